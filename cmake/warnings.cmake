@@ -1,0 +1,20 @@
+# Flags that every target of the project shares. Floating-point contraction is off so that a
+# result does not depend on whether the compiler found a multiply next to an add.
+add_library(tombolo_flags INTERFACE)
+target_compile_options(tombolo_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Werror -Wshadow=local -Wno-missing-field-initializers
+  -ffp-contract=off -fno-math-errno -fvisibility=hidden
+  # Paths in messages and debug info are relative, so that ccache hits across checkouts.
+  -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # clang takes no "=local"; its plain -Wshadow is the stricter one, so it is left to gcc.
+  target_compile_options(tombolo_flags INTERFACE -Wno-unknown-warning-option -Wno-shadow)
+endif()
+if(TOMBOLO_SANITIZE OR TOMBOLO_FUZZ)
+  target_compile_options(tombolo_flags INTERFACE
+    -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_link_options(tombolo_flags INTERFACE -fsanitize=address,undefined)
+endif()
+if(TOMBOLO_FUZZ)
+  target_compile_options(tombolo_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
