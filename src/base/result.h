@@ -56,9 +56,10 @@ class [[nodiscard]] Result {
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
   template <typename U>
-    requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::decay_t<U>, Error> &&
-             !std::is_same_v<std::decay_t<U>, Result> && !std::is_same_v<std::decay_t<U>, T>)
-  Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}
+  requires(std::is_convertible_v<U&&, T> && !std::is_same_v<std::decay_t<U>, Error> &&
+           !std::is_same_v<std::decay_t<U>, Result> && !std::is_same_v<std::decay_t<U>, T>)
+      Result(U&& value)
+      : state_(std::in_place_index<0>, std::forward<U>(value)) {}
 
   explicit operator bool() const { return state_.index() == 0; }
   bool ok() const { return state_.index() == 0; }
@@ -94,16 +95,16 @@ inline Status ok() { return Status(Ok{}); }
 /// TRY(auto x, f()) : declares x from the result of f(), or returns its error.
 #define TRY(declaration, expression) \
   TRY_IMPL_(TOMBOLO_CONCAT(try_result_, __COUNTER__), declaration, expression)
-#define TRY_IMPL_(name, declaration, expression)    \
-  auto name = (expression);                         \
-  if (!name.ok()) return std::move(name).error();   \
+#define TRY_IMPL_(name, declaration, expression)  \
+  auto name = (expression);                       \
+  if (!name.ok()) return std::move(name).error(); \
   declaration = *std::move(name)
 
 /// CHECK_OK(f()) : returns the error of f(), if any.
-#define CHECK_OK(expression)                                      \
-  do {                                                            \
-    if (auto check_result_ = (expression); !check_result_.ok())   \
-      return std::move(check_result_).error();                    \
+#define CHECK_OK(expression)                                    \
+  do {                                                          \
+    if (auto check_result_ = (expression); !check_result_.ok()) \
+      return std::move(check_result_).error();                  \
   } while (0)
 
 }  // namespace tombolo

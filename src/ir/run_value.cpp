@@ -1,0 +1,35 @@
+#include "ir/run_value.h"
+
+namespace tombolo {
+
+RunValue::RunValue(SequenceValue sequence)
+    : state_(std::make_shared<const SequenceValue>(std::move(sequence))) {}
+RunValue::RunValue(MapValue map) : state_(std::make_shared<const MapValue>(std::move(map))) {}
+RunValue::RunValue(SparseValue sparse)
+    : state_(std::make_shared<const SparseValue>(std::move(sparse))) {}
+
+RunValue RunValue::optional_of(RunValue value) {
+  RunValue result;
+  result.state_ = std::make_shared<const OptionalValue>(OptionalValue{true, std::move(value)});
+  return result;
+}
+
+RunValue RunValue::empty_optional() {
+  RunValue result;
+  result.state_ = std::make_shared<const OptionalValue>();
+  return result;
+}
+
+const SequenceValue& RunValue::sequence() const {
+  return *std::get<std::shared_ptr<const SequenceValue>>(state_);
+}
+const MapValue& RunValue::map() const { return *std::get<std::shared_ptr<const MapValue>>(state_); }
+const SparseValue& RunValue::sparse() const {
+  return *std::get<std::shared_ptr<const SparseValue>>(state_);
+}
+const RunValue* RunValue::optional_content() const {
+  const auto& optional = *std::get<std::shared_ptr<const OptionalValue>>(state_);
+  return optional.has ? &optional.content : nullptr;
+}
+
+}  // namespace tombolo

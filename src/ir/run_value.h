@@ -1,0 +1,68 @@
+#pragma once
+
+// RunValue: what flows along an edge when a model runs, and what test data files hold: a tensor, a
+// sequence, an optional, a map or a sparse tensor. Copies share their content.
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/tensor.h"
+
+namespace tombolo {
+
+class RunValue;
+
+struct SequenceValue {
+  std::vector<RunValue> items;
+  DType elem = DType::kUndefined;  ///< element type of the tensors; known even when empty
+};
+struct OptionalValue;
+struct MapValue {
+  Tensor keys;                   ///< rank 1, integers or strings
+  std::vector<RunValue> values;  ///< one for each key
+};
+struct SparseValue {
+  Tensor values;   ///< [nnz]
+  Tensor indices;  ///< int64 [nnz] or [nnz, rank]
+  Dims dims;
+};
+
+class RunValue {
+ public:
+  enum class Kind : uint8_t { kNone, kTensor, kSequence, kOptional, kMap, kSparse };
+
+  RunValue() = default;  ///< kNone: an absent optional input
+  RunValue(Tensor tensor) : state_(std::move(tensor)) {}
+  RunValue(SequenceValue sequence);
+  RunValue(MapValue map);
+  RunValue(SparseValue sparse);
+  static RunValue optional_of(RunValue value);
+  static RunValue empty_optional();
+
+  Kind kind() const { return static_cast<Kind>(state_.index()); }
+  bool is_tensor() const { return kind() == Kind::kTensor; }
+  bool is_none() const { return kind() == Kind::kNone; }
+
+  const Tensor& tensor() const { return std::get<Tensor>(state_); }
+  Tensor& tensor() { return std::get<Tensor>(state_); }
+  const SequenceValue& sequence() const;
+  const MapValue& map() const;
+  const SparseValue& sparse() const;
+  /// The content of an optional, null when it is empty.
+  const RunValue* optional_content() const;
+
+ private:
+  std::variant<std::monostate, Tensor, std::shared_ptr<const SequenceValue>,
+               std::shared_ptr<const OptionalValue>, std::shared_ptr<const MapValue>,
+               std::shared_ptr<const SparseValue>>
+      state_;
+};
+
+struct OptionalValue {
+  bool has = false;
+  RunValue content;
+};
+
+}  // namespace tombolo

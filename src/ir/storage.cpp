@@ -1,0 +1,53 @@
+#include "ir/storage.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/type.h"
+
+namespace tombolo {
+
+Storage::~Storage() = default;
+
+std::span<std::byte> Storage::allocate(size_t bytes) {
+  constexpr size_t kBlock = 1 << 16, kAlign = 16;
+  const size_t rounded = (bytes + kAlign - 1) / kAlign * kAlign;
+  if (rounded > kBlock / 4) {  // large requests get a block of their own
+    blocks_.push_back(std::make_unique<std::byte[]>(rounded));
+    return {blocks_.back().get(), bytes};
+  }
+  if (rounded > block_left_) {
+    blocks_.push_back(std::make_unique<std::byte[]>(kBlock));
+    block_at_ = blocks_.back().get();
+    block_left_ = kBlock;
+  }
+  std::byte* at = block_at_;
+  block_at_ += rounded;
+  block_left_ -= rounded;
+  return {at, bytes};
+}
+
+Text Storage::copy(Text text) {
+  if (text.empty()) return "";
+  auto bytes = allocate(text.size());
+  std::memcpy(bytes.data(), text.data(), text.size());
+  return {reinterpret_cast<const char*>(bytes.data()), text.size()};
+}
+
+const Type* Storage::intern(Type type) {
+  auto mix = [](size_t hash, size_t value) {
+    return (hash ^ value) * 0x9E3779B97F4A7C15ull + (hash >> 29);
+  };
+  auto text_hash = [](Text text) { return std::hash<std::string_view>()(text); };
+  size_t hash = mix(static_cast<size_t>(type.kind), static_cast<size_t>(type.elem_type));
+  hash = mix(hash, type.dims.size() * 2 + (type.has_shape ? 1 : 0));
+  hash = mix(hash, reinterpret_cast<size_t>(type.element) ^ static_cast<size_t>(type.key_type));
+  for (const Dim& dim : type.dims)
+    hash = mix(mix(hash, static_cast<size_t>(dim.value)), text_hash(dim.param));
+  auto [begin, end] = types_.equal_range(hash);
+  for (auto it = begin; it != end; ++it)
+    if (*it->second == type) return it->second.get();
+  return types_.emplace(hash, std::make_unique<const Type>(std::move(type)))->second.get();
+}
+
+}  // namespace tombolo

@@ -1,0 +1,131 @@
+#include "ir/tensor.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace tombolo {
+
+int64_t element_count(std::span<const int64_t> dims) {
+  int64_t count = 1;
+  bool zero = false;
+  for (int64_t dim : dims) {
+    if (dim < 0) return -1;
+    if (dim == 0) zero = true;
+  }
+  if (zero) return 0;
+  for (int64_t dim : dims)
+    if (__builtin_mul_overflow(count, dim, &count)) return -1;
+  return count;
+}
+
+Result<Tensor> Tensor::allocate(DType dtype, std::span<const int64_t> dims) {
+  Tensor tensor;
+  tensor.dtype_ = dtype;
+  tensor.dims_.assign(dims);
+  tensor.count_ = element_count(dims);
+  if (tensor.count_ < 0)
+    return resource_error("a tensor of shape " + dims_to_string(dims) + " is impossible");
+  tensor.writable_ = true;
+  if (dtype == DType::kString) {
+    if (static_cast<uint64_t>(tensor.count_) > (uint64_t{1} << 34) / sizeof(std::string))
+      return resource_error("a string tensor of shape " + dims_to_string(dims) + " is too large");
+    tensor.strings_ =
+        std::make_shared<std::vector<std::string>>(static_cast<size_t>(tensor.count_));
+    return tensor;
+  }
+  auto bytes = packed_bytes(dtype, static_cast<uint64_t>(tensor.count_));
+  if (!bytes || *bytes > (uint64_t{1} << 46))
+    return resource_error("a tensor of shape " + dims_to_string(dims) + " is too large");
+  // 64-byte alignment and a tail of one cache line, so that vector loads need no special last step.
+  const size_t rounded = (static_cast<size_t>(*bytes) + 127) / 64 * 64;
+  void* block = std::aligned_alloc(64, rounded);
+  if (block == nullptr)
+    return resource_error("out of memory for a tensor of shape " + dims_to_string(dims));
+  tensor.owner_ = std::shared_ptr<const void>(block, [](void* p) { std::free(p); });
+  tensor.data_ = static_cast<std::byte*>(block);
+  tensor.byte_size_ = static_cast<size_t>(*bytes);
+  return tensor;
+}
+
+Tensor Tensor::view(DType dtype, std::span<const int64_t> dims, std::span<const std::byte> bytes,
+                    std::shared_ptr<const void> owner) {
+  Tensor tensor;
+  tensor.dtype_ = dtype;
+  tensor.dims_.assign(dims);
+  tensor.count_ = element_count(dims);
+  tensor.data_ = const_cast<std::byte*>(bytes.data());
+  tensor.byte_size_ = bytes.size();
+  tensor.owner_ = std::move(owner);
+  return tensor;
+}
+
+Tensor Tensor::of_strings(std::span<const int64_t> dims, std::vector<std::string> strings) {
+  Tensor tensor;
+  tensor.dtype_ = DType::kString;
+  tensor.dims_.assign(dims);
+  tensor.count_ = element_count(dims);
+  tensor.strings_ = std::make_shared<std::vector<std::string>>(std::move(strings));
+  tensor.writable_ = true;
+  return tensor;
+}
+
+Tensor Tensor::int64s(std::span<const int64_t> values) {
+  const int64_t dims[] = {static_cast<int64_t>(values.size())};
+  return of<int64_t>(DType::kInt64, dims, values);
+}
+Tensor Tensor::scalar_int64(int64_t value) {
+  return of<int64_t>(DType::kInt64, {}, std::span<const int64_t>(&value, 1));
+}
+Tensor Tensor::scalar_float(float value) {
+  return of<float>(DType::kFloat32, {}, std::span<const float>(&value, 1));
+}
+
+Tensor Tensor::reshaped(std::span<const int64_t> dims) const {
+  Tensor tensor = *this;
+  tensor.dims_.assign(dims);
+  return tensor;
+}
+
+Tensor Tensor::reinterpreted(DType dtype) const {
+  Tensor tensor = *this;
+  tensor.dtype_ = dtype;
+  return tensor;
+}
+
+Result<Tensor> Tensor::clone() const {
+  TRY(Tensor copy, allocate(dtype_, dims_));
+  if (is_string())
+    *copy.strings_ = *strings_;
+  else if (byte_size_ != 0)
+    std::memcpy(copy.data_, data_, byte_size_);
+  return copy;
+}
+
+bool Tensor::aligned() const {
+  const size_t width = bytes_of(dtype_);
+  const size_t need = is_complex(dtype_) ? width / 2 : width;
+  return need < 2 || reinterpret_cast<uintptr_t>(data_) % need == 0;
+}
+
+bool operator==(const Tensor& a, const Tensor& b) {
+  if (a.dtype_ != b.dtype_ || !(a.dims_ == b.dims_)) return false;
+  if (a.is_string()) return *a.strings_ == *b.strings_;
+  return a.byte_size_ == b.byte_size_ &&
+         (a.byte_size_ == 0 || std::memcmp(a.data_, b.data_, a.byte_size_) == 0);
+}
+
+std::string dims_to_string(std::span<const int64_t> dims) {
+  std::string text = "[";
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (i != 0) text += ',';
+    text += std::to_string(dims[i]);
+  }
+  return text + "]";
+}
+
+std::string to_string(const Tensor& tensor) {
+  return std::string(name_of(tensor.dtype())) + dims_to_string(tensor.dims());
+}
+
+}  // namespace tombolo

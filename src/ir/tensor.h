@@ -1,0 +1,116 @@
+#pragma once
+
+// Tensor: a dense array in memory, in the byte layout of TensorProto.raw_data (little-endian, row
+// major; 4- and 2-bit elements packed low bits first, float6 four values in three bytes).
+// Cheap to copy: copies share the buffer. A buffer that is shared must not be written.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/result.h"
+#include "ir/inline_vector.h"
+
+namespace tombolo {
+
+using Dims = InlineVector<int64_t, 6>;
+
+/// Number of elements; 1 for rank 0. nullopt-like -1 when a dimension is negative or the product
+/// overflows.
+int64_t element_count(std::span<const int64_t> dims);
+
+class Tensor {
+ public:
+  Tensor() = default;
+
+  /// A new buffer, uninitialised (strings are empty). Fails with a resource error, never an abort,
+  /// when the size overflows or the allocation is refused.
+  static Result<Tensor> allocate(DType dtype, std::span<const int64_t> dims);
+  /// A view of bytes that `owner` keeps alive. `bytes` must be exactly the packed size.
+  static Tensor view(DType dtype, std::span<const int64_t> dims, std::span<const std::byte> bytes,
+                     std::shared_ptr<const void> owner);
+  static Tensor of_strings(std::span<const int64_t> dims, std::vector<std::string> strings);
+
+  /// Small tensors from values; for tests, passes and importers. Aborts never: sizes are trusted.
+  template <typename T>
+  static Tensor of(DType dtype, std::span<const int64_t> dims, std::span<const T> values);
+  static Tensor int64s(std::span<const int64_t> values);  ///< rank 1
+  static Tensor scalar_int64(int64_t value);              ///< rank 0
+  static Tensor scalar_float(float value);                ///< rank 0
+
+  DType dtype() const { return dtype_; }
+  const Dims& dims() const { return dims_; }
+  size_t rank() const { return dims_.size(); }
+  int64_t dim(size_t axis) const { return dims_[axis]; }
+  int64_t size() const { return count_; }  ///< number of elements
+  bool is_string() const { return dtype_ == DType::kString; }
+
+  std::span<const std::byte> bytes() const { return {data_, byte_size_}; }
+  std::span<std::byte> mutable_bytes() { return {data_, byte_size_}; }
+  template <typename T>
+  const T* data() const {
+    return reinterpret_cast<const T*>(data_);
+  }
+  template <typename T>
+  T* data() {
+    return reinterpret_cast<T*>(data_);
+  }
+  template <typename T>
+  std::span<const T> span() const {
+    return {data<T>(), static_cast<size_t>(count_)};
+  }
+  template <typename T>
+  std::span<T> span() {
+    return {data<T>(), static_cast<size_t>(count_)};
+  }
+  const std::vector<std::string>& strings() const { return *strings_; }
+  std::vector<std::string>& strings() { return *strings_; }
+
+  /// The same elements under another shape of equal count; shares the buffer.
+  Tensor reshaped(std::span<const int64_t> dims) const;
+  /// The same bytes under another element type of equal width; shares the buffer.
+  Tensor reinterpreted(DType dtype) const;
+  /// A private, aligned copy.
+  Result<Tensor> clone() const;
+  /// True when no other Tensor shares the buffer, so that it may be written in place.
+  bool unique() const { return owner_.use_count() == 1 && writable_; }
+  /// True when data() is aligned for its element type (views into a file may not be).
+  bool aligned() const;
+
+  /// Element `index` (in row-major order) of any numeric type, converted. Slow: for reference
+  /// kernels on rare types, shapes, indices and tests. Sub-byte types are unpacked.
+  double get_double(int64_t index) const;
+  int64_t get_int64(int64_t index) const;
+  void set_double(int64_t index,
+                  double value);  ///< rounds to nearest even, saturates floats as Cast
+  void set_int64(int64_t index, int64_t value);  ///< wraps
+
+  /// Same dtype, shape and bytes (strings: same text). NaNs compare by bits.
+  friend bool operator==(const Tensor& a, const Tensor& b);
+
+ private:
+  DType dtype_ = DType::kUndefined;
+  bool writable_ = false;
+  Dims dims_;
+  int64_t count_ = 0;
+  std::byte* data_ = nullptr;
+  size_t byte_size_ = 0;
+  std::shared_ptr<const void> owner_;
+  std::shared_ptr<std::vector<std::string>> strings_;
+};
+
+template <typename T>
+Tensor Tensor::of(DType dtype, std::span<const int64_t> dims, std::span<const T> values) {
+  auto owner = std::make_shared<std::vector<T>>(values.begin(), values.end());
+  return view(dtype, dims, std::as_bytes(std::span<const T>(*owner)), owner);
+}
+
+/// "float[2,3]" for messages.
+std::string to_string(const Tensor& tensor);
+std::string dims_to_string(std::span<const int64_t> dims);
+
+}  // namespace tombolo
