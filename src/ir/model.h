@@ -77,6 +77,9 @@ class Model {
   int64_t opset(Text domain = {}) const;
   void set_opset(Text domain, int64_t version);
   const Function* find_function(Text domain, Text name, Text overload) const;
+
+ private:
+  StoragePtr storage_;
 };
 
 /// "ai.onnx" -> "", everything else unchanged.
