@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/ usr / bin / env python3
 """Writes the expected values of float_formats_test.cpp. Needs numpy, ml_dtypes and onnx >= 1.23.
 
     python3 tests/unit/base/make_float_tables.py
@@ -81,7 +81,7 @@ class Nearest:
             return self.nan[negative]
         sign = self.sign if negative else 0
         x = abs(x)
-        # A tie at the limit goes up: the largest code is odd, or its overflow neighbour is even.
+#A tie at the limit goes up : the largest code is odd, or its overflow neighbour is even.
         over = x > self.limit or x == self.limit and self.top % 2 == 1
         if over:
             if saturate or not self.has_nan:
@@ -130,7 +130,7 @@ def encode_rows(name, dtype):
         cast = inputs.astype(dtype).view(np.uint8)
         clip = onnx.numpy_helper.saturate_cast(inputs, np.dtype(dtype)).view(np.uint8)
         for x, a, b, their_a, their_b in zip(inputs, plain, clipped, cast, clip):
-            # ml_dtypes rounds float64 to float32 first: its answers count where that is exact.
+#ml_dtypes rounds float64 to float32 first : its answers count where that is exact.
             if np.isnan(x) or np.float32(x) == x:
                 assert (a, b) == (their_a, their_b), (name, letter, x, a, b, their_a, their_b)
         for x, a, b in zip(inputs, plain, clipped):
@@ -171,8 +171,8 @@ def e8m0_rows():
                 codes = [e8m0(float(x), saturate, mode) for x in inputs]
                 upstream = onnx.numpy_helper.to_float8e8m0(inputs, bool(saturate), mode)
                 for x, ours, theirs in zip(inputs, codes, upstream.view(np.uint8)):
-                    # Upstream departs from the specification's table outside the normal floats
-                    # (infinity, zero, subnormals, negatives) and rounds float64 to float32 first.
+#Upstream departs from the specification's table outside the normal floats
+#(infinity, zero, subnormals, negatives) and rounds float64 to float32 first.
                     usual = 2.0**-126 <= x < math.inf and letter == "f"
                     assert not usual or ours == theirs, (mode, saturate, x, ours, theirs)
                     yield f"{mode} {saturate} {letter} {bits_of(x, kind)} {ours:02x}\n"
