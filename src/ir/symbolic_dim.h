@@ -21,7 +21,7 @@ class SymDim {
   SymDim() = default;  ///< unknown
   SymDim(int64_t value) : kind_(Kind::kValue), value_(value) {}
   /// A named dimension, or an expression in the grammar above; text that does not parse as an
-  /// expression is taken whole as a name. Empty text is unknown.
+  /// expression is taken whole as a name. Empty text and "?" are unknown.
   static SymDim parse(std::string_view text);
   static SymDim symbol(std::string_view name);
 
@@ -38,6 +38,9 @@ class SymDim {
   bool equals(const SymDim& other) const;
   /// True when provably different (numbers that differ, or expressions that differ by a constant).
   bool differs(const SymDim& other) const;
+  /// Provable bounds, given that no named dimension is negative.
+  std::optional<int64_t> lower_bound() const;
+  std::optional<int64_t> upper_bound() const;
 
   // Anything with an unknown operand is unknown (but 0 * unknown is 0). Overflow gives unknown.
   friend SymDim operator+(const SymDim& a, const SymDim& b);
