@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "ir/attr_type.h"
 #include "ir/constant.h"
 #include "ir/storage.h"
 #include "ir/type.h"
@@ -17,25 +18,6 @@
 namespace tombolo {
 
 class Graph;
-
-enum class AttrType : int32_t {
-  kUndefined = 0,
-  kFloat = 1,
-  kInt = 2,
-  kString = 3,
-  kTensor = 4,
-  kGraph = 5,
-  kFloats = 6,
-  kInts = 7,
-  kStrings = 8,
-  kTensors = 9,
-  kGraphs = 10,
-  kSparseTensor = 11,
-  kSparseTensors = 12,
-  kType = 13,
-  kTypes = 14,
-};
-std::string_view to_string(AttrType type);  ///< "INT", "FLOATS": as the official schemas print it
 
 class Attribute {
  public:

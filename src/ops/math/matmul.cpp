@@ -1,0 +1,18 @@
+#include "ops/schema.h"
+
+namespace tombolo::ops {
+
+OPERATOR(MatMul) = {
+    .name = "MatMul",
+    .doc = "matrix product of the last two axes; the others broadcast",
+    .versions = {1, 9, 13},
+    .inputs =
+        {
+            {"A", "T"},
+            {"B", "T"},
+        },
+    .outputs = {{"Y", "T"}},
+    .types = {{"T", {{1, kFloats}, {9, kInt32s}, {13, kBf16}}}},
+};
+
+}  // namespace tombolo::ops

@@ -1,0 +1,16 @@
+#include "ops/schema.h"
+
+namespace tombolo::ops {
+
+OPERATOR(Binarizer) = {
+    .name = "Binarizer",
+    .domain = "ai.onnx.ml",
+    .doc = "1 above the threshold, else 0",
+    .versions = {1},
+    .inputs = {{"X", "T"}},
+    .outputs = {{"Y", "T"}},
+    .attributes = {{"threshold", 0.0f}},
+    .types = {{"T", {{1, kFloats32 | kIndices}}}},
+};
+
+}  // namespace tombolo::ops

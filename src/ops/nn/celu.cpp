@@ -1,0 +1,20 @@
+#include "ops/schema.h"
+
+namespace tombolo::ops {
+
+OPERATOR(Celu) = {
+    .name = "Celu",
+    .doc = "max(x, 0) + min(alpha * (e^(x / alpha) - 1), 0)",
+    .versions = {12, 28},
+    .inputs = {{"X", "T"}},
+    .outputs = {{"Y", "T"}},
+    .attributes = {{"alpha", 1.0f}},
+    .types = {{"T", {{12, kF32}, {28, kF16 | kF64 | kBf16}}}},
+    .functions =
+        {
+            {.versions = {.until = 27}, .opset = 12},
+            {.versions = {.since = 28}, .opset = 28},
+        },
+};
+
+}  // namespace tombolo::ops

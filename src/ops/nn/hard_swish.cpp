@@ -1,0 +1,19 @@
+#include "ops/schema.h"
+
+namespace tombolo::ops {
+
+OPERATOR(HardSwish) = {
+    .name = "HardSwish",
+    .doc = "x * max(0, min(1, x / 6 + 1/2))",
+    .versions = {14, 22},
+    .inputs = {{"X", "T"}},
+    .outputs = {{"Y", "T"}},
+    .types = {{"T", {{14, kFloats}, {22, kBf16}}}},
+    .functions =
+        {
+            {.versions = {.until = 21}, .opset = 14},
+            {.versions = {.since = 22}, .opset = 22},
+        },
+};
+
+}  // namespace tombolo::ops

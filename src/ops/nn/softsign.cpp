@@ -1,0 +1,15 @@
+#include "ops/schema.h"
+
+namespace tombolo::ops {
+
+OPERATOR(Softsign) = {
+    .name = "Softsign",
+    .doc = "x / (1 + |x|)",
+    .versions = {1, 22},
+    .inputs = {{"input", "T"}},
+    .outputs = {{"output", "T"}},
+    .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
+    .functions = {{.opset = 18}},
+};
+
+}  // namespace tombolo::ops

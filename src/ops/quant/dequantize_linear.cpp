@@ -1,0 +1,45 @@
+#include "ops/schema.h"
+
+namespace tombolo::ops {
+
+OPERATOR(DequantizeLinear) = {
+    .name = "DequantizeLinear",
+    .doc = "(x - zero point) * scale, per tensor, axis or block",
+    .versions = {10, 13, 19, 21, 23, 24, 25, 28},
+    .inputs =
+        {
+            {"x", "T", kSingle, {.until = 18}},
+            {"x_scale", "tensor(float)", kSingle, {.until = 18}},
+            {"x_zero_point", "T", kOptional, {.until = 18}},
+            {"x", "T1", kSingle, {.since = 19}},
+            {"x_scale", "T2", kSingle, {.since = 19}},
+            {"x_zero_point", "T1", kOptional, {.since = 19}},
+        },
+    .outputs =
+        {
+            {"y", "tensor(float)", kSingle, {.until = 18}},
+            {"y", "T2", kSingle, {.since = 19, .until = 22}},
+            {"y", "T3", kSingle, {.since = 23}},
+        },
+    .attributes =
+        {
+            {"axis", 1, {.since = 13}},
+            {"block_size", 0, {.since = 21}},
+            {"output_dtype", 0, {.since = 23}},
+        },
+    .types =
+        {
+            {"T", {{10, kInt8s | kI32}}, {.until = 18}},
+            {"T1",
+             {{19, kFp8 | kInt8s | kI32},
+              {21, kInt16s | kInt4},
+              {23, kFp4},
+              {25, kInt2},
+              {28, kFp6}},
+             {.since = 19}},
+            {"T2", {{19, kF32 | kF16 | kBf16}, {24, kE8m0}}, {.since = 19}},
+            {"T3", {{23, kF32 | kF16 | kBf16}}, {.since = 23}},
+        },
+};
+
+}  // namespace tombolo::ops

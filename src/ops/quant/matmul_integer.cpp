@@ -1,0 +1,25 @@
+#include "ops/schema.h"
+
+namespace tombolo::ops {
+
+OPERATOR(MatMulInteger) = {
+    .name = "MatMulInteger",
+    .doc = "matrix product of 8-bit integers in int32",
+    .versions = {10},
+    .inputs =
+        {
+            {"A", "T1"},
+            {"B", "T2"},
+            {"a_zero_point", "T1", kOptional},
+            {"b_zero_point", "T2", kOptional},
+        },
+    .outputs = {{"Y", "T3"}},
+    .types =
+        {
+            {"T1", {{10, kInt8s}}},
+            {"T2", {{10, kInt8s}}},
+            {"T3", {{10, kI32}}},
+        },
+};
+
+}  // namespace tombolo::ops

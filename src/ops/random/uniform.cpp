@@ -1,0 +1,43 @@
+#include "ops/schema.h"
+
+namespace tombolo::ops {
+
+OPERATOR(RandomUniform) = {
+    .name = "RandomUniform",
+    .doc = "uniformly distributed numbers of a given shape",
+    .versions = {1, 22},
+    .outputs = {{"output", "T"}},
+    .attributes =
+        {
+            {"dtype", 1},
+            {"high", 1.0f},
+            {"low", 0.0f},
+            {"seed", Attr::kFloat},
+            {"shape", required(Attr::kInts)},
+        },
+    .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
+    .determinism = Determinism::kRandom,
+};
+
+OPERATOR(RandomUniformLike) = {
+    .name = "RandomUniformLike",
+    .doc = "uniformly distributed numbers in the shape of the input",
+    .versions = {1, 22},
+    .inputs = {{"input", "T1"}},
+    .outputs = {{"output", "T2"}},
+    .attributes =
+        {
+            {"dtype", Attr::kInt},
+            {"high", 1.0f},
+            {"low", 0.0f},
+            {"seed", Attr::kFloat},
+        },
+    .types =
+        {
+            {"T1", {{1, kAll}, {22, kBf16}}},
+            {"T2", {{1, kFloats}, {22, kBf16}}},
+        },
+    .determinism = Determinism::kRandom,
+};
+
+}  // namespace tombolo::ops

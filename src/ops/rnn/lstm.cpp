@@ -1,0 +1,45 @@
+#include "ops/schema.h"
+
+namespace tombolo::ops {
+
+OPERATOR(LSTM) = {
+    .name = "LSTM",
+    .doc = "long short-term memory layer",
+    .versions = {1, 7, 14, 22},
+    .inputs =
+        {
+            {"X", "T"},
+            {"W", "T"},
+            {"R", "T"},
+            {"B", "T", kOptional},
+            {"sequence_lens", "T1", kOptional},
+            {"initial_h", "T", kOptional},
+            {"initial_c", "T", kOptional},
+            {"P", "T", kOptional},
+        },
+    .outputs =
+        {
+            {"Y", "T", kOptional},
+            {"Y_h", "T", kOptional},
+            {"Y_c", "T", kOptional},
+        },
+    .attributes =
+        {
+            {"activation_alpha", Attr::kFloats},
+            {"activation_beta", Attr::kFloats},
+            {"activations", Attr::kStrings},
+            {"clip", Attr::kFloat},
+            {"direction", "forward"},
+            {"hidden_size", Attr::kInt},
+            {"input_forget", 0},
+            {"output_sequence", 0, {.until = 6}},
+            {"layout", 0, {.since = 14}},
+        },
+    .types =
+        {
+            {"T", {{1, kFloats}, {22, kBf16}}},
+            {"T1", {{1, kI32}}},
+        },
+};
+
+}  // namespace tombolo::ops

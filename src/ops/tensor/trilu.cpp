@@ -1,0 +1,19 @@
+#include "ops/schema.h"
+
+namespace tombolo::ops {
+
+OPERATOR(Trilu) = {
+    .name = "Trilu",
+    .doc = "the upper or lower triangle, zeros elsewhere",
+    .versions = {14},
+    .inputs =
+        {
+            {"input", "T"},
+            {"k", "tensor(int64)", kOptional},
+        },
+    .outputs = {{"output", "T"}},
+    .attributes = {{"upper", 1}},
+    .types = {{"T", {{14, kAll | kBf16}}}},
+};
+
+}  // namespace tombolo::ops

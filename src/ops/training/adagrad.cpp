@@ -1,0 +1,31 @@
+#include "ops/schema.h"
+
+namespace tombolo::ops {
+
+OPERATOR(Adagrad) = {
+    .name = "Adagrad",
+    .domain = "ai.onnx.preview.training",
+    .doc = "one AdaGrad step for each tensor",
+    .versions = {1},
+    .inputs =
+        {
+            {"R", "T1"},
+            {"T", "T2"},
+            {"inputs", "T3", kVariadic, {}, 1, kMixed},
+        },
+    .outputs = {{"outputs", "T3", kVariadic, {}, 1, kMixed}},
+    .attributes =
+        {
+            {"decay_factor", 0.0f},
+            {"epsilon", 1e-06f},
+            {"norm_coefficient", 0.0f},
+        },
+    .types =
+        {
+            {"T1", {{1, kFloats32}}},
+            {"T2", {{1, kI64}}},
+            {"T3", {{1, kFloats32}}},
+        },
+};
+
+}  // namespace tombolo::ops
