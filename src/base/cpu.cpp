@@ -193,7 +193,7 @@ const CpuFeatures& cpu_features() {
 
 std::string cpu_name() {
 #ifdef TOMBOLO_X86
-  if (__get_cpuid_max(0x80000000u, nullptr) >= 0x80000004u) {
+  if (static_cast<uint32_t>(__get_cpuid_max(0x80000000u, nullptr)) >= 0x80000004u) {
     std::string name;
     for (uint32_t leaf = 0x80000002u; leaf <= 0x80000004u; ++leaf) {
       for (const uint32_t word : cpuid(leaf)) {
