@@ -1,10 +1,17 @@
 #include "ir/tensor.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
 namespace tombolo {
+
+namespace {
+std::atomic<uint64_t> live_bytes{0};
+}
+
+uint64_t live_tensor_bytes() { return live_bytes; }
 
 int64_t element_count(std::span<const int64_t> dims) {
   int64_t count = 1;
@@ -42,7 +49,11 @@ Result<Tensor> Tensor::allocate(DType dtype, std::span<const int64_t> dims) {
   void* block = std::aligned_alloc(64, rounded);
   if (block == nullptr)
     return resource_error("out of memory for a tensor of shape " + dims_to_string(dims));
-  tensor.owner_ = std::shared_ptr<const void>(block, [](void* p) { std::free(p); });
+  live_bytes += rounded;
+  tensor.owner_ = std::shared_ptr<const void>(block, [rounded](void* p) {
+    live_bytes -= rounded;
+    std::free(p);
+  });
   tensor.data_ = static_cast<std::byte*>(block);
   tensor.byte_size_ = static_cast<size_t>(*bytes);
   return tensor;

@@ -109,6 +109,9 @@ Tensor Tensor::of(DType dtype, std::span<const int64_t> dims, std::span<const T>
   return view(dtype, dims, std::as_bytes(std::span<const T>(*owner)), owner);
 }
 
+/// Bytes that Tensor::allocate has given out and that are still alive, in the whole process.
+uint64_t live_tensor_bytes();
+
 /// "float[2,3]" for messages.
 std::string to_string(const Tensor& tensor);
 std::string dims_to_string(std::span<const int64_t> dims);

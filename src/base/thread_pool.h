@@ -1,0 +1,21 @@
+#pragma once
+
+// The one thread pool of the process. Plain for now: workers sleep on a condition variable; a loop
+// is split into chunks that the caller and the workers take from a shared counter.
+
+#include <cstdint>
+
+namespace tombolo {
+
+/// How many threads a loop uses at most, the caller included. 0 means: the cores this process may
+/// use. Takes effect for the next loop; raising it starts workers.
+void set_thread_count(int count);
+int thread_count();
+
+/// Calls body(argument, begin, end) over disjoint parts of [0, count), each at least `grain` long
+/// (but the last), and returns when all are done. Runs inline when one part is all there is, or
+/// when called from inside a loop.
+void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),
+                  void* argument);
+
+}  // namespace tombolo

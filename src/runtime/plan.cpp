@@ -1,0 +1,268 @@
+#include "runtime/plan.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ops/registry.h"
+
+namespace tombolo {
+
+std::string describe(const Node& node) {
+  size_t index = 0;
+  for (const Node* before = node.previous(); before != nullptr; before = before->previous())
+    ++index;
+  std::string text = "node ";
+  if (!node.name().empty()) text += "\"" + std::string(node.name()) + "\" ";
+  return text + "(" + std::string(node.op_type()) + ", #" + std::to_string(index) + ")";
+}
+
+namespace {
+
+constexpr int kMaxCallDepth = 100;  // as upstream's checker
+
+class Planner {
+ public:
+  explicit Planner(Model& model) : model_(model) {}
+
+  Result<ModelPlan> run() {
+    if (!model_.graph) return parse_error("the model has no graph");
+    TRY(plan_.main, graph(*model_.graph, nullptr, nullptr));
+    if (!missing_.empty()) {
+      std::string list;
+      for (const auto& [name, count] : missing_)
+        list += (list.empty() ? "" : ", ") + name + " (" + std::to_string(count) +
+                (count == 1 ? " node)" : " nodes)");
+      return unsupported("no kernel for " + list);
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  int64_t opset_of(Text domain, const Function* function) const {
+    if (function == nullptr) return model_.opset(domain);
+    for (const OpsetImport& import : function->opset_imports)
+      if (canonical_domain(import.domain) == canonical_domain(domain)) return import.version;
+    return model_.opset(domain);
+  }
+
+  Result<RunValue> constant_of(const Value& value) {
+    if (value.initializer() != nullptr) {
+      TRY(Tensor tensor, value.initializer()->value(model_.storage_ptr()));
+      if (!tensor.aligned()) {
+        TRY(tensor, tensor.clone());
+      }
+      return RunValue(std::move(tensor));
+    }
+    const SparseConstant& sparse = *value.sparse_initializer();
+    TRY(Tensor values, sparse.values.value(model_.storage_ptr()));
+    TRY(Tensor indices, sparse.indices.value(model_.storage_ptr()));
+    return densify(values, indices, sparse.dims);
+  }
+
+  /// A sparse initialiser stands where a dense tensor is expected.
+  static Result<RunValue> densify(const Tensor& values, const Tensor& indices,
+                                  std::span<const int64_t> dims) {
+    TRY(Tensor dense, Tensor::allocate(values.dtype(), dims));
+    if (values.is_string() || bytes_of(values.dtype()) == 0)
+      return unsupported("sparse initialisers of type " + std::string(name_of(values.dtype())));
+    auto bytes = dense.mutable_bytes();
+    std::fill(bytes.begin(), bytes.end(), std::byte{0});
+    const size_t width = bytes_of(values.dtype());
+    const bool linear = indices.rank() == 1;
+    const auto rank = static_cast<int64_t>(dims.size());
+    if (indices.size() != values.size() * (linear ? 1 : rank))
+      return parse_error("a sparse initialiser's indices do not match its values");
+    for (int64_t i = 0; i < values.size(); ++i) {
+      int64_t at = linear ? indices.get_int64(i) : 0;
+      if (!linear)
+        for (int64_t axis = 0; axis < rank; ++axis) {
+          const int64_t index = indices.get_int64(i * rank + axis);
+          if (index < 0 || index >= dims[static_cast<size_t>(axis)])
+            return parse_error("a sparse initialiser's index is out of range");
+          at = at * dims[static_cast<size_t>(axis)] + index;
+        }
+      if (at < 0 || at >= dense.size())
+        return parse_error("a sparse initialiser's index is out of range");
+      std::copy_n(values.bytes().begin() +
+                      static_cast<std::ptrdiff_t>(i) * static_cast<std::ptrdiff_t>(width),
+                  width, bytes.begin() + at * static_cast<int64_t>(width));
+    }
+    return RunValue(std::move(dense));
+  }
+
+  Result<std::unique_ptr<GraphPlan>> graph(Graph& source, const GraphPlan* parent,
+                                           const Function* function) {
+    auto plan = std::make_unique<GraphPlan>();
+    plan->graph = &source;
+    plan->parent = parent;
+    auto new_slot = [&](const Value* value) {
+      const int slot = plan->slot_count++;
+      plan->places[value] = {nullptr, 0, slot};
+      return slot;
+    };
+    for (const auto* list : {&source.initializers(), &source.sparse_initializers()})
+      for (const Value* value : *list) {
+        auto constant = constant_of(*value);
+        if (!constant)
+          return std::move(constant).error().at("initializer \"" + std::string(value->name()) +
+                                                "\"");
+        plan->constants.push_back(std::make_unique<RunValue>(*std::move(constant)));
+        if (!value->is_input()) plan->places[value] = {plan->constants.back().get(), 0, -1};
+      }
+    for (const Value* input : source.inputs()) {
+      plan->inputs.push_back(new_slot(input));
+      const RunValue* fallback = nullptr;
+      if (input->is_initializer()) {
+        const auto& list = source.initializers();
+        const auto at = std::find(list.begin(), list.end(), input);
+        if (at != list.end())
+          fallback = plan->constants[static_cast<size_t>(at - list.begin())].get();
+      }
+      plan->defaults.push_back(fallback);
+    }
+    if (!source.sort())
+      return parse_error("graph \"" + std::string(source.name) + "\" has a cycle");
+    for (Node* node : source.nodes()) {
+      auto planned = this->node(*node, *plan, function);
+      if (!planned) return std::move(planned).error().at(describe(*node));
+    }
+    for (const GraphOutput& output : source.outputs()) {
+      auto place = find(*plan, output.value);
+      if (!place)
+        return parse_error("graph output \"" + std::string(output.value->name()) +
+                           "\" is not defined");
+      plan->outputs.push_back(*place);
+    }
+    find_last_uses(*plan);
+    return plan;
+  }
+
+  static std::optional<ValueRef> find(const GraphPlan& plan, const Value* value) {
+    int depth = 0;
+    for (const GraphPlan* at = &plan; at != nullptr; at = at->parent, ++depth) {
+      auto found = at->places.find(value);
+      if (found == at->places.end()) continue;
+      ValueRef ref = found->second;
+      if (ref.constant == nullptr) ref.depth = depth;
+      return ref;
+    }
+    return std::nullopt;
+  }
+
+  Status node(Node& source, GraphPlan& plan, const Function* function) {
+    NodePlan node;
+    node.node = &source;
+    node.function = model_.find_function(source.domain(), source.op_type(), source.overload());
+    node.opset = source.opset_override() != 0
+                     ? source.opset_override()
+                     : static_cast<int>(
+                           std::clamp<int64_t>(opset_of(source.domain(), function), 0, 1 << 20));
+    if (node.function != nullptr) {
+      TRY(node.body, body_of(*node.function));
+    } else {
+      const OpDecl* decl = find_operator(source.domain(), source.op_type());
+      if (decl != nullptr) node.kernel = decl->reference;
+      if (node.kernel == nullptr) {
+        const Text domain = canonical_domain(source.domain());
+        ++missing_[(domain.empty() ? "" : std::string(domain) + ".") +
+                   std::string(source.op_type())];
+      }
+    }
+    for (const Value* input : source.inputs()) {
+      if (input == nullptr) {
+        node.inputs.emplace_back();
+        continue;
+      }
+      auto place = find(plan, input);
+      if (!place) return parse_error("input \"" + std::string(input->name()) + "\" is not defined");
+      node.inputs.push_back(*place);
+    }
+    // Subgraphs see what is defined so far, not the node's own outputs.
+    for (Attribute& attribute : source.attributes()) {
+      if (Graph* inner = attribute.graph()) {
+        TRY(plan.subgraphs[inner], graph(*inner, &plan, function));
+      } else if (auto* list = std::get_if<std::vector<std::unique_ptr<Graph>>>(&attribute.value)) {
+        for (auto& graph_in_list : *list) {
+          TRY(plan.subgraphs[graph_in_list.get()], graph(*graph_in_list, &plan, function));
+        }
+      }
+    }
+    for (const Value* output : source.outputs()) {
+      if (output == nullptr) {
+        node.outputs.push_back(-1);
+        continue;
+      }
+      plan.places[output] = {nullptr, 0, plan.slot_count};
+      node.outputs.push_back(plan.slot_count++);
+    }
+    plan.nodes.push_back(std::move(node));
+    return ok();
+  }
+
+  Result<GraphPlan*> body_of(const Function& function) {
+    auto [entry, inserted] = plan_.functions.try_emplace(&function, nullptr);
+    if (!inserted) {
+      if (entry->second == nullptr)
+        return parse_error("function \"" + std::string(function.name) + "\" calls itself");
+      return entry->second.get();
+    }
+    if (++depth_ > kMaxCallDepth) return parse_error("functions call each other too deeply");
+    auto planned = graph(const_cast<Graph&>(function.body), nullptr, &function);
+    --depth_;
+    if (!planned)
+      return std::move(planned).error().at("function \"" + std::string(function.name) + "\"");
+    GraphPlan* body = planned->get();
+    plan_.functions[&function] = *std::move(planned);
+    return body;
+  }
+
+  /// Slots of `plan`'s own frame that `ref`, seen from `depth` frames further in, names.
+  template <typename Visit>
+  static void own_uses(const GraphPlan& plan, int depth, Visit&& visit) {
+    for (const NodePlan& node : plan.nodes) {
+      for (const ValueRef& ref : node.inputs)
+        if (ref.constant == nullptr && ref.slot >= 0 && ref.depth == depth) visit(ref.slot);
+      for (const auto& [graph, inner] : plan.subgraphs)
+        if (graph->parent_node() == node.node) own_uses(*inner, depth + 1, visit);
+    }
+    if (depth > 0)
+      for (const ValueRef& ref : plan.outputs)
+        if (ref.constant == nullptr && ref.slot >= 0 && ref.depth == depth) visit(ref.slot);
+  }
+
+  static void find_last_uses(GraphPlan& plan) {
+    constexpr int kNever = -1, kAlways = INT32_MAX;
+    std::vector<int> last(static_cast<size_t>(plan.slot_count), kNever);
+    std::unordered_map<const Node*, std::vector<const GraphPlan*>> inner_of;
+    for (const auto& [graph, inner] : plan.subgraphs)
+      inner_of[graph->parent_node()].push_back(inner.get());
+    for (size_t i = 0; i < plan.nodes.size(); ++i) {
+      const int at = static_cast<int>(i);
+      for (const ValueRef& ref : plan.nodes[i].inputs)
+        if (ref.constant == nullptr && ref.slot >= 0 && ref.depth == 0)
+          last[static_cast<size_t>(ref.slot)] = at;
+      if (auto found = inner_of.find(plan.nodes[i].node); found != inner_of.end())
+        for (const GraphPlan* inner : found->second)
+          own_uses(*inner, 1, [&](int slot) { last[static_cast<size_t>(slot)] = at; });
+      for (int slot : plan.nodes[i].outputs)
+        if (slot >= 0) last[static_cast<size_t>(slot)] = at;
+    }
+    for (const ValueRef& ref : plan.outputs)
+      if (ref.constant == nullptr && ref.depth == 0 && ref.slot >= 0)
+        last[static_cast<size_t>(ref.slot)] = kAlways;
+    for (size_t slot = 0; slot < last.size(); ++slot)
+      if (last[slot] >= 0 && last[slot] != kAlways)
+        plan.nodes[static_cast<size_t>(last[slot])].dead.push_back(static_cast<int>(slot));
+  }
+
+  Model& model_;
+  ModelPlan plan_;
+  std::map<std::string, size_t> missing_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+Result<ModelPlan> plan_model(Model& model) { return Planner(model).run(); }
+
+}  // namespace tombolo
