@@ -72,6 +72,12 @@ OPERATOR(Less) = {
         },
 };
 
+constexpr Literal kGreaterOrEqual = R"(
+strict = Greater (A, B)
+equal = Equal (A, B)
+C = Or (strict, equal)
+)";
+
 OPERATOR(GreaterOrEqual) = {
     .name = "GreaterOrEqual",
     .doc = "a >= b with broadcasting",
@@ -89,10 +95,16 @@ OPERATOR(GreaterOrEqual) = {
         },
     .functions =
         {
-            {.versions = {.until = 15}, .opset = 12},
-            {.versions = {.since = 16}, .opset = 16},
+            {.versions = {.until = 15}, .opset = 12, .text = kGreaterOrEqual},
+            {.versions = {.since = 16}, .opset = 16, .text = kGreaterOrEqual},
         },
 };
+
+constexpr Literal kLessOrEqual = R"(
+strict = Less (A, B)
+equal = Equal (A, B)
+C = Or (strict, equal)
+)";
 
 OPERATOR(LessOrEqual) = {
     .name = "LessOrEqual",
@@ -111,8 +123,8 @@ OPERATOR(LessOrEqual) = {
         },
     .functions =
         {
-            {.versions = {.until = 15}, .opset = 12},
-            {.versions = {.since = 16}, .opset = 16},
+            {.versions = {.until = 15}, .opset = 12, .text = kLessOrEqual},
+            {.versions = {.since = 16}, .opset = 16, .text = kLessOrEqual},
         },
 };
 

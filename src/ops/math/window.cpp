@@ -18,7 +18,25 @@ OPERATOR(HannWindow) = {
             {"T1", {{17, kIndices}}},
             {"T2", {{17, kNumbers | kBf16}}},
         },
-    .functions = {{.opset = 17}},
+    .functions = {{.opset = 17, .text = R"(
+zero = Constant <value = double {0}> ()
+one = Constant <value = double {1}> ()
+periodic_i = Constant <value_int: int = @periodic> ()
+periodic = Cast <to = 11> (periodic_i)
+length = Cast <to = 11> (size)
+short = Sub (length, one)
+period = Add (short, periodic)
+step = Range (zero, length, one)
+part = Div (step, period)
+turn = Constant <value = double {6.283185307179586}> ()
+angle = Mul (turn, part)
+wave = Cos (angle)
+c0 = Constant <value = double {0.5}> ()
+c1 = Constant <value = double {0.5}> ()
+first = Mul (c1, wave)
+window = Sub (c0, first)
+output = Cast <to: int = @output_datatype> (window)
+)"}},
 };
 
 OPERATOR(HammingWindow) = {
@@ -37,7 +55,25 @@ OPERATOR(HammingWindow) = {
             {"T1", {{17, kIndices}}},
             {"T2", {{17, kNumbers | kBf16}}},
         },
-    .functions = {{.opset = 17}},
+    .functions = {{.opset = 17, .text = R"(
+zero = Constant <value = double {0}> ()
+one = Constant <value = double {1}> ()
+periodic_i = Constant <value_int: int = @periodic> ()
+periodic = Cast <to = 11> (periodic_i)
+length = Cast <to = 11> (size)
+short = Sub (length, one)
+period = Add (short, periodic)
+step = Range (zero, length, one)
+part = Div (step, period)
+turn = Constant <value = double {6.283185307179586}> ()
+angle = Mul (turn, part)
+wave = Cos (angle)
+c0 = Constant <value = double {0.5434782608695652}> ()
+c1 = Constant <value = double {0.45652173913043476}> ()
+first = Mul (c1, wave)
+window = Sub (c0, first)
+output = Cast <to: int = @output_datatype> (window)
+)"}},
 };
 
 OPERATOR(BlackmanWindow) = {
@@ -56,7 +92,30 @@ OPERATOR(BlackmanWindow) = {
             {"T1", {{17, kIndices}}},
             {"T2", {{17, kNumbers | kBf16}}},
         },
-    .functions = {{.opset = 17}},
+    .functions = {{.opset = 17, .text = R"(
+zero = Constant <value = double {0}> ()
+one = Constant <value = double {1}> ()
+periodic_i = Constant <value_int: int = @periodic> ()
+periodic = Cast <to = 11> (periodic_i)
+length = Cast <to = 11> (size)
+short = Sub (length, one)
+period = Add (short, periodic)
+step = Range (zero, length, one)
+part = Div (step, period)
+turn = Constant <value = double {6.283185307179586}> ()
+angle = Mul (turn, part)
+wave = Cos (angle)
+c0 = Constant <value = double {0.42}> ()
+c1 = Constant <value = double {0.5}> ()
+first = Mul (c1, wave)
+raised = Sub (c0, first)
+double_angle = Add (angle, angle)
+double_wave = Cos (double_angle)
+c2 = Constant <value = double {0.08}> ()
+second = Mul (c2, double_wave)
+window = Add (raised, second)
+output = Cast <to: int = @output_datatype> (window)
+)"}},
 };
 
 }  // namespace tombolo::ops

@@ -13,7 +13,13 @@ OPERATOR(Celu) = {
     .functions =
         {
             {.versions = {.until = 27}, .opset = 12},
-            {.versions = {.since = 28}, .opset = 28},
+            {.versions = {.since = 28}, .opset = 28, .text = R"(
+alpha_f = Constant <value_float: float = @alpha> ()
+alpha = CastLike (alpha_f, X)
+inner = Div (X, alpha)
+unit = Elu <alpha = 1.0> (inner)
+Y = Mul (alpha, unit)
+)"},
         },
 };
 

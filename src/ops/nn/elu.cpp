@@ -14,7 +14,19 @@ OPERATOR(Elu) = {
             {"consumed_inputs", Attr::kInts, {.until = 5}},
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
-    .functions = {{.versions = {.since = 6}, .opset = 18}},
+    .functions = {{.versions = {.since = 6}, .opset = 18, .text = R"(
+alpha_f = Constant <value_float: float = @alpha> ()
+alpha = CastLike (alpha_f, X)
+zero_f = Constant <value = float {0}> ()
+zero = CastLike (zero_f, X)
+one_f = Constant <value = float {1}> ()
+one = CastLike (one_f, X)
+negative = Less (X, zero)
+exponential = Exp (X)
+below = Sub (exponential, one)
+scaled = Mul (alpha, below)
+Y = Where (negative, scaled, X)
+)"}},
 };
 
 }  // namespace tombolo::ops

@@ -15,7 +15,20 @@ OPERATOR(HardSigmoid) = {
             {"consumed_inputs", Attr::kInts, {.until = 5}},
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
-    .functions = {{.versions = {.since = 6}, .opset = 18}},
+    .functions = {{.versions = {.since = 6}, .opset = 18, .text = R"(
+alpha_f = Constant <value_float: float = @alpha> ()
+alpha = CastLike (alpha_f, X)
+beta_f = Constant <value_float: float = @beta> ()
+beta = CastLike (beta_f, X)
+zero_f = Constant <value = float {0}> ()
+zero = CastLike (zero_f, X)
+one_f = Constant <value = float {1}> ()
+one = CastLike (one_f, X)
+scaled = Mul (alpha, X)
+line = Add (scaled, beta)
+capped = Min (line, one)
+Y = Max (capped, zero)
+)"}},
 };
 
 }  // namespace tombolo::ops

@@ -14,7 +14,15 @@ OPERATOR(LeakyRelu) = {
             {"consumed_inputs", Attr::kInts, {.until = 5}},
         },
     .types = {{"T", {{1, kFloats}, {16, kBf16}}}},
-    .functions = {{.versions = {.since = 16}, .opset = 16}},
+    .functions = {{.versions = {.since = 16}, .opset = 16, .text = R"(
+alpha_f = Constant <value_float: float = @alpha> ()
+slope = CastLike (alpha_f, X)
+zero_f = Constant <value = float {0}> ()
+zero = CastLike (zero_f, X)
+negative = Less (X, zero)
+scaled = Mul (slope, X)
+Y = Where (negative, scaled, X)
+)"}},
 };
 
 }  // namespace tombolo::ops

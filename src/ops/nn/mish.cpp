@@ -2,6 +2,12 @@
 
 namespace tombolo::ops {
 
+constexpr Literal kMish = R"(
+soft = Softplus (X)
+gate = Tanh (soft)
+Y = Mul (X, gate)
+)";
+
 OPERATOR(Mish) = {
     .name = "Mish",
     .doc = "x * tanh(log(1 + e^x))",
@@ -11,8 +17,8 @@ OPERATOR(Mish) = {
     .types = {{"T", {{18, kFloats}, {22, kBf16}}}},
     .functions =
         {
-            {.versions = {.until = 21}, .opset = 18},
-            {.versions = {.since = 22}, .opset = 22},
+            {.versions = {.until = 21}, .opset = 18, .text = kMish},
+            {.versions = {.since = 22}, .opset = 22, .text = kMish},
         },
 };
 

@@ -10,7 +10,11 @@ OPERATOR(Relu) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}, {14, kSigned}}}},
-    .functions = {{.versions = {.since = 14}, .opset = 18}},
+    .functions = {{.versions = {.since = 14}, .opset = 18, .text = R"(
+zero_f = Constant <value = float {0}> ()
+zero = CastLike (zero_f, X)
+Y = Max (X, zero)
+)"}},
 };
 
 }  // namespace tombolo::ops

@@ -17,7 +17,20 @@ OPERATOR(Selu) = {
             {"gamma", 1.050701f, {.since = 6}},
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
-    .functions = {{.versions = {.since = 6}, .opset = 18}},
+    .functions = {{.versions = {.since = 6}, .opset = 18, .text = R"(
+alpha_f = Constant <value_float: float = @alpha> ()
+alpha = CastLike (alpha_f, X)
+gamma_f = Constant <value_float: float = @gamma> ()
+gamma = CastLike (gamma_f, X)
+zero_f = Constant <value = float {0}> ()
+zero = CastLike (zero_f, X)
+exponential = Exp (X)
+rising = Mul (alpha, exponential)
+below = Sub (rising, alpha)
+negative = Less (X, zero)
+elu = Where (negative, below, X)
+Y = Mul (gamma, elu)
+)"}},
 };
 
 }  // namespace tombolo::ops

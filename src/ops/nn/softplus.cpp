@@ -9,7 +9,19 @@ OPERATOR(Softplus) = {
     .inputs = {{"X", "T"}},
     .outputs = {{"Y", "T"}},
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
-    .functions = {{.opset = 18}},
+    .functions = {{.opset = 18, .text = R"(
+zero_f = Constant <value = float {0}> ()
+zero = CastLike (zero_f, X)
+one_f = Constant <value = float {1}> ()
+one = CastLike (one_f, X)
+positive = Max (X, zero)
+size = Abs (X)
+minus = Neg (size)
+small = Exp (minus)
+sum = Add (one, small)
+rest = Log (sum)
+Y = Add (positive, rest)
+)"}},
 };
 
 }  // namespace tombolo::ops

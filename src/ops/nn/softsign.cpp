@@ -9,7 +9,13 @@ OPERATOR(Softsign) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
-    .functions = {{.opset = 18}},
+    .functions = {{.opset = 18, .text = R"(
+one_f = Constant <value = float {1}> ()
+one = CastLike (one_f, input)
+size = Abs (input)
+divisor = Add (one, size)
+output = Div (input, divisor)
+)"}},
 };
 
 }  // namespace tombolo::ops

@@ -14,7 +14,14 @@ OPERATOR(SwiGLU) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"alpha", 1.0f}},
     .types = {{"T", {{28, kFloats | kBf16}}}},
-    .functions = {{.opset = 28}},
+    .functions = {{.opset = 28, .text = R"(
+alpha_f = Constant <value_float: float = @alpha> ()
+alpha = CastLike (alpha_f, A)
+scaled = Mul (alpha, A)
+gate = Sigmoid (scaled)
+swish = Mul (A, gate)
+Y = Mul (swish, B)
+)"}},
 };
 
 }  // namespace tombolo::ops

@@ -10,7 +10,13 @@ OPERATOR(Swish) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"alpha", 1.0f}},
     .types = {{"T", {{24, kFloats | kBf16}}}},
-    .functions = {{.opset = 24}},
+    .functions = {{.opset = 24, .text = R"(
+alpha_f = Constant <value_float: float = @alpha> ()
+alpha = CastLike (alpha_f, X)
+scaled = Mul (alpha, X)
+gate = Sigmoid (scaled)
+Y = Mul (X, gate)
+)"}},
 };
 
 }  // namespace tombolo::ops

@@ -10,7 +10,14 @@ OPERATOR(ThresholdedRelu) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"alpha", 1.0f}},
     .types = {{"T", {{10, kFloats}, {22, kBf16}}}},
-    .functions = {{.opset = 18}},
+    .functions = {{.opset = 18, .text = R"(
+alpha_f = Constant <value_float: float = @alpha> ()
+alpha = CastLike (alpha_f, X)
+zero_f = Constant <value = float {0}> ()
+zero = CastLike (zero_f, X)
+above = Greater (X, alpha)
+Y = Where (above, X, zero)
+)"}},
 };
 
 }  // namespace tombolo::ops

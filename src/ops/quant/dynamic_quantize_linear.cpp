@@ -18,7 +18,22 @@ OPERATOR(DynamicQuantizeLinear) = {
             {"T1", {{11, kF32}}},
             {"T2", {{11, kU8}}},
         },
-    .functions = {{.opset = 11}},
+    .functions = {{.opset = 11, .text = R"(
+zero = Constant <value = float {0}> ()
+top = Constant <value = float {255}> ()
+least = ReduceMin <keepdims = 0> (x)
+low = Min (least, zero)
+greatest = ReduceMax <keepdims = 0> (x)
+high = Max (greatest, zero)
+range = Sub (high, low)
+y_scale = Div (range, top)
+steps = Div (low, y_scale)
+origin = Sub (zero, steps)
+limited = Clip (origin, zero, top)
+rounded = Round (limited)
+y_zero_point = Cast <to = 2> (rounded)
+y = QuantizeLinear (x, y_scale, y_zero_point)
+)"}},
 };
 
 }  // namespace tombolo::ops

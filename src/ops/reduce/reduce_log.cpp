@@ -2,6 +2,13 @@
 
 namespace tombolo::ops {
 
+constexpr Literal kReduceLogSum = R"(
+wide = Cast <to = 11> (data)
+sum = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noop_with_empty_axes> (wide, axes)
+logarithm = Log (sum)
+reduced = CastLike (logarithm, data)
+)";
+
 OPERATOR(ReduceLogSum) = {
     .name = "ReduceLogSum",
     .doc = "logarithm of the sum over axes",
@@ -25,10 +32,18 @@ OPERATOR(ReduceLogSum) = {
         },
     .functions =
         {
-            {.versions = {.since = 18, .until = 27}, .opset = 18},
-            {.versions = {.since = 28}, .opset = 28},
+            {.versions = {.since = 18, .until = 27}, .opset = 18, .text = kReduceLogSum},
+            {.versions = {.since = 28}, .opset = 28, .text = kReduceLogSum},
         },
 };
+
+constexpr Literal kReduceLogSumExp = R"(
+wide = Cast <to = 11> (data)
+exponential = Exp (wide)
+sum = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noop_with_empty_axes> (exponential, axes)
+logarithm = Log (sum)
+reduced = CastLike (logarithm, data)
+)";
 
 OPERATOR(ReduceLogSumExp) = {
     .name = "ReduceLogSumExp",
@@ -53,8 +68,8 @@ OPERATOR(ReduceLogSumExp) = {
         },
     .functions =
         {
-            {.versions = {.since = 18, .until = 27}, .opset = 18},
-            {.versions = {.since = 28}, .opset = 28},
+            {.versions = {.since = 18, .until = 27}, .opset = 18, .text = kReduceLogSumExp},
+            {.versions = {.since = 28}, .opset = 28, .text = kReduceLogSumExp},
         },
 };
 

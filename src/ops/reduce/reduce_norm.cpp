@@ -19,7 +19,10 @@ OPERATOR(ReduceL1) = {
             {"noop_with_empty_axes", 0, {.since = 18}},
         },
     .types = {{"T", {{1, kInt32s | kFloats}, {13, kBf16}}}},
-    .functions = {{.versions = {.since = 18}, .opset = 18}},
+    .functions = {{.versions = {.since = 18}, .opset = 18, .text = R"(
+size = Abs (data)
+reduced = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noop_with_empty_axes> (size, axes)
+)"}},
 };
 
 OPERATOR(ReduceL2) = {
@@ -39,7 +42,13 @@ OPERATOR(ReduceL2) = {
             {"noop_with_empty_axes", 0, {.since = 18}},
         },
     .types = {{"T", {{1, kInt32s | kFloats}, {13, kBf16}}}},
-    .functions = {{.versions = {.since = 18}, .opset = 18}},
+    .functions = {{.versions = {.since = 18}, .opset = 18, .text = R"(
+wide = Cast <to = 11> (data)
+square = Mul (wide, wide)
+sum = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noop_with_empty_axes> (square, axes)
+root = Sqrt (sum)
+reduced = CastLike (root, data)
+)"}},
 };
 
 OPERATOR(ReduceSumSquare) = {
@@ -59,7 +68,10 @@ OPERATOR(ReduceSumSquare) = {
             {"noop_with_empty_axes", 0, {.since = 18}},
         },
     .types = {{"T", {{1, kInt32s | kFloats}, {13, kBf16}}}},
-    .functions = {{.versions = {.since = 18}, .opset = 18}},
+    .functions = {{.versions = {.since = 18}, .opset = 18, .text = R"(
+square = Mul (data, data)
+reduced = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noop_with_empty_axes> (square, axes)
+)"}},
 };
 
 }  // namespace tombolo::ops

@@ -1,0 +1,41 @@
+#pragma once
+
+// Function bodies of operators as complete ONNX text, ready for the text parser.
+
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "ops/attributes.h"
+#include "ops/registry.h"
+
+namespace tombolo {
+
+/// What the builder of a context-dependent body sees of the node, and where it writes.
+struct FunctionContext {
+  const OpVersion& version;
+  int opset;                            ///< the operator set to write in
+  AttributeReader attributes;           ///< of the node
+  std::span<const DType> input_types;   ///< element types; kUndefined where absent or unknown
+  std::span<const bool> output_wanted;  ///< per output of the node
+  std::string body = {};                ///< nodes as ONNX text, one a line
+
+  bool has_input(size_t index) const { return input_type(index) != DType::kUndefined; }
+  DType input_type(size_t index) const {
+    return index < input_types.size() ? input_types[index] : DType::kUndefined;
+  }
+  bool wants_output(size_t index) const {
+    return index < output_wanted.size() && output_wanted[index];
+  }
+  void line(std::string_view text) { (body += text) += '\n'; }
+};
+
+/// The whole function: opset import, signature (inputs, outputs and attributes with their defaults,
+/// from the version's rows) around the nodes `body`.
+std::string function_text(const OpVersion& version, int opset, std::string_view body);
+
+/// The body row to use where the model imports `opset`: the newest one written in an operator set
+/// not above it, or null.
+const FunctionBody* function_body(const OpVersion& version, int opset);
+
+}  // namespace tombolo

@@ -1,0 +1,60 @@
+#include "ops/json_text.h"
+
+#include <charconv>
+
+namespace tombolo {
+namespace {
+
+/// Items joined by commas; `print(item)` gives the text of one.
+template <typename Items, typename Print>
+std::string joined(const Items& items, Print print) {
+  std::string out;
+  for (const auto& item : items) {
+    if (!out.empty()) out += ',';
+    out += print(item);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string quoted_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+std::string number_text(float value) {
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  std::string text(buffer, end);
+  // Keeps a float recognisable: 1 becomes 1.0.
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string default_text(const AttrSpec& spec) {
+  if (!spec.has_default) return "null";
+  switch (spec.type) {
+    case AttrType::kInt:
+      return std::to_string(spec.i);
+    case AttrType::kFloat:
+      return number_text(spec.f);
+    case AttrType::kString:
+      return quoted_text(spec.s);
+    case AttrType::kInts:
+      return '[' + joined(spec.ints, [](int64_t i) { return std::to_string(i); }) + ']';
+    case AttrType::kStrings:
+      return '[' + joined(spec.strings, [](Literal s) { return quoted_text(s); }) + ']';
+    default:
+      return "null";
+  }
+}
+
+}  // namespace tombolo

@@ -1,0 +1,22 @@
+#pragma once
+
+// Texts of literals that JSON and ONNX text share.
+
+#include <string>
+#include <string_view>
+
+#include "ops/schema.h"
+
+namespace tombolo {
+
+/// `text` in double quotes, with quotes, backslashes and line breaks escaped. For our own literals:
+/// printable ASCII and line breaks.
+std::string quoted_text(std::string_view text);
+
+/// The shortest text that reads back as the same float; always with a point or an exponent.
+std::string number_text(float value);
+
+/// The default of an attribute; "null" where there is none.
+std::string default_text(const AttrSpec& spec);
+
+}  // namespace tombolo
