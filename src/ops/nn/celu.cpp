@@ -12,7 +12,12 @@ OPERATOR(Celu) = {
     .types = {{"T", {{12, kF32}, {28, kF16 | kF64 | kBf16}}}},
     .functions =
         {
-            {.versions = {.until = 27}, .opset = 12},
+            {.versions = {.until = 27}, .opset = 12, .text = R"(
+alpha = Constant <value_float: float = @alpha> ()
+inner = Div (X, alpha)
+unit = Elu <alpha = 1.0> (inner)
+Y = Mul (alpha, unit)
+)"},
             {.versions = {.since = 28}, .opset = 28, .text = R"(
 alpha_f = Constant <value_float: float = @alpha> ()
 alpha = CastLike (alpha_f, X)

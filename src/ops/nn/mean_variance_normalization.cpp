@@ -16,7 +16,18 @@ OPERATOR(MeanVarianceNormalization) = {
         {
             {.versions = {.until = 12}, .opset = 9},
             {.versions = {.since = 13}, .opset = 13},
-            {.versions = {.since = 13}, .opset = 18},
+            {.versions = {.since = 13}, .opset = 18, .text = R"(
+axes = Constant <value_ints: ints = @axes> ()
+mean = ReduceMean (X, axes)
+centred = Sub (X, mean)
+square = Mul (centred, centred)
+variance = ReduceMean (square, axes)
+deviation = Sqrt (variance)
+least_f = Constant <value = float {1e-9}> ()
+least = CastLike (least_f, X)
+divisor = Add (deviation, least)
+Y = Div (centred, divisor)
+)"},
         },
 };
 

@@ -23,7 +23,22 @@ OPERATOR(RMSNormalization) = {
             {"T", {{23, kFloats | kBf16}}},
             {"V", {{23, kFloats | kBf16}}},
         },
-    .functions = {{.opset = 23}},
+    .functions = {{.opset = 23, .text = R"(
+wide = Cast <to: int = @stash_type> (X)
+flat = Flatten <axis: int = @axis> (wide)
+square = Mul (flat, flat)
+inner_axis = Constant <value_ints = [1]> ()
+mean = ReduceMean (square, inner_axis)
+epsilon_f = Constant <value_float: float = @epsilon> ()
+epsilon = CastLike (epsilon_f, wide)
+raised = Add (mean, epsilon)
+root = Sqrt (raised)
+divided = Div (flat, root)
+shape = Shape (X)
+normal = Reshape <allowzero = 1> (divided, shape)
+narrow = CastLike (normal, scale)
+Y = Mul (narrow, scale)
+)"}},
 };
 
 }  // namespace tombolo::ops

@@ -16,8 +16,27 @@ OPERATOR(Softmax) = {
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
     .functions =
         {
-            {.versions = {.since = 13}, .opset = 13},
-            {.versions = {.since = 13}, .opset = 18},
+            {.versions = {.since = 13}, .opset = 13, .text = R"(
+axis_0 = Constant <value_int: int = @axis> ()
+shape = Constant <value_ints = [1]> ()
+axes = Reshape (axis_0, shape)
+place = ArgMax <axis: int = @axis> (input)
+greatest = GatherElements <axis: int = @axis> (input, place)
+shifted = Sub (input, greatest)
+exponential = Exp (shifted)
+sum = ReduceSum (exponential, axes)
+output = Div (exponential, sum)
+)"},
+            {.versions = {.since = 13}, .opset = 18, .text = R"(
+axis_0 = Constant <value_int: int = @axis> ()
+shape = Constant <value_ints = [1]> ()
+axes = Reshape (axis_0, shape)
+greatest = ReduceMax (input, axes)
+shifted = Sub (input, greatest)
+exponential = Exp (shifted)
+sum = ReduceSum (exponential, axes)
+output = Div (exponential, sum)
+)"},
         },
 };
 
@@ -35,8 +54,29 @@ OPERATOR(LogSoftmax) = {
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
     .functions =
         {
-            {.versions = {.since = 13}, .opset = 13},
-            {.versions = {.since = 13}, .opset = 18},
+            {.versions = {.since = 13}, .opset = 13, .text = R"(
+axis_0 = Constant <value_int: int = @axis> ()
+shape = Constant <value_ints = [1]> ()
+axes = Reshape (axis_0, shape)
+place = ArgMax <axis: int = @axis> (input)
+greatest = GatherElements <axis: int = @axis> (input, place)
+shifted = Sub (input, greatest)
+exponential = Exp (shifted)
+sum = ReduceSum (exponential, axes)
+logarithm = Log (sum)
+output = Sub (shifted, logarithm)
+)"},
+            {.versions = {.since = 13}, .opset = 18, .text = R"(
+axis_0 = Constant <value_int: int = @axis> ()
+shape = Constant <value_ints = [1]> ()
+axes = Reshape (axis_0, shape)
+greatest = ReduceMax (input, axes)
+shifted = Sub (input, greatest)
+exponential = Exp (shifted)
+sum = ReduceSum (exponential, axes)
+logarithm = Log (sum)
+output = Sub (shifted, logarithm)
+)"},
         },
 };
 
