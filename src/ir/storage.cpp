@@ -3,11 +3,22 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/path_containment.h"
 #include "ir/type.h"
 
 namespace tombolo {
 
 Storage::~Storage() = default;
+
+Result<std::string_view> Storage::external_file(Text location) {
+  std::string key(location);
+  if (auto known = external_files_.find(key); known != external_files_.end()) return known->second;
+  TRY(MappedFile file, open_contained(folder_, location));
+  keep(file.owner());
+  const std::string_view bytes = file.size() != 0 ? file.text() : std::string_view("");
+  external_files_.emplace(std::move(key), bytes);
+  return bytes;
+}
 
 std::span<std::byte> Storage::allocate(size_t bytes) {
   constexpr size_t kBlock = 1 << 16, kAlign = 16;
