@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ir/model.h"
-#include "onnx/name_table.h"
+#include "ir/name_table.h"
 #include "onnx/wire.h"
 
 namespace tombolo::onnx {

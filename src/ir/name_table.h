@@ -10,7 +10,7 @@
 
 #include "ir/graph.h"
 
-namespace tombolo::onnx {
+namespace tombolo {
 
 class NameTable {
  public:
@@ -81,4 +81,4 @@ class NameTable {
   size_t count_ = 0;
 };
 
-}  // namespace tombolo::onnx
+}  // namespace tombolo
