@@ -144,8 +144,27 @@ class Comparer {
            text("unknown fields", a.unknown, b.unknown);
   }
 
+  static bool is_default(const Attribute& attribute) {
+    return std::visit(
+        [](const auto& value) -> bool {
+          using T = std::decay_t<decltype(value)>;
+          if constexpr (std::is_same_v<T, std::monostate>)
+            return true;
+          else if constexpr (std::is_same_v<T, float>)
+            return __builtin_bit_cast(uint32_t, value) == 0;
+          else if constexpr (std::is_same_v<T, int64_t>)
+            return value == 0;
+          else if constexpr (requires { value.empty(); })
+            return value.empty();
+          else
+            return false;
+        },
+        attribute.value);
+  }
   /// Attribute values of one alternative, compared by kind; the order is that of Attribute::Value.
   bool attribute_values(const Attribute& a, const Attribute& b) {
+    // An absent member says as much as its default.
+    if (a.value.index() != b.value.index() && is_default(a) && is_default(b)) return true;
     if (!number("attribute member", static_cast<int64_t>(a.value.index()),
                 static_cast<int64_t>(b.value.index())))
       return false;
