@@ -1,6 +1,15 @@
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_bitwise_and(KernelContext& context) {
+  return zip<kFamilyInts>(context, [](auto a, auto b) { return a & b; });
+}
+
+}  // namespace
 
 OPERATOR(BitwiseAnd) = {
     .name = "BitwiseAnd",
@@ -13,7 +22,16 @@ OPERATOR(BitwiseAnd) = {
         },
     .outputs = {{"C", "T"}},
     .types = {{"T", {{18, kInts}}}},
+    .reference = run_bitwise_and,
 };
+
+namespace {
+
+Status run_bitwise_or(KernelContext& context) {
+  return zip<kFamilyInts>(context, [](auto a, auto b) { return a | b; });
+}
+
+}  // namespace
 
 OPERATOR(BitwiseOr) = {
     .name = "BitwiseOr",
@@ -26,7 +44,16 @@ OPERATOR(BitwiseOr) = {
         },
     .outputs = {{"C", "T"}},
     .types = {{"T", {{18, kInts}}}},
+    .reference = run_bitwise_or,
 };
+
+namespace {
+
+Status run_bitwise_xor(KernelContext& context) {
+  return zip<kFamilyInts>(context, [](auto a, auto b) { return a ^ b; });
+}
+
+}  // namespace
 
 OPERATOR(BitwiseXor) = {
     .name = "BitwiseXor",
@@ -39,7 +66,16 @@ OPERATOR(BitwiseXor) = {
         },
     .outputs = {{"C", "T"}},
     .types = {{"T", {{18, kInts}}}},
+    .reference = run_bitwise_xor,
 };
+
+namespace {
+
+Status run_bitwise_not(KernelContext& context) {
+  return map<kFamilyInts>(context, [](auto x) { return ~x; });
+}
+
+}  // namespace
 
 OPERATOR(BitwiseNot) = {
     .name = "BitwiseNot",
@@ -48,6 +84,7 @@ OPERATOR(BitwiseNot) = {
     .inputs = {{"X", "T"}},
     .outputs = {{"Y", "T"}},
     .types = {{"T", {{18, kInts}}}},
+    .reference = run_bitwise_not,
 };
 
 }  // namespace tombolo::ops

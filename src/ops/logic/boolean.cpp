@@ -1,6 +1,16 @@
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_and(KernelContext& context) {
+  return zip_to_bool<kFamilyUnsigned>(
+      context, [](auto a, auto b) { return (a & b) != 0; }, Bools::kOnly);
+}
+
+}  // namespace
 
 OPERATOR(And) = {
     .name = "And",
@@ -22,7 +32,17 @@ OPERATOR(And) = {
             {"T", {{1, kBool}}},
             {"T1", {{1, kBool}}},
         },
+    .reference = run_and,
 };
+
+namespace {
+
+Status run_or(KernelContext& context) {
+  return zip_to_bool<kFamilyUnsigned>(
+      context, [](auto a, auto b) { return (a | b) != 0; }, Bools::kOnly);
+}
+
+}  // namespace
 
 OPERATOR(Or) = {
     .name = "Or",
@@ -44,7 +64,17 @@ OPERATOR(Or) = {
             {"T", {{1, kBool}}},
             {"T1", {{1, kBool}}},
         },
+    .reference = run_or,
 };
+
+namespace {
+
+Status run_xor(KernelContext& context) {
+  return zip_to_bool<kFamilyUnsigned>(
+      context, [](auto a, auto b) { return a != b; }, Bools::kOnly);
+}
+
+}  // namespace
 
 OPERATOR(Xor) = {
     .name = "Xor",
@@ -66,7 +96,17 @@ OPERATOR(Xor) = {
             {"T", {{1, kBool}}},
             {"T1", {{1, kBool}}},
         },
+    .reference = run_xor,
 };
+
+namespace {
+
+Status run_not(KernelContext& context) {
+  return map_to_bool<kFamilyUnsigned>(
+      context, [](auto x) { return x == 0; }, Bools::kOnly);
+}
+
+}  // namespace
 
 OPERATOR(Not) = {
     .name = "Not",
@@ -75,6 +115,7 @@ OPERATOR(Not) = {
     .inputs = {{"X", "T"}},
     .outputs = {{"Y", "T"}},
     .types = {{"T", {{1, kBool}}}},
+    .reference = run_not,
 };
 
 }  // namespace tombolo::ops

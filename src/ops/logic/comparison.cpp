@@ -1,6 +1,31 @@
+#include "ops/kernels/broadcast.h"
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_equal_strings(KernelContext& context, const Tensor& a, const Tensor& b) {
+  const Tensor* const inputs[] = {&a, &b};
+  if (!b.is_string()) return context.error("a string is compared with " + to_string(b));
+  TRY(const Broadcast broadcast, Broadcast::of(inputs));
+  TRY(Tensor * out, context.output(0, DType::kBool, broadcast.output));
+  for (BroadcastCursor cursor(broadcast, 0, broadcast.count); !cursor.done(); cursor.advance(1))
+    out->data<bool>()[cursor.at()] = a.strings()[static_cast<size_t>(cursor.offset(0))] ==
+                                     b.strings()[static_cast<size_t>(cursor.offset(1))];
+  return ok();
+}
+
+Status run_equal(KernelContext& context) {
+  TRY(const Tensor* a, context.input(0));
+  TRY(const Tensor* b, context.input(1));
+  if (a->is_string()) return run_equal_strings(context, *a, *b);
+  return zip_to_bool(
+      context, [](auto x, auto y) { return x == y; }, Bools::kTake);
+}
+
+}  // namespace
 
 OPERATOR(Equal) = {
     .name = "Equal",
@@ -26,7 +51,16 @@ OPERATOR(Equal) = {
               {19, kStr}}},
             {"T1", {{1, kBool}}},
         },
+    .reference = run_equal,
 };
+
+namespace {
+
+Status run_greater(KernelContext& context) {
+  return zip_to_bool(context, [](auto a, auto b) { return a > b; });
+}
+
+}  // namespace
 
 OPERATOR(Greater) = {
     .name = "Greater",
@@ -48,7 +82,16 @@ OPERATOR(Greater) = {
             {"T", {{1, kFloats}, {9, kInts}, {13, kBf16}}},
             {"T1", {{1, kBool}}},
         },
+    .reference = run_greater,
 };
+
+namespace {
+
+Status run_less(KernelContext& context) {
+  return zip_to_bool(context, [](auto a, auto b) { return a < b; });
+}
+
+}  // namespace
 
 OPERATOR(Less) = {
     .name = "Less",
@@ -70,6 +113,7 @@ OPERATOR(Less) = {
             {"T", {{1, kFloats}, {9, kInts}, {13, kBf16}}},
             {"T1", {{1, kBool}}},
         },
+    .reference = run_less,
 };
 
 constexpr Literal kGreaterOrEqual = R"(
@@ -77,6 +121,14 @@ strict = Greater (A, B)
 equal = Equal (A, B)
 C = Or (strict, equal)
 )";
+
+namespace {
+
+Status run_greater_or_equal(KernelContext& context) {
+  return zip_to_bool(context, [](auto a, auto b) { return a >= b; });
+}
+
+}  // namespace
 
 OPERATOR(GreaterOrEqual) = {
     .name = "GreaterOrEqual",
@@ -98,6 +150,7 @@ OPERATOR(GreaterOrEqual) = {
             {.versions = {.until = 15}, .opset = 12, .text = kGreaterOrEqual},
             {.versions = {.since = 16}, .opset = 16, .text = kGreaterOrEqual},
         },
+    .reference = run_greater_or_equal,
 };
 
 constexpr Literal kLessOrEqual = R"(
@@ -105,6 +158,14 @@ strict = Less (A, B)
 equal = Equal (A, B)
 C = Or (strict, equal)
 )";
+
+namespace {
+
+Status run_less_or_equal(KernelContext& context) {
+  return zip_to_bool(context, [](auto a, auto b) { return a <= b; });
+}
+
+}  // namespace
 
 OPERATOR(LessOrEqual) = {
     .name = "LessOrEqual",
@@ -126,6 +187,7 @@ OPERATOR(LessOrEqual) = {
             {.versions = {.until = 15}, .opset = 12, .text = kLessOrEqual},
             {.versions = {.since = 16}, .opset = 16, .text = kLessOrEqual},
         },
+    .reference = run_less_or_equal,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,21 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_is_inf(KernelContext& context) {
+  const bool negative = context.attributes.get_int("detect_negative", 1) != 0;
+  const bool positive = context.attributes.get_int("detect_positive", 1) != 0;
+  return map_to_bool(context, [negative, positive](auto x) {
+    return std::isinf(x) && (x < 0 ? negative : positive);
+  });
+}
+
+}  // namespace
 
 OPERATOR(IsInf) = {
     .name = "IsInf",
@@ -18,6 +33,7 @@ OPERATOR(IsInf) = {
             {"T1", {{10, kFloats32}, {20, kFp8 | kF16 | kBf16}}},
             {"T2", {{10, kBool}}},
         },
+    .reference = run_is_inf,
 };
 
 }  // namespace tombolo::ops

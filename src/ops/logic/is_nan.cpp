@@ -1,6 +1,15 @@
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_is_nan(KernelContext& context) {
+  return map_to_bool(context, [](auto x) { return x != x; });
+}
+
+}  // namespace
 
 OPERATOR(IsNaN) = {
     .name = "IsNaN",
@@ -13,6 +22,7 @@ OPERATOR(IsNaN) = {
             {"T1", {{9, kFloats}, {13, kBf16}, {20, kFp8}}},
             {"T2", {{9, kBool}}},
         },
+    .reference = run_is_nan,
 };
 
 }  // namespace tombolo::ops

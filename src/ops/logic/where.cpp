@@ -1,6 +1,44 @@
+#include "ops/kernel_context.h"
+#include "ops/kernels/broadcast.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_where(KernelContext& context) {
+  TRY(const Tensor* condition, context.input(0));
+  TRY(const Tensor* x, context.input(1));
+  TRY(const Tensor* y, context.input(2));
+  if (condition->dtype() != DType::kBool)
+    return context.error("the condition must be bool, is " + to_string(*condition));
+  if (x->dtype() != y->dtype())
+    return context.error("X and Y must have one type, but are " + to_string(*x) + " and " +
+                         to_string(*y));
+  const Tensor* const inputs[] = {condition, x, y};
+  TRY(const Broadcast broadcast, Broadcast::of(inputs));
+  TRY(Tensor * out, context.output(0, x->dtype(), broadcast.output));
+  const bool* holds = condition->data<bool>();
+  // Runs of one condition are copied together.
+  BroadcastCursor cursor(broadcast, 0, broadcast.count);
+  while (!cursor.done()) {
+    const int64_t limit = cursor.run(INT64_MAX);
+    const int64_t start = cursor.offset(0);
+    const bool first = holds[start];
+    int64_t count = 1;
+    while (count < limit && holds[start + count * broadcast.steps[0]] == first) ++count;
+    const size_t taken = first ? 1 : 2;
+    if (broadcast.steps[taken])
+      copy_elements(*inputs[taken], cursor.offset(taken), *out, cursor.at(), count);
+    else
+      fill_elements(*inputs[taken], cursor.offset(taken), *out, cursor.at(), count);
+    cursor.advance(count);
+  }
+  return ok();
+}
+
+}  // namespace
 
 OPERATOR(Where) = {
     .name = "Where",
@@ -18,6 +56,7 @@ OPERATOR(Where) = {
             {"B", {{9, kBool}}},
             {"T", {{9, kAll}, {16, kBf16}}},
         },
+    .reference = run_where,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,21 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_abs(KernelContext& context) {
+  return map<kFamilyNumbers>(context, [](auto x) {
+    using T = decltype(x);
+    if constexpr (std::is_floating_point_v<T>) return std::fabs(x);
+    return x < T{0} || x == T{0} ? wrap_sub(T{0}, x) : x;
+  });
+}
+
+}  // namespace
 
 OPERATOR(Abs) = {
     .name = "Abs",
@@ -10,7 +25,20 @@ OPERATOR(Abs) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {6, kInts}, {13, kBf16}}}},
+    .reference = run_abs,
 };
+
+namespace {
+
+Status run_neg(KernelContext& context) {
+  return map<kFamilyFloats | kFamilySigned>(context, [](auto x) {
+    using T = decltype(x);
+    if constexpr (std::is_floating_point_v<T>) return -x;
+    return wrap_sub(T{0}, x);
+  });
+}
+
+}  // namespace
 
 OPERATOR(Neg) = {
     .name = "Neg",
@@ -20,7 +48,20 @@ OPERATOR(Neg) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {6, kSigned}, {13, kBf16}}}},
+    .reference = run_neg,
 };
+
+namespace {
+
+Status run_sign(KernelContext& context) {
+  return map<kFamilyNumbers>(context, [](auto x) {
+    using T = decltype(x);
+    if (x != x) return x;  // NaN stays
+    return static_cast<T>(static_cast<T>(x > T{0}) - static_cast<T>(x < T{0}));
+  });
+}
+
+}  // namespace
 
 OPERATOR(Sign) = {
     .name = "Sign",
@@ -29,6 +70,7 @@ OPERATOR(Sign) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kNumbers}, {13, kBf16}}}},
+    .reference = run_sign,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,78 @@
+#include <optional>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+/// A limit in each of the types in which we compute.
+struct Limit {
+  bool given = false;
+  float f = 0;
+  double d = 0;
+  int64_t i = 0;
+  uint64_t u = 0;
+
+  template <typename T>
+  T as() const {
+    if constexpr (std::is_same_v<T, float>) return f;
+    if constexpr (std::is_same_v<T, double>) return d;
+    if constexpr (std::is_same_v<T, int64_t>) return i;
+    if constexpr (std::is_same_v<T, uint64_t>) return u;
+  }
+};
+
+/// The scalar input `index`, or (before operator set 11) the attribute `name`.
+Result<Limit> read_limit(const KernelContext& context, const Tensor& x, size_t index,
+                         const char* name) {
+  Limit limit;
+  if (context.opset < 11) {
+    limit.given = context.attributes.has(name);
+    limit.f = context.attributes.get_float(name, 0);
+    limit.d = limit.f;
+    return limit;
+  }
+  TRY(const Tensor* tensor, context.optional_input(index));
+  if (tensor == nullptr) return limit;
+  if (tensor->size() != 1 || tensor->dtype() != x.dtype())
+    return context.error(std::string(name) + " must be one number of type " +
+                         std::string(name_of(x.dtype())) + ", is " + to_string(*tensor));
+  limit.given = true;
+  switch (compute_type(x.dtype())) {
+    case Compute::kFloat:
+      widen(*tensor, 0, 1, &limit.f);
+      break;
+    case Compute::kDouble:
+      widen(*tensor, 0, 1, &limit.d);
+      break;
+    case Compute::kInt64:
+      widen(*tensor, 0, 1, &limit.i);
+      break;
+    case Compute::kUInt64:
+      widen(*tensor, 0, 1, &limit.u);
+      break;
+    case Compute::kNone:
+      break;
+  }
+  return limit;
+}
+
+Status run_clip(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const Limit low, read_limit(context, *x, 1, "min"));
+  TRY(const Limit high, read_limit(context, *x, 2, "max"));
+  // NaN passes; where min > max, max wins.
+  return map<kFamilyNumbers>(context, [&](auto value) {
+    using T = decltype(value);
+    if (low.given && value < low.as<T>()) value = low.as<T>();
+    if (high.given && value > high.as<T>()) value = high.as<T>();
+    return value;
+  });
+}
+
+}  // namespace
 
 OPERATOR(Clip) = {
     .name = "Clip",
@@ -23,6 +95,7 @@ OPERATOR(Clip) = {
         },
     .types = {{"T", {{1, kFloats}, {12, kInts}, {13, kBf16}}}},
     .functions = {{.versions = {.since = 13}, .opset = 13}},
+    .reference = run_clip,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,17 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_exp(KernelContext& context) {
+  return map(context, [](auto x) { return std::exp(x); });
+}
+
+}  // namespace
 
 OPERATOR(Exp) = {
     .name = "Exp",
@@ -10,7 +21,16 @@ OPERATOR(Exp) = {
     .outputs = {{"output", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .reference = run_exp,
 };
+
+namespace {
+
+Status run_log(KernelContext& context) {
+  return map(context, [](auto x) { return std::log(x); });
+}
+
+}  // namespace
 
 OPERATOR(Log) = {
     .name = "Log",
@@ -20,7 +40,16 @@ OPERATOR(Log) = {
     .outputs = {{"output", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .reference = run_log,
 };
+
+namespace {
+
+Status run_sqrt(KernelContext& context) {
+  return map(context, [](auto x) { return std::sqrt(x); });
+}
+
+}  // namespace
 
 OPERATOR(Sqrt) = {
     .name = "Sqrt",
@@ -30,7 +59,16 @@ OPERATOR(Sqrt) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .reference = run_sqrt,
 };
+
+namespace {
+
+Status run_reciprocal(KernelContext& context) {
+  return map(context, [](auto x) { return 1 / x; });
+}
+
+}  // namespace
 
 OPERATOR(Reciprocal) = {
     .name = "Reciprocal",
@@ -40,7 +78,21 @@ OPERATOR(Reciprocal) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .reference = run_reciprocal,
 };
+
+namespace {
+
+// Integers are allowed until operator set 12: truncated, as a cast of the real result would be.
+Status run_erf(KernelContext& context) {
+  return map<kFamilyNumbers>(context, [](auto x) {
+    using T = decltype(x);
+    if constexpr (std::is_floating_point_v<T>) return std::erf(x);
+    return static_cast<T>(std::erf(static_cast<double>(x)));
+  });
+}
+
+}  // namespace
 
 OPERATOR(Erf) = {
     .name = "Erf",
@@ -53,6 +105,7 @@ OPERATOR(Erf) = {
             {"T", {{9, kNumbers}}, {.until = 12}},
             {"T", {{13, kFloats | kBf16}}, {.since = 13}},
         },
+    .reference = run_erf,
 };
 
 }  // namespace tombolo::ops

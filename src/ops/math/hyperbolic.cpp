@@ -1,6 +1,17 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_sinh(KernelContext& context) {
+  return map(context, [](auto x) { return std::sinh(x); });
+}
+
+}  // namespace
 
 OPERATOR(Sinh) = {
     .name = "Sinh",
@@ -9,7 +20,16 @@ OPERATOR(Sinh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
+    .reference = run_sinh,
 };
+
+namespace {
+
+Status run_cosh(KernelContext& context) {
+  return map(context, [](auto x) { return std::cosh(x); });
+}
+
+}  // namespace
 
 OPERATOR(Cosh) = {
     .name = "Cosh",
@@ -18,7 +38,16 @@ OPERATOR(Cosh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
+    .reference = run_cosh,
 };
+
+namespace {
+
+Status run_tanh(KernelContext& context) {
+  return map(context, [](auto x) { return std::tanh(x); });
+}
+
+}  // namespace
 
 OPERATOR(Tanh) = {
     .name = "Tanh",
@@ -28,7 +57,16 @@ OPERATOR(Tanh) = {
     .outputs = {{"output", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .reference = run_tanh,
 };
+
+namespace {
+
+Status run_asinh(KernelContext& context) {
+  return map(context, [](auto x) { return std::asinh(x); });
+}
+
+}  // namespace
 
 OPERATOR(Asinh) = {
     .name = "Asinh",
@@ -37,7 +75,16 @@ OPERATOR(Asinh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
+    .reference = run_asinh,
 };
+
+namespace {
+
+Status run_acosh(KernelContext& context) {
+  return map(context, [](auto x) { return std::acosh(x); });
+}
+
+}  // namespace
 
 OPERATOR(Acosh) = {
     .name = "Acosh",
@@ -46,7 +93,16 @@ OPERATOR(Acosh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
+    .reference = run_acosh,
 };
+
+namespace {
+
+Status run_atanh(KernelContext& context) {
+  return map(context, [](auto x) { return std::atanh(x); });
+}
+
+}  // namespace
 
 OPERATOR(Atanh) = {
     .name = "Atanh",
@@ -55,6 +111,7 @@ OPERATOR(Atanh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
+    .reference = run_atanh,
 };
 
 }  // namespace tombolo::ops

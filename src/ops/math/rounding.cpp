@@ -1,6 +1,17 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_ceil(KernelContext& context) {
+  return map(context, [](auto x) { return std::ceil(x); });
+}
+
+}  // namespace
 
 OPERATOR(Ceil) = {
     .name = "Ceil",
@@ -10,7 +21,16 @@ OPERATOR(Ceil) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .reference = run_ceil,
 };
+
+namespace {
+
+Status run_floor(KernelContext& context) {
+  return map(context, [](auto x) { return std::floor(x); });
+}
+
+}  // namespace
 
 OPERATOR(Floor) = {
     .name = "Floor",
@@ -20,7 +40,16 @@ OPERATOR(Floor) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .reference = run_floor,
 };
+
+namespace {
+
+Status run_round(KernelContext& context) {
+  return map(context, [](auto x) { return std::nearbyint(x); });
+}
+
+}  // namespace
 
 OPERATOR(Round) = {
     .name = "Round",
@@ -29,6 +58,7 @@ OPERATOR(Round) = {
     .inputs = {{"X", "T"}},
     .outputs = {{"Y", "T"}},
     .types = {{"T", {{11, kFloats}, {22, kBf16}}}},
+    .reference = run_round,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,17 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_sin(KernelContext& context) {
+  return map(context, [](auto x) { return std::sin(x); });
+}
+
+}  // namespace
 
 OPERATOR(Sin) = {
     .name = "Sin",
@@ -9,7 +20,16 @@ OPERATOR(Sin) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
+    .reference = run_sin,
 };
+
+namespace {
+
+Status run_cos(KernelContext& context) {
+  return map(context, [](auto x) { return std::cos(x); });
+}
+
+}  // namespace
 
 OPERATOR(Cos) = {
     .name = "Cos",
@@ -18,7 +38,16 @@ OPERATOR(Cos) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
+    .reference = run_cos,
 };
+
+namespace {
+
+Status run_tan(KernelContext& context) {
+  return map(context, [](auto x) { return std::tan(x); });
+}
+
+}  // namespace
 
 OPERATOR(Tan) = {
     .name = "Tan",
@@ -27,7 +56,16 @@ OPERATOR(Tan) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
+    .reference = run_tan,
 };
+
+namespace {
+
+Status run_asin(KernelContext& context) {
+  return map(context, [](auto x) { return std::asin(x); });
+}
+
+}  // namespace
 
 OPERATOR(Asin) = {
     .name = "Asin",
@@ -36,7 +74,16 @@ OPERATOR(Asin) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
+    .reference = run_asin,
 };
+
+namespace {
+
+Status run_acos(KernelContext& context) {
+  return map(context, [](auto x) { return std::acos(x); });
+}
+
+}  // namespace
 
 OPERATOR(Acos) = {
     .name = "Acos",
@@ -45,7 +92,16 @@ OPERATOR(Acos) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
+    .reference = run_acos,
 };
+
+namespace {
+
+Status run_atan(KernelContext& context) {
+  return map(context, [](auto x) { return std::atan(x); });
+}
+
+}  // namespace
 
 OPERATOR(Atan) = {
     .name = "Atan",
@@ -54,6 +110,7 @@ OPERATOR(Atan) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
+    .reference = run_atan,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,18 @@
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+// NaN wins, whichever side it stands on.
+Status run_max(KernelContext& context) {
+  auto larger = [](auto a, auto b) { return a > b || a != a ? a : b; };
+  return run_fold(context, binary_rows<kFamilyNumbers, false, decltype(larger)>(Bools::kRefuse),
+                  &larger);
+}
+
+}  // namespace
 
 OPERATOR(Max) = {
     .name = "Max",
@@ -10,7 +22,18 @@ OPERATOR(Max) = {
     .outputs = {{"max", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {12, kInts}, {13, kBf16}}}},
+    .reference = run_max,
 };
+
+namespace {
+
+Status run_min(KernelContext& context) {
+  auto smaller = [](auto a, auto b) { return a < b || a != a ? a : b; };
+  return run_fold(context, binary_rows<kFamilyNumbers, false, decltype(smaller)>(Bools::kRefuse),
+                  &smaller);
+}
+
+}  // namespace
 
 OPERATOR(Min) = {
     .name = "Min",
@@ -20,7 +43,17 @@ OPERATOR(Min) = {
     .outputs = {{"min", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {12, kInts}, {13, kBf16}}}},
+    .reference = run_min,
 };
+
+namespace {
+
+constexpr auto kSum = [](auto a, auto b) { return a + b; };
+constexpr RowFns kSumRows = binary_rows<kFamilyFloats, false, decltype(kSum)>(Bools::kRefuse);
+
+Status run_sum(KernelContext& context) { return run_fold(context, kSumRows, &kSum); }
+
+}  // namespace
 
 OPERATOR(Sum) = {
     .name = "Sum",
@@ -30,7 +63,17 @@ OPERATOR(Sum) = {
     .outputs = {{"sum", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .reference = run_sum,
 };
+
+namespace {
+
+Status run_mean(KernelContext& context) {
+  const double count = static_cast<double>(context.input_count());
+  return run_fold(context, kSumRows, &kSum, count > 0 ? 1 / count : 1);
+}
+
+}  // namespace
 
 OPERATOR(Mean) = {
     .name = "Mean",
@@ -40,6 +83,7 @@ OPERATOR(Mean) = {
     .outputs = {{"mean", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .reference = run_mean,
 };
 
 }  // namespace tombolo::ops

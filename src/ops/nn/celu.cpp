@@ -1,6 +1,18 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_celu(KernelContext& context) {
+  const float alpha = context.attributes.get_float("alpha", 1.0f);
+  return map(context, [alpha](auto x) { return x > 0 ? x : alpha * std::expm1(x / alpha); });
+}
+
+}  // namespace
 
 OPERATOR(Celu) = {
     .name = "Celu",
@@ -26,6 +38,7 @@ unit = Elu <alpha = 1.0> (inner)
 Y = Mul (alpha, unit)
 )"},
         },
+    .reference = run_celu,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,18 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_elu(KernelContext& context) {
+  const float alpha = context.attributes.get_float("alpha", 1.0f);
+  return map(context, [alpha](auto x) { return x < 0 ? alpha * std::expm1(x) : x; });
+}
+
+}  // namespace
 
 OPERATOR(Elu) = {
     .name = "Elu",
@@ -27,6 +39,8 @@ below = Sub (exponential, one)
 scaled = Mul (alpha, below)
 Y = Where (negative, scaled, X)
 )"}},
+
+    .reference = run_elu,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,22 @@
+#include <algorithm>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_hard_sigmoid(KernelContext& context) {
+  const float alpha = context.attributes.get_float("alpha", 0.2f);
+  const float beta = context.attributes.get_float("beta", 0.5f);
+  return map(context, [alpha, beta](auto x) {
+    using T = decltype(x);
+    return std::clamp(alpha * x + beta, T{0}, T{1});
+  });
+}
+
+}  // namespace
 
 OPERATOR(HardSigmoid) = {
     .name = "HardSigmoid",
@@ -29,6 +45,8 @@ line = Add (scaled, beta)
 capped = Min (line, one)
 Y = Max (capped, zero)
 )"}},
+
+    .reference = run_hard_sigmoid,
 };
 
 }  // namespace tombolo::ops

@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -6,6 +9,17 @@ constexpr Literal kHardSwish = R"(
 gate = HardSigmoid <alpha = 0.16666667, beta = 0.5> (X)
 Y = Mul (X, gate)
 )";
+
+namespace {
+
+Status run_hard_swish(KernelContext& context) {
+  return map(context, [](auto x) {
+    using T = decltype(x);
+    return x * std::clamp(x / 6 + T{0.5}, T{0}, T{1});
+  });
+}
+
+}  // namespace
 
 OPERATOR(HardSwish) = {
     .name = "HardSwish",
@@ -19,6 +33,7 @@ OPERATOR(HardSwish) = {
             {.versions = {.until = 21}, .opset = 14, .text = kHardSwish},
             {.versions = {.since = 22}, .opset = 22, .text = kHardSwish},
         },
+    .reference = run_hard_swish,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,16 @@
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_leaky_relu(KernelContext& context) {
+  const float alpha = context.attributes.get_float("alpha", 0.01f);
+  return map(context, [alpha](auto x) { return x < 0 ? alpha * x : x; });
+}
+
+}  // namespace
 
 OPERATOR(LeakyRelu) = {
     .name = "LeakyRelu",
@@ -23,6 +33,8 @@ negative = Less (X, zero)
 scaled = Mul (slope, X)
 Y = Where (negative, scaled, X)
 )"}},
+
+    .reference = run_leaky_relu,
 };
 
 }  // namespace tombolo::ops

@@ -1,3 +1,6 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -7,6 +10,18 @@ soft = Softplus (X)
 gate = Tanh (soft)
 Y = Mul (X, gate)
 )";
+
+namespace {
+
+Status run_mish(KernelContext& context) {
+  return map(context, [](auto x) {
+    using T = decltype(x);
+    const T softplus = std::max(x, T{0}) + std::log1p(std::exp(-std::fabs(x)));
+    return x * std::tanh(softplus);
+  });
+}
+
+}  // namespace
 
 OPERATOR(Mish) = {
     .name = "Mish",
@@ -20,6 +35,7 @@ OPERATOR(Mish) = {
             {.versions = {.until = 21}, .opset = 18, .text = kMish},
             {.versions = {.since = 22}, .opset = 22, .text = kMish},
         },
+    .reference = run_mish,
 };
 
 }  // namespace tombolo::ops

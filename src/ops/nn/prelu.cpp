@@ -1,6 +1,35 @@
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_prelu(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const Tensor* slope, context.input(1));
+  // Before operator set 7 a slope of one dimension belongs to the channels (axis 1).
+  Tensor aligned = *slope;
+  if (context.opset < 7 && slope->rank() == 1 && slope->dim(0) != 1 && x->rank() > 1) {
+    Dims dims;
+    dims.resize(static_cast<uint32_t>(x->rank() - 1), 1);
+    dims[0] = slope->dim(0);
+    aligned = slope->reshaped(dims);
+  }
+  const Tensor* const inputs[] = {x, &aligned};
+  auto op = [](auto a, auto b) {
+    using T = decltype(a);
+    return a < T{0} ? wrap_mul(a, b) : a;
+  };
+  CHECK_OK(run_rows(context, inputs,
+                    binary_rows<kFamilyNumbers, false, decltype(op)>(Bools::kRefuse), &op));
+  if (context.outputs[0].tensor().dims() != x->dims())
+    return context.error("slope " + to_string(*slope) + " does not broadcast to X, " +
+                         to_string(*x));
+  return ok();
+}
+
+}  // namespace
 
 OPERATOR(PRelu) = {
     .name = "PRelu",
@@ -21,6 +50,8 @@ negative = Less (X, zero)
 scaled = Mul (slope, X)
 Y = Where (negative, scaled, X)
 )"}},
+
+    .reference = run_prelu,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,18 @@
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_relu(KernelContext& context) {
+  return map<kFamilyFloats | kFamilySigned>(context, [](auto x) {
+    using T = decltype(x);
+    return x < T{0} ? T{0} : x;  // NaN passes
+  });
+}
+
+}  // namespace
 
 OPERATOR(Relu) = {
     .name = "Relu",
@@ -15,6 +27,8 @@ zero_f = Constant <value = float {0}> ()
 zero = CastLike (zero_f, X)
 Y = Max (X, zero)
 )"}},
+
+    .reference = run_relu,
 };
 
 }  // namespace tombolo::ops

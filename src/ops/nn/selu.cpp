@@ -1,6 +1,24 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_selu(KernelContext& context) {
+  // The defaults of operator set 1 were the same numbers, cut to four places.
+  const bool first = context.opset < 6;
+  const float alpha =
+      context.attributes.get_float("alpha", first ? 1.6732f : 1.67326319217681884765625f);
+  const float gamma =
+      context.attributes.get_float("gamma", first ? 1.0507f : 1.05070102214813232421875f);
+  return map(context,
+             [alpha, gamma](auto x) { return gamma * (x > 0 ? x : alpha * std::expm1(x)); });
+}
+
+}  // namespace
 
 OPERATOR(Selu) = {
     .name = "Selu",
@@ -31,6 +49,8 @@ negative = Less (X, zero)
 elu = Where (negative, below, X)
 Y = Mul (gamma, elu)
 )"}},
+
+    .reference = run_selu,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,29 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_shrink(KernelContext& context) {
+  const float bias = context.attributes.get_float("bias", 0.0f);
+  const float lambd = context.attributes.get_float("lambd", 0.5f);
+  return map<kFamilyNumbers>(context, [bias, lambd](auto x) {
+    using T = decltype(x);
+    if constexpr (std::is_floating_point_v<T>) {
+      return x < -lambd ? x + bias : x > lambd ? x - bias : T{0};
+    } else {
+      const double value = static_cast<double>(x);
+      const double shrunk = value < -lambd ? value + bias : value > lambd ? value - bias : 0;
+      if (!(std::fabs(shrunk) < 9.2e18)) return x;
+      return static_cast<T>(static_cast<int64_t>(shrunk));
+    }
+  });
+}
+
+}  // namespace
 
 OPERATOR(Shrink) = {
     .name = "Shrink",
@@ -29,6 +52,8 @@ lowered = Sub (input, bias)
 upper = Where (above, lowered, zero)
 output = Where (below, raised, upper)
 )"}},
+
+    .reference = run_shrink,
 };
 
 }  // namespace tombolo::ops

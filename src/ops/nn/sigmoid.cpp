@@ -1,6 +1,21 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_sigmoid(KernelContext& context) {
+  // Of both forms the one whose exponential cannot overflow.
+  return map(context, [](auto x) {
+    const auto e = std::exp(-std::fabs(x));
+    return x >= 0 ? 1 / (1 + e) : e / (1 + e);
+  });
+}
+
+}  // namespace
 
 OPERATOR(Sigmoid) = {
     .name = "Sigmoid",
@@ -10,6 +25,7 @@ OPERATOR(Sigmoid) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .reference = run_sigmoid,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,20 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_softplus(KernelContext& context) {
+  return map(context, [](auto x) {
+    return std::max(x, decltype(x){0}) + std::log1p(std::exp(-std::fabs(x)));
+  });
+}
+
+}  // namespace
 
 OPERATOR(Softplus) = {
     .name = "Softplus",
@@ -22,6 +36,8 @@ sum = Add (one, small)
 rest = Log (sum)
 Y = Add (positive, rest)
 )"}},
+
+    .reference = run_softplus,
 };
 
 }  // namespace tombolo::ops

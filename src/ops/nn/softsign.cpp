@@ -1,6 +1,17 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_softsign(KernelContext& context) {
+  return map(context, [](auto x) { return x / (1 + std::fabs(x)); });
+}
+
+}  // namespace
 
 OPERATOR(Softsign) = {
     .name = "Softsign",
@@ -16,6 +27,8 @@ size = Abs (input)
 divisor = Add (one, size)
 output = Div (input, divisor)
 )"}},
+
+    .reference = run_softsign,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,19 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_swiglu(KernelContext& context) {
+  const float alpha = context.attributes.get_float("alpha", 1.0f);
+  return zip<kFamilyFloats>(context,
+                            [alpha](auto a, auto b) { return a / (1 + std::exp(-alpha * a)) * b; });
+}
+
+}  // namespace
 
 OPERATOR(SwiGLU) = {
     .name = "SwiGLU",
@@ -22,6 +35,8 @@ gate = Sigmoid (scaled)
 swish = Mul (A, gate)
 Y = Mul (swish, B)
 )"}},
+
+    .reference = run_swiglu,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,18 @@
+#include <cmath>
+
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_swish(KernelContext& context) {
+  const float alpha = context.attributes.get_float("alpha", 1.0f);
+  return map(context, [alpha](auto x) { return x / (1 + std::exp(-alpha * x)); });
+}
+
+}  // namespace
 
 OPERATOR(Swish) = {
     .name = "Swish",
@@ -17,6 +29,8 @@ scaled = Mul (alpha, X)
 gate = Sigmoid (scaled)
 Y = Mul (X, gate)
 )"}},
+
+    .reference = run_swish,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,16 @@
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_thresholded_relu(KernelContext& context) {
+  const float alpha = context.attributes.get_float("alpha", 1.0f);
+  return map(context, [alpha](auto x) { return x > alpha ? x : decltype(x){0}; });
+}
+
+}  // namespace
 
 OPERATOR(ThresholdedRelu) = {
     .name = "ThresholdedRelu",
@@ -18,6 +28,8 @@ zero = CastLike (zero_f, X)
 above = Greater (X, alpha)
 Y = Where (above, X, zero)
 )"}},
+
+    .reference = run_thresholded_relu,
 };
 
 }  // namespace tombolo::ops
