@@ -57,6 +57,19 @@ class Decoder {
   /// Puts `place` in front of the error's path. Returns false, to be returned.
   bool at(std::string place);
 
+  template <typename Integer>
+  static Took number(const WireReader& reader, Integer& out, bool& has) {
+    if (reader.type != WireType::kVarint) return Took::kNo;
+    out = static_cast<Integer>(reader.number);
+    has = true;
+    return Took::kYes;
+  }
+  /// A repeated integer, packed or not.
+  template <typename List>
+  Took integers(const WireReader& reader, List& out);
+  /// Sets `error` from the reader's fault; false.
+  bool malformed(const WireReader& reader);
+
  private:
   /// A subgraph met in an attribute: read when the graph around it is complete, because names in
   /// it may mean values that the outer graph defines later in the file.
@@ -88,13 +101,6 @@ class Decoder {
     out = reader.bytes;
     return Took::kYes;
   }
-  template <typename Integer>
-  static Took number(const WireReader& reader, Integer& out, bool& has) {
-    if (reader.type != WireType::kVarint) return Took::kNo;
-    out = static_cast<Integer>(reader.number);
-    has = true;
-    return Took::kYes;
-  }
   static Took piece(const WireReader& reader, Pieces& out) {
     if (reader.type != WireType::kBytes) return Took::kNo;
     out.add(reader.bytes);
@@ -102,9 +108,6 @@ class Decoder {
   }
   static Took took(bool fine) { return fine ? Took::kYes : Took::kFailed; }
   Took texts(const WireReader& reader, std::vector<Text>& out);
-  /// A repeated integer, packed or not.
-  template <typename List>
-  Took integers(const WireReader& reader, List& out);
   Took floats(const WireReader& reader, std::vector<float>& out);
   Took entries(const WireReader& reader, std::vector<StringEntry>& out);
   /// A repeated message.
@@ -145,7 +148,6 @@ class Decoder {
   bool training(std::string_view bytes, TrainingInfo& training);
   bool device(std::string_view bytes, DeviceConfiguration& device);
 
-  bool malformed(const WireReader& reader);
   /// Accounts for memory that the model will take beyond the file itself.
   bool spend(size_t bytes) {
     spent_ += bytes;
