@@ -16,9 +16,9 @@ struct Image {
   std::vector<uint8_t> pixels;  ///< [height, width, channels], row-major
 };
 
-/// Decodes PNG (any depth, palette and alpha resolved; alpha is dropped) or JPEG, told apart by content.
-/// `channels` 1 or 3 converts; 0 keeps grey grey and colour RGB. Errors: parse; resource when the
-/// header asks for more than 2^28 pixels.
+/// Decodes PNG (any depth, palette and alpha resolved; alpha is dropped) or JPEG, told apart by
+/// content. `channels` 1 or 3 converts; 0 keeps grey grey and colour RGB. Errors: parse; resource
+/// when the header asks for more than 2^28 pixels.
 Result<Image> decode_image(std::string_view bytes, int channels = 0);
 
 }  // namespace tombolo

@@ -1,13 +1,13 @@
 #include "base/thread_pool.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/cpu.h"
 
 namespace tombolo {
 
@@ -29,12 +29,6 @@ struct Loop {
 };
 
 thread_local bool inside_loop = false;
-
-int cores_allowed() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1u, std::thread::hardware_concurrency());
-}
 
 class Pool {
  public:
@@ -101,7 +95,7 @@ class Pool {
   int invited_ = 0, active_ = 0;
   uint64_t generation_ = 0;
   bool stop_ = false;
-  const int default_ = cores_allowed();
+  const int default_ = static_cast<int>(allowed_cores());
   std::atomic<int> wanted_{0};
 };
 

@@ -65,7 +65,9 @@ class Args {
   /// A non-negative integer, `fallback` when not given.
   Result<int64_t> get_int(std::string_view option, int64_t fallback) const;
 
-  void add(std::string name, std::string value) { all_[std::move(name)].push_back(std::move(value)); }
+  void add(std::string name, std::string value) {
+    all_[std::move(name)].push_back(std::move(value));
+  }
 
  private:
   std::map<std::string, std::vector<std::string>> all_;
@@ -81,9 +83,9 @@ class Console {
   bool color = false;     ///< of stderr
   bool progress = false;  ///< stderr is a terminal and --no-progress was not given
 
-  void print(std::string_view text);    ///< to stdout
-  void message(std::string_view text);  ///< to stderr, unless quiet
-  void error(const Error& error);       ///< to stderr, and as JSON to stdout with --json
+  void print(std::string_view text);              ///< to stdout
+  void message(std::string_view text);            ///< to stderr, unless quiet
+  void error(const Error& error);                 ///< to stderr, and as JSON to stdout with --json
   void diagnostic(const Diagnostic& diagnostic);  ///< to stderr
   /// Progress of a long task: redraws one line at most ten times a second.
   void step(std::string_view task, size_t done, size_t total);

@@ -13,6 +13,7 @@
 #include "base/mapped_file.h"
 #include "base/result.h"
 #include "ir/model.h"
+#include "onnx/writer.h"
 
 namespace tombolo {
 
@@ -21,36 +22,33 @@ struct LoadOptions {
   std::string weights;    ///< weights file, where the format keeps it apart
   std::string signature;  ///< which entry point, where the format has several
   std::vector<std::string> input_names, output_names;  ///< cut the graph there, in this order
-  std::map<std::string, std::string> set;               ///< values for arguments that are no tensors
+  std::map<std::string, std::string> set;              ///< values for arguments that are no tensors
 };
 
-/// How external data are written.
-struct SaveOptions {
-  enum class Weights { kAuto, kEmbed, kOneFile, kFilePerTensor };
-  std::string to;                     ///< name of a format; empty: by OUT's extension
-  Weights weights = Weights::kAuto;   ///< kAuto: embedded below 2 GB, else in OUT.data beside OUT
-  uint64_t max_shard = 0;             ///< bytes a data file may take; 0: no limit
-  uint64_t external_threshold = 1024; ///< smaller tensors stay embedded
-  bool checksum = false;              ///< write a SHA-1 for each external tensor
-  bool keep_external = false;         ///< leave references to external files as they are
+/// What is written, and how (see SaveOptions in onnx/writer.h for external data).
+struct ExportOptions {
+  std::string to;              ///< name of a format; empty: by OUT's extension
+  bool keep_external = false;  ///< leave references to external files as they are
+  SaveOptions data;
 };
 
 /// What is looked at to recognise a format: the path and, for a file, its bytes.
 struct Source {
   std::string path;  ///< "-" is standard input
   bool is_folder = false;
-  MappedFile file;   ///< empty for a folder
+  MappedFile file;  ///< empty for a folder
 };
 
 struct Format {
   std::string_view name;         ///< "onnx", "keras"
   std::string_view description;  ///< one line
   std::string_view extensions;   ///< ".onnx .onnx.pb", the first is the usual one
-  /// How sure the format is that the source is its own: 0 not at all, 1 only by its name, 2 by plausible
-  /// content, 3 by magic bytes.
+  /// How sure the format is that the source is its own: 0 not at all, 1 only by its name, 2 by
+  /// plausible content, 3 by magic bytes.
   int (*probe)(const Source& source);
   Result<std::unique_ptr<Model>> (*load)(const Source& source, const LoadOptions& options);
-  Status (*save)(const Model& model, const std::string& path, const SaveOptions& options);  ///< or null
+  Status (*save)(const Model& model, const std::string& path,
+                 const ExportOptions& options);  ///< or null
 };
 
 std::span<const Format> formats();

@@ -1,9 +1,11 @@
 #pragma once
 
-// NumPy's .npy and .npz. Format: numpy.lib.format, versions 1 to 3; an .npz is a zip of .npy members.
+// NumPy's .npy and .npz. Format: numpy.lib.format, versions 1 to 3; an .npz is a zip of .npy
+// members.
 //
 // Element types that NumPy lacks travel as raw unsigned integers of their width, 6-, 4- and 2-bit
-// values one element to a uint8; the member `__dtypes__.json` of an .npz says which (cli.md, `run`).
+// values one element to a uint8; the member `__dtypes__.json` of an .npz says which (cli.md,
+// `run`).
 
 #include <map>
 #include <memory>

@@ -1,0 +1,46 @@
+// tombolo ops: the operators that Tombolo knows, by version.
+
+#include "cli/verbs.h"
+#include "ops/operators_json.h"
+#include "ops/registry.h"
+
+namespace tombolo::cli {
+
+namespace {
+
+Result<int> run(const Args& args, Console& console) {
+  if (console.json) {
+    console.print(operators_json());
+    return kYes;
+  }
+  const std::string wanted = args.positional("NAME");
+  bool found = false;
+  for (const OpDecl* op : all_operators()) {
+    const std::string_view name = op->name, domain = op->domain;
+    if (!wanted.empty() && name != wanted) continue;
+    found = true;
+    std::string line(domain.empty() ? "ai.onnx" : domain);
+    line += "  " + std::string(name) + "  versions";
+    for (const OpVersion& version : versions_of(*op))
+      line += " " + std::to_string(version.since) + (version.deprecated ? " (deprecated)" : "");
+    line += op->reference != nullptr ? "" : "  [no kernel]";
+    console.print(line + "\n    " + std::string(std::string_view(op->doc)) + "\n");
+  }
+  if (found) return kYes;
+  return usage_error("there is no operator \"" + wanted + "\"");
+}
+
+}  // namespace
+
+const Verb ops_verb = {
+    .name = "ops",
+    .summary = "list the operators, their versions, types and attributes",
+    .description =
+        "With --json every (operator, version) with inputs, outputs, attributes and types.",
+    .positionals = {{"NAME", "one operator", false}},
+    .options = {},
+    .examples = {"tombolo ops Conv", "tombolo ops --json"},
+    .run = run,
+};
+
+}  // namespace tombolo::cli

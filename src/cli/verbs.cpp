@@ -1,0 +1,12 @@
+#include "cli/verbs.h"
+
+namespace tombolo::cli {
+
+std::span<const Verb> verbs() {
+  static const Verb all[] = {convert_verb,    run_verb, info_verb,        print_verb,
+                             parse_verb,      ops_verb, conformance_verb, doctor_verb,
+                             completion_verb, man_verb};
+  return all;
+}
+
+}  // namespace tombolo::cli

@@ -1,0 +1,12 @@
+#pragma once
+
+// The verbs, one a file of the same name.
+
+#include "cli/command.h"
+
+namespace tombolo::cli {
+
+extern const Verb completion_verb, conformance_verb, convert_verb, doctor_verb, info_verb, man_verb,
+    ops_verb, parse_verb, print_verb, run_verb;
+
+}  // namespace tombolo::cli

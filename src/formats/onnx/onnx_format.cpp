@@ -1,0 +1,88 @@
+#include "formats/onnx/onnx_format.h"
+
+#include "base/output_file.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "onnx/reader.h"
+
+namespace tombolo {
+
+namespace {
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+std::string_view after_spaces(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\n' || text.front() == '\r' ||
+                           text.front() == '\t'))
+    text.remove_prefix(1);
+  return text;
+}
+
+}  // namespace
+
+int probe_onnx(const Source& source) {
+  if (source.is_folder || source.file.size() == 0) return 0;
+  if (looks_like_onnx(source.file.text())) return 2;
+  return source.path.ends_with(".onnx") ? 1 : 0;
+}
+
+int probe_text(const Source& source) {
+  if (source.is_folder) return 0;
+  // A model in text starts with its header, `<ir_version: 8, ...>`, after comments.
+  std::string_view text = after_spaces(source.file.text().substr(0, 4096));
+  while (text.starts_with("#"))
+    text = after_spaces(text.substr(std::min(text.find('\n'), text.size())));
+  if (text.starts_with("<") && (text.find("ir_version") != std::string_view::npos ||
+                                text.find("opset_import") != std::string_view::npos))
+    return 3;
+  return source.path.ends_with(".onnxtxt") ? 1 : 0;
+}
+
+int probe_json(const Source& source) {
+  if (source.is_folder) return 0;
+  const std::string_view text = after_spaces(source.file.text());
+  if (!text.starts_with("{")) return 0;
+  const std::string_view head = text.substr(0, 4096);
+  const bool model = head.find("\"irVersion\"") != std::string_view::npos ||
+                     head.find("\"ir_version\"") != std::string_view::npos ||
+                     head.find("\"opsetImport\"") != std::string_view::npos ||
+                     head.find("\"graph\"") != std::string_view::npos;
+  return model ? 2 : 0;
+}
+
+Result<std::unique_ptr<Model>> load_onnx_format(const Source& source, const LoadOptions&) {
+  auto storage = std::make_shared<Storage>();
+  storage->keep(source.file.owner());
+  storage->set_folder(folder_of(source.path));
+  return read_onnx(source.file.text(), std::move(storage));
+}
+
+Result<std::unique_ptr<Model>> load_text_format(const Source& source, const LoadOptions&) {
+  TRY(std::unique_ptr<Model> model, parse_text(source.file.text()));
+  model->storage().set_folder(folder_of(source.path));
+  return model;
+}
+
+Status save_onnx_format(const Model& model, const std::string& path, const ExportOptions& options) {
+  SaveOptions data = options.data;
+  if (options.keep_external) {
+    // TODO
+  }
+  return save_onnx(model, path, data);
+}
+
+Status save_text_format(const Model& model, const std::string& path, const ExportOptions&) {
+  TRY(OutputFile file, OutputFile::create(path));
+  struct Sink final : TextSink {
+    explicit Sink(OutputFile& out) : file(out) {}
+    Status write(std::string_view piece) override { return file.write(piece); }
+    OutputFile& file;
+  } sink(file);
+  CHECK_OK(print_text(model, sink));
+  return file.commit();
+}
+
+}  // namespace tombolo
