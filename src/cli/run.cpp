@@ -9,6 +9,7 @@
 #include "cli/tensor_io.h"
 #include "cli/verbs.h"
 #include "formats/common/json_tensor.h"
+#include "runtime/compare.h"
 #include "runtime/session.h"
 
 namespace tombolo::cli {
@@ -187,6 +188,54 @@ std::string json_of(const NamedTensor& named, int64_t k) {
   return out + "}";
 }
 
+Result<double> number_of(const Args& args, std::string_view option, double fallback) {
+  auto text = args.get(option);
+  if (!text) return fallback;
+  char* end = nullptr;
+  const double value = std::strtod(text->c_str(), &end);
+  if (text->empty() || *end != '\0' || !(value >= 0))
+    return usage_error("--" + std::string(option) + " takes a number, not \"" + *text + "\"");
+  return value;
+}
+
+/// --expected: the outputs against those of an .npz, by name or by position (arr_0, out_0).
+Result<int> compare_with(const std::string& path, const Session& session,
+                         const std::vector<RunValue>& outputs, const Args& args, Console& console) {
+  TRY(MappedFile file, MappedFile::open(path));
+  TRY(std::vector<NamedTensor> expected, read_npz(file));
+  const bool own = args.get("rtol") || args.get("atol");
+  Tolerance tolerance;
+  TRY(tolerance.rtol, number_of(args, "rtol", 0));
+  TRY(tolerance.atol, number_of(args, "atol", 0));
+  const std::vector<NamedTensor> flat = flatten_outputs(session.outputs(), outputs);
+  bool equal = true;
+  std::string json;
+  for (NamedTensor& want : expected) {
+    const NamedTensor* found = nullptr;
+    for (size_t i = 0; i < flat.size(); ++i)
+      if (flat[i].name == want.name || want.name == "arr_" + std::to_string(i)) found = &flat[i];
+    if (found == nullptr)
+      return usage_error("the model has no output \"" + want.name + "\"").at(path);
+    TRY(want.tensor, from_numpy_carrier(std::move(want.tensor), found->tensor.dtype()));
+    const Comparison result =
+        compare(RunValue(found->tensor), RunValue(want.tensor), own ? &tolerance : nullptr);
+    equal = equal && result.equal;
+    char largest[40];
+    std::snprintf(largest, sizeof largest, "%.3g", result.max_abs);
+    if (console.json)
+      json += (json.empty() ? "" : ",") + std::string("{\"name\":") + json_quote(found->name) +
+              ",\"equal\":" + (result.equal ? "true" : "false") + ",\"max_abs\":" + largest +
+              ",\"reason\":" + json_quote(result.reason) + "}";
+    else
+      console.print(found->name + (result.equal ? "  agrees" : "  DIFFERS: " + result.reason) +
+                    "; largest difference " + largest + "\n");
+  }
+  if (console.json)
+    console.print(std::string("{\"equal\":") + (equal ? "true" : "false") + ",\"outputs\":[" +
+                  json + "]}\n");
+  return equal ? kYes : kNo;
+}
+
 Result<int> run(const Args& args, Console& console) {
   TRY(int64_t k, args.get_int("top", 0));
   TRY(int64_t seed, args.get_int("seed", 0));
@@ -202,6 +251,8 @@ Result<int> run(const Args& args, Console& console) {
   if (!outputs) return std::move(outputs).error().at(args.positional("MODEL"));
   const std::vector<NamedTensor> flat = flatten_outputs((*session)->outputs(), *outputs);
 
+  if (auto path = args.get("expected"))
+    return compare_with(*path, **session, *outputs, args, console);
   if (auto path = args.get("outputs")) {
     TRY(OutputFile file, OutputFile::create(*path));
     CHECK_OK(write_npz(flat, file));
@@ -247,6 +298,10 @@ const Verb run_verb = {
         {"mean", "", "R,G,B", "subtracted from each channel of a picture"},
         {"std", "", "R,G,B", "each channel is divided by"},
         {"outputs", "", "FILE", "write the outputs as .npz", "", false, Completes::kFile},
+        {"expected", "", "FILE", "compare the outputs with this .npz; exit 1 if they differ", "",
+         false, Completes::kFile},
+        {"atol", "", "X", "absolute tolerance of --expected (default: by type)"},
+        {"rtol", "", "X", "relative tolerance of --expected (default: by type)"},
         {"top", "", "K", "print the K largest elements of each row instead of tensors"},
         {"memory-limit", "", "MIB",
          "tensors may take at most this much (default: what the machine has)"},

@@ -1,0 +1,52 @@
+# Two commands do all the set-up themselves: `make demo`, `make test`.
+BUILD := build/release
+JOBS ?= $(shell nproc)
+export TOMBOLO_SHARED ?= $(abspath ../shared)
+
+.PHONY: all demo test bench check install format fuzz clean oracle-keras oracle-onnx
+
+all: $(BUILD)/build.ninja
+	ninja -C $(BUILD) -j$(JOBS) tombolo_cli
+
+$(BUILD)/build.ninja: CMakePresets.json
+	@tools/setup.sh build
+	cmake --preset release -DTOMBOLO_TESTS=OFF
+
+# A network that Keras wrote becomes ONNX, is checked, and names ten pictures.
+demo: all
+	@examples/digits/demo.sh $(BUILD)/tombolo
+
+test:
+	@tools/setup.sh test
+	cmake --preset release -DTOMBOLO_TESTS=ON
+	ninja -C $(BUILD) -j$(JOBS)
+	@tools/check_house.sh
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+
+# The checks of the house alone: include direction, file budget, format.
+check:
+	@tools/check_house.sh
+
+bench: all
+	@tools/setup.sh bench
+	bench/load.sh $(BUILD)/tombolo
+
+install: all
+	cmake --install $(BUILD)
+
+format:
+	git ls-files '*.cpp' '*.h' | xargs clang-format-14 -i
+
+# Ten minutes (SECONDS=600) of each fuzz target.
+fuzz:
+	@tools/setup.sh fuzz
+	tests/fuzz/run.sh $${SECONDS_EACH:-600}
+
+# Comparisons with the real frameworks, each in a throw-away Python environment below build/.
+oracle-onnx: all
+	tools/oracle.sh onnx $(BUILD)/tombolo
+oracle-keras: all
+	tools/oracle.sh keras $(BUILD)/tombolo
+
+clean:
+	rm -rf build

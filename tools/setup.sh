@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Installs the Debian/Ubuntu packages that a target needs, if they are missing:
+#   tools/setup.sh build|test|bench|fuzz
+# The lists here are the only place that names packages.
+set -euo pipefail
+
+build="g++ cmake ninja-build pkg-config libprotozero-dev libcli11-dev libfmt-dev nlohmann-json3-dev
+  rapidjson-dev libhdf5-dev libaec-dev zlib1g-dev libpng-dev libjpeg-dev libre2-dev"
+test="libgtest-dev clang-format-14 zstd man-db"
+bench="libbenchmark-dev python3-venv"
+fuzz="clang libclang-rt-14-dev"
+
+case "${1:-build}" in
+  build) wanted="$build" ;;
+  test) wanted="$build $test" ;;
+  bench) wanted="$build $bench" ;;
+  fuzz) wanted="$build $test $fuzz" ;;
+  *) echo "usage: tools/setup.sh build|test|bench|fuzz" >&2; exit 2 ;;
+esac
+
+if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
+  echo "This system has no apt: install the equivalents of these packages yourself, then set TOMBOLO_SETUP=skip:" $wanted >&2
+  [ "${TOMBOLO_SETUP:-}" = skip ] && exit 0
+  exit 1
+fi
+
+missing=()
+for package in $wanted; do
+  dpkg-query -W -f='${Status}' "$package" 2> /dev/null | grep -q 'ok installed' && continue
+  # A virtual package (libjpeg-dev) counts when something that provides it is installed.
+  dpkg-query -W -f='${Provides}\n' 2> /dev/null | tr ',' '\n' | sed 's/ *(.*//; s/^ *//' | grep -qx "$package" && continue
+  missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+[ "${TOMBOLO_SETUP:-}" = skip ] && exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  if command -v sudo > /dev/null && sudo -n true 2> /dev/null; then
+    as_root=(sudo)
+  else
+    echo "Packages are missing and this user may not install them. As root, run:" >&2
+    echo "  apt-get install ${missing[*]}" >&2
+    exit 1
+  fi
+fi
+echo "Installing: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+install() { "${as_root[@]}" apt-get install -y --no-install-recommends "${missing[@]}" > "$log" 2>&1; }
+if ! install; then  # package lists may be absent or old
+  "${as_root[@]}" apt-get update >> "$log" 2>&1 || true
+  if ! install; then
+    tail -n 15 "$log" >&2
+    echo "Could not install: ${missing[*]}. Is the machine offline? Install them by other means and run again." >&2
+    exit 1
+  fi
+fi
