@@ -1,6 +1,85 @@
+#include "ops/kernels/compute.h"
+#include "ops/kernels/moments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+/// Whether the node computes the batch's own statistics.
+bool is_training(const KernelContext& context) {
+  if (context.opset >= 14) return context.attributes.get_int("training_mode", 0) != 0;
+  if (context.opset < 7) return context.attributes.get_int("is_test", 0) == 0;
+  for (size_t i = 1; i < context.output_count(); ++i)
+    if (context.wants_output(i)) return true;
+  return false;
+}
+
+template <typename T>
+Status batch_normalization(KernelContext& context, const Tensor& x) {
+  if (x.rank() < 1) return context.error("X must have a rank of at least 1, is " + to_string(x));
+  const int64_t batch = x.dim(0), channels = x.rank() > 1 ? x.dim(1) : 1;
+  // Before version 9, spatial = 0 has a mean and a variance for each element of a sample.
+  const bool spatial = context.opset >= 9 || context.attributes.get_int("spatial", 1) != 0;
+  const int64_t sample = batch == 0 ? 0 : x.size() / batch;
+  const int64_t plane = spatial ? (channels == 0 ? 0 : sample / channels) : 1;
+  const int64_t groups = spatial ? channels : sample;
+  Tensor parameters[4];
+  const char* const names[] = {"scale", "B", "the mean", "the variance"};
+  for (size_t i = 0; i < 4; ++i) {
+    TRY(const Tensor* tensor, context.input(i + 1));
+    TRY(parameters[i], as<T>(context, *tensor));
+    if (parameters[i].size() != groups && x.size() != 0)
+      return context.error(std::string(names[i]) + " must have " + std::to_string(groups) +
+                           " elements, is " + to_string(*tensor));
+  }
+  const double epsilon = static_cast<double>(context.attributes.get_float("epsilon", 1e-5f));
+  const double momentum = static_cast<double>(context.attributes.get_float("momentum", 0.9f));
+  const bool training = is_training(context);
+  TRY(Tensor in, as<T>(context, x));
+  TRY(Tensor y, context.allocate(dtype_of<T>(), x.dims()));
+  Tensor statistics[4];  // running mean and variance, then those of the batch
+  for (Tensor& tensor : statistics) {
+    TRY(tensor, context.allocate(dtype_of<T>(), parameters[2].dims()));
+  }
+  context.parallel_for(x.size() == 0 ? 0 : groups, 1, [&](int64_t first, int64_t last) {
+    for (int64_t c = first; c < last; ++c) {
+      const double old_mean = static_cast<double>(parameters[2].data<T>()[c]);
+      const double old_variance = static_cast<double>(parameters[3].data<T>()[c]);
+      Moments now{old_mean, old_variance};
+      if (training) {
+        now = moments_of(in.data<T>() + c * plane, plane, batch, sample);
+        const double running[] = {old_mean * momentum + now.mean * (1 - momentum),
+                                  old_variance * momentum + now.variance * (1 - momentum), now.mean,
+                                  now.variance};
+        for (size_t i = 0; i < 4; ++i) statistics[i].data<T>()[c] = static_cast<T>(running[i]);
+      }
+      const double scale =
+          static_cast<double>(parameters[0].data<T>()[c]) * now.inverse_deviation(epsilon);
+      for (int64_t n = 0; n < batch; ++n) {
+        const int64_t at = n * sample + c * plane;
+        normalize(in.data<T>() + at, y.data<T>() + at, plane, now.mean, scale,
+                  static_cast<double>(parameters[1].data<T>()[c]));
+      }
+    }
+  });
+  TRY(const Tensor* mean, context.input(3));
+  if (training && x.size() != 0) {
+    for (size_t i = 0; i < 4; ++i)
+      CHECK_OK(give(context, i + 1, mean->dtype(), std::move(statistics[i])));
+  } else {
+    CHECK_OK(give(context, 1, mean->dtype(), parameters[2]));
+    CHECK_OK(give(context, 2, mean->dtype(), parameters[3]));
+  }
+  return give(context, 0, x.dtype(), std::move(y));
+}
+
+Status run_batch_normalization(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  return with_float(context, *x, [&]<typename T>() { return batch_normalization<T>(context, *x); });
+}
+
+}  // namespace
 
 OPERATOR(BatchNormalization) = {
     .name = "BatchNormalization",
@@ -48,6 +127,7 @@ OPERATOR(BatchNormalization) = {
             {"T1", {{15, kFloats | kBf16}}, {.since = 15}},
             {"T2", {{15, kFloats | kBf16}}, {.since = 15}},
         },
+    .reference = run_batch_normalization,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,31 @@
+#include "ops/kernels/conv.h"
+#include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+template <typename T>
+Status conv(KernelContext& context, const Tensor& x, const Tensor& w) {
+  TRY(ConvShape shape, read_conv(context, x, w));
+  TRY(Tensor image, as<T>(context, x));
+  TRY(Tensor weights, as<T>(context, w));
+  TRY(Tensor bias, optional_as<T>(context, 2));
+  if (!absent(bias)) CHECK_OK(check_dims(context, "B", bias, {{shape.out_channels}}));
+  TRY(Tensor y, context.allocate(dtype_of<T>(), shape.output));
+  CHECK_OK(convolve<T>(context, shape, image.data<T>(), weights.data<T>(),
+                       absent(bias) ? nullptr : bias.data<T>(), y.data<T>()));
+  return give(context, 0, x.dtype(), std::move(y));
+}
+
+Status run_conv(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const Tensor* w, context.input(1));
+  return with_float(context, *x, [&]<typename T>() { return conv<T>(context, *x, *w); });
+}
+
+}  // namespace
 
 OPERATOR(Conv) = {
     .name = "Conv",
@@ -23,6 +48,7 @@ OPERATOR(Conv) = {
             {"strides", Attr::kInts},
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
+    .reference = run_conv,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,51 @@
+#include "ops/kernels/compute.h"
+#include "ops/kernels/moments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+template <typename T>
+Status group_normalization(KernelContext& context, const Tensor& x) {
+  if (x.rank() < 2) return context.error("X must have a rank of at least 2, is " + to_string(x));
+  const int64_t channels = x.dim(1), groups = context.attributes.get_int("num_groups", 0);
+  if (groups < 1 || channels % groups != 0)
+    return context.error("num_groups is " + std::to_string(groups) + ", X has " +
+                         std::to_string(channels) + " channels");
+  const int64_t planes = x.size() == 0 ? 0 : x.dim(0) * channels;
+  const int64_t plane = planes == 0 ? 0 : x.size() / planes, members = channels / groups;
+  TRY(const Tensor* scale_input, context.input(1));
+  TRY(const Tensor* bias_input, context.input(2));
+  TRY(Tensor scale, as<T>(context, *scale_input));
+  TRY(Tensor bias, as<T>(context, *bias_input));
+  // Version 18 scales groups, version 21 channels.
+  const int64_t scales = context.opset < 21 ? groups : channels;
+  CHECK_OK(check_dims(context, "scale", scale, {{scales}}));
+  CHECK_OK(check_dims(context, "bias", bias, {{scales}}));
+  const double epsilon = static_cast<double>(context.attributes.get_float("epsilon", 1e-5f));
+  TRY(Tensor in, as<T>(context, x));
+  TRY(Tensor y, context.allocate(dtype_of<T>(), x.dims()));
+  context.parallel_for(planes == 0 ? 0 : planes / members, 1, [&](int64_t first, int64_t last) {
+    for (int64_t task = first; task < last; ++task) {
+      const Moments moments = moments_of(in.data<T>() + task * members * plane, members * plane);
+      for (int64_t p = task * members; p < (task + 1) * members; ++p) {
+        const int64_t at = scales == channels ? p % channels : task % groups;
+        normalize(in.data<T>() + p * plane, y.data<T>() + p * plane, plane, moments.mean,
+                  moments.inverse_deviation(epsilon) * static_cast<double>(scale.data<T>()[at]),
+                  static_cast<double>(bias.data<T>()[at]));
+      }
+    }
+  });
+  return give(context, 0, x.dtype(), std::move(y));
+}
+
+Status run_group_normalization(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  return with_float(context, *x, [&]<typename T>() { return group_normalization<T>(context, *x); });
+}
+
+}  // namespace
 
 OPERATOR(GroupNormalization) = {
     .name = "GroupNormalization",
@@ -81,6 +126,7 @@ shape = Shape (X)
 Y = Reshape (moved, shape)
 )"},
         },
+    .reference = run_group_normalization,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,67 @@
+#include "ops/kernels/compute.h"
+#include "ops/kernels/moments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+template <typename T>
+Status layer_normalization(KernelContext& context, const Tensor& x) {
+  TRY(const int64_t axis,
+      normalize_axis(context.attributes.get_int("axis", -1), static_cast<int64_t>(x.rank())));
+  const auto normalized = x.dims().span().subspan(static_cast<size_t>(axis));
+  Dims kept(x.dims().span().first(static_cast<size_t>(axis)));
+  const int64_t rows = element_count(kept), length = element_count(normalized);
+  kept.resize(static_cast<uint32_t>(x.rank()), 1);
+  const double epsilon = static_cast<double>(context.attributes.get_float("epsilon", 1e-5f));
+  const auto stash = dtype_from_number(context.attributes.get_int("stash_type", 1));
+  if (!stash || !is_float(*stash))
+    return context.error("stash_type is " +
+                         std::to_string(context.attributes.get_int("stash_type", 1)) +
+                         ", not a type of floats");
+  // Scale and B either have the normalised shape, or are repeated to X's.
+  Tensor factors[2];
+  int64_t period[2] = {length, length};
+  for (size_t i = 0; i < 2; ++i) {
+    TRY(factors[i], optional_as<T>(context, i + 1));
+    if (absent(factors[i])) continue;
+    if (factors[i].dims() != Dims(normalized)) {
+      TRY(factors[i], expanded<T>(context, i == 0 ? "Scale" : "B", factors[i], x.dims()));
+      period[i] = x.size();
+    }
+  }
+  TRY(Tensor in, as<T>(context, x));
+  TRY(Tensor y, context.allocate(dtype_of<T>(), x.dims()));
+  TRY(Tensor mean, context.allocate(dtype_of<T>(), kept));
+  TRY(Tensor deviation, context.allocate(dtype_of<T>(), kept));
+  context.parallel_for(rows, 1, [&](int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; ++row) {
+      const T* from = in.data<T>() + row * length;
+      const Moments moments = moments_of(from, length);
+      const double inverse = moments.inverse_deviation(epsilon);
+      mean.data<T>()[row] = static_cast<T>(moments.mean);
+      deviation.data<T>()[row] = static_cast<T>(inverse);
+      for (int64_t i = 0; i < length; ++i) {
+        const int64_t at = row * length + i;
+        double value = (static_cast<double>(from[i]) - moments.mean) * inverse;
+        if (!absent(factors[0])) value *= static_cast<double>(factors[0].data<T>()[at % period[0]]);
+        if (!absent(factors[1])) value += static_cast<double>(factors[1].data<T>()[at % period[1]]);
+        y.data<T>()[at] = static_cast<T>(value);
+      }
+    }
+  });
+  CHECK_OK(give(context, 1, *stash, std::move(mean)));
+  CHECK_OK(give(context, 2, *stash, std::move(deviation)));
+  return give(context, 0, x.dtype(), std::move(y));
+}
+
+Status run_layer_normalization(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  return with_float(context, *x, [&]<typename T>() { return layer_normalization<T>(context, *x); });
+}
+
+}  // namespace
 
 OPERATOR(LayerNormalization) = {
     .name = "LayerNormalization",
@@ -34,6 +95,7 @@ OPERATOR(LayerNormalization) = {
             {.opset = 17},
             {.opset = 18},
         },
+    .reference = run_layer_normalization,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,51 @@
+#include <cmath>
+
+#include "ops/kernels/compute.h"
+#include "ops/kernels/window.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+template <typename T>
+Status lp_pool(KernelContext& context, const Tensor& x) {
+  if (x.rank() < 2) return context.error("X must have a rank of at least 2, is " + to_string(x));
+  TRY(const Window window, read_sliding_window(context, x.dims().span().subspan(2), {},
+                                               context.attributes.get_int("ceil_mode", 0) != 0));
+  // Version 1 gives p as a float.
+  const double p = context.opset < 2 ? static_cast<double>(context.attributes.get_float("p", 2))
+                                     : static_cast<double>(context.attributes.get_int("p", 2));
+  if (!(p > 0)) return context.error("p is " + std::to_string(p) + ", must be positive");
+  Dims dims = {x.dim(0), x.dim(1)};
+  for (int64_t dim : window.output) dims.push_back(dim);
+  TRY(Tensor in, as<T>(context, x));
+  TRY(Tensor y, context.allocate(dtype_of<T>(), dims));
+  const int64_t planes = y.size() == 0 ? 0 : x.dim(0) * x.dim(1);
+  const int64_t in_plane = planes == 0 ? 0 : x.size() / planes;
+  const int64_t out_plane = planes == 0 ? 0 : y.size() / planes;
+  context.parallel_for(planes, 1, [&](int64_t first, int64_t last) {
+    for (int64_t plane = first; plane < last; ++plane) {
+      const T* from = in.data<T>() + plane * in_plane;
+      BoxIndex at(window.output);
+      for (int64_t i = plane * out_plane; i < (plane + 1) * out_plane; ++i, at.next()) {
+        double sum = 0;
+        for_each_inside(window, at, [&](int64_t offset, int64_t) {
+          sum += std::pow(std::abs(static_cast<double>(from[offset])), p);
+        });
+        y.data<T>()[i] = static_cast<T>(std::pow(sum, 1 / p));
+      }
+    }
+  });
+  return give(context, 0, x.dtype(), std::move(y));
+}
+
+Status run_lp_pool(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  return with_float(context, *x, [&]<typename T>() { return lp_pool<T>(context, *x); });
+}
+
+}  // namespace
 
 OPERATOR(LpPool) = {
     .name = "LpPool",
@@ -21,6 +66,7 @@ OPERATOR(LpPool) = {
             {"dilations", Attr::kInts, {.since = 18}},
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
+    .reference = run_lp_pool,
 };
 
 }  // namespace tombolo::ops

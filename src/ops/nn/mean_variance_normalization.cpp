@@ -1,6 +1,79 @@
+#include <cmath>
+#include <vector>
+
+#include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+template <typename T>
+Status mean_variance_normalization(KernelContext& context, const Tensor& x) {
+  const size_t rank = x.rank();
+  const int64_t default_axes[] = {0, 2, 3};
+  const auto axes = context.attributes.has("axes") ? context.attributes.get_ints("axes")
+                                                   : std::span<const int64_t>(default_axes);
+  std::vector<uint8_t> reduced(rank);
+  for (int64_t given : axes) {
+    TRY(const int64_t axis, normalize_axis(given, static_cast<int64_t>(rank), "axes: the value"));
+    reduced[static_cast<size_t>(axis)] = 1;
+  }
+  // The stride of each axis in the tensor of the kept ones.
+  Dims kept, strides;
+  strides.resize(static_cast<uint32_t>(rank));
+  int64_t groups = 1;
+  for (size_t axis = rank; axis-- > 0;)
+    if (!reduced[axis]) {
+      strides[axis] = groups;
+      groups *= x.dim(axis);
+    }
+  TRY(Tensor in, as<T>(context, x));
+  TRY(Tensor y, context.allocate(dtype_of<T>(), x.dims()));
+  if (x.size() == 0) return give(context, 0, x.dtype(), std::move(y));
+  const int64_t dims[] = {2, groups};
+  TRY(Tensor sums, context.allocate(DType::kFloat64, dims));
+  double *means = sums.data<double>(), *deviations = means + groups;
+  for (int64_t i = 0; i < 2 * groups; ++i) means[i] = 0;
+  auto walk = [&](auto visit) {
+    Dims at;
+    at.resize(static_cast<uint32_t>(rank));
+    int64_t group = 0;
+    for (int64_t i = 0; i < x.size(); ++i) {
+      visit(i, group);
+      for (size_t axis = rank; axis-- > 0;) {
+        group += strides[axis];
+        if (++at[axis] < x.dim(axis)) break;
+        group -= strides[axis] * x.dim(axis);
+        at[axis] = 0;
+      }
+    }
+  };
+  const double members = static_cast<double>(x.size() / groups);
+  const T* from = in.data<T>();
+  walk([&](int64_t i, int64_t group) { means[group] += static_cast<double>(from[i]); });
+  for (int64_t group = 0; group < groups; ++group) means[group] /= members;
+  walk([&](int64_t i, int64_t group) {
+    const double d = static_cast<double>(from[i]) - means[group];
+    deviations[group] += d * d;
+  });
+  // The function body of the specification adds 1e-9 to the standard deviation.
+  for (int64_t group = 0; group < groups; ++group)
+    deviations[group] = std::sqrt(deviations[group] / members) + 1e-9;
+  walk([&](int64_t i, int64_t group) {
+    y.data<T>()[i] =
+        static_cast<T>((static_cast<double>(from[i]) - means[group]) / deviations[group]);
+  });
+  return give(context, 0, x.dtype(), std::move(y));
+}
+
+Status run_mean_variance_normalization(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  return with_float(context, *x,
+                    [&]<typename T>() { return mean_variance_normalization<T>(context, *x); });
+}
+
+}  // namespace
 
 constexpr std::initializer_list<int64_t> kMeanVarianceNormalizationAxes = {0, 2, 3};
 
@@ -29,6 +102,7 @@ divisor = Add (deviation, least)
 Y = Div (centred, divisor)
 )"},
         },
+    .reference = run_mean_variance_normalization,
 };
 
 }  // namespace tombolo::ops
