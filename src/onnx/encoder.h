@@ -8,22 +8,12 @@
 
 #include <bit>
 #include <string_view>
-#include <unordered_map>
 
 #include "ir/model.h"
+#include "onnx/placement.h"
 #include "onnx/wire.h"
 
 namespace tombolo::onnx {
-
-/// Where a constant's data go, when not where they are.
-struct Placement {
-  bool external = false;
-  std::string_view bytes;  ///< the raw data to embed
-  std::string location;    ///< the file, relative to the model's folder
-  uint64_t offset = 0, length = 0;
-  std::string checksum;  ///< SHA-1 in hex, empty: none
-};
-using Placements = std::unordered_map<const Constant*, Placement>;
 
 template <typename Sink>
 class Encoder {

@@ -34,24 +34,6 @@ Status write_to(Output& output, const Model& model, const Placements* placements
   return std::move(writer->status);
 }
 
-/// Makes every external tensor an embedded one.
-Status embed_all(const Model& model, Placements& placements) {
-  Status status = ok();
-  onnx::for_each_constant(model, [&](const Constant& constant) {
-    if (!status.ok() || !constant.is_external()) return;
-    auto tensor = constant.value(model.storage_ptr());
-    if (!tensor) {
-      status = std::move(tensor).error();
-      return;
-    }
-    // A view of the mapped file, which the model's storage keeps.
-    const auto bytes = tensor->bytes();
-    placements[&constant].bytes = {bytes.empty() ? "" : reinterpret_cast<const char*>(bytes.data()),
-                                   bytes.size()};
-  });
-  return status;
-}
-
 /// Bytes that a constant would take in an external file; 0 when it cannot or need not go there.
 uint64_t external_size(const Constant& constant, uint64_t threshold) {
   const int64_t count = element_count(constant.dims);
@@ -104,6 +86,23 @@ Status write_data(const Model& model, const std::string& path, const SaveOptions
 
 }  // namespace
 
+Status onnx::embed_all(const Model& model, Placements& placements) {
+  Status status = ok();
+  onnx::for_each_constant(model, [&](const Constant& constant) {
+    if (!status.ok() || !constant.is_external()) return;
+    auto tensor = constant.value(model.storage_ptr());
+    if (!tensor) {
+      status = std::move(tensor).error();
+      return;
+    }
+    // A view of the mapped file, which the model's storage keeps.
+    const auto bytes = tensor->bytes();
+    placements[&constant].bytes = {bytes.empty() ? "" : reinterpret_cast<const char*>(bytes.data()),
+                                   bytes.size()};
+  });
+  return status;
+}
+
 uint64_t onnx_size(const Model& model) { return sizes_of(model, nullptr).total; }
 
 Result<std::string> write_onnx(const Model& model) {
@@ -116,7 +115,7 @@ Result<std::string> write_onnx(const Model& model) {
 Status save_onnx(const Model& model, const std::string& path, const SaveOptions& options) {
   using Data = SaveOptions::Data;
   Placements placements;
-  CHECK_OK(embed_all(model, placements));
+  CHECK_OK(onnx::embed_all(model, placements));
   const bool embed =
       options.data == Data::kEmbed || (options.data == Data::kAuto && path == "-") ||
       (options.data == Data::kAuto && sizes_of(model, &placements).total <= kOtherReadersLimit);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "onnx/json.h"
 #include "onnx/reader.h"
 #include "onnx/writer.h"
 
@@ -51,6 +52,25 @@ TEST(OnnxConformance, ReadWriteReadIsEqual) {
   RecordProperty("models", static_cast<int>(paths.size()));
   RecordProperty("identical", static_cast<int>(identical));
   std::printf("%zu of %zu models come back byte for byte\n", identical, paths.size());
+}
+
+TEST(OnnxConformance, JsonRoundTripIsEqual) {
+  const auto paths = models();
+  if (paths.empty()) GTEST_SKIP() << "set TOMBOLO_CONFORMANCE to the unpacked conformance suite";
+  size_t identical = 0;
+  for (const std::string& path : paths) {
+    auto model = load_onnx(path);
+    ASSERT_TRUE(model.ok()) << path;
+    auto json = write_json(**model);
+    ASSERT_TRUE(json.ok()) << path;
+    auto again = read_json(*json);
+    ASSERT_TRUE(again.ok()) << path << ": " << again.error().message;
+    (*again)->storage().set_folder((*model)->storage().folder());
+    std::string difference;
+    EXPECT_TRUE(equal(**model, **again, &difference)) << path << ": " << difference;
+    identical += *write_onnx(**model) == *write_onnx(**again) ? 1 : 0;
+  }
+  std::printf("%zu of %zu models come back from JSON byte for byte\n", identical, paths.size());
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+#pragma once
+
+// Where a writer puts tensor data when not where they are.
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "ir/model.h"
+
+namespace tombolo::onnx {
+
+struct Placement {
+  bool external = false;
+  std::string_view bytes;  ///< the raw data to embed
+  std::string location;    ///< the file, relative to the model's folder
+  uint64_t offset = 0, length = 0;
+  std::string checksum;  ///< SHA-1 in hex, empty: none
+};
+using Placements = std::unordered_map<const Constant*, Placement>;
+
+/// Makes every external tensor of `model` an embedded one. The bytes stay in the mapped files.
+Status embed_all(const Model& model, Placements& placements);
+
+}  // namespace tombolo::onnx
