@@ -42,6 +42,17 @@ std::string function_text(const OpVersion& version, int opset, std::string_view 
   return out + "}\n";
 }
 
+Result<std::string> function_text(const FunctionBody& row, FunctionContext& context) {
+  if (row.builder) {
+    CHECK_OK(row.builder(context));
+    return function_text(context.version, row.opset, context.body);
+  }
+  if (!row.text.empty()) return function_text(context.version, row.opset, row.text);
+  return unsupported("the function body of " +
+                     std::string(std::string_view(context.version.decl->name)) +
+                     " is not written yet");
+}
+
 const FunctionBody* function_body(const OpVersion& version, int opset) {
   const FunctionBody* best = nullptr;
   for (const FunctionBody* row : version.functions)

@@ -34,6 +34,10 @@ struct FunctionContext {
 /// from the version's rows) around the nodes `body`.
 std::string function_text(const OpVersion& version, int opset, std::string_view body);
 
+/// As above, with the row's fixed text or what its builder writes. Error: kUnsupported when the row
+/// has neither, and what the builder says (a type that it needs and nobody knows).
+Result<std::string> function_text(const FunctionBody& row, FunctionContext& context);
+
 /// The body row to use where the model imports `opset`: the newest one written in an operator set
 /// not above it, or null.
 const FunctionBody* function_body(const OpVersion& version, int opset);

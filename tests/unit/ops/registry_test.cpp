@@ -6,7 +6,6 @@
 #include <set>
 #include <string>
 
-#include "ops/function_text.h"
 #include "ops/operators_json.h"
 
 namespace tombolo {
@@ -192,25 +191,6 @@ TEST(TypeStrings, AreInverse) {
   for (const char* bad : {"", "tensor(", "tensor()", "tensor(undefined)", "seq(tensor(float)",
                           "optional(seq(tensor(nope)))", "float"})
     EXPECT_FALSE(type_set_of(bad)) << bad;
-}
-
-TEST(FunctionText, SaysSignatureAndBody) {
-  const OpVersion& swish = *find_version("", "Swish", 24);
-  const FunctionBody* body = function_body(swish, 24);
-  ASSERT_NE(body, nullptr);
-  EXPECT_EQ(function_text(swish, body->opset, "Y = Neg (X)\n"),
-            "<domain: \"\", opset_import: [\"\" : 24]>\n"
-            "Swish <alpha: float = 1.0> (X) => (Y) {\n"
-            "Y = Neg (X)\n"
-            "}\n");
-}
-
-TEST(FunctionText, PicksTheNewestBodyThatTheModelCanSay) {
-  const OpVersion& softmax = *find_version("", "Softmax", 13);
-  EXPECT_EQ(function_body(softmax, 12), nullptr);
-  EXPECT_EQ(function_body(softmax, 17)->opset, 13);
-  EXPECT_EQ(function_body(softmax, 18)->opset, 18);
-  EXPECT_EQ(function_body(*find_version("", "Conv", 22), 28), nullptr);
 }
 
 TEST(OperatorsJson, HasARecordForEachVersion) {
