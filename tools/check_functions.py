@@ -96,7 +96,14 @@ BY_ONNXRUNTIME = {
 }
 C = RNG.normal(size=(2, 4, 3, 2)).astype(np.float32)
 SOFTMAX = each(FLOAT, [{}, {"axis": 0}, {"axis": 1}])
+LABELS = RNG.integers(0, 4, (2, 3, 2))
 CASES |= {
+    "SoftmaxCrossEntropyLoss": [
+        ([C, LABELS, *weights], {"reduction": reduction, "ignore_index": ignored})
+        for weights in ([], [np.array([0.5, 1, 2, 3], np.float32)])
+        for reduction in ("none", "sum", "mean")
+        for ignored in (-7, int(LABELS[0, 0, 0]))
+    ],
     "Softmax": SOFTMAX,
     "LogSoftmax": SOFTMAX,
     "MeanVarianceNormalization": each([C, C.astype(np.float64)], [{}, {"axes": [1, 2]}]),

@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "ops/function_text.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -74,6 +75,14 @@ Status run_clip(KernelContext& context) {
 
 }  // namespace
 
+static Status body_of_clip(FunctionContext& context) {
+  const bool low = context.has_input(1), high = context.has_input(2);
+  if (low) context.line(high ? "raised = Max (input, min)" : "output = Max (input, min)");
+  if (high) context.line(low ? "output = Min (raised, max)" : "output = Min (input, max)");
+  if (!low && !high) context.line("output = Identity (input)");
+  return ok();
+}
+
 OPERATOR(Clip) = {
     .name = "Clip",
     .doc = "x limited to the interval [min, max]",
@@ -94,7 +103,7 @@ OPERATOR(Clip) = {
             {"min", -3.4028235e+38f, {.since = 6, .until = 10}},
         },
     .types = {{"T", {{1, kFloats}, {12, kInts}, {13, kBf16}}}},
-    .functions = {{.versions = {.since = 13}, .opset = 13}},
+    .functions = {{.versions = {.since = 13}, .opset = 13, .builder = body_of_clip}},
     .reference = run_clip,
 };
 

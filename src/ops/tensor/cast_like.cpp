@@ -1,6 +1,18 @@
+#include "ops/function_text.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+static Status body_of_cast_like(FunctionContext& context) {
+  const DType target = context.input_type(1);
+  if (target == DType::kUndefined)
+    return runtime_error("the element type of input 1 (target_type) is not known");
+  std::string attributes = "to = " + std::to_string(static_cast<int>(target));
+  if (context.opset >= 19) attributes += ", saturate: int = @saturate";
+  if (context.opset >= 24) attributes += ", round_mode: string = @round_mode";
+  context.line("output = Cast <" + attributes + "> (input)");
+  return ok();
+}
 
 OPERATOR(CastLike) = {
     .name = "CastLike",
@@ -36,12 +48,12 @@ OPERATOR(CastLike) = {
         },
     .functions =
         {
-            {.versions = {.until = 18}, .opset = 15},
-            {.versions = {.since = 19, .until = 20}, .opset = 19},
-            {.versions = {.since = 21, .until = 22}, .opset = 21},
-            {.versions = {.since = 23, .until = 23}, .opset = 23},
-            {.versions = {.since = 24, .until = 24}, .opset = 24},
-            {.versions = {.since = 25}, .opset = 25},
+            {.versions = {.until = 18}, .opset = 15, .builder = body_of_cast_like},
+            {.versions = {.since = 19, .until = 20}, .opset = 19, .builder = body_of_cast_like},
+            {.versions = {.since = 21, .until = 22}, .opset = 21, .builder = body_of_cast_like},
+            {.versions = {.since = 23, .until = 23}, .opset = 23, .builder = body_of_cast_like},
+            {.versions = {.since = 24, .until = 24}, .opset = 24, .builder = body_of_cast_like},
+            {.versions = {.since = 25}, .opset = 25, .builder = body_of_cast_like},
         },
 };
 

@@ -1,6 +1,34 @@
+#include "ops/function_text.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+/// Splits the channels, moves the two block axes beside height and width, and joins them.
+static Status body_of_depth_to_space(FunctionContext& context) {
+  const bool blocks_first = context.attributes.get_string("mode", "DCR") == "DCR";
+  context.body += R"(
+side_0 = Constant <value_int: int = @blocksize> ()
+entry = Constant <value_ints = [1]> ()
+side = Reshape (side_0, entry)
+area = Mul (side, side)
+samples = Shape <start = 0, end = 1> (input)
+channels = Shape <start = 1, end = 2> (input)
+height = Shape <start = 2, end = 3> (input)
+width = Shape <start = 3, end = 4> (input)
+kept = Div (channels, area)
+tall = Mul (height, side)
+broad = Mul (width, side)
+)";
+  context.line(blocks_first
+                   ? "parts = Concat <axis = 0> (samples, side, side, kept, height, width)"
+                   : "parts = Concat <axis = 0> (samples, kept, side, side, height, width)");
+  context.line("split = Reshape <allowzero = 1> (input, parts)");
+  context.line(blocks_first ? "moved = Transpose <perm = [0, 3, 4, 1, 5, 2]> (split)"
+                            : "moved = Transpose <perm = [0, 1, 4, 2, 5, 3]> (split)");
+  context.line("whole = Concat <axis = 0> (samples, kept, tall, broad)");
+  context.line("output = Reshape <allowzero = 1> (moved, whole)");
+  return ok();
+}
 
 OPERATOR(DepthToSpace) = {
     .name = "DepthToSpace",
@@ -14,7 +42,7 @@ OPERATOR(DepthToSpace) = {
             {"mode", "DCR", {.since = 11}},
         },
     .types = {{"T", {{1, kAll}, {13, kBf16}}}},
-    .functions = {{.versions = {.since = 28}, .opset = 28}},
+    .functions = {{.versions = {.since = 28}, .opset = 28, .builder = body_of_depth_to_space}},
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,32 @@
+#include "ops/function_text.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+/// Splits height and width, moves the two block axes beside the channels, and joins them.
+static Status body_of_space_to_depth(FunctionContext& context) {
+  const bool blocks_first = context.attributes.get_string("mode", "DCR") == "DCR";
+  context.body += R"(
+side_0 = Constant <value_int: int = @blocksize> ()
+entry = Constant <value_ints = [1]> ()
+side = Reshape (side_0, entry)
+area = Mul (side, side)
+samples = Shape <start = 0, end = 1> (input)
+channels = Shape <start = 1, end = 2> (input)
+height = Shape <start = 2, end = 3> (input)
+width = Shape <start = 3, end = 4> (input)
+deep = Mul (channels, area)
+low = Div (height, side)
+narrow = Div (width, side)
+parts = Concat <axis = 0> (samples, channels, low, side, narrow, side)
+split = Reshape <allowzero = 1> (input, parts)
+)";
+  context.line(blocks_first ? "moved = Transpose <perm = [0, 3, 5, 1, 2, 4]> (split)"
+                            : "moved = Transpose <perm = [0, 1, 3, 5, 2, 4]> (split)");
+  context.line("whole = Concat <axis = 0> (samples, deep, low, narrow)");
+  context.line("output = Reshape <allowzero = 1> (moved, whole)");
+  return ok();
+}
 
 OPERATOR(SpaceToDepth) = {
     .name = "SpaceToDepth",
@@ -14,7 +40,7 @@ OPERATOR(SpaceToDepth) = {
             {"mode", "DCR", {.since = 28}},
         },
     .types = {{"T", {{1, kAll}, {13, kBf16}}}},
-    .functions = {{.versions = {.since = 28}, .opset = 28}},
+    .functions = {{.versions = {.since = 28}, .opset = 28, .builder = body_of_space_to_depth}},
 };
 
 }  // namespace tombolo::ops

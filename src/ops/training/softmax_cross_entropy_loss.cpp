@@ -29,8 +29,19 @@ OPERATOR(SoftmaxCrossEntropyLoss) = {
         },
     .functions =
         {
-            {.versions = {.until = 12}, .opset = 12},
-            {.versions = {.since = 13}, .opset = 13},
+            {.versions = {.until = 12}, .opset = 12, .text = R"(
+greatest = ReduceMax <axes = [1]> (scores)
+shifted = Sub (scores, greatest)
+exponential = Exp (shifted)
+sum = ReduceSum <axes = [1]> (exponential)
+logarithm = Log (sum)
+log_prob = Sub (shifted, logarithm)
+output = NegativeLogLikelihoodLoss <reduction: string = @reduction, ignore_index: int = @ignore_index> (log_prob, labels, weights)
+)"},
+            {.versions = {.since = 13}, .opset = 13, .text = R"(
+log_prob = LogSoftmax <axis = 1> (scores)
+output = NegativeLogLikelihoodLoss <reduction: string = @reduction, ignore_index: int = @ignore_index> (log_prob, labels, weights)
+)"},
         },
 };
 
