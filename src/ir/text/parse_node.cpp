@@ -45,7 +45,7 @@ bool Parser::names(char close) {
         return fail(std::string("expected a name or '") + close + "', " + this->found());
       if (!name(found, "a name")) return false;
     }
-    if (!charge(sizeof(Text))) return false;
+    if (!charge_growth(names_.size(), names_.capacity(), sizeof(Text))) return false;
     names_.push_back(found);
     if (!match(',')) break;
   }
@@ -79,11 +79,14 @@ bool Parser::node_attributes(Node* node, GraphLinker& linker) {
   if (match('>')) return true;
   do {
     Text found;
-    if (!charge(sizeof(Attribute) + 16) || !name(found, "the name of an attribute")) return false;
+    auto& list = node->attributes();
+    if (!charge_growth(list.size(), list.capacity(), sizeof(Attribute)) ||
+        !name(found, "the name of an attribute"))
+      return false;
     Attribute attribute;
     attribute.name = intern(found);
     if (!this->attribute(attribute, node, &linker)) return false;
-    node->attributes().push_back(std::move(attribute));
+    list.push_back(std::move(attribute));
   } while (match(','));
   return expect('>', "after the attributes");
 }

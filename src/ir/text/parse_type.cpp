@@ -100,9 +100,10 @@ bool Parser::type(const Type*& out) {
                                : "unknown type \"" + std::string(name.substr(0, 40)) + "\"",
                   type_hint(name), at);
   }
-  if (!type_annotation(type) || !charge(type.dims.size() * sizeof(Dim))) return false;
+  if (!type_annotation(type)) return false;
+  const size_t dims = type.dims.capacity();
   out = storage().intern(std::move(type));
-  return true;
+  return !types_.insert(out).second || charge(sizeof(Type) + dims * sizeof(Dim) + 160);
 }
 
 bool Parser::shape(std::vector<Dim>& out) {

@@ -17,7 +17,7 @@ namespace tombolo {
 
 struct ParseOptions {
   /// Bytes that the graph (nodes, values, names, tensors) may take, roughly.
-  size_t memory_limit = size_t(440) << 20;
+  size_t memory_limit = size_t(450) << 20;
 };
 
 /// A whole model. Nothing refers to `text` afterwards.

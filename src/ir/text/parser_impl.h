@@ -126,6 +126,11 @@ class Parser : public Lexer {
   [[nodiscard]] bool charge(size_t bytes) {
     return bytes <= budget_ ? (budget_ -= bytes, true) : too_large();
   }
+  /// What one more item of a vector costs: its growth while the old block is still there.
+  [[nodiscard]] bool charge_growth(size_t size, size_t capacity, size_t item) {
+    if (size < capacity) return true;
+    return charge(capacity == 0 ? item + 16 : capacity * item * (capacity < 4096 ? 1 : 2));
+  }
   bool too_large();
   [[nodiscard]] bool too_deep();
   /// The one copy of a string that many nodes share.
@@ -137,6 +142,7 @@ class Parser : public Lexer {
   std::vector<Text> names_;  // of the node being read
   std::string scratch_;
   std::unordered_set<Text> interned_;
+  std::unordered_set<const Type*> types_;  // charged for
 };
 
 inline constexpr int kMaxDepth = 200;

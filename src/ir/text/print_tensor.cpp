@@ -61,12 +61,16 @@ void Printer::constant_data(const Constant& constant, bool initializer) {
   const bool has_bytes = constant.encoding != Constant::Encoding::kNone;
   Tensor tensor;
   bool readable = false;
-  if (!external && has_bytes) {
+  if (constant.encoding == Constant::Encoding::kString) {
+    // Strings are printed from where they are.
+    readable = !external && constant.dtype() == DType::kString &&
+               element_count(constant.dims) == static_cast<int64_t>(constant.strings.size());
+  } else if (!external && has_bytes) {
     auto value = constant.value(storage_);
     if (value.ok()) {
       tensor = *std::move(value);
-      readable = !has_stray_bits(tensor) &&
-                 (tensor.is_string() || static_cast<uint64_t>(tensor.size()) <= options_.hex_above);
+      readable =
+          !has_stray_bits(tensor) && static_cast<uint64_t>(tensor.size()) <= options_.hex_above;
     }
   }
   bool annotated = has_bytes && !readable;
@@ -115,7 +119,10 @@ void Printer::constant_data(const Constant& constant, bool initializer) {
     entries(extra->external);
   } else if (readable) {
     put(" {");
-    elements(tensor);
+    if (constant.encoding == Constant::Encoding::kString)
+      list(constant.strings, ", ", [&](Text text) { quoted(text); });
+    else
+      elements(tensor);
     put('}');
   } else if (!has_bytes) {
     put(" {}");
@@ -174,9 +181,6 @@ void Printer::elements(const Tensor& tensor) {
     each(n, [&](uint64_t i) { number(static_cast<Wide>(load<T>(data + i * sizeof(T)))); });
   };
   switch (tensor.dtype()) {
-    case DType::kString:
-      each(count, [&](uint64_t i) { quoted(tensor.strings()[i]); });
-      return;
     case DType::kFloat32:
       return loaded(count, float(), float());
     case DType::kComplex64:

@@ -130,7 +130,6 @@ class Printer {
   void named_constant(const Constant& constant);
   void sparse(const SparseConstant& constant, Text name, bool initializer);
   void elements(const Tensor& tensor);
-  void annotated_data(const Constant& constant, Annotation& annotation, Text field);
 
   static constexpr size_t kFlush = 1 << 16;
   TextSink* sink_;
