@@ -55,8 +55,7 @@ const SymShape* TypePool::intern(SymShape elements) {
   for (auto it = begin; it != end; ++it)
     if (same_elements(*it->second, elements)) return it->second.get();
   elements.shrink_to_fit();
-  return values_.emplace(hash, std::make_unique<const SymShape>(std::move(elements)))
-      ->second.get();
+  return values_.emplace(hash, std::make_unique<const SymShape>(std::move(elements)))->second.get();
 }
 
 InferType from_declared(const Type& type) {
@@ -96,8 +95,7 @@ InferType from_declared(const Type& type) {
 
 InferType from_constant(const Constant& constant) {
   SymShape shape;
-  for (const int64_t dim : constant.dims.span())
-    shape.push_back(dim < 0 ? SymDim() : SymDim(dim));
+  for (const int64_t dim : constant.dims.span()) shape.push_back(dim < 0 ? SymDim() : SymDim(dim));
   return InferType::tensor(constant.dtype(), std::move(shape));
 }
 

@@ -46,9 +46,9 @@ struct Merge {
   enum class Conflict : uint8_t { kNone, kKind, kRank, kDim };
   InferType type;  ///< the more precise of the two, dim by dim
   Conflict conflict = Conflict::kNone;
-  size_t axis = 0;          ///< of kDim
-  bool provable = true;     ///< kDim: both are numbers; otherwise expressions that differ
-  bool adds_info = false;   ///< `type` says more than `declared`
+  size_t axis = 0;         ///< of kDim
+  bool provable = true;    ///< kDim: both are numbers; otherwise expressions that differ
+  bool adds_info = false;  ///< `type` says more than `declared`
 };
 /// Where both know, numbers win over expressions and `inferred` over `declared`.
 Merge merge_types(const InferType& declared, const InferType& inferred);
