@@ -4,11 +4,54 @@
 #include <limits>
 #include <vector>
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/gemm.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_attention(InferContext& context) {
+  const SymShape* q = context.shape(0);
+  const SymShape* k = context.shape(1);
+  const SymShape* v = context.shape(2);
+  const SymShape* past = context.shape(4);
+  const SymShape* past_value = context.shape(5);
+  if (q == nullptr) return ok();
+  if (q->size() != 3 && q->size() != 4)
+    return context.error("Q must have rank 3 or 4, but its shape is " + shape_to_string(*q));
+  const bool heads_apart = q->size() == 4;
+  const int64_t q_heads = context.attributes.get_int("q_num_heads", 0);
+  const int64_t kv_heads = context.attributes.get_int("kv_num_heads", 0);
+  if (!heads_apart && (q_heads <= 0 || kv_heads <= 0))
+    return context.error("q_num_heads and kv_num_heads are needed when Q has rank 3");
+  const SymDim q_head_count = heads_apart ? (*q)[1] : SymDim(q_heads);
+  SymDim kv_head_count, kv_length, head_size, value_size;
+  if (k != nullptr && k->size() == q->size()) {
+    kv_head_count = heads_apart ? (*k)[1] : SymDim(kv_heads);
+    kv_length = (*k)[heads_apart ? 2 : 1];
+    head_size = heads_apart ? (*k)[3] : floor_div((*k)[2], SymDim(kv_heads));
+  }
+  if (v != nullptr && v->size() == q->size())
+    value_size = heads_apart ? (*v)[3] : floor_div((*v)[2], SymDim(kv_heads));
+  if (heads_apart)
+    set_shape(context, 0, {(*q)[0], (*q)[1], (*q)[2], value_size});
+  else
+    set_shape(context, 0, {(*q)[0], (*q)[1], value_size * q_heads});
+  SymDim total = kv_length;
+  if (context.has_input(4))
+    total = past != nullptr && past->size() == 4 ? (*past)[2] + kv_length : SymDim();
+  SymDim total_value = kv_length;
+  if (context.has_input(5))
+    total_value =
+        past_value != nullptr && past_value->size() == 4 ? (*past_value)[2] + kv_length : SymDim();
+  set_shape(context, 1, {(*q)[0], kv_head_count, total, head_size});
+  set_shape(context, 2, {(*q)[0], kv_head_count, total_value, value_size});
+  set_shape(context, 3, {(*q)[0], q_head_count, (*q)[heads_apart ? 2 : 1], total});
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -294,6 +337,7 @@ OPERATOR(Attention) = {
             {.versions = {.since = 24, .until = 24}, .opset = 24},
             {.versions = {.since = 25}, .opset = 25},
         },
+    .infer = infer_attention,
     .reference = run_attention,
 };
 

@@ -1,9 +1,28 @@
 #include <cmath>
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_causal_conv(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  CHECK_OK(expect_rank(context, 0, 3));
+  CHECK_OK(expect_rank(context, 1, 3));
+  const SymShape* x = context.shape(0);
+  const SymShape* w = context.shape(1);
+  SymShape state(3);
+  if (x != nullptr) {
+    state[0] = (*x)[0];
+    state[1] = (*x)[1];
+  }
+  if (w != nullptr) state[2] = (*w)[2] - 1;
+  set_shape(context, 1, std::move(state));
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -76,6 +95,7 @@ OPERATOR(CausalConvWithState) = {
     .attributes = {{"activation", "none"}},
     .types = {{"T", {{27, kF32 | kF16 | kBf16}}}},
     .functions = {{.opset = 27}},
+    .infer = infer_causal_conv,
     .reference = run_causal_conv_with_state,
 };
 

@@ -1,11 +1,23 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/gemm.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_flex_attention(InferContext& context) {
+  const SymShape* q = context.shape(0);
+  const SymShape* v = context.shape(2);
+  if (q == nullptr || q->size() != 4) return ok();
+  set_shape(context, 0,
+            {(*q)[0], (*q)[1], (*q)[2], v != nullptr && v->size() == 4 ? (*v)[3] : SymDim()});
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -117,6 +129,7 @@ OPERATOR(FlexAttention) = {
     .types = {{"T1", {{1, kFloats | kBf16}}}},
     .functions = {{.opset = 1}},
     .determinism = Determinism::kBySubgraph,
+    .infer = infer_flex_attention,
     .reference = run_flex_attention,
 };
 

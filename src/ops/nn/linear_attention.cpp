@@ -1,10 +1,35 @@
 #include <cmath>
 #include <vector>
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_linear_attention(InferContext& context) {
+  const int64_t q_heads = context.attributes.get_int("q_num_heads", 0);
+  const int64_t kv_heads = context.attributes.get_int("kv_num_heads", 0);
+  if (q_heads <= 0 || kv_heads <= 0)
+    return context.error("q_num_heads and kv_num_heads must be positive");
+  for (size_t i = 0; i < 3; ++i) CHECK_OK(expect_rank(context, i, 3));
+  const SymShape* q = context.shape(0);
+  const SymShape* k = context.shape(1);
+  const SymShape* v = context.shape(2);
+  const SymShape* known = q != nullptr ? q : k != nullptr ? k : v;
+  if (known == nullptr) return ok();
+  const SymDim key_size = k != nullptr ? floor_div((*k)[2], SymDim(kv_heads)) : SymDim();
+  const SymDim value_size = v != nullptr ? floor_div((*v)[2], SymDim(kv_heads)) : SymDim();
+  set_shape(context, 0, {(*known)[0], (*known)[1], value_size * q_heads});
+  // The state is kept in the type of past_state where there is one, else in float.
+  InferType state = InferType::tensor(context.has_input(3) ? context.elem(3) : context.elem(0),
+                                      {(*known)[0], SymDim(kv_heads), key_size, value_size});
+  if (!context.has_input(3)) state.elem = DType::kUndefined;
+  context.set_output(1, std::move(state));
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -153,6 +178,7 @@ OPERATOR(LinearAttention) = {
             {"S", {{27, kF32 | kF16 | kBf16}}},
         },
     .functions = {{.opset = 27}},
+    .infer = infer_linear_attention,
     .reference = run_linear_attention,
 };
 

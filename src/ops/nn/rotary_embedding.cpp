@@ -1,4 +1,5 @@
 #include "ops/function_text.h"
+#include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
@@ -182,6 +183,7 @@ OPERATOR(RotaryEmbedding) = {
             {"M", {{23, kI64}}},
         },
     .functions = {{.opset = 23, .builder = body_of_rotary_embedding}},
+    .infer = infer_unary,
     .reference = run_rotary_embedding,
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/recurrent.h"
 #include "ops/schema.h"
 
@@ -97,6 +98,7 @@ OPERATOR(LSTM) = {
             {"T", {{1, kFloats}, {22, kBf16}}},
             {"T1", {{1, kI32}}},
         },
+    .infer = infer_recurrent,
     .reference = run_lstm,
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/recurrent.h"
 #include "ops/schema.h"
 
@@ -73,6 +74,7 @@ OPERATOR(RNN) = {
             {"T", {{1, kFloats}, {22, kBf16}}},
             {"T1", {{1, kI32}}},
         },
+    .infer = infer_recurrent,
     .reference = run_rnn,
 };
 
