@@ -63,7 +63,11 @@ bool Parser::entry(Entry& out) {
       return true;
     }
   }
+  peek();
+  const size_t at = position();
   if (!name(out.name, "the name of a value")) return false;
+  if (out.type == nullptr && (peek() == '[' || peek() == '(' || next_is_name()))
+    return fail_type(out.name, at);  // a misspelt one reads as a name
   return annotation(kKeys, [&](size_t key) {
     if (!out.info) out.info = std::make_unique<ValueInfo>();
     switch (key) {

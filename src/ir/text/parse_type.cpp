@@ -31,6 +31,12 @@ std::string type_hint(std::string_view word) {
 
 }  // namespace
 
+bool Parser::fail_type(std::string_view word, size_t at) {
+  return fail(word.empty() ? "expected a type, " + found()
+                           : "unknown type \"" + std::string(word.substr(0, 40)) + "\"",
+              type_hint(word), at);
+}
+
 bool Parser::next_is_type() {
   if (peek() == '?') return true;
   const std::string_view word = peek_word();
@@ -95,10 +101,7 @@ bool Parser::type(const Type*& out) {
     if (!opaque(type)) return false;
   } else {
     type.kind = Type::Kind::kTensor;
-    if (!tensor(name))
-      return fail(name.empty() ? "expected a type, " + found()
-                               : "unknown type \"" + std::string(name.substr(0, 40)) + "\"",
-                  type_hint(name), at);
+    if (!tensor(name)) return fail_type(name, at);
   }
   if (!type_annotation(type)) return false;
   const size_t dims = type.dims.capacity();

@@ -83,6 +83,7 @@ class Parser : public Lexer {
 
   // parse_type.cpp
   bool next_is_type();
+  bool fail_type(std::string_view word, size_t at);
   [[nodiscard]] bool type(const Type*& out);
   [[nodiscard]] bool shape(std::vector<Dim>& out);
   [[nodiscard]] bool dim(Dim& out);

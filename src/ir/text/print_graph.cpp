@@ -139,19 +139,8 @@ void Printer::node(const Node& node) {
 }
 
 void Printer::op_type(const Node& node) {
-  // A domain of words with dots between stands as it is; any other is quoted as a whole.
-  const Text domain = node.domain();
-  if (!domain.empty()) {
-    bool plain = true;
-    for (size_t begin = 0; begin <= domain.size();) {
-      const size_t end = std::min(domain.find('.', begin), domain.size());
-      plain = plain && is_word(domain.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    if (plain)
-      put(domain);
-    else
-      quoted(domain);
+  if (!node.domain().empty()) {
+    qualified(node.domain());
     put('.');
   }
   name(node.op_type());

@@ -87,7 +87,7 @@ void Printer::dim(const Dim& dim) {
 void Printer::opaque(const Type& type) {
   auto part = [&](Text text) {
     if (present(text))
-      name(text);
+      qualified(text);
     else
       put('?');
   };
@@ -174,9 +174,7 @@ void Printer::attribute_value(const Attribute& attribute) {
         } else if constexpr (std::is_same_v<T, std::unique_ptr<Constant>>) {
           named_constant(*value);
         } else if constexpr (std::is_same_v<T, std::unique_ptr<Graph>>) {
-          ++indent_;
           graph(*value);
-          --indent_;
         } else if constexpr (std::is_same_v<T, std::unique_ptr<SparseConstant>>) {
           sparse(*value, value->values.name, false);
         } else if constexpr (std::is_same_v<T, const Type*>) {
@@ -184,9 +182,7 @@ void Printer::attribute_value(const Attribute& attribute) {
         } else if constexpr (std::is_same_v<T, std::vector<Constant>>) {
           each(value, [&](const Constant& item) { named_constant(item); });
         } else if constexpr (std::is_same_v<T, std::vector<std::unique_ptr<Graph>>>) {
-          ++indent_;
           each(value, [&](const std::unique_ptr<Graph>& item) { graph(*item); });
-          --indent_;
         } else if constexpr (std::is_same_v<T, std::vector<SparseConstant>>) {
           each(value, [&](const SparseConstant& item) { sparse(item, item.values.name, false); });
         } else {

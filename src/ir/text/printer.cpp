@@ -1,5 +1,7 @@
 // Characters of the printer, and the entry points of printer.h.
 
+#include <algorithm>
+
 #include "ir/text/printer_impl.h"
 
 namespace tombolo::text {
@@ -54,6 +56,19 @@ void Printer::quoted(Text text) {
 
 void Printer::name(Text text) {
   if (is_word(text))
+    put(text);
+  else
+    quoted(text);
+}
+
+void Printer::qualified(Text text) {
+  bool plain = true;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('.', begin), text.size());
+    plain = plain && is_word(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (plain)
     put(text);
   else
     quoted(text);

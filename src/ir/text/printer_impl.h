@@ -84,6 +84,8 @@ class Printer {
   }
   void quoted(Text text);
   void name(Text text);
+  /// Words with dots between stand as they are; anything else is quoted as a whole.
+  void qualified(Text text);
   void value_name(const Value* value) { name(value != nullptr ? value->name() : Text("")); }
   void hex(std::string_view bytes);
   void entries(const std::vector<StringEntry>& entries);

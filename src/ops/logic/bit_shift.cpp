@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -37,7 +36,6 @@ OPERATOR(BitShift) = {
     .outputs = {{"Z", "T"}},
     .attributes = {{"direction", required(Attr::kString)}},
     .types = {{"T", {{11, kUnsigned}, {28, kSigned}}}},
-    .infer = infer_broadcast,
     .reference = run_bit_shift,
 };
 

@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -23,7 +22,6 @@ OPERATOR(BitwiseAnd) = {
         },
     .outputs = {{"C", "T"}},
     .types = {{"T", {{18, kInts}}}},
-    .infer = infer_broadcast,
     .reference = run_bitwise_and,
 };
 
@@ -46,7 +44,6 @@ OPERATOR(BitwiseOr) = {
         },
     .outputs = {{"C", "T"}},
     .types = {{"T", {{18, kInts}}}},
-    .infer = infer_broadcast,
     .reference = run_bitwise_or,
 };
 
@@ -69,7 +66,6 @@ OPERATOR(BitwiseXor) = {
         },
     .outputs = {{"C", "T"}},
     .types = {{"T", {{18, kInts}}}},
-    .infer = infer_broadcast,
     .reference = run_bitwise_xor,
 };
 
@@ -88,7 +84,6 @@ OPERATOR(BitwiseNot) = {
     .inputs = {{"X", "T"}},
     .outputs = {{"Y", "T"}},
     .types = {{"T", {{18, kInts}}}},
-    .infer = infer_unary,
     .reference = run_bitwise_not,
 };
 

@@ -1,39 +1,8 @@
-#include "ops/infer_helpers.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
-
-namespace {
-Status infer_equal(InferContext& context) {
-  CHECK_OK(infer_broadcast(context));
-  map_elements(context, element_equal);
-  return ok();
-}
-Status infer_less(InferContext& context) {
-  CHECK_OK(infer_broadcast(context));
-  map_elements(context, element_less);
-  return ok();
-}
-Status infer_greater(InferContext& context) {
-  CHECK_OK(infer_broadcast(context));
-  map_elements(context, [](const SymDim& a, const SymDim& b) { return element_less(b, a); });
-  return ok();
-}
-Status infer_greater_or_equal(InferContext& context) {
-  CHECK_OK(infer_broadcast(context));
-  map_elements(context,
-               [](const SymDim& a, const SymDim& b) { return SymDim(1) - element_less(a, b); });
-  return ok();
-}
-Status infer_less_or_equal(InferContext& context) {
-  CHECK_OK(infer_broadcast(context));
-  map_elements(context,
-               [](const SymDim& a, const SymDim& b) { return SymDim(1) - element_less(b, a); });
-  return ok();
-}
-}  // namespace
 
 namespace {
 
@@ -82,7 +51,6 @@ OPERATOR(Equal) = {
               {19, kStr}}},
             {"T1", {{1, kBool}}},
         },
-    .infer = infer_equal,
     .reference = run_equal,
 };
 
@@ -114,7 +82,6 @@ OPERATOR(Greater) = {
             {"T", {{1, kFloats}, {9, kInts}, {13, kBf16}}},
             {"T1", {{1, kBool}}},
         },
-    .infer = infer_greater,
     .reference = run_greater,
 };
 
@@ -146,7 +113,6 @@ OPERATOR(Less) = {
             {"T", {{1, kFloats}, {9, kInts}, {13, kBf16}}},
             {"T1", {{1, kBool}}},
         },
-    .infer = infer_less,
     .reference = run_less,
 };
 
@@ -184,7 +150,6 @@ OPERATOR(GreaterOrEqual) = {
             {.versions = {.until = 15}, .opset = 12, .text = kGreaterOrEqual},
             {.versions = {.since = 16}, .opset = 16, .text = kGreaterOrEqual},
         },
-    .infer = infer_greater_or_equal,
     .reference = run_greater_or_equal,
 };
 
@@ -222,7 +187,6 @@ OPERATOR(LessOrEqual) = {
             {.versions = {.until = 15}, .opset = 12, .text = kLessOrEqual},
             {.versions = {.since = 16}, .opset = 16, .text = kLessOrEqual},
         },
-    .infer = infer_less_or_equal,
     .reference = run_less_or_equal,
 };
 

@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -23,7 +22,6 @@ OPERATOR(IsNaN) = {
             {"T1", {{9, kFloats}, {13, kBf16}, {20, kFp8}}},
             {"T2", {{9, kBool}}},
         },
-    .infer = infer_unary,
     .reference = run_is_nan,
 };
 

@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -22,7 +21,6 @@ OPERATOR(Exp) = {
     .outputs = {{"output", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_exp,
 };
 
@@ -42,7 +40,6 @@ OPERATOR(Log) = {
     .outputs = {{"output", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_log,
 };
 
@@ -62,7 +59,6 @@ OPERATOR(Sqrt) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_sqrt,
 };
 
@@ -82,7 +78,6 @@ OPERATOR(Reciprocal) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_reciprocal,
 };
 
@@ -110,7 +105,6 @@ OPERATOR(Erf) = {
             {"T", {{9, kNumbers}}, {.until = 12}},
             {"T", {{13, kFloats | kBf16}}, {.since = 13}},
         },
-    .infer = infer_unary,
     .reference = run_erf,
 };
 

@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -21,7 +20,6 @@ OPERATOR(Sinh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_sinh,
 };
 
@@ -40,7 +38,6 @@ OPERATOR(Cosh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_cosh,
 };
 
@@ -60,7 +57,6 @@ OPERATOR(Tanh) = {
     .outputs = {{"output", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_tanh,
 };
 
@@ -79,7 +75,6 @@ OPERATOR(Asinh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_asinh,
 };
 
@@ -98,7 +93,6 @@ OPERATOR(Acosh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_acosh,
 };
 
@@ -117,7 +111,6 @@ OPERATOR(Atanh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_atanh,
 };
 

@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -21,7 +20,6 @@ OPERATOR(Sin) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_sin,
 };
 
@@ -40,7 +38,6 @@ OPERATOR(Cos) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_cos,
 };
 
@@ -59,7 +56,6 @@ OPERATOR(Tan) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_tan,
 };
 
@@ -78,7 +74,6 @@ OPERATOR(Asin) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_asin,
 };
 
@@ -97,7 +92,6 @@ OPERATOR(Acos) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_acos,
 };
 
@@ -116,7 +110,6 @@ OPERATOR(Atan) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_atan,
 };
 

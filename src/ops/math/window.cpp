@@ -1,20 +1,6 @@
-#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
-
-namespace {
-Status infer_window(InferContext& context) {
-  const auto dtype = dtype_from_number(context.attributes.get_int("output_datatype", 1));
-  if (!dtype)
-    return context.error("output_datatype is " +
-                         std::to_string(context.attributes.get_int("output_datatype", 1)) +
-                         ", which is no type");
-  const auto size = scalar_of(context, 0);
-  context.set_tensor(0, *dtype, {size ? *size : SymDim()});
-  return ok();
-}
-}  // namespace
 
 OPERATOR(HannWindow) = {
     .name = "HannWindow",
@@ -51,7 +37,6 @@ first = Mul (c1, wave)
 window = Sub (c0, first)
 output = Cast <to: int = @output_datatype> (window)
 )"}},
-    .infer = infer_window,
 };
 
 OPERATOR(HammingWindow) = {
@@ -89,7 +74,6 @@ first = Mul (c1, wave)
 window = Sub (c0, first)
 output = Cast <to: int = @output_datatype> (window)
 )"}},
-    .infer = infer_window,
 };
 
 OPERATOR(BlackmanWindow) = {
@@ -132,7 +116,6 @@ second = Mul (c2, double_wave)
 window = Add (raised, second)
 output = Cast <to: int = @output_datatype> (window)
 )"}},
-    .infer = infer_window,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -12,7 +11,6 @@ OPERATOR(Binarizer) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"threshold", 0.0f}},
     .types = {{"T", {{1, kFloats32 | kIndices}}}},
-    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -18,7 +17,6 @@ OPERATOR(Imputer) = {
             {"replaced_value_int64", 0},
         },
     .types = {{"T", {{1, kFloats32 | kIndices}}}},
-    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

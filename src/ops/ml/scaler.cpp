@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -16,7 +15,6 @@ OPERATOR(Scaler) = {
             {"scale", Attr::kFloats},
         },
     .types = {{"T", {{1, kFloats32 | kIndices}}}},
-    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

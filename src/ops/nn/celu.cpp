@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -39,7 +38,6 @@ unit = Elu <alpha = 1.0> (inner)
 Y = Mul (alpha, unit)
 )"},
         },
-    .infer = infer_unary,
     .reference = run_celu,
 };
 

@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -41,7 +40,6 @@ scaled = Mul (alpha, below)
 Y = Where (negative, scaled, X)
 )"}},
 
-    .infer = infer_unary,
     .reference = run_elu,
 };
 

@@ -2,7 +2,6 @@
 #include <numbers>
 
 #include "ops/function_text.h"
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -71,7 +70,6 @@ OPERATOR(Gelu) = {
     .attributes = {{"approximate", "none"}},
     .types = {{"T", {{20, kFloats | kBf16}}}},
     .functions = {{.opset = 20, .builder = body_of_gelu}},
-    .infer = infer_unary,
     .reference = run_gelu,
 };
 

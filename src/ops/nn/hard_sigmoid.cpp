@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -47,7 +46,6 @@ capped = Min (line, one)
 Y = Max (capped, zero)
 )"}},
 
-    .infer = infer_unary,
     .reference = run_hard_sigmoid,
 };
 

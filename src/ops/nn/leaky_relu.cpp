@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -35,7 +34,6 @@ scaled = Mul (slope, X)
 Y = Where (negative, scaled, X)
 )"}},
 
-    .infer = infer_unary,
     .reference = run_leaky_relu,
 };
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
@@ -64,7 +63,6 @@ OPERATOR(LRN) = {
             {"size", required(Attr::kInt)},
         },
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
-    .infer = infer_unary,
     .reference = run_lrn,
 };
 

@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "ops/function_text.h"
-#include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
@@ -124,7 +123,6 @@ divisor = Add (deviation, least)
 Y = Div (centred, divisor)
 )"},
         },
-    .infer = infer_unary,
     .reference = run_mean_variance_normalization,
 };
 

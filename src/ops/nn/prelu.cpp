@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -52,7 +51,6 @@ scaled = Mul (slope, X)
 Y = Where (negative, scaled, X)
 )"}},
 
-    .infer = infer_unary,
     .reference = run_prelu,
 };
 

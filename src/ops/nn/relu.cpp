@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -29,7 +28,6 @@ zero = CastLike (zero_f, X)
 Y = Max (X, zero)
 )"}},
 
-    .infer = infer_unary,
     .reference = run_relu,
 };
 

@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -51,7 +50,6 @@ elu = Where (negative, below, X)
 Y = Mul (gamma, elu)
 )"}},
 
-    .infer = infer_unary,
     .reference = run_selu,
 };
 

@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -54,7 +53,6 @@ upper = Where (above, lowered, zero)
 output = Where (below, raised, upper)
 )"}},
 
-    .infer = infer_unary,
     .reference = run_shrink,
 };
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -38,7 +37,6 @@ rest = Log (sum)
 Y = Add (positive, rest)
 )"}},
 
-    .infer = infer_unary,
     .reference = run_softplus,
 };
 

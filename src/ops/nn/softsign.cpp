@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -29,7 +28,6 @@ divisor = Add (one, size)
 output = Div (input, divisor)
 )"}},
 
-    .infer = infer_unary,
     .reference = run_softsign,
 };
 

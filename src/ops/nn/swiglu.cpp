@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -37,7 +36,6 @@ swish = Mul (A, gate)
 Y = Mul (swish, B)
 )"}},
 
-    .infer = infer_unary,
     .reference = run_swiglu,
 };
 

@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -31,7 +30,6 @@ gate = Sigmoid (scaled)
 Y = Mul (X, gate)
 )"}},
 
-    .infer = infer_unary,
     .reference = run_swish,
 };
 

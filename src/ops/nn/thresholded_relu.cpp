@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -30,7 +29,6 @@ above = Greater (X, alpha)
 Y = Where (above, X, zero)
 )"}},
 
-    .infer = infer_unary,
     .reference = run_thresholded_relu,
 };
 

@@ -1,11 +1,6 @@
-#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
-
-namespace {
-Status infer_matmul_integer(InferContext& context) { return infer_matmul(context, 0, 1); }
-}  // namespace
 
 OPERATOR(MatMulInteger) = {
     .name = "MatMulInteger",
@@ -25,7 +20,6 @@ OPERATOR(MatMulInteger) = {
             {"T2", {{10, kInt8s}}},
             {"T3", {{10, kI32}}},
         },
-    .infer = infer_matmul_integer,
 };
 
 }  // namespace tombolo::ops

@@ -1,5 +1,4 @@
 #include "ops/function_text.h"
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -37,7 +36,6 @@ OPERATOR(Bernoulli) = {
             {.versions = {.since = 22}, .opset = 22, .builder = body_of_bernoulli},
         },
     .determinism = Determinism::kRandom,
-    .infer = infer_random_like,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -18,7 +17,6 @@ OPERATOR(RandomNormal) = {
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
     .determinism = Determinism::kRandom,
-    .infer = infer_random,
 };
 
 OPERATOR(RandomNormalLike) = {
@@ -40,7 +38,6 @@ OPERATOR(RandomNormalLike) = {
             {"T2", {{1, kFloats}, {22, kBf16}}},
         },
     .determinism = Determinism::kRandom,
-    .infer = infer_random_like,
 };
 
 }  // namespace tombolo::ops

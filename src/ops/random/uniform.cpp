@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -18,7 +17,6 @@ OPERATOR(RandomUniform) = {
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
     .determinism = Determinism::kRandom,
-    .infer = infer_random,
 };
 
 OPERATOR(RandomUniformLike) = {
@@ -40,7 +38,6 @@ OPERATOR(RandomUniformLike) = {
             {"T2", {{1, kFloats}, {22, kBf16}}},
         },
     .determinism = Determinism::kRandom,
-    .infer = infer_random_like,
 };
 
 }  // namespace tombolo::ops

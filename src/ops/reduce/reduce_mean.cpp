@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -20,7 +19,6 @@ OPERATOR(ReduceMean) = {
             {"noop_with_empty_axes", 0, {.since = 18}},
         },
     .types = {{"T", {{1, kInt32s | kFloats}, {13, kBf16}}}},
-    .infer = infer_reduce,
 };
 
 OPERATOR(ReduceProd) = {
@@ -40,7 +38,6 @@ OPERATOR(ReduceProd) = {
             {"noop_with_empty_axes", 0, {.since = 18}},
         },
     .types = {{"T", {{1, kInt32s | kFloats}, {13, kBf16}}}},
-    .infer = infer_reduce,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -20,7 +19,6 @@ OPERATOR(ReduceSum) = {
             {"noop_with_empty_axes", 0, {.since = 13}},
         },
     .types = {{"T", {{1, kInt32s | kFloats}, {13, kBf16}}}},
-    .infer = infer_reduce,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -30,7 +29,6 @@ OPERATOR(Identity) = {
               {25, kInt2}},
              {.since = 14}},
         },
-    .infer = infer_identity,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -19,7 +18,6 @@ OPERATOR(ReverseSequence) = {
             {"time_axis", 0},
         },
     .types = {{"T", {{10, kAll}, {28, kBf16}}}},
-    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

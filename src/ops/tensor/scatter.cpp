@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -21,7 +20,6 @@ OPERATOR(Scatter) = {
             {"T", {{9, kAll}}},
             {"Tind", {{9, kIndices}}},
         },
-    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -16,7 +15,6 @@ OPERATOR(ScatterND) = {
     .outputs = {{"output", "T"}},
     .attributes = {{"reduction", "none", {.since = 16}}},
     .types = {{"T", {{11, kAll}, {13, kBf16}}}},
-    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

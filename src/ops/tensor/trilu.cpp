@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -15,7 +14,6 @@ OPERATOR(Trilu) = {
     .outputs = {{"output", "T"}},
     .attributes = {{"upper", 1}},
     .types = {{"T", {{14, kAll | kBf16}}}},
-    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

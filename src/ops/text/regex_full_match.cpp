@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -15,7 +14,6 @@ OPERATOR(RegexFullMatch) = {
             {"T1", {{20, kStr}}},
             {"T2", {{20, kBool}}},
         },
-    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

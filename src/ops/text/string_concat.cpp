@@ -1,4 +1,3 @@
-#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -14,7 +13,6 @@ OPERATOR(StringConcat) = {
         },
     .outputs = {{"Z", "T"}},
     .types = {{"T", {{20, kStr}}}},
-    .infer = infer_broadcast,
 };
 
 }  // namespace tombolo::ops
