@@ -89,6 +89,22 @@ int compare(const Poly& a, const Poly& b) {
   return a.constant == b.constant ? 0 : a.constant < b.constant ? -1 : 1;
 }
 
+size_t mix(size_t seed, size_t value) {
+  return (seed ^ value) * 0x9e3779b97f4a7c15u + (seed >> 29);
+}
+size_t hash_of(const Poly& p) {
+  size_t hash = mix(2, static_cast<size_t>(p.constant));
+  for (const Term& term : p.terms) {
+    hash = mix(hash, static_cast<size_t>(term.factor));
+    for (const AtomPtr& atom : term.atoms) {
+      hash = mix(hash, static_cast<size_t>(atom->kind));
+      for (const char c : atom->name) hash = mix(hash, static_cast<unsigned char>(c));
+      for (const Poly& arg : atom->args) hash = mix(hash, hash_of(arg));
+    }
+  }
+  return hash;
+}
+
 int size_of(const Poly& p) {
   int size = 1;
   for (const Term& term : p.terms)
@@ -741,6 +757,11 @@ std::optional<int64_t> SymDim::upper_bound() const {
   if (is_unknown()) return std::nullopt;
   const Interval range = bounds(Expression::of(*this));
   return range.high == kInfinity ? std::nullopt : std::optional(range.high);
+}
+
+size_t SymDim::hash() const {
+  if (is_unknown()) return 0x9e3779b9;
+  return is_value() ? mix(1, static_cast<size_t>(value_)) : hash_of(expression_->poly);
 }
 
 SymDim operator+(const SymDim& a, const SymDim& b) {

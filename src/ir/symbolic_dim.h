@@ -51,7 +51,8 @@ class SymDim {
   friend SymDim min(const SymDim& a, const SymDim& b);
   friend SymDim max(const SymDim& a, const SymDim& b);
   friend SymDim ceil_div(const SymDim& a, const SymDim& b);
-  struct Expression;  // symbolic_dim.cpp
+  size_t hash() const;  ///< of the canonical form; equal dimensions hash equal
+  struct Expression;    // symbolic_dim.cpp
 
  private:
   enum class Kind : uint8_t { kUnknown, kValue, kExpression };

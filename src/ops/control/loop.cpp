@@ -1,6 +1,107 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+/// True when a loop-carried value keeps its shape; else `state` is widened to what holds for both.
+bool settle(InferType& state, const InferType& next) {
+  if (!state.shape) return true;
+  if (!next.shape || next.shape->size() != state.shape->size()) {
+    state.shape.reset();
+    return false;
+  }
+  bool settled = true;
+  for (size_t i = 0; i < state.shape->size(); ++i) {
+    SymDim& dim = (*state.shape)[i];
+    if (dim.is_unknown() || dim.equals((*next.shape)[i])) continue;
+    dim = SymDim();
+    settled = false;
+  }
+  return settled;
+}
+
+Status infer_loop(InferContext& context) {
+  const Graph* body = context.attributes.get_graph("body");
+  if (body == nullptr) return ok();
+  const size_t carried = context.input_count() > 2 ? context.input_count() - 2 : 0;
+  if (body->inputs().size() != carried + 2)
+    return context.error("body has " + std::to_string(body->inputs().size()) +
+                         " inputs, but with " + std::to_string(carried) +
+                         " loop-carried values it needs " + std::to_string(carried + 2));
+  if (body->outputs().size() < carried + 1)
+    return context.error("body has " + std::to_string(body->outputs().size()) +
+                         " outputs, but with " + std::to_string(carried) +
+                         " loop-carried values it needs at least " + std::to_string(carried + 1));
+  if (context.outputs.size() > body->outputs().size() - 1)
+    return context.error("the node has " + std::to_string(context.outputs.size()) +
+                         " outputs, but body gives " + std::to_string(body->outputs().size() - 1));
+  std::vector<InferType> inputs(carried + 2);
+  inputs[0] = InferType::tensor(DType::kInt64, {});
+  inputs[1] = InferType::tensor(DType::kBool, {});
+  for (size_t i = 0; i < carried; ++i) {
+    inputs[i + 2] = context.input(i + 2);
+    // A sequence grows, an optional fills: their elements' shapes may change at once.
+    if (const auto& element = inputs[i + 2].element;
+        element && inputs[i + 2].kind == Type::Kind::kSequence) {
+      InferType open = *element;
+      open.shape.reset();
+      inputs[i + 2].element = std::make_shared<const InferType>(std::move(open));
+    }
+  }
+  std::vector<InferType> outputs;
+  for (int round = 0; round < 3; ++round) {
+    TRY(outputs, context.host.infer_graph(*body, inputs));
+    bool settled = true;
+    for (size_t i = 0; i < carried; ++i) settled &= settle(inputs[i + 2], outputs[i + 1]);
+    if (settled) break;
+    if (round == 1)
+      for (size_t i = 0; i < carried; ++i) inputs[i + 2].shape.reset();
+  }
+  for (size_t i = 0; i < context.outputs.size(); ++i) {
+    if (i < carried) {
+      // The initial value is the result when the loop never runs.
+      InferType type = outputs[i + 1];
+      const InferType& initial = context.input(i + 2);
+      if (initial.shape && type.shape && initial.shape->size() == type.shape->size()) {
+        for (size_t k = 0; k < type.shape->size(); ++k)
+          if (!(*type.shape)[k].equals((*initial.shape)[k])) (*type.shape)[k] = SymDim();
+      } else if (initial.kind == Type::Kind::kTensor) {
+        type.shape.reset();
+      }
+      if (type.kind == Type::Kind::kNone) type = inputs[i + 2];
+      context.set_output(i, std::move(type));
+    } else {
+      InferType type = outputs[i + 1];
+      if (type.kind != Type::Kind::kTensor) {
+        context.set_output(i, InferType());
+        continue;
+      }
+      if (type.shape) {
+        // As many rows as iterations; the condition may end the loop early.
+        const SymShape* condition = context.ints(1);
+        const bool runs_through =
+            !context.has_input(1) ||
+            (condition != nullptr && condition->size() == 1 && (*condition)[0].constant() == 1);
+        SymDim rows;
+        if (runs_through && outputs[0].is_tensor())
+          if (const auto trips = scalar_of(context, 0); trips && context.has_input(0)) {
+            const GraphOutput& keep_going = body->outputs()[0];
+            // Only where the body hands on the condition that it was given.
+            const Value* passed = keep_going.value;
+            while (passed != nullptr && passed->producer() != nullptr &&
+                   passed->producer()->op_type() == "Identity")
+              passed = passed->producer()->input(0);
+            if (passed == body->inputs()[1]) rows = max(*trips, SymDim(0));
+          }
+        type.shape->insert(type.shape->begin(), rows);
+      }
+      context.set_output(i, std::move(type));
+    }
+  }
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Loop) = {
     .name = "Loop",
@@ -30,6 +131,7 @@ OPERATOR(Loop) = {
             {"B", {{1, kBool}}},
         },
     .determinism = Determinism::kBySubgraph,
+    .infer = infer_loop,
 };
 
 }  // namespace tombolo::ops

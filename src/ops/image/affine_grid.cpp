@@ -1,6 +1,22 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_affine_grid(InferContext& context) {
+  // size is [N, C, H, W] or [N, C, D, H, W]; the grid is [N, (D,) H, W, 2 or 3].
+  const auto size = elements_or_unknown(context, 1);
+  if (!size) return ok();
+  if (size->size() != 4 && size->size() != 5)
+    return context.error("size must hold 4 or 5 numbers, not " + std::to_string(size->size()));
+  SymShape out = {(*size)[0]};
+  out.insert(out.end(), size->begin() + 2, size->end());
+  out.push_back(static_cast<int64_t>(size->size()) - 2);
+  set_shape(context, 0, std::move(out));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(AffineGrid) = {
     .name = "AffineGrid",
@@ -124,6 +140,7 @@ grid = If (flat) <then_branch = plane () => (grid_2d) {
   grid_3d = Reshape (moved, shape_3d)
 }>
 )"}},
+    .infer = infer_affine_grid,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,17 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_image_decoder(InferContext& context) {
+  const Text format = context.attributes.get_string("pixel_format", "RGB");
+  set_shape(context, 0,
+            {context.host.fresh_symbol("height"), context.host.fresh_symbol("width"),
+             SymDim(format == "Grayscale" ? 1 : 3)});
+  return ok();
+}
+}  // namespace
 
 OPERATOR(ImageDecoder) = {
     .name = "ImageDecoder",
@@ -14,6 +25,7 @@ OPERATOR(ImageDecoder) = {
             {"T1", {{20, kU8}}},
             {"T2", {{20, kU8}}},
         },
+    .infer = infer_image_decoder,
 };
 
 }  // namespace tombolo::ops

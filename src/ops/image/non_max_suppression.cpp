@@ -1,6 +1,14 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_non_max_suppression(InferContext& context) {
+  set_shape(context, 0, {context.host.fresh_symbol("selected"), SymDim(3)});
+  return ok();
+}
+}  // namespace
 
 OPERATOR(NonMaxSuppression) = {
     .name = "NonMaxSuppression",
@@ -16,6 +24,7 @@ OPERATOR(NonMaxSuppression) = {
         },
     .outputs = {{"selected_indices", "tensor(int64)"}},
     .attributes = {{"center_point_box", 0}},
+    .infer = infer_non_max_suppression,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,43 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_upsample(InferContext& context) {
+  const SymShape* x = context.shape(0);
+  if (x == nullptr) return ok();
+  std::vector<double> scales;
+  if (context.opset >= 9) {
+    const Tensor* tensor = context.constant(1);
+    if (tensor != nullptr && is_float(tensor->dtype()))
+      for (int64_t i = 0; i < tensor->size(); ++i) scales.push_back(tensor->get_double(i));
+  } else if (context.opset >= 7) {
+    for (const float scale : context.attributes.get_floats("scales")) scales.push_back(scale);
+  } else if (x->size() == 4) {
+    scales = {1, 1, context.attributes.get_float("height_scale", 1),
+              context.attributes.get_float("width_scale", 1)};
+  }
+  if (scales.empty()) {
+    set_rank(context, 0, x->size());
+    return ok();
+  }
+  if (scales.size() != x->size())
+    return context.error("scales holds " + std::to_string(scales.size()) +
+                         " numbers for an input of rank " + std::to_string(x->size()));
+  SymShape out;
+  for (size_t i = 0; i < scales.size(); ++i) {
+    const SymDim& size = (*x)[i];
+    const auto whole = static_cast<int64_t>(scales[i]);
+    if (size.is_value())
+      out.push_back(static_cast<int64_t>(static_cast<double>(size.value()) * scales[i]));
+    else
+      out.push_back(static_cast<double>(whole) == scales[i] ? size * whole : SymDim());
+  }
+  set_shape(context, 0, std::move(out));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Upsample) = {
     .name = "Upsample",
@@ -22,6 +59,7 @@ OPERATOR(Upsample) = {
         },
     .types = {{"T",
                {{1, kFloats | kIndices | kBool}, {7, kUnsigned | kComplex | kI8 | kI16 | kStr}}}},
+    .infer = infer_upsample,
 };
 
 }  // namespace tombolo::ops

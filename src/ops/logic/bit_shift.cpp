@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -36,6 +37,7 @@ OPERATOR(BitShift) = {
     .outputs = {{"Z", "T"}},
     .attributes = {{"direction", required(Attr::kString)}},
     .types = {{"T", {{11, kUnsigned}, {28, kSigned}}}},
+    .infer = infer_broadcast,
     .reference = run_bit_shift,
 };
 

@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -22,6 +23,7 @@ OPERATOR(BitwiseAnd) = {
         },
     .outputs = {{"C", "T"}},
     .types = {{"T", {{18, kInts}}}},
+    .infer = infer_broadcast,
     .reference = run_bitwise_and,
 };
 
@@ -44,6 +46,7 @@ OPERATOR(BitwiseOr) = {
         },
     .outputs = {{"C", "T"}},
     .types = {{"T", {{18, kInts}}}},
+    .infer = infer_broadcast,
     .reference = run_bitwise_or,
 };
 
@@ -66,6 +69,7 @@ OPERATOR(BitwiseXor) = {
         },
     .outputs = {{"C", "T"}},
     .types = {{"T", {{18, kInts}}}},
+    .infer = infer_broadcast,
     .reference = run_bitwise_xor,
 };
 
@@ -84,6 +88,7 @@ OPERATOR(BitwiseNot) = {
     .inputs = {{"X", "T"}},
     .outputs = {{"Y", "T"}},
     .types = {{"T", {{18, kInts}}}},
+    .infer = infer_unary,
     .reference = run_bitwise_not,
 };
 

@@ -1,7 +1,28 @@
+#include "ops/infer_helpers.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_and(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  map_elements(context, [](const SymDim& a, const SymDim& b) { return a * b; });
+  return ok();
+}
+Status infer_or(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  map_elements(context, [](const SymDim& a, const SymDim& b) {
+    return a.constant() == 1 || b.constant() == 1 ? SymDim(1) : a + b;
+  });
+  return ok();
+}
+Status infer_not(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  map_elements(context, [](const SymDim& a) { return SymDim(1) - a; });
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -32,6 +53,7 @@ OPERATOR(And) = {
             {"T", {{1, kBool}}},
             {"T1", {{1, kBool}}},
         },
+    .infer = infer_and,
     .reference = run_and,
 };
 
@@ -64,6 +86,7 @@ OPERATOR(Or) = {
             {"T", {{1, kBool}}},
             {"T1", {{1, kBool}}},
         },
+    .infer = infer_or,
     .reference = run_or,
 };
 
@@ -96,6 +119,7 @@ OPERATOR(Xor) = {
             {"T", {{1, kBool}}},
             {"T1", {{1, kBool}}},
         },
+    .infer = infer_broadcast,
     .reference = run_xor,
 };
 
@@ -115,6 +139,7 @@ OPERATOR(Not) = {
     .inputs = {{"X", "T"}},
     .outputs = {{"Y", "T"}},
     .types = {{"T", {{1, kBool}}}},
+    .infer = infer_not,
     .reference = run_not,
 };
 

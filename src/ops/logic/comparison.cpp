@@ -1,8 +1,39 @@
+#include "ops/infer_helpers.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_equal(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  map_elements(context, element_equal);
+  return ok();
+}
+Status infer_less(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  map_elements(context, element_less);
+  return ok();
+}
+Status infer_greater(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  map_elements(context, [](const SymDim& a, const SymDim& b) { return element_less(b, a); });
+  return ok();
+}
+Status infer_greater_or_equal(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  map_elements(context,
+               [](const SymDim& a, const SymDim& b) { return SymDim(1) - element_less(a, b); });
+  return ok();
+}
+Status infer_less_or_equal(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  map_elements(context,
+               [](const SymDim& a, const SymDim& b) { return SymDim(1) - element_less(b, a); });
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -51,6 +82,7 @@ OPERATOR(Equal) = {
               {19, kStr}}},
             {"T1", {{1, kBool}}},
         },
+    .infer = infer_equal,
     .reference = run_equal,
 };
 
@@ -82,6 +114,7 @@ OPERATOR(Greater) = {
             {"T", {{1, kFloats}, {9, kInts}, {13, kBf16}}},
             {"T1", {{1, kBool}}},
         },
+    .infer = infer_greater,
     .reference = run_greater,
 };
 
@@ -113,6 +146,7 @@ OPERATOR(Less) = {
             {"T", {{1, kFloats}, {9, kInts}, {13, kBf16}}},
             {"T1", {{1, kBool}}},
         },
+    .infer = infer_less,
     .reference = run_less,
 };
 
@@ -150,6 +184,7 @@ OPERATOR(GreaterOrEqual) = {
             {.versions = {.until = 15}, .opset = 12, .text = kGreaterOrEqual},
             {.versions = {.since = 16}, .opset = 16, .text = kGreaterOrEqual},
         },
+    .infer = infer_greater_or_equal,
     .reference = run_greater_or_equal,
 };
 
@@ -187,6 +222,7 @@ OPERATOR(LessOrEqual) = {
             {.versions = {.until = 15}, .opset = 12, .text = kLessOrEqual},
             {.versions = {.since = 16}, .opset = 16, .text = kLessOrEqual},
         },
+    .infer = infer_less_or_equal,
     .reference = run_less_or_equal,
 };
 

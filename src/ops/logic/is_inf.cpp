@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -33,6 +34,7 @@ OPERATOR(IsInf) = {
             {"T1", {{10, kFloats32}, {20, kFp8 | kF16 | kBf16}}},
             {"T2", {{10, kBool}}},
         },
+    .infer = infer_unary,
     .reference = run_is_inf,
 };
 

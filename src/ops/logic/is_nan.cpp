@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -22,6 +23,7 @@ OPERATOR(IsNaN) = {
             {"T1", {{9, kFloats}, {13, kBf16}, {20, kFp8}}},
             {"T2", {{9, kBool}}},
         },
+    .infer = infer_unary,
     .reference = run_is_nan,
 };
 

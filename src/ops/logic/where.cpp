@@ -1,9 +1,36 @@
+#include <algorithm>
+
+#include "ops/infer_helpers.h"
 #include "ops/kernel_context.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_where(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  const SymShape* condition = context.ints(0);
+  const SymShape* x = context.ints(1);
+  const SymShape* y = context.ints(2);
+  if (condition == nullptr || x == nullptr || y == nullptr) return ok();
+  const size_t size = std::max(condition->size(), std::max(x->size(), y->size()));
+  const auto fits = [size](const SymShape* s) { return s->size() == size || s->size() == 1; };
+  if (!fits(condition) || !fits(x) || !fits(y)) return ok();
+  const auto at = [](const SymShape* s, size_t i) { return (*s)[s->size() == 1 ? 0 : i]; };
+  SymShape out;
+  for (size_t i = 0; i < size; ++i) {
+    const SymDim which = at(condition, i), a = at(x, i), b = at(y, i);
+    if (which.is_value())
+      out.push_back(which.value() != 0 ? a : b);
+    else
+      out.push_back(a.equals(b) ? a : SymDim());
+  }
+  context.set_value(0, std::move(out));
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -56,6 +83,7 @@ OPERATOR(Where) = {
             {"B", {{9, kBool}}},
             {"T", {{9, kAll}, {16, kBf16}}},
         },
+    .infer = infer_where,
     .reference = run_where,
 };
 

@@ -1,9 +1,28 @@
 #include <cmath>
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_abs(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  map_elements(context, [](const SymDim& x) { return max(x, SymDim(0) - x); });
+  return ok();
+}
+Status infer_neg(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  map_elements(context, [](const SymDim& x) { return SymDim(0) - x; });
+  return ok();
+}
+Status infer_sign(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  map_elements(context, [](const SymDim& x) { return max(min(x, SymDim(1)), SymDim(-1)); });
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -25,6 +44,7 @@ OPERATOR(Abs) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {6, kInts}, {13, kBf16}}}},
+    .infer = infer_abs,
     .reference = run_abs,
 };
 
@@ -48,6 +68,7 @@ OPERATOR(Neg) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {6, kSigned}, {13, kBf16}}}},
+    .infer = infer_neg,
     .reference = run_neg,
 };
 
@@ -70,6 +91,7 @@ OPERATOR(Sign) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kNumbers}, {13, kBf16}}}},
+    .infer = infer_sign,
     .reference = run_sign,
 };
 

@@ -1,7 +1,45 @@
+#include "ops/infer_helpers.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_add(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  map_elements(context, [](const SymDim& a, const SymDim& b) { return a + b; });
+  return ok();
+}
+Status infer_sub(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  map_elements(context, [](const SymDim& a, const SymDim& b) { return a - b; });
+  return ok();
+}
+Status infer_mul(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  map_elements(context, [](const SymDim& a, const SymDim& b) { return a * b; });
+  return ok();
+}
+SymDim truncating_division(const SymDim& a, const SymDim& b) {
+  if (b.constant() == 0) return {};
+  if (a.is_value() && b.is_value()) {
+    if (a.value() == INT64_MIN) return {};
+    return a.value() / b.value();
+  }
+  return non_negative(a) && non_negative(b) ? floor_div(a, b) : SymDim();
+}
+SymDim exact_division(const SymDim& a, const SymDim& b) {
+  if (b.constant() == 0) return {};
+  const SymDim quotient = floor_div(a, b);
+  return (quotient * b).equals(a) ? quotient : SymDim();
+}
+Status infer_div(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  // Of a float tensor only the elements that are whole numbers are followed.
+  map_elements(context, is_integer(context.elem(0)) ? truncating_division : exact_division);
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -28,6 +66,7 @@ OPERATOR(Add) = {
             {"consumed_inputs", Attr::kInts, {.until = 5}},
         },
     .types = {{"T", {{1, kFloats}, {6, kInt32s}, {13, kBf16}, {14, kInt8s | kInt16s}}}},
+    .infer = infer_add,
     .reference = run_add,
 };
 
@@ -56,6 +95,7 @@ OPERATOR(Sub) = {
             {"consumed_inputs", Attr::kInts, {.until = 5}},
         },
     .types = {{"T", {{1, kFloats}, {6, kInt32s}, {13, kBf16}, {14, kInt8s | kInt16s}}}},
+    .infer = infer_sub,
     .reference = run_sub,
 };
 
@@ -84,6 +124,7 @@ OPERATOR(Mul) = {
             {"consumed_inputs", Attr::kInts, {.until = 5}},
         },
     .types = {{"T", {{1, kFloats}, {6, kInt32s}, {13, kBf16}, {14, kInt8s | kInt16s}}}},
+    .infer = infer_mul,
     .reference = run_mul,
 };
 
@@ -119,6 +160,7 @@ OPERATOR(Div) = {
             {"consumed_inputs", Attr::kInts, {.until = 5}},
         },
     .types = {{"T", {{1, kFloats}, {6, kInt32s}, {13, kBf16}, {14, kInt8s | kInt16s}}}},
+    .infer = infer_div,
     .reference = run_div,
 };
 

@@ -1,10 +1,27 @@
 #include <optional>
 
 #include "ops/function_text.h"
+#include "ops/infer_helpers.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_clip(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  if (context.opset < 11 || context.ints(0) == nullptr) return ok();
+  SymShape out = *context.ints(0);
+  for (const size_t bound : {size_t{1}, size_t{2}}) {
+    if (!context.has_input(bound)) continue;
+    const auto limit = scalar_of(context, bound);
+    if (!limit) return ok();
+    for (SymDim& x : out) x = bound == 1 ? max(x, *limit) : min(x, *limit);
+  }
+  context.set_value(0, std::move(out));
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -104,6 +121,7 @@ OPERATOR(Clip) = {
         },
     .types = {{"T", {{1, kFloats}, {12, kInts}, {13, kBf16}}}},
     .functions = {{.versions = {.since = 13}, .opset = 13, .builder = body_of_clip}},
+    .infer = infer_clip,
     .reference = run_clip,
 };
 

@@ -1,6 +1,17 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_cumulative(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  const SymShape* shape = context.shape(0);
+  if (const auto axis = scalar_of(context, 1); axis && axis->is_value() && shape != nullptr)
+    CHECK_OK(checked_axis(context, axis->value(), shape->size()));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(CumSum) = {
     .name = "CumSum",
@@ -22,6 +33,7 @@ OPERATOR(CumSum) = {
             {"T", {{11, kInt32s | kFloats32}, {14, kF16 | kBf16}}},
             {"T2", {{11, kIndices}}},
         },
+    .infer = infer_cumulative,
 };
 
 OPERATOR(CumProd) = {
@@ -44,6 +56,7 @@ OPERATOR(CumProd) = {
             {"T", {{26, kInt32s | kFloats | kBf16}}},
             {"T2", {{26, kIndices}}},
         },
+    .infer = infer_cumulative,
 };
 
 }  // namespace tombolo::ops

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -21,6 +22,7 @@ OPERATOR(Exp) = {
     .outputs = {{"output", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_exp,
 };
 
@@ -40,6 +42,7 @@ OPERATOR(Log) = {
     .outputs = {{"output", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_log,
 };
 
@@ -59,6 +62,7 @@ OPERATOR(Sqrt) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_sqrt,
 };
 
@@ -78,6 +82,7 @@ OPERATOR(Reciprocal) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_reciprocal,
 };
 
@@ -105,6 +110,7 @@ OPERATOR(Erf) = {
             {"T", {{9, kNumbers}}, {.until = 12}},
             {"T", {{13, kFloats | kBf16}}, {.since = 13}},
         },
+    .infer = infer_unary,
     .reference = run_erf,
 };
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -20,6 +21,7 @@ OPERATOR(Sinh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_sinh,
 };
 
@@ -38,6 +40,7 @@ OPERATOR(Cosh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_cosh,
 };
 
@@ -57,6 +60,7 @@ OPERATOR(Tanh) = {
     .outputs = {{"output", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_tanh,
 };
 
@@ -75,6 +79,7 @@ OPERATOR(Asinh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_asinh,
 };
 
@@ -93,6 +98,7 @@ OPERATOR(Acosh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_acosh,
 };
 
@@ -111,6 +117,7 @@ OPERATOR(Atanh) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{9, kFloats}, {22, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_atanh,
 };
 

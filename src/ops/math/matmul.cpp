@@ -1,6 +1,11 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_matmul_inputs(InferContext& context) { return infer_matmul(context, 0, 1); }
+}  // namespace
 
 OPERATOR(MatMul) = {
     .name = "MatMul",
@@ -13,6 +18,7 @@ OPERATOR(MatMul) = {
         },
     .outputs = {{"Y", "T"}},
     .types = {{"T", {{1, kFloats}, {9, kInt32s}, {13, kBf16}}}},
+    .infer = infer_matmul_inputs,
 };
 
 }  // namespace tombolo::ops

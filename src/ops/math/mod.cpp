@@ -1,9 +1,24 @@
 #include <cmath>
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+SymDim python_modulo(const SymDim& a, const SymDim& b) {
+  return b.constant() == 0 ? SymDim() : modulo(a, b);
+}
+SymDim c_modulo(const SymDim& a, const SymDim& b) {
+  return b.constant() != 0 && non_negative(a) && non_negative(b) ? modulo(a, b) : SymDim();
+}
+Status infer_mod(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  map_elements(context, context.attributes.get_int("fmod", 0) != 0 ? c_modulo : python_modulo);
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -46,6 +61,7 @@ OPERATOR(Mod) = {
     .outputs = {{"C", "T"}},
     .attributes = {{"fmod", 0}},
     .types = {{"T", {{10, kNumbers}, {13, kBf16}}}},
+    .infer = infer_mod,
     .reference = run_mod,
 };
 

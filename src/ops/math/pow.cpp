@@ -1,10 +1,25 @@
 #include <cmath>
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+SymDim small_power(const SymDim& base, const SymDim& exponent) {
+  if (!exponent.is_value() || exponent.value() < 0 || exponent.value() > 8) return {};
+  SymDim out = 1;
+  for (int64_t i = 0; i < exponent.value(); ++i) out = out * base;
+  return out;
+}
+Status infer_pow(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  map_elements(context, small_power);
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -83,6 +98,7 @@ OPERATOR(Pow) = {
             {"T", {{1, kFloats}, {12, kIndices}, {13, kBf16}}},
             {"T1", {{12, kNumbers}, {15, kBf16}}, {.since = 12}},
         },
+    .infer = infer_pow,
     .reference = run_pow,
 };
 

@@ -1,6 +1,47 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+/// The number of a scalar constant of any type.
+std::optional<double> number_of(const InferContext& context, size_t index) {
+  const Tensor* tensor = context.constant(index);
+  if (tensor == nullptr || tensor->size() != 1 || tensor->is_string()) return std::nullopt;
+  return tensor->get_double(0);
+}
+
+Status infer_range(InferContext& context) {
+  const auto start = scalar_of(context, 0), limit = scalar_of(context, 1),
+             delta = scalar_of(context, 2);
+  SymDim length;
+  if (start && limit && delta) {
+    if (delta->constant() == 0) return context.error("delta is 0");
+    if (delta->is_value() && delta->value() != INT64_MIN)
+      length = delta->value() > 0
+                   ? max(ceil_div(*limit - *start, *delta), SymDim(0))
+                   : max(ceil_div(*start - *limit, SymDim(-delta->value())), SymDim(0));
+    if (length.is_value() && length.value() <= kMaxElements) {
+      SymShape elements;
+      for (int64_t i = 0; i < length.value(); ++i) elements.push_back(*start + *delta * i);
+      context.set_value(0, std::move(elements));
+    }
+  } else {
+    const auto a = number_of(context, 0), b = number_of(context, 1), d = number_of(context, 2);
+    if (a && b && d) {
+      if (*d == 0) return context.error("delta is 0");
+      const double exact = (*b - *a) / *d;
+      if (exact < 9e15) {
+        auto count = static_cast<int64_t>(exact);
+        if (static_cast<double>(count) < exact) ++count;
+        length = std::max<int64_t>(count, 0);
+      }
+    }
+  }
+  set_shape(context, 0, {length.is_unknown() ? context.host.fresh_symbol("range") : length});
+  return ok();
+}
+}  // namespace
 
 constexpr Literal kRange = R"(
 distance = Sub (limit, start)
@@ -37,6 +78,7 @@ OPERATOR(Range) = {
             {.versions = {.until = 26}, .opset = 11, .text = kRange},
             {.versions = {.since = 27}, .opset = 27, .text = kRange},
         },
+    .infer = infer_range,
 };
 
 }  // namespace tombolo::ops

@@ -1,9 +1,15 @@
 #include <cmath>
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+/// Whole numbers are their own rounding.
+Status infer_whole(InferContext& context) { return infer_identity(context); }
+}  // namespace
 
 namespace {
 
@@ -21,6 +27,7 @@ OPERATOR(Ceil) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .infer = infer_whole,
     .reference = run_ceil,
 };
 
@@ -40,6 +47,7 @@ OPERATOR(Floor) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .infer = infer_whole,
     .reference = run_floor,
 };
 
@@ -58,6 +66,7 @@ OPERATOR(Round) = {
     .inputs = {{"X", "T"}},
     .outputs = {{"Y", "T"}},
     .types = {{"T", {{11, kFloats}, {22, kBf16}}}},
+    .infer = infer_whole,
     .reference = run_round,
 };
 

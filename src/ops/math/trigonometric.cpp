@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -20,6 +21,7 @@ OPERATOR(Sin) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_sin,
 };
 
@@ -38,6 +40,7 @@ OPERATOR(Cos) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_cos,
 };
 
@@ -56,6 +59,7 @@ OPERATOR(Tan) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_tan,
 };
 
@@ -74,6 +78,7 @@ OPERATOR(Asin) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_asin,
 };
 
@@ -92,6 +97,7 @@ OPERATOR(Acos) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_acos,
 };
 
@@ -110,6 +116,7 @@ OPERATOR(Atan) = {
     .inputs = {{"input", "T"}},
     .outputs = {{"output", "T"}},
     .types = {{"T", {{7, kFloats}, {22, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_atan,
 };
 

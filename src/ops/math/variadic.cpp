@@ -1,7 +1,26 @@
+#include "ops/infer_helpers.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_max(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  fold_elements(context, [](const SymDim& a, const SymDim& b) { return max(a, b); });
+  return ok();
+}
+Status infer_min(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  fold_elements(context, [](const SymDim& a, const SymDim& b) { return min(a, b); });
+  return ok();
+}
+Status infer_sum(InferContext& context) {
+  CHECK_OK(infer_broadcast(context));
+  fold_elements(context, [](const SymDim& a, const SymDim& b) { return a + b; });
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -22,6 +41,7 @@ OPERATOR(Max) = {
     .outputs = {{"max", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {12, kInts}, {13, kBf16}}}},
+    .infer = infer_max,
     .reference = run_max,
 };
 
@@ -43,6 +63,7 @@ OPERATOR(Min) = {
     .outputs = {{"min", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {12, kInts}, {13, kBf16}}}},
+    .infer = infer_min,
     .reference = run_min,
 };
 
@@ -63,6 +84,7 @@ OPERATOR(Sum) = {
     .outputs = {{"sum", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .infer = infer_sum,
     .reference = run_sum,
 };
 
@@ -83,6 +105,7 @@ OPERATOR(Mean) = {
     .outputs = {{"mean", "T"}},
     .attributes = {{"consumed_inputs", Attr::kInts, {.until = 5}}},
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .infer = infer_broadcast,
     .reference = run_mean,
 };
 

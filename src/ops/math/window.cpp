@@ -1,6 +1,20 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_window(InferContext& context) {
+  const auto dtype = dtype_from_number(context.attributes.get_int("output_datatype", 1));
+  if (!dtype)
+    return context.error("output_datatype is " +
+                         std::to_string(context.attributes.get_int("output_datatype", 1)) +
+                         ", which is no type");
+  const auto size = scalar_of(context, 0);
+  context.set_tensor(0, *dtype, {size ? *size : SymDim()});
+  return ok();
+}
+}  // namespace
 
 OPERATOR(HannWindow) = {
     .name = "HannWindow",
@@ -37,6 +51,7 @@ first = Mul (c1, wave)
 window = Sub (c0, first)
 output = Cast <to: int = @output_datatype> (window)
 )"}},
+    .infer = infer_window,
 };
 
 OPERATOR(HammingWindow) = {
@@ -74,6 +89,7 @@ first = Mul (c1, wave)
 window = Sub (c0, first)
 output = Cast <to: int = @output_datatype> (window)
 )"}},
+    .infer = infer_window,
 };
 
 OPERATOR(BlackmanWindow) = {
@@ -116,6 +132,7 @@ second = Mul (c2, double_wave)
 window = Add (raised, second)
 output = Cast <to: int = @output_datatype> (window)
 )"}},
+    .infer = infer_window,
 };
 
 }  // namespace tombolo::ops

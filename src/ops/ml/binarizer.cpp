@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -11,6 +12,7 @@ OPERATOR(Binarizer) = {
     .outputs = {{"Y", "T"}},
     .attributes = {{"threshold", 0.0f}},
     .types = {{"T", {{1, kFloats32 | kIndices}}}},
+    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

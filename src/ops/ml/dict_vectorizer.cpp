@@ -1,6 +1,20 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_dict_vectorizer(InferContext& context) {
+  const InferType& map = context.input(0);
+  InferType type = InferType::tensor(map.element ? map.element->elem : DType::kUndefined);
+  const size_t columns = std::max(context.attributes.get_strings("string_vocabulary").size(),
+                                  context.attributes.get_ints("int64_vocabulary").size());
+  type.shape = SymShape{SymDim(1), SymDim(static_cast<int64_t>(columns))};
+  if (map.kind == Type::Kind::kSequence) type.shape.reset();
+  context.set_output(0, std::move(type));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(DictVectorizer) = {
     .name = "DictVectorizer",
@@ -20,6 +34,7 @@ OPERATOR(DictVectorizer) = {
              {{1, kMapI64Str | kMapI64F32 | kMapI64F64 | kMapStrI64 | kMapStrF32 | kMapStrF64}}},
             {"T2", {{1, kFloats32 | kI64 | kStr}}},
         },
+    .infer = infer_dict_vectorizer,
 };
 
 }  // namespace tombolo::ops

@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -17,6 +18,7 @@ OPERATOR(Imputer) = {
             {"replaced_value_int64", 0},
         },
     .types = {{"T", {{1, kFloats32 | kIndices}}}},
+    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,13 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_linear_regressor(InferContext& context) {
+  return infer_rows(context, 0, context.attributes.get_int("targets", 1));
+}
+}  // namespace
 
 OPERATOR(LinearRegressor) = {
     .name = "LinearRegressor",
@@ -17,6 +24,7 @@ OPERATOR(LinearRegressor) = {
             {"targets", 1},
         },
     .types = {{"T", {{1, kFloats32 | kIndices}}}},
+    .infer = infer_linear_regressor,
 };
 
 }  // namespace tombolo::ops

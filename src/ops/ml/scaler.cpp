@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -15,6 +16,7 @@ OPERATOR(Scaler) = {
             {"scale", Attr::kFloats},
         },
     .types = {{"T", {{1, kFloats32 | kIndices}}}},
+    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

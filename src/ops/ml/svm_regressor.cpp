@@ -1,6 +1,11 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_svm_regressor(InferContext& context) { return infer_rows(context, 0, 1); }
+}  // namespace
 
 OPERATOR(SVMRegressor) = {
     .name = "SVMRegressor",
@@ -21,6 +26,7 @@ OPERATOR(SVMRegressor) = {
             {"support_vectors", Attr::kFloats},
         },
     .types = {{"T", {{1, kFloats32 | kIndices}}}},
+    .infer = infer_svm_regressor,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,13 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_tree_ensemble(InferContext& context) {
+  return infer_rows(context, 0, context.attributes.get_int("n_targets", 1));
+}
+}  // namespace
 
 OPERATOR(TreeEnsemble) = {
     .name = "TreeEnsemble",
@@ -29,6 +36,7 @@ OPERATOR(TreeEnsemble) = {
             {"tree_roots", required(Attr::kInts)},
         },
     .types = {{"T", {{5, kFloats}}}},
+    .infer = infer_tree_ensemble,
 };
 
 }  // namespace tombolo::ops

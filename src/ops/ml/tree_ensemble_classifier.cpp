@@ -1,6 +1,26 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_tree_ensemble_classifier(InferContext& context) {
+  const auto strings = context.attributes.get_strings("classlabels_strings");
+  const auto ints = context.attributes.get_ints("classlabels_int64s");
+  const size_t classes = std::max(strings.size(), ints.size());
+  const SymShape* x = context.shape(0);
+  InferType labels = InferType::tensor(!strings.empty() ? DType::kString : DType::kInt64);
+  InferType scores = InferType::tensor(DType::kFloat32);
+  if (x != nullptr) {
+    const SymDim rows = x->size() == 2 ? (*x)[0] : x->size() == 1 ? SymDim(1) : SymDim();
+    labels.shape = SymShape{rows};
+    scores.shape = SymShape{rows, classes > 1 ? SymDim(static_cast<int64_t>(classes)) : SymDim()};
+  }
+  context.set_output(0, std::move(labels));
+  context.set_output(1, std::move(scores));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(TreeEnsembleClassifier) = {
     .name = "TreeEnsembleClassifier",
@@ -43,6 +63,7 @@ OPERATOR(TreeEnsembleClassifier) = {
             {"T1", {{1, kFloats32 | kIndices}}},
             {"T2", {{1, kI64 | kStr}}},
         },
+    .infer = infer_tree_ensemble_classifier,
 };
 
 }  // namespace tombolo::ops

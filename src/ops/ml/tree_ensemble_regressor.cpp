@@ -1,6 +1,13 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_tree_ensemble_regressor(InferContext& context) {
+  return infer_rows(context, 0, context.attributes.get_int("n_targets", 1));
+}
+}  // namespace
 
 OPERATOR(TreeEnsembleRegressor) = {
     .name = "TreeEnsembleRegressor",
@@ -35,6 +42,7 @@ OPERATOR(TreeEnsembleRegressor) = {
             {"target_weights_as_tensor", Attr::kTensor, {.since = 3}},
         },
     .types = {{"T", {{1, kFloats32 | kIndices}}}},
+    .infer = infer_tree_ensemble_regressor,
 };
 
 }  // namespace tombolo::ops

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/window.h"
 #include "ops/schema.h"
@@ -77,6 +78,7 @@ OPERATOR(AveragePool) = {
             {"dilations", Attr::kInts, {.since = 19}},
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
+    .infer = infer_pool,
     .reference = run_average_pool,
 };
 

@@ -1,8 +1,30 @@
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/moments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_batch_normalization(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  const SymShape* x = context.shape(0);
+  SymDim channels = x != nullptr && x->size() > 1    ? (*x)[1]
+                    : x != nullptr && x->size() == 1 ? SymDim(1)
+                                                     : SymDim();
+  const bool spatial = context.opset >= 9 || context.attributes.get_int("spatial", 1) != 0;
+  if (!spatial) return ok();
+  for (size_t i = 1; i < 5; ++i) {
+    const SymShape* shape = context.shape(i);
+    if (shape == nullptr) continue;
+    CHECK_OK(expect_rank(context, i, 1));
+    TRY(channels, unify_dims(context, channels, (*shape)[0],
+                             "channels of X against the size of scale, B, mean and variance"));
+  }
+  for (size_t i = 1; i < context.outputs.size(); ++i) set_shape(context, i, {channels});
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -127,6 +149,7 @@ OPERATOR(BatchNormalization) = {
             {"T1", {{15, kFloats | kBf16}}, {.since = 15}},
             {"T2", {{15, kFloats | kBf16}}, {.since = 15}},
         },
+    .infer = infer_batch_normalization,
     .reference = run_batch_normalization,
 };
 

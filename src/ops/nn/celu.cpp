@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -38,6 +39,7 @@ unit = Elu <alpha = 1.0> (inner)
 Y = Mul (alpha, unit)
 )"},
         },
+    .infer = infer_unary,
     .reference = run_celu,
 };
 

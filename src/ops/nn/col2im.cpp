@@ -1,6 +1,24 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_col2im(InferContext& context) {
+  const SymShape* x = context.shape(0);
+  const auto image = elements_or_unknown(context, 1);
+  const auto block = elements_or_unknown(context, 2);
+  if (!image) return ok();
+  SymShape out(2);
+  if (x != nullptr && x->size() == 3) {
+    out[0] = (*x)[0];
+    if (block) out[1] = floor_div((*x)[1], product_of(*block));
+  }
+  out.insert(out.end(), image->begin(), image->end());
+  set_shape(context, 0, std::move(out));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Col2Im) = {
     .name = "Col2Im",
@@ -20,6 +38,7 @@ OPERATOR(Col2Im) = {
             {"strides", Attr::kInts},
         },
     .types = {{"T", {{18, kAll | kBf16}}}},
+    .infer = infer_col2im,
 };
 
 }  // namespace tombolo::ops

@@ -1,8 +1,23 @@
 #include "ops/kernels/conv.h"
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_conv(InferContext& context) {
+  CHECK_OK(infer_convolution(context, 1));
+  const SymShape* w = context.shape(1);
+  const SymShape* bias = context.shape(2);
+  if (bias != nullptr && w != nullptr && !w->empty()) {
+    CHECK_OK(expect_rank(context, 2, 1));
+    CHECK_OK(
+        unify_dims(context, (*bias)[0], (*w)[0], "size of B against the channels that W makes"));
+  }
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -48,6 +63,7 @@ OPERATOR(Conv) = {
             {"strides", Attr::kInts},
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
+    .infer = infer_conv,
     .reference = run_conv,
 };
 

@@ -1,12 +1,79 @@
 #include <algorithm>
 #include <atomic>
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/window.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_conv_transpose(InferContext& context) {
+  const SymShape* x = context.shape(0);
+  const SymShape* w = context.shape(1);
+  if (x == nullptr) return ok();
+  const size_t rank = x->size();
+  if (rank < 3)
+    return context.error("X must have a batch, a channel and spatial axes, but its shape is " +
+                         shape_to_string(*x));
+  if (w != nullptr && w->size() != rank)
+    return context.error("W has rank " + std::to_string(w->size()) + ", but X has rank " +
+                         std::to_string(rank));
+  const int64_t group = context.attributes.get_int("group", 1);
+  if (group <= 0)
+    return context.error("group must be positive, but it is " + std::to_string(group));
+  const size_t spatial = rank - 2;
+  const auto kernel = context.attributes.get_ints("kernel_shape");
+  const auto strides = context.attributes.get_ints("strides");
+  const auto dilations = context.attributes.get_ints("dilations");
+  const auto pads = context.attributes.get_ints("pads");
+  const auto extra = context.attributes.get_ints("output_padding");
+  const auto output_shape = context.attributes.get_ints("output_shape");
+  const Text auto_pad = context.attributes.get_string("auto_pad", "NOTSET");
+  const auto fits = [](std::span<const int64_t> list, size_t size) {
+    return list.empty() || list.size() == size;
+  };
+  if (!fits(kernel, spatial) || !fits(strides, spatial) || !fits(dilations, spatial) ||
+      !fits(pads, 2 * spatial) || !fits(extra, spatial))
+    return context.error("kernel_shape, strides, dilations, pads or output_padding does not fit " +
+                         std::to_string(spatial) + " spatial axes");
+  SymShape out(rank);
+  out[0] = (*x)[0];
+  if (w != nullptr) {
+    CHECK_OK(unify_dims(context, (*x)[1], (*w)[0], "channels of X against the first axis of W"));
+    out[1] = (*w)[1] * group;
+  }
+  for (size_t i = 0; i < spatial; ++i) {
+    const int64_t stride = strides.empty() ? 1 : strides[i];
+    const int64_t dilation = dilations.empty() ? 1 : dilations[i];
+    if (stride <= 0 || dilation <= 0)
+      return context.error("strides and dilations must be positive");
+    const SymDim size = !kernel.empty() ? SymDim(kernel[i]) : w != nullptr ? (*w)[i + 2] : SymDim();
+    if (!output_shape.empty()) {
+      // Spatial axes only, or (as some files have it) all of them.
+      if (output_shape.size() == spatial)
+        out[i + 2] = output_shape[i];
+      else if (output_shape.size() == rank)
+        out[i + 2] = output_shape[i + 2];
+      else
+        return context.error("output_shape must hold " + std::to_string(spatial) +
+                             " numbers, not " + std::to_string(output_shape.size()));
+      continue;
+    }
+    const SymDim added = extra.empty() ? SymDim(0) : SymDim(extra[i]);
+    if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
+      out[i + 2] = (*x)[i + 2] * stride;
+      continue;
+    }
+    const int64_t padding = pads.empty() || auto_pad == "VALID" ? 0 : pads[i] + pads[i + spatial];
+    out[i + 2] = ((*x)[i + 2] - 1) * stride + added + ((size - 1) * dilation + 1) - padding;
+  }
+  set_shape(context, 0, std::move(out));
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -153,6 +220,7 @@ OPERATOR(ConvTranspose) = {
             {"strides", Attr::kInts},
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
+    .infer = infer_conv_transpose,
     .reference = run_conv_transpose,
 };
 

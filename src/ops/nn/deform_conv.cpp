@@ -1,6 +1,11 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_deform_conv(InferContext& context) { return infer_convolution(context, 1); }
+}  // namespace
 
 OPERATOR(DeformConv) = {
     .name = "DeformConv",
@@ -25,6 +30,7 @@ OPERATOR(DeformConv) = {
             {"strides", Attr::kInts},
         },
     .types = {{"T", {{19, kFloats}, {22, kBf16}}}},
+    .infer = infer_deform_conv,
 };
 
 }  // namespace tombolo::ops

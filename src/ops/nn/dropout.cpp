@@ -1,6 +1,15 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_dropout(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  if (const SymShape* shape = context.shape(0)) set_shape(context, 1, *shape);
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Dropout) = {
     .name = "Dropout",
@@ -34,6 +43,7 @@ OPERATOR(Dropout) = {
             {"T2", {{12, kBool}}, {.since = 12}},
         },
     .determinism = Determinism::kRandom,
+    .infer = infer_dropout,
 };
 
 }  // namespace tombolo::ops

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -40,6 +41,7 @@ scaled = Mul (alpha, below)
 Y = Where (negative, scaled, X)
 )"}},
 
+    .infer = infer_unary,
     .reference = run_elu,
 };
 

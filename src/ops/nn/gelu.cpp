@@ -2,6 +2,7 @@
 #include <numbers>
 
 #include "ops/function_text.h"
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -70,6 +71,7 @@ OPERATOR(Gelu) = {
     .attributes = {{"approximate", "none"}},
     .types = {{"T", {{20, kFloats | kBf16}}}},
     .functions = {{.opset = 20, .builder = body_of_gelu}},
+    .infer = infer_unary,
     .reference = run_gelu,
 };
 

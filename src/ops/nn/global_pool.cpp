@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
@@ -72,6 +73,7 @@ OPERATOR(GlobalAveragePool) = {
     .inputs = {{"X", "T"}},
     .outputs = {{"Y", "T"}},
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
+    .infer = infer_global_pool,
     .reference = run_global_average_pool,
 };
 
@@ -82,6 +84,7 @@ OPERATOR(GlobalMaxPool) = {
     .inputs = {{"X", "T"}},
     .outputs = {{"Y", "T"}},
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
+    .infer = infer_global_pool,
     .reference = run_global_max_pool,
 };
 
@@ -97,6 +100,7 @@ OPERATOR(GlobalLpPool) = {
             {"p", 2, {.since = 2}},
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
+    .infer = infer_global_pool,
     .reference = run_global_lp_pool,
 };
 

@@ -1,8 +1,24 @@
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/moments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_group_normalization(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  const SymShape* x = context.shape(0);
+  const auto groups = context.attributes.get_int("num_groups");
+  if (groups && *groups <= 0)
+    return context.error("num_groups must be positive, but it is " + std::to_string(*groups));
+  if (groups && x != nullptr && x->size() > 1 && (*x)[1].is_value() &&
+      (*x)[1].value() % *groups != 0)
+    return context.error((*x)[1].to_string() + " channels do not divide into " +
+                         std::to_string(*groups) + " groups");
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -126,6 +142,7 @@ shape = Shape (X)
 Y = Reshape (moved, shape)
 )"},
         },
+    .infer = infer_group_normalization,
     .reference = run_group_normalization,
 };
 

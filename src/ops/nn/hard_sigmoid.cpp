@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -46,6 +47,7 @@ capped = Min (line, one)
 Y = Max (capped, zero)
 )"}},
 
+    .infer = infer_unary,
     .reference = run_hard_sigmoid,
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -33,6 +34,7 @@ OPERATOR(HardSwish) = {
             {.versions = {.until = 21}, .opset = 14, .text = kHardSwish},
             {.versions = {.since = 22}, .opset = 22, .text = kHardSwish},
         },
+    .infer = infer_unary,
     .reference = run_hard_swish,
 };
 

@@ -1,8 +1,24 @@
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/moments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_instance_normalization(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  const SymShape* x = context.shape(0);
+  SymDim channels = x != nullptr && x->size() > 1 ? (*x)[1] : SymDim();
+  for (size_t i = 1; i < 3; ++i) {
+    const SymShape* shape = context.shape(i);
+    if (shape == nullptr) continue;
+    CHECK_OK(expect_rank(context, i, 1));
+    TRY(channels, unify_dims(context, channels, (*shape)[0], "channels of X against scale and B"));
+  }
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -59,6 +75,7 @@ OPERATOR(InstanceNormalization) = {
             {"epsilon", 1e-05f},
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
+    .infer = infer_instance_normalization,
     .reference = run_instance_normalization,
 };
 

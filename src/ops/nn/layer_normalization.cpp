@@ -1,9 +1,40 @@
 #include "ops/function_text.h"
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/moments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_layer_normalization(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  // Mean and InvStdDev: 1 from `axis` on; float unless stash_type says otherwise.
+  const auto stash = dtype_from_number(context.attributes.get_int("stash_type", 1));
+  const SymShape* x = context.shape(0);
+  SymShape out;
+  if (x != nullptr) {
+    TRY(const size_t axis,
+        checked_axis(context, context.attributes.get_int("axis", -1), x->size()));
+    out = *x;
+    for (size_t i = axis; i < out.size(); ++i) out[i] = 1;
+    if (const SymShape* scale = context.shape(1)) {
+      const SymShape normalized(x->begin() + static_cast<std::ptrdiff_t>(axis), x->end());
+      TRY(const SymShape both, broadcast(normalized, *scale));
+      if (both.size() != normalized.size() && both.size() > x->size())
+        return context.error("Scale of shape " + shape_to_string(*scale) +
+                             " does not broadcast to the normalised axes " +
+                             shape_to_string(normalized));
+    }
+  }
+  for (size_t i = 1; i < context.outputs.size(); ++i) {
+    InferType type = InferType::tensor(stash.value_or(DType::kFloat32));
+    if (x != nullptr) type.shape = out;
+    context.set_output(i, std::move(type));
+  }
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -137,6 +168,7 @@ OPERATOR(LayerNormalization) = {
             {.opset = 17, .builder = body_of_layer_normalization},
             {.opset = 18, .builder = body_of_layer_normalization},
         },
+    .infer = infer_layer_normalization,
     .reference = run_layer_normalization,
 };
 

@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -34,6 +35,7 @@ scaled = Mul (slope, X)
 Y = Where (negative, scaled, X)
 )"}},
 
+    .infer = infer_unary,
     .reference = run_leaky_relu,
 };
 

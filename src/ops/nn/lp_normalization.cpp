@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
@@ -55,6 +56,7 @@ OPERATOR(LpNormalization) = {
             {"p", 2},
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_lp_normalization,
 };
 

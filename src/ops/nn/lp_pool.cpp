@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/window.h"
 #include "ops/schema.h"
@@ -66,6 +67,7 @@ OPERATOR(LpPool) = {
             {"dilations", Attr::kInts, {.since = 18}},
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
+    .infer = infer_pool,
     .reference = run_lp_pool,
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
@@ -63,6 +64,7 @@ OPERATOR(LRN) = {
             {"size", required(Attr::kInt)},
         },
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .infer = infer_unary,
     .reference = run_lrn,
 };
 

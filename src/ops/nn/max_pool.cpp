@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/window.h"
 #include "ops/schema.h"
@@ -91,6 +92,7 @@ OPERATOR(MaxPool) = {
             {"T", {{1, kFloats}, {12, kInt8s}, {22, kBf16}}},
             {"I", {{8, kI64}}, {.since = 8}},
         },
+    .infer = infer_pool,
     .reference = run_max_pool,
 };
 

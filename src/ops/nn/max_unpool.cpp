@@ -1,10 +1,41 @@
 #include <algorithm>
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/window.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_max_unpool(InferContext& context) {
+  const SymShape* x = context.shape(0);
+  if (context.has_input(2)) {
+    if (const auto shape = elements_or_unknown(context, 2))
+      set_shape(context, 0, *shape);
+    else if (x != nullptr)
+      set_rank(context, 0, x->size());
+    return ok();
+  }
+  if (x == nullptr) return ok();
+  const auto kernel = context.attributes.get_ints("kernel_shape");
+  const auto strides = context.attributes.get_ints("strides");
+  const auto pads = context.attributes.get_ints("pads");
+  if (x->size() < 3) return context.error("X must have spatial axes");
+  const size_t spatial = x->size() - 2;
+  if (kernel.size() != spatial || (!strides.empty() && strides.size() != spatial) ||
+      (!pads.empty() && pads.size() != 2 * spatial))
+    return context.error("kernel_shape, strides or pads does not fit " + std::to_string(spatial) +
+                         " spatial axes");
+  SymShape out = *x;
+  for (size_t i = 0; i < spatial; ++i) {
+    const int64_t padding = pads.empty() ? 0 : pads[i] + pads[i + spatial];
+    out[i + 2] = ((*x)[i + 2] - 1) * (strides.empty() ? 1 : strides[i]) + kernel[i] - padding;
+  }
+  set_shape(context, 0, std::move(out));
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -74,6 +105,7 @@ OPERATOR(MaxUnpool) = {
             {"T1", {{9, kFloats}, {22, kBf16}}},
             {"T2", {{9, kI64}}},
         },
+    .infer = infer_max_unpool,
     .reference = run_max_unpool,
 };
 

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "ops/function_text.h"
+#include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
@@ -123,6 +124,7 @@ divisor = Add (deviation, least)
 Y = Div (centred, divisor)
 )"},
         },
+    .infer = infer_unary,
     .reference = run_mean_variance_normalization,
 };
 

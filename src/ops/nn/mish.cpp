@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -35,6 +36,7 @@ OPERATOR(Mish) = {
             {.versions = {.until = 21}, .opset = 18, .text = kMish},
             {.versions = {.since = 22}, .opset = 22, .text = kMish},
         },
+    .infer = infer_unary,
     .reference = run_mish,
 };
 

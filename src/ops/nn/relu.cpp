@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -28,6 +29,7 @@ zero = CastLike (zero_f, X)
 Y = Max (X, zero)
 )"}},
 
+    .infer = infer_unary,
     .reference = run_relu,
 };
 

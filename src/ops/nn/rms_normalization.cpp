@@ -1,9 +1,20 @@
 #include <cmath>
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_rms_normalization(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  // Y has the type of scale (V), which may differ from that of X.
+  if (const SymShape* x = context.shape(0))
+    CHECK_OK(checked_axis(context, context.attributes.get_int("axis", -1), x->size()));
+  return ok();
+}
+}  // namespace
 
 namespace {
 
@@ -86,6 +97,7 @@ normal = Reshape <allowzero = 1> (divided, shape)
 narrow = CastLike (normal, scale)
 Y = Mul (narrow, scale)
 )"}},
+    .infer = infer_rms_normalization,
     .reference = run_rms_normalization,
 };
 

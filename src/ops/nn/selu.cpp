@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -50,6 +51,7 @@ elu = Where (negative, below, X)
 Y = Mul (gamma, elu)
 )"}},
 
+    .infer = infer_unary,
     .reference = run_selu,
 };
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -53,6 +54,7 @@ upper = Where (above, lowered, zero)
 output = Where (below, raised, upper)
 )"}},
 
+    .infer = infer_unary,
     .reference = run_shrink,
 };
 

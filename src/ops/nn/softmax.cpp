@@ -1,6 +1,21 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_softmax(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  const SymShape* x = context.shape(0);
+  if (x == nullptr || x->empty()) return ok();
+  const int64_t axis = context.attributes.get_int("axis", context.opset < 13 ? 1 : -1);
+  // Before 13 the axis splits a 2-D view: it may also equal the rank.
+  if (context.opset < 13 && axis == static_cast<int64_t>(x->size())) return ok();
+  return checked_axis(context, axis, x->size()).ok()
+             ? ok()
+             : Status(checked_axis(context, axis, x->size()).error());
+}
+}  // namespace
 
 OPERATOR(Softmax) = {
     .name = "Softmax",
@@ -38,6 +53,7 @@ sum = ReduceSum (exponential, axes)
 output = Div (exponential, sum)
 )"},
         },
+    .infer = infer_softmax,
 };
 
 OPERATOR(LogSoftmax) = {
@@ -78,6 +94,7 @@ logarithm = Log (sum)
 output = Sub (shifted, logarithm)
 )"},
         },
+    .infer = infer_softmax,
 };
 
 OPERATOR(Hardmax) = {
@@ -92,6 +109,7 @@ OPERATOR(Hardmax) = {
             {"axis", -1, {.since = 13}},
         },
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
+    .infer = infer_softmax,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -37,6 +38,7 @@ rest = Log (sum)
 Y = Add (positive, rest)
 )"}},
 
+    .infer = infer_unary,
     .reference = run_softplus,
 };
 

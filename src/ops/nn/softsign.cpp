@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -28,6 +29,7 @@ divisor = Add (one, size)
 output = Div (input, divisor)
 )"}},
 
+    .infer = infer_unary,
     .reference = run_softsign,
 };
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -36,6 +37,7 @@ swish = Mul (A, gate)
 Y = Mul (swish, B)
 )"}},
 
+    .infer = infer_unary,
     .reference = run_swiglu,
 };
 

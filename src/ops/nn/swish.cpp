@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -30,6 +31,7 @@ gate = Sigmoid (scaled)
 Y = Mul (X, gate)
 )"}},
 
+    .infer = infer_unary,
     .reference = run_swish,
 };
 

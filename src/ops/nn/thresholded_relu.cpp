@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
@@ -29,6 +30,7 @@ above = Greater (X, alpha)
 Y = Where (above, X, zero)
 )"}},
 
+    .infer = infer_unary,
     .reference = run_thresholded_relu,
 };
 

@@ -1,6 +1,11 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_conv_integer(InferContext& context) { return infer_convolution(context, 1); }
+}  // namespace
 
 OPERATOR(ConvInteger) = {
     .name = "ConvInteger",
@@ -29,6 +34,7 @@ OPERATOR(ConvInteger) = {
             {"T2", {{10, kInt8s}}},
             {"T3", {{10, kI32}}},
         },
+    .infer = infer_conv_integer,
 };
 
 }  // namespace tombolo::ops

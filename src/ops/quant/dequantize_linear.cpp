@@ -1,6 +1,26 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_dequantize_linear(InferContext& context) {
+  InferType type = InferType::tensor(DType::kFloat32);
+  if (context.opset >= 19) {
+    type.elem = context.elem(1);
+    const int64_t number = context.attributes.get_int("output_dtype", 0);
+    if (number != 0) {
+      const auto dtype = dtype_from_number(number);
+      if (!dtype)
+        return context.error("output_dtype is " + std::to_string(number) + ", which is no type");
+      type.elem = *dtype;
+    }
+  }
+  if (const SymShape* shape = context.shape(0)) type.shape = *shape;
+  context.set_output(0, std::move(type));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(DequantizeLinear) = {
     .name = "DequantizeLinear",
@@ -40,6 +60,7 @@ OPERATOR(DequantizeLinear) = {
             {"T2", {{19, kF32 | kF16 | kBf16}, {24, kE8m0}}, {.since = 19}},
             {"T3", {{23, kF32 | kF16 | kBf16}}, {.since = 23}},
         },
+    .infer = infer_dequantize_linear,
 };
 
 }  // namespace tombolo::ops

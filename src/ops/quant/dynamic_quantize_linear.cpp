@@ -1,6 +1,16 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_dynamic_quantize_linear(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  set_shape(context, 1, {});
+  set_shape(context, 2, {});
+  return ok();
+}
+}  // namespace
 
 OPERATOR(DynamicQuantizeLinear) = {
     .name = "DynamicQuantizeLinear",
@@ -34,6 +44,7 @@ rounded = Round (limited)
 y_zero_point = Cast <to = 2> (rounded)
 y = QuantizeLinear (x, y_scale, y_zero_point)
 )"}},
+    .infer = infer_dynamic_quantize_linear,
 };
 
 }  // namespace tombolo::ops

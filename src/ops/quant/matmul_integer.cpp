@@ -1,6 +1,11 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_matmul_integer(InferContext& context) { return infer_matmul(context, 0, 1); }
+}  // namespace
 
 OPERATOR(MatMulInteger) = {
     .name = "MatMulInteger",
@@ -20,6 +25,7 @@ OPERATOR(MatMulInteger) = {
             {"T2", {{10, kInt8s}}},
             {"T3", {{10, kI32}}},
         },
+    .infer = infer_matmul_integer,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,11 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_qlinear_conv(InferContext& context) { return infer_convolution(context, 3); }
+}  // namespace
 
 OPERATOR(QLinearConv) = {
     .name = "QLinearConv",
@@ -35,6 +40,7 @@ OPERATOR(QLinearConv) = {
             {"T3", {{10, kInt8s}}},
             {"T4", {{10, kI32}}},
         },
+    .infer = infer_qlinear_conv,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,11 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_qlinear_matmul(InferContext& context) { return infer_matmul(context, 0, 3); }
+}  // namespace
 
 OPERATOR(QLinearMatMul) = {
     .name = "QLinearMatMul",
@@ -28,6 +33,7 @@ OPERATOR(QLinearMatMul) = {
             {"T3", {{10, kInt8s}, {21, kFp8}}},
             {"TS", {{21, kF32 | kF16 | kBf16}}, {.since = 21}},
         },
+    .infer = infer_qlinear_matmul,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,28 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_quantize_linear(InferContext& context) {
+  InferType type = InferType::tensor(DType::kUndefined);
+  if (const SymShape* shape = context.shape(0)) type.shape = *shape;
+  const int64_t number = context.attributes.get_int("output_dtype", 0);
+  if (number != 0) {
+    const auto dtype = dtype_from_number(number);
+    if (!dtype)
+      return context.error("output_dtype is " + std::to_string(number) + ", which is no type");
+    if (context.has_input(2) && context.elem(2) != DType::kUndefined && context.elem(2) != *dtype)
+      return context.error("output_dtype is " + std::string(name_of(*dtype)) +
+                           ", but y_zero_point is " + std::string(name_of(context.elem(2))));
+    type.elem = *dtype;
+  } else {
+    type.elem = context.has_input(2) ? context.elem(2) : DType::kUInt8;
+  }
+  context.set_output(0, std::move(type));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(QuantizeLinear) = {
     .name = "QuantizeLinear",
@@ -37,6 +59,7 @@ OPERATOR(QuantizeLinear) = {
              {{23, kFp8 | kInt8s | kInt16s | kInt4 | kFp4}, {25, kInt2}, {28, kFp6}},
              {.since = 23}},
         },
+    .infer = infer_quantize_linear,
 };
 
 }  // namespace tombolo::ops

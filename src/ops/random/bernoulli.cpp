@@ -1,4 +1,5 @@
 #include "ops/function_text.h"
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -36,6 +37,7 @@ OPERATOR(Bernoulli) = {
             {.versions = {.since = 22}, .opset = 22, .builder = body_of_bernoulli},
         },
     .determinism = Determinism::kRandom,
+    .infer = infer_random_like,
 };
 
 }  // namespace tombolo::ops

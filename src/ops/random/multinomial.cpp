@@ -1,6 +1,22 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_multinomial(InferContext& context) {
+  CHECK_OK(expect_rank(context, 0, 2));
+  const SymShape* x = context.shape(0);
+  const auto dtype = dtype_from_number(context.attributes.get_int("dtype", 6));
+  if (dtype != DType::kInt32 && dtype != DType::kInt64)
+    return context.error("dtype must be int32 (6) or int64 (7), but it is " +
+                         std::to_string(context.attributes.get_int("dtype", 6)));
+  context.set_tensor(
+      0, *dtype,
+      {x != nullptr ? (*x)[0] : SymDim(), SymDim(context.attributes.get_int("sample_size", 1))});
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Multinomial) = {
     .name = "Multinomial",
@@ -20,6 +36,7 @@ OPERATOR(Multinomial) = {
             {"T2", {{7, kIndices}}},
         },
     .determinism = Determinism::kRandom,
+    .infer = infer_multinomial,
 };
 
 }  // namespace tombolo::ops

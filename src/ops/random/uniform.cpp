@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -17,6 +18,7 @@ OPERATOR(RandomUniform) = {
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
     .determinism = Determinism::kRandom,
+    .infer = infer_random,
 };
 
 OPERATOR(RandomUniformLike) = {
@@ -38,6 +40,7 @@ OPERATOR(RandomUniformLike) = {
             {"T2", {{1, kFloats}, {22, kBf16}}},
         },
     .determinism = Determinism::kRandom,
+    .infer = infer_random_like,
 };
 
 }  // namespace tombolo::ops

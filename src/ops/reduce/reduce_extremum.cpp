@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -19,6 +20,7 @@ OPERATOR(ReduceMax) = {
             {"noop_with_empty_axes", 0, {.since = 18}},
         },
     .types = {{"T", {{1, kInt32s | kFloats}, {12, kInt8s}, {13, kBf16}, {20, kBool}}}},
+    .infer = infer_reduce,
 };
 
 OPERATOR(ReduceMin) = {
@@ -38,6 +40,7 @@ OPERATOR(ReduceMin) = {
             {"noop_with_empty_axes", 0, {.since = 18}},
         },
     .types = {{"T", {{1, kInt32s | kFloats}, {12, kInt8s}, {13, kBf16}, {20, kBool}}}},
+    .infer = infer_reduce,
 };
 
 }  // namespace tombolo::ops

@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -35,6 +36,7 @@ OPERATOR(ReduceLogSum) = {
             {.versions = {.since = 18, .until = 27}, .opset = 18, .text = kReduceLogSum},
             {.versions = {.since = 28}, .opset = 28, .text = kReduceLogSum},
         },
+    .infer = infer_reduce,
 };
 
 constexpr Literal kReduceLogSumExp = R"(
@@ -71,6 +73,7 @@ OPERATOR(ReduceLogSumExp) = {
             {.versions = {.since = 18, .until = 27}, .opset = 18, .text = kReduceLogSumExp},
             {.versions = {.since = 28}, .opset = 28, .text = kReduceLogSumExp},
         },
+    .infer = infer_reduce,
 };
 
 }  // namespace tombolo::ops

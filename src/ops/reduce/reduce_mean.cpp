@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -19,6 +20,7 @@ OPERATOR(ReduceMean) = {
             {"noop_with_empty_axes", 0, {.since = 18}},
         },
     .types = {{"T", {{1, kInt32s | kFloats}, {13, kBf16}}}},
+    .infer = infer_reduce,
 };
 
 OPERATOR(ReduceProd) = {
@@ -38,6 +40,7 @@ OPERATOR(ReduceProd) = {
             {"noop_with_empty_axes", 0, {.since = 18}},
         },
     .types = {{"T", {{1, kInt32s | kFloats}, {13, kBf16}}}},
+    .infer = infer_reduce,
 };
 
 }  // namespace tombolo::ops

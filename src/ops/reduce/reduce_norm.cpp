@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -23,6 +24,7 @@ OPERATOR(ReduceL1) = {
 size = Abs (data)
 reduced = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noop_with_empty_axes> (size, axes)
 )"}},
+    .infer = infer_reduce,
 };
 
 OPERATOR(ReduceL2) = {
@@ -49,6 +51,7 @@ sum = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noop_wi
 root = Sqrt (sum)
 reduced = CastLike (root, data)
 )"}},
+    .infer = infer_reduce,
 };
 
 OPERATOR(ReduceSumSquare) = {
@@ -72,6 +75,7 @@ OPERATOR(ReduceSumSquare) = {
 square = Mul (data, data)
 reduced = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noop_with_empty_axes> (square, axes)
 )"}},
+    .infer = infer_reduce,
 };
 
 }  // namespace tombolo::ops

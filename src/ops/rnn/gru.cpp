@@ -1,6 +1,63 @@
+#include <algorithm>
+
+#include "ops/infer_generic.h"
+#include "ops/kernels/recurrent.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+// Gates in the order z, r, h (update, reset, hidden).
+template <typename T>
+Status gru(KernelContext& context, DType dtype) {
+  TRY(RecurrentShape read, read_recurrent(context, 3, {"Sigmoid", "Tanh"}));
+  TRY(Recurrence<T> layer, Recurrence<T>::read(context, std::move(read)));
+  const RecurrentShape& shape = layer.shape;
+  const int64_t hidden = shape.hidden, batch = shape.batch;
+  // The reset gate acts on R h + Rb, or on h before it is multiplied.
+  const bool linear_before_reset = context.attributes.get_int("linear_before_reset", 0) != 0;
+  TRY(Tensor zr, context.allocate(dtype_of<T>(), {{batch, 2 * hidden}}));
+  TRY(Tensor reset, context.allocate(dtype_of<T>(), {{batch, hidden}}));
+  TRY(Tensor candidate, context.allocate(dtype_of<T>(), {{batch, hidden}}));
+  layer.run([&](int64_t d, auto active) {
+    T* h = layer.state(d);
+    T *gates = zr.data<T>(), *rh = reset.data<T>();
+    const Activation &f = shape.activation(d, 0), &g = shape.activation(d, 1);
+    layer.recur(d, h, 0, 2, gates);
+    for (int64_t b = 0; b < batch; ++b) {
+      const T* in = active(b);
+      for (int64_t j = 0; j < 2 * hidden; ++j) {
+        T& gate = gates[b * 2 * hidden + j];
+        if (in != nullptr)
+          gate = static_cast<T>(f(shape.clipped(static_cast<double>(in[j] + gate))));
+        if (j >= hidden) rh[b * hidden + j - hidden] = gate * h[b * hidden + j - hidden];
+      }
+    }
+    layer.recur(d, linear_before_reset ? h : rh, 2, 1, candidate.data<T>());
+    for (int64_t b = 0; b < batch; ++b) {
+      const T* in = active(b);
+      if (in == nullptr) continue;
+      for (int64_t j = 0; j < hidden; ++j) {
+        const int64_t at = b * hidden + j;
+        const double z = static_cast<double>(gates[b * 2 * hidden + j]);
+        const double r = static_cast<double>(gates[b * 2 * hidden + hidden + j]);
+        double sum = static_cast<double>(candidate.data<T>()[at]);
+        if (linear_before_reset) sum *= r;
+        sum = g(shape.clipped(sum + static_cast<double>(in[2 * hidden + j])));
+        h[at] = static_cast<T>((1 - z) * sum + z * static_cast<double>(h[at]));
+      }
+    }
+  });
+  return layer.finish(dtype);
+}
+
+Status run_gru(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  return with_float(context, *x, [&]<typename T>() { return gru<T>(context, x->dtype()); });
+}
+
+}  // namespace
 
 OPERATOR(GRU) = {
     .name = "GRU",
@@ -39,6 +96,8 @@ OPERATOR(GRU) = {
             {"T", {{1, kFloats}, {22, kBf16}}},
             {"T1", {{1, kI32}}},
         },
+    .infer = infer_recurrent,
+    .reference = run_gru,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,42 @@
+#include <algorithm>
+
+#include "ops/infer_generic.h"
+#include "ops/kernels/recurrent.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+template <typename T>
+Status rnn(KernelContext& context, DType dtype) {
+  TRY(RecurrentShape read, read_recurrent(context, 1, {"Tanh"}));
+  TRY(Recurrence<T> layer, Recurrence<T>::read(context, std::move(read)));
+  const RecurrentShape& shape = layer.shape;
+  TRY(Tensor recurrent, context.allocate(dtype_of<T>(), {{shape.batch, shape.hidden}}));
+  layer.run([&](int64_t d, auto active) {
+    T* h = layer.state(d);
+    layer.recur(d, h, 0, 1, recurrent.data<T>());
+    const Activation& f = shape.activation(d, 0);
+    for (int64_t b = 0; b < shape.batch; ++b) {
+      const T* gate = active(b);
+      if (gate == nullptr) continue;
+      for (int64_t j = 0; j < shape.hidden; ++j) {
+        const int64_t at = b * shape.hidden + j;
+        h[at] = static_cast<T>(
+            f(shape.clipped(static_cast<double>(gate[j] + recurrent.data<T>()[at]))));
+      }
+    }
+  });
+  return layer.finish(dtype);
+}
+
+Status run_rnn(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  return with_float(context, *x, [&]<typename T>() { return rnn<T>(context, x->dtype()); });
+}
+
+}  // namespace
 
 constexpr std::initializer_list<Literal> kRNNActivations = {"Tanh", "Tanh"};
 
@@ -38,6 +74,8 @@ OPERATOR(RNN) = {
             {"T", {{1, kFloats}, {22, kBf16}}},
             {"T1", {{1, kI32}}},
         },
+    .infer = infer_recurrent,
+    .reference = run_rnn,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,48 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+InferType from_type_proto(const Type& type) {
+  InferType out;
+  out.kind = type.kind;
+  out.elem = type.kind == Type::Kind::kTensor ? type.dtype() : DType::kUndefined;
+  if (type.kind == Type::Kind::kTensor && type.has_shape) {
+    SymShape shape;
+    for (const Dim& dim : type.dims)
+      shape.push_back(dim.kind == Dim::Kind::kValue && dim.value >= 0 ? SymDim(dim.value)
+                      : dim.kind == Dim::Kind::kParam                 ? SymDim::parse(dim.param)
+                                                                      : SymDim());
+    out.shape = std::move(shape);
+  }
+  if (type.element != nullptr)
+    out.element = std::make_shared<const InferType>(from_type_proto(*type.element));
+  return out;
+}
+Status infer_optional(InferContext& context) {
+  if (context.has_input(0)) {
+    context.set_output(0, InferType::optional(context.input(0)));
+  } else if (const Type* type = context.attributes.get_type("type")) {
+    context.set_output(0, InferType::optional(from_type_proto(*type)));
+  } else {
+    return context.error("Optional needs an input or the attribute type");
+  }
+  return ok();
+}
+Status infer_optional_get_element(InferContext& context) {
+  const InferType& input = context.input(0);
+  if (input.kind != Type::Kind::kOptional)
+    context.same_as_input(0, 0);  // since 18 a tensor or sequence is its own element
+  else if (input.element)
+    context.set_output(0, *input.element);
+  return ok();
+}
+Status infer_optional_has_element(InferContext& context) {
+  context.set_tensor(0, DType::kBool, {});
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Optional) = {
     .name = "Optional",
@@ -16,6 +58,7 @@ OPERATOR(Optional) = {
              {{15, optional_of(kAll | seq_of(kAll))},
               {28, optional_of(kSmall | kBf16 | seq_of(kSmall | kBf16))}}},
         },
+    .infer = infer_optional,
 };
 
 OPERATOR(OptionalGetElement) = {
@@ -33,6 +76,7 @@ OPERATOR(OptionalGetElement) = {
                        optional_of(kSmall | kBf16 | seq_of(kSmall | kBf16))}}},
             {"V", {{15, kAll | seq_of(kAll)}, {28, kSmall | kBf16 | seq_of(kSmall | kBf16)}}},
         },
+    .infer = infer_optional_get_element,
 };
 
 OPERATOR(OptionalHasElement) = {
@@ -54,6 +98,7 @@ OPERATOR(OptionalHasElement) = {
                        optional_of(kSmall | kBf16 | seq_of(kSmall | kBf16))}}},
             {"B", {{15, kBool}}},
         },
+    .infer = infer_optional_has_element,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,18 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_sequence_at(InferContext& context) {
+  if (context.input(0).element) context.set_output(0, *context.input(0).element);
+  return ok();
+}
+Status infer_sequence_length(InferContext& context) {
+  context.set_tensor(0, DType::kInt64, {});
+  return ok();
+}
+}  // namespace
 
 OPERATOR(SequenceAt) = {
     .name = "SequenceAt",
@@ -18,6 +30,7 @@ OPERATOR(SequenceAt) = {
             {"T", {{11, kAll}}},
             {"I", {{11, kIndices}}},
         },
+    .infer = infer_sequence_at,
 };
 
 OPERATOR(SequenceLength) = {
@@ -31,6 +44,7 @@ OPERATOR(SequenceLength) = {
             {"S", {{11, seq_of(kAll)}}},
             {"I", {{11, kI64}}},
         },
+    .infer = infer_sequence_length,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,32 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_sequence_construct(InferContext& context) {
+  // The element's shape is what all tensors share.
+  InferType element = context.input(0);
+  for (size_t i = 1; i < context.input_count() && element.shape; ++i) {
+    const SymShape* shape = context.shape(i);
+    if (shape == nullptr || shape->size() != element.shape->size()) {
+      element.shape.reset();
+      break;
+    }
+    for (size_t k = 0; k < shape->size(); ++k)
+      if (!(*element.shape)[k].equals((*shape)[k])) (*element.shape)[k] = SymDim();
+  }
+  context.set_output(0, InferType::sequence(std::move(element)));
+  return ok();
+}
+Status infer_sequence_empty(InferContext& context) {
+  const int64_t number = context.attributes.get_int("dtype", 1);
+  const auto dtype = dtype_from_number(number);
+  if (!dtype) return context.error("dtype is " + std::to_string(number) + ", which is no type");
+  context.set_output(0, InferType::sequence(InferType::tensor(*dtype)));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(SequenceConstruct) = {
     .name = "SequenceConstruct",
@@ -13,6 +39,7 @@ OPERATOR(SequenceConstruct) = {
             {"T", {{11, kAll}}},
             {"S", {{11, seq_of(kAll)}}},
         },
+    .infer = infer_sequence_construct,
 };
 
 OPERATOR(SequenceEmpty) = {
@@ -22,6 +49,7 @@ OPERATOR(SequenceEmpty) = {
     .outputs = {{"output", "S"}},
     .attributes = {{"dtype", Attr::kInt}},
     .types = {{"S", {{11, seq_of(kAll)}}}},
+    .infer = infer_sequence_empty,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,22 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_bit_cast(InferContext& context) {
+  const int64_t number = context.attributes.get_int("to", 0);
+  const auto dtype = dtype_from_number(number);
+  if (!dtype) return context.error("to is " + std::to_string(number) + ", which is no type");
+  if (context.elem(0) != DType::kUndefined && bits_of(context.elem(0)) != bits_of(*dtype))
+    return context.error(std::string(name_of(context.elem(0))) + " and " +
+                         std::string(name_of(*dtype)) + " differ in width");
+  InferType type = InferType::tensor(*dtype);
+  if (const SymShape* shape = context.shape(0)) type.shape = *shape;
+  context.set_output(0, std::move(type));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(BitCast) = {
     .name = "BitCast",
@@ -16,6 +32,7 @@ OPERATOR(BitCast) = {
             {"T2",
              {{26, kNumbers | kFp8 | kComplex | kInt4 | kInt2 | kBool | kBf16 | kFp4 | kE8m0}}},
         },
+    .infer = infer_bit_cast,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,93 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+/// The element after a cast, where it stays the same number.
+SymDim cast_element(const SymDim& x, DType to) {
+  if (to == DType::kBool) {
+    if (x.is_value()) return x.value() != 0 ? 1 : 0;
+    const auto low = x.lower_bound();
+    return low && *low > 0 ? SymDim(1) : SymDim();
+  }
+  if (!x.is_value()) return x;  // sizes of tensors fit every type that people cast them to
+  // Beyond these the number wraps or is rounded.
+  int64_t low = INT64_MIN, high = INT64_MAX;
+  switch (to) {
+    case DType::kInt8:
+      low = INT8_MIN, high = INT8_MAX;
+      break;
+    case DType::kUInt8:
+      low = 0, high = UINT8_MAX;
+      break;
+    case DType::kInt16:
+      low = INT16_MIN, high = INT16_MAX;
+      break;
+    case DType::kUInt16:
+      low = 0, high = UINT16_MAX;
+      break;
+    case DType::kInt32:
+      low = INT32_MIN, high = INT32_MAX;
+      break;
+    case DType::kUInt32:
+      low = 0, high = UINT32_MAX;
+      break;
+    case DType::kUInt64:
+      low = 0;
+      break;
+    case DType::kInt64:
+      break;
+    case DType::kFloat32:
+      low = -(1 << 24), high = 1 << 24;
+      break;
+    case DType::kFloat64:
+      low = -(int64_t{1} << 53), high = int64_t{1} << 53;
+      break;
+    case DType::kFloat16:
+      low = -2048, high = 2048;
+      break;
+    case DType::kBFloat16:
+      low = -256, high = 256;
+      break;
+    default:
+      return {};
+  }
+  return x.value() >= low && x.value() <= high ? x : SymDim();
+}
+
+Status infer_cast(InferContext& context) {
+  std::optional<DType> dtype;
+  if (context.opset < 6) {
+    const Text name = context.attributes.get_string("to", "");
+    for (size_t i = 1; i < kDTypeCount; ++i) {
+      // Version 1 names types as the enumeration does: FLOAT, INT64.
+      const auto candidate = static_cast<DType>(i);
+      const std::string_view own = name_of(candidate);
+      const bool same = own.size() == name.size() &&
+                        std::equal(own.begin(), own.end(), name.begin(), [](char a, char b) {
+                          return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
+                        });
+      if (same) dtype = candidate;
+    }
+    if (!dtype)
+      return context.error("to is \"" + std::string(name.substr(0, 40)) + "\", which is no type");
+  } else {
+    const int64_t number = context.attributes.get_int("to", 0);
+    dtype = dtype_from_number(number);
+    if (!dtype) return context.error("to is " + std::to_string(number) + ", which is no type");
+  }
+  InferType type = InferType::tensor(*dtype);
+  if (const SymShape* shape = context.shape(0)) type.shape = *shape;
+  context.set_output(0, std::move(type));
+  if (const SymShape* elements = context.ints(0)) {
+    SymShape out;
+    for (const SymDim& x : *elements) out.push_back(cast_element(x, *dtype));
+    context.set_value(0, std::move(out));
+  }
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Cast) = {
     .name = "Cast",
@@ -38,6 +125,7 @@ OPERATOR(Cast) = {
               {25, kInt2},
               {28, kFp6}}},
         },
+    .infer = infer_cast,
 };
 
 }  // namespace tombolo::ops

@@ -1,7 +1,20 @@
 #include "ops/function_text.h"
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_cast_like(InferContext& context) {
+  InferType type = InferType::tensor(context.elem(1));
+  if (const SymShape* shape = context.shape(0)) type.shape = *shape;
+  context.set_output(0, std::move(type));
+  const bool wide = context.elem(1) == DType::kInt64 || context.elem(1) == DType::kInt32;
+  if (const SymShape* elements = context.ints(0); elements != nullptr && wide)
+    context.set_value(0, *elements);
+  return ok();
+}
+}  // namespace
 
 static Status body_of_cast_like(FunctionContext& context) {
   const DType target = context.input_type(1);
@@ -55,6 +68,7 @@ OPERATOR(CastLike) = {
             {.versions = {.since = 24, .until = 24}, .opset = 24, .builder = body_of_cast_like},
             {.versions = {.since = 25}, .opset = 25, .builder = body_of_cast_like},
         },
+    .infer = infer_cast_like,
 };
 
 }  // namespace tombolo::ops

@@ -1,7 +1,28 @@
 #include "ops/function_text.h"
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_center_crop_pad(InferContext& context) {
+  const SymShape* data = context.shape(0);
+  if (data == nullptr) return ok();
+  const auto sizes = elements_or_unknown(context, 1);
+  std::vector<size_t> axes(data->size());
+  for (size_t i = 0; i < axes.size(); ++i) axes[i] = i;
+  if (context.attributes.has("axes")) {
+    TRY(axes, checked_axes(context, context.attributes.get_ints("axes"), data->size()));
+  }
+  SymShape out = *data;
+  if (sizes && sizes->size() != axes.size())
+    return context.error("shape holds " + std::to_string(sizes->size()) + " numbers for " +
+                         std::to_string(axes.size()) + " axes");
+  for (size_t i = 0; i < axes.size(); ++i) out[axes[i]] = sizes ? (*sizes)[i] : SymDim();
+  set_shape(context, 0, std::move(out));
+  return ok();
+}
+}  // namespace
 
 static Status body_of_center_crop_pad(FunctionContext& context) {
   const bool some_axes = context.attributes.has("axes");
@@ -51,6 +72,7 @@ OPERATOR(CenterCropPad) = {
             {"Tind", {{18, kIndices}}},
         },
     .functions = {{.opset = 18, .builder = body_of_center_crop_pad}},
+    .infer = infer_center_crop_pad,
 };
 
 }  // namespace tombolo::ops

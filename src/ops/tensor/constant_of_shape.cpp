@@ -1,6 +1,36 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_constant_of_shape(InferContext& context) {
+  InferType type = InferType::tensor(DType::kFloat32);
+  const Constant* value = context.attributes.get_tensor("value");
+  if (value != nullptr) type.elem = value->dtype();
+  const auto shape = elements_or_unknown(context, 0);
+  if (shape) {
+    for (const SymDim& dim : *shape)
+      if (dim.is_value() && dim.value() < 0)
+        return context.error("the shape " + shape_to_string(*shape) + " holds a negative number");
+    type.shape = *shape;
+  }
+  context.set_output(0, std::move(type));
+  // A small constant vector of whole numbers is followed.
+  if (!shape || shape->size() > 1) return ok();
+  const SymDim count = shape->empty() ? SymDim(1) : (*shape)[0];
+  if (!count.is_value() || count.value() > kMaxElements) return ok();
+  SymDim element = 0;
+  if (value != nullptr) {
+    if (!is_integer(value->dtype()) && value->dtype() != DType::kBool) return ok();
+    const auto tensor = value->value(context.node.graph().storage_ptr());
+    if (!tensor || tensor->size() != 1) return ok();
+    element = tensor->get_int64(0);
+  }
+  context.set_value(0, SymShape(static_cast<size_t>(count.value()), element));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(ConstantOfShape) = {
     .name = "ConstantOfShape",
@@ -20,6 +50,7 @@ OPERATOR(ConstantOfShape) = {
               {24, kE8m0},
               {25, kInt2}}},
         },
+    .infer = infer_constant_of_shape,
 };
 
 }  // namespace tombolo::ops

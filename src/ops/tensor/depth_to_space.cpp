@@ -1,7 +1,28 @@
 #include "ops/function_text.h"
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_depth_to_space(InferContext& context) {
+  CHECK_OK(expect_rank(context, 0, 4));
+  const int64_t block = context.attributes.get_int("blocksize", 0);
+  if (block <= 0)
+    return context.error("blocksize must be positive, but it is " + std::to_string(block));
+  const SymShape* x = context.shape(0);
+  if (x == nullptr) {
+    set_rank(context, 0, 4);
+    return ok();
+  }
+  const SymDim area = SymDim(block) * block;
+  if ((*x)[1].is_value() && area.is_value() && (*x)[1].value() % area.value() != 0)
+    return context.error((*x)[1].to_string() + " channels do not divide by blocksize squared, " +
+                         area.to_string());
+  set_shape(context, 0, {(*x)[0], floor_div((*x)[1], area), (*x)[2] * block, (*x)[3] * block});
+  return ok();
+}
+}  // namespace
 
 /// Splits the channels, moves the two block axes beside height and width, and joins them.
 static Status body_of_depth_to_space(FunctionContext& context) {
@@ -43,6 +64,7 @@ OPERATOR(DepthToSpace) = {
         },
     .types = {{"T", {{1, kAll}, {13, kBf16}}}},
     .functions = {{.versions = {.since = 28}, .opset = 28, .builder = body_of_depth_to_space}},
+    .infer = infer_depth_to_space,
 };
 
 }  // namespace tombolo::ops

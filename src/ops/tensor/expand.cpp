@@ -1,6 +1,26 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_expand(InferContext& context) {
+  const SymShape* data = context.shape(0);
+  const auto target = elements_or_unknown(context, 1);
+  if (!target) return ok();
+  if (data == nullptr) return ok();
+  TRY(SymShape out, broadcast(*data, *target));
+  const SymShape* elements = context.ints(0);
+  if (elements != nullptr && elements->size() == 1 && out.size() == 1 && out[0].is_value() &&
+      out[0].value() <= kMaxElements)
+    context.set_value(0, SymShape(static_cast<size_t>(out[0].value()), SymDim((*elements)[0])));
+  else if (elements != nullptr && out.size() <= 1 && out.size() == data->size() &&
+           (out.empty() || out[0].equals((*data)[0])))
+    context.set_value(0, *elements);
+  set_shape(context, 0, std::move(out));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Expand) = {
     .name = "Expand",
@@ -13,6 +33,7 @@ OPERATOR(Expand) = {
         },
     .outputs = {{"output", "T"}},
     .types = {{"T", {{8, kAll}, {13, kBf16}}}},
+    .infer = infer_expand,
 };
 
 }  // namespace tombolo::ops

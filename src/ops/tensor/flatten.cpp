@@ -1,6 +1,28 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_flatten(InferContext& context) {
+  const SymShape* x = context.shape(0);
+  if (x == nullptr) {
+    set_rank(context, 0, 2);
+    return ok();
+  }
+  int64_t axis = context.attributes.get_int("axis", 1);
+  const auto rank = static_cast<int64_t>(x->size());
+  if (axis < -rank || axis > rank)
+    return context.error("axis " + std::to_string(axis) + " is out of range for rank " +
+                         std::to_string(rank));
+  if (axis < 0) axis += rank;
+  const std::span<const SymDim> dims(*x);
+  set_shape(context, 0,
+            {product_of(dims.first(static_cast<size_t>(axis))),
+             product_of(dims.subspan(static_cast<size_t>(axis)))});
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Flatten) = {
     .name = "Flatten",
@@ -17,6 +39,7 @@ OPERATOR(Flatten) = {
                 {23, kFp4},
                 {24, kE8m0},
                 {25, kInt2}}}},
+    .infer = infer_flatten,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,46 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_gather(InferContext& context) {
+  const SymShape* data = context.shape(0);
+  const SymShape* indices = context.shape(1);
+  if (data == nullptr) return ok();
+  if (data->empty()) return context.error("data is a scalar: there is no axis to gather from");
+  TRY(const size_t axis,
+      checked_axis(context, context.attributes.get_int("axis", 0), data->size()));
+  // Constant indices must lie inside.
+  if (const SymShape* picked = context.ints(1); picked != nullptr && (*data)[axis].is_value()) {
+    const int64_t size = (*data)[axis].value();
+    for (const SymDim& index : *picked)
+      if (index.is_value() && (index.value() >= size || index.value() < -size))
+        return context.error("index " + index.to_string() + " is out of range for axis " +
+                             std::to_string(axis) + " of size " + std::to_string(size));
+  }
+  if (const SymShape* elements = context.ints(0);
+      elements != nullptr && data->size() == 1 && indices != nullptr && indices->size() <= 1) {
+    if (const auto picked = context.constant_ints(1)) {
+      SymShape out;
+      const auto size = static_cast<int64_t>(elements->size());
+      bool inside = true;
+      for (int64_t index : *picked) {
+        if (index < 0) index += size;
+        inside &= index >= 0 && index < size;
+        if (inside) out.push_back((*elements)[static_cast<size_t>(index)]);
+      }
+      if (inside) context.set_value(0, std::move(out));
+    }
+  }
+  if (indices == nullptr) return ok();
+  SymShape out(data->begin(), data->begin() + static_cast<std::ptrdiff_t>(axis));
+  out.insert(out.end(), indices->begin(), indices->end());
+  out.insert(out.end(), data->begin() + static_cast<std::ptrdiff_t>(axis) + 1, data->end());
+  set_shape(context, 0, std::move(out));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Gather) = {
     .name = "Gather",
@@ -18,6 +58,7 @@ OPERATOR(Gather) = {
             {"T", {{1, kAll}, {13, kBf16}}},
             {"Tind", {{1, kIndices}}},
         },
+    .infer = infer_gather,
 };
 
 }  // namespace tombolo::ops

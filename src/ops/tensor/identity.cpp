@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -29,6 +30,7 @@ OPERATOR(Identity) = {
               {25, kInt2}},
              {.since = 14}},
         },
+    .infer = infer_identity,
 };
 
 }  // namespace tombolo::ops

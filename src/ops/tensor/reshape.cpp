@@ -1,6 +1,27 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_reshape(InferContext& context) {
+  std::optional<SymShape> target;
+  if (context.opset >= 5) {
+    target = elements_or_unknown(context, 1);
+  } else {
+    SymShape list;
+    for (const int64_t dim : context.attributes.get_ints("shape")) list.push_back(dim);
+    target = std::move(list);
+  }
+  if (!target) return ok();
+  const bool allow_zero = context.opset >= 14 && context.attributes.get_int("allowzero", 0) != 0;
+  TRY(SymShape out, reshaped(context, context.shape(0), *target, allow_zero));
+  if (const SymShape* elements = context.ints(0); elements != nullptr && out.size() <= 1)
+    context.set_value(0, *elements);
+  set_shape(context, 0, std::move(out));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Reshape) = {
     .name = "Reshape",
@@ -27,6 +48,7 @@ OPERATOR(Reshape) = {
                 {23, kFp4},
                 {24, kE8m0},
                 {25, kInt2}}}},
+    .infer = infer_reshape,
 };
 
 }  // namespace tombolo::ops

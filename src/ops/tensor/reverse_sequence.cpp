@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -18,6 +19,7 @@ OPERATOR(ReverseSequence) = {
             {"time_axis", 0},
         },
     .types = {{"T", {{10, kAll}, {28, kBf16}}}},
+    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -20,6 +21,7 @@ OPERATOR(Scatter) = {
             {"T", {{9, kAll}}},
             {"Tind", {{9, kIndices}}},
         },
+    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

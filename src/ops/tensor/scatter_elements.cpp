@@ -1,6 +1,19 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_scatter_elements(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  const SymShape* data = context.shape(0);
+  const SymShape* indices = context.shape(1);
+  if (data != nullptr && indices != nullptr && data->size() != indices->size())
+    return context.error("data of shape " + shape_to_string(*data) + " and indices of shape " +
+                         shape_to_string(*indices) + " must have one rank");
+  return ok();
+}
+}  // namespace
 
 OPERATOR(ScatterElements) = {
     .name = "ScatterElements",
@@ -23,6 +36,7 @@ OPERATOR(ScatterElements) = {
             {"T", {{11, kAll}, {13, kBf16}}},
             {"Tind", {{11, kIndices}}},
         },
+    .infer = infer_scatter_elements,
 };
 
 }  // namespace tombolo::ops

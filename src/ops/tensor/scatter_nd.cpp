@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -15,6 +16,7 @@ OPERATOR(ScatterND) = {
     .outputs = {{"output", "T"}},
     .attributes = {{"reduction", "none", {.since = 16}}},
     .types = {{"T", {{11, kAll}, {13, kBf16}}}},
+    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

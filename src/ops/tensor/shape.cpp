@@ -1,6 +1,34 @@
+#include <algorithm>
+
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_shape(InferContext& context) {
+  const SymShape* data = context.shape(0);
+  if (data == nullptr) {
+    set_rank(context, 0, 1);
+    return ok();
+  }
+  const auto rank = static_cast<int64_t>(data->size());
+  const auto clamped = [rank](int64_t index) {
+    if (index < 0) index += rank;
+    return std::clamp<int64_t>(index, 0, rank);
+  };
+  int64_t start = 0, end = rank;
+  if (context.opset >= 15) {
+    start = clamped(context.attributes.get_int("start", 0));
+    end = clamped(context.attributes.get_int("end", rank));
+  }
+  SymShape elements;
+  for (int64_t i = start; i < end; ++i) elements.push_back((*data)[static_cast<size_t>(i)]);
+  set_shape(context, 0, {SymDim(static_cast<int64_t>(elements.size()))});
+  context.set_value(0, std::move(elements));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Shape) = {
     .name = "Shape",
@@ -25,6 +53,7 @@ OPERATOR(Shape) = {
               {25, kInt2}}},
             {"T1", {{1, kI64}}},
         },
+    .infer = infer_shape,
 };
 
 }  // namespace tombolo::ops

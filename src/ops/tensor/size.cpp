@@ -1,6 +1,18 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_size(InferContext& context) {
+  set_shape(context, 0, {});
+  if (const SymShape* data = context.shape(0)) {
+    const SymDim count = product_of(*data);
+    if (!count.is_unknown()) context.set_value(0, {count});
+  }
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Size) = {
     .name = "Size",
@@ -20,6 +32,7 @@ OPERATOR(Size) = {
               {25, kInt2}}},
             {"T1", {{1, kI64}}},
         },
+    .infer = infer_size,
 };
 
 }  // namespace tombolo::ops

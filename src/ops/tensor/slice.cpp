@@ -1,6 +1,96 @@
+#include <algorithm>
+
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_slice(InferContext& context) {
+  const SymShape* data = context.shape(0);
+  if (data == nullptr) return ok();
+  const size_t rank = data->size();
+  const bool by_input = context.opset >= 10;
+  const auto list = [&](Text name, size_t index) -> std::optional<SymShape> {
+    if (by_input) {
+      const SymShape* known = context.ints(index);
+      return known != nullptr ? std::optional(*known) : std::nullopt;
+    }
+    SymShape out;
+    for (const int64_t value : context.attributes.get_ints(name)) out.push_back(value);
+    return out;
+  };
+  const auto starts = list("starts", 1), ends = list("ends", 2);
+  const size_t count = starts ? starts->size() : ends ? ends->size() : 0;
+  if (starts && ends && starts->size() != ends->size())
+    return context.error("starts holds " + std::to_string(starts->size()) + " numbers, ends " +
+                         std::to_string(ends->size()));
+
+  std::optional<std::vector<int64_t>> axes = ints_from(context, "axes", 3);
+  const bool axes_given = context.has_input(3) || (!by_input && context.attributes.has("axes"));
+  if (axes && !axes_given) {
+    axes->clear();
+    // Without axes they are the first ones; how many, the length of starts says.
+    size_t length = count;
+    if (!starts && !ends) {
+      const SymShape* shape = context.shape(1);
+      length = shape != nullptr && shape->size() == 1 && (*shape)[0].is_value()
+                   ? static_cast<size_t>(
+                         std::min<int64_t>((*shape)[0].value(), static_cast<int64_t>(rank)))
+                   : rank;
+    }
+    for (size_t i = 0; i < length; ++i) axes->push_back(static_cast<int64_t>(i));
+  }
+  if (!axes) {
+    set_rank(context, 0, rank);
+    return ok();
+  }
+  TRY(const std::vector<size_t> indices, checked_axes(context, *axes, rank));
+  if ((starts && indices.size() != starts->size()) || (ends && indices.size() != ends->size()))
+    return context.error("axes holds " + std::to_string(indices.size()) +
+                         " numbers, starts and ends " + std::to_string(count));
+  const bool has_steps = by_input && context.has_input(4);
+  const auto steps = has_steps ? context.constant_ints(4) : std::nullopt;
+  if (steps && steps->size() != indices.size())
+    return context.error("steps holds " + std::to_string(steps->size()) + " numbers for " +
+                         std::to_string(indices.size()) + " axes");
+  SymShape out = *data;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const int64_t step = steps ? (*steps)[i] : 1;
+    if (steps && step == 0) return context.error("a step is 0");
+    SymDim& dim = out[indices[i]];
+    dim = starts && ends && (!has_steps || steps)
+              ? slice_length(dim, (*starts)[i], (*ends)[i], step)
+              : SymDim();
+  }
+  // A slice of a shape.
+  const SymShape* elements = context.ints(0);
+  if (elements != nullptr && rank == 1 && indices.size() == 1 && starts && ends &&
+      (*starts)[0].is_value() && (*ends)[0].is_value() && (!has_steps || steps)) {
+    const auto size = static_cast<int64_t>(elements->size());
+    const int64_t step = steps ? (*steps)[0] : 1;
+    const auto clamped = [size](int64_t index, int64_t low, int64_t high) {
+      if (index < 0) index = index < -size ? -1 : index + size;
+      return std::clamp(index, low, high);
+    };
+    SymShape picked;
+    if (step > 0) {
+      const int64_t end = clamped((*ends)[0].value(), 0, size);
+      for (int64_t k = clamped((*starts)[0].value(), 0, size); k < end;
+           k += std::min(step, size + 1))
+        picked.push_back((*elements)[static_cast<size_t>(k)]);
+    } else {
+      const int64_t end = clamped((*ends)[0].value(), -1, size - 1);
+      for (int64_t k = clamped((*starts)[0].value(), -1, size - 1); k > end;
+           k += std::max(step, -size - 1))
+        picked.push_back((*elements)[static_cast<size_t>(k)]);
+    }
+    context.set_value(0, std::move(picked));
+  }
+  set_shape(context, 0, std::move(out));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Slice) = {
     .name = "Slice",
@@ -26,6 +116,7 @@ OPERATOR(Slice) = {
             {"T", {{1, kAll}, {13, kBf16}}},
             {"Tind", {{10, kIndices}}, {.since = 10}},
         },
+    .infer = infer_slice,
 };
 
 }  // namespace tombolo::ops

@@ -1,7 +1,27 @@
 #include "ops/function_text.h"
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_space_to_depth(InferContext& context) {
+  CHECK_OK(expect_rank(context, 0, 4));
+  const int64_t block = context.attributes.get_int("blocksize", 0);
+  if (block <= 0)
+    return context.error("blocksize must be positive, but it is " + std::to_string(block));
+  const SymShape* x = context.shape(0);
+  if (x == nullptr) {
+    set_rank(context, 0, 4);
+    return ok();
+  }
+  const SymDim area = SymDim(block) * block;
+  set_shape(context, 0,
+            {(*x)[0], (*x)[1] * area, floor_div((*x)[2], SymDim(block)),
+             floor_div((*x)[3], SymDim(block))});
+  return ok();
+}
+}  // namespace
 
 /// Splits height and width, moves the two block axes beside the channels, and joins them.
 static Status body_of_space_to_depth(FunctionContext& context) {
@@ -41,6 +61,7 @@ OPERATOR(SpaceToDepth) = {
         },
     .types = {{"T", {{1, kAll}, {13, kBf16}}}},
     .functions = {{.versions = {.since = 28}, .opset = 28, .builder = body_of_space_to_depth}},
+    .infer = infer_space_to_depth,
 };
 
 }  // namespace tombolo::ops

@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -19,6 +20,7 @@ OPERATOR(TensorScatter) = {
             {"mode", "linear"},
         },
     .types = {{"T", {{24, kAll | kFp8 | kInt4 | kBf16 | kFp4 | kE8m0}}}},
+    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

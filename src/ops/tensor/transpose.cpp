@@ -1,6 +1,36 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_transpose(InferContext& context) {
+  const SymShape* x = context.shape(0);
+  const auto perm = context.attributes.get_ints("perm");
+  const size_t rank = x != nullptr ? x->size() : perm.size();
+  if (x == nullptr && !context.attributes.has("perm")) return ok();
+  SymShape out(rank);
+  if (perm.empty()) {
+    for (size_t i = 0; i < rank && x != nullptr; ++i) out[i] = (*x)[rank - 1 - i];
+  } else {
+    if (perm.size() != rank)
+      return context.error("perm has " + std::to_string(perm.size()) +
+                           " values, but the input has rank " + std::to_string(rank));
+    std::vector<bool> seen(rank);
+    for (size_t i = 0; i < rank; ++i) {
+      if (perm[i] < 0 || perm[i] >= static_cast<int64_t>(rank) ||
+          seen[static_cast<size_t>(perm[i])])
+        return context.error("perm is no permutation of 0.." + std::to_string(rank - 1));
+      seen[static_cast<size_t>(perm[i])] = true;
+      if (x != nullptr) out[i] = (*x)[static_cast<size_t>(perm[i])];
+    }
+  }
+  if (const SymShape* elements = context.ints(0); elements != nullptr && rank <= 1)
+    context.set_value(0, *elements);
+  set_shape(context, 0, std::move(out));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Transpose) = {
     .name = "Transpose",
@@ -11,6 +41,7 @@ OPERATOR(Transpose) = {
     .attributes = {{"perm", Attr::kInts}},
     .types = {{"T",
                {{1, kAll}, {13, kBf16}, {21, kFp8 | kInt4}, {23, kFp4}, {24, kE8m0}, {25, kInt2}}}},
+    .infer = infer_transpose,
 };
 
 }  // namespace tombolo::ops

@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -14,6 +15,7 @@ OPERATOR(Trilu) = {
     .outputs = {{"output", "T"}},
     .attributes = {{"upper", 1}},
     .types = {{"T", {{14, kAll | kBf16}}}},
+    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

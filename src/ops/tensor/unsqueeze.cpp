@@ -1,6 +1,33 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_unsqueeze(InferContext& context) {
+  const SymShape* data = context.shape(0);
+  const auto axes = ints_from(context, "axes", 1);
+  if (data == nullptr) return ok();
+  if (!axes) {
+    const SymShape* count = context.shape(1);
+    if (count != nullptr && count->size() == 1 && (*count)[0].is_value() &&
+        (*count)[0].value() < 64)
+      set_rank(context, 0, data->size() + static_cast<size_t>((*count)[0].value()));
+    return ok();
+  }
+  const size_t rank = data->size() + axes->size();
+  TRY(const std::vector<size_t> indices, checked_axes(context, *axes, rank));
+  std::vector<bool> added(rank);
+  for (const size_t axis : indices) added[axis] = true;
+  SymShape out;
+  size_t from = 0;
+  for (size_t i = 0; i < rank; ++i) out.push_back(added[i] ? SymDim(1) : (*data)[from++]);
+  if (const SymShape* elements = context.ints(0); elements != nullptr && rank <= 1)
+    context.set_value(0, *elements);
+  set_shape(context, 0, std::move(out));
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Unsqueeze) = {
     .name = "Unsqueeze",
@@ -15,6 +42,7 @@ OPERATOR(Unsqueeze) = {
     .attributes = {{"axes", required(Attr::kInts), {.until = 12}}},
     .types = {{"T",
                {{1, kAll}, {13, kBf16}, {21, kFp8 | kInt4}, {23, kFp4}, {24, kE8m0}, {25, kInt2}}}},
+    .infer = infer_unsqueeze,
 };
 
 }  // namespace tombolo::ops

@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -14,6 +15,7 @@ OPERATOR(RegexFullMatch) = {
             {"T1", {{20, kStr}}},
             {"T2", {{20, kBool}}},
         },
+    .infer = infer_unary,
 };
 
 }  // namespace tombolo::ops

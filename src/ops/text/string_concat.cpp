@@ -1,3 +1,4 @@
+#include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -13,6 +14,7 @@ OPERATOR(StringConcat) = {
         },
     .outputs = {{"Z", "T"}},
     .types = {{"T", {{20, kStr}}}},
+    .infer = infer_broadcast,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,19 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_adagrad(InferContext& context) {
+  // After R and T: values, gradients, states; out: new values, new states.
+  const size_t count = context.input_count() > 2 ? (context.input_count() - 2) / 3 : 0;
+  for (size_t i = 0; i < count; ++i) {
+    context.same_as_input(i, 2 + i);
+    context.same_as_input(count + i, 2 + 2 * count + i);
+  }
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Adagrad) = {
     .name = "Adagrad",
@@ -26,6 +39,7 @@ OPERATOR(Adagrad) = {
             {"T2", {{1, kI64}}},
             {"T3", {{1, kFloats32}}},
         },
+    .infer = infer_adagrad,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,16 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_gradient(InferContext& context) {
+  // One gradient for each name in xs, which are the first inputs.
+  const size_t count = context.attributes.get_strings("xs").size();
+  for (size_t i = 0; i < count; ++i) context.same_as_input(i, i);
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Gradient) = {
     .name = "Gradient",
@@ -20,6 +30,7 @@ OPERATOR(Gradient) = {
             {"T1", {{1, kAll}}},
             {"T2", {{1, kFloats}}},
         },
+    .infer = infer_gradient,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,19 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_momentum(InferContext& context) {
+  // After R and T: values, gradients, momenta; out: new values, new momenta.
+  const size_t count = context.input_count() > 2 ? (context.input_count() - 2) / 3 : 0;
+  for (size_t i = 0; i < count; ++i) {
+    context.same_as_input(i, 2 + i);
+    context.same_as_input(count + i, 2 + 2 * count + i);
+  }
+  return ok();
+}
+}  // namespace
 
 OPERATOR(Momentum) = {
     .name = "Momentum",
@@ -27,6 +40,7 @@ OPERATOR(Momentum) = {
             {"T2", {{1, kI64}}},
             {"T3", {{1, kFloats32}}},
         },
+    .infer = infer_momentum,
 };
 
 }  // namespace tombolo::ops

@@ -1,7 +1,27 @@
 #include "ops/function_text.h"
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_nll_loss(InferContext& context) {
+  const Text reduction = context.attributes.get_string("reduction", "mean");
+  const SymShape* x = context.shape(0);
+  const SymShape* target = context.shape(1);
+  if (x != nullptr && x->size() < 2)
+    return context.error("input must be [N, C, ...], but its shape is " + shape_to_string(*x));
+  if (x != nullptr && target != nullptr && target->size() + 1 != x->size())
+    return context.error("target of shape " + shape_to_string(*target) +
+                         " must have one axis less than input of shape " + shape_to_string(*x));
+  if (reduction == "none") {
+    if (target != nullptr) set_shape(context, 0, *target);
+  } else {
+    set_shape(context, 0, {});
+  }
+  return ok();
+}
+}  // namespace
 
 /// Picks each target's score; ignored targets read class 0 and then count as nothing.
 static Status body_of_negative_log_likelihood_loss(FunctionContext& context) {
@@ -96,6 +116,7 @@ OPERATOR(NegativeLogLikelihoodLoss) = {
              .opset = 22,
              .builder = body_of_negative_log_likelihood_loss},
         },
+    .infer = infer_nll_loss,
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,26 @@
+#include "ops/infer_helpers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+Status infer_softmax_cross_entropy_loss(InferContext& context) {
+  const Text reduction = context.attributes.get_string("reduction", "mean");
+  const SymShape* scores = context.shape(0);
+  const SymShape* labels = context.shape(1);
+  if (scores != nullptr && labels != nullptr && labels->size() + 1 != scores->size())
+    return context.error("labels of shape " + shape_to_string(*labels) +
+                         " must have one axis less than scores of shape " +
+                         shape_to_string(*scores));
+  if (reduction == "none") {
+    if (labels != nullptr) set_shape(context, 0, *labels);
+  } else {
+    set_shape(context, 0, {});
+  }
+  if (scores != nullptr) set_shape(context, 1, *scores);
+  return ok();
+}
+}  // namespace
 
 OPERATOR(SoftmaxCrossEntropyLoss) = {
     .name = "SoftmaxCrossEntropyLoss",
@@ -43,6 +63,7 @@ log_prob = LogSoftmax <axis = 1> (scores)
 output = NegativeLogLikelihoodLoss <reduction: string = @reduction, ignore_index: int = @ignore_index> (log_prob, labels, weights)
 )"},
         },
+    .infer = infer_softmax_cross_entropy_loss,
 };
 
 }  // namespace tombolo::ops
