@@ -148,7 +148,7 @@ class Inference::Engine : public InferHost {
       if (i < inputs.size()) {
         Merge merged = merge_types(*known, inputs[i]);
         if (merged.conflict == Merge::Conflict::kKind)
-          return parse_error("input " + quoted(value.name()) + " of " +
+          return parse_error("input " + quote_name(value.name()) + " of " +
                              std::string(attribute_name) + " is declared " + type_text(*known) +
                              ", but the node gives it " + type_text(inputs[i]));
         // A loop-carried value may change its shape from one iteration to the next: what the
@@ -296,11 +296,11 @@ class Inference::Engine : public InferHost {
   }
 
   static std::string source_of(const Value& value) {
-    std::string text = quoted(value.name());
+    std::string text = quote_name(value.name());
     if (value.producer() != nullptr)
       text += ", made by " + std::string(value.producer()->op_type()) +
               (value.producer()->name().empty() ? std::string()
-                                                : " " + quoted(value.producer()->name()));
+                                                : " " + quote_name(value.producer()->name()));
     else if (value.is_initializer())
       text += ", an initialiser";
     else if (value.is_input())
@@ -537,7 +537,7 @@ class Inference::Engine : public InferHost {
                        const Merge& merged) {
     const bool kind = merged.conflict == Merge::Conflict::kKind;
     const bool doubtful = merged.conflict == Merge::Conflict::kDim && !merged.provable;
-    std::string message = "value " + quoted(value.name()) + " is declared " + type_text(known) +
+    std::string message = "value " + quote_name(value.name()) + " is declared " + type_text(known) +
                           ", but its producer gives " + type_text(inferred);
     if (merged.conflict == Merge::Conflict::kDim)
       message += " (they differ at axis " + std::to_string(merged.axis) + ")";

@@ -2,7 +2,7 @@
 
 namespace tombolo {
 
-std::string quoted(Text name) {
+std::string quote_name(Text name) {
   constexpr size_t kLongest = 120;
   std::string out = "\"";
   for (const char c : name.substr(0, kLongest)) {
@@ -27,14 +27,14 @@ std::string to_string(const Place& place) {
     case Place::Kind::kText:
       return text + std::string(place.word);
     case Place::Kind::kNamed:
-      return text + std::string(place.word) + " " + quoted(place.name);
+      return text + std::string(place.word) + " " + quote_name(place.name);
     case Place::Kind::kNode: {
       text += "node ";
       const std::string op = place.node->domain().empty() || place.node->domain() == "ai.onnx"
                                  ? std::string(place.node->op_type().substr(0, 120))
                                  : std::string(place.node->domain().substr(0, 120)) + "." +
                                        std::string(place.node->op_type().substr(0, 120));
-      if (!place.node->name().empty()) text += quoted(place.node->name()) + " ";
+      if (!place.node->name().empty()) text += quote_name(place.node->name()) + " ";
       return text + "(" + op + ", #" + std::to_string(place.index) + ")";
     }
   }

@@ -33,6 +33,6 @@ struct Place {
 
 std::string to_string(const Place& place);
 /// Names come from files: control characters and overlong names are made printable.
-std::string quoted(Text name);
+std::string quote_name(Text name);
 
 }  // namespace tombolo
