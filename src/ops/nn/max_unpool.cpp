@@ -64,18 +64,31 @@ Status run_max_unpool(KernelContext& context) {
   }
   for (int64_t dim : given)
     if (dim < 0) return context.error("the output's shape would be " + dims_to_string(given));
-  // Indices count in the shape that the attributes give; in a larger output_shape they keep
-  // counting in that one (the text does not say so, upstream's test data do).
+  if (element_count(dims) < 0)
+    return context.error("the output's shape would be " + dims_to_string(dims));
+  // Indices count in the shape that the attributes give, whatever output_shape adds to it.
+  const bool larger = given != dims;
   return with_float(context, *x, [&]<typename T>() -> Status {
     TRY(Tensor in, as<T>(context, *x));
     TRY(Tensor y, context.allocate(dtype_of<T>(), given));
     std::fill_n(y.data<T>(), y.size(), T{});
     for (int64_t i = 0; i < in.size(); ++i) {
       const int64_t place = places->get_int64(i);
-      if (place < 0 || place >= y.size())
+      if (place < 0 || place >= element_count(dims))
         return context.error("index " + std::to_string(place) +
-                             " is outside the output, which is " + to_string(y));
-      y.data<T>()[place] = in.data<T>()[i];
+                             " is outside the output, which is " + dims_to_string(dims));
+      int64_t at = place;
+      if (larger) {
+        const BoxIndex index(dims, place);
+        at = 0;
+        for (size_t axis = 0; axis < dims.size(); ++axis) {
+          if (index[axis] >= given[axis])
+            return context.error("index " + std::to_string(place) +
+                                 " is outside output_shape, which is " + dims_to_string(given));
+          at = at * given[axis] + index[axis];
+        }
+      }
+      y.data<T>()[at] = in.data<T>()[i];
     }
     return give(context, 0, x->dtype(), std::move(y));
   });
