@@ -1,4 +1,5 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/quantize.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -20,6 +21,36 @@ Status infer_dequantize_linear(InferContext& context) {
   context.set_output(0, std::move(type));
   return ok();
 }
+}  // namespace
+
+namespace {
+
+Status run_dequantize_linear(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const Tensor* scale, context.input(1));
+  TRY(const Tensor* zero, context.optional_input(2));
+  TRY(const Granularity granularity, read_granularity(context, *x, *scale));
+  if (zero != nullptr && zero->size() != scale->size())
+    return context.error("x_zero_point must have the shape of x_scale, " + to_string(*scale) +
+                         ", is " + to_string(*zero));
+  const int64_t given = context.attributes.get_int("output_dtype", 0);
+  DType type = scale->dtype() == DType::kFloat8E8M0 ? DType::kFloat32 : scale->dtype();
+  if (given != 0) type = dtype_from_number(given).value_or(DType::kUndefined);
+  if (!is_float(type) || bits_of(type) < 16)
+    return context.error("the output cannot be of type " + std::string(name_of(type)));
+  TRY(Tensor values, as<double>(context, *x));
+  TRY(Tensor scales, as<double>(context, *scale));
+  TRY(Tensor y, context.allocate(DType::kFloat64, x->dims()));
+  context.parallel_for(x->size(), 4096, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t at = granularity.at(i);
+      const double offset = zero == nullptr ? 0 : zero->get_double(at);
+      y.data<double>()[i] = (values.data<double>()[i] - offset) * scales.data<double>()[at];
+    }
+  });
+  return give(context, 0, type, std::move(y));
+}
+
 }  // namespace
 
 OPERATOR(DequantizeLinear) = {
@@ -61,6 +92,7 @@ OPERATOR(DequantizeLinear) = {
             {"T3", {{23, kF32 | kF16 | kBf16}}, {.since = 23}},
         },
     .infer = infer_dequantize_linear,
+    .reference = run_dequantize_linear,
 };
 
 }  // namespace tombolo::ops
