@@ -1,5 +1,6 @@
 #include "runner/verbs.h"
 
+#include "analysis/infer.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "onnx/json.h"
@@ -87,6 +88,17 @@ std::string list_of(const Graph& graph) {
   return list;
 }
 
+/// Contradictions that inference finds are errors here: all of them, a line each.
+Status infer(State& state, std::string_view) {
+  Diagnostics diagnostics;
+  infer_types(*state.model, diagnostics);
+  std::string found;
+  for (const Diagnostic& one : diagnostics.list())
+    found += (found.empty() ? "" : "\n") + one.code + ": " + one.where + ": " + one.message;
+  if (!found.empty()) return runtime_error(std::move(found));
+  return ok();
+}
+
 Status run(State& state, std::string_view) {
   TRY(auto given, declarations(state.part.inputs));
   std::vector<NamedValue> inputs;
@@ -109,6 +121,7 @@ constexpr Verb kVerbs[] = {
     {"onnx", "through the .onnx file and back: nothing may change", through_onnx},
     {"json", "through JSON and back: nothing may change", through_json},
     {"print", "as ONNX text, which must read back equal", print},
+    {"infer", "types and shapes written as value_info; what contradicts is an error", infer},
     {"run", "the outputs for the INPUT lines; EXPECT is compared with the tolerance of the type",
      run},
 };

@@ -31,13 +31,7 @@ int probe_onnx(const Source& source) {
 
 int probe_text(const Source& source) {
   if (source.is_folder) return 0;
-  // A model in text starts with its header, `<ir_version: 8, ...>`, after comments.
-  std::string_view text = after_spaces(source.file.text().substr(0, 4096));
-  while (text.starts_with("#"))
-    text = after_spaces(text.substr(std::min(text.find('\n'), text.size())));
-  if (text.starts_with("<") && (text.find("ir_version") != std::string_view::npos ||
-                                text.find("opset_import") != std::string_view::npos))
-    return 3;
+  if (looks_like_text(source.file.text())) return 2;
   return source.path.ends_with(".onnxtxt") ? 1 : 0;
 }
 

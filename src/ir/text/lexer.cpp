@@ -88,7 +88,7 @@ bool Lexer::fail(std::string message, std::string hint, size_t at) {
   const size_t column = at - (start == std::string_view::npos ? 0 : start + 1) + 1;
   error_ = parse_error(std::move(message));
   error_.where = "line " + std::to_string(lines + 1) + ", column " + std::to_string(column);
-  error_.help = excerpt(text_, at) + (hint.empty() ? "" : "\n  " + hint);
+  error_.help = (hint.empty() ? "the line is" : hint) + "\n" + excerpt(text_, at);
   return false;
 }
 

@@ -1,8 +1,26 @@
 // Models and functions, and the entry points of parser.h.
 
+#include <algorithm>
+
 #include "ir/text/parser_impl.h"
 
 namespace tombolo::text {
+
+namespace {
+constexpr std::string_view kModelKeys[] = {
+    "ir_version", "opset_import",   "producer_name", "producer_version", "domain", "model_version",
+    "doc_string", "metadata_props", "training_info", "configuration",    "unknown"};
+}  // namespace
+
+bool Parser::begins_model() {
+  if (!match('<')) {
+    Text ignored;
+    return next_is_name() && name(ignored, "") && (peek() == '(' || match("@{"));
+  }
+  const std::string_view key = word();
+  return match(':') &&
+         std::find(std::begin(kModelKeys), std::end(kModelKeys), key) != std::end(kModelKeys);
+}
 
 bool Parser::model(Model& model) {
   if (match('<') && !model_header(model)) return false;
@@ -19,11 +37,7 @@ bool Parser::model(Model& model) {
 }
 
 bool Parser::model_header(Model& model) {
-  static constexpr std::string_view kKeys[] = {
-      "ir_version",    "opset_import",  "producer_name", "producer_version",
-      "domain",        "model_version", "doc_string",    "metadata_props",
-      "training_info", "configuration", "unknown"};
-  return entries('>', kKeys, [&](size_t key) {
+  return entries('>', kModelKeys, [&](size_t key) {
     switch (key) {
       case 0:
         model.has_ir_version = true;
@@ -162,6 +176,10 @@ bool Parser::end_of_text() { return at_end() || fail("expected the end of the te
 }  // namespace tombolo::text
 
 namespace tombolo {
+
+bool looks_like_text(std::string_view text) {
+  return text::Parser(text.substr(0, 1 << 16), std::make_shared<Storage>(), {}).begins_model();
+}
 
 Result<std::unique_ptr<Model>> parse_text(std::string_view text, const ParseOptions& options) {
   auto model = std::make_unique<Model>();

@@ -20,6 +20,10 @@ struct ParseOptions {
   size_t memory_limit = size_t(450) << 20;
 };
 
+/// True when `text` begins as a model does: a header with a key that headers have, or a name and
+/// the inputs of a graph. Looks at the beginning only.
+bool looks_like_text(std::string_view text);
+
 /// A whole model. Nothing refers to `text` afterwards.
 Result<std::unique_ptr<Model>> parse_text(std::string_view text, const ParseOptions& options = {});
 

@@ -29,6 +29,7 @@ class Parser : public Lexer {
   [[nodiscard]] bool graph(Graph& graph, GraphLinker* outer);
   [[nodiscard]] bool node(Graph& graph, GraphLinker& linker, Node** out = nullptr);
   [[nodiscard]] bool end_of_text();
+  bool begins_model();
   using Lexer::at_end;
 
  private:

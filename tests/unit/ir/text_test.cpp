@@ -277,7 +277,7 @@ TEST(Text, ErrorsSayWhereAndWhatElse) {
   error = error_of("<ir_verson: 7> g () => () {}");
   EXPECT_EQ(error.where, "line 1, column 2");
   EXPECT_NE(error.help.find("did you mean \"ir_version\"?"), std::string::npos) << error.help;
-  EXPECT_NE(error.help.find("  <ir_verson: 7> g () => () {}\n   ^"), std::string::npos)
+  EXPECT_NE(error.help.find("\n  <ir_verson: 7> g () => () {}\n   ^"), std::string::npos)
       << error.help;
   EXPECT_NE(error_of("g (seq(flaot) x) => () {}").help.find("\"float\""), std::string::npos);
   EXPECT_NE(error_of("g () => () {= A <a: itn = 1> ()}").help.find("\"int\""), std::string::npos);
@@ -286,6 +286,15 @@ TEST(Text, ErrorsSayWhereAndWhatElse) {
   EXPECT_EQ(error_of(with_initializer("int8[1] w = {128}")).message, "128 does not fit int8");
   EXPECT_EQ(error_of(with_initializer("float[1] w = {1e40}")).message,
             "the number 1e40 is too large");
+}
+
+TEST(Text, IsRecognised) {
+  for (const char* text :
+       {"<ir_version: 8> g", " # c\n <opset_import:", "g (float x)", "\"a b\"(", "g @{doc_string"})
+    EXPECT_TRUE(looks_like_text(text)) << text;
+  for (const char* text :
+       {"", "<", "<html>", "<html:", "{\"a\": 1}", "g", "\x08\x07\x12", "\"open"})
+    EXPECT_FALSE(looks_like_text(text)) << text;
 }
 
 TEST(Text, HostileTextIsRefused) {
