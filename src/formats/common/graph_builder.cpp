@@ -1,0 +1,230 @@
+#include "formats/common/graph_builder.h"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+#include "formats/common/shape_rules.h"
+
+namespace tombolo {
+
+Dim to_dim(const SymDim& value, Storage& storage) {
+  if (value.is_value()) return Dim::of(value.value());
+  if (value.is_unknown()) return Dim();
+  return Dim::named(storage.copy(value.to_string()));
+}
+
+Result<Tensor> transposed(const Tensor& tensor, std::span<const int64_t> perm) {
+  const size_t rank = tensor.rank(), width = bytes_of(tensor.dtype());
+  if (perm.size() != rank || width == 0) return unsupported("a constant cannot be transposed");
+  Dims dims;
+  std::vector<int64_t> strides(rank), steps(rank);
+  for (size_t i = rank, stride = 1; i-- > 0; stride *= static_cast<size_t>(tensor.dim(i))) {
+    strides[i] = static_cast<int64_t>(stride);
+  }
+  for (size_t i = 0; i < rank; ++i) {
+    dims.push_back(tensor.dim(static_cast<size_t>(perm[i])));
+    steps[i] = strides[static_cast<size_t>(perm[i])];
+  }
+  TRY(Tensor result, Tensor::allocate(tensor.dtype(), dims.span()));
+  const std::byte* from = tensor.bytes().data();
+  std::byte* to = result.mutable_bytes().data();
+  std::vector<int64_t> index(rank, 0);
+  int64_t at = 0;
+  for (int64_t i = 0; i < result.size(); ++i) {
+    std::memcpy(to + static_cast<size_t>(i) * width, from + static_cast<size_t>(at) * width, width);
+    for (size_t axis = rank; axis-- > 0;) {
+      at += steps[axis];
+      if (++index[axis] < dims[axis]) break;
+      at -= steps[axis] * dims[axis];
+      index[axis] = 0;
+    }
+  }
+  return result;
+}
+
+GraphBuilder::GraphBuilder(Model& model) : model_(model) {}
+
+std::string GraphBuilder::fresh_name(const std::string& hint) {
+  std::string name;
+  for (const char c : hint) {
+    const bool legal = static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\';
+    name += legal ? c : '_';
+  }
+  if (name.empty()) name = "value";
+  if (names_.insert(name).second) return name;
+  size_t& suffix = next_suffix_[name];
+  for (;;) {
+    std::string candidate = name + "_" + std::to_string(++suffix);
+    if (names_.insert(candidate).second) return candidate;
+  }
+}
+
+void GraphBuilder::rename(Value* value, std::string_view name) {
+  names_.erase(std::string(value->name()));
+  value->set_name(fresh_name(std::string(name)));
+}
+
+void GraphBuilder::set_type(Value* value, DType dtype, const SymShape& shape) {
+  facts_[value] = {dtype, shape};
+  std::vector<Dim> dims;
+  for (const SymDim& dim : shape) dims.push_back(to_dim(dim, model_.storage()));
+  value->set_type(Type::tensor(dtype, std::move(dims)));
+}
+
+DType GraphBuilder::dtype(const Value* value) const {
+  const auto found = facts_.find(value);
+  return found == facts_.end() ? DType::kUndefined : found->second.dtype;
+}
+
+const SymShape& GraphBuilder::shape(const Value* value) const {
+  static const SymShape kEmpty;
+  const auto found = facts_.find(value);
+  return found == facts_.end() ? kEmpty : found->second.shape;
+}
+
+SymDim GraphBuilder::dim(const Value* value, int64_t axis) const {
+  const SymShape& all = shape(value);
+  if (axis < 0) axis += static_cast<int64_t>(all.size());
+  if (axis < 0 || axis >= static_cast<int64_t>(all.size())) return SymDim();
+  return all[static_cast<size_t>(axis)];
+}
+
+const Tensor* GraphBuilder::constant_value(const Value* value) const {
+  const auto found = constants_.find(value);
+  return found == constants_.end() ? nullptr : &found->second;
+}
+
+Value* GraphBuilder::input(std::string_view name, DType dtype, const SymShape& shape) {
+  Value* value = graph().add_input(fresh_name(std::string(name)));
+  set_type(value, dtype, shape);
+  return value;
+}
+
+Value* GraphBuilder::constant(const Tensor& tensor, std::string_view hint) {
+  const auto bytes = tensor.bytes();
+  // A sample is enough to tell candidates apart; equality decides.
+  const std::string_view sample(reinterpret_cast<const char*>(bytes.data()),
+                                std::min<size_t>(bytes.size(), 256));
+  const size_t key = std::hash<std::string_view>()(sample) * 31 + bytes.size();
+  const auto [from, to] = constant_index_.equal_range(key);
+  for (auto at = from; at != to; ++at) {
+    if (constants_.at(at->second) == tensor) return at->second;
+  }
+  const std::string name =
+      fresh_name(scope_.empty() ? std::string(hint) : scope_ + "/" + std::string(hint));
+  Value* value = graph().add_initializer(name, tensor);
+  SymShape shape;
+  for (const int64_t dim : tensor.dims().span()) shape.emplace_back(dim);
+  facts_[value] = {tensor.dtype(), shape};
+  constants_.emplace(value, tensor);
+  constant_index_.emplace(key, value);
+  return value;
+}
+
+Value* GraphBuilder::ints(std::span<const int64_t> values) {
+  return constant(Tensor::int64s(values), "ints");
+}
+
+Value* GraphBuilder::int_scalar(int64_t value) {
+  return constant(Tensor::scalar_int64(value), "int");
+}
+
+Value* GraphBuilder::scalar(double value, DType dtype) {
+  auto tensor = Tensor::allocate(dtype, {});
+  if (!tensor) {
+    status_ = tensor.error();
+    return int_scalar(0);
+  }
+  tensor->set_double(0, value);
+  return constant(*tensor, "scalar");
+}
+
+namespace {
+
+void set_attribute(Node& node, const Attr& attr) {
+  struct {
+    Node& node;
+    Text name;
+    void operator()(int64_t value) { node.set_int(name, value); }
+    void operator()(float value) { node.set_float(name, value); }
+    void operator()(const std::string& value) { node.set_string(name, value); }
+    void operator()(const std::vector<int64_t>& value) { node.set_ints(name, value); }
+    void operator()(const std::vector<float>& value) { node.set_floats(name, value); }
+    void operator()(const std::vector<std::string>& value) {
+      std::vector<Text> copies;
+      for (const std::string& text : value) copies.push_back(node.graph().storage().copy(text));
+      node.set_attribute(Attribute(name, AttrType::kStrings, std::move(copies)));
+    }
+  } visitor{node, attr.name};
+  std::visit(visitor, attr.value);
+}
+
+}  // namespace
+
+std::vector<Value*> GraphBuilder::op_many(Text type, std::initializer_list<Value*> inputs,
+                                          size_t outputs, const Attrs& attrs) {
+  Node* node = graph().add_node(type);
+  for (Value* value : inputs) node->add_input(value);
+  while (node->inputs().size() > 0 && !node->inputs().back()) {
+    node->remove_input(static_cast<uint32_t>(node->inputs().size() - 1));
+  }
+  for (const Attr& attr : attrs) set_attribute(*node, attr);
+  const std::string base = scope_.empty() ? std::string(type) : scope_ + "/" + std::string(type);
+  std::vector<Value*> result;
+  for (size_t i = 0; i < outputs; ++i) {
+    result.push_back(node->add_output(fresh_name(base + (i == 0 ? "" : ":" + std::to_string(i)))));
+  }
+  node->set_name(result.front()->name());
+  infer(*node);
+  return result;
+}
+
+Value* GraphBuilder::op(Text type, std::span<Value* const> inputs, const Attrs& attrs) {
+  Node* node = graph().add_node(type);
+  size_t count = inputs.size();
+  while (count > 0 && !inputs[count - 1]) --count;
+  for (size_t i = 0; i < count; ++i) node->add_input(inputs[i]);
+  for (const Attr& attr : attrs) set_attribute(*node, attr);
+  const std::string base = scope_.empty() ? std::string(type) : scope_ + "/" + std::string(type);
+  Value* result = node->add_output(fresh_name(base));
+  node->set_name(result->name());
+  infer(*node);
+  return result;
+}
+
+void GraphBuilder::infer(const Node& node) {
+  const Status done = infer_builder_node(*this, node);
+  if (!done.ok() && status_.ok()) {
+    Error error = done.error();
+    status_ =
+        std::move(error).at(std::string(node.name()) + " (" + std::string(node.op_type()) + ")");
+  }
+}
+
+Value* GraphBuilder::transpose(Value* x, std::vector<int64_t> perm) {
+  if (std::is_sorted(perm.begin(), perm.end())) return x;
+  return op("Transpose", {x}, {{"perm", std::move(perm)}});
+}
+
+Value* GraphBuilder::reshape(Value* x, std::vector<int64_t> shape) {
+  return op("Reshape", {x, ints(shape)});
+}
+
+Value* GraphBuilder::squeeze(Value* x, std::vector<int64_t> axes) {
+  return op("Squeeze", {x, ints(axes)});
+}
+
+Value* GraphBuilder::unsqueeze(Value* x, std::vector<int64_t> axes) {
+  return op("Unsqueeze", {x, ints(axes)});
+}
+
+Value* GraphBuilder::slice(Value* x, int64_t axis, int64_t start, int64_t end, int64_t step) {
+  return op("Slice", {x, ints({start}), ints({end}), ints({axis}), ints({step})});
+}
+
+Value* GraphBuilder::cast(Value* x, DType to) {
+  return dtype(x) == to ? x : op("Cast", {x}, {{"to", static_cast<int64_t>(to)}});
+}
+
+}  // namespace tombolo
