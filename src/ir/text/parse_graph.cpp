@@ -116,7 +116,7 @@ bool Parser::declarations(GraphLinker& linker) {
   if (match('>')) return true;
   do {
     Entry item;
-    if (!charge(sizeof(Value) + 64) || !entry(item) || !charge(item.name.size())) return false;
+    if (!charge(sizeof(Value) + 110) || !entry(item) || !charge(item.name.size())) return false;
     if (match('=')) {
       if (!initializer(linker, item)) return false;
     } else {
