@@ -10,6 +10,7 @@
 #include "cli/verbs.h"
 #include "formats/common/json_tensor.h"
 #include "runtime/compare.h"
+#include "runtime/flatten.h"
 #include "runtime/session.h"
 
 namespace tombolo::cli {

@@ -44,10 +44,6 @@ Result<RunValue> fit(Tensor tensor, const SessionPort& port);
 Result<RunValue> random_value(const SessionPort& port, const std::vector<int64_t>* dims,
                               uint64_t seed);
 
-/// Members of the .npz that `run --outputs` writes.
-std::vector<NamedTensor> flatten_outputs(const std::vector<SessionPort>& ports,
-                                         const std::vector<RunValue>& values);
-
 /// Stacks tensors of equal type and shape along their first axis.
 Result<Tensor> concatenate(const std::vector<Tensor>& tensors);
 

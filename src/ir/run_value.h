@@ -65,4 +65,9 @@ struct OptionalValue {
   RunValue content;
 };
 
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
 }  // namespace tombolo

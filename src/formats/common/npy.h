@@ -16,7 +16,7 @@
 #include "base/mapped_file.h"
 #include "base/output_file.h"
 #include "base/result.h"
-#include "ir/tensor.h"
+#include "ir/run_value.h"
 
 namespace tombolo {
 
@@ -24,11 +24,6 @@ namespace tombolo {
 /// Fortran order is transposed, big-endian swapped, fixed-width text becomes strings. Object arrays
 /// (pickles) are refused.
 Result<Tensor> read_npy(std::string_view bytes, std::shared_ptr<const void> owner);
-
-struct NamedTensor {
-  std::string name;
-  Tensor tensor;
-};
 
 /// Members of an .npz in file order, without ".npy". Members that `__dtypes__.json` names come back
 /// in that type (packed); the member itself is not listed.
