@@ -40,6 +40,7 @@ std::string environment_name(std::string_view option) {
 
 /// Everything CLI11 writes into, by option name.
 struct Parsed {
+  std::map<std::string, std::string> singles;  // positionals that do not repeat
   std::map<std::string, std::vector<std::string>> values;
   std::map<std::string, int> flags;
 };
@@ -153,14 +154,12 @@ int main(int argc, char** argv) {
     if (!verb.description.empty())
       sub->description(std::string(verb.summary) + "\n\n" + std::string(verb.description));
     for (const Positional& positional : verb.positionals) {
-      const std::string name(positional.name);
-      CLI::Option* added = sub->add_option(name, parsed.values[name], std::string(positional.help));
+      const std::string name(positional.name), help(positional.help);
+      CLI::Option* added = positional.repeats
+                               ? sub->add_option(name, parsed.values[name], help)
+                               : sub->add_option(name, parsed.singles[name], help);
       added->option_text(" ");
       if (positional.required) added->required();
-      if (positional.repeats)
-        added->expected(positional.required ? 1 : 0, 1 << 20);
-      else
-        added->expected(1);
     }
     for (const Option& option : verb.options) add_option(*sub, option, parsed, false);
     for (const Option& option : common_options()) add_option(*sub, option, parsed, true);
@@ -193,6 +192,8 @@ int main(int argc, char** argv) {
   }
 
   Args args;
+  for (auto& [name, value] : parsed.singles)
+    if (!value.empty()) args.add(name, std::move(value));
   for (auto& [name, values] : parsed.values)
     for (std::string& value : values) args.add(name, std::move(value));
   for (auto& [name, count] : parsed.flags)

@@ -12,6 +12,8 @@ std::span<const Format> formats() {
       {"text", "ONNX, text", ".onnxtxt .onnx.txt", probe_text, load_text_format, save_text_format},
       {"keras", "Keras: .keras, .h5, JSON with weights", ".keras .h5 .hdf5", probe_keras,
        load_keras_format, nullptr},
+      {"json", "ONNX, protobuf's JSON", ".onnxjson .json", probe_json, load_json_format,
+       save_json_format},
   };
   return rows;
 }

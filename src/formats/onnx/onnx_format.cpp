@@ -3,6 +3,7 @@
 #include "base/output_file.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
+#include "onnx/json.h"
 #include "onnx/reader.h"
 
 namespace tombolo {
@@ -60,12 +61,18 @@ Result<std::unique_ptr<Model>> load_text_format(const Source& source, const Load
   return model;
 }
 
+Result<std::unique_ptr<Model>> load_json_format(const Source& source, const LoadOptions&) {
+  TRY(std::unique_ptr<Model> model, read_json(source.file.text()));
+  model->storage().set_folder(folder_of(source.path));
+  return model;
+}
+
 Status save_onnx_format(const Model& model, const std::string& path, const ExportOptions& options) {
-  SaveOptions data = options.data;
-  if (options.keep_external) {
-    // TODO
-  }
-  return save_onnx(model, path, data);
+  if (!options.keep_external) return save_onnx(model, path, options.data);
+  TRY(OutputFile file, OutputFile::create(path));
+  TRY(std::string bytes, write_onnx(model));
+  CHECK_OK(file.write(bytes));
+  return file.commit();
 }
 
 Status save_text_format(const Model& model, const std::string& path, const ExportOptions&) {
@@ -77,6 +84,10 @@ Status save_text_format(const Model& model, const std::string& path, const Expor
   } sink(file);
   CHECK_OK(print_text(model, sink));
   return file.commit();
+}
+
+Status save_json_format(const Model& model, const std::string& path, const ExportOptions&) {
+  return save_json(model, path);
 }
 
 }  // namespace tombolo
