@@ -1,7 +1,66 @@
+#include <algorithm>
 #include "ops/infer_helpers.h"
+
+#include "base/image.h"
+#include "base/image_simple.h"
+#include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Result<Image> decode(std::string_view bytes) {
+  if (looks_like_bmp(bytes)) return decode_bmp(bytes);
+  if (looks_like_pnm(bytes)) return decode_pnm(bytes);
+  const bool jpeg2000 = bytes.substr(4, 4) == "jP  " || bytes.substr(0, 4) == "\xFF\x4F\xFF\x51";
+  const bool tiff = bytes.substr(0, 4) == std::string_view("II*\0", 4) ||
+                    bytes.substr(0, 4) == std::string_view("MM\0*", 4);
+  const bool webp = bytes.substr(0, 4) == "RIFF" && bytes.substr(8, 4) == "WEBP";
+  if (jpeg2000 || tiff || webp)
+    return unsupported(std::string("this build does not decode ") +
+                       (jpeg2000 ? "JPEG 2000"
+                        : tiff   ? "TIFF"
+                                 : "WebP") +
+                       " pictures");
+  return decode_image(bytes, 3);
+}
+
+Status run_image_decoder(KernelContext& context) {
+  TRY(const Tensor* stream, context.input(0));
+  if (stream->dtype() != DType::kUInt8 || stream->rank() != 1)
+    return context.error("encoded_stream must be a vector of uint8, is " + to_string(*stream));
+  const Text format = context.attributes.get_string("pixel_format", "RGB");
+  if (format != "RGB" && format != "BGR" && format != "Grayscale")
+    return context.error("pixel_format \"" + std::string(format) + "\" is not known");
+  const int64_t channels = format == "Grayscale" ? 1 : 3;
+  auto decoded = decode(
+      {reinterpret_cast<const char*>(stream->bytes().data()), static_cast<size_t>(stream->size())});
+  if (!decoded) {
+    if (decoded.error().kind != ErrorKind::kParse) return std::move(decoded).error();
+    // A stream that is no picture gives an empty one: so the specification has it.
+    return context.output(0, DType::kUInt8, {{0, 0, channels}}).ok()
+               ? ok()
+               : Status(resource_error("no memory for an empty picture"));
+  }
+  const Image& image = *decoded;
+  TRY(Tensor * y, context.output(0, DType::kUInt8, {{image.height, image.width, channels}}));
+  for (int64_t i = 0; i < int64_t{image.height} * image.width; ++i) {
+    const uint8_t* pixel = image.pixels.data() + i * image.channels;
+    const uint8_t rgb[] = {pixel[0], pixel[image.channels == 3 ? 1 : 0],
+                           pixel[image.channels == 3 ? 2 : 0]};
+    uint8_t* to = y->data<uint8_t>() + i * channels;
+    if (channels == 1)  // ITU-R 601 luma in 16-bit fixed point
+      to[0] = static_cast<uint8_t>((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 32768) >> 16);
+    else if (format == "BGR")
+      std::reverse_copy(rgb, rgb + 3, to);
+    else
+      std::copy_n(rgb, 3, to);
+  }
+  return ok();
+}
+
+}  // namespace
 
 namespace {
 Status infer_image_decoder(InferContext& context) {
@@ -26,6 +85,7 @@ OPERATOR(ImageDecoder) = {
             {"T2", {{20, kU8}}},
         },
     .infer = infer_image_decoder,
+    .reference = run_image_decoder,
 };
 
 }  // namespace tombolo::ops

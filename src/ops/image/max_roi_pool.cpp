@@ -1,7 +1,76 @@
+#include <algorithm>
+#include <cmath>
 #include "ops/infer_helpers.h"
+
+#include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+/// Cells [first, last) of one axis of a region, cut to the picture.
+struct Span {
+  int64_t first, last;
+};
+Span cell_span(int64_t cell, int64_t cells, double start, double end, int64_t limit) {
+  const double size = std::max(end - start + 1, 1.0) / static_cast<double>(cells);
+  const double low = std::floor(static_cast<double>(cell) * size) + start;
+  const double high = std::ceil(static_cast<double>(cell + 1) * size) + start;
+  const auto most = static_cast<double>(limit);
+  return {static_cast<int64_t>(std::clamp(low, 0.0, most)),
+          static_cast<int64_t>(std::clamp(high, 0.0, most))};
+}
+
+template <typename T>
+Status max_roi_pool(KernelContext& context, const Tensor& x) {
+  TRY(const Tensor* rois_input, context.input(1));
+  if (x.rank() != 4 || rois_input->rank() != 2 || rois_input->dim(1) != 5)
+    return context.error("X must have rank 4 and rois be [regions, 5], are " + to_string(x) +
+                         " and " + to_string(*rois_input));
+  const auto shape = context.attributes.get_ints("pooled_shape");
+  if (shape.size() != 2 || shape[0] < 1 || shape[1] < 1)
+    return context.error("pooled_shape must be two positive numbers");
+  const int64_t rows = shape[0], columns = shape[1], channels = x.dim(1),
+                count = rois_input->dim(0);
+  const double scale = static_cast<double>(context.attributes.get_float("spatial_scale", 1));
+  TRY(Tensor in, as<T>(context, x));
+  TRY(Tensor rois, as<double>(context, *rois_input));
+  TRY(Tensor y, context.allocate(dtype_of<T>(), {{count, channels, rows, columns}}));
+  for (int64_t n = 0; n < count; ++n) {
+    const double* roi = rois.data<double>() + n * 5;
+    if (!(roi[0] >= 0 && roi[0] < static_cast<double>(x.dim(0))))
+      return context.error("region " + std::to_string(n) + " is in picture " +
+                           std::to_string(roi[0]) + ", X has " + std::to_string(x.dim(0)));
+    double edges[4];
+    for (size_t i = 0; i < 4; ++i) {
+      edges[i] = std::round(roi[i + 1] * scale);
+      if (!std::isfinite(edges[i]))
+        return context.error("region " + std::to_string(n) + " is not finite");
+    }
+    for (int64_t i = 0; i < channels * rows * columns; ++i) {
+      const int64_t c = i / columns / rows;
+      const Span down = cell_span(i / columns % rows, rows, edges[1], edges[3], x.dim(2));
+      const Span across = cell_span(i % columns, columns, edges[0], edges[2], x.dim(3));
+      const T* plane =
+          in.data<T>() + (static_cast<int64_t>(roi[0]) * channels + c) * x.dim(2) * x.dim(3);
+      const bool empty = down.first >= down.last || across.first >= across.last;
+      T most = empty ? T{} : plane[down.first * x.dim(3) + across.first];
+      for (int64_t row = down.first; row < down.last; ++row)
+        for (int64_t column = across.first; column < across.last; ++column)
+          most = std::max(most, plane[row * x.dim(3) + column]);
+      y.data<T>()[n * channels * rows * columns + i] = most;
+    }
+  }
+  return give(context, 0, x.dtype(), std::move(y));
+}
+
+Status run_max_roi_pool(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  return with_float(context, *x, [&]<typename T>() { return max_roi_pool<T>(context, *x); });
+}
+
+}  // namespace
 
 namespace {
 Status infer_max_roi_pool(InferContext& context) {
@@ -36,6 +105,7 @@ OPERATOR(MaxRoiPool) = {
         },
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
     .infer = infer_max_roi_pool,
+    .reference = run_max_roi_pool,
 };
 
 }  // namespace tombolo::ops

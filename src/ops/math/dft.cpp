@@ -1,7 +1,91 @@
+#include <vector>
 #include "ops/infer_helpers.h"
+
+#include "ops/kernels/compute.h"
+#include "ops/kernels/fourier.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+/// Walks the lines along `axis` of a tensor whose last axis holds one or two parts.
+struct Lines {
+  int64_t inner, length, parts;
+  /// Offset of element `i` of line `line` (lines count over all axes but this one and the last).
+  int64_t at(int64_t line, int64_t i) const {
+    return ((line / inner * length + i) * inner + line % inner) * parts;
+  }
+};
+
+Status run_dft(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  const auto rank = static_cast<int64_t>(x->rank());
+  if (rank < 2 || (x->dim(x->rank() - 1) != 1 && x->dim(x->rank() - 1) != 2))
+    return context.error("the input must end in an axis of 1 (real) or 2 (complex), is " +
+                         to_string(*x));
+  int64_t axis = context.opset < 20 ? context.attributes.get_int("axis", 1) : -2;
+  if (context.opset >= 20 && context.has_input(2)) {
+    TRY(const std::vector<int64_t> given, context.input_ints(2));
+    if (given.size() != 1) return context.error("axis must be a scalar");
+    axis = given[0];
+  }
+  TRY(axis, normalize_axis(axis, rank));
+  if (axis == rank - 1)
+    return context.error("axis " + std::to_string(axis) + " holds the parts of complex numbers");
+  const bool inverse = context.attributes.get_int("inverse", 0) != 0;
+  const bool onesided = context.attributes.get_int("onesided", 0) != 0;
+  const int64_t given = x->dim(static_cast<size_t>(axis));
+  int64_t length = inverse && onesided ? 2 * (given - 1) : given;
+  if (context.has_input(1)) {
+    TRY(const std::vector<int64_t> values, context.input_ints(1));
+    if (values.size() != 1) return context.error("dft_length must be a scalar");
+    length = values[0];
+  }
+  if (length < 1 || length > int64_t{1} << 40)
+    return context.error("the length of the transform is " + std::to_string(length));
+  const int64_t out_length = onesided && !inverse ? length / 2 + 1 : length;
+  Dims dims = x->dims();
+  dims[static_cast<size_t>(axis)] = out_length;
+  dims.back() = inverse && onesided ? 1 : 2;
+  TRY(Tensor in, as<double>(context, *x));
+  TRY(Tensor y, context.allocate(DType::kFloat64, dims));
+  if (y.size() != 0) {
+    CHECK_OK(context.host.reserve(Fourier::memory(length)));
+    Fourier transform(length, inverse);
+    std::vector<std::complex<double>> line(static_cast<size_t>(length));
+    const int64_t inner = product(x->dims(), static_cast<size_t>(axis) + 1, x->rank() - 1);
+    const Lines from{inner, given, x->dims().back()}, to{inner, out_length, dims.back()};
+    const int64_t lines = y.size() / out_length / dims.back();
+    const double scale = inverse ? 1 / static_cast<double>(length) : 1;
+    const auto number = [&](int64_t n, int64_t i) -> std::complex<double> {
+      if (i >= given) return 0;
+      const double* part = in.data<double>() + from.at(n, i);
+      return {part[0], from.parts == 2 ? part[1] : 0};
+    };
+    for (int64_t n = 0; n < lines; ++n) {
+      for (int64_t i = 0; i < length; ++i) {
+        std::complex<double>& value = line[static_cast<size_t>(i)];
+        // The inverse of a one-sided spectrum: its other half is the conjugate of the first.
+        if (inverse && onesided) {
+          value = i <= length / 2 ? number(n, i) : std::conj(number(n, length - i));
+          if (i == 0 || 2 * i == length) value = value.real();
+        } else {
+          value = number(n, i);
+        }
+      }
+      transform.run(line.data());
+      for (int64_t i = 0; i < out_length; ++i) {
+        double* part = y.data<double>() + to.at(n, i);
+        part[0] = line[static_cast<size_t>(i)].real() * scale;
+        if (to.parts == 2) part[1] = line[static_cast<size_t>(i)].imag() * scale;
+      }
+    }
+  }
+  return give(context, 0, x->dtype(), std::move(y));
+}
+
+}  // namespace
 
 namespace {
 Status infer_dft(InferContext& context) {
@@ -71,6 +155,7 @@ OPERATOR(DFT) = {
             {"T2", {{17, kIndices}}},
         },
     .infer = infer_dft,
+    .reference = run_dft,
 };
 
 }  // namespace tombolo::ops

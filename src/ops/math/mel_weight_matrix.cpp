@@ -1,7 +1,73 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
 #include "ops/infer_helpers.h"
+
+#include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+/// A scalar input as a number.
+Result<double> scalar_input(const KernelContext& context, size_t index, const char* name) {
+  TRY(Tensor value, optional_as<double>(context, index));
+  if (absent(value) || value.size() != 1)
+    return context.error(std::string(name) + " must be a scalar");
+  return value.data<double>()[0];
+}
+
+Status run_mel_weight_matrix(KernelContext& context) {
+  TRY(const double bands_given, scalar_input(context, 0, "num_mel_bins"));
+  TRY(const double length, scalar_input(context, 1, "dft_length"));
+  TRY(const double rate, scalar_input(context, 2, "sample_rate"));
+  TRY(const double low, scalar_input(context, 3, "lower_edge_hertz"));
+  TRY(const double high, scalar_input(context, 4, "upper_edge_hertz"));
+  if (!(bands_given >= 0 && bands_given < 0x1p31) || !(length >= 0 && length < 0x1p40) ||
+      !(rate > 0))
+    return context.error("num_mel_bins is " + std::to_string(bands_given) + ", dft_length is " +
+                         std::to_string(length) + ", sample_rate is " + std::to_string(rate));
+  if (!(low > -700) || !(high > -700) || !std::isfinite(low) || !std::isfinite(high))
+    return context.error("the edges are " + std::to_string(low) + " and " + std::to_string(high) +
+                         " hertz");
+  const auto type = dtype_from_number(context.attributes.get_int("output_datatype", 1));
+  if (!type || is_string(*type) || is_complex(*type))
+    return context.error("output_datatype is not a type of numbers");
+  const auto bands = static_cast<int64_t>(bands_given);
+  const int64_t bins = static_cast<int64_t>(length) / 2 + 1;
+  TRY(Tensor y, context.allocate(DType::kFloat64, {{bins, bands}}));
+  std::fill_n(y.data<double>(), y.size(), 0.0);
+
+  // Edges of the triangles: evenly spaced on the mel scale, as bins of the spectrum.
+  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  const double step = (mel(high) - mel(low)) / static_cast<double>(bands + 2);
+  const auto edge = [&](int64_t i) {
+    const double hertz =
+        700 * (std::pow(10, (mel(low) + step * static_cast<double>(i)) / 2595) - 1);
+    const double bin = std::floor((length + 1) * hertz / rate);
+    return static_cast<int64_t>(std::clamp(bin, -0x1p50, 0x1p50));
+  };
+  for (int64_t band = 0; band < bands; ++band) {
+    const int64_t left = edge(band), centre = edge(band + 1), right = edge(band + 2);
+    // What lies beyond the spectrum has no bin to be written to.
+    const auto set = [&](int64_t bin, double value) {
+      y.data<double>()[bin * bands + band] = value;
+    };
+    const auto inside = [&](int64_t bin) { return std::clamp<int64_t>(bin, 0, bins); };
+    if (centre == left) {
+      if (centre >= 0 && centre < bins) set(centre, 1);
+    } else {
+      for (int64_t bin = inside(left); bin < inside(centre + 1); ++bin)
+        set(bin, static_cast<double>(bin - left) / static_cast<double>(centre - left));
+    }
+    for (int64_t bin = inside(centre); bin < inside(right); ++bin)
+      set(bin, static_cast<double>(right - bin) / static_cast<double>(right - centre));
+  }
+  return give(context, 0, *type, std::move(y));
+}
+
+}  // namespace
 
 namespace {
 Status infer_mel_weight_matrix(InferContext& context) {
@@ -35,6 +101,7 @@ OPERATOR(MelWeightMatrix) = {
             {"T3", {{17, kNumbers | kBf16}}},
         },
     .infer = infer_mel_weight_matrix,
+    .reference = run_mel_weight_matrix,
 };
 
 }  // namespace tombolo::ops

@@ -1,7 +1,42 @@
+#include <cmath>
 #include "ops/infer_helpers.h"
+
+#include "ops/kernels/compute.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+/// c0 - c1 cos(t) + c2 cos(2 t), t over one period. A symmetric window of one element is 1.
+Status run_cosine_window(KernelContext& context, double c0, double c1, double c2) {
+  TRY(const std::vector<int64_t> given, context.input_ints(0));
+  if (given.size() != 1 || given[0] < 0)
+    return context.error("size must be a scalar that is not negative");
+  const auto type = dtype_from_number(context.attributes.get_int("output_datatype", 1));
+  if (!type || is_string(*type) || is_complex(*type))
+    return context.error("output_datatype is not a type of numbers");
+  const int64_t size = given[0];
+  const bool periodic = context.attributes.get_int("periodic", 1) != 0;
+  const double period = static_cast<double>(periodic ? size : size - 1);
+  TRY(Tensor y, context.allocate(DType::kFloat64, {{size}}));
+  for (int64_t i = 0; i < size; ++i) {
+    const double angle =
+        2 * 3.14159265358979323846264338327950288 * static_cast<double>(i) / period;
+    y.data<double>()[i] = period == 0 ? 1 : c0 - c1 * std::cos(angle) + c2 * std::cos(2 * angle);
+  }
+  return give(context, 0, *type, std::move(y));
+}
+
+Status run_hann_window(KernelContext& context) { return run_cosine_window(context, 0.5, 0.5, 0); }
+Status run_hamming_window(KernelContext& context) {
+  return run_cosine_window(context, 25.0 / 46, 21.0 / 46, 0);
+}
+Status run_blackman_window(KernelContext& context) {
+  return run_cosine_window(context, 0.42, 0.5, 0.08);
+}
+
+}  // namespace
 
 namespace {
 Status infer_window(InferContext& context) {
@@ -52,6 +87,7 @@ window = Sub (c0, first)
 output = Cast <to: int = @output_datatype> (window)
 )"}},
     .infer = infer_window,
+    .reference = run_hann_window,
 };
 
 OPERATOR(HammingWindow) = {
@@ -90,6 +126,7 @@ window = Sub (c0, first)
 output = Cast <to: int = @output_datatype> (window)
 )"}},
     .infer = infer_window,
+    .reference = run_hamming_window,
 };
 
 OPERATOR(BlackmanWindow) = {
@@ -133,6 +170,7 @@ window = Add (raised, second)
 output = Cast <to: int = @output_datatype> (window)
 )"}},
     .infer = infer_window,
+    .reference = run_blackman_window,
 };
 
 }  // namespace tombolo::ops

@@ -1,8 +1,19 @@
 #include "ops/function_text.h"
 #include "ops/infer_helpers.h"
+#include "ops/kernels/loss.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_negative_log_likelihood_loss(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(Tensor values, as<double>(context, *x));
+  return negative_log_likelihood(context, values, x->dtype());
+}
+
+}  // namespace
 
 namespace {
 Status infer_nll_loss(InferContext& context) {
@@ -117,6 +128,7 @@ OPERATOR(NegativeLogLikelihoodLoss) = {
              .builder = body_of_negative_log_likelihood_loss},
         },
     .infer = infer_nll_loss,
+    .reference = run_negative_log_likelihood_loss,
 };
 
 }  // namespace tombolo::ops

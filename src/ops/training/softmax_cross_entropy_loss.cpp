@@ -1,7 +1,35 @@
+#include <algorithm>
+#include <cmath>
 #include "ops/infer_helpers.h"
+
+#include "ops/kernels/loss.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_softmax_cross_entropy_loss(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  if (x->rank() < 2)
+    return context.error("scores must have a rank of at least 2, is " + to_string(*x));
+  TRY(Tensor scores, as<double>(context, *x));
+  TRY(Tensor logs, context.allocate(DType::kFloat64, x->dims()));
+  const int64_t classes = x->dim(1), plane = product(x->dims(), 2, x->rank());
+  const int64_t lines = x->size() == 0 ? 0 : x->size() / classes;
+  for (int64_t line = 0; line < lines; ++line) {
+    const double* from = scores.data<double>() + line / plane * classes * plane + line % plane;
+    double* to = logs.data<double>() + (from - scores.data<double>());
+    double most = from[0], sum = 0;
+    for (int64_t c = 1; c < classes; ++c) most = std::max(most, from[c * plane]);
+    for (int64_t c = 0; c < classes; ++c) sum += std::exp(from[c * plane] - most);
+    for (int64_t c = 0; c < classes; ++c) to[c * plane] = from[c * plane] - most - std::log(sum);
+  }
+  CHECK_OK(negative_log_likelihood(context, logs, x->dtype()));
+  return give(context, 1, x->dtype(), std::move(logs));
+}
+
+}  // namespace
 
 namespace {
 Status infer_softmax_cross_entropy_loss(InferContext& context) {
@@ -64,6 +92,7 @@ output = NegativeLogLikelihoodLoss <reduction: string = @reduction, ignore_index
 )"},
         },
     .infer = infer_softmax_cross_entropy_loss,
+    .reference = run_softmax_cross_entropy_loss,
 };
 
 }  // namespace tombolo::ops
