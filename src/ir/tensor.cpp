@@ -56,6 +56,9 @@ Result<Tensor> Tensor::allocate(DType dtype, std::span<const int64_t> dims) {
   });
   tensor.data_ = static_cast<std::byte*>(block);
   tensor.byte_size_ = static_cast<size_t>(*bytes);
+  // Writing packed elements one by one leaves the unused bits of the last byte as they are.
+  if (is_sub_byte(dtype) && tensor.byte_size_ != 0)
+    tensor.data_[tensor.byte_size_ - 1] = std::byte{0};
   return tensor;
 }
 

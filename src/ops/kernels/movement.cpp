@@ -12,6 +12,9 @@ namespace {
 struct Wide {
   uint64_t words[2];
 };
+struct Pair {  // complex64 need not be aligned to its size
+  uint32_t words[2];
+};
 
 template <typename T>
 void copy_row(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t count) {
@@ -42,7 +45,7 @@ void copy_strided_row(const Tensor& from, int64_t from_index, int64_t from_strid
     case 32:
       return copy(uint32_t{});
     case 64:
-      return copy(uint64_t{});
+      return is_complex(dtype) ? copy(Pair{}) : copy(uint64_t{});
     case 128:
       return copy(Wide{});
     default:

@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/elementwise.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -9,6 +11,66 @@ Status infer_dropout(InferContext& context) {
   if (const SymShape* shape = context.shape(0)) set_shape(context, 1, *shape);
   return ok();
 }
+/// Whether this run drops elements, and how likely.
+struct DropoutMode {
+  bool training = false;
+  double ratio = 0.5;
+};
+
+Result<DropoutMode> dropout_mode(const KernelContext& context) {
+  DropoutMode mode;
+  if (context.opset < 12) {
+    mode.ratio = context.attributes.get_float("ratio", 0.5f);
+    // From 7 to 11 the operator knew only inference; before, is_test said so.
+    mode.training = context.opset < 7 && context.attributes.get_int("is_test", 0) == 0;
+    return mode;
+  }
+  TRY(const Tensor* ratio, context.optional_input(1));
+  TRY(const Tensor* training, context.optional_input(2));
+  if (ratio != nullptr) {
+    if (ratio->size() != 1 || !is_float(ratio->dtype()))
+      return context.error("ratio must be one number, is " + to_string(*ratio));
+    mode.ratio = ratio->get_double(0);
+  }
+  if (training != nullptr) {
+    if (training->size() != 1 || training->dtype() != DType::kBool)
+      return context.error("training_mode must be one bool, is " + to_string(*training));
+    mode.training = training->data<bool>()[0];
+  }
+  return mode;
+}
+
+Status run_dropout(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const DropoutMode mode, dropout_mode(context));
+  if (mode.training && !(mode.ratio >= 0 && mode.ratio < 1))
+    return context.error("ratio must lie in [0, 1), is " + std::to_string(mode.ratio));
+  const bool drops = mode.training && mode.ratio > 0;
+  if (!drops) context.set_output(0, *x);
+  if (!drops && !context.wants_output(1)) return ok();
+
+  Tensor scratch;
+  Tensor* mask = &scratch;
+  const DType mask_type = context.opset < 10 ? x->dtype() : DType::kBool;
+  if (context.wants_output(1)) {
+    TRY(mask, context.output(1, mask_type, x->dims()));
+  } else {
+    TRY(scratch, context.allocate(mask_type, x->dims()));
+  }
+  const std::optional<int64_t> seed = context.attributes.get_int("seed");
+  RandomStream random =
+      seed ? RandomStream::seeded(static_cast<uint64_t>(*seed)) : context.random();
+  for (int64_t i = 0; i < mask->size(); ++i)
+    mask->set_int64(i, !drops || random.next_unit() >= mode.ratio);
+  if (!drops) return ok();
+  if (!is_float(x->dtype())) return context.error("floats are needed, not " + to_string(*x));
+  TRY(Tensor * y, context.output(0, x->dtype(), x->dims()));
+  const double scale = 1 / (1 - mode.ratio);
+  for (int64_t i = 0; i < x->size(); ++i)
+    y->set_double(i, mask->get_int64(i) != 0 ? x->get_double(i) * scale : 0);
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Dropout) = {
@@ -44,6 +106,7 @@ OPERATOR(Dropout) = {
         },
     .determinism = Determinism::kRandom,
     .infer = infer_dropout,
+    .reference = run_dropout,
 };
 
 }  // namespace tombolo::ops

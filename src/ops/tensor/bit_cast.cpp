@@ -1,4 +1,5 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -16,6 +17,16 @@ Status infer_bit_cast(InferContext& context) {
   context.set_output(0, std::move(type));
   return ok();
 }
+Status run_bit_cast(KernelContext& context) {
+  TRY(const Tensor* in, context.input(0));
+  TRY(const DType to, dtype_attribute(context, "to", DType::kUndefined));
+  if (bits_of(in->dtype()) == 0 || bits_of(in->dtype()) != bits_of(to))
+    return context.error("elements of " + to_string(*in) + " cannot be read as " +
+                         std::string(name_of(to)) + ": the widths differ");
+  context.set_output(0, in->reinterpreted(to));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(BitCast) = {
@@ -33,6 +44,7 @@ OPERATOR(BitCast) = {
              {{26, kNumbers | kFp8 | kComplex | kInt4 | kInt2 | kBool | kBf16 | kFp4 | kE8m0}}},
         },
     .infer = infer_bit_cast,
+    .reference = run_bit_cast,
 };
 
 }  // namespace tombolo::ops

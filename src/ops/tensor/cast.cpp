@@ -1,4 +1,6 @@
+#include "ops/kernels/cast.h"
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -87,6 +89,27 @@ Status infer_cast(InferContext& context) {
   }
   return ok();
 }
+/// The type of attribute `to`: a number, or before operator set 6 a name in capitals.
+Result<DType> cast_target(const KernelContext& context) {
+  if (context.opset >= 6) return dtype_attribute(context, "to", DType::kUndefined);
+  std::string name(context.attributes.get_string("to", ""));
+  for (char& letter : name)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter + 32);
+  const auto dtype = dtype_from_name(name);
+  if (!dtype) return context.error("attribute to=\"" + name + "\" is not an element type");
+  return *dtype;
+}
+
+Status run_cast(KernelContext& context) {
+  TRY(const Tensor* in, context.input(0));
+  TRY(const DType to, cast_target(context));
+  if (to == DType::kUndefined) return context.error("attribute to is missing");
+  TRY(const CastOptions options, cast_options(context));
+  TRY(Tensor out, cast_tensor(context, *in, to, options));
+  context.set_output(0, std::move(out));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Cast) = {
@@ -126,6 +149,7 @@ OPERATOR(Cast) = {
               {28, kFp6}}},
         },
     .infer = infer_cast,
+    .reference = run_cast,
 };
 
 }  // namespace tombolo::ops

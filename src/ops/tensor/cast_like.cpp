@@ -1,5 +1,6 @@
 #include "ops/function_text.h"
 #include "ops/infer_helpers.h"
+#include "ops/kernels/cast.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -26,6 +27,19 @@ static Status body_of_cast_like(FunctionContext& context) {
   context.line("output = Cast <" + attributes + "> (input)");
   return ok();
 }
+
+namespace {
+
+Status run_cast_like(KernelContext& context) {
+  TRY(const Tensor* in, context.input(0));
+  TRY(const Tensor* like, context.input(1));
+  TRY(const CastOptions options, cast_options(context));
+  TRY(Tensor out, cast_tensor(context, *in, like->dtype(), options));
+  context.set_output(0, std::move(out));
+  return ok();
+}
+
+}  // namespace
 
 OPERATOR(CastLike) = {
     .name = "CastLike",
@@ -69,6 +83,7 @@ OPERATOR(CastLike) = {
             {.versions = {.since = 25}, .opset = 25, .builder = body_of_cast_like},
         },
     .infer = infer_cast_like,
+    .reference = run_cast_like,
 };
 
 }  // namespace tombolo::ops

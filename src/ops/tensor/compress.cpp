@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -27,6 +29,42 @@ Status infer_compress(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+Status run_compress(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  TRY(const Tensor* condition, context.input(1));
+  if (condition->dtype() != DType::kBool || condition->rank() != 1)
+    return context.error("the condition must be a list of bools, is " + to_string(*condition));
+  const std::optional<int64_t> given = context.attributes.get_int("axis");
+  size_t axis = 0;
+  const Tensor source =
+      given
+          ? *data
+          : data->reshaped(std::span<const int64_t>(std::initializer_list<int64_t>{data->size()}));
+  if (given) {
+    TRY(const int64_t normal, normalize_axis(*given, static_cast<int64_t>(data->rank())));
+    axis = static_cast<size_t>(normal);
+  }
+  const int64_t length = source.dim(axis);
+  std::vector<int64_t> kept;
+  for (int64_t i = 0; i < std::min(condition->size(), length); ++i)
+    if (condition->data<bool>()[i]) kept.push_back(i);
+  for (int64_t i = length; i < condition->size(); ++i)
+    if (condition->data<bool>()[i])
+      return context.error("the condition keeps index " + std::to_string(i) +
+                           " of an axis of length " + std::to_string(length));
+  Dims dims = source.dims();
+  dims[axis] = static_cast<int64_t>(kept.size());
+  TRY(Tensor * out, context.output(0, source.dtype(), dims));
+  const int64_t outer = product(dims, 0, axis), inner = product(dims, axis + 1, dims.size());
+  int64_t to = 0;
+  for (int64_t i = 0; i < outer; ++i)
+    for (const int64_t place : kept) {
+      copy_elements(source, (i * length + place) * inner, *out, to, inner);
+      to += inner;
+    }
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Compress) = {
@@ -46,6 +84,7 @@ OPERATOR(Compress) = {
             {"T1", {{9, kBool}}},
         },
     .infer = infer_compress,
+    .reference = run_compress,
 };
 
 }  // namespace tombolo::ops

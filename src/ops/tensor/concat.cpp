@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -60,6 +62,42 @@ Status infer_concat(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+Status run_concat(KernelContext& context) {
+  TRY(const Tensor* first, context.input(0));
+  // Before operator set 4 the axis had a default.
+  TRY(const int64_t axis,
+      normalize_axis(context.attributes.get_int("axis", 1), static_cast<int64_t>(first->rank())));
+  const auto at = static_cast<size_t>(axis);
+  std::vector<const Tensor*> inputs;
+  Dims dims = first->dims();
+  dims[at] = 0;
+  for (size_t k = 0; k < context.input_count(); ++k) {
+    TRY(const Tensor* input, context.input(k));
+    bool fits = input->dtype() == first->dtype() && input->rank() == first->rank();
+    for (size_t j = 0; fits && j < dims.size(); ++j)
+      fits = j == at || input->dim(j) == first->dim(j);
+    if (!fits)
+      return context.error("input " + std::to_string(k) + ", " + to_string(*input) +
+                           ", does not continue input 0, " + to_string(*first) + ", along axis " +
+                           std::to_string(axis));
+    if (__builtin_add_overflow(dims[at], input->dim(at), &dims[at]))
+      return resource_error("the joined axis is too long");
+    inputs.push_back(input);
+  }
+  TRY(Tensor * out, context.output(0, first->dtype(), dims));
+  if (out->size() == 0) return ok();
+  const int64_t outer = product(dims, 0, at), inner = product(dims, at + 1, dims.size());
+  int64_t offset = 0;
+  for (const Tensor* input : inputs) {
+    const int64_t run = input->dim(at) * inner;
+    const int64_t box[] = {outer, run};
+    const int64_t from[] = {run, 1}, to[] = {dims[at] * inner, 1};
+    copy_box(*input, 0, from, *out, offset, to, box);
+    offset += run;
+  }
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Concat) = {
@@ -75,6 +113,7 @@ OPERATOR(Concat) = {
         },
     .types = {{"T", {{1, kFloats}, {4, kInts | kComplex | kStr | kBool}, {13, kBf16}}}},
     .infer = infer_concat,
+    .reference = run_concat,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -35,6 +37,83 @@ Status infer_constant(InferContext& context) {
   }
   return ok();
 }
+/// The dense form of a sparse attribute.
+Status dense_constant(KernelContext& context, const SparseConstant& sparse) {
+  const StoragePtr& storage = context.node.graph().storage_ptr();
+  TRY(const Tensor values, sparse.values.value(storage));
+  TRY(const Tensor indices, sparse.indices.value(storage));
+  const size_t rank = sparse.dims.size();
+  const bool linear = indices.rank() == 1;
+  const bool fits = indices.dtype() == DType::kInt64 && values.rank() == 1 && indices.rank() >= 1 &&
+                    indices.rank() <= 2 && indices.dim(0) == values.dim(0) &&
+                    (linear || indices.dim(1) == static_cast<int64_t>(rank));
+  if (!fits)
+    return context.error("a sparse value of " + to_string(values) + " has indices " +
+                         to_string(indices));
+  TRY(Tensor * out, context.output(0, values.dtype(), sparse.dims));
+  fill_zero(*out);
+  const Dims strides = contiguous_strides(sparse.dims);
+  for (int64_t k = 0; k < values.size(); ++k) {
+    int64_t at = 0;
+    for (size_t j = 0; !linear && j < rank; ++j) {
+      TRY(const int64_t place,
+          checked_index(indices.get_int64(k * static_cast<int64_t>(rank) + static_cast<int64_t>(j)),
+                        sparse.dims[j], static_cast<int64_t>(j)));
+      at += place * strides[j];
+    }
+    if (linear) {
+      TRY(at, checked_index(indices.get_int64(k), out->size(), 0));
+    }
+    copy_elements(values, k, *out, at, 1);
+  }
+  return ok();
+}
+
+template <typename T>
+Status list_constant(KernelContext& context, DType dtype, std::span<const T> values) {
+  const int64_t dims[] = {static_cast<int64_t>(values.size())};
+  TRY(Tensor * out, context.output(0, dtype, dims));
+  for (size_t i = 0; i < values.size(); ++i) {
+    if constexpr (std::is_same_v<T, Text>)
+      out->strings()[i] = std::string(values[i]);
+    else
+      out->data<T>()[i] = values[i];
+  }
+  return ok();
+}
+
+template <typename T>
+Status scalar_constant(KernelContext& context, DType dtype, T value) {
+  CHECK_OK(list_constant(context, dtype, std::span<const T>(&value, 1)));
+  context.set_output(0, context.outputs[0].tensor().reshaped({}));
+  return ok();
+}
+
+Status run_constant(KernelContext& context) {
+  const AttributeReader& attributes = context.attributes;
+  TRY(auto value, tensor_attribute(context, "value"));
+  if (value) {
+    context.set_output(0, std::move(*value));
+    return ok();
+  }
+  if (const Attribute* sparse = attributes.find("sparse_value");
+      sparse != nullptr && sparse->sparse_tensor() != nullptr)
+    return dense_constant(context, *sparse->sparse_tensor());
+  if (attributes.has("value_float"))
+    return scalar_constant(context, DType::kFloat32, attributes.get_float("value_float", 0));
+  if (attributes.has("value_int"))
+    return scalar_constant(context, DType::kInt64, attributes.get_int("value_int", 0));
+  if (attributes.has("value_string"))
+    return scalar_constant(context, DType::kString, attributes.get_string("value_string", ""));
+  if (attributes.has("value_floats"))
+    return list_constant(context, DType::kFloat32, attributes.get_floats("value_floats"));
+  if (attributes.has("value_ints"))
+    return list_constant(context, DType::kInt64, attributes.get_ints("value_ints"));
+  if (attributes.has("value_strings"))
+    return list_constant(context, DType::kString, attributes.get_strings("value_strings"));
+  return context.error("none of the value attributes is given");
+}
+
 }  // namespace
 
 OPERATOR(Constant) = {
@@ -64,6 +143,7 @@ OPERATOR(Constant) = {
                 {24, kE8m0},
                 {25, kInt2}}}},
     .infer = infer_constant,
+    .reference = run_constant,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -30,6 +32,19 @@ Status infer_constant_of_shape(InferContext& context) {
   context.set_value(0, SymShape(static_cast<size_t>(count.value()), element));
   return ok();
 }
+Status run_constant_of_shape(KernelContext& context) {
+  TRY(const std::vector<int64_t> shape, context.input_ints(0));
+  for (const int64_t dim : shape)
+    if (dim < 0) return context.error("shape " + dims_to_string(shape) + " has a negative dim");
+  TRY(const auto given, tensor_attribute(context, "value"));
+  const Tensor value = given ? *given : Tensor::scalar_float(0);
+  if (value.size() != 1)
+    return context.error("value must have one element, is " + to_string(value));
+  TRY(Tensor * out, context.output(0, value.dtype(), shape));
+  fill_elements(value, 0, *out, 0, out->size());
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(ConstantOfShape) = {
@@ -51,6 +66,7 @@ OPERATOR(ConstantOfShape) = {
               {25, kInt2}}},
         },
     .infer = infer_constant_of_shape,
+    .reference = run_constant_of_shape,
 };
 
 }  // namespace tombolo::ops

@@ -1,5 +1,7 @@
 #include "ops/function_text.h"
 #include "ops/infer_helpers.h"
+#include "ops/kernel_context.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -51,6 +53,31 @@ broad = Mul (width, side)
   return ok();
 }
 
+namespace {
+
+Status run_depth_to_space(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  const int64_t size = context.attributes.get_int("blocksize", 0);
+  const Text mode = context.attributes.get_string("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD")
+    return context.error("mode must be DCR or CRD, is \"" + std::string(mode) + "\"");
+  if (x->rank() != 4 || size < 1 || size > 1 << 20 || x->dim(1) % (size * size) != 0)
+    return context.error(to_string(*x) + " cannot be taken apart by a blocksize of " +
+                         std::to_string(size));
+  const int64_t n = x->dim(0), c = x->dim(1) / (size * size), h = x->dim(2), w = x->dim(3);
+  const int64_t dims[] = {n, c, h * size, w * size};
+  TRY(Tensor * out, context.output(0, x->dtype(), dims));
+  // The output walked as [n, c, h, block row, w, block column].
+  const int64_t plane = h * w, block = mode == "DCR" ? c * plane : plane;
+  const int64_t channel = mode == "DCR" ? plane : plane * size * size;
+  const int64_t box[] = {n, c, h, size, w, size};
+  const int64_t from[] = {x->dim(1) * plane, channel, w, block * size, 1, block};
+  copy_box(*x, 0, from, *out, 0, contiguous_strides(box), box);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(DepthToSpace) = {
     .name = "DepthToSpace",
     .doc = "moves blocks of channels into height and width",
@@ -65,6 +92,7 @@ OPERATOR(DepthToSpace) = {
     .types = {{"T", {{1, kAll}, {13, kBf16}}}},
     .functions = {{.versions = {.since = 28}, .opset = 28, .builder = body_of_depth_to_space}},
     .infer = infer_depth_to_space,
+    .reference = run_depth_to_space,
 };
 
 }  // namespace tombolo::ops

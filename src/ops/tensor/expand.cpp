@@ -1,4 +1,7 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernel_context.h"
+#include "ops/kernels/broadcast.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -20,6 +23,22 @@ Status infer_expand(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+Status run_expand(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  TRY(const std::vector<int64_t> shape, context.input_ints(1));
+  for (const int64_t dim : shape)
+    if (dim < 0) return context.error("shape " + dims_to_string(shape) + " has a negative dim");
+  TRY(const Dims dims, broadcast_dims(data->dims(), shape));
+  TRY(Tensor * out, context.output(0, data->dtype(), dims));
+  const Dims strides = contiguous_strides(data->dims());
+  Dims from;
+  from.resize(dims.size(), 0);
+  const size_t lead = dims.size() - data->rank();
+  for (size_t j = 0; j < data->rank(); ++j) from[lead + j] = data->dim(j) == 1 ? 0 : strides[j];
+  copy_box(*data, 0, from, *out, 0, contiguous_strides(dims), dims);
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Expand) = {
@@ -34,6 +53,7 @@ OPERATOR(Expand) = {
     .outputs = {{"output", "T"}},
     .types = {{"T", {{8, kAll}, {13, kBf16}}}},
     .infer = infer_expand,
+    .reference = run_expand,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -16,6 +18,22 @@ Status infer_eye_like(InferContext& context) {
   context.set_output(0, std::move(type));
   return ok();
 }
+Status run_eye_like(KernelContext& context) {
+  TRY(const Tensor* like, context.input(0));
+  TRY(const DType dtype, dtype_attribute(context, "dtype", like->dtype()));
+  if (like->rank() != 2) return context.error("a matrix is needed, not " + to_string(*like));
+  if (is_string(dtype) || is_complex(dtype))
+    return unsupported("a diagonal of type " + std::string(name_of(dtype)));
+  TRY(Tensor * out, context.output(0, dtype, like->dims()));
+  fill_zero(*out);
+  const int64_t k = context.attributes.get_int("k", 0);
+  const int64_t rows = like->dim(0), columns = like->dim(1);
+  if (k <= -rows || k >= columns) return ok();
+  for (int64_t i = std::max<int64_t>(0, -k); i < rows && i + k < columns; ++i)
+    out->set_int64(i * columns + i + k, 1);
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(EyeLike) = {
@@ -35,6 +53,7 @@ OPERATOR(EyeLike) = {
             {"T2", {{9, kNumbers | kBool}, {22, kBf16}}},
         },
     .infer = infer_eye_like,
+    .reference = run_eye_like,
 };
 
 }  // namespace tombolo::ops

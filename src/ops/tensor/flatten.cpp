@@ -1,4 +1,5 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -22,6 +23,20 @@ Status infer_flatten(InferContext& context) {
              product_of(dims.subspan(static_cast<size_t>(axis)))});
   return ok();
 }
+Status run_flatten(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  const auto rank = static_cast<int64_t>(data->rank());
+  int64_t axis = context.attributes.get_int("axis", 1);
+  if (axis < -rank || axis > rank)
+    return context.error("axis " + std::to_string(axis) + " is out of range for " +
+                         to_string(*data));
+  if (axis < 0) axis += rank;
+  const int64_t dims[] = {product(data->dims(), 0, static_cast<size_t>(axis)),
+                          product(data->dims(), static_cast<size_t>(axis), data->rank())};
+  context.set_output(0, data->reshaped(dims));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Flatten) = {
@@ -40,6 +55,7 @@ OPERATOR(Flatten) = {
                 {24, kE8m0},
                 {25, kInt2}}}},
     .infer = infer_flatten,
+    .reference = run_flatten,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -40,6 +42,35 @@ Status infer_gather(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+Status run_gather(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  TRY(const Tensor* indices, context.input(1));
+  CHECK_OK(check_index_type(*indices));
+  TRY(const int64_t axis,
+      normalize_axis(context.attributes.get_int("axis", 0), static_cast<int64_t>(data->rank())));
+  const auto at = static_cast<size_t>(axis);
+  const int64_t length = data->dim(at);
+  std::vector<int64_t> places(static_cast<size_t>(indices->size()));
+  for (size_t k = 0; k < places.size(); ++k) {
+    TRY(places[k], checked_index(indices->get_int64(static_cast<int64_t>(k)), length, axis));
+  }
+  Dims dims;
+  for (size_t j = 0; j < at; ++j) dims.push_back(data->dim(j));
+  for (const int64_t dim : indices->dims()) dims.push_back(dim);
+  for (size_t j = at + 1; j < data->rank(); ++j) dims.push_back(data->dim(j));
+  TRY(Tensor * out, context.output(0, data->dtype(), dims));
+  if (out->size() == 0) return ok();
+  const int64_t outer = product(data->dims(), 0, at);
+  const int64_t inner = product(data->dims(), at + 1, data->rank());
+  int64_t to = 0;
+  for (int64_t i = 0; i < outer; ++i)
+    for (const int64_t place : places) {
+      copy_elements(*data, (i * length + place) * inner, *out, to, inner);
+      to += inner;
+    }
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Gather) = {
@@ -59,6 +90,7 @@ OPERATOR(Gather) = {
             {"Tind", {{1, kIndices}}},
         },
     .infer = infer_gather,
+    .reference = run_gather,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -23,6 +25,47 @@ Status infer_gather_nd(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+Status run_gather_nd(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  TRY(const Tensor* indices, context.input(1));
+  CHECK_OK(check_index_type(*indices));
+  const int64_t batch_dims = context.attributes.get_int("batch_dims", 0);
+  if (indices->rank() == 0 || data->rank() == 0)
+    return context.error("data " + to_string(*data) + " and indices " + to_string(*indices) +
+                         " must have at least one axis");
+  const auto tuple = static_cast<size_t>(indices->dim(indices->rank() - 1));
+  const auto batch = static_cast<size_t>(batch_dims);
+  bool fits = batch_dims >= 0 && batch < std::min(indices->rank(), data->rank()) &&
+              tuple <= data->rank() - batch;
+  for (size_t j = 0; fits && j < batch; ++j) fits = indices->dim(j) == data->dim(j);
+  if (!fits)
+    return context.error("indices " + to_string(*indices) + " with batch_dims=" +
+                         std::to_string(batch_dims) + " do not fit data " + to_string(*data));
+  Dims dims;
+  for (size_t j = 0; j + 1 < indices->rank(); ++j) dims.push_back(indices->dim(j));
+  for (size_t j = batch + tuple; j < data->rank(); ++j) dims.push_back(data->dim(j));
+  TRY(Tensor * out, context.output(0, data->dtype(), dims));
+  if (out->size() == 0) return ok();
+
+  const Dims strides = contiguous_strides(data->dims());
+  const int64_t run = product(data->dims(), batch + tuple, data->rank());
+  const int64_t batch_stride = batch == 0 ? 0 : strides[batch - 1];
+  const int64_t tuples = product(indices->dims(), 0, indices->rank() - 1);
+  const int64_t batches = product(indices->dims(), 0, batch);
+  for (int64_t k = 0; k < tuples; ++k) {
+    int64_t from = k / (tuples / batches) * batch_stride;
+    for (size_t j = 0; j < tuple; ++j) {
+      const int64_t given =
+          indices->get_int64(k * static_cast<int64_t>(tuple) + static_cast<int64_t>(j));
+      TRY(const int64_t place,
+          checked_index(given, data->dim(batch + j), static_cast<int64_t>(batch + j)));
+      from += place * strides[batch + j];
+    }
+    copy_elements(*data, from, *out, k * run, run);
+  }
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(GatherND) = {
@@ -38,6 +81,7 @@ OPERATOR(GatherND) = {
     .attributes = {{"batch_dims", 0, {.since = 12}}},
     .types = {{"T", {{11, kAll}, {13, kBf16}}}},
     .infer = infer_gather_nd,
+    .reference = run_gather_nd,
 };
 
 }  // namespace tombolo::ops

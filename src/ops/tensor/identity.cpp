@@ -1,7 +1,18 @@
 #include "ops/infer_generic.h"
+#include "ops/kernel_context.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_identity(KernelContext& context) {
+  if (!context.has_input(0)) return context.error("input 0 is missing");
+  context.set_output(0, context.value(0));
+  return ok();
+}
+
+}  // namespace
 
 OPERATOR(Identity) = {
     .name = "Identity",
@@ -31,6 +42,7 @@ OPERATOR(Identity) = {
              {.since = 14}},
         },
     .infer = infer_identity,
+    .reference = run_identity,
 };
 
 }  // namespace tombolo::ops

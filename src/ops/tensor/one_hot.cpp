@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -23,6 +25,39 @@ Status infer_one_hot(InferContext& context) {
   context.set_output(0, std::move(type));
   return ok();
 }
+Status run_one_hot(KernelContext& context) {
+  TRY(const Tensor* indices, context.input(0));
+  TRY(const Tensor* depth_tensor, context.input(1));
+  TRY(const Tensor* values, context.input(2));
+  const auto is_number = [](const Tensor& x) {
+    return is_integer(x.dtype()) || is_float(x.dtype());
+  };
+  if (!is_number(*indices) || !is_number(*depth_tensor))
+    return context.error("indices and depth must be numbers, are " + to_string(*indices) + " and " +
+                         to_string(*depth_tensor));
+  if (depth_tensor->size() != 1 || values->size() != 2)
+    return context.error("depth must have one element and values two, are " +
+                         to_string(*depth_tensor) + " and " + to_string(*values));
+  const int64_t depth = depth_tensor->get_int64(0);
+  if (depth < 0) return context.error("depth " + std::to_string(depth) + " is negative");
+  TRY(const int64_t axis, normalize_axis(context.attributes.get_int("axis", -1),
+                                         static_cast<int64_t>(indices->rank()) + 1));
+  const auto at = static_cast<size_t>(axis);
+  Dims dims = indices->dims();
+  dims.insert(static_cast<uint32_t>(at), depth);
+  TRY(Tensor * out, context.output(0, values->dtype(), dims));
+  fill_elements(*values, 0, *out, 0, out->size());
+  const int64_t inner = product(indices->dims(), at, indices->rank());
+  for (int64_t i = 0; i < indices->size(); ++i) {
+    // An index outside [-depth, depth) leaves its column off.
+    const int64_t index = indices->get_int64(i);
+    if (index < -depth || index >= depth) continue;
+    const int64_t place = index < 0 ? index + depth : index;
+    fill_elements(*values, 1, *out, (i / inner * depth + place) * inner + i % inner, 1);
+  }
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(OneHot) = {
@@ -44,6 +79,7 @@ OPERATOR(OneHot) = {
             {"T3", {{9, kAll}, {28, kBf16}}},
         },
     .infer = infer_one_hot,
+    .reference = run_one_hot,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,5 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -21,6 +22,36 @@ Status infer_reshape(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+Status run_reshape(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  TRY(const std::vector<int64_t> shape, required_ints(context, 1, "shape"));
+  const bool allow_zero = context.attributes.get_int("allowzero", 0) != 0;
+  Dims dims;
+  std::optional<size_t> open;
+  for (size_t j = 0; j < shape.size(); ++j) {
+    int64_t dim = shape[j];
+    if (dim == -1) {
+      if (open) return context.error("shape " + dims_to_string(shape) + " has two dims of -1");
+      open = j;
+      dim = 1;
+    } else if (dim == 0 && !allow_zero) {
+      if (j >= data->rank())
+        return context.error("shape " + dims_to_string(shape) + " copies dim " + std::to_string(j) +
+                             " of " + to_string(*data) + ", which it does not have");
+      dim = data->dim(j);
+    } else if (dim < 0) {
+      return context.error("shape " + dims_to_string(shape) + " has a negative dim");
+    }
+    dims.push_back(dim);
+  }
+  const int64_t known = element_count(dims);
+  if (open && known > 0 && data->size() % known == 0) dims[*open] = data->size() / known;
+  if ((open && known == 0) || element_count(dims) != data->size())
+    return context.error(to_string(*data) + " cannot take the shape " + dims_to_string(shape));
+  context.set_output(0, data->reshaped(dims));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Reshape) = {
@@ -49,6 +80,7 @@ OPERATOR(Reshape) = {
                 {24, kE8m0},
                 {25, kInt2}}}},
     .infer = infer_reshape,
+    .reference = run_reshape,
 };
 
 }  // namespace tombolo::ops

@@ -1,7 +1,14 @@
+#include "ops/kernels/scatter.h"
 #include "ops/infer_generic.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_scatter(KernelContext& context) { return scatter_elements(context); }
+
+}  // namespace
 
 OPERATOR(Scatter) = {
     .name = "Scatter",
@@ -22,6 +29,7 @@ OPERATOR(Scatter) = {
             {"Tind", {{9, kIndices}}},
         },
     .infer = infer_unary,
+    .reference = run_scatter,
 };
 
 }  // namespace tombolo::ops

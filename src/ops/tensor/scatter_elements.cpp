@@ -1,4 +1,5 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/scatter.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -13,6 +14,8 @@ Status infer_scatter_elements(InferContext& context) {
                          shape_to_string(*indices) + " must have one rank");
   return ok();
 }
+Status run_scatter_elements(KernelContext& context) { return scatter_elements(context); }
+
 }  // namespace
 
 OPERATOR(ScatterElements) = {
@@ -37,6 +40,7 @@ OPERATOR(ScatterElements) = {
             {"Tind", {{11, kIndices}}},
         },
     .infer = infer_scatter_elements,
+    .reference = run_scatter_elements,
 };
 
 }  // namespace tombolo::ops

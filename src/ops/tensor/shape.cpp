@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/infer_helpers.h"
+#include "ops/kernel_context.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -28,6 +29,19 @@ Status infer_shape(InferContext& context) {
   context.set_value(0, std::move(elements));
   return ok();
 }
+Status run_shape(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  const auto rank = static_cast<int64_t>(data->rank());
+  int64_t start = context.attributes.get_int("start", 0);
+  int64_t end = context.attributes.get_int("end", rank);
+  start = std::clamp<int64_t>(start < 0 ? start + rank : start, 0, rank);
+  end = std::clamp<int64_t>(end < 0 ? end + rank : end, 0, rank);
+  const int64_t count[] = {std::max<int64_t>(end - start, 0)};
+  TRY(Tensor * out, context.output(0, DType::kInt64, count));
+  std::copy_n(data->dims().begin() + start, count[0], out->data<int64_t>());
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Shape) = {
@@ -54,6 +68,7 @@ OPERATOR(Shape) = {
             {"T1", {{1, kI64}}},
         },
     .infer = infer_shape,
+    .reference = run_shape,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,5 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernel_context.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -12,6 +13,13 @@ Status infer_size(InferContext& context) {
   }
   return ok();
 }
+Status run_size(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  TRY(Tensor * out, context.output(0, DType::kInt64, {}));
+  *out->data<int64_t>() = data->size();
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Size) = {
@@ -33,6 +41,7 @@ OPERATOR(Size) = {
             {"T1", {{1, kI64}}},
         },
     .infer = infer_size,
+    .reference = run_size,
 };
 
 }  // namespace tombolo::ops

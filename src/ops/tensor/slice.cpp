@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -90,6 +92,47 @@ Status infer_slice(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+Status run_slice(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  TRY(const std::vector<int64_t> starts, required_ints(context, 1, "starts"));
+  TRY(const std::vector<int64_t> ends, required_ints(context, 2, "ends"));
+  TRY(const auto given_axes, optional_ints(context, 3, "axes"));
+  TRY(const auto given_steps, optional_ints(context, 4, "steps"));
+  std::vector<int64_t> axes(starts.size());
+  for (size_t k = 0; k < axes.size(); ++k) axes[k] = static_cast<int64_t>(k);
+  TRY(axes, normalize_axes(given_axes ? *given_axes : axes, static_cast<int64_t>(data->rank())));
+  const std::vector<int64_t> steps =
+      given_steps ? *given_steps : std::vector<int64_t>(starts.size(), 1);
+  if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
+    return context.error("starts, ends, axes and steps must be of one length, have " +
+                         std::to_string(starts.size()) + ", " + std::to_string(ends.size()) + ", " +
+                         std::to_string(axes.size()) + ", " + std::to_string(steps.size()) +
+                         " elements");
+
+  Dims dims = data->dims();
+  Dims from = contiguous_strides(dims);
+  int64_t offset = 0;
+  for (size_t k = 0; k < starts.size(); ++k) {
+    const auto axis = static_cast<size_t>(axes[k]);
+    const int64_t length = data->dim(axis), step = steps[k];
+    if (step == 0) return context.error("a step of 0 along axis " + std::to_string(axis));
+    // Where the walk may begin and end: [0, length] forwards, [-1, length - 1] backwards.
+    const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? length : length - 1;
+    const int64_t start = std::clamp(starts[k] < 0 ? starts[k] + length : starts[k],
+                                     std::min<int64_t>(step > 0 ? low : 0, high), high);
+    const int64_t end = std::clamp(ends[k] < 0 ? ends[k] + length : ends[k], low, high);
+    int64_t count = 0;
+    if (step > 0 && end > start) count = (end - start - 1) / step + 1;
+    if (step < 0 && end < start) count = (start - end - 1) / -std::max(step, -INT64_MAX) + 1;
+    dims[axis] = count;
+    if (count > 0) offset += start * from[axis];
+    if (count > 1) from[axis] *= step;
+  }
+  TRY(Tensor * out, context.output(0, data->dtype(), dims));
+  copy_box(*data, offset, from, *out, 0, contiguous_strides(dims), dims);
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Slice) = {
@@ -117,6 +160,7 @@ OPERATOR(Slice) = {
             {"Tind", {{10, kIndices}}, {.since = 10}},
         },
     .infer = infer_slice,
+    .reference = run_slice,
 };
 
 }  // namespace tombolo::ops

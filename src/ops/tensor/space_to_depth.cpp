@@ -1,5 +1,7 @@
 #include "ops/function_text.h"
 #include "ops/infer_helpers.h"
+#include "ops/kernel_context.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -48,6 +50,39 @@ split = Reshape <allowzero = 1> (input, parts)
   return ok();
 }
 
+namespace {
+
+Status run_space_to_depth(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  const int64_t size = context.attributes.get_int("blocksize", 0);
+  const Text mode = context.attributes.get_string("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD")
+    return context.error("mode must be DCR or CRD, is \"" + std::string(mode) + "\"");
+  if (x->rank() != 4 || size < 1 || size > 1 << 20 || x->dim(2) % size != 0 ||
+      x->dim(3) % size != 0)
+    return context.error(to_string(*x) + " does not divide into blocks of " + std::to_string(size));
+  const int64_t n = x->dim(0), c = x->dim(1), h = x->dim(2) / size, w = x->dim(3) / size;
+  int64_t depth = 0;
+  if (__builtin_mul_overflow(c, size * size, &depth))
+    return resource_error("a depth of " + std::to_string(c) + " blocks is too large");
+  const int64_t dims[] = {n, depth, h, w};
+  TRY(Tensor * out, context.output(0, x->dtype(), dims));
+  // The output walked as [n, block row, block column, c, h, w], or with c before the blocks.
+  const int64_t row = x->dim(3), plane = x->dim(2) * row;
+  if (mode == "DCR") {
+    const int64_t box[] = {n, size, size, c, h, w};
+    const int64_t from[] = {c * plane, row, 1, plane, row * size, size};
+    copy_box(*x, 0, from, *out, 0, contiguous_strides(box), box);
+  } else {
+    const int64_t box[] = {n, c, size, size, h, w};
+    const int64_t from[] = {c * plane, plane, row, 1, row * size, size};
+    copy_box(*x, 0, from, *out, 0, contiguous_strides(box), box);
+  }
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(SpaceToDepth) = {
     .name = "SpaceToDepth",
     .doc = "moves blocks of height and width into channels",
@@ -62,6 +97,7 @@ OPERATOR(SpaceToDepth) = {
     .types = {{"T", {{1, kAll}, {13, kBf16}}}},
     .functions = {{.versions = {.since = 28}, .opset = 28, .builder = body_of_space_to_depth}},
     .infer = infer_space_to_depth,
+    .reference = run_space_to_depth,
 };
 
 }  // namespace tombolo::ops

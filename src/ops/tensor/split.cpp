@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -77,6 +79,65 @@ Status infer_split(InferContext& context) {
   }
   return ok();
 }
+/// The lengths of the parts along an axis of `length`.
+Result<std::vector<int64_t>> part_lengths(const KernelContext& context, int64_t length) {
+  TRY(const auto given, optional_ints(context, 1, "split"));
+  const auto outputs = static_cast<int64_t>(context.output_count());
+  if (given) {
+    if (static_cast<int64_t>(given->size()) != outputs)
+      return context.error("split names " + std::to_string(given->size()) + " parts for " +
+                           std::to_string(outputs) + " outputs");
+    int64_t sum = 0;
+    for (const int64_t part : *given) {
+      if (part < 0 || part > length - sum)
+        return context.error("split " + dims_to_string(*given) +
+                             " does not add up to the length of the axis, " +
+                             std::to_string(length));
+      sum += part;
+    }
+    if (sum != length)
+      return context.error("split " + dims_to_string(*given) +
+                           " does not add up to the length of the axis, " + std::to_string(length));
+    return *given;
+  }
+  const int64_t parts = context.attributes.get_int("num_outputs", outputs);
+  if (parts != outputs)
+    return context.error("num_outputs is " + std::to_string(parts) + ", but the node has " +
+                         std::to_string(outputs) + " outputs");
+  if (context.opset < 18 && length % parts != 0)
+    return context.error("an axis of length " + std::to_string(length) + " does not split into " +
+                         std::to_string(parts) + " equal parts");
+  const int64_t chunk = length / parts + (length % parts != 0);
+  std::vector<int64_t> lengths;
+  for (int64_t k = 0, left = length; k < parts; ++k) {
+    lengths.push_back(std::min(chunk, left));
+    left -= lengths.back();
+  }
+  return lengths;
+}
+
+Status run_split(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  TRY(const int64_t axis,
+      normalize_axis(context.attributes.get_int("axis", 0), static_cast<int64_t>(data->rank())));
+  const auto at = static_cast<size_t>(axis);
+  if (context.output_count() == 0) return context.error("the node has no outputs");
+  TRY(const std::vector<int64_t> lengths, part_lengths(context, data->dim(at)));
+  Dims dims = data->dims();
+  int64_t offset = 0;
+  for (size_t k = 0; k < lengths.size(); ++k) {
+    dims[at] = lengths[k];
+    TRY(Tensor * out, context.output(k, data->dtype(), dims));
+    const int64_t outer = product(dims, 0, at), inner = product(dims, at + 1, dims.size());
+    const int64_t run = lengths[k] * inner;
+    const int64_t box[] = {outer, run};
+    const int64_t from[] = {data->dim(at) * inner, 1}, to[] = {run, 1};
+    copy_box(*data, offset, from, *out, 0, to, box);
+    offset += run;
+  }
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Split) = {
@@ -103,6 +164,7 @@ OPERATOR(Split) = {
         },
     .types = {{"T", {{1, kFloats}, {2, kInts | kComplex | kStr | kBool}, {13, kBf16}}}},
     .infer = infer_split,
+    .reference = run_split,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -43,6 +46,25 @@ Status infer_squeeze(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+Status run_squeeze(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  TRY(const auto given, optional_ints(context, 1, "axes"));
+  std::vector<int64_t> axes;
+  if (given) {
+    TRY(axes, normalize_axes(*given, static_cast<int64_t>(data->rank())));
+  }
+  Dims dims;
+  for (size_t j = 0; j < data->rank(); ++j) {
+    const bool named = std::find(axes.begin(), axes.end(), j) != axes.end();
+    if (named && data->dim(j) != 1)
+      return context.error("axis " + std::to_string(j) + " of " + to_string(*data) +
+                           " is not of length 1");
+    if (!(given ? named : data->dim(j) == 1)) dims.push_back(data->dim(j));
+  }
+  context.set_output(0, data->reshaped(dims));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Squeeze) = {
@@ -59,6 +81,7 @@ OPERATOR(Squeeze) = {
     .types = {{"T",
                {{1, kAll}, {13, kBf16}, {21, kFp8 | kInt4}, {23, kFp4}, {24, kE8m0}, {25, kInt2}}}},
     .infer = infer_squeeze,
+    .reference = run_squeeze,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -40,6 +42,45 @@ Status infer_tile(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+/// How often each axis is repeated. Before operator set 6: one axis, by a number.
+Result<std::vector<int64_t>> tile_repeats(const KernelContext& context, const Tensor& data) {
+  if (context.opset >= 6) return context.input_ints(1);
+  TRY(const Tensor* tiles, context.input(1));
+  TRY(const Tensor* axis, context.input(2));
+  if (tiles->size() != 1 || axis->size() != 1)
+    return context.error("tiles and axis must be one number each");
+  TRY(const int64_t at, normalize_axis(axis->get_int64(0), static_cast<int64_t>(data.rank())));
+  std::vector<int64_t> repeats(data.rank(), 1);
+  repeats[static_cast<size_t>(at)] = tiles->get_int64(0);
+  return repeats;
+}
+
+Status run_tile(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  TRY(const std::vector<int64_t> repeats, tile_repeats(context, *data));
+  if (repeats.size() != data->rank())
+    return context.error(std::to_string(repeats.size()) + " repeats do not fit " +
+                         to_string(*data));
+  // Each axis becomes two: the repetition, which stands still in the input, and the axis.
+  const Dims strides = contiguous_strides(data->dims());
+  Dims dims, box, from;
+  for (size_t j = 0; j < repeats.size(); ++j) {
+    int64_t length = 0;
+    if (repeats[j] < 0)
+      return context.error("repeats " + dims_to_string(repeats) + " are negative");
+    if (__builtin_mul_overflow(repeats[j], data->dim(j), &length))
+      return resource_error("repeats " + dims_to_string(repeats) + " are too large");
+    dims.push_back(length);
+    box.push_back(repeats[j]);
+    box.push_back(data->dim(j));
+    from.push_back(0);
+    from.push_back(strides[j]);
+  }
+  TRY(Tensor * out, context.output(0, data->dtype(), dims));
+  copy_box(*data, 0, from, *out, 0, contiguous_strides(box), box);
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Tile) = {
@@ -60,6 +101,7 @@ OPERATOR(Tile) = {
             {"T1", {{1, kI64}}},
         },
     .infer = infer_tile,
+    .reference = run_tile,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -30,6 +32,28 @@ Status infer_transpose(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+Status run_transpose(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  const size_t rank = data->rank();
+  std::vector<int64_t> perm(rank);
+  for (size_t j = 0; j < rank; ++j) perm[j] = static_cast<int64_t>(rank - 1 - j);
+  if (context.attributes.has("perm")) {
+    const auto given = context.attributes.get_ints("perm");
+    TRY(perm, normalize_axes({given.begin(), given.end()}, static_cast<int64_t>(rank)));
+    if (perm.size() != rank)
+      return context.error("perm " + dims_to_string(given) + " does not fit " + to_string(*data));
+  }
+  const Dims strides = contiguous_strides(data->dims());
+  Dims dims, from;
+  for (const int64_t axis : perm) {
+    dims.push_back(data->dim(static_cast<size_t>(axis)));
+    from.push_back(strides[static_cast<size_t>(axis)]);
+  }
+  TRY(Tensor * out, context.output(0, data->dtype(), dims));
+  copy_box(*data, 0, from, *out, 0, contiguous_strides(dims), dims);
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Transpose) = {
@@ -42,6 +66,7 @@ OPERATOR(Transpose) = {
     .types = {{"T",
                {{1, kAll}, {13, kBf16}, {21, kFp8 | kInt4}, {23, kFp4}, {24, kE8m0}, {25, kInt2}}}},
     .infer = infer_transpose,
+    .reference = run_transpose,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -27,6 +30,19 @@ Status infer_unsqueeze(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+Status run_unsqueeze(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  TRY(const std::vector<int64_t> given, required_ints(context, 1, "axes"));
+  const size_t rank = data->rank() + given.size();
+  TRY(const std::vector<int64_t> axes, normalize_axes(given, static_cast<int64_t>(rank)));
+  Dims dims;
+  size_t next = 0;
+  for (size_t j = 0; j < rank; ++j)
+    dims.push_back(std::find(axes.begin(), axes.end(), j) != axes.end() ? 1 : data->dim(next++));
+  context.set_output(0, data->reshaped(dims));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Unsqueeze) = {
@@ -43,6 +59,7 @@ OPERATOR(Unsqueeze) = {
     .types = {{"T",
                {{1, kAll}, {13, kBf16}, {21, kFp8 | kInt4}, {23, kFp4}, {24, kE8m0}, {25, kInt2}}}},
     .infer = infer_unsqueeze,
+    .reference = run_unsqueeze,
 };
 
 }  // namespace tombolo::ops

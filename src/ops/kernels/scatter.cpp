@@ -1,0 +1,114 @@
+#include "ops/kernels/scatter.h"
+
+#include <complex>
+
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/elementwise.h"
+#include "ops/kernels/movement.h"
+
+namespace tombolo::ops {
+
+namespace {
+
+template <typename T>
+T combine(Reduction reduction, T a, T b) {
+  switch (reduction) {
+    case Reduction::kAdd:
+      return wrap_add(a, b);
+    case Reduction::kMul:
+      return wrap_mul(a, b);
+    case Reduction::kMax:
+      return a > b || a != a ? a : b;
+    case Reduction::kMin:
+      return a < b || a != a ? a : b;
+    default:
+      return b;
+  }
+}
+
+template <typename T>
+void combine_as(Reduction reduction, const Tensor& updates, int64_t from, Tensor& out, int64_t to) {
+  T a, b;
+  widen(out, to, 1, &a);
+  widen(updates, from, 1, &b);
+  a = combine(reduction, a, b);
+  narrow(&a, 1, out, to);
+}
+
+template <typename T>
+void combine_complex(Reduction reduction, const Tensor& updates, int64_t from, Tensor& out,
+                     int64_t to) {
+  const std::complex<T> b = updates.data<std::complex<T>>()[from];
+  std::complex<T>& a = out.data<std::complex<T>>()[to];
+  a = reduction == Reduction::kAdd ? a + b : a * b;
+}
+
+}  // namespace
+
+Result<Reduction> scatter_reduction(const KernelContext& context, const Tensor& data,
+                                    const Tensor& updates) {
+  if (updates.dtype() != data.dtype())
+    return context.error("updates " + to_string(updates) + " are not of the type of data " +
+                         to_string(data));
+  const Text name = context.attributes.get_string("reduction", "none");
+  constexpr std::string_view kNames[] = {"none", "add", "mul", "max", "min"};
+  for (size_t k = 0; k < std::size(kNames); ++k) {
+    if (name != kNames[k]) continue;
+    const bool ordered = k >= static_cast<size_t>(Reduction::kMax);
+    if (k != 0 && (data.is_string() || (ordered && is_complex(data.dtype()))))
+      return unsupported("reduction " + std::string(name) + " of " + to_string(data));
+    return static_cast<Reduction>(k);
+  }
+  return context.error("reduction must be none, add, mul, max or min, is \"" + std::string(name) +
+                       "\"");
+}
+
+void combine_element(Reduction reduction, const Tensor& updates, int64_t from, Tensor& out,
+                     int64_t to) {
+  if (reduction == Reduction::kNone) return copy_elements(updates, from, out, to, 1);
+  switch (compute_type(out.dtype())) {
+    case Compute::kFloat:
+      return combine_as<float>(reduction, updates, from, out, to);
+    case Compute::kDouble:
+      return combine_as<double>(reduction, updates, from, out, to);
+    case Compute::kInt64:
+      return combine_as<int64_t>(reduction, updates, from, out, to);
+    case Compute::kUInt64:
+      return combine_as<uint64_t>(reduction, updates, from, out, to);
+    case Compute::kNone:
+      return out.dtype() == DType::kComplex64
+                 ? combine_complex<float>(reduction, updates, from, out, to)
+                 : combine_complex<double>(reduction, updates, from, out, to);
+  }
+}
+
+Status scatter_elements(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  TRY(const Tensor* indices, context.input(1));
+  TRY(const Tensor* updates, context.input(2));
+  CHECK_OK(check_index_type(*indices));
+  TRY(const Reduction reduction, scatter_reduction(context, *data, *updates));
+  TRY(const int64_t axis,
+      normalize_axis(context.attributes.get_int("axis", 0), static_cast<int64_t>(data->rank())));
+  const auto at = static_cast<size_t>(axis);
+  bool fits = indices->rank() == data->rank() && indices->dims() == updates->dims();
+  for (size_t j = 0; fits && j < data->rank(); ++j)
+    fits = j == at || indices->dim(j) <= data->dim(j);
+  if (!fits)
+    return context.error("indices " + to_string(*indices) + " and updates " + to_string(*updates) +
+                         " do not fit data " + to_string(*data));
+  TRY(Tensor * out, context.output(0, data->dtype(), data->dims()));
+  copy_elements(*data, 0, *out, 0, data->size());
+  if (indices->size() == 0) return ok();
+  const Dims strides = contiguous_strides(data->dims());
+  Odometer walk(indices->dims());
+  int64_t from = 0;
+  do {
+    TRY(const int64_t place, checked_index(indices->get_int64(from), data->dim(at), axis));
+    const int64_t to = walk.dot(strides) + (place - walk.index[at]) * strides[at];
+    combine_element(reduction, *updates, from++, *out, to);
+  } while (walk.next());
+  return ok();
+}
+
+}  // namespace tombolo::ops
