@@ -74,12 +74,6 @@ Result<std::optional<Tensor>> tensor_attribute(const KernelContext& context, con
   return std::optional<Tensor>(std::move(aligned));
 }
 
-int64_t product(std::span<const int64_t> dims, size_t begin, size_t end) {
-  int64_t result = 1;
-  for (size_t j = begin; j < end; ++j) result *= dims[j];
-  return result;
-}
-
 Odometer::Odometer(std::span<const int64_t> shape) : dims(shape) { index.resize(dims.size(), 0); }
 
 bool Odometer::next() {

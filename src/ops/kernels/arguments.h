@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ops/kernel_context.h"
+#include "ops/kernels/compute.h"
 
 namespace tombolo::ops {
 
@@ -36,9 +37,6 @@ Status check_index_type(const Tensor& indices);
 
 /// The value of a tensor attribute (aligned), or nothing when absent.
 Result<std::optional<Tensor>> tensor_attribute(const KernelContext& context, const char* name);
-
-/// Product of dims[begin, end).
-int64_t product(std::span<const int64_t> dims, size_t begin, size_t end);
 
 /// Counts through all indices of a shape in row-major order.
 struct Odometer {

@@ -142,6 +142,38 @@ void narrow(const void* in, int64_t count, Tensor& tensor, int64_t begin) {
   }
 }
 
+void load_doubles(const Tensor& tensor, int64_t begin, int64_t count, double* out) {
+  alignas(64) std::array<uint64_t, kBlock> block;
+  for (int64_t at = 0; at < count; at += kBlock) {
+    const int64_t some = std::min(kBlock, count - at);
+    widen(tensor, begin + at, some, block.data());
+    switch (compute_type(tensor.dtype())) {
+      case Compute::kFloat:
+        convert<float>(block.data(), some, out + at);
+        break;
+      case Compute::kDouble:
+        convert<double>(block.data(), some, out + at);
+        break;
+      case Compute::kInt64:
+        convert<int64_t>(block.data(), some, out + at);
+        break;
+      default:
+        convert<uint64_t>(block.data(), some, out + at);
+    }
+  }
+}
+
+void store_doubles(const double* in, int64_t count, Tensor& tensor, int64_t begin) {
+  const DType dtype = tensor.dtype();
+  if (dtype == DType::kFloat64)
+    std::copy_n(in, count, tensor.data<double>() + begin);
+  else if (dtype == DType::kFloat32)
+    convert<double>(in, count, tensor.data<float>() + begin);
+  else
+    encode_floats(dtype, in, static_cast<size_t>(count),
+                  tensor.mutable_bytes().data() + begin * bits_of(dtype) / 8);
+}
+
 Status run_rows(KernelContext& context, std::span<const Tensor* const> inputs, const RowFns& fns,
                 const void* op) {
   RowFn fn = nullptr;

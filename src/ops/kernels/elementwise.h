@@ -6,6 +6,7 @@
 // gives the same result as computing in the narrow integer type.
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <type_traits>
 
@@ -24,6 +25,32 @@ Compute compute_type(DType dtype);
 void widen(const Tensor& tensor, int64_t begin, int64_t count, void* out);
 /// The inverse: rounds floats to nearest even, wraps integers.
 void narrow(const void* in, int64_t count, Tensor& tensor, int64_t begin);
+
+/// Elements as doubles, whatever number type they are; integers beyond 2^53 are rounded.
+void load_doubles(const Tensor& tensor, int64_t begin, int64_t count, double* out);
+/// Doubles as elements of a float type, rounded once. `begin` is a multiple of 4 in packed types.
+void store_doubles(const double* in, int64_t count, Tensor& tensor, int64_t begin);
+
+/// A double as an integer: truncated, out of range saturates, NaN is 0.
+template <typename I>
+I to_integer(double value) {
+  if (value != value) return 0;
+  if (value <= static_cast<double>(std::numeric_limits<I>::lowest()))
+    return std::numeric_limits<I>::lowest();
+  if (value >= static_cast<double>(std::numeric_limits<I>::max()))
+    return std::numeric_limits<I>::max();
+  return static_cast<I>(value);
+}
+
+/// One element: as a double from any number type, or as an integer (wrapping back).
+inline void load_number(const Tensor& tensor, int64_t at, double& out) {
+  out = tensor.get_double(at);
+}
+inline void load_number(const Tensor& tensor, int64_t at, int64_t& out) {
+  out = tensor.get_int64(at);
+}
+inline void store_number(double value, Tensor& tensor, int64_t at) { tensor.set_double(at, value); }
+inline void store_number(int64_t value, Tensor& tensor, int64_t at) { tensor.set_int64(at, value); }
 
 /// Computes out[i] = op(in[0][i * steps[0]], ...) for i < count.
 using RowFn = void (*)(const void* const* in, const uint8_t* steps, void* out, int64_t count,

@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -11,6 +13,47 @@ Status infer_cumulative(InferContext& context) {
     CHECK_OK(checked_axis(context, axis->value(), shape->size()));
   return ok();
 }
+/// Runs `step` along the axis; one running value for each line.
+template <typename T, typename Step>
+void accumulate(KernelContext& context, const Tensor& x, size_t axis, T start, Step step,
+                Tensor& out) {
+  const bool exclusive = context.attributes.get_int("exclusive", 0) != 0;
+  const bool reverse = context.attributes.get_int("reverse", 0) != 0;
+  const int64_t length = x.dim(axis), inner = product(x.dims(), axis + 1, x.rank());
+  const int64_t outer = product(x.dims(), 0, axis);
+  for (int64_t i = 0; i < outer * inner; ++i) {
+    T sum = start;
+    for (int64_t j = 0; j < length; ++j) {
+      const int64_t at = (i / inner * length + (reverse ? length - 1 - j : j)) * inner + i % inner;
+      T value;
+      load_number(x, at, value);
+      const T next = step(sum, value);
+      store_number(exclusive ? sum : next, out, at);
+      sum = next;
+    }
+  }
+}
+
+template <typename Step>
+Status run_cumulative(KernelContext& context, int start, Step step) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const int64_t given, scalar_int(context, 1, "axis"));
+  TRY(const int64_t axis, normalize_axis(given, static_cast<int64_t>(x->rank())));
+  const auto at = static_cast<size_t>(axis);
+  TRY(Tensor * out, context.output(0, x->dtype(), x->dims()));
+  if (is_float(x->dtype()))
+    accumulate<double>(context, *x, at, start, step, *out);
+  else if (is_integer(x->dtype()))
+    accumulate<int64_t>(context, *x, at, start, step, *out);
+  else
+    return unsupported("a running sum or product of " + to_string(*x));
+  return ok();
+}
+
+Status run_cumsum(KernelContext& context) {
+  return run_cumulative(context, 0, [](auto a, auto b) { return wrap_add(a, b); });
+}
+
 }  // namespace
 
 OPERATOR(CumSum) = {
@@ -34,7 +77,16 @@ OPERATOR(CumSum) = {
             {"T2", {{11, kIndices}}},
         },
     .infer = infer_cumulative,
+    .reference = run_cumsum,
 };
+
+namespace {
+
+Status run_cumprod(KernelContext& context) {
+  return run_cumulative(context, 1, [](auto a, auto b) { return wrap_mul(a, b); });
+}
+
+}  // namespace
 
 OPERATOR(CumProd) = {
     .name = "CumProd",
@@ -57,6 +109,7 @@ OPERATOR(CumProd) = {
             {"T2", {{26, kIndices}}},
         },
     .infer = infer_cumulative,
+    .reference = run_cumprod,
 };
 
 }  // namespace tombolo::ops

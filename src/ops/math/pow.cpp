@@ -32,12 +32,6 @@ uint64_t integer_power(int64_t a, int64_t n) {
   return result;
 }
 
-/// A double as an integer: truncated, out of range saturates, NaN is 0.
-int64_t saturate(double value) {
-  if (!(value > -9223372036854775808.0)) return value != value ? 0 : INT64_MIN;
-  return value >= 9223372036854775808.0 ? INT64_MAX : static_cast<int64_t>(value);
-}
-
 /// Base and exponent of different types, or integers: element by element.
 Status run_mixed_pow(KernelContext& context, const Tensor& x, const Tensor& y) {
   if (!is_integer(x.dtype()) && !is_float(x.dtype()))
@@ -56,8 +50,8 @@ Status run_mixed_pow(KernelContext& context, const Tensor& x, const Tensor& y) {
         return context.error("0 to the power of " + std::to_string(exponent) + " divides by zero");
       out->set_int64(cursor.at(), static_cast<int64_t>(integer_power(base, exponent)));
     } else if (is_integer(x.dtype())) {
-      out->set_int64(cursor.at(),
-                     saturate(std::pow(static_cast<double>(x.get_int64(i)), y.get_double(j))));
+      out->set_int64(cursor.at(), to_integer<int64_t>(std::pow(static_cast<double>(x.get_int64(i)),
+                                                               y.get_double(j))));
     } else {
       out->set_double(cursor.at(), std::pow(x.get_double(i), y.get_double(j)));
     }

@@ -1,4 +1,7 @@
+#include <cmath>
+
 #include "ops/infer_helpers.h"
+#include "ops/kernel_context.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -60,6 +63,55 @@ last, output = Loop (steps, always, start) <body = step (int64 i, bool go_on, at
 }>
 )";
 
+namespace {
+
+Status run_range(KernelContext& context) {
+  const Tensor* given[3];
+  for (size_t k = 0; k < 3; ++k) {
+    TRY(given[k], context.input(k));
+    if (given[k]->size() != 1 || given[k]->dtype() != given[0]->dtype())
+      return context.error("start, limit and delta must be one number each of one type; input " +
+                           std::to_string(k) + " is " + to_string(*given[k]));
+  }
+  const DType dtype = given[0]->dtype();
+  if (is_float(dtype)) {
+    const double start = given[0]->get_double(0), limit = given[1]->get_double(0);
+    const double delta = given[2]->get_double(0);
+    const double steps = std::ceil((limit - start) / delta);
+    if (delta == 0 || steps != steps)
+      return context.error("delta is 0, or a bound is not a number");
+    if (steps > 1e18) return resource_error("the range is endless");
+    const int64_t count[] = {steps > 0 ? static_cast<int64_t>(steps) : 0};
+    TRY(Tensor * out, context.output(0, dtype, count));
+    for (int64_t i = 0; i < count[0]; ++i)
+      out->set_double(i, start + static_cast<double>(i) * delta);
+    return ok();
+  }
+  if (!is_integer(dtype)) return unsupported("a range of type " + std::string(name_of(dtype)));
+  const int64_t start = given[0]->get_int64(0), limit = given[1]->get_int64(0);
+  const int64_t delta = given[2]->get_int64(0);
+  if (delta == 0) return context.error("delta is 0");
+  // The distance may not fit an int64, but fits a uint64.
+  uint64_t steps = 0;
+  if (delta > 0 && limit > start)
+    steps = (static_cast<uint64_t>(limit) - static_cast<uint64_t>(start) - 1) /
+                static_cast<uint64_t>(delta) +
+            1;
+  if (delta < 0 && limit < start)
+    steps = (static_cast<uint64_t>(start) - static_cast<uint64_t>(limit) - 1) /
+                (0 - static_cast<uint64_t>(delta)) +
+            1;
+  const int64_t count[] = {static_cast<int64_t>(steps)};
+  TRY(Tensor * out, context.output(0, dtype, count));
+  for (int64_t i = 0; i < count[0]; ++i)
+    out->set_int64(i,
+                   static_cast<int64_t>(static_cast<uint64_t>(start) +
+                                        static_cast<uint64_t>(i) * static_cast<uint64_t>(delta)));
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Range) = {
     .name = "Range",
     .doc = "start, start + delta, ... up to but without limit",
@@ -79,6 +131,7 @@ OPERATOR(Range) = {
             {.versions = {.since = 27}, .opset = 27, .text = kRange},
         },
     .infer = infer_range,
+    .reference = run_range,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,8 @@
+#include <cmath>
+#include <limits>
+
 #include "ops/infer_generic.h"
+#include "ops/kernels/reduce.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -9,6 +13,24 @@ sum = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noop_wi
 logarithm = Log (sum)
 reduced = CastLike (logarithm, data)
 )";
+
+namespace {
+
+struct LogSumReducer {
+  template <typename T>
+  double start() const {
+    return 0;
+  }
+  template <typename T>
+  void add(double& sum, T x) const {
+    sum += static_cast<double>(x);
+  }
+  double finish(double sum, int64_t) const { return std::log(sum); }
+};
+
+Status run_reduce_log_sum(KernelContext& context) { return run_reduce(context, LogSumReducer()); }
+
+}  // namespace
 
 OPERATOR(ReduceLogSum) = {
     .name = "ReduceLogSum",
@@ -37,6 +59,7 @@ OPERATOR(ReduceLogSum) = {
             {.versions = {.since = 28}, .opset = 28, .text = kReduceLogSum},
         },
     .infer = infer_reduce,
+    .reference = run_reduce_log_sum,
 };
 
 constexpr Literal kReduceLogSumExp = R"(
@@ -46,6 +69,42 @@ sum = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noop_wi
 logarithm = Log (sum)
 reduced = CastLike (logarithm, data)
 )";
+
+namespace {
+
+/// A sum of exponentials relative to the greatest exponent so far, so that none overflows.
+struct ScaledSum {
+  double greatest = -std::numeric_limits<double>::infinity();
+  double sum = 0;
+};
+
+struct LogSumExpReducer {
+  template <typename T>
+  ScaledSum start() const {
+    return {};
+  }
+  template <typename T>
+  void add(ScaledSum& state, T number) const {
+    const double x = static_cast<double>(number);
+    if (x == state.greatest) {  // infinities too: their difference would be NaN
+      state.sum += 1;
+    } else if (x < state.greatest) {
+      state.sum += std::exp(x - state.greatest);
+    } else {
+      state.sum = state.sum * std::exp(state.greatest - x) + 1;
+      state.greatest = x;
+    }
+  }
+  double finish(const ScaledSum& state, int64_t) const {
+    return state.greatest + std::log(state.sum);
+  }
+};
+
+Status run_reduce_log_sum_exp(KernelContext& context) {
+  return run_reduce(context, LogSumExpReducer());
+}
+
+}  // namespace
 
 OPERATOR(ReduceLogSumExp) = {
     .name = "ReduceLogSumExp",
@@ -74,6 +133,7 @@ OPERATOR(ReduceLogSumExp) = {
             {.versions = {.since = 28}, .opset = 28, .text = kReduceLogSumExp},
         },
     .infer = infer_reduce,
+    .reference = run_reduce_log_sum_exp,
 };
 
 }  // namespace tombolo::ops

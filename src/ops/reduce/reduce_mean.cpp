@@ -1,7 +1,31 @@
 #include "ops/infer_generic.h"
+#include "ops/kernels/reduce.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+/// The mean of nothing is NaN, or 0 in integers; the mean of integers truncates towards zero.
+struct MeanReducer {
+  template <typename T>
+  T start() const {
+    return T{0};
+  }
+  template <typename T>
+  void add(T& sum, T x) const {
+    sum = wrap_add(sum, x);
+  }
+  template <typename T>
+  T finish(T sum, int64_t count) const {
+    if (std::is_integral_v<T> && count == 0) return T{0};
+    return sum / static_cast<T>(count);
+  }
+};
+
+Status run_reduce_mean(KernelContext& context) { return run_reduce(context, MeanReducer()); }
+
+}  // namespace
 
 OPERATOR(ReduceMean) = {
     .name = "ReduceMean",
@@ -21,7 +45,29 @@ OPERATOR(ReduceMean) = {
         },
     .types = {{"T", {{1, kInt32s | kFloats}, {13, kBf16}}}},
     .infer = infer_reduce,
+    .reference = run_reduce_mean,
 };
+
+namespace {
+
+struct ProductReducer {
+  template <typename T>
+  T start() const {
+    return T{1};
+  }
+  template <typename T>
+  void add(T& product, T x) const {
+    product = wrap_mul(product, x);
+  }
+  template <typename T>
+  T finish(T product, int64_t) const {
+    return product;
+  }
+};
+
+Status run_reduce_prod(KernelContext& context) { return run_reduce(context, ProductReducer()); }
+
+}  // namespace
 
 OPERATOR(ReduceProd) = {
     .name = "ReduceProd",
@@ -41,6 +87,7 @@ OPERATOR(ReduceProd) = {
         },
     .types = {{"T", {{1, kInt32s | kFloats}, {13, kBf16}}}},
     .infer = infer_reduce,
+    .reference = run_reduce_prod,
 };
 
 }  // namespace tombolo::ops

@@ -1,7 +1,31 @@
+#include <cmath>
+
 #include "ops/infer_generic.h"
+#include "ops/kernels/reduce.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+struct L1Reducer {
+  template <typename T>
+  T start() const {
+    return T{0};
+  }
+  template <typename T>
+  void add(T& sum, T x) const {
+    sum = wrap_add(sum, x < T{0} ? wrap_sub(T{0}, x) : x);
+  }
+  template <typename T>
+  T finish(T sum, int64_t) const {
+    return sum;
+  }
+};
+
+Status run_reduce_l1(KernelContext& context) { return run_reduce(context, L1Reducer()); }
+
+}  // namespace
 
 OPERATOR(ReduceL1) = {
     .name = "ReduceL1",
@@ -25,7 +49,27 @@ size = Abs (data)
 reduced = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noop_with_empty_axes> (size, axes)
 )"}},
     .infer = infer_reduce,
+    .reference = run_reduce_l1,
 };
+
+namespace {
+
+/// Integers are squared and summed as doubles; the root is truncated.
+struct L2Reducer {
+  template <typename T>
+  double start() const {
+    return 0;
+  }
+  template <typename T>
+  void add(double& sum, T x) const {
+    sum += static_cast<double>(x) * static_cast<double>(x);
+  }
+  double finish(double sum, int64_t) const { return std::sqrt(sum); }
+};
+
+Status run_reduce_l2(KernelContext& context) { return run_reduce(context, L2Reducer()); }
+
+}  // namespace
 
 OPERATOR(ReduceL2) = {
     .name = "ReduceL2",
@@ -52,7 +96,31 @@ root = Sqrt (sum)
 reduced = CastLike (root, data)
 )"}},
     .infer = infer_reduce,
+    .reference = run_reduce_l2,
 };
+
+namespace {
+
+struct SumSquareReducer {
+  template <typename T>
+  T start() const {
+    return T{0};
+  }
+  template <typename T>
+  void add(T& sum, T x) const {
+    sum = wrap_add(sum, wrap_mul(x, x));
+  }
+  template <typename T>
+  T finish(T sum, int64_t) const {
+    return sum;
+  }
+};
+
+Status run_reduce_sum_square(KernelContext& context) {
+  return run_reduce(context, SumSquareReducer());
+}
+
+}  // namespace
 
 OPERATOR(ReduceSumSquare) = {
     .name = "ReduceSumSquare",
@@ -76,6 +144,7 @@ square = Mul (data, data)
 reduced = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noop_with_empty_axes> (square, axes)
 )"}},
     .infer = infer_reduce,
+    .reference = run_reduce_sum_square,
 };
 
 }  // namespace tombolo::ops

@@ -1,7 +1,29 @@
 #include "ops/infer_generic.h"
+#include "ops/kernels/reduce.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+struct SumReducer {
+  template <typename T>
+  T start() const {
+    return T{0};
+  }
+  template <typename T>
+  void add(T& sum, T x) const {
+    sum = wrap_add(sum, x);
+  }
+  template <typename T>
+  T finish(T sum, int64_t) const {
+    return sum;
+  }
+};
+
+Status run_reduce_sum(KernelContext& context) { return run_reduce(context, SumReducer()); }
+
+}  // namespace
 
 OPERATOR(ReduceSum) = {
     .name = "ReduceSum",
@@ -21,6 +43,7 @@ OPERATOR(ReduceSum) = {
         },
     .types = {{"T", {{1, kInt32s | kFloats}, {13, kBf16}}}},
     .infer = infer_reduce,
+    .reference = run_reduce_sum,
 };
 
 }  // namespace tombolo::ops
