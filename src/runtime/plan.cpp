@@ -96,9 +96,8 @@ class Planner {
     plan->graph = &source;
     plan->parent = parent;
     auto new_slot = [&](const Value* value) {
-      const int slot = plan->slot_count++;
-      plan->places[value] = {nullptr, 0, slot};
-      return slot;
+      place(value, *plan, nullptr, plan->slot_count);
+      return plan->slot_count++;
     };
     for (const auto* list : {&source.initializers(), &source.sparse_initializers()})
       for (const Value* value : *list) {
@@ -107,7 +106,7 @@ class Planner {
           return std::move(constant).error().at("initializer \"" + std::string(value->name()) +
                                                 "\"");
         plan->constants.push_back(std::make_unique<RunValue>(*std::move(constant)));
-        if (!value->is_input()) plan->places[value] = {plan->constants.back().get(), 0, -1};
+        if (!value->is_input()) place(value, *plan, plan->constants.back().get(), -1);
       }
     for (const Value* input : source.inputs()) {
       plan->inputs.push_back(new_slot(input));
@@ -127,25 +126,34 @@ class Planner {
       if (!planned) return std::move(planned).error().at(describe(*node));
     }
     for (const GraphOutput& output : source.outputs()) {
-      auto place = find(*plan, output.value);
-      if (!place)
+      const auto seen = find(*plan, output.value);
+      if (!seen)
         return parse_error("graph output \"" + std::string(output.value->name()) +
                            "\" is not defined");
-      plan->outputs.push_back(*place);
+      plan->outputs.push_back(*seen);
     }
     find_last_uses(*plan);
     return plan;
   }
 
-  static std::optional<ValueRef> find(const GraphPlan& plan, const Value* value) {
+  /// Where each value lies, by its id, while planning.
+  struct Place {
+    const GraphPlan* plan = nullptr;
+    const RunValue* constant = nullptr;
+    int slot = -1;
+  };
+  void place(const Value* value, const GraphPlan& plan, const RunValue* constant, int slot) {
+    if (places_.size() <= value->id()) places_.resize(value->id() + places_.size() / 2 + 1);
+    places_[value->id()] = {&plan, constant, slot};
+  }
+
+  /// What `value` is seen from `plan`; nothing when it is not defined there or around.
+  std::optional<ValueRef> find(const GraphPlan& plan, const Value* value) const {
+    if (value->id() >= places_.size()) return std::nullopt;
+    const Place& at = places_[value->id()];
     int depth = 0;
-    for (const GraphPlan* at = &plan; at != nullptr; at = at->parent, ++depth) {
-      auto found = at->places.find(value);
-      if (found == at->places.end()) continue;
-      ValueRef ref = found->second;
-      if (ref.constant == nullptr) ref.depth = depth;
-      return ref;
-    }
+    for (const GraphPlan* around = &plan; around != nullptr; around = around->parent, ++depth)
+      if (at.plan == around) return ValueRef{at.constant, at.constant ? 0 : depth, at.slot};
     return std::nullopt;
   }
 
@@ -158,7 +166,7 @@ class Planner {
                      : static_cast<int>(
                            std::clamp<int64_t>(opset_of(source.domain(), function), 0, 1 << 20));
     if (node.function != nullptr) {
-      TRY(node.body, body_of(*node.function));
+      CHECK_OK(plan_body(*node.function));
     } else {
       const OpDecl* decl = find_operator(source.domain(), source.op_type());
       if (decl != nullptr) node.kernel = decl->reference;
@@ -168,14 +176,16 @@ class Planner {
                    std::string(source.op_type())];
       }
     }
+    node.inputs = {static_cast<uint32_t>(plan.refs.size()),
+                   static_cast<uint32_t>(source.inputs().size())};
     for (const Value* input : source.inputs()) {
       if (input == nullptr) {
-        node.inputs.emplace_back();
+        plan.refs.emplace_back();
         continue;
       }
-      auto place = find(plan, input);
-      if (!place) return parse_error("input \"" + std::string(input->name()) + "\" is not defined");
-      node.inputs.push_back(*place);
+      const auto seen = find(plan, input);
+      if (!seen) return parse_error("input \"" + std::string(input->name()) + "\" is not defined");
+      plan.refs.push_back(*seen);
     }
     // Subgraphs see what is defined so far, not the node's own outputs.
     for (Attribute& attribute : source.attributes()) {
@@ -187,40 +197,41 @@ class Planner {
         }
       }
     }
+    node.outputs = {static_cast<uint32_t>(plan.slots.size()),
+                    static_cast<uint32_t>(source.outputs().size())};
     for (const Value* output : source.outputs()) {
       if (output == nullptr) {
-        node.outputs.push_back(-1);
+        plan.slots.push_back(-1);
         continue;
       }
-      plan.places[output] = {nullptr, 0, plan.slot_count};
-      node.outputs.push_back(plan.slot_count++);
+      place(output, plan, nullptr, plan.slot_count);
+      plan.slots.push_back(plan.slot_count++);
     }
-    plan.nodes.push_back(std::move(node));
+    plan.nodes.push_back(node);
     return ok();
   }
 
-  Result<GraphPlan*> body_of(const Function& function) {
+  Status plan_body(const Function& function) {
     auto [entry, inserted] = plan_.functions.try_emplace(&function, nullptr);
     if (!inserted) {
       if (entry->second == nullptr)
         return parse_error("function \"" + std::string(function.name) + "\" calls itself");
-      return entry->second.get();
+      return ok();
     }
     if (++depth_ > kMaxCallDepth) return parse_error("functions call each other too deeply");
     auto planned = graph(const_cast<Graph&>(function.body), nullptr, &function);
     --depth_;
     if (!planned)
       return std::move(planned).error().at("function \"" + std::string(function.name) + "\"");
-    GraphPlan* body = planned->get();
     plan_.functions[&function] = *std::move(planned);
-    return body;
+    return ok();
   }
 
   /// Slots of `plan`'s own frame that `ref`, seen from `depth` frames further in, names.
   template <typename Visit>
   static void own_uses(const GraphPlan& plan, int depth, Visit&& visit) {
     for (const NodePlan& node : plan.nodes) {
-      for (const ValueRef& ref : node.inputs)
+      for (const ValueRef& ref : plan.inputs_of(node))
         if (ref.constant == nullptr && ref.slot >= 0 && ref.depth == depth) visit(ref.slot);
       for (const auto& [graph, inner] : plan.subgraphs)
         if (graph->parent_node() == node.node) own_uses(*inner, depth + 1, visit);
@@ -238,25 +249,38 @@ class Planner {
       inner_of[graph->parent_node()].push_back(inner.get());
     for (size_t i = 0; i < plan.nodes.size(); ++i) {
       const int at = static_cast<int>(i);
-      for (const ValueRef& ref : plan.nodes[i].inputs)
+      for (const ValueRef& ref : plan.inputs_of(plan.nodes[i]))
         if (ref.constant == nullptr && ref.slot >= 0 && ref.depth == 0)
           last[static_cast<size_t>(ref.slot)] = at;
       if (auto found = inner_of.find(plan.nodes[i].node); found != inner_of.end())
         for (const GraphPlan* inner : found->second)
           own_uses(*inner, 1, [&](int slot) { last[static_cast<size_t>(slot)] = at; });
-      for (int slot : plan.nodes[i].outputs)
+      for (int slot : plan.outputs_of(plan.nodes[i]))
         if (slot >= 0) last[static_cast<size_t>(slot)] = at;
     }
     for (const ValueRef& ref : plan.outputs)
       if (ref.constant == nullptr && ref.depth == 0 && ref.slot >= 0)
         last[static_cast<size_t>(ref.slot)] = kAlways;
+    // Slots by the node after which they die, as one flat list.
+    std::vector<uint32_t> count(plan.nodes.size() + 1);
+    for (int at : last)
+      if (at >= 0 && at != kAlways) ++count[static_cast<size_t>(at)];
+    uint32_t begin = 0;
+    for (size_t i = 0; i < plan.nodes.size(); ++i) {
+      plan.nodes[i].dead = {begin, 0};
+      begin += count[i];
+    }
+    plan.dead.resize(begin);
     for (size_t slot = 0; slot < last.size(); ++slot)
-      if (last[slot] >= 0 && last[slot] != kAlways)
-        plan.nodes[static_cast<size_t>(last[slot])].dead.push_back(static_cast<int>(slot));
+      if (last[slot] >= 0 && last[slot] != kAlways) {
+        Span& span = plan.nodes[static_cast<size_t>(last[slot])].dead;
+        plan.dead[span.begin + span.count++] = static_cast<int>(slot);
+      }
   }
 
   Model& model_;
   ModelPlan plan_;
+  std::vector<Place> places_;
   std::map<std::string, size_t> missing_;
   int depth_ = 0;
 };

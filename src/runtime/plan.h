@@ -3,7 +3,9 @@
 // The plan of a graph: nodes in order, each with its kernel, where its inputs lie, and which values
 // die after it. Built once a session; read by many runs at a time.
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -23,15 +25,20 @@ struct ValueRef {
   int slot = -1;  ///< -1 with no constant: absent
 };
 
+/// A run of elements in one of the plan's flat lists: a plan of a million nodes has no lists of its
+/// own in each of them.
+struct Span {
+  uint32_t begin = 0, count = 0;
+};
+
 struct NodePlan {
   const Node* node = nullptr;
-  int opset = 0;
   KernelFn kernel = nullptr;
   const Function* function = nullptr;  ///< a call of a model function, when kernel is null
-  GraphPlan* body = nullptr;           ///< its plan
-  std::vector<ValueRef> inputs;
-  std::vector<int> outputs;  ///< slots; -1 where not wanted
-  std::vector<int> dead;     ///< slots of this frame not used after this node
+  int opset = 0;
+  Span inputs;   ///< of GraphPlan::refs
+  Span outputs;  ///< of GraphPlan::slots; -1 where not wanted
+  Span dead;     ///< of GraphPlan::dead: slots of this frame not used after this node
 };
 
 struct GraphPlan {
@@ -39,12 +46,23 @@ struct GraphPlan {
   const GraphPlan* parent = nullptr;
   int slot_count = 0;
   std::vector<NodePlan> nodes;
+  std::vector<ValueRef> refs;
+  std::vector<int> slots, dead;
   std::vector<int> inputs;                ///< slot of each graph input
   std::vector<const RunValue*> defaults;  ///< per input: its initialiser, or null
   std::vector<ValueRef> outputs;
-  std::unordered_map<const Value*, ValueRef> places;
   std::vector<std::unique_ptr<RunValue>> constants;
   std::unordered_map<const Graph*, std::unique_ptr<GraphPlan>> subgraphs;
+
+  std::span<const ValueRef> inputs_of(const NodePlan& node) const {
+    return std::span(refs).subspan(node.inputs.begin, node.inputs.count);
+  }
+  std::span<const int> outputs_of(const NodePlan& node) const {
+    return std::span(slots).subspan(node.outputs.begin, node.outputs.count);
+  }
+  std::span<const int> dead_after(const NodePlan& node) const {
+    return std::span(dead).subspan(node.dead.begin, node.dead.count);
+  }
 };
 
 /// All plans of a model.

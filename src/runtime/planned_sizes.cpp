@@ -1,0 +1,92 @@
+#include "runtime/planned_sizes.h"
+
+#include <algorithm>
+
+#include "analysis/infer.h"
+
+namespace tombolo {
+
+namespace {
+
+/// Operators whose output shares its input's buffer.
+bool is_view(Text op) {
+  for (const char* name : {"Reshape", "Identity", "Squeeze", "Unsqueeze", "Flatten", "Dropout"})
+    if (op == name) return true;
+  return false;
+}
+
+/// Bytes of the type when its shape is all numbers: UINT64_MAX when that overflows, 0 when unknown.
+uint64_t bytes_of_type(const InferType* type) {
+  if (type == nullptr || !type->is_tensor() || !type->shape) return 0;
+  std::vector<int64_t> dims;
+  for (const SymDim& dim : *type->shape) {
+    if (!dim.is_value()) return 0;
+    dims.push_back(std::max<int64_t>(dim.value(), 0));
+  }
+  const int64_t count = element_count(dims);
+  if (count < 0) return UINT64_MAX;
+  if (type->elem == DType::kString || type->elem == DType::kUndefined)
+    return static_cast<uint64_t>(count);
+  return packed_bytes(type->elem, static_cast<uint64_t>(count)).value_or(UINT64_MAX);
+}
+
+/// Gives the graph's inputs the types of these values, and their own back at the end.
+class InputTypes {
+ public:
+  InputTypes(const Graph& graph, const std::vector<RunValue>& values) : graph_(graph) {
+    for (size_t i = 0; i < graph.inputs().size(); ++i) {
+      Value* input = graph.inputs()[i];
+      declared_.push_back(input->type());
+      if (i >= values.size() || !values[i].is_tensor()) continue;
+      const Tensor& tensor = values[i].tensor();
+      std::vector<Dim> dims;
+      for (int64_t dim : tensor.dims()) dims.push_back(Dim::of(dim));
+      input->set_type(Type::tensor(tensor.dtype(), std::move(dims)));
+    }
+  }
+  ~InputTypes() {
+    for (size_t i = 0; i < declared_.size(); ++i) graph_.inputs()[i]->set_type(declared_[i]);
+  }
+
+ private:
+  const Graph& graph_;
+  std::vector<const Type*> declared_;
+};
+
+}  // namespace
+
+Status check_planned_sizes(const Model& model, const GraphPlan& plan,
+                           const std::vector<RunValue>& inputs, uint64_t limit) {
+  InputTypes types(*model.graph, inputs);
+  Inference inference(model);
+  Diagnostics ignored(0);  // a contradiction shows when the node runs, with its values
+  inference.run(ignored);
+  std::vector<uint64_t> held(static_cast<size_t>(plan.slot_count));
+  uint64_t alive = 0;
+  for (const NodePlan& node : plan.nodes) {
+    const std::span<const int> slots = plan.outputs_of(node);
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i] < 0) continue;
+      if (is_view(node.node->op_type())) continue;
+      const uint64_t bytes = bytes_of_type(inference.type(*node.node->output(i)));
+      if (bytes > limit || alive > limit - bytes)
+        return resource_error("output \"" + std::string(node.node->output(i)->name()) +
+                              "\" needs " +
+                              (bytes == UINT64_MAX ? "more bytes than can be counted"
+                                                   : std::to_string(bytes) + " bytes") +
+                              ", beside " + std::to_string(alive) +
+                              " bytes alive then; the limit is " + std::to_string(limit))
+            .at(describe(*node.node))
+            .with_help("give smaller inputs, or raise the limit with --memory-limit");
+      held[static_cast<size_t>(slots[i])] = bytes;
+      alive += bytes;
+    }
+    for (int slot : plan.dead_after(node)) {
+      alive -= held[static_cast<size_t>(slot)];
+      held[static_cast<size_t>(slot)] = 0;
+    }
+  }
+  return ok();
+}
+
+}  // namespace tombolo
