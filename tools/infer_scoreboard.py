@@ -51,7 +51,7 @@ def one(case, tool, constants, folder):
     source = pathlib.Path(folder) / f"{case.name}.onnx"
     result = pathlib.Path(folder) / f"{case.name}.out.onnx"
     onnx.save(model, source)
-    run = subprocess.run([tool, "infer", source, result], capture_output=True, text=True, timeout=60)
+    run = subprocess.run([tool, "infer", source, "-o", result], capture_output=True, text=True, timeout=60)
     rows = []
     if not result.exists():
         return [(case.name, name, "crash", run.stderr[:200]) for name, _, _ in truth]

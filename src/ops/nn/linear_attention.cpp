@@ -22,10 +22,9 @@ Status infer_linear_attention(InferContext& context) {
   const SymDim key_size = k != nullptr ? floor_div((*k)[2], SymDim(kv_heads)) : SymDim();
   const SymDim value_size = v != nullptr ? floor_div((*v)[2], SymDim(kv_heads)) : SymDim();
   set_shape(context, 0, {(*known)[0], (*known)[1], value_size * q_heads});
-  // The state is kept in the type of past_state where there is one, else in float.
+  // The state has the type of past_state where there is one, else that of the query.
   InferType state = InferType::tensor(context.has_input(3) ? context.elem(3) : context.elem(0),
                                       {(*known)[0], SymDim(kv_heads), key_size, value_size});
-  if (!context.has_input(3)) state.elem = DType::kUndefined;
   context.set_output(1, std::move(state));
   return ok();
 }
