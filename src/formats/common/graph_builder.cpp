@@ -203,7 +203,9 @@ void GraphBuilder::infer(const Node& node) {
 }
 
 Value* GraphBuilder::transpose(Value* x, std::vector<int64_t> perm) {
-  if (std::is_sorted(perm.begin(), perm.end())) return x;
+  bool same = static_cast<int64_t>(perm.size()) == rank(x);
+  for (size_t i = 0; i < perm.size(); ++i) same = same && perm[i] == static_cast<int64_t>(i);
+  if (same) return x;
   return op("Transpose", {x}, {{"perm", std::move(perm)}});
 }
 

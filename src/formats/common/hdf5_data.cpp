@@ -130,6 +130,7 @@ Result<Tensor> Hdf5File::dataset(std::string_view path) {
   if (!object->problem.empty()) {
     return where(unsupported("the HDF5 dataset cannot be read: " + object->problem));
   }
+  if (object->type.size == 0) return where(damaged("dataset: it has no type"));
   const auto count = static_cast<uint64_t>(element_count(object->dims.span()));
   const uint64_t width =
       object->type.kind == Hdf5Type::Kind::kVariableString ? 8 + offset_size_ : object->type.size;

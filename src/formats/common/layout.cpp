@@ -142,6 +142,7 @@ class LayoutPass {
     }
     merge_equal();
     remove_unused();
+    restore_names();
     return ok();
   }
 
@@ -391,6 +392,7 @@ class LayoutPass {
     const Type* old_type = inner->type();
     const std::string name(inner->name());
     inner->set_name(fresh(name + "/inner"));
+    renamed_.push_back({inner, name});
     Node* turn = graph_.add_node("Transpose", {}, node.next());
     turn->set_ints("perm", after);
     turn->set_name(fresh(name + "/Transpose"));
@@ -505,8 +507,30 @@ class LayoutPass {
     }
   }
 
+  /// Where nothing is left that has the old meaning, the old name is free again.
+  void restore_names() {
+    std::unordered_set<std::string_view> taken;
+    for (const Value* value : graph_.inputs()) taken.insert(value->name());
+    for (const Value* value : graph_.initializers()) taken.insert(value->name());
+    for (const Node* node : graph_.nodes()) {
+      for (const Value* value : node->outputs())
+        if (value) taken.insert(value->name());
+    }
+    for (const Renamed& entry : renamed_) {
+      if (!entry.value->producer() || taken.count(entry.name)) continue;
+      taken.erase(entry.value->name());
+      entry.value->set_name(entry.name);
+      taken.insert(entry.value->name());
+    }
+  }
+
+  struct Renamed {
+    Value* value;
+    std::string name;
+  };
   Graph& graph_;
   std::unordered_set<std::string> names_;
+  std::vector<Renamed> renamed_;
 };
 
 }  // namespace

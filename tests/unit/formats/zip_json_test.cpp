@@ -1,0 +1,89 @@
+#include <gtest/gtest.h>
+
+#include "base/mapped_file.h"
+#include "formats/common/json_view.h"
+#include "formats/common/zip.h"
+
+namespace tombolo {
+namespace {
+
+TEST(Zip, ListsAndReadsAnArchive) {
+  auto file = MappedFile::open(std::string(TOMBOLO_SOURCE_DIR) + "/examples/digits/digits.keras");
+  ASSERT_TRUE(file.ok());
+  auto archive = ZipArchive::open(file->bytes(), file->owner());
+  ASSERT_TRUE(archive.ok()) << archive.error().message;
+  EXPECT_EQ(archive->members().size(), 3u);
+  auto config = archive->read("config.json");
+  ASSERT_TRUE(config.ok());
+  EXPECT_EQ(config->text().substr(0, 1), "{");
+  EXPECT_FALSE(archive->read("absent").ok());
+}
+
+/// An archive of one stored member with this name and content.
+std::string archive_of(const std::string& name, const std::string& content) {
+  const auto number = [](uint64_t value, size_t width) {
+    std::string text;
+    for (size_t i = 0; i < width; ++i) text += static_cast<char>(value >> (8 * i));
+    return text;
+  };
+  const std::string sizes =
+      number(0, 4) + number(content.size(), 4) + number(content.size(), 4) + number(name.size(), 2);
+  const std::string local = "PK\3\4" + number(20, 2) + number(0, 8) + sizes + number(0, 2) + name;
+  const std::string entry = "PK\1\2" + number(20, 2) + number(20, 2) + number(0, 8) + sizes +
+                            number(0, 2 + 2 + 2 + 2 + 4) + number(0, 4) + name;
+  return local + content + entry + "PK\5\6" + number(0, 4) + number(1, 2) + number(1, 2) +
+         number(entry.size(), 4) + number(local.size() + content.size(), 4) + number(0, 2);
+}
+
+Result<ZipArchive> open(const std::string& bytes) {
+  return ZipArchive::open(std::as_bytes(std::span<const char>(bytes)), nullptr);
+}
+
+TEST(Zip, RefusesUnsafeNames) {
+  const std::string good = archive_of("a/b", "hello");
+  auto archive = open(good);
+  ASSERT_TRUE(archive.ok()) << archive.error().message;
+  EXPECT_EQ(archive->read("a/b")->text(), "hello");
+  for (const char* name : {"../a", "a/../b", "/a", "a\\b", "..", ""}) {
+    EXPECT_FALSE(open(archive_of(name, "hello")).ok()) << name;
+  }
+}
+
+TEST(Zip, RefusesTruncation) {
+  const std::string good = archive_of("a", "hello");
+  for (size_t size = 0; size < good.size(); ++size) {
+    EXPECT_FALSE(open(good.substr(0, size)).ok()) << size;
+  }
+}
+
+TEST(Json, ChecksEveryAccess) {
+  auto document = JsonDocument::parse(R"({"a": [1, 2.5, true, null, "s"], "n": NaN, "i": 3.0})");
+  ASSERT_TRUE(document.ok()) << document.error().message;
+  const Json root = document->root();
+  EXPECT_EQ(root["a"].size(), 5u);
+  EXPECT_EQ(root["a"].at(0).int_or(7), 1);
+  EXPECT_EQ(root["a"].at(1).as_int(), std::nullopt);
+  EXPECT_EQ(root["a"].at(1).double_or(0), 2.5);
+  EXPECT_EQ(root["a"].at(2).int_or(7), 1);
+  EXPECT_TRUE(root["a"].at(3).is_null());
+  EXPECT_EQ(root["a"].at(4).string_or(""), "s");
+  EXPECT_FALSE(root["a"].at(5).exists());
+  EXPECT_FALSE(root["b"]["c"].at(3).exists());
+  EXPECT_EQ(root["i"].as_int(), 3);
+  EXPECT_EQ(root["a"].as_ints(), std::nullopt);
+}
+
+TEST(Json, CapsNesting) {
+  EXPECT_TRUE(JsonDocument::parse(std::string(200, '[') + std::string(200, ']')).ok());
+  EXPECT_FALSE(JsonDocument::parse(std::string(300, '[') + std::string(300, ']')).ok());
+  EXPECT_FALSE(JsonDocument::parse(std::string(10'000'000, '[')).ok());
+}
+
+TEST(Json, NamesThePlaceOfAnError) {
+  auto document = JsonDocument::parse("{\n  \"a\": }");
+  ASSERT_FALSE(document.ok());
+  EXPECT_NE(document.error().message.find("line 2"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tombolo
