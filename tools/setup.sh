@@ -5,7 +5,7 @@
 set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config libprotozero-dev libcli11-dev libfmt-dev nlohmann-json3-dev
-  rapidjson-dev libhdf5-dev libaec-dev zlib1g-dev libpng-dev libjpeg-dev libre2-dev"
+  rapidjson-dev zlib1g-dev libpng-dev libjpeg-dev libre2-dev"
 test="libgtest-dev clang-format-14 zstd man-db"
 bench="libbenchmark-dev python3-venv"
 fuzz="clang libclang-rt-14-dev"
