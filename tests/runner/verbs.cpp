@@ -1,5 +1,6 @@
 #include "runner/verbs.h"
 
+#include "analysis/checker.h"
 #include "analysis/infer.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
@@ -99,6 +100,18 @@ Status infer(State& state, std::string_view) {
   return ok();
 }
 
+/// All that the checker says, a line each; nothing for a model without a word against it.
+Status check_model(State& state, std::string_view) {
+  Diagnostics diagnostics;
+  check(*state.model, {}, diagnostics);
+  state.output.clear();
+  for (const Diagnostic& one : diagnostics.list())
+    state.output += (one.severity == Severity::kError ? "error " : "warning ") + one.code + ": " +
+                    one.where + ": " + one.message + "\n";
+  if (state.output.empty()) state.output = "valid\n";
+  return ok();
+}
+
 Status run(State& state, std::string_view) {
   TRY(auto given, declarations(state.part.inputs));
   std::vector<NamedValue> inputs;
@@ -122,6 +135,7 @@ constexpr Verb kVerbs[] = {
     {"json", "through JSON and back: nothing may change", through_json},
     {"print", "as ONNX text, which must read back equal", print},
     {"infer", "types and shapes written as value_info; what contradicts is an error", infer},
+    {"check", "what the checker reports, a line each; `valid` when nothing", check_model},
     {"run", "the outputs for the INPUT lines; EXPECT is compared with the tolerance of the type",
      run},
 };
