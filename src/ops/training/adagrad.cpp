@@ -1,7 +1,30 @@
+#include <cmath>
 #include "ops/infer_helpers.h"
+
+#include "ops/kernels/optimizer.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+// Of each tensor: X, its gradient G, and the sum H of squared gradients.
+Status run_adagrad(KernelContext& context) {
+  const auto number = [&](const char* name, float fallback) {
+    return static_cast<double>(context.attributes.get_float(name, fallback));
+  };
+  const double decay_factor = number("decay_factor", 0), epsilon = number("epsilon", 1e-6f),
+               decay = number("norm_coefficient", 0);
+  return run_optimizer<3, 2>(
+      context, [&](const std::array<double, 3>& x, double count, double rate) {
+        const double g = decay * x[0] + x[1];
+        const double h = x[2] + g * g;
+        const double step = rate / (1 + count * decay_factor);
+        return std::array<double, 2>{x[0] - step * g / (std::sqrt(h) + epsilon), h};
+      });
+}
+
+}  // namespace
 
 namespace {
 Status infer_adagrad(InferContext& context) {
@@ -40,6 +63,7 @@ OPERATOR(Adagrad) = {
             {"T3", {{1, kFloats32}}},
         },
     .infer = infer_adagrad,
+    .reference = run_adagrad,
 };
 
 }  // namespace tombolo::ops

@@ -1,7 +1,33 @@
+#include <cmath>
 #include "ops/infer_helpers.h"
+
+#include "ops/kernels/optimizer.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+// Of each tensor: X, its gradient G, and the running means V of G and H of G squared.
+Status run_adam(KernelContext& context) {
+  const auto number = [&](const char* name, float fallback) {
+    return static_cast<double>(context.attributes.get_float(name, fallback));
+  };
+  const double alpha = number("alpha", 0.9f), beta = number("beta", 0.999f),
+               epsilon = number("epsilon", 1e-6f), decay = number("norm_coefficient", 0),
+               decay_after = number("norm_coefficient_post", 0);
+  return run_optimizer<4, 3>(
+      context, [&](const std::array<double, 4>& x, double count, double rate) {
+        const double g = decay * x[0] + x[1];
+        const double v = alpha * x[2] + (1 - alpha) * g;
+        const double h = beta * x[3] + (1 - beta) * g * g;
+        if (count > 0) rate *= std::sqrt(1 - std::pow(beta, count)) / (1 - std::pow(alpha, count));
+        const double moved = x[0] - rate * v / (std::sqrt(h) + epsilon);
+        return std::array<double, 3>{(1 - decay_after) * moved, v, h};
+      });
+}
+
+}  // namespace
 
 namespace {
 Status infer_adam(InferContext& context) {
@@ -43,6 +69,7 @@ OPERATOR(Adam) = {
             {"T3", {{1, kFloats32}}},
         },
     .infer = infer_adam,
+    .reference = run_adam,
 };
 
 }  // namespace tombolo::ops

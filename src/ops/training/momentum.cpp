@@ -1,7 +1,28 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/optimizer.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+// Of each tensor: X, its gradient G, and its momentum V.
+Status run_momentum(KernelContext& context) {
+  const double alpha = static_cast<double>(context.attributes.get_float("alpha", 0));
+  const double beta = static_cast<double>(context.attributes.get_float("beta", 0));
+  const double decay = static_cast<double>(context.attributes.get_float("norm_coefficient", 0));
+  const Text mode = context.attributes.get_string("mode", "");
+  if (mode != "standard" && mode != "nesterov")
+    return context.error("mode \"" + std::string(mode) + "\" is not known");
+  return run_optimizer<3, 2>(
+      context, [&](const std::array<double, 3>& x, double count, double rate) {
+        const double g = decay * x[0] + x[1];
+        const double v = alpha * x[2] + (count > 0 ? beta : 1) * g;
+        return std::array<double, 2>{x[0] - rate * (mode == "nesterov" ? g + alpha * v : v), v};
+      });
+}
+
+}  // namespace
 
 namespace {
 Status infer_momentum(InferContext& context) {
@@ -41,6 +62,7 @@ OPERATOR(Momentum) = {
             {"T3", {{1, kFloats32}}},
         },
     .infer = infer_momentum,
+    .reference = run_momentum,
 };
 
 }  // namespace tombolo::ops
