@@ -143,12 +143,12 @@ class Encoder {
   void raw(Text unknown) {
     if (present(unknown)) sink_.raw(unknown);
   }
-  /// Of `unknown`, the fields of that number, or all others.
+  /// Of `unknown`, the messages of that number, or all else.
   void raw(Text unknown, uint32_t field, bool equal) {
     if (!present(unknown)) return;
     WireReader reader(unknown);
     while (reader.next())
-      if ((reader.field == field) == equal) sink_.raw(reader.slice());
+      if (reader.is(field, WireType::kBytes) == equal) sink_.raw(reader.slice());
   }
   void entries(uint32_t field, const std::vector<StringEntry>& list) {
     for (const StringEntry& item : list)
