@@ -16,7 +16,7 @@ struct Placement {
   std::string_view bytes;  ///< the raw data to embed
   std::string location;    ///< the file, relative to the model's folder
   uint64_t offset = 0, length = 0;
-  std::string checksum;  ///< SHA-1 in hex, empty: none
+  std::string checksum;  ///< SHA-1 of the file in hex, empty: none
 };
 using Placements = std::unordered_map<const Constant*, Placement>;
 

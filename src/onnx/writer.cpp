@@ -44,45 +44,73 @@ uint64_t external_size(const Constant& constant, uint64_t threshold) {
   return bytes && *bytes >= threshold ? *bytes : 0;
 }
 
-/// Writes the data of all large tensors to files beside the model.
-Status write_data(const Model& model, const std::string& path, const SaveOptions& options,
-                  Placements& placements, OutputSet& files) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == path.npos ? "" : path.substr(0, slash + 1);
-  const std::string stem = path.substr(folder.size()) + ".data";
-  OutputFile* file = nullptr;
-  std::string location;
-  size_t file_count = 0;
-  Status status = ok();
-  auto place = [&](const Constant& constant) -> Status {
-    const uint64_t length = external_size(constant, options.threshold);
+/// Writes the data of large tensors to files beside the model.
+class DataFiles {
+ public:
+  DataFiles(const std::string& path, const SaveOptions& options, Placements& placements,
+            OutputSet& files)
+      : options_(options), placements_(placements), files_(files) {
+    const size_t slash = path.rfind('/');
+    folder_ = slash == path.npos ? "" : path.substr(0, slash + 1);
+    stem_ = path.substr(folder_.size()) + ".data";
+  }
+
+  Status add(const Constant& constant, const StoragePtr& storage) {
+    const uint64_t length = external_size(constant, options_.threshold);
     if (length == 0) return ok();
-    auto tensor = constant.value(model.storage_ptr());
+    auto tensor = constant.value(storage);
     // Data that do not fit their shape stay as they are: not ours to repair.
     if (!tensor) return constant.is_external() ? Status(std::move(tensor).error()) : ok();
     const bool full =
-        options.data == SaveOptions::Data::kPerTensor ||
-        (options.data == SaveOptions::Data::kSharded && file != nullptr &&
-         (length > options.shard_bytes || file->position() > options.shard_bytes - length));
-    if (file == nullptr || full) {
-      location = file_count == 0 ? stem : stem + "." + std::to_string(file_count);
-      ++file_count;
-      TRY(file, files.create(folder + location));
+        options_.data == SaveOptions::Data::kPerTensor ||
+        (options_.data == SaveOptions::Data::kSharded && file_ != nullptr &&
+         (length > options_.shard_bytes || aligned_end() > options_.shard_bytes - length));
+    if (file_ == nullptr || full) {
+      finish_file();
+      location_ = count_ == 0 ? stem_ : stem_ + "." + std::to_string(count_);
+      ++count_;
+      TRY(file_, files_.create(folder_ + location_));
     }
-    CHECK_OK(file->pad_to(kExternalAlignment));
-    Placement& placement = placements[&constant];
+    const uint64_t before = file_->position();
+    CHECK_OK(file_->pad_to(kExternalAlignment));
+    Placement& placement = placements_[&constant];
     placement.external = true;
-    placement.location = location;
-    placement.offset = file->position();
+    placement.location = location_;
+    placement.offset = file_->position();
     placement.length = length;
-    if (options.checksum) placement.checksum = Sha1::of(tensor->bytes());
-    return file->write(tensor->bytes());
-  };
-  onnx::for_each_constant(model, [&](const Constant& constant) {
-    if (status.ok()) status = place(constant);
-  });
-  return status;
-}
+    if (options_.checksum) {
+      static constexpr std::byte kZeros[kExternalAlignment] = {};
+      sha1_.update({kZeros, placement.offset - before});
+      sha1_.update(tensor->bytes());
+      in_file_.push_back(&placement);
+    }
+    return file_->write(tensor->bytes());
+  }
+
+  /// SPEC ExternalData.md: the checksum is that of the whole file, so it is known at its end.
+  void finish_file() {
+    if (options_.checksum && file_ != nullptr) {
+      const std::string digest = sha1_.finish();
+      for (Placement* placement : in_file_) placement->checksum = digest;
+    }
+    sha1_ = Sha1();
+    in_file_.clear();
+  }
+
+ private:
+  uint64_t aligned_end() const {
+    return (file_->position() + kExternalAlignment - 1) / kExternalAlignment * kExternalAlignment;
+  }
+
+  const SaveOptions& options_;
+  Placements& placements_;
+  OutputSet& files_;
+  std::string folder_, stem_, location_;
+  OutputFile* file_ = nullptr;
+  size_t count_ = 0;
+  Sha1 sha1_;
+  std::vector<Placement*> in_file_;  // the elements of an unordered_map stay where they are
+};
 
 }  // namespace
 
@@ -122,7 +150,15 @@ Status save_onnx(const Model& model, const std::string& path, const SaveOptions&
   if (!embed && path == "-")
     return usage_error("external data need a file to stand beside, not standard output");
   OutputSet files;
-  if (!embed) CHECK_OK(write_data(model, path, options, placements, files));
+  if (!embed) {
+    DataFiles data(path, options, placements, files);
+    Status status = ok();
+    onnx::for_each_constant(model, [&](const Constant& constant) {
+      if (status.ok()) status = data.add(constant, model.storage_ptr());
+    });
+    CHECK_OK(std::move(status));
+    data.finish_file();
+  }
   TRY(OutputFile * file, files.create(path));
   CHECK_OK(write_to(*file, model, &placements));
   return files.commit();

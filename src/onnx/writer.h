@@ -25,7 +25,7 @@ struct SaveOptions {
   Data data = Data::kAuto;
   uint64_t threshold = 1024;  ///< smaller tensors stay in the model
   uint64_t shard_bytes = uint64_t{2} << 30;
-  bool checksum = false;  ///< adds the SHA-1 of each tensor's data
+  bool checksum = false;  ///< adds the SHA-1 of the data file to each entry
 };
 
 /// Offsets of tensors in external files are multiples of this, so that they can be mapped.
