@@ -374,7 +374,35 @@ Node* Graph::find_node(Text name) const {
   return nullptr;
 }
 
+bool Graph::is_sorted() const {
+  std::vector<bool> seen(storage_->id_count());
+  // Captured values count as inputs of the node that holds the subgraph.
+  auto ready = [&](const Value* value) {
+    return value == nullptr || value->producer_ == nullptr || value->graph_ != this ||
+           seen[value->producer_->id()];
+  };
+  auto all_ready = [&](auto&& self, const Node& node) -> bool {
+    for (const Value* value : node.inputs())
+      if (!ready(value)) return false;
+    for (const Attribute& attribute : node.attributes()) {
+      const Graph* inner = attribute.graph();
+      if (inner == nullptr) continue;
+      for (const Node* deeper : inner->nodes())
+        if (!self(self, *deeper)) return false;
+      for (const GraphOutput& output : inner->outputs())
+        if (!ready(output.value)) return false;
+    }
+    return true;
+  };
+  for (const Node* node : nodes()) {
+    if (!all_ready(all_ready, *node)) return false;
+    seen[node->id()] = true;
+  }
+  return true;
+}
+
 bool Graph::sort() {
+  if (is_sorted()) return true;
   // Kahn's algorithm with a queue in file order. A subgraph's captures count as inputs of its node.
   std::vector<Node*> order;
   std::unordered_map<const Node*, size_t> position, missing;

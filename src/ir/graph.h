@@ -332,6 +332,8 @@ class Graph {
   Value* find_value(Text name) const;
   Node* find_node(Text name) const;
 
+  /// True when producers come before their users.
+  bool is_sorted() const;
   /// Puts nodes into an order in which producers come first, stable otherwise. False when there is
   /// a cycle (the order is unchanged then).
   bool sort();

@@ -50,6 +50,7 @@ class Storage {
   Result<std::string_view> external_file(Text location);
 
   uint32_t next_id() { return next_id_++; }
+  uint32_t id_count() const { return next_id_; }  ///< ids given out so far, of nodes and values
 
  private:
   std::vector<std::unique_ptr<std::byte[]>> blocks_;

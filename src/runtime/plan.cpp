@@ -26,6 +26,7 @@ class Planner {
 
   Result<ModelPlan> run() {
     if (!model_.graph) return parse_error("the model has no graph");
+    places_.resize(model_.storage().id_count());
     TRY(plan_.main, graph(*model_.graph, nullptr, nullptr));
     if (!missing_.empty()) {
       std::string list;
@@ -121,6 +122,8 @@ class Planner {
     }
     if (!source.sort())
       return parse_error("graph \"" + std::string(source.name) + "\" has a cycle");
+    plan->nodes.reserve(source.node_count());
+    plan->refs.reserve(source.node_count());
     for (Node* node : source.nodes()) {
       auto planned = this->node(*node, *plan, function);
       if (!planned) return std::move(planned).error().at(describe(*node));
@@ -143,13 +146,11 @@ class Planner {
     int slot = -1;
   };
   void place(const Value* value, const GraphPlan& plan, const RunValue* constant, int slot) {
-    if (places_.size() <= value->id()) places_.resize(value->id() + places_.size() / 2 + 1);
     places_[value->id()] = {&plan, constant, slot};
   }
 
   /// What `value` is seen from `plan`; nothing when it is not defined there or around.
   std::optional<ValueRef> find(const GraphPlan& plan, const Value* value) const {
-    if (value->id() >= places_.size()) return std::nullopt;
     const Place& at = places_[value->id()];
     int depth = 0;
     for (const GraphPlan* around = &plan; around != nullptr; around = around->parent, ++depth)
@@ -227,24 +228,21 @@ class Planner {
     return ok();
   }
 
-  /// Slots of `plan`'s own frame that `ref`, seen from `depth` frames further in, names.
+  /// Visits every reference, in `plan` and the plans inside it, to a slot of the frame `depth` out.
   template <typename Visit>
-  static void own_uses(const GraphPlan& plan, int depth, Visit&& visit) {
-    for (const NodePlan& node : plan.nodes) {
-      for (const ValueRef& ref : plan.inputs_of(node))
-        if (ref.constant == nullptr && ref.slot >= 0 && ref.depth == depth) visit(ref.slot);
-      for (const auto& [graph, inner] : plan.subgraphs)
-        if (graph->parent_node() == node.node) own_uses(*inner, depth + 1, visit);
-    }
-    if (depth > 0)
-      for (const ValueRef& ref : plan.outputs)
-        if (ref.constant == nullptr && ref.slot >= 0 && ref.depth == depth) visit(ref.slot);
+  static void own_uses(GraphPlan& plan, int depth, Visit&& visit) {
+    auto offer = [&](ValueRef& ref) {
+      if (ref.constant == nullptr && ref.slot >= 0 && ref.depth == depth) visit(ref.slot);
+    };
+    for (ValueRef& ref : plan.refs) offer(ref);
+    for (ValueRef& ref : plan.outputs) offer(ref);
+    for (auto& [graph, inner] : plan.subgraphs) own_uses(*inner, depth + 1, visit);
   }
 
   static void find_last_uses(GraphPlan& plan) {
     constexpr int kNever = -1, kAlways = INT32_MAX;
     std::vector<int> last(static_cast<size_t>(plan.slot_count), kNever);
-    std::unordered_map<const Node*, std::vector<const GraphPlan*>> inner_of;
+    std::unordered_map<const Node*, std::vector<GraphPlan*>> inner_of;
     for (const auto& [graph, inner] : plan.subgraphs)
       inner_of[graph->parent_node()].push_back(inner.get());
     for (size_t i = 0; i < plan.nodes.size(); ++i) {
@@ -253,8 +251,8 @@ class Planner {
         if (ref.constant == nullptr && ref.slot >= 0 && ref.depth == 0)
           last[static_cast<size_t>(ref.slot)] = at;
       if (auto found = inner_of.find(plan.nodes[i].node); found != inner_of.end())
-        for (const GraphPlan* inner : found->second)
-          own_uses(*inner, 1, [&](int slot) { last[static_cast<size_t>(slot)] = at; });
+        for (GraphPlan* inner : found->second)
+          own_uses(*inner, 1, [&](int& slot) { last[static_cast<size_t>(slot)] = at; });
       for (int slot : plan.outputs_of(plan.nodes[i]))
         if (slot >= 0) last[static_cast<size_t>(slot)] = at;
     }
@@ -276,6 +274,38 @@ class Planner {
         Span& span = plan.nodes[static_cast<size_t>(last[slot])].dead;
         plan.dead[span.begin + span.count++] = static_cast<int>(slot);
       }
+    reuse_slots(plan);
+  }
+
+  /// Gives values that are never alive together the same slot: a chain of a million nodes needs
+  /// two.
+  static void reuse_slots(GraphPlan& plan) {
+    std::vector<int> place(static_cast<size_t>(plan.slot_count), -1), free;
+    int used = 0;
+    auto take = [&](int slot) {
+      int& at = place[static_cast<size_t>(slot)];
+      if (free.empty()) {
+        at = used++;
+      } else {
+        at = free.back();
+        free.pop_back();
+      }
+    };
+    for (int slot : plan.inputs) take(slot);
+    for (const NodePlan& node : plan.nodes) {
+      // Outputs first: they are stored before what dies here is released.
+      for (int slot : plan.outputs_of(node))
+        if (slot >= 0) take(slot);
+      for (int slot : plan.dead_after(node)) free.push_back(place[static_cast<size_t>(slot)]);
+    }
+    auto rename = [&](int& slot) {
+      if (slot >= 0) slot = place[static_cast<size_t>(slot)];
+    };
+    for (int& slot : plan.inputs) rename(slot);
+    for (int& slot : plan.slots) rename(slot);
+    for (int& slot : plan.dead) rename(slot);
+    own_uses(plan, 0, rename);
+    plan.slot_count = used;
   }
 
   Model& model_;
