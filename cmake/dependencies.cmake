@@ -19,3 +19,7 @@ target_link_libraries(tombolo_png INTERFACE ${PNG_STATIC} tombolo_zlib)
 add_library(tombolo_jpeg INTERFACE)
 find_library(JPEG_STATIC NAMES libjpeg.a REQUIRED)
 target_link_libraries(tombolo_jpeg INTERFACE ${JPEG_STATIC})
+
+add_library(tombolo_re2 INTERFACE)
+find_library(RE2_STATIC NAMES libre2.a REQUIRED)
+target_link_libraries(tombolo_re2 INTERFACE ${RE2_STATIC} Threads::Threads)

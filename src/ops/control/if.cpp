@@ -1,4 +1,5 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/subgraph.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -49,6 +50,15 @@ Status infer_if(InferContext& context) {
   }
   return ok();
 }
+Status run_if(KernelContext& context) {
+  if (!context.has_input(0)) return context.error("the condition is missing");
+  TRY(const bool holds, bool_of(context, context.value(0), "the condition"));
+  TRY(const Graph* branch, body_graph(context, holds ? "then_branch" : "else_branch", 0));
+  TRY(auto results, run_body(context, *branch, {}, context.output_count()));
+  for (size_t k = 0; k < results.size(); ++k) context.set_output(k, std::move(results[k]));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(If) = {
@@ -77,6 +87,7 @@ OPERATOR(If) = {
         },
     .determinism = Determinism::kBySubgraph,
     .infer = infer_if,
+    .reference = run_if,
 };
 
 }  // namespace tombolo::ops

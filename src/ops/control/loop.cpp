@@ -1,4 +1,7 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/join.h"
+#include "ops/kernels/subgraph.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -101,6 +104,51 @@ Status infer_loop(InferContext& context) {
   }
   return ok();
 }
+Status run_loop(KernelContext& context) {
+  // Node: M, cond, carried... -> carried..., scanned...
+  // Body: iteration, cond, carried... -> cond, carried..., scanned...
+  const size_t carried_count = context.input_count() < 2 ? 0 : context.input_count() - 2;
+  TRY(const Graph* body, body_graph(context, "body", static_cast<int64_t>(carried_count) + 2));
+  if (context.output_count() < carried_count)
+    return context.error("the node has fewer outputs than values carried");
+  const size_t scan_count = context.output_count() - carried_count;
+
+  std::optional<int64_t> limit;
+  if (context.has_input(0)) {
+    TRY(limit, scalar_int(context, 0, "M"));
+  }
+  bool condition = true;
+  if (context.has_input(1)) {
+    TRY(condition, bool_of(context, context.value(1), "cond"));
+  }
+  std::vector<RunValue> carried;
+  for (size_t k = 0; k < carried_count; ++k)
+    carried.push_back(context.has_input(k + 2) ? context.value(k + 2) : RunValue());
+  std::vector<std::vector<Tensor>> scanned(scan_count);
+
+  for (int64_t i = 0; condition && (!limit || i < *limit); ++i) {
+    const uint8_t holds[] = {1};
+    std::vector<RunValue> inputs;
+    inputs.emplace_back(Tensor::scalar_int64(i));
+    inputs.emplace_back(Tensor::of<uint8_t>(DType::kBool, {}, holds));
+    for (RunValue& value : carried) inputs.push_back(std::move(value));
+    TRY(auto results, run_body(context, *body, std::move(inputs), 1 + carried_count + scan_count));
+    TRY(condition, bool_of(context, results[0], "the condition that the body gives"));
+    for (size_t k = 0; k < carried_count; ++k) carried[k] = std::move(results[1 + k]);
+    for (size_t k = 0; k < scan_count; ++k) {
+      TRY(Tensor item, tensor_of(context, results[1 + carried_count + k], "a scan output"));
+      scanned[k].push_back(std::move(item));
+    }
+  }
+  for (size_t k = 0; k < carried_count; ++k) context.set_output(k, std::move(carried[k]));
+  for (size_t k = 0; k < scan_count; ++k) {
+    TRY(Tensor out, scanned[k].empty() ? empty_scan_output(context, *body, 1 + carried_count + k, 0)
+                                       : stack(context, scanned[k], 0));
+    context.set_output(carried_count + k, std::move(out));
+  }
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Loop) = {
@@ -132,6 +180,7 @@ OPERATOR(Loop) = {
         },
     .determinism = Determinism::kBySubgraph,
     .infer = infer_loop,
+    .reference = run_loop,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,8 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/join.h"
+#include "ops/kernels/movement.h"
+#include "ops/kernels/subgraph.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -81,6 +85,164 @@ Status infer_scan(InferContext& context) {
   }
   return ok();
 }
+/// One scan without a batch. Body: states..., slices... -> states..., scanned...
+struct Scan {
+  const KernelContext& context;
+  const Graph& body;
+  size_t states, scans, results;    ///< counts: states, scanned inputs, scanned outputs
+  std::vector<size_t> axes;         ///< per scanned input
+  std::vector<int64_t> directions;  ///< per scanned input: 1 is backwards
+
+  /// Runs `length` steps. `values` holds the states and is updated.
+  Result<std::vector<std::vector<Tensor>>> run(std::vector<RunValue>& values,
+                                               std::span<const Tensor> inputs,
+                                               int64_t length) const {
+    std::vector<std::vector<Tensor>> scanned(results);
+    for (int64_t i = 0; i < length; ++i) {
+      std::vector<RunValue> given = values;
+      for (size_t k = 0; k < scans; ++k) {
+        TRY(Tensor slice,
+            element_along(context, inputs[k], axes[k], directions[k] == 1 ? length - 1 - i : i));
+        given.emplace_back(std::move(slice));
+      }
+      TRY(auto outputs, run_body(context, body, std::move(given), states + results));
+      for (size_t k = 0; k < states; ++k) values[k] = std::move(outputs[k]);
+      for (size_t k = 0; k < results; ++k) {
+        TRY(Tensor item, tensor_of(context, outputs[states + k], "a scan output"));
+        scanned[k].push_back(std::move(item));
+      }
+    }
+    return scanned;
+  }
+};
+
+/// Reads an attribute of `count` numbers, zeros when absent.
+Result<std::vector<int64_t>> scan_list(const KernelContext& context, const char* name,
+                                       size_t count) {
+  const auto given = context.attributes.get_ints(name);
+  if (!context.attributes.has(name)) return std::vector<int64_t>(count, 0);
+  if (given.size() != count)
+    return context.error(std::string(name) + " has " + std::to_string(given.size()) +
+                         " elements for " + std::to_string(count) + " values");
+  return std::vector<int64_t>(given.begin(), given.end());
+}
+
+/// Version 9 on: no batch axis.
+Status run_scan_unbatched(KernelContext& context, Scan scan) {
+  TRY(const auto axes, scan_list(context, "scan_input_axes", scan.scans));
+  TRY(scan.directions, scan_list(context, "scan_input_directions", scan.scans));
+  TRY(const auto out_axes, scan_list(context, "scan_output_axes", scan.results));
+  TRY(const auto out_directions, scan_list(context, "scan_output_directions", scan.results));
+  std::vector<RunValue> values;
+  for (size_t k = 0; k < scan.states; ++k) {
+    if (!context.has_input(k)) return context.error("input " + std::to_string(k) + " is missing");
+    values.push_back(context.value(k));
+  }
+  std::vector<Tensor> inputs;
+  int64_t length = 0;
+  for (size_t k = 0; k < scan.scans; ++k) {
+    TRY(const Tensor* input, context.input(scan.states + k));
+    TRY(const int64_t axis, normalize_axis(axes[k], static_cast<int64_t>(input->rank())));
+    scan.axes.push_back(static_cast<size_t>(axis));
+    if (k == 0) length = input->dim(scan.axes[0]);
+    if (input->dim(scan.axes[k]) != length)
+      return context.error("scanned inputs have " + std::to_string(length) + " and " +
+                           std::to_string(input->dim(scan.axes[k])) + " elements");
+    inputs.push_back(*input);
+  }
+  TRY(const auto scanned, scan.run(values, inputs, length));
+  for (size_t k = 0; k < scan.states; ++k) context.set_output(k, std::move(values[k]));
+  for (size_t k = 0; k < scan.results; ++k) {
+    TRY(Tensor out, scanned[k].empty()
+                        ? empty_scan_output(context, scan.body, scan.states + k, out_axes[k])
+                        : stack(context, scanned[k], out_axes[k], out_directions[k] == 1));
+    context.set_output(scan.states + k, std::move(out));
+  }
+  return ok();
+}
+
+/// Version 8: everything has a batch axis before the others, and sequences may end early; what a
+/// short one leaves of a scan output is zero.
+Status run_scan_batched(KernelContext& context, Scan scan) {
+  TRY(scan.directions, scan_list(context, "directions", scan.scans));
+  scan.axes.assign(scan.scans, 0);
+  if (scan.scans == 0) return context.error("at least one input must be scanned");
+  std::vector<const Tensor*> inputs;
+  for (size_t k = 0; k < scan.states + scan.scans; ++k) {
+    TRY(const Tensor* input, context.input(1 + k));
+    inputs.push_back(input);
+  }
+  const Tensor& first = *inputs[scan.states];
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const bool scanned = k >= scan.states;
+    if (inputs[k]->rank() < (scanned ? 2u : 1u) || first.rank() < 2 ||
+        inputs[k]->dim(0) != first.dim(0) || (scanned && inputs[k]->dim(1) != first.dim(1)))
+      return context.error("input " + std::to_string(k + 1) + ", " + to_string(*inputs[k]) +
+                           ", lacks the batch and sequence axes of " + to_string(first));
+  }
+  const int64_t batch = first.dim(0), longest = first.dim(1);
+  TRY(const Tensor* lengths, context.optional_input(0));
+  if (lengths != nullptr) {
+    CHECK_OK(check_index_type(*lengths));
+    if (lengths->size() != batch)
+      return context.error("sequence_lens must have " + std::to_string(batch) + " elements, is " +
+                           to_string(*lengths));
+  }
+
+  std::vector<std::vector<Tensor>> outputs(scan.states + scan.results);
+  for (int64_t b = 0; b < batch; ++b) {
+    const int64_t length = lengths != nullptr ? lengths->get_int64(b) : longest;
+    if (length < 0 || length > longest)
+      return context.error("sequence length " + std::to_string(length) + " is out of range for " +
+                           std::to_string(longest) + " steps");
+    std::vector<RunValue> values;
+    std::vector<Tensor> rows;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      TRY(Tensor row, element_along(context, *inputs[k], 0, b));
+      if (k < scan.states)
+        values.emplace_back(std::move(row));
+      else
+        rows.push_back(std::move(row));
+    }
+    TRY(const auto scanned, scan.run(values, rows, length));
+    for (size_t k = 0; k < scan.states; ++k) {
+      TRY(Tensor value, tensor_of(context, values[k], "a state"));
+      outputs[k].push_back(std::move(value));
+    }
+    for (size_t k = 0; k < scan.results; ++k) {
+      TRY(const Tensor some, scanned[k].empty()
+                                 ? empty_scan_output(context, scan.body, scan.states + k, 0)
+                                 : stack(context, scanned[k], 0));
+      Dims dims = some.dims();
+      dims[0] = longest;
+      TRY(Tensor padded, context.allocate(some.dtype(), dims));
+      fill_zero(padded);
+      copy_elements(some, 0, padded, 0, some.size());
+      outputs[scan.states + k].push_back(std::move(padded));
+    }
+  }
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    TRY(Tensor out, stack(context, outputs[k], 0));
+    context.set_output(k, std::move(out));
+  }
+  return ok();
+}
+
+Status run_scan(KernelContext& context) {
+  const bool batched = context.opset < 9;
+  const auto inputs = static_cast<int64_t>(context.input_count()) - (batched ? 1 : 0);
+  const int64_t scans = context.attributes.get_int("num_scan_inputs", 0);
+  if (scans < 0 || scans > inputs || inputs - scans > static_cast<int64_t>(context.output_count()))
+    return context.error("num_scan_inputs=" + std::to_string(scans) + " does not fit " +
+                         std::to_string(inputs) + " inputs and " +
+                         std::to_string(context.output_count()) + " outputs");
+  TRY(const Graph* body, body_graph(context, "body", inputs));
+  const auto states = static_cast<size_t>(inputs - scans);
+  const Scan scan{
+      context, *body, states, static_cast<size_t>(scans), context.output_count() - states, {}, {}};
+  return batched ? run_scan_batched(context, scan) : run_scan_unbatched(context, scan);
+}
+
 }  // namespace
 
 OPERATOR(Scan) = {
@@ -117,6 +279,7 @@ OPERATOR(Scan) = {
         },
     .determinism = Determinism::kBySubgraph,
     .infer = infer_scan,
+    .reference = run_scan,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,5 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -16,6 +17,47 @@ Status infer_affine_grid(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+Status run_affine_grid(KernelContext& context) {
+  TRY(const Tensor* theta, context.input(0));
+  TRY(const std::vector<int64_t> size, context.input_ints(1));
+  const size_t axes = size.size() < 2 ? 0 : size.size() - 2;
+  const bool aligned = context.attributes.get_int("align_corners", 0) != 0;
+  if ((axes != 2 && axes != 3) || theta->rank() != 3 || !is_float(theta->dtype()) ||
+      theta->dim(0) != size[0] || theta->dim(1) != static_cast<int64_t>(axes) ||
+      theta->dim(2) != static_cast<int64_t>(axes) + 1)
+    return context.error("theta " + to_string(*theta) + " does not fit size " +
+                         dims_to_string(size));
+  Dims dims{size[0]}, spatial;
+  for (size_t j = 0; j < axes; ++j) spatial.push_back(size[2 + j]);
+  for (const int64_t dim : spatial) dims.push_back(dim);
+  dims.push_back(static_cast<int64_t>(axes));
+  TRY(Tensor * out, context.output(0, theta->dtype(), dims));
+  if (out->size() == 0) return ok();
+  int64_t to = 0;
+  for (int64_t n = 0; n < size[0]; ++n) {
+    Odometer walk(spatial);
+    do {
+      // The position from -1 to 1, the last axis first: (x, y) or (x, y, z).
+      double position[3] = {};
+      for (size_t j = 0; j < axes; ++j) {
+        const size_t axis = axes - 1 - j;
+        const auto length = static_cast<double>(spatial[axis]);
+        const auto i = static_cast<double>(walk.index[axis]);
+        position[j] = aligned ? 2 * i / std::max(length - 1, 1.0) - 1 : (2 * i + 1) / length - 1;
+      }
+      for (size_t row = 0; row < axes; ++row) {
+        const int64_t base = (n * static_cast<int64_t>(axes) + static_cast<int64_t>(row)) *
+                             static_cast<int64_t>(axes + 1);
+        double sum = theta->get_double(base + static_cast<int64_t>(axes));
+        for (size_t j = 0; j < axes; ++j)
+          sum += theta->get_double(base + static_cast<int64_t>(j)) * position[j];
+        out->set_double(to++, sum);
+      }
+    } while (walk.next());
+  }
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(AffineGrid) = {
@@ -141,6 +183,7 @@ grid = If (flat) <then_branch = plane () => (grid_2d) {
 }>
 )"}},
     .infer = infer_affine_grid,
+    .reference = run_affine_grid,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,9 @@
+#include <algorithm>
+#include <cmath>
+
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/resize.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -70,6 +75,119 @@ Status infer_resize(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+/// A small float input as numbers; empty when absent.
+Result<std::vector<double>> float_list(const KernelContext& context, size_t index) {
+  TRY(const Tensor* tensor, context.optional_input(index));
+  std::vector<double> values;
+  if (tensor == nullptr) return values;
+  if (!is_float(tensor->dtype()) || tensor->size() > 128)
+    return context.error("input " + std::to_string(index) + " must be a few floats, is " +
+                         to_string(*tensor));
+  for (int64_t i = 0; i < tensor->size(); ++i) values.push_back(tensor->get_double(i));
+  return values;
+}
+
+Result<ResizeOptions> resize_options(const KernelContext& context) {
+  const AttributeReader& attributes = context.attributes;
+  ResizeOptions options;
+  const bool first = context.opset < 11;  // asymmetric and floor, as Upsample was
+  options.coordinates = std::string(
+      attributes.get_string("coordinate_transformation_mode", first ? "asymmetric" : "half_pixel"));
+  options.nearest =
+      std::string(attributes.get_string("nearest_mode", first ? "floor" : "round_prefer_floor"));
+  const Text mode = attributes.get_string("mode", "nearest");
+  if (mode == "linear")
+    options.mode = ResizeMode::kLinear;
+  else if (mode == "cubic")
+    options.mode = ResizeMode::kCubic;
+  else if (mode != "nearest")
+    return context.error("mode must be nearest, linear or cubic, is \"" + std::string(mode) + "\"");
+  options.cubic_a = attributes.get_float("cubic_coeff_a", -0.75f);
+  options.exclude_outside = attributes.get_int("exclude_outside", 0) != 0;
+  options.antialias = attributes.get_int("antialias", 0) != 0;
+  options.extrapolation = attributes.get_float("extrapolation_value", 0);
+  return options;
+}
+
+/// Lengths and scales out of `sizes`, by keep_aspect_ratio_policy.
+Status apply_sizes(const KernelContext& context, const std::vector<int64_t>& sizes,
+                   const std::vector<int64_t>& places, const Tensor& x,
+                   std::vector<ResizeAxis>& axes) {
+  const Text policy = context.attributes.get_string("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+    return context.error("keep_aspect_ratio_policy \"" + std::string(policy) + "\" is not known");
+  if (sizes.size() != places.size())
+    return context.error(std::to_string(sizes.size()) + " sizes for " +
+                         std::to_string(places.size()) + " axes");
+  double common = 0;
+  for (size_t k = 0; k < sizes.size(); ++k) {
+    const auto j = static_cast<size_t>(places[k]);
+    if (sizes[k] < 0 || sizes[k] > INT64_C(1) << 50)
+      return context.error("a size of " + std::to_string(sizes[k]));
+    const double scale =
+        static_cast<double>(sizes[k]) / static_cast<double>(std::max<int64_t>(x.dim(j), 1));
+    axes[j].scale = scale;
+    axes[j].length = sizes[k];
+    if (k == 0 || (policy == "not_larger" ? scale < common : scale > common)) common = scale;
+  }
+  if (policy == "stretch") return ok();
+  for (const int64_t place : places) {
+    const auto j = static_cast<size_t>(place);
+    axes[j].scale = common;
+    axes[j].length = static_cast<int64_t>(std::floor(common * static_cast<double>(x.dim(j)) + 0.5));
+  }
+  return ok();
+}
+
+Status run_resize(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const ResizeOptions options, resize_options(context));
+  const bool first = context.opset < 11;
+  TRY(const std::vector<double> roi,
+      first ? Result<std::vector<double>>(std::vector<double>()) : float_list(context, 1));
+  TRY(const std::vector<double> scales, float_list(context, first ? 1 : 2));
+  std::vector<int64_t> places(x->rank());
+  for (size_t j = 0; j < places.size(); ++j) places[j] = static_cast<int64_t>(j);
+  if (context.attributes.has("axes")) {
+    const auto given = context.attributes.get_ints("axes");
+    TRY(places, normalize_axes({given.begin(), given.end()}, static_cast<int64_t>(x->rank())));
+  }
+  std::vector<ResizeAxis> axes;
+  for (const int64_t dim : x->dims()) axes.push_back({1, dim, 0, 1});
+  if (options.coordinates == "tf_crop_and_resize") {
+    if (roi.size() != 2 * places.size())
+      return context.error("roi has " + std::to_string(roi.size()) + " elements for " +
+                           std::to_string(places.size()) + " axes");
+    for (size_t k = 0; k < places.size(); ++k) {
+      axes[static_cast<size_t>(places[k])].roi_start = roi[k];
+      axes[static_cast<size_t>(places[k])].roi_end = roi[k + places.size()];
+    }
+  }
+  if (!scales.empty()) {
+    if (scales.size() != places.size())
+      return context.error(std::to_string(scales.size()) + " scales for " +
+                           std::to_string(places.size()) + " axes");
+    for (size_t k = 0; k < scales.size(); ++k) {
+      ResizeAxis& axis = axes[static_cast<size_t>(places[k])];
+      // In float, as the scales are: 10 * 0.7f is 7.
+      const float length = std::floor(static_cast<float>(axis.length) *
+                                      static_cast<float>(axis.roi_end - axis.roi_start) *
+                                      static_cast<float>(scales[k]));
+      if (!(scales[k] > 0) || !(length >= 0 && length < 1e15f))
+        return context.error("scale " + std::to_string(scales[k]) + " of axis " +
+                             std::to_string(places[k]));
+      axis.scale = scales[k];
+      axis.length = static_cast<int64_t>(length);
+    }
+  } else if (context.has_input(3)) {
+    TRY(const std::vector<int64_t> sizes, context.input_ints(3));
+    CHECK_OK(apply_sizes(context, sizes, places, *x, axes));
+  } else {
+    return context.error("neither scales nor sizes are given");
+  }
+  return resize_tensor(context, *x, axes, options);
+}
+
 }  // namespace
 
 OPERATOR(Resize) = {
@@ -110,6 +228,7 @@ OPERATOR(Resize) = {
             {"T2", {{11, kFloats}}, {.since = 11}},
         },
     .infer = infer_resize,
+    .reference = run_resize,
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,7 @@
+#include <cmath>
+
 #include "ops/infer_helpers.h"
+#include "ops/kernels/resize.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -37,6 +40,50 @@ Status infer_upsample(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+/// Scales by version: two attributes (1), an attribute (7), an input (9).
+Result<std::vector<float>> upsample_scales(const KernelContext& context, const Tensor& x) {
+  std::vector<float> scales;
+  if (context.opset < 7) {
+    if (x.rank() != 4) return context.error("[N, C, H, W] is needed, not " + to_string(x));
+    return std::vector<float>{1, 1, context.attributes.get_float("height_scale", 1),
+                              context.attributes.get_float("width_scale", 1)};
+  }
+  if (context.opset < 9) {
+    const auto given = context.attributes.get_floats("scales");
+    scales.assign(given.begin(), given.end());
+  } else {
+    TRY(const Tensor* given, context.input(1));
+    if (!is_float(given->dtype()) || given->size() > 64)
+      return context.error("scales must be a few floats, are " + to_string(*given));
+    for (int64_t i = 0; i < given->size(); ++i)
+      scales.push_back(static_cast<float>(given->get_double(i)));
+  }
+  return scales;
+}
+
+Status run_upsample(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const std::vector<float> scales, upsample_scales(context, *x));
+  if (scales.size() != x->rank())
+    return context.error(std::to_string(scales.size()) + " scales for " + to_string(*x));
+  ResizeOptions options;
+  options.coordinates = "asymmetric";
+  options.nearest = "floor";
+  const Text mode = context.attributes.get_string("mode", "nearest");
+  if (mode == "linear" || mode == "bilinear")
+    options.mode = ResizeMode::kLinear;
+  else if (mode != "nearest")
+    return context.error("mode must be nearest or linear, is \"" + std::string(mode) + "\"");
+  std::vector<ResizeAxis> axes;
+  for (size_t j = 0; j < scales.size(); ++j) {
+    const float length = std::floor(static_cast<float>(x->dim(j)) * scales[j]);
+    if (!(scales[j] > 0) || !(length < 1e15f))
+      return context.error("scale " + std::to_string(scales[j]) + " of axis " + std::to_string(j));
+    axes.push_back({scales[j], static_cast<int64_t>(length), 0, 1});
+  }
+  return resize_tensor(context, *x, axes, options);
+}
+
 }  // namespace
 
 OPERATOR(Upsample) = {
@@ -60,6 +107,7 @@ OPERATOR(Upsample) = {
     .types = {{"T",
                {{1, kFloats | kIndices | kBool}, {7, kUnsigned | kComplex | kI8 | kI16 | kStr}}}},
     .infer = infer_upsample,
+    .reference = run_upsample,
 };
 
 }  // namespace tombolo::ops

@@ -1,5 +1,6 @@
 #include "ops/function_text.h"
 #include "ops/infer_generic.h"
+#include "ops/kernels/arguments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -14,6 +15,29 @@ static Status body_of_bernoulli(FunctionContext& context) {
   context.line("output = Cast <to = " + std::to_string(type) + "> (hit)");
   return ok();
 }
+
+namespace {
+
+Status run_bernoulli(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  if (!is_float(x->dtype()))
+    return context.error("probabilities must be floats, are " + to_string(*x));
+  TRY(const DType dtype, dtype_attribute(context, "dtype", x->dtype()));
+  if (is_string(dtype) || is_complex(dtype))
+    return unsupported("draws of type " + std::string(name_of(dtype)));
+  TRY(Tensor * out, context.output(0, dtype, x->dims()));
+  RandomStream random = context.random();
+  for (int64_t i = 0; i < x->size(); ++i) {
+    const double chance = x->get_double(i);
+    if (!(chance >= 0 && chance <= 1))
+      return context.error("element " + std::to_string(i) + ", " + std::to_string(chance) +
+                           ", is not a probability");
+    out->set_int64(i, random.next_unit() < chance);
+  }
+  return ok();
+}
+
+}  // namespace
 
 OPERATOR(Bernoulli) = {
     .name = "Bernoulli",
@@ -38,6 +62,7 @@ OPERATOR(Bernoulli) = {
         },
     .determinism = Determinism::kRandom,
     .infer = infer_random_like,
+    .reference = run_bernoulli,
 };
 
 }  // namespace tombolo::ops

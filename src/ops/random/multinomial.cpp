@@ -1,4 +1,9 @@
+#include <algorithm>
+#include <cmath>
+
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -16,6 +21,35 @@ Status infer_multinomial(InferContext& context) {
       {x != nullptr ? (*x)[0] : SymDim(), SymDim(context.attributes.get_int("sample_size", 1))});
   return ok();
 }
+Status run_multinomial(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const DType dtype, dtype_attribute(context, "dtype", DType::kInt32));
+  const int64_t samples = context.attributes.get_int("sample_size", 1);
+  if (x->rank() != 2 || !is_float(x->dtype()) || x->dim(1) == 0 || samples < 0 ||
+      (dtype != DType::kInt32 && dtype != DType::kInt64))
+    return context.error("[batch, classes] logarithms of probabilities are needed, not " +
+                         to_string(*x) + ", and draws of type int32 or int64");
+  const int64_t classes = x->dim(1);
+  const int64_t dims[] = {x->dim(0), samples};
+  TRY(Tensor * out, context.output(0, dtype, dims));
+  RandomStream random = context.random();
+  std::vector<double> sums(static_cast<size_t>(classes));
+  for (int64_t row = 0; row < dims[0]; ++row) {
+    load_doubles(*x, row * classes, classes, sums.data());
+    const double greatest = *std::max_element(sums.begin(), sums.end());
+    double sum = 0;
+    for (double& value : sums) value = sum += std::exp(value - greatest);
+    if (!(sum > 0) || std::isinf(sum))
+      return context.error("row " + std::to_string(row) + " has no finite probabilities");
+    for (int64_t i = 0; i < samples; ++i) {
+      const auto place =
+          std::upper_bound(sums.begin(), sums.end(), random.next_unit() * sum) - sums.begin();
+      out->set_int64(row * samples + i, std::min<int64_t>(place, classes - 1));
+    }
+  }
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Multinomial) = {
@@ -37,6 +71,7 @@ OPERATOR(Multinomial) = {
         },
     .determinism = Determinism::kRandom,
     .infer = infer_multinomial,
+    .reference = run_multinomial,
 };
 
 }  // namespace tombolo::ops

@@ -1,7 +1,20 @@
 #include "ops/infer_generic.h"
+#include "ops/kernels/random.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_random_normal(KernelContext& context) {
+  const float mean = context.attributes.get_float("mean", 0);
+  const float scale = context.attributes.get_float("scale", 1);
+  return fill_random(context, false, [mean, scale](RandomStream& random) {
+    return mean + scale * random.next_normal();
+  });
+}
+
+}  // namespace
 
 OPERATOR(RandomNormal) = {
     .name = "RandomNormal",
@@ -19,7 +32,20 @@ OPERATOR(RandomNormal) = {
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
     .determinism = Determinism::kRandom,
     .infer = infer_random,
+    .reference = run_random_normal,
 };
+
+namespace {
+
+Status run_random_normal_like(KernelContext& context) {
+  const float mean = context.attributes.get_float("mean", 0);
+  const float scale = context.attributes.get_float("scale", 1);
+  return fill_random(context, true, [mean, scale](RandomStream& random) {
+    return mean + scale * random.next_normal();
+  });
+}
+
+}  // namespace
 
 OPERATOR(RandomNormalLike) = {
     .name = "RandomNormalLike",
@@ -41,6 +67,7 @@ OPERATOR(RandomNormalLike) = {
         },
     .determinism = Determinism::kRandom,
     .infer = infer_random_like,
+    .reference = run_random_normal_like,
 };
 
 }  // namespace tombolo::ops

@@ -1,7 +1,20 @@
 #include "ops/infer_generic.h"
+#include "ops/kernels/random.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_random_uniform(KernelContext& context) {
+  const float low = context.attributes.get_float("low", 0);
+  const float high = context.attributes.get_float("high", 1);
+  return fill_random(context, false, [low, high](RandomStream& random) {
+    return low + (static_cast<double>(high) - low) * random.next_unit();
+  });
+}
+
+}  // namespace
 
 OPERATOR(RandomUniform) = {
     .name = "RandomUniform",
@@ -19,7 +32,20 @@ OPERATOR(RandomUniform) = {
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
     .determinism = Determinism::kRandom,
     .infer = infer_random,
+    .reference = run_random_uniform,
 };
+
+namespace {
+
+Status run_random_uniform_like(KernelContext& context) {
+  const float low = context.attributes.get_float("low", 0);
+  const float high = context.attributes.get_float("high", 1);
+  return fill_random(context, true, [low, high](RandomStream& random) {
+    return low + (static_cast<double>(high) - low) * random.next_unit();
+  });
+}
+
+}  // namespace
 
 OPERATOR(RandomUniformLike) = {
     .name = "RandomUniformLike",
@@ -41,6 +67,7 @@ OPERATOR(RandomUniformLike) = {
         },
     .determinism = Determinism::kRandom,
     .infer = infer_random_like,
+    .reference = run_random_uniform_like,
 };
 
 }  // namespace tombolo::ops

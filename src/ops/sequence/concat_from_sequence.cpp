@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/join.h"
+#include "ops/kernels/sequence.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -22,6 +24,27 @@ Status infer_concat_from_sequence(InferContext& context) {
   context.set_output(0, std::move(type));
   return ok();
 }
+Status run_concat_from_sequence(KernelContext& context) {
+  TRY(const SequenceValue* sequence, sequence_input(context, 0));
+  const auto axis = context.attributes.get_int("axis");
+  if (!axis) return context.error("attribute axis is missing");
+  std::vector<Tensor> items;
+  for (const RunValue& item : sequence->items) {
+    if (!item.is_tensor()) return context.error("a sequence of tensors is needed");
+    items.push_back(item.tensor());
+  }
+  if (context.attributes.get_int("new_axis", 0) != 0) {
+    TRY(Tensor out, stack(context, items, *axis));
+    context.set_output(0, std::move(out));
+    return ok();
+  }
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& item : items) pointers.push_back(&item);
+  TRY(Tensor out, concatenate(context, pointers, *axis));
+  context.set_output(0, std::move(out));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(ConcatFromSequence) = {
@@ -41,6 +64,7 @@ OPERATOR(ConcatFromSequence) = {
             {"T", {{11, kAll}}},
         },
     .infer = infer_concat_from_sequence,
+    .reference = run_concat_from_sequence,
 };
 
 }  // namespace tombolo::ops

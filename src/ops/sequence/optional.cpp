@@ -1,4 +1,5 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernel_context.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -42,6 +43,12 @@ Status infer_optional_has_element(InferContext& context) {
   context.set_tensor(0, DType::kBool, {});
   return ok();
 }
+Status run_optional(KernelContext& context) {
+  context.set_output(0, context.has_input(0) ? RunValue::optional_of(context.value(0))
+                                             : RunValue::empty_optional());
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Optional) = {
@@ -59,7 +66,25 @@ OPERATOR(Optional) = {
               {28, optional_of(kSmall | kBf16 | seq_of(kSmall | kBf16))}}},
         },
     .infer = infer_optional,
+    .reference = run_optional,
 };
+
+namespace {
+
+Status run_optional_get_element(KernelContext& context) {
+  if (!context.has_input(0)) return context.error("input 0 is missing");
+  const RunValue& value = context.value(0);
+  if (value.kind() != RunValue::Kind::kOptional) {
+    context.set_output(0, value);
+    return ok();
+  }
+  const RunValue* content = value.optional_content();
+  if (content == nullptr) return context.error("the optional is empty");
+  context.set_output(0, *content);
+  return ok();
+}
+
+}  // namespace
 
 OPERATOR(OptionalGetElement) = {
     .name = "OptionalGetElement",
@@ -77,7 +102,21 @@ OPERATOR(OptionalGetElement) = {
             {"V", {{15, kAll | seq_of(kAll)}, {28, kSmall | kBf16 | seq_of(kSmall | kBf16)}}},
         },
     .infer = infer_optional_get_element,
+    .reference = run_optional_get_element,
 };
+
+namespace {
+
+Status run_optional_has_element(KernelContext& context) {
+  bool has = context.has_input(0);
+  if (has && context.value(0).kind() == RunValue::Kind::kOptional)
+    has = context.value(0).optional_content() != nullptr;
+  TRY(Tensor * out, context.output(0, DType::kBool, {}));
+  *out->data<bool>() = has;
+  return ok();
+}
+
+}  // namespace
 
 OPERATOR(OptionalHasElement) = {
     .name = "OptionalHasElement",
@@ -99,6 +138,7 @@ OPERATOR(OptionalHasElement) = {
             {"B", {{15, kBool}}},
         },
     .infer = infer_optional_has_element,
+    .reference = run_optional_has_element,
 };
 
 }  // namespace tombolo::ops

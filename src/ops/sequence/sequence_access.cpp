@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/sequence.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -12,6 +14,14 @@ Status infer_sequence_length(InferContext& context) {
   context.set_tensor(0, DType::kInt64, {});
   return ok();
 }
+Status run_sequence_at(KernelContext& context) {
+  TRY(const SequenceValue* sequence, sequence_input(context, 0));
+  TRY(const int64_t given, scalar_int(context, 1, "position"));
+  TRY(const size_t at, sequence_position(context, given, sequence->items.size()));
+  context.set_output(0, sequence->items[at]);
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(SequenceAt) = {
@@ -31,7 +41,19 @@ OPERATOR(SequenceAt) = {
             {"I", {{11, kIndices}}},
         },
     .infer = infer_sequence_at,
+    .reference = run_sequence_at,
 };
+
+namespace {
+
+Status run_sequence_length(KernelContext& context) {
+  TRY(const SequenceValue* sequence, sequence_input(context, 0));
+  TRY(Tensor * out, context.output(0, DType::kInt64, {}));
+  *out->data<int64_t>() = static_cast<int64_t>(sequence->items.size());
+  return ok();
+}
+
+}  // namespace
 
 OPERATOR(SequenceLength) = {
     .name = "SequenceLength",
@@ -45,6 +67,7 @@ OPERATOR(SequenceLength) = {
             {"I", {{11, kI64}}},
         },
     .infer = infer_sequence_length,
+    .reference = run_sequence_length,
 };
 
 }  // namespace tombolo::ops

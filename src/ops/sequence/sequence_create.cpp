@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/sequence.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -26,6 +28,20 @@ Status infer_sequence_empty(InferContext& context) {
   context.set_output(0, InferType::sequence(InferType::tensor(*dtype)));
   return ok();
 }
+Status run_sequence_construct(KernelContext& context) {
+  SequenceValue sequence;
+  for (size_t k = 0; k < context.input_count(); ++k) {
+    TRY(const Tensor* tensor, context.input(k));
+    if (k == 0) sequence.elem = tensor->dtype();
+    if (tensor->dtype() != sequence.elem)
+      return context.error("input " + std::to_string(k) + ", " + to_string(*tensor) +
+                           ", is not of the type of input 0");
+    sequence.items.emplace_back(*tensor);
+  }
+  context.set_output(0, std::move(sequence));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(SequenceConstruct) = {
@@ -40,7 +56,19 @@ OPERATOR(SequenceConstruct) = {
             {"S", {{11, seq_of(kAll)}}},
         },
     .infer = infer_sequence_construct,
+    .reference = run_sequence_construct,
 };
+
+namespace {
+
+Status run_sequence_empty(KernelContext& context) {
+  SequenceValue sequence;
+  TRY(sequence.elem, dtype_attribute(context, "dtype", DType::kFloat32));
+  context.set_output(0, std::move(sequence));
+  return ok();
+}
+
+}  // namespace
 
 OPERATOR(SequenceEmpty) = {
     .name = "SequenceEmpty",
@@ -50,6 +78,7 @@ OPERATOR(SequenceEmpty) = {
     .attributes = {{"dtype", Attr::kInt}},
     .types = {{"S", {{11, seq_of(kAll)}}}},
     .infer = infer_sequence_empty,
+    .reference = run_sequence_empty,
 };
 
 }  // namespace tombolo::ops

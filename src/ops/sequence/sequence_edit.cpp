@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/sequence.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -26,6 +28,28 @@ Status infer_sequence_erase(InferContext& context) {
   context.same_as_input(0, 0);
   return ok();
 }
+Status run_sequence_insert(KernelContext& context) {
+  TRY(const SequenceValue* sequence, sequence_input(context, 0));
+  TRY(const Tensor* tensor, context.input(1));
+  if (sequence->elem != DType::kUndefined && sequence->elem != tensor->dtype())
+    return context.error(to_string(*tensor) + " does not fit into a sequence of " +
+                         std::string(name_of(sequence->elem)));
+  size_t at = sequence->items.size();
+  if (context.has_input(2)) {
+    TRY(const int64_t given, scalar_int(context, 2, "position"));
+    const auto count = static_cast<int64_t>(at);
+    if (given < -count || given > count)
+      return context.error("position " + std::to_string(given) +
+                           " is out of range for a sequence of length " + std::to_string(count));
+    at = static_cast<size_t>(given < 0 ? given + count : given);
+  }
+  SequenceValue result = *sequence;
+  result.elem = tensor->dtype();
+  result.items.insert(result.items.begin() + static_cast<std::ptrdiff_t>(at), RunValue(*tensor));
+  context.set_output(0, std::move(result));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(SequenceInsert) = {
@@ -46,7 +70,25 @@ OPERATOR(SequenceInsert) = {
             {"I", {{11, kIndices}}},
         },
     .infer = infer_sequence_insert,
+    .reference = run_sequence_insert,
 };
+
+namespace {
+
+Status run_sequence_erase(KernelContext& context) {
+  TRY(const SequenceValue* sequence, sequence_input(context, 0));
+  int64_t given = -1;
+  if (context.has_input(1)) {
+    TRY(given, scalar_int(context, 1, "position"));
+  }
+  TRY(const size_t at, sequence_position(context, given, sequence->items.size()));
+  SequenceValue result = *sequence;
+  result.items.erase(result.items.begin() + static_cast<std::ptrdiff_t>(at));
+  context.set_output(0, std::move(result));
+  return ok();
+}
+
+}  // namespace
 
 OPERATOR(SequenceErase) = {
     .name = "SequenceErase",
@@ -64,6 +106,7 @@ OPERATOR(SequenceErase) = {
             {"I", {{11, kIndices}}},
         },
     .infer = infer_sequence_erase,
+    .reference = run_sequence_erase,
 };
 
 }  // namespace tombolo::ops

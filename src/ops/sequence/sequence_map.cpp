@@ -1,4 +1,6 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/sequence.h"
+#include "ops/kernels/subgraph.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -23,6 +25,43 @@ Status infer_sequence_map(InferContext& context) {
       context.set_output(i, InferType::sequence(std::move(outputs[i])));
   return ok();
 }
+Status run_sequence_map(KernelContext& context) {
+  const auto count = static_cast<int64_t>(context.input_count());
+  TRY(const Graph* body, body_graph(context, "body", count));
+  TRY(const SequenceValue* first, sequence_input(context, 0));
+  std::vector<SequenceValue> results(context.output_count());
+  for (size_t i = 0; i < first->items.size(); ++i) {
+    std::vector<RunValue> inputs;
+    for (size_t k = 0; k < context.input_count(); ++k) {
+      if (!context.has_input(k)) return context.error("input " + std::to_string(k) + " is missing");
+      const RunValue& value = context.value(k);
+      if (value.kind() != RunValue::Kind::kSequence) {
+        inputs.push_back(value);
+        continue;
+      }
+      const std::vector<RunValue>& items = value.sequence().items;
+      if (items.size() != first->items.size())
+        return context.error("sequence " + std::to_string(k) + " has " +
+                             std::to_string(items.size()) + " elements, sequence 0 has " +
+                             std::to_string(first->items.size()));
+      inputs.push_back(items[i]);
+    }
+    TRY(auto outputs, run_body(context, *body, std::move(inputs), results.size()));
+    for (size_t k = 0; k < results.size(); ++k) {
+      TRY(Tensor item, tensor_of(context, outputs[k], "an output of the body"));
+      results[k].elem = item.dtype();
+      results[k].items.emplace_back(std::move(item));
+    }
+  }
+  for (size_t k = 0; k < results.size(); ++k) {
+    if (first->items.empty()) {
+      TRY(results[k].elem, output_type(context, *body, k));
+    }
+    context.set_output(k, std::move(results[k]));
+  }
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(SequenceMap) = {
@@ -44,6 +83,7 @@ OPERATOR(SequenceMap) = {
     .functions = {{.opset = 17}},
     .determinism = Determinism::kBySubgraph,
     .infer = infer_sequence_map,
+    .reference = run_sequence_map,
 };
 
 }  // namespace tombolo::ops

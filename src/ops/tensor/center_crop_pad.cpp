@@ -1,5 +1,7 @@
 #include "ops/function_text.h"
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/pad.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -55,6 +57,36 @@ pads = Concat <axis = 0> (before, after)
   return ok();
 }
 
+namespace {
+
+Status run_center_crop_pad(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  TRY(const std::vector<int64_t> shape, context.input_ints(1));
+  const size_t rank = data->rank();
+  std::vector<int64_t> axes(rank), before(rank, 0), after(rank, 0);
+  for (size_t j = 0; j < rank; ++j) axes[j] = static_cast<int64_t>(j);
+  if (context.attributes.has("axes")) {
+    const auto given = context.attributes.get_ints("axes");
+    TRY(axes, normalize_axes({given.begin(), given.end()}, static_cast<int64_t>(rank)));
+  }
+  if (shape.size() != axes.size())
+    return context.error("shape " + dims_to_string(shape) + " for " + std::to_string(axes.size()) +
+                         " axes");
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const auto axis = static_cast<size_t>(axes[k]);
+    if (shape[k] < 0) return context.error("shape " + dims_to_string(shape) + " is negative");
+    // Both halve downwards: a crop drops the odd element at the end, padding adds it there.
+    const int64_t difference = shape[k] - data->dim(axis);
+    before[axis] = difference / 2;
+    after[axis] = difference - before[axis];
+  }
+  TRY(Tensor out, pad_tensor(context, *data, before, after, PadMode::kConstant, nullptr));
+  context.set_output(0, std::move(out));
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(CenterCropPad) = {
     .name = "CenterCropPad",
     .doc = "crops or pads around the centre to a given shape",
@@ -73,6 +105,7 @@ OPERATOR(CenterCropPad) = {
         },
     .functions = {{.opset = 18, .builder = body_of_center_crop_pad}},
     .infer = infer_center_crop_pad,
+    .reference = run_center_crop_pad,
 };
 
 }  // namespace tombolo::ops

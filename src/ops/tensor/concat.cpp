@@ -1,6 +1,5 @@
 #include "ops/infer_helpers.h"
-#include "ops/kernels/arguments.h"
-#include "ops/kernels/movement.h"
+#include "ops/kernels/join.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -63,38 +62,13 @@ Status infer_concat(InferContext& context) {
   return ok();
 }
 Status run_concat(KernelContext& context) {
-  TRY(const Tensor* first, context.input(0));
+  std::vector<const Tensor*> inputs(context.input_count());
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    TRY(inputs[k], context.input(k));
+  }
   // Before operator set 4 the axis had a default.
-  TRY(const int64_t axis,
-      normalize_axis(context.attributes.get_int("axis", 1), static_cast<int64_t>(first->rank())));
-  const auto at = static_cast<size_t>(axis);
-  std::vector<const Tensor*> inputs;
-  Dims dims = first->dims();
-  dims[at] = 0;
-  for (size_t k = 0; k < context.input_count(); ++k) {
-    TRY(const Tensor* input, context.input(k));
-    bool fits = input->dtype() == first->dtype() && input->rank() == first->rank();
-    for (size_t j = 0; fits && j < dims.size(); ++j)
-      fits = j == at || input->dim(j) == first->dim(j);
-    if (!fits)
-      return context.error("input " + std::to_string(k) + ", " + to_string(*input) +
-                           ", does not continue input 0, " + to_string(*first) + ", along axis " +
-                           std::to_string(axis));
-    if (__builtin_add_overflow(dims[at], input->dim(at), &dims[at]))
-      return resource_error("the joined axis is too long");
-    inputs.push_back(input);
-  }
-  TRY(Tensor * out, context.output(0, first->dtype(), dims));
-  if (out->size() == 0) return ok();
-  const int64_t outer = product(dims, 0, at), inner = product(dims, at + 1, dims.size());
-  int64_t offset = 0;
-  for (const Tensor* input : inputs) {
-    const int64_t run = input->dim(at) * inner;
-    const int64_t box[] = {outer, run};
-    const int64_t from[] = {run, 1}, to[] = {dims[at] * inner, 1};
-    copy_box(*input, 0, from, *out, offset, to, box);
-    offset += run;
-  }
+  TRY(Tensor out, concatenate(context, inputs, context.attributes.get_int("axis", 1)));
+  context.set_output(0, std::move(out));
   return ok();
 }
 

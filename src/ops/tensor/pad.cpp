@@ -1,4 +1,8 @@
+#include <algorithm>
+
+#include "ops/kernels/pad.h"
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -46,6 +50,47 @@ Status infer_pad(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+Status run_pad(KernelContext& context) {
+  TRY(const Tensor* data, context.input(0));
+  const char* name = context.opset < 2 ? "paddings" : "pads";
+  TRY(const std::vector<int64_t> pads, required_ints(context, 1, name));
+  const size_t rank = data->rank();
+  std::vector<int64_t> axes(rank), before(rank, 0), after(rank, 0);
+  for (size_t j = 0; j < rank; ++j) axes[j] = static_cast<int64_t>(j);
+  if (context.has_input(3)) {
+    TRY(axes, context.input_ints(3));
+    TRY(axes, normalize_axes(axes, static_cast<int64_t>(rank)));
+  }
+  if (pads.size() != 2 * axes.size())
+    return context.error(std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) +
+                         " axes");
+  for (size_t k = 0; k < axes.size(); ++k) {
+    before[static_cast<size_t>(axes[k])] = pads[k];
+    after[static_cast<size_t>(axes[k])] = pads[k + axes.size()];
+  }
+  constexpr std::string_view kModes[] = {"constant", "reflect", "edge", "wrap"};
+  const Text mode = context.attributes.get_string("mode", "constant");
+  const auto* found = std::find(std::begin(kModes), std::end(kModes), mode);
+  if (found == std::end(kModes))
+    return context.error("mode must be constant, reflect, edge or wrap, is \"" + std::string(mode) +
+                         "\"");
+
+  TRY(const Tensor* value, context.optional_input(2));
+  Tensor from_attribute;
+  if (value == nullptr && context.attributes.has("value")) {
+    TRY(from_attribute, context.allocate(data->dtype(), {}));
+    from_attribute.set_double(0, context.attributes.get_float("value", 0));
+    value = &from_attribute;
+  }
+  if (value != nullptr && (value->size() != 1 || value->dtype() != data->dtype()))
+    return context.error("constant_value must be one element of the type of " + to_string(*data) +
+                         ", is " + to_string(*value));
+  TRY(Tensor out, pad_tensor(context, *data, before, after,
+                             static_cast<PadMode>(found - std::begin(kModes)), value));
+  context.set_output(0, std::move(out));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Pad) = {
@@ -80,6 +125,7 @@ OPERATOR(Pad) = {
             {"Tind", {{18, kIndices}}, {.since = 18}},
         },
     .infer = infer_pad,
+    .reference = run_pad,
 };
 
 }  // namespace tombolo::ops

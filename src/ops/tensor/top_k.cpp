@@ -1,4 +1,10 @@
+#include <algorithm>
+#include <numeric>
+
 #include "ops/infer_helpers.h"
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/movement.h"
+#include "ops/kernels/numbers.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -25,6 +31,51 @@ Status infer_top_k(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+Status run_top_k(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const int64_t axis,
+      normalize_axis(context.attributes.get_int("axis", -1), static_cast<int64_t>(x->rank())));
+  const auto at = static_cast<size_t>(axis);
+  int64_t k = context.attributes.get_int("k", 0);
+  if (context.opset >= 10) {
+    TRY(k, scalar_int(context, 1, "K"));
+  }
+  const int64_t length = x->dim(at);
+  if (k < 0 || k > length)
+    return context.error("K is " + std::to_string(k) + ", but axis " + std::to_string(axis) +
+                         " has " + std::to_string(length) + " elements");
+  const bool largest = context.attributes.get_int("largest", 1) != 0;
+  if (context.output_count() < 2) return context.error("two outputs are needed");
+  Dims dims = x->dims();
+  dims[at] = k;
+  TRY(Tensor * values, context.output(0, x->dtype(), dims));
+  TRY(Tensor * places, context.output(1, DType::kInt64, dims));
+  const int64_t outer = product(dims, 0, at), inner = product(dims, at + 1, dims.size());
+  return with_numbers(context, *x, [&]<typename T>(const Tensor& numbers) -> Status {
+    std::vector<int64_t> order(static_cast<size_t>(length));
+    for (int64_t line = 0; line < outer * inner; ++line) {
+      const int64_t from = line / inner * length * inner + line % inner;
+      const T* data = numbers.data<T>() + from;
+      // Of equal elements the one with the lower index comes first, whichever end is wanted.
+      auto before = [&](int64_t a, int64_t b) {
+        const T p = data[a * inner], q = data[b * inner];
+        if (total_less(p, q)) return !largest;
+        if (total_less(q, p)) return largest;
+        return a < b;
+      };
+      std::iota(order.begin(), order.end(), 0);
+      std::partial_sort(order.begin(), order.begin() + k, order.end(), before);
+      for (int64_t i = 0; i < k; ++i) {
+        const int64_t to = (line / inner * k + i) * inner + line % inner;
+        const int64_t place = order[static_cast<size_t>(i)];
+        copy_elements(*x, from + place * inner, *values, to, 1);
+        places->data<int64_t>()[to] = place;
+      }
+    }
+    return ok();
+  });
+}
+
 }  // namespace
 
 OPERATOR(TopK) = {
@@ -54,6 +105,7 @@ OPERATOR(TopK) = {
             {"I", {{1, kI64}}},
         },
     .infer = infer_top_k,
+    .reference = run_top_k,
 };
 
 }  // namespace tombolo::ops

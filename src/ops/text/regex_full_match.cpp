@@ -1,7 +1,29 @@
+#include <re2/re2.h>
+
 #include "ops/infer_generic.h"
+#include "ops/kernel_context.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_regex_full_match(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  if (!x->is_string()) return context.error("strings are needed, not " + to_string(*x));
+  const Text pattern = context.attributes.get_string("pattern", "");
+  RE2::Options options;
+  options.set_log_errors(false);
+  const RE2 regex(re2::StringPiece(pattern.data(), pattern.size()), options);
+  if (!regex.ok())
+    return context.error("pattern \"" + std::string(pattern) + "\": " + regex.error());
+  TRY(Tensor * out, context.output(0, DType::kBool, x->dims()));
+  for (int64_t i = 0; i < x->size(); ++i)
+    out->data<bool>()[i] = RE2::FullMatch(x->strings()[static_cast<size_t>(i)], regex);
+  return ok();
+}
+
+}  // namespace
 
 OPERATOR(RegexFullMatch) = {
     .name = "RegexFullMatch",
@@ -16,6 +38,7 @@ OPERATOR(RegexFullMatch) = {
             {"T2", {{20, kBool}}},
         },
     .infer = infer_unary,
+    .reference = run_regex_full_match,
 };
 
 }  // namespace tombolo::ops

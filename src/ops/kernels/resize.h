@@ -1,0 +1,35 @@
+#pragma once
+
+// Resampling along axes: Resize and Upsample.
+
+#include <string>
+#include <vector>
+
+#include "ops/kernel_context.h"
+
+namespace tombolo::ops {
+
+enum class ResizeMode : uint8_t { kNearest, kLinear, kCubic };
+
+/// How one axis is resampled.
+struct ResizeAxis {
+  double scale = 1;                   ///< output length per input length, before rounding
+  int64_t length = 0;                 ///< of the output
+  double roi_start = 0, roi_end = 1;  ///< of the input, for tf_crop_and_resize
+};
+
+struct ResizeOptions {
+  ResizeMode mode = ResizeMode::kNearest;
+  std::string coordinates = "half_pixel";      ///< coordinate_transformation_mode
+  std::string nearest = "round_prefer_floor";  ///< nearest_mode
+  double cubic_a = -0.75;
+  bool exclude_outside = false;
+  bool antialias = false;
+  double extrapolation = 0;
+};
+
+/// Resamples `x` (one entry of `axes` for each axis) into output 0.
+Status resize_tensor(KernelContext& context, const Tensor& x, const std::vector<ResizeAxis>& axes,
+                     const ResizeOptions& options);
+
+}  // namespace tombolo::ops
