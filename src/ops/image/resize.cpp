@@ -90,11 +90,11 @@ Result<std::vector<double>> float_list(const KernelContext& context, size_t inde
 Result<ResizeOptions> resize_options(const KernelContext& context) {
   const AttributeReader& attributes = context.attributes;
   ResizeOptions options;
-  const bool first = context.opset < 11;  // asymmetric and floor, as Upsample was
+  const bool first = context.opset < 11;  // no choice yet, as in Upsample
   options.coordinates = std::string(
       attributes.get_string("coordinate_transformation_mode", first ? "asymmetric" : "half_pixel"));
   options.nearest =
-      std::string(attributes.get_string("nearest_mode", first ? "floor" : "round_prefer_floor"));
+      std::string(attributes.get_string("nearest_mode", first ? "by_scale" : "round_prefer_floor"));
   const Text mode = attributes.get_string("mode", "nearest");
   if (mode == "linear")
     options.mode = ResizeMode::kLinear;

@@ -43,7 +43,10 @@ Result<double> original(const KernelContext& context, const ResizeOptions& optio
 }
 
 Result<int64_t> nearest_index(const KernelContext& context, const ResizeOptions& options,
-                              double x) {
+                              double scale, double x) {
+  // Before operator set 11: down where an axis grows, up where it shrinks.
+  if (options.nearest == "by_scale")
+    return static_cast<int64_t>(scale < 1 ? std::ceil(x) : std::floor(x));
   if (options.nearest == "round_prefer_floor") return static_cast<int64_t>(std::ceil(x - 0.5));
   if (options.nearest == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
   if (options.nearest == "floor") return static_cast<int64_t>(std::floor(x));
@@ -96,7 +99,7 @@ Result<std::vector<Taps>> axis_taps(const KernelContext& context, const ResizeOp
     x = x != x ? 0 : std::clamp(x, -margin, static_cast<double>(length) + margin);
     Taps taps;
     if (options.mode == ResizeMode::kNearest) {
-      TRY(const int64_t index, nearest_index(context, options, x));
+      TRY(const int64_t index, nearest_index(context, options, axis.scale, x));
       taps.first = std::clamp<int64_t>(index, 0, length - 1);
       taps.weights = {1};
     } else {

@@ -21,7 +21,7 @@ struct ResizeAxis {
 struct ResizeOptions {
   ResizeMode mode = ResizeMode::kNearest;
   std::string coordinates = "half_pixel";      ///< coordinate_transformation_mode
-  std::string nearest = "round_prefer_floor";  ///< nearest_mode
+  std::string nearest = "round_prefer_floor";  ///< nearest_mode, or by_scale
   double cubic_a = -0.75;
   bool exclude_outside = false;
   bool antialias = false;
