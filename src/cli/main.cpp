@@ -1,5 +1,6 @@
 // The command line: builds the parser from the verb rows. The only file that includes CLI11.
 
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -134,6 +135,9 @@ int fail(Console& console, Error error) { return finish(console, std::move(error
 
 int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
+  // A fixed threshold: glibc would raise it to 32 MB, and the tables of large models would then
+  // fragment the heap.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   Console console;
   for (int i = 1; i < argc; ++i)
     if (std::string_view(argv[i]) == "--json") console.json = true;
@@ -155,9 +159,8 @@ int main(int argc, char** argv) {
       sub->description(std::string(verb.summary) + "\n\n" + std::string(verb.description));
     for (const Positional& positional : verb.positionals) {
       const std::string name(positional.name), help(positional.help);
-      CLI::Option* added = positional.repeats
-                               ? sub->add_option(name, parsed.values[name], help)
-                               : sub->add_option(name, parsed.singles[name], help);
+      CLI::Option* added = positional.repeats ? sub->add_option(name, parsed.values[name], help)
+                                              : sub->add_option(name, parsed.singles[name], help);
       added->option_text(" ");
       if (positional.required) added->required();
     }

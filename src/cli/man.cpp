@@ -89,6 +89,10 @@ std::string main_page() {
 
 Result<int> run(const Args& args, Console& console) {
   const std::string name = args.positional("VERB");
+  if (args.flag("list")) {
+    for (const Verb& verb : verbs()) console.print(std::string(verb.name) + "\n");
+    return kYes;
+  }
   if (name.empty()) {
     console.print(main_page());
     return kYes;
@@ -108,7 +112,7 @@ const Verb man_verb = {
     .summary = "print the manual page of tombolo or of a verb",
     .description = "",
     .positionals = {{"VERB", "which verb", false}},
-    .options = {},
+    .options = {{"list", "", "", "list the verbs that have a page"}},
     .examples = {"tombolo man run | man -l -"},
     .run = run,
 };

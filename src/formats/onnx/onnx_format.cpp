@@ -52,7 +52,11 @@ Result<std::unique_ptr<Model>> load_onnx_format(const Source& source, const Load
   auto storage = std::make_shared<Storage>();
   storage->keep(source.file.owner());
   storage->set_folder(folder_of(source.path));
-  return read_onnx(source.file.text(), std::move(storage));
+  auto model = read_onnx(source.file.text(), std::move(storage));
+  // Reading touched the pages of the graph: a large one need not stay resident beside what was made
+  // of it. Names and weights come back when they are looked at.
+  if (source.file.size() > size_t{16} << 20) source.file.release_pages(source.file.bytes());
+  return model;
 }
 
 Result<std::unique_ptr<Model>> load_text_format(const Source& source, const LoadOptions&) {

@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# The contract of the command line: exit codes, streams, JSON, files whole or not at all, completion, man.
+#   tests/cli/run.sh build/release/tombolo
+set -uo pipefail
+tombolo=$(realpath "${1:?path of the tombolo binary}")
+root=$(cd "$(dirname "$0")/../.." && pwd)
+digits=$root/examples/digits
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+passed=0 failed=0
+out=$work/stdout err=$work/stderr
+
+# expect CODE NAME COMMAND...: runs, checks the exit code; then `has`/`lacks` look at the streams.
+expect() {
+  local code=$1 name=$2
+  shift 2
+  what=$name
+  "$@" > "$out" 2> "$err" < /dev/null
+  local got=$?
+  if [ "$got" -eq "$code" ]; then passed=$((passed + 1)); else
+    failed=$((failed + 1))
+    echo "FAILED $name: exit $got, expected $code: $*"
+    head -5 "$err" | sed 's/^/    /'
+  fi
+}
+has() {  # has FILE PATTERN
+  if grep -qE -- "$2" "$1"; then passed=$((passed + 1)); else
+    failed=$((failed + 1))
+    echo "FAILED $what: no \"$2\" in $(basename "$1"):"
+    head -5 "$1" | sed 's/^/    /'
+  fi
+}
+empty() { if [ ! -s "$1" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED $what: $(basename "$1") is not empty:"; head -3 "$1"; fi; }
+
+cat > add.onnxtxt <<'T'
+<ir_version: 10, opset_import: ["" : 17]>
+add (float[N,3] x, float[3] b) => (float[N,3] y) { y = Add(x, b) }
+T
+cat > bad.onnxtxt <<'T'
+<ir_version: 10, opset_import: ["" : 17]>
+bad (float[2] x) => (float[2] y) { z = Relu(nothing)  y = Conv <kernel_shape = [0]> (x, x) }
+T
+cat > unknown.onnxtxt <<'T'
+<ir_version: 10, opset_import: ["" : 17, "com.example" : 1]>
+u (float[2] x) => (float[2] y) { y = com.example.Frobnicate(x) }
+T
+printf 'not a model at all' > junk.onnx
+: > empty.onnx
+
+expect 0 version "$tombolo" --version
+has "$out" '^tombolo [0-9]+\.[0-9]+\.[0-9]+'
+expect 0 help "$tombolo" --help
+has "$out" convert
+expect 0 "no arguments" "$tombolo"
+expect 2 "unknown verb" "$tombolo" covnert a b
+has "$err" 'did you mean `tombolo convert`'
+expect 2 "unknown option" "$tombolo" info add.onnxtxt --frobnicate
+expect 2 "missing model" "$tombolo" info
+expect 3 "missing file" "$tombolo" info nowhere.onnx
+has "$err" nowhere.onnx
+empty "$out"
+expect 3 "missing file, JSON" "$tombolo" info nowhere.onnx --json
+has "$out" '"error":\{"code":"parse","message":"[^"]+","where":"[^"]*","help":"[^"]*"\}'
+for verb in info check infer print run; do
+  expect 3 "$verb on junk" "$tombolo" $verb junk.onnx
+  expect 3 "$verb on an empty file" "$tombolo" $verb empty.onnx
+  expect 3 "$verb on a folder without a model" "$tombolo" $verb .
+done
+
+expect 0 parse "$tombolo" parse add.onnxtxt add.onnx
+expect 0 "print text" "$tombolo" print add.onnx
+has "$out" 'Add ?\(x, b\)'
+expect 0 "print JSON" "$tombolo" print add.onnx add.json --format json
+expect 0 "parse JSON" "$tombolo" parse add.json again.onnx
+expect 0 "JSON round trip" cmp add.onnx again.onnx
+expect 0 "print to stdout, parse from stdin" bash -c "'$tombolo' print add.onnx | '$tombolo' parse - -o piped.onnx"
+expect 0 "text round trip" cmp add.onnx piped.onnx
+expect 0 convert "$tombolo" convert add.onnx same.onnx
+expect 0 "convert changes nothing" cmp add.onnx same.onnx
+expect 2 "OUT twice" "$tombolo" convert add.onnx a.onnx -o b.onnx
+expect 0 "info" "$tombolo" info add.onnx
+has "$out" 'x +float\[N,3\]'
+expect 0 "info JSON" "$tombolo" info add.onnx --json
+has "$out" '"operators":\{"Add":1\}'
+expect 0 infer "$tombolo" infer add.onnx
+has "$out" 'y.*float\[N,3\]'
+
+expect 0 "check, valid" "$tombolo" check add.onnx
+expect 1 "check, invalid" "$tombolo" check bad.onnxtxt
+has "$err" 'nothing'
+expect 1 "check, invalid, JSON" "$tombolo" check bad.onnxtxt --json
+has "$out" '"valid":false,"diagnostics":\[\{"severity":"error","code":"[a-z-]+","where":"[^"]'
+
+expect 0 "run, random" "$tombolo" run add.onnx --random --input x:2x3
+has "$out" 'y +float\[2,3\]'
+printf '[[1,2,3]]' > x.json
+printf '[10,20,30]' > b.json
+expect 0 "run, JSON inputs" "$tombolo" run add.onnx --input x=x.json --input b=b.json --json
+has "$out" '"data":\[\[11,22,33\]\]'
+expect 0 "run, a batch of files" "$tombolo" run add.onnx -i x=x.json -i x=x.json -i b=b.json --outputs y.npz
+expect 0 "run, expected" "$tombolo" run add.onnx -i x=x.json -i x=x.json -i b=b.json --expected y.npz
+expect 1 "run, not as expected" "$tombolo" run add.onnx -i x=x.json -i x=x.json -i b=x.json --expected y.npz
+expect 2 "run, missing input" "$tombolo" run add.onnx --input x=x.json
+has "$err" '"b" is missing'
+expect 2 "run, unknown input" "$tombolo" run add.onnx --input q=x.json
+has "$err" 'its inputs are: x, b'
+expect 2 "run, wrong shape" "$tombolo" run add.onnx --random --input b:4
+expect 4 "run, unknown operator" "$tombolo" run unknown.onnxtxt --random
+has "$err" 'com.example.Frobnicate'
+expect 4 "unsupported, JSON" "$tombolo" run unknown.onnxtxt --random --json
+has "$out" '"code":"unsupported"'
+
+cat > doubling.onnxtxt <<T
+<ir_version: 10, opset_import: ["" : 17]>
+d (float[N] x0) => (float[M] x60) {
+$(for i in $(seq 0 59); do echo "x$((i + 1)) = Concat <axis = 0> (x$i, x$i)"; done)
+}
+T
+expect 6 "sixty doublings" "$tombolo" run doubling.onnxtxt --input x0:1
+has "$err" 'limit'
+
+# A failing command leaves an existing OUT as it was.
+printf precious > keep.onnx
+expect 3 "OUT kept on failure" "$tombolo" convert junk.onnx keep.onnx
+expect 0 "OUT kept on failure: content" grep -qx precious keep.onnx
+expect 3 "OUT in a missing folder" "$tombolo" convert add.onnx nowhere/out.onnx
+
+expect 0 "Keras" "$tombolo" convert "$digits/digits.keras" digits.onnx
+expect 0 "Keras agrees" "$tombolo" run digits.onnx --inputs "$digits/inputs.npz" --expected "$digits/expected.npz" --atol 1e-5 --rtol 0
+expect 0 "Keras .h5 agrees" "$tombolo" run "$digits/digits.h5" --inputs "$digits/inputs.npz" --expected "$digits/expected.npz" --atol 1e-5 --rtol 0
+expect 0 "a picture" "$tombolo" run "$digits/digits.keras" --input "image=$digits/7.png" --top 1
+has "$out" '7: 0\.9'
+for verb in info check infer print; do expect 0 "$verb takes Keras" "$tombolo" $verb "$digits/digits.keras"; done
+
+expect 0 "ops JSON" "$tombolo" ops --json
+has "$out" '\{"operators":\['
+expect 0 "doctor" "$tombolo" doctor
+has "$out" 'cores +[0-9]+ allowed'
+expect 0 "threads by environment" env TOMBOLO_THREADS=1 "$tombolo" doctor
+has "$out" ' 1 threads used'
+
+for shell in bash zsh fish; do expect 0 "completion $shell" "$tombolo" completion $shell; done
+expect 0 "completion loads in bash" bash -c "source <('$tombolo' completion bash) && complete -p tombolo"
+expect 0 "completion completes verbs" bash -c "source <('$tombolo' completion bash); COMP_WORDS=(tombolo con); COMP_CWORD=1; _tombolo; [[ \" \${COMPREPLY[*]} \" == *' convert '* ]]"
+for verb in $("$tombolo" man --list); do
+  expect 0 "man $verb" "$tombolo" man "$verb"
+  has "$out" '^\.TH tombolo-'
+  expect 0 "$verb --help" "$tombolo" "$verb" --help
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
