@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "formats/common/cut.h"
+
 namespace tombolo {
 
 namespace {
@@ -74,7 +76,13 @@ const Format* find_format(std::string_view name) {
 Result<std::unique_ptr<Model>> load_model(const std::string& path, const LoadOptions& options) {
   TRY(Source source, open_source(path));
   TRY(const Format* format, choose(source, options.from));
-  return format->load(source, options);
+  if (!options.signature.empty() || !options.set.empty())
+    return usage_error("models of format " + std::string(format->name) +
+                       " have no signatures and no arguments that are not tensors")
+        .with_help("leave out --signature and --set");
+  TRY(std::unique_ptr<Model> model, format->load(source, options));
+  CHECK_OK(cut_graph(*model, options.input_names, options.output_names));
+  return model;
 }
 
 Result<std::string> format_of(const std::string& path) {

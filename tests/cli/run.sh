@@ -96,11 +96,12 @@ expect 0 "run, random" "$tombolo" run add.onnx --random --input x:2x3
 has "$out" 'y +float\[2,3\]'
 printf '[[1,2,3]]' > x.json
 printf '[10,20,30]' > b.json
+printf '[1,2,3]' > c.json
 expect 0 "run, JSON inputs" "$tombolo" run add.onnx --input x=x.json --input b=b.json --json
 has "$out" '"data":\[\[11,22,33\]\]'
 expect 0 "run, a batch of files" "$tombolo" run add.onnx -i x=x.json -i x=x.json -i b=b.json --outputs y.npz
 expect 0 "run, expected" "$tombolo" run add.onnx -i x=x.json -i x=x.json -i b=b.json --expected y.npz
-expect 1 "run, not as expected" "$tombolo" run add.onnx -i x=x.json -i x=x.json -i b=x.json --expected y.npz
+expect 1 "run, not as expected" "$tombolo" run add.onnx -i x=x.json -i x=x.json -i b=c.json --expected y.npz
 expect 2 "run, missing input" "$tombolo" run add.onnx --input x=x.json
 has "$err" '"b" is missing'
 expect 2 "run, unknown input" "$tombolo" run add.onnx --input q=x.json
@@ -133,6 +134,14 @@ expect 0 "a picture" "$tombolo" run "$digits/digits.keras" --input "image=$digit
 has "$out" '7: 0\.9'
 for verb in info check infer print; do expect 0 "$verb takes Keras" "$tombolo" $verb "$digits/digits.keras"; done
 
+cat > two.onnxtxt <<'T'
+<ir_version: 10, opset_import: ["" : 17]>
+two (float[N] x) => (float[N] y) { h = Relu(x)  y = Neg(h) }
+T
+expect 0 "cut at names" "$tombolo" convert two.onnxtxt cut.onnx --input-names h --output-names y
+expect 0 "cut at names: info" "$tombolo" info cut.onnx --json
+has "$out" '"inputs":\[\{"name":"h".*"operators":\{"Neg":1\}'
+expect 2 "cut at an unknown name" "$tombolo" convert two.onnxtxt cut.onnx --output-names nope
 expect 0 "ops JSON" "$tombolo" ops --json
 has "$out" '\{"operators":\['
 expect 0 "doctor" "$tombolo" doctor

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Compares with the real frameworks, in a throw-away Python environment below build/.
+#   tools/oracle.sh onnx|keras build/release/tombolo
+set -euo pipefail
+cd "$(dirname "$0")/.."
+which=${1:?onnx or keras} tombolo=${2:?path of the tombolo binary}
+environment=build/oracle-$which
+case "$which" in
+  onnx) packages="onnx==1.23.2 onnxruntime==1.31.1 numpy ml_dtypes" ;;
+  keras) packages="tensorflow-cpu==2.21.0 keras==3.15.1 tf_keras==2.21.0 numpy==2.4.6 h5py==3.14.0 scikit-learn==1.9.1 pillow==13.0.0" ;;
+  *) echo "usage: tools/oracle.sh onnx|keras BINARY" >&2; exit 2 ;;
+esac
+if [ ! -f "$environment/.complete" ]; then
+  python3 -m venv "$environment"
+  "$environment/bin/pip" -q install $packages
+  touch "$environment/.complete"
+fi
+python=$environment/bin/python
+export TOMBOLO_SHARED=${TOMBOLO_SHARED:-../shared}
+if [ "$which" = onnx ]; then
+  "$python" tools/compare_registry.py "$tombolo"
+  "$python" tools/check_functions.py "$tombolo"
+else
+  "$python" examples/digits/train.py --check
+  "$python" tests/keras/make_cases.py --check
+  "$python" tools/oracle_mlperf.py "$tombolo"
+fi
