@@ -61,7 +61,7 @@ expect 3 "missing file" "$tombolo" info nowhere.onnx
 has "$err" nowhere.onnx
 empty "$out"
 expect 3 "missing file, JSON" "$tombolo" info nowhere.onnx --json
-has "$out" '"error":\{"code":"parse","message":"[^"]+","where":"[^"]*","help":"[^"]*"\}'
+has "$out" '"error":\{"code":"parse","message":".+","where":".*","help":".*"\}'
 for verb in info check infer print run; do
   expect 3 "$verb on junk" "$tombolo" $verb junk.onnx
   expect 3 "$verb on an empty file" "$tombolo" $verb empty.onnx
