@@ -7,6 +7,6 @@
 namespace tombolo::cli {
 
 extern const Verb check_verb, completion_verb, conformance_verb, convert_verb, doctor_verb,
-    info_verb, infer_verb, man_verb, ops_verb, parse_verb, print_verb, run_verb;
+    info_verb, infer_verb, man_verb, ops_verb, opset_verb, parse_verb, print_verb, run_verb;
 
 }  // namespace tombolo::cli

@@ -13,6 +13,7 @@
 #include "ops/kernel_context.h"
 #include "runtime/plan.h"
 #include "runtime/planned_sizes.h"
+#include "version/upgrade.h"
 
 namespace tombolo {
 
@@ -222,10 +223,10 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
   std::unique_ptr<Session> session(new Session);
   if (options.memory_limit == 0) options.memory_limit = default_memory_limit();
   session->model_ = std::move(model);
+  Diagnostics notes;  // nodes that keep an old version run as such
+  CHECK_OK(upgrade(*session->model_, notes));
   session->impl_ = std::make_unique<Impl>();
   session->impl_->options = options;
-  // UPG Diagnostics kept;  // nodes that keep their own version run as themselves
-  // UPG CHECK_OK(upgrade(*session->model_, kept));
   TRY(session->impl_->plan, plan_model(*session->model_));
   const Graph& graph = *session->model_->graph;
   for (const Value* input : graph.inputs())

@@ -4,6 +4,7 @@
 #include "ops/kernels/movement.h"
 #include "ops/kernels/subgraph.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -245,6 +246,67 @@ Status run_scan(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// The type of a slice of `inner` values: one more axis in front.
+const Type* stacked(const Type* inner, Storage& storage) {
+  if (inner == nullptr || !inner->is_tensor() || !inner->has_shape) return inner;
+  Type type = *inner;
+  type.dims.insert(type.dims.begin(), Dim());
+  return storage.intern(std::move(type));
+}
+
+/// Opset 8 scans axis 1 of each sample of a batch (axis 0): a scan over the batch around a scan
+/// over the sequence.
+Status step_scan_batch(StepContext& step) {
+  Node& node = step.node;
+  Attribute* body = node.attribute("body");
+  const int64_t scanned = step.get_int("num_scan_inputs", 0);
+  if (step.has_input(0)) return step.cannot("sequences of different lengths");
+  if (body == nullptr || body->graph() == nullptr) return step.cannot("there is no body");
+  const auto& inputs = body->graph()->inputs();
+  const auto& outputs = body->graph()->outputs();
+  const auto count = static_cast<int64_t>(node.inputs().size()) - 1;
+  if (scanned < 1 || scanned > count || static_cast<int64_t>(inputs.size()) != count ||
+      outputs.size() < inputs.size() - static_cast<size_t>(scanned) ||
+      node.outputs().size() > outputs.size())
+    return step.cannot("the body does not fit the inputs");
+  for (size_t i = 1; i < node.inputs().size(); ++i)
+    if (!step.has_input(i)) return step.cannot("an input is absent");
+  const size_t states = static_cast<size_t>(count - scanned);
+
+  Attribute moved = std::move(*body);
+  const std::optional<std::vector<int64_t>> directions = step.get_ints("directions");
+  node.remove_attribute("body");
+  node.remove_attribute("directions");
+  node.remove_input(0);
+  Graph& batch = node.set_graph("body");
+  batch.name = batch.storage().copy("sample");
+  Node& inner = *batch.add_node("Scan");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Type* type = inputs[i]->type();
+    inner.add_input(batch.add_input(step.host.unique_name(batch, inputs[i]->name()),
+                                    i < states ? type : stacked(type, batch.storage())));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Value* from = outputs[i].value;
+    const Type* type = from != nullptr ? from->type() : nullptr;
+    Value* made = inner.add_output(
+        step.host.unique_name(batch, from != nullptr ? from->name() : Text("output")));
+    made->set_type(i < states ? type : stacked(type, batch.storage()));
+    batch.add_output(made);
+  }
+  moved.graph()->set_parent_node(&inner);
+  inner.set_attribute(std::move(moved));
+  inner.set_int("num_scan_inputs", scanned);
+  if (directions) inner.set_ints("scan_input_directions", *directions);
+  node.set_int("num_scan_inputs", count);
+  step.host.created(&inner, step.to);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Scan) = {
     .name = "Scan",
     .doc = "runs a subgraph over the slices of its inputs, carrying states",
@@ -280,6 +342,7 @@ OPERATOR(Scan) = {
     .determinism = Determinism::kBySubgraph,
     .infer = infer_scan,
     .reference = run_scan,
+    .up = {{8, 9, step_scan_batch}},
 };
 
 }  // namespace tombolo::ops

@@ -6,6 +6,7 @@
 #include "ops/kernels/movement.h"
 #include "ops/kernels/numbers.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -163,6 +164,18 @@ Status run_grid_sample(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// The modes lost the names that they have in two dimensions.
+Status step_mode_names(StepContext& step) {
+  const Text mode = step.get_string("mode", "bilinear");
+  if (mode == "bilinear") step.node.set_string("mode", "linear");
+  if (mode == "bicubic") step.node.set_string("mode", "cubic");
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(GridSample) = {
     .name = "GridSample",
     .doc = "samples a tensor at given positions",
@@ -187,6 +200,7 @@ OPERATOR(GridSample) = {
         },
     .infer = infer_grid_sample,
     .reference = run_grid_sample,
+    .up = {{16, 20, step_mode_names}},
 };
 
 }  // namespace tombolo::ops

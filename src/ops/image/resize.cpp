@@ -4,7 +4,10 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/resize.h"
+#include <array>
+
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -190,6 +193,73 @@ Status run_resize(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// Before opset 11 coordinates are x / scale; "nearest" rounds them down where an axis grows and
+/// up where it shrinks (so the data of the official cases, the text is silent). Growing and
+/// shrinking at once takes two nodes.
+Status step_say_coordinates(StepContext& step) {
+  Node& node = step.node;
+  Value* const scales = node.input(1);
+  if (scales == nullptr) return step.cannot("there are no scales");
+  Value* roi = nullptr;
+  if (step.target < 13)  // required until then
+    roi = step.constant(
+        Tensor::of(DType::kFloat32, std::array<int64_t, 1>{0}, std::span<const float>()), "roi");
+  node.set_input(1, roi);
+  node.set_input(2, scales);
+  node.set_string("coordinate_transformation_mode", "asymmetric");
+  if (step.get_string("mode", "nearest") != "nearest") return ok();
+
+  bool grows = true, shrinks = true;
+  if (const std::optional<Tensor> known = step.constant_value(2);
+      known && known->dtype() == DType::kFloat32) {
+    grows = shrinks = false;
+    for (int64_t i = 0; i < known->size(); ++i) {
+      grows = grows || known->get_double(i) > 1;
+      shrinks = shrinks || known->get_double(i) < 1;
+    }
+  }
+  node.set_string("nearest_mode", shrinks && !grows ? "ceil" : "floor");
+  if (!grows || !shrinks || node.output(0) == nullptr) return ok();
+  Value* const one = step.constant(Tensor::scalar_float(1), "one");
+  node.set_input(2, step.before("Max", {scales, one}, "scales").output(0));
+  Value* const shrink = step.before("Min", {scales, one}, "scales").output(0);
+  Node& second = step.after("Resize");
+  second.add_input(roi);
+  second.add_input(shrink);
+  second.set_string("mode", "nearest");
+  second.set_string("coordinate_transformation_mode", "asymmetric");
+  second.set_string("nearest_mode", "ceil");
+  return ok();
+}
+
+/// tf_half_pixel_for_nn went at opset 13 (models used it until 18): (x + 0.5) / scale is half a
+/// pixel more than half_pixel, which rounding makes up for.
+Status step_half_pixel_for_nn(StepContext& step) {
+  if (step.get_string("coordinate_transformation_mode", "") != "tf_half_pixel_for_nn") return ok();
+  const Text rounding = step.get_string("nearest_mode", "round_prefer_floor");
+  if (step.get_string("mode", "nearest") != "nearest" ||
+      (rounding != "floor" && rounding != "round_prefer_floor"))
+    return step.cannot("no newer mode equals tf_half_pixel_for_nn here");
+  const bool down = rounding == "floor";
+  step.node.set_string("coordinate_transformation_mode", "half_pixel");
+  step.node.set_string("nearest_mode", down ? "round_prefer_ceil" : "ceil");
+  return ok();
+}
+
+/// Empty tensors stood for absent inputs.
+Status step_optional_inputs(StepContext& step) {
+  CHECK_OK(step_half_pixel_for_nn(step));
+  Node& node = step.node;
+  for (uint32_t i = 1; i <= 2; ++i)
+    if (const std::optional<Tensor> value = step.constant_value(i); value && value->size() == 0)
+      node.set_input(i, nullptr);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Resize) = {
     .name = "Resize",
     .doc = "resamples by nearest, linear or cubic interpolation",
@@ -229,6 +299,9 @@ OPERATOR(Resize) = {
         },
     .infer = infer_resize,
     .reference = run_resize,
+    .up = {{10, 11, step_say_coordinates},
+           {11, 13, step_optional_inputs},
+           {13, 18, step_half_pixel_for_nn}},
 };
 
 }  // namespace tombolo::ops

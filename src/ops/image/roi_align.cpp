@@ -4,6 +4,7 @@
 
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -148,6 +149,16 @@ Status infer_roi_align(InferContext& context) {
 }
 }  // namespace
 
+namespace {
+
+/// The older versions do not shift the input by half a pixel.
+Status step_output_half_pixel(StepContext& step) {
+  step.node.set_string("coordinate_transformation_mode", "output_half_pixel");
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(RoiAlign) = {
     .name = "RoiAlign",
     .doc = "samples regions on a grid by bilinear interpolation",
@@ -175,6 +186,7 @@ OPERATOR(RoiAlign) = {
         },
     .infer = infer_roi_align,
     .reference = run_roi_align,
+    .up = {{10, 16, step_output_half_pixel}},
 };
 
 }  // namespace tombolo::ops

@@ -2,7 +2,10 @@
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/resize.h"
+#include <array>
+
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -86,6 +89,37 @@ Status run_upsample(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// Height and width were the only axes.
+Status step_scale_list(StepContext& step) {
+  const float height = step.get_float("height_scale", 0), width = step.get_float("width_scale", 0);
+  if (height <= 0 || width <= 0) return step.cannot("a scale is missing");
+  step.node.set_floats("scales", std::array{1.0f, 1.0f, height, width});
+  step.node.remove_attribute("height_scale");
+  step.node.remove_attribute("width_scale");
+  if (step.get_string("mode", "nearest") == "bilinear") step.node.set_string("mode", "linear");
+  return ok();
+}
+
+Status step_scales_to_input(StepContext& step) {
+  const std::optional<std::vector<float>> scales = step.get_floats("scales");
+  if (!scales) return step.cannot("there are no scales");
+  const int64_t dims[] = {static_cast<int64_t>(scales->size())};
+  Value* const input =
+      step.constant(Tensor::of(DType::kFloat32, dims, std::span<const float>(*scales)), "scales");
+  step.node.remove_attribute("scales");
+  step.node.set_input(1, input);
+  return ok();
+}
+
+Status step_resize(StepContext& step) {
+  step.node.set_op_type("Resize");
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Upsample) = {
     .name = "Upsample",
     .doc = "old, simpler form of Resize",
@@ -108,6 +142,7 @@ OPERATOR(Upsample) = {
                {{1, kFloats | kIndices | kBool}, {7, kUnsigned | kComplex | kI8 | kI16 | kStr}}}},
     .infer = infer_upsample,
     .reference = run_upsample,
+    .up = {{1, 7, step_scale_list}, {7, 9, step_scales_to_input}, {9, 10, step_resize}},
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -55,6 +56,7 @@ OPERATOR(And) = {
         },
     .infer = infer_and,
     .reference = run_and,
+    .up = {{1, 7, step_numpy_broadcast}},
 };
 
 namespace {
@@ -88,6 +90,7 @@ OPERATOR(Or) = {
         },
     .infer = infer_or,
     .reference = run_or,
+    .up = {{1, 7, step_numpy_broadcast}},
 };
 
 namespace {
@@ -121,6 +124,7 @@ OPERATOR(Xor) = {
         },
     .infer = infer_broadcast,
     .reference = run_xor,
+    .up = {{1, 7, step_numpy_broadcast}},
 };
 
 namespace {

@@ -2,6 +2,7 @@
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -84,6 +85,7 @@ OPERATOR(Equal) = {
         },
     .infer = infer_equal,
     .reference = run_equal,
+    .up = {{1, 7, step_numpy_broadcast}},
 };
 
 namespace {
@@ -116,6 +118,7 @@ OPERATOR(Greater) = {
         },
     .infer = infer_greater,
     .reference = run_greater,
+    .up = {{1, 7, step_numpy_broadcast}},
 };
 
 namespace {
@@ -148,6 +151,7 @@ OPERATOR(Less) = {
         },
     .infer = infer_less,
     .reference = run_less,
+    .up = {{1, 7, step_numpy_broadcast}},
 };
 
 constexpr Literal kGreaterOrEqual = R"(

@@ -1,6 +1,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -68,6 +69,7 @@ OPERATOR(Add) = {
     .types = {{"T", {{1, kFloats}, {6, kInt32s}, {13, kBf16}, {14, kInt8s | kInt16s}}}},
     .infer = infer_add,
     .reference = run_add,
+    .up = {{6, 7, step_numpy_broadcast}},
 };
 
 namespace {
@@ -97,6 +99,7 @@ OPERATOR(Sub) = {
     .types = {{"T", {{1, kFloats}, {6, kInt32s}, {13, kBf16}, {14, kInt8s | kInt16s}}}},
     .infer = infer_sub,
     .reference = run_sub,
+    .up = {{6, 7, step_numpy_broadcast}},
 };
 
 namespace {
@@ -126,6 +129,7 @@ OPERATOR(Mul) = {
     .types = {{"T", {{1, kFloats}, {6, kInt32s}, {13, kBf16}, {14, kInt8s | kInt16s}}}},
     .infer = infer_mul,
     .reference = run_mul,
+    .up = {{6, 7, step_numpy_broadcast}},
 };
 
 namespace {
@@ -162,6 +166,7 @@ OPERATOR(Div) = {
     .types = {{"T", {{1, kFloats}, {6, kInt32s}, {13, kBf16}, {14, kInt8s | kInt16s}}}},
     .infer = infer_div,
     .reference = run_div,
+    .up = {{6, 7, step_numpy_broadcast}},
 };
 
 }  // namespace tombolo::ops

@@ -4,6 +4,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -100,6 +101,27 @@ static Status body_of_clip(FunctionContext& context) {
   return ok();
 }
 
+namespace {
+
+Status step_limits_to_inputs(StepContext& step) {
+  const DType dtype = step.dtype(0);
+  if ((step.has("min") || step.has("max")) && dtype == DType::kUndefined)
+    return step.cannot("the type of the input is not known");
+  uint32_t index = 1;
+  for (const char* name : {"min", "max"}) {
+    if (step.has(name)) {
+      const float limit = step.get_float(name, 0.0f);
+      TRY(Value * input, step.scalar(dtype, static_cast<double>(limit), name));
+      step.node.remove_attribute(name);
+      step.node.set_input(index, input);
+    }
+    ++index;
+  }
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Clip) = {
     .name = "Clip",
     .doc = "x limited to the interval [min, max]",
@@ -123,6 +145,7 @@ OPERATOR(Clip) = {
     .functions = {{.versions = {.since = 13}, .opset = 13, .builder = body_of_clip}},
     .infer = infer_clip,
     .reference = run_clip,
+    .up = {{6, 11, step_limits_to_inputs}},
 };
 
 }  // namespace tombolo::ops

@@ -4,6 +4,7 @@
 #include "ops/kernels/compute.h"
 #include "ops/kernels/fourier.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -132,6 +133,17 @@ Status infer_dft(InferContext& context) {
 }
 }  // namespace
 
+namespace {
+
+/// The default was axis 1; now it is the last signal axis.
+Status step_axis_to_input(StepContext& step) {
+  step.node.set_input(2, step.scalar(step.get_int("axis", 1), "axis"));
+  step.node.remove_attribute("axis");
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(DFT) = {
     .name = "DFT",
     .doc = "discrete Fourier transform along one axis, or its inverse",
@@ -156,6 +168,7 @@ OPERATOR(DFT) = {
         },
     .infer = infer_dft,
     .reference = run_dft,
+    .up = {{17, 20, step_axis_to_input}},
 };
 
 }  // namespace tombolo::ops

@@ -3,6 +3,7 @@
 #include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -112,6 +113,7 @@ OPERATOR(Erf) = {
         },
     .infer = infer_unary,
     .reference = run_erf,
+    .up = {{9, 13, step_no_integers}},
 };
 
 }  // namespace tombolo::ops

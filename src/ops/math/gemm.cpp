@@ -4,6 +4,7 @@
 #include "ops/kernels/compute.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -108,6 +109,16 @@ Status run_gemm(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// C broadcasts by itself: its shape matches the end of (M, N).
+Status step_drop_broadcast(StepContext& step) {
+  step.node.remove_attribute("broadcast");
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Gemm) = {
     .name = "Gemm",
     .doc = "alpha * A' * B' + beta * C, with A and B transposed on request",
@@ -131,6 +142,7 @@ OPERATOR(Gemm) = {
     .types = {{"T", {{1, kFloats}, {9, kInt32s}, {13, kBf16}}}},
     .infer = infer_gemm,
     .reference = run_gemm,
+    .up = {{6, 7, step_drop_broadcast}},
 };
 
 }  // namespace tombolo::ops

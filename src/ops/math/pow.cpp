@@ -4,6 +4,7 @@
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -94,6 +95,7 @@ OPERATOR(Pow) = {
         },
     .infer = infer_pow,
     .reference = run_pow,
+    .up = {{1, 7, step_numpy_broadcast}},
 };
 
 }  // namespace tombolo::ops

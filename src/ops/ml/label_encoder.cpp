@@ -1,5 +1,8 @@
 #include "ops/infer_helpers.h"
+#include <numeric>
+
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -21,6 +24,28 @@ Status infer_label_encoder(InferContext& context) {
   context.set_output(0, std::move(type));
   return ok();
 }
+}  // namespace
+
+namespace {
+
+/// The position in `classes_strings` was the label, in whichever direction the input asks for.
+Status step_classes_to_table(StepContext& step) {
+  const Attribute* classes = step.node.attribute("classes_strings");
+  const DType dtype = step.dtype(0);
+  if (dtype != DType::kString && dtype != DType::kInt64)
+    return step.cannot("the type of the input is not known");
+  std::vector<Text> strings;
+  if (classes != nullptr) strings.assign(classes->strings().begin(), classes->strings().end());
+  std::vector<int64_t> numbers(strings.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const bool to_number = dtype == DType::kString;
+  step.node.remove_attribute("classes_strings");
+  step.node.set_attribute(
+      {to_number ? "keys_strings" : "values_strings", AttrType::kStrings, std::move(strings)});
+  step.node.set_ints(to_number ? "values_int64s" : "keys_int64s", numbers);
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(LabelEncoder) = {
@@ -52,6 +77,7 @@ OPERATOR(LabelEncoder) = {
             {"T2", {{1, kI64 | kStr}, {2, kF32}, {4, kI16 | kI32 | kF64}}},
         },
     .infer = infer_label_encoder,
+    .up = {{1, 2, step_classes_to_table}},
 };
 
 }  // namespace tombolo::ops

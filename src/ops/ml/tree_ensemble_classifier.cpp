@@ -1,5 +1,6 @@
 #include "ops/infer_helpers.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -64,6 +65,7 @@ OPERATOR(TreeEnsembleClassifier) = {
             {"T2", {{1, kI64 | kStr}}},
         },
     .infer = infer_tree_ensemble_classifier,
+    .up = {{3, 5, step_deprecated}},
 };
 
 }  // namespace tombolo::ops

@@ -1,5 +1,6 @@
 #include "ops/infer_helpers.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -43,6 +44,7 @@ OPERATOR(TreeEnsembleRegressor) = {
         },
     .types = {{"T", {{1, kFloats32 | kIndices}}}},
     .infer = infer_tree_ensemble_regressor,
+    .up = {{3, 5, step_deprecated}},
 };
 
 }  // namespace tombolo::ops

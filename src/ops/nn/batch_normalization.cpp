@@ -2,6 +2,7 @@
 #include "ops/kernels/compute.h"
 #include "ops/kernels/moments.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -103,6 +104,55 @@ Status run_batch_normalization(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// That the outputs of training are there says that it trains.
+Status step_drop_is_test(StepContext& step) {
+  if (step.get_int("is_test", 0) != 0)
+    for (uint32_t i = static_cast<uint32_t>(step.node.outputs().size()); i-- > 1;)
+      if (step.output_used(i)) return step.cannot("outputs of training are read in a test");
+  if (step.get_int("is_test", 0) != 0)
+    while (step.node.outputs().size() > 1)
+      step.node.remove_output(static_cast<uint32_t>(step.node.outputs().size()) - 1);
+  step.node.remove_attribute("is_test");
+  return ok();
+}
+
+/// spatial = 0 has statistics for each element of a sample: those become the channels.
+Status step_always_spatial(StepContext& step) {
+  Node& node = step.node;
+  if (step.get_int("spatial", 1) == 0 && step.rank(0) != 2) {
+    if (node.outputs().size() != 1 || node.output(0) == nullptr)
+      return step.cannot("spatial = 0 in training");
+    for (size_t i = 0; i < 5; ++i)
+      if (!step.has_input(i)) return step.cannot("an input is absent");
+    Node& shape = step.before("Shape", {node.input(0)}, "shape");
+    Node& flat = step.before("Flatten", {node.input(0)}, "flat");
+    flat.set_int("axis", 1);
+    node.set_input(0, flat.output(0));
+    Value* const all = step.ints({-1}, "all");
+    for (uint32_t i = 1; i < 5; ++i)
+      node.set_input(i, step.before("Reshape", {node.input(i), all}, "flat").output(0));
+    step.after("Reshape").add_input(shape.output(0));
+  }
+  node.remove_attribute("spatial");
+  return ok();
+}
+
+/// Outputs Y, mean, var, saved_mean, saved_var become Y, running_mean, running_var.
+Status step_training_mode(StepContext& step) {
+  Node& node = step.node;
+  if (step.output_used(3) || step.output_used(4))
+    return step.cannot("saved_mean and saved_var are no longer given");
+  for (size_t i = 1; i < node.outputs().size(); ++i)
+    if (node.output(i) != nullptr) node.set_int("training_mode", 1);
+  while (node.outputs().size() > 3)
+    node.remove_output(static_cast<uint32_t>(node.outputs().size()) - 1);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(BatchNormalization) = {
     .name = "BatchNormalization",
     .doc = "normalises per channel by running or batch statistics",
@@ -151,6 +201,7 @@ OPERATOR(BatchNormalization) = {
         },
     .infer = infer_batch_normalization,
     .reference = run_batch_normalization,
+    .up = {{6, 7, step_drop_is_test}, {7, 9, step_always_spatial}, {9, 14, step_training_mode}},
 };
 
 }  // namespace tombolo::ops

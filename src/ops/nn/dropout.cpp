@@ -2,6 +2,7 @@
 #include "ops/kernels/elementwise.h"
 #include "ops/kernels/movement.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -73,6 +74,36 @@ Status run_dropout(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+Status step_drop_is_test(StepContext& step) {
+  if (step.get_int("is_test", 0) == 0)
+    return step.cannot("is_test = 0 drops elements at random, which opset 7 cannot say");
+  step.node.remove_attribute("is_test");
+  return ok();
+}
+
+/// The mask had the type of the data.
+Status step_boolean_mask(StepContext& step) {
+  if (!step.output_used(1)) return ok();
+  const DType dtype = step.dtype(0);
+  if (dtype == DType::kUndefined) return step.cannot("the type of the mask is not known");
+  step.after("Cast", 1).set_int("to", static_cast<int64_t>(dtype));
+  return ok();
+}
+
+/// Without training_mode nothing is dropped, as before.
+Status step_ratio_to_input(StepContext& step) {
+  if (!step.has("ratio")) return ok();
+  const float ratio = step.get_float("ratio", 0.5f);
+  TRY(Value * input, step.scalar(DType::kFloat32, static_cast<double>(ratio), "ratio"));
+  step.node.remove_attribute("ratio");
+  step.node.set_input(1, input);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Dropout) = {
     .name = "Dropout",
     .doc = "zeroes random elements in training; the identity in inference",
@@ -107,6 +138,7 @@ OPERATOR(Dropout) = {
     .determinism = Determinism::kRandom,
     .infer = infer_dropout,
     .reference = run_dropout,
+    .up = {{6, 7, step_drop_is_test}, {7, 10, step_boolean_mask}, {10, 12, step_ratio_to_input}},
 };
 
 }  // namespace tombolo::ops

@@ -4,6 +4,7 @@
 #include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -102,6 +103,7 @@ OPERATOR(GlobalLpPool) = {
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
     .infer = infer_global_pool,
     .reference = run_global_lp_pool,
+    .up = {{1, 2, step_whole_exponent}},
 };
 
 }  // namespace tombolo::ops

@@ -2,6 +2,7 @@
 #include "ops/kernels/compute.h"
 #include "ops/kernels/moments.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -59,6 +60,47 @@ Status group_normalization(KernelContext& context, const Tensor& x) {
 Status run_group_normalization(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
   return with_float(context, *x, [&]<typename T>() { return group_normalization<T>(context, *x); });
+}
+
+}  // namespace
+
+namespace {
+
+/// [groups] values become [channels] values: each repeats for the channels of its group.
+Status step_scale_by_channel(StepContext& step) {
+  Node& node = step.node;
+  const DType dtype = step.dtype(0);
+  const int64_t groups = step.get_int("num_groups", 0);
+  if (dtype == DType::kUndefined) return step.cannot("the type of X is not known");
+  if (groups <= 0 || !step.has_input(0) || !step.has_input(1) || !step.has_input(2))
+    return step.cannot("num_groups or an input is missing");
+  const std::optional<int64_t> channels = step.dim(0, 1);
+  if (channels && *channels % groups != 0) return step.cannot("num_groups divides no channels");
+  node.set_int("stash_type", static_cast<int64_t>(dtype));  // it computed in the type of X
+  if (channels == groups) return ok();
+
+  Value* sizes = nullptr;
+  if (channels) {
+    sizes = step.ints({groups, *channels / groups}, "sizes");
+  } else {
+    Node& length = step.before("Shape", {node.input(0)}, "channels");
+    length.set_int("start", 1);
+    length.set_int("end", 2);
+    Value* const count = step.ints({groups}, "groups");
+    Node& each = step.before("Div", {length.output(0), count}, "group_size");
+    Node& both = step.before("Concat", {count, each.output(0)}, "sizes");
+    both.set_int("axis", 0);
+    sizes = both.output(0);
+  }
+  Value* const last = step.ints({1}, "axes");
+  Value* const all = step.ints({-1}, "all");
+  for (uint32_t i = 1; i <= 2; ++i) {
+    Node& column = step.before("Unsqueeze", {node.input(i), last}, "column");
+    Node& table = step.before("Expand", {column.output(0), sizes}, "table");
+    Node& flat = step.before("Reshape", {table.output(0), all}, "by_channel");
+    node.set_input(i, flat.output(0));
+  }
+  return ok();
 }
 
 }  // namespace
@@ -144,6 +186,7 @@ Y = Reshape (moved, shape)
         },
     .infer = infer_group_normalization,
     .reference = run_group_normalization,
+    .up = {{18, 21, step_scale_by_channel}},
 };
 
 }  // namespace tombolo::ops

@@ -4,6 +4,7 @@
 #include "ops/kernels/compute.h"
 #include "ops/kernels/window.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -69,6 +70,7 @@ OPERATOR(LpPool) = {
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
     .infer = infer_pool,
     .reference = run_lp_pool,
+    .up = {{1, 2, step_whole_exponent}},
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,7 @@
 #include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -32,6 +33,25 @@ Status run_prelu(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// The slope stood for channels (axis 1); now it broadcasts from the last axis.
+Status step_slope_by_channel(StepContext& step) {
+  const std::optional<size_t> slope = step.rank(1);
+  if (slope && (*slope != 1 || step.dim(1, 0) == 1)) return ok();
+  const std::optional<size_t> rank = step.rank(0);
+  if (!slope || !rank) return step.cannot("the rank of an input is not known");
+  if (*rank <= 2) return ok();
+  std::vector<int64_t> axes;
+  for (size_t axis = 1; axis + 1 < *rank; ++axis) axes.push_back(static_cast<int64_t>(axis));
+  Node& unsqueeze = step.before("Unsqueeze", {step.node.input(1)}, "slope");
+  unsqueeze.set_ints("axes", axes);
+  step.node.set_input(1, unsqueeze.output(0));
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(PRelu) = {
     .name = "PRelu",
     .doc = "x, or slope * x below zero, the slope being a tensor",
@@ -54,6 +74,7 @@ Y = Where (negative, scaled, X)
 
     .infer = infer_unary,
     .reference = run_prelu,
+    .up = {{6, 7, step_slope_by_channel}},
 };
 
 }  // namespace tombolo::ops

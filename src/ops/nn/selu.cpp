@@ -3,6 +3,7 @@
 #include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -17,6 +18,17 @@ Status run_selu(KernelContext& context) {
       context.attributes.get_float("gamma", first ? 1.0507f : 1.05070102214813232421875f);
   return map(context,
              [alpha, gamma](auto x) { return gamma * (x > 0 ? x : alpha * std::expm1(x)); });
+}
+
+}  // namespace
+
+namespace {
+
+/// The defaults got more digits.
+Status step_default_coefficients(StepContext& step) {
+  if (!step.has("alpha")) step.node.set_float("alpha", 1.6732f);
+  if (!step.has("gamma")) step.node.set_float("gamma", 1.0507f);
+  return ok();
 }
 
 }  // namespace
@@ -53,6 +65,7 @@ Y = Mul (gamma, elu)
 
     .infer = infer_unary,
     .reference = run_selu,
+    .up = {{1, 6, step_default_coefficients}},
 };
 
 }  // namespace tombolo::ops

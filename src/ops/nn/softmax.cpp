@@ -6,6 +6,7 @@
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -135,6 +136,7 @@ output = Div (exponential, sum)
         },
     .infer = infer_softmax,
     .reference = run_softmax,
+    .up = {{11, 13, step_one_axis}},
 };
 
 namespace {
@@ -191,6 +193,7 @@ output = Sub (shifted, logarithm)
         },
     .infer = infer_softmax,
     .reference = run_log_softmax,
+    .up = {{11, 13, step_one_axis}},
 };
 
 namespace {
@@ -218,6 +221,7 @@ OPERATOR(Hardmax) = {
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
     .infer = infer_softmax,
     .reference = run_hardmax,
+    .up = {{11, 13, step_one_axis}},
 };
 
 }  // namespace tombolo::ops

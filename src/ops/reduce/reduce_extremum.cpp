@@ -3,6 +3,7 @@
 #include "ops/infer_generic.h"
 #include "ops/kernels/reduce.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -64,6 +65,7 @@ OPERATOR(ReduceMax) = {
     .types = {{"T", {{1, kInt32s | kFloats}, {12, kInt8s}, {13, kBf16}, {20, kBool}}}},
     .infer = infer_reduce,
     .reference = run_reduce_max,
+    .up = {{13, 18, step_axes_to_input}},
 };
 
 namespace {
@@ -94,6 +96,7 @@ OPERATOR(ReduceMin) = {
     .types = {{"T", {{1, kInt32s | kFloats}, {12, kInt8s}, {13, kBf16}, {20, kBool}}}},
     .infer = infer_reduce,
     .reference = run_reduce_min,
+    .up = {{13, 18, step_axes_to_input}},
 };
 
 }  // namespace tombolo::ops

@@ -4,6 +4,7 @@
 #include "ops/infer_generic.h"
 #include "ops/kernels/reduce.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -60,6 +61,7 @@ OPERATOR(ReduceLogSum) = {
         },
     .infer = infer_reduce,
     .reference = run_reduce_log_sum,
+    .up = {{13, 18, step_axes_to_input}, {18, 28, step_no_integers}},
 };
 
 constexpr Literal kReduceLogSumExp = R"(
@@ -134,6 +136,7 @@ OPERATOR(ReduceLogSumExp) = {
         },
     .infer = infer_reduce,
     .reference = run_reduce_log_sum_exp,
+    .up = {{13, 18, step_axes_to_input}, {18, 28, step_no_integers}},
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,7 @@
 #include "ops/infer_generic.h"
 #include "ops/kernels/reduce.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -46,6 +47,7 @@ OPERATOR(ReduceMean) = {
     .types = {{"T", {{1, kInt32s | kFloats}, {13, kBf16}}}},
     .infer = infer_reduce,
     .reference = run_reduce_mean,
+    .up = {{13, 18, step_axes_to_input}},
 };
 
 namespace {
@@ -88,6 +90,7 @@ OPERATOR(ReduceProd) = {
     .types = {{"T", {{1, kInt32s | kFloats}, {13, kBf16}}}},
     .infer = infer_reduce,
     .reference = run_reduce_prod,
+    .up = {{13, 18, step_axes_to_input}},
 };
 
 }  // namespace tombolo::ops

@@ -3,6 +3,7 @@
 #include "ops/infer_generic.h"
 #include "ops/kernels/reduce.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -50,6 +51,7 @@ reduced = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noo
 )"}},
     .infer = infer_reduce,
     .reference = run_reduce_l1,
+    .up = {{13, 18, step_axes_to_input}},
 };
 
 namespace {
@@ -97,6 +99,7 @@ reduced = CastLike (root, data)
 )"}},
     .infer = infer_reduce,
     .reference = run_reduce_l2,
+    .up = {{13, 18, step_axes_to_input}},
 };
 
 namespace {
@@ -145,6 +148,7 @@ reduced = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noo
 )"}},
     .infer = infer_reduce,
     .reference = run_reduce_sum_square,
+    .up = {{13, 18, step_axes_to_input}},
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,7 @@
 #include "ops/infer_generic.h"
 #include "ops/kernels/reduce.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -44,6 +45,7 @@ OPERATOR(ReduceSum) = {
     .types = {{"T", {{1, kInt32s | kFloats}, {13, kBf16}}}},
     .infer = infer_reduce,
     .reference = run_reduce_sum,
+    .up = {{11, 13, step_axes_to_input}},
 };
 
 }  // namespace tombolo::ops

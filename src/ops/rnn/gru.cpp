@@ -3,6 +3,7 @@
 #include "ops/infer_generic.h"
 #include "ops/kernels/recurrent.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -59,6 +60,16 @@ Status run_gru(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// The default was misspelt.
+Status step_spell_forward(StepContext& step) {
+  if (step.get_string("direction", "") == "foward") step.node.set_string("direction", "forward");
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(GRU) = {
     .name = "GRU",
     .doc = "gated recurrent unit layer",
@@ -98,6 +109,7 @@ OPERATOR(GRU) = {
         },
     .infer = infer_recurrent,
     .reference = run_gru,
+    .up = {{1, 3, step_spell_forward}, {3, 7, step_drop_output_sequence}},
 };
 
 }  // namespace tombolo::ops

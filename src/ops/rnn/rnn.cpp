@@ -3,6 +3,7 @@
 #include "ops/infer_generic.h"
 #include "ops/kernels/recurrent.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -76,6 +77,7 @@ OPERATOR(RNN) = {
         },
     .infer = infer_recurrent,
     .reference = run_rnn,
+    .up = {{1, 7, step_drop_output_sequence}},
 };
 
 }  // namespace tombolo::ops

@@ -2,6 +2,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -112,6 +113,29 @@ Status run_cast(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+bool same_letters(std::string_view a, std::string_view b) {
+  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (lower(a[i]) != lower(b[i])) return false;
+  return true;
+}
+
+/// `to` was the name of the element type in TensorProto.DataType.
+Status step_type_name_to_number(StepContext& step) {
+  const std::string_view name = step.get_string("to", "");
+  for (size_t i = 1; i < kDTypeCount; ++i) {
+    if (!same_letters(name, kDTypes[i].name)) continue;
+    step.node.set_int("to", static_cast<int64_t>(i));
+    return ok();
+  }
+  return step.cannot("\"to\" names no element type");
+}
+
+}  // namespace
+
 OPERATOR(Cast) = {
     .name = "Cast",
     .doc = "converts the element type",
@@ -150,6 +174,7 @@ OPERATOR(Cast) = {
         },
     .infer = infer_cast,
     .reference = run_cast,
+    .up = {{1, 6, step_type_name_to_number}},
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/join.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -74,6 +75,15 @@ Status run_concat(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+Status step_default_axis(StepContext& step) {
+  if (!step.has("axis")) step.node.set_int("axis", 1);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Concat) = {
     .name = "Concat",
     .doc = "joins tensors along an axis",
@@ -88,6 +98,7 @@ OPERATOR(Concat) = {
     .types = {{"T", {{1, kFloats}, {4, kInts | kComplex | kStr | kBool}, {13, kBf16}}}},
     .infer = infer_concat,
     .reference = run_concat,
+    .up = {{1, 4, step_default_axis}},
 };
 
 }  // namespace tombolo::ops

@@ -1,7 +1,11 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
+#include <algorithm>
+#include <limits>
+
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -60,6 +64,32 @@ Status run_one_hot(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// Negative indices counted as out of range; now they count from the end.
+Status step_negative_indices(StepContext& step) {
+  const DType dtype = step.dtype(0);
+  if (dtype == DType::kUndefined) return step.cannot("the type of the indices is not known");
+  if (kUnsigned.has_tensor(dtype)) return ok();
+  if (const auto indices = step.constant_ints(0);
+      indices && std::all_of(indices->begin(), indices->end(), [](int64_t i) { return i >= 0; }))
+    return ok();
+  Value* indices = step.node.input(0);
+  if (dtype != DType::kInt64) {  // other types are cast to int64 before use
+    Node& cast = step.before("Cast", {indices}, "indices");
+    cast.set_int("to", static_cast<int64_t>(DType::kInt64));
+    indices = cast.output(0);
+  }
+  Value* const zero = step.scalar(int64_t{0}, "zero");
+  Value* const outside = step.scalar(std::numeric_limits<int64_t>::max(), "outside");
+  Node& negative = step.before("Less", {indices, zero}, "negative");
+  Node& where = step.before("Where", {negative.output(0), outside, indices}, "indices");
+  step.node.set_input(0, where.output(0));
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(OneHot) = {
     .name = "OneHot",
     .doc = "a new axis with on at the index and off elsewhere",
@@ -80,6 +110,7 @@ OPERATOR(OneHot) = {
         },
     .infer = infer_one_hot,
     .reference = run_one_hot,
+    .up = {{9, 11, step_negative_indices}},
 };
 
 }  // namespace tombolo::ops

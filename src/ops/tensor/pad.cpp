@@ -4,6 +4,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -93,6 +94,29 @@ Status run_pad(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+Status step_rename_paddings(StepContext& step) {
+  step.rename_attribute("paddings", "pads");
+  return ok();
+}
+
+Status step_pads_to_input(StepContext& step) {
+  if (!step.get_ints("pads")) return step.cannot("there are no pads");
+  const float value = step.get_float("value", 0.0f);
+  if (value != 0 && step.get_string("mode", "constant") == "constant") {
+    const DType dtype = step.dtype(0);
+    if (dtype == DType::kUndefined) return step.cannot("the type of the input is not known");
+    TRY(Value * constant, step.scalar(dtype, static_cast<double>(value), "pad_value"));
+    step.node.set_input(2, constant);
+  }
+  step.ints_to_input("pads", 1);
+  step.node.remove_attribute("value");
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Pad) = {
     .name = "Pad",
     .doc = "adds (or, with negative pads, removes) elements at the borders",
@@ -126,6 +150,7 @@ OPERATOR(Pad) = {
         },
     .infer = infer_pad,
     .reference = run_pad,
+    .up = {{1, 2, step_rename_paddings}, {2, 11, step_pads_to_input}},
 };
 
 }  // namespace tombolo::ops

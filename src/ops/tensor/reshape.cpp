@@ -1,6 +1,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -54,6 +55,16 @@ Status run_reshape(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+Status step_shape_to_input(StepContext& step) {
+  if (!step.get_ints("shape")) return step.cannot("there is no shape");
+  step.ints_to_input("shape", 1);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Reshape) = {
     .name = "Reshape",
     .doc = "the same elements in another shape",
@@ -81,6 +92,7 @@ OPERATOR(Reshape) = {
                 {25, kInt2}}}},
     .infer = infer_reshape,
     .reference = run_reshape,
+    .up = {{1, 5, step_shape_to_input}},
 };
 
 }  // namespace tombolo::ops

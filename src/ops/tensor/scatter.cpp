@@ -1,12 +1,22 @@
 #include "ops/kernels/scatter.h"
 #include "ops/infer_generic.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
 namespace {
 
 Status run_scatter(KernelContext& context) { return scatter_elements(context); }
+
+}  // namespace
+
+namespace {
+
+Status step_scatter_elements(StepContext& step) {
+  step.node.set_op_type("ScatterElements");
+  return ok();
+}
 
 }  // namespace
 
@@ -30,6 +40,7 @@ OPERATOR(Scatter) = {
         },
     .infer = infer_unary,
     .reference = run_scatter,
+    .up = {{9, 11, step_scatter_elements}},
 };
 
 }  // namespace tombolo::ops

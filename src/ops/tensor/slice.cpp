@@ -3,7 +3,10 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
+#include <numeric>
+
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -135,6 +138,24 @@ Status run_slice(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+Status step_bounds_to_inputs(StepContext& step) {
+  const std::optional<std::vector<int64_t>> starts = step.get_ints("starts");
+  if (!starts || !step.get_ints("ends")) return step.cannot("starts or ends is missing");
+  if (!step.get_ints("axes")) {  // the first axes then; the newer versions say: all axes
+    std::vector<int64_t> axes(starts->size());
+    std::iota(axes.begin(), axes.end(), 0);
+    step.node.set_ints("axes", axes);
+  }
+  step.ints_to_input("starts", 1);
+  step.ints_to_input("ends", 2);
+  step.ints_to_input("axes", 3);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Slice) = {
     .name = "Slice",
     .doc = "elements start to end by step along chosen axes",
@@ -161,6 +182,7 @@ OPERATOR(Slice) = {
         },
     .infer = infer_slice,
     .reference = run_slice,
+    .up = {{1, 10, step_bounds_to_inputs}},
 };
 
 }  // namespace tombolo::ops

@@ -2,6 +2,7 @@
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -140,6 +141,31 @@ Status run_split(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+Status step_sizes_to_attribute(StepContext& step) {
+  if (!step.has_input(1)) return ok();
+  const std::optional<std::vector<int64_t>> sizes = step.constant_ints(1);
+  if (!sizes) return step.cannot("the sizes are not constant");
+  step.node.set_ints("split", *sizes);
+  step.node.remove_input(1);
+  return ok();
+}
+
+Status step_sizes_to_input(StepContext& step) {
+  step.ints_to_input("split", 1);
+  return ok();
+}
+
+/// Without sizes the number of parts is said now; parts stay equal.
+Status step_count_outputs(StepContext& step) {
+  if (!step.has_input(1))
+    step.node.set_int("num_outputs", static_cast<int64_t>(step.node.outputs().size()));
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Split) = {
     .name = "Split",
     .doc = "cuts a tensor into parts along an axis",
@@ -165,6 +191,9 @@ OPERATOR(Split) = {
     .types = {{"T", {{1, kFloats}, {2, kInts | kComplex | kStr | kBool}, {13, kBf16}}}},
     .infer = infer_split,
     .reference = run_split,
+    .up = {{1, 2, step_sizes_to_attribute},
+           {11, 13, step_sizes_to_input},
+           {13, 18, step_count_outputs}},
 };
 
 }  // namespace tombolo::ops

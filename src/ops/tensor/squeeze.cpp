@@ -3,6 +3,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -82,6 +83,7 @@ OPERATOR(Squeeze) = {
                {{1, kAll}, {13, kBf16}, {21, kFp8 | kInt4}, {23, kFp4}, {24, kE8m0}, {25, kInt2}}}},
     .infer = infer_squeeze,
     .reference = run_squeeze,
+    .up = {{11, 13, step_axes_to_input}},
 };
 
 }  // namespace tombolo::ops

@@ -2,6 +2,7 @@
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -83,6 +84,39 @@ Status run_tile(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// `tiles` along `axis` become a count for each axis.
+Status step_repeats(StepContext& step) {
+  Node& node = step.node;
+  const std::optional<size_t> rank = step.rank(0);
+  const std::optional<std::vector<int64_t>> axes = step.constant_ints(2);
+  if (!rank || !axes || axes->size() != 1) return step.cannot("axis or rank is not known");
+  const int64_t axis = (*axes)[0];
+  if (axis < 0 || axis >= static_cast<int64_t>(*rank)) return step.cannot("axis is out of range");
+  std::vector<int64_t> ones(*rank, 1);
+  if (const auto tiles = step.constant_ints(1); tiles && tiles->size() == 1) {
+    ones[static_cast<size_t>(axis)] = (*tiles)[0];
+    node.remove_input(2);
+    node.set_input(1, step.ints(ones, "repeats"));
+    return ok();
+  }
+  if (!step.has_input(1)) return step.cannot("there are no tiles");
+  const std::span<const int64_t> one(ones);
+  Value* const head = step.ints(one.first(static_cast<size_t>(axis)), "ones");
+  Value* const tail = step.ints(one.subspan(static_cast<size_t>(axis) + 1), "ones");
+  Node& cast = step.before("Cast", {node.input(1)}, "tiles");
+  cast.set_int("to", static_cast<int64_t>(DType::kInt64));
+  Node& count = step.before("Reshape", {cast.output(0), step.ints({1}, "one")}, "tiles");
+  Node& repeats = step.before("Concat", {head, count.output(0), tail}, "repeats");
+  repeats.set_int("axis", 0);
+  node.remove_input(2);
+  node.set_input(1, repeats.output(0));
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Tile) = {
     .name = "Tile",
     .doc = "repeats along each axis",
@@ -102,6 +136,7 @@ OPERATOR(Tile) = {
         },
     .infer = infer_tile,
     .reference = run_tile,
+    .up = {{1, 6, step_repeats}},
 };
 
 }  // namespace tombolo::ops

@@ -6,6 +6,7 @@
 #include "ops/kernels/movement.h"
 #include "ops/kernels/numbers.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -78,6 +79,18 @@ Status run_top_k(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+Status step_k_to_input(StepContext& step) {
+  if (!step.has("k")) return step.cannot("there is no k");
+  Value* const k = step.ints({step.get_int("k", 1)}, "k");
+  step.node.remove_attribute("k");
+  step.node.set_input(1, k);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(TopK) = {
     .name = "TopK",
     .doc = "the k largest or smallest elements along an axis, and their indices",
@@ -106,6 +119,7 @@ OPERATOR(TopK) = {
         },
     .infer = infer_top_k,
     .reference = run_top_k,
+    .up = {{1, 10, step_k_to_input}},
 };
 
 }  // namespace tombolo::ops

@@ -3,6 +3,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -45,6 +46,17 @@ Status run_unsqueeze(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// Unlike elsewhere an empty list means that no axis is added.
+Status step_axes_to_input(StepContext& step) {
+  if (!step.get_ints("axes")) return step.cannot("there are no axes");
+  step.ints_to_input("axes", 1);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Unsqueeze) = {
     .name = "Unsqueeze",
     .doc = "inserts axes of length 1",
@@ -60,6 +72,7 @@ OPERATOR(Unsqueeze) = {
                {{1, kAll}, {13, kBf16}, {21, kFp8 | kInt4}, {23, kFp4}, {24, kE8m0}, {25, kInt2}}}},
     .infer = infer_unsqueeze,
     .reference = run_unsqueeze,
+    .up = {{11, 13, step_axes_to_input}},
 };
 
 }  // namespace tombolo::ops

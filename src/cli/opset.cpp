@@ -1,0 +1,90 @@
+// tombolo opset MODEL N OUT: the same model in another operator set.
+
+#include "cli/open.h"
+#include "cli/verbs.h"
+#include "version/upgrade.h"
+
+namespace tombolo::cli {
+
+namespace {
+
+constexpr int64_t kMostVersions = 1 << 20;
+
+Result<int> number(std::string_view what, std::string_view text) {
+  int64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9' || value > kMostVersions)
+      return usage_error(std::string(what) + " must be a number, not \"" + std::string(text) +
+                         "\"");
+    value = value * 10 + (c - '0');
+  }
+  if (text.empty() || value == 0) return usage_error(std::string(what) + " must be at least 1");
+  return static_cast<int>(value);
+}
+
+std::string json_report(const Diagnostics& blockers, int opset) {
+  std::string text = "{\"opset\":" + std::to_string(opset) + ",\"blockers\":[";
+  bool first = true;
+  for (const Diagnostic& blocker : blockers.list()) {
+    text += first ? "" : ",";
+    text += "{\"where\":" + json_quote(blocker.where) +
+            ",\"message\":" + json_quote(blocker.message) + "}";
+    first = false;
+  }
+  return text + "]}\n";
+}
+
+Result<int> run(const Args& args, Console& console) {
+  TRY(int opset, number("N", args.positional("N")));
+  std::vector<OpsetTarget> targets = {{"", opset}};
+  if (auto ml = args.get("ml")) {
+    TRY(int version, number("--ml", *ml));
+    targets.push_back({"ai.onnx.ml", version});
+  }
+  TRY(std::string out, output_path(args));
+  if (out.empty()) return usage_error("opset needs OUT").with_help("tombolo opset MODEL N OUT");
+  TRY(std::unique_ptr<Model> model, open_model(args));
+  Diagnostics blockers;
+  TRY(Conversion done, convert(*model, targets, blockers));
+  if (console.json && out != "-") console.print(json_report(blockers, opset));
+  if (done.kept != 0) {
+    for (const Diagnostic& blocker : blockers.list()) console.diagnostic(blocker);
+    return unsupported(std::to_string(done.kept) + " nodes cannot be said in operator set " +
+                       std::to_string(opset));
+  }
+  if (auto ir = args.get("ir")) {
+    TRY(int version, number("--ir", *ir));
+    if (version < model->ir_version)
+      return unsupported("the model needs IR version " + std::to_string(model->ir_version));
+    if (version > kNewestIrVersion)
+      return unsupported("the newest known IR version is " + std::to_string(kNewestIrVersion));
+    model->ir_version = version;
+    model->has_ir_version = true;
+  }
+  ExportOptions options;
+  if (out == "-") options.to = "onnx";
+  CHECK_OK(save_model(*model, out, options));
+  return kYes;
+}
+
+}  // namespace
+
+const Verb opset_verb = {
+    .name = "opset",
+    .summary = "bring a model to another operator set",
+    .description =
+        "Every node is rewritten where its meaning changed between the versions. What operator set "
+        "N cannot say is listed, and nothing is written (exit code 4).",
+    .positionals = {{"MODEL", "a model of any format that can be read"},
+                    {"N", "the ai.onnx operator set to reach"},
+                    {"OUT", "the file to write", false}},
+    .options = load_options({
+        {"output", "o", "OUT", "the same as the third positional", "", false, Completes::kFile},
+        {"ml", "", "N", "the ai.onnx.ml operator set to reach (default: as it is)"},
+        {"ir", "", "N", "the IR version to declare (default: as it is, or the least that N needs)"},
+    }),
+    .examples = {"tombolo opset old.onnx 28 new.onnx"},
+    .run = run,
+};
+
+}  // namespace tombolo::cli
