@@ -69,6 +69,8 @@ std::optional<Tensor> StepContext::constant_value(size_t input) const {
   const Value& value = *node.input(input);
   const StoragePtr& storage = graph().storage_ptr();
   auto read = [&](const Constant& constant) -> std::optional<Tensor> {
+    constexpr int64_t kMost = 4096;  // what a step asks for is a list of axes, sizes or scales
+    if (element_count(constant.dims.span()) > kMost) return std::nullopt;
     Result<Tensor> tensor = constant.value(storage);
     if (!tensor) return std::nullopt;
     return *std::move(tensor);
@@ -90,9 +92,8 @@ std::optional<Tensor> StepContext::constant_value(size_t input) const {
 }
 
 std::optional<std::vector<int64_t>> StepContext::constant_ints(size_t input) const {
-  constexpr int64_t kMost = 4096;  // what a step asks for is a list of axes or sizes
   const std::optional<Tensor> tensor = constant_value(input);
-  if (!tensor || tensor->is_string() || tensor->size() > kMost) return std::nullopt;
+  if (!tensor || tensor->is_string()) return std::nullopt;
   std::vector<int64_t> values;
   for (int64_t i = 0; i < tensor->size(); ++i) values.push_back(tensor->get_int64(i));
   return values;

@@ -66,7 +66,7 @@ struct StepContext {
   /// Length of an axis where it is declared as a number.
   std::optional<int64_t> dim(size_t input, size_t axis) const;
   /// The value of an input that is an initialiser (not one that callers may override) or the
-  /// output of a Constant node.
+  /// output of a Constant node. Large ones read as unknown: steps ask for lists, not weights.
   std::optional<Tensor> constant_value(size_t input) const;
   std::optional<std::vector<int64_t>> constant_ints(size_t input) const;
 
