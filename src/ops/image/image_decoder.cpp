@@ -1,8 +1,8 @@
 #include <algorithm>
-#include "ops/infer_helpers.h"
 
 #include "base/image.h"
 #include "base/image_simple.h"
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
-#include "ops/infer_helpers.h"
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
 

@@ -1,11 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/resize.h"
-#include <array>
-
 #include "ops/schema.h"
 #include "ops/step_context.h"
 

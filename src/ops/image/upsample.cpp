@@ -1,9 +1,8 @@
+#include <array>
 #include <cmath>
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/resize.h"
-#include <array>
-
 #include "ops/schema.h"
 #include "ops/step_context.h"
 

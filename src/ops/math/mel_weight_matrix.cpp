@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 #include <vector>
-#include "ops/infer_helpers.h"
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
 

@@ -1,6 +1,6 @@
 #include <vector>
-#include "ops/infer_helpers.h"
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/fourier.h"
 #include "ops/schema.h"

@@ -1,7 +1,41 @@
+#include <string>
+
 #include "ops/infer_helpers.h"
+#include "ops/kernels/compute.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_dict_vectorizer(KernelContext& context) {
+  if (!context.has_input(0) || context.value(0).kind() != RunValue::Kind::kMap)
+    return context.error("X must be a map");
+  const MapValue& map = context.value(0).map();
+  const auto ints = context.attributes.get_ints("int64_vocabulary");
+  const auto strings = context.attributes.get_strings("string_vocabulary");
+  const size_t count = map.keys.is_string() ? strings.size() : ints.size();
+  DType dtype = DType::kFloat32;
+  for (const RunValue& value : map.values) {
+    if (!value.is_tensor() || value.tensor().size() != 1)
+      return context.error("the map's values must be scalars");
+    dtype = value.tensor().dtype();
+  }
+  TRY(Tensor * y, context.output(0, dtype, {{1, static_cast<int64_t>(count)}}));
+  fill_zero(*y);
+  for (size_t i = 0; i < map.values.size(); ++i) {
+    const auto place = static_cast<int64_t>(i);
+    for (size_t at = 0; at < count; ++at) {
+      const bool same = map.keys.is_string() ? strings[at] == map.keys.strings()[i]
+                                             : ints[at] == map.keys.get_int64(place);
+      if (same) copy_elements(map.values[i].tensor(), 0, *y, static_cast<int64_t>(at), 1);
+    }
+  }
+  return ok();
+}
+
+}  // namespace
 
 namespace {
 Status infer_dict_vectorizer(InferContext& context) {
@@ -35,6 +69,7 @@ OPERATOR(DictVectorizer) = {
             {"T2", {{1, kFloats32 | kI64 | kStr}}},
         },
     .infer = infer_dict_vectorizer,
+    .reference = run_dict_vectorizer,
 };
 
 }  // namespace tombolo::ops

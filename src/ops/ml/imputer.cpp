@@ -1,7 +1,43 @@
 #include "ops/infer_generic.h"
+#include "ops/kernels/ml.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_imputer(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  if (is_string(x->dtype()) || is_complex(x->dtype()))
+    return context.error("X must hold numbers, is " + to_string(*x));
+  const bool floats = is_float(x->dtype());
+  const auto by_float = context.attributes.get_floats("imputed_value_floats");
+  const auto by_int = context.attributes.get_ints("imputed_value_int64s");
+  const int64_t features = x->rank() == 0 ? 1 : x->dim(x->rank() - 1);
+  const size_t count = floats ? by_float.size() : by_int.size();
+  if (count != 1 && static_cast<int64_t>(count) != features)
+    return context.error("imputed_value_" + std::string(floats ? "floats" : "int64s") + " has " +
+                         std::to_string(count) + " values, needs one or " +
+                         std::to_string(features));
+  const double marker =
+      static_cast<double>(context.attributes.get_float("replaced_value_float", 0));
+  const int64_t int_marker = context.attributes.get_int("replaced_value_int64", 0);
+  TRY(Tensor * y, context.output(0, x->dtype(), x->dims()));
+  for (int64_t i = 0; i < x->size(); ++i) {
+    const size_t at = count == 1 ? 0 : static_cast<size_t>(i % features);
+    if (floats) {
+      const double value = x->get_double(i);
+      const bool missing = value == marker || (marker != marker && value != value);
+      y->set_double(i, missing ? static_cast<double>(by_float[at]) : value);
+    } else {
+      const int64_t value = x->get_int64(i);
+      y->set_int64(i, value == int_marker ? by_int[at] : value);
+    }
+  }
+  return ok();
+}
+
+}  // namespace
 
 OPERATOR(Imputer) = {
     .name = "Imputer",
@@ -19,6 +55,7 @@ OPERATOR(Imputer) = {
         },
     .types = {{"T", {{1, kFloats32 | kIndices}}}},
     .infer = infer_unary,
+    .reference = run_imputer,
 };
 
 }  // namespace tombolo::ops

@@ -1,10 +1,91 @@
-#include "ops/infer_helpers.h"
+#include <bit>
 #include <numeric>
+#include <unordered_map>
 
+#include "ops/infer_helpers.h"
+#include "ops/kernels/ml.h"
+#include "ops/kernels/movement.h"
 #include "ops/schema.h"
 #include "ops/step_context.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+/// A number as a key: equal numbers have equal keys, and so have all NaNs.
+int64_t number_key(const Tensor& tensor, int64_t index) {
+  if (!is_float(tensor.dtype())) return tensor.get_int64(index);
+  const double value = tensor.get_double(index);
+  return value != value ? INT64_MIN + 1 : std::bit_cast<int64_t>(value == 0 ? 0.0 : value);
+}
+
+/// The default for values of type `dtype`.
+Result<Tensor> read_default(const KernelContext& context, DType dtype) {
+  TRY(Tensor given, read_tensor(context, "default_tensor"));
+  if (!absent(given)) {
+    if (given.dtype() != dtype || given.size() != 1)
+      return context.error("default_tensor must be one " + std::string(name_of(dtype)) + ", is " +
+                           to_string(given));
+    return given;
+  }
+  if (is_string(dtype))
+    return Tensor::of_strings(
+        {}, {std::string(context.attributes.get_string("default_string", "_Unused"))});
+  TRY(Tensor value, context.allocate(dtype, {}));
+  if (is_float(dtype))
+    value.set_double(0, static_cast<double>(context.attributes.get_float("default_float", -0.0f)));
+  else
+    value.set_int64(0, context.attributes.get_int("default_int64", -1));
+  return value;
+}
+
+Status run_label_encoder(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  Tensor keys, values;
+  if (context.attributes.has("classes_strings")) {  // version 1: texts and their positions
+    const auto classes = context.attributes.get_strings("classes_strings");
+    std::vector<std::string> texts(classes.begin(), classes.end());
+    std::vector<int64_t> places(classes.size());
+    for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int64_t>(i);
+    const int64_t dims[] = {static_cast<int64_t>(texts.size())};
+    keys = Tensor::of_strings(dims, std::move(texts));
+    values = Tensor::int64s(places);
+    if (!x->is_string()) std::swap(keys, values);
+  } else {
+    TRY(keys, read_list(context, "keys"));
+    TRY(values, read_list(context, "values"));
+  }
+  if (keys.size() != values.size())
+    return context.error("there are " + std::to_string(keys.size()) + " keys and " +
+                         std::to_string(values.size()) + " values");
+  if (keys.is_string() != x->is_string() || is_float(keys.dtype()) != is_float(x->dtype()))
+    return context.error("the keys are " + to_string(keys) + ", X is " + to_string(*x));
+  TRY(const Tensor fallback, read_default(context, values.dtype()));
+  // Of repeated keys the last counts.
+  std::unordered_map<std::string_view, int64_t> by_text;
+  std::unordered_map<int64_t, int64_t> by_number;
+  for (int64_t i = 0; i < keys.size(); ++i) {
+    if (keys.is_string())
+      by_text[keys.strings()[static_cast<size_t>(i)]] = i;
+    else
+      by_number[number_key(keys, i)] = i;
+  }
+  TRY(Tensor * y, context.output(0, values.dtype(), x->dims()));
+  for (int64_t i = 0; i < x->size(); ++i) {
+    int64_t at = -1;
+    if (x->is_string()) {
+      const auto found = by_text.find(x->strings()[static_cast<size_t>(i)]);
+      if (found != by_text.end()) at = found->second;
+    } else {
+      const auto found = by_number.find(number_key(*x, i));
+      if (found != by_number.end()) at = found->second;
+    }
+    copy_elements(at < 0 ? fallback : values, at < 0 ? 0 : at, *y, i, 1);
+  }
+  return ok();
+}
+
+}  // namespace
 
 namespace {
 Status infer_label_encoder(InferContext& context) {
@@ -77,6 +158,7 @@ OPERATOR(LabelEncoder) = {
             {"T2", {{1, kI64 | kStr}, {2, kF32}, {4, kI16 | kI32 | kF64}}},
         },
     .infer = infer_label_encoder,
+    .reference = run_label_encoder,
     .up = {{1, 2, step_classes_to_table}},
 };
 

@@ -1,7 +1,52 @@
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+
 #include "ops/infer_helpers.h"
+#include "ops/kernels/ml.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_one_hot_encoder(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  const auto ints = context.attributes.get_ints("cats_int64s");
+  const auto strings = context.attributes.get_strings("cats_strings");
+  const size_t count = x->is_string() ? strings.size() : ints.size();
+  if (count == 0) return context.error("there are no categories for " + to_string(*x));
+  std::unordered_map<std::string_view, size_t> by_text;
+  std::unordered_map<int64_t, size_t> by_number;
+  for (size_t i = 0; i < count; ++i) {
+    if (x->is_string())
+      by_text.try_emplace(strings[i], i);
+    else
+      by_number.try_emplace(ints[i], i);
+  }
+  const bool zeros = context.attributes.get_int("zeros", 1) != 0;
+  Dims dims = x->dims();
+  dims.push_back(static_cast<int64_t>(count));
+  TRY(Tensor * y, context.output(0, DType::kFloat32, dims));
+  std::fill_n(y->data<float>(), y->size(), 0.0f);
+  for (int64_t i = 0; i < x->size(); ++i) {
+    size_t at = count;
+    if (x->is_string()) {
+      const auto found = by_text.find(x->strings()[static_cast<size_t>(i)]);
+      if (found != by_text.end()) at = found->second;
+    } else {
+      const auto found = by_number.find(x->get_int64(i));
+      if (found != by_number.end()) at = found->second;
+    }
+    if (at < count)
+      y->data<float>()[static_cast<size_t>(i) * count + at] = 1;
+    else if (!zeros)
+      return context.error("element " + std::to_string(i) + " is none of the categories");
+  }
+  return ok();
+}
+
+}  // namespace
 
 namespace {
 Status infer_one_hot_encoder(InferContext& context) {
@@ -31,6 +76,7 @@ OPERATOR(OneHotEncoder) = {
         },
     .types = {{"T", {{1, kFloats32 | kIndices | kStr}}}},
     .infer = infer_one_hot_encoder,
+    .reference = run_one_hot_encoder,
 };
 
 }  // namespace tombolo::ops

@@ -1,8 +1,46 @@
 #include "ops/infer_helpers.h"
+#include "ops/kernels/tree.h"
 #include "ops/schema.h"
 #include "ops/version_steps.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_tree_ensemble_regressor(KernelContext& context) {
+  TRY(const Tensor x, feature_rows(context, 0));
+  TRY(Forest forest, read_forest(context, "target"));
+  forest.targets = context.attributes.get_int("n_targets", 1);
+  if (forest.targets < 1) return context.error("n_targets is " + std::to_string(forest.targets));
+  CHECK_OK(forest.check(context, x.dim(1)));
+  const Text name = context.attributes.get_string("aggregate_function", "SUM");
+  Aggregate aggregate = Aggregate::kSum;
+  if (name == "AVERAGE")
+    aggregate = Aggregate::kAverage;
+  else if (name == "MIN")
+    aggregate = Aggregate::kMin;
+  else if (name == "MAX")
+    aggregate = Aggregate::kMax;
+  else if (name != "SUM")
+    return context.error("aggregate_function \"" + std::string(name) + "\" is not known");
+  TRY(const PostTransform transform, read_post_transform(context));
+  TRY(const std::vector<double> base, read_numbers(context, "base_values"));
+  TRY(Tensor y, context.allocate(DType::kFloat64, {{x.dim(0), forest.targets}}));
+  std::vector<uint8_t> voted(static_cast<size_t>(forest.targets));
+  if (!base.empty() && base.size() != 1 && base.size() != voted.size())
+    return context.error("base_values has " + std::to_string(base.size()) + " values for " +
+                         std::to_string(voted.size()) + " targets");
+  for (int64_t row = 0; row < x.dim(0); ++row) {
+    const std::span<double> scores(y.data<double>() + row * forest.targets, voted.size());
+    CHECK_OK(forest.predict(context, x.data<double>() + row * x.dim(1), aggregate, scores, voted));
+    for (size_t i = 0; i < scores.size() && !base.empty(); ++i)
+      scores[i] += base[base.size() == 1 ? 0 : i];
+    transform_scores(transform, scores);
+  }
+  return give(context, 0, DType::kFloat32, std::move(y));
+}
+
+}  // namespace
 
 namespace {
 Status infer_tree_ensemble_regressor(InferContext& context) {
@@ -44,6 +82,7 @@ OPERATOR(TreeEnsembleRegressor) = {
         },
     .types = {{"T", {{1, kFloats32 | kIndices}}}},
     .infer = infer_tree_ensemble_regressor,
+    .reference = run_tree_ensemble_regressor,
     .up = {{3, 5, step_deprecated}},
 };
 

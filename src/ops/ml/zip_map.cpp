@@ -1,7 +1,42 @@
+#include <string>
+#include <vector>
+
 #include "ops/infer_helpers.h"
+#include "ops/kernels/ml.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
+
+namespace {
+
+Status run_zip_map(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const ClassLabels labels, read_labels(context, "classlabels_int64s", "classlabels_strings"));
+  if (x->dtype() != DType::kFloat32 || (x->rank() != 1 && x->rank() != 2) ||
+      x->dim(x->rank() - 1) != labels.count())
+    return context.error("X must be float [N, " + std::to_string(labels.count()) +
+                         "], one column for each label, is " + to_string(*x));
+  const int64_t columns = labels.count(), rows = x->rank() == 1 ? 1 : x->dim(0);
+  Tensor keys;
+  const int64_t dims[] = {columns};
+  if (labels.strings.empty())
+    keys = Tensor::int64s(labels.ints);
+  else
+    keys = Tensor::of_strings(
+        dims, std::vector<std::string>(labels.strings.begin(), labels.strings.end()));
+  SequenceValue sequence;
+  for (int64_t row = 0; row < rows; ++row) {
+    MapValue map;
+    map.keys = keys;
+    for (int64_t i = 0; i < columns; ++i)
+      map.values.emplace_back(Tensor::scalar_float(x->data<float>()[row * columns + i]));
+    sequence.items.emplace_back(std::move(map));
+  }
+  context.set_output(0, RunValue(std::move(sequence)));
+  return ok();
+}
+
+}  // namespace
 
 namespace {
 Status infer_zip_map(InferContext& context) {
@@ -29,6 +64,7 @@ OPERATOR(ZipMap) = {
         },
     .types = {{"T", {{1, kSeqMapStrF32 | kSeqMapI64F32}}}},
     .infer = infer_zip_map,
+    .reference = run_zip_map,
 };
 
 }  // namespace tombolo::ops

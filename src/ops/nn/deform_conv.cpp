@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
-#include "ops/infer_helpers.h"
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/conv.h"
 #include "ops/kernels/gemm.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include "ops/infer_helpers.h"
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/quantize.h"
 #include "ops/schema.h"
 

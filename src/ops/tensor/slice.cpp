@@ -1,10 +1,9 @@
 #include <algorithm>
+#include <numeric>
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
-#include <numeric>
-
 #include "ops/schema.h"
 #include "ops/step_context.h"
 

@@ -1,6 +1,6 @@
 #include <cmath>
-#include "ops/infer_helpers.h"
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/optimizer.h"
 #include "ops/schema.h"
 

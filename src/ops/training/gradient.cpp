@@ -1,8 +1,8 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
-#include "ops/infer_helpers.h"
 
+#include "ops/infer_helpers.h"
 #include "ops/kernels/derivatives.h"
 #include "ops/registry.h"
 #include "ops/schema.h"
