@@ -245,6 +245,8 @@ Result<int> run(const Args& args, Console& console) {
   SessionOptions options;
   options.seed = static_cast<uint64_t>(seed);
   options.memory_limit = static_cast<uint64_t>(limit_mib) << 20;
+  TRY(double seconds, number_of(args, "time-limit", 0));
+  options.time_limit_ms = static_cast<uint64_t>(std::min(seconds, 1e9) * 1000);
   auto session = Session::create(std::move(model), options);
   if (!session) return std::move(session).error().at(args.positional("MODEL"));
   TRY(std::vector<NamedValue> inputs, gather_inputs(args, **session));
@@ -306,6 +308,7 @@ const Verb run_verb = {
         {"top", "", "K", "print the K largest elements of each row instead of tensors"},
         {"memory-limit", "", "MIB",
          "tensors may take at most this much (default: what the machine has)"},
+        {"time-limit", "", "SECONDS", "stop with exit code 6 when the run takes longer"},
     }),
     .examples = {"tombolo run model.onnx --random",
                  "tombolo run digits.keras --input image=3.png --top 3",

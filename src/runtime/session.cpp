@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <mutex>
 #include <set>
@@ -65,11 +66,15 @@ const RunValue* resolve(const ValueRef& ref, Frame& frame) {
 class Executor {
  public:
   Executor(const ModelPlan& plan, const SessionOptions& options)
-      : plan_(plan), options_(options), limit_(options.memory_limit) {}
+      : plan_(plan), options_(options), limit_(options.memory_limit) {
+    if (options.time_limit_ms != 0)
+      deadline_ = Clock::now() + std::chrono::milliseconds(options.time_limit_ms);
+  }
 
   Result<std::vector<RunValue>> graph(const GraphPlan& plan, Frame* parent,
                                       std::vector<RunValue> inputs,
                                       const AttributeBinding* binding) {
+    CHECK_OK(in_time());  // here too: the body of a Loop may hold no node
     if (inputs.size() > plan.inputs.size())
       return runtime_error("graph \"" + std::string(plan.graph->name) + "\" takes " +
                            std::to_string(plan.inputs.size()) + " inputs, got " +
@@ -95,6 +100,8 @@ class Executor {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   /// Runs subgraphs for the kernel of one node.
   class Host final : public KernelHost {
    public:
@@ -125,7 +132,14 @@ class Executor {
     Frame& frame_;
   };
 
+  Status in_time() const {
+    if (deadline_ == Clock::time_point() || Clock::now() <= deadline_) return ok();
+    return resource_error("the run takes longer than its limit of " +
+                          std::to_string(options_.time_limit_ms) + " ms");
+  }
+
   Status run(const NodePlan& plan, Frame& frame) {
+    CHECK_OK(in_time());
     std::vector<const RunValue*> inputs;
     inputs.reserve(plan.inputs.count);
     for (const ValueRef& ref : frame.plan.inputs_of(plan)) inputs.push_back(resolve(ref, frame));
@@ -183,6 +197,7 @@ class Executor {
   const ModelPlan& plan_;
   const SessionOptions& options_;
   const uint64_t limit_;
+  Clock::time_point deadline_{};  ///< the epoch: none
 };
 
 /// Checks a caller's tensor against the declared type. `symbols` holds the sizes of names so far.

@@ -15,8 +15,9 @@
 namespace tombolo {
 
 struct SessionOptions {
-  uint64_t seed = 0;          ///< of the random operators
-  uint64_t memory_limit = 0;  ///< bytes of tensors alive in a run; 0: what the machine has to give
+  uint64_t seed = 0;           ///< of the random operators
+  uint64_t time_limit_ms = 0;  ///< of one run, looked at before every node and graph; 0: none
+  uint64_t memory_limit = 0;   ///< bytes of tensors alive in a run; 0: what the machine has to give
 };
 
 /// One input or output of a session, as the caller sees it.
