@@ -1,5 +1,6 @@
 // The leaves of a model: types, tensors, entries. See decoder.h for the conventions.
 
+#include <algorithm>
 #include <bit>
 #include <functional>
 
@@ -11,8 +12,9 @@ Decoder::Decoder(std::string_view file, StoragePtr storage)
     : file_(file),
       storage_(std::move(storage)),
       // Two bytes of file can ask for a node of hundreds. Real models stay below six bytes of
-      // memory for each of the file; beyond that, and beyond what a million nodes take, refuse.
-      allowance_((size_t{256} << 20) + 6 * file.size()) {}
+      // memory for each of the file; beyond that, and beyond what a million nodes take, refuse. No
+      // file may make a command hold more than half a gigabyte by describing things.
+      allowance_(std::min((size_t{256} << 20) + 6 * file.size(), size_t{416} << 20)) {}
 
 bool Decoder::at(std::string place) {
   std::move(error).at(std::move(place));
