@@ -75,6 +75,10 @@ const Format* find_format(std::string_view name) {
 
 Result<std::unique_ptr<Model>> load_model(const std::string& path, const LoadOptions& options) {
   TRY(Source source, open_source(path));
+  return load_source(source, options);
+}
+
+Result<std::unique_ptr<Model>> load_source(const Source& source, const LoadOptions& options) {
   TRY(const Format* format, choose(source, options.from));
   if (!options.signature.empty() || !options.set.empty())
     return usage_error("models of format " + std::string(format->name) +

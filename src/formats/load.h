@@ -8,6 +8,8 @@ namespace tombolo {
 
 /// Opens the model at `path` (a file, a folder, or "-" for standard input), whatever its format.
 Result<std::unique_ptr<Model>> load_model(const std::string& path, const LoadOptions& options = {});
+/// The same for a file whose bytes are at hand; what lies beside it is looked for beside `path`.
+Result<std::unique_ptr<Model>> load_source(const Source& source, const LoadOptions& options = {});
 
 /// Writes the model; the format is `options.to`, or the one of the path's extension, or ONNX.
 /// The file appears whole or not at all.
