@@ -27,8 +27,10 @@ test:
 check:
 	@tools/check_house.sh
 
-bench: all
+bench:
 	@tools/setup.sh bench
+	cmake --preset release -DTOMBOLO_BENCH=ON
+	ninja -C $(BUILD) -j$(JOBS) tombolo_cli tombolo_load_bench
 	bench/load.sh $(BUILD)/tombolo
 
 install: all
