@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "ops/kernels/pad.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
+#include "ops/kernels/pad.h"
 #include "ops/schema.h"
 #include "ops/step_context.h"
 
