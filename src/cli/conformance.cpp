@@ -134,6 +134,12 @@ Outcome run_pb_set(const Session& session, const fs::path& folder, const Toleran
       if (!fs::exists(path, code)) break;
       auto value = load_tensor_file(path.string(), k < ports.size() ? ports[k].type : nullptr);
       if (!value) return std::move(value).error().at(path.filename().string());
+      // Data older than their element type hold its bits: bfloat16 as uint16.
+      if (value->is_tensor() && k < ports.size() && ports[k].type != nullptr &&
+          ports[k].type->is_tensor()) {
+        TRY(Tensor tensor, from_numpy_carrier(value->tensor(), ports[k].type->dtype()));
+        value = RunValue(std::move(tensor));
+      }
       values.push_back(*std::move(value));
     }
     return values;
