@@ -27,10 +27,12 @@ test:
 check:
 	@tools/check_house.sh
 
+# Loading, beside onnx.load (a throw-away Python environment below build/); needs 10 GB of disk for a while.
 bench:
 	@tools/setup.sh bench
 	cmake --preset release -DTOMBOLO_BENCH=ON
 	ninja -C $(BUILD) -j$(JOBS) tombolo_cli tombolo_load_bench
+	@[ -x build/bench-venv/bin/python ] || { python3 -m venv build/bench-venv && build/bench-venv/bin/pip -q install onnx==1.23.2; }
 	bench/load.sh $(BUILD)/tombolo
 
 install: all

@@ -4,10 +4,10 @@
 # The lists here are the only place that names packages.
 set -euo pipefail
 
-build="g++ cmake ninja-build pkg-config libprotozero-dev libcli11-dev libfmt-dev nlohmann-json3-dev
-  rapidjson-dev zlib1g-dev libpng-dev libjpeg-dev libre2-dev"
+build="g++ cmake ninja-build ccache pkg-config libcli11-dev rapidjson-dev zlib1g-dev
+  libpng-dev libjpeg-dev libre2-dev"
 test="libgtest-dev clang-format-14 zstd man-db"
-bench="libbenchmark-dev python3-venv"
+bench="python3-venv"
 fuzz="clang libclang-rt-14-dev"
 
 case "${1:-build}" in
