@@ -1,12 +1,6 @@
-# What the product links. Header-only: protozero, CLI11, {fmt}, nlohmann-json, RapidJSON.
-# Static archives: zlib, libpng, libjpeg-turbo. (HDF5 is read by our own
-# formats/common/hdf5_file.) Nothing else may be added
-# here without a line in docs/decisions.md.
+# What the product links. Header-only: CLI11, RapidJSON. Static archives: zlib, libpng, libjpeg-turbo, RE2.
+# Nothing else may be added here without a line in docs/decisions.md.
 find_package(Threads REQUIRED)
-
-add_library(tombolo_headers INTERFACE)
-target_compile_definitions(tombolo_headers INTERFACE FMT_HEADER_ONLY=1)
-
 
 add_library(tombolo_zlib INTERFACE)
 find_library(ZLIB_STATIC NAMES libz.a REQUIRED)
