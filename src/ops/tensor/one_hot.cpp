@@ -1,8 +1,8 @@
+#include <algorithm>
+#include <limits>
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
-#include <algorithm>
-#include <limits>
 
 #include "ops/schema.h"
 #include "ops/step_context.h"
