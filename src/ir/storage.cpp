@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "base/path_containment.h"
 #include "ir/type.h"
@@ -14,10 +15,20 @@ Result<std::string_view> Storage::external_file(Text location) {
   std::string key(location);
   if (auto known = external_files_.find(key); known != external_files_.end()) return known->second;
   TRY(MappedFile file, open_contained(folder_, location));
-  keep(file.owner());
   const std::string_view bytes = file.size() != 0 ? file.text() : std::string_view("");
+  keep(std::move(file));
   external_files_.emplace(std::move(key), bytes);
   return bytes;
+}
+
+void Storage::release(std::string_view bytes) const {
+  const std::less_equal<> before;
+  for (const MappedFile& file : files_) {
+    const std::string_view whole = file.text();
+    if (before(whole.data(), bytes.data()) &&
+        before(bytes.data() + bytes.size(), whole.data() + whole.size()))
+      file.release_pages(std::as_bytes(std::span(bytes)));
+  }
 }
 
 std::span<std::byte> Storage::allocate(size_t bytes) {

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "base/result.h"
 
 namespace tombolo {
@@ -38,6 +39,11 @@ class Storage {
   std::span<std::byte> allocate(size_t bytes);
   /// Keeps `owner` (a mapped file, a buffer) alive as long as this storage.
   void keep(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
+  /// The same for a file; release() knows its bytes then.
+  void keep(MappedFile file) { files_.push_back(std::move(file)); }
+  /// Lets go of the memory behind `bytes` where they are part of a kept file and not needed soon:
+  /// a pass over a large model then stays small. They come back when touched.
+  void release(std::string_view bytes) const;
 
   /// The one immutable instance of a type that equals `type`.
   const Type* intern(Type type);
@@ -57,6 +63,7 @@ class Storage {
   size_t block_left_ = 0;
   std::byte* block_at_ = nullptr;
   std::vector<std::shared_ptr<const void>> owners_;
+  std::vector<MappedFile> files_;
   std::unordered_multimap<size_t, std::unique_ptr<const Type>> types_;
   std::unordered_map<std::string, std::string_view> external_files_;
   std::string folder_;

@@ -389,13 +389,16 @@ class JsonReader {
 }  // namespace
 
 namespace {
-Result<std::unique_ptr<Model>> read_into(std::string_view text, StoragePtr storage) {
+/// `file`, if any, is what the text views: not needed any more once it is wire bytes.
+Result<std::unique_ptr<Model>> read_into(std::string_view text, StoragePtr storage,
+                                         const MappedFile* file) {
   auto wire = std::make_shared<std::string>();
   {
     JsonReader reader(text);
     reader.wire.reserve(text.size() / 4);
     if (!reader.model()) return std::move(reader.error);
     *wire = std::move(reader.wire);
+    if (file != nullptr) file->release_pages(file->bytes());
   }
   storage->keep(wire);
   return read_onnx(*wire, std::move(storage));
@@ -403,7 +406,7 @@ Result<std::unique_ptr<Model>> read_into(std::string_view text, StoragePtr stora
 }  // namespace
 
 Result<std::unique_ptr<Model>> read_json(std::string_view text) {
-  return read_into(text, std::make_shared<Storage>());
+  return read_into(text, std::make_shared<Storage>(), nullptr);
 }
 
 Result<std::unique_ptr<Model>> load_json(const std::string& path) {
@@ -411,7 +414,7 @@ Result<std::unique_ptr<Model>> load_json(const std::string& path) {
   auto storage = std::make_shared<Storage>();
   const size_t slash = path.rfind('/');
   storage->set_folder(slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash));
-  return read_into(file.text(), std::move(storage)).at(file.name());
+  return read_into(file.text(), std::move(storage), &file).at(file.name());
 }
 
 }  // namespace tombolo

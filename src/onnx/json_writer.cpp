@@ -95,7 +95,9 @@ bool well_formed(std::string_view bytes, const MessageSchema& schema, int depth)
 template <typename Output>
 class JsonSink {
  public:
-  explicit JsonSink(Output& output) : output_(output) { open(MessageId::kModel); }
+  JsonSink(Output& output, const Storage& storage) : output_(output), storage_(storage) {
+    open(MessageId::kModel);
+  }
 
   void number(uint32_t number, uint64_t value) {
     const FieldSchema* field = find(number);
@@ -365,9 +367,13 @@ class JsonSink {
     put({hex, 2});
   }
   void base64(std::string_view bytes) {
-    constexpr size_t kBlock = 3 << 14;
+    constexpr size_t kBlock = 3 << 20;
     put("\"");
-    for (size_t i = 0; i < bytes.size(); i += kBlock) put(base64_encode(bytes.substr(i, kBlock)));
+    for (size_t i = 0; i < bytes.size(); i += kBlock) {
+      const std::string_view block = bytes.substr(i, kBlock);
+      put(base64_encode(block));
+      if (block.size() == kBlock) storage_.release(block);
+    }
     put("\"");
   }
 
@@ -386,6 +392,7 @@ class JsonSink {
   }
 
   Output& output_;
+  const Storage& storage_;
   std::vector<Level> levels_;
   Status status_ = ok();
   size_t used_ = 0;
@@ -394,7 +401,7 @@ class JsonSink {
 
 template <typename Output>
 Status write_to(Output& output, const Model& model, const onnx::Placements* placements) {
-  auto sink = std::make_unique<JsonSink<Output>>(output);
+  auto sink = std::make_unique<JsonSink<Output>>(output, model.storage());
   onnx::Encoder<JsonSink<Output>>(*sink, placements).model(model);
   return sink->finish();
 }

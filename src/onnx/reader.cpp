@@ -99,7 +99,7 @@ Result<std::unique_ptr<Model>> load_onnx(const std::string& path) {
   if (Status plausible = looks_like_onnx(file.text()); !plausible)
     return std::move(plausible).error().at(file.name());
   auto storage = std::make_shared<Storage>();
-  storage->keep(file.owner());
+  storage->keep(file);
   const size_t slash = path.rfind('/');
   storage->set_folder(slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash));
   return read_onnx(file.text(), std::move(storage)).at(file.name());

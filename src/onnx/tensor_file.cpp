@@ -287,7 +287,7 @@ Result<RunValue> read_tensor_file(std::string_view bytes, const Type* type,
 Result<RunValue> load_tensor_file(const std::string& path, const Type* type) {
   TRY(MappedFile file, MappedFile::open(path));
   auto storage = std::make_shared<Storage>();
-  storage->keep(file.owner());
+  storage->keep(file);
   const size_t slash = path.rfind('/');
   storage->set_folder(slash == path.npos ? "." : path.substr(0, slash + 1));
   return read_tensor_file(file.text(), type, storage).at(file.name());

@@ -84,7 +84,8 @@ class DataFiles {
       sha1_.update(tensor->bytes());
       in_file_.push_back(&placement);
     }
-    return file_->write(tensor->bytes());
+    onnx::ReleasingOutput output{*file_, *storage};
+    return output.write({reinterpret_cast<const char*>(tensor->bytes().data()), length});
   }
 
   /// SPEC ExternalData.md: the checksum is that of the whole file, so it is known at its end.
@@ -160,7 +161,8 @@ Status save_onnx(const Model& model, const std::string& path, const SaveOptions&
     data.finish_file();
   }
   TRY(OutputFile * file, files.create(path));
-  CHECK_OK(write_to(*file, model, &placements));
+  onnx::ReleasingOutput output{*file, model.storage()};
+  CHECK_OK(write_to(output, model, &placements));
   return files.commit();
 }
 

@@ -50,7 +50,7 @@ int probe_json(const Source& source) {
 
 Result<std::unique_ptr<Model>> load_onnx_format(const Source& source, const LoadOptions&) {
   auto storage = std::make_shared<Storage>();
-  storage->keep(source.file.owner());
+  storage->keep(source.file);
   storage->set_folder(folder_of(source.path));
   auto model = read_onnx(source.file.text(), std::move(storage));
   // Reading touched the pages of the graph: a large one need not stay resident beside what was made
