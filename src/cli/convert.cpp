@@ -1,8 +1,11 @@
 // tombolo convert IN OUT: any readable format into any writable one.
 
+#include <algorithm>
+#include <cstdint>
+
 #include "cli/open.h"
 #include "cli/verbs.h"
-#include "ops/registry.h"
+#include "version/upgrade.h"
 
 namespace tombolo::cli {
 
@@ -30,12 +33,12 @@ Result<int> run(const Args& args, Console& console) {
   if (out == "-" && options.to.empty()) options.to = "onnx";
   TRY(std::string format, format_of(args.positional("MODEL")));
   TRY(std::unique_ptr<Model> model, open_model(args));
-  if (auto opset = args.get("opset")) {
-    TRY(int64_t wanted, args.get_int("opset", 0));
-    if (wanted != model->opset())
-      return unsupported("converting opset " + std::to_string(model->opset()) + " to opset " +
-                         *opset)
-          .with_help("this version writes the opset that the model has");
+  TRY(int64_t opset, args.get_int("opset", 0));
+  if (opset != 0 && opset != model->opset()) {
+    const OpsetTarget target{"", static_cast<int>(std::min<int64_t>(opset, INT32_MAX))};
+    Diagnostics blockers;
+    TRY(Conversion done, convert(*model, {&target, 1}, blockers));
+    if (done.kept != 0) return cannot_be_said(blockers, done.kept, opset);
   }
   CHECK_OK(save_model(*model, out, options));
   if (out != "-" && console.verbosity > 0) console.message("wrote " + out + "\n");

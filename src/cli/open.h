@@ -20,6 +20,9 @@ Result<std::unique_ptr<Model>> open_model(const Args& args);
 /// OUT: the positional, or -o; empty when neither is given. A usage error when both are.
 Result<std::string> output_path(const Args& args);
 
+/// The refusal of an operator set, with every node that blocks it (opset.cpp).
+Error cannot_be_said(const Diagnostics& blockers, size_t count, int64_t opset);
+
 std::string human_bytes(uint64_t bytes);
 
 }  // namespace tombolo::cli

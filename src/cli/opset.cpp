@@ -22,18 +22,6 @@ Result<int> number(std::string_view what, std::string_view text) {
   return static_cast<int>(value);
 }
 
-std::string json_report(const Diagnostics& blockers, int opset) {
-  std::string text = "{\"opset\":" + std::to_string(opset) + ",\"blockers\":[";
-  bool first = true;
-  for (const Diagnostic& blocker : blockers.list()) {
-    text += first ? "" : ",";
-    text += "{\"where\":" + json_quote(blocker.where) +
-            ",\"message\":" + json_quote(blocker.message) + "}";
-    first = false;
-  }
-  return text + "]}\n";
-}
-
 Result<int> run(const Args& args, Console& console) {
   TRY(int opset, number("N", args.positional("N")));
   std::vector<OpsetTarget> targets = {{"", opset}};
@@ -46,12 +34,7 @@ Result<int> run(const Args& args, Console& console) {
   TRY(std::unique_ptr<Model> model, open_model(args));
   Diagnostics blockers;
   TRY(Conversion done, convert(*model, targets, blockers));
-  if (console.json && out != "-") console.print(json_report(blockers, opset));
-  if (done.kept != 0) {
-    for (const Diagnostic& blocker : blockers.list()) console.diagnostic(blocker);
-    return unsupported(std::to_string(done.kept) + " nodes cannot be said in operator set " +
-                       std::to_string(opset));
-  }
+  if (done.kept != 0) return cannot_be_said(blockers, done.kept, opset);
   if (auto ir = args.get("ir")) {
     TRY(int version, number("--ir", *ir));
     if (version < model->ir_version)
@@ -64,10 +47,21 @@ Result<int> run(const Args& args, Console& console) {
   ExportOptions options;
   if (out == "-") options.to = "onnx";
   CHECK_OK(save_model(*model, out, options));
+  if (console.json && out != "-")
+    console.print("{\"opset\":" + std::to_string(opset) +
+                  ",\"steps\":" + std::to_string(done.steps) + "}\n");
   return kYes;
 }
 
 }  // namespace
+
+Error cannot_be_said(const Diagnostics& blockers, size_t count, int64_t opset) {
+  std::string list;
+  for (const Diagnostic& blocker : blockers.list())
+    list += (list.empty() ? ": " : "; ") + blocker.where + ": " + blocker.message;
+  return unsupported(std::to_string(count) + (count == 1 ? " node" : " nodes") +
+                     " cannot be said in operator set " + std::to_string(opset) + list);
+}
 
 const Verb opset_verb = {
     .name = "opset",

@@ -79,6 +79,13 @@ expect 0 "text round trip" cmp add.onnx piped.onnx
 expect 0 convert "$tombolo" convert add.onnx same.onnx
 expect 0 "convert changes nothing" cmp add.onnx same.onnx
 expect 2 "OUT twice" "$tombolo" convert add.onnx a.onnx -o b.onnx
+expect 0 "convert to a newer opset" "$tombolo" convert add.onnx newer.onnx --opset 28
+expect 0 "newer opset: info" "$tombolo" info newer.onnx --json
+has "$out" '"ai.onnx":28'
+expect 0 "opset" "$tombolo" opset add.onnx 21 opset21.onnx
+expect 4 "opset downwards" "$tombolo" opset add.onnx 7 older.onnx --json
+has "$out" '^\{"error":\{"code":"unsupported"'
+expect 1 "opset downwards writes nothing" test -e older.onnx
 expect 0 "info" "$tombolo" info add.onnx
 has "$out" 'x +float\[N,3\]'
 expect 0 "info JSON" "$tombolo" info add.onnx --json
