@@ -155,7 +155,8 @@ int main(int argc, char** argv) {
   Parsed parsed;
   for (const Verb& verb : verbs()) {
     CLI::App* sub = app.add_subcommand(std::string(verb.name), std::string(verb.summary));
-    if (!verb.description.empty())
+    // The long text belongs to the verb's own help, not to the list of verbs.
+    if (!verb.description.empty() && argc > 1 && verb.name == argv[1])
       sub->description(std::string(verb.summary) + "\n\n" + std::string(verb.description));
     for (const Positional& positional : verb.positionals) {
       const std::string name(positional.name), help(positional.help);
