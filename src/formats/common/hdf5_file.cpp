@@ -68,7 +68,7 @@ Status Hdf5File::read_superblock() {
   }
   base_ = offset(in);
   offset(in);  // free space, or superblock extension
-  offset(in);  // end of file
+  const uint64_t end = offset(in);
   if (version < 2) {
     offset(in);  // driver information
     offset(in);  // name of the root's symbol-table entry
@@ -77,6 +77,11 @@ Status Hdf5File::read_superblock() {
   // h5py leaves 0 here even behind a user block, in which case addresses count from the signature.
   if (base_ == 0) base_ = *start;
   if (!in.ok()) return parse_error("truncated HDF5 superblock");
+  // What is lost may be weights that nobody asks for, or not: HDF5's own library refuses too.
+  // Without adding base_: writers differ in whether the end counts from it.
+  if (!undefined(end) && end > bytes_.size())
+    return parse_error("the HDF5 file is cut short: it has " + std::to_string(bytes_.size()) +
+                       " of " + std::to_string(end) + " bytes");
   return load(root_) ? ok() : Status(load(root_).error());
 }
 
