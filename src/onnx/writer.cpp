@@ -144,9 +144,10 @@ Result<std::string> write_onnx(const Model& model) {
 Status save_onnx(const Model& model, const std::string& path, const SaveOptions& options) {
   using Data = SaveOptions::Data;
   Placements placements;
-  CHECK_OK(onnx::embed_all(model, placements));
+  if (options.data != Data::kKeep) CHECK_OK(onnx::embed_all(model, placements));
   const bool embed =
-      options.data == Data::kEmbed || (options.data == Data::kAuto && path == "-") ||
+      options.data == Data::kKeep || options.data == Data::kEmbed ||
+      (options.data == Data::kAuto && path == "-") ||
       (options.data == Data::kAuto && sizes_of(model, &placements).total <= kOtherReadersLimit);
   if (!embed && path == "-")
     return usage_error("external data need a file to stand beside, not standard output");

@@ -17,6 +17,7 @@ struct SaveOptions {
   enum class Data : uint8_t {
     kAuto,       ///< in the model while that stays below 2 GB (protobuf's limit in other programs),
                  ///< else as kOneFile
+    kKeep,       ///< where they are: external ones stay references, which are not opened
     kEmbed,      ///< in the model, whatever the size
     kOneFile,    ///< in `<model file name>.data` beside the model
     kPerTensor,  ///< a file each: `<model file name>.data`, `.data.1`, `.data.2`, ...

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/mapped_file.h"
 #include "ops/registry.h"
 
 namespace tombolo {
@@ -49,10 +50,10 @@ class Planner {
   Result<RunValue> constant_of(const Value& value) {
     if (value.initializer() != nullptr) {
       TRY(Tensor tensor, value.initializer()->value(model_.storage_ptr()));
-      if (!tensor.aligned()) {
-        TRY(tensor, tensor.clone());
-      }
-      return RunValue(std::move(tensor));
+      if (tensor.aligned()) return RunValue(std::move(tensor));
+      TRY(Tensor copy, tensor.clone());
+      release_mapped_pages(tensor.bytes());
+      return RunValue(std::move(copy));
     }
     const SparseConstant& sparse = *value.sparse_initializer();
     TRY(Tensor values, sparse.values.value(model_.storage_ptr()));

@@ -72,11 +72,9 @@ Result<std::unique_ptr<Model>> load_json_format(const Source& source, const Load
 }
 
 Status save_onnx_format(const Model& model, const std::string& path, const ExportOptions& options) {
-  if (!options.keep_external) return save_onnx(model, path, options.data);
-  TRY(OutputFile file, OutputFile::create(path));
-  TRY(std::string bytes, write_onnx(model));
-  CHECK_OK(file.write(bytes));
-  return file.commit();
+  SaveOptions data = options.data;
+  if (options.keep_external) data.data = SaveOptions::Data::kKeep;
+  return save_onnx(model, path, data);
 }
 
 Status save_text_format(const Model& model, const std::string& path, const ExportOptions&) {
