@@ -96,7 +96,7 @@ rm -f near.*
 model beyond 38
 cat beyond.onnx > /dev/null
 # verb WHAT ARGUMENTS MODEL
-verb() { row "\`$1\`, ${3:-2.5 GB}" - - $(eval "\"$bench\" run 1 \"$tombolo\" $2"); }
+verb() { row "\`$1\`, $3" - "$([ "$1" = run ] && echo - || echo 512)" $(eval "\"$bench\" run 1 \"$tombolo\" $2"); }
 row "\`info\`, $(stat -c %s beyond.onnx) bytes embedded" 50 60 $("$bench" run 10 "$tombolo" info beyond.onnx)
 verb check "check beyond.onnx" "2.5 GB embedded"
 verb infer "infer beyond.onnx inferred.onnx" "2.5 GB embedded"

@@ -66,7 +66,9 @@ rm -f numbers.*
 
 { printf '\x08\x08'; yes ':' | head -c 64000000 | tr '\n' '\0'; } > empties.onnx  # ModelProto.graph, empty, again and again
 giant "64 MB of empty graphs, .onnx" empties.onnx
-{ printf '\x08\x08\x3a\x80\x90\xc2\x1e'; yes '2' | head -c 64000000 | tr '\n' '\0'; } > empties.onnx  # empty nodes
+{ printf '\x08\x08\x3a\x80\x90\xc2\x1e'; yes '2' | head -c 64000000 | tr '\n' '\0'; } > empties.onnx  # GraphProto has no field 6
+giant "64 MB of unknown fields, .onnx" empties.onnx
+{ printf '\x08\x08\x3a\x80\x90\xc2\x1e\x0a'; yes 'x' | head -c 63999999 | tr 'x' '\0'; } > empties.onnx  # empty nodes
 giant "64 MB of empty nodes, .onnx" empties.onnx
 { printf '\x08\x08\x3a\x80\x90\xc2\x1e'; yes '*' | head -c 64000000 | tr '\n' '\0'; } > empties.onnx  # empty initialisers
 giant "64 MB of empty tensors, .onnx" empties.onnx
