@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <map>
-#include <mutex>
 
 namespace tombolo {
 namespace {
@@ -63,26 +61,6 @@ Result<Buffer> read_stream(int fd, const std::string& name, size_t limit) {
   return Buffer{std::shared_ptr<const void>(data, std::free), data, size};
 }
 
-/// All living mappings, by address. Never destroyed: a mapping may outlive the statics.
-struct Mappings {
-  std::mutex mutex;
-  std::map<uintptr_t, size_t> sizes;
-  static Mappings& all() {
-    static Mappings* const mappings = new Mappings;
-    return *mappings;
-  }
-};
-
-/// Lets go the whole pages of `part` inside the mapping of `size` bytes at `base`.
-void release(uintptr_t base, size_t size, std::span<const std::byte> part) {
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto from = std::max(reinterpret_cast<uintptr_t>(part.data()), base);
-  const auto to = std::min(reinterpret_cast<uintptr_t>(part.data()) + part.size(), base + size);
-  const uintptr_t first = (from + page - 1) / page * page;
-  const uintptr_t last = to / page * page;
-  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-}
-
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path, size_t stream_limit) {
@@ -118,15 +96,8 @@ Result<MappedFile> MappedFile::from_descriptor(UniqueFd fd, std::string name, si
   const auto size = static_cast<size_t>(info.st_size);
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (data == MAP_FAILED) return cannot("map", file.name_, errno);
-  {
-    std::lock_guard lock(Mappings::all().mutex);
-    Mappings::all().sizes[reinterpret_cast<uintptr_t>(data)] = size;
-  }
-  file.owner_ = std::shared_ptr<const void>(data, [size](const void* p) {
-    std::lock_guard lock(Mappings::all().mutex);
-    Mappings::all().sizes.erase(reinterpret_cast<uintptr_t>(p));
-    ::munmap(const_cast<void*>(p), size);
-  });
+  file.owner_ = std::shared_ptr<const void>(
+      data, [size](const void* p) { ::munmap(const_cast<void*>(p), size); });
   file.data_ = static_cast<const char*>(data);
   file.size_ = size;
   file.mapped_ = true;
@@ -144,17 +115,14 @@ MappedFile MappedFile::from_memory(std::string bytes, std::string name) {
 }
 
 void MappedFile::release_pages(std::span<const std::byte> part) const {
-  if (mapped_ && !part.empty()) release(reinterpret_cast<uintptr_t>(data_), size_, part);
-}
-
-void release_mapped_pages(std::span<const std::byte> part) {
-  if (part.empty()) return;
-  // Under the lock: the mapping cannot go, and its address cannot become other memory, meanwhile.
-  std::lock_guard lock(Mappings::all().mutex);
-  auto after = Mappings::all().sizes.upper_bound(reinterpret_cast<uintptr_t>(part.data()));
-  if (after == Mappings::all().sizes.begin()) return;
-  const auto& [base, size] = *std::prev(after);
-  release(base, size, part);
+  if (!mapped_ || part.empty()) return;
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto base = reinterpret_cast<uintptr_t>(data_);
+  const auto from = std::max(reinterpret_cast<uintptr_t>(part.data()), base);
+  const auto to = std::min(reinterpret_cast<uintptr_t>(part.data()) + part.size(), base + size_);
+  const uintptr_t first = (from + page - 1) / page * page;
+  const uintptr_t last = to / page * page;
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 }  // namespace tombolo

@@ -61,9 +61,4 @@ class MappedFile {
   std::string name_;
 };
 
-/// release_pages() for bytes whose file is not at hand: those of `part` that lie in a file mapped
-/// by any MappedFile; other memory is left alone. For those who stream tensors wherever they come
-/// from.
-void release_mapped_pages(std::span<const std::byte> part);
-
 }  // namespace tombolo

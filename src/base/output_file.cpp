@@ -11,15 +11,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/mapped_file.h"
-
 namespace tombolo {
 namespace {
 
 constexpr size_t kBufferSize = size_t{256} << 10;
-/// What one call writes: between pieces, pages of a mapped source are let go, so that copying a
-/// large file through the process does not make it large.
-constexpr size_t kPiece = size_t{32} << 20;
 
 Error cannot_create(const std::string& name, int error) {
   return parse_error("cannot create " + quoted(name) + ": " + errno_text(error));
@@ -132,10 +127,10 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
 
 Status OutputFile::write_through(const std::byte* data, size_t size) {
   while (size != 0) {
-    const ssize_t done = ::write(fd_.get(), data, std::min(size, kPiece));
+    // One call writes at most 0x7ffff000 bytes on Linux; other systems refuse more than 2^31.
+    const ssize_t done = ::write(fd_.get(), data, std::min(size, size_t{1} << 30));
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return cannot_write(name_, errno);
-    if (size > kBufferSize) release_mapped_pages({data, static_cast<size_t>(done)});
     data += done;
     size -= static_cast<size_t>(done);
   }

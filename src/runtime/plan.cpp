@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/mapped_file.h"
 #include "ops/registry.h"
 
 namespace tombolo {
@@ -52,7 +51,8 @@ class Planner {
       TRY(Tensor tensor, value.initializer()->value(model_.storage_ptr()));
       if (tensor.aligned()) return RunValue(std::move(tensor));
       TRY(Tensor copy, tensor.clone());
-      release_mapped_pages(tensor.bytes());
+      const auto bytes = tensor.bytes();
+      model_.storage_ptr()->release({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
       return RunValue(std::move(copy));
     }
     const SparseConstant& sparse = *value.sparse_initializer();

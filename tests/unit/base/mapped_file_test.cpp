@@ -116,17 +116,5 @@ TEST(MappedFile, FromMemory) {
   EXPECT_EQ(copy.text(), "abc");
 }
 
-TEST(MappedFile, ReleasesWhatIsMappedAndNothingElse) {
-  TemporaryFolder folder;
-  auto file = MappedFile::open(folder.write("file", std::string(100000, 'x')));
-  ASSERT_TRUE(file);
-  release_mapped_pages(file->bytes());
-  EXPECT_EQ(file->text(), std::string(100000, 'x'));
-  const std::string own(100000, 'y');  // in memory: its pages would come back as zeros
-  release_mapped_pages(std::as_bytes(std::span<const char>(own)));
-  EXPECT_EQ(own, std::string(100000, 'y'));
-  release_mapped_pages({});
-}
-
 }  // namespace
 }  // namespace tombolo
