@@ -3,21 +3,6 @@
 #include <charconv>
 
 namespace tombolo {
-namespace {
-
-/// Items joined by commas; `print(item)` gives the text of one.
-template <typename Items, typename Print>
-std::string joined(const Items& items, Print print) {
-  std::string out;
-  for (const auto& item : items) {
-    if (!out.empty()) out += ',';
-    out += print(item);
-  }
-  return out;
-}
-
-}  // namespace
-
 std::string quoted_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {

@@ -9,6 +9,17 @@
 
 namespace tombolo {
 
+/// Items joined by commas; `print(item)` gives the text of one.
+template <typename Items, typename Print>
+std::string joined(const Items& items, Print print) {
+  std::string out;
+  for (const auto& item : items) {
+    if (!out.empty()) out += ',';
+    out += print(item);
+  }
+  return out;
+}
+
 /// `text` in double quotes, with quotes, backslashes and line breaks escaped. For our own literals:
 /// printable ASCII and line breaks.
 std::string quoted_text(std::string_view text);

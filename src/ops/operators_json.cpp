@@ -10,17 +10,6 @@ namespace {
 
 std::string_view bool_text(bool value) { return value ? "true" : "false"; }
 
-/// Items joined by commas; `print(item)` gives the text of one.
-template <typename Items, typename Print>
-std::string joined(const Items& items, Print print) {
-  std::string out;
-  for (const auto& item : items) {
-    if (!out.empty()) out += ',';
-    out += print(item);
-  }
-  return out;
-}
-
 std::string param_json(const ResolvedParam& param) {
   static constexpr std::string_view kOptions[] = {"single", "optional", "variadic"};
   return "{\"name\":" + quoted_text(param.name) + ",\"type\":" + quoted_text(param.type) +

@@ -13,7 +13,7 @@ namespace tombolo::ops {
 
 namespace {
 
-constexpr int64_t kBlock = 1024;
+constexpr int64_t kCastBlock = 1024;
 
 /// The range of an integer type of up to 64 bits, as the 64-bit type of its signedness holds it.
 int64_t least(DType dtype) {
@@ -39,7 +39,7 @@ uint64_t float_to_bits(F value, int64_t low, uint64_t high) {
 template <typename From>
 void store_block(const From* in, int64_t count, Tensor& out, int64_t begin, CastOptions options) {
   const DType to = out.dtype();
-  alignas(64) std::array<uint64_t, kBlock> block;
+  alignas(64) std::array<uint64_t, kCastBlock> block;
   if (to == DType::kBool) {
     for (int64_t i = 0; i < count; ++i) out.data<uint8_t>()[begin + i] = in[i] != From{0};
   } else if (is_integer(to)) {
@@ -67,7 +67,7 @@ void store_block(const From* in, int64_t count, Tensor& out, int64_t begin, Cast
     if constexpr (std::is_same_v<From, float>) {
       encode_floats(to, in, static_cast<size_t>(count), at, options);
     } else {
-      std::array<double, kBlock> doubles;
+      std::array<double, kCastBlock> doubles;
       for (int64_t i = 0; i < count; ++i)
         doubles[static_cast<size_t>(i)] = static_cast<double>(in[i]);
       encode_floats(to, doubles.data(), static_cast<size_t>(count), at, options);
@@ -203,9 +203,9 @@ Result<Tensor> cast_tensor(const KernelContext& context, const Tensor& in, DType
     return out;
   }
   auto convert = [&](int64_t begin, int64_t end) {
-    alignas(64) std::array<uint64_t, kBlock> block;
-    for (int64_t at = begin; at < end; at += kBlock) {
-      const int64_t count = std::min(kBlock, end - at);
+    alignas(64) std::array<uint64_t, kCastBlock> block;
+    for (int64_t at = begin; at < end; at += kCastBlock) {
+      const int64_t count = std::min(kCastBlock, end - at);
       widen(in, at, count, block.data());
       switch (compute_type(from)) {
         case Compute::kFloat:
