@@ -4,6 +4,7 @@
 #include <cctype>
 #include <numeric>
 
+#include "formats/common/operator_inference.h"
 #include "formats/common/shape_rules.h"
 
 namespace tombolo {
@@ -111,15 +112,24 @@ Value* GraphBuilder::constant(const Tensor& tensor, std::string_view hint) {
   for (auto at = from; at != to; ++at) {
     if (constants_.at(at->second) == tensor) return at->second;
   }
-  const std::string name =
-      fresh_name(scope_.empty() ? std::string(hint) : scope_ + "/" + std::string(hint));
-  Value* value = graph().add_initializer(name, tensor);
-  SymShape shape;
-  for (const int64_t dim : tensor.dims().span()) shape.emplace_back(dim);
-  facts_[value] = {tensor.dtype(), shape};
+  Value* value =
+      weight(tensor, scope_.empty() ? std::string(hint) : scope_ + "/" + std::string(hint));
   constants_.emplace(value, tensor);
   constant_index_.emplace(key, value);
   return value;
+}
+
+Value* GraphBuilder::weight(const Tensor& tensor, std::string_view name) {
+  Value* value = model_.graph->add_initializer(fresh_name(std::string(name)), tensor);
+  SymShape shape;
+  for (const int64_t dim : tensor.dims().span()) shape.emplace_back(dim);
+  facts_[value] = {tensor.dtype(), shape};
+  return value;
+}
+
+const SymShape* GraphBuilder::elements(const Value* value) const {
+  const auto found = elements_.find(value);
+  return found == elements_.end() ? nullptr : &found->second;
 }
 
 Value* GraphBuilder::ints(std::span<const int64_t> values) {
@@ -162,39 +172,54 @@ void set_attribute(Node& node, const Attr& attr) {
 
 }  // namespace
 
-std::vector<Value*> GraphBuilder::op_many(Text type, std::initializer_list<Value*> inputs,
-                                          size_t outputs, const Attrs& attrs) {
-  Node* node = graph().add_node(type);
-  for (Value* value : inputs) node->add_input(value);
-  while (node->inputs().size() > 0 && !node->inputs().back()) {
-    node->remove_input(static_cast<uint32_t>(node->inputs().size() - 1));
-  }
-  for (const Attr& attr : attrs) set_attribute(*node, attr);
-  const std::string base = scope_.empty() ? std::string(type) : scope_ + "/" + std::string(type);
-  std::vector<Value*> result;
-  for (size_t i = 0; i < outputs; ++i) {
-    result.push_back(node->add_output(fresh_name(base + (i == 0 ? "" : ":" + std::to_string(i)))));
-  }
-  node->set_name(result.front()->name());
-  infer(*node);
-  return result;
-}
-
-Value* GraphBuilder::op(Text type, std::span<Value* const> inputs, const Attrs& attrs) {
+Node* GraphBuilder::add_node(Text type, std::span<Value* const> inputs, const Attrs& attrs) {
   Node* node = graph().add_node(type);
   size_t count = inputs.size();
   while (count > 0 && !inputs[count - 1]) --count;
   for (size_t i = 0; i < count; ++i) node->add_input(inputs[i]);
   for (const Attr& attr : attrs) set_attribute(*node, attr);
-  const std::string base = scope_.empty() ? std::string(type) : scope_ + "/" + std::string(type);
-  Value* result = node->add_output(fresh_name(base));
-  node->set_name(result->name());
+  if (!metadata_.empty()) node->ensure_extra().metadata = metadata_;
+  return node;
+}
+
+void GraphBuilder::add_outputs(Node* node, size_t outputs) {
+  const std::string type(node->op_type()), base = scope_.empty() ? type : scope_ + "/" + type;
+  for (size_t i = 0; i < outputs; ++i)
+    node->add_output(fresh_name(base + (i == 0 ? "" : ":" + std::to_string(i))));
+  if (outputs != 0) node->set_name(node->outputs().front()->name());
+}
+
+std::vector<Value*> GraphBuilder::op_many(Text type, std::initializer_list<Value*> inputs,
+                                          size_t outputs, const Attrs& attrs) {
+  return finish(begin(type, {inputs.begin(), inputs.size()}, attrs), outputs);
+}
+
+Node* GraphBuilder::begin(Text type, std::span<Value* const> inputs, const Attrs& attrs) {
+  return add_node(type, inputs, attrs);
+}
+
+std::vector<Value*> GraphBuilder::finish(Node* node, size_t outputs) {
+  add_outputs(node, outputs);
   infer(*node);
-  return result;
+  return {node->outputs().begin(), node->outputs().end()};
+}
+
+Value* GraphBuilder::op(Text type, std::span<Value* const> inputs, const Attrs& attrs) {
+  Node* node = add_node(type, inputs, attrs);
+  if (operator_inference_) {
+    if (auto folded = fold_builder_node(*this, *node)) {
+      graph().erase(node);
+      return constant(*folded, type);
+    }
+  }
+  add_outputs(node, 1);
+  infer(*node);
+  return node->outputs().front();
 }
 
 void GraphBuilder::infer(const Node& node) {
-  const Status done = infer_builder_node(*this, node);
+  const Status done =
+      operator_inference_ ? OperatorInference(*this).infer(node) : infer_builder_node(*this, node);
   if (!done.ok() && status_.ok()) {
     Error error = done.error();
     status_ =

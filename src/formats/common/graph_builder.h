@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "ir/model.h"
 #include "ir/symbolic_dim.h"
+#include "ops/infer_context.h"
 
 namespace tombolo {
 
@@ -46,7 +47,19 @@ class GraphBuilder {
   explicit GraphBuilder(Model& model);
 
   Model& model() { return model_; }
-  Graph& graph() { return *model_.graph; }
+  /// Where nodes are made: the model's graph, or the subgraph that was entered last.
+  Graph& graph() { return inner_.empty() ? *model_.graph : *inner_.back(); }
+  /// Nodes go into `inner`, the body of a node in the current graph, until leave(). Constants are
+  /// made in the model's graph all the same, where every body sees them.
+  void enter(Graph& inner) { inner_.push_back(&inner); }
+  void leave() { inner_.pop_back(); }
+  size_t depth() const { return inner_.size(); }
+
+  /// Types and small integer values follow from the operators' own inference instead of the short
+  /// rules here; nodes whose inputs are small constants become constants.
+  void use_operator_inference() { operator_inference_ = true; }
+  /// What every node made from now on carries as metadata; the views must outlive the model.
+  void set_metadata(std::vector<StringEntry> metadata) { metadata_ = std::move(metadata); }
   const StoragePtr& storage() const { return model_.storage_ptr(); }
 
   /// The source layer that the next nodes come from: "conv1" names them "conv1/Conv".
@@ -56,6 +69,8 @@ class GraphBuilder {
   Value* input(std::string_view name, DType dtype, const SymShape& shape);
   /// A constant with the same content is made once.
   Value* constant(const Tensor& tensor, std::string_view hint = "const");
+  /// An initialiser of its own under the name that the source gives it: a weight.
+  Value* weight(const Tensor& tensor, std::string_view name);
   Value* ints(std::span<const int64_t> values);  ///< int64, rank 1
   Value* ints(std::initializer_list<int64_t> values) {
     return ints(std::span<const int64_t>(values.begin(), values.size()));
@@ -72,6 +87,9 @@ class GraphBuilder {
   /// One node with several outputs.
   std::vector<Value*> op_many(Text type, std::initializer_list<Value*> inputs, size_t outputs,
                               const Attrs& attrs = {});
+  /// One node with subgraphs: fill them with enter() and leave(), then call finish().
+  Node* begin(Text type, std::span<Value* const> inputs, const Attrs& attrs = {});
+  std::vector<Value*> finish(Node* node, size_t outputs);
   /// What the caller knows better than the shape rules.
   void set_type(Value* value, DType dtype, const SymShape& shape);
 
@@ -90,6 +108,8 @@ class GraphBuilder {
   SymDim dim(const Value* value, int64_t axis) const;  ///< negative counts from the end
   /// The value of a constant made here.
   const Tensor* constant_value(const Value* value) const;
+  /// The elements of a small integer tensor (rank 0 or 1) as far as they are known; null when not.
+  const SymShape* elements(const Value* value) const;
 
   /// A name that is legal and not yet taken; values and nodes have separate names.
   std::string fresh_name(const std::string& hint);
@@ -106,13 +126,21 @@ class GraphBuilder {
     DType dtype = DType::kUndefined;
     SymShape shape;
   };
-  friend class ShapeRules;
+  friend class OperatorInference;
   void infer(const Node& node);
+  Node* add_node(Text type, std::span<Value* const> inputs, const Attrs& attrs);
+  void add_outputs(Node* node, size_t outputs);
 
   Model& model_;
   std::string scope_;
   std::unordered_map<const Value*, Facts> facts_;
   std::unordered_map<const Value*, Tensor> constants_;
+  std::unordered_map<const Value*, SymShape> elements_;
+  std::unordered_map<const Value*, InferType> special_;  // sequences and optionals
+  std::vector<Graph*> inner_;
+  std::vector<StringEntry> metadata_;
+  bool operator_inference_ = false;
+  size_t next_symbol_ = 0;
   std::unordered_multimap<size_t, Value*> constant_index_;
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, size_t> next_suffix_;

@@ -1,0 +1,126 @@
+// Views and in-place writes. A view remembers the call that made it: when its base has been
+// written, the call is repeated; when the view is written, the base is rebuilt around it.
+
+#include "formats/pytorch/aten/context.h"
+
+namespace tombolo::pytorch {
+
+Ref AtenContext::root(Ref cell) {
+  while (cell->view) cell = cell->view->base;
+  return cell;
+}
+
+void AtenContext::mark_views(Frame& frame) {
+  const Arg& self = frame.args.front();
+  if (!self.is_tensor()) return;
+  const bool reshapes = frame.op->row->kind == RowKind::kMaybeView;
+  if (reshapes && !self.tensor->contiguous) return;
+  const uint64_t version = root(self.tensor)->version;
+  const auto mark = [&](Arg& result, size_t index) {
+    if (!result.is_tensor() || result.tensor == self.tensor || result.tensor->view) return;
+    auto view = std::make_shared<ViewCall>();
+    view->base = self.tensor;
+    view->overload = frame.op->schema.name;
+    view->args = frame.args;
+    view->args.front() = Arg();
+    view->result = index;
+    result.tensor->view = std::move(view);
+    result.tensor->seen = version;
+    result.tensor->contiguous = result.tensor->contiguous && self.tensor->contiguous;
+  };
+  for (size_t i = 0; i < frame.results.size(); ++i) {
+    Arg& result = frame.results[i];
+    if (result.kind == Arg::Kind::kList)
+      for (size_t k = 0; k < result.list.size(); ++k) mark(result.list[k], k);
+    else
+      mark(result, i);
+  }
+}
+
+Value* AtenContext::replay(const ViewCall& view, Value* base) {
+  std::vector<Arg> args = view.args;
+  args.front() = Arg(cell(base, view.base->dtype));
+  const std::vector<Arg> results = lower_all(view.overload, std::move(args));
+  const Arg* result = results.empty() ? nullptr : &results.front();
+  if (result && result->kind == Arg::Kind::kList)
+    result = view.result < result->list.size() ? &result->list[view.result] : nullptr;
+  else if (view.result < results.size())
+    result = &results[view.result];
+  return result && result->is_tensor() ? result->tensor->value : placeholder();
+}
+
+Value* AtenContext::read(const Ref& cell) {
+  if (!cell->view) return cell->value;
+  const uint64_t version = root(cell)->version;
+  if (cell->seen != version) {
+    cell->value = replay(*cell->view, read(cell->view->base));
+    cell->seen = version;
+  }
+  return cell->value;
+}
+
+void AtenContext::write(const Ref& cell, Value* value) {
+  if (!cell->view) {
+    cell->value = value;
+    ++cell->version;
+    return;
+  }
+  const ViewCall& view = *cell->view;
+  Value* shown = read(cell);
+  write(view.base, written_back(view, read(view.base), shown, value));
+  cell->value = value;
+  cell->seen = root(cell)->version;
+}
+
+/// The base with `value` in the place of what the view shows.
+Value* AtenContext::written_back(const ViewCall& view, Value* base, Value* shown, Value* value) {
+  const std::string_view full = view.overload, name = full.substr(0, full.find('.'));
+  const auto argument = [&](size_t i) { return i < view.args.size() ? view.args[i] : Arg(); };
+  const auto number = [&](size_t i) { return argument(i).integer.dim.constant().value_or(0); };
+  const bool complex = tombolo::is_complex(view.base->dtype);
+  if (!complex) {
+    if (name == "select") {
+      return lower("select_scatter", {cell(base), cell(value), argument(1), argument(2)});
+    }
+    if (name == "slice") {
+      return lower("slice_scatter",
+                   {cell(base), cell(value), argument(1), argument(2), argument(3), argument(4)});
+    }
+    if (name == "transpose" || name == "swapaxes" || name == "swapdims")
+      return swap(value, number(1), number(2));
+    if (name == "t" || name == "numpy_T" || name == "mT") {
+      return b.rank(value) < 2 ? value : swap(value, -1, -2);
+    }
+    if (name == "permute") {
+      const Arg dims = argument(1);
+      std::vector<int64_t> inverse(dims.list.size());
+      for (size_t i = 0; i < dims.list.size(); ++i) {
+        const int64_t from = axis(dims.list[i].integer.dim.constant().value_or(0),
+                                  static_cast<int64_t>(dims.list.size()));
+        inverse[static_cast<size_t>(from)] = static_cast<int64_t>(i);
+      }
+      return transpose(value, inverse);
+    }
+    if (name == "view" || name == "reshape" || name == "flatten" || name == "unflatten" ||
+        name == "squeeze" || name == "unsqueeze" || name == "alias" || name == "detach" ||
+        name == "view_as" || name == "reshape_as" || name == "_unsafe_view" ||
+        name == "contiguous" || name == "lift_fresh" || name == "to" || name == "_to_copy") {
+      if (b.dtype(base) == b.dtype(value)) return reshape(value, sizes(base));
+    }
+  }
+  // Any other view: find out which elements it shows by looking at it through their numbers.
+  Value* flat = reshape(base, {SymInt(-1)});
+  Value* numbers = reshape(range(size(flat, 0)), sizes(base));
+  if (complex || b.dtype(base) != b.dtype(value)) {
+    // view_as_real and friends change the type; the pairs' own axis is part of the numbering.
+    if (name == "view_as_real" || name == "view_as_complex") return value;
+    refuse("a write through " + std::string(full) + " of a complex tensor");
+    return base;
+  }
+  Value* indices = reshape(replay(view, numbers), {SymInt(-1)});
+  Value* updates = reshape(expand(value, sizes(shown)), {SymInt(-1)});
+  Value* written = op("ScatterElements", {flat, indices, updates});
+  return reshape(written, sizes(base));
+}
+
+}  // namespace tombolo::pytorch
