@@ -273,17 +273,17 @@ Value* AtenContext::reshape(Value* x, const SymInts& wanted) {
   SymInts target = wanted;
   const bool shaped = b.has_shape(x);
   // What -1 stands for.
-  std::optional<size_t> open;
+  size_t open = SIZE_MAX;  // none
   bool zero = false;
   for (size_t i = 0; i < target.size(); ++i) {
     if (target[i].is(-1)) open = i;
     zero = zero || target[i].is(0);
   }
-  if (open && shaped) {
+  if (open != SIZE_MAX && shaped) {
     SymDim total(1), rest(1);
     for (const SymDim& dim : b.shape(x)) total = total * dim;
     for (size_t i = 0; i < target.size(); ++i)
-      if (i != *open) rest = rest * target[i].dim;
+      if (i != open) rest = rest * target[i].dim;
     SymDim size;
     if (rest.is_value() && rest.value() == 0) {
       size = SymDim(0);
@@ -291,11 +291,11 @@ Value* AtenContext::reshape(Value* x, const SymInts& wanted) {
       size = quotient(total, rest);
     }
     if (size.is_value()) {
-      target[*open] = SymInt(size);
+      target[open] = SymInt(size);
       zero = zero || size.value() == 0;
-      open.reset();
+      open = SIZE_MAX;
     } else {
-      target[*open] = SymInt(size);
+      target[open] = SymInt(size);
     }
   }
   SymShape shape;
@@ -310,7 +310,7 @@ Value* AtenContext::reshape(Value* x, const SymInts& wanted) {
   std::vector<std::optional<int64_t>> numbers(target.size());
   size_t unsaid = 0, last = 0;
   for (size_t i = 0; i < target.size(); ++i) {
-    if (target[i].is_number() && !(open && *open == i)) {
+    if (target[i].is_number() && open != i) {
       numbers[i] = target[i].dim.value();
     } else if (!zero && shaped && i < b.shape(x).size() && target[i].dim.equals(b.shape(x)[i])) {
       numbers[i] = 0;  // copied
@@ -333,11 +333,11 @@ Value* AtenContext::reshape(Value* x, const SymInts& wanted) {
     // The rest is computed; one of them may be left to -1.
     Values parts;
     for (size_t i = 0; i < target.size(); ++i) {
-      if (open && *open == i) {
+      if (open == i) {
         parts.push_back(b.ints({-1}));
       } else if (numbers[i]) {
         parts.push_back(b.ints({*numbers[i]}));
-      } else if (!open && i == last && !zero) {
+      } else if (open == SIZE_MAX && i == last && !zero) {
         parts.push_back(b.ints({-1}));
       } else {
         parts.push_back(int_vector(target[i]));
