@@ -235,7 +235,8 @@ void Checker::function(const Function& function) {
   const Place place = Place::named("function", function.name);
   if (function.name.empty()) report(rules::kFunctionName, place, "the function has no name");
   const Text domain = canonical_domain(function.domain);
-  if (find_operator(domain, function.name) != nullptr)
+  if (const OpDecl* op = find_operator(domain, function.name);
+      op != nullptr && op->domain == domain && is_standard_domain(domain))
     report(rules::kShadowsOperator, place,
            "the function has the name of the standard operator " +
                (domain.empty() ? std::string() : std::string(domain) + ".") +

@@ -66,18 +66,7 @@ constexpr Words kWords[] = {
 };
 
 /// Operators that releases before 1.5 had as experiments, without a version.
-constexpr std::string_view kExperiments[] = {"ATen",
-                                             "Affine",
-                                             "ConstantFill",
-                                             "Crop",
-                                             "DynamicSlice",
-                                             "GRUUnit",
-                                             "GivenTensorFill",
-                                             "ImageScaler",
-                                             "ParametricSoftplus",
-                                             "Scale",
-                                             "ScaledTanh",
-                                             "ThresholdedRelu"};
+constexpr std::string_view kExperiments[] = {"ATen", "ConstantFill", "GRUUnit", "GivenTensorFill"};
 
 std::string port_text(size_t given, size_t least, size_t most, const char* what) {
   std::string text = std::to_string(given) + " " + what + (given == 1 ? "" : "s") + " given, ";
@@ -174,6 +163,12 @@ void Checker::operator_of(const Node& node, const Scope& scope, const Place& pla
   if (const Function* function = find_function(node)) return call(node, *function, place);
   const int known = latest_opset(domain);
   const OpDecl* decl = find_operator(domain, node.op_type());
+  if (known == 0 && decl != nullptr) {
+    // Contributed operators grow inputs and attributes without a new version: what our rows do not
+    // know may be newer than they are.
+    if (version != 0) advisory(node, versions_of(*decl).back(), place);
+    return;
+  }
   if (known == 0) {
     // A domain of someone else: nothing is known of its operators, unless the model itself defines
     // functions there.
@@ -192,6 +187,12 @@ void Checker::operator_of(const Node& node, const Scope& scope, const Place& pla
                     std::string(node.op_type()) + " was an experiment and is in no operator set");
     return report(rules::kUnknownOperator, place,
                   "there is no operator " + quote_name(node.op_type()) + " in " + shown);
+  }
+  if (decl->domain == kGuestDomain) {
+    report(rules::kExperimentalOperator, place,
+           std::string(node.op_type()) + " is in no released operator set of ai.onnx",
+           "some runtimes know it; a standard operator would run everywhere");
+    return advisory(node, versions_of(*decl).back(), place);
   }
   if (!node.overload().empty())
     report(rules::kOverload, place,
@@ -215,6 +216,13 @@ void Checker::operator_of(const Node& node, const Scope& scope, const Place& pla
            "convert the model to a newer operator set, which replaces it");
   arity(node, *resolved, place);
   attributes(node, *resolved, place);
+}
+
+void Checker::advisory(const Node& node, const OpVersion& version, const Place& place) {
+  advisory_ = true;
+  arity(node, version, place);
+  attributes(node, version, place);
+  advisory_ = false;
 }
 
 void Checker::call(const Node& node, const Function& function, const Place& place) {
@@ -292,7 +300,7 @@ void Checker::attributes(const Node& node, const OpVersion& version, const Place
 }
 
 void Checker::attribute_text(const Node& node, const Attribute& attribute, const Place& place) {
-  if (attribute.type != AttrType::kString || attribute.is_reference()) return;
+  if (attribute.type != AttrType::kString || attribute.is_reference() || advisory_) return;
   const Text* text = attribute.s();
   if (text == nullptr) return;
   for (const Words& row : kWords) {

@@ -36,7 +36,9 @@ class Checker {
   };
 
   void report(const Rule& rule, const Place& place, std::string message, std::string help = {}) {
-    tombolo::report(diagnostics_, rule, diagnostics_.full() ? std::string() : to_string(place),
+    Rule lowered = rule;
+    if (advisory_) lowered.severity = Severity::kWarning;
+    tombolo::report(diagnostics_, lowered, diagnostics_.full() ? std::string() : to_string(place),
                     std::move(message), std::move(help));
   }
 
@@ -71,6 +73,8 @@ class Checker {
   void operator_of(const Node& node, const Scope& scope, const Place& place);
   void call(const Node& node, const Function& function, const Place& place);
   void arity(const Node& node, const OpVersion& version, const Place& place);
+  /// arity() and attributes(), as warnings.
+  void advisory(const Node& node, const OpVersion& version, const Place& place);
   void attributes(const Node& node, const OpVersion& version, const Place& place);
   void attribute(const Attribute& attribute, const Scope& scope, const Place& place);
   void attribute_text(const Node& node, const Attribute& attribute, const Place& place);
@@ -90,6 +94,7 @@ class Checker {
   Diagnostics& diagnostics_;
   std::unordered_map<std::string, const Function*> functions_;
   std::unordered_set<std::string_view> function_domains_;
+  bool advisory_ = false;  ///< report errors as warnings
   std::vector<bool> defined_;  ///< by Value::id: seen in the order of the file
 };
 

@@ -55,6 +55,12 @@ class Registry {
     }
   }
 
+  /// The same; a name that ai.onnx lacks is sought among its guests.
+  int find_or_guest(std::string_view domain, std::string_view name) const {
+    const int at = find(domain, name);
+    return at < 0 && canonical_domain(domain).empty() ? find(kGuestDomain, name) : at;
+  }
+
   std::span<const OpVersion> versions_at(size_t at) const {
     return std::span(versions_).subspan(first_version_[at],
                                         first_version_[at + 1] - first_version_[at]);
@@ -201,7 +207,7 @@ std::span<const OpVersion> all_versions() { return Registry::get().versions(); }
 
 const OpDecl* find_operator(std::string_view domain, std::string_view name) {
   const Registry& registry = Registry::get();
-  const int at = registry.find(domain, name);
+  const int at = registry.find_or_guest(domain, name);
   return at < 0 ? nullptr : registry.operators()[static_cast<size_t>(at)];
 }
 
@@ -216,7 +222,7 @@ const OpVersion* resolve(const OpDecl& op, int opset) { return in_force(versions
 
 const OpVersion* find_version(std::string_view domain, std::string_view name, int opset) {
   const Registry& registry = Registry::get();
-  const int at = registry.find(domain, name);
+  const int at = registry.find_or_guest(domain, name);
   return at < 0 ? nullptr : in_force(registry.versions_at(static_cast<size_t>(at)), opset);
 }
 

@@ -53,7 +53,12 @@ std::span<const OpDecl* const> all_operators();
 /// All (operator, version) pairs, sorted by domain, name and version.
 std::span<const OpVersion> all_versions();
 
-/// The operator, or null. The domains "" and "ai.onnx" are the same.
+/// Where the rows of operators stand that models use in ai.onnx though no released set has them:
+/// experiments of the first releases, and SimplifiedLayerNormalization, which ONNX Runtime added.
+inline constexpr std::string_view kGuestDomain = "ai.onnx.experimental";
+
+/// The operator, or null. The domains "" and "ai.onnx" are the same; an operator that they lack is
+/// sought in kGuestDomain.
 const OpDecl* find_operator(std::string_view domain, std::string_view name);
 
 /// Its versions, oldest first.
