@@ -94,7 +94,7 @@ class Checker {
   Diagnostics& diagnostics_;
   std::unordered_map<std::string, const Function*> functions_;
   std::unordered_set<std::string_view> function_domains_;
-  bool advisory_ = false;  ///< report errors as warnings
+  bool advisory_ = false;      ///< report errors as warnings
   std::vector<bool> defined_;  ///< by Value::id: seen in the order of the file
 };
 

@@ -21,7 +21,8 @@ TEST(Registry, DeclaresEveryOperatorAndVersion) {
   for (const OpDecl* op : all_operators())
     if (latest_opset(op->domain) != 0) ++operators[std::string(std::string_view(op->domain))];
   for (const OpVersion& v : all_versions())
-    if (latest_opset(v.decl->domain) != 0) ++versions[std::string(std::string_view(v.decl->domain))];
+    if (latest_opset(v.decl->domain) != 0)
+      ++versions[std::string(std::string_view(v.decl->domain))];
   EXPECT_EQ(
       operators,
       (std::map<std::string, int>{
