@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 namespace tombolo {
 namespace {
@@ -56,12 +57,53 @@ std::string follow_links(std::string path) {
   return path;
 }
 
+// What a signal handler needs to find this process's temporaries again: the first folders that got
+// one (a command writes to one or two), and how many names were given out.
+struct TemporaryFolders {
+  std::array<std::array<char, 4096>, 8> names{};
+  std::atomic<size_t> count{0};
+  std::mutex mutex;
+
+  void add(const std::string& folder) {
+    const std::lock_guard lock(mutex);
+    const size_t used = count.load();
+    for (size_t i = 0; i < used; ++i)
+      if (folder == names[i].data()) return;
+    if (used == names.size() || folder.size() + 64 > names[used].size()) return;
+    std::memcpy(names[used].data(), folder.c_str(), folder.size() + 1);
+    count.store(used + 1);
+  }
+};
+TemporaryFolders temporary_folders;
+std::atomic<unsigned> temporary_counter{0};
+
+// Without allocating: also called by a signal handler.
+void append_number(char*& at, unsigned long number) {
+  std::array<char, 24> digits;
+  size_t size = 0;
+  do digits[size++] = static_cast<char>('0' + number % 10);
+  while ((number /= 10) != 0);
+  while (size != 0) *at++ = digits[--size];
+}
+
+// FOLDER.tombolo-PID-NUMBER.tmp; `at` has room for 64 characters more than the folder.
+void append_temporary_name(char* at, unsigned number) {
+  constexpr std::string_view kPrefix = ".tombolo-", kSuffix = ".tmp";
+  at = std::copy(kPrefix.begin(), kPrefix.end(), at);
+  append_number(at, static_cast<unsigned long>(::getpid()));
+  *at++ = '-';
+  append_number(at, number);
+  at = std::copy(kSuffix.begin(), kSuffix.end(), at);
+  *at = 0;
+}
+
 // Unique in the process by the counter, between processes by the id; O_EXCL settles the rest.
 UniqueFd create_temporary(const std::string& folder, std::string& temporary) {
-  static std::atomic<unsigned> counter{0};
+  temporary_folders.add(folder);
   for (int attempt = 0; attempt < 100; ++attempt) {
-    temporary = folder + ".tombolo-" + std::to_string(::getpid()) + "-" +
-                std::to_string(counter.fetch_add(1)) + ".tmp";
+    std::array<char, 64> name;
+    append_temporary_name(name.data(), temporary_counter.fetch_add(1));
+    temporary = folder + name.data();
     // 0666 less the umask, as any program creates files; mkstemp would give 0600.
     UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (fd || errno != EEXIST) return fd;
@@ -70,6 +112,19 @@ UniqueFd create_temporary(const std::string& folder, std::string& temporary) {
 }
 
 }  // namespace
+
+void remove_temporaries() noexcept {
+  const size_t folders = temporary_folders.count.load();
+  const unsigned used = temporary_counter.load();
+  for (size_t i = 0; i < folders; ++i) {
+    std::array<char, 4096> path = temporary_folders.names[i];
+    char* const end = path.data() + std::strlen(path.data());
+    for (unsigned number = 0; number < used; ++number) {
+      append_temporary_name(end, number);
+      ::unlink(path.data());
+    }
+  }
+}
 
 OutputFile::OutputFile(std::string name, std::string target, std::string temporary, UniqueFd fd)
     : name_(std::move(name)),

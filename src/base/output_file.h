@@ -66,6 +66,10 @@ class OutputFile {
   State state_ = State::kWriting;
 };
 
+/// Removes the temporaries of every OutputFile of this process that is not published yet, for a
+/// program that is about to die. Safe in a signal handler.
+void remove_temporaries() noexcept;
+
 /// Several files that belong together (a model and its external data). commit() publishes all or,
 /// as far as the file system allows, none: every file is complete before the first rename, and a
 /// failing rename undoes the earlier ones. Files are published in the order in which they were

@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 
+#include "base/output_file.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
 
@@ -129,12 +130,22 @@ int finish(Console& console, Result<int> result) {
   return code;
 }
 
+// Interrupted: nothing half-written stays beside the target; the signal then ends the process as
+// usual.
+void end_by_signal(int number) {
+  remove_temporaries();
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
 int fail(Console& console, Error error) { return finish(console, std::move(error)); }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP})
+    if (signal(number, end_by_signal) == SIG_IGN) signal(number, SIG_IGN);  // as nohup set it
   // A fixed threshold: glibc would raise it to 32 MB, and the tables of large models would then
   // fragment the heap.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);

@@ -177,8 +177,21 @@ void Printer::elements(const Tensor& tensor) {
       item(i);
     }
   };
+  // A large tensor lets go of its mapped pages behind it, so that printing takes little memory.
+  constexpr uint64_t kPrintBlock = uint64_t{16} << 20;
+  const std::byte* released = data;
   auto loaded = [&]<typename T, typename Wide>(uint64_t n, T, Wide) {
-    each(n, [&](uint64_t i) { number(static_cast<Wide>(load<T>(data + i * sizeof(T)))); });
+    each(n, [&](uint64_t i) {
+      const std::byte* at = data + i * sizeof(T);
+      if (static_cast<uint64_t>(at - released) >= kPrintBlock) {
+        storage_->release({reinterpret_cast<const char*>(released), kPrintBlock});
+        released += kPrintBlock;
+      }
+      number(static_cast<Wide>(load<T>(at)));
+    });
+    if (released != data)
+      storage_->release({reinterpret_cast<const char*>(released),
+                         static_cast<size_t>(data + n * sizeof(T) - released)});
   };
   switch (tensor.dtype()) {
     case DType::kFloat32:

@@ -76,12 +76,18 @@ void Printer::qualified(Text text) {
 
 void Printer::hex(std::string_view bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
+  constexpr size_t kBlock = size_t{16} << 20;  // what is printed of a large field is let go
   put('"');
   char pair[2];
-  for (char c : bytes) {
-    pair[0] = kDigits[static_cast<uint8_t>(c) >> 4];
-    pair[1] = kDigits[static_cast<uint8_t>(c) & 15];
-    put(std::string_view(pair, 2));
+  while (!bytes.empty()) {
+    const std::string_view block = bytes.substr(0, kBlock);
+    for (char c : block) {
+      pair[0] = kDigits[static_cast<uint8_t>(c) >> 4];
+      pair[1] = kDigits[static_cast<uint8_t>(c) & 15];
+      put(std::string_view(pair, 2));
+    }
+    if (block.size() == kBlock && storage_ != nullptr) storage_->release(block);
+    bytes.remove_prefix(block.size());
   }
   put('"');
 }

@@ -183,6 +183,21 @@ TEST(OutputSet, AFailingRenameUndoesTheOthers) {
   EXPECT_EQ(folder.count(), 1u);
 }
 
+// What a signal handler does before the process ends.
+TEST(OutputFile, TemporariesCanBeRemovedAtOnce) {
+  TemporaryFolder folder;
+  folder.write("a", "old");
+  auto first = OutputFile::create(folder.file("a"));
+  auto second = OutputFile::create(folder.file("b"));
+  ASSERT_TRUE(first);
+  ASSERT_TRUE(second);
+  ASSERT_TRUE(first->write(std::string(1 << 20, 'x')));
+  EXPECT_EQ(folder.count(), 3u);
+  remove_temporaries();
+  EXPECT_EQ(folder.count(), 1u);
+  EXPECT_EQ(folder.read("a"), "old");
+}
+
 TEST(OutputSet, TwoOutputsOfOneName) {
   TemporaryFolder folder;
   OutputSet set;
