@@ -4,6 +4,8 @@
 #include <map>
 
 #include "ops/registry.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/specialise.h"
 
 namespace tombolo {
 
@@ -20,9 +22,19 @@ namespace {
 
 constexpr int kMaxCallDepth = 100;  // as upstream's checker
 
+/// Above this, values share slots, and runs are not specialised: a graph of a million nodes would
+/// otherwise ask for hundreds of megabytes of slots.
+constexpr int kMaxOwnSlots = 100000;
+
+/// Whether an attribute is taken from the function that holds the node: it differs by call.
+bool has_references(const Node& node) {
+  return std::any_of(node.attributes().begin(), node.attributes().end(),
+                     [](const Attribute& attribute) { return attribute.is_reference(); });
+}
+
 class Planner {
  public:
-  explicit Planner(Model& model) : model_(model) {}
+  Planner(Model& model, PlanOptions options) : model_(model), options_(options) {}
 
   Result<ModelPlan> run() {
     if (!model_.graph) return parse_error("the model has no graph");
@@ -35,6 +47,8 @@ class Planner {
                 (count == 1 ? " node)" : " nodes)");
       return unsupported("no kernel for " + list);
     }
+    find_outer(*plan_.main);
+    for (auto& [function, body] : plan_.functions) find_outer(*body);
     return std::move(plan_);
   }
 
@@ -108,12 +122,16 @@ class Planner {
           return std::move(constant).error().at("initializer \"" + std::string(value->name()) +
                                                 "\"");
         plan->constants.push_back(std::make_unique<RunValue>(*std::move(constant)));
-        if (!value->is_input()) place(value, *plan, plan->constants.back().get(), -1);
+        if (!value->is_input() || constant_default(*plan))
+          place(value, *plan, plan->constants.back().get(), -1);
       }
     for (const Value* input : source.inputs()) {
-      plan->inputs.push_back(new_slot(input));
       const RunValue* fallback = nullptr;
-      if (input->is_initializer()) {
+      if (input->is_initializer() && constant_default(*plan))
+        plan->inputs.push_back(plan->slot_count++);  // stays empty
+      else
+        plan->inputs.push_back(new_slot(input));
+      if (input->is_initializer() && !constant_default(*plan)) {
         const auto& list = source.initializers();
         const auto at = std::find(list.begin(), list.end(), input);
         if (at != list.end())
@@ -137,7 +155,12 @@ class Planner {
       plan->outputs.push_back(*seen);
     }
     find_last_uses(*plan);
+    plan->cache = std::make_unique<SpecialisationCache>(plan->nodes.size());
     return plan;
+  }
+
+  bool constant_default(const GraphPlan& plan) const {
+    return options_.defaults_are_constant && plan.graph == model_.graph.get();
   }
 
   /// Where each value lies, by its id, while planning.
@@ -172,12 +195,15 @@ class Planner {
     } else {
       const OpDecl* decl = find_operator(source.domain(), source.op_type());
       if (decl != nullptr) node.kernel = decl->reference;
-      if (node.kernel == nullptr) {
+      if (options_.fast_kernels && !has_references(source))
+        node.rows = kernels_of(source.domain(), source.op_type());
+      if (node.kernel == nullptr && node.rows.empty()) {
         const Text domain = canonical_domain(source.domain());
         ++missing_[(domain.empty() ? "" : std::string(domain) + ".") +
                    std::string(source.op_type())];
       }
     }
+    node.index = static_cast<uint32_t>(plan.nodes.size());
     node.inputs = {static_cast<uint32_t>(plan.refs.size()),
                    static_cast<uint32_t>(source.inputs().size())};
     for (const Value* input : source.inputs()) {
@@ -192,8 +218,10 @@ class Planner {
     // Subgraphs see what is defined so far, not the node's own outputs.
     for (Attribute& attribute : source.attributes()) {
       if (Graph* inner = attribute.graph()) {
+        node.subgraphs = true;
         TRY(plan.subgraphs[inner], graph(*inner, &plan, function));
       } else if (auto* list = std::get_if<std::vector<std::unique_ptr<Graph>>>(&attribute.value)) {
+        node.subgraphs = true;
         for (auto& graph_in_list : *list) {
           TRY(plan.subgraphs[graph_in_list.get()], graph(*graph_in_list, &plan, function));
         }
@@ -275,7 +303,25 @@ class Planner {
         Span& span = plan.nodes[static_cast<size_t>(last[slot])].dead;
         plan.dead[span.begin + span.count++] = static_cast<int>(slot);
       }
-    reuse_slots(plan);
+    plan.own_slots = plan.slot_count <= kMaxOwnSlots;
+    if (!plan.own_slots) reuse_slots(plan);
+  }
+
+  /// What `plan` reads of the frames around it, and what the graphs inside it read through it.
+  static void find_outer(GraphPlan& plan) {
+    auto offer = [&](ValueRef ref, int out) {
+      if (ref.constant != nullptr || ref.slot < 0 || ref.depth < out) return;
+      ref.depth -= out - 1;
+      for (const ValueRef& known : plan.outer)
+        if (known.depth == ref.depth && known.slot == ref.slot) return;
+      plan.outer.push_back(ref);
+    };
+    for (auto& [graph, inner] : plan.subgraphs) {
+      find_outer(*inner);
+      for (const ValueRef& ref : inner->outer) offer(ref, 2);
+    }
+    for (const ValueRef& ref : plan.refs) offer(ref, 1);
+    for (const ValueRef& ref : plan.outputs) offer(ref, 1);
   }
 
   /// Gives values that are never alive together the same slot: a chain of a million nodes needs
@@ -310,6 +356,7 @@ class Planner {
   }
 
   Model& model_;
+  const PlanOptions options_;
   ModelPlan plan_;
   std::vector<Place> places_;
   std::map<std::string, size_t> missing_;
@@ -318,6 +365,11 @@ class Planner {
 
 }  // namespace
 
-Result<ModelPlan> plan_model(Model& model) { return Planner(model).run(); }
+GraphPlan::GraphPlan() = default;
+GraphPlan::~GraphPlan() = default;
+
+Result<ModelPlan> plan_model(Model& model, PlanOptions options) {
+  return Planner(model, options).run();
+}
 
 }  // namespace tombolo

@@ -17,6 +17,8 @@
 namespace tombolo {
 
 struct GraphPlan;
+struct KernelRow;
+class SpecialisationCache;
 
 /// Where a value lies: a constant of the plan, or slot `slot` of the frame `depth` levels out.
 struct ValueRef {
@@ -33,12 +35,15 @@ struct Span {
 
 struct NodePlan {
   const Node* node = nullptr;
-  KernelFn kernel = nullptr;
-  const Function* function = nullptr;  ///< a call of a model function, when kernel is null
+  KernelFn kernel = nullptr;               ///< the reference
+  std::span<const KernelRow* const> rows;  ///< fast kernels, best first
+  const Function* function = nullptr;      ///< a call of a model function, when kernel is null
   int opset = 0;
-  Span inputs;   ///< of GraphPlan::refs
-  Span outputs;  ///< of GraphPlan::slots; -1 where not wanted
-  Span dead;     ///< of GraphPlan::dead: slots of this frame not used after this node
+  uint32_t index = 0;      ///< in GraphPlan::nodes
+  bool subgraphs = false;  ///< the node holds graphs
+  Span inputs;             ///< of GraphPlan::refs
+  Span outputs;            ///< of GraphPlan::slots; -1 where not wanted
+  Span dead;               ///< of GraphPlan::dead: slots of this frame not used after this node
 };
 
 struct GraphPlan {
@@ -53,6 +58,12 @@ struct GraphPlan {
   std::vector<ValueRef> outputs;
   std::vector<std::unique_ptr<RunValue>> constants;
   std::unordered_map<const Graph*, std::unique_ptr<GraphPlan>> subgraphs;
+  bool own_slots = false;       ///< every value has a slot of its own: shapes can be specialised
+  std::vector<ValueRef> outer;  ///< slots of frames around that this graph (or one inside) reads
+  std::unique_ptr<SpecialisationCache> cache;
+
+  GraphPlan();
+  ~GraphPlan();
 
   std::span<const ValueRef> inputs_of(const NodePlan& node) const {
     return std::span(refs).subspan(node.inputs.begin, node.inputs.count);
@@ -71,9 +82,15 @@ struct ModelPlan {
   std::unordered_map<const Function*, std::unique_ptr<GraphPlan>> functions;
 };
 
+struct PlanOptions {
+  bool fast_kernels = true;  ///< false: reference kernels alone
+  /// An initialiser that is also an input counts as a constant: no run may give that input then.
+  bool defaults_are_constant = false;
+};
+
 /// Plans the model. Fails with kUnsupported naming every operator without a kernel, with kParse
 /// when a graph refers to what is not there, has a cycle, or calls functions in a circle.
-Result<ModelPlan> plan_model(Model& model);
+Result<ModelPlan> plan_model(Model& model, PlanOptions options = {});
 
 /// "node \"conv1\" (Conv, #12)" for messages.
 std::string describe(const Node& node);

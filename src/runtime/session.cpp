@@ -4,15 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
-#include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/thread_pool.h"
-#include "ops/kernel_context.h"
-#include "runtime/plan.h"
+#include "runtime/executor.h"
+#include "runtime/pack_store.h"
 #include "runtime/planned_sizes.h"
 #include "version/upgrade.h"
 
@@ -39,170 +40,26 @@ uint64_t default_memory_limit() {
 }
 
 struct Session::Impl {
-  ModelPlan plan;
+  explicit Impl(StoragePtr storage) : packs(std::move(storage)), setting{{{}, packs}} {}
+
   SessionOptions options;
-  std::mutex mutex;                ///< of what follows
-  std::set<std::string> accepted;  ///< signatures of inputs whose planned sizes fit
+  ModelPlan plan;  ///< initialisers that are inputs too count as constants
+  /// The plan for runs that give such inputs; made when the first one comes.
+  std::once_flag open_once;
+  std::unique_ptr<Result<ModelPlan>> open_plan;
+  bool has_defaults = false;
+  std::unordered_map<std::string, size_t> input_at;
+  SessionPacks packs;
+  ExecutorSetting setting;
+  std::mutex mutex;                       ///< of what follows
+  std::unordered_set<uint64_t> accepted;  ///< hashes of input signatures whose planned sizes fit
 };
 
 namespace {
 
-/// The values of one running graph.
-struct Frame {
-  const GraphPlan& plan;
-  Frame* parent;
-  const AttributeBinding* binding;
-  std::vector<RunValue> slots;
-};
-
-const RunValue* resolve(const ValueRef& ref, Frame& frame) {
-  if (ref.constant != nullptr) return ref.constant;
-  if (ref.slot < 0) return nullptr;
-  Frame* at = &frame;
-  for (int depth = ref.depth; depth > 0; --depth) at = at->parent;
-  return &at->slots[static_cast<size_t>(ref.slot)];
-}
-
-class Executor {
- public:
-  Executor(const ModelPlan& plan, const SessionOptions& options)
-      : plan_(plan), options_(options), limit_(options.memory_limit) {
-    if (options.time_limit_ms != 0)
-      deadline_ = Clock::now() + std::chrono::milliseconds(options.time_limit_ms);
-  }
-
-  Result<std::vector<RunValue>> graph(const GraphPlan& plan, Frame* parent,
-                                      std::vector<RunValue> inputs,
-                                      const AttributeBinding* binding) {
-    CHECK_OK(in_time());  // here too: the body of a Loop may hold no node
-    if (inputs.size() > plan.inputs.size())
-      return runtime_error("graph \"" + std::string(plan.graph->name) + "\" takes " +
-                           std::to_string(plan.inputs.size()) + " inputs, got " +
-                           std::to_string(inputs.size()));
-    Frame frame{plan, parent, binding, std::vector<RunValue>(static_cast<size_t>(plan.slot_count))};
-    for (size_t i = 0; i < plan.inputs.size(); ++i) {
-      RunValue& slot = frame.slots[static_cast<size_t>(plan.inputs[i])];
-      if (i < inputs.size() && !inputs[i].is_none())
-        slot = std::move(inputs[i]);
-      else if (plan.defaults[i] != nullptr)
-        slot = *plan.defaults[i];
-    }
-    for (const NodePlan& node : plan.nodes)
-      if (Status status = run(node, frame); !status)
-        return std::move(status).error().at(describe(*node.node));
-    std::vector<RunValue> outputs;
-    outputs.reserve(plan.outputs.size());
-    for (const ValueRef& ref : plan.outputs) {
-      const RunValue* value = resolve(ref, frame);
-      outputs.push_back(value != nullptr ? *value : RunValue());
-    }
-    return outputs;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  /// Runs subgraphs for the kernel of one node.
-  class Host final : public KernelHost {
-   public:
-    Host(Executor& executor, Frame& frame) : executor_(executor), frame_(frame) {}
-    Result<std::vector<RunValue>> run_graph(const Graph& graph,
-                                            std::vector<RunValue> inputs) override {
-      auto found = frame_.plan.subgraphs.find(&graph);
-      if (found == frame_.plan.subgraphs.end())
-        return runtime_error("the subgraph does not belong to the node");
-      return executor_.graph(*found->second, &frame_, std::move(inputs), frame_.binding);
-    }
-    Status reserve(uint64_t bytes) override {
-      const uint64_t live = live_tensor_bytes();
-      if (bytes <= executor_.limit_ && live <= executor_.limit_ - bytes) return ok();
-      return resource_error("needs " + std::to_string(bytes) +
-                            " bytes more, which exceeds the limit of " +
-                            std::to_string(executor_.limit_) + " bytes")
-          .with_help("give smaller inputs, or raise the limit with --memory-limit");
-    }
-    uint64_t seed() override { return executor_.options_.seed; }
-    void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),
-                      void* argument) override {
-      tombolo::parallel_for(count, grain, body, argument);
-    }
-
-   private:
-    Executor& executor_;
-    Frame& frame_;
-  };
-
-  Status in_time() const {
-    if (deadline_ == Clock::time_point() || Clock::now() <= deadline_) return ok();
-    return resource_error("the run takes longer than its limit of " +
-                          std::to_string(options_.time_limit_ms) + " ms");
-  }
-
-  Status run(const NodePlan& plan, Frame& frame) {
-    CHECK_OK(in_time());
-    std::vector<const RunValue*> inputs;
-    inputs.reserve(plan.inputs.count);
-    for (const ValueRef& ref : frame.plan.inputs_of(plan)) inputs.push_back(resolve(ref, frame));
-    const std::span<const int> slots = frame.plan.outputs_of(plan);
-    std::vector<RunValue> outputs(slots.size());
-    if (plan.function != nullptr) {
-      TRY(outputs, call(plan, inputs, frame));
-    } else {
-      Host host(*this, frame);
-      KernelContext context{
-          *plan.node, plan.opset,   inputs, outputs, AttributeReader(*plan.node, frame.binding),
-          host,       frame.binding};
-      if (Status status = plan.kernel(context); !status)
-        return std::move(status).error().at(describe_inputs(inputs));
-    }
-    for (size_t i = 0; i < slots.size(); ++i)
-      if (slots[i] >= 0) frame.slots[static_cast<size_t>(slots[i])] = std::move(outputs[i]);
-    for (int slot : frame.plan.dead_after(plan))
-      frame.slots[static_cast<size_t>(slot)] = RunValue();
-    return ok();
-  }
-
-  Result<std::vector<RunValue>> call(const NodePlan& plan,
-                                     const std::vector<const RunValue*>& inputs, Frame& frame) {
-    AttributeBinding binding;
-    for (const Attribute& attribute : plan.node->attributes()) binding.given.push_back(&attribute);
-    binding.defaults = plan.function->attribute_protos;
-    binding.outer = frame.binding;
-    std::vector<RunValue> values;
-    for (const RunValue* input : inputs) values.push_back(input != nullptr ? *input : RunValue());
-    auto outputs = graph(*plan_.functions.at(plan.function), nullptr, std::move(values), &binding);
-    if (!outputs)
-      return std::move(outputs).error().at("function \"" + std::string(plan.function->name) + "\"");
-    outputs->resize(plan.outputs.count);
-    return outputs;
-  }
-
-  static std::string describe_inputs(const std::vector<const RunValue*>& inputs) {
-    std::string text = "inputs (";
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (i != 0) text += ", ";
-      const RunValue* value = inputs[i];
-      if (value == nullptr || value->is_none())
-        text += "absent";
-      else if (value->is_tensor())
-        text += to_string(value->tensor());
-      else if (value->kind() == RunValue::Kind::kSequence)
-        text += "sequence of " + std::to_string(value->sequence().items.size());
-      else
-        text += value->kind() == RunValue::Kind::kOptional ? "optional" : "map or sparse tensor";
-    }
-    return text + ")";
-  }
-
-  const ModelPlan& plan_;
-  const SessionOptions& options_;
-  const uint64_t limit_;
-  Clock::time_point deadline_{};  ///< the epoch: none
-};
-
 /// Checks a caller's tensor against the declared type. `symbols` holds the sizes of names so far.
 Status check_input(const SessionPort& port, const RunValue& value,
-                   std::unordered_map<std::string, int64_t>& symbols) {
+                   std::unordered_map<std::string_view, int64_t>& symbols) {
   if (port.type == nullptr || port.type->kind != Type::Kind::kTensor || !value.is_tensor())
     return ok();
   const Tensor& tensor = value.tensor();
@@ -218,7 +75,7 @@ Status check_input(const SessionPort& port, const RunValue& value,
     const Dim& dim = port.type->dims[axis];
     if (dim.kind == Dim::Kind::kValue && dim.value != tensor.dim(axis)) return wrong();
     if (dim.kind == Dim::Kind::kParam && !dim.param.empty()) {
-      auto [entry, inserted] = symbols.try_emplace(std::string(dim.param), tensor.dim(axis));
+      auto [entry, inserted] = symbols.try_emplace(dim.param, tensor.dim(axis));
       if (!inserted && entry->second != tensor.dim(axis))
         return usage_error("input \"" + port.name + "\" has " + std::to_string(tensor.dim(axis)) +
                            " for dimension " + std::string(dim.param) + ", another input has " +
@@ -233,20 +90,38 @@ Status check_input(const SessionPort& port, const RunValue& value,
 Session::Session() = default;
 Session::~Session() = default;
 
+namespace {
+
+/// TOMBOLO_ISA=reference, for tests of whole programs.
+bool reference_asked_for() {
+  const char* isa = std::getenv("TOMBOLO_ISA");
+  return isa != nullptr && std::string_view(isa) == "reference";
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
                                                  SessionOptions options) {
   std::unique_ptr<Session> session(new Session);
   if (options.memory_limit == 0) options.memory_limit = default_memory_limit();
+  if (reference_asked_for()) options.reference = true;
   session->model_ = std::move(model);
   Diagnostics notes;  // nodes that keep an old version run as such
   CHECK_OK(upgrade(*session->model_, notes));
-  session->impl_ = std::make_unique<Impl>();
-  session->impl_->options = options;
-  TRY(session->impl_->plan, plan_model(*session->model_));
+  session->impl_ = std::make_unique<Impl>(session->model_->storage_ptr());
+  Impl& impl = *session->impl_;
+  impl.options = options;
+  impl.setting.seed = options.seed;
+  impl.setting.specialise = options.specialise;
+  impl.setting.kernels.options = {thread_count(), options.deterministic, options.fast_math};
+  TRY(impl.plan, plan_model(*session->model_, {!options.reference, true}));
   const Graph& graph = *session->model_->graph;
-  for (const Value* input : graph.inputs())
+  for (const Value* input : graph.inputs()) {
+    impl.input_at.emplace(std::string(input->name()), session->inputs_.size());
+    impl.has_defaults |= input->is_initializer();
     session->inputs_.push_back(
         {std::string(input->name()), input->type(), input->is_initializer()});
+  }
   for (const GraphOutput& output : graph.outputs()) {
     const bool own = output.declared && present(output.declared->name);
     session->outputs_.push_back({std::string(own ? output.declared->name : output.value->name()),
@@ -256,48 +131,93 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
   return session;
 }
 
-Result<std::vector<RunValue>> Session::run(const std::vector<NamedValue>& inputs) const {
+const SessionOptions& Session::options() const { return impl_->options; }
+uint64_t Session::packed_bytes() const { return impl_->packs.bytes(); }
+
+Result<size_t> Session::input_index(const std::string& name) const {
+  const auto found = impl_->input_at.find(name);
+  if (found != impl_->input_at.end()) return found->second;
+  std::string names;
+  for (const SessionPort& known : inputs_) names += (names.empty() ? "" : ", ") + known.name;
+  return usage_error("the model has no input \"" + name + "\"")
+      .with_help("its inputs are: " + names);
+}
+
+Result<std::vector<RunValue>> Session::run(const std::vector<NamedValue>& inputs,
+                                           const RunOptions& options) const {
   std::vector<RunValue> values(inputs_.size());
-  std::unordered_map<std::string, int64_t> symbols;
   for (const NamedValue& given : inputs) {
-    const auto port =
-        std::find_if(inputs_.begin(), inputs_.end(),
-                     [&](const SessionPort& candidate) { return candidate.name == given.name; });
-    if (port == inputs_.end()) {
-      std::string names;
-      for (const SessionPort& known : inputs_) names += (names.empty() ? "" : ", ") + known.name;
-      return usage_error("the model has no input \"" + given.name + "\"")
-          .with_help("its inputs are: " + names);
+    TRY(const size_t index, input_index(given.name));
+    values[index] = given.value;
+  }
+  return run_ordered(std::move(values), options);
+}
+
+Result<std::vector<RunValue>> Session::run_ordered(std::vector<RunValue> values,
+                                                   const RunOptions& options) const {
+  if (values.size() != inputs_.size())
+    return usage_error("the model has " + std::to_string(inputs_.size()) + " inputs, " +
+                       std::to_string(values.size()) + " were given");
+  std::unordered_map<std::string_view, int64_t> symbols;
+  bool given_default = false;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    RunValue& value = values[i];
+    const SessionPort& port = inputs_[i];
+    if (value.is_none()) {
+      if (port.type != nullptr && port.type->kind == Type::Kind::kOptional)
+        value = RunValue::empty_optional();
+      else if (!port.has_default)
+        return usage_error("input \"" + port.name + "\" is missing");
+      continue;
     }
-    CHECK_OK(check_input(*port, given.value, symbols));
-    RunValue value = given.value;
+    given_default |= port.has_default;
+    CHECK_OK(check_input(port, value, symbols));
     if (value.is_tensor() && !value.tensor().aligned()) {
       TRY(Tensor copy, value.tensor().clone());
       value = RunValue(std::move(copy));
     }
-    values[static_cast<size_t>(port - inputs_.begin())] = std::move(value);
   }
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    const bool optional =
-        inputs_[i].type != nullptr && inputs_[i].type->kind == Type::Kind::kOptional;
-    if (values[i].is_none() && optional) values[i] = RunValue::empty_optional();
-    if (values[i].is_none() && !inputs_[i].has_default)
-      return usage_error("input \"" + inputs_[i].name + "\" is missing");
+  Impl& impl = *impl_;
+  const ModelPlan* plan = &impl.plan;
+  if (given_default) {
+    std::call_once(impl.open_once, [&] {
+      impl.open_plan = std::make_unique<Result<ModelPlan>>(
+          plan_model(*model_, {!impl.options.reference, false}));
+    });
+    if (!*impl.open_plan) return Error(impl.open_plan->error());
+    plan = &**impl.open_plan;
   }
-  std::string signature;
-  for (const RunValue& value : values)
-    signature += value.is_tensor() ? to_string(value.tensor()) + ";" : "-;";
+  RunLimits limits;
+  limits.memory = options.memory_limit != 0 ? options.memory_limit : impl.options.memory_limit;
+  limits.time_ms = options.time_limit_ms != 0 ? options.time_limit_ms : impl.options.time_limit_ms;
+  limits.cancelled = options.cancelled;
+  Signature signature;
+  for (const RunValue& value : values) signature.add(&value);
+  signature.finish();
   {
-    std::lock_guard lock(impl_->mutex);
-    if (!impl_->accepted.contains(signature)) {
-      CHECK_OK(
-          check_planned_sizes(*model_, *impl_->plan.main, values, impl_->options.memory_limit));
-      if (impl_->accepted.size() < 1000) impl_->accepted.insert(std::move(signature));
+    std::lock_guard lock(impl.mutex);
+    const uint64_t key = signature.hash ^ limits.memory;
+    if (!impl.accepted.contains(key)) {
+      CHECK_OK(check_planned_sizes(*model_, *plan->main, values, limits.memory));
+      if (impl.accepted.size() < 1000) impl.accepted.insert(key);
     }
   }
   // Memory that other sessions hold counts too: the limit is the process's.
-  Executor executor(impl_->plan, impl_->options);
-  return executor.graph(*impl_->plan.main, nullptr, std::move(values), nullptr);
+  Executor executor(*plan, impl.setting, limits, options.profile);
+  TRY(auto outputs,
+      executor.graph(*plan->main, nullptr, std::move(values), nullptr, options.outputs));
+  for (size_t i = 0; i < options.outputs.size() && i < outputs.size(); ++i) {
+    const Tensor& target = options.outputs[i];
+    if (target.dtype() == DType::kUndefined || !outputs[i].is_tensor()) continue;
+    const Tensor& made = outputs[i].tensor();
+    if (made.dtype() != target.dtype() || !(made.dims() == target.dims()) || made.is_string())
+      continue;
+    if (made.bytes().data() == target.bytes().data()) continue;
+    Tensor copy = target;
+    std::memmove(copy.mutable_bytes().data(), made.bytes().data(), made.bytes().size());
+    outputs[i] = RunValue(std::move(copy));
+  }
+  return outputs;
 }
 
 }  // namespace tombolo

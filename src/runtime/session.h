@@ -1,8 +1,10 @@
 #pragma once
 
 // Session: a model made ready to run. Reading the model is done; the session brings it up to the
-// newest operator set, plans the order, and runs it with the reference kernels.
+// newest operator set, plans the order, and runs it: with the fastest kernel that takes each node,
+// along a memory plan made for the shapes given (runtime/specialise.h).
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,10 +16,27 @@
 
 namespace tombolo {
 
+struct Profile;
+
 struct SessionOptions {
   uint64_t seed = 0;           ///< of the random operators
   uint64_t time_limit_ms = 0;  ///< of one run, looked at before every node and graph; 0: none
   uint64_t memory_limit = 0;   ///< bytes of tensors alive in a run; 0: what the machine has to give
+  bool reference = false;      ///< reference kernels alone: the oracle of everything fast
+  bool specialise = true;      ///< memory plans by shape; false: node by node, always
+  bool deterministic = false;  ///< the same bits whatever the number of threads
+  bool fast_math = false;      ///< bf16 products may stand for float ones
+};
+
+/// What differs from run to run.
+struct RunOptions {
+  const std::atomic<bool>* cancelled = nullptr;  ///< set by another thread: the run ends soon
+  uint64_t time_limit_ms = 0;                    ///< 0: the session's
+  uint64_t memory_limit = 0;                     ///< 0: the session's
+  Profile* profile = nullptr;                    ///< times every node
+  /// Per output, in graph order: a tensor to write to where type and shape agree (an empty one:
+  /// none). The run then returns that tensor.
+  std::vector<Tensor> outputs;
 };
 
 /// One input or output of a session, as the caller sees it.
@@ -44,11 +63,20 @@ class Session {
   const std::vector<SessionPort>& inputs() const { return inputs_; }
   const std::vector<SessionPort>& outputs() const { return outputs_; }
   const Model& model() const { return *model_; }
+  const SessionOptions& options() const;
 
   /// Runs once. `inputs` by name; a tensor must have the declared type and a shape that fits the
   /// declared one (a name stands for one size). Outputs in graph order. Safe to call from many
   /// threads at a time.
-  Result<std::vector<RunValue>> run(const std::vector<NamedValue>& inputs) const;
+  Result<std::vector<RunValue>> run(const std::vector<NamedValue>& inputs,
+                                    const RunOptions& options = {}) const;
+  /// The same with one value an input, in graph order; kNone where the default is meant.
+  Result<std::vector<RunValue>> run_ordered(std::vector<RunValue> inputs,
+                                            const RunOptions& options = {}) const;
+  /// Position of an input, or a usage error that lists those there are.
+  Result<size_t> input_index(const std::string& name) const;
+
+  uint64_t packed_bytes() const;  ///< of weights in the layouts of kernels
 
  private:
   struct Impl;

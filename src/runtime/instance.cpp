@@ -1,0 +1,246 @@
+#include "runtime/instance.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tombolo {
+
+namespace {
+
+/// A tensor in memory that somebody else keeps.
+Tensor borrowed(const SlotPlan& plan, std::byte* at) {
+  return Tensor::view(plan.dtype, plan.dims, {at, plan.bytes}, nullptr);
+}
+
+RunValue nothing() { return RunValue(Tensor()); }
+
+}  // namespace
+
+void Instance::Call::bind(const Tensor* const* inputs, uint32_t input_count, Tensor* const* outputs,
+                          const bool* wanted, uint32_t output_count, std::byte* scratch,
+                          const KernelState* state, const KernelOptions* options) {
+  inputs_ = inputs;
+  input_count_ = input_count;
+  outputs_ = outputs;
+  wanted_ = wanted;
+  output_count_ = output_count;
+  scratch_ = scratch;
+  state_ = state;
+  options_ = options;
+}
+
+Result<Tensor*> Instance::Call::new_output(size_t index, DType dtype,
+                                           std::span<const int64_t> dims) {
+  if (index >= output_count_)
+    return runtime_error("the node has no output " + std::to_string(index));
+  const int64_t count = element_count(dims);
+  if (count >= 0)
+    if (auto bytes = packed_bytes(dtype, static_cast<uint64_t>(count)))
+      CHECK_OK(instance->executor->reserve(*bytes));
+  TRY(Tensor tensor, Tensor::allocate(dtype, dims));
+  const int slot = instance->plan->outputs_of(*node)[index];
+  if (slot < 0) {
+    instance->unwanted.push_back(std::make_unique<Tensor>(std::move(tensor)));
+    return instance->unwanted.back().get();
+  }
+  RunValue& value = instance->slots[static_cast<size_t>(slot)];
+  value = RunValue(std::move(tensor));
+  const SlotPlan& planned = instance->specialisation->slots[static_cast<size_t>(slot)];
+  if (planned.tensor && (planned.dtype != dtype || !same(planned.dims, dims))) {
+    instance->varying.push_back(slot);
+    instance->deviated = true;
+  }
+  return &value.tensor();
+}
+
+Status Instance::Call::new_view(size_t index, size_t input, size_t offset, DType dtype,
+                                std::span<const int64_t> dims) {
+  if (index >= output_count_)
+    return runtime_error("the node has no output " + std::to_string(index));
+  const Tensor& base = *inputs_[input];
+  const std::byte* at = base.data<std::byte>() + offset;
+  if (at >= instance->arena_begin && at < instance->arena_end) {
+    // The plan does not know of this view, so the memory may be given to others: copy.
+    TRY(Tensor * copy, new_output(index, dtype, dims));
+    std::memcpy(copy->mutable_bytes().data(), at, copy->bytes().size());
+    return ok();
+  }
+  const int slot = instance->plan->outputs_of(*node)[index];
+  if (slot < 0) return ok();
+  const int64_t count = std::max<int64_t>(element_count(dims), 0);
+  const auto bytes =
+      static_cast<size_t>(packed_bytes(dtype, static_cast<uint64_t>(count)).value_or(0));
+  instance->slots[static_cast<size_t>(slot)] =
+      RunValue(Tensor::view(dtype, dims, {at, bytes}, std::make_shared<Tensor>(base)));
+  const SlotPlan& planned = instance->specialisation->slots[static_cast<size_t>(slot)];
+  if (planned.tensor && (planned.dtype != dtype || !same(planned.dims, dims))) {
+    instance->varying.push_back(slot);
+    instance->deviated = true;
+  }
+  return ok();
+}
+
+Result<std::unique_ptr<Instance>> Instance::create(const GraphPlan& plan,
+                                                   SpecialisationPtr specialisation,
+                                                   const KernelOptions& options) {
+  auto made = std::make_unique<Instance>();
+  made->plan = &plan;
+  made->specialised = true;
+  made->owner = specialisation;
+  made->specialisation = specialisation.get();
+  made->slots.resize(static_cast<size_t>(plan.slot_count));
+  std::byte* arena = nullptr;
+  if (specialisation->arena_bytes != 0) {
+    const int64_t dims[] = {static_cast<int64_t>(specialisation->arena_bytes)};
+    TRY(made->arena, Tensor::allocate(DType::kUInt8, dims));
+    arena = made->arena.data<std::byte>();
+    made->arena_begin = arena;
+    made->arena_end = arena + specialisation->arena_bytes;
+  }
+  made->reset();
+  // All pointers first: the calls keep pointers into these lists.
+  size_t inputs = 0, outputs = 0;
+  for (const StepPlan& step : specialisation->steps)
+    if (step.prepared != nullptr) {
+      inputs += plan.nodes[step.node].inputs.count;
+      outputs += plan.nodes[step.node].outputs.count;
+    }
+  made->input_pointers.resize(inputs);
+  made->output_pointers.resize(outputs);
+  made->wanted = std::make_unique<bool[]>(outputs);
+  made->calls.resize(specialisation->steps.size());
+  size_t input_at = 0, output_at = 0;
+  for (size_t i = 0; i < made->calls.size(); ++i) {
+    const StepPlan& step = specialisation->steps[i];
+    const NodePlan& node = plan.nodes[step.node];
+    Call& call = made->calls[i];
+    call.instance = made.get();
+    call.node = &node;
+    call.dead_begin = step.dead_begin;
+    call.dead_count = step.dead_count;
+    if (step.prepared == nullptr) continue;
+    call.row = step.prepared->row;
+    call.run = step.prepared->row->run;
+    const size_t first_input = input_at, first_output = output_at;
+    for (const ValueRef& ref : plan.inputs_of(node)) {
+      const Tensor*& pointer = made->input_pointers[input_at];
+      if (ref.constant != nullptr)
+        pointer = ref.constant->is_tensor() ? &ref.constant->tensor() : nullptr;
+      else if (ref.depth > 0)
+        made->outer.push_back({input_at, ref});
+      else if (ref.slot >= 0 && specialisation->slots[static_cast<size_t>(ref.slot)].tensor)
+        pointer = &made->slots[static_cast<size_t>(ref.slot)].tensor();
+      ++input_at;
+    }
+    for (int slot : plan.outputs_of(node)) {
+      made->wanted[output_at] = slot >= 0;
+      if (slot >= 0) {
+        const SlotPlan& at = specialisation->slots[static_cast<size_t>(slot)];
+        if (at.where == SlotPlan::Where::kArena || at.where == SlotPlan::Where::kRoot)
+          made->output_pointers[output_at] = &made->slots[static_cast<size_t>(slot)].tensor();
+      }
+      ++output_at;
+    }
+    call.bind(made->input_pointers.data() + first_input, node.inputs.count,
+              made->output_pointers.data() + first_output, made->wanted.get() + first_output,
+              node.outputs.count, step.scratch != SIZE_MAX ? arena + step.scratch : nullptr,
+              step.prepared->state.get(), &options);
+  }
+  return made;
+}
+
+void Instance::reset() {
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const SlotPlan& at = specialisation->slots[i];
+    if (at.where == SlotPlan::Where::kArena)
+      slots[i] = RunValue(borrowed(at, arena.data<std::byte>() + at.offset));
+    else if (at.where == SlotPlan::Where::kFixed)
+      slots[i] = RunValue(at.value);
+    else
+      slots[i] = nothing();
+  }
+}
+
+Status Instance::enter(Frame* around, std::vector<RunValue> inputs, const AttributeBinding* given,
+                       std::span<const Tensor> bound) {
+  parent = around;
+  binding = given;
+  deviated = false;
+  varying.clear();
+  for (size_t i = 0; i < plan->inputs.size(); ++i) {
+    RunValue& slot = slots[static_cast<size_t>(plan->inputs[i])];
+    if (i < inputs.size() && !inputs[i].is_none())
+      slot = std::move(inputs[i]);
+    else if (plan->defaults[i] != nullptr)
+      slot = *plan->defaults[i];
+    else
+      slot = RunValue();
+  }
+  for (const Specialisation::Root& root : specialisation->roots) {
+    RunValue& first = slots[static_cast<size_t>(root.slot)];
+    std::shared_ptr<const Tensor> block;
+    if (root.input) {
+      block = std::make_shared<const Tensor>(first.tensor());
+    } else {
+      const SlotPlan& at = specialisation->slots[static_cast<size_t>(root.slot)];
+      if (at.plain_output) {
+        const Tensor* target = nullptr;
+        for (size_t i = 0; i < bound.size() && i < plan->outputs.size(); ++i)
+          if (plan->outputs[i].slot == root.slot && plan->outputs[i].depth == 0 &&
+              plan->outputs[i].constant == nullptr && bound[i].dtype() == at.dtype &&
+              bound[i].dims() == at.dims)
+            target = &bound[i];
+        if (target != nullptr) {
+          first = RunValue(*target);
+        } else {
+          CHECK_OK(executor->reserve(at.bytes));
+          TRY(Tensor tensor, Tensor::allocate(at.dtype, at.dims));
+          first = RunValue(std::move(tensor));
+        }
+        continue;
+      }
+      CHECK_OK(executor->reserve(root.bytes));
+      const int64_t dims[] = {static_cast<int64_t>(root.bytes)};
+      TRY(Tensor memory, Tensor::allocate(DType::kUInt8, dims));
+      block = std::make_shared<const Tensor>(std::move(memory));
+    }
+    for (int member : root.members) {
+      const SlotPlan& at = specialisation->slots[static_cast<size_t>(member)];
+      slots[static_cast<size_t>(member)] = RunValue(
+          Tensor::view(at.dtype, at.dims, {block->data<std::byte>() + at.offset, at.bytes}, block));
+    }
+  }
+  for (const Outer& outside : outer) {
+    const RunValue* value = resolve(outside.ref);
+    input_pointers[outside.pointer] =
+        value != nullptr && value->is_tensor() ? &value->tensor() : nullptr;
+  }
+  return ok();
+}
+
+void Instance::leave() {
+  for (int slot : plan->inputs) slots[static_cast<size_t>(slot)] = nothing();
+  for (const Specialisation::Root& root : specialisation->roots)
+    for (int member : root.members) slots[static_cast<size_t>(member)] = nothing();
+  for (int slot : specialisation->left) slots[static_cast<size_t>(slot)] = nothing();
+  unwanted.clear();
+  parent = nullptr;
+  binding = nullptr;
+  executor = nullptr;
+}
+
+void Instance::compare(const NodePlan& node) {
+  for (int slot : plan->outputs_of(node)) {
+    if (slot < 0) continue;
+    const SlotPlan& planned = specialisation->slots[static_cast<size_t>(slot)];
+    if (!planned.tensor) continue;
+    const RunValue& value = slots[static_cast<size_t>(slot)];
+    if (value.is_tensor() && value.tensor().dtype() == planned.dtype &&
+        value.tensor().dims() == planned.dims)
+      continue;
+    varying.push_back(slot);
+    deviated = true;
+  }
+}
+
+}  // namespace tombolo

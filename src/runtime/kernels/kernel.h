@@ -1,0 +1,229 @@
+#pragma once
+
+// How a fast kernel joins the runtime: a row that says for which operator it is, when it applies,
+// how it is made ready and how it runs.
+//
+//   KERNEL(relu_f32) = {
+//       .name = "relu_f32",
+//       .op = "Relu",
+//       .supports = supports_relu,
+//       .run = run_relu,
+//       .in_place = 1,
+//   };
+//
+// The build lists the lines that start with KERNEL(symbol) under src/runtime/kernels, because
+// self-registration is dropped from static libraries without a word. Among the rows of an operator
+// the one with the highest `priority` that `supports` the node is taken; the reference kernel in
+// src/ops comes last, and is the oracle. So a row may be as narrow as it likes.
+//
+// The executor asks when the node is first met with inputs of these types and shapes: they are all
+// known then, only the data are not (but for constants). What `prepare` made is kept for these
+// shapes and shared by all threads that run the session: it must not change afterwards.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "ir/graph.h"
+#include "ir/tensor.h"
+#include "ops/attributes.h"
+#include "ops/schema.h"
+
+namespace tombolo {
+
+/// What is known of an input when its node's kernel is chosen. Inputs that are no dense tensors
+/// (sequences, strings, ...) keep the node on its reference kernel: rows never see them.
+struct InputInfo {
+  bool present = false;  ///< false: an optional input that is not given
+  DType dtype = DType::kUndefined;
+  std::span<const int64_t> dims;
+  const Tensor* constant = nullptr;  ///< its value, when that is the same in every run
+
+  size_t rank() const { return dims.size(); }
+  int64_t size() const { return element_count(dims); }
+};
+
+/// What the caller allows. Same for all nodes of a session.
+struct KernelOptions {
+  int threads = 1;             ///< at most so many take part in a parallel_for
+  bool deterministic = false;  ///< results must not depend on the number of threads
+  bool fast_math = false;      ///< bf16 products may stand for float ones
+};
+
+/// A node, its inputs and what the caller allows: all that decides which kernel runs.
+struct KernelQuery {
+  const Node& node;
+  int opset;  ///< version of the node's domain under which it is read
+  AttributeReader attributes;
+  std::span<const InputInfo> inputs;
+  KernelOptions options;
+
+  bool has_input(size_t index) const { return index < inputs.size() && inputs[index].present; }
+  DType dtype(size_t index) const {
+    return has_input(index) ? inputs[index].dtype : DType::kUndefined;
+  }
+  std::span<const int64_t> dims(size_t index) const { return inputs[index].dims; }
+  const Tensor* constant(size_t index) const {
+    return has_input(index) ? inputs[index].constant : nullptr;
+  }
+  bool wants_output(size_t index) const { return node.output(index) != nullptr; }
+};
+
+/// What `prepare` found out: the algorithm, packed weights, sizes. Rows derive from it.
+struct KernelState {
+  virtual ~KernelState() = default;
+  size_t scratch_bytes = 0;  ///< of memory that `run` gets for itself, 64-byte aligned
+  /// Output 0 is the inputs back to back (Concat along the outermost axis that is not 1). The plan
+  /// then lets their producers write there; `run` copies only what does not lie in place yet.
+  bool joins_inputs = false;
+};
+
+/// Where packed weights are kept: once a session, whatever the number of shapes and threads.
+class PackStore {
+ public:
+  virtual ~PackStore() = default;
+  /// `bytes` bytes, 64-byte aligned, filled by `fill` from `source` unless that was done before
+  /// under this key. `key` names layout and all that it depends on: "gemm_b_f32/16". The pages of
+  /// the model's file behind `source` are let go of afterwards.
+  virtual Result<const std::byte*> get(const Tensor& source, std::string_view key, size_t bytes,
+                                       void (*fill)(void* argument, std::byte* target),
+                                       void* argument) = 0;
+};
+
+/// What `prepare` sees beside the query.
+struct PrepareContext : KernelQuery {
+  PackStore& packs;
+
+  /// Packed form of constant input `index` (see PackStore::get). `fill(target)` writes it; it may
+  /// call tombolo::parallel_for.
+  template <typename Fill>
+  Result<const std::byte*> packed(size_t index, std::string_view key, size_t bytes,
+                                  Fill&& fill) const {
+    return packs.get(
+        *inputs[index].constant, key, bytes,
+        [](void* argument, std::byte* target) {
+          (*static_cast<std::remove_reference_t<Fill>*>(argument))(target);
+        },
+        &fill);
+  }
+};
+
+/// What `run` sees: the tensors of one execution. Inputs have the types and shapes of the query.
+/// Data of inputs and outputs are aligned for their element type, not more: a planned output may
+/// lie inside the output of a later Concat.
+class KernelRun {
+ public:
+  bool has_input(size_t index) const { return index < input_count_ && inputs_[index] != nullptr; }
+  size_t input_count() const { return input_count_; }
+  const Tensor& input(size_t index) const { return *inputs_[index]; }
+  template <typename T>
+  const T* data(size_t index) const {
+    return inputs_[index]->data<T>();
+  }
+  size_t output_count() const { return output_count_; }
+  bool wants_output(size_t index) const { return index < output_count_ && wanted_[index]; }
+
+  /// Where to write output `index`, of this type and shape; uninitialised. It is where the plan
+  /// wants it (perhaps the buffer of an input that `in_place` allows) or new memory. Every wanted
+  /// output must be asked for exactly once. Call it before reading inputs starts to depend on it,
+  /// never from inside a parallel loop.
+  Result<Tensor*> output(size_t index, DType dtype, std::span<const int64_t> dims) {
+    Tensor* planned = outputs_[index];
+    if (planned != nullptr && planned->dtype() == dtype && same(planned->dims(), dims)) [[likely]]
+      return planned;
+    return new_output(index, dtype, dims);
+  }
+  /// Output `index` becomes a view of input `input`, from byte `offset` on. Costs nothing; later
+  /// nodes get it like any other tensor.
+  Status view(size_t index, size_t input, size_t offset, DType dtype,
+              std::span<const int64_t> dims) {
+    Tensor* planned = outputs_[index];
+    if (planned != nullptr && planned->dtype() == dtype && same(planned->dims(), dims) &&
+        planned->data<std::byte>() == inputs_[input]->data<std::byte>() + offset) [[likely]]
+      return ok();
+    return new_view(index, input, offset, dtype, dims);
+  }
+
+  /// `scratch_bytes` of the state.
+  std::byte* scratch() const { return scratch_; }
+  template <typename State>
+  const State& state() const {
+    return static_cast<const State&>(*state_);
+  }
+  const KernelOptions& options() const { return *options_; }
+
+  /// Splits [0, count) among threads, at least `grain` each: body(begin, end), concurrently.
+  template <typename Body>
+  void parallel_for(int64_t count, int64_t grain, Body&& body) const {
+    if (count <= grain || options_->threads == 1) {
+      if (count > 0) body(int64_t{0}, count);
+      return;
+    }
+    tombolo::parallel_for(
+        count, grain,
+        [](void* argument, int64_t begin, int64_t end) {
+          (*static_cast<std::remove_reference_t<Body>*>(argument))(begin, end);
+        },
+        &body);
+  }
+
+ protected:
+  KernelRun() = default;
+  ~KernelRun() = default;
+  virtual Result<Tensor*> new_output(size_t index, DType dtype, std::span<const int64_t> dims) = 0;
+  virtual Status new_view(size_t index, size_t input, size_t offset, DType dtype,
+                          std::span<const int64_t> dims) = 0;
+
+  static bool same(const Dims& a, std::span<const int64_t> b) {
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < b.size(); ++i)
+      if (a[i] != b[i]) return false;
+    return true;
+  }
+
+  const Tensor* const* inputs_ = nullptr;  ///< null where absent
+  Tensor* const* outputs_ = nullptr;       ///< planned; null where not
+  const bool* wanted_ = nullptr;
+  uint32_t input_count_ = 0, output_count_ = 0;
+  std::byte* scratch_ = nullptr;
+  const KernelState* state_ = nullptr;
+  const KernelOptions* options_ = nullptr;
+};
+
+struct KernelRow {
+  Literal name;  ///< what profiles show
+  Literal op;
+  Literal domain = "";  ///< "" is ai.onnx; "com.microsoft"; "ai.tombolo" for the optimiser's own
+  /// Whether the row computes this node, exactly as the reference does (see docs/numerics.md).
+  bool (*supports)(const KernelQuery&);
+  /// Optional: packs weights, chooses the algorithm, sizes the scratch memory. May return null.
+  Result<std::unique_ptr<KernelState>> (*prepare)(const PrepareContext&) = nullptr;
+  Status (*run)(KernelRun&);
+  /// Bit i: output 0 may be written where input i lies, if both have the same bytes and nobody
+  /// needs the input afterwards.
+  uint32_t in_place = 0;
+  int priority = 0;  ///< the highest goes first
+  /// `run` only makes views, and which ones follows from the shapes and constant inputs alone: the
+  /// plan leaves the node out where it can.
+  bool view_only = false;
+};
+
+#define KERNEL(symbol)                    \
+  extern const KernelRow kernel_##symbol; \
+  constinit const KernelRow kernel_##symbol
+
+/// All rows, in the order of their symbols (made by cmake/kernel_index.cmake).
+extern const std::span<const KernelRow* const> kKernelIndex;
+
+/// The rows of an operator, best first; empty when there is none.
+std::span<const KernelRow* const> kernels_of(std::string_view domain, std::string_view op);
+
+/// The first row that supports the query, or null.
+const KernelRow* choose_kernel(std::span<const KernelRow* const> rows, const KernelQuery& query);
+
+}  // namespace tombolo

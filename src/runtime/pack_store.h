@@ -1,0 +1,33 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "ir/storage.h"
+#include "runtime/kernels/kernel.h"
+
+namespace tombolo {
+
+/// The packed weights of one session.
+class SessionPacks final : public PackStore {
+ public:
+  explicit SessionPacks(StoragePtr storage) : storage_(std::move(storage)) {}
+  Result<const std::byte*> get(const Tensor& source, std::string_view key, size_t bytes,
+                               void (*fill)(void*, std::byte*), void* argument) override;
+  uint64_t bytes() const { return bytes_; }  ///< of all packs
+
+ private:
+  struct Entry {
+    std::mutex mutex;  ///< held while it is being filled
+    Tensor block;
+    bool filled = false;
+  };
+  StoragePtr storage_;
+  std::mutex mutex_;
+  std::map<std::pair<const void*, std::string>, Entry> entries_;  ///< by data and key
+  std::atomic<uint64_t> bytes_{0};
+};
+
+}  // namespace tombolo

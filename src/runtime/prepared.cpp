@@ -1,0 +1,74 @@
+#include "runtime/prepared.h"
+
+#include <algorithm>
+
+namespace tombolo {
+
+namespace {
+
+const Tensor* tensor_of(const RunValue* value) {
+  return value != nullptr && value->is_tensor() ? &value->tensor() : nullptr;
+}
+
+/// Absent, or a dense tensor of numbers: what rows can take.
+bool is_plain(const RunValue* value) {
+  if (value == nullptr || value->is_none()) return true;
+  return value->is_tensor() && !value->tensor().is_string();
+}
+
+}  // namespace
+
+bool Prepared::fits(std::span<const RunValue* const> values) const {
+  if (values.size() != inputs.size()) return false;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Tensor* tensor = tensor_of(values[i]);
+    if (tensor == nullptr) {
+      if (inputs[i].dtype != DType::kUndefined) return false;
+      continue;
+    }
+    if (tensor->dtype() != inputs[i].dtype || !(tensor->dims() == inputs[i].dims)) return false;
+  }
+  return true;
+}
+
+Result<PreparedPtr> PreparedCache::get(const GraphPlan& plan, const NodePlan& node,
+                                       std::span<const RunValue* const> values,
+                                       const KernelSetting& setting) {
+  if (node.rows.empty() || !std::all_of(values.begin(), values.end(), is_plain))
+    return PreparedPtr();
+  {
+    std::lock_guard lock(mutex_);
+    auto& list = nodes_[node.index];
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (!list[i]->fits(values)) continue;
+      if (i != 0)
+        std::rotate(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(i),
+                    list.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      return list[0];
+    }
+  }
+  auto prepared = std::make_shared<Prepared>();
+  std::vector<InputInfo> infos(values.size());
+  prepared->inputs.resize(values.size());
+  const std::span<const ValueRef> refs = plan.inputs_of(node);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Tensor* tensor = tensor_of(values[i]);
+    if (tensor == nullptr) continue;
+    prepared->inputs[i] = {tensor->dtype(), tensor->dims()};
+    infos[i] = {true, tensor->dtype(), prepared->inputs[i].dims,
+                refs[i].constant != nullptr ? tensor : nullptr};
+  }
+  const PrepareContext context{
+      {*node.node, node.opset, AttributeReader(*node.node), infos, setting.options}, setting.packs};
+  prepared->row = choose_kernel(node.rows, context);
+  if (prepared->row != nullptr && prepared->row->prepare != nullptr) {
+    TRY(prepared->state, prepared->row->prepare(context));
+  }
+  std::lock_guard lock(mutex_);
+  auto& list = nodes_[node.index];
+  list.insert(list.begin(), prepared);
+  if (list.size() > kKeep) list.pop_back();
+  return PreparedPtr(std::move(prepared));
+}
+
+}  // namespace tombolo

@@ -1,0 +1,50 @@
+#pragma once
+
+// Choosing the kernel of a node for inputs of certain types and shapes, and remembering the choice.
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "ir/run_value.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/plan.h"
+
+namespace tombolo {
+
+/// A node made ready for inputs of these types and shapes.
+struct Prepared {
+  struct Input {
+    DType dtype = DType::kUndefined;  ///< kUndefined: absent
+    Dims dims;
+  };
+  std::vector<Input> inputs;
+  const KernelRow* row = nullptr;  ///< null: the reference kernel
+  std::unique_ptr<KernelState> state;
+
+  bool fits(std::span<const RunValue* const> values) const;
+};
+using PreparedPtr = std::shared_ptr<const Prepared>;
+
+/// What a session lends to the choice of kernels.
+struct KernelSetting {
+  KernelOptions options;
+  PackStore& packs;
+};
+
+/// The choices made so far for the nodes of one graph, a few shapes a node. Safe to share.
+class PreparedCache {
+ public:
+  explicit PreparedCache(size_t nodes) : nodes_(nodes) {}
+  /// Null when the reference kernel is all there is for these values (they may be no tensors).
+  Result<PreparedPtr> get(const GraphPlan& plan, const NodePlan& node,
+                          std::span<const RunValue* const> values, const KernelSetting& setting);
+
+ private:
+  static constexpr size_t kKeep = 8;  ///< shapes a node
+  std::mutex mutex_;
+  std::vector<std::vector<PreparedPtr>> nodes_;  ///< most recently used first
+};
+
+}  // namespace tombolo

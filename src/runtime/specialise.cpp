@@ -1,0 +1,447 @@
+#include "runtime/specialise.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/registry.h"
+#include "runtime/arena_plan.h"
+#include "runtime/instance.h"
+
+namespace tombolo {
+
+namespace {
+
+constexpr size_t kFixedBytes = 4096;  ///< the largest tensor that is kept as a fixed value
+
+bool is_shape_query(const Node& node) {
+  return canonical_domain(node.domain()).empty() &&
+         (node.op_type() == "Shape" || node.op_type() == "Size");
+}
+
+bool is_deterministic(const Node& node) {
+  const OpDecl* decl = find_operator(node.domain(), node.op_type());
+  return decl != nullptr && decl->determinism == Determinism::kDeterministic;
+}
+
+/// Slots that lie in one piece of memory, each at its own offset.
+struct Group {
+  enum class Where : uint8_t { kArena, kOutput, kInput };
+  Where where = Where::kArena;
+  size_t bytes = 0;
+  int first = 0, last = 0;  ///< nodes that write it first and read it last
+  int input = -1;           ///< slot of the graph input that it lies in
+  bool joined = false;      ///< holds inputs of a Concat: not to be written in place
+  std::vector<std::pair<int, size_t>> members;
+};
+
+class Builder {
+ public:
+  Builder(const GraphPlan& plan, const Trace& trace, const std::vector<uint8_t>& varying)
+      : plan_(plan),
+        trace_(trace),
+        varying_(varying),
+        result_(std::make_shared<Specialisation>()),
+        group_of_(trace.slots.size(), -1),
+        offset_(trace.slots.size()),
+        last_(trace.slots.size(), kNever),
+        is_output_(trace.slots.size()) {}
+
+  SpecialisationPtr run() {
+    result_->slots.resize(trace_.slots.size());
+    find_lifetimes();
+    for (int slot : plan_.inputs) take_input(slot);
+    for (const NodePlan& node : plan_.nodes) take(node);
+    place_groups();
+    for (const NodePlan& node : plan_.nodes) list_dead(node);
+    for (size_t slot = 0; slot < last_.size(); ++slot)
+      if (last_[slot] == kAlways && result_->slots[slot].where == SlotPlan::Where::kFree)
+        result_->left.push_back(static_cast<int>(slot));
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr int kNever = -1, kAlways = INT32_MAX;
+
+  SlotPlan& slot_plan(int slot) { return result_->slots[static_cast<size_t>(slot)]; }
+  const TraceSlot& traced(int slot) const { return trace_.slots[static_cast<size_t>(slot)]; }
+  bool varies(int slot) const {
+    return static_cast<size_t>(slot) < varying_.size() && varying_[static_cast<size_t>(slot)] != 0;
+  }
+
+  void find_lifetimes() {
+    std::fill(last_.begin(), last_.end(), kAlways);
+    for (const NodePlan& node : plan_.nodes)
+      for (int slot : plan_.dead_after(node))
+        last_[static_cast<size_t>(slot)] = static_cast<int>(node.index);
+    for (const ValueRef& ref : plan_.outputs)
+      if (ref.constant == nullptr && ref.depth == 0 && ref.slot >= 0)
+        is_output_[static_cast<size_t>(ref.slot)] = 1;
+  }
+
+  void take_input(int slot) {
+    SlotPlan& target = slot_plan(slot);
+    const TraceSlot& seen = traced(slot);
+    target.where = SlotPlan::Where::kCaller;
+    if (seen.from != TraceSlot::From::kTensor) return;
+    target.tensor = true;
+    target.dtype = seen.dtype;
+    target.dims = seen.dims;
+    target.bytes = seen.bytes;
+    Group group;
+    group.where = Group::Where::kInput;
+    group.bytes = seen.bytes;
+    group.last = kAlways;
+    group.input = slot;
+    new_group(std::move(group), slot);
+  }
+
+  void new_group(Group group, int slot) {
+    group_of_[static_cast<size_t>(slot)] = static_cast<int>(groups_.size());
+    offset_[static_cast<size_t>(slot)] = 0;
+    group.members.emplace_back(slot, 0);
+    groups_.push_back(std::move(group));
+  }
+
+  void add_to(int group, int slot, size_t offset) {
+    group_of_[static_cast<size_t>(slot)] = group;
+    offset_[static_cast<size_t>(slot)] = offset;
+    Group& target = groups_[static_cast<size_t>(group)];
+    target.members.emplace_back(slot, offset);
+    target.last = std::max(target.last, last_[static_cast<size_t>(slot)]);
+    if (is_output_[static_cast<size_t>(slot)] != 0 && target.where == Group::Where::kArena)
+      target.where = Group::Where::kOutput;
+  }
+
+  /// Puts all of `from` into `into`, `offset` bytes from its start.
+  void merge(int from, int into, size_t offset) {
+    Group moved = std::move(groups_[static_cast<size_t>(from)]);
+    groups_[static_cast<size_t>(from)].members.clear();
+    for (const auto& [slot, at] : moved.members) add_to(into, slot, offset + at);
+    Group& target = groups_[static_cast<size_t>(into)];
+    target.first = std::min(target.first, moved.first);
+    target.joined = true;
+  }
+
+  /// Whether every tensor that the node reads has the traced shape in every run that follows the
+  /// plan.
+  bool inputs_hold(const NodePlan& node) {
+    for (const ValueRef& ref : plan_.inputs_of(node)) {
+      if (ref.constant != nullptr || ref.slot < 0 || ref.depth > 0) continue;
+      if (!slot_plan(ref.slot).tensor && traced(ref.slot).from != TraceSlot::From::kNothing)
+        return false;
+    }
+    return true;
+  }
+
+  bool outputs_fixed(const NodePlan& node) {
+    if (node.function != nullptr || node.subgraphs || !is_deterministic(*node.node)) return false;
+    if (!is_shape_query(*node.node))
+      for (const ValueRef& ref : plan_.inputs_of(node)) {
+        if (ref.constant != nullptr || (ref.slot < 0 && ref.depth == 0)) continue;
+        if (ref.depth > 0 || slot_plan(ref.slot).where != SlotPlan::Where::kFixed) return false;
+      }
+    for (int slot : plan_.outputs_of(node))
+      if (slot >= 0 && (traced(slot).value.dtype() == DType::kUndefined || varies(slot) ||
+                        is_output_[static_cast<size_t>(slot)] != 0))
+        return false;
+    return true;
+  }
+
+  void fix(int slot) {
+    SlotPlan& target = slot_plan(slot);
+    const TraceSlot& seen = traced(slot);
+    target.where = SlotPlan::Where::kFixed;
+    target.tensor = true;
+    target.dtype = seen.dtype;
+    target.dims = seen.dims;
+    target.bytes = seen.bytes;
+    target.value = seen.value;
+  }
+
+  void take(const NodePlan& node) {
+    const PreparedPtr& prepared = trace_.nodes[node.index];
+    const bool steady = inputs_hold(node);
+    if (steady && outputs_fixed(node)) {
+      for (int slot : plan_.outputs_of(node))
+        if (slot >= 0) fix(slot);
+      ++result_->fixed_nodes;
+      return;
+    }
+    StepPlan step;
+    step.node = node.index;
+    const bool fast = steady && prepared != nullptr && prepared->row != nullptr;
+    if (fast) {
+      step.prepared = prepared;
+      if (prepared->state != nullptr && prepared->state->scratch_bytes != 0) {
+        step.scratch = scratches_.size();
+        scratches_.push_back({prepared->state->scratch_bytes, static_cast<int>(node.index),
+                              static_cast<int>(node.index), 0});
+      }
+    }
+    bool all_views = true;
+    bool first = true;
+    for (int slot : plan_.outputs_of(node)) {
+      if (slot >= 0) all_views &= place_output(node, fast, slot, first);
+      first = false;
+    }
+    if (fast && prepared->row->view_only && all_views && views_follow(node)) return;
+    if (fast && prepared->state != nullptr && prepared->state->joins_inputs) join(node);
+    result_->steps.push_back(step);
+  }
+
+  /// Whether the inputs of a node that only makes views cannot change what it makes.
+  bool views_follow(const NodePlan& node) {
+    const std::span<const ValueRef> refs = plan_.inputs_of(node);
+    for (size_t i = 1; i < refs.size(); ++i) {
+      if (refs[i].constant != nullptr || (refs[i].slot < 0 && refs[i].depth == 0)) continue;
+      if (refs[i].depth > 0 || slot_plan(refs[i].slot).where != SlotPlan::Where::kFixed)
+        return false;
+    }
+    return true;
+  }
+
+  /// True for a view of something that the plan knows where to find.
+  bool place_output(const NodePlan& node, bool fast, int slot, bool first) {
+    const TraceSlot& seen = traced(slot);
+    SlotPlan& target = slot_plan(slot);
+    const bool tensor = seen.from >= TraceSlot::From::kTensor && !varies(slot);
+    target.tensor = tensor;
+    target.dtype = seen.dtype;
+    target.dims = seen.dims;
+    target.bytes = seen.bytes;
+    if (!tensor || !fast) return false;
+    if (seen.from == TraceSlot::From::kConstantView) {
+      if (is_output_[static_cast<size_t>(slot)] != 0) return false;
+      target.where = SlotPlan::Where::kFixed;
+      target.value = seen.value;
+      return true;
+    }
+    if (seen.from == TraceSlot::From::kSlotView) {
+      const int group = group_of_[static_cast<size_t>(seen.base)];
+      if (slot_plan(seen.base).where == SlotPlan::Where::kFixed) {
+        target.where = SlotPlan::Where::kFree;
+        return false;
+      }
+      if (group < 0) return false;
+      add_to(group, slot, offset_[static_cast<size_t>(seen.base)] + seen.offset);
+      return true;
+    }
+    if (seen.bytes == 0 || seen.free) return false;
+    if (first && place_in_input(node, slot)) return false;
+    Group group;
+    group.where =
+        is_output_[static_cast<size_t>(slot)] != 0 ? Group::Where::kOutput : Group::Where::kArena;
+    group.bytes = seen.bytes;
+    group.first = static_cast<int>(node.index);
+    group.last = std::max(last_[static_cast<size_t>(slot)], group.first);
+    new_group(std::move(group), slot);
+    return false;
+  }
+
+  /// Output 0 where an input lies that dies here, when the kernel allows it.
+  bool place_in_input(const NodePlan& node, int slot) {
+    const std::span<const ValueRef> refs = plan_.inputs_of(node);
+    const uint32_t allowed = trace_.nodes[node.index]->row->in_place;
+    for (size_t i = 0; i < refs.size() && i < 32; ++i) {
+      if ((allowed >> i & 1) == 0 || refs[i].constant != nullptr || refs[i].depth > 0 ||
+          refs[i].slot < 0)
+        continue;
+      const int input = refs[i].slot;
+      const int index = group_of_[static_cast<size_t>(input)];
+      if (index < 0) continue;
+      Group& group = groups_[static_cast<size_t>(index)];
+      if (group.where == Group::Where::kInput || group.joined ||
+          group.last != static_cast<int>(node.index) || traced(input).bytes != traced(slot).bytes)
+        continue;
+      // Another input that is a different part of the same memory would be overwritten.
+      const bool shared = std::any_of(refs.begin(), refs.end(), [&](const ValueRef& other) {
+        return other.constant == nullptr && other.depth == 0 && other.slot >= 0 &&
+               other.slot != input && group_of_[static_cast<size_t>(other.slot)] == index &&
+               (offset_[static_cast<size_t>(other.slot)] != offset_[static_cast<size_t>(input)] ||
+                !(traced(other.slot).dims == traced(input).dims));
+      });
+      if (shared) continue;
+      add_to(index, slot, offset_[static_cast<size_t>(input)]);
+      return true;
+    }
+    return false;
+  }
+
+  /// Lets the producers of a Concat's inputs write into its output.
+  void join(const NodePlan& node) {
+    const int output = plan_.outputs_of(node)[0];
+    if (output < 0) return;
+    const int into = group_of_[static_cast<size_t>(output)];
+    if (into < 0) return;
+    const std::span<const ValueRef> refs = plan_.inputs_of(node);
+    size_t at = offset_[static_cast<size_t>(output)];
+    for (size_t i = 0; i < refs.size(); ++i) {
+      const ValueRef& ref = refs[i];
+      if (ref.constant != nullptr) {
+        at += ref.constant->is_tensor() ? ref.constant->tensor().bytes().size() : 0;
+        continue;
+      }
+      if (ref.depth > 0) return;  // its size is not at hand: what follows is copied
+      if (ref.slot < 0) continue;
+      const size_t bytes = traced(ref.slot).bytes;
+      const int from = group_of_[static_cast<size_t>(ref.slot)];
+      const bool once =
+          std::count_if(refs.begin(), refs.end(), [&](const ValueRef& other) {
+            return other.constant == nullptr && other.depth == 0 && other.slot == ref.slot;
+          }) == 1;
+      if (from >= 0 && from != into && once) {
+        const Group& group = groups_[static_cast<size_t>(from)];
+        if (group.where == Group::Where::kArena && group.bytes == bytes &&
+            offset_[static_cast<size_t>(ref.slot)] == 0)
+          merge(from, into, at);
+      }
+      at += bytes;
+    }
+  }
+
+  void place_groups() {
+    std::vector<ArenaBlock> blocks;
+    std::vector<int> block_of(groups_.size(), -1);
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      const Group& group = groups_[i];
+      if (group.members.empty() || group.where != Group::Where::kArena) continue;
+      block_of[i] = static_cast<int>(blocks.size());
+      blocks.push_back({group.bytes, group.first, group.last, 0});
+    }
+    const size_t first_scratch = blocks.size();
+    blocks.insert(blocks.end(), scratches_.begin(), scratches_.end());
+    result_->arena_bytes = place_blocks(blocks);
+    for (StepPlan& step : result_->steps)
+      if (step.scratch != SIZE_MAX) step.scratch = blocks[first_scratch + step.scratch].offset;
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      const Group& group = groups_[i];
+      if (group.members.empty()) continue;
+      if (group.where == Group::Where::kArena) {
+        for (const auto& [slot, offset] : group.members) {
+          slot_plan(slot).where = SlotPlan::Where::kArena;
+          slot_plan(slot).offset = blocks[static_cast<size_t>(block_of[i])].offset + offset;
+        }
+        continue;
+      }
+      Specialisation::Root root;
+      root.input = group.where == Group::Where::kInput;
+      root.bytes = group.bytes;
+      root.slot = root.input ? group.input : group.members[0].first;
+      for (const auto& [slot, offset] : group.members) {
+        if (slot == group.input) continue;
+        SlotPlan& target = slot_plan(slot);
+        target.where = SlotPlan::Where::kRoot;
+        target.root = static_cast<uint32_t>(result_->roots.size());
+        target.offset = offset;
+        root.members.push_back(slot);
+      }
+      if (root.members.empty()) continue;
+      if (!root.input && root.members.size() == 1) slot_plan(root.slot).plain_output = true;
+      result_->roots.push_back(std::move(root));
+    }
+  }
+
+  void list_dead(const NodePlan& node) {
+    while (step_ < result_->steps.size() && result_->steps[step_].node < node.index) ++step_;
+    if (step_ == result_->steps.size()) {
+      for (int slot : plan_.dead_after(node))
+        if (slot_plan(slot).where == SlotPlan::Where::kFree) result_->left.push_back(slot);
+      return;
+    }
+    StepPlan& step = result_->steps[step_];
+    // What dies at a node that was left out dies at the next step.
+    if (step.dead_count == 0) step.dead_begin = static_cast<uint32_t>(result_->dead.size());
+    for (int slot : plan_.dead_after(node))
+      if (slot_plan(slot).where == SlotPlan::Where::kFree) {
+        result_->dead.push_back(slot);
+        ++step.dead_count;
+      }
+  }
+
+  const GraphPlan& plan_;
+  const Trace& trace_;
+  const std::vector<uint8_t>& varying_;
+  SpecialisationPtr result_;
+  std::vector<Group> groups_;
+  std::vector<ArenaBlock> scratches_;
+  std::vector<int> group_of_;
+  std::vector<size_t> offset_;
+  std::vector<int> last_;
+  std::vector<uint8_t> is_output_;
+  size_t step_ = 0;
+};
+
+}  // namespace
+
+void Signature::add(const RunValue* value) {
+  if (value == nullptr || !value->is_tensor()) {
+    words.push_back(value == nullptr ? -1 : -2 - static_cast<int64_t>(value->kind()));
+    return;
+  }
+  const Tensor& tensor = value->tensor();
+  words.push_back(static_cast<int64_t>(tensor.dtype()) << 32 | static_cast<int64_t>(tensor.rank()));
+  for (int64_t dim : tensor.dims()) words.push_back(dim);
+}
+
+void Signature::finish() {
+  hash = 0x9E3779B97F4A7C15u;
+  for (int64_t word : words) {
+    hash = (hash ^ static_cast<uint64_t>(word)) * 0xBF58476D1CE4E5B9u;
+    hash ^= hash >> 29;
+  }
+}
+
+Specialisation::~Specialisation() = default;
+
+SpecialisationPtr specialise(const GraphPlan& plan, const Trace& trace,
+                             const std::vector<uint8_t>& varying) {
+  return Builder(plan, trace, varying).run();
+}
+
+SpecialisationPtr SpecialisationCache::find(const Signature& signature) {
+  std::lock_guard lock(mutex_);
+  for (auto at = list_.begin(); at != list_.end(); ++at)
+    if ((*at)->signature == signature) {
+      if (at != list_.begin()) list_.splice(list_.begin(), list_, at);
+      misses_ = 0;
+      return list_.front();
+    }
+  ++misses_;
+  return nullptr;
+}
+
+bool SpecialisationCache::worth_tracing() {
+  std::lock_guard lock(mutex_);
+  // After many shapes that never came back, look at every eighth only.
+  return misses_ < 64 || misses_ % 8 == 0;
+}
+
+void SpecialisationCache::insert(const GraphPlan& plan, Signature signature, const Trace& trace) {
+  std::vector<uint8_t> varying;
+  {
+    std::lock_guard lock(mutex_);
+    varying = varying_;
+  }
+  SpecialisationPtr made = specialise(plan, trace, varying);
+  made->signature = std::move(signature);
+  std::lock_guard lock(mutex_);
+  for (const SpecialisationPtr& known : list_)
+    if (known->signature == made->signature) return;  // another thread was first
+  list_.push_front(std::move(made));
+  if (list_.size() > kKeep) list_.pop_back();
+}
+
+void SpecialisationCache::note_varying(const GraphPlan& plan, const SpecialisationPtr& wrong,
+                                       const std::vector<int>& slots) {
+  std::lock_guard lock(mutex_);
+  varying_.resize(static_cast<size_t>(plan.slot_count));
+  for (int slot : slots) varying_[static_cast<size_t>(slot)] = 1;
+  list_.remove(wrong);
+}
+
+size_t SpecialisationCache::size() {
+  std::lock_guard lock(mutex_);
+  return list_.size();
+}
+
+}  // namespace tombolo

@@ -1,0 +1,133 @@
+#pragma once
+
+// A graph specialised to the shapes of its inputs.
+//
+// The first run with inputs of certain shapes goes node by node and is traced: which kernel each
+// node got, which types and shapes came out, what is a view of what. From the trace a plan of
+// memory is made: offsets in one arena by lifetime, in-place outputs, views, outputs of the graph
+// where the caller wants them. Later runs with these shapes follow it. Nothing is assumed: an
+// output that comes out otherwise than traced (its size depends on data) is noticed, the run goes
+// on node by node, and the next trace leaves that value out of the plan.
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/plan.h"
+#include "runtime/prepared.h"
+
+namespace tombolo {
+
+/// Kinds, types and shapes of what a graph reads: its inputs, then values of frames around it.
+struct Signature {
+  std::vector<int64_t> words;
+  uint64_t hash = 0;
+
+  void clear() { words.clear(); }
+  void add(const RunValue* value);
+  void finish();
+  friend bool operator==(const Signature& a, const Signature& b) {
+    return a.hash == b.hash && a.words == b.words;
+  }
+};
+
+/// What a traced run saw of one slot.
+struct TraceSlot {
+  enum class From : uint8_t { kNothing, kOther, kTensor, kSlotView, kConstantView };
+  From from = From::kNothing;
+  DType dtype = DType::kUndefined;
+  Dims dims;
+  size_t bytes = 0;
+  int base = -1;      ///< kSlotView: the slot that it is a view of
+  size_t offset = 0;  ///< kSlotView: from its first byte
+  bool free = false;  ///< kTensor, but not in memory that a plan could choose
+  Tensor value;       ///< kConstantView, and small tensors that may turn out fixed
+};
+
+struct Trace {
+  std::vector<TraceSlot> slots;
+  std::vector<PreparedPtr> nodes;  ///< null: the reference kernel, or a function
+};
+
+/// Where a slot's tensor lies in a specialised run.
+struct SlotPlan {
+  enum class Where : uint8_t {
+    kFree,    ///< wherever the node puts it: made anew in each run
+    kArena,   ///< at `offset` of the arena
+    kRoot,    ///< at `offset` of memory that the run provides: output `root`, or input slot `root`
+    kFixed,   ///< `value`, the same in every run
+    kCaller,  ///< an input
+  };
+  Where where = Where::kFree;
+  bool tensor = false;        ///< dtype and dims are checked, and counted on by later nodes
+  bool plain_output = false;  ///< kRoot: the whole of the memory, with nothing else in it
+  uint32_t root = 0;
+  DType dtype = DType::kUndefined;
+  Dims dims;
+  size_t offset = 0, bytes = 0;
+  Tensor value;
+};
+
+struct StepPlan {
+  uint32_t node = 0;
+  PreparedPtr prepared;                     ///< null: run as in a run without specialisation
+  size_t scratch = SIZE_MAX;                ///< offset in the arena
+  uint32_t dead_begin = 0, dead_count = 0;  ///< of Specialisation::dead: kFree slots
+};
+
+struct Instance;
+
+struct Specialisation {
+  struct Root {
+    bool input = false;
+    int slot = -1;  ///< of the input; of the first output that lies in it
+    size_t bytes = 0;
+    std::vector<int> members;  ///< slots to point into it when a run begins
+  };
+  Signature signature;
+  std::vector<SlotPlan> slots;
+  std::vector<StepPlan> steps;
+  std::vector<Root> roots;
+  std::vector<int> dead;
+  std::vector<int> left;  ///< kFree slots that live to the end of the run
+  size_t arena_bytes = 0;
+  size_t fixed_nodes = 0;  ///< nodes left out because their outputs follow from the shapes
+
+  ~Specialisation();
+  // Instances not in use.
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Instance>> idle;
+};
+using SpecialisationPtr = std::shared_ptr<Specialisation>;
+
+/// Makes the memory plan. `varying` says of each slot whether its shape was seen to vary.
+SpecialisationPtr specialise(const GraphPlan& plan, const Trace& trace,
+                             const std::vector<uint8_t>& varying);
+
+/// What is kept for one graph: choices of kernels, and specialisations, the latest used first.
+class SpecialisationCache {
+ public:
+  explicit SpecialisationCache(size_t nodes) : prepared(nodes) {}
+
+  SpecialisationPtr find(const Signature& signature);
+  /// Null when runs of this graph are not to be traced: its shapes change too often.
+  bool worth_tracing();
+  void insert(const GraphPlan& plan, Signature signature, const Trace& trace);
+  /// Slot `slot` came out otherwise than `wrong` says.
+  void note_varying(const GraphPlan& plan, const SpecialisationPtr& wrong,
+                    const std::vector<int>& slots);
+  size_t size();
+
+  PreparedCache prepared;
+
+ private:
+  static constexpr size_t kKeep = 16;
+  std::mutex mutex_;
+  std::list<SpecialisationPtr> list_;
+  std::vector<uint8_t> varying_;
+  int misses_ = 0;  ///< in a row
+};
+
+}  // namespace tombolo
