@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "base/block_cache.h"
+
 namespace tombolo {
 
 namespace {
@@ -46,13 +48,13 @@ Result<Tensor> Tensor::allocate(DType dtype, std::span<const int64_t> dims) {
     return resource_error("a tensor of shape " + dims_to_string(dims) + " is too large");
   // 64-byte alignment and a tail of one cache line, so that vector loads need no special last step.
   const size_t rounded = (static_cast<size_t>(*bytes) + 127) / 64 * 64;
-  void* block = std::aligned_alloc(64, rounded);
+  void* block = take_block(rounded);
   if (block == nullptr)
     return resource_error("out of memory for a tensor of shape " + dims_to_string(dims));
   live_bytes += rounded;
   tensor.owner_ = std::shared_ptr<const void>(block, [rounded](void* p) {
     live_bytes -= rounded;
-    std::free(p);
+    give_block(p, rounded);
   });
   tensor.data_ = static_cast<std::byte*>(block);
   tensor.byte_size_ = static_cast<size_t>(*bytes);

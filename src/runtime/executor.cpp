@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/block_cache.h"
 #include "ops/kernel_context.h"
 #include "runtime/instance.h"
 
@@ -214,6 +215,7 @@ Result<std::vector<RunValue>> Executor::graph(const GraphPlan& plan, Frame* pare
   Signature signature = signature_;
   TRY(auto outputs, node_by_node(frame, std::move(inputs), &trace));
   plan.cache->insert(plan, std::move(signature), trace);
+  if (parent == nullptr) drop_kept_blocks();  // the next run has its arena
   return outputs;
 }
 

@@ -202,10 +202,19 @@ Result<std::vector<RunValue>> Session::run_ordered(std::vector<RunValue> values,
       if (impl.accepted.size() < 1000) impl.accepted.insert(key);
     }
   }
+  std::vector<std::span<const std::byte>> borrowed;
+  if (options.borrowed_inputs)
+    for (const RunValue& value : values)
+      if (value.is_tensor() && !value.tensor().bytes().empty())
+        borrowed.push_back(value.tensor().bytes());
   // Memory that other sessions hold counts too: the limit is the process's.
   Executor executor(*plan, impl.setting, limits, options.profile);
   TRY(auto outputs,
       executor.graph(*plan->main, nullptr, std::move(values), nullptr, options.outputs));
+  for (const std::span<const std::byte> part : borrowed)
+    for (RunValue& output : outputs) {
+      TRY(output, detached(output, part.data(), part.data() + part.size()));
+    }
   for (size_t i = 0; i < options.outputs.size() && i < outputs.size(); ++i) {
     const Tensor& target = options.outputs[i];
     if (target.dtype() == DType::kUndefined || !outputs[i].is_tensor()) continue;

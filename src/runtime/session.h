@@ -26,6 +26,7 @@ struct SessionOptions {
   bool specialise = true;      ///< memory plans by shape; false: node by node, always
   bool deterministic = false;  ///< the same bits whatever the number of threads
   bool fast_math = false;      ///< bf16 products may stand for float ones
+  int optimise = 2;            ///< level of graph rewrites, 0 to 3
 };
 
 /// What differs from run to run.
@@ -34,6 +35,8 @@ struct RunOptions {
   uint64_t time_limit_ms = 0;                    ///< 0: the session's
   uint64_t memory_limit = 0;                     ///< 0: the session's
   Profile* profile = nullptr;                    ///< times every node
+  /// The caller's input tensors do not own their bytes: outputs must not share them.
+  bool borrowed_inputs = false;
   /// Per output, in graph order: a tensor to write to where type and shape agree (an empty one:
   /// none). The run then returns that tensor.
   std::vector<Tensor> outputs;

@@ -10,12 +10,14 @@ trap 'rm -rf "$work"' EXIT
 
 DESTDIR= cmake --install "$build" --prefix "$work/prefix" > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 export PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name tombolo.pc)")
-cmake -S "$root/examples/c" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/log" 2>&1 &&
-  cmake --build "$work/cmake" >> "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+for example in c cpp; do
+  cmake -S "$root/examples/$example" -B "$work/cmake/$example" -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/log" 2>&1 &&
+    cmake --build "$work/cmake/$example" >> "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+done
 # The pkg-config file names the prefix it was configured for; a moved tree overrides it.
 cc "$root/examples/c/run_model.c" $(pkg-config --define-variable=prefix="$work/prefix" --cflags --libs tombolo) -o "$work/by_pkg_config"
 
-for program in "$work/cmake/run_model" "$work/by_pkg_config"; do
+for program in "$work/cmake/c/run_model" "$work/cmake/cpp/run_model_cpp" "$work/by_pkg_config"; do
   out=$("$program" "$root/examples/digits/digits.keras" 1 8 8 1)
   echo "$out"
   [[ "$out" == *"output digit:"* ]] || { echo "no output from $program"; exit 1; }

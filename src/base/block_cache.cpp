@@ -1,0 +1,97 @@
+#include "base/block_cache.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+namespace tombolo {
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kKeep = false;  // a use after free must stay visible
+#else
+constexpr bool kKeep = true;
+#endif
+constexpr size_t kSmallest = size_t{64} << 10;  ///< smaller blocks are the system's business
+constexpr size_t kMost = size_t{128} << 20;     ///< kept at a time
+constexpr size_t kHuge = size_t{2} << 20;
+
+/// Rounded up so that blocks of nearly equal size stand in for each other: at most 1/8 too large.
+size_t block_size(size_t bytes) {
+  if (bytes < kSmallest) return (bytes + 63) / 64 * 64;
+  size_t step = kSmallest / 8;
+  while (step * 16 < bytes) step *= 2;
+  return (bytes + step - 1) / step * step;
+}
+
+class Cache {
+ public:
+  void* take(size_t size) {
+    std::lock_guard lock(mutex_);
+    const auto found = blocks_.find(size);
+    if (found == blocks_.end()) return nullptr;
+    void* block = found->second;
+    blocks_.erase(found);
+    bytes_ -= size;
+    return block;
+  }
+  bool give(void* block, size_t size) {
+    std::lock_guard lock(mutex_);
+    if (size > kMost / 2 || bytes_ + size > kMost) return false;
+    blocks_.emplace(size, block);
+    bytes_ += size;
+    return true;
+  }
+  void drop() {
+    std::multimap<size_t, void*> dropped;
+    {
+      std::lock_guard lock(mutex_);
+      dropped.swap(blocks_);
+      bytes_ = 0;
+    }
+    for (const auto& [size, block] : dropped) std::free(block);
+  }
+  size_t bytes() {
+    std::lock_guard lock(mutex_);
+    return bytes_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::multimap<size_t, void*> blocks_;
+  size_t bytes_ = 0;
+};
+
+/// Never destroyed: tensors may outlive every static object.
+Cache& cache() {
+  static Cache* const instance = new Cache;
+  return *instance;
+}
+
+}  // namespace
+
+void* take_block(size_t bytes) {
+  const size_t size = block_size(bytes);
+  if (kKeep && size >= kSmallest)
+    if (void* block = cache().take(size)) return block;
+  if (size < kHuge) return std::aligned_alloc(64, size);
+  // Large blocks on huge pages where the system has them: fewer faults, fewer misses of the TLB.
+  void* block = std::aligned_alloc(kHuge, (size + 4095) / 4096 * 4096);
+  if (block != nullptr) madvise(block, size / 4096 * 4096, MADV_HUGEPAGE);
+  return block;
+}
+
+void give_block(void* block, size_t bytes) {
+  const size_t size = block_size(bytes);
+  if (kKeep && size >= kSmallest && cache().give(block, size)) return;
+  std::free(block);
+}
+
+void drop_kept_blocks() { cache().drop(); }
+size_t kept_block_bytes() { return cache().bytes(); }
+
+}  // namespace tombolo
