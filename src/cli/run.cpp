@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <numeric>
 
+#include "cli/inputs.h"
 #include "cli/open.h"
 #include "cli/tensor_io.h"
 #include "cli/verbs.h"
@@ -16,98 +17,6 @@
 namespace tombolo::cli {
 
 namespace {
-
-Result<std::vector<double>> numbers_of(const Args& args, std::string_view option) {
-  std::vector<double> values;
-  const std::string text = args.get(option).value_or("");
-  for (size_t at = 0; at < text.size();) {
-    const size_t comma = std::min(text.find(',', at), text.size());
-    char* end = nullptr;
-    const std::string part = text.substr(at, comma - at);
-    values.push_back(std::strtod(part.c_str(), &end));
-    if (part.empty() || *end != '\0')
-      return usage_error("--" + std::string(option) + " takes numbers like 0.5,0.5,0.5, not \"" +
-                         text + "\"");
-    at = comma + 1;
-  }
-  return values;
-}
-
-/// Names close to what was given, for the help of a usage error.
-Result<const SessionPort*> port_of(const Session& session, const std::string& name) {
-  std::string names;
-  for (const SessionPort& port : session.inputs()) {
-    if (port.name == name) return &port;
-    names += (names.empty() ? "" : ", ") + port.name;
-  }
-  return usage_error("the model has no input \"" + name + "\"")
-      .with_help("its inputs are: " + names);
-}
-
-/// --inputs, --input and --random, in this order of precedence for one name: --input first.
-Result<std::vector<NamedValue>> gather_inputs(const Args& args, const Session& session) {
-  ImageOptions image;
-  TRY(image.mean, numbers_of(args, "mean"));
-  TRY(image.std, numbers_of(args, "std"));
-  std::vector<NamedValue> values;
-  auto given = [&](const std::string& name) {
-    return std::any_of(values.begin(), values.end(),
-                       [&](const NamedValue& v) { return v.name == name; });
-  };
-
-  std::vector<NamedShape> shapes;
-  std::vector<std::pair<std::string, std::vector<Tensor>>> stacked;
-  for (const std::string& text : args.all("input")) {
-    const size_t equals = text.find('=');
-    if (equals == std::string::npos) {
-      auto shape = parse_named_shape(text);
-      if (!shape)
-        return usage_error("--input takes NAME=FILE or NAME:1x3x224x224, not \"" + text + "\"");
-      TRY(const SessionPort* port, port_of(session, shape->name));
-      (void)port;
-      shapes.push_back(*std::move(shape));
-      continue;
-    }
-    TRY(const SessionPort* port, port_of(session, text.substr(0, equals)));
-    TRY(RunValue value, read_value(text.substr(equals + 1), *port, image));
-    auto entry = std::find_if(stacked.begin(), stacked.end(),
-                              [&](const auto& e) { return e.first == port->name; });
-    if (value.is_tensor() && entry != stacked.end()) {
-      entry->second.push_back(value.tensor());
-    } else if (value.is_tensor()) {
-      stacked.push_back({port->name, {value.tensor()}});
-    } else {
-      values.push_back({port->name, std::move(value)});
-    }
-  }
-  for (auto& [name, tensors] : stacked) {
-    // The same name several times: a batch.
-    auto batch = concatenate(tensors);
-    if (!batch) return std::move(batch).error().at("input \"" + name + "\"");
-    values.push_back({name, RunValue(*std::move(batch))});
-  }
-  if (auto path = args.get("inputs")) {
-    TRY(MappedFile file, MappedFile::open(*path));
-    auto tensors = read_npz(file);
-    if (!tensors) return std::move(tensors).error().at("file \"" + *path + "\"");
-    TRY(std::vector<NamedValue> bound, bind_inputs(*std::move(tensors), session));
-    for (NamedValue& value : bound)
-      if (!given(value.name)) values.push_back(std::move(value));
-  }
-  TRY(int64_t seed, args.get_int("seed", 0));
-  for (size_t i = 0; i < session.inputs().size(); ++i) {
-    const SessionPort& port = session.inputs()[i];
-    if (given(port.name)) continue;
-    const NamedShape* shape = nullptr;
-    for (const NamedShape& candidate : shapes)
-      if (candidate.name == port.name) shape = &candidate;
-    if (shape == nullptr && (!args.flag("random") || port.has_default)) continue;
-    TRY(RunValue value, random_value(port, shape != nullptr ? &shape->dims : nullptr,
-                                     static_cast<uint64_t>(seed) * 1000003 + i));
-    values.push_back({port.name, std::move(value)});
-  }
-  return values;
-}
 
 std::string element_text(const Tensor& tensor, int64_t index) {
   if (tensor.is_string()) return json_quote(tensor.strings()[static_cast<size_t>(index)]);
@@ -187,16 +96,6 @@ std::string json_of(const NamedTensor& named, int64_t k) {
     out += ",\"data\":" + tensor_to_json(tensor);
   }
   return out + "}";
-}
-
-Result<double> number_of(const Args& args, std::string_view option, double fallback) {
-  auto text = args.get(option);
-  if (!text) return fallback;
-  char* end = nullptr;
-  const double value = std::strtod(text->c_str(), &end);
-  if (text->empty() || *end != '\0' || !(value >= 0))
-    return usage_error("--" + std::string(option) + " takes a number, not \"" + *text + "\"");
-  return value;
 }
 
 /// --expected: the outputs against those of an .npz, by name or by position (arr_0, out_0).
@@ -290,14 +189,7 @@ const Verb run_verb = {
         "NAME:1x3x224x224). A picture "
         "becomes pixel/255 for a float input, then (x - mean) / std.",
     .positionals = {{"MODEL", "a file or folder of any format that can be read"}},
-    .options = load_options({
-        {"inputs", "", "FILE", "inputs by name, or arr_0, arr_1, ... by position", "", false,
-         Completes::kFile},
-        {"input", "i", "NAME=FILE",
-         "one input; or NAME:1x3x224x224 for random values of that shape", "", true,
-         Completes::kFile},
-        {"random", "", "", "random values for inputs that are not given"},
-        {"seed", "", "S", "seed of random inputs and random operators", "0"},
+    .options = load_options(input_options({
         {"mean", "", "R,G,B", "subtracted from each channel of a picture"},
         {"std", "", "R,G,B", "each channel is divided by"},
         {"outputs", "", "FILE", "write the outputs as .npz", "", false, Completes::kFile},
@@ -309,7 +201,7 @@ const Verb run_verb = {
         {"memory-limit", "", "MIB",
          "tensors may take at most this much (default: what the machine has)"},
         {"time-limit", "", "SECONDS", "stop with exit code 6 when the run takes longer"},
-    }),
+    })),
     .examples = {"tombolo run model.onnx --random",
                  "tombolo run digits.keras --input image=3.png --top 3",
                  "tombolo run model.onnx --inputs in.npz --outputs out.npz"},

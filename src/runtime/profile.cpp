@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "runtime/cost.h"
 #include "runtime/executor.h"
 
 namespace tombolo {
@@ -41,6 +42,13 @@ void ProfileScope::finish(bool main) {
   event_.end_ns = now_ns();
   event_.live_bytes = live_tensor_bytes();
   const std::span<const int> slots = frame_.plan->outputs_of(node_);
+  if (profile_.shapes) {
+    std::vector<const RunValue*> inputs, outputs;
+    for (const ValueRef& ref : frame_.plan->inputs_of(node_)) inputs.push_back(frame_.resolve(ref));
+    for (int slot : slots)
+      outputs.push_back(slot >= 0 ? &frame_.slots[static_cast<size_t>(slot)] : nullptr);
+    event_.operations = operation_count(*node_.node, inputs, outputs);
+  }
   for (size_t i = 0; i < slots.size(); ++i) {
     if (slots[i] < 0) continue;
     const RunValue& value = frame_.slots[static_cast<size_t>(slots[i])];

@@ -21,6 +21,7 @@ struct ProfileEvent {
   int depth = 0;                               ///< of graphs within graphs
   uint64_t live_bytes = 0;                     ///< of tensors after the node, in the process
   uint64_t read_bytes = 0, written_bytes = 0;  ///< of its inputs and outputs
+  uint64_t operations = 0;                     ///< by its meaning (runtime/cost.h), when asked for
   std::string inputs, outputs;                 ///< types and shapes, when asked for
 };
 
