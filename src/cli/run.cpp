@@ -143,6 +143,8 @@ Result<int> run(const Args& args, Console& console) {
   TRY(std::unique_ptr<Model> model, open_model(args));
   SessionOptions options;
   options.seed = static_cast<uint64_t>(seed);
+  options.reference = args.flag("reference");
+  options.fast_math = args.flag("fast-math");
   options.memory_limit = static_cast<uint64_t>(limit_mib) << 20;
   TRY(double seconds, number_of(args, "time-limit", 0));
   options.time_limit_ms = static_cast<uint64_t>(std::min(seconds, 1e9) * 1000);

@@ -100,8 +100,7 @@ Status run_concat(KernelRun& run) {
     return ok();
   }
   if (state.row_bytes == 0) return ok();
-  const int64_t grain =
-      std::max<int64_t>(1, kGrainBytes / static_cast<int64_t>(state.row_bytes));
+  const int64_t grain = std::max<int64_t>(1, kGrainBytes / static_cast<int64_t>(state.row_bytes));
   run.parallel_for(state.outer, grain, [&](int64_t begin, int64_t end) {
     std::byte* at = to + static_cast<size_t>(begin) * state.row_bytes;
     for (size_t i = 0; i < run.input_count(); ++i) {
@@ -166,7 +165,8 @@ Status run_split(KernelRun& run) {
   const Tensor& x = run.input(0);
   const size_t unit = bytes_of(x.dtype()) * static_cast<size_t>(state.inner);
   const size_t row = unit * static_cast<size_t>(x.dim(static_cast<size_t>(state.axis)));
-  Dims dims = x.dims();
+  Dims dims;
+  for (int64_t dim : x.dims()) dims.push_back(dim);
   size_t offset = 0;
   for (size_t i = 0; i < run.output_count(); ++i) {
     const size_t bytes = unit * static_cast<size_t>(state.sizes[i]);
@@ -182,13 +182,12 @@ Status run_split(KernelRun& run) {
       const std::byte* from = x.data<std::byte>() + offset;
       std::byte* to = y->data<std::byte>();
       if (bytes != 0)
-        run.parallel_for(state.outer,
-                         std::max<int64_t>(1, kGrainBytes / static_cast<int64_t>(bytes)),
-                         [=](int64_t begin, int64_t end) {
-                           const auto first = static_cast<size_t>(begin);
-                           copy_rows(from + first * row, row, to + first * bytes, bytes, bytes,
-                                     end - begin);
-                         });
+        run.parallel_for(
+            state.outer, std::max<int64_t>(1, kGrainBytes / static_cast<int64_t>(bytes)),
+            [=](int64_t begin, int64_t end) {
+              const auto first = static_cast<size_t>(begin);
+              copy_rows(from + first * row, row, to + first * bytes, bytes, bytes, end - begin);
+            });
     }
     offset += bytes;
   }

@@ -2,6 +2,7 @@
 // piece: no data move.
 
 #include <algorithm>
+#include <optional>
 
 #include "runtime/kernels/kernel.h"
 
@@ -47,38 +48,30 @@ Status run_reshape(KernelRun& run) {
   const Tensor& x = run.input(0);
   const Tensor& shape = run.input(1);
   const bool allow_zero = run.state<ReshapeState>().allow_zero;
+  if (shape.size() > 4096) return runtime_error("the shape has more than 4096 dims");
+  const std::span<const int64_t> given = shape.span<int64_t>();
   Dims dims;
-  int64_t known = 1;
-  int inferred = -1;
-  bool zero = false;
-  if (shape.size() > 4096) return runtime_error("the shape has more than 4096 dimensions");
-  for (int64_t i = 0; i < shape.size(); ++i) {
-    int64_t dim = shape.data<int64_t>()[i];
-    if (dim == 0 && !allow_zero) {
-      if (static_cast<size_t>(i) >= x.rank())
-        return runtime_error("dimension " + std::to_string(i) + " of the shape is 0, the input has "
-                             "no such dimension");
-      dim = x.dim(static_cast<size_t>(i));
-    }
+  std::optional<size_t> open;
+  for (size_t j = 0; j < given.size(); ++j) {
+    int64_t dim = given[j];
     if (dim == -1) {
-      if (inferred >= 0) return runtime_error("the shape has more than one -1");
-      inferred = static_cast<int>(i);
-      dims.push_back(-1);
-      continue;
+      if (open) return runtime_error("shape " + dims_to_string(given) + " has two dims of -1");
+      open = j;
+      dim = 1;
+    } else if (dim == 0 && !allow_zero) {
+      if (j >= x.rank())
+        return runtime_error("shape " + dims_to_string(given) + " copies dim " + std::to_string(j) +
+                             " of " + to_string(x) + ", which it does not have");
+      dim = x.dim(j);
+    } else if (dim < 0) {
+      return runtime_error("shape " + dims_to_string(given) + " has a negative dim");
     }
-    if (dim < 0) return runtime_error("the shape has the dimension " + std::to_string(dim));
-    zero |= dim == 0;
-    if (__builtin_mul_overflow(known, dim, &known))
-      return runtime_error("the shape is impossible");
     dims.push_back(dim);
   }
-  if (inferred >= 0) {
-    if (zero || x.size() % known != 0)
-      return runtime_error("cannot reshape " + to_string(x) + " to " + dims_to_string(dims));
-    dims[static_cast<size_t>(inferred)] = x.size() / known;
-  }
-  if (element_count(dims) != x.size())
-    return runtime_error("cannot reshape " + to_string(x) + " to " + dims_to_string(dims));
+  const int64_t known = element_count(dims);
+  if (open && known > 0 && x.size() % known == 0) dims[*open] = x.size() / known;
+  if ((open && known == 0) || element_count(dims) != x.size())
+    return runtime_error(to_string(x) + " cannot take the shape " + dims_to_string(given));
   return whole(run, dims);
 }
 

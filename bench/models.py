@@ -1,0 +1,707 @@
+"""Makes the models that bench/run.py measures: the shapes of well-known networks, random weights with
+a seed. numpy and onnx alone, but for the quantised ones, which onnxruntime's quantiser writes.
+
+    python bench/models.py OUT_DIR [NAME...]
+"""
+import os
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto as T
+from onnx import helper as h
+from onnx import numpy_helper as nh
+
+
+class Net:
+    """A graph under construction."""
+
+    def __init__(self, name, seed=7, dtype=np.float32, opset=17):
+        self.name, self.dtype, self.opset = name, dtype, opset
+        self.rng = np.random.default_rng(seed)
+        self.nodes, self.constants, self.inputs, self.outputs = [], [], [], []
+        self.domains = {}
+        self.count = 0
+        self.channels = {}
+
+    def fresh(self, hint):
+        self.count += 1
+        return f"{hint}_{self.count}"
+
+    def input(self, name, shape, dtype=None):
+        kind = h.np_dtype_to_tensor_dtype(np.dtype(dtype or self.dtype))
+        self.inputs.append(h.make_tensor_value_info(name, kind, shape))
+        if len(shape) > 1 and not isinstance(shape[1], str):
+            self.channels[name] = shape[1]
+        return name
+
+    def output(self, name, shape=None, dtype=None):
+        kind = h.np_dtype_to_tensor_dtype(np.dtype(dtype or self.dtype))
+        self.outputs.append(h.make_tensor_value_info(name, kind, shape))
+
+    def constant(self, array, hint="w"):
+        name = self.fresh(hint)
+        self.constants.append(nh.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def weight(self, *shape, fan=None, dtype=None):
+        fan = fan or int(np.prod(shape[1:])) or 1
+        values = self.rng.standard_normal(shape, dtype=np.float32) * np.sqrt(2.0 / fan)
+        return self.constant(values.astype(dtype or self.dtype))
+
+    def ints(self, *values):
+        return self.constant(np.array(values, np.int64), "shape")
+
+    def scalar(self, value):
+        return self.constant(np.array(value, self.dtype), "c")
+
+    def op(self, kind, *inputs, outputs=1, domain="", **attributes):
+        names = [self.fresh(kind) for _ in range(outputs)]
+        if domain:
+            self.domains[domain] = 1
+        self.nodes.append(h.make_node(kind, list(inputs), names, names[0], domain=domain, **attributes))
+        return names[0] if outputs == 1 else names
+
+    # ---- layers of CNNs
+    def conv(self, x, out, k=3, s=1, p=None, groups=1, bias=True, act=None, dilation=1):
+        cin = self.channels[x]
+        k = k if isinstance(k, tuple) else (k, k)
+        p = [(k[0] - 1) * dilation // 2, (k[1] - 1) * dilation // 2] if p is None else [p, p]
+        w = self.weight(out, cin // groups, *k)
+        b = [self.constant((self.rng.standard_normal(out) * 0.1).astype(self.dtype))] if bias else []
+        y = self.op("Conv", x, w, *b, kernel_shape=list(k), strides=[s, s], pads=p + p, group=groups,
+                    dilations=[dilation, dilation])
+        self.channels[y] = out
+        return self.activate(y, act)
+
+    def activate(self, y, act):
+        c = self.channels.get(y)
+        if act == "relu":
+            y = self.op("Relu", y)
+        elif act == "relu6":
+            y = self.op("Clip", y, self.scalar(0), self.scalar(6))
+        elif act == "hswish":
+            y = self.op("HardSwish", y)
+        elif act == "swish":
+            y = self.op("Mul", y, self.op("Sigmoid", y))
+        self.channels[y] = c
+        return y
+
+    def batch_norm(self, x, act=None):
+        c = self.channels[x]
+        r = self.rng
+        parts = [r.uniform(0.8, 1.2, c), r.standard_normal(c) * 0.1, r.standard_normal(c) * 0.1, r.uniform(0.8, 1.2, c)]
+        y = self.op("BatchNormalization", x, *[self.constant(p.astype(self.dtype)) for p in parts])
+        self.channels[y] = c
+        return self.activate(y, act)
+
+    def like(self, kind, x, *more, **attributes):
+        y = self.op(kind, x, *more, **attributes)
+        self.channels[y] = self.channels[x]
+        return y
+
+    def max_pool(self, x, k=3, s=2, p=1):
+        return self.like("MaxPool", x, kernel_shape=[k, k], strides=[s, s], pads=[p] * 4)
+
+    def concat(self, *xs):
+        y = self.op("Concat", *xs, axis=1)
+        self.channels[y] = sum(self.channels[x] for x in xs)
+        return y
+
+    def squeeze_excite(self, x, mid):
+        c = self.channels[x]
+        y = self.like("GlobalAveragePool", x)
+        y = self.conv(y, mid, 1, act="relu")
+        y = self.conv(y, c, 1)
+        return self.like("Mul", x, self.like("HardSigmoid", y))
+
+    def dense(self, x, out, width, act=None):
+        w = self.weight(width, out, fan=width)
+        y = self.op("Gemm", x, w, self.constant(np.zeros(out, self.dtype)))
+        return self.activate(y, act)
+
+    def head(self, x, classes=1000):
+        c = self.channels[x]
+        y = self.op("Flatten", self.op("GlobalAveragePool", x))
+        return self.dense(y, classes, c)
+
+    # ---- layers of transformers
+    def linear(self, x, width, out):
+        return self.op("Add", self.op("MatMul", x, self.weight(width, out, fan=width)),
+                       self.constant((self.rng.standard_normal(out) * 0.02).astype(self.dtype)))
+
+    def layer_norm(self, x, width):
+        return self.op("LayerNormalization", x, self.constant(np.ones(width, self.dtype)),
+                       self.constant(np.zeros(width, self.dtype)), axis=-1, epsilon=1e-5)
+
+    def gelu(self, x):
+        """As exporters wrote it before the operator existed."""
+        e = self.op("Erf", self.op("Div", x, self.scalar(np.sqrt(2.0))))
+        return self.op("Mul", self.op("Mul", x, self.op("Add", e, self.scalar(1))), self.scalar(0.5))
+
+    def heads(self, x, heads, depth, key=False):
+        y = self.op("Reshape", x, self.ints(0, -1, heads, depth))
+        return self.op("Transpose", y, perm=[0, 2, 3, 1] if key else [0, 2, 1, 3])
+
+    def attention(self, x, width, heads, past=None, mask=None):
+        depth = width // heads
+        q = self.heads(self.linear(x, width, width), heads, depth)
+        k = self.heads(self.linear(x, width, width), heads, depth)
+        v = self.heads(self.linear(x, width, width), heads, depth)
+        if past:
+            k = self.op("Concat", past[0], k, axis=2)
+            v = self.op("Concat", past[1], v, axis=2)
+        present = (k, v)
+        scores = self.op("MatMul", q, self.op("Transpose", k, perm=[0, 1, 3, 2]))
+        scores = self.op("Div", scores, self.scalar(np.sqrt(depth)))
+        if mask:
+            scores = self.op("Add", scores, mask)
+        y = self.op("MatMul", self.op("Softmax", scores, axis=-1), v)
+        y = self.op("Reshape", self.op("Transpose", y, perm=[0, 2, 1, 3]), self.ints(0, -1, width))
+        return self.linear(y, width, width), present
+
+    def save(self, folder, result=None):
+        if result is not None:
+            self.outputs.append(h.make_tensor_value_info(result, h.np_dtype_to_tensor_dtype(np.dtype(self.dtype)), None))
+        graph = h.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.constants)
+        opsets = [h.make_opsetid("", self.opset)] + [h.make_opsetid(d, v) for d, v in self.domains.items()]
+        model = h.make_model(graph, opset_imports=opsets, ir_version=9)
+        model = onnx.shape_inference.infer_shapes(model)  # gives outputs their shapes
+        onnx.save(model, os.path.join(folder, self.name + ".onnx"))
+
+
+MAKERS = {}
+
+
+def model(function):
+    MAKERS[function.__name__] = function
+    return function
+
+
+# ---- convolutional networks
+
+@model
+def vgg19(name, dtype=np.float32):
+    n = Net(name, dtype=dtype)
+    x = n.input("x", [1, 3, 224, 224])
+    for width, times in ((64, 2), (128, 2), (256, 4), (512, 4), (512, 4)):
+        for _ in range(times):
+            x = n.conv(x, width, act="relu")
+        x = n.max_pool(x, 2, 2, 0)
+    x = n.op("Flatten", x)
+    for width, out, act in ((25088, 4096, "relu"), (4096, 4096, "relu"), (4096, 1000, None)):
+        x = n.dense(x, out, width, act)
+    return n, n.op("Softmax", x, axis=-1)
+
+
+@model
+def resnet50(name, dtype=np.float32):
+    n = Net(name, dtype=dtype)
+    x = n.batch_norm(n.conv(n.input("x", [1, 3, 224, 224]), 64, 7, 2, bias=False), "relu")
+    x = n.max_pool(x)
+    for width, times, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+        for i in range(times):
+            s = stride if i == 0 else 1
+            y = n.batch_norm(n.conv(x, width, 1, bias=False), "relu")
+            y = n.batch_norm(n.conv(y, width, 3, s, bias=False), "relu")
+            y = n.batch_norm(n.conv(y, width * 4, 1, bias=False))
+            skip = n.batch_norm(n.conv(x, width * 4, 1, s, bias=False)) if i == 0 else x
+            x = n.activate(n.like("Add", y, skip), "relu")
+    return n, n.head(x)
+
+
+@model
+def resnet50_f16(name):
+    return resnet50(name, np.float16)
+
+
+@model
+def unet(name):
+    n = Net(name)
+    x = n.input("x", [1, 3, 256, 256])
+    skips = []
+    for width in (32, 64, 128, 256):
+        x = n.conv(n.conv(x, width, act="relu"), width, act="relu")
+        skips.append(x)
+        x = n.max_pool(x, 2, 2, 0)
+    x = n.conv(n.conv(x, 512, act="relu"), 512, act="relu")
+    for width, skip in zip((256, 128, 64, 32), reversed(skips)):
+        w = n.weight(n.channels[x], width, 2, 2, fan=n.channels[x])
+        y = n.op("ConvTranspose", x, w, kernel_shape=[2, 2], strides=[2, 2])
+        n.channels[y] = width
+        x = n.concat(skip, y)
+        x = n.conv(n.conv(x, width, act="relu"), width, act="relu")
+    return n, n.op("Sigmoid", n.conv(x, 1, 1))
+
+
+def inverted(n, x, out, k, s, expand, act, se=False):
+    c = n.channels[x]
+    y = n.batch_norm(n.conv(x, expand, 1, bias=False), act) if expand != c else x
+    y = n.batch_norm(n.conv(y, expand, k, s, groups=expand, bias=False), act)
+    if se:
+        y = n.squeeze_excite(y, max(8, expand // 4))
+    y = n.batch_norm(n.conv(y, out, 1, bias=False))
+    return n.like("Add", y, x) if s == 1 and out == c else y
+
+
+@model
+def mobilenet_v2(name):
+    n = Net(name)
+    x = n.batch_norm(n.conv(n.input("x", [1, 3, 224, 224]), 32, 3, 2, bias=False), "relu6")
+    for t, c, times, s in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
+        for i in range(times):
+            x = inverted(n, x, c, 3, s if i == 0 else 1, n.channels[x] * t, "relu6")
+    x = n.batch_norm(n.conv(x, 1280, 1, bias=False), "relu6")
+    return n, n.head(x)
+
+
+@model
+def mobilenet_v3(name):
+    n = Net(name)
+    x = n.batch_norm(n.conv(n.input("x", [1, 3, 224, 224]), 16, 3, 2, bias=False), "hswish")
+    rows = ((3, 16, 16, 0, "relu", 1), (3, 64, 24, 0, "relu", 2), (3, 72, 24, 0, "relu", 1), (5, 72, 40, 1, "relu", 2),
+            (5, 120, 40, 1, "relu", 1), (5, 120, 40, 1, "relu", 1), (3, 240, 80, 0, "hswish", 2), (3, 200, 80, 0, "hswish", 1),
+            (3, 184, 80, 0, "hswish", 1), (3, 184, 80, 0, "hswish", 1), (3, 480, 112, 1, "hswish", 1), (3, 672, 112, 1, "hswish", 1),
+            (5, 672, 160, 1, "hswish", 2), (5, 960, 160, 1, "hswish", 1), (5, 960, 160, 1, "hswish", 1))
+    for k, expand, out, se, act, s in rows:
+        x = inverted(n, x, out, k, s, expand, act, se)
+    x = n.batch_norm(n.conv(x, 960, 1, bias=False), "hswish")
+    return n, n.head(x)
+
+
+@model
+def efficientnet_b0(name):
+    n = Net(name)
+    x = n.batch_norm(n.conv(n.input("x", [1, 3, 224, 224]), 32, 3, 2, bias=False), "swish")
+    for t, c, times, s, k in ((1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3), (6, 112, 3, 1, 5), (6, 192, 4, 2, 5), (6, 320, 1, 1, 3)):
+        for i in range(times):
+            x = inverted(n, x, c, k, s if i == 0 else 1, n.channels[x] * t, "swish", True)
+    x = n.batch_norm(n.conv(x, 1280, 1, bias=False), "swish")
+    return n, n.head(x)
+
+
+@model
+def densenet121(name):
+    n = Net(name)
+    x = n.max_pool(n.batch_norm(n.conv(n.input("x", [1, 3, 224, 224]), 64, 7, 2, bias=False), "relu"))
+    for i, times in enumerate((6, 12, 24, 16)):
+        for _ in range(times):
+            y = n.conv(n.batch_norm(x, "relu"), 128, 1, bias=False)
+            x = n.concat(x, n.conv(n.batch_norm(y, "relu"), 32, 3, bias=False))
+        if i < 3:
+            x = n.conv(n.batch_norm(x, "relu"), n.channels[x] // 2, 1, bias=False)
+            x = n.like("AveragePool", x, kernel_shape=[2, 2], strides=[2, 2])
+    return n, n.head(n.batch_norm(x, "relu"))
+
+
+@model
+def squeezenet(name):
+    n = Net(name)
+    x = n.max_pool(n.conv(n.input("x", [1, 3, 224, 224]), 64, 3, 2, act="relu"), 3, 2, 0)
+    for i, (squeeze, out) in enumerate(((16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192), (64, 256), (64, 256))):
+        y = n.conv(x, squeeze, 1, act="relu")
+        x = n.concat(n.conv(y, out, 1, act="relu"), n.conv(y, out, 3, act="relu"))
+        if i in (1, 3):
+            x = n.max_pool(x, 3, 2, 0)
+    x = n.conv(x, 1000, 1, act="relu")
+    return n, n.op("Flatten", n.op("GlobalAveragePool", x))
+
+
+@model
+def inception_v1_lrn(name):
+    n = Net(name)
+    lrn = lambda y: n.like("LRN", y, size=5, alpha=1e-4, beta=0.75)
+    x = lrn(n.max_pool(n.conv(n.input("x", [1, 3, 224, 224]), 64, 7, 2, act="relu")))
+    x = n.conv(n.conv(x, 64, 1, act="relu"), 192, 3, act="relu")
+    x = n.max_pool(lrn(x))
+    rows = ((64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64), None, (192, 96, 208, 16, 48, 64), (160, 112, 224, 24, 64, 64),
+            (128, 128, 256, 24, 64, 64), (112, 144, 288, 32, 64, 64), (256, 160, 320, 32, 128, 128), None,
+            (256, 160, 320, 32, 128, 128), (384, 192, 384, 48, 128, 128))
+    for row in rows:
+        if row is None:
+            x = n.max_pool(x)
+            continue
+        a, b1, b3, c1, c5, d = row
+        pool = n.max_pool(x, 3, 1, 1)
+        x = n.concat(n.conv(x, a, 1, act="relu"), n.conv(n.conv(x, b1, 1, act="relu"), b3, 3, act="relu"),
+                     n.conv(n.conv(x, c1, 1, act="relu"), c5, 5, act="relu"), n.conv(pool, d, 1, act="relu"))
+    return n, n.head(x)
+
+
+@model
+def alexnet_lrn(name):
+    n = Net(name)
+    lrn = lambda y: n.like("LRN", y, size=5, alpha=1e-4, beta=0.75)
+    x = n.max_pool(lrn(n.conv(n.input("x", [1, 3, 224, 224]), 96, 11, 4, p=2, act="relu")), 3, 2, 0)
+    x = n.max_pool(lrn(n.conv(x, 256, 5, groups=2, act="relu")), 3, 2, 0)
+    x = n.conv(n.conv(n.conv(x, 384, act="relu"), 384, groups=2, act="relu"), 256, groups=2, act="relu")
+    x = n.op("Flatten", n.max_pool(x, 3, 2, 0))
+    for width, out, act in ((9216, 4096, "relu"), (4096, 4096, "relu"), (4096, 1000, None)):
+        x = n.dense(x, out, width, act)
+    return n, x
+
+
+@model
+def shufflenet(name):
+    n = Net(name)
+    x = n.max_pool(n.batch_norm(n.conv(n.input("x", [1, 3, 224, 224]), 24, 3, 2, bias=False), "relu"))
+    size = 56
+    for out, times in ((272, 4), (544, 8), (1088, 4)):
+        for i in range(times):
+            c, s = n.channels[x], 2 if i == 0 else 1
+            width = out - c if i == 0 else out
+            mid = out // 4
+            groups = 1 if c == 24 else 4
+            y = n.batch_norm(n.conv(x, mid, 1, groups=groups, bias=False), "relu")
+            y = n.op("Reshape", y, n.ints(1, 4, mid // 4, size, size))
+            y = n.op("Reshape", n.op("Transpose", y, perm=[0, 2, 1, 3, 4]), n.ints(1, mid, size, size))
+            n.channels[y] = mid
+            size //= s
+            y = n.batch_norm(n.conv(y, mid, 3, s, groups=mid, bias=False))
+            y = n.batch_norm(n.conv(y, width, 1, groups=4, bias=False))
+            if i == 0:
+                skip = n.like("AveragePool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+                x = n.activate(n.concat(skip, y), "relu")
+            else:
+                x = n.activate(n.like("Add", y, x), "relu")
+    return n, n.head(x)
+
+
+@model
+def yolo_like(name):
+    n = Net(name)
+    block = lambda y, w, k=3, s=1: n.activate(n.conv(y, w, k, s), "swish")
+    x = block(n.input("x", [1, 3, 416, 416]), 16, 3, 2)
+    feats = []
+    for width, times in ((32, 1), (64, 2), (128, 2), (256, 1)):
+        x = block(x, width, 3, 2)
+        for _ in range(times):
+            x = n.like("Add", x, block(block(x, width // 2), width))
+        feats.append(x)
+    for low in (feats[2], feats[1]):
+        y = n.like("Resize", x, "", n.constant(np.array([1, 1, 2, 2], np.float32)), mode="nearest")
+        x = block(block(n.concat(y, low), n.channels[low], 1), n.channels[low])
+    return n, n.conv(x, 255, 1)
+
+
+# ---- transformers
+
+def encoder(n, x, layers, width, heads, mask=None):
+    for _ in range(layers):
+        y, _ = n.attention(x, width, heads, mask=mask)
+        x = n.layer_norm(n.op("Add", x, y), width)
+        y = n.linear(n.gelu(n.linear(x, width, 4 * width)), 4 * width, width)
+        x = n.layer_norm(n.op("Add", x, y), width)
+    return x
+
+
+def bert(name, layers=12, width=768, heads=12, vocabulary=30522):
+    n = Net(name)
+    ids = n.input("input_ids", ["batch", "sequence"], np.int64)
+    given = n.input("attention_mask", ["batch", "sequence"], np.int64)
+    mask = n.op("Cast", n.op("Unsqueeze", given, n.ints(1, 2)), to=T.FLOAT)
+    mask = n.op("Mul", n.op("Sub", n.scalar(1), mask), n.scalar(-10000))
+    x = n.op("Gather", n.weight(vocabulary, width, fan=2 * width), ids)
+    length = n.op("Gather", n.op("Shape", ids), n.constant(np.array(1, np.int64)))
+    where = n.op("Slice", n.weight(512, width, fan=2 * width), n.ints(0), n.op("Unsqueeze", length, n.ints(0)), n.ints(0))
+    x = n.layer_norm(n.op("Add", x, where), width)
+    return n, encoder(n, x, layers, width, heads, mask)
+
+
+@model
+def bert_base(name):
+    return bert(name)
+
+
+@model
+def minilm6(name):
+    return bert(name, 6, 384, 12)
+
+
+@model
+def vit_b16(name):
+    n = Net(name)
+    x = n.conv(n.input("x", [1, 3, 224, 224]), 768, 16, 16, p=0)
+    x = n.op("Transpose", n.op("Reshape", x, n.ints(1, 768, 196)), perm=[0, 2, 1])
+    x = n.op("Concat", n.weight(1, 1, 768, fan=768), x, axis=1)
+    x = n.op("Add", x, n.weight(1, 197, 768, fan=768))
+    for _ in range(12):
+        y, _ = n.attention(n.layer_norm(x, 768), 768, 12)
+        x = n.op("Add", x, y)
+        y = n.linear(n.gelu(n.linear(n.layer_norm(x, 768), 768, 3072)), 3072, 768)
+        x = n.op("Add", x, y)
+    first = n.op("Gather", n.layer_norm(x, 768), n.constant(np.array(0, np.int64)), axis=1)
+    return n, n.dense(first, 1000, 768)
+
+
+@model
+def gpt2_decode(name):
+    n = Net(name)
+    width, heads = 768, 12
+    ids = n.input("input_ids", [1, "new"], np.int64)
+    x = n.op("Gather", n.weight(50257, width, fan=2 * width), ids)
+    for layer in range(12):
+        past = [n.input(f"past_{layer}_{kind}", [1, heads, "past", 64]) for kind in ("key", "value")]
+        y, present = n.attention(n.layer_norm(x, width), width, heads, past)
+        for kind, value in zip(("key", "value"), present):
+            name_out = f"present_{layer}_{kind}"
+            n.nodes.append(h.make_node("Identity", [value], [name_out], name_out))
+            n.output(name_out)
+        x = n.op("Add", x, y)
+        y = n.linear(n.layer_norm(x, width), width, 4 * width)
+        y = n.op("Mul", y, n.op("Sigmoid", n.op("Mul", y, n.scalar(1.702))))
+        x = n.op("Add", x, n.linear(y, 4 * width, width))
+    return n, n.op("MatMul", n.layer_norm(x, width), n.weight(width, 50257, fan=width))
+
+
+def llm(name, bits):
+    """Four layers of a small Llama's size; attention by the fused operator that exporters write."""
+    n = Net(name)
+    width, heads, kv, hidden, vocabulary, depth = 2048, 32, 4, 5632, 32000, 64
+    ms = "com.microsoft"
+
+    def matmul(x, k, m):
+        if bits == 32:
+            return n.op("MatMul", x, n.weight(k, m, fan=k))
+        blocks = k // 32
+        packed = n.constant(n.rng.integers(0, 256, (m, blocks, 16), dtype=np.uint8))
+        scales = n.constant((n.rng.uniform(0.5, 1.5, m * blocks) / np.sqrt(k) / 4).astype(np.float32))
+        return n.op("MatMulNBits", x, packed, scales, domain=ms, K=k, N=m, bits=4, block_size=32, accuracy_level=4)
+
+    def norm(x, skip=None):
+        scale = n.constant(np.ones(width, np.float32))
+        if skip is None:
+            return n.op("SimplifiedLayerNormalization", x, scale, axis=-1, epsilon=1e-5), x
+        y = [n.fresh("norm"), "", "", n.fresh("sum")]
+        n.domains[ms] = 1
+        n.nodes.append(h.make_node("SkipSimplifiedLayerNormalization", [x, skip, scale], y, y[0], domain=ms, epsilon=1e-5))
+        return y[0], y[3]
+
+    ids = n.input("input_ids", [1, "new"], np.int64)
+    lengths = n.input("seqlens_k", [1], np.int32)
+    total = n.input("total_sequence_length", [], np.int32)
+    angles = np.outer(np.arange(2048), 10000.0 ** (-np.arange(32) / 32.0))
+    cos, sin = n.constant(np.cos(angles).astype(np.float32)), n.constant(np.sin(angles).astype(np.float32))
+    x = n.op("Gather", n.weight(vocabulary, width, fan=2 * width), ids)
+    y = None
+    for layer in range(4):
+        a, x = norm(x, y)
+        q, k, v = matmul(a, width, width), matmul(a, width, kv * depth), matmul(a, width, kv * depth)
+        past = [n.input(f"past_{layer}_{kind}", [1, kv, "past", depth]) for kind in ("key", "value")]
+        outs = [n.fresh("attention"), f"present_{layer}_key", f"present_{layer}_value"]
+        n.domains[ms] = 1
+        n.nodes.append(h.make_node("GroupQueryAttention", [q, k, v, *past, lengths, total, cos, sin], outs, outs[0], domain=ms,
+                                   num_heads=heads, kv_num_heads=kv, do_rotary=1))
+        n.output(outs[1])
+        n.output(outs[2])
+        a, x = norm(x, matmul(outs[0], width, width))
+        gate = matmul(a, width, hidden)
+        y = matmul(n.op("Mul", n.op("Mul", gate, n.op("Sigmoid", gate)), matmul(a, width, hidden)), hidden, width)
+    a, _ = norm(x, y)
+    return n, matmul(a, width, vocabulary)
+
+
+@model
+def llm_4bit(name):
+    return llm(name, 4)
+
+
+@model
+def llm_f32(name):
+    return llm(name, 32)
+
+
+# ---- recurrent, trees, control flow, small things
+
+@model
+def lstm(name):
+    n = Net(name)
+    x = n.input("x", [100, 1, 256])
+    w, r = n.weight(2, 1024, 256), n.weight(2, 1024, 256, fan=512)
+    return n, n.op("LSTM", x, w, r, n.constant(np.zeros((2, 2048), np.float32)), outputs=3, hidden_size=256, direction="bidirectional")[0]
+
+
+@model
+def gru(name):
+    n = Net(name)
+    x = n.input("x", [100, 1, 256])
+    return n, n.op("GRU", x, n.weight(1, 768, 256), n.weight(1, 768, 256, fan=512), n.constant(np.zeros((1, 1536), np.float32)),
+                   outputs=2, hidden_size=256, linear_before_reset=1)[0]
+
+
+@model
+def mlp(name):
+    n = Net(name)
+    x = n.input("x", [1, 784])
+    for width, out, act in ((784, 512, "relu"), (512, 512, "relu"), (512, 10, None)):
+        x = n.dense(x, out, width, act)
+    return n, x
+
+
+@model
+def trees(name, rows=1, count=100, depth=7, features=30):
+    n = Net(name)
+    x = n.input("x", [rows, features])
+    ids, nodes, feature, values, modes, yes, no, leaf_tree, leaf_node, leaf_value = ([] for _ in range(10))
+    for tree in range(count):
+        inner = 2 ** depth - 1
+        for i in range(2 * inner + 1):
+            ids.append(tree)
+            nodes.append(i)
+            is_leaf = i >= inner
+            feature.append(0 if is_leaf else int(n.rng.integers(features)))
+            values.append(0.0 if is_leaf else float(n.rng.standard_normal()))
+            modes.append("LEAF" if is_leaf else "BRANCH_LEQ")
+            yes.append(0 if is_leaf else 2 * i + 1)
+            no.append(0 if is_leaf else 2 * i + 2)
+            if is_leaf:
+                leaf_tree.append(tree)
+                leaf_node.append(i)
+                leaf_value.append(float(n.rng.standard_normal()))
+    n.domains["ai.onnx.ml"] = 3
+    y = n.fresh("trees")
+    n.nodes.append(h.make_node("TreeEnsembleRegressor", [x], [y], y, domain="ai.onnx.ml", n_targets=1, nodes_treeids=ids, nodes_nodeids=nodes,
+                               nodes_featureids=feature, nodes_values=values, nodes_modes=modes, nodes_truenodeids=yes, nodes_falsenodeids=no,
+                               target_treeids=leaf_tree, target_nodeids=leaf_node, target_ids=[0] * len(leaf_node), target_weights=leaf_value))
+    return n, y
+
+
+@model
+def trees_batch(name):
+    return trees(name, 1000)
+
+
+@model
+def elementwise_chain(name):
+    n = Net(name)
+    x = n.input("x", [2, 2, 1024, 1024])
+    y = x
+    for i in range(5):
+        y = n.op("Mul", n.op("Add", y, n.scalar(0.1 + i)), n.scalar(0.7))
+        y = n.op("Relu", n.op("Sub", y, n.scalar(0.2)))
+    return n, y
+
+
+@model
+def tiny_nodes(name):
+    n = Net(name)
+    x = n.input("x", [4])
+    y = x
+    for i in range(300):
+        y = n.op("Add", n.op("Neg", y), x)
+    return n, y
+
+
+@model
+def loop(name):
+    n = Net(name)
+    x = n.input("x", [8])
+    body = h.make_graph(
+        [h.make_node("Identity", ["c"], ["c2"]), h.make_node("Add", ["s", "one"], ["t"]), h.make_node("Mul", ["t", "half"], ["t2"])],
+        "body", [h.make_tensor_value_info("i", T.INT64, []), h.make_tensor_value_info("c", T.BOOL, []), h.make_tensor_value_info("s", T.FLOAT, [8])],
+        [h.make_tensor_value_info("c2", T.BOOL, []), h.make_tensor_value_info("t2", T.FLOAT, [8])],
+        [nh.from_array(np.array([1], np.float32), "one"), nh.from_array(np.array([0.5], np.float32), "half")])
+    return n, n.op("Loop", n.constant(np.array(1000, np.int64)), n.constant(np.array(True)), x, body=body)
+
+
+# ---- one operator each
+
+def probe(name, kind, shape, *more, opset=18, out_type=None, **attributes):
+    def make(_):
+        n = Net("op_" + name, opset=opset)
+        x = n.input("x", list(shape))
+        y = n.op(kind, x, *[n.constant(m) for m in more], **attributes)
+        n.output(y, dtype=out_type or np.float32)
+        return n, None
+    MAKERS["op_" + name] = make
+
+
+BIG = (1, 32, 256, 256)
+for kind in ("Relu", "Exp", "Log", "Tanh", "Sigmoid", "Erf", "Softplus", "Mish", "Sin", "Cos", "Atan", "Asinh", "Sqrt", "Elu", "Selu", "Sign", "Round", "HardSwish"):
+    probe(kind.lower(), kind, BIG)
+probe("gelu", "Gelu", BIG, opset=20)
+probe("pow", "Pow", BIG, np.float32(3.5).reshape(1))
+probe("add", "Add", BIG, np.ones(BIG, np.float32))
+probe("mod", "Mod", BIG, np.float32(1.5).reshape(1), fmod=1)
+probe("prelu", "PRelu", (1, 64, 112, 112), np.full((64, 1, 1), 0.1, np.float32))
+probe("softmax_last", "Softmax", (64, 32, 1024), axis=-1)
+probe("softmax_mid", "Softmax", (64, 32, 1024), axis=1)
+probe("layer_norm", "LayerNormalization", (1024, 1024), np.ones(1024, np.float32), np.zeros(1024, np.float32))
+probe("instance_norm", "InstanceNormalization", BIG, np.ones(32, np.float32), np.zeros(32, np.float32))
+probe("lrn", "LRN", (1, 64, 112, 112), size=5)
+probe("reduce_sum_first", "ReduceSum", (512, 64, 64), np.array([0]))
+probe("reduce_max_mid", "ReduceMax", (64, 512, 64), np.array([1]))
+probe("reduce_mean_last", "ReduceMean", (2048, 1024), np.array([-1]))
+probe("reduce_logsumexp", "ReduceLogSumExp", (2048, 1024), np.array([-1]))
+probe("argmax_last", "ArgMax", (2048, 1024), axis=-1, out_type=np.int64)
+probe("cumsum_last", "CumSum", (2048, 1024), np.array(1))
+probe("transpose_210", "Transpose", (128, 128, 128), perm=[2, 1, 0])
+probe("transpose_0321", "Transpose", (2, 64, 128, 128), perm=[0, 3, 2, 1])
+probe("transpose_0213", "Transpose", (2, 64, 128, 128), perm=[0, 2, 1, 3])
+probe("gather_last", "Gather", (2048, 1024), np.arange(0, 1024, 2), axis=1)
+probe("slice_step", "Slice", (2048, 1024), np.array([0]), np.array([1024]), np.array([1]), np.array([2]))
+probe("depth_to_space", "DepthToSpace", (1, 128, 128, 128), blocksize=2)
+probe("pad", "Pad", (1, 32, 256, 256), np.array([0, 0, 3, 3, 0, 0, 3, 3]))
+probe("cast_i64", "Cast", BIG, to=T.INT64, out_type=np.int64)
+probe("resize_linear", "Resize", (1, 3, 224, 224), np.array([], np.float32), np.array([1, 1, 2, 2], np.float32), mode="linear")
+probe("resize_cubic", "Resize", (1, 3, 224, 224), np.array([], np.float32), np.array([1, 1, 2, 2], np.float32), mode="cubic")
+probe("topk", "TopK", (1, 100000), np.array([100]))
+probe("max_pool", "MaxPool", (1, 64, 112, 112), kernel_shape=[3, 3], strides=[2, 2])
+probe("conv_3x3", "Conv", (1, 64, 56, 56), np.random.default_rng(1).standard_normal((64, 64, 3, 3)).astype(np.float32) * 0.05, pads=[1] * 4)
+probe("conv_depthwise", "Conv", (1, 128, 56, 56), np.random.default_rng(1).standard_normal((128, 1, 3, 3)).astype(np.float32), pads=[1] * 4, group=128)
+probe("conv_grouped", "Conv", (1, 256, 28, 28), np.random.default_rng(1).standard_normal((256, 8, 3, 3)).astype(np.float32) * 0.1, pads=[1] * 4, group=32)
+probe("conv_1d", "Conv", (1, 64, 4096), np.random.default_rng(1).standard_normal((64, 64, 9)).astype(np.float32) * 0.05, pads=[4, 4])
+probe("conv_3d", "Conv", (1, 16, 16, 56, 56), np.random.default_rng(1).standard_normal((16, 16, 3, 3, 3)).astype(np.float32) * 0.05, pads=[1] * 6)
+probe("matmul_1024", "MatMul", (1024, 1024), np.random.default_rng(1).standard_normal((1024, 1024)).astype(np.float32))
+probe("matmul_m1", "MatMul", (1, 4096), np.random.default_rng(1).standard_normal((4096, 4096)).astype(np.float32))
+probe("matmul_m16", "MatMul", (16, 4096), np.random.default_rng(1).standard_normal((4096, 4096)).astype(np.float32))
+# TopK has a second output that nobody asks for.
+
+
+# ---- quantised by onnxruntime's own tools, from the float models beside them
+
+def quantised(name, folder):
+    from onnxruntime import quantization as q
+    source = os.path.join(folder, {"resnet50_qdq": "resnet50", "mobilenet_v2_qdq": "mobilenet_v2", "bert_base_int8": "bert_base"}[name] + ".onnx")
+    target = os.path.join(folder, name + ".onnx")
+    if name == "bert_base_int8":
+        q.quantize_dynamic(source, target)
+        return
+
+    class Reader(q.CalibrationDataReader):
+        def __init__(self):
+            rng = np.random.default_rng(3)
+            self.left = [{"x": rng.standard_normal((1, 3, 224, 224)).astype(np.float32)} for _ in range(2)]
+
+        def get_next(self):
+            return self.left.pop() if self.left else None
+
+    folded = os.path.join(folder, name + ".folded.onnx")
+    q.shape_inference.quant_pre_process(source, folded, skip_symbolic_shape=True)
+    q.quantize_static(folded, target, Reader(), quant_format=q.QuantFormat.QDQ, per_channel=True, activation_type=q.QuantType.QUInt8, weight_type=q.QuantType.QInt8)
+    os.remove(folded)
+
+
+QUANTISED = ("resnet50_qdq", "mobilenet_v2_qdq", "bert_base_int8")
+
+
+def make(folder, names=None):
+    """Makes what is not there yet; gives the paths by name."""
+    os.makedirs(folder, exist_ok=True)
+    wanted = names or [*MAKERS, *QUANTISED]
+    needed = {"resnet50_qdq": "resnet50", "mobilenet_v2_qdq": "mobilenet_v2", "bert_base_int8": "bert_base"}
+    for name in [needed[n] for n in wanted if n in needed] + [n for n in wanted]:
+        path = os.path.join(folder, name + ".onnx")
+        if os.path.exists(path):
+            continue
+        if name in QUANTISED:
+            quantised(name, folder)
+        else:
+            net, result = MAKERS[name](name)
+            net.save(folder, result)
+    return {n: os.path.join(folder, n + ".onnx") for n in wanted}
+
+
+if __name__ == "__main__":
+    for name, path in make(sys.argv[1], sys.argv[2:]).items():
+        print(name, os.path.getsize(path))

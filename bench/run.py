@@ -1,0 +1,150 @@
+"""Measures Tombolo beside ONNX Runtime, in turns, on the models of bench/models.py, and writes a table.
+
+    python bench/run.py TOMBOLO MODEL_DIR [--onnxruntime LIB] [--out docs/performance.md] [--only NAME,...] [--threads 1,2]
+
+Every line comes from `tombolo compare`, which lets all runtimes take turns in one process and compares
+their outputs. ONNX Runtime runs twice: as it is, and without the fusion that makes its LayerNormalization
+slower (SkipLayerNormFusion); the ratio is taken against the faster of the two.
+"""
+import argparse
+import glob
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+import models
+
+SIZES = {
+    "bert_base": [("s128", {"batch": 1, "sequence": 128}), ("s16", {"batch": 1, "sequence": 16})],
+    "bert_base_int8": [("s128", {"batch": 1, "sequence": 128})],
+    "minilm6": [("s64", {"batch": 1, "sequence": 64})],
+    "gpt2_decode": [("past 128", {"new": 1, "past": 128})],
+    "llm_4bit": [("decode, past 512", {"new": 1, "past": 512}), ("prefill 128", {"new": 128, "past": 0})],
+    "llm_f32": [("decode, past 512", {"new": 1, "past": 512}), ("prefill 128", {"new": 128, "past": 0})],
+}
+
+
+def inputs_of(path, name, sizes, folder):
+    """Inputs whose values matter (lengths, masks, ids): the rest is random."""
+    given = {}
+    if name.startswith("llm"):
+        given["seqlens_k"] = np.array([sizes["past"] + sizes["new"] - 1], np.int32)
+        given["total_sequence_length"] = np.array(sizes["past"] + sizes["new"], np.int32)
+    if "bert" in name or "minilm" in name:
+        given["attention_mask"] = np.ones((1, sizes["sequence"]), np.int64)
+    if not given:
+        return []
+    file = os.path.join(folder, "inputs.npz")
+    np.savez(file, **given)
+    return ["--inputs", file]
+
+
+def measure(tombolo, library, path, name, sizes, threads, runs, seconds):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [tombolo, "compare", path, "--json", "--no-reference", "--no-progress", "--runs", str(runs), "--max-time", str(seconds),
+                   "--threads", str(threads), "--onnxruntime", library, "--ort-without", "SkipLayerNormFusion"]
+        for key, value in sizes.items():
+            command += ["--size", f"{key}={value}"]
+        command += inputs_of(path, name, sizes, folder)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    if done.returncode > 1 or not done.stdout:
+        return None, done.stderr.strip().splitlines()[0] if done.stderr.strip() else f"exit {done.returncode}"
+    return json.loads(done.stdout), ""
+
+
+def load(tombolo, path):
+    """Load alone, load and first run: of ours and of ONNX Runtime, each in a process of its own."""
+    ours = subprocess.run([tombolo, "bench", path, "--json", "--runs", "1", "--warmup", "0", "--no-roofline", "--no-progress"], capture_output=True, text=True)
+    ours = json.loads(ours.stdout)
+    code = ("import sys,time,resource,json,numpy as np\nimport onnxruntime as o\nbase=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\nt=time.perf_counter()\n"
+            "s=o.InferenceSession(sys.argv[1],providers=['CPUExecutionProvider'])\na=time.perf_counter()-t\nm=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+            "i=s.get_inputs()[0]\nt=time.perf_counter()\ns.run(None,{i.name:np.zeros([d if isinstance(d,int) else 1 for d in i.shape],np.float32)})\nb=time.perf_counter()-t\n"
+            "print(json.dumps([a*1e3,b*1e3,m*1024,resource.getrusage(resource.RUSAGE_SELF).ru_maxrss*1024]))")
+    theirs = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    return ours, json.loads(theirs.stdout)
+
+
+def cpu_name():
+    with open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tombolo")
+    parser.add_argument("folder")
+    parser.add_argument("--onnxruntime")
+    parser.add_argument("--out")
+    parser.add_argument("--only")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--seconds", type=float, default=8)
+    args = parser.parse_args()
+    library = args.onnxruntime
+    if not library:
+        import onnxruntime
+        library = glob.glob(os.path.join(os.path.dirname(onnxruntime.__file__), "capi", "libonnxruntime.so*"))[0]
+    names = args.only.split(",") if args.only else None
+    paths = models.make(args.folder, names)
+    threads = [int(t) for t in args.threads.split(",")]
+    tiny = os.path.join(args.folder, "mlp.onnx")
+    models.make(args.folder, ["mlp"])
+    machine = {}
+    for t in threads:
+        done = subprocess.run([args.tombolo, "profile", tiny, "--json", "--threads", str(t), "--runs", "1"], capture_output=True, text=True)
+        found = json.loads(done.stdout)
+        machine[t] = f"{found['peak_flops'] * 1e-9:.0f} Gop/s, {found['bandwidth'] * 1e-9:.0f} GB/s"
+    version = ""
+    rows = []
+    for name, path in paths.items():
+        for label, sizes in SIZES.get(name, [("", {})]):
+            title = name + (f" ({label})" if label else "")
+            cells = [title]
+            for t in threads:
+                result, why = measure(args.tombolo, library, path, name, sizes, t, args.runs, args.seconds)
+                print(title, t, why or "", file=sys.stderr, flush=True)
+                if result is None:
+                    cells += ["-", "-", why[:60]]
+                    continue
+                sides = {s["name"]: s for s in result["sides"]}
+                ours = sides["tombolo"]["median_ms"]
+                theirs = [s for n, s in sides.items() if n.startswith("onnxruntime") and not s["failure"] and s["median_ms"]]
+                if not theirs:
+                    cells += [f"{ours:.3f}", "-", "does not run: " + sides["onnxruntime"]["failure"][:50]]
+                    continue
+                best = min(s["median_ms"] for s in theirs)
+                rms = max([o["relative_rms"] or 0 for o in result["outputs"]] or [0])
+                cells += [f"{ours:.3f}", f"{best:.3f}", f"{best / ours:.2f}"]
+                if t == threads[-1]:
+                    cells.append(f"{rms:.1e}")
+            rows.append(cells)
+    head = ["model"] + [c for t in threads for c in (f"Tombolo, {t}t ms", f"ONNX Runtime, {t}t ms", f"ratio {t}t")] + ["outputs' relative rms apart"]
+    lines = ["# Performance", "", "Written by `make bench` (bench/run.py): medians of runs that take turns in one process. The ratio is the time of the faster of",
+             "ONNX Runtime's two variants (default, SkipLayerNormFusion off) to ours: above 1 Tombolo is faster. Models are the shapes of",
+             "the networks named, with random weights (bench/models.py).", "", f"Machine: {cpu_name()}, {os.cpu_count()} cores. " + "; ".join(f"{t} thread{'s' if t > 1 else ''}: {m}" for t, m in machine.items()) + ".", "",
+             "| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    for cells in rows:
+        cells += [""] * (len(head) - len(cells))
+        lines.append("| " + " | ".join(cells) + " |")
+    if "vgg19" in paths:
+        ours, theirs = load(args.tombolo, paths["vgg19"])
+        lines += ["", "## Loading VGG-19 (575 MB)", "", "| | load ms | first run ms | peak memory MB |", "| --- | --- | --- | --- |",
+                  f"| Tombolo | {ours['load_ms']:.0f} | {ours['first_ms']:.0f} | {ours['rss_after_load_bytes'] / 1e6:.0f} after load, {ours['peak_rss_bytes'] / 1e6:.0f} after the first run |",
+                  f"| ONNX Runtime | {theirs[0]:.0f} | {theirs[1]:.0f} | {theirs[2] / 1e6:.0f}, {theirs[3] / 1e6:.0f} |"]
+    text = "\n".join(lines) + "\n"
+    if args.out:
+        with open(args.out, "w") as file:
+            file.write(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
