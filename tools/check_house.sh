@@ -40,6 +40,8 @@ done < <(git ls-files 'src/*.cpp' 'src/*.h' 'include/*' 'tests/*.cpp' 'tools/*' 
 median=$(git ls-files 'src/*.cpp' 'src/*.h' | xargs wc -l | grep -v ' total$' | sort -n | awk '{a[NR]=$1} END {print a[int((NR+1)/2)]}')
 [ "$median" -le 200 ] || complain "the median file of src has $median lines, the budget is 200"
 
+tools/document_rules.sh --check || failed=1
+
 if command -v clang-format-14 > /dev/null; then
   git ls-files '*.cpp' '*.h' | xargs -P "$(nproc)" -n 40 clang-format-14 --dry-run -Werror 2> /tmp/tombolo-format.$$ || {
     grep -oE '^[^:]+:[0-9]+' /tmp/tombolo-format.$$ | sort -u | head -20 | while read -r place; do echo "house: $place: not formatted (make format)" >&2; done

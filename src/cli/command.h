@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "base/json_quote.h"
 #include "base/result.h"
 
 namespace tombolo::cli {
@@ -101,7 +102,6 @@ std::span<const Verb> verbs();
 /// Options that every verb takes.
 std::span<const Option> common_options();
 
-std::string json_quote(std::string_view text);
 std::string_view kind_name(ErrorKind kind);
 
 /// The whole program: parses, runs, reports, returns the exit code.

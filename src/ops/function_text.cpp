@@ -1,5 +1,6 @@
 #include "ops/function_text.h"
 
+#include "base/json_quote.h"
 #include "ops/json_text.h"
 
 namespace tombolo {
@@ -27,7 +28,7 @@ std::string attribute_text(const AttrDecl& row) {
 
 std::string function_text(const OpVersion& version, int opset, std::string_view body) {
   const OpDecl& op = *version.decl;
-  std::string out = "<domain: " + quoted_text(op.domain) + ", opset_import: [\"\" : ";
+  std::string out = "<domain: " + json_quote(op.domain) + ", opset_import: [\"\" : ";
   out += std::to_string(opset) + "]>\n" + std::string(std::string_view(op.name));
   if (!version.attributes.empty()) {
     std::string attributes;

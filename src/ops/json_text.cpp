@@ -2,19 +2,9 @@
 
 #include <charconv>
 
-namespace tombolo {
-std::string quoted_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n')
-      out += "\\n";
-    else
-      out += c;
-  }
-  return out + '"';
-}
+#include "base/json_quote.h"
 
+namespace tombolo {
 std::string number_text(float value) {
   char buffer[32];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
@@ -32,11 +22,11 @@ std::string default_text(const AttrSpec& spec) {
     case AttrType::kFloat:
       return number_text(spec.f);
     case AttrType::kString:
-      return quoted_text(spec.s);
+      return json_quote(spec.s);
     case AttrType::kInts:
       return '[' + joined(spec.ints, [](int64_t i) { return std::to_string(i); }) + ']';
     case AttrType::kStrings:
-      return '[' + joined(spec.strings, [](Literal s) { return quoted_text(s); }) + ']';
+      return '[' + joined(spec.strings, [](Literal s) { return json_quote(s); }) + ']';
     default:
       return "null";
   }

@@ -20,10 +20,6 @@ std::string joined(const Items& items, Print print) {
   return out;
 }
 
-/// `text` in double quotes, with quotes, backslashes and line breaks escaped. For our own literals:
-/// printable ASCII and line breaks.
-std::string quoted_text(std::string_view text);
-
 /// The shortest text that reads back as the same float; always with a point or an exponent.
 std::string number_text(float value);
 

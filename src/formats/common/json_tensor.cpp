@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/json_quote.h"
+
 namespace tombolo {
 
 namespace {
@@ -108,24 +110,6 @@ Result<Tensor> tensor_from_json(std::string_view text, DType dtype) {
 
 namespace {
 
-void append_string(std::string& out, std::string_view text) {
-  out += '"';
-  for (char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      constexpr char digits[] = "0123456789abcdef";
-      out += "\\u00";
-      out += digits[static_cast<unsigned char>(c) >> 4];
-      out += digits[c & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
-
 void append_real(std::string& out, double value, bool narrow) {
   if (std::isnan(value)) {
     out += "\"NaN\"";
@@ -142,7 +126,7 @@ void append_real(std::string& out, double value, bool narrow) {
 void append_element(std::string& out, const Tensor& tensor, int64_t index) {
   const DType dtype = tensor.dtype();
   if (tensor.is_string()) {
-    append_string(out, tensor.strings()[static_cast<size_t>(index)]);
+    out += json_quote(tensor.strings()[static_cast<size_t>(index)]);
   } else if (dtype == DType::kBool) {
     out += tensor.get_int64(index) != 0 ? "true" : "false";
   } else if (is_complex(dtype)) {
