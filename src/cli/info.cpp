@@ -5,6 +5,7 @@
 
 #include "cli/open.h"
 #include "cli/verbs.h"
+#include "formats/weights/weights_model.h"
 
 namespace tombolo::cli {
 
@@ -45,7 +46,7 @@ std::string type_text(const Type* type) { return type != nullptr ? to_string(*ty
 
 Result<int> run(const Args& args, Console& console) {
   TRY(std::string format, format_of(args.positional("MODEL")));
-  TRY(std::unique_ptr<Model> model, open_model(args));
+  TRY(std::unique_ptr<Model> model, open_model(args, true));
   Counts counts;
   if (model->graph) counts.graph(*model->graph);
   for (const auto& function : model->functions) counts.graph(function->body);
@@ -56,7 +57,10 @@ Result<int> run(const Args& args, Console& console) {
 
   struct Port {
     std::string name, type;
+    uint64_t bytes = 0;
   };
+  // A checkpoint: its tensors are all there is to say.
+  const bool checkpoint = is_weights_only(*model);
   std::vector<Port> inputs, outputs;
   if (model->graph) {
     for (const Value* input : model->graph->inputs())
@@ -67,6 +71,12 @@ Result<int> run(const Args& args, Console& console) {
       outputs.push_back(
           {std::string(own ? output.declared->name : output.value->name()),
            type_text(output.declared ? output.declared->type : output.value->type())});
+      if (const Constant* constant = output.value->initializer()) {
+        const int64_t count = element_count(constant->dims);
+        outputs.back().bytes =
+            packed_bytes(constant->dtype(), count < 0 ? 0 : static_cast<uint64_t>(count))
+                .value_or(0);
+      }
     }
   }
   if (console.json) {
@@ -85,7 +95,8 @@ Result<int> run(const Args& args, Console& console) {
       std::string text;
       for (const Port& port : list)
         text += (text.empty() ? "" : ",") + std::string("{\"name\":") + json_quote(port.name) +
-                ",\"type\":" + json_quote(port.type) + "}";
+                ",\"type\":" + json_quote(port.type) +
+                (checkpoint ? ",\"bytes\":" + std::to_string(port.bytes) : "") + "}";
       return "[" + text + "]";
     };
     out += "},\"inputs\":" + ports(inputs) + ",\"outputs\":" + ports(outputs) +
@@ -115,15 +126,19 @@ Result<int> run(const Args& args, Console& console) {
   if (model->graph && !model->graph->name.empty())
     out += "graph       " + std::string(model->graph->name) + "\n";
   for (const Port& port : inputs) out += "input       " + port.name + "  " + port.type + "\n";
-  for (const Port& port : outputs) out += "output      " + port.name + "  " + port.type + "\n";
+  for (const Port& port : outputs)
+    out += checkpoint ? "tensor      " + port.name + "  " + port.type + "  " +
+                            human_bytes(port.bytes) + "\n"
+                      : "output      " + port.name + "  " + port.type + "\n";
   out += "parameters  " + std::to_string(counts.parameters) + " in " +
          std::to_string(counts.tensors) + " tensors, " +
          human_bytes(counts.bytes + counts.external_bytes);
   if (counts.external_bytes != 0)
     out += " (" + human_bytes(counts.external_bytes) + " in external files)";
-  out += "\nnodes       " + std::to_string(counts.nodes);
-  if (!model->functions.empty()) out += ", functions " + std::to_string(model->functions.size());
   out += "\n";
+  if (!checkpoint) out += "nodes       " + std::to_string(counts.nodes);
+  if (!model->functions.empty()) out += ", functions " + std::to_string(model->functions.size());
+  if (!checkpoint) out += "\n";
   for (const auto& [name, count] : operators)
     out += "            " + std::to_string(count) + "  " + name + "\n";
   for (const StringEntry& entry : model->metadata)

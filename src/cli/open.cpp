@@ -28,8 +28,9 @@ std::vector<std::string> split_names(const std::string& text) {
 }
 }  // namespace
 
-Result<std::unique_ptr<Model>> open_model(const Args& args) {
+Result<std::unique_ptr<Model>> open_model(const Args& args, bool headers_only) {
   LoadOptions options;
+  options.headers_only = headers_only;
   options.from = args.get("from").value_or("");
   options.weights = args.get("weights").value_or("");
   options.signature = args.get("signature").value_or("");

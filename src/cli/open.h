@@ -15,7 +15,8 @@ namespace tombolo::cli {
 std::vector<Option> load_options(std::vector<Option> more = {});
 
 /// Opens positional MODEL by content, whatever its format, with those options.
-Result<std::unique_ptr<Model>> open_model(const Args& args);
+/// `headers_only`: names, types and shapes of the weights suffice.
+Result<std::unique_ptr<Model>> open_model(const Args& args, bool headers_only = false);
 
 /// OUT: the positional, or -o; empty when neither is given. A usage error when both are.
 Result<std::string> output_path(const Args& args);

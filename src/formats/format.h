@@ -23,6 +23,8 @@ struct LoadOptions {
   std::string signature;  ///< which entry point, where the format has several
   std::vector<std::string> input_names, output_names;  ///< cut the graph there, in this order
   std::map<std::string, std::string> set;              ///< values for arguments that are no tensors
+  std::string sample;         ///< .npz of example inputs, where the file keeps no types and ranks
+  bool headers_only = false;  ///< names, types and shapes suffice: weights need not be read
 };
 
 /// What is written, and how (see SaveOptions in onnx/writer.h for external data).

@@ -3,6 +3,8 @@
 #include "formats/format.h"
 #include "formats/keras/keras_format.h"
 #include "formats/onnx/onnx_format.h"
+#include "formats/pytorch/checkpoint.h"
+#include "formats/weights/safetensors.h"
 
 namespace tombolo {
 
@@ -12,6 +14,11 @@ std::span<const Format> formats() {
       {"text", "ONNX, text", ".onnxtxt .onnx.txt", probe_text, load_text_format, save_text_format},
       {"keras", "Keras: .keras, .h5, JSON with weights", ".keras .h5 .hdf5", probe_keras,
        load_keras_format, nullptr},
+      {"safetensors", "safetensors, alone or in shards with an index", ".safetensors",
+       probe_safetensors, load_safetensors, save_safetensors},
+      {"checkpoint", "PyTorch checkpoints: torch.save, in shards, distributed",
+       ".pt .pth .bin .ckpt", torch::probe_checkpoint, torch::load_checkpoint, nullptr},
+      {"numpy", "NumPy arrays", ".npz .npy", probe_numpy, load_numpy, save_npz},
       {"json", "ONNX, protobuf's JSON", ".onnxjson .json", probe_json, load_json_format,
        save_json_format},
   };

@@ -25,15 +25,9 @@ constexpr DescrRow kDescrs[] = {
     {"u4", DType::kUInt32},    {"u8", DType::kUInt64},     {"b1", DType::kBool},
     {"c8", DType::kComplex64}, {"c16", DType::kComplex128}};
 
-struct Header {
-  std::string descr;
-  bool fortran = false;
-  std::vector<int64_t> shape;
-};
-
 /// The header is the text of a Python dict of three known keys.
-Result<Header> parse_header(std::string_view text) {
-  Header header;
+Result<NumpyArray> parse_header(std::string_view text) {
+  NumpyArray header;
   auto after = [&](std::string_view key) -> std::string_view {
     const size_t at = text.find(key);
     if (at == std::string_view::npos) return {};
@@ -118,8 +112,8 @@ int64_t fortran_offset(std::span<const int64_t> dims, int64_t index) {
   return offset;
 }
 
-Result<Tensor> read_strings(std::string_view data, const Header& header, size_t width, char kind,
-                            bool swap) {
+Result<Tensor> read_strings(std::string_view data, const NumpyArray& header, size_t width,
+                            char kind, bool swap) {
   const int64_t count = element_count(header.shape);
   const size_t bytes = kind == 'U' ? width * 4 : width;
   TRY(Tensor tensor, Tensor::allocate(DType::kString, header.shape));
@@ -158,11 +152,16 @@ Result<Tensor> read_npy(std::string_view bytes, std::shared_ptr<const void> owne
     header_size |= static_cast<size_t>(static_cast<unsigned char>(bytes[8 + i])) << (8 * i);
   if (header_size > bytes.size() - 8 - length_bytes || header_size > (1 << 20))
     return parse_error("the .npy header runs past the end of the file");
-  TRY(Header header, parse_header(bytes.substr(8 + length_bytes, header_size)));
-  const std::string_view data = bytes.substr(8 + length_bytes + header_size);
+  TRY(NumpyArray header, parse_header(bytes.substr(8 + length_bytes, header_size)));
+  return read_numpy_array(header, bytes.substr(8 + length_bytes + header_size), std::move(owner));
+}
+
+Result<Tensor> read_numpy_array(const NumpyArray& header, std::string_view data,
+                                std::shared_ptr<const void> owner) {
   const int64_t count = element_count(header.shape);
   if (count < 0) return parse_error("the .npy file's shape is impossible");
 
+  if (header.descr.size() < 2) return unsupported("structured NumPy arrays");
   const char order = header.descr[0];
   const bool swap = order == '>';
   std::string_view code = std::string_view(header.descr).substr(1);

@@ -25,6 +25,16 @@ namespace tombolo {
 /// (pickles) are refused.
 Result<Tensor> read_npy(std::string_view bytes, std::shared_ptr<const void> owner);
 
+/// What describes an array's bytes: numpy's descr ("<f4"), order and shape.
+struct NumpyArray {
+  std::string descr;
+  bool fortran = false;
+  std::vector<int64_t> shape;
+};
+/// As read_npy, for bytes that stand without a header of their own.
+Result<Tensor> read_numpy_array(const NumpyArray& array, std::string_view data,
+                                std::shared_ptr<const void> owner);
+
 /// Members of an .npz in file order, without ".npy". Members that `__dtypes__.json` names come back
 /// in that type (packed); the member itself is not listed.
 Result<std::vector<NamedTensor>> read_npz(const MappedFile& file);

@@ -19,6 +19,16 @@ constexpr uint64_t kMaxExpansion = 1040;  // deflate's best case is 1032 to 1
 
 Error damaged(const std::string& what) { return parse_error("damaged ZIP archive: " + what); }
 
+uint32_t checksum(std::span<const std::byte> bytes) {
+  uLong crc = crc32(0, nullptr, 0);
+  for (size_t at = 0; at < bytes.size();) {
+    const size_t part = std::min(bytes.size() - at, size_t{1} << 30);
+    crc = crc32(crc, reinterpret_cast<const Bytef*>(bytes.data() + at), static_cast<uInt>(part));
+    at += part;
+  }
+  return static_cast<uint32_t>(crc);
+}
+
 bool safe_name(std::string_view name) {
   if (name.empty() || name.front() == '/' || name.find('\\') != name.npos ||
       name.find('\0') != name.npos) {
@@ -124,8 +134,22 @@ Status ZipArchive::read_directory() {
     if (local > bytes.size()) return damaged("member \"" + member.name + "\" out of range");
     ByteReader header(bytes.subspan(local));
     if (header.u32() != kLocalSignature) return damaged("member \"" + member.name + "\"");
-    header.skip(22);
-    const uint64_t skip = uint64_t{header.u16()} + header.u16();
+    header.skip(2);
+    const uint16_t local_flags = header.u16(), local_method = header.u16();
+    header.skip(8);
+    const uint64_t local_stored = header.u32(), local_size = header.u32();
+    const uint16_t local_name = header.u16(), local_extra = header.u16();
+    const uint64_t skip = uint64_t{local_name} + local_extra;
+    // Two readers must not see two archives. With bit 3 the sizes stand behind the data; a size of
+    // all ones stands in the extra field.
+    const auto contradicts = [&](uint64_t here, uint64_t there) {
+      return here != there && here != 0xFFFFFFFF && !(local_flags & 8 && here == 0);
+    };
+    if (header.left() >= local_name &&
+        (ByteReader(bytes.subspan(local + kLocalSize)).text(local_name) != member.name ||
+         local_method != method || contradicts(local_stored, member.stored) ||
+         contradicts(local_size, member.size)))
+      return damaged("member \"" + member.name + "\" contradicts the directory");
     if (!header.ok() || skip > header.left() || member.stored > header.left() - skip) {
       return damaged("member \"" + member.name + "\" out of range");
     }
@@ -159,6 +183,15 @@ Result<Blob> ZipArchive::read(std::string_view name) const {
   return read(*member);
 }
 
+Status ZipArchive::verify(const Member& member) const {
+  // PyTorch leaves the checksum out on request.
+  if (member.deflated || member.crc == 0) return ok();
+  const auto stored = blob_.bytes.subspan(member.offset, member.stored);
+  if (checksum(stored) != member.crc)
+    return damaged("member \"" + member.name + "\" differs from its checksum");
+  return ok();
+}
+
 Result<Blob> ZipArchive::read(const Member& member) const {
   const auto stored = blob_.bytes.subspan(member.offset, member.stored);
   if (!member.deflated) return Blob{stored, blob_.owner};
@@ -185,13 +218,8 @@ Result<Blob> ZipArchive::read(const Member& member) const {
     if (code == Z_BUF_ERROR && stream.avail_in == 0 && fed < stored.size()) code = Z_OK;
   }
   inflateEnd(&stream);
-  uLong crc = crc32(0, nullptr, 0);
-  for (size_t at = 0; at < out->size();) {
-    const size_t part = std::min(out->size() - at, size_t{1} << 30);
-    crc = crc32(crc, reinterpret_cast<const Bytef*>(out->data() + at), static_cast<uInt>(part));
-    at += part;
-  }
-  if (code != Z_STREAM_END || out->size() != member.size || crc != member.crc) {
+  if (code != Z_STREAM_END || out->size() != member.size ||
+      checksum(std::as_bytes(std::span<const char>(*out))) != member.crc) {
     return damaged("member \"" + member.name + "\" does not decompress");
   }
   return Blob{std::as_bytes(std::span<const char>(*out)), out};

@@ -3,7 +3,8 @@
 // A read-only view of a ZIP archive: stored and deflated members, zip64. Stored members are views
 // of the archive's bytes. Refused: encryption, other methods, archives in several parts, names
 // that are absolute or contain "..", duplicate names, members that overlap (the trick of
-// decompression bombs) and sizes that compression cannot explain.
+// decompression bombs), sizes that compression cannot explain, and members whose own header
+// contradicts the directory.
 //
 // Source: APPNOTE.TXT 6.3.10.
 
@@ -47,6 +48,8 @@ class ZipArchive {
   /// The content of a member. The checksum of a deflated one is verified; that of a stored one is
   /// not, so that a view costs no reading.
   Result<Blob> read(const Member& member) const;
+  /// Compares a stored member with its checksum, where it has one: reads all of it.
+  Status verify(const Member& member) const;
   /// As read, by name; a parse error when there is no such member.
   Result<Blob> read(std::string_view name) const;
 

@@ -56,6 +56,30 @@ TEST(Zip, RefusesTruncation) {
   }
 }
 
+TEST(Zip, RefusesWhatContradictsTheDirectory) {
+  const std::string good = archive_of("name", "hello");
+  for (const size_t at : {size_t{8}, size_t{18}, size_t{22}, size_t{30}}) {  // of the local header
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 1);
+    EXPECT_FALSE(open(bad).ok()) << at;
+  }
+}
+
+TEST(Zip, VerifiesStoredMembers) {
+  // CRC-32 of "hello" in both headers; the data differ in a bit.
+  std::string archive = archive_of("a", "hello");
+  const std::string crc = "\x86\xa6\x10\x36";
+  archive.replace(14, 4, crc);
+  archive.replace(archive.find("PK\1\2") + 16, 4, crc);
+  auto good = open(archive);
+  ASSERT_TRUE(good.ok());
+  EXPECT_TRUE(good->verify(good->members()[0]).ok());
+  archive[archive.find("hello")] = 'j';
+  auto bad = open(archive);
+  ASSERT_TRUE(bad.ok());
+  EXPECT_FALSE(bad->verify(bad->members()[0]).ok());
+}
+
 TEST(Json, ChecksEveryAccess) {
   auto document = JsonDocument::parse(R"({"a": [1, 2.5, true, null, "s"], "n": NaN, "i": 3.0})");
   ASSERT_TRUE(document.ok()) << document.error().message;
