@@ -43,10 +43,10 @@ Status binary(LayerCall& call) {
   TRY(const auto sides, operands(call));
   return call.out(call.b.op(kOp, {sides.first, sides.second}));
 }
-constexpr char kAdd[] = "Add", kSub[] = "Sub", kMul[] = "Mul", kDiv[] = "Div", kPow[] = "Pow",
-               kMax[] = "Max", kMin[] = "Min", kMatMul[] = "MatMul", kGreater[] = "Greater",
-               kLess[] = "Less", kEqual[] = "Equal", kGreaterEqual[] = "GreaterOrEqual",
-               kLessEqual[] = "LessOrEqual", kAnd[] = "And", kOr[] = "Or";
+constexpr char kAdd[] = "Add", kSub[] = "Sub", kMul[] = "Mul", kPow[] = "Pow", kMax[] = "Max",
+               kMin[] = "Min", kMatMul[] = "MatMul", kGreater[] = "Greater", kLess[] = "Less",
+               kEqual[] = "Equal", kGreaterEqual[] = "GreaterOrEqual", kLessEqual[] = "LessOrEqual",
+               kAnd[] = "And", kOr[] = "Or";
 
 Status true_divide(LayerCall& call) {
   TRY(auto sides, operands(call));
