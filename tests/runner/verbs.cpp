@@ -7,7 +7,9 @@
 #include "onnx/json.h"
 #include "onnx/reader.h"
 #include "onnx/writer.h"
+#include "passes/pipeline.h"
 #include "runtime/compare.h"
+#include "runtime/equivalence.h"
 #include "runtime/session.h"
 
 namespace tombolo::test {
@@ -112,13 +114,19 @@ Status check_model(State& state, std::string_view) {
   return ok();
 }
 
-Status run(State& state, std::string_view) {
+/// INPUT lines as values.
+Result<std::vector<NamedValue>> given_inputs(const State& state) {
   TRY(auto given, declarations(state.part.inputs));
   std::vector<NamedValue> inputs;
   for (const Value* value : given->initializers()) {
     TRY(Tensor tensor, value->initializer()->value(given->storage_ptr()));
     inputs.push_back({std::string(value->name()), RunValue(std::move(tensor))});
   }
+  return inputs;
+}
+
+Status run(State& state, std::string_view) {
+  TRY(const auto inputs, given_inputs(state));
   TRY(auto session, Session::create(std::move(state.model)));
   TRY(auto outputs, session->run(inputs));
   Graph results(std::make_shared<Storage>());
@@ -130,12 +138,61 @@ Status run(State& state, std::string_view) {
   return ok();
 }
 
+/// `optimise PASS...` or `optimise O2`: runs them, checks the structure after each, the whole model
+/// by the checker, and that the outputs on random inputs (or the INPUT lines) stay.
+Status optimise_model(State& state, std::string_view arguments) {
+  OptimiseOptions options;
+  options.verify = true;
+  std::string words(arguments);
+  for (size_t begin = 0; begin < words.size();) {
+    const size_t end = std::min(words.find(' ', begin), words.size());
+    const std::string word = words.substr(begin, end - begin);
+    if (word.size() == 2 && word[0] == 'O')
+      options.level = word[1] - '0';
+    else if (word == "runtime")
+      options.target = Target::kRuntime;
+    else if (!word.empty())
+      options.only.push_back(word);
+    begin = end + 1;
+  }
+  auto before = clone(*state.model);
+  TRY(const OptimiseReport done, optimise(*state.model, options));
+  if (!done.settled) return runtime_error("the passes do not come to an end");
+  Diagnostics diagnostics;
+  check(*state.model, {}, diagnostics);
+  for (const Diagnostic& one : diagnostics.list())
+    if (one.severity == Severity::kError)
+      return runtime_error("the result is invalid: " + one.where + ": " + one.message);
+  size_t changes = 0;
+  for (const PassResult& one : done.passes) changes += one.changes;
+  if (changes == 0) {
+    state.output = "unchanged\n";
+    return ok();
+  }
+  TRY(const auto given, given_inputs(state));
+  TRY(auto original, Session::create(std::move(before)));
+  TRY(auto optimised, Session::create(clone(*state.model)));
+  for (const bool vary : {false, true}) {
+    RandomInputOptions random;
+    random.vary = vary;
+    random.seed = vary ? 100 : 0;
+    TRY(const Equivalence same, compare_models(*original, *optimised, 3, random, given));
+    if (!same.equal) return runtime_error("the outputs differ: " + same.difference);
+  }
+  state.output = print_graph(*state.model->graph) + "\n";
+  return ok();
+}
+
 constexpr Verb kVerbs[] = {
     {"onnx", "through the .onnx file and back: nothing may change", through_onnx},
     {"json", "through JSON and back: nothing may change", through_json},
     {"print", "as ONNX text, which must read back equal", print},
     {"infer", "types and shapes written as value_info; what contradicts is an error", infer},
     {"check", "what the checker reports, a line each; `valid` when nothing", check_model},
+    {"optimise",
+     "passes by name, or O1, O2, O3: the graph, whose outputs on random inputs must stay; "
+     "`unchanged` when no pass found anything",
+     optimise_model},
     {"run", "the outputs for the INPUT lines; EXPECT is compared with the tolerance of the type",
      run},
 };

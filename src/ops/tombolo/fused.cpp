@@ -1,0 +1,183 @@
+// Operators of ai.tombolo, which the optimiser writes for the runtime alone (never into a file): a
+// convolution or a product, and what is done to each element before it is stored. Here they are run
+// as the operators of the standard that they stand for.
+
+#include <string>
+
+#include "ops/infer_helpers.h"
+#include "ops/kernel_context.h"
+#include "ops/registry.h"
+#include "ops/schema.h"
+
+namespace tombolo::ops {
+
+namespace {
+
+/// One node that no model holds.
+struct Loose {
+  Loose(Text op, size_t inputs) : graph(std::make_shared<Storage>()), node(*graph.add_node(op)) {
+    for (size_t i = 0; i < inputs; ++i) node.add_input(graph.add_input("x"));
+    node.add_output("y");
+  }
+  Graph graph;
+  Node& node;
+};
+
+Result<RunValue> run_as(KernelContext& context, const Node& node,
+                        std::span<const RunValue* const> inputs) {
+  const OpDecl* op = find_operator("", node.op_type());
+  if (op == nullptr || op->reference == nullptr)
+    return context.error("no operator " + std::string(node.op_type()));
+  std::vector<RunValue> outputs(1);
+  KernelContext inner{node,         latest_opset(""), inputs, outputs, AttributeReader(node),
+                      context.host, nullptr};
+  CHECK_OK(op->reference(inner));
+  return std::move(outputs[0]);
+}
+
+Result<RunValue> binary(KernelContext& context, Text op, const RunValue& a, const RunValue& b) {
+  const Loose loose(op, 2);
+  const RunValue* const inputs[] = {&a, &b};
+  return run_as(context, loose.node, inputs);
+}
+
+/// What `activation` names, with its parameters as the operator's attributes.
+Result<RunValue> activate(KernelContext& context, RunValue value) {
+  std::string name(context.attributes.get_string("activation", ""));
+  if (name.empty()) return value;
+  const auto params = context.attributes.get_floats("activation_params");
+  const RunValue* inputs[3] = {&value, nullptr, nullptr};
+  if (name == "Clip") {
+    const Loose loose("Clip", 3);
+    RunValue bounds[2];
+    for (size_t i = 0; i < 2 && i < params.size(); ++i) {
+      TRY(Tensor bound, context.allocate(value.tensor().dtype(), {}));
+      bound.set_double(0, params[i]);
+      bounds[i] = RunValue(std::move(bound));
+      inputs[i + 1] = &bounds[i];
+    }
+    return run_as(context, loose.node, inputs);
+  }
+  const bool tanh_form = name == "GeluTanh";
+  Loose loose(tanh_form ? Text("Gelu") : Text(name), 1);
+  if (tanh_form) loose.node.set_string("approximate", "tanh");
+  if (!params.empty()) loose.node.set_float("alpha", params[0]);
+  if (params.size() > 1) loose.node.set_float("beta", params[1]);
+  return run_as(context, loose.node, std::span(inputs).first(1));
+}
+
+/// Adds input 3 and applies the activation: output 0.
+Status finish(KernelContext& context, RunValue value) {
+  if (context.has_input(3)) {
+    TRY(value, binary(context, "Add", value, context.value(3)));
+  }
+  TRY(value, activate(context, std::move(value)));
+  context.set_output(0, std::move(value));
+  return ok();
+}
+
+Status infer_conv_like(InferContext& context) { return find_operator("", "Conv")->infer(context); }
+Status run_conv_like(KernelContext& context) {
+  std::vector<RunValue> outputs(1);
+  KernelContext inner{context.node,
+                      latest_opset(""),
+                      context.inputs.first(std::min<size_t>(context.inputs.size(), 3)),
+                      outputs,
+                      context.attributes,
+                      context.host,
+                      context.binding};
+  CHECK_OK(find_operator("", "Conv")->reference(inner));
+  return finish(context, std::move(outputs[0]));
+}
+
+Status infer_matmul_like(InferContext& context) {
+  const SymShape* a = context.shape(0);
+  const SymShape* b = context.shape(1);
+  if (a == nullptr || b == nullptr || a->size() < 2 || b->size() < 2) return ok();
+  SymShape x = *a, y = *b;
+  if (context.attributes.get_int("transA", 0) != 0) std::swap(x[x.size() - 1], x[x.size() - 2]);
+  if (context.attributes.get_int("transB", 0) != 0) std::swap(y[y.size() - 1], y[y.size() - 2]);
+  auto batch = broadcast(SymShape(x.begin(), x.end() - 2), SymShape(y.begin(), y.end() - 2));
+  if (!batch) return std::move(batch).error();
+  SymShape out = *batch;
+  out.push_back(x[x.size() - 2]);
+  out.push_back(y[y.size() - 1]);
+  context.set_tensor(0, context.elem(0), std::move(out));
+  return ok();
+}
+
+/// The last two axes exchanged where the attribute asks for it.
+Result<RunValue> turned(KernelContext& context, size_t index, Text attribute) {
+  TRY(const Tensor* tensor, context.input(index));
+  if (context.attributes.get_int(attribute, 0) == 0 || tensor->rank() < 2) return RunValue(*tensor);
+  std::vector<int64_t> perm;
+  for (size_t i = 0; i < tensor->rank(); ++i) perm.push_back(static_cast<int64_t>(i));
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  Loose loose("Transpose", 1);
+  loose.node.set_ints("perm", perm);
+  const RunValue* const inputs[] = {&context.value(index)};
+  return run_as(context, loose.node, inputs);
+}
+
+Status run_matmul_like(KernelContext& context) {
+  TRY(const RunValue a, turned(context, 0, "transA"));
+  TRY(const RunValue b, turned(context, 1, "transB"));
+  TRY(RunValue value, binary(context, "MatMul", a, b));
+  const float alpha = context.attributes.get_float("alpha", 1);
+  if (alpha != 1) {
+    TRY(Tensor factor, context.allocate(value.tensor().dtype(), {}));
+    factor.set_double(0, alpha);
+    TRY(value, binary(context, "Mul", value, RunValue(std::move(factor))));
+  }
+  if (context.has_input(2)) {
+    TRY(value, binary(context, "Add", value, context.value(2)));
+  }
+  return finish(context, std::move(value));
+}
+
+}  // namespace
+
+OPERATOR(TomboloConv) = {
+    .name = "Conv",
+    .domain = "ai.tombolo",
+    .doc = "Conv, plus Z of the output's shape, then an activation by name",
+    .versions = {1},
+    .inputs = {{"X", "T"}, {"W", "T"}, {"B", "T", kOptional}, {"Z", "T", kOptional}},
+    .outputs = {{"Y", "T"}},
+    .attributes =
+        {
+            {"activation", ""},
+            {"activation_params", Attr::kFloats},
+            {"auto_pad", "NOTSET"},
+            {"dilations", Attr::kInts},
+            {"group", 1},
+            {"kernel_shape", Attr::kInts},
+            {"pads", Attr::kInts},
+            {"strides", Attr::kInts},
+        },
+    .types = {{"T", {{1, kFloats | kBf16}}}},
+    .infer = infer_conv_like,
+    .reference = run_conv_like,
+};
+
+OPERATOR(TomboloMatMul) = {
+    .name = "MatMul",
+    .domain = "ai.tombolo",
+    .doc = "alpha A B + bias, plus Z of the output's shape, then an activation by name",
+    .versions = {1},
+    .inputs = {{"A", "T"}, {"B", "T"}, {"bias", "T", kOptional}, {"Z", "T", kOptional}},
+    .outputs = {{"Y", "T"}},
+    .attributes =
+        {
+            {"activation", ""},
+            {"activation_params", Attr::kFloats},
+            {"alpha", 1.0f},
+            {"transA", 0},
+            {"transB", 0},
+        },
+    .types = {{"T", {{1, kFloats | kBf16}}}},
+    .infer = infer_matmul_like,
+    .reference = run_matmul_like,
+};
+
+}  // namespace tombolo::ops

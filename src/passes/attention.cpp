@@ -1,0 +1,323 @@
+// softmax(q k' * scale + mask) v, as exporters write it, becomes Attention.
+//
+// Attention gives zeros for a row whose keys are all masked by -infinity, where the nodes give NaN.
+// So a mask must be provably finite, or a constant that leaves a key in every row, or the graph
+// must ask for the zeros itself: Where(IsNaN(p), 0, p), which transformers writes. Level 3 takes
+// any mask.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "passes/bounds.h"
+#include "passes/passes.h"
+
+namespace tombolo::passes {
+namespace {
+
+struct Found {
+  Node* root = nullptr;  ///< the MatMul with v
+  std::vector<Node*> nodes;
+  Value *q = nullptr, *k_transposed = nullptr, *v = nullptr, *mask = nullptr;
+  double scale = 1;
+  bool guarded = false;
+};
+
+class Recogniser {
+ public:
+  Recogniser(Rewriter& rewriter, Node& root) : rewriter_(rewriter) { found_.root = &root; }
+
+  std::optional<Found> run() {
+    Node& root = *found_.root;
+    if (rewriter_.rank(root.input(0)) != 4u || rewriter_.rank(root.input(1)) != 4u)
+      return std::nullopt;
+    found_.v = root.input(1);
+    Value* weights = root.input(0);
+    Node* guard = inner(weights, "Where", 2);
+    if (guard != nullptr) {
+      // Where(IsNaN(p), 0, p)
+      Node* test = inner(guard->input(0), "IsNaN", 1);
+      const auto zero = rewriter_.scalar(guard->input(1));
+      if (test == nullptr || !zero || *zero != 0 || test->input(0) != guard->input(2))
+        return std::nullopt;
+      take(*guard);
+      take(*test);
+      found_.guarded = true;
+      weights = guard->input(2);
+    }
+    Node* softmax = inner(weights, "Softmax", found_.guarded ? 2 : 1);
+    if (softmax == nullptr) return std::nullopt;
+    const int64_t axis = AttributeReader(*softmax).get_int("axis", -1);
+    if (axis != -1 && axis != 3) return std::nullopt;
+    take(*softmax);
+    Value* scores = softmax->input(0);
+    if (Node* add = inner(scores, "Add", 1)) {
+      for (const size_t side : {size_t(0), size_t(1)}) {
+        Found saved = found_;
+        take(*add);
+        found_.mask = add->input(1 - side);
+        if (product(add->input(side))) return found_;
+        found_ = saved;
+      }
+      return std::nullopt;
+    }
+    if (!product(scores)) return std::nullopt;
+    return found_;
+  }
+
+ private:
+  /// The producer of `value`, an `op` in the root's graph, read `uses` times and by nobody else.
+  Node* inner(const Value* value, Text op, size_t uses) const {
+    Node* node = value != nullptr ? value->producer() : nullptr;
+    if (!rewriter_.is(node, op) || &node->graph() != &found_.root->graph() ||
+        value->uses().size() != uses || value->output_uses() != 0)
+      return nullptr;
+    return node;
+  }
+  void take(Node& node) { found_.nodes.push_back(&node); }
+
+  /// value = other * constant (or / constant): gives other, and the factor.
+  Value* scaled(Value* value, double& factor) {
+    for (const bool divide : {false, true}) {
+      Node* node = inner(value, divide ? "Div" : "Mul", 1);
+      if (node == nullptr) continue;
+      for (const size_t side : {size_t(1), size_t(0)}) {
+        if (divide && side == 0) break;
+        const auto constant = rewriter_.scalar(node->input(side));
+        const auto rank = rewriter_.rank(node->input(side));
+        if (!constant || !rank || *rank > 4 || !std::isfinite(*constant) || *constant <= 0)
+          continue;
+        factor *= divide ? 1 / *constant : *constant;
+        take(*node);
+        return node->input(1 - side);
+      }
+    }
+    return value;
+  }
+
+  bool product(Value* value) {
+    value = scaled(value, found_.scale);
+    Node* matmul = inner(value, "MatMul", 1);
+    if (matmul == nullptr) return false;
+    take(*matmul);
+    found_.q = scaled(matmul->input(0), found_.scale);
+    found_.k_transposed = scaled(matmul->input(1), found_.scale);
+    return std::isfinite(found_.scale) && found_.scale > 0;
+  }
+
+  Rewriter& rewriter_;
+  Found found_;
+};
+
+bool is_one(const SymDim& dim) { return dim.constant() == 1; }
+
+/// Keys and values whose heads are repeated for groups of queries: the value before the repetition.
+Value* before_repeat(const Rewriter& rewriter, Value* value) {
+  const Node* reshape = value->producer();
+  if (!rewriter.is(reshape, "Reshape")) return nullptr;
+  const Node* expand = reshape->input(0) != nullptr ? reshape->input(0)->producer() : nullptr;
+  if (!rewriter.is(expand, "Expand")) return nullptr;
+  const Node* view = expand->input(0) != nullptr ? expand->input(0)->producer() : nullptr;
+  if (!rewriter.is(view, "Unsqueeze") && !rewriter.is(view, "Reshape")) return nullptr;
+  Value* source = view->input(0);
+  const SymShape* from = rewriter.shape(source);
+  const SymShape* single = rewriter.shape(expand->input(0));
+  const SymShape* wide = rewriter.shape(expand->output(0));
+  const SymShape* to = rewriter.shape(value);
+  if (from == nullptr || single == nullptr || wide == nullptr || to == nullptr ||
+      from->size() != 4 || single->size() != 5 || wide->size() != 5 || to->size() != 4)
+    return nullptr;
+  for (const auto& [i, k] : {std::pair(0, 0), std::pair(1, 1), std::pair(2, 3), std::pair(3, 4)}) {
+    const auto a = static_cast<size_t>(i), b = static_cast<size_t>(k);
+    if (!(*from)[a].equals((*single)[b]) || !(*from)[a].equals((*wide)[b])) return nullptr;
+    if (i != 1 && !(*from)[a].equals((*to)[a])) return nullptr;
+  }
+  if (!is_one((*single)[2]) || !(*wide)[1].is_value() || !(*wide)[2].is_value() ||
+      (*to)[1].constant() != (*wide)[1].value() * (*wide)[2].value())
+    return nullptr;
+  return source;
+}
+
+/// Every row of a constant mask has a key.
+bool leaves_a_key(const Rewriter& rewriter, const Value* mask) {
+  const auto dims = rewriter.is_constant(mask) ? rewriter.dims(mask) : std::nullopt;
+  if (!dims || dims->empty() || dims->back() <= 0 || element_count(*dims) > (1 << 24)) return false;
+  const Tensor* tensor = rewriter.constant(mask);
+  if (tensor == nullptr || !is_float(tensor->dtype())) return false;
+  const int64_t row = dims->back();
+  for (int64_t at = 0; at < tensor->size(); at += row) {
+    bool any = false;
+    for (int64_t i = 0; i < row; ++i) {
+      const double value = tensor->get_double(at + i);
+      if (std::isnan(value) || value == std::numeric_limits<double>::infinity()) return false;
+      any |= std::isfinite(value);
+    }
+    if (!any) return false;
+  }
+  return true;
+}
+
+bool mask_fits(const Rewriter& rewriter, const Found& found, const SymShape& q,
+               const SymDim& keys) {
+  const SymShape* mask = rewriter.shape(found.mask);
+  if (mask == nullptr || (mask->size() != 2 && mask->size() != 4) ||
+      rewriter.dtype(found.mask) != rewriter.dtype(found.q))
+    return false;
+  // A shorter last axis would count as masked, not as broadcast.
+  if (!mask->back().equals(keys)) return false;
+  const SymDim full[] = {q[0], q[1], q[2]};
+  for (size_t i = 0; i + 1 < mask->size(); ++i) {
+    const SymDim& dim = (*mask)[mask->size() - 2 - i];
+    if (!is_one(dim) && !dim.equals(full[2 - i])) return false;
+  }
+  return found.guarded || rewriter.level() >= 3 || leaves_a_key(rewriter, found.mask) ||
+         bounds_of(rewriter, found.mask).has_value();
+}
+
+/// k from its transposition: the Transpose goes, or turns the other way.
+Value* untransposed(Rewriter& rewriter, Node& before, Value* transposed) {
+  Node* node = rewriter.producer(transposed, "Transpose");
+  const int64_t swap[] = {0, 1, 3, 2};
+  if (node != nullptr) {
+    const AttributeReader attributes(*node);
+    const auto perm = attributes.get_ints("perm");
+    if (perm.size() == 4) {
+      const std::vector<int64_t> back = {perm[0], perm[1], perm[3], perm[2]};
+      if (back == std::vector<int64_t>{0, 1, 2, 3}) return node->input(0);
+      Node& other = rewriter.add(before, "Transpose", {node->input(0)}, transposed->name());
+      other.set_ints("perm", back);
+      rewriter.touch(other);
+      return other.output(0);
+    }
+  }
+  Node& other = rewriter.add(before, "Transpose", {transposed}, transposed->name());
+  other.set_ints("perm", swap);
+  rewriter.touch(other);
+  return other.output(0);
+}
+
+size_t to_attention(Rewriter& rewriter, Node& root) {
+  if (!rewriter.is(&root, "MatMul") || rewriter.limits.opset_ceiling < 23) return 0;
+  const auto found = Recogniser(rewriter, root).run();
+  if (!found) return 0;
+  const DType dtype = rewriter.dtype(found->q);
+  if (dtype != DType::kFloat32 && dtype != DType::kFloat64 && dtype != DType::kFloat16 &&
+      dtype != DType::kBFloat16)
+    return 0;
+  if (dtype == DType::kFloat64 &&
+      found->scale != static_cast<double>(static_cast<float>(found->scale)))
+    return 0;
+  if (rewriter.dtype(found->k_transposed) != dtype || rewriter.dtype(found->v) != dtype) return 0;
+  const SymShape* q = rewriter.shape(found->q);
+  const SymShape* kt = rewriter.shape(found->k_transposed);
+  const SymShape* v = rewriter.shape(found->v);
+  if (q == nullptr || kt == nullptr || v == nullptr || q->size() != 4 || kt->size() != 4 ||
+      v->size() != 4)
+    return 0;
+  if (!(*q)[0].equals((*kt)[0]) || !(*q)[0].equals((*v)[0]) || !(*kt)[1].equals((*v)[1]) ||
+      !(*kt)[3].equals((*v)[2]) || !(*q)[3].equals((*kt)[2]))
+    return 0;
+  const bool same_heads = (*q)[1].equals((*kt)[1]);
+  if (!same_heads && !(is_one((*kt)[1]) && (*q)[1].lower_bound().value_or(0) >= 1)) return 0;
+  if (found->mask != nullptr && !mask_fits(rewriter, *found, *q, (*kt)[3])) return 0;
+  // No key at all: softmax of nothing, and a sum of nothing; both give zeros.
+
+  Value* k = untransposed(rewriter, root, found->k_transposed);
+  Value* value = found->v;
+  if (Value* k_source = before_repeat(rewriter, k))
+    if (Value* v_source = before_repeat(rewriter, value))
+      if (rewriter.shape(k_source) != nullptr && rewriter.shape(v_source) != nullptr &&
+          (*rewriter.shape(k_source))[1].equals((*rewriter.shape(v_source))[1])) {
+        k = k_source;
+        value = v_source;
+      }
+  std::vector<Value*> inputs = {found->q, k, value};
+  if (found->mask != nullptr) inputs.push_back(found->mask);
+  Node& attention = rewriter.add(root, "Attention", inputs, root.output(0)->name());
+  attention.set_float("scale", static_cast<float>(found->scale));
+  rewriter.touch(attention);
+  rewriter.supersede(*root.output(0), *attention.output(0));
+  for (Node* node : found->nodes)
+    if (!node->output(0)->has_uses() && node->output(0)->producer() == node) rewriter.erase(*node);
+  for (size_t i = found->nodes.size(); i-- > 0;) {
+    Node* node = found->nodes[i];
+    if (node->output(0)->producer() == node && !node->output(0)->has_uses()) rewriter.erase(*node);
+  }
+  return 1;
+}
+
+/// [B, S, H * D] behind Transpose(Reshape(x)), which Attention of rank 3 takes apart itself.
+Value* packed(const Rewriter& rewriter, const Value* heads) {
+  const Node* transpose = rewriter.producer(heads, "Transpose");
+  if (transpose == nullptr) return nullptr;
+  const auto perm = AttributeReader(*transpose).get_ints("perm");
+  if (perm.size() != 4 || perm[0] != 0 || perm[1] != 2 || perm[2] != 1 || perm[3] != 3)
+    return nullptr;
+  const Node* reshape = rewriter.producer(transpose->input(0), "Reshape");
+  if (reshape == nullptr) return nullptr;
+  Value* source = reshape->input(0);
+  const SymShape* from = rewriter.shape(source);
+  const SymShape* to = rewriter.shape(reshape->output(0));
+  if (from == nullptr || to == nullptr || from->size() != 3 || to->size() != 4 ||
+      !(*from)[0].equals((*to)[0]) || !(*from)[1].equals((*to)[1]) || !(*to)[2].is_value() ||
+      !(*to)[3].is_value() || (*from)[2].constant() != (*to)[2].value() * (*to)[3].value())
+    return nullptr;
+  return source;
+}
+
+size_t pack(Rewriter& rewriter, Node& node) {
+  if (!rewriter.is(&node, "Attention") || node.outputs().size() != 1 || node.inputs().size() > 4 ||
+      rewriter.rank(node.input(0)) != 4u || !Rewriter::single_use(node.output(0)))
+    return 0;
+  Node* transpose = node.output(0)->uses()[0].node;
+  if (!rewriter.is(transpose, "Transpose") || !Rewriter::single_use(transpose->output(0))) return 0;
+  const auto perm = AttributeReader(*transpose).get_ints("perm");
+  if (perm.size() != 4 || perm[0] != 0 || perm[1] != 2 || perm[2] != 1 || perm[3] != 3) return 0;
+  Node* reshape = transpose->output(0)->uses()[0].node;
+  if (!rewriter.is(reshape, "Reshape") || transpose->output(0)->uses()[0].index != 0) return 0;
+  const SymShape* y = rewriter.shape(node.output(0));
+  const SymShape* out = rewriter.shape(reshape->output(0));
+  if (y == nullptr || out == nullptr || out->size() != 3 || !(*out)[0].equals((*y)[0]) ||
+      !(*out)[1].equals((*y)[2]) || !(*y)[1].is_value() || !(*y)[3].is_value() ||
+      (*out)[2].constant() != (*y)[1].value() * (*y)[3].value())
+    return 0;
+  Value* sources[3];
+  for (size_t i = 0; i < 3; ++i) {
+    sources[i] = packed(rewriter, node.input(i));
+    if (sources[i] == nullptr) return 0;
+  }
+  const auto q_heads = rewriter.dim(node.input(0), 1), kv_heads = rewriter.dim(node.input(1), 1);
+  if (!q_heads || !kv_heads) return 0;
+  std::vector<Value*> inputs(sources, sources + 3);
+  if (node.input(3) != nullptr) inputs.push_back(node.input(3));
+  Node& made = rewriter.add(*reshape, "Attention", inputs, reshape->output(0)->name());
+  for (const Attribute& attribute : node.attributes()) {
+    if (attribute.i() != nullptr) made.set_int(attribute.name, *attribute.i());
+    if (attribute.f() != nullptr) made.set_float(attribute.name, *attribute.f());
+  }
+  made.set_int("q_num_heads", *q_heads);
+  made.set_int("kv_num_heads", *kv_heads);
+  rewriter.touch(made);
+  rewriter.supersede(*reshape->output(0), *made.output(0));
+  rewriter.erase(*transpose);
+  rewriter.erase(node);
+  return 1;
+}
+
+}  // namespace
+
+Result<size_t> recognise_attention(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) {
+    for (Node* node : graph.nodes()) {
+      if (node->outputs().size() != 1 || node->output(0) == nullptr) continue;
+      const size_t found = to_attention(rewriter, *node);
+      count += found;
+      if (found == 0) count += pack(rewriter, *node);
+    }
+  });
+  return count;
+}
+
+}  // namespace tombolo::passes

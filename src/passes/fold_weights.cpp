@@ -1,0 +1,423 @@
+// What follows a convolution or a matrix product channel by channel goes into its weights:
+//   BN(conv(x, W) + b) = conv(x, k W) + (k (b - mean) + beta),  k = scale / sqrt(variance +
+//   epsilon)
+// and the same for Mul, Div, Add and Sub with a constant. Everything is computed in double and
+// rounded once.
+
+#include <cmath>
+
+#include "passes/evaluate.h"
+#include "passes/passes.h"
+
+namespace tombolo::passes {
+namespace {
+
+enum class Kind { kConv, kConvTranspose, kGemm, kMatMul };
+
+/// A node y = W(x) + b with constant W and b, whose channels can be scaled and shifted.
+struct Linear {
+  Node* node = nullptr;
+  Kind kind = Kind::kConv;
+  int64_t channels = 0;
+  size_t rank = 0;          ///< of the output
+  size_t channel_axis = 1;  ///< of the output
+};
+
+/// `value` is the output of such a node, read by nobody else.
+std::optional<Linear> linear(const Rewriter& rewriter, const Value* value, const Node& reader) {
+  if (!Rewriter::single_use(value)) return std::nullopt;
+  Node* node = value->producer();
+  if (node == nullptr || &node->graph() != &reader.graph()) return std::nullopt;
+  Linear found;
+  found.node = node;
+  if (rewriter.is(node, "Conv"))
+    found.kind = Kind::kConv;
+  else if (rewriter.is(node, "ConvTranspose"))
+    found.kind = Kind::kConvTranspose;
+  else if (rewriter.is(node, "Gemm"))
+    found.kind = Kind::kGemm;
+  else if (rewriter.is(node, "MatMul"))
+    found.kind = Kind::kMatMul;
+  else
+    return std::nullopt;
+  const Value* weight = node->input(1);
+  if (weight == nullptr || !rewriter.is_constant(weight)) return std::nullopt;
+  const DType dtype = rewriter.dtype(weight);
+  if (dtype != DType::kFloat32 && dtype != DType::kFloat64 && dtype != DType::kFloat16 &&
+      dtype != DType::kBFloat16)
+    return std::nullopt;
+  const auto dims = rewriter.dims(weight);
+  if (!dims) return std::nullopt;
+  const AttributeReader attributes(*node);
+  switch (found.kind) {
+    case Kind::kConv:
+      if (dims->size() < 3) return std::nullopt;
+      found.channels = (*dims)[0];
+      found.rank = dims->size();
+      break;
+    case Kind::kConvTranspose:
+      if (dims->size() < 3) return std::nullopt;
+      found.channels = (*dims)[1] * attributes.get_int("group", 1);
+      found.rank = dims->size();
+      break;
+    case Kind::kGemm:
+      if (dims->size() != 2) return std::nullopt;
+      found.channels = (*dims)[attributes.get_int("transB", 0) != 0 ? 0 : 1];
+      found.rank = 2;
+      break;
+    case Kind::kMatMul: {
+      const auto rank = rewriter.rank(value);
+      if (dims->size() != 2 || !rank || *rank < 2) return std::nullopt;
+      found.channels = (*dims)[1];
+      found.rank = *rank;
+      found.channel_axis = *rank - 1;
+      break;
+    }
+  }
+  if (node->input(2) != nullptr && !rewriter.is_constant(node->input(2))) return std::nullopt;
+  if (found.channels <= 0) return std::nullopt;
+  return found;
+}
+
+/// Makes `constant`, broadcast against the linear node's output, one number a channel. Nothing when
+/// it differs along another axis, or would give the output more axes.
+std::optional<std::vector<double>> by_channel(const Rewriter& rewriter, const Value* constant,
+                                              const Linear& linear) {
+  const auto dims = rewriter.is_constant(constant) ? rewriter.dims(constant) : std::nullopt;
+  if (!dims || dims->size() > linear.rank) return std::nullopt;
+  const size_t skipped = linear.rank - dims->size();
+  bool whole = false;
+  for (size_t i = 0; i < dims->size(); ++i) {
+    if ((*dims)[i] == 1) continue;
+    if (i + skipped != linear.channel_axis || (*dims)[i] != linear.channels) return std::nullopt;
+    whole = true;
+  }
+  const Tensor* tensor = rewriter.constant(constant);
+  if (tensor == nullptr || !is_float(tensor->dtype())) return std::nullopt;
+  std::vector<double> out(static_cast<size_t>(linear.channels));
+  for (size_t c = 0; c < out.size(); ++c) {
+    out[c] = tensor->get_double(whole ? static_cast<int64_t>(c) : 0);
+    if (!std::isfinite(out[c])) return std::nullopt;
+  }
+  return out;
+}
+
+/// The node's bias as doubles (its factor beta included), zeros where it has none.
+std::optional<std::vector<double>> bias_of(const Rewriter& rewriter, const Linear& linear) {
+  std::vector<double> out(static_cast<size_t>(linear.channels), 0.0);
+  const Value* bias = linear.node->input(2);
+  if (bias == nullptr || linear.kind == Kind::kMatMul) return out;
+  const auto found = by_channel(rewriter, bias, linear);
+  const auto dims = rewriter.dims(bias);
+  // A convolution's bias stands along the channels, whatever axis broadcasting would give it.
+  if (linear.kind != Kind::kGemm) {
+    const Tensor* tensor = rewriter.constant(bias);
+    if (tensor == nullptr || tensor->size() != linear.channels) return std::nullopt;
+    for (size_t c = 0; c < out.size(); ++c) out[c] = tensor->get_double(static_cast<int64_t>(c));
+    return out;
+  }
+  if (!found || !dims) return std::nullopt;
+  const double beta = AttributeReader(*linear.node).get_float("beta", 1);
+  for (size_t c = 0; c < out.size(); ++c) out[c] = (*found)[c] * beta;
+  return out;
+}
+
+bool only_ones(const std::vector<double>& values) {
+  for (const double value : values)
+    if (value != 1) return false;
+  return true;
+}
+
+/// W with channel c multiplied by factor[c]. Fails where a product leaves the type's range.
+std::optional<Tensor> scaled_weight(const Rewriter& rewriter, const Linear& linear,
+                                    const std::vector<double>& factor) {
+  const Tensor* weight = rewriter.constant(linear.node->input(1));
+  if (weight == nullptr) return std::nullopt;
+  auto out = Tensor::allocate(weight->dtype(), weight->dims());
+  if (!out) return std::nullopt;
+  const AttributeReader attributes(*linear.node);
+  const auto& dims = weight->dims();
+  const int64_t group = attributes.get_int("group", 1);
+  // Elements of one run share a channel: index = (outer, run channel, inner).
+  int64_t inner = 1, count = linear.channels;
+  const bool by_rows = linear.kind == Kind::kConv ||
+                       (linear.kind == Kind::kGemm && attributes.get_int("transB", 0) != 0);
+  if (linear.kind == Kind::kConv || linear.kind == Kind::kConvTranspose) {
+    for (size_t i = linear.kind == Kind::kConv ? 1 : 2; i < dims.size(); ++i) inner *= dims[i];
+  } else if (by_rows) {
+    inner = dims[1];
+  }
+  if (linear.kind == Kind::kConvTranspose) count = dims[1];
+  const int64_t rows_a_group =
+      linear.kind == Kind::kConvTranspose && group > 0 ? dims[0] / group : 1;
+  for (int64_t i = 0; i < weight->size(); ++i) {
+    int64_t channel = inner == 0 ? 0 : i / inner % count;
+    if (linear.kind == Kind::kConvTranspose && rows_a_group > 0)
+      channel += i / (inner * count) / rows_a_group * count;
+    const double before = weight->get_double(i);
+    out->set_double(i, before * factor[static_cast<size_t>(channel)]);
+    const double after = out->get_double(i);
+    if (std::isfinite(before) && !std::isfinite(after)) return std::nullopt;
+    // f16: a product that falls below the smallest normal number loses what it says.
+    if (bits_of(weight->dtype()) == 16 && weight->dtype() == DType::kFloat16 && after != 0 &&
+        std::abs(after) < 6.2e-5 && std::abs(before) >= 6.2e-5)
+      return std::nullopt;
+    if (before != 0 && after == 0 && factor[static_cast<size_t>(channel)] != 0) return std::nullopt;
+  }
+  return *std::move(out);
+}
+
+/// y = factor (W x + b) + shift. The node gets new weights and takes the place of `user`.
+Result<bool> absorb(Rewriter& rewriter, Linear& linear, const std::vector<double>& factor,
+                    const std::vector<double>& shift, bool shifts, Node& user) {
+  Node& node = *linear.node;
+  if (!rewriter.replaceable(*user.output(0), *node.output(0))) return false;
+  const DType dtype = rewriter.dtype(node.input(1));
+  const bool scales = !only_ones(factor);
+  const bool has_bias = node.input(2) != nullptr;
+  if (linear.kind == Kind::kMatMul && shifts) return false;
+  std::optional<Tensor> weight;
+  uint64_t growth = 0;
+  if (scales) {
+    // A weight that others read too is there twice afterwards.
+    if (!Rewriter::single_use(node.input(1))) {
+      growth = rewriter.constant(node.input(1))->bytes().size();
+      if (rewriter.grown() + growth > rewriter.limits.total_growth) return false;
+    }
+    weight = scaled_weight(rewriter, linear, factor);
+    if (!weight) return false;
+  }
+  std::optional<Tensor> bias;
+  if (shifts || (has_bias && scales)) {
+    auto values = bias_of(rewriter, linear);
+    if (!values) return false;
+    const int64_t dims[] = {linear.channels};
+    TRY(Tensor made, Tensor::allocate(dtype, dims));
+    for (size_t c = 0; c < values->size(); ++c) {
+      const double number = (*values)[c] * factor[c] + shift[c];
+      made.set_double(static_cast<int64_t>(c), number);
+      if (std::isfinite(number) && !std::isfinite(made.get_double(static_cast<int64_t>(c))))
+        return false;
+    }
+    bias = std::move(made);
+  }
+  rewriter.grown() += growth;
+  Graph& graph = node.graph();
+  if (weight) node.set_input(1, rewriter.initializer(graph, *weight, node.input(1)->name()));
+  if (bias) {
+    const Text hint = has_bias ? node.input(2)->name() : Text("bias");
+    node.set_input(2, rewriter.initializer(graph, *bias, hint));
+    if (linear.kind == Kind::kGemm) node.remove_attribute("beta");
+  }
+  rewriter.touch(node);
+  rewriter.replace(*user.output(0), *node.output(0));
+  rewriter.erase(user);
+  return true;
+}
+
+Result<bool> absorb_batch_norm(Rewriter& rewriter, Node& node) {
+  if (!rewriter.is(&node, "BatchNormalization") || node.inputs().size() < 5) return false;
+  const AttributeReader attributes(node);
+  if (attributes.get_int("training_mode", 0) != 0) return false;
+  for (size_t i = 1; i < node.outputs().size(); ++i)
+    if (node.output(i) != nullptr && node.output(i)->has_uses()) return false;
+  auto found = linear(rewriter, node.input(0), node);
+  if (!found || found->channel_axis != 1 || (found->kind == Kind::kMatMul)) return false;
+  const double epsilon = attributes.get_float("epsilon", 1e-5f);
+  std::vector<double> numbers[4];
+  for (size_t i = 0; i < 4; ++i) {
+    const Tensor* tensor = rewriter.constant(node.input(i + 1));
+    if (tensor == nullptr || tensor->size() != found->channels) return false;
+    for (int64_t c = 0; c < tensor->size(); ++c) numbers[i].push_back(tensor->get_double(c));
+  }
+  std::vector<double> factor, shift;
+  for (size_t c = 0; c < numbers[0].size(); ++c) {
+    const double k = numbers[0][c] / std::sqrt(numbers[3][c] + epsilon);
+    factor.push_back(k);
+    shift.push_back(numbers[1][c] - k * numbers[2][c]);
+    if (!std::isfinite(k) || !std::isfinite(shift.back())) return false;
+  }
+  return absorb(rewriter, *found, factor, shift, true, node);
+}
+
+/// Mul, Div, Add, Sub of a linear node's output and a constant.
+Result<bool> absorb_arithmetic(Rewriter& rewriter, Node& node) {
+  const bool mul = rewriter.is(&node, "Mul"), div = rewriter.is(&node, "Div"),
+             add = rewriter.is(&node, "Add"), sub = rewriter.is(&node, "Sub");
+  if (!mul && !div && !add && !sub) return false;
+  for (const size_t side : {size_t(0), size_t(1)}) {
+    if (side == 1 && div) break;
+    if (node.input(side) == nullptr || node.input(1 - side) == nullptr) continue;
+    auto found = linear(rewriter, node.input(side), node);
+    if (!found) continue;
+    const auto numbers = by_channel(rewriter, node.input(1 - side), *found);
+    if (!numbers) continue;
+    std::vector<double> factor(numbers->size(), 1.0), shift(numbers->size(), 0.0);
+    for (size_t c = 0; c < numbers->size(); ++c) {
+      if (mul) factor[c] = (*numbers)[c];
+      if (div) factor[c] = 1 / (*numbers)[c];
+      if (add) shift[c] = (*numbers)[c];
+      if (sub) shift[c] = side == 0 ? -(*numbers)[c] : (*numbers)[c];
+      if (sub && side == 1) factor[c] = -1;
+      if (!std::isfinite(factor[c])) return false;
+    }
+    // 0 * inf is NaN: a channel that is switched off stays as the graph says it.
+    for (const double k : factor)
+      if (k == 0) return false;
+    TRY(const bool done, absorb(rewriter, *found, factor, shift, add || sub, node));
+    if (done) return true;
+  }
+  return false;
+}
+
+template <typename Absorb>
+Result<size_t> everywhere(Rewriter& rewriter, Absorb absorb_node) {
+  rewriter.refresh();
+  size_t count = 0;
+  Status status = ok();
+  rewriter.for_each([&](Graph& graph) {
+    for (Node* node : graph.nodes()) {
+      if (!status || node->outputs().empty() || node->output(0) == nullptr) continue;
+      auto done = absorb_node(rewriter, *node);
+      if (!done)
+        status = std::move(done).error();
+      else
+        count += *done;
+    }
+  });
+  CHECK_OK(status);
+  return count;
+}
+
+/// x W + b over rows is what Gemm says: rank 2, a bias of one number a column.
+Result<bool> to_gemm(Rewriter& rewriter, Node& node) {
+  if (!rewriter.is(&node, "Add")) return false;
+  for (const size_t side : {size_t(0), size_t(1)}) {
+    Node* product = rewriter.producer(node.input(side), "MatMul");
+    Value* bias = node.input(1 - side);
+    if (product == nullptr || bias == nullptr || &product->graph() != &node.graph() ||
+        !Rewriter::single_use(product->output(0)) || !rewriter.is_constant(bias) ||
+        !rewriter.is_constant(product->input(1)))
+      continue;
+    const DType dtype = rewriter.dtype(product->output(0));
+    if (dtype != DType::kFloat32 && dtype != DType::kFloat64 && dtype != DType::kFloat16 &&
+        dtype != DType::kBFloat16)
+      continue;
+    const auto a = rewriter.rank(product->input(0)), b = rewriter.rank(product->input(1));
+    const auto dims = rewriter.dims(bias);
+    const auto columns = rewriter.dim(product->input(1), 1);
+    if (!a || !b || *a != 2 || *b != 2 || !dims || !columns || dims->size() > 2) continue;
+    if (!dims->empty() && dims->back() != 1 && dims->back() != *columns) continue;
+    if (dims->size() == 2 && (*dims)[0] != 1) continue;
+    Node& gemm = rewriter.add(node, "Gemm", {product->input(0), product->input(1), bias},
+                              node.output(0)->name());
+    rewriter.supersede(*node.output(0), *gemm.output(0));
+    rewriter.erase(*product);
+    return true;
+  }
+  return false;
+}
+
+/// A Transpose of a matrix before Gemm is an attribute of Gemm.
+Result<bool> transpose_into_gemm(Rewriter& rewriter, Node& node) {
+  if (!rewriter.is(&node, "Gemm")) return false;
+  for (const uint32_t side : {0u, 1u}) {
+    Node* transpose = rewriter.producer(node.input(side), "Transpose");
+    if (transpose == nullptr || !Rewriter::single_use(transpose->output(0)) ||
+        &transpose->graph() != &node.graph() || rewriter.rank(transpose->output(0)) != 2)
+      continue;
+    const AttributeReader attributes(*transpose);
+    const auto perm = attributes.get_ints("perm");
+    if (attributes.has("perm") && (perm.size() != 2 || perm[0] != 1)) continue;
+    const Text name = side == 0 ? "transA" : "transB";
+    const bool now = AttributeReader(node).get_int(name, 0) != 0;
+    node.set_int(name, now ? 0 : 1);
+    node.set_input(side, transpose->input(0));
+    rewriter.erase(*transpose);
+    rewriter.touch(node);
+    return true;
+  }
+  return false;
+}
+
+/// Zeros around a convolution's input are its pads.
+Result<bool> pad_into_conv(Rewriter& rewriter, Node& node) {
+  const bool conv = rewriter.is(&node, "Conv");
+  if (!conv && !rewriter.is(&node, "AveragePool")) return false;
+  const AttributeReader attributes(node);
+  if (!conv &&
+      (attributes.get_int("count_include_pad", 0) == 0 || attributes.get_int("ceil_mode", 0) != 0))
+    return false;
+  const Text automatic = attributes.get_string("auto_pad", "NOTSET");
+  if (automatic != "NOTSET" && automatic != "VALID") return false;
+  Node* pad = rewriter.producer(node.input(0), "Pad");
+  if (pad == nullptr || &pad->graph() != &node.graph() || !Rewriter::single_use(pad->output(0)) ||
+      AttributeReader(*pad).get_string("mode", "constant") != "constant")
+    return false;
+  if (pad->input(2) != nullptr) {
+    const auto value = rewriter.scalar(pad->input(2));
+    if (!value || *value != 0) return false;
+  }
+  const auto rank = rewriter.rank(node.output(0));
+  const auto amounts = rewriter.ints(pad->input(1));
+  if (!rank || *rank < 3 || !amounts) return false;
+  std::vector<int64_t> full(2 * *rank, 0);
+  std::vector<int64_t> axes;
+  if (pad->input(3) != nullptr) {
+    const auto given = rewriter.ints(pad->input(3));
+    if (!given) return false;
+    axes = *given;
+  } else {
+    for (size_t i = 0; i < *rank; ++i) axes.push_back(static_cast<int64_t>(i));
+  }
+  if (amounts->size() != 2 * axes.size()) return false;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    int64_t axis = axes[i] < 0 ? axes[i] + static_cast<int64_t>(*rank) : axes[i];
+    if (axis < 0 || axis >= static_cast<int64_t>(*rank)) return false;
+    full[static_cast<size_t>(axis)] = (*amounts)[i];
+    full[static_cast<size_t>(axis) + *rank] = (*amounts)[i + axes.size()];
+  }
+  const size_t spatial = *rank - 2;
+  std::vector<int64_t> pads(2 * spatial, 0);
+  const auto own = attributes.get_ints("pads");
+  if (!own.empty() && own.size() != pads.size()) return false;
+  for (size_t i = 0; i < *rank; ++i)
+    for (const size_t end : {size_t(0), size_t(1)}) {
+      const int64_t amount = full[i + end * *rank];
+      if (amount < 0 || (i < 2 && amount != 0)) return false;
+      if (i < 2) continue;
+      const size_t at = i - 2 + end * spatial;
+      pads[at] = amount + (own.empty() || automatic == "VALID" ? 0 : own[at]);
+    }
+  if (!conv) {
+    // A window that lies in the padding whole divides by its size either way, but pads may not
+    // reach the kernel's length.
+    const auto kernel = attributes.get_ints("kernel_shape");
+    if (kernel.size() != spatial) return false;
+    for (size_t i = 0; i < spatial; ++i)
+      if (pads[i] >= kernel[i] || pads[i + spatial] >= kernel[i]) return false;
+  }
+  node.remove_attribute("auto_pad");
+  node.set_ints("pads", pads);
+  node.set_input(0, pad->input(0));
+  rewriter.erase(*pad);
+  rewriter.touch(node);
+  return true;
+}
+
+}  // namespace
+
+Result<size_t> fold_batch_norm(Rewriter& rewriter) {
+  return everywhere(rewriter, absorb_batch_norm);
+}
+Result<size_t> fold_scale_and_bias(Rewriter& rewriter) {
+  return everywhere(rewriter, absorb_arithmetic);
+}
+Result<size_t> fold_pad(Rewriter& rewriter) { return everywhere(rewriter, pad_into_conv); }
+Result<size_t> matmul_to_gemm(Rewriter& rewriter) {
+  TRY(size_t count, everywhere(rewriter, to_gemm));
+  TRY(const size_t transposes, everywhere(rewriter, transpose_into_gemm));
+  return count + transposes;
+}
+
+}  // namespace tombolo::passes

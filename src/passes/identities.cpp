@@ -1,0 +1,181 @@
+// Nodes that give what they are given.
+
+#include <cmath>
+
+#include "passes/passes.h"
+
+namespace tombolo::passes {
+namespace {
+
+/// `constant` against the node's other operand leaves that operand's shape: it is a single element
+/// and has no more axes.
+bool keeps_shape(const Rewriter& rewriter, const Value* constant, const Value* other) {
+  const auto rank = rewriter.rank(constant);
+  if (!rank) return false;
+  if (*rank == 0) return true;
+  const auto other_rank = rewriter.rank(other);
+  return other_rank && *other_rank >= *rank;
+}
+
+/// Every element of a constant, whatever its shape, where they are all the same.
+std::optional<double> uniform(const Rewriter& rewriter, const Value* value) {
+  if (const auto one = rewriter.scalar(value)) return one;
+  const auto dims = rewriter.is_constant(value) ? rewriter.dims(value) : std::nullopt;
+  if (!dims || element_count(*dims) < 1 || element_count(*dims) > (1 << 16)) return std::nullopt;
+  const Tensor* tensor = rewriter.constant(value);
+  if (tensor == nullptr || tensor->is_string() || is_complex(tensor->dtype())) return std::nullopt;
+  const double first = tensor->get_double(0);
+  for (int64_t i = 1; i < tensor->size(); ++i)
+    if (!(tensor->get_double(i) == first) ||
+        std::signbit(tensor->get_double(i)) != std::signbit(first))
+      return std::nullopt;
+  return first;
+}
+
+/// x op c = x. Adding +0 turns -0 into +0, so level 1 wants the zero that changes nothing.
+Value* neutral_operand(Rewriter& rewriter, const Node& node) {
+  const bool add = rewriter.is(&node, "Add"), sub = rewriter.is(&node, "Sub"),
+             mul = rewriter.is(&node, "Mul"), div = rewriter.is(&node, "Div"),
+             pow = rewriter.is(&node, "Pow"), both = rewriter.is(&node, "And"),
+             either = rewriter.is(&node, "Or");
+  if (!add && !sub && !mul && !div && !pow && !both && !either) return nullptr;
+  for (const size_t side : {size_t(1), size_t(0)}) {
+    if (side == 0 && (sub || div || pow)) break;
+    Value* other = node.input(1 - side);
+    const Value* constant = node.input(side);
+    if (other == nullptr || constant == nullptr || !rewriter.is_constant(constant)) continue;
+    const auto number = uniform(rewriter, constant);
+    if (!number) continue;
+    bool neutral = false;
+    if (mul || div || pow) neutral = *number == 1;
+    if (both) neutral = *number == 1;
+    if (either) neutral = *number == 0;
+    if (add || sub) {
+      const bool exact = is_integer(rewriter.dtype(other)) || std::signbit(*number) == add;
+      neutral = *number == 0 && (exact || rewriter.level() >= 2) &&
+                rewriter.dtype(other) != DType::kUndefined;
+    }
+    if (!neutral) continue;
+    const bool single = rewriter.scalar(constant).has_value();
+    if (rewriter.same_shape(node.output(0), other) ||
+        (single && keeps_shape(rewriter, constant, other)))
+      return other;
+  }
+  return nullptr;
+}
+
+bool all(const std::optional<std::vector<int64_t>>& values, int64_t wanted) {
+  if (!values) return false;
+  for (const int64_t value : *values)
+    if (value != wanted) return false;
+  return true;
+}
+
+/// Steps of a Slice that never reverse or skip.
+bool unit_steps(Rewriter& rewriter, const Node& node) {
+  return node.input(4) == nullptr || all(rewriter.ints(node.input(4)), 1);
+}
+
+bool slice_takes_all(Rewriter& rewriter, const Node& node) {
+  if (!unit_steps(rewriter, node)) return false;
+  if (rewriter.same_shape(node.input(0), node.output(0))) return true;
+  const auto starts = rewriter.ints(node.input(1)), ends = rewriter.ints(node.input(2));
+  if (!all(starts, 0) || !ends) return false;
+  // "To the end", as exporters write it; INT32_MAX is a length that an axis may have.
+  for (const int64_t end : *ends)
+    if (end < (int64_t(1) << 48)) return false;
+  return true;
+}
+
+bool keeps_everything(Rewriter& rewriter, const Node& node) {
+  const Text op = node.op_type();
+  const AttributeReader attributes(node);
+  const Value* input = node.input(0);
+  const Value* output = node.output(0);
+  if (op == "Identity") return true;
+  if (op == "Dropout") {
+    if (node.outputs().size() > 1 && node.output(1) != nullptr && node.output(1)->has_uses())
+      return false;
+    if (node.input(2) == nullptr) return true;
+    const auto training = rewriter.scalar(node.input(2));
+    return training && *training == 0;
+  }
+  if (op == "Cast")
+    return rewriter.dtype(input) != DType::kUndefined &&
+           attributes.get_int("to", 0) == static_cast<int64_t>(rewriter.dtype(input));
+  if (op == "CastLike") return rewriter.same_dtype(input, node.input(1));
+  if (op == "Reshape" || op == "Expand" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze")
+    return rewriter.same_shape(input, output);
+  if (op == "Tile")
+    return all(rewriter.ints(node.input(1)), 1) || rewriter.same_shape(input, output);
+  if (op == "Transpose") {
+    const auto perm = attributes.get_ints("perm");
+    if (!attributes.has("perm")) return rewriter.rank(input) && *rewriter.rank(input) <= 1;
+    for (size_t i = 0; i < perm.size(); ++i)
+      if (perm[i] != static_cast<int64_t>(i)) return false;
+    return true;
+  }
+  if (op == "Pad") return all(rewriter.ints(node.input(1)), 0);
+  if (op == "Slice") return slice_takes_all(rewriter, node);
+  if (op == "Concat" || op == "Sum" || op == "Max" || op == "Min" || op == "Mean")
+    return node.inputs().size() == 1;
+  if (op == "Split") return node.outputs().size() == 1;
+  if (op == "Resize" || op == "Upsample") {
+    const auto sizes = rewriter.is(&node, "Resize") ? node.input(2) : nullptr;
+    if (sizes == nullptr || node.input(3) != nullptr) return false;
+    const Tensor* scales = rewriter.constant(sizes);
+    if (scales == nullptr || scales->size() == 0 ||
+        attributes.get_string("coordinate_transformation_mode", "") == "tf_crop_and_resize")
+      return false;
+    for (int64_t i = 0; i < scales->size(); ++i)
+      if (scales->get_double(i) != 1) return false;
+    return true;
+  }
+  return false;
+}
+
+/// The value that the node's only wanted output equals.
+Value* kept(Rewriter& rewriter, Node& node) {
+  if (node.outputs().empty() || node.output(0) == nullptr || node.input(0) == nullptr)
+    return nullptr;
+  if (!canonical_domain(node.domain()).empty() || node.opset_override() != 0 ||
+      rewriter.declaration(node) == nullptr)
+    return nullptr;
+  if (keeps_everything(rewriter, node)) return node.input(0);
+  if (Value* other = neutral_operand(rewriter, node)) return other;
+  if (node.op_type() == "Where") {
+    const auto condition = uniform(rewriter, node.input(0));
+    Value* chosen = condition ? node.input(*condition != 0 ? 1 : 2) : nullptr;
+    if (chosen != nullptr && rewriter.same_shape(chosen, node.output(0))) return chosen;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<size_t> remove_identities(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) {
+    for (Node* node : graph.nodes()) {
+      Value* from = kept(rewriter, *node);
+      if (from == nullptr) continue;
+      Value& output = *node->output(0);
+      if (!rewriter.replaceable(output, *from)) {
+        // The name of an output: only what is more than an Identity is worth a change.
+        if (node->op_type() == "Identity") {
+          const std::vector<Use> uses(output.uses().begin(), output.uses().end());
+          for (const Use& use : uses) use.node->set_input(use.index, from);
+          count += uses.size();
+          if (!uses.empty()) rewriter.changed();
+          continue;
+        }
+      }
+      rewriter.supersede(output, *from);
+      ++count;
+    }
+  });
+  return count;
+}
+
+}  // namespace tombolo::passes

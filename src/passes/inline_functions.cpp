@@ -1,0 +1,159 @@
+// Calls of the model's functions are replaced by their bodies.
+
+#include "ir/clone.h"
+#include "passes/passes.h"
+#include "passes/splice.h"
+
+namespace tombolo::passes {
+namespace {
+
+constexpr int kMaxDepth = 100;           ///< calls inside calls: as upstream's checker
+constexpr size_t kMaxNodes = 2'000'000;  ///< of what inlining may make
+
+class Inliner {
+ public:
+  explicit Inliner(Rewriter& rewriter) : rewriter_(rewriter), model_(rewriter.model()) {}
+
+  Result<size_t> run() {
+    if (model_.functions.empty() || !model_.graph) return count_;
+    for (auto& function : model_.functions)
+      if (!function->body.sort()) return count_;  // the checker says why
+    CHECK_OK(graph(*model_.graph, 0));
+    forget_unused();
+    if (count_ != 0) rewriter_.changed();
+    return count_;
+  }
+
+ private:
+  Status graph(Graph& graph, int depth) {
+    for (Node *node = graph.first_node(), *next; node != nullptr; node = next) {
+      next = node->next();
+      for (Attribute& attribute : node->attributes())
+        if (Graph* inner = attribute.graph()) CHECK_OK(this->graph(*inner, depth));
+      const Function* function =
+          model_.find_function(node->domain(), node->op_type(), node->overload());
+      if (function == nullptr || !can_inline(*function)) continue;
+      if (depth > kMaxDepth) return parse_error("functions call each other too deeply");
+      Node* const before = node->previous();
+      made_ += function->body.node_count();
+      if (made_ > kMaxNodes) return resource_error("inlining gives too many nodes");
+      expand(*node, *function);
+      ++count_;
+      // What the body calls in its turn.
+      Node* first = before != nullptr ? before->next() : graph.first_node();
+      CHECK_OK(calls_between(graph, first, next, depth + 1));
+    }
+    return ok();
+  }
+
+  Status calls_between(Graph& graph, Node* first, Node* end, int depth) {
+    for (Node *node = first, *next; node != end && node != nullptr; node = next) {
+      next = node->next();
+      for (Attribute& attribute : node->attributes())
+        if (Graph* inner = attribute.graph()) CHECK_OK(this->graph(*inner, depth));
+      const Function* function =
+          model_.find_function(node->domain(), node->op_type(), node->overload());
+      if (function == nullptr || !can_inline(*function)) continue;
+      if (depth > kMaxDepth) return parse_error("functions call each other too deeply");
+      Node* const before = node->previous();
+      made_ += function->body.node_count();
+      if (made_ > kMaxNodes) return resource_error("inlining gives too many nodes");
+      expand(*node, *function);
+      ++count_;
+      CHECK_OK(calls_between(graph, before != nullptr ? before->next() : graph.first_node(), next,
+                             depth + 1));
+    }
+    return ok();
+  }
+
+  /// The body is read under the model's operator sets, or under ones that the model does not
+  /// import.
+  bool can_inline(const Function& function) const {
+    for (const OpsetImport& import : function.opset_imports) {
+      const int64_t model = model_.opset(import.domain);
+      if (model != 0 && model != import.version && !function_domain(import.domain)) return false;
+    }
+    return true;
+  }
+  bool function_domain(Text domain) const {
+    for (const auto& function : model_.functions)
+      if (canonical_domain(function->domain) == canonical_domain(domain)) return true;
+    return false;
+  }
+
+  void expand(Node& call, const Function& function) {
+    for (const OpsetImport& import : function.opset_imports)
+      if (model_.opset(import.domain) == 0) model_.set_opset(import.domain, import.version);
+    std::vector<Node*> made;
+    const std::vector<Value*> given(call.inputs().begin(), call.inputs().end());
+    const std::vector<Value*> outputs = splice(rewriter_, function.body, given, call, &made);
+    for (Node* node : made) bind(*node, call, function);
+    for (size_t i = 0; i < call.outputs().size(); ++i)
+      if (call.output(i) != nullptr && i < outputs.size() && outputs[i] != nullptr)
+        rewriter_.replace(*call.output(i), *outputs[i]);
+    if (!call_is_used(call)) rewriter_.erase(call);
+  }
+  static bool call_is_used(const Node& call) {
+    for (const Value* output : call.outputs())
+      if (output != nullptr && output->has_uses()) return true;
+    return false;
+  }
+
+  /// Attributes that refer to the function's own take what the call gives, else the default.
+  void bind(Node& node, const Node& call, const Function& function) {
+    Cloner cloner(model_.storage_ptr(), model_.storage_ptr());
+    std::vector<Attribute> bound;
+    for (Attribute& attribute : node.attributes()) {
+      if (Graph* inner = attribute.graph())
+        for (Node* deeper : inner->nodes()) bind(*deeper, call, function);
+      if (!attribute.is_reference()) {
+        bound.push_back(std::move(attribute));
+        continue;
+      }
+      const Attribute* given = call.attribute(attribute.ref_attr_name());
+      for (const Attribute& fallback : function.attribute_protos)
+        if (given == nullptr && fallback.name == attribute.ref_attr_name()) given = &fallback;
+      if (given == nullptr) continue;  // absent at the call: absent here
+      Attribute copy = cloner.attribute(*given, &node.graph(), &node);
+      copy.name = attribute.name;
+      bound.push_back(std::move(copy));
+    }
+    node.attributes() = std::move(bound);
+  }
+
+  void forget_unused() {
+    for (bool again = true; again;) {
+      again = false;
+      for (size_t i = 0; i < model_.functions.size(); ++i) {
+        const Function& function = *model_.functions[i];
+        bool used = false;
+        const auto look = [&](Graph& graph) {
+          for (const Node* node : graph.nodes())
+            used |= model_.find_function(node->domain(), node->op_type(), node->overload()) ==
+                    &function;
+        };
+        for_each_graph(*model_.graph, look);
+        for (TrainingInfo& training : model_.training) {
+          if (training.initialization) for_each_graph(*training.initialization, look);
+          if (training.algorithm) for_each_graph(*training.algorithm, look);
+        }
+        for (auto& other : model_.functions) for_each_graph(other->body, look);
+        if (used) continue;
+        model_.functions.erase(model_.functions.begin() + static_cast<std::ptrdiff_t>(i));
+        again = true;
+        break;
+      }
+    }
+    rewriter_.functions_changed();
+  }
+
+  Rewriter& rewriter_;
+  Model& model_;
+  size_t count_ = 0, made_ = 0;
+};
+
+}  // namespace
+
+Result<size_t> inline_functions(Rewriter& rewriter) { return Inliner(rewriter).run(); }
+
+}  // namespace tombolo::passes

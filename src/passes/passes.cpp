@@ -1,0 +1,73 @@
+#include "passes/passes.h"
+
+namespace tombolo {
+namespace {
+
+using namespace passes;
+
+constexpr Pass kPasses[] = {
+    {"inline-functions", "calls of the model's own functions become their bodies", 1,
+     inline_functions},
+    {"lift-constants", "Constant nodes become initialisers", 1, lift_constants},
+    {"remove-dead-code", "nodes, initialisers, functions and imports that nothing reads go", 1,
+     remove_dead_code},
+    {"remove-unused-outputs", "optional outputs at the end that nothing reads are not asked for", 1,
+     remove_unused_outputs},
+    {"decide-branches", "If with a known condition becomes its branch", 1, decide_branches},
+    {"unroll-loops", "Loop with a small known number of iterations becomes them", 2, unroll_loops},
+    {"fold-constants",
+     "nodes on constants are computed; so are shapes and their arithmetic where inference knows "
+     "them",
+     1, fold_constants},
+    {"remove-identities",
+     "nodes that give what they are given go: Identity, Cast to the same type, Reshape to the same "
+     "shape, full Slice, Add 0, Mul 1, Dropout, ...",
+     1, remove_identities},
+    {"merge-equal-constants", "equal initialisers become one", 1, merge_equal_constants},
+    {"merge-equal-nodes", "nodes that compute the same become one", 1, merge_equal_nodes},
+    {"simplify-shapes",
+     "chains of Reshape, Flatten, Squeeze, Unsqueeze become one Reshape or none; computed targets "
+     "become constants; Shape reads where the dimensions come from",
+     1, simplify_shapes},
+    {"merge-chains",
+     "Cast of Cast, Concat of Concat, Slice of Slice, Not of Not, Relu of Relu, ... become one", 1,
+     merge_chains},
+    {"merge-clips", "Relu and Clip after one another become one", 1, merge_clips},
+    {"merge-split-concat", "Split and Concat that undo each other go", 1, merge_split_concat},
+    {"gather-to-slice", "Gather of neighbouring indices becomes Slice", 1, gather_to_slice},
+    {"merge-transposes",
+     "Transpose of Transpose becomes one; one that moves only axes of length 1 becomes a Reshape",
+     1, merge_transposes},
+    {"move-transposes",
+     "Transposes around a region that does not care about the order of axes cancel through it", 1,
+     move_transposes},
+    {"fold-batch-norm",
+     "BatchNormalization goes into the weights of the Conv, ConvTranspose or Gemm before it", 2,
+     fold_batch_norm},
+    {"fold-scale-and-bias",
+     "Mul, Div, Add, Sub by constants go into the weights of the Conv, ConvTranspose, Gemm or "
+     "MatMul before them",
+     2, fold_scale_and_bias},
+    {"fold-pad", "Pad with zeros goes into Conv and AveragePool", 1, fold_pad},
+    {"matmul-to-gemm",
+     "MatMul and Add of matrices become Gemm; a Transpose before Gemm becomes its attribute", 2,
+     matmul_to_gemm},
+    {"recognise-activations",
+     "Gelu, Sigmoid, HardSigmoid, HardSwish, Swish, Mish, Softmax, LogSoftmax spelled out", 2,
+     recognise_activations},
+    {"recognise-norms", "LayerNormalization, RMSNormalization, GroupNormalization spelled out", 2,
+     recognise_norms},
+    {"recognise-attention",
+     "softmax(q k' + mask) v becomes Attention, with grouped heads and packed inputs where the "
+     "graph has them",
+     2, recognise_attention},
+    {"fuse-epilogues",
+     "what follows Conv, MatMul and Gemm element by element joins them, in operators of ai.tombolo",
+     kRuntimeLevel, fuse_epilogues},
+};
+
+}  // namespace
+
+std::span<const Pass> all_passes() { return kPasses; }
+
+}  // namespace tombolo

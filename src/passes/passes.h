@@ -1,0 +1,41 @@
+#pragma once
+
+// The functions behind the rows of passes.cpp.
+
+#include "passes/pass.h"
+#include "passes/rewriter.h"
+
+namespace tombolo::passes {
+
+#define TOMBOLO_PASS(name) Result<size_t> name(Rewriter& rewriter)
+TOMBOLO_PASS(inline_functions);
+TOMBOLO_PASS(lift_constants);
+TOMBOLO_PASS(fold_constants);
+TOMBOLO_PASS(remove_dead_code);
+TOMBOLO_PASS(remove_unused_outputs);
+TOMBOLO_PASS(merge_equal_constants);
+TOMBOLO_PASS(merge_equal_nodes);
+TOMBOLO_PASS(remove_identities);
+TOMBOLO_PASS(simplify_shapes);
+TOMBOLO_PASS(merge_chains);
+TOMBOLO_PASS(merge_split_concat);
+TOMBOLO_PASS(gather_to_slice);
+TOMBOLO_PASS(decide_branches);
+TOMBOLO_PASS(unroll_loops);
+TOMBOLO_PASS(merge_transposes);
+TOMBOLO_PASS(move_transposes);
+TOMBOLO_PASS(fold_batch_norm);
+TOMBOLO_PASS(fold_scale_and_bias);
+TOMBOLO_PASS(fold_pad);
+TOMBOLO_PASS(matmul_to_gemm);
+TOMBOLO_PASS(merge_clips);
+TOMBOLO_PASS(recognise_activations);
+TOMBOLO_PASS(recognise_norms);
+TOMBOLO_PASS(recognise_rotary);
+TOMBOLO_PASS(recognise_attention);
+TOMBOLO_PASS(quantise_integer);
+TOMBOLO_PASS(fuse_microsoft);
+TOMBOLO_PASS(fuse_epilogues);
+#undef TOMBOLO_PASS
+
+}  // namespace tombolo::passes

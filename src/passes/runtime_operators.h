@@ -1,0 +1,15 @@
+#pragma once
+
+// The operators that passes of kRuntimeLevel write for the runtime, in domain ai.tombolo. They are
+// declared, with a reference kernel, in src/ops/tombolo; they never stand in a file.
+//
+//   Conv   (X, W, B?, Z?)      Y = act(Conv(X, W) + B + Z)
+//          All attributes of Conv. Z has the shape of Y.
+//   MatMul (A, B, bias?, Z?)   Y = act(alpha A B + bias + Z)
+//          transA, transB exchange the last two axes; alpha. bias has one element or one a column
+//          (rank 0 or 1); Z has the shape of Y.
+//
+// act: attribute `activation`, empty for none, with its parameters in `activation_params`:
+//   Relu; Clip (low, high); LeakyRelu (alpha); Sigmoid; Tanh; HardSigmoid (alpha, beta); HardSwish;
+//   Swish (alpha); Gelu; GeluTanh; Elu (alpha); Softplus; Mish.
+// Only float32: what has no fast kernel is better left in parts.

@@ -1,0 +1,109 @@
+// Split, Concat, Gather and Slice that undo or spell out each other.
+
+#include <algorithm>
+
+#include "passes/passes.h"
+
+namespace tombolo::passes {
+namespace {
+
+int64_t axis_of(const Rewriter& rewriter, const Node& node, const Value* ranked) {
+  const int64_t axis = AttributeReader(node).get_int("axis", 0);
+  const auto rank = rewriter.rank(ranked);
+  return rank && axis < 0 ? axis + static_cast<int64_t>(*rank) : axis;
+}
+
+/// All outputs of a Split, in order, put together along the same axis.
+size_t rejoin(Rewriter& rewriter, Node& concat) {
+  Node* split = rewriter.producer(concat.input(0), "Split");
+  if (split == nullptr || &split->graph() != &concat.graph() ||
+      split->outputs().size() != concat.inputs().size() ||
+      axis_of(rewriter, *split, split->input(0)) != axis_of(rewriter, concat, concat.output(0)))
+    return 0;
+  for (size_t i = 0; i < concat.inputs().size(); ++i)
+    if (concat.input(i) == nullptr || concat.input(i) != split->output(i)) return 0;
+  if (!rewriter.replaceable(*concat.output(0), *split->input(0))) return 0;
+  rewriter.supersede(*concat.output(0), *split->input(0));
+  return 1;
+}
+
+/// A Split into just the parts that a Concat put together.
+size_t take_apart(Rewriter& rewriter, Node& split) {
+  Node* concat = rewriter.producer(split.input(0), "Concat");
+  if (concat == nullptr || &split.graph() != &concat->graph() ||
+      split.outputs().size() != concat->inputs().size())
+    return 0;
+  const int64_t axis = axis_of(rewriter, split, split.input(0));
+  if (axis < 0 || axis != axis_of(rewriter, *concat, concat->output(0))) return 0;
+  for (size_t i = 0; i < split.outputs().size(); ++i) {
+    if (split.output(i) == nullptr) continue;
+    const SymShape* part = rewriter.shape(concat->input(i));
+    const SymShape* out = rewriter.shape(split.output(i));
+    if (part == nullptr || out == nullptr || static_cast<size_t>(axis) >= part->size() ||
+        part->size() != out->size() ||
+        !(*part)[static_cast<size_t>(axis)].equals((*out)[static_cast<size_t>(axis)]) ||
+        !rewriter.replaceable(*split.output(i), *concat->input(i)))
+      return 0;
+  }
+  for (size_t i = 0; i < split.outputs().size(); ++i)
+    if (split.output(i) != nullptr) rewriter.replace(*split.output(i), *concat->input(i));
+  rewriter.erase(split);
+  return 1;
+}
+
+/// Gather of neighbouring indices along an axis is a Slice.
+size_t to_slice(Rewriter& rewriter, Node& gather) {
+  if (rewriter.rank(gather.input(1)) != 1u || !rewriter.is_constant(gather.input(1))) return 0;
+  const auto indices = rewriter.ints(gather.input(1));
+  if (!indices || indices->empty()) return 0;
+  for (size_t i = 1; i < indices->size(); ++i)
+    if ((*indices)[i] != (*indices)[0] + static_cast<int64_t>(i)) return 0;
+  const int64_t first = (*indices)[0], end = indices->back() + 1;
+  if (first < 0 && end > 0) return 0;
+  // Gather refuses what is out of range, Slice does not: the length must be known.
+  const int64_t axis = axis_of(rewriter, gather, gather.input(0));
+  const auto length = rewriter.dim(gather.input(0), axis);
+  if (!length || (first < 0 ? -first > *length : end > *length)) return 0;
+  Graph& graph = gather.graph();
+  const int64_t starts[] = {first < 0 ? first + *length : first};
+  const int64_t ends[] = {first < 0 ? end + *length : end};
+  const int64_t axes[] = {axis};
+  Node& slice = rewriter.add(gather, "Slice",
+                             {gather.input(0), rewriter.ints_initializer(graph, starts, "starts"),
+                              rewriter.ints_initializer(graph, ends, "ends"),
+                              rewriter.ints_initializer(graph, axes, "axes")},
+                             gather.output(0)->name());
+  rewriter.supersede(*gather.output(0), *slice.output(0));
+  return 1;
+}
+
+}  // namespace
+
+Result<size_t> merge_split_concat(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) {
+    for (Node* node : graph.nodes()) {
+      if (node->outputs().empty() || node->output(0) == nullptr || node->input(0) == nullptr)
+        continue;
+      if (rewriter.is(node, "Concat"))
+        count += rejoin(rewriter, *node);
+      else if (rewriter.is(node, "Split"))
+        count += take_apart(rewriter, *node);
+    }
+  });
+  return count;
+}
+
+Result<size_t> gather_to_slice(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) {
+    for (Node* node : graph.nodes())
+      if (rewriter.is(node, "Gather") && node->output(0) != nullptr)
+        count += to_slice(rewriter, *node);
+  });
+  return count;
+}
+
+}  // namespace tombolo::passes

@@ -1,0 +1,489 @@
+// Transposes: chains become one, those that only move axes of length 1 become Reshapes, and those
+// on both sides of a region that does not care about the order of axes cancel through it: channels
+// last, as TensorFlow exports it, becomes channels first.
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "passes/evaluate.h"
+#include "passes/passes.h"
+
+namespace tombolo::passes {
+namespace {
+
+using Perm = std::vector<int64_t>;
+
+std::optional<Perm> perm_of(const Rewriter& rewriter, const Node* node) {
+  if (!rewriter.is(node, "Transpose") || node->input(0) == nullptr) return std::nullopt;
+  const AttributeReader attributes(*node);
+  Perm perm(attributes.get_ints("perm").begin(), attributes.get_ints("perm").end());
+  if (!attributes.has("perm")) {
+    const auto rank = rewriter.rank(node->input(0));
+    if (!rank) return std::nullopt;
+    for (size_t i = *rank; i-- > 0;) perm.push_back(static_cast<int64_t>(i));
+  }
+  std::vector<bool> seen(perm.size());
+  for (const int64_t axis : perm) {
+    if (axis < 0 || axis >= static_cast<int64_t>(perm.size()) || seen[static_cast<size_t>(axis)])
+      return std::nullopt;
+    seen[static_cast<size_t>(axis)] = true;
+  }
+  return perm;
+}
+
+Perm inverse(const Perm& perm) {
+  Perm out(perm.size());
+  for (size_t i = 0; i < perm.size(); ++i)
+    out[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
+  return out;
+}
+
+Node& add_transpose(Rewriter& rewriter, Node& before, Value* input, const Perm& perm) {
+  Node& node = rewriter.add(before, "Transpose", {input}, input->name());
+  node.set_ints("perm", perm);
+  rewriter.touch(node);
+  return node;
+}
+
+size_t merge_pair(Rewriter& rewriter, Node& node, const Perm& outer) {
+  Node* first = rewriter.producer(node.input(0), "Transpose");
+  const auto inner = perm_of(rewriter, first);
+  if (!inner || inner->size() != outer.size()) return 0;
+  Perm both(outer.size());
+  for (size_t i = 0; i < outer.size(); ++i) both[i] = (*inner)[static_cast<size_t>(outer[i])];
+  node.set_ints("perm", both);
+  node.set_input(0, first->input(0));
+  rewriter.touch(node);
+  return 1;
+}
+
+/// Axes of length 1 may go anywhere without moving an element.
+size_t to_reshape(Rewriter& rewriter, Node& node, const Perm& perm) {
+  const SymShape* shape = rewriter.shape(node.input(0));
+  if (shape == nullptr || shape->size() != perm.size()) return 0;
+  int64_t last = -1;
+  bool moves = false;
+  for (size_t i = 0; i < perm.size(); ++i) {
+    moves |= perm[i] != static_cast<int64_t>(i);
+    if ((*shape)[static_cast<size_t>(perm[i])].constant() == 1) continue;
+    if (perm[i] < last) return 0;
+    last = perm[i];
+  }
+  if (!moves) return 0;
+  std::vector<int64_t> target;
+  int open = 0;
+  for (size_t i = 0; i < perm.size(); ++i) {
+    const SymDim& dim = (*shape)[static_cast<size_t>(perm[i])];
+    if (dim.is_value() && dim.value() > 0) {
+      target.push_back(dim.value());
+    } else if (dim.is_value()) {
+      return 0;
+    } else if (perm[i] == static_cast<int64_t>(i)) {
+      target.push_back(0);
+    } else {
+      target.push_back(-1);
+      ++open;
+    }
+  }
+  // -1 beside a copied length that may be 0 is not always defined.
+  if (open > 1 || (open == 1 && std::count(target.begin(), target.end(), 0) != 0)) return 0;
+  Value* constant = rewriter.ints_initializer(node.graph(), target, "shape");
+  Node& reshape = rewriter.add(node, "Reshape", {node.input(0), constant}, node.output(0)->name());
+  rewriter.supersede(*node.output(0), *reshape.output(0));
+  return 1;
+}
+
+}  // namespace
+
+Result<size_t> merge_transposes(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) {
+    for (Node* node : graph.nodes()) {
+      const auto perm = perm_of(rewriter, node);
+      if (!perm || node->output(0) == nullptr) continue;
+      const size_t merged = merge_pair(rewriter, *node, *perm);
+      count += merged;
+      if (merged == 0) count += to_reshape(rewriter, *node, *perm);
+    }
+  });
+  return count;
+}
+
+namespace {
+
+/// How an operator takes a permutation of its axes.
+enum class Axes : uint8_t {
+  kUnary,      ///< the first input; the others have no axes
+  kBroadcast,  ///< all inputs, broadcast against each other
+  kAxis,       ///< as kUnary, and an attribute `axis`
+  kConcat,     ///< all inputs, and an attribute `axis`
+  kReduce,     ///< axes as second input, keepdims = 1
+  kPad,        ///< pads, and axes or all of them
+  kSlice,      ///< axes as fourth input
+};
+struct Row {
+  std::string_view op;
+  Axes axes;
+  int64_t default_axis = 0;
+};
+constexpr Row kRows[] = {
+    {"Abs", Axes::kUnary},
+    {"Acos", Axes::kUnary},
+    {"Acosh", Axes::kUnary},
+    {"Add", Axes::kBroadcast},
+    {"And", Axes::kBroadcast},
+    {"Asin", Axes::kUnary},
+    {"Atan", Axes::kUnary},
+    {"Cast", Axes::kUnary},
+    {"Ceil", Axes::kUnary},
+    {"Celu", Axes::kUnary},
+    {"Clip", Axes::kUnary},
+    {"Concat", Axes::kConcat},
+    {"Cos", Axes::kUnary},
+    {"Div", Axes::kBroadcast},
+    {"Elu", Axes::kUnary},
+    {"Equal", Axes::kBroadcast},
+    {"Erf", Axes::kUnary},
+    {"Exp", Axes::kUnary},
+    {"Floor", Axes::kUnary},
+    {"Gelu", Axes::kUnary},
+    {"Greater", Axes::kBroadcast},
+    {"GreaterOrEqual", Axes::kBroadcast},
+    {"HardSigmoid", Axes::kUnary},
+    {"HardSwish", Axes::kUnary},
+    {"Identity", Axes::kUnary},
+    {"IsInf", Axes::kUnary},
+    {"IsNaN", Axes::kUnary},
+    {"LeakyRelu", Axes::kUnary},
+    {"Less", Axes::kBroadcast},
+    {"LessOrEqual", Axes::kBroadcast},
+    {"Log", Axes::kUnary},
+    {"LogSoftmax", Axes::kAxis, -1},
+    {"Max", Axes::kBroadcast},
+    {"Mean", Axes::kBroadcast},
+    {"Min", Axes::kBroadcast},
+    {"Mish", Axes::kUnary},
+    {"Mod", Axes::kBroadcast},
+    {"Mul", Axes::kBroadcast},
+    {"Neg", Axes::kUnary},
+    {"Not", Axes::kUnary},
+    {"Or", Axes::kBroadcast},
+    {"PRelu", Axes::kBroadcast},
+    {"Pad", Axes::kPad},
+    {"Pow", Axes::kBroadcast},
+    {"Reciprocal", Axes::kUnary},
+    {"ReduceL1", Axes::kReduce},
+    {"ReduceL2", Axes::kReduce},
+    {"ReduceMax", Axes::kReduce},
+    {"ReduceMean", Axes::kReduce},
+    {"ReduceMin", Axes::kReduce},
+    {"ReduceProd", Axes::kReduce},
+    {"ReduceSum", Axes::kReduce},
+    {"ReduceSumSquare", Axes::kReduce},
+    {"Relu", Axes::kUnary},
+    {"Round", Axes::kUnary},
+    {"Selu", Axes::kUnary},
+    {"Shrink", Axes::kUnary},
+    {"Sigmoid", Axes::kUnary},
+    {"Sign", Axes::kUnary},
+    {"Sin", Axes::kUnary},
+    {"Slice", Axes::kSlice},
+    {"Softmax", Axes::kAxis, -1},
+    {"Softplus", Axes::kUnary},
+    {"Softsign", Axes::kUnary},
+    {"Sqrt", Axes::kUnary},
+    {"Sub", Axes::kBroadcast},
+    {"Sum", Axes::kBroadcast},
+    {"Swish", Axes::kUnary},
+    {"Tan", Axes::kUnary},
+    {"Tanh", Axes::kUnary},
+    {"ThresholdedRelu", Axes::kUnary},
+    {"Where", Axes::kBroadcast},
+    {"Xor", Axes::kBroadcast},
+};
+
+const Row* row_of(const Rewriter& rewriter, const Node& node) {
+  for (const Row& row : kRows)
+    if (row.op == node.op_type()) return rewriter.is(&node, node.op_type()) ? &row : nullptr;
+  return nullptr;
+}
+
+/// Nodes between Transposes by `perm` above and its inverse below, whose values can all be held in
+/// the other order.
+class Region {
+ public:
+  Region(Rewriter& rewriter, Graph& graph, Perm perm)
+      : rewriter_(rewriter), graph_(graph), perm_(std::move(perm)), back_(inverse(perm_)) {}
+
+  /// Grows from the readers of `start`, a Transpose. True when moving pays.
+  bool grow(Node& start) {
+    std::vector<Node*> queue;
+    const auto offer = [&](const Value* value) {
+      for (const Use& use : value->uses())
+        if (&use.node->graph() == &graph_) queue.push_back(use.node);
+    };
+    offer(start.output(0));
+    while (!queue.empty()) {
+      Node* node = queue.back();
+      queue.pop_back();
+      if (nodes_.contains(node) || nodes_.size() > 10'000 || !movable(*node)) continue;
+      nodes_.insert(node);
+      offer(node->output(0));
+      // Upwards too: a branch that joins here may have its own Transpose.
+      for (size_t i = 0; i < node->inputs().size(); ++i) {
+        const Value* input = node->inputs()[i];
+        if (!carries_axes(*node, i) || input->producer() == nullptr || is_ours(*input)) continue;
+        if (input->producer()->outputs().size() == 1) queue.push_back(input->producer());
+      }
+    }
+    return gain() > 0;
+  }
+
+  /// What comes in and goes out, and how many Transposes are saved.
+  int gain() {
+    int saved = 0;
+    std::set<const Node*> above, below;
+    std::set<const Value*> added_in;
+    for (Node* node : nodes_) {
+      for (size_t i = 0; i < node->inputs().size(); ++i) {
+        const Value* input = node->inputs()[i];
+        if (!carries_axes(*node, i) || inside(*input)) continue;
+        if (is_ours(*input))
+          above.insert(input->producer());
+        else if (!rewriter_.is_constant(input))
+          added_in.insert(input);
+      }
+      const Value* output = node->output(0);
+      bool needs = output->output_uses() != 0;
+      for (const Use& use : output->uses()) {
+        if (nodes_.contains(use.node)) continue;
+        if (undoes(*use.node))
+          below.insert(use.node);
+        else
+          needs = true;
+      }
+      if (needs) --saved;
+    }
+    for (const Node* node : above) {
+      bool gone = node->output(0)->output_uses() == 0;
+      for (const Use& use : node->output(0)->uses()) gone &= nodes_.contains(use.node);
+      saved += gone;
+    }
+    return saved + static_cast<int>(below.size()) - static_cast<int>(added_in.size());
+  }
+
+  Status apply() {
+    std::vector<Node*> ordered;
+    for (Node* node : graph_.nodes())
+      if (nodes_.contains(node)) ordered.push_back(node);
+    std::map<const Value*, Value*> moved;    // the value in the other order
+    std::map<const Value*, Value*> entered;  // of values from outside
+    for (Node* node : ordered) {
+      std::vector<Value*> inputs;
+      for (size_t i = 0; i < node->inputs().size(); ++i) {
+        Value* input = node->inputs()[i];
+        if (!carries_axes(*node, i)) {
+          inputs.push_back(input);
+        } else if (moved.contains(input)) {
+          inputs.push_back(moved.at(input));
+        } else {
+          TRY(Value * other, enter(*node, input, entered));
+          inputs.push_back(other);
+        }
+      }
+      Node& copy = rewriter_.add(*node, node->op_type(), inputs, node->output(0)->name());
+      for (const Attribute& attribute : node->attributes()) {
+        if (attribute.i() != nullptr) copy.set_int(attribute.name, *attribute.i());
+        if (attribute.f() != nullptr) copy.set_float(attribute.name, *attribute.f());
+        if (attribute.s() != nullptr) copy.set_string(attribute.name, *attribute.s());
+        if (attribute.type == AttrType::kInts) copy.set_ints(attribute.name, attribute.ints());
+      }
+      move_axes(*node, copy);
+      rewriter_.touch(copy);
+      moved[node->output(0)] = copy.output(0);
+    }
+    // Readers outside see the old order again.
+    for (size_t at = ordered.size(); at-- > 0;) {
+      Node* node = ordered[at];
+      Value& old = *node->output(0);
+      Value& fresh = *moved.at(&old);
+      const std::vector<Use> uses(old.uses().begin(), old.uses().end());
+      for (const Use& use : uses)
+        if (undoes(*use.node) && use.node->output(0) != nullptr &&
+            rewriter_.replaceable(*use.node->output(0), fresh))
+          rewriter_.supersede(*use.node->output(0), fresh);
+    }
+    for (size_t at = ordered.size(); at-- > 0;) {
+      Node* node = ordered[at];
+      Value& old = *node->output(0);
+      if (old.has_uses())
+        rewriter_.replace(old, *add_transpose(rewriter_, *node, moved.at(&old), perm_).output(0));
+      rewriter_.erase(*node);
+    }
+    return ok();
+  }
+
+ private:
+  bool inside(const Value& value) const {
+    return value.producer() != nullptr && nodes_.contains(value.producer());
+  }
+  bool is_ours(const Value& value) const {
+    return &value.graph() == &graph_ && perm_of(rewriter_, value.producer()) == perm_;
+  }
+  bool undoes(const Node& node) const {
+    return &node.graph() == &graph_ && perm_of(rewriter_, &node) == back_;
+  }
+
+  /// The input has the axes that the node computes along (not a scalar, not a list of axes).
+  bool carries_axes(const Node& node, size_t index) const {
+    const Value* input = node.inputs()[index];
+    if (input == nullptr) return false;
+    const Row* row = row_of(rewriter_, node);
+    if (row == nullptr) return false;
+    if (row->axes == Axes::kBroadcast)
+      return !(rewriter_.rank(input) == 0u ||
+               (rewriter_.is_constant(input) && rewriter_.scalar(input) &&
+                rewriter_.rank(input).value_or(99) <= perm_.size()));
+    return row->axes == Axes::kConcat || index == 0;
+  }
+
+  bool movable(const Node& node) const {
+    const Row* row = row_of(rewriter_, node);
+    if (row == nullptr || node.outputs().size() != 1 || node.output(0) == nullptr ||
+        rewriter_.rank(node.output(0)) != perm_.size())
+      return false;
+    for (const Attribute& attribute : node.attributes())
+      if (attribute.graph() != nullptr || attribute.tensor() != nullptr) return false;
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      const Value* input = node.inputs()[i];
+      if (input == nullptr || !carries_axes(node, i)) continue;
+      const auto rank = rewriter_.rank(input);
+      if (!rank) return false;
+      if (*rank == perm_.size()) continue;
+      // Fewer axes: only a constant can be given the missing ones.
+      if (row->axes != Axes::kBroadcast || !rewriter_.is_constant(input) || *rank > perm_.size())
+        return false;
+    }
+    const AttributeReader attributes(node);
+    switch (row->axes) {
+      case Axes::kReduce:
+        return attributes.get_int("keepdims", 1) == 1 && node.input(1) != nullptr &&
+               rewriter_.ints(node.input(1)).has_value() && !rewriter_.ints(node.input(1))->empty();
+      case Axes::kPad: {
+        const auto pads = rewriter_.ints(node.input(1));
+        return pads && (node.input(3) == nullptr ? pads->size() == 2 * perm_.size()
+                                                 : rewriter_.ints(node.input(3)).has_value());
+      }
+      case Axes::kSlice:
+        return rewriter_.ints(node.input(1)) &&
+               (node.input(3) == nullptr || rewriter_.ints(node.input(3)).has_value());
+      default:
+        return true;
+    }
+  }
+
+  /// An operand from outside, in the other order.
+  Result<Value*> enter(Node& before, Value* input, std::map<const Value*, Value*>& entered) {
+    if (is_ours(*input)) return input->producer()->input(0);
+    if (const auto known = entered.find(input); known != entered.end()) return known->second;
+    Value* value = nullptr;
+    if (const Tensor* tensor = rewriter_.constant(input)) {
+      Dims dims;
+      for (size_t i = tensor->rank(); i < perm_.size(); ++i) dims.push_back(1);
+      for (const int64_t dim : tensor->dims()) dims.push_back(dim);
+      TRY(const Tensor turned, transposed(tensor->reshaped(dims), back_));
+      value = rewriter_.initializer(graph_, turned, input->name());
+    } else {
+      value = add_transpose(rewriter_, before, input, back_).output(0);
+    }
+    return entered[input] = value;
+  }
+
+  /// Axis a of the old order is axis perm[a] of the new one.
+  int64_t axis(int64_t old) const {
+    if (old < 0) old += static_cast<int64_t>(perm_.size());
+    return old >= 0 && old < static_cast<int64_t>(perm_.size()) ? perm_[static_cast<size_t>(old)]
+                                                                : old;
+  }
+
+  void move_axes(const Node& node, Node& copy) {
+    const Row& row = *row_of(rewriter_, node);
+    const AttributeReader attributes(node);
+    switch (row.axes) {
+      case Axes::kAxis:
+      case Axes::kConcat:
+        copy.set_int("axis", axis(attributes.get_int("axis", row.default_axis)));
+        break;
+      case Axes::kReduce:
+        move_list(node, copy, 1);
+        break;
+      case Axes::kSlice:
+        if (node.input(3) != nullptr) {
+          move_list(node, copy, 3);
+        } else {
+          std::vector<int64_t> axes;
+          for (size_t i = 0; i < rewriter_.ints(node.input(1))->size(); ++i)
+            axes.push_back(axis(static_cast<int64_t>(i)));
+          copy.set_input(3, rewriter_.ints_initializer(graph_, axes, "axes"));
+        }
+        break;
+      case Axes::kPad:
+        if (node.input(3) != nullptr) {
+          move_list(node, copy, 3);
+        } else {
+          const auto pads = *rewriter_.ints(node.input(1));
+          std::vector<int64_t> turned(pads.size());
+          for (size_t i = 0; i < perm_.size(); ++i) {
+            turned[static_cast<size_t>(perm_[i])] = pads[i];
+            turned[static_cast<size_t>(perm_[i]) + perm_.size()] = pads[i + perm_.size()];
+          }
+          copy.set_input(1, rewriter_.ints_initializer(graph_, turned, "pads"));
+        }
+        break;
+      default:
+        break;
+    }
+  }
+  void move_list(const Node& node, Node& copy, uint32_t index) {
+    std::vector<int64_t> axes = *rewriter_.ints(node.input(index));
+    for (int64_t& one : axes) one = axis(one);
+    copy.set_input(index, rewriter_.ints_initializer(graph_, axes, "axes"));
+  }
+
+  Rewriter& rewriter_;
+  Graph& graph_;
+  const Perm perm_, back_;
+  std::set<Node*> nodes_;
+};
+
+}  // namespace
+
+Result<size_t> move_transposes(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  Status status = ok();
+  rewriter.for_each([&](Graph& graph) {
+    bool again = true;
+    for (int round = 0; again && round < 100; ++round) {
+      again = false;
+      for (Node* node : graph.nodes()) {
+        if (!status) return;
+        const auto perm = perm_of(rewriter, node);
+        if (!perm || node->output(0) == nullptr) continue;
+        Region region(rewriter, graph, *perm);
+        if (!region.grow(*node)) continue;
+        status = region.apply();
+        ++count;
+        again = true;
+        break;  // the graph changed under the iteration
+      }
+    }
+    if (graph.node_count() != 0) graph.sort();
+  });
+  CHECK_OK(status);
+  return count;
+}
+
+}  // namespace tombolo::passes

@@ -1,0 +1,206 @@
+// Operators that only give their input another shape: chains of them become one Reshape or nothing,
+// and shapes that are computed become constants wherever inference knows enough.
+
+#include <algorithm>
+
+#include "passes/passes.h"
+
+namespace tombolo::passes {
+namespace {
+
+/// The node's output has the elements of its first input, in their order.
+bool is_view(const Rewriter& rewriter, const Node* node) {
+  return rewriter.is(node, "Reshape") || rewriter.is(node, "Flatten") ||
+         rewriter.is(node, "Squeeze") || rewriter.is(node, "Unsqueeze");
+}
+
+/// A Reshape to `target` gives this shape on every input of shape `source`. 0 copies a dimension,
+/// -1 is the one that is left: only where none of the others can be 0.
+std::optional<std::vector<int64_t>> reshape_target(const SymShape& source, const SymShape& target) {
+  std::vector<int64_t> out;
+  std::optional<size_t> open;
+  bool positive = true, zero = false;
+  for (size_t i = 0; i < target.size(); ++i) {
+    const SymDim& dim = target[i];
+    if (dim.is_value()) {
+      out.push_back(dim.value());
+      if (dim.value() < 0) return std::nullopt;
+      zero |= dim.value() == 0;
+      continue;
+    }
+    if (i < source.size() && dim.equals(source[i])) {
+      out.push_back(0);
+      positive &= dim.lower_bound().value_or(0) >= 1;
+      continue;
+    }
+    if (open) return std::nullopt;
+    open = i;
+    out.push_back(-1);
+  }
+  if (zero) {
+    // A length of 0 must be said with allowzero, which turns copying off.
+    for (const SymDim& dim : target)
+      if (!dim.is_value()) return std::nullopt;
+  }
+  if (open && (!positive || zero)) return std::nullopt;
+  return out;
+}
+
+bool has_zero(const std::vector<int64_t>& dims) {
+  return std::find(dims.begin(), dims.end(), 0) != dims.end();
+}
+
+/// Makes `node` a Reshape of `input` to `dims`; `all_known`: the 0s are lengths.
+void make_reshape(Rewriter& rewriter, Node& node, Value* input, std::span<const int64_t> dims,
+                  bool zeros_are_lengths) {
+  Value* shape = rewriter.ints_initializer(node.graph(), dims, "shape");
+  Node& reshape = rewriter.add(node, "Reshape", {input, shape}, node.output(0)->name());
+  if (zeros_are_lengths) reshape.set_int("allowzero", 1);
+  rewriter.touch(reshape);
+  rewriter.supersede(*node.output(0), *reshape.output(0));
+}
+
+/// What the Reshape's shape input says, where that does not depend on the input's own shape.
+bool ignores_input_shape(const Rewriter& rewriter, const Node& reshape) {
+  const auto target = rewriter.ints(reshape.input(1));
+  if (!target) return false;
+  const bool allow_zero = AttributeReader(reshape).get_int("allowzero", 0) != 0;
+  return allow_zero || !has_zero(*target);
+}
+
+size_t merge_view(Rewriter& rewriter, Node& node) {
+  Value* output = node.output(0);
+  // An ancestor of the same shape.
+  Value* root = node.input(0);
+  std::vector<Value*> ancestors = {root};
+  while (is_view(rewriter, root->producer())) {
+    root = root->producer()->input(0);
+    if (root == nullptr) return 0;
+    ancestors.push_back(root);
+  }
+  for (size_t i = ancestors.size(); i-- > 1;)
+    if (rewriter.same_shape(ancestors[i], output) && rewriter.replaceable(*output, *ancestors[i])) {
+      rewriter.supersede(*output, *ancestors[i]);
+      return 1;
+    }
+  if (ancestors.size() < 2) return 0;
+  // One Reshape of the first.
+  if (rewriter.is(&node, "Reshape") && ignores_input_shape(rewriter, node)) {
+    node.set_input(0, root);
+    rewriter.touch(node);
+    return 1;
+  }
+  if (!Rewriter::single_use(node.input(0))) return 0;
+  const SymShape* from = rewriter.shape(root);
+  const SymShape* to = rewriter.shape(output);
+  if (from == nullptr || to == nullptr) return 0;
+  const auto target = reshape_target(*from, *to);
+  if (!target) return 0;
+  const bool numbers =
+      std::all_of(to->begin(), to->end(), [](const SymDim& dim) { return dim.is_value(); });
+  make_reshape(rewriter, node, root, *target, numbers && has_zero(*target));
+  return 1;
+}
+
+/// A Reshape whose target is computed, to a constant target.
+size_t fix_target(Rewriter& rewriter, Node& node) {
+  if (!rewriter.is(&node, "Reshape") || node.input(1) == nullptr) return 0;
+  if (rewriter.is_constant(node.input(1))) return 0;
+  const SymShape* from = rewriter.shape(node.input(0));
+  const SymShape* to = rewriter.shape(node.output(0));
+  if (to == nullptr) return 0;
+  const bool numbers =
+      std::all_of(to->begin(), to->end(), [](const SymDim& dim) { return dim.is_value(); });
+  if (from == nullptr && !numbers) return 0;
+  const auto target = reshape_target(from != nullptr ? *from : SymShape(), *to);
+  if (!target) return 0;
+  make_reshape(rewriter, node, node.input(0), *target, numbers && has_zero(*target));
+  return 1;
+}
+
+/// A list of integers that is computed although inference knows all its elements but one node's
+/// worth: the shorter way from the shape to the element. Concat(Gather(Shape(x), i), ...) of all of
+/// a shape's elements in order is the Shape itself.
+size_t shorten_shape(Rewriter& rewriter, Node& node) {
+  if (!rewriter.is(&node, "Concat")) return 0;
+  Value* output = node.output(0);
+  const SymShape* elements = rewriter.elements(output);
+  if (elements == nullptr || elements->empty() || rewriter.dtype(output) != DType::kInt64) return 0;
+  // The tensor whose shape is asked for.
+  for (const Value* part : node.inputs()) {
+    const Value* at = part;
+    for (int step = 0; step < 4 && at != nullptr && at->producer() != nullptr; ++step) {
+      const Node* maker = at->producer();
+      if (rewriter.is(maker, "Shape")) {
+        Value* source = maker->input(0);
+        const SymShape* shape = rewriter.shape(source);
+        if (shape == nullptr || &maker->graph() != &node.graph()) break;
+        // A run of its dimensions.
+        for (size_t start = 0; start + elements->size() <= shape->size(); ++start) {
+          bool equal = true, symbolic = false;
+          for (size_t i = 0; equal && i < elements->size(); ++i) {
+            equal = (*elements)[i].equals((*shape)[start + i]);
+            symbolic |= !(*elements)[i].is_value();
+          }
+          if (!equal || !symbolic) continue;
+          Node& direct = rewriter.add(node, "Shape", {source}, output->name());
+          if (start != 0) direct.set_int("start", static_cast<int64_t>(start));
+          if (start + elements->size() != shape->size())
+            direct.set_int("end", static_cast<int64_t>(start + elements->size()));
+          rewriter.touch(direct);
+          rewriter.supersede(*output, *direct.output(0));
+          return 1;
+        }
+        break;
+      }
+      at = maker->input(0);
+    }
+  }
+  return 0;
+}
+
+/// Shape reads the dimensions, not the values: it reads them where they come from.
+size_t raise_shape(Rewriter& rewriter, Node& node) {
+  if (!rewriter.is(&node, "Shape") && !rewriter.is(&node, "Size")) return 0;
+  Value* at = node.input(0);
+  Value* best = at;
+  for (int step = 0; step < 64 && at != nullptr && at->producer() != nullptr; ++step) {
+    const Node* maker = at->producer();
+    if (&maker->graph() != &node.graph()) break;
+    // Past a node one of whose inputs has the same shape for certain.
+    Value* next = nullptr;
+    for (Value* input : maker->inputs())
+      if (input != nullptr && rewriter.same_shape(input, best)) next = input;
+    if (next == nullptr || rewriter.is_constant(next)) break;
+    best = at = next;
+  }
+  if (best == node.input(0)) return 0;
+  node.set_input(0, best);
+  rewriter.touch(node);
+  return 1;
+}
+
+}  // namespace
+
+Result<size_t> simplify_shapes(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) {
+    for (Node* node : graph.nodes()) {
+      if (node->outputs().size() != 1 || node->output(0) == nullptr || node->input(0) == nullptr)
+        continue;
+      if (is_view(rewriter, node)) {
+        const size_t merged = merge_view(rewriter, *node);
+        count += merged;
+        if (merged == 0) count += fix_target(rewriter, *node);
+      } else {
+        const size_t shorter = shorten_shape(rewriter, *node);
+        count += shorter;
+        if (shorter == 0) count += raise_shape(rewriter, *node);
+      }
+    }
+  });
+  return count;
+}
+
+}  // namespace tombolo::passes
