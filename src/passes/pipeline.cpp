@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "passes/lower.h"
 #include "passes/verify.h"
@@ -56,6 +58,21 @@ void drop_formal_inputs(Model& model) {
   const std::vector<Value*> inputs = model.graph->inputs();
   for (Value* input : inputs)
     if (input->is_initializer()) model.graph->remove_input(input);
+}
+
+/// Some runtimes refuse two nodes of one name; new nodes carry the name of what they came from.
+void name_nodes_apart(Model& model) {
+  std::unordered_set<std::string_view> taken;
+  std::unordered_map<std::string_view, int> suffix;
+  for_each_graph(*model.graph, [&](Graph& graph) {
+    for (Node* node : graph.nodes()) {
+      if (node->name().empty() || taken.insert(node->name()).second) continue;
+      const Text stem = node->name();
+      do {
+        node->set_name(std::string(stem) + "_" + std::to_string(++suffix[stem]));
+      } while (!taken.insert(node->name()).second);
+    }
+  });
 }
 
 /// One after another until nothing changes; a pass that cannot reach an end is stopped by the cap.
@@ -130,6 +147,7 @@ Result<OptimiseReport> optimise(Model& model, const OptimiseOptions& options) {
     CHECK_OK(run_passes(rewriter, {own, list.end()}, options, report));
     report.rounds += rounds;
   }
+  name_nodes_apart(model);
   if (options.target == Target::kFile) CHECK_OK(lower(model, original));
   report.nodes_after = count_all_nodes(*model.graph);
   report.weight_bytes_after = weight_bytes(model);
