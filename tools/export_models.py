@@ -197,7 +197,7 @@ def main():
                 with torch.no_grad():
                     if exporter == "script":
                         names = [f"in{i}" for i in range(len(values))]
-                        torch.onnx.export(model, values, str(out), dynamo=False, opset_version=17 if "timm" in name else 13 if "hf" in name else 18,
+                        torch.onnx.export(model, values, str(out), dynamo=False, opset_version=17 if "timm" in name else 14 if "hf" in name else 18,
                                           input_names=names, dynamic_axes={n: {0: "batch"} for n in names}, do_constant_folding=name[0] != "m")
                     else:
                         torch.onnx.export(model, values, str(out), dynamo=True, optimize=False, external_data=False, verbose=False)

@@ -33,7 +33,7 @@ class Recogniser {
       return std::nullopt;
     found_.v = root.input(1);
     Value* weights = root.input(0);
-    Node* guard = inner(weights, "Where", 2);
+    Node* guard = inner(weights, "Where", 1);
     if (guard != nullptr) {
       // Where(IsNaN(p), 0, p)
       Node* test = inner(guard->input(0), "IsNaN", 1);

@@ -117,4 +117,68 @@ Result<size_t> remove_unused_outputs(Rewriter& rewriter) {
   return count;
 }
 
+namespace {
+
+/// All elements are +0, for every shape that the value may have.
+bool is_zero(const Rewriter& rewriter, const Value* value) {
+  if (const Node* node = rewriter.producer(value, "ConstantOfShape")) {
+    const Constant* fill = AttributeReader(*node).get_tensor("value");
+    if (fill == nullptr) return true;
+    auto tensor = fill->value(node->graph().storage_ptr());
+    return tensor && tensor->size() == 1 && !tensor->is_string() && tensor->get_double(0) == 0;
+  }
+  if (const Node* node = rewriter.producer(value, "Expand"))
+    return is_zero(rewriter, node->input(0));
+  const auto dims = rewriter.is_constant(value) ? rewriter.dims(value) : std::nullopt;
+  if (!dims || element_count(*dims) > (1 << 20)) return false;
+  const Tensor* tensor = rewriter.constant(value);
+  if (tensor == nullptr || tensor->is_string() || is_complex(tensor->dtype())) return false;
+  for (int64_t i = 0; i < tensor->size(); ++i)
+    if (tensor->get_double(i) != 0) return false;
+  return true;
+}
+
+bool is_one_everywhere(const Rewriter& rewriter, const Value* value) {
+  const auto values = rewriter.ints(value);
+  if (!values) return false;
+  for (const int64_t one : *values)
+    if (one != 1) return false;
+  return true;
+}
+
+}  // namespace
+
+/// Optional inputs that say what their absence says: states of a recurrence that begin as zeros,
+/// steps of 1, bounds at infinity, padding with zeros.
+Result<size_t> remove_default_inputs(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  const auto drop = [&](Node& node, size_t index) {
+    if (node.input(index) == nullptr) return;
+    node.set_input(static_cast<uint32_t>(index), nullptr);
+    while (!node.inputs().empty() && node.inputs().back() == nullptr)
+      node.remove_input(static_cast<uint32_t>(node.inputs().size() - 1));
+    rewriter.touch(node);
+    ++count;
+  };
+  rewriter.for_each([&](Graph& graph) {
+    for (Node* node : graph.nodes()) {
+      if (rewriter.is(node, "LSTM") || rewriter.is(node, "GRU") || rewriter.is(node, "RNN")) {
+        for (const size_t index : {size_t(6), size_t(5)})
+          if (node->input(index) != nullptr && is_zero(rewriter, node->input(index)))
+            drop(*node, index);
+      } else if (rewriter.is(node, "Slice")) {
+        if (node->input(4) != nullptr && is_one_everywhere(rewriter, node->input(4)))
+          drop(*node, 4);
+      } else if (rewriter.is(node, "Pad")) {
+        if (node->input(2) != nullptr && rewriter.dtype(node->input(2)) != DType::kString &&
+            node->input(3) == nullptr && is_zero(rewriter, node->input(2)) &&
+            AttributeReader(*node).get_string("mode", "constant") == "constant")
+          drop(*node, 2);
+      }
+    }
+  });
+  return count;
+}
+
 }  // namespace tombolo::passes

@@ -13,6 +13,7 @@ TOMBOLO_PASS(lift_constants);
 TOMBOLO_PASS(fold_constants);
 TOMBOLO_PASS(remove_dead_code);
 TOMBOLO_PASS(remove_unused_outputs);
+TOMBOLO_PASS(remove_default_inputs);
 TOMBOLO_PASS(merge_equal_constants);
 TOMBOLO_PASS(merge_equal_nodes);
 TOMBOLO_PASS(remove_identities);

@@ -119,6 +119,16 @@ bool rms_norm(Match& match) {
   match.set("axis", *axis - rank);
   return bind_parameter(match, "w", "scale", *dims);
 }
+bool rms_norm_plain(Match& match) {
+  if (!is_single_or_less(match.dtype("x"))) return false;
+  const auto axis = trailing_axis(match, {"axes"});
+  if (!axis || !set_epsilon(match)) return false;
+  const auto dims = normalised_dims(match, *axis);
+  if (!dims) return false;
+  const auto rank = static_cast<int64_t>(*match.rewriter.rank(match.value("x")));
+  match.set("axis", *axis - rank);
+  return bind_ones(match, "scale", *dims);
+}
 /// x was cast up to float32 for the statistics, and down again before the scale.
 bool rms_norm_cast(Match& match) {
   const DType dtype = match.dtype("x");
@@ -271,6 +281,25 @@ constexpr RewriteRule kRmsNorm[] = {
      .condition = rms_norm_cast},
 };
 
+// clang-format off
+#define RMS_PLAIN "(x, axes, eps) => (n)"
+constexpr RewriteRule kPlainRmsNorm[] = {
+    {.name = "rms-norm-plain",
+     .patterns =
+         {
+             "p " RMS_PLAIN TWO "{" RMS_POW "n = Div (x, s) }",
+             "p " RMS_PLAIN "{" RMS_MUL "n = Div (x, s) }",
+             "p " RMS_PLAIN TWO "{" RMS_POW "i = Reciprocal (s) n = Mul (x, i) }",
+             "p " RMS_PLAIN "{" RMS_MUL "i = Reciprocal (s) n = Mul (x, i) }",
+             "p " RMS_PLAIN BOTH "{" RMS_POW "i = Div (one, s) n = Mul (x, i) }",
+             "p " RMS_PLAIN ONE "{" RMS_MUL "i = Div (one, s) n = Mul (x, i) }",
+         },
+     .replacement = "r (x, scale) => (y) { y = RMSNormalization <axis = @axis,"
+                    " epsilon = @epsilon> (x, scale) }",
+     .condition = rms_norm_plain},
+};
+// clang-format on
+
 /// Reshape to [N, groups, ...], InstanceNormalization without parameters, Reshape back, then one
 /// factor and one addend a channel: what torch exports for GroupNorm.
 bool group_norm(Match& match) {
@@ -325,7 +354,7 @@ Result<size_t> recognise_norms(Rewriter& rewriter) {
   for (const std::span<const RewriteRule> rules :
        {std::span<const RewriteRule>(kLayerNorm), std::span<const RewriteRule>(kRmsNorm),
         std::span<const RewriteRule>(kGroupNorm), std::span<const RewriteRule>(kPlainLayerNorm),
-        std::span<const RewriteRule>(kLate)}) {
+        std::span<const RewriteRule>(kPlainRmsNorm), std::span<const RewriteRule>(kLate)}) {
     TRY(const size_t found, apply_rules(rewriter, rules));
     count += found;
   }

@@ -9,10 +9,11 @@ class Verifier {
  public:
   Status graph(const Graph& graph) {
     std::vector<const Value*> defined;
+    std::unordered_set<std::string_view> names;  // a subgraph's may hide those around it
     const auto define = [&](const Value* value) -> Status {
       if (&value->graph() != &graph) return broken(*value, "belongs to another graph");
       if (!visible_.insert(value).second) return broken(*value, "is defined twice");
-      if (!names_.insert(value->name()).second) return broken(*value, "has a name that is taken");
+      if (!names.insert(value->name()).second) return broken(*value, "has a name that is taken");
       if (value->name().empty()) return broken(*value, "has no name");
       defined.push_back(value);
       return ok();
@@ -51,11 +52,7 @@ class Verifier {
         return runtime_error("output \"" +
                              std::string(output.value ? output.value->name() : Text()) +
                              "\" is not defined");
-    // Names of a graph are free again behind it, but not those of the graphs around it.
-    for (const Value* value : defined) {
-      visible_.erase(value);
-      names_.erase(value->name());
-    }
+    for (const Value* value : defined) visible_.erase(value);
     return ok();
   }
 
@@ -67,7 +64,6 @@ class Verifier {
     return runtime_error(std::move(message));
   }
   std::unordered_set<const Value*> visible_;
-  std::unordered_set<std::string_view> names_;
 };
 
 }  // namespace

@@ -118,12 +118,14 @@ size_t fix_target(Rewriter& rewriter, Node& node) {
   return 1;
 }
 
-/// A list of integers that is computed although inference knows all its elements but one node's
-/// worth: the shorter way from the shape to the element. Concat(Gather(Shape(x), i), ...) of all of
-/// a shape's elements in order is the Shape itself.
+/// A list of a shape's elements in their order, put together by Gather, Unsqueeze, Slice and
+/// Concat, is what Shape gives with start and end.
 size_t shorten_shape(Rewriter& rewriter, Node& node) {
-  if (!rewriter.is(&node, "Concat")) return 0;
+  if (!rewriter.is(&node, "Concat") && !rewriter.is(&node, "Unsqueeze") &&
+      !rewriter.is(&node, "Slice") && !rewriter.is(&node, "Gather"))
+    return 0;
   Value* output = node.output(0);
+  if (rewriter.rank(output) != 1u) return 0;
   const SymShape* elements = rewriter.elements(output);
   if (elements == nullptr || elements->empty() || rewriter.dtype(output) != DType::kInt64) return 0;
   // The tensor whose shape is asked for.
@@ -189,14 +191,14 @@ Result<size_t> simplify_shapes(Rewriter& rewriter) {
     for (Node* node : graph.nodes()) {
       if (node->outputs().size() != 1 || node->output(0) == nullptr || node->input(0) == nullptr)
         continue;
-      if (is_view(rewriter, node)) {
+      if (const size_t shorter = shorten_shape(rewriter, *node); shorter != 0) {
+        count += shorter;
+      } else if (is_view(rewriter, node)) {
         const size_t merged = merge_view(rewriter, *node);
         count += merged;
         if (merged == 0) count += fix_target(rewriter, *node);
       } else {
-        const size_t shorter = shorten_shape(rewriter, *node);
-        count += shorter;
-        if (shorter == 0) count += raise_shape(rewriter, *node);
+        count += raise_shape(rewriter, *node);
       }
     }
   });

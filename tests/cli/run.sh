@@ -156,6 +156,24 @@ has "$out" 'cores +[0-9]+ allowed'
 expect 0 "threads by environment" env TOMBOLO_THREADS=1 "$tombolo" doctor
 has "$out" ' 1 threads used'
 
+cat > slow.onnxtxt <<'T'
+<ir_version: 10, opset_import: ["" : 17]>
+g (float[N,3] x) => (float[N,3] y) <float one = {1}> { a = Identity(x) b = Mul(a, one) y = Relu(b) }
+T
+expect 0 "optimise" "$tombolo" optimise slow.onnxtxt fast.onnx --verify 2
+has "$err" 'nodes   3 -> 1'
+has "$err" 'opset   17 -> 17'
+expect 0 "optimise JSON" "$tombolo" optimise slow.onnxtxt fast.onnx --level O1 --verify 1 --json
+has "$out" '"nodes_after":1.*"verify":\{"equal":true'
+expect 0 "optimise, one pass" "$tombolo" optimise slow.onnxtxt fast.onnx --passes remove-identities
+expect 2 "optimise, unknown pass" "$tombolo" optimise slow.onnxtxt fast.onnx --disable nope
+expect 2 "optimise, unknown level" "$tombolo" optimise slow.onnxtxt fast.onnx --level 4
+expect 2 "optimise without OUT" "$tombolo" optimise slow.onnxtxt
+expect 0 "optimise --list" "$tombolo" optimise --list
+sed -n '/^```$/,/^```$/p' "$root/docs/passes.md" | sed '1d;$d' > passes.listed
+what="docs/passes.md holds what optimise --list prints"
+if diff -q "$out" passes.listed > /dev/null; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED $what"; diff "$out" passes.listed | head -5; fi
+
 for shell in bash zsh fish; do expect 0 "completion $shell" "$tombolo" completion $shell; done
 expect 0 "completion loads in bash" bash -c "source <('$tombolo' completion bash) && complete -p tombolo"
 expect 0 "completion completes verbs" bash -c "source <('$tombolo' completion bash); COMP_WORDS=(tombolo con); COMP_CWORD=1; _tombolo; [[ \" \${COMPREPLY[*]} \" == *' convert '* ]]"
