@@ -94,6 +94,33 @@ size_t to_reshape(Rewriter& rewriter, Node& node, const Perm& perm) {
   return 1;
 }
 
+/// The leading axes joined, the last two exchanged, the leading axes apart again: one Transpose.
+size_t unbatch(Rewriter& rewriter, Node& node) {
+  if (!rewriter.is(&node, "Reshape")) return 0;
+  Node* middle = rewriter.producer(node.input(0), "Transpose");
+  if (middle == nullptr || perm_of(rewriter, middle) != Perm{0, 2, 1} ||
+      &middle->graph() != &node.graph())
+    return 0;
+  const Node* joined = rewriter.producer(middle->input(0), "Reshape");
+  if (joined == nullptr || joined->input(0) == nullptr) return 0;
+  const SymShape* x = rewriter.shape(joined->input(0));
+  const SymShape* flat = rewriter.shape(joined->output(0));
+  const SymShape* y = rewriter.shape(node.output(0));
+  if (x == nullptr || flat == nullptr || y == nullptr || x->size() < 4 || flat->size() != 3 ||
+      y->size() != x->size())
+    return 0;
+  const size_t rank = x->size();
+  if (!(*flat)[1].equals((*x)[rank - 2]) || !(*flat)[2].equals((*x)[rank - 1])) return 0;
+  Perm perm;
+  for (size_t i = 0; i < rank; ++i) perm.push_back(static_cast<int64_t>(i));
+  std::swap(perm[rank - 1], perm[rank - 2]);
+  for (size_t i = 0; i < rank; ++i)
+    if (!(*y)[i].equals((*x)[static_cast<size_t>(perm[i])])) return 0;
+  Node& whole = add_transpose(rewriter, node, joined->input(0), perm);
+  rewriter.supersede(*node.output(0), *whole.output(0));
+  return 1;
+}
+
 }  // namespace
 
 Result<size_t> merge_transposes(Rewriter& rewriter) {
@@ -101,6 +128,7 @@ Result<size_t> merge_transposes(Rewriter& rewriter) {
   size_t count = 0;
   rewriter.for_each([&](Graph& graph) {
     for (Node* node : graph.nodes()) {
+      if (node->output(0) != nullptr) count += unbatch(rewriter, *node);
       const auto perm = perm_of(rewriter, node);
       if (!perm || node->output(0) == nullptr) continue;
       const size_t merged = merge_pair(rewriter, *node, *perm);
