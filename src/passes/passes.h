@@ -34,7 +34,7 @@ TOMBOLO_PASS(recognise_activations);
 TOMBOLO_PASS(recognise_norms);
 TOMBOLO_PASS(recognise_rotary);
 TOMBOLO_PASS(recognise_attention);
-TOMBOLO_PASS(quantise_integer);
+TOMBOLO_PASS(shrink_quantised);
 TOMBOLO_PASS(fuse_microsoft);
 TOMBOLO_PASS(fuse_epilogues);
 #undef TOMBOLO_PASS

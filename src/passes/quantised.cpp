@@ -1,0 +1,98 @@
+// Pairs of DequantizeLinear and QuantizeLinear with one scale and zero point, with nothing between
+// them but data movement: the integers themselves move. (k s) / s rounds to k, so nothing changes.
+
+#include <algorithm>
+#include <cmath>
+
+#include "passes/passes.h"
+
+namespace tombolo::passes {
+namespace {
+
+/// One scale for the whole tensor, large enough that (k * scale) / scale rounds to k.
+bool is_plain_scale(const Rewriter& rewriter, const Value* scale) {
+  const auto number = rewriter.scalar(scale);
+  if (!number || !(*number > 1e-4) || !(*number < 1e4)) return false;
+  return rewriter.rank(scale).value_or(9) <= 1;
+}
+
+bool same_constant(const Rewriter& rewriter, const Value* a, const Value* b) {
+  if (a == b) return true;
+  const auto x = rewriter.scalar(a), y = rewriter.scalar(b);
+  return x && y && *x == *y && rewriter.same_dtype(a, b);
+}
+
+/// `quantize` undoes `dequantize`, element by element.
+bool is_pair(const Rewriter& rewriter, const Node& dequantize, const Node& quantize) {
+  if (!is_plain_scale(rewriter, quantize.input(1)) ||
+      !same_constant(rewriter, dequantize.input(1), quantize.input(1)))
+    return false;
+  const Value* from = dequantize.input(2);
+  const Value* to = quantize.input(2);
+  if ((from == nullptr) != (to == nullptr)) return false;
+  if (from != nullptr && !same_constant(rewriter, from, to)) return false;
+  const DType dtype = rewriter.dtype(dequantize.input(0));
+  if (dtype != rewriter.dtype(quantize.output(0)) || !is_integer(dtype) || bits_of(dtype) > 8)
+    return false;
+  for (const Node* node : {&dequantize, &quantize}) {
+    const AttributeReader attributes(*node);
+    if (attributes.get_int("block_size", 0) != 0 || attributes.get_int("precision", 0) != 0)
+      return false;
+  }
+  return true;
+}
+
+/// Gives elements of its first input, whatever they are; the others say which.
+bool moves_data(const Rewriter& rewriter, const Node& node) {
+  constexpr std::string_view kMoves[] = {"Reshape",   "Flatten",  "Squeeze",      "Unsqueeze",
+                                         "Transpose", "Slice",    "Gather",       "Expand",
+                                         "Tile",      "Identity", "DepthToSpace", "SpaceToDepth"};
+  return std::find(std::begin(kMoves), std::end(kMoves), node.op_type()) != std::end(kMoves) &&
+         rewriter.is(&node, node.op_type()) && node.outputs().size() == 1;
+}
+
+size_t shrink(Rewriter& rewriter, Node& quantize) {
+  Node* node = quantize.input(0) != nullptr ? quantize.input(0)->producer() : nullptr;
+  if (node == nullptr || &node->graph() != &quantize.graph()) return 0;
+  if (rewriter.is(node, "DequantizeLinear")) {
+    if (!is_pair(rewriter, *node, quantize) ||
+        !rewriter.replaceable(*quantize.output(0), *node->input(0)))
+      return 0;
+    rewriter.supersede(*quantize.output(0), *node->input(0));
+    return 1;
+  }
+  if (!Rewriter::single_use(quantize.input(0))) return 0;
+  const bool concat = rewriter.is(node, "Concat");
+  if (!concat && !moves_data(rewriter, *node)) return 0;
+  std::vector<Value*> inputs(node->inputs().begin(), node->inputs().end());
+  for (size_t i = 0; i < (concat ? inputs.size() : 1); ++i) {
+    Node* dequantize = rewriter.producer(inputs[i], "DequantizeLinear");
+    if (dequantize == nullptr || !is_pair(rewriter, *dequantize, quantize)) return 0;
+    inputs[i] = dequantize->input(0);
+  }
+  Node& moved = rewriter.add(quantize, node->op_type(), inputs, quantize.output(0)->name());
+  for (const Attribute& attribute : node->attributes()) {
+    if (attribute.i() != nullptr) moved.set_int(attribute.name, *attribute.i());
+    if (attribute.s() != nullptr) moved.set_string(attribute.name, *attribute.s());
+    if (attribute.type == AttrType::kInts) moved.set_ints(attribute.name, attribute.ints());
+  }
+  rewriter.touch(moved);
+  rewriter.supersede(*quantize.output(0), *moved.output(0));
+  rewriter.erase(*node);
+  return 1;
+}
+
+}  // namespace
+
+Result<size_t> shrink_quantised(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) {
+    for (Node* node : graph.nodes())
+      if (rewriter.is(node, "QuantizeLinear") && node->output(0) != nullptr)
+        count += shrink(rewriter, *node);
+  });
+  return count;
+}
+
+}  // namespace tombolo::passes
