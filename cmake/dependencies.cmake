@@ -1,4 +1,5 @@
-# What the product links. Header-only: CLI11, RapidJSON. Static archives: zlib, libpng, libjpeg-turbo, RE2.
+# What the product links. Header-only: CLI11, RapidJSON. Static archives: zlib, libpng, libjpeg-turbo, RE2, libwebp,
+# libtiff (with zstd, lzma and deflate, which it decompresses with), OpenJPEG.
 # Nothing else may be added here without a line in docs/decisions.md.
 find_package(Threads REQUIRED)
 
@@ -13,6 +14,16 @@ target_link_libraries(tombolo_png INTERFACE ${PNG_STATIC} tombolo_zlib)
 add_library(tombolo_jpeg INTERFACE)
 find_library(JPEG_STATIC NAMES libjpeg.a REQUIRED)
 target_link_libraries(tombolo_jpeg INTERFACE ${JPEG_STATIC})
+
+# What ImageDecoder reads beside PNG and JPEG. JBIG and LERC are left out: base/image_tiff.cpp.
+add_library(tombolo_images INTERFACE)
+foreach(archive tiff webp openjp2 zstd lzma deflate)
+  find_library(${archive}_STATIC NAMES lib${archive}.a REQUIRED)
+  target_link_libraries(tombolo_images INTERFACE ${${archive}_STATIC})
+endforeach()
+target_link_libraries(tombolo_images INTERFACE tombolo_jpeg tombolo_zlib)
+find_path(OPENJPEG_INCLUDE openjpeg.h PATH_SUFFIXES openjpeg-2.5 openjpeg-2.4 REQUIRED)
+target_include_directories(tombolo_images SYSTEM INTERFACE ${OPENJPEG_INCLUDE})
 
 add_library(tombolo_re2 INTERFACE)
 find_library(RE2_STATIC NAMES libre2.a REQUIRED)

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/image.h"
+#include "base/image_codecs.h"
 #include "base/image_simple.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
@@ -13,16 +14,9 @@ namespace {
 Result<Image> decode(std::string_view bytes) {
   if (looks_like_bmp(bytes)) return decode_bmp(bytes);
   if (looks_like_pnm(bytes)) return decode_pnm(bytes);
-  const bool jpeg2000 = bytes.substr(4, 4) == "jP  " || bytes.substr(0, 4) == "\xFF\x4F\xFF\x51";
-  const bool tiff = bytes.substr(0, 4) == std::string_view("II*\0", 4) ||
-                    bytes.substr(0, 4) == std::string_view("MM\0*", 4);
-  const bool webp = bytes.substr(0, 4) == "RIFF" && bytes.substr(8, 4) == "WEBP";
-  if (jpeg2000 || tiff || webp)
-    return unsupported(std::string("this build does not decode ") +
-                       (jpeg2000 ? "JPEG 2000"
-                        : tiff   ? "TIFF"
-                                 : "WebP") +
-                       " pictures");
+  if (looks_like_webp(bytes)) return decode_webp(bytes);
+  if (looks_like_tiff(bytes)) return decode_tiff(bytes);
+  if (looks_like_jpeg2000(bytes)) return decode_jpeg2000(bytes);
   return decode_image(bytes, 3);
 }
 
