@@ -1,6 +1,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/kernels/movement.h"
+#include "ops/kernels/random.h"
 #include "ops/schema.h"
 #include "ops/step_context.h"
 
@@ -58,11 +59,11 @@ Status run_dropout(KernelContext& context) {
   } else {
     TRY(scratch, context.allocate(mask_type, x->dims()));
   }
-  const std::optional<int64_t> seed = context.attributes.get_int("seed");
-  RandomStream random =
-      seed ? RandomStream::seeded(static_cast<uint64_t>(*seed)) : context.random();
-  for (int64_t i = 0; i < mask->size(); ++i)
-    mask->set_int64(i, !drops || random.next_unit() >= mode.ratio);
+  CHECK_OK(with_random(context, [&](auto& random) {
+    for (int64_t i = 0; i < mask->size(); ++i)
+      mask->set_int64(i, !drops || random.next_unit() >= mode.ratio);
+    return ok();
+  }));
   if (!drops) return ok();
   if (!is_float(x->dtype())) return context.error("floats are needed, not " + to_string(*x));
   TRY(Tensor * y, context.output(0, x->dtype(), x->dims()));

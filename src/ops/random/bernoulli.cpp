@@ -1,6 +1,6 @@
 #include "ops/function_text.h"
 #include "ops/infer_generic.h"
-#include "ops/kernels/arguments.h"
+#include "ops/kernels/random.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -26,15 +26,16 @@ Status run_bernoulli(KernelContext& context) {
   if (is_string(dtype) || is_complex(dtype))
     return unsupported("draws of type " + std::string(name_of(dtype)));
   TRY(Tensor * out, context.output(0, dtype, x->dims()));
-  RandomStream random = context.random();
-  for (int64_t i = 0; i < x->size(); ++i) {
-    const double chance = x->get_double(i);
-    if (!(chance >= 0 && chance <= 1))
-      return context.error("element " + std::to_string(i) + ", " + std::to_string(chance) +
-                           ", is not a probability");
-    out->set_int64(i, random.next_unit() < chance);
-  }
-  return ok();
+  return with_random(context, [&](auto& random) -> Status {
+    for (int64_t i = 0; i < x->size(); ++i) {
+      const double chance = x->get_double(i);
+      if (!(chance >= 0 && chance <= 1))
+        return context.error("element " + std::to_string(i) + ", " + std::to_string(chance) +
+                             ", is not a probability");
+      out->set_int64(i, random.next_unit() < chance);
+    }
+    return ok();
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/elementwise.h"
+#include "ops/kernels/random.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -32,22 +33,23 @@ Status run_multinomial(KernelContext& context) {
   const int64_t classes = x->dim(1);
   const int64_t dims[] = {x->dim(0), samples};
   TRY(Tensor * out, context.output(0, dtype, dims));
-  RandomStream random = context.random();
-  std::vector<double> sums(static_cast<size_t>(classes));
-  for (int64_t row = 0; row < dims[0]; ++row) {
-    load_doubles(*x, row * classes, classes, sums.data());
-    const double greatest = *std::max_element(sums.begin(), sums.end());
-    double sum = 0;
-    for (double& value : sums) value = sum += std::exp(value - greatest);
-    if (!(sum > 0) || std::isinf(sum))
-      return context.error("row " + std::to_string(row) + " has no finite probabilities");
-    for (int64_t i = 0; i < samples; ++i) {
-      const auto place =
-          std::upper_bound(sums.begin(), sums.end(), random.next_unit() * sum) - sums.begin();
-      out->set_int64(row * samples + i, std::min<int64_t>(place, classes - 1));
+  return with_random(context, [&](auto& random) -> Status {
+    std::vector<double> sums(static_cast<size_t>(classes));
+    for (int64_t row = 0; row < dims[0]; ++row) {
+      load_doubles(*x, row * classes, classes, sums.data());
+      const double greatest = *std::max_element(sums.begin(), sums.end());
+      double sum = 0;
+      for (double& value : sums) value = sum += std::exp(value - greatest);
+      if (!(sum > 0) || std::isinf(sum))
+        return context.error("row " + std::to_string(row) + " has no finite probabilities");
+      for (int64_t i = 0; i < samples; ++i) {
+        const auto place =
+            std::upper_bound(sums.begin(), sums.end(), random.next_unit() * sum) - sums.begin();
+        out->set_int64(row * samples + i, std::min<int64_t>(place, classes - 1));
+      }
     }
-  }
-  return ok();
+    return ok();
+  });
 }
 
 }  // namespace

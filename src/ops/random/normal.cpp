@@ -9,9 +9,8 @@ namespace {
 Status run_random_normal(KernelContext& context) {
   const float mean = context.attributes.get_float("mean", 0);
   const float scale = context.attributes.get_float("scale", 1);
-  return fill_random(context, false, [mean, scale](RandomStream& random) {
-    return mean + scale * random.next_normal();
-  });
+  return fill_random(context, false,
+                     [mean, scale](auto& random) { return mean + scale * random.next_normal(); });
 }
 
 }  // namespace
@@ -40,9 +39,8 @@ namespace {
 Status run_random_normal_like(KernelContext& context) {
   const float mean = context.attributes.get_float("mean", 0);
   const float scale = context.attributes.get_float("scale", 1);
-  return fill_random(context, true, [mean, scale](RandomStream& random) {
-    return mean + scale * random.next_normal();
-  });
+  return fill_random(context, true,
+                     [mean, scale](auto& random) { return mean + scale * random.next_normal(); });
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 Status run_random_uniform(KernelContext& context) {
   const float low = context.attributes.get_float("low", 0);
   const float high = context.attributes.get_float("high", 1);
-  return fill_random(context, false, [low, high](RandomStream& random) {
+  return fill_random(context, false, [low, high](auto& random) {
     return low + (static_cast<double>(high) - low) * random.next_unit();
   });
 }
@@ -40,7 +40,7 @@ namespace {
 Status run_random_uniform_like(KernelContext& context) {
   const float low = context.attributes.get_float("low", 0);
   const float high = context.attributes.get_float("high", 1);
-  return fill_random(context, true, [low, high](RandomStream& random) {
+  return fill_random(context, true, [low, high](auto& random) {
     return low + (static_cast<double>(high) - low) * random.next_unit();
   });
 }
