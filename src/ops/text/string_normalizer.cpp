@@ -3,6 +3,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernel_context.h"
 #include "ops/schema.h"
+#include "ops/text/letter_case.h"
 
 namespace tombolo::ops {
 
@@ -19,41 +20,6 @@ Status infer_string_normalizer(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
-/// Case of the letters that pair off by a fixed distance: ASCII, Latin-1, Greek, Cyrillic. Other
-/// text is left as it is; see docs/numerics.md.
-std::string change_case(const std::string& text, bool upper) {
-  struct Letters {
-    uint32_t first, last;  // lower case
-    uint32_t distance;     // down to upper case
-  };
-  constexpr Letters kLetters[] = {{'a', 'z', 32},     {0xE0, 0xF6, 32},   {0xF8, 0xFE, 32},
-                                  {0x3B1, 0x3C1, 32}, {0x3C3, 0x3C9, 32}, {0x430, 0x44F, 32},
-                                  {0x450, 0x45F, 80}};
-  std::string result;
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const bool pair = lead >= 0xC3 && lead <= 0xD1 && i + 1 < text.size() &&
-                      (static_cast<unsigned char>(text[i + 1]) & 0xC0) == 0x80;
-    uint32_t code =
-        pair ? (lead & 0x1Fu) << 6 | (static_cast<unsigned char>(text[i + 1]) & 0x3Fu) : lead;
-    if (pair || lead < 0x80)
-      for (const Letters& letters : kLetters) {
-        const uint32_t shift = upper ? 0 : letters.distance;
-        if (code < letters.first - shift || code > letters.last - shift) continue;
-        code = upper ? code - letters.distance : code + letters.distance;
-        break;
-      }
-    if (pair) {
-      result += static_cast<char>(0xC0 | code >> 6);
-      result += static_cast<char>(0x80 | (code & 0x3F));
-    } else {
-      result += static_cast<char>(code);
-    }
-    i += pair ? 2 : 1;
-  }
-  return result;
-}
-
 Status run_string_normalizer(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
   if (!x->is_string() || x->rank() < 1 || x->rank() > 2 || (x->rank() == 2 && x->dim(0) != 1))
