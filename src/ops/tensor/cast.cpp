@@ -134,6 +134,33 @@ Status step_type_name_to_number(StepContext& step) {
   return step.cannot("\"to\" names no element type");
 }
 
+/// Up to version 23 floats beyond the range of 4 bits became its ends, and NaN the greatest float4;
+/// later they wrap, and NaN becomes a zero. (The text calls both undefined; the official data do
+/// not.)
+Status step_saturating_to_wrapping(StepContext& step) {
+  const auto to = static_cast<DType>(step.get_int("to", 0));
+  if (to != DType::kInt4 && to != DType::kUInt4 && to != DType::kFloat4E2M1) return ok();
+  const DType from = step.dtype(0);
+  if (from == DType::kUndefined)
+    return step.cannot("whether the input may exceed 4 bits is not known");
+  if (from != DType::kFloat32 && from != DType::kFloat64 && from != DType::kFloat16 &&
+      from != DType::kBFloat16)
+    return ok();
+  Value* input = step.node.input(0);
+  if (to == DType::kFloat4E2M1) {
+    TRY(Value * greatest, step.scalar(from, 6, "greatest"));
+    Node& is_nan = step.before("IsNaN", {input}, "is_nan");
+    Node& number = step.before("Where", {is_nan.output(0), greatest, input}, "number");
+    step.node.set_input(0, number.output(0));
+    return ok();
+  }
+  TRY(Value * low, step.scalar(from, to == DType::kInt4 ? -8 : 0, "low"));
+  TRY(Value * high, step.scalar(from, to == DType::kInt4 ? 7 : 15, "high"));
+  Node& clip = step.before("Clip", {input, low, high}, "in_range");
+  step.node.set_input(0, clip.output(0));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Cast) = {
@@ -174,7 +201,7 @@ OPERATOR(Cast) = {
         },
     .infer = infer_cast,
     .reference = run_cast,
-    .up = {{1, 6, step_type_name_to_number}},
+    .up = {{1, 6, step_type_name_to_number}, {23, 24, step_saturating_to_wrapping}},
 };
 
 }  // namespace tombolo::ops
