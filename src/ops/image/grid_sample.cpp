@@ -3,6 +3,7 @@
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
+#include "ops/kernels/by_parts.h"
 #include "ops/kernels/movement.h"
 #include "ops/kernels/numbers.h"
 #include "ops/schema.h"
@@ -132,8 +133,7 @@ void sample_grid(const KernelContext& context, const Tensor& x, const Tensor& gr
   });
 }
 
-Status run_grid_sample(KernelContext& context) {
-  TRY(const Tensor* x, context.input(0));
+Status sample(KernelContext& context, const Tensor* x) {
   TRY(const Tensor* grid, context.input(1));
   const Text mode = context.attributes.get_string("mode", "linear");
   const Text padding = context.attributes.get_string("padding_mode", "zeros");
@@ -160,6 +160,13 @@ Status run_grid_sample(KernelContext& context) {
                      static_cast<Padding>(found - std::begin(kPaddings)), aligned, out);
     return give(context, 0, x->dtype(), std::move(out));
   });
+}
+
+Status run_grid_sample(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  if (x->is_string() && context.attributes.get_string("mode", "linear") != "nearest")
+    return context.error("text can only be sampled by mode \"nearest\"");
+  return by_parts(context, *x, [&](const Tensor& numbers) { return sample(context, &numbers); });
 }
 
 }  // namespace

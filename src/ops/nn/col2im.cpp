@@ -1,5 +1,6 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
+#include "ops/kernels/by_parts.h"
 #include "ops/kernels/movement.h"
 #include "ops/kernels/numbers.h"
 #include "ops/schema.h"
@@ -35,8 +36,7 @@ Result<std::vector<int64_t>> axis_list(const KernelContext& context, const char*
   return std::vector<int64_t>(given.begin(), given.end());
 }
 
-Status run_col2im(KernelContext& context) {
-  TRY(const Tensor* x, context.input(0));
+Status fold(KernelContext& context, const Tensor* x) {
   TRY(const std::vector<int64_t> image, context.input_ints(1));
   TRY(const std::vector<int64_t> block, context.input_ints(2));
   const size_t rank = image.size();
@@ -85,6 +85,11 @@ Status run_col2im(KernelContext& context) {
     }
     return give(context, 0, x->dtype(), std::move(out));
   });
+}
+
+Status run_col2im(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  return by_parts(context, *x, [&](const Tensor& numbers) { return fold(context, &numbers); });
 }
 
 }  // namespace
