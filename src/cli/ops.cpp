@@ -1,5 +1,6 @@
 // tombolo ops: the operators that Tombolo knows, by version.
 
+#include "cli/coverage.h"
 #include "cli/verbs.h"
 #include "ops/operators_json.h"
 #include "ops/registry.h"
@@ -9,6 +10,7 @@ namespace tombolo::cli {
 namespace {
 
 Result<int> run(const Args& args, Console& console) {
+  if (args.flag("coverage")) return print_coverage(console, args.positional("NAME"));
   if (console.json) {
     console.print(operators_json());
     return kYes;
@@ -36,10 +38,13 @@ const Verb ops_verb = {
     .name = "ops",
     .summary = "list the operators, their versions, types and attributes",
     .description =
-        "With --json every (operator, version) with inputs, outputs, attributes and types.",
+        "With --json every (operator, version) with inputs, outputs, attributes and types. With "
+        "--coverage every type of every version is run and compared with the same model in a wide "
+        "type; exit 1 if one does not run.",
     .positionals = {{"NAME", "one operator", false}},
-    .options = {},
-    .examples = {"tombolo ops Conv", "tombolo ops --json"},
+    .options = {{"coverage", "", "",
+                 "run each version with each type; Markdown, or JSON with --json"}},
+    .examples = {"tombolo ops Conv", "tombolo ops --json", "tombolo ops --coverage Cast"},
     .run = run,
 };
 
