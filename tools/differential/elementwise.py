@@ -78,7 +78,7 @@ def power(g):
     a = g.arr(shape, g.dtype("T"), special=0.1)
     b = g.arr(g.broadcastable(shape), g.dtype("T1"), special=0.05)
     if np.issubdtype(a.dtype, np.integer):
-        b = np.clip(np.nan_to_num(np.abs(b.astype(np.float64))), 0, 4).astype(b.dtype)
+        b = np.round(np.clip(np.nan_to_num(np.abs(b.astype(np.float64))), 0, 4)).astype(b.dtype)
         a = np.clip(a, -9, 9)
     elif np.issubdtype(b.dtype, np.integer):
         b = np.clip(b.astype(np.int64), -4 if np.issubdtype(b.dtype, np.signedinteger) else 0, 6).astype(b.dtype)

@@ -180,9 +180,10 @@ def second_opinion(case, peer, feeds, outputs, arguments, work):
     try:
         twin = Case.__new__(Case)
         twin.__dict__ |= case.__dict__
-        if run is by_onnxruntime:
-            wide = {np.dtype(np.float64), np.dtype(np.float16), np.dtype(DTYPES["bfloat16"])}
-            twin.inputs = [x.astype(np.float32) if isinstance(x, np.ndarray) and x.dtype in wide else x for x in case.inputs]
+        if run is by_onnxruntime:  # which knows few types: as float32, that is
+            asked = {"double", "float16", "uint8", "int8", "uint16", "int16", "uint32", "uint64"}
+            exotic = lambda x: isinstance(x, np.ndarray) and (type_name(x) not in ORT_TYPES or type_name(x) in asked)
+            twin.inputs = [x.astype(np.float32) if exotic(x) and x.dtype.kind != "c" else x for x in case.inputs]
             twin.opset = min(case.opset, 21) if not case.domain else case.opset
         model, twin_feeds = build_model(twin)
         found = list(run(model, twin_feeds))
