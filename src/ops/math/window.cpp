@@ -23,7 +23,10 @@ Status run_cosine_window(KernelContext& context, double c0, double c1, double c2
   for (int64_t i = 0; i < size; ++i) {
     const double angle =
         2 * 3.14159265358979323846264338327950288 * static_cast<double>(i) / period;
-    y.data<double>()[i] = period == 0 ? 1 : c0 - c1 * std::cos(angle) + c2 * std::cos(2 * angle);
+    double value = period == 0 ? 1 : c0 - c1 * std::cos(angle) + c2 * std::cos(2 * angle);
+    // Integers truncate: the top of a window, 1 but for the last bit, must not become 0.
+    if (!is_float(*type)) value = static_cast<double>(static_cast<float>(value));
+    y.data<double>()[i] = value;
   }
   return give(context, 0, *type, std::move(y));
 }
