@@ -173,7 +173,29 @@ def main():
          ["f, s = Scan (h, x) <num_scan_inputs = 1, body = b (double[2] a, double[2] e) => (double[2] a2, double[2] o) { p = Add (a, e)  a2 = Tanh (p)  o = Mul (a2, e) }>",
           "t = ReduceSum <keepdims = 0> (s)", "y = Add (f, t)"],
          {"h": arr(2), "x": arr(3, 2)}, scan_forward, ["h", "x"], order=2)
+    q, k, v = arr(1, 2, 3, 4), arr(1, 2, 4, 4), arr(1, 2, 4, 2)
+    part("Attention, by its function body", ["h = Attention <scale = 0.3, softcap = 2.0> (q, k, v, m)", "y = Mul (h, h)"], {"q": q, "k": k, "v": v, "m": arr(3, 4)},
+         lambda q, k, v, m: (F.softmax(2 * torch.tanh(0.3 * q @ k.transpose(-1, -2) / 2) + m, -1) @ v)**2, ["q", "k", "v", "m"])
+    part("Attention, causal, grouped heads, with a cache and packed heads",
+         ["h, pk, pv = Attention <is_causal = 1, q_num_heads = 4, kv_num_heads = 2> (q, k, v, \"\", a, b)", "y = Sin (h)"],
+         {"q": arr(1, 2, 12), "k": arr(1, 2, 6), "v": arr(1, 2, 4), "a": arr(1, 2, 1, 3), "b": arr(1, 2, 1, 2)}, packed_attention, ["q", "k", "v", "a", "b"])
+    part("Attention, a window and a mask of booleans, twice", ["h = Attention <left_window_size = 1, right_window_size = 0> (q, k, v, m)", "y = Sin (h)"],
+         {"q": q, "k": arr(1, 2, 3, 4), "v": arr(1, 2, 3, 2)}, window_attention, ["q", "k", "v"], {"m": np.array([[True, True, True], [True, True, True], [True, False, True]])}, order=2)
     print("\n---\n".join(PARTS))
+
+
+def packed_attention(q, k, v, a, b):
+    q = q.reshape(1, 2, 4, 3).transpose(1, 2)
+    k = torch.cat([a, k.reshape(1, 2, 2, 3).transpose(1, 2)], 2).repeat_interleave(2, 1)
+    v = torch.cat([b, v.reshape(1, 2, 2, 2).transpose(1, 2)], 2).repeat_interleave(2, 1)
+    mask = torch.arange(3)[None, :] <= torch.arange(2)[:, None] + 1
+    return torch.sin((F.softmax((q @ k.transpose(-1, -2) / 3**0.5).masked_fill(~mask, -torch.inf), -1) @ v).transpose(1, 2).reshape(1, 2, 8))
+
+
+def window_attention(q, k, v, m):
+    i, j = torch.arange(3)[:, None], torch.arange(3)[None, :]
+    seen = (j >= i - 1) & (j <= i) & m
+    return torch.sin(F.softmax((q @ k.transpose(-1, -2) / 2).masked_fill(~seen, -torch.inf), -1) @ v)
 
 
 def scan_forward(h, x):

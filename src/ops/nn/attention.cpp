@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <vector>
 
+#include "ops/function_text.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/gemm.h"
@@ -290,6 +292,170 @@ Status run_attention(KernelContext& context) {
   return with_float(context, *query, [&]<typename T>() { return attention<T>(context, *query); });
 }
 
+/// Scores, softmax and weighted sum in plain operators. Three dimensions are known by q_num_heads.
+Status body_of_attention(FunctionContext& context) {
+  const DType type = context.input_type(0);
+  if (type == DType::kUndefined) return runtime_error("the element type of Q is not known");
+  const std::string to_type = "<to = " + std::to_string(static_cast<int64_t>(type)) + ">";
+  const AttributeReader& attributes = context.attributes;
+  const int64_t q_heads = attributes.get_int("q_num_heads", 0);
+  const int64_t kv_heads = attributes.get_int("kv_num_heads", 0);
+  const bool packed = q_heads > 0 && kv_heads > 0;
+  const auto number = [&](const std::string& name, double value) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.9g", value);
+    std::string digits = text;
+    if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
+    context.line(name + "_float = Constant <value_float = " + digits + "> ()");
+    context.line(name + " = Cast " + to_type + " (" + name + "_float)");
+  };
+  const auto integers = [&](const std::string& name, const std::string& values) {
+    context.line(name + " = Constant <value_ints = [" + values + "]> ()");
+  };
+  const auto apart = [&](const std::string& name, const std::string& from, int64_t heads) {
+    if (!packed) return context.line(name + " = Identity (" + from + ")");
+    integers(name + "_split", "0, 0, " + std::to_string(heads) + ", -1");
+    context.line(name + "_steps = Reshape (" + from + ", " + name + "_split)");
+    context.line(name + " = Transpose <perm = [0, 2, 1, 3]> (" + name + "_steps)");
+  };
+  apart("q", "Q", q_heads);
+  apart("k_new", "K", kv_heads);
+  apart("v_new", "V", kv_heads);
+  const bool past = context.has_input(4) && context.has_input(5);
+  context.line(past ? "k = Concat <axis = 2> (past_key, k_new)" : "k = Identity (k_new)");
+  context.line(past ? "v = Concat <axis = 2> (past_value, v_new)" : "v = Identity (v_new)");
+  if (context.wants_output(1)) context.line("present_key = Identity (k)");
+  if (context.wants_output(2)) context.line("present_value = Identity (v)");
+  // Grouped heads: each head of K and V stands for several of Q.
+  context.line("batch = Shape <start = 0, end = 1> (q)");
+  context.line("heads = Shape <start = 1, end = 2> (q)");
+  context.line("rows = Shape <start = 2, end = 3> (q)");
+  context.line("columns = Shape <start = 2, end = 3> (k)");
+  context.line("kv_heads = Shape <start = 1, end = 2> (k)");
+  context.line("group = Div (heads, kv_heads)");
+  integers("two", "2");
+  for (const std::string name : {"k", "v"}) {
+    context.line(name + "_size = Shape <start = 3, end = 4> (" + name + ")");
+    context.line(name + "_each = Unsqueeze (" + name + ", two)");
+    context.line(name + "_wide = Concat <axis = 0> (batch, kv_heads, group, columns, " + name +
+                 "_size)");
+    context.line(name + "_many = Expand (" + name + "_each, " + name + "_wide)");
+    context.line(name + "_flat = Concat <axis = 0> (batch, heads, columns, " + name + "_size)");
+    context.line(name + "_all = Reshape (" + name + "_many, " + name + "_flat)");
+  }
+  // Both factors by the root of the scale, against overflow.
+  if (attributes.has("scale")) {
+    const double scale = static_cast<double>(attributes.get_float("scale", 1));
+    number("root", std::sqrt(std::fabs(scale)));
+    number("q_factor", (scale < 0 ? -1 : 1) * std::sqrt(std::fabs(scale)));
+  } else {
+    context.line("size = Cast " + to_type + " (k_size)");
+    context.line("size_root = Sqrt (size)");
+    context.line("size_scale = Reciprocal (size_root)");
+    context.line("root = Sqrt (size_scale)");
+    context.line("q_factor = Identity (root)");
+  }
+  context.line("q_scaled = Mul (q, q_factor)");
+  context.line("k_scaled = Mul (k_all, root)");
+  context.line("k_turned = Transpose <perm = [0, 1, 3, 2]> (k_scaled)");
+  context.line("scores = MatMul (q_scaled, k_turned)");
+  const double softcap = static_cast<double>(attributes.get_float("softcap", 0));
+  if (softcap > 0) {
+    number("cap", softcap);
+    context.line("scores_share = Div (scores, cap)");
+    context.line("scores_tanh = Tanh (scores_share)");
+    context.line("capped = Mul (scores_tanh, cap)");
+  } else {
+    context.line("capped = Identity (scores)");
+  }
+  number("zero", 0);
+  context.line("never = Log (zero)");
+  // What may be seen: bool [batch or 1, 1, rows, columns].
+  context.line("no_axes = Constant <value_ints = [0]> ()");
+  context.line("start = Constant <value_int = 0> ()");
+  context.line("step = Constant <value_int = 1> ()");
+  context.line("row_count = Squeeze (rows, no_axes)");
+  context.line("column_count = Squeeze (columns, no_axes)");
+  context.line("row_line = Range (start, row_count, step)");
+  context.line("column = Range (start, column_count, step)");
+  integers("one_axis", "1");
+  context.line("row = Unsqueeze (row_line, one_axis)");
+  const bool lengths = context.has_input(6);
+  if (lengths) {
+    integers("spread", "1, 2, 3");
+    context.line("valid = Unsqueeze (nonpad_kv_seqlen, spread)");
+    context.line("offset = Sub (valid, rows)");
+    context.line("seen_0 = Less (column, valid)");
+  } else {
+    context.line("k_new_count = Shape <start = 2, end = 3> (k_new)");
+    context.line("offset = Sub (columns, k_new_count)");
+    context.line("seen_0 = GreaterOrEqual (column, start)");
+  }
+  context.line("position = Add (row, offset)");
+  int conditions = 0;
+  const auto also = [&](const std::string& condition) {
+    const std::string now = std::to_string(conditions), next = std::to_string(++conditions);
+    context.line("limit_" + next + " = " + condition);
+    context.line("seen_" + next + " = And (seen_" + now + ", limit_" + next + ")");
+  };
+  if (attributes.get_int("is_causal", 0) != 0) also("LessOrEqual (column, position)");
+  const int64_t left = attributes.get_int("left_window_size", -1);
+  const int64_t right = attributes.get_int("right_window_size", -1);
+  if (left >= 0) {
+    integers("left", std::to_string(left));
+    context.line("first = Sub (position, left)");
+    also("GreaterOrEqual (column, first)");
+  }
+  if (right >= 0) {
+    integers("right", std::to_string(right));
+    context.line("last = Add (position, right)");
+    also("LessOrEqual (column, last)");
+  }
+  const std::string seen = "seen_" + std::to_string(conditions);
+  if (context.has_input(3)) {
+    if (context.input_type(3) == DType::kBool)
+      context.line("mask_short = Where (attn_mask, zero, never)");
+    else
+      context.line("mask_short = Cast " + to_type + " (attn_mask)");
+    // Keys beyond a short mask do not count.
+    context.line("mask_columns = Shape <start = -1> (mask_short)");
+    context.line("mask_lack = Sub (columns, mask_columns)");
+    context.line("mask_pads = Concat <axis = 0> (no_axes, mask_lack)");
+    integers("last_axis", "-1");
+    context.line("mask = Pad (mask_short, mask_pads, never, last_axis)");
+    context.line("bias = Where (" + seen + ", mask, never)");
+  } else {
+    context.line("bias = Where (" + seen + ", zero, never)");
+  }
+  context.line("biased = Add (capped, bias)");
+  const int64_t precision = attributes.get_int("softmax_precision", 0);
+  const std::string logits = precision != 0 ? "precise" : "biased";
+  if (precision != 0)
+    context.line("precise = Cast <to = " + std::to_string(precision) + "> (biased)");
+  context.line("shares = Softmax <axis = -1> (" + logits + ")");
+  context.line("shares_typed = Cast " + to_type + " (shares)");
+  // A row in which no key counts gives zeros.
+  integers("keys", "-1");
+  context.line("most = ReduceMax <keepdims = 1> (biased, keys)");
+  context.line("nothing = Equal (most, never)");
+  context.line("weights = Where (nothing, zero, shares_typed)");
+  if (context.wants_output(3)) {
+    constexpr const char* kStages[] = {"scores", "capped", "biased", "weights"};
+    const int64_t mode = attributes.get_int("qk_matmul_output_mode", 0);
+    if (mode < 0 || mode > 3) return runtime_error("qk_matmul_output_mode must be 0 to 3");
+    context.line(std::string("qk_matmul_output = Identity (") + kStages[mode] + ")");
+  }
+  if (!packed) {
+    context.line("Y = MatMul (weights, v_all)");
+    return ok();
+  }
+  context.line("y_heads = MatMul (weights, v_all)");
+  context.line("y_steps = Transpose <perm = [0, 2, 1, 3]> (y_heads)");
+  integers("together", "0, 0, -1");
+  context.line("Y = Reshape (y_steps, together)");
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(Attention) = {
@@ -333,9 +499,9 @@ OPERATOR(Attention) = {
         },
     .functions =
         {
-            {.versions = {.until = 23}, .opset = 23},
-            {.versions = {.since = 24, .until = 24}, .opset = 24},
-            {.versions = {.since = 25}, .opset = 25},
+            {.versions = {.until = 23}, .opset = 23, .builder = body_of_attention},
+            {.versions = {.since = 24, .until = 24}, .opset = 24, .builder = body_of_attention},
+            {.versions = {.since = 25}, .opset = 25, .builder = body_of_attention},
         },
     .infer = infer_attention,
     .reference = run_attention,
