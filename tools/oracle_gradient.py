@@ -31,7 +31,7 @@ PARTS = []
 
 def part(name, nodes, inputs, forward, xs, initializers=None, order=1):
     """nodes: ONNX text that makes y; forward: the same in torch, from tensors by name."""
-    tensors = {n: torch.tensor(v, requires_grad=n in xs) if v.dtype == np.float64 else torch.tensor(v)
+    tensors = {n: torch.tensor(v, requires_grad=n in xs) if v.dtype.kind == "f" else torch.tensor(v)
                for n, v in inputs.items()}
     made = {n: torch.tensor(v) for n, v in (initializers or {}).items()}
     y = forward(**tensors, **made).sum()
@@ -181,7 +181,35 @@ def main():
          {"q": arr(1, 2, 12), "k": arr(1, 2, 6), "v": arr(1, 2, 4), "a": arr(1, 2, 1, 3), "b": arr(1, 2, 1, 2)}, packed_attention, ["q", "k", "v", "a", "b"])
     part("Attention, a window and a mask of booleans, twice", ["h = Attention <left_window_size = 1, right_window_size = 0> (q, k, v, m)", "y = Sin (h)"],
          {"q": q, "k": arr(1, 2, 3, 4), "v": arr(1, 2, 3, 2)}, window_attention, ["q", "k", "v"], {"m": np.array([[True, True, True], [True, True, True], [True, False, True]])}, order=2)
+    for rule in ("linear", "gated_delta"):
+        inputs = {"q": arr(1, 3, 8), "k": arr(1, 3, 4), "v": arr(1, 3, 6), "s": arr(1, 2, 2, 3)}
+        if rule != "linear":
+            inputs |= {"d": -arr(1, 3, 4, low=0.1), "b": arr(1, 3, 2, low=0.1)}
+        part(f"LinearAttention, {rule}", [f'h, t = LinearAttention <q_num_heads = 4, kv_num_heads = 2, update_rule = "{rule}"> ({", ".join(inputs)})',
+             "a = Sin (h)", "e = ReduceSum <keepdims = 0> (t)", "y = Add (a, e)"], {n: v.astype(np.float32) for n, v in inputs.items()}, linear_attention, list(inputs))
+    part("CausalConvWithState", ['h, t = CausalConvWithState <activation = "silu"> (x, w, b, p)', "e = ReduceSumSquare <keepdims = 0> (t)", "a = Sin (h)", "y = Add (a, e)"],
+         {n: v.astype(np.float32) for n, v in {"x": arr(1, 2, 4), "w": arr(2, 1, 3), "b": arr(2), "p": arr(1, 2, 2)}.items()}, causal_conv, ["x", "w", "b", "p"])
     print("\n---\n".join(PARTS))
+
+
+def causal_conv(x, w, b, p):
+    padded = torch.cat([p, x], 2)
+    h = F.silu(F.conv1d(padded, w, b, groups=2))
+    return torch.sin(h).sum() + h.numel() * (padded[:, :, -2:]**2).sum()
+
+
+def linear_attention(q, k, v, s, d=None, b=None):
+    q, k, v = q.reshape(1, 3, 2, 2, 2), k.reshape(1, 3, 2, 2), v.reshape(1, 3, 2, 3)
+    outs = []
+    for t in range(3):
+        w = v[:, t]
+        if d is not None:
+            s = s * torch.exp(d.reshape(1, 3, 2, 2)[:, t, :, :, None])
+            w = b[:, t, :, None] * (w - (s * k[:, t, :, :, None]).sum(2))
+        s = s + k[:, t, :, :, None] * w[:, :, None, :]
+        outs.append(q[:, t] @ s / 2**0.5)
+    h = torch.stack(outs, 1)
+    return torch.sin(h).sum() + h.numel() * s.sum()
 
 
 def packed_attention(q, k, v, a, b):

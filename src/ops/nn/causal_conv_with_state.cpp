@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/function_text.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
@@ -74,6 +75,50 @@ Status run_causal_conv_with_state(KernelContext& context) {
   return with_float(context, *x, [&]<typename T>() { return causal_conv<T>(context, *x); });
 }
 
+/// Windows of the padded input, gathered, times the kernel.
+Status body_of_causal_conv(FunctionContext& context) {
+  context.line("one = Constant <value_ints = [1]> ()");
+  context.line("two = Constant <value_ints = [2]> ()");
+  context.line("last = Constant <value_ints = [-1]> ()");
+  context.line("taps = Shape <start = 2> (weight)");
+  context.line("lead = Sub (taps, one)");
+  if (context.has_input(3)) {
+    context.line("padded = Concat <axis = 2> (past_state, input)");
+  } else {
+    context.line("none = Constant <value_ints = [0]> ()");
+    context.line("pads = Concat <axis = 0> (lead, none)");
+    context.line("padded = Pad (input, pads, \"\", two)");
+  }
+  context.line("total = Shape <start = 2> (padded)");
+  context.line("kept = Sub (total, lead)");
+  context.line("present_state = Slice (padded, kept, total, two)");
+  context.line("steps = Shape <start = 2> (input)");
+  context.line("zero = Constant <value_int = 0> ()");
+  context.line("unit = Constant <value_int = 1> ()");
+  context.line("steps_number = Squeeze (steps)");
+  context.line("taps_number = Squeeze (taps)");
+  context.line("step = Range (zero, steps_number, unit)");
+  context.line("tap = Range (zero, taps_number, unit)");
+  context.line("step_column = Unsqueeze (step, one)");
+  context.line("places = Add (step_column, tap)");
+  context.line("windows = Gather <axis = 2> (padded, places)");
+  context.line("products = Mul (windows, weight)");
+  context.line("sums = ReduceSum <keepdims = 0> (products, last)");
+  if (context.has_input(2)) {
+    context.line("bias_column = Unsqueeze (bias, one)");
+    context.line("plain = Add (sums, bias_column)");
+  } else {
+    context.line("plain = Identity (sums)");
+  }
+  if (context.attributes.get_string("activation", "none") == "none") {
+    context.line("output = Identity (plain)");
+  } else {  // silu and swish are two names
+    context.line("share = Sigmoid (plain)");
+    context.line("output = Mul (plain, share)");
+  }
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(CausalConvWithState) = {
@@ -94,7 +139,7 @@ OPERATOR(CausalConvWithState) = {
         },
     .attributes = {{"activation", "none"}},
     .types = {{"T", {{27, kF32 | kF16 | kBf16}}}},
-    .functions = {{.opset = 27}},
+    .functions = {{.opset = 27, .builder = body_of_causal_conv}},
     .infer = infer_causal_conv,
     .reference = run_causal_conv_with_state,
 };

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <vector>
 
+#include "ops/function_text.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
@@ -143,6 +144,93 @@ Status run_linear_attention(KernelContext& context) {
   return give(context, 0, dtype, std::move(output));
 }
 
+/// A Scan over the steps, whose state is the matrix.
+Status body_of_linear_attention(FunctionContext& context) {
+  const DType type = context.input_type(0);
+  if (type == DType::kUndefined) return runtime_error("the element type of query is not known");
+  const std::string number = std::to_string(static_cast<int64_t>(type));
+  const std::string element = std::string(name_of(type)) + "[]";
+  const AttributeReader& attributes = context.attributes;
+  const int64_t heads = attributes.get_int("q_num_heads", 0);
+  const int64_t kv_heads = attributes.get_int("kv_num_heads", 0);
+  if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0)
+    return runtime_error("q_num_heads must be a positive multiple of kv_num_heads");
+  const Text rule = attributes.get_string("update_rule", "gated_delta");
+  const bool gated = rule == "gated" || rule == "gated_delta";
+  const bool delta = rule == "delta" || rule == "gated_delta";
+  const auto split = [&](const std::string& name, const std::string& from,
+                         const std::string& dims) {
+    context.line(name + "_dims = Constant <value_ints = [0, 0, " + dims + ", -1]> ()");
+    context.line(name + " = Reshape (" + from + ", " + name + "_dims)");
+  };
+  const std::string kv = std::to_string(kv_heads);
+  split("q", "query", kv + ", " + std::to_string(heads / kv_heads));
+  split("k", "key", kv);
+  split("v", "value", kv);
+  context.line("last = Constant <value_ints = [-1]> ()");
+  context.line("two = Constant <value_ints = [2]> ()");
+  context.line("k_column = Unsqueeze (k, last)");
+  std::string scanned = "q, k_column, v",
+              inputs = element + " q_t, " + element + " k_t, " + element + " v_t";
+  if (gated) {
+    split("d", "decay", kv);
+    context.line("d_exp = Exp (d)");
+    context.line("gate = Unsqueeze (d_exp, last)");
+    scanned += ", gate";
+    inputs += ", " + element + " g_t";
+  }
+  if (delta) {
+    context.line("rate = Unsqueeze (beta, last)");
+    scanned += ", rate";
+    inputs += ", " + element + " b_t";
+  }
+  const double scale = static_cast<double>(attributes.get_float("scale", 0));
+  if (scale != 0) {
+    context.line("scale_float = Constant <value_float: float = @scale> ()");
+    context.line("factor = Cast <to = " + number + "> (scale_float)");
+  } else {
+    context.line("size = Shape <start = 3, end = 4> (k)");
+    context.line("size_typed = Cast <to = " + number + "> (size)");
+    context.line("size_root = Sqrt (size_typed)");
+    context.line("factor = Reciprocal (size_root)");
+  }
+  if (context.has_input(3)) {
+    context.line("state = Cast <to = " + number + "> (past_state)");
+  } else {
+    context.line("batch = Shape <start = 0, end = 1> (k)");
+    context.line("sizes = Shape <start = 2> (k)");
+    context.line("v_size = Shape <start = 3> (v)");
+    context.line("state_dims = Concat <axis = 0> (batch, sizes, v_size)");
+    context.line("nothing = Constant <value_float = 0.0> ()");
+    context.line("zero = Cast <to = " + number + "> (nothing)");
+    context.line("state = Expand (zero, state_dims)");
+  }
+  const int64_t scans = 3 + (gated ? 1 : 0) + (delta ? 1 : 0);
+  std::string axes;
+  for (int64_t i = 0; i < scans; ++i) axes += i == 0 ? "1" : ", 1";
+  std::string step = gated ? " s1 = Mul (s, g_t)" : " s1 = Identity (s)";
+  if (delta)
+    step +=
+        "  known = Mul (s1, k_t)  said = ReduceSum <keepdims = 0> (known, two)  apart = Sub (v_t, "
+        "said)"
+        "  write = Mul (apart, b_t)";
+  else
+    step += "  write = Identity (v_t)";
+  step +=
+      "  row = Unsqueeze (write, two)  added = Mul (k_t, row)  s2 = Add (s1, added)"
+      "  read = MatMul (q_t, s2)  o = Mul (read, factor)";
+  context.line("final, steps = Scan <num_scan_inputs = " + std::to_string(scans) +
+               ", scan_input_axes = [" + axes + "], scan_output_axes = [1], body = step (" +
+               element + " s, " + inputs + ") => (" + element + " s2, " + element + " o) {" + step +
+               " }> (state, " + scanned + ")");
+  const DType state_type = context.has_input(3) ? context.input_type(3) : type;
+  context.line("present_state = Cast <to = " + std::to_string(static_cast<int64_t>(state_type)) +
+               "> (final)");
+  context.line("packed = Constant <value_ints = [0, 0, -1]> ()");
+  context.line("output = Reshape (steps, packed)");
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(LinearAttention) = {
@@ -176,7 +264,7 @@ OPERATOR(LinearAttention) = {
             {"T", {{27, kF32 | kF16 | kBf16}}},
             {"S", {{27, kF32 | kF16 | kBf16}}},
         },
-    .functions = {{.opset = 27}},
+    .functions = {{.opset = 27, .builder = body_of_linear_attention}},
     .infer = infer_linear_attention,
     .reference = run_linear_attention,
 };
