@@ -19,6 +19,20 @@ Status infer_broadcast(InferContext& context) {
   if (context.opset < 7) {
     // B is unidirectional into A, and only with `broadcast`; before opset 8 the variadic ones
     // (Max, Sum ...) have inputs of one shape. Either way the first input's shape is the result.
+    const SymShape* first = context.shape(0);
+    for (size_t i = 1; first != nullptr && i < context.input_count(); ++i) {
+      const SymShape* other = context.shape(i);
+      if (other == nullptr || context.attributes.has("axis")) continue;
+      bool fits = other->size() <= first->size();
+      for (size_t k = 1; fits && k <= other->size(); ++k) {
+        const auto own = (*other)[other->size() - k].constant();
+        const auto room = (*first)[first->size() - k].constant();
+        fits = !own || !room || *own == *room || *own == 1;
+      }
+      if (!fits)
+        return context.error("input " + std::to_string(i) + ", " + shape_to_string(*other) +
+                             ", does not broadcast into input 0, " + shape_to_string(*first));
+    }
     return infer_unary(context);
   }
   std::optional<SymShape> out = SymShape();

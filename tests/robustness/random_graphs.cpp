@@ -104,6 +104,10 @@ class Grower {
       for (Value* value : node->outputs())
         if (value != nullptr && (!value->has_uses() || random_.chance(10))) open.push_back(value);
     for (Value* value : open) graph.add_output(value);
+    if (random_.chance(80)) {  // an output without a shape is not valid
+      Diagnostics ignored;
+      infer_types(*model, ignored);
+    }
     return model;
   }
 

@@ -102,8 +102,8 @@ int64_t greatest(std::span<const double> scores) {
 }
 
 Status give_scores(KernelContext& context, size_t index, DType dtype,
-                   const std::vector<std::vector<double>>& rows) {
-  const size_t columns = rows.empty() ? 0 : rows[0].size();
+                   const std::vector<std::vector<double>>& rows, size_t columns) {
+  if (!rows.empty()) columns = rows[0].size();
   TRY(Tensor scores, context.allocate(DType::kFloat64, {{static_cast<int64_t>(rows.size()),
                                                          static_cast<int64_t>(columns)}}));
   double* to = scores.data<double>();

@@ -46,7 +46,7 @@ int64_t greatest(std::span<const double> scores);
 
 /// Gives rows of scores, all of one length, as output `index` of type `dtype`.
 Status give_scores(KernelContext& context, size_t index, DType dtype,
-                   const std::vector<std::vector<double>>& rows);
+                   const std::vector<std::vector<double>>& rows, size_t columns = 0);
 
 /// One of `name`_tensor, `name`_strings, `name`_int64s and `name`_floats, as a vector.
 Result<Tensor> read_list(const KernelContext& context, const char* name);

@@ -41,10 +41,11 @@ namespace {
 Status infer_dict_vectorizer(InferContext& context) {
   const InferType& map = context.input(0);
   InferType type = InferType::tensor(map.element ? map.element->elem : DType::kUndefined);
-  const size_t columns = std::max(context.attributes.get_strings("string_vocabulary").size(),
-                                  context.attributes.get_ints("int64_vocabulary").size());
+  const size_t columns = map.key == DType::kString
+                             ? context.attributes.get_strings("string_vocabulary").size()
+                             : context.attributes.get_ints("int64_vocabulary").size();
   type.shape = SymShape{SymDim(1), SymDim(static_cast<int64_t>(columns))};
-  if (map.kind == Type::Kind::kSequence) type.shape.reset();
+  if (map.kind == Type::Kind::kSequence || map.key == DType::kUndefined) type.shape.reset();
   context.set_output(0, std::move(type));
   return ok();
 }

@@ -54,6 +54,8 @@ Status run_label_encoder(KernelContext& context) {
   } else {
     TRY(keys, read_list(context, "keys"));
     TRY(values, read_list(context, "values"));
+    if (keys.size() == 0 && values.size() == 0)
+      return context.error("the attributes keys_* and values_* are missing");
   }
   if (keys.size() != values.size())
     return context.error("there are " + std::to_string(keys.size()) + " keys and " +

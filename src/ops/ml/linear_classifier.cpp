@@ -17,8 +17,12 @@ Status run_linear_classifier(KernelContext& context) {
     return context.error("coefficients has " + std::to_string(weights.size()) + " values for " +
                          std::to_string(features) + " features");
   const size_t count = weights.size() / features;
+  const auto named = static_cast<size_t>(labels.count());
   if (!intercepts.empty() && intercepts.size() != count)
     return context.error("intercepts has " + std::to_string(intercepts.size()) + " values for " +
+                         std::to_string(count) + " scores");
+  if (named > 1 && count != named && !(count == 1 && named == 2))
+    return context.error("there are " + std::to_string(named) + " labels for " +
                          std::to_string(count) + " scores");
   std::vector<std::vector<double>> rows;
   std::vector<int64_t> numbers;
@@ -44,7 +48,7 @@ Status run_linear_classifier(KernelContext& context) {
     }
     rows.push_back(std::move(scores));
   }
-  CHECK_OK(give_scores(context, 1, DType::kFloat32, rows));
+  CHECK_OK(give_scores(context, 1, DType::kFloat32, rows, std::max(count, named)));
   CHECK_OK(give_labels(context, labels, numbers));
   if (labels.strings.empty() && labels.count() == 1) {
     int64_t* y = context.outputs[0].tensor().data<int64_t>();

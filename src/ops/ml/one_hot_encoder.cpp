@@ -51,8 +51,10 @@ Status run_one_hot_encoder(KernelContext& context) {
 namespace {
 Status infer_one_hot_encoder(InferContext& context) {
   const SymShape* x = context.shape(0);
-  const size_t columns = std::max(context.attributes.get_ints("cats_int64s").size(),
-                                  context.attributes.get_strings("cats_strings").size());
+  if (context.elem(0) == DType::kUndefined) return ok();
+  const size_t columns = context.elem(0) == DType::kString
+                             ? context.attributes.get_strings("cats_strings").size()
+                             : context.attributes.get_ints("cats_int64s").size();
   if (x == nullptr) return ok();
   SymShape out = *x;
   out.push_back(static_cast<int64_t>(columns));

@@ -168,7 +168,7 @@ Status run_svm_classifier(KernelContext& context) {
       rows.push_back(std::move(scores));
     }
   }
-  CHECK_OK(give_scores(context, 1, DType::kFloat32, rows));
+  CHECK_OK(give_scores(context, 1, DType::kFloat32, rows, labels.count()));
   return give_labels(context, labels, numbers);
 }
 

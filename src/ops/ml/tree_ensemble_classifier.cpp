@@ -61,7 +61,7 @@ Status run_tree_ensemble_classifier(KernelContext& context) {
     rows.push_back(scores);
     transform_scores(transform, rows.back());
   }
-  CHECK_OK(give_scores(context, 1, DType::kFloat32, rows));
+  CHECK_OK(give_scores(context, 1, DType::kFloat32, rows, labels.count()));
   return give_labels(context, labels, numbers);
 }
 

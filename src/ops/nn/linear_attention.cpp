@@ -151,8 +151,8 @@ Status body_of_linear_attention(FunctionContext& context) {
   const std::string number = std::to_string(static_cast<int64_t>(type));
   const std::string element = std::string(name_of(type)) + "[]";
   const AttributeReader& attributes = context.attributes;
-  const int64_t heads = attributes.get_int("q_num_heads", 0);
-  const int64_t kv_heads = attributes.get_int("kv_num_heads", 0);
+  const int64_t heads = attributes.get_int("q_num_heads", 1);
+  const int64_t kv_heads = attributes.get_int("kv_num_heads", 1);
   if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0)
     return runtime_error("q_num_heads must be a positive multiple of kv_num_heads");
   const Text rule = attributes.get_string("update_rule", "gated_delta");

@@ -17,6 +17,8 @@ Status infer_string_normalizer(InferContext& context) {
   SymShape out = *x;
   if (!context.attributes.get_strings("stopwords").empty())
     out.back() = context.host.fresh_symbol("strings");
+  else
+    out.back() = max(out.back(), SymDim(1));
   set_shape(context, 0, std::move(out));
   return ok();
 }
