@@ -158,7 +158,7 @@ def build_model(case, expected=None):
     outputs = [f"o{k}" for k in range(case.outputs)]
     while names and not names[-1]:
         names.pop()
-    node = helper.make_node(case.op, names, outputs, domain=case.domain, **case.attributes)
+    node = helper.make_node(case.op, case.extra.get("node_inputs", names), outputs, domain=case.domain, **case.attributes)
     infos = []
     for k, name in enumerate(outputs):
         info = onnx.ValueInfoProto(name=name)

@@ -526,6 +526,70 @@ def optional(g):
     return Case(g, [g.arr(g.shape(), g.pick(*SEQUENCE_TYPES))])
 
 
+@generator("Optional")
+def make_optional(g):
+    value = g.arr(g.shape(), g.pick(*SEQUENCE_TYPES)) if g.chance(0.7) else items(g, "float")
+    case = Case(g, [value], before=[helper.make_node("Optional", ["i0"], ["held"])], node_inputs=["held"])
+    case.op = "OptionalGetElement"
+    return case
+
+
+@generator("Scatter")
+def scatter(g):
+    case = scatter_elements(g)
+    case.attributes.pop("reduction", None)
+    n = case.inputs[0].shape[case.attributes["axis"]]
+    count = case.inputs[1].shape[case.attributes["axis"]]
+    order = np.argsort(g.rng.random([n if a == case.attributes["axis"] % case.inputs[0].ndim else d for a, d in enumerate(
+        case.inputs[1].shape)]), axis=case.attributes["axis"])
+    case.inputs[1] = np.take(order, range(count), axis=case.attributes["axis"]).astype(np.int64)
+    case.opset = case.extra["opset"] = 10
+    return case
+
+
+@generator("Upsample")
+def upsample(g):
+    rank = g.pick(2, 4)
+    shape = [g.int(1, 5) for _ in range(rank)] if rank == 2 else [1, g.int(1, 2), g.int(1, 5), g.int(1, 5)]
+    scales = [1.0] * (rank - 2) + [g.pick(1.0, 2.0, 3.0, 1.5) for _ in range(2)]
+    mode = g.pick("nearest", "linear")
+    return Case(g, [g.arr(shape, "float" if mode == "linear" else g.pick("float", "uint8", "int32"), special=0),
+                    np.array(scales, np.float32)], {"mode": mode}, opset=9)
+
+
+@generator("Bernoulli")
+def bernoulli(g):
+    """Certain draws: the rest is tests/run/distribution.test."""
+    x = g.arr(g.shape(), "bool").astype(g.pick(np.float32, np.float64, np.float16))
+    return Case(g, [x], {"dtype": g.pick(1, 6, 7, 9, 11)} if g.chance(0.7) else {}, random=True)
+
+
+@generator("Multinomial")
+def multinomial(g):
+    rows, classes = g.int(1, 4), g.int(1, 6)
+    x = np.full((rows, classes), -1e4, np.float32)
+    x[np.arange(rows), g.rng.integers(0, classes, rows)] = 0
+    return Case(g, [x], {"sample_size": g.int(1, 5), "dtype": g.pick(6, 7)}, opset=21)
+
+
+@generator("ImageDecoder")
+def image_decoder(g):
+    import io
+
+    import PIL.Image
+
+    h, w = g.int(1, 20), g.int(1, 20)
+    pixels = g.rng.integers(0, 256, (h, w, 3)).astype(np.uint8)
+    if g.chance(0.5):  # smooth, so that lossy formats keep something
+        pixels = np.linspace(0, 255, h * w * 3).reshape(h, w, 3).astype(np.uint8)
+    kind, options = g.pick(("PNG", {}), ("BMP", {}), ("PPM", {}), ("TIFF", {}), ("TIFF", {"compression": "tiff_lzw"}),
+                           ("TIFF", {"compression": "tiff_adobe_deflate"}), ("TIFF", {"compression": "packbits"}),
+                           ("WEBP", {"lossless": True}), ("WEBP", {}), ("JPEG2000", {"irreversible": False}), ("JPEG", {"quality": 95, "subsampling": 0}))
+    file = io.BytesIO()
+    PIL.Image.fromarray(pixels).save(file, format=kind, **options)
+    return Case(g, [np.frombuffer(file.getvalue(), np.uint8)], {"pixel_format": g.pick("RGB", "BGR", "Grayscale")}, random=True, kind=kind)
+
+
 @generator("SequenceMap")
 def sequence_map(g):
     body = helper.make_graph([helper.make_node("Mul", ["e", "w"], ["o"])], "body", value_infos(["e", "w"], [1, 1]), value_infos(["o"], [1]))

@@ -3,7 +3,7 @@
 
     python3 tools/differential/run.py build/release/tombolo [--cases 200] [--op NAME]... [--seed 1] [--keep DIR]
 
-Needs `pip install onnx==1.23.2 onnxruntime==1.31.1 numpy ml_dtypes`. Every operator runs in a process of its own. A
+Needs `pip install onnx==1.23.2 onnxruntime==1.31.1 numpy ml_dtypes pillow`. Every operator runs in a process of its own. A
 difference is unexplained unless a row of known.py says who is right and why (docs/differences.md has the
 words). Exits with 1 if one is left, or if an operator with a generator gives fewer cases than asked for.
 """
