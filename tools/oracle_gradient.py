@@ -181,6 +181,15 @@ def main():
          {"q": arr(1, 2, 12), "k": arr(1, 2, 6), "v": arr(1, 2, 4), "a": arr(1, 2, 1, 3), "b": arr(1, 2, 1, 2)}, packed_attention, ["q", "k", "v", "a", "b"])
     part("Attention, a window and a mask of booleans, twice", ["h = Attention <left_window_size = 1, right_window_size = 0> (q, k, v, m)", "y = Sin (h)"],
          {"q": q, "k": arr(1, 2, 3, 4), "v": arr(1, 2, 3, 2)}, window_attention, ["q", "k", "v"], {"m": np.array([[True, True, True], [True, True, True], [True, False, True]])}, order=2)
+    recurrent = {n: v.astype(np.float32) for n, v in {"x": arr(3, 2, 2), "w": arr(2, 12, 2), "r": arr(2, 12, 3), "b": arr(2, 24), "h": arr(2, 2, 3), "c": arr(2, 2, 3)}.items()}
+    part("LSTM, both directions", ['a, e, f = LSTM <hidden_size = 3, direction = "bidirectional"> (x, w, r, b, "", h, c)', "s = Sin (a)", "t = ReduceSumSquare <keepdims = 0> (e)",
+         "u = ReduceSum <keepdims = 0> (f)", "v = Add (s, t)", "y = Add (v, u)"], recurrent, lstm, list(recurrent))
+    for linear in (0, 1):
+        gru_inputs = {n: v.astype(np.float32) for n, v in {"x": arr(3, 2, 2), "w": arr(1, 9, 2), "r": arr(1, 9, 3), "b": arr(1, 18)}.items()}
+        part(f"GRU, linear_before_reset {linear}", [f"a, e = GRU <hidden_size = 3, linear_before_reset = {linear}> (x, w, r, b)", "y = Sin (a)"],
+             gru_inputs, lambda x, w, r, b, linear=linear: gru(x, w, r, b, linear), list(gru_inputs))
+    rnn_inputs = {n: v.astype(np.float32) for n, v in {"x": arr(3, 2, 2), "w": arr(1, 3, 2), "r": arr(1, 3, 3)}.items()}
+    part("RNN, backwards, by its last state", ['a, e = RNN <hidden_size = 3, direction = "reverse"> (x, w, r)', "y = Sin (e)"], rnn_inputs, rnn, list(rnn_inputs), order=2)
     for rule in ("linear", "gated_delta"):
         inputs = {"q": arr(1, 3, 8), "k": arr(1, 3, 4), "v": arr(1, 3, 6), "s": arr(1, 2, 2, 3)}
         if rule != "linear":
@@ -190,6 +199,40 @@ def main():
     part("CausalConvWithState", ['h, t = CausalConvWithState <activation = "silu"> (x, w, b, p)', "e = ReduceSumSquare <keepdims = 0> (t)", "a = Sin (h)", "y = Add (a, e)"],
          {n: v.astype(np.float32) for n, v in {"x": arr(1, 2, 4), "w": arr(2, 1, 3), "b": arr(2), "p": arr(1, 2, 2)}.items()}, causal_conv, ["x", "w", "b", "p"])
     print("\n---\n".join(PARTS))
+
+
+def lstm(x, w, r, b, h, c):
+    ys, hs, cs = [], [], []
+    for d in range(2):
+        s, m, rows = h[d], c[d], [None] * 3
+        for t in (range(3) if d == 0 else range(2, -1, -1)):
+            i, o, f, g = (x[t] @ w[d].T + s @ r[d].T + b[d, :12] + b[d, 12:]).chunk(4, 1)
+            m = torch.sigmoid(f) * m + torch.sigmoid(i) * torch.tanh(g)
+            s = torch.sigmoid(o) * torch.tanh(m)
+            rows[t] = s
+        ys.append(torch.stack(rows)), hs.append(s), cs.append(m)
+    y, e, f = torch.stack(ys, 1), torch.stack(hs), torch.stack(cs)
+    return torch.sin(y).sum() + y.numel() * ((e * e).sum() + f.sum())
+
+
+def gru(x, w, r, b, linear):
+    h, rows = torch.zeros(2, 3), []
+    for t in range(3):
+        xz, xr, xh = (x[t] @ w[0].T + b[0, :9]).chunk(3, 1)
+        rz, rr, rh = r[0].chunk(3, 0)
+        bz, br, bh = b[0, 9:].chunk(3)
+        z, q = torch.sigmoid(xz + h @ rz.T + bz), torch.sigmoid(xr + h @ rr.T + br)
+        n = torch.tanh(xh + (q * (h @ rh.T + bh) if linear else (q * h) @ rh.T + bh))
+        h = (1 - z) * n + z * h
+        rows.append(h)
+    return torch.sin(torch.stack(rows))
+
+
+def rnn(x, w, r):
+    h = torch.zeros(2, 3)
+    for t in (2, 1, 0):
+        h = torch.tanh(x[t] @ w[0].T + h @ r[0].T)
+    return torch.sin(h)
 
 
 def causal_conv(x, w, b, p):

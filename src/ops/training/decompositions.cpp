@@ -6,6 +6,7 @@
 
 #include "ops/kernels/derivatives.h"
 #include "ops/kernels/window.h"
+#include "ops/training/decompose_recurrent.h"
 
 namespace tombolo::ops {
 
@@ -327,13 +328,16 @@ constexpr Row kRows[] = {
     {"BatchNormalization", batch_normalization},
     {"Conv", conv},
     {"ConvTranspose", conv_transpose},
+    {"GRU", decompose_recurrent},
     {"GlobalAveragePool", global_average_pool},
     {"GlobalLpPool", global_lp_pool},
     {"GlobalMaxPool", global_max_pool},
     {"InstanceNormalization", instance_normalization},
     {"LRN", lrn},
+    {"LSTM", decompose_recurrent},
     {"LpNormalization", lp_normalization},
     {"LpPool", lp_pool},
+    {"RNN", decompose_recurrent},
 };
 
 }  // namespace
