@@ -20,7 +20,12 @@ class Case:
     ignore: tuple = ()  # outputs that are not compared
     types: dict = dataclasses.field(default_factory=dict)  # input: TensorProto type
     constants: tuple = ()  # inputs that must be initialisers
+    output_types: dict = dataclasses.field(default_factory=dict)  # where inference leaves them open
+    shared: dict = dataclasses.field(default_factory=dict)  # output: input whose buffer it takes
     opset: int = 21
+
+    def __post_init__(self):
+        self.inputs = [None if a is None else np.asarray(a) for a in self.inputs]
 
 
 GENERATORS = {}
@@ -322,7 +327,8 @@ def MatMulNBits(rng):
     elif rng.random() < 0.3 and bits == 4:
         zeros = rng.uniform(0, 15, (n, blocks)).astype(np.float32)
     g_idx = None
-    if rng.random() < 0.2 and bits == 4 and k == blocks * block:
+    # With g_idx the runtime leaves packed zero points out.
+    if rng.random() < 0.2 and bits == 4 and k == blocks * block and (zeros is None or zeros.dtype != np.uint8):
         g_idx = rng.integers(0, blocks, k).astype(np.int32)
     a = f32(rng, *dims(rng, 1, 2, 4), k)
     constants = (1, 2, 3, 4, 5) if rng.random() < 0.5 else ()
@@ -407,3 +413,1025 @@ def ReduceSumInteger(rng):
     keep = int(rng.integers(2))
     return Case("ReduceSumInteger", [rng.integers(0, 100, shape).astype(kind)], {"axes": axes, "keepdims": keep},
                 reference=lambda x, **_: x.sum(tuple(axes), keepdims=bool(keep)).astype(wide))
+
+
+# ---- attention ----
+
+
+def int32(rng, low, high, *shape):
+    return rng.integers(low, high, shape).astype(np.int32)
+
+
+def raw_mask(rng, batch, rows, columns, forms=("none", "keys", "rows", "ends", "both")):
+    form = pick(rng, *forms)
+    if form == "keys":
+        return int32(rng, 0, 2, batch, columns)
+    if form == "rows":
+        return int32(rng, 0, 2, batch, rows, columns)
+    if form == "ends":
+        return int32(rng, 1, columns + 1, batch)
+    if form == "both":
+        ends = int32(rng, 1, columns + 1, batch)
+        return np.concatenate([ends, (ends * rng.uniform(0, 1, batch)).astype(np.int32)])
+    return None
+
+
+def score_bias(rng, batch, heads, rows, columns, chance=0.3):
+    return some(rng, f32(rng, pick(rng, 1, batch), pick(rng, 1, heads), rows, columns), chance)
+
+
+@generator
+def Attention(rng):
+    b, s, heads, size, past = (int(v) for v in rng.integers(1, 5, 5))
+    size *= pick(rng, 2, 4)
+    hidden = int(rng.integers(1, 9))
+    width = heads * size
+    v_size = size
+    attrs = {"num_heads": heads, "unidirectional": int(rng.integers(2))}
+    with_past = rng.random() < 0.4
+    wants_present = with_past or rng.random() < 0.3
+    if not wants_present and rng.random() < 0.4:
+        v_size = int(rng.integers(1, 5))
+        attrs["qkv_hidden_sizes"] = [width, width, heads * v_size]
+    if rng.random() < 0.3:
+        attrs["scale"] = 0.3
+    if rng.random() < 0.3:
+        attrs["mask_filter_value"] = -1000.0
+    before = past if with_past else 0
+    total = s + before
+    inputs = [f32(rng, b, s, hidden), f32(rng, hidden, 2 * width + heads * v_size),
+              f32(rng, 2 * width + heads * v_size), raw_mask(rng, b, s, total),
+              f32(rng, 2, b, heads, past, size) if with_past else None, score_bias(rng, b, heads, s, total)]
+    return Case("Attention", inputs, attrs, outputs=2 if wants_present else 1, rtol=1e-3, atol=1e-4)
+
+
+@generator
+def MultiHeadAttention(rng):
+    b, s, length, heads, size, past = (int(v) for v in rng.integers(1, 6, 6))
+    size *= 2
+    width = heads * size
+    v_size = pick(rng, size, int(rng.integers(1, 6)))
+    attrs = {"num_heads": heads}
+    form = pick(rng, "plain", "plain", "past", "cross")
+    if form == "past":
+        v_size, length = size, s
+        attrs["unidirectional"] = int(rng.integers(2))
+    total = length + (past if form == "past" else 0)
+    inputs = [f32(rng, b, s, width)]
+    if form == "cross":
+        inputs += [f32(rng, b, heads, length, size), f32(rng, b, heads, length, size), None]
+    else:
+        inputs += [f32(rng, b, length, width), f32(rng, b, length, heads * v_size),
+                   some(rng, f32(rng, 2 * width + heads * v_size))]
+    inputs += [raw_mask(rng, b, s, total, ("none", "keys", "rows", "ends")), score_bias(rng, b, heads, s, total)]
+    inputs += [f32(rng, b, heads, past, size), f32(rng, b, heads, past, size)] if form == "past" else [None, None]
+    # With a past the runtime reads freed memory unless the present is asked for.
+    outputs = 1 if form == "cross" else pick(rng, 3, 4) if form == "past" else pick(rng, 1, 3, 4)
+    return Case("MultiHeadAttention", inputs, attrs, outputs=outputs, output_types={3: 1}, rtol=1e-3, atol=1e-4)
+
+
+@generator
+def DecoderMaskedMultiHeadAttention(rng):
+    b, beams, heads, size, past, room = (int(v) for v in rng.integers(1, 5, 6))
+    size *= 2
+    total = past + 1
+    room = total + room
+    batch = b * beams
+    width = heads * size
+    attrs = {"num_heads": heads, "past_present_share_buffer": 1}
+    mask = some(rng, int32(rng, 0, 2, batch, total))
+    if mask is not None:
+        mask[:, -1] = 1  # next to -10000 alone, the last digits depend on the order of sums
+    inputs = [f32(rng, batch, 1, width), f32(rng, batch, 1, width), f32(rng, batch, 1, width),
+              mask, score_bias(rng, 1, heads, 1, total),
+              f32(rng, batch, heads, room, size), f32(rng, batch, heads, room, size), np.array([past], np.int32),
+              np.array([beams], np.int32), int32(rng, 0, beams, b, beams, room), some(rng, f32(rng, 3 * width))]
+    if rng.random() < 0.3:
+        inputs[8] = inputs[9] = None
+    return Case("DecoderMaskedMultiHeadAttention", inputs, attrs, outputs=3, rtol=1e-3, atol=1e-4,
+                shared={1: 5, 2: 6})
+
+
+def rope(rng, rows, half):
+    angles = np.arange(rows)[:, None] / 100.0 ** (np.arange(half) / half)
+    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+
+
+@generator
+def GroupQueryAttention(rng):
+    b, kv_heads, group, s, past = (int(v) for v in rng.integers(1, 4, 5))
+    heads, size = kv_heads * group, int(pick(rng, 16, 32))
+    form = pick(rng, "prompt", "decode", "chunk", "shared")
+    first = form == "prompt"
+    if form in ("decode", "shared"):
+        s = 1
+    if form == "chunk":
+        b, s = 1, s + 1
+    past = 0 if first else past + 1
+    total = s + past
+    attrs = {"num_heads": heads, "kv_num_heads": kv_heads}
+    packed = rng.random() < 0.3
+    rotary = rng.random() < 0.5
+    width, kv_width = heads * size, kv_heads * size
+    if packed:
+        inputs = [f32(rng, b, s, width + 2 * kv_width), None, None]
+    else:
+        inputs = [f32(rng, b, s, width), f32(rng, b, s, kv_width), f32(rng, b, s, kv_width)]
+    room = past + 5 if form == "shared" else past
+    quantised = pick(rng, None, None, None, "PER_TENSOR", "PER_CHANNEL") if not first else None
+    bits = int(pick(rng, 8, 4))
+    if first:
+        inputs += [None, None]
+    elif quantised:
+        stored = size // 2 if bits == 4 else size
+        kind = np.uint8 if bits == 4 else np.int8
+        inputs += [rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, (b, kv_heads, room, stored)).astype(kind)
+                   for _ in range(2)]
+        attrs.update(k_quant_type=quantised, v_quant_type=quantised, kv_cache_bit_width=bits)
+    else:
+        inputs += [f32(rng, b, kv_heads, room, size), f32(rng, b, kv_heads, room, size)]
+    lengths = np.full(b, total - 1, np.int32)
+    if form == "decode" and b > 1:
+        lengths[0] = rng.integers(0, total)
+    inputs += [lengths, np.array(total, np.int32)]
+    if rotary:
+        attrs.update(do_rotary=1, rotary_interleaved=int(rng.integers(2)))
+        inputs += list(rope(rng, total + 3, pick(rng, size // 2, 8)))
+    else:
+        inputs += [None, None]
+    inputs.append(None)
+    inputs.append(score_bias(rng, b, heads, s, total, 0.25))
+    inputs.append(some(rng, f32(rng, heads), 0.2))
+    if quantised:
+        shape = (1,) if quantised == "PER_TENSOR" else (1, kv_heads, 1, size)
+        inputs += [rng.uniform(0.01, 0.1, shape).astype(np.float32) for _ in range(2)]
+    if rng.random() < 0.3:
+        attrs["softcap"] = 2.0
+    if rng.random() < 0.3:
+        attrs["local_window_size"] = int(rng.integers(1, 5))
+    if rng.random() < 0.2:
+        attrs["smooth_softmax"] = 1
+    if rng.random() < 0.2:
+        attrs["scale"] = 0.2
+    outputs = 3
+    if rng.random() < 0.3 and not quantised:
+        attrs["qk_output"] = int(rng.integers(1, 3))
+        outputs = 4
+    if rng.random() < 0.2 and not quantised:
+        inputs = [a.astype(np.float16) if a is not None and a.dtype == np.float32 else a for a in inputs]
+    return Case("GroupQueryAttention", inputs, attrs, outputs=outputs, rtol=2e-3, atol=1e-3)
+
+
+@generator
+def SparseAttention(rng):
+    b, kv_heads, group, blocks = (int(v) for v in rng.integers(1, 4, 4))
+    heads, size, block = kv_heads * group, 16, 16
+    blocks += 1
+    room = blocks * block
+    first = rng.random() < 0.5
+    total = int(rng.integers(2, room + 1))
+    s = total if first else 1
+    layouts = int(pick(rng, 1, heads))
+    mask = np.tril(rng.random((layouts, blocks, blocks)) < 0.5) | np.eye(blocks, dtype=bool)
+    rows = np.concatenate([np.zeros((layouts, 1), int), mask.sum(2).cumsum(1)], 1).astype(np.int32)
+    most = int(rows[:, -1].max())
+    columns = np.zeros((layouts, most), np.int32)
+    for i in range(layouts):
+        found = np.nonzero(mask[i])[1]
+        columns[i, :len(found)] = found
+    attrs = {"num_heads": heads, "kv_num_heads": kv_heads, "sparse_block_size": block}
+    inputs = [f32(rng, b, s, heads * size), f32(rng, b, s, kv_heads * size), f32(rng, b, s, kv_heads * size),
+              f32(rng, b, kv_heads, room, size), f32(rng, b, kv_heads, room, size), rows, columns,
+              np.array([total], np.int32), np.full(b, total, np.int32)]
+    if rng.random() < 0.4:
+        attrs.update(do_rotary=1, rotary_interleaved=int(rng.integers(2)))
+        inputs += list(rope(rng, room, size // 2))
+    return Case("SparseAttention", inputs, attrs, outputs=3, rtol=1e-3, atol=1e-4, shared={1: 3, 2: 4})
+
+
+@generator
+def RotaryEmbedding(rng):
+    b, s, heads = (int(v) for v in rng.integers(1, 5, 3))
+    size = int(pick(rng, 4, 8, 16))
+    partial = rng.random() < 0.3
+    half = size // 4 if partial else size // 2
+    cos, sin = rope(rng, s + 5, half)
+    flat = rng.random() < 0.5
+    attrs = {"interleaved": int(rng.integers(2))}
+    if partial or (flat and rng.random() < 0.5):
+        attrs["num_heads"] = heads
+    if partial:
+        attrs["rotary_embedding_dim"] = 2 * half
+    x = f32(rng, *((b, s, heads * size) if flat else (b, heads, s, size)))
+    positions = pick(rng, np.array([3], np.int64), rng.integers(0, s + 5, (b, s)).astype(np.int64))
+    inputs = [x, positions, cos, sin]
+    if rng.random() < 0.3:
+        inputs = [a.astype(np.float16) if a.dtype == np.float32 else a for a in inputs]
+    return Case("RotaryEmbedding", inputs, attrs)
+
+
+@generator
+def GemmaRotaryEmbedding(rng):
+    b, n, s, d = dims(rng, 4, 4)
+    q, qr, k, kr = (f32(rng, b, n, s, d).astype(np.float16) for _ in range(4))
+
+    def reference(emb, q, qr, k, kr):
+        cos, sin = (f(emb).astype(np.float16)[:, None].astype(np.float64) for f in (np.cos, np.sin))
+        return [(a * cos + r * sin).astype(np.float16) for a, r in ((q, qr), (k, kr))]
+
+    return Case("GemmaRotaryEmbedding", [f32(rng, b, s, d), q, qr, k, kr], outputs=2, reference=reference)
+
+
+@generator
+def QAttention(rng):
+    b, s, heads, size, past = (int(v) for v in rng.integers(1, 5, 5))
+    hidden, width = int(rng.integers(1, 9)), heads * size
+    kind = pick(rng, np.uint8, np.int8)
+    with_past = rng.random() < 0.3
+    total = s + (past if with_past else 0)
+    each = rng.random() < 0.3
+    inputs = [rng.integers(0, 256, (b, s, hidden)).astype(np.uint8),
+              rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, (hidden, 3 * width)).astype(kind), f32(rng, 3 * width),
+              np.array(0.01, np.float32), rng.uniform(0.001, 0.02, (3 * width,) if each else ()).astype(np.float32),
+              raw_mask(rng, b, s, total), some(rng, np.array(rng.integers(0, 256), np.uint8)),
+              some(rng, np.array(rng.integers(0, 100), kind)), f32(rng, 2, b, heads, past, size) if with_past else None]
+    return Case("QAttention", inputs, {"num_heads": heads, "unidirectional": int(rng.integers(2))},
+                outputs=2 if with_past else 1, rtol=1e-3, atol=1e-3)
+
+
+def plain_attention(q, k, v, scale, lengths, bias=None):
+    """[B, N, S, H] in double; the first lengths[b] keys of each sequence count."""
+    scores = np.einsum("bnsh,bnth->bnst", q.astype(np.float64), k) * scale
+    if bias is not None:
+        scores = scores + bias
+    for b, length in enumerate(lengths):
+        scores[b, :, :, length:] = -np.inf
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    return np.einsum("bnst,bnth->bnsh", weights, v)
+
+
+def packed_batch(rng):
+    b, s, heads, size = (int(v) for v in rng.integers(1, 5, 4))
+    lengths = rng.integers(1, s + 1, b)
+    lengths[rng.integers(b)] = s
+    inside = [i * s + j for i in range(b) for j in range(lengths[i])]
+    outside = [i * s + j for i in range(b) for j in range(lengths[i], s)]
+    offsets = np.array(inside + outside, np.int32).reshape(b, s)
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return b, s, heads, size, lengths, inside, offsets, ends
+
+
+def attend_packed(parts, b, s, heads, lengths, inside, bias):
+    full = []
+    for x in parts:
+        size = x.shape[1] // heads
+        y = np.zeros((b * s, heads * size))
+        y[inside] = x
+        full.append(y.reshape(b, s, heads, size).transpose(0, 2, 1, 3))
+    y = plain_attention(*full, 1 / np.sqrt(full[0].shape[-1]), lengths, bias)
+    return y.transpose(0, 2, 1, 3).reshape(b * s, -1)[inside].astype(np.float32)
+
+
+@generator
+def PackedAttention(rng):
+    b, s, heads, size, lengths, inside, offsets, ends = packed_batch(rng)
+    hidden, width = int(rng.integers(1, 9)), heads * size
+    bias = score_bias(rng, b, heads, s, s)
+
+    def reference(x, w, wb, _o, _e, bias=None, **_):
+        all_parts = x.astype(np.float64) @ w + wb
+        return attend_packed(np.split(all_parts, 3, 1), b, s, heads, lengths, inside, bias)
+
+    return Case("PackedAttention", [f32(rng, len(inside), hidden), f32(rng, hidden, 3 * width), f32(rng, 3 * width), offsets,
+                                    ends] + ([bias] if bias is not None else []), {"num_heads": heads}, reference=reference)
+
+
+@generator
+def PackedMultiHeadAttention(rng):
+    b, s, heads, size, lengths, inside, offsets, ends = packed_batch(rng)
+    width, count = heads * size, len(inside)
+    packed = rng.random() < 0.5
+    wb = some(rng, f32(rng, 3 * width))
+
+    def reference(q, k, v, wb, _o, _e, **_):
+        if packed:
+            q, k, v = (q[:, :, i].reshape(count, width) for i in range(3))
+        if wb is not None:
+            q, k, v = q + wb[:width], k + wb[width:2 * width], v + wb[2 * width:]
+        return attend_packed([q, k, v], b, s, heads, lengths, inside, None)
+
+    parts = [f32(rng, count, heads, 3, size), None, None] if packed else [f32(rng, count, width) for _ in range(3)]
+    return Case("PackedMultiHeadAttention", [*parts, wb, offsets, ends], {"num_heads": heads}, reference=reference)
+
+
+@generator
+def RemovePadding(rng):
+    b, s, _h, _n, lengths, inside, offsets, ends = packed_batch(rng)
+    x = f32(rng, b, s, 3)
+    return Case("RemovePadding", [x, lengths.astype(np.int32)], outputs=4, reference=lambda x, _l: [
+        x.reshape(b * s, -1)[inside], offsets, ends, np.array([lengths.max()], np.int32)])
+
+
+@generator
+def RestorePadding(rng):
+    b, s, _h, _n, _l, inside, offsets, _e = packed_batch(rng)
+
+    def reference(x, _o):
+        y = np.zeros((b * s, x.shape[1]), np.float32)
+        y[inside] = x
+        return y.reshape(b, s, -1)
+
+    return Case("RestorePadding", [f32(rng, len(inside), 3), offsets], reference=reference)
+
+
+@generator
+def RelativePositionBias(rng):
+    buckets, heads, q, k = int(pick(rng, 8, 16, 32)), *(int(v) for v in rng.integers(1, 30, 3))
+    both, most = int(rng.integers(2)), int(pick(rng, 20, 128))
+
+    def reference(table, *_, **__):
+        distance = np.arange(k)[None, :] - np.arange(q)[:, None]
+        n = buckets // 2 if both else buckets
+        base = (distance > 0) * n if both else 0
+        distance = np.abs(distance) if both else np.maximum(-distance, 0)
+        exact = n // 2
+        with np.errstate(divide="ignore"):
+            far = exact + (np.log(distance.astype(np.float32) / np.float32(exact)) / np.log(np.float32(most) / np.float32(exact))
+                           * np.float32(n - exact)).astype(np.float32)
+        far = np.minimum(np.where(np.isfinite(far), far, 0).astype(np.int64), n - 1)
+        return table[base + np.where(distance < exact, distance, far)].transpose(2, 0, 1)[None]
+
+    return Case("RelativePositionBias", [f32(rng, buckets, heads), np.array([q], np.int64), np.array([k], np.int64)],
+                {"max_distance": most, "is_bidirectional": both}, reference=reference)
+
+
+@generator
+def GatedRelativePositionBias(rng):
+    b, s, n, h = dims(rng, 4, 4)
+
+    def reference(q, qb, pos, w, wb, eco, **_):
+        x = (q + qb).astype(np.float64).reshape(b, s, n, h).transpose(0, 2, 1, 3) @ w + wb
+        gates = 1 / (1 + np.exp(-x.reshape(b, n, s, 2, 4).sum(-1)))
+        u = gates[..., :1] * (gates[..., 1:] * eco - 1) + 2
+        return (u * pos).astype(np.float32)
+
+    return Case("GatedRelativePositionBias", [f32(rng, b, s, n * h), f32(rng, n * h), f32(rng, 1, n, s, s), f32(rng, h, 8),
+                                              f32(rng, 8), f32(rng, 1, n, 1, 1)], {"num_heads": n}, reference=reference)
+
+
+# ---- experts ----
+
+
+@generator
+def MoE(rng):
+    rows, hidden, inner, experts = (int(v) for v in rng.integers(2, 7, 4))
+    k = int(rng.integers(1, experts + 1))
+    act = pick(rng, "relu", "gelu", "silu", "identity", "swiglu")
+    attrs = {"k": k, "activation_type": act, "normalize_routing_weights": int(rng.integers(2))}
+    fusion = 1
+    if act == "swiglu":
+        fusion = 2
+        attrs.update(swiglu_fusion=1, activation_alpha=1.702, activation_beta=1.0, swiglu_limit=7.0)
+    inputs = [f32(rng, rows, hidden), f32(rng, rows, experts), f32(rng, experts, fusion * inner, hidden),
+              some(rng, f32(rng, experts, fusion * inner)), f32(rng, experts, hidden, inner), some(rng, f32(rng, experts, hidden))]
+    return Case("MoE", inputs, attrs, rtol=1e-3, atol=1e-3)
+
+
+@generator
+def QMoE(rng):
+    rows, hidden, inner, experts = int(rng.integers(1, 7)), 32, 32, int(rng.integers(2, 5))
+    bits = int(pick(rng, 4, 8))
+    block = int(pick(rng, 0, 16, 32))
+    k = int(rng.integers(1, experts + 1))
+    act = pick(rng, "relu", "gelu", "silu", "identity", "swiglu", "swiglu")
+    # The runtime's kernel for the CPU normalises always.
+    attrs = {"k": k, "activation_type": act, "normalize_routing_weights": 1, "expert_weight_bits": bits}
+    if block:
+        attrs["block_size"] = block
+    fusion = 2 if act == "swiglu" else 1
+    if act == "swiglu":
+        attrs.update(swiglu_fusion=1, activation_alpha=1.702, activation_beta=1.0, swiglu_limit=7.0)
+
+    def codes(out, width):
+        return rng.integers(0, 256, (experts, out, width * bits // 8)).astype(np.uint8)
+
+    def scales(out, width):
+        return rng.uniform(0.01, 0.03, (experts, out, width // block) if block else (experts, out)).astype(np.float32)
+
+    inputs = [f32(rng, rows, hidden), f32(rng, rows, experts), codes(fusion * inner, hidden), scales(fusion * inner, hidden),
+              some(rng, f32(rng, experts, fusion * inner)), codes(hidden, inner), scales(hidden, inner),
+              some(rng, f32(rng, experts, hidden))]
+    return Case("QMoE", inputs, attrs, rtol=2e-3, atol=2e-3)
+
+
+# ---- quantised ----
+
+
+def codes_of(rng, kind, *shape):
+    return rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, shape).astype(kind)
+
+
+def quantised_parameters(rng, kind, low=0.005, high=0.1):
+    return [np.array(rng.uniform(low, high), np.float32), codes_of(rng, kind)]
+
+
+def qlinear_binary(rng, op):
+    shape = dims(rng, 1, 4)
+    other = tuple(pick(rng, d, 1) for d in shape)[int(rng.integers(len(shape))):] if rng.random() < 0.5 else shape
+    a, b = (shape, other) if rng.random() < 0.5 else (other, shape)
+    kind = pick(rng, np.uint8, np.int8)
+    # One step apart: the runtime multiplies by ratios of scales in float.
+    return Case(op, [codes_of(rng, kind, *a), *quantised_parameters(rng, kind), codes_of(rng, kind, *b),
+                     *quantised_parameters(rng, kind), *quantised_parameters(rng, kind, 0.05, 0.2)], quantum=1)
+
+
+@generator
+def QLinearAdd(rng):
+    return qlinear_binary(rng, "QLinearAdd")
+
+
+@generator
+def QLinearMul(rng):
+    return qlinear_binary(rng, "QLinearMul")
+
+
+@generator
+def QLinearSigmoid(rng):
+    kind = pick(rng, np.uint8, np.int8)
+    return Case("QLinearSigmoid", [codes_of(rng, kind, *dims(rng)), *quantised_parameters(rng, kind),
+                                   *quantised_parameters(rng, kind)], quantum=0)
+
+
+@generator
+def QLinearLeakyRelu(rng):
+    kind = pick(rng, np.uint8, np.int8)
+    return Case("QLinearLeakyRelu", [codes_of(rng, kind, *dims(rng)), *quantised_parameters(rng, kind),
+                                     *quantised_parameters(rng, kind)], {"alpha": float(rng.uniform(0, 1))}, quantum=0)
+
+
+@generator
+def QLinearSoftmax(rng):
+    kind = pick(rng, np.uint8, np.int8)
+    shape = tuple(d + 1 for d in dims(rng, 1, 4))  # along a single element the runtime gives 0, not 1
+    zero = np.array(0 if kind == np.uint8 else -128, kind)
+    return Case("QLinearSoftmax", [codes_of(rng, kind, *shape), *quantised_parameters(rng, kind),
+                                   np.array(1 / 256, np.float32), zero],
+                {"axis": int(rng.integers(-len(shape), len(shape))), "opset": int(pick(rng, 11, 13))}, quantum=1)
+
+
+@generator
+def QLinearWhere(rng):
+    kind = pick(rng, np.uint8, np.int8)
+    shape = dims(rng, 1, 3)
+    inputs = [rng.random(shape) < 0.5]
+    for _ in range(2):
+        inputs += [codes_of(rng, kind, *pick(rng, shape, shape[-1:])), *quantised_parameters(rng, kind)]
+    return Case("QLinearWhere", inputs + quantised_parameters(rng, kind), quantum=0)
+
+
+@generator
+def QLinearConcat(rng):
+    kind = pick(rng, np.uint8, np.int8)
+    shape = list(dims(rng, 1, 4))
+    axis = int(rng.integers(-len(shape), len(shape)))
+    inputs = quantised_parameters(rng, kind)
+    for _ in range(int(rng.integers(1, 4))):
+        shape[axis] = int(rng.integers(1, 5))
+        inputs += [codes_of(rng, kind, *shape), *(quantised_parameters(rng, kind) if rng.random() < 0.7 else inputs[:2])]
+    return Case("QLinearConcat", inputs, {"axis": axis}, quantum=0)
+
+
+@generator
+def QLinearAveragePool(rng):
+    kind = pick(rng, np.uint8, np.int8)
+    rank = int(pick(rng, 1, 2, 2, 3))
+    n, c = dims(rng, 2, 2, 4)
+    space = [int(v) for v in rng.integers(4, 9, rank)]
+    kernel = [int(v) for v in rng.integers(1, 4, rank)]
+    last = int(rng.integers(2))
+    attrs = {"kernel_shape": kernel, "strides": [int(v) for v in rng.integers(1, 3, rank)], "channels_last": last,
+             "count_include_pad": int(rng.integers(2))}
+    if rng.random() < 0.5:
+        attrs["pads"] = [int(rng.integers(0, k)) for k in kernel * 2]
+    shape = (n, *space, c) if last else (n, c, *space)
+    return Case("QLinearAveragePool", [codes_of(rng, kind, *shape), *quantised_parameters(rng, kind),
+                                       *quantised_parameters(rng, kind)], attrs, quantum=1)
+
+
+@generator
+def QLinearGlobalAveragePool(rng):
+    kind = pick(rng, np.uint8, np.int8)
+    n, c, h, w = dims(rng, 4, 4)
+    last = int(rng.integers(2))
+    return Case("QLinearGlobalAveragePool", [codes_of(rng, kind, *((n, h, w, c) if last else (n, c, h, w))),
+                                             *quantised_parameters(rng, kind), *quantised_parameters(rng, kind)],
+                {"channels_last": last}, quantum=1)
+
+
+@generator
+def QLinearReduceMean(rng):
+    kind = pick(rng, np.uint8, np.int8)
+    shape = dims(rng, 2, 4)
+    axes = sorted(int(a) for a in rng.choice(len(shape), rng.integers(1, len(shape) + 1), replace=False))
+    keep = int(rng.integers(2))
+    x, (xs, xz), (ys, yz) = codes_of(rng, kind, *shape), quantised_parameters(rng, kind), quantised_parameters(rng, kind)
+
+    def reference(x, xs, xz, ys, yz, **_):
+        y = ((x.astype(np.float64) - int(xz)) * float(xs)).mean(tuple(axes), keepdims=bool(keep)) / float(ys)
+        return np.clip(np.round(y) + int(yz), np.iinfo(kind).min, np.iinfo(kind).max).astype(kind)
+
+    return Case("QLinearReduceMean", [x, xs, xz, ys, yz], {"axes": axes, "keepdims": keep}, reference=reference, quantum=1)
+
+
+@generator
+def QLinearConv(rng):
+    x_kind, w_kind = pick(rng, (np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8))
+    group = int(pick(rng, 1, 1, 2))
+    n, c, m = (int(v) for v in rng.integers(1, 4, 3))
+    c, m = c * group, m * group
+    h, w = (int(v) for v in rng.integers(4, 8, 2))
+    kernel = [int(v) for v in rng.integers(1, 4, 2)]
+    last = int(rng.integers(2))
+    each = rng.random() < 0.5
+    attrs = {"channels_last": last, "group": group, "strides": [int(v) for v in rng.integers(1, 3, 2)],
+             "pads": [int(v) for v in rng.integers(0, 2, 4)], "kernel_shape": kernel}
+    weights = codes_of(rng, w_kind, m, c // group, *kernel)
+    zero = np.array(0 if w_kind == np.int8 else 128, w_kind)
+    inputs = [codes_of(rng, x_kind, *((n, h, w, c) if last else (n, c, h, w))), *quantised_parameters(rng, x_kind),
+              weights, rng.uniform(0.005, 0.05, (m,) if each else ()).astype(np.float32), zero,
+              *quantised_parameters(rng, x_kind, 0.1, 0.4), some(rng, int32(rng, -1000, 1000, m))]
+    return Case("QLinearConv", inputs, attrs, quantum=1)
+
+
+@generator
+def QuantizeLinear(rng):
+    kind = pick(rng, np.uint8, np.int8, np.uint16, np.int16)
+    shape = dims(rng, 1, 4)
+    axis = some(rng, int(rng.integers(-len(shape), len(shape))))
+    many = () if axis is None else (shape[axis],)
+    return Case("QuantizeLinear", [f32(rng, *shape, scale=5), rng.uniform(0.01, 0.1, many).astype(np.float32),
+                                   codes_of(rng, kind, *many)], drop({"axis": axis}))
+
+
+@generator
+def DequantizeLinear(rng):
+    kind = pick(rng, np.uint8, np.int8, np.uint16, np.int16, np.int32)
+    shape = dims(rng, 1, 4)
+    axis = some(rng, int(rng.integers(-len(shape), len(shape))))
+    many = () if axis is None else (shape[axis],)
+    zero = np.zeros(many, np.int32) if kind == np.int32 else codes_of(rng, kind, *many)
+    return Case("DequantizeLinear", [codes_of(rng, kind, *shape), rng.uniform(0.01, 0.1, many).astype(np.float32), zero],
+                drop({"axis": axis}))
+
+
+@generator
+def GatherBlockQuantized(rng):
+    bits = int(pick(rng, 4, 8))
+    block = 16
+    rows, blocks = int(rng.integers(1, 7)), int(rng.integers(1, 4))
+    width = blocks * block
+    kind = pick(rng, "uint8", "uint4", "int4")
+    count = int(rng.integers(1, 4))
+    if kind == "uint8":
+        data = rng.integers(0, 256, (rows, width * bits // 8)).astype(np.uint8)
+        zeros = some(rng, rng.integers(0, 256, (rows, -(-blocks * bits // 8))).astype(np.uint8))
+        types, constants, attrs = {}, (), {"bits": bits}
+    else:
+        data = rng.integers(0, 16, (rows, width)).astype(np.uint8)
+        zeros = some(rng, rng.integers(0, 16, (rows, blocks)).astype(np.uint8))
+        number = {"uint4": 21, "int4": 22}[kind]
+        types, constants, attrs = {0: number, 3: number}, (0, 3), {}
+    indices = rng.integers(0, rows, dims(rng, 0, 2)).astype(pick(rng, np.int32, np.int64))
+    scales = rng.uniform(0.01, 0.1, (rows, blocks)).astype(pick(rng, np.float32, np.float16))
+    return Case("GatherBlockQuantized", [data, indices, scales, zeros],
+                {"block_size": block, "gather_axis": 0, "quantize_axis": 1, **attrs}, types=types, constants=constants)
+
+
+@generator
+def MatMulBnb4(rng):
+    m, n = dims(rng, 2, 2)
+    block = int(pick(rng, 16, 32))
+    k = block * int(rng.integers(1, 4))
+    count = n * k
+    return Case("MatMulBnb4", [f32(rng, m, k), rng.integers(0, 256, (count + 1) // 2).astype(np.uint8),
+                               rng.uniform(0.1, 2, -(-count // block)).astype(np.float32)],
+                {"K": k, "N": n, "block_size": block, "quant_type": int(rng.integers(2))}, rtol=1e-3, atol=1e-4)
+
+
+# ---- convolutions and pools ----
+
+
+def conv_parts(rng, last=False):
+    group = int(pick(rng, 1, 1, 2))
+    n, c, m = (int(v) for v in rng.integers(1, 4, 3))
+    c, m = c * group, m * group
+    h, w = (int(v) for v in rng.integers(4, 8, 2))
+    kernel = [int(v) for v in rng.integers(1, 4, 2)]
+    attrs = {"group": group, "strides": [int(v) for v in rng.integers(1, 3, 2)], "pads": [int(v) for v in rng.integers(0, 2, 4)],
+             "kernel_shape": kernel, "dilations": [1, 1]}
+    x = f32(rng, *((n, h, w, c) if last else (n, c, h, w)))
+    return x, f32(rng, m, c // group, *kernel), some(rng, f32(rng, m)), attrs
+
+
+@generator
+def FusedConv(rng):
+    x, w, b, attrs = conv_parts(rng)
+    name = pick(rng, "Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip", "HardSigmoid")
+    attrs["activation"] = name
+    if name == "LeakyRelu":
+        attrs["activation_params"] = [0.2]
+    if name in ("Clip", "HardSigmoid"):
+        attrs["activation_params"] = [-0.5, 0.7] if name == "Clip" else [0.3, 0.4]
+    return Case("FusedConv", [x, w, b], attrs, rtol=1e-3, atol=1e-4)
+
+
+def nhwc_reference(attrs):
+    def reference(x, w, b=None, **_):
+        import onnx
+        from onnx.reference import ReferenceEvaluator
+
+        names = ["x", "w"] + (["b"] if b is not None else [])
+        node = onnx.helper.make_node("Conv", names, ["y"], **attrs)
+        info = [onnx.helper.make_tensor_value_info(v, 1, None) for v in names]
+        graph = onnx.helper.make_graph([node], "g", info, [onnx.helper.make_tensor_value_info("y", 1, None)])
+        run = ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)]))
+        feed = {"x": np.moveaxis(x, -1, 1), "w": w, **({} if b is None else {"b": b})}
+        return np.moveaxis(run.run(None, feed)[0], 1, -1).astype(np.float32)
+
+    return reference
+
+
+@generator
+def NhwcConv(rng):
+    x, w, b, attrs = conv_parts(rng, True)
+    return Case("NhwcConv", [x, w] + ([b] if b is not None else []), attrs, reference=nhwc_reference(dict(attrs)), rtol=1e-3,
+                atol=1e-4)
+
+
+@generator
+def NhwcMaxPool(rng):
+    kind = pick(rng, np.uint8, np.int8)
+    n, c, h, w = (int(v) for v in rng.integers(1, 8, 4))
+    kernel = [int(v) for v in rng.integers(1, min(h, w, 3) + 1, 2)]
+    return Case("NhwcMaxPool", [codes_of(rng, kind, n, h, w, c)],
+                {"kernel_shape": kernel, "strides": [int(v) for v in rng.integers(1, 3, 2)],
+                 "pads": [int(rng.integers(0, k)) for k in kernel * 2], "ceil_mode": int(rng.integers(2))})
+
+
+@generator
+def MaxpoolWithMask(rng):
+    # The runtime stops at the first masked element of a row, never masks the first of all, and looks up masks
+    # of further planes elsewhere: rows that end masked, on one plane.
+    h, w = (int(v) for v in rng.integers(3, 8, 2))
+    kernel = [int(v) for v in rng.integers(1, 4, 2)]
+    mask = (np.arange(w) < rng.integers(1, w + 1, (1, 1, h, 1))).astype(np.int32)
+    return Case("MaxpoolWithMask", [f32(rng, 1, 1, h, w), mask],
+                {"kernel_shape": kernel, "strides": [int(v) for v in rng.integers(1, 3, 2)],
+                 "pads": [int(rng.integers(0, k)) for k in kernel * 2]})
+
+
+@generator
+def ConvTransposeWithDynamicPads(rng):
+    n, c, m = (int(v) for v in rng.integers(1, 4, 3))
+    h, w = (int(v) for v in rng.integers(3, 6, 2))
+    kernel = [int(v) for v in rng.integers(2, 4, 2)]
+    return Case("ConvTransposeWithDynamicPads",
+                [f32(rng, n, c, h, w), f32(rng, c, m, *kernel), rng.integers(0, 2, 4).astype(np.int64), some(rng, f32(rng, m))],
+                {"strides": [int(v) for v in rng.integers(1, 3, 2)], "kernel_shape": kernel}, rtol=1e-3, atol=1e-4)
+
+
+@generator
+def CausalConvWithState(rng):
+    b, c, t, k = dims(rng, 4, 4)
+    return Case("CausalConvWithState", [f32(rng, b, c, t), f32(rng, c, 1, k), some(rng, f32(rng, c)),
+                                        some(rng, f32(rng, b, c, k - 1)) if k > 1 else None],
+                {"activation": pick(rng, "none", "silu", "swish")}, outputs=2, rtol=1e-3, atol=1e-4)
+
+
+@generator
+def LinearAttention(rng):
+    b, t, kv, group, dk, dv = dims(rng, 6, 6, 4)
+    heads = kv * group
+    rule = pick(rng, "linear", "gated", "delta", "gated_delta")
+    inputs = [f32(rng, b, t, heads * dk), f32(rng, b, t, kv * dk, scale=0.5), f32(rng, b, t, kv * dv),
+              some(rng, f32(rng, b, kv, dk, dv)),
+              -np.abs(f32(rng, b, t, pick(rng, kv, kv * dk))) if "gated" in rule else None,
+              rng.uniform(0, 1, (b, t, kv)).astype(np.float32) if "delta" in rule else None]
+    return Case("LinearAttention", inputs, {"q_num_heads": heads, "kv_num_heads": kv, "update_rule": rule}, outputs=2, rtol=1e-3,
+                atol=1e-4)
+
+
+# ---- tensors ----
+
+
+@generator
+def CDist(rng):
+    m, n, k = dims(rng, 3, 3)
+    kind = pick(rng, np.float32, np.float64)
+    return Case("CDist", [f32(rng, m, k).astype(kind), f32(rng, n, k).astype(kind)],
+                {"metric": pick(rng, "euclidean", "sqeuclidean")}, rtol=1e-3, atol=1e-3)
+
+
+@generator
+def Inverse(rng):
+    batch = dims(rng, 0, 2, 3)
+    n = int(rng.integers(1, 5))
+    x = f32(rng, *batch, n, n) + 3 * np.eye(n, dtype=np.float32)
+    return Case("Inverse", [x.astype(pick(rng, np.float32, np.float64))], rtol=1e-3, atol=1e-3)
+
+
+@generator
+def ComplexMul(rng):
+    shape = dims(rng, 1, 3)
+    other = tuple(pick(rng, d, 1) for d in shape)
+
+    def reference(a, b):
+        y = (a[..., 0] + 1j * a[..., 1]) * (b[..., 0] + 1j * b[..., 1])
+        return np.stack([y.real, y.imag], -1).astype(np.float32)
+
+    return Case("ComplexMul", [f32(rng, *shape, 2), f32(rng, *other, 2)], reference=reference)
+
+
+@generator
+def ComplexMulConj(rng):
+    shape = dims(rng, 1, 3)
+
+    def reference(a, b):
+        y = (a[..., 0] + 1j * a[..., 1]) * np.conj(b[..., 0] + 1j * b[..., 1])
+        return np.stack([y.real, y.imag], -1).astype(np.float32)
+
+    return Case("ComplexMulConj", [f32(rng, *shape, 2), f32(rng, *shape, 2)], reference=reference)
+
+
+@generator
+def Rfft(rng):
+    shape = dims(rng, 1, 3, 9)
+
+    def reference(x, **_):
+        y = np.fft.rfft(x)
+        return np.stack([y.real, y.imag], -1).astype(np.float32)
+
+    return Case("Rfft", [f32(rng, *shape)], {"signal_ndim": 1, "normalized": 0, "onesided": 1}, reference=reference, atol=1e-4)
+
+
+@generator
+def Irfft(rng):
+    x = f32(rng, *dims(rng, 0, 2), 2 * int(rng.integers(1, 6)))
+    y = np.fft.rfft(x)
+    z = np.stack([y.real, y.imag], -1).astype(np.float32)
+    return Case("Irfft", [z], {"signal_ndim": 1, "normalized": 0, "onesided": 1}, reference=lambda _z, **__: x, atol=1e-4)
+
+
+@generator
+def IsAllFinite(rng):
+    parts = [f32(rng, *dims(rng)) for _ in range(int(rng.integers(1, 4)))]
+    for part in parts:
+        if rng.random() < 0.3:
+            part.reshape(-1)[0] = pick(rng, np.nan, np.inf, -np.inf)
+    attrs = pick(rng, {}, {"isinf_only": 1}, {"isnan_only": 1})
+
+    def reference(*parts, isinf_only=0, isnan_only=0):
+        bad = np.isinf if isinf_only else np.isnan if isnan_only else lambda x: ~np.isfinite(x)
+        return np.array(not any(bad(p).any() for p in parts))
+
+    return Case("IsAllFinite", parts, attrs, reference=reference)
+
+
+@generator
+def ExpandDims(rng):
+    shape = dims(rng, 0)
+    axis = int(rng.integers(-len(shape) - 1, len(shape) + 1))
+    return Case("ExpandDims", [f32(rng, *shape), np.array(axis, np.int32)])
+
+
+@generator
+def GatherND(rng):
+    shape = dims(rng, 1, 4)
+    depth = int(rng.integers(1, len(shape) + 1))
+    where = dims(rng, 0, 2, 4)
+    indices = np.stack([rng.integers(-d, d, where) for d in shape[:depth]], -1).astype(pick(rng, np.int32, np.int64))
+    return Case("GatherND", [f32(rng, *shape), indices])
+
+
+@generator
+def GridSample(rng):
+    n, c, h, w, i, j = dims(rng, 6, 6)
+    mode = pick(rng, "bilinear", "nearest", "bicubic")
+    # With bicubic and border the runtime clamps the point, not its neighbours as PyTorch does.
+    padding = pick(rng, "zeros", "border", "reflection") if mode != "bicubic" else pick(rng, "zeros", "reflection")
+    return Case("GridSample", [f32(rng, n, c, h, w), f32(rng, n, i, j, 2)],
+                {"mode": mode, "padding_mode": padding, "align_corners": int(rng.integers(2))}, rtol=1e-3, atol=1e-3)
+
+
+@generator
+def Trilu(rng):
+    shape = dims(rng, 2, 4)
+    return Case("Trilu", [f32(rng, *shape).astype(pick(rng, np.float32, np.float64, np.int64)),
+                          some(rng, np.array(rng.integers(-4, 5), np.int64))], {"upper": int(rng.integers(2))})
+
+
+@generator
+def Pad(rng):
+    shape = tuple(d + 2 for d in dims(rng, 1, 3))
+    mode = pick(rng, "constant", "reflect", "edge")
+    low = -1 if mode == "constant" else 0
+    pads = rng.integers(low, 3, 2 * len(shape)).astype(np.int64)
+    if rng.random() < 0.3:
+        pads = pads[None]
+    return Case("Pad", [f32(rng, *shape), pads, some(rng, np.array([0.5], np.float32)) if mode == "constant" else None], {"mode": mode})
+
+
+@generator
+def Range(rng):
+    kind = pick(rng, np.float32, np.float64, np.int16, np.int32, np.int64)
+    start, count, step = int(rng.integers(-5, 5)), int(rng.integers(-2, 9)), int(pick(rng, -2, -1, 1, 2, 3))
+    shape = pick(rng, (), (1,))
+    values = [np.full(shape, v, kind) for v in (start, start + count * step, step)]
+    return Case("Range", values[:2] if step == 1 and rng.random() < 0.5 else values)
+
+
+@generator
+def Unique(rng):
+    return Case("Unique", [rng.integers(0, 5, int(rng.integers(1, 12))).astype(np.float32)], outputs=3)
+
+
+@generator
+def TorchEmbedding(rng):
+    v, h = dims(rng, 2, 2)
+    return Case("TorchEmbedding", [f32(rng, v, h), rng.integers(0, v, dims(rng)).astype(np.int64)],
+                reference=lambda w, i: w[i])
+
+
+@generator
+def UnfoldTensor(rng):
+    shape = dims(rng, 1, 4)
+    dim = int(rng.integers(-len(shape), len(shape)))
+    return Case("UnfoldTensor", [f32(rng, *shape)],
+                {"dim": dim, "size": int(rng.integers(1, shape[dim] + 1)), "step": int(rng.integers(1, 4))})
+
+
+@generator
+def NGramRepeatBlock(rng):
+    b, length, vocab = (int(v) for v in rng.integers(2, 8, 3))
+    return Case("NGramRepeatBlock", [rng.integers(0, vocab, (b, length)).astype(np.int64), f32(rng, b, vocab)],
+                {"ngram_size": int(rng.integers(1, 4))})
+
+
+@generator
+def DynamicTimeWarping(rng):
+    m, n = dims(rng, 2, 2, 8)
+    return Case("DynamicTimeWarping", [f32(rng, *pick(rng, (m, n), (1, m, n)))])
+
+
+@generator
+def BifurcationDetector(rng):
+    n = int(rng.integers(1, 9))
+    src = rng.integers(0, 4, n).astype(np.int64)
+    prev = int(rng.integers(0, n))
+    pred = np.concatenate([src[prev:], [int(rng.integers(0, 4))]]).astype(np.int64)
+    if rng.random() < 0.7:
+        pred[rng.integers(len(pred))] = 9
+    cur = rng.integers(0, 4, int(rng.integers(1, 6))).astype(np.int64)
+    return Case("BifurcationDetector", [src, cur, np.array([prev], np.int64), some(rng, pred, 0.8)], outputs=2)
+
+
+@generator
+def CropAndResize(rng):
+    n, c, h, w = (int(v) for v in rng.integers(2, 8, 4))
+    count = int(rng.integers(1, 5))
+    rois = np.sort(rng.uniform(-0.2, 1.2, (count, 2, 2)), 1).transpose(0, 1, 2).reshape(count, 4).astype(np.float32)
+    return Case("CropAndResize", [f32(rng, n, c, h, w), rois, int32(rng, 0, n, count), int32(rng, 1, 6, 2)],
+                {"mode": pick(rng, "bilinear", "nearest"), "extrapolation_value": 0.25}, rtol=1e-3, atol=1e-3)
+
+
+@generator
+def MurmurHash3(rng):
+    kind = pick(rng, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64, str)
+    shape = dims(rng)
+    if kind is str:
+        x = np.array(["".join(chr(97 + int(v)) for v in rng.integers(0, 26, int(rng.integers(0, 9)))) for _ in range(int(np.prod(shape)))],
+                     object).reshape(shape)
+    else:
+        x = (rng.standard_normal(shape) * 1000).astype(kind)
+    return Case("MurmurHash3", [x], {"seed": int(rng.integers(0, 100)), "positive": int(rng.integers(2))})
+
+
+@generator
+def BiasDropout(rng):
+    shape = dims(rng)
+    inputs = [f32(rng, *shape), f32(rng, shape[-1]), some(rng, f32(rng, *shape))]
+
+    def reference(x, b, r, *_):
+        return [x + b + (0 if r is None else r), np.ones(shape, bool)]
+
+    return Case("BiasDropout", [*inputs, np.array(0.5, np.float32), np.array(False)], outputs=2, reference=reference)
+
+
+@generator
+def BitmaskDropout(rng):
+    x = f32(rng, *dims(rng, 1, 3, 9))
+    full = x.size // 32
+    bits = [0xFFFFFFFF] * full + ([(1 << x.size % 32) - 1] if x.size % 32 else [])
+    return Case("BitmaskDropout", [x], outputs=2, reference=lambda x: [x, np.array(bits, np.uint32)])
+
+
+@generator
+def BiasSoftmax(rng):
+    shape = dims(rng, 3, 4)
+    axis = len(shape) - 1
+
+    def reference(x, b, **_):
+        y = np.exp((x + b).astype(np.float64))
+        return (y / y.sum(-1, keepdims=True)).astype(np.float32)
+
+    return Case("BiasSoftmax", [f32(rng, *shape), f32(rng, shape[0], *([1] * (len(shape) - 2)), shape[-1])],
+                {"axis": axis, "is_inner_broadcast": 1}, reference=reference)
+
+
+# ---- what models hold in ai.onnx though no set has it ----
+
+
+def guest(op, *inputs, **attrs):
+    return Case(op, list(inputs), attrs, domain="", opset=7)
+
+
+@generator
+def Affine(rng):
+    return guest("Affine", f32(rng, *dims(rng)), alpha=0.5, beta=2.0)
+
+
+@generator
+def ParametricSoftplus(rng):
+    return guest("ParametricSoftplus", f32(rng, *dims(rng)), alpha=0.5, beta=2.0)
+
+
+@generator
+def ScaledTanh(rng):
+    return guest("ScaledTanh", f32(rng, *dims(rng)), alpha=0.5, beta=2.0)
+
+
+@generator
+def Scale(rng):
+    return guest("Scale", f32(rng, *dims(rng)), scale=0.5)
+
+
+@generator
+def ImageScaler(rng):
+    n, c, h, w = dims(rng, 4, 4)
+    return guest("ImageScaler", f32(rng, n, c, h, w), scale=0.5, bias=[float(i) for i in range(c)])
+
+
+@generator
+def Crop(rng):
+    n, c = dims(rng, 2, 2)
+    border = [int(v) for v in rng.integers(0, 3, 4)]
+    return guest("Crop", f32(rng, n, c, 8, 9), border=border, **({"scale": [3, 4]} if rng.random() < 0.5 else {}))
+
+
+@generator
+def DynamicSlice(rng):
+    shape = dims(rng, 1, 3, 7)
+    axes = rng.permutation(len(shape))[: int(rng.integers(1, len(shape) + 1))].astype(np.int64)
+    starts = np.array([rng.integers(0, shape[a]) for a in axes], np.int64)
+    return guest("DynamicSlice", f32(rng, *shape), starts, starts + 2, axes)
+
+
+@generator
+def DynamicQuantizeLSTM(rng):
+    t, b, i, h = dims(rng, 4, 4)
+    b = 1
+    direction = pick(rng, "forward", "reverse", "bidirectional")
+    d = 2 if direction == "bidirectional" else 1
+    kind = pick(rng, np.uint8, np.int8)
+    zero = 128 if kind == np.uint8 else 0
+    inputs = [f32(rng, t, b, i), codes_of(rng, kind, d, i, 4 * h), codes_of(rng, kind, d, h, 4 * h), some(rng, f32(rng, d, 8 * h)),
+              None, some(rng, f32(rng, d, b, h, scale=0.3)), some(rng, f32(rng, d, b, h, scale=0.3)), None,
+              rng.uniform(0.001, 0.01, d).astype(np.float32), np.full(d, zero, kind),
+              rng.uniform(0.001, 0.01, d).astype(np.float32), np.full(d, zero, kind)]
+    return Case("DynamicQuantizeLSTM", inputs, {"hidden_size": h, "direction": direction}, outputs=3, constants=(1, 2, 8, 9, 10, 11),
+                rtol=1e-2, atol=1e-2)
+
+
+@generator
+def WordConvEmbedding(rng):
+    n, longest, filters, window, size, chars = (int(v) for v in rng.integers(2, 7, 6))
+    longest += window
+    words = rng.integers(1, chars, (n, longest)).astype(np.int32)
+    for row in words:
+        row[int(rng.integers(window, longest + 1)):] = 0
+    return Case("WordConvEmbedding", [words, f32(rng, filters, 1, window, size), f32(rng, filters), f32(rng, chars, size)], rtol=1e-3,
+                atol=1e-3)
+
+
+@generator
+def GatedAdd(rng):
+    shape = dims(rng, 2, 3)
+    return Case("GatedAdd", [f32(rng, *shape), f32(rng, *shape), f32(rng, *pick(rng, shape, (*shape[:-1], 1)))])
+
+
+@generator
+def GatedRMSNorm(rng):
+    shape = dims(rng, 2, 3)
+    return Case("GatedRMSNorm", [f32(rng, *shape), f32(rng, shape[-1]), f32(rng, *shape)], {"activation": pick(rng, "silu", "sigmoid")},
+                rtol=1e-3)

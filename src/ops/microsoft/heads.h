@@ -177,14 +177,21 @@ struct ScoreBias {
   int64_t rows = 0, columns = 0;
 
   void operator()(int64_t b, int64_t h, int64_t i, T* row) const {
-    if (!absent(mask)) {
-      const T* from = mask.data<T>() + (b * rows + i) * columns;
-      for (int64_t j = 0; j < columns; ++j) row[j] += from[j];
-    }
+    const T* first = nullptr;
+    const T* second = nullptr;
+    if (!absent(mask)) first = mask.data<T>() + (b * rows + i) * columns;
     if (!absent(bias)) {
       const int64_t b0 = bias.dim(0) == 1 ? 0 : b, h0 = bias.dim(1) == 1 ? 0 : h;
-      const T* from = bias.data<T>() + ((b0 * bias.dim(1) + h0) * rows + i) * columns;
-      for (int64_t j = 0; j < columns; ++j) row[j] += from[j];
+      second = bias.data<T>() + ((b0 * bias.dim(1) + h0) * rows + i) * columns;
+    }
+    // The mask takes the bias first: next to -10000 the last digits of a score are lost either way.
+    for (int64_t j = 0; j < columns; ++j) {
+      if (first != nullptr && second != nullptr)
+        row[j] += first[j] + second[j];
+      else if (first != nullptr)
+        row[j] += first[j];
+      else if (second != nullptr)
+        row[j] += second[j];
     }
   }
 };

@@ -124,11 +124,19 @@ Status multi_head_attention(KernelContext& context, const Ports& ports, DType ty
   TRY(Tensor y, attend<T>(context, arguments, adjust));
   if (context.wants_output(3)) CHECK_OK(give(context, 3, type, std::move(kept)));
   if (context.wants_output(1)) {
-    TRY(Tensor present, refill_cache<T>(context, keys, past_key, room));
+    // Beams are followed for the scores alone: the cache keeps its order.
+    TRY(Tensor present, room == 0
+                            ? Result<Tensor>(keys)
+                            : append_heads<T>(context, "past_key", past_key, before, parts.k));
+    TRY(present, refill_cache<T>(context, present, past_key, room));
     CHECK_OK(give(context, 1, type, std::move(present)));
   }
   if (context.wants_output(2)) {
-    TRY(Tensor present, refill_cache<T>(context, values, past_value, room));
+    // Beams are followed for the scores alone: the cache keeps its order.
+    TRY(Tensor present, room == 0
+                            ? Result<Tensor>(values)
+                            : append_heads<T>(context, "past_value", past_value, before, parts.v));
+    TRY(present, refill_cache<T>(context, present, past_value, room));
     CHECK_OK(give(context, 2, type, std::move(present)));
   }
   return give(context, 0, type, std::move(y));

@@ -106,7 +106,10 @@ Status attend_projected(KernelContext& context, Projected parts, const Projectio
     TRY(Tensor present, context.allocate(dtype_of<T>(), {{2, batch, widths.heads, length, size}}));
     T* to = present.data<T>();
     for (int part = 0; part < 2; ++part) {
-      TRY(const Tensor made, refill_cache<T>(context, part == 0 ? keys : values, old[part], room));
+      // Beams are followed for the scores alone: the cache keeps its order.
+      TRY(Tensor made,
+          append_heads<T>(context, "past", old[part], before, part == 0 ? parts.k : parts.v));
+      TRY(made, refill_cache<T>(context, made, old[part], room));
       to = std::copy_n(made.data<T>(), made.size(), to);
     }
     CHECK_OK(give(context, static_cast<size_t>(ports.present), type, std::move(present)));

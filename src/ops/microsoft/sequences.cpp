@@ -174,13 +174,13 @@ Status run_bifurcation_detector(KernelContext& context) {
     match = -1;
   }
   context.set_output(0, Tensor::int64s(tokens));
-  TRY(Tensor * index, context.output(1, DType::kInt64, {}));
+  TRY(Tensor * index, context.output(1, DType::kInt64, {{1}}));
   index->set_int64(0, match);
   return ok();
 }
 Status infer_bifurcation_detector(InferContext& context) {
   context.set_tensor(0, DType::kInt64, {context.host.fresh_symbol("tokens")});
-  context.set_tensor(1, DType::kInt64, {});
+  context.set_tensor(1, DType::kInt64, {SymDim(1)});
   return ok();
 }
 
