@@ -122,6 +122,111 @@ def run_ours(binary, case, model, folder):
         return [loaded[k] for k in loaded.files if not k.startswith("__")]
 
 
+def wrong_inference(binary, case, model, ours, folder):
+    """Where inferred types or shapes contradict what came out, or an empty string."""
+    bare, full = (os.path.join(folder, n) for n in ("bare.onnx", "full.onnx"))
+    onnx.save(model, bare)
+    run = subprocess.run([binary, "infer", bare, full, "-q"], capture_output=True, text=True, timeout=60)
+    if run.returncode:
+        return "infer: " + (run.stderr.strip().splitlines() or ["failed"])[0]
+    for value, array in zip(onnx.load(full).graph.output, ours):
+        kind = value.type.tensor_type
+        if not value.type.HasField("tensor_type") or not kind.HasField("shape"):
+            return f"infer: nothing known of {value.name}"
+        dims = [d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim]
+        if len(dims) != array.ndim or any(d not in (None, n) for d, n in zip(dims, array.shape)):
+            return f"infer: {value.name} is {dims}, came out as {array.shape}"
+        if array.dtype.kind not in "OU" and kind.elem_type != DTYPES[str(array.dtype)]:
+            return f"infer: {value.name} has type {kind.elem_type}, came out as {array.dtype}"
+    return ""
+
+
+NAMES = {"float32": "float", "float64": "double"}
+
+
+def text_of(array):
+    kind = NAMES.get(str(array.dtype), str(array.dtype)) if array.dtype.kind not in "OU" else "string"
+    if array.dtype.kind in "OU":
+        values = [f'"{v}"' for v in array.reshape(-1)]
+    elif array.dtype.kind == "f":
+        values = [np.format_float_positional(v, unique=True, trim="0") for v in array.reshape(-1)]
+    else:
+        values = [str(int(v)) for v in array.reshape(-1)]
+    shape = "[" + ",".join(map(str, array.shape)) + "]" if array.ndim else ""
+    return kind + shape, ", ".join(values)
+
+
+def attribute_text(value):
+    if isinstance(value, list):
+        return "[" + ", ".join(attribute_text(v) for v in value) + "]"
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def test_part(case, outputs):
+    """A part of a .test file that runs this case."""
+    given = [(i, a) for i, a in enumerate(case.inputs) if a is not None]
+    inputs = ", ".join("{} in_{} = {{{}}}".format(text_of(a)[0], i, text_of(a)[1]) for i, a in given)
+    names = ", ".join("" if a is None else f"in_{i}" for i, a in enumerate(case.inputs))
+    shown = [k for k in range(case.outputs) if k not in case.skip_outputs]
+    results = ", ".join(f"{text_of(np.asarray(o))[0]} out_{k}" for k, o in zip(shown, outputs))
+    node = ", ".join("" if k in case.skip_outputs else f"out_{k}" for k in range(case.outputs))
+    attrs = ", ".join(f"{k} = {attribute_text(v)}" for k, v in case.attrs.items())
+    op = (case.domain + "." if case.domain else "") + case.op
+    expect = ",\n".join("{} out_{} = {{{}}}".format(*(t := text_of(np.asarray(o)))[:1], k, t[1]) for k, o in zip(shown, outputs))
+    return (f'NAME: {case.op}\nRUN: run\n<ir_version: 10, opset_import: ["" : {case.opset}, "com.microsoft" : 1]>\n'
+            f"g ({inputs}) => ({results}) {{\n  {node} = {op}{f' <{attrs}>' if attrs else ''} ({names.rstrip(', ')})\n}}\n"
+            f"EXPECT:\n{expect}\n")
+
+
+def fit_for_test(case, outputs):
+    arrays = [a for a in case.inputs if a is not None] + [np.asarray(o) for o in outputs]
+    plain = all(a.dtype.kind not in "f" or np.isfinite(a).all() for a in arrays)
+    return plain and not case.types and sum(a.size for a in arrays) <= 160
+
+
+def rounded(case):
+    for i, a in enumerate(case.inputs):
+        if a is not None and a.dtype.kind == "f":
+            case.inputs[i] = np.array([float(f"{v:.2g}") for v in a.reshape(-1)], a.dtype).reshape(a.shape)
+    return case
+
+
+def exactly_ours(binary, case, outputs):
+    """Whether integers that may lie a step apart do not."""
+    if not case.quantum:
+        return True
+    with tempfile.TemporaryDirectory() as folder:
+        ours = run_ours(binary, case, build(case), folder)
+    return not isinstance(ours, str) and all(np.array_equal(a, b) for a, b in zip(ours, outputs))
+
+
+def emit(binary, folder):
+    """Writes tests/microsoft/*.test: the peer's results on small cases, one or two an operator."""
+    parts = {}
+    for name, generator in cases.GENERATORS.items():
+        rng = np.random.default_rng([7, *name.encode()])
+        found = []
+        for _ in range(400):
+            case = rounded(generator(rng))
+            try:
+                outputs = run_peer(case, build(case))
+            except Exception:
+                continue
+            size = sum(a.size for a in case.inputs if a is not None)
+            if fit_for_test(case, outputs) and exactly_ours(binary, case, outputs):
+                found.append((size, len(found), test_part(case, outputs)))
+            if len(found) >= 12:
+                break
+        found.sort()
+        # Not the very smallest: lengths of 1 hide mistakes.
+        parts.setdefault(cases.SECTIONS[name], []).extend(p for _, _, p in found[-3:-1] or found)
+        if not found:
+            print(f"no small case of {name}")
+    for section, texts in parts.items():
+        with open(os.path.join(folder, section + ".test"), "w", encoding="utf-8") as file:
+            file.write(f"# Made by tools/oracle_microsoft.py --emit.\n" + "---\n".join(texts))
+
+
 def difference(case, ours, theirs):
     """What differs, or an empty string."""
     if isinstance(ours, str):
@@ -169,9 +274,12 @@ def main():
     parser.add_argument("--cases", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", type=int, default=3)
+    parser.add_argument("--emit", help="write small cases as tests into this folder, and nothing else")
     parser.add_argument("--keep", help="write differing models into this folder")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
+    if args.emit:
+        return emit(args.binary, args.emit)
     failed = 0
     for name, generator in cases.GENERATORS.items():
         if args.names and name not in args.names:
@@ -192,6 +300,8 @@ def main():
                     continue
                 ours = run_ours(args.binary, case, model, folder)
                 what = difference(case, ours, theirs)
+                if not what and same < 12:
+                    what = wrong_inference(args.binary, case, model, ours, folder)
                 if not what:
                     same += 1
                     continue
