@@ -4,7 +4,7 @@
     python3 tools/oracle_microsoft.py build/release/tombolo [--cases 200] [--seed 1] [NAME...]
 
 Needs `pip install onnx==1.23.2 onnxruntime==1.31.1 numpy`. Each operator has a generator of valid cases
-(oracle_microsoft_cases.py); where ONNX Runtime has no kernel for the CPU, the generator brings a formula in
+(oracle_microsoft_cases.py, oracle_microsoft_more.py); where ONNX Runtime has no kernel for the CPU, the generator brings a formula in
 numpy. A case that the runtime refuses is made anew; one operator's differences are printed and counted.
 Exits with 1 if any case differs.
 """
@@ -21,6 +21,7 @@ import onnx
 from onnx import TensorProto, helper
 
 import oracle_microsoft_cases as cases
+import oracle_microsoft_more  # noqa: F401  (adds its generators to cases)
 
 DTYPES = {
     "float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "float16": TensorProto.FLOAT16,

@@ -27,7 +27,13 @@ Status run_ms_gather_nd(KernelContext& context) {
 Status infer_ms_gather_nd(InferContext& context) { return infer_as(context, "GatherND", 12); }
 
 Status run_ms_grid_sample(KernelContext& context) { return run_as(context, "GridSample", 16); }
-Status infer_ms_grid_sample(InferContext& context) { return infer_as(context, "GridSample", 16); }
+Status infer_ms_grid_sample(InferContext& context) {
+  CHECK_OK(infer_as(context, "GridSample", 16));
+  if (context.outputs.empty() || !is_float(context.elem(0))) return ok();
+  context.outputs[0].kind = Type::Kind::kTensor;
+  context.outputs[0].elem = context.elem(0);
+  return ok();
+}
 
 Status run_ms_trilu(KernelContext& context) { return run_as(context, "Trilu", 14); }
 
