@@ -3,7 +3,7 @@
 import numpy as np
 
 from oracle_microsoft_cases import (
-    Case, codes_of, dims, drop, f32, generator, int32, pick, section, some)
+    Case, codes_of, dims, drop, f32, generator, int32, pick, plain_attention, section, some)
 
 section("quantized")
 
@@ -617,3 +617,113 @@ def GatedRMSNorm(rng):
     shape = dims(rng, 2, 3)
     return Case("GatedRMSNorm", [f32(rng, *shape), f32(rng, shape[-1]), f32(rng, *shape)], {"activation": pick(rng, "silu", "sigmoid")},
                 rtol=1e-3)
+
+
+section("other")
+
+
+@generator
+def Tokenizer(rng):
+    words = ["ab cd", "a,b;c", "", "Hello  World", "x", ",,", "äöü ß,y", "one two,three"]
+    shape = dims(rng, 1, 2, 3)
+    x = np.array([pick(rng, *words) for _ in range(int(np.prod(shape)))], object).reshape(shape)
+    form = pick(rng, "separators", "characters", "expression")
+    attrs = {"mark": int(rng.integers(2)), "pad_value": "#", "mincharnum": 1}
+    if form == "characters":
+        attrs["separators"] = [""]
+    elif form == "separators":
+        attrs["separators"] = pick(rng, [" "], [",", " "], [",", ";", " "], ["[,;]"])
+        attrs["mincharnum"] = int(rng.integers(1, 4))
+    else:
+        attrs["tokenexp"] = pick(rng, "[a-z]+", "[A-Za-z]", "[^ ,]+")
+        attrs["mincharnum"] = int(rng.integers(1, 4))
+    return Case("Tokenizer", [x], attrs)
+
+
+@generator
+def SampleOp(rng):
+    return Case("SampleOp", [f32(rng, *dims(rng))])
+
+
+@generator
+def GemmFloat8(rng):
+    m, k, n = dims(rng, 3, 3)
+    ta, tb = int(rng.integers(2)), int(rng.integers(2))
+    act = pick(rng, None, "RELU", "NONE")
+    c = some(rng, f32(rng, m, n))
+
+    def reference(a, b, c=None, **_):
+        y = 0.5 * ((a.T if ta else a).astype(np.float64) @ (b.T if tb else b)) + (0 if c is None else 1.5 * c)
+        return (np.maximum(y, 0) if act == "RELU" else y).astype(np.float32)
+
+    inputs = [f32(rng, *((k, m) if ta else (m, k))), f32(rng, *((n, k) if tb else (k, n)))] + ([c] if c is not None else [])
+    return Case("GemmFloat8", inputs, drop({"transA": ta, "transB": tb, "alpha": 0.5, "beta": 1.5, "dtype": 1, "activation": act}),
+                reference=reference)
+
+
+@generator
+def PagedAttention(rng):
+    batch, kv, group, size, block = (int(v) for v in rng.integers(1, 4, 5))
+    heads, size = kv * group, 2 * size
+    past = rng.integers(0, 5, batch)
+    steps = rng.integers(1, 4, batch)
+    most = int((past + steps).max() - 1) // block + 1
+    blocks = batch * most + 2
+    table = rng.permutation(blocks)[: batch * most].reshape(batch, most).astype(np.int32)
+    ends = np.concatenate([[0], np.cumsum(steps)]).astype(np.int32)
+    tokens = int(ends[-1])
+    half = np.float16
+    caches = [f32(rng, blocks, block, kv, size).astype(half) for _ in range(2)]
+    q, k, v = (f32(rng, tokens, h * size).astype(half) for h in (heads, kv, kv))
+
+    def reference(q, k, v, kc, vc, ends, past, table, **_):
+        kc, vc, out = kc.copy(), vc.copy(), np.zeros(q.shape, np.float64)
+        for b in range(batch):
+            slots = [(table[b, t // block], t % block) for t in range(past[b] + steps[b])]
+            for s in range(steps[b]):
+                kc[slots[past[b] + s]] = k[ends[b] + s].reshape(kv, size)
+                vc[slots[past[b] + s]] = v[ends[b] + s].reshape(kv, size)
+            keys, values = (np.stack([c[slot] for slot in slots]).astype(np.float64) for c in (kc, vc))
+            for s in range(steps[b]):
+                for h in range(heads):
+                    n = past[b] + s + 1
+                    row = keys[:n, h // group] @ q[ends[b] + s].reshape(heads, size)[h].astype(np.float64) / np.sqrt(size)
+                    w = np.exp(row - row.max())
+                    out[ends[b] + s].reshape(heads, size)[h] = w / w.sum() @ values[:n, h // group]
+        return [out.astype(half), kc, vc]
+
+    return Case("PagedAttention", [q, k, v, *caches, ends, past.astype(np.int32), table], {"num_heads": heads, "kv_num_heads": kv},
+                outputs=3, reference=reference)
+
+
+@generator
+def DecoderAttention(rng):
+    steps, batch, heads, size, length = (int(v) for v in rng.integers(1, 5, 5))
+    hidden = heads * size
+    static, past = rng.random() < 0.5, rng.random() < 0.5
+    caches = [f32(rng, batch, heads, length, size) for _ in range(2)]
+    query, key = f32(rng, steps, batch, hidden), f32(rng, length, batch, hidden)
+    total = length if static else steps + (length if past else 0)
+    mask = rng.random((batch, total)) < 0.3
+    mask[:, 0] = False
+    masked = rng.random() < 0.5
+
+    def reference(q, k, wq, wkv, bias, mask, kc, vc, *_, **__):
+        def split(x):
+            return x.reshape(x.shape[0], batch, heads, size).transpose(1, 2, 0, 3)
+
+        queries = split(q @ wq + bias[:hidden])
+        if static and past:
+            keys, values = kc, vc
+        else:
+            both = (k if static else q) @ wkv + bias[hidden:]
+            keys, values = split(both[..., :hidden]), split(both[..., hidden:])
+            if past:
+                keys, values = np.concatenate([kc, keys], 2), np.concatenate([vc, values], 2)
+        extra = np.where(mask, -np.inf, 0)[:, None, None] if masked else None
+        y = plain_attention(queries, keys, values, 1 / np.sqrt(size), [total] * batch, extra)
+        return [v.astype(np.float32) for v in (y.transpose(2, 0, 1, 3).reshape(steps, batch, hidden), keys, values)]
+
+    flags = [np.array([v]) for v in (static, past, past, masked)]
+    return Case("DecoderAttention", [query, key, f32(rng, hidden, hidden), f32(rng, hidden, 2 * hidden), f32(rng, 3 * hidden), mask,
+                                     *caches, *flags], {"num_heads": heads}, outputs=3, reference=reference, rtol=1e-3, atol=1e-4)

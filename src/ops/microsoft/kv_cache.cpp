@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string>
 
+#include "ops/kernels/cast.h"
+
 namespace tombolo::ops {
 
 namespace {
@@ -54,17 +56,36 @@ void store(const KvCache& cache, Tensor& stored, int64_t row, int64_t width, int
   }
 }
 
+/// extend_one() of a cache of plain floats.
+template <typename T>
+Result<Tensor> extend_plain(const KernelContext& context, const KvCache& cache, const Tensor* old,
+                            const Tensor& now, const std::vector<int64_t>& past, int64_t columns,
+                            DType type, Tensor& stored) {
+  const int64_t heads = now.dim(1), steps = now.dim(2), size = now.dim(3);
+  TRY(const Tensor from, old == nullptr ? Result<Tensor>(Tensor()) : as<T>(context, *old));
+  TRY(Tensor out, context.allocate(dtype_of<T>(), {{now.dim(0), heads, columns, size}}));
+  for (int64_t head = 0; head < now.dim(0) * heads; ++head) {
+    const int64_t before = past[static_cast<size_t>(head / heads)];
+    const int64_t room = std::min(steps, columns - before);
+    T* to = out.data<T>() + head * columns * size;
+    if (before != 0)
+      to = std::copy_n(from.data<T>() + head * cache.capacity * size, before * size, to);
+    to = std::copy_n(now.data<T>() + head * steps * size, room * size, to);
+    std::fill_n(to, (columns - before - room) * size, T{});
+  }
+  TRY(stored, cast_tensor(context, out, old != nullptr ? old->dtype() : type));
+  return out;
+}
+
 template <typename T>
 Result<Tensor> extend_one(const KernelContext& context, const KvCache& cache, const Tensor* old,
                           const KvQuantization& scale, const Tensor& now,
                           const std::vector<int64_t>& past, int64_t columns, DType type,
                           Tensor& stored) {
   const int64_t batch = now.dim(0), heads = now.dim(1), steps = now.dim(2), size = now.dim(3);
-  const int64_t width = stored_width(cache, scale.used, size);
-  const DType kept = old != nullptr    ? old->dtype()
-                     : !scale.used     ? type
-                     : cache.bits == 4 ? DType::kUInt8
-                                       : DType::kInt8;
+  if (!scale.used) return extend_plain<T>(context, cache, old, now, past, columns, type, stored);
+  const int64_t width = stored_width(cache, true, size);
+  const DType kept = old != nullptr ? old->dtype() : cache.bits == 4 ? DType::kUInt8 : DType::kInt8;
   TRY(Tensor plain, context.allocate(dtype_of<T>(), {{batch, heads, columns, size}}));
   std::fill_n(plain.data<T>(), plain.size(), T{});
   TRY(stored, context.allocate(kept, {{batch, heads, columns, width}}));
@@ -74,7 +95,6 @@ Result<Tensor> extend_one(const KernelContext& context, const KvCache& cache, co
       const int64_t before = past[static_cast<size_t>(b)];
       const int64_t head = b * heads + h;
       const auto factor = [&](int64_t i) {
-        if (!scale.used) return 1.0;
         return static_cast<double>(scale.scales.data<float>()[scale.channel ? h * size + i : 0]);
       };
       T* to = plain.data<T>() + head * columns * size;
@@ -87,23 +107,16 @@ Result<Tensor> extend_one(const KernelContext& context, const KvCache& cache, co
             stored.set_double(row * width + i, old->get_double(from * width + i));
         }
         for (int64_t i = 0; i < size; ++i)
-          to[s * size + i] =
-              static_cast<T>(scale.used ? dequantised(cache, *old, from, width, i) * factor(i)
-                                        : old->get_double(from * size + i));
+          to[s * size + i] = static_cast<T>(dequantised(cache, *old, from, width, i) * factor(i));
       }
       const int64_t room = std::min(steps, columns - before);
       for (int64_t s = 0; s < room; ++s)
         for (int64_t i = 0; i < size; ++i) {
           const T value = now.data<T>()[(head * steps + s) * size + i];
           const int64_t row = head * columns + before + s;
-          if (scale.used) {
-            store(cache, stored, row, width, i, static_cast<double>(value) / factor(i));
-            to[(before + s) * size + i] =
-                static_cast<T>(dequantised(cache, stored, row, width, i) * factor(i));
-          } else {
-            stored.set_double(row * width + i, static_cast<double>(value));
-            to[(before + s) * size + i] = value;
-          }
+          store(cache, stored, row, width, i, static_cast<double>(value) / factor(i));
+          to[(before + s) * size + i] =
+              static_cast<T>(dequantised(cache, stored, row, width, i) * factor(i));
         }
     }
   return plain;
