@@ -72,6 +72,9 @@ Status run_crop(KernelContext& context) {
   if (x.rank() != 4 || border.size() != 4 || (!scale.empty() && scale.size() != 2))
     return context.error("input must have rank 4, border 4 values and scale none or 2: " +
                          to_string(x));
+  for (const int64_t width : border)
+    if (width < 0 || width > int64_t{1} << 40)
+      return context.error("border has the value " + std::to_string(width));
   const int64_t left = border[0], top = border[1];
   int64_t right = x.dim(3) - border[2], bottom = x.dim(2) - border[3];
   if (!scale.empty()) {

@@ -165,6 +165,10 @@ Result<Experts> read_sizes(const KernelContext& context, const Tensor& input,
   if ((input.rank() != 2 && input.rank() != 3) || first_weights.rank() != 3)
     return context.error("input must have rank 2 or 3 and fc1_experts_weights 3, are " +
                          to_string(input) + " and " + to_string(first_weights));
+  constexpr int64_t kMost = 1 << 30;
+  if (first_weights.dim(0) > 1 << 20 || first_weights.dim(1) > kMost ||
+      input.dim(input.rank() - 1) > kMost)
+    return context.error("too many experts, or too wide: " + to_string(first_weights));
   experts.count = first_weights.dim(0);
   experts.hidden = input.dim(input.rank() - 1);
   const int64_t height = first_weights.dim(1);
@@ -218,9 +222,10 @@ Status unpack(const KernelContext& context, const Experts& experts, size_t weigh
   if (codes == nullptr) return ok();
   TRY(const Tensor* factor, context.input(scales));
   TRY(const Tensor* zero, context.optional_input(zeros));
-  if (bits != 2 && bits != 4 && bits != 8)
-    return context.error("expert_weight_bits is " + std::to_string(bits));
   const int64_t given = context.attributes.get_int("block_size", 0);
+  if ((bits != 2 && bits != 4 && bits != 8) || layer.in * bits % 8 != 0 || given > 1 << 30)
+    return context.error("expert_weight_bits is " + std::to_string(bits) + ", block_size is " +
+                         std::to_string(given) + " with rows of " + std::to_string(layer.in));
   const int64_t block = given > 0 ? given : std::max<int64_t>(8, (layer.in + 7) / 8 * 8);
   const int64_t blocks = (layer.in + block - 1) / block;
   if (codes->dtype() != DType::kUInt8)

@@ -35,7 +35,7 @@ Status run_gather_block_quantized(KernelContext& context) {
   const int64_t block = attributes.get_int("block_size", 128);
   const int64_t bits = attributes.get_int("bits", 4);
   const bool packed = data->dtype() == DType::kUInt8;
-  if (block < 1 || (packed && bits != 2 && bits != 4 && bits != 8))
+  if (block < 1 || block > int64_t{1} << 31 || (packed && bits != 2 && bits != 4 && bits != 8))
     return context.error("block_size is " + std::to_string(block) + ", bits is " +
                          std::to_string(bits));
   const int64_t each = elements_a_byte(attributes, data->dtype());

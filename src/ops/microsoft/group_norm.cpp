@@ -45,7 +45,7 @@ Status group_norm(KernelContext& context, const Tensor& x, bool skips) {
     if (!whole && skip->size() != batch * channels)
       return context.error("skip must have X's shape or a value for each image and channel, is " +
                            to_string(*skip));
-    if (!whole && skip->dim(0) != batch)
+    if (!whole && (skip->rank() == 0 || skip->dim(0) != batch))
       return context.error("skip must begin with the batch, is " + to_string(*skip));
     TRY(const Tensor added, bias == nullptr ? Result<Tensor>(Tensor()) : as<T>(context, *bias));
     if (bias != nullptr) CHECK_OK(check_dims(context, "bias", *bias, {{channels}}));

@@ -158,7 +158,9 @@ Result<Projected> read_parts(const KernelContext& context, const Tensor& query, 
     }
   }
   const Tensor &q = parts.q, &k = parts.k, &v = parts.v;
-  if (k.dims() != v.dims() || k.dim(0) != q.dim(0) || k.dim(3) != q.dim(3))
+  // Without new keys the step attends to a cache that another layer has filled.
+  if (k.dims() != v.dims() || k.dim(0) != q.dim(0) || k.dim(3) != q.dim(3) ||
+      (k.dim(2) != q.dim(2) && k.dim(2) != 0))
     return context.error("query, key and value do not fit each other: " + to_string(q) + ", " +
                          to_string(k) + ", " + to_string(v));
   return parts;

@@ -153,7 +153,7 @@ Result<KvCache> read_kv_cache(const KernelContext& context, size_t past, size_t 
                           ? tensor.dtype() == DType::kInt8 || tensor.dtype() == DType::kUInt8 ||
                                 tensor.dtype() == DType::kFloat8E4M3FN
                           : is_float(tensor.dtype());
-    if (!fits)
+    if (!fits || (quantised && cache.bits == 4 && !is_integer(tensor.dtype())))
       return context.error("the cache's type does not fit its quantisation: " + to_string(tensor));
   }
   return cache;

@@ -29,9 +29,10 @@ int64_t bucket_of(int64_t distance, bool both_ways, int64_t buckets, int64_t mos
   if (distance < exact || exact == 0) return bucket + std::min(distance, buckets - 1);
   const float fraction = std::log(static_cast<float>(distance) / static_cast<float>(exact)) /
                          std::log(static_cast<float>(most) / static_cast<float>(exact));
-  const auto beyond = static_cast<double>(fraction * static_cast<float>(buckets - exact));
-  const int64_t far = exact + static_cast<int64_t>(std::min(beyond, 1e9));
-  return bucket + std::min(far, buckets - 1);
+  const float beyond = fraction * static_cast<float>(buckets - exact);
+  // Not in range, and not NaN, where max_distance is no more than the exact distances.
+  const bool near = beyond >= 0 && beyond < static_cast<float>(buckets - exact);
+  return bucket + (near ? exact + static_cast<int64_t>(beyond) : buckets - 1);
 }
 
 /// [1, heads, queries, keys] from a table [buckets, heads].

@@ -20,7 +20,7 @@ Status run_ngram_repeat_block(KernelContext& context) {
   TRY(const Tensor* ids, context.input(0));
   TRY(const Tensor* scores, context.input(1));
   const int64_t n = context.attributes.get_int("ngram_size", 0);
-  if (n < 1) return context.error("ngram_size is " + std::to_string(n));
+  if (n < 1 || n > int64_t{1} << 40) return context.error("ngram_size is " + std::to_string(n));
   if (ids->rank() != 2 || scores->rank() != 2 || ids->dim(0) != scores->dim(0))
     return context.error("input_ids and scores must be matrices of one height, are " +
                          to_string(*ids) + " and " + to_string(*scores));
@@ -113,7 +113,7 @@ Status run_unfold_tensor(KernelContext& context) {
   const Dims from = contiguous_strides(x->dims());
   Dims strides = from;
   dims[at] = (x->dim(at) - size) / step + 1;
-  strides[at] = from[at] * step;
+  strides[at] = from[at] * std::min(step, x->dim(at));
   dims.push_back(size);
   strides.push_back(from[at]);
   TRY(Tensor * y, context.output(0, x->dtype(), dims));

@@ -113,11 +113,12 @@ Status run_rfft(KernelContext& context) {
     return unsupported("a Fourier transform over several axes");
   TRY(const Tensor in, as<double>(context, *x));
   const int64_t n = x->dim(x->rank() - 1), half = n / 2 + 1;
+  if (n == 0) return context.error("there is no signal in " + to_string(*x));
   Dims dims = x->dims();
   dims[dims.size() - 1] = half;
   dims.push_back(2);
   TRY(Tensor y, context.allocate(DType::kFloat64, dims));
-  for (int64_t row = 0; n != 0 && row < x->size() / n; ++row)
+  for (int64_t row = 0; row < x->size() / n; ++row)
     for (int64_t k = 0; k < half; ++k) {
       double real = 0, imaginary = 0;
       for (int64_t t = 0; t < n; ++t) {
