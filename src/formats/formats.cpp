@@ -4,6 +4,7 @@
 #include "formats/keras/keras_format.h"
 #include "formats/onnx/onnx_format.h"
 #include "formats/pytorch/checkpoint.h"
+#include "formats/pytorch/pt2/pt2_format.h"
 #include "formats/weights/safetensors.h"
 
 namespace tombolo {
@@ -14,6 +15,7 @@ std::span<const Format> formats() {
       {"text", "ONNX, text", ".onnxtxt .onnx.txt", probe_text, load_text_format, save_text_format},
       {"keras", "Keras: .keras, .h5, JSON with weights", ".keras .h5 .hdf5", probe_keras,
        load_keras_format, nullptr},
+      {"pt2", "PyTorch: exported programs", ".pt2", probe_pt2, load_pt2_format, nullptr},
       {"safetensors", "safetensors, alone or in shards with an index", ".safetensors",
        probe_safetensors, load_safetensors, save_safetensors},
       {"checkpoint", "PyTorch checkpoints: torch.save, in shards, distributed",

@@ -1,5 +1,7 @@
 #include "formats/common/operator_inference.h"
 
+#include <algorithm>
+
 #include "formats/common/graph_builder.h"
 #include "ops/kernel_context.h"
 #include "ops/registry.h"
@@ -32,6 +34,25 @@ class FoldHost : public KernelHost {
     if (count > 0) body(argument, 0, count);
   }
 };
+
+/// Where the inference function left the element type to the schema: the one of the input that
+/// shares the output's type variable.
+void fill_element_type(const OpVersion& version, std::span<const InferType* const> inputs,
+                       size_t index, InferType& type) {
+  if (version.outputs.empty() ||
+      (type.kind != Type::Kind::kNone && !(type.is_tensor() && type.elem == DType::kUndefined)))
+    return;
+  const ResolvedParam& output = version.outputs[std::min(index, version.outputs.size() - 1)];
+  if (output.type_var < 0) return;
+  for (size_t i = 0; i < inputs.size() && !version.inputs.empty(); ++i) {
+    const ResolvedParam& input = version.inputs[std::min(i, version.inputs.size() - 1)];
+    if (inputs[i] == nullptr || input.type_var != output.type_var || !inputs[i]->is_tensor())
+      continue;
+    if (type.kind == Type::Kind::kNone) type.kind = Type::Kind::kTensor;
+    type.elem = inputs[i]->elem;
+    return;
+  }
+}
 
 }  // namespace
 
@@ -90,6 +111,7 @@ Status OperatorInference::infer(const Node& node) {
                        outputs,
                        made};
   CHECK_OK(version->decl->infer(context));
+  for (size_t i = 0; i < outputs.size(); ++i) fill_element_type(*version, inputs, i, outputs[i]);
   for (size_t i = 0; i < outputs.size(); ++i) {
     Value* value = node.output(i);
     if (value == nullptr) continue;
