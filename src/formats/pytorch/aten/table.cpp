@@ -9,10 +9,11 @@ namespace tombolo::pytorch {
 namespace {
 
 constexpr std::span<const Row> (*kFamilies[])() = {
-    elementwise_rows, comparison_rows,    activation_rows, reduction_rows, shape_rows,
-    view_rows,        indexing_rows,      creation_rows,   linear_rows,    convolution_rows,
-    pooling_rows,     normalization_rows, attention_rows,  resize_rows,    recurrent_rows,
-    loss_rows,        symbolic_rows,
+    elementwise_rows, comparison_rows,    activation_rows, reduction_rows,     shape_rows,
+    view_rows,        indexing_rows,      creation_rows,   linear_rows,        convolution_rows,
+    pooling_rows,     normalization_rows, attention_rows,  resize_rows,        recurrent_rows,
+    loss_rows,        symbolic_rows,      fourier_rows,    decomposition_rows, special_rows,
+    misc_rows,
 };
 
 std::string_view name_of_row(const Row& row) {

@@ -47,6 +47,10 @@ std::span<const Row> resize_rows();
 std::span<const Row> recurrent_rows();
 std::span<const Row> loss_rows();
 std::span<const Row> symbolic_rows();
+std::span<const Row> fourier_rows();
+std::span<const Row> decomposition_rows();
+std::span<const Row> special_rows();
+std::span<const Row> misc_rows();
 
 /// A row with its schema parsed.
 struct Operator {

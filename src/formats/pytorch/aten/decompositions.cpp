@@ -1,0 +1,455 @@
+// Linear algebra: elimination and factorisation as loops over columns, batches at once.
+
+#include <algorithm>
+#include <cmath>
+
+#include "formats/pytorch/aten/context.h"
+
+namespace tombolo::pytorch {
+namespace {
+
+using C = AtenContext;
+
+/// A Loop over 0 .. count-1 that carries values of fixed types. body(i, state) -> new state.
+template <typename Body>
+Values loop(C& c, const SymInt& count, const Values& initial, Body&& body) {
+  Values inputs = {c.int_value(count), nullptr};
+  inputs.insert(inputs.end(), initial.begin(), initial.end());
+  Node* node = c.b.begin("Loop", inputs);
+  Graph& graph = node->set_graph("body");
+  graph.name = "step";
+  c.enter(graph);
+  Value* i = c.b.input("i", DType::kInt64, {});
+  Value* go_on = c.b.input("go_on", DType::kBool, {});
+  Values state;
+  for (Value* one : initial)
+    state.push_back(c.b.input("state", c.dtype(one), SymShape(c.b.shape(one))));
+  Values next = body(i, state);
+  graph.add_output(c.op("Identity", {go_on}));
+  for (Value*& one : next) {
+    if (!one->producer() || &one->graph() != &graph || one->output_uses() != 0)
+      one = c.op("Identity", {one});
+    graph.add_output(one);
+  }
+  c.leave();
+  Values results = c.b.finish(node, initial.size());
+  for (size_t k = 0; k < results.size(); ++k)
+    c.b.set_type(results[k], c.dtype(initial[k]), SymShape(c.b.shape(initial[k])));
+  return results;
+}
+
+SymInts lead_sizes(C& c, Value* x, int64_t tail) {
+  SymInts sizes = c.sizes(x);
+  sizes.resize(sizes.size() - static_cast<size_t>(tail));
+  return sizes;
+}
+
+Value* column_of(C& c, Value* m, Value* i) {
+  return c.op("Gather", {m, c.unsqueeze(i, {0})}, {{"axis", c.rank(m) - 1}});  // [.., n, 1]
+}
+Value* row_of(C& c, Value* m, Value* i) {
+  return c.op("Gather", {m, c.unsqueeze(i, {0})}, {{"axis", c.rank(m) - 2}});  // [.., 1, n]
+}
+
+struct Elimination {
+  Value *solution, *determinant;
+};
+
+/// Gauss-Jordan with the largest pivot: A X = B, and det A.
+Elimination eliminate(C& c, Value* a, Value* right) {
+  const int64_t r = c.rank(a);
+  const SymInt n = c.size(a, r - 1), m = c.size(right, r - 1);
+  const DType type = c.dtype(a);
+  SymInts lead = lead_sizes(c, a, 2), one_sizes = lead;
+  one_sizes.emplace_back(1);
+  one_sizes.emplace_back(1);
+  Value* wide = c.concat({a, right}, r - 1);
+  Value* rows = c.unsqueeze(c.range(n), {1});  // [n, 1]
+  Value* det = c.full(one_sizes, 1, type);
+  const SymInt width = c.add(n, m);
+  const Values done = loop(c, n, {wide, det}, [&](Value* i, const Values& state) {
+    Value* x = state[0];
+    Value* column = c.op("Abs", {column_of(c, x, i)});
+    Value* open = c.op("GreaterOrEqual", {rows, i});
+    Value* best = c.op("ArgMax", {c.where(open, column, c.like(-1, column))},
+                       {{"axis", r - 2}, {"keepdims", 1}});
+    SymInts spread = lead;
+    spread.emplace_back(1);
+    spread.push_back(width);
+    Value* pivot_row = c.op("GatherElements", {x, c.expand(best, spread)}, {{"axis", r - 2}});
+    Value* old_row = row_of(c, x, i);
+    Value* swapped = c.where(c.op("Equal", {rows, best}), old_row, x);
+    Value* pivot = column_of(c, pivot_row, i);
+    Value* unit = c.div(pivot_row, pivot);
+    Value* cleared = c.sub(swapped, c.mul(column_of(c, swapped, i), unit));
+    Value* next = c.where(c.op("Equal", {rows, i}), unit, cleared);
+    Value* sign = c.where(c.op("Equal", {best, i}), c.like(1, pivot), c.like(-1, pivot));
+    return Values{next, c.mul(state[1], c.mul(pivot, sign))};
+  });
+  Value* solution = c.slice(done[0], r - 1, n, SymInt(INT64_MAX));
+  SymShape shape = c.b.shape(right);
+  if (solution->producer()) c.b.set_type(solution, type, shape);
+  return {solution, done[1]};
+}
+
+Value* identity(C& c, const SymInt& n, DType type) {
+  return c.cast(c.op("Equal", {c.unsqueeze(c.range(n), {1}), c.range(n)}), type);
+}
+
+Value* identity_like(C& c, Value* a) {
+  return c.expand(identity(c, c.size(a, -1), c.dtype(a)), c.sizes(a));
+}
+
+/// Computed in double and rounded once.
+Value* wide(C& c, Value* x) { return c.cast(x, DType::kFloat64); }
+
+bool real_only(C& c, std::string_view name) {
+  if (!c.is_complex(name)) return true;
+  c.refuse("complex numbers");
+  return false;
+}
+
+void emit_info(C& c, Value* a) { c.out(c.full(lead_sizes(c, a, 2), 0, DType::kInt32)); }
+
+Value* inverse_of(C& c, Value* a) {
+  Value* w = wide(c, a);
+  return c.cast(eliminate(c, w, identity_like(c, w)).solution, c.dtype(a));
+}
+
+void inverse(C& c) {
+  const char* name = c.has_arg("A") ? "A" : "self";
+  if (!real_only(c, name)) return;
+  Value* a = c.x(name);
+  c.out(inverse_of(c, a));
+  if (c.schema().results.size() == 2) emit_info(c, a);
+}
+
+/// Brings both to one batch.
+void align_batches(C& c, Value*& a, Value*& y) {
+  SymInts la = lead_sizes(c, a, 2), ly = lead_sizes(c, y, 2);
+  SymInts lead = la.size() >= ly.size() ? la : ly;
+  const SymInts& other = la.size() >= ly.size() ? ly : la;
+  for (size_t i = 0; i < other.size(); ++i) {
+    SymInt& one = lead[lead.size() - other.size() + i];
+    if (one.is(1)) one = other[i];
+  }
+  const auto widened = [&](Value* v) {
+    SymInts sizes = lead;
+    sizes.push_back(c.size(v, -2));
+    sizes.push_back(c.size(v, -1));
+    return c.expand(v, sizes);
+  };
+  a = widened(a);
+  y = widened(y);
+}
+
+Value* solved(C& c, Value* a, Value* y) {
+  const DType type = c.dtype(a);
+  align_batches(c, a, y);
+  return c.cast(eliminate(c, wide(c, a), wide(c, y)).solution, type);
+}
+
+/// X of A X = B, or of X A = B; B may be a vector.
+void solve(C& c) {
+  if (!real_only(c, "A")) return;
+  Value *a = c.x("A"), *y = c.x("B");
+  const bool left = !c.has_arg("left") || c.flag("left");
+  // A vector where B has one axis less than A and fits its batch.
+  bool vector = c.rank(y) == 1;
+  if (!vector && c.rank(y) == c.rank(a) - 1) {
+    vector = true;
+    for (int64_t i = 0; i < c.rank(y); ++i) vector = vector && c.b.dim(y, i).equals(c.b.dim(a, i));
+  }
+  if (vector) y = c.unsqueeze(y, {-1});
+  Value* x =
+      left ? solved(c, a, y) : c.swap(solved(c, c.swap(a, -1, -2), c.swap(y, -1, -2)), -1, -2);
+  c.out(vector ? c.squeeze(x, {c.rank(x) - 1}) : x);
+  const size_t results = c.schema().results.size();
+  if (results == 2) emit_info(c, a);
+  for (size_t i = 1; i < results && results > 2; ++i) {
+    if (i == 3) {
+      emit_info(c, a);
+    } else {
+      c.out_arg(Arg());
+    }
+  }
+}
+
+void triangular(C& c) {
+  const bool old = c.name() == "triangular_solve";
+  if (!real_only(c, old ? "A" : "self")) return;
+  Value *a = c.x(old ? "A" : "self"), *y = c.x(old ? "self" : "B");
+  Value* original = a;
+  const bool upper = c.flag("upper"), unit = c.flag("unitriangular");
+  const bool left = old || c.flag("left");
+  const bool transposed = old && c.flag("transpose");
+  Value* part = c.op("Trilu", {a}, {{"upper", upper}});
+  if (unit) {
+    Value* eye = identity(c, c.size(a, -1), DType::kBool);
+    part = c.where(eye, c.like(1, part), part);
+  }
+  if (transposed) part = c.swap(part, -1, -2);
+  Value* x = left ? solved(c, part, y)
+                  : c.swap(solved(c, c.swap(part, -1, -2), c.swap(y, -1, -2)), -1, -2);
+  c.out(x);
+  if (old) c.out(original);
+}
+
+void determinant(C& c) {
+  const char* name = c.has_arg("A") ? "A" : "self";
+  if (!real_only(c, name)) return;
+  Value* a = c.x(name);
+  const DType type = c.dtype(a);
+  SymInts none = lead_sizes(c, a, 1);
+  none.emplace_back(0);
+  Value* w = wide(c, a);
+  Value* d = eliminate(c, w, c.full(none, 0, DType::kFloat64)).determinant;
+  const int64_t r = c.rank(d);
+  d = c.squeeze(d, {r - 2, r - 1});
+  // A pivot of zero makes everything behind it undefined; the determinant is zero then.
+  d = c.where(c.op("IsNaN", {d}), c.like(0, d), d);
+  const std::string_view what = c.detail();
+  if (what == "det") {
+    c.out(c.cast(d, type));
+    for (size_t i = 1; i < c.schema().results.size(); ++i) c.out_arg(Arg());
+    return;
+  }
+  Value* log = c.op("Log", {c.op("Abs", {d})});
+  if (what == "logdet") {
+    return c.out(c.cast(c.where(c.op("Less", {d, c.like(0, d)}), c.like(NAN, d), log), type));
+  }
+  c.out(c.cast(c.op("Sign", {d}), type));
+  c.out(c.cast(log, type));
+  for (size_t i = 2; i < c.schema().results.size(); ++i) c.out_arg(Arg());
+}
+
+/// The lower factor L of A = L L^T.
+Value* cholesky_of(C& c, Value* a) {
+  const DType type = c.dtype(a);
+  const int64_t r = c.rank(a);
+  Value* w = wide(c, a);
+  const SymInt n = c.size(w, r - 1);
+  Value* rows = c.unsqueeze(c.range(n), {1});
+  Value* columns = c.range(n);
+  Value* zero = c.mul(w, c.like(0, w));
+  const Values done = loop(c, n, {w, zero}, [&](Value* i, const Values& state) {
+    Value* column = column_of(c, state[0], i);
+    Value* pivot = c.op("Sqrt", {row_of(c, column, i)});
+    Value* l = c.where(c.op("GreaterOrEqual", {rows, i}), c.div(column, pivot), c.like(0, column));
+    Value* rest = c.sub(state[0], c.mul(l, c.swap(l, -1, -2)));
+    Value* factor = c.where(c.op("Equal", {columns, i}), l, state[1]);
+    return Values{rest, factor};
+  });
+  return c.cast(done[1], type);
+}
+
+void cholesky(C& c) {
+  if (!real_only(c, "self")) return;
+  Value* a = c.x("self");
+  const bool upper = c.flag("upper");
+  if (c.name() == "cholesky" && upper) a = c.swap(a, -1, -2);
+  Value* l = cholesky_of(c, a);
+  c.out(upper ? c.swap(l, -1, -2) : l);
+  if (c.schema().results.size() == 2) emit_info(c, a);
+}
+
+void cholesky_solve(C& c) {
+  // A X = B with A = L L^T or U^T U.
+  const char* factor = c.has_arg("input2") ? "input2" : "self";
+  if (!real_only(c, factor)) return;
+  Value* l = c.x(factor);
+  const bool upper = c.flag("upper");
+  l = c.op("Trilu", {l}, {{"upper", upper}});
+  Value* w = wide(c, l);
+  Value* a =
+      upper ? c.op("MatMul", {c.swap(w, -1, -2), w}) : c.op("MatMul", {w, c.swap(w, -1, -2)});
+  Value* y = c.has_arg("input2") ? wide(c, c.x("self")) : identity_like(c, a);
+  align_batches(c, a, y);
+  c.out(c.cast(eliminate(c, a, y).solution, c.dtype(l)));
+}
+
+/// P A = L U in place, and which row went where.
+struct Factors {
+  Value *lu, *order;  ///< order[.., n]: the row of A that stands in row i
+};
+Factors lu_of(C& c, Value* a) {
+  const int64_t r = c.rank(a);
+  Value* w = wide(c, a);
+  const SymInt n = c.size(w, r - 2), m = c.size(w, r - 1);
+  Value* rows = c.unsqueeze(c.range(n), {1});
+  Value* columns = c.range(m);
+  SymInts lead = lead_sizes(c, w, 2), order_sizes = lead;
+  order_sizes.push_back(n);
+  order_sizes.emplace_back(1);
+  Value* order = c.expand(rows, order_sizes);
+  const Values done = loop(c, c.minimum(n, m), {w, order}, [&](Value* i, const Values& state) {
+    Value* x = state[0];
+    Value* column = c.op("Abs", {column_of(c, x, i)});
+    Value* open = c.op("GreaterOrEqual", {rows, i});
+    Value* best = c.op("ArgMax", {c.where(open, column, c.like(-1, column))},
+                       {{"axis", r - 2}, {"keepdims", 1}});
+    SymInts spread = lead;
+    spread.emplace_back(1);
+    spread.push_back(m);
+    Value* pivot_row = c.op("GatherElements", {x, c.expand(best, spread)}, {{"axis", r - 2}});
+    Value* swapped = c.where(c.op("Equal", {rows, best}), row_of(c, x, i), x);
+    swapped = c.where(c.op("Equal", {rows, i}), pivot_row, swapped);
+    Value* best_order = c.op("GatherElements", {state[1], best}, {{"axis", r - 2}});
+    Value* next_order = c.where(c.op("Equal", {rows, best}), row_of(c, state[1], i), state[1]);
+    next_order = c.where(c.op("Equal", {rows, i}), best_order, next_order);
+    Value* below = c.op("Greater", {rows, i});
+    Value* pivot = column_of(c, pivot_row, i);
+    Value* none = c.op("Equal", {pivot, c.like(0, pivot)});
+    Value* factor = c.div(column_of(c, swapped, i), c.where(none, c.like(1, pivot), pivot));
+    Value* right = c.op("Greater", {columns, i});
+    Value* updated = c.sub(swapped, c.mul(factor, pivot_row));
+    Value* inner = c.where(right, updated, c.where(c.op("Equal", {columns, i}), factor, swapped));
+    return Values{c.where(below, inner, swapped), next_order};
+  });
+  return {done[0], done[1]};
+}
+
+void linalg_lu(C& c) {
+  if (!real_only(c, "A")) return;
+  if (!c.flag("pivot")) return c.refuse("a factorisation without pivots");
+  Value* a = c.x("A");
+  const DType type = c.dtype(a);
+  const Factors f = lu_of(c, a);
+  const SymInt n = c.size(a, -2), m = c.size(a, -1), k = c.minimum(n, m);
+  const int64_t r = c.rank(a);
+  Value* lower =
+      c.slice(c.op("Trilu", {f.lu, c.b.int_scalar(-1)}, {{"upper", 0}}), r - 1, SymInt(0), k);
+  Value* eye = c.op("Equal", {c.unsqueeze(c.range(n), {1}), c.range(k)});
+  lower = c.where(eye, c.like(1, lower), lower);
+  Value* upper = c.slice(c.op("Trilu", {f.lu}, {{"upper", 1}}), r - 2, SymInt(0), k);
+  // P[order[i], i] = 1
+  Value* p = c.cast(c.op("Equal", {c.unsqueeze(c.range(n), {1}), c.swap(f.order, -1, -2)}), type);
+  c.out(p);
+  c.out(c.cast(lower, type));
+  c.out(c.cast(upper, type));
+}
+
+Value* pseudo_inverse(C& c, Value* a) {
+  const DType type = c.dtype(a);
+  Value* w = wide(c, a);
+  Value* t = c.swap(w, -1, -2);
+  const SymInt n = c.size(a, -2), m = c.size(a, -1);
+  if (!n.is_number() || !m.is_number()) {
+    c.refuse("a pseudo-inverse of unknown shape");
+    return a;
+  }
+  Value* result = nullptr;
+  if (n.dim.value() >= m.dim.value()) {
+    Value* g = c.op("MatMul", {t, w});
+    result = eliminate(c, g, t).solution;
+  } else {
+    Value* g = c.op("MatMul", {w, t});
+    result = c.swap(eliminate(c, g, w).solution, -1, -2);
+  }
+  return c.cast(result, type);
+}
+
+void pinv(C& c) {
+  if (!real_only(c, "self")) return;
+  c.out(pseudo_inverse(c, c.x("self")));
+}
+
+void matrix_exp(C& c) {
+  if (!real_only(c, "self")) return;
+  Value* a = c.x("self");
+  const DType type = c.dtype(a);
+  constexpr int kSquarings = 12, kTerms = 10;
+  Value* w = wide(c, a);
+  w = c.mul(w, c.like(std::pow(2.0, -kSquarings), w));
+  Value* sum = c.add(identity_like(c, w), w);
+  Value* term = w;
+  for (int k = 2; k <= kTerms; ++k) {
+    term = c.mul(c.op("MatMul", {term, w}), c.like(1.0 / k, w));
+    sum = c.add(sum, term);
+  }
+  for (int i = 0; i < kSquarings; ++i) sum = c.op("MatMul", {sum, sum});
+  c.out(c.cast(sum, type));
+}
+
+/// Norms of matrices that need no singular values.
+void matrix_norm(C& c) {
+  const char* self = "self";
+  if (!real_only(c, self)) return;
+  Value* a = c.x(self);
+  const int64_t r = c.rank(a);
+  std::vector<int64_t> dims = c.given("dim") ? c.ints("dim") : std::vector<int64_t>{-2, -1};
+  if (dims.size() != 2) return c.refuse("a norm over other than two axes");
+  const int64_t rows = c.axis(dims[0], r), columns = c.axis(dims[1], r);
+  if (c.given("dtype")) a = c.cast(a, *c.dtype("dtype"));
+  Value* result = nullptr;
+  if (c.arg("ord").kind == Arg::Kind::kString) {
+    if (c.text("ord") != "fro") return c.refuse("a norm of singular values");
+    result = c.reduce("ReduceL2", a, {rows, columns}, true);
+  } else {
+    const double p = c.real("ord");
+    if (std::abs(p) == 2) return c.refuse("a norm of singular values");
+    const int64_t first = std::isinf(p) ? columns : rows, second = std::isinf(p) ? rows : columns;
+    result = c.reduce("ReduceL1", a, {first}, true);
+    result = c.reduce(p > 0 ? "ReduceMax" : "ReduceMin", result, {second}, true);
+  }
+  c.out(c.flag("keepdim") ? result : c.squeeze(result, {rows, columns}));
+}
+
+constexpr Row kRows[] = {
+    {"inverse(Tensor self) -> Tensor", inverse},
+    {"linalg_inv(Tensor A) -> Tensor", inverse},
+    {"linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
+     inverse},
+    {"linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", solve},
+    {"linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor "
+     "result, Tensor info)",
+     solve},
+    {"_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor "
+     "result, Tensor LU, Tensor pivots, Tensor info)",
+     solve},
+    {"linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool "
+     "unitriangular=False) -> Tensor",
+     triangular},
+    {"triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
+     "unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
+     triangular},
+    {"det(Tensor self) -> Tensor", determinant, "det"},
+    {"linalg_det(Tensor A) -> Tensor", determinant, "det"},
+    {"_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)", determinant, "det"},
+    {"logdet(Tensor self) -> Tensor", determinant, "logdet"},
+    {"slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", determinant, "slogdet"},
+    {"linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", determinant, "slogdet"},
+    {"_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
+     determinant, "slogdet"},
+    {"cholesky(Tensor self, bool upper=False) -> Tensor", cholesky},
+    {"linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", cholesky},
+    {"linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, "
+     "Tensor info)",
+     cholesky},
+    {"cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor", cholesky_solve},
+    {"_cholesky_solve_helper(Tensor self, Tensor input2, bool upper) -> Tensor", cholesky_solve},
+    {"cholesky_inverse(Tensor self, bool upper=False) -> Tensor", cholesky_solve},
+    {"linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", linalg_lu},
+    {"pinverse(Tensor self, float rcond=1e-15) -> Tensor", pinv},
+    {"linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor", pinv},
+    {"linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "
+     "hermitian=False) -> Tensor",
+     pinv},
+    {"linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool "
+     "hermitian=False) -> Tensor",
+     pinv},
+    {"matrix_exp(Tensor self) -> Tensor", matrix_exp},
+    {"linalg_matrix_exp(Tensor self) -> Tensor", matrix_exp},
+    {"linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, "
+     "ScalarType? dtype=None) -> Tensor",
+     matrix_norm},
+    {"linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2,-1], bool "
+     "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+     matrix_norm},
+};
+
+}  // namespace
+
+std::span<const Row> decomposition_rows() { return kRows; }
+
+}  // namespace tombolo::pytorch
