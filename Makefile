@@ -3,7 +3,7 @@ BUILD := build/release
 JOBS ?= $(shell nproc)
 export TOMBOLO_SHARED ?= $(abspath ../shared)
 
-.PHONY: all demo test bench check install format fuzz clean oracle-keras oracle-onnx
+.PHONY: all demo test bench bench-load soak tsan check install format fuzz clean oracle-keras oracle-onnx
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD) -j$(JOBS) tombolo_cli
@@ -27,8 +27,29 @@ test:
 check:
 	@tools/check_house.sh
 
+# Beside ONNX Runtime, in turns (a throw-away Python environment below build/): writes docs/performance.md.
+bench: all
+	@tools/setup.sh bench
+	@[ -x build/peers-venv/bin/python ] || { python3 -m venv build/peers-venv && build/peers-venv/bin/pip -q install numpy onnx==1.23.2 onnxruntime==1.31.1; }
+	build/peers-venv/bin/python bench/run.py $(BUILD)/tombolo build/bench-models --out docs/performance.md
+
+# Random models, shapes, threads and cancellations for ten minutes (SECONDS_EACH=600).
+soak:
+	@tools/setup.sh test
+	cmake --preset release -DTOMBOLO_TESTS=ON
+	ninja -C $(BUILD) -j$(JOBS) tombolo_soak
+	$(BUILD)/tests/tombolo_soak $${SECONDS_EACH:-600}
+
+# The unit tests and a short soak with data races made visible.
+tsan:
+	@tools/setup.sh test
+	cmake --preset tsan
+	ninja -C build/tsan -j$(JOBS) tombolo_unit tombolo_soak
+	build/tsan/tests/tombolo_unit --gtest_filter='Session*:Specialise*:ThreadPool*:Loop*'
+	build/tsan/tests/tombolo_soak $${SECONDS_EACH:-60}
+
 # Loading, beside onnx.load (a throw-away Python environment below build/); needs 10 GB of disk for a while.
-bench:
+bench-load:
 	@tools/setup.sh bench
 	cmake --preset release -DTOMBOLO_BENCH=ON
 	ninja -C $(BUILD) -j$(JOBS) tombolo_cli tombolo_load_bench

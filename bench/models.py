@@ -41,7 +41,7 @@ class Net:
 
     def constant(self, array, hint="w"):
         name = self.fresh(hint)
-        self.constants.append(nh.from_array(np.ascontiguousarray(array), name))
+        self.constants.append(nh.from_array(np.array(array, order="C"), name))
         return name
 
     def weight(self, *shape, fan=None, dtype=None):
