@@ -11,7 +11,27 @@ namespace tombolo {
 
 namespace {
 std::atomic<uint64_t> live_bytes{0};
+
+/// Memory of a small tensor beside the count of its owners: one block of the system's allocator,
+/// without the detour that alignment costs there. Loops make such tensors in every iteration.
+template <size_t N>
+struct SmallBlock {
+  SmallBlock() { live_bytes.fetch_add(N, std::memory_order_relaxed); }
+  ~SmallBlock() { live_bytes.fetch_sub(N, std::memory_order_relaxed); }
+  std::byte* data() {
+    return reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(raw) + 63) / 64 * 64);
+  }
+  alignas(16) std::byte raw[N + 48];
+};
+
+template <size_t N>
+std::byte* take_small(std::shared_ptr<const void>& owner) {
+  auto block = std::make_shared_for_overwrite<SmallBlock<N>>();
+  std::byte* data = block->data();
+  owner = std::move(block);
+  return data;
 }
+}  // namespace
 
 uint64_t live_tensor_bytes() { return live_bytes; }
 
@@ -48,6 +68,15 @@ Result<Tensor> Tensor::allocate(DType dtype, std::span<const int64_t> dims) {
     return resource_error("a tensor of shape " + dims_to_string(dims) + " is too large");
   // 64-byte alignment and a tail of one cache line, so that vector loads need no special last step.
   const size_t rounded = (static_cast<size_t>(*bytes) + 127) / 64 * 64;
+  if (rounded <= 512) {
+    tensor.data_ = rounded <= 128   ? take_small<128>(tensor.owner_)
+                   : rounded <= 256 ? take_small<256>(tensor.owner_)
+                                    : take_small<512>(tensor.owner_);
+    tensor.byte_size_ = static_cast<size_t>(*bytes);
+    if (is_sub_byte(dtype) && tensor.byte_size_ != 0)
+      tensor.data_[tensor.byte_size_ - 1] = std::byte{0};
+    return tensor;
+  }
   void* block = take_block(rounded);
   if (block == nullptr)
     return resource_error("out of memory for a tensor of shape " + dims_to_string(dims));

@@ -221,21 +221,27 @@ Result<std::vector<RunValue>> Executor::graph(const GraphPlan& plan, Frame* pare
 
 Result<std::unique_ptr<Instance>> Executor::instance_for(const GraphPlan& plan,
                                                          SpecialisationPtr specialisation) {
+  std::unique_ptr<Instance> instance;
   {
     std::lock_guard lock(specialisation->mutex);
     if (!specialisation->idle.empty()) {
-      auto instance = std::move(specialisation->idle.back());
+      instance = std::move(specialisation->idle.back());
       specialisation->idle.pop_back();
-      instance->owner = std::move(specialisation);
-      return instance;
     }
   }
-  CHECK_OK(reserve(specialisation->arena_bytes));
-  return Instance::create(plan, std::move(specialisation), setting_.kernels.options);
+  if (instance != nullptr) {
+    instance->owner = std::move(specialisation);
+  } else {
+    CHECK_OK(reserve(specialisation->arena_bytes));
+    TRY(instance, Instance::create(plan, std::move(specialisation), setting_.kernels.options));
+  }
+  CHECK_OK(instance->take_arena());
+  return instance;
 }
 
 void Executor::put_back(std::unique_ptr<Instance> instance) {
   SpecialisationPtr owner = std::move(instance->owner);
+  instance->give_arena();
   std::lock_guard lock(owner->mutex);
   owner->idle.push_back(std::move(instance));
 }

@@ -89,15 +89,7 @@ Result<std::unique_ptr<Instance>> Instance::create(const GraphPlan& plan,
   made->owner = specialisation;
   made->specialisation = specialisation.get();
   made->slots.resize(static_cast<size_t>(plan.slot_count));
-  std::byte* arena = nullptr;
-  if (specialisation->arena_bytes != 0) {
-    const int64_t dims[] = {static_cast<int64_t>(specialisation->arena_bytes)};
-    TRY(made->arena, Tensor::allocate(DType::kUInt8, dims));
-    arena = made->arena.data<std::byte>();
-    made->arena_begin = arena;
-    made->arena_end = arena + specialisation->arena_bytes;
-  }
-  made->reset();
+  made->place();
   // All pointers first: the calls keep pointers into these lists.
   size_t inputs = 0, outputs = 0;
   for (const StepPlan& step : specialisation->steps)
@@ -143,17 +135,35 @@ Result<std::unique_ptr<Instance>> Instance::create(const GraphPlan& plan,
     }
     call.bind(made->input_pointers.data() + first_input, node.inputs.count,
               made->output_pointers.data() + first_output, made->wanted.get() + first_output,
-              node.outputs.count, step.scratch != SIZE_MAX ? arena + step.scratch : nullptr,
-              step.prepared->state.get(), &options);
+              node.outputs.count, nullptr, step.prepared->state.get(), &options);
   }
   return made;
 }
 
-void Instance::reset() {
+Status Instance::take_arena() {
+  if (specialisation->arena_bytes == 0) return ok();
+  TRY(arena, plan->cache->arenas.take(specialisation->arena_bytes, base));
+  if (arena.data<std::byte>() == base) return ok();
+  base = arena.data<std::byte>();
+  arena_begin = base;
+  arena_end = base + specialisation->arena_bytes;
+  place();
+  for (size_t i = 0; i < calls.size(); ++i)
+    if (specialisation->steps[i].scratch != SIZE_MAX)
+      calls[i].set_scratch(base + specialisation->steps[i].scratch);
+  return ok();
+}
+
+void Instance::give_arena() {
+  if (plan->cache != nullptr) plan->cache->arenas.give(std::move(arena));
+  arena = Tensor();
+}
+
+void Instance::place() {
   for (size_t i = 0; i < slots.size(); ++i) {
     const SlotPlan& at = specialisation->slots[i];
     if (at.where == SlotPlan::Where::kArena)
-      slots[i] = RunValue(borrowed(at, arena.data<std::byte>() + at.offset));
+      slots[i] = RunValue(borrowed(at, base + at.offset));
     else if (at.where == SlotPlan::Where::kFixed)
       slots[i] = RunValue(at.value);
     else

@@ -21,6 +21,7 @@ struct Instance final : Frame {
     Status (*run)(KernelRun&) = nullptr;  ///< null: run as in a run without specialisation
     uint32_t dead_begin = 0, dead_count = 0;
 
+    void set_scratch(std::byte* scratch) { scratch_ = scratch; }
     void bind(const Tensor* const* inputs, uint32_t input_count, Tensor* const* outputs,
               const bool* wanted, uint32_t output_count, std::byte* scratch,
               const KernelState* state, const KernelOptions* options);
@@ -32,8 +33,9 @@ struct Instance final : Frame {
   static Result<std::unique_ptr<Instance>> create(const GraphPlan& plan,
                                                   SpecialisationPtr specialisation,
                                                   const KernelOptions& options);
-  /// Puts every slot back to what the plan says.
-  void reset();
+  /// Takes the arena for a run, and gives it back.
+  Status take_arena();
+  void give_arena();
   /// Points what the plan leaves to the run: values around, inputs, outputs.
   Status enter(Frame* parent, std::vector<RunValue> inputs, const AttributeBinding* binding,
                std::span<const Tensor> bound);
@@ -45,6 +47,7 @@ struct Instance final : Frame {
   SpecialisationPtr owner;  ///< while in use
   const Specialisation* specialisation = nullptr;
   Tensor arena;
+  std::byte* base = nullptr;  ///< where the arena was when slots were last made
   std::vector<Call> calls;
   std::vector<const Tensor*> input_pointers;
   std::vector<Tensor*> output_pointers;
@@ -58,6 +61,10 @@ struct Instance final : Frame {
   Executor* executor = nullptr;  ///< of the run that is going on
   std::vector<int> varying;      ///< slots that came out otherwise, in this run
   bool deviated = false;
+
+ private:
+  /// Points every slot of the plan to its place.
+  void place();
 };
 
 }  // namespace tombolo

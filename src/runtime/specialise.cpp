@@ -393,6 +393,41 @@ void Signature::finish() {
 
 Specialisation::~Specialisation() = default;
 
+Result<Tensor> ArenaPool::take(size_t bytes, const std::byte* preferred) {
+  Tensor small;  // goes before a larger one is made
+  {
+    std::lock_guard lock(mutex_);
+    auto best = free_.end(), largest = free_.end();
+    for (auto at = free_.begin(); at != free_.end(); ++at) {
+      if (at->bytes().size() >= bytes) {
+        if (at->data<std::byte>() == preferred) {
+          best = at;
+          break;
+        }
+        if (best == free_.end() || at->bytes().size() < best->bytes().size()) best = at;
+      }
+      if (largest == free_.end() || at->bytes().size() > largest->bytes().size()) largest = at;
+    }
+    if (best == free_.end()) best = largest;
+    if (best != free_.end()) {
+      Tensor found = std::move(*best);
+      *best = std::move(free_.back());
+      free_.pop_back();
+      if (found.bytes().size() >= bytes) return found;
+      small = std::move(found);
+    }
+  }
+  small = Tensor();
+  const int64_t dims[] = {static_cast<int64_t>(bytes)};
+  return Tensor::allocate(DType::kUInt8, dims);
+}
+
+void ArenaPool::give(Tensor block) {
+  if (block.bytes().empty()) return;
+  std::lock_guard lock(mutex_);
+  free_.push_back(std::move(block));
+}
+
 SpecialisationPtr specialise(const GraphPlan& plan, const Trace& trace,
                              const std::vector<uint8_t>& varying) {
   return Builder(plan, trace, varying).run();

@@ -106,6 +106,19 @@ using SpecialisationPtr = std::shared_ptr<Specialisation>;
 SpecialisationPtr specialise(const GraphPlan& plan, const Trace& trace,
                              const std::vector<uint8_t>& varying);
 
+/// Memory for the arenas of one graph. Blocks serve all its specialisations, so that as many are
+/// kept as runs went on at a time, not as many as there are shapes.
+class ArenaPool {
+ public:
+  /// A block of at least `bytes`; the one at `preferred` when it is free and large enough.
+  Result<Tensor> take(size_t bytes, const std::byte* preferred);
+  void give(Tensor block);
+
+ private:
+  std::mutex mutex_;
+  std::vector<Tensor> free_;
+};
+
 /// What is kept for one graph: choices of kernels, and specialisations, the latest used first.
 class SpecialisationCache {
  public:
@@ -121,6 +134,7 @@ class SpecialisationCache {
   size_t size();
 
   PreparedCache prepared;
+  ArenaPool arenas;
 
  private:
   static constexpr size_t kKeep = 16;
