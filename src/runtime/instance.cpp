@@ -89,7 +89,8 @@ Result<std::unique_ptr<Instance>> Instance::create(const GraphPlan& plan,
   made->owner = specialisation;
   made->specialisation = specialisation.get();
   made->slots.resize(static_cast<size_t>(plan.slot_count));
-  made->place();
+  for (RunValue& slot : made->slots) slot = nothing();
+  if (specialisation->arena_bytes == 0) made->place();  // else with the arena
   // All pointers first: the calls keep pointers into these lists.
   size_t inputs = 0, outputs = 0;
   for (const StepPlan& step : specialisation->steps)
