@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
+#include <chrono>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -30,14 +30,36 @@ struct Loop {
 
 thread_local bool inside_loop = false;
 
+inline void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// Waits until done() holds, at most about this long; whether it does. Between two loops of a model
+// lie microseconds, waking a sleeper costs tens of them.
+template <typename Done>
+bool spin(std::chrono::microseconds limit, Done done) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  for (;;) {
+    for (int i = 0; i < 32; ++i) {
+      if (done()) return true;
+      pause();
+    }
+    if (std::chrono::steady_clock::now() >= end) return done();
+  }
+}
+
+// One loop at a time. `state_` is the number of the loop, whether it is open for workers to join,
+// and how many are in it; the caller closes it when nothing is left to hand out and waits for those
+// who joined, never for one that the system has not scheduled.
 class Pool {
  public:
   ~Pool() {
-    {
-      std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    wake_.notify_all();
+    stop_ = true;
+    publish(nullptr, 0);
     for (std::thread& worker : workers_) worker.join();
   }
 
@@ -48,53 +70,69 @@ class Pool {
   void set_threads(int count) { wanted_ = std::clamp(count, 0, 1024); }
 
   void run(Loop& loop, int threads) {
-    // One loop at a time: a second caller runs its loop alone rather than waiting.
+    // A second caller runs its loop alone rather than waiting.
     std::unique_lock exclusive(busy_, std::try_to_lock);
     if (!exclusive.owns_lock()) return loop.work();
-    {
-      std::lock_guard lock(mutex_);
-      while (static_cast<int>(workers_.size()) < threads - 1)
-        workers_.emplace_back([this, index = static_cast<int>(workers_.size())] { main(index); });
-      loop_ = &loop;
-      invited_ = threads - 1;
-      ++generation_;
-    }
-    wake_.notify_all();
+    while (static_cast<int>(workers_.size()) < threads - 1)
+      workers_.emplace_back([this, index = static_cast<int>(workers_.size())] { main(index); });
+    // Spinning pays only while every thread has a core of its own.
+    spin_ = std::chrono::microseconds(threads <= default_ ? 50 : 0);
+    publish(&loop, threads - 1);
     inside_loop = true;
     loop.work();
     inside_loop = false;
-    std::unique_lock lock(mutex_);
-    loop_ = nullptr;  // a worker that wakes late finds nothing
-    done_.wait(lock, [&] { return active_ == 0; });
+    uint64_t state = state_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
+    if (spin(spin_.load(std::memory_order_relaxed), [&] {
+          state = state_.load(std::memory_order_acquire);
+          return (state & kJoined) == 0;
+        }))
+      return;
+    while (((state = state_.load(std::memory_order_acquire)) & kJoined) != 0) state_.wait(state);
   }
 
  private:
+  static constexpr uint64_t kJoined = 0xFFFF, kOpen = 1 << 16, kNumber = 1 << 17;
+
+  void publish(Loop* loop, int invited) {
+    loop_ = loop;
+    invited_ = invited;
+    const uint64_t number = (state_.load(std::memory_order_relaxed) & ~(kNumber - 1)) + kNumber;
+    state_.store(number | kOpen, std::memory_order_seq_cst);
+    if (sleepers_.load(std::memory_order_seq_cst) > 0) state_.notify_all();
+  }
+
   void main(int index) {
+    inside_loop = true;
     uint64_t seen = 0;
-    std::unique_lock lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [&] { return stop_ || generation_ != seen; });
+      uint64_t state;
+      const auto fresh = [&] {
+        state = state_.load(std::memory_order_seq_cst);
+        return (state & kOpen) != 0 && (state & ~(kNumber - 1)) != seen;
+      };
+      if (!spin(spin_.load(std::memory_order_relaxed), fresh)) {
+        sleepers_.fetch_add(1, std::memory_order_seq_cst);
+        while (!fresh()) state_.wait(state);
+        sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+      }
+      // Joining fails when the loop was closed, or another worker joined, in between.
+      if (!state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel)) continue;
       if (stop_) return;
-      seen = generation_;
-      Loop* loop = loop_;
-      if (loop == nullptr || index >= invited_) continue;
-      ++active_;
-      lock.unlock();
-      inside_loop = true;
-      loop->work();
-      inside_loop = false;
-      lock.lock();
-      if (--active_ == 0) done_.notify_one();
+      seen = state & ~(kNumber - 1);
+      if (index < invited_) loop_->work();
+      const uint64_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
+      if ((before & kJoined) == 1 && (before & kOpen) == 0) state_.notify_all();
     }
   }
 
   std::vector<std::thread> workers_;
-  std::mutex mutex_, busy_;
-  std::condition_variable wake_, done_;
-  Loop* loop_ = nullptr;
-  int invited_ = 0, active_ = 0;
-  uint64_t generation_ = 0;
-  bool stop_ = false;
+  std::mutex busy_;
+  std::atomic<uint64_t> state_{0};
+  std::atomic<int> sleepers_{0};
+  std::atomic<std::chrono::microseconds> spin_{std::chrono::microseconds(50)};
+  Loop* loop_ = nullptr;  ///< written while no worker is in a loop and none may join
+  int invited_ = 0;
+  std::atomic<bool> stop_{false};
   const int default_ = static_cast<int>(allowed_cores());
   std::atomic<int> wanted_{0};
 };
@@ -113,10 +151,11 @@ void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int
                   void* argument) {
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
+  if (inside_loop || count <= grain) return body(argument, 0, count);
   const int64_t parts = std::min<int64_t>(thread_count(), (count + grain - 1) / grain);
-  if (parts <= 1 || inside_loop) return body(argument, 0, count);
+  if (parts <= 1) return body(argument, 0, count);
   Loop loop{.count = count,
-            .chunk = std::max(grain, (count + parts * 4 - 1) / (parts * 4)),
+            .chunk = std::max(grain, (count + parts * 8 - 1) / (parts * 8)),
             .body = body,
             .argument = argument};
   pool().run(loop, static_cast<int>(parts));

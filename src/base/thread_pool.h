@@ -1,7 +1,8 @@
 #pragma once
 
-// The one thread pool of the process. Plain for now: workers sleep on a condition variable; a loop
-// is split into chunks that the caller and the workers take from a shared counter.
+// The one thread pool of the process: workers look for work for some microseconds, then sleep; a
+// loop is split into chunks that the caller and the workers take from a shared counter, so that a
+// thread whose core is taken away holds up one chunk at most.
 
 #include <cstdint>
 

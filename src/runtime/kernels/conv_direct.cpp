@@ -1,0 +1,199 @@
+// Convolution as a product of packed weights with windows that are gathered panel by panel.
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/conv.h"
+#include "runtime/kernels/gemm.h"
+#include "runtime/kernels/parallel.h"
+
+namespace tombolo {
+namespace {
+
+constexpr int64_t kDepth = 256;       ///< rows of a panel at a time
+constexpr int64_t kPanels = 4;        ///< panels that a block of weights is used for
+constexpr int kMaxRuns = 64;
+
+/// Copies all channels of all groups of one image where the plan wants that; where they then lie.
+const float* prepare(const ConvPlan& plan, const float* x, int64_t channels, float* scratch) {
+  if (!plan.image.copy) return x;
+  parallel(channels, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, plan.image.plane)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t c = begin; c < end; ++c)
+               split_image(plan.shape, plan.image, x + c * plan.shape.in_plane(), 0,
+                           scratch + c * plan.image.plane);
+           });
+  return scratch;
+}
+
+/// Offset of the first window element of output pixel `pixel`.
+int64_t pixel_offset(const ConvPlan& plan, int64_t pixel) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t column = pixel % s.out[2], row = pixel / s.out[2] % s.out[1];
+  const int64_t depth = pixel / (s.out[2] * s.out[1]);
+  return depth * s.stride[0] * plan.image.slice + row * plan.image.columns + column;
+}
+
+/// Pixels [begin, end) as runs.
+int64_t find_runs(const ConvPlan& plan, int64_t begin, int64_t end, PixelRun* runs) {
+  int64_t count = 0;
+  for (int64_t pixel = begin; pixel < end;) {
+    const int64_t here =
+        std::min(end - pixel, plan.shape.out[2] - pixel % plan.shape.out[2]);
+    const int64_t from = pixel_offset(plan, pixel);
+    PixelRun* before = count > 0 ? &runs[count - 1] : nullptr;
+    if (before != nullptr && before->from + before->count == from)
+      before->count += here;
+    else
+      runs[count++] = {pixel - begin, from, here};
+    pixel += here;
+  }
+  return count;
+}
+
+std::vector<int64_t> depth_offsets(const ConvPlan& plan) {
+  std::vector<int64_t> offsets;
+  offsets.reserve(static_cast<size_t>(plan.shape.depth()));
+  for (int64_t c = 0; c < plan.shape.in_channels; ++c)
+    for (int64_t tap : plan.image.taps) offsets.push_back(c * plan.image.plane + tap);
+  return offsets;
+}
+
+}  // namespace
+
+void run_direct(const ConvPlan& plan, const float* x, const float* packed, float* y,
+                const ConvEpilogue& epilogue, float* scratch) {
+  const ConvGeometry& s = plan.shape;
+  const GemmTiles& tiles = gemm_tiles();
+  const int64_t width = tiles.panel(), pixels = s.out_plane(), depth = s.depth();
+  const int64_t tile_rows = tiles.tile_rows(s.out_channels);
+  const int64_t tile_count = (s.out_channels + tile_rows - 1) / tile_rows;
+  const int64_t panels = (pixels + width - 1) / width;
+  if (panels == 0 || s.batch == 0 || s.out_channels == 0) return;
+  const std::vector<int64_t> offsets = depth_offsets(plan);
+  const int64_t cuts = std::max<int64_t>(1, (depth + kDepth - 1) / kDepth);
+  const int64_t step = std::max<int64_t>(1, (depth + cuts - 1) / cuts);
+  const int64_t group_panels =
+      std::clamp<int64_t>(panels * s.groups / (4 * thread_count()), 1, kPanels);
+  const int64_t panel_groups = (panels + group_panels - 1) / group_panels;
+  // Few panels: threads share them and take different output channels.
+  int64_t row_groups = 1;
+  if (panel_groups * s.groups < 4 * thread_count() && tile_count > 1 && thread_count() > 1)
+    row_groups = std::min<int64_t>((tile_count + 3) / 4, 4 * thread_count() / panel_groups);
+  row_groups = std::max<int64_t>(row_groups, 1);
+  const int64_t group_tiles = (tile_count + row_groups - 1) / row_groups;
+  const int64_t weight_step = packed_a_floats(s.out_channels, depth);
+  const Activation& act = epilogue.activation;
+  for (int64_t n = 0; n < s.batch; ++n) {
+    const int64_t channels = s.groups * s.in_channels;
+    const float* image = prepare(plan, x + n * channels * s.in_plane(), channels, scratch);
+    const int64_t work = group_panels * width * depth * group_tiles * tile_rows;
+    parallel(
+        s.groups * panel_groups * row_groups, std::max<int64_t>(1, 200'000 / std::max<int64_t>(1, work)),
+        [&](int64_t begin, int64_t end) {
+          float* columns = thread_floats(
+              1, static_cast<size_t>(group_panels * step * width) + 64);
+          PixelRun runs[kMaxRuns];
+          for (int64_t task = begin; task < end; ++task) {
+            const int64_t group = task / (panel_groups * row_groups);
+            const int64_t first = task / row_groups % panel_groups * group_panels;
+            const int64_t last = std::min(panels, first + group_panels);
+            const int64_t tile_from = task % row_groups * group_tiles;
+            const int64_t tile_to = std::min(tile_count, tile_from + group_tiles);
+            const float* source = image + group * s.in_channels *
+                                              (plan.image.copy ? plan.image.plane : s.in_plane());
+            const int64_t out_row = (n * s.groups + group) * s.out_channels;
+            for (int64_t k0 = 0; k0 == 0 || k0 < depth; k0 += step) {
+              const int64_t k = std::min(step, depth - k0);
+              for (int64_t p = first; p < last; ++p) {
+                const int64_t run_count =
+                    find_runs(plan, p * width, std::min(pixels, (p + 1) * width), runs);
+                gather_pixels(source, offsets.data(), k0, k0 + k, runs, run_count, width,
+                              columns + (p - first) * step * width);
+              }
+              for (int64_t t = tile_from; t < tile_to; ++t) {
+                const int64_t row = t * tile_rows;
+                const int rows = static_cast<int>(std::min(tile_rows, s.out_channels - row));
+                for (int64_t p = first; p < last; ++p) {
+                  const int64_t cols = std::min(width, pixels - p * width);
+                  float* c = y + (out_row + row) * pixels + p * width;
+                  GemmTile tile{.a = packed + group * weight_step + (t * depth + k0) * tile_rows,
+                                .lda = tile_rows,
+                                .b = columns + (p - first) * step * width,
+                                .ldb = width,
+                                .k = k,
+                                .c = c,
+                                .ldc = pixels,
+                                .cols = cols};
+                  const bool done = k0 + k >= depth;
+                  if (k0 != 0) {
+                    tile.init = c;
+                    tile.ldi = pixels;
+                  } else {
+                    if (epilogue.residual != nullptr) {
+                      tile.init = epilogue.residual + (out_row + row) * pixels + p * width;
+                      tile.ldi = pixels;
+                    }
+                    if (epilogue.bias != nullptr)
+                      tile.row_bias = epilogue.bias + group * s.out_channels + row;
+                  }
+                  if (done && act.kind == Activation::Kind::kClamp) {
+                    tile.clamp = true;
+                    tile.lo = act.alpha;
+                    tile.hi = act.beta;
+                  }
+                  // The weights of the next tile come nearer, a part with each panel.
+                  tile.next = tile.a + (depth * tile_rows) + (p - first) * k * 16;
+                  if (t + 1 >= tile_to || (p - first + 1) * 16 > tile_rows + 16) tile.next = tile.a;
+                  tiles.packed_tile(rows, cols)(tile);
+                  if (done && !act.tiled())
+                    for (int r = 0; r < rows; ++r) apply_activation(act, c + r * pixels, cols);
+                }
+              }
+            }
+          }
+        });
+  }
+}
+
+void run_transposed(const ConvPlan& plan, const float* x, const float* packed, float* y,
+                    const ConvEpilogue& epilogue, float* scratch) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t pixels = s.out_plane(), depth = s.depth(), rows = s.batch * pixels;
+  const std::vector<int64_t> offsets = depth_offsets(plan);
+  float* windows = scratch;
+  float* product = windows + rows * depth;
+  float* images = product + rows * s.out_channels;
+  for (int64_t n = 0; n < s.batch; ++n) {
+    const float* image = prepare(plan, x + n * s.in_channels * s.in_plane(), s.in_channels, images);
+    // Blocks of k, so that what is read is read once while it is near.
+    constexpr int64_t kBlock = 64;
+    const int64_t blocks = (depth + kBlock - 1) / kBlock;
+    parallel(blocks, std::max<int64_t>(1, 256 / pixels), [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b)
+        for (int64_t pixel = 0; pixel < pixels; ++pixel) {
+          const float* from = image + pixel_offset(plan, pixel);
+          float* to = windows + (n * pixels + pixel) * depth;
+          for (int64_t k = b * kBlock; k < std::min(depth, (b + 1) * kBlock); ++k)
+            to[k] = from[offsets[static_cast<size_t>(k)]];
+        }
+    });
+  }
+  gemm(rows, s.out_channels, depth, windows, depth, packed, product, s.out_channels,
+       {.col_bias = epilogue.bias});
+  parallel(s.batch * s.out_channels, std::max<int64_t>(1, 8192 / pixels),
+           [&](int64_t begin, int64_t end) {
+             float* row = thread_floats(2, static_cast<size_t>(pixels));
+             for (int64_t task = begin; task < end; ++task) {
+               const int64_t n = task / s.out_channels, channel = task % s.out_channels;
+               for (int64_t p = 0; p < pixels; ++p)
+                 row[p] = product[(n * pixels + p) * s.out_channels + channel];
+               finish_row(row, 0,
+                          epilogue.residual != nullptr ? epilogue.residual + task * pixels
+                                                       : nullptr,
+                          epilogue.activation, pixels, y + task * pixels);
+             }
+           });
+}
+
+}  // namespace tombolo

@@ -1,0 +1,221 @@
+#include "runtime/kernels/gemm.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "runtime/kernels/parallel.h"
+
+namespace tombolo {
+namespace {
+
+constexpr int64_t kDepth = 256;      ///< rows of a panel of B that stay in the first cache
+constexpr int64_t kBlockRows = 256;  ///< rows of A whose part of that depth stays in the second
+
+struct Free {
+  void operator()(float* p) const { std::free(p); }
+};
+
+int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+
+struct Product {
+  int64_t m, n, k;
+  const float* a;
+  int64_t lda;
+  const float* b;
+  int64_t ldb;          ///< unpacked: from row to row
+  int64_t panel_step;   ///< from panel to panel
+  const float* tail;    ///< unpacked: the last panel where it is not whole, packed; else null
+  float* c;
+  int64_t ldc;
+  const GemmEpilogue& e;
+};
+
+/// Rows [row, row + rows) by panels [from, to) of C.
+void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, int64_t from,
+           int64_t to) {
+  const int64_t width = tiles.panel();
+  const int tile_rows = tiles.tile_rows(rows);
+  const int64_t depth = rows <= tile_rows ? std::max<int64_t>(p.k, 1) : kDepth;
+  // Rows that are a multiple of 4 KiB apart fall into one set of the first cache: copy them.
+  const bool copy = rows > tile_rows && (p.lda * 4) % 4096 == 0 && to - from > 2;
+  for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += depth) {
+    const int64_t k = std::min(depth, p.k - k0);
+    const bool first = k0 == 0, last = k0 + k >= p.k;
+    const float* a = p.a + row * p.lda + k0;
+    int64_t lda = p.lda;
+    if (copy) {
+      lda = kDepth + 16;
+      float* packed = thread_floats(0, static_cast<size_t>(rows * lda));
+      for (int64_t r = 0; r < rows; ++r)
+        std::memcpy(packed + r * lda, a + r * p.lda, static_cast<size_t>(k) * sizeof(float));
+      a = packed;
+    }
+    for (int64_t panel = from; panel < to; ++panel) {
+      const int64_t column = panel * width;
+      const int64_t cols = std::min(width, p.n - column);
+      GemmTile t{.k = k, .cols = cols};
+      if (p.tail != nullptr && cols < width) {
+        t.b = p.tail + k0 * width;
+        t.ldb = width;
+      } else {
+        t.b = p.b + panel * p.panel_step + k0 * p.ldb;
+        t.ldb = p.ldb;
+      }
+      t.lda = lda;
+      t.ldc = p.ldc;
+      if (first && p.e.col_bias != nullptr) t.col_bias = p.e.col_bias + column;
+      t.clamp = last && p.e.clamp;
+      t.lo = p.e.lo;
+      t.hi = p.e.hi;
+      // While this panel is multiplied, the next one comes nearer.
+      const float* next = rows > tile_rows && panel + 1 < to && p.tail == nullptr
+                              ? t.b + p.panel_step
+                              : nullptr;
+      for (int64_t r = 0, turn = 0; r < rows; r += tile_rows, ++turn) {
+        t.next = next == nullptr ? nullptr : turn < width / 16 ? next + turn * k * 16 : t.b;
+        const int count = static_cast<int>(std::min<int64_t>(tile_rows, rows - r));
+        t.a = a + r * lda;
+        t.c = p.c + (row + r) * p.ldc + column;
+        if (!first) {
+          t.init = t.c;
+          t.ldi = p.ldc;
+        } else if (p.e.init != nullptr) {
+          t.init = p.e.init + (row + r) * p.e.ldi + column;
+          t.ldi = p.e.ldi;
+        }
+        t.row_bias = first && p.e.row_bias != nullptr ? p.e.row_bias + row + r : nullptr;
+        tiles.row_major_tile(count, cols)(t);
+      }
+      if (last && p.e.post != nullptr)
+        p.e.post->apply(p.e.post->argument, p.c + row * p.ldc + column, p.ldc, row, rows, column,
+                        cols);
+    }
+  }
+}
+
+void run(const Product& p) {
+  const GemmTiles& tiles = gemm_tiles();
+  const int64_t panels = (p.n + tiles.panel() - 1) / tiles.panel();
+  if (p.m <= 0 || panels <= 0) return;
+  // Row blocks of about the same height.
+  const int64_t row_blocks = (p.m + kBlockRows - 1) / kBlockRows;
+  const int64_t rows = round_up((p.m + row_blocks - 1) / row_blocks, 1);
+  // Panels a task: enough work to be worth a turn, few enough that C stays in the second cache.
+  const int64_t work = std::max<int64_t>(1, std::min(rows, p.m) * tiles.panel() * p.k);
+  int64_t group = std::max<int64_t>(1, 200'000 / work);
+  if (rows > tiles.max_rows) group = std::max(group, std::min<int64_t>(8, panels / 8));
+  group = std::min(group, panels);
+  const int64_t groups = (panels + group - 1) / group;
+  parallel(row_blocks * groups, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t row = task / groups * rows, from = task % groups * group;
+      if (row >= p.m) continue;
+      block(p, tiles, row, std::min(rows, p.m - row), from, std::min(panels, from + group));
+    }
+  });
+}
+
+}  // namespace
+
+float* thread_floats(int slot, size_t count) {
+  struct Buffer {
+    std::unique_ptr<float, Free> data;
+    size_t size = 0;
+  };
+  static thread_local Buffer buffers[4];
+  Buffer& buffer = buffers[slot];
+  if (buffer.size < count || buffer.size == 0) {
+    const size_t size = (count + 1024) / 1024 * 1024;
+    buffer.data.reset();
+    buffer.size = 0;
+    buffer.data.reset(static_cast<float*>(std::aligned_alloc(64, size * sizeof(float))));
+    if (buffer.data == nullptr) throw std::bad_alloc();
+    buffer.size = size;
+  }
+  return buffer.data.get();
+}
+
+int64_t packed_b_floats(int64_t k, int64_t n) { return k * round_up(n, gemm_tiles().panel()); }
+
+void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
+                  float* out) {
+  const int64_t width = gemm_tiles().panel();
+  if (column == 1) {
+    for (int64_t i = 0; i < k; ++i, b += row, out += width) {
+      if (alpha == 1)
+        std::memcpy(out, b, static_cast<size_t>(n) * sizeof(float));
+      else
+        for (int64_t j = 0; j < n; ++j) out[j] = alpha * b[j];
+      std::fill(out + n, out + width, 0.0f);
+    }
+    return;
+  }
+  // Columns are far apart: short runs down each, so that what is written stays in the cache.
+  constexpr int64_t kRun = 16;
+  for (int64_t i0 = 0; i0 < k; i0 += kRun) {
+    const int64_t run = std::min(kRun, k - i0);
+    float* to = out + i0 * width;
+    for (int64_t j = 0; j < n; ++j) {
+      const float* from = b + i0 * row + j * column;
+      for (int64_t i = 0; i < run; ++i) to[i * width + j] = alpha * from[i * row];
+    }
+    for (int64_t i = 0; i < run; ++i)
+      std::fill(to + i * width + n, to + (i + 1) * width, 0.0f);
+  }
+}
+
+void pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
+            float* out) {
+  const int64_t width = gemm_tiles().panel();
+  const int64_t panels = (n + width - 1) / width;
+  parallel(panels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, k * width)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t p = begin; p < end; ++p)
+               pack_b_panel(b + p * width * column, row, column, k, std::min(width, n - p * width),
+                            alpha, out + p * width * k);
+           });
+}
+
+void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed_b,
+          float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+  const int64_t width = gemm_tiles().panel();
+  run({m, n, k, a, lda, packed_b, width, width * k, nullptr, c, ldc, epilogue});
+}
+
+void gemm_unpacked(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+                   int64_t ldb, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+  const int64_t width = gemm_tiles().panel();
+  const int64_t rest = n % width;
+  float* tail = nullptr;
+  if (rest != 0) {
+    tail = thread_floats(3, static_cast<size_t>(k * width));
+    pack_b_panel(b + n - rest, ldb, 1, k, rest, 1, tail);
+  }
+  run({m, n, k, a, lda, b, ldb, width, tail, c, ldc, epilogue});
+}
+
+int64_t packed_a_floats(int64_t m, int64_t k) {
+  const int64_t rows = gemm_tiles().tile_rows(m);
+  return round_up(m, rows) * k;
+}
+
+void pack_a(const float* a, int64_t row, int64_t column, int64_t m, int64_t k, float* out) {
+  const int64_t rows = gemm_tiles().tile_rows(m);
+  const int64_t count = (m + rows - 1) / rows;
+  parallel(count, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, k * rows)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t t = begin; t < end; ++t) {
+               float* to = out + t * rows * k;
+               for (int64_t r = 0; r < rows; ++r) {
+                 const int64_t i = t * rows + r;
+                 for (int64_t j = 0; j < k; ++j)
+                   to[j * rows + r] = i < m ? a[i * row + j * column] : 0.0f;
+               }
+             }
+           });
+}
+
+}  // namespace tombolo

@@ -1,0 +1,161 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/gemm_tile.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <utility>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/gemm_tile.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using F = hn::ScalableTag<float>;
+using V = hn::Vec<F>;
+
+// Registers: 32 take 14 x 2 sums, 16 take 6 x 2, with two of B and one of A besides.
+#if HWY_TARGET == HWY_AVX3
+inline constexpr int kRows = 14;
+#elif HWY_TARGET == HWY_NEON
+inline constexpr int kRows = 12;
+#else
+inline constexpr int kRows = 6;
+#endif
+
+// One step of k: `acc += a[:, k] * b[k, :]`.
+template <int kR, int kV, bool kPacked>
+HWY_INLINE void step(V (&acc)[kR][kV], const float* HWY_RESTRICT a, int64_t lda,
+                     const float* HWY_RESTRICT b) {
+  const F f;
+  V bv[kV];
+#pragma GCC unroll 4
+  for (int v = 0; v < kV; ++v) bv[v] = hn::LoadU(f, b + v * static_cast<int64_t>(hn::Lanes(f)));
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) {
+    const V av = hn::Set(f, kPacked ? a[r] : a[r * lda]);
+#pragma GCC unroll 4
+    for (int v = 0; v < kV; ++v) acc[r][v] = hn::MulAdd(av, bv[v], acc[r][v]);
+  }
+}
+
+inline constexpr int64_t kAhead = 24;  ///< rows of B
+
+template <int kR, int kV, bool kPacked>
+void tile(const GemmTile& t) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  V acc[kR][kV];
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
+  const float* HWY_RESTRICT a = t.a;
+  const float* HWY_RESTRICT b = t.b;
+  const int64_t lda = t.lda, ldb = t.ldb;
+  int64_t k = t.k;
+  if constexpr (kR <= 2) {
+    // Too few sums to hide the latency of a fused multiply-add: keep four sets.
+    V more[3][kR][kV];
+    for (int s = 0; s < 3; ++s)
+#pragma GCC unroll 4
+      for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+        for (int v = 0; v < kV; ++v) more[s][r][v] = hn::Zero(f);
+    const int64_t next = kPacked ? lda : 1;
+    for (; k >= 4; k -= 4) {
+      // A panel lies in one piece: four rows of it are eight lines.
+#pragma GCC unroll 8
+      for (int line = 0; line < 4; ++line) {
+        __builtin_prefetch(b + (kAhead + line) * ldb);
+        if (kV > 1) __builtin_prefetch(b + (kAhead + line) * ldb + 16);
+      }
+      step<kR, kV, kPacked>(acc, a, lda, b);
+      step<kR, kV, kPacked>(more[0], a + next, lda, b + ldb);
+      step<kR, kV, kPacked>(more[1], a + 2 * next, lda, b + 2 * ldb);
+      step<kR, kV, kPacked>(more[2], a + 3 * next, lda, b + 3 * ldb);
+      a += 4 * next;
+      b += 4 * ldb;
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < kV; ++v)
+        acc[r][v] = hn::Add(hn::Add(acc[r][v], more[0][r][v]),
+                            hn::Add(more[1][r][v], more[2][r][v]));
+  }
+  const float* next = t.next != nullptr ? t.next : b + kAhead * ldb;
+  const int64_t next_step = t.next != nullptr ? 16 : ldb;
+  for (; k > 0; --k) {
+    __builtin_prefetch(next);
+    if (kR <= 8 && kV > 1) __builtin_prefetch(next + 16);
+    next += next_step;
+    step<kR, kV, kPacked>(acc, a, lda, b);
+    a += kPacked ? lda : 1;
+    b += ldb;
+  }
+  const bool whole = t.cols >= kV * lanes;
+  const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kV; ++v) {
+      V x = acc[r][v];
+      const int64_t at = v * lanes;
+      const int64_t left = t.cols - at;
+      if (t.row_bias != nullptr) x = hn::Add(x, hn::Set(f, t.row_bias[r]));
+      if (t.col_bias != nullptr)
+        x = hn::Add(x, whole ? hn::LoadU(f, t.col_bias + at)
+                             : load_n(f, t.col_bias + at, left));
+      if (t.init != nullptr) {
+        const float* from = t.init + r * t.ldi + at;
+        x = hn::Add(x, whole ? hn::LoadU(f, from) : load_n(f, from, left));
+      }
+      if (t.clamp) x = hn::Min(hi, hn::Max(lo, x));  // in this order a NaN stays
+      float* to = t.c + r * t.ldc + at;
+      if (whole)
+        hn::StoreU(x, f, to);
+      else
+        store_n(x, f, to, left);
+    }
+  }
+}
+
+template <int... kR>
+void fill(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
+  ((tiles.row_major[kR + 1][1] = &tile<kR + 1, 1, false>), ...);
+  ((tiles.row_major[kR + 1][2] = &tile<kR + 1, 2, false>), ...);
+  ((tiles.packed[kR + 1][1] = &tile<kR + 1, 1, true>), ...);
+  ((tiles.packed[kR + 1][2] = &tile<kR + 1, 2, true>), ...);
+}
+
+GemmTiles make_tiles() {
+  GemmTiles tiles{kRows, static_cast<int>(hn::Lanes(F()))};
+  fill(tiles, std::make_integer_sequence<int, kRows>());
+  return tiles;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+const GemmTiles& gemm_tiles() {
+  static const GemmTiles tiles[3] = {TOMBOLO_TARGET(GemmTiles(), make_tiles).row[0](),
+#if defined(__x86_64__)
+                                     TOMBOLO_TARGET(GemmTiles(), make_tiles).row[1](),
+                                     TOMBOLO_TARGET(GemmTiles(), make_tiles).row[2]()
+#endif
+  };
+  return tiles[isa_index()];
+}
+
+}  // namespace tombolo
+#endif

@@ -1,0 +1,59 @@
+#pragma once
+
+// The inner loop of float products: a tile of C that stays in registers while A and B stream by.
+// GEMM, convolution and Winograd all stand on it. B comes as rows of full vectors (packed panels,
+// padded with zeros), A either packed by columns of the tile or as it lies.
+
+#include <cstdint>
+
+namespace tombolo {
+
+struct GemmTile {
+  const float* a;
+  int64_t lda;  ///< row major: from row to row; packed: from one k to the next
+  const float* b;
+  int64_t ldb;
+  int64_t k;
+  float* c;
+  int64_t ldc;
+  int64_t cols;                   ///< columns of C to write, at most those of the tile
+  const float* init = nullptr;    ///< what the sums start from (C itself, a residual), or null
+  int64_t ldi = 0;
+  const float* row_bias = nullptr;  ///< added: one for each row, or null
+  const float* col_bias = nullptr;  ///< added: one for each column, or null
+  bool clamp = false;               ///< C = min(max(C, lo), hi)
+  float lo = 0, hi = 0;
+  /// What will be needed soon: one cache line a step of k is asked for. Null: B some steps ahead.
+  const float* next = nullptr;
+};
+
+using GemmTileFn = void(const GemmTile&);
+
+inline constexpr int kMaxTileRows = 14;
+
+/// Tiles of the active instruction set: [rows][vectors a row], rows from 1 to `max_rows`, vectors
+/// 1 or 2.
+struct GemmTiles {
+  int max_rows;
+  int lanes;                                       ///< floats in a vector
+  GemmTileFn* row_major[kMaxTileRows + 1][3] = {};  ///< a[row * lda + k]
+  GemmTileFn* packed[kMaxTileRows + 1][3] = {};     ///< a[k * lda + row]
+  int panel() const { return 2 * lanes; }           ///< columns of a packed panel of B
+
+  /// Rows a tile so that `rows` are cut evenly: 64 are 5 x 13, not 4 x 14 and 8.
+  int tile_rows(int64_t rows) const {
+    if (rows <= 0) return 1;
+    const int64_t tiles = (rows + max_rows - 1) / max_rows;
+    return static_cast<int>((rows + tiles - 1) / tiles);
+  }
+  GemmTileFn* row_major_tile(int rows, int64_t cols) const {
+    return row_major[rows][cols > lanes ? 2 : 1];
+  }
+  GemmTileFn* packed_tile(int rows, int64_t cols) const {
+    return packed[rows][cols > lanes ? 2 : 1];
+  }
+};
+
+const GemmTiles& gemm_tiles();
+
+}  // namespace tombolo

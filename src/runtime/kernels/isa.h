@@ -1,0 +1,32 @@
+#pragma once
+
+// Which instruction set the fast kernels use. Every kernel is compiled once for each (targets.h);
+// the environment variable TOMBOLO_ISA=scalar|sse4|avx2|avx512|neon takes a lesser one than the
+// processor offers, for tests and comparisons.
+
+#include <cstdint>
+#include <string_view>
+
+namespace tombolo {
+
+/// In the order in which one is better than another. kScalar: no fast kernel, the reference alone.
+enum class Isa : uint8_t { kScalar, kNeon, kSse4, kAvx2, kAvx512 };
+
+/// Chosen once. A name in TOMBOLO_ISA that this processor cannot run gives the best that it can.
+Isa active_isa();
+/// For tests: what active_isa() gives from now on, limited to what the processor can run. Kernels
+/// whose state was prepared before must not run after: layouts depend on the instruction set.
+void set_isa(Isa isa);
+Isa best_isa();
+std::string_view name_of(Isa isa);
+
+/// Instructions beyond the level, which some integer and bf16 kernels use. False below kAvx512.
+bool has_vnni();
+bool has_bf16_dot();
+/// 256-bit VNNI on a machine without AVX-512, or held to AVX2.
+bool has_avx_vnni();
+
+/// Floats in a vector of the active instruction set.
+int vector_floats();
+
+}  // namespace tombolo

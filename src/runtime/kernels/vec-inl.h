@@ -1,0 +1,51 @@
+// Helpers for kernel files; included once for each target (Highway's include guards toggle).
+#if defined(TOMBOLO_VEC_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TOMBOLO_VEC_INL_H
+#undef TOMBOLO_VEC_INL_H
+#else
+#define TOMBOLO_VEC_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <cstring>
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The first n lanes from p, zeros after; touches nothing beyond them. Highway's MaskedLoad needs
+/// alignment and reads the whole vector below AVX2 and for lanes of one or two bytes.
+template <class D, typename T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_n(D d, const T* p, int64_t n) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (n >= lanes) return hn::LoadU(d, p);
+#if HWY_TARGET <= HWY_AVX2
+  if constexpr (sizeof(T) >= 4 || HWY_TARGET <= HWY_AVX3)
+    return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(n < 0 ? 0 : n)), d, p);
+#endif
+  HWY_ALIGN T buffer[HWY_LANES(T)] = {};
+  if (n > 0) std::memcpy(buffer, p, static_cast<size_t>(n) * sizeof(T));
+  return hn::Load(d, buffer);
+}
+
+template <class D, typename T = hn::TFromD<D>>
+HWY_INLINE void store_n(hn::Vec<D> v, D d, T* p, int64_t n) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (n >= lanes) return hn::StoreU(v, d, p);
+#if HWY_TARGET <= HWY_AVX2
+  if constexpr (sizeof(T) >= 4 || HWY_TARGET <= HWY_AVX3)
+    return hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(n < 0 ? 0 : n)), d, p);
+#endif
+  HWY_ALIGN T buffer[HWY_LANES(T)];
+  hn::Store(v, d, buffer);
+  if (n > 0) std::memcpy(p, buffer, static_cast<size_t>(n) * sizeof(T));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#endif
