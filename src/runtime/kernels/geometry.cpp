@@ -1,0 +1,135 @@
+#include "runtime/kernels/geometry.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tombolo {
+namespace {
+
+constexpr int64_t kLimit = int64_t{1} << 24;  ///< below this no product below overflows
+
+/// `count` numbers in [least, kLimit) to out[3 - count...]; absent leaves what is there.
+bool read(const AttributeReader& attributes, Text name, size_t count, int64_t least,
+          int64_t* out) {
+  const auto given = attributes.get_ints(name);
+  if (given.empty()) return true;
+  if (given.size() != count) return false;
+  for (size_t i = 0; i < count; ++i) {
+    if (given[i] < least || given[i] >= kLimit) return false;
+    out[3 - count + i] = given[i];
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<SlidingWindow> read_sliding_window(const AttributeReader& attributes,
+                                                 std::span<const int64_t> input,
+                                                 std::span<const int64_t> kernel, bool ceil_mode) {
+  SlidingWindow window;
+  ConvGeometry& s = window.shape;
+  const size_t rank = input.size();
+  if (rank < 1 || rank > 3) return std::nullopt;
+  const size_t first = 3 - rank;
+  for (size_t i = 0; i < rank; ++i) {
+    if (input[i] < 1 || input[i] >= kLimit) return std::nullopt;
+    s.in[first + i] = input[i];
+  }
+  int64_t attribute[3] = {0, 0, 0};
+  if (!read(attributes, "kernel_shape", rank, 1, attribute)) return std::nullopt;
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t given = attribute[first + i];
+    const int64_t size = kernel.empty() ? given : kernel[i];
+    if (size < 1 || size >= kLimit || (given != 0 && given != size)) return std::nullopt;
+    s.kernel[first + i] = size;
+  }
+  if (!read(attributes, "strides", rank, 1, s.stride) ||
+      !read(attributes, "dilations", rank, 1, s.dilation))
+    return std::nullopt;
+  const auto pads = attributes.get_ints("pads");
+  if (!pads.empty() && pads.size() != 2 * rank) return std::nullopt;
+  for (size_t i = 0; i < pads.size(); ++i) {
+    if (pads[i] < 0 || pads[i] >= kLimit) return std::nullopt;
+    (i < rank ? s.pad[first + i] : window.pad_end[first + i - rank]) = pads[i];
+  }
+  const Text auto_pad = attributes.get_string("auto_pad", "NOTSET");
+  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+  if (!same && auto_pad != "NOTSET" && auto_pad != "VALID" && !auto_pad.empty())
+    return std::nullopt;
+  for (int axis = static_cast<int>(first); axis < 3; ++axis) {
+    if (auto_pad == "VALID") s.pad[axis] = window.pad_end[axis] = 0;
+    if (same) {
+      s.out[axis] = (s.in[axis] + s.stride[axis] - 1) / s.stride[axis];
+      const int64_t total = std::max<int64_t>(
+          0, (s.out[axis] - 1) * s.stride[axis] + s.extent(axis) - s.in[axis]);
+      s.pad[axis] = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
+      window.pad_end[axis] = total - s.pad[axis];
+      continue;
+    }
+    const int64_t room = s.in[axis] + s.pad[axis] + window.pad_end[axis] - s.extent(axis);
+    if (room < 0) return std::nullopt;
+    s.out[axis] = room / s.stride[axis] + 1;
+    if (ceil_mode && auto_pad != "VALID" && room % s.stride[axis] != 0 &&
+        s.out[axis] * s.stride[axis] < s.in[axis] + s.pad[axis])
+      ++s.out[axis];
+  }
+  // The copied image is a few times the input at most; a stride or dilation beyond that is odd
+  // enough for the reference.
+  double floats = 1;
+  for (int axis = 0; axis < 3; ++axis)
+    floats *= static_cast<double>((s.out[axis] - 1) * s.stride[axis] + s.extent(axis) +
+                                  s.stride[axis]);
+  if (floats > 16 * static_cast<double>(s.in_plane()) + 4096) return std::nullopt;
+  return window;
+}
+
+std::optional<ConvGeometry> read_conv_geometry(const AttributeReader& attributes,
+                                               std::span<const int64_t> x,
+                                               std::span<const int64_t> w) {
+  if (x.size() < 3 || w.size() != x.size()) return std::nullopt;
+  const auto window = read_sliding_window(attributes, x.subspan(2), w.subspan(2), false);
+  if (!window) return std::nullopt;
+  ConvGeometry s = window->shape;
+  s.batch = x[0];
+  s.groups = attributes.get_int("group", 1);
+  if (s.batch < 1 || s.groups < 1 || x[1] < 1 || w[0] < 1 || x[1] % s.groups != 0 ||
+      w[0] % s.groups != 0 || w[1] != x[1] / s.groups)
+    return std::nullopt;
+  s.in_channels = x[1] / s.groups;
+  s.out_channels = w[0] / s.groups;
+  return s;
+}
+
+Dims output_dims(const ConvGeometry& shape, int64_t channels, size_t spatial) {
+  Dims dims = {shape.batch, channels};
+  for (size_t i = 3 - spatial; i < 3; ++i) dims.push_back(shape.out[i]);
+  return dims;
+}
+
+std::optional<Activation> read_activation(const AttributeReader& attributes) {
+  using Kind = Activation::Kind;
+  const Text name = attributes.get_string("activation", "");
+  const auto params = attributes.get_floats("activation_params");
+  const auto param = [&](size_t i, float fallback) {
+    return i < params.size() ? params[i] : fallback;
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  if (name.empty()) return Activation{};
+  if (name == "Relu") return Activation{Kind::kClamp, 0, infinity};
+  if (name == "Clip") return Activation{Kind::kClamp, param(0, -infinity), param(1, infinity)};
+  if (name == "LeakyRelu") return Activation{Kind::kLeakyRelu, param(0, 0.01f)};
+  if (name == "Sigmoid") return Activation{Kind::kSigmoid};
+  if (name == "Tanh") return Activation{Kind::kTanh};
+  if (name == "HardSigmoid")
+    return Activation{Kind::kHardSigmoid, param(0, 0.2f), param(1, 0.5f)};
+  if (name == "HardSwish") return Activation{Kind::kHardSwish};
+  if (name == "Swish") return Activation{Kind::kSwish, param(0, 1.0f)};
+  if (name == "Gelu") return Activation{Kind::kGelu};
+  if (name == "GeluTanh") return Activation{Kind::kGeluTanh};
+  if (name == "Elu") return Activation{Kind::kElu, param(0, 1.0f)};
+  if (name == "Softplus") return Activation{Kind::kSoftplus};
+  if (name == "Mish") return Activation{Kind::kMish};
+  return std::nullopt;
+}
+
+}  // namespace tombolo

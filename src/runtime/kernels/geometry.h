@@ -1,0 +1,38 @@
+#pragma once
+
+// The sliding window of Conv and pools, read from a node, for the fast kernels: one to three
+// spatial axes, nothing empty. What does not fit, or is wrong, stays with the reference kernel,
+// which says what is wrong.
+
+#include <optional>
+#include <span>
+
+#include "ops/attributes.h"
+#include "runtime/kernels/conv.h"
+#include "runtime/kernels/kernel.h"
+
+namespace tombolo {
+
+struct SlidingWindow {
+  ConvGeometry shape;  ///< in, kernel, stride, dilation, pad, out
+  int64_t pad_end[3] = {0, 0, 0};
+};
+
+/// `kernel` are the spatial axes of the weights; empty: the attribute kernel_shape.
+std::optional<SlidingWindow> read_sliding_window(const AttributeReader& attributes,
+                                                 std::span<const int64_t> input,
+                                                 std::span<const int64_t> kernel, bool ceil_mode);
+
+/// Conv: x [N, C, ...] and w [M, C / group, ...].
+std::optional<ConvGeometry> read_conv_geometry(const AttributeReader& attributes,
+                                               std::span<const int64_t> x,
+                                               std::span<const int64_t> w);
+
+/// The output's shape [batch, channels, spatial...].
+Dims output_dims(const ConvGeometry& shape, int64_t channels, size_t spatial);
+
+/// Activation of a node of ai.tombolo: attributes `activation` and `activation_params`. Nothing when
+/// the name is not known.
+std::optional<Activation> read_activation(const AttributeReader& attributes);
+
+}  // namespace tombolo

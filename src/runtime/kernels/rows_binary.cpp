@@ -1,0 +1,265 @@
+// Elementwise operators of two or three inputs, with numpy broadcasting.
+
+#include <algorithm>
+
+#include "runtime/kernels/binary.h"
+#include "runtime/kernels/blocks.h"
+#include "runtime/kernels/broadcast.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+
+namespace tombolo {
+namespace {
+
+constexpr int64_t kGrain = 1 << 14;
+
+struct BinaryState final : KernelState {
+  BroadcastLoops<2> loops;
+  BinaryFn* fn = nullptr;
+  DType output = DType::kFloat32;
+};
+
+template <Binary kOp>
+bool supports_binary(const KernelQuery& query) {
+  if (active_isa() == Isa::kScalar || query.inputs.size() != 2 || query.opset < 7) return false;
+  const DType dtype = query.dtype(0);
+  if (query.dtype(1) != dtype) return false;
+  if (binary_fn(kOp, is_short_float(dtype) ? DType::kFloat32 : dtype) == nullptr) return false;
+  if (kOp == Binary::kPRelu) {  // the slope may not enlarge X
+    const auto loops = BroadcastLoops<2>::of({query.dims(0), query.dims(1)});
+    return loops && loops->output == Dims(query.dims(0));
+  }
+  return BroadcastLoops<2>::of({query.dims(0), query.dims(1)}).has_value();
+}
+
+template <Binary kOp>
+Result<std::unique_ptr<KernelState>> prepare_binary(const PrepareContext& context) {
+  auto state = std::make_unique<BinaryState>();
+  state->loops = *BroadcastLoops<2>::of({context.dims(0), context.dims(1)});
+  const DType dtype = context.dtype(0);
+  state->fn = binary_fn(kOp, is_short_float(dtype) ? DType::kFloat32 : dtype);
+  state->output = is_comparison(kOp) ? DType::kBool : dtype;
+  return state;
+}
+
+/// 16-bit floats: through blocks of floats.
+void run_short(const BinaryState& state, const Tensor& a, const Tensor& b, Tensor& y,
+               int64_t begin, int64_t end) {
+  alignas(64) float rooms[3][kBlockFloats];
+  const auto& loops = state.loops;
+  loops.for_runs(begin, end, [&](int64_t at, const int64_t* offset, int64_t n) {
+    for (int64_t i = 0; i < n; i += kBlockFloats) {
+      const int64_t count = std::min(kBlockFloats, n - i);
+      const float* rows[2];
+      for (int k = 0; k < 2; ++k) {
+        const int64_t step = loops.step[0][k];
+        rows[k] = load_floats(k == 0 ? a : b, offset[k] + i * step, step == 0 ? 1 : count,
+                              rooms[k]);
+      }
+      const bool a_repeats = loops.step[0][0] == 0, b_repeats = loops.step[0][1] == 0;
+      if (state.output == DType::kBool) {
+        state.fn(rows[0], a_repeats, rows[1], b_repeats, y.data<uint8_t>() + at + i, count);
+        continue;
+      }
+      state.fn(rows[0], a_repeats, rows[1], b_repeats, rooms[2], count);
+      store_floats(rooms[2], count, y, at + i);
+    }
+  });
+}
+
+Status run_binary(KernelRun& run) {
+  const auto& state = run.state<BinaryState>();
+  const BroadcastLoops<2>& loops = state.loops;
+  const Tensor &a = run.input(0), &b = run.input(1);
+  TRY(Tensor * y, run.output(0, state.output, loops.output));
+  if (is_short_float(a.dtype())) {
+    run.parallel_for(loops.count, kGrain, [&](int64_t begin, int64_t end) {
+      run_short(state, a, b, *y, begin, end);
+    });
+    return ok();
+  }
+  const auto size = static_cast<int64_t>(bytes_of(a.dtype()));
+  const auto out_size = static_cast<int64_t>(bytes_of(state.output));
+  const std::byte *pa = a.data<std::byte>(), *pb = b.data<std::byte>();
+  std::byte* py = y->data<std::byte>();
+  run.parallel_for(loops.count, kGrain, [&](int64_t begin, int64_t end) {
+    loops.for_runs(begin, end, [&](int64_t at, const int64_t* offset, int64_t n) {
+      state.fn(pa + offset[0] * size, loops.step[0][0] == 0, pb + offset[1] * size,
+               loops.step[0][1] == 0, py + at * out_size, n);
+    });
+  });
+  return ok();
+}
+
+struct WhereState final : KernelState {
+  BroadcastLoops<3> loops;
+  WhereFn* fn = nullptr;
+};
+
+bool supports_where(const KernelQuery& query) {
+  return active_isa() != Isa::kScalar && query.inputs.size() == 3 &&
+         query.dtype(0) == DType::kBool && query.dtype(1) == query.dtype(2) &&
+         where_fn(bytes_of(query.dtype(1))) != nullptr &&
+         BroadcastLoops<3>::of({query.dims(0), query.dims(1), query.dims(2)});
+}
+
+Result<std::unique_ptr<KernelState>> prepare_where(const PrepareContext& context) {
+  auto state = std::make_unique<WhereState>();
+  state->loops = *BroadcastLoops<3>::of({context.dims(0), context.dims(1), context.dims(2)});
+  state->fn = where_fn(bytes_of(context.dtype(1)));
+  return state;
+}
+
+Status run_where(KernelRun& run) {
+  const auto& state = run.state<WhereState>();
+  const BroadcastLoops<3>& loops = state.loops;
+  const DType dtype = run.input(1).dtype();
+  TRY(Tensor * y, run.output(0, dtype, loops.output));
+  const auto size = static_cast<int64_t>(bytes_of(dtype));
+  const uint8_t* c = run.data<uint8_t>(0);
+  const std::byte *a = run.data<std::byte>(1), *b = run.data<std::byte>(2);
+  std::byte* out = y->data<std::byte>();
+  run.parallel_for(loops.count, kGrain, [&](int64_t begin, int64_t end) {
+    loops.for_runs(begin, end, [&](int64_t at, const int64_t* offset, int64_t n) {
+      const int64_t* step = loops.step[0];
+      state.fn(c + offset[0], step[0] == 0, a + offset[1] * size, step[1] == 0,
+               b + offset[2] * size, step[2] == 0, out + at * size, n);
+    });
+  });
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(add) = {
+    .name = "add",
+    .op = "Add",
+    .supports = supports_binary<Binary::kAdd>,
+    .prepare = prepare_binary<Binary::kAdd>,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(sub) = {
+    .name = "sub",
+    .op = "Sub",
+    .supports = supports_binary<Binary::kSub>,
+    .prepare = prepare_binary<Binary::kSub>,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(mul) = {
+    .name = "mul",
+    .op = "Mul",
+    .supports = supports_binary<Binary::kMul>,
+    .prepare = prepare_binary<Binary::kMul>,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(div) = {
+    .name = "div",
+    .op = "Div",
+    .supports = supports_binary<Binary::kDiv>,
+    .prepare = prepare_binary<Binary::kDiv>,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(max) = {
+    .name = "max",
+    .op = "Max",
+    .supports = supports_binary<Binary::kMax>,
+    .prepare = prepare_binary<Binary::kMax>,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(min) = {
+    .name = "min",
+    .op = "Min",
+    .supports = supports_binary<Binary::kMin>,
+    .prepare = prepare_binary<Binary::kMin>,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(prelu) = {
+    .name = "prelu",
+    .op = "PRelu",
+    .supports = supports_binary<Binary::kPRelu>,
+    .prepare = prepare_binary<Binary::kPRelu>,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(pow) = {
+    .name = "pow",
+    .op = "Pow",
+    .supports = supports_binary<Binary::kPow>,
+    .prepare = prepare_binary<Binary::kPow>,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(equal) = {
+    .name = "equal",
+    .op = "Equal",
+    .supports = supports_binary<Binary::kEqual>,
+    .prepare = prepare_binary<Binary::kEqual>,
+    .run = run_binary,
+};
+KERNEL(less) = {
+    .name = "less",
+    .op = "Less",
+    .supports = supports_binary<Binary::kLess>,
+    .prepare = prepare_binary<Binary::kLess>,
+    .run = run_binary,
+};
+KERNEL(less_or_equal) = {
+    .name = "less_or_equal",
+    .op = "LessOrEqual",
+    .supports = supports_binary<Binary::kLessOrEqual>,
+    .prepare = prepare_binary<Binary::kLessOrEqual>,
+    .run = run_binary,
+};
+KERNEL(greater) = {
+    .name = "greater",
+    .op = "Greater",
+    .supports = supports_binary<Binary::kGreater>,
+    .prepare = prepare_binary<Binary::kGreater>,
+    .run = run_binary,
+};
+KERNEL(greater_or_equal) = {
+    .name = "greater_or_equal",
+    .op = "GreaterOrEqual",
+    .supports = supports_binary<Binary::kGreaterOrEqual>,
+    .prepare = prepare_binary<Binary::kGreaterOrEqual>,
+    .run = run_binary,
+};
+KERNEL(and_bool) = {
+    .name = "and_bool",
+    .op = "And",
+    .supports = supports_binary<Binary::kAnd>,
+    .prepare = prepare_binary<Binary::kAnd>,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(or_bool) = {
+    .name = "or_bool",
+    .op = "Or",
+    .supports = supports_binary<Binary::kOr>,
+    .prepare = prepare_binary<Binary::kOr>,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(xor_bool) = {
+    .name = "xor_bool",
+    .op = "Xor",
+    .supports = supports_binary<Binary::kXor>,
+    .prepare = prepare_binary<Binary::kXor>,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(where) = {
+    .name = "where",
+    .op = "Where",
+    .supports = supports_where,
+    .prepare = prepare_where,
+    .run = run_where,
+};
+
+}  // namespace tombolo

@@ -1,0 +1,279 @@
+// MatMul and Gemm of floats, and MatMul with what surrounds it (ai.tombolo MatMul: A, B, bias, Z;
+// transA, transB, alpha, activation).
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "runtime/kernels/gemm.h"
+#include "runtime/kernels/geometry.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/kernels/parallel.h"
+
+namespace tombolo {
+namespace {
+
+struct MatMulState final : KernelState {
+  int64_t m = 1, n = 1, k = 1;
+  int64_t batch = 1;
+  std::vector<int64_t> a_offset, b_offset;  ///< of each matrix of the batch
+  bool trans_a = false, trans_b = false, b_shared = false;
+  float alpha = 1, beta = 1;
+  const float* packed = nullptr;  ///< B, when it is constant
+  size_t a_floats = 0;            ///< scratch for A turned
+  Activation activation;
+  Dims output;
+  enum class Addend : uint8_t { kNone, kColumns, kRows, kScalar, kMatrix } bias = Addend::kNone;
+};
+
+/// Everything but the packed weights. False where the reference must answer.
+bool plan_matmul(const KernelQuery& q, bool gemm, MatMulState& s) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 2) return false;
+  for (size_t i = 0; i < q.inputs.size(); ++i)
+    if ((q.has_input(i) || i < 2) && q.dtype(i) != DType::kFloat32) return false;
+  const auto activation = read_activation(q.attributes);
+  if (!activation) return false;
+  s.activation = *activation;
+  s.trans_a = q.attributes.get_int("transA", 0) != 0;
+  s.trans_b = q.attributes.get_int("transB", 0) != 0;
+  s.alpha = q.attributes.get_float("alpha", 1);
+  s.beta = q.attributes.get_float("beta", 1);
+  Dims a(q.dims(0)), b(q.dims(1));
+  if (a.empty() || b.empty() || (gemm && (a.size() != 2 || b.size() != 2))) return false;
+  if ((a.size() == 1 && s.trans_a) || (b.size() == 1 && s.trans_b)) return false;
+  const bool vector_a = a.size() == 1, vector_b = b.size() == 1;
+  if (vector_a) a = {1, a[0]};
+  if (vector_b) b = {b[0], 1};
+  const auto ra = a.size(), rb = b.size();
+  s.m = a[ra - (s.trans_a ? 1 : 2)];
+  s.k = a[ra - (s.trans_a ? 2 : 1)];
+  s.n = b[rb - (s.trans_b ? 2 : 1)];
+  if (b[rb - (s.trans_b ? 1 : 2)] != s.k) return false;
+  const auto rank = std::max(ra, rb) - 2;
+  Dims batch;
+  std::vector<int64_t> steps_a, steps_b;
+  for (uint32_t i = 0; i < rank; ++i) {
+    const int64_t da = i + ra >= rank + 2 ? a[i + ra - rank - 2] : 1;
+    const int64_t db = i + rb >= rank + 2 ? b[i + rb - rank - 2] : 1;
+    if (da != db && da != 1 && db != 1) return false;
+    batch.push_back(da == 1 ? db : da);
+  }
+  s.batch = element_count(batch);
+  if (s.batch < 0 || s.m < 1 || s.n < 1 || s.batch < 1 || s.k < 0) return false;
+  if (s.batch > 1 << 20) return false;
+  s.b_shared = element_count(std::span(b.span()).first(rb - 2)) == 1;
+  // One shared B and A in one piece: one product of many rows.
+  if (s.b_shared && !s.trans_a && s.batch > 1 &&
+      element_count(std::span(a.span()).first(ra - 2)) == s.batch) {
+    s.m *= s.batch;
+    s.batch = 1;
+  }
+  const int64_t matrix_a = a[ra - 1] * a[ra - 2], matrix_b = b[rb - 1] * b[rb - 2];
+  for (int64_t i = 0; i < s.batch; ++i) {
+    int64_t rest = i, at_a = 0, at_b = 0, step_a = matrix_a, step_b = matrix_b;
+    if (s.batch > 1)
+      for (uint32_t j = static_cast<uint32_t>(rank); j-- > 0; rest /= batch[j]) {
+        const int64_t da = j + ra >= rank + 2 ? a[j + ra - rank - 2] : 1;
+        const int64_t db = j + rb >= rank + 2 ? b[j + rb - rank - 2] : 1;
+        if (da != 1) at_a += rest % batch[j] * step_a;
+        if (db != 1) at_b += rest % batch[j] * step_b;
+        step_a *= da;
+        step_b *= db;
+      }
+    s.a_offset.push_back(at_a);
+    s.b_offset.push_back(at_b);
+  }
+  s.output = batch;
+  const int64_t rows = a[ra - (s.trans_a ? 1 : 2)];
+  if (!vector_a) s.output.push_back(rows);
+  if (!vector_b) s.output.push_back(s.n);
+  if (s.trans_a) s.a_floats = static_cast<size_t>(s.m * s.k);
+  using Addend = MatMulState::Addend;
+  if (q.has_input(2)) {
+    const auto c = q.dims(2);
+    const int64_t size = element_count(c);
+    if (gemm) {
+      if (c.size() > 2) return false;
+      const int64_t rows_c = c.size() == 2 ? c[0] : 1, cols_c = c.empty() ? 1 : c.back();
+      if ((rows_c != 1 && rows_c != s.m) || (cols_c != 1 && cols_c != s.n)) return false;
+      s.bias = size == 1       ? Addend::kScalar
+               : rows_c == 1   ? Addend::kColumns
+               : cols_c == 1   ? Addend::kRows
+                               : Addend::kMatrix;
+      if (s.beta != 1 && s.bias != Addend::kColumns && s.bias != Addend::kScalar) return false;
+    } else {
+      if (c.size() > 1 || (size != 1 && size != s.n)) return false;
+      s.bias = size == 1 && s.n != 1 ? Addend::kScalar : Addend::kColumns;
+    }
+  }
+  if (q.has_input(3) && Dims(q.dims(3)) != s.output) return false;
+  return true;
+}
+
+template <bool kGemm>
+bool supports_matmul(const KernelQuery& query) {
+  MatMulState state;
+  return plan_matmul(query, kGemm, state);
+}
+
+int64_t round16(int64_t x) { return (x + 31) / 16 * 16; }
+
+template <bool kGemm>
+Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& context) {
+  auto state = std::make_unique<MatMulState>();
+  MatMulState& s = *state;
+  plan_matmul(context, kGemm, s);
+  const int64_t packed = packed_b_floats(s.k, s.n) + 64;
+  size_t floats = s.a_floats + 64;
+  if (s.bias == MatMulState::Addend::kScalar || (context.has_input(2) && s.beta != 1))
+    floats += static_cast<size_t>(round16(s.n));
+  if (s.b_shared && context.constant(1) != nullptr) {
+    const std::string key = "gemm_b_f32/" + std::string(name_of(active_isa())) +
+                            (s.trans_b ? "/t" : "/n") + std::to_string(s.alpha);
+    TRY(const std::byte* data,
+        context.packed(1, key, static_cast<size_t>(packed) * sizeof(float),
+                       [&](std::byte* target) {
+                         pack_b(context.constant(1)->data<float>(), s.trans_b ? 1 : s.n,
+                                s.trans_b ? s.k : 1, s.k, s.n, s.alpha,
+                                reinterpret_cast<float*>(target));
+                       }));
+    s.packed = reinterpret_cast<const float*>(data);
+  } else {
+    floats += static_cast<size_t>(packed);
+  }
+  s.scratch_bytes = floats * sizeof(float);
+  return state;
+}
+
+/// out[j, i] = a[i, j].
+void turn(const float* a, int64_t rows, int64_t columns, float* out) {
+  constexpr int64_t kTile = 16;
+  parallel((rows + kTile - 1) / kTile, std::max<int64_t>(1, 1024 / columns),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t i0 = begin * kTile; i0 < std::min(rows, end * kTile); i0 += kTile)
+               for (int64_t j0 = 0; j0 < columns; j0 += kTile)
+                 for (int64_t j = j0; j < std::min(columns, j0 + kTile); ++j)
+                   for (int64_t i = i0; i < std::min(rows, i0 + kTile); ++i)
+                     out[j * rows + i] = a[i * columns + j];
+           });
+}
+
+struct ActivationPost {
+  static void apply(const void* argument, float* c, int64_t ldc, int64_t, int64_t rows, int64_t,
+                    int64_t columns) {
+    for (int64_t r = 0; r < rows; ++r)
+      apply_activation(*static_cast<const Activation*>(argument), c + r * ldc, columns);
+  }
+};
+
+/// One matrix of the batch. `packed` is room for B when it is not packed yet.
+void multiply(const MatMulState& s, const float* a, const float* b, float* packed, float* c,
+              const GemmEpilogue& epilogue) {
+  // Packing pays when B is used by many rows; it must be done when B is turned.
+  if (s.packed != nullptr) return gemm(s.m, s.n, s.k, a, s.k, s.packed, c, s.n, epilogue);
+  if (!s.trans_b && s.alpha == 1 && s.m <= 2 * gemm_tiles().max_rows)
+    return gemm_unpacked(s.m, s.n, s.k, a, s.k, b, s.n, c, s.n, epilogue);
+  pack_b(b, s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, s.alpha, packed);
+  gemm(s.m, s.n, s.k, a, s.k, packed, c, s.n, epilogue);
+}
+
+Status run_matmul(KernelRun& run) {
+  const auto& s = run.state<MatMulState>();
+  TRY(Tensor * y, run.output(0, DType::kFloat32, s.output));
+  auto* scratch = reinterpret_cast<float*>(run.scratch());
+  float* turned = scratch;
+  float* bias_room = turned + round16(static_cast<int64_t>(s.a_floats));
+  const float* a = run.data<float>(0);
+  const float* b = run.data<float>(1);
+  float* c = y->data<float>();
+  using Addend = MatMulState::Addend;
+  GemmEpilogue epilogue;
+  const BlockPost post{&ActivationPost::apply, &s.activation};
+  if (s.activation.kind == Activation::Kind::kClamp) {
+    epilogue.clamp = true;
+    epilogue.lo = s.activation.alpha;
+    epilogue.hi = s.activation.beta;
+  } else if (!s.activation.tiled()) {
+    epilogue.post = &post;
+  }
+  float* packed = bias_room;
+  if (s.bias != Addend::kNone) {
+    const float* bias = run.data<float>(2);
+    if (s.bias == Addend::kScalar || s.beta != 1) {
+      for (int64_t j = 0; j < s.n; ++j)
+        bias_room[j] = s.beta * bias[s.bias == Addend::kScalar ? 0 : j];
+      epilogue.col_bias = bias_room;
+      packed += round16(s.n);
+    } else if (s.bias == Addend::kColumns) {
+      epilogue.col_bias = bias;
+    } else if (s.bias == Addend::kRows) {
+      epilogue.row_bias = bias;
+    } else {
+      epilogue.init = bias;
+      epilogue.ldi = s.n;
+    }
+  }
+  const float* residual = run.has_input(3) ? run.data<float>(3) : nullptr;
+  const int64_t matrix_c = s.m * s.n;
+  // Many small products: each thread takes whole ones.
+  if (s.batch >= 2 * thread_count() && s.packed == nullptr && s.a_floats == 0) {
+    parallel(s.batch, std::max<int64_t>(1, 100'000 / std::max<int64_t>(1, s.m * s.n * s.k)),
+             [&](int64_t begin, int64_t end) {
+               float* own = thread_floats(2, static_cast<size_t>(packed_b_floats(s.k, s.n) + 64));
+               for (int64_t i = begin; i < end; ++i) {
+                 GemmEpilogue e = epilogue;
+                 if (residual != nullptr) {
+                   e.init = residual + i * matrix_c;
+                   e.ldi = s.n;
+                 }
+                 multiply(s, a + s.a_offset[static_cast<size_t>(i)],
+                          b + s.b_offset[static_cast<size_t>(i)], own, c + i * matrix_c, e);
+               }
+             });
+    return ok();
+  }
+  for (int64_t i = 0; i < s.batch; ++i) {
+    const float* from = a + s.a_offset[static_cast<size_t>(i)];
+    if (s.a_floats != 0) {
+      turn(from, s.k, s.m, turned);
+      from = turned;
+    }
+    if (residual != nullptr) {
+      epilogue.init = residual + i * matrix_c;
+      epilogue.ldi = s.n;
+    }
+    multiply(s, from, b + s.b_offset[static_cast<size_t>(i)], packed, c + i * matrix_c, epilogue);
+  }
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(matmul_f32) = {
+    .name = "matmul_f32",
+    .op = "MatMul",
+    .supports = supports_matmul<false>,
+    .prepare = prepare_matmul<false>,
+    .run = run_matmul,
+};
+
+KERNEL(gemm_f32) = {
+    .name = "gemm_f32",
+    .op = "Gemm",
+    .supports = supports_matmul<true>,
+    .prepare = prepare_matmul<true>,
+    .run = run_matmul,
+};
+
+KERNEL(fused_matmul_f32) = {
+    .name = "fused_matmul_f32",
+    .op = "MatMul",
+    .domain = "ai.tombolo",
+    .supports = supports_matmul<false>,
+    .prepare = prepare_matmul<false>,
+    .run = run_matmul,
+    .in_place = 1u << 3,
+};
+
+}  // namespace tombolo
