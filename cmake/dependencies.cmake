@@ -1,5 +1,6 @@
-# What the product links. Header-only: CLI11, RapidJSON. Static archives: zlib, libpng, libjpeg-turbo, RE2, libwebp,
-# libtiff (with zstd, lzma and deflate, which it decompresses with), OpenJPEG.
+# What the product links. Header-only: CLI11, RapidJSON, Highway (runtime dispatch is our own, so that
+# its library is not needed). Static archives: zlib, libpng, libjpeg-turbo, RE2, libwebp, libtiff (with zstd, lzma and
+# deflate, which it decompresses with), OpenJPEG.
 # Nothing else may be added here without a line in docs/decisions.md.
 find_package(Threads REQUIRED)
 
@@ -28,3 +29,5 @@ target_include_directories(tombolo_images SYSTEM INTERFACE ${OPENJPEG_INCLUDE})
 add_library(tombolo_re2 INTERFACE)
 find_library(RE2_STATIC NAMES libre2.a REQUIRED)
 target_link_libraries(tombolo_re2 INTERFACE ${RE2_STATIC} Threads::Threads)
+
+find_path(HIGHWAY_HEADERS hwy/highway.h REQUIRED)

@@ -1,0 +1,43 @@
+#pragma once
+
+// Whole rows of floats: normalisation, softmax, reduction, windows. Vectors within one row where it
+// lies in one piece, or across rows that lie side by side.
+
+#include <cstdint>
+
+namespace tombolo {
+
+struct RowMoments {
+  float mean, inverse_deviation;
+};
+/// Mean and 1 / sqrt(variance + epsilon) of n numbers: two passes, so that a large mean costs
+/// nothing.
+RowMoments row_moments(const float* x, int64_t n, float epsilon);
+/// y = (x - mean) * inverse * scale[i] + bias[i]; a null scale or bias is one or zero.
+void normalize_row(const float* x, float* y, int64_t n, RowMoments moments, const float* scale,
+                   const float* bias);
+/// 1 / sqrt(mean of squares + epsilon)
+float row_inverse_rms(const float* x, int64_t n, float epsilon);
+
+/// y = softmax(x) (or its logarithm); y may be x.
+void softmax_row(const float* x, float* y, int64_t n, bool logarithm);
+/// The same down `width` columns whose elements are `step` apart.
+void softmax_columns(const float* x, float* y, int64_t n, int64_t step, int64_t width,
+                     bool logarithm);
+
+enum class Fold : uint8_t { kSum, kSumSquare, kSumAbs, kMax, kMin, kProd };
+/// All n numbers into one.
+float fold_row(Fold fold, const float* x, int64_t n);
+/// y[j] = fold over i of x[i * step + j], for j in [0, width).
+void fold_columns(Fold fold, const float* x, int64_t n, int64_t step, int64_t width, float* y);
+
+/// out[i] = sum or maximum over taps of x[taps[t] + i]. Reads and writes whole vectors.
+void slide_sum(const float* x, const int64_t* taps, int64_t count, int64_t n, float* out);
+void slide_max(const float* x, const int64_t* taps, int64_t count, int64_t n, float* out);
+
+/// One run of n positions of LRN: y = x[c] * (bias + factor * sum of squares of x[low..high])^-beta
+/// for each channel c; channels are `plane` apart.
+void lrn_run(const float* x, float* y, int64_t channels, int64_t plane, int64_t n, int64_t before,
+             int64_t after, float factor, float bias, float beta);
+
+}  // namespace tombolo

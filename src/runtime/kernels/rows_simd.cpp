@@ -1,0 +1,382 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/rows_simd.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/math-inl.h"
+#include "runtime/kernels/rows.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::ScalableTag<float>;
+using V = hn::Vec<F>;
+
+/// Sum over i of fn(x[i]); lanes beyond the end count as fn's zero.
+template <typename Fn>
+HWY_INLINE float sum_of(const float* x, int64_t n, Fn&& fn) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = hn::Add(s0, fn(hn::LoadU(d, x + i)));
+    s1 = hn::Add(s1, fn(hn::LoadU(d, x + i + lanes)));
+    s2 = hn::Add(s2, fn(hn::LoadU(d, x + i + 2 * lanes)));
+    s3 = hn::Add(s3, fn(hn::LoadU(d, x + i + 3 * lanes)));
+  }
+  for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, fn(hn::LoadU(d, x + i)));
+  if (i < n)
+    s1 = hn::Add(s1, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n - i)),
+                                        fn(load_n(d, x + i, n - i))));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+}
+
+RowMoments moments(const float* x, int64_t n, float epsilon) {
+  const F d;
+  const float mean = sum_of(x, n, [](V v) HWY_ATTR { return v; }) / static_cast<float>(n);
+  const V m = hn::Set(d, mean);
+  const float squares = sum_of(x, n, [&](V v) HWY_ATTR {
+    const V c = hn::Sub(v, m);
+    return hn::Mul(c, c);
+  });
+  return {mean, 1 / std::sqrt(squares / static_cast<float>(n) + epsilon)};
+}
+
+float inverse_rms(const float* x, int64_t n, float epsilon) {
+  const float squares = sum_of(x, n, [](V v) HWY_ATTR { return hn::Mul(v, v); });
+  return 1 / std::sqrt(squares / static_cast<float>(n) + epsilon);
+}
+
+void normalize(const float* x, float* y, int64_t n, float mean, float inverse, const float* scale,
+               const float* bias) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V m = hn::Set(d, mean), r = hn::Set(d, inverse);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = n - i;
+    V v = hn::Mul(hn::Sub(load_n(d, x + i, left), m), r);
+    if (scale != nullptr && bias != nullptr)
+      v = hn::MulAdd(v, load_n(d, scale + i, left), load_n(d, bias + i, left));
+    else if (scale != nullptr)
+      v = hn::Mul(v, load_n(d, scale + i, left));
+    else if (bias != nullptr)
+      v = hn::Add(v, load_n(d, bias + i, left));
+    store_n(v, d, y + i, left);
+  }
+}
+
+void softmax(const float* x, float* y, int64_t n, bool logarithm) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  V top = hn::Set(d, x[0]), top1 = top;
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    top = hn::Max(hn::LoadU(d, x + i), top);
+    top1 = hn::Max(hn::LoadU(d, x + i + lanes), top1);
+  }
+  top = hn::Max(top, top1);
+  float most = hn::GetLane(hn::MaxOfLanes(d, top));
+  for (; i < n; ++i) most = std::max(most, x[i]);
+  const V m = hn::Set(d, most);
+  V sum = hn::Zero(d), sum1 = sum;
+  i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const V a = hn::Sub(hn::LoadU(d, x + i), m), b = hn::Sub(hn::LoadU(d, x + i + lanes), m);
+    const V ea = v_exp_negative(d, a), eb = v_exp_negative(d, b);
+    sum = hn::Add(sum, ea);
+    sum1 = hn::Add(sum1, eb);
+    hn::StoreU(logarithm ? a : ea, d, y + i);
+    hn::StoreU(logarithm ? b : eb, d, y + i + lanes);
+  }
+  for (; i < n; i += lanes) {
+    const V a = hn::Sub(load_n(d, x + i, n - i), m);
+    const V e = v_exp_negative(d, a);
+    const int64_t left = std::min(lanes, n - i);
+    sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(left)), e));
+    store_n(logarithm ? a : e, d, y + i, n - i);
+  }
+  const float total = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, sum1)));
+  const V r = hn::Set(d, logarithm ? std::log(total) : 1 / total);
+  for (i = 0; i < n; i += lanes) {
+    const V v = load_n(d, y + i, n - i);
+    store_n(logarithm ? hn::Sub(v, r) : hn::Mul(v, r), d, y + i, n - i);
+  }
+}
+
+void softmax_down(const float* x, float* y, int64_t n, int64_t step, int64_t width,
+                  bool logarithm) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t j = 0; j < width; j += lanes) {
+    const int64_t left = width - j;
+    V m = load_n(d, x + j, left);
+    for (int64_t i = 1; i < n; ++i) m = hn::Max(load_n(d, x + i * step + j, left), m);
+    V sum = hn::Zero(d);
+    for (int64_t i = 0; i < n; ++i) {
+      const V a = hn::Sub(load_n(d, x + i * step + j, left), m);
+      const V e = v_exp_negative(d, a);
+      sum = hn::Add(sum, e);
+      store_n(logarithm ? a : e, d, y + i * step + j, left);
+    }
+    const V r = logarithm ? v_log(d, sum) : hn::Div(hn::Set(d, 1.0f), sum);
+    for (int64_t i = 0; i < n; ++i) {
+      const V v = load_n(d, y + i * step + j, left);
+      store_n(logarithm ? hn::Sub(v, r) : hn::Mul(v, r), d, y + i * step + j, left);
+    }
+  }
+}
+
+template <Fold kFold>
+HWY_INLINE V combine(V acc, V x) {
+  if constexpr (kFold == Fold::kSum) return hn::Add(acc, x);
+  if constexpr (kFold == Fold::kSumSquare) return hn::MulAdd(x, x, acc);
+  if constexpr (kFold == Fold::kSumAbs) return hn::Add(acc, hn::Abs(x));
+  if constexpr (kFold == Fold::kProd) return hn::Mul(acc, x);
+  // A NaN stays whichever side it comes from.
+  if constexpr (kFold == Fold::kMax)
+    return hn::IfThenElse(hn::IsNaN(acc), acc, hn::IfThenElse(hn::Lt(x, acc), acc, x));
+  if constexpr (kFold == Fold::kMin)
+    return hn::IfThenElse(hn::IsNaN(acc), acc, hn::IfThenElse(hn::Gt(x, acc), acc, x));
+}
+
+constexpr float start_of(Fold fold) {
+  switch (fold) {
+    case Fold::kMax:
+      return -std::numeric_limits<float>::infinity();
+    case Fold::kMin:
+      return std::numeric_limits<float>::infinity();
+    case Fold::kProd:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+/// Partial results together: those of squares and magnitudes are sums already.
+template <Fold kFold>
+HWY_INLINE V merge(V a, V b) {
+  if constexpr (kFold == Fold::kSumSquare || kFold == Fold::kSumAbs) return hn::Add(a, b);
+  return combine<kFold>(a, b);
+}
+
+template <Fold kFold>
+float fold_one(const float* x, int64_t n) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V start = hn::Set(d, start_of(kFold));
+  V s0 = start, s1 = start, s2 = start, s3 = start;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = combine<kFold>(s0, hn::LoadU(d, x + i));
+    s1 = combine<kFold>(s1, hn::LoadU(d, x + i + lanes));
+    s2 = combine<kFold>(s2, hn::LoadU(d, x + i + 2 * lanes));
+    s3 = combine<kFold>(s3, hn::LoadU(d, x + i + 3 * lanes));
+  }
+  for (; i + lanes <= n; i += lanes) s0 = combine<kFold>(s0, hn::LoadU(d, x + i));
+  if (i < n) {
+    const V tail = hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n - i)),
+                                  load_n(d, x + i, n - i), start);
+    s1 = combine<kFold>(s1, tail);
+  }
+  s0 = merge<kFold>(merge<kFold>(s0, s1), merge<kFold>(s2, s3));
+  HWY_ALIGN float parts[HWY_LANES(float)];
+  hn::Store(s0, d, parts);
+  float result = parts[0];
+  for (int64_t j = 1; j < lanes; ++j) {
+    const float p = parts[j];
+    if constexpr (kFold == Fold::kMax)
+      result = result != result ? result : (p < result ? result : p);
+    else if constexpr (kFold == Fold::kMin)
+      result = result != result ? result : (p > result ? result : p);
+    else if constexpr (kFold == Fold::kProd)
+      result *= p;
+    else
+      result += p;
+  }
+  return result;
+}
+
+template <Fold kFold>
+void fold_down(const float* x, int64_t n, int64_t step, int64_t width, float* y) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V start = hn::Set(d, start_of(kFold));
+  int64_t j = 0;
+  for (; j + 4 * lanes <= width; j += 4 * lanes) {
+    V s0 = start, s1 = start, s2 = start, s3 = start;
+    const float* from = x + j;
+    for (int64_t i = 0; i < n; ++i, from += step) {
+      s0 = combine<kFold>(s0, hn::LoadU(d, from));
+      s1 = combine<kFold>(s1, hn::LoadU(d, from + lanes));
+      s2 = combine<kFold>(s2, hn::LoadU(d, from + 2 * lanes));
+      s3 = combine<kFold>(s3, hn::LoadU(d, from + 3 * lanes));
+    }
+    hn::StoreU(s0, d, y + j);
+    hn::StoreU(s1, d, y + j + lanes);
+    hn::StoreU(s2, d, y + j + 2 * lanes);
+    hn::StoreU(s3, d, y + j + 3 * lanes);
+  }
+  for (; j < width; j += lanes) {
+    V s = start;
+    for (int64_t i = 0; i < n; ++i)
+      s = combine<kFold>(s, load_n(d, x + i * step + j, width - j));
+    store_n(s, d, y + j, width - j);
+  }
+}
+
+float fold_any(Fold fold, const float* x, int64_t n) {
+  switch (fold) {
+    case Fold::kSum:
+      return fold_one<Fold::kSum>(x, n);
+    case Fold::kSumSquare:
+      return fold_one<Fold::kSumSquare>(x, n);
+    case Fold::kSumAbs:
+      return fold_one<Fold::kSumAbs>(x, n);
+    case Fold::kMax:
+      return fold_one<Fold::kMax>(x, n);
+    case Fold::kMin:
+      return fold_one<Fold::kMin>(x, n);
+    case Fold::kProd:
+      return fold_one<Fold::kProd>(x, n);
+  }
+  return 0;
+}
+
+void fold_down_any(Fold fold, const float* x, int64_t n, int64_t step, int64_t width, float* y) {
+  switch (fold) {
+    case Fold::kSum:
+      return fold_down<Fold::kSum>(x, n, step, width, y);
+    case Fold::kSumSquare:
+      return fold_down<Fold::kSumSquare>(x, n, step, width, y);
+    case Fold::kSumAbs:
+      return fold_down<Fold::kSumAbs>(x, n, step, width, y);
+    case Fold::kMax:
+      return fold_down<Fold::kMax>(x, n, step, width, y);
+    case Fold::kMin:
+      return fold_down<Fold::kMin>(x, n, step, width, y);
+    case Fold::kProd:
+      return fold_down<Fold::kProd>(x, n, step, width, y);
+  }
+}
+
+template <bool kMax>
+HWY_INLINE void slide(const float* HWY_RESTRICT x, const int64_t* HWY_RESTRICT taps, int64_t count,
+                      int64_t n, float* HWY_RESTRICT out) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V start = hn::Set(d, kMax ? -std::numeric_limits<float>::infinity() : 0.0f);
+  int64_t i = 0;
+  for (; i < n; i += 4 * lanes) {
+    V s[4] = {start, start, start, start};
+    for (int64_t t = 0; t < count; ++t) {
+      const float* from = x + taps[t] + i;
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; ++v) {
+        const V value = hn::LoadU(d, from + v * lanes);
+        s[v] = kMax ? combine<Fold::kMax>(s[v], value) : hn::Add(s[v], value);
+      }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) hn::StoreU(s[v], d, out + i + v * lanes);
+  }
+}
+void slide_add(const float* x, const int64_t* taps, int64_t count, int64_t n, float* out) {
+  slide<false>(x, taps, count, n, out);
+}
+void slide_most(const float* x, const int64_t* taps, int64_t count, int64_t n, float* out) {
+  slide<true>(x, taps, count, n, out);
+}
+
+void lrn(const float* HWY_RESTRICT x, float* HWY_RESTRICT y, int64_t channels, int64_t plane,
+         int64_t n, int64_t before, int64_t after, float factor, float bias, float beta) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V f = hn::Set(d, factor), b = hn::Set(d, bias);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = n - i;
+    for (int64_t c = 0; c < channels; ++c) {
+      V sum = hn::Zero(d);
+      const int64_t high = std::min(channels - 1, c + after);
+      for (int64_t k = std::max<int64_t>(0, c - before); k <= high; ++k) {
+        const V v = load_n(d, x + k * plane + i, left);
+        sum = hn::MulAdd(v, v, sum);
+      }
+      const V base = hn::MulAdd(f, sum, b);
+      const V v = load_n(d, x + c * plane + i, left);
+      V result;
+      if (beta == 0.75f) {  // x^(3/4) = sqrt(x) * sqrt(sqrt(x))
+        const V root = hn::Sqrt(base);
+        result = hn::Div(v, hn::Mul(root, hn::Sqrt(root)));
+      } else if (beta == 0.5f) {
+        result = hn::Div(v, hn::Sqrt(base));
+      } else if (beta == 1.0f) {
+        result = hn::Div(v, base);
+      } else {
+        result = hn::Mul(v, v_exp(d, hn::Mul(hn::Set(d, -beta), v_log(d, base))));
+      }
+      store_n(result, d, y + c * plane + i, left);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+RowMoments row_moments(const float* x, int64_t n, float epsilon) {
+  return TOMBOLO_TARGET(RowMoments(const float*, int64_t, float), moments)(x, n, epsilon);
+}
+void normalize_row(const float* x, float* y, int64_t n, RowMoments m, const float* scale,
+                   const float* bias) {
+  TOMBOLO_TARGET(void(const float*, float*, int64_t, float, float, const float*, const float*),
+                 normalize)
+  (x, y, n, m.mean, m.inverse_deviation, scale, bias);
+}
+float row_inverse_rms(const float* x, int64_t n, float epsilon) {
+  return TOMBOLO_TARGET(float(const float*, int64_t, float), inverse_rms)(x, n, epsilon);
+}
+void softmax_row(const float* x, float* y, int64_t n, bool logarithm) {
+  TOMBOLO_TARGET(void(const float*, float*, int64_t, bool), softmax)(x, y, n, logarithm);
+}
+void softmax_columns(const float* x, float* y, int64_t n, int64_t step, int64_t width,
+                     bool logarithm) {
+  TOMBOLO_TARGET(void(const float*, float*, int64_t, int64_t, int64_t, bool), softmax_down)
+  (x, y, n, step, width, logarithm);
+}
+float fold_row(Fold fold, const float* x, int64_t n) {
+  return TOMBOLO_TARGET(float(Fold, const float*, int64_t), fold_any)(fold, x, n);
+}
+void fold_columns(Fold fold, const float* x, int64_t n, int64_t step, int64_t width, float* y) {
+  TOMBOLO_TARGET(void(Fold, const float*, int64_t, int64_t, int64_t, float*), fold_down_any)
+  (fold, x, n, step, width, y);
+}
+void slide_sum(const float* x, const int64_t* taps, int64_t count, int64_t n, float* out) {
+  TOMBOLO_TARGET(void(const float*, const int64_t*, int64_t, int64_t, float*), slide_add)
+  (x, taps, count, n, out);
+}
+void slide_max(const float* x, const int64_t* taps, int64_t count, int64_t n, float* out) {
+  TOMBOLO_TARGET(void(const float*, const int64_t*, int64_t, int64_t, float*), slide_most)
+  (x, taps, count, n, out);
+}
+void lrn_run(const float* x, float* y, int64_t channels, int64_t plane, int64_t n, int64_t before,
+             int64_t after, float factor, float bias, float beta) {
+  TOMBOLO_TARGET(void(const float*, float*, int64_t, int64_t, int64_t, int64_t, int64_t, float,
+                      float, float),
+                 lrn)
+  (x, y, channels, plane, n, before, after, factor, bias, beta);
+}
+
+}  // namespace tombolo
+#endif

@@ -1,0 +1,171 @@
+// Transpose of elements of whole bytes: axes that stay neighbours are joined; what remains is
+// copying of runs, or tiles of two axes that change places.
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/kernels/transpose_tile.h"
+
+namespace tombolo {
+namespace {
+
+struct TransposeState final : KernelState {
+  Dims output;
+  // Joined axes of the output, outermost first, with where they are in the input (in elements).
+  std::vector<int64_t> length, from, to;
+  int64_t run = 1;     ///< elements that stay together
+  size_t source = 0;   ///< axis of the output that is innermost in the input; tiles need it
+  int64_t bytes = 4;
+};
+
+bool plan_transpose(const KernelQuery& query, TransposeState& state) {
+  if (active_isa() == Isa::kScalar) return false;
+  const size_t bytes = bytes_of(query.dtype(0));
+  if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) return false;
+  state.bytes = static_cast<int64_t>(bytes);
+  const auto dims = query.dims(0);
+  const size_t rank = dims.size();
+  if (element_count(dims) < 1 || rank == 0) return false;
+  std::vector<size_t> perm(rank);
+  const auto given = query.attributes.get_ints("perm");
+  if (!given.empty() && given.size() != rank) return false;
+  std::vector<bool> seen(rank, false);
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t axis = given.empty() ? static_cast<int64_t>(rank - 1 - i) : given[i];
+    if (axis < 0 || axis >= static_cast<int64_t>(rank) || seen[static_cast<size_t>(axis)])
+      return false;
+    seen[static_cast<size_t>(axis)] = true;
+    perm[i] = static_cast<size_t>(axis);
+    state.output.push_back(dims[perm[i]]);
+  }
+  std::vector<int64_t> stride(rank, 1);
+  for (size_t i = rank - 1; i-- > 0;) stride[i] = stride[i + 1] * dims[i + 1];
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t length = dims[perm[i]], from = stride[perm[i]];
+    if (length == 1) continue;
+    if (!state.length.empty() && state.from.back() == from * length) {
+      state.length.back() *= length;
+      state.from.back() = from;
+    } else {
+      state.length.push_back(length);
+      state.from.push_back(from);
+    }
+  }
+  if (!state.length.empty() && state.from.back() == 1) {
+    state.run = state.length.back();
+    state.length.pop_back();
+    state.from.pop_back();
+  }
+  int64_t to = state.run;
+  state.to.resize(state.length.size());
+  for (size_t i = state.length.size(); i-- > 0; to *= state.length[i]) {
+    state.to[i] = to;
+    if (state.from[i] == 1) state.source = i;
+  }
+  return true;
+}
+
+bool supports_transpose(const KernelQuery& query) {
+  TransposeState state;
+  return plan_transpose(query, state);
+}
+
+Result<std::unique_ptr<KernelState>> prepare_transpose(const PrepareContext& context) {
+  auto state = std::make_unique<TransposeState>();
+  plan_transpose(context, *state);
+  return state;
+}
+
+/// Offsets of position `index` in the axes `axes`.
+void locate(const TransposeState& s, const std::vector<size_t>& axes, int64_t index, int64_t& from,
+            int64_t& to) {
+  from = to = 0;
+  for (size_t i = axes.size(); i-- > 0;) {
+    const size_t axis = axes[i];
+    const int64_t at = index % s.length[axis];
+    index /= s.length[axis];
+    from += at * s.from[axis];
+    to += at * s.to[axis];
+  }
+}
+
+void copy_runs(const KernelRun& run, const TransposeState& s, const std::byte* x, std::byte* y) {
+  const size_t size = static_cast<size_t>(s.run * s.bytes);
+  const size_t last = s.length.size() - 1;
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < last; ++i) axes.push_back(i);
+  int64_t outer = 1;
+  for (size_t axis : axes) outer *= s.length[axis];
+  // Rows of the last axis: neighbours in the output, a step apart in the input.
+  const int64_t count = s.length[last], step = s.from[last] * s.bytes;
+  const int64_t row_bytes = count * s.run * s.bytes;
+  const int64_t cuts = std::min(count, std::max<int64_t>(1, row_bytes / 65536));
+  run.parallel_for(outer * cuts, std::max<int64_t>(1, 65536 * cuts / row_bytes),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t task = begin; task < end; ++task) {
+                       int64_t from, to;
+                       locate(s, axes, task / cuts, from, to);
+                       const int64_t first = task % cuts * count / cuts;
+                       const int64_t stop = (task % cuts + 1) * count / cuts;
+                       const std::byte* source = x + from * s.bytes + first * step;
+                       std::byte* target = y + to * s.bytes + first * static_cast<int64_t>(size);
+                       copy_strided(source, step, target, size, stop - first);
+                     }
+                   });
+}
+
+Status run_transpose(KernelRun& run) {
+  const auto& s = run.state<TransposeState>();
+  const Tensor& x = run.input(0);
+  TRY(Tensor * y, run.output(0, x.dtype(), s.output));
+  const std::byte* in = x.data<std::byte>();
+  std::byte* out = y->data<std::byte>();
+  if (s.length.empty()) {
+    std::memcpy(out, in, x.bytes().size());
+    return ok();
+  }
+  if (s.run > 1) {
+    copy_runs(run, s, in, out);
+    return ok();
+  }
+  // The last axis of the output (rows of what is read) and the innermost of the input (columns).
+  const size_t last = s.length.size() - 1;
+  std::vector<size_t> axes;
+  int64_t outer = 1;
+  for (size_t i = 0; i < last; ++i)
+    if (i != s.source) {
+      axes.push_back(i);
+      outer *= s.length[i];
+    }
+  const int64_t rows = s.length[last], columns = s.length[s.source];
+  constexpr int64_t kStrip = 64;  // columns of a task
+  const int64_t strips = (columns + kStrip - 1) / kStrip;
+  run.parallel_for(outer * strips, std::max<int64_t>(1, 16384 / (rows * std::min(columns, kStrip))),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t task = begin; task < end; ++task) {
+                       int64_t from, to;
+                       locate(s, axes, task / strips, from, to);
+                       const int64_t column = task % strips * kStrip;
+                       transpose_tile(in + (from + column) * s.bytes, s.from[last],
+                                      out + (to + column * s.to[s.source]) * s.bytes,
+                                      s.to[s.source], rows, std::min(kStrip, columns - column),
+                                      s.bytes);
+                     }
+                   });
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(transpose) = {
+    .name = "transpose",
+    .op = "Transpose",
+    .supports = supports_transpose,
+    .prepare = prepare_transpose,
+    .run = run_transpose,
+};
+
+}  // namespace tombolo
