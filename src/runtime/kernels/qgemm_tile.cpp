@@ -1,0 +1,210 @@
+// The tile of byte products by pairs of 16-bit numbers, and what is done with the sums.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/qgemm_tile.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <utility>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/qgemm.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using I32 = hn::ScalableTag<int32_t>;
+using I16 = hn::ScalableTag<int16_t>;
+using F = hn::ScalableTag<float>;
+using VI = hn::Vec<I32>;
+
+#if HWY_TARGET == HWY_AVX3
+inline constexpr int kRows = 12;
+#else
+inline constexpr int kRows = 5;
+#endif
+
+HWY_INLINE VI pair_dot(VI acc, hn::Vec<I16> a, hn::Vec<I16> b) {
+  [[maybe_unused]] const I32 d;
+#if HWY_TARGET == HWY_AVX3
+  return hn::Add(acc, VI{_mm512_madd_epi16(a.raw, b.raw)});
+#elif HWY_TARGET == HWY_AVX2
+  return hn::Add(acc, VI{_mm256_madd_epi16(a.raw, b.raw)});
+#elif HWY_TARGET == HWY_SSE4
+  return hn::Add(acc, VI{_mm_madd_epi16(a.raw, b.raw)});
+#else
+  const auto even = [&](auto v) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(hn::BitCast(d, v))); };
+  const auto odd = [&](auto v) { return hn::ShiftRight<16>(hn::BitCast(d, v)); };
+  return hn::Add(acc, hn::Add(hn::Mul(even(a), even(b)), hn::Mul(odd(a), odd(b))));
+#endif
+}
+
+template <int kR>
+void pair_tile(const QTile& t) {
+  const I32 d;
+  const I16 h;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  VI acc[kR][2];
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) acc[r][0] = acc[r][1] = hn::Zero(d);
+  const std::byte* a = t.a;
+  const int16_t* b = reinterpret_cast<const int16_t*>(t.b);
+  const int64_t lda = t.lda;
+  for (int64_t g = t.groups; g > 0; --g, a += 4, b += 4 * lanes) {
+    const auto b0 = hn::LoadU(h, b), b1 = hn::LoadU(h, b + 2 * lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r) {
+      int32_t group;
+      __builtin_memcpy(&group, a + r * lda, 4);
+      const auto av = hn::BitCast(h, hn::Set(d, group));
+      acc[r][0] = pair_dot(acc[r][0], av, b0);
+      acc[r][1] = pair_dot(acc[r][1], av, b1);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) {
+    hn::StoreU(acc[r][0], d, t.c + r * t.ldc);
+    hn::StoreU(acc[r][1], d, t.c + r * t.ldc + lanes);
+  }
+}
+
+template <int... kR>
+void fill(QTiles& tiles, std::integer_sequence<int, kR...>) {
+  ((tiles.unsigned_rows[kR + 1] = &pair_tile<kR + 1>), ...);
+  ((tiles.signed_rows[kR + 1] = &pair_tile<kR + 1>), ...);
+}
+
+void fill_pair_tiles(QTiles& tiles) {
+  tiles.max_rows = kRows;
+  tiles.panel = 2 * static_cast<int>(hn::Lanes(I32()));
+  tiles.group = 2;
+  tiles.element = 2;
+  tiles.name = "pairs";
+  fill(tiles, std::make_integer_sequence<int, kRows>());
+}
+
+void finish(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row, int64_t rows,
+            int64_t column, int64_t columns) {
+  const I32 d;
+  const F ff;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const hn::Rebind<uint8_t, I32> bytes;
+  const hn::Rebind<int8_t, I32> signed_bytes;
+  for (int64_t r = 0; r < rows; ++r) {
+    const VI row_add = hn::Set(d, f.row_add != nullptr ? f.row_add[row + r] : 0);
+    const VI row_sum = hn::Set(d, f.row_sum != nullptr ? f.row_sum[row + r] : 0);
+    const auto scale =
+        hn::Set(ff, f.scale * (f.row_scale != nullptr ? f.row_scale[row + r] : 1.0f));
+    for (int64_t c = 0; c < columns; c += lanes) {
+      const int64_t left = columns - c, at = column + c;
+      VI v = hn::Add(load_n(d, sums + r * ldc + c, left), row_add);
+      if (f.column_add != nullptr) v = hn::Add(v, load_n(d, f.column_add + at, left));
+      if (f.row_sum != nullptr) v = hn::Sub(v, hn::Mul(row_sum, load_n(d, f.zero + at, left)));
+      const int64_t to = (row + r) * f.ldo + at;
+      if (f.kind == QFinish::Kind::kInt32) {
+        store_n(v, d, static_cast<int32_t*>(f.out) + to, left);
+        continue;
+      }
+      auto x = hn::Mul(hn::ConvertTo(ff, v), scale);
+      if (f.column_scale != nullptr) x = hn::Mul(x, load_n(ff, f.column_scale + at, left));
+      if (f.kind == QFinish::Kind::kFloat) {
+        if (f.column_bias != nullptr) x = hn::Add(x, load_n(ff, f.column_bias + at, left));
+        store_n(x, ff, static_cast<float*>(f.out) + to, left);
+        continue;
+      }
+      // Limits first, so that what is rounded fits.
+      const auto lo = hn::Set(ff, static_cast<float>(f.least - f.zero_point));
+      const auto hi = hn::Set(ff, static_cast<float>(f.greatest - f.zero_point));
+      const VI q = hn::Add(hn::NearestInt(hn::Min(hi, hn::Max(lo, x))), hn::Set(d, f.zero_point));
+      if (f.least < 0)
+        store_n(hn::DemoteTo(signed_bytes, q), signed_bytes, static_cast<int8_t*>(f.out) + to,
+                left);
+      else
+        store_n(hn::DemoteTo(bytes, q), bytes, static_cast<uint8_t*>(f.out) + to, left);
+    }
+  }
+}
+
+/// Four rows of bytes to [column][4].
+void interleave4(const uint8_t* rows, int64_t step, int64_t k, int64_t width, std::byte* out) {
+  const hn::CappedTag<uint8_t, 16> d;
+  const hn::RepartitionToWide<decltype(d)> w;
+  auto* to = reinterpret_cast<uint8_t*>(out);
+  for (int64_t i = 0; i < k; i += 4)
+    for (int64_t c = 0; c < width; c += 16, to += 64) {
+      const uint8_t* from = rows + i * step + c;
+      const auto zero = hn::Zero(d);
+      const auto r0 = hn::LoadU(d, from);
+      const auto r1 = i + 1 < k ? hn::LoadU(d, from + step) : zero;
+      const auto r2 = i + 2 < k ? hn::LoadU(d, from + 2 * step) : zero;
+      const auto r3 = i + 3 < k ? hn::LoadU(d, from + 3 * step) : zero;
+      const auto low01 = hn::BitCast(w, hn::InterleaveLower(d, r0, r1));
+      const auto low23 = hn::BitCast(w, hn::InterleaveLower(d, r2, r3));
+      const auto high01 = hn::BitCast(w, hn::InterleaveUpper(d, r0, r1));
+      const auto high23 = hn::BitCast(w, hn::InterleaveUpper(d, r2, r3));
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, low01, low23)), d, to);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, low01, low23)), d, to + 16);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, high01, high23)), d, to + 32);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, high01, high23)), d, to + 48);
+    }
+}
+
+/// Two rows of bytes to [column][2] of 16 bits, unsigned.
+void interleave2(const uint8_t* HWY_RESTRICT rows, int64_t step, int64_t k, int64_t width,
+                 std::byte* out) {
+  auto* HWY_RESTRICT to = reinterpret_cast<int16_t*>(out);
+  for (int64_t i = 0; i < k; i += 2, to += 2 * width) {
+    const uint8_t* r0 = rows + i * step;
+    const uint8_t* r1 = i + 1 < k ? r0 + step : nullptr;
+    for (int64_t c = 0; c < width; ++c) {
+      to[2 * c] = r0[c];
+      to[2 * c + 1] = r1 != nullptr ? r1[c] : 0;
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+const QTiles& q_tiles() {
+  struct All {
+    QTiles pairs[3] = {}, vnni = {};
+    All() {
+#if defined(__x86_64__)
+      N_SSE4::fill_pair_tiles(pairs[0]);
+      N_AVX2::fill_pair_tiles(pairs[1]);
+      N_AVX3::fill_pair_tiles(pairs[2]);
+#else
+      TOMBOLO_TARGET(void(QTiles&), fill_pair_tiles).row[0](pairs[0]);
+#endif
+      fill_vnni_tiles(vnni);
+    }
+  };
+  static const All all;
+  return has_vnni() ? all.vnni : all.pairs[isa_index()];
+}
+
+void q_finish(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row, int64_t rows,
+              int64_t column, int64_t columns) {
+  using Fn = void(const QFinish&, const int32_t*, int64_t, int64_t, int64_t, int64_t, int64_t);
+  TOMBOLO_TARGET(Fn, finish).get()(f, sums, ldc, row, rows, column, columns);
+}
+
+void q_interleave(const uint8_t* rows, int64_t step, int64_t k, bool is_signed, std::byte* out) {
+  using Fn = void(const uint8_t*, int64_t, int64_t, int64_t, std::byte*);
+  const QTiles& tiles = q_tiles();
+  (void)is_signed;  // only unsigned images are interleaved
+  (tiles.element == 1 ? TOMBOLO_TARGET(Fn, interleave4) : TOMBOLO_TARGET(Fn, interleave2))
+      .get()(rows, step, k, tiles.panel, out);
+}
+
+}  // namespace tombolo
+#endif

@@ -1,0 +1,93 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/quantize.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/quantize.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::ScalableTag<float>;
+using I32 = hn::RebindToSigned<F>;
+
+template <typename T>
+HWY_INLINE void quantize_any(const float* x, int64_t n, float scale, int32_t zero, int32_t least,
+                             int32_t greatest, T* y) {
+  const F f;
+  const I32 d;
+  const hn::Rebind<T, F> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const auto s = hn::Set(f, scale), lo = hn::Set(f, static_cast<float>(least - zero)),
+             hi = hn::Set(f, static_cast<float>(greatest - zero));
+  const auto z = hn::Set(d, zero);
+  for (int64_t i = 0; i < n; i += lanes) {
+    // A division, as the specification says: a product with 1 / scale rounds otherwise.
+    auto v = hn::Div(load_n(f, x + i, n - i), s);
+    v = hn::IfThenElseZero(hn::Eq(v, v), v);
+    const auto q = hn::Add(hn::NearestInt(hn::Min(hi, hn::Max(lo, v))), z);
+    store_n(hn::DemoteTo(bytes, q), bytes, y + i, n - i);
+  }
+}
+
+void quantize_signed(const float* x, int64_t n, float scale, int32_t zero, int32_t least,
+                     int32_t greatest, void* y) {
+  quantize_any(x, n, scale, zero, least, greatest, static_cast<int8_t*>(y));
+}
+void quantize_unsigned(const float* x, int64_t n, float scale, int32_t zero, int32_t least,
+                       int32_t greatest, void* y) {
+  quantize_any(x, n, scale, zero, least, greatest, static_cast<uint8_t*>(y));
+}
+
+template <typename T>
+void dequantize(const void* x, int64_t n, float scale, int32_t zero, float* y) {
+  const F f;
+  const I32 d;
+  const hn::Rebind<T, F> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const auto s = hn::Set(f, scale);
+  const auto z = hn::Set(d, zero);
+  const T* from = static_cast<const T*>(x);
+  for (int64_t i = 0; i < n; i += lanes) {
+    auto v = hn::Zero(d);
+    if constexpr (sizeof(T) == 4)
+      v = load_n(d, from + i, n - i);
+    else
+      v = hn::PromoteTo(d, load_n(bytes, from + i, n - i));
+    store_n(hn::Mul(hn::ConvertTo(f, hn::Sub(v, z)), s), f, y + i, n - i);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+void quantize_row(const float* x, int64_t n, float scale, int32_t zero, int32_t least,
+                  int32_t greatest, void* y) {
+  using Fn = void(const float*, int64_t, float, int32_t, int32_t, int32_t, void*);
+  (least < 0 ? TOMBOLO_TARGET(Fn, quantize_signed) : TOMBOLO_TARGET(Fn, quantize_unsigned))(
+      x, n, scale, zero, least, greatest, y);
+}
+
+void dequantize_row(const void* x, bool is_signed, int64_t n, float scale, int32_t zero,
+                    float* y) {
+  using Fn = void(const void*, int64_t, float, int32_t, float*);
+  (is_signed ? TOMBOLO_TARGET(Fn, dequantize<int8_t>) : TOMBOLO_TARGET(Fn, dequantize<uint8_t>))(
+      x, n, scale, zero, y);
+}
+
+void dequantize_sums(const int32_t* x, int64_t n, float scale, int32_t zero, float* y) {
+  using Fn = void(const void*, int64_t, float, int32_t, float*);
+  TOMBOLO_TARGET(Fn, dequantize<int32_t>)(x, n, scale, zero, y);
+}
+
+}  // namespace tombolo
+#endif

@@ -1,0 +1,17 @@
+#pragma once
+
+// Rows of floats to bytes and back.
+
+#include <cstdint>
+
+namespace tombolo {
+
+/// y = clamp(round(x / scale) + zero, least, greatest); NaN counts as 0. least < 0: signed bytes.
+void quantize_row(const float* x, int64_t n, float scale, int32_t zero, int32_t least,
+                  int32_t greatest, void* y);
+/// y = (x - zero) * scale
+void dequantize_row(const void* x, bool is_signed, int64_t n, float scale, int32_t zero, float* y);
+/// y = (x - zero) * scale for sums of 32 bits.
+void dequantize_sums(const int32_t* x, int64_t n, float scale, int32_t zero, float* y);
+
+}  // namespace tombolo
