@@ -9,8 +9,8 @@ namespace tombolo {
 struct Activation {
   enum class Kind : uint8_t {
     kNone,
-    kClamp,        ///< min(max(x, alpha), beta): Relu, Clip
-    kLeakyRelu,    ///< x < 0 ? alpha x : x
+    kClamp,      ///< min(max(x, alpha), beta): Relu, Clip
+    kLeakyRelu,  ///< x < 0 ? alpha x : x
     kSigmoid,
     kTanh,
     kHardSigmoid,  ///< clamp(alpha x + beta, 0, 1)

@@ -37,20 +37,19 @@ HWY_INLINE void zip_row(const void* a, bool a_repeats, const void* b, bool b_rep
   }
   for (; i + lanes <= n; i += lanes)
     hn::StoreU(fn(d, hn::LoadU(d, p + i), hn::LoadU(d, q + i)), d, out + i);
-  if (i < n)
-    store_n(fn(d, load_n(d, p + i, n - i), load_n(d, q + i, n - i)), d, out + i, n - i);
+  if (i < n) store_n(fn(d, load_n(d, p + i, n - i), load_n(d, q + i, n - i)), d, out + i, n - i);
 }
 
-#define ZIP(name, T, ...)                                                                      \
-  void name(const void* a, bool ar, const void* b, bool br, void* y, int64_t n) {              \
-    zip_row<T>(a, ar, b, br, y, n, [](auto d, auto u, auto v) HWY_ATTR {                       \
-      (void)d;                                                                                 \
-      return __VA_ARGS__;                                                                      \
-    });                                                                                        \
+#define ZIP(name, T, ...)                                                         \
+  void name(const void* a, bool ar, const void* b, bool br, void* y, int64_t n) { \
+    zip_row<T>(a, ar, b, br, y, n, [](auto d, auto u, auto v) HWY_ATTR {          \
+      (void)d;                                                                    \
+      return __VA_ARGS__;                                                         \
+    });                                                                           \
   }
-#define ZIP_ALL(op, ...)            \
-  ZIP(op##_f32, float, __VA_ARGS__) \
-  ZIP(op##_f64, double, __VA_ARGS__) \
+#define ZIP_ALL(op, ...)              \
+  ZIP(op##_f32, float, __VA_ARGS__)   \
+  ZIP(op##_f64, double, __VA_ARGS__)  \
   ZIP(op##_i32, int32_t, __VA_ARGS__) \
   ZIP(op##_i64, int64_t, __VA_ARGS__)
 
@@ -81,9 +80,8 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 
 BinaryFn* arithmetic_fn(Binary op, DType dtype) {
-#define ROW(id, type, name)                                \
-  if (op == Binary::id && dtype == DType::type)            \
-    return TOMBOLO_TARGET(BinaryFn, name).get();
+#define ROW(id, type, name) \
+  if (op == Binary::id && dtype == DType::type) return TOMBOLO_TARGET(BinaryFn, name).get();
   ROW(kAdd, kFloat32, add_f32)
   ROW(kAdd, kFloat64, add_f64)
   ROW(kAdd, kInt32, add_i32)

@@ -32,10 +32,10 @@ HWY_INLINE void compare_row(const void* a, bool a_repeats, const void* b, bool b
   }
 }
 
-#define COMPARE(name, op)                                                                     \
-  template <typename T>                                                                       \
-  void name(const void* a, bool ar, const void* b, bool br, void* y, int64_t n) {             \
-    compare_row<T>(a, ar, b, br, y, n, [](T u, T v) HWY_ATTR { return u op v; });             \
+#define COMPARE(name, op)                                                         \
+  template <typename T>                                                           \
+  void name(const void* a, bool ar, const void* b, bool br, void* y, int64_t n) { \
+    compare_row<T>(a, ar, b, br, y, n, [](T u, T v) HWY_ATTR { return u op v; }); \
   }
 COMPARE(equal, ==)
 COMPARE(less, <)
@@ -88,11 +88,11 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 
 BinaryFn* comparison_fn(Binary op, DType dtype) {
-#define TYPES(id, name)                                                                          \
-  if (op == Binary::id) {                                                                        \
-    if (dtype == DType::kFloat32) return TOMBOLO_TARGET(BinaryFn, name<float>).get();            \
-    if (dtype == DType::kInt64) return TOMBOLO_TARGET(BinaryFn, name<int64_t>).get();            \
-    if (dtype == DType::kInt32) return TOMBOLO_TARGET(BinaryFn, name<int32_t>).get();            \
+#define TYPES(id, name)                                                               \
+  if (op == Binary::id) {                                                             \
+    if (dtype == DType::kFloat32) return TOMBOLO_TARGET(BinaryFn, name<float>).get(); \
+    if (dtype == DType::kInt64) return TOMBOLO_TARGET(BinaryFn, name<int64_t>).get(); \
+    if (dtype == DType::kInt32) return TOMBOLO_TARGET(BinaryFn, name<int32_t>).get(); \
   }
   TYPES(kEqual, equal)
   TYPES(kLess, less)

@@ -7,12 +7,12 @@
 // After targets.h, which sets macros for Highway.
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include <hwy/contrib/math/math-inl.h>
 
 #include <cmath>
 
 #include "runtime/kernels/binary.h"
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/math-inl.h"
 #include "runtime/kernels/unary.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -38,8 +38,8 @@ void pow_row(const void* a, bool a_repeats, const void* b, bool b_repeats, void*
       e[j] = j < left ? q[b_repeats ? 0 : i + j] : 1.0f;
     }
     const auto xv = hn::Load(h, x), ev = hn::Load(h, e);
-    const auto good = hn::And(hn::And(hn::Ge(xv, least), hn::Le(xv, most)),
-                              hn::Le(hn::Abs(ev), most));
+    const auto good =
+        hn::And(hn::And(hn::Ge(xv, least), hn::Le(xv, most)), hn::Le(hn::Abs(ev), most));
     if (HWY_LIKELY(hn::AllTrue(h, good))) {
       const auto power = hn::Mul(hn::PromoteTo(d, ev), hn::Log(d, hn::PromoteTo(d, xv)));
       const auto limit = hn::Set(d, 200.0);

@@ -35,7 +35,7 @@ struct ConvGeometry {
 
 /// One channel with its padding, split into phases: [depth][row phase][column phase][row][column].
 struct ConvImage {
-  bool copy = false;  ///< false: the input itself will do
+  bool copy = false;              ///< false: the input itself will do
   int64_t rows = 0, columns = 0;  ///< of a phase
   int64_t phase = 0;              ///< floats of a phase
   int64_t slice = 0;              ///< floats from one depth to the next
@@ -48,8 +48,8 @@ struct ConvPlan {
   ConvGeometry shape;
   Algorithm algorithm = Algorithm::kDirect;
   ConvImage image;
-  size_t weight_floats = 0;   ///< of the packed weights
-  size_t scratch_floats = 0;  ///< of the run
+  size_t weight_floats = 0;                          ///< of the packed weights
+  size_t scratch_floats = 0;                         ///< of the run
   int64_t tiles_y = 0, tiles_x = 0, tile_block = 0;  ///< Winograd
 };
 
@@ -85,6 +85,12 @@ void run_depthwise(const ConvPlan& plan, const float* x, const float* packed, fl
 struct PixelRun {
   int64_t to, from, count;
 };
+/// Output pixels [begin, end) of a channel as at most 64 runs.
+int64_t find_runs(const ConvGeometry& shape, const ConvImage& image, int64_t begin, int64_t end,
+                  PixelRun* runs);
+/// out[i] = sum over taps of w[t] * x[taps[t] + i]. Reads and writes whole vectors.
+void correlate_flat(const float* x, const int64_t* taps, const float* w, int64_t count, int64_t n,
+                    float* out);
 /// out[k - from][pixel] = image[offsets[k] + run] for k in [from, to); rows are `width` apart. May
 /// write a vector beyond the end of a row, never more.
 void gather_pixels(const float* image, const int64_t* offsets, int64_t from, int64_t to,

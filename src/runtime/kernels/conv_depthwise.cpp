@@ -37,8 +37,7 @@ void correlate(const float* HWY_RESTRICT x, const int64_t* HWY_RESTRICT taps,
       const auto weight = hn::Set(f, w[t]);
       const float* from = x + taps[t] + i;
 #pragma GCC unroll 8
-      for (int v = 0; v < 8; ++v)
-        s[v] = hn::MulAdd(weight, hn::LoadU(f, from + v * lanes), s[v]);
+      for (int v = 0; v < 8; ++v) s[v] = hn::MulAdd(weight, hn::LoadU(f, from + v * lanes), s[v]);
     }
 #pragma GCC unroll 8
     for (int v = 0; v < 8; ++v) hn::StoreU(s[v], f, out + i + v * lanes);
@@ -57,6 +56,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tombolo {
+
+void correlate_flat(const float* x, const int64_t* taps, const float* w, int64_t count, int64_t n,
+                    float* out) {
+  using Fn = void(const float*, const int64_t*, const float*, int64_t, int64_t, float*);
+  TOMBOLO_TARGET(Fn, correlate)(x, taps, w, count, n, out);
+}
 
 void run_depthwise(const ConvPlan& plan, const float* x, const float* packed, float* y,
                    const ConvEpilogue& epilogue, float*) {
@@ -85,8 +90,9 @@ void run_depthwise(const ConvPlan& plan, const float* x, const float* packed, fl
                    kernel(image + d * s.stride[0] * plan.image.slice, plan.image.taps.data(),
                           packed + channel * taps, taps, flat, sums);
                    for (int64_t r = 0; r < s.out[1]; ++r) {
-                     const int64_t at = ((task * s.out_channels + m) * s.out[0] + d) * s.out[1] *
-                                            s.out[2] + r * s.out[2];
+                     const int64_t at =
+                         ((task * s.out_channels + m) * s.out[0] + d) * s.out[1] * s.out[2] +
+                         r * s.out[2];
                      finish_row(sums + r * plan.image.columns,
                                 epilogue.bias != nullptr ? epilogue.bias[channel] : 0,
                                 epilogue.residual != nullptr ? epilogue.residual + at : nullptr,

@@ -10,8 +10,8 @@
 namespace tombolo {
 namespace {
 
-constexpr int64_t kDepth = 256;       ///< rows of a panel at a time
-constexpr int64_t kPanels = 4;        ///< panels that a block of weights is used for
+constexpr int64_t kDepth = 256;  ///< rows of a panel at a time
+constexpr int64_t kPanels = 4;   ///< panels that a block of weights is used for
 constexpr int kMaxRuns = 64;
 
 /// Copies all channels of all groups of one image where the plan wants that; where they then lie.
@@ -27,28 +27,10 @@ const float* prepare(const ConvPlan& plan, const float* x, int64_t channels, flo
 }
 
 /// Offset of the first window element of output pixel `pixel`.
-int64_t pixel_offset(const ConvPlan& plan, int64_t pixel) {
-  const ConvGeometry& s = plan.shape;
+int64_t pixel_offset(const ConvGeometry& s, const ConvImage& image, int64_t pixel) {
   const int64_t column = pixel % s.out[2], row = pixel / s.out[2] % s.out[1];
   const int64_t depth = pixel / (s.out[2] * s.out[1]);
-  return depth * s.stride[0] * plan.image.slice + row * plan.image.columns + column;
-}
-
-/// Pixels [begin, end) as runs.
-int64_t find_runs(const ConvPlan& plan, int64_t begin, int64_t end, PixelRun* runs) {
-  int64_t count = 0;
-  for (int64_t pixel = begin; pixel < end;) {
-    const int64_t here =
-        std::min(end - pixel, plan.shape.out[2] - pixel % plan.shape.out[2]);
-    const int64_t from = pixel_offset(plan, pixel);
-    PixelRun* before = count > 0 ? &runs[count - 1] : nullptr;
-    if (before != nullptr && before->from + before->count == from)
-      before->count += here;
-    else
-      runs[count++] = {pixel - begin, from, here};
-    pixel += here;
-  }
-  return count;
+  return depth * s.stride[0] * image.slice + row * image.columns + column;
 }
 
 std::vector<int64_t> depth_offsets(const ConvPlan& plan) {
@@ -60,6 +42,22 @@ std::vector<int64_t> depth_offsets(const ConvPlan& plan) {
 }
 
 }  // namespace
+
+int64_t find_runs(const ConvGeometry& shape, const ConvImage& image, int64_t begin, int64_t end,
+                  PixelRun* runs) {
+  int64_t count = 0;
+  for (int64_t pixel = begin; pixel < end;) {
+    const int64_t here = std::min(end - pixel, shape.out[2] - pixel % shape.out[2]);
+    const int64_t from = pixel_offset(shape, image, pixel);
+    PixelRun* before = count > 0 ? &runs[count - 1] : nullptr;
+    if (before != nullptr && before->from + before->count == from)
+      before->count += here;
+    else
+      runs[count++] = {pixel - begin, from, here};
+    pixel += here;
+  }
+  return count;
+}
 
 void run_direct(const ConvPlan& plan, const float* x, const float* packed, float* y,
                 const ConvEpilogue& epilogue, float* scratch) {
@@ -89,10 +87,10 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
     const float* image = prepare(plan, x + n * channels * s.in_plane(), channels, scratch);
     const int64_t work = group_panels * width * depth * group_tiles * tile_rows;
     parallel(
-        s.groups * panel_groups * row_groups, std::max<int64_t>(1, 200'000 / std::max<int64_t>(1, work)),
+        s.groups * panel_groups * row_groups,
+        std::max<int64_t>(1, 200'000 / std::max<int64_t>(1, work)),
         [&](int64_t begin, int64_t end) {
-          float* columns = thread_floats(
-              1, static_cast<size_t>(group_panels * step * width) + 64);
+          float* columns = thread_floats(1, static_cast<size_t>(group_panels * step * width) + 64);
           PixelRun runs[kMaxRuns];
           for (int64_t task = begin; task < end; ++task) {
             const int64_t group = task / (panel_groups * row_groups);
@@ -100,14 +98,14 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
             const int64_t last = std::min(panels, first + group_panels);
             const int64_t tile_from = task % row_groups * group_tiles;
             const int64_t tile_to = std::min(tile_count, tile_from + group_tiles);
-            const float* source = image + group * s.in_channels *
-                                              (plan.image.copy ? plan.image.plane : s.in_plane());
+            const float* source =
+                image + group * s.in_channels * (plan.image.copy ? plan.image.plane : s.in_plane());
             const int64_t out_row = (n * s.groups + group) * s.out_channels;
             for (int64_t k0 = 0; k0 == 0 || k0 < depth; k0 += step) {
               const int64_t k = std::min(step, depth - k0);
               for (int64_t p = first; p < last; ++p) {
                 const int64_t run_count =
-                    find_runs(plan, p * width, std::min(pixels, (p + 1) * width), runs);
+                    find_runs(s, plan.image, p * width, std::min(pixels, (p + 1) * width), runs);
                 gather_pixels(source, offsets.data(), k0, k0 + k, runs, run_count, width,
                               columns + (p - first) * step * width);
               }
@@ -172,7 +170,7 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
     parallel(blocks, std::max<int64_t>(1, 256 / pixels), [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b)
         for (int64_t pixel = 0; pixel < pixels; ++pixel) {
-          const float* from = image + pixel_offset(plan, pixel);
+          const float* from = image + pixel_offset(s, plan.image, pixel);
           float* to = windows + (n * pixels + pixel) * depth;
           for (int64_t k = b * kBlock; k < std::min(depth, (b + 1) * kBlock); ++k)
             to[k] = from[offsets[static_cast<size_t>(k)]];
@@ -188,10 +186,10 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
                const int64_t n = task / s.out_channels, channel = task % s.out_channels;
                for (int64_t p = 0; p < pixels; ++p)
                  row[p] = product[(n * pixels + p) * s.out_channels + channel];
-               finish_row(row, 0,
-                          epilogue.residual != nullptr ? epilogue.residual + task * pixels
-                                                       : nullptr,
-                          epilogue.activation, pixels, y + task * pixels);
+               finish_row(
+                   row, 0,
+                   epilogue.residual != nullptr ? epilogue.residual + task * pixels : nullptr,
+                   epilogue.activation, pixels, y + task * pixels);
              }
            });
 }

@@ -120,8 +120,8 @@ ConvImage plan_image(const ConvGeometry& s) {
 
 void split_image(const ConvGeometry& s, const ConvImage& image, const float* x, float fill,
                  float* out) {
-  const auto& split = TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t),
-                                     split_row);
+  const auto& split =
+      TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), split_row);
   const int64_t depth = image.plane / std::max<int64_t>(image.slice, 1);
   const int64_t sy = s.stride[1], sx = s.stride[2];
   const int64_t width = image.columns * sx, height = image.rows * sy;
@@ -138,8 +138,7 @@ void split_image(const ConvGeometry& s, const ConvImage& image, const float* x, 
       const int64_t from_row = row - s.pad[1];
       const bool inside = from_d >= 0 && from_d < s.in[0] && from_row >= 0 && from_row < s.in[1];
       if (!inside || last <= first) {
-        for (int64_t p = 0; p < sx; ++p)
-          std::fill_n(to + p * image.phase, image.columns, fill);
+        for (int64_t p = 0; p < sx; ++p) std::fill_n(to + p * image.phase, image.columns, fill);
         continue;
       }
       const float* from = x + (from_d * s.in[1] + from_row) * s.in[2];
@@ -166,8 +165,7 @@ void split_image(const ConvGeometry& s, const ConvImage& image, const float* x, 
       for (; c < last && c % sx != 0; ++c) to[c % sx * image.phase + c / sx] = from[c - s.pad[2]];
       const int64_t groups = (last - c) / sx;
       split(from + c - s.pad[2], groups, sx, to + c / sx, image.phase);
-      for (c += groups * sx; c < last; ++c)
-        to[c % sx * image.phase + c / sx] = from[c - s.pad[2]];
+      for (c += groups * sx; c < last; ++c) to[c % sx * image.phase + c / sx] = from[c - s.pad[2]];
     }
   }
 }

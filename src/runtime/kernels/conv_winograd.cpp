@@ -332,8 +332,8 @@ void plan_winograd(ConvPlan& plan) {
   // Blocks of one size: 49 + 49, not 64 + 34.
   const int64_t blocks = (tiles + plan.tile_block - 1) / plan.tile_block;
   if (!private_blocks(plan)) plan.tile_block = (tiles + blocks - 1) / blocks;
-  plan.weight_floats = static_cast<size_t>(s.groups * kMatrices *
-                                           packed_a_floats(s.out_channels, s.in_channels));
+  plan.weight_floats =
+      static_cast<size_t>(s.groups * kMatrices * packed_a_floats(s.out_channels, s.in_channels));
   plan.scratch_floats =
       static_cast<size_t>(s.batch * s.groups * s.in_channels * plan.image.plane + 64) +
       (private_blocks(plan) ? 0
@@ -342,7 +342,8 @@ void plan_winograd(ConvPlan& plan) {
 
 void pack_winograd(const ConvPlan& plan, const float* w, float* packed) {
   const ConvGeometry& s = plan.shape;
-  // Row p of G is [1, p, p^2] / m'(p), m(x) = x (x^2 - a^2) (x^2 - b^2); that of infinity [0, 0, 1].
+  // Row p of G is [1, p, p^2] / m'(p), m(x) = x (x^2 - a^2) (x^2 - b^2); that of infinity [0, 0,
+  // 1].
   double g[6][3] = {{1 / (kA2 * kB2), 0, 0}};
   const double points[] = {kA, -kA, kB, -kB};
   for (int i = 0; i < 4; ++i) {
@@ -359,8 +360,8 @@ void pack_winograd(const ConvPlan& plan, const float* w, float* packed) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t group = task / padded, o = task % padded;
       for (int64_t c = 0; c < s.in_channels; ++c) {
-        float* to = packed + group * kMatrices * weight +
-                    (o / rows * s.in_channels + c) * rows + o % rows;
+        float* to =
+            packed + group * kMatrices * weight + (o / rows * s.in_channels + c) * rows + o % rows;
         if (o >= s.out_channels) {
           for (int64_t m = 0; m < kMatrices; ++m) to[m * weight] = 0;
           continue;
@@ -397,14 +398,15 @@ void run_winograd(const ConvPlan& plan, const float* x, const float* packed, flo
   const int64_t row_tiles = (s.out_channels + tile_rows - 1) / tile_rows;
   const int64_t blocks = (tiles + plan.tile_block - 1) / plan.tile_block;
   for (int64_t group = 0; group < s.groups; ++group) {
-    Work work{plan,    scratch, packed + group * kMatrices * weight, y, epilogue, nullptr, nullptr,
-              row,     weight,  group};
+    Work work{
+        plan,   scratch, packed + group * kMatrices * weight, y, epilogue, nullptr, nullptr, row,
+        weight, group};
     const int64_t v_floats = kMatrices * s.in_channels * row;
     if (private_blocks(plan)) {
       parallel(blocks, 1, [&](int64_t first, int64_t last) {
         Work own = work;
-        own.v = thread_floats(
-            2, static_cast<size_t>(v_floats + kMatrices * s.out_channels * row + 64));
+        own.v =
+            thread_floats(2, static_cast<size_t>(v_floats + kMatrices * s.out_channels * row + 64));
         own.m = own.v + v_floats;
         for (int64_t b = first; b < last; ++b) {
           const int64_t begin = b * plan.tile_block;
@@ -421,17 +423,15 @@ void run_winograd(const ConvPlan& plan, const float* x, const float* packed, flo
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t begin = b * plan.tile_block;
       const int64_t end = std::min(tiles, begin + plan.tile_block);
-      parallel(s.in_channels, std::max<int64_t>(1, 512 / (end - begin)),
-               [&](int64_t first, int64_t last) {
-                 transform_inputs(work, first, last, begin, end);
-               });
+      parallel(
+          s.in_channels, std::max<int64_t>(1, 512 / (end - begin)),
+          [&](int64_t first, int64_t last) { transform_inputs(work, first, last, begin, end); });
       parallel(kMatrices, 1, [&](int64_t first, int64_t last) {
         for (int64_t m = first; m < last; ++m) multiply(work, m, 0, row_tiles, end - begin);
       });
-      parallel(s.out_channels, std::max<int64_t>(1, 512 / (end - begin)),
-               [&](int64_t first, int64_t last) {
-                 transform_outputs(work, first, last, begin, end);
-               });
+      parallel(
+          s.out_channels, std::max<int64_t>(1, 512 / (end - begin)),
+          [&](int64_t first, int64_t last) { transform_outputs(work, first, last, begin, end); });
     }
   }
 }

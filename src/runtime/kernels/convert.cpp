@@ -25,8 +25,7 @@ void widen_f16(const uint16_t* x, float* y, int64_t n) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const auto* from = reinterpret_cast<const hwy::float16_t*>(x);
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    hn::StoreU(hn::PromoteTo(f, hn::LoadU(h, from + i)), f, y + i);
+  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::PromoteTo(f, hn::LoadU(h, from + i)), f, y + i);
   for (; i < n; ++i) y[i] = decode_float<kF16>(x[i]);
 }
 void narrow_f16(const float* x, uint16_t* y, int64_t n) {
@@ -39,7 +38,8 @@ void narrow_f16(const float* x, uint16_t* y, int64_t n) {
     const auto v = hn::LoadU(f, x + i);
     // The instruction keeps the payload of a NaN; the format's own NaN is wanted.
     if (HWY_UNLIKELY(!hn::AllFalse(f, hn::IsNaN(v)))) {
-      for (int64_t j = i; j < i + lanes; ++j) y[j] = static_cast<uint16_t>(encode_float<kF16>(unpack_number(x[j]), false));
+      for (int64_t j = i; j < i + lanes; ++j)
+        y[j] = static_cast<uint16_t>(encode_float<kF16>(unpack_number(x[j]), false));
       continue;
     }
     hn::StoreU(hn::DemoteTo(h, v), h, to + i);
@@ -51,7 +51,8 @@ void widen_f16(const uint16_t* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = decode_float<kF16>(x[i]);
 }
 void narrow_f16(const float* x, uint16_t* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<uint16_t>(encode_float<kF16>(unpack_number(x[i]), false));
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = static_cast<uint16_t>(encode_float<kF16>(unpack_number(x[i]), false));
 }
 #endif
 

@@ -9,11 +9,14 @@
 #include "runtime/kernels/isa.h"
 
 #if defined(__x86_64__)
-#define TOMBOLO_ISA_ROW(name) {&N_SSE4::name, &N_AVX2::name, &N_AVX3::name}
+#define TOMBOLO_ISA_ROW(name) \
+  { &N_SSE4::name, &N_AVX2::name, &N_AVX3::name }
 #elif defined(__aarch64__)
-#define TOMBOLO_ISA_ROW(name) {&N_NEON::name, nullptr, nullptr}
+#define TOMBOLO_ISA_ROW(name) \
+  { &N_NEON::name, nullptr, nullptr }
 #else
-#define TOMBOLO_ISA_ROW(name) {&N_EMU128::name, nullptr, nullptr}
+#define TOMBOLO_ISA_ROW(name) \
+  { &N_EMU128::name, nullptr, nullptr }
 #endif
 
 namespace tombolo {
@@ -43,8 +46,8 @@ struct IsaRow {
 }  // namespace tombolo
 
 /// The function `name` for the active instruction set.
-#define TOMBOLO_TARGET(Fn, name)                                        \
-  ([]() -> const ::tombolo::IsaRow<Fn>& {                               \
-    static constexpr ::tombolo::IsaRow<Fn> row{TOMBOLO_ISA_ROW(name)};  \
-    return row;                                                         \
+#define TOMBOLO_TARGET(Fn, name)                                       \
+  ([]() -> const ::tombolo::IsaRow<Fn>& {                              \
+    static constexpr ::tombolo::IsaRow<Fn> row{TOMBOLO_ISA_ROW(name)}; \
+    return row;                                                        \
   }())

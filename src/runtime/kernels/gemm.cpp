@@ -25,9 +25,9 @@ struct Product {
   const float* a;
   int64_t lda;
   const float* b;
-  int64_t ldb;          ///< unpacked: from row to row
-  int64_t panel_step;   ///< from panel to panel
-  const float* tail;    ///< unpacked: the last panel where it is not whole, packed; else null
+  int64_t ldb;         ///< unpacked: from row to row
+  int64_t panel_step;  ///< from panel to panel
+  const float* tail;   ///< unpacked: the last panel where it is not whole, packed; else null
   float* c;
   int64_t ldc;
   const GemmEpilogue& e;
@@ -71,9 +71,8 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       t.lo = p.e.lo;
       t.hi = p.e.hi;
       // While this panel is multiplied, the next one comes nearer.
-      const float* next = rows > tile_rows && panel + 1 < to && p.tail == nullptr
-                              ? t.b + p.panel_step
-                              : nullptr;
+      const float* next =
+          rows > tile_rows && panel + 1 < to && p.tail == nullptr ? t.b + p.panel_step : nullptr;
       for (int64_t r = 0, turn = 0; r < rows; r += tile_rows, ++turn) {
         t.next = next == nullptr ? nullptr : turn < width / 16 ? next + turn * k * 16 : t.b;
         const int count = static_cast<int>(std::min<int64_t>(tile_rows, rows - r));
@@ -162,8 +161,7 @@ void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_
       const float* from = b + i0 * row + j * column;
       for (int64_t i = 0; i < run; ++i) to[i * width + j] = alpha * from[i * row];
     }
-    for (int64_t i = 0; i < run; ++i)
-      std::fill(to + i * width + n, to + (i + 1) * width, 0.0f);
+    for (int64_t i = 0; i < run; ++i) std::fill(to + i * width + n, to + (i + 1) * width, 0.0f);
   }
 }
 

@@ -86,8 +86,8 @@ void tile(const GemmTile& t) {
     for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 4
       for (int v = 0; v < kV; ++v)
-        acc[r][v] = hn::Add(hn::Add(acc[r][v], more[0][r][v]),
-                            hn::Add(more[1][r][v], more[2][r][v]));
+        acc[r][v] =
+            hn::Add(hn::Add(acc[r][v], more[0][r][v]), hn::Add(more[1][r][v], more[2][r][v]));
   }
   const float* next = t.next != nullptr ? t.next : b + kAhead * ldb;
   const int64_t next_step = t.next != nullptr ? 16 : ldb;
@@ -110,8 +110,7 @@ void tile(const GemmTile& t) {
       const int64_t left = t.cols - at;
       if (t.row_bias != nullptr) x = hn::Add(x, hn::Set(f, t.row_bias[r]));
       if (t.col_bias != nullptr)
-        x = hn::Add(x, whole ? hn::LoadU(f, t.col_bias + at)
-                             : load_n(f, t.col_bias + at, left));
+        x = hn::Add(x, whole ? hn::LoadU(f, t.col_bias + at) : load_n(f, t.col_bias + at, left));
       if (t.init != nullptr) {
         const float* from = t.init + r * t.ldi + at;
         x = hn::Add(x, whole ? hn::LoadU(f, from) : load_n(f, from, left));
@@ -148,10 +147,11 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 
 const GemmTiles& gemm_tiles() {
-  static const GemmTiles tiles[3] = {TOMBOLO_TARGET(GemmTiles(), make_tiles).row[0](),
+  static const GemmTiles tiles[3] = {
+    TOMBOLO_TARGET(GemmTiles(), make_tiles).row[0](),
 #if defined(__x86_64__)
-                                     TOMBOLO_TARGET(GemmTiles(), make_tiles).row[1](),
-                                     TOMBOLO_TARGET(GemmTiles(), make_tiles).row[2]()
+    TOMBOLO_TARGET(GemmTiles(), make_tiles).row[1](),
+    TOMBOLO_TARGET(GemmTiles(), make_tiles).row[2]()
 #endif
   };
   return tiles[isa_index()];

@@ -16,8 +16,8 @@ struct GemmTile {
   int64_t k;
   float* c;
   int64_t ldc;
-  int64_t cols;                   ///< columns of C to write, at most those of the tile
-  const float* init = nullptr;    ///< what the sums start from (C itself, a residual), or null
+  int64_t cols;                 ///< columns of C to write, at most those of the tile
+  const float* init = nullptr;  ///< what the sums start from (C itself, a residual), or null
   int64_t ldi = 0;
   const float* row_bias = nullptr;  ///< added: one for each row, or null
   const float* col_bias = nullptr;  ///< added: one for each column, or null
@@ -35,7 +35,7 @@ inline constexpr int kMaxTileRows = 14;
 /// 1 or 2.
 struct GemmTiles {
   int max_rows;
-  int lanes;                                       ///< floats in a vector
+  int lanes;                                        ///< floats in a vector
   GemmTileFn* row_major[kMaxTileRows + 1][3] = {};  ///< a[row * lda + k]
   GemmTileFn* packed[kMaxTileRows + 1][3] = {};     ///< a[k * lda + row]
   int panel() const { return 2 * lanes; }           ///< columns of a packed panel of B

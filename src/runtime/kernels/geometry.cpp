@@ -9,8 +9,7 @@ namespace {
 constexpr int64_t kLimit = int64_t{1} << 24;  ///< below this no product below overflows
 
 /// `count` numbers in [least, kLimit) to out[3 - count...]; absent leaves what is there.
-bool read(const AttributeReader& attributes, Text name, size_t count, int64_t least,
-          int64_t* out) {
+bool read(const AttributeReader& attributes, Text name, size_t count, int64_t least, int64_t* out) {
   const auto given = attributes.get_ints(name);
   if (given.empty()) return true;
   if (given.size() != count) return false;
@@ -60,8 +59,8 @@ std::optional<SlidingWindow> read_sliding_window(const AttributeReader& attribut
     if (auto_pad == "VALID") s.pad[axis] = window.pad_end[axis] = 0;
     if (same) {
       s.out[axis] = (s.in[axis] + s.stride[axis] - 1) / s.stride[axis];
-      const int64_t total = std::max<int64_t>(
-          0, (s.out[axis] - 1) * s.stride[axis] + s.extent(axis) - s.in[axis]);
+      const int64_t total =
+          std::max<int64_t>(0, (s.out[axis] - 1) * s.stride[axis] + s.extent(axis) - s.in[axis]);
       s.pad[axis] = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
       window.pad_end[axis] = total - s.pad[axis];
       continue;
@@ -77,8 +76,8 @@ std::optional<SlidingWindow> read_sliding_window(const AttributeReader& attribut
   // enough for the reference.
   double floats = 1;
   for (int axis = 0; axis < 3; ++axis)
-    floats *= static_cast<double>((s.out[axis] - 1) * s.stride[axis] + s.extent(axis) +
-                                  s.stride[axis]);
+    floats *=
+        static_cast<double>((s.out[axis] - 1) * s.stride[axis] + s.extent(axis) + s.stride[axis]);
   if (floats > 16 * static_cast<double>(s.in_plane()) + 4096) return std::nullopt;
   return window;
 }
@@ -120,8 +119,7 @@ std::optional<Activation> read_activation(const AttributeReader& attributes) {
   if (name == "LeakyRelu") return Activation{Kind::kLeakyRelu, param(0, 0.01f)};
   if (name == "Sigmoid") return Activation{Kind::kSigmoid};
   if (name == "Tanh") return Activation{Kind::kTanh};
-  if (name == "HardSigmoid")
-    return Activation{Kind::kHardSigmoid, param(0, 0.2f), param(1, 0.5f)};
+  if (name == "HardSigmoid") return Activation{Kind::kHardSigmoid, param(0, 0.2f), param(1, 0.5f)};
   if (name == "HardSwish") return Activation{Kind::kHardSwish};
   if (name == "Swish") return Activation{Kind::kSwish, param(0, 1.0f)};
   if (name == "Gelu") return Activation{Kind::kGelu};

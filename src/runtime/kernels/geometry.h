@@ -31,8 +31,8 @@ std::optional<ConvGeometry> read_conv_geometry(const AttributeReader& attributes
 /// The output's shape [batch, channels, spatial...].
 Dims output_dims(const ConvGeometry& shape, int64_t channels, size_t spatial);
 
-/// Activation of a node of ai.tombolo: attributes `activation` and `activation_params`. Nothing when
-/// the name is not known.
+/// Activation of a node of ai.tombolo: attributes `activation` and `activation_params`. Nothing
+/// when the name is not known.
 std::optional<Activation> read_activation(const AttributeReader& attributes);
 
 }  // namespace tombolo

@@ -107,8 +107,8 @@ HWY_INLINE V v_softplus(D d, V x) {
 template <class D, class V>
 HWY_INLINE V v_gelu(D d, V x) {
   const V half = hn::Mul(x, hn::Set(d, 0.5f));
-  return hn::Mul(half, hn::Add(hn::Set(d, 1.0f),
-                               v_erf(d, hn::Mul(x, hn::Set(d, 0.70710678118654752f)))));
+  return hn::Mul(half,
+                 hn::Add(hn::Set(d, 1.0f), v_erf(d, hn::Mul(x, hn::Set(d, 0.70710678118654752f)))));
 }
 
 template <class D, class V>

@@ -26,9 +26,9 @@ inline constexpr int kMaxQRows = 14;
 
 struct QTiles {
   int max_rows;
-  int panel;    ///< columns
-  int group;    ///< elements of k in a group: 4 or 2
-  int element;  ///< bytes of one: 1 or 2
+  int panel;                                   ///< columns
+  int group;                                   ///< elements of k in a group: 4 or 2
+  int element;                                 ///< bytes of one: 1 or 2
   QTileFn* unsigned_rows[kMaxQRows + 1] = {};  ///< the broadcast side is unsigned
   QTileFn* signed_rows[kMaxQRows + 1] = {};    ///< the broadcast side is signed
   const char* name;
@@ -44,16 +44,17 @@ const QTiles& q_tiles();
 /// VNNI's, filled where the compiler can; the caller asks whether the processor has it.
 void fill_vnni_tiles(QTiles& tiles);
 
-/// What becomes of a block of sums: value = sum + row_add[r] + column_add[c] - row_sum[r] * zero[c].
+/// What becomes of a block of sums: value = sum + row_add[r] + column_add[c] - row_sum[r] *
+/// zero[c].
 struct QFinish {
   const int32_t* row_add = nullptr;
   const int32_t* column_add = nullptr;
   const int32_t* row_sum = nullptr;
-  const int32_t* zero = nullptr;        ///< one for each column, with row_sum
-  const float* row_scale = nullptr;     ///< float and byte results: value * row_scale * column_scale
+  const int32_t* zero = nullptr;     ///< one for each column, with row_sum
+  const float* row_scale = nullptr;  ///< float and byte results: value * row_scale * column_scale
   const float* column_scale = nullptr;
   float scale = 1;
-  const float* column_bias = nullptr;   ///< float results
+  const float* column_bias = nullptr;  ///< float results
   enum class Kind : uint8_t { kInt32, kFloat, kByte } kind = Kind::kInt32;
   // Bytes: round to nearest even, add the zero point, clamp.
   int32_t zero_point = 0, least = 0, greatest = 255;

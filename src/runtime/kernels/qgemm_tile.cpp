@@ -37,7 +37,9 @@ HWY_INLINE VI pair_dot(VI acc, hn::Vec<I16> a, hn::Vec<I16> b) {
 #elif HWY_TARGET == HWY_SSE4
   return hn::Add(acc, VI{_mm_madd_epi16(a.raw, b.raw)});
 #else
-  const auto even = [&](auto v) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(hn::BitCast(d, v))); };
+  const auto even = [&](auto v) {
+    return hn::ShiftRight<16>(hn::ShiftLeft<16>(hn::BitCast(d, v)));
+  };
   const auto odd = [&](auto v) { return hn::ShiftRight<16>(hn::BitCast(d, v)); };
   return hn::Add(acc, hn::Add(hn::Mul(even(a), even(b)), hn::Mul(odd(a), odd(b))));
 #endif

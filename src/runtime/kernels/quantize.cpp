@@ -77,8 +77,7 @@ void quantize_row(const float* x, int64_t n, float scale, int32_t zero, int32_t 
       x, n, scale, zero, least, greatest, y);
 }
 
-void dequantize_row(const void* x, bool is_signed, int64_t n, float scale, int32_t zero,
-                    float* y) {
+void dequantize_row(const void* x, bool is_signed, int64_t n, float scale, int32_t zero, float* y) {
   using Fn = void(const void*, int64_t, float, int32_t, float*);
   (is_signed ? TOMBOLO_TARGET(Fn, dequantize<int8_t>) : TOMBOLO_TARGET(Fn, dequantize<uint8_t>))(
       x, n, scale, zero, y);

@@ -43,8 +43,8 @@ Result<std::unique_ptr<KernelState>> prepare_binary(const PrepareContext& contex
 }
 
 /// 16-bit floats: through blocks of floats.
-void run_short(const BinaryState& state, const Tensor& a, const Tensor& b, Tensor& y,
-               int64_t begin, int64_t end) {
+void run_short(const BinaryState& state, const Tensor& a, const Tensor& b, Tensor& y, int64_t begin,
+               int64_t end) {
   alignas(64) float rooms[3][kBlockFloats];
   const auto& loops = state.loops;
   loops.for_runs(begin, end, [&](int64_t at, const int64_t* offset, int64_t n) {
@@ -53,8 +53,8 @@ void run_short(const BinaryState& state, const Tensor& a, const Tensor& b, Tenso
       const float* rows[2];
       for (int k = 0; k < 2; ++k) {
         const int64_t step = loops.step[0][k];
-        rows[k] = load_floats(k == 0 ? a : b, offset[k] + i * step, step == 0 ? 1 : count,
-                              rooms[k]);
+        rows[k] =
+            load_floats(k == 0 ? a : b, offset[k] + i * step, step == 0 ? 1 : count, rooms[k]);
       }
       const bool a_repeats = loops.step[0][0] == 0, b_repeats = loops.step[0][1] == 0;
       if (state.output == DType::kBool) {
@@ -73,9 +73,8 @@ Status run_binary(KernelRun& run) {
   const Tensor &a = run.input(0), &b = run.input(1);
   TRY(Tensor * y, run.output(0, state.output, loops.output));
   if (is_short_float(a.dtype())) {
-    run.parallel_for(loops.count, kGrain, [&](int64_t begin, int64_t end) {
-      run_short(state, a, b, *y, begin, end);
-    });
+    run.parallel_for(loops.count, kGrain,
+                     [&](int64_t begin, int64_t end) { run_short(state, a, b, *y, begin, end); });
     return ok();
   }
   const auto size = static_cast<int64_t>(bytes_of(a.dtype()));

@@ -41,8 +41,7 @@ Result<std::unique_ptr<KernelState>> prepare_conv(const PrepareContext& context)
   state->plan = plan_convolution(shape);
   const ConvPlan& plan = state->plan;
   state->activation = *read_activation(context.attributes);
-  state->output =
-      output_dims(shape, shape.groups * shape.out_channels, context.dims(0).size() - 2);
+  state->output = output_dims(shape, shape.groups * shape.out_channels, context.dims(0).size() - 2);
   state->scratch_bytes = (plan.scratch_floats + 64) * sizeof(float);
   if (context.constant(1) == nullptr) {
     state->scratch_bytes += (plan.weight_floats + 64) * sizeof(float);

@@ -97,10 +97,10 @@ bool plan_matmul(const KernelQuery& q, bool gemm, MatMulState& s) {
       if (c.size() > 2) return false;
       const int64_t rows_c = c.size() == 2 ? c[0] : 1, cols_c = c.empty() ? 1 : c.back();
       if ((rows_c != 1 && rows_c != s.m) || (cols_c != 1 && cols_c != s.n)) return false;
-      s.bias = size == 1       ? Addend::kScalar
-               : rows_c == 1   ? Addend::kColumns
-               : cols_c == 1   ? Addend::kRows
-                               : Addend::kMatrix;
+      s.bias = size == 1     ? Addend::kScalar
+               : rows_c == 1 ? Addend::kColumns
+               : cols_c == 1 ? Addend::kRows
+                             : Addend::kMatrix;
       if (s.beta != 1 && s.bias != Addend::kColumns && s.bias != Addend::kScalar) return false;
     } else {
       if (c.size() > 1 || (size != 1 && size != s.n)) return false;
@@ -132,12 +132,10 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
     const std::string key = "gemm_b_f32/" + std::string(name_of(active_isa())) +
                             (s.trans_b ? "/t" : "/n") + std::to_string(s.alpha);
     TRY(const std::byte* data,
-        context.packed(1, key, static_cast<size_t>(packed) * sizeof(float),
-                       [&](std::byte* target) {
-                         pack_b(context.constant(1)->data<float>(), s.trans_b ? 1 : s.n,
-                                s.trans_b ? s.k : 1, s.k, s.n, s.alpha,
-                                reinterpret_cast<float*>(target));
-                       }));
+        context.packed(1, key, static_cast<size_t>(packed) * sizeof(float), [&](std::byte* target) {
+          pack_b(context.constant(1)->data<float>(), s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k,
+                 s.n, s.alpha, reinterpret_cast<float*>(target));
+        }));
     s.packed = reinterpret_cast<const float*>(data);
   } else {
     floats += static_cast<size_t>(packed);

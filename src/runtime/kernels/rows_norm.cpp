@@ -62,9 +62,8 @@ Status run_softmax(KernelRun& run) {
   TRY(Tensor * y, run.output(0, x.dtype(), x.dims()));
   if (s.inner == 1) {
     run.parallel_for(s.outer, grain_of(s.length), [&](int64_t begin, int64_t end) {
-      float* room = x.dtype() == DType::kFloat32
-                        ? nullptr
-                        : thread_floats(1, static_cast<size_t>(s.length));
+      float* room =
+          x.dtype() == DType::kFloat32 ? nullptr : thread_floats(1, static_cast<size_t>(s.length));
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i * s.length;
         float* to = floats_to_fill(*y, at, room);
@@ -138,14 +137,13 @@ Status run_norm(KernelRun& run) {
     factors[i] = load_floats(run.input(i + 1), 0, s.length, wide[i].data());
   }
   run.parallel_for(s.rows, grain_of(s.length), [&](int64_t begin, int64_t end) {
-    float* room = x.dtype() == DType::kFloat32 ? nullptr
-                                               : thread_floats(1, static_cast<size_t>(s.length));
+    float* room =
+        x.dtype() == DType::kFloat32 ? nullptr : thread_floats(1, static_cast<size_t>(s.length));
     for (int64_t i = begin; i < end; ++i) {
       const int64_t at = i * s.length;
       const float* from = load_floats(x, at, s.length, room);
-      const RowMoments moments = s.rms
-                                     ? RowMoments{0, row_inverse_rms(from, s.length, s.epsilon)}
-                                     : row_moments(from, s.length, s.epsilon);
+      const RowMoments moments = s.rms ? RowMoments{0, row_inverse_rms(from, s.length, s.epsilon)}
+                                       : row_moments(from, s.length, s.epsilon);
       float* to = floats_to_fill(*y, at, room);
       normalize_row(from, to, s.length, moments, factors[0], factors[1]);
       store_floats(to, s.length, *y, at);
@@ -250,8 +248,8 @@ Status run_batch_norm(KernelRun& run) {
       const int64_t c = p % channels;
       const double scale = static_cast<double>(parameters[0][c]) /
                            std::sqrt(static_cast<double>(parameters[3][c]) + epsilon);
-      const double bias = static_cast<double>(parameters[1][c]) -
-                          static_cast<double>(parameters[2][c]) * scale;
+      const double bias =
+          static_cast<double>(parameters[1][c]) - static_cast<double>(parameters[2][c]) * scale;
       affine(x.data<float>() + p * plane, y->data<float>() + p * plane, plane,
              static_cast<float>(scale), static_cast<float>(bias));
     }

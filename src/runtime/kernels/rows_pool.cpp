@@ -73,37 +73,36 @@ Status run_pool(KernelRun& run) {
   const int64_t pixels = s.out_plane(), columns = state.image.columns;
   const int64_t flat = (s.out[1] - 1) * columns + s.out[2];
   constexpr int64_t kSlack = 256;  // whole vectors are read and written
-  run.parallel_for(
-      x.dim(0) * x.dim(1), std::max<int64_t>(1, 8192 / (pixels * s.taps())),
-      [&](int64_t begin, int64_t end) {
-        const int64_t plane = std::max(state.image.plane, s.in_plane());
-        float* image = thread_floats(1, static_cast<size_t>(plane + kSlack));
-        float* sums = thread_floats(2, static_cast<size_t>(flat + kSlack));
-        std::fill_n(image + plane, kSlack, 0.0f);
-        const float fill = state.average ? 0 : -std::numeric_limits<float>::infinity();
-        for (int64_t p = begin; p < end; ++p) {
-          const float* from = x.data<float>() + p * s.in_plane();
-          if (state.image.copy)
-            split_image(s, state.image, from, fill, image);
-          else
-            std::copy_n(from, s.in_plane(), image);
-          float* to = y->data<float>() + p * pixels;
-          for (int64_t d = 0; d < s.out[0]; ++d) {
-            const float* source = image + d * s.stride[0] * state.image.slice;
-            const auto count = static_cast<int64_t>(state.image.taps.size());
-            (state.average ? slide_sum : slide_max)(source, state.image.taps.data(), count, flat,
-                                                    sums);
-            for (int64_t r = 0; r < s.out[1]; ++r, to += s.out[2])
-              std::copy_n(sums + r * columns, s.out[2], to);
-          }
-          if (!state.average) continue;
-          to -= pixels;
-          for (int64_t i = 0; i < pixels; ++i) {
-            const float n = state.counts[static_cast<size_t>(i)];
-            to[i] = n == 0 ? 0 : to[i] / n;
-          }
-        }
-      });
+  run.parallel_for(x.dim(0) * x.dim(1), std::max<int64_t>(1, 8192 / (pixels * s.taps())),
+                   [&](int64_t begin, int64_t end) {
+                     const int64_t plane = std::max(state.image.plane, s.in_plane());
+                     float* image = thread_floats(1, static_cast<size_t>(plane + kSlack));
+                     float* sums = thread_floats(2, static_cast<size_t>(flat + kSlack));
+                     std::fill_n(image + plane, kSlack, 0.0f);
+                     const float fill = state.average ? 0 : -std::numeric_limits<float>::infinity();
+                     for (int64_t p = begin; p < end; ++p) {
+                       const float* from = x.data<float>() + p * s.in_plane();
+                       if (state.image.copy)
+                         split_image(s, state.image, from, fill, image);
+                       else
+                         std::copy_n(from, s.in_plane(), image);
+                       float* to = y->data<float>() + p * pixels;
+                       for (int64_t d = 0; d < s.out[0]; ++d) {
+                         const float* source = image + d * s.stride[0] * state.image.slice;
+                         const auto count = static_cast<int64_t>(state.image.taps.size());
+                         (state.average ? slide_sum : slide_max)(source, state.image.taps.data(),
+                                                                 count, flat, sums);
+                         for (int64_t r = 0; r < s.out[1]; ++r, to += s.out[2])
+                           std::copy_n(sums + r * columns, s.out[2], to);
+                       }
+                       if (!state.average) continue;
+                       to -= pixels;
+                       for (int64_t i = 0; i < pixels; ++i) {
+                         const float n = state.counts[static_cast<size_t>(i)];
+                         to[i] = n == 0 ? 0 : to[i] / n;
+                       }
+                     }
+                   });
   return ok();
 }
 

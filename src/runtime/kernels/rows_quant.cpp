@@ -159,12 +159,11 @@ Status run_qmatmul(KernelRun& run) {
   finish.ldo = s.n;
   if (s.linear) {
     const Tensor& b_scale = run.input(4);
-    const double factor = static_cast<double>(run.data<float>(1)[0]) /
-                          static_cast<double>(run.data<float>(6)[0]);
+    const double factor =
+        static_cast<double>(run.data<float>(1)[0]) / static_cast<double>(run.data<float>(6)[0]);
     for (int64_t j = 0; j < s.n; ++j)
       scales[j] = static_cast<float>(
-          factor *
-          static_cast<double>(b_scale.data<float>()[b_scale.size() == 1 ? 0 : j]));
+          factor * static_cast<double>(b_scale.data<float>()[b_scale.size() == 1 ? 0 : j]));
     finish.column_scale = scales;
     finish.kind = QFinish::Kind::kByte;
     finish.zero_point = byte_at(run.input(7), 0);

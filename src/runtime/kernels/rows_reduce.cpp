@@ -103,8 +103,8 @@ bool plan_reduce(const KernelQuery& query, Reduce op, ReduceState& state) {
       op != Reduce::kMin && op != Reduce::kProd)
     return false;
   for (size_t i = 0; i + 1 < state.steps.size(); ++i)
-    state.scratch_bytes += static_cast<size_t>(state.steps[i].outer * state.steps[i].inner + 16) *
-                           sizeof(float);
+    state.scratch_bytes +=
+        static_cast<size_t>(state.steps[i].outer * state.steps[i].inner + 16) * sizeof(float);
   return true;
 }
 
@@ -132,17 +132,16 @@ void fold_step(const KernelRun& run, const Step& step, const float* x, float* y)
   }
   constexpr int64_t kWidth = 256;
   const int64_t columns = (step.inner + kWidth - 1) / kWidth;
-  run.parallel_for(
-      step.outer * columns,
-      std::max<int64_t>(1, 16384 / (step.length * std::min(kWidth, step.inner))),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t task = begin; task < end; ++task) {
-          const int64_t column = task % columns * kWidth, i = task / columns;
-          fold_columns(step.fold, x + i * step.length * step.inner + column, step.length,
-                       step.inner, std::min(kWidth, step.inner - column),
-                       y + i * step.inner + column);
-        }
-      });
+  run.parallel_for(step.outer * columns,
+                   std::max<int64_t>(1, 16384 / (step.length * std::min(kWidth, step.inner))),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t task = begin; task < end; ++task) {
+                       const int64_t column = task % columns * kWidth, i = task / columns;
+                       fold_columns(step.fold, x + i * step.length * step.inner + column,
+                                    step.length, step.inner, std::min(kWidth, step.inner - column),
+                                    y + i * step.inner + column);
+                     }
+                   });
 }
 
 Status run_reduce(KernelRun& run) {

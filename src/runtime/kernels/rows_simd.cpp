@@ -183,8 +183,8 @@ float fold_one(const float* x, int64_t n) {
   }
   for (; i + lanes <= n; i += lanes) s0 = combine<kFold>(s0, hn::LoadU(d, x + i));
   if (i < n) {
-    const V tail = hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n - i)),
-                                  load_n(d, x + i, n - i), start);
+    const V tail =
+        hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n - i)), load_n(d, x + i, n - i), start);
     s1 = combine<kFold>(s1, tail);
   }
   s0 = merge<kFold>(merge<kFold>(s0, s1), merge<kFold>(s2, s3));
@@ -227,8 +227,7 @@ void fold_down(const float* x, int64_t n, int64_t step, int64_t width, float* y)
   }
   for (; j < width; j += lanes) {
     V s = start;
-    for (int64_t i = 0; i < n; ++i)
-      s = combine<kFold>(s, load_n(d, x + i * step + j, width - j));
+    for (int64_t i = 0; i < n; ++i) s = combine<kFold>(s, load_n(d, x + i * step + j, width - j));
     store_n(s, d, y + j, width - j);
   }
 }
@@ -372,9 +371,9 @@ void slide_max(const float* x, const int64_t* taps, int64_t count, int64_t n, fl
 }
 void lrn_run(const float* x, float* y, int64_t channels, int64_t plane, int64_t n, int64_t before,
              int64_t after, float factor, float bias, float beta) {
-  TOMBOLO_TARGET(void(const float*, float*, int64_t, int64_t, int64_t, int64_t, int64_t, float,
-                      float, float),
-                 lrn)
+  TOMBOLO_TARGET(
+      void(const float*, float*, int64_t, int64_t, int64_t, int64_t, int64_t, float, float, float),
+      lrn)
   (x, y, channels, plane, n, before, after, factor, bias, beta);
 }
 

@@ -16,8 +16,8 @@ struct TransposeState final : KernelState {
   Dims output;
   // Joined axes of the output, outermost first, with where they are in the input (in elements).
   std::vector<int64_t> length, from, to;
-  int64_t run = 1;     ///< elements that stay together
-  size_t source = 0;   ///< axis of the output that is innermost in the input; tiles need it
+  int64_t run = 1;    ///< elements that stay together
+  size_t source = 0;  ///< axis of the output that is innermost in the input; tiles need it
   int64_t bytes = 4;
 };
 

@@ -35,13 +35,13 @@ HWY_INLINE void map_row(const float* x, float* y, int64_t n, Fn&& fn) {
 HWY_AFTER_NAMESPACE();
 
 /// A function `name` of rows; the body makes a vector of the vector x, with d, a and b in scope.
-#define TOMBOLO_UNARY(name, ...)                                                      \
-  void name(const float* in, float* out, int64_t n, [[maybe_unused]] float alpha,     \
-            [[maybe_unused]] float beta) {                                            \
-    [[maybe_unused]] const F d;                                                       \
-    [[maybe_unused]] const V a = hn::Set(d, alpha), b = hn::Set(d, beta);             \
-    [[maybe_unused]] const V zero = hn::Zero(d), one = hn::Set(d, 1.0f);              \
-    map_row(in, out, n, [&](V x) HWY_ATTR { return __VA_ARGS__; });                   \
+#define TOMBOLO_UNARY(name, ...)                                                  \
+  void name(const float* in, float* out, int64_t n, [[maybe_unused]] float alpha, \
+            [[maybe_unused]] float beta) {                                        \
+    [[maybe_unused]] const F d;                                                   \
+    [[maybe_unused]] const V a = hn::Set(d, alpha), b = hn::Set(d, beta);         \
+    [[maybe_unused]] const V zero = hn::Zero(d), one = hn::Set(d, 1.0f);          \
+    map_row(in, out, n, [&](V x) HWY_ATTR { return __VA_ARGS__; });               \
   }
 
 #endif

@@ -24,14 +24,14 @@ TOMBOLO_UNARY(row_gelu_tanh, v_gelu_tanh(d, x))
 TOMBOLO_UNARY(row_swish, hn::Div(x, hn::Add(one, v_exp(d, hn::Neg(hn::Mul(a, x))))))
 TOMBOLO_UNARY(row_softplus, v_softplus(d, x))
 TOMBOLO_UNARY(row_mish, hn::Mul(x, v_tanh(d, v_softplus(d, x))))
-TOMBOLO_UNARY(row_elu, hn::IfThenElse(hn::Lt(x, zero),
-                                      hn::Mul(a, v_expm1_negative(d, hn::Min(zero, x))), x))
-TOMBOLO_UNARY(row_selu, hn::Mul(b, hn::IfThenElse(hn::Gt(x, zero), x,
-                                                  hn::Mul(a, v_expm1_negative(
-                                                                 d, hn::Min(zero, x))))))
-TOMBOLO_UNARY(row_celu, hn::IfThenElse(hn::Gt(x, zero), x,
-                                       hn::Mul(a, v_expm1_negative(
-                                                      d, hn::Min(zero, hn::Div(x, a))))))
+TOMBOLO_UNARY(row_elu,
+              hn::IfThenElse(hn::Lt(x, zero), hn::Mul(a, v_expm1_negative(d, hn::Min(zero, x))), x))
+TOMBOLO_UNARY(row_selu,
+              hn::Mul(b, hn::IfThenElse(hn::Gt(x, zero), x,
+                                        hn::Mul(a, v_expm1_negative(d, hn::Min(zero, x))))))
+TOMBOLO_UNARY(row_celu,
+              hn::IfThenElse(hn::Gt(x, zero), x,
+                             hn::Mul(a, v_expm1_negative(d, hn::Min(zero, hn::Div(x, a))))))
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
@@ -65,11 +65,10 @@ UnaryFn* exp_fn(Unary op) {
 
 void apply_activation(const Activation& activation, float* x, int64_t n) {
   using Kind = Activation::Kind;
-  constexpr Unary kOps[] = {Unary::kIdentity,  Unary::kClip,      Unary::kLeakyRelu,
-                            Unary::kSigmoid,   Unary::kTanh,      Unary::kHardSigmoid,
-                            Unary::kHardSwish, Unary::kSwish,     Unary::kGelu,
-                            Unary::kGeluTanh,  Unary::kElu,       Unary::kSoftplus,
-                            Unary::kMish};
+  constexpr Unary kOps[] = {
+      Unary::kIdentity,    Unary::kClip,      Unary::kLeakyRelu, Unary::kSigmoid, Unary::kTanh,
+      Unary::kHardSigmoid, Unary::kHardSwish, Unary::kSwish,     Unary::kGelu,    Unary::kGeluTanh,
+      Unary::kElu,         Unary::kSoftplus,  Unary::kMish};
   if (activation.kind == Kind::kNone) return;
   unary_fn(kOps[static_cast<size_t>(activation.kind)])(x, x, n, activation.alpha, activation.beta);
 }

@@ -36,12 +36,12 @@ HWY_INLINE void guarded(const float* in, float* out, int64_t n, float lo, float 
   });
 }
 
-#define GUARDED(name, lo, hi, fast, exact)                                             \
-  void name(const float* in, float* out, int64_t n, float, float) {                    \
-    const F d;                                                                         \
-    guarded(                                                                           \
-        in, out, n, lo, hi, [&](V x) HWY_ATTR { return fast(d, x); },                  \
-        [](float x) { return std::exact(x); });                                        \
+#define GUARDED(name, lo, hi, fast, exact)                            \
+  void name(const float* in, float* out, int64_t n, float, float) {   \
+    const F d;                                                        \
+    guarded(                                                          \
+        in, out, n, lo, hi, [&](V x) HWY_ATTR { return fast(d, x); }, \
+        [](float x) { return std::exact(x); });                       \
   }
 GUARDED(row_sin, -30000.0f, 30000.0f, hn::Sin, sin)
 GUARDED(row_cos, -30000.0f, 30000.0f, hn::Cos, cos)

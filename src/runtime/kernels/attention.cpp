@@ -1,0 +1,238 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/attention.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/kernels/attention.h"
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/gemm.h"
+#include "runtime/kernels/parallel.h"
+#include "runtime/kernels/rows.h"
+#include "runtime/kernels/unary.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::ScalableTag<float>;
+using V = hn::Vec<F>;
+
+void dots(const float* HWY_RESTRICT q, const float* HWY_RESTRICT k, int64_t step, int64_t n,
+          int64_t size, float* HWY_RESTRICT out) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  int64_t j = 0;
+  for (; j + 4 <= n; j += 4) {
+    V s[4] = {hn::Zero(f), hn::Zero(f), hn::Zero(f), hn::Zero(f)};
+    const float* from = k + j * step;
+    for (int64_t i = 0; i < size; i += lanes) {
+      const V x = load_n(f, q + i, size - i);
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r)
+        s[r] = hn::MulAdd(x, load_n(f, from + r * step + i, size - i), s[r]);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) out[j + r] = hn::GetLane(hn::SumOfLanes(f, s[r]));
+  }
+  for (; j < n; ++j) {
+    V s = hn::Zero(f);
+    for (int64_t i = 0; i < size; i += lanes)
+      s = hn::MulAdd(load_n(f, q + i, size - i), load_n(f, k + j * step + i, size - i), s);
+    out[j] = hn::GetLane(hn::SumOfLanes(f, s));
+  }
+}
+
+/// row = row * scale + mask, where the byte mask (or neither) may stand for the floats.
+void scale_and_mask(float* row, int64_t n, float scale, const float* mask, const uint8_t* bytes) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const V s = hn::Set(f, scale);
+  for (int64_t i = 0; i < n; i += lanes) {
+    V x = hn::Mul(load_n(f, row + i, n - i), s);
+    if (mask != nullptr) x = hn::Add(x, load_n(f, mask + i, n - i));
+    store_n(x, f, row + i, n - i);
+  }
+  if (bytes != nullptr)
+    for (int64_t i = 0; i < n; ++i)
+      if (bytes[i] == 0) row[i] = -std::numeric_limits<float>::infinity();
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+namespace {
+
+constexpr int64_t kFew = 4;  ///< queries for which K is not worth packing
+
+bool pack_keys(const AttentionShape& s) { return s.rows * (s.q_heads / s.kv_heads) > kFew; }
+bool pack_values(const AttentionShape& s) { return s.value_size % gemm_tiles().lanes != 0; }
+
+size_t key_floats(const AttentionShape& s) {
+  return pack_keys(s) ? static_cast<size_t>(packed_b_floats(s.size, s.columns)) : 0;
+}
+size_t value_floats(const AttentionShape& s) {
+  return pack_values(s) ? static_cast<size_t>(packed_b_floats(s.columns, s.value_size)) : 0;
+}
+
+/// c[rows, columns) = a b by tiles, b in panels `panel_step` apart.
+void product(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t lda, const float* b,
+             int64_t ldb, int64_t panel_step, float* c, int64_t ldc) {
+  const GemmTiles& tiles = gemm_tiles();
+  const int tile_rows = tiles.tile_rows(rows);
+  const int64_t width = tiles.panel();
+  for (int64_t column = 0; column < columns; column += width) {
+    const int64_t cols = std::min(width, columns - column);
+    for (int64_t r = 0; r < rows; r += tile_rows) {
+      const int count = static_cast<int>(std::min<int64_t>(tile_rows, rows - r));
+      tiles.row_major_tile(count, cols)({.a = a + r * lda,
+                                         .lda = lda,
+                                         .b = b + column / width * panel_step,
+                                         .ldb = ldb,
+                                         .k = k,
+                                         .c = c + r * ldc + column,
+                                         .ldc = ldc,
+                                         .cols = cols});
+    }
+  }
+}
+
+/// The keys that count for one query.
+struct Range {
+  int64_t from, to;
+};
+
+Range range_of(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t row) {
+  const int64_t position = d.offsets[b] + row;
+  Range range{0, std::min(s.columns, d.valid[b])};
+  if (s.causal) range.to = std::min(range.to, position + 1);
+  if (s.left >= 0) range.from = std::max(range.from, position - s.left);
+  if (s.right >= 0) range.to = std::min(range.to, position + s.right + 1);
+  if (d.mask != nullptr || d.bool_mask != nullptr) range.to = std::min(range.to, s.mask_columns);
+  range.to = std::max(range.to, int64_t{0});
+  range.from = std::min(range.from, range.to);
+  return range;
+}
+
+/// Scores of one query to weights, in place; outside of the range they become 0.
+void weigh(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t h, int64_t row,
+           Range range, Range block, float* scores) {
+  const int64_t n = range.to - range.from;
+  float* x = scores + range.from;
+  std::fill(scores + block.from, x, 0.0f);
+  std::fill(x + n, scores + block.to, 0.0f);
+  if (n == 0) return;
+  const int64_t mask_at =
+      b * s.mask_stride[0] + h * s.mask_stride[1] + row * s.mask_stride[2] + range.from;
+  const float* mask = d.mask != nullptr ? d.mask + mask_at : nullptr;
+  const uint8_t* bytes = d.bool_mask != nullptr ? d.bool_mask + mask_at : nullptr;
+  using Fn = void(float*, int64_t, float, const float*, const uint8_t*);
+  Fn* const apply = TOMBOLO_TARGET(Fn, scale_and_mask).get();
+  float scale = s.scale;
+  if (s.softcap > 0) {
+    unary_fn(Unary::kAffine)(x, x, n, scale / s.softcap, 0);
+    unary_fn(Unary::kTanh)(x, x, n, 0, 0);
+    scale = s.softcap;
+  }
+  apply(x, n, scale, mask, bytes);
+  if (fold_row(Fold::kMax, x, n) == -std::numeric_limits<float>::infinity()) {
+    std::fill_n(x, n, 0.0f);
+    return;
+  }
+  softmax_row(x, x, n, false);
+}
+
+}  // namespace
+
+void dot_rows(const float* q, const float* k, int64_t step, int64_t n, int64_t size, float* out) {
+  TOMBOLO_TARGET(void(const float*, const float*, int64_t, int64_t, int64_t, float*), dots)
+  (q, k, step, n, size, out);
+}
+
+size_t attention_scratch_floats(const AttentionShape& s) {
+  return static_cast<size_t>(s.batch * s.kv_heads) * (key_floats(s) + value_floats(s)) + 128;
+}
+
+void run_attention(const AttentionShape& s, const AttentionData& d, float* scratch) {
+  const bool keys = pack_keys(s), values = pack_values(s);
+  const size_t key_step = key_floats(s), value_step = value_floats(s);
+  const int64_t lines = s.batch * s.kv_heads, group = s.q_heads / s.kv_heads;
+  float* packed_keys = scratch;
+  float* packed_values = scratch + (static_cast<size_t>(lines) * key_step + 15) / 16 * 16;
+  if (keys || values)
+    parallel(lines, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t b = i / s.kv_heads, h = i % s.kv_heads;
+        if (keys)
+          pack_b(d.k + s.k.at(b, h), 1, s.k.step_stride, s.size, s.columns, 1,
+                 packed_keys + static_cast<size_t>(i) * key_step);
+        if (values)
+          pack_b(d.v + s.v.at(b, h), s.v.step_stride, 1, s.columns, s.value_size, 1,
+                 packed_values + static_cast<size_t>(i) * value_step);
+      }
+    });
+  // Blocks of queries whose scores take at most half a megabyte.
+  const int64_t ld = (s.columns + 15) / 16 * 16 + 16;
+  const int64_t width = gemm_tiles().panel();
+  int64_t block = std::clamp<int64_t>((1 << 17) / ld, 4, 256);
+  const int64_t blocks = (s.rows + block - 1) / block;
+  block = (s.rows + blocks - 1) / blocks;
+  parallel(s.batch * s.q_heads * blocks, 1, [&](int64_t begin, int64_t end) {
+    float* scores = thread_floats(1, static_cast<size_t>(block * ld));
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t b = task / blocks / s.q_heads, h = task / blocks % s.q_heads;
+      const int64_t line = b * s.kv_heads + h / group;
+      const int64_t first = task % blocks * block, last = std::min(s.rows, first + block);
+      if (first >= last) continue;
+      Range whole{s.columns, 0};
+      for (int64_t row = first; row < last; ++row) {
+        const Range range = range_of(s, d, b, row);
+        if (range.from == range.to) continue;
+        whole.from = std::min(whole.from, range.from);
+        whole.to = std::max(whole.to, range.to);
+      }
+      const int64_t count = last - first;
+      const float* q = d.q + s.q.at(b, h) + first * s.q.step_stride;
+      float* y = d.y + s.y.at(b, h) + first * s.y.step_stride;
+      if (whole.from >= whole.to) {
+        for (int64_t i = 0; i < count; ++i)
+          std::fill_n(y + i * s.y.step_stride, s.value_size, 0.0f);
+        continue;
+      }
+      // Whole panels of keys.
+      whole.from = whole.from / width * width;
+      const float* k = d.k + s.k.at(b, h / group);
+      if (keys)
+        product(count, whole.to - whole.from, s.size, q, s.q.step_stride,
+                packed_keys + static_cast<size_t>(line) * key_step + whole.from * s.size, width,
+                width * s.size, scores + whole.from, ld);
+      else
+        for (int64_t i = 0; i < count; ++i)
+          dot_rows(q + i * s.q.step_stride, k + whole.from * s.k.step_stride, s.k.step_stride,
+                   whole.to - whole.from, s.size, scores + i * ld + whole.from);
+      for (int64_t i = 0; i < count; ++i)
+        weigh(s, d, b, h, first + i, range_of(s, d, b, first + i), whole, scores + i * ld);
+      const int64_t used = whole.to - whole.from;
+      if (values)
+        product(count, s.value_size, used, scores + whole.from, ld,
+                packed_values + static_cast<size_t>(line) * value_step + whole.from * width, width,
+                width * s.columns, y, s.y.step_stride);
+      else
+        product(count, s.value_size, used, scores + whole.from, ld,
+                d.v + s.v.at(b, h / group) + whole.from * s.v.step_stride, s.v.step_stride, width,
+                y, s.y.step_stride);
+    }
+  });
+}
+
+}  // namespace tombolo
+#endif

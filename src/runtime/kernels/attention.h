@@ -1,0 +1,45 @@
+#pragma once
+
+// Scaled dot-product attention over floats, one block of queries at a time: scores stay in the
+// second cache between the two products.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tombolo {
+
+/// Elements of a tensor [batch, heads, steps, size], wherever these axes lie.
+struct HeadLayout {
+  int64_t batch_stride = 0, head_stride = 0, step_stride = 0;
+  int64_t at(int64_t b, int64_t h) const { return b * batch_stride + h * head_stride; }
+};
+
+struct AttentionShape {
+  int64_t batch = 1, q_heads = 1, kv_heads = 1;
+  int64_t rows = 1, columns = 1;  ///< queries, keys
+  int64_t size = 1, value_size = 1;
+  HeadLayout q, k, v, y;
+  float scale = 1, softcap = 0;
+  bool causal = false;
+  int64_t left = -1, right = -1;  ///< window around a query's position; -1: none
+  // Mask: [batch, heads, rows, columns] by strides (0 where repeated), added or a byte of truth.
+  int64_t mask_stride[3] = {}, mask_columns = 0;
+};
+
+struct AttentionData {
+  const float *q, *k, *v;
+  float* y;
+  const float* mask = nullptr;
+  const uint8_t* bool_mask = nullptr;
+  const int64_t* offsets = nullptr;  ///< position of the first query, one for each of the batch
+  const int64_t* valid = nullptr;    ///< keys that count, one for each of the batch
+};
+
+size_t attention_scratch_floats(const AttentionShape& shape);
+/// A row in which no key counts gives zeros.
+void run_attention(const AttentionShape& shape, const AttentionData& data, float* scratch);
+
+/// out[j] = q . k_j for n keys `step` apart.
+void dot_rows(const float* q, const float* k, int64_t step, int64_t n, int64_t size, float* out);
+
+}  // namespace tombolo

@@ -1,0 +1,250 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/nbits.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/gemm.h"
+#include "runtime/kernels/nbits.h"
+#include "runtime/kernels/parallel.h"
+#include "runtime/kernels/vec-inl.h"
+
+#ifndef TOMBOLO_NBITS_PANEL
+#define TOMBOLO_NBITS_PANEL
+namespace tombolo {
+namespace {
+
+struct Panel {
+  const uint32_t* words;
+  const float *scales, *zeros;
+  int64_t blocks, block;
+};
+
+}  // namespace
+}  // namespace tombolo
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::ScalableTag<float>;
+using U = hn::RebindToUnsigned<F>;
+using V = hn::Vec<F>;
+
+/// The code in the lowest bits, less the zero point, exactly: it becomes the last bits of 2^23,
+/// from which 2^23 plus the zero point is taken.
+HWY_INLINE V weight(hn::Vec<U> word, V zero) {
+  const U u;
+  const auto bits = hn::Or(hn::And(word, hn::Set(u, 15)), hn::Set(u, 0x4B000000));
+  return hn::Sub(hn::BitCast(F(), bits), zero);
+}
+
+/// kR rows of a (lda apart, padded to whole blocks) times one panel.
+template <int kR>
+void panel_rows(const Panel& p, const float* HWY_RESTRICT a, int64_t lda, const float* bias,
+                float* out, int64_t ldo, int64_t cols) {
+  const F f;
+  const U u;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  V total[kR];
+  for (int r = 0; r < kR; ++r) total[r] = bias != nullptr ? load_n(f, bias, cols) : hn::Zero(f);
+  const uint32_t* words = p.words;
+  for (int64_t b = 0; b < p.blocks; ++b) {
+    const V scale = hn::LoadU(f, p.scales + b * lanes), zero = hn::LoadU(f, p.zeros + b * lanes);
+    V even[kR], odd[kR];
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r) even[r] = odd[r] = hn::Zero(f);
+    const float* x = a + b * p.block;
+    for (int64_t k = 0; k < p.block; k += 8, words += lanes, x += 8) {
+      __builtin_prefetch(words + 32 * lanes);
+      auto word = hn::LoadU(u, words);
+#pragma GCC unroll 4
+      for (int j = 0; j < 8; j += 2) {
+        const V w0 = weight(word, zero);
+        word = hn::ShiftRight<4>(word);
+        const V w1 = weight(word, zero);
+        word = hn::ShiftRight<4>(word);
+#pragma GCC unroll 4
+        for (int r = 0; r < kR; ++r) {
+          even[r] = hn::MulAdd(hn::Set(f, x[r * lda + j]), w0, even[r]);
+          odd[r] = hn::MulAdd(hn::Set(f, x[r * lda + j + 1]), w1, odd[r]);
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r) total[r] = hn::MulAdd(scale, hn::Add(even[r], odd[r]), total[r]);
+  }
+  for (int r = 0; r < kR; ++r) store_n(total[r], f, out + r * ldo, cols);
+}
+
+void panel_any(const Panel& p, int rows, const float* a, int64_t lda, const float* bias, float* out,
+               int64_t ldo, int64_t cols) {
+  switch (rows) {
+    case 1:
+      return panel_rows<1>(p, a, lda, bias, out, ldo, cols);
+    case 2:
+      return panel_rows<2>(p, a, lda, bias, out, ldo, cols);
+    case 3:
+      return panel_rows<3>(p, a, lda, bias, out, ldo, cols);
+    default:
+      return panel_rows<4>(p, a, lda, bias, out, ldo, cols);
+  }
+}
+
+/// Blocks [from, to) of a panel as floats: out[k][column], rows ldo apart.
+void widen(const Panel& p, int64_t from, int64_t to, float* HWY_RESTRICT out, int64_t ldo) {
+  const F f;
+  const U u;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const uint32_t* words = p.words + from * p.block / 8 * lanes;
+  for (int64_t b = from; b < to; ++b) {
+    const V scale = hn::LoadU(f, p.scales + b * lanes), zero = hn::LoadU(f, p.zeros + b * lanes);
+    for (int64_t k = 0; k < p.block; k += 8, words += lanes) {
+      auto word = hn::LoadU(u, words);
+#pragma GCC unroll 8
+      for (int j = 0; j < 8; ++j, out += ldo) {
+        hn::StoreU(hn::Mul(weight(word, zero), scale), f, out);
+        word = hn::ShiftRight<4>(word);
+      }
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+namespace {
+
+int64_t panels_of(const NbitsShape& s) { return (s.n + nbits_panel() - 1) / nbits_panel(); }
+
+/// 32-bit elements of a panel: words, scales, zero points.
+int64_t panel_size(const NbitsShape& s) { return nbits_panel() * (s.words() + 2 * s.blocks()); }
+
+Panel panel_at(const NbitsShape& s, const std::byte* packed, int64_t index) {
+  const auto* words = reinterpret_cast<const uint32_t*>(packed) + index * panel_size(s);
+  const auto* scales = reinterpret_cast<const float*>(words + nbits_panel() * s.words());
+  return {words, scales, scales + nbits_panel() * s.blocks(), s.blocks(), s.block};
+}
+
+}  // namespace
+
+int nbits_panel() { return vector_floats(); }
+
+size_t nbits_packed_bytes(const NbitsShape& s) {
+  return static_cast<size_t>(panels_of(s) * panel_size(s)) * 4 + 64;
+}
+
+void nbits_pack(const NbitsShape& s, const uint8_t* codes, const float* scales,
+                const uint8_t* zeros, std::byte* packed) {
+  const int64_t width = nbits_panel(), blocks = s.blocks(), words = s.words();
+  parallel(panels_of(s), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      auto* to = reinterpret_cast<uint32_t*>(packed) + p * panel_size(s);
+      auto* to_scales = reinterpret_cast<float*>(to + width * words);
+      float* to_zeros = to_scales + width * blocks;
+      for (int64_t c = 0; c < width; ++c) {
+        const int64_t column = p * width + c;
+        const bool inside = column < s.n;
+        for (int64_t w = 0; w < words; ++w) {
+          uint32_t word = 0;
+          if (inside) std::memcpy(&word, codes + (column * words + w) * 4, 4);
+          to[w * width + c] = word;
+        }
+        for (int64_t b = 0; b < blocks; ++b) {
+          to_scales[b * width + c] = inside ? scales[column * blocks + b] : 0.0f;
+          int zero = 8;
+          if (inside && zeros != nullptr)
+            zero = zeros[column * ((blocks + 1) / 2) + b / 2] >> (b % 2 * 4) & 15;
+          to_zeros[b * width + c] = static_cast<float>((1 << 23) + zero);
+        }
+      }
+    }
+  });
+}
+
+void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
+                const float* bias, float* y) {
+  const int64_t width = nbits_panel(), panels = panels_of(s), blocks = s.blocks();
+  const int64_t padded = blocks * s.block;
+  // Rows of whole blocks.
+  std::vector<float> copy;
+  if (padded != s.k) {
+    copy.assign(static_cast<size_t>(m * padded), 0.0f);
+    for (int64_t i = 0; i < m; ++i) std::copy_n(a + i * s.k, s.k, copy.data() + i * padded);
+    a = copy.data();
+  }
+  if (m <= 8) {
+    using Fn =
+        void(const Panel&, int, const float*, int64_t, const float*, float*, int64_t, int64_t);
+    Fn* const run = TOMBOLO_TARGET(Fn, panel_any).get();
+    parallel(panels, std::max<int64_t>(1, 65536 / (padded * width)),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t p = begin; p < end; ++p) {
+                 const Panel panel = panel_at(s, packed, p);
+                 const int64_t cols = std::min(width, s.n - p * width);
+                 for (int64_t r = 0; r < m; r += 4) {
+                   const int rows = static_cast<int>(std::min<int64_t>(4, m - r));
+                   const float* more = bias != nullptr ? bias + p * width : nullptr;
+                   const float* x = a + r * padded;
+                   float* out = y + r * s.n + p * width;
+                   run(panel, rows, x, padded, more, out, s.n, cols);
+                 }
+               }
+             });
+    return;
+  }
+  // Many rows: widen a few panels for a stretch of k, then products of floats.
+  const GemmTiles& tiles = gemm_tiles();
+  const int64_t wide = tiles.panel(), count = (s.n + wide - 1) / wide;
+  const int64_t step = std::max<int64_t>(1, 256 / s.block);
+  using Widen = void(const Panel&, int64_t, int64_t, float*, int64_t);
+  Widen* const widen_panel = TOMBOLO_TARGET(Widen, widen).get();
+  parallel(count, 1, [&](int64_t begin, int64_t end) {
+    float* room = thread_floats(1, static_cast<size_t>(step * s.block * wide) + 64);
+    for (int64_t q = begin; q < end; ++q) {
+      const int64_t cols = std::min(wide, s.n - q * wide);
+      for (int64_t b = 0; b < blocks; b += step) {
+        const int64_t last = std::min(blocks, b + step), depth = (last - b) * s.block;
+        for (int64_t half = 0; half * width < cols; ++half) {
+          const Panel panel = panel_at(s, packed, q * (wide / width) + half);
+          float* to = room + half * width;
+          widen_panel(panel, b, last, to, wide);
+        }
+        const int tile_rows = tiles.tile_rows(m);
+        for (int64_t r = 0; r < m; r += tile_rows) {
+          const int rows = static_cast<int>(std::min<int64_t>(tile_rows, m - r));
+          float* c = y + r * s.n + q * wide;
+          GemmTile tile{.a = a + r * padded + b * s.block,
+                        .lda = padded,
+                        .b = room,
+                        .ldb = wide,
+                        .k = depth,
+                        .c = c,
+                        .ldc = s.n,
+                        .cols = cols};
+          tile.next = room;
+          if (b != 0) {
+            tile.init = c;
+            tile.ldi = s.n;
+          } else if (bias != nullptr) {
+            tile.col_bias = bias + q * wide;
+          }
+          tiles.row_major_tile(rows, cols)(tile);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace tombolo
+#endif

@@ -1,0 +1,109 @@
+// MatMulNBits (com.microsoft) with 4 bits: weights stay at 4 bits in memory.
+
+#include <string>
+#include <vector>
+
+#include "runtime/kernels/blocks.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/kernels/nbits.h"
+
+namespace tombolo {
+namespace {
+
+struct NbitsState final : KernelState {
+  NbitsShape shape = {};
+  const std::byte* packed = nullptr;
+  int64_t rows = 0;
+  Dims output;
+};
+
+bool plan_nbits(const KernelQuery& q, NbitsState& s) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 3 || !is_f32_or_short(q.dtype(0)))
+    return false;
+  const auto& attributes = q.attributes;
+  s.shape = {attributes.get_int("N", 0), attributes.get_int("K", 0),
+             attributes.get_int("block_size", 0)};
+  const NbitsShape& shape = s.shape;
+  constexpr int64_t kMost = int64_t{1} << 28;
+  if (attributes.get_int("bits", 4) != 4 || attributes.get_int("weight_prepacked", 0) != 0 ||
+      shape.n < 1 || shape.k < 1 || shape.n > kMost || shape.k > kMost || shape.block < 8 ||
+      shape.block % 8 != 0 || shape.block > kMost)
+    return false;
+  const auto a = q.dims(0);
+  if (a.empty() || a.back() != shape.k || element_count(a) < 1) return false;
+  const int64_t blocks = shape.blocks();
+  if (q.constant(1) == nullptr || q.constant(2) == nullptr || q.dtype(1) != DType::kUInt8 ||
+      !is_f32_or_short(q.dtype(2)) ||
+      element_count(q.dims(1)) != shape.n * blocks * shape.block / 2 ||
+      element_count(q.dims(2)) != shape.n * blocks)
+    return false;
+  if (q.has_input(3) && (q.constant(3) == nullptr || q.dtype(3) != DType::kUInt8 ||
+                         element_count(q.dims(3)) != shape.n * ((blocks + 1) / 2)))
+    return false;
+  if (q.has_input(4)) return false;
+  if (q.has_input(5) &&
+      (q.dims(5).size() != 1 || q.dims(5)[0] != shape.n || q.dtype(5) != q.dtype(0)))
+    return false;
+  s.rows = element_count(a) / shape.k;
+  s.output = Dims(a);
+  s.output[static_cast<uint32_t>(a.size() - 1)] = shape.n;
+  return true;
+}
+
+bool supports_nbits(const KernelQuery& query) {
+  NbitsState state;
+  return plan_nbits(query, state);
+}
+
+Result<std::unique_ptr<KernelState>> prepare_nbits(const PrepareContext& context) {
+  auto state = std::make_unique<NbitsState>();
+  plan_nbits(context, *state);
+  const NbitsShape& shape = state->shape;
+  const Tensor& scales = *context.constant(2);
+  const Tensor* zeros = context.constant(3);
+  // Scales and zero points go with the codes: what makes them different is part of the key.
+  const std::string key =
+      "nbits/" + std::string(name_of(active_isa())) + "/" + std::to_string(shape.block) + "/" +
+      std::to_string(reinterpret_cast<uintptr_t>(scales.data<std::byte>())) + "/" +
+      std::to_string(zeros == nullptr ? 0 : reinterpret_cast<uintptr_t>(zeros->data<std::byte>()));
+  TRY(state->packed, context.packed(1, key, nbits_packed_bytes(shape), [&](std::byte* target) {
+    std::vector<float> wide(static_cast<size_t>(scales.size()));
+    const float* from = load_floats(scales, 0, scales.size(), wide.data());
+    nbits_pack(shape, context.constant(1)->data<uint8_t>(), from,
+               zeros == nullptr ? nullptr : zeros->data<uint8_t>(), target);
+  }));
+  if (context.dtype(0) != DType::kFloat32)
+    state->scratch_bytes =
+        static_cast<size_t>(state->rows * (shape.k + shape.n) + shape.n) * 4 + 64;
+  return state;
+}
+
+Status run_nbits(KernelRun& run) {
+  const auto& s = run.state<NbitsState>();
+  const Tensor& a = run.input(0);
+  TRY(Tensor * y, run.output(0, a.dtype(), s.output));
+  auto* scratch = reinterpret_cast<float*>(run.scratch());
+  float* result = scratch + s.rows * s.shape.k;
+  float* wide_bias = result + s.rows * s.shape.n;
+  const float* x = load_floats(a, 0, a.size(), scratch);
+  const float* bias =
+      run.has_input(5) ? load_floats(run.input(5), 0, s.shape.n, wide_bias) : nullptr;
+  float* to = floats_to_fill(*y, 0, result);
+  nbits_gemm(s.shape, s.rows, x, s.packed, bias, to);
+  store_floats(to, y->size(), *y, 0);
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(matmul_nbits) = {
+    .name = "matmul_nbits",
+    .op = "MatMulNBits",
+    .domain = "com.microsoft",
+    .supports = supports_nbits,
+    .prepare = prepare_nbits,
+    .run = run_nbits,
+};
+
+}  // namespace tombolo

@@ -1,0 +1,315 @@
+// The fast kernels against plain loops in double, at every instruction set of this machine.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "runtime/kernels/conv.h"
+#include "runtime/kernels/gemm.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/qgemm.h"
+#include "runtime/kernels/rows.h"
+#include "runtime/kernels/unary.h"
+
+namespace tombolo {
+namespace {
+
+class Kernels : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (GetParam() > best_isa() || (best_isa() >= Isa::kSse4 && GetParam() < Isa::kSse4))
+      GTEST_SKIP() << "not on this machine";
+    set_isa(GetParam());
+  }
+  void TearDown() override { set_isa(best_isa()); }
+
+  std::vector<float> normal(size_t n) {
+    std::vector<float> v(n);
+    for (float& x : v) x = distribution_(engine_);
+    return v;
+  }
+  std::vector<uint8_t> bytes(size_t n) {
+    std::vector<uint8_t> v(n);
+    for (uint8_t& x : v) x = static_cast<uint8_t>(engine_());
+    return v;
+  }
+
+ private:
+  std::mt19937 engine_{1};
+  std::normal_distribution<float> distribution_;
+};
+
+TEST_P(Kernels, ProductsOfOddSizes) {
+  double worst = 0;
+  for (const int64_t m : {1, 2, 3, 5, 14, 29, 70})
+    for (const int64_t n : {1, 16, 31, 33, 100})
+      for (const int64_t k : {0, 1, 3, 9, 255, 257, 600}) {
+        const auto a = normal(static_cast<size_t>(m * k)), b = normal(static_cast<size_t>(k * n));
+        const auto bias = normal(static_cast<size_t>(n)), rest = normal(static_cast<size_t>(m * n));
+        std::vector<float> packed(static_cast<size_t>(packed_b_floats(k, n)) + 16);
+        std::vector<float> c[2] = {std::vector<float>(static_cast<size_t>(m * n)),
+                                   std::vector<float>(static_cast<size_t>(m * n))};
+        pack_b(b.data(), n, 1, k, n, 1, packed.data());
+        const GemmEpilogue epilogue{.col_bias = bias.data(),
+                                    .init = rest.data(),
+                                    .ldi = n,
+                                    .clamp = true,
+                                    .lo = -3,
+                                    .hi = 20};
+        gemm(m, n, k, a.data(), k, packed.data(), c[0].data(), n, epilogue);
+        gemm_unpacked(m, n, k, a.data(), k, b.data(), n, c[1].data(), n, epilogue);
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t j = 0; j < n; ++j) {
+            double sum = static_cast<double>(bias[static_cast<size_t>(j)]) +
+                         static_cast<double>(rest[static_cast<size_t>(i * n + j)]);
+            for (int64_t q = 0; q < k; ++q)
+              sum += static_cast<double>(a[static_cast<size_t>(i * k + q)]) *
+                     static_cast<double>(b[static_cast<size_t>(q * n + j)]);
+            sum = std::fmin(std::fmax(sum, -3), 20);
+            for (const auto& result : c)
+              worst = std::fmax(
+                  worst,
+                  std::fabs(sum - static_cast<double>(result[static_cast<size_t>(i * n + j)])));
+          }
+      }
+  EXPECT_LT(worst, 1e-4);
+}
+
+struct ConvCase {
+  int64_t batch, groups, in, out, image[3], kernel[3], stride[3], dilation[3], pad[3];
+};
+
+double conv_error(const ConvGeometry& s, const std::vector<float>& x, const std::vector<float>& w,
+                  const std::vector<float>& bias, const std::vector<float>& rest,
+                  const std::vector<float>& y) {
+  double worst = 0;
+  const auto at = [](const std::vector<float>& v, int64_t i) {
+    return static_cast<double>(v[static_cast<size_t>(i)]);
+  };
+  int64_t index = 0;
+  for (int64_t n = 0; n < s.batch; ++n)
+    for (int64_t o = 0; o < s.groups * s.out_channels; ++o)
+      for (int64_t pixel = 0; pixel < s.out_plane(); ++pixel, ++index) {
+        const int64_t out[3] = {pixel / (s.out[1] * s.out[2]), pixel / s.out[2] % s.out[1],
+                                pixel % s.out[2]};
+        double sum = at(bias, o) + at(rest, index);
+        for (int64_t c = 0; c < s.in_channels; ++c)
+          for (int64_t tap = 0; tap < s.taps(); ++tap) {
+            const int64_t k[3] = {tap / (s.kernel[1] * s.kernel[2]),
+                                  tap / s.kernel[2] % s.kernel[1], tap % s.kernel[2]};
+            int64_t offset = 0;
+            bool inside = true;
+            for (int axis = 0; axis < 3; ++axis) {
+              const int64_t p =
+                  out[axis] * s.stride[axis] - s.pad[axis] + k[axis] * s.dilation[axis];
+              inside = inside && p >= 0 && p < s.in[axis];
+              offset = offset * s.in[axis] + p;
+            }
+            if (!inside) continue;
+            const int64_t channel = (n * s.groups + o / s.out_channels) * s.in_channels + c;
+            sum += at(x, channel * s.in_plane() + offset) *
+                   at(w, (o * s.in_channels + c) * s.taps() + tap);
+          }
+        sum = std::fmin(std::fmax(sum, -1), 6);
+        worst = std::fmax(worst, std::fabs(sum - at(y, index)));
+      }
+  return worst;
+}
+
+TEST_P(Kernels, Convolutions) {
+  const ConvCase cases[] = {
+      {2, 1, 70, 80, {1, 9, 9}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}},
+      {1, 1, 70, 66, {1, 14, 13}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0}},
+      {1, 1, 3, 20, {1, 17, 18}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}},
+      {2, 2, 17, 19, {1, 23, 24}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}},
+      {1, 1, 40, 65, {1, 14, 17}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}},
+      {1, 1, 3, 9, {1, 23, 23}, {1, 7, 7}, {1, 2, 2}, {1, 1, 1}, {0, 3, 3}},
+      {1, 1, 4, 4, {1, 21, 21}, {1, 3, 3}, {1, 3, 3}, {1, 2, 2}, {0, 2, 2}},
+      {1, 1, 4, 5, {5, 6, 7}, {3, 2, 3}, {2, 2, 2}, {1, 1, 1}, {1, 1, 1}},
+      {1, 1, 8, 5, {1, 1, 40}, {1, 1, 5}, {1, 1, 2}, {1, 1, 2}, {0, 0, 4}},
+      {2, 6, 1, 2, {1, 14, 9}, {1, 5, 5}, {1, 2, 2}, {1, 1, 1}, {0, 2, 2}},
+      {1, 6, 1, 1, {5, 5, 7}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
+      {1, 4, 8, 8, {1, 9, 9}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}},
+      {1, 1, 600, 90, {1, 7, 7}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}},
+      {1, 1, 128, 160, {1, 28, 28}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}},
+      {1, 1, 16, 16, {1, 70, 90}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}},
+  };
+  for (const ConvCase& c : cases) {
+    ConvGeometry s;
+    s.batch = c.batch;
+    s.groups = c.groups;
+    s.in_channels = c.in;
+    s.out_channels = c.out;
+    for (int i = 0; i < 3; ++i) {
+      s.in[i] = c.image[i];
+      s.kernel[i] = c.kernel[i];
+      s.stride[i] = c.stride[i];
+      s.dilation[i] = c.dilation[i];
+      s.pad[i] = c.pad[i];
+      s.out[i] = (s.in[i] + 2 * s.pad[i] - s.extent(i)) / s.stride[i] + 1;
+    }
+    const ConvPlan plan = plan_convolution(s);
+    const auto outputs = static_cast<size_t>(s.groups * s.out_channels);
+    const auto x = normal(static_cast<size_t>(s.batch * s.groups * s.in_channels * s.in_plane()));
+    auto w = normal(outputs * static_cast<size_t>(s.depth()));
+    for (float& v : w) v /= std::sqrt(static_cast<float>(s.depth()));
+    const auto bias = normal(outputs);
+    std::vector<float> y(static_cast<size_t>(s.batch * s.out_plane()) * outputs);
+    const auto rest = normal(y.size());
+    std::vector<float> packed(plan.weight_floats + 64), scratch(plan.scratch_floats + 64);
+    pack_convolution(plan, w.data(), packed.data());
+    run_convolution(plan, x.data(), packed.data(), y.data(),
+                    {bias.data(), rest.data(), {Activation::Kind::kClamp, -1, 6}}, scratch.data());
+    EXPECT_LT(conv_error(s, x, w, bias, rest, y), 4e-5)
+        << name_of(plan.algorithm) << " " << c.in << " -> " << c.out << " at " << c.image[2];
+  }
+}
+
+struct Function {
+  Unary op;
+  double (*exact)(double);
+  float low, high;
+  double ulps;
+  float a = 0;
+};
+
+TEST_P(Kernels, FunctionsWithinTheirBounds) {
+  const Function functions[] = {
+      {Unary::kExp, [](double x) { return std::exp(x); }, -85, 88, 1.5},
+      {Unary::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, -80, 80, 3},
+      {Unary::kTanh, [](double x) { return std::tanh(x); }, -12, 12, 4},
+      {Unary::kErf, [](double x) { return std::erf(x); }, -6, 6, 2},
+      {Unary::kSwish, [](double x) { return x / (1 + std::exp(-x)); }, -50, 50, 3, 1},
+      {Unary::kSoftplus,
+       [](double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }, -50, 50, 4},
+      {Unary::kMish, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, -50, 50, 6},
+      {Unary::kElu, [](double x) { return x < 0 ? std::expm1(x) : x; }, -20, 20, 4, 1},
+      {Unary::kLog, [](double x) { return std::log(x); }, 1e-37f, 1e4f, 4},
+      {Unary::kSin, [](double x) { return std::sin(x); }, -50000, 50000, 3},
+      {Unary::kCos, [](double x) { return std::cos(x); }, -10, 10, 3},
+      {Unary::kAtan, [](double x) { return std::atan(x); }, -10, 10, 3},
+      {Unary::kAsinh, [](double x) { return std::asinh(x); }, -100, 100, 3},
+      {Unary::kAcosh, [](double x) { return std::acosh(x); }, 1, 100, 3},
+      {Unary::kAtanh, [](double x) { return std::atanh(x); }, -1, 1, 3},
+      {Unary::kAsin, [](double x) { return std::asin(x); }, -1, 1, 3},
+      {Unary::kAcos, [](double x) { return std::acos(x); }, -1, 1, 3},
+      {Unary::kSinh, [](double x) { return std::sinh(x); }, -80, 80, 4},
+      {Unary::kCosh, [](double x) { return std::cosh(x); }, -80, 80, 3},
+  };
+  constexpr int64_t kCount = 30011;
+  for (const Function& f : functions) {
+    std::vector<float> x(kCount), y(kCount);
+    for (int64_t i = 0; i < kCount; ++i)
+      x[static_cast<size_t>(i)] =
+          f.low + (f.high - f.low) * (static_cast<float>(i) / static_cast<float>(kCount - 1));
+    unary_fn(f.op)(x.data(), y.data(), kCount, f.a, 0);
+    double worst = 0;
+    float where = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double exact = f.exact(static_cast<double>(x[i]));
+      const float rounded = std::fabs(static_cast<float>(exact));
+      if (std::isinf(rounded)) continue;
+      const double ulp = static_cast<double>(std::nextafter(rounded, 1e38f) - rounded);
+      const double error = std::fabs(static_cast<double>(y[i]) - exact) / ulp;
+      if (!(error <= worst)) {
+        worst = error;
+        where = x[i];
+      }
+    }
+    EXPECT_LT(worst, f.ulps) << "function " << static_cast<int>(f.op) << " at " << where;
+  }
+}
+
+TEST_P(Kernels, FunctionsKeepInfinitiesAndNaN) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float x[] = {0.0f, -0.0f, infinity, -infinity, std::nanf(""), 1e-40f};
+  float y[6];
+  const auto of = [&](Unary op) { unary_fn(op)(x, y, 6, 1, 1); };
+  of(Unary::kExp);
+  EXPECT_EQ(y[0], 1);
+  EXPECT_EQ(y[2], infinity);
+  EXPECT_EQ(y[3], 0);
+  EXPECT_TRUE(std::isnan(y[4]));
+  of(Unary::kLog);
+  EXPECT_EQ(y[0], -infinity);
+  EXPECT_EQ(y[2], infinity);
+  EXPECT_TRUE(std::isnan(y[3]));
+  EXPECT_TRUE(std::isnan(y[4]));
+  for (const Unary op : {Unary::kTanh, Unary::kErf}) {
+    of(op);
+    EXPECT_EQ(y[2], 1);
+    EXPECT_EQ(y[3], -1);
+    EXPECT_TRUE(std::isnan(y[4]));
+  }
+  for (const Unary op : {Unary::kRelu, Unary::kClip, Unary::kSigmoid, Unary::kSoftplus,
+                         Unary::kGelu, Unary::kElu, Unary::kMish, Unary::kSin, Unary::kAtan}) {
+    of(op);
+    EXPECT_TRUE(std::isnan(y[4])) << static_cast<int>(op);
+  }
+}
+
+TEST_P(Kernels, RowsOfAnyLength) {
+  for (const int64_t n : {1, 3, 15, 16, 17, 31, 64, 100, 1000}) {
+    const auto x = normal(static_cast<size_t>(n));
+    std::vector<float> y(x.size());
+    double sum = 0, squares = 0, total = 0;
+    float most = x[0];
+    for (float v : x) {
+      sum += static_cast<double>(v);
+      squares += static_cast<double>(v) * static_cast<double>(v);
+      most = std::max(most, v);
+    }
+    for (float v : x) total += std::exp(static_cast<double>(v - most));
+    EXPECT_NEAR(static_cast<double>(fold_row(Fold::kSum, x.data(), n)), sum, 1e-4);
+    EXPECT_NEAR(static_cast<double>(fold_row(Fold::kSumSquare, x.data(), n)), squares,
+                1e-6 * squares);
+    EXPECT_EQ(fold_row(Fold::kMax, x.data(), n), most);
+    softmax_row(x.data(), y.data(), n, false);
+    for (size_t i = 0; i < x.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(y[i]), std::exp(static_cast<double>(x[i] - most)) / total,
+                  1e-6);
+    const double mean = sum / static_cast<double>(n);
+    double variance = 0;
+    for (float v : x) variance += std::pow(static_cast<double>(v) - mean, 2);
+    const RowMoments moments = row_moments(x.data(), n, 1e-5f);
+    EXPECT_NEAR(static_cast<double>(moments.mean), mean, 1e-6);
+    EXPECT_NEAR(static_cast<double>(moments.inverse_deviation) *
+                    std::sqrt(variance / static_cast<double>(n) + 1e-5),
+                1, 1e-5);
+  }
+}
+
+TEST_P(Kernels, ProductsOfBytesAreExact) {
+  for (const int64_t m : {1, 3, 13, 30})
+    for (const int64_t n : {1, 17, 32, 70})
+      for (const int64_t k : {1, 3, 4, 7, 64, 301}) {
+        const auto a = bytes(static_cast<size_t>(m * k)), b = bytes(static_cast<size_t>(k * n));
+        std::vector<std::byte> rows(static_cast<size_t>(m * q_row_bytes(k)) + 64);
+        std::vector<std::byte> panels(q_panel_bytes(k, n) + 64);
+        std::vector<int32_t> sums(static_cast<size_t>(n) + 64), c(static_cast<size_t>(m * n));
+        q_pack_rows(a.data(), k, m, k, false, false, rows.data());
+        q_pack_panels(b.data(), n, 1, k, n, false, true, panels.data(), sums.data());
+        QFinish finish;
+        finish.out = c.data();
+        finish.ldo = n;
+        qgemm(m, n, k, rows.data(), panels.data(), finish);
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t j = 0; j < n; ++j) {
+            int32_t sum = 0;
+            for (int64_t q = 0; q < k; ++q)
+              sum += a[static_cast<size_t>(i * k + q)] *
+                     static_cast<int8_t>(b[static_cast<size_t>(q * n + j)]);
+            ASSERT_EQ(c[static_cast<size_t>(i * n + j)], sum) << m << " " << n << " " << k;
+          }
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, Kernels,
+                         ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+}  // namespace
+}  // namespace tombolo

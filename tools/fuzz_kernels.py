@@ -1,0 +1,438 @@
+#!/usr/bin/env python3
+"""Compares the fast kernels with the reference kernels on random one-node models.
+
+    tools/fuzz_kernels.py build/release/tombolo [--count 200] [--seed 0] [--isa avx2]
+
+Needs the packages onnx and numpy. Prints every model whose results differ and keeps it.
+"""
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto as T
+from onnx import helper as h
+from onnx import numpy_helper as nh
+
+
+def shape(r, rank, top=9):
+    return [r.choice([1, 2, 3, 5, r.randint(1, top)]) for _ in range(rank)]
+
+
+def floats(r, dims, scale=1.0):
+    return (np.random.default_rng(r.getrandbits(32)).standard_normal(dims) * scale).astype(np.float32)
+
+
+def numbers(r, dims, dtype):
+    info = np.iinfo(dtype)
+    low, high = max(info.min, -1000), min(info.max, 1000)
+    return np.random.default_rng(r.getrandbits(32)).integers(low, high, dims, endpoint=True).astype(dtype)
+
+
+class Case:
+    def __init__(self):
+        self.inputs, self.constants, self.attributes, self.outputs = {}, {}, {}, 1
+        self.domain, self.names = "", []
+
+    def add(self, name, value, constant=False):
+        (self.constants if constant else self.inputs)[name] = value
+        self.names.append(name)
+
+    def skip(self):
+        self.names.append("")
+
+
+def conv(r):
+    c = Case()
+    spatial = r.choice([1, 2, 2, 2, 3])
+    kernel = [r.choice([1, 1, 2, 3, 3, 5, 7]) for _ in range(spatial)]
+    if r.random() < 0.5:
+        kernel = [kernel[0]] * spatial
+    group = r.choice([1, 1, 1, 2, 3])
+    ic, oc = r.choice([1, 3, 4, 16, 20, 33, 70]), r.choice([1, 2, 7, 16, 32, 65, 130])
+    if r.random() < 0.25:
+        group, ic, oc = r.choice([1, 6, 20]), 1, r.choice([1, 1, 2])
+    image = [r.randint(1, 30 if spatial < 3 else 7) + k for k in kernel]
+    c.add("x", floats(r, [r.choice([1, 1, 2]), ic * group] + image))
+    c.add("w", floats(r, [oc * group, ic] + kernel, 1 / np.sqrt(ic * np.prod(kernel))), r.random() < 0.8)
+    if r.random() < 0.6:
+        c.add("b", floats(r, [oc * group]), True)
+    stride = r.choice([1, 1, 2, 3])
+    c.attributes = dict(group=group, strides=[stride] * spatial)
+    if r.random() < 0.2:
+        c.attributes["auto_pad"] = r.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
+    else:
+        c.attributes["pads"] = [r.randint(0, k) for k in kernel + kernel]
+        c.attributes["dilations"] = [r.choice([1, 1, 2]) for _ in kernel]
+        if any((k - 1) * d + 1 > i for k, d, i in zip(kernel, c.attributes["dilations"], image)):
+            c.attributes["dilations"] = [1] * spatial
+    return "Conv", c
+
+
+def qlinear_conv(r):
+    _, f = conv(r)
+    f.attributes.pop("auto_pad", None)
+    x, w = f.inputs["x"], f.inputs.get("w", f.constants.get("w"))
+    c = Case()
+    c.attributes = f.attributes
+    tx, tw, ty = (r.choice([np.uint8, np.int8]) for _ in range(3))
+    info = np.iinfo(tx)
+    c.add("x", np.clip(numbers(r, x.shape, tx), info.min, info.max))
+    c.add("xs", np.float32(0.02), True)
+    c.add("xz", np.array(r.randint(info.min, info.max), tx), True)
+    wi = np.iinfo(tw)
+    c.add("w", np.random.default_rng(r.getrandbits(32)).integers(wi.min, wi.max, w.shape, endpoint=True).astype(tw), True)
+    each = r.random() < 0.5
+    n = w.shape[0]
+    c.add("ws", np.linspace(0.001, 0.02, n).astype(np.float32) if each else np.float32(0.01), True)
+    middle = 0 if tw == np.int8 else 128
+    c.add("wz", np.full([n], middle, tw) if each else np.array(middle, tw), True)
+    c.add("ys", np.float32(0.5), True)
+    c.add("yz", np.array(3, ty), True)
+    if r.random() < 0.5:
+        c.add("b", numbers(r, [n], np.int32), True)
+    return "QLinearConv", c
+
+
+def matmul(r):
+    c = Case()
+    batch = shape(r, r.choice([0, 0, 1, 2]), 4)
+    m, n, k = (r.choice([1, 2, 3, 7, 16, 33, 100]) for _ in range(3))
+    constant = r.random() < 0.6
+    c.add("a", floats(r, batch + [m, k]))
+    c.add("b", floats(r, ([] if constant or r.random() < 0.3 else batch) + [k, n]), constant)
+    return "MatMul", c
+
+
+def gemm(r):
+    c = Case()
+    m, n, k = (r.choice([1, 2, 3, 7, 16, 33, 100]) for _ in range(3))
+    ta, tb = r.randint(0, 1), r.randint(0, 1)
+    c.add("a", floats(r, [k, m] if ta else [m, k]))
+    c.add("b", floats(r, [n, k] if tb else [k, n]), r.random() < 0.6)
+    if r.random() < 0.7:
+        c.add("c", floats(r, r.choice([[n], [1, n], [m, 1], [m, n], [1], []])), r.random() < 0.5)
+    c.attributes = dict(transA=ta, transB=tb, alpha=r.choice([1.0, 0.5]), beta=r.choice([1.0, 1.0, 2.0]))
+    return "Gemm", c
+
+
+def matmul_integer(r):
+    c = Case()
+    m, n, k = (r.choice([1, 2, 3, 7, 16, 33, 100]) for _ in range(3))
+    ta, tb = r.choice([np.uint8, np.int8]), r.choice([np.uint8, np.int8])
+    c.add("a", np.random.default_rng(r.getrandbits(32)).integers(np.iinfo(ta).min, np.iinfo(ta).max, [2, m, k], endpoint=True).astype(ta))
+    c.add("b", np.random.default_rng(r.getrandbits(32)).integers(np.iinfo(tb).min, np.iinfo(tb).max, [k, n], endpoint=True).astype(tb), r.random() < 0.7)
+    if r.random() < 0.6:
+        c.add("az", np.array(5, ta))
+        if r.random() < 0.6:
+            c.add("bz", np.array(3, tb) if r.random() < 0.5 else np.full([n], 7, tb))
+    return "MatMulInteger", c
+
+
+def qlinear_matmul(r):
+    c = Case()
+    m, n, k = (r.choice([1, 2, 3, 7, 16, 33, 100]) for _ in range(3))
+    ta, tb, ty = (r.choice([np.uint8, np.int8]) for _ in range(3))
+    c.add("a", np.random.default_rng(r.getrandbits(32)).integers(np.iinfo(ta).min, np.iinfo(ta).max, [m, k], endpoint=True).astype(ta))
+    c.add("as", np.float32(0.02), True)
+    c.add("az", np.array(3, ta), True)
+    c.add("b", np.random.default_rng(r.getrandbits(32)).integers(np.iinfo(tb).min, np.iinfo(tb).max, [k, n], endpoint=True).astype(tb), r.random() < 0.7)
+    each = r.random() < 0.5
+    c.add("bs", np.linspace(0.001, 0.02, n).astype(np.float32) if each else np.float32(0.01), True)
+    c.add("bz", np.full([n], 9, tb) if each else np.array(9, tb), True)
+    c.add("ys", np.float32(0.5), True)
+    c.add("yz", np.array(3, ty), True)
+    return "QLinearMatMul", c
+
+
+UNARY = ["Abs", "Neg", "Relu", "Floor", "Ceil", "Round", "Sqrt", "Reciprocal", "LeakyRelu", "HardSigmoid", "HardSwish",
+         "ThresholdedRelu", "Softsign", "Shrink", "Exp", "Sigmoid", "Tanh", "Erf", "Gelu", "Softplus", "Mish", "Elu",
+         "Selu", "Celu", "Log", "Sin", "Cos", "Atan", "Asinh", "Acosh", "Atanh", "Asin", "Acos", "Sinh", "Cosh"]
+
+
+def unary(r):
+    c = Case()
+    x = floats(r, shape(r, r.randint(0, 4), 40), r.choice([1, 1, 10]))
+    if x.size > 4 and r.random() < 0.4:
+        x.flat[:4] = [np.nan, np.inf, -np.inf, -0.0]
+    op = r.choice(UNARY)
+    if r.random() < 0.3 and op not in ("Round",):
+        x = x.astype(np.float16)
+    c.add("x", x)
+    return op, c
+
+
+def clip(r):
+    c = Case()
+    c.add("x", floats(r, shape(r, r.randint(0, 4), 40), 3))
+    c.add("lo", np.float32(-1)) if r.random() < 0.7 else c.skip()
+    c.add("hi", np.float32(2)) if r.random() < 0.7 else c.skip()
+    return "Clip", c
+
+
+def binary(r):
+    c = Case()
+    dims = shape(r, r.randint(0, 4), 40)
+    other = [d if r.random() < 0.6 else 1 for d in dims][r.randint(0, len(dims)):]
+    pair = [dims, other]
+    op = r.choice(["Add", "Sub", "Mul", "Div", "Max", "Min", "PRelu", "Pow", "Equal", "Less", "LessOrEqual", "Greater",
+                   "GreaterOrEqual", "And", "Or", "Xor", "Where"])
+    if op != "PRelu" and r.random() < 0.5:
+        pair.reverse()
+    if op in ("And", "Or", "Xor"):
+        values = [numbers(r, d, np.int32) > 0 for d in pair]
+    elif r.random() < 0.3 and op not in ("PRelu", "Pow", "Div"):
+        dtype = r.choice([np.int32, np.int64])
+        values = [numbers(r, d, dtype) // 100 for d in pair]
+    else:
+        values = [floats(r, d, 3) for d in pair]
+        if values[0].size > 4 and r.random() < 0.3:
+            values[0].flat[:3] = [np.nan, np.inf, -np.inf]
+        if op == "Pow" and r.random() < 0.5:
+            values[0] = np.abs(values[0])
+        if r.random() < 0.2 and op != "Pow":
+            values = [v.astype(np.float16) for v in values]
+    if op == "Where":
+        c.add("c", numbers(r, r.choice([dims, other]), np.int32) > 0)
+    for name, value in zip("ab", values):
+        c.add(name, value)
+    return op, c
+
+
+def lines(r):
+    c = Case()
+    op = r.choice(["Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization"])
+    dims = shape(r, r.randint(1, 4), 40)
+    x = floats(r, dims, 3)
+    half = r.random() < 0.2
+    axis = r.randint(-len(dims), len(dims) - 1)
+    c.attributes = dict(axis=axis)
+    c.add("x", x.astype(np.float16) if half else x)
+    if "Norm" in op:
+        scale = floats(r, dims[axis:])
+        c.add("s", scale.astype(np.float16) if half else scale)
+        if op[0] == "L" and r.random() < 0.7:
+            bias = floats(r, dims[axis:])
+            c.add("b", bias.astype(np.float16) if half else bias)
+    return op, c
+
+
+def channels(r):
+    c = Case()
+    op = r.choice(["InstanceNormalization", "GroupNormalization", "BatchNormalization", "LRN"])
+    n = r.choice([2, 4, 6, 12])
+    dims = [r.randint(1, 2), n] + shape(r, r.randint(1, 3), 12)
+    c.add("x", floats(r, dims))
+    if op == "LRN":
+        c.attributes = dict(size=r.choice([1, 3, 4, 5]), beta=r.choice([0.75, 0.5, 1.0, 0.6]), alpha=0.5, bias=r.choice([1.0, 2.0]))
+        return op, c
+    c.add("s", floats(r, [n]))
+    c.add("b", floats(r, [n]))
+    if op == "GroupNormalization":
+        c.attributes = dict(num_groups=r.choice([1, 2, n]))
+    if op == "BatchNormalization":
+        c.add("m", floats(r, [n]))
+        c.add("v", np.abs(floats(r, [n])) + np.float32(0.1))
+    return op, c
+
+
+def pool(r):
+    c = Case()
+    spatial = r.choice([1, 2, 2, 3])
+    kernel = [r.randint(1, 4) for _ in range(spatial)]
+    image = [r.randint(1, 25 if spatial < 3 else 7) + k for k in kernel]
+    c.add("x", floats(r, [r.randint(1, 2), r.randint(1, 5)] + image))
+    op = r.choice(["MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"])
+    if op[0] == "G":
+        return op, c
+    c.attributes = dict(kernel_shape=kernel, strides=[r.choice([1, 2, 3])] * spatial, ceil_mode=r.randint(0, 1))
+    if r.random() < 0.3:
+        c.attributes["auto_pad"] = r.choice(["SAME_UPPER", "SAME_LOWER"])
+        c.attributes["ceil_mode"] = 0
+    else:
+        c.attributes["pads"] = [r.randint(0, max(0, k - 1)) for k in kernel + kernel]
+    if op == "AveragePool":
+        c.attributes["count_include_pad"] = r.randint(0, 1)
+    return op, c
+
+
+def reduce(r):
+    c = Case()
+    dims = shape(r, r.randint(1, 5), 40 if r.random() < 0.5 else 7)
+    op = r.choice(["Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum"])
+    x = floats(r, dims)
+    c.add("x", np.abs(x) if op == "LogSum" else x)
+    axes = r.sample(range(len(dims)), r.randint(1, len(dims)))
+    if r.random() < 0.8:
+        c.add("axes", np.array(axes, np.int64), True)
+    c.attributes = dict(keepdims=r.randint(0, 1))
+    return "Reduce" + op, c
+
+
+def transpose(r):
+    c = Case()
+    dims = shape(r, r.randint(1, 5), 40 if r.random() < 0.4 else 9)
+    dtype = r.choice([np.float32, np.float32, np.int64, np.uint8, np.float16])
+    c.add("x", (np.arange(np.prod(dims)) % 251).reshape(dims).astype(dtype))
+    perm = list(range(len(dims)))
+    r.shuffle(perm)
+    c.attributes = dict(perm=perm)
+    return "Transpose", c
+
+
+def quantize(r):
+    c = Case()
+    dims = shape(r, r.randint(1, 4), 40)
+    dtype = r.choice([np.uint8, np.int8])
+    axis = r.randrange(len(dims))
+    each = r.random() < 0.4
+    scale = np.linspace(0.05, 0.2, dims[axis]).astype(np.float32) if each else np.float32(0.1)
+    zero = np.full([dims[axis]], 3, dtype) if each else np.array(3, dtype)
+    op = r.choice(["QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"])
+    if op[0] == "D" and op[1] == "y":
+        c.add("x", floats(r, dims, 3))
+        c.outputs = 3
+        return op, c
+    c.add("x", floats(r, dims, 10) if op[0] == "Q" else numbers(r, dims, dtype))
+    c.add("s", scale)
+    if r.random() < 0.8 or (op[0] == "Q" and dtype == np.int8):
+        c.add("z", zero)
+    c.attributes = dict(axis=axis)
+    return op, c
+
+
+def matmul_nbits(r):
+    c = Case()
+    c.domain = "com.microsoft"
+    m, n, k, block = r.choice([1, 2, 5, 9, 30]), r.choice([1, 7, 16, 40, 70]), r.choice([8, 32, 50, 128, 300]), r.choice([16, 32, 64])
+    blocks = (k + block - 1) // block
+    rng = np.random.default_rng(r.getrandbits(32))
+    c.add("a", floats(r, [2, m, k]))
+    c.add("b", rng.integers(0, 256, [n, blocks, block // 2], dtype=np.uint8), True)
+    c.add("s", floats(r, [n * blocks], 0.1), True)
+    if r.random() < 0.5:
+        c.add("z", rng.integers(0, 256, [n * ((blocks + 1) // 2)], dtype=np.uint8), True)
+        if r.random() < 0.5:
+            c.skip()
+            c.add("bias", floats(r, [n]))
+    c.attributes = dict(N=n, K=k, block_size=block, bits=4)
+    return "MatMulNBits", c
+
+
+def attention(r):
+    c = Case()
+    batch, kv, group = r.randint(1, 2), r.choice([1, 2, 3]), r.choice([1, 1, 2, 4])
+    rows, columns, size, value = r.choice([1, 2, 5, 33]), r.choice([1, 3, 17, 40]), r.choice([4, 16, 20, 64]), r.choice([4, 16, 20, 64])
+    heads = kv * group
+    packed = r.random() < 0.4
+    past = r.choice([0, 0, 7]) if r.random() < 0.5 else None
+    shape4 = lambda h, t, d: [batch, t, h * d] if packed else [batch, h, t, d]
+    c.add("q", floats(r, shape4(heads, rows, size)))
+    c.add("k", floats(r, shape4(kv, columns, size)))
+    c.add("v", floats(r, shape4(kv, columns, value)))
+    total = columns + (past or 0)
+    if r.random() < 0.5:
+        dims = r.choice([[rows, total], [batch, 1, rows, total], [batch, heads, rows, total], [1, 1, 1, total]])
+        c.add("m", floats(r, dims) if r.random() < 0.5 else floats(r, dims) > -0.5)
+    else:
+        c.skip()
+    if past is not None:
+        c.add("pk", floats(r, [batch, kv, past, size]))
+        c.add("pv", floats(r, [batch, kv, past, value]))
+        c.outputs = 3
+    c.attributes = dict(is_causal=r.randint(0, 1), softcap=r.choice([0.0, 0.0, 5.0]))
+    if packed:
+        c.attributes.update(q_num_heads=heads, kv_num_heads=kv)
+    return "Attention", c
+
+
+MAKERS = [matmul_nbits, attention, conv, conv, qlinear_conv, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
+          channels, pool, reduce, transpose, quantize]
+
+
+def build(op, case):
+    outputs = [f"y{i}" for i in range(case.outputs)]
+    node = h.make_node(op, case.names, outputs, domain=case.domain, **case.attributes)
+    graph = h.make_graph(
+        [node], "fuzz",
+        [h.make_tensor_value_info(n, h.np_dtype_to_tensor_dtype(np.asarray(v).dtype), np.asarray(v).shape) for n, v in case.inputs.items()],
+        [h.make_empty_tensor_value_info(n) for n in outputs],
+        [nh.from_array(np.asarray(v), n) for n, v in case.constants.items()])
+    return h.make_model(graph, opset_imports=[h.make_opsetid("", 24), h.make_opsetid("com.microsoft", 1)], ir_version=10)
+
+
+def run(tombolo, model, inputs, outputs, isa, threads):
+    done = subprocess.run([tombolo, "run", model, "--inputs", inputs, "--outputs", outputs, "-q", "--threads", str(threads)],
+                          env={**os.environ, "TOMBOLO_ISA": isa}, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stderr.strip()
+
+
+def close(a, b):
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return f"{a.dtype}{a.shape} against {b.dtype}{b.shape}"
+    if a.dtype.kind in "iub" and a.dtype.itemsize == 1 and a.dtype != np.bool_:
+        step = np.abs(a.astype(int) - b.astype(int))
+        return None if step.size == 0 or (step.max() <= 1 and (step > 0).mean() <= 0.02 + 1 / step.size) else f"{step.max()} steps"
+    if a.dtype.kind != "f":
+        return None if np.array_equal(a, b) else "not equal"
+    eps = 2e-3 if a.dtype == np.float16 else 2e-5
+    scale = max(1e-3, float(np.sqrt(np.mean(np.square(b[np.isfinite(b)].astype(np.float64)))))) if np.isfinite(b).any() else 1
+    with np.errstate(invalid="ignore"):
+        good = np.isclose(a.astype(np.float64), b.astype(np.float64), rtol=eps, atol=eps * min(scale, 1e3), equal_nan=True)
+    if good.all():
+        return None
+    at = np.unravel_index(np.argmin(good), good.shape) if good.shape else ()
+    return f"{(~good).sum()} differ, first {at}: {a[at]} expected {b[at]}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tombolo")
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--isa", action="append")
+    parser.add_argument("--only")
+    options = parser.parse_args()
+    isas = options.isa or ["sse4", "avx2", "avx512"]
+    folder = tempfile.mkdtemp(prefix="fuzz_kernels_")
+    bad = ran = 0
+    for i in range(options.count):
+        r = random.Random(options.seed * 1000003 + i)
+        makers = [m for m in MAKERS if not options.only or m.__name__ in options.only.split(",")]
+        op, case = r.choice(makers)(r)
+        model, inputs = f"{folder}/{i}.onnx", f"{folder}/{i}.npz"
+        onnx.save(build(op, case), model)
+        np.savez(inputs, **case.inputs)
+        keep = False
+        code, text = run(options.tombolo, model, inputs, f"{folder}/reference.npz", "reference", 2)
+        if code != 0:
+            print(f"{i} {op}: the reference refuses: {text[:200]}")
+            continue
+        expected = dict(np.load(f"{folder}/reference.npz"))
+        ran += 1
+        for isa in isas:
+            code, text = run(options.tombolo, model, inputs, f"{folder}/fast.npz", isa, r.choice([1, 2]))
+            if code != 0:
+                print(f"{i} {op} {isa}: exit {code}: {text[:200]}")
+                keep = True
+                continue
+            actual = dict(np.load(f"{folder}/fast.npz"))
+            for name in expected:
+                why = close(actual[name], expected[name])
+                if why:
+                    keep = True
+                    print(f"{i} {op} {isa} {name}: {why}   {case.attributes} { {n: np.asarray(v).shape for n, v in {**case.inputs, **case.constants}.items()} }")
+        bad += keep
+        if not keep:
+            os.remove(model)
+            os.remove(inputs)
+    print(f"{ran} models, {bad} differ" + (f", kept in {folder}" if bad else ""))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
