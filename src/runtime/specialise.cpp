@@ -31,6 +31,9 @@ struct Group {
   int first = 0, last = 0;  ///< nodes that write it first and read it last
   int input = -1;           ///< slot of the graph input that it lies in
   bool joined = false;      ///< holds inputs of a Concat: not to be written in place
+  /// Was seen by a node that runs as such, whose outputs may share its memory. Those are copied out
+  /// of the arena, but not out of a caller's output: nothing may be written over it there.
+  bool handed_out = false;
   std::vector<std::pair<int, size_t>> members;
 };
 
@@ -178,6 +181,7 @@ class Builder {
                               static_cast<int>(node.index), 0});
       }
     }
+    if (!fast) hand_out(node);
     bool all_views = true;
     bool first = true;
     for (int slot : plan_.outputs_of(node)) {
@@ -187,6 +191,19 @@ class Builder {
     if (fast && prepared->row->view_only && all_views && views_follow(node)) return;
     if (fast && prepared->state != nullptr && prepared->state->joins_inputs) join(node);
     result_->steps.push_back(step);
+  }
+
+  /// A subgraph may reach for anything that was there before it.
+  void hand_out(const NodePlan& node) {
+    if (node.subgraphs) {
+      for (Group& group : groups_) group.handed_out = true;
+      return;
+    }
+    for (const ValueRef& ref : plan_.inputs_of(node)) {
+      if (ref.constant != nullptr || ref.slot < 0 || ref.depth > 0) continue;
+      const int index = group_of_[static_cast<size_t>(ref.slot)];
+      if (index >= 0) groups_[static_cast<size_t>(index)].handed_out = true;
+    }
   }
 
   /// Whether the inputs of a node that only makes views cannot change what it makes.
@@ -250,7 +267,9 @@ class Builder {
       const int index = group_of_[static_cast<size_t>(input)];
       if (index < 0) continue;
       Group& group = groups_[static_cast<size_t>(index)];
-      if (group.where == Group::Where::kInput || group.joined ||
+      const bool output =
+          group.where == Group::Where::kOutput || is_output_[static_cast<size_t>(slot)] != 0;
+      if (group.where == Group::Where::kInput || group.joined || (output && group.handed_out) ||
           group.last != static_cast<int>(node.index) || traced(input).bytes != traced(slot).bytes)
         continue;
       // Another input that is a different part of the same memory would be overwritten.

@@ -65,7 +65,9 @@ bool plan_reduce(const KernelQuery& query, Reduce op, ReduceState& state) {
   }
   for (int64_t axis : axes) {
     if (axis < -rank || axis >= rank) return false;
-    reduced[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = true;
+    const auto at = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+    if (reduced[at]) return false;  // given twice: the reference kernel says so
+    reduced[at] = true;
   }
   const bool keep = query.attributes.get_int("keepdims", 1) != 0;
   // Groups of axes from the outermost; axes of length 1 join either kind.
