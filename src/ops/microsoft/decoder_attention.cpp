@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "ops/infer_helpers.h"
-#include "ops/kernels/arguments.h"
 #include "ops/kernels/gemm.h"
 #include "ops/microsoft/heads.h"
 #include "ops/schema.h"
@@ -34,8 +33,10 @@ Result<Tensor> projected(const KernelContext& context, const Tensor& x, const Te
 }
 
 Result<bool> flag(const KernelContext& context, size_t index, const char* name) {
-  TRY(const int64_t value, scalar_int(context, index, name));
-  return value != 0;
+  TRY(const Tensor* value, context.input(index));
+  if (value->size() != 1 || value->dtype() != DType::kBool)
+    return context.error(std::string(name) + " must be one bool, is " + to_string(*value));
+  return value->get_int64(0) != 0;
 }
 
 template <typename T>

@@ -141,10 +141,12 @@ Status run_tokenizer(KernelContext& context) {
     rows.push_back(splitter.split(text));
     most = std::max(most, rows.back().size());
   }
-  if (mark) most += 2;
+  // Marks stand around tokens: where there are none at all, there are none either.
+  if (mark && most != 0) most += 2;
   Dims dims = x->dims();
   dims.push_back(static_cast<int64_t>(most));
   TRY(Tensor * y, context.output(0, DType::kString, dims));
+  if (most == 0) return ok();
   auto to = y->strings().begin();
   for (const Tokens& row : rows) {
     size_t used = row.size();
