@@ -102,6 +102,12 @@ Status infer_skip_normalization(InferContext& context) {
   return ok();
 }
 
+/// The type in which SimplifiedLayerNormalization gives its statistics.
+DType stash_type(const AttributeReader& attributes) {
+  constexpr auto kDouble = static_cast<int64_t>(DType::kFloat64);
+  return attributes.get_int("stash_type", 1) == kDouble ? DType::kFloat64 : DType::kFloat32;
+}
+
 /// x / sqrt(mean(x^2) + epsilon) * scale over the axes from `axis` on.
 template <typename T>
 Status simplified(KernelContext& context, const Tensor& x) {
@@ -121,7 +127,7 @@ Status simplified(KernelContext& context, const Tensor& x) {
   }
   TRY(const Tensor in, as<T>(context, x));
   TRY(Tensor y, context.allocate(dtype_of<T>(), x.dims()));
-  TRY(Tensor deviation, context.allocate(dtype_of<T>(), kept));
+  TRY(Tensor deviation, context.allocate(DType::kFloat64, kept));
   context.parallel_for(rows, 1, [&](int64_t first, int64_t last) {
     for (int64_t row = first; row < last; ++row) {
       const T* from = in.data<T>() + row * length;
@@ -129,7 +135,7 @@ Status simplified(KernelContext& context, const Tensor& x) {
       for (int64_t i = 0; i < length; ++i)
         squares += static_cast<double>(from[i]) * static_cast<double>(from[i]);
       const double inverse = 1 / std::sqrt(squares / static_cast<double>(length) + epsilon);
-      deviation.data<T>()[row] = static_cast<T>(inverse);
+      deviation.data<double>()[row] = inverse;
       for (int64_t i = 0; i < length; ++i) {
         const int64_t at = row * length + i;
         y.data<T>()[at] = static_cast<T>(static_cast<double>(from[i]) * inverse *
@@ -137,7 +143,7 @@ Status simplified(KernelContext& context, const Tensor& x) {
       }
     }
   });
-  CHECK_OK(give(context, 1, DType::kFloat32, std::move(deviation)));
+  CHECK_OK(give(context, 1, stash_type(context.attributes), std::move(deviation)));
   return give(context, 0, scale->dtype(), std::move(y));
 }
 
@@ -153,7 +159,7 @@ Status infer_simplified(InferContext& context) {
   set_shape(context, 0, *x);
   SymShape kept = *x;
   for (size_t i = axis; i < kept.size(); ++i) kept[i] = 1;
-  context.set_tensor(1, DType::kFloat32, std::move(kept));
+  context.set_tensor(1, stash_type(context.attributes), std::move(kept));
   return ok();
 }
 
