@@ -411,8 +411,12 @@ class SingleCall final : public KernelRun {
     const int64_t count = std::max<int64_t>(element_count(dims), 0);
     const auto bytes =
         static_cast<size_t>(packed_bytes(dtype, static_cast<uint64_t>(count)).value_or(0));
-    Tensor view = Tensor::view(dtype, dims, {base.data<std::byte>() + offset, bytes},
-                               std::make_shared<const Tensor>(base));
+    // The whole tensor shares its owner: views of views of views, as a loop makes them, must not
+    // hang on each other, or letting go of the last runs out of stack.
+    const bool whole = offset == 0 && bytes == base.bytes().size() && count == base.size();
+    Tensor view = whole ? base.reshaped(dims).reinterpreted(dtype)
+                        : Tensor::view(dtype, dims, {base.data<std::byte>() + offset, bytes},
+                                       std::make_shared<const Tensor>(base));
     if (trace_ != nullptr) {
       const ValueRef& ref = frame_.plan->inputs_of(node_)[input];
       if (ref.constant != nullptr) {

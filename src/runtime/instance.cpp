@@ -70,8 +70,10 @@ Status Instance::Call::new_view(size_t index, size_t input, size_t offset, DType
   const int64_t count = std::max<int64_t>(element_count(dims), 0);
   const auto bytes =
       static_cast<size_t>(packed_bytes(dtype, static_cast<uint64_t>(count)).value_or(0));
+  const bool whole = offset == 0 && bytes == base.bytes().size() && count == base.size();
   instance->slots[static_cast<size_t>(slot)] =
-      RunValue(Tensor::view(dtype, dims, {at, bytes}, std::make_shared<Tensor>(base)));
+      whole ? RunValue(base.reshaped(dims).reinterpreted(dtype))
+            : RunValue(Tensor::view(dtype, dims, {at, bytes}, std::make_shared<Tensor>(base)));
   const SlotPlan& planned = instance->specialisation->slots[static_cast<size_t>(slot)];
   if (planned.tensor && (planned.dtype != dtype || !same(planned.dims, dims))) {
     instance->varying.push_back(slot);

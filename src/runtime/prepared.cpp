@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/registry.h"
+
 namespace tombolo {
 
 namespace {
@@ -14,6 +16,17 @@ const Tensor* tensor_of(const RunValue* value) {
 bool is_plain(const RunValue* value) {
   if (value == nullptr || value->is_none()) return true;
   return value->is_tensor() && !value->tensor().is_string();
+}
+
+/// Whether an input that the operator needs is absent: rows rely on what is needed, the reference
+/// kernel says what is missing.
+bool lacks_input(const NodePlan& node, std::span<const InputInfo> inputs) {
+  const OpVersion* version = find_version(node.node->domain(), node.node->op_type(), node.opset);
+  if (version == nullptr) return false;
+  for (size_t i = 0; i < version->inputs.size(); ++i)
+    if (version->inputs[i].option == Option::kSingle && (i >= inputs.size() || !inputs[i].present))
+      return true;
+  return false;
 }
 
 }  // namespace
@@ -60,7 +73,7 @@ Result<PreparedPtr> PreparedCache::get(const GraphPlan& plan, const NodePlan& no
   }
   const PrepareContext context{
       {*node.node, node.opset, AttributeReader(*node.node), infos, setting.options}, setting.packs};
-  prepared->row = choose_kernel(node.rows, context);
+  if (!lacks_input(node, infos)) prepared->row = choose_kernel(node.rows, context);
   if (prepared->row != nullptr && prepared->row->prepare != nullptr) {
     TRY(prepared->state, prepared->row->prepare(context));
   }
