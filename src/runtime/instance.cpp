@@ -219,8 +219,13 @@ Status Instance::enter(Frame* around, std::vector<RunValue> inputs, const Attrib
     }
     for (int member : root.members) {
       const SlotPlan& at = specialisation->slots[static_cast<size_t>(member)];
-      slots[static_cast<size_t>(member)] = RunValue(
-          Tensor::view(at.dtype, at.dims, {block->data<std::byte>() + at.offset, at.bytes}, block));
+      // A view of the whole of an input shares its owner, as in Executor's new_view.
+      const bool whole = root.input && at.offset == 0 && at.bytes == block->bytes().size() &&
+                         element_count(at.dims) == block->size();
+      slots[static_cast<size_t>(member)] =
+          whole ? RunValue(block->reshaped(at.dims).reinterpreted(at.dtype))
+                : RunValue(Tensor::view(at.dtype, at.dims,
+                                        {block->data<std::byte>() + at.offset, at.bytes}, block));
     }
   }
   for (const Outer& outside : outer) {
