@@ -3,7 +3,7 @@ BUILD := build/release
 JOBS ?= $(shell nproc)
 export TOMBOLO_SHARED ?= $(abspath ../shared)
 
-.PHONY: all demo test bench bench-load soak tsan check install format fuzz clean oracle-keras oracle-onnx
+.PHONY: all demo test bench bench-load soak tsan check install format fuzz clean oracle-keras oracle-onnx oracle-pytorch
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD) -j$(JOBS) tombolo_cli
@@ -72,6 +72,8 @@ oracle-onnx: all
 	tools/oracle.sh onnx $(BUILD)/tombolo
 oracle-keras: all
 	tools/oracle.sh keras $(BUILD)/tombolo
+oracle-pytorch: all
+	tools/oracle.sh pytorch $(BUILD)/tombolo
 
 clean:
 	rm -rf build

@@ -2,6 +2,7 @@
 
 #include "cli/coverage.h"
 #include "cli/verbs.h"
+#include "formats/pytorch/aten/table.h"
 #include "ops/operators_json.h"
 #include "ops/registry.h"
 
@@ -9,8 +10,31 @@ namespace tombolo::cli {
 
 namespace {
 
+/// What an importer maps, from its own table.
+Result<int> list_importer(const std::string& format, Console& console) {
+  if (format != "pytorch")
+    return usage_error("there is no table of operators for format \"" + format + "\"")
+        .with_help("formats: pytorch");
+  const auto rows = pytorch::all_rows();
+  if (console.json) {
+    std::string text = "{\"format\":\"pytorch\",\"operators\":[";
+    for (size_t i = 0; i < rows.size(); ++i) {
+      text += i == 0 ? "\"" : ",\"";
+      // Schemas hold quotation marks only as apostrophes.
+      text += std::string(rows[i]->schema) + "\"";
+    }
+    console.print(text + "]}\n");
+    return kYes;
+  }
+  for (const pytorch::Row* row : rows) console.print(std::string(row->schema) + "\n");
+  console.print(std::to_string(rows.size()) +
+                " overloads; in-place forms (name_) follow from them\n");
+  return kYes;
+}
+
 Result<int> run(const Args& args, Console& console) {
   if (args.flag("coverage")) return print_coverage(console, args.positional("NAME"));
+  if (const auto format = args.get("from")) return list_importer(std::string(*format), console);
   if (console.json) {
     console.print(operators_json());
     return kYes;
@@ -43,8 +67,10 @@ const Verb ops_verb = {
         "type; exit 1 if one does not run.",
     .positionals = {{"NAME", "one operator", false}},
     .options = {{"coverage", "", "",
-                 "run each version with each type; Markdown, or JSON with --json"}},
-    .examples = {"tombolo ops Conv", "tombolo ops --json", "tombolo ops --coverage Cast"},
+                 "run each version with each type; Markdown, or JSON with --json"},
+                {"from", "", "FORMAT", "what the importer of this format maps (pytorch)"}},
+    .examples = {"tombolo ops Conv", "tombolo ops --json", "tombolo ops --coverage Cast",
+                 "tombolo ops --from pytorch"},
     .run = run,
 };
 

@@ -73,6 +73,23 @@ void attention(C& c) {
                                          : nullptr;
   Value* y = attend(c, c.x("query"), c.x("key"), c.x("value"), mask, causal, grouped);
   c.out(y);
+  if (c.name() == "_scaled_dot_product_flash_attention_for_cpu") {
+    Value *q = c.x("query"), *k = c.x("key");
+    const auto width = c.known(q, -1 + c.rank(q));
+    const double scale =
+        c.given("scale") ? c.real("scale") : 1 / std::sqrt(static_cast<double>(width.value_or(1)));
+    Value* scores = c.op("MatMul", {c.mul(q, c.like(scale, q)), c.swap(k, -1, -2)});
+    if (causal) {
+      Value* seen = c.op("GreaterOrEqual",
+                         {c.unsqueeze(c.range(c.size(q, -2)), {1}), c.range(c.size(k, -2))});
+      scores = c.where(seen, scores, c.like(-INFINITY, scores));
+    }
+    if (mask) {
+      scores = c.dtype(mask) == DType::kBool ? c.where(mask, scores, c.like(-INFINITY, scores))
+                                             : c.add(scores, mask);
+    }
+    return c.out(c.reduce("ReduceLogSumExp", scores, {c.rank(scores) - 1}, false));
+  }
   // What the fused forms return beside is only for the backward pass.
   for (size_t i = 1; i < c.schema().results.size(); ++i) c.out_arg(Arg());
 }

@@ -270,7 +270,8 @@ void cholesky_solve(C& c) {
 
 /// P A = L U in place, and which row went where.
 struct Factors {
-  Value *lu, *order;  ///< order[.., n]: the row of A that stands in row i
+  Value *lu, *pivots;  ///< pivots[.., n, 1]: the row that step i took
+  Value* order;        ///< order[.., n]: the row of A that stands in row i
 };
 Factors lu_of(C& c, Value* a) {
   const int64_t r = c.rank(a);
@@ -282,31 +283,154 @@ Factors lu_of(C& c, Value* a) {
   order_sizes.push_back(n);
   order_sizes.emplace_back(1);
   Value* order = c.expand(rows, order_sizes);
-  const Values done = loop(c, c.minimum(n, m), {w, order}, [&](Value* i, const Values& state) {
-    Value* x = state[0];
-    Value* column = c.op("Abs", {column_of(c, x, i)});
-    Value* open = c.op("GreaterOrEqual", {rows, i});
-    Value* best = c.op("ArgMax", {c.where(open, column, c.like(-1, column))},
-                       {{"axis", r - 2}, {"keepdims", 1}});
-    SymInts spread = lead;
-    spread.emplace_back(1);
-    spread.push_back(m);
-    Value* pivot_row = c.op("GatherElements", {x, c.expand(best, spread)}, {{"axis", r - 2}});
-    Value* swapped = c.where(c.op("Equal", {rows, best}), row_of(c, x, i), x);
-    swapped = c.where(c.op("Equal", {rows, i}), pivot_row, swapped);
-    Value* best_order = c.op("GatherElements", {state[1], best}, {{"axis", r - 2}});
-    Value* next_order = c.where(c.op("Equal", {rows, best}), row_of(c, state[1], i), state[1]);
-    next_order = c.where(c.op("Equal", {rows, i}), best_order, next_order);
-    Value* below = c.op("Greater", {rows, i});
-    Value* pivot = column_of(c, pivot_row, i);
-    Value* none = c.op("Equal", {pivot, c.like(0, pivot)});
-    Value* factor = c.div(column_of(c, swapped, i), c.where(none, c.like(1, pivot), pivot));
-    Value* right = c.op("Greater", {columns, i});
-    Value* updated = c.sub(swapped, c.mul(factor, pivot_row));
-    Value* inner = c.where(right, updated, c.where(c.op("Equal", {columns, i}), factor, swapped));
-    return Values{c.where(below, inner, swapped), next_order};
+  const Values done =
+      loop(c, c.minimum(n, m), {w, order, order}, [&](Value* i, const Values& state) {
+        Value* x = state[0];
+        Value* column = c.op("Abs", {column_of(c, x, i)});
+        Value* open = c.op("GreaterOrEqual", {rows, i});
+        Value* best = c.op("ArgMax", {c.where(open, column, c.like(-1, column))},
+                           {{"axis", r - 2}, {"keepdims", 1}});
+        SymInts spread = lead;
+        spread.emplace_back(1);
+        spread.push_back(m);
+        Value* pivot_row = c.op("GatherElements", {x, c.expand(best, spread)}, {{"axis", r - 2}});
+        Value* swapped = c.where(c.op("Equal", {rows, best}), row_of(c, x, i), x);
+        swapped = c.where(c.op("Equal", {rows, i}), pivot_row, swapped);
+        Value* best_order = c.op("GatherElements", {state[1], best}, {{"axis", r - 2}});
+        Value* next_order = c.where(c.op("Equal", {rows, best}), row_of(c, state[1], i), state[1]);
+        next_order = c.where(c.op("Equal", {rows, i}), best_order, next_order);
+        Value* below = c.op("Greater", {rows, i});
+        Value* pivot = column_of(c, pivot_row, i);
+        Value* none = c.op("Equal", {pivot, c.like(0, pivot)});
+        Value* factor = c.div(column_of(c, swapped, i), c.where(none, c.like(1, pivot), pivot));
+        Value* right = c.op("Greater", {columns, i});
+        Value* updated = c.sub(swapped, c.mul(factor, pivot_row));
+        Value* inner =
+            c.where(right, updated, c.where(c.op("Equal", {columns, i}), factor, swapped));
+        Value* next_pivots = c.where(c.op("Equal", {rows, i}), best, state[2]);
+        return Values{c.where(below, inner, swapped), next_order, next_pivots};
+      });
+  return {done[0], done[2], done[1]};
+}
+
+/// The factors as LAPACK packs them, with pivots from 1.
+void lu_factor(C& c) {
+  const char* name = c.has_arg("A") ? "A" : "self";
+  if (!real_only(c, name)) return;
+  if (!c.flag("pivot")) return c.refuse("a factorisation without pivots");
+  Value* a = c.x(name);
+  const Factors f = lu_of(c, a);
+  c.out(c.cast(f.lu, c.dtype(a)));
+  const int64_t r = c.rank(a);
+  Value* pivots = c.slice(c.squeeze(f.pivots, {r - 1}), r - 2, SymInt(0),
+                          c.minimum(c.size(a, -2), c.size(a, -1)));
+  c.out(c.cast(c.add(pivots, c.b.int_scalar(1)), DType::kInt32));
+  if (c.schema().results.size() == 3) emit_info(c, a);
+}
+
+/// P with P[order[i], i] = 1, from pivots in LAPACK's form, for `n` rows.
+Value* permutation_matrix(C& c, Value* pivots, const SymInt& n, DType type) {
+  const int64_t r = c.rank(pivots) + 1;
+  pivots = c.sub(c.cast(c.unsqueeze(pivots, {r - 1}), DType::kInt64), c.b.int_scalar(1));
+  Value* rows = c.unsqueeze(c.range(n), {1});
+  SymInts sizes = lead_sizes(c, pivots, 2);
+  sizes.push_back(n);
+  sizes.emplace_back(1);
+  Value* order = c.expand(rows, sizes);
+  const Values done = loop(c, c.size(pivots, r - 2), {order}, [&](Value* i, const Values& state) {
+    Value* taken = row_of(c, pivots, i);
+    Value* theirs = c.op("GatherElements", {state[0], taken}, {{"axis", r - 2}});
+    Value* next = c.where(c.op("Equal", {rows, taken}), row_of(c, state[0], i), state[0]);
+    return Values{c.where(c.op("Equal", {rows, i}), theirs, next)};
   });
-  return {done[0], done[1]};
+  return c.cast(c.op("Equal", {c.unsqueeze(c.range(n), {1}), c.swap(done[0], -1, -2)}), type);
+}
+
+struct Triangles {
+  Value *lower, *upper;
+};
+Triangles unpacked(C& c, Value* lu) {
+  const SymInt n = c.size(lu, -2), m = c.size(lu, -1), k = c.minimum(n, m);
+  const int64_t r = c.rank(lu);
+  Value* lower =
+      c.slice(c.op("Trilu", {lu, c.b.int_scalar(-1)}, {{"upper", 0}}), r - 1, SymInt(0), k);
+  lower =
+      c.where(c.op("Equal", {c.unsqueeze(c.range(n), {1}), c.range(k)}), c.like(1, lower), lower);
+  return {lower, c.slice(c.op("Trilu", {lu}, {{"upper", 1}}), r - 2, SymInt(0), k)};
+}
+
+void lu_unpack(C& c) {
+  if (!real_only(c, "LU_data")) return;
+  Value* lu = c.x("LU_data");
+  const Triangles t = unpacked(c, lu);
+  Value* none = c.full({SymInt(0)}, 0, c.dtype(lu));
+  c.out(c.flag("unpack_pivots")
+            ? permutation_matrix(c, c.x("LU_pivots"), c.size(lu, -2), c.dtype(lu))
+            : none);
+  c.out(c.flag("unpack_data") ? t.lower : none);
+  c.out(c.flag("unpack_data") ? t.upper : none);
+}
+
+void lu_solve(C& c) {
+  const bool old = c.name() == "lu_solve";
+  Value* lu = c.x(old ? "LU_data" : "LU");
+  if (!real_only(c, old ? "LU_data" : "LU")) return;
+  const Triangles t = unpacked(c, lu);
+  Value* p = permutation_matrix(c, c.x(old ? "LU_pivots" : "pivots"), c.size(lu, -2), c.dtype(lu));
+  Value* a = c.op("MatMul", {p, c.op("MatMul", {t.lower, t.upper})});
+  if (!old && c.flag("adjoint")) a = c.swap(a, -1, -2);
+  Value* y = c.x(old ? "self" : "B");
+  const bool left = old || c.flag("left");
+  c.out(left ? solved(c, a, y) : c.swap(solved(c, c.swap(a, -1, -2), c.swap(y, -1, -2)), -1, -2));
+}
+
+/// The vector's norm, or the matrix's where two axes are meant and an order is given.
+void any_norm(C& c) {
+  const bool text = c.arg("ord").kind == Arg::Kind::kString;
+  Value* x = c.x("self");
+  const size_t dims = c.given("dim") ? c.ints("dim").size() : 0;
+  const bool matrix = text || (c.given("ord") && (dims == 2 || (dims == 0 && c.rank(x) == 2)));
+  Arg dim = c.arg("dim");
+  if (matrix) {
+    if (dim.is_none()) dim = Arg::ints(std::vector<int64_t>{-2, -1});
+    return c.out(c.lower(text ? "linalg_matrix_norm.str_ord" : "linalg_matrix_norm",
+                         {c.arg("self"), c.arg("ord"), dim, c.arg("keepdim")},
+                         {{"dtype", c.arg("dtype")}}));
+  }
+  const Arg order = c.given("ord") ? c.arg("ord") : Arg(2);
+  c.out(c.lower("linalg_vector_norm", {c.arg("self"), order, dim, c.arg("keepdim")},
+                {{"dtype", c.arg("dtype")}}));
+}
+
+void vecdot(C& c) {
+  const DType type = c.promote({"x", "y"});
+  if (is_complex(type)) return c.refuse("complex numbers");
+  Value* p = c.mul(c.operand("x", type), c.operand("y", type));
+  c.out(c.reduce("ReduceSum", p, {c.axis(c.integer("dim"), c.rank(p))}, false));
+}
+
+void tensorsolve(C& c) {
+  if (!real_only(c, "self") || c.given("dims")) return c.refuse("axes moved before solving");
+  Value *a = c.x("self"), *y = c.x("other");
+  SymInts shape;
+  for (int64_t i = c.rank(y); i < c.rank(a); ++i) shape.push_back(c.size(a, i));
+  const SymInt n = c.numel(y);
+  Value* x = solved(c, c.reshape(a, {n, n}), c.reshape(y, {n, SymInt(1)}));
+  c.out(c.reshape(x, shape));
+}
+
+void tensorinv(C& c) {
+  if (!real_only(c, "self")) return;
+  Value* a = c.x("self");
+  const int64_t ind = c.integer("ind");
+  SymInts shape;
+  SymInt n(1);
+  for (int64_t i = ind; i < c.rank(a); ++i) {
+    shape.push_back(c.size(a, i));
+    n = c.mul(n, c.size(a, i));
+  }
+  for (int64_t i = 0; i < ind; ++i) shape.push_back(c.size(a, i));
+  c.out(c.reshape(inverse_of(c, c.reshape(a, {n, n})), shape));
 }
 
 void linalg_lu(C& c) {
@@ -430,6 +554,29 @@ constexpr Row kRows[] = {
     {"_cholesky_solve_helper(Tensor self, Tensor input2, bool upper) -> Tensor", cholesky_solve},
     {"cholesky_inverse(Tensor self, bool upper=False) -> Tensor", cholesky_solve},
     {"linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", linalg_lu},
+    {"linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)", lu_factor},
+    {"linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, "
+     "Tensor pivots, Tensor info)",
+     lu_factor},
+    {"_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor "
+     "pivots, Tensor info)",
+     lu_factor},
+    {"lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) "
+     "-> (Tensor P, Tensor L, Tensor U)",
+     lu_unpack},
+    {"lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", lu_solve},
+    {"linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) "
+     "-> Tensor",
+     lu_solve},
+    {"linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "
+     "ScalarType? dtype=None) -> Tensor",
+     any_norm},
+    {"linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, "
+     "ScalarType? dtype=None) -> Tensor",
+     any_norm},
+    {"linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", vecdot},
+    {"linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor", tensorsolve},
+    {"linalg_tensorinv(Tensor self, int ind=2) -> Tensor", tensorinv},
     {"pinverse(Tensor self, float rcond=1e-15) -> Tensor", pinv},
     {"linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor", pinv},
     {"linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "

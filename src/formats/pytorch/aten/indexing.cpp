@@ -557,8 +557,12 @@ void unique(C& c) {
   const SymDim count = c.b.dim(results[0], by_dim ? c.axis(c.integer("dim"), c.rank(x)) : 0);
   (void)count;
   c.out(c.cast(results[0], type));
-  c.out(by_dim ? results[2] : c.reshape(results[2], c.sizes(x)));
-  if (c.schema().results.size() > 2) c.out(results[3]);
+  // What was not asked for is empty.
+  Value* none = c.full({SymInt(0)}, 0, DType::kInt64);
+  const bool old = c.name() == "_unique";
+  const bool inverse = by_dim || c.flag("return_inverse");
+  c.out(!inverse ? none : by_dim ? results[2] : c.reshape(results[2], c.sizes(x)));
+  if (!old) c.out(by_dim || c.flag("return_counts") ? results[3] : none);
 }
 
 /// The sum, mean or maximum of the rows that each bag names.
@@ -606,9 +610,8 @@ void embedding_bag(C& c) {
     }
     c.out(total);
   }
-  c.out(bag);
-  c.out(counts);
-  c.out(offsets);
+  // What is returned beside is only for the backward pass, and differs from path to path.
+  for (int i = 0; i < 3; ++i) c.out_arg(Arg());
 }
 
 constexpr Row kRows[] = {

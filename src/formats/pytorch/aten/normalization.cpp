@@ -123,7 +123,26 @@ void instance_norm(C& c) {
     return c.out(batch_norm_values(c, n, nullptr, nullptr, nullptr, nullptr));
   const SymInt channels = c.size(n.x, 1);
   const DType type = c.dtype(n.x);
-  if (n.mean) return c.refuse("instance normalisation that updates running statistics");
+  if (n.mean) {
+    // The running values move towards the means over the batch, where they lie.
+    std::vector<int64_t> axes;
+    SymInt count(1);
+    for (int64_t i = 2; i < c.rank(n.x); ++i) {
+      axes.push_back(i);
+      count = c.mul(count, c.size(n.x, i));
+    }
+    Value* mean = c.reduce("ReduceMean", n.x, axes, true);
+    Value* d = c.sub(n.x, mean);
+    Value* size = c.operand_of(Arg(count), type);
+    Value* var =
+        c.div(c.reduce("ReduceSum", c.mul(d, d), axes, false), c.sub(size, c.like(1, size)));
+    const auto blended = [&](Value* old, Value* now) {
+      Value* fresh = c.reduce("ReduceMean", c.cast(now, c.dtype(old)), {0}, false);
+      return c.add(c.mul(old, c.like(1 - n.momentum, old)), c.mul(fresh, c.like(n.momentum, old)));
+    };
+    c.write(c.ref("running_mean"), blended(n.mean, c.squeeze(mean, axes)));
+    if (n.var) c.write(c.ref("running_var"), blended(n.var, var));
+  }
   Value* scale = n.weight ? n.weight : c.full({channels}, 1, type);
   Value* shift = n.bias ? n.bias : c.full({channels}, 0, type);
   c.out(c.op("InstanceNormalization", {n.x, scale, shift}, {{"epsilon", n.eps}}));

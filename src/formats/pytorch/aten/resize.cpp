@@ -43,7 +43,10 @@ void upsample(C& c) {
                                                              ? "half_pixel"
                                                              : mode);
     if (mode == "cubic") attrs.emplace_back("cubic_coeff_a", antialias ? -0.5f : -0.75f);
-    if (antialias) attrs.emplace_back("antialias", 1);
+    if (antialias) {
+      attrs.emplace_back("antialias", 1);
+      attrs.emplace_back("exclude_outside", 1);
+    }
   }
   Value* source = is_float(type) ? x : c.cast(x, DType::kFloat32);
   Value* y = nullptr;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "formats/pytorch/aten/arg.h"
+#include "formats/pytorch/checkpoint.h"
 #include "formats/pytorch/pt2/symbolic.h"
 
 namespace tombolo::pytorch {
@@ -197,7 +198,12 @@ Status Pt2Archive::read_weights(const ZipArchive& zip, const std::string& folder
     }
     TRY(Blob blob, zip.read(*member));
     if (entry["use_pickle"].bool_or(false)) {
-      return unsupported("\"" + name + "\" is a pickled tensor subclass");
+      auto inner = torch::read_checkpoint(std::move(blob), true);
+      if (!inner) return std::move(inner).at("weight \"" + name + "\"").error();
+      if (inner->size() != 1)
+        return unsupported("the weight \"" + name + "\" is a tensor subclass of several tensors");
+      tensors_[name] = {std::move(inner->front().tensor), folder + path};
+      continue;
     }
     if (meta.is_null()) continue;  // an object, which only a custom operator uses
     const auto dtype = dtype_from_export(meta["dtype"].int_or(0));
@@ -214,8 +220,17 @@ Status Pt2Archive::read_weights(const ZipArchive& zip, const std::string& folder
 }
 
 Status Pt2Archive::read_blob(Blob blob) {
-  (void)blob;
-  return unsupported("weights that torch.save wrote inside the archive");
+  TRY(std::vector<Weight> weights, torch::read_checkpoint(std::move(blob), true));
+  for (Weight& weight : weights) {
+    // Tied weights are views of the same bytes.
+    const auto bytes = weight.tensor.bytes();
+    std::string key;
+    if (!bytes.empty())
+      key = std::to_string(reinterpret_cast<uintptr_t>(bytes.data())) +
+            dims_to_string(weight.tensor.dims().span()) + torch_name(weight.tensor.dtype());
+    tensors_[weight.name] = {std::move(weight.tensor), std::move(key)};
+  }
+  return ok();
 }
 
 const Tensor* Pt2Archive::find(const std::string& name) const {

@@ -91,6 +91,27 @@ Status Program::lower_higher_order(Scope& scope, Json node, std::string_view tar
     TRY(Args results, call_body(bodies_[args[at].index], operands));
     return bind_all(scope, node, std::move(results), first_id);
   }
+  if (target == "with_effects") {
+    // A call whose order matters, with a token that is passed on: there is one order here.
+    if (args.size() < 2 || args[1].kind != Arg::Kind::kString)
+      return unsupported("an effect of what is no operator");
+    const std::string name = args[1].text;
+    Args results;
+    if (name != "aten::_linalg_check_errors") {
+      Named named;
+      Args plain;
+      for (size_t i = 2; i < args.size(); ++i) {
+        const std::string label(inputs.at(i)["name"].string_or(""));
+        if (label.empty())
+          plain.push_back(args[i]);
+        else
+          named.emplace_back(label, args[i]);
+      }
+      TRY(results, c_.call(name, std::move(plain), std::move(named)));
+    }
+    results.insert(results.begin(), args[0]);
+    return bind_all(scope, node, std::move(results), first_id);
+  }
   if (target == "cond") return lower_cond(scope, node, std::move(args));
   if (target == "while_loop") return lower_while(scope, node, std::move(args));
   if (target == "scan") return lower_scan(scope, node, std::move(args), false);

@@ -186,7 +186,9 @@ Status Program::bind_inputs(Scope& scope) {
         break;
       }
       case Kind::kNumber:
+        break;
       case Kind::kSkip:
+        scope.names[name].kind = Arg::Kind::kOther;  // tokens, which only order effects
         break;
       case Kind::kUser: {
         const SymShape shape = meta_shape(scope, name);
@@ -282,6 +284,7 @@ Result<Arg> Program::read_arg(Scope& scope, Json value, int depth) {
   if (kind == "as_bool") return Arg(member.bool_or(false));
   if (kind == "as_bools")
     return list([&](Json item) -> Result<Arg> { return Arg(item.bool_or(false)); });
+  if (kind == "as_operator") return Arg(operator_name(member.string_or("")));
   if (kind == "as_string") return Arg(std::string(member.string_or("")));
   if (kind == "as_strings")
     return list([&](Json item) -> Result<Arg> { return Arg(std::string(item.string_or(""))); });
@@ -392,6 +395,10 @@ Status Program::make_placeholders(Scope& scope, Json node) {
 
 Status Program::bind_tensor(Scope& scope, Json reference, Arg result, uint32_t first_id) {
   const std::string name(reference["name"].string_or(""));
+  if (result.kind == Arg::Kind::kOther) {
+    scope.names[name] = std::move(result);
+    return ok();
+  }
   if (!result.is_tensor()) {
     // A number where the program has a 0-d tensor.
     if (!result.is_number()) return unsupported("the handler gave no tensor for \"" + name + "\"");
@@ -607,6 +614,7 @@ Status Program::finish(Scope& scope) {
     const auto [kind, spec] = i < specs.size()
                                   ? member_of(specs.at(i))
                                   : std::pair<std::string_view, Json>{"user_output", {}};
+    if (kind == "token") continue;
     TRY(Arg value, read_arg(scope, outputs.at(i)));
     const std::string name(outputs.at(i)["as_tensor"]["name"].string_or(
         outputs.at(i)["as_sym_int"]["as_name"].string_or("output")));
