@@ -350,7 +350,29 @@ def attention(r):
     return "Attention", c
 
 
-MAKERS = [matmul_nbits, attention, conv, conv, qlinear_conv, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
+def recurrent(r):
+    c = Case()
+    op, gates = r.choice([("LSTM", 4), ("GRU", 3)])
+    steps, batch, width, hidden = r.randint(1, 7), r.choice([1, 2, 5]), r.choice([1, 5, 20]), r.choice([1, 3, 16, 40])
+    direction = r.choice(["forward", "reverse", "bidirectional"])
+    d = 2 if direction == "bidirectional" else 1
+    c.add("x", floats(r, [steps, batch, width]))
+    c.add("w", floats(r, [d, gates * hidden, width], 0.5), True)
+    c.add("r", floats(r, [d, gates * hidden, hidden], 0.3), True)
+    c.add("b", floats(r, [d, 2 * gates * hidden]), True) if r.random() < 0.7 else c.skip()
+    c.skip()
+    if r.random() < 0.5:
+        c.add("h", floats(r, [d, batch, hidden]))
+        if op == "LSTM":
+            c.add("c", floats(r, [d, batch, hidden]))
+    c.attributes = dict(hidden_size=hidden, direction=direction)
+    if op == "GRU":
+        c.attributes["linear_before_reset"] = r.randint(0, 1)
+    c.outputs = 3 if op == "LSTM" else 2
+    return op, c
+
+
+MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize]
 
 

@@ -1,15 +1,17 @@
 #pragma once
 
-// Float convolution over up to three spatial axes, channels first. A plan says which algorithm a
-// shape gets, how weights are packed for it and how much scratch memory it needs; all else follows.
+// Float convolution over up to three spatial axes, channels first. A plan says
+// which algorithm a shape gets, how weights are packed for it and how much
+// scratch memory it needs; all else follows.
 //
 //   kDirect     weights (rows) times windows gathered into panels on the way
-//   kTransposed few output pixels, many channels: pixels are the rows, packed weights the panels
-//   kWinograd   F(4x4, 3x3): 36 products a block of tiles in place of 144 multiplications a tile
-//   kDepthwise  one input channel a group
+//   kTransposed few output pixels, many channels: pixels are the rows, packed
+//   weights the panels kWinograd   F(4x4, 3x3): 36 products a block of tiles in
+//   place of 144 multiplications a tile kDepthwise  one input channel a group
 //
-// Windows never leave the image: it is first copied with its padding, and split by stride into
-// phases, so that what neighbouring outputs read lies side by side whatever the stride.
+// Windows never leave the image: it is first copied with its padding, and split
+// by stride into phases, so that what neighbouring outputs read lies side by
+// side whatever the stride.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +35,8 @@ struct ConvGeometry {
   int64_t extent(int axis) const { return (kernel[axis] - 1) * dilation[axis] + 1; }
 };
 
-/// One channel with its padding, split into phases: [depth][row phase][column phase][row][column].
+/// One channel with its padding, split into phases: [depth][row phase][column
+/// phase][row][column].
 struct ConvImage {
   bool copy = false;              ///< false: the input itself will do
   int64_t rows = 0, columns = 0;  ///< of a phase
@@ -67,13 +70,17 @@ void run_convolution(const ConvPlan& plan, const float* x, const float* packed, 
 
 // The parts.
 ConvImage plan_image(const ConvGeometry& shape);
-/// Copies channel `x` into its padded, split form; `fill` stands in the padding.
+/// Copies channel `x` into its padded, split form; `fill` stands in the
+/// padding.
 void split_image(const ConvGeometry& shape, const ConvImage& image, const float* x, float fill,
                  float* out);
 void run_direct(const ConvPlan& plan, const float* x, const float* packed, float* y,
                 const ConvEpilogue& epilogue, float* scratch);
 void run_transposed(const ConvPlan& plan, const float* x, const float* packed, float* y,
                     const ConvEpilogue& epilogue, float* scratch);
+/// Floats of a row of windows, one for each pixel, with room for a vector
+/// beyond.
+inline int64_t transposed_row(int64_t pixels) { return (pixels + 15) / 16 * 16 + 16; }
 void plan_winograd(ConvPlan& plan);
 void pack_winograd(const ConvPlan& plan, const float* w, float* packed);
 void run_winograd(const ConvPlan& plan, const float* x, const float* packed, float* y,
@@ -85,18 +92,23 @@ void run_depthwise(const ConvPlan& plan, const float* x, const float* packed, fl
 struct PixelRun {
   int64_t to, from, count;
 };
-/// Output pixels [begin, end) of a channel as at most 64 runs.
+/// Output pixels [begin, end) of a channel as runs, at most one a pixel.
 int64_t find_runs(const ConvGeometry& shape, const ConvImage& image, int64_t begin, int64_t end,
                   PixelRun* runs);
-/// out[i] = sum over taps of w[t] * x[taps[t] + i]. Reads and writes whole vectors.
+/// out[i] = sum over taps of w[t] * x[taps[t] + i]. Reads and writes whole
+/// vectors.
 void correlate_flat(const float* x, const int64_t* taps, const float* w, int64_t count, int64_t n,
                     float* out);
-/// out[k - from][pixel] = image[offsets[k] + run] for k in [from, to); rows are `width` apart. May
-/// write a vector beyond the end of a row, never more.
+/// out[k - from][pixel] = image[offsets[k] + run] for k in [from, to); rows are
+/// `width` apart. May write a vector beyond the end of a row, never more.
 void gather_pixels(const float* image, const int64_t* offsets, int64_t from, int64_t to,
                    const PixelRun* runs, int64_t run_count, int64_t width, float* out);
 /// y[i] = act(x[i] + bias + residual[i]) for one row of one channel.
 void finish_row(const float* x, float bias, const float* residual, const Activation& activation,
                 int64_t n, float* y);
+
+/// The same for several rows, side by side in y and in the residual.
+void finish_rows(const float* x, int64_t x_step, float bias, const float* residual,
+                 const Activation& activation, int64_t rows, int64_t n, float* y);
 
 }  // namespace tombolo

@@ -1,6 +1,6 @@
-// Convolution with one input channel a group. The padded image is one long row: an output's window
-// lies at the same distances whatever its row, so that vectors run over row ends; what they compute
-// between rows is not copied.
+// Convolution with one input channel a group. The padded image is one long row:
+// an output's window lies at the same distances whatever its row, so that
+// vectors run over row ends; what they compute between rows is not copied.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/kernels/conv_depthwise.cpp"
@@ -23,7 +23,8 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::ScalableTag<float>;
 
-/// out[i] = sum over taps of w[t] * x[taps[t] + i]. Reads and writes whole vectors.
+/// out[i] = sum over taps of w[t] * x[taps[t] + i]. Reads and writes whole
+/// vectors.
 void correlate(const float* HWY_RESTRICT x, const int64_t* HWY_RESTRICT taps,
                const float* HWY_RESTRICT w, int64_t count, int64_t n, float* HWY_RESTRICT out) {
   const F f;
@@ -89,15 +90,12 @@ void run_depthwise(const ConvPlan& plan, const float* x, const float* packed, fl
                  for (int64_t d = 0; d < s.out[0]; ++d) {
                    kernel(image + d * s.stride[0] * plan.image.slice, plan.image.taps.data(),
                           packed + channel * taps, taps, flat, sums);
-                   for (int64_t r = 0; r < s.out[1]; ++r) {
-                     const int64_t at =
-                         ((task * s.out_channels + m) * s.out[0] + d) * s.out[1] * s.out[2] +
-                         r * s.out[2];
-                     finish_row(sums + r * plan.image.columns,
-                                epilogue.bias != nullptr ? epilogue.bias[channel] : 0,
-                                epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
-                                epilogue.activation, s.out[2], y + at);
-                   }
+                   const int64_t at =
+                       ((task * s.out_channels + m) * s.out[0] + d) * s.out[1] * s.out[2];
+                   finish_rows(sums, plan.image.columns,
+                               epilogue.bias != nullptr ? epilogue.bias[channel] : 0,
+                               epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
+                               epilogue.activation, s.out[1], s.out[2], y + at);
                  }
                }
              }

@@ -1,4 +1,5 @@
-// Convolution as a product of packed weights with windows that are gathered panel by panel.
+// Convolution as a product of packed weights with windows that are gathered
+// panel by panel.
 
 #include <algorithm>
 #include <cstring>
@@ -14,7 +15,8 @@ constexpr int64_t kDepth = 256;  ///< rows of a panel at a time
 constexpr int64_t kPanels = 4;   ///< panels that a block of weights is used for
 constexpr int kMaxRuns = 64;
 
-/// Copies all channels of all groups of one image where the plan wants that; where they then lie.
+/// Copies all channels of all groups of one image where the plan wants that;
+/// where they then lie.
 const float* prepare(const ConvPlan& plan, const float* x, int64_t channels, float* scratch) {
   if (!plan.image.copy) return x;
   parallel(channels, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, plan.image.plane)),
@@ -140,7 +142,8 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
                     tile.lo = act.alpha;
                     tile.hi = act.beta;
                   }
-                  // The weights of the next tile come nearer, a part with each panel.
+                  // The weights of the next tile come nearer, a part with each
+                  // panel.
                   tile.next = tile.a + (depth * tile_rows) + (p - first) * k * 16;
                   if (t + 1 >= tile_to || (p - first + 1) * 16 > tile_rows + 16) tile.next = tile.a;
                   tiles.packed_tile(rows, cols)(tile);
@@ -157,41 +160,78 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
 void run_transposed(const ConvPlan& plan, const float* x, const float* packed, float* y,
                     const ConvEpilogue& epilogue, float* scratch) {
   const ConvGeometry& s = plan.shape;
-  const int64_t pixels = s.out_plane(), depth = s.depth(), rows = s.batch * pixels;
+  const GemmTiles& tiles = gemm_tiles();
+  const int64_t pixels = s.out_plane(), depth = s.depth(), width = tiles.panel();
   const std::vector<int64_t> offsets = depth_offsets(plan);
+  // Windows as [k][pixel], pixels padded to whole vectors; a 1x1 kernel reads
+  // the image itself.
+  const bool as_it_lies = s.taps() == 1 && !plan.image.copy;
+  const int64_t row = as_it_lies ? pixels : transposed_row(pixels);
   float* windows = scratch;
-  float* product = windows + rows * depth;
-  float* images = product + rows * s.out_channels;
+  float* product = windows + (as_it_lies ? 0 : depth * row + 64);
+  float* images = product + pixels * s.out_channels + 64;
+  const int tile_rows = tiles.tile_rows(pixels);
+  const int64_t panels = (s.out_channels + width - 1) / width;
   for (int64_t n = 0; n < s.batch; ++n) {
     const float* image = prepare(plan, x + n * s.in_channels * s.in_plane(), s.in_channels, images);
-    // Blocks of k, so that what is read is read once while it is near.
-    constexpr int64_t kBlock = 64;
-    const int64_t blocks = (depth + kBlock - 1) / kBlock;
-    parallel(blocks, std::max<int64_t>(1, 256 / pixels), [&](int64_t begin, int64_t end) {
-      for (int64_t b = begin; b < end; ++b)
-        for (int64_t pixel = 0; pixel < pixels; ++pixel) {
-          const float* from = image + pixel_offset(s, plan.image, pixel);
-          float* to = windows + (n * pixels + pixel) * depth;
-          for (int64_t k = b * kBlock; k < std::min(depth, (b + 1) * kBlock); ++k)
-            to[k] = from[offsets[static_cast<size_t>(k)]];
+    if (!as_it_lies) {
+      std::vector<PixelRun> runs(static_cast<size_t>(pixels));
+      const int64_t count = find_runs(s, plan.image, 0, pixels, runs.data());
+      constexpr int64_t kBlock = 64;
+      parallel((depth + kBlock - 1) / kBlock, std::max<int64_t>(1, 256 / pixels),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t b = begin; b < end; ++b) {
+                   const int64_t from = b * kBlock;
+                   gather_pixels(image, offsets.data(), from, std::min(depth, from + kBlock),
+                                 runs.data(), count, row, windows + from * row);
+                 }
+               });
+    }
+    const float* a = as_it_lies ? image : windows;
+    parallel(panels, std::max<int64_t>(1, 200'000 / (pixels * width * depth)),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t k0 = 0; k0 == 0 || k0 < depth; k0 += kDepth) {
+                 const int64_t k = std::min(kDepth, depth - k0);
+                 for (int64_t p = begin; p < end; ++p) {
+                   GemmTile t{.lda = row,
+                              .b = packed + p * width * depth + k0 * width,
+                              .ldb = width,
+                              .k = k,
+                              .ldc = s.out_channels,
+                              .cols = std::min(width, s.out_channels - p * width)};
+                   if (k0 == 0 && epilogue.bias != nullptr) t.col_bias = epilogue.bias + p * width;
+                   const float* next = p + 1 < end ? t.b + width * depth : nullptr;
+                   for (int64_t r = 0, turn = 0; r < pixels; r += tile_rows, ++turn) {
+                     const int rows = static_cast<int>(std::min<int64_t>(tile_rows, pixels - r));
+                     t.a = a + k0 * row + r;
+                     t.c = product + r * s.out_channels + p * width;
+                     t.next = next != nullptr && turn < width / 16 ? next + turn * k * 16 : t.b;
+                     if (k0 != 0) {
+                       t.init = t.c;
+                       t.ldi = s.out_channels;
+                     }
+                     tiles.packed_tile(rows, t.cols)(t);
+                   }
+                 }
+               }
+             });
+    parallel(s.out_channels, std::max<int64_t>(1, 8192 / pixels), [&](int64_t begin, int64_t end) {
+      // Sixteen channels at a time share the lines that are read.
+      float* turned = thread_floats(2, static_cast<size_t>(16 * pixels));
+      for (int64_t c0 = begin; c0 < end; c0 += 16) {
+        const int64_t channels = std::min<int64_t>(16, end - c0);
+        for (int64_t p = 0; p < pixels; ++p)
+          for (int64_t c = 0; c < channels; ++c)
+            turned[c * pixels + p] = product[p * s.out_channels + c0 + c];
+        for (int64_t c = 0; c < channels; ++c) {
+          const int64_t at = (n * s.out_channels + c0 + c) * pixels;
+          finish_row(turned + c * pixels, 0,
+                     epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
+                     epilogue.activation, pixels, y + at);
         }
+      }
     });
   }
-  gemm(rows, s.out_channels, depth, windows, depth, packed, product, s.out_channels,
-       {.col_bias = epilogue.bias});
-  parallel(s.batch * s.out_channels, std::max<int64_t>(1, 8192 / pixels),
-           [&](int64_t begin, int64_t end) {
-             float* row = thread_floats(2, static_cast<size_t>(pixels));
-             for (int64_t task = begin; task < end; ++task) {
-               const int64_t n = task / s.out_channels, channel = task % s.out_channels;
-               for (int64_t p = 0; p < pixels; ++p)
-                 row[p] = product[(n * pixels + p) * s.out_channels + channel];
-               finish_row(
-                   row, 0,
-                   epilogue.residual != nullptr ? epilogue.residual + task * pixels : nullptr,
-                   epilogue.activation, pixels, y + task * pixels);
-             }
-           });
 }
 
 }  // namespace tombolo

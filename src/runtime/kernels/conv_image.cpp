@@ -10,7 +10,32 @@
 
 #include "runtime/kernels/conv.h"
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/gemm.h"
 #include "runtime/kernels/vec-inl.h"
+
+#ifndef TOMBOLO_SPLIT_TASK
+#define TOMBOLO_SPLIT_TASK
+namespace tombolo {
+namespace {
+
+/// A padded plane by its phases: see split_image(). `room` takes a padded row and some vectors
+/// more.
+struct SplitTask {
+  const float* x;
+  int64_t rows, n;             ///< of x; n floats of a row are taken
+  int64_t height;              ///< padded
+  int64_t top, left;           ///< padding
+  int64_t stride_y, stride_x;  ///< stride_x is 1, 2 or 4
+  int64_t columns, phase;
+  bool first_row_phase_only;
+  float fill;
+  float* room;
+  float* out;
+};
+
+}  // namespace
+}  // namespace tombolo
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
@@ -18,31 +43,50 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::ScalableTag<float>;
 
-/// n groups of `stride` floats of x go to out[phase * step + i].
-void split_row(const float* HWY_RESTRICT x, int64_t n, int64_t stride, float* HWY_RESTRICT out,
-               int64_t step) {
+void split_plane(const SplitTask& t) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  int64_t i = 0;
-  if (stride == 2) {
-    for (; i + lanes <= n; i += lanes) {
-      hn::Vec<F> a, b;
-      hn::LoadInterleaved2(f, x + 2 * i, a, b);
-      hn::StoreU(a, f, out + i);
-      hn::StoreU(b, f, out + step + i);
+  const int64_t width = t.columns * t.stride_x;
+  const auto fill = hn::Set(f, t.fill);
+  if (t.stride_x > 1)
+    for (int64_t i = 0; i < width; i += lanes) store_n(fill, f, t.room + i, width - i);
+  for (int64_t row = 0; row < t.height; ++row) {
+    if (t.first_row_phase_only && row % t.stride_y != 0) continue;
+    float* to = t.out + row % t.stride_y * t.stride_x * t.phase + row / t.stride_y * t.columns;
+    const int64_t from_row = row - t.top;
+    if (from_row < 0 || from_row >= t.rows) {
+      for (int64_t p = 0; p < t.stride_x; ++p)
+        for (int64_t c = 0; c < t.columns; c += lanes)
+          store_n(fill, f, to + p * t.phase + c, t.columns - c);
+      continue;
     }
-  } else if (stride == 4) {
-    for (; i + lanes <= n; i += lanes) {
-      hn::Vec<F> a, b, c, d;
-      hn::LoadInterleaved4(f, x + 4 * i, a, b, c, d);
-      hn::StoreU(a, f, out + i);
-      hn::StoreU(b, f, out + step + i);
-      hn::StoreU(c, f, out + 2 * step + i);
-      hn::StoreU(d, f, out + 3 * step + i);
+    const float* from = t.x + from_row * t.n;
+    if (t.stride_x == 1) {
+      for (int64_t i = 0; i < t.left; ++i) to[i] = t.fill;
+      for (int64_t i = 0; i < t.n; i += lanes)
+        store_n(load_n(f, from + i, t.n - i), f, to + t.left + i, t.n - i);
+      for (int64_t i = t.left + t.n; i < width; ++i) to[i] = t.fill;
+      continue;
+    }
+    for (int64_t i = 0; i < t.n; i += lanes)
+      store_n(load_n(f, from + i, t.n - i), f, t.room + t.left + i, t.n - i);
+    for (int64_t c = 0; c < t.columns; c += lanes) {
+      const int64_t left = t.columns - c;
+      if (t.stride_x == 2) {
+        hn::Vec<F> a, b;
+        hn::LoadInterleaved2(f, t.room + 2 * c, a, b);
+        store_n(a, f, to + c, left);
+        store_n(b, f, to + t.phase + c, left);
+      } else {
+        hn::Vec<F> a, b, d, e;
+        hn::LoadInterleaved4(f, t.room + 4 * c, a, b, d, e);
+        store_n(a, f, to + c, left);
+        store_n(b, f, to + t.phase + c, left);
+        store_n(d, f, to + 2 * t.phase + c, left);
+        store_n(e, f, to + 3 * t.phase + c, left);
+      }
     }
   }
-  for (; i < n; ++i)
-    for (int64_t p = 0; p < stride; ++p) out[p * step + i] = x[i * stride + p];
 }
 
 void gather(const float* HWY_RESTRICT image, const int64_t* HWY_RESTRICT offsets, int64_t from,
@@ -58,15 +102,30 @@ void gather(const float* HWY_RESTRICT image, const int64_t* HWY_RESTRICT offsets
     }
     return;
   }
-  for (int64_t k = from; k < to; ++k, out += width) {
-    const float* base = image + offsets[k];
-    for (int64_t r = 0; r < run_count; ++r) {
-      const float* src = base + runs[r].from;
-      float* dst = out + runs[r].to;
-      int64_t left = runs[r].count;
-      for (; left >= lanes; left -= lanes, src += lanes, dst += lanes)
-        hn::StoreU(hn::LoadU(f, src), f, dst);
-      if (left > 0) hn::StoreU(load_n(f, src, left), f, dst);
+  // One run after the other down all rows: what is done for a run is the same in each.
+  for (int64_t r = 0; r < run_count; ++r) {
+    const float* base = image + runs[r].from;
+    const int64_t whole = runs[r].count / lanes * lanes, rest = runs[r].count - whole;
+    float* dst = out + runs[r].to;
+    if (whole == 0) {
+      for (int64_t k = from; k < to; ++k, dst += width)
+        store_n(load_n(f, base + offsets[k], rest), f, dst, rest);
+    } else if (whole == lanes) {
+      if (rest == 0)
+        for (int64_t k = from; k < to; ++k, dst += width)
+          hn::StoreU(hn::LoadU(f, base + offsets[k]), f, dst);
+      else
+        for (int64_t k = from; k < to; ++k, dst += width) {
+          const float* src = base + offsets[k];
+          hn::StoreU(hn::LoadU(f, src), f, dst);
+          store_n(load_n(f, src + lanes, rest), f, dst + lanes, rest);
+        }
+    } else {
+      for (int64_t k = from; k < to; ++k, dst += width) {
+        const float* src = base + offsets[k];
+        for (int64_t i = 0; i < whole; i += lanes) hn::StoreU(hn::LoadU(f, src + i), f, dst + i);
+        if (rest > 0) store_n(load_n(f, src + whole, rest), f, dst + whole, rest);
+      }
     }
   }
 }
@@ -82,6 +141,14 @@ void finish(const float* HWY_RESTRICT x, float bias, const float* residual, bool
     if (clamp) v = hn::Min(h, hn::Max(l, v));
     store_n(v, f, y + i, n - i);
   }
+}
+
+/// finish() for `rows` rows, x_step and y_step apart.
+void finish_many(const float* HWY_RESTRICT x, int64_t x_step, float bias, const float* residual,
+                 bool clamp, float lo, float hi, int64_t rows, int64_t n, float* y) {
+  for (int64_t r = 0; r < rows; ++r)
+    finish(x + r * x_step, bias, residual != nullptr ? residual + r * n : nullptr, clamp, lo, hi, n,
+           y + r * n);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -120,52 +187,36 @@ ConvImage plan_image(const ConvGeometry& s) {
 
 void split_image(const ConvGeometry& s, const ConvImage& image, const float* x, float fill,
                  float* out) {
-  const auto& split =
-      TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), split_row);
   const int64_t depth = image.plane / std::max<int64_t>(image.slice, 1);
   const int64_t sy = s.stride[1], sx = s.stride[2];
   const int64_t width = image.columns * sx, height = image.rows * sy;
   // What of a row is inside: columns [first, last) of the padded row.
   const int64_t first = std::min(s.pad[2], width), last = std::min(s.pad[2] + s.in[2], width);
-  const bool margin = first > 0 || last < width;
   // With one kernel position an axis, other phases are never read.
   const bool only_y = s.kernel[1] == 1, only_x = s.kernel[2] == 1 && sx > 1;
+  const bool vectors = (sx == 1 || sx == 2 || sx == 4) && !only_x && last > first;
   for (int64_t d = 0; d < depth; ++d) {
     const int64_t from_d = d - s.pad[0];
+    const bool inside_d = from_d >= 0 && from_d < s.in[0];
+    float* slice = out + d * image.slice;
+    if (vectors && inside_d && last - first == s.in[2]) {
+      TOMBOLO_TARGET(void(const SplitTask&), split_plane)
+          .get()({x + from_d * s.in[1] * s.in[2], s.in[1], s.in[2], height, s.pad[1], first, sy, sx,
+                  image.columns, image.phase, only_y, fill,
+                  sx == 1 ? nullptr : thread_floats(0, static_cast<size_t>(width) + 128), slice});
+      continue;
+    }
     for (int64_t row = 0; row < height; ++row) {
       if (only_y && row % sy != 0) continue;
-      float* to = out + d * image.slice + row % sy * sx * image.phase + row / sy * image.columns;
+      float* to = slice + row % sy * sx * image.phase + row / sy * image.columns;
       const int64_t from_row = row - s.pad[1];
-      const bool inside = from_d >= 0 && from_d < s.in[0] && from_row >= 0 && from_row < s.in[1];
-      if (!inside || last <= first) {
-        for (int64_t p = 0; p < sx; ++p) std::fill_n(to + p * image.phase, image.columns, fill);
-        continue;
-      }
-      const float* from = x + (from_d * s.in[1] + from_row) * s.in[2];
-      if (sx == 1) {
-        std::fill_n(to, first, fill);
-        std::memcpy(to + first, from, static_cast<size_t>(last - first) * sizeof(float));
-        std::fill_n(to + last, width - last, fill);
-        continue;
-      }
-      if (only_x) {
+      const bool inside = inside_d && from_row >= 0 && from_row < s.in[1];
+      const float* from = x + (from_d * s.in[1] + from_row) * s.in[2] - s.pad[2];
+      for (int64_t p = 0; p < (only_x ? 1 : sx); ++p)
         for (int64_t c = 0; c < image.columns; ++c) {
-          const int64_t at = c * sx - s.pad[2];
-          to[c] = at >= 0 && at < s.in[2] ? from[at] : fill;
+          const int64_t at = c * sx + p;
+          to[p * image.phase + c] = inside && at >= first && at < last ? from[at] : fill;
         }
-        continue;
-      }
-      if (margin)
-        for (int64_t p = 0; p < sx; ++p) {
-          std::fill_n(to + p * image.phase, std::min(image.columns, (first + sx - 1) / sx), fill);
-          const int64_t end = last / sx;
-          std::fill_n(to + p * image.phase + end, image.columns - end, fill);
-        }
-      int64_t c = first;
-      for (; c < last && c % sx != 0; ++c) to[c % sx * image.phase + c / sx] = from[c - s.pad[2]];
-      const int64_t groups = (last - c) / sx;
-      split(from + c - s.pad[2], groups, sx, to + c / sx, image.phase);
-      for (c += groups * sx; c < last; ++c) to[c % sx * image.phase + c / sx] = from[c - s.pad[2]];
     }
   }
 }
@@ -176,6 +227,16 @@ void gather_pixels(const float* image, const int64_t* offsets, int64_t from, int
                       int64_t, float*),
                  gather)
   (image, offsets, from, to, runs, run_count, width, out);
+}
+
+void finish_rows(const float* x, int64_t x_step, float bias, const float* residual,
+                 const Activation& activation, int64_t rows, int64_t n, float* y) {
+  const bool clamp = activation.kind == Activation::Kind::kClamp;
+  using Fn = void(const float*, int64_t, float, const float*, bool, float, float, int64_t, int64_t,
+                  float*);
+  TOMBOLO_TARGET(Fn, finish_many)
+  (x, x_step, bias, residual, clamp, activation.alpha, activation.beta, rows, n, y);
+  if (!activation.tiled()) apply_activation(activation, y, rows * n);
 }
 
 void finish_row(const float* x, float bias, const float* residual, const Activation& activation,

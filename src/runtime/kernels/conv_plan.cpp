@@ -13,7 +13,8 @@ bool winograd_fits(const ConvGeometry& s) {
   for (int axis = 0; axis < 3; ++axis)
     if (s.stride[axis] != 1 || s.dilation[axis] != 1) return false;
   if (s.pad[0] != 0 || s.in_channels < 16 || s.out_channels < 16) return false;
-  // Tiles of 4 x 4 that are mostly outside save nothing; neither do products with few columns.
+  // Tiles of 4 x 4 that are mostly outside save nothing; neither do products
+  // with few columns.
   const int64_t tiles = (s.out[1] + 3) / 4 * ((s.out[2] + 3) / 4);
   const int64_t covered = tiles * 16;
   return s.out[1] >= 6 && s.out[2] >= 6 && tiles * s.batch >= 8 &&
@@ -53,15 +54,19 @@ ConvPlan plan_convolution(const ConvGeometry& s, bool allow_winograd) {
     plan_winograd(plan);
     return plan;
   }
-  const int width = gemm_tiles().panel();
-  const int64_t pixels = s.out_plane() * (s.groups == 1 ? s.batch : 1);
-  const int64_t wasted = (width - s.out_plane() % width) % width;
-  if (s.groups == 1 && s.out_channels >= 64 && pixels <= 256 &&
-      (wasted * 8 > s.out_plane() || s.out_plane() < width)) {
+  // Pixels as columns come in whole vectors, as rows one by one: where few
+  // pixels leave many lanes empty, and channels fill them, the roles are
+  // exchanged.
+  const int64_t pixels = s.out_plane(), width = gemm_tiles().panel(), lanes = gemm_tiles().lanes;
+  const int64_t last = pixels % width;  // a last panel of at most one vector costs half of one
+  const int64_t used = pixels - last + (last == 0 ? 0 : last <= lanes ? lanes : width);
+  if (s.groups == 1 && s.out_channels >= 2 * width && pixels <= 128 &&
+      (used - pixels) * 10 > pixels) {
     plan.algorithm = Algorithm::kTransposed;
     plan.weight_floats = static_cast<size_t>(packed_b_floats(s.depth(), s.out_channels));
     plan.scratch_floats =
-        images + static_cast<size_t>(s.batch * s.out_plane() * (s.depth() + s.out_channels)) + 64;
+        images + static_cast<size_t>(s.depth() * transposed_row(pixels) + pixels * s.out_channels) +
+        256;
     return plan;
   }
   plan.weight_floats = groups * static_cast<size_t>(packed_a_floats(s.out_channels, s.depth()));

@@ -117,6 +117,22 @@ void widen(const Panel& p, int64_t from, int64_t to, float* HWY_RESTRICT out, in
   }
 }
 
+/// A block of n floats as bytes; gives the scale.
+float round_block(const float* x, int64_t n, int8_t* out) {
+  const F f;
+  const hn::Rebind<int8_t, F> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  V most = hn::Zero(f);
+  for (int64_t i = 0; i < n; i += lanes) most = hn::Max(most, hn::Abs(load_n(f, x + i, n - i)));
+  const float scale = hn::GetLane(hn::MaxOfLanes(f, most)) / 127;
+  const V inverse = hn::Set(f, scale > 0 ? 1 / scale : 0);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const auto q = hn::NearestInt(hn::Mul(load_n(f, x + i, n - i), inverse));
+    store_n(hn::DemoteTo(bytes, q), bytes, out + i, n - i);
+  }
+  return scale;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -244,6 +260,59 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
       }
     }
   });
+}
+
+void nbits_gemm_bytes(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
+                      const float* bias, float* y) {
+  const int64_t width = nbits_panel(), panels = panels_of(s), blocks = s.blocks();
+  const int64_t padded = blocks * s.block;
+  std::vector<int8_t> rows(static_cast<size_t>(m * padded));
+  std::vector<float> scales(static_cast<size_t>(m * blocks)), sums(scales.size());
+  parallel(m, std::max<int64_t>(1, 16384 / padded), [&](int64_t begin, int64_t end) {
+    auto* const round = TOMBOLO_TARGET(float(const float*, int64_t, int8_t*), round_block).get();
+    std::vector<int8_t> block(static_cast<size_t>(s.block));
+    for (int64_t i = begin * blocks; i < end * blocks; ++i) {
+      const int64_t at = i % blocks * s.block;
+      std::fill(block.begin(), block.end(), int8_t{0});
+      scales[static_cast<size_t>(i)] =
+          round(a + i / blocks * s.k + at, std::min(s.block, s.k - at), block.data());
+      // The even ones of eight, then the odd ones, as the tile takes codes out of a word.
+      int8_t* to = rows.data() + i * s.block;
+      int sum = 0;
+      for (int64_t j = 0; j < s.block; j += 8)
+        for (int64_t e = 0; e < 8; ++e) {
+          const int8_t value = block[static_cast<size_t>(j + e % 4 * 2 + e / 4)];
+          to[j + e] = value;
+          sum += value;
+        }
+      sums[static_cast<size_t>(i)] = static_cast<float>(sum);
+    }
+  });
+  const int64_t tiles = (m + kNbitsRows - 1) / kNbitsRows, height = (m + tiles - 1) / tiles;
+  parallel(panels, std::max<int64_t>(1, 400'000 / (padded * width * m)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t p = begin; p < end; ++p) {
+               const Panel panel = panel_at(s, packed, p);
+               const int64_t cols = std::min(width, s.n - p * width);
+               float padded_bias[16] = {};
+               if (bias != nullptr) std::copy_n(bias + p * width, cols, padded_bias);
+               for (int64_t r = 0; r < m; r += height)
+                 nbits_vnni_tile({.a = rows.data() + r * padded,
+                                  .lda = padded,
+                                  .a_scales = scales.data() + r * blocks,
+                                  .sums = sums.data() + r * blocks,
+                                  .words = panel.words,
+                                  .scales = panel.scales,
+                                  .zeros = panel.zeros,
+                                  .blocks = blocks,
+                                  .block = s.block,
+                                  .bias = bias != nullptr ? padded_bias : nullptr,
+                                  .y = y + r * s.n + p * width,
+                                  .ldy = s.n,
+                                  .cols = cols},
+                                 static_cast<int>(std::min(height, m - r)));
+             }
+           });
 }
 
 }  // namespace tombolo

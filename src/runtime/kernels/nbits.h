@@ -25,4 +25,25 @@ void nbits_pack(const NbitsShape& shape, const uint8_t* codes, const float* scal
 void nbits_gemm(const NbitsShape& shape, int64_t m, const float* a, const std::byte* packed,
                 const float* bias, float* y);
 
+/// The same with `a` rounded to bytes block by block, as accuracy_level 4 allows. Only where the
+/// processor has VNNI (has_vnni()).
+void nbits_gemm_bytes(const NbitsShape& shape, int64_t m, const float* a, const std::byte* packed,
+                      const float* bias, float* y);
+
+inline constexpr int kNbitsRows = 12;
+
+/// Rows of bytes times one panel: see nbits_vnni.cpp.
+struct NbitsTile {
+  const int8_t* a;
+  int64_t lda;
+  const float *a_scales, *sums;  ///< [row][block]
+  const uint32_t* words;
+  const float *scales, *zeros;
+  int64_t blocks, block;
+  const float* bias;
+  float* y;
+  int64_t ldy, cols;
+};
+void nbits_vnni_tile(const NbitsTile& tile, int rows);
+
 }  // namespace tombolo

@@ -15,6 +15,7 @@ struct NbitsState final : KernelState {
   NbitsShape shape = {};
   const std::byte* packed = nullptr;
   int64_t rows = 0;
+  bool bytes = false;  ///< A may be rounded to bytes
   Dims output;
 };
 
@@ -46,6 +47,7 @@ bool plan_nbits(const KernelQuery& q, NbitsState& s) {
       (q.dims(5).size() != 1 || q.dims(5)[0] != shape.n || q.dtype(5) != q.dtype(0)))
     return false;
   s.rows = element_count(a) / shape.k;
+  s.bytes = attributes.get_int("accuracy_level", 0) == 4 && s.rows > 8 && has_vnni();
   s.output = Dims(a);
   s.output[static_cast<uint32_t>(a.size() - 1)] = shape.n;
   return true;
@@ -90,7 +92,7 @@ Status run_nbits(KernelRun& run) {
   const float* bias =
       run.has_input(5) ? load_floats(run.input(5), 0, s.shape.n, wide_bias) : nullptr;
   float* to = floats_to_fill(*y, 0, result);
-  nbits_gemm(s.shape, s.rows, x, s.packed, bias, to);
+  (s.bytes ? nbits_gemm_bytes : nbits_gemm)(s.shape, s.rows, x, s.packed, bias, to);
   store_floats(to, y->size(), *y, 0);
   return ok();
 }

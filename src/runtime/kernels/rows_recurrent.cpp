@@ -1,0 +1,229 @@
+// LSTM and GRU of floats with their usual activations: one product for the inputs of all steps, one
+// a step for the state, the gates by vectors.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "runtime/kernels/gemm.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/kernels/unary.h"
+
+namespace tombolo {
+namespace {
+
+struct RecurrentState final : KernelState {
+  int64_t steps = 1, batch = 1, input = 1, hidden = 1, directions = 1, gates = 4;
+  bool reversed[2] = {false, false};
+  bool linear_before_reset = false;
+  const float *w = nullptr, *r = nullptr;       ///< packed, one direction after the other
+  int64_t w_step = 0, r_step = 0, r_gates = 0;  ///< r_gates: floats of the first two gates of GRU
+
+  int64_t width() const { return gates * hidden; }
+};
+
+bool usual_activations(const AttributeReader& attributes, int64_t gates) {
+  const auto given = attributes.get_strings("activations");
+  const size_t each = gates == 4 ? 3 : 2;
+  for (size_t i = 0; i < given.size(); ++i) {
+    std::string name(given[i]);
+    for (char& c : name)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (name != (i % each == 0 ? "sigmoid" : "tanh")) return false;
+  }
+  return given.empty() || given.size() % each == 0;
+}
+
+bool plan_recurrent(const KernelQuery& q, int64_t gates, RecurrentState& s) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 3 || q.opset < 7) return false;
+  for (size_t i = 0; i < q.inputs.size(); ++i)
+    if (i != 4 && q.has_input(i) && q.dtype(i) != DType::kFloat32) return false;
+  const auto& attributes = q.attributes;
+  if (q.has_input(4) || q.has_input(7) || attributes.has("clip") ||
+      attributes.get_int("layout", 0) != 0 || attributes.get_int("input_forget", 0) != 0 ||
+      !usual_activations(attributes, gates) || q.constant(1) == nullptr || q.constant(2) == nullptr)
+    return false;
+  const Text direction = attributes.get_string("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    return false;
+  const auto x = q.dims(0), w = q.dims(1), r = q.dims(2);
+  if (x.size() != 3 || w.size() != 3 || r.size() != 3 || element_count(x) < 1) return false;
+  s.gates = gates;
+  s.steps = x[0];
+  s.batch = x[1];
+  s.input = x[2];
+  s.directions = direction == "bidirectional" ? 2 : 1;
+  s.reversed[0] = direction == "reverse";
+  s.reversed[1] = true;
+  s.hidden = r[2];
+  s.linear_before_reset = attributes.get_int("linear_before_reset", 0) != 0;
+  if (attributes.get_int("hidden_size", s.hidden) != s.hidden || s.hidden < 1 ||
+      Dims(w) != Dims{s.directions, s.width(), s.input} ||
+      Dims(r) != Dims{s.directions, s.width(), s.hidden})
+    return false;
+  if (q.has_input(3) && Dims(q.dims(3)) != Dims{s.directions, 2 * s.width()}) return false;
+  for (size_t i = 5; i < 7; ++i)
+    if (q.has_input(i) && Dims(q.dims(i)) != Dims{s.directions, s.batch, s.hidden}) return false;
+  return true;
+}
+
+template <int64_t kGates>
+bool supports_recurrent(const KernelQuery& query) {
+  RecurrentState state;
+  return plan_recurrent(query, kGates, state);
+}
+
+template <int64_t kGates>
+Result<std::unique_ptr<KernelState>> prepare_recurrent(const PrepareContext& context) {
+  auto state = std::make_unique<RecurrentState>();
+  RecurrentState& s = *state;
+  plan_recurrent(context, kGates, s);
+  // The candidate gate of GRU multiplies another state: it is packed by itself.
+  const int64_t first = kGates == 3 ? 2 * s.hidden : s.width();
+  s.w_step = packed_b_floats(s.input, s.width());
+  s.r_gates = packed_b_floats(s.hidden, first);
+  s.r_step = s.r_gates + packed_b_floats(s.hidden, s.width() - first);
+  const std::string isa(name_of(active_isa()));
+  const auto bytes = [&](int64_t step) {
+    return static_cast<size_t>(s.directions * step + 64) * sizeof(float);
+  };
+  TRY(const std::byte* w,
+      context.packed(1, "rnn_w/" + isa, bytes(s.w_step), [&](std::byte* target) {
+        for (int64_t d = 0; d < s.directions; ++d)
+          pack_b(context.constant(1)->data<float>() + d * s.width() * s.input, 1, s.input, s.input,
+                 s.width(), 1, reinterpret_cast<float*>(target) + d * s.w_step);
+      }));
+  TRY(const std::byte* r,
+      context.packed(2, "rnn_r/" + isa, bytes(s.r_step), [&](std::byte* target) {
+        for (int64_t d = 0; d < s.directions; ++d) {
+          const float* from = context.constant(2)->data<float>() + d * s.width() * s.hidden;
+          float* to = reinterpret_cast<float*>(target) + d * s.r_step;
+          pack_b(from, 1, s.hidden, s.hidden, first, 1, to);
+          pack_b(from + first * s.hidden, 1, s.hidden, s.hidden, s.width() - first, 1,
+                 to + s.r_gates);
+        }
+      }));
+  s.w = reinterpret_cast<const float*>(w);
+  s.r = reinterpret_cast<const float*>(r);
+  s.scratch_bytes = static_cast<size_t>(s.steps * s.batch * s.width() + 4 * s.batch * s.hidden +
+                                        2 * s.width() + 256) *
+                    sizeof(float);
+  return state;
+}
+
+struct Cell {
+  const RecurrentState& s;
+  const float* r;
+  const float* recurrent_bias;  ///< of GRU's candidate gate, when it stands inside the reset
+  float *h, *c, *room;
+
+  /// One step of LSTM: gates [batch, i o f g] hold what the input gives.
+  void lstm(float* gates) const {
+    const int64_t n = s.hidden, width = s.width();
+    gemm(s.batch, width, n, h, n, r, gates, width, {.init = gates, .ldi = width});
+    for (int64_t b = 0; b < s.batch; ++b) {
+      float* g = gates + b * width;
+      float *hb = h + b * n, *cb = c + b * n;
+      unary_fn(Unary::kSigmoid)(g, g, 3 * n, 0, 0);
+      unary_fn(Unary::kTanh)(g + 3 * n, g + 3 * n, n, 0, 0);
+      for (int64_t j = 0; j < n; ++j) cb[j] = g[2 * n + j] * cb[j] + g[j] * g[3 * n + j];
+      unary_fn(Unary::kTanh)(cb, hb, n, 0, 0);
+      for (int64_t j = 0; j < n; ++j) hb[j] *= g[n + j];
+    }
+  }
+
+  /// One step of GRU: gates [batch, z r h].
+  void gru(float* gates) const {
+    const int64_t n = s.hidden, width = s.width();
+    gemm(s.batch, 2 * n, n, h, n, r, gates, width, {.init = gates, .ldi = width});
+    for (int64_t b = 0; b < s.batch; ++b) {
+      float* g = gates + b * width;
+      unary_fn(Unary::kSigmoid)(g, g, 2 * n, 0, 0);
+      if (!s.linear_before_reset)
+        for (int64_t j = 0; j < n; ++j) room[b * n + j] = g[n + j] * h[b * n + j];
+    }
+    if (s.linear_before_reset) {
+      gemm(s.batch, n, n, h, n, r + s.r_gates, room, n, {.col_bias = recurrent_bias});
+      for (int64_t b = 0; b < s.batch; ++b) {
+        float* g = gates + b * width;
+        for (int64_t j = 0; j < n; ++j) g[2 * n + j] += g[n + j] * room[b * n + j];
+      }
+    } else {
+      gemm(s.batch, n, n, room, n, r + s.r_gates, gates + 2 * n, width,
+           {.init = gates + 2 * n, .ldi = width});
+    }
+    for (int64_t b = 0; b < s.batch; ++b) {
+      float *g = gates + b * width, *hb = h + b * n;
+      unary_fn(Unary::kTanh)(g + 2 * n, g + 2 * n, n, 0, 0);
+      for (int64_t j = 0; j < n; ++j) hb[j] = (1 - g[j]) * g[2 * n + j] + g[j] * hb[j];
+    }
+  }
+};
+
+Status run_recurrent(KernelRun& run) {
+  const auto& s = run.state<RecurrentState>();
+  const bool lstm = s.gates == 4;
+  const int64_t rows = s.steps * s.batch, width = s.width(), state = s.batch * s.hidden;
+  Tensor *y = nullptr, *last[2] = {nullptr, nullptr};
+  if (run.wants_output(0)) {
+    TRY(y, run.output(0, DType::kFloat32, Dims{s.steps, s.directions, s.batch, s.hidden}));
+  }
+  for (size_t i = 0; i < (lstm ? 2u : 1u); ++i)
+    if (run.wants_output(i + 1)) {
+      TRY(last[i], run.output(i + 1, DType::kFloat32, Dims{s.directions, s.batch, s.hidden}));
+    }
+  auto* gates = reinterpret_cast<float*>(run.scratch());
+  float* h = gates + rows * width + 16;
+  float* c = h + state + 16;
+  float* room = c + state + 16;
+  float* bias = room + state + 16;
+  for (int64_t d = 0; d < s.directions; ++d) {
+    for (int which = 0; which < 2; ++which) {
+      float* to = which == 0 ? h : c;
+      const auto index = static_cast<size_t>(5 + which);
+      if ((which == 0 || lstm) && run.has_input(index))
+        std::copy_n(run.data<float>(index) + d * state, state, to);
+      else
+        std::fill_n(to, state, 0.0f);
+    }
+    Cell cell{s, s.r + d * s.r_step, nullptr, h, c, room};
+    if (run.has_input(3)) {
+      // Both biases are added before a gate, but for GRU's candidate inside the reset.
+      const float* given = run.data<float>(3) + d * 2 * width;
+      for (int64_t j = 0; j < width; ++j)
+        bias[j] =
+            given[j] + (!lstm && s.linear_before_reset && j >= 2 * s.hidden ? 0 : given[width + j]);
+      if (!lstm && s.linear_before_reset) cell.recurrent_bias = given + width + 2 * s.hidden;
+    }
+    gemm(rows, width, s.input, run.data<float>(0), s.input, s.w + d * s.w_step, gates, width,
+         {.col_bias = run.has_input(3) ? bias : nullptr});
+    for (int64_t step = 0; step < s.steps; ++step) {
+      const int64_t t = s.reversed[d] ? s.steps - 1 - step : step;
+      lstm ? cell.lstm(gates + t * s.batch * width) : cell.gru(gates + t * s.batch * width);
+      if (y != nullptr) std::copy_n(h, state, y->data<float>() + (t * s.directions + d) * state);
+    }
+    if (last[0] != nullptr) std::copy_n(h, state, last[0]->data<float>() + d * state);
+    if (last[1] != nullptr) std::copy_n(c, state, last[1]->data<float>() + d * state);
+  }
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(lstm_f32) = {
+    .name = "lstm_f32",
+    .op = "LSTM",
+    .supports = supports_recurrent<4>,
+    .prepare = prepare_recurrent<4>,
+    .run = run_recurrent,
+};
+KERNEL(gru_f32) = {
+    .name = "gru_f32",
+    .op = "GRU",
+    .supports = supports_recurrent<3>,
+    .prepare = prepare_recurrent<3>,
+    .run = run_recurrent,
+};
+
+}  // namespace tombolo
