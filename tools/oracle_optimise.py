@@ -23,10 +23,10 @@ SIZES = {"batch": 2, "batch_size": 2, "N": 2}
 
 
 def count(graph):
-    """Nodes that compute, those of subgraphs included."""
+    """Nodes that compute, those of subgraphs included; Constant and ConstantOfShape are weights."""
     total = 0
     for node in graph.node:
-        total += node.op_type != "Constant"
+        total += node.op_type not in ("Constant", "ConstantOfShape")
         for attribute in node.attribute:
             total += count(attribute.g) if attribute.HasField("g") else 0
     return total

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "passes/bounds.h"
+#include "passes/evaluate.h"
 #include "passes/passes.h"
 
 namespace tombolo::passes {
@@ -196,6 +197,60 @@ Value* untransposed(Rewriter& rewriter, Node& before, Value* transposed) {
   return other.output(0);
 }
 
+/// A row of nothing but the lowest number gives the mean of all values, as the nodes say it; ONNX
+/// Runtime takes that number for -infinity and gives zeros. So such a mask is raised a little.
+Result<Value*> above_lowest(Rewriter& rewriter, Node& before, Value* mask) {
+  const DType dtype = rewriter.dtype(mask);
+  const double lowest = dtype == DType::kFloat16    ? -65504
+                        : dtype == DType::kBFloat16 ? -3.3895313892515355e38
+                        : dtype == DType::kFloat32  ? -3.4028234663852886e38
+                                                    : -1.7976931348623157e308;
+  const auto bounds = bounds_of(rewriter, mask);
+  if (!bounds || bounds->low > 0.995 * lowest) return mask;
+  const auto raised = [&](const Value* value) -> Result<Value*> {
+    TRY(const Tensor bound, filled(dtype, {}, 0.99 * lowest));
+    const Tensor* tensor = rewriter.constant(value);
+    if (tensor == nullptr) return runtime_error("no constant");
+    TRY(const Tensor clipped, compute("Max", {*tensor, bound}));
+    return rewriter.initializer(before.graph(), clipped, "low");
+  };
+  const Node* where = rewriter.producer(mask, "Where");
+  if (where != nullptr && rewriter.scalar(where->input(1)) && rewriter.scalar(where->input(2))) {
+    TRY(Value * yes, raised(where->input(1)));
+    TRY(Value * no, raised(where->input(2)));
+    return rewriter.add(before, "Where", {where->input(0), yes, no}, "mask").output(0);
+  }
+  TRY(const Tensor bound, filled(dtype, {}, 0.99 * lowest));
+  Value* low = rewriter.initializer(before.graph(), bound, "low");
+  return rewriter.add(before, "Max", {mask, low}, "mask").output(0);
+}
+
+/// The mask with a row for every query: ONNX Runtime does not broadcast along that axis.
+Value* with_rows(Rewriter& rewriter, Node& before, Value* mask, Value* q) {
+  const SymShape shape = *rewriter.shape(mask);
+  const SymDim rows = (*rewriter.shape(q))[2];
+  if (!is_one(shape[shape.size() - 2]) || is_one(rows)) return mask;
+  Graph& graph = before.graph();
+  std::vector<int64_t> target(shape.size(), 1);
+  if (rows.is_value()) {
+    target[shape.size() - 2] = rows.value();
+    return rewriter
+        .add(before, "Expand", {mask, rewriter.ints_initializer(graph, target, "shape")}, "mask")
+        .output(0);
+  }
+  Node& count = rewriter.add(before, "Shape", {q}, "queries");
+  count.set_int("start", 2);
+  count.set_int("end", 3);
+  rewriter.touch(count);
+  const std::vector<int64_t> lead(shape.size() - 2, 1), tail(1, 1);
+  std::vector<Value*> parts = {count.output(0), rewriter.ints_initializer(graph, tail, "one")};
+  if (!lead.empty()) parts.insert(parts.begin(), rewriter.ints_initializer(graph, lead, "ones"));
+  Node& joined = rewriter.add(before, "Concat", parts, "shape");
+  joined.set_int("axis", 0);
+  rewriter.touch(joined);
+  return rewriter.add(before, "Expand", {mask, joined.output(0)}, "mask").output(0);
+}
+
 size_t to_attention(Rewriter& rewriter, Node& root) {
   if (!rewriter.is(&root, "MatMul") || rewriter.limits.opset_ceiling < 23) return 0;
   const auto found = Recogniser(rewriter, root).run();
@@ -232,7 +287,11 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
         value = v_source;
       }
   std::vector<Value*> inputs = {found->q, k, value};
-  if (found->mask != nullptr) inputs.push_back(found->mask);
+  if (found->mask != nullptr) {
+    auto mask = above_lowest(rewriter, root, found->mask);
+    if (!mask) return 0;
+    inputs.push_back(with_rows(rewriter, root, *mask, found->q));
+  }
   Node& attention = rewriter.add(root, "Attention", inputs, root.output(0)->name());
   attention.set_float("scale", static_cast<float>(found->scale));
   rewriter.touch(attention);
