@@ -60,6 +60,17 @@ void drop_formal_inputs(Model& model) {
     if (input->is_initializer()) model.graph->remove_input(input);
 }
 
+/// Gradient names values of the graph in its attributes: a graph that has one is left as it was
+/// written.
+bool names_values_in_attributes(Model& model) {
+  bool found = false;
+  for_each_graph(*model.graph, [&](Graph& graph) {
+    for (const Node* node : graph.nodes())
+      found |= node->op_type() == "Gradient" && node->domain() == "ai.onnx.preview.training";
+  });
+  return found;
+}
+
 /// Some runtimes refuse two nodes of one name; new nodes carry the name of what they came from.
 void name_nodes_apart(Model& model) {
   std::unordered_set<std::string_view> taken;
@@ -135,6 +146,7 @@ Result<OptimiseReport> optimise(Model& model, const OptimiseOptions& options) {
   const OriginalImports original = remember_imports(model);
   Diagnostics kept;
   CHECK_OK(upgrade(model, kept));
+  if (names_values_in_attributes(model)) list.clear();
   Rewriter rewriter(model, options.level, options.limits);
   // The runtime's own operators come last: no other pass knows them.
   const auto own = std::stable_partition(list.begin(), list.end(), [&](const Pass* pass) {

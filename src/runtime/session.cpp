@@ -1,4 +1,5 @@
 #include "runtime/session.h"
+#include "passes/pipeline.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <unordered_set>
 
 #include "base/thread_pool.h"
+#include "passes/pipeline.h"
 #include "runtime/executor.h"
 #include "runtime/pack_store.h"
 #include "runtime/planned_sizes.h"
@@ -106,8 +108,15 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
   if (options.memory_limit == 0) options.memory_limit = default_memory_limit();
   if (reference_asked_for()) options.reference = true;
   session->model_ = std::move(model);
-  Diagnostics notes;  // nodes that keep an old version run as such
-  CHECK_OK(upgrade(*session->model_, notes));
+  if (options.reference || options.optimise <= 0) {
+    Diagnostics notes;  // nodes that keep an old version run as such
+    CHECK_OK(upgrade(*session->model_, notes));
+  } else {
+    OptimiseOptions rewrite{.level = options.optimise, .target = Target::kRuntime};
+    // What is constant is computed once, whatever its size: it would be made in every run.
+    rewrite.limits.fold_growth = rewrite.limits.total_growth = options.memory_limit / 4;
+    CHECK_OK(optimise(*session->model_, rewrite));
+  }
   session->impl_ = std::make_unique<Impl>(session->model_->storage_ptr());
   Impl& impl = *session->impl_;
   impl.options = options;
