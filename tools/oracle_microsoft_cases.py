@@ -596,6 +596,7 @@ def GroupQueryAttention(rng):
     if rng.random() < 0.3 and not quantised:
         attrs["qk_output"] = int(rng.integers(1, 3))
         outputs = 4
+        lengths[:] = total - 1  # behind the end of a shorter sequence the runtime leaves what was there
     if rng.random() < 0.2 and not quantised:
         inputs = [a.astype(np.float16) if a is not None and a.dtype == np.float32 else a for a in inputs]
     return Case("GroupQueryAttention", inputs, attrs, outputs=outputs, rtol=2e-3, atol=1e-3)
