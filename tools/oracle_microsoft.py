@@ -277,7 +277,7 @@ def main():
     parser.add_argument("--show", type=int, default=3)
     parser.add_argument("--emit", help="write small cases as tests into this folder, and nothing else")
     parser.add_argument("--keep", help="write differing models into this folder")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     warnings.simplefilter("ignore")
     if args.emit:
         return emit(args.binary, args.emit)
