@@ -21,7 +21,7 @@ PACKAGE = "1.23.2"
 EXPLAINED = {}
 
 # Domains that the package does not define: compare_microsoft.py holds the first against its source.
-FOREIGN = {"com.microsoft", "ai.onnx.experimental"}
+FOREIGN = {"com.microsoft", "ai.onnx.experimental", "ai.tombolo"}
 
 
 def canonical_float(value):
