@@ -1,7 +1,7 @@
 #pragma once
 
 // Reading Python's pickles as data, never as code. Protocols 0 to 5. What a pickle would call is
-// looked up in a table of harmless constructors (pickle_calls.cpp; docs/formats/pytorch.md
+// looked up in a table of harmless constructors (pickle_values.cpp; docs/formats/checkpoints.md
 // publishes it) and kept as a record; a call of anything else is an error that names it. Classes
 // that are only instantiated and filled (NEWOBJ, BUILD) are inert records, whatever their name:
 // nothing of them runs. Nodes may form cycles: who walks them bounds the depth.
