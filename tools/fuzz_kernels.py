@@ -179,13 +179,13 @@ def binary(r):
     dims = shape(r, r.randint(0, 4), 40)
     other = [d if r.random() < 0.6 else 1 for d in dims][r.randint(0, len(dims)):]
     pair = [dims, other]
-    op = r.choice(["Add", "Sub", "Mul", "Div", "Max", "Min", "PRelu", "Pow", "Equal", "Less", "LessOrEqual", "Greater",
+    op = r.choice(["Add", "Sum", "Sub", "Mul", "Div", "Max", "Min", "PRelu", "Pow", "Equal", "Less", "LessOrEqual", "Greater",
                    "GreaterOrEqual", "And", "Or", "Xor", "Where"])
     if op != "PRelu" and r.random() < 0.5:
         pair.reverse()
     if op in ("And", "Or", "Xor"):
         values = [numbers(r, d, np.int32) > 0 for d in pair]
-    elif r.random() < 0.3 and op not in ("PRelu", "Pow", "Div"):
+    elif r.random() < 0.3 and op not in ("PRelu", "Pow", "Div", "Sum"):
         dtype = r.choice([np.int32, np.int64])
         values = [numbers(r, d, dtype) // 100 for d in pair]
     else:

@@ -138,6 +138,15 @@ KERNEL(add) = {
     .run = run_binary,
     .in_place = 3,
 };
+// Of two addends; more are left to the reference.
+KERNEL(sum) = {
+    .name = "sum",
+    .op = "Sum",
+    .supports = supports_binary<Binary::kAdd>,
+    .prepare = prepare_binary<Binary::kAdd>,
+    .run = run_binary,
+    .in_place = 3,
+};
 KERNEL(sub) = {
     .name = "sub",
     .op = "Sub",
