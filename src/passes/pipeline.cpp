@@ -35,6 +35,11 @@ Result<std::vector<const Pass*>> chosen(const OptimiseOptions& options) {
       if (find_pass(name) == nullptr)
         return usage_error("there is no pass \"" + name + "\"")
             .with_help("tombolo optimise --list shows all passes");
+  if (options.target == Target::kFile)
+    for (const std::string& name : options.only)
+      if (find_pass(name)->level == kRuntimeLevel)
+        return usage_error("the pass \"" + name + "\" writes what only this runtime knows")
+            .with_help("models that are run get it by themselves");
   std::vector<const Pass*> list;
   if (!options.only.empty()) {
     for (const std::string& name : options.only) list.push_back(find_pass(name));
