@@ -13,6 +13,9 @@ namespace tombolo::ops {
 namespace {
 /// floor(size * scale), exact for the scales people write.
 SymDim scaled(const SymDim& size, double scale) {
+  // What no length can be is the kernel's to refuse.
+  const double length = size.is_value() ? static_cast<double>(size.value()) : 1;
+  if (!(scale >= 0 && scale * std::max(length, 64.0) < 1e18)) return {};
   if (size.is_value()) return static_cast<int64_t>(static_cast<double>(size.value()) * scale);
   for (int64_t denominator = 1; denominator <= 64; denominator *= 2) {
     const double numerator = scale * static_cast<double>(denominator);

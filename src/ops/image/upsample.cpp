@@ -33,6 +33,10 @@ Status infer_upsample(InferContext& context) {
   SymShape out;
   for (size_t i = 0; i < scales.size(); ++i) {
     const SymDim& size = (*x)[i];
+    const double length = size.is_value() ? static_cast<double>(size.value()) : 1;
+    if (!(scales[i] > 0 && scales[i] * length < 1e18))
+      return context.error("scale " + std::to_string(scales[i]) + " of axis " + std::to_string(i) +
+                           " is not a factor");
     const auto whole = static_cast<int64_t>(scales[i]);
     if (size.is_value())
       out.push_back(static_cast<int64_t>(static_cast<double>(size.value()) * scales[i]));

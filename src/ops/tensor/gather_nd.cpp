@@ -15,7 +15,8 @@ Status infer_gather_nd(InferContext& context) {
     return context.error("data and indices must not be scalars");
   if (!indices->back().is_value()) return ok();
   const int64_t depth = indices->back().value();
-  if (batch < 0 || depth < 0 || batch + depth > static_cast<int64_t>(data->size()) ||
+  const auto rank = static_cast<int64_t>(data->size());
+  if (batch < 0 || depth < 0 || batch > rank || depth > rank - batch ||
       batch >= static_cast<int64_t>(indices->size()))
     return context.error("the last axis of indices is " + std::to_string(depth) +
                          " with batch_dims " + std::to_string(batch) + ", but data has rank " +

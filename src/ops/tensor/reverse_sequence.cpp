@@ -13,7 +13,8 @@ Status run_reverse_sequence(KernelContext& context) {
   CHECK_OK(check_index_type(*lengths));
   const int64_t batch_axis = context.attributes.get_int("batch_axis", 1);
   const int64_t time_axis = context.attributes.get_int("time_axis", 0);
-  if (x->rank() < 2 || batch_axis + time_axis != 1 || batch_axis * time_axis != 0)
+  const bool apart = (batch_axis == 0 && time_axis == 1) || (batch_axis == 1 && time_axis == 0);
+  if (x->rank() < 2 || !apart)
     return context.error("batch_axis and time_axis must be 0 and 1 or 1 and 0, are " +
                          std::to_string(batch_axis) + " and " + std::to_string(time_axis) +
                          ", for " + to_string(*x));
