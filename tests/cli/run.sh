@@ -174,6 +174,30 @@ sed -n '/^```$/,/^```$/p' "$root/docs/passes.md" | sed '1d;$d' > passes.listed
 what="docs/passes.md holds what optimise --list prints"
 if diff -q "$out" passes.listed > /dev/null; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED $what"; diff "$out" passes.listed | head -5; fi
 
+cat > pair.onnxtxt <<'T'
+<ir_version: 10, opset_import: ["" : 17]>
+two (float[N,3] x, float[3] b) => (float[N,3] y) { z = Add(x, b)  y = Relu(z) }
+T
+expect 0 bench "$tombolo" bench add.onnxtxt --runs 3 --size N=4 --no-roofline
+has "$out" '^median '
+expect 0 "bench --json" "$tombolo" bench add.onnxtxt --runs 3 --json --no-roofline
+for key in model threads runs load_ms first_ms median_ms min_ms p90_ms p99_ms peak_rss_bytes; do has "$out" "\"$key\":"; done
+expect 0 "bench only loads" "$tombolo" bench add.onnxtxt --runs 0
+expect 0 "bench --each" "$tombolo" bench add.onnxtxt --runs 2 --no-roofline --each N=1,2 --each threads=1,2 --format csv
+has "$out" '^N,threads'
+expect 2 "bench of nonsense" "$tombolo" bench add.onnxtxt --each N=a
+expect 0 profile "$tombolo" profile pair.onnxtxt --runs 2 --trace trace.json
+has "$out" 'Relu'
+has trace.json traceEvents
+expect 0 "profile --json" "$tombolo" profile pair.onnxtxt --runs 2 --json
+has "$out" '"kernel":'
+expect 0 "compare with itself" "$tombolo" compare pair.onnxtxt --runs 2
+expect 0 "compare two models" "$tombolo" compare pair.onnxtxt pair.onnxtxt --runs 2 --json
+has "$out" '"equal":true'
+expect 1 "compare models that differ" "$tombolo" compare pair.onnxtxt add.onnxtxt --runs 0 --input x:5x3 --input b:3
+has "$out" 'DIFFERS'
+expect 0 "run with the reference" "$tombolo" run pair.onnxtxt --random --reference
+
 for shell in bash zsh fish; do expect 0 "completion $shell" "$tombolo" completion $shell; done
 expect 0 "completion loads in bash" bash -c "source <('$tombolo' completion bash) && complete -p tombolo"
 expect 0 "completion completes verbs" bash -c "source <('$tombolo' completion bash); COMP_WORDS=(tombolo con); COMP_CWORD=1; _tombolo; [[ \" \${COMPREPLY[*]} \" == *' convert '* ]]"
