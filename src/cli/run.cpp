@@ -192,6 +192,8 @@ const Verb run_verb = {
         "becomes pixel/255 for a float input, then (x - mean) / std.",
     .positionals = {{"MODEL", "a file or folder of any format that can be read"}},
     .options = load_options(input_options({
+        {"reference", "", "", "reference kernels alone: slow, and what defines the right result"},
+        {"fast-math", "", "", "bf16 products may stand for float ones"},
         {"mean", "", "R,G,B", "subtracted from each channel of a picture"},
         {"std", "", "R,G,B", "each channel is divided by"},
         {"outputs", "", "FILE", "write the outputs as .npz", "", false, Completes::kFile},
