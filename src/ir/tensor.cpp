@@ -120,7 +120,10 @@ Tensor Tensor::int64s(std::span<const int64_t> values) {
   return of<int64_t>(DType::kInt64, dims, values);
 }
 Tensor Tensor::scalar_int64(int64_t value) {
-  return of<int64_t>(DType::kInt64, {}, std::span<const int64_t>(&value, 1));
+  auto tensor = allocate(DType::kInt64, {});  // one small block, where of() takes three
+  if (!tensor) return of<int64_t>(DType::kInt64, {}, std::span<const int64_t>(&value, 1));
+  *tensor->data<int64_t>() = value;
+  return *std::move(tensor);
 }
 Tensor Tensor::scalar_float(float value) {
   return of<float>(DType::kFloat32, {}, std::span<const float>(&value, 1));

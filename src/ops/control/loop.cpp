@@ -127,10 +127,12 @@ Status run_loop(KernelContext& context) {
   std::vector<std::vector<Tensor>> scanned(scan_count);
 
   for (int64_t i = 0; condition && (!limit || i < *limit); ++i) {
-    const uint8_t holds[] = {1};
     std::vector<RunValue> inputs;
+    inputs.reserve(carried.size() + 2);
     inputs.emplace_back(Tensor::scalar_int64(i));
-    inputs.emplace_back(Tensor::of<uint8_t>(DType::kBool, {}, holds));
+    TRY(Tensor holds, Tensor::allocate(DType::kBool, {}));
+    *holds.data<uint8_t>() = 1;
+    inputs.emplace_back(std::move(holds));
     for (RunValue& value : carried) inputs.push_back(std::move(value));
     TRY(auto results, run_body(context, *body, std::move(inputs), 1 + carried_count + scan_count));
     TRY(condition, bool_of(context, results[0], "the condition that the body gives"));
