@@ -208,14 +208,15 @@ Result<std::vector<RunValue>> Executor::graph(const GraphPlan& plan, Frame* pare
     return along(std::move(instance), parent, std::move(inputs), binding, bound);
   }
   frame.slots.resize(static_cast<size_t>(plan.slot_count));
-  if (!plan.cache->worth_tracing()) return node_by_node(frame, std::move(inputs), nullptr);
+  if (!plan.cache->worth_tracing(signature_))
+    return node_by_node(frame, std::move(inputs), nullptr);
   Trace trace;
   trace.slots.resize(frame.slots.size());
   trace.nodes.resize(plan.nodes.size());
   Signature signature = signature_;
   TRY(auto outputs, node_by_node(frame, std::move(inputs), &trace));
-  plan.cache->insert(plan, std::move(signature), trace);
-  if (parent == nullptr) drop_kept_blocks();  // the next run has its arena
+  const bool first = plan.cache->insert(plan, std::move(signature), trace);
+  if (first && parent == nullptr) drop_kept_blocks();  // the next run has its arena
   return outputs;
 }
 

@@ -55,6 +55,7 @@ struct Session::Impl {
   ExecutorSetting setting;
   std::mutex mutex;                       ///< of what follows
   std::unordered_set<uint64_t> accepted;  ///< hashes of input signatures whose planned sizes fit
+  uint64_t accepted_bytes = 0;            ///< of the largest inputs among them
 };
 
 namespace {
@@ -201,14 +202,24 @@ Result<std::vector<RunValue>> Session::run_ordered(std::vector<RunValue> values,
   limits.time_ms = options.time_limit_ms != 0 ? options.time_limit_ms : impl.options.time_limit_ms;
   limits.cancelled = options.cancelled;
   Signature signature;
-  for (const RunValue& value : values) signature.add(&value);
+  uint64_t input_bytes = 0;
+  for (const RunValue& value : values) {
+    signature.add(&value);
+    if (value.is_tensor()) input_bytes += value.tensor().bytes().size();
+  }
   signature.finish();
   {
     std::lock_guard lock(impl.mutex);
+    // Inference of the whole graph is not for every token of a text that grows: inputs up to twice
+    // the size of some that fitted are let pass, and what kernels allocate is counted in any case.
     const uint64_t key = signature.hash ^ limits.memory;
-    if (!impl.accepted.contains(key)) {
+    const bool known = (input_bytes <= 2 * impl.accepted_bytes && input_bytes != 0 &&
+                        limits.memory == impl.options.memory_limit) ||
+                       impl.accepted.contains(key);
+    if (!known) {
       CHECK_OK(check_planned_sizes(*model_, *plan->main, values, limits.memory));
       if (impl.accepted.size() < 1000) impl.accepted.insert(key);
+      impl.accepted_bytes = std::max(impl.accepted_bytes, input_bytes);
     }
   }
   std::vector<std::span<const std::byte>> borrowed;

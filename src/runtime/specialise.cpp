@@ -457,20 +457,24 @@ SpecialisationPtr SpecialisationCache::find(const Signature& signature) {
   for (auto at = list_.begin(); at != list_.end(); ++at)
     if ((*at)->signature == signature) {
       if (at != list_.begin()) list_.splice(list_.begin(), list_, at);
-      misses_ = 0;
       return list_.front();
     }
-  ++misses_;
   return nullptr;
 }
 
-bool SpecialisationCache::worth_tracing() {
+bool SpecialisationCache::worth_tracing(const Signature& signature) {
+  constexpr int kAtOnce = 4;
+  constexpr size_t kSeen = 256;
   std::lock_guard lock(mutex_);
-  // After many shapes that never came back, look at every eighth only.
-  return misses_ < 64 || misses_ % 8 == 0;
+  const bool again = std::find(seen_.begin(), seen_.end(), signature.hash) != seen_.end();
+  if (!again) {
+    if (seen_.size() >= kSeen) seen_.erase(seen_.begin(), seen_.begin() + kSeen / 2);
+    seen_.push_back(signature.hash);
+  }
+  return traced_++ < kAtOnce || again;
 }
 
-void SpecialisationCache::insert(const GraphPlan& plan, Signature signature, const Trace& trace) {
+bool SpecialisationCache::insert(const GraphPlan& plan, Signature signature, const Trace& trace) {
   std::vector<uint8_t> varying;
   {
     std::lock_guard lock(mutex_);
@@ -480,9 +484,10 @@ void SpecialisationCache::insert(const GraphPlan& plan, Signature signature, con
   made->signature = std::move(signature);
   std::lock_guard lock(mutex_);
   for (const SpecialisationPtr& known : list_)
-    if (known->signature == made->signature) return;  // another thread was first
+    if (known->signature == made->signature) return false;  // another thread was faster
   list_.push_front(std::move(made));
   if (list_.size() > kKeep) list_.pop_back();
+  return list_.size() == 1;
 }
 
 void SpecialisationCache::note_varying(const GraphPlan& plan, const SpecialisationPtr& wrong,

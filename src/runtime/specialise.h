@@ -125,9 +125,12 @@ class SpecialisationCache {
   explicit SpecialisationCache(size_t nodes) : prepared(nodes) {}
 
   SpecialisationPtr find(const Signature& signature);
-  /// Null when runs of this graph are not to be traced: its shapes change too often.
-  bool worth_tracing();
-  void insert(const GraphPlan& plan, Signature signature, const Trace& trace);
+  /// Whether a run with these shapes, which have no plan, is to be traced. The first few shapes
+  /// are, then only those that come a second time: a sequence that grows by one in every run would
+  /// pay for plans that nothing ever follows.
+  bool worth_tracing(const Signature& signature);
+  /// True for the first one.
+  bool insert(const GraphPlan& plan, Signature signature, const Trace& trace);
   /// Slot `slot` came out otherwise than `wrong` says.
   void note_varying(const GraphPlan& plan, const SpecialisationPtr& wrong,
                     const std::vector<int>& slots);
@@ -141,7 +144,8 @@ class SpecialisationCache {
   std::mutex mutex_;
   std::list<SpecialisationPtr> list_;
   std::vector<uint8_t> varying_;
-  int misses_ = 0;  ///< in a row
+  int traced_ = 0;
+  std::vector<uint64_t> seen_;  ///< hashes of shapes that came, the latest last
 };
 
 }  // namespace tombolo

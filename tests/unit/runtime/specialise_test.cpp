@@ -311,7 +311,7 @@ main (float[N,M] x) => (float[N,M] y, int64[2] s) {
   run(0, 500);
   drop_kept_blocks();
   const uint64_t before = live_tensor_bytes();
-  run(500, 3000);
+  run(500, 10000);
   drop_kept_blocks();
   // At most 16 plans of at most 61 x 97 floats are kept.
   EXPECT_LT(live_tensor_bytes(), before + (uint64_t{2} << 20));
@@ -334,7 +334,7 @@ main (float[N] x) => (float[N] y) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 16; ++t)
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 200; ++i) {
+      for (int i = 0; i < 1000; ++i) {
         const int64_t size = 1 + (t + i) % 7;
         auto outputs = session->run({{"x", ramp({size}, static_cast<float>(-t))}});
         if (!outputs || (*outputs)[0].tensor().size() != size) {
