@@ -195,7 +195,8 @@ class Planner {
     } else {
       const OpDecl* decl = find_operator(source.domain(), source.op_type());
       if (decl != nullptr) node.kernel = decl->reference;
-      if (options_.fast_kernels && !has_references(source))
+      node.bound = has_references(source);
+      if (options_.fast_kernels && !node.bound)
         node.rows = kernels_of(source.domain(), source.op_type());
       if (node.kernel == nullptr && node.rows.empty()) {
         const Text domain = canonical_domain(source.domain());

@@ -41,6 +41,7 @@ struct NodePlan {
   int opset = 0;
   uint32_t index = 0;      ///< in GraphPlan::nodes
   bool subgraphs = false;  ///< the node holds graphs
+  bool bound = false;      ///< attributes are taken from the function that is called
   Span inputs;             ///< of GraphPlan::refs
   Span outputs;            ///< of GraphPlan::slots; -1 where not wanted
   Span dead;               ///< of GraphPlan::dead: slots of this frame not used after this node

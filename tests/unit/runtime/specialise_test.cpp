@@ -225,6 +225,19 @@ main (float[N] x, float[1] b = {2}) => (float[N] y) { a = Add (x, b)  y = Relu (
   agree(text, {{{"x", ramp({4})}}, {{"x", ramp({4})}, {"b", given}}, {{"x", ramp({4})}}});
 }
 
+TEST(Specialise, FunctionsTakeTheirAttributesFromEachCall) {
+  agree(R"(
+<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+main (float[N] x) => (float[N] y, float[N] z) {
+  y = local.scale <factor = 3.0> (x)
+  z = local.scale <factor = 5.0> (y)
+}
+<domain: "local", opset_import: ["" : 21]>
+scale <factor> (a) => (b) { c = Constant <value_float: float = @factor> ()  d = Relu (a)  b = Mul (d, c) }
+)",
+        {{{"x", ramp({4})}}, {{"x", ramp({2})}}});
+}
+
 TEST(Specialise, WritesOutputsWhereTheCallerWants) {
   auto session = session_of(R"(
 <ir_version: 10, opset_import: ["" : 21]>
