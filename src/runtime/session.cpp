@@ -113,10 +113,17 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
     Diagnostics notes;  // nodes that keep an old version run as such
     CHECK_OK(upgrade(*session->model_, notes));
   } else {
+<<<<<<< HEAD
     OptimiseOptions rewrite{.level = options.optimise, .target = Target::kRuntime};
     // What is constant is computed once, whatever its size: it would be made in every run.
     rewrite.limits.fold_growth = rewrite.limits.total_growth = options.memory_limit / 4;
     CHECK_OK(optimise(*session->model_, rewrite));
+=======
+    OptimiseOptions rewrites;
+    rewrites.level = options.optimise;
+    rewrites.target = Target::kRuntime;
+    TRY(const OptimiseReport report, optimise(*session->model_, rewrites));
+>>>>>>> e5f0035 (Optimise the graph when a session is made)
   }
   session->impl_ = std::make_unique<Impl>(session->model_->storage_ptr());
   Impl& impl = *session->impl_;
