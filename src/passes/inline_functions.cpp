@@ -33,7 +33,8 @@ class Inliner {
       const Function* function =
           model_.find_function(node->domain(), node->op_type(), node->overload());
       if (function == nullptr || !can_inline(*function)) continue;
-      if (depth > kMaxDepth) return parse_error("functions call each other too deeply");
+      if (depth > kMaxDepth)
+        return parse_error("functions call each other too deeply, or one calls itself");
       Node* const before = node->previous();
       made_ += function->body.node_count();
       if (made_ > kMaxNodes) return resource_error("inlining gives too many nodes");
@@ -54,7 +55,8 @@ class Inliner {
       const Function* function =
           model_.find_function(node->domain(), node->op_type(), node->overload());
       if (function == nullptr || !can_inline(*function)) continue;
-      if (depth > kMaxDepth) return parse_error("functions call each other too deeply");
+      if (depth > kMaxDepth)
+        return parse_error("functions call each other too deeply, or one calls itself");
       Node* const before = node->previous();
       made_ += function->body.node_count();
       if (made_ > kMaxNodes) return resource_error("inlining gives too many nodes");
