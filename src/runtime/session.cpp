@@ -95,6 +95,20 @@ Session::~Session() = default;
 
 namespace {
 
+/// Whether a node reaches for values by name: Gradient says in attributes which ones it means, so
+/// that nothing may be rewritten around it.
+bool names_matter(Model& model) {
+  bool found = false;
+  auto look = [&](Graph& root) {
+    for_each_graph(root, [&](Graph& graph) {
+      for (const Node* node : graph.nodes()) found |= node->op_type() == "Gradient";
+    });
+  };
+  if (model.graph) look(*model.graph);
+  for (const auto& function : model.functions) look(function->body);
+  return found;
+}
+
 /// TOMBOLO_ISA=reference, for tests of whole programs.
 bool reference_asked_for() {
   const char* isa = std::getenv("TOMBOLO_ISA");
@@ -109,7 +123,7 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
   if (options.memory_limit == 0) options.memory_limit = default_memory_limit();
   if (reference_asked_for()) options.reference = true;
   session->model_ = std::move(model);
-  if (options.reference || options.optimise <= 0) {
+  if (options.reference || options.optimise <= 0 || names_matter(*session->model_)) {
     Diagnostics notes;  // nodes that keep an old version run as such
     CHECK_OK(upgrade(*session->model_, notes));
   } else {
