@@ -95,20 +95,6 @@ Session::~Session() = default;
 
 namespace {
 
-/// Whether a node reaches for values by name: Gradient says in attributes which ones it means, so
-/// that nothing may be rewritten around it.
-bool names_matter(Model& model) {
-  bool found = false;
-  auto look = [&](Graph& root) {
-    for_each_graph(root, [&](Graph& graph) {
-      for (const Node* node : graph.nodes()) found |= node->op_type() == "Gradient";
-    });
-  };
-  if (model.graph) look(*model.graph);
-  for (const auto& function : model.functions) look(function->body);
-  return found;
-}
-
 /// TOMBOLO_ISA=reference, for tests of whole programs.
 bool reference_asked_for() {
   const char* isa = std::getenv("TOMBOLO_ISA");
@@ -123,21 +109,14 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
   if (options.memory_limit == 0) options.memory_limit = default_memory_limit();
   if (reference_asked_for()) options.reference = true;
   session->model_ = std::move(model);
-  if (options.reference || options.optimise <= 0 || names_matter(*session->model_)) {
+  if (options.reference || options.optimise <= 0) {
     Diagnostics notes;  // nodes that keep an old version run as such
     CHECK_OK(upgrade(*session->model_, notes));
   } else {
-<<<<<<< HEAD
     OptimiseOptions rewrite{.level = options.optimise, .target = Target::kRuntime};
     // What is constant is computed once, whatever its size: it would be made in every run.
     rewrite.limits.fold_growth = rewrite.limits.total_growth = options.memory_limit / 4;
     CHECK_OK(optimise(*session->model_, rewrite));
-=======
-    OptimiseOptions rewrites;
-    rewrites.level = options.optimise;
-    rewrites.target = Target::kRuntime;
-    TRY(const OptimiseReport report, optimise(*session->model_, rewrites));
->>>>>>> e5f0035 (Optimise the graph when a session is made)
   }
   session->impl_ = std::make_unique<Impl>(session->model_->storage_ptr());
   Impl& impl = *session->impl_;
