@@ -56,6 +56,8 @@ Result<Tensor> without_zero_point(const KernelContext& context, const Tensor& te
     return context.error("a quantised input must be of small integers, is " + to_string(tensor));
   TRY(Tensor result, context.allocate(DType::kInt32, tensor.dims()));
   TRY(const Tensor* zero, context.optional_input(index));
+  if (zero != nullptr && (!is_integer(zero->dtype()) || bits_of(zero->dtype()) > 16))
+    return context.error("a zero point must be of small integers, is " + to_string(*zero));
   int64_t length = 1, inner = 1;
   if (zero != nullptr && zero->size() != 1) {
     if (axis >= tensor.rank()) return context.error("the zero point must be a scalar");
