@@ -264,7 +264,7 @@ Status infer_group_query_attention(InferContext& context) {
   const SymShape* past = context.shape(kPastKey);
   const int64_t heads = context.attributes.get_int("num_heads", 0);
   const int64_t kv_heads = context.attributes.get_int("kv_num_heads", 0);
-  if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0)
+  if (heads < 1 || heads > 1 << 20 || kv_heads < 1 || heads % kv_heads != 0)
     return context.error("num_heads must be a multiple of kv_num_heads");
   const DType cache = context.has_input(kPastKey) ? context.elem(kPastKey) : context.elem(kQuery);
   for (size_t i = 1; i <= 2; ++i) context.set_tensor(i, cache);

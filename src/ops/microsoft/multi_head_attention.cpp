@@ -156,7 +156,8 @@ Status infer_with(InferContext& context, const Ports& ports) {
   const SymShape* key = context.shape(1);
   const SymShape* value = context.shape(2);
   const int64_t heads = context.attributes.get_int("num_heads", 0);
-  if (heads < 1) return context.error("num_heads must be at least 1");
+  if (heads < 1 || heads > 1 << 20)
+    return context.error("num_heads must be at least 1, and not huge");
   if (query == nullptr || (query->size() != 3 && query->size() != 5)) return ok();
   SymDim width, size, value_size, length;
   if (query->size() == 5) {

@@ -197,9 +197,10 @@ Status infer_paged_attention(InferContext& context) {
   if (query == nullptr || context.attributes.get_int("v_head_size", 0) != 0) return ok();
   CHECK_OK(expect_rank(context, kQuery, 2));
   const int64_t heads = context.attributes.get_int("num_heads", 0);
-  const int64_t all = heads + 2 * context.attributes.get_int("kv_num_heads", 0);
-  if (heads < 1 || all <= heads)
-    return context.error("num_heads and kv_num_heads must be positive");
+  const int64_t kv_heads = context.attributes.get_int("kv_num_heads", 0);
+  if (heads < 1 || heads > 1 << 20 || kv_heads < 1 || kv_heads > heads)
+    return context.error("num_heads and kv_num_heads must be positive, and not huge");
+  const int64_t all = heads + 2 * kv_heads;
   set_shape(
       context, 0,
       {(*query)[0], context.has_input(kKey) ? (*query)[1]
