@@ -7,6 +7,8 @@ namespace tombolo::cli {
 std::vector<Option> load_options(std::vector<Option> more) {
   std::vector<Option> options = {
       {"from", "", "FORMAT", "read MODEL as this format (default: by its content)"},
+      {"custom-op-domain", "", "NAME",
+       "keep operators of the user's own (PyTorch) as calls of this domain"},
       {"weights", "", "FILE",
        "weights beside the graph, where the habit of the format does not find them", "", false,
        Completes::kFile},
@@ -33,6 +35,7 @@ Result<std::unique_ptr<Model>> open_model(const Args& args, bool headers_only) {
   options.headers_only = headers_only;
   options.from = args.get("from").value_or("");
   options.weights = args.get("weights").value_or("");
+  options.custom_op_domain = args.get("custom-op-domain").value_or("");
   options.signature = args.get("signature").value_or("");
   if (auto names = args.get("input-names")) options.input_names = split_names(*names);
   if (auto names = args.get("output-names")) options.output_names = split_names(*names);

@@ -18,9 +18,10 @@
 namespace tombolo {
 
 struct LoadOptions {
-  std::string from;       ///< name of a format; empty: by content
-  std::string weights;    ///< weights file, where the format keeps it apart
-  std::string signature;  ///< which entry point, where the format has several
+  std::string from;              ///< name of a format; empty: by content
+  std::string weights;           ///< weights file, where the format keeps it apart
+  std::string custom_op_domain;  ///< keep operators of the user's own as calls of this domain
+  std::string signature;         ///< which entry point, where the format has several
   std::vector<std::string> input_names, output_names;  ///< cut the graph there, in this order
   std::map<std::string, std::string> set;              ///< values for arguments that are no tensors
   std::string sample;         ///< .npz of example inputs, where the file keeps no types and ranks

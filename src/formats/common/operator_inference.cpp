@@ -126,7 +126,8 @@ Status OperatorInference::infer(const Node& node) {
 }
 
 std::optional<Tensor> fold_builder_node(GraphBuilder& builder, Node& node) {
-  if (node.inputs().empty()) return std::nullopt;
+  // An Identity is there for the sake of a name of its own.
+  if (node.inputs().empty() || node.op_type() == "Identity") return std::nullopt;
   for (const Value* value : node.inputs()) {
     if (value == nullptr) continue;
     const Tensor* tensor = builder.constant_value(value);

@@ -13,8 +13,7 @@ Result<std::unique_ptr<Model>> import_pt2(Blob file, const LoadOptions& options)
   const Json root = archive.program();
   if (const Json version = root["torch_version"]; version.is_string())
     model->metadata.push_back({"torch_version", model->storage().copy(version.string_or(""))});
-  const auto custom = options.set.find("custom-op-domain");
-  Program program(*model, archive, custom == options.set.end() ? "" : custom->second);
+  Program program(*model, archive, options.custom_op_domain);
   CHECK_OK(program.run());
   return model;
 }
