@@ -91,11 +91,11 @@ std::string random_model(Random& random) {
                 t + ", float[P,Q] s" + t + ") => (bool d" + t + ", float[P,Q] u" + t + ") { d" + t +
                 " = Identity (c" + t + ") u" + t + " = Mul (s" + t + ", half) }>\n";
         break;
-      case 13:
-        body += t + " = ReduceSum <keepdims = 0> (" + a + ")\n" + t + "c = Greater (" + t +
-                ", zero)\n" + y + " = If (" + t + "c) <then_branch = a" + t +
-                " () => (float[P,Q] w" + t + ") { w" + t + " = Neg (" + a + ") }, else_branch = b" +
-                t + " () => (float[P,Q] x" + t + ") { x" + t + " = Identity (" + a + ") }>\n";
+      case 13:  // by size: a sum near zero would have the sign of its rounding
+        body += t + " = Size (" + a + ")\n" + t + "c = Greater (" + t + ", many)\n" + y +
+                " = If (" + t + "c) <then_branch = a" + t + " () => (float[P,Q] w" + t + ") { w" +
+                t + " = Neg (" + a + ") }, else_branch = b" + t + " () => (float[P,Q] x" + t +
+                ") { x" + t + " = Identity (" + a + ") }>\n";
         break;
       default:
         body += y + " = Identity (" + a + ")\n";
@@ -107,7 +107,7 @@ std::string random_model(Random& random) {
          std::to_string(values - 1) + ", float[N,M] v" +
          std::to_string(1 + random.below(values - 1)) +
          ")\n<int64[1] flat = {-1}, float half = {0.5}, int64[2] zeros = {0, 0}, int64[1] one = "
-         "{1}, int64 three = {3}, bool yes = {1}, float zero = {0}> {\n" +
+         "{1}, int64 three = {3}, bool yes = {1}, int64 many = {500}> {\n" +
          body + "}\n";
 }
 
