@@ -13,7 +13,16 @@ std::vector<Option> load_options(std::vector<Option> more) {
        "weights beside the graph, where the habit of the format does not find them", "", false,
        Completes::kFile},
   };
-  for (Option& option : more) options.push_back(option);
+  bool own_sample = false;
+  for (Option& option : more) {
+    own_sample = own_sample || option.name == "sample";
+    options.push_back(option);
+  }
+  if (!own_sample)
+    options.push_back({"sample", "", "FILE.npz",
+                       "example inputs, where MODEL keeps no types and ranks of inputs "
+                       "(TorchScript)",
+                       "", false, Completes::kFile});
   return options;
 }
 
@@ -36,6 +45,7 @@ Result<std::unique_ptr<Model>> open_model(const Args& args, bool headers_only) {
   options.from = args.get("from").value_or("");
   options.weights = args.get("weights").value_or("");
   options.custom_op_domain = args.get("custom-op-domain").value_or("");
+  options.sample = args.get("sample").value_or(args.get("inputs").value_or(""));
   options.signature = args.get("signature").value_or("");
   if (auto names = args.get("input-names")) options.input_names = split_names(*names);
   if (auto names = args.get("output-names")) options.output_names = split_names(*names);

@@ -5,6 +5,7 @@
 #include "formats/onnx/onnx_format.h"
 #include "formats/pytorch/checkpoint.h"
 #include "formats/pytorch/pt2/pt2_format.h"
+#include "formats/pytorch/script/importer.h"
 #include "formats/weights/safetensors.h"
 
 namespace tombolo {
@@ -18,6 +19,8 @@ std::span<const Format> formats() {
       {"pt2", "PyTorch: exported programs", ".pt2", probe_pt2, load_pt2_format, nullptr},
       {"safetensors", "safetensors, alone or in shards with an index", ".safetensors",
        probe_safetensors, load_safetensors, save_safetensors},
+      {"torchscript", "TorchScript: torch.jit.save", ".torchscript", script::probe_torchscript,
+       script::load_torchscript, nullptr},
       {"checkpoint", "PyTorch checkpoints: torch.save, in shards, distributed",
        ".pt .pth .bin .ckpt", torch::probe_checkpoint, torch::load_checkpoint, nullptr},
       {"numpy", "NumPy arrays", ".npz .npy", probe_numpy, load_numpy, save_npz},

@@ -80,7 +80,7 @@ Result<std::unique_ptr<Model>> load_model(const std::string& path, const LoadOpt
 
 Result<std::unique_ptr<Model>> load_source(const Source& source, const LoadOptions& options) {
   TRY(const Format* format, choose(source, options.from));
-  if (!options.signature.empty() || !options.set.empty())
+  if ((!options.signature.empty() || !options.set.empty()) && format->name != "torchscript")
     return usage_error("models of format " + std::string(format->name) +
                        " have no signatures and no arguments that are not tensors")
         .with_help("leave out --signature and --set");

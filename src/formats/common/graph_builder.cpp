@@ -73,6 +73,18 @@ void GraphBuilder::set_type(Value* value, DType dtype, const SymShape& shape) {
   value->set_type(Type::tensor(dtype, std::move(dims)));
 }
 
+void GraphBuilder::set_sequence_type(Value* value, DType dtype, const SymShape* shape) {
+  InferType element = shape ? InferType::tensor(dtype, *shape) : InferType::tensor(dtype);
+  special_[value] = InferType::sequence(std::move(element));
+  Type type = Type::tensor(dtype);
+  if (shape) {
+    std::vector<Dim> dims;
+    for (const SymDim& dim : *shape) dims.push_back(to_dim(dim, model_.storage()));
+    type = Type::tensor(dtype, std::move(dims));
+  }
+  value->set_type(Type::sequence(model_.storage().intern(std::move(type))));
+}
+
 DType GraphBuilder::dtype(const Value* value) const {
   const auto found = facts_.find(value);
   return found == facts_.end() ? DType::kUndefined : found->second.dtype;

@@ -92,6 +92,8 @@ class GraphBuilder {
   std::vector<Value*> finish(Node* node, size_t outputs);
   /// What the caller knows better than the shape rules.
   void set_type(Value* value, DType dtype, const SymShape& shape);
+  /// The same for a sequence of tensors; null where the rank of its elements is not known.
+  void set_sequence_type(Value* value, DType dtype, const SymShape* shape);
 
   // What is used everywhere; each folds away where it changes nothing.
   Value* transpose(Value* x, std::vector<int64_t> perm);

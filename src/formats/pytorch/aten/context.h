@@ -96,6 +96,9 @@ class AtenContext {
 
   Value* read(const Ref& cell);               ///< the value now, views brought up to date
   void write(const Ref& cell, Value* value);  ///< same type and shape; views and base follow
+  /// Where set: what read() and write() change is noted here as it was before, so that a branch can
+  /// be undone.
+  std::vector<std::pair<Ref, Cell>>* journal = nullptr;
   /// The root that holds a tensor's memory.
   static Ref root(Ref cell);
 

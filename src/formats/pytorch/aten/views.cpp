@@ -53,6 +53,7 @@ Value* AtenContext::read(const Ref& cell) {
   if (!cell->view) return cell->value;
   const uint64_t version = root(cell)->version;
   if (cell->seen != version) {
+    if (journal) journal->emplace_back(cell, *cell);
     cell->value = replay(*cell->view, read(cell->view->base));
     cell->seen = version;
   }
@@ -60,6 +61,7 @@ Value* AtenContext::read(const Ref& cell) {
 }
 
 void AtenContext::write(const Ref& cell, Value* value) {
+  if (journal) journal->emplace_back(cell, *cell);
   if (!cell->view) {
     cell->value = value;
     ++cell->version;

@@ -1,0 +1,273 @@
+// From a call by its base name to what computes it: a function of the language, or the overload of
+// an ATen operator that fits the arguments.
+
+#include <unordered_map>
+
+#include "formats/pytorch/script/builtins.h"
+
+namespace tombolo::script {
+
+namespace {
+
+using AKind = Arg::Kind;
+using pytorch::Operator;
+using pytorch::SchemaArg;
+
+using Index = std::unordered_map<std::string_view, std::vector<Builtin>>;
+
+const Index& builtin_index() {
+  static const Index* made = [] {
+    auto* index = new Index;
+    for (const auto& rows :
+         {container_builtins(), number_builtins(), tensor_builtins(), quantized_builtins()})
+      for (const BuiltinRow& row : rows) (*index)[row.name].push_back(row.run);
+    return index;
+  }();
+  return *made;
+}
+
+bool is_int(const Arg& arg) { return arg.kind == AKind::kInt || arg.kind == AKind::kBool; }
+
+/// Whether an argument is of a type of a signature. `exact`: without conversions.
+bool fits(const Arg& arg, std::string_view type, int length, bool exact) {
+  if (type.ends_with('?')) {
+    if (arg.is_none()) return true;
+    type.remove_suffix(1);
+  }
+  if (arg.is_none()) return false;
+  if (type.ends_with("[]")) {
+    const std::string_view inner = type.substr(0, type.size() - 2);
+    if (arg.kind != AKind::kList)
+      return length > 0 && fits(arg, inner, 0, exact);  // one number for all
+    for (const Arg& item : arg.list)
+      if (!fits(item, inner, 0, exact)) return false;
+    return true;
+  }
+  if (type == "Tensor") return arg.is_tensor();
+  if (type == "Scalar" || type == "number") return arg.is_number() || (!exact && arg.is_tensor());
+  if (type == "int" || type == "SymInt")
+    return arg.kind == AKind::kInt || (!exact && (is_int(arg) || arg.is_tensor()));
+  if (type == "float")
+    return arg.kind == AKind::kFloat || (!exact && (is_int(arg) || arg.is_tensor()));
+  if (type == "bool") return arg.kind == AKind::kBool || (!exact && arg.kind == AKind::kInt);
+  if (type == "complex") return arg.kind == AKind::kComplex;
+  if (type == "str") return arg.kind == AKind::kString;
+  if (type == "ScalarType")
+    return arg.kind == AKind::kDType || (arg.kind == AKind::kInt && arg.integer.is_number());
+  if (type == "Device" || type == "Generator" || type == "Storage" || type == "Stream")
+    return arg.kind == AKind::kOther;
+  if (type == "Layout" || type == "MemoryFormat")
+    return arg.kind == AKind::kInt || arg.kind == AKind::kOther;
+  return !exact;
+}
+
+bool matches(const Operator& op, const std::vector<Arg>& args,
+             const std::vector<std::pair<std::string, Arg>>& named, bool exact) {
+  const auto& parameters = op.schema.args;
+  if (args.size() > parameters.size()) return false;
+  std::vector<bool> filled(parameters.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (parameters[i].keyword && exact) return false;
+    if (!fits(args[i], parameters[i].type, parameters[i].list_length, exact)) return false;
+    filled[i] = true;
+  }
+  for (const auto& [name, value] : named) {
+    const int at = op.schema.find(name);
+    if (at < 0) {
+      if (value.is_none() || value.kind == AKind::kOther) continue;
+      return false;
+    }
+    const SchemaArg& parameter = parameters[static_cast<size_t>(at)];
+    if (!fits(value, parameter.type, parameter.list_length, exact)) return false;
+    filled[static_cast<size_t>(at)] = true;
+  }
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (!filled[i] && parameters[i].required) return false;
+  return true;
+}
+
+}  // namespace
+
+Result<Arg> Interpreter::to_arg(const Item& item) {
+  switch (item.kind) {
+    case Item::Kind::kArg:
+      return item.arg;
+    case Item::Kind::kMaybe:
+      return to_arg(item.box->items[0]);
+    case Item::Kind::kList:
+    case Item::Kind::kTuple: {
+      if (item.box->sequence) return unsupported("a list whose length depends on data");
+      std::vector<Arg> list;
+      for (const Item& part : item.box->items) {
+        TRY(Arg arg, to_arg(part));
+        list.push_back(std::move(arg));
+      }
+      return Arg(std::move(list));
+    }
+    default:
+      return unsupported(kind_of(item) + " as the argument of an operator");
+  }
+}
+
+Item Interpreter::from_arg(const Arg& arg) {
+  if (arg.kind != AKind::kList) return Item(arg);
+  Items items;
+  for (const Arg& part : arg.list) items.push_back(from_arg(part));
+  return Item::list(std::move(items));
+}
+
+Result<const Operator*> Interpreter::overload(
+    std::string_view base, const std::vector<Arg>& args,
+    const std::vector<std::pair<std::string, Arg>>& named) {
+  std::vector<const Operator*> candidates = pytorch::overloads_of(base);
+  if (candidates.empty()) {
+    const std::string functional = pytorch::functional_name(base);
+    if (!functional.empty()) candidates = pytorch::overloads_of(functional);
+  }
+  if (candidates.empty()) return unsupported("operator " + std::string(base));
+  for (const bool exact : {true, false})
+    for (const Operator* op : candidates)
+      if (matches(*op, args, named, exact)) return op;
+  std::string kinds;
+  for (const Arg& arg : args)
+    kinds += (kinds.empty() ? "" : ", ") + std::string(pytorch::kind_name(arg));
+  return unsupported("operator " + std::string(base) + " with the arguments (" + kinds + ")");
+}
+
+Result<Item> Interpreter::aten(std::string_view name, Items args, NamedItems named) {
+  std::vector<Arg> plain;
+  std::vector<std::pair<std::string, Arg>> by_name;
+  // Quantised tensors: computed in real numbers and quantised again.
+  std::shared_ptr<const pytorch::Quantization> quantization;
+  for (Item& item : args) {
+    if (item.is_tensor() && item.arg.tensor->quantization) {
+      if (!quantization) quantization = item.arg.tensor->quantization;
+      TRY(item, dequantized(item));
+    }
+    if (item.is_sequence() && !item.box->sequence) {
+      for (Item& part : item.box->items)
+        if (part.is_tensor() && part.arg.tensor->quantization) {
+          if (!quantization) quantization = part.arg.tensor->quantization;
+          Items copies = item.box->items;
+          for (Item& copy : copies) {
+            TRY(copy, dequantized(copy));
+          }
+          item = Item::list(std::move(copies));
+          break;
+        }
+    }
+    TRY(Arg arg, to_arg(item));
+    plain.push_back(std::move(arg));
+  }
+  for (auto& [key, item] : named) {
+    TRY(Arg arg, to_arg(item));
+    by_name.emplace_back(key, std::move(arg));
+  }
+  std::string full(name);
+  if (name.find('.') == std::string_view::npos || !AtenContext::knows(name)) {
+    std::string base = full.substr(0, full.find('.'));
+    static const std::unordered_map<std::string_view, std::string_view> kAliases = {
+        {"__and__", "bitwise_and"},           {"__or__", "bitwise_or"},
+        {"__xor__", "bitwise_xor"},           {"__iand__", "bitwise_and_"},
+        {"__ior__", "bitwise_or_"},           {"__ixor__", "bitwise_xor_"},
+        {"__lshift__", "bitwise_left_shift"}, {"__rshift__", "bitwise_right_shift"},
+    };
+    const auto alias = kAliases.find(base);
+    if (alias != kAliases.end() && pytorch::overloads_of(base).empty()) base = alias->second;
+    TRY(const Operator* op, overload(base, plain, by_name));
+    full = std::string(op->schema.name);
+    const std::string plain_base = full.substr(0, full.find('.'));
+    if (plain_base != base) full = base + full.substr(plain_base.size());
+  }
+  auto results = c.call(full, std::move(plain), std::move(by_name));
+  if (!results.ok()) return std::move(results).error().at("operator " + full);
+  if (quantization) {
+    // Integers and bools that come out (indices, comparisons) stay as they are.
+    for (Arg& result : *results)
+      if (result.is_tensor() && is_float(result.tensor->dtype)) {
+        TRY(Item again, requantized(Item(result), quantization));
+        result = again.arg;
+      }
+  }
+  if (results->empty()) return Item();
+  if (results->size() == 1) return from_arg(results->front());
+  Items items;
+  for (const Arg& result : *results) items.push_back(from_arg(result));
+  return Item::tuple(std::move(items));
+}
+
+Result<Item> Interpreter::invoke(const std::string& name, Items args, NamedItems named) {
+  std::string base = name;
+  for (const std::string_view prefix :
+       {"torch._C._nn.", "torch._C._special.", "torch._C._fft.", "torch._C._linalg.", "torch.",
+        "ops.prim.", "prim.", "ops.aten."})
+    if (base.starts_with(prefix)) {
+      base = base.substr(prefix.size());
+      break;
+    }
+  if (base.starts_with("ops.")) {
+    // ops.torchvision.nms
+    base = base.substr(4);
+    const size_t dot = base.find('.');
+    if (dot != std::string::npos) base.replace(dot, 1, "::");
+  }
+  // An optional that is used has a value.
+  for (Item& item : args)
+    if (item.kind == Item::Kind::kMaybe && base != "__is__" && base != "__isnot__" &&
+        base != "append" && base != "_set_item" && base != "insert")
+      item = item.box->items[0];
+  const auto found = builtin_index().find(base);
+  if (found != builtin_index().end())
+    for (const Builtin builtin : found->second) {
+      TRY(std::optional<Item> result, builtin(*this, args, named));
+      if (result) return *std::move(result);
+    }
+  TRY(std::optional<Item> old, upgraded(base, args, named));
+  if (old) return *std::move(old);
+  return aten(base, std::move(args), std::move(named));
+}
+
+Result<Item> Interpreter::call_builtin(const std::string& name, const Expr&, Items& args,
+                                       NamedItems& named) {
+  return invoke(name, std::move(args), std::move(named));
+}
+
+/// What operators meant in the version of PyTorch that wrote the archive.
+Result<std::optional<Item>> Interpreter::upgraded(const std::string& base, Items& args,
+                                                  NamedItems& named) {
+  const int version = archive_.version();
+  const auto integral = [](const Item& item) {
+    if (item.is_tensor())
+      return is_integer(item.arg.tensor->dtype) || item.arg.tensor->dtype == DType::kBool;
+    return item.is_arg(AKind::kInt) || item.is_arg(AKind::kBool);
+  };
+  // Before 4, dividing integers truncated.
+  if (version < 4 &&
+      (base == "div" || base == "div_" || base == "divide" || base == "true_divide") &&
+      base != "true_divide" && args.size() == 2 && named.empty() && integral(args[0]) &&
+      integral(args[1])) {
+    TRY(Item item, aten(base, args, {{"rounding_mode", Item(Arg("trunc"))}}));
+    return std::optional<Item>(std::move(item));
+  }
+  // Before 5, full of an integer made floats unless told otherwise.
+  if (version < 5 && base == "full" && args.size() >= 2 && integral(args[1])) {
+    bool typed = args.size() > 2 && !args[2].is_none();
+    for (const auto& [name, item] : named)
+      if (name == "dtype") typed = !item.is_none();
+    if (!typed) {
+      NamedItems more = named;
+      std::erase_if(more, [](const auto& pair) { return pair.first == "dtype"; });
+      Items two(args.begin(), args.begin() + 2);
+      more.emplace_back("dtype", Item(Arg(DType::kFloat32)));
+      TRY(Item item, aten(base, std::move(two), std::move(more)));
+      return std::optional<Item>(std::move(item));
+    }
+  }
+  // Before 8, the number of steps could be left out.
+  if (version < 8 && (base == "linspace" || base == "logspace") && args.size() >= 3 &&
+      args[2].is_none())
+    args[2] = Item(Arg(100));
+  return std::optional<Item>();
+}
+
+}  // namespace tombolo::script

@@ -1,0 +1,101 @@
+#pragma once
+
+// What a TorchScript program computes with while it is lowered: tensors and numbers as ATen calls
+// take them, and lists, tuples, dicts and objects, which live in the interpreter alone.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/common/pickle.h"
+#include "formats/pytorch/aten/arg.h"
+#include "formats/pytorch/script/syntax.h"
+
+namespace tombolo::script {
+
+using pytorch::Arg;
+using pytorch::Cell;
+using pytorch::Ref;
+using pytorch::SymInt;
+
+struct Box;
+using BoxRef = std::shared_ptr<Box>;
+
+struct Item {
+  enum class Kind : uint8_t {
+    kArg,  ///< None, tensor, number, string, dtype, device
+    kList,
+    kTuple,
+    kDict,
+    kObject,
+    kMaybe,          ///< None or a value, which is only known when the model runs
+    kUninitialized,  ///< of a variable that no path reads
+    kLazy,           ///< an attribute of the archive that was not looked at yet
+  };
+  Kind kind = Kind::kArg;
+  Arg arg;
+  BoxRef box;
+  const PickleValue* lazy = nullptr;
+
+  Item() = default;
+  Item(Arg value) : arg(std::move(value)) {}
+  static Item of(Kind kind, BoxRef box) {
+    Item item;
+    item.kind = kind;
+    item.box = std::move(box);
+    return item;
+  }
+  static Item list(std::vector<Item> items);
+  static Item tuple(std::vector<Item> items);
+
+  bool is(Kind what) const { return kind == what; }
+  bool is_arg(Arg::Kind what) const { return kind == Kind::kArg && arg.kind == what; }
+  bool is_none() const { return is_arg(Arg::Kind::kNone); }
+  bool is_tensor() const { return is_arg(Arg::Kind::kTensor); }
+  bool is_text() const { return is_arg(Arg::Kind::kString); }
+  bool is_number() const { return kind == Kind::kArg && arg.is_number(); }
+  bool is_sequence() const { return kind == Kind::kList || kind == Kind::kTuple; }
+};
+
+/// The content of a list, tuple, dict, object or of a maybe.
+struct Box {
+  std::vector<Item> items;  ///< of a list or tuple; values of a dict; the value of a maybe
+  std::vector<Item> keys;   ///< of a dict
+  std::map<std::string, Item, std::less<>> attributes;  ///< of an object; fields of a named tuple
+  std::vector<std::string> names;                       ///< of a named tuple
+  std::string type_name;                                ///< of an object: "__torch__.net.Net"
+  const Class* type = nullptr;
+  std::string path;           ///< of a module: "layer1.0"
+  Value* sequence = nullptr;  ///< of a list whose length is only known when the model runs
+  Value* present = nullptr;   ///< of a maybe: 0-d bool
+};
+
+inline Item Item::list(std::vector<Item> items) {
+  auto box = std::make_shared<Box>();
+  box->items = std::move(items);
+  return of(Kind::kList, std::move(box));
+}
+inline Item Item::tuple(std::vector<Item> items) {
+  auto box = std::make_shared<Box>();
+  box->items = std::move(items);
+  return of(Kind::kTuple, std::move(box));
+}
+
+/// For messages: "a list", "an integer".
+std::string kind_of(const Item& item);
+
+/// The shape that two values of one variable have in common: the same value, or leaves that the
+/// graph carries and how they are put together.
+struct Pattern {
+  enum class Kind : uint8_t { kSame, kLeaf, kTuple, kList, kDict, kMaybe, kSequence };
+  Kind kind = Kind::kSame;
+  Item same;                        ///< also what a leaf is like
+  DType dtype = DType::kUndefined;  ///< of a leaf, ONNX's
+  DType torch_dtype = DType::kUndefined;
+  bool has_shape = false;
+  SymShape shape;
+  std::vector<Pattern> parts;
+};
+
+}  // namespace tombolo::script
