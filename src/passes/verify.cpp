@@ -14,7 +14,8 @@ class Verifier {
       if (&value->graph() != &graph) return broken(*value, "belongs to another graph");
       if (!visible_.insert(value).second) return broken(*value, "is defined twice");
       if (!names.insert(value->name()).second) return broken(*value, "has a name that is taken");
-      if (value->name().empty()) return broken(*value, "has no name");
+      // A bare tensor of a checkpoint is an initialiser without a name.
+      if (value->name().empty() && !value->is_initializer()) return broken(*value, "has no name");
       defined.push_back(value);
       return ok();
     };

@@ -8,7 +8,9 @@ namespace tombolo::ops {
 Result<Tensor> unpack_block_weights(const KernelContext& context, const BlockWeights& shape,
                                     const Tensor& codes, const Tensor& scales, const Tensor* zeros,
                                     const Tensor* group_of) {
-  const auto [n, k, blocks, block, bits] = shape;
+  // No structured binding: clang 14 does not let a lambda take one.
+  const int64_t n = shape.n, k = shape.k, blocks = shape.blocks, block = shape.block;
+  const int bits = shape.bits;
   const int64_t row_bytes = blocks * (block * bits / 8);
   if (codes.dtype() != DType::kUInt8 || codes.size() != n * row_bytes)
     return context.error("B must hold " + std::to_string(n) + " rows of " +
