@@ -7,8 +7,8 @@
 namespace tombolo::passes {
 namespace {
 
-constexpr int kMaxDepth = 100;           ///< calls inside calls: as upstream's checker
-constexpr size_t kMaxNodes = 2'000'000;  ///< of what inlining may make
+constexpr int kMaxDepth = 100;         ///< calls inside calls: as upstream's checker
+constexpr size_t kMaxNodes = 100'000;  ///< of what inlining may make; beyond, calls stay calls
 
 class Inliner {
  public:
@@ -17,7 +17,8 @@ class Inliner {
   Result<size_t> run() {
     if (model_.functions.empty() || !model_.graph) return count_;
     for (auto& function : model_.functions)
-      if (!function->body.sort()) return count_;  // the checker says why
+      if (!function->body.sort() || uses_undefined(function->body))
+        return count_;  // the checker says why
     CHECK_OK(graph(*model_.graph, 0));
     forget_unused();
     if (count_ != 0) rewriter_.changed();
@@ -66,6 +67,18 @@ class Inliner {
                              depth + 1));
     }
     return ok();
+  }
+
+  static bool uses_undefined(Graph& body) {
+    bool found = false;
+    for_each_graph(body, [&](Graph& graph) {
+      for (const Node* node : graph.nodes())
+        for (const Value* input : node->inputs())
+          found |= input != nullptr && input->is_undefined();
+      for (const GraphOutput& output : graph.outputs())
+        found |= output.value == nullptr || output.value->is_undefined();
+    });
+    return found;
   }
 
   /// The body is read under the model's operator sets, or under ones that the model does not

@@ -56,14 +56,16 @@ size_t to_slice(Rewriter& rewriter, Node& gather) {
   if (rewriter.rank(gather.input(1)) != 1u || !rewriter.is_constant(gather.input(1))) return 0;
   const auto indices = rewriter.ints(gather.input(1));
   if (!indices || indices->empty()) return 0;
-  for (size_t i = 1; i < indices->size(); ++i)
-    if ((*indices)[i] != (*indices)[0] + static_cast<int64_t>(i)) return 0;
-  const int64_t first = (*indices)[0], end = indices->back() + 1;
-  if (first < 0 && end > 0) return 0;
   // Gather refuses what is out of range, Slice does not: the length must be known.
   const int64_t axis = axis_of(rewriter, gather, gather.input(0));
   const auto length = rewriter.dim(gather.input(0), axis);
-  if (!length || (first < 0 ? -first > *length : end > *length)) return 0;
+  const auto count = static_cast<int64_t>(indices->size());
+  const int64_t first = (*indices)[0];
+  if (!length || first < -*length || first > *length - count) return 0;
+  for (int64_t i = 1; i < count; ++i)
+    if ((*indices)[static_cast<size_t>(i)] != first + i) return 0;
+  const int64_t end = first + count;
+  if (first < 0 && end > 0) return 0;
   Graph& graph = gather.graph();
   const int64_t starts[] = {first < 0 ? first + *length : first};
   const int64_t ends[] = {first < 0 ? end + *length : end};
