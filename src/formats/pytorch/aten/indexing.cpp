@@ -36,7 +36,9 @@ Indices read_indices(C& c, Value* x, int64_t r) {
       continue;
     }
     Value* index = c.read(ref);
-    if (c.dtype(index) == DType::kBool || c.dtype(index) == DType::kUInt8) {
+    const DType type = ref->dtype != DType::kUndefined ? ref->dtype : c.dtype(index);
+    if (type == DType::kUndefined) c.refuse("an index of unknown type: it may be a mask");
+    if (type == DType::kBool || type == DType::kUInt8) {
       const int64_t axes = c.rank(index);
       Value* found = c.op("NonZero", {index});
       for (int64_t i = 0; i < axes; ++i)
