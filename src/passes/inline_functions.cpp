@@ -8,7 +8,7 @@ namespace tombolo::passes {
 namespace {
 
 constexpr int kMaxDepth = 100;         ///< calls inside calls: as upstream's checker
-constexpr size_t kMaxNodes = 100'000;  ///< of what inlining may make; beyond, calls stay calls
+constexpr size_t kMaxNodes = 100'000;  ///< of what inlining may make: more is refused
 
 class Inliner {
  public:
@@ -27,27 +27,11 @@ class Inliner {
 
  private:
   Status graph(Graph& graph, int depth) {
-    for (Node *node = graph.first_node(), *next; node != nullptr; node = next) {
-      next = node->next();
-      for (Attribute& attribute : node->attributes())
-        if (Graph* inner = attribute.graph()) CHECK_OK(this->graph(*inner, depth));
-      const Function* function =
-          model_.find_function(node->domain(), node->op_type(), node->overload());
-      if (function == nullptr || !can_inline(*function)) continue;
-      if (depth > kMaxDepth)
-        return parse_error("functions call each other too deeply, or one calls itself");
-      Node* const before = node->previous();
-      made_ += function->body.node_count();
-      if (made_ > kMaxNodes) return resource_error("inlining gives too many nodes");
-      expand(*node, *function);
-      ++count_;
-      // What the body calls in its turn.
-      Node* first = before != nullptr ? before->next() : graph.first_node();
-      CHECK_OK(calls_between(graph, first, next, depth + 1));
-    }
-    return ok();
+    return calls_between(graph, graph.first_node(), nullptr, depth);
   }
 
+  /// Expands the calls from `first` up to `end` (null: to the last node), and what their bodies
+  /// call.
   Status calls_between(Graph& graph, Node* first, Node* end, int depth) {
     for (Node *node = first, *next; node != end && node != nullptr; node = next) {
       next = node->next();

@@ -4,36 +4,12 @@
 #include <cstring>
 
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/transpose_tile.h"
 
 namespace tombolo {
 namespace {
 
 constexpr int64_t kGrainBytes = 1 << 18;
-
-/// `rows` pieces of `bytes`, each `from_step` and `to_step` bytes after the one before.
-void copy_rows(const std::byte* from, size_t from_step, std::byte* to, size_t to_step, size_t bytes,
-               int64_t rows) {
-  auto fixed = [&]<size_t N>() {
-    for (int64_t i = 0; i < rows; ++i, from += from_step, to += to_step) std::memcpy(to, from, N);
-  };
-  switch (bytes) {
-    case 1:
-      return fixed.template operator()<1>();
-    case 2:
-      return fixed.template operator()<2>();
-    case 4:
-      return fixed.template operator()<4>();
-    case 8:
-      return fixed.template operator()<8>();
-    case 16:
-      return fixed.template operator()<16>();
-    case 32:
-      return fixed.template operator()<32>();
-    default:
-      for (int64_t i = 0; i < rows; ++i, from += from_step, to += to_step)
-        std::memcpy(to, from, bytes);
-  }
-}
 
 struct JoinState final : KernelState {
   int64_t outer = 1;
@@ -105,8 +81,8 @@ Status run_concat(KernelRun& run) {
     std::byte* at = to + static_cast<size_t>(begin) * state.row_bytes;
     for (size_t i = 0; i < run.input_count(); ++i) {
       const size_t bytes = state.part_bytes[i];
-      copy_rows(run.input(i).data<std::byte>() + static_cast<size_t>(begin) * bytes, bytes, at,
-                state.row_bytes, bytes, end - begin);
+      copy_strided(run.input(i).data<std::byte>() + static_cast<size_t>(begin) * bytes, bytes, at,
+                   state.row_bytes, bytes, end - begin);
       at += bytes;
     }
   });
@@ -186,7 +162,7 @@ Status run_split(KernelRun& run) {
             state.outer, std::max<int64_t>(1, kGrainBytes / static_cast<int64_t>(bytes)),
             [=](int64_t begin, int64_t end) {
               const auto first = static_cast<size_t>(begin);
-              copy_rows(from + first * row, row, to + first * bytes, bytes, bytes, end - begin);
+              copy_strided(from + first * row, row, to + first * bytes, bytes, bytes, end - begin);
             });
     }
     offset += bytes;

@@ -112,7 +112,8 @@ void copy_runs(const KernelRun& run, const TransposeState& s, const std::byte* x
                        const int64_t stop = (task % cuts + 1) * count / cuts;
                        const std::byte* source = x + from * s.bytes + first * step;
                        std::byte* target = y + to * s.bytes + first * static_cast<int64_t>(size);
-                       copy_strided(source, step, target, size, stop - first);
+                       copy_strided(source, static_cast<size_t>(step), target, size, size,
+                                    stop - first);
                      }
                    });
 }

@@ -94,11 +94,14 @@ void transpose_tile(const std::byte* x, int64_t x_step, std::byte* y, int64_t y_
   (x, x_step, y, y_step, rows, columns, bytes);
 }
 
-void copy_strided(const std::byte* x, int64_t step, std::byte* y, size_t size, int64_t count) {
+void copy_strided(const std::byte* x, size_t x_step, std::byte* y, size_t y_step, size_t size,
+                  int64_t count) {
   const auto fixed = [&]<size_t kSize>() {
-    for (int64_t i = 0; i < count; ++i, x += step, y += kSize) std::memcpy(y, x, kSize);
+    for (int64_t i = 0; i < count; ++i, x += x_step, y += y_step) std::memcpy(y, x, kSize);
   };
   switch (size) {
+    case 1:
+      return fixed.template operator()<1>();
     case 2:
       return fixed.template operator()<2>();
     case 4:
@@ -114,7 +117,7 @@ void copy_strided(const std::byte* x, int64_t step, std::byte* y, size_t size, i
     case 64:
       return fixed.template operator()<64>();
     default:
-      for (int64_t i = 0; i < count; ++i, x += step, y += size) std::memcpy(y, x, size);
+      for (int64_t i = 0; i < count; ++i, x += x_step, y += y_step) std::memcpy(y, x, size);
   }
 }
 

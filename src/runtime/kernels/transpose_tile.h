@@ -9,7 +9,8 @@ namespace tombolo {
 /// (1, 2, 4 or 8).
 void transpose_tile(const std::byte* x, int64_t x_step, std::byte* y, int64_t y_step, int64_t rows,
                     int64_t columns, int64_t bytes);
-/// `count` pieces of `size` bytes, `step` bytes apart in x, side by side in y.
-void copy_strided(const std::byte* x, int64_t step, std::byte* y, size_t size, int64_t count);
+/// `count` pieces of `size` bytes, each `x_step` and `y_step` bytes after the one before.
+void copy_strided(const std::byte* x, size_t x_step, std::byte* y, size_t y_step, size_t size,
+                  int64_t count);
 
 }  // namespace tombolo
