@@ -105,6 +105,17 @@ Result<size_t> merge_equal_nodes(Rewriter& rewriter) {
   return count;
 }
 
+/// Of some of the bytes: equal weights agree in them, others differ there as a rule, and reading
+/// all of a large model costs more than everything else that is done to it.
+static size_t hash_of_samples(std::string_view bytes) {
+  constexpr size_t kWhole = 8192, kSample = 64, kSamples = 32;
+  if (bytes.size() <= kWhole) return std::hash<std::string_view>()(bytes);
+  std::string samples;
+  for (size_t i = 0; i < kSamples; ++i)
+    samples += bytes.substr((bytes.size() - kSample) / (kSamples - 1) * i, kSample);
+  return std::hash<std::string_view>()(samples);
+}
+
 Result<size_t> merge_equal_constants(Rewriter& rewriter) {
   size_t count = 0;
   rewriter.for_each([&](Graph& graph) {
@@ -126,7 +137,7 @@ Result<size_t> merge_equal_constants(Rewriter& rewriter) {
         if (!tensor || tensor->is_string()) continue;
         const auto bytes = tensor->bytes();
         const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-        const size_t hash = std::hash<std::string_view>()(text);
+        const size_t hash = hash_of_samples(text);
         Value* same = nullptr;
         const auto range = seen.equal_range(hash);
         for (auto at = range.first; at != range.second && same == nullptr; ++at) {

@@ -474,6 +474,8 @@ Status Executor::node(const NodePlan& plan, Frame& frame, Trace* trace) {
   PreparedPtr prepared;
   if (!plan.rows.empty()) {
     TRY(prepared, frame.plan->cache->prepared.get(*frame.plan, plan, inputs, setting_.kernels));
+    if (prepared != nullptr)
+      for (const auto& [i, copy] : prepared->aligned) pointers[i] = &copy;
   }
   const bool fast = prepared != nullptr && prepared->row != nullptr;
   if (trace != nullptr) trace->nodes[plan.index] = prepared;

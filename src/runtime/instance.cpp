@@ -127,6 +127,8 @@ Result<std::unique_ptr<Instance>> Instance::create(const GraphPlan& plan,
         pointer = &made->slots[static_cast<size_t>(ref.slot)].tensor();
       ++input_at;
     }
+    for (const auto& [input, copy] : step.prepared->aligned)
+      made->input_pointers[first_input + input] = &copy.tensor();
     for (int slot : plan.outputs_of(node)) {
       made->wanted[output_at] = slot >= 0;
       if (slot >= 0) {

@@ -17,8 +17,7 @@ Result<const std::byte*> SessionPacks::get(const Tensor& source, std::string_vie
     entry->filled = true;
     bytes_ += bytes;
     // What was packed is not read again, as a rule: its pages come back when it is.
-    storage_->release(
-        {reinterpret_cast<const char*>(source.bytes().data()), source.bytes().size()});
+    release(source.bytes());
   }
   return static_cast<const std::byte*>(entry->block.bytes().data());
 }

@@ -16,6 +16,9 @@ class SessionPacks final : public PackStore {
   explicit SessionPacks(StoragePtr storage) : storage_(std::move(storage)) {}
   Result<const std::byte*> get(const Tensor& source, std::string_view key, size_t bytes,
                                void (*fill)(void*, std::byte*), void* argument) override;
+  void release(std::span<const std::byte> part) override {
+    storage_->release({reinterpret_cast<const char*>(part.data()), part.size()});
+  }
   uint64_t bytes() const { return bytes_; }  ///< of all packs
 
  private:

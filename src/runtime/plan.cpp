@@ -63,7 +63,7 @@ class Planner {
   Result<RunValue> constant_of(const Value& value) {
     if (value.initializer() != nullptr) {
       TRY(Tensor tensor, value.initializer()->value(model_.storage_ptr()));
-      if (tensor.aligned()) return RunValue(std::move(tensor));
+      if (tensor.aligned() || may_lie_unaligned(value, tensor)) return RunValue(std::move(tensor));
       TRY(Tensor copy, tensor.clone());
       const auto bytes = tensor.bytes();
       model_.storage_ptr()->release({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -73,6 +73,23 @@ class Planner {
     TRY(Tensor values, sparse.values.value(model_.storage_ptr()));
     TRY(Tensor indices, sparse.indices.value(model_.storage_ptr()));
     return densify(values, indices, sparse.dims);
+  }
+
+  /// A large weight of nodes whose kernels pack it, or read it where it lies, is not copied
+  /// because the file has it at an odd address (see KernelRow::unaligned).
+  bool may_lie_unaligned(const Value& value, const Tensor& tensor) const {
+    constexpr size_t kSmall = size_t{64} << 10;
+    if (!options_.fast_kernels || tensor.bytes().size() < kSmall || value.is_input() ||
+        value.output_uses() != 0)
+      return false;
+    return std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& use) {
+      const Node& node = *use.node;
+      const Text domain = canonical_domain(node.domain());
+      return use.index == 1 && (domain.empty() || domain == "ai.tombolo") &&
+             (node.op_type() == "MatMul" || node.op_type() == "Gemm" || node.op_type() == "Conv") &&
+             model_.find_function(node.domain(), node.op_type(), node.overload()) == nullptr &&
+             !has_references(node) && &node.graph() == &value.graph();
+    });
   }
 
   /// A sparse initialiser stands where a dense tensor is expected.

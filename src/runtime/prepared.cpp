@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <cstring>
+
 #include "ops/registry.h"
 
 namespace tombolo {
@@ -27,6 +29,19 @@ bool lacks_input(const NodePlan& node, std::span<const InputInfo> inputs) {
     if (version->inputs[i].option == Option::kSingle && (i >= inputs.size() || !inputs[i].present))
       return true;
   return false;
+}
+
+/// An aligned copy of a constant, one a session.
+Result<RunValue> aligned_copy(const Tensor& tensor, PackStore& packs) {
+  TRY(const std::byte* copy, packs.get(
+                                 tensor, "aligned", tensor.bytes().size(),
+                                 [](void* argument, std::byte* target) {
+                                   const auto from = static_cast<const Tensor*>(argument)->bytes();
+                                   std::memcpy(target, from.data(), from.size());
+                                 },
+                                 const_cast<Tensor*>(&tensor)));
+  return RunValue(
+      Tensor::view(tensor.dtype(), tensor.dims(), {copy, tensor.bytes().size()}, nullptr));
 }
 
 }  // namespace
@@ -74,6 +89,15 @@ Result<PreparedPtr> PreparedCache::get(const GraphPlan& plan, const NodePlan& no
   const PrepareContext context{
       {*node.node, node.opset, AttributeReader(*node.node), infos, setting.options}, setting.packs};
   if (!lacks_input(node, infos)) prepared->row = choose_kernel(node.rows, context);
+  const uint32_t unaligned = prepared->row == nullptr ? 0 : prepared->row->unaligned;
+  for (size_t i = 0; i < infos.size(); ++i) {
+    if (infos[i].constant == nullptr || infos[i].constant->aligned() ||
+        (i < 32 && (unaligned >> i & 1) != 0))
+      continue;
+    TRY(RunValue copy, aligned_copy(*infos[i].constant, setting.packs));
+    prepared->aligned.emplace_back(i, std::move(copy));
+  }
+  for (const auto& [i, copy] : prepared->aligned) infos[i].constant = &copy.tensor();
   if (prepared->row != nullptr && prepared->row->prepare != nullptr) {
     TRY(prepared->state, prepared->row->prepare(context));
   }

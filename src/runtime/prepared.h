@@ -22,6 +22,8 @@ struct Prepared {
   std::vector<Input> inputs;
   const KernelRow* row = nullptr;  ///< null: the reference kernel
   std::unique_ptr<KernelState> state;
+  /// Constants that lie unaligned in the model's file and that the kernel wants aligned, by input.
+  std::vector<std::pair<size_t, RunValue>> aligned;
 
   bool fits(std::span<const RunValue* const> values) const;
 };

@@ -18,6 +18,13 @@ struct Free {
   void operator()(float* p) const { std::free(p); }
 };
 
+/// A weight as it lies in a model's file, perhaps at an odd address.
+float load_any(const float* p) {
+  float value;
+  std::memcpy(&value, p, sizeof value);
+  return value;
+}
+
 int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
 struct Product {
@@ -147,7 +154,7 @@ void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_
       if (alpha == 1)
         std::memcpy(out, b, static_cast<size_t>(n) * sizeof(float));
       else
-        for (int64_t j = 0; j < n; ++j) out[j] = alpha * b[j];
+        for (int64_t j = 0; j < n; ++j) out[j] = alpha * load_any(b + j);
       std::fill(out + n, out + width, 0.0f);
     }
     return;
@@ -159,7 +166,7 @@ void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_
     float* to = out + i0 * width;
     for (int64_t j = 0; j < n; ++j) {
       const float* from = b + i0 * row + j * column;
-      for (int64_t i = 0; i < run; ++i) to[i * width + j] = alpha * from[i * row];
+      for (int64_t i = 0; i < run; ++i) to[i * width + j] = alpha * load_any(from + i * row);
     }
     for (int64_t i = 0; i < run; ++i) std::fill(to + i * width + n, to + (i + 1) * width, 0.0f);
   }

@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -93,6 +94,8 @@ class PackStore {
   virtual Result<const std::byte*> get(const Tensor& source, std::string_view key, size_t bytes,
                                        void (*fill)(void* argument, std::byte* target),
                                        void* argument) = 0;
+  /// Lets go of the pages behind part of a source that was packed. They come back when touched.
+  virtual void release(std::span<const std::byte> part) = 0;
 };
 
 /// What `prepare` sees beside the query.
@@ -110,6 +113,17 @@ struct PrepareContext : KernelQuery {
           (*static_cast<std::remove_reference_t<Fill>*>(argument))(target);
         },
         &fill);
+  }
+
+  /// Constant input `index` for `fill` to read: where it lies, or copied to `room` if it is not
+  /// aligned there. What is made of it must not outlive `room`.
+  const Tensor& aligned_constant(size_t index, Tensor& room) const {
+    const Tensor& tensor = *inputs[index].constant;
+    if (tensor.aligned()) return tensor;
+    auto copy = tensor.clone();
+    if (!copy) throw std::bad_alloc();
+    room = *std::move(copy);
+    return room;
   }
 };
 
@@ -207,6 +221,9 @@ struct KernelRow {
   /// Bit i: output 0 may be written where input i lies, if both have the same bytes and nobody
   /// needs the input afterwards.
   uint32_t in_place = 0;
+  /// Bit i: a constant input i may lie anywhere in the model's file, not aligned for its type. All
+  /// others are aligned: by a copy, where the file has them otherwise.
+  uint32_t unaligned = 0;
   int priority = 0;  ///< the highest goes first
   /// `run` only makes views, and which ones follows from the shapes and constant inputs alone: the
   /// plan leaves the node out where it can.

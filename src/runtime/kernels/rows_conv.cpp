@@ -51,7 +51,8 @@ Result<std::unique_ptr<KernelState>> prepare_conv(const PrepareContext& context)
                           name_of(plan.algorithm) + "/" + std::to_string(shape.groups);
   TRY(const std::byte* packed,
       context.packed(1, key, (plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
-        pack_convolution(plan, context.constant(1)->data<float>(),
+        Tensor copy;
+        pack_convolution(plan, context.aligned_constant(1, copy).data<float>(),
                          reinterpret_cast<float*>(target));
       }));
   state->packed = reinterpret_cast<const float*>(packed);
@@ -83,6 +84,7 @@ KERNEL(conv_f32) = {
     .supports = supports_conv,
     .prepare = prepare_conv,
     .run = run_conv,
+    .unaligned = 1u << 1,
 };
 
 // In place of the residual: a tile reads what it then writes.
@@ -94,6 +96,7 @@ KERNEL(fused_conv_f32) = {
     .prepare = prepare_conv,
     .run = run_conv,
     .in_place = 1u << 3,
+    .unaligned = 1u << 1,
 };
 
 }  // namespace tombolo

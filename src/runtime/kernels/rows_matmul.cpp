@@ -119,6 +119,33 @@ bool supports_matmul(const KernelQuery& query) {
 
 int64_t round16(int64_t x) { return (x + 31) / 16 * 16; }
 
+/// Packs B some megabytes at a time and lets go of what was read: both forms of a large weight
+/// never take memory together.
+void pack_weight(const PrepareContext& context, const MatMulState& s, float* out) {
+  constexpr int64_t kFloats = int64_t{1} << 20;
+  const float* b = context.constant(1)->data<float>();
+  const int64_t width = gemm_tiles().panel(), panels = (s.n + width - 1) / width;
+  const int64_t rows = s.trans_b ? s.k : std::clamp<int64_t>(kFloats / s.n, 1, s.k);
+  const int64_t group =
+      s.trans_b ? std::clamp<int64_t>(kFloats / std::max<int64_t>(1, s.k * width), 1, panels) : panels;
+  for (int64_t k0 = 0; k0 < s.k; k0 += rows)
+    for (int64_t from = 0; from < panels; from += group) {
+      const int64_t k = std::min(rows, s.k - k0), to = std::min(panels, from + group);
+      parallel(
+          to - from, std::max<int64_t>(1, 16384 / (k * width)), [&](int64_t first, int64_t last) {
+            for (int64_t p = from + first; p < from + last; ++p) {
+              const int64_t column = p * width;
+              pack_b_panel(s.trans_b ? b + column * s.k : b + k0 * s.n + column,
+                           s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, k,
+                           std::min(width, s.n - column), s.alpha, out + (p * s.k + k0) * width);
+            }
+          });
+      const int64_t begin = s.trans_b ? from * width * s.k : k0 * s.n;
+      const int64_t end = s.trans_b ? std::min(s.n, to * width) * s.k : (k0 + k) * s.n;
+      context.packs.release(std::as_bytes(std::span(b + begin, b + end)));
+    }
+}
+
 template <bool kGemm>
 Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& context) {
   auto state = std::make_unique<MatMulState>();
@@ -133,8 +160,7 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
                             (s.trans_b ? "/t" : "/n") + std::to_string(s.alpha);
     TRY(const std::byte* data,
         context.packed(1, key, static_cast<size_t>(packed) * sizeof(float), [&](std::byte* target) {
-          pack_b(context.constant(1)->data<float>(), s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k,
-                 s.n, s.alpha, reinterpret_cast<float*>(target));
+          pack_weight(context, s, reinterpret_cast<float*>(target));
         }));
     s.packed = reinterpret_cast<const float*>(data);
   } else {
@@ -254,6 +280,7 @@ KERNEL(matmul_f32) = {
     .supports = supports_matmul<false>,
     .prepare = prepare_matmul<false>,
     .run = run_matmul,
+    .unaligned = 1u << 1,
 };
 
 KERNEL(gemm_f32) = {
@@ -262,6 +289,7 @@ KERNEL(gemm_f32) = {
     .supports = supports_matmul<true>,
     .prepare = prepare_matmul<true>,
     .run = run_matmul,
+    .unaligned = 1u << 1,
 };
 
 KERNEL(fused_matmul_f32) = {
@@ -272,6 +300,7 @@ KERNEL(fused_matmul_f32) = {
     .prepare = prepare_matmul<false>,
     .run = run_matmul,
     .in_place = 1u << 3,
+    .unaligned = 1u << 1,
 };
 
 }  // namespace tombolo
