@@ -127,7 +127,8 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, float* out
   const int64_t width = gemm_tiles().panel(), panels = (s.n + width - 1) / width;
   const int64_t rows = s.trans_b ? s.k : std::clamp<int64_t>(kFloats / s.n, 1, s.k);
   const int64_t group =
-      s.trans_b ? std::clamp<int64_t>(kFloats / std::max<int64_t>(1, s.k * width), 1, panels) : panels;
+      s.trans_b ? std::clamp<int64_t>(kFloats / std::max<int64_t>(1, s.k * width), 1, panels)
+                : panels;
   for (int64_t k0 = 0; k0 < s.k; k0 += rows)
     for (int64_t from = 0; from < panels; from += group) {
       const int64_t k = std::min(rows, s.k - k0), to = std::min(panels, from + group);
