@@ -7,11 +7,13 @@ namespace tombolo::cli {
 
 namespace {
 
-Result<int> run(const Args& args, Console&) {
+Result<int> run_print(const Args& args, Console& console) {
   TRY(std::string out, output_path(args));
   TRY(std::unique_ptr<Model> model, open_model(args));
   ExportOptions options;
-  options.to = args.get("format").value_or(out.ends_with(".json") ? "json" : "text");
+  // Under --json standard output is one JSON document, as of every verb.
+  const bool json = out.empty() ? console.json : out.ends_with(".json");
+  options.to = args.get("format").value_or(json ? "json" : "text");
   options.keep_external = true;
   CHECK_OK(save_model(*model, out.empty() ? "-" : out, options));
   return kYes;
@@ -26,11 +28,11 @@ const Verb print_verb = {
     .positionals = {{"MODEL", "a file or folder of any format that can be read"},
                     {"OUT", "file to write (default: standard output)", false}},
     .options = load_options(
-        {{"format", "", "FORMAT", "text or json (default: by OUT, else text)", "", false,
+        {{"format", "", "FORMAT", "text or json (default: by OUT and --json, else text)", "", false,
           Completes::kNothing, "text|json"},
          {"output", "o", "OUT", "the same as the second positional", "", false, Completes::kFile}}),
     .examples = {"tombolo print model.onnx", "tombolo print model.onnx model.json --format json"},
-    .run = run,
+    .run = run_print,
 };
 
 }  // namespace tombolo::cli

@@ -74,6 +74,8 @@ has "$out" 'Add ?\(x, b\)'
 expect 0 "print JSON" "$tombolo" print add.onnx add.json --format json
 expect 0 "parse JSON" "$tombolo" parse add.json again.onnx
 expect 0 "JSON round trip" cmp add.onnx again.onnx
+expect 0 "print --json" "$tombolo" print add.onnx --json
+has "$out" '"irVersion"'
 expect 0 "print to stdout, parse from stdin" bash -c "'$tombolo' print add.onnx | '$tombolo' parse - -o piped.onnx"
 expect 0 "text round trip" cmp add.onnx piped.onnx
 expect 0 convert "$tombolo" convert add.onnx same.onnx
