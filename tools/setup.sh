@@ -8,7 +8,7 @@ build="g++ cmake ninja-build ccache pkg-config libcli11-dev rapidjson-dev zlib1g
   libpng-dev libjpeg-dev libwebp-dev libtiff-dev libopenjp2-7-dev libre2-dev libhwy-dev"
 test="libgtest-dev clang-format-14 zstd man-db"
 bench="python3-venv"
-fuzz="clang libclang-rt-14-dev"
+fuzz="clang libclang-rt-14-dev unzip"
 
 case "${1:-build}" in
   build) wanted="$build" ;;

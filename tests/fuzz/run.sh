@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# Builds every fuzz target and runs each for so many seconds, with the official cases as seeds where they are.
-#   tests/fuzz/run.sh [SECONDS]
+# Builds every fuzz target and runs each for so many seconds; what it finds is kept in build/fuzz/corpus.
+#   tests/fuzz/run.sh [SECONDS] [TARGET...]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=${1:-600}
+shift || true
+targets=("$@")
+[ ${#targets[@]} -gt 0 ] || targets=($(ls tests/fuzz/*_fuzzer.cpp | xargs -n1 basename | sed 's/_fuzzer\.cpp$//'))
 cmake --preset fuzz
-ninja -C build/fuzz $(ls tests/fuzz/*_fuzzer.cpp | xargs -n1 basename | sed 's/\.cpp$//')
-for source in tests/fuzz/*_fuzzer.cpp; do
-  name=$(basename "$source" .cpp)
+ninja -C build/fuzz tombolo_cli "${targets[@]/%/_fuzzer}"
+tests/fuzz/seeds.sh "$PWD/build/fuzz/tombolo" build/fuzz/seeds
+for name in "${targets[@]}"; do
   corpus=build/fuzz/corpus/$name
   mkdir -p "$corpus"
   echo "== $name, $seconds s"
-  "$(find build/fuzz -name "$name" -type f -perm -u+x | head -1)" "$corpus" -max_total_time="$seconds" -timeout=20 \
-    -rss_limit_mb=3000 -print_final_stats=1
+  "$(find build/fuzz -name "${name}_fuzzer" -type f -perm -u+x | head -1)" "$corpus" "build/fuzz/seeds/$name" \
+    -max_total_time="$seconds" -timeout=20 -rss_limit_mb=3000 -print_final_stats=1
 done

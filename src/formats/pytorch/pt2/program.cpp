@@ -229,7 +229,9 @@ Result<Arg> Program::named_tensor(const Scope& scope, Json reference) const {
 
 Result<Arg> Program::read_arg(Scope& scope, Json value, int depth) {
   if (depth > kMaxDepth) return parse_error("arguments nested too deeply");
-  const auto [kind, member] = member_of(value);
+  const auto named = member_of(value);
+  const auto& kind = named.first;  // clang 14 lets no lambda use a structured binding
+  const Json member = named.second;
   const auto symbolic = [&](Json number) -> Result<Arg> {
     if (const Json name = number["as_name"]; name.is_string()) {
       const auto found = scope.names.find(std::string(name.string_or("")));
