@@ -2,15 +2,15 @@
 # a small file is the standard library and the graph (measured: eight operator files 20 s apart, 7 s together).
 # A file's batch depends on its own name and on the size of its folder, so that a new file moves few others.
 # Files of one folder therefore share a namespace: give what is file-local a name that tells whose it is.
-# For src/ops, whose files are many and small; elsewhere each file keeps its own `run` or `kRows`.
+# For folders of many files that share their headers; a batch of larger files is smaller, so that an edit
+# of one is compiled within seconds.
 # TOMBOLO_UNITY=OFF (the debug preset) compiles each file alone, which finds a missing #include.
 option(TOMBOLO_UNITY "Compile several files at a time" ON)
 
-function(tombolo_unity target)
+function(tombolo_unity target batch)
   if(NOT TOMBOLO_UNITY)
     return()
   endif()
-  set(batch 8)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   set(folders "")
   foreach(file ${ARGN})

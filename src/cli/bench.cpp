@@ -254,7 +254,7 @@ void print_table(Console& console, const std::vector<Row>& rows, bool csv) {
   }
 }
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_bench(const Args& args, Console& console) {
   TRY(const std::vector<Setting> settings, settings_of(args));
   std::vector<Row> rows;
   for (const Setting& setting : settings) {
@@ -317,7 +317,7 @@ const Verb bench_verb = {
     })),
     .examples = {"tombolo bench model.onnx --threads 2 --runs 100",
                  "tombolo bench bert.onnx --each threads=1,2 --each sequence=16,128 --format md"},
-    .run = run,
+    .run = run_bench,
 };
 
 }  // namespace tombolo::cli

@@ -9,7 +9,7 @@ namespace tombolo::cli {
 
 namespace {
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_check(const Args& args, Console& console) {
   TRY(std::unique_ptr<Model> model, open_model(args));
   CheckOptions options;
   options.infer = !args.flag("no-infer");
@@ -47,7 +47,7 @@ const Verb check_verb = {
         load_options({{"no-infer", "", "", "leave out types and shapes"},
                       {"checksums", "", "", "compare external data with their recorded SHA-1"}}),
     .examples = {"tombolo check model.onnx", "tombolo check --json model.onnx"},
-    .run = run,
+    .run = run_check,
 };
 
 }  // namespace tombolo::cli

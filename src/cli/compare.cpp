@@ -227,7 +227,7 @@ std::string json_text(const std::vector<Side>& sides, const std::vector<Line>& l
   return out + "]}\n";
 }
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_compare(const Args& args, Console& console) {
   TRY(int64_t runs, args.get_int("runs", 10));
   TRY(double seconds, number_of(args, "max-time", 20));
   Tolerance own;
@@ -388,7 +388,7 @@ const Verb compare_verb = {
     }),
     .examples = {"tombolo compare before.onnx after.onnx",
                  "tombolo compare model.onnx --onnxruntime libonnxruntime.so.1 --threads 1"},
-    .run = run,
+    .run = run_compare,
 };
 
 }  // namespace tombolo::cli

@@ -133,7 +133,7 @@ std::string fish_script() {
   return out;
 }
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_completion(const Args& args, Console& console) {
   const std::string shell = args.positional("SHELL");
   if (shell == "bash")
     console.print(bash_script());
@@ -155,7 +155,7 @@ const Verb completion_verb = {
     .positionals = {{"SHELL", "bash, zsh or fish"}},
     .options = {},
     .examples = {"source <(tombolo completion bash)"},
-    .run = run,
+    .run = run_completion,
 };
 
 }  // namespace tombolo::cli

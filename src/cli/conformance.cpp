@@ -281,7 +281,7 @@ Outcome excuse(const Case& test, Outcome outcome) {
   return {Outcome::Status::kExcluded, std::string(row->reason) + ": " + std::string(row->evidence)};
 }
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_conformance(const Args& args, Console& console) {
   TRY(int64_t jobs, args.get_int("jobs", static_cast<int64_t>(allowed_cores())));
   SessionOptions options;
   options.reference = args.flag("reference");
@@ -357,7 +357,7 @@ const Verb conformance_verb = {
                 {"jobs", "", "N", "cases at a time (default: cores allowed)"}},
     .examples = {"tombolo conformance tests/keras/cases",
                  "tombolo conformance DIR --filter softmax --json"},
-    .run = run,
+    .run = run_conformance,
 };
 
 }  // namespace tombolo::cli

@@ -26,7 +26,7 @@ Result<ExportOptions> export_options(const Args& args) {
   return options;
 }
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_convert(const Args& args, Console& console) {
   TRY(std::string out, output_path(args));
   if (out.empty()) return usage_error("convert needs OUT").with_help("tombolo convert IN OUT");
   TRY(ExportOptions options, export_options(args));
@@ -75,7 +75,7 @@ const Verb convert_verb = {
     }),
     .examples = {"tombolo convert digits.keras digits.onnx",
                  "tombolo convert big.onnx split.onnx --external one"},
-    .run = run,
+    .run = run_convert,
 };
 
 }  // namespace tombolo::cli

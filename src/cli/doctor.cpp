@@ -35,7 +35,7 @@ std::string features_text() {
   return text.empty() ? "none" : text;
 }
 
-Result<int> run(const Args&, Console& console) {
+Result<int> run_doctor(const Args&, Console& console) {
   utsname system;
   const bool known = uname(&system) == 0;
   const std::string system_text =
@@ -83,7 +83,7 @@ const Verb doctor_verb = {
     .positionals = {},
     .options = {},
     .examples = {"tombolo doctor"},
-    .run = run,
+    .run = run_doctor,
 };
 
 }  // namespace tombolo::cli

@@ -9,7 +9,7 @@ namespace tombolo::cli {
 
 namespace {
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_infer(const Args& args, Console& console) {
   TRY(std::string out, output_path(args));
   TRY(std::unique_ptr<Model> model, open_model(args));
   Diagnostics diagnostics;
@@ -64,7 +64,7 @@ const Verb infer_verb = {
     .options = load_options(
         {{"output", "o", "OUT", "the same as the second positional", "", false, Completes::kFile}}),
     .examples = {"tombolo infer model.onnx", "tombolo infer model.onnx inferred.onnx"},
-    .run = run,
+    .run = run_infer,
 };
 
 }  // namespace tombolo::cli

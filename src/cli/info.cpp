@@ -44,7 +44,7 @@ struct Counts {
 
 std::string type_text(const Type* type) { return type != nullptr ? to_string(*type) : "?"; }
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_info(const Args& args, Console& console) {
   TRY(std::string format, format_of(args.positional("MODEL")));
   TRY(std::unique_ptr<Model> model, open_model(args, true));
   Counts counts;
@@ -157,7 +157,7 @@ const Verb info_verb = {
     .positionals = {{"MODEL", "a file or folder of any format that can be read"}},
     .options = load_options(),
     .examples = {"tombolo info model.onnx", "tombolo info --json model.keras"},
-    .run = run,
+    .run = run_info,
 };
 
 }  // namespace tombolo::cli

@@ -87,7 +87,7 @@ std::string main_page() {
   return out + exit_status();
 }
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_man(const Args& args, Console& console) {
   const std::string name = args.positional("VERB");
   if (args.flag("list")) {
     for (const Verb& verb : verbs()) console.print(std::string(verb.name) + "\n");
@@ -114,7 +114,7 @@ const Verb man_verb = {
     .positionals = {{"VERB", "which verb", false}},
     .options = {{"list", "", "", "list the verbs that have a page"}},
     .examples = {"tombolo man run | man -l -"},
-    .run = run,
+    .run = run_man,
 };
 
 }  // namespace tombolo::cli

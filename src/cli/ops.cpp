@@ -32,7 +32,7 @@ Result<int> list_importer(const std::string& format, Console& console) {
   return kYes;
 }
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_ops(const Args& args, Console& console) {
   if (args.flag("coverage")) return print_coverage(console, args.positional("NAME"));
   if (const auto format = args.get("from")) return list_importer(std::string(*format), console);
   if (console.json) {
@@ -71,7 +71,7 @@ const Verb ops_verb = {
                 {"from", "", "FORMAT", "what the importer of this format maps (pytorch)"}},
     .examples = {"tombolo ops Conv", "tombolo ops --json", "tombolo ops --coverage Cast",
                  "tombolo ops --from pytorch"},
-    .run = run,
+    .run = run_ops,
 };
 
 }  // namespace tombolo::cli

@@ -22,7 +22,7 @@ Result<int> number(std::string_view what, std::string_view text) {
   return static_cast<int>(value);
 }
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_opset(const Args& args, Console& console) {
   TRY(int opset, number("N", args.positional("N")));
   std::vector<OpsetTarget> targets = {{"", opset}};
   if (auto ml = args.get("ml")) {
@@ -78,7 +78,7 @@ const Verb opset_verb = {
         {"ir", "", "N", "the IR version to declare (default: as it is, or the least that N needs)"},
     }),
     .examples = {"tombolo opset old.onnx 28 new.onnx"},
-    .run = run,
+    .run = run_opset,
 };
 
 }  // namespace tombolo::cli

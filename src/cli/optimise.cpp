@@ -132,7 +132,7 @@ Result<Equivalence> verify(const Args& args, std::unique_ptr<Model> before, cons
                         random);
 }
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_optimise(const Args& args, Console& console) {
   if (args.flag("list")) {
     list_passes(console);
     return kYes;
@@ -200,7 +200,7 @@ const Verb optimise_verb = {
     .examples = {"tombolo optimise model.onnx small.onnx",
                  "tombolo optimise model.onnx small.onnx --verify 3 --input x:2x3x224x224",
                  "tombolo optimise --list"},
-    .run = run,
+    .run = run_optimise,
 };
 
 }  // namespace tombolo::cli

@@ -7,7 +7,7 @@ namespace tombolo::cli {
 
 namespace {
 
-Result<int> run(const Args& args, Console&) {
+Result<int> run_parse(const Args& args, Console&) {
   TRY(std::string out, output_path(args));
   if (out.empty()) return usage_error("parse needs OUT");
   TRY(std::unique_ptr<Model> model, open_model(args));
@@ -30,7 +30,7 @@ const Verb parse_verb = {
     .options = load_options(
         {{"output", "o", "OUT", "the same as the second positional", "", false, Completes::kFile}}),
     .examples = {"tombolo parse model.onnxtxt model.onnx"},
-    .run = run,
+    .run = run_parse,
 };
 
 }  // namespace tombolo::cli

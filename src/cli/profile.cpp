@@ -17,7 +17,7 @@ namespace tombolo::cli {
 namespace {
 
 /// One node over all profiled runs.
-struct Line {
+struct ProfileLine {
   std::string name, op, kernel, inputs, outputs;
   Times times;
   double operations = 0, bytes = 0;
@@ -42,7 +42,7 @@ std::string name_of_node(const Node& node) {
   return "?";
 }
 
-std::string json_of(const Line& line, const Roofline& roofline) {
+std::string json_of(const ProfileLine& line, const Roofline& roofline) {
   return "{\"name\":" + json_quote(line.name) + ",\"op\":" + json_quote(line.op) +
          ",\"kernel\":" + json_quote(line.kernel) + ",\"depth\":" + std::to_string(line.depth) +
          ",\"calls\":" + std::to_string(line.times.size()) +
@@ -86,7 +86,7 @@ Status write_trace(const std::string& path, const Profile& profile) {
   return file.commit();
 }
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_profile(const Args& args, Console& console) {
   TRY(int64_t runs, args.get_int("runs", 10));
   TRY(int64_t top, args.get_int("top", 30));
   TRY(int64_t level, args.get_int("level", 2));
@@ -100,7 +100,7 @@ Result<int> run(const Args& args, Console& console) {
   TRY(std::vector<NamedValue> inputs, gather_inputs(args, **session, true));
 
   for (int i = 0; i < 2; ++i) CHECK_OK((*session)->run(inputs));
-  std::vector<Line> lines;
+  std::vector<ProfileLine> lines;
   std::map<std::pair<const Node*, int>, size_t> line_of;
   Profile profile;
   profile.shapes = true;
@@ -116,14 +116,14 @@ Result<int> run(const Args& args, Console& console) {
     for (const ProfileEvent& event : profile.events) {
       auto [entry, made] = line_of.try_emplace({event.node, event.depth}, lines.size());
       if (made) {
-        Line line;
+        ProfileLine line;
         line.name = name_of_node(*event.node);
         line.op = std::string(event.node->op_type());
         line.kernel = event.kernel;
         line.depth = event.depth;
         lines.push_back(std::move(line));
       }
-      Line& line = lines[entry->second];
+      ProfileLine& line = lines[entry->second];
       line.times.add(static_cast<double>(event.end_ns - event.begin_ns) * 1e-6);
       line.operations = static_cast<double>(event.operations);
       line.bytes = static_cast<double>(event.read_bytes + event.written_bytes);
@@ -137,7 +137,7 @@ Result<int> run(const Args& args, Console& console) {
   const Roofline roofline = measure_roofline(thread_count());
   if (console.json) {
     std::string out;
-    for (const Line& line : lines) out += (out.empty() ? "" : ",") + json_of(line, roofline);
+    for (const ProfileLine& line : lines) out += (out.empty() ? "" : ",") + json_of(line, roofline);
     console.print("{\"model\":" + json_quote(args.positional("MODEL")) + ",\"threads\":" +
                   std::to_string(thread_count()) + ",\"median_ms\":" + json_number(whole.median()) +
                   ",\"peak_flops\":" + json_number(roofline.flops) +
@@ -148,7 +148,7 @@ Result<int> run(const Args& args, Console& console) {
 
   double total = 0;
   std::map<std::string, std::pair<double, size_t>> by_op;
-  for (const Line& line : lines) {
+  for (const ProfileLine& line : lines) {
     if (line.depth != 0) continue;
     const double ms = line.times.median();
     total += ms;
@@ -161,9 +161,9 @@ Result<int> run(const Args& args, Console& console) {
     const std::string space(width - std::min(width, text.size()), ' ');
     return right ? space + text : text + space;
   };
-  std::vector<const Line*> order;
-  for (const Line& line : lines) order.push_back(&line);
-  std::stable_sort(order.begin(), order.end(), [](const Line* a, const Line* b) {
+  std::vector<const ProfileLine*> order;
+  for (const ProfileLine& line : lines) order.push_back(&line);
+  std::stable_sort(order.begin(), order.end(), [](const ProfileLine* a, const ProfileLine* b) {
     return a->times.median() > b->times.median();
   });
   std::string out = "run     " + short_number(whole.median()) + " ms on " +
@@ -175,7 +175,7 @@ Result<int> run(const Args& args, Console& console) {
   out += pad("ms", 10) + pad("%", 7) + pad("Gop/s", 9) + pad("GB/s", 8) + pad("roof %", 8) + "  " +
          pad("operator", 22, false) + pad("kernel", 22, false) + "node\n";
   for (size_t i = 0; i < order.size() && static_cast<int64_t>(i) < top; ++i) {
-    const Line& line = *order[i];
+    const ProfileLine& line = *order[i];
     out += pad(short_number(line.times.median()), 10) +
            pad(short_number(total > 0 ? line.times.median() / total * 100 : 0), 7) +
            pad(short_number(line.gops()), 9) + pad(short_number(line.gbps()), 8) +
@@ -220,7 +220,7 @@ const Verb profile_verb = {
     })),
     .examples = {"tombolo profile model.onnx --threads 1",
                  "tombolo profile model.onnx --trace t.json"},
-    .run = run,
+    .run = run_profile,
 };
 
 }  // namespace tombolo::cli

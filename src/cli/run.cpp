@@ -136,7 +136,7 @@ Result<int> compare_with(const std::string& path, const Session& session,
   return equal ? kYes : kNo;
 }
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_model(const Args& args, Console& console) {
   TRY(int64_t k, args.get_int("top", 0));
   TRY(int64_t seed, args.get_int("seed", 0));
   TRY(int64_t limit_mib, args.get_int("memory-limit", 0));
@@ -209,7 +209,7 @@ const Verb run_verb = {
     .examples = {"tombolo run model.onnx --random",
                  "tombolo run digits.keras --input image=3.png --top 3",
                  "tombolo run model.onnx --inputs in.npz --outputs out.npz"},
-    .run = run,
+    .run = run_model,
 };
 
 }  // namespace tombolo::cli

@@ -77,7 +77,7 @@ std::string shape_text(DType dtype, std::span<const int64_t> dims) {
   return text + "]";
 }
 
-Result<int> run(const Args& args, Console& console) {
+Result<int> run_weights(const Args& args, Console& console) {
   const std::string out = args.get("output").value_or("");
   TRY(std::unique_ptr<Model> model, open_model(args));
   const std::string path = args.positional("CHECKPOINT");
@@ -175,7 +175,7 @@ const Verb weights_verb = {
                       {"output", "o", "OUT", "the model to write", "", false, Completes::kFile}}),
     .examples = {"tombolo weights net.onnx trained.pt -o trained.onnx",
                  "tombolo weights net.onnx model.safetensors --map 'model.*=*' -o out.onnx"},
-    .run = run,
+    .run = run_weights,
 };
 
 }  // namespace tombolo::cli

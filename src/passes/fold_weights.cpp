@@ -271,7 +271,7 @@ Result<bool> absorb_arithmetic(Rewriter& rewriter, Node& node) {
 }
 
 template <typename Absorb>
-Result<size_t> everywhere(Rewriter& rewriter, Absorb absorb_node) {
+Result<size_t> absorb_everywhere(Rewriter& rewriter, Absorb absorb_node) {
   rewriter.refresh();
   size_t count = 0;
   Status status = ok();
@@ -408,15 +408,15 @@ Result<bool> pad_into_conv(Rewriter& rewriter, Node& node) {
 }  // namespace
 
 Result<size_t> fold_batch_norm(Rewriter& rewriter) {
-  return everywhere(rewriter, absorb_batch_norm);
+  return absorb_everywhere(rewriter, absorb_batch_norm);
 }
 Result<size_t> fold_scale_and_bias(Rewriter& rewriter) {
-  return everywhere(rewriter, absorb_arithmetic);
+  return absorb_everywhere(rewriter, absorb_arithmetic);
 }
-Result<size_t> fold_pad(Rewriter& rewriter) { return everywhere(rewriter, pad_into_conv); }
+Result<size_t> fold_pad(Rewriter& rewriter) { return absorb_everywhere(rewriter, pad_into_conv); }
 Result<size_t> matmul_to_gemm(Rewriter& rewriter) {
-  TRY(size_t count, everywhere(rewriter, to_gemm));
-  TRY(const size_t transposes, everywhere(rewriter, transpose_into_gemm));
+  TRY(size_t count, absorb_everywhere(rewriter, to_gemm));
+  TRY(const size_t transposes, absorb_everywhere(rewriter, transpose_into_gemm));
   return count + transposes;
 }
 

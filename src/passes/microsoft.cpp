@@ -46,7 +46,7 @@ bool scale(Match& match) {
   return true;
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kMicrosoftRules[] = {
     {.name = "bias-gelu",
      .patterns = {"p (x, b) => (y) { s = Add (x, b) y = Gelu (s) }"},
      .replacement = "r (x, b) => (y) { y = com.microsoft.BiasGelu (x, b) }",
@@ -79,6 +79,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-Result<size_t> fuse_microsoft(Rewriter& rewriter) { return apply_rules(rewriter, kRules); }
+Result<size_t> fuse_microsoft(Rewriter& rewriter) { return apply_rules(rewriter, kMicrosoftRules); }
 
 }  // namespace tombolo::passes

@@ -24,7 +24,7 @@ bool is_real(Match& match) {
 #define C "float c = {0.044715}"
 #define CUBE "float three = {3.0}"
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kActivationRules[] = {
     {.name = "gelu",
      .patterns =
          {// (x * (erf(x / r) + 1)) * half, and the product in its other orders
@@ -169,7 +169,7 @@ constexpr RewriteRule kSoftmaxRules[] = {
 }  // namespace
 
 Result<size_t> recognise_activations(Rewriter& rewriter) {
-  TRY(size_t count, apply_rules(rewriter, kRules));
+  TRY(size_t count, apply_rules(rewriter, kActivationRules));
   TRY(const size_t swish, apply_rules(rewriter, kSwishRules));
   TRY(const size_t softmax, apply_rules(rewriter, kSoftmaxRules));
   return count + swish + softmax;

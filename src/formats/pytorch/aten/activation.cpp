@@ -159,7 +159,7 @@ void native_dropout(C& c) {
   c.out(c.full(c.sizes(x), 1, DType::kBool));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kActivationRows[] = {
     {"relu(Tensor self) -> Tensor", plain, "Relu"},
     {"relu6(Tensor self) -> Tensor", relu6},
     {"hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", hardtanh},
@@ -212,6 +212,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> activation_rows() { return kRows; }
+std::span<const Row> activation_rows() { return kActivationRows; }
 
 }  // namespace tombolo::pytorch

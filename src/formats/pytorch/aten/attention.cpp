@@ -158,7 +158,7 @@ void encoder_layer(C& c) {
   c.out(normed(c.add(x, fed(x)), "norm_weight_2", "norm_bias_2"));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kAttentionRows[] = {
     {"scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
      "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> "
      "Tensor",
@@ -204,6 +204,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> attention_rows() { return kRows; }
+std::span<const Row> attention_rows() { return kAttentionRows; }
 
 }  // namespace tombolo::pytorch

@@ -161,7 +161,7 @@ void isin(C& c) {
     name ".Scalar(Tensor self, Scalar other) -> Tensor", compare, op    \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kComparisonRows[] = {
     COMPARE("eq", "Equal"),
     COMPARE("ne", "NotEqual"),
     COMPARE("not_equal", "NotEqual"),
@@ -209,6 +209,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> comparison_rows() { return kRows; }
+std::span<const Row> comparison_rows() { return kComparisonRows; }
 
 }  // namespace tombolo::pytorch

@@ -99,7 +99,7 @@ void conv_tbc(C& c) {
         conv                                                                                      \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kConvolutionRows[] = {
     CONV("1"),
     CONV("2"),
     CONV("3"),
@@ -146,6 +146,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> convolution_rows() { return kRows; }
+std::span<const Row> convolution_rows() { return kConvolutionRows; }
 
 }  // namespace tombolo::pytorch

@@ -275,7 +275,7 @@ void vander(C& c) {
   "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define LIKE OPTIONS ", MemoryFormat? memory_format=None"
 
-constexpr Row kRows[] = {
+constexpr Row kCreationRows[] = {
     {"zeros(SymInt[] size, *, " OPTIONS ") -> Tensor", create, "0"},
     {"ones(SymInt[] size, *, " OPTIONS ") -> Tensor", create, "1"},
     {"empty.memory_format(SymInt[] size, *, " LIKE ") -> Tensor", create, "0"},
@@ -417,6 +417,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> creation_rows() { return kRows; }
+std::span<const Row> creation_rows() { return kCreationRows; }
 
 }  // namespace tombolo::pytorch

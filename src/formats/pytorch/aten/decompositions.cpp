@@ -519,7 +519,7 @@ void matrix_norm(C& c) {
   c.out(c.flag("keepdim") ? result : c.squeeze(result, {rows, columns}));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kDecompositionsRows[] = {
     {"inverse(Tensor self) -> Tensor", inverse},
     {"linalg_inv(Tensor A) -> Tensor", inverse},
     {"linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
@@ -597,6 +597,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> decomposition_rows() { return kRows; }
+std::span<const Row> decomposition_rows() { return kDecompositionsRows; }
 
 }  // namespace tombolo::pytorch

@@ -472,7 +472,7 @@ void reciprocal(C& c) {
   c.out(c.op("Reciprocal", {c.operand("self", c.promote({"self"}, Promotion::kIntToFloat))}));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kElementwiseRows[] = {
     {"sin(Tensor self) -> Tensor", unary_float, "Sin"},
     {"cos(Tensor self) -> Tensor", unary_float, "Cos"},
     {"tan(Tensor self) -> Tensor", unary_float, "Tan"},
@@ -639,6 +639,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> elementwise_rows() { return kRows; }
+std::span<const Row> elementwise_rows() { return kElementwiseRows; }
 
 }  // namespace tombolo::pytorch

@@ -253,7 +253,7 @@ void stft(C& c) {
 #define OPTIONS \
   "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
-constexpr Row kRows[] = {
+constexpr Row kFourierRows[] = {
     {"_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor", fft_c2c},
     {"_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor", fft_r2c},
     {"_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
@@ -292,6 +292,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> fourier_rows() { return kRows; }
+std::span<const Row> fourier_rows() { return kFourierRows; }
 
 }  // namespace tombolo::pytorch

@@ -616,7 +616,7 @@ void embedding_bag(C& c) {
   for (int i = 0; i < 3; ++i) c.out_arg(Arg());
 }
 
-constexpr Row kRows[] = {
+constexpr Row kIndexingRows[] = {
     {"index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", index},
     {"_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", index},
     {"index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
@@ -715,6 +715,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> indexing_rows() { return kRows; }
+std::span<const Row> indexing_rows() { return kIndexingRows; }
 
 }  // namespace tombolo::pytorch

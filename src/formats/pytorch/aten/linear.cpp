@@ -340,7 +340,7 @@ void cosine_similarity(C& c) {
   c.out(c.reduce("ReduceSum", c.mul(unit(wa), unit(wy)), {dim}, false));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kLinearRows[] = {
     {"linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", linear},
     {"matmul(Tensor self, Tensor other) -> Tensor", matmul},
     {"linalg_matmul(Tensor self, Tensor other) -> Tensor", matmul},
@@ -394,6 +394,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> linear_rows() { return kRows; }
+std::span<const Row> linear_rows() { return kLinearRows; }
 
 }  // namespace tombolo::pytorch

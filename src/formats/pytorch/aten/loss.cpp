@@ -270,7 +270,7 @@ void multilabel_margin(C& c) {
     name "_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor"
 #define WEIGHTED "Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100"
 
-constexpr Row kRows[] = {LOSS("mse"), mse}, LOSS("l1"), l1
+constexpr Row kLossRows[] = {LOSS("mse"), mse}, LOSS("l1"), l1
 }
 ,
     {"smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor",
@@ -329,6 +329,6 @@ constexpr Row kRows[] = {LOSS("mse"), mse}, LOSS("l1"), l1
 
 }  // namespace
 
-std::span<const Row> loss_rows() { return kRows; }
+std::span<const Row> loss_rows() { return kLossRows; }
 
 }  // namespace tombolo::pytorch

@@ -376,7 +376,7 @@ void fake_quantize(C& c) {
 #define OPTIONS \
   "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
-constexpr Row kRows[] = {
+constexpr Row kMiscRows[] = {
     {"angle(Tensor self) -> Tensor", angle},
     {"sum_to_size(Tensor self, SymInt[] size) -> Tensor", sum_to_size},
     {"frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", frexp},
@@ -507,6 +507,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> misc_rows() { return kRows; }
+std::span<const Row> misc_rows() { return kMiscRows; }
 
 }  // namespace tombolo::pytorch

@@ -230,7 +230,7 @@ void weight_norm(C& c) {
   if (c.schema().results.size() == 2) c.out(norm);
 }
 
-constexpr Row kRows[] = {
+constexpr Row kNormalizationRows[] = {
     {"batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
      "running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
      batch_norm},
@@ -292,6 +292,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> normalization_rows() { return kRows; }
+std::span<const Row> normalization_rows() { return kNormalizationRows; }
 
 }  // namespace tombolo::pytorch

@@ -279,7 +279,7 @@ void max_unpool(C& c) {
   c.out(c.reshape(y, out));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kPoolingRows[] = {
     {"max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
      "dilation=1, bool ceil_mode=False) -> Tensor",
      max_pool, "1"},
@@ -326,6 +326,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> pooling_rows() { return kRows; }
+std::span<const Row> pooling_rows() { return kPoolingRows; }
 
 }  // namespace tombolo::pytorch

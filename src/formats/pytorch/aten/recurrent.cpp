@@ -240,7 +240,7 @@ void rnn_cell(C& c) {
   c.out(c.op(c.detail(), {y}));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kRecurrentRows[] = {
     {"lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, "
      "float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
      recurrent, "LSTM"},
@@ -269,6 +269,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> recurrent_rows() { return kRows; }
+std::span<const Row> recurrent_rows() { return kRecurrentRows; }
 
 }  // namespace tombolo::pytorch

@@ -638,7 +638,7 @@ void histc(C& c) {
   c.out(c.reduce("ReduceSum", c.cast(hit, c.dtype(x)), {0}, false));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kReductionRows[] = {
     {"sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum},
     {"sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> "
      "Tensor",
@@ -761,6 +761,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> reduction_rows() { return kRows; }
+std::span<const Row> reduction_rows() { return kReductionRows; }
 
 }  // namespace tombolo::pytorch

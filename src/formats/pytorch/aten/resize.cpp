@@ -154,7 +154,7 @@ void col2im(C& c) {
 #define S2 "float? scales_h=None, float? scales_w=None"
 #define S3 "float? scales_d=None, float? scales_h=None, float? scales_w=None"
 
-constexpr Row kRows[] = {
+constexpr Row kResizeRows[] = {
     UPSAMPLE("nearest1d", "nearest", S1),
     UPSAMPLE("nearest2d", "nearest", S2),
     UPSAMPLE("nearest3d", "nearest", S3),
@@ -210,6 +210,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> resize_rows() { return kRows; }
+std::span<const Row> resize_rows() { return kResizeRows; }
 
 }  // namespace tombolo::pytorch

@@ -515,7 +515,7 @@ void channel_shuffle(C& c) {
   c.out(c.reshape(c.swap(c.reshape(x, split), 1, 2), sizes));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kShapeOpsRows[] = {
     {"cat(Tensor[] tensors, int dim=0) -> Tensor", cat},
     {"concat(Tensor[] tensors, int dim=0) -> Tensor", cat},
     {"concatenate(Tensor[] tensors, int dim=0) -> Tensor", cat},
@@ -581,6 +581,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> shape_rows() { return kRows; }
+std::span<const Row> shape_rows() { return kShapeOpsRows; }
 
 }  // namespace tombolo::pytorch

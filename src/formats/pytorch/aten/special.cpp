@@ -382,7 +382,7 @@ void polynomial(C& c) {
     "special_" name ".n_scalar(Tensor x, Scalar n) -> Tensor", polynomial, detail        \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kSpecialRows[] = {
     UNARY("lgamma", lgamma),
     UNARY("special_gammaln", lgamma),
     UNARY("digamma", digamma),
@@ -436,6 +436,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> special_rows() { return kRows; }
+std::span<const Row> special_rows() { return kSpecialRows; }
 
 }  // namespace tombolo::pytorch

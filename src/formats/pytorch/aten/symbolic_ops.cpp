@@ -135,7 +135,7 @@ void arithmetic(C& c) {
   c.out_arg(computed(c, r));
 }
 
-void compare(C& c) {
+void compare_symbols(C& c) {
   const std::string_view op = c.detail();
   const Arg &a = c.arg("a"), &z = c.arg("b");
   if (is_known(a) && is_known(z)) {
@@ -243,7 +243,7 @@ void ite(C& c) {
 #define UNARY(name, handler, detail) \
   { name "(Scalar a) -> Scalar", handler, detail }
 
-constexpr Row kRows[] = {
+constexpr Row kSymbolicOpsRows[] = {
     {"sym_size.int(Tensor self, int dim) -> SymInt", size},
     {"sym_size(Tensor self) -> SymInt[]", size},
     {"size.int(Tensor self, int dim) -> int", size},
@@ -267,12 +267,12 @@ constexpr Row kRows[] = {
     BINARY("torch::sym_min", arithmetic, "Min"),
     BINARY("builtins::max", arithmetic, "Max"),
     BINARY("builtins::min", arithmetic, "Min"),
-    BINARY("_operator::eq", compare, "Equal"),
-    BINARY("_operator::ne", compare, "NotEqual"),
-    BINARY("_operator::lt", compare, "Less"),
-    BINARY("_operator::le", compare, "LessOrEqual"),
-    BINARY("_operator::gt", compare, "Greater"),
-    BINARY("_operator::ge", compare, "GreaterOrEqual"),
+    BINARY("_operator::eq", compare_symbols, "Equal"),
+    BINARY("_operator::ne", compare_symbols, "NotEqual"),
+    BINARY("_operator::lt", compare_symbols, "Less"),
+    BINARY("_operator::le", compare_symbols, "LessOrEqual"),
+    BINARY("_operator::gt", compare_symbols, "Greater"),
+    BINARY("_operator::ge", compare_symbols, "GreaterOrEqual"),
     BINARY("_operator::and_", logic, "And"),
     BINARY("_operator::or_", logic, "Or"),
     BINARY("_operator::xor", logic, "Xor"),
@@ -295,6 +295,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> symbolic_rows() { return kRows; }
+std::span<const Row> symbolic_rows() { return kSymbolicOpsRows; }
 
 }  // namespace tombolo::pytorch

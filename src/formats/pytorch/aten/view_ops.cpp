@@ -18,7 +18,7 @@ SymInts with_pair(C& c, SymInts sizes) {
   return sizes;
 }
 
-void same(C& c) { c.out(c.x("self"), c.type("self")); }
+void copy_of(C& c) { c.out(c.x("self"), c.type("self")); }
 
 void view(C& c) { c.out(c.reshape(c.x("self"), with_pair(c, c.syms(c.detail()))), c.type("self")); }
 
@@ -410,16 +410,16 @@ void conj(C& c) {
 
 constexpr RowKind kV = RowKind::kView, kM = RowKind::kMaybeView;
 
-constexpr Row kRows[] = {
-    {"alias(Tensor(a) self) -> Tensor(a)", same, "", kV},
-    {"alias_copy(Tensor self) -> Tensor", same},
-    {"detach(Tensor(a) self) -> Tensor(a)", same, "", kV},
-    {"detach_copy(Tensor self) -> Tensor", same},
-    {"lift_fresh(Tensor(a) self) -> Tensor(a)", same, "", kV},
-    {"lift_fresh_copy(Tensor self) -> Tensor", same},
-    {"lift(Tensor self) -> Tensor", same},
-    {"resolve_conj(Tensor(a) self) -> Tensor(a)", same},
-    {"resolve_neg(Tensor(a) self) -> Tensor(a)", same},
+constexpr Row kViewOpsRows[] = {
+    {"alias(Tensor(a) self) -> Tensor(a)", copy_of, "", kV},
+    {"alias_copy(Tensor self) -> Tensor", copy_of},
+    {"detach(Tensor(a) self) -> Tensor(a)", copy_of, "", kV},
+    {"detach_copy(Tensor self) -> Tensor", copy_of},
+    {"lift_fresh(Tensor(a) self) -> Tensor(a)", copy_of, "", kV},
+    {"lift_fresh_copy(Tensor self) -> Tensor", copy_of},
+    {"lift(Tensor self) -> Tensor", copy_of},
+    {"resolve_conj(Tensor(a) self) -> Tensor(a)", copy_of},
+    {"resolve_neg(Tensor(a) self) -> Tensor(a)", copy_of},
     {"view(Tensor(a) self, SymInt[] size) -> Tensor(a)", view, "size", kV},
     {"view_copy(Tensor self, SymInt[] size) -> Tensor", view, "size"},
     {"_unsafe_view(Tensor self, SymInt[] size) -> Tensor", view, "size"},
@@ -535,6 +535,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> view_rows() { return kRows; }
+std::span<const Row> view_rows() { return kViewOpsRows; }
 
 }  // namespace tombolo::pytorch
