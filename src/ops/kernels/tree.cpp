@@ -57,28 +57,33 @@ bool follows(const Forest& forest, const TreeNode& node, double x) {
 
 }  // namespace
 
-Status Forest::predict(const KernelContext& context, const double* row, Aggregate aggregate,
-                       std::span<double> result, std::span<uint8_t> voted) const {
+void Forest::add_votes(size_t node, Aggregate aggregate, std::span<double> result,
+                       std::span<uint8_t> voted) const {
+  for (size_t i = nodes[node].first; i < nodes[node].last; ++i) {
+    const auto target = static_cast<size_t>(votes[i].target);
+    double& sum = result[target];
+    const double weight = votes[i].weight;
+    if (!voted[target] || aggregate == Aggregate::kSum || aggregate == Aggregate::kAverage)
+      sum += weight;
+    else
+      sum = aggregate == Aggregate::kMin ? std::min(sum, weight) : std::max(sum, weight);
+    voted[target] = 1;
+  }
+}
+
+Status Forest::predict(const double* row, Aggregate aggregate, std::span<double> result,
+                       std::span<uint8_t> voted) const {
   std::fill(result.begin(), result.end(), 0.0);
   std::fill(voted.begin(), voted.end(), uint8_t{0});
   for (int64_t root : roots) {
     auto at = static_cast<size_t>(root);
     for (size_t steps = 0; nodes[at].mode != TreeMode::kLeaf; ++steps) {
-      if (steps > nodes.size()) return context.error("a tree runs in a circle");
+      if (steps > nodes.size()) return runtime_error("a tree runs in a circle");
       const TreeNode& node = nodes[at];
       at = static_cast<size_t>(follows(*this, node, row[node.feature]) ? node.on_true
                                                                        : node.on_false);
     }
-    for (size_t i = nodes[at].first; i < nodes[at].last; ++i) {
-      const auto target = static_cast<size_t>(votes[i].target);
-      double& sum = result[target];
-      const double weight = votes[i].weight;
-      if (!voted[target] || aggregate == Aggregate::kSum || aggregate == Aggregate::kAverage)
-        sum += weight;
-      else
-        sum = aggregate == Aggregate::kMin ? std::min(sum, weight) : std::max(sum, weight);
-      voted[target] = 1;
-    }
+    add_votes(at, aggregate, result, voted);
   }
   if (aggregate == Aggregate::kAverage && !roots.empty())
     for (double& value : result) value /= static_cast<double>(roots.size());

@@ -35,11 +35,42 @@ struct Forest {
 
   /// Checks every index against what it points into, and features against `features`.
   Status check(const KernelContext& context, int64_t features) const;
+  /// The votes of leaf `node`, into the sums of one row.
+  void add_votes(size_t node, Aggregate aggregate, std::span<double> result,
+                 std::span<uint8_t> voted) const;
   /// The votes of all trees for one row, aggregated by target; 0 where no leaf votes. An error
   /// when a tree runs in a circle.
-  Status predict(const KernelContext& context, const double* row, Aggregate aggregate,
-                 std::span<double> result, std::span<uint8_t> voted) const;
+  Status predict(const double* row, Aggregate aggregate, std::span<double> result,
+                 std::span<uint8_t> voted) const;
 };
+
+/// TreeEnsembleRegressor and TreeEnsemble, read and checked against the number of features.
+struct TreeRegression {
+  Forest forest;
+  Aggregate aggregate = Aggregate::kSum;
+  PostTransform transform = PostTransform::kNone;
+  std::vector<double> base;
+  bool result_as_input = false;  ///< the result has the type of the features, else float
+
+  void finish(std::span<double> scores) const;
+};
+Result<TreeRegression> read_tree_regressor(const KernelContext& context, int64_t features);
+Result<TreeRegression> read_tree_ensemble(const KernelContext& context, int64_t features);
+
+/// TreeEnsembleClassifier.
+struct TreeClassification {
+  Forest forest;
+  ClassLabels labels;
+  PostTransform transform = PostTransform::kNone;
+  std::vector<double> base;
+  // Two classes of which only one ever gets votes: one score decides, as in ONNX Runtime.
+  bool one_score = false;      ///< all votes are for one class
+  bool probabilities = false;  ///< no vote is negative: the score is a probability
+
+  /// The number of the class for these sums, which are changed, and the scores given out.
+  int64_t decide(std::span<double> sums, std::vector<double>& scores) const;
+};
+Result<TreeClassification> read_tree_classifier(const KernelContext& context, int64_t features);
 
 /// Reads the attributes of TreeEnsembleRegressor and -Classifier; `votes` is the prefix of the
 /// leaves' attributes ("target" or "class").

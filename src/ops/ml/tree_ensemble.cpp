@@ -7,7 +7,7 @@ namespace tombolo::ops {
 namespace {
 
 /// Interior nodes first, then one node for each leaf.
-Result<Forest> read_tree_ensemble(const KernelContext& context) {
+Result<Forest> read_nodes(const KernelContext& context) {
   const AttributeReader& attributes = context.attributes;
   const auto features = attributes.get_ints("nodes_featureids");
   const auto on_true = attributes.get_ints("nodes_truenodeids");
@@ -72,23 +72,37 @@ Result<Forest> read_tree_ensemble(const KernelContext& context) {
   return forest;
 }
 
-Status run_tree_ensemble(KernelContext& context) {
-  TRY(const Tensor x, feature_rows(context, 0));
-  TRY(const Forest forest, read_tree_ensemble(context));
+}  // namespace
+
+Result<TreeRegression> read_tree_ensemble(const KernelContext& context, int64_t features) {
+  TreeRegression rule;
+  TRY(rule.forest, read_nodes(context));
   const int64_t aggregate = context.attributes.get_int("aggregate_function", 1);
   const int64_t transform = context.attributes.get_int("post_transform", 0);
   if (aggregate < 0 || aggregate > 3 || transform < 0 || transform > 4)
     return context.error("aggregate_function is " + std::to_string(aggregate) +
                          ", post_transform is " + std::to_string(transform));
-  if (forest.targets < 1) return context.error("n_targets is " + std::to_string(forest.targets));
-  CHECK_OK(forest.check(context, x.dim(1)));
-  TRY(Tensor y, context.allocate(DType::kFloat64, {{x.dim(0), forest.targets}}));
-  std::vector<uint8_t> voted(static_cast<size_t>(forest.targets));
+  if (rule.forest.targets < 1)
+    return context.error("n_targets is " + std::to_string(rule.forest.targets));
+  CHECK_OK(rule.forest.check(context, features));
+  rule.aggregate = static_cast<Aggregate>(aggregate);
+  rule.transform = static_cast<PostTransform>(transform);
+  rule.result_as_input = true;
+  return rule;
+}
+
+namespace {
+
+Status run_tree_ensemble(KernelContext& context) {
+  TRY(const Tensor x, feature_rows(context, 0));
+  TRY(const TreeRegression rule, read_tree_ensemble(context, x.dim(1)));
+  const int64_t targets = rule.forest.targets;
+  TRY(Tensor y, context.allocate(DType::kFloat64, {{x.dim(0), targets}}));
+  std::vector<uint8_t> voted(static_cast<size_t>(targets));
   for (int64_t row = 0; row < x.dim(0); ++row) {
-    const std::span<double> scores(y.data<double>() + row * forest.targets, voted.size());
-    CHECK_OK(forest.predict(context, x.data<double>() + row * x.dim(1),
-                            static_cast<Aggregate>(aggregate), scores, voted));
-    transform_scores(static_cast<PostTransform>(transform), scores);
+    const std::span<double> scores(y.data<double>() + row * targets, voted.size());
+    CHECK_OK(rule.forest.predict(x.data<double>() + row * x.dim(1), rule.aggregate, scores, voted));
+    rule.finish(scores);
   }
   return give(context, 0, context.value(0).tensor().dtype(), std::move(y));
 }

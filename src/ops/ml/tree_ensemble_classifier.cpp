@@ -7,62 +7,64 @@
 
 namespace tombolo::ops {
 
-namespace {
+Result<TreeClassification> read_tree_classifier(const KernelContext& context, int64_t features) {
+  TreeClassification rule;
+  TRY(rule.forest, read_forest(context, "class"));
+  TRY(rule.labels, read_labels(context, "classlabels_int64s", "classlabels_strings"));
+  TRY(rule.transform, read_post_transform(context));
+  TRY(rule.base, read_numbers(context, "base_values"));
+  rule.forest.targets = rule.labels.count();
+  if (rule.forest.targets < 1) return context.error("there are no class labels");
+  CHECK_OK(rule.forest.check(context, features));
+  const auto classes = static_cast<size_t>(rule.forest.targets);
+  if (!rule.base.empty() && rule.base.size() != 1 && rule.base.size() != classes)
+    return context.error("base_values has " + std::to_string(rule.base.size()) + " values for " +
+                         std::to_string(classes) + " classes");
+  rule.one_score = classes <= 2;
+  rule.probabilities = true;
+  for (const TreeVote& vote : rule.forest.votes) {
+    rule.one_score = rule.one_score && vote.target == rule.forest.votes[0].target;
+    rule.probabilities = rule.probabilities && vote.weight >= 0;
+  }
+  return rule;
+}
 
-/// Two classes of which only one ever gets votes: one score decides, as in ONNX Runtime.
-struct BinaryVote {
-  bool one_score = false;      ///< all votes are for one class
-  bool probabilities = false;  ///< no vote is negative: the score is a probability
-};
+int64_t TreeClassification::decide(std::span<double> sums, std::vector<double>& scores) const {
+  if (one_score) {
+    const size_t target = forest.votes.empty() ? 0 : static_cast<size_t>(forest.votes[0].target);
+    const double score = sums[target] + (base.empty() ? 0 : base[base.size() == 1 ? 0 : target]);
+    if (target == 1) {  // the second score is there, the first is zero
+      scores = {0, score};
+      transform_scores(transform, scores);
+    } else {
+      scores = class_scores(transform, score,
+                            probabilities ? SecondClass::kComplement : SecondClass::kOpposite);
+    }
+    return score > (probabilities ? 0.5 : 0.0) ? 1 : 0;
+  }
+  for (size_t i = 0; i < sums.size() && !base.empty(); ++i)
+    sums[i] += base[base.size() == 1 ? 0 : i];
+  scores.assign(sums.begin(), sums.end());
+  transform_scores(transform, scores);
+  return greatest(sums);
+}
+
+namespace {
 
 Status run_tree_ensemble_classifier(KernelContext& context) {
   TRY(const Tensor x, feature_rows(context, 0));
-  TRY(Forest forest, read_forest(context, "class"));
-  TRY(const ClassLabels labels, read_labels(context, "classlabels_int64s", "classlabels_strings"));
-  TRY(const PostTransform transform, read_post_transform(context));
-  TRY(const std::vector<double> base, read_numbers(context, "base_values"));
-  forest.targets = labels.count();
-  if (forest.targets < 1) return context.error("there are no class labels");
-  CHECK_OK(forest.check(context, x.dim(1)));
-  const auto classes = static_cast<size_t>(forest.targets);
-  if (!base.empty() && base.size() != 1 && base.size() != classes)
-    return context.error("base_values has " + std::to_string(base.size()) + " values for " +
-                         std::to_string(classes) + " classes");
-  BinaryVote binary{classes <= 2, true};
-  for (const TreeVote& vote : forest.votes) {
-    binary.one_score = binary.one_score && vote.target == forest.votes[0].target;
-    binary.probabilities = binary.probabilities && vote.weight >= 0;
-  }
+  TRY(const TreeClassification rule, read_tree_classifier(context, x.dim(1)));
+  const auto classes = static_cast<size_t>(rule.forest.targets);
   std::vector<std::vector<double>> rows;
   std::vector<int64_t> numbers;
-  std::vector<double> scores(classes);
+  std::vector<double> sums(classes);
   std::vector<uint8_t> voted(classes);
   for (int64_t row = 0; row < x.dim(0); ++row) {
-    CHECK_OK(
-        forest.predict(context, x.data<double>() + row * x.dim(1), Aggregate::kSum, scores, voted));
-    if (binary.one_score) {
-      const size_t target = forest.votes.empty() ? 0 : static_cast<size_t>(forest.votes[0].target);
-      const double score =
-          scores[target] + (base.empty() ? 0 : base[base.size() == 1 ? 0 : target]);
-      numbers.push_back(score > (binary.probabilities ? 0.5 : 0.0) ? 1 : 0);
-      if (target == 1) {  // the second score is there, the first is zero
-        rows.push_back({0, score});
-        transform_scores(transform, rows.back());
-        continue;
-      }
-      rows.push_back(
-          class_scores(transform, score,
-                       binary.probabilities ? SecondClass::kComplement : SecondClass::kOpposite));
-      continue;
-    }
-    for (size_t i = 0; i < classes && !base.empty(); ++i)
-      scores[i] += base[base.size() == 1 ? 0 : i];
-    numbers.push_back(greatest(scores));
-    rows.push_back(scores);
-    transform_scores(transform, rows.back());
+    CHECK_OK(rule.forest.predict(x.data<double>() + row * x.dim(1), Aggregate::kSum, sums, voted));
+    numbers.push_back(rule.decide(sums, rows.emplace_back()));
   }
-  CHECK_OK(give_scores(context, 1, DType::kFloat32, rows, labels.count()));
-  return give_labels(context, labels, numbers);
+  CHECK_OK(give_scores(context, 1, DType::kFloat32, rows, classes));
+  return give_labels(context, rule.labels, numbers);
 }
 
 }  // namespace

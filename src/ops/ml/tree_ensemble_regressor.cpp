@@ -5,37 +5,49 @@
 
 namespace tombolo::ops {
 
+void TreeRegression::finish(std::span<double> scores) const {
+  for (size_t i = 0; i < scores.size() && !base.empty(); ++i)
+    scores[i] += base[base.size() == 1 ? 0 : i];
+  transform_scores(transform, scores);
+}
+
+Result<TreeRegression> read_tree_regressor(const KernelContext& context, int64_t features) {
+  TreeRegression rule;
+  TRY(rule.forest, read_forest(context, "target"));
+  rule.forest.targets = context.attributes.get_int("n_targets", 1);
+  if (rule.forest.targets < 1)
+    return context.error("n_targets is " + std::to_string(rule.forest.targets));
+  CHECK_OK(rule.forest.check(context, features));
+  const Text name = context.attributes.get_string("aggregate_function", "SUM");
+  if (name == "AVERAGE")
+    rule.aggregate = Aggregate::kAverage;
+  else if (name == "MIN")
+    rule.aggregate = Aggregate::kMin;
+  else if (name == "MAX")
+    rule.aggregate = Aggregate::kMax;
+  else if (name != "SUM")
+    return context.error("aggregate_function \"" + std::string(name) + "\" is not known");
+  TRY(rule.transform, read_post_transform(context));
+  TRY(rule.base, read_numbers(context, "base_values"));
+  const auto targets = static_cast<size_t>(rule.forest.targets);
+  if (!rule.base.empty() && rule.base.size() != 1 && rule.base.size() != targets)
+    return context.error("base_values has " + std::to_string(rule.base.size()) + " values for " +
+                         std::to_string(targets) + " targets");
+  return rule;
+}
+
 namespace {
 
 Status run_tree_ensemble_regressor(KernelContext& context) {
   TRY(const Tensor x, feature_rows(context, 0));
-  TRY(Forest forest, read_forest(context, "target"));
-  forest.targets = context.attributes.get_int("n_targets", 1);
-  if (forest.targets < 1) return context.error("n_targets is " + std::to_string(forest.targets));
-  CHECK_OK(forest.check(context, x.dim(1)));
-  const Text name = context.attributes.get_string("aggregate_function", "SUM");
-  Aggregate aggregate = Aggregate::kSum;
-  if (name == "AVERAGE")
-    aggregate = Aggregate::kAverage;
-  else if (name == "MIN")
-    aggregate = Aggregate::kMin;
-  else if (name == "MAX")
-    aggregate = Aggregate::kMax;
-  else if (name != "SUM")
-    return context.error("aggregate_function \"" + std::string(name) + "\" is not known");
-  TRY(const PostTransform transform, read_post_transform(context));
-  TRY(const std::vector<double> base, read_numbers(context, "base_values"));
-  TRY(Tensor y, context.allocate(DType::kFloat64, {{x.dim(0), forest.targets}}));
-  std::vector<uint8_t> voted(static_cast<size_t>(forest.targets));
-  if (!base.empty() && base.size() != 1 && base.size() != voted.size())
-    return context.error("base_values has " + std::to_string(base.size()) + " values for " +
-                         std::to_string(voted.size()) + " targets");
+  TRY(const TreeRegression rule, read_tree_regressor(context, x.dim(1)));
+  const int64_t targets = rule.forest.targets;
+  TRY(Tensor y, context.allocate(DType::kFloat64, {{x.dim(0), targets}}));
+  std::vector<uint8_t> voted(static_cast<size_t>(targets));
   for (int64_t row = 0; row < x.dim(0); ++row) {
-    const std::span<double> scores(y.data<double>() + row * forest.targets, voted.size());
-    CHECK_OK(forest.predict(context, x.data<double>() + row * x.dim(1), aggregate, scores, voted));
-    for (size_t i = 0; i < scores.size() && !base.empty(); ++i)
-      scores[i] += base[base.size() == 1 ? 0 : i];
-    transform_scores(transform, scores);
+    const std::span<double> scores(y.data<double>() + row * targets, voted.size());
+    CHECK_OK(rule.forest.predict(x.data<double>() + row * x.dim(1), rule.aggregate, scores, voted));
+    rule.finish(scores);
   }
   return give(context, 0, DType::kFloat32, std::move(y));
 }

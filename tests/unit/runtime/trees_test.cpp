@@ -1,0 +1,98 @@
+// Random forests on the fast kernel and on the reference.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "ir/text/parser.h"
+#include "runtime/session.h"
+
+namespace tombolo {
+namespace {
+
+/// One tree after another, as the attributes of TreeEnsembleRegressor.
+struct Forest {
+  std::string trees, ids, features, modes, splits, yes, no, missing;
+  std::string leaf_trees, leaf_ids, leaf_targets, leaf_weights;
+  std::mt19937 random;
+
+  static void put(std::string& list, const std::string& item) {
+    list += (list.empty() ? "" : ", ") + item;
+  }
+  int number(int below) { return static_cast<int>(random() % static_cast<unsigned>(below)); }
+
+  /// Heap order: node i leads to 2i + 1 and 2i + 2.
+  void add_tree(int tree, int depth, int features_count, int targets, bool every_mode) {
+    static constexpr const char* kModes[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
+                                             "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
+    const int inner = (1 << depth) - 1;
+    for (int i = 0; i < 2 * inner + 1; ++i) {
+      const bool leaf = i >= inner;
+      put(trees, std::to_string(tree));
+      put(ids, std::to_string(i));
+      put(features, std::to_string(leaf ? 0 : number(features_count)));
+      put(modes, leaf ? "\"LEAF\"" : "\"" + std::string(kModes[number(every_mode ? 6 : 1)]) + "\"");
+      put(splits, std::to_string(0.25 * (number(9) - 4)));
+      put(yes, std::to_string(leaf ? 0 : 2 * i + 1));
+      put(no, std::to_string(leaf ? 0 : 2 * i + 2));
+      put(missing, std::to_string(number(2)));
+      if (!leaf) continue;
+      put(leaf_trees, std::to_string(tree));
+      put(leaf_ids, std::to_string(i));
+      put(leaf_targets, std::to_string(number(targets)));
+      put(leaf_weights, std::to_string(0.125 * (number(33) - 16)));
+    }
+  }
+  std::string model(int targets, const char* aggregate) const {
+    return "<ir_version: 8, opset_import: [\"\" : 18, \"ai.onnx.ml\" : 3]>\n"
+           "g (float[N, F] x) => (float[N, T] y) {\n  y = ai.onnx.ml.TreeEnsembleRegressor "
+           "<nodes_treeids = [" +
+           trees + "], nodes_nodeids = [" + ids + "], nodes_featureids = [" + features +
+           "], nodes_modes = [" + modes + "], nodes_values = [" + splits +
+           "], nodes_truenodeids = [" + yes + "], nodes_falsenodeids = [" + no +
+           "], nodes_missing_value_tracks_true = [" + missing + "], target_treeids = [" +
+           leaf_trees + "], target_nodeids = [" + leaf_ids + "], target_ids = [" + leaf_targets +
+           "], target_weights = [" + leaf_weights + "], n_targets = " + std::to_string(targets) +
+           ", aggregate_function = \"" + aggregate + "\"> (x)\n}\n";
+  }
+};
+
+TEST(Trees, AgreeWithTheReference) {
+  int round = 0;
+  for (const char* aggregate : {"SUM", "AVERAGE", "MIN", "MAX"})
+    for (const bool every_mode : {false, true})
+      for (const int targets : {1, 3}) {
+        Forest forest;
+        forest.random.seed(static_cast<unsigned>(++round));
+        constexpr int kFeatures = 5;
+        for (int tree = 0; tree < 11; ++tree)
+          forest.add_tree(tree, tree % 6, kFeatures, targets, every_mode);
+        const std::string text = forest.model(targets, aggregate);
+        for (const int64_t rows : {1, 7, 8, 65}) {
+          std::vector<float> x(static_cast<size_t>(rows * kFeatures));
+          for (float& value : x) {
+            value = 0.25f * static_cast<float>(forest.number(11) - 5);
+            if (forest.number(8) == 0) value = std::nanf("");
+          }
+          const int64_t dims[] = {rows, kFeatures};
+          const RunValue input = Tensor::of<float>(DType::kFloat32, dims, x);
+          std::vector<RunValue> results;
+          for (const bool reference : {false, true}) {
+            auto model = parse_text(text);
+            ASSERT_TRUE(model) << model.error().message;
+            SessionOptions options;
+            options.reference = reference;
+            auto session = Session::create(*std::move(model), options);
+            ASSERT_TRUE(session) << session.error().message;
+            auto outputs = (*session)->run({{"x", input}});
+            ASSERT_TRUE(outputs) << outputs.error().message;
+            results.push_back((*outputs)[0]);
+          }
+          EXPECT_EQ(results[0].tensor(), results[1].tensor()) << aggregate << " " << rows;
+        }
+      }
+}
+
+}  // namespace
+}  // namespace tombolo
