@@ -72,6 +72,9 @@ constexpr Pass kPasses[] = {
     {"fuse-epilogues",
      "what follows Conv, MatMul and Gemm element by element joins them, in operators of ai.tombolo",
      kRuntimeLevel, fuse_epilogues},
+    {"fuse-elementwise",
+     "chains of operators of single elements become one, in an operator of ai.tombolo",
+     kRuntimeLevel, fuse_elementwise},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 //   MatMul (A, B, bias?, Z?)   Y = act(alpha A B + bias + Z)
 //          transA, transB exchange the last two axes; alpha. bias has one element or one a column
 //          (rank 0 or 1); Z has the shape of Y.
+//   Elementwise (X, ...)       several operators of single elements (ops/tombolo/elementwise.h)
 //
 // act: attribute `activation`, empty for none, with its parameters in `activation_params`:
 //   Relu; Clip (low, high); LeakyRelu (alpha); Sigmoid; Tanh; HardSigmoid (alpha, beta); HardSwish;

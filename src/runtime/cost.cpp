@@ -60,6 +60,7 @@ uint64_t operation_count(const Node& node, Values inputs, Values outputs) {
   if (op == "QLinearConv") return convolution(tensor(inputs, 3), count(y));
   if (contains(op, "ConvTranspose")) return convolution(b, count(a));
   if (contains(op, "Conv") && !contains(op, "State")) return convolution(b, count(y));
+  if (op == "Elementwise") return count(y) * attributes.get_floats("params").size() / 2;
   if (op == "MatMulNBits" && a != nullptr) return 2 * count(y) * dim(*a, 1);
   if (op == "QLinearMatMul" && a != nullptr) return 2 * count(y) * dim(*a, 1);
   if (contains(op, "Gemm") && a != nullptr)

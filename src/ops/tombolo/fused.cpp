@@ -8,20 +8,15 @@
 #include "ops/kernel_context.h"
 #include "ops/registry.h"
 #include "ops/schema.h"
+#include "ops/tombolo/loose.h"
 
 namespace tombolo::ops {
 
-namespace {
-
-/// One node that no model holds.
-struct Loose {
-  Loose(Text op, size_t inputs) : graph(std::make_shared<Storage>()), node(*graph.add_node(op)) {
-    for (size_t i = 0; i < inputs; ++i) node.add_input(graph.add_input("x"));
-    node.add_output("y");
-  }
-  Graph graph;
-  Node& node;
-};
+Loose::Loose(Text op, size_t inputs)
+    : graph(std::make_shared<Storage>()), node(*graph.add_node(op)) {
+  for (size_t i = 0; i < inputs; ++i) node.add_input(graph.add_input("x"));
+  node.add_output("y");
+}
 
 Result<RunValue> run_as(KernelContext& context, const Node& node,
                         std::span<const RunValue* const> inputs) {
@@ -34,6 +29,8 @@ Result<RunValue> run_as(KernelContext& context, const Node& node,
   CHECK_OK(op->reference(inner));
   return std::move(outputs[0]);
 }
+
+namespace {
 
 Result<RunValue> binary(KernelContext& context, Text op, const RunValue& a, const RunValue& b) {
   const Loose loose(op, 2);

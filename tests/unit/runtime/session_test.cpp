@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstring>
 #include <thread>
 
 #include "formats/common/cut.h"
@@ -138,6 +139,58 @@ main (float[N] x) => (float[N] y) { h = Relu (x)  k = Neg (h)  y = Exp (k) }
   auto outputs = (*session)->run({{"h", floats({5})}});
   ASSERT_TRUE(outputs) << outputs.error().message;
   EXPECT_EQ((*outputs)[0].tensor().get_double(0), -5);
+}
+
+/// Weights at any address of a file, as protobuf leaves them.
+TEST(Session, TakesWeightsAtOddAddresses) {
+  struct Case {
+    const char* text;
+    std::vector<int64_t> x, w;
+  };
+  const Case cases[] = {
+      {"y = MatMul (x, w)", {3, 160}, {160, 128}},
+      {"y = Gemm <transB = 1, alpha = 0.5> (x, w)", {3, 160}, {128, 160}},
+      {"y = Conv (x, w)", {1, 16, 9, 9}, {128, 16, 3, 3}},
+      {"h = Relu (w)  z = ReduceSum (h)  v = MatMul (x, w)  y = Add (v, z)", {3, 160}, {160, 128}},
+  };
+  for (const Case& c : cases) {
+    const int64_t count = element_count(c.w);
+    for (const size_t offset : {0, 1, 2, 3}) {
+      auto block = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(count) * 4 + 8);
+      std::byte* at = block->data() + offset;
+      for (int64_t i = 0; i < count; ++i) {
+        const float value = static_cast<float>(i * 37 % 101 - 50) / 64;
+        std::memcpy(at + i * 4, &value, 4);
+      }
+      std::vector<float> x(static_cast<size_t>(element_count(c.x)));
+      for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 13) - 6;
+      std::vector<RunValue> results;
+      for (const bool reference : {false, true}) {
+        const auto shape = [](const std::vector<int64_t>& dims) { return dims_to_string(dims); };
+        auto model =
+            parse_text("<ir_version: 10, opset_import: [\"\" : 21]> g (float" + shape(c.x) +
+                       " x, float" + shape(c.w) + " w) => (float y) { " + c.text + " }");
+        ASSERT_TRUE(model) << model.error().message;
+        Graph& graph = *(*model)->graph;
+        Value* w = graph.add_initializer(
+            "w", Tensor::view(DType::kFloat32, c.w, {at, static_cast<size_t>(count) * 4}, block));
+        graph.remove_input(w);
+        SessionOptions options;
+        options.reference = reference;
+        auto session = Session::create(*std::move(model), options);
+        ASSERT_TRUE(session) << session.error().message;
+        for (int run = 0; run < 2; ++run) {
+          auto outputs = (*session)->run({{"x", Tensor::of<float>(DType::kFloat32, c.x, x)}});
+          ASSERT_TRUE(outputs) << outputs.error().message;
+          if (run == 1) results.push_back((*outputs)[0]);
+        }
+      }
+      const Tensor &fast = results[0].tensor(), &slow = results[1].tensor();
+      ASSERT_EQ(fast.size(), slow.size());
+      for (int64_t i = 0; i < fast.size(); ++i)
+        ASSERT_NEAR(fast.get_double(i), slow.get_double(i), 2e-3) << c.text << " " << offset;
+    }
+  }
 }
 
 }  // namespace
