@@ -232,17 +232,17 @@ std::string json_text(const std::vector<Side>& sides, const std::vector<Line>& l
 }
 
 /// Waits until the threads of the side that ran before do nothing: some look for work for a tenth
-/// of a second, on the cores that the next side needs.
+/// of a second, on the cores that the next side needs. The clock of a running thread moves at ticks.
 void let_others_rest() {
   const auto cpu_seconds = [] {
     timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
   };
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 50; ++i) {
     const double before = cpu_seconds();
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    if (cpu_seconds() - before < 2e-4) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (cpu_seconds() - before < 1e-3) return;
   }
 }
 
