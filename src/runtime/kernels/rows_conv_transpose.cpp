@@ -1,0 +1,188 @@
+// ConvTranspose of floats: a convolution with a kernel of one position gives what each input pixel
+// adds to the outputs under its window; those are added up channel by channel.
+
+#include <algorithm>
+#include <string>
+
+#include "runtime/kernels/conv.h"
+#include "runtime/kernels/geometry.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+
+namespace tombolo {
+namespace {
+
+struct TransposedState final : KernelState {
+  ConvGeometry shape;  ///< `in` is that of X, `out` that of Y; channels are those of a group
+  ConvPlan product;    ///< to [group][output channel][kernel position][pixel of X]
+  const float* packed = nullptr;
+  Dims output;
+};
+
+constexpr int64_t kLimit = int64_t{1} << 24;
+
+std::optional<ConvGeometry> read_transposed(const KernelQuery& q) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 2 || q.constant(1) == nullptr)
+    return std::nullopt;
+  for (size_t i = 0; i < q.inputs.size(); ++i)
+    if ((q.has_input(i) || i < 2) && q.dtype(i) != DType::kFloat32) return std::nullopt;
+  const auto x = q.dims(0), w = q.dims(1);
+  const AttributeReader& a = q.attributes;
+  if (x.size() < 3 || x.size() > 5 || w.size() != x.size() || element_count(x) < 1 ||
+      element_count(w) < 1)
+    return std::nullopt;
+  // What sizes an output otherwise stays with the reference.
+  const Text auto_pad = a.get_string("auto_pad", "NOTSET");
+  if (!a.get_ints("output_shape").empty() || (auto_pad != "NOTSET" && auto_pad != "VALID"))
+    return std::nullopt;
+  const size_t spatial = x.size() - 2, first = 3 - spatial;
+  const auto kernel = a.get_ints("kernel_shape"), strides = a.get_ints("strides"),
+             dilations = a.get_ints("dilations"), pads = a.get_ints("pads"),
+             extra = a.get_ints("output_padding");
+  const auto fits = [](std::span<const int64_t> list, size_t size) {
+    return list.empty() || list.size() == size;
+  };
+  if (!fits(kernel, spatial) || !fits(strides, spatial) || !fits(dilations, spatial) ||
+      !fits(pads, 2 * spatial) || !fits(extra, spatial))
+    return std::nullopt;
+  ConvGeometry s;
+  s.batch = x[0];
+  s.groups = a.get_int("group", 1);
+  if (s.groups < 1 || x[1] % s.groups != 0 || w[0] != x[1]) return std::nullopt;
+  s.in_channels = x[1] / s.groups;
+  s.out_channels = w[1];
+  double floats = static_cast<double>(s.groups * s.out_channels);
+  for (size_t i = 0; i < spatial; ++i) {
+    const size_t axis = first + i;
+    s.in[axis] = x[2 + i];
+    s.kernel[axis] = w[2 + i];
+    s.stride[axis] = strides.empty() ? 1 : strides[i];
+    s.dilation[axis] = dilations.empty() ? 1 : dilations[i];
+    const bool padded = !pads.empty() && auto_pad != "VALID";
+    s.pad[axis] = padded ? pads[i] : 0;
+    const int64_t end = padded ? pads[i + spatial] : 0, more = extra.empty() ? 0 : extra[i];
+    for (const int64_t number : {s.in[axis], s.kernel[axis], s.stride[axis], s.dilation[axis]})
+      if (number < 1 || number >= kLimit) return std::nullopt;
+    for (const int64_t number : {s.pad[axis], end, more})
+      if (number < 0 || number >= kLimit) return std::nullopt;
+    if (!kernel.empty() && kernel[i] != s.kernel[axis]) return std::nullopt;
+    s.out[axis] = (s.in[axis] - 1) * s.stride[axis] + more + s.extent(static_cast<int>(axis)) -
+                  s.pad[axis] - end;
+    if (s.out[axis] < 1 || s.out[axis] >= kLimit) return std::nullopt;
+    floats *= static_cast<double>(s.out[axis]);
+  }
+  if (floats > 1e9) return std::nullopt;
+  if (q.has_input(2) && (q.dims(2).size() != 1 || q.dims(2)[0] != s.groups * s.out_channels))
+    return std::nullopt;
+  return s;
+}
+
+bool supports_transposed(const KernelQuery& query) { return read_transposed(query).has_value(); }
+
+Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& context) {
+  auto state = std::make_unique<TransposedState>();
+  const ConvGeometry s = *read_transposed(context);
+  state->shape = s;
+  ConvGeometry product;
+  product.groups = s.groups;
+  product.in_channels = s.in_channels;
+  product.out_channels = s.out_channels * s.taps();
+  product.in[2] = product.out[2] = s.in_plane();
+  state->product = plan_convolution(product);
+  const ConvPlan& plan = state->product;
+  state->output = output_dims(s, s.groups * s.out_channels, context.dims(0).size() - 2);
+  state->scratch_bytes =
+      (plan.scratch_floats + static_cast<size_t>(s.groups * product.out_channels * s.in_plane()) +
+       128) *
+      sizeof(float);
+  const std::string key = "conv_transpose_f32/" + std::string(name_of(active_isa())) + "/" +
+                          name_of(plan.algorithm) + "/" + std::to_string(s.groups);
+  TRY(const std::byte* packed,
+      context.packed(1, key, (plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
+        // [group][input][output x tap] to [group][output x tap][input].
+        const float* w = context.constant(1)->data<float>();
+        const int64_t inputs = s.in_channels, rows = product.out_channels;
+        std::vector<float> turned(static_cast<size_t>(s.groups * inputs * rows));
+        for (int64_t g = 0; g < s.groups; ++g)
+          for (int64_t i = 0; i < inputs; ++i)
+            for (int64_t r = 0; r < rows; ++r)
+              turned[static_cast<size_t>((g * rows + r) * inputs + i)] =
+                  w[(g * inputs + i) * rows + r];
+        pack_convolution(plan, turned.data(), reinterpret_cast<float*>(target));
+      }));
+  state->packed = reinterpret_cast<const float*>(packed);
+  return state;
+}
+
+/// The positions i in [0, n) with 0 <= i * stride + shift < limit: [first, last).
+void inside(int64_t n, int64_t stride, int64_t shift, int64_t limit, int64_t& first,
+            int64_t& last) {
+  first = shift >= 0 ? 0 : std::min(n, (-shift + stride - 1) / stride);
+  last = shift >= limit ? 0 : std::min(n, (limit - shift + stride - 1) / stride);
+  last = std::max(first, last);
+}
+
+/// y += columns, [kernel position][pixel of X], of one channel.
+void spread(const ConvGeometry& s, const float* columns, float* y) {
+  for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
+    for (int64_t kr = 0; kr < s.kernel[1]; ++kr)
+      for (int64_t kc = 0; kc < s.kernel[2]; ++kc, columns += s.in_plane()) {
+        int64_t shift[3], first[3], last[3];
+        const int64_t at[3] = {kd, kr, kc};
+        for (int axis = 0; axis < 3; ++axis) {
+          shift[axis] = at[axis] * s.dilation[axis] - s.pad[axis];
+          inside(s.in[axis], s.stride[axis], shift[axis], s.out[axis], first[axis], last[axis]);
+        }
+        const int64_t n = last[2] - first[2], step = s.stride[2];
+        for (int64_t d = first[0]; d < last[0]; ++d)
+          for (int64_t r = first[1]; r < last[1]; ++r) {
+            const float* from = columns + (d * s.in[1] + r) * s.in[2] + first[2];
+            float* to =
+                y +
+                ((d * s.stride[0] + shift[0]) * s.out[1] + r * s.stride[1] + shift[1]) * s.out[2] +
+                first[2] * step + shift[2];
+            if (step == 1)
+              for (int64_t i = 0; i < n; ++i) to[i] += from[i];
+            else if (step == 2)
+              for (int64_t i = 0; i < n; ++i) to[2 * i] += from[i];
+            else
+              for (int64_t i = 0; i < n; ++i) to[i * step] += from[i];
+          }
+      }
+}
+
+Status run_transposed_conv(KernelRun& run) {
+  const auto& state = run.state<TransposedState>();
+  const ConvGeometry& s = state.shape;
+  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
+  auto* scratch = reinterpret_cast<float*>(run.scratch());
+  float* columns = scratch + (state.product.scratch_floats + 31) / 16 * 16;
+  const float* bias = run.has_input(2) ? run.data<float>(2) : nullptr;
+  const int64_t outputs = s.groups * s.out_channels, plane = s.out_plane();
+  const int64_t column_floats = s.taps() * s.in_plane();
+  for (int64_t n = 0; n < s.batch; ++n) {
+    run_convolution(state.product, run.data<float>(0) + n * s.groups * s.in_channels * s.in_plane(),
+                    state.packed, columns, {}, scratch);
+    float* to = y->data<float>() + n * outputs * plane;
+    run.parallel_for(outputs, std::max<int64_t>(1, 16384 / (plane + column_floats)),
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t c = begin; c < end; ++c) {
+                         std::fill_n(to + c * plane, plane, bias != nullptr ? bias[c] : 0.0f);
+                         spread(s, columns + c * column_floats, to + c * plane);
+                       }
+                     });
+  }
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(conv_transpose_f32) = {
+    .name = "conv_transpose_f32",
+    .op = "ConvTranspose",
+    .supports = supports_transposed,
+    .prepare = prepare_transposed,
+    .run = run_transposed_conv,
+};
+
+}  // namespace tombolo
