@@ -232,7 +232,8 @@ std::string json_text(const std::vector<Side>& sides, const std::vector<Line>& l
 }
 
 /// Waits until the threads of the side that ran before do nothing: some look for work for a tenth
-/// of a second, on the cores that the next side needs. The clock of a running thread moves at ticks.
+/// of a second, on the cores that the next side needs. The clock of a running thread moves at
+/// ticks.
 void let_others_rest() {
   const auto cpu_seconds = [] {
     timespec now;

@@ -72,6 +72,11 @@ constexpr Pass kPasses[] = {
     {"fuse-epilogues",
      "what follows Conv, MatMul and Gemm element by element joins them, in operators of ai.tombolo",
      kRuntimeLevel, fuse_epilogues},
+    {"block-layout",
+     "convolutions, pools and what lies between them work on channels in blocks of 16, in "
+     "operators "
+     "of ai.tombolo",
+     kRuntimeLevel, block_layout},
     {"fuse-elementwise",
      "chains of operators of single elements become one, in an operator of ai.tombolo",
      kRuntimeLevel, fuse_elementwise},

@@ -37,6 +37,7 @@ TOMBOLO_PASS(recognise_attention);
 TOMBOLO_PASS(shrink_quantised);
 TOMBOLO_PASS(fuse_microsoft);
 TOMBOLO_PASS(fuse_epilogues);
+TOMBOLO_PASS(block_layout);
 TOMBOLO_PASS(fuse_elementwise);
 #undef TOMBOLO_PASS
 

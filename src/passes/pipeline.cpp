@@ -158,10 +158,11 @@ Result<OptimiseReport> optimise(Model& model, const OptimiseOptions& options) {
     return pass->level != kRuntimeLevel || !options.only.empty();
   });
   CHECK_OK(run_passes(rewriter, {list.begin(), own}, options, report));
-  const int rounds = report.rounds;
-  if (own != list.end()) {
+  // Each of them until nothing changes, then the next, which sees what it has left.
+  for (auto pass = own; pass != list.end(); ++pass) {
+    const int rounds = report.rounds;
     report.rounds = 0;
-    CHECK_OK(run_passes(rewriter, {own, list.end()}, options, report));
+    CHECK_OK(run_passes(rewriter, {pass, pass + 1}, options, report));
     report.rounds += rounds;
   }
   name_nodes_apart(model);

@@ -54,6 +54,7 @@ struct ConvPlan {
   size_t weight_floats = 0;                          ///< of the packed weights
   size_t scratch_floats = 0;                         ///< of the run
   int64_t tiles_y = 0, tiles_x = 0, tile_block = 0;  ///< Winograd
+  bool own_blocks = false;  ///< Winograd: a thread takes a block of tiles all the way
 };
 
 struct ConvEpilogue {

@@ -1,5 +1,4 @@
-// Winograd's minimal filtering F(4x4, 3x3) by the points 0, +-5/8, +-3/2 and infinity, which lose
-// less precision than the integers. Vectors run along a row of tiles.
+// Winograd's minimal filtering F(4x4, 3x3) (winograd-inl.h). Vectors run along a row of tiles.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/kernels/conv_winograd.cpp"
@@ -15,15 +14,12 @@
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/vec-inl.h"
+#include "runtime/kernels/winograd-inl.h"
 
 #ifndef TOMBOLO_WINOGRAD_TASK
 #define TOMBOLO_WINOGRAD_TASK
 namespace tombolo {
 namespace {
-
-constexpr int64_t kMatrices = 36;
-constexpr double kA = 0.625, kB = 1.5;
-constexpr double kA2 = kA * kA, kB2 = kB * kB;
 
 struct InputTask {
   const float* image;  ///< a channel: [row][column phase][column]
@@ -47,23 +43,6 @@ HWY_BEFORE_NAMESPACE();
 namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-template <class D, class V>
-HWY_INLINE void transform6(D d, const V& x0, const V& x1, const V& x2, const V& x3, const V& x4,
-                           const V& x5, V& y0, V& y1, V& y2, V& y3, V& y4, V& y5) {
-  const V a = hn::Set(d, static_cast<float>(kA)), b = hn::Set(d, static_cast<float>(kB));
-  const V a2 = hn::Set(d, static_cast<float>(kA2)), b2 = hn::Set(d, static_cast<float>(kB2));
-  const V sum = hn::Set(d, static_cast<float>(kA2 + kB2));
-  const V product = hn::Set(d, static_cast<float>(kA2 * kB2));
-  y0 = hn::MulAdd(product, x0, hn::NegMulAdd(sum, x2, x4));
-  y5 = hn::MulAdd(product, x1, hn::NegMulAdd(sum, x3, x5));
-  const V even_a = hn::NegMulAdd(b2, x2, x4), odd_a = hn::NegMulAdd(b2, x1, x3);
-  y1 = hn::MulAdd(a, odd_a, even_a);
-  y2 = hn::NegMulAdd(a, odd_a, even_a);
-  const V even_b = hn::NegMulAdd(a2, x2, x4), odd_b = hn::NegMulAdd(a2, x1, x3);
-  y3 = hn::MulAdd(b, odd_b, even_b);
-  y4 = hn::NegMulAdd(b, odd_b, even_b);
-}
 
 template <class D>
 HWY_INLINE void input_tiles(D d, const InputTask& task, int64_t column, int64_t to) {
@@ -124,20 +103,6 @@ void input_row(const InputTask& task, int64_t column, int64_t count, int64_t to)
       i += lanes;
     }
   }
-}
-
-template <class D, class V>
-HWY_INLINE void inverse6(D d, const V& x0, const V& x1, const V& x2, const V& x3, const V& x4,
-                         const V& x5, V& y0, V& y1, V& y2, V& y3) {
-  const V sum_a = hn::Add(x1, x2), sum_b = hn::Add(x3, x4);
-  const V dif_a = hn::Sub(x1, x2), dif_b = hn::Sub(x3, x4);
-  y0 = hn::Add(x0, hn::Add(sum_a, sum_b));
-  y1 = hn::MulAdd(hn::Set(d, static_cast<float>(kA)), dif_a,
-                  hn::Mul(hn::Set(d, static_cast<float>(kB)), dif_b));
-  y2 = hn::MulAdd(hn::Set(d, static_cast<float>(kA2)), sum_a,
-                  hn::Mul(hn::Set(d, static_cast<float>(kB2)), sum_b));
-  y3 = hn::MulAdd(hn::Set(d, static_cast<float>(kA2 * kA)), dif_a,
-                  hn::MulAdd(hn::Set(d, static_cast<float>(kB2 * kB)), dif_b, x5));
 }
 
 template <class D>
@@ -327,32 +292,22 @@ void plan_winograd(ConvPlan& plan) {
   const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x;
   const int64_t tile_floats = kMatrices * (s.in_channels + s.out_channels);
   const int64_t width = gemm_tiles().panel();
-  const int64_t room = private_blocks(plan) ? 300'000 : 4'000'000;
+  plan.own_blocks = private_blocks(plan);
+  const int64_t room = plan.own_blocks ? 300'000 : 4'000'000;
   plan.tile_block = std::clamp(room / tile_floats / width * width, 2 * width, 16 * width);
   // Blocks of one size: 49 + 49, not 64 + 34.
   const int64_t blocks = (tiles + plan.tile_block - 1) / plan.tile_block;
-  if (!private_blocks(plan)) plan.tile_block = (tiles + blocks - 1) / blocks;
+  if (!plan.own_blocks) plan.tile_block = (tiles + blocks - 1) / blocks;
   plan.weight_floats =
       static_cast<size_t>(s.groups * kMatrices * packed_a_floats(s.out_channels, s.in_channels));
   plan.scratch_floats =
       static_cast<size_t>(s.batch * s.groups * s.in_channels * plan.image.plane + 64) +
-      (private_blocks(plan) ? 0
-                            : static_cast<size_t>(tile_floats * row_floats(plan.tile_block)) + 64);
+      (plan.own_blocks ? 0 : static_cast<size_t>(tile_floats * row_floats(plan.tile_block)) + 64);
 }
 
 void pack_winograd(const ConvPlan& plan, const float* w, float* packed) {
   const ConvGeometry& s = plan.shape;
-  // Row p of G is [1, p, p^2] / m'(p), m(x) = x (x^2 - a^2) (x^2 - b^2); that of infinity [0, 0,
-  // 1].
-  double g[6][3] = {{1 / (kA2 * kB2), 0, 0}};
-  const double points[] = {kA, -kA, kB, -kB};
-  for (int i = 0; i < 4; ++i) {
-    const double p = points[i], scale = i < 2 ? 2 * kA2 * (kA2 - kB2) : 2 * kB2 * (kB2 - kA2);
-    g[i + 1][0] = 1 / scale;
-    g[i + 1][1] = p / scale;
-    g[i + 1][2] = p * p / scale;
-  }
-  g[5][2] = 1;
+  const WinogradWeights transform;
   const int64_t rows = gemm_tiles().tile_rows(s.out_channels);
   const int64_t weight = packed_a_floats(s.out_channels, s.in_channels);
   const int64_t padded = weight / std::max<int64_t>(1, s.in_channels);
@@ -367,14 +322,9 @@ void pack_winograd(const ConvPlan& plan, const float* w, float* packed) {
           continue;
         }
         const float* k = w + ((group * s.out_channels + o) * s.in_channels + c) * 9;
-        double half[6][3];
-        for (int i = 0; i < 6; ++i)
-          for (int j = 0; j < 3; ++j)
-            half[i][j] = g[i][0] * k[j] + g[i][1] * k[3 + j] + g[i][2] * k[6 + j];
-        for (int i = 0; i < 6; ++i)
-          for (int j = 0; j < 6; ++j)
-            to[(i * 6 + j) * weight] = static_cast<float>(
-                half[i][0] * g[j][0] + half[i][1] * g[j][1] + half[i][2] * g[j][2]);
+        float u[36];
+        transform.apply(k, u);
+        for (int64_t m = 0; m < kMatrices; ++m) to[m * weight] = u[m];
       }
     }
   });
@@ -402,7 +352,7 @@ void run_winograd(const ConvPlan& plan, const float* x, const float* packed, flo
         plan,   scratch, packed + group * kMatrices * weight, y, epilogue, nullptr, nullptr, row,
         weight, group};
     const int64_t v_floats = kMatrices * s.in_channels * row;
-    if (private_blocks(plan)) {
+    if (plan.own_blocks) {
       parallel(blocks, 1, [&](int64_t first, int64_t last) {
         Work own = work;
         own.v =

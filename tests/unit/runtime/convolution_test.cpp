@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <string>
@@ -119,6 +120,88 @@ TEST_P(Networks, TransposedConvolutions) {
         {{1, 4, 3, 4, 5}});
   agree(constant("w", {40, 20, 2, 2}) + "," + constant("b", {20}),
         "y = ConvTranspose <strides = [2, 2]> (x, w, b)", {{1, 40, 14, 15}});
+}
+
+TEST_P(Networks, BlockedConvolutions) {
+  struct Case {
+    std::vector<int64_t> x, w;
+    const char* attributes;
+  };
+  const Case cases[] = {
+      {{1, 3, 17, 18}, {20, 3, 3, 3}, "pads = [1, 1, 1, 1]"},
+      {{2, 3, 23, 23}, {9, 3, 7, 7}, "strides = [2, 2], pads = [3, 3, 3, 3]"},
+      {{1, 4, 21, 22}, {17, 4, 3, 3}, "strides = [1, 2], dilations = [2, 2], pads = [0, 2, 1, 2]"},
+      {{1, 1, 9, 40}, {33, 1, 1, 5}, "strides = [3, 4]"},
+      {{2, 70, 9, 9}, {80, 70, 1, 1}, "strides = [1, 1]"},
+      {{1, 70, 14, 13}, {66, 70, 1, 1}, "strides = [2, 2]"},
+      {{2, 40, 7, 7}, {65, 40, 3, 3}, "pads = [1, 1, 1, 1]"},
+      {{1, 20, 15, 16}, {48, 20, 3, 3}, "strides = [2, 2], pads = [0, 0, 1, 1]"},
+      {{1, 17, 12, 11}, {5, 17, 3, 2}, "dilations = [3, 2], pads = [3, 1, 2, 4]"},
+      {{1, 600, 7, 7}, {90, 600, 1, 1}, "strides = [1, 1]"},
+      {{1, 300, 5, 5}, {40, 300, 5, 5}, "auto_pad = \"SAME_UPPER\""},
+      {{1, 128, 28, 28}, {160, 128, 3, 3}, "pads = [1, 1, 1, 1]"},
+      {{2, 24, 30, 33}, {40, 24, 3, 3}, "pads = [1, 0, 1, 2]"},
+      {{1, 16, 70, 90}, {16, 16, 3, 3}, "pads = [1, 1, 1, 1]"},
+      {{1, 64, 9, 12}, {96, 32, 3, 3}, "group = 2, pads = [1, 1, 1, 1]"},
+      {{2, 48, 20, 20}, {48, 16, 3, 3}, "group = 3, pads = [1, 1, 1, 1], strides = [2, 1]"},
+      {{1, 32, 30, 30}, {32, 16, 3, 3}, "group = 2, pads = [1, 1, 1, 1]"},
+      {{2, 40, 14, 9}, {40, 1, 5, 5}, "group = 40, strides = [2, 2], pads = [2, 2, 2, 2]"},
+      {{1, 17, 19, 30}, {17, 1, 3, 3}, "group = 17, dilations = [2, 3], pads = [2, 3, 2, 3]"},
+      {{1, 6, 2, 2}, {6, 1, 7, 7}, "group = 6, pads = [3, 3, 3, 3]"},
+      {{1, 16, 3, 3}, {18, 16, 1, 1}, "pads = [2, 1, 1, 2]"},
+      {{1, 32, 8, 8}, {64, 8, 3, 3}, "group = 4, pads = [1, 1, 1, 1]"},
+  };
+  for (const Case& c : cases) {
+    const std::string conv = std::string("Conv <") + c.attributes + "> (x, w, b)";
+    const std::string constants = constant("w", c.w) + "," + constant("b", {c.w[0]});
+    const auto kernels = agree(constants, "y = " + conv, {c.x});
+    if (c.w[1] != 8) {
+      EXPECT_NE(std::find(kernels.begin(), kernels.end(), "block_conv_f32"), kernels.end());
+    }
+    const char* after[] = {"Clip (a, low, high)", "HardSwish (a)", "Sigmoid (a)"};
+    agree(constants + ", float low = {-0.5}, float high = {1.5}",
+          "a = " + conv + "\n y = " + after[(&c - cases) % 3], {c.x});
+    agree(constants,
+          "a = " + conv + "\n c = Sin (a)\n d = " + conv + " \n e = Add (c, d)\n y = Relu (e)",
+          {c.x});
+  }
+}
+
+TEST_P(Networks, BlockedRegions) {
+  const std::string weights = constant("w", {40, 3, 3, 3}) + "," + constant("v", {24, 40, 1, 1}) +
+                              "," + constant("u", {40, 24, 1, 1}) + "," +
+                              constant("d", {40, 1, 3, 3}) + "," + constant("s", {1, 40, 1, 1}) +
+                              "," + constant("t", {32, 40, 3, 3}) + ", float one = {1.5}";
+  const std::vector<std::vector<int64_t>> shapes = {{1, 3, 19, 22}, {2, 3, 11, 9}};
+  const std::string stem = "a = Conv <pads = [1, 1, 1, 1]> (x, w)\n";
+  for (
+      const char* rest : {
+          "y = MaxPool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 0, 1, 1]> (a)",
+          "y = MaxPool <kernel_shape = [2, 3], strides = [2, 2], ceil_mode = 1, dilations = [2, "
+          "1]> (a)",
+          "y = AveragePool <kernel_shape = [3, 2], strides = [1, 2], pads = [1, 1, 1, 0]> (a)",
+          "y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], count_include_pad = 1> (a)",
+          "y = AveragePool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1> (a)",
+          "y = GlobalAveragePool (a)",
+          "y = GlobalMaxPool (a)",
+          // The gate of squeeze and excite.
+          "g = GlobalAveragePool (a)\n h = Conv (g, v)\n i = Relu (h)\n j = Conv (i, u)\n"
+          "k = HardSigmoid (j)\n y = Mul (a, k)",
+          // Depthwise, a residual, a value that leaves the region and comes back.
+          "b = Conv <group = 40, pads = [1, 1, 1, 1]> (a, d)\n c = Clip (b, , one)\n"
+          "e = Add (a, c)\n f = Softmax <axis = 1> (e)\n g = Conv (f, v)\n h = Conv (e, v)\n"
+          "y = Sub (g, h)",
+          // Constants: one of all, one of each channel; the other way round.
+          "b = Mul (a, s)\n c = Div (b, s)\n e = PRelu (c, s)\n y = Add (one, e)",
+          // Channels that fill their blocks side by side, and others after them.
+          "b = Conv <pads = [1, 1, 1, 1]> (a, t)\n c = Tanh (b)\n e = Concat <axis = 1> (b, c, a)\n"
+          "f = Relu (e)\n y = MaxPool <kernel_shape = [2, 2]> (f)",
+          "b = Conv <pads = [1, 1, 1, 1]> (a, t)\n e = Concat <axis = -3> (a, b)\n y = Neg (e)",
+          "b = Concat <axis = 2> (a, a)\n y = Conv (b, v)",
+      })
+    agree(weights, stem + rest, shapes);
+  // The value inside is an output, too.
+  agree(weights, stem + "y = Identity (a)\n z = Conv (a, v)", shapes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, Networks,

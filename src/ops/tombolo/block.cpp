@@ -1,0 +1,244 @@
+// Operators of ai.tombolo on blocked channels: [N, C / 16, H, W, 16], the last block filled up with
+// what no one reads. The pass block-layout writes them for the runtime alone. Here they are run as
+// the operators of the standard that they stand for, on channels first.
+
+#include "ops/tombolo/block.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "ops/infer_helpers.h"
+#include "ops/kernel_context.h"
+#include "ops/registry.h"
+#include "ops/schema.h"
+
+namespace tombolo::ops {
+
+namespace {
+
+constexpr int64_t kBlock = kChannelBlock;
+
+/// [N, C, spatial...] to blocks, or back to `channels` channels.
+Result<Tensor> turn(const KernelContext& context, const Tensor& x, bool to_blocks,
+                    int64_t channels) {
+  const Dims from = x.dims();
+  if (from.size() < (to_blocks ? 2u : 3u) || (!to_blocks && from.back() != kBlock))
+    return context.error("channels cannot be turned of " + to_string(x));
+  const int64_t batch = from[0], blocks = to_blocks ? (channels + kBlock - 1) / kBlock : from[1];
+  if (channels < 0 || channels > blocks * kBlock || (to_blocks && channels != from[1]))
+    return context.error("there are not " + std::to_string(channels) + " channels in " +
+                         to_string(x));
+  Dims to = {batch, to_blocks ? blocks : channels};
+  int64_t plane = 1;
+  for (size_t i = 2; i < from.size() - (to_blocks ? 0 : 1); ++i) {
+    to.push_back(from[i]);
+    plane *= from[i];
+  }
+  if (to_blocks) to.push_back(kBlock);
+  TRY(Tensor y, context.allocate(x.dtype(), to));
+  const auto size = static_cast<int64_t>(bytes_of(x.dtype()));
+  const std::byte* source = x.bytes().data();
+  auto* target = y.data<std::byte>();
+  if (to_blocks) std::memset(target, 0, y.bytes().size());
+  for (int64_t n = 0; n < batch; ++n)
+    for (int64_t c = 0; c < channels; ++c)
+      for (int64_t p = 0; p < plane; ++p) {
+        const int64_t flat = (n * channels + c) * plane + p;
+        const int64_t block = ((n * blocks + c / kBlock) * plane + p) * kBlock + c % kBlock;
+        std::memcpy(target + (to_blocks ? block : flat) * size,
+                    source + (to_blocks ? flat : block) * size, static_cast<size_t>(size));
+      }
+  return y;
+}
+
+Status infer_block(InferContext& context) {
+  const SymShape* x = context.shape(0);
+  if (x == nullptr || x->size() < 2) return ok();
+  SymShape y = *x;
+  y[1] = ceil_div(y[1], kBlock);
+  y.push_back(kBlock);
+  context.set_tensor(0, context.elem(0), std::move(y));
+  return ok();
+}
+Status run_block(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  if (x->rank() < 2) return context.error("X has no channels");
+  TRY(Tensor y, turn(context, *x, true, x->dim(1)));
+  context.set_output(0, RunValue(std::move(y)));
+  return ok();
+}
+
+Status infer_unblock(InferContext& context) {
+  const SymShape* x = context.shape(0);
+  if (x == nullptr || x->size() < 3) return ok();
+  SymShape y(x->begin(), x->end() - 1);
+  y[1] = context.attributes.get_int("channels", 0);
+  context.set_tensor(0, context.elem(0), std::move(y));
+  return ok();
+}
+Status run_unblock(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(Tensor y, turn(context, *x, false, context.attributes.get_int("channels", 0)));
+  context.set_output(0, RunValue(std::move(y)));
+  return ok();
+}
+
+/// Infers `op` on channels first; `channels` of input 0.
+Status infer_as(InferContext& context, Text op, Text domain, const SymDim& channels, bool plain) {
+  const SymShape* x = context.shape(0);
+  if (x == nullptr || x->size() != (plain ? 4u : 5u)) return ok();
+  const InferType first =
+      InferType::tensor(context.elem(0), SymShape{(*x)[0], channels, (*x)[2], (*x)[3]});
+  std::vector<const InferType*> inputs(context.inputs.begin(), context.inputs.end());
+  inputs[0] = &first;
+  std::vector<InferType> outputs(1);
+  std::vector<std::optional<SymShape>> values(1);
+  InferContext inner{context.node,         latest_opset(""), context.attributes,
+                     context.host,         inputs,           context.constants,
+                     context.input_values, outputs,          values};
+  CHECK_OK(find_operator(domain, op)->infer(inner));
+  if (!outputs[0].has_shape() || outputs[0].shape->size() != 4) return ok();
+  const SymShape& y = *outputs[0].shape;
+  context.set_tensor(0, context.elem(0),
+                     {y[0], ceil_div(y[1], kBlock), y[2], y[3], SymDim(kBlock)});
+  return ok();
+}
+
+Status infer_block_conv(InferContext& context) {
+  const SymShape* w = context.shape(1);
+  if (w == nullptr || w->size() != 4) return ok();
+  return infer_as(context, "Conv", "ai.tombolo",
+                  (*w)[1] * SymDim(context.attributes.get_int("group", 1)),
+                  context.attributes.get_int("plain", 0) != 0);
+}
+Status run_block_conv(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const Tensor* w, context.input(1));
+  if (w->rank() != 4) return context.error("W must have rank 4, is " + to_string(*w));
+  std::vector<const RunValue*> inputs(context.inputs.begin(), context.inputs.end());
+  RunValue first, rest;
+  if (context.attributes.get_int("plain", 0) == 0) {
+    TRY(Tensor turned,
+        turn(context, *x, false, w->dim(1) * context.attributes.get_int("group", 1)));
+    first = RunValue(std::move(turned));
+    inputs[0] = &first;
+  }
+  if (context.has_input(3)) {
+    TRY(const Tensor* z, context.input(3));
+    TRY(Tensor turned, turn(context, *z, false, w->dim(0)));
+    rest = RunValue(std::move(turned));
+    inputs[3] = &rest;
+  }
+  std::vector<RunValue> outputs(1);
+  KernelContext inner{context.node,   1, inputs, outputs, context.attributes, context.host,
+                      context.binding};
+  CHECK_OK(find_operator("ai.tombolo", "Conv")->reference(inner));
+  TRY(Tensor y, turn(context, outputs[0].tensor(), true, w->dim(0)));
+  context.set_output(0, RunValue(std::move(y)));
+  return ok();
+}
+
+bool is_pool(Text op) {
+  return op == "MaxPool" || op == "AveragePool" || op == "GlobalMaxPool" ||
+         op == "GlobalAveragePool";
+}
+Status infer_block_pool(InferContext& context) {
+  const SymShape* x = context.shape(0);
+  const Text op = context.attributes.get_string("pool", "");
+  if (!is_pool(op)) return context.error("no pool " + std::string(op));
+  if (x == nullptr || x->size() != 5) return ok();
+  return infer_as(context, op, "", (*x)[1] * SymDim(kBlock), false);
+}
+Status run_block_pool(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  const Text op = context.attributes.get_string("pool", "");
+  if (!is_pool(op) || x->rank() != 5) return context.error("no pool of " + to_string(*x));
+  TRY(Tensor turned, turn(context, *x, false, x->dim(1) * kBlock));
+  const RunValue first(std::move(turned));
+  const RunValue* const inputs[] = {&first};
+  std::vector<RunValue> outputs(1);
+  KernelContext inner{context.node,       latest_opset(""), inputs,         outputs,
+                      context.attributes, context.host,     context.binding};
+  CHECK_OK(find_operator("", op)->reference(inner));
+  TRY(Tensor y, turn(context, outputs[0].tensor(), true, x->dim(1) * kBlock));
+  context.set_output(0, RunValue(std::move(y)));
+  return ok();
+}
+
+}  // namespace
+
+OPERATOR(TomboloBlockChannels) = {
+    .name = "BlockChannels",
+    .domain = "ai.tombolo",
+    .doc = "channels first to blocks of 16 channels",
+    .versions = {1},
+    .inputs = {{"X", "T"}},
+    .outputs = {{"Y", "T"}},
+    .types = {{"T", {{1, kFloats | kBf16}}}},
+    .infer = infer_block,
+    .reference = run_block,
+};
+
+OPERATOR(TomboloUnblockChannels) = {
+    .name = "UnblockChannels",
+    .domain = "ai.tombolo",
+    .doc = "blocks of 16 channels to channels first",
+    .versions = {1},
+    .inputs = {{"X", "T"}},
+    .outputs = {{"Y", "T"}},
+    .attributes = {{"channels", 0}},
+    .types = {{"T", {{1, kFloats | kBf16}}}},
+    .infer = infer_unblock,
+    .reference = run_unblock,
+};
+
+OPERATOR(TomboloBlockConv) = {
+    .name = "BlockConv",
+    .domain = "ai.tombolo",
+    .doc = "Conv of ai.tombolo with X (unless it is plain), Z and Y in blocks of 16 channels",
+    .versions = {1},
+    .inputs = {{"X", "T"}, {"W", "T"}, {"B", "T", kOptional}, {"Z", "T", kOptional}},
+    .outputs = {{"Y", "T"}},
+    .attributes =
+        {
+            {"activation", ""},
+            {"activation_params", Attr::kFloats},
+            {"auto_pad", "NOTSET"},
+            {"dilations", Attr::kInts},
+            {"group", 1},
+            {"kernel_shape", Attr::kInts},
+            {"pads", Attr::kInts},
+            {"plain", 0},
+            {"strides", Attr::kInts},
+        },
+    .types = {{"T", {{1, kFloats | kBf16}}}},
+    .infer = infer_block_conv,
+    .reference = run_block_conv,
+};
+
+OPERATOR(TomboloBlockPool) = {
+    .name = "BlockPool",
+    .domain = "ai.tombolo",
+    .doc =
+        "MaxPool, AveragePool, GlobalMaxPool or GlobalAveragePool (pool) in blocks of 16 channels",
+    .versions = {1},
+    .inputs = {{"X", "T"}},
+    .outputs = {{"Y", "T"}},
+    .attributes =
+        {
+            {"auto_pad", "NOTSET"},
+            {"ceil_mode", 0},
+            {"count_include_pad", 0},
+            {"dilations", Attr::kInts},
+            {"kernel_shape", Attr::kInts},
+            {"pads", Attr::kInts},
+            {"pool", ""},
+            {"strides", Attr::kInts},
+        },
+    .types = {{"T", {{1, kFloats | kBf16}}}},
+    .infer = infer_block_pool,
+    .reference = run_block_pool,
+};
+
+}  // namespace tombolo::ops

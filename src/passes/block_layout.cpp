@@ -1,0 +1,247 @@
+// For the runtime: convolutions, pools and what lies between them on channels in blocks of 16
+// (ops/tombolo/block.cpp). Values change layout where a region begins and ends:
+//   Conv(Unblock(x), W) = Unblock(BlockConv(x, W)), and the like for each operator below.
+
+#include <map>
+
+#include "ops/tombolo/block.h"
+#include "passes/passes.h"
+#include "passes/runtime_operators.h"
+
+namespace tombolo::passes {
+namespace {
+
+constexpr Text kBlockDomain = "ai.tombolo";
+constexpr int64_t kBlock = kChannelBlock;
+constexpr int64_t kFewChannels = 4;  ///< a convolution of so many reads them as they lie
+
+int64_t blocks_of(int64_t channels) { return (channels + kBlock - 1) / kBlock; }
+
+/// Operators of one input that work element by element.
+constexpr Text kBlockUnary[] = {
+    "Abs",      "Ceil",     "Celu",        "Elu",       "Erf",       "Exp",
+    "Floor",    "Gelu",     "HardSigmoid", "HardSwish", "LeakyRelu", "Mish",
+    "Neg",      "Relu",     "Round",       "Selu",      "Sigmoid",   "Sign",
+    "Softplus", "Softsign", "Sqrt",        "Swish",     "Tanh",      "ThresholdedRelu"};
+constexpr Text kBlockBinary[] = {"Add", "Sub", "Mul", "Div", "Max", "Min", "PRelu"};
+
+/// Attributes of `from` that the operator of `to` has, too.
+void copy_plain_attributes(const Node& from, Node& to) {
+  for (const Attribute& attribute : from.attributes()) {
+    if (attribute.i() != nullptr) to.set_int(attribute.name, *attribute.i());
+    if (attribute.f() != nullptr) to.set_float(attribute.name, *attribute.f());
+    if (attribute.s() != nullptr) to.set_string(attribute.name, *attribute.s());
+    if (attribute.type == AttrType::kInts) to.set_ints(attribute.name, attribute.ints());
+    if (attribute.type == AttrType::kFloats) to.set_floats(attribute.name, attribute.floats());
+  }
+}
+
+class BlockLayout {
+ public:
+  BlockLayout(Rewriter& rewriter, Graph& graph) : rewriter_(rewriter), graph_(graph) {}
+
+  size_t run() {
+    size_t count = 0;
+    for (Node* node : graph_.nodes()) {
+      if (node->outputs().empty() || node->output(0) == nullptr ||
+          rewriter_.dtype(node->output(0)) != DType::kFloat32)
+        continue;
+      for (size_t i = 1; i < node->outputs().size(); ++i)
+        if (node->output(i) != nullptr) goto next;
+      count += conv(*node) || pool(*node) || concat(*node) || unary(*node) || binary(*node);
+    next:;
+    }
+    for (Node* node : made_)
+      if (node->output(0)->uses().empty() && node->output(0)->output_uses() == 0)
+        rewriter_.erase(*node);
+    return count;
+  }
+
+ private:
+  struct Blocked {
+    Value* value;
+    int64_t channels;
+  };
+
+  const Blocked* find(const Value* value) const {
+    const auto found = blocked_.find(value);
+    return found == blocked_.end() ? nullptr : &found->second;
+  }
+  /// The value in blocks, by a node before `before` if it is not so already.
+  Value* to_blocks(Value* value, int64_t channels, Node& before) {
+    if (const Blocked* found = find(value)) return found->value;
+    Node& node = rewriter_.add(before, "BlockChannels", {value}, value->name(), 1, kBlockDomain);
+    rewriter_.touch(node);
+    blocked_[value] = {node.output(0), channels};
+    return node.output(0);
+  }
+  /// What read `old` reads the blocks of `made`, turned back.
+  bool replace(Node& old, Node& made, int64_t channels) {
+    rewriter_.touch(made);
+    Node& back = rewriter_.add(old, "UnblockChannels", {made.output(0)}, old.output(0)->name(), 1,
+                               kBlockDomain);
+    back.set_int("channels", channels);
+    rewriter_.touch(back);
+    rewriter_.supersede(*old.output(0), *back.output(0));
+    blocked_[back.output(0)] = {made.output(0), channels};
+    made_.push_back(&back);
+    return true;
+  }
+  bool is_image(const Value* value) const {
+    // Of a new node the rewriter does not always know the type.
+    return find(value) != nullptr ||
+           (rewriter_.dtype(value) == DType::kFloat32 && rewriter_.rank(value) == 4u);
+  }
+
+  bool conv(Node& node) {
+    if (!rewriter_.is(&node, "Conv") && !rewriter_.is(&node, "Conv", kBlockDomain)) return false;
+    if (!is_image(node.input(0)) || !rewriter_.is_constant(node.input(1))) return false;
+    const auto w = rewriter_.dims(node.input(1));
+    const int64_t group = AttributeReader(node).get_int("group", 1);
+    if (!w || w->size() != 4 || group < 1) return false;
+    const int64_t outputs = (*w)[0], inputs = (*w)[1];
+    if (outputs < 1 || inputs < 1 || outputs % group != 0) return false;
+    const bool depthwise = group > 1 && inputs == 1 && outputs == group;
+    if (group > 1 && !depthwise && (inputs % kBlock != 0 || outputs / group % kBlock != 0))
+      return false;
+    const bool plain = group == 1 && inputs <= kFewChannels && find(node.input(0)) == nullptr;
+    Value* bias = node.inputs().size() > 2 ? node.input(2) : nullptr;
+    Value* residual = node.inputs().size() > 3 ? node.input(3) : nullptr;
+    std::vector<Value*> list = {
+        plain ? node.input(0) : to_blocks(node.input(0), inputs * group, node), node.input(1), bias,
+        residual != nullptr ? to_blocks(residual, outputs, node) : nullptr};
+    while (list.back() == nullptr) list.pop_back();
+    Node& made = rewriter_.add(node, "BlockConv", list, node.output(0)->name(), 1, kBlockDomain);
+    copy_plain_attributes(node, made);
+    if (plain) made.set_int("plain", 1);
+    return replace(node, made, outputs);
+  }
+
+  bool pool(Node& node) {
+    const Blocked* x = node.inputs().empty() ? nullptr : find(node.input(0));
+    if (x == nullptr || !is_image(node.input(0))) return false;
+    Text op;
+    for (const Text name :
+         {Text("MaxPool"), Text("AveragePool"), Text("GlobalMaxPool"), Text("GlobalAveragePool")})
+      if (rewriter_.is(&node, name)) op = name;
+    if (rewriter_.is(&node, "ReduceMean") && AttributeReader(node).get_int("keepdims", 1) != 0 &&
+        node.inputs().size() > 1) {
+      const auto axes = rewriter_.ints(node.input(1));
+      if (axes && axes->size() == 2 && ((*axes)[0] + 4) % 4 + ((*axes)[1] + 4) % 4 == 5 &&
+          ((*axes)[0] + 4) % 4 >= 2 && ((*axes)[1] + 4) % 4 >= 2)
+        op = "GlobalAveragePool";
+    }
+    if (op.empty() || AttributeReader(node).get_int("storage_order", 0) != 0) return false;
+    const Blocked from = *x;
+    Node& made =
+        rewriter_.add(node, "BlockPool", {from.value}, node.output(0)->name(), 1, kBlockDomain);
+    if (!rewriter_.is(&node, "ReduceMean")) copy_plain_attributes(node, made);
+    made.set_string("pool", op);
+    return replace(node, made, from.channels);
+  }
+
+  bool concat(Node& node) {
+    if (!rewriter_.is(&node, "Concat")) return false;
+    const int64_t axis = AttributeReader(node).get_int("axis", 0);
+    if ((axis != 1 && axis != -3) || !is_image(node.output(0))) return false;
+    std::vector<Value*> list;
+    int64_t channels = 0;
+    for (Value* input : node.inputs()) {
+      const Blocked* found = input == nullptr ? nullptr : find(input);
+      if (found == nullptr || channels % kBlock != 0) return false;
+      list.push_back(found->value);
+      channels += found->channels;
+    }
+    Node& made = rewriter_.add(node, "Concat", list, node.output(0)->name());
+    made.set_int("axis", 1);
+    return replace(node, made, channels);
+  }
+
+  bool unary(Node& node) {
+    if (node.inputs().empty() || node.input(0) == nullptr) return false;
+    const Blocked* x = find(node.input(0));
+    if (x == nullptr) return false;
+    Text op;
+    for (const Text name : kBlockUnary)
+      if (node.inputs().size() == 1 && rewriter_.is(&node, name)) op = name;
+    std::vector<Value*> list = {x->value};
+    if (rewriter_.is(&node, "Clip")) {
+      op = "Clip";
+      for (size_t i = 1; i < node.inputs().size(); ++i) {
+        if (node.input(i) != nullptr && rewriter_.rank(node.input(i)) != 0u) return false;
+        list.push_back(node.input(i));
+      }
+    }
+    if (op.empty()) return false;
+    const int64_t channels = x->channels;
+    Node& made = rewriter_.add(node, op, list, node.output(0)->name());
+    copy_plain_attributes(node, made);
+    return replace(node, made, channels);
+  }
+
+  /// A constant of one element, or of one for each channel, as it broadcasts over blocks.
+  Value* constant_in_blocks(Value* value, int64_t channels) {
+    const Tensor* tensor = rewriter_.constant(value);
+    if (tensor == nullptr || tensor->dtype() != DType::kFloat32) return nullptr;
+    const Dims dims = tensor->dims();
+    if (tensor->size() == 1 && dims.size() <= 4) return value;
+    const size_t rank = dims.size();
+    if (tensor->size() != channels || (rank != 3 && rank != 4) || dims[rank - 3] != channels)
+      return nullptr;
+    const int64_t shape[] = {1, blocks_of(channels), 1, 1, kBlock};
+    std::vector<float> values(static_cast<size_t>(blocks_of(channels) * kBlock), 1.0f);
+    for (int64_t c = 0; c < channels; ++c)
+      values[static_cast<size_t>(c)] = tensor->data<float>()[c];
+    return rewriter_.initializer(graph_, Tensor::of<float>(DType::kFloat32, shape, values),
+                                 value->name());
+  }
+
+  bool binary(Node& node) {
+    if (node.inputs().size() != 2 || node.input(0) == nullptr || node.input(1) == nullptr)
+      return false;
+    Text op;
+    for (const Text name : kBlockBinary)
+      if (rewriter_.is(&node, name)) op = name;
+    const Blocked* x[2] = {find(node.input(0)), find(node.input(1))};
+    if (op.empty() || (x[0] == nullptr && x[1] == nullptr) || !is_image(node.output(0)))
+      return false;
+    const int64_t channels = (x[0] != nullptr ? x[0] : x[1])->channels;
+    Value* list[2];
+    for (int i = 0; i < 2; ++i) {
+      Value* input = node.input(static_cast<size_t>(i));
+      if (x[i] != nullptr) {
+        if (x[i]->channels != channels) return false;
+        list[i] = x[i]->value;
+      } else if (rewriter_.is_constant(input)) {
+        list[i] = constant_in_blocks(input, channels);
+        if (list[i] == nullptr) return false;
+      } else if (is_image(input) && rewriter_.dim(input, 1) == channels &&
+                 rewriter_.dim(input, 2) == 1 && rewriter_.dim(input, 3) == 1) {
+        list[i] = nullptr;  // made below, when all fits
+      } else {
+        return false;
+      }
+    }
+    for (int i = 0; i < 2; ++i)
+      if (list[i] == nullptr)
+        list[i] = to_blocks(node.input(static_cast<size_t>(i)), channels, node);
+    Node& made = rewriter_.add(node, op, {list[0], list[1]}, node.output(0)->name());
+    return replace(node, made, channels);
+  }
+
+  Rewriter& rewriter_;
+  Graph& graph_;
+  std::map<const Value*, Blocked> blocked_;
+  std::vector<Node*> made_;  ///< UnblockChannels
+};
+
+}  // namespace
+
+Result<size_t> block_layout(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) { count += BlockLayout(rewriter, graph).run(); });
+  return count;
+}
+
+}  // namespace tombolo::passes

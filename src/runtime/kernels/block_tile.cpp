@@ -1,0 +1,149 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/block_tile.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <utility>
+
+#include "runtime/kernels/block.h"
+#include "runtime/kernels/dispatch.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using F = hn::ScalableTag<float>;
+using V = hn::Vec<F>;
+
+// Registers: 32 take 14 x 2 sums, 16 take 6 x 2, with two of B and one of A besides.
+#if HWY_TARGET == HWY_AVX3
+inline constexpr int kRows = 14;
+#elif HWY_TARGET == HWY_NEON
+inline constexpr int kRows = 12;
+#else
+inline constexpr int kRows = 6;
+#endif
+inline constexpr int kLanes = static_cast<int>(HWY_LANES(float)) < 16 ? HWY_LANES(float) : 16;
+
+/// Sums over `entries` entries of `length` inputs.
+template <int kR, int kV, int64_t kStep>
+HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const int64_t* offsets,
+                                    int64_t entries, int64_t length, const float* HWY_RESTRICT b) {
+  const F f;
+  constexpr int kHalf = kR / 2;
+  constexpr int64_t kAhead = 16;
+  const int64_t step = kStep != 0 ? kStep : t.step;
+  const int64_t jump = t.jump;
+  for (int64_t e = 0; e < entries; ++e) {
+    const float* HWY_RESTRICT a = t.a + offsets[e];
+    const float* HWY_RESTRICT second = a + jump;
+    for (int64_t i = 0; i < length; ++i) {
+      __builtin_prefetch(b + kAhead * kV * kLanes);
+      if (kV * kLanes > 16) __builtin_prefetch(b + kAhead * kV * kLanes + 16);
+      V bv[kV];
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) bv[v] = hn::LoadU(f, b + v * kLanes);
+#pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r) {
+        const V av = hn::Set(f, r < kHalf ? a[r * step] : second[(r - kHalf) * step]);
+#pragma GCC unroll 2
+        for (int v = 0; v < kV; ++v) acc[r][v] = hn::MulAdd(av, bv[v], acc[r][v]);
+      }
+      ++a;
+      ++second;
+      b += kV * kLanes;
+    }
+  }
+  return b;
+}
+
+template <int kR, int kV, int64_t kStep>
+void tile(const BlockTile& t) {
+  const F f;
+  V acc[kR][kV];
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
+  const auto at = [&](int r, int v) {
+    return r * t.c_step + v * kLanes / kBlock * t.c_block + v * kLanes % kBlock;
+  };
+  // What is written in the end comes nearer meanwhile.
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; v += kLanes == 16 ? 1 : 2) __builtin_prefetch(t.c + at(r, v), 1);
+  if (t.init != nullptr && t.init != t.c)
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; v += kLanes == 16 ? 1 : 2) __builtin_prefetch(t.init + at(r, v));
+  const float* b = add_entries<kR, kV, kStep>(acc, t, t.offsets, t.entries, t.length, t.b);
+  if (t.rest > 0)
+    add_entries<kR, kV, kStep>(acc, t, t.offsets + t.entries, t.rest, t.rest_length, b);
+  if (t.bias != nullptr) {
+    V bias[kV];
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) bias[v] = hn::LoadU(f, t.bias + v * kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) acc[r][v] = hn::Add(acc[r][v], bias[v]);
+  }
+  if (t.init != nullptr) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) acc[r][v] = hn::Add(acc[r][v], hn::LoadU(f, t.init + at(r, v)));
+  }
+  if (t.clamp) {
+    const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v)
+        acc[r][v] = hn::Min(hi, hn::Max(lo, acc[r][v]));  // in this order a NaN stays
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) hn::StoreU(acc[r][v], f, t.c + at(r, v));
+}
+
+template <int... kR>
+void fill(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
+  ((tiles.dense[kR + 1][1] = &tile<kR + 1, 1, kBlock>), ...);
+  ((tiles.dense[kR + 1][2] = &tile<kR + 1, 2, kBlock>), ...);
+  ((tiles.strided[kR + 1][1] = &tile<kR + 1, 1, 0>), ...);
+  ((tiles.strided[kR + 1][2] = &tile<kR + 1, 2, 0>), ...);
+}
+
+BlockTiles make_block_tiles() {
+  BlockTiles tiles{kRows, kLanes};
+  fill(tiles, std::make_integer_sequence<int, kRows>());
+  return tiles;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+const BlockTiles& block_tiles() {
+  static const BlockTiles tiles[3] = {
+    TOMBOLO_TARGET(BlockTiles(), make_block_tiles).row[0](),
+#if defined(__x86_64__)
+    TOMBOLO_TARGET(BlockTiles(), make_block_tiles).row[1](),
+    TOMBOLO_TARGET(BlockTiles(), make_block_tiles).row[2]()
+#endif
+  };
+  return tiles[isa_index()];
+}
+
+}  // namespace tombolo
+#endif

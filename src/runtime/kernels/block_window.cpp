@@ -1,0 +1,280 @@
+// Depthwise convolution and pools over blocked channels: one window slides over the pixels of a
+// block, vectors are its channels. Rows and columns of a window that lie in the padding are left
+// out.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/block_window.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/kernels/block.h"
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/parallel.h"
+#include "runtime/kernels/transpose_tile.h"
+
+#ifndef TOMBOLO_BLOCK_WINDOW
+#define TOMBOLO_BLOCK_WINDOW
+namespace tombolo {
+namespace {
+
+enum class Window : uint8_t { kConv, kMax, kSum };
+
+/// Output rows [from, to) of one block.
+struct WindowTask {
+  const ConvGeometry& s;
+  const float* x;  ///< the block: [row][column][channel]
+  float* y;
+  int64_t from, to;
+  const float* weights = nullptr;  ///< [kernel position][channel]
+  const float* bias = nullptr;
+  const float* residual = nullptr;  ///< as y
+  bool clamp = false;
+  float lo = 0, hi = 0;
+  const float* row_counts = nullptr;
+  const float* column_counts = nullptr;
+};
+
+/// The kernel positions [first, last) along an axis whose input is inside, for output `at`.
+inline void inside(const ConvGeometry& s, int axis, int64_t at, int64_t& first, int64_t& last) {
+  const int64_t start = at * s.stride[axis] - s.pad[axis], d = s.dilation[axis];
+  first = start >= 0 ? 0 : (-start + d - 1) / d;
+  last = s.in[axis] <= start ? 0 : std::min(s.kernel[axis], (s.in[axis] - start + d - 1) / d);
+  if (last < first) last = first = 0;
+}
+
+}  // namespace
+}  // namespace tombolo
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::CappedTag<float, 16>;
+using V = hn::Vec<F>;
+
+template <Window kWindow>
+HWY_INLINE V combine(V sum, const float* x, V weight) {
+  const F f;
+  const V v = hn::LoadU(f, x);
+  if constexpr (kWindow == Window::kConv) return hn::MulAdd(v, weight, sum);
+  if constexpr (kWindow == Window::kSum) return hn::Add(sum, v);
+  // A NaN stays whichever side it comes from.
+  return hn::IfThenElse(hn::IsNaN(sum), sum, hn::IfThenElse(hn::Lt(v, sum), sum, v));
+}
+
+/// kPixels outputs from `column` on, of the kernel's rows [r0, r1) and columns [c0, c1).
+template <Window kWindow, int kPixels>
+HWY_INLINE void pixels(const WindowTask& t, int64_t row, int64_t column, int64_t r0, int64_t r1,
+                       int64_t c0, int64_t c1) {
+  const F f;
+  const ConvGeometry& s = t.s;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const int64_t step = s.stride[2] * kBlock, across = s.dilation[2] * kBlock;
+  const int64_t down = s.dilation[1] * s.in[2] * kBlock;
+  const float* base =
+      t.x + ((row * s.stride[1] - s.pad[1]) * s.in[2] + column * s.stride[2] - s.pad[2]) * kBlock;
+  for (int64_t lane = 0; lane < kBlock; lane += lanes) {
+    V sums[kPixels];
+    const V start = kWindow == Window::kMax ? hn::Set(f, -std::numeric_limits<float>::infinity())
+                    : t.bias != nullptr     ? hn::LoadU(f, t.bias + lane)
+                                            : hn::Zero(f);
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) sums[p] = start;
+    for (int64_t r = r0; r < r1; ++r) {
+      const float* x = base + r * down + c0 * across + lane;
+      const float* w =
+          kWindow == Window::kConv ? t.weights + (r * s.kernel[2] + c0) * kBlock + lane : nullptr;
+      for (int64_t c = c0; c < c1; ++c) {
+        const V weight = kWindow == Window::kConv ? hn::LoadU(f, w) : start;
+#pragma GCC unroll 8
+        for (int p = 0; p < kPixels; ++p) sums[p] = combine<kWindow>(sums[p], x + p * step, weight);
+        x += across;
+        if (kWindow == Window::kConv) w += kBlock;
+      }
+    }
+    const int64_t at = (row * s.out[2] + column) * kBlock + lane;
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) {
+      V v = sums[p];
+      if (kWindow == Window::kSum) {
+        const float count = t.row_counts[row] * t.column_counts[column + p];
+        v = count == 0 ? hn::Zero(f) : hn::Div(v, hn::Set(f, count));
+      }
+      if (t.residual != nullptr) v = hn::Add(v, hn::LoadU(f, t.residual + at + p * kBlock));
+      if (t.clamp) v = hn::Min(hn::Set(f, t.hi), hn::Max(hn::Set(f, t.lo), v));
+      hn::StoreU(v, f, t.y + at + p * kBlock);
+    }
+  }
+}
+
+template <Window kWindow>
+void window_rows(const WindowTask& t) {
+  const ConvGeometry& s = t.s;
+  // Columns whose windows lie inside: [left, right).
+  const int64_t left = std::min(s.out[2], (s.pad[2] + s.stride[2] - 1) / s.stride[2]);
+  const int64_t room = s.in[2] + s.pad[2] - s.extent(2);
+  const int64_t right = std::max(left, std::min(s.out[2], room < 0 ? 0 : room / s.stride[2] + 1));
+  for (int64_t row = t.from; row < t.to; ++row) {
+    int64_t r0, r1;
+    inside(s, 1, row, r0, r1);
+    const auto edge = [&](int64_t from, int64_t to) {
+      for (int64_t column = from; column < to; ++column) {
+        int64_t c0, c1;
+        inside(s, 2, column, c0, c1);
+        pixels<kWindow, 1>(t, row, column, r0, r1, c0, c1);
+      }
+    };
+    edge(0, left);
+    int64_t column = left;
+    for (; column + 8 <= right; column += 8)
+      pixels<kWindow, 8>(t, row, column, r0, r1, 0, s.kernel[2]);
+    for (; column + 4 <= right; column += 4)
+      pixels<kWindow, 4>(t, row, column, r0, r1, 0, s.kernel[2]);
+    for (; column < right; ++column) pixels<kWindow, 1>(t, row, column, r0, r1, 0, s.kernel[2]);
+    edge(right, s.out[2]);
+  }
+}
+
+void conv_rows(const WindowTask& t) { window_rows<Window::kConv>(t); }
+void max_rows(const WindowTask& t) { window_rows<Window::kMax>(t); }
+void sum_rows(const WindowTask& t) { window_rows<Window::kSum>(t); }
+
+void global_pool(const float* x, int64_t n, bool average, float* y) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  for (int64_t lane = 0; lane < kBlock; lane += lanes) {
+    const V start = average ? hn::Zero(f) : hn::Set(f, -std::numeric_limits<float>::infinity());
+    V sums[4] = {start, start, start, start};
+    for (int64_t i = 0; i < n; ++i) {
+      const float* from = x + i * kBlock + lane;
+      V& sum = sums[i % 4];
+      sum = average ? combine<Window::kSum>(sum, from, start)
+                    : combine<Window::kMax>(sum, from, start);
+    }
+    V v;
+    if (average) {
+      v = hn::Div(hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3])),
+                  hn::Set(f, static_cast<float>(n)));
+    } else {
+      v = sums[0];
+      for (int i = 1; i < 4; ++i) {
+        HWY_ALIGN float part[HWY_LANES(float)];
+        hn::Store(sums[i], f, part);
+        v = combine<Window::kMax>(v, part, start);
+      }
+    }
+    hn::StoreU(v, f, y + lane);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+namespace {
+
+using TaskFn = void(const WindowTask&);
+
+/// task(block, from, to) over rows of `planes` blocks.
+template <typename Run>
+void share_rows(int64_t planes, const ConvGeometry& s, Run&& run) {
+  const int64_t row_work = s.out[2] * s.taps() * kBlock;
+  const int64_t parts =
+      std::clamp<int64_t>(4 * thread_count() / std::max<int64_t>(planes, 1), 1, (s.out[1] + 3) / 4);
+  const int64_t rows = (s.out[1] + parts - 1) / parts;
+  parallel(planes * parts, std::max<int64_t>(1, 32768 / (rows * row_work)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t task = begin; task < end; ++task) {
+               const int64_t from = task % parts * rows;
+               if (from < s.out[1]) run(task / parts, from, std::min(s.out[1], from + rows));
+             }
+           });
+}
+
+}  // namespace
+
+void run_block_depthwise(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                         const ConvEpilogue& epilogue, float*) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t blocks = blocks_of(s.groups), in = s.in_plane() * kBlock,
+                out = s.out_plane() * kBlock;
+  TaskFn* const fn = TOMBOLO_TARGET(TaskFn, conv_rows).get();
+  const Activation& act = epilogue.activation;
+  share_rows(s.batch * blocks, s, [&](int64_t plane, int64_t from, int64_t to) {
+    const int64_t block = plane % blocks;
+    WindowTask task{s, x + plane * in, y + plane * out, from, to};
+    task.weights = packed + block * s.taps() * kBlock;
+    if (epilogue.bias != nullptr) task.bias = epilogue.bias + block * kBlock;
+    if (epilogue.residual != nullptr) task.residual = epilogue.residual + plane * out;
+    task.clamp = act.kind == Activation::Kind::kClamp;
+    task.lo = act.alpha;
+    task.hi = act.beta;
+    fn(task);
+    const int64_t row = s.out[2] * kBlock;
+    if (!act.tiled()) apply_activation(act, task.y + from * row, (to - from) * row);
+  });
+}
+
+void run_block_pool(const BlockPool& pool, const float* x, float* y) {
+  const ConvGeometry& s = pool.shape;
+  const int64_t in = s.in_plane() * kBlock, out = s.out_plane() * kBlock;
+  TaskFn* const fn =
+      (pool.average ? TOMBOLO_TARGET(TaskFn, sum_rows) : TOMBOLO_TARGET(TaskFn, max_rows)).get();
+  share_rows(s.batch * blocks_of(s.groups), s, [&](int64_t plane, int64_t from, int64_t to) {
+    WindowTask task{s, x + plane * in, y + plane * out, from, to};
+    task.row_counts = pool.row_counts.data();
+    task.column_counts = pool.column_counts.data();
+    fn(task);
+  });
+}
+
+void run_block_global_pool(const float* x, int64_t planes, int64_t pixels, bool average, float* y) {
+  auto* const fn = TOMBOLO_TARGET(void(const float*, int64_t, bool, float*), global_pool).get();
+  parallel(planes, std::max<int64_t>(1, 2048 / pixels), [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p)
+      fn(x + p * pixels * kBlock, pixels, average, y + p * kBlock);
+  });
+}
+
+void block_channels(const float* x, int64_t batch, int64_t channels, int64_t plane, float* y) {
+  constexpr int64_t kRun = 64;
+  const int64_t blocks = blocks_of(channels), runs = (plane + kRun - 1) / kRun;
+  parallel(batch * blocks * runs, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t block = task / runs % blocks, n = task / runs / blocks;
+      const int64_t at = task % runs * kRun, count = std::min(kRun, plane - at);
+      const int64_t rows = std::min(kBlock, channels - block * kBlock);
+      float* to = y + (task / runs * plane + at) * kBlock;
+      if (rows < kBlock) std::fill_n(to, count * kBlock, 0.0f);
+      transpose_tile(
+          reinterpret_cast<const std::byte*>(x + (n * channels + block * kBlock) * plane + at),
+          plane, reinterpret_cast<std::byte*>(to), kBlock, rows, count, 4);
+    }
+  });
+}
+
+void unblock_channels(const float* x, int64_t batch, int64_t channels, int64_t plane, float* y) {
+  constexpr int64_t kRun = 64;
+  const int64_t blocks = blocks_of(channels), runs = (plane + kRun - 1) / kRun;
+  parallel(batch * blocks * runs, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t block = task / runs % blocks, n = task / runs / blocks;
+      const int64_t at = task % runs * kRun, count = std::min(kRun, plane - at);
+      transpose_tile(reinterpret_cast<const std::byte*>(x + (task / runs * plane + at) * kBlock),
+                     kBlock,
+                     reinterpret_cast<std::byte*>(y + (n * channels + block * kBlock) * plane + at),
+                     plane, count, std::min(kBlock, channels - block * kBlock), 4);
+    }
+  });
+}
+
+}  // namespace tombolo
+#endif

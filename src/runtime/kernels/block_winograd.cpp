@@ -1,0 +1,344 @@
+// Winograd's minimal filtering F(4x4, 3x3) over blocked channels: vectors are channels of one tile.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/block_winograd.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/block.h"
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/gemm.h"
+#include "runtime/kernels/parallel.h"
+#include "runtime/kernels/winograd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::CappedTag<float, 16>;
+using V = hn::Vec<F>;
+
+/// 6 x 6 pixels of one block, rows `row_step` apart, to v[matrix * matrix_step].
+void input_tile(const float* x, int64_t row_step, float* v, int64_t matrix_step) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  HWY_ALIGN float half[36 * HWY_LANES(float)];
+  for (int64_t lane = 0; lane < kBlock; lane += lanes) {
+    for (int i = 0; i < 6; ++i) {
+      const float* row = x + i * row_step + lane;
+      V y0, y1, y2, y3, y4, y5;
+      transform6(f, hn::LoadU(f, row), hn::LoadU(f, row + kBlock), hn::LoadU(f, row + 2 * kBlock),
+                 hn::LoadU(f, row + 3 * kBlock), hn::LoadU(f, row + 4 * kBlock),
+                 hn::LoadU(f, row + 5 * kBlock), y0, y1, y2, y3, y4, y5);
+      float* out = half + i * 6 * lanes;
+      hn::Store(y0, f, out);
+      hn::Store(y1, f, out + lanes);
+      hn::Store(y2, f, out + 2 * lanes);
+      hn::Store(y3, f, out + 3 * lanes);
+      hn::Store(y4, f, out + 4 * lanes);
+      hn::Store(y5, f, out + 5 * lanes);
+    }
+    for (int j = 0; j < 6; ++j) {
+      const float* in = half + j * lanes;
+      const int64_t step = 6 * lanes;
+      V y0, y1, y2, y3, y4, y5;
+      transform6(f, hn::Load(f, in), hn::Load(f, in + step), hn::Load(f, in + 2 * step),
+                 hn::Load(f, in + 3 * step), hn::Load(f, in + 4 * step), hn::Load(f, in + 5 * step),
+                 y0, y1, y2, y3, y4, y5);
+      float* out = v + lane + j * matrix_step;
+      const int64_t rows = 6 * matrix_step;
+      hn::StoreU(y0, f, out);
+      hn::StoreU(y1, f, out + rows);
+      hn::StoreU(y2, f, out + 2 * rows);
+      hn::StoreU(y3, f, out + 3 * rows);
+      hn::StoreU(y4, f, out + 4 * rows);
+      hn::StoreU(y5, f, out + 5 * rows);
+    }
+  }
+}
+
+/// m[matrix * matrix_step] of one block to 4 x 4 pixels, finished.
+void output_tile(const float* m, int64_t matrix_step, const float* bias, const float* residual,
+                 bool clamp, float lo, float hi, float* y, int64_t row_step) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  HWY_ALIGN float half[24 * HWY_LANES(float)];
+  const int64_t step = 6 * matrix_step;
+  const V low = hn::Set(f, lo), high = hn::Set(f, hi);
+  for (int64_t lane = 0; lane < kBlock; lane += lanes) {
+    for (int j = 0; j < 6; ++j) {
+      const float* in = m + lane + j * matrix_step;
+      V y0, y1, y2, y3;
+      inverse6(f, hn::LoadU(f, in), hn::LoadU(f, in + step), hn::LoadU(f, in + 2 * step),
+               hn::LoadU(f, in + 3 * step), hn::LoadU(f, in + 4 * step),
+               hn::LoadU(f, in + 5 * step), y0, y1, y2, y3);
+      float* out = half + j * lanes;
+      hn::Store(y0, f, out);
+      hn::Store(y1, f, out + 6 * lanes);
+      hn::Store(y2, f, out + 12 * lanes);
+      hn::Store(y3, f, out + 18 * lanes);
+    }
+    const V b = bias != nullptr ? hn::LoadU(f, bias + lane) : hn::Zero(f);
+    for (int i = 0; i < 4; ++i) {
+      const float* in = half + i * 6 * lanes;
+      V out[4];
+      inverse6(f, hn::Load(f, in), hn::Load(f, in + lanes), hn::Load(f, in + 2 * lanes),
+               hn::Load(f, in + 3 * lanes), hn::Load(f, in + 4 * lanes),
+               hn::Load(f, in + 5 * lanes), out[0], out[1], out[2], out[3]);
+#pragma GCC unroll 4
+      for (int p = 0; p < 4; ++p) {
+        const int64_t at = i * row_step + p * kBlock + lane;
+        V v = hn::Add(out[p], b);
+        if (residual != nullptr) v = hn::Add(v, hn::LoadU(f, residual + at));
+        if (clamp) v = hn::Min(high, hn::Max(low, v));
+        hn::StoreU(v, f, y + at);
+      }
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+namespace {
+
+struct Work {
+  const BlockConvPlan& plan;
+  const float* x;  ///< blocks of this group of the first image
+  int64_t image;   ///< floats from image to image, in and out
+  int64_t out_image;
+  const float* packed;
+  float* y;
+  const float* bias;
+  const float* residual;
+  const Activation& act;
+  float* v;  ///< [matrix][block][tile][channel]
+  float* m;
+  int64_t tiles;  ///< of a row of v and m
+};
+
+struct TilePlace {
+  int64_t image, y, x;
+};
+TilePlace place_of(const BlockConvPlan& plan, int64_t tile) {
+  const int64_t each = plan.tiles_y * plan.tiles_x;
+  return {tile / each, tile % each / plan.tiles_x * 4, tile % plan.tiles_x * 4};
+}
+
+/// Input blocks [first, last) of tiles [begin, end).
+void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin, int64_t end) {
+  const ConvGeometry& s = w.plan.shape;
+  auto* const fn = TOMBOLO_TARGET(void(const float*, int64_t, float*, int64_t), input_tile).get();
+  const int64_t row = s.in[2] * kBlock;
+  const int64_t matrix_step = blocks_of(s.in_channels) * w.tiles * kBlock;
+  alignas(64) float room[36 * kBlock];
+  for (int64_t block = first; block < last; ++block)
+    for (int64_t t = begin; t < end; ++t) {
+      const TilePlace at = place_of(w.plan, t);
+      const int64_t y = at.y - s.pad[1], x = at.x - s.pad[2];
+      const float* plane = w.x + at.image * w.image + block * s.in[1] * row;
+      const float* from = plane + y * row + x * kBlock;
+      int64_t step = row;
+      if (y < 0 || x < 0 || y + 6 > s.in[1] || x + 6 > s.in[2]) {
+        std::memset(room, 0, sizeof room);
+        const int64_t left = std::max<int64_t>(0, -x), right = std::min<int64_t>(6, s.in[2] - x);
+        for (int64_t i = std::max<int64_t>(0, -y); i < std::min<int64_t>(6, s.in[1] - y); ++i)
+          if (right > left)
+            std::memcpy(room + (i * 6 + left) * kBlock,
+                        plane + ((y + i) * s.in[2] + x + left) * kBlock,
+                        static_cast<size_t>((right - left) * kBlock) * sizeof(float));
+        from = room;
+        step = 6 * kBlock;
+      }
+      fn(from, step, w.v + (block * w.tiles + t - begin) * kBlock, matrix_step);
+    }
+}
+
+/// Panels [first, last) of one product of `count` tiles.
+void multiply(const Work& w, int64_t matrix, int64_t first, int64_t last, int64_t count) {
+  const ConvGeometry& s = w.plan.shape;
+  const BlockTiles& tiles = block_tiles();
+  const int64_t width = tiles.panel(), padded = blocks_of(s.out_channels) * kBlock;
+  const int64_t in_blocks = blocks_of(s.in_channels), plane = w.tiles * kBlock;
+  const int64_t cuts = (count + tiles.max_rows - 1) / tiles.max_rows;
+  const auto full = s.in_channels / kBlock;
+  const float* packed = w.packed + matrix * padded * s.in_channels;
+  for (int64_t panel = first; panel < last; ++panel) {
+    const int64_t channel = panel * width, columns = std::min(width, padded - channel);
+    BlockTile t{.offsets = w.plan.offsets.data(),
+                .entries = full,
+                .length = kBlock,
+                .rest = in_blocks - full,
+                .rest_length = s.in_channels % kBlock,
+                .step = kBlock,
+                .b = packed + channel * s.in_channels,
+                .c_block = plane};
+    for (int64_t i = 0; i < cuts; ++i) {
+      const int64_t from = count * i / cuts, rows = count * (i + 1) / cuts - from;
+      t.a = w.v + matrix * in_blocks * plane + from * kBlock;
+      t.jump = rows / 2 * kBlock;
+      t.c = w.m + matrix * padded * w.tiles + channel / kBlock * plane + channel % kBlock +
+            from * kBlock;
+      tiles.dense[rows][columns > tiles.lanes ? 2 : 1](t);
+    }
+  }
+}
+
+/// Output blocks [first, last) of tiles [begin, end).
+void transform_outputs(const Work& w, int64_t first, int64_t last, int64_t begin, int64_t end) {
+  const ConvGeometry& s = w.plan.shape;
+  using Fn =
+      void(const float*, int64_t, const float*, const float*, bool, float, float, float*, int64_t);
+  auto* const fn = TOMBOLO_TARGET(Fn, output_tile).get();
+  const int64_t row = s.out[2] * kBlock;
+  const int64_t matrix_step = blocks_of(s.out_channels) * w.tiles * kBlock;
+  const bool clamp = w.act.kind == Activation::Kind::kClamp;
+  alignas(64) float room[16 * kBlock], rest[16 * kBlock];
+  for (int64_t block = first; block < last; ++block)
+    for (int64_t t = begin; t < end; ++t) {
+      const TilePlace at = place_of(w.plan, t);
+      const int64_t to =
+          at.image * w.out_image + block * s.out[1] * row + at.y * row + at.x * kBlock;
+      const float* m = w.m + (block * w.tiles + t - begin) * kBlock;
+      const float* bias = w.bias != nullptr ? w.bias + block * kBlock : nullptr;
+      const float* residual = w.residual != nullptr ? w.residual + to : nullptr;
+      const int64_t height = std::min<int64_t>(4, s.out[1] - at.y);
+      const auto bytes =
+          static_cast<size_t>(std::min<int64_t>(4, s.out[2] - at.x) * kBlock) * sizeof(float);
+      const bool whole = height == 4 && bytes == sizeof room / 4;
+      float* out = whole ? w.y + to : room;
+      const int64_t step = whole ? row : 4 * kBlock;
+      if (!whole && residual != nullptr) {
+        for (int64_t i = 0; i < height; ++i)
+          std::memcpy(rest + i * 4 * kBlock, residual + i * row, bytes);
+        residual = rest;
+      }
+      fn(m, matrix_step, bias, residual, clamp, w.act.alpha, w.act.beta, out, step);
+      if (!w.act.tiled())
+        for (int64_t i = 0; i < 4; ++i) apply_activation(w.act, out + i * step, 4 * kBlock);
+      if (!whole)
+        for (int64_t i = 0; i < height; ++i)
+          std::memcpy(w.y + to + i * row, room + i * 4 * kBlock, bytes);
+    }
+}
+
+int64_t tile_floats(const ConvGeometry& s) {
+  return kMatrices * kBlock * (blocks_of(s.in_channels) + blocks_of(s.out_channels));
+}
+
+/// Whether every thread works on blocks of its own, from image to output: pays while the weights
+/// stay in its second cache beside them.
+bool private_blocks(const BlockConvPlan& plan) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x;
+  return s.in_channels * s.out_channels <= 64 * 128 && tiles >= 2 * 28 * thread_count();
+}
+
+}  // namespace
+
+void plan_block_winograd(BlockConvPlan& plan) {
+  const ConvGeometry& s = plan.shape;
+  plan.tiles_y = (s.out[1] + 3) / 4;
+  plan.tiles_x = (s.out[2] + 3) / 4;
+  const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x;
+  const bool own = plan.own_blocks = private_blocks(plan);
+  const int64_t rows = block_tiles().max_rows;
+  const int64_t room = own ? 200'000 : 4'000'000;
+  plan.tile_block = std::clamp<int64_t>(room / tile_floats(s) / rows * rows, 2 * rows, 64 * rows);
+  const int64_t blocks = (tiles + plan.tile_block - 1) / plan.tile_block;
+  plan.tile_block = (tiles + blocks - 1) / blocks;
+  for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
+    plan.offsets.push_back(b * plan.tile_block * kBlock);
+  plan.weight_floats =
+      static_cast<size_t>(s.groups * kMatrices * panel_floats(s.in_channels, s.out_channels));
+  plan.scratch_floats = own ? 64 : static_cast<size_t>(tile_floats(s) * plan.tile_block) + 64;
+}
+
+void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packed) {
+  const ConvGeometry& s = plan.shape;
+  const WinogradWeights transform;
+  const int64_t inputs = s.in_channels, width = block_tiles().panel();
+  const int64_t padded = blocks_of(s.out_channels) * kBlock, panels = (padded + width - 1) / width;
+  const int64_t matrix = padded * inputs;
+  parallel(s.groups * panels, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t group = task / panels, first = task % panels * width;
+      const int64_t columns = std::min(width, padded - first);
+      float* out = packed + group * kMatrices * matrix + first * inputs;
+      for (int64_t o = 0; o < columns; ++o)
+        for (int64_t i = 0; i < inputs; ++i) {
+          float u[kMatrices] = {};
+          if (first + o < s.out_channels)
+            transform.apply(w + ((group * s.out_channels + first + o) * inputs + i) * 9, u);
+          for (int64_t m = 0; m < kMatrices; ++m) out[m * matrix + i * columns + o] = u[m];
+        }
+    }
+  });
+}
+
+void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                        const ConvEpilogue& epilogue, float* scratch) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x, block = plan.tile_block;
+  const int64_t blocks = (tiles + block - 1) / block;
+  const int64_t in_blocks = blocks_of(s.in_channels), out_blocks = blocks_of(s.out_channels);
+  const int64_t v_floats = kMatrices * in_blocks * kBlock * block;
+  const int64_t m_floats = kMatrices * out_blocks * kBlock * block;
+  const int64_t width = block_tiles().panel(), padded = out_blocks * kBlock;
+  const int64_t panels = (padded + width - 1) / width;
+  const int64_t in_plane = s.in_plane() * kBlock, out_plane = s.out_plane() * kBlock;
+  for (int64_t group = 0; group < s.groups; ++group) {
+    const int64_t to = group * out_blocks * out_plane;
+    Work work{plan,
+              x + group * in_blocks * in_plane,
+              blocks_of(s.groups * s.in_channels) * in_plane,
+              blocks_of(s.groups * s.out_channels) * out_plane,
+              packed + group * kMatrices * padded * s.in_channels,
+              y + to,
+              epilogue.bias != nullptr ? epilogue.bias + group * padded : nullptr,
+              epilogue.residual != nullptr ? epilogue.residual + to : nullptr,
+              epilogue.activation,
+              nullptr,
+              nullptr,
+              block};
+    if (plan.own_blocks) {
+      parallel(blocks, 1, [&](int64_t first, int64_t last) {
+        Work own = work;
+        own.v = thread_floats(2, static_cast<size_t>(v_floats + m_floats + 64));
+        own.m = own.v + v_floats;
+        for (int64_t b = first; b < last; ++b) {
+          const int64_t begin = b * block, end = std::min(tiles, begin + block);
+          transform_inputs(own, 0, in_blocks, begin, end);
+          for (int64_t m = 0; m < kMatrices; ++m) multiply(own, m, 0, panels, end - begin);
+          transform_outputs(own, 0, out_blocks, begin, end);
+        }
+      });
+      continue;
+    }
+    work.v = scratch;
+    work.m = scratch + v_floats;
+    for (int64_t b = 0; b < blocks; ++b) {
+      const int64_t begin = b * block, end = std::min(tiles, begin + block);
+      parallel(in_blocks, 1, [&](int64_t first, int64_t last) {
+        transform_inputs(work, first, last, begin, end);
+      });
+      parallel(kMatrices, 1, [&](int64_t first, int64_t last) {
+        for (int64_t m = first; m < last; ++m) multiply(work, m, 0, panels, end - begin);
+      });
+      parallel(out_blocks, 1, [&](int64_t first, int64_t last) {
+        transform_outputs(work, first, last, begin, end);
+      });
+    }
+  }
+}
+
+}  // namespace tombolo
+#endif

@@ -1,0 +1,228 @@
+// The operators Block... of ai.tombolo, floats.
+
+#include <algorithm>
+#include <string>
+
+#include "runtime/kernels/block.h"
+#include "runtime/kernels/geometry.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+
+namespace tombolo {
+namespace {
+
+bool floats(const KernelQuery& query, size_t rank) {
+  return active_isa() != Isa::kScalar && query.dtype(0) == DType::kFloat32 &&
+         query.dims(0).size() >= rank && element_count(query.dims(0)) > 0;
+}
+
+bool supports_block(const KernelQuery& query) { return floats(query, 2); }
+
+Status run_block(KernelRun& run) {
+  const Tensor& x = run.input(0);
+  Dims dims = {x.dim(0), blocks_of(x.dim(1))};
+  for (size_t i = 2; i < x.rank(); ++i) dims.push_back(x.dim(i));
+  dims.push_back(kBlock);
+  TRY(Tensor * y, run.output(0, DType::kFloat32, dims));
+  const int64_t plane = x.size() / (x.dim(0) * x.dim(1));
+  block_channels(x.data<float>(), x.dim(0), x.dim(1), plane, y->data<float>());
+  return ok();
+}
+
+struct UnblockState final : KernelState {
+  int64_t channels = 0, plane = 1;
+  Dims output;
+};
+
+bool supports_unblock(const KernelQuery& query) {
+  if (!floats(query, 3) || query.dims(0).back() != kBlock) return false;
+  const int64_t channels = query.attributes.get_int("channels", 0);
+  return channels > 0 && blocks_of(channels) == query.dims(0)[1];
+}
+
+Result<std::unique_ptr<KernelState>> prepare_unblock(const PrepareContext& context) {
+  auto state = std::make_unique<UnblockState>();
+  const auto dims = context.dims(0);
+  state->channels = context.attributes.get_int("channels", 0);
+  state->output = {dims[0], state->channels};
+  for (size_t i = 2; i + 1 < dims.size(); ++i) {
+    state->output.push_back(dims[i]);
+    state->plane *= dims[i];
+  }
+  return state;
+}
+
+Status run_unblock(KernelRun& run) {
+  const auto& state = run.state<UnblockState>();
+  const Tensor& x = run.input(0);
+  // One pixel of whole blocks lies as it is.
+  if (state.plane == 1 && state.channels % kBlock == 0)
+    return run.view(0, 0, 0, DType::kFloat32, state.output);
+  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
+  unblock_channels(x.data<float>(), x.dim(0), state.channels, state.plane, y->data<float>());
+  return ok();
+}
+
+struct BlockConvState final : KernelState {
+  BlockConvPlan plan;
+  const float* packed = nullptr;
+  Activation activation;
+  Dims output;
+};
+
+std::optional<ConvGeometry> block_conv_geometry(const KernelQuery& q) {
+  const bool plain = q.attributes.get_int("plain", 0) != 0;
+  if (!floats(q, 4) || q.inputs.size() < 2 || q.constant(1) == nullptr) return std::nullopt;
+  for (size_t i = 0; i < q.inputs.size(); ++i)
+    if ((q.has_input(i) || i < 2) && q.dtype(i) != DType::kFloat32) return std::nullopt;
+  const auto x = q.dims(0), w = q.dims(1);
+  if (x.size() != (plain ? 4u : 5u) || w.size() != 4 || !read_activation(q.attributes))
+    return std::nullopt;
+  const int64_t channels = w[1] * q.attributes.get_int("group", 1);
+  if (!plain && (x[4] != kBlock || x[1] != blocks_of(channels))) return std::nullopt;
+  const int64_t dims[4] = {x[0], plain ? x[1] : channels, x[2], x[3]};
+  const auto s = read_conv_geometry(q.attributes, dims, w);
+  if (!s) return std::nullopt;
+  const bool depthwise = s->in_channels == 1 && s->out_channels == 1 && !plain;
+  if (s->groups > 1 && !depthwise &&
+      (plain || s->in_channels % kBlock != 0 || s->out_channels % kBlock != 0))
+    return std::nullopt;
+  if (q.has_input(2) && (q.dims(2).size() != 1 || q.dims(2)[0] != w[0])) return std::nullopt;
+  return s;
+}
+
+Dims block_dims(const ConvGeometry& s, int64_t channels) {
+  return {s.batch, blocks_of(channels), s.out[1], s.out[2], kBlock};
+}
+
+bool supports_block_conv(const KernelQuery& query) {
+  const auto s = block_conv_geometry(query);
+  return s && (!query.has_input(3) ||
+               Dims(query.dims(3)) == block_dims(*s, s->groups * s->out_channels));
+}
+
+Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& context) {
+  auto state = std::make_unique<BlockConvState>();
+  const ConvGeometry shape = *block_conv_geometry(context);
+  const bool plain = context.attributes.get_int("plain", 0) != 0;
+  state->plan = plan_block_conv(shape, plain);
+  const BlockConvPlan& plan = state->plan;
+  state->activation = *read_activation(context.attributes);
+  state->output = block_dims(shape, shape.groups * shape.out_channels);
+  state->scratch_bytes = (plan.scratch_floats + 64) * sizeof(float);
+  const std::string key = "block_conv_f32/" + std::string(name_of(active_isa())) + "/" +
+                          name_of(plan.algorithm) + "/" + std::to_string(shape.groups) +
+                          (plain ? "/plain" : "");
+  TRY(const std::byte* packed,
+      context.packed(1, key, (plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
+        pack_block_conv(plan, context.constant(1)->data<float>(), reinterpret_cast<float*>(target));
+      }));
+  state->packed = reinterpret_cast<const float*>(packed);
+  return state;
+}
+
+Status run_block_convolution(KernelRun& run) {
+  const auto& state = run.state<BlockConvState>();
+  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
+  ConvEpilogue epilogue{.activation = state.activation};
+  if (run.has_input(2)) epilogue.bias = run.data<float>(2);
+  if (run.has_input(3)) epilogue.residual = run.data<float>(3);
+  run_block_conv(state.plan, run.data<float>(0), state.packed, y->data<float>(), epilogue,
+                 reinterpret_cast<float*>(run.scratch()));
+  return ok();
+}
+
+struct BlockPoolState final : KernelState {
+  BlockPool pool;
+  bool global = false;
+  Dims output;
+};
+
+std::optional<SlidingWindow> block_window(const KernelQuery& q) {
+  const Text op = q.attributes.get_string("pool", "");
+  if (!floats(q, 5) || q.dims(0).size() != 5 || q.dims(0)[4] != kBlock) return std::nullopt;
+  if (op == "GlobalMaxPool" || op == "GlobalAveragePool") return SlidingWindow{};
+  if (op != "MaxPool" && op != "AveragePool") return std::nullopt;
+  return read_sliding_window(q.attributes, q.dims(0).subspan(2, 2), {},
+                             q.attributes.get_int("ceil_mode", 0) != 0);
+}
+
+bool supports_block_pool(const KernelQuery& query) { return block_window(query).has_value(); }
+
+Result<std::unique_ptr<KernelState>> prepare_block_pool(const PrepareContext& context) {
+  auto state = std::make_unique<BlockPoolState>();
+  const Text op = context.attributes.get_string("pool", "");
+  const auto x = context.dims(0);
+  const SlidingWindow window = *block_window(context);
+  BlockPool& pool = state->pool;
+  ConvGeometry& s = pool.shape = window.shape;
+  s.batch = x[0];
+  s.groups = x[1] * kBlock;
+  pool.average = op == "AveragePool" || op == "GlobalAveragePool";
+  state->global = op == "GlobalMaxPool" || op == "GlobalAveragePool";
+  state->output = {x[0], x[1], state->global ? 1 : s.out[1], state->global ? 1 : s.out[2], kBlock};
+  if (state->global || !pool.average) return state;
+  // Positions of a window along an axis that count: those inside the input, or inside the padding
+  // too; never what lies beyond because the output's size was rounded up.
+  const bool pads = context.attributes.get_int("count_include_pad", 0) != 0;
+  for (int axis = 1; axis < 3; ++axis)
+    for (int64_t o = 0; o < s.out[axis]; ++o) {
+      int64_t count = 0;
+      for (int64_t k = 0; k < s.kernel[axis]; ++k) {
+        const int64_t at = o * s.stride[axis] - s.pad[axis] + k * s.dilation[axis];
+        count += pads ? at < s.in[axis] + window.pad_end[axis] : at >= 0 && at < s.in[axis];
+      }
+      (axis == 1 ? pool.row_counts : pool.column_counts).push_back(static_cast<float>(count));
+    }
+  return state;
+}
+
+Status run_block_pools(KernelRun& run) {
+  const auto& state = run.state<BlockPoolState>();
+  const Tensor& x = run.input(0);
+  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
+  if (state.global)
+    run_block_global_pool(x.data<float>(), x.dim(0) * x.dim(1), x.dim(2) * x.dim(3),
+                          state.pool.average, y->data<float>());
+  else
+    run_block_pool(state.pool, x.data<float>(), y->data<float>());
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(block_channels_f32) = {
+    .name = "block_channels_f32",
+    .op = "BlockChannels",
+    .domain = "ai.tombolo",
+    .supports = supports_block,
+    .run = run_block,
+};
+KERNEL(unblock_channels_f32) = {
+    .name = "unblock_channels_f32",
+    .op = "UnblockChannels",
+    .domain = "ai.tombolo",
+    .supports = supports_unblock,
+    .prepare = prepare_unblock,
+    .run = run_unblock,
+};
+// In place of the residual: a tile reads what it then writes.
+KERNEL(block_conv_f32) = {
+    .name = "block_conv_f32",
+    .op = "BlockConv",
+    .domain = "ai.tombolo",
+    .supports = supports_block_conv,
+    .prepare = prepare_block_conv,
+    .run = run_block_convolution,
+    .in_place = 1u << 3,
+};
+KERNEL(block_pool_f32) = {
+    .name = "block_pool_f32",
+    .op = "BlockPool",
+    .domain = "ai.tombolo",
+    .supports = supports_block_pool,
+    .prepare = prepare_block_pool,
+    .run = run_block_pools,
+};
+
+}  // namespace tombolo
