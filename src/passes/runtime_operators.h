@@ -11,7 +11,8 @@
 //   Elementwise (X, ...)       several operators of single elements (ops/tombolo/elementwise.h)
 //   BlockChannels (X), UnblockChannels (X)   [N, C, ...] to [N, C / 16, ..., 16] and back
 //   BlockConv (X, W, B?, Z?), BlockPool (X)  Conv above and pools on such tensors: channels in
-//          blocks of 16, the last one filled up with what nobody reads. `plain`: X is not in blocks.
+//          blocks of 16, the last one filled up with what nobody reads. `plain`: X is not in
+//          blocks.
 //
 // act: attribute `activation`, empty for none, with its parameters in `activation_params`:
 //   Relu; Clip (low, high); LeakyRelu (alpha); Sigmoid; Tanh; HardSigmoid (alpha, beta); HardSwish;
