@@ -328,7 +328,7 @@ Result<bool> transpose_into_gemm(Rewriter& rewriter, Node& node) {
       continue;
     const AttributeReader attributes(*transpose);
     const auto perm = attributes.get_ints("perm");
-    if (attributes.has("perm") && (perm.size() != 2 || perm[0] != 1)) continue;
+    if (!perm.empty() && (perm.size() != 2 || perm[0] != 1)) continue;
     const Text name = side == 0 ? "transA" : "transB";
     const bool now = AttributeReader(node).get_int(name, 0) != 0;
     node.set_int(name, now ? 0 : 1);

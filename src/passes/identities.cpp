@@ -110,12 +110,15 @@ bool keeps_everything(Rewriter& rewriter, const Node& node) {
     return all(rewriter.ints(node.input(1)), 1) || rewriter.same_shape(input, output);
   if (op == "Transpose") {
     const auto perm = attributes.get_ints("perm");
-    if (!attributes.has("perm")) return rewriter.rank(input) && *rewriter.rank(input) <= 1;
+    if (perm.empty()) return rewriter.rank(input) && *rewriter.rank(input) <= 1;
     for (size_t i = 0; i < perm.size(); ++i)
       if (perm[i] != static_cast<int64_t>(i)) return false;
     return true;
   }
-  if (op == "Pad") return all(rewriter.ints(node.input(1)), 0);
+  if (op == "Pad") {
+    const auto pads = rewriter.ints(node.input(1));
+    return all(pads, 0) && !pads->empty();  // no pads fit a scalar alone: else an error
+  }
   if (op == "Slice") return slice_takes_all(rewriter, node);
   if (op == "Concat" || op == "Sum" || op == "Max" || op == "Min" || op == "Mean")
     return node.inputs().size() == 1;

@@ -18,7 +18,7 @@ std::optional<Perm> perm_of(const Rewriter& rewriter, const Node* node) {
   if (!rewriter.is(node, "Transpose") || node->input(0) == nullptr) return std::nullopt;
   const AttributeReader attributes(*node);
   Perm perm(attributes.get_ints("perm").begin(), attributes.get_ints("perm").end());
-  if (!attributes.has("perm")) {
+  if (perm.empty()) {
     const auto rank = rewriter.rank(node->input(0));
     if (!rank) return std::nullopt;
     for (size_t i = *rank; i-- > 0;) perm.push_back(static_cast<int64_t>(i));

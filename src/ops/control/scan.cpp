@@ -121,7 +121,7 @@ struct Scan {
 Result<std::vector<int64_t>> scan_list(const KernelContext& context, const char* name,
                                        size_t count) {
   const auto given = context.attributes.get_ints(name);
-  if (!context.attributes.has(name)) return std::vector<int64_t>(count, 0);
+  if (given.empty()) return std::vector<int64_t>(count, 0);
   if (given.size() != count)
     return context.error(std::string(name) + " has " + std::to_string(given.size()) +
                          " elements for " + std::to_string(count) + " values");
@@ -299,7 +299,7 @@ Status step_scan_batch(StepContext& step) {
   moved.graph()->set_parent_node(&inner);
   inner.set_attribute(std::move(moved));
   inner.set_int("num_scan_inputs", scanned);
-  if (directions) inner.set_ints("scan_input_directions", *directions);
+  if (directions && !directions->empty()) inner.set_ints("scan_input_directions", *directions);
   node.set_int("num_scan_inputs", count);
   step.host.created(&inner, step.to);
   return ok();

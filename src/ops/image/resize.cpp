@@ -31,8 +31,9 @@ Status infer_resize(InferContext& context) {
   const size_t scales_at = context.opset < 11 ? 1 : 2;
   std::vector<size_t> axes(x->size());
   for (size_t i = 0; i < axes.size(); ++i) axes[i] = i;
-  if (context.opset >= 18 && context.attributes.has("axes")) {
-    TRY(axes, checked_axes(context, context.attributes.get_ints("axes"), x->size()));
+  if (const auto given = context.attributes.get_ints("axes");
+      context.opset >= 18 && !given.empty()) {
+    TRY(axes, checked_axes(context, given, x->size()));
   }
   SymShape out = *x;
   for (const size_t axis : axes) out[axis] = SymDim();
@@ -153,8 +154,7 @@ Status run_resize(KernelContext& context) {
   TRY(const std::vector<double> scales, float_list(context, first ? 1 : 2));
   std::vector<int64_t> places(x->rank());
   for (size_t j = 0; j < places.size(); ++j) places[j] = static_cast<int64_t>(j);
-  if (context.attributes.has("axes")) {
-    const auto given = context.attributes.get_ints("axes");
+  if (const auto given = context.attributes.get_ints("axes"); !given.empty()) {
     TRY(places, normalize_axes({given.begin(), given.end()}, static_cast<int64_t>(x->rank())));
   }
   std::vector<ResizeAxis> axes;

@@ -11,16 +11,19 @@ Result<std::optional<std::vector<int64_t>>> optional_ints(const KernelContext& c
     TRY(std::vector<int64_t> values, context.input_ints(index));
     return Ints(std::move(values));
   }
-  if (!context.attributes.has(attribute)) return Ints();
   const auto values = context.attributes.get_ints(attribute);
+  if (values.empty()) return Ints();
   return Ints(std::vector<int64_t>(values.begin(), values.end()));
 }
 
 Result<std::vector<int64_t>> required_ints(const KernelContext& context, size_t index,
                                            const char* attribute) {
   TRY(auto values, optional_ints(context, index, attribute));
-  if (!values) return context.error(std::string(attribute) + " is missing");
-  return std::move(*values);
+  if (values) return std::move(*values);
+  // What has no default may be an empty list: the shape of a scalar.
+  if (!context.attributes.has(attribute))
+    return context.error(std::string(attribute) + " is missing");
+  return std::vector<int64_t>();
 }
 
 Result<int64_t> scalar_int(const KernelContext& context, size_t index, const char* what) {

@@ -25,8 +25,8 @@ Status infer_col2im(InferContext& context) {
 /// A list attribute of one number an axis.
 Result<std::vector<int64_t>> axis_list(const KernelContext& context, const char* name, size_t count,
                                        int64_t fallback, int64_t least) {
-  if (!context.attributes.has(name)) return std::vector<int64_t>(count, fallback);
   const auto given = context.attributes.get_ints(name);
+  if (given.empty()) return std::vector<int64_t>(count, fallback);
   for (const int64_t value : given)
     if (value < least || value > INT32_MAX)
       return context.error(std::string(name) + " holds " + std::to_string(value));

@@ -14,8 +14,8 @@ template <typename T>
 Status mean_variance_normalization(KernelContext& context, const Tensor& x) {
   const size_t rank = x.rank();
   const int64_t default_axes[] = {0, 2, 3};
-  const auto axes = context.attributes.has("axes") ? context.attributes.get_ints("axes")
-                                                   : std::span<const int64_t>(default_axes);
+  auto axes = context.attributes.get_ints("axes");
+  if (axes.empty()) axes = default_axes;
   std::vector<uint8_t> reduced(rank);
   for (int64_t given : axes) {
     TRY(const int64_t axis, normalize_axis(given, static_cast<int64_t>(rank), "axes: the value"));

@@ -13,8 +13,8 @@ Status infer_center_crop_pad(InferContext& context) {
   const auto sizes = elements_or_unknown(context, 1);
   std::vector<size_t> axes(data->size());
   for (size_t i = 0; i < axes.size(); ++i) axes[i] = i;
-  if (context.attributes.has("axes")) {
-    TRY(axes, checked_axes(context, context.attributes.get_ints("axes"), data->size()));
+  if (const auto given = context.attributes.get_ints("axes"); !given.empty()) {
+    TRY(axes, checked_axes(context, given, data->size()));
   }
   SymShape out = *data;
   if (sizes && sizes->size() != axes.size())
@@ -27,7 +27,7 @@ Status infer_center_crop_pad(InferContext& context) {
 }  // namespace
 
 static Status body_of_center_crop_pad(FunctionContext& context) {
-  const bool some_axes = context.attributes.has("axes");
+  const bool some_axes = !context.attributes.get_ints("axes").empty();
   context.line("wanted = Cast <to = 7> (shape)");
   context.line("all_dims = Shape (input_data)");
   if (some_axes) {
@@ -65,8 +65,7 @@ Status run_center_crop_pad(KernelContext& context) {
   const size_t rank = data->rank();
   std::vector<int64_t> axes(rank), before(rank, 0), after(rank, 0);
   for (size_t j = 0; j < rank; ++j) axes[j] = static_cast<int64_t>(j);
-  if (context.attributes.has("axes")) {
-    const auto given = context.attributes.get_ints("axes");
+  if (const auto given = context.attributes.get_ints("axes"); !given.empty()) {
     TRY(axes, normalize_axes({given.begin(), given.end()}, static_cast<int64_t>(rank)));
   }
   if (shape.size() != axes.size())

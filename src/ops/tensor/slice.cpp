@@ -31,7 +31,8 @@ Status infer_slice(InferContext& context) {
                          std::to_string(ends->size()));
 
   std::optional<std::vector<int64_t>> axes = ints_from(context, "axes", 3);
-  const bool axes_given = context.has_input(3) || (!by_input && context.attributes.has("axes"));
+  const bool axes_given =
+      context.has_input(3) || (!by_input && !context.attributes.get_ints("axes").empty());
   if (axes && !axes_given) {
     axes->clear();
     // Without axes they are the first ones; how many, the length of starts says.
@@ -142,7 +143,8 @@ namespace {
 Status step_bounds_to_inputs(StepContext& step) {
   const std::optional<std::vector<int64_t>> starts = step.get_ints("starts");
   if (!starts || !step.get_ints("ends")) return step.cannot("starts or ends is missing");
-  if (!step.get_ints("axes")) {  // the first axes then; the newer versions say: all axes
+  if (const auto given = step.get_ints("axes");
+      !given || given->empty()) {  // the first axes then; the newer versions say: all axes
     std::vector<int64_t> axes(starts->size());
     std::iota(axes.begin(), axes.end(), 0);
     step.node.set_ints("axes", axes);

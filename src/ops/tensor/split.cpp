@@ -17,7 +17,8 @@ Status infer_split(InferContext& context) {
   const SymDim& size = (*data)[axis];
   SymShape parts(outputs);
   const bool by_input = context.opset >= 13 || (context.opset < 2 && context.has_input(1));
-  const bool given = by_input ? context.has_input(1) : context.attributes.has("split");
+  const bool given =
+      by_input ? context.has_input(1) : !context.attributes.get_ints("split").empty();
   if (given) {
     std::optional<SymShape> lengths;
     if (by_input) {
@@ -153,6 +154,8 @@ Status step_sizes_to_attribute(StepContext& step) {
 }
 
 Status step_sizes_to_input(StepContext& step) {
+  if (const auto sizes = step.get_ints("split"); sizes && sizes->empty())
+    step.node.remove_attribute("split");
   step.ints_to_input("split", 1);
   return ok();
 }

@@ -15,7 +15,8 @@ Status infer_squeeze(InferContext& context) {
   else if (elements != nullptr)
     context.set_value(0, *elements);  // rank 1: only an axis of length 1 can go
   if (data == nullptr) return ok();
-  const bool given = context.opset >= 13 ? context.has_input(1) : context.attributes.has("axes");
+  const bool given =
+      context.opset >= 13 ? context.has_input(1) : !context.attributes.get_ints("axes").empty();
   SymShape out;
   if (!given) {
     for (const SymDim& dim : *data) {

@@ -10,7 +10,7 @@ Status infer_transpose(InferContext& context) {
   const SymShape* x = context.shape(0);
   const auto perm = context.attributes.get_ints("perm");
   const size_t rank = x != nullptr ? x->size() : perm.size();
-  if (x == nullptr && !context.attributes.has("perm")) return ok();
+  if (x == nullptr && perm.empty()) return ok();
   SymShape out(rank);
   if (perm.empty()) {
     for (size_t i = 0; i < rank && x != nullptr; ++i) out[i] = (*x)[rank - 1 - i];
@@ -37,8 +37,7 @@ Status run_transpose(KernelContext& context) {
   const size_t rank = data->rank();
   std::vector<int64_t> perm(rank);
   for (size_t j = 0; j < rank; ++j) perm[j] = static_cast<int64_t>(rank - 1 - j);
-  if (context.attributes.has("perm")) {
-    const auto given = context.attributes.get_ints("perm");
+  if (const auto given = context.attributes.get_ints("perm"); !given.empty()) {
     TRY(perm, normalize_axes({given.begin(), given.end()}, static_cast<int64_t>(rank)));
     if (perm.size() != rank)
       return context.error("perm " + dims_to_string(given) + " does not fit " + to_string(*data));

@@ -87,10 +87,13 @@ Status run_squeeze(KernelRun& run) {
   const auto rank = static_cast<int64_t>(x.rank());
   const bool given = run.has_input(1);
   if (given && !read_ints(run.input(1), axes)) return runtime_error("axes must be a list");
-  for (int64_t& axis : axes) {
+  for (int64_t* at = axes.begin(); at != axes.end(); ++at) {
+    int64_t& axis = *at;
     if (axis < -rank || axis >= rank)
       return runtime_error("axis " + std::to_string(axis) + " is out of range for " + to_string(x));
     if (axis < 0) axis += rank;
+    if (std::find(axes.begin(), at, axis) != at)
+      return runtime_error("axis " + std::to_string(axis) + " is given twice");
     if (x.dim(static_cast<size_t>(axis)) != 1)
       return runtime_error("axis " + std::to_string(axis) + " of " + to_string(x) + " is not 1");
   }
