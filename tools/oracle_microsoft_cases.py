@@ -23,6 +23,7 @@ class Case:
     output_types: dict = dataclasses.field(default_factory=dict)  # where inference leaves them open
     shared: dict = dataclasses.field(default_factory=dict)  # output: input whose buffer it takes
     opset: int = 21
+    unfilled: object = None  # what fills the end of rows of output 0, where the peer leaves memory as it was
 
     def __post_init__(self):
         self.inputs = [None if a is None else np.asarray(a) for a in self.inputs]

@@ -226,10 +226,6 @@ const OpVersion* find_version(std::string_view domain, std::string_view name, in
   return at < 0 ? nullptr : in_force(registry.versions_at(static_cast<size_t>(at)), opset);
 }
 
-std::string_view canonical_domain(std::string_view domain) {
-  return domain == "ai.onnx" ? std::string_view() : domain;
-}
-
 int latest_opset(std::string_view domain) {
   for (const DomainRow& row : kDomains)
     if (row.name == canonical_domain(domain)) return row.latest;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/model.h"
 #include "ops/schema.h"
 
 namespace tombolo {
@@ -69,9 +70,6 @@ const OpVersion* resolve(const OpDecl& op, int opset);
 
 /// find_operator and resolve in one: null for an unknown operator and for one that came later.
 const OpVersion* find_version(std::string_view domain, std::string_view name, int opset);
-
-/// "" for "ai.onnx", else the domain itself.
-std::string_view canonical_domain(std::string_view domain);
 
 /// The newest operator set known of a domain; 0 for a domain that ONNX does not define.
 int latest_opset(std::string_view domain);

@@ -107,6 +107,72 @@ Status rotary(KernelContext& context, const Tensor& x) {
   return give(context, 0, x.dtype(), std::move(y));
 }
 
+/// Which of the three positions (time, height, width) turns each pair.
+Result<std::vector<int64_t>> pair_sections(const KernelContext& context, int64_t half) {
+  const auto sections = context.attributes.get_ints("mrope_section");
+  int64_t sum = 0;
+  for (const int64_t section : sections)
+    if (section < 0 || (sum += section) > half) sum = half + 1;
+  if (sections.size() != 3 || sum != half)
+    return context.error("mrope_section must be three numbers that add up to " +
+                         std::to_string(half));
+  std::vector<int64_t> of(static_cast<size_t>(half), 0);
+  if (context.attributes.get_int("mrope_layout", 0) == 0) {
+    std::fill(of.begin() + sections[0], of.end(), 1);
+    std::fill(of.end() - sections[2], of.end(), 2);
+    return of;
+  }
+  for (const int64_t axis : {1, 2})
+    for (int64_t i = axis; i < std::min(half, 3 * sections[static_cast<size_t>(axis)]); i += 3)
+      of[static_cast<size_t>(i)] = axis;
+  return of;
+}
+
+template <typename T>
+Status mrotary(KernelContext& context, const Tensor& x) {
+  TRY(const Tensor* positions, context.input(1));
+  TRY(const Tensor* cosines, context.input(2));
+  TRY(const Tensor* sines, context.input(3));
+  if (cosines->rank() != 2 || sines->dims() != cosines->dims())
+    return context.error("cos_cache and sin_cache must be matrices of one shape, are " +
+                         to_string(*cosines) + " and " + to_string(*sines));
+  const int64_t longest = cosines->dim(0), half = cosines->dim(1);
+  TRY(const Layout at, read_layout(context, x, half));
+  const int64_t turned = context.attributes.get_int("rotary_embedding_dim", 0);
+  if (2 * half > at.size || (turned > 0 && turned != 2 * half))
+    return context.error("the caches turn " + std::to_string(2 * half) + " features, heads have " +
+                         std::to_string(at.size));
+  CHECK_OK(check_dims(context, "position_ids", *positions, {{3, at.batch, at.steps}}));
+  TRY(const std::vector<int64_t> sections, pair_sections(context, half));
+  const bool interleaved = context.attributes.get_int("interleaved", 0) != 0;
+  TRY(const Tensor in, as<T>(context, x));
+  TRY(const Tensor cosine, as<T>(context, *cosines));
+  TRY(const Tensor sine, as<T>(context, *sines));
+  TRY(Tensor y, context.allocate(dtype_of<T>(), x.dims()));
+  std::copy_n(in.data<T>(), in.size(), y.data<T>());
+  std::vector<T> c(static_cast<size_t>(half)), s(static_cast<size_t>(half));
+  const int64_t plane = at.batch * at.steps;
+  for (int64_t token = 0; token < plane; ++token) {
+    for (int64_t i = 0; i < half; ++i) {
+      const int64_t row = positions->get_int64(sections[static_cast<size_t>(i)] * plane + token);
+      if (row < 0 || row >= longest)
+        return context.error("position_ids has the value " + std::to_string(row) +
+                             ", the caches have " + std::to_string(longest) + " rows");
+      c[static_cast<size_t>(i)] = cosine.data<T>()[row * half + i];
+      s[static_cast<size_t>(i)] = sine.data<T>()[row * half + i];
+    }
+    T* first = y.data<T>() + token / at.steps * at.batch_stride + token % at.steps * at.step_stride;
+    for (int64_t h = 0; h < at.heads; ++h)
+      rotate_features(first + h * at.head_stride, half, c.data(), s.data(), interleaved);
+  }
+  return give(context, 0, x.dtype(), std::move(y));
+}
+
+Status run_mrotary_embedding(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  return with_float(context, *x, [&]<typename T>() { return mrotary<T>(context, *x); });
+}
+
 Status run_ms_rotary_embedding(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
   return with_float(context, *x, [&]<typename T>() { return rotary<T>(context, *x); });
@@ -180,6 +246,34 @@ OPERATOR(microsoft_RotaryEmbedding) = {
         },
     .infer = infer_unary,
     .reference = run_ms_rotary_embedding,
+};
+
+OPERATOR(microsoft_MRotaryEmbedding) = {
+    .name = "MRotaryEmbedding",
+    .domain = "com.microsoft",
+    .doc = "rotary embedding by three positions: time, height, width",
+    .versions = {1},
+    .inputs =
+        {
+            {"input", "T"},
+            {"position_ids", "M"},
+            {"cos_cache", "T"},
+            {"sin_cache", "T"},
+        },
+    .outputs = {{"output", "T"}},
+    .attributes =
+        {
+            {"interleaved", Attr::kInt},
+            {"is_packed_batching", Attr::kInt},
+            {"mrope_layout", Attr::kInt},
+            {"mrope_section", required(Attr::kInts)},
+            {"num_heads", Attr::kInt},
+            {"rotary_embedding_dim", Attr::kInt},
+            {"scale", Attr::kFloat},
+        },
+    .types = {{"T", {{1, kBf16 | kF16 | kF32}}}, {"M", {{1, kI64}}}},
+    .infer = infer_unary,
+    .reference = run_mrotary_embedding,
 };
 
 OPERATOR(microsoft_GemmaRotaryEmbedding) = {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/function_text.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/gemm.h"
@@ -105,6 +106,54 @@ Status run_flex_attention(KernelContext& context) {
   return flex_attention<float>(context, *precision);
 }
 
+/// Scores, modifier, softmax, modifier, product; shared heads of K and V are repeated.
+Status body_of_flex_attention(FunctionContext& context) {
+  const DType type = context.input_type(0);
+  if (type == DType::kUndefined) return unsupported("the type of Q is not known");
+  context.opset = latest_opset("");
+  const int64_t fallback =
+      static_cast<int64_t>(type == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32);
+  const std::string precision =
+      std::to_string(context.attributes.get_int("softmax_precision", fallback));
+  const std::string own = std::to_string(static_cast<int64_t>(type));
+  for (const char* name : {"Q", "K", "V"})
+    context.line("wide_" + std::string(name) + " = Cast <to = " + precision + "> (" + name + ")");
+  context.body += R"(heads = Shape <start = 1, end = 2> (Q)
+kv_heads = Shape <start = 1, end = 2> (K)
+group = Div (heads, kv_heads)
+zero = Constant <value_int = 0> ()
+unit = Constant <value_int = 1> ()
+heads_number = Squeeze (heads)
+head = Range (zero, heads_number, unit)
+shared = Div (head, group)
+key = Gather <axis = 1> (wide_K, shared)
+value = Gather <axis = 1> (wide_V, shared)
+turned = Transpose <perm = [0, 1, 3, 2]> (key)
+product = MatMul (wide_Q, turned)
+)";
+  if (context.attributes.has("scale")) {
+    context.line("factor = Constant <value_float: float = @scale> ()");
+    context.line("scale_wide = Cast <to = " + precision + "> (factor)");
+  } else {
+    context.body += "size = Shape <start = 3> (Q)\nsize_wide = Cast <to = " + precision +
+                    "> (size)\nroot = Sqrt (size_wide)\nscale_wide = Reciprocal (root)\n";
+  }
+  context.line("scores = Mul (product, scale_wide)");
+  std::string scores = "scores", shares = "shares";
+  for (const auto& [name, at] : {std::pair{"score_mod", &scores}, std::pair{"prob_mod", &shares}}) {
+    if (at == &shares) context.line("shares = Softmax <axis = -1> (" + scores + ")");
+    const Graph* graph = context.attributes.get_graph(name);
+    if (graph == nullptr) continue;
+    TRY(const std::vector<std::string> outputs,
+        context.inline_graph(*graph, name + std::string("_"), std::span(at, 1)));
+    if (outputs.size() != 1) return runtime_error(std::string(name) + " must give one tensor");
+    *at = outputs[0];
+  }
+  context.line("mixed = MatMul (" + shares + ", value)");
+  context.line("Y = Cast <to = " + own + "> (mixed)");
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(FlexAttention) = {
@@ -127,7 +176,7 @@ OPERATOR(FlexAttention) = {
             {"softmax_precision", Attr::kInt},
         },
     .types = {{"T1", {{1, kFloats | kBf16}}}},
-    .functions = {{.opset = 1}},
+    .functions = {{.opset = 1, .builder = body_of_flex_attention}},
     .determinism = Determinism::kBySubgraph,
     .infer = infer_flex_attention,
     .reference = run_flex_attention,

@@ -1,3 +1,4 @@
+#include "ops/function_text.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/sequence.h"
 #include "ops/kernels/subgraph.h"
@@ -62,6 +63,59 @@ Status run_sequence_map(KernelContext& context) {
   return ok();
 }
 
+/// A Loop over the elements of the first sequence; what the body gives is gathered.
+Status body_of_sequence_map(FunctionContext& context) {
+  const Graph* graph = context.attributes.get_graph("body");
+  if (graph == nullptr) return runtime_error("the attribute body is missing");
+  context.opset = latest_opset("");
+  const size_t outputs = context.output_wanted.size();
+  if (graph->outputs().size() != outputs)
+    return runtime_error("body has " + std::to_string(graph->outputs().size()) +
+                         " outputs, the node " + std::to_string(outputs));
+  context.line("count = SequenceLength (input_sequence)");
+  std::string gathered, results, taken, given;
+  for (size_t k = 0; k < outputs; ++k) {
+    const Value* value = graph->outputs()[k].value;
+    if (value == nullptr || value->type() == nullptr || !value->type()->is_tensor())
+      return unsupported("SequenceMap: the type of output " + std::to_string(k) +
+                         " of the body is not declared");
+    const std::string number = std::to_string(k);
+    const DType type = value->type()->dtype();
+    context.line("empty_" + number +
+                 " = SequenceEmpty <dtype = " + std::to_string(static_cast<int>(type)) + "> ()");
+    gathered += ", empty_" + number;
+    if (k > 0) results += ", ";
+    results += function_name(context.version.outputs, k);
+    taken += ", seq(" + std::string(name_of(type)) + ") so_far_" + number;
+    given += ", seq(" + std::string(name_of(type)) + ") longer_" + number;
+  }
+  // The Loop's body, as text of its own.
+  FunctionContext inner{context.version,     context.opset,          context.attributes,
+                        context.input_types, context.output_wanted,  {},
+                        context.captured,    context.sequence_inputs};
+  inner.line("kept = Identity (going_on)");
+  std::vector<std::string> inputs;
+  for (size_t i = 0; i < graph->inputs().size(); ++i) {
+    const std::string outside = function_name(context.version.inputs, i);
+    inputs.push_back(outside);
+    // A tensor goes to every call as it is.
+    if (!context.is_sequence(i)) continue;
+    inputs.back() = "item_" + std::to_string(i);
+    inner.line(inputs.back() + " = SequenceAt (" + outside + ", step)");
+  }
+  TRY(const std::vector<std::string> made, inner.inline_graph(*graph, "body_", inputs));
+  for (size_t k = 0; k < outputs; ++k) {
+    const std::string number = std::to_string(k);
+    inner.line("longer_" + number + " = SequenceInsert (so_far_" + number + ", " + made[k] + ")");
+  }
+  context.captured = std::move(inner.captured);
+  context.line(results + " = Loop <body: graph = each_element (int64 step, bool going_on" + taken +
+               ") => (bool kept" + given + ") {");
+  context.body += inner.body;
+  context.line("}> (count, \"\"" + gathered + ")");
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(SequenceMap) = {
@@ -80,7 +134,7 @@ OPERATOR(SequenceMap) = {
             {"S", {{17, seq_of(kAll)}}},
             {"V", {{17, kAll | seq_of(kAll)}}},
         },
-    .functions = {{.opset = 17}},
+    .functions = {{.opset = 17, .builder = body_of_sequence_map}},
     .determinism = Determinism::kBySubgraph,
     .infer = infer_sequence_map,
     .reference = run_sequence_map,

@@ -202,13 +202,13 @@ class ReverseMode {
       }
     if (!active || (domain.empty() && derivative_of(op) != nullptr))
       return tape_.run(node, opset, binding, inputs);
-    return run_function(node, opset, binding, inputs);
+    return run_function(node, opset, binding, inputs, scope);
   }
 
   /// An operator that is a function: its body, inline.
   Result<std::vector<int>> run_function(const Node& node, int opset,
                                         const AttributeBinding* binding,
-                                        std::span<const int> inputs) {
+                                        std::span<const int> inputs, Scope& scope) {
     const OpVersion* version = find_version(node.domain(), node.op_type(), opset);
     const FunctionBody* row =
         version == nullptr ? nullptr : function_body(*version, latest_opset(""));
@@ -231,11 +231,18 @@ class ReverseMode {
     Scope inside;
     for (size_t i = 0; i < body->body.inputs().size() && i < inputs.size(); ++i)
       if (inputs[i] >= 0) inside.ids[body->body.inputs()[i]] = inputs[i];
+    for (size_t i = 0; i < function.captured.size(); ++i) {
+      const Value* const named = body->body.find_value("outer_" + std::to_string(i));
+      if (named == nullptr) continue;
+      TRY(inside.ids[named], id_of(function.captured[i], scope));
+    }
     for (const Node* each : body->body.nodes()) {
       std::vector<int> ids;
       for (const Value* input : each->inputs())  // an input that the call leaves out is absent
         ids.push_back(input == nullptr ? -1 : find(inside, input));
-      TRY(const auto outputs, outputs_of(*each, row->opset, bound.get(), ids, inside));
+      const Text of = canonical_domain(each->domain());
+      const int opset_of = of.empty() ? function.opset : latest_opset(of);
+      TRY(const auto outputs, outputs_of(*each, opset_of, bound.get(), ids, inside));
       for (size_t i = 0; i < outputs.size(); ++i)
         if (const Value* value = each->output(i); value != nullptr && outputs[i] >= 0)
           inside.ids[value] = outputs[i];
