@@ -606,11 +606,15 @@ def loop(name):
 
 # ---- one operator each
 
-def probe(name, kind, shape, *more, opset=18, out_type=None, **attributes):
+def probe(name, kind, shape, *more, opset=18, out_type=None, x_type=np.float32, domain="", **attributes):
     def make(_):
         n = Net("op_" + name, opset=opset)
-        x = n.input("x", list(shape))
-        y = n.op(kind, x, *[n.constant(m) for m in more], **attributes)
+        x = n.input("x", list(shape), dtype=x_type)
+        y = n.op(kind, x, *[n.constant(m) for m in more], domain=domain, outputs=2 if kind in ("TopK", "LinearClassifier") else 1, **attributes)
+        if kind in ("TopK", "LinearClassifier"):
+            y = y[0]
+        if domain == "ai.onnx.ml":
+            n.domains[domain] = 3
         n.output(y, dtype=out_type or np.float32)
         return n, None
     MAKERS["op_" + name] = make
@@ -648,14 +652,97 @@ probe("resize_cubic", "Resize", (1, 3, 224, 224), np.array([], np.float32), np.a
 probe("topk", "TopK", (1, 100000), np.array([100]))
 probe("max_pool", "MaxPool", (1, 64, 112, 112), kernel_shape=[3, 3], strides=[2, 2])
 probe("conv_3x3", "Conv", (1, 64, 56, 56), np.random.default_rng(1).standard_normal((64, 64, 3, 3)).astype(np.float32) * 0.05, pads=[1] * 4)
+
+# Operators that stand in networks as they are deployed, in sizes that those have.
+_rng = np.random.default_rng(5)
+IMAGE = (1, 64, 56, 56)
+probe("argmax_mid", "ArgMax", (8, 21, 128, 128), axis=1, out_type=np.int64)
+probe("topk_all", "TopK", (1, 100000), np.array([100000]))
+probe("topk_rows", "TopK", (1000, 256), np.array([5]))
+probe("cumsum_mid", "CumSum", (64, 512, 64), np.array(1))
+probe("gather_rows", "Gather", (30000, 768), _rng.integers(0, 30000, (8, 128)), axis=0)
+probe("gather_elements", "GatherElements", (512, 1024), _rng.integers(0, 1024, (512, 1024)), axis=1)
+probe("gather_nd", "GatherND", (64, 64, 256), _rng.integers(0, 64, (4096, 2)))
+probe("scatter_elements", "ScatterElements", (512, 1024), _rng.integers(0, 1024, (512, 1024)), np.ones((512, 1024), np.float32), axis=1)
+probe("scatter_nd", "ScatterND", (4096, 256), _rng.permutation(4096)[:2048, None], np.ones((2048, 256), np.float32))
+probe("slice_reverse", "Slice", (2048, 1024), np.array([-1]), np.array([-2**31]), np.array([1]), np.array([-1]))
+probe("slice_crop", "Slice", (1, 64, 224, 224), np.array([12, 12]), np.array([212, 212]), np.array([2, 3]))
+probe("expand", "Expand", (1, 64, 1, 1), np.array([8, 64, 56, 56]))
+probe("tile", "Tile", (1, 64, 56, 56), np.array([1, 2, 2, 2]))
+probe("where", "Where", (2048, 1024), np.zeros((2048, 1), np.float32), np.ones((2048, 1024), np.float32), x_type=np.bool_)
+probe("pad_reflect", "Pad", (1, 32, 256, 256), np.array([0, 0, 3, 3, 0, 0, 3, 3]), mode="reflect")
+probe("pad_edge", "Pad", (1, 32, 256, 256), np.array([0, 0, 3, 3, 0, 0, 3, 3]), mode="edge")
+probe("one_hot", "OneHot", (4096,), np.array(256), np.array([0, 1], np.float32), x_type=np.int64)
+probe("space_to_depth", "SpaceToDepth", (1, 32, 256, 256), blocksize=2)
+probe("resize_nearest", "Resize", IMAGE, np.array([], np.float32), np.array([1, 1, 2, 2], np.float32), mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+probe("resize_linear_features", "Resize", IMAGE, np.array([], np.float32), np.array([1, 1, 2, 2], np.float32), mode="linear", coordinate_transformation_mode="align_corners")
+probe("resize_down", "Resize", (1, 3, 480, 640), np.array([], np.float32), np.array([], np.float32), np.array([1, 3, 224, 224]), mode="linear")
+probe("grid_sample", "GridSample", (1, 64, 56, 56), (_rng.random((1, 56, 56, 2)) * 2 - 1).astype(np.float32), opset=16)
+probe("roi_align", "RoiAlign", (1, 256, 50, 50), (_rng.random((100, 4)) * 25 + np.array([0, 0, 25, 25])).astype(np.float32), np.zeros(100, np.int64), output_height=7, output_width=7, sampling_ratio=2, opset=16)
+probe("nms", "NonMaxSuppression", (1, 4000, 4), _rng.random((1, 10, 4000)).astype(np.float32), np.array([100]), np.array([0.5], np.float32), np.array([0.3], np.float32), out_type=np.int64)
+probe("group_norm", "GroupNormalization", IMAGE, np.ones(64, np.float32), np.zeros(64, np.float32), num_groups=32, opset=21)
+probe("rms_norm", "RMSNormalization", (1024, 1024), np.ones(1024, np.float32), opset=23)
+probe("lp_norm", "LpNormalization", (2048, 512), axis=-1)
+probe("batch_norm", "BatchNormalization", IMAGE, *[np.ones(64, np.float32)] * 4, opset=15)
+probe("mvn", "MeanVarianceNormalization", IMAGE)
+probe("reduce_l2_mid", "ReduceL2", (64, 512, 64), np.array([1]))
+probe("reduce_prod_last", "ReduceProd", (2048, 1024), np.array([-1]))
+probe("log_softmax", "LogSoftmax", (2048, 1000), axis=-1)
+probe("average_pool", "AveragePool", (1, 64, 112, 112), kernel_shape=[3, 3], strides=[2, 2])
+probe("global_average_pool", "GlobalAveragePool", (1, 1280, 7, 7))
+probe("conv_transpose", "ConvTranspose", (1, 64, 56, 56), (_rng.standard_normal((64, 32, 2, 2)) * 0.05).astype(np.float32), kernel_shape=[2, 2], strides=[2, 2])
+probe("einsum_attention", "Einsum", (8, 128, 12, 64), _rng.standard_normal((8, 128, 12, 64)).astype(np.float32), equation="bqhd,bkhd->bhqk")
+probe("matmul_i32", "MatMul", (256, 256), np.ones((256, 256), np.int32), x_type=np.int32, out_type=np.int32)
+probe("matmul_f64", "MatMul", (256, 256), np.ones((256, 256), np.float64), x_type=np.float64, out_type=np.float64)
+probe("dft", "DFT", (16, 1000, 1), np.array(1), opset=20)
+probe("dft_2", "DFT", (16, 1024, 1), np.array(1), opset=20)
+probe("stft", "STFT", (1, 16000), np.array(160), np.hanning(400).astype(np.float32), np.array(400))
+probe("cast_f16", "Cast", BIG, to=T.FLOAT16, out_type=np.float16)
+probe("cast_bf16", "Cast", BIG, to=T.BFLOAT16, out_type=None)
+probe("cast_u8", "Cast", BIG, to=T.UINT8, out_type=np.uint8)
+probe("cast_bool", "Cast", BIG, to=T.BOOL, out_type=np.bool_)
+probe("cast_from_i64", "Cast", BIG, x_type=np.int64, to=T.FLOAT)
+probe("dequantize", "DequantizeLinear", BIG, np.array(0.1, np.float32), np.array(3, np.uint8), x_type=np.uint8)
+probe("quantize", "QuantizeLinear", BIG, np.array(0.1, np.float32), np.array(3, np.uint8), out_type=np.uint8)
+probe("non_zero", "NonZero", (512, 512), x_type=np.bool_, out_type=np.int64)
+probe("trilu", "Trilu", (8, 512, 512))
+probe("concat_last", "Concat", (65536, 4), np.ones((65536, 4), np.float32), axis=1)
+probe("split_last", "Split", (2048, 1024), num_outputs=2, axis=1)
+probe("equal", "Equal", BIG, np.float32(0).reshape(1), out_type=np.bool_)
+probe("not", "Not", BIG, x_type=np.bool_, out_type=np.bool_)
+probe("is_nan", "IsNaN", BIG, out_type=np.bool_)
+probe("range_add", "Add", (1024,), np.arange(1024, dtype=np.int64), x_type=np.int64, out_type=np.int64)
+probe("mul_i64", "Mul", (1024, 1024), np.full((1024, 1024), 3, np.int64), x_type=np.int64, out_type=np.int64)
+probe("div_i64", "Div", (1024, 1024), np.full((1024, 1024), 3, np.int64), x_type=np.int64, out_type=np.int64)
+probe("tan", "Tan", BIG)
+probe("ceil", "Ceil", BIG)
+probe("max_3", "Max", BIG, np.zeros(BIG, np.float32), np.ones(BIG, np.float32))
+probe("hardmax", "Hardmax", (2048, 1000), axis=-1)
+probe("unique", "Unique", (20000,), x_type=np.int64, out_type=np.int64)
+probe("bitshift", "BitShift", (1024, 1024), np.full((1024, 1024), 2, np.uint32), direction="LEFT", x_type=np.uint32, out_type=np.uint32)
+probe("clip_i64", "Clip", (1024, 1024), np.array(0, np.int64), np.array(5, np.int64), x_type=np.int64, out_type=np.int64)
+probe("reduce_sum_i64", "ReduceSum", (1024, 1024), np.array([-1]), x_type=np.int64, out_type=np.int64)
+probe("max_unpool", "MaxUnpool", (1, 64, 56, 56), (np.arange(64 * 56 * 56) * 4).reshape(1, 64, 56, 56), kernel_shape=[2, 2], strides=[2, 2])
+probe("lp_pool", "LpPool", (1, 64, 56, 56), kernel_shape=[2, 2], strides=[2, 2])
+probe("col2im", "Col2Im", (1, 64 * 9, 2916), np.array([56, 56]), np.array([3, 3]))
+probe("layer_norm_small", "LayerNormalization", (128, 768), np.ones(768, np.float32), np.zeros(768, np.float32))
+probe("skip_layer_norm", "SkipLayerNormalization", (1, 128, 768), np.ones((1, 128, 768), np.float32), np.ones(768, np.float32), np.zeros(768, np.float32), domain="com.microsoft")
+probe("fast_gelu", "FastGelu", (128, 3072), np.ones(3072, np.float32), domain="com.microsoft")
+probe("bias_gelu", "BiasGelu", (128, 3072), np.ones(3072, np.float32), domain="com.microsoft")
+probe("fused_matmul", "FusedMatMul", (12, 128, 64), np.ones((12, 128, 64), np.float32), transB=1, alpha=0.125, domain="com.microsoft")
+probe("quick_gelu", "QuickGelu", (128, 3072), domain="com.microsoft")
+probe("qlinear_add", "QLinearAdd", IMAGE, np.array(0.1, np.float32), np.array(3, np.uint8), np.ones(IMAGE, np.uint8), np.array(0.1, np.float32), np.array(3, np.uint8), np.array(0.2, np.float32), np.array(3, np.uint8), x_type=np.uint8, out_type=np.uint8, domain="com.microsoft")
+probe("fused_conv", "FusedConv", IMAGE, (_rng.standard_normal((64, 64, 1, 1)) * 0.05).astype(np.float32), activation="Relu", domain="com.microsoft")
+for _kind, _attributes in (("LinearRegressor", dict(coefficients=[0.5] * 30, intercepts=[1.0])), ("Scaler", dict(offset=[0.5] * 30, scale=[2.0] * 30)), ("Normalizer", dict(norm="L2")),
+                           ("LinearClassifier", dict(coefficients=[0.5] * 90, intercepts=[1.0] * 3, classlabels_ints=[0, 1, 2])),
+                           ("SVMRegressor", dict(coefficients=[0.25] * 100, support_vectors=[float(v) for v in np.round(_rng.standard_normal(3000), 3)], kernel_type="RBF", kernel_params=[0.1, 0.0, 3.0], n_supports=100, rho=[0.5]))):
+    probe("ml_" + _kind.lower(), _kind, (1000, 30), domain="ai.onnx.ml", out_type=np.int64 if _kind == "LinearClassifier" else np.float32, **_attributes)
 probe("conv_depthwise", "Conv", (1, 128, 56, 56), np.random.default_rng(1).standard_normal((128, 1, 3, 3)).astype(np.float32), pads=[1] * 4, group=128)
 probe("conv_grouped", "Conv", (1, 256, 28, 28), np.random.default_rng(1).standard_normal((256, 8, 3, 3)).astype(np.float32) * 0.1, pads=[1] * 4, group=32)
 probe("conv_1d", "Conv", (1, 64, 4096), np.random.default_rng(1).standard_normal((64, 64, 9)).astype(np.float32) * 0.05, pads=[4, 4])
-probe("conv_3d", "Conv", (1, 16, 16, 56, 56), np.random.default_rng(1).standard_normal((16, 16, 3, 3, 3)).astype(np.float32) * 0.05, pads=[1] * 6)
 probe("matmul_1024", "MatMul", (1024, 1024), np.random.default_rng(1).standard_normal((1024, 1024)).astype(np.float32))
 probe("matmul_m1", "MatMul", (1, 4096), np.random.default_rng(1).standard_normal((4096, 4096)).astype(np.float32))
 probe("matmul_m16", "MatMul", (16, 4096), np.random.default_rng(1).standard_normal((4096, 4096)).astype(np.float32))
-# TopK has a second output that nobody asks for.
 
 
 # ---- quantised by onnxruntime's own tools, from the float models beside them
