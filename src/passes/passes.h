@@ -36,6 +36,8 @@ TOMBOLO_PASS(recognise_rotary);
 TOMBOLO_PASS(recognise_attention);
 TOMBOLO_PASS(shrink_quantised);
 TOMBOLO_PASS(fuse_microsoft);
+TOMBOLO_PASS(expand_microsoft);
+TOMBOLO_PASS(expand_einsum);
 TOMBOLO_PASS(fuse_epilogues);
 TOMBOLO_PASS(block_layout);
 TOMBOLO_PASS(fuse_elementwise);

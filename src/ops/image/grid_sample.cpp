@@ -100,6 +100,7 @@ void sample_grid(const KernelContext& context, const Tensor& x, const Tensor& gr
   const int64_t points = product(grid.dims(), 1, axes + 1);
   context.parallel_for(x.dim(0) * points, 256, [&](int64_t begin, int64_t end) {
     std::vector<AxisTaps> taps(axes);
+    std::vector<std::pair<int64_t, double>> points_of;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / points;
       Dims counts;
@@ -110,19 +111,24 @@ void sample_grid(const KernelContext& context, const Tensor& x, const Tensor& gr
         taps[j] = axis_taps(at, x.dim(2 + j), mode, padding, aligned);
         counts.push_back(taps[j].count);
       }
+      // All combinations of the axes' taps, once for all channels.
+      points_of.clear();
+      Odometer walk(counts);
+      do {
+        double weight = 1;
+        int64_t from = 0;
+        for (size_t j = 0; j < axes; ++j) {
+          const auto tap = static_cast<size_t>(walk.index[j]);
+          weight = taps[j].index[tap] < 0 ? 0 : weight * taps[j].weight[tap];
+          from += std::max<int64_t>(taps[j].index[tap], 0) * strides[2 + j];
+        }
+        if (weight != 0) points_of.emplace_back(from, weight);
+      } while (walk.next());
       for (int64_t c = 0; c < channels; ++c) {
+        const T* plane = x.data<T>() + n * strides[0] + c * strides[1];
         double sum = 0;
-        Odometer walk(counts);
-        do {
-          double weight = 1;
-          int64_t from = n * strides[0] + c * strides[1];
-          for (size_t j = 0; j < axes; ++j) {
-            const auto tap = static_cast<size_t>(walk.index[j]);
-            weight = taps[j].index[tap] < 0 ? 0 : weight * taps[j].weight[tap];
-            from += std::max<int64_t>(taps[j].index[tap], 0) * strides[2 + j];
-          }
-          if (weight != 0) sum += weight * static_cast<double>(x.data<T>()[from]);
-        } while (walk.next());
+        for (const auto& [from, weight] : points_of)
+          sum += weight * static_cast<double>(plane[from]);
         T& to = out.data<T>()[(n * channels + c) * points + i % points];
         if constexpr (std::is_floating_point_v<T>)
           to = static_cast<T>(sum);

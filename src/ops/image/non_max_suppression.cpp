@@ -61,28 +61,39 @@ Status run_non_max_suppression(KernelContext& context) {
   TRY(const float score_threshold, threshold_input(context, 4, 0));
   const bool filtered = context.has_input(4);
   const bool centred = context.attributes.get_int("center_point_box", 0) != 0;
-  std::vector<int64_t> selected, candidates, kept;
-  for (int64_t n = 0; most > 0 && n < batch * classes; ++n) {
-    const float* score = scores.data<float>() + n * count;
-    const float* box = boxes.data<float>() + n / classes * count * 4;
-    candidates.clear();
-    kept.clear();
-    for (int64_t i = 0; i < count; ++i)
-      if (score[i] == score[i] && (!filtered || score[i] > score_threshold))
-        candidates.push_back(i);
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [&](int64_t a, int64_t b) { return score[a] > score[b]; });
-    for (int64_t i : candidates) {
-      if (static_cast<int64_t>(kept.size()) >= most) break;
-      const Box candidate = read_box(box + i * 4, centred);
-      const bool better = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
-        return overlaps(candidate, read_box(box + k * 4, centred), iou_threshold);
-      });
-      if (better) continue;
-      kept.push_back(i);
-      selected.insert(selected.end(), {n / classes, n % classes, i});
+  std::vector<std::vector<int64_t>> kept_of(
+      most > 0 && count > 0 ? static_cast<size_t>(batch * classes) : size_t{0});
+  context.parallel_for(static_cast<int64_t>(kept_of.size()), 1, [&](int64_t begin, int64_t end) {
+    std::vector<int64_t> candidates;
+    std::vector<Box> better;
+    for (int64_t n = begin; n < end; ++n) {
+      const float* score = scores.data<float>() + n * count;
+      const float* box = boxes.data<float>() + n / classes * count * 4;
+      std::vector<int64_t>& kept = kept_of[static_cast<size_t>(n)];
+      candidates.clear();
+      better.clear();
+      for (int64_t i = 0; i < count; ++i)
+        if (score[i] == score[i] && (!filtered || score[i] > score_threshold))
+          candidates.push_back(i);
+      std::stable_sort(candidates.begin(), candidates.end(),
+                       [&](int64_t a, int64_t b) { return score[a] > score[b]; });
+      for (const int64_t i : candidates) {
+        if (static_cast<int64_t>(kept.size()) >= most) break;
+        const Box candidate = read_box(box + i * 4, centred);
+        if (std::any_of(better.begin(), better.end(), [&](const Box& other) {
+              return overlaps(candidate, other, iou_threshold);
+            }))
+          continue;
+        kept.push_back(i);
+        better.push_back(candidate);
+      }
     }
-  }
+  });
+  std::vector<int64_t> selected;
+  for (size_t n = 0; n < kept_of.size(); ++n)
+    for (const int64_t i : kept_of[n])
+      selected.insert(selected.end(),
+                      {static_cast<int64_t>(n) / classes, static_cast<int64_t>(n) % classes, i});
   TRY(Tensor * y,
       context.output(0, DType::kInt64, {{static_cast<int64_t>(selected.size()) / 3, 3}}));
   std::copy(selected.begin(), selected.end(), y->data<int64_t>());

@@ -117,7 +117,7 @@ Result<ResizeOptions> resize_options(const KernelContext& context) {
 
 /// Lengths and scales out of `sizes`, by keep_aspect_ratio_policy.
 Status apply_sizes(const KernelContext& context, const std::vector<int64_t>& sizes,
-                   const std::vector<int64_t>& places, const Tensor& x,
+                   const std::vector<int64_t>& places, std::span<const int64_t> x,
                    std::vector<ResizeAxis>& axes) {
   const Text policy = context.attributes.get_string("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
@@ -131,7 +131,7 @@ Status apply_sizes(const KernelContext& context, const std::vector<int64_t>& siz
     if (sizes[k] < 0 || sizes[k] > INT64_C(1) << 50)
       return context.error("a size of " + std::to_string(sizes[k]));
     const double scale =
-        static_cast<double>(sizes[k]) / static_cast<double>(std::max<int64_t>(x.dim(j), 1));
+        static_cast<double>(sizes[k]) / static_cast<double>(std::max<int64_t>(x[j], 1));
     axes[j].scale = scale;
     axes[j].length = sizes[k];
     if (k == 0 || (policy == "not_larger" ? scale < common : scale > common)) common = scale;
@@ -140,25 +140,26 @@ Status apply_sizes(const KernelContext& context, const std::vector<int64_t>& siz
   for (const int64_t place : places) {
     const auto j = static_cast<size_t>(place);
     axes[j].scale = common;
-    axes[j].length = static_cast<int64_t>(std::floor(common * static_cast<double>(x.dim(j)) + 0.5));
+    axes[j].length = static_cast<int64_t>(std::floor(common * static_cast<double>(x[j]) + 0.5));
   }
   return ok();
 }
 
-Status run_resize(KernelContext& context) {
-  TRY(const Tensor* x, context.input(0));
+}  // namespace
+
+Result<ResizePlan> plan_resize(const KernelContext& context, std::span<const int64_t> x) {
   TRY(const ResizeOptions options, resize_options(context));
   const bool first = context.opset < 11;
   TRY(const std::vector<double> roi,
       first ? Result<std::vector<double>>(std::vector<double>()) : float_list(context, 1));
   TRY(const std::vector<double> scales, float_list(context, first ? 1 : 2));
-  std::vector<int64_t> places(x->rank());
+  std::vector<int64_t> places(x.size());
   for (size_t j = 0; j < places.size(); ++j) places[j] = static_cast<int64_t>(j);
   if (const auto given = context.attributes.get_ints("axes"); !given.empty()) {
-    TRY(places, normalize_axes({given.begin(), given.end()}, static_cast<int64_t>(x->rank())));
+    TRY(places, normalize_axes({given.begin(), given.end()}, static_cast<int64_t>(x.size())));
   }
   std::vector<ResizeAxis> axes;
-  for (const int64_t dim : x->dims()) axes.push_back({1, dim, 0, 1});
+  for (const int64_t dim : x) axes.push_back({1, dim, 0, 1});
   if (options.coordinates == "tf_crop_and_resize") {
     if (roi.size() != 2 * places.size())
       return context.error("roi has " + std::to_string(roi.size()) + " elements for " +
@@ -186,11 +187,19 @@ Status run_resize(KernelContext& context) {
     }
   } else if (context.has_input(3)) {
     TRY(const std::vector<int64_t> sizes, context.input_ints(3));
-    CHECK_OK(apply_sizes(context, sizes, places, *x, axes));
+    CHECK_OK(apply_sizes(context, sizes, places, x, axes));
   } else {
     return context.error("neither scales nor sizes are given");
   }
-  return resize_tensor(context, *x, axes, options);
+  return ResizePlan{options, std::move(axes)};
+}
+
+namespace {
+
+Status run_resize(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const ResizePlan plan, plan_resize(context, x->dims()));
+  return resize_tensor(context, *x, plan.axes, plan.options);
 }
 
 }  // namespace

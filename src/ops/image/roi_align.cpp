@@ -89,32 +89,42 @@ Status roi_align(KernelContext& context, const Tensor& x) {
     const int64_t points_x =
         ratio > 0 ? ratio : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(cell_width)));
     const double points = static_cast<double>(std::max<int64_t>(points_y * points_x, 1));
-    context.parallel_for(channels, 1, [&](int64_t first, int64_t last) {
+    // Where all cells look, once for all channels, unless that is very much.
+    const int64_t in_cell = points_y * points_x;
+    const auto sample_of = [&](int64_t cell, int64_t i) {
+      const double py = top + cell_height * (static_cast<double>(cell / columns) +
+                                             (static_cast<double>(i / points_x) + 0.5) /
+                                                 static_cast<double>(points_y));
+      const double px = left + cell_width * (static_cast<double>(cell % columns) +
+                                             (static_cast<double>(i % points_x) + 0.5) /
+                                                 static_cast<double>(points_x));
+      return sample_at(py, px, height, width);
+    };
+    std::vector<Sample> samples;
+    const bool known =
+        static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(in_cell) <
+        1e6;
+    for (int64_t cell = 0; known && cell < rows * columns; ++cell)
+      for (int64_t i = 0; i < in_cell; ++i) samples.push_back(sample_of(cell, i));
+    const bool average = mode == "avg";
+    context.parallel_for(channels, 16, [&](int64_t first, int64_t last) {
       for (int64_t c = first; c < last; ++c) {
         const T* plane = in.data<T>() + (batch * channels + c) * height * width;
+        T* to = y.data<T>() + (n * channels + c) * rows * columns;
         for (int64_t cell = 0; cell < rows * columns; ++cell) {
           double sum = 0, most = -INFINITY;
-          for (int64_t i = 0; i < points_y * points_x; ++i) {
-            const double py = top + cell_height * (static_cast<double>(cell / columns) +
-                                                   (static_cast<double>(i / points_x) + 0.5) /
-                                                       static_cast<double>(points_y));
-            const double px = left + cell_width * (static_cast<double>(cell % columns) +
-                                                   (static_cast<double>(i % points_x) + 0.5) /
-                                                       static_cast<double>(points_x));
-            const Sample sample = sample_at(py, px, height, width);
-            // "max" takes the greatest weighted neighbour, not the greatest sample: so have the
-            // specification's own implementation and test data it.
+          // "max" takes the greatest weighted neighbour, not the greatest sample: so have the
+          // specification's own implementation and test data it.
+          for (int64_t i = 0; i < in_cell; ++i) {
+            const Sample sample =
+                known ? samples[static_cast<size_t>(cell * in_cell + i)] : sample_of(cell, i);
             for (size_t k = 0; k < 4; ++k) {
               const double part = sample.weight[k] * static_cast<double>(plane[sample.at[k]]);
               sum += part;
-              most = std::max(most, part);
+              if (!average) most = std::max(most, part);
             }
           }
-          const bool none = points_y * points_x == 0;
-          y.data<T>()[(n * channels + c) * rows * columns + cell] =
-              static_cast<T>(mode == "avg" ? sum / points
-                             : none        ? 0
-                                           : most);
+          to[cell] = static_cast<T>(average ? sum / points : in_cell == 0 ? 0 : most);
         }
       }
     });

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "base/bit_packing.h"
+#include "base/thread_pool.h"
+#include "ops/kernels/parts.h"
 
 namespace tombolo::ops {
 
@@ -88,6 +91,98 @@ void fill_zero(Tensor& to) {
   }
 }
 
+namespace {
+
+/// A box with two innermost axes: [n1][n0], element (i, j) at i * step1 + j * step0 on either side.
+struct Sheet {
+  int64_t n1, n0;
+  int64_t from1, from0, to1, to0;
+};
+
+template <typename T>
+void copy_sheet(const T* from, T* to, const Sheet& s) {
+  for (int64_t i = 0; i < s.n1; ++i, from += s.from1, to += s.to1) {
+    if (s.from0 == 1 && s.to0 == 1) {
+      std::memcpy(to, from, static_cast<size_t>(s.n0) * sizeof(T));
+    } else if (s.to0 == 1) {
+      if (s.from0 == 0) {
+        std::fill_n(to, s.n0, *from);
+      } else {
+        for (int64_t j = 0; j < s.n0; ++j) to[j] = from[j * s.from0];
+      }
+    } else {
+      for (int64_t j = 0; j < s.n0; ++j) to[j * s.to0] = from[j * s.from0];
+    }
+  }
+}
+
+/// All but strings and packed elements, in threads.
+template <typename T>
+void copy_axes(const T* from, T* to, const Dims& shape, const Dims& in, const Dims& out) {
+  const size_t rank = shape.size();
+  Sheet sheet{1, shape[rank - 1], 0, in[rank - 1], 0, out[rank - 1]};
+  size_t outer = rank - 1;
+  if (rank > 1) {
+    --outer;
+    sheet.n1 = shape[outer];
+    sheet.from1 = in[outer];
+    sheet.to1 = out[outer];
+  }
+  int64_t sheets = 1;
+  for (size_t j = 0; j < outer; ++j) sheets *= shape[j];
+  constexpr int64_t kGrain = 1 << 15;
+  if (sheets == 1 && sheet.n1 > 1 && sheet.n1 * sheet.n0 > kGrain) {
+    parallel_parts(sheet.n1, std::max<int64_t>(1, kGrain / sheet.n0),
+                   [&](int64_t begin, int64_t end) {
+                     Sheet part = sheet;
+                     part.n1 = end - begin;
+                     copy_sheet(from + begin * sheet.from1, to + begin * sheet.to1, part);
+                   });
+    return;
+  }
+  parallel_parts(sheets, std::max<int64_t>(1, kGrain / (sheet.n1 * sheet.n0)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t at = begin; at < end; ++at) {
+                     int64_t rest = at, source = 0, target = 0;
+                     for (size_t j = outer; j-- > 0; rest /= shape[j]) {
+                       source += rest % shape[j] * in[j];
+                       target += rest % shape[j] * out[j];
+                     }
+                     copy_sheet(from + source, to + target, sheet);
+                   }
+                 });
+}
+
+/// Calls body with a null pointer to an unsigned type of the elements' size; false for strings and
+/// packed elements.
+template <typename Body>
+bool by_width(DType dtype, Body&& body) {
+  switch (bits_of(dtype)) {
+    case 8:
+      body(static_cast<uint8_t*>(nullptr));
+      return true;
+    case 16:
+      body(static_cast<uint16_t*>(nullptr));
+      return true;
+    case 32:
+      body(static_cast<uint32_t*>(nullptr));
+      return true;
+    case 64:
+      if (is_complex(dtype))
+        body(static_cast<Pair*>(nullptr));
+      else
+        body(static_cast<uint64_t*>(nullptr));
+      return true;
+    case 128:
+      body(static_cast<Wide*>(nullptr));
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 void copy_box(const Tensor& from, int64_t from_offset, std::span<const int64_t> from_strides,
               Tensor& to, int64_t to_offset, std::span<const int64_t> to_strides,
               std::span<const int64_t> dims) {
@@ -109,6 +204,27 @@ void copy_box(const Tensor& from, int64_t from_offset, std::span<const int64_t> 
   }
   if (shape.empty()) return copy_strided_row(from, from_offset, 1, to, to_offset, 1, 1);
 
+  // A short last axis makes short loops: one that is read in order goes inside instead.
+  const size_t last = shape.size() - 1;
+  if (shape[last] < 16 && in[last] != 1)
+    for (size_t j = 0; j < last; ++j)
+      if (in[j] == 1 && shape[j] > shape[last]) {
+        std::swap(shape[j], shape[last]);
+        std::swap(in[j], in[last]);
+        std::swap(out[j], out[last]);
+        // What was last comes next to it: its neighbours lie in the same cache lines.
+        for (size_t k = j; k + 1 < last; ++k) {
+          std::swap(shape[k], shape[k + 1]);
+          std::swap(in[k], in[k + 1]);
+          std::swap(out[k], out[k + 1]);
+        }
+        break;
+      }
+  if (by_width(to.dtype(), [&]<typename T>(T*) {
+        copy_axes(from.data<T>() + from_offset, to.data<T>() + to_offset, shape, in, out);
+      }))
+    return;
+
   const uint32_t outer = shape.size() - 1;
   Dims index;
   index.resize(outer, 0);
@@ -124,6 +240,128 @@ void copy_box(const Tensor& from, int64_t from_offset, std::span<const int64_t> 
       index[axis] = 0;
     }
     if (axis == UINT32_MAX) return;
+  }
+}
+
+namespace {
+
+/// Part of a row: elements [begin, end) that come one after another in the source, are all one, or
+/// stand where the table says.
+struct Segment {
+  enum class Kind : uint8_t { kRun, kValue, kTable } kind;
+  int64_t begin, end;
+};
+
+std::vector<Segment> segments_of(const std::vector<int64_t>& table) {
+  std::vector<Segment> list;
+  const auto n = static_cast<int64_t>(table.size());
+  const auto source = [&](int64_t i) { return table[static_cast<size_t>(i)]; };
+  for (int64_t i = 0; i < n;) {
+    int64_t end = i + 1;
+    if (source(i) < 0) {
+      while (end < n && source(end) < 0) ++end;
+      list.push_back({Segment::Kind::kValue, i, end});
+    } else {
+      while (end < n && source(end) == source(end - 1) + 1) ++end;
+      const bool run = end - i >= 4;
+      if (!run && !list.empty() && list.back().kind == Segment::Kind::kTable)
+        list.back().end = end;
+      else
+        list.push_back({run ? Segment::Kind::kRun : Segment::Kind::kTable, i, end});
+    }
+    i = end;
+  }
+  return list;
+}
+
+template <typename T>
+void copy_tables(const T* from, T* to, const Dims& strides,
+                 std::span<const std::vector<int64_t>> tables, int64_t unit, T value) {
+  const size_t outer = tables.size() - 1;
+  const std::vector<int64_t>& inner = tables[outer];
+  const std::vector<Segment> segments = segments_of(inner);
+  const auto width = static_cast<int64_t>(inner.size()) * unit;
+  int64_t rows = 1;
+  for (size_t j = 0; j < outer; ++j) rows *= static_cast<int64_t>(tables[j].size());
+  const auto one_row = [&](const T* source, T* target) {
+    for (const Segment& s : segments) {
+      T* out = target + s.begin * unit;
+      const int64_t count = (s.end - s.begin) * unit;
+      const int64_t* places = inner.data() + s.begin;
+      if (s.kind == Segment::Kind::kValue)
+        std::fill_n(out, count, value);
+      else if (s.kind == Segment::Kind::kRun)
+        std::memcpy(out, source + places[0] * unit, static_cast<size_t>(count) * sizeof(T));
+      else if (unit == 1)
+        for (int64_t i = 0; i < count; ++i) out[i] = source[places[i]];
+      else
+        for (int64_t i = 0; i < s.end - s.begin; ++i)
+          std::memcpy(out + i * unit, source + places[i] * unit,
+                      static_cast<size_t>(unit) * sizeof(T));
+    }
+  };
+  parallel_parts(rows, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(1, width)),
+                 [&](int64_t begin, int64_t end) {
+                   int64_t last = -2;
+                   for (int64_t row = begin; row < end; ++row) {
+                     int64_t rest = row, source = 0;
+                     for (size_t j = outer; j-- > 0;) {
+                       const auto size = static_cast<int64_t>(tables[j].size());
+                       const int64_t at = tables[j][static_cast<size_t>(rest % size)];
+                       source = at < 0 || source < 0 ? -1 : source + at * strides[j];
+                       rest /= size;
+                     }
+                     T* target = to + row * width;
+                     if (source < 0)
+                       std::fill_n(target, width, value);
+                     else if (source == last)  // rows of an image that grows come several times
+                       std::memcpy(target, target - width, static_cast<size_t>(width) * sizeof(T));
+                     else
+                       one_row(from + source, target);
+                     last = source;
+                   }
+                 });
+}
+
+}  // namespace
+
+void copy_by_tables(const Tensor& from, std::span<const int64_t> from_dims,
+                    std::span<const std::vector<int64_t>> tables, const Tensor* value, Tensor& to) {
+  if (to.size() == 0) return;
+  // Whole axes at the end are moved as one.
+  int64_t unit = 1;
+  Dims strides = contiguous_strides(from_dims);
+  const auto is_whole = [&](size_t j) {
+    if (static_cast<int64_t>(tables[j].size()) != from_dims[j]) return false;
+    for (size_t i = 0; i < tables[j].size(); ++i)
+      if (tables[j][i] != static_cast<int64_t>(i)) return false;
+    return true;
+  };
+  size_t rank = tables.size();
+  for (; rank > 1 && is_whole(rank - 1); --rank) unit *= from_dims[rank - 1];
+  tables = tables.first(rank);
+  if (by_width(to.dtype(), [&]<typename T>(T*) {
+        copy_tables(from.data<T>(), to.data<T>(), strides, tables, unit,
+                    value != nullptr ? *value->data<T>() : T{});
+      }))
+    return;
+  Dims dims;
+  for (const auto& table : tables) dims.push_back(static_cast<int64_t>(table.size()));
+  std::vector<size_t> index(rank, 0);
+  for (int64_t at = 0; at < to.size(); at += unit) {
+    int64_t source = 0;
+    for (size_t j = 0; j < rank && source >= 0; ++j) {
+      const int64_t place = tables[j][index[j]];
+      source = place < 0 ? -1 : source + place * strides[j];
+    }
+    if (source >= 0)
+      copy_elements(from, source, to, at, unit);
+    else if (value != nullptr)
+      fill_elements(*value, 0, to, at, unit);
+    for (size_t j = rank; j-- > 0;) {
+      if (++index[j] < tables[j].size()) break;
+      index[j] = 0;
+    }
   }
 }
 

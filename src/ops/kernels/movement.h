@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "ir/tensor.h"
 
@@ -29,6 +30,11 @@ void fill_zero(Tensor& to);
 void copy_box(const Tensor& from, int64_t from_offset, std::span<const int64_t> from_strides,
               Tensor& to, int64_t to_offset, std::span<const int64_t> to_strides,
               std::span<const int64_t> dims);
+
+/// Element i of `to`, whose axes are as long as the tables, is element (tables[0][i0],
+/// tables[1][i1], ...) of `from`, seen as `from_dims`; `value` where a table says -1.
+void copy_by_tables(const Tensor& from, std::span<const int64_t> from_dims,
+                    std::span<const std::vector<int64_t>> tables, const Tensor* value, Tensor& to);
 
 /// Whether elements can be written from several threads (not where they share bytes).
 inline bool parallel_safe(DType dtype) { return !is_sub_byte(dtype); }

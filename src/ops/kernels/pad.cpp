@@ -69,39 +69,10 @@ Result<Tensor> pad_tensor(const KernelContext& context, const Tensor& data,
   if (out.size() == 0) return out;
   if (rank == 0) return data;
 
-  const Dims strides = contiguous_strides(data.dims());
-  const PadAxis& inner = axes[rank - 1];
-  const int64_t width = dims[rank - 1];
-  Odometer row(dims.span().first(rank - 1));
-  int64_t to = 0;
-  do {
-    int64_t from = 0;
-    bool outside = false;
-    for (size_t j = 0; j + 1 < rank; ++j) {
-      const int64_t source = axes[j].source(row.index[j], mode);
-      outside |= source < 0;
-      from += source * strides[j];
-    }
-    if (outside) {
-      fill_elements(*value, 0, out, to, width);
-    } else {
-      for (int64_t i = 0; i < width;) {
-        if (i == inner.added && inner.length > 0) {
-          const int64_t count = std::min(inner.length, width - i);
-          copy_elements(data, from + inner.first, out, to + i, count);
-          i += count;
-          continue;
-        }
-        const int64_t source = inner.source(i, mode);
-        if (source < 0)
-          fill_elements(*value, 0, out, to + i, 1);
-        else
-          copy_elements(data, from + source, out, to + i, 1);
-        ++i;
-      }
-    }
-    to += width;
-  } while (row.next());
+  std::vector<std::vector<int64_t>> tables(rank);
+  for (size_t j = 0; j < rank; ++j)
+    for (int64_t i = 0; i < dims[j]; ++i) tables[j].push_back(axes[j].source(i, mode));
+  copy_by_tables(data, data.dims(), tables, value, out);
   return out;
 }
 

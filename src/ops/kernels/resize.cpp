@@ -11,13 +11,7 @@ namespace tombolo::ops {
 
 namespace {
 
-/// What one output element takes from the axis: weights[k] of element first + k. `outside` says
-/// that it lies beyond the image (tf_crop_and_resize).
-struct Taps {
-  int64_t first = 0;
-  std::vector<double> weights;
-  bool outside = false;
-};
+using Taps = ResizeTaps;
 
 /// Where output element `i` lies on the input's axis of `length` elements.
 Result<double> original(const KernelContext& context, const ResizeOptions& options,
@@ -87,8 +81,10 @@ Taps filter_taps(const ResizeOptions& options, double x, double scale, int64_t l
   return taps;
 }
 
-Result<std::vector<Taps>> axis_taps(const KernelContext& context, const ResizeOptions& options,
-                                    const ResizeAxis& axis, int64_t length) {
+}  // namespace
+
+Result<std::vector<Taps>> resize_taps(const KernelContext& context, const ResizeOptions& options,
+                                      const ResizeAxis& axis, int64_t length) {
   std::vector<Taps> all;
   for (int64_t i = 0; i < axis.length; ++i) {
     TRY(double x, original(context, options, axis, length, i));
@@ -110,6 +106,8 @@ Result<std::vector<Taps>> axis_taps(const KernelContext& context, const ResizeOp
   }
   return all;
 }
+
+namespace {
 
 /// Interpolates along one axis: [outer, length, inner] to [outer, taps, inner].
 void resample_axis(const KernelContext& context, const double* in, int64_t outer, int64_t length,
@@ -134,16 +132,12 @@ void resample_axis(const KernelContext& context, const double* in, int64_t outer
 
 /// Nearest neighbours are moved, whatever their type.
 void pick_nearest(const Tensor& x, const std::vector<std::vector<Taps>>& taps, Tensor& out) {
-  const size_t rank = x.rank();
-  const Dims strides = contiguous_strides(x.dims());
-  Odometer row(out.dims().span().first(rank - 1));
-  int64_t to = 0;
-  do {
-    int64_t from = 0;
-    for (size_t j = 0; j + 1 < rank; ++j)
-      from += taps[j][static_cast<size_t>(row.index[j])].first * strides[j];
-    for (const Taps& tap : taps[rank - 1]) copy_elements(x, from + tap.first, out, to++, 1);
-  } while (row.next());
+  std::vector<std::vector<int64_t>> tables;
+  for (const std::vector<Taps>& axis : taps) {
+    auto& table = tables.emplace_back();
+    for (const Taps& tap : axis) table.push_back(tap.first);
+  }
+  copy_by_tables(x, x.dims(), tables, nullptr, out);
 }
 
 /// Interpolated numbers back to the element type; integers truncate.
@@ -168,7 +162,7 @@ Status resize_tensor(KernelContext& context, const Tensor& x, const std::vector<
   }
   std::vector<std::vector<Taps>> taps;
   for (size_t j = 0; j < axes.size(); ++j) {
-    TRY(auto all, axis_taps(context, options, axes[j], x.dim(j)));
+    TRY(auto all, resize_taps(context, options, axes[j], x.dim(j)));
     taps.push_back(std::move(all));
   }
   if (options.mode == ResizeMode::kNearest) {

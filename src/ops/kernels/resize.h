@@ -28,6 +28,25 @@ struct ResizeOptions {
   double extrapolation = 0;
 };
 
+/// What one output element takes from the axis: weights[k] of element first + k. `outside` says
+/// that it lies beyond the image (tf_crop_and_resize).
+struct ResizeTaps {
+  int64_t first = 0;
+  std::vector<double> weights;
+  bool outside = false;
+};
+/// The taps of each output element of an axis of `length` elements.
+Result<std::vector<ResizeTaps>> resize_taps(const KernelContext& context,
+                                            const ResizeOptions& options, const ResizeAxis& axis,
+                                            int64_t length);
+
+/// What a node of Resize says for an input of this shape.
+struct ResizePlan {
+  ResizeOptions options;
+  std::vector<ResizeAxis> axes;
+};
+Result<ResizePlan> plan_resize(const KernelContext& context, std::span<const int64_t> dims);
+
 /// Resamples `x` (one entry of `axes` for each axis) into output 0.
 Status resize_tensor(KernelContext& context, const Tensor& x, const std::vector<ResizeAxis>& axes,
                      const ResizeOptions& options);

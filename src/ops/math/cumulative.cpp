@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/elementwise.h"
@@ -34,6 +36,40 @@ void accumulate(KernelContext& context, const Tensor& x, size_t axis, T start, S
   }
 }
 
+/// The same for elements of type E, all lines of a row at a time. Several outer parts go on at
+/// once.
+template <typename E, typename T, typename Step>
+void accumulate_rows(KernelContext& context, const Tensor& x, size_t axis, T start, Step step,
+                     Tensor& out) {
+  const bool exclusive = context.attributes.get_int("exclusive", 0) != 0;
+  const bool reverse = context.attributes.get_int("reverse", 0) != 0;
+  const int64_t length = x.dim(axis), inner = product(x.dims(), axis + 1, x.rank());
+  const int64_t outer = product(x.dims(), 0, axis);
+  if (x.size() == 0) return;
+  constexpr int64_t kLines = 512;  // whose sums stay in the cache
+  const int64_t strips = (inner + kLines - 1) / kLines;
+  context.parallel_for(
+      outer * strips, std::max<int64_t>(1, (1 << 15) / (length * std::min(inner, kLines))),
+      [&](int64_t begin, int64_t end) {
+        T sums[kLines];
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t line = task % strips * kLines, n = std::min(kLines, inner - line);
+          const int64_t first = task / strips * length * inner + line;
+          std::fill_n(sums, n, start);
+          for (int64_t j = 0; j < length; ++j) {
+            const int64_t at = first + (reverse ? length - 1 - j : j) * inner;
+            const E* from = x.data<E>() + at;
+            E* to = out.data<E>() + at;
+            for (int64_t i = 0; i < n; ++i) {
+              const T next = step(sums[i], static_cast<T>(from[i]));
+              to[i] = static_cast<E>(exclusive ? sums[i] : next);
+              sums[i] = next;
+            }
+          }
+        }
+      });
+}
+
 template <typename Step>
 Status run_cumulative(KernelContext& context, int start, Step step) {
   TRY(const Tensor* x, context.input(0));
@@ -41,7 +77,15 @@ Status run_cumulative(KernelContext& context, int start, Step step) {
   TRY(const int64_t axis, normalize_axis(given, static_cast<int64_t>(x->rank())));
   const auto at = static_cast<size_t>(axis);
   TRY(Tensor * out, context.output(0, x->dtype(), x->dims()));
-  if (is_float(x->dtype()))
+  if (x->dtype() == DType::kFloat32)
+    accumulate_rows<float, double>(context, *x, at, start, step, *out);
+  else if (x->dtype() == DType::kFloat64)
+    accumulate_rows<double, double>(context, *x, at, start, step, *out);
+  else if (x->dtype() == DType::kInt64)
+    accumulate_rows<int64_t, int64_t>(context, *x, at, start, step, *out);
+  else if (x->dtype() == DType::kInt32)
+    accumulate_rows<int32_t, int64_t>(context, *x, at, start, step, *out);
+  else if (is_float(x->dtype()))
     accumulate<double>(context, *x, at, start, step, *out);
   else if (is_integer(x->dtype()))
     accumulate<int64_t>(context, *x, at, start, step, *out);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/numbers.h"
@@ -38,19 +40,33 @@ Status run_arg(KernelContext& context, bool max) {
   if (length == 0)
     return context.error("axis " + std::to_string(axis) + " of " + to_string(*x) + " is empty");
   return with_numbers(context, *x, [&]<typename T>(const Tensor& numbers) -> Status {
+    // Lines that lie side by side go on together: memory is read in order.
+    constexpr int64_t kLines = 128;
+    const int64_t strips = (inner + kLines - 1) / kLines, outer = out->size() / inner;
+    const auto is_better = [&](T value, T champion) {
+      const bool both_nan = value != value && champion != champion;
+      const bool better =
+          champion == champion && (value != value || (max ? value > champion : value < champion));
+      return better || (last && (value == champion || both_nan));
+    };
     context.parallel_for(
-        out->size(), std::max<int64_t>(1, (1 << 15) / length), [&](int64_t begin, int64_t end) {
-          for (int64_t line = begin; line < end; ++line) {
-            const T* data = numbers.data<T>() + line / inner * length * inner + line % inner;
-            int64_t best = 0;
-            for (int64_t i = 1; i < length; ++i) {
-              const T value = data[i * inner], champion = data[best * inner];
-              const bool both_nan = value != value && champion != champion;
-              const bool better = champion == champion &&
-                                  (value != value || (max ? value > champion : value < champion));
-              if (better || (last && (value == champion || both_nan))) best = i;
-            }
-            out->data<int64_t>()[line] = best;
+        outer * strips, std::max<int64_t>(1, (1 << 15) / (length * std::min(inner, kLines))),
+        [&](int64_t begin, int64_t end) {
+          T champions[kLines];
+          int64_t places[kLines];
+          for (int64_t task = begin; task < end; ++task) {
+            const int64_t line = task % strips * kLines, n = std::min(kLines, inner - line);
+            const T* data = numbers.data<T>() + task / strips * length * inner + line;
+            std::copy_n(data, n, champions);
+            std::fill_n(places, n, int64_t{0});
+            for (int64_t i = 1; i < length; ++i)
+              for (int64_t k = 0; k < n; ++k) {
+                const T value = data[i * inner + k];
+                if (!is_better(value, champions[k])) continue;
+                champions[k] = value;
+                places[k] = i;
+              }
+            std::copy_n(places, n, out->data<int64_t>() + task / strips * inner + line);
           }
         });
     return ok();

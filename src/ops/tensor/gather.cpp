@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
@@ -60,14 +62,14 @@ Status run_gather(KernelContext& context) {
   for (size_t j = at + 1; j < data->rank(); ++j) dims.push_back(data->dim(j));
   TRY(Tensor * out, context.output(0, data->dtype(), dims));
   if (out->size() == 0) return ok();
-  const int64_t outer = product(data->dims(), 0, at);
-  const int64_t inner = product(data->dims(), at + 1, data->rank());
-  int64_t to = 0;
-  for (int64_t i = 0; i < outer; ++i)
-    for (const int64_t place : places) {
-      copy_elements(*data, (i * length + place) * inner, *out, to, inner);
-      to += inner;
-    }
+  const int64_t shape[] = {product(data->dims(), 0, at), length,
+                           product(data->dims(), at + 1, data->rank())};
+  std::vector<int64_t> tables[3] = {{}, std::move(places), {}};
+  for (size_t j = 0; j < 3; j += 2) {
+    tables[j].resize(static_cast<size_t>(shape[j]));
+    std::iota(tables[j].begin(), tables[j].end(), 0);
+  }
+  copy_by_tables(*data, shape, tables, nullptr, *out);
   return ok();
 }
 

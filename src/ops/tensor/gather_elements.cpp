@@ -1,6 +1,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
+#include "ops/kernels/parts.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -33,13 +34,31 @@ Status run_gather_elements(KernelContext& context) {
   TRY(Tensor * out, context.output(0, data->dtype(), indices->dims()));
   if (out->size() == 0) return ok();
   const Dims strides = contiguous_strides(data->dims());
-  Odometer walk(indices->dims());
-  int64_t to = 0;
-  do {
-    TRY(const int64_t place, checked_index(indices->get_int64(to), data->dim(at), axis));
-    const int64_t from = walk.dot(strides) + (place - walk.index[at]) * strides[at];
-    copy_elements(*data, from, *out, to++, 1);
-  } while (walk.next());
+  // Row by row along the last axis; what lies on the other axes is one offset for a row.
+  std::vector<int64_t> places(static_cast<size_t>(indices->size()));
+  for (int64_t i = 0; i < indices->size(); ++i) {
+    const int64_t index =
+        indices->dtype() == DType::kInt64 ? indices->data<int64_t>()[i] : indices->get_int64(i);
+    if (index >= 0 && index < data->dim(at)) [[likely]] {
+      places[static_cast<size_t>(i)] = index;
+      continue;
+    }
+    TRY(places[static_cast<size_t>(i)], checked_index(index, data->dim(at), axis));
+  }
+  const size_t last = data->rank() - 1;
+  const int64_t width = indices->dim(last), rows = indices->size() / width;
+  parallel_parts(rows, std::max<int64_t>(1, (1 << 14) / width), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      int64_t rest = row, base = 0;
+      for (size_t j = last; j-- > 0; rest /= indices->dim(j))
+        if (j != at) base += rest % indices->dim(j) * strides[j];
+      int64_t* place = places.data() + row * width;
+      for (int64_t i = 0; i < width; ++i)
+        place[i] = base + (at == last ? place[i] : i + place[i] * strides[at]);
+    }
+  });
+  const int64_t whole[] = {data->size()};
+  copy_by_tables(*data, whole, std::span(&places, 1), nullptr, *out);
   return ok();
 }
 

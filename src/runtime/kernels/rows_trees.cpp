@@ -12,6 +12,7 @@
 #include "ops/kernels/tree.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/no_host.h"
 
 namespace tombolo {
 namespace {
@@ -208,20 +209,6 @@ bool supports_trees(const KernelQuery& query) {
   return query.dims(0)[1] > 0 && (!is_classifier(query.node) ||
                                   query.attributes.get_strings("classlabels_strings").empty());
 }
-
-/// For reading attributes by the reference kernel's own functions.
-class NoHost final : public KernelHost {
- public:
-  Result<std::vector<RunValue>> run_graph(const Graph&, std::vector<RunValue>) override {
-    return runtime_error("trees have no subgraphs");
-  }
-  Status reserve(uint64_t) override { return ok(); }
-  uint64_t seed() override { return 0; }
-  void parallel_for(int64_t count, int64_t, void (*body)(void*, int64_t, int64_t),
-                    void* argument) override {
-    body(argument, 0, count);
-  }
-};
 
 template <typename Body>
 auto with_context(const Node& node, int opset, const AttributeReader& attributes, Body&& body) {

@@ -1,0 +1,175 @@
+// For the runtime: Einsum of two operands becomes one MatMul between Transposes. What stands alone
+// in one operand is summed first, several labels of a kind are joined by Reshape.
+
+#include <algorithm>
+
+#include "passes/passes.h"
+#include "passes/runtime_operators.h"
+
+namespace tombolo::passes {
+namespace {
+
+class Einsum {
+ public:
+  Einsum(Rewriter& rewriter, Node& node) : rewriter_(rewriter), node_(node) {}
+
+  size_t expand() {
+    if (!rewriter_.is(&node_, "Einsum") || node_.inputs().size() != 2 || !read()) return 0;
+    for (size_t i = 0; i < 2; ++i)
+      if (rewriter_.dtype(node_.input(i)) != DType::kFloat32) return 0;
+    // Labels by where they stand.
+    for (const char label : terms_[0]) {
+      if (!contains(terms_[1], label)) {
+        if (contains(out_, label)) left_ += label;
+      } else {
+        (contains(out_, label) ? batch_ : common_) += label;
+      }
+    }
+    for (const char label : terms_[1])
+      if (!contains(terms_[0], label) && contains(out_, label)) right_ += label;
+    // As the output has them: then it need not be turned.
+    const auto by_output = [&](char a, char b) { return out_.find(a) < out_.find(b); };
+    for (std::string* group : {&batch_, &left_, &right_})
+      std::sort(group->begin(), group->end(), by_output);
+    if (common_.empty()) return 0;  // an outer product: nothing is summed
+    for (const std::string* group : {&batch_, &left_, &right_, &common_})
+      for (const char label : *group)
+        if (!agree(label) || (group != &batch_ && group->size() != 1 && !length(label))) return 0;
+    // Joined axes are split again by their lengths, which must be known then; so must the batch's.
+    const bool reshapes = left_.size() != 1 || right_.size() != 1 || common_.size() != 1;
+    if (reshapes)
+      for (const std::string* group : {&batch_, &left_, &right_})
+        for (const char label : *group)
+          if (!length(label)) return 0;
+
+    Value* a = operand(0, batch_ + left_ + common_, left_, common_, reshapes);
+    Value* b = operand(1, batch_ + common_ + right_, common_, right_, reshapes);
+    Node& product = rewriter_.add(node_, "MatMul", {a, b}, name());
+    rewriter_.touch(product);
+    Value* y = product.output(0);
+    std::string now = batch_ + left_ + right_;
+    if (reshapes) y = reshape(y, lengths(now));
+    y = transpose(y, now, out_);
+    rewriter_.supersede(*node_.output(0), *y);
+    return 1;
+  }
+
+ private:
+  static bool contains(const std::string& text, char label) {
+    return text.find(label) != std::string::npos;
+  }
+  Text name() const { return node_.output(0)->name(); }
+
+  /// Letters, each once in a term; no ellipsis.
+  bool read() {
+    std::string equation(AttributeReader(node_).get_string("equation", ""));
+    equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
+    const size_t comma = equation.find(','), arrow = equation.find("->");
+    if (comma == std::string::npos || arrow == std::string::npos || comma > arrow) return false;
+    terms_[0] = equation.substr(0, comma);
+    terms_[1] = equation.substr(comma + 1, arrow - comma - 1);
+    out_ = equation.substr(arrow + 2);
+    for (const std::string* term : {&terms_[0], &terms_[1], &out_})
+      for (size_t i = 0; i < term->size(); ++i) {
+        const char c = (*term)[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) ||
+            term->find(c, i + 1) != std::string::npos)
+          return false;
+      }
+    for (const char label : out_)
+      if (!contains(terms_[0], label) && !contains(terms_[1], label)) return false;
+    for (size_t i = 0; i < 2; ++i)
+      if (rewriter_.rank(node_.input(i)) != terms_[i].size() || terms_[i].empty()) return false;
+    return true;
+  }
+
+  const SymDim* dim(size_t operand, char label) const {
+    const SymShape* shape = rewriter_.shape(node_.input(operand));
+    const size_t at = terms_[operand].find(label);
+    return shape == nullptr || at == std::string::npos ? nullptr : &(*shape)[at];
+  }
+  /// Both operands have one length here: one of them may not be 1 where the other is more.
+  bool agree(char label) const {
+    const SymDim *a = dim(0, label), *b = dim(1, label);
+    return a == nullptr || b == nullptr || a->equals(*b);
+  }
+  std::optional<int64_t> length(char label) const {
+    for (size_t i = 0; i < 2; ++i)
+      if (const SymDim* known = dim(i, label); known != nullptr && known->is_value())
+        return known->value();
+    return std::nullopt;
+  }
+  std::vector<int64_t> lengths(const std::string& labels) const {
+    std::vector<int64_t> list;
+    for (const char label : labels) list.push_back(length(label).value_or(0));
+    return list;
+  }
+
+  Value* reshape(Value* x, const std::vector<int64_t>& dims) {
+    Value* shape = rewriter_.ints_initializer(node_.graph(), dims, name());
+    Node& made = rewriter_.add(node_, "Reshape", {x, shape}, name());
+    if (std::find(dims.begin(), dims.end(), 0) != dims.end()) made.set_int("allowzero", 1);
+    rewriter_.touch(made);
+    return made.output(0);
+  }
+  Value* transpose(Value* x, const std::string& from, const std::string& to) {
+    if (from == to) return x;
+    std::vector<int64_t> perm;
+    for (const char label : to) perm.push_back(static_cast<int64_t>(from.find(label)));
+    Node& made = rewriter_.add(node_, "Transpose", {x}, name());
+    made.set_ints("perm", perm);
+    rewriter_.touch(made);
+    return made.output(0);
+  }
+
+  /// Operand `index` as batch, `rows`, `columns`.
+  Value* operand(size_t index, const std::string& order, const std::string& rows,
+                 const std::string& columns, bool reshapes) {
+    Value* x = node_.input(index);
+    std::string labels;
+    std::vector<int64_t> alone;
+    for (size_t i = 0; i < terms_[index].size(); ++i) {
+      if (contains(order, terms_[index][i]))
+        labels += terms_[index][i];
+      else
+        alone.push_back(static_cast<int64_t>(i));
+    }
+    if (!alone.empty()) {
+      Value* axes = rewriter_.ints_initializer(node_.graph(), alone, name());
+      Node& sum = rewriter_.add(node_, "ReduceSum", {x, axes}, name());
+      sum.set_int("keepdims", 0);
+      rewriter_.touch(sum);
+      x = sum.output(0);
+    }
+    x = transpose(x, labels, order);
+    if (!reshapes) return x;
+    std::vector<int64_t> dims = lengths(batch_);
+    for (const std::string* group : {&rows, &columns}) {
+      int64_t product = 1;
+      for (const int64_t one : lengths(*group)) product *= one;
+      dims.push_back(product);
+    }
+    return reshape(x, dims);
+  }
+
+  Rewriter& rewriter_;
+  Node& node_;
+  std::string terms_[2], out_;
+  std::string batch_, left_, right_, common_;
+};
+
+}  // namespace
+
+Result<size_t> expand_einsum(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) {
+    std::vector<Node*> nodes;
+    for (Node* node : graph.nodes())
+      if (node->op_type() == "Einsum") nodes.push_back(node);
+    for (Node* node : nodes) count += Einsum(rewriter, *node).expand();
+  });
+  return count;
+}
+
+}  // namespace tombolo::passes

@@ -1,0 +1,144 @@
+// For the runtime: operators of com.microsoft in those of the standard, and of ai.tombolo, that
+// have fast kernels. Only of float32, where all that they say can be said.
+
+#include "passes/passes.h"
+#include "passes/runtime_operators.h"
+
+namespace tombolo::passes {
+namespace {
+
+constexpr Text kMicrosoft = "com.microsoft", kOwn = "ai.tombolo";
+
+class Expander {
+ public:
+  explicit Expander(Rewriter& rewriter) : rewriter_(rewriter) {}
+
+  size_t expand(Node& node) {
+    if (node.outputs().empty() || node.output(0) == nullptr || node.input(0) == nullptr ||
+        rewriter_.dtype(node.output(0)) != DType::kFloat32)
+      return 0;
+    const auto is = [&](Text op) { return rewriter_.is(&node, op, kMicrosoft); };
+    if (is("BiasGelu") || is("FastGelu") || is("Gelu")) return gelu(node, is("FastGelu"));
+    if (is("QuickGelu")) return quick_gelu(node);
+    if (is("FusedMatMul")) return fused_matmul(node);
+    if (is("FusedConv")) return fused_conv(node);
+    if (is("SkipLayerNormalization")) return skip_norm(node, "LayerNormalization");
+    if (is("SkipSimplifiedLayerNormalization")) return skip_norm(node, "RMSNormalization");
+    return 0;
+  }
+
+ private:
+  size_t become(Node& node, Node& made) {
+    rewriter_.touch(made);
+    rewriter_.supersede(*node.output(0), *made.output(0));
+    return 1;
+  }
+  Value* add(Node& before, Value* a, Value* b, Text name) {
+    Node& sum = rewriter_.add(before, "Add", {a, b}, name);
+    rewriter_.touch(sum);
+    return sum.output(0);
+  }
+
+  size_t gelu(Node& node, bool tanh_form) {
+    const Text name = node.output(0)->name();
+    Value* x = node.input(0);
+    if (node.input(1) != nullptr) x = add(node, x, node.input(1), name);
+    Node& made = rewriter_.add(node, "Gelu", {x}, name);
+    if (tanh_form) made.set_string("approximate", "tanh");
+    return become(node, made);
+  }
+
+  size_t quick_gelu(Node& node) {
+    Node& made = rewriter_.add(node, "Swish", {node.input(0)}, node.output(0)->name());
+    made.set_float("alpha", AttributeReader(node).get_float("alpha", 1.702f));
+    return become(node, made);
+  }
+
+  size_t fused_matmul(Node& node) {
+    const AttributeReader attributes(node);
+    for (const Text name : {Text("transBatchA"), Text("transBatchB")})
+      if (attributes.get_int(name, 0) != 0) return 0;
+    for (const size_t i : {size_t(0), size_t(1)})
+      if (node.input(i) == nullptr || rewriter_.rank(node.input(i)).value_or(0) < 2 ||
+          rewriter_.dtype(node.input(i)) != DType::kFloat32)
+        return 0;
+    Node& made = rewriter_.add(node, "MatMul", {node.input(0), node.input(1)},
+                               node.output(0)->name(), 1, kOwn);
+    for (const Text name : {Text("transA"), Text("transB")})
+      if (attributes.get_int(name, 0) != 0) made.set_int(name, 1);
+    if (attributes.get_float("alpha", 1) != 1)
+      made.set_float("alpha", attributes.get_float("alpha", 1));
+    return become(node, made);
+  }
+
+  size_t fused_conv(Node& node) {
+    const AttributeReader attributes(node);
+    const std::string activation(attributes.get_string("activation", ""));
+    const auto params = attributes.get_floats("activation_params");
+    // Their parameters are all there or stand for the operator's own defaults, which differ.
+    const size_t needed = activation == "LeakyRelu"                             ? 1
+                          : activation == "Clip" || activation == "HardSigmoid" ? 2
+                                                                                : 0;
+    const bool known = activation.empty() || activation == "Relu" || activation == "Sigmoid" ||
+                       activation == "Tanh" || needed != 0;
+    if (!known || (needed != 0 && params.size() != needed)) return 0;
+    Value* z = node.input(3);
+    if (z != nullptr && !rewriter_.same_shape(z, node.output(0))) return 0;
+    std::vector<Value*> inputs = {node.input(0), node.input(1), node.input(2), z};
+    while (inputs.back() == nullptr) inputs.pop_back();
+    Node& made = rewriter_.add(node, "Conv", inputs, node.output(0)->name(), 1, kOwn);
+    for (const Attribute& attribute : node.attributes()) {
+      if (attribute.name == "activation" || attribute.name == "activation_params") continue;
+      if (attribute.i() != nullptr) made.set_int(attribute.name, *attribute.i());
+      if (attribute.s() != nullptr) made.set_string(attribute.name, *attribute.s());
+      if (attribute.type == AttrType::kInts) made.set_ints(attribute.name, attribute.ints());
+    }
+    if (!activation.empty()) made.set_string("activation", activation);
+    if (needed != 0) made.set_floats("activation_params", params);
+    return become(node, made);
+  }
+
+  /// Y = norm(X + skip + bias); output 3 is the sum.
+  size_t skip_norm(Node& node, Text op) {
+    const bool simplified = op == "RMSNormalization";
+    const size_t bias = simplified ? 3 : 4;
+    for (size_t i = 1; i < node.outputs().size(); ++i)
+      if (i != 3 && node.output(i) != nullptr &&
+          (node.output(i)->has_uses() || node.output(i)->output_uses() != 0))
+        return 0;
+    if (node.input(1) == nullptr || node.input(2) == nullptr) return 0;
+    const Text name = node.output(0)->name();
+    Value* sum = add(node, node.input(0), node.input(1), name);
+    if (node.input(bias) != nullptr) sum = add(node, sum, node.input(bias), name);
+    std::vector<Value*> inputs = {sum, node.input(2)};
+    if (!simplified && node.input(3) != nullptr) inputs.push_back(node.input(3));
+    Node& norm = rewriter_.add(node, op, inputs, name);
+    norm.set_int("axis", -1);
+    norm.set_float("epsilon", AttributeReader(node).get_float("epsilon", 1e-12f));
+    rewriter_.touch(norm);
+    Value* const fourth = node.output(3);
+    if (fourth != nullptr && (fourth->has_uses() || fourth->output_uses() != 0))
+      rewriter_.replace(*fourth, *sum);
+    rewriter_.supersede(*node.output(0), *norm.output(0));
+    return 1;
+  }
+
+  Rewriter& rewriter_;
+};
+
+}  // namespace
+
+Result<size_t> expand_microsoft(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) {
+    std::vector<Node*> nodes;
+    for (Node* node : graph.nodes())
+      if (canonical_domain(node->domain()) == kMicrosoft) nodes.push_back(node);
+    Expander expander(rewriter);
+    for (Node* node : nodes) count += expander.expand(*node);
+  });
+  return count;
+}
+
+}  // namespace tombolo::passes

@@ -1,0 +1,158 @@
+// Resize of floats by linear and cubic interpolation: axis by axis, the last one first, as sums of
+// the taps that the reference kernel computes.
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/kernels/resize.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/kernels/no_host.h"
+#include "runtime/kernels/resample.h"
+
+namespace tombolo {
+namespace {
+
+struct Axis {
+  size_t axis = 0;
+  int64_t length = 0, taps = 0;  ///< of the output; a place
+  std::vector<int32_t> first;
+  std::vector<float> weights;  ///< [tap][place] for the last axis, else [place][tap]
+};
+
+struct ResizeState final : KernelState {
+  Dims output;
+  std::vector<Axis> axes;  ///< in the order in which they are done
+  size_t room = 0;         ///< floats of one intermediate tensor
+};
+
+/// Everything but the image is constant, and the interpolation is one of weighted sums.
+bool supports_resize(const KernelQuery& q) {
+  if (active_isa() == Isa::kScalar || q.inputs.empty() || q.dtype(0) != DType::kFloat32)
+    return false;
+  const Text mode = q.attributes.get_string("mode", "nearest");
+  if ((mode != "linear" && mode != "cubic") || q.inputs[0].size() == 0 || q.dims(0).empty() ||
+      q.attributes.get_string("coordinate_transformation_mode", "half_pixel") ==
+          "tf_crop_and_resize")
+    return false;
+  for (size_t i = 1; i < q.inputs.size(); ++i)
+    if (q.has_input(i) && q.constant(i) == nullptr) return false;
+  for (const int64_t length : q.dims(0))
+    if (length > INT32_MAX / 2) return false;
+  return q.inputs[0].size() < INT32_MAX;
+}
+
+Axis axis_of(size_t index, bool last, int64_t length, const std::vector<ops::ResizeTaps>& places) {
+  Axis axis{index, static_cast<int64_t>(places.size())};
+  for (const auto& place : places)
+    axis.taps = std::max(axis.taps, static_cast<int64_t>(place.weights.size()));
+  axis.taps = std::min(axis.taps, length);
+  const auto taps = static_cast<size_t>(axis.taps);
+  axis.weights.assign(places.size() * taps, 0.0f);
+  for (size_t i = 0; i < places.size(); ++i) {
+    // What is padded must lie inside too: taps move down where they would reach over the end.
+    const int64_t first = std::min(places[i].first, length - axis.taps);
+    const auto shift = static_cast<size_t>(places[i].first - first);
+    axis.first.push_back(static_cast<int32_t>(first));
+    for (size_t t = 0; t < places[i].weights.size(); ++t) {
+      const size_t at = t + shift;
+      axis.weights[last ? at * places.size() + i : i * taps + at] =
+          static_cast<float>(places[i].weights[t]);
+    }
+  }
+  return axis;
+}
+
+Result<std::unique_ptr<KernelState>> prepare_resize(const PrepareContext& q) {
+  auto state = std::make_unique<ResizeState>();
+  std::vector<RunValue> values(q.inputs.size());
+  std::vector<const RunValue*> inputs(q.inputs.size(), nullptr);
+  for (size_t i = 1; i < q.inputs.size(); ++i)
+    if (q.has_input(i)) {
+      values[i] = RunValue(*q.constant(i));
+      inputs[i] = &values[i];
+    }
+  NoHost host;
+  const KernelContext context{q.node, q.opset, inputs, {}, q.attributes, host, nullptr};
+  TRY(const ops::ResizePlan plan, ops::plan_resize(context, q.dims(0)));
+  Dims now(q.dims(0));
+  state->output = now;
+  const size_t rank = now.size();
+  for (size_t j = rank; j-- > 0;) {
+    state->output[j] = plan.axes[j].length;
+    if (plan.axes[j].scale == 1 && plan.axes[j].length == now[j]) continue;
+    TRY(const auto places, ops::resize_taps(context, plan.options, plan.axes[j], now[j]));
+    state->axes.push_back(axis_of(j, j + 1 == rank, now[j], places));
+  }
+  int64_t most = 0;
+  for (const Axis& axis : state->axes) {
+    now[axis.axis] = axis.length;
+    most = std::max(most, element_count(now));
+  }
+  if (most < 0) return runtime_error("the result of Resize is too large");
+  state->room = static_cast<size_t>(most + 64) / 16 * 16;
+  const size_t between = state->axes.empty() ? 0 : state->axes.size() - 1;
+  state->scratch_bytes = std::min<size_t>(between, 2) * state->room * sizeof(float);
+  return state;
+}
+
+void do_axis(const KernelRun& run, const Axis& axis, const float* x, const Dims& dims, float* y) {
+  const auto rank = dims.size();
+  int64_t outer = 1, inner = 1;
+  for (size_t j = 0; j < axis.axis; ++j) outer *= dims[j];
+  for (size_t j = axis.axis + 1; j < rank; ++j) inner *= dims[j];
+  const int64_t length = dims[axis.axis];
+  if (axis.axis + 1 == rank) {
+    run.parallel_for(outer, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, axis.length)),
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t i = begin; i < end; ++i)
+                         resample_row(x + i * length, axis.first.data(), axis.weights.data(),
+                                      axis.taps, axis.length, y + i * axis.length);
+                     });
+    return;
+  }
+  run.parallel_for(outer * axis.length, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, inner)),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t row = begin; row < end; ++row) {
+                       const auto place = static_cast<size_t>(row % axis.length);
+                       blend_rows(x + (row / axis.length * length + axis.first[place]) * inner,
+                                  inner,
+                                  axis.weights.data() + place * static_cast<size_t>(axis.taps),
+                                  axis.taps, inner, y + row * inner);
+                     }
+                   });
+}
+
+Status run_resize(KernelRun& run) {
+  const auto& state = run.state<ResizeState>();
+  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
+  if (y->size() == 0) return ok();
+  const Tensor& image = run.input(0);
+  const float* x = image.data<float>();
+  if (state.axes.empty()) {
+    std::copy_n(x, image.size(), y->data<float>());
+    return ok();
+  }
+  auto* scratch = reinterpret_cast<float*>(run.scratch());
+  Dims dims = image.dims();
+  for (size_t i = 0; i < state.axes.size(); ++i) {
+    const bool last = i + 1 == state.axes.size();
+    float* to = last ? y->data<float>() : scratch + (i % 2) * state.room;
+    do_axis(run, state.axes[i], x, dims, to);
+    dims[state.axes[i].axis] = state.axes[i].length;
+    x = to;
+  }
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(resize_f32) = {
+    .name = "resize",
+    .op = "Resize",
+    .supports = supports_resize,
+    .prepare = prepare_resize,
+    .run = run_resize,
+};
+
+}  // namespace tombolo
