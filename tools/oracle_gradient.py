@@ -15,7 +15,7 @@ RNG = np.random.default_rng(7)
 
 def text(x):
     x = np.asarray(x)
-    kind = {"float32": "float", "float64": "double", "int64": "int64", "bool": "bool"}[str(x.dtype)]
+    kind = {"float32": "float", "float64": "double", "int64": "int64", "int32": "int32", "bool": "bool"}[str(x.dtype)]
     dims = f"[{','.join(map(str, x.shape))}]" if x.ndim else ""
     values = (repr(int(v)) if kind == "bool" else repr(v) for v in x.ravel().tolist())
     return f"{kind}{dims}", "{" + ", ".join(values) + "}"
@@ -44,7 +44,7 @@ def part(name, nodes, inputs, forward, xs, initializers=None, order=1):
     for n, v in inputs.items():
         kind, values = text(v)
         lines.append(f"INPUT: {kind} {n} = {values}")
-    lines.append('<ir_version: 14, opset_import: ["" : 28, "ai.onnx.preview.training" : 1]>')
+    lines.append('<ir_version: 14, opset_import: ["" : 28, "ai.onnx.preview" : 1, "ai.onnx.preview.training" : 1]>')
     params = ", ".join(f"{text(v)[0]} {n}" for n, v in inputs.items())
     outs = [f"d_{x}" for x in xs]
     held = ""
@@ -198,7 +198,100 @@ def main():
              "a = Sin (h)", "e = ReduceSum <keepdims = 0> (t)", "y = Add (a, e)"], {n: v.astype(np.float32) for n, v in inputs.items()}, linear_attention, list(inputs))
     part("CausalConvWithState", ['h, t = CausalConvWithState <activation = "silu"> (x, w, b, p)', "e = ReduceSumSquare <keepdims = 0> (t)", "a = Sin (h)", "y = Add (a, e)"],
          {n: v.astype(np.float32) for n, v in {"x": arr(1, 2, 4), "w": arr(2, 1, 3), "b": arr(2), "p": arr(1, 2, 2)}.items()}, causal_conv, ["x", "w", "b", "p"])
+    more()
     print("\n---\n".join(PARTS))
+
+
+def deform_conv(x, w, o, m, b):
+    """3x4 pictures, kernel 2x2, pads 1 at the top and left, two offset groups, two groups."""
+    n, c, h, wide = x.shape
+    columns = []
+    for k in range(4):
+        own = []
+        for g in range(2):
+            i, j = torch.meshgrid(torch.arange(3.0, dtype=x.dtype), torch.arange(4.0, dtype=x.dtype), indexing="ij")
+            y_at = i - 1 + k // 2 + o[:, (g * 4 + k) * 2]
+            x_at = j - 1 + k % 2 + o[:, (g * 4 + k) * 2 + 1]
+            grid = torch.stack([x_at / (wide - 1) * 2 - 1, y_at / (h - 1) * 2 - 1], -1)
+            part = F.grid_sample(x[:, g * c // 2:(g + 1) * c // 2], grid, align_corners=True)
+            own.append(part * m[:, g * 4 + k][:, None])
+        columns.append(torch.cat(own, 1))
+    columns = torch.stack(columns, 2).reshape(n, 2, c // 2 * 4, 12)
+    y = torch.einsum("ngkp,gok->ngop", columns, w.reshape(2, w.shape[0] // 2, -1))
+    return torch.sin(y.reshape(n, -1, 3, 4) + b[:, None, None])
+
+
+def ragged_lstm(x, w, r, h):
+    """Batch first, clip 0.6, lengths 3 and 2, other activations, backwards."""
+    s, c, rows = h[:, 0], torch.zeros(2, 2), [None] * 3
+    for t in (2, 1, 0):
+        here = torch.tensor([[1.0], [1.0 if t < 2 else 0.0]])
+        i, o, f, g = (x[:, t] @ w[0].T + s @ r[0].T).clamp(-0.6, 0.6).chunk(4, 1)
+        gate = lambda v: (0.3 * v + 0.4).clamp(0, 1)
+        m = gate(f) * c + gate(i) * F.leaky_relu(g, 0.1)
+        n = gate(o) * torch.tanh(m.clamp(-0.6, 0.6))
+        s, c = here * n + (1 - here) * s, here * m + (1 - here) * c
+        rows[t] = here * n
+    return torch.sin(torch.stack(rows, 1)).sum() + 12 * s.sum()
+
+
+def roi_pool(x, rois):
+    return torch.stack([x[int(b), :, int(y):int(y2) + 1, int(a):int(a2) + 1].amax((1, 2))
+                        for b, a, y, a2, y2 in rois])[:, :, None, None]**2
+
+
+def more():
+    part("Det twice", ["h = Det (x)", "y = Sin (h)"], {"x": arr(2, 3, 3)}, lambda x: torch.sin(torch.linalg.det(x)), ["x"], order=2)
+    singular = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [0.5, -1.0, 2.0]])
+    part("Det of a singular matrix", ["y = Det (x)"], {"x": singular},
+         lambda x: x[0, 0] * (x[1, 1] * x[2, 2] - x[1, 2] * x[2, 1]) - x[0, 1] * (x[1, 0] * x[2, 2] - x[1, 2] * x[2, 0])
+         + x[0, 2] * (x[1, 0] * x[2, 1] - x[1, 1] * x[2, 0]), ["x"])
+    part("Det, large", ["h = Det (x)", "y = Mul (h, h)"], {"x": arr(1, 9, 9)}, lambda x: torch.linalg.det(x)**2, ["x"])
+    zeros = arr(2, 4)
+    zeros[0, 1] = zeros[1, 2] = zeros[1, 3] = 0
+    part("CumProd through zeros, twice", ["h = CumProd (x, a)", "t = Add (h, x)", "y = Mul (t, t)"], {"x": zeros},
+         lambda x, a: (torch.cumprod(x, 1) + x)**2, ["x"], {"a": np.array(1, np.int64)}, order=2)
+    part("CumProd, exclusive and reverse", ["h = CumProd <exclusive = 1, reverse = 1> (x, a)", "y = Sin (h)"], {"x": arr(3, 2)},
+         lambda x, a: torch.sin(torch.stack([x[1] * x[2], x[2], torch.ones(2, dtype=x.dtype)])), ["x"], {"a": np.array(0, np.int64)})
+    part("ReduceProd with zeros", ["h = ReduceProd <keepdims = 0> (x, a)", "t = Unsqueeze (h, a)", "s = Add (t, x)", "y = Mul (s, s)"], {"x": zeros},
+         lambda x, a: (x.prod(1, keepdim=True) + x)**2, ["x"], {"a": np.array([1], np.int64)})
+    grid = arr(1, 2, 3, 2)
+    for mode, padding, aligned in (("linear", "zeros", 0), ("linear", "border", 1), ("linear", "reflection", 0), ("cubic", "zeros", 1),
+                                   ("cubic", "reflection", 0)):
+        part(f"GridSample, {mode}, {padding}", [f'h = GridSample <mode = "{mode}", padding_mode = "{padding}", align_corners = {aligned}> (x, g)', "y = Sin (h)"],
+             {"x": arr(1, 2, 3, 4), "g": grid * 0.9},
+             lambda x, g, m=mode, p=padding, a=aligned: torch.sin(F.grid_sample(x, g, "bilinear" if m == "linear" else "bicubic", p, bool(a))), ["x", "g"],
+             order=1)
+    part("GridSample of a volume", ["h = GridSample (x, g)", "y = Mul (h, h)"], {"x": arr(1, 1, 2, 3, 2), "g": arr(1, 1, 2, 2, 3) * 0.5},
+         lambda x, g: F.grid_sample(x, g, align_corners=False)**2, ["x", "g"])
+    part("DeformConv", ["h = DeformConv <kernel_shape = [2, 2], pads = [1, 1, 0, 0], group = 2, offset_group = 2> (x, w, o, b, m)", "y = Sin (h)"],
+         {"x": arr(1, 4, 3, 4), "w": arr(2, 2, 2, 2), "o": arr(1, 16, 3, 4) * 0.7, "m": arr(1, 8, 3, 4), "b": arr(2)}, deform_conv, ["x", "w", "o", "m", "b"])
+    inputs = {n: v.astype(np.float32) for n, v in {"x": arr(2, 3, 2), "w": arr(1, 8, 2), "r": arr(1, 8, 2), "h": arr(2, 1, 2)}.items()}
+    part("LSTM, batch first, clipped, ragged, other activations",
+         ['a, e = LSTM <hidden_size = 2, layout = 1, clip = 0.6, direction = "reverse", activations = ["HardSigmoid", "LeakyRelu", "Tanh"], '
+          'activation_alpha = [0.3, 0.1], activation_beta = [0.4]> (x, w, r, "", n, h)', "s = Sin (a)", "u = ReduceSum <keepdims = 0> (e)", "y = Add (s, u)"],
+         inputs, lambda x, w, r, h, n: ragged_lstm(x, w, r, h), ["x", "w", "r", "h"], {"n": np.array([3, 2], np.int32)})
+    part("MaxPool, column-major indices", ["h, k = MaxPool <kernel_shape = [2, 2], storage_order = 1> (x)", "y = Mul (h, h)"], {"x": arr(1, 2, 3, 4)},
+         lambda x: F.max_pool2d(x, 2, 1)**2, ["x"])
+    i = np.array([[2, 0], [2, 1]], np.int64)
+    u = arr(2, 2)
+    u[0, 1] = 0
+    for reduction, name in (("mul", "prod"), ("max", "amax"), ("min", "amin")):
+        part(f"ScatterElements, {reduction}", [f'h = ScatterElements <axis = 0, reduction = "{reduction}"> (x, i, u)', "y = Sin (h)"], {"x": arr(3, 2), "u": u},
+             lambda x, u, i, name=name: torch.sin(torch.scatter_reduce(x, 0, i, u, name)), ["x", "u"], {"i": i})
+    part("ScatterND, mul", ['h = ScatterND <reduction = "mul"> (x, i, u)', "y = Sin (h)"], {"x": arr(3, 2), "u": arr(3, 2)},
+         lambda x, u, i: torch.sin(torch.stack([x[0], x[1] * u[0] * u[2], x[2] * u[1]])), ["x", "u"], {"i": np.array([[1], [2], [1]], np.int64)})
+    part("Einsum with an ellipsis", ['h = Einsum <equation = "...ij,...jk"> (x, v)', "y = Sin (h)"], {"x": arr(2, 1, 2, 3), "v": arr(3, 3, 2)},
+         lambda x, v: torch.sin(torch.einsum("...ij,...jk", x, v)), ["x", "v"])
+    part("Einsum with diagonals", ['h = Einsum <equation = "bii,bj->bij"> (x, v)', "y = Sin (h)"], {"x": arr(2, 3, 3), "v": arr(2, 2)},
+         lambda x, v: torch.sin(torch.einsum("bii,bj->bij", x, v)), ["x", "v"], order=2)
+    part("MaxRoiPool", ["h = MaxRoiPool <pooled_shape = [1, 1]> (x, r)", "y = Mul (h, h)"], {"x": arr(2, 2, 4, 5)}, lambda x, r: roi_pool(x, r.tolist()), ["x"],
+         {"r": np.array([[0.0, 0, 1, 2, 3], [1.0, 2, 0, 4, 2]])})
+    part("FlexAttention with a captured value",
+         ["h = ai.onnx.preview.FlexAttention <scale = 0.4, score_mod = m (double[1,4,3,4] s) => (double[1,4,3,4] t) { t = Mul (s, w) }> (q, k, v)", "y = Sin (h)"],
+         {"q": arr(1, 4, 3, 2), "k": arr(1, 2, 4, 2), "v": arr(1, 2, 4, 3), "w": arr(3, 4)},
+         lambda q, k, v, w: torch.sin(F.softmax(0.4 * q @ k.repeat_interleave(2, 1).transpose(-1, -2) * w, -1) @ v.repeat_interleave(2, 1)),
+         ["q", "k", "v", "w"])
 
 
 def lstm(x, w, r, b, h, c):

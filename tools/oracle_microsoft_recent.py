@@ -471,3 +471,20 @@ def QOrderedLayerNormalization(rng):
     return Case("QOrderedLayerNormalization", [
         codes_of(rng, np.int8, *shape), np.array(0.03, np.float32), f32(rng, shape[-1]), some(rng, f32(rng, shape[-1])),
         np.array(0.02, np.float32)], {"epsilon": 1e-3, "order_X": order, "order_Y": order}, reference=formula)
+
+
+@generator
+def AttnLSTM(rng):
+    steps, batch, width, hidden, memory, depth, size = (int(v) for v in rng.integers(1, 4, 7))
+    direction = pick(rng, "forward", "reverse", "bidirectional")
+    n = 2 if direction == "bidirectional" else 1
+    layer = int(rng.integers(1, 4)) if rng.random() < 0.5 else 0
+    attrs = {"hidden_size": hidden, "direction": direction, "input_forget": int(pick(rng, 0, 0, 1))}
+    # No clip: as in LSTM, the runtime does not bound what enters every activation.
+    return Case("AttnLSTM", [
+        f32(rng, steps, batch, width), f32(rng, n, 4 * hidden, width + (layer or depth)), f32(rng, n, 4 * hidden, hidden),
+        some(rng, f32(rng, n, 8 * hidden)), some(rng, rng.integers(1, steps + 1, batch).astype(np.int32)),
+        some(rng, f32(rng, n, batch, hidden)), some(rng, f32(rng, n, batch, hidden)), some(rng, f32(rng, n, 3 * hidden)),
+        f32(rng, n, hidden, size), f32(rng, n, depth, size), f32(rng, n, size), f32(rng, batch, memory, depth),
+        some(rng, rng.integers(1, memory + 1, batch).astype(np.int32)), f32(rng, n, depth + hidden, layer) if layer else None],
+        attrs, outputs=3, rtol=1e-3, atol=1e-4)

@@ -186,9 +186,6 @@ void reduce_extremum(D& d) {
                         : d.calculus.call("ReduceSum", {mask, d.calculus.constant(axes)});
   set(d, 0, d.calculus.div(mul(d, restored(d, d.dy()), mask), count));
 }
-void reduce_prod(D& d) {
-  set(d, 0, d.calculus.div(mul(d, restored(d, d.dy()), restored(d, d.y())), d.x(0)));
-}
 
 void modulo(D& d) {
   set(d, 0, d.dy());
@@ -337,12 +334,12 @@ constexpr Rule kRules[] = {
     {"Gather", derive_movement},
     {"GatherElements", derive_movement},
     {"GatherND", derive_movement},
-    {"GridSample", derive_linear},
     {"HardSigmoid", hard_sigmoid},
     {"Hardmax", nothing},
     {"IsInf", nothing},
     {"IsNaN", nothing},
     {"MaxPool", derive_max_pool},
+    {"MaxRoiPool", derive_selection},
     {"MaxUnpool", derive_linear},
     {"Mod", modulo},
     {"Multinomial", nothing},
@@ -358,7 +355,6 @@ constexpr Rule kRules[] = {
     {"Range", nothing},
     {"ReduceMax", reduce_extremum},
     {"ReduceMin", reduce_extremum},
-    {"ReduceProd", reduce_prod},
     {"Resize", derive_linear},
     {"ReverseSequence", derive_movement},
     {"RoiAlign", derive_linear},

@@ -42,6 +42,7 @@ void derive_movement(Differentiation& d);
 void derive_linear(Differentiation& d);
 void derive_scatter_elements(Differentiation& d);
 void derive_scatter_nd(Differentiation& d);
+void derive_selection(Differentiation& d);
 void derive_max_pool(Differentiation& d);
 void derive_top_k(Differentiation& d);
 void derive_einsum(Differentiation& d);

@@ -7,6 +7,7 @@
 #include "ops/kernels/derivatives.h"
 #include "ops/kernels/window.h"
 #include "ops/training/decompose_recurrent.h"
+#include "ops/training/decompose_sampling.h"
 
 namespace tombolo::ops {
 
@@ -328,16 +329,21 @@ constexpr Row kRows[] = {
     {"BatchNormalization", batch_normalization},
     {"Conv", conv},
     {"ConvTranspose", conv_transpose},
+    {"CumProd", decompose_cum_prod},
+    {"DeformConv", decompose_deform_conv},
+    {"Det", decompose_det},
     {"GRU", decompose_recurrent},
     {"GlobalAveragePool", global_average_pool},
     {"GlobalLpPool", global_lp_pool},
     {"GlobalMaxPool", global_max_pool},
+    {"GridSample", decompose_grid_sample},
     {"InstanceNormalization", instance_normalization},
     {"LRN", lrn},
     {"LSTM", decompose_recurrent},
     {"LpNormalization", lp_normalization},
     {"LpPool", lp_pool},
     {"RNN", decompose_recurrent},
+    {"ReduceProd", decompose_reduce_prod},
 };
 
 }  // namespace

@@ -102,31 +102,114 @@ void derive_linear(D& d) {
   d.result[0] = d.calculus.reshape(back, d.x(0).dims());
 }
 
-void derive_scatter_elements(D& d) {
-  const Text reduction = d.attributes().get_string("reduction", "none");
-  if (reduction == "none") return derive_movement(d);
-  if (reduction != "add")
-    return d.calculus.fail(unsupported("Gradient of ScatterElements with reduction \"" +
-                                       std::string(reduction) + "\""));
-  d.result[0] = d.dy();
-  d.result[2] = d.calculus.call("GatherElements", {d.dy(), d.x(1)},
-                                {{"axis", d.attributes().get_int("axis", 0)}});
+namespace {
+
+/// The operators that write to places and read them again, with the node's indices and axis.
+struct Places {
+  D& d;
+  bool by_element;
+
+  Var write(const Var& into, const Var& updates, const char* reduction) {
+    struct Settings {
+      const char* reduction;
+      int64_t axis;
+      bool by_element;
+    } settings{reduction, d.attributes().get_int("axis", 0), by_element};
+    const Var inputs[] = {into, d.x(1), updates};
+    return d.calculus.call_all(
+        by_element ? "ScatterElements" : "ScatterND", inputs, 1,
+        [](Node& node, const void* argument) {
+          const auto& own = *static_cast<const Settings*>(argument);
+          node.set_string("reduction", own.reduction);
+          if (own.by_element) node.set_int("axis", own.axis);
+        },
+        &settings)[0];
+  }
+  Var read(const Var& from) {
+    if (!by_element) return d.calculus.call("GatherND", {from, d.x(1)});
+    return d.calculus.call("GatherElements", {from, d.x(1)},
+                           {{"axis", d.attributes().get_int("axis", 0)}});
+  }
+};
+
+/// Products: each factor's gradient is the product of the others, also where factors are zero.
+void derive_scatter_product(D& d, Places at) {
+  Tape& c = d.calculus;
+  const Var &x = d.x(0), &u = d.x(2);
+  const Var zero = c.scalar(u, 0), one = c.scalar(u, 1);
+  const Var is_zero = c.call("Equal", {u, zero});
+  const Var others = at.write(c.filled(x, 1), u, "mul");
+  d.result[0] = c.mul(d.dy(), others);
+  const Var nonzero = c.call("Where", {is_zero, one, u});
+  const Var product = at.read(at.write(c.filled(x, 1), nonzero, "mul"));
+  const Var zeros = at.read(at.write(c.filled(x, 0), c.to_type(is_zero, u.dtype()), "add"));
+  const Var alone = c.call("Where", {c.call("Equal", {zeros, one}), product, zero});
+  const Var rest = c.call("Where", {c.call("Equal", {zeros, zero}), c.div(product, nonzero), zero});
+  const Var factor = c.call("Where", {is_zero, alone, rest});
+  d.result[2] = c.mul(at.read(c.mul(d.dy(), x)), factor);
 }
 
-void derive_scatter_nd(D& d) {
+/// Greatest and least: equal winners share.
+void derive_scatter_extremum(D& d, Places at) {
+  Tape& c = d.calculus;
+  const DType type = d.dy().dtype();
+  const Var own = c.to_type(c.call("Equal", {d.x(0), d.y()}), type);
+  const Var given = c.to_type(c.call("Equal", {d.x(2), at.read(d.y())}), type);
+  const Var winners = at.write(own, given, "add");
+  const Var share = c.div(d.dy(), c.call("Max", {winners, c.scalar(d.dy(), 1)}));
+  d.result[0] = c.mul(share, own);
+  d.result[2] = c.mul(at.read(share), given);
+}
+
+void derive_scatter(D& d, bool by_element) {
   const Text reduction = d.attributes().get_string("reduction", "none");
+  Places at{d, by_element};
   if (reduction == "none") return derive_movement(d);
-  if (reduction != "add")
-    return d.calculus.fail(
-        unsupported("Gradient of ScatterND with reduction \"" + std::string(reduction) + "\""));
+  if (reduction == "mul") return derive_scatter_product(d, at);
+  if (reduction == "max" || reduction == "min") return derive_scatter_extremum(d, at);
   d.result[0] = d.dy();
-  d.result[2] = d.calculus.call("GatherND", {d.dy(), d.x(1)});
+  d.result[2] = at.read(d.dy());
+}
+
+}  // namespace
+
+void derive_scatter_elements(D& d) { derive_scatter(d, true); }
+void derive_scatter_nd(D& d) { derive_scatter(d, false); }
+
+/// Operators that pick elements by their order: where each came from is found by their ranks.
+void derive_selection(D& d) {
+  const Var& x = d.x(0);
+  std::vector<int64_t> order(static_cast<size_t>(x.size()));
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return x.value.get_double(a) < x.value.get_double(b);
+  });
+  auto ranks = Tensor::allocate(DType::kFloat64, x.dims());
+  if (!ranks) return d.calculus.fail(std::move(ranks).error());
+  for (size_t i = 0; i < order.size(); ++i) ranks->set_double(order[i], static_cast<double>(i + 1));
+  std::vector<RunValue> values = values_of(d);
+  values[0] = RunValue(*ranks);
+  for (size_t i = 1; i < values.size(); ++i)  // boxes have the type of the elements
+    if (d.has(i) && is_float(d.x(i).dtype())) {
+      auto wide = converted(d.calculus.context(), d.x(i).value, DType::kFloat64);
+      if (!wide) return d.calculus.fail(std::move(wide).error());
+      values[i] = RunValue(*std::move(wide));
+    }
+  auto picked = d.calculus.run_aside(d.node, d.opset, d.binding, values, d.outputs.size());
+  if (!picked) return d.calculus.fail(std::move(picked).error());
+  const Tensor& chosen = (*picked)[0].tensor();
+  auto places = Tensor::allocate(DType::kInt64, {{chosen.size()}});
+  if (!places) return d.calculus.fail(std::move(places).error());
+  for (int64_t i = 0; i < chosen.size(); ++i) {
+    const auto rank = static_cast<int64_t>(chosen.get_double(i));
+    places->data<int64_t>()[i] =
+        rank >= 1 && rank <= x.size() ? order[static_cast<size_t>(rank - 1)] : x.size();
+  }
+  scatter_back(d, 0, *places, d.dy());
 }
 
 void derive_max_pool(D& d) {
-  if (d.attributes().get_int("storage_order", 0) != 0)
-    return d.calculus.fail(unsupported("Gradient of MaxPool with storage_order 1"));
-  // The same pool, with its indices.
+  // The same pool, with its indices in row-major order.
   const AttributeReader attributes = d.attributes();
   const std::vector<Var> outputs = d.calculus.call_all(
       "MaxPool", {&d.inputs[0], 1}, 2,
@@ -155,61 +238,122 @@ void derive_top_k(D& d) {
   d.result[0] = d.calculus.call("ScatterElements", {zeros, d.outputs[1], d.dy()}, {{"axis", axis}});
 }
 
-void derive_einsum(D& d) {
-  std::string equation;
-  for (const char c : d.attributes().get_string("equation", ""))
-    if (c != ' ') equation += c;
-  const size_t arrow = equation.find("->");
-  std::vector<std::string> terms(1);
-  for (const char c : equation.substr(0, arrow)) {
-    if (c == ',')
-      terms.emplace_back();
-    else
-      terms.back() += c;
-  }
+namespace {
+
+/// An equation without spaces and ellipses: terms, and the result.
+struct Equation {
+  std::vector<std::string> terms = {""};
   std::string out;
-  if (arrow != std::string::npos) {
-    out = equation.substr(arrow + 2);
-  } else {  // implicit: the letters that stand once, in order
-    for (char c = 'A'; c <= 'z'; ++c)
-      if (std::count(equation.begin(), equation.end(), c) == 1) out += c;
+};
+
+/// Letters in place of the dims that "..." stands for, aligned at their ends.
+Equation read_equation(const D& d) {
+  std::string text;
+  for (const char c : d.attributes().get_string("equation", ""))
+    if (c != ' ') text += c;
+  Equation e;
+  const size_t arrow = text.find("->");
+  for (const char c : text.substr(0, arrow)) {
+    if (c == ',')
+      e.terms.emplace_back();
+    else
+      e.terms.back() += c;
   }
-  if (equation.find('.') != std::string::npos)
-    return d.calculus.fail(unsupported("Gradient of Einsum with an ellipsis"));
-  for (size_t k = 0; k < terms.size() && k < d.inputs.size(); ++k) {
+  std::string free, dots;
+  for (char c = 'A'; c <= 'z'; ++c)
+    if ((c <= 'Z' || c >= 'a') && text.find(c) == std::string::npos) free += c;
+  size_t most = 0;
+  std::vector<size_t> counts;
+  for (size_t k = 0; k < e.terms.size(); ++k) {
+    const bool has = e.terms[k].find('.') != std::string::npos;
+    const size_t rank = k < d.inputs.size() ? d.x(k).rank() : 0;
+    counts.push_back(has && rank + 3 >= e.terms[k].size() ? rank + 3 - e.terms[k].size() : 0);
+    most = std::max(most, counts.back());
+  }
+  dots = free.substr(0, most);
+  const auto replace = [&](std::string& term, size_t count) {
+    if (const size_t at = term.find("..."); at != std::string::npos)
+      term.replace(at, 3, dots.substr(dots.size() - std::min(count, dots.size())));
+  };
+  for (size_t k = 0; k < e.terms.size(); ++k) replace(e.terms[k], counts[k]);
+  if (arrow != std::string::npos) {
+    e.out = text.substr(arrow + 2);
+    replace(e.out, most);
+    return e;
+  }
+  // Implicit: the ellipsis, then the letters that stand once, in order.
+  e.out = dots;
+  for (char c = 'A'; c <= 'z'; ++c)
+    if (dots.find(c) == std::string::npos && std::count(text.begin(), text.end(), c) == 1 &&
+        c != '.')
+      e.out += c;
+  return e;
+}
+
+Var identity(D& d, const Var& like, int64_t size) {
+  auto eye = Tensor::allocate(like.dtype(), {{size, size}});
+  if (!eye) {
+    d.calculus.fail(std::move(eye).error());
+    return {};
+  }
+  for (int64_t i = 0; i < size * size; ++i) eye->set_double(i, i / size == i % size ? 1 : 0);
+  return d.calculus.constant(*eye);
+}
+
+}  // namespace
+
+void derive_einsum(D& d) {
+  const Equation e = read_equation(d);
+  std::string all = e.out;
+  for (const std::string& term : e.terms) all += term;
+  for (size_t k = 0; k < e.terms.size() && k < d.inputs.size(); ++k) {
     if (!d.calculus.active(d.x(k).id)) continue;
-    std::string made = out;
+    std::string made = e.out, seen = e.out, used = all;
     std::vector<Var> operands = {d.dy()};
-    std::string seen = out;
-    for (size_t i = 0; i < terms.size(); ++i) {
+    for (size_t i = 0; i < e.terms.size(); ++i) {
       if (i == k) continue;
-      made += "," + terms[i];
-      seen += terms[i];
+      made += "," + e.terms[i];
+      seen += e.terms[i];
       operands.push_back(d.x(i));
     }
+    // A letter that comes again means a diagonal: a letter of its own, and an identity matrix.
     // Letters that only this term has were summed alone: its gradient is repeated along them.
-    std::string alone;
-    Dims alone_dims;
-    for (size_t axis = 0; axis < terms[k].size(); ++axis) {
-      const char c = terms[k][axis];
-      if (std::count(terms[k].begin(), terms[k].end(), c) > 1)
-        return d.calculus.fail(unsupported("Gradient of Einsum with a diagonal"));
-      if (seen.find(c) == std::string::npos) {
+    std::string term, alone;
+    Dims alone_dims, dims;
+    for (size_t axis = 0; axis < e.terms[k].size() && axis < d.x(k).rank(); ++axis) {
+      char c = e.terms[k][axis];
+      const int64_t size = d.x(k).dim(axis);
+      dims.push_back(size);
+      if (term.find(c) != std::string::npos) {
+        char other = 'A';
+        while (other <= 'z' &&
+               (used.find(other) != std::string::npos || (other > 'Z' && other < 'a')))
+          ++other;
+        if (other > 'z') return d.calculus.fail(unsupported("Einsum with more than 52 letters"));
+        used += other;
+        made += std::string(",") + c + other;
+        operands.push_back(identity(d, d.dy(), size));
+        c = other;
+      } else if (seen.find(c) == std::string::npos) {
         alone += c;
-        alone_dims.push_back(d.x(k).dim(axis));
+        alone_dims.push_back(size);
       }
+      term += c;
     }
     if (!alone.empty()) {
       made += "," + alone;
       operands.push_back(d.calculus.filled(d.dy(), alone_dims, 1));
     }
-    made += "->" + terms[k];
-    d.result[k] = d.calculus.call_all(
+    made += "->" + term;
+    const Var whole = d.calculus.call_all(
         "Einsum", operands, 1,
         [](Node& node, const void* argument) {
           node.set_string("equation", *static_cast<const std::string*>(argument));
         },
         &made)[0];
+    if (absent(whole)) return;
+    // Where this operand was repeated by broadcasting, its gradient is summed.
+    d.result[k] = d.calculus.reduce_to(whole, dims.span());
   }
 }
 

@@ -231,11 +231,18 @@ class ReverseMode {
     Scope inside;
     for (size_t i = 0; i < body->body.inputs().size() && i < inputs.size(); ++i)
       if (inputs[i] >= 0) inside.ids[body->body.inputs()[i]] = inputs[i];
-    for (size_t i = 0; i < function.captured.size(); ++i) {
-      const Value* const named = body->body.find_value("outer_" + std::to_string(i));
-      if (named == nullptr) continue;
-      TRY(inside.ids[named], id_of(function.captured[i], scope));
-    }
+    for_each_graph(body->body, [&](Graph& graph) {
+      for (const Node* each : graph.nodes())
+        for (const Value* value : each->inputs())
+          for (size_t i = 0; i < function.captured.size(); ++i)
+            if (value != nullptr && value->is_undefined() &&
+                value->name() == "outer_" + std::to_string(i))
+              inside.ids[value] = static_cast<int>(i);
+    });
+    for (auto& [value, id] : inside.ids)
+      if (value->is_undefined()) {
+        TRY(id, id_of(function.captured[static_cast<size_t>(id)], scope));
+      }
     for (const Node* each : body->body.nodes()) {
       std::vector<int> ids;
       for (const Value* input : each->inputs())  // an input that the call leaves out is absent
