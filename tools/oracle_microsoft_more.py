@@ -280,20 +280,29 @@ def ConvTransposeWithDynamicPads(rng):
 @generator
 def CausalConvWithState(rng):
     b, c, t, k = dims(rng, 4, 4)
-    return Case("CausalConvWithState", [f32(rng, b, c, t), f32(rng, c, 1, k), some(rng, f32(rng, c)),
-                                        some(rng, f32(rng, b, c, k - 1)) if k > 1 else None],
-                {"activation": pick(rng, "none", "silu", "swish")}, outputs=2, rtol=1e-3, atol=1e-4)
+    last, dilation = rng.random() < 0.3, int(pick(rng, 1, 1, 2, 3))
+    lead = (k - 1) * dilation
+    own = (2, c) if last and rng.random() < 0.3 else (c,)
+    if len(own) == 2:
+        c *= 2
+    x, state = ((b, t, *own), (b, lead, *own)) if last else ((b, c, t), (b, c, lead))
+    return Case("CausalConvWithState", [f32(rng, *x), f32(rng, c, 1, k), some(rng, f32(rng, c)),
+                                        some(rng, f32(rng, *state)) if lead else None],
+                {"activation": pick(rng, "none", "silu", "swish"), "dilation": dilation, "channels_last": int(last)},
+                outputs=2, rtol=1e-3, atol=1e-4)
 
 
 @generator
 def LinearAttention(rng):
     b, t, kv, group, dk, dv = dims(rng, 6, 6, 4)
     heads = kv * group
+    if rng.random() < 0.2:
+        heads, kv = kv, heads  # more keys and values than queries
     rule = pick(rng, "linear", "gated", "delta", "gated_delta")
     inputs = [f32(rng, b, t, heads * dk), f32(rng, b, t, kv * dk, scale=0.5), f32(rng, b, t, kv * dv),
               some(rng, f32(rng, b, kv, dk, dv)),
               -np.abs(f32(rng, b, t, pick(rng, kv, kv * dk))) if "gated" in rule else None,
-              rng.uniform(0, 1, (b, t, kv)).astype(np.float32) if "delta" in rule else None]
+              rng.uniform(0, 1, (b, t, pick(rng, kv, kv, 1))).astype(np.float32) if "delta" in rule else None]
     return Case("LinearAttention", inputs, {"q_num_heads": heads, "kv_num_heads": kv, "update_rule": rule}, outputs=2, rtol=1e-3,
                 atol=1e-4)
 

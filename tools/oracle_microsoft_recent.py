@@ -488,3 +488,40 @@ def AttnLSTM(rng):
         f32(rng, n, hidden, size), f32(rng, n, depth, size), f32(rng, n, size), f32(rng, batch, memory, depth),
         some(rng, rng.integers(1, memory + 1, batch).astype(np.int32)), f32(rng, n, depth + hidden, layer) if layer else None],
         attrs, outputs=3, rtol=1e-3, atol=1e-4)
+
+
+@generator
+def CausalConvWithState_window(rng):
+    b, c, t, k, w = (int(v) for v in rng.integers(1, 5, 5))
+    x, weight, past = f32(rng, b, c, t), f32(rng, c, 1, k), f32(rng, w, b, c, k - 1)
+
+    def formula(*_, **__):
+        line = np.concatenate([past[-1], x], 2)
+        y = sum(line[:, :, i:i + t] * weight[:, 0, i][:, None] for i in range(k))
+        state = np.zeros_like(past)
+        for slot in range(w):
+            seen = t - w + slot + 1
+            if seen >= 1:
+                state[slot] = line[:, :, seen:seen + k - 1]
+        return [y.astype(np.float32), state]
+
+    return Case("CausalConvWithState", [x, weight, None, past if k > 1 else None], {"state_window": w}, outputs=2, reference=formula)
+
+
+@generator
+def LinearAttention_window(rng):
+    b, t, h, dk, dv, w = (int(v) for v in rng.integers(1, 4, 6))
+    q, k, v, past, beta = f32(rng, b, t, h * dk), f32(rng, b, t, h * dk, scale=0.5), f32(rng, b, t, h * dv), f32(rng, w, b, h, dk, dv), short(rng.random((b, t, h)))
+
+    def formula(*_, **__):
+        s, y, states = past[-1].astype(np.float64), np.zeros((b, t, h, dv)), np.zeros_like(past)
+        for i in range(t):
+            Q, K, V = q[:, i].reshape(b, h, dk), k[:, i].reshape(b, h, dk), v[:, i].reshape(b, h, dv)
+            s = s + beta[:, i, :, None, None] * K[..., None] * (V - np.einsum("bhij,bhi->bhj", s, K))[:, :, None]
+            y[:, i] = np.einsum("bhij,bhi->bhj", s, Q) / math.sqrt(dk)
+            if i - (t - w) >= 0:
+                states[i - (t - w)] = s
+        return [y.reshape(b, t, -1).astype(np.float32), states]
+
+    return Case("LinearAttention", [q, k, v, past, None, beta], {"q_num_heads": h, "kv_num_heads": h, "update_rule": "delta", "state_window": w},
+                outputs=2, reference=formula, rtol=1e-3, atol=1e-4)

@@ -1,6 +1,6 @@
 #pragma once
 
-// The list that cmake/op_index.cmake makes of the OPERATOR lines under src/ops.
+// The list that cmake/index.cmake makes of the OPERATOR lines under src/ops.
 
 #include <span>
 

@@ -1,7 +1,10 @@
 #include "runtime/compare.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
+#include <vector>
 
 namespace tombolo {
 
@@ -116,6 +119,41 @@ const char* kind_text(RunValue::Kind kind) {
 
 }  // namespace
 
+namespace {
+
+/// Where the entries of a map stand, by rising keys.
+std::vector<size_t> order_of_keys(const MapValue& map) {
+  std::vector<size_t> order(map.values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const Tensor& keys = map.keys;
+  if (keys.size() != static_cast<int64_t>(order.size())) return order;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const auto i = static_cast<int64_t>(a), j = static_cast<int64_t>(b);
+    return keys.is_string() ? keys.strings()[a] < keys.strings()[b]
+                            : keys.get_int64(i) < keys.get_int64(j);
+  });
+  return order;
+}
+
+Tensor keys_in(const MapValue& map, const std::vector<size_t>& order) {
+  const int64_t count = map.keys.size();
+  if (count != static_cast<int64_t>(order.size())) return map.keys;
+  if (map.keys.is_string()) {
+    std::vector<std::string> sorted;
+    for (const size_t i : order) sorted.emplace_back(map.keys.strings()[i]);
+    return Tensor::of_strings(std::span(&count, 1), std::move(sorted));
+  }
+  std::vector<int64_t> sorted;
+  for (const size_t i : order) sorted.push_back(map.keys.get_int64(static_cast<int64_t>(i)));
+  Tensor wide = Tensor::int64s(sorted);
+  auto same = Tensor::allocate(map.keys.dtype(), std::span(&count, 1));
+  if (!same) return wide;
+  for (int64_t i = 0; i < count; ++i) same->set_int64(i, wide.get_int64(i));
+  return *std::move(same);
+}
+
+}  // namespace
+
 Comparison compare(const RunValue& actual, const RunValue& expected,
                    const Tolerance* override_floats) {
   if (actual.kind() != expected.kind())
@@ -153,13 +191,20 @@ Comparison compare(const RunValue& actual, const RunValue& expected,
       return a == nullptr ? result : compare(*a, *e, override_floats);
     }
     case RunValue::Kind::kMap: {
-      merge(result, compare_tensors(actual.map().keys, expected.map().keys, override_floats),
-            "keys");
       if (actual.map().values.size() != expected.map().values.size())
         return differ("maps differ in size");
-      for (size_t i = 0; i < actual.map().values.size(); ++i)
-        merge(result, compare(actual.map().values[i], expected.map().values[i], override_floats),
-              "value " + std::to_string(i));
+      // The order of a map's entries says nothing.
+      const std::vector<size_t> own = order_of_keys(actual.map()),
+                                other = order_of_keys(expected.map());
+      merge(result,
+            compare_tensors(keys_in(actual.map(), own), keys_in(expected.map(), other),
+                            override_floats),
+            "keys");
+      for (size_t i = 0; i < own.size(); ++i)
+        merge(
+            result,
+            compare(actual.map().values[own[i]], expected.map().values[other[i]], override_floats),
+            "value " + std::to_string(other[i]));
       return result;
     }
     case RunValue::Kind::kSparse:

@@ -129,7 +129,7 @@ class Case:
         self.outputs, self.extra = outputs, extra
 
     def describe(self):
-        text = [("none" if x is None else f"[{len(x)} items]" if isinstance(x, list)
+        text = [("none" if x is None else f"[{len(x)} items]" if isinstance(x, (list, dict))
                  else f"{type_name(x)}{list(x.shape)}") for x in self.inputs]
         plain = {k: v for k, v in self.attributes.items() if not hasattr(v, "SerializeToString")}
         return f"{self.op}-{self.opset} ({', '.join(text)}) {plain}"
@@ -146,6 +146,12 @@ def elem_type(array):
 
 
 def type_of(value):
+    if isinstance(value, dict):
+        key, item = next(iter(value.items()), (0, np.float32(0)))
+        return helper.make_map_type_proto(TensorProto.STRING if isinstance(key, str) else TensorProto.INT64,
+                                          helper.make_tensor_type_proto(elem_type(np.asarray(item, np.float32 if isinstance(item, float) else None)), []))
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return helper.make_sequence_type_proto(type_of(value[0]))
     if isinstance(value, list):
         first = value[0] if value else np.zeros(0, np.float32)
         return helper.make_sequence_type_proto(
@@ -175,5 +181,5 @@ def build_model(case, expected=None):
     if case.domain:
         imports.append(helper.make_opsetid(case.domain, case.opset))
     model = helper.make_model(graph, opset_imports=imports, ir_version=10 if case.opset <= 23 else 12)
-    feeds = {n: x if isinstance(x, list) else np.asarray(x) for n, x in zip(names, case.inputs) if n}
+    feeds = {n: x if isinstance(x, (list, dict)) else np.asarray(x) for n, x in zip(names, case.inputs) if n}
     return model, feeds

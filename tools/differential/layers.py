@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .core import Case, Skip
+from .core import WORDS, Case, Skip
 from .elementwise import generator
 
 REAL = ("float", "double", "float16")
@@ -533,6 +533,49 @@ def tree_classifier(g):
                    "class_ids": [g.int(0, classes - 1) for _ in leaves], "class_weights": [float(v) for v in g.rng.random(len(leaves))],
                    "post_transform": g.pick("NONE", "SOFTMAX", "LOGISTIC") if classes > 2 else "NONE"}
     return Case(g, [rows(g, c, "T1", ("float",))], attributes, outputs=2, opset=3)
+
+
+# ---- maps
+
+def named_numbers(g, kinds):
+    """A map: keys that need not be in order, values of one type."""
+    key, value = g.pick(*kinds)
+    keys = [WORDS[i] for i in g.rng.permutation(len(WORDS))] if key is str else [int(k) for k in g.rng.permutation(12)]
+    make = {str: lambda: g.pick("1.5", "2", "-3", "0"), float: lambda: float(np.float32(g.rng.normal())),
+            int: lambda: g.int(-9, 9)}[value]
+    return {k: make() for k in keys[: g.int(1, 6)]}
+
+
+@generator("CastMap")
+def cast_map(g):
+    value = named_numbers(g, [(int, float), (int, str)])
+    sparse = g.chance(0.5)
+    whole = all(isinstance(v, str) and "." not in v for v in value.values())
+    to = g.pick("TO_FLOAT", "TO_STRING", "TO_INT64") if whole or not isinstance(next(iter(value.values())), str) else "TO_FLOAT"
+    if to == "TO_STRING" and not isinstance(next(iter(value.values())), str):
+        to = "TO_FLOAT"  # text of floats: a difference that is known (Cast)
+    typed = {k: v if isinstance(v, str) else np.float32(v) for k, v in value.items()}
+    return Case(g, [typed], {"cast_to": to, "map_form": "SPARSE" if sparse else "DENSE", "max_map": 12 if sparse else 1})
+
+
+@generator("DictVectorizer")
+def dict_vectorizer(g):
+    value = named_numbers(g, [(str, float), (int, float)])  # the runtime cannot be given other maps
+    key = type(next(iter(value)))
+    words = [WORDS[i] for i in g.rng.permutation(len(WORDS))] if key is str else [int(k) for k in g.rng.permutation(14)]
+    typed = {k: v if isinstance(v, int) else np.float32(v) for k, v in value.items()}
+    # Every key stands in the vocabulary, as upstream demands.
+    kept = [w for w in words if w in typed or g.chance(0.5)]
+    return Case(g, [typed], {"string_vocabulary" if key is str else "int64_vocabulary": kept})
+
+
+@generator("ZipMap")
+def zip_map(g):
+    columns = g.int(1, 5)
+    labels = {"classlabels_int64s": [int(v) for v in g.rng.permutation(9)[:columns]]} if g.chance(0.5) else \
+        {"classlabels_strings": [WORDS[i] for i in g.rng.permutation(len(WORDS))[:columns]]}
+    shape = (columns,) if g.chance(0.3) else (g.int(1, 4), columns)
+    return Case(g, [g.arr(shape, "float", special=0)], labels)
 
 
 # ---- training

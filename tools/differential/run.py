@@ -39,6 +39,8 @@ def flat(values):
     for value in values:
         if isinstance(value, (list, tuple)):
             yield from flat(value)
+        elif isinstance(value, dict):
+            yield from flat([*value.keys(), *value.values()])
         elif value is not None:
             yield np.asarray(value)
 
@@ -88,13 +90,32 @@ def usable(outputs):
     return all(v is not None for v in outputs)
 
 
+def map_of(value):
+    proto = onnx.MapProto()
+    for key, item in value.items():
+        if isinstance(key, str):
+            proto.key_type = onnx.TensorProto.STRING
+            proto.string_keys.append(key.encode())
+        else:
+            proto.key_type = onnx.TensorProto.INT64
+            proto.keys.append(key)
+        item = np.asarray(item, np.object_ if isinstance(item, str) else np.float32 if isinstance(item, float) else None)
+        proto.values.tensor_values.append(numpy_helper.from_array(item))
+    proto.values.elem_type = onnx.SequenceProto.TENSOR
+    return proto
+
+
 def write_case(folder, case, model, feeds, outputs):
     data = folder / "test_data_set_0"
     data.mkdir(parents=True)
     (folder / "model.onnx").write_bytes(build_model(case, outputs)[0].SerializeToString())
     for stem, values in (("input", list(feeds.values())), ("output", outputs)):
         for k, value in enumerate(values):
-            if isinstance(value, list):
+            if isinstance(value, dict):
+                proto = map_of(value)
+            elif isinstance(value, list) and value and isinstance(value[0], dict):
+                proto = onnx.SequenceProto(elem_type=onnx.SequenceProto.MAP, map_values=[map_of(v) for v in value])
+            elif isinstance(value, list):
                 proto = numpy_helper.from_list([np.asarray(v) for v in value])
             else:
                 value = np.asarray(value)

@@ -234,7 +234,7 @@ struct KernelRow {
   extern const KernelRow kernel_##symbol; \
   constinit const KernelRow kernel_##symbol
 
-/// All rows, in the order of their symbols (made by cmake/kernel_index.cmake).
+/// All rows, in the order of their symbols (made by cmake/index.cmake).
 extern const std::span<const KernelRow* const> kKernelIndex;
 
 /// The rows of an operator, best first; empty when there is none.
