@@ -10,7 +10,7 @@ ALONE = {
         "Resize", "Shrink", "StringSplit", "TreeEnsembleClassifier",
     },
     "reference": {
-        "AveragePool", "ConvTranspose", "GlobalMaxPool", "LRN", "LpNormalization", "LpPool", "MaxPool", "ReduceL2",
+        "AveragePool", "ConvTranspose", "GlobalMaxPool", "LRN", "LogSoftmax", "LpNormalization", "LpPool", "MaxPool", "ReduceL2",
         "ReduceMean", "Shape", "Slice", "Unique",
     },
 }
