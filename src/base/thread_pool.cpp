@@ -13,17 +13,46 @@ namespace tombolo {
 
 namespace {
 
+constexpr int kMaxShares = 64;
+
+/// Every thread has a share of its own, in one piece, and takes chunks of it; then what is left of
+/// the others'. So the same part of the data meets the same core in one loop after the other, and a
+/// thread whose core is taken away holds up one chunk at most.
 struct Loop {
+  struct alignas(64) Share {
+    std::atomic<int64_t> next{0};
+    int64_t end = 0;
+  };
   int64_t count, chunk;
+  int shares;
   void (*body)(void*, int64_t, int64_t);
   void* argument;
-  std::atomic<int64_t> next{0};
+  Share share[kMaxShares] = {};
 
-  void work() {
-    for (;;) {
-      const int64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
-      if (begin >= count) return;
-      body(argument, begin, std::min(count, begin + chunk));
+  Loop(int64_t all, int64_t most, int64_t parts, void (*function)(void*, int64_t, int64_t),
+       void* data)
+      : count(all),
+        chunk(most),
+        shares(static_cast<int>(std::min<int64_t>(parts, kMaxShares))),
+        body(function),
+        argument(data) {
+    // Shares are whole chunks.
+    const int64_t chunks = (count + chunk - 1) / chunk;
+    for (int i = 0; i < shares; ++i) {
+      share[i].next.store(chunks * i / shares * chunk, std::memory_order_relaxed);
+      share[i].end = std::min(count, chunks * (i + 1) / shares * chunk);
+    }
+  }
+
+  void work(int index) {
+    for (int turn = 0; turn < shares; ++turn) {
+      Share& own = share[(index + turn) % shares];
+      for (;;) {
+        if (own.next.load(std::memory_order_relaxed) >= own.end) break;
+        const int64_t begin = own.next.fetch_add(chunk, std::memory_order_relaxed);
+        if (begin >= own.end) break;
+        body(argument, begin, std::min(own.end, begin + chunk));
+      }
     }
   }
 };
@@ -72,14 +101,14 @@ class Pool {
   void run(Loop& loop, int threads) {
     // A second caller runs its loop alone rather than waiting.
     std::unique_lock exclusive(busy_, std::try_to_lock);
-    if (!exclusive.owns_lock()) return loop.work();
+    if (!exclusive.owns_lock()) return loop.work(0);
     while (static_cast<int>(workers_.size()) < threads - 1)
       workers_.emplace_back([this, index = static_cast<int>(workers_.size())] { main(index); });
     // Spinning pays only while every thread has a core of its own.
     spin_ = std::chrono::microseconds(threads <= default_ ? 50 : 0);
     publish(&loop, threads - 1);
     inside_loop = true;
-    loop.work();
+    loop.work(0);
     inside_loop = false;
     uint64_t state = state_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
     if (spin(spin_.load(std::memory_order_relaxed), [&] {
@@ -119,7 +148,7 @@ class Pool {
       if (!state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel)) continue;
       if (stop_) return;
       seen = state & ~(kNumber - 1);
-      if (index < invited_) loop_->work();
+      if (index < invited_) loop_->work(index + 1);
       const uint64_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
       if ((before & kJoined) == 1 && (before & kOpen) == 0) state_.notify_all();
     }
@@ -154,10 +183,8 @@ void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int
   if (inside_loop || count <= grain) return body(argument, 0, count);
   const int64_t parts = std::min<int64_t>(thread_count(), (count + grain - 1) / grain);
   if (parts <= 1) return body(argument, 0, count);
-  Loop loop{.count = count,
-            .chunk = std::max(grain, (count + parts * 8 - 1) / (parts * 8)),
-            .body = body,
-            .argument = argument};
+  const int64_t chunk = std::max(grain, (count + parts * 8 - 1) / (parts * 8));
+  Loop loop(count, chunk, parts, body, argument);
   pool().run(loop, static_cast<int>(parts));
 }
 

@@ -261,14 +261,12 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
   const int64_t panels = (padded + width - 1) / width;
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
   const int64_t depth = s.depth(), threads = thread_count();
-  // Bands small enough for all threads to have some, or panels shared out instead.
-  int64_t band = plan.band;
-  const int64_t wanted = 4 * threads;
-  if (threads > 1 && (pieces + band - 1) / band * s.batch * s.groups < wanted)
-    band =
-        std::clamp<int64_t>(pieces * s.batch * s.groups / wanted, std::min<int64_t>(4, band), band);
-  const int64_t bands = (pieces + band - 1) / band;
-  const bool whole = threads == 1 || bands * s.batch * s.groups >= wanted;
+  // Bands small enough for all threads to have some. Where weights do not stay near, a thread takes
+  // one panel of them after the other.
+  const bool near = depth * s.out_channels * 4 <= kNearBytes;
+  int64_t bands = (pieces + plan.band - 1) / plan.band;
+  const int64_t others = s.groups * (near ? 1 : panels);
+  if (threads > 1) bands = std::max(bands, std::min(pieces, (4 * threads + others - 1) / others));
   for (int64_t n = 0; n < s.batch; ++n) {
     const float* image = x + n * in_planes * in_plane;
     if (plan.copy) {
@@ -276,12 +274,13 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
       image = scratch;
     }
     const int64_t tasks = s.groups * bands * panels;
-    const int64_t cost = std::max<int64_t>(1, pieces / bands * tiles.max_rows * depth * width);
-    const int64_t grain = std::max(whole ? panels : 1, 300'000 / cost);
+    const int64_t cost = std::max<int64_t>(1, s.out_plane() * depth * width / bands);
+    const int64_t grain = std::max(near && bands >= threads ? panels : 1, 100'000 / cost);
     parallel(tasks, grain, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
-        const int64_t group = task / (bands * panels), band_at = task / panels % bands;
-        const int64_t first = task % panels * width;
+        const int64_t group = task / (bands * panels), within = task % (bands * panels);
+        const int64_t band = near ? within / panels : within % bands;
+        const int64_t first = (near ? within % panels : within / bands) * width;
         const int64_t columns = std::min(width, padded - first);
         const int64_t channel = group * s.out_channels + first;  // whole blocks where groups > 1
         const int64_t at =
@@ -293,8 +292,8 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
         run_panel(plan, tiles, t, columns > tiles.lanes ? 2 : 1, columns,
                   image + group * group_planes * plane, y + at, epilogue,
                   epilogue.bias != nullptr ? epilogue.bias + channel : nullptr,
-                  epilogue.residual != nullptr ? epilogue.residual + at : nullptr, band_at * band,
-                  std::min(pieces, (band_at + 1) * band));
+                  epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
+                  pieces * band / bands, pieces * (band + 1) / bands);
       }
     });
   }
