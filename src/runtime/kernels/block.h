@@ -34,6 +34,7 @@ struct BlockTile {
   int64_t c_block;              ///< from one block of channels to the next
   const float* init = nullptr;  ///< added, laid out as c
   const float* bias = nullptr;  ///< added, one for each channel of the tile
+  const float* next = nullptr;  ///< what is needed soon: a line of it is asked for with each input
   bool clamp = false;
   float lo = 0, hi = 0;
 };
@@ -44,9 +45,13 @@ inline constexpr int kMaxBlockRows = 14;
 struct BlockTiles {
   int max_rows;
   int lanes;
-  BlockTileFn* dense[kMaxBlockRows + 1][3] = {};    ///< step is kBlock
-  BlockTileFn* strided[kMaxBlockRows + 1][3] = {};  ///< any step
-  int64_t panel() const { return 2 * lanes; }       ///< channels of a whole tile
+  BlockTileFn* dense[kMaxBlockRows + 1][3] = {};         ///< step is kBlock
+  BlockTileFn* every_second[kMaxBlockRows + 1][3] = {};  ///< step is 2 kBlock
+  BlockTileFn* strided[kMaxBlockRows + 1][3] = {};       ///< any step
+  BlockTileFn* get(int64_t step, int rows, int vectors) const {
+    return (step == kBlock ? dense : step == 2 * kBlock ? every_second : strided)[rows][vectors];
+  }
+  int64_t panel() const { return 2 * lanes; }  ///< channels of a whole tile
 };
 const BlockTiles& block_tiles();
 

@@ -213,7 +213,6 @@ void run_panel(const BlockConvPlan& plan, const BlockTiles& tiles, BlockTile t, 
                int64_t columns, const float* image, float* y, const ConvEpilogue& epilogue,
                const float* bias, const float* residual, int64_t from, int64_t to) {
   const Activation& act = epilogue.activation;
-  const bool dense = plan.step == kBlock;
   const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
   const float* weights = t.b;
   for (int64_t e = 0; e == 0 || e < entries; e += plan.chunk) {
@@ -224,6 +223,7 @@ void run_panel(const BlockConvPlan& plan, const BlockTiles& tiles, BlockTile t, 
     t.rest = last ? plan.rest : 0;
     t.rest_length = plan.rest_length;
     t.b = weights + e * plan.length * columns;
+    const int64_t size = t.entries * t.length * columns;
     t.bias = first ? bias : nullptr;
     t.clamp = last && act.kind == Activation::Kind::kClamp;
     t.lo = act.alpha;
@@ -234,7 +234,11 @@ void run_panel(const BlockConvPlan& plan, const BlockTiles& tiles, BlockTile t, 
       t.jump = piece.jump;
       t.c = y + piece.out;
       t.init = !first ? t.c : residual != nullptr ? residual + piece.out : nullptr;
-      (dense ? tiles.dense : tiles.strided)[piece.rows][vectors](t);
+      // While these weights are used, those that come after them come nearer, a part with each
+      // piece.
+      const int64_t line = (p - from) * t.entries * t.length * 16;
+      t.next = line < size ? t.b + size + line : nullptr;
+      tiles.get(plan.step, piece.rows, vectors)(t);
       if (last && !act.tiled()) {
         // A tile narrower than a block fills it up with the next one.
         const int64_t width = std::min<int64_t>(columns, kBlock);

@@ -31,7 +31,8 @@ inline constexpr int kLanes = static_cast<int>(HWY_LANES(float)) < 16 ? HWY_LANE
 /// Sums over `entries` entries of `length` inputs.
 template <int kR, int kV, int64_t kStep>
 HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const int64_t* offsets,
-                                    int64_t entries, int64_t length, const float* HWY_RESTRICT b) {
+                                    int64_t entries, int64_t length, const float* HWY_RESTRICT b,
+                                    const float*& next) {
   const F f;
   constexpr int kHalf = kR / 2;
   constexpr int64_t kAhead = 16;
@@ -43,6 +44,8 @@ HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const 
     for (int64_t i = 0; i < length; ++i) {
       __builtin_prefetch(b + kAhead * kV * kLanes);
       if (kV * kLanes > 16) __builtin_prefetch(b + kAhead * kV * kLanes + 16);
+      __builtin_prefetch(next, 0, 2);
+      next += 16;
       V bv[kV];
 #pragma GCC unroll 2
       for (int v = 0; v < kV; ++v) bv[v] = hn::LoadU(f, b + v * kLanes);
@@ -81,9 +84,10 @@ void tile(const BlockTile& t) {
     for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 2
       for (int v = 0; v < kV; v += kLanes == 16 ? 1 : 2) __builtin_prefetch(t.init + at(r, v));
-  const float* b = add_entries<kR, kV, kStep>(acc, t, t.offsets, t.entries, t.length, t.b);
+  const float* next = t.next != nullptr ? t.next : t.b;
+  const float* b = add_entries<kR, kV, kStep>(acc, t, t.offsets, t.entries, t.length, t.b, next);
   if (t.rest > 0)
-    add_entries<kR, kV, kStep>(acc, t, t.offsets + t.entries, t.rest, t.rest_length, b);
+    add_entries<kR, kV, kStep>(acc, t, t.offsets + t.entries, t.rest, t.rest_length, b, next);
   if (t.bias != nullptr) {
     V bias[kV];
 #pragma GCC unroll 2
@@ -117,6 +121,8 @@ template <int... kR>
 void fill(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.dense[kR + 1][1] = &tile<kR + 1, 1, kBlock>), ...);
   ((tiles.dense[kR + 1][2] = &tile<kR + 1, 2, kBlock>), ...);
+  ((tiles.every_second[kR + 1][1] = &tile<kR + 1, 1, 2 * kBlock>), ...);
+  ((tiles.every_second[kR + 1][2] = &tile<kR + 1, 2, 2 * kBlock>), ...);
   ((tiles.strided[kR + 1][1] = &tile<kR + 1, 1, 0>), ...);
   ((tiles.strided[kR + 1][2] = &tile<kR + 1, 2, 0>), ...);
 }

@@ -185,6 +185,8 @@ void multiply(const Work& w, int64_t matrix, int64_t first, int64_t last, int64_
       const int64_t from = count * i / cuts, rows = count * (i + 1) / cuts - from;
       t.a = w.v + matrix * in_blocks * plane + from * kBlock;
       t.jump = rows / 2 * kBlock;
+      const int64_t line = i * s.in_channels * 16, size = columns * s.in_channels;
+      t.next = line < size ? t.b + size + line : nullptr;
       t.c = w.m + matrix * padded * w.tiles + channel / kBlock * plane + channel % kBlock +
             from * kBlock;
       tiles.dense[rows][columns > tiles.lanes ? 2 : 1](t);
