@@ -2,6 +2,8 @@
 
 #include "runtime/kernels/block.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +15,17 @@ namespace {
 
 using Algorithm = BlockConvPlan::Algorithm;
 
-constexpr int64_t kNearBytes = 512 << 10;  ///< what weights may take of the second cache
+/// What weights may take of the second cache: half of it.
+int64_t near_bytes() {
+  static const int64_t bytes = [] {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    const int64_t size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    if (size > 0) return std::clamp<int64_t>(size / 2, 128 << 10, 1 << 20);
+#endif
+    return int64_t{512} << 10;
+  }();
+  return bytes;
+}
 
 bool winograd_fits(const ConvGeometry& s) {
   if (s.kernel[1] != 3 || s.kernel[2] != 3 || s.in_channels < 16 || s.out_channels < 16)
@@ -79,8 +91,8 @@ void plan_direct(BlockConvPlan& plan) {
   }
   const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
   const int64_t entry_bytes = plan.length * block_tiles().panel() * 4;
-  const int64_t chunks = std::max<int64_t>(
-      1, (entries * entry_bytes + kNearBytes + kNearBytes / 4) / (kNearBytes + kNearBytes / 2));
+  const int64_t chunks =
+      std::max<int64_t>(1, (entries * entry_bytes + near_bytes() - 1) / near_bytes());
   plan.chunk = std::max<int64_t>(1, (entries + chunks - 1) / chunks);
   // Weights that stay near are used for one band of pixels after the other; of larger ones each
   // panel is fetched once for as many pixels as stay near.
@@ -88,7 +100,7 @@ void plan_direct(BlockConvPlan& plan) {
   const int64_t weights = s.depth() * s.out_channels * 4;
   const int64_t image = (plan.plain ? s.in_channels : blocks_of(s.in_channels) * kBlock) *
                         plan.rows * plan.columns * 4;
-  const int64_t room = weights <= kNearBytes ? 128 << 10 : 768 << 10;
+  const int64_t room = weights <= near_bytes() ? 128 << 10 : 768 << 10;
   plan.band = std::clamp<int64_t>(pieces * room / std::max<int64_t>(image, 1), 1, pieces);
   plan.weight_floats = static_cast<size_t>(s.groups * panel_floats(s.depth(), s.out_channels));
 }
@@ -267,7 +279,7 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
   const int64_t depth = s.depth(), threads = thread_count();
   // Bands small enough for all threads to have some. Where weights do not stay near, a thread takes
   // one panel of them after the other.
-  const bool near = depth * s.out_channels * 4 <= kNearBytes;
+  const bool near = depth * s.out_channels * 4 <= near_bytes();
   int64_t bands = (pieces + plan.band - 1) / plan.band;
   const int64_t others = s.groups * (near ? 1 : panels);
   if (threads > 1) bands = std::max(bands, std::min(pieces, (4 * threads + others - 1) / others));

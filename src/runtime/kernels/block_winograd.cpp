@@ -255,7 +255,9 @@ void plan_block_winograd(BlockConvPlan& plan) {
   const int64_t rows = block_tiles().max_rows;
   const int64_t room = own ? 200'000 : 4'000'000;
   plan.tile_block = std::clamp<int64_t>(room / tile_floats(s) / rows * rows, 2 * rows, 64 * rows);
-  const int64_t blocks = (tiles + plan.tile_block - 1) / plan.tile_block;
+  // Blocks of one size, as many for each thread.
+  int64_t blocks = (tiles + plan.tile_block - 1) / plan.tile_block;
+  if (own) blocks = (blocks + thread_count() - 1) / thread_count() * thread_count();
   plan.tile_block = (tiles + blocks - 1) / blocks;
   for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
     plan.offsets.push_back(b * plan.tile_block * kBlock);
