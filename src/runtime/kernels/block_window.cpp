@@ -183,18 +183,18 @@ namespace {
 
 using TaskFn = void(const WindowTask&);
 
-/// task(block, from, to) over rows of `planes` blocks.
+/// run(block, from, to) over rows of `planes` blocks: bands of rows of all blocks, one after the
+/// other, as the convolutions before and behind share out the pixels.
 template <typename Run>
 void share_rows(int64_t planes, const ConvGeometry& s, Run&& run) {
   const int64_t row_work = s.out[2] * s.taps() * kBlock;
-  const int64_t parts =
-      std::clamp<int64_t>(4 * thread_count() / std::max<int64_t>(planes, 1), 1, (s.out[1] + 3) / 4);
-  const int64_t rows = (s.out[1] + parts - 1) / parts;
-  parallel(planes * parts, std::max<int64_t>(1, 32768 / (rows * row_work)),
+  const int64_t most = thread_count() == 1 ? 1 : 4 * thread_count();
+  const int64_t parts = std::clamp<int64_t>(s.out[1] / 7, 1, most);
+  parallel(planes * parts, std::max<int64_t>(1, 32768 * parts / (s.out[1] * row_work)),
            [&](int64_t begin, int64_t end) {
              for (int64_t task = begin; task < end; ++task) {
-               const int64_t from = task % parts * rows;
-               if (from < s.out[1]) run(task / parts, from, std::min(s.out[1], from + rows));
+               const int64_t part = task / planes;
+               run(task % planes, s.out[1] * part / parts, s.out[1] * (part + 1) / parts);
              }
            });
 }
