@@ -109,17 +109,20 @@ void run(const Product& p) {
   // Row blocks of about the same height.
   const int64_t row_blocks = (p.m + kBlockRows - 1) / kBlockRows;
   const int64_t rows = round_up((p.m + row_blocks - 1) / row_blocks, 1);
-  // Panels a task: enough work to be worth a turn, few enough that C stays in the second cache.
-  const int64_t work = std::max<int64_t>(1, std::min(rows, p.m) * tiles.panel() * p.k);
+  // Panels a task: enough work to be worth a turn (few rows wait for B, not for sums), few enough
+  // that C stays in the second cache; as many for each thread.
+  const int64_t work = std::max<int64_t>(1, std::max<int64_t>(rows, 4) * tiles.panel() * p.k);
   int64_t group = std::max<int64_t>(1, 200'000 / work);
   if (rows > tiles.max_rows) group = std::max(group, std::min<int64_t>(8, panels / 8));
-  group = std::min(group, panels);
-  const int64_t groups = (panels + group - 1) / group;
+  int64_t groups = std::max<int64_t>(1, panels / group);
+  const int64_t threads = thread_count();
+  if (groups >= threads) groups = std::min(panels, (groups + threads - 1) / threads * threads);
   parallel(row_blocks * groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t row = task / groups * rows, from = task % groups * group;
+      const int64_t row = task / groups * rows, at = task % groups;
       if (row >= p.m) continue;
-      block(p, tiles, row, std::min(rows, p.m - row), from, std::min(panels, from + group));
+      block(p, tiles, row, std::min(rows, p.m - row), panels * at / groups,
+            panels * (at + 1) / groups);
     }
   });
 }

@@ -20,6 +20,8 @@ struct RecurrentState final : KernelState {
   const float *w = nullptr, *r = nullptr;       ///< packed, one direction after the other
   int64_t w_step = 0, r_step = 0, r_gates = 0;  ///< r_gates: floats of the first two gates of GRU
 
+  int64_t room = 0;  ///< floats of scratch memory of a direction
+
   int64_t width() const { return gates * hidden; }
 };
 
@@ -106,9 +108,8 @@ Result<std::unique_ptr<KernelState>> prepare_recurrent(const PrepareContext& con
       }));
   s.w = reinterpret_cast<const float*>(w);
   s.r = reinterpret_cast<const float*>(r);
-  s.scratch_bytes = static_cast<size_t>(s.steps * s.batch * s.width() + 4 * s.batch * s.hidden +
-                                        2 * s.width() + 256) *
-                    sizeof(float);
+  s.room = s.steps * s.batch * s.width() + 4 * s.batch * s.hidden + 2 * s.width() + 256;
+  s.scratch_bytes = static_cast<size_t>(s.directions * s.room) * sizeof(float);
   return state;
 }
 
@@ -173,12 +174,12 @@ Status run_recurrent(KernelRun& run) {
     if (run.wants_output(i + 1)) {
       TRY(last[i], run.output(i + 1, DType::kFloat32, Dims{s.directions, s.batch, s.hidden}));
     }
-  auto* gates = reinterpret_cast<float*>(run.scratch());
-  float* h = gates + rows * width + 16;
-  float* c = h + state + 16;
-  float* room = c + state + 16;
-  float* bias = room + state + 16;
-  for (int64_t d = 0; d < s.directions; ++d) {
+  const auto direction = [&](int64_t d) {
+    float* gates = reinterpret_cast<float*>(run.scratch()) + d * s.room;
+    float* h = gates + rows * width + 16;
+    float* c = h + state + 16;
+    float* room = c + state + 16;
+    float* bias = room + state + 16;
     for (int which = 0; which < 2; ++which) {
       float* to = which == 0 ? h : c;
       const auto index = static_cast<size_t>(5 + which);
@@ -205,7 +206,11 @@ Status run_recurrent(KernelRun& run) {
     }
     if (last[0] != nullptr) std::copy_n(h, state, last[0]->data<float>() + d * state);
     if (last[1] != nullptr) std::copy_n(c, state, last[1]->data<float>() + d * state);
-  }
+  };
+  // Each direction has a thread of its own, and that a step's product to itself.
+  run.parallel_for(s.directions, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t d = begin; d < end; ++d) direction(d);
+  });
   return ok();
 }
 
