@@ -44,7 +44,9 @@ HWY_INLINE void step(V (&acc)[kR][kV], const float* HWY_RESTRICT a, int64_t lda,
   }
 }
 
-inline constexpr int64_t kAhead = 24;  ///< rows of B
+// Rows of B. What is far comes into the second cache, which waits for more lines at a time than the
+// first: it decides how fast weights come from memory.
+inline constexpr int64_t kAhead = 12, kFar = 96;
 
 template <int kR, int kV, bool kPacked>
 void tile(const GemmTile& t) {
@@ -73,7 +75,11 @@ void tile(const GemmTile& t) {
 #pragma GCC unroll 8
       for (int line = 0; line < 4; ++line) {
         __builtin_prefetch(b + (kAhead + line) * ldb);
-        if (kV > 1) __builtin_prefetch(b + (kAhead + line) * ldb + 16);
+        __builtin_prefetch(b + (kFar + line) * ldb, 0, 2);
+        if (kV > 1) {
+          __builtin_prefetch(b + (kAhead + line) * ldb + 16);
+          __builtin_prefetch(b + (kFar + line) * ldb + 16, 0, 2);
+        }
       }
       step<kR, kV, kPacked>(acc, a, lda, b);
       step<kR, kV, kPacked>(more[0], a + next, lda, b + ldb);
@@ -89,11 +95,13 @@ void tile(const GemmTile& t) {
         acc[r][v] =
             hn::Add(hn::Add(acc[r][v], more[0][r][v]), hn::Add(more[1][r][v], more[2][r][v]));
   }
-  const float* next = t.next != nullptr ? t.next : b + kAhead * ldb;
+  const float* next = t.next != nullptr ? t.next : b + kFar * ldb;
   const int64_t next_step = t.next != nullptr ? 16 : ldb;
   for (; k > 0; --k) {
-    __builtin_prefetch(next);
-    if (kR <= 8 && kV > 1) __builtin_prefetch(next + 16);
+    __builtin_prefetch(b + kAhead * ldb);
+    if (kV > 1) __builtin_prefetch(b + kAhead * ldb + 16);
+    __builtin_prefetch(next, 0, 2);
+    if (kR <= 8 && kV > 1) __builtin_prefetch(next + 16, 0, 2);
     next += next_step;
     step<kR, kV, kPacked>(acc, a, lda, b);
     a += kPacked ? lda : 1;
