@@ -28,6 +28,7 @@ class Fuser {
   Fuser(Rewriter& rewriter, Graph& graph) : rewriter_(rewriter), graph_(graph) {}
 
   size_t run() {
+    split_many();
     std::vector<Node*> nodes;
     for (Node* node : graph_.nodes()) nodes.push_back(node);
     for (size_t i = 0; i < nodes.size(); ++i) position_[nodes[i]] = i;
@@ -39,6 +40,26 @@ class Fuser {
   }
 
  private:
+  /// Max, Min and Sum of many inputs are folded from the left: two at a time here.
+  void split_many() {
+    std::vector<Node*> many;
+    for (Node* node : graph_.nodes())
+      if (node->inputs().size() > 2 && node->outputs().size() == 1 && node->output(0) != nullptr &&
+          (rewriter_.is(node, "Max") || rewriter_.is(node, "Min") || rewriter_.is(node, "Sum")) &&
+          rewriter_.dtype(node->output(0)) == DType::kFloat32)
+        many.push_back(node);
+    for (Node* node : many) {
+      const Text op = rewriter_.is(node, "Sum") ? Text("Add") : node->op_type();
+      Value* so_far = node->input(0);
+      for (size_t i = 1; i < node->inputs().size(); ++i) {
+        Node& pair = rewriter_.add(*node, op, {so_far, node->input(i)}, node->output(0)->name());
+        rewriter_.touch(pair);
+        so_far = pair.output(0);
+      }
+      rewriter_.supersede(*node->output(0), *so_far);
+    }
+  }
+
   Step step_of(const Node& node) const {
     if (node.outputs().size() != 1 || node.output(0) == nullptr || node.inputs().empty()) return {};
     std::string name(node.op_type());

@@ -82,11 +82,13 @@ class Planner {
     if (!options_.fast_kernels || tensor.bytes().size() < kSmall || value.is_input() ||
         value.output_uses() != 0)
       return false;
+    constexpr Text kPackers[] = {"MatMul", "Gemm", "Conv", "ConvTranspose", "BlockConv"};
     return std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& use) {
       const Node& node = *use.node;
       const Text domain = canonical_domain(node.domain());
       return use.index == 1 && (domain.empty() || domain == "ai.tombolo") &&
-             (node.op_type() == "MatMul" || node.op_type() == "Gemm" || node.op_type() == "Conv") &&
+             std::find(std::begin(kPackers), std::end(kPackers), node.op_type()) !=
+                 std::end(kPackers) &&
              model_.find_function(node.domain(), node.op_type(), node.overload()) == nullptr &&
              !has_references(node) && &node.graph() == &value.graph();
     });

@@ -1,6 +1,7 @@
 #include "ops/kernels/scatter.h"
 
 #include <complex>
+#include <vector>
 
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/elementwise.h"
@@ -41,6 +42,18 @@ void combine_complex(Reduction reduction, const Tensor& updates, int64_t from, T
   const std::complex<T> b = updates.data<std::complex<T>>()[from];
   std::complex<T>& a = out.data<std::complex<T>>()[to];
   a = reduction == Reduction::kAdd ? a + b : a * b;
+}
+
+/// Rows of updates along the last axis, for elements of type T: where each goes is known.
+template <typename T>
+void scatter_rows(Reduction reduction, const T* updates, const int64_t* places, int64_t count,
+                  T* out) {
+  if (reduction == Reduction::kNone) {
+    for (int64_t i = 0; i < count; ++i) out[places[i]] = updates[i];
+  } else {
+    for (int64_t i = 0; i < count; ++i)
+      out[places[i]] = combine(reduction, out[places[i]], updates[i]);
+  }
 }
 
 }  // namespace
@@ -101,6 +114,26 @@ Status scatter_elements(KernelContext& context) {
   copy_elements(*data, 0, *out, 0, data->size());
   if (indices->size() == 0) return ok();
   const Dims strides = contiguous_strides(data->dims());
+  if (data->dtype() == DType::kFloat32 && data->rank() > 0) {
+    const size_t last = data->rank() - 1;
+    const int64_t width = indices->dim(last), rows = indices->size() / width;
+    std::vector<int64_t> places(static_cast<size_t>(width));
+    for (int64_t row = 0; row < rows; ++row) {
+      int64_t rest = row, base = 0;
+      for (size_t j = last; j-- > 0; rest /= indices->dim(j))
+        if (j != at) base += rest % indices->dim(j) * strides[j];
+      for (int64_t i = 0; i < width; ++i) {
+        const int64_t index = indices->dtype() == DType::kInt64
+                                  ? indices->data<int64_t>()[row * width + i]
+                                  : indices->get_int64(row * width + i);
+        TRY(const int64_t place, checked_index(index, data->dim(at), axis));
+        places[static_cast<size_t>(i)] = base + (at == last ? place : i + place * strides[at]);
+      }
+      scatter_rows(reduction, updates->data<float>() + row * width, places.data(), width,
+                   out->data<float>());
+    }
+    return ok();
+  }
   Odometer walk(indices->dims());
   int64_t from = 0;
   do {

@@ -1,3 +1,5 @@
+#include <atomic>
+
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
@@ -34,6 +36,35 @@ Status run_gather_elements(KernelContext& context) {
   TRY(Tensor * out, context.output(0, data->dtype(), indices->dims()));
   if (out->size() == 0) return ok();
   const Dims strides = contiguous_strides(data->dims());
+  if (bits_of(data->dtype()) == 32 && indices->dtype() == DType::kInt64) {
+    const size_t last_axis = data->rank() - 1;
+    const int64_t row_length = indices->dim(last_axis), length = data->dim(at);
+    const uint32_t* from = data->data<uint32_t>();
+    uint32_t* to = out->data<uint32_t>();
+    std::atomic<bool> outside = false;
+    parallel_parts(indices->size() / row_length, std::max<int64_t>(1, (1 << 14) / row_length),
+                   [&](int64_t begin, int64_t end) {
+                     bool wrong = false;
+                     for (int64_t row = begin; row < end; ++row) {
+                       int64_t rest = row, base = 0;
+                       for (size_t j = last_axis; j-- > 0; rest /= indices->dim(j))
+                         if (j != at) base += rest % indices->dim(j) * strides[j];
+                       const int64_t* index = indices->data<int64_t>() + row * row_length;
+                       const int64_t step = at == last_axis ? 0 : 1;
+                       for (int64_t i = 0; i < row_length; ++i) {
+                         int64_t place = index[i] + (index[i] < 0 ? length : 0);
+                         if (static_cast<uint64_t>(place) >= static_cast<uint64_t>(length)) {
+                           wrong = true;
+                           place = 0;
+                         }
+                         to[row * row_length + i] =
+                             length == 0 ? 0 : from[base + i * step + place * strides[at]];
+                       }
+                     }
+                     if (wrong) outside = true;
+                   });
+    if (!outside) return ok();  // else the loop below says which
+  }
   // Row by row along the last axis; what lies on the other axes is one offset for a row.
   std::vector<int64_t> places(static_cast<size_t>(indices->size()));
   for (int64_t i = 0; i < indices->size(); ++i) {

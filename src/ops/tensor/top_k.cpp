@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <bit>
+#include <functional>
 #include <numeric>
 
 #include "ops/infer_helpers.h"
@@ -32,6 +34,42 @@ Status infer_top_k(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+/// A number whose order is that of the floats, NaN the greatest, both zeros equal.
+uint32_t order_key(float x) {
+  if (x != x) return UINT32_MAX;
+  const auto bits = std::bit_cast<uint32_t>(x == 0 ? 0.0f : x);
+  return (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;
+}
+
+/// The best k of `length` elements by key and then by index, in `found` as (key, index) in one
+/// number each, the best first. The greater number is the better one.
+void select_best(const float* data, int64_t step, int64_t length, int64_t k, bool largest,
+                 std::vector<uint64_t>& found) {
+  found.clear();
+  const auto packed = [&](int64_t i) {
+    const uint32_t key = order_key(data[i * step]);
+    return uint64_t{largest ? key : ~key} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
+  };
+  // Candidates gather until there are many; then only the best k stay, and the last of them is
+  // what others must beat.
+  const auto room = static_cast<size_t>(2 * k + 256), keep = static_cast<size_t>(k);
+  uint64_t least = 0;
+  const auto cut = [&] {
+    std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(keep) - 1,
+                     found.end(), std::greater<>());
+    found.resize(keep);
+    least = found.back();
+  };
+  for (int64_t i = 0; i < length; ++i) {
+    const uint64_t number = packed(i);
+    if (number <= least) continue;
+    found.push_back(number);
+    if (found.size() == room) cut();
+  }
+  if (found.size() > keep) cut();
+  std::sort(found.begin(), found.end(), std::greater<>());
+}
+
 Status run_top_k(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
   TRY(const int64_t axis,
@@ -52,6 +90,25 @@ Status run_top_k(KernelContext& context) {
   TRY(Tensor * values, context.output(0, x->dtype(), dims));
   TRY(Tensor * places, context.output(1, DType::kInt64, dims));
   const int64_t outer = product(dims, 0, at), inner = product(dims, at + 1, dims.size());
+  if (x->dtype() == DType::kFloat32 && length < INT32_MAX) {
+    if (k == 0) return ok();
+    context.parallel_for(
+        outer * inner, std::max<int64_t>(1, (1 << 14) / length), [&](int64_t begin, int64_t end) {
+          std::vector<uint64_t> found;
+          for (int64_t line = begin; line < end; ++line) {
+            const float* data = x->data<float>() + line / inner * length * inner + line % inner;
+            select_best(data, inner, length, k, largest, found);
+            for (int64_t i = 0; i < k; ++i) {
+              const int64_t to = (line / inner * k + i) * inner + line % inner;
+              const auto place = static_cast<int64_t>(
+                  UINT32_MAX - static_cast<uint32_t>(found[static_cast<size_t>(i)]));
+              values->data<float>()[to] = data[place * inner];
+              places->data<int64_t>()[to] = place;
+            }
+          }
+        });
+    return ok();
+  }
   return with_numbers(context, *x, [&]<typename T>(const Tensor& numbers) -> Status {
     std::vector<int64_t> order(static_cast<size_t>(length));
     for (int64_t line = 0; line < outer * inner; ++line) {

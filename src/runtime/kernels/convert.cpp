@@ -5,6 +5,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <limits>
+
 #include "base/float_formats.h"
 #include "runtime/kernels/convert.h"
 #include "runtime/kernels/dispatch.h"
@@ -67,6 +69,24 @@ void widen_bf16(const uint16_t* x, float* y, int64_t n) {
   for (; i < n; ++i) y[i] = decode_float<kBF16>(x[i]);
 }
 
+template <typename T>
+HWY_INLINE void truncate_any(const float* x, T* y, int64_t n) {
+  const F f;
+  const hn::RebindToSigned<F> d;
+  const hn::Rebind<T, F> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const auto lo = hn::Set(f, static_cast<float>(std::numeric_limits<T>::lowest())),
+             hi = hn::Set(f, static_cast<float>(std::numeric_limits<T>::max()));
+  for (int64_t i = 0; i < n; i += lanes) {
+    auto v = load_n(f, x + i, n - i);
+    v = hn::IfThenElseZero(hn::Eq(v, v), v);
+    const auto whole = hn::ConvertTo(d, hn::Min(hi, hn::Max(lo, v)));
+    store_n(hn::DemoteTo(bytes, whole), bytes, y + i, n - i);
+  }
+}
+void truncate_u8(const float* x, uint8_t* y, int64_t n) { truncate_any(x, y, n); }
+void truncate_i8(const float* x, int8_t* y, int64_t n) { truncate_any(x, y, n); }
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -82,6 +102,12 @@ void f32_to_f16(const float* x, uint16_t* y, int64_t n) {
 }
 void bf16_to_f32(const uint16_t* x, float* y, int64_t n) {
   TOMBOLO_TARGET(void(const uint16_t*, float*, int64_t), widen_bf16)(x, y, n);
+}
+void f32_to_u8(const float* x, uint8_t* y, int64_t n) {
+  TOMBOLO_TARGET(void(const float*, uint8_t*, int64_t), truncate_u8)(x, y, n);
+}
+void f32_to_i8(const float* x, int8_t* y, int64_t n) {
+  TOMBOLO_TARGET(void(const float*, int8_t*, int64_t), truncate_i8)(x, y, n);
 }
 void f32_to_bf16(const float* x, uint16_t* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {

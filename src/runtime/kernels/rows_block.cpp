@@ -115,7 +115,9 @@ Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& co
                           (plain ? "/plain" : "");
   TRY(const std::byte* packed,
       context.packed(1, key, (plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
-        pack_block_conv(plan, context.constant(1)->data<float>(), reinterpret_cast<float*>(target));
+        Tensor copy;
+        pack_block_conv(plan, context.aligned_constant(1, copy).data<float>(),
+                        reinterpret_cast<float*>(target));
       }));
   state->packed = reinterpret_cast<const float*>(packed);
   return state;
@@ -215,6 +217,7 @@ KERNEL(block_conv_f32) = {
     .prepare = prepare_block_conv,
     .run = run_block_convolution,
     .in_place = 1u << 3,
+    .unaligned = 1u << 1,
 };
 KERNEL(block_pool_f32) = {
     .name = "block_pool_f32",

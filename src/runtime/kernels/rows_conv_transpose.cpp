@@ -100,7 +100,8 @@ Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& co
   TRY(const std::byte* packed,
       context.packed(1, key, (plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
         // [group][input][output x tap] to [group][output x tap][input].
-        const float* w = context.constant(1)->data<float>();
+        Tensor copy;
+        const float* w = context.aligned_constant(1, copy).data<float>();
         const int64_t inputs = s.in_channels, rows = product.out_channels;
         std::vector<float> turned(static_cast<size_t>(s.groups * inputs * rows));
         for (int64_t g = 0; g < s.groups; ++g)
@@ -183,6 +184,7 @@ KERNEL(conv_transpose_f32) = {
     .supports = supports_transposed,
     .prepare = prepare_transposed,
     .run = run_transposed_conv,
+    .unaligned = 1u << 1,
 };
 
 }  // namespace tombolo

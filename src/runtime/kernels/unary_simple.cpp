@@ -35,6 +35,9 @@ TOMBOLO_UNARY(row_shrink, hn::IfThenElse(hn::Lt(x, hn::Neg(a)), hn::Add(x, b),
 TOMBOLO_UNARY(row_square, hn::Mul(x, x))
 TOMBOLO_UNARY(row_affine, hn::MulAdd(x, a, b))
 TOMBOLO_UNARY(row_identity, x)
+TOMBOLO_UNARY(row_sign, hn::IfThenElse(hn::Gt(x, zero), one,
+                                       hn::IfThenElse(hn::Lt(x, zero), hn::Neg(one),
+                                                      hn::IfThenElse(hn::IsNaN(x), x, zero))))
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
@@ -66,6 +69,7 @@ UnaryFn* simple_fn(Unary op) {
     ROW(kSquare, row_square)
     ROW(kAffine, row_affine)
     ROW(kIdentity, row_identity)
+    ROW(kSign, row_sign)
 #undef ROW
     default:
       return nullptr;

@@ -1,0 +1,94 @@
+// ArgMax and ArgMin of floats, along any axis.
+
+#include <algorithm>
+
+#include "runtime/kernels/extremum.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+
+namespace tombolo {
+namespace {
+
+struct ExtremumState final : KernelState {
+  int64_t outer = 1, length = 1, inner = 1;
+  bool greatest = true, last = false;
+  Dims output;
+};
+
+bool read_extremum(const KernelQuery& q, ExtremumState& s) {
+  if (active_isa() == Isa::kScalar || q.inputs.empty() || q.dtype(0) != DType::kFloat32)
+    return false;
+  const auto dims = q.dims(0);
+  const auto rank = static_cast<int64_t>(dims.size());
+  int64_t axis = q.attributes.get_int("axis", 0);
+  if (axis < -rank || axis >= rank) return false;
+  if (axis < 0) axis += rank;
+  for (int64_t j = 0; j < rank; ++j) {
+    const int64_t dim = dims[static_cast<size_t>(j)];
+    (j < axis ? s.outer : j == axis ? s.length : s.inner) *= dim;
+    if (j != axis)
+      s.output.push_back(dim);
+    else if (q.attributes.get_int("keepdims", 1) != 0)
+      s.output.push_back(1);
+  }
+  s.greatest = q.node.op_type() == "ArgMax";
+  s.last = q.attributes.get_int("select_last_index", 0) != 0;
+  return s.length > 0 && s.length < INT32_MAX && s.outer > 0 && s.inner > 0;
+}
+
+bool supports_extremum(const KernelQuery& q) {
+  ExtremumState state;
+  return read_extremum(q, state);
+}
+
+Result<std::unique_ptr<KernelState>> prepare_extremum(const PrepareContext& q) {
+  auto state = std::make_unique<ExtremumState>();
+  read_extremum(q, *state);
+  return state;
+}
+
+Status run_extremum(KernelRun& run) {
+  const auto& s = run.state<ExtremumState>();
+  TRY(Tensor * y, run.output(0, DType::kInt64, s.output));
+  const float* x = run.data<float>(0);
+  int64_t* places = y->data<int64_t>();
+  if (s.inner == 1) {
+    run.parallel_for(s.outer, std::max<int64_t>(1, (1 << 15) / s.length),
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t i = begin; i < end; ++i)
+                         places[i] = extremum_place(x + i * s.length, s.length, s.greatest, s.last);
+                     });
+    return ok();
+  }
+  constexpr int64_t kStrip = 256;
+  const int64_t strips = (s.inner + kStrip - 1) / kStrip;
+  run.parallel_for(s.outer * strips, std::max<int64_t>(1, (1 << 15) / (s.length * kStrip)),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t task = begin; task < end; ++task) {
+                       const int64_t outer = task / strips, column = task % strips * kStrip;
+                       extremum_places(x + outer * s.length * s.inner + column, s.length, s.inner,
+                                       std::min(kStrip, s.inner - column), s.greatest, s.last,
+                                       places + outer * s.inner + column);
+                     }
+                   });
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(arg_max) = {
+    .name = "arg_max",
+    .op = "ArgMax",
+    .supports = supports_extremum,
+    .prepare = prepare_extremum,
+    .run = run_extremum,
+};
+KERNEL(arg_min) = {
+    .name = "arg_min",
+    .op = "ArgMin",
+    .supports = supports_extremum,
+    .prepare = prepare_extremum,
+    .run = run_extremum,
+};
+
+}  // namespace tombolo

@@ -1,0 +1,160 @@
+// QLinearAdd, QLinearMul, QLinearSigmoid and QLinearLeakyRelu of com.microsoft: blocks of codes to
+// numbers and back, as the reference has it; functions of one input by a table of all codes.
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/kernels/binary.h"
+#include "runtime/kernels/blocks.h"
+#include "runtime/kernels/broadcast.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/kernels/quantize.h"
+
+namespace tombolo {
+namespace {
+
+bool is_code(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
+
+/// Scale and zero point at `index` and behind it are one number each.
+bool is_linear(const KernelQuery& q, size_t index, DType dtype) {
+  return q.has_input(index) && q.dtype(index) == DType::kFloat32 && q.inputs[index].size() == 1 &&
+         (!q.has_input(index + 1) ||
+          (q.dtype(index + 1) == dtype && q.inputs[index + 1].size() == 1));
+}
+
+struct Linear {
+  float scale;
+  int32_t zero;
+};
+Linear linear_at(const KernelRun& run, size_t index) {
+  const int64_t zero = run.has_input(index + 1) ? run.input(index + 1).get_int64(0) : 0;
+  return {*run.data<float>(index), static_cast<int32_t>(zero)};
+}
+
+struct QBinaryState final : KernelState {
+  BroadcastLoops<2> loops;
+  BinaryFn* fn = nullptr;
+};
+
+bool supports_qbinary(const KernelQuery& q) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 7) return false;
+  const DType dtype = q.dtype(0);
+  return is_code(dtype) && q.dtype(3) == dtype && is_linear(q, 1, dtype) &&
+         is_linear(q, 4, dtype) && is_linear(q, 6, dtype) &&
+         BroadcastLoops<2>::of({q.dims(0), q.dims(3)}).has_value();
+}
+
+Result<std::unique_ptr<KernelState>> prepare_qbinary(const PrepareContext& q) {
+  auto state = std::make_unique<QBinaryState>();
+  state->loops = *BroadcastLoops<2>::of({q.dims(0), q.dims(3)});
+  state->fn =
+      binary_fn(q.node.op_type() == "QLinearAdd" ? Binary::kAdd : Binary::kMul, DType::kFloat32);
+  return state;
+}
+
+Status run_qbinary(KernelRun& run) {
+  const auto& state = run.state<QBinaryState>();
+  const BroadcastLoops<2>& loops = state.loops;
+  const DType dtype = run.input(0).dtype();
+  const bool is_signed = dtype == DType::kInt8;
+  TRY(Tensor * y, run.output(0, dtype, loops.output));
+  const Linear sides[2] = {linear_at(run, 1), linear_at(run, 4)}, to = linear_at(run, 6);
+  const uint8_t* from[2] = {run.data<uint8_t>(0), run.data<uint8_t>(3)};
+  uint8_t* out = y->data<uint8_t>();
+  const int32_t least = is_signed ? -128 : 0, greatest = is_signed ? 127 : 255;
+  run.parallel_for(loops.count, 1 << 14, [&](int64_t begin, int64_t end) {
+    alignas(64) float rooms[3][kBlockFloats];
+    loops.for_runs(begin, end, [&](int64_t at, const int64_t* offset, int64_t n) {
+      for (int64_t i = 0; i < n; i += kBlockFloats) {
+        const int64_t count = std::min(kBlockFloats, n - i);
+        for (int k = 0; k < 2; ++k)
+          dequantize_row(from[k] + offset[k] + i * loops.step[0][k], is_signed,
+                         loops.step[0][k] == 0 ? 1 : count, sides[k].scale, sides[k].zero,
+                         rooms[k]);
+        state.fn(rooms[0], loops.step[0][0] == 0, rooms[1], loops.step[0][1] == 0, rooms[2], count);
+        quantize_row(rooms[2], count, to.scale, to.zero, least, greatest, out + at + i);
+      }
+    });
+  });
+  return ok();
+}
+
+bool supports_qunary(const KernelQuery& q) {
+  return active_isa() != Isa::kScalar && q.inputs.size() >= 4 && is_code(q.dtype(0)) &&
+         is_linear(q, 1, q.dtype(0)) && is_linear(q, 3, q.dtype(0));
+}
+
+struct QUnaryState final : KernelState {
+  bool sigmoid = false;
+  float alpha = 0;
+};
+
+Result<std::unique_ptr<KernelState>> prepare_qunary(const PrepareContext& q) {
+  auto state = std::make_unique<QUnaryState>();
+  state->sigmoid = q.node.op_type() == "QLinearSigmoid";
+  state->alpha = q.attributes.get_float("alpha", 0.01f);
+  return state;
+}
+
+Status run_qunary(KernelRun& run) {
+  const auto& state = run.state<QUnaryState>();
+  const Tensor& x = run.input(0);
+  TRY(Tensor * y, run.output(0, x.dtype(), x.dims()));
+  const bool is_signed = x.dtype() == DType::kInt8;
+  uint8_t table[256];
+  float values[256];
+  for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(i);
+  const Linear from = linear_at(run, 1), to = linear_at(run, 3);
+  dequantize_row(table, is_signed, 256, from.scale, from.zero, values);
+  for (float& value : values) {
+    if (state.sigmoid)
+      value = static_cast<float>(1 / (1 + std::exp(-static_cast<double>(value))));
+    else
+      value = value < 0 ? state.alpha * value : value;
+  }
+  quantize_row(values, 256, to.scale, to.zero, is_signed ? -128 : 0, is_signed ? 127 : 255, table);
+  const uint8_t* codes = x.data<uint8_t>();
+  uint8_t* out = y->data<uint8_t>();
+  run.parallel_for(x.size(), 1 << 15, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = table[codes[i]];
+  });
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(qlinear_add) = {
+    .name = "qlinear_add",
+    .op = "QLinearAdd",
+    .domain = "com.microsoft",
+    .supports = supports_qbinary,
+    .prepare = prepare_qbinary,
+    .run = run_qbinary,
+};
+KERNEL(qlinear_mul) = {
+    .name = "qlinear_mul",
+    .op = "QLinearMul",
+    .domain = "com.microsoft",
+    .supports = supports_qbinary,
+    .prepare = prepare_qbinary,
+    .run = run_qbinary,
+};
+KERNEL(qlinear_sigmoid) = {
+    .name = "qlinear_sigmoid",
+    .op = "QLinearSigmoid",
+    .domain = "com.microsoft",
+    .supports = supports_qunary,
+    .prepare = prepare_qunary,
+    .run = run_qunary,
+};
+KERNEL(qlinear_leaky_relu) = {
+    .name = "qlinear_leaky_relu",
+    .op = "QLinearLeakyRelu",
+    .domain = "com.microsoft",
+    .supports = supports_qunary,
+    .prepare = prepare_qunary,
+    .run = run_qunary,
+};
+
+}  // namespace tombolo
