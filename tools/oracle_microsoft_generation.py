@@ -97,10 +97,11 @@ def Sampling(rng):
     case = GreedySearch(rng)
     attrs = dict(case.attrs) | {"top_p": 1e-6, "temperature": float(pick(rng, 0.5, 1.0, 2.0)),
                                 "custom": int(pick(rng, 0, 1)), "filter_value": -1e20}
-    attrs["min_tokens_to_keep"] = 1
+    attrs |= {"min_tokens_to_keep": 1, "no_repeat_ngram_size": 0}  # where all tokens are forbidden, chance decides
     return Case("Sampling", case.inputs, attrs, unfilled=case.unfilled)
 
 
+# Several prompts stop early: without that, the runtime asks for the scores of other prompts when one may end.
 def beams(rng):
     count = int(rng.integers(1, 5))
     return np.array([count], np.int32), np.array([int(rng.integers(1, count + 1))], np.int32)
@@ -113,7 +114,7 @@ def BeamSearch(rng):
     vocabulary = 2 * int(width[0]) + int(rng.integers(4, 9))
     attrs, longest, shortest, penalty, mask, prefix = common(rng, vocabulary, batch, length, 8)
     ids = prompt(rng, batch, length, vocabulary, attrs["pad_token_id"])
-    attrs |= {"decoder": gpt(rng, vocabulary, layers=int(pick(rng, 1, 2))), "early_stopping": int(pick(rng, 0, 1))}
+    attrs |= {"decoder": gpt(rng, vocabulary, layers=int(pick(rng, 1, 2))), "early_stopping": 1 if batch > 1 else int(pick(rng, 0, 1))}
     scale = np.array([rng.uniform(0.5, 2)], np.float32)
     attention = some(rng, (rng.random((batch, length)) < 0.8).astype(np.int32), 0.2)
     wants = int(pick(rng, 1, 2, 2, 3))
@@ -197,7 +198,7 @@ def BeamSearch_T5(rng):
     ids = prompt(rng, batch, length, vocabulary, attrs["pad_token_id"])
     old = rng.random() < 0.5
     encoder, decoder = encoder_decoder(rng, vocabulary, False, old, old and rng.random() < 0.5)
-    attrs |= {"encoder": encoder, "decoder": decoder, "model_type": 1, "early_stopping": int(pick(rng, 0, 1)),
+    attrs |= {"encoder": encoder, "decoder": decoder, "model_type": 1, "early_stopping": 1 if batch > 1 else int(pick(rng, 0, 1)),
               "decoder_start_token_id": int(rng.integers(0, vocabulary))}
     scale = np.array([rng.uniform(0.5, 2)], np.float32)
     attention = some(rng, (rng.random((batch, length)) < 0.8).astype(np.int32), 0.2)
@@ -214,7 +215,7 @@ def WhisperBeamSearch(rng):
     attrs, longest, shortest, penalty, mask, prefix = common(rng, vocabulary, batch, 4, 8)
     old = True
     encoder, decoder = encoder_decoder(rng, vocabulary, True, old, False)
-    attrs |= {"encoder": encoder, "decoder": decoder, "model_type": 2,
+    attrs |= {"encoder": encoder, "decoder": decoder, "model_type": 2, "early_stopping": 1 if batch > 1 else int(pick(rng, 0, 1)),
               "decoder_start_token_id": int(rng.integers(0, vocabulary))}
     features = rng.standard_normal((batch, 4, int(rng.integers(2, 6)))).astype(np.float32)
     first = rng.integers(0, vocabulary, (batch, int(rng.integers(1, 4)))).astype(np.int32)

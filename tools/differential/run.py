@@ -225,6 +225,9 @@ def same(a, b):
         if x.dtype.kind in "OUS":
             if (x.astype(str) != y.astype(str)).any():
                 return False
+        elif x.dtype.kind in "iub":
+            if not np.array_equal(x, y):
+                return False
         elif not np.allclose(x.astype(np.float64), y.astype(np.float64), 1e-3, 1e-4, equal_nan=True):
             return False
     return True
