@@ -525,3 +525,71 @@ def LinearAttention_window(rng):
 
     return Case("LinearAttention", [q, k, v, past, None, beta], {"q_num_heads": h, "kv_num_heads": h, "update_rule": "delta", "state_window": w},
                 outputs=2, reference=formula, rtol=1e-3, atol=1e-4)
+
+
+@generator
+def DynamicSparseAttention(rng):
+    kv, group, size, batch, steps = (int(v) for v in rng.integers(1, 4, 5))
+    size *= 2
+    heads = kv * group
+    local = rng.random() < 0.5
+    totals = steps + rng.integers(0, 4, batch)
+    past_length = int((totals - steps).max())
+    total, capacity = int(totals.max()), past_length + int(rng.integers(0, 3))
+    room = max(total, capacity)
+    q, k, v = f32(rng, batch, steps, heads * size), f32(rng, batch, steps, kv * size), f32(rng, batch, steps, kv * size)
+    pk, pv = f32(rng, batch, kv, capacity, size), f32(rng, batch, kv, capacity, size)
+    more = int(rng.integers(1, 5))
+    ak, av = f32(rng, batch, kv, more, size), f32(rng, batch, kv, more, size)
+    width = int(rng.integers(1, 5))
+    indices, counts = np.full((batch * steps, width), -1, np.int32), np.zeros(batch * steps, np.int32)
+    for t in range(batch * steps):
+        now = totals[t // steps] - steps + t % steps
+        top = more if local else now + 1
+        counts[t] = int(rng.integers(0, min(width, top) + 1))
+        indices[t, :counts[t]] = rng.permutation(top)[:counts[t]]
+    sink, smooth, packed, rotary, norm = some(rng, f32(rng, heads)), int(pick(rng, 0, 1)), rng.random() < 0.4, rng.random() < 0.5, rng.random() < 0.4
+    angles = rng.uniform(0, 6, (total, size // 2))
+    cos, sin = short(np.cos(angles)), short(np.sin(angles))
+    qn, kn = f32(rng, size), f32(rng, size)
+    window = int(rng.integers(1, 4))
+
+    def formula(*_, **__):
+        Q, K, V = (z.reshape(batch, steps, -1, size).transpose(0, 2, 1, 3).astype(np.float64) for z in (q, k, v))
+        if norm:
+            Q = Q / np.sqrt((Q * Q).mean(-1, keepdims=True) + 1e-6) * qn
+            K = K / np.sqrt((K * K).mean(-1, keepdims=True) + 1e-6) * kn
+        if rotary:
+            at = (totals - steps)[:, None] + np.arange(steps)
+            c, s = cos[at][:, None], sin[at][:, None]
+            turn = lambda x: np.concatenate([x[..., :size // 2] * c - x[..., size // 2:] * s, x[..., :size // 2] * s + x[..., size // 2:] * c], -1)
+            Q, K = turn(Q), turn(K)
+        ck, cv = np.zeros((batch, kv, room, size)), np.zeros((batch, kv, room, size))
+        ck[:, :, :capacity], cv[:, :, :capacity] = pk, pv
+        for b in range(batch):
+            ck[b, :, totals[b] - steps:totals[b]], cv[b, :, totals[b] - steps:totals[b]] = K[b], V[b]
+        y = np.zeros((batch, steps, heads, size))
+        for t in range(batch * steps):
+            b, i = divmod(t, steps)
+            now = totals[b] - steps + i
+            own = indices[t, :counts[t]]
+            for h in range(heads):
+                g = h // group
+                near = np.arange(max(0, now - window + 1), now + 1) if local else own
+                keys, values = ck[b, g, near], cv[b, g, near]
+                if local:
+                    keys, values = np.concatenate([keys, ak[b, g, own]]), np.concatenate([values, av[b, g, own]])
+                e = np.exp(keys @ Q[b, h, i] / math.sqrt(size))
+                extra = np.exp(np.float64(sink[h])) if sink is not None else 1.0 if smooth else 0.0
+                if e.sum() + extra > 0:
+                    y[b, i, h] = (e / (e.sum() + extra)) @ values
+        return [z.astype(np.float32) for z in (y.reshape(batch, steps, -1), ck, cv)]
+
+    inputs = [np.concatenate([q, k, v], 2), None, None] if packed else [q, k, v]
+    attrs = {"num_heads": heads, "kv_num_heads": kv, "smooth_softmax": smooth, "do_rotary": int(rotary)}
+    if local:
+        attrs |= {"attention_mode": "local_plus_selected", "selected_kv_source": "auxiliary", "local_window_size": window}
+    return Case("DynamicSparseAttention", [
+        *inputs, pk, pv, ak if local else None, av if local else None, indices, counts, (totals - 1).astype(np.int32),
+        np.array([total], np.int32), cos if rotary else None, sin if rotary else None, None, qn if norm else None, kn if norm else None,
+        sink], attrs, outputs=3, reference=formula, rtol=1e-3, atol=1e-4)

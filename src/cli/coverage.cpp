@@ -86,6 +86,36 @@ std::string markdown(const std::vector<Triple>& triples) {
   return out;
 }
 
+/// The operators of com.microsoft: those that run, and why others do not.
+std::string microsoft_markdown() {
+  std::vector<std::string_view> names;
+  for (const OpDecl* op : all_operators())
+    if (std::string_view(op->domain) == "com.microsoft" && op->reference != nullptr)
+      names.push_back(op->name);
+  std::sort(names.begin(), names.end());
+  std::string out = "\n## com.microsoft\n\n" + std::to_string(names.size()) +
+                    " operators run (tools/oracle_microsoft.py compares them):\n\n";
+  size_t width = 0;
+  for (const std::string_view name : names) {
+    if (width + name.size() > 126) {
+      out.back() = '\n';
+      width = 0;
+    }
+    out += std::string(name) + (name == names.back() ? ".\n" : ", ");
+    width += name.size() + 2;
+  }
+  return out +
+         "\nThese do not:\n\n"
+         "| operator | why |\n|---|---|\n"
+         "| EPContext, Snpe | hold a network that was compiled for the hardware of one vendor |\n"
+         "| QuantizeBFP, DequantizeBFP | the layout of their bytes is nowhere published, and no "
+         "runtime has a kernel |\n"
+         "| SparseAttentionIndexer, PackedSparseAttentionIndexer, SparsePagedAttention | exist for "
+         "GPUs alone; how blocks and masks go together is not described |\n"
+         "| SparseToDenseMatMul | takes a sparse tensor at run time, which no exporter writes; "
+         "not done yet |\n";
+}
+
 std::string json(const std::vector<Triple>& triples) {
   size_t run = 0, checked = 0;
   std::string rows;
@@ -127,7 +157,8 @@ Result<int> print_coverage(Console& console, std::string_view wanted) {
   work();
   for (std::thread& worker : workers) worker.join();
   console.step_done();
-  console.print(console.json ? json(triples) : markdown(triples));
+  console.print(console.json ? json(triples)
+                             : markdown(triples) + (wanted.empty() ? microsoft_markdown() : ""));
   const bool all = std::all_of(triples.begin(), triples.end(),
                                [](const Triple& triple) { return triple.result.runs; });
   return all ? kYes : kNo;

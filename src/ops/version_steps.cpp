@@ -14,6 +14,7 @@ Status step_numpy_broadcast(StepContext& step) {
     if (axis < 0) return step.cannot("a negative axis of broadcasting has no defined meaning");
     const std::optional<size_t> a = step.rank(0), b = step.rank(1);
     if (!a || !b) return step.cannot("axis of broadcasting: the rank of an input is not known");
+    if (axis > static_cast<int64_t>(*a)) return step.cannot("axis of broadcasting is out of range");
     const int64_t behind = static_cast<int64_t>(*a) - axis - static_cast<int64_t>(*b);
     if (behind < 0 && *b != 0) return step.cannot("axis of broadcasting is out of range");
     if (behind > 0 && *b != 0) {

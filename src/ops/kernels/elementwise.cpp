@@ -234,7 +234,13 @@ Result<Tensor> align_legacy(const KernelContext& context, const Tensor& a, const
                          " in " + to_string(a));
   Dims dims;
   dims.resize(static_cast<uint32_t>(rank - start), 1);
-  for (int64_t j = 0; j < inner; ++j) dims[static_cast<size_t>(j)] = b.dim(static_cast<size_t>(j));
+  for (int64_t j = 0; j < inner; ++j) {
+    const int64_t own = b.dim(static_cast<size_t>(j));
+    if (own != 1 && own != a.dim(static_cast<size_t>(start + j)))
+      return context.error(to_string(b) + " does not lie in " + to_string(a) + " from axis " +
+                           std::to_string(start) + " on");
+    dims[static_cast<size_t>(j)] = own;
+  }
   return b.reshaped(dims);
 }
 
