@@ -11,7 +11,8 @@ allowed() {
     base) echo "" ;;
     ir) echo "base" ;;
     onnx | ops) echo "base ir" ;;
-    analysis | version) echo "base ir onnx ops" ;;
+    analysis) echo "base ir onnx ops" ;;
+    version) echo "base ir onnx ops analysis" ;;
     passes) echo "base ir onnx ops analysis version" ;;
     runtime) echo "base ir onnx ops analysis version passes" ;;
     formats) echo "base ir onnx ops analysis version passes" ;;

@@ -5,7 +5,7 @@
 
 #include "cli/open.h"
 #include "cli/verbs.h"
-#include "version/upgrade.h"
+#include "passes/retarget.h"
 
 namespace tombolo::cli {
 
@@ -36,9 +36,7 @@ Result<int> run_convert(const Args& args, Console& console) {
   TRY(int64_t opset, args.get_int("opset", 0));
   if (opset != 0 && opset != model->opset()) {
     const OpsetTarget target{"", static_cast<int>(std::min<int64_t>(opset, INT32_MAX))};
-    Diagnostics blockers;
-    TRY(Conversion done, convert(*model, {&target, 1}, blockers));
-    if (done.kept != 0) return cannot_be_said(blockers, done.kept, opset);
+    CHECK_OK(retarget(model, {&target, 1}));
   }
   CHECK_OK(save_model(*model, out, options));
   if (out != "-" && console.verbosity > 0) console.message("wrote " + out + "\n");

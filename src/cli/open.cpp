@@ -39,13 +39,16 @@ std::vector<std::string> split_names(const std::string& text) {
 }
 }  // namespace
 
-Result<std::unique_ptr<Model>> open_model(const Args& args, bool headers_only) {
+Result<std::unique_ptr<Model>> open_model(const Args& args, bool headers_only,
+                                          std::vector<NamedTensor>* stored_sample) {
   LoadOptions options;
   options.headers_only = headers_only;
   options.from = args.get("from").value_or("");
   options.weights = args.get("weights").value_or("");
   options.custom_op_domain = args.get("custom-op-domain").value_or("");
-  options.sample = args.get("sample").value_or(args.get("inputs").value_or(""));
+  options.stored_sample = stored_sample;
+  options.sample = args.get("sample").value_or("");
+  if (options.sample.empty()) options.sample = args.get("inputs").value_or("");
   options.signature = args.get("signature").value_or("");
   if (auto names = args.get("input-names")) options.input_names = split_names(*names);
   if (auto names = args.get("output-names")) options.output_names = split_names(*names);

@@ -2,7 +2,7 @@
 
 #include "cli/open.h"
 #include "cli/verbs.h"
-#include "version/upgrade.h"
+#include "passes/retarget.h"
 
 namespace tombolo::cli {
 
@@ -32,9 +32,7 @@ Result<int> run_opset(const Args& args, Console& console) {
   TRY(std::string out, output_path(args));
   if (out.empty()) return usage_error("opset needs OUT").with_help("tombolo opset MODEL N OUT");
   TRY(std::unique_ptr<Model> model, open_model(args));
-  Diagnostics blockers;
-  TRY(Conversion done, convert(*model, targets, blockers));
-  if (done.kept != 0) return cannot_be_said(blockers, done.kept, opset);
+  TRY(const Conversion done, retarget(model, targets));
   if (auto ir = args.get("ir")) {
     TRY(int version, number("--ir", *ir));
     if (version < model->ir_version)
@@ -55,20 +53,13 @@ Result<int> run_opset(const Args& args, Console& console) {
 
 }  // namespace
 
-Error cannot_be_said(const Diagnostics& blockers, size_t count, int64_t opset) {
-  std::string list;
-  for (const Diagnostic& blocker : blockers.list())
-    list += (list.empty() ? ": " : "; ") + blocker.where + ": " + blocker.message;
-  return unsupported(std::to_string(count) + (count == 1 ? " node" : " nodes") +
-                     " cannot be said in operator set " + std::to_string(opset) + list);
-}
-
 const Verb opset_verb = {
     .name = "opset",
     .summary = "bring a model to another operator set",
     .description =
-        "Every node is rewritten where its meaning changed between the versions. What operator set "
-        "N cannot say is listed, and nothing is written (exit code 4).",
+        "Every node is rewritten where its meaning changed between the versions, upwards and "
+        "downwards; what an older set lacks is said in the operators that it has. What operator "
+        "set N cannot say is listed, and nothing is written (exit code 4).",
     .positionals = {{"MODEL", "a model of any format that can be read"},
                     {"N", "the ai.onnx operator set to reach"},
                     {"OUT", "the file to write", false}},
@@ -77,7 +68,7 @@ const Verb opset_verb = {
         {"ml", "", "N", "the ai.onnx.ml operator set to reach (default: as it is)"},
         {"ir", "", "N", "the IR version to declare (default: as it is, or the least that N needs)"},
     }),
-    .examples = {"tombolo opset old.onnx 28 new.onnx"},
+    .examples = {"tombolo opset old.onnx 28 new.onnx", "tombolo opset new.onnx 17 old.onnx"},
     .run = run_opset,
 };
 

@@ -8,8 +8,8 @@
 #include "cli/verbs.h"
 #include "ir/model.h"
 #include "passes/pipeline.h"
+#include "passes/retarget.h"
 #include "runtime/equivalence.h"
-#include "version/upgrade.h"
 
 namespace tombolo::cli {
 
@@ -148,9 +148,7 @@ Result<int> run_optimise(const Args& args, Console& console) {
   TRY(int64_t opset, args.get_int("opset", 0));
   if (opset != 0 && opset != model->opset()) {
     const OpsetTarget target{"", static_cast<int>(std::min<int64_t>(opset, INT32_MAX))};
-    Diagnostics blockers;
-    TRY(Conversion converted, convert(*model, {&target, 1}, blockers));
-    if (converted.kept != 0) return cannot_be_said(blockers, converted.kept, opset);
+    CHECK_OK(retarget(model, {&target, 1}));
     done.opset_after = model->opset();
   }
   Equivalence same;

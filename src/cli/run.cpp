@@ -140,7 +140,12 @@ Result<int> run_model(const Args& args, Console& console) {
   TRY(int64_t k, args.get_int("top", 0));
   TRY(int64_t seed, args.get_int("seed", 0));
   TRY(int64_t limit_mib, args.get_int("memory-limit", 0));
-  TRY(std::unique_ptr<Model> model, open_model(args));
+  std::vector<NamedTensor> sample;
+  TRY(std::unique_ptr<Model> model,
+      open_model(args, false, args.flag("sample") ? &sample : nullptr));
+  if (args.flag("sample") && sample.empty())
+    return usage_error("the file stores no example inputs")
+        .with_help("give them with --inputs FILE");
   SessionOptions options;
   options.seed = static_cast<uint64_t>(seed);
   options.reference = args.flag("reference");
@@ -151,6 +156,10 @@ Result<int> run_model(const Args& args, Console& console) {
   auto session = Session::create(std::move(model), options);
   if (!session) return std::move(session).error().at(args.positional("MODEL"));
   TRY(std::vector<NamedValue> inputs, gather_inputs(args, **session));
+  for (NamedTensor& example : sample)
+    if (std::none_of(inputs.begin(), inputs.end(),
+                     [&](const NamedValue& value) { return value.name == example.name; }))
+      inputs.push_back({example.name, RunValue(std::move(example.tensor))});
   auto outputs = (*session)->run(inputs);
   if (!outputs) return std::move(outputs).error().at(args.positional("MODEL"));
   const std::vector<NamedTensor> flat = flatten_outputs((*session)->outputs(), *outputs);
@@ -192,6 +201,7 @@ const Verb run_verb = {
         "becomes pixel/255 for a float input, then (x - mean) / std.",
     .positionals = {{"MODEL", "a file or folder of any format that can be read"}},
     .options = load_options(input_options({
+        {"sample", "", "", "on the example inputs that the file stores (.pt2)"},
         {"reference", "", "", "reference kernels alone: slow, and what defines the right result"},
         {"fast-math", "", "", "bf16 products may stand for float ones"},
         {"mean", "", "R,G,B", "subtracted from each channel of a picture"},
@@ -208,7 +218,8 @@ const Verb run_verb = {
     })),
     .examples = {"tombolo run model.onnx --random",
                  "tombolo run digits.keras --input image=3.png --top 3",
-                 "tombolo run model.onnx --inputs in.npz --outputs out.npz"},
+                 "tombolo run model.onnx --inputs in.npz --outputs out.npz",
+                 "tombolo run model.pt2 --sample"},
     .run = run_model,
 };
 

@@ -13,6 +13,7 @@
 #include "base/mapped_file.h"
 #include "base/result.h"
 #include "ir/model.h"
+#include "ir/run_value.h"
 #include "onnx/writer.h"
 
 namespace tombolo {
@@ -26,6 +27,8 @@ struct LoadOptions {
   std::map<std::string, std::string> set;              ///< values for arguments that are no tensors
   std::string sample;         ///< .npz of example inputs, where the file keeps no types and ranks
   bool headers_only = false;  ///< names, types and shapes suffice: weights need not be read
+  /// Where to put example inputs that the file itself stores, by the names of the model's inputs.
+  std::vector<NamedTensor>* stored_sample = nullptr;
 };
 
 /// What is written, and how (see SaveOptions in onnx/writer.h for external data).

@@ -4,6 +4,10 @@
 
 namespace tombolo {
 
+Status StepHost::expand(Node&, int, int, std::string_view) {
+  return unsupported("nodes are only replaced on the way down");
+}
+
 int64_t StepContext::get_int(Text name, int64_t fallback) const {
   const Attribute* attribute = node.attribute(name);
   const int64_t* value = attribute != nullptr ? attribute->i() : nullptr;
@@ -56,6 +60,7 @@ std::optional<int64_t> StepContext::dim(size_t input, size_t axis) const {
     if (axis < constant->dims.size()) return constant->dims[static_cast<uint32_t>(axis)];
     return std::nullopt;
   }
+  if (const std::optional<int64_t> known = host.dim(value, axis)) return known;
   const Type* type = value.type();
   if (type == nullptr || !type->is_tensor() || !type->has_shape || axis >= type->dims.size())
     return std::nullopt;
@@ -93,10 +98,32 @@ std::optional<Tensor> StepContext::constant_value(size_t input) const {
 
 std::optional<std::vector<int64_t>> StepContext::constant_ints(size_t input) const {
   const std::optional<Tensor> tensor = constant_value(input);
-  if (!tensor || tensor->is_string()) return std::nullopt;
+  if (!tensor) return has_input(input) ? host.known_ints(*node.input(input)) : std::nullopt;
+  if (tensor->is_string()) return std::nullopt;
   std::vector<int64_t> values;
   for (int64_t i = 0; i < tensor->size(); ++i) values.push_back(tensor->get_int64(i));
   return values;
+}
+
+std::optional<std::vector<int64_t>> StepContext::dims(size_t input) const {
+  const std::optional<size_t> axes = rank(input);
+  if (!axes) return std::nullopt;
+  std::vector<int64_t> found;
+  for (size_t axis = 0; axis < *axes; ++axis) {
+    const std::optional<int64_t> length = dim(input, axis);
+    if (!length) return std::nullopt;
+    found.push_back(*length);
+  }
+  return found;
+}
+
+Status StepContext::ints_to_attribute(uint32_t index, Text name) {
+  if (!has_input(index)) return ok();
+  const std::optional<std::vector<int64_t>> values = constant_ints(index);
+  if (!values) return cannot(std::string(name) + " must be constant there");
+  node.set_ints(name, *values);
+  node.set_input(index, nullptr);
+  return ok();
 }
 
 Value* StepContext::constant(const Tensor& tensor, std::string_view hint) {

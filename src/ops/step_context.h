@@ -37,6 +37,14 @@ class StepHost {
                           std::string_view hint) = 0;
   /// Notes a node that a step has made, of operator set `version`.
   virtual void created(Node* node, int version) = 0;
+  /// Length of an axis, and elements of a small integer tensor, where inference has found them.
+  virtual std::optional<int64_t> dim(const Value&, size_t) { return std::nullopt; }
+  virtual std::optional<std::vector<int64_t>> known_ints(const Value&) { return std::nullopt; }
+  /// Whether two lengths are provably equal, as expressions too.
+  virtual bool same_dim(const Value&, size_t, const Value&, size_t) { return false; }
+  /// Puts `nodes` (ONNX text of operator set `opset`, over the formal names of the operator's
+  /// version `from`) in the place of `node`, which is gone then. Steps down only.
+  virtual Status expand(Node& node, int from, int opset, std::string_view nodes);
 };
 
 struct StepContext {
@@ -70,6 +78,9 @@ struct StepContext {
   std::optional<Tensor> constant_value(size_t input) const;
   std::optional<std::vector<int64_t>> constant_ints(size_t input) const;
 
+  /// Lengths of all axes, where each is known as a number.
+  std::optional<std::vector<int64_t>> dims(size_t input) const;
+
   // Outputs.
   /// True when somebody reads the output.
   bool output_used(size_t index) const {
@@ -92,6 +103,16 @@ struct StepContext {
   Node& after(Text op_type, uint32_t index = 0);
   /// A new node right behind `place` (this node when null), with `inputs` and no output yet.
   Node& add(Text op_type, std::initializer_list<Value*> inputs, Node* place = nullptr);
+
+  // Steps down.
+  /// Writes `nodes`, ONNX text over the formal names of inputs, outputs and attributes (`@axis`),
+  /// in operator set `opset`, in the place of the node: nothing of the node may be touched
+  /// afterwards.
+  Status replace(int opset, std::string_view nodes) const {
+    return host.expand(node, from, opset, nodes);
+  }
+  /// Turns constant input `index` into the list attribute `name`. Error when it is not constant.
+  Status ints_to_attribute(uint32_t index, Text name);
 };
 
 }  // namespace tombolo

@@ -2,6 +2,10 @@
 
 // Version steps that several operators share. What one operator needs alone stands in its file.
 
+#include <span>
+#include <string>
+#include <string_view>
+
 #include "ops/step_context.h"
 
 namespace tombolo::ops {
@@ -28,5 +32,35 @@ Status step_deprecated(StepContext& step);
 
 /// `output_sequence` told whether Y is computed; that it is read says so now.
 Status step_drop_output_sequence(StepContext& step);
+
+// Downwards.
+
+/// The older version says the same, whatever the step up had to do.
+Status step_as_it_is(StepContext& step);
+
+/// Input 1, the axes, becomes an attribute; it must be constant.
+Status step_axes_to_attribute(StepContext& step);
+
+/// Before opset 13 Softmax, LogSoftmax and Hardmax flatten at `axis`: another axis than the last
+/// one is moved there.
+Status step_axis_last(StepContext& step);
+
+/// Before opset 11 axes count from the front only.
+Status step_axis_from_front(StepContext& step);
+
+/// `layout` = 1 (batch first) of LSTM, GRU and RNN: transposes around the layout that there was.
+Status step_batch_second(StepContext& step);
+
+/// Dilations that say nothing go; others cannot be said.
+Status step_no_dilations(StepContext& step);
+
+/// Max, Min, Sum and Mean did not broadcast before opset 8.
+Status step_equal_shapes(StepContext& step);
+
+/// A line of ONNX text that defines the constant `name`, a scalar of this type.
+std::string typed_scalar(std::string_view name, DType dtype, double value);
+/// The same of int64 numbers: a list, or a scalar.
+std::string int_list(std::string_view name, std::span<const int64_t> values);
+std::string int_scalar(std::string_view name, int64_t value);
 
 }  // namespace tombolo::ops

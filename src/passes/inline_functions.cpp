@@ -1,6 +1,5 @@
 // Calls of the model's functions are replaced by their bodies.
 
-#include "ir/clone.h"
 #include "passes/passes.h"
 #include "passes/splice.h"
 
@@ -86,7 +85,7 @@ class Inliner {
     std::vector<Node*> made;
     const std::vector<Value*> given(call.inputs().begin(), call.inputs().end());
     const std::vector<Value*> outputs = splice(rewriter_, function.body, given, call, &made);
-    for (Node* node : made) bind(*node, call, function);
+    for (Node* node : made) bind_attributes(model_.storage_ptr(), *node, call, function);
     for (size_t i = 0; i < call.outputs().size(); ++i)
       if (call.output(i) != nullptr && i < outputs.size() && outputs[i] != nullptr)
         rewriter_.replace(*call.output(i), *outputs[i]);
@@ -96,28 +95,6 @@ class Inliner {
     for (const Value* output : call.outputs())
       if (output != nullptr && output->has_uses()) return true;
     return false;
-  }
-
-  /// Attributes that refer to the function's own take what the call gives, else the default.
-  void bind(Node& node, const Node& call, const Function& function) {
-    Cloner cloner(model_.storage_ptr(), model_.storage_ptr());
-    std::vector<Attribute> bound;
-    for (Attribute& attribute : node.attributes()) {
-      if (Graph* inner = attribute.graph())
-        for (Node* deeper : inner->nodes()) bind(*deeper, call, function);
-      if (!attribute.is_reference()) {
-        bound.push_back(std::move(attribute));
-        continue;
-      }
-      const Attribute* given = call.attribute(attribute.ref_attr_name());
-      for (const Attribute& fallback : function.attribute_protos)
-        if (given == nullptr && fallback.name == attribute.ref_attr_name()) given = &fallback;
-      if (given == nullptr) continue;  // absent at the call: absent here
-      Attribute copy = cloner.attribute(*given, &node.graph(), &node);
-      copy.name = attribute.name;
-      bound.push_back(std::move(copy));
-    }
-    node.attributes() = std::move(bound);
   }
 
   void forget_unused() {

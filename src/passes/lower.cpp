@@ -5,6 +5,7 @@
 
 #include "analysis/infer.h"
 #include "ops/registry.h"
+#include "version/fit.h"
 #include "version/upgrade.h"
 
 namespace tombolo {
@@ -15,25 +16,6 @@ constexpr int64_t kSmallConstant = 1024;
 struct Range {
   int low = 1, high = INT_MAX;
 };
-
-/// The attribute says no more than its default does.
-bool is_default(const Attribute& attribute, const AttrSpec& spec) {
-  if (!spec.has_default || attribute.is_reference()) return false;
-  switch (spec.type) {
-    case AttrType::kInt:
-      return attribute.i() != nullptr && *attribute.i() == spec.i;
-    case AttrType::kFloat:
-      return attribute.f() != nullptr && *attribute.f() == spec.f;
-    case AttrType::kString:
-      return attribute.s() != nullptr && *attribute.s() == std::string_view(spec.s);
-    case AttrType::kInts:
-      return attribute.type == AttrType::kInts &&
-             std::equal(attribute.ints().begin(), attribute.ints().end(), spec.ints.begin(),
-                        spec.ints.end());
-    default:
-      return false;
-  }
-}
 
 bool same_attribute(const Attribute& a, const Attribute& b) {
   if (a.value.index() != b.value.index()) return false;

@@ -6,6 +6,7 @@
 
 #include "ops/registry.h"
 #include "ops/step_context.h"
+#include "version/downgrade.h"
 #include "version/value_facts.h"
 
 namespace tombolo {
@@ -128,9 +129,7 @@ class Converter final : public StepHost {
     if (version > newest)
       return unsupported("the model imports " + name + " " + std::to_string(version) +
                          "; the newest known operator set is " + std::to_string(newest));
-    if (version > target)
-      return unsupported("conversion from " + name + " " + std::to_string(version) + " down to " +
-                         std::to_string(target) + " is not supported yet");
+    if (version > target) return 0;  // downgrade() has been there, or a function stays as it is
     return static_cast<int>(version);
   }
 
@@ -143,7 +142,7 @@ class Converter final : public StepHost {
   void raise(std::vector<OpsetImport>& imports) const {
     for (OpsetImport& import : imports) {
       const int at = domain_index(import.domain);
-      if (at < 0 || target_[at] == 0 || import.version <= 0) continue;
+      if (at < 0 || import.version <= 0 || import.version > target_[at]) continue;
       import.version = target_[at];
       import.has_version = true;
     }
@@ -270,7 +269,11 @@ class Converter final : public StepHost {
 
 Result<Conversion> convert(Model& model, std::span<const OpsetTarget> targets,
                            Diagnostics& diagnostics) {
-  return Converter(model, targets, diagnostics).run();
+  TRY(const Conversion up, Converter(model, targets, diagnostics).run());
+  TRY(Conversion done, downgrade(model, targets, diagnostics));
+  done.steps += up.steps;
+  done.kept += up.kept;
+  return done;
 }
 
 Status upgrade(Model& model, Diagnostics& diagnostics) {

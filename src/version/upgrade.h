@@ -57,12 +57,14 @@ struct OpsetTarget {
 struct Conversion {
   size_t steps = 0;  ///< steps that were more than a new number
   size_t kept = 0;   ///< nodes that keep their own version
+  int lowest = 0;    ///< on the way down: the lowest operator set that says the kept nodes
 };
 
 /// Converts main graph, subgraphs, training graphs and function bodies to `targets`; domains
 /// without a target stay. A domain that the model (or function) does not import is left alone, and
 /// so are nodes of unknown operators. Each node that keeps its version is a note "kept-version" in
-/// `diagnostics`. kUnsupported for a target below the import or beyond the newest known version.
+/// `diagnostics`. Targets below an import are reached by downgrade() (version/downgrade.h).
+/// kUnsupported for a target beyond the newest known version.
 Result<Conversion> convert(Model& model, std::span<const OpsetTarget> targets,
                            Diagnostics& diagnostics);
 

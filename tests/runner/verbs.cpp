@@ -8,6 +8,7 @@
 #include "onnx/reader.h"
 #include "onnx/writer.h"
 #include "passes/pipeline.h"
+#include "passes/retarget.h"
 #include "runtime/compare.h"
 #include "runtime/equivalence.h"
 #include "runtime/session.h"
@@ -187,6 +188,30 @@ Status optimise_model(State& state, std::string_view arguments) {
   return ok();
 }
 
+/// `opset N`: the graph in that operator set, valid, whose outputs on random inputs stay.
+Status to_opset(State& state, std::string_view arguments) {
+  int version = 0;
+  for (const char digit : arguments)
+    if (digit >= '0' && digit <= '9') version = version * 10 + digit - '0';
+  auto before = clone(*state.model);
+  const OpsetTarget target{"", version};
+  CHECK_OK(retarget(state.model, {&target, 1}));
+  Diagnostics diagnostics;
+  check(*state.model, {}, diagnostics);
+  for (const Diagnostic& one : diagnostics.list())
+    if (one.severity == Severity::kError)
+      return runtime_error("the result is invalid: " + one.where + ": " + one.message);
+  TRY(const auto given, given_inputs(state));
+  SessionOptions plain;
+  plain.optimise = 0;
+  TRY(auto original, Session::create(std::move(before), plain));
+  TRY(auto converted, Session::create(clone(*state.model), plain));
+  TRY(const Equivalence same, compare_models(*original, *converted, 3, {}, given));
+  if (!same.equal) return runtime_error("the outputs differ: " + same.difference);
+  state.output = print_graph(*state.model->graph) + "\n";
+  return ok();
+}
+
 constexpr Verb kVerbs[] = {
     {"onnx", "through the .onnx file and back: nothing may change", through_onnx},
     {"json", "through JSON and back: nothing may change", through_json},
@@ -197,6 +222,7 @@ constexpr Verb kVerbs[] = {
      "passes by name, or O1, O2, O3: the graph, whose outputs on random inputs must stay; "
      "`unchanged` when no pass found anything",
      optimise_model},
+    {"opset", "the graph in operator set N; it must be valid and give the same outputs", to_opset},
     {"run", "the outputs for the INPUT lines; EXPECT is compared with the tolerance of the type",
      run},
 };

@@ -189,6 +189,18 @@ Status step_mode_names(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+Status step_old_mode_names(StepContext& step) {
+  if (step.rank(0) != 4) return step.cannot("it sampled images only");
+  const Text mode = step.get_string("mode", "linear");
+  if (mode == "linear") step.node.set_string("mode", "bilinear");
+  if (mode == "cubic") step.node.set_string("mode", "bicubic");
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(GridSample) = {
     .name = "GridSample",
     .doc = "samples a tensor at given positions",
@@ -214,6 +226,7 @@ OPERATOR(GridSample) = {
     .infer = infer_grid_sample,
     .reference = run_grid_sample,
     .up = {{16, 20, step_mode_names}},
+    .down = {{20, 16, step_old_mode_names}},
 };
 
 }  // namespace tombolo::ops

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "ops/expansions.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/resize.h"
@@ -313,6 +314,11 @@ OPERATOR(Resize) = {
     .up = {{10, 11, step_say_coordinates},
            {11, 13, step_optional_inputs},
            {13, 18, step_half_pixel_for_nn}},
+    .down = {{19, 18, step_resize_symmetric},
+             {18, 13, step_resize_all_axes},
+             {13, 11, step_resize_empty_inputs},
+             {11, 10, step_resize_asymmetric},
+             {10, 0, step_resize_upsample}},
 };
 
 }  // namespace tombolo::ops

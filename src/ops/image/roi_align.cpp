@@ -169,6 +169,17 @@ Status step_output_half_pixel(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+Status step_only_output_half_pixel(StepContext& step) {
+  if (step.get_string("coordinate_transformation_mode", "half_pixel") != "output_half_pixel")
+    return step.cannot("it knew the coordinates output_half_pixel only");
+  step.node.remove_attribute("coordinate_transformation_mode");
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(RoiAlign) = {
     .name = "RoiAlign",
     .doc = "samples regions on a grid by bilinear interpolation",
@@ -197,6 +208,7 @@ OPERATOR(RoiAlign) = {
     .infer = infer_roi_align,
     .reference = run_roi_align,
     .up = {{10, 16, step_output_half_pixel}},
+    .down = {{16, 10, step_only_output_half_pixel}},
 };
 
 }  // namespace tombolo::ops

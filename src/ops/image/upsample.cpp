@@ -123,6 +123,21 @@ Status step_resize(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+Status step_scales_back_to_attribute(StepContext& step) {
+  const auto scales = step.constant_value(1);
+  if (!scales) return step.cannot("the scales must be constant there");
+  std::vector<float> list;
+  for (int64_t i = 0; i < scales->size(); ++i)
+    list.push_back(static_cast<float>(scales->get_double(i)));
+  step.node.set_floats("scales", list);
+  step.node.remove_input(1);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Upsample) = {
     .name = "Upsample",
     .doc = "old, simpler form of Resize",
@@ -146,6 +161,7 @@ OPERATOR(Upsample) = {
     .infer = infer_upsample,
     .reference = run_upsample,
     .up = {{1, 7, step_scale_list}, {7, 9, step_scales_to_input}, {9, 10, step_resize}},
+    .down = {{9, 7, step_scales_back_to_attribute}},
 };
 
 }  // namespace tombolo::ops

@@ -1,3 +1,4 @@
+#include "ops/expansions.h"
 #include "ops/infer_generic.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
@@ -25,6 +26,7 @@ OPERATOR(BitwiseAnd) = {
     .types = {{"T", {{18, kInts}}}},
     .infer = infer_broadcast,
     .reference = run_bitwise_and,
+    .down = {{18, 0, expand_bitwise}},
 };
 
 namespace {
@@ -48,6 +50,7 @@ OPERATOR(BitwiseOr) = {
     .types = {{"T", {{18, kInts}}}},
     .infer = infer_broadcast,
     .reference = run_bitwise_or,
+    .down = {{18, 0, expand_bitwise}},
 };
 
 namespace {
@@ -71,6 +74,7 @@ OPERATOR(BitwiseXor) = {
     .types = {{"T", {{18, kInts}}}},
     .infer = infer_broadcast,
     .reference = run_bitwise_xor,
+    .down = {{18, 0, expand_bitwise}},
 };
 
 namespace {
@@ -90,6 +94,7 @@ OPERATOR(BitwiseNot) = {
     .types = {{"T", {{18, kInts}}}},
     .infer = infer_unary,
     .reference = run_bitwise_not,
+    .down = {{18, 0, expand_bitwise_not}},
 };
 
 }  // namespace tombolo::ops

@@ -122,6 +122,27 @@ Status step_limits_to_inputs(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+Status step_limits_to_attributes(StepContext& step) {
+  Node& node = step.node;
+  constexpr const char* kNames[] = {"min", "max"};
+  std::optional<float> limits[2];
+  for (uint32_t i = 0; i < 2; ++i) {
+    if (!step.has_input(i + 1)) continue;
+    const auto limit = step.constant_value(i + 1);
+    if (!limit || limit->size() != 1) return step.cannot("the limits must be constant there");
+    limits[i] = static_cast<float>(limit->get_double(0));
+  }
+  while (node.inputs().size() > 1)
+    node.remove_input(static_cast<uint32_t>(node.inputs().size() - 1));
+  for (size_t i = 0; i < 2; ++i)
+    if (limits[i]) node.set_float(kNames[i], *limits[i]);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Clip) = {
     .name = "Clip",
     .doc = "x limited to the interval [min, max]",
@@ -146,6 +167,7 @@ OPERATOR(Clip) = {
     .infer = infer_clip,
     .reference = run_clip,
     .up = {{6, 11, step_limits_to_inputs}},
+    .down = {{11, 6, step_limits_to_attributes}},
 };
 
 }  // namespace tombolo::ops

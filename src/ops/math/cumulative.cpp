@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/expansions.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/elementwise.h"
@@ -154,6 +155,7 @@ OPERATOR(CumProd) = {
         },
     .infer = infer_cumulative,
     .reference = run_cumprod,
+    .down = {{26, 0, expand_cumulative_product}},
 };
 
 }  // namespace tombolo::ops

@@ -144,6 +144,27 @@ Status step_axis_to_input(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+Status step_axis_to_attribute(StepContext& step) {
+  const std::optional<size_t> rank = step.rank(0);
+  int64_t axis = -2;
+  if (step.has_input(2)) {
+    const auto given = step.constant_ints(2);
+    if (!given || given->size() != 1) return step.cannot("the axis must be constant there");
+    axis = (*given)[0];
+  }
+  if (axis < 0) {
+    if (!rank) return step.cannot("the rank of the input is not known");
+    axis += static_cast<int64_t>(*rank);
+  }
+  step.node.set_int("axis", axis);
+  if (step.node.inputs().size() > 2) step.node.remove_input(2);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(DFT) = {
     .name = "DFT",
     .doc = "discrete Fourier transform along one axis, or its inverse",
@@ -169,6 +190,7 @@ OPERATOR(DFT) = {
     .infer = infer_dft,
     .reference = run_dft,
     .up = {{17, 20, step_axis_to_input}},
+    .down = {{20, 17, step_axis_to_attribute}},
 };
 
 }  // namespace tombolo::ops

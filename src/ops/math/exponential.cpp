@@ -114,6 +114,7 @@ OPERATOR(Erf) = {
     .infer = infer_unary,
     .reference = run_erf,
     .up = {{9, 13, step_no_integers}},
+    .down = {{13, 9, step_as_it_is}},
 };
 
 }  // namespace tombolo::ops

@@ -119,6 +119,20 @@ Status step_drop_broadcast(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+/// C had to be given.
+Status step_zero_addend(StepContext& step) {
+  if (step.has_input(2)) return ok();
+  const DType dtype = step.dtype(0);
+  if (dtype == DType::kUndefined) return step.cannot("the type of A is not known");
+  TRY(Value * zero, step.scalar(dtype, 0, "zero"));
+  step.node.set_input(2, zero);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Gemm) = {
     .name = "Gemm",
     .doc = "alpha * A' * B' + beta * C, with A and B transposed on request",
@@ -143,6 +157,7 @@ OPERATOR(Gemm) = {
     .infer = infer_gemm,
     .reference = run_gemm,
     .up = {{6, 7, step_drop_broadcast}},
+    .down = {{11, 9, step_zero_addend}},
 };
 
 }  // namespace tombolo::ops

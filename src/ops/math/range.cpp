@@ -3,6 +3,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernel_context.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -132,6 +133,7 @@ OPERATOR(Range) = {
         },
     .infer = infer_range,
     .reference = run_range,
+    .down = {{27, 11, step_as_it_is}},
 };
 
 }  // namespace tombolo::ops

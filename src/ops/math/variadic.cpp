@@ -1,6 +1,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -43,6 +44,7 @@ OPERATOR(Max) = {
     .types = {{"T", {{1, kFloats}, {12, kInts}, {13, kBf16}}}},
     .infer = infer_max,
     .reference = run_max,
+    .down = {{8, 6, step_equal_shapes}},
 };
 
 namespace {
@@ -65,6 +67,7 @@ OPERATOR(Min) = {
     .types = {{"T", {{1, kFloats}, {12, kInts}, {13, kBf16}}}},
     .infer = infer_min,
     .reference = run_min,
+    .down = {{8, 6, step_equal_shapes}},
 };
 
 namespace {
@@ -86,6 +89,7 @@ OPERATOR(Sum) = {
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
     .infer = infer_sum,
     .reference = run_sum,
+    .down = {{8, 6, step_equal_shapes}},
 };
 
 namespace {
@@ -107,6 +111,7 @@ OPERATOR(Mean) = {
     .types = {{"T", {{1, kFloats}, {13, kBf16}}}},
     .infer = infer_broadcast,
     .reference = run_mean,
+    .down = {{8, 6, step_equal_shapes}},
 };
 
 }  // namespace tombolo::ops

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "ops/expansions.h"
 #include "ops/function_text.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
@@ -505,6 +506,7 @@ OPERATOR(Attention) = {
         },
     .infer = infer_attention,
     .reference = run_attention,
+    .down = {{23, 0, expand_attention}},
 };
 
 }  // namespace tombolo::ops

@@ -4,6 +4,7 @@
 #include "ops/kernels/compute.h"
 #include "ops/kernels/window.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -80,6 +81,7 @@ OPERATOR(AveragePool) = {
     .types = {{"T", {{1, kFloats}, {22, kBf16}}}},
     .infer = infer_pool,
     .reference = run_average_pool,
+    .down = {{19, 11, step_no_dilations}, {10, 7, step_no_dilations}},
 };
 
 }  // namespace tombolo::ops

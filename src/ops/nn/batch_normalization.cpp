@@ -3,6 +3,7 @@
 #include "ops/kernels/moments.h"
 #include "ops/schema.h"
 #include "ops/step_context.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -153,6 +154,55 @@ Status step_training_mode(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+/// Before opset 14 training was told by outputs whose meaning was not fixed: said in its parts.
+Status step_statistics_by_hand(StepContext& step) {
+  if (step.get_int("training_mode", 0) == 0) {
+    step.node.remove_attribute("training_mode");
+    return ok();
+  }
+  const std::optional<size_t> rank = step.rank(0);
+  const DType type = step.dtype(0), statistics = step.dtype(3);
+  if (!rank || *rank < 2 || type == DType::kUndefined || statistics == DType::kUndefined)
+    return step.cannot("training needs the type and rank of X, which are not known");
+  std::vector<int64_t> axes, column(*rank, 1);
+  for (size_t i = 0; i < *rank; ++i)
+    if (i != 1) axes.push_back(static_cast<int64_t>(i));
+  column[1] = -1;
+  std::string list;
+  for (const int64_t axis : axes) list += (list.empty() ? "" : ", ") + std::to_string(axis);
+  const double momentum = static_cast<double>(step.get_float("momentum", 0.9f));
+  const std::string to_type = " = Cast <to = " + std::to_string(static_cast<int>(type)) + "> (";
+  const std::string to_statistics =
+      " = Cast <to = " + std::to_string(static_cast<int>(statistics)) + "> (";
+  std::string text =
+      int_list("column", column) + typed_scalar("old_part", statistics, momentum) +
+      typed_scalar("new_part", statistics, 1 - momentum) +
+      typed_scalar("least", type, static_cast<double>(step.get_float("epsilon", 1e-5f)));
+  text +=
+      "mean = ReduceMean <axes = [" + list +
+      "]> (X)\ncentred = Sub (X, mean)\n"
+      "square = Mul (centred, centred)\nvariance = ReduceMean <axes = [" +
+      list +
+      "]> (square)\nraised = Add (variance, least)\ndeviation = Sqrt (raised)\n"
+      "normal = Div (centred, deviation)\nscale_own" +
+      to_type + "scale)\nbias_own" + to_type +
+      "B)\nscale_column = Reshape (scale_own, column)\nbias_column = Reshape (bias_own, column)\n"
+      "scaled = Mul (normal, scale_column)\nY = Add (scaled, bias_column)\n";
+  text += int_list("flat", {{-1}});
+  for (const std::string name : {"mean", "var"}) {
+    const std::string now = name == "mean" ? "mean" : "variance";
+    text += now + "_flat = Reshape (" + now + ", flat)\n" + now + "_now" + to_statistics + now +
+            "_flat)\n" + name + "_new = Mul (" + now + "_now, new_part)\n" + name +
+            "_old = Mul (input_" + name + ", old_part)\nrunning_" + name + " = Add (" + name +
+            "_new, " + name + "_old)\n";
+  }
+  return step.replace(13, text);
+}
+
+}  // namespace
+
 OPERATOR(BatchNormalization) = {
     .name = "BatchNormalization",
     .doc = "normalises per channel by running or batch statistics",
@@ -202,6 +252,7 @@ OPERATOR(BatchNormalization) = {
     .infer = infer_batch_normalization,
     .reference = run_batch_normalization,
     .up = {{6, 7, step_drop_is_test}, {7, 9, step_always_spatial}, {9, 14, step_training_mode}},
+    .down = {{14, 9, step_statistics_by_hand}, {9, 7, step_as_it_is}},
 };
 
 }  // namespace tombolo::ops

@@ -105,6 +105,34 @@ Status step_ratio_to_input(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+Status step_ratio_to_attribute(StepContext& step) {
+  Node& node = step.node;
+  if (step.has_input(2)) {
+    const auto training = step.constant_value(2);
+    if (!training || training->size() != 1) return step.cannot("training_mode must be constant");
+    if (training->get_int64(0) != 0) return step.cannot("it could not say that it trains");
+  }
+  if (step.has_input(1)) {
+    const auto ratio = step.constant_value(1);
+    if (!ratio || ratio->size() != 1) return step.cannot("the ratio must be constant there");
+    node.set_float("ratio", static_cast<float>(ratio->get_double(0)));
+  }
+  while (node.inputs().size() > 1)
+    node.remove_input(static_cast<uint32_t>(node.inputs().size() - 1));
+  node.remove_attribute("seed");
+  return ok();
+}
+
+/// The mask was of the type of the data.
+Status step_mask_unused(StepContext& step) {
+  if (step.output_used(1)) return step.cannot("its mask is read");
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Dropout) = {
     .name = "Dropout",
     .doc = "zeroes random elements in training; the identity in inference",
@@ -140,6 +168,7 @@ OPERATOR(Dropout) = {
     .infer = infer_dropout,
     .reference = run_dropout,
     .up = {{6, 7, step_drop_is_test}, {7, 10, step_boolean_mask}, {10, 12, step_ratio_to_input}},
+    .down = {{12, 10, step_ratio_to_attribute}, {10, 7, step_mask_unused}},
 };
 
 }  // namespace tombolo::ops

@@ -1,3 +1,4 @@
+#include "ops/expansions.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/moments.h"
@@ -187,6 +188,7 @@ Y = Reshape (moved, shape)
     .infer = infer_group_normalization,
     .reference = run_group_normalization,
     .up = {{18, 21, step_scale_by_channel}},
+    .down = {{21, 0, expand_group_normalization}},
 };
 
 }  // namespace tombolo::ops

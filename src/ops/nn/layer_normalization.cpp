@@ -1,3 +1,4 @@
+#include "ops/expansions.h"
 #include "ops/function_text.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
@@ -170,6 +171,7 @@ OPERATOR(LayerNormalization) = {
         },
     .infer = infer_layer_normalization,
     .reference = run_layer_normalization,
+    .down = {{17, 0, expand_layer_normalization}},
 };
 
 }  // namespace tombolo::ops

@@ -71,6 +71,7 @@ OPERATOR(LpPool) = {
     .infer = infer_pool,
     .reference = run_lp_pool,
     .up = {{1, 2, step_whole_exponent}},
+    .down = {{18, 11, step_no_dilations}},
 };
 
 }  // namespace tombolo::ops

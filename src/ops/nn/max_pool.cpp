@@ -4,6 +4,7 @@
 #include "ops/kernels/compute.h"
 #include "ops/kernels/window.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -94,6 +95,7 @@ OPERATOR(MaxPool) = {
         },
     .infer = infer_pool,
     .reference = run_max_pool,
+    .down = {{10, 8, step_no_dilations}},
 };
 
 }  // namespace tombolo::ops

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/expansions.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/schema.h"
@@ -99,6 +100,7 @@ Y = Mul (narrow, scale)
 )"}},
     .infer = infer_rms_normalization,
     .reference = run_rms_normalization,
+    .down = {{23, 0, expand_rms_normalization}},
 };
 
 }  // namespace tombolo::ops

@@ -1,3 +1,4 @@
+#include "ops/expansions.h"
 #include "ops/function_text.h"
 #include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
@@ -185,6 +186,7 @@ OPERATOR(RotaryEmbedding) = {
     .functions = {{.opset = 23, .builder = body_of_rotary_embedding}},
     .infer = infer_unary,
     .reference = run_rotary_embedding,
+    .down = {{23, 0, expand_rotary_embedding}},
 };
 
 }  // namespace tombolo::ops

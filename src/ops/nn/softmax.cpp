@@ -137,6 +137,7 @@ output = Div (exponential, sum)
     .infer = infer_softmax,
     .reference = run_softmax,
     .up = {{11, 13, step_one_axis}},
+    .down = {{13, 11, step_axis_last}, {11, 1, step_axis_from_front}},
 };
 
 namespace {
@@ -194,6 +195,7 @@ output = Sub (shifted, logarithm)
     .infer = infer_softmax,
     .reference = run_log_softmax,
     .up = {{11, 13, step_one_axis}},
+    .down = {{13, 11, step_axis_last}, {11, 1, step_axis_from_front}},
 };
 
 namespace {
@@ -222,6 +224,7 @@ OPERATOR(Hardmax) = {
     .infer = infer_softmax,
     .reference = run_hardmax,
     .up = {{11, 13, step_one_axis}},
+    .down = {{13, 11, step_axis_last}, {11, 1, step_axis_from_front}},
 };
 
 }  // namespace tombolo::ops

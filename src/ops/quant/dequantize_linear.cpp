@@ -1,3 +1,4 @@
+#include "ops/expansions.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/quantize.h"
 #include "ops/schema.h"
@@ -93,6 +94,7 @@ OPERATOR(DequantizeLinear) = {
         },
     .infer = infer_dequantize_linear,
     .reference = run_dequantize_linear,
+    .down = {{23, 21, step_dequantize_scale_type}, {21, 19, step_dequantize_by_hand}},
 };
 
 }  // namespace tombolo::ops

@@ -1,4 +1,5 @@
 #include "base/float_formats.h"
+#include "ops/expansions.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/quantize.h"
 #include "ops/schema.h"
@@ -147,6 +148,7 @@ OPERATOR(QuantizeLinear) = {
         },
     .infer = infer_quantize_linear,
     .reference = run_quantize_linear,
+    .down = {{23, 21, step_quantize_one_type}, {21, 19, step_quantize_by_hand}},
 };
 
 }  // namespace tombolo::ops

@@ -4,6 +4,7 @@
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/numbers.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -92,6 +93,7 @@ OPERATOR(ArgMax) = {
     .types = {{"T", {{1, kNumbers}, {13, kBf16}}}},
     .infer = infer_arg,
     .reference = run_arg_max,
+    .down = {{11, 1, step_axis_from_front}},
 };
 
 namespace {
@@ -115,6 +117,7 @@ OPERATOR(ArgMin) = {
     .types = {{"T", {{1, kNumbers}, {13, kBf16}}}},
     .infer = infer_arg,
     .reference = run_arg_min,
+    .down = {{11, 1, step_axis_from_front}},
 };
 
 }  // namespace tombolo::ops

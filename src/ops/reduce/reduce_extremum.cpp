@@ -66,6 +66,7 @@ OPERATOR(ReduceMax) = {
     .infer = infer_reduce,
     .reference = run_reduce_max,
     .up = {{13, 18, step_axes_to_input}},
+    .down = {{18, 13, step_axes_to_attribute}, {11, 1, step_axis_from_front}},
 };
 
 namespace {
@@ -97,6 +98,7 @@ OPERATOR(ReduceMin) = {
     .infer = infer_reduce,
     .reference = run_reduce_min,
     .up = {{13, 18, step_axes_to_input}},
+    .down = {{18, 13, step_axes_to_attribute}, {11, 1, step_axis_from_front}},
 };
 
 }  // namespace tombolo::ops

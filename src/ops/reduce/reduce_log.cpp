@@ -62,6 +62,9 @@ OPERATOR(ReduceLogSum) = {
     .infer = infer_reduce,
     .reference = run_reduce_log_sum,
     .up = {{13, 18, step_axes_to_input}, {18, 28, step_no_integers}},
+    .down = {{28, 18, step_as_it_is},
+             {18, 13, step_axes_to_attribute},
+             {11, 1, step_axis_from_front}},
 };
 
 constexpr Literal kReduceLogSumExp = R"(
@@ -137,6 +140,9 @@ OPERATOR(ReduceLogSumExp) = {
     .infer = infer_reduce,
     .reference = run_reduce_log_sum_exp,
     .up = {{13, 18, step_axes_to_input}, {18, 28, step_no_integers}},
+    .down = {{28, 18, step_as_it_is},
+             {18, 13, step_axes_to_attribute},
+             {11, 1, step_axis_from_front}},
 };
 
 }  // namespace tombolo::ops

@@ -48,6 +48,7 @@ OPERATOR(ReduceMean) = {
     .infer = infer_reduce,
     .reference = run_reduce_mean,
     .up = {{13, 18, step_axes_to_input}},
+    .down = {{18, 13, step_axes_to_attribute}, {11, 1, step_axis_from_front}},
 };
 
 namespace {
@@ -91,6 +92,7 @@ OPERATOR(ReduceProd) = {
     .infer = infer_reduce,
     .reference = run_reduce_prod,
     .up = {{13, 18, step_axes_to_input}},
+    .down = {{18, 13, step_axes_to_attribute}, {11, 1, step_axis_from_front}},
 };
 
 }  // namespace tombolo::ops

@@ -52,6 +52,7 @@ reduced = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noo
     .infer = infer_reduce,
     .reference = run_reduce_l1,
     .up = {{13, 18, step_axes_to_input}},
+    .down = {{18, 13, step_axes_to_attribute}, {11, 1, step_axis_from_front}},
 };
 
 namespace {
@@ -100,6 +101,7 @@ reduced = CastLike (root, data)
     .infer = infer_reduce,
     .reference = run_reduce_l2,
     .up = {{13, 18, step_axes_to_input}},
+    .down = {{18, 13, step_axes_to_attribute}, {11, 1, step_axis_from_front}},
 };
 
 namespace {
@@ -149,6 +151,7 @@ reduced = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noo
     .infer = infer_reduce,
     .reference = run_reduce_sum_square,
     .up = {{13, 18, step_axes_to_input}},
+    .down = {{18, 13, step_axes_to_attribute}, {11, 1, step_axis_from_front}},
 };
 
 }  // namespace tombolo::ops

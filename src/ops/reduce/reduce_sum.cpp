@@ -46,6 +46,7 @@ OPERATOR(ReduceSum) = {
     .infer = infer_reduce,
     .reference = run_reduce_sum,
     .up = {{11, 13, step_axes_to_input}},
+    .down = {{13, 11, step_axes_to_attribute}, {11, 1, step_axis_from_front}},
 };
 
 }  // namespace tombolo::ops

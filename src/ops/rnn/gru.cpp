@@ -110,6 +110,7 @@ OPERATOR(GRU) = {
     .infer = infer_recurrent,
     .reference = run_gru,
     .up = {{1, 3, step_spell_forward}, {3, 7, step_drop_output_sequence}},
+    .down = {{14, 7, step_batch_second}},
 };
 
 }  // namespace tombolo::ops

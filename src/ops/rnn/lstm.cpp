@@ -102,6 +102,7 @@ OPERATOR(LSTM) = {
     .infer = infer_recurrent,
     .reference = run_lstm,
     .up = {{1, 7, step_drop_output_sequence}},
+    .down = {{14, 7, step_batch_second}},
 };
 
 }  // namespace tombolo::ops

@@ -78,6 +78,7 @@ OPERATOR(RNN) = {
     .infer = infer_recurrent,
     .reference = run_rnn,
     .up = {{1, 7, step_drop_output_sequence}},
+    .down = {{14, 7, step_batch_second}},
 };
 
 }  // namespace tombolo::ops

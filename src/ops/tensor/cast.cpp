@@ -163,6 +163,34 @@ Status step_saturating_to_wrapping(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+/// Numbers beyond 4 bits saturate there, and wrap since.
+Status step_wrapping_to_saturating(StepContext& step) {
+  const auto to = static_cast<DType>(step.get_int("to", 0));
+  const DType from = step.dtype(0);
+  if ((to == DType::kInt4 || to == DType::kUInt4 || to == DType::kFloat4E2M1) &&
+      (from == DType::kUndefined || is_float(from)))
+    return step.cannot("numbers beyond 4 bits came out otherwise");
+  if (step.get_string("round_mode", "up") != "up") return step.cannot("it had no round_mode");
+  step.node.remove_attribute("round_mode");
+  return ok();
+}
+
+}  // namespace
+
+namespace {
+
+/// Only float8 saturates.
+Status step_no_saturation(StepContext& step) {
+  const auto to = static_cast<DType>(step.get_int("to", 0));
+  if (is_float8(to)) return step.cannot("there was no " + std::string(name_of(to)));
+  step.node.remove_attribute("saturate");
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Cast) = {
     .name = "Cast",
     .doc = "converts the element type",
@@ -202,6 +230,7 @@ OPERATOR(Cast) = {
     .infer = infer_cast,
     .reference = run_cast,
     .up = {{1, 6, step_type_name_to_number}, {23, 24, step_saturating_to_wrapping}},
+    .down = {{24, 23, step_wrapping_to_saturating}, {19, 13, step_no_saturation}},
 };
 
 }  // namespace tombolo::ops

@@ -2,6 +2,7 @@
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -85,6 +86,7 @@ OPERATOR(Compress) = {
         },
     .infer = infer_compress,
     .reference = run_compress,
+    .down = {{11, 9, step_axis_from_front}},
 };
 
 }  // namespace tombolo::ops

@@ -2,6 +2,7 @@
 #include "ops/kernels/join.h"
 #include "ops/schema.h"
 #include "ops/step_context.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -99,6 +100,7 @@ OPERATOR(Concat) = {
     .infer = infer_concat,
     .reference = run_concat,
     .up = {{1, 4, step_default_axis}},
+    .down = {{11, 4, step_axis_from_front}},
 };
 
 }  // namespace tombolo::ops

@@ -2,6 +2,7 @@
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -116,6 +117,37 @@ Status run_constant(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+Status step_tensor_value(StepContext& step) {
+  Node& node = step.node;
+  Tensor tensor;
+  const Attribute* one = nullptr;
+  if ((one = node.attribute("value_int")) != nullptr && one->i() != nullptr)
+    tensor = Tensor::scalar_int64(*one->i());
+  else if ((one = node.attribute("value_float")) != nullptr && one->f() != nullptr)
+    tensor = Tensor::scalar_float(*one->f());
+  else if ((one = node.attribute("value_ints")) != nullptr)
+    tensor = Tensor::int64s(one->ints());
+  else if ((one = node.attribute("value_floats")) != nullptr)
+    tensor = Tensor::of(DType::kFloat32,
+                        std::array<int64_t, 1>{static_cast<int64_t>(one->floats().size())},
+                        one->floats());
+  else if ((one = node.attribute("value_string")) != nullptr && one->s() != nullptr)
+    tensor = Tensor::of_strings({}, {std::string(*one->s())});
+  else if ((one = node.attribute("value_strings")) != nullptr)
+    tensor = Tensor::of_strings(std::array<int64_t, 1>{static_cast<int64_t>(one->strings().size())},
+                                {one->strings().begin(), one->strings().end()});
+  else
+    return ok();
+  const std::string name(one->name);
+  node.set_tensor("value", tensor);
+  node.remove_attribute(name);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Constant) = {
     .name = "Constant",
     .doc = "a value stored in the node",
@@ -144,6 +176,7 @@ OPERATOR(Constant) = {
                 {25, kInt2}}}},
     .infer = infer_constant,
     .reference = run_constant,
+    .down = {{12, 11, step_tensor_value}},
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -56,6 +57,7 @@ OPERATOR(Flatten) = {
                 {25, kInt2}}}},
     .infer = infer_flatten,
     .reference = run_flatten,
+    .down = {{11, 9, step_axis_from_front}},
 };
 
 }  // namespace tombolo::ops

@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <numeric>
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -75,6 +78,42 @@ Status run_gather(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// Indices count from the front: where they may be negative the length is added.
+Status step_indices_from_front(StepContext& step) {
+  CHECK_OK(step_axis_from_front(step));
+  Node& node = step.node;
+  if (const auto known = step.constant_ints(1)) {
+    const auto length = step.dim(0, static_cast<size_t>(step.get_int("axis", 0)));
+    if (std::all_of(known->begin(), known->end(), [](int64_t i) { return i >= 0; })) return ok();
+    const auto indices = step.constant_value(1);
+    if (!length || !indices) return step.cannot("an index is negative");
+    TRY(Tensor moved, indices->clone());
+    for (int64_t i = 0; i < moved.size(); ++i)
+      if (moved.get_int64(i) < 0) moved.set_int64(i, moved.get_int64(i) + *length);
+    node.set_input(1, step.constant(moved, "indices"));
+    return ok();
+  }
+  const DType dtype = step.dtype(1);
+  if (step.target < 9 || dtype == DType::kUndefined)
+    return step.cannot("the indices may be negative, which they might not be there");
+  Node& shape = step.before("Shape", {node.input(0)}, "shape");
+  Node& length = step.before(
+      "Gather", {shape.output(0), step.scalar(step.get_int("axis", 0), "axis")}, "length");
+  Node& cast = step.before("Cast", {length.output(0)}, "length");
+  cast.set_int("to", static_cast<int64_t>(dtype));
+  TRY(Value * zero, step.scalar(dtype, 0, "zero"));
+  Node& moved = step.before("Add", {node.input(1), cast.output(0)}, "moved");
+  Node& negative = step.before("Less", {node.input(1), zero}, "negative");
+  Node& both =
+      step.before("Where", {negative.output(0), moved.output(0), node.input(1)}, "indices");
+  node.set_input(1, both.output(0));
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Gather) = {
     .name = "Gather",
     .doc = "slices along an axis picked by an index tensor",
@@ -93,6 +132,7 @@ OPERATOR(Gather) = {
         },
     .infer = infer_gather,
     .reference = run_gather,
+    .down = {{11, 1, step_indices_from_front}},
 };
 
 }  // namespace tombolo::ops

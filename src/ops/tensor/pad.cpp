@@ -5,6 +5,7 @@
 #include "ops/kernels/pad.h"
 #include "ops/schema.h"
 #include "ops/step_context.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -117,6 +118,103 @@ Status step_pads_to_input(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+/// Pads for all axes, where only some were named.
+Status step_all_axes(StepContext& step) {
+  Node& node = step.node;
+  if (!step.has_input(3)) return ok();
+  const auto axes = step.constant_ints(3);
+  const std::optional<size_t> rank = step.rank(0);
+  if (!axes || !rank) return step.cannot("the axes must be constant there, and the rank known");
+  std::vector<int64_t> places;
+  for (const int64_t axis : *axes)
+    places.push_back(axis < 0 ? axis + static_cast<int64_t>(*rank) : axis);
+  const auto all = static_cast<int64_t>(*rank);
+  for (const int64_t place : places)
+    if (place < 0 || place >= all) return step.cannot("an axis is out of range");
+  const size_t count = places.size();
+  if (const auto pads = step.constant_ints(1); pads && pads->size() == 2 * count) {
+    std::vector<int64_t> full(2 * *rank, 0);
+    for (size_t i = 0; i < count; ++i) {
+      full[static_cast<size_t>(places[i])] = (*pads)[i];
+      full[static_cast<size_t>(places[i] + all)] = (*pads)[count + i];
+    }
+    node.set_input(1, step.ints(full, "pads"));
+  } else {
+    for (size_t i = 0; i < count; ++i) places.push_back(places[i] + all);
+    Value* const none = step.ints(std::vector<int64_t>(2 * *rank, 0), "no_pads");
+    Node& full =
+        step.before("ScatterElements", {none, step.ints(places, "places"), node.input(1)}, "pads");
+    node.set_input(1, full.output(0));
+  }
+  node.remove_input(3);
+  return ok();
+}
+
+/// mode "wrap": pieces of the other end beside the tensor, axis by axis.
+Status step_wrap_by_pieces(StepContext& step) {
+  if (step.get_string("mode", "constant") != "wrap") return ok();
+  const auto pads = step.constant_ints(1);
+  const std::optional<size_t> rank = step.rank(0);
+  std::vector<int64_t> axes;
+  if (rank)
+    for (size_t i = 0; i < *rank; ++i) axes.push_back(static_cast<int64_t>(i));
+  if (step.has_input(3)) {
+    const auto given = step.constant_ints(3);
+    axes = given.value_or(std::vector<int64_t>());
+  }
+  if (!pads || axes.empty() || pads->size() != 2 * axes.size())
+    return step.cannot("pads of mode wrap must be constant there");
+  std::string text, now = "data";
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t begin = (*pads)[i], end = (*pads)[axes.size() + i];
+    if (begin == 0 && end == 0) continue;
+    const auto length =
+        step.dim(0, static_cast<size_t>(
+                        axes[i] < 0 ? axes[i] + static_cast<int64_t>(rank.value_or(0)) : axes[i]));
+    if (begin < 0 || end < 0 || !length || begin > *length || end > *length)
+      return step.cannot(
+          "it had no mode wrap, and pads beyond the length of an axis cannot be pieced");
+    const std::string n = std::to_string(i), next = "padded_" + n;
+    text += int_list("axis_" + n, {{axes[i]}});
+    std::string parts;
+    if (begin > 0) {
+      text += int_list("from_" + n, {{*length - begin}}) + int_list("to_" + n, {{*length}}) +
+              "front_" + n + " = Slice (" + now + ", from_" + n + ", to_" + n + ", axis_" + n +
+              ")\n";
+      parts = "front_" + n + ", ";
+    }
+    parts += now;
+    if (end > 0) {
+      text += int_list("start_" + n, {{0}}) + int_list("count_" + n, {{end}}) + "back_" + n +
+              " = Slice (" + now + ", start_" + n + ", count_" + n + ", axis_" + n + ")\n";
+      parts += ", back_" + n;
+    }
+    text += next + " = Concat <axis = " + std::to_string(axes[i]) + "> (" + parts + ")\n";
+    now = next;
+  }
+  return step.replace(18, text + "output = Identity (" + now + ")\n");
+}
+
+Status step_pads_back_to_attribute(StepContext& step) {
+  Node& node = step.node;
+  float value = 0;
+  if (step.has_input(2) && step.get_string("mode", "constant") == "constant") {
+    const auto constant = step.constant_value(2);
+    if (!constant || constant->size() != 1) return step.cannot("the value must be constant there");
+    value = static_cast<float>(constant->get_double(0));
+  }
+  if (!step.constant_ints(1)) return step.cannot("the pads must be constant there");
+  CHECK_OK(step.ints_to_attribute(1, "pads"));
+  while (node.inputs().size() > 1)
+    node.remove_input(static_cast<uint32_t>(node.inputs().size() - 1));
+  if (value != 0) node.set_float("value", value);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Pad) = {
     .name = "Pad",
     .doc = "adds (or, with negative pads, removes) elements at the borders",
@@ -151,6 +249,9 @@ OPERATOR(Pad) = {
     .infer = infer_pad,
     .reference = run_pad,
     .up = {{1, 2, step_rename_paddings}, {2, 11, step_pads_to_input}},
+    .down = {{19, 18, step_wrap_by_pieces},
+             {18, 13, step_all_axes},
+             {11, 2, step_pads_back_to_attribute}},
 };
 
 }  // namespace tombolo::ops

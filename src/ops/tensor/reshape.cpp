@@ -65,6 +65,22 @@ Status step_shape_to_input(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+/// A length of 0 meant "as it was".
+Status step_zero_copies(StepContext& step) {
+  if (step.get_int("allowzero", 0) != 0) {
+    const auto shape = step.constant_ints(1);
+    if (!shape) return step.cannot("a length of 0 always meant the one of the input");
+    for (const int64_t length : *shape)
+      if (length == 0) return step.cannot("a length of 0 always meant the one of the input");
+  }
+  step.node.remove_attribute("allowzero");
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Reshape) = {
     .name = "Reshape",
     .doc = "the same elements in another shape",
@@ -93,6 +109,7 @@ OPERATOR(Reshape) = {
     .infer = infer_reshape,
     .reference = run_reshape,
     .up = {{1, 5, step_shape_to_input}},
+    .down = {{14, 13, step_zero_copies}},
 };
 
 }  // namespace tombolo::ops

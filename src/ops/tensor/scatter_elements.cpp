@@ -1,6 +1,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/scatter.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -15,6 +16,24 @@ Status infer_scatter_elements(InferContext& context) {
   return ok();
 }
 Status run_scatter_elements(KernelContext& context) { return scatter_elements(context); }
+
+}  // namespace
+
+namespace {
+
+/// Its first name.
+Status step_scatter(StepContext& step) {
+  CHECK_OK(step_axis_from_front(step));
+  step.node.set_op_type("Scatter");
+  return ok();
+}
+
+Status step_no_extremum(StepContext& step) {
+  const Text reduction = step.get_string("reduction", "none");
+  if (reduction == "max" || reduction == "min")
+    return step.cannot("it had no reduction by " + std::string(reduction));
+  return ok();
+}
 
 }  // namespace
 
@@ -41,6 +60,7 @@ OPERATOR(ScatterElements) = {
         },
     .infer = infer_scatter_elements,
     .reference = run_scatter_elements,
+    .down = {{18, 16, step_no_extremum}, {11, 0, step_scatter}},
 };
 
 }  // namespace tombolo::ops

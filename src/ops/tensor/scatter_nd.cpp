@@ -3,6 +3,7 @@
 #include "ops/kernels/movement.h"
 #include "ops/kernels/scatter.h"
 #include "ops/schema.h"
+#include "ops/step_context.h"
 
 namespace tombolo::ops {
 
@@ -47,6 +48,17 @@ Status run_scatter_nd(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+Status step_no_extremum_of_slices(StepContext& step) {
+  const Text reduction = step.get_string("reduction", "none");
+  if (reduction == "max" || reduction == "min")
+    return step.cannot("it had no reduction by " + std::string(reduction));
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(ScatterND) = {
     .name = "ScatterND",
     .doc = "a copy with elements or slices replaced or combined, placed by tuples of indices",
@@ -62,6 +74,7 @@ OPERATOR(ScatterND) = {
     .types = {{"T", {{11, kAll}, {13, kBf16}}}},
     .infer = infer_unary,
     .reference = run_scatter_nd,
+    .down = {{18, 16, step_no_extremum_of_slices}},
 };
 
 }  // namespace tombolo::ops

@@ -3,6 +3,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernel_context.h"
 #include "ops/schema.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -44,6 +45,21 @@ Status run_shape(KernelContext& context) {
 
 }  // namespace
 
+namespace {
+
+Status step_slice_of_shape(StepContext& step) {
+  const int64_t start = step.get_int("start", 0);
+  if (start == 0 && !step.has("end")) {
+    step.node.remove_attribute("start");
+    return ok();
+  }
+  const int64_t end = step.get_int("end", INT64_MAX);
+  return step.replace(13, "all = Shape (data)\n" + int_list("first", {{start}}) +
+                              int_list("last", {{end}}) + "shape = Slice (all, first, last)\n");
+}
+
+}  // namespace
+
 OPERATOR(Shape) = {
     .name = "Shape",
     .doc = "the dimensions as int64, or a range of them",
@@ -69,6 +85,7 @@ OPERATOR(Shape) = {
         },
     .infer = infer_shape,
     .reference = run_shape,
+    .down = {{15, 13, step_slice_of_shape}},
 };
 
 }  // namespace tombolo::ops

@@ -157,6 +157,41 @@ Status step_bounds_to_inputs(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+Status step_positive_axes(StepContext& step) {
+  if (!step.has_input(3)) return ok();
+  const auto axes = step.constant_ints(3);
+  const std::optional<size_t> rank = step.rank(0);
+  if (!axes) return step.cannot("the axes may be negative, which they might not be there");
+  std::vector<int64_t> list;
+  for (const int64_t axis : *axes) {
+    if (axis < 0 && !rank) return step.cannot("the rank of the input is not known");
+    list.push_back(axis < 0 ? axis + static_cast<int64_t>(*rank) : axis);
+  }
+  if (list != *axes) step.node.set_input(3, step.ints(list, "axes"));
+  return ok();
+}
+
+Status step_bounds_to_attributes(StepContext& step) {
+  if (const auto steps = step.constant_ints(4); step.has_input(4)) {
+    if (!steps) return step.cannot("it had no steps");
+    for (const int64_t one : *steps)
+      if (one != 1) return step.cannot("it had no steps");
+  }
+  for (const uint32_t i : {1u, 2u, 3u})
+    if (step.has_input(i) && !step.constant_ints(i))
+      return step.cannot("the bounds must be constant there");
+  CHECK_OK(step.ints_to_attribute(1, "starts"));
+  CHECK_OK(step.ints_to_attribute(2, "ends"));
+  CHECK_OK(step.ints_to_attribute(3, "axes"));
+  while (step.node.inputs().size() > 1)
+    step.node.remove_input(static_cast<uint32_t>(step.node.inputs().size() - 1));
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Slice) = {
     .name = "Slice",
     .doc = "elements start to end by step along chosen axes",
@@ -184,6 +219,7 @@ OPERATOR(Slice) = {
     .infer = infer_slice,
     .reference = run_slice,
     .up = {{1, 10, step_bounds_to_inputs}},
+    .down = {{11, 10, step_positive_axes}, {10, 1, step_bounds_to_attributes}},
 };
 
 }  // namespace tombolo::ops

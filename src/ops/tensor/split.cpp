@@ -3,6 +3,7 @@
 #include "ops/kernels/movement.h"
 #include "ops/schema.h"
 #include "ops/step_context.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -169,6 +170,50 @@ Status step_count_outputs(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+/// Without sizes the parts were equal, and counted by the outputs.
+Status step_count_by_outputs(StepContext& step) {
+  Node& node = step.node;
+  const auto parts = static_cast<int64_t>(node.outputs().size());
+  node.remove_attribute("num_outputs");
+  if (step.has_input(1) || parts == 0) return ok();
+  const std::optional<size_t> rank = step.rank(0);
+  int64_t axis = step.get_int("axis", 0);
+  if (axis < 0 && rank) axis += static_cast<int64_t>(*rank);
+  const auto length = axis < 0 ? std::nullopt : step.dim(0, static_cast<size_t>(axis));
+  if (length) {
+    if (*length % parts == 0) return ok();
+    const int64_t chunk = *length / parts + 1;
+    std::vector<int64_t> sizes(static_cast<size_t>(parts));
+    for (int64_t k = 0, left = *length; k < parts; ++k, left -= std::min(chunk, left))
+      sizes[static_cast<size_t>(k)] = std::min(chunk, left);
+    node.set_input(1, step.ints(sizes, "sizes"));
+    return ok();
+  }
+  // ceil(length / parts) each, the rest in the last ones.
+  Node& shape = step.before("Shape", {node.input(0)}, "shape");
+  Node& count = step.before(
+      "Gather", {shape.output(0), step.ints({step.get_int("axis", 0)}, "axis")}, "length");
+  Node& more = step.before("Add", {count.output(0), step.ints({parts - 1}, "more")}, "rounded");
+  Node& chunk = step.before("Div", {more.output(0), step.ints({parts}, "parts")}, "chunk");
+  std::vector<int64_t> steps(static_cast<size_t>(parts));
+  for (int64_t k = 0; k < parts; ++k) steps[static_cast<size_t>(k)] = k;
+  Node& starts = step.before("Mul", {chunk.output(0), step.ints(steps, "places")}, "starts");
+  Node& left = step.before("Sub", {count.output(0), starts.output(0)}, "left");
+  Node& positive = step.before("Max", {left.output(0), step.ints({0}, "zero")}, "left");
+  Node& sizes = step.before("Min", {positive.output(0), chunk.output(0)}, "sizes");
+  node.set_input(1, sizes.output(0));
+  return ok();
+}
+
+Status step_sizes_back_to_attribute(StepContext& step) {
+  CHECK_OK(step.ints_to_attribute(1, "split"));
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(Split) = {
     .name = "Split",
     .doc = "cuts a tensor into parts along an axis",
@@ -197,6 +242,9 @@ OPERATOR(Split) = {
     .up = {{1, 2, step_sizes_to_attribute},
            {11, 13, step_sizes_to_input},
            {13, 18, step_count_outputs}},
+    .down = {{18, 13, step_count_by_outputs},
+             {13, 11, step_sizes_back_to_attribute},
+             {11, 2, step_axis_from_front}},
 };
 
 }  // namespace tombolo::ops

@@ -85,6 +85,7 @@ OPERATOR(Squeeze) = {
     .infer = infer_squeeze,
     .reference = run_squeeze,
     .up = {{11, 13, step_axes_to_input}},
+    .down = {{13, 11, step_axes_to_attribute}, {11, 1, step_axis_from_front}},
 };
 
 }  // namespace tombolo::ops

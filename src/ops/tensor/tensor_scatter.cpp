@@ -1,3 +1,4 @@
+#include "ops/expansions.h"
 #include "ops/infer_generic.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
@@ -76,6 +77,7 @@ OPERATOR(TensorScatter) = {
     .types = {{"T", {{24, kAll | kFp8 | kInt4 | kBf16 | kFp4 | kE8m0}}}},
     .infer = infer_unary,
     .reference = run_tensor_scatter,
+    .down = {{24, 0, expand_tensor_scatter}},
 };
 
 }  // namespace tombolo::ops

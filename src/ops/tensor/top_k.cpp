@@ -148,6 +148,25 @@ Status step_k_to_input(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+Status step_largest_only(StepContext& step) {
+  if (step.get_int("largest", 1) == 0) return step.cannot("it gave the largest only");
+  step.node.remove_attribute("largest");
+  step.node.remove_attribute("sorted");  // the order was the one of size
+  return ok();
+}
+
+Status step_k_to_attribute(StepContext& step) {
+  const auto k = step.constant_ints(1);
+  if (!k || k->size() != 1) return step.cannot("K must be constant there");
+  step.node.set_int("k", (*k)[0]);
+  step.node.remove_input(1);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(TopK) = {
     .name = "TopK",
     .doc = "the k largest or smallest elements along an axis, and their indices",
@@ -177,6 +196,7 @@ OPERATOR(TopK) = {
     .infer = infer_top_k,
     .reference = run_top_k,
     .up = {{1, 10, step_k_to_input}},
+    .down = {{11, 10, step_largest_only}, {10, 1, step_k_to_attribute}},
 };
 
 }  // namespace tombolo::ops

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/expansions.h"
 #include "ops/infer_generic.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
@@ -47,6 +48,7 @@ OPERATOR(Trilu) = {
     .types = {{"T", {{14, kAll | kBf16}}}},
     .infer = infer_unary,
     .reference = run_trilu,
+    .down = {{14, 0, expand_trilu}},
 };
 
 }  // namespace tombolo::ops

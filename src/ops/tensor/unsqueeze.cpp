@@ -4,6 +4,7 @@
 #include "ops/kernels/arguments.h"
 #include "ops/schema.h"
 #include "ops/step_context.h"
+#include "ops/version_steps.h"
 
 namespace tombolo::ops {
 
@@ -49,9 +50,28 @@ Status run_unsqueeze(KernelContext& context) {
 namespace {
 
 /// Unlike elsewhere an empty list means that no axis is added.
-Status step_axes_to_input(StepContext& step) {
+Status step_list_to_input(StepContext& step) {
   if (!step.get_ints("axes")) return step.cannot("there are no axes");
   step.ints_to_input("axes", 1);
+  return ok();
+}
+
+}  // namespace
+
+namespace {
+
+/// Axes count in the rank of the output.
+Status step_output_axes_from_front(StepContext& step) {
+  const auto axes = step.get_ints("axes");
+  if (!axes) return ok();
+  const std::optional<size_t> rank = step.rank(0);
+  std::vector<int64_t> list = *axes;
+  for (int64_t& axis : list) {
+    if (axis >= 0) continue;
+    if (!rank) return step.cannot("a negative axis needs the rank of the input, which is unknown");
+    axis += static_cast<int64_t>(*rank + list.size());
+  }
+  step.node.set_ints("axes", list);
   return ok();
 }
 
@@ -72,7 +92,8 @@ OPERATOR(Unsqueeze) = {
                {{1, kAll}, {13, kBf16}, {21, kFp8 | kInt4}, {23, kFp4}, {24, kE8m0}, {25, kInt2}}}},
     .infer = infer_unsqueeze,
     .reference = run_unsqueeze,
-    .up = {{11, 13, step_axes_to_input}},
+    .up = {{11, 13, step_list_to_input}},
+    .down = {{13, 11, step_axes_to_attribute}, {11, 1, step_output_axes_from_front}},
 };
 
 }  // namespace tombolo::ops

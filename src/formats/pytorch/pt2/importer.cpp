@@ -1,8 +1,35 @@
 #include "formats/pytorch/pt2/importer.h"
 
+#include "formats/pytorch/checkpoint.h"
 #include "formats/pytorch/pt2/program.h"
 
 namespace tombolo::pytorch {
+namespace {
+
+/// The tensors of the example inputs, in the order of the user's own inputs.
+Status read_sample(const Pt2Archive& archive, const Model& model,
+                   std::vector<NamedTensor>& sample) {
+  const std::optional<Blob> blob = archive.sample_inputs();
+  if (!blob) return ok();
+  auto stored = torch::read_checkpoint(*blob, true);
+  if (!stored) return std::move(stored).error().at("example inputs");
+  size_t next = 0;
+  for (const Value* input : model.graph->inputs()) {
+    if (input->is_initializer() || next >= stored->size()) continue;  // state keeps its value
+    Tensor tensor = (*stored)[next++].tensor;
+    if (is_complex(tensor.dtype())) {  // pairs of reals
+      std::vector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+      dims.push_back(2);
+      const DType part = tensor.dtype() == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64;
+      auto owner = std::make_shared<Tensor>(tensor);
+      tensor = Tensor::view(part, dims, owner->bytes(), owner);
+    }
+    sample.push_back({std::string(input->name()), std::move(tensor)});
+  }
+  return ok();
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Model>> import_pt2(Blob file, const LoadOptions& options) {
   TRY(const Pt2Archive archive, Pt2Archive::open(std::move(file)));
@@ -15,6 +42,8 @@ Result<std::unique_ptr<Model>> import_pt2(Blob file, const LoadOptions& options)
     model->metadata.push_back({"torch_version", model->storage().copy(version.string_or(""))});
   Program program(*model, archive, options.custom_op_domain);
   CHECK_OK(program.run());
+  if (options.stored_sample != nullptr)
+    CHECK_OK(read_sample(archive, *model, *options.stored_sample));
   return model;
 }
 
