@@ -188,7 +188,7 @@ Y = Reshape (moved, shape)
     .infer = infer_group_normalization,
     .reference = run_group_normalization,
     .up = {{18, 21, step_scale_by_channel}},
-    .down = {{21, 0, expand_group_normalization}},
+    .down = {{21, 18, expand_group_normalization}},
 };
 
 }  // namespace tombolo::ops

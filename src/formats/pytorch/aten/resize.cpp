@@ -106,15 +106,15 @@ void im2col(C& c) {
   const SymInt n = c.size(x, 0), channels = c.size(x, 1);
   SymInt counts[2];
   for (size_t i = 0; i < 2; ++i) {
-    const SymInt room =
-        c.sub(c.size(x, static_cast<int64_t>(i) + 2), SymInt(dilation[i] * (kernel[i] - 1) + 1));
+    const int64_t axis = i == 0 ? 2 : 4;  // the first one has become two
+    const SymInt room = c.sub(c.size(x, axis), SymInt(dilation[i] * (kernel[i] - 1) + 1));
     counts[i] = c.add(c.floor_div(room, SymInt(stride[i])), SymInt(1));
     // [windows, kernel] places along this axis, gathered: the axis becomes two.
     std::vector<int64_t> offsets;
     for (int64_t k = 0; k < kernel[i]; ++k) offsets.push_back(k * dilation[i]);
     Value* starts = c.mul(c.range(counts[i]), c.b.int_scalar(stride[i]));
     Value* places = c.add(c.unsqueeze(c.b.ints(offsets), {1}), c.unsqueeze(starts, {0}));
-    x = c.op("Gather", {x, places}, {{"axis", i == 0 ? 2 : 4}});
+    x = c.op("Gather", {x, places}, {{"axis", axis}});
   }
   // [N, C, kh, oh, kw, ow]
   x = c.transpose(x, {0, 1, 2, 4, 3, 5});
