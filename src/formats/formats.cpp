@@ -6,6 +6,7 @@
 #include "formats/pytorch/checkpoint.h"
 #include "formats/pytorch/pt2/pt2_format.h"
 #include "formats/pytorch/script/importer.h"
+#include "formats/pytorch/trace/trace.h"
 #include "formats/weights/safetensors.h"
 
 namespace tombolo {
@@ -17,6 +18,8 @@ std::span<const Format> formats() {
       {"keras", "Keras: .keras, .h5, JSON with weights", ".keras .h5 .hdf5", probe_keras,
        load_keras_format, nullptr},
       {"pt2", "PyTorch: exported programs", ".pt2", probe_pt2, load_pt2_format, nullptr},
+      {"trace", "traced graphs: python/tombolo_trace.py", ".trace.json", pytorch::probe_trace,
+       pytorch::load_trace, nullptr},
       {"safetensors", "safetensors, alone or in shards with an index", ".safetensors",
        probe_safetensors, load_safetensors, save_safetensors},
       {"torchscript", "TorchScript: torch.jit.save", ".torchscript", script::probe_torchscript,
