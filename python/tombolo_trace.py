@@ -105,7 +105,8 @@ def jax_function(function, args, out, params=None):
             more = [list(v) for k, v in p.items() if k in ("axes", "permutation", "dimensions") and kind[:3] in ("red", "tra", "rev")] + [p[k] for k in ("axis", "y") if k in p]
             more += [{"dtype": str(np.dtype(p["new_dtype"]))}] if kind == "convert_element_type" else [shape] if JAX[kind] == "reshape" else []
             x = {"concatenate": lambda: [x, p["dimension"]], "select_n": lambda: [x[0], x[2], x[1]]}.get(kind, lambda: x)()
-            return call(JAX[kind], *x, *more)
+            y = call(JAX[kind], *x, *more)
+            return call("to.dtype", y, {"dtype": str(avals[0].dtype)}) if kind in ("reduce_sum", "cumsum") else y
         if kind == "broadcast_in_dim":
             at = dict(zip(p["broadcast_dimensions"], avals[0].shape))
             return call("expand", call("reshape", x[0], [at.get(i, 1) for i in range(len(shape))]), shape)

@@ -32,11 +32,16 @@ Status expand_trilu(StepContext& step) {
   const std::string place = step.has_input(1) ? "k" : "zero";
   std::string text = "shape = Shape (input)\n" + int_scalar("zero", 0) + int_scalar("one", 1) +
                      int_scalar("second_last", -2) + int_scalar("last", -1) +
-                     int_list("column", {{-1, 1}}) + typed_scalar("nothing", dtype, 0);
+                     int_list("column", {{-1, 1}});
+  if (dtype != DType::kBool) text += typed_scalar("nothing", dtype, 0);
   text +=
       "height = Gather (shape, second_last)\nwidth = Gather (shape, last)\n"
       "rows_0 = Range (zero, height, one)\nrows = Reshape (rows_0, column)\n"
       "columns = Range (zero, width, one)\noffset = Sub (columns, rows)\n";
+  if (dtype == DType::kBool) {  // selecting booleans is rare among kernels
+    text += std::string("outside = ") + (upper ? "Less" : "Greater") + " (offset, " + place + ")\n";
+    return step.replace(13, text + "inside = Not (outside)\noutput = And (inside, input)\n");
+  }
   text += std::string("outside = ") + (upper ? "Less" : "Greater") + " (offset, " + place + ")\n";
   return step.replace(13, text + "output = Where (outside, nothing, input)\n");
 }

@@ -1,6 +1,7 @@
 #include "formats/common/operator_inference.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "formats/common/graph_builder.h"
 #include "ops/kernel_context.h"
@@ -52,6 +53,13 @@ void fill_element_type(const OpVersion& version, std::span<const InferType* cons
     type.elem = inputs[i]->elem;
     return;
   }
+  // A variable that admits one type only: what comparisons give.
+  const uint32_t tensors = output.allowed.tensors;
+  if (tensors == 0 || (tensors & (tensors - 1)) != 0 || output.allowed.sequences != 0 ||
+      output.allowed.optionals != 0)
+    return;
+  if (type.kind == Type::Kind::kNone) type.kind = Type::Kind::kTensor;
+  type.elem = static_cast<DType>(std::countr_zero(tensors));
 }
 
 }  // namespace

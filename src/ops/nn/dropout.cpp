@@ -109,6 +109,7 @@ namespace {
 
 Status step_ratio_to_attribute(StepContext& step) {
   Node& node = step.node;
+  if (step.output_used(1)) return step.cannot("what its mask held in inference was not said");
   if (step.has_input(2)) {
     const auto training = step.constant_value(2);
     if (!training || training->size() != 1) return step.cannot("training_mode must be constant");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "formats/pytorch/aten/complex.h"
 #include "formats/pytorch/aten/context.h"
 
 namespace tombolo::pytorch {
@@ -92,6 +93,49 @@ Elimination eliminate(C& c, Value* a, Value* right) {
   return {solution, done[1]};
 }
 
+/// The same for pairs, [.., n, n, 2] and [.., n, m, 2].
+Elimination eliminate_pairs(C& c, Value* a, Value* right) {
+  const int64_t r = c.rank(a) - 1;
+  const SymInt n = c.size(a, r - 1), m = c.size(right, r - 1);
+  const DType type = c.dtype(a);
+  SymInts lead = lead_sizes(c, a, 3), one_sizes = lead;
+  one_sizes.emplace_back(1);
+  one_sizes.emplace_back(1);
+  Value* wide = c.concat({a, right}, r - 1);
+  Value* rows = c.unsqueeze(c.range(n), {1});  // [n, 1]
+  Value* one = c.full(one_sizes, 1, type);
+  Value* det = c.pair(one, c.mul(one, c.like(0, one)));
+  const SymInt width = c.add(n, m);
+  const auto column = [&](Value* x, Value* i) {
+    return c.op("Gather", {x, c.unsqueeze(i, {0})}, {{"axis", r - 1}});
+  };
+  const Values done = loop(c, n, {wide, det}, [&](Value* i, const Values& state) {
+    Value* x = state[0];
+    Value* size = complex_abs(c, column(x, i));
+    Value* open = c.op("GreaterOrEqual", {rows, i});
+    Value* best =
+        c.op("ArgMax", {c.where(open, size, c.like(-1, size))}, {{"axis", r - 2}, {"keepdims", 1}});
+    SymInts spread = lead;
+    spread.emplace_back(1);
+    spread.push_back(width);
+    spread.emplace_back(2);
+    Value* pivot_row =
+        c.op("GatherElements", {x, c.expand(c.unsqueeze(best, {-1}), spread)}, {{"axis", r - 2}});
+    Value* old_row = c.op("Gather", {x, c.unsqueeze(i, {0})}, {{"axis", r - 2}});
+    Value* swapped = c.where(c.unsqueeze(c.op("Equal", {rows, best}), {-1}), old_row, x);
+    Value* pivot = column(pivot_row, i);
+    Value* unit = complex_div(c, pivot_row, pivot);
+    Value* cleared = c.sub(swapped, complex_mul(c, column(swapped, i), unit));
+    Value* next = c.where(c.unsqueeze(c.op("Equal", {rows, i}), {-1}), unit, cleared);
+    Value* sign =
+        c.unsqueeze(c.where(c.op("Equal", {best, i}), c.scalar(1, type), c.scalar(-1, type)), {-1});
+    return Values{next, c.mul(complex_mul(c, state[1], pivot), sign)};
+  });
+  Value* solution = c.slice(done[0], r - 1, n, SymInt(INT64_MAX));
+  if (solution->producer()) c.b.set_type(solution, type, SymShape(c.b.shape(right)));
+  return {solution, done[1]};
+}
+
 Value* identity(C& c, const SymInt& n, DType type) {
   return c.cast(c.op("Equal", {c.unsqueeze(c.range(n), {1}), c.range(n)}), type);
 }
@@ -118,9 +162,16 @@ Value* inverse_of(C& c, Value* a) {
 
 void inverse(C& c) {
   const char* name = c.has_arg("A") ? "A" : "self";
-  if (!real_only(c, name)) return;
   Value* a = c.x(name);
-  c.out(inverse_of(c, a));
+  if (c.is_complex(name)) {
+    Value* w = wide(c, a);
+    Value* eye = identity_like(c, c.re(w));
+    Value* unit = c.pair(eye, c.mul(eye, c.like(0, eye)));
+    c.out(c.cast(eliminate_pairs(c, w, unit).solution, c.dtype(a)), c.type(name));
+    a = c.re(a);
+  } else {
+    c.out(inverse_of(c, a));
+  }
   if (c.schema().results.size() == 2) emit_info(c, a);
 }
 
@@ -143,27 +194,39 @@ void align_batches(C& c, Value*& a, Value*& y) {
   y = widened(y);
 }
 
-Value* solved(C& c, Value* a, Value* y) {
+/// Exchanges the last two axes of matrices.
+Value* turned(C& c, Value* a, bool pairs) { return pairs ? c.swap(a, -2, -3) : c.swap(a, -1, -2); }
+
+Value* solved(C& c, Value* a, Value* y, bool pairs = false) {
   const DType type = c.dtype(a);
+  if (pairs) {  // both parts at once are one batch
+    Value *are = c.re(a), *aim = c.im(a), *yre = c.re(y), *yim = c.im(y);
+    align_batches(c, are, yre);
+    align_batches(c, aim, yim);
+    Value* x = eliminate_pairs(c, wide(c, c.pair(are, aim)), wide(c, c.pair(yre, yim))).solution;
+    return c.cast(x, type);
+  }
   align_batches(c, a, y);
   return c.cast(eliminate(c, wide(c, a), wide(c, y)).solution, type);
 }
 
 /// X of A X = B, or of X A = B; B may be a vector.
 void solve(C& c) {
-  if (!real_only(c, "A")) return;
   Value *a = c.x("A"), *y = c.x("B");
-  const bool left = !c.has_arg("left") || c.flag("left");
+  const bool left = !c.has_arg("left") || c.flag("left"), pairs = c.is_complex("A");
+  const int64_t extra = pairs ? 1 : 0;
   // A vector where B has one axis less than A and fits its batch.
-  bool vector = c.rank(y) == 1;
+  bool vector = c.rank(y) == 1 + extra;
   if (!vector && c.rank(y) == c.rank(a) - 1) {
     vector = true;
-    for (int64_t i = 0; i < c.rank(y); ++i) vector = vector && c.b.dim(y, i).equals(c.b.dim(a, i));
+    for (int64_t i = 0; i < c.rank(y) - extra; ++i)
+      vector = vector && c.b.dim(y, i).equals(c.b.dim(a, i));
   }
-  if (vector) y = c.unsqueeze(y, {-1});
-  Value* x =
-      left ? solved(c, a, y) : c.swap(solved(c, c.swap(a, -1, -2), c.swap(y, -1, -2)), -1, -2);
-  c.out(vector ? c.squeeze(x, {c.rank(x) - 1}) : x);
+  if (vector) y = c.unsqueeze(y, {c.rank(y) - extra});
+  Value* x = left ? solved(c, a, y, pairs)
+                  : turned(c, solved(c, turned(c, a, pairs), turned(c, y, pairs), pairs), pairs);
+  c.out(vector ? c.squeeze(x, {c.rank(x) - 1 - extra}) : x, c.type("A"));
+  if (pairs) a = c.re(a);
   const size_t results = c.schema().results.size();
   if (results == 2) emit_info(c, a);
   for (size_t i = 1; i < results && results > 2; ++i) {
@@ -176,28 +239,52 @@ void solve(C& c) {
 }
 
 void triangular(C& c) {
-  const bool old = c.name() == "triangular_solve";
-  if (!real_only(c, old ? "A" : "self")) return;
+  const bool old = c.name() == "triangular_solve", pairs = c.is_complex(old ? "A" : "self");
   Value *a = c.x(old ? "A" : "self"), *y = c.x(old ? "self" : "B");
   Value* original = a;
   const bool upper = c.flag("upper"), unit = c.flag("unitriangular");
   const bool left = old || c.flag("left");
   const bool transposed = old && c.flag("transpose");
-  Value* part = c.op("Trilu", {a}, {{"upper", upper}});
-  if (unit) {
-    Value* eye = identity(c, c.size(a, -1), DType::kBool);
-    part = c.where(eye, c.like(1, part), part);
+  const auto cut = [&](Value* whole, double diagonal) {
+    Value* half = c.op("Trilu", {whole}, {{"upper", upper}});
+    if (!unit) return half;
+    Value* eye = identity(c, c.size(whole, -1), DType::kBool);
+    return c.where(eye, c.like(diagonal, half), half);
+  };
+  Value* part = pairs ? c.pair(cut(c.re(a), 1), cut(c.im(a), 0)) : cut(a, 1);
+  if (transposed) part = turned(c, part, pairs);
+  Value* x = left ? solved(c, part, y, pairs)
+                  : turned(c, solved(c, turned(c, part, pairs), turned(c, y, pairs), pairs), pairs);
+  c.out(x, c.type(old ? "A" : "self"));
+  if (old) c.out(original, c.type("A"));
+}
+
+void complex_determinant(C& c, const char* name) {
+  Value* a = c.x(name);
+  const DType type = c.dtype(a);
+  SymInts none = lead_sizes(c, a, 2);
+  none.emplace_back(0);
+  none.emplace_back(2);
+  Value* d = eliminate_pairs(c, wide(c, a), c.full(none, 0, DType::kFloat64)).determinant;
+  const int64_t r = c.rank(d) - 1;
+  d = c.squeeze(d, {r - 2, r - 1});
+  d = c.where(c.op("IsNaN", {d}), c.like(0, d), d);
+  const std::string_view what = c.detail();
+  if (what == "det") {
+    c.out(c.cast(d, type), c.type(name));
+    for (size_t i = 1; i < c.schema().results.size(); ++i) c.out_arg(Arg());
+    return;
   }
-  if (transposed) part = c.swap(part, -1, -2);
-  Value* x = left ? solved(c, part, y)
-                  : c.swap(solved(c, c.swap(part, -1, -2), c.swap(y, -1, -2)), -1, -2);
-  c.out(x);
-  if (old) c.out(original);
+  if (what == "logdet") return c.out(c.cast(complex_log(c, d), type), c.type(name));
+  Value* size = complex_abs(c, d);
+  c.out(c.cast(c.div(d, c.unsqueeze(size, {-1})), type), c.type(name));
+  c.out(c.cast(c.op("Log", {size}), type));
+  for (size_t i = 2; i < c.schema().results.size(); ++i) c.out_arg(Arg());
 }
 
 void determinant(C& c) {
   const char* name = c.has_arg("A") ? "A" : "self";
-  if (!real_only(c, name)) return;
+  if (c.is_complex(name)) return complex_determinant(c, name);
   Value* a = c.x(name);
   const DType type = c.dtype(a);
   SymInts none = lead_sizes(c, a, 1);
@@ -475,7 +562,12 @@ Value* pseudo_inverse(C& c, Value* a) {
 
 void pinv(C& c) {
   if (!real_only(c, "self")) return;
-  c.out(pseudo_inverse(c, c.x("self")));
+  Value* a = c.x("self");
+  if (c.has_arg("hermitian") && c.flag("hermitian")) {  // the lower triangle says it all
+    Value* below = c.op("Trilu", {a, c.b.int_scalar(-1)}, {{"upper", 0}});
+    a = c.add(c.op("Trilu", {a}, {{"upper", 0}}), c.swap(below, -1, -2));
+  }
+  c.out(pseudo_inverse(c, a));
 }
 
 void matrix_exp(C& c) {

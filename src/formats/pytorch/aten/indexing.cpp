@@ -192,26 +192,37 @@ void take(C& c) {
   c.out(c.op("Gather", {flat, index64(c, c.x("index"))}, {{"axis", 0}}));
 }
 
+/// An index for each part of complex numbers.
+Value* both_parts(C& c, Value* index) {
+  SymInts sizes = c.sizes(index);
+  sizes.emplace_back(2);
+  return c.expand(c.unsqueeze(index, {-1}), sizes);
+}
+
 void put(C& c) {
   Value* x = c.x("self");
-  Value* flat = c.reshape(x, {SymInt(-1)});
+  const bool pairs = c.is_complex("self");
+  const SymInts all = pairs ? SymInts{SymInt(-1), SymInt(2)} : SymInts{SymInt(-1)};
+  Value* flat = c.reshape(x, all);
   Value* index = c.reshape(index64(c, c.x("index")), {SymInt(-1)});
-  Value* source = c.reshape(c.x("source"), {SymInt(-1)});
+  if (pairs) index = both_parts(c, index);
+  Value* source = c.reshape(c.x("source"), all);
   // Negative indices are fine for ScatterElements.
   Value* y = c.flag("accumulate") ? c.op("ScatterElements", {flat, index, source},
                                          {{"axis", 0}, {"reduction", "add"}})
                                   : c.op("ScatterElements", {flat, index, source}, {{"axis", 0}});
-  c.out(c.reshape(y, c.sizes(x)));
+  c.out(c.reshape(y, c.sizes(x)), c.type("self"));
 }
 
 void gather(C& c) {
   Value *x = c.x("self"), *index = index64(c, c.x("index"));
-  if (c.is_complex("self")) return c.refuse("complex numbers");
-  const bool scalar = c.rank(index) == 0;
-  if (c.rank(x) == 0) x = c.unsqueeze(x, {0});
+  const bool scalar = c.rank(index) == 0, pairs = c.is_complex("self");
+  if (c.rank(x) == (pairs ? 1 : 0)) x = c.unsqueeze(x, {0});
   if (scalar) index = c.unsqueeze(index, {0});
-  Value* y = c.op("GatherElements", {x, index}, {{"axis", c.axis(c.integer("dim"), c.rank(x))}});
-  c.out(scalar ? c.squeeze(y, {0}) : y);
+  const int64_t axis = c.axis(c.integer("dim"), c.rank(index));
+  if (pairs) index = both_parts(c, index);
+  Value* y = c.op("GatherElements", {x, index}, {{"axis", axis}});
+  c.out(scalar ? c.squeeze(y, {0}) : y, c.type("self"));
 }
 
 void take_along_dim(C& c) {

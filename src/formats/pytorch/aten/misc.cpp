@@ -234,13 +234,14 @@ void gradient(C& c) {
 void trapezoid(C& c) {
   Value* y = c.x("y");
   const bool running = c.name().starts_with("cumulative");
-  const int64_t r = c.rank(y), dim = c.axis(c.integer("dim"), r);
+  const bool pairs = c.is_complex("y");
+  const int64_t r = c.rank(y) - (pairs ? 1 : 0), dim = c.axis(c.integer("dim"), r);
   Value* high = c.slice(y, dim, SymInt(1), SymInt(INT64_MAX));
   Value* low = c.slice(y, dim, SymInt(0), SymInt(-1));
   Value* means = c.mul(c.add(high, low), c.like(0.5, y));
   if (c.has_arg("x")) {
     Value* x = c.x("x");
-    const int64_t rx = c.rank(x), dx = rx == 1 ? 0 : dim - (r - rx);
+    const int64_t rx = c.rank(x) - (c.is_complex("x") ? 1 : 0), dx = rx == 1 ? 0 : dim - (r - rx);
     Value* h =
         c.sub(c.slice(x, dx, SymInt(1), SymInt(INT64_MAX)), c.slice(x, dx, SymInt(0), SymInt(-1)));
     if (rx == 1) {
@@ -248,12 +249,14 @@ void trapezoid(C& c) {
       for (int64_t i = dim + 1; i < r; ++i) after.push_back(i - dim);
       h = c.unsqueeze(h, after);
     }
-    means = c.mul(means, h);
+    if (pairs && !c.is_complex("x")) h = c.unsqueeze(h, {-1});
+    means = pairs && c.is_complex("x") ? complex_mul(c, means, h) : c.mul(means, h);
   } else {
     means = c.mul(means, c.operand("dx", c.dtype(y)));
   }
   c.out(running ? c.op("CumSum", {means, c.b.int_scalar(dim)})
-                : c.reduce("ReduceSum", means, {dim}, false));
+                : c.reduce("ReduceSum", means, {dim}, false),
+        c.type("y"));
 }
 
 // ---- torchvision ----

@@ -59,10 +59,40 @@ void nansum(C& c) {
   c.out(reduced(c, "ReduceSum", x, axes_of(c, x, c.rank(x)), keep(c)));
 }
 
+/// One factor after the other: there is no reduction for pairs.
+void complex_product(C& c, Value* x, DType type) {
+  const int64_t r = c.rank(x) - 1;
+  int64_t axis = 0;
+  bool keepdim = false;
+  if (c.has_arg("dim")) {
+    axis = c.axis(c.integer("dim"), r);
+    keepdim = keep(c);
+  } else {
+    x = c.reshape(x, {SymInt(-1), SymInt(2)});
+  }
+  const auto length = r == 0 ? std::optional<int64_t>(1) : c.known(x, axis);
+  constexpr int64_t kMost = 256;
+  if (!length || *length > kMost) return c.refuse("a product of many complex numbers");
+  if (r == 0) return c.out(c.x("self"), type);
+  Value* y = nullptr;
+  for (int64_t i = 0; i < *length; ++i) {
+    Value* one = c.select(x, axis, SymInt(i));
+    y = y ? complex_mul(c, y, one) : one;
+  }
+  if (!y) {
+    SymInts sizes = c.sizes(x);
+    sizes.erase(sizes.begin() + static_cast<ptrdiff_t>(axis));
+    sizes.pop_back();
+    Value* one = c.full(sizes, 1, AtenContext::real_of(type));
+    y = c.pair(one, c.mul(one, c.like(0, one)));
+  }
+  c.out(keepdim ? c.unsqueeze(y, {axis}) : y, type);
+}
+
 void prod(C& c) {
   DType type;
   Value* x = summand(c, type);
-  if (is_complex(type)) return c.refuse("a product of complex numbers");
+  if (is_complex(type)) return complex_product(c, x, type);
   c.out(reduced(c, "ReduceProd", x, axes_of(c, x, c.rank(x)), keep(c)));
 }
 

@@ -1,5 +1,7 @@
 // Resizing and sampling of pictures.
 
+#include <cmath>
+
 #include "formats/pytorch/aten/context.h"
 
 namespace tombolo::pytorch {
@@ -26,6 +28,8 @@ void upsample(C& c) {
   }
   if (static_cast<int64_t>(scales.size()) != spatial) scales.clear();
   const bool align = c.has_arg("align_corners") && c.flag("align_corners");
+  if (antialias && align)
+    return c.refuse("antialiasing with aligned corners", "leave align_corners out");
   const DType type = c.dtype(x);
   std::vector<int64_t> axes;
   SymShape shape = c.b.shape(x);
@@ -50,6 +54,20 @@ void upsample(C& c) {
   }
   Value* source = is_float(type) ? x : c.cast(x, DType::kFloat32);
   Value* y = nullptr;
+  if (!scales.empty() && align && sizes.empty()) {
+    // Corners lie on corners: the factor only says how many samples there are.
+    for (int64_t i = 0; i < spatial; ++i) {
+      const double scale = scales[static_cast<size_t>(i)];
+      if (const auto known = c.known(x, i + 2)) {
+        sizes.emplace_back(static_cast<int64_t>(std::floor(static_cast<double>(*known) * scale)));
+        continue;
+      }
+      Value* length = c.cast(c.int_value(c.size(x, i + 2)), DType::kFloat64);
+      Value* floor = c.op("Floor", {c.mul(length, c.scalar(scale, DType::kFloat64))});
+      sizes.emplace_back(SymDim(), c.cast(floor, DType::kInt64));
+    }
+    scales.clear();
+  }
   if (!scales.empty()) {
     // The factor itself decides where samples lie.
     auto tensor = Tensor::allocate(DType::kFloat32, std::vector<int64_t>{spatial});

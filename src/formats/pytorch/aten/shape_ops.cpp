@@ -419,7 +419,7 @@ Value* pad_values(C& c, const SymInts& pads, int64_t r) {
   return c.shape_value(order);
 }
 
-void pad_with(C& c, Value* x, const SymInts& pads, const std::string& mode, Value* fill) {
+Value* padded(C& c, Value* x, const SymInts& pads, const std::string& mode, Value* fill) {
   const int64_t r = c.rank(x);
   SymShape shape = c.b.shape(x);
   bool nothing = true;
@@ -428,14 +428,40 @@ void pad_with(C& c, Value* x, const SymInts& pads, const std::string& mode, Valu
     dim = dim + pads[2 * i].dim + pads[2 * i + 1].dim;
     nothing = nothing && pads[2 * i].is(0) && pads[2 * i + 1].is(0);
   }
-  if (nothing) return c.out(x, c.type("self"));
+  if (nothing) return x;
   const std::string onnx = mode == "replicate" ? "edge" : mode == "circular" ? "wrap" : mode;
   Value* source = c.dtype(x) == DType::kBool ? c.cast(x, DType::kUInt8) : x;
   Value* y = fill ? c.op("Pad", {source, pad_values(c, pads, r), c.cast(fill, c.dtype(source))},
                          {{"mode", onnx}})
                   : c.op("Pad", {source, pad_values(c, pads, r)}, {{"mode", onnx}});
   c.b.set_type(y, c.dtype(source), shape);
-  c.out(c.cast(y, c.dtype(x)), c.type("self"));
+  return c.cast(y, c.dtype(x));
+}
+
+void pad_with(C& c, Value* x, const SymInts& pads, const std::string& mode, Value* fill) {
+  const int64_t r = c.rank(x);
+  if (mode != "constant") {
+    // What negative pads cut off is what is there after the others have grown.
+    SymInts grown = pads;
+    std::vector<int64_t> cut(pads.size());
+    for (size_t i = 0; i < pads.size(); ++i) {
+      const auto pad = pads[i].dim.constant();
+      if (!pad || *pad >= 0) continue;
+      cut[i] = -*pad;
+      grown[i] = SymInt(0);
+    }
+    if (std::any_of(cut.begin(), cut.end(), [](int64_t length) { return length != 0; })) {
+      const DType type = c.type("self");
+      Value* y = padded(c, x, grown, mode, fill);
+      for (size_t i = 0; 2 * i + 1 < cut.size(); ++i) {
+        if (cut[2 * i] == 0 && cut[2 * i + 1] == 0) continue;
+        const int64_t axis = r - 1 - static_cast<int64_t>(i);
+        y = c.slice(y, axis, SymInt(cut[2 * i]), c.sub(c.size(y, axis), SymInt(cut[2 * i + 1])));
+      }
+      return c.out(y, type);
+    }
+  }
+  c.out(padded(c, x, pads, mode, fill), c.type("self"));
 }
 
 void constant_pad(C& c) {

@@ -199,8 +199,8 @@ Value* bessel_y(C& c, int n, Value* x) {
   const double gamma = 0.57721566490153286;
   Value* log = c.add(log_of(c, c.mul(x, number(c, 0.5))), number(c, n == 0 ? gamma : gamma - 1));
   Value* y = c.sub(c.mul(c.mul(number(c, 2 / M_PI), log), bessel_j(c, n, x)),
-                   c.mul(number(c, 4 / M_PI), series));
-  if (n == 1) y = c.sub(y, c.div(number(c, 2 / M_PI), x));
+                   c.mul(number(c, (n == 0 ? 4 : 2) / M_PI), series));
+  if (n == 1) y = c.sub(y, c.mul(c.div(number(c, 2 / M_PI), x), bessel_j(c, 0, x)));
   y = c.where(c.op("Equal", {x, number(c, 0)}), number(c, -INFINITY), y);
   return c.where(less(c, x, 0), number(c, NAN), y);
 }
