@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
+#include "ops/kernels/order_key.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -49,6 +51,7 @@ Status run_non_max_suppression(KernelContext& context) {
                 classes = scores_input->dim(1);
   CHECK_OK(check_dims(context, "boxes", *boxes_input, {{batch, count, 4}}));
   CHECK_OK(check_dims(context, "scores", *scores_input, {{batch, classes, count}}));
+  if (count > INT32_MAX) return context.error("there are too many boxes");
   TRY(Tensor boxes, as<float>(context, *boxes_input));
   TRY(Tensor scores, as<float>(context, *scores_input));
   int64_t most = 0;
@@ -64,7 +67,7 @@ Status run_non_max_suppression(KernelContext& context) {
   std::vector<std::vector<int64_t>> kept_of(
       most > 0 && count > 0 ? static_cast<size_t>(batch * classes) : size_t{0});
   context.parallel_for(static_cast<int64_t>(kept_of.size()), 1, [&](int64_t begin, int64_t end) {
-    std::vector<int64_t> candidates;
+    std::vector<uint64_t> candidates;  // score and place in one number
     std::vector<Box> better;
     for (int64_t n = begin; n < end; ++n) {
       const float* score = scores.data<float>() + n * count;
@@ -74,10 +77,11 @@ Status run_non_max_suppression(KernelContext& context) {
       better.clear();
       for (int64_t i = 0; i < count; ++i)
         if (score[i] == score[i] && (!filtered || score[i] > score_threshold))
-          candidates.push_back(i);
-      std::stable_sort(candidates.begin(), candidates.end(),
-                       [&](int64_t a, int64_t b) { return score[a] > score[b]; });
-      for (const int64_t i : candidates) {
+          candidates.push_back(uint64_t{order_key(score[i])} << 32 |
+                               (UINT32_MAX - static_cast<uint32_t>(i)));
+      std::sort(candidates.begin(), candidates.end(), std::greater<>());
+      for (const uint64_t next : candidates) {
+        const auto i = static_cast<int64_t>(UINT32_MAX - static_cast<uint32_t>(next));
         if (static_cast<int64_t>(kept.size()) >= most) break;
         const Box candidate = read_box(box + i * 4, centred);
         if (std::any_of(better.begin(), better.end(), [&](const Box& other) {

@@ -61,10 +61,16 @@ void accumulate_rows(KernelContext& context, const Tensor& x, size_t axis, T sta
             const int64_t at = first + (reverse ? length - 1 - j : j) * inner;
             const E* from = x.data<E>() + at;
             E* to = out.data<E>() + at;
-            for (int64_t i = 0; i < n; ++i) {
-              const T next = step(sums[i], static_cast<T>(from[i]));
-              to[i] = static_cast<E>(exclusive ? sums[i] : next);
-              sums[i] = next;
+            if (exclusive) {
+              for (int64_t i = 0; i < n; ++i) {
+                to[i] = static_cast<E>(sums[i]);
+                sums[i] = step(sums[i], static_cast<T>(from[i]));
+              }
+            } else {
+              for (int64_t i = 0; i < n; ++i) {
+                sums[i] = step(sums[i], static_cast<T>(from[i]));
+                to[i] = static_cast<E>(sums[i]);
+              }
             }
           }
         }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <numeric>
 
@@ -7,6 +6,7 @@
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
 #include "ops/kernels/numbers.h"
+#include "ops/kernels/order_key.h"
 #include "ops/schema.h"
 #include "ops/step_context.h"
 
@@ -34,13 +34,6 @@ Status infer_top_k(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
-/// A number whose order is that of the floats, NaN the greatest, both zeros equal.
-uint32_t order_key(float x) {
-  if (x != x) return UINT32_MAX;
-  const auto bits = std::bit_cast<uint32_t>(x == 0 ? 0.0f : x);
-  return (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;
-}
-
 /// The best k of `length` elements by key and then by index, in `found` as (key, index) in one
 /// number each, the best first. The greater number is the better one.
 void select_best(const float* data, int64_t step, int64_t length, int64_t k, bool largest,
