@@ -2,8 +2,9 @@
 //
 // Attention gives zeros for a row whose keys are all masked by -infinity, where the nodes give NaN.
 // So a mask must be provably finite, or a constant that leaves a key in every row, or the graph
-// must ask for the zeros itself: Where(IsNaN(p), 0, p), which transformers writes. Level 3 takes
-// any mask.
+// must ask for the zeros itself: Where(IsNaN(p), 0, p), which transformers writes, or a test of
+// every score of a row against -infinity, which PyTorch's decomposition writes. Level 3 takes any
+// mask.
 
 #include <algorithm>
 #include <cmath>
@@ -34,20 +35,25 @@ class Recogniser {
       return std::nullopt;
     found_.v = root.input(1);
     Value* weights = root.input(0);
+    size_t uses = 1;
     Node* guard = inner(weights, "Where", 1);
     if (guard != nullptr) {
-      // Where(IsNaN(p), 0, p)
-      Node* test = inner(guard->input(0), "IsNaN", 1);
-      const auto zero = rewriter_.scalar(guard->input(1));
-      if (test == nullptr || !zero || *zero != 0 || test->input(0) != guard->input(2))
-        return std::nullopt;
-      take(*guard);
-      take(*test);
-      found_.guarded = true;
+      if (!is_zero(guard->input(1))) return std::nullopt;
       weights = guard->input(2);
+      take(*guard);
+      if (Node* test = inner(guard->input(0), "IsNaN", 1)) {  // Where(IsNaN(p), 0, p)
+        if (test->input(0) != weights) return std::nullopt;
+        take(*test);
+        uses = 2;
+      } else {
+        shared_ = scores_of_blind_rows(guard->input(0));
+        if (shared_ == nullptr) return std::nullopt;
+      }
+      found_.guarded = true;
     }
-    Node* softmax = inner(weights, "Softmax", found_.guarded ? 2 : 1);
-    if (softmax == nullptr) return std::nullopt;
+    Node* softmax = inner(weights, "Softmax", uses);
+    if (softmax == nullptr || (shared_ != nullptr && softmax->input(0) != shared_))
+      return std::nullopt;
     const int64_t axis = AttributeReader(*softmax).get_int("axis", -1);
     if (axis != -1 && axis != 3) return std::nullopt;
     take(*softmax);
@@ -70,10 +76,45 @@ class Recogniser {
   /// The producer of `value`, an `op` in the root's graph, read `uses` times and by nobody else.
   Node* inner(const Value* value, Text op, size_t uses) const {
     Node* node = value != nullptr ? value->producer() : nullptr;
+    if (value == shared_) ++uses;  // the guard reads it too
     if (!rewriter_.is(node, op) || &node->graph() != &found_.root->graph() ||
         value->uses().size() != uses || value->output_uses() != 0)
       return nullptr;
     return node;
+  }
+
+  /// A zero, perhaps spread over a shape.
+  bool is_zero(const Value* value) const {
+    if (const Node* expand = rewriter_.producer(value, "Expand")) value = expand->input(0);
+    if (const auto one = rewriter_.scalar(value)) return *one == 0;
+    const Tensor* tensor = rewriter_.constant(value);
+    if (tensor == nullptr || !is_float(tensor->dtype()) || tensor->size() > (1 << 24)) return false;
+    for (int64_t i = 0; i < tensor->size(); ++i)
+      if (tensor->get_double(i) != 0) return false;
+    return true;
+  }
+
+  /// The scores s of Not(any(Not(s == -infinity))) over the last axis, as Cast and ReduceMax say
+  /// `any`; null for anything else.
+  Value* scores_of_blind_rows(Value* value) {
+    std::vector<Node*> chain;
+    for (const char* op : {"Not", "Cast", "ReduceMax", "Cast", "Not", "Equal"}) {
+      Node* node = inner(value, op, 1);
+      if (node == nullptr) return nullptr;
+      chain.push_back(node);
+      value = node->input(0);
+    }
+    const AttributeReader reduction(*chain[2]);
+    const auto axes =
+        chain[2]->input(1) != nullptr ? rewriter_.ints(chain[2]->input(1)) : std::nullopt;
+    const auto never = rewriter_.scalar(chain[5]->input(1));
+    if (reduction.get_int("keepdims", 1) != 1 || !axes || axes->size() != 1 ||
+        ((*axes)[0] != -1 && (*axes)[0] != 3) || !never ||
+        *never != -std::numeric_limits<double>::infinity() ||
+        AttributeReader(*chain[1]).get_int("to", 0) != static_cast<int64_t>(DType::kBool))
+      return nullptr;
+    for (Node* node : chain) take(*node);
+    return value;
   }
   void take(Node& node) { found_.nodes.push_back(&node); }
 
@@ -108,6 +149,7 @@ class Recogniser {
 
   Rewriter& rewriter_;
   Found found_;
+  const Value* shared_ = nullptr;  ///< scores that the guard reads beside the softmax
 };
 
 bool is_one(const SymDim& dim) { return dim.constant() == 1; }

@@ -61,6 +61,8 @@ constexpr Pass kPasses[] = {
     {"recognise-activations",
      "Gelu, Sigmoid, HardSigmoid, HardSwish, Swish, Mish, Softmax, LogSoftmax spelled out", 2,
      recognise_activations},
+    {"unflatten-matmul", "batches that were flattened around MatMul stay as they are", 1,
+     unflatten_matmul},
     {"recognise-norms", "LayerNormalization, RMSNormalization, GroupNormalization spelled out", 2,
      recognise_norms},
     {"recognise-rotary", "x cos + rotate(x) sin becomes RotaryEmbedding", 2, recognise_rotary},

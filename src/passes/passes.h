@@ -32,6 +32,7 @@ TOMBOLO_PASS(matmul_to_gemm);
 TOMBOLO_PASS(merge_clips);
 TOMBOLO_PASS(recognise_activations);
 TOMBOLO_PASS(recognise_norms);
+TOMBOLO_PASS(unflatten_matmul);
 TOMBOLO_PASS(recognise_rotary);
 TOMBOLO_PASS(recognise_attention);
 TOMBOLO_PASS(shrink_quantised);

@@ -229,6 +229,8 @@ Node& Rewriter::add(Node& before, Text op, std::span<Value* const> inputs, Text 
   for (Value* input : inputs) node.add_input(input);
   for (size_t i = 0; i < outputs; ++i) node.add_output(unique_name(hint.empty() ? op : hint));
   if (!before.name().empty()) node.set_name(before.name());
+  if (before.extra() != nullptr && !before.extra()->metadata.empty())
+    node.ensure_extra().metadata = before.extra()->metadata;  // where the source has it
   stale_ = true;
   touch(node);
   return node;

@@ -1,7 +1,10 @@
 #include "formats/pytorch/pt2/importer.h"
 
+#include <unordered_set>
+
 #include "formats/pytorch/checkpoint.h"
 #include "formats/pytorch/pt2/program.h"
+#include "passes/pipeline.h"
 
 namespace tombolo::pytorch {
 namespace {
@@ -29,6 +32,24 @@ Status read_sample(const Pt2Archive& archive, const Model& model,
   return ok();
 }
 
+/// What was made in the place of a node has its name: the later ones get the name of their value
+/// beside it.
+void name_apart(Model& model) {
+  std::unordered_set<std::string> seen;
+  for_each_graph(*model.graph, [&](Graph& graph) {
+    for (Node* node : graph.nodes()) {
+      if (node->name().empty()) continue;
+      std::string name(node->name());
+      if (!seen.insert(name).second) {
+        if (node->output(0) != nullptr) name += "/" + std::string(node->output(0)->name());
+        const std::string stem = name;
+        for (int k = 1; !seen.insert(name).second; ++k) name = stem + "_" + std::to_string(k);
+        node->set_name(name);
+      }
+    }
+  });
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Model>> import_pt2(Blob file, const LoadOptions& options) {
@@ -42,6 +63,13 @@ Result<std::unique_ptr<Model>> import_pt2(Blob file, const LoadOptions& options)
     model->metadata.push_back({"torch_version", model->storage().copy(version.string_or(""))});
   Program program(*model, archive, options.custom_op_domain);
   CHECK_OK(program.run());
+  // What the source spells out, or got decomposed, is said by the operators that ONNX has.
+  OptimiseOptions raise;
+  raise.only = {"unflatten-matmul", "recognise-activations", "recognise-norms",
+                "recognise-rotary", "recognise-attention",   "merge-equal-nodes",
+                "remove-dead-code"};
+  CHECK_OK(optimise(*model, raise));
+  name_apart(*model);
   if (options.stored_sample != nullptr)
     CHECK_OK(read_sample(archive, *model, *options.stored_sample));
   return model;
