@@ -113,6 +113,16 @@ Status roi_align(KernelContext& context, const Tensor& x) {
         T* to = y.data<T>() + (n * channels + c) * rows * columns;
         for (int64_t cell = 0; cell < rows * columns; ++cell) {
           double sum = 0, most = -INFINITY;
+          if (known && average) {
+            const Sample* sample = samples.data() + cell * in_cell;
+            for (const Sample* end = sample + in_cell; sample != end; ++sample)
+              sum += (sample->weight[0] * static_cast<double>(plane[sample->at[0]]) +
+                      sample->weight[1] * static_cast<double>(plane[sample->at[1]])) +
+                     (sample->weight[2] * static_cast<double>(plane[sample->at[2]]) +
+                      sample->weight[3] * static_cast<double>(plane[sample->at[3]]));
+            to[cell] = static_cast<T>(sum / points);
+            continue;
+          }
           // "max" takes the greatest weighted neighbour, not the greatest sample: so have the
           // specification's own implementation and test data it.
           for (int64_t i = 0; i < in_cell; ++i) {
@@ -121,7 +131,7 @@ Status roi_align(KernelContext& context, const Tensor& x) {
             for (size_t k = 0; k < 4; ++k) {
               const double part = sample.weight[k] * static_cast<double>(plane[sample.at[k]]);
               sum += part;
-              if (!average) most = std::max(most, part);
+              most = std::max(most, part);
             }
           }
           to[cell] = static_cast<T>(average ? sum / points : in_cell == 0 ? 0 : most);

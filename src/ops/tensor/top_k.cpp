@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "ops/infer_helpers.h"
@@ -45,15 +46,19 @@ void select_best(const float* data, int64_t step, int64_t length, int64_t k, boo
   };
   // Candidates gather until there are many; then only the best k stay, and the last of them is
   // what others must beat.
-  const auto room = static_cast<size_t>(2 * k + 256), keep = static_cast<size_t>(k);
+  const auto keep = static_cast<size_t>(k), room = std::max<size_t>(2 * keep, keep + 32);
   uint64_t least = 0;
+  float limit = std::numeric_limits<float>::quiet_NaN();  ///< what is beyond it is not looked at
   const auto cut = [&] {
     std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(keep) - 1,
                      found.end(), std::greater<>());
     found.resize(keep);
     least = found.back();
+    limit = data[static_cast<int64_t>(UINT32_MAX - static_cast<uint32_t>(least)) * step];
   };
   for (int64_t i = 0; i < length; ++i) {
+    const float x = data[i * step];
+    if (largest ? x < limit : x > limit) continue;
     const uint64_t number = packed(i);
     if (number <= least) continue;
     found.push_back(number);

@@ -114,9 +114,9 @@ Status run_qunary(KernelRun& run) {
       value = value < 0 ? state.alpha * value : value;
   }
   quantize_row(values, 256, to.scale, to.zero, is_signed ? -128 : 0, is_signed ? 127 : 255, table);
-  const uint8_t* codes = x.data<uint8_t>();
-  uint8_t* out = y->data<uint8_t>();
   run.parallel_for(x.size(), 1 << 15, [&](int64_t begin, int64_t end) {
+    const uint8_t* codes = x.data<uint8_t>();
+    uint8_t* out = y->data<uint8_t>();
     for (int64_t i = begin; i < end; ++i) out[i] = table[codes[i]];
   });
   return ok();

@@ -117,9 +117,10 @@ bool supports_not(const KernelQuery& query) {
 Status run_not(KernelRun& run) {
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, DType::kBool, x.dims()));
-  const uint8_t* from = x.data<uint8_t>();
-  uint8_t* to = y->data<uint8_t>();
   run.parallel_for(x.size(), 1 << 16, [&](int64_t begin, int64_t end) {
+    // Pointers of its own: bytes that are written may be anything the compiler cannot see.
+    const uint8_t* from = x.data<uint8_t>();
+    uint8_t* to = y->data<uint8_t>();
     for (int64_t i = begin; i < end; ++i) to[i] = from[i] == 0;
   });
   return ok();

@@ -1,0 +1,17 @@
+#pragma once
+
+// Floats as numbers of the same order, so that a place can be sorted together with its number.
+
+#include <bit>
+#include <cstdint>
+
+namespace tombolo::ops {
+
+/// A number whose order is that of the floats, NaN the greatest, both zeros equal.
+inline uint32_t order_key(float x) {
+  if (x != x) return UINT32_MAX;
+  const auto bits = std::bit_cast<uint32_t>(x == 0 ? 0.0f : x);
+  return (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;
+}
+
+}  // namespace tombolo::ops
