@@ -2,6 +2,7 @@
 // (ops/tombolo/block.cpp). Values change layout where a region begins and ends:
 //   Conv(Unblock(x), W) = Unblock(BlockConv(x, W)), and the like for each operator below.
 
+#include <algorithm>
 #include <map>
 
 #include "ops/tombolo/block.h"
@@ -48,7 +49,8 @@ class BlockLayout {
         continue;
       for (size_t i = 1; i < node->outputs().size(); ++i)
         if (node->output(i) != nullptr) goto next;
-      count += conv(*node) || pool(*node) || concat(*node) || unary(*node) || binary(*node);
+      count += conv(*node) || transposed(*node) || pool(*node) || concat(*node) || unary(*node) ||
+               binary(*node);
     next:;
     }
     for (Node* node : made_)
@@ -115,6 +117,33 @@ class BlockLayout {
     copy_plain_attributes(node, made);
     if (plain) made.set_int("plain", 1);
     return replace(node, made, outputs);
+  }
+
+  /// ConvTranspose of values in blocks whose windows do not meet.
+  bool transposed(Node& node) {
+    if (!rewriter_.is(&node, "ConvTranspose") || node.inputs().size() < 2) return false;
+    const Blocked* x = find(node.input(0));
+    if (x == nullptr || !rewriter_.is_constant(node.input(1))) return false;
+    const auto w = rewriter_.dims(node.input(1));
+    const AttributeReader attributes(node);
+    const Text auto_pad = attributes.get_string("auto_pad", "NOTSET");
+    const auto all = [&](Text name, int64_t value) {
+      const auto list = attributes.get_ints(name);
+      return std::all_of(list.begin(), list.end(), [&](int64_t one) { return one == value; });
+    };
+    const auto strides = attributes.get_ints("strides");
+    if (!w || w->size() != 4 || (*w)[0] != x->channels || (*w)[1] < 1 ||
+        attributes.get_int("group", 1) != 1 || strides.size() != 2 || strides[0] != (*w)[2] ||
+        strides[1] != (*w)[3] || !all("pads", 0) || !all("dilations", 1) ||
+        !all("output_padding", 0) || !attributes.get_ints("output_shape").empty() ||
+        (auto_pad != "NOTSET" && auto_pad != "VALID" && !auto_pad.empty()))
+      return false;
+    std::vector<Value*> list = {x->value, node.input(1)};
+    if (node.inputs().size() > 2 && node.input(2) != nullptr) list.push_back(node.input(2));
+    Node& made =
+        rewriter_.add(node, "BlockConvTranspose", list, node.output(0)->name(), 1, kBlockDomain);
+    made.set_ints("strides", std::vector<int64_t>(strides.begin(), strides.end()));
+    return replace(node, made, (*w)[1]);
   }
 
   bool pool(Node& node) {

@@ -139,6 +139,33 @@ Status run_block_conv(KernelContext& context) {
   return ok();
 }
 
+/// Kernel and stride are one: every input pixel has output pixels of its own.
+Status infer_block_transposed(InferContext& context) {
+  const SymShape* x = context.shape(0);
+  const SymShape* w = context.shape(1);
+  if (x == nullptr || w == nullptr || x->size() != 5 || w->size() != 4) return ok();
+  context.set_tensor(
+      0, context.elem(0),
+      {(*x)[0], ceil_div((*w)[1], kBlock), (*x)[2] * (*w)[2], (*x)[3] * (*w)[3], SymDim(kBlock)});
+  return ok();
+}
+Status run_block_transposed(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const Tensor* w, context.input(1));
+  if (w->rank() != 4) return context.error("W must have rank 4, is " + to_string(*w));
+  TRY(Tensor turned, turn(context, *x, false, w->dim(0)));
+  const RunValue first(std::move(turned));
+  std::vector<const RunValue*> inputs(context.inputs.begin(), context.inputs.end());
+  inputs[0] = &first;
+  std::vector<RunValue> outputs(1);
+  KernelContext inner{context.node,       latest_opset(""), inputs,         outputs,
+                      context.attributes, context.host,     context.binding};
+  CHECK_OK(find_operator("", "ConvTranspose")->reference(inner));
+  TRY(Tensor y, turn(context, outputs[0].tensor(), true, w->dim(1)));
+  context.set_output(0, RunValue(std::move(y)));
+  return ok();
+}
+
 bool is_pool(Text op) {
   return op == "MaxPool" || op == "AveragePool" || op == "GlobalMaxPool" ||
          op == "GlobalAveragePool";
@@ -215,6 +242,19 @@ OPERATOR(TomboloBlockConv) = {
     .types = {{"T", {{1, kFloats | kBf16}}}},
     .infer = infer_block_conv,
     .reference = run_block_conv,
+};
+
+OPERATOR(TomboloBlockConvTranspose) = {
+    .name = "BlockConvTranspose",
+    .domain = "ai.tombolo",
+    .doc = "ConvTranspose whose kernel is as large as its stride, in blocks of 16 channels",
+    .versions = {1},
+    .inputs = {{"X", "T"}, {"W", "T"}, {"B", "T", kOptional}},
+    .outputs = {{"Y", "T"}},
+    .attributes = {{"strides", Attr::kInts}},
+    .types = {{"T", {{1, kFloats | kBf16}}}},
+    .infer = infer_block_transposed,
+    .reference = run_block_transposed,
 };
 
 OPERATOR(TomboloBlockPool) = {

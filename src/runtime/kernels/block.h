@@ -94,6 +94,12 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
 void run_block_depthwise(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                          const ConvEpilogue& epilogue, float* scratch);
 
+/// ConvTranspose whose kernel is as large as its stride: `in` is that of X, `out` that of Y. The
+/// bias fills up the last block.
+void pack_block_transposed(const ConvGeometry& shape, const float* w, float* packed);
+void run_block_transposed(const ConvGeometry& shape, const float* x, const float* packed,
+                          const float* bias, float* y);
+
 /// Floats of the weights of one group: panels of as many channels as a tile is wide, the last one
 /// as wide as it must be to fill up a block.
 inline int64_t panel_floats(int64_t inputs, int64_t outputs) {

@@ -134,6 +134,72 @@ Status run_block_convolution(KernelRun& run) {
   return ok();
 }
 
+struct BlockTransposedState final : KernelState {
+  ConvGeometry shape;
+  const float* packed = nullptr;
+  Dims output;
+};
+
+std::optional<ConvGeometry> block_transposed_geometry(const KernelQuery& q) {
+  if (!floats(q, 5) || q.inputs.size() < 2 || q.constant(1) == nullptr ||
+      q.dtype(1) != DType::kFloat32 || (q.has_input(2) && q.dtype(2) != DType::kFloat32))
+    return std::nullopt;
+  const auto x = q.dims(0), w = q.dims(1), strides = q.attributes.get_ints("strides");
+  if (x.size() != 5 || w.size() != 4 || strides.size() != 2 || element_count(w) < 1 ||
+      x[4] != kBlock || x[1] != blocks_of(w[0]))
+    return std::nullopt;
+  ConvGeometry s;
+  s.batch = x[0];
+  s.in_channels = w[0];
+  s.out_channels = w[1];
+  for (size_t axis = 1; axis < 3; ++axis) {
+    s.in[axis] = x[axis + 1];
+    s.kernel[axis] = s.stride[axis] = w[axis + 1];
+    s.out[axis] = s.in[axis] * s.stride[axis];
+    if (strides[axis - 1] != s.stride[axis] || s.out[axis] >= int64_t{1} << 24) return std::nullopt;
+  }
+  if (q.has_input(2) && (q.dims(2).size() != 1 || q.dims(2)[0] != s.out_channels))
+    return std::nullopt;
+  return s;
+}
+
+bool supports_block_transposed(const KernelQuery& query) {
+  return block_transposed_geometry(query).has_value();
+}
+
+Result<std::unique_ptr<KernelState>> prepare_block_transposed(const PrepareContext& context) {
+  auto state = std::make_unique<BlockTransposedState>();
+  const ConvGeometry s = *block_transposed_geometry(context);
+  state->shape = s;
+  state->output = block_dims(s, s.out_channels);
+  state->scratch_bytes =
+      static_cast<size_t>(blocks_of(s.out_channels) * kBlock + 16) * sizeof(float);
+  const size_t size = static_cast<size_t>(s.taps() * panel_floats(s.in_channels, s.out_channels));
+  TRY(const std::byte* packed,
+      context.packed(1, "block_conv_transpose_f32/" + std::string(name_of(active_isa())),
+                     (size + 64) * sizeof(float), [&](std::byte* target) {
+                       pack_block_transposed(s, context.constant(1)->data<float>(),
+                                             reinterpret_cast<float*>(target));
+                     }));
+  state->packed = reinterpret_cast<const float*>(packed);
+  return state;
+}
+
+Status run_block_transposed_conv(KernelRun& run) {
+  const auto& state = run.state<BlockTransposedState>();
+  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
+  const float* bias = run.has_input(2) ? run.data<float>(2) : nullptr;
+  if (bias != nullptr) {
+    auto* padded = reinterpret_cast<float*>(run.scratch());
+    const int64_t channels = state.shape.out_channels;
+    std::copy_n(bias, channels, padded);
+    std::fill(padded + channels, padded + blocks_of(channels) * kBlock, 0.0f);
+    bias = padded;
+  }
+  run_block_transposed(state.shape, run.data<float>(0), state.packed, bias, y->data<float>());
+  return ok();
+}
+
 struct BlockPoolState final : KernelState {
   BlockPool pool;
   bool global = false;
@@ -218,6 +284,14 @@ KERNEL(block_conv_f32) = {
     .run = run_block_convolution,
     .in_place = 1u << 3,
     .unaligned = 1u << 1,
+};
+KERNEL(block_conv_transpose_f32) = {
+    .name = "block_conv_transpose_f32",
+    .op = "BlockConvTranspose",
+    .domain = "ai.tombolo",
+    .supports = supports_block_transposed,
+    .prepare = prepare_block_transposed,
+    .run = run_block_transposed_conv,
 };
 KERNEL(block_pool_f32) = {
     .name = "block_pool_f32",

@@ -167,6 +167,22 @@ TEST_P(Networks, BlockedConvolutions) {
   }
 }
 
+TEST_P(Networks, BlockedTransposedConvolutions) {
+  for (const int64_t outputs : {5, 33, 70}) {
+    const std::string weights = constant("w", {20, 3, 3, 3}) + "," +
+                                constant("v", {20, outputs, 2, 3}) + "," +
+                                constant("b", {outputs}) + "," + constant("u", {4, outputs, 1, 1});
+    const std::string stem = "a = Conv <pads = [1, 1, 1, 1]> (x, w)\n";
+    const auto kernels =
+        agree(weights, stem + "c = ConvTranspose <strides = [2, 3]> (a, v, b)\n y = Conv (c, u)",
+              {{1, 3, 9, 17}, {2, 3, 30, 6}});
+    EXPECT_NE(std::find(kernels.begin(), kernels.end(), "block_conv_transpose_f32"), kernels.end());
+    agree(weights, stem + "y = ConvTranspose <strides = [2, 3], pads = [1, 0, 0, 1]> (a, v)",
+          {{2, 3, 9, 17}});
+    agree(weights, stem + "y = ConvTranspose <strides = [2, 3]> (a, v)", {{1, 3, 1, 1}});
+  }
+}
+
 TEST_P(Networks, BlockedRegions) {
   const std::string weights = constant("w", {40, 3, 3, 3}) + "," + constant("v", {24, 40, 1, 1}) +
                               "," + constant("u", {40, 24, 1, 1}) + "," +
