@@ -77,9 +77,18 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       t.clamp = last && p.e.clamp;
       t.lo = p.e.lo;
       t.hi = p.e.hi;
-      // While this panel is multiplied, the next one comes nearer.
-      const float* next =
-          rows > tile_rows && panel + 1 < to && p.tail == nullptr ? t.b + p.panel_step : nullptr;
+      // While this panel is multiplied, what comes next is asked for: the next panel, then the next
+      // rows of the first one, then the panel of the next task.
+      const float* next = nullptr;
+      if (rows > tile_rows && p.tail == nullptr) {
+        const int64_t panels = (p.n + width - 1) / width;
+        if (panel + 1 < to)
+          next = t.b + p.panel_step;
+        else if (!last)
+          next = p.b + from * p.panel_step + (k0 + depth) * p.ldb;
+        else if (to < panels)
+          next = p.b + to * p.panel_step;
+      }
       for (int64_t r = 0, turn = 0; r < rows; r += tile_rows, ++turn) {
         t.next = next == nullptr ? nullptr : turn < width / 16 ? next + turn * k * 16 : t.b;
         const int count = static_cast<int>(std::min<int64_t>(tile_rows, rows - r));
