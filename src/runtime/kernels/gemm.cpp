@@ -11,7 +11,8 @@
 namespace tombolo {
 namespace {
 
-constexpr int64_t kDepth = 256;      ///< rows of a panel of B that stay in the first cache
+constexpr int64_t kDepth = 256;             ///< rows of a panel of B that stay in the first cache
+constexpr int64_t kBlockBytes = 512 << 10;  ///< of C, to stay in the second cache
 constexpr int64_t kBlockRows = 256;  ///< rows of A whose part of that depth stays in the second
 
 struct Free {
@@ -122,9 +123,13 @@ void run(const Product& p) {
   // that C stays in the second cache; as many for each thread.
   const int64_t work = std::max<int64_t>(1, std::max<int64_t>(rows, 4) * tiles.panel() * p.k);
   int64_t group = std::max<int64_t>(1, 200'000 / work);
-  if (rows > tiles.max_rows) group = std::max(group, std::min<int64_t>(8, panels / 8));
-  int64_t groups = std::max<int64_t>(1, panels / group);
   const int64_t threads = thread_count();
+  if (rows > tiles.max_rows) group = std::max(group, std::min<int64_t>(8, panels / 8));
+  if (rows >= 64) {  // A is copied for each task
+    const int64_t stays = std::max<int64_t>(1, kBlockBytes / (rows * tiles.panel() * 4));
+    group = std::max(group, std::min(stays, threads == 1 ? panels : panels / (2 * threads)));
+  }
+  int64_t groups = std::max<int64_t>(1, (panels + group - 1) / group);
   if (groups >= threads) groups = std::min(panels, (groups + threads - 1) / threads * threads);
   parallel(row_blocks * groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
