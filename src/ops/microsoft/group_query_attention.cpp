@@ -10,6 +10,7 @@
 #include "ops/microsoft/heads.h"
 #include "ops/microsoft/kv_cache.h"
 #include "ops/microsoft/projected.h"
+#include "ops/microsoft/rms.h"
 #include "ops/microsoft/rotate.h"
 #include "ops/schema.h"
 
@@ -78,20 +79,11 @@ Result<Progress> read_progress(const KernelContext& context, int64_t batch, int6
   return result;
 }
 
-/// x / rms(x) * weight over each head's features, in place.
+/// Each head's features by their root mean square, in place.
 template <typename T>
 void normalize_heads(Tensor& x, const Tensor& weight, double epsilon) {
-  const int64_t size = x.dim(3), count = size == 0 ? 0 : x.size() / size;
-  for (int64_t i = 0; i < count; ++i) {
-    T* row = x.data<T>() + i * size;
-    double squares = 0;
-    for (int64_t j = 0; j < size; ++j)
-      squares += static_cast<double>(row[j]) * static_cast<double>(row[j]);
-    const double inverse = 1 / std::sqrt(squares / static_cast<double>(size) + epsilon);
-    for (int64_t j = 0; j < size; ++j)
-      row[j] = static_cast<T>(static_cast<double>(row[j]) * inverse *
-                              static_cast<double>(weight.data<T>()[j]));
-  }
+  const int64_t size = x.dim(3);
+  if (size != 0) normalize_rows(x.data<T>(), x.size() / size, size, weight.data<T>(), epsilon);
 }
 
 /// Turns queries and keys by their positions: position_ids, else where the sequence stands.

@@ -9,6 +9,7 @@
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
+#include "ops/microsoft/rms.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -64,11 +65,9 @@ Result<int64_t> gate_step(const KernelContext& context, const char* name, const 
                        std::to_string(h) + "], is " + to_string(gate));
 }
 
-float root_mean_square(const float* x, int64_t width, float epsilon) {
-  double sum = 0;
-  for (int64_t j = 0; j < width; ++j) sum += static_cast<double>(x[j]) * static_cast<double>(x[j]);
-  return static_cast<float>(
-      std::sqrt(sum / static_cast<double>(width) + static_cast<double>(epsilon)));
+/// In float, as everything here.
+float root_of(const float* x, int64_t width, float epsilon) {
+  return static_cast<float>(root_mean_square(x, width, static_cast<double>(epsilon)));
 }
 
 Status run_branchwise_rms_norm(KernelContext& context) {
@@ -84,7 +83,7 @@ Status run_branchwise_rms_norm(KernelContext& context) {
   TRY(Tensor y, context.allocate(DType::kFloat32, x->dims()));
   for (int64_t row = 0; row < s.rows * s.branches; ++row) {
     const float* from = in.data<float>() + row * s.width;
-    const float root = root_mean_square(from, s.width, epsilon);
+    const float root = root_of(from, s.width, epsilon);
     const int64_t first = shared ? 0 : row % s.branches * s.width;
     for (int64_t j = 0; j < s.width; ++j)
       y.data<float>()[row * s.width + j] =
@@ -250,8 +249,8 @@ Status run_engram_gate(KernelContext& context) {
   for (int64_t row = 0; row < rows * streams; ++row) {
     const int64_t stream = row % streams * width;
     const float *kr = k.data<float>() + row * width, *qr = q.data<float>() + row * width;
-    const float k_root = root_mean_square(kr, width, epsilon);
-    const float q_root = root_mean_square(qr, width, epsilon);
+    const float k_root = root_of(kr, width, epsilon);
+    const float q_root = root_of(qr, width, epsilon);
     double dot = 0;
     for (int64_t j = 0; j < width; ++j)
       dot += static_cast<double>(kr[j] / k_root * k_scale.data<float>()[stream + j]) *
@@ -262,7 +261,7 @@ Status run_engram_gate(KernelContext& context) {
     float* to = y.data<float>() + row * width;
     for (int64_t j = 0; j < width; ++j) to[j] = gate * v.data<float>()[row / streams * width + j];
     if (!normed) continue;
-    const float root_v = root_mean_square(to, width, epsilon);
+    const float root_v = root_of(to, width, epsilon);
     for (int64_t j = 0; j < width; ++j)
       z.data<float>()[row * width + j] = to[j] / root_v * v_scale.data<float>()[stream + j];
   }

@@ -11,23 +11,13 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/microsoft/heads.h"
+#include "ops/microsoft/rms.h"
 #include "ops/microsoft/rotate.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
 
 namespace {
-
-/// x / rms(x) * weight, in place.
-template <typename T>
-void normalise(T* x, int64_t size, const T* weight, double epsilon) {
-  double squares = 0;
-  for (int64_t j = 0; j < size; ++j)
-    squares += static_cast<double>(x[j]) * static_cast<double>(x[j]);
-  const double inverse = 1 / std::sqrt(squares / static_cast<double>(size) + epsilon);
-  for (int64_t j = 0; j < size; ++j)
-    x[j] = static_cast<T>(static_cast<double>(x[j]) * inverse * static_cast<double>(weight[j]));
-}
 
 template <typename T>
 Status normalise_heads(const KernelContext& context, Tensor& x, size_t weight_input) {
@@ -36,8 +26,7 @@ Status normalise_heads(const KernelContext& context, Tensor& x, size_t weight_in
   const int64_t size = x.dim(3);
   CHECK_OK(check_dims(context, "a norm's weight", weight, {{size}}));
   const auto epsilon = static_cast<double>(context.attributes.get_float("qk_norm_epsilon", 1e-6f));
-  for (int64_t row = 0; size != 0 && row < x.size() / size; ++row)
-    normalise(x.data<T>() + row * size, size, weight.data<T>(), epsilon);
+  if (size != 0) normalize_rows(x.data<T>(), x.size() / size, size, weight.data<T>(), epsilon);
   return ok();
 }
 
