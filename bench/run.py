@@ -62,14 +62,22 @@ def load(tombolo, path):
     with open(path, "rb") as file:
         while file.read(1 << 24):
             pass
-    ours = subprocess.run([tombolo, "bench", path, "--json", "--runs", "1", "--warmup", "0", "--no-roofline", "--no-progress"], capture_output=True, text=True)
-    ours = json.loads(ours.stdout)
+    def our_turn():
+        done = subprocess.run([tombolo, "bench", path, "--json", "--runs", "1", "--warmup", "0", "--no-roofline", "--no-progress"], capture_output=True, text=True)
+        return json.loads(done.stdout)
+
     code = ("import sys,time,resource,json,numpy as np\nimport onnxruntime as o\nbase=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\nt=time.perf_counter()\n"
             "s=o.InferenceSession(sys.argv[1],providers=['CPUExecutionProvider'])\na=time.perf_counter()-t\nm=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
             "i=s.get_inputs()[0]\nt=time.perf_counter()\ns.run(None,{i.name:np.zeros([d if isinstance(d,int) else 1 for d in i.shape],np.float32)})\nb=time.perf_counter()-t\n"
             "print(json.dumps([a*1e3,b*1e3,m*1024,resource.getrusage(resource.RUSAGE_SELF).ru_maxrss*1024]))")
-    theirs = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
-    return ours, json.loads(theirs.stdout)
+    def their_turn():
+        return json.loads(subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True).stdout)
+
+    # In turns, the best of each: whoever comes first pays for pages that the machine gives for the first time.
+    turns = [(our_turn(), their_turn()) for _ in range(3)]
+    ours = min((turn[0] for turn in turns), key=lambda o: o["load_ms"] + o["first_ms"])
+    theirs = min((turn[1] for turn in turns), key=lambda t: t[0] + t[1])
+    return ours, theirs
 
 
 def cpu_name():
