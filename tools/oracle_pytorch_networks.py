@@ -197,12 +197,68 @@ def transformers_networks():
     yield "hf_Wav2Vec2", lambda: {"model": Pixels(t.Wav2Vec2Model(t.Wav2Vec2Config(hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=37, conv_dim=(16, 16), conv_stride=(5, 2), conv_kernel=(10, 3), num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=2, vocab_size=32))), "args": (torch.randn(1, 800),)}
 
 
+def cached_and_multimodal_networks():
+    import transformers as t
+    common = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=37, vocab_size=99, max_position_embeddings=64)
+    tokens = lambda *shape: torch.randint(3, 99, shape)
+
+    class Cached(nn.Module):
+        """One more token with what came before: keys and values are inputs and outputs."""
+
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+
+        def forward(self, input_ids, *past):
+            cache = t.DynamicCache()
+            for i in range(0, len(past), 2):
+                cache.update(past[i], past[i + 1], i // 2)
+            out = self.model(input_ids=input_ids, past_key_values=cache, use_cache=True)
+            return (out.logits, *[x for layer in out.past_key_values.layers for x in (layer.keys, layer.values)])
+    for name in ("Llama", "Qwen2", "Mistral"):
+        def build(name=name):
+            config = getattr(t, name + "Config")(**common, num_key_value_heads=2)
+            past = lambda n: [torch.randn(2, 2, n, 8) for _ in range(4)]
+            time = Dim("past", min=2, max=48)
+            return {"model": Cached(getattr(t, name + "ForCausalLM")(config)), "args": (tokens(2, 1), *past(5)),
+                    "dynamic": (None, tuple({2: time} for _ in range(4))), "second": (tokens(2, 1), *past(9))}
+        yield "hf_%s_cached" % name, build
+
+    class Pair(nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+
+        def forward(self, input_ids, pixel_values):
+            out = self.model(input_ids=input_ids, pixel_values=pixel_values)
+            return out.logits_per_image, out.text_embeds
+    small = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=37)
+    for name in ("CLIP", "Siglip"):
+        def build(name=name):
+            text = dict(small, vocab_size=99, max_position_embeddings=16, eos_token_id=2, bos_token_id=1, pad_token_id=0)
+            config = getattr(t, name + "Config")(text_config=text, vision_config=dict(small, image_size=32, patch_size=8))
+            return {"model": Pair(getattr(t, name + "Model")(config)), "args": (tokens(2, 16), torch.randn(2, 3, 32, 32))}
+        yield "hf_" + name, build
+
+    class Speech(nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+
+        def forward(self, features, decoder_input_ids):
+            return self.model(input_features=features, decoder_input_ids=decoder_input_ids, use_cache=False).logits
+    yield "hf_Whisper", lambda: {"model": Speech(t.WhisperForConditionalGeneration(t.WhisperConfig(
+        vocab_size=99, num_mel_bins=8, d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=37, decoder_ffn_dim=37,
+        max_source_positions=20, max_target_positions=16, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1, suppress_tokens=None, begin_suppress_tokens=None))),
+        "args": (torch.randn(2, 8, 40), tokens(2, 5))}
+
+
 def picture_case(model, size):
     return picture(model, size)
 
 
 def all_networks():
-    for group in (plain_networks, recurrent_networks, timm_networks, transformers_networks, torchvision_networks):
+    for group in (plain_networks, recurrent_networks, timm_networks, transformers_networks, cached_and_multimodal_networks, torchvision_networks):
         try:
             yield from group()
         except Exception as error:
