@@ -59,7 +59,7 @@ std::atomic<double> sink;  ///< so that nothing is left out as unused
 
 /// Operations of one thread.
 double arithmetic() {
-  constexpr int64_t kRounds = 1 << 20;
+  constexpr int64_t kRounds = 1 << 22;
 #if defined(__x86_64__)
   if (cpu_features().avx512f) {
     sink = fma_512(kRounds);

@@ -47,6 +47,7 @@ HWY_INLINE void step(V (&acc)[kR][kV], const float* HWY_RESTRICT a, int64_t lda,
 // Rows of B. What is far comes into the second cache, which waits for more lines at a time than the
 // first: it decides how fast weights come from memory.
 inline constexpr int64_t kAhead = 12, kFar = 96;
+inline constexpr int64_t kBetween = 24;  ///< where few rows leave no time to ask twice
 
 template <int kR, int kV, bool kPacked>
 void tile(const GemmTile& t) {
@@ -74,12 +75,8 @@ void tile(const GemmTile& t) {
       // A panel lies in one piece: four rows of it are eight lines.
 #pragma GCC unroll 8
       for (int line = 0; line < 4; ++line) {
-        __builtin_prefetch(b + (kAhead + line) * ldb);
-        __builtin_prefetch(b + (kFar + line) * ldb, 0, 2);
-        if (kV > 1) {
-          __builtin_prefetch(b + (kAhead + line) * ldb + 16);
-          __builtin_prefetch(b + (kFar + line) * ldb + 16, 0, 2);
-        }
+        __builtin_prefetch(b + (kBetween + line) * ldb);
+        if (kV > 1) __builtin_prefetch(b + (kBetween + line) * ldb + 16);
       }
       step<kR, kV, kPacked>(acc, a, lda, b);
       step<kR, kV, kPacked>(more[0], a + next, lda, b + ldb);
@@ -95,13 +92,18 @@ void tile(const GemmTile& t) {
         acc[r][v] =
             hn::Add(hn::Add(acc[r][v], more[0][r][v]), hn::Add(more[1][r][v], more[2][r][v]));
   }
-  const float* next = t.next != nullptr ? t.next : b + kFar * ldb;
+  constexpr bool kTwice = kR >= 8;
+  const float* next = t.next != nullptr ? t.next : b + (kTwice ? kFar : kBetween) * ldb;
   const int64_t next_step = t.next != nullptr ? 16 : ldb;
   for (; k > 0; --k) {
-    __builtin_prefetch(b + kAhead * ldb);
-    if (kV > 1) __builtin_prefetch(b + kAhead * ldb + 16);
-    __builtin_prefetch(next, 0, 2);
-    if (kR <= 8 && kV > 1) __builtin_prefetch(next + 16, 0, 2);
+    if constexpr (kTwice) {
+      __builtin_prefetch(b + kAhead * ldb);
+      if (kV > 1) __builtin_prefetch(b + kAhead * ldb + 16);
+      __builtin_prefetch(next, 0, 2);
+    } else {
+      __builtin_prefetch(next);
+    }
+    if (kR <= 8 && kV > 1) __builtin_prefetch(next + 16, 0, kTwice ? 2 : 3);
     next += next_step;
     step<kR, kV, kPacked>(acc, a, lda, b);
     a += kPacked ? lda : 1;
