@@ -89,6 +89,8 @@ expect 0 "opset downwards" "$tombolo" opset add.onnx 7 opset7.onnx
 expect 4 "opset too far down" "$tombolo" opset add.onnx 6 older.onnx --json
 has "$out" '^\{"error":\{"code":"unsupported"'
 expect 1 "opset downwards writes nothing" test -e older.onnx
+expect 0 "run --sample: inputs that torch.export.save stored" "$tombolo" run "$root/tests/pytorch/sample/model.pt2" --sample --expected "$root/tests/pytorch/sample/expected.npz"
+expect 2 "run --sample without any" "$tombolo" run add.onnx --sample
 expect 0 "info" "$tombolo" info add.onnx
 has "$out" 'x +float\[N,3\]'
 expect 0 "info JSON" "$tombolo" info add.onnx --json
