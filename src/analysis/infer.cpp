@@ -66,17 +66,6 @@ bool allowed(const TypeSet& set, const InferType& type) {
   return member && set.covers(*member);
 }
 
-/// The one type that a set allows, if it is one (fixed types such as "tensor(int64)").
-InferType only_member(const TypeSet& set) {
-  const auto single = [](uint32_t word) { return word != 0 && (word & (word - 1)) == 0; };
-  const auto dtype = [](uint32_t word) { return static_cast<DType>(__builtin_ctz(word)); };
-  if (set == TypeSet{.tensors = set.tensors} && single(set.tensors))
-    return InferType::tensor(dtype(set.tensors));
-  if (set == TypeSet{.sequences = set.sequences} && single(set.sequences))
-    return InferType::sequence(InferType::tensor(dtype(set.sequences)));
-  return {};
-}
-
 std::string allowed_text(const TypeSet& set) {
   const std::vector<std::string> names = type_strings(set);
   std::string text;
@@ -88,6 +77,16 @@ std::string allowed_text(const TypeSet& set) {
 }
 
 }  // namespace
+
+InferType only_member(const TypeSet& set) {
+  const auto single = [](uint32_t word) { return word != 0 && (word & (word - 1)) == 0; };
+  const auto dtype = [](uint32_t word) { return static_cast<DType>(__builtin_ctz(word)); };
+  if (set == TypeSet{.tensors = set.tensors} && single(set.tensors))
+    return InferType::tensor(dtype(set.tensors));
+  if (set == TypeSet{.sequences = set.sequences} && single(set.sequences))
+    return InferType::sequence(InferType::tensor(dtype(set.sequences)));
+  return {};
+}
 
 class Inference::Engine : public InferHost {
  public:

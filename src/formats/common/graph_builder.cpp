@@ -67,6 +67,14 @@ void GraphBuilder::rename(Value* value, std::string_view name) {
 }
 
 void GraphBuilder::set_type(Value* value, DType dtype, const SymShape& shape) {
+  special_.erase(value);
+  if (dtype == DType::kUndefined && shape.empty()) {
+    // Nothing is known: of a new value too, which may lie where one of a discarded body lay.
+    facts_.erase(value);
+    elements_.erase(value);
+    constants_.erase(value);
+    return;
+  }
   facts_[value] = {dtype, shape};
   std::vector<Dim> dims;
   for (const SymDim& dim : shape) dims.push_back(to_dim(dim, model_.storage()));
@@ -75,6 +83,8 @@ void GraphBuilder::set_type(Value* value, DType dtype, const SymShape& shape) {
 
 void GraphBuilder::set_sequence_type(Value* value, DType dtype, const SymShape* shape) {
   InferType element = shape ? InferType::tensor(dtype, *shape) : InferType::tensor(dtype);
+  facts_.erase(value);
+  elements_.erase(value);
   special_[value] = InferType::sequence(std::move(element));
   Type type = Type::tensor(dtype);
   if (shape) {
@@ -87,7 +97,11 @@ void GraphBuilder::set_sequence_type(Value* value, DType dtype, const SymShape* 
 
 DType GraphBuilder::dtype(const Value* value) const {
   const auto found = facts_.find(value);
-  return found == facts_.end() ? DType::kUndefined : found->second.dtype;
+  if (found != facts_.end()) return found->second.dtype;
+  // Of unknown rank.
+  const auto special = special_.find(value);
+  return special != special_.end() && special->second.is_tensor() ? special->second.elem
+                                                                  : DType::kUndefined;
 }
 
 const SymShape& GraphBuilder::shape(const Value* value) const {
@@ -197,7 +211,8 @@ Node* GraphBuilder::add_node(Text type, std::span<Value* const> inputs, const At
 void GraphBuilder::add_outputs(Node* node, size_t outputs) {
   const std::string type(node->op_type()), base = scope_.empty() ? type : scope_ + "/" + type;
   for (size_t i = 0; i < outputs; ++i)
-    node->add_output(fresh_name(base + (i == 0 ? "" : ":" + std::to_string(i))));
+    set_type(node->add_output(fresh_name(base + (i == 0 ? "" : ":" + std::to_string(i)))),
+             DType::kUndefined, {});
   if (outputs != 0) node->set_name(node->outputs().front()->name());
 }
 

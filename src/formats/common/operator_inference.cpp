@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "analysis/infer.h"
 #include "formats/common/graph_builder.h"
 #include "ops/kernel_context.h"
 #include "ops/registry.h"
@@ -37,13 +38,21 @@ class FoldHost : public KernelHost {
 };
 
 /// Where the inference function left the element type to the schema: the one of the input that
-/// shares the output's type variable.
+/// shares the output's type variable, or the only one that the schema allows.
 void fill_element_type(const OpVersion& version, std::span<const InferType* const> inputs,
                        size_t index, InferType& type) {
   if (version.outputs.empty() ||
       (type.kind != Type::Kind::kNone && !(type.is_tensor() && type.elem == DType::kUndefined)))
     return;
   const ResolvedParam& output = version.outputs[std::min(index, version.outputs.size() - 1)];
+  if (const InferType only = only_member(output.allowed); only.kind != Type::Kind::kNone) {
+    if (type.kind == Type::Kind::kNone) {
+      type = only;
+    } else if (only.is_tensor()) {
+      type.elem = only.elem;
+    }
+    return;
+  }
   if (output.type_var < 0) return;
   for (size_t i = 0; i < inputs.size() && !version.inputs.empty(); ++i) {
     const ResolvedParam& input = version.inputs[std::min(i, version.inputs.size() - 1)];
