@@ -556,7 +556,17 @@ Status PickleMachine::step_object(unsigned char opcode) {
     case 'R': {
       CHECK_OK(need(2));
       PickleValue *arguments = pop(), *callable = pop();
-      if (!arguments->is(Kind::kTuple)) return bad(at_, "arguments that are no tuple");
+      if (!arguments->is(Kind::kTuple)) {
+        // TorchScript writes members of enumerations as their class and their value.
+        if (!callable->is(Kind::kGlobal) || !callable->module.starts_with("__torch__"))
+          return bad(at_, "arguments that are no tuple");
+        PickleValue* member = make(Kind::kObject);
+        member->is_new = true;
+        member->callable = callable;
+        member->items = {arguments};
+        push(member);
+        return ok();
+      }
       return call(callable, arguments);
     }
     case 0x81:
