@@ -146,6 +146,76 @@ Value* adaptive_axis(C& c, Value* x, int64_t axis, int64_t in, int64_t out, bool
   return c.reduce("ReduceMax", windows, {axis + 1}, false);
 }
 
+/// The same where sizes are only known when the model runs: [out, longest] places of the windows'
+/// elements, and how much each counts.
+struct Windows {
+  Value* places = nullptr;
+  Value* weights = nullptr;  ///< float; 0 for what fills up
+};
+Windows adaptive_windows(C& c, const SymInt& in, const SymInt& out) {
+  Value *length = c.int_value(in), *count = c.int_value(out), *one = c.b.int_scalar(1);
+  Value* row = c.range(out);
+  Value* from = c.op("Div", {c.mul(row, length), count});
+  Value* past = c.op("Sub", {c.op("Add", {c.mul(c.op("Add", {row, one}), length), count}), one});
+  Value* to = c.op("Div", {past, count});
+  Value* lengths = c.op("Sub", {to, from});
+  Value* longest = c.op("ReduceMax", {lengths}, {{"keepdims", 0}});
+  Value* step = c.unsqueeze(c.range(SymInt(SymDim(), longest)), {0});
+  const auto column = [&](Value* v) { return c.unsqueeze(v, {1}); };
+  Value* last = column(c.op("Sub", {to, one}));
+  Windows result;
+  result.places = c.op("Min", {c.op("Add", {column(from), step}), last});
+  Value* counts = c.cast(c.op("Less", {step, column(lengths)}), DType::kFloat64);
+  result.weights = c.op("Div", {counts, column(c.cast(lengths, DType::kFloat64))});
+  return result;
+}
+
+void adaptive_dynamic(C& c, Value* x, const SymInts& outs, bool average, bool with_indices) {
+  const auto spatial = static_cast<int64_t>(outs.size());
+  const int64_t first = c.rank(x) - spatial;
+  Value* numbers = nullptr;
+  if (with_indices) {
+    SymInts plane;
+    for (int64_t i = 0; i < spatial; ++i) plane.push_back(c.size(x, first + i));
+    SymInt count(1);
+    for (const SymInt& one : plane) count = c.mul(count, one);
+    numbers = c.expand(c.reshape(c.range(count), plane), c.sizes(x));
+  }
+  // From the last axis, so that of equal maxima the first in memory wins.
+  for (int64_t i = spatial; i-- > 0;) {
+    const int64_t axis = first + i;
+    const SymInt in = c.size(x, axis);
+    const SymInt& wanted = outs[static_cast<size_t>(i)];
+    const SymInt& out = wanted.is(-1) ? in : wanted;
+    if (out.dim.equals(in.dim)) continue;
+    const Windows windows = adaptive_windows(c, in, out);
+    Value* taken = c.op("Gather", {x, windows.places}, {{"axis", axis}});
+    if (average) {
+      std::vector<int64_t> after;
+      for (int64_t k = axis + 2; k < c.rank(taken); ++k) after.push_back(k - axis);
+      Value* weight = c.cast(c.unsqueeze(windows.weights, after), c.dtype(x));
+      x = c.reduce("ReduceSum", c.mul(taken, weight), {axis + 1}, false);
+    } else if (!with_indices) {
+      x = c.reduce("ReduceMax", taken, {axis + 1}, false);
+    } else {
+      Value* best = c.op("ArgMax", {taken}, {{"axis", axis + 1}, {"keepdims", 1}});
+      const auto pick = [&](Value* all) {
+        return c.squeeze(c.op("GatherElements", {all, best}, {{"axis", axis + 1}}), {axis + 1});
+      };
+      numbers = pick(c.op("Gather", {numbers, windows.places}, {{"axis", axis}}));
+      x = pick(taken);
+    }
+    if (c.b.has_shape(x)) {
+      SymShape shape = c.b.shape(x);
+      shape[static_cast<size_t>(axis)] = out.dim;
+      c.b.set_type(x, c.dtype(x), shape);
+      if (numbers) c.b.set_type(numbers, DType::kInt64, shape);
+    }
+  }
+  c.out(x);
+  if (with_indices) c.out(numbers);
+}
+
 void adaptive_pool(C& c) {
   Value* x = c.x("self");
   const size_t spatial = spatial_of(c);
@@ -192,7 +262,7 @@ void adaptive_pool(C& c) {
   for (size_t i = 0; i < spatial; ++i) {
     const auto in = c.known(x, first + static_cast<int64_t>(i));
     if (!in || !wanted_sizes[i].is_number())
-      return c.refuse("adaptive pooling to a size that does not divide a dynamic input");
+      return adaptive_dynamic(c, x, wanted_sizes, average, with_indices);
     ins.push_back(*in);
     outs.push_back(wanted_sizes[i].dim.value());
   }
