@@ -37,14 +37,31 @@ struct Quantization {
 struct Arg;
 struct ViewCall;
 
+/// What is known of a tensor's order in memory.
+enum class CellLayout : uint8_t {
+  kContiguous,
+  kStrided,  ///< `strides` say how
+  kUnknown,
+};
+
+/// Tensors of which it is not known whether they share memory: when each was written.
+struct Kin {
+  std::vector<std::pair<uint64_t, uint64_t>> writes;  ///< who, when
+  uint64_t clock = 0, next = 0;
+};
+
 /// A tensor as the program holds it. Views share a base: writing to one is seen by the others.
 struct Cell {
   Value* value = nullptr;           ///< complex tensors are pairs of reals along an extra last axis
   DType dtype = DType::kUndefined;  ///< torch's element type: kComplex64 and kComplex128 for pairs
-  bool contiguous = true;           ///< false after an operator that only changes strides
-  uint64_t version = 0;             ///< of a root: how often it was written
-  uint64_t seen = 0;                ///< of a view: the root's version that `value` shows
-  std::shared_ptr<ViewCall> view;   ///< how a view came to be; null for a root
+  CellLayout layout = CellLayout::kContiguous;
+  SymShape strides;                ///< where the layout is kStrided
+  uint64_t version = 0;            ///< of a root: how often it was written
+  uint64_t seen = 0;               ///< of a view: the root's version that `value` shows
+  std::shared_ptr<ViewCall> view;  ///< how a view came to be; null for a root
+  std::shared_ptr<Kin> kin;        ///< of a root
+  uint64_t kin_id = 0, kin_since = 0;
+  bool viewed = false;                               ///< a view of it was made
   std::shared_ptr<const Quantization> quantization;  ///< `value` is uint8, int8 or int32 then
 };
 using Ref = std::shared_ptr<Cell>;

@@ -79,7 +79,7 @@ Result<std::vector<Arg>> AtenContext::run(const Operator& op, std::vector<Arg> a
   Status bound = bind(frame(), std::move(args), std::move(named));
   if (bound.ok()) {
     op.row->handler(*this);
-    if (op.row->kind != RowKind::kValue && !failed()) mark_views(frame());
+    if (!failed()) mark_views(frame());
   }
   std::vector<Arg> results = std::move(frame().results);
   frames_.pop_back();
@@ -101,10 +101,26 @@ Result<std::vector<Arg>> AtenContext::call(std::string_view overload, std::vecto
   for (const auto& [name, value] : named)
     if (!op->schema.args.empty() && name == op->schema.args.front().name) self = value.tensor;
   if (!self) return parse_error("an in-place operator without a tensor to write to");
+  const bool viewed = self->viewed;
   TRY(std::vector<Arg> results, run(*op, std::move(args), std::move(named)));
   if (!failed()) {
     if (results.empty() || !results.front().is_tensor())
       return parse_error("an in-place operator without a result");
+    if (op->row->kind == RowKind::kView && results.front().tensor->view) {
+      // transpose_ and its like: the tensor itself is seen otherwise from now on.
+      if (viewed && !self->view) return unsupported("a new shape of a tensor that has views");
+      if (journal)
+        return unsupported("a new shape in place inside of a branch or loop that depends on data");
+      const Ref old = std::make_shared<Cell>(*self);
+      Cell changed = *results.front().tensor;
+      changed.view->base = old;
+      changed.viewed = false;
+      *self = std::move(changed);
+      self->seen = root(old)->version;
+      results.assign(1, Arg(self));
+      if (frames_.empty()) CHECK_OK(take_status());
+      return results;
+    }
     Value* value = read(results.front().tensor);
     const DType made = results.front().tensor->dtype;
     if (tombolo::is_complex(made) != tombolo::is_complex(self->dtype)) {
@@ -325,6 +341,10 @@ Status AtenContext::take_status() {
 }
 
 void AtenContext::leave() {
+  // Symbols that a value in here gave a number to have none outside.
+  const Graph& inner = b.graph();
+  std::erase_if(symbols_,
+                [&](const auto& symbol) { return &symbol.second.value->graph() == &inner; });
   b.leave();
   for (auto at = expressions_.begin(); at != expressions_.end();)
     at = at->second.depth > b.depth() ? expressions_.erase(at) : std::next(at);

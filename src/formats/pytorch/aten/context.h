@@ -101,6 +101,9 @@ class AtenContext {
   std::vector<std::pair<Ref, Cell>>* journal = nullptr;
   /// The root that holds a tensor's memory.
   static Ref root(Ref cell);
+  /// Strides as far as they are known, and setting them.
+  std::optional<SymShape> strides(const Cell& cell) const;
+  static void set_strides(Cell& cell, const SymShape& sizes, SymShape strides);
 
   // ---- types ----
 
@@ -212,6 +215,16 @@ class AtenContext {
   Result<std::vector<Arg>> run(const Operator& op, std::vector<Arg> args,
                                std::vector<std::pair<std::string, Arg>> named);
   void mark_views(Frame& frame);
+  // layout.cpp
+  enum class Sharing : uint8_t { kView, kCopy, kUnknown };
+  Sharing sharing(const Frame& frame, const Cell& base, const Cell& result) const;
+  std::optional<SymShape> torch_sizes(const Cell& cell) const;
+  std::optional<SymShape> view_strides(const Frame& frame, const Cell& base,
+                                       const Cell& shown) const;
+  void lay_out_new(const Frame& frame, Cell& result) const;
+  static void make_kin(const Ref& base, const Ref& copy);
+  void check_kin(const Cell& root);
+  void note_write(const Cell& root);
   Value* replay(const ViewCall& view, Value* base);
   Value* written_back(const ViewCall& view, Value* base, Value* shown, Value* value);
   SymInt arithmetic(const char* kind, const SymInt& a, const SymInt& y);

@@ -81,7 +81,11 @@ SymInt AtenContext::arithmetic(const char* kind, const SymInt& a, const SymInt& 
   if (dim.is_value() || (dim.is_expression() && !a.value && !y.value)) return SymInt(dim);
   Value *left = int_value(a), *right = int_value(y), *value = nullptr;
   if (what == "FloorDiv") {
-    // Div truncates; sizes are not negative, so that this is floor where it matters.
+    // Div truncates: the rest, which has the divisor's sign, is taken off where the dividend may be
+    // negative.
+    const auto low = a.dim.is_unknown() ? std::nullopt : a.dim.lower_bound();
+    const auto by = y.dim.is_unknown() ? std::nullopt : y.dim.lower_bound();
+    if (!low || *low < 0 || !by || *by < 0) left = op("Sub", {left, op("Mod", {left, right})});
     value = op("Div", {left, right});
   } else {
     value = op(Text(kind), {left, right});
@@ -165,10 +169,14 @@ class ExpressionReader {
     }
   }
   Value* product() {
+    const size_t begin = at_;
     Value* left = unary();
     for (;;) {
       if (take("//")) {
-        left = node("Div", left, unary());
+        const bool signs = text_.substr(begin, at_ - begin).find('-') != std::string_view::npos;
+        Value* right = unary();
+        if (left && right && signs) left = node("Sub", left, node("Mod", left, right));
+        left = node("Div", left, right);
       } else if (take("*")) {
         left = node("Mul", left, unary());
       } else if (take("%")) {

@@ -24,8 +24,16 @@ void numel(C& c) {
   c.out_arg(Arg(count));
 }
 
-/// Strides of a contiguous tensor.
 void stride(C& c) {
+  const Cell& self = *c.ref("self");
+  if (self.layout == CellLayout::kUnknown)
+    return c.refuse("the strides of a tensor are not known here");
+  if (self.layout == CellLayout::kStrided) {
+    SymInts all(self.strides.begin(), self.strides.end());
+    if (!c.has_arg("dim")) return c.out_arg(Arg::ints(all));
+    return c.out_arg(
+        Arg(all[static_cast<size_t>(c.axis(c.integer("dim"), static_cast<int64_t>(all.size())))]));
+  }
   SymInts sizes = c.sizes(c.x("self")), strides(sizes.size(), SymInt(1));
   for (size_t i = sizes.size(); i-- > 1;) strides[i - 1] = c.mul(strides[i], sizes[i]);
   if (c.has_arg("dim"))

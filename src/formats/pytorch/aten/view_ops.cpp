@@ -389,7 +389,8 @@ void as_strided(C& c) {
   // Positions count in the storage; a contiguous tensor is all of its own.
   SymInts flat = {SymInt(-1)};
   if (complex) flat.emplace_back(2);
-  if (!c.ref("self")->contiguous) return c.refuse("strides of a tensor that is itself a view");
+  if (c.ref("self")->layout != CellLayout::kContiguous)
+    return c.refuse("strides of a tensor that is itself a view");
   c.out(c.op("Gather", {c.reshape(x, flat), index}, {{"axis", 0}}), c.type("self"));
 }
 

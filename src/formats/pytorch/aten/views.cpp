@@ -11,22 +11,45 @@ Ref AtenContext::root(Ref cell) {
 }
 
 void AtenContext::mark_views(Frame& frame) {
-  const Arg& self = frame.args.front();
-  if (!self.is_tensor()) return;
-  const bool reshapes = frame.op->row->kind == RowKind::kMaybeView;
-  if (reshapes && !self.tensor->contiguous) return;
-  const uint64_t version = root(self.tensor)->version;
+  const bool shows = frame.op->row->kind != RowKind::kValue && !frame.args.empty() &&
+                     frame.args.front().is_tensor();
+  const Arg self = shows ? frame.args.front() : Arg();
+  const uint64_t version = shows ? root(self.tensor)->version : 0;
+  const auto is_argument = [&](const Ref& cell) {
+    for (const Arg& arg : frame.args) {
+      if (arg.is_tensor() && arg.tensor == cell) return true;
+      for (const Arg& part : arg.list)
+        if (part.is_tensor() && part.tensor == cell) return true;
+    }
+    return false;
+  };
   const auto mark = [&](Arg& result, size_t index) {
-    if (!result.is_tensor() || result.tensor == self.tensor || result.tensor->view) return;
+    if (!result.is_tensor() || result.tensor->view || is_argument(result.tensor)) return;
+    if (!shows) return lay_out_new(frame, *result.tensor);
+    switch (sharing(frame, *self.tensor, *result.tensor)) {
+      case Sharing::kCopy:
+        return;  // in order
+      case Sharing::kUnknown:
+        make_kin(self.tensor, result.tensor);
+        if (frame.op->schema.name == "contiguous") result.tensor->layout = CellLayout::kUnknown;
+        return;
+      case Sharing::kView:
+        break;
+    }
     auto view = std::make_shared<ViewCall>();
     view->base = self.tensor;
     view->overload = frame.op->schema.name;
     view->args = frame.args;
     view->args.front() = Arg();
     view->result = index;
+    self.tensor->viewed = true;
     result.tensor->view = std::move(view);
     result.tensor->seen = version;
-    result.tensor->contiguous = result.tensor->contiguous && self.tensor->contiguous;
+    auto strides = view_strides(frame, *self.tensor, *result.tensor);
+    const auto sizes = torch_sizes(*result.tensor);
+    result.tensor->layout = CellLayout::kUnknown;
+    if (strides && sizes && strides->size() == sizes->size())
+      set_strides(*result.tensor, *sizes, *std::move(strides));
   };
   for (size_t i = 0; i < frame.results.size(); ++i) {
     Arg& result = frame.results[i];
@@ -50,8 +73,10 @@ Value* AtenContext::replay(const ViewCall& view, Value* base) {
 }
 
 Value* AtenContext::read(const Ref& cell) {
+  const Ref base = root(cell);
+  check_kin(*base);
   if (!cell->view) return cell->value;
-  const uint64_t version = root(cell)->version;
+  const uint64_t version = base->version;
   if (cell->seen != version) {
     if (journal) journal->emplace_back(cell, *cell);
     cell->value = replay(*cell->view, read(cell->view->base));
@@ -63,6 +88,7 @@ Value* AtenContext::read(const Ref& cell) {
 void AtenContext::write(const Ref& cell, Value* value) {
   if (journal) journal->emplace_back(cell, *cell);
   if (!cell->view) {
+    note_write(*cell);
     cell->value = value;
     ++cell->version;
     return;

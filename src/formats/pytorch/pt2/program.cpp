@@ -431,15 +431,15 @@ Status Program::bind_tensor(Scope& scope, Json reference, Arg result, uint32_t f
     bind_symbols(value, shape);
     // Strides tell whether a view of it is possible.
     const Json sizes = unwrapped(known)["sizes"], strides = unwrapped(known)["strides"];
-    bool contiguous = sizes.size() == strides.size();
-    SymDim expected(1);
-    for (size_t i = sizes.size(); contiguous && i-- > 0;) {
-      const SymDim size = read_sym_int(sizes.at(i));
-      const SymDim stride = read_sym_int(strides.at(i));
-      if (!(size.is_value() && size.value() <= 1) && stride.differs(expected)) contiguous = false;
-      expected = expected * size;
+    result.tensor->layout = CellLayout::kUnknown;
+    if (sizes.size() == strides.size()) {
+      SymShape lengths, steps;
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        lengths.push_back(read_sym_int(sizes.at(i)));
+        steps.push_back(read_sym_int(strides.at(i)));
+      }
+      AtenContext::set_strides(*result.tensor, lengths, std::move(steps));
     }
-    result.tensor->contiguous = contiguous;
     if (value->producer() && value->id() >= first_id && value->name() != name)
       c_.b.rename(value, name);
   }

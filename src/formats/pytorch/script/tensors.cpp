@@ -86,6 +86,11 @@ Answer type_test(Interpreter&, Items& args, NamedItems&) {
   return answer(Item(Arg(Test(args[0].arg.tensor->dtype))));
 }
 
+Answer is_contiguous(Interpreter&, Items& args, NamedItems& named) {
+  if (!first_tensor(args) || args.size() > 1 || !named.empty()) return answer(Item(Arg(true)));
+  return answer(Item(Arg(args[0].arg.tensor->layout != pytorch::CellLayout::kStrided)));
+}
+
 Answer say_true(Interpreter&, Items&, NamedItems&) { return answer(Item(Arg(true))); }
 Answer say_false(Interpreter&, Items&, NamedItems&) { return answer(Item(Arg(false))); }
 Answer say_none(Interpreter&, Items&, NamedItems&) { return answer(Item()); }
@@ -121,7 +126,7 @@ Status flatten(const Item& item, size_t depth, std::vector<int64_t>& dims,
     leaves.push_back(item);
     return ok();
   }
-  if (item.box->sequence) return unsupported("a tensor of a list whose length depends on data");
+  if (item.box->sequence) return unsupported("a tensor of lists whose length depends on data");
   const auto length = static_cast<int64_t>(item.box->items.size());
   if (dims.size() <= depth) dims.push_back(length);
   if (dims[depth] != length || depth > 16)
@@ -147,6 +152,20 @@ Answer tensor_of(Interpreter& in, Items& args, NamedItems& named) {
     Value* value = c.read(args[0].arg.tensor);
     return answer(Item(
         Arg(wanted ? c.cell(c.cast(value, *wanted)) : c.cell(value, args[0].arg.tensor->dtype))));
+  }
+  if (args[0].is_sequence() && args[0].box->sequence) {
+    // An element more, because an empty sequence cannot be joined; it is cut off again.
+    const Item like = args[0].box->keys.empty() ? Item() : args[0].box->keys[0];
+    if (!like.is_number()) return unsupported("a tensor of a list of " + kind_of(like));
+    const DType own = like.is_arg(AKind::kInt)    ? DType::kInt64
+                      : like.is_arg(AKind::kBool) ? DType::kBool
+                                                  : DType::kFloat64;
+    Value* longer = c.op("SequenceInsert", {args[0].box->sequence, c.b.scalar(0, own)});
+    Value* joined = c.op("ConcatFromSequence", {longer}, {{"axis", 0}, {"new_axis", 1}});
+    c.b.set_type(joined, own, SymShape(1));
+    Value* made = c.slice(joined, 0, SymInt(int64_t{0}), SymInt(int64_t{-1}));
+    return answer(Item(Arg(
+        c.cell(c.cast(made, wanted.value_or(own == DType::kFloat64 ? DType::kFloat32 : own))))));
   }
   std::vector<int64_t> dims;
   std::vector<Item> leaves;
@@ -200,6 +219,70 @@ Answer tensor_of(Interpreter& in, Items& args, NamedItems& named) {
   }
   std::vector<SymInt> shape(dims.begin(), dims.end());
   return answer(Item(Arg(c.cell(c.reshape(c.concat(parts, 0), shape)))));
+}
+
+/// torch.equal of a tensor and itself; others are compared by the operator.
+Answer equal_tensors(Interpreter& in, Items& args, NamedItems&) {
+  if (args.size() != 2 || !args[0].is_tensor() || !args[1].is_tensor()) return not_mine();
+  AtenContext& c = in.context();
+  const Ref &a = args[0].arg.tensor, &b = args[1].arg.tensor;
+  if (!a->quantization && is_integer(a->dtype) && c.read(a) == c.read(b))
+    return answer(Item(Arg(true)));
+  // NaN differs from itself, but such a tensor is not asked for.
+  if (a == b) return answer(Item(Arg(true)));
+  return not_mine();
+}
+
+/// x.copy_(number), as PyTorch 1.4 writes x[0] = 1.
+Answer copy_number(Interpreter& in, Items& args, NamedItems&) {
+  if (args.size() < 2 || !args[0].is_tensor() || !args[1].is_number()) return not_mine();
+  TRY(Item item, in.aten("fill_.Scalar", {args[0], args[1]}));
+  return answer(item);
+}
+
+/// Parts of a tensor of which only the model knows how many there are.
+Answer parts(Interpreter& in, Items& args, NamedItems& named, bool keep, int64_t size) {
+  AtenContext& c = in.context();
+  Item axis_item = args.size() > (keep ? 2u : 1u) ? args[keep ? 2 : 1] : Item(Arg(0));
+  for (const auto& [name, item] : named)
+    if (name == "dim") axis_item = item;
+  if (!axis_item.is_arg(AKind::kInt) || !axis_item.arg.integer.is_number()) return not_mine();
+  if (is_complex(args[0].arg.tensor->dtype) || args[0].arg.tensor->quantization) return not_mine();
+  Value* x = c.read(args[0].arg.tensor);
+  if (!c.has_rank(x) || c.rank(x) == 0) return not_mine();
+  const int64_t axis = c.axis(axis_item.arg.integer.dim.value(), c.rank(x));
+  if (c.known(x, axis)) return not_mine();
+  auto box = std::make_shared<Box>();
+  SymShape shape = c.b.shape(x);
+  Attrs attrs = {{"axis", axis}};
+  std::vector<Value*> inputs = {x};
+  if (keep) {
+    shape[static_cast<size_t>(axis)] = size == 1 ? SymDim(1) : SymDim();
+    inputs.push_back(c.b.int_scalar(size));
+  } else {
+    shape.erase(shape.begin() + axis);
+    attrs.emplace_back("keepdims", int64_t{0});
+  }
+  box->sequence = c.op("SplitToSequence", inputs, attrs);
+  c.b.set_sequence_type(box->sequence, c.b.dtype(x), &shape);
+  std::vector<int64_t> dims;
+  for (const SymDim& dim : shape) dims.push_back(dim.is_value() ? dim.value() : 1);
+  TRY(Tensor zeros, Tensor::allocate(c.b.dtype(x), dims));
+  std::fill(zeros.mutable_bytes().begin(), zeros.mutable_bytes().end(), std::byte{0});
+  // What its items are like; of sizes only those that are numbers hold.
+  Value* like = c.b.constant(zeros, "like");
+  box->keys.push_back(Item(Arg(c.cell(like))));
+  return answer(Item::of(Item::Kind::kList, std::move(box)));
+}
+Answer unbind(Interpreter& in, Items& args, NamedItems& named) {
+  if (!first_tensor(args)) return not_mine();
+  return parts(in, args, named, false, 1);
+}
+Answer split(Interpreter& in, Items& args, NamedItems& named) {
+  if (!first_tensor(args) || args.size() < 2 || !args[1].is_arg(AKind::kInt) ||
+      !args[1].arg.integer.is_number() || args[1].arg.integer.dim.value() < 1)
+    return not_mine();
+  return parts(in, args, named, true, args[1].arg.integer.dim.value());
 }
 
 /// x.to(...) in all its forms: what matters is the type.
@@ -343,7 +426,7 @@ constexpr BuiltinRow kRows[] = {
     {"is_autocast_cpu_enabled", say_false},
     {"is_scripting", say_true},
     {"is_tracing", say_false},
-    {"is_contiguous", say_true},
+    {"is_contiguous", is_contiguous},
     {"requires_grad", say_true},
     {"has_torch_function", say_false},
     {"layout", say_zero},
@@ -363,10 +446,15 @@ constexpr BuiltinRow kRows[] = {
     {"cuda", itself},
     {"unchecked_unwrap_optional", itself},
     {"_unwrap_optional", itself},
+    {"wait", itself},
     {"NumToTensor", number_to_tensor},
     {"tensor", tensor_of},
     {"as_tensor", tensor_of},
     {"to", to},
+    {"copy_", copy_number},
+    {"equal", equal_tensors},
+    {"unbind", unbind},
+    {"split", split},
     {"type_as", type_as},
     {"tolist", tolist},
     {"stack", stack},
