@@ -88,21 +88,36 @@ Result<torch::TorchTensor> ScriptArchive::tensor(const PickleValue& value, const
   return reader.strided(value);
 }
 
-std::string ScriptArchive::origin(std::string_view file, uint32_t line) {
-  const std::string path = std::string(file) + ".debug_pkl";
-  if (!archive_.find(path)) return {};
-  auto debug = archive_.pickle(path);
-  auto code = archive_.read(file);
-  if (!debug.ok() || !code.ok()) return {};
+const std::string& ScriptArchive::origin(std::string_view file, uint32_t line) {
+  auto known = origins_.find(file);
+  if (known == origins_.end()) {
+    known = origins_.emplace(std::string(file), Origins()).first;
+    const std::string path = std::string(file) + ".debug_pkl";
+    if (archive_.find(path)) {
+      auto record = archive_.pickle(path);
+      auto code = archive_.read(file);
+      if (record.ok() && code.ok()) {
+        known->second.record = std::make_unique<Pickle>(*std::move(record));
+        known->second.code = *std::move(code);
+      }
+    }
+  }
+  Origins& origins = known->second;
+  const auto found = origins.lines.find(line);
+  if (found != origins.lines.end()) return found->second;
+  return origins.lines[line] = origins.record ? find_origin(origins, line) : std::string();
+}
+
+std::string ScriptArchive::find_origin(const Origins& origins, uint32_t line) const {
   // Rows of (first byte in the code, tag, (source, file name, first line), start, end). Since 1.12
   // the first member says that texts are numbers into a table.
-  const PickleValue* rows = &debug->root();
+  const PickleValue* rows = &origins.record->root();
   const PickleValue* table = nullptr;
   if (rows->is(PickleValue::Kind::kTuple) && rows->items.size() == 3 && rows->at(0)->is_text()) {
     table = rows->at(1);
     rows = rows->at(2);
   }
-  const std::string_view text = code->text();
+  const std::string_view text = origins.code.text();
   size_t begin = 0;
   for (uint32_t at = 1; at < line; ++at) {
     const size_t end = text.find('\n', begin);

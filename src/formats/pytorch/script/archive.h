@@ -27,16 +27,24 @@ class ScriptArchive {
   /// "constants/", "traced_inputs/".
   Result<torch::TorchTensor> tensor(const PickleValue& value, const char* folder);
   /// Where a line of a file of code/ came from: "model.py:12"; empty when it is not recorded.
-  std::string origin(std::string_view file, uint32_t line);
+  const std::string& origin(std::string_view file, uint32_t line);
   /// Of the operators: what decides which meaning an old operator has.
   int version() const { return archive_.version(); }
 
  private:
   Result<SourceFile*> source(const std::string& module);
+  /// The record of where a file's code came from, read once.
+  struct Origins {
+    std::unique_ptr<Pickle> record;
+    Blob code;
+    std::map<uint32_t, std::string> lines;
+  };
+  std::string find_origin(const Origins& origins, uint32_t line) const;
 
   torch::TorchArchive archive_;
   std::unique_ptr<Pickle> data_, constants_, traced_;
   std::map<std::string, std::unique_ptr<SourceFile>, std::less<>> sources_;
+  std::map<std::string, Origins, std::less<>> origins_;
 };
 
 /// True when the archive is TorchScript: with code or with bytecode.

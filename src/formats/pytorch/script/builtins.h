@@ -21,9 +21,12 @@ struct BuiltinRow {
 };
 
 std::span<const BuiltinRow> number_builtins();     // of numbers and None
+std::span<const BuiltinRow> math_builtins();       // what Python's math has
+std::span<const BuiltinRow> text_builtins();       // of strings
 std::span<const BuiltinRow> container_builtins();  // of lists, tuples, dicts, strings
 std::span<const BuiltinRow> tensor_builtins();     // of tensors
 std::span<const BuiltinRow> quantized_builtins();  // "quantized::linear" and the like
+std::span<const BuiltinRow> quantized_rnn_builtins();
 
 inline Answer not_mine() { return std::optional<Item>(); }
 inline Answer answer(Item item) { return std::optional<Item>(std::move(item)); }
@@ -31,6 +34,9 @@ inline Answer answer(Item item) { return std::optional<Item>(std::move(item)); }
 /// base[key] of lists, tuples, dicts, strings.
 Result<Item> get_item(Interpreter& in, const Item& base, const Item& key);
 Result<Item> set_item(Interpreter& in, const Item& base, const Item& key, Item value);
+/// Elements of sequences are copies in ONNX: a tensor that went into one, or came out, must not be
+/// written in place afterwards.
+void pin(const Item& item);
 /// Equality of values that are known now; nothing where the model must say.
 std::optional<bool> known_equal(const Item& a, const Item& b);
 

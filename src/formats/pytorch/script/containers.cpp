@@ -25,6 +25,7 @@ Value* position(Interpreter& in, const Item& key) {
 
 /// The value of an item as an element of a sequence.
 Result<Value*> element(Interpreter& in, const Item& item) {
+  pin(item);
   if (item.is_tensor()) return in.context().read(item.arg.tensor);
   if (item.is_arg(AKind::kInt)) return in.context().int_value(item.arg.integer);
   if (item.is_arg(AKind::kFloat)) return in.context().operand_of(item.arg, DType::kFloat64);
@@ -43,7 +44,9 @@ Item from_element(Interpreter& in, const Box& list, Value* value) {
       for (size_t i = 0; i < c.b.shape(known).size(); ++i) shape.emplace_back();
       c.b.set_type(value, c.b.dtype(known), shape);
     }
-    return Item(Arg(c.cell(value, like.arg.tensor->dtype)));
+    Item item(Arg(c.cell(value, like.arg.tensor->dtype)));
+    pin(item);
+    return item;
   }
   if (like.is_arg(AKind::kInt)) return Item(Arg(SymInt(SymDim(), value)));
   Arg arg;
@@ -93,6 +96,48 @@ Answer length(Interpreter& in, Items& args, NamedItems&) {
   return answer(Item(Arg(static_cast<int64_t>(args[0].box->items.size()))));
 }
 
+/// `into` with elements of a sequence behind its own: those at start, start + step, ...
+Result<Value*> gathered(Interpreter& in, const Box& list, Value* into, const SymInt& start,
+                        int64_t step, const SymInt& count) {
+  AtenContext& c = in.context();
+  if (list.keys.empty()) return unsupported("a list whose elements are of an unknown type");
+  const Item& like = list.keys[0];
+  SymShape shape;
+  DType dtype = DType::kInt64;
+  bool shaped = true;
+  if (like.is_tensor()) {
+    Value* known = c.read(like.arg.tensor);
+    dtype = c.b.dtype(known);
+    shaped = c.b.has_shape(known);
+    shape.assign(shaped ? c.b.shape(known).size() : 0, SymDim());
+  } else if (!like.is_arg(AKind::kInt)) {
+    dtype = like.is_arg(AKind::kBool) ? DType::kBool : DType::kFloat64;
+  }
+  if (into == nullptr) into = c.op("SequenceEmpty", {}, {{"dtype", static_cast<int64_t>(dtype)}});
+  const std::vector<Value*> inputs = {c.int_value(count), nullptr, into};
+  Value* first = c.int_value(start);
+  Node* node = c.b.begin("Loop", inputs);
+  Graph& body = node->set_graph("body");
+  c.enter(body);
+  Value* iteration = body.add_input(c.b.fresh_name("iteration"));
+  c.b.set_type(iteration, DType::kInt64, {});
+  Value* condition = body.add_input(c.b.fresh_name("condition"));
+  c.b.set_type(condition, DType::kBool, {});
+  Value* carried = body.add_input(c.b.fresh_name("carried"));
+  c.b.set_sequence_type(carried, dtype, shaped ? &shape : nullptr);
+  Value* at = c.add(c.mul(iteration, c.b.int_scalar(step)), first);
+  Value* longer = c.op("SequenceInsert", {carried, c.op("SequenceAt", {list.sequence, at})});
+  body.add_output(own_output(c, condition));
+  body.add_output(own_output(c, longer));
+  c.leave();
+  Value* result = c.b.finish(node, 1).front();
+  c.b.set_sequence_type(result, dtype, shaped ? &shape : nullptr);
+  return result;
+}
+SymInt length_of(Interpreter& in, const Box& list) {
+  return SymInt(SymDim(), in.context().op("SequenceLength", {list.sequence}));
+}
+
 Answer append(Interpreter& in, Items& args, NamedItems&) {
   if (!is_list(args) || args.size() != 2) return not_mine();
   in.touch(args[0].box);
@@ -126,8 +171,25 @@ Answer insert(Interpreter& in, Items& args, NamedItems&) {
 
 Answer extend(Interpreter& in, Items& args, NamedItems&) {
   if (!is_list(args) || args.size() != 2 || !args[1].is_sequence()) return not_mine();
-  if (args[1].box->sequence)
-    return unsupported("a list made longer by one whose length depends on data");
+  if (args[1].box->sequence) {
+    Box& list = *args[0].box;
+    const Box& more_items = *args[1].box;
+    in.touch(args[0].box);
+    Value* into = list.sequence;
+    if (into == nullptr && !list.items.empty()) {
+      std::vector<Value*> values;
+      for (const Item& item : list.items) {
+        TRY(Value * value, element(in, item));
+        values.push_back(value);
+      }
+      into = in.context().op("SequenceConstruct", values);
+    }
+    TRY(list.sequence,
+        gathered(in, more_items, into, SymInt(int64_t{0}), 1, length_of(in, more_items)));
+    list.items.clear();
+    if (list.keys.empty()) list.keys = more_items.keys;
+    return answer(args[0]);
+  }
   const Items more = args[1].box->items;
   NamedItems none;
   for (const Item& item : more) {
@@ -180,8 +242,14 @@ Answer clear(Interpreter& in, Items& args, NamedItems&) {
 }
 
 Answer reverse(Interpreter& in, Items& args, NamedItems&) {
-  if (!is_list(args) || args[0].box->sequence) return not_mine();
+  if (!is_list(args)) return not_mine();
   in.touch(args[0].box);
+  if (args[0].box->sequence) {
+    Box& list = *args[0].box;
+    const SymInt count = length_of(in, list);
+    TRY(list.sequence, gathered(in, list, nullptr, in.context().sub(count, SymInt(1)), -1, count));
+    return answer(Item());
+  }
   std::reverse(args[0].box->items.begin(), args[0].box->items.end());
   return answer(Item());
 }
@@ -238,8 +306,28 @@ Answer slice(Interpreter& in, Items& args, NamedItems&) {
   if (args.empty()) return not_mine();
   if (!is_list(args) && !is_text(args) && !args[0].is(Item::Kind::kTuple)) return not_mine();
   const bool text = is_text(args);
-  if (!text && args[0].box->sequence)
-    return unsupported("a part of a list whose length depends on data");
+  if (!text && args[0].box->sequence) {
+    // [start:] and [:end], from either side.
+    AtenContext& c = in.context();
+    const Box& list = *args[0].box;
+    const SymInt count = length_of(in, list);
+    const auto limit = [&](size_t at, const SymInt& fallback) -> Result<SymInt> {
+      if (args.size() <= at || args[at].is_none()) return fallback;
+      const auto value = number(args[at]);
+      if (!value) return unsupported("a part of a list that depends on data");
+      if (*value >= 0) return c.minimum(SymInt(*value), count);
+      return c.maximum(c.add(count, SymInt(*value)), SymInt(int64_t{0}));
+    };
+    if (args.size() > 3 && number(args[3]) != 1)
+      return unsupported("every so many elements of a list whose length depends on data");
+    TRY(SymInt first, limit(1, SymInt(int64_t{0})));
+    TRY(SymInt last, limit(2, count));
+    const SymInt taken = c.maximum(c.sub(last, first), SymInt(int64_t{0}));
+    auto part = std::make_shared<Box>();
+    part->keys = list.keys;
+    TRY(part->sequence, gathered(in, list, nullptr, first, 1, taken));
+    return answer(Item::of(Item::Kind::kList, std::move(part)));
+  }
   const auto size =
       static_cast<int64_t>(text ? args[0].arg.text.size() : args[0].box->items.size());
   const auto bound = [&](size_t at, int64_t fallback) -> Result<int64_t> {
@@ -285,8 +373,6 @@ Answer set(Interpreter& in, Items& args, NamedItems&) {
 
 Answer concat(Interpreter& in, Items& args, NamedItems&) {
   if (args.size() != 2) return not_mine();
-  if (is_text(args) && args[1].is_text())
-    return answer(Item(Arg(args[0].arg.text + args[1].arg.text)));
   if (!args[0].is_sequence() || !args[1].is_sequence()) return not_mine();
   if (args[0].box->sequence || args[1].box->sequence)
     return unsupported("lists whose length depends on data are joined");
@@ -346,8 +432,6 @@ Answer unequal(Interpreter& in, Items& args, NamedItems& named) {
 
 Answer contains(Interpreter& in, Items& args, NamedItems&) {
   if (args.size() != 2) return not_mine();
-  if (is_text(args) && args[1].is_text())
-    return answer(Item(Arg(args[0].arg.text.find(args[1].arg.text) != std::string::npos)));
   if (is_dict(args)) {
     bool found = false;
     TRY(size_t at, key_of(args[0], args[1], found));
@@ -405,6 +489,57 @@ Answer update(Interpreter& in, Items& args, NamedItems&) {
   }
   return answer(Item());
 }
+Answer set_default(Interpreter& in, Items& args, NamedItems&) {
+  if (!is_dict(args) || args.size() < 2) return not_mine();
+  bool found = false;
+  TRY(size_t at, key_of(args[0], args[1], found));
+  if (found) return answer(args[0].box->items[at]);
+  const Item value = args.size() > 2 ? args[2] : Item();
+  TRY(Item done, set_item(in, args[0], args[1], value));
+  return answer(value);
+}
+Answer pop_item(Interpreter& in, Items& args, NamedItems&) {
+  if (!is_dict(args) || args[0].box->items.empty()) return not_mine();
+  in.touch(args[0].box);
+  Box& dict = *args[0].box;
+  const Item pair = Item::tuple({dict.keys.back(), dict.items.back()});
+  dict.keys.pop_back();
+  dict.items.pop_back();
+  return answer(pair);
+}
+Answer remove_value(Interpreter& in, Items& args, NamedItems&) {
+  if (!is_list(args) || args.size() != 2 || args[0].box->sequence) return not_mine();
+  for (size_t i = 0; i < args[0].box->items.size(); ++i) {
+    const auto same = known_equal(args[0].box->items[i], args[1]);
+    if (!same) return unsupported("a search for a value that depends on data");
+    if (!*same) continue;
+    in.touch(args[0].box);
+    args[0].box->items.erase(args[0].box->items.begin() + static_cast<std::ptrdiff_t>(i));
+    return answer(Item());
+  }
+  return unsupported("a search for a value that the list does not have");
+}
+Answer count_of(Interpreter& in, Items& args, NamedItems&) {
+  if (!is_list(args) || args.size() != 2 || args[0].box->sequence) return not_mine();
+  Item total(Arg(0));
+  for (const Item& item : args[0].box->items) {
+    TRY(Item one, in.invoke("torch.eq", {item, args[1]}));
+    TRY(one, in.invoke("torch.Int", {one}));
+    TRY(total, in.invoke("torch.add", {total, one}));
+  }
+  return answer(total);
+}
+/// The given list, or where there is none as many defaults as the other list has.
+Answer list_with_default(Interpreter& in, Items& args, NamedItems&) {
+  if (args.size() != 2 || !args[1].is_sequence()) return not_mine();
+  if (args[0].is_none()) return answer(args[1]);
+  (void)in;
+  if (!args[0].is_sequence()) return not_mine();
+  Items items = args[0].box->items;
+  for (size_t i = 0; i < items.size() && i < args[1].box->items.size(); ++i)
+    if (items[i].is_none()) items[i] = args[1].box->items[i];
+  return answer(Item::list(std::move(items)));
+}
 Answer make_dict(Interpreter& in, Items& args, NamedItems&) {
   if (is_dict(args))
     return answer(Item::of(Item::Kind::kDict, std::make_shared<Box>(*args[0].box)));
@@ -417,95 +552,28 @@ Answer make_dict(Interpreter& in, Items& args, NamedItems&) {
   return answer(dict);
 }
 
-std::string shown(const Item& item) {
-  if (item.is_text()) return item.arg.text;
-  if (item.is_arg(AKind::kBool) && !item.arg.computed)
-    return number(item).value_or(0) ? "True" : "False";
-  if (const auto value = number(item)) return std::to_string(*value);
-  if (item.is_arg(AKind::kFloat) && !item.arg.computed) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.17g", item.arg.real);
-    return text;
-  }
-  return item.is_none() ? "None" : "...";
-}
-Answer format(Interpreter&, Items& args, NamedItems&) {
-  if (!is_text(args)) return not_mine();
-  std::string out;
-  size_t next = 1;
-  const std::string& text = args[0].arg.text;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '{' && i + 1 < text.size() && text[i + 1] == '}') {
-      out += next < args.size() ? shown(args[next++]) : "";
-      ++i;
-    } else {
-      out += text[i];
-    }
-  }
-  return answer(Item(Arg(std::move(out))));
-}
-Answer to_text(Interpreter&, Items& args, NamedItems&) {
-  if (args.size() != 1 || args[0].is_tensor() || args[0].box) return not_mine();
-  return answer(Item(Arg(shown(args[0]))));
-}
-Answer starts(Interpreter&, Items& args, NamedItems&) {
-  if (!is_text(args) || args.size() < 2 || !args[1].is_text()) return not_mine();
-  return answer(Item(Arg(args[0].arg.text.starts_with(args[1].arg.text))));
-}
-Answer ends(Interpreter&, Items& args, NamedItems&) {
-  if (!is_text(args) || args.size() < 2 || !args[1].is_text()) return not_mine();
-  return answer(Item(Arg(args[0].arg.text.ends_with(args[1].arg.text))));
-}
-Answer lower_text(Interpreter&, Items& args, NamedItems&) {
-  if (!is_text(args)) return not_mine();
-  std::string text = args[0].arg.text;
-  for (char& letter : text)
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter + 32);
-  return answer(Item(Arg(std::move(text))));
-}
-Answer upper_text(Interpreter&, Items& args, NamedItems&) {
-  if (!is_text(args)) return not_mine();
-  std::string text = args[0].arg.text;
-  for (char& letter : text)
-    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 32);
-  return answer(Item(Arg(std::move(text))));
-}
-Answer replace_text(Interpreter&, Items& args, NamedItems&) {
-  if (!is_text(args) || args.size() < 3) return not_mine();
-  const std::string &from = args[1].arg.text, &to = args[2].arg.text;
-  std::string text = args[0].arg.text;
-  if (from.empty()) return not_mine();
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
-  return answer(Item(Arg(std::move(text))));
-}
-Answer split_text(Interpreter&, Items& args, NamedItems&) {
-  if (!is_text(args)) return not_mine();
-  const std::string separator = args.size() > 1 && args[1].is_text() ? args[1].arg.text : " ";
-  if (separator.empty()) return not_mine();
-  Items parts;
-  const std::string& text = args[0].arg.text;
-  for (size_t at = 0;;) {
-    const size_t end = text.find(separator, at);
-    parts.emplace_back(Arg(text.substr(at, end == std::string::npos ? end : end - at)));
-    if (end == std::string::npos) break;
-    at = end + separator.size();
-  }
-  return answer(Item::list(std::move(parts)));
-}
-Answer join_text(Interpreter&, Items& args, NamedItems&) {
-  if (!is_text(args) || args.size() != 2 || !args[1].is_sequence()) return not_mine();
-  std::string text;
-  for (size_t i = 0; i < args[1].box->items.size(); ++i)
-    text += (i == 0 ? "" : args[0].arg.text) + args[1].box->items[i].arg.text;
-  return answer(Item(Arg(std::move(text))));
-}
-
 /// min, max, sum, any and all of a list of numbers.
 template <int Which>
 Answer reduce(Interpreter& in, Items& args, NamedItems&) {
-  if (args.size() != 1 || !is_list(args) || args[0].box->sequence || args[0].box->items.empty())
-    return not_mine();
+  if (args.size() != 1 || !is_list(args)) return not_mine();
+  if (args[0].box->sequence && !args[0].box->keys.empty() && args[0].box->keys[0].is_number() &&
+      Which < 3) {
+    // The numbers as a tensor.
+    AtenContext& c = in.context();
+    const Item& like = args[0].box->keys[0];
+    const DType own = like.is_arg(AKind::kInt) ? DType::kInt64 : DType::kFloat64;
+    Value* sequence = args[0].box->sequence;
+    if (Which == 2) sequence = c.op("SequenceInsert", {sequence, c.b.scalar(0, own)});
+    Value* joined = c.op("ConcatFromSequence", {sequence}, {{"axis", 0}, {"new_axis", 1}});
+    c.b.set_type(joined, own, SymShape(1));
+    static constexpr const char* kNodes[] = {"ReduceMin", "ReduceMax", "ReduceSum"};
+    Value* total = c.op(kNodes[Which < 3 ? Which : 2], {joined}, {{"keepdims", 0}});
+    if (own == DType::kInt64) return answer(Item(Arg(SymInt(SymDim(), total))));
+    Arg arg(0.0);
+    arg.computed = total;
+    return answer(Item(std::move(arg)));
+  }
+  if (args[0].box->sequence || args[0].box->items.empty()) return not_mine();
   for (const Item& item : args[0].box->items)
     if (!item.is_number()) return not_mine();
   static constexpr const char* kSteps[] = {"prim.min", "prim.max", "torch.add", "torch.__or__",
@@ -558,21 +626,18 @@ constexpr BuiltinRow kRows[] = {
     {"ne", unequal},
     {"__contains__", contains},
     {"index", index_of},
+    {"count", count_of},
+    {"remove", remove_value},
+    {"list_with_default", list_with_default},
+    {"_list_with_default", list_with_default},
+    {"setdefault", set_default},
+    {"popitem", pop_item},
     {"keys", keys},
     {"values", values},
     {"items", items},
     {"get", lookup},
     {"update", update},
     {"dict", make_dict},
-    {"format", format},
-    {"str", to_text},
-    {"startswith", starts},
-    {"endswith", ends},
-    {"lower", lower_text},
-    {"upper", upper_text},
-    {"replace", replace_text},
-    {"split", split_text},
-    {"join", join_text},
     {"min", reduce<0>},
     {"max", reduce<1>},
     {"sum", reduce<2>},
@@ -585,9 +650,20 @@ constexpr BuiltinRow kRows[] = {
 
 std::span<const BuiltinRow> container_builtins() { return kRows; }
 
+void pin(const Item& item) {
+  if (!item.is_tensor()) return;
+  const Ref root = AtenContext::root(item.arg.tensor);
+  if (!root->kin) root->kin = std::make_shared<pytorch::Kin>();
+  root->kin_id = UINT64_MAX;
+}
+
 std::optional<bool> known_equal(const Item& a, const Item& b) {
   if (a.kind == Item::Kind::kMaybe || b.kind == Item::Kind::kMaybe) return std::nullopt;
-  if (a.is_text() || b.is_text()) return a.is_text() && b.is_text() && a.arg.text == b.arg.text;
+  if (a.is_text() && b.is_text()) {
+    if (a.arg.index != 0 || b.arg.index != 0) return std::nullopt;
+    return a.arg.text == b.arg.text;
+  }
+  if (a.is_text() || b.is_text()) return false;
   if (a.is_none() || b.is_none()) return a.is_none() && b.is_none();
   if (a.is_number() && b.is_number()) {
     if (a.arg.computed || b.arg.computed) return std::nullopt;
@@ -607,6 +683,9 @@ std::optional<bool> known_equal(const Item& a, const Item& b) {
   if (a.is_arg(AKind::kDType) || b.is_arg(AKind::kDType))
     return a.is_arg(AKind::kDType) && b.is_arg(AKind::kDType) && a.arg.dtype == b.arg.dtype;
   if (a.is_arg(AKind::kOther) && b.is_arg(AKind::kOther)) return true;  // there is one device
+  if (a.is(Item::Kind::kObject) && b.is(Item::Kind::kObject) && a.box->type &&
+      a.box->type->base == "Enum")
+    return a.box == b.box;
   if (a.is_sequence() && b.is_sequence() && !a.box->sequence && !b.box->sequence) {
     if (a.box->items.size() != b.box->items.size()) return false;
     bool all = true;
@@ -634,6 +713,19 @@ Result<Item> get_item(Interpreter& in, const Item& base, const Item& key) {
     const int64_t index = at ? (*at < 0 ? *at + size : *at) : -1;
     if (index < 0 || index >= size) return unsupported("an index beyond a string");
     return Item(Arg(std::string(1, base.arg.text[static_cast<size_t>(index)])));
+  }
+  if (base.is(Item::Kind::kObject)) {
+    // Of a ModuleList or ModuleDict: its submodule of that name.
+    if (base.box->type && base.box->type->methods.contains("__getitem__"))
+      return in.call_method(base, "__getitem__", {key});
+    auto at = number(key);
+    if (at && *at < 0) {
+      int64_t count = 0;
+      while (base.box->attributes.contains(std::to_string(count))) ++count;
+      *at += count;
+    }
+    if (!at && !key.is_text()) return unsupported("a submodule at " + kind_of(key));
+    return in.attribute(base, at ? std::to_string(*at) : key.arg.text);
   }
   if (!base.is_sequence()) return unsupported("an element of " + kind_of(base));
   TRY(auto at, index_in(base, key));

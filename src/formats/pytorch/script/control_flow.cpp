@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "formats/pytorch/script/interpreter.h"
+#include "formats/pytorch/script/builtins.h"
 
 namespace tombolo::script {
 
@@ -360,6 +360,7 @@ Status Interpreter::lower(const Item& item, const Pattern& pattern, std::vector<
       std::vector<Value*> values;
       if (item.kind == Item::Kind::kList)
         for (const Item& part : item.box->items) {
+          pin(part);
           TRY(Value * value, leaf_value(part, pattern.parts[0]));
           values.push_back(value);
         }
@@ -442,6 +443,39 @@ Item Interpreter::element_like(const Pattern& pattern) {
 // ---- If ----
 
 Result<Flow> Interpreter::dynamic_if(const Stmt& stmt, Value* condition) {
+  struct Sides : Branches {
+    Interpreter& in;
+    const Stmt& stmt;
+    Sides(Interpreter& owner, const Stmt& statement) : in(owner), stmt(statement) {}
+    Result<Flow> run(int side) override {
+      return in.execute(side == 0 ? stmt.body : stmt.otherwise);
+    }
+  } sides(*this, stmt);
+  return branch(condition, sides);
+}
+
+/// What a call gives for a value that may be None: with the value, or with None.
+Result<Item> Interpreter::choose(const Item& maybe, Choice& choice) {
+  struct Sides : Branches {
+    Interpreter& in;
+    const Item& maybe;
+    Choice& choice;
+    Sides(Interpreter& owner, const Item& item, Choice& what)
+        : in(owner), maybe(item), choice(what) {}
+    Result<Flow> run(int side) override {
+      TRY(in.frames_.back()->result, choice.run(side == 0 ? maybe.box->items[0] : Item()));
+      return Flow::kReturn;
+    }
+  } sides(*this, maybe, choice);
+  const Item kept = frames_.back()->result;
+  TRY(Flow flow, branch(maybe.box->present, sides));
+  (void)flow;
+  Item result = frames_.back()->result;
+  frames_.back()->result = kept;
+  return result;
+}
+
+Result<Flow> Interpreter::branch(Value* condition, Branches& sides) {
   Frame& frame = *frames_.back();
   const auto before = frame.locals;
   const auto alive = reachable();
@@ -451,7 +485,7 @@ Result<Flow> Interpreter::dynamic_if(const Stmt& stmt, Value* condition) {
   for (int side = 0; side < 2; ++side) {
     begin_journal();
     c.enter(*graphs[side]);
-    auto flow = execute(side == 0 ? stmt.body : stmt.otherwise);
+    auto flow = sides.run(side);
     Outcome seen;
     if (flow.ok()) {
       for (const auto& [name, item] : frame.locals) {
@@ -643,6 +677,7 @@ Result<Flow> Interpreter::dynamic_loop(const Stmt& stmt, const Item* trips) {
       if (leaf.has_shape) {
         c.b.set_type(value, leaf.dtype, leaf.shape);
       } else {
+        c.b.set_type(value, DType::kUndefined, {});
         value->set_type(Type::tensor(leaf.dtype));
       }
       return value;

@@ -19,7 +19,8 @@ const Index& builtin_index() {
   static const Index* made = [] {
     auto* index = new Index;
     for (const auto& rows :
-         {container_builtins(), number_builtins(), tensor_builtins(), quantized_builtins()})
+         {text_builtins(), container_builtins(), number_builtins(), math_builtins(),
+          tensor_builtins(), quantized_builtins(), quantized_rnn_builtins()})
       for (const BuiltinRow& row : rows) (*index)[row.name].push_back(row.run);
     return index;
   }();
@@ -99,6 +100,8 @@ Result<Arg> Interpreter::to_arg(const Item& item) {
       if (item.box->sequence) return unsupported("a list whose length depends on data");
       std::vector<Arg> list;
       for (const Item& part : item.box->items) {
+        if (part.is(Item::Kind::kMaybe))
+          return unsupported("a list with an Optional that is only known when the model runs");
         TRY(Arg arg, to_arg(part));
         list.push_back(std::move(arg));
       }
@@ -134,7 +137,74 @@ Result<const Operator*> Interpreter::overload(
   return unsupported("operator " + std::string(base) + " with the arguments (" + kinds + ")");
 }
 
+/// Functions with a fixed range have a scale and zero point of their own.
+std::shared_ptr<const pytorch::Quantization> Interpreter::own_quantization(
+    const std::string& overload, std::shared_ptr<const pytorch::Quantization> given) {
+  const std::string base = overload.substr(0, overload.find('.'));
+  const bool unit = base == "sigmoid" || base == "hardsigmoid";
+  if ((!unit && base != "tanh") || given->axis >= 0) return given;
+  const DType type = c.b.dtype(given->zero_point);
+  if (type != DType::kUInt8 && type != DType::kInt8) return given;
+  auto made = std::make_shared<pytorch::Quantization>();
+  made->scale = c.b.scalar(unit ? 1.0 / 256 : 2.0 / 256, DType::kFloat32);
+  const double lowest = type == DType::kUInt8 ? 0 : -128;
+  made->zero_point = c.b.scalar(unit ? lowest : lowest + 128, type);
+  return made;
+}
+
+/// An operator that takes None for an argument that may be None: it is called in two ways.
+Result<std::optional<Item>> Interpreter::split_optionals(std::string_view name, const Items& args,
+                                                         const NamedItems& named) {
+  const auto maybe = [](const Item& item) { return item.is(Item::Kind::kMaybe); };
+  struct Call : Choice {
+    Interpreter& in;
+    std::string name;
+    Items args;
+    NamedItems named;
+    Item* place = nullptr;
+    Call(Interpreter& owner, std::string_view what, const Items& list, const NamedItems& by_name)
+        : in(owner), name(what), args(list), named(by_name) {}
+    Result<Item> run(const Item& item) override {
+      *place = item;
+      return in.aten(name, args, named);
+    }
+  } call(*this, name, args, named);
+  for (Item& item : call.args)
+    if (maybe(item) && call.place == nullptr) call.place = &item;
+  for (auto& [key, item] : call.named)
+    if (maybe(item) && call.place == nullptr) call.place = &item;
+  if (call.place == nullptr) return std::optional<Item>();
+  // Where None is no argument the value must be there.
+  const Item given = *call.place;
+  std::vector<Arg> plain;
+  std::vector<std::pair<std::string, Arg>> by_name;
+  for (const Item& item : call.args) {
+    if (&item == call.place) {
+      plain.emplace_back();
+      continue;
+    }
+    TRY(Arg arg, to_arg(item));
+    plain.push_back(std::move(arg));
+  }
+  for (const auto& [key, item] : call.named) {
+    Arg arg;
+    if (&item != call.place) {
+      TRY(arg, to_arg(item));
+    }
+    by_name.emplace_back(key, std::move(arg));
+  }
+  const std::string base(name.substr(0, name.find('.')));
+  if (frames_.empty() || !overload(base, plain, by_name).ok()) {
+    TRY(Item item, call.run(given.box->items[0]));
+    return std::optional<Item>(std::move(item));
+  }
+  TRY(Item item, choose(given, call));
+  return std::optional<Item>(std::move(item));
+}
+
 Result<Item> Interpreter::aten(std::string_view name, Items args, NamedItems named) {
+  TRY(std::optional<Item> split, split_optionals(name, args, named));
+  if (split) return *std::move(split);
   std::vector<Arg> plain;
   std::vector<std::pair<std::string, Arg>> by_name;
   // Quantised tensors: computed in real numbers and quantised again.
@@ -179,9 +249,31 @@ Result<Item> Interpreter::aten(std::string_view name, Items args, NamedItems nam
     const std::string plain_base = full.substr(0, full.find('.'));
     if (plain_base != base) full = base + full.substr(plain_base.size());
   }
+  // Tensors that stand for numbers.
+  if (const Operator* op = pytorch::find_operator_row(full)) {
+    const auto to_number = [&](Arg& arg, const SchemaArg& parameter) -> Status {
+      if (!arg.is_tensor() || is_complex(arg.tensor->dtype)) return ok();
+      std::string_view type = parameter.type;
+      if (type.ends_with('?')) type.remove_suffix(1);
+      const char* function = type == "Scalar" || type == "number" ? "torch.item"
+                             : type == "float"                    ? "torch.Float"
+                             : type == "int" || type == "SymInt"  ? "torch.Int"
+                                                                  : nullptr;
+      if (function == nullptr) return ok();
+      TRY(Item number, invoke(function, {Item(arg)}));
+      arg = number.arg;
+      return ok();
+    };
+    for (size_t i = 0; i < plain.size() && i < op->schema.args.size(); ++i)
+      CHECK_OK(to_number(plain[i], op->schema.args[i]));
+    for (auto& [key, arg] : by_name)
+      if (const int at = op->schema.find(key); at >= 0)
+        CHECK_OK(to_number(arg, op->schema.args[static_cast<size_t>(at)]));
+  }
   auto results = c.call(full, std::move(plain), std::move(by_name));
   if (!results.ok()) return std::move(results).error().at("operator " + full);
   if (quantization) {
+    quantization = own_quantization(full, quantization);
     // Integers and bools that come out (indices, comparisons) stay as they are.
     for (Arg& result : *results)
       if (result.is_tensor() && is_float(result.tensor->dtype)) {
@@ -211,17 +303,20 @@ Result<Item> Interpreter::invoke(const std::string& name, Items args, NamedItems
     const size_t dot = base.find('.');
     if (dot != std::string::npos) base.replace(dot, 1, "::");
   }
-  // An optional that is used has a value.
-  for (Item& item : args)
-    if (item.kind == Item::Kind::kMaybe && base != "__is__" && base != "__isnot__" &&
-        base != "append" && base != "_set_item" && base != "insert")
-      item = item.box->items[0];
   const auto found = builtin_index().find(base);
-  if (found != builtin_index().end())
+  if (found != builtin_index().end()) {
+    // What asks whether there is a value, or puts it somewhere, takes an optional as it is; for
+    // others an optional that is used has a value.
+    const bool keeps = base == "__is__" || base == "__isnot__" || base == "append" ||
+                       base == "_set_item" || base == "insert" || base == "setdefault";
+    Items values = args;
+    for (Item& item : values)
+      if (item.is(Item::Kind::kMaybe) && !keeps) item = item.box->items[0];
     for (const Builtin builtin : found->second) {
-      TRY(std::optional<Item> result, builtin(*this, args, named));
+      TRY(std::optional<Item> result, builtin(*this, values, named));
       if (result) return *std::move(result);
     }
+  }
   TRY(std::optional<Item> old, upgraded(base, args, named));
   if (old) return *std::move(old);
   return aten(base, std::move(args), std::move(named));

@@ -50,6 +50,17 @@ class Samples {
       }
     return nullptr;
   }
+  /// What follows "NAME." in the names of the examples.
+  std::vector<std::string> below(const std::string& name) const {
+    std::vector<std::string> keys;
+    for (const NamedTensor& one : tensors_) {
+      if (!one.name.starts_with(name + ".")) continue;
+      const std::string rest = one.name.substr(name.size() + 1);
+      const std::string key = rest.substr(0, rest.find('.'));
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
+    return keys;
+  }
   size_t left() const { return static_cast<size_t>(std::count(used_.begin(), used_.end(), false)); }
   bool empty() const { return tensors_.empty(); }
 
@@ -112,6 +123,7 @@ class Importer {
     TRY(Item result, in_.call_method(module, entry, std::move(args)));
     CHECK_OK(output(result, ""));
     CHECK_OK(state());
+    CHECK_OK(context_.take_status());
     remove_dead(*model_->graph);
     if (model_->graph->outputs().empty()) return unsupported("the program gives no tensor back");
     return std::move(model_);
@@ -194,6 +206,21 @@ class Importer {
         items.push_back(std::move(item));
       }
       return Item::list(std::move(items));
+    }
+    if (kind == "Dict" && args.size() == 2) {
+      const std::vector<std::string> keys = samples_.below(name);
+      if (keys.empty())
+        return usage_error("the keys of a dict of inputs are not known")
+            .with_help("give example inputs named \"" + name + ".KEY\" with --sample FILE.npz");
+      Item dict = Item::of(Item::Kind::kDict, std::make_shared<Box>());
+      for (const std::string& key : keys) {
+        Item label{Arg(key)};
+        if (type_name(*args[0]) == "int") label = Item(Arg(int64_t{std::atoll(key.c_str())}));
+        TRY(Item item, typed_input(name + "." + key, *args[1], nullptr, after));
+        dict.box->keys.push_back(std::move(label));
+        dict.box->items.push_back(std::move(item));
+      }
+      return dict;
     }
     if (kind == "int" || kind == "float" || kind == "bool" || kind == "number" ||
         kind == "Scalar") {
@@ -396,7 +423,9 @@ Result<std::unique_ptr<Model>> import_torchscript(Blob file, std::vector<NamedTe
     if (!fixed.ok()) return fixed;
     (*fixed)->metadata.push_back(
         {(*fixed)->storage().copy("sizes"),
-         (*fixed)->storage().copy("those of the example inputs: " + model.error().message)});
+         (*fixed)->storage().copy(
+             "those of the example inputs: " + model.error().message +
+             (model.error().where.empty() ? "" : " (" + model.error().where + ")"))});
     model = std::move(fixed);
   }
   if (model.ok()) (*model)->storage().keep(file.owner);

@@ -12,6 +12,8 @@ constexpr size_t kMaxFrames = 100, kMaxSteps = 2'000'000, kMaxDepth = 600;
 constexpr int64_t kMaxUnrolled = 2048;
 /// The class of an object that stands for a function; its path is the function's name.
 constexpr std::string_view kFunctionValue = "a function";
+/// The class of an object that is a function within a function.
+constexpr std::string_view kClosure = "a closure";
 
 std::string unquoted_type(const Expr& type) {
   if (type.kind == Expr::Kind::kIndex) return type.items[0]->dotted();
@@ -156,8 +158,10 @@ Result<Item> Interpreter::lazy(const PickleValue& value, const std::string& path
       item.box->type_name = name;
       item.box->path = path;
       TRY(item.box->type, archive_.type(name));
-      if (item.box->type && item.box->type->base == "Enum" && value.at(0))
-        return lazy(*value.at(0), path);
+      if (item.box->type && item.box->type->base == "Enum" && value.at(0)) {
+        TRY(Item content, lazy(*value.at(0), path));
+        return enum_member(*item.box->type, name, "", &content);
+      }
       loaded_[&value] = item;
       if (item.box->type && item.box->type->methods.contains("__setstate__") && value.state) {
         TRY(Item state, lazy(*value.state, path));
@@ -192,8 +196,6 @@ Result<Item> Interpreter::attribute(const Item& base, std::string_view name) {
     return unsupported("a tuple has no field \"" + std::string(name) + "\"");
   }
   if (base.kind == Item::Kind::kMaybe) return attribute(base.box->items[0], name);
-  // A member of an enumeration is its value.
-  if (base.kind == Item::Kind::kArg && name == "value" && !base.is_tensor()) return base;
   if (base.kind != Item::Kind::kObject)
     return unsupported("attribute \"" + std::string(name) + "\" of " + kind_of(base));
   const auto found = base.box->attributes.find(name);
@@ -211,6 +213,24 @@ Result<Item> Interpreter::attribute(const Item& base, std::string_view name) {
     TRY(found->second, lazy(*found->second.lazy, path));
   }
   return found->second;
+}
+
+Result<Item> Interpreter::enum_member(const Class& type, const std::string& qualified,
+                                      std::string_view name, const Item* value) {
+  for (const auto& [member, content] : type.values) {
+    TRY(Item held, evaluate(*content));
+    if (value ? known_equal(held, *value) != true : member != name) continue;
+    Item& item = enums_[qualified + "." + std::string(member)];
+    if (!item.box) {
+      item = Item::of(Item::Kind::kObject, std::make_shared<Box>());
+      item.box->type = &type;
+      item.box->type_name = qualified;
+      item.box->attributes["name"] = Item(Arg(std::string(member)));
+      item.box->attributes["value"] = held;
+    }
+    return item;
+  }
+  return parse_error("the enumeration " + qualified + " has no such member");
 }
 
 // ---- calls ----
@@ -263,6 +283,32 @@ Result<Item> Interpreter::call_function(const Function& function, Items args, Na
   Item result = std::move(frames_.back()->result);
   frames_.pop_back();
   c.b.set_scope(outer_scope);
+  if (frames_.empty()) {
+    c.b.set_metadata({});
+  } else if (!frames_.back()->source.empty()) {
+    // The rest of the statement that called.
+    const Frame& caller = *frames_.back();
+    std::vector<StringEntry> entries;
+    if (!caller.module.empty()) entries.push_back({"module", caller.module});
+    entries.push_back({"source", caller.source});
+    c.b.set_metadata(std::move(entries));
+  }
+  if (!flow.ok()) return std::move(flow).error();
+  return result;
+}
+
+Result<Item> Interpreter::call_closure(const Item& closure) {
+  if (!closure.is(Item::Kind::kObject) || closure.box->type_name != kClosure)
+    return unsupported("a fork of " + kind_of(closure));
+  if (frames_.size() >= kMaxFrames) return unsupported("functions that call themselves");
+  auto frame = std::make_unique<Frame>();
+  frame->function = closure.box->function;
+  frame->scope = frames_.back()->scope;
+  frame->locals = frames_.back()->locals;
+  frames_.push_back(std::move(frame));
+  auto flow = execute(closure.box->function->body);
+  Item result = std::move(frames_.back()->result);
+  frames_.pop_back();
   if (!flow.ok()) return std::move(flow).error();
   return result;
 }
@@ -300,7 +346,14 @@ Result<Item> Interpreter::call(const Expr& expr) {
     }
     if (dotted == "isinstance" && expr.items.size() == 3) {
       TRY(Item value, evaluate(*expr.items[1]));
-      if (value.kind == Item::Kind::kMaybe) return unsupported("isinstance of " + kind_of(value));
+      if (value.kind == Item::Kind::kMaybe) {
+        TRY(bool with, is_instance(value.box->items[0], *expr.items[2]));
+        TRY(bool without, is_instance(Item(), *expr.items[2]));
+        if (with == without) return Item(Arg(with));
+        Arg is(false);
+        is.computed = with ? value.box->present : c.op("Not", {value.box->present});
+        return Item(std::move(is));
+      }
       TRY(bool is, is_instance(value, *expr.items[2]));
       return Item(Arg(is));
     }
@@ -314,6 +367,13 @@ Result<Item> Interpreter::call(const Expr& expr) {
                       base.box->attributes.contains(std::string(expr.items[2]->text))));
     }
     if (dotted == "print") return Item();
+    if (dotted == "fork" || dotted == "awaitable") {
+      // What runs beside is run at once: a future is its result.
+      if (expr.items.size() < 2) return parse_error(dotted + " of nothing");
+      TRY(Item closure, evaluate(*expr.items[1]));
+      return call_closure(closure);
+    }
+    if (dotted == "awaitable_wait") return evaluate(*expr.items[1]);
   }
   if ((root == "torch" || root == "ops" || root == "__torch__") && !local(root)) {
     if (root == "__torch__") {
@@ -390,6 +450,11 @@ Result<Item> Interpreter::construct(const std::string& qualified, Items args, Na
 Result<Item> Interpreter::annotated(const Expr& type, Item value) {
   const std::string name = unquoted_type(type);
   if (value.kind == Item::Kind::kMaybe && name != "Optional") return value.box->items[0];
+  // A tensor where a number is wanted: tracing leaves the conversion to the reader.
+  if (value.is_tensor() && (name == "number" || name == "Scalar"))
+    return invoke("torch.item", {value});
+  if (value.is_tensor() && name == "int") return invoke("torch.Int", {value});
+  if (value.is_tensor() && name == "float") return invoke("torch.Float", {value});
   return value;
 }
 
@@ -465,6 +530,8 @@ Result<Item> Interpreter::evaluate(const Expr& expr) {
         // A member of an enumeration.
         const size_t dot = dotted.rfind('.');
         TRY(const Class* type, archive_.type(dotted.substr(0, dot)));
+        if (type && type->base == "Enum")
+          return enum_member(*type, dotted.substr(0, dot), expr.text, nullptr);
         if (type)
           for (const auto& [name, value] : type->values)
             if (name == expr.text) return evaluate(*value);
@@ -629,8 +696,31 @@ Error Interpreter::located(Error error, const Stmt& stmt) {
   return std::move(error).at(place);
 }
 
+/// Nodes say which module and which line of the user's source they come from: the innermost one
+/// that is not PyTorch's own.
+void Interpreter::set_metadata(const Stmt& stmt) {
+  Frame& frame = *frames_.back();
+  const auto kept = [&](const std::string& text) {
+    const auto found = texts_.find(text);
+    if (found != texts_.end()) return found->second;
+    return texts_[text] = c.b.model().storage().copy(text);
+  };
+  const Frame* outer = frames_.size() > 1 ? frames_[frames_.size() - 2].get() : nullptr;
+  const std::string& origin = archive_.origin(frame.function->file, stmt.line);
+  const bool own = origin.find("/torch/") == std::string::npos;
+  frame.source = !origin.empty() && (own || !outer || outer->source.empty()) ? kept(origin)
+                 : outer                                                     ? outer->source
+                                                                             : Text();
+  frame.module = kept(frame.scope);
+  std::vector<StringEntry> entries;
+  if (!frame.module.empty()) entries.push_back({"module", frame.module});
+  if (!frame.source.empty()) entries.push_back({"source", frame.source});
+  c.b.set_metadata(std::move(entries));
+}
+
 Result<Flow> Interpreter::execute(const std::vector<const Stmt*>& body) {
   for (const Stmt* stmt : body) {
+    set_metadata(*stmt);
     auto flow = statement(*stmt);
     if (!flow.ok()) return located(std::move(flow).error(), *stmt);
     if (*flow != Flow::kNormal) return flow;
@@ -686,6 +776,16 @@ Result<Flow> Interpreter::statement(const Stmt& stmt) {
       return Flow::kBreak;
     case Kind::kContinue:
       return Flow::kContinue;
+    case Kind::kWith:
+      return execute_with(stmt);
+    case Kind::kDefine: {
+      // A function within a function, which a fork or a closure runs with these variables.
+      Item closure = Item::of(Item::Kind::kObject, std::make_shared<Box>());
+      closure.box->type_name = kClosure;
+      closure.box->function = stmt.function;
+      frames_.back()->locals[std::string(stmt.function->name)] = std::move(closure);
+      return Flow::kNormal;
+    }
     case Kind::kAssert:
     case Kind::kPass:
       return Flow::kNormal;
@@ -749,6 +849,24 @@ Result<Flow> Interpreter::execute_if(const Stmt& stmt) {
   if (raises(stmt.body)) return execute(stmt.otherwise);
   if (raises(stmt.otherwise)) return execute(stmt.body);
   return dynamic_if(stmt, known.computed);
+}
+
+/// with object [as name]: its methods __enter__ and __exit__ run around the body. Those of PyTorch
+/// (no_grad, profiling) do nothing that a model could hold.
+Result<Flow> Interpreter::execute_with(const Stmt& stmt) {
+  TRY(Item object, evaluate(*stmt.value));
+  const bool own = object.is(Item::Kind::kObject) && object.box->type &&
+                   !object.box->type_name.starts_with("__torch__.torch.");
+  Item entered;
+  if (own && object.box->type->methods.contains("__enter__")) {
+    TRY(entered, call_method(object, "__enter__", {}));
+  }
+  if (!stmt.targets.empty()) CHECK_OK(assign(*stmt.targets[0], entered));
+  TRY(Flow flow, execute(stmt.body));
+  if (own && object.box->type->methods.contains("__exit__")) {
+    TRY(Item done, call_method(object, "__exit__", {Item(), Item(), Item()}));
+  }
+  return flow;
 }
 
 Result<Flow> Interpreter::execute_for(const Stmt& stmt) {

@@ -43,6 +43,10 @@ class Interpreter {
   /// A tensor attribute of the archive, under the name that its path gives it.
   Result<Item> lazy(const PickleValue& value, const std::string& path);
   Result<Item> evaluate(const Expr& expr);
+  Result<Item> attribute(const Item& base, std::string_view name);
+  /// The member of an enumeration under a name or a value; each is one object.
+  Result<Item> enum_member(const Class& type, const std::string& qualified, std::string_view name,
+                           const Item* value);
 
   /// Tensors of the archive that were used, by name, and what they hold now.
   struct State {
@@ -67,6 +71,8 @@ class Interpreter {
   Result<Item> dequantized(const Item& item);
   Result<Item> requantized(const Item& item,
                            const std::shared_ptr<const pytorch::Quantization>& quantization);
+  std::shared_ptr<const pytorch::Quantization> own_quantization(
+      const std::string& overload, std::shared_ptr<const pytorch::Quantization> given);
   /// The value of a 0-d bool, known or not.
   Result<Arg> truth(const Item& item);
   void touch(const BoxRef& box);
@@ -78,7 +84,9 @@ class Interpreter {
     std::map<std::string, Item, std::less<>> locals;
     Item result;
     std::string scope;
+    Text module, source;  ///< what nodes carry as metadata
   };
+  void set_metadata(const Stmt& stmt);
   struct Journal {
     std::vector<std::pair<BoxRef, Box>> boxes;
     std::vector<std::pair<Ref, Cell>> cells;
@@ -99,7 +107,22 @@ class Interpreter {
   Result<Flow> execute_if(const Stmt& stmt);
   Result<Flow> execute_for(const Stmt& stmt);
   Result<Flow> execute_while(const Stmt& stmt);
+  Result<Flow> execute_with(const Stmt& stmt);
+  Result<Item> call_closure(const Item& closure);
   Result<Flow> dynamic_if(const Stmt& stmt, Value* condition);
+  /// Two ways to go on, of which the model takes one.
+  struct Branches {
+    virtual ~Branches() = default;
+    virtual Result<Flow> run(int side) = 0;
+  };
+  Result<Flow> branch(Value* condition, Branches& sides);
+  struct Choice {
+    virtual ~Choice() = default;
+    virtual Result<Item> run(const Item& item) = 0;
+  };
+  Result<Item> choose(const Item& maybe, Choice& choice);
+  Result<std::optional<Item>> split_optionals(std::string_view name, const Items& args,
+                                              const NamedItems& named);
   Result<Flow> dynamic_loop(const Stmt& stmt, const Item* trips);
   Error located(Error error, const Stmt& stmt);
 
@@ -119,7 +142,6 @@ class Interpreter {
   Result<Item> call(const Expr& expr);
   Result<Item> call_builtin(const std::string& name, const Expr& expr, Items& args,
                             NamedItems& named);
-  Result<Item> attribute(const Item& base, std::string_view name);
   Result<Item> index(const Item& base, const Item& key);
   Result<Item> constant_tensor(const PickleValue& value, size_t number);
   Result<Item> construct(const std::string& qualified, Items args, NamedItems named);
@@ -135,7 +157,9 @@ class Interpreter {
   std::vector<std::unique_ptr<Frame>> frames_;
   std::deque<Journal> journals_;
   std::map<const PickleValue*, Item> loaded_;
+  std::map<std::string, Item> enums_;
   std::vector<State> states_;
+  std::map<std::string, Text, std::less<>> texts_;  ///< of metadata, kept by the model
   size_t steps_ = 0, depth_ = 0;
 };
 

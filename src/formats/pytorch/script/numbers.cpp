@@ -86,13 +86,21 @@ Answer maximum(Interpreter& in, Items& args, NamedItems&) {
 Answer remainder(Interpreter& in, Items& args, NamedItems&) {
   if (two_numbers(args) && known(args[1].arg) && real_of(args[1].arg) == 0)
     return unsupported("a division by zero");
-  return arithmetic(
-      in, args, "Mod",
-      [](AtenContext& c, const SymInt& a, const SymInt& b) { return c.modulo(a, b); },
-      [](double a, double b) {
-        const double rest = std::fmod(a, b);
-        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-      });
+  if (!two_numbers(args)) return not_mine();
+  AtenContext& c = in.context();
+  if (both_ints(args))
+    return answer(Item(Arg(c.modulo(int_of(in, args[0].arg), int_of(in, args[1].arg)))));
+  if (known(args[0].arg) && known(args[1].arg)) {
+    const double divisor = real_of(args[1].arg), rest = std::fmod(real_of(args[0].arg), divisor);
+    return answer(Item(Arg(rest != 0 && (rest < 0) != (divisor < 0) ? rest + divisor : rest)));
+  }
+  // The rest has the divisor's sign.
+  Value *a = c.operand_of(args[0].arg, DType::kFloat64),
+        *b = c.operand_of(args[1].arg, DType::kFloat64), *zero = c.b.scalar(0, DType::kFloat64);
+  Value* rest = c.op("Mod", {a, b}, {{"fmod", int64_t{1}}});
+  Value* differs = c.op("Xor", {c.op("Less", {rest, zero}), c.op("Less", {b, zero})});
+  differs = c.op("And", {differs, c.op("Not", {c.op("Equal", {rest, zero})})});
+  return answer(computed(AKind::kFloat, c.where(differs, c.add(rest, b), rest)));
 }
 Answer floordiv(Interpreter& in, Items& args, NamedItems&) {
   if (!two_numbers(args)) return not_mine();
@@ -116,22 +124,12 @@ Answer divide(Interpreter& in, Items& args, NamedItems&) {
   return answer(computed(AKind::kFloat, c.op("Div", {c.operand_of(args[0].arg, DType::kFloat64),
                                                      c.operand_of(args[1].arg, DType::kFloat64)})));
 }
+/// A float always: of integers too, as the overload that a saved program is matched with gives.
 Answer power(Interpreter& in, Items& args, NamedItems&) {
   if (!two_numbers(args)) return not_mine();
   AtenContext& c = in.context();
-  if (known(args[0].arg) && known(args[1].arg)) {
-    const double value = std::pow(real_of(args[0].arg), real_of(args[1].arg));
-    if (both_ints(args) && real_of(args[1].arg) >= 0 && std::fabs(value) < 9e15)
-      return answer(Item(Arg(static_cast<int64_t>(value))));
-    return answer(Item(Arg(value)));
-  }
-  if (both_ints(args) && known(args[1].arg) && real_of(args[1].arg) >= 0 &&
-      real_of(args[1].arg) < 16) {
-    SymInt product(1);
-    for (int64_t i = 0; i < args[1].arg.integer.dim.value(); ++i)
-      product = c.mul(product, int_of(in, args[0].arg));
-    return answer(Item(Arg(product)));
-  }
+  if (known(args[0].arg) && known(args[1].arg))
+    return answer(Item(Arg(std::pow(real_of(args[0].arg), real_of(args[1].arg)))));
   return answer(computed(AKind::kFloat, c.op("Pow", {c.operand_of(args[0].arg, DType::kFloat64),
                                                      c.operand_of(args[1].arg, DType::kFloat64)})));
 }
@@ -197,9 +195,14 @@ Answer logic(Interpreter& in, Items& args, const char* node) {
   for (const Item& item : args)
     if (!item.is_arg(AKind::kBool)) {
       // Bits of integers.
-      if (!args[0].is_number() || !args[1].is_number() || !known(args[0].arg) ||
-          !known(args[1].arg))
-        return not_mine();
+      if (!args[0].is_number() || !args[1].is_number() || !both_ints(args)) return not_mine();
+      if (!known(args[0].arg) || !known(args[1].arg)) {
+        AtenContext& c = in.context();
+        const std::string bits = std::string("Bitwise") + node;
+        return answer(
+            computed(AKind::kInt, c.op(Text(bits), {c.operand_of(args[0].arg, DType::kInt64),
+                                                    c.operand_of(args[1].arg, DType::kInt64)})));
+      }
       const int64_t a = args[0].arg.integer.dim.value(), b = args[1].arg.integer.dim.value();
       const std::string_view name = node;
       return answer(Item(Arg(name == "And" ? (a & b) : name == "Or" ? (a | b) : (a ^ b))));
@@ -302,56 +305,6 @@ Answer to_number(Interpreter& in, Items& args, NamedItems& named) {
   return is_float(type) ? to_float(in, args, named) : to_int(in, args, named);
 }
 
-Answer math(Interpreter& in, Items& args, const char* node, bool integer,
-            double (*function)(double)) {
-  if (args.size() != 1 || !args[0].is_number() || args[0].arg.kind == AKind::kComplex)
-    return not_mine();
-  AtenContext& c = in.context();
-  if (known(args[0].arg)) {
-    const double value = function(real_of(args[0].arg));
-    if (integer) return answer(Item(Arg(static_cast<int64_t>(value))));
-    return answer(Item(Arg(value)));
-  }
-  Value* value = c.op(node, {c.operand_of(args[0].arg, DType::kFloat64)});
-  if (integer) return answer(computed(AKind::kInt, c.cast(value, DType::kInt64)));
-  return answer(computed(AKind::kFloat, value));
-}
-Answer absolute(Interpreter& in, Items& args, NamedItems&) {
-  if (args.size() == 1 && args[0].is_arg(AKind::kInt)) {
-    if (known(args[0].arg)) return answer(Item(Arg(std::abs(args[0].arg.integer.dim.value()))));
-    return answer(computed(AKind::kInt,
-                           in.context().op("Abs", {in.context().int_value(args[0].arg.integer)})));
-  }
-  return math(in, args, "Abs", false, [](double x) { return std::fabs(x); });
-}
-Answer ceil_of(Interpreter& in, Items& args, NamedItems&) {
-  return math(in, args, "Ceil", true, [](double x) { return std::ceil(x); });
-}
-Answer floor_of(Interpreter& in, Items& args, NamedItems&) {
-  return math(in, args, "Floor", true, [](double x) { return std::floor(x); });
-}
-Answer round_of(Interpreter& in, Items& args, NamedItems&) {
-  if (args.size() == 1 && args[0].is_arg(AKind::kInt)) return answer(args[0]);
-  return math(in, args, "Round", false, [](double x) { return std::nearbyint(x); });
-}
-Answer sqrt_of(Interpreter& in, Items& args, NamedItems&) {
-  return math(in, args, "Sqrt", false, [](double x) { return std::sqrt(x); });
-}
-Answer exp_of(Interpreter& in, Items& args, NamedItems&) {
-  return math(in, args, "Exp", false, [](double x) { return std::exp(x); });
-}
-Answer log_of(Interpreter& in, Items& args, NamedItems&) {
-  return math(in, args, "Log", false, [](double x) { return std::log(x); });
-}
-Answer sin_of(Interpreter& in, Items& args, NamedItems&) {
-  return math(in, args, "Sin", false, [](double x) { return std::sin(x); });
-}
-Answer cos_of(Interpreter& in, Items& args, NamedItems&) {
-  return math(in, args, "Cos", false, [](double x) { return std::cos(x); });
-}
-Answer tanh_of(Interpreter& in, Items& args, NamedItems&) {
-  return math(in, args, "Tanh", false, [](double x) { return std::tanh(x); });
-}
 Answer complex_of(Interpreter&, Items& args, NamedItems&) {
   for (const Item& item : args)
     if (!item.is_number() || !known(item.arg)) return not_mine();
@@ -389,10 +342,8 @@ constexpr BuiltinRow kRows[] = {
     {"truediv", divide},
     {"floordiv", floordiv},
     {"remainder", remainder},
-    {"fmod", remainder},
     {"pow", power},
     {"neg", negate},
-    {"abs", absolute},
     {"min", minimum},
     {"max", maximum},
     {"lt", lt},
@@ -419,15 +370,6 @@ constexpr BuiltinRow kRows[] = {
     {"ScalarImplicit", to_number},
     {"complex", complex_of},
     {"Complex", complex_of},
-    {"ceil", ceil_of},
-    {"floor", floor_of},
-    {"round", round_of},
-    {"sqrt", sqrt_of},
-    {"exp", exp_of},
-    {"log", log_of},
-    {"sin", sin_of},
-    {"cos", cos_of},
-    {"tanh", tanh_of},
 };
 
 }  // namespace

@@ -421,7 +421,25 @@ class Parser {
       TRY(statement.body, parse_block());
       return &statement;
     }
-    if (is_name("with")) return error("\"with\" is not part of the dialect that is read");
+    if (is_name("with")) {
+      statement.kind = Stmt::Kind::kWith;
+      next();
+      TRY(statement.value, parse_expr());
+      if (is_name("as")) {
+        next();
+        TRY(const Expr* target, parse_postfix());
+        statement.targets.push_back(target);
+      }
+      TRY(statement.body, parse_block());
+      return &statement;
+    }
+    if (is_name("def")) {
+      const Deeper deeper(depth_);
+      if (depth_ > kMaxDepth) return error("blocks nested too deeply");
+      statement.kind = Stmt::Kind::kDefine;
+      TRY(statement.function, parse_function());
+      return &statement;
+    }
     if (is_name("pass") || is_name("break") || is_name("continue")) {
       statement.kind = is_name("pass")    ? Stmt::Kind::kPass
                        : is_name("break") ? Stmt::Kind::kBreak

@@ -85,6 +85,10 @@ Answer int_repr(Interpreter& in, Items& args, NamedItems&) {
   if (args.empty() || !args[0].is_tensor() || !args[0].arg.tensor->quantization) return not_mine();
   return answer(Item(Arg(in.context().cell(in.context().read(args[0].arg.tensor)))));
 }
+Answer is_quantized(Interpreter&, Items& args, NamedItems&) {
+  if (args.empty() || !args[0].is_tensor()) return not_mine();
+  return answer(Item(Arg(args[0].arg.tensor->quantization != nullptr)));
+}
 Answer q_scale(Interpreter& in, Items& args, NamedItems&) {
   if (args.empty() || !args[0].is_tensor() || !args[0].arg.tensor->quantization) return not_mine();
   Value* scale = args[0].arg.tensor->quantization->scale;
@@ -244,6 +248,18 @@ Result<Item> convolve(Interpreter& in, const Item& x, const Item& object) {
 }
 template <bool Relu>
 Answer conv(Interpreter& in, Items& args, NamedItems&) {
+  if (args.size() == 8) {
+    // Before 1.5 stride, padding, dilation and groups were in the call.
+    TRY(Item object, unpack(in, args[1]));
+    TRY(Item x, in.dequantized(args[0]));
+    std::map<std::string, Item, std::less<>> parts = object.box->attributes;
+    parts["stride"] = args[2];
+    parts["padding"] = args[3];
+    parts["dilation"] = args[4];
+    parts["groups"] = args[5];
+    TRY(Item y, convolve(in, x, packed(std::move(parts))));
+    return finish(in, y, args[6], args[7], args[0], Relu);
+  }
   if (args.size() != 4) return not_mine();
   TRY(Item object, unpack(in, args[1]));
   TRY(Item x, in.dequantized(args[0]));
@@ -395,6 +411,7 @@ Answer group_norm(Interpreter& in, Items& args, NamedItems&) {
 }
 
 constexpr BuiltinRow kRows[] = {
+    {"is_quantized", is_quantized},
     {"quantize_per_tensor", quantize_per_tensor},
     {"quantize_per_channel", quantize_per_channel},
     {"dequantize", dequantize},

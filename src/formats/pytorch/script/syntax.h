@@ -49,6 +49,8 @@ struct Expr {
   std::string dotted() const;
 };
 
+struct Function;
+
 struct Stmt {
   enum class Kind : uint8_t {
     kExpr,
@@ -62,6 +64,8 @@ struct Stmt {
     kBreak,
     kContinue,
     kDelete,
+    kWith,    ///< with value [as targets[0]]
+    kDefine,  ///< a function within a function
   };
   Kind kind = Kind::kPass;
   uint32_t line = 0;
@@ -69,6 +73,7 @@ struct Stmt {
   std::vector<const Expr*> targets;
   const Expr* value = nullptr;  ///< also the condition
   const Expr* annotation = nullptr;
+  const Function* function = nullptr;
   std::vector<const Stmt*> body, otherwise;
 };
 

@@ -66,9 +66,10 @@ struct Box {
   std::vector<std::string> names;                       ///< of a named tuple
   std::string type_name;                                ///< of an object: "__torch__.net.Net"
   const Class* type = nullptr;
-  std::string path;           ///< of a module: "layer1.0"
-  Value* sequence = nullptr;  ///< of a list whose length is only known when the model runs
-  Value* present = nullptr;   ///< of a maybe: 0-d bool
+  const Function* function = nullptr;  ///< of a closure
+  std::string path;                    ///< of a module: "layer1.0"
+  Value* sequence = nullptr;           ///< of a list whose length is only known when the model runs
+  Value* present = nullptr;            ///< of a maybe: 0-d bool
 };
 
 inline Item Item::list(std::vector<Item> items) {
