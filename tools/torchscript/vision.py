@@ -1,0 +1,78 @@
+"""Every builder of torchvision: classification, segmentation, detection, video, optical flow; scripted, random weights."""
+import torch
+import torchvision
+from torch import nn
+from torchvision.models import detection, get_model, list_models
+
+from torchscript.cases import CASES, Case, stir
+
+LARGE_INPUT = {"inception_v3": 299, "googlenet": 224}
+SIZED = ("vit", "swin", "maxvit")  # networks for one size
+
+
+def add(name, make, kind, more, rtol, atol):
+    make.__name__ = name
+    CASES.append(Case(make, kind, more, rtol, atol, False, "forward", "vision"))
+
+
+def options_of(name):
+    options = {"weights": None}
+    if name in ("googlenet", "inception_v3"):
+        options["init_weights"] = False
+    if name in list_models(detection) or name in list_models(torchvision.models.segmentation):
+        options["weights_backbone"] = None
+    return options
+
+
+def lively(module):
+    """Untrained heads say the same of every class: their weights are scaled until the scores lie apart."""
+    for m in module.modules():
+        if isinstance(m, (nn.BatchNorm2d, torchvision.ops.FrozenBatchNorm2d)) and not isinstance(m, nn.BatchNorm2d):
+            m.running_mean.uniform_(-0.1, 0.1)
+            m.running_var.uniform_(0.5, 1.5)
+    for key, p in module.named_parameters():
+        if any(part in key for part in ("cls_logits", "cls_score", "classification_head", "bbox_pred", "kps_score")) and p.dim() > 1:
+            p.data.normal_(0, 0.4 / p[0].numel() ** 0.5 * 8)
+    return stir(module)
+
+
+def classifier(name):
+    def make():
+        torch.manual_seed(1)
+        return stir(get_model(name, **options_of(name))), (torch.rand(2, 3, *size(name)),)
+    fixed = name.startswith(SIZED)
+    add("tv_" + name, make, "script", [lambda: (torch.rand(1 if fixed else 3, 3, *(size(name) if fixed else [s + 32 for s in size(name)])),)], 1e-3, 1e-3)
+
+
+def size(name):
+    if name.startswith("vit_h"):
+        return [224, 224]
+    if name.startswith(SIZED):
+        return [224, 224]
+    side = {"inception_v3": 299, "alexnet": 128, "googlenet": 128}.get(name, 64)
+    return [side, side]
+
+
+def segmenter(name):
+    def make():
+        torch.manual_seed(1)
+        return stir(get_model(name, **options_of(name))), (torch.rand(2, 3, 64, 96),)
+    add("tv_" + name, make, "script", [lambda: (torch.rand(1, 3, 96, 64),)], 1e-3, 1e-3)
+
+
+def detector(name):
+    def make():
+        torch.manual_seed(1)
+        options = dict(options_of(name))
+        if "ssd" not in name:
+            options.update(min_size=96, max_size=160)
+        return lively(get_model(name, **options)), ([torch.rand(3, 96, 128)],)
+    add("tv_" + name, make, "script", [lambda: ([torch.rand(3, 112, 96)],)], 1e-3, 1e-2)
+
+
+for one in list_models(torchvision.models):
+    classifier(one)
+for one in list_models(torchvision.models.segmentation):
+    segmenter(one)
+for one in list_models(detection):
+    detector(one)
