@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "analysis/only_member.h"
 #include "analysis/place.h"
 #include "analysis/rules.h"
 #include "ops/registry.h"

@@ -8,12 +8,8 @@
 #include "analysis/type_pool.h"
 #include "base/diagnostic.h"
 #include "ir/model.h"
-#include "ops/type_sets.h"
 
 namespace tombolo {
-
-/// The one type that a set allows, if it is one (fixed types such as "tensor(int64)").
-InferType only_member(const TypeSet& set);
 
 /// The inferred facts of a model that is not changed. Reports contradictions as diagnostics
 /// (rules.inc, first section) and goes on. References must outlive it.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "analysis/infer.h"
+#include "analysis/only_member.h"
 #include "formats/common/graph_builder.h"
 #include "ops/kernel_context.h"
 #include "ops/registry.h"
