@@ -390,9 +390,15 @@ void slice_scatter(C& c) {
       value = c.maximum(c.add(length, value), SymInt(0));
     if (value.is_number() && value.dim.value() > INT32_MAX) return length;
     if (value.is_number() && length.is_number()) return c.minimum(value, length);
-    return value;
+    if (value.value == nullptr || !value.dim.is_unknown()) return value;
+    // Computed: of either sign, and perhaps beyond the end.
+    Value *number = value.value, *size = c.int_value(length), *zero = c.b.int_scalar(0);
+    number = c.where(c.op("Less", {number, zero}), c.add(number, size), number);
+    return SymInt(SymDim(), c.op("Min", {c.op("Max", {number, zero}), size}));
   };
-  const SymInt start = bound("start", SymInt(0)), end = bound("end", length);
+  const SymInt start = bound("start", SymInt(0));
+  SymInt end = bound("end", length);
+  if (start.dim.is_unknown() || end.dim.is_unknown()) end = c.maximum(end, start);
   SymInt count = c.sub(end, start);
   if (step != 1) count = c.floor_div(c.add(count, SymInt(step - 1)), SymInt(step));
   count = c.maximum(count, SymInt(0));
