@@ -66,11 +66,21 @@ Value* attend(C& c, Value* q, Value* k, Value* v, Value* mask, bool causal, bool
 void attention(C& c) {
   if (c.has_arg("dropout_p") && c.given("dropout_p") && c.real("dropout_p") != 0)
     return c.refuse("it draws random numbers", "export the model after model.eval()");
-  const bool causal = c.has_arg("is_causal") && c.flag("is_causal");
+  // Whether it is causal may be the model's to say: then as a part of the mask.
+  Value* perhaps_causal = c.has_arg("is_causal") ? c.arg("is_causal").computed : nullptr;
+  const bool causal = !perhaps_causal && c.has_arg("is_causal") && c.flag("is_causal");
   const bool grouped = c.has_arg("enable_gqa") && c.flag("enable_gqa");
   Value* mask = c.has_arg("attn_mask")   ? c.opt("attn_mask")
                 : c.has_arg("attn_bias") ? c.opt("attn_bias")
                                          : nullptr;
+  if (perhaps_causal) {
+    Value *rows = c.range(c.size(c.x("query"), -2)), *columns = c.range(c.size(c.x("key"), -2));
+    Value* seen = c.op("GreaterOrEqual", {c.unsqueeze(rows, {1}), columns});
+    seen = c.op("Or", {seen, c.op("Not", {perhaps_causal})});
+    mask = mask == nullptr                 ? seen
+           : c.dtype(mask) == DType::kBool ? c.op("And", {mask, seen})
+                                           : c.where(seen, mask, c.like(-INFINITY, mask));
+  }
   Value* y = attend(c, c.x("query"), c.x("key"), c.x("value"), mask, causal, grouped);
   c.out(y);
   if (c.name() == "_scaled_dot_product_flash_attention_for_cpu") {

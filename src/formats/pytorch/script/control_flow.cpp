@@ -485,11 +485,28 @@ Result<Flow> Interpreter::branch(Value* condition, Branches& sides) {
   for (int side = 0; side < 2; ++side) {
     begin_journal();
     c.enter(*graphs[side]);
+    // A branch on whether a value is there knows it.
+    std::map<std::string, Item> refined;
+    for (auto& [name, item] : frame.locals) {
+      if (!item.is(Item::Kind::kMaybe)) continue;
+      const Node* asked = condition->producer();
+      const bool direct = item.box->present == condition;
+      const bool inverted =
+          !direct && asked && asked->op_type() == "Not" && asked->input(0) == item.box->present;
+      if (!direct && !inverted) continue;
+      item = (side == 0) == direct ? item.box->items[0] : Item();
+      refined[name] = item;
+    }
     auto flow = sides.run(side);
     Outcome seen;
     if (flow.ok()) {
       for (const auto& [name, item] : frame.locals) {
         const auto old = before.find(name);
+        const auto known = refined.find(name);
+        if (known != refined.end() && same(known->second, item)) {
+          seen.locals[name] = old->second;
+          continue;
+        }
         seen.locals[name] = old != before.end() && same(old->second, item) ? item : frozen(item);
       }
       if (*flow == Flow::kReturn) seen.result = frozen(frame.result);
