@@ -192,7 +192,7 @@ expect 0 "bench --each" "$tombolo" bench add.onnxtxt --runs 2 --no-roofline --ea
 has "$out" '^N,threads'
 expect 2 "bench of nonsense" "$tombolo" bench add.onnxtxt --each N=a
 expect 0 profile "$tombolo" profile pair.onnxtxt --runs 2 --trace trace.json
-has "$out" 'Relu'
+has "$out" 'Elementwise'
 has trace.json traceEvents
 expect 0 "profile --json" "$tombolo" profile pair.onnxtxt --runs 2 --json
 has "$out" '"kernel":'
