@@ -97,7 +97,8 @@ TEST(EmptyLists, ReadAlikeByInferenceAndKernel) {
   size_t tried = 0;
   for (const OpVersion& version : all_versions()) {
     const Recipe* recipe = find_recipe(version);
-    if (recipe == nullptr) continue;
+    // Passes alone write operators of ai.tombolo, with every list.
+    if (recipe == nullptr || std::string_view(version.decl->domain) == "ai.tombolo") continue;
     TypeAssignment types;
     if (!version.types.empty()) {
       const std::vector<ValueType> members = members_of(version.types[0].allowed);
