@@ -300,6 +300,7 @@ Status step_quantize_one_type(StepContext& step) {
 Status step_dequantize_scale_type(StepContext& step) {
   const auto output = static_cast<DType>(step.get_int("output_dtype", 0));
   const DType scale = step.dtype(1);
+  if (step.node.output(0) == nullptr) return step.cannot("the output is absent");
   step.node.remove_attribute("output_dtype");
   if (output == DType::kUndefined || output == scale) return ok();
   step.after("Cast").set_int("to", static_cast<int64_t>(output));
@@ -347,6 +348,9 @@ Status step_resize_all_axes(StepContext& step) {
     std::vector<int64_t> places;
     for (const int64_t axis : *axes)
       places.push_back(axis < 0 ? axis + static_cast<int64_t>(*rank) : axis);
+    for (const int64_t place : places)
+      if (place < 0 || place >= static_cast<int64_t>(*rank))
+        return step.cannot("an axis is out of range");
     if (step.has_input(1) &&
         step.get_string("coordinate_transformation_mode", "") == "tf_crop_and_resize") {
       std::vector<float> whole(2 * *rank, 0);
