@@ -1,5 +1,9 @@
 #include "base/thread_pool.h"
 
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -67,6 +71,24 @@ inline void pause() {
 #endif
 }
 
+#if defined(__linux__)
+int current_core() { return sched_getcpu(); }
+
+/// Leaves this core for another that the thread may use; it may come back later.
+void leave_core(int core) {
+  cpu_set_t allowed;
+  if (core < 0 || core >= CPU_SETSIZE || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    return;
+  cpu_set_t others = allowed;
+  CPU_CLR(static_cast<size_t>(core), &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
+  sched_setaffinity(0, sizeof allowed, &allowed);
+}
+#else
+int current_core() { return -1; }
+void leave_core(int) {}
+#endif
+
 // Waits until done() holds, at most about this long; whether it does. Between two loops of a model
 // lie microseconds, waking a sleeper costs tens of them.
 template <typename Done>
@@ -96,6 +118,8 @@ class Pool {
     const int wanted = wanted_.load(std::memory_order_relaxed);
     return wanted > 0 ? wanted : default_;
   }
+  /// More threads than cores only wait for one another.
+  int cores() const { return default_; }
   void set_threads(int count) { wanted_ = std::clamp(count, 0, 1024); }
 
   void run(Loop& loop, int threads) {
@@ -104,8 +128,8 @@ class Pool {
     if (!exclusive.owns_lock()) return loop.work(0);
     while (static_cast<int>(workers_.size()) < threads - 1)
       workers_.emplace_back([this, index = static_cast<int>(workers_.size())] { main(index); });
-    // Spinning pays only while every thread has a core of its own.
-    spin_ = std::chrono::microseconds(threads <= default_ ? 50 : 0);
+    spin_ = std::chrono::microseconds(50);
+    core_.store(current_core(), std::memory_order_relaxed);
     publish(&loop, threads - 1);
     inside_loop = true;
     loop.work(0);
@@ -130,12 +154,22 @@ class Pool {
     if (sleepers_.load(std::memory_order_seq_cst) > 0) state_.notify_all();
   }
 
+  /// The system may wake a thread where its waker runs, and a worker that only gets there when the
+  /// loop is over sleeps again before it is moved: one that shares the caller's core leaves it.
+  void make_way() {
+    const int core = core_.load(std::memory_order_relaxed);
+    if (core < 0 || core != current_core()) return;
+    core_.store(-1, std::memory_order_relaxed);
+    leave_core(core);
+  }
+
   void main(int index) {
     inside_loop = true;
     uint64_t seen = 0;
     for (;;) {
       uint64_t state;
       const auto fresh = [&] {
+        make_way();
         state = state_.load(std::memory_order_seq_cst);
         return (state & kOpen) != 0 && (state & ~(kNumber - 1)) != seen;
       };
@@ -161,6 +195,7 @@ class Pool {
   std::atomic<std::chrono::microseconds> spin_{std::chrono::microseconds(50)};
   Loop* loop_ = nullptr;  ///< written while no worker is in a loop and none may join
   int invited_ = 0;
+  std::atomic<int> core_{-1};  ///< of the caller; -1: not known, or a worker has left it
   std::atomic<bool> stop_{false};
   const int default_ = static_cast<int>(allowed_cores());
   std::atomic<int> wanted_{0};
@@ -181,7 +216,8 @@ void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
   if (inside_loop || count <= grain) return body(argument, 0, count);
-  const int64_t parts = std::min<int64_t>(thread_count(), (count + grain - 1) / grain);
+  const int64_t parts =
+      std::min<int64_t>(std::min(thread_count(), pool().cores()), (count + grain - 1) / grain);
   if (parts <= 1) return body(argument, 0, count);
   const int64_t chunk = std::max(grain, (count + parts * 8 - 1) / (parts * 8));
   Loop loop(count, chunk, parts, body, argument);
