@@ -155,7 +155,7 @@ Result<SymShape> reshaped(const InferContext& context, const SymShape* data, con
                           bool allow_zero) {
   SymShape out;
   std::optional<size_t> rest;
-  bool has_zero = false, copies_unknown = false;
+  bool has_zero = false;
   for (size_t i = 0; i < target.size(); ++i) {
     const SymDim& dim = target[i];
     if (dim.is_value() && dim.value() == 0 && !allow_zero) {
@@ -163,7 +163,6 @@ Result<SymShape> reshaped(const InferContext& context, const SymShape* data, con
         return context.error("the target shape " + shape_to_string(target) + " copies axis " +
                              std::to_string(i) + " of data of rank " +
                              std::to_string(data->size()));
-      copies_unknown |= data == nullptr;
       out.push_back(data != nullptr ? (*data)[i] : SymDim());
     } else if (dim.is_value() && dim.value() == -1) {
       if (rest)

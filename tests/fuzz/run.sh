@@ -8,8 +8,9 @@ shift || true
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=($(ls tests/fuzz/*_fuzzer.cpp | xargs -n1 basename | sed 's/_fuzzer\.cpp$//'))
 cmake --preset fuzz
-ninja -C build/fuzz tombolo_cli "${targets[@]/%/_fuzzer}"
-tests/fuzz/seeds.sh "$PWD/build/fuzz/tombolo" build/fuzz/seeds
+ninja -C build/fuzz "${targets[@]/%/_fuzzer}"
+make all
+tests/fuzz/seeds.sh "$PWD/build/release/tombolo" build/fuzz/seeds
 for name in "${targets[@]}"; do
   corpus=build/fuzz/corpus/$name
   mkdir -p "$corpus"
