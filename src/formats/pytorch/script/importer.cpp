@@ -82,8 +82,7 @@ class Samples {
 class Importer {
  public:
   Importer(ScriptArchive& archive, Samples samples, const LoadOptions& options, bool dynamic)
-      : archive_(archive),
-        samples_(std::move(samples)),
+      : samples_(std::move(samples)),
         options_(options),
         dynamic_(dynamic),
         model_(std::make_unique<Model>(Model::create(kImportOpset, "main"))),
@@ -358,7 +357,6 @@ class Importer {
     return ok();
   }
 
-  ScriptArchive& archive_;
   Samples samples_;
   const LoadOptions& options_;
   bool dynamic_;
