@@ -11,8 +11,6 @@ namespace tombolo {
 
 namespace {
 
-constexpr size_t kFixedBytes = 4096;  ///< the largest tensor that is kept as a fixed value
-
 bool is_shape_query(const Node& node) {
   return canonical_domain(node.domain()).empty() &&
          (node.op_type() == "Shape" || node.op_type() == "Size");
