@@ -14,7 +14,7 @@
 namespace {
 
 void put(std::string& out, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> (8 * i)));
+  for (int i = 0; i < bytes; ++i, value >>= 8) out.push_back(static_cast<char>(value));
 }
 
 /// A ZIP archive of stored members (APPNOTE.TXT 4.3).

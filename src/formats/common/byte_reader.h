@@ -41,6 +41,7 @@ class ByteReader {
   std::span<const std::byte> take(size_t count) {
     if (failed_ || count > left()) {
       failed_ = true;
+      at_ = bytes_.size();  // so that a loop over what is left ends
       return {};
     }
     const auto result = bytes_.subspan(at_, count);

@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_set>
 
 #include "formats/common/byte_reader.h"
@@ -114,6 +115,7 @@ Status ZipArchive::read_directory() {
     while (extra.left() >= 4) {
       const uint16_t id = extra.u16();
       ByteReader field(extra.take(extra.u16()));
+      if (!extra.ok()) break;  // some writers pad with what is no field
       if (id != 1) continue;
       for (uint64_t* value : {&member.size, &member.stored, &local})
         if (*value == 0xFFFFFFFF) *value = field.u64();
@@ -160,6 +162,10 @@ Status ZipArchive::read_directory() {
     }
     members_.push_back(std::move(member));
   }
+  by_name_.resize(members_.size());
+  std::iota(by_name_.begin(), by_name_.end(), 0u);
+  std::sort(by_name_.begin(), by_name_.end(),
+            [&](uint32_t a, uint32_t b) { return members_[a].name < members_[b].name; });
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   for (const Member& member : members_) {
     ranges.emplace_back(member.offset, member.offset + member.stored);
@@ -172,9 +178,10 @@ Status ZipArchive::read_directory() {
 }
 
 const ZipArchive::Member* ZipArchive::find(std::string_view name) const {
-  for (const Member& member : members_)
-    if (member.name == name) return &member;
-  return nullptr;
+  const auto found = std::lower_bound(
+      by_name_.begin(), by_name_.end(), name,
+      [&](uint32_t at, std::string_view text) { return members_[at].name < text; });
+  return found != by_name_.end() && members_[*found].name == name ? &members_[*found] : nullptr;
 }
 
 Result<Blob> ZipArchive::read(std::string_view name) const {

@@ -57,6 +57,7 @@ class ZipArchive {
   Status read_directory();
   Blob blob_;
   std::vector<Member> members_;
+  std::vector<uint32_t> by_name_;  ///< places in members_, in the order of their names
 };
 
 }  // namespace tombolo

@@ -19,18 +19,20 @@ TEST(Zip, ListsAndReadsAnArchive) {
   EXPECT_FALSE(archive->read("absent").ok());
 }
 
-/// An archive of one stored member with this name and content.
-std::string archive_of(const std::string& name, const std::string& content) {
+/// An archive of one stored member with this name, content and extra field of the directory.
+std::string archive_of(const std::string& name, const std::string& content,
+                       const std::string& extra = "") {
   const auto number = [](uint64_t value, size_t width) {
     std::string text;
-    for (size_t i = 0; i < width; ++i) text += static_cast<char>(value >> (8 * i));
+    for (size_t i = 0; i < width; ++i) text += i < 8 ? static_cast<char>(value >> (8 * i)) : '\0';
     return text;
   };
   const std::string sizes =
       number(0, 4) + number(content.size(), 4) + number(content.size(), 4) + number(name.size(), 2);
   const std::string local = "PK\3\4" + number(20, 2) + number(0, 8) + sizes + number(0, 2) + name;
   const std::string entry = "PK\1\2" + number(20, 2) + number(20, 2) + number(0, 8) + sizes +
-                            number(0, 2 + 2 + 2 + 2 + 4) + number(0, 4) + name;
+                            number(extra.size(), 2) + number(0, 2 + 2 + 2 + 4) + number(0, 4) +
+                            name + extra;
   return local + content + entry + "PK\5\6" + number(0, 4) + number(1, 2) + number(1, 2) +
          number(entry.size(), 4) + number(local.size() + content.size(), 4) + number(0, 2);
 }
@@ -54,6 +56,13 @@ TEST(Zip, RefusesTruncation) {
   for (size_t size = 0; size < good.size(); ++size) {
     EXPECT_FALSE(open(good.substr(0, size)).ok()) << size;
   }
+}
+
+TEST(Zip, EndsAtADamagedExtraField) {
+  // A field that says it is longer than what is left.
+  auto archive = open(archive_of("a", "hello", std::string("\2\0\7\0xy", 6)));
+  ASSERT_TRUE(archive.ok()) << archive.error().message;
+  EXPECT_EQ(archive->read("a")->text(), "hello");
 }
 
 TEST(Zip, RefusesWhatContradictsTheDirectory) {
