@@ -6,6 +6,7 @@
 // Problems are sticky: getters never fail, they record what is wrong and give a placeholder; the
 // importer looks at status() after every call.
 
+#include <algorithm>
 #include <deque>
 #include <initializer_list>
 #include <map>
@@ -21,7 +22,41 @@
 namespace tombolo::pytorch {
 
 using Values = std::vector<Value*>;
-using SymInts = std::vector<SymInt>;
+
+/// Sizes by axis. A file may give a tensor another rank than its operator takes: an axis that is
+/// not there is an unknown size, never memory beyond the list.
+class SymInts : public std::vector<SymInt> {
+ public:
+  using Base = std::vector<SymInt>;
+  using Base::Base;
+  SymInts() = default;
+  SymInts(const Base& sizes) : Base(sizes) {}
+  SymInts(Base&& sizes) noexcept : Base(std::move(sizes)) {}
+
+  SymInt& operator[](size_t i) { return i < size() ? Base::operator[](i) : absent(); }
+  const SymInt& operator[](size_t i) const { return i < size() ? Base::operator[](i) : absent(); }
+  SymInt& front() { return (*this)[0]; }
+  const SymInt& front() const { return (*this)[0]; }
+  SymInt& back() { return (*this)[size() - 1]; }
+  const SymInt& back() const { return (*this)[size() - 1]; }
+  void pop_back() {
+    if (!empty()) Base::pop_back();
+  }
+  void resize(size_t count) { Base::resize(count <= 2 * kMaxRank ? count : 0); }
+  void erase_axis(size_t axis) {
+    if (axis < size()) Base::erase(begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+  void insert_axis(size_t axis, SymInt length) {
+    Base::insert(begin() + static_cast<std::ptrdiff_t>(std::min(axis, size())), std::move(length));
+  }
+
+ private:
+  static constexpr size_t kMaxRank = 64;  ///< of torch's tensors
+  static SymInt& absent() {
+    thread_local SymInt size;
+    return size = SymInt();
+  }
+};
 
 /// How torch's result type follows from what operands promote to.
 enum class Promotion : uint8_t {

@@ -363,7 +363,7 @@ void select_scatter(C& c) {
   const SymInt length = c.size(x, dim);
   if (index.is_number() && index.dim.value() < 0) index = c.add(length, index);
   SymInts sizes = c.sizes(x);
-  sizes.erase(sizes.begin() + static_cast<ptrdiff_t>(dim));
+  sizes.erase_axis(static_cast<size_t>(dim));
   Value* source = c.unsqueeze(c.expand(c.cast(c.x("src"), c.dtype(x)), sizes), {dim});
   if (length.is(1)) return c.out(source);
   Values parts;

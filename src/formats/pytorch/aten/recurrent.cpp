@@ -90,7 +90,7 @@ LayerResult projected(C& c, Value* x, const Cell4& cell, Value* h0, Value* c0, b
   Graph& body = scan->set_graph("body");
   body.name = "step";
   SymShape item = c.b.shape(x);
-  item.erase(item.begin());
+  if (!item.empty()) item.erase(item.begin());
   c.enter(body);
   Value* h = c.b.input("h", c.dtype(h0), SymShape(c.b.shape(h0)));
   Value* state = c.b.input("c", c.dtype(c0), SymShape(c.b.shape(c0)));

@@ -309,7 +309,8 @@ Value* scan_axis(C& c, Value* x, int64_t dim, Value* initial, Body&& step) {
   Graph& body = scan->set_graph("body");
   body.name = "step";
   SymShape item_shape = c.b.shape(x);
-  item_shape.erase(item_shape.begin() + static_cast<ptrdiff_t>(dim));
+  if (static_cast<size_t>(dim) < item_shape.size())
+    item_shape.erase(item_shape.begin() + static_cast<ptrdiff_t>(dim));
   c.enter(body);
   Value* state = c.b.input("state", c.dtype(initial), SymShape(c.b.shape(initial)));
   Value* item = c.b.input("item", c.dtype(x), item_shape);
@@ -324,7 +325,7 @@ Value* scan_axis(C& c, Value* x, int64_t dim, Value* initial, Body&& step) {
 
 SymInts without(C& c, Value* x, int64_t dim) {
   SymInts sizes = c.sizes(x);
-  sizes.erase(sizes.begin() + static_cast<ptrdiff_t>(dim));
+  sizes.erase_axis(static_cast<size_t>(dim));
   return sizes;
 }
 

@@ -173,7 +173,7 @@ void repeat_interleave(C& c) {
   const int64_t r = c.rank(x);
   if (repeats.kind == Arg::Kind::kInt) {
     SymInts wide = c.sizes(x), merged = wide;
-    wide.insert(wide.begin() + static_cast<ptrdiff_t>(dim) + 1, c.sym("repeats"));
+    wide.insert_axis(static_cast<size_t>(dim) + 1, c.sym("repeats"));
     merged[static_cast<size_t>(dim)] = c.mul(merged[static_cast<size_t>(dim)], c.sym("repeats"));
     return c.out(c.reshape(c.expand(c.unsqueeze(x, {dim + 1}), wide), merged));
   }
@@ -537,7 +537,7 @@ void channel_shuffle(C& c) {
   const SymInt groups = c.sym("groups");
   SymInts sizes = c.sizes(x), split = sizes;
   split[1] = groups;
-  split.insert(split.begin() + 2, c.floor_div(sizes[1], groups));
+  split.insert_axis(2, c.floor_div(sizes[1], groups));
   c.out(c.reshape(c.swap(c.reshape(x, split), 1, 2), sizes));
 }
 
