@@ -44,8 +44,21 @@ std::string environment_name(std::string_view option) {
 struct Parsed {
   std::map<std::string, std::string> singles;  // positionals that do not repeat
   std::map<std::string, std::vector<std::string>> values;
-  std::map<std::string, int> flags;
 };
+
+/// How often a flag was given. Read from its results: releases of CLI11 differ in what a counter
+/// that several subcommands share holds at the end.
+int flag_count(const CLI::Option& flag) {
+  int count = 0;
+  for (const std::string& text :
+       flag.results()) {  // "true", or what --flag=TEXT and the environment say
+    if (text.empty() || text == "false" || text == "off" || text == "no" || text == "disable")
+      continue;
+    const bool number = text.find_first_not_of("0123456789") == std::string::npos;
+    count += number ? std::atoi(text.substr(0, 3).c_str()) : 1;
+  }
+  return count;
+}
 
 void add_option(CLI::App& app, const Option& option, Parsed& parsed, bool common) {
   const std::string name(option.name);
@@ -55,7 +68,7 @@ void add_option(CLI::App& app, const Option& option, Parsed& parsed, bool common
   if (!option.default_text.empty()) help += " (default: " + std::string(option.default_text) + ")";
   CLI::Option* added;
   if (option.value.empty()) {
-    added = app.add_flag(spelling, parsed.flags[name], help);
+    added = app.add_flag(spelling, help);
   } else {
     added =
         app.add_option(spelling, parsed.values[name], help)->option_text(std::string(option.value));
@@ -211,8 +224,17 @@ int main(int argc, char** argv) {
     if (!value.empty()) args.add(name, std::move(value));
   for (auto& [name, values] : parsed.values)
     for (std::string& value : values) args.add(name, std::move(value));
-  for (auto& [name, count] : parsed.flags)
-    for (int i = 0; i < count; ++i) args.add(name, "");
+  const auto add_flags = [&](std::span<const Option> options) {
+    for (const Option& option : options) {
+      if (!option.value.empty()) continue;
+      const std::string name(option.name);
+      const int count = flag_count(*chosen[0]->get_option("--" + name));
+      for (int i = 0; i < count; ++i) args.add(name, "");
+    }
+  };
+  add_flags(common_options());
+  for (const Verb& verb : verbs())
+    if (verb.name == chosen[0]->get_name()) add_flags(verb.options);
   console.json = args.flag("json");
   console.quiet = args.flag("quiet");
   console.verbosity = static_cast<int>(args.all("verbose").size());
