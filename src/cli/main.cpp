@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "base/output_file.h"
 #include "base/thread_pool.h"
@@ -68,7 +69,8 @@ void add_option(CLI::App& app, const Option& option, Parsed& parsed, bool common
   if (!option.default_text.empty()) help += " (default: " + std::string(option.default_text) + ")";
   CLI::Option* added;
   if (option.value.empty()) {
-    added = app.add_flag(spelling, help);
+    // Const: newer releases take a string that may be written to for the place of the result.
+    added = app.add_flag(spelling, std::as_const(help));
   } else {
     added =
         app.add_option(spelling, parsed.values[name], help)->option_text(std::string(option.value));

@@ -41,7 +41,7 @@ class Inliner {
       if (function == nullptr || !can_inline(*function)) continue;
       if (depth > kMaxDepth)
         return parse_error("functions call each other too deeply, or one calls itself");
-      if (made_ + function->body.node_count() > kMaxNodes) continue;
+      if (made_ + expanded_size(*function, 0) > kMaxNodes) continue;
       Node* const before = node->previous();
       made_ += function->body.node_count();
       expand(*node, *function);
@@ -50,6 +50,23 @@ class Inliner {
                              depth + 1));
     }
     return ok();
+  }
+
+  /// Nodes of a function's body when all calls in it are expanded too; kMaxNodes + 1 for more.
+  size_t expanded_size(const Function& function, int depth) {
+    if (const auto known = sizes_.find(&function); known != sizes_.end()) return known->second;
+    size_t size = depth > kMaxDepth ? kMaxNodes + 1 : 0;
+    if (size == 0)
+      for_each_graph(const_cast<Graph&>(function.body), [&](const Graph& graph) {  // only read
+        for (const Node* node : graph.nodes()) {
+          const Function* called =
+              size > kMaxNodes
+                  ? nullptr
+                  : model_.find_function(node->domain(), node->op_type(), node->overload());
+          size += called != nullptr ? expanded_size(*called, depth + 1) : 1;
+        }
+      });
+    return sizes_[&function] = std::min(size, kMaxNodes + 1);
   }
 
   static bool uses_undefined(Graph& body) {
@@ -123,6 +140,7 @@ class Inliner {
     rewriter_.functions_changed();
   }
 
+  std::unordered_map<const Function*, size_t> sizes_;  ///< of expanded bodies
   Rewriter& rewriter_;
   Model& model_;
   size_t count_ = 0, made_ = 0;
