@@ -39,9 +39,10 @@ class Inliner {
       const Function* function =
           model_.find_function(node->domain(), node->op_type(), node->overload());
       if (function == nullptr || !can_inline(*function)) continue;
-      if (depth > kMaxDepth)
+      const size_t size = expanded_size(*function, depth);
+      if (too_deep_)
         return parse_error("functions call each other too deeply, or one calls itself");
-      if (made_ + expanded_size(*function, 0) > kMaxNodes) continue;
+      if (made_ + size > kMaxNodes) continue;
       Node* const before = node->previous();
       made_ += function->body.node_count();
       expand(*node, *function);
@@ -55,12 +56,13 @@ class Inliner {
   /// Nodes of a function's body when all calls in it are expanded too; kMaxNodes + 1 for more.
   size_t expanded_size(const Function& function, int depth) {
     if (const auto known = sizes_.find(&function); known != sizes_.end()) return known->second;
-    size_t size = depth > kMaxDepth ? kMaxNodes + 1 : 0;
-    if (size == 0)
+    size_t size = 0;
+    too_deep_ |= depth > kMaxDepth;
+    if (!too_deep_)
       for_each_graph(const_cast<Graph&>(function.body), [&](const Graph& graph) {  // only read
         for (const Node* node : graph.nodes()) {
           const Function* called =
-              size > kMaxNodes
+              size > kMaxNodes || too_deep_
                   ? nullptr
                   : model_.find_function(node->domain(), node->op_type(), node->overload());
           size += called != nullptr ? expanded_size(*called, depth + 1) : 1;
@@ -141,6 +143,7 @@ class Inliner {
   }
 
   std::unordered_map<const Function*, size_t> sizes_;  ///< of expanded bodies
+  bool too_deep_ = false;
   Rewriter& rewriter_;
   Model& model_;
   size_t count_ = 0, made_ = 0;
