@@ -185,7 +185,7 @@ Status softmax_layer(LayerCall& call) {
   return call.out(b.op("Div", {e, b.op("ReduceSum", {e, list})}));
 }
 
-constexpr LayerRow kRows[] = {
+constexpr LayerRow kActivationRows[] = {
     {"Activation", activation_layer, MaskRule::kPass},
     {"ReLU", relu_layer, MaskRule::kPass},
     {"LeakyReLU", leaky_relu_layer, MaskRule::kPass},
@@ -197,7 +197,7 @@ constexpr LayerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LayerRow> activation_layers() { return kRows; }
+std::span<const LayerRow> activation_layers() { return kActivationRows; }
 
 Result<Value*> apply_activation(LayerCall& call, Value* x, std::string_view name) {
   for (const Row& row : kActivations)
@@ -216,7 +216,7 @@ Result<Value*> apply_activation(LayerCall& call, Value* x, Json activation) {
       activation["class_name"].string_or("") == "function") {
     return apply_activation(call, x, activation["config"]["name"].string_or(""));
   }
-  for (const LayerRow& row : kRows) {
+  for (const LayerRow& row : kActivationRows) {
     if (row.class_name == activation["class_name"].string_or("")) {
       return call_inner(call, activation, call.weights, x);
     }

@@ -192,7 +192,7 @@ Status attention(LayerCall& call) {
   return ok();
 }
 
-constexpr LayerRow kRows[] = {
+constexpr LayerRow kAttentionRows[] = {
     {"MultiHeadAttention", multi_head_attention, MaskRule::kPass},
     {"GroupQueryAttention", multi_head_attention, MaskRule::kPass},
     {"GroupedQueryAttention", multi_head_attention, MaskRule::kPass},
@@ -202,6 +202,6 @@ constexpr LayerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LayerRow> attention_layers() { return kRows; }
+std::span<const LayerRow> attention_layers() { return kAttentionRows; }
 
 }  // namespace tombolo::keras

@@ -178,7 +178,7 @@ Status conv_transpose(LayerCall& call) {
   return finish(call, spatial, y);
 }
 
-constexpr LayerRow kRows[] = {
+constexpr LayerRow kConvolutionRows[] = {
     {"Conv1D", conv<1>},
     {"Conv2D", conv<2>},
     {"Conv3D", conv<3>},
@@ -198,6 +198,6 @@ constexpr LayerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LayerRow> convolution_layers() { return kRows; }
+std::span<const LayerRow> convolution_layers() { return kConvolutionRows; }
 
 }  // namespace tombolo::keras

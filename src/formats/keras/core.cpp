@@ -172,7 +172,7 @@ Status wrapped(LayerCall& call) {
   return call.out(y);
 }
 
-constexpr LayerRow kRows[] = {
+constexpr LayerRow kCoreRows[] = {
     {"Dense", dense, MaskRule::kPass},
     {"EinsumDense", einsum_dense, MaskRule::kPass},
     {"Embedding", embedding},
@@ -195,6 +195,6 @@ constexpr LayerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LayerRow> core_layers() { return kRows; }
+std::span<const LayerRow> core_layers() { return kCoreRows; }
 
 }  // namespace tombolo::keras

@@ -92,7 +92,7 @@ Status dot(LayerCall& call) {
   return call.out(extra.empty() ? y : b.squeeze(y, extra));
 }
 
-constexpr LayerRow kRows[] = {
+constexpr LayerRow kMergingRows[] = {
     {"Add", chain<kAdd>, MaskRule::kMerge},         {"Subtract", subtract, MaskRule::kMerge},
     {"Multiply", chain<kMul>, MaskRule::kMerge},    {"Average", variadic<kMean>, MaskRule::kMerge},
     {"Maximum", variadic<kMax>, MaskRule::kMerge},  {"Minimum", variadic<kMin>, MaskRule::kMerge},
@@ -101,6 +101,6 @@ constexpr LayerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LayerRow> merging_layers() { return kRows; }
+std::span<const LayerRow> merging_layers() { return kMergingRows; }
 
 }  // namespace tombolo::keras

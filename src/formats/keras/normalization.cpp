@@ -154,7 +154,7 @@ Status unit_normalization(LayerCall& call) {
   return call.out(b.op("Div", {call.x(), norm}));
 }
 
-constexpr LayerRow kRows[] = {
+constexpr LayerRow kNormalizationRows[] = {
     {"BatchNormalization", batch_normalization, MaskRule::kPass},
     {"BatchNormalizationV1", batch_normalization, MaskRule::kPass},
     {"BatchNormalizationV2", batch_normalization, MaskRule::kPass},
@@ -166,6 +166,6 @@ constexpr LayerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LayerRow> normalization_layers() { return kRows; }
+std::span<const LayerRow> normalization_layers() { return kNormalizationRows; }
 
 }  // namespace tombolo::keras

@@ -43,10 +43,10 @@ Status binary(LayerCall& call) {
   TRY(const auto sides, operands(call));
   return call.out(call.b.op(kOp, {sides.first, sides.second}));
 }
-constexpr char kAdd[] = "Add", kSub[] = "Sub", kMul[] = "Mul", kPow[] = "Pow", kMax[] = "Max",
-               kMin[] = "Min", kMatMul[] = "MatMul", kGreater[] = "Greater", kLess[] = "Less",
-               kEqual[] = "Equal", kGreaterEqual[] = "GreaterOrEqual", kLessEqual[] = "LessOrEqual",
-               kAnd[] = "And", kOr[] = "Or";
+constexpr char kOpAdd[] = "Add", kOpSub[] = "Sub", kOpMul[] = "Mul", kOpPow[] = "Pow",
+               kOpMax[] = "Max", kOpMin[] = "Min", kOpMatMul[] = "MatMul", kOpGreater[] = "Greater",
+               kOpLess[] = "Less", kOpEqual[] = "Equal", kOpGreaterEqual[] = "GreaterOrEqual",
+               kOpLessEqual[] = "LessOrEqual", kOpAnd[] = "And", kOpOr[] = "Or";
 
 Status true_divide(LayerCall& call) {
   TRY(auto sides, operands(call));
@@ -67,10 +67,11 @@ Status unary(LayerCall& call) {
   if (!call.x()) return parse_error("the operand is missing");
   return call.out(call.b.op(kOp, {call.x()}));
 }
-constexpr char kAbs[] = "Abs", kSqrt[] = "Sqrt", kExp[] = "Exp", kLog[] = "Log", kNeg[] = "Neg",
-               kTanh[] = "Tanh", kSigmoid[] = "Sigmoid", kRelu[] = "Relu", kSin[] = "Sin",
-               kCos[] = "Cos", kFloor[] = "Floor", kCeil[] = "Ceil", kSign[] = "Sign",
-               kNot[] = "Not", kReciprocal[] = "Reciprocal", kErf[] = "Erf";
+constexpr char kOpAbs[] = "Abs", kOpSqrt[] = "Sqrt", kOpExp[] = "Exp", kOpLog[] = "Log",
+               kOpNeg[] = "Neg", kOpTanh[] = "Tanh", kOpSigmoid[] = "Sigmoid", kOpRelu[] = "Relu",
+               kOpSin[] = "Sin", kOpCos[] = "Cos", kOpFloor[] = "Floor", kOpCeil[] = "Ceil",
+               kOpSign[] = "Sign", kOpNot[] = "Not", kOpReciprocal[] = "Reciprocal",
+               kOpErf[] = "Erf";
 
 Status square(LayerCall& call) {
   if (!call.x()) return parse_error("the operand is missing");
@@ -112,8 +113,9 @@ Status reduce(LayerCall& call) {
   Value* y = b.op(kOp, {x, axes}, {{"keepdims", keep}});
   return call.out(logical ? b.cast(y, DType::kBool) : y);
 }
-constexpr char kReduceMean[] = "ReduceMean", kReduceSum[] = "ReduceSum", kReduceMax[] = "ReduceMax",
-               kReduceMin[] = "ReduceMin", kReduceProd[] = "ReduceProd";
+constexpr char kOpReduceMean[] = "ReduceMean", kOpReduceSum[] = "ReduceSum",
+               kOpReduceMax[] = "ReduceMax", kOpReduceMin[] = "ReduceMin",
+               kOpReduceProd[] = "ReduceProd";
 
 Status transpose(LayerCall& call) {
   if (!call.x()) return parse_error("the operand is missing");
@@ -130,7 +132,7 @@ Status transpose(LayerCall& call) {
   return call.out(call.b.transpose(call.x(), perm));
 }
 
-Status reshape(LayerCall& call) {
+Status reshape_operation(LayerCall& call) {
   if (!call.x()) return parse_error("the operand is missing");
   Json shape = setting(call, "newshape", 1);
   if (shape.is_null()) shape = setting(call, "shape", 1);
@@ -186,7 +188,7 @@ Status get_item(LayerCall& call) {
   return call.out(gone.empty() ? x : b.squeeze(x, gone));
 }
 
-Status concatenate(LayerCall& call) {
+Status concatenate_operation(LayerCall& call) {
   std::vector<Value*> inputs;
   for (const KerasTensor& input : call.inputs) inputs.push_back(input.value);
   if (inputs.empty()) return parse_error("the operand is missing");
@@ -232,64 +234,65 @@ Status named_activation(LayerCall& call) {
   TRY(Value * y, apply_activation(call, call.x(), std::string_view(kName)));
   return call.out(y);
 }
-constexpr char kSilu[] = "silu", kElu[] = "elu", kSoftplus[] = "softplus",
-               kHardSigmoid[] = "hard_sigmoid", kRelu6[] = "relu6", kLogSoftmax[] = "log_softmax";
+constexpr char kOpSilu[] = "silu", kOpElu[] = "elu", kOpSoftplus[] = "softplus",
+               kOpHardSigmoid[] = "hard_sigmoid", kOpRelu6[] = "relu6",
+               kOpLogSoftmax[] = "log_softmax";
 
-constexpr LayerRow kRows[] = {
-    {"Add", binary<kAdd>, MaskRule::kMerge},
-    {"Subtract", binary<kSub>, MaskRule::kMerge},
-    {"Multiply", binary<kMul>, MaskRule::kMerge},
+constexpr LayerRow kOperationsRows[] = {
+    {"Add", binary<kOpAdd>, MaskRule::kMerge},
+    {"Subtract", binary<kOpSub>, MaskRule::kMerge},
+    {"Multiply", binary<kOpMul>, MaskRule::kMerge},
     {"Divide", true_divide, MaskRule::kMerge},
     {"TrueDivide", true_divide, MaskRule::kMerge},
-    {"Power", binary<kPow>},
-    {"Maximum", binary<kMax>, MaskRule::kMerge},
-    {"Minimum", binary<kMin>, MaskRule::kMerge},
-    {"Matmul", binary<kMatMul>},
-    {"Greater", binary<kGreater>},
-    {"Less", binary<kLess>},
-    {"Equal", binary<kEqual>},
+    {"Power", binary<kOpPow>},
+    {"Maximum", binary<kOpMax>, MaskRule::kMerge},
+    {"Minimum", binary<kOpMin>, MaskRule::kMerge},
+    {"Matmul", binary<kOpMatMul>},
+    {"Greater", binary<kOpGreater>},
+    {"Less", binary<kOpLess>},
+    {"Equal", binary<kOpEqual>},
     {"NotEqual", not_equal},
-    {"GreaterEqual", binary<kGreaterEqual>},
-    {"LessEqual", binary<kLessEqual>},
-    {"LogicalAnd", binary<kAnd>},
-    {"LogicalOr", binary<kOr>},
-    {"LogicalNot", unary<kNot>},
-    {"Absolute", unary<kAbs>},
-    {"Abs", unary<kAbs>},
-    {"Sqrt", unary<kSqrt>},
+    {"GreaterEqual", binary<kOpGreaterEqual>},
+    {"LessEqual", binary<kOpLessEqual>},
+    {"LogicalAnd", binary<kOpAnd>},
+    {"LogicalOr", binary<kOpOr>},
+    {"LogicalNot", unary<kOpNot>},
+    {"Absolute", unary<kOpAbs>},
+    {"Abs", unary<kOpAbs>},
+    {"Sqrt", unary<kOpSqrt>},
     {"Rsqrt", rsqrt},
     {"Square", square},
-    {"Exp", unary<kExp>},
-    {"Log", unary<kLog>},
-    {"Negative", unary<kNeg>},
-    {"Reciprocal", unary<kReciprocal>},
-    {"Tanh", unary<kTanh>},
-    {"Sigmoid", unary<kSigmoid>},
-    {"Relu", unary<kRelu>},
-    {"Erf", unary<kErf>},
-    {"Sin", unary<kSin>},
-    {"Cos", unary<kCos>},
-    {"Floor", unary<kFloor>},
-    {"Ceil", unary<kCeil>},
-    {"Sign", unary<kSign>},
-    {"Relu6", named_activation<kRelu6>},
-    {"Silu", named_activation<kSilu>},
-    {"Elu", named_activation<kElu>},
-    {"Softplus", named_activation<kSoftplus>},
-    {"HardSigmoid", named_activation<kHardSigmoid>},
-    {"LogSoftmax", named_activation<kLogSoftmax>},
+    {"Exp", unary<kOpExp>},
+    {"Log", unary<kOpLog>},
+    {"Negative", unary<kOpNeg>},
+    {"Reciprocal", unary<kOpReciprocal>},
+    {"Tanh", unary<kOpTanh>},
+    {"Sigmoid", unary<kOpSigmoid>},
+    {"Relu", unary<kOpRelu>},
+    {"Erf", unary<kOpErf>},
+    {"Sin", unary<kOpSin>},
+    {"Cos", unary<kOpCos>},
+    {"Floor", unary<kOpFloor>},
+    {"Ceil", unary<kOpCeil>},
+    {"Sign", unary<kOpSign>},
+    {"Relu6", named_activation<kOpRelu6>},
+    {"Silu", named_activation<kOpSilu>},
+    {"Elu", named_activation<kOpElu>},
+    {"Softplus", named_activation<kOpSoftplus>},
+    {"HardSigmoid", named_activation<kOpHardSigmoid>},
+    {"LogSoftmax", named_activation<kOpLogSoftmax>},
     {"Softmax", softmax},
-    {"Mean", reduce<kReduceMean>},
-    {"Sum", reduce<kReduceSum>},
-    {"Max", reduce<kReduceMax>},
-    {"Min", reduce<kReduceMin>},
-    {"Prod", reduce<kReduceProd>},
-    {"Any", reduce<kReduceMax>},
-    {"All", reduce<kReduceMin>},
+    {"Mean", reduce<kOpReduceMean>},
+    {"Sum", reduce<kOpReduceSum>},
+    {"Max", reduce<kOpReduceMax>},
+    {"Min", reduce<kOpReduceMin>},
+    {"Prod", reduce<kOpReduceProd>},
+    {"Any", reduce<kOpReduceMax>},
+    {"All", reduce<kOpReduceMin>},
     {"Transpose", transpose},
-    {"Reshape", reshape},
+    {"Reshape", reshape_operation},
     {"GetItem", get_item},
-    {"Concatenate", concatenate},
+    {"Concatenate", concatenate_operation},
     {"ExpandDims", expand_dims},
     {"Squeeze", squeeze},
     {"Cast", cast},
@@ -323,7 +326,7 @@ constexpr TensorFlowName kTensorFlow[] = {
 
 }  // namespace
 
-std::span<const LayerRow> operation_rows() { return kRows; }
+std::span<const LayerRow> operation_rows() { return kOperationsRows; }
 
 Status tensorflow_operation(LayerCall& call) {
   const std::string_view function = call.config["function"].string_or("");

@@ -71,7 +71,7 @@ Status adaptive_pool(LayerCall& call) {
   return call.out(x);
 }
 
-constexpr LayerRow kRows[] = {
+constexpr LayerRow kPoolingRows[] = {
     {"MaxPooling1D", pool<1, false>},
     {"MaxPooling2D", pool<2, false>},
     {"MaxPooling3D", pool<3, false>},
@@ -100,6 +100,6 @@ constexpr LayerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LayerRow> pooling_layers() { return kRows; }
+std::span<const LayerRow> pooling_layers() { return kPoolingRows; }
 
 }  // namespace tombolo::keras

@@ -128,7 +128,7 @@ Status discretization(LayerCall& call) {
 /// Random augmentation does nothing at inference.
 Status unchanged(LayerCall& call) { return call.out(call.x()); }
 
-constexpr LayerRow kRows[] = {
+constexpr LayerRow kPreprocessingRows[] = {
     {"Rescaling", rescaling},
     {"Normalization", normalization},
     {"CategoryEncoding", category_encoding},
@@ -143,6 +143,6 @@ constexpr LayerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LayerRow> preprocessing_layers() { return kRows; }
+std::span<const LayerRow> preprocessing_layers() { return kPreprocessingRows; }
 
 }  // namespace tombolo::keras

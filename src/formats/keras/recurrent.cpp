@@ -475,7 +475,7 @@ Status bidirectional(LayerCall& call) {
   return ok();
 }
 
-constexpr LayerRow kRows[] = {
+constexpr LayerRow kRecurrentRows[] = {
     {"LSTM", recurrent},
     {"GRU", recurrent},
     {"SimpleRNN", recurrent},
@@ -485,6 +485,6 @@ constexpr LayerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LayerRow> recurrent_layers() { return kRows; }
+std::span<const LayerRow> recurrent_layers() { return kRecurrentRows; }
 
 }  // namespace tombolo::keras

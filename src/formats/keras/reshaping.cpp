@@ -181,7 +181,7 @@ Status center_crop(LayerCall& call) {
   return call.out(y);
 }
 
-constexpr LayerRow kRows[] = {
+constexpr LayerRow kReshapingRows[] = {
     {"Reshape", reshape},
     {"Permute", permute},
     {"RepeatVector", repeat_vector},
@@ -200,6 +200,6 @@ constexpr LayerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LayerRow> reshaping_layers() { return kRows; }
+std::span<const LayerRow> reshaping_layers() { return kReshapingRows; }
 
 }  // namespace tombolo::keras
