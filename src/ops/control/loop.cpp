@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <bit>
+
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/join.h"
@@ -104,6 +107,33 @@ Status infer_loop(InferContext& context) {
   }
   return ok();
 }
+
+/// True when an iteration left everything as it found it, so that all that follow will too. Looked at
+/// in ever fewer iterations: it costs a comparison, and what stands still does so for ever.
+class Standstill {
+ public:
+  explicit Standstill(const Graph& body)
+      : possible_(!body.inputs()[0]->has_uses() && is_deterministic(body)) {}
+
+  void before(int64_t iteration, const std::vector<RunValue>& carried) {
+    watching_ = possible_ && iteration >= kFirst && std::has_single_bit(static_cast<uint64_t>(iteration));
+    if (watching_) state_ = carried;
+  }
+  bool after(const std::vector<RunValue>& carried) const {
+    return watching_ && std::equal(state_.begin(), state_.end(), carried.begin(), same);
+  }
+
+ private:
+  static constexpr int64_t kFirst = 1024;
+
+  static bool same(const RunValue& a, const RunValue& b) {
+    return a.is_tensor() && b.is_tensor() && a.tensor() == b.tensor();
+  }
+
+  bool possible_, watching_ = false;
+  std::vector<RunValue> state_;
+};
+
 Status run_loop(KernelContext& context) {
   // Node: M, cond, carried... -> carried..., scanned...
   // Body: iteration, cond, carried... -> cond, carried..., scanned...
@@ -126,7 +156,9 @@ Status run_loop(KernelContext& context) {
     carried.push_back(context.has_input(k + 2) ? context.value(k + 2) : RunValue());
   std::vector<std::vector<Tensor>> scanned(scan_count);
 
+  Standstill standstill(*body);
   for (int64_t i = 0; condition && (!limit || i < *limit); ++i) {
+    standstill.before(i, carried);
     std::vector<RunValue> inputs;
     inputs.reserve(carried.size() + 2);
     inputs.emplace_back(Tensor::scalar_int64(i));
@@ -140,6 +172,12 @@ Status run_loop(KernelContext& context) {
     for (size_t k = 0; k < scan_count; ++k) {
       TRY(Tensor item, tensor_of(context, results[1 + carried_count + k], "a scan output"));
       scanned[k].push_back(std::move(item));
+    }
+    if (condition && standstill.after(carried)) {
+      if (!limit)
+        return context.error("the loop never ends: it has no trip count, iteration " +
+                             std::to_string(i) + " changed nothing, and its condition stays true");
+      if (scan_count == 0) break;
     }
   }
   for (size_t k = 0; k < carried_count; ++k) context.set_output(k, std::move(carried[k]));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/registry.h"
+
 namespace tombolo::ops {
 
 Result<const Graph*> body_graph(const KernelContext& context, const char* name, int64_t inputs) {
@@ -32,6 +34,19 @@ Result<bool> bool_of(const KernelContext& context, const RunValue& value, const 
   if (tensor.dtype() != DType::kBool || tensor.size() != 1)
     return context.error(std::string(what) + " must be one bool, is " + to_string(tensor));
   return tensor.data<bool>()[0];
+}
+
+bool is_deterministic(const Graph& graph) {
+  for (const Node* node : graph.nodes()) {
+    const OpDecl* decl = find_operator(node->domain(), node->op_type());
+    if (decl == nullptr || decl->determinism == Determinism::kRandom) return false;
+    for (const Attribute& attribute : node->attributes()) {
+      if (const Graph* inner = attribute.graph(); inner != nullptr && !is_deterministic(*inner))
+        return false;
+      if (std::holds_alternative<std::vector<std::unique_ptr<Graph>>>(attribute.value)) return false;
+    }
+  }
+  return true;
 }
 
 namespace {
