@@ -55,6 +55,7 @@ void Checker::graph(const Graph& graph, const Scope* outer, const Unit& unit, co
     const Value& value = *output.value;
     outputs.push_back(value.name());
     const Place here = Place::named("output", value.name(), &place);
+    if (is_borrowed(value)) continue;
     if (value.is_undefined() || !is_defined(value))
       report(rules::kUndefinedOutput, here,
              "nothing defines the graph output " + quote_name(value.name()));
@@ -118,7 +119,7 @@ void Checker::names(const Graph& graph, Scope& scope, const Place& place) {
 void Checker::uses(const Node& node, const Place& place) {
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     const Value* value = node.inputs()[i];
-    if (value == nullptr || is_defined(*value)) continue;
+    if (value == nullptr || is_defined(*value) || is_borrowed(*value)) continue;
     const Place here = Place::named("input", value->name(), &place);
     if (value->is_undefined()) {
       report(rules::kUndefined, here, "nothing defines " + quote_name(value->name()));

@@ -203,10 +203,12 @@ void Checker::training() {
     }
     if (info.algorithm != nullptr) {
       const Place inner = Place::text("algorithm", &place);
-      // The algorithm may call the inference graph and sees its initialisers.
-      Scope around;
-      around.graph = model_.graph.get();
+      if (model_.graph != nullptr) {
+        for (const Value* value : model_.graph->initializers()) borrowed_.insert(value->name());
+        for (const Value* value : model_.graph->sparse_initializers()) borrowed_.insert(value->name());
+      }
       graph(*info.algorithm, nullptr, Unit(), inner);
+      borrowed_.clear();
     }
   }
 }

@@ -63,6 +63,9 @@ class Checker {
   bool is_defined(const Value& value) const {
     return value.id() < defined_.size() && defined_[value.id()];
   }
+  bool is_borrowed(const Value& value) const {
+    return value.is_undefined() && borrowed_.contains(value.name());
+  }
   void define(const Value& value) {
     if (value.id() >= defined_.size()) defined_.resize(value.id() + 1 + value.id() / 2);
     defined_[value.id()] = true;
@@ -94,6 +97,9 @@ class Checker {
   Diagnostics& diagnostics_;
   std::unordered_map<std::string, const Function*> functions_;
   std::unordered_set<std::string_view> function_domains_;
+  /// Names of another graph that the one at hand may use: a training algorithm sees the initialisers
+  /// of the main graph.
+  std::unordered_set<std::string_view> borrowed_;
   bool advisory_ = false;      ///< report errors as warnings
   std::vector<bool> defined_;  ///< by Value::id: seen in the order of the file
 };
