@@ -10,11 +10,7 @@
 
 namespace tombolo {
 
-namespace {
-
-constexpr uint64_t kMaxPixels = uint64_t{1} << 28;
-
-Status check_size(uint64_t width, uint64_t height) {
+Status check_picture_size(uint64_t width, uint64_t height) {
   if (width == 0 || height == 0) return parse_error("the picture is empty");
   if (width > kMaxPixels / height)
     return resource_error("a picture of " + std::to_string(width) + "x" + std::to_string(height) +
@@ -22,13 +18,15 @@ Status check_size(uint64_t width, uint64_t height) {
   return ok();
 }
 
+namespace {
+
 Result<Image> decode_png(std::string_view bytes, int channels) {
   png_image png;
   std::memset(&png, 0, sizeof png);
   png.version = PNG_IMAGE_VERSION;
   if (png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) == 0)
     return parse_error(std::string("PNG: ") + png.message);
-  if (Status status = check_size(png.width, png.height); !status) {
+  if (Status status = check_picture_size(png.width, png.height); !status) {
     png_image_free(&png);
     return std::move(status).error();
   }

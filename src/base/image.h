@@ -21,4 +21,10 @@ struct Image {
 /// when the header asks for more than 2^28 pixels.
 Result<Image> decode_image(std::string_view bytes, int channels = 0);
 
+/// The largest picture that any of the decoders makes.
+inline constexpr uint64_t kMaxPixels = uint64_t{1} << 28;
+
+/// Refuses a picture without pixels (parse) or with more than kMaxPixels (resource).
+Status check_picture_size(uint64_t width, uint64_t height);
+
 }  // namespace tombolo

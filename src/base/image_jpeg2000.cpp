@@ -11,8 +11,6 @@ namespace tombolo {
 
 namespace {
 
-constexpr uint64_t kMaxPixels = uint64_t{1} << 28;
-
 struct Source {
   std::string_view bytes;
   size_t at = 0;

@@ -7,13 +7,8 @@ namespace tombolo {
 
 namespace {
 
-constexpr uint64_t kMaxPixels = uint64_t{1} << 28;
-
 Result<Image> make_image(uint64_t width, uint64_t height, int channels) {
-  if (width == 0 || height == 0) return parse_error("the picture is empty");
-  if (width > kMaxPixels || height > kMaxPixels || width * height > kMaxPixels)
-    return resource_error("a picture of " + std::to_string(width) + "x" + std::to_string(height) +
-                          " pixels is too large");
+  CHECK_OK(check_picture_size(width, height));
   Image image;
   image.width = static_cast<int>(width);
   image.height = static_cast<int>(height);

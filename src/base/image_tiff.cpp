@@ -20,8 +20,6 @@ namespace tombolo {
 
 namespace {
 
-constexpr uint64_t kMaxPixels = uint64_t{1} << 28;
-
 /// The file in memory, as libtiff's callbacks see it.
 struct Source {
   std::string_view bytes;
@@ -78,9 +76,7 @@ Result<Image> decode_tiff(std::string_view bytes) {
   if (TIFFGetField(tiff.get(), TIFFTAG_IMAGEWIDTH, &width) == 0 ||
       TIFFGetField(tiff.get(), TIFFTAG_IMAGELENGTH, &height) == 0 || width == 0 || height == 0)
     return parse_error("TIFF: the picture has no size");
-  if (width > kMaxPixels / height)
-    return resource_error("a picture of " + std::to_string(width) + "x" + std::to_string(height) +
-                          " pixels is too large");
+  CHECK_OK(check_picture_size(width, height));
   // A strip or tile that claims to be larger than the picture asks for memory, not for pixels.
   const uint64_t unit =
       TIFFIsTiled(tiff.get()) != 0 ? TIFFTileSize64(tiff.get()) : TIFFStripSize64(tiff.get());
