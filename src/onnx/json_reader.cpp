@@ -8,6 +8,7 @@
 
 #include "base/base64.h"
 #include "base/mapped_file.h"
+#include "base/utf8.h"
 #include "onnx/json.h"
 #include "onnx/reader.h"
 #include "onnx/schema.h"
@@ -127,22 +128,7 @@ class JsonReader {
     } else if (code >= 0xDC00 && code <= 0xDFFF) {
       return fail("half a surrogate pair in a string");
     }
-    const auto put = [&](uint32_t byte) { scratch_ += static_cast<char>(byte); };
-    if (code < 0x80) {
-      put(code);
-    } else if (code < 0x800) {
-      put(0xC0 | code >> 6);
-      put(0x80 | (code & 63));
-    } else if (code < 0x10000) {
-      put(0xE0 | code >> 12);
-      put(0x80 | (code >> 6 & 63));
-      put(0x80 | (code & 63));
-    } else {
-      put(0xF0 | code >> 18);
-      put(0x80 | (code >> 12 & 63));
-      put(0x80 | (code >> 6 & 63));
-      put(0x80 | (code & 63));
-    }
+    append_utf8(scratch_, code);
     return true;
   }
   bool hex(uint32_t& code) {

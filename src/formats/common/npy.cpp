@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/bit_packing.h"
+#include "base/utf8.h"
 #include "formats/common/zip.h"
 
 namespace tombolo {
@@ -62,24 +63,6 @@ Result<NumpyArray> parse_header(std::string_view text) {
     if (header.shape.size() > 64) return parse_error("the .npy header's shape has too many axes");
   }
   return header;
-}
-
-void append_utf8(std::string& out, uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | (code >> 6));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | (code >> 12));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    out += static_cast<char>(0xF0 | ((code >> 18) & 7));
-    out += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  }
 }
 
 std::vector<uint32_t> code_points(std::string_view text) {

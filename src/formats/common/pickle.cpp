@@ -9,6 +9,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "base/utf8.h"
 #include "formats/common/byte_reader.h"
 #include "formats/common/numpy_pickle.h"
 
@@ -26,24 +27,6 @@ using Kind = PickleValue::Kind;
 
 Error bad(size_t at, const std::string& what) {
   return parse_error("damaged pickle at byte " + std::to_string(at) + ": " + what);
-}
-
-void append_utf8(std::string& out, uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | code >> 6);
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | code >> 12);
-    out += static_cast<char>(0x80 | (code >> 6 & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    out += static_cast<char>(0xF0 | (code >> 18 & 7));
-    out += static_cast<char>(0x80 | (code >> 12 & 0x3F));
-    out += static_cast<char>(0x80 | (code >> 6 & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  }
 }
 
 int hex_digit(char c) {
