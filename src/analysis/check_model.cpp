@@ -205,7 +205,8 @@ void Checker::training() {
       const Place inner = Place::text("algorithm", &place);
       if (model_.graph != nullptr) {
         for (const Value* value : model_.graph->initializers()) borrowed_.insert(value->name());
-        for (const Value* value : model_.graph->sparse_initializers()) borrowed_.insert(value->name());
+        for (const Value* value : model_.graph->sparse_initializers())
+          borrowed_.insert(value->name());
       }
       graph(*info.algorithm, nullptr, Unit(), inner);
       borrowed_.clear();

@@ -97,8 +97,8 @@ class Checker {
   Diagnostics& diagnostics_;
   std::unordered_map<std::string, const Function*> functions_;
   std::unordered_set<std::string_view> function_domains_;
-  /// Names of another graph that the one at hand may use: a training algorithm sees the initialisers
-  /// of the main graph.
+  /// Names of another graph that the one at hand may use: a training algorithm sees the
+  /// initialisers of the main graph.
   std::unordered_set<std::string_view> borrowed_;
   bool advisory_ = false;      ///< report errors as warnings
   std::vector<bool> defined_;  ///< by Value::id: seen in the order of the file

@@ -5,8 +5,8 @@
 
 namespace tombolo {
 
-/// Appends the UTF-8 bytes of a code point below 0x200000: one to four, as its size needs. Surrogates
-/// are written like any other: who reads them decides.
+/// Appends the UTF-8 bytes of a code point below 0x200000: one to four, as its size needs.
+/// Surrogates are written like any other: who reads them decides.
 inline void append_utf8(std::string& out, uint32_t code) {
   const auto put = [&out](uint32_t byte) { out += static_cast<char>(byte); };
   if (code < 0x80) {

@@ -108,15 +108,16 @@ Status infer_loop(InferContext& context) {
   return ok();
 }
 
-/// True when an iteration left everything as it found it, so that all that follow will too. Looked at
-/// in ever fewer iterations: it costs a comparison, and what stands still does so for ever.
+/// True when an iteration left everything as it found it, so that all that follow will too. Looked
+/// at in ever fewer iterations: it costs a comparison, and what stands still does so for ever.
 class Standstill {
  public:
   explicit Standstill(const Graph& body)
       : possible_(!body.inputs()[0]->has_uses() && is_deterministic(body)) {}
 
   void before(int64_t iteration, const std::vector<RunValue>& carried) {
-    watching_ = possible_ && iteration >= kFirst && std::has_single_bit(static_cast<uint64_t>(iteration));
+    watching_ =
+        possible_ && iteration >= kFirst && std::has_single_bit(static_cast<uint64_t>(iteration));
     if (watching_) state_ = carried;
   }
   bool after(const std::vector<RunValue>& carried) const {

@@ -43,7 +43,8 @@ bool is_deterministic(const Graph& graph) {
     for (const Attribute& attribute : node->attributes()) {
       if (const Graph* inner = attribute.graph(); inner != nullptr && !is_deterministic(*inner))
         return false;
-      if (std::holds_alternative<std::vector<std::unique_ptr<Graph>>>(attribute.value)) return false;
+      if (std::holds_alternative<std::vector<std::unique_ptr<Graph>>>(attribute.value))
+        return false;
     }
   }
   return true;

@@ -26,8 +26,8 @@ Result<bool> bool_of(const KernelContext& context, const RunValue& value, const 
 Result<Tensor> empty_scan_output(const KernelContext& context, const Graph& graph, size_t index,
                                  int64_t axis);
 
-/// True when the same inputs always give the same outputs: no random node at any depth, no call that
-/// would have to be looked into.
+/// True when the same inputs always give the same outputs: no random node at any depth, no call
+/// that would have to be looked into.
 bool is_deterministic(const Graph& graph);
 
 /// The declared element type of a body's output.
