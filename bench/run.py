@@ -25,6 +25,7 @@ SIZES = {
     "minilm6": [("s64", {"batch": 1, "sequence": 64})],
     "gpt2_decode": [("past 128", {"new": 1, "past": 128})],
     "llm_4bit": [("decode, past 512", {"new": 1, "past": 512}), ("prefill 128", {"new": 128, "past": 0})],
+    "llama_decode": [("past 512", {"new": 1, "past": 512, "all": 513}), ("prefill 128", {"new": 128, "past": 0, "all": 128})],
     "llm_f32": [("decode, past 512", {"new": 1, "past": 512}), ("prefill 128", {"new": 128, "past": 0})],
 }
 
@@ -35,6 +36,10 @@ def inputs_of(path, name, sizes, folder):
     if name.startswith("llm"):
         given["seqlens_k"] = np.array([sizes["past"] + sizes["new"] - 1], np.int32)
         given["total_sequence_length"] = np.array(sizes["past"] + sizes["new"], np.int32)
+    if name == "llama_decode":
+        past, new = sizes["past"], sizes["new"]
+        given["position_ids"] = past + np.arange(new)[None]
+        given["mask"] = np.triu(np.full((1, 1, new, past + new), -3e38, np.float32), past + 1)
     if "bert" in name or "minilm" in name:
         given["attention_mask"] = np.ones((1, sizes["sequence"]), np.int64)
     if not given:

@@ -1,0 +1,168 @@
+"""More transformers, with everything spelled out as exporters write it."""
+import numpy as np
+from onnx import TensorProto as T
+from onnx import helper as h
+
+from net import Net, model
+
+
+def split_heads_attention(n, x, width, heads, scale_first=False):
+    """The packed projection of timm: one product for q, k, v, taken apart by Gather or Split."""
+    depth = width // heads
+    tokens = n.op("Reshape", n.linear(x, width, 3 * width), n.ints(0, -1, 3, heads, depth))
+    qkv = n.op("Transpose", tokens, perm=[2, 0, 3, 1, 4])
+    return [n.op("Gather", qkv, n.constant(np.array(i, np.int64)), axis=0) for i in range(3)]
+
+
+@model
+def swin_t(name):
+    """Windows by Reshape and Transpose, shifted ones by Slice and Concat (roll), biases of relative positions."""
+    n = Net(name)
+    x = n.conv(n.input("x", [1, 3, 224, 224]), 96, 4, 4, p=0)
+    x = n.op("Transpose", x, perm=[0, 2, 3, 1])
+    width, size, window = 96, 56, 7
+    x = n.layer_norm(x, width)
+    position = np.stack(np.meshgrid(np.arange(7), np.arange(7), indexing="ij")).reshape(2, -1)
+    relative = position[:, :, None] - position[:, None, :] + 6
+    index = relative[0] * 13 + relative[1]
+
+    def roll(y, by):
+        size_of = {-3: (3, 1 << 60), 3: (-3, 1 << 60)}[by]
+        for axis in (1, 2):
+            first = n.op("Slice", y, n.ints(size_of[0]), n.ints(size_of[1]), n.ints(axis))
+            second = n.op("Slice", y, n.ints(0), n.ints(size_of[0]), n.ints(axis))
+            y = n.op("Concat", first, second, axis=axis)
+        return y
+
+    def block(x, width, size, shift):
+        heads, windows = width // 32, size // window
+        y = n.layer_norm(x, width)
+        if shift:
+            y = roll(y, -3)
+        y = n.op("Reshape", y, n.ints(1, windows, window, windows, window, width))
+        y = n.op("Reshape", n.op("Transpose", y, perm=[0, 1, 3, 2, 4, 5]), n.ints(windows * windows, 49, width))
+        q, k, v = split_heads_attention(n, y, width, heads)
+        q = n.op("Mul", q, n.scalar(32 ** -0.5))
+        scores = n.op("MatMul", q, n.op("Transpose", k, perm=[0, 1, 3, 2]))
+        table = n.rng.standard_normal((169, heads)).astype(np.float32) * 0.02
+        scores = n.op("Add", scores, n.constant(table[index].transpose(2, 0, 1)[None].copy()))
+        if shift:
+            region = np.zeros((size, size), np.int64)
+            for i, a in enumerate((slice(0, -7), slice(-7, -3), slice(-3, None))):
+                for j, b in enumerate((slice(0, -7), slice(-7, -3), slice(-3, None))):
+                    region[a, b] = 3 * i + j
+            region = region.reshape(windows, 7, windows, 7).transpose(0, 2, 1, 3).reshape(-1, 49)
+            mask = np.where(region[:, None, :] != region[:, :, None], -100.0, 0.0).astype(np.float32)
+            scores = n.op("Reshape", scores, n.ints(1, windows * windows, heads, 49, 49))
+            scores = n.op("Add", scores, n.constant(mask[None, :, None]))
+            scores = n.op("Reshape", scores, n.ints(-1, heads, 49, 49))
+        y = n.op("MatMul", n.op("Softmax", scores, axis=-1), v)
+        y = n.op("Reshape", n.op("Transpose", y, perm=[0, 2, 1, 3]), n.ints(windows * windows, 49, width))
+        y = n.linear(y, width, width)
+        y = n.op("Reshape", y, n.ints(1, windows, windows, window, window, width))
+        y = n.op("Reshape", n.op("Transpose", y, perm=[0, 1, 3, 2, 4, 5]), n.ints(1, size, size, width))
+        if shift:
+            y = roll(y, 3)
+        x = n.op("Add", x, y)
+        y = n.linear(n.gelu(n.linear(n.layer_norm(x, width), width, 4 * width)), 4 * width, width)
+        return n.op("Add", x, y)
+
+    for stage, times in enumerate((2, 2, 6, 2)):
+        if stage:
+            parts = []
+            for column, row in ((0, 0), (0, 1), (1, 0), (1, 1)):
+                parts.append(n.op("Slice", x, n.ints(row, column), n.ints(1 << 60, 1 << 60), n.ints(1, 2), n.ints(2, 2)))
+            x = n.layer_norm(n.op("Concat", *parts, axis=-1), 4 * width)
+            x = n.op("MatMul", x, n.weight(4 * width, 2 * width, fan=4 * width))
+            width, size = 2 * width, size // 2
+        for i in range(times):
+            x = block(x, width, size, i % 2 == 1 and size > window)
+    x = n.op("ReduceMean", n.layer_norm(x, width), axes=[1, 2], keepdims=0)
+    return n, n.dense(x, 1000, width)
+
+
+@model
+def whisper_encoder(name):
+    """The encoder of the tiny size: one-dimensional convolutions, 1,500 steps."""
+    n = Net(name)
+    width = 384
+
+    def conv1d(y, cin, s):
+        w = n.weight(width, cin, 3)
+        return n.gelu(n.op("Conv", y, w, n.constant(np.zeros(width, np.float32)), kernel_shape=[3], strides=[s], pads=[1, 1]))
+
+    x = conv1d(conv1d(n.input("x", [1, 80, 3000]), 80, 1), width, 2)
+    x = n.op("Add", n.op("Transpose", x, perm=[0, 2, 1]), n.weight(1500, width, fan=4 * width))
+    for _ in range(4):
+        y = n.layer_norm(x, width)
+        q = n.heads(n.op("Mul", n.linear(y, width, width), n.scalar(0.125)), 6, 64)
+        k = n.heads(n.op("MatMul", y, n.weight(width, width)), 6, 64)
+        v = n.heads(n.linear(y, width, width), 6, 64)
+        y = n.op("Softmax", n.op("MatMul", q, n.op("Transpose", k, perm=[0, 1, 3, 2])), axis=-1)
+        y = n.op("Reshape", n.op("Transpose", n.op("MatMul", y, v), perm=[0, 2, 1, 3]), n.ints(0, -1, width))
+        x = n.op("Add", x, n.linear(y, width, width))
+        y = n.linear(n.gelu(n.linear(n.layer_norm(x, width), width, 4 * width)), 4 * width, width)
+        x = n.op("Add", x, y)
+    return n, n.layer_norm(x, width)
+
+
+@model
+def llama_decode(name):
+    """Four layers of a small Llama with all spelled out as PyTorch's exporter writes it: RMSNorm, rotation,
+    grouped heads by Expand, a mask, SiLU; the cache grows by Concat."""
+    n = Net(name)
+    width, heads, kv, hidden, vocabulary, depth = 2048, 32, 4, 5632, 32000, 64
+    matmul = lambda x, k, m: n.op("MatMul", x, n.weight(k, m, fan=k))
+
+    def norm(x):
+        mean = n.op("ReduceMean", n.op("Pow", x, n.scalar(2)), axes=[-1], keepdims=1)
+        y = n.op("Mul", x, n.op("Div", n.scalar(1), n.op("Sqrt", n.op("Add", mean, n.scalar(1e-5)))))
+        return n.op("Mul", n.constant(np.ones(width, np.float32)), y)
+
+    def rotate(x, cos, sin):
+        first = n.op("Slice", x, n.ints(0), n.ints(depth // 2), n.ints(3))
+        second = n.op("Slice", x, n.ints(depth // 2), n.ints(1 << 60), n.ints(3))
+        turned = n.op("Concat", n.op("Neg", second), first, axis=-1)
+        return n.op("Add", n.op("Mul", x, cos), n.op("Mul", turned, sin))
+
+    ids = n.input("input_ids", [1, "new"], np.int64)
+    positions = n.input("position_ids", [1, "new"], np.int64)
+    mask = n.input("mask", [1, 1, "new", "all"])
+    frequencies = n.constant((10000.0 ** (-np.arange(32) / 32.0)).astype(np.float32).reshape(1, 32, 1))
+    p = n.op("Cast", n.op("Unsqueeze", positions, n.ints(1)), to=T.FLOAT)
+    angles = n.op("Transpose", n.op("MatMul", frequencies, p), perm=[0, 2, 1])
+    angles = n.op("Concat", angles, angles, axis=-1)
+    cos, sin = (n.op("Unsqueeze", n.op(kind, angles), n.ints(1)) for kind in ("Cos", "Sin"))
+    x = n.op("Gather", n.weight(vocabulary, width, fan=2 * width), ids)
+
+    def expand(y):
+        """Each head of keys for eight of queries."""
+        shape = n.op("Shape", y)
+        part = lambda i: n.op("Unsqueeze", n.op("Gather", shape, n.constant(np.array(i, np.int64))), n.ints(0))
+        wide = n.op("Concat", part(0), part(1), n.ints(heads // kv), part(2), part(3), axis=0)
+        y = n.op("Expand", n.op("Unsqueeze", y, n.ints(2)), wide)
+        return n.op("Reshape", y, n.op("Concat", part(0), n.ints(heads), part(2), part(3), axis=0))
+
+    for layer in range(4):
+        a = norm(x)
+        q = rotate(n.heads(matmul(a, width, width), heads, depth), cos, sin)
+        k = rotate(n.heads(matmul(a, width, kv * depth), kv, depth), cos, sin)
+        v = n.heads(matmul(a, width, kv * depth), kv, depth)
+        joined = []
+        for kind, now in (("key", k), ("value", v)):
+            past = n.input(f"past_{layer}_{kind}", [1, kv, "past", depth])
+            now = n.op("Concat", past, now, axis=2)
+            out = f"present_{layer}_{kind}"
+            n.nodes.append(h.make_node("Identity", [now], [out], out))
+            n.output(out)
+            joined.append(expand(now))
+        scores = n.op("MatMul", q, n.op("Transpose", joined[0], perm=[0, 1, 3, 2]))
+        scores = n.op("Add", n.op("Div", scores, n.scalar(8)), mask)
+        y = n.op("MatMul", n.op("Softmax", scores, axis=-1), joined[1])
+        y = n.op("Reshape", n.op("Transpose", y, perm=[0, 2, 1, 3]), n.ints(0, -1, width))
+        x = n.op("Add", x, matmul(y, width, width))
+        a = norm(x)
+        gate = matmul(a, width, hidden)
+        gate = n.op("Mul", gate, n.op("Sigmoid", gate))
+        x = n.op("Add", x, matmul(n.op("Mul", gate, matmul(a, width, hidden)), hidden, width))
+    return n, matmul(norm(x), width, vocabulary)

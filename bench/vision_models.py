@@ -1,0 +1,136 @@
+"""More networks for images, in the forms that exporters write."""
+import numpy as np
+
+from net import Net, model
+
+
+@model
+def inception_v3(name):
+    n = Net(name)
+    c = lambda y, w, k=1, s=1, p=None: n.activate(n.conv(y, w, k, s, p), "relu")
+    average = lambda y: n.like("AveragePool", y, kernel_shape=[3, 3], pads=[1] * 4, count_include_pad=1)
+    x = n.max_pool(c(c(c(n.input("x", [1, 3, 299, 299]), 32, 3, 2, 0), 32, 3, 1, 0), 64, 3), 3, 2, 0)
+    x = n.max_pool(c(c(x, 80), 192, 3, 1, 0), 3, 2, 0)
+    for width in (32, 64, 64):
+        x = n.concat(c(x, 64), c(c(x, 48), 64, 5), c(c(c(x, 64), 96, 3), 96, 3), c(average(x), width))
+    x = n.concat(c(x, 384, 3, 2, 0), c(c(c(x, 64), 96, 3), 96, 3, 2, 0), n.max_pool(x, 3, 2, 0))
+    for w in (128, 160, 160, 192):
+        a = c(c(c(x, w), w, (1, 7)), 192, (7, 1))
+        b = c(c(c(c(c(x, w), w, (7, 1)), w, (1, 7)), w, (7, 1)), 192, (1, 7))
+        x = n.concat(c(x, 192), a, b, c(average(x), 192))
+    a = c(c(c(c(x, 192), 192, (1, 7)), 192, (7, 1)), 192, 3, 2, 0)
+    x = n.concat(c(c(x, 192), 320, 3, 2, 0), a, n.max_pool(x, 3, 2, 0))
+    for _ in range(2):
+        a, b = c(x, 384), c(c(x, 448), 384, 3)
+        x = n.concat(c(x, 320), n.concat(c(a, 384, (1, 3)), c(a, 384, (3, 1))), n.concat(c(b, 384, (1, 3)), c(b, 384, (3, 1))), c(average(x), 192))
+    return n, n.head(x)
+
+
+@model
+def googlenet(name):
+    """Batch normalisation folded, no LRN: what torchvision gives."""
+    n = Net(name)
+    c = lambda y, w, k=1, s=1: n.conv(y, w, k, s, act="relu")
+    pool = lambda y, k, s, p: n.like("MaxPool", y, kernel_shape=[k, k], strides=[s, s], pads=[p] * 4, ceil_mode=1)
+    x = pool(c(n.input("x", [1, 3, 224, 224]), 64, 7, 2), 3, 2, 0)
+    x = pool(c(c(x, 64), 192, 3), 3, 2, 0)
+    rows = ((64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64), 3, (192, 96, 208, 16, 48, 64), (160, 112, 224, 24, 64, 64),
+            (128, 128, 256, 24, 64, 64), (112, 144, 288, 32, 64, 64), (256, 160, 320, 32, 128, 128), 2,
+            (256, 160, 320, 32, 128, 128), (384, 192, 384, 48, 128, 128))
+    for row in rows:
+        if isinstance(row, int):
+            x = pool(x, row, 2, 0)
+            continue
+        a, b1, b3, c1, c3, d = row
+        x = n.concat(c(x, a), c(c(x, b1), b3, 3), c(c(x, c1), c3, 3), c(pool(x, 3, 1, 1), d))
+    return n, n.head(x)
+
+
+def shuffle(n, x, groups, size):
+    """Channel shuffle as PyTorch's exporter writes it."""
+    c = n.channels[x]
+    y = n.op("Reshape", x, n.ints(1, groups, c // groups, size, size))
+    y = n.op("Reshape", n.op("Transpose", y, perm=[0, 2, 1, 3, 4]), n.ints(1, c, size, size))
+    n.channels[y] = c
+    return y
+
+
+@model
+def shufflenet_v2(name):
+    n = Net(name)
+    x = n.max_pool(n.conv(n.input("x", [1, 3, 224, 224]), 24, 3, 2, act="relu"))
+    size = 56
+
+    def branch(y, w, s):
+        y = n.conv(n.conv(y, w, 1, act="relu"), w, 3, s, groups=w)
+        return n.conv(y, w, 1, act="relu")
+
+    for out, times in ((116, 4), (232, 8), (464, 4)):
+        for i in range(times):
+            half = out // 2
+            if i == 0:
+                a = n.conv(n.conv(x, n.channels[x], 3, 2, groups=n.channels[x]), half, 1, act="relu")
+                b = branch(x, half, 2)
+                size //= 2
+            else:
+                a, y = n.op("Split", x, n.ints(half, half), outputs=2, axis=1)
+                n.channels[a] = n.channels[y] = half
+                b = branch(y, half, 1)
+            x = shuffle(n, n.concat(a, b), 2, size)
+    x = n.conv(x, 1024, 1, act="relu")
+    y = n.op("ReduceMean", x, axes=[2, 3], keepdims=0)
+    return n, n.dense(y, 1000, 1024)
+
+
+@model
+def yolo_v8(name):
+    """A detector of YOLOv8's shape (n): split bottlenecks, pyramid pooling, decoded boxes."""
+    n = Net(name)
+    c = lambda y, w, k=1, s=1: n.conv(y, w, k, s, act="swish")
+
+    def split_block(x, w, times, add):
+        y = c(x, w)
+        a, b = n.op("Split", y, n.ints(w // 2, w // 2), outputs=2, axis=1)
+        n.channels[a] = n.channels[b] = w // 2
+        parts = [a, b]
+        for _ in range(times):
+            y = c(c(parts[-1], w // 2, 3), w // 2, 3)
+            parts.append(n.like("Add", parts[-1], y) if add else y)
+        return c(n.concat(*parts), w)
+
+    up = lambda y: n.like("Resize", y, "", n.constant(np.array([1, 1, 2, 2], np.float32)), mode="nearest",
+                          coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    x = c(c(n.input("images", [1, 3, 640, 640]), 16, 3, 2), 32, 3, 2)
+    x = split_block(x, 32, 1, True)
+    p3 = split_block(c(x, 64, 3, 2), 64, 2, True)
+    p4 = split_block(c(p3, 128, 3, 2), 128, 2, True)
+    x = split_block(c(p4, 256, 3, 2), 256, 1, True)
+    y = [c(x, 128)]
+    for _ in range(3):
+        y.append(n.max_pool(y[-1], 5, 1, 2))
+    p5 = c(n.concat(*y), 256)
+    n4 = split_block(n.concat(up(p5), p4), 128, 1, False)
+    n3 = split_block(n.concat(up(n4), p3), 64, 1, False)
+    n4 = split_block(n.concat(c(n3, 64, 3, 2), n4), 128, 1, False)
+    n5 = split_block(n.concat(c(n4, 128, 3, 2), p5), 256, 1, False)
+    outs, anchors, strides = [], [], []
+    for feature, size in ((n3, 80), (n4, 40), (n5, 20)):
+        box = n.conv(c(c(feature, 64, 3), 64, 3), 64, 1)
+        score = n.conv(c(c(feature, 80, 3), 80, 3), 80, 1)
+        outs.append(n.op("Reshape", n.concat(box, score), n.ints(1, 144, -1)))
+        grid = np.stack(np.meshgrid(np.arange(size), np.arange(size)), 0).reshape(2, -1) + 0.5
+        anchors.append(grid)
+        strides.append(np.full((1, size * size), 640 / size))
+    x = n.op("Concat", *outs, axis=2)
+    box, score = n.op("Split", x, n.ints(64, 80), outputs=2, axis=1)
+    box = n.op("Transpose", n.op("Reshape", box, n.ints(1, 4, 16, 8400)), perm=[0, 2, 1, 3])
+    box = n.op("Softmax", box, axis=1)
+    n.channels[box] = 16
+    w = n.constant(np.arange(16, dtype=np.float32).reshape(1, 16, 1, 1))
+    box = n.op("Reshape", n.op("Conv", box, w), n.ints(1, 4, 8400))
+    lt, rb = n.op("Split", box, n.ints(2, 2), outputs=2, axis=1)
+    where = n.constant(np.concatenate(anchors, 1)[None].astype(np.float32))
+    a, b = n.op("Sub", where, lt), n.op("Add", where, rb)
+    boxes = n.op("Concat", n.op("Div", n.op("Add", a, b), n.scalar(2)), n.op("Sub", b, a), axis=1)
+    boxes = n.op("Mul", boxes, n.constant(np.concatenate(strides, 1)[None].astype(np.float32)))
+    return n, n.op("Concat", boxes, n.op("Sigmoid", score), axis=1)
