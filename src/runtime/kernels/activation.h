@@ -30,5 +30,8 @@ struct Activation {
 
 /// x[i] = activation(x[i]).
 void apply_activation(const Activation& activation, float* x, int64_t n);
+/// The same for n columns of rows that are `step` floats apart.
+void apply_activation(const Activation& activation, float* x, int64_t step, int64_t rows,
+                      int64_t n);
 
 }  // namespace tombolo

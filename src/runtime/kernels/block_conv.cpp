@@ -2,8 +2,6 @@
 
 #include "runtime/kernels/block.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -14,18 +12,6 @@ namespace tombolo {
 namespace {
 
 using Algorithm = BlockConvPlan::Algorithm;
-
-/// What weights may take of the second cache: half of it.
-int64_t near_bytes() {
-  static const int64_t bytes = [] {
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-    const int64_t size = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    if (size > 0) return std::clamp<int64_t>(size / 2, 128 << 10, 1 << 20);
-#endif
-    return int64_t{512} << 10;
-  }();
-  return bytes;
-}
 
 bool winograd_fits(const ConvGeometry& s) {
   if (s.kernel[1] != 3 || s.kernel[2] != 3 || s.in_channels < 16 || s.out_channels < 16)

@@ -1,5 +1,7 @@
 #include "runtime/kernels/gemm.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -7,13 +9,13 @@
 #include <new>
 
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/transpose_tile.h"
 
 namespace tombolo {
 namespace {
 
-constexpr int64_t kDepth = 256;             ///< rows of a panel of B that stay in the first cache
 constexpr int64_t kBlockBytes = 512 << 10;  ///< of C, to stay in the second cache
-constexpr int64_t kBlockRows = 256;  ///< rows of A whose part of that depth stays in the second
+constexpr int64_t kBlockRows = 256;
 
 struct Free {
   void operator()(float* p) const { std::free(p); }
@@ -41,12 +43,30 @@ struct Product {
   const GemmEpilogue& e;
 };
 
+/// Rows of B that are summed over at a time: as many as leave what is used of A, `rows` rows, in
+/// the second cache, in even parts. Each part reads and writes C once.
+int64_t depth_of(int64_t rows, int64_t k) {
+  if (rows <= kMaxWideRows || k < 1) return std::max<int64_t>(k, 1);
+  const int64_t most = std::clamp<int64_t>(near_bytes() / (rows * 4), 256, 1024);
+  const int64_t parts = (k + most - 1) / most;
+  return (k + parts - 1) / parts;
+}
+
+/// How many panels of B to take at a time for so few rows, of `left` whole ones.
+int64_t wide_panels(const GemmTiles& tiles, int64_t rows, int64_t left) {
+  if (rows > kMaxWideRows) return 1;
+  for (const int64_t panels : {4, 2})
+    if (panels <= left && tiles.wide[rows][panels] != nullptr) return panels;
+  return 1;
+}
+
 /// Rows [row, row + rows) by panels [from, to) of C.
 void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, int64_t from,
            int64_t to) {
   const int64_t width = tiles.panel();
   const int tile_rows = tiles.tile_rows(rows);
-  const int64_t depth = rows <= tile_rows ? std::max<int64_t>(p.k, 1) : kDepth;
+  const int64_t turns = (rows + tiles.max_rows - 1) / tiles.max_rows;  // tiles, of even height
+  const int64_t depth = depth_of(rows, p.k);
   // Rows that are a multiple of 4 KiB apart fall into one set of the first cache: copy them.
   const bool copy = rows > tile_rows && (p.lda * 4) % 4096 == 0 && to - from > 2;
   for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += depth) {
@@ -55,16 +75,17 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
     const float* a = p.a + row * p.lda + k0;
     int64_t lda = p.lda;
     if (copy) {
-      lda = kDepth + 16;
+      lda = round_up(depth, 16) + 16;
       float* packed = thread_floats(0, static_cast<size_t>(rows * lda));
       for (int64_t r = 0; r < rows; ++r)
         std::memcpy(packed + r * lda, a + r * p.lda, static_cast<size_t>(k) * sizeof(float));
       a = packed;
     }
-    for (int64_t panel = from; panel < to; ++panel) {
+    for (int64_t panel = from, step = 1; panel < to; panel += step) {
       const int64_t column = panel * width;
-      const int64_t cols = std::min(width, p.n - column);
-      GemmTile t{.k = k, .cols = cols};
+      step = wide_panels(tiles, rows, std::min(to, p.n / width) - panel);
+      const int64_t cols = std::min(step * width, p.n - column);
+      GemmTile t{.panel_step = p.panel_step, .k = k, .cols = cols};
       if (p.tail != nullptr && cols < width) {
         t.b = p.tail + k0 * width;
         t.ldb = width;
@@ -81,7 +102,7 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       // While this panel is multiplied, what comes next is asked for: the next panel, then the next
       // rows of the first one, then the panel of the next task.
       const float* next = nullptr;
-      if (rows > tile_rows && p.tail == nullptr) {
+      if (rows > kMaxWideRows && p.tail == nullptr) {
         const int64_t panels = (p.n + width - 1) / width;
         if (panel + 1 < to)
           next = t.b + p.panel_step;
@@ -90,9 +111,15 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
         else if (to < panels)
           next = p.b + to * p.panel_step;
       }
-      for (int64_t r = 0, turn = 0; r < rows; r += tile_rows, ++turn) {
-        t.next = next == nullptr ? nullptr : turn < width / 16 ? next + turn * k * 16 : t.b;
-        const int count = static_cast<int>(std::min<int64_t>(tile_rows, rows - r));
+      const int64_t ahead = k * width / turns;
+      for (int64_t turn = 0; turn < turns; ++turn) {
+        const int64_t r = rows * turn / turns;
+        if (next != nullptr) {
+          t.next = next + turn * ahead / 2;
+          t.next_step = std::max<int64_t>(1, ahead / 2 / std::max<int64_t>(k, 1));
+          t.next_also = k * width / 2;
+        }
+        const int count = static_cast<int>(rows * (turn + 1) / turns - r);
         t.a = a + r * lda;
         t.c = p.c + (row + r) * p.ldc + column;
         if (!first) {
@@ -103,11 +130,11 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
           t.ldi = p.e.ldi;
         }
         t.row_bias = first && p.e.row_bias != nullptr ? p.e.row_bias + row + r : nullptr;
-        tiles.row_major_tile(count, cols)(t);
+        (step > 1 ? tiles.wide[count][step] : tiles.row_major_tile(count, cols))(t);
+        // At once, while the tile is in the first cache.
+        if (last && p.e.post != nullptr)
+          p.e.post->apply(p.e.post->argument, t.c, p.ldc, row + r, count, column, cols);
       }
-      if (last && p.e.post != nullptr)
-        p.e.post->apply(p.e.post->argument, p.c + row * p.ldc + column, p.ldc, row, rows, column,
-                        cols);
     }
   }
 }
@@ -124,6 +151,7 @@ void run(const Product& p) {
   const int64_t work = std::max<int64_t>(1, std::max<int64_t>(rows, 4) * tiles.panel() * p.k);
   int64_t group = std::max<int64_t>(1, 200'000 / work);
   const int64_t threads = thread_count();
+  if (rows <= kMaxWideRows) group = std::max<int64_t>(group, 4);
   if (rows > tiles.max_rows) group = std::max(group, std::min<int64_t>(8, panels / 8));
   if (rows >= 64) {  // A is copied for each task
     const int64_t stays = std::max<int64_t>(1, kBlockBytes / (rows * tiles.panel() * 4));
@@ -142,6 +170,17 @@ void run(const Product& p) {
 }
 
 }  // namespace
+
+int64_t near_bytes() {
+  static const int64_t bytes = [] {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    const int64_t size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    if (size > 0) return std::clamp<int64_t>(size / 2, 128 << 10, 1 << 20);
+#endif
+    return int64_t{512} << 10;
+  }();
+  return bytes;
+}
 
 float* thread_floats(int slot, size_t count) {
   struct Buffer {
@@ -173,6 +212,20 @@ void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_
       else
         for (int64_t j = 0; j < n; ++j) out[j] = alpha * load_any(b + j);
       std::fill(out + n, out + width, 0.0f);
+    }
+    return;
+  }
+  if (row == 1 && reinterpret_cast<uintptr_t>(b) % sizeof(float) == 0) {
+    constexpr int64_t kRun = 64;
+    for (int64_t i0 = 0; i0 < k; i0 += kRun) {
+      const int64_t run = std::min(kRun, k - i0);
+      float* to = out + i0 * width;
+      transpose_tile(reinterpret_cast<const std::byte*>(b + i0), column,
+                     reinterpret_cast<std::byte*>(to), width, n, run, sizeof(float));
+      if (n < width)
+        for (int64_t i = 0; i < run; ++i) std::fill(to + i * width + n, to + (i + 1) * width, 0.0f);
+      if (alpha != 1)
+        for (int64_t i = 0; i < run * width; ++i) to[i] *= alpha;
     }
     return;
   }

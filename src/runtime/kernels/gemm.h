@@ -50,6 +50,9 @@ int64_t packed_a_floats(int64_t m, int64_t k);
 /// A[i, j] at a[i * row + j * column].
 void pack_a(const float* a, int64_t row, int64_t column, int64_t m, int64_t k, float* out);
 
+/// What may take part of the second cache and stay there: half of it.
+int64_t near_bytes();
+
 /// Memory of the calling thread, 64-byte aligned, valid until its next call. `slot` tells apart
 /// what is needed at the same time (0 to 3).
 float* thread_floats(int slot, size_t count);

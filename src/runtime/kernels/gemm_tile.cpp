@@ -49,10 +49,40 @@ HWY_INLINE void step(V (&acc)[kR][kV], const float* HWY_RESTRICT a, int64_t lda,
 inline constexpr int64_t kAhead = 12, kFar = 96;
 inline constexpr int64_t kBetween = 24;  ///< where few rows leave no time to ask twice
 
+/// What surrounds the sums, and the sums to C.
+template <int kR, int kV>
+HWY_INLINE void finish(const GemmTile& t, const V (&acc)[kR][kV]) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const bool whole = t.cols >= kV * lanes;
+  const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kV; ++v) {
+      V x = acc[r][v];
+      const int64_t at = v * lanes;
+      const int64_t left = t.cols - at;
+      if (t.row_bias != nullptr) x = hn::Add(x, hn::Set(f, t.row_bias[r]));
+      if (t.col_bias != nullptr)
+        x = hn::Add(x, whole ? hn::LoadU(f, t.col_bias + at) : load_n(f, t.col_bias + at, left));
+      if (t.init != nullptr) {
+        const float* from = t.init + r * t.ldi + at;
+        x = hn::Add(x, whole ? hn::LoadU(f, from) : load_n(f, from, left));
+      }
+      if (t.clamp) x = hn::Min(hi, hn::Max(lo, x));  // in this order a NaN stays
+      float* to = t.c + r * t.ldc + at;
+      if (whole)
+        hn::StoreU(x, f, to);
+      else
+        store_n(x, f, to, left);
+    }
+  }
+}
+
 template <int kR, int kV, bool kPacked>
 void tile(const GemmTile& t) {
   const F f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   V acc[kR][kV];
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r)
@@ -94,45 +124,55 @@ void tile(const GemmTile& t) {
   }
   constexpr bool kTwice = kR >= 8;
   const float* next = t.next != nullptr ? t.next : b + (kTwice ? kFar : kBetween) * ldb;
-  const int64_t next_step = t.next != nullptr ? 16 : ldb;
+  const int64_t next_step = t.next != nullptr ? t.next_step : ldb;
+  const int64_t also = t.next != nullptr ? t.next_also : 16;
   for (; k > 0; --k) {
     if constexpr (kTwice) {
       __builtin_prefetch(b + kAhead * ldb);
       if (kV > 1) __builtin_prefetch(b + kAhead * ldb + 16);
       __builtin_prefetch(next, 0, 2);
+      __builtin_prefetch(next + also, 0, 2);
     } else {
       __builtin_prefetch(next);
     }
-    if (kR <= 8 && kV > 1) __builtin_prefetch(next + 16, 0, kTwice ? 2 : 3);
+    if (kR < 8 && kV > 1) __builtin_prefetch(next + also, 0, 3);
     next += next_step;
     step<kR, kV, kPacked>(acc, a, lda, b);
     a += kPacked ? lda : 1;
     b += ldb;
   }
-  const bool whole = t.cols >= kV * lanes;
-  const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
+  finish(t, acc);
+}
+
+/// Some panels of B side by side. What comes from memory is left to the processor's own streams:
+/// asking for lines besides took as many of its buffers as it gave.
+template <int kR, int kP>
+void wide(const GemmTile& t) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  V acc[kR][2 * kP];
 #pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r) {
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < 2 * kP; ++v) acc[r][v] = hn::Zero(f);
+  const float* HWY_RESTRICT a = t.a;
+  const float* HWY_RESTRICT b = t.b;
+  const int64_t lda = t.lda, ldb = t.ldb, panel = t.panel_step;
+  for (int64_t k = 0; k < t.k; ++k) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kV; ++v) {
-      V x = acc[r][v];
-      const int64_t at = v * lanes;
-      const int64_t left = t.cols - at;
-      if (t.row_bias != nullptr) x = hn::Add(x, hn::Set(f, t.row_bias[r]));
-      if (t.col_bias != nullptr)
-        x = hn::Add(x, whole ? hn::LoadU(f, t.col_bias + at) : load_n(f, t.col_bias + at, left));
-      if (t.init != nullptr) {
-        const float* from = t.init + r * t.ldi + at;
-        x = hn::Add(x, whole ? hn::LoadU(f, from) : load_n(f, from, left));
+    for (int p = 0; p < kP; ++p) {
+      const V left = hn::LoadU(f, b + p * panel), right = hn::LoadU(f, b + p * panel + lanes);
+#pragma GCC unroll 8
+      for (int r = 0; r < kR; ++r) {
+        const V av = hn::Set(f, a[r * lda]);
+        acc[r][2 * p] = hn::MulAdd(av, left, acc[r][2 * p]);
+        acc[r][2 * p + 1] = hn::MulAdd(av, right, acc[r][2 * p + 1]);
       }
-      if (t.clamp) x = hn::Min(hi, hn::Max(lo, x));  // in this order a NaN stays
-      float* to = t.c + r * t.ldc + at;
-      if (whole)
-        hn::StoreU(x, f, to);
-      else
-        store_n(x, f, to, left);
     }
+    ++a;
+    b += ldb;
   }
+  finish(t, acc);
 }
 
 template <int... kR>
@@ -143,9 +183,18 @@ void fill(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.packed[kR + 1][2] = &tile<kR + 1, 2, true>), ...);
 }
 
+template <int... kR>
+void fill_wide(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
+  constexpr int kSums = kRows * 2;  // that registers hold
+  (((tiles.wide[kR + 1][2] = (kR + 1) * 4 <= kSums ? &wide<kR + 1, 2> : nullptr),
+    (tiles.wide[kR + 1][4] = (kR + 1) * 8 <= kSums ? &wide<kR + 1, 4> : nullptr)),
+   ...);
+}
+
 GemmTiles make_tiles() {
   GemmTiles tiles{kRows, static_cast<int>(hn::Lanes(F()))};
   fill(tiles, std::make_integer_sequence<int, kRows>());
+  fill_wide(tiles, std::make_integer_sequence<int, kMaxWideRows>());
   return tiles;
 }
 

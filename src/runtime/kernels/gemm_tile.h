@@ -13,6 +13,7 @@ struct GemmTile {
   int64_t lda;  ///< row major: from row to row; packed: from one k to the next
   const float* b;
   int64_t ldb;
+  int64_t panel_step = 0;  ///< wide tiles: from one panel of B to the next
   int64_t k;
   float* c;
   int64_t ldc;
@@ -25,11 +26,14 @@ struct GemmTile {
   float lo = 0, hi = 0;
   /// What will be needed soon: one cache line a step of k is asked for. Null: B some steps ahead.
   const float* next = nullptr;
+  int64_t next_step = 16;  ///< floats from one step of k to the next
+  int64_t next_also = 0;   ///< floats to a second place that is asked for as well
 };
 
 using GemmTileFn = void(const GemmTile&);
 
 inline constexpr int kMaxTileRows = 14;
+inline constexpr int kMaxWideRows = 6;
 
 /// Tiles of the active instruction set: [rows][vectors a row], rows from 1 to `max_rows`, vectors
 /// 1 or 2.
@@ -38,7 +42,10 @@ struct GemmTiles {
   int lanes;                                        ///< floats in a vector
   GemmTileFn* row_major[kMaxTileRows + 1][3] = {};  ///< a[row * lda + k]
   GemmTileFn* packed[kMaxTileRows + 1][3] = {};     ///< a[k * lda + row]
-  int panel() const { return 2 * lanes; }           ///< columns of a packed panel of B
+  /// Few rows of A by whole panels of B, 4, 2 or 1 at a time: B comes from memory then, and the
+  /// processor fetches several streams ahead faster than one. Null where registers do not suffice.
+  GemmTileFn* wide[kMaxWideRows + 1][5] = {};
+  int panel() const { return 2 * lanes; }  ///< columns of a packed panel of B
 
   /// Rows a tile so that `rows` are cut evenly: 64 are 5 x 13, not 4 x 14 and 8.
   int tile_rows(int64_t rows) const {

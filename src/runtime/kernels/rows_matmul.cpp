@@ -187,8 +187,7 @@ void turn(const float* a, int64_t rows, int64_t columns, float* out) {
 struct ActivationPost {
   static void apply(const void* argument, float* c, int64_t ldc, int64_t, int64_t rows, int64_t,
                     int64_t columns) {
-    for (int64_t r = 0; r < rows; ++r)
-      apply_activation(*static_cast<const Activation*>(argument), c + r * ldc, columns);
+    apply_activation(*static_cast<const Activation*>(argument), c, ldc, rows, columns);
   }
 };
 

@@ -64,13 +64,19 @@ UnaryFn* exp_fn(Unary op) {
 }
 
 void apply_activation(const Activation& activation, float* x, int64_t n) {
+  apply_activation(activation, x, n, 1, n);
+}
+
+void apply_activation(const Activation& activation, float* x, int64_t step, int64_t rows,
+                      int64_t n) {
   using Kind = Activation::Kind;
   constexpr Unary kOps[] = {
       Unary::kIdentity,    Unary::kClip,      Unary::kLeakyRelu, Unary::kSigmoid, Unary::kTanh,
       Unary::kHardSigmoid, Unary::kHardSwish, Unary::kSwish,     Unary::kGelu,    Unary::kGeluTanh,
       Unary::kElu,         Unary::kSoftplus,  Unary::kMish};
   if (activation.kind == Kind::kNone) return;
-  unary_fn(kOps[static_cast<size_t>(activation.kind)])(x, x, n, activation.alpha, activation.beta);
+  UnaryFn* const fn = unary_fn(kOps[static_cast<size_t>(activation.kind)]);
+  for (int64_t r = 0; r < rows; ++r, x += step) fn(x, x, n, activation.alpha, activation.beta);
 }
 
 }  // namespace tombolo

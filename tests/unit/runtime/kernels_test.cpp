@@ -44,15 +44,22 @@ class Kernels : public ::testing::TestWithParam<Isa> {
 
 TEST_P(Kernels, ProductsOfOddSizes) {
   double worst = 0;
-  for (const int64_t m : {1, 2, 3, 5, 14, 29, 70})
-    for (const int64_t n : {1, 16, 31, 33, 100})
-      for (const int64_t k : {0, 1, 3, 9, 255, 257, 600}) {
+  for (const int64_t m : {1, 2, 3, 4, 6, 8, 14, 29, 70})
+    for (const int64_t n : {1, 16, 31, 33, 165})
+      for (const int64_t k : {0, 1, 3, 9, 257, 1100}) {
         const auto a = normal(static_cast<size_t>(m * k)), b = normal(static_cast<size_t>(k * n));
         const auto bias = normal(static_cast<size_t>(n)), rest = normal(static_cast<size_t>(m * n));
         std::vector<float> packed(static_cast<size_t>(packed_b_floats(k, n)) + 16);
         std::vector<float> c[2] = {std::vector<float>(static_cast<size_t>(m * n)),
                                    std::vector<float>(static_cast<size_t>(m * n))};
         pack_b(b.data(), n, 1, k, n, 1, packed.data());
+        // The same from B turned.
+        std::vector<float> turned(b.size()), again(packed.size());
+        for (int64_t i = 0; i < k; ++i)
+          for (int64_t j = 0; j < n; ++j)
+            turned[static_cast<size_t>(j * k + i)] = b[static_cast<size_t>(i * n + j)];
+        pack_b(turned.data(), 1, k, k, n, 1, again.data());
+        EXPECT_EQ(packed, again);
         const GemmEpilogue epilogue{.col_bias = bias.data(),
                                     .init = rest.data(),
                                     .ldi = n,
