@@ -21,6 +21,7 @@ struct Found {
   Node* root = nullptr;  ///< the MatMul with v
   std::vector<Node*> nodes;
   Value *q = nullptr, *k_transposed = nullptr, *v = nullptr, *mask = nullptr;
+  std::optional<Tensor> computed;  ///< a mask that stands in no initialiser yet
   double scale = 1;
   bool guarded = false;
 };
@@ -58,6 +59,21 @@ class Recogniser {
     if (axis != -1 && axis != 3) return std::nullopt;
     take(*softmax);
     Value* scores = softmax->input(0);
+    if (Value* inside = without_windows(scores)) {
+      // What is added to every window (a bias for relative positions) joins it.
+      Node* add = inner(inside, "Add", 1);
+      if (add == nullptr) return product(inside) ? std::optional(found_) : std::nullopt;
+      for (const size_t side : {size_t(0), size_t(1)}) {
+        const Tensor* bias = rewriter_.constant(add->input(1 - side));
+        if (bias == nullptr) continue;
+        auto sum = compute("Add", {*bias, *found_.computed});
+        if (!sum || Dims(sum->dims()) != Dims(found_.computed->dims())) return std::nullopt;
+        found_.computed = *std::move(sum);
+        take(*add);
+        return product(add->input(side)) ? std::optional(found_) : std::nullopt;
+      }
+      return std::nullopt;
+    }
     if (Node* add = inner(scores, "Add", 1)) {
       for (const size_t side : {size_t(0), size_t(1)}) {
         Found saved = found_;
@@ -81,6 +97,40 @@ class Recogniser {
         value->uses().size() != uses || value->output_uses() != 0)
       return nullptr;
     return node;
+  }
+
+  /// Windows of an image are a batch, and which keys a window sees is added where the batch is
+  /// taken apart: scores = Reshape(Reshape(x) + constant). Gives x, and the constant as it is added
+  /// to x.
+  Value* without_windows(Value* scores) {
+    constexpr int64_t kMost = 1 << 22;  // elements
+    Node* back = inner(scores, "Reshape", 1);
+    Node* add = back != nullptr ? inner(back->input(0), "Add", 1) : nullptr;
+    if (add == nullptr) return nullptr;
+    for (const size_t side : {size_t(0), size_t(1)}) {
+      Node* apart = inner(add->input(side), "Reshape", 1);
+      const Tensor* mask = rewriter_.constant(add->input(1 - side));
+      if (apart == nullptr || mask == nullptr) continue;
+      const auto whole = rewriter_.dims(scores), from = rewriter_.dims(apart->input(0)),
+                 split = rewriter_.dims(apart->output(0)), sum = rewriter_.dims(add->output(0));
+      if (!whole || !from || !split || !sum || *whole != *from || *split != *sum ||
+          element_count(*whole) > kMost)
+        continue;
+      const auto list = [](const std::vector<int64_t>& dims) {
+        const int64_t size[] = {static_cast<int64_t>(dims.size())};
+        return Tensor::of<int64_t>(DType::kInt64, size, dims);
+      };
+      auto spread = compute("Expand", {*mask, list(*split)});
+      if (!spread) return nullptr;
+      auto computed = compute("Reshape", {*spread, list(*whole)});
+      if (!computed) return nullptr;
+      found_.computed = *std::move(computed);
+      take(*back);
+      take(*add);
+      take(*apart);
+      return apart->input(0);
+    }
+    return nullptr;
   }
 
   /// A zero, perhaps spread over a shape.
@@ -295,7 +345,7 @@ Value* with_rows(Rewriter& rewriter, Node& before, Value* mask, Value* q) {
 
 size_t to_attention(Rewriter& rewriter, Node& root) {
   if (!rewriter.is(&root, "MatMul") || rewriter.limits.opset_ceiling < 23) return 0;
-  const auto found = Recogniser(rewriter, root).run();
+  auto found = Recogniser(rewriter, root).run();
   if (!found) return 0;
   const DType dtype = rewriter.dtype(found->q);
   if (dtype != DType::kFloat32 && dtype != DType::kFloat64 && dtype != DType::kFloat16 &&
@@ -316,6 +366,7 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
     return 0;
   const bool same_heads = (*q)[1].equals((*kt)[1]);
   if (!same_heads && !(is_one((*kt)[1]) && (*q)[1].lower_bound().value_or(0) >= 1)) return 0;
+  if (found->computed) found->mask = rewriter.initializer(root.graph(), *found->computed, "mask");
   if (found->mask != nullptr && !mask_fits(rewriter, *found, *q, (*kt)[3])) return 0;
   // No key at all: softmax of nothing, and a sum of nothing; both give zeros.
 

@@ -137,14 +137,15 @@ void weigh(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t h
   const uint8_t* bytes = d.bool_mask != nullptr ? d.bool_mask + mask_at : nullptr;
   using Fn = void(float*, int64_t, float, const float*, const uint8_t*);
   Fn* const apply = TOMBOLO_TARGET(Fn, scale_and_mask).get();
-  float scale = s.scale;
+  float scale = pack_keys(s) ? 1 : s.scale;  // packed keys have it
   if (s.softcap > 0) {
     unary_fn(Unary::kAffine)(x, x, n, scale / s.softcap, 0);
     unary_fn(Unary::kTanh)(x, x, n, 0, 0);
     scale = s.softcap;
   }
-  apply(x, n, scale, mask, bytes);
-  if (fold_row(Fold::kMax, x, n) == -std::numeric_limits<float>::infinity()) {
+  if (scale != 1 || mask != nullptr || bytes != nullptr) apply(x, n, scale, mask, bytes);
+  if ((mask != nullptr || bytes != nullptr) &&
+      fold_row(Fold::kMax, x, n) == -std::numeric_limits<float>::infinity()) {
     std::fill_n(x, n, 0.0f);
     return;
   }
@@ -173,7 +174,7 @@ void run_attention(const AttentionShape& s, const AttentionData& d, float* scrat
       for (int64_t i = begin; i < end; ++i) {
         const int64_t b = i / s.kv_heads, h = i % s.kv_heads;
         if (keys)
-          pack_b(d.k + s.k.at(b, h), 1, s.k.step_stride, s.size, s.columns, 1,
+          pack_b(d.k + s.k.at(b, h), 1, s.k.step_stride, s.size, s.columns, s.scale,
                  packed_keys + static_cast<size_t>(i) * key_step);
         if (values)
           pack_b(d.v + s.v.at(b, h), s.v.step_stride, 1, s.columns, s.value_size, 1,

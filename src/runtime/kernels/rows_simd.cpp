@@ -88,10 +88,17 @@ void softmax(const float* x, float* y, int64_t n, bool logarithm) {
   for (; i < n; ++i) most = std::max(most, x[i]);
   const V m = hn::Set(d, most);
   V sum = hn::Zero(d), sum1 = sum;
+  // What would become a denormal number is 0: adding masks of -100 or so gives them by the
+  // thousand, and arithmetic with them is a hundred times slower.
+  const V least = hn::Set(d, std::numeric_limits<float>::min() * static_cast<float>(n));
+  const auto power = [&](V a) HWY_ATTR {
+    const V e = v_exp_negative(d, a);
+    return hn::IfThenElse(hn::Lt(e, least), hn::Zero(d), e);
+  };
   i = 0;
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
     const V a = hn::Sub(hn::LoadU(d, x + i), m), b = hn::Sub(hn::LoadU(d, x + i + lanes), m);
-    const V ea = v_exp_negative(d, a), eb = v_exp_negative(d, b);
+    const V ea = power(a), eb = power(b);
     sum = hn::Add(sum, ea);
     sum1 = hn::Add(sum1, eb);
     hn::StoreU(logarithm ? a : ea, d, y + i);
@@ -99,7 +106,7 @@ void softmax(const float* x, float* y, int64_t n, bool logarithm) {
   }
   for (; i < n; i += lanes) {
     const V a = hn::Sub(load_n(d, x + i, n - i), m);
-    const V e = v_exp_negative(d, a);
+    const V e = power(a);
     const int64_t left = std::min(lanes, n - i);
     sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(left)), e));
     store_n(logarithm ? a : e, d, y + i, n - i);
