@@ -4,6 +4,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/by_parts.h"
+#include "ops/kernels/grid_taps.h"
 #include "ops/kernels/movement.h"
 #include "ops/kernels/numbers.h"
 #include "ops/schema.h"
@@ -32,74 +33,15 @@ Status infer_grid_sample(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
-enum class Padding : uint8_t { kZeros, kBorder, kReflection };
-
-/// Reflects x into [low, high].
-double reflect(double x, double low, double high) {
-  const double range = high - low;
-  if (!(range > 0)) return low;
-  double away = std::fabs(x - low);
-  const double turns = std::floor(away / range);
-  away -= turns * range;
-  return std::fmod(turns, 2) == 0 ? low + away : high - away;
-}
-
-/// What one axis contributes: up to four elements and their weights.
-struct AxisTaps {
-  int count = 0;
-  int64_t index[4];  ///< -1 stands for zero
-  double weight[4];
-};
-
-AxisTaps axis_taps(double x, int64_t length, std::string_view mode, Padding padding, bool aligned) {
-  const auto last = static_cast<double>(length - 1);
-  const double low = aligned ? 0 : -0.5, high = aligned ? last : last + 0.5;
-  x = aligned ? (x + 1) / 2 * last : ((x + 1) * static_cast<double>(length) - 1) / 2;
-  if (mode == "nearest") x = std::nearbyint(x);
-  if (padding == Padding::kBorder && !(x >= low && x <= high))
-    x = x != x ? 0 : std::clamp(x, 0.0, last);
-  if (padding == Padding::kReflection && !(x >= low && x <= high)) x = reflect(x, low, high);
-  // What lies this far outside is outside in every mode; NaN too.
-  if (!(std::fabs(x) < 1e15)) x = -8;
-  const double floor = std::floor(x), t = x - floor;
-  const auto base = static_cast<int64_t>(floor);
-  AxisTaps taps;
-  auto add = [&](int64_t index, double weight) {
-    if (index < 0 || index >= length) {
-      if (padding == Padding::kZeros) index = -1;
-      if (padding == Padding::kReflection)
-        index = static_cast<int64_t>(reflect(static_cast<double>(index), low, high));
-      if (padding != Padding::kZeros) index = std::clamp<int64_t>(index, 0, length - 1);
-    }
-    taps.index[taps.count] = index;
-    taps.weight[taps.count++] = weight;
-  };
-  if (mode == "nearest") {
-    add(base, 1);
-  } else if (mode == "linear" || mode == "bilinear") {
-    add(base, 1 - t);
-    add(base + 1, t);
-  } else {
-    constexpr double a = -0.75;
-    auto near = [](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
-    auto far = [](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
-    add(base - 1, far(t + 1));
-    add(base, near(t));
-    add(base + 1, near(1 - t));
-    add(base + 2, far(2 - t));
-  }
-  return taps;
-}
-
 template <typename T>
 void sample_grid(const KernelContext& context, const Tensor& x, const Tensor& grid,
-                 std::string_view mode, Padding padding, bool aligned, Tensor& out) {
+                 GridMode mode, GridPadding padding, bool aligned, Tensor& out) {
   const size_t axes = x.rank() - 2;
   const Dims strides = contiguous_strides(x.dims());
   const int64_t channels = x.dim(1);
   const int64_t points = product(grid.dims(), 1, axes + 1);
   context.parallel_for(x.dim(0) * points, 256, [&](int64_t begin, int64_t end) {
-    std::vector<AxisTaps> taps(axes);
+    std::vector<GridTaps> taps(axes);
     std::vector<std::pair<int64_t, double>> points_of;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / points;
@@ -108,7 +50,7 @@ void sample_grid(const KernelContext& context, const Tensor& x, const Tensor& gr
         // The grid names the last axis first.
         const double at =
             grid.get_double((i + 1) * static_cast<int64_t>(axes) - 1 - static_cast<int64_t>(j));
-        taps[j] = axis_taps(at, x.dim(2 + j), mode, padding, aligned);
+        taps[j] = grid_taps(at, x.dim(2 + j), mode, padding, aligned);
         counts.push_back(taps[j].count);
       }
       // All combinations of the axes' taps, once for all channels.
@@ -144,11 +86,9 @@ Status sample(KernelContext& context, const Tensor* x) {
   const Text mode = context.attributes.get_string("mode", "linear");
   const Text padding = context.attributes.get_string("padding_mode", "zeros");
   const bool aligned = context.attributes.get_int("align_corners", 0) != 0;
-  constexpr std::string_view kModes[] = {"linear", "bilinear", "cubic", "bicubic", "nearest"};
-  constexpr std::string_view kPaddings[] = {"zeros", "border", "reflection"};
-  const auto* found = std::find(std::begin(kPaddings), std::end(kPaddings), padding);
-  if (std::find(std::begin(kModes), std::end(kModes), mode) == std::end(kModes) ||
-      found == std::end(kPaddings))
+  GridMode how;
+  GridPadding beyond;
+  if (!read_grid_mode(mode, how) || !read_grid_padding(padding, beyond))
     return context.error("mode \"" + std::string(mode) + "\" or padding_mode \"" +
                          std::string(padding) + "\" is not known");
   const size_t axes = x->rank() < 3 ? 0 : x->rank() - 2;
@@ -162,8 +102,7 @@ Status sample(KernelContext& context, const Tensor* x) {
     if (out.size() != 0 && x->size() == 0)
       return context.error("nothing to sample in " + to_string(*x));
     if (out.size() != 0)
-      sample_grid<T>(context, numbers, *grid, mode,
-                     static_cast<Padding>(found - std::begin(kPaddings)), aligned, out);
+      sample_grid<T>(context, numbers, *grid, how, beyond, aligned, out);
     return give(context, 0, x->dtype(), std::move(out));
   });
 }

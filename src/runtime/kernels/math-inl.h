@@ -17,26 +17,100 @@ namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// x * 2^n for a whole n from -150 to 128, with `bits` the bits of n + kExpMagic.
+inline constexpr float kExpMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
+template <class D, class V>
+HWY_INLINE V v_times_power_of_2(D d, V x, V n, V shifted) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (hn::MaxLanes(D()) == 16) {
+    (void)d, (void)shifted;
+    return V{_mm512_scalef_ps(x.raw, n.raw)};
+  } else
+#endif
+  {
+    (void)n;
+    const hn::RebindToSigned<D> di;
+    const auto whole = hn::Sub(hn::BitCast(di, shifted), hn::BitCast(di, hn::Set(d, kExpMagic)));
+    const auto half = hn::ShiftRight<1>(whole), bias = hn::Set(di, 127);
+    const auto power = [&](auto e) HWY_ATTR {
+      return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(e, bias)));
+    };
+    return hn::Mul(hn::Mul(x, power(half)), power(hn::Sub(whole, half)));
+  }
+}
+
+/// e^x - 1 for |x| <= log(2) / 2 is r * p(r): the minimax polynomial p.
+template <class D, class V>
+HWY_INLINE V v_expm1_polynomial(D d, V r) {
+  V p = hn::MulAdd(hn::Set(d, 0.001393368816934526f), r, hn::Set(d, 0.008363205008208752f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.041666463017463684f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.16666576266288757f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
+  return hn::MulAdd(p, r, hn::Set(d, 1.0f));
+}
+
+/// x = n log(2) + r: gives r, and n as it is and with kExpMagic added.
+template <class D, class V>
+HWY_INLINE V v_exp_reduce(D d, V x, V& n, V& shifted) {
+  const V magic = hn::Set(d, kExpMagic);
+  shifted = hn::MulAdd(x, hn::Set(d, 1.44269504088896341f), magic);
+  n = hn::Sub(shifted, magic);
+  const V r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), x);
+  return hn::NegMulAdd(n, hn::Set(d, 1.428606765330187045e-06f), r);
+}
+
+/// e^x within 1 ULP for -104 <= x <= 89, NaN for NaN.
+template <class D, class V>
+HWY_INLINE V v_exp_inside(D d, V x) {
+  V n, shifted;
+  const V r = v_exp_reduce(d, x, n, shifted);
+  return v_times_power_of_2(d, hn::MulAdd(v_expm1_polynomial(d, r), r, hn::Set(d, 1.0f)), n,
+                            shifted);
+}
+
+// Min(limit, x) and Max(limit, x) in this order give x when it is NaN.
+
 /// e^x within 1 ULP.
 template <class D, class V>
 HWY_INLINE V v_exp(D d, V x) {
-  const V y = hn::Exp(d, hn::Min(x, hn::Set(d, 104.0f)));
-  return hn::IfThenElse(hn::IsNaN(x), x, y);
+  return v_exp_inside(d, hn::Max(hn::Set(d, -104.0f), hn::Min(hn::Set(d, 89.0f), x)));
 }
 
 /// e^x for x <= 0 (or NaN): no overflow to look after. Underflows to 0 below -104.
 template <class D, class V>
 HWY_INLINE V v_exp_negative(D d, V x) {
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+  return v_exp_inside(d, hn::Max(hn::Set(d, -104.0f), x));
+}
+
+/// 1 / x for 1 <= x <= 2 (or NaN) within 1 ULP.
+template <class D, class V>
+HWY_INLINE V v_reciprocal_unit(D d, V x) {
+#if HWY_TARGET == HWY_AVX3
+  // 14 bits, and one step of Newton's: a division of 16 lanes costs more than all else here.
+  if constexpr (hn::MaxLanes(D()) == 16) {
+    const V guess = hn::ApproximateReciprocal(x);
+    return hn::MulAdd(guess, hn::NegMulAdd(x, guess, hn::Set(d, 1.0f)), guess);
+  }
+#endif
+  return hn::Div(hn::Set(d, 1.0f), x);
 }
 
 /// 1 / (1 + e^-x) within 3 ULP.
 template <class D, class V>
 HWY_INLINE V v_sigmoid(D d, V x) {
-  const V one = hn::Set(d, 1.0f);
   const V e = v_exp_negative(d, hn::Neg(hn::Abs(x)));
-  const V r = hn::Div(one, hn::Add(one, e));
+  const V r = v_reciprocal_unit(d, hn::Add(hn::Set(d, 1.0f), e));
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(e, r), r);
+}
+
+/// e^x - 1 for x <= 0 (or NaN) within 3 ULP.
+template <class D, class V>
+HWY_INLINE V v_expm1_negative(D d, V x) {
+  V n, shifted;
+  const V one = hn::Set(d, 1.0f);
+  const V r = v_exp_reduce(d, hn::Max(hn::Set(d, -20.0f), x), n, shifted);
+  const V power = v_times_power_of_2(d, one, n, shifted);
+  return hn::MulAdd(hn::Mul(v_expm1_polynomial(d, r), r), power, hn::Sub(power, one));
 }
 
 /// Error function within 2 ULP: an odd polynomial near 0, 1 - e^p(|x|) beyond.
@@ -52,7 +126,7 @@ HWY_INLINE V v_erf(D d, V x) {
   far = hn::MulAdd(far, t, hn::Neg(t));
   // Beyond 4 the result is 1; the polynomial is not good there.
   far = hn::IfThenElse(hn::Gt(t, hn::Set(d, 4.0f)), hn::Set(d, -30.0f), far);
-  far = hn::Sub(hn::Set(d, 1.0f), hn::Exp(d, far));
+  far = hn::Sub(hn::Set(d, 1.0f), v_exp_inside(d, far));
   far = hn::CopySign(far, x);
   V near = hn::MulAdd(hn::Set(d, -5.96761703e-4f), s, hn::Set(d, 4.99119423e-3f));
   near = hn::MulAdd(near, s, hn::Set(d, -2.67681349e-2f));
@@ -64,19 +138,12 @@ HWY_INLINE V v_erf(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
-/// tanh within 4 ULP.
+/// tanh within 4 ULP: -m / (m + 2) with m = e^(-2 |x|) - 1.
 template <class D, class V>
 HWY_INLINE V v_tanh(D d, V x) {
-  const V limit = hn::Set(d, 10.0f);
-  const V y = hn::Tanh(d, hn::Min(limit, hn::Max(hn::Neg(limit), x)));
-  return hn::IfThenElse(hn::IsNaN(x), x, y);
-}
-
-/// e^x - 1 for x <= 0 (or NaN) within 4 ULP.
-template <class D, class V>
-HWY_INLINE V v_expm1_negative(D d, V x) {
-  const V y = hn::Expm1(d, hn::Max(x, hn::Set(d, -100.0f)));
-  return hn::IfThenElse(hn::IsNaN(x), x, y);
+  const V m = v_expm1_negative(d, hn::Mul(hn::Set(d, -2.0f), hn::Abs(x)));
+  const V y = hn::Mul(m, v_reciprocal_unit(d, hn::Add(m, hn::Set(d, 2.0f))));
+  return hn::CopySign(y, x);
 }
 
 /// Natural logarithm within 4 ULP.

@@ -21,7 +21,7 @@ TOMBOLO_UNARY(row_tanh, v_tanh(d, x))
 TOMBOLO_UNARY(row_erf, v_erf(d, x))
 TOMBOLO_UNARY(row_gelu, v_gelu(d, x))
 TOMBOLO_UNARY(row_gelu_tanh, v_gelu_tanh(d, x))
-TOMBOLO_UNARY(row_swish, hn::Div(x, hn::Add(one, v_exp(d, hn::Neg(hn::Mul(a, x))))))
+TOMBOLO_UNARY(row_swish, hn::Mul(x, v_sigmoid(d, hn::Mul(a, x))))
 TOMBOLO_UNARY(row_softplus, v_softplus(d, x))
 TOMBOLO_UNARY(row_mish, hn::Mul(x, v_tanh(d, v_softplus(d, x))))
 TOMBOLO_UNARY(row_elu,

@@ -1,0 +1,115 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/lookup.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/lookup.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+bool pick(const uint32_t* from, const int64_t* index, int64_t n, int64_t length, int64_t step,
+          int64_t stride, uint32_t* out) {
+  const hn::ScalableTag<int64_t> d;
+  const hn::Rebind<int32_t, decltype(d)> di;
+  const hn::Rebind<uint32_t, decltype(d)> du;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto zero = hn::Zero(d), size = hn::Set(d, length);
+  const auto by = hn::Set(di, static_cast<int32_t>(stride)),
+             first = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(step)));
+  auto wrong = hn::Lt(zero, zero);
+  int64_t i = 0;
+  const auto* source = reinterpret_cast<const int32_t*>(from);
+  for (; i + lanes <= n; i += lanes) {
+    auto place = hn::LoadU(d, index + i);
+    place = hn::Add(place, hn::IfThenElseZero(hn::Lt(place, zero), size));
+    const auto outside = hn::Or(hn::Lt(place, zero), hn::Not(hn::Lt(place, size)));
+    wrong = hn::Or(wrong, outside);
+    place = hn::IfThenElse(outside, zero, place);
+    auto offset = hn::BitCast(di, hn::TruncateTo(du, hn::BitCast(hn::RebindToUnsigned<decltype(d)>(), place)));
+    if (stride != 1) offset = hn::Mul(offset, by);
+    if (step != 0)
+      offset = hn::Add(offset, hn::Add(first, hn::Set(di, static_cast<int32_t>(i * step))));
+    hn::StoreU(hn::GatherIndex(di, source, offset), di, reinterpret_cast<int32_t*>(out) + i);
+  }
+  bool good = hn::AllFalse(d, wrong);
+  for (; i < n; ++i) {
+    int64_t place = index[i] + (index[i] < 0 ? length : 0);
+    if (place < 0 || place >= length) {
+      good = false;
+      place = 0;
+    }
+    out[i] = from[i * step + place * stride];
+  }
+  return good;
+}
+
+using F = hn::ScalableTag<float>;
+using V = hn::Vec<F>;
+
+void blend(const float* from, const int32_t* offsets, const float* weights, int64_t taps,
+           int64_t n, float* out) {
+  const F f;
+  const hn::RebindToSigned<F> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = n - i;
+    V sum = hn::Zero(f);
+    for (int64_t t = 0; t < taps; ++t) {
+      const V weight = load_n(f, weights + t * n + i, left);
+      const V value = hn::GatherIndex(f, from, load_n(di, offsets + t * n + i, left));
+      sum = hn::IfThenElse(hn::Eq(weight, hn::Zero(f)), sum, hn::MulAdd(weight, value, sum));
+    }
+    store_n(sum, f, out + i, left);
+  }
+}
+
+int64_t beyond(const float* x, int64_t n, float limit, bool greater, int32_t* places) {
+  const F f;
+  const hn::RebindToSigned<F> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const V bound = hn::Set(f, limit);
+  const auto found = [&](V v, int64_t i, int64_t left, int64_t count) HWY_ATTR {
+    auto mask = hn::Not(greater ? hn::Le(v, bound) : hn::Ge(v, bound));
+    if (left < lanes) mask = hn::And(mask, hn::FirstN(f, static_cast<size_t>(left)));
+    if (hn::AllFalse(f, mask)) return count;
+    return count + static_cast<int64_t>(hn::CompressStore(
+                       hn::Iota(di, static_cast<int32_t>(i)), hn::RebindMask(di, mask), di,
+                       places + count));
+  };
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; i += lanes) count = found(load_n(f, x + i, n - i), i, n - i, count);
+  return count;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+bool pick_elements(const uint32_t* from, const int64_t* index, int64_t n, int64_t length,
+                   int64_t step, int64_t stride, uint32_t* out) {
+  return TOMBOLO_TARGET(
+      bool(const uint32_t*, const int64_t*, int64_t, int64_t, int64_t, int64_t, uint32_t*), pick)(
+      from, index, n, length, step, stride, out);
+}
+void blend_places(const float* from, const int32_t* offsets, const float* weights, int64_t taps,
+                  int64_t n, float* out) {
+  TOMBOLO_TARGET(void(const float*, const int32_t*, const float*, int64_t, int64_t, float*), blend)
+  (from, offsets, weights, taps, n, out);
+}
+int64_t places_beyond(const float* x, int64_t n, float limit, bool greater, int32_t* places) {
+  return TOMBOLO_TARGET(int64_t(const float*, int64_t, float, bool, int32_t*), beyond)(
+      x, n, limit, greater, places);
+}
+
+}  // namespace tombolo
+#endif

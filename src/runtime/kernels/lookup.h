@@ -1,0 +1,24 @@
+#pragma once
+
+// Elements picked by index.
+
+#include <cstdint>
+
+namespace tombolo {
+
+/// out[i] = from[i * step + place * stride] for 32-bit elements, where place is index[i], counted
+/// from the end where it is negative. False if a place is outside [0, length); `out` is then of no
+/// use. Everything reached lies within 2^31 elements from `from`.
+bool pick_elements(const uint32_t* from, const int64_t* index, int64_t n, int64_t length,
+                   int64_t step, int64_t stride, uint32_t* out);
+
+/// out[i] = sum over taps of weights[t * n + i] * from[offsets[t * n + i]]; taps of weight zero are
+/// not looked at.
+void blend_places(const float* from, const int32_t* offsets, const float* weights, int64_t taps,
+                  int64_t n, float* out);
+
+/// The places of x[0..n) that are greater (or less) than `limit`, or NaN, written to `places`, which
+/// has room for a vector more; gives their number. 64 numbers at most.
+int64_t places_beyond(const float* x, int64_t n, float limit, bool greater, int32_t* places);
+
+}  // namespace tombolo

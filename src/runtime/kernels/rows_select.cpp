@@ -1,0 +1,495 @@
+// Operators that look for elements or places: Hardmax, TopK, Unique, GatherElements, MaxUnpool.
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "ops/kernels/movement.h"
+#include "ops/kernels/order_key.h"
+#include "runtime/kernels/extremum.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/kernels/lookup.h"
+
+namespace tombolo {
+namespace {
+
+int64_t grain_of(int64_t work) {
+  return std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, work));
+}
+
+/// An axis as [outer][length][inner].
+struct AxisState : KernelState {
+  int64_t outer = 1, length = 1, inner = 1;
+};
+bool read_axis(std::span<const int64_t> dims, int64_t axis, AxisState& s) {
+  const auto rank = static_cast<int64_t>(dims.size());
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) return false;
+  s.outer = element_count(dims.first(static_cast<size_t>(axis)));
+  s.length = dims[static_cast<size_t>(axis)];
+  s.inner = element_count(dims.subspan(static_cast<size_t>(axis) + 1));
+  return s.outer > 0 && s.length > 0 && s.inner > 0 && s.length < INT32_MAX;
+}
+
+// Hardmax along the last axis.
+
+bool plan_hardmax(const KernelQuery& q, AxisState& s) {
+  return active_isa() != Isa::kScalar && q.opset >= 13 && !q.inputs.empty() &&
+         q.dtype(0) == DType::kFloat32 &&
+         read_axis(q.dims(0), q.attributes.get_int("axis", -1), s) && s.inner == 1;
+}
+bool supports_hardmax(const KernelQuery& q) {
+  AxisState state;
+  return plan_hardmax(q, state);
+}
+Result<std::unique_ptr<KernelState>> prepare_hardmax(const PrepareContext& q) {
+  auto state = std::make_unique<AxisState>();
+  plan_hardmax(q, *state);
+  return state;
+}
+Status run_hardmax(KernelRun& run) {
+  const auto& s = run.state<AxisState>();
+  TRY(Tensor * y, run.output(0, DType::kFloat32, run.input(0).dims()));
+  const float* from = run.data<float>(0);
+  float* to = y->data<float>();
+  run.parallel_for(s.outer, grain_of(s.length), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float* x = from + i * s.length;
+      int64_t place = extremum_place(x, s.length, true, false);
+      // A NaN is no maximum here.
+      if (x[place] != x[place]) place = std::max_element(x, x + s.length) - x;
+      std::memset(to + i * s.length, 0, static_cast<size_t>(s.length) * sizeof(float));
+      to[i * s.length + place] = 1;
+    }
+  });
+  return ok();
+}
+
+// TopK of floats.
+
+bool supports_topk(const KernelQuery& q) {
+  AxisState state;
+  return active_isa() != Isa::kScalar && q.opset >= 10 && q.inputs.size() == 2 &&
+         q.dtype(0) == DType::kFloat32 &&
+         read_axis(q.dims(0), q.attributes.get_int("axis", -1), state) &&
+         q.constant(1) != nullptr && q.dtype(1) == DType::kInt64 && q.constant(1)->size() == 1 &&
+         q.constant(1)->get_int64(0) > 0 && q.constant(1)->get_int64(0) <= state.length;
+}
+struct TopkState final : AxisState {
+  int64_t k = 1;
+  bool largest = true;
+  Dims output;
+};
+Result<std::unique_ptr<KernelState>> prepare_topk(const PrepareContext& q) {
+  auto state = std::make_unique<TopkState>();
+  const int64_t axis = q.attributes.get_int("axis", -1);
+  read_axis(q.dims(0), axis, *state);
+  state->k = q.constant(1)->get_int64(0);
+  state->largest = q.attributes.get_int("largest", 1) != 0;
+  state->output = Dims(q.dims(0));
+  state->output[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(q.dims(0).size())
+                                             : axis)] = state->k;
+  return state;
+}
+
+/// A float and its place in one number: the greater number is the better one.
+struct Ranking {
+  uint32_t flip;  ///< all ones where the least are wanted
+  uint64_t operator()(float x, int64_t i) const {
+    return uint64_t{ops::order_key(x) ^ flip} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
+  }
+  static int64_t place(uint64_t number) {
+    return static_cast<int64_t>(UINT32_MAX - static_cast<uint32_t>(number));
+  }
+};
+
+/// The best few of x, the best first, kept in order as they come.
+void best_few(const float* x, int64_t n, int64_t k, bool largest, uint64_t* found) {
+  const Ranking rank{largest ? 0 : UINT32_MAX};
+  int64_t count = 0;
+  const auto insert = [&](uint64_t number) {
+    int64_t at = count < k ? count++ : k - 1;
+    for (; at > 0 && found[at - 1] < number; --at) found[at] = found[at - 1];
+    found[at] = number;
+  };
+  for (int64_t i = 0; i < k; ++i) insert(rank(x[i], i));
+  constexpr int64_t kRun = 64;
+  int32_t places[kRun + 16];
+  for (int64_t i = k; i < n; i += kRun) {
+    const int64_t run = std::min(kRun, n - i);
+    // What is no better than the last of them stays out; NaN as a bound lets everything in.
+    const int64_t some = places_beyond(x + i, run, x[Ranking::place(found[k - 1])], largest, places);
+    for (int64_t j = 0; j < some; ++j) {
+      const uint64_t number = rank(x[i + places[j]], i + places[j]);
+      if (number > found[k - 1]) insert(number);
+    }
+  }
+}
+
+/// The best k of many: candidates gather until there are many, then only the best stay.
+void best_many(const float* x, int64_t n, int64_t k, bool largest, std::vector<uint64_t>& found) {
+  const Ranking rank{largest ? 0 : UINT32_MAX};
+  const auto keep = static_cast<size_t>(k);
+  found.clear();
+  if (n == k) {
+    for (int64_t i = 0; i < n; ++i) found.push_back(rank(x[i], i));
+    std::sort(found.begin(), found.end(), std::greater<>());
+    return;
+  }
+  const size_t room = std::max<size_t>(2 * keep, keep + 64);
+  uint64_t least = 0;
+  float limit = std::numeric_limits<float>::quiet_NaN();
+  constexpr int64_t kRun = 64;
+  int32_t places[kRun + 16];
+  for (int64_t i = 0; i < n; i += kRun) {
+    const int64_t some =
+        places_beyond(x + i, std::min(kRun, n - i), limit, largest, places);
+    for (int64_t j = 0; j < some; ++j) {
+      const uint64_t number = rank(x[i + places[j]], i + places[j]);
+      if (number > least) found.push_back(number);
+    }
+    if (found.size() >= room) {
+      std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(keep) - 1,
+                       found.end(), std::greater<>());
+      found.resize(keep);
+      least = found.back();
+      limit = x[Ranking::place(least)];
+    }
+  }
+  std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(keep), found.end(),
+                    std::greater<>());
+}
+
+Status run_topk(KernelRun& run) {
+  const auto& s = run.state<TopkState>();
+  float* values = nullptr;
+  int64_t* indices = nullptr;
+  if (run.wants_output(0)) {
+    TRY(Tensor * y, run.output(0, DType::kFloat32, s.output));
+    values = y->data<float>();
+  }
+  if (run.wants_output(1)) {
+    TRY(Tensor * y, run.output(1, DType::kInt64, s.output));
+    indices = y->data<int64_t>();
+  }
+  const float* from = run.data<float>(0);
+  constexpr int64_t kFew = 24;
+  run.parallel_for(s.outer * s.inner, grain_of(s.length), [&](int64_t begin, int64_t end) {
+    uint64_t few[kFew];
+    std::vector<uint64_t> many;
+    std::vector<float> room(s.inner == 1 ? 0 : static_cast<size_t>(s.length));
+    for (int64_t line = begin; line < end; ++line) {
+      const float* x = from + line / s.inner * s.length * s.inner + line % s.inner;
+      if (s.inner != 1) {
+        for (int64_t i = 0; i < s.length; ++i) room[static_cast<size_t>(i)] = x[i * s.inner];
+        x = room.data();
+      }
+      const uint64_t* found = few;
+      if (s.k <= kFew) {
+        best_few(x, s.length, s.k, s.largest, few);
+      } else {
+        best_many(x, s.length, s.k, s.largest, many);
+        found = many.data();
+      }
+      int64_t to = line / s.inner * s.k * s.inner + line % s.inner;
+      for (int64_t i = 0; i < s.k; ++i, to += s.inner) {
+        const int64_t place = Ranking::place(found[i]);
+        if (values != nullptr) values[to] = x[place];
+        if (indices != nullptr) indices[to] = place;
+      }
+    }
+  });
+  return ok();
+}
+
+// Unique of all elements, by a table of hashes.
+
+bool supports_unique(const KernelQuery& q) {
+  return active_isa() != Isa::kScalar && q.inputs.size() == 1 &&
+         !q.attributes.get_int("axis").has_value() && q.inputs[0].size() > 0 &&
+         q.inputs[0].size() < INT32_MAX / 4 &&
+         (q.dtype(0) == DType::kFloat32 || q.dtype(0) == DType::kFloat64 ||
+          q.dtype(0) == DType::kInt32 || q.dtype(0) == DType::kInt64 ||
+          q.dtype(0) == DType::kUInt8 || q.dtype(0) == DType::kInt8);
+}
+
+/// Equal numbers have equal keys: both zeros, all NaN.
+template <typename T>
+uint64_t key_of(T x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (x != x) return UINT64_MAX;
+    return std::bit_cast<uint64_t>(x == 0 ? 0.0 : static_cast<double>(x));
+  } else {
+    return static_cast<uint64_t>(x);
+  }
+}
+
+template <typename T>
+Status unique(KernelRun& run) {
+  const Tensor& input = run.input(0);
+  const T* x = input.data<T>();
+  const int64_t n = input.size();
+  // Groups in the order in which they are met: their first place, their size; the group of each.
+  std::vector<int32_t> first, sizes, group(static_cast<size_t>(n));
+  const int bits = std::bit_width(static_cast<uint64_t>(2 * n));
+  const auto mask = (size_t{1} << bits) - 1;
+  std::vector<int32_t> table(mask + 1, -1);
+  for (int64_t i = 0; i < n; ++i) {
+    const uint64_t key = key_of(x[i]);
+    size_t at = (key * 0x9E3779B97F4A7C15u) >> (64 - bits);
+    while (table[at] >= 0 && key_of(x[first[static_cast<size_t>(table[at])]]) != key)
+      at = (at + 1) & mask;
+    if (table[at] < 0) {
+      table[at] = static_cast<int32_t>(first.size());
+      first.push_back(static_cast<int32_t>(i));
+      sizes.push_back(0);
+    }
+    group[static_cast<size_t>(i)] = table[at];
+    ++sizes[static_cast<size_t>(table[at])];
+  }
+  const size_t count = first.size();
+  std::vector<int32_t> order(count), rank(count);
+  std::iota(order.begin(), order.end(), 0);
+  if (run.state<AxisState>().length != 0) {  // sorted
+    std::vector<std::pair<T, int32_t>> values(count);
+    for (size_t g = 0; g < count; ++g)
+      values[g] = {x[first[g]], static_cast<int32_t>(g)};
+    std::sort(values.begin(), values.end(), [](const auto& a, const auto& b) {
+      if constexpr (std::is_floating_point_v<T>)
+        return a.first < b.first || (a.first == a.first && b.first != b.first);
+      else
+        return a.first < b.first;
+    });
+    for (size_t k = 0; k < count; ++k) order[k] = values[k].second;
+  }
+  for (size_t k = 0; k < count; ++k) rank[static_cast<size_t>(order[k])] = static_cast<int32_t>(k);
+  const int64_t few[] = {static_cast<int64_t>(count)}, all[] = {n};
+  if (run.wants_output(0)) {
+    TRY(Tensor * y, run.output(0, input.dtype(), few));
+    for (size_t k = 0; k < count; ++k)
+      y->template data<T>()[k] = x[first[static_cast<size_t>(order[k])]];
+  }
+  if (run.wants_output(1)) {
+    TRY(Tensor * y, run.output(1, DType::kInt64, few));
+    for (size_t k = 0; k < count; ++k)
+      y->data<int64_t>()[k] = first[static_cast<size_t>(order[k])];
+  }
+  if (run.wants_output(2)) {
+    TRY(Tensor * y, run.output(2, DType::kInt64, all));
+    for (size_t i = 0; i < group.size(); ++i)
+      y->data<int64_t>()[i] = rank[static_cast<size_t>(group[i])];
+  }
+  if (run.wants_output(3)) {
+    TRY(Tensor * y, run.output(3, DType::kInt64, few));
+    for (size_t k = 0; k < count; ++k)
+      y->data<int64_t>()[k] = sizes[static_cast<size_t>(order[k])];
+  }
+  return ok();
+}
+
+Result<std::unique_ptr<KernelState>> prepare_unique(const PrepareContext& q) {
+  auto state = std::make_unique<AxisState>();
+  state->length = q.attributes.get_int("sorted", 1);
+  return state;
+}
+
+Status run_unique(KernelRun& run) {
+  switch (run.input(0).dtype()) {
+    case DType::kFloat32:
+      return unique<float>(run);
+    case DType::kFloat64:
+      return unique<double>(run);
+    case DType::kInt32:
+      return unique<int32_t>(run);
+    case DType::kInt64:
+      return unique<int64_t>(run);
+    case DType::kUInt8:
+      return unique<uint8_t>(run);
+    default:
+      return unique<int8_t>(run);
+  }
+}
+
+// GatherElements of 32-bit elements by int64 indices.
+
+struct PickState final : KernelState {
+  Dims data, strides;
+  int64_t rows = 1, width = 1, length = 1;
+  size_t axis = 0;
+};
+
+bool supports_pick(const KernelQuery& q) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() != 2 || bits_of(q.dtype(0)) != 32 ||
+      q.dtype(1) != DType::kInt64)
+    return false;
+  const auto data = q.dims(0), index = q.dims(1);
+  const auto rank = static_cast<int64_t>(data.size());
+  int64_t axis = q.attributes.get_int("axis", 0);
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank || index.size() != data.size() || element_count(data) < 1 ||
+      element_count(index) < 1 || element_count(data) >= INT32_MAX)
+    return false;
+  for (size_t j = 0; j < data.size(); ++j)
+    if (static_cast<int64_t>(j) != axis && index[j] > data[j]) return false;
+  return true;
+}
+Result<std::unique_ptr<KernelState>> prepare_pick(const PrepareContext& q) {
+  auto state = std::make_unique<PickState>();
+  const auto rank = static_cast<int64_t>(q.dims(0).size());
+  const int64_t axis = q.attributes.get_int("axis", 0);
+  state->axis = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  state->data = Dims(q.dims(0));
+  state->strides = ops::contiguous_strides(q.dims(0));
+  state->width = q.dims(1).back();
+  state->rows = element_count(q.dims(1)) / state->width;
+  state->length = q.dims(0)[state->axis];
+  return state;
+}
+Status run_pick(KernelRun& run) {
+  const auto& s = run.state<PickState>();
+  const Tensor& index = run.input(1);
+  TRY(Tensor * y, run.output(0, run.input(0).dtype(), index.dims()));
+  const uint32_t* from = run.data<uint32_t>(0);
+  const int64_t* places = index.data<int64_t>();
+  uint32_t* to = y->data<uint32_t>();
+  const size_t last = s.data.size() - 1;
+  std::atomic<bool> outside = false;
+  run.parallel_for(s.rows, grain_of(s.width), [&](int64_t begin, int64_t end) {
+    bool good = true;
+    for (int64_t row = begin; row < end; ++row) {
+      int64_t rest = row, base = 0;
+      for (size_t j = last; j-- > 0; rest /= index.dim(j))
+        if (j != s.axis) base += rest % index.dim(j) * s.strides[j];
+      good &= pick_elements(from + base, places + row * s.width, s.width, s.length,
+                            s.axis == last ? 0 : 1, s.strides[s.axis], to + row * s.width);
+    }
+    if (!good) outside = true;
+  });
+  if (!outside) return ok();
+  for (int64_t i = 0; i < index.size(); ++i)
+    if (places[i] < -s.length || places[i] >= s.length)
+      return runtime_error("index " + std::to_string(places[i]) + " is out of range for axis " +
+                           std::to_string(s.axis) + " of " + std::to_string(s.length) +
+                           " elements");
+  return ok();
+}
+
+// MaxUnpool of 32-bit floats to the size that the attributes give.
+
+struct UnpoolState final : KernelState {
+  Dims output;
+};
+bool plan_unpool(const KernelQuery& q, UnpoolState& s) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() != 2 || q.dtype(0) != DType::kFloat32 ||
+      q.dtype(1) != DType::kInt64)
+    return false;
+  const auto x = q.dims(0);
+  if (x.size() < 3 || Dims(x) != Dims(q.dims(1)) || element_count(x) < 1) return false;
+  const auto kernel = q.attributes.get_ints("kernel_shape"), strides = q.attributes.get_ints("strides"),
+             pads = q.attributes.get_ints("pads");
+  const size_t axes = x.size() - 2;
+  if (kernel.size() != axes || (!strides.empty() && strides.size() != axes) ||
+      (!pads.empty() && pads.size() != 2 * axes))
+    return false;
+  s.output = {x[0], x[1]};
+  for (size_t j = 0; j < axes; ++j) {
+    const int64_t stride = strides.empty() ? 1 : strides[j];
+    const int64_t begin = pads.empty() ? 0 : pads[j], end = pads.empty() ? 0 : pads[j + axes];
+    constexpr int64_t kMost = 1 << 20;
+    if (x[2 + j] > kMost || kernel[j] < 1 || kernel[j] > kMost || stride < 1 || stride > kMost ||
+        begin < 0 || begin > kMost || end < 0 || end > kMost)
+      return false;
+    s.output.push_back((x[2 + j] - 1) * stride + kernel[j] - begin - end);
+    if (s.output.back() < 1) return false;
+  }
+  return element_count(s.output) > 0;
+}
+bool supports_unpool(const KernelQuery& q) {
+  UnpoolState state;
+  return plan_unpool(q, state);
+}
+Result<std::unique_ptr<KernelState>> prepare_unpool(const PrepareContext& q) {
+  auto state = std::make_unique<UnpoolState>();
+  plan_unpool(q, *state);
+  return state;
+}
+Status run_unpool(KernelRun& run) {
+  const Tensor& x = run.input(0);
+  TRY(Tensor * y, run.output(0, DType::kFloat32, run.state<UnpoolState>().output));
+  const float* from = x.data<float>();
+  const int64_t* places = run.data<int64_t>(1);
+  float* to = y->data<float>();
+  const int64_t planes = x.dim(0) * x.dim(1), in = x.size() / planes, out = y->size() / planes;
+  // Each plane into its own part of the output, as MaxPool gives them. Where one reaches into
+  // another, the order of writing counts: all of it again, in order.
+  std::atomic<bool> crosses = false;
+  run.parallel_for(planes, grain_of(out), [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      float* plane = to + p * out;
+      std::memset(plane, 0, static_cast<size_t>(out) * sizeof(float));
+      bool inside = true;
+      for (int64_t i = p * in; i < (p + 1) * in; ++i) {
+        const auto at = static_cast<uint64_t>(places[i] - p * out);
+        if (at < static_cast<uint64_t>(out))
+          plane[at] = from[i];
+        else
+          inside = false;
+      }
+      if (!inside) crosses = true;
+    }
+  });
+  if (!crosses) return ok();
+  std::memset(to, 0, static_cast<size_t>(y->size()) * sizeof(float));
+  for (int64_t i = 0; i < x.size(); ++i) {
+    if (places[i] < 0 || places[i] >= y->size())
+      return runtime_error("index " + std::to_string(places[i]) +
+                           " is outside the output, which is " + dims_to_string(y->dims()));
+    to[places[i]] = from[i];
+  }
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(hardmax) = {
+    .name = "hardmax",
+    .op = "Hardmax",
+    .supports = supports_hardmax,
+    .prepare = prepare_hardmax,
+    .run = run_hardmax,
+};
+KERNEL(top_k) = {
+    .name = "top_k",
+    .op = "TopK",
+    .supports = supports_topk,
+    .prepare = prepare_topk,
+    .run = run_topk,
+};
+KERNEL(unique) = {
+    .name = "unique",
+    .op = "Unique",
+    .supports = supports_unique,
+    .prepare = prepare_unique,
+    .run = run_unique,
+};
+KERNEL(gather_elements) = {
+    .name = "gather_elements",
+    .op = "GatherElements",
+    .supports = supports_pick,
+    .prepare = prepare_pick,
+    .run = run_pick,
+};
+KERNEL(max_unpool) = {
+    .name = "max_unpool",
+    .op = "MaxUnpool",
+    .supports = supports_unpool,
+    .prepare = prepare_unpool,
+    .run = run_unpool,
+};
+
+}  // namespace tombolo
