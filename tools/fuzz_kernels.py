@@ -371,9 +371,352 @@ def recurrent(r):
     c.outputs = 3 if op == "LSTM" else 2
     return op, c
 
+def typed_binary(r):
+    """Integers, doubles and bools: arithmetic, comparison, bits, remainders."""
+    c = Case()
+    dims = shape(r, r.randint(0, 3), 40)
+    other = [d if r.random() < 0.6 else 1 for d in dims][r.randint(0, len(dims)):]
+    op = r.choice(["Add", "Sub", "Mul", "Div", "Max", "Min", "Mod", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift", "Equal", "Less", "GreaterOrEqual", "Pow"])
+    dtype = r.choice([np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
+    if op in ("Max", "Min", "Equal", "Less", "Add", "Mul") and r.random() < 0.2:
+        dtype = np.float64
+    rng = np.random.default_rng(r.getrandbits(32))
+
+    def values(d):
+        if dtype == np.float64:
+            return rng.standard_normal(d)
+        info = np.iinfo(dtype)
+        top = r.choice([10, 1000, info.max])
+        return rng.integers(max(info.min, -top - 1), min(info.max, top), d, endpoint=True, dtype=dtype)
+
+    a, b = values(dims), values(other)
+    if op in ("Div", "Mod"):
+        b = np.where(b == 0, np.array(3, dtype), b).astype(dtype)
+        if op == "Mod" and r.random() < 0.5:
+            c.attributes = dict(fmod=1)
+            if r.random() < 0.4:
+                a, b = (v.astype(np.float32) * np.float32(0.7) for v in (a, b))
+                if b.size > 3:
+                    b.flat[:2] = [0, np.inf]
+    if op == "BitShift":
+        c.attributes = dict(direction=r.choice(["LEFT", "RIGHT"]))
+        b = (rng.integers(0, 70, other) % 127).astype(dtype)
+    if op == "Pow":
+        a = a.astype(r.choice([np.int32, np.int64]))
+        b = np.array(r.choice([0, 1, 2, 3, 7]), np.int64)
+    c.add("a", np.asarray(a))
+    c.add("b", np.asarray(b), op == "Pow")
+    return op, c
+
+
+def typed_unary(r):
+    c = Case()
+    op = r.choice(["Abs", "Neg", "Sign", "Relu", "BitwiseNot", "Exp", "Log", "IsNaN", "IsInf", "Cast", "Cast", "Tan"])
+    dims = shape(r, r.randint(0, 3), 40)
+    dtype = r.choice([np.int8, np.int16, np.int32, np.int64])
+    if op in ("Exp", "Log"):
+        dtype = np.float64
+    if op in ("IsNaN", "IsInf", "Tan"):
+        dtype = np.float32
+    if op == "Cast":
+        dtype = r.choice([np.int8, np.uint8, np.int16, np.int32, np.int64, np.float32, np.float32, np.float64, np.bool_])
+        c.attributes = dict(to=int(r.choice([T.FLOAT, T.DOUBLE, T.INT8, T.UINT8, T.INT16, T.INT32, T.INT64, T.BOOL])))
+    x = floats(r, dims, r.choice([1, 100, 1e10]))
+    if x.size > 6 and np.dtype(dtype).kind == "f":
+        x.flat[:6] = [np.nan, np.inf, -np.inf, -0.0, 2.0**31, -(2.0**63)]
+    if np.dtype(dtype).kind in "iu":
+        info = np.iinfo(dtype)
+        x = np.random.default_rng(r.getrandbits(32)).integers(info.min, info.max, dims, endpoint=True, dtype=dtype)
+    if op == "IsInf":
+        c.attributes = dict(detect_negative=r.randint(0, 1), detect_positive=r.randint(0, 1))
+    c.add("x", np.asarray(x).astype(dtype))
+    return op, c
+
+
+def several(r):
+    c = Case()
+    dims = shape(r, r.randint(0, 3), 40)
+    for i in range(r.choice([2, 3, 5])):
+        c.add(f"x{i}", floats(r, dims))
+    return r.choice(["Max", "Min", "Sum", "Mean"]), c
+
+
+def typed_reduce(r):
+    c = Case()
+    dims = shape(r, r.randint(1, 4), 40 if r.random() < 0.5 else 7)
+    if r.random() < 0.2:
+        dims = [r.randint(2, 9), r.choice([300, 513])]
+    op = r.choice(["Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp"])
+    dtype = r.choice([np.float32, np.float64, np.int32, np.int64])
+    if op in ("LogSumExp", "LogSum"):
+        dtype = np.float32
+    x = floats(r, dims, 3).astype(dtype)
+    if op == "LogSum":
+        x = np.abs(x)
+    if op == "LogSumExp" and x.size > 3 and r.random() < 0.3:
+        x.flat[:2] = [np.inf, -np.inf]
+    c.add("x", x)
+    axes = r.sample(range(len(dims)), r.randint(1, len(dims)))
+    if r.random() < 0.8:
+        c.add("axes", np.array(axes, np.int64), True)
+    c.attributes = dict(keepdims=r.randint(0, 1))
+    return "Reduce" + op, c
+
+
+def wide_matmul(r):
+    c = Case()
+    dtype = r.choice([np.float64, np.int32, np.uint32, np.int64, np.uint64])
+    rng = np.random.default_rng(r.getrandbits(32))
+    make = lambda d: rng.standard_normal(d) if dtype == np.float64 else rng.integers(0, 1 << r.choice([4, 31]), d).astype(dtype)
+    m, n, k = (r.choice([1, 2, 3, 7, 16, 33, 100, 300]) for _ in range(3))
+    if dtype == np.float64 and r.random() < 0.4:
+        ta, tb = r.randint(0, 1), r.randint(0, 1)
+        c.add("a", make([k, m] if ta else [m, k]))
+        c.add("b", make([n, k] if tb else [k, n]))
+        if r.random() < 0.7:
+            c.add("c", make(r.choice([[n], [1, n], [m, 1], [m, n], [1], []])))
+        c.attributes = dict(transA=ta, transB=tb, alpha=r.choice([1.0, 0.5]), beta=r.choice([1.0, 2.0]))
+        return "Gemm", c
+    batch = shape(r, r.choice([0, 0, 1, 2]), 4)
+    a, b = batch + [m, k], ([d if r.random() < 0.7 else 1 for d in batch] if r.random() < 0.5 else []) + [k, n]
+    if r.random() < 0.2:
+        a = [k]
+    c.add("a", make(a))
+    c.add("b", make(b))
+    return "MatMul", c
+
+
+def signal(r):
+    c = Case()
+    dtype = r.choice([np.float32, np.float32, np.float64])
+    if r.random() < 0.4:
+        length, step = r.choice([1, 2, 8, 15, 31, 64, 100]), r.choice([1, 3, 10])
+        c.add("x", floats(r, [r.randint(1, 3), length + r.randint(0, 90), r.choice([1, 2])]).astype(dtype))
+        c.add("step", np.array(step), True)
+        if r.random() < 0.6:
+            c.add("window", floats(r, [length]).astype(dtype), r.random() < 0.5)
+        else:
+            c.skip()
+        c.add("length", np.array(length), True)
+        c.attributes = dict(onesided=r.randint(0, 1))
+        if c.inputs["x"].shape[2] == 2:
+            c.attributes = dict(onesided=0)
+        return "STFT", c
+    inverse, onesided = r.randint(0, 1), r.randint(0, 1)
+    parts = 2 if inverse and onesided else 1 if onesided else r.choice([1, 2])
+    dims = shape(r, r.randint(1, 3), 9)
+    axis = r.randrange(len(dims))
+    dims[axis] = r.choice([2, 3, 4, 5, 7, 8, 11, 13, 17, 30, 64, 97, 100, 121])
+    c.add("x", floats(r, dims + [parts]).astype(dtype))
+    c.add("n", np.array(r.choice([dims[axis], dims[axis] + 3, max(2, dims[axis] - 2)])), True) if r.random() < 0.5 else c.skip()
+    c.add("axis", np.array(axis), True)
+    c.attributes = dict(inverse=inverse, onesided=onesided)
+    return "DFT", c
+
+
+def norms(r):
+    c = Case()
+    dims = shape(r, r.randint(1, 4), 70)
+    c.add("x", floats(r, dims, 3))
+    if r.random() < 0.5:
+        c.attributes = dict(axis=r.randint(-len(dims), len(dims) - 1), p=r.choice([1, 2]))
+        return "LpNormalization", c
+    c.attributes = dict(axes=r.sample(range(len(dims)), r.randint(1, len(dims))))
+    return "MeanVarianceNormalization", c
+
+
+def selection(r):
+    c = Case()
+    rng = np.random.default_rng(r.getrandbits(32))
+    op = r.choice(["Hardmax", "TopK", "TopK", "Unique", "GatherElements", "Gather", "NonZero", "Compress", "ScatterElements", "ScatterND", "CumSum", "OneHot"])
+    dims = shape(r, r.randint(1, 3), 300 if r.random() < 0.3 else 40)
+    axis = r.randrange(len(dims))
+    dtype = r.choice([np.float32, np.float32, np.float64, np.int32, np.int64, np.uint8])
+    x = (floats(r, dims, 3) if r.random() < 0.6 else np.round(floats(r, dims, 2)) + np.float32(0)).astype(np.float32)
+    if x.size > 5 and r.random() < 0.3:
+        x.flat[:4] = [np.nan, np.inf, -np.inf, -0.0]
+    elif op != "Hardmax":
+        x = np.abs(x).astype(dtype) if dtype == np.uint8 else x.astype(dtype)
+    if op == "Hardmax":
+        c.add("x", x)
+        c.attributes = dict(axis=-1 if r.random() < 0.7 else axis)
+    elif op == "TopK":
+        c.add("x", x)
+        c.add("k", np.array([r.randint(1, dims[axis])]), r.random() < 0.8)
+        c.attributes = dict(axis=axis, largest=r.randint(0, 1))
+        c.outputs = 2
+    elif op == "Unique":
+        c.add("x", x)
+        c.attributes = dict(sorted=r.randint(0, 1))
+        c.outputs = 4
+    elif op == "GatherElements":
+        c.add("x", x)
+        other = list(dims)
+        other[axis] = r.randint(1, 20)
+        c.add("i", rng.integers(-dims[axis], dims[axis], other))
+        c.attributes = dict(axis=axis)
+    elif op == "Gather":
+        c.add("x", x)
+        c.add("i", rng.integers(-dims[axis], dims[axis], shape(r, r.randint(0, 2), 9)).astype(r.choice([np.int32, np.int64])))
+        c.attributes = dict(axis=axis)
+    elif op == "NonZero":
+        c.add("x", x if r.random() < 0.5 else x > 0)
+    elif op == "Compress":
+        c.add("x", x)
+        c.add("c", rng.random(dims[axis]) > 0.5)
+        c.attributes = dict(axis=axis)
+    elif op == "ScatterElements":
+        x = np.abs(np.nan_to_num(x)) if x.dtype.kind == "f" else x
+        c.add("x", x)
+        c.add("i", rng.integers(-dims[axis], dims[axis], dims))
+        c.add("u", np.asarray(rng.integers(0, 9, dims)).astype(x.dtype))
+        c.attributes = dict(axis=axis, reduction=r.choice(["none", "add", "mul", "max", "min"]))
+    elif op == "ScatterND":
+        x = np.nan_to_num(x) if x.dtype.kind == "f" else x
+        c.add("x", x)
+        c.add("i", rng.integers(0, dims[0], [5, 1]))
+        c.add("u", np.asarray(rng.integers(0, 9, [5] + dims[1:])).astype(x.dtype))
+        c.attributes = dict(reduction=r.choice(["none", "add", "mul", "max", "min"]))
+    elif op == "CumSum":
+        x = np.nan_to_num(x, posinf=1, neginf=-1).astype(r.choice([np.float32, np.float64, np.int32, np.int64]))
+        c.add("x", x)
+        c.add("axis", np.array(axis), r.random() < 0.8)
+        c.attributes = dict(reverse=r.randint(0, 1), exclusive=r.randint(0, 1))
+    else:
+        c.add("i", rng.integers(-6, 6, dims))
+        c.add("depth", np.array(6))
+        c.add("v", np.array([0, 1], r.choice([np.float32, np.int64])))
+        c.attributes = dict(axis=r.randint(-1, len(dims)))
+    return op, c
+
+
+def images(r):
+    c = Case()
+    op = r.choice(["GridSample", "GridSample", "Col2Im", "MaxUnpool", "Resize", "Resize", "SpaceToDepth", "DepthToSpace", "AffineGrid"])
+    if op == "GridSample":
+        axes = r.choice([1, 2, 2, 3])
+        image, points = shape(r, axes, 9), shape(r, axes, 12)
+        n = r.randint(1, 2)
+        c.add("x", floats(r, [n, r.randint(1, 4)] + image))
+        grid = floats(r, [n] + points + [axes], 0.8)
+        if r.random() < 0.4:
+            grid = np.round(grid * 2) / 2
+        c.add("grid", grid.astype(np.float32))
+        c.attributes = dict(mode=r.choice(["linear", "nearest", "cubic"]), padding_mode=r.choice(["zeros", "border", "reflection"]), align_corners=r.randint(0, 1))
+    elif op == "Col2Im":
+        axes = r.choice([1, 2, 2, 3])
+        image, block = [r.randint(4, 12) for _ in range(axes)], [r.randint(1, 3) for _ in range(axes)]
+        strides, dilations, pads = ([r.randint(low, high) for _ in range(n)] for low, high, n in ((1, 3, axes), (1, 2, axes), (0, 2, 2 * axes)))
+        if any(d * (b - 1) + 1 > i for d, b, i in zip(dilations, block, image)):
+            dilations = [1] * axes
+        blocks = [(i + pads[j] + pads[axes + j] - d * (b - 1) - 1) // s + 1 for j, (i, b, d, s) in enumerate(zip(image, block, dilations, strides))]
+        c.add("x", floats(r, [r.randint(1, 2), r.randint(1, 3) * int(np.prod(block)), int(np.prod(blocks))]).astype(r.choice([np.float32, np.float64])))
+        c.add("i", np.array(image), True)
+        c.add("b", np.array(block), True)
+        c.attributes = dict(strides=strides, dilations=dilations, pads=pads)
+    elif op == "MaxUnpool":
+        dims = [r.randint(1, 2), r.randint(1, 3), r.randint(1, 6), r.randint(1, 6)]
+        size = int(np.prod(dims)) * 4
+        c.add("x", floats(r, dims))
+        c.add("i", np.random.default_rng(r.getrandbits(32)).permutation(size)[: size // 4].reshape(dims))
+        c.attributes = dict(kernel_shape=[2, 2], strides=[2, 2])
+    elif op == "Resize":
+        dims = [1, r.randint(1, 3), r.randint(1, 12), r.randint(1, 12)]
+        dtype = r.choice([np.float32, np.float32, np.uint8, np.int32, np.float64])
+        x = np.abs(floats(r, dims, 50)).astype(dtype)
+        c.add("x", x)
+        crop = r.random() < 0.25
+        c.add("roi", np.array([0, 0, 0.1, -0.2, 1, 1, 0.8, 1.1], np.float32), True) if crop else c.skip()
+        if r.random() < 0.5:
+            c.add("s", np.array([1, 1, r.choice([0.6, 1, 2, 3]), r.choice([0.5, 1.7, 2, 3])], np.float32), True)
+        else:
+            c.skip()
+            c.add("n", np.array(dims[:2] + [r.randint(1, 25), r.randint(1, 25)]), True)
+        c.attributes = dict(mode=r.choice(["nearest", "linear", "cubic"]))
+        if crop:
+            c.attributes["coordinate_transformation_mode"] = "tf_crop_and_resize"
+        elif r.random() < 0.5:
+            c.attributes["coordinate_transformation_mode"] = r.choice(["asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric"])
+        if c.attributes["mode"] != "nearest" and r.random() < 0.3:
+            c.attributes["antialias"] = 1
+    elif op == "AffineGrid":
+        c.add("t", floats(r, [2, 2, 3]))
+        c.add("n", np.array([2, 1, r.randint(1, 9), r.randint(1, 9)]))
+        c.attributes = dict(align_corners=r.randint(0, 1))
+    else:
+        b = r.choice([2, 2, 3, 4])
+        dims = [r.randint(1, 2), r.randint(1, 3), r.randint(1, 5), r.randint(1, 9)]
+        dims = dims[:2] + [d * b for d in dims[2:]] if op[0] == "S" else [dims[0], dims[1] * b * b] + dims[2:]
+        c.add("x", (np.arange(np.prod(dims)) % 251).reshape(dims).astype(r.choice([np.float32, np.uint8, np.int64])))
+        c.attributes = dict(blocksize=b)
+    return op, c
+
+
+def pool_more(r):
+    op, c = pool(r)
+    x = c.inputs["x"]
+    kind = r.choice(["u8", "i8", "lp", "nan", "dilate"])
+    if op == "MaxPool" and kind in ("u8", "i8"):
+        c.inputs["x"] = np.clip(x * 60, 0, 250).astype(np.uint8) if kind == "u8" else np.clip(x * 60, -120, 120).astype(np.int8)
+    elif kind == "lp" and op in ("MaxPool", "AveragePool"):
+        c.attributes.pop("count_include_pad", None)
+        c.attributes["p"] = r.choice([1, 2, 3])
+        return "LpPool", c
+    elif kind == "nan":
+        x.flat[0] = np.nan
+    elif kind == "dilate" and op == "MaxPool" and "auto_pad" not in c.attributes:
+        c.attributes["dilations"] = [2 if (k - 1) * 2 + 1 <= d else 1 for k, d in zip(c.attributes["kernel_shape"], x.shape[2:])]
+    return op, c
+
+
+def models(r):
+    """Classical models of ai.onnx.ml."""
+    c = Case()
+    c.domain = "ai.onnx.ml"
+    rows, features = r.choice([1, 3, 9, 50]), r.choice([1, 4, 17, 30])
+    x = floats(r, [rows, features])
+    rng = np.random.default_rng(r.getrandbits(32))
+    op = r.choice(["LinearRegressor", "LinearClassifier", "SVMRegressor", "Scaler", "Normalizer", "Imputer", "Binarizer", "LabelEncoder", "OneHotEncoder"])
+    transform = r.choice(["NONE", "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
+    some = lambda n: [float(v) for v in rng.standard_normal(n).astype(np.float32)]
+    if op == "LinearRegressor":
+        targets = r.choice([1, 2, 5])
+        c.attributes = dict(coefficients=some(targets * features), targets=targets, post_transform=transform)
+        if r.random() < 0.7:
+            c.attributes["intercepts"] = some(targets)
+    elif op == "LinearClassifier":
+        classes = r.choice([2, 3, 5])
+        c.attributes = dict(coefficients=some(classes * features), intercepts=some(classes), classlabels_ints=[7 * i for i in range(classes)], post_transform=transform)
+        c.outputs = 2
+    elif op == "SVMRegressor":
+        n = r.choice([1, 5, 40])
+        c.attributes = dict(coefficients=some(n), support_vectors=some(n * features), n_supports=n, rho=some(1), kernel_type=r.choice(["LINEAR", "POLY", "RBF", "SIGMOID"]), kernel_params=[0.1, 0.5, 2.0], one_class=r.choice([0, 0, 1]))
+    elif op == "Scaler":
+        c.attributes = dict(offset=some(r.choice([1, features])), scale=some(r.choice([1, features])))
+    elif op == "Normalizer":
+        c.attributes = dict(norm=r.choice(["MAX", "L1", "L2"]))
+        if r.random() < 0.3:
+            x[0] = 0
+    elif op == "Imputer":
+        x = np.round(x)
+        c.attributes = dict(imputed_value_floats=some(r.choice([1, features])), replaced_value_float=r.choice([0.0, 1.0, float("nan")]))
+        x[0, 0] = np.nan
+    elif op == "Binarizer":
+        c.attributes = dict(threshold=0.2)
+    else:
+        x = rng.integers(-3, 12, [rows, features])
+        keys = sorted(set(int(v) for v in rng.integers(-5, 12, 6))) if r.random() < 0.7 else [1, 5, 1 << 40, -7]
+        if op == "LabelEncoder":
+            c.attributes = dict(keys_int64s=keys, values_floats=some(len(keys)), default_float=0.5)
+        else:
+            c.attributes = dict(cats_int64s=keys)
+    c.add("x", x)
+    return op, c
+
 
 MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
-          channels, pool, reduce, transpose, quantize]
+          channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
+          selection, images, images, pool_more, models]
 
 
 def build(op, case):
@@ -384,7 +727,7 @@ def build(op, case):
         [h.make_tensor_value_info(n, h.np_dtype_to_tensor_dtype(np.asarray(v).dtype), np.asarray(v).shape) for n, v in case.inputs.items()],
         [h.make_empty_tensor_value_info(n) for n in outputs],
         [nh.from_array(np.asarray(v), n) for n, v in case.constants.items()])
-    return h.make_model(graph, opset_imports=[h.make_opsetid("", 24), h.make_opsetid("com.microsoft", 1)], ir_version=10)
+    return h.make_model(graph, opset_imports=[h.make_opsetid("", 24), h.make_opsetid("com.microsoft", 1), h.make_opsetid("ai.onnx.ml", 4)], ir_version=10)
 
 
 def run(tombolo, model, inputs, outputs, isa, threads):

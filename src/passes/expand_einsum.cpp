@@ -14,6 +14,7 @@ class Einsum {
   Einsum(Rewriter& rewriter, Node& node) : rewriter_(rewriter), node_(node) {}
 
   size_t expand() {
+    if (rewriter_.is(&node_, "Einsum") && node_.inputs().size() == 1) return turn();
     if (!rewriter_.is(&node_, "Einsum") || node_.inputs().size() != 2 || !read()) return 0;
     for (size_t i = 0; i < 2; ++i)
       if (rewriter_.dtype(node_.input(i)) != DType::kFloat32) return 0;
@@ -59,6 +60,23 @@ class Einsum {
     return text.find(label) != std::string::npos;
   }
   Text name() const { return node_.output(0)->name(); }
+
+  /// One operand whose labels come back in another order.
+  size_t turn() {
+    std::string equation(AttributeReader(node_).get_string("equation", ""));
+    equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
+    const size_t arrow = equation.find("->");
+    if (arrow == std::string::npos) return 0;
+    const std::string from = equation.substr(0, arrow), to = equation.substr(arrow + 2);
+    if (from.empty() || from.size() != to.size() || rewriter_.rank(node_.input(0)) != from.size())
+      return 0;
+    for (size_t i = 0; i < from.size(); ++i)
+      if (!((from[i] >= 'a' && from[i] <= 'z') || (from[i] >= 'A' && from[i] <= 'Z')) ||
+          from.find(from[i], i + 1) != std::string::npos || !contains(to, from[i]))
+        return 0;
+    rewriter_.supersede(*node_.output(0), *transpose(node_.input(0), from, to));
+    return 1;
+  }
 
   /// Letters, each once in a term; no ellipsis.
   bool read() {

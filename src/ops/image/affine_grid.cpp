@@ -34,8 +34,18 @@ Status run_affine_grid(KernelContext& context) {
   TRY(Tensor * out, context.output(0, theta->dtype(), dims));
   if (out->size() == 0) return ok();
   int64_t to = 0;
+  const auto give = [&](double value) {
+    if (out->dtype() == DType::kFloat32)
+      out->data<float>()[to++] = static_cast<float>(value);
+    else
+      out->set_double(to++, value);
+  };
   for (int64_t n = 0; n < size[0]; ++n) {
     Odometer walk(spatial);
+    double factors[12];
+    for (size_t k = 0; k < axes * (axes + 1); ++k)
+      factors[k] =
+          theta->get_double(n * static_cast<int64_t>(axes * (axes + 1)) + static_cast<int64_t>(k));
     do {
       // The position from -1 to 1, the last axis first: (x, y) or (x, y, z).
       double position[3] = {};
@@ -46,12 +56,10 @@ Status run_affine_grid(KernelContext& context) {
         position[j] = aligned ? 2 * i / std::max(length - 1, 1.0) - 1 : (2 * i + 1) / length - 1;
       }
       for (size_t row = 0; row < axes; ++row) {
-        const int64_t base = (n * static_cast<int64_t>(axes) + static_cast<int64_t>(row)) *
-                             static_cast<int64_t>(axes + 1);
-        double sum = theta->get_double(base + static_cast<int64_t>(axes));
-        for (size_t j = 0; j < axes; ++j)
-          sum += theta->get_double(base + static_cast<int64_t>(j)) * position[j];
-        out->set_double(to++, sum);
+        const double* factor = factors + row * (axes + 1);
+        double sum = factor[axes];
+        for (size_t j = 0; j < axes; ++j) sum += factor[j] * position[j];
+        give(sum);
       }
     } while (walk.next());
   }

@@ -34,8 +34,8 @@ Status infer_grid_sample(InferContext& context) {
   return ok();
 }
 template <typename T>
-void sample_grid(const KernelContext& context, const Tensor& x, const Tensor& grid,
-                 GridMode mode, GridPadding padding, bool aligned, Tensor& out) {
+void sample_grid(const KernelContext& context, const Tensor& x, const Tensor& grid, GridMode mode,
+                 GridPadding padding, bool aligned, Tensor& out) {
   const size_t axes = x.rank() - 2;
   const Dims strides = contiguous_strides(x.dims());
   const int64_t channels = x.dim(1);
@@ -101,8 +101,7 @@ Status sample(KernelContext& context, const Tensor* x) {
     TRY(Tensor out, context.allocate(dtype_of<T>(), dims));
     if (out.size() != 0 && x->size() == 0)
       return context.error("nothing to sample in " + to_string(*x));
-    if (out.size() != 0)
-      sample_grid<T>(context, numbers, *grid, how, beyond, aligned, out);
+    if (out.size() != 0) sample_grid<T>(context, numbers, *grid, how, beyond, aligned, out);
     return give(context, 0, x->dtype(), std::move(out));
   });
 }

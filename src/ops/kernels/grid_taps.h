@@ -37,7 +37,8 @@ inline GridTaps grid_taps(double x, int64_t length, GridMode mode, GridPadding p
   if (mode == GridMode::kNearest) x = std::nearbyint(x);
   if (padding == GridPadding::kBorder && !(x >= low && x <= high))
     x = x != x ? 0 : std::clamp(x, 0.0, last);
-  if (padding == GridPadding::kReflection && !(x >= low && x <= high)) x = reflect_into(x, low, high);
+  if (padding == GridPadding::kReflection && !(x >= low && x <= high))
+    x = reflect_into(x, low, high);
   // What lies this far outside is outside in every mode; NaN too.
   if (!(std::fabs(x) < 1e15)) x = -8;
   const double floor = std::floor(x), t = x - floor;

@@ -93,6 +93,20 @@ void fill_zero(Tensor& to) {
 
 namespace {
 
+/// to[j * out] = from[j * in] with small steps known to the compiler, which then has vectors for
+/// it.
+template <typename T>
+void copy_steps(const T* from, int64_t in, T* to, int64_t out, int64_t count) {
+  const auto fixed = [&]<int kIn, int kOut>() {
+    for (int64_t j = 0; j < count; ++j) to[j * kOut] = from[j * kIn];
+  };
+  if (out == 1 && in == 2) return fixed.template operator()<2, 1>();
+  if (out == 1 && in == 3) return fixed.template operator()<3, 1>();
+  if (out == 1 && in == 4) return fixed.template operator()<4, 1>();
+  if (out == 1 && in == -1) return fixed.template operator()<-1, 1>();
+  for (int64_t j = 0; j < count; ++j) to[j * out] = from[j * in];
+}
+
 /// A box with two innermost axes: [n1][n0], element (i, j) at i * step1 + j * step0 on either side.
 struct Sheet {
   int64_t n1, n0;
@@ -108,7 +122,7 @@ void copy_sheet(const T* from, T* to, const Sheet& s) {
       if (s.from0 == 0) {
         std::fill_n(to, s.n0, *from);
       } else {
-        for (int64_t j = 0; j < s.n0; ++j) to[j] = from[j * s.from0];
+        copy_steps(from, s.from0, to, 1, s.n0);
       }
     } else {
       for (int64_t j = 0; j < s.n0; ++j) to[j * s.to0] = from[j * s.from0];
@@ -274,16 +288,45 @@ std::vector<Segment> segments_of(const std::vector<int64_t>& table) {
   return list;
 }
 
+/// How many times each element comes, one after the other, if that is all the table says; else 0.
+int64_t repeats_of(const std::vector<int64_t>& table) {
+  const auto n = static_cast<int64_t>(table.size());
+  int64_t times = 1;
+  while (times < n && table[static_cast<size_t>(times)] == table[0]) ++times;
+  if (times == 1 || n % times != 0 || table[0] != 0) return 0;
+  for (int64_t i = 0; i < n; ++i)
+    if (table[static_cast<size_t>(i)] != i / times) return 0;
+  return times;
+}
+
+/// Each of `count` elements `times` times.
+template <typename T>
+void repeat_row(const T* from, int64_t count, int64_t times, T* to) {
+  const auto fixed = [&]<int kTimes>() {
+    for (int64_t i = 0; i < count; ++i) {
+      const T value = from[i];
+      for (int k = 0; k < kTimes; ++k) to[i * kTimes + k] = value;
+    }
+  };
+  if (times == 2) return fixed.template operator()<2>();
+  if (times == 3) return fixed.template operator()<3>();
+  if (times == 4) return fixed.template operator()<4>();
+  for (int64_t i = 0; i < count; ++i) std::fill_n(to + i * times, times, from[i]);
+}
+
 template <typename T>
 void copy_tables(const T* from, T* to, const Dims& strides,
                  std::span<const std::vector<int64_t>> tables, int64_t unit, T value) {
   const size_t outer = tables.size() - 1;
   const std::vector<int64_t>& inner = tables[outer];
   const std::vector<Segment> segments = segments_of(inner);
+  const int64_t times = unit == 1 ? repeats_of(inner) : 0;
   const auto width = static_cast<int64_t>(inner.size()) * unit;
   int64_t rows = 1;
   for (size_t j = 0; j < outer; ++j) rows *= static_cast<int64_t>(tables[j].size());
   const auto one_row = [&](const T* source, T* target) {
+    if (times != 0)
+      return repeat_row(source, static_cast<int64_t>(inner.size()) / times, times, target);
     for (const Segment& s : segments) {
       T* out = target + s.begin * unit;
       const int64_t count = (s.end - s.begin) * unit;

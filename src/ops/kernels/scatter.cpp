@@ -44,16 +44,43 @@ void combine_complex(Reduction reduction, const Tensor& updates, int64_t from, T
   a = reduction == Reduction::kAdd ? a + b : a * b;
 }
 
+/// Calls body with the reduction as a constant, so that loops know it.
+template <typename Body>
+void with_reduction(Reduction reduction, Body&& body) {
+  switch (reduction) {
+    case Reduction::kNone:
+      return body.template operator()<Reduction::kNone>();
+    case Reduction::kAdd:
+      return body.template operator()<Reduction::kAdd>();
+    case Reduction::kMul:
+      return body.template operator()<Reduction::kMul>();
+    case Reduction::kMax:
+      return body.template operator()<Reduction::kMax>();
+    case Reduction::kMin:
+      return body.template operator()<Reduction::kMin>();
+  }
+}
+
 /// Rows of updates along the last axis, for elements of type T: where each goes is known.
 template <typename T>
 void scatter_rows(Reduction reduction, const T* updates, const int64_t* places, int64_t count,
                   T* out) {
-  if (reduction == Reduction::kNone) {
-    for (int64_t i = 0; i < count; ++i) out[places[i]] = updates[i];
-  } else {
-    for (int64_t i = 0; i < count; ++i)
-      out[places[i]] = combine(reduction, out[places[i]], updates[i]);
-  }
+  with_reduction(reduction, [&]<Reduction kHow>() {
+    for (int64_t i = 0; i < count; ++i) {
+      if constexpr (kHow == Reduction::kNone)
+        out[places[i]] = updates[i];
+      else
+        out[places[i]] = combine(kHow, out[places[i]], updates[i]);
+    }
+  });
+}
+
+/// Neighbours into neighbours.
+template <typename T>
+void combine_neighbours(Reduction reduction, const T* updates, int64_t count, T* out) {
+  with_reduction(reduction, [&]<Reduction kHow>() {
+    for (int64_t i = 0; i < count; ++i) out[i] = combine(kHow, out[i], updates[i]);
+  });
 }
 
 }  // namespace
@@ -95,6 +122,27 @@ void combine_element(Reduction reduction, const Tensor& updates, int64_t from, T
   }
 }
 
+void combine_run(Reduction reduction, const Tensor& updates, int64_t from, Tensor& out, int64_t to,
+                 int64_t count) {
+  const auto as = [&]<typename T>(T) {
+    combine_neighbours(reduction, updates.data<T>() + from, count, out.data<T>() + to);
+  };
+  if (reduction == Reduction::kNone) return copy_elements(updates, from, out, to, count);
+  switch (out.dtype()) {
+    case DType::kFloat32:
+      return as(float{});
+    case DType::kFloat64:
+      return as(double{});
+    case DType::kInt32:
+      return as(int32_t{});
+    case DType::kInt64:
+      return as(int64_t{});
+    default:
+      for (int64_t i = 0; i < count; ++i)
+        combine_element(reduction, updates, from + i, out, to + i);
+  }
+}
+
 Status scatter_elements(KernelContext& context) {
   TRY(const Tensor* data, context.input(0));
   TRY(const Tensor* indices, context.input(1));
@@ -114,26 +162,42 @@ Status scatter_elements(KernelContext& context) {
   copy_elements(*data, 0, *out, 0, data->size());
   if (indices->size() == 0) return ok();
   const Dims strides = contiguous_strides(data->dims());
-  if (data->dtype() == DType::kFloat32 && data->rank() > 0) {
+  const auto by_rows = [&]<typename T>(T) -> Status {
     const size_t last = data->rank() - 1;
     const int64_t width = indices->dim(last), rows = indices->size() / width;
+    const int64_t length = data->dim(at), step = at == last ? 0 : 1, stride = strides[at];
     std::vector<int64_t> places(static_cast<size_t>(width));
     for (int64_t row = 0; row < rows; ++row) {
       int64_t rest = row, base = 0;
       for (size_t j = last; j-- > 0; rest /= indices->dim(j))
         if (j != at) base += rest % indices->dim(j) * strides[j];
+      const bool wide = indices->dtype() == DType::kInt64;
       for (int64_t i = 0; i < width; ++i) {
-        const int64_t index = indices->dtype() == DType::kInt64
-                                  ? indices->data<int64_t>()[row * width + i]
-                                  : indices->get_int64(row * width + i);
-        TRY(const int64_t place, checked_index(index, data->dim(at), axis));
-        places[static_cast<size_t>(i)] = base + (at == last ? place : i + place * strides[at]);
+        const int64_t index =
+            wide ? indices->data<int64_t>()[row * width + i] : indices->get_int64(row * width + i);
+        int64_t place = index < 0 ? index + length : index;
+        if (static_cast<uint64_t>(place) >= static_cast<uint64_t>(length)) [[unlikely]] {
+          TRY(place, checked_index(index, length, axis));
+        }
+        places[static_cast<size_t>(i)] = base + i * step + place * stride;
       }
-      scatter_rows(reduction, updates->data<float>() + row * width, places.data(), width,
-                   out->data<float>());
+      scatter_rows(reduction, updates->data<T>() + row * width, places.data(), width,
+                   out->data<T>());
     }
     return ok();
-  }
+  };
+  if (data->rank() > 0) switch (data->dtype()) {
+      case DType::kFloat32:
+        return by_rows(float{});
+      case DType::kFloat64:
+        return by_rows(double{});
+      case DType::kInt32:
+        return by_rows(int32_t{});
+      case DType::kInt64:
+        return by_rows(int64_t{});
+      default:
+        break;
+    }
   Odometer walk(indices->dims());
   int64_t from = 0;
   do {

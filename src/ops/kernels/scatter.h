@@ -16,6 +16,10 @@ Result<Reduction> scatter_reduction(const KernelContext& context, const Tensor& 
 void combine_element(Reduction reduction, const Tensor& updates, int64_t from, Tensor& out,
                      int64_t to);
 
+/// The same for `count` neighbours, one after the other.
+void combine_run(Reduction reduction, const Tensor& updates, int64_t from, Tensor& out, int64_t to,
+                 int64_t count);
+
 /// ScatterElements, and Scatter before it.
 Status scatter_elements(KernelContext& context);
 

@@ -1,3 +1,6 @@
+#include <numeric>
+#include <vector>
+
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
@@ -46,9 +49,15 @@ Status run_compress(KernelContext& context) {
     axis = static_cast<size_t>(normal);
   }
   const int64_t length = source.dim(axis);
-  std::vector<int64_t> kept;
-  for (int64_t i = 0; i < std::min(condition->size(), length); ++i)
-    if (condition->data<bool>()[i]) kept.push_back(i);
+  // Without a branch: a random condition is guessed wrong every other time.
+  const int64_t flags = std::min(condition->size(), length);
+  std::vector<int64_t> kept(static_cast<size_t>(flags) + 1);
+  size_t count = 0;
+  for (int64_t i = 0; i < flags; ++i) {
+    kept[count] = i;
+    count += condition->data<uint8_t>()[i] != 0;
+  }
+  kept.resize(count);
   for (int64_t i = length; i < condition->size(); ++i)
     if (condition->data<bool>()[i])
       return context.error("the condition keeps index " + std::to_string(i) +
@@ -56,13 +65,14 @@ Status run_compress(KernelContext& context) {
   Dims dims = source.dims();
   dims[axis] = static_cast<int64_t>(kept.size());
   TRY(Tensor * out, context.output(0, source.dtype(), dims));
-  const int64_t outer = product(dims, 0, axis), inner = product(dims, axis + 1, dims.size());
-  int64_t to = 0;
-  for (int64_t i = 0; i < outer; ++i)
-    for (const int64_t place : kept) {
-      copy_elements(source, (i * length + place) * inner, *out, to, inner);
-      to += inner;
-    }
+  if (out->size() == 0) return ok();
+  const int64_t shape[] = {product(dims, 0, axis), length, product(dims, axis + 1, dims.size())};
+  std::vector<int64_t> tables[3] = {{}, std::move(kept), {}};
+  for (size_t j = 0; j < 3; j += 2) {
+    tables[j].resize(static_cast<size_t>(shape[j]));
+    std::iota(tables[j].begin(), tables[j].end(), 0);
+  }
+  copy_by_tables(source, shape, tables, nullptr, *out);
   return ok();
 }
 

@@ -36,12 +36,7 @@ Status run_scatter_nd(KernelContext& context) {
       TRY(const int64_t place, checked_index(given, data->dim(j), static_cast<int64_t>(j)));
       to += place * strides[j];
     }
-    if (reduction == Reduction::kNone) {
-      copy_elements(*updates, k * run, *out, to, run);
-    } else {
-      for (int64_t i = 0; i < run; ++i)
-        combine_element(reduction, *updates, k * run + i, *out, to + i);
-    }
+    combine_run(reduction, *updates, k * run, *out, to, run);
   }
   return ok();
 }

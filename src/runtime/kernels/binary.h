@@ -28,6 +28,13 @@ enum class Binary : uint8_t {
   kAnd,
   kOr,
   kXor,
+  kBitAnd,
+  kBitOr,
+  kBitXor,
+  kShiftLeft,
+  kShiftRight,
+  kMod,   ///< of integers: the sign of the divisor
+  kFmod,  ///< the sign of the dividend
 };
 
 inline bool is_comparison(Binary op) {
@@ -41,6 +48,9 @@ BinaryFn* binary_fn(Binary op, DType dtype);
 BinaryFn* arithmetic_fn(Binary op, DType dtype);
 BinaryFn* comparison_fn(Binary op, DType dtype);
 BinaryFn* pow_fn();
+BinaryFn* typed_fn(Binary op, DType dtype);      ///< what the others lack: plain loops
+BinaryFn* typed_compare_fn(Binary op, DType dtype);
+BinaryFn* fmod_fn();
 
 /// y[i] = c[i] ? a[i] : b[i] for elements of 1, 2, 4 or 8 bytes.
 using WhereFn = void(const uint8_t* c, bool c_repeats, const void* a, bool a_repeats, const void* b,

@@ -111,7 +111,13 @@ BinaryFn* arithmetic_fn(Binary op, DType dtype) {
 
 BinaryFn* binary_fn(Binary op, DType dtype) {
   if (op == Binary::kPow) return dtype == DType::kFloat32 ? pow_fn() : nullptr;
-  return is_comparison(op) ? comparison_fn(op, dtype) : arithmetic_fn(op, dtype);
+  if (op == Binary::kFmod && dtype == DType::kFloat32) return fmod_fn();
+  if (is_comparison(op)) {
+    BinaryFn* fn = comparison_fn(op, dtype);
+    return fn != nullptr ? fn : typed_compare_fn(op, dtype);
+  }
+  BinaryFn* fn = arithmetic_fn(op, dtype);
+  return fn != nullptr ? fn : typed_fn(op, dtype);
 }
 
 }  // namespace tombolo

@@ -1,6 +1,6 @@
-// x to the power of y: e^(y log |x|) in double, which is exact enough for floats, with the sign of a
-// negative base put right; vectors with a zero, an infinity or NaN go through the C library. Small
-// multiples of a half that are the same for all are products.
+// x to the power of y: e^(y log |x|) in double, which is exact enough for floats, with the sign of
+// a negative base put right; vectors with a zero, an infinity or NaN go through the C library.
+// Small multiples of a half that are the same for all are products.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/kernels/binary_pow.cpp"
@@ -44,8 +44,7 @@ void pow_row(const void* a, bool a_repeats, const void* b, bool b_repeats, void*
     if (HWY_LIKELY(hn::AllTrue(h, good))) {
       const auto power = hn::Mul(hn::PromoteTo(d, ev), hn::Log(d, hn::PromoteTo(d, size)));
       const auto limit = hn::Set(d, 200.0);
-      auto result =
-          hn::DemoteTo(h, hn::Exp(d, hn::Max(hn::Neg(limit), hn::Min(limit, power))));
+      auto result = hn::DemoteTo(h, hn::Exp(d, hn::Max(hn::Neg(limit), hn::Min(limit, power))));
       // A negative base: whole powers alone have a result, odd ones a negative one.
       const auto negative = hn::Lt(xv, hn::Zero(h));
       if (!hn::AllFalse(h, negative)) {

@@ -57,8 +57,7 @@ HWY_INLINE void butterfly(D d, Number<V>* a) {
   } else if constexpr (R == 3) {
     const V half = hn::Set(d, -0.5), sine = hn::Set(d, 0.86602540378443864676);
     const Number<V> sum = plus(a[1], a[2]), difference = minus(a[1], a[2]);
-    const Number<V> middle = {hn::MulAdd(half, sum.re, a[0].re),
-                              hn::MulAdd(half, sum.im, a[0].im)};
+    const Number<V> middle = {hn::MulAdd(half, sum.re, a[0].re), hn::MulAdd(half, sum.im, a[0].im)};
     const Number<V> side = {hn::Mul(sine, difference.re), hn::Mul(sine, difference.im)};
     a[0] = plus(a[0], sum);
     a[1] = minus_i(middle, side);
@@ -141,8 +140,8 @@ void any_step(D d, const FftStage& stage, int64_t run, const double* HWY_RESTRIC
         }
         if (k != 0) {
           const auto root = static_cast<size_t>(p * (r - 1) + k - 1);
-          sum = times(sum, Number<V>{hn::Set(d, stage.roots_re[root]),
-                                     hn::Set(d, stage.roots_im[root])});
+          sum = times(
+              sum, Number<V>{hn::Set(d, stage.roots_re[root]), hn::Set(d, stage.roots_im[root])});
         }
         store_n(sum.re, d, yr + to + k * run, left);
         store_n(sum.im, d, yi + to + k * run, left);

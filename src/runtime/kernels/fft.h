@@ -12,8 +12,8 @@ namespace tombolo {
 /// One step of Stockham's algorithm: `radix` interleaved transforms become one.
 struct FftStage {
   int radix = 0;
-  int64_t parts = 0;                  ///< what is left of the length after this step
-  int64_t stride = 0;                 ///< elements that go together, of one signal
+  int64_t parts = 0;                       ///< what is left of the length after this step
+  int64_t stride = 0;                      ///< elements that go together, of one signal
   std::vector<double> roots_re, roots_im;  ///< [parts][radix - 1]
   std::vector<double> turn_re, turn_im;    ///< exp(-2 pi i k / radix): for radices without a case
 };

@@ -110,12 +110,10 @@ void wide_product(const WideProduct<T>& s, int64_t row, int64_t rows, int64_t pa
 void wide_f64(const WideProduct<double>& s, int64_t row, int64_t rows, int64_t panel, int64_t n) {
   wide_product(s, row, rows, panel, n);
 }
-void wide_u32(const WideProduct<uint32_t>& s, int64_t row, int64_t rows, int64_t panel,
-              int64_t n) {
+void wide_u32(const WideProduct<uint32_t>& s, int64_t row, int64_t rows, int64_t panel, int64_t n) {
   wide_product(s, row, rows, panel, n);
 }
-void wide_u64(const WideProduct<uint64_t>& s, int64_t row, int64_t rows, int64_t panel,
-              int64_t n) {
+void wide_u64(const WideProduct<uint64_t>& s, int64_t row, int64_t rows, int64_t panel, int64_t n) {
   wide_product(s, row, rows, panel, n);
 }
 int64_t wide_bytes() { return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<uint8_t>())); }
@@ -174,9 +172,9 @@ void multiply_wide(const WideProduct<uint64_t>& s, int64_t row, int64_t rows, in
   (s, row, rows, panel, panels);
 }
 
-#define TOMBOLO_WIDE(T)                                                                          \
-  template int64_t wide_panel<T>();                                                              \
-  template int64_t wide_rows<T>();                                                               \
+#define TOMBOLO_WIDE(T)             \
+  template int64_t wide_panel<T>(); \
+  template int64_t wide_rows<T>();  \
   template void pack_wide(const T*, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, T*);
 TOMBOLO_WIDE(double)
 TOMBOLO_WIDE(uint32_t)

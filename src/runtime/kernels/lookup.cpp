@@ -32,7 +32,8 @@ bool pick(const uint32_t* from, const int64_t* index, int64_t n, int64_t length,
     const auto outside = hn::Or(hn::Lt(place, zero), hn::Not(hn::Lt(place, size)));
     wrong = hn::Or(wrong, outside);
     place = hn::IfThenElse(outside, zero, place);
-    auto offset = hn::BitCast(di, hn::TruncateTo(du, hn::BitCast(hn::RebindToUnsigned<decltype(d)>(), place)));
+    auto offset = hn::BitCast(
+        di, hn::TruncateTo(du, hn::BitCast(hn::RebindToUnsigned<decltype(d)>(), place)));
     if (stride != 1) offset = hn::Mul(offset, by);
     if (step != 0)
       offset = hn::Add(offset, hn::Add(first, hn::Set(di, static_cast<int32_t>(i * step))));
@@ -53,8 +54,8 @@ bool pick(const uint32_t* from, const int64_t* index, int64_t n, int64_t length,
 using F = hn::ScalableTag<float>;
 using V = hn::Vec<F>;
 
-void blend(const float* from, const int32_t* offsets, const float* weights, int64_t taps,
-           int64_t n, float* out) {
+void blend(const float* from, const int32_t* offsets, const float* weights, int64_t taps, int64_t n,
+           float* out) {
   const F f;
   const hn::RebindToSigned<F> di;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
@@ -79,9 +80,9 @@ int64_t beyond(const float* x, int64_t n, float limit, bool greater, int32_t* pl
     auto mask = hn::Not(greater ? hn::Le(v, bound) : hn::Ge(v, bound));
     if (left < lanes) mask = hn::And(mask, hn::FirstN(f, static_cast<size_t>(left)));
     if (hn::AllFalse(f, mask)) return count;
-    return count + static_cast<int64_t>(hn::CompressStore(
-                       hn::Iota(di, static_cast<int32_t>(i)), hn::RebindMask(di, mask), di,
-                       places + count));
+    return count +
+           static_cast<int64_t>(hn::CompressStore(hn::Iota(di, static_cast<int32_t>(i)),
+                                                  hn::RebindMask(di, mask), di, places + count));
   };
   int64_t count = 0;
   for (int64_t i = 0; i < n; i += lanes) count = found(load_n(f, x + i, n - i), i, n - i, count);

@@ -32,9 +32,8 @@ HWY_INLINE V v_times_power_of_2(D d, V x, V n, V shifted) {
     const hn::RebindToSigned<D> di;
     const auto whole = hn::Sub(hn::BitCast(di, shifted), hn::BitCast(di, hn::Set(d, kExpMagic)));
     const auto half = hn::ShiftRight<1>(whole), bias = hn::Set(di, 127);
-    const auto power = [&](auto e) HWY_ATTR {
-      return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(e, bias)));
-    };
+    const auto power = [&](auto e)
+                           HWY_ATTR { return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(e, bias))); };
     return hn::Mul(hn::Mul(x, power(half)), power(hn::Sub(whole, half)));
   }
 }

@@ -118,8 +118,7 @@ double dot_of(const double* a, const double* b, int64_t n) {
     s0 = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), s0);
     s1 = hn::MulAdd(hn::LoadU(d, a + i + lanes), hn::LoadU(d, b + i + lanes), s1);
   }
-  for (; i < n; i += lanes)
-    s0 = hn::MulAdd(load_n(d, a + i, n - i), load_n(d, b + i, n - i), s0);
+  for (; i < n; i += lanes) s0 = hn::MulAdd(load_n(d, a + i, n - i), load_n(d, b + i, n - i), s0);
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
 }
 
@@ -164,9 +163,8 @@ namespace tombolo {
 
 void linear_scores(const float* x, int64_t rows, int64_t features, const float* w,
                    const float* bias, int64_t targets, double* scores) {
-  TOMBOLO_TARGET(
-      void(const float*, int64_t, int64_t, const float*, const float*, int64_t, double*),
-      scores_of)
+  TOMBOLO_TARGET(void(const float*, int64_t, int64_t, const float*, const float*, int64_t, double*),
+                 scores_of)
   (x, rows, features, w, bias, targets, scores);
 }
 void svm_values(const SvmParameters& parameters, const float* x, const double* vectors,

@@ -25,8 +25,7 @@ void svm_values(const SvmParameters& parameters, const float* x, const double* v
 double dot_f64(const double* a, const double* b, int64_t n);
 
 /// y = (x - offset) * scale, rounded once.
-void scale_features(const float* x, const double* offset, const double* scale, int64_t n,
-                    float* y);
+void scale_features(const float* x, const double* offset, const double* scale, int64_t n, float* y);
 
 enum class RowNorm : uint8_t { kMax, kL1, kL2 };
 /// y = x / norm of x, x as it is where that is zero.

@@ -36,8 +36,8 @@ double sum_row(const float* x, int64_t n, double shift) {
   for (; i + 4 * lanes <= n; i += 4 * lanes)
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v)
-      sum[v] = add_power<kPower>(
-          sum[v], hn::Sub(hn::PromoteTo(d, hn::LoadU(f, x + i + v * lanes)), by));
+      sum[v] =
+          add_power<kPower>(sum[v], hn::Sub(hn::PromoteTo(d, hn::LoadU(f, x + i + v * lanes)), by));
   for (; i < n; i += lanes) {
     const int64_t left = n - i;
     const VD value = hn::Sub(hn::PromoteTo(d, load_n(f, x + i, left)), by);
@@ -60,8 +60,8 @@ void sum_columns(const float* x, int64_t n, int64_t step, int64_t width, const d
     const VD by = shifts == nullptr ? hn::Zero(d) : load_n(d, shifts + j, left);
     VD sum = load_n(d, sums + j, left);
     for (int64_t i = 0; i < n; ++i)
-      sum = add_power<kPower>(sum,
-                              hn::Sub(hn::PromoteTo(d, load_n(f, x + i * step + j, left)), by));
+      sum =
+          add_power<kPower>(sum, hn::Sub(hn::PromoteTo(d, load_n(f, x + i * step + j, left)), by));
     store_n(sum, d, sums + j, left);
   }
 }
@@ -73,8 +73,7 @@ double any_row(Power power, const float* x, int64_t n, double shift) {
 }
 void any_columns(Power power, const float* x, int64_t n, int64_t step, int64_t width,
                  const double* shifts, double* sums) {
-  if (power == Power::kValue)
-    return sum_columns<Power::kValue>(x, n, step, width, shifts, sums);
+  if (power == Power::kValue) return sum_columns<Power::kValue>(x, n, step, width, shifts, sums);
   if (power == Power::kMagnitude)
     return sum_columns<Power::kMagnitude>(x, n, step, width, shifts, sums);
   sum_columns<Power::kSquare>(x, n, step, width, shifts, sums);
@@ -89,10 +88,10 @@ void scale_row(const float* x, int64_t n, double shift, double factor, float* y)
   for (; i + 2 * lanes <= n; i += 2 * lanes)
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v)
-      hn::StoreU(hn::DemoteTo(
-                     f, hn::Mul(hn::Sub(hn::PromoteTo(d, hn::LoadU(f, x + i + v * lanes)), by),
-                                times)),
-                 f, y + i + v * lanes);
+      hn::StoreU(
+          hn::DemoteTo(
+              f, hn::Mul(hn::Sub(hn::PromoteTo(d, hn::LoadU(f, x + i + v * lanes)), by), times)),
+          f, y + i + v * lanes);
   for (; i < n; i += lanes)
     store_n(hn::DemoteTo(f, hn::Mul(hn::Sub(hn::PromoteTo(d, load_n(f, x + i, n - i)), by), times)),
             f, y + i, n - i);

@@ -9,7 +9,8 @@ namespace tombolo {
 enum class Power : uint8_t { kValue, kMagnitude, kSquare };
 /// Sum of (x[i] - shift) to the power over n numbers.
 double row_sum_f64(Power power, const float* x, int64_t n, double shift);
-/// sums[j] += the same down `width` columns of n rows, `step` apart, shifted by shifts[j] (null: 0).
+/// sums[j] += the same down `width` columns of n rows, `step` apart, shifted by shifts[j] (null:
+/// 0).
 void column_sums_f64(Power power, const float* x, int64_t n, int64_t step, int64_t width,
                      const double* shifts, double* sums);
 /// y = (x - shift) * factor, in double, rounded once.

@@ -26,14 +26,18 @@ void softmax_columns(const float* x, float* y, int64_t n, int64_t step, int64_t 
                      bool logarithm);
 
 enum class Fold : uint8_t { kSum, kSumSquare, kSumAbs, kMax, kMin, kProd };
-/// All n numbers into one.
-float fold_row(Fold fold, const float* x, int64_t n);
+/// All n numbers into one: of float, double, int32_t or int64_t. Integers wrap.
+template <typename T>
+T fold_row(Fold fold, const T* x, int64_t n);
 /// y[j] = fold over i of x[i * step + j], for j in [0, width).
-void fold_columns(Fold fold, const float* x, int64_t n, int64_t step, int64_t width, float* y);
+template <typename T>
+void fold_columns(Fold fold, const T* x, int64_t n, int64_t step, int64_t width, T* y);
 
-/// out[i] = sum or maximum over taps of x[taps[t] + i]. Reads and writes whole vectors.
-void slide_sum(const float* x, const int64_t* taps, int64_t count, int64_t n, float* out);
-void slide_max(const float* x, const int64_t* taps, int64_t count, int64_t n, float* out);
+/// Sum of e^(x[i] - shift), for shift the greatest of x.
+float exp_sum_row(const float* x, int64_t n, float shift);
+/// sums[j] = sum over i of e^(x[i * step + j] - shifts[j]).
+void exp_sum_columns(const float* x, int64_t n, int64_t step, int64_t width, const float* shifts,
+                     float* sums);
 
 /// One run of n positions of LRN: y = x[c] * (bias + factor * sum of squares of x[low..high])^-beta
 /// for each channel c; channels are `plane` apart.

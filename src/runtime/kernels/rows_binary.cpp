@@ -1,6 +1,7 @@
 // Elementwise operators of two or three inputs, with numpy broadcasting.
 
 #include <algorithm>
+#include <string>
 
 #include "runtime/kernels/binary.h"
 #include "runtime/kernels/blocks.h"
@@ -17,29 +18,82 @@ struct BinaryState final : KernelState {
   BroadcastLoops<2> loops;
   BinaryFn* fn = nullptr;
   DType output = DType::kFloat32;
+  bool divides = false;  ///< integers, by what must not be zero
 };
 
-template <Binary kOp>
-bool supports_binary(const KernelQuery& query) {
+bool supports_op(const KernelQuery& query, Binary op) {
   if (active_isa() == Isa::kScalar || query.inputs.size() != 2 || query.opset < 7) return false;
   const DType dtype = query.dtype(0);
   if (query.dtype(1) != dtype) return false;
-  if (binary_fn(kOp, is_short_float(dtype) ? DType::kFloat32 : dtype) == nullptr) return false;
-  if (kOp == Binary::kPRelu) {  // the slope may not enlarge X
+  if (binary_fn(op, is_short_float(dtype) ? DType::kFloat32 : dtype) == nullptr) return false;
+  if (op == Binary::kPRelu) {  // the slope may not enlarge X
     const auto loops = BroadcastLoops<2>::of({query.dims(0), query.dims(1)});
     return loops && loops->output == Dims(query.dims(0));
   }
   return BroadcastLoops<2>::of({query.dims(0), query.dims(1)}).has_value();
 }
 
-template <Binary kOp>
-Result<std::unique_ptr<KernelState>> prepare_binary(const PrepareContext& context) {
+Result<std::unique_ptr<KernelState>> prepare_op(const PrepareContext& context, Binary op) {
   auto state = std::make_unique<BinaryState>();
   state->loops = *BroadcastLoops<2>::of({context.dims(0), context.dims(1)});
   const DType dtype = context.dtype(0);
-  state->fn = binary_fn(kOp, is_short_float(dtype) ? DType::kFloat32 : dtype);
-  state->output = is_comparison(kOp) ? DType::kBool : dtype;
+  state->fn = binary_fn(op, is_short_float(dtype) ? DType::kFloat32 : dtype);
+  state->output = is_comparison(op) ? DType::kBool : dtype;
+  state->divides =
+      (op == Binary::kDiv || op == Binary::kMod || op == Binary::kFmod) && !is_float(dtype);
   return state;
+}
+
+template <Binary kOp>
+bool supports_binary(const KernelQuery& query) {
+  return supports_op(query, kOp);
+}
+template <Binary kOp>
+Result<std::unique_ptr<KernelState>> prepare_binary(const PrepareContext& context) {
+  return prepare_op(context, kOp);
+}
+
+// Operators whose attributes say which function it is.
+
+Binary mod_op(const KernelQuery& query) {
+  return query.attributes.get_int("fmod", 0) != 0 ? Binary::kFmod : Binary::kMod;
+}
+bool supports_mod(const KernelQuery& query) { return supports_op(query, mod_op(query)); }
+Result<std::unique_ptr<KernelState>> prepare_mod(const PrepareContext& context) {
+  return prepare_op(context, mod_op(context));
+}
+Binary shift_op(const KernelQuery& query) {
+  return query.attributes.get_string("direction", "") == "LEFT" ? Binary::kShiftLeft
+                                                                : Binary::kShiftRight;
+}
+bool supports_shift(const KernelQuery& query) {
+  const Text direction = query.attributes.get_string("direction", "");
+  return (direction == "LEFT" || direction == "RIGHT") && supports_op(query, shift_op(query));
+}
+Result<std::unique_ptr<KernelState>> prepare_shift(const PrepareContext& context) {
+  return prepare_op(context, shift_op(context));
+}
+
+/// An error that says where, if a divisor holds a zero.
+Status refuse_zero(const Tensor& divisor) {
+  const auto look = [&]<typename T>(T) -> Status {
+    const T* x = divisor.data<T>();
+    const T* end = x + divisor.size();
+    const T* zero = std::find(x, end, T{0});
+    if (zero == end) return ok();
+    return runtime_error("integer division by zero: element " + std::to_string(zero - x) +
+                         " of input 1 is 0");
+  };
+  switch (bytes_of(divisor.dtype())) {
+    case 1:
+      return look(uint8_t{});
+    case 2:
+      return look(uint16_t{});
+    case 4:
+      return look(uint32_t{});
+    default:
+      return look(uint64_t{});
+  }
 }
 
 /// 16-bit floats: through blocks of floats.
@@ -71,6 +125,7 @@ Status run_binary(KernelRun& run) {
   const auto& state = run.state<BinaryState>();
   const BroadcastLoops<2>& loops = state.loops;
   const Tensor &a = run.input(0), &b = run.input(1);
+  if (state.divides) CHECK_OK(refuse_zero(b));
   TRY(Tensor * y, run.output(0, state.output, loops.output));
   if (is_short_float(a.dtype())) {
     run.parallel_for(loops.count, kGrain,
@@ -259,6 +314,46 @@ KERNEL(xor_bool) = {
     .op = "Xor",
     .supports = supports_binary<Binary::kXor>,
     .prepare = prepare_binary<Binary::kXor>,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(mod) = {
+    .name = "mod",
+    .op = "Mod",
+    .supports = supports_mod,
+    .prepare = prepare_mod,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(bit_shift) = {
+    .name = "bit_shift",
+    .op = "BitShift",
+    .supports = supports_shift,
+    .prepare = prepare_shift,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(bitwise_and) = {
+    .name = "bitwise_and",
+    .op = "BitwiseAnd",
+    .supports = supports_binary<Binary::kBitAnd>,
+    .prepare = prepare_binary<Binary::kBitAnd>,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(bitwise_or) = {
+    .name = "bitwise_or",
+    .op = "BitwiseOr",
+    .supports = supports_binary<Binary::kBitOr>,
+    .prepare = prepare_binary<Binary::kBitOr>,
+    .run = run_binary,
+    .in_place = 3,
+};
+KERNEL(bitwise_xor) = {
+    .name = "bitwise_xor",
+    .op = "BitwiseXor",
+    .supports = supports_binary<Binary::kBitXor>,
+    .prepare = prepare_binary<Binary::kBitXor>,
     .run = run_binary,
     .in_place = 3,
 };

@@ -1,75 +1,16 @@
 // Cast between the types that networks use.
 
 #include <algorithm>
-#include <limits>
-#include <type_traits>
 
 #include "runtime/kernels/convert.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/unary_typed.h"
 
 namespace tombolo {
 namespace {
 
-using CastFn = void(const void* x, void* y, int64_t n);
-
-/// Truncated towards zero; out of range to the nearest end, NaN to zero.
-template <typename To, typename From>
-To to_integer_of(From x) {
-  constexpr To kLow = std::numeric_limits<To>::lowest(), kHigh = std::numeric_limits<To>::max();
-  if constexpr (sizeof(To) <= 2) {  // in steps that a vector unit has
-    x = x != x ? From{0} : x;
-    x = x < static_cast<From>(kLow) ? static_cast<From>(kLow) : x;
-    x = x > static_cast<From>(kHigh) ? static_cast<From>(kHigh) : x;
-    return static_cast<To>(static_cast<int32_t>(x));
-  } else {
-    if (!(x > static_cast<From>(kLow))) return x != x ? To{0} : kLow;
-    if (x >= static_cast<From>(kHigh)) return kHigh;
-    return static_cast<To>(x);
-  }
-}
-
-struct Boolean {};
-
-template <typename To, typename From>
-void convert_all(const void* from, void* to, int64_t n) {
-  using In = std::conditional_t<std::is_same_v<From, Boolean>, uint8_t, From>;
-  using Out = std::conditional_t<std::is_same_v<To, Boolean>, uint8_t, To>;
-  const In* x = static_cast<const In*>(from);
-  Out* y = static_cast<Out*>(to);
-  for (int64_t i = 0; i < n; ++i) {
-    if constexpr (std::is_same_v<To, Boolean>)
-      y[i] = x[i] != In{0};
-    else if constexpr (std::is_same_v<From, Boolean>)
-      y[i] = static_cast<Out>(x[i] != 0);
-    else if constexpr (std::is_floating_point_v<In> && std::is_integral_v<Out>)
-      y[i] = to_integer_of<Out>(x[i]);
-    else
-      y[i] = static_cast<Out>(x[i]);
-  }
-}
-
-template <typename From>
-CastFn* cast_from(DType to) {
-  switch (to) {
-    case DType::kFloat32:
-      return convert_all<float, From>;
-    case DType::kFloat64:
-      return convert_all<double, From>;
-    case DType::kInt64:
-      return convert_all<int64_t, From>;
-    case DType::kInt32:
-      return convert_all<int32_t, From>;
-    case DType::kInt8:
-      return convert_all<int8_t, From>;
-    case DType::kUInt8:
-      return convert_all<uint8_t, From>;
-    case DType::kBool:
-      return convert_all<Boolean, From>;
-    default:
-      return nullptr;
-  }
-}
+using CastFn = ConvertFn;
 
 CastFn* cast_of(DType from, DType to) {
   if (from == DType::kFloat32 && to == DType::kFloat16)
@@ -96,24 +37,7 @@ CastFn* cast_of(DType from, DType to) {
     return [](const void* x, void* y, int64_t n) {
       bf16_to_f32(static_cast<const uint16_t*>(x), static_cast<float*>(y), n);
     };
-  switch (from) {
-    case DType::kFloat32:
-      return cast_from<float>(to);
-    case DType::kFloat64:
-      return cast_from<double>(to);
-    case DType::kInt64:
-      return cast_from<int64_t>(to);
-    case DType::kInt32:
-      return cast_from<int32_t>(to);
-    case DType::kInt8:
-      return cast_from<int8_t>(to);
-    case DType::kUInt8:
-      return cast_from<uint8_t>(to);
-    case DType::kBool:
-      return cast_from<Boolean>(to);
-    default:
-      return nullptr;
-  }
+  return convert_fn(from, to);
 }
 
 struct CastState final : KernelState {

@@ -10,7 +10,8 @@
 namespace tombolo {
 namespace {
 
-/// What one row of one tap adds: `count` elements from `from`, to the plane's elements from `to` on.
+/// What one row of one tap adds: `count` elements from `from`, to the plane's elements from `to`
+/// on.
 struct Run {
   int64_t from, to, count;
 };
@@ -57,9 +58,9 @@ bool plan_fold(const KernelQuery& q, FoldState* s) {
     return false;
   constexpr int64_t kMost = 1 << 24;
   for (size_t j = 0; j < rank; ++j) {
-    if (image[j] < 1 || image[j] > kMost || block[j] < 1 || block[j] > kMost ||
-        dilations[j] < 1 || dilations[j] > kMost || strides[j] < 1 || strides[j] > kMost ||
-        pads[j] < 0 || pads[j] > kMost || pads[rank + j] < 0 || pads[rank + j] > kMost)
+    if (image[j] < 1 || image[j] > kMost || block[j] < 1 || block[j] > kMost || dilations[j] < 1 ||
+        dilations[j] > kMost || strides[j] < 1 || strides[j] > kMost || pads[j] < 0 ||
+        pads[j] > kMost || pads[rank + j] < 0 || pads[rank + j] > kMost)
       return false;
     const int64_t room = image[j] + pads[j] + pads[rank + j] - dilations[j] * (block[j] - 1) - 1;
     if (room < 0) return false;
@@ -92,10 +93,11 @@ bool plan_fold(const KernelQuery& q, FoldState* s) {
       // Blocks whose tap lies inside the row.
       const int64_t shift = tap % block[last] * dilations[last] - pads[last], by = strides[last];
       const int64_t first = shift >= 0 ? 0 : (-shift + by - 1) / by;
-      const int64_t end = std::min(width, shift >= image[last] ? 0 : (image[last] - 1 - shift) / by + 1);
+      const int64_t end =
+          std::min(width, shift >= image[last] ? 0 : (image[last] - 1 - shift) / by + 1);
       if (first < end)
-        s->runs.push_back({(tap * (places / width) + row) * width + first,
-                           to + shift + first * by, end - first});
+        s->runs.push_back(
+            {(tap * (places / width) + row) * width + first, to + shift + first * by, end - first});
     }
   }
   return true;

@@ -128,11 +128,11 @@ Status multiply(KernelRun& run) {
     const T* b = reinterpret_cast<const T*>(run.data<std::byte>(1)) + s.b_at[i];
     T* c = reinterpret_cast<T*>(y->data<std::byte>()) + static_cast<int64_t>(i) * s.m * s.n;
     if (i == 0 || s.b_at[i] != s.b_at[i - 1])
-      run.parallel_for(panels, std::max<int64_t>(1, (1 << 14) / (width * std::max<int64_t>(1, s.k))),
-                       [&](int64_t begin, int64_t end) {
-                         pack_wide(b, s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, begin,
-                                   end, packed);
-                       });
+      run.parallel_for(
+          panels, std::max<int64_t>(1, (1 << 14) / (width * std::max<int64_t>(1, s.k))),
+          [&](int64_t begin, int64_t end) {
+            pack_wide(b, s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, begin, end, packed);
+          });
     if (s.trans_a) {
       T* turned = packed + s.packed;
       for (int64_t p = 0; p < s.k; ++p)

@@ -84,22 +84,22 @@ Result<std::unique_ptr<KernelState>> prepare_linear(const PrepareContext& q) {
 template <typename Done>
 void score_rows(const KernelRun& run, const LinearState& s, Done&& done) {
   const Tensor& x = run.input(0);
-  run.parallel_for(x.dim(0), grain_of_rows(s.features * s.targets), [&](int64_t begin,
-                                                                        int64_t end) {
-    const int64_t together = std::max<int64_t>(4, 256 / s.targets / 4 * 4);
-    std::vector<double> scores(static_cast<size_t>(together * s.targets));
-    for (int64_t row = begin; row < end; row += together) {
-      const int64_t rows = std::min(together, end - row);
-      linear_scores(x.data<float>() + row * s.features, rows, s.features, s.weights.data(),
-                    s.bias.empty() ? nullptr : s.bias.data(), s.targets, scores.data());
-      for (int64_t r = 0; r < rows; ++r) {
-        const std::span<double> own(scores.data() + r * s.targets,
-                                    static_cast<size_t>(s.targets));
-        if (s.transform != ops::PostTransform::kNone) ops::transform_scores(s.transform, own);
-        done(row + r, own);
-      }
-    }
-  });
+  run.parallel_for(
+      x.dim(0), grain_of_rows(s.features * s.targets), [&](int64_t begin, int64_t end) {
+        const int64_t together = std::max<int64_t>(4, 256 / s.targets / 4 * 4);
+        std::vector<double> scores(static_cast<size_t>(together * s.targets));
+        for (int64_t row = begin; row < end; row += together) {
+          const int64_t rows = std::min(together, end - row);
+          linear_scores(x.data<float>() + row * s.features, rows, s.features, s.weights.data(),
+                        s.bias.empty() ? nullptr : s.bias.data(), s.targets, scores.data());
+          for (int64_t r = 0; r < rows; ++r) {
+            const std::span<double> own(scores.data() + r * s.targets,
+                                        static_cast<size_t>(s.targets));
+            if (s.transform != ops::PostTransform::kNone) ops::transform_scores(s.transform, own);
+            done(row + r, own);
+          }
+        }
+      });
 }
 
 Status run_linear_regressor(KernelRun& run) {
@@ -128,8 +128,7 @@ Status run_linear_classifier(KernelRun& run) {
     to = z->data<float>();
   }
   score_rows(run, s, [&](int64_t row, std::span<double> scores) {
-    if (labels != nullptr)
-      labels[row] = s.labels[static_cast<size_t>(ops::greatest(scores))];
+    if (labels != nullptr) labels[row] = s.labels[static_cast<size_t>(ops::greatest(scores))];
     if (to != nullptr)
       for (int64_t t = 0; t < s.targets; ++t)
         to[row * s.targets + t] = static_cast<float>(scores[static_cast<size_t>(t)]);
@@ -206,8 +205,7 @@ Status run_svm(KernelRun& run) {
   const int64_t dims[] = {x.dim(0), 1};
   TRY(Tensor * y, run.output(0, DType::kFloat32, dims));
   float* to = y->data<float>();
-  run.parallel_for(x.dim(0), grain_of_rows(s.features * s.padded), [&](int64_t begin,
-                                                                       int64_t end) {
+  run.parallel_for(x.dim(0), grain_of_rows(s.features * s.padded), [&](int64_t begin, int64_t end) {
     std::vector<double> values(static_cast<size_t>(s.padded));
     for (int64_t row = begin; row < end; ++row) {
       svm_values(s.parameters, x.data<float>() + row * s.features, s.vectors.data(), s.features,
@@ -245,10 +243,10 @@ Result<std::unique_ptr<KernelState>> prepare_scaler(const PrepareContext& q) {
   const auto fill = [&](const char* name, double fallback, std::vector<double>& to) {
     const auto list = q.attributes.get_floats(name);
     for (int64_t i = 0; i < state->run; ++i)
-      to.push_back(list.empty() ? fallback
-                                : static_cast<double>(
-                                      list[list.size() == 1 ? 0
-                                                            : static_cast<size_t>(i % features)]));
+      to.push_back(list.empty()
+                       ? fallback
+                       : static_cast<double>(
+                             list[list.size() == 1 ? 0 : static_cast<size_t>(i % features)]));
   };
   fill("offset", 0, state->offset);
   fill("scale", 1, state->scale);

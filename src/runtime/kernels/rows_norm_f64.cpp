@@ -67,18 +67,18 @@ Status run_lp(KernelRun& run) {
     return ok();
   }
   const int64_t columns = (s.inner + kColumns - 1) / kColumns;
-  run.parallel_for(s.outer * columns, grain_of(s.length * kColumns), [&](int64_t begin,
-                                                                         int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t column = task % columns * kColumns;
-      const int64_t at = task / columns * s.length * s.inner + column;
-      const int64_t width = std::min(kColumns, s.inner - column);
-      double sums[kColumns] = {};
-      column_sums_f64(s.power, from + at, s.length, s.inner, width, nullptr, sums);
-      for (int64_t j = 0; j < width; ++j) sums[j] = factor(sums[j]);
-      shift_scale_columns(from + at, s.length, s.inner, width, nullptr, sums, to + at);
-    }
-  });
+  run.parallel_for(
+      s.outer * columns, grain_of(s.length * kColumns), [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t column = task % columns * kColumns;
+          const int64_t at = task / columns * s.length * s.inner + column;
+          const int64_t width = std::min(kColumns, s.inner - column);
+          double sums[kColumns] = {};
+          column_sums_f64(s.power, from + at, s.length, s.inner, width, nullptr, sums);
+          for (int64_t j = 0; j < width; ++j) sums[j] = factor(sums[j]);
+          shift_scale_columns(from + at, s.length, s.inner, width, nullptr, sums, to + at);
+        }
+      });
   return ok();
 }
 

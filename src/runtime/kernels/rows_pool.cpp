@@ -1,51 +1,65 @@
-// MaxPool, AveragePool and the global pools of floats. Windows slide over the padded image as in
-// conv_depthwise.cpp.
+// MaxPool, AveragePool, LpPool and the global pools. The rows of a window are combined over the
+// whole width of an image, then neighbours within that row.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <type_traits>
+#include <vector>
 
-#include "runtime/kernels/gemm.h"
 #include "runtime/kernels/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/pool_rows.h"
 #include "runtime/kernels/rows.h"
 
 namespace tombolo {
 namespace {
 
+enum class Pool : uint8_t { kMax, kAverage, kLp };
+
 struct PoolState final : KernelState {
   ConvGeometry shape;
-  ConvImage image;
   Dims output;
-  bool average = false;
-  std::vector<float> counts;  ///< elements of each window
+  PoolFold fold = PoolFold::kMax;
+  std::vector<float> counts;  ///< elements of each window, for averages
 };
 
-template <bool kAverage>
+template <Pool kPool>
 std::optional<SlidingWindow> window_of(const KernelQuery& query) {
-  if (active_isa() == Isa::kScalar || query.dtype(0) != DType::kFloat32 ||
-      query.dims(0).size() < 3 || element_count(query.dims(0)) < 1 || query.wants_output(1))
+  if (active_isa() == Isa::kScalar || query.dims(0).size() < 3 ||
+      element_count(query.dims(0)) < 1 || query.wants_output(1))
     return std::nullopt;
+  const DType dtype = query.dtype(0);
+  if (dtype != DType::kFloat32 &&
+      !(kPool == Pool::kMax && (dtype == DType::kUInt8 || dtype == DType::kInt8)))
+    return std::nullopt;
+  if (kPool == Pool::kLp) {
+    const int64_t p = query.attributes.get_int("p", 2);
+    if (query.opset < 2 || (p != 1 && p != 2)) return std::nullopt;
+  }
   return read_sliding_window(query.attributes, query.dims(0).subspan(2), {},
                              query.attributes.get_int("ceil_mode", 0) != 0);
 }
 
-template <bool kAverage>
+template <Pool kPool>
 bool supports_pool(const KernelQuery& query) {
-  return window_of<kAverage>(query).has_value();
+  return window_of<kPool>(query).has_value();
 }
 
-template <bool kAverage>
+template <Pool kPool>
 Result<std::unique_ptr<KernelState>> prepare_pool(const PrepareContext& context) {
   auto state = std::make_unique<PoolState>();
-  const SlidingWindow window = *window_of<kAverage>(context);
+  const SlidingWindow window = *window_of<kPool>(context);
   state->shape = window.shape;
-  ConvGeometry& s = state->shape;
-  s.batch = context.dims(0)[0];
-  state->image = plan_image(s);
+  const ConvGeometry& s = state->shape;
   state->output = output_dims(s, context.dims(0)[1], context.dims(0).size() - 2);
-  state->average = kAverage;
-  if (!kAverage) return state;
+  state->output[0] = context.dims(0)[0];
+  if (kPool == Pool::kLp)
+    state->fold =
+        context.attributes.get_int("p", 2) == 2 ? PoolFold::kSumSquare : PoolFold::kSumMagnitude;
+  if (kPool != Pool::kAverage) return state;
+  state->fold = PoolFold::kSum;
   // Positions of a window along each axis that count: those inside the input, or inside the
   // padding too; never what lies beyond because the output's size was rounded up.
   const bool pads = context.attributes.get_int("count_include_pad", 0) != 0;
@@ -65,45 +79,80 @@ Result<std::unique_ptr<KernelState>> prepare_pool(const PrepareContext& context)
   return state;
 }
 
-Status run_pool(KernelRun& run) {
+template <typename T>
+constexpr T fill_of(PoolFold fold) {
+  using Limits = std::numeric_limits<T>;
+  if (fold != PoolFold::kMax) return T{0};
+  return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+}
+
+/// One channel: depth by depth, row by row.
+template <typename T>
+void pool_plane(const PoolState& state, const T* from, T* to, T* line,
+                std::vector<const T*>& rows) {
+  const ConvGeometry& s = state.shape;
+  const int64_t width = s.in[2];
+  const T fill = fill_of<T>(state.fold);
+  for (int64_t d = 0; d < s.out[0]; ++d)
+    for (int64_t r = 0; r < s.out[1]; ++r, to += s.out[2]) {
+      rows.clear();
+      for (int64_t i = 0; i < s.kernel[0]; ++i) {
+        const int64_t depth = d * s.stride[0] - s.pad[0] + i * s.dilation[0];
+        if (depth < 0 || depth >= s.in[0]) continue;
+        for (int64_t j = 0; j < s.kernel[1]; ++j) {
+          const int64_t row = r * s.stride[1] - s.pad[1] + j * s.dilation[1];
+          if (row >= 0 && row < s.in[1]) rows.push_back(from + (depth * s.in[1] + row) * width);
+        }
+      }
+      if (rows.empty()) {
+        std::fill_n(to, s.out[2], fill);
+        continue;
+      }
+      pool_rows(state.fold, rows.data(), static_cast<int64_t>(rows.size()), width, line + s.pad[2]);
+      pool_neighbours(state.fold, line, s.kernel[2], s.stride[2], s.dilation[2], s.out[2], to);
+    }
+}
+
+template <typename T>
+Status pool_all(KernelRun& run) {
   const auto& state = run.state<PoolState>();
   const ConvGeometry& s = state.shape;
   const Tensor& x = run.input(0);
-  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
-  const int64_t pixels = s.out_plane(), columns = state.image.columns;
-  const int64_t flat = (s.out[1] - 1) * columns + s.out[2];
-  constexpr int64_t kSlack = 256;  // whole vectors are read and written
-  run.parallel_for(x.dim(0) * x.dim(1), std::max<int64_t>(1, 8192 / (pixels * s.taps())),
+  TRY(Tensor * y, run.output(0, x.dtype(), state.output));
+  const int64_t pixels = s.out_plane();
+  constexpr int64_t kSlack = 128;  // whole vectors are read
+  const int64_t reach = (s.out[2] - 1) * s.stride[2] + s.extent(2);
+  const auto length = static_cast<size_t>(std::max(reach, s.pad[2] + s.in[2]) + kSlack);
+  run.parallel_for(x.dim(0) * x.dim(1), std::max<int64_t>(1, 16384 / (s.in_plane() + pixels)),
                    [&](int64_t begin, int64_t end) {
-                     const int64_t plane = std::max(state.image.plane, s.in_plane());
-                     float* image = thread_floats(1, static_cast<size_t>(plane + kSlack));
-                     float* sums = thread_floats(2, static_cast<size_t>(flat + kSlack));
-                     std::fill_n(image + plane, kSlack, 0.0f);
-                     const float fill = state.average ? 0 : -std::numeric_limits<float>::infinity();
+                     std::vector<T> line(length, fill_of<T>(state.fold));
+                     std::vector<const T*> rows;
                      for (int64_t p = begin; p < end; ++p) {
-                       const float* from = x.data<float>() + p * s.in_plane();
-                       if (state.image.copy)
-                         split_image(s, state.image, from, fill, image);
-                       else
-                         std::copy_n(from, s.in_plane(), image);
-                       float* to = y->data<float>() + p * pixels;
-                       for (int64_t d = 0; d < s.out[0]; ++d) {
-                         const float* source = image + d * s.stride[0] * state.image.slice;
-                         const auto count = static_cast<int64_t>(state.image.taps.size());
-                         (state.average ? slide_sum : slide_max)(source, state.image.taps.data(),
-                                                                 count, flat, sums);
-                         for (int64_t r = 0; r < s.out[1]; ++r, to += s.out[2])
-                           std::copy_n(sums + r * columns, s.out[2], to);
-                       }
-                       if (!state.average) continue;
-                       to -= pixels;
-                       for (int64_t i = 0; i < pixels; ++i) {
-                         const float n = state.counts[static_cast<size_t>(i)];
-                         to[i] = n == 0 ? 0 : to[i] / n;
+                       T* to = y->data<T>() + p * pixels;
+                       pool_plane(state, x.data<T>() + p * s.in_plane(), to, line.data(), rows);
+                       if constexpr (std::is_same_v<T, float>) {
+                         if (!state.counts.empty())
+                           for (int64_t i = 0; i < pixels; ++i) {
+                             const float n = state.counts[static_cast<size_t>(i)];
+                             to[i] = n == 0 ? 0 : to[i] / n;
+                           }
+                         if (state.fold == PoolFold::kSumSquare)
+                           for (int64_t i = 0; i < pixels; ++i) to[i] = std::sqrt(to[i]);
                        }
                      }
                    });
   return ok();
+}
+
+Status run_pool(KernelRun& run) {
+  switch (run.input(0).dtype()) {
+    case DType::kFloat32:
+      return pool_all<float>(run);
+    case DType::kUInt8:
+      return pool_all<uint8_t>(run);
+    default:
+      return pool_all<int8_t>(run);
+  }
 }
 
 bool supports_global_pool(const KernelQuery& query) {
@@ -131,18 +180,25 @@ Status run_global_pool(KernelRun& run) {
 
 }  // namespace
 
-KERNEL(max_pool_f32) = {
-    .name = "max_pool_f32",
+KERNEL(max_pool) = {
+    .name = "max_pool",
     .op = "MaxPool",
-    .supports = supports_pool<false>,
-    .prepare = prepare_pool<false>,
+    .supports = supports_pool<Pool::kMax>,
+    .prepare = prepare_pool<Pool::kMax>,
     .run = run_pool,
 };
 KERNEL(average_pool_f32) = {
     .name = "average_pool_f32",
     .op = "AveragePool",
-    .supports = supports_pool<true>,
-    .prepare = prepare_pool<true>,
+    .supports = supports_pool<Pool::kAverage>,
+    .prepare = prepare_pool<Pool::kAverage>,
+    .run = run_pool,
+};
+KERNEL(lp_pool) = {
+    .name = "lp_pool",
+    .op = "LpPool",
+    .supports = supports_pool<Pool::kLp>,
+    .prepare = prepare_pool<Pool::kLp>,
     .run = run_pool,
 };
 KERNEL(global_average_pool_f32) = {

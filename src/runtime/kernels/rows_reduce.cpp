@@ -1,8 +1,10 @@
-// Reductions of floats along any axes: axes are joined into alternating groups, the reduced groups
-// are folded one after the other from the innermost.
+// Reductions of floats, and of doubles and integers where these only fold, along any axes: axes are
+// joined into alternating groups, the reduced groups are folded one after the other from the
+// innermost.
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/kernels/isa.h"
@@ -12,7 +14,18 @@
 namespace tombolo {
 namespace {
 
-enum class Reduce : uint8_t { kSum, kMean, kMax, kMin, kProd, kL1, kL2, kSumSquare, kLogSum };
+enum class Reduce : uint8_t {
+  kSum,
+  kMean,
+  kMax,
+  kMin,
+  kProd,
+  kL1,
+  kL2,
+  kSumSquare,
+  kLogSum,
+  kLogSumExp
+};
 
 struct Step {
   int64_t outer, length, inner;
@@ -24,11 +37,13 @@ struct ReduceState final : KernelState {
   Dims output;
   Reduce op = Reduce::kSum;
   int64_t count = 1;  ///< numbers that go into one
+  DType dtype = DType::kFloat32;
 };
 
 Fold fold_of(Reduce op) {
   switch (op) {
     case Reduce::kMax:
+    case Reduce::kLogSumExp:
       return Fold::kMax;
     case Reduce::kMin:
       return Fold::kMin;
@@ -45,7 +60,22 @@ Fold fold_of(Reduce op) {
 }
 
 bool plan_reduce(const KernelQuery& query, Reduce op, ReduceState& state) {
-  if (active_isa() == Isa::kScalar || query.dtype(0) != DType::kFloat32) return false;
+  if (active_isa() == Isa::kScalar) return false;
+  state.dtype = query.dtype(0);
+  switch (state.dtype) {
+    case DType::kFloat32:
+    case DType::kFloat64:
+      break;
+    case DType::kInt32:
+    case DType::kInt64:  // what is divided, or has a root or logarithm, is left to the reference
+      if (op == Reduce::kMean || op == Reduce::kL2 || op == Reduce::kLogSum ||
+          op == Reduce::kLogSumExp || op == Reduce::kProd)
+        return false;
+      break;
+    default:
+      return false;
+  }
+  if (op == Reduce::kLogSumExp && state.dtype != DType::kFloat32) return false;
   const auto dims = query.dims(0);
   if (element_count(dims) < 1) return false;
   std::vector<int64_t> axes;
@@ -100,13 +130,14 @@ bool plan_reduce(const KernelQuery& query, Reduce op, ReduceState& state) {
     state.steps.push_back({total / inner, groups[i].length, inner, fold});
     if (fold == Fold::kSumSquare || fold == Fold::kSumAbs) fold = Fold::kSum;
   }
+  if (op == Reduce::kLogSumExp && state.steps.size() != 1) return false;
   // What squares or magnitudes are taken of must pass through a fold.
   if (state.steps.empty() && op != Reduce::kSum && op != Reduce::kMean && op != Reduce::kMax &&
       op != Reduce::kMin && op != Reduce::kProd)
     return false;
   for (size_t i = 0; i + 1 < state.steps.size(); ++i)
     state.scratch_bytes +=
-        static_cast<size_t>(state.steps[i].outer * state.steps[i].inner + 16) * sizeof(float);
+        static_cast<size_t>(state.steps[i].outer * state.steps[i].inner + 16) * sizeof(double);
   return true;
 }
 
@@ -123,7 +154,10 @@ Result<std::unique_ptr<KernelState>> prepare_reduce(const PrepareContext& contex
   return state;
 }
 
-void fold_step(const KernelRun& run, const Step& step, const float* x, float* y) {
+constexpr int64_t kWidth = 2048;  ///< columns at a time: their results stay in the first cache
+
+template <typename T>
+void fold_step(const KernelRun& run, const Step& step, const T* x, T* y) {
   if (step.inner == 1) {
     run.parallel_for(step.outer, std::max<int64_t>(1, 16384 / step.length),
                      [&](int64_t begin, int64_t end) {
@@ -132,7 +166,6 @@ void fold_step(const KernelRun& run, const Step& step, const float* x, float* y)
                      });
     return;
   }
-  constexpr int64_t kWidth = 256;
   const int64_t columns = (step.inner + kWidth - 1) / kWidth;
   run.parallel_for(step.outer * columns,
                    std::max<int64_t>(1, 16384 / (step.length * std::min(kWidth, step.inner))),
@@ -146,99 +179,162 @@ void fold_step(const KernelRun& run, const Step& step, const float* x, float* y)
                    });
 }
 
-Status run_reduce(KernelRun& run) {
+void log_sum_exp(const KernelRun& run, const Step& step, const float* x, float* y) {
+  // An infinity or NaN as the greatest is the result.
+  const auto finish = [](float most, float sum) {
+    return std::isfinite(most) ? most + std::log(sum) : most;
+  };
+  if (step.inner == 1) {
+    run.parallel_for(step.outer, std::max<int64_t>(1, 8192 / step.length),
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t i = begin; i < end; ++i) {
+                         const float* row = x + i * step.length;
+                         const float most = fold_row(Fold::kMax, row, step.length);
+                         y[i] = finish(most, exp_sum_row(row, step.length, most));
+                       }
+                     });
+    return;
+  }
+  constexpr int64_t kFew = 64;
+  const int64_t columns = (step.inner + kFew - 1) / kFew;
+  run.parallel_for(step.outer * columns,
+                   std::max<int64_t>(1, 8192 / (step.length * std::min(kFew, step.inner))),
+                   [&](int64_t begin, int64_t end) {
+                     float most[kFew], sums[kFew];
+                     for (int64_t task = begin; task < end; ++task) {
+                       const int64_t column = task % columns * kFew, i = task / columns;
+                       const int64_t width = std::min(kFew, step.inner - column);
+                       const float* from = x + i * step.length * step.inner + column;
+                       fold_columns(Fold::kMax, from, step.length, step.inner, width, most);
+                       exp_sum_columns(from, step.length, step.inner, width, most, sums);
+                       for (int64_t j = 0; j < width; ++j)
+                         y[i * step.inner + column + j] = finish(most[j], sums[j]);
+                     }
+                   });
+}
+
+template <typename T>
+Status reduce(KernelRun& run) {
   const auto& state = run.state<ReduceState>();
-  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
-  const float* from = run.data<float>(0);
-  float* out = y->data<float>();
-  auto* scratch = reinterpret_cast<float*>(run.scratch());
+  TRY(Tensor * y, run.output(0, state.dtype, state.output));
+  const T* from = run.data<T>(0);
+  T* out = y->template data<T>();
+  auto* scratch = reinterpret_cast<T*>(run.scratch());
+  if constexpr (std::is_same_v<T, float>)
+    if (state.op == Reduce::kLogSumExp) {
+      log_sum_exp(run, state.steps[0], from, out);
+      return ok();
+    }
   for (size_t i = 0; i < state.steps.size(); ++i) {
     const Step& step = state.steps[i];
-    float* to = i + 1 == state.steps.size() ? out : scratch;
+    T* to = i + 1 == state.steps.size() ? out : scratch;
     fold_step(run, step, from, to);
     from = to;
     scratch += (step.outer * step.inner + 15) / 16 * 16;
   }
   if (state.steps.empty()) std::copy_n(from, y->size(), out);
-  switch (state.op) {
-    case Reduce::kMean:
-      for (int64_t i = 0; i < y->size(); ++i) out[i] /= static_cast<float>(state.count);
-      break;
-    case Reduce::kL2:
-      for (int64_t i = 0; i < y->size(); ++i) out[i] = std::sqrt(out[i]);
-      break;
-    case Reduce::kLogSum:
-      for (int64_t i = 0; i < y->size(); ++i) out[i] = std::log(out[i]);
-      break;
-    default:
-      break;
+  if constexpr (std::is_floating_point_v<T>) {
+    switch (state.op) {
+      case Reduce::kMean:
+        for (int64_t i = 0; i < y->size(); ++i) out[i] /= static_cast<T>(state.count);
+        break;
+      case Reduce::kL2:
+        for (int64_t i = 0; i < y->size(); ++i) out[i] = std::sqrt(out[i]);
+        break;
+      case Reduce::kLogSum:
+        for (int64_t i = 0; i < y->size(); ++i) out[i] = std::log(out[i]);
+        break;
+      default:
+        break;
+    }
   }
   return ok();
 }
 
+Status run_reduce(KernelRun& run) {
+  switch (run.state<ReduceState>().dtype) {
+    case DType::kFloat32:
+      return reduce<float>(run);
+    case DType::kFloat64:
+      return reduce<double>(run);
+    case DType::kInt32:
+      return reduce<int32_t>(run);
+    default:
+      return reduce<int64_t>(run);
+  }
+}
+
 }  // namespace
 
-KERNEL(reduce_sum_f32) = {
-    .name = "reduce_sum_f32",
+KERNEL(reduce_sum) = {
+    .name = "reduce_sum",
     .op = "ReduceSum",
     .supports = supports_reduce<Reduce::kSum>,
     .prepare = prepare_reduce<Reduce::kSum>,
     .run = run_reduce,
 };
-KERNEL(reduce_mean_f32) = {
-    .name = "reduce_mean_f32",
+KERNEL(reduce_mean) = {
+    .name = "reduce_mean",
     .op = "ReduceMean",
     .supports = supports_reduce<Reduce::kMean>,
     .prepare = prepare_reduce<Reduce::kMean>,
     .run = run_reduce,
 };
-KERNEL(reduce_max_f32) = {
-    .name = "reduce_max_f32",
+KERNEL(reduce_max) = {
+    .name = "reduce_max",
     .op = "ReduceMax",
     .supports = supports_reduce<Reduce::kMax>,
     .prepare = prepare_reduce<Reduce::kMax>,
     .run = run_reduce,
 };
-KERNEL(reduce_min_f32) = {
-    .name = "reduce_min_f32",
+KERNEL(reduce_min) = {
+    .name = "reduce_min",
     .op = "ReduceMin",
     .supports = supports_reduce<Reduce::kMin>,
     .prepare = prepare_reduce<Reduce::kMin>,
     .run = run_reduce,
 };
-KERNEL(reduce_prod_f32) = {
-    .name = "reduce_prod_f32",
+KERNEL(reduce_prod) = {
+    .name = "reduce_prod",
     .op = "ReduceProd",
     .supports = supports_reduce<Reduce::kProd>,
     .prepare = prepare_reduce<Reduce::kProd>,
     .run = run_reduce,
 };
-KERNEL(reduce_l1_f32) = {
-    .name = "reduce_l1_f32",
+KERNEL(reduce_l1) = {
+    .name = "reduce_l1",
     .op = "ReduceL1",
     .supports = supports_reduce<Reduce::kL1>,
     .prepare = prepare_reduce<Reduce::kL1>,
     .run = run_reduce,
 };
-KERNEL(reduce_l2_f32) = {
-    .name = "reduce_l2_f32",
+KERNEL(reduce_l2) = {
+    .name = "reduce_l2",
     .op = "ReduceL2",
     .supports = supports_reduce<Reduce::kL2>,
     .prepare = prepare_reduce<Reduce::kL2>,
     .run = run_reduce,
 };
-KERNEL(reduce_sum_square_f32) = {
-    .name = "reduce_sum_square_f32",
+KERNEL(reduce_sum_square) = {
+    .name = "reduce_sum_square",
     .op = "ReduceSumSquare",
     .supports = supports_reduce<Reduce::kSumSquare>,
     .prepare = prepare_reduce<Reduce::kSumSquare>,
     .run = run_reduce,
 };
-KERNEL(reduce_log_sum_f32) = {
-    .name = "reduce_log_sum_f32",
+KERNEL(reduce_log_sum) = {
+    .name = "reduce_log_sum",
     .op = "ReduceLogSum",
     .supports = supports_reduce<Reduce::kLogSum>,
     .prepare = prepare_reduce<Reduce::kLogSum>,
+    .run = run_reduce,
+};
+
+KERNEL(reduce_log_sum_exp) = {
+    .name = "reduce_log_sum_exp",
+    .op = "ReduceLogSumExp",
+    .supports = supports_reduce<Reduce::kLogSumExp>,
+    .prepare = prepare_reduce<Reduce::kLogSumExp>,
     .run = run_reduce,
 };
 

@@ -123,7 +123,8 @@ void best_few(const float* x, int64_t n, int64_t k, bool largest, uint64_t* foun
   for (int64_t i = k; i < n; i += kRun) {
     const int64_t run = std::min(kRun, n - i);
     // What is no better than the last of them stays out; NaN as a bound lets everything in.
-    const int64_t some = places_beyond(x + i, run, x[Ranking::place(found[k - 1])], largest, places);
+    const int64_t some =
+        places_beyond(x + i, run, x[Ranking::place(found[k - 1])], largest, places);
     for (int64_t j = 0; j < some; ++j) {
       const uint64_t number = rank(x[i + places[j]], i + places[j]);
       if (number > found[k - 1]) insert(number);
@@ -147,8 +148,7 @@ void best_many(const float* x, int64_t n, int64_t k, bool largest, std::vector<u
   constexpr int64_t kRun = 64;
   int32_t places[kRun + 16];
   for (int64_t i = 0; i < n; i += kRun) {
-    const int64_t some =
-        places_beyond(x + i, std::min(kRun, n - i), limit, largest, places);
+    const int64_t some = places_beyond(x + i, std::min(kRun, n - i), limit, largest, places);
     for (int64_t j = 0; j < some; ++j) {
       const uint64_t number = rank(x[i + places[j]], i + places[j]);
       if (number > least) found.push_back(number);
@@ -257,8 +257,7 @@ Status unique(KernelRun& run) {
   std::iota(order.begin(), order.end(), 0);
   if (run.state<AxisState>().length != 0) {  // sorted
     std::vector<std::pair<T, int32_t>> values(count);
-    for (size_t g = 0; g < count; ++g)
-      values[g] = {x[first[g]], static_cast<int32_t>(g)};
+    for (size_t g = 0; g < count; ++g) values[g] = {x[first[g]], static_cast<int32_t>(g)};
     std::sort(values.begin(), values.end(), [](const auto& a, const auto& b) {
       if constexpr (std::is_floating_point_v<T>)
         return a.first < b.first || (a.first == a.first && b.first != b.first);
@@ -276,8 +275,7 @@ Status unique(KernelRun& run) {
   }
   if (run.wants_output(1)) {
     TRY(Tensor * y, run.output(1, DType::kInt64, few));
-    for (size_t k = 0; k < count; ++k)
-      y->data<int64_t>()[k] = first[static_cast<size_t>(order[k])];
+    for (size_t k = 0; k < count; ++k) y->data<int64_t>()[k] = first[static_cast<size_t>(order[k])];
   }
   if (run.wants_output(2)) {
     TRY(Tensor * y, run.output(2, DType::kInt64, all));
@@ -286,8 +284,7 @@ Status unique(KernelRun& run) {
   }
   if (run.wants_output(3)) {
     TRY(Tensor * y, run.output(3, DType::kInt64, few));
-    for (size_t k = 0; k < count; ++k)
-      y->data<int64_t>()[k] = sizes[static_cast<size_t>(order[k])];
+    for (size_t k = 0; k < count; ++k) y->data<int64_t>()[k] = sizes[static_cast<size_t>(order[k])];
   }
   return ok();
 }
@@ -390,8 +387,8 @@ bool plan_unpool(const KernelQuery& q, UnpoolState& s) {
     return false;
   const auto x = q.dims(0);
   if (x.size() < 3 || Dims(x) != Dims(q.dims(1)) || element_count(x) < 1) return false;
-  const auto kernel = q.attributes.get_ints("kernel_shape"), strides = q.attributes.get_ints("strides"),
-             pads = q.attributes.get_ints("pads");
+  const auto kernel = q.attributes.get_ints("kernel_shape"),
+             strides = q.attributes.get_ints("strides"), pads = q.attributes.get_ints("pads");
   const size_t axes = x.size() - 2;
   if (kernel.size() != axes || (!strides.empty() && strides.size() != axes) ||
       (!pads.empty() && pads.size() != 2 * axes))

@@ -71,22 +71,22 @@ void transform(const KernelRun& run, const SignalState& s, Fill&& fill, Give&& g
   const int64_t signals = n * kSignals <= int64_t{1} << 20 ? std::min(kSignals, s.lines) : 1;
   const int64_t blocks = (s.lines + signals - 1) / signals;
   const size_t numbers = static_cast<size_t>(2 * n * signals) + s.plan.work_doubles(signals);
-  run.parallel_for(blocks, std::max<int64_t>(1, (1 << 12) / (n * signals)), [&](int64_t begin,
-                                                                                int64_t end) {
-    auto* re = reinterpret_cast<double*>(thread_floats(1, 2 * numbers));
-    double *im = re + n * signals, *work = im + n * signals;
-    for (int64_t block = begin; block < end; ++block) {
-      const int64_t first = block * signals, count = std::min(signals, s.lines - first);
-      for (int64_t j = 0; j < count; ++j) fill(first + j, re, im, signals, j);
-      for (int64_t j = count; j < signals; ++j)
-        for (int64_t i = 0; i < n; ++i) re[i * signals + j] = im[i * signals + j] = 0;
-      if (s.inverse)
-        s.plan.run(im, re, work, signals);
-      else
-        s.plan.run(re, im, work, signals);
-      for (int64_t j = 0; j < count; ++j) give(first + j, re, im, signals, j);
-    }
-  });
+  run.parallel_for(
+      blocks, std::max<int64_t>(1, (1 << 12) / (n * signals)), [&](int64_t begin, int64_t end) {
+        auto* re = reinterpret_cast<double*>(thread_floats(1, 2 * numbers));
+        double *im = re + n * signals, *work = im + n * signals;
+        for (int64_t block = begin; block < end; ++block) {
+          const int64_t first = block * signals, count = std::min(signals, s.lines - first);
+          for (int64_t j = 0; j < count; ++j) fill(first + j, re, im, signals, j);
+          for (int64_t j = count; j < signals; ++j)
+            for (int64_t i = 0; i < n; ++i) re[i * signals + j] = im[i * signals + j] = 0;
+          if (s.inverse)
+            s.plan.run(im, re, work, signals);
+          else
+            s.plan.run(re, im, work, signals);
+          for (int64_t j = 0; j < count; ++j) give(first + j, re, im, signals, j);
+        }
+      });
 }
 
 bool constant_scalar(const KernelQuery& q, size_t index, int64_t& value) {
@@ -173,8 +173,7 @@ Status do_dft(KernelRun& run, Tensor& y) {
     if (s.half) {
       // The inverse of a one-sided spectrum: its other half is the conjugate of the first.
       for (int64_t i = 0; i < s.length; ++i) {
-        const auto [real, imaginary] =
-            i <= s.length / 2 ? number(i, 1) : number(s.length - i, -1);
+        const auto [real, imaginary] = i <= s.length / 2 ? number(i, 1) : number(s.length - i, -1);
         put(i, real, i == 0 || 2 * i == s.length ? 0 : imaginary);
       }
       return;
@@ -263,8 +262,7 @@ Status do_stft(KernelRun& run, Tensor& y) {
     }
     for (int64_t i = 0; i < s.length; ++i) {
       re[i * signals + j] = static_cast<double>(x[i * s.parts]) * weight(i);
-      im[i * signals + j] =
-          s.parts == 2 ? static_cast<double>(x[i * 2 + 1]) * weight(i) : 0.0;
+      im[i * signals + j] = s.parts == 2 ? static_cast<double>(x[i * 2 + 1]) * weight(i) : 0.0;
     }
   };
   const auto give = [&](int64_t line, const double* re, const double* im, int64_t signals,

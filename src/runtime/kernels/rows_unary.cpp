@@ -440,4 +440,13 @@ KERNEL(cosh) = {
     .in_place = 1,
 };
 
+KERNEL(tan) = {
+    .name = "tan",
+    .op = "Tan",
+    .supports = supports_unary,
+    .prepare = prepare_unary<Unary::kTan>,
+    .run = run_unary,
+    .in_place = 1,
+};
+
 }  // namespace tombolo

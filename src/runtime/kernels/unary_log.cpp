@@ -8,7 +8,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/math-inl.h"
@@ -46,13 +48,69 @@ HWY_INLINE void guarded(const float* in, float* out, int64_t n, float lo, float 
 GUARDED(row_sin, -30000.0f, 30000.0f, hn::Sin, sin)
 GUARDED(row_cos, -30000.0f, 30000.0f, hn::Cos, cos)
 GUARDED(row_atan, -1e30f, 1e30f, hn::Atan, atan)
-GUARDED(row_asin, -1.0f, 1.0f, hn::Asin, asin)
-GUARDED(row_acos, -1.0f, 1.0f, hn::Acos, acos)
 GUARDED(row_asinh, -1e15f, 1e15f, hn::Asinh, asinh)
-GUARDED(row_acosh, 1.0f, 1e15f, hn::Acosh, acosh)
-GUARDED(row_atanh, -0.999999f, 0.999999f, hn::Atanh, atanh)
 GUARDED(row_sinh, -85.0f, 85.0f, hn::Sinh, sinh)
 #undef GUARDED
+
+/// Functions that have no value beyond an interval: NaN there, without a detour.
+#define BOUNDED(name, inside, fast)                                                             \
+  void name(const float* in, float* out, int64_t n, float, float) {                             \
+    const F d;                                                                                  \
+    const V one = hn::Set(d, 1.0f);                                                             \
+    const V nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());                          \
+    map_row(in, out, n, [&](V x) HWY_ATTR { return hn::IfThenElse(inside, fast(d, x), nan); }); \
+  }
+BOUNDED(row_asin, hn::Le(hn::Abs(x), one), hn::Asin)
+BOUNDED(row_acos, hn::Le(hn::Abs(x), one), hn::Acos)
+#undef BOUNDED
+
+void row_acosh(const float* in, float* out, int64_t n, float, float) {
+  const F d;
+  const V one = hn::Set(d, 1.0f), most = hn::Set(d, 1e15f);
+  const V nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
+  map_row(in, out, n, [&](V x) HWY_ATTR {
+    if (hn::AllFalse(d, hn::Gt(x, most)))
+      return hn::IfThenElse(hn::Ge(x, one), hn::Acosh(d, hn::Max(one, x)), nan);
+    HWY_ALIGN float lanes[HWY_LANES(float)];
+    hn::Store(x, d, lanes);
+    for (float& lane : lanes) lane = std::acosh(lane);
+    return hn::Load(d, lanes);
+  });
+}
+
+void row_atanh(const float* in, float* out, int64_t n, float, float) {
+  const F d;
+  const V one = hn::Set(d, 1.0f), edge = hn::Set(d, 0.999999f);
+  const V nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
+  map_row(in, out, n, [&](V x) HWY_ATTR {
+    const V size = hn::Abs(x);
+    if (hn::AllFalse(d, hn::And(hn::Gt(size, edge), hn::Le(size, one))))
+      return hn::IfThenElse(hn::Le(size, edge),
+                            hn::Atanh(d, hn::IfThenElseZero(hn::Le(size, edge), x)), nan);
+    HWY_ALIGN float lanes[HWY_LANES(float)];
+    hn::Store(x, d, lanes);
+    for (float& lane : lanes) lane = std::atanh(lane);
+    return hn::Load(d, lanes);
+  });
+}
+
+/// The tangent as sine over cosine in double, where the poles are far enough away in the digits.
+void row_tan(const float* in, float* out, int64_t n, float, float) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, hn::ScalableTag<double>> h;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto most = hn::Set(h, 30000.0f);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = n - i;
+    const auto x = load_n(h, in + i, left);
+    if (HWY_LIKELY(hn::AllTrue(h, hn::Le(hn::Abs(x), most)))) {
+      const auto wide = hn::PromoteTo(d, x);
+      store_n(hn::DemoteTo(h, hn::Div(hn::Sin(d, wide), hn::Cos(d, wide))), h, out + i, left);
+    } else {
+      for (int64_t j = i; j < std::min(n, i + lanes); ++j) out[j] = std::tan(in[j]);
+    }
+  }
+}
 
 void row_cosh(const float* in, float* out, int64_t n, float, float) {
   const F d;
@@ -88,6 +146,7 @@ UnaryFn* log_fn(Unary op) {
     ROW(kAcos, row_acos)
     ROW(kSinh, row_sinh)
     ROW(kCosh, row_cosh)
+    ROW(kTan, row_tan)
 #undef ROW
     default:
       return nullptr;

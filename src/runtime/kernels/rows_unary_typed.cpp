@@ -1,0 +1,119 @@
+// Functions of one variable over integers and doubles, and tests of floats.
+
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/kernels/unary_typed.h"
+
+namespace tombolo {
+namespace {
+
+struct TypedState final : KernelState {
+  UnaryTypedFn* fn = nullptr;
+  DType output = DType::kUndefined;
+  int flags = 0;
+};
+
+template <UnaryTyped kOp>
+bool supports_typed(const KernelQuery& q) {
+  return active_isa() != Isa::kScalar && q.inputs.size() == 1 &&
+         unary_typed_fn(kOp, q.dtype(0)) != nullptr;
+}
+template <UnaryTyped kOp>
+Result<std::unique_ptr<KernelState>> prepare_typed(const PrepareContext& q) {
+  auto state = std::make_unique<TypedState>();
+  state->fn = unary_typed_fn(kOp, q.dtype(0));
+  state->output =
+      kOp == UnaryTyped::kIsNan || kOp == UnaryTyped::kIsInf ? DType::kBool : q.dtype(0);
+  if (kOp == UnaryTyped::kIsInf)
+    state->flags = (q.attributes.get_int("detect_negative", 1) != 0 ? 1 : 0) |
+                   (q.attributes.get_int("detect_positive", 1) != 0 ? 2 : 0);
+  return state;
+}
+Status run_typed(KernelRun& run) {
+  const auto& s = run.state<TypedState>();
+  const Tensor& x = run.input(0);
+  TRY(Tensor * y, run.output(0, s.output, x.dims()));
+  const auto in = static_cast<int64_t>(bytes_of(x.dtype())),
+             out = static_cast<int64_t>(bytes_of(s.output));
+  const std::byte* from = x.data<std::byte>();
+  std::byte* to = y->data<std::byte>();
+  run.parallel_for(x.size(), 1 << 14, [&](int64_t begin, int64_t end) {
+    s.fn(from + begin * in, to + begin * out, end - begin, s.flags);
+  });
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(abs_typed) = {
+    .name = "abs",
+    .op = "Abs",
+    .supports = supports_typed<UnaryTyped::kAbs>,
+    .prepare = prepare_typed<UnaryTyped::kAbs>,
+    .run = run_typed,
+    .in_place = 1,
+};
+KERNEL(neg_typed) = {
+    .name = "neg",
+    .op = "Neg",
+    .supports = supports_typed<UnaryTyped::kNeg>,
+    .prepare = prepare_typed<UnaryTyped::kNeg>,
+    .run = run_typed,
+    .in_place = 1,
+};
+KERNEL(sign_typed) = {
+    .name = "sign",
+    .op = "Sign",
+    .supports = supports_typed<UnaryTyped::kSign>,
+    .prepare = prepare_typed<UnaryTyped::kSign>,
+    .run = run_typed,
+    .in_place = 1,
+};
+KERNEL(relu_typed) = {
+    .name = "relu",
+    .op = "Relu",
+    .supports = supports_typed<UnaryTyped::kRelu>,
+    .prepare = prepare_typed<UnaryTyped::kRelu>,
+    .run = run_typed,
+    .in_place = 1,
+};
+KERNEL(bitwise_not_typed) = {
+    .name = "bitwise_not",
+    .op = "BitwiseNot",
+    .supports = supports_typed<UnaryTyped::kNot>,
+    .prepare = prepare_typed<UnaryTyped::kNot>,
+    .run = run_typed,
+    .in_place = 1,
+};
+KERNEL(exp_typed) = {
+    .name = "exp",
+    .op = "Exp",
+    .supports = supports_typed<UnaryTyped::kExp>,
+    .prepare = prepare_typed<UnaryTyped::kExp>,
+    .run = run_typed,
+    .in_place = 1,
+};
+KERNEL(log_typed) = {
+    .name = "log",
+    .op = "Log",
+    .supports = supports_typed<UnaryTyped::kLog>,
+    .prepare = prepare_typed<UnaryTyped::kLog>,
+    .run = run_typed,
+    .in_place = 1,
+};
+KERNEL(is_na_n_typed) = {
+    .name = "is_na_n",
+    .op = "IsNaN",
+    .supports = supports_typed<UnaryTyped::kIsNan>,
+    .prepare = prepare_typed<UnaryTyped::kIsNan>,
+    .run = run_typed,
+};
+KERNEL(is_inf_typed) = {
+    .name = "is_inf",
+    .op = "IsInf",
+    .supports = supports_typed<UnaryTyped::kIsInf>,
+    .prepare = prepare_typed<UnaryTyped::kIsInf>,
+    .run = run_typed,
+};
+
+}  // namespace tombolo

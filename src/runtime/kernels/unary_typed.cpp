@@ -1,0 +1,245 @@
+// Plain loops over the types that networks rarely compute in, and casts between types, which the
+// compiler turns into vectors for each instruction set.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/unary_typed.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/math-inl.h"
+#include "runtime/kernels/unary_typed.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+#define EACH(name, R, ...)                                 \
+  template <typename T>                                    \
+  void name(const void* from, void* to, int64_t n, int) {  \
+    const T* in = static_cast<const T*>(from);             \
+    R* out = static_cast<R*>(to);                          \
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) { \
+      const T x = in[i];                                   \
+      out[i] = static_cast<R>(__VA_ARGS__);                \
+    }                                                      \
+  }
+template <typename T>
+using Bits =
+    std::conditional_t<std::is_integral_v<T>, std::make_unsigned<std::common_type_t<T, int32_t>>,
+                       std::type_identity<T>>::type;
+EACH(abs_any, T, x < 0 ? -static_cast<Bits<T>>(x) : static_cast<Bits<T>>(x))
+EACH(neg_any, T, -static_cast<Bits<T>>(x))
+EACH(relu_any, T, x < 0 ? T{0} : x)
+EACH(sign_any, T, (x > 0) - (x < 0))
+EACH(not_any, T, ~x)
+EACH(is_nan_any, uint8_t, x != x)
+
+template <typename T>
+void is_inf_any(const void* from, void* to, int64_t n, int flags) {
+  const T* in = static_cast<const T*>(from);
+  uint8_t* out = static_cast<uint8_t*>(to);
+  // A bound that nothing passes stands for a side that does not count.
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  const T low = (flags & 1) != 0 ? -kInfinity : std::numeric_limits<T>::quiet_NaN();
+  const T high = (flags & 2) != 0 ? kInfinity : std::numeric_limits<T>::quiet_NaN();
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<uint8_t>((in[i] == low) | (in[i] == high));
+}
+
+/// `fast` where lo <= x <= hi holds in all lanes.
+template <typename Fast>
+HWY_INLINE void guarded_f64(const void* from, void* to, int64_t n, double lo, double hi,
+                            Fast&& fast, double (*exact)(double)) {
+  const hn::ScalableTag<double> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const double* in = static_cast<const double*>(from);
+  double* out = static_cast<double*>(to);
+  const auto low = hn::Set(d, lo), high = hn::Set(d, hi);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = n - i;
+    const auto x = left >= lanes ? hn::LoadU(d, in + i)
+                                 : hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(left)),
+                                                  load_n(d, in + i, left), hn::Set(d, 1.0));
+    if (HWY_LIKELY(hn::AllTrue(d, hn::And(hn::Ge(x, low), hn::Le(x, high))))) {
+      store_n(fast(d, x), d, out + i, left);
+    } else {
+      for (int64_t j = i; j < std::min(n, i + lanes); ++j) out[j] = exact(in[j]);
+    }
+  }
+}
+void exp_f64(const void* from, void* to, int64_t n, int) {
+  guarded_f64(
+      from, to, n, -700, 700, [](auto d, auto x) HWY_ATTR { return hn::Exp(d, x); },
+      [](double x) { return std::exp(x); });
+}
+void log_f64(const void* from, void* to, int64_t n, int) {
+  guarded_f64(
+      from, to, n, 1e-300, 1e300, [](auto d, auto x) HWY_ATTR { return hn::Log(d, x); },
+      [](double x) { return std::log(x); });
+}
+
+struct Boolean {};
+
+/// Truncated towards zero; out of range to the nearest end, NaN to zero: without a branch, so that
+/// a vector unit can do it.
+template <typename To, typename From>
+HWY_INLINE To to_integer_of(From x) {
+  constexpr To kLow = std::numeric_limits<To>::lowest(), kHigh = std::numeric_limits<To>::max();
+  x = x != x ? From{0} : x;
+  if constexpr (sizeof(To) <= 2) {
+    x = x < static_cast<From>(kLow) ? static_cast<From>(kLow) : x;
+    x = x > static_cast<From>(kHigh) ? static_cast<From>(kHigh) : x;
+    return static_cast<To>(static_cast<int32_t>(x));
+  } else {
+    // The least power of two that is too large, and the greatest number below it.
+    constexpr From kEnd = static_cast<From>(uint64_t{1} << (8 * sizeof(To) - 1));
+    constexpr From kLast = kEnd - kEnd * std::numeric_limits<From>::epsilon() / 2;
+    From inside = x < -kEnd ? -kEnd : x;
+    inside = inside > kLast ? kLast : inside;
+    const To whole = static_cast<To>(inside);
+    return x >= kEnd ? kHigh : whole;
+  }
+}
+
+template <typename To, typename From>
+void convert_all(const void* from, void* to, int64_t n) {
+  using In = std::conditional_t<std::is_same_v<From, Boolean>, uint8_t, From>;
+  using Out = std::conditional_t<std::is_same_v<To, Boolean>, uint8_t, To>;
+  const In* HWY_RESTRICT x = static_cast<const In*>(from);
+  Out* HWY_RESTRICT y = static_cast<Out*>(to);
+  for (int64_t i = 0; i < n; ++i) {
+    if constexpr (std::is_same_v<To, Boolean>)
+      y[i] = x[i] != In{0};
+    else if constexpr (std::is_same_v<From, Boolean>)
+      y[i] = static_cast<Out>(x[i] != 0);
+    else if constexpr (std::is_floating_point_v<In> && std::is_integral_v<Out>)
+      y[i] = to_integer_of<Out>(x[i]);
+    else
+      y[i] = static_cast<Out>(x[i]);
+  }
+}
+
+template <typename From>
+ConvertFn* convert_from(DType to) {
+  switch (to) {
+    case DType::kFloat32:
+      return convert_all<float, From>;
+    case DType::kFloat64:
+      return convert_all<double, From>;
+    case DType::kInt64:
+      return convert_all<int64_t, From>;
+    case DType::kInt32:
+      return convert_all<int32_t, From>;
+    case DType::kInt16:
+      return convert_all<int16_t, From>;
+    case DType::kInt8:
+      return convert_all<int8_t, From>;
+    case DType::kUInt16:
+      return convert_all<uint16_t, From>;
+    case DType::kUInt8:
+      return convert_all<uint8_t, From>;
+    case DType::kBool:
+      return convert_all<Boolean, From>;
+    default:
+      return nullptr;
+  }
+}
+
+ConvertFn* convert_of(DType from, DType to) {
+  switch (from) {
+    case DType::kFloat32:
+      return convert_from<float>(to);
+    case DType::kFloat64:
+      return convert_from<double>(to);
+    case DType::kInt64:
+      return convert_from<int64_t>(to);
+    case DType::kInt32:
+      return convert_from<int32_t>(to);
+    case DType::kInt16:
+      return convert_from<int16_t>(to);
+    case DType::kInt8:
+      return convert_from<int8_t>(to);
+    case DType::kUInt16:
+      return convert_from<uint16_t>(to);
+    case DType::kUInt8:
+      return convert_from<uint8_t>(to);
+    case DType::kBool:
+      return convert_from<Boolean>(to);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+#define ROW(id, T, name) \
+  if (dtype == DType::id) return TOMBOLO_TARGET(UnaryTypedFn, name<T>).get();
+#define SIGNED(name)         \
+  ROW(kInt8, int8_t, name)   \
+  ROW(kInt16, int16_t, name) \
+  ROW(kInt32, int32_t, name) \
+  ROW(kInt64, int64_t, name)
+
+UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype) {
+  switch (op) {
+    case UnaryTyped::kAbs:
+      SIGNED(abs_any)
+      break;
+    case UnaryTyped::kNeg:
+      SIGNED(neg_any)
+      ROW(kFloat64, double, neg_any)
+      break;
+    case UnaryTyped::kSign:
+      SIGNED(sign_any)
+      break;
+    case UnaryTyped::kRelu:
+      SIGNED(relu_any)
+      ROW(kFloat64, double, relu_any)
+      break;
+    case UnaryTyped::kNot:
+      SIGNED(not_any)
+      ROW(kUInt8, uint8_t, not_any)
+      ROW(kUInt16, uint16_t, not_any)
+      ROW(kUInt32, uint32_t, not_any)
+      ROW(kUInt64, uint64_t, not_any)
+      break;
+    case UnaryTyped::kExp:
+      if (dtype == DType::kFloat64) return TOMBOLO_TARGET(UnaryTypedFn, exp_f64).get();
+      break;
+    case UnaryTyped::kLog:
+      if (dtype == DType::kFloat64) return TOMBOLO_TARGET(UnaryTypedFn, log_f64).get();
+      break;
+    case UnaryTyped::kIsNan:
+      ROW(kFloat32, float, is_nan_any)
+      ROW(kFloat64, double, is_nan_any)
+      break;
+    case UnaryTyped::kIsInf:
+      ROW(kFloat32, float, is_inf_any)
+      ROW(kFloat64, double, is_inf_any)
+      break;
+  }
+  return nullptr;
+}
+#undef ROW
+#undef SIGNED
+
+ConvertFn* convert_fn(DType from, DType to) {
+  return TOMBOLO_TARGET(ConvertFn * (DType, DType), convert_of)(from, to);
+}
+
+}  // namespace tombolo
+#endif
