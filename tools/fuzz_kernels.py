@@ -352,7 +352,7 @@ def attention(r):
 
 def recurrent(r):
     c = Case()
-    op, gates = r.choice([("LSTM", 4), ("GRU", 3)])
+    op, gates = r.choice([("LSTM", 4), ("GRU", 3), ("RNN", 1)])
     steps, batch, width, hidden = r.randint(1, 7), r.choice([1, 2, 5]), r.choice([1, 5, 20]), r.choice([1, 3, 16, 40])
     direction = r.choice(["forward", "reverse", "bidirectional"])
     d = 2 if direction == "bidirectional" else 1
@@ -669,6 +669,51 @@ def pool_more(r):
     return op, c
 
 
+def rotary(r):
+    c = Case()
+    c.domain = r.choice(["", "com.microsoft"])
+    batch, heads, steps, half = r.randint(1, 2), r.randint(1, 3), r.randint(1, 5), r.choice([1, 4, 8, 17, 32])
+    size = 2 * half + (r.choice([0, 0, 6]) if c.domain == "" else 0)
+    packed = r.random() < 0.4
+    c.add("x", floats(r, [batch, steps, heads * size] if packed else [batch, heads, steps, size]))
+    positions = np.random.default_rng(r.getrandbits(32)).integers(0, 9, [batch, steps])
+    if c.domain:
+        c.add("p", positions)
+    by_position = c.domain != "" or r.random() < 0.5
+    for name in "cs":
+        c.add(name, floats(r, [9, half] if by_position else [batch, steps, half]))
+    if c.domain == "" and by_position:
+        c.add("p", positions)
+    c.attributes = dict(interleaved=r.randint(0, 1))
+    if packed:
+        c.attributes["num_heads"] = heads
+    if size != 2 * half or (packed and c.domain):
+        c.attributes["rotary_embedding_dim"] = 2 * half
+    return "RotaryEmbedding", c
+
+
+def regions(r):
+    c = Case()
+    if r.random() < 0.5:
+        n, count = r.randint(1, 2), r.randint(1, 4)
+        c.add("x", floats(r, [n, r.choice([1, 5, 16, 40]), r.randint(1, 9), r.randint(1, 9)]))
+        rois = np.sort(np.random.default_rng(r.getrandbits(32)).random([count, 2, 2]) * 11 - 1, axis=1).reshape(count, 4)
+        c.add("rois", rois.astype(np.float32))
+        c.add("b", np.random.default_rng(r.getrandbits(32)).integers(0, n, count))
+        c.attributes = dict(output_height=r.randint(1, 4), output_width=r.randint(1, 4), sampling_ratio=r.choice([0, 1, 2, 3]), mode=r.choice(["avg", "max"]),
+                            spatial_scale=r.choice([1.0, 0.5]), coordinate_transformation_mode=r.choice(["half_pixel", "output_half_pixel"]))
+        return "RoiAlign", c
+    rng = np.random.default_rng(r.getrandbits(32))
+    count = r.choice([1, 7, 60, 400])
+    c.add("boxes", rng.random([1, count, 4]).astype(np.float32))
+    c.add("scores", np.round(rng.random([1, r.randint(1, 3), count]), 2).astype(np.float32))
+    c.add("most", np.array(r.choice([1, 5, 100])))
+    c.add("iou", np.float32(r.choice([0.1, 0.5])))
+    if r.random() < 0.5:
+        c.add("least", np.float32(0.3))
+    return "NonMaxSuppression", c
+
+
 def models(r):
     """Classical models of ai.onnx.ml."""
     c = Case()
@@ -716,7 +761,7 @@ def models(r):
 
 MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
-          selection, images, images, pool_more, models]
+          selection, images, images, pool_more, models, rotary, regions]
 
 
 def build(op, case):

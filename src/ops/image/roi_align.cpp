@@ -3,39 +3,13 @@
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
+#include "ops/kernels/roi_sample.h"
 #include "ops/schema.h"
 #include "ops/step_context.h"
 
 namespace tombolo::ops {
 
 namespace {
-
-/// Four neighbours of a point and their weights; no weight outside the picture.
-struct Sample {
-  int64_t at[4] = {};
-  double weight[4] = {};
-};
-
-Sample sample_at(double y, double x, int64_t height, int64_t width) {
-  Sample sample;
-  if (!(y >= -1 && y <= static_cast<double>(height) && x >= -1 && x <= static_cast<double>(width)))
-    return sample;
-  const auto split = [](double position, int64_t length, int64_t& low, int64_t& high) {
-    position = std::max(position, 0.0);
-    low = std::min(static_cast<int64_t>(position), length - 1);
-    high = std::min(low + 1, length - 1);
-    return low == high ? 0 : position - static_cast<double>(low);
-  };
-  int64_t top, bottom, left, right;
-  const double down = split(y, height, top, bottom), across = split(x, width, left, right);
-  const int64_t rows[] = {top, bottom}, columns[] = {left, right};
-  const double by_row[] = {1 - down, down}, by_column[] = {1 - across, across};
-  for (size_t i = 0; i < 4; ++i) {
-    sample.at[i] = rows[i / 2] * width + columns[i % 2];
-    sample.weight[i] = by_row[i / 2] * by_column[i % 2];
-  }
-  return sample;
-}
 
 template <typename T>
 Status roi_align(KernelContext& context, const Tensor& x) {
@@ -98,9 +72,9 @@ Status roi_align(KernelContext& context, const Tensor& x) {
       const double px = left + cell_width * (static_cast<double>(cell % columns) +
                                              (static_cast<double>(i % points_x) + 0.5) /
                                                  static_cast<double>(points_x));
-      return sample_at(py, px, height, width);
+      return roi_sample(py, px, height, width);
     };
-    std::vector<Sample> samples;
+    std::vector<RoiSample> samples;
     const bool known =
         static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(in_cell) <
         1e6;
@@ -114,8 +88,8 @@ Status roi_align(KernelContext& context, const Tensor& x) {
         for (int64_t cell = 0; cell < rows * columns; ++cell) {
           double sum = 0, most = -INFINITY;
           if (known && average) {
-            const Sample* sample = samples.data() + cell * in_cell;
-            for (const Sample* end = sample + in_cell; sample != end; ++sample)
+            const RoiSample* sample = samples.data() + cell * in_cell;
+            for (const RoiSample* end = sample + in_cell; sample != end; ++sample)
               sum += (sample->weight[0] * static_cast<double>(plane[sample->at[0]]) +
                       sample->weight[1] * static_cast<double>(plane[sample->at[1]])) +
                      (sample->weight[2] * static_cast<double>(plane[sample->at[2]]) +
@@ -126,7 +100,7 @@ Status roi_align(KernelContext& context, const Tensor& x) {
           // "max" takes the greatest weighted neighbour, not the greatest sample: so have the
           // specification's own implementation and test data it.
           for (int64_t i = 0; i < in_cell; ++i) {
-            const Sample sample =
+            const RoiSample sample =
                 known ? samples[static_cast<size_t>(cell * in_cell + i)] : sample_of(cell, i);
             for (size_t k = 0; k < 4; ++k) {
               const double part = sample.weight[k] * static_cast<double>(plane[sample.at[k]]);

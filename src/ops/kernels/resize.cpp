@@ -113,6 +113,21 @@ namespace {
 void resample_axis(const KernelContext& context, const double* in, int64_t outer, int64_t length,
                    int64_t inner, const std::vector<Taps>& taps, double* out) {
   const auto rows = static_cast<int64_t>(taps.size());
+  if (inner == 1) {  // along the last axis: sums of neighbours
+    context.parallel_for(outer, std::max<int64_t>(1, (1 << 13) / rows),
+                         [&](int64_t begin, int64_t end) {
+                           for (int64_t row = begin; row < end; ++row)
+                             for (int64_t i = 0; i < rows; ++i) {
+                               const Taps& tap = taps[static_cast<size_t>(i)];
+                               const double* from = in + row * length + tap.first;
+                               double sum = 0;
+                               for (size_t k = 0; k < tap.weights.size(); ++k)
+                                 sum += tap.weights[k] * from[k];
+                               out[row * rows + i] = sum;
+                             }
+                         });
+    return;
+  }
   context.parallel_for(outer * rows, std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, inner)),
                        [&](int64_t begin, int64_t end) {
                          for (int64_t row = begin; row < end; ++row) {
@@ -143,6 +158,16 @@ void pick_nearest(const Tensor& x, const std::vector<std::vector<Taps>>& taps, T
 /// Interpolated numbers back to the element type; integers truncate.
 void store(const double* in, Tensor& out) {
   if (is_float(out.dtype())) return store_doubles(in, out.size(), out, 0);
+  const auto narrow_to = [&]<typename T>(T) {
+    T* to = out.data<T>();
+    constexpr double kMost = 2147483647;  // what is beyond wraps, as below
+    for (int64_t i = 0; i < out.size(); ++i)
+      to[i] = std::fabs(in[i]) <= kMost ? static_cast<T>(static_cast<int32_t>(in[i]))
+                                        : static_cast<T>(to_integer<int64_t>(in[i]));
+  };
+  if (out.dtype() == DType::kUInt8) return narrow_to(uint8_t{});
+  if (out.dtype() == DType::kInt8) return narrow_to(int8_t{});
+  if (out.dtype() == DType::kInt32) return narrow_to(int32_t{});
   for (int64_t i = 0; i < out.size(); ++i)
     out.set_int64(i, to_integer<int64_t>(out.dtype() == DType::kBool ? in[i] != 0 : in[i]));
 }

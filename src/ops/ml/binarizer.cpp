@@ -9,6 +9,14 @@ namespace {
 Status run_binarizer(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
   const double threshold = static_cast<double>(context.attributes.get_float("threshold", 0));
+  if (x->dtype() == DType::kFloat32) {
+    TRY(Tensor * out, context.output(0, DType::kFloat32, x->dims()));
+    const float* from = x->data<float>();
+    float* to = out->data<float>();
+    const auto least = static_cast<float>(threshold);
+    for (int64_t i = 0; i < x->size(); ++i) to[i] = from[i] > least ? 1.0f : 0.0f;
+    return ok();
+  }
   TRY(const Tensor values, as<double>(context, *x));
   TRY(Tensor y, context.allocate(DType::kFloat64, x->dims()));
   for (int64_t i = 0; i < x->size(); ++i)

@@ -23,6 +23,18 @@ Status run_imputer(KernelContext& context) {
       static_cast<double>(context.attributes.get_float("replaced_value_float", 0));
   const int64_t int_marker = context.attributes.get_int("replaced_value_int64", 0);
   TRY(Tensor * y, context.output(0, x->dtype(), x->dims()));
+  if (x->dtype() == DType::kFloat32) {
+    const float* from = x->data<float>();
+    float* to = y->data<float>();
+    const auto missing_as = static_cast<float>(marker);
+    for (int64_t i = 0, at = 0; i < x->size(); ++i) {
+      const float value = from[i];
+      const bool missing = value == missing_as || (missing_as != missing_as && value != value);
+      to[i] = missing ? by_float[static_cast<size_t>(at)] : value;
+      if (count != 1 && ++at == features) at = 0;
+    }
+    return ok();
+  }
   for (int64_t i = 0; i < x->size(); ++i) {
     const size_t at = count == 1 ? 0 : static_cast<size_t>(i % features);
     if (floats) {

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "ops/infer_helpers.h"
+#include "ops/kernels/int_table.h"
 #include "ops/kernels/ml.h"
 #include "ops/kernels/movement.h"
 #include "ops/schema.h"
@@ -65,22 +66,31 @@ Status run_label_encoder(KernelContext& context) {
   TRY(const Tensor fallback, read_default(context, values.dtype()));
   // Of repeated keys the last counts.
   std::unordered_map<std::string_view, int64_t> by_text;
-  std::unordered_map<int64_t, int64_t> by_number;
+  std::vector<int64_t> numbers;
   for (int64_t i = 0; i < keys.size(); ++i) {
     if (keys.is_string())
       by_text[keys.strings()[static_cast<size_t>(i)]] = i;
     else
-      by_number[number_key(keys, i)] = i;
+      numbers.push_back(number_key(keys, i));
   }
+  const IntTable by_number(numbers, true);
   TRY(Tensor * y, context.output(0, values.dtype(), x->dims()));
+  if (x->dtype() == DType::kInt64 && bits_of(values.dtype()) == 32) {
+    const int64_t* from = x->data<int64_t>();
+    uint32_t* to = y->data<uint32_t>();
+    for (int64_t i = 0; i < x->size(); ++i) {
+      const int64_t at = by_number.find(from[i]);
+      to[i] = at < 0 ? *fallback.data<uint32_t>() : values.data<uint32_t>()[at];
+    }
+    return ok();
+  }
   for (int64_t i = 0; i < x->size(); ++i) {
     int64_t at = -1;
     if (x->is_string()) {
       const auto found = by_text.find(x->strings()[static_cast<size_t>(i)]);
       if (found != by_text.end()) at = found->second;
     } else {
-      const auto found = by_number.find(number_key(*x, i));
-      if (found != by_number.end()) at = found->second;
+      at = by_number.find(number_key(*x, i));
     }
     copy_elements(at < 0 ? fallback : values, at < 0 ? 0 : at, *y, i, 1);
   }

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "ops/infer_helpers.h"
+#include "ops/kernels/int_table.h"
 #include "ops/kernels/ml.h"
 #include "ops/schema.h"
 
@@ -17,13 +18,9 @@ Status run_one_hot_encoder(KernelContext& context) {
   const size_t count = x->is_string() ? strings.size() : ints.size();
   if (count == 0) return context.error("there are no categories for " + to_string(*x));
   std::unordered_map<std::string_view, size_t> by_text;
-  std::unordered_map<int64_t, size_t> by_number;
-  for (size_t i = 0; i < count; ++i) {
-    if (x->is_string())
-      by_text.try_emplace(strings[i], i);
-    else
-      by_number.try_emplace(ints[i], i);
-  }
+  const IntTable by_number(x->is_string() ? std::span<const int64_t>() : ints);
+  for (size_t i = 0; x->is_string() && i < count; ++i) by_text.try_emplace(strings[i], i);
+  const int64_t* whole = x->dtype() == DType::kInt64 ? x->data<int64_t>() : nullptr;
   const bool zeros = context.attributes.get_int("zeros", 1) != 0;
   Dims dims = x->dims();
   dims.push_back(static_cast<int64_t>(count));
@@ -35,8 +32,8 @@ Status run_one_hot_encoder(KernelContext& context) {
       const auto found = by_text.find(x->strings()[static_cast<size_t>(i)]);
       if (found != by_text.end()) at = found->second;
     } else {
-      const auto found = by_number.find(x->get_int64(i));
-      if (found != by_number.end()) at = found->second;
+      const int64_t found = by_number.find(whole != nullptr ? whole[i] : x->get_int64(i));
+      if (found >= 0) at = static_cast<size_t>(found);
     }
     if (at < count)
       y->data<float>()[static_cast<size_t>(i) * count + at] = 1;

@@ -17,6 +17,11 @@ bool pick_elements(const uint32_t* from, const int64_t* index, int64_t n, int64_
 void blend_places(const float* from, const int32_t* offsets, const float* weights, int64_t taps,
                   int64_t n, float* out);
 
+/// out[j] = sum (or maximum) over taps of weights[t] * from[rows[t] * n + j], for j < n: the same
+/// with channels last.
+void blend_rows_at(const float* from, const int32_t* rows, const float* weights, int64_t taps,
+                   int64_t n, bool maximum, float* out);
+
 /// The places of x[0..n) that are greater (or less) than `limit`, or NaN, written to `places`,
 /// which has room for a vector more; gives their number. 64 numbers at most.
 int64_t places_beyond(const float* x, int64_t n, float limit, bool greater, int32_t* places);

@@ -25,40 +25,33 @@ HWY_INLINE VD wide(const float* x, int64_t left) {
   return hn::PromoteTo(D(), load_n(DF(), x, left));
 }
 
-/// kR rows at a time, so that their sums do not wait for each other.
-template <int kR>
-HWY_INLINE void dots(const float* x, int64_t features, const float* w, VD* sums) {
+/// Four rows at a time, widened once for all targets, so that their sums do not wait for each
+/// other.
+void scores_of(const float* x, int64_t rows, int64_t features, int64_t padded, const double* w,
+               const double* bias, int64_t targets, double* room, double* scores) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-#pragma GCC unroll 8
-  for (int r = 0; r < kR; ++r) sums[r] = hn::Zero(d);
-  for (int64_t i = 0; i < features; i += lanes) {
-    const VD weight = wide(w + i, features - i);
-#pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r)
-      sums[r] = hn::MulAdd(weight, wide(x + r * features + i, features - i), sums[r]);
+  for (int64_t r = 0; r < rows; r += 4) {
+    const int64_t some = rows - r < 4 ? rows - r : 4;
+    for (int64_t j = 0; j < 4; ++j)
+      for (int64_t i = 0; i < padded; i += lanes)
+        hn::StoreU(j < some ? wide(x + (r + j) * features + i, features - i) : hn::Zero(d), d,
+                   room + j * padded + i);
+    for (int64_t t = 0; t < targets; ++t) {
+      VD s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+      for (int64_t i = 0; i < padded; i += lanes) {
+        const VD weight = hn::LoadU(d, w + t * padded + i);
+        s0 = hn::MulAdd(weight, hn::LoadU(d, room + i), s0);
+        s1 = hn::MulAdd(weight, hn::LoadU(d, room + padded + i), s1);
+        s2 = hn::MulAdd(weight, hn::LoadU(d, room + 2 * padded + i), s2);
+        s3 = hn::MulAdd(weight, hn::LoadU(d, room + 3 * padded + i), s3);
+      }
+      const double sums[4] = {
+          hn::GetLane(hn::SumOfLanes(d, s0)), hn::GetLane(hn::SumOfLanes(d, s1)),
+          hn::GetLane(hn::SumOfLanes(d, s2)), hn::GetLane(hn::SumOfLanes(d, s3))};
+      for (int64_t j = 0; j < some; ++j) scores[(r + j) * targets + t] = bias[t] + sums[j];
+    }
   }
-}
-
-void scores_of(const float* x, int64_t rows, int64_t features, const float* w, const float* bias,
-               int64_t targets, double* scores) {
-  const D d;
-  int64_t r = 0;
-  for (; r + 4 <= rows; r += 4)
-    for (int64_t t = 0; t < targets; ++t) {
-      const double start = bias == nullptr ? 0 : static_cast<double>(bias[t]);
-      VD sums[4];
-      dots<4>(x + r * features, features, w + t * features, sums);
-      for (int j = 0; j < 4; ++j)
-        scores[(r + j) * targets + t] = start + hn::GetLane(hn::SumOfLanes(d, sums[j]));
-    }
-  for (; r < rows; ++r)
-    for (int64_t t = 0; t < targets; ++t) {
-      const double start = bias == nullptr ? 0 : static_cast<double>(bias[t]);
-      VD sum[1];
-      dots<1>(x + r * features, features, w + t * features, sum);
-      scores[r * targets + t] = start + hn::GetLane(hn::SumOfLanes(d, sum[0]));
-    }
 }
 
 void values_of(const SvmParameters& p, const float* x, const double* vectors, int64_t features,
@@ -161,11 +154,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
-void linear_scores(const float* x, int64_t rows, int64_t features, const float* w,
-                   const float* bias, int64_t targets, double* scores) {
-  TOMBOLO_TARGET(void(const float*, int64_t, int64_t, const float*, const float*, int64_t, double*),
-                 scores_of)
-  (x, rows, features, w, bias, targets, scores);
+void linear_scores(const float* x, int64_t rows, int64_t features, int64_t padded, const double* w,
+                   const double* bias, int64_t targets, double* room, double* scores) {
+  using Fn = void(const float*, int64_t, int64_t, int64_t, const double*, const double*, int64_t,
+                  double*, double*);
+  TOMBOLO_TARGET(Fn, scores_of)(x, rows, features, padded, w, bias, targets, room, scores);
 }
 void svm_values(const SvmParameters& parameters, const float* x, const double* vectors,
                 int64_t features, int64_t padded, double* out) {

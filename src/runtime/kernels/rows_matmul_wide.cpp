@@ -1,6 +1,7 @@
 // MatMul of doubles and of 32- and 64-bit integers, Gemm of doubles.
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "runtime/kernels/gemm_wide.h"
@@ -15,7 +16,8 @@ struct WideState final : KernelState {
   std::vector<int64_t> a_at, b_at;  ///< of each matrix of the batch, in elements
   bool trans_a = false, trans_b = false;
   double alpha = 1, beta = 1;
-  int64_t packed = 0;  ///< elements of packed B; A turned lies behind
+  int64_t packed = 0;                     ///< elements of packed B; A turned lies behind
+  const std::byte* constant_b = nullptr;  ///< packed, where there is one B and it is constant
   Dims output;
 };
 
@@ -108,6 +110,22 @@ Result<std::unique_ptr<KernelState>> prepare_wide(const PrepareContext& context)
         static_cast<size_t>(state->packed + (state->trans_a ? state->m * state->k : 0) + 64) *
         sizeof(T);
   });
+  const bool one =
+      std::all_of(state->b_at.begin(), state->b_at.end(), [](int64_t at) { return at == 0; });
+  if (!one || context.constant(1) == nullptr) return state;
+  const WideState& s = *state;
+  const std::string key = "wide_b/" + std::string(name_of(active_isa())) + (s.trans_b ? "t" : "");
+  TRY(state->constant_b, with_width(context.dtype(0), [&]<typename T>(T*) {
+        const int64_t width = wide_panel<T>();
+        return context.packed(1, key, static_cast<size_t>(s.packed + 64) * sizeof(T),
+                              [&](std::byte* target) {
+                                Tensor room;
+                                const Tensor& b = context.aligned_constant(1, room);
+                                pack_wide(reinterpret_cast<const T*>(b.data<std::byte>()),
+                                          s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, 0,
+                                          (s.n + width - 1) / width, reinterpret_cast<T*>(target));
+                              });
+      }));
   return state;
 }
 
@@ -127,7 +145,7 @@ Status multiply(KernelRun& run) {
     const T* a = reinterpret_cast<const T*>(run.data<std::byte>(0)) + s.a_at[i];
     const T* b = reinterpret_cast<const T*>(run.data<std::byte>(1)) + s.b_at[i];
     T* c = reinterpret_cast<T*>(y->data<std::byte>()) + static_cast<int64_t>(i) * s.m * s.n;
-    if (i == 0 || s.b_at[i] != s.b_at[i - 1])
+    if (s.constant_b == nullptr && (i == 0 || s.b_at[i] != s.b_at[i - 1]))
       run.parallel_for(
           panels, std::max<int64_t>(1, (1 << 14) / (width * std::max<int64_t>(1, s.k))),
           [&](int64_t begin, int64_t end) {
@@ -139,7 +157,9 @@ Status multiply(KernelRun& run) {
         for (int64_t r = 0; r < s.m; ++r) turned[r * s.k + p] = a[p * s.m + r];
       a = turned;
     }
-    const WideProduct<T> product{a, s.k, packed, c, s.n, s.n, s.k};
+    const T* panels_of_b =
+        s.constant_b != nullptr ? reinterpret_cast<const T*>(s.constant_b) : packed;
+    const WideProduct<T> product{a, s.k, panels_of_b, c, s.n, s.n, s.k};
     run.parallel_for(row_blocks * column_blocks, grain, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t row = task % row_blocks * rows, panel = task / row_blocks * together;

@@ -39,9 +39,9 @@ bool known_transform(const KernelQuery& q, ops::PostTransform& transform) {
 }
 
 struct LinearState final : KernelState {
-  std::vector<float> weights, bias;
+  std::vector<double> weights, bias;  ///< [target][padded]; [target]
   std::vector<int64_t> labels;
-  int64_t targets = 1, features = 1;
+  int64_t targets = 1, features = 1, padded = 1;
   ops::PostTransform transform = ops::PostTransform::kNone;
 };
 
@@ -63,8 +63,12 @@ bool plan_linear(const KernelQuery& q, bool classifier, LinearState& s) {
   } else if (q.attributes.get_int("targets", 1) != s.targets) {
     return false;
   }
-  s.weights.assign(weights.begin(), weights.end());
-  s.bias.assign(bias.begin(), bias.end());
+  s.padded = (s.features + kLinearStep - 1) / kLinearStep * kLinearStep;
+  s.weights.assign(static_cast<size_t>(s.targets * s.padded), 0);
+  for (int64_t t = 0; t < s.targets; ++t)
+    std::copy_n(weights.data() + t * s.features, s.features, s.weights.data() + t * s.padded);
+  s.bias.assign(static_cast<size_t>(s.targets), 0);
+  std::copy(bias.begin(), bias.end(), s.bias.begin());
   return true;
 }
 
@@ -88,10 +92,11 @@ void score_rows(const KernelRun& run, const LinearState& s, Done&& done) {
       x.dim(0), grain_of_rows(s.features * s.targets), [&](int64_t begin, int64_t end) {
         const int64_t together = std::max<int64_t>(4, 256 / s.targets / 4 * 4);
         std::vector<double> scores(static_cast<size_t>(together * s.targets));
+        std::vector<double> room(static_cast<size_t>(4 * s.padded));
         for (int64_t row = begin; row < end; row += together) {
           const int64_t rows = std::min(together, end - row);
-          linear_scores(x.data<float>() + row * s.features, rows, s.features, s.weights.data(),
-                        s.bias.empty() ? nullptr : s.bias.data(), s.targets, scores.data());
+          linear_scores(x.data<float>() + row * s.features, rows, s.features, s.padded,
+                        s.weights.data(), s.bias.data(), s.targets, room.data(), scores.data());
           for (int64_t r = 0; r < rows; ++r) {
             const std::span<double> own(scores.data() + r * s.targets,
                                         static_cast<size_t>(s.targets));

@@ -1,4 +1,4 @@
-// LSTM and GRU of floats with their usual activations: one product for the inputs of all steps, one
+// LSTM, GRU and RNN of floats with their usual activations: one product for the inputs of all steps, one
 // a step for the state, the gates by vectors.
 
 #include <algorithm>
@@ -27,12 +27,12 @@ struct RecurrentState final : KernelState {
 
 bool usual_activations(const AttributeReader& attributes, int64_t gates) {
   const auto given = attributes.get_strings("activations");
-  const size_t each = gates == 4 ? 3 : 2;
+  const size_t each = gates == 4 ? 3 : gates == 3 ? 2 : 1;
   for (size_t i = 0; i < given.size(); ++i) {
     std::string name(given[i]);
     for (char& c : name)
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (name != (i % each == 0 ? "sigmoid" : "tanh")) return false;
+    if (name != (i % each == 0 && gates != 1 ? "sigmoid" : "tanh")) return false;
   }
   return given.empty() || given.size() % each == 0;
 }
@@ -134,6 +134,13 @@ struct Cell {
     }
   }
 
+  /// One step of RNN.
+  void plain(float* gates) const {
+    const int64_t n = s.hidden;
+    gemm(s.batch, n, n, h, n, r, gates, n, {.init = gates, .ldi = n});
+    unary_fn(Unary::kTanh)(gates, h, s.batch * n, 0, 0);
+  }
+
   /// One step of GRU: gates [batch, z r h].
   void gru(float* gates) const {
     const int64_t n = s.hidden, width = s.width();
@@ -201,7 +208,8 @@ Status run_recurrent(KernelRun& run) {
          {.col_bias = run.has_input(3) ? bias : nullptr});
     for (int64_t step = 0; step < s.steps; ++step) {
       const int64_t t = s.reversed[d] ? s.steps - 1 - step : step;
-      lstm ? cell.lstm(gates + t * s.batch * width) : cell.gru(gates + t * s.batch * width);
+      float* own = gates + t * s.batch * width;
+      s.gates == 1 ? cell.plain(own) : lstm ? cell.lstm(own) : cell.gru(own);
       if (y != nullptr) std::copy_n(h, state, y->data<float>() + (t * s.directions + d) * state);
     }
     if (last[0] != nullptr) std::copy_n(h, state, last[0]->data<float>() + d * state);
@@ -228,6 +236,14 @@ KERNEL(gru_f32) = {
     .op = "GRU",
     .supports = supports_recurrent<3>,
     .prepare = prepare_recurrent<3>,
+    .run = run_recurrent,
+};
+
+KERNEL(rnn_f32) = {
+    .name = "rnn_f32",
+    .op = "RNN",
+    .supports = supports_recurrent<1>,
+    .prepare = prepare_recurrent<1>,
     .run = run_recurrent,
 };
 

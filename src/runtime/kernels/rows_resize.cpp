@@ -24,6 +24,9 @@ struct ResizeState final : KernelState {
   Dims output;
   std::vector<Axis> axes;  ///< in the order in which they are done
   size_t room = 0;         ///< floats of one intermediate tensor
+  /// tf_crop_and_resize: which places of each axis lie beyond the image; empty where none does.
+  std::vector<std::vector<uint8_t>> outside;
+  float extrapolation = 0;
 };
 
 /// Everything but the image is constant, and the interpolation is one of weighted sums.
@@ -31,9 +34,7 @@ bool supports_resize(const KernelQuery& q) {
   if (active_isa() == Isa::kScalar || q.inputs.empty() || q.dtype(0) != DType::kFloat32)
     return false;
   const Text mode = q.attributes.get_string("mode", "nearest");
-  if ((mode != "linear" && mode != "cubic") || q.inputs[0].size() == 0 || q.dims(0).empty() ||
-      q.attributes.get_string("coordinate_transformation_mode", "half_pixel") ==
-          "tf_crop_and_resize")
+  if ((mode != "linear" && mode != "cubic") || q.inputs[0].size() == 0 || q.dims(0).empty())
     return false;
   for (size_t i = 1; i < q.inputs.size(); ++i)
     if (q.has_input(i) && q.constant(i) == nullptr) return false;
@@ -63,6 +64,26 @@ Axis axis_of(size_t index, bool last, int64_t length, const std::vector<ops::Res
   return axis;
 }
 
+void note_outside(size_t axis, size_t rank, const std::vector<ops::ResizeTaps>& places,
+                  ResizeState& state) {
+  const auto lies_outside = [](const ops::ResizeTaps& place) { return place.outside; };
+  if (std::none_of(places.begin(), places.end(), lies_outside)) return;
+  state.outside.resize(rank);
+  for (const auto& place : places) state.outside[axis].push_back(place.outside);
+}
+
+/// Whether each place takes the element of its own number.
+bool moves_nothing(const std::vector<ops::ResizeTaps>& places, int64_t length) {
+  if (static_cast<int64_t>(places.size()) != length) return false;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto& [first, weights, outside] = places[i];
+    for (size_t k = 0; k < weights.size(); ++k)
+      if (weights[k] != (first + static_cast<int64_t>(k) == static_cast<int64_t>(i) ? 1 : 0))
+        return false;
+  }
+  return true;
+}
+
 Result<std::unique_ptr<KernelState>> prepare_resize(const PrepareContext& q) {
   auto state = std::make_unique<ResizeState>();
   std::vector<RunValue> values(q.inputs.size());
@@ -80,8 +101,14 @@ Result<std::unique_ptr<KernelState>> prepare_resize(const PrepareContext& q) {
   const size_t rank = now.size();
   for (size_t j = rank; j-- > 0;) {
     state->output[j] = plan.axes[j].length;
-    if (plan.axes[j].scale == 1 && plan.axes[j].length == now[j]) continue;
+    const bool crops = plan.options.coordinates == "tf_crop_and_resize";
+    if (!crops && plan.axes[j].scale == 1 && plan.axes[j].length == now[j]) continue;
     TRY(const auto places, ops::resize_taps(context, plan.options, plan.axes[j], now[j]));
+    if (crops) {
+      note_outside(j, rank, places, *state);
+      state->extrapolation = static_cast<float>(plan.options.extrapolation);
+      if (moves_nothing(places, now[j])) continue;
+    }
     state->axes.push_back(axis_of(j, j + 1 == rank, now[j], places));
   }
   int64_t most = 0;
@@ -123,6 +150,25 @@ void do_axis(const KernelRun& run, const Axis& axis, const float* x, const Dims&
                    });
 }
 
+/// What lies beyond the image gets the value for that.
+void fill_outside(const ResizeState& state, float* y) {
+  const size_t rank = state.output.size();
+  const int64_t width = state.output[rank - 1], rows = element_count(state.output) / width;
+  const auto& last = state.outside[rank - 1];
+  for (int64_t row = 0; row < rows; ++row, y += width) {
+    bool whole = false;
+    int64_t rest = row;
+    for (size_t j = rank - 1; j-- > 0; rest /= state.output[j])
+      whole |= !state.outside[j].empty() &&
+               state.outside[j][static_cast<size_t>(rest % state.output[j])] != 0;
+    if (whole)
+      std::fill_n(y, width, state.extrapolation);
+    else
+      for (size_t i = 0; i < last.size(); ++i)
+        if (last[i] != 0) y[i] = state.extrapolation;
+  }
+}
+
 Status run_resize(KernelRun& run) {
   const auto& state = run.state<ResizeState>();
   TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
@@ -131,6 +177,7 @@ Status run_resize(KernelRun& run) {
   const float* x = image.data<float>();
   if (state.axes.empty()) {
     std::copy_n(x, image.size(), y->data<float>());
+    if (!state.outside.empty()) fill_outside(state, y->data<float>());
     return ok();
   }
   auto* scratch = reinterpret_cast<float*>(run.scratch());
@@ -142,6 +189,7 @@ Status run_resize(KernelRun& run) {
     dims[state.axes[i].axis] = state.axes[i].length;
     x = to;
   }
+  if (!state.outside.empty()) fill_outside(state, y->data<float>());
   return ok();
 }
 

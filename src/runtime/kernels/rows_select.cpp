@@ -70,15 +70,28 @@ Status run_hardmax(KernelRun& run) {
   return ok();
 }
 
-// TopK of floats.
+// TopK.
+
+constexpr int64_t kFew = 24;
 
 bool supports_topk(const KernelQuery& q) {
   AxisState state;
-  return active_isa() != Isa::kScalar && q.opset >= 10 && q.inputs.size() == 2 &&
-         q.dtype(0) == DType::kFloat32 &&
-         read_axis(q.dims(0), q.attributes.get_int("axis", -1), state) &&
-         q.constant(1) != nullptr && q.dtype(1) == DType::kInt64 && q.constant(1)->size() == 1 &&
-         q.constant(1)->get_int64(0) > 0 && q.constant(1)->get_int64(0) <= state.length;
+  if (active_isa() == Isa::kScalar || q.opset < 10 || q.inputs.size() != 2 ||
+      !read_axis(q.dims(0), q.attributes.get_int("axis", -1), state) || q.constant(1) == nullptr ||
+      q.dtype(1) != DType::kInt64 || q.constant(1)->size() != 1)
+    return false;
+  const int64_t k = q.constant(1)->get_int64(0);
+  if (k < 1 || k > state.length) return false;
+  switch (q.dtype(0)) {
+    case DType::kFloat32:
+      return true;
+    case DType::kFloat64:
+    case DType::kInt32:
+    case DType::kInt64:
+      return k <= kFew;
+    default:
+      return false;
+  }
 }
 struct TopkState final : AxisState {
   int64_t k = 1;
@@ -118,10 +131,11 @@ void best_few(const float* x, int64_t n, int64_t k, bool largest, uint64_t* foun
     found[at] = number;
   };
   for (int64_t i = 0; i < k; ++i) insert(rank(x[i], i));
+  // Short runs first: what is looked for gets better quickly.
   constexpr int64_t kRun = 64;
   int32_t places[kRun + 16];
-  for (int64_t i = k; i < n; i += kRun) {
-    const int64_t run = std::min(kRun, n - i);
+  for (int64_t i = k, run = 16; i < n; i += run, run = std::min(kRun, i)) {
+    run = std::min(run, n - i);
     // What is no better than the last of them stays out; NaN as a bound lets everything in.
     const int64_t some =
         places_beyond(x + i, run, x[Ranking::place(found[k - 1])], largest, places);
@@ -129,6 +143,26 @@ void best_few(const float* x, int64_t n, int64_t k, bool largest, uint64_t* foun
       const uint64_t number = rank(x[i + places[j]], i + places[j]);
       if (number > found[k - 1]) insert(number);
     }
+  }
+}
+
+/// The same for other numbers, NaN the greatest.
+template <typename T>
+void best_few_of(const T* x, int64_t step, int64_t n, int64_t k, bool largest, T* values,
+                 int64_t* places) {
+  const auto less = [](T a, T b) { return a < b || (a == a && b != b); };
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const T value = x[i * step];
+    const auto better = [&](T other) { return largest ? less(other, value) : less(value, other); };
+    if (count == k && !better(values[k - 1])) continue;
+    int64_t at = count < k ? count++ : k - 1;
+    for (; at > 0 && better(values[at - 1]); --at) {
+      values[at] = values[at - 1];
+      places[at] = places[at - 1];
+    }
+    values[at] = value;
+    places[at] = i;
   }
 }
 
@@ -165,46 +199,86 @@ void best_many(const float* x, int64_t n, int64_t k, bool largest, std::vector<u
                     std::greater<>());
 }
 
-Status run_topk(KernelRun& run) {
+template <typename T>
+Status topk_of(KernelRun& run, Tensor* values, Tensor* indices) {
   const auto& s = run.state<TopkState>();
-  float* values = nullptr;
-  int64_t* indices = nullptr;
-  if (run.wants_output(0)) {
-    TRY(Tensor * y, run.output(0, DType::kFloat32, s.output));
-    values = y->data<float>();
-  }
-  if (run.wants_output(1)) {
-    TRY(Tensor * y, run.output(1, DType::kInt64, s.output));
-    indices = y->data<int64_t>();
-  }
-  const float* from = run.data<float>(0);
-  constexpr int64_t kFew = 24;
+  const T* from = run.data<T>(0);
   run.parallel_for(s.outer * s.inner, grain_of(s.length), [&](int64_t begin, int64_t end) {
-    uint64_t few[kFew];
-    std::vector<uint64_t> many;
-    std::vector<float> room(s.inner == 1 ? 0 : static_cast<size_t>(s.length));
+    T best[kFew];
+    int64_t places[kFew];
     for (int64_t line = begin; line < end; ++line) {
-      const float* x = from + line / s.inner * s.length * s.inner + line % s.inner;
-      if (s.inner != 1) {
-        for (int64_t i = 0; i < s.length; ++i) room[static_cast<size_t>(i)] = x[i * s.inner];
-        x = room.data();
-      }
-      const uint64_t* found = few;
-      if (s.k <= kFew) {
-        best_few(x, s.length, s.k, s.largest, few);
-      } else {
-        best_many(x, s.length, s.k, s.largest, many);
-        found = many.data();
-      }
+      best_few_of(from + line / s.inner * s.length * s.inner + line % s.inner, s.inner, s.length,
+                  s.k, s.largest, best, places);
       int64_t to = line / s.inner * s.k * s.inner + line % s.inner;
       for (int64_t i = 0; i < s.k; ++i, to += s.inner) {
-        const int64_t place = Ranking::place(found[i]);
-        if (values != nullptr) values[to] = x[place];
-        if (indices != nullptr) indices[to] = place;
+        if (values != nullptr) values->data<T>()[to] = best[i];
+        if (indices != nullptr) indices->data<int64_t>()[to] = places[i];
       }
     }
   });
   return ok();
+}
+
+/// Floats; lines that do not lie in one piece are copied sixteen at a time.
+Status topk_floats(KernelRun& run, Tensor* values, Tensor* indices) {
+  const auto& s = run.state<TopkState>();
+  const float* from = run.data<float>(0);
+  constexpr int64_t kLines = 16;
+  const int64_t together = s.inner == 1 ? 1 : kLines, groups = (s.inner + together - 1) / together;
+  run.parallel_for(
+      s.outer * groups, grain_of(s.length * together), [&](int64_t begin, int64_t end) {
+        uint64_t few[kFew];
+        std::vector<uint64_t> many;
+        std::vector<float> room(s.inner == 1 ? 0 : static_cast<size_t>(kLines * s.length));
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t outer = task / groups, first = task % groups * together;
+          const int64_t lines = std::min(together, s.inner - first);
+          const float* block = from + outer * s.length * s.inner + first;
+          if (s.inner != 1)
+            for (int64_t i = 0; i < s.length; ++i)
+              for (int64_t j = 0; j < lines; ++j)
+                room[static_cast<size_t>(j * s.length + i)] = block[i * s.inner + j];
+          for (int64_t j = 0; j < lines; ++j) {
+            const float* x = s.inner == 1 ? block : room.data() + j * s.length;
+            const uint64_t* found = few;
+            if (s.k <= kFew) {
+              best_few(x, s.length, s.k, s.largest, few);
+            } else {
+              best_many(x, s.length, s.k, s.largest, many);
+              found = many.data();
+            }
+            int64_t to = outer * s.k * s.inner + first + j;
+            for (int64_t i = 0; i < s.k; ++i, to += s.inner) {
+              const int64_t place = Ranking::place(found[i]);
+              if (values != nullptr) values->data<float>()[to] = x[place];
+              if (indices != nullptr) indices->data<int64_t>()[to] = place;
+            }
+          }
+        }
+      });
+  return ok();
+}
+
+Status run_topk(KernelRun& run) {
+  const auto& s = run.state<TopkState>();
+  const DType dtype = run.input(0).dtype();
+  Tensor *values = nullptr, *indices = nullptr;
+  if (run.wants_output(0)) {
+    TRY(values, run.output(0, dtype, s.output));
+  }
+  if (run.wants_output(1)) {
+    TRY(indices, run.output(1, DType::kInt64, s.output));
+  }
+  switch (dtype) {
+    case DType::kFloat64:
+      return topk_of<double>(run, values, indices);
+    case DType::kInt32:
+      return topk_of<int32_t>(run, values, indices);
+    case DType::kInt64:
+      return topk_of<int64_t>(run, values, indices);
+    default:
+      return topk_floats(run, values, indices);
+  }
 }
 
 // Unique of all elements, by a table of hashes.

@@ -38,12 +38,96 @@ HWY_INLINE void tile4(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_
   hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, ab1, ce1)), d, y + 3 * y_step);
 }
 
+#if HWY_TARGET == HWY_AVX3
+/// Sixteen rows of sixteen: whole cache lines on both sides.
+HWY_INLINE void tile16(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_step) {
+  const hn::ScalableTag<uint32_t> d;
+  const hn::RepartitionToWide<decltype(d)> w;
+  using V = hn::Vec<decltype(d)>;
+  V a[16], b[16];
+#pragma GCC unroll 16
+  for (int64_t i = 0; i < 16; ++i) a[i] = hn::LoadU(d, x + i * x_step);
+    // Within 128 bits: pairs, then fours.
+#pragma GCC unroll 8
+  for (size_t i = 0; i < 16; i += 2) {
+    b[i] = hn::InterleaveLower(d, a[i], a[i + 1]);
+    b[i + 1] = hn::InterleaveUpper(d, a[i], a[i + 1]);
+  }
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 16; i += 4) {
+    const auto wide = [&](V v) HWY_ATTR { return hn::BitCast(w, v); };
+    a[i] = hn::BitCast(d, hn::InterleaveLower(w, wide(b[i]), wide(b[i + 2])));
+    a[i + 1] = hn::BitCast(d, hn::InterleaveUpper(w, wide(b[i]), wide(b[i + 2])));
+    a[i + 2] = hn::BitCast(d, hn::InterleaveLower(w, wide(b[i + 1]), wide(b[i + 3])));
+    a[i + 3] = hn::BitCast(d, hn::InterleaveUpper(w, wide(b[i + 1]), wide(b[i + 3])));
+  }
+  // Then the blocks of 128 bits among themselves.
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; ++i) {
+    const __m512i p = _mm512_shuffle_i32x4(a[i].raw, a[i + 4].raw, 0x88),
+                  q = _mm512_shuffle_i32x4(a[i].raw, a[i + 4].raw, 0xdd),
+                  r = _mm512_shuffle_i32x4(a[i + 8].raw, a[i + 12].raw, 0x88),
+                  s = _mm512_shuffle_i32x4(a[i + 8].raw, a[i + 12].raw, 0xdd);
+    const auto row = static_cast<int64_t>(i);
+    hn::StoreU(V{_mm512_shuffle_i32x4(p, r, 0x88)}, d, y + row * y_step);
+    hn::StoreU(V{_mm512_shuffle_i32x4(q, s, 0x88)}, d, y + (row + 4) * y_step);
+    hn::StoreU(V{_mm512_shuffle_i32x4(p, r, 0xdd)}, d, y + (row + 8) * y_step);
+    hn::StoreU(V{_mm512_shuffle_i32x4(q, s, 0xdd)}, d, y + (row + 12) * y_step);
+  }
+}
+#endif
+
+/// Few columns that lie one after the other, or few rows that go side by side: pixels and planes.
+template <typename T>
+bool interleaved(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  using V = hn::Vec<decltype(d)>;
+  int64_t i = 0;
+  if (x_step == columns && (columns == 3 || columns == 4)) {
+    V a, b, c, e;
+    for (; i + lanes <= rows; i += lanes) {
+      if (columns == 3) {
+        hn::LoadInterleaved3(d, x + i * 3, a, b, c);
+      } else {
+        hn::LoadInterleaved4(d, x + i * 4, a, b, c, e);
+        hn::StoreU(e, d, y + 3 * y_step + i);
+      }
+      hn::StoreU(a, d, y + i);
+      hn::StoreU(b, d, y + y_step + i);
+      hn::StoreU(c, d, y + 2 * y_step + i);
+    }
+    scalar_tile(x + i * x_step, x_step, y + i, y_step, rows - i, columns);
+    return true;
+  }
+  if (y_step == rows && (rows == 3 || rows == 4)) {
+    for (; i + lanes <= columns; i += lanes) {
+      const V a = hn::LoadU(d, x + i), b = hn::LoadU(d, x + x_step + i),
+              c = hn::LoadU(d, x + 2 * x_step + i);
+      if (rows == 3)
+        hn::StoreInterleaved3(a, b, c, d, y + i * 3);
+      else
+        hn::StoreInterleaved4(a, b, c, hn::LoadU(d, x + 3 * x_step + i), d, y + i * 4);
+    }
+    scalar_tile(x + i, x_step, y + i * y_step, y_step, rows, columns - i);
+    return true;
+  }
+  return false;
+}
+
 void tile32(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_step, int64_t rows,
             int64_t columns) {
+  if (interleaved(x, x_step, y, y_step, rows, columns)) return;
   // Blocks of one cache line by one cache line.
   for (int64_t i0 = 0; i0 < rows; i0 += 16)
     for (int64_t j0 = 0; j0 < columns; j0 += 16) {
       const int64_t i1 = std::min(rows, i0 + 16), j1 = std::min(columns, j0 + 16);
+#if HWY_TARGET == HWY_AVX3
+      if (i1 - i0 == 16 && j1 - j0 == 16) {
+        tile16(x + i0 * x_step + j0, x_step, y + j0 * y_step + i0, y_step);
+        continue;
+      }
+#endif
       int64_t j = j0;
       for (; j + 4 <= j1; j += 4) {
         int64_t i = i0;
@@ -69,6 +153,9 @@ void tile(const std::byte* x, int64_t x_step, std::byte* y, int64_t y_step, int6
           int64_t columns, int64_t bytes) {
   switch (bytes) {
     case 1:
+      if (interleaved(reinterpret_cast<const uint8_t*>(x), x_step, reinterpret_cast<uint8_t*>(y),
+                      y_step, rows, columns))
+        return;
       return tile_any<uint8_t>(x, x_step, y, y_step, rows, columns);
     case 2:
       return tile_any<uint16_t>(x, x_step, y, y_step, rows, columns);

@@ -197,6 +197,7 @@ TEST_P(Kernels, FunctionsWithinTheirBounds) {
       {Unary::kLog, [](double x) { return std::log(x); }, 1e-37f, 1e4f, 4},
       {Unary::kSin, [](double x) { return std::sin(x); }, -50000, 50000, 3},
       {Unary::kCos, [](double x) { return std::cos(x); }, -10, 10, 3},
+      {Unary::kTan, [](double x) { return std::tan(x); }, -20, 20, 1},
       {Unary::kAtan, [](double x) { return std::atan(x); }, -10, 10, 3},
       {Unary::kAsinh, [](double x) { return std::asinh(x); }, -100, 100, 3},
       {Unary::kAcosh, [](double x) { return std::acosh(x); }, 1, 100, 3},

@@ -1,0 +1,123 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/scan.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/scan.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+
+/// What T is summed in: integers wrap.
+template <typename T>
+using Sum = std::conditional_t<
+    std::is_floating_point_v<T>, std::type_identity<double>,
+    std::make_unsigned<std::conditional_t<std::is_integral_v<T>, T, int32_t>>>::type;
+
+/// Columns side by side: the compiler makes vectors of the inner loops.
+template <typename T>
+void sums_down(const T* x, int64_t n, int64_t step, int64_t width, bool exclusive, bool reverse,
+               T* y) {
+  constexpr int64_t kLines = 64;
+  for (int64_t j = 0; j < width; j += kLines) {
+    const int64_t count = std::min(kLines, width - j);
+    Sum<T> sums[kLines] = {};
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t at = (reverse ? n - 1 - i : i) * step + j;
+      const T* from = x + at;
+      T* to = y + at;
+      const auto walk = [&](int64_t lines) HWY_ATTR {
+        if (exclusive) {
+#pragma GCC ivdep
+          for (int64_t k = 0; k < lines; ++k) {
+            const T value = from[k];
+            to[k] = static_cast<T>(sums[k]);
+            sums[k] += static_cast<Sum<T>>(value);
+          }
+        } else {
+#pragma GCC ivdep
+          for (int64_t k = 0; k < lines; ++k) {
+            sums[k] += static_cast<Sum<T>>(from[k]);
+            to[k] = static_cast<T>(sums[k]);
+          }
+        }
+      };
+      if (count == kLines)
+        walk(kLines);
+      else
+        walk(count);
+    }
+  }
+}
+
+/// Eight rows at a time: one sum alone would wait for itself.
+template <typename T>
+void sums_along(const T* x, int64_t rows, int64_t n, bool exclusive, bool reverse, T* y) {
+  constexpr int64_t kRows = 8;
+  int64_t r = 0;
+  const int64_t first = reverse ? n - 1 : 0, by = reverse ? -1 : 1;
+  for (; r + kRows <= rows; r += kRows) {
+    Sum<T> sums[kRows] = {};
+    for (int64_t i = 0, at = r * n + first; i < n; ++i, at += by) {
+      T values[kRows];
+#pragma GCC unroll 8
+      for (int64_t k = 0; k < kRows; ++k) values[k] = x[at + k * n];
+      if (exclusive) {
+#pragma GCC unroll 8
+        for (int64_t k = 0; k < kRows; ++k) y[at + k * n] = static_cast<T>(sums[k]);
+      }
+#pragma GCC unroll 8
+      for (int64_t k = 0; k < kRows; ++k) sums[k] += static_cast<Sum<T>>(values[k]);
+      if (!exclusive) {
+#pragma GCC unroll 8
+        for (int64_t k = 0; k < kRows; ++k) y[at + k * n] = static_cast<T>(sums[k]);
+      }
+    }
+  }
+  for (; r < rows; ++r) {
+    Sum<T> sum{};
+    for (int64_t i = 0, at = r * n + first; i < n; ++i, at += by) {
+      const T value = x[at];
+      if (exclusive) y[at] = static_cast<T>(sum);
+      sum += static_cast<Sum<T>>(value);
+      if (!exclusive) y[at] = static_cast<T>(sum);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+template <typename T>
+void running_sums(const T* x, int64_t n, int64_t step, int64_t width, bool exclusive, bool reverse,
+                  T* y) {
+  TOMBOLO_TARGET(void(const T*, int64_t, int64_t, int64_t, bool, bool, T*), sums_down<T>)
+  (x, n, step, width, exclusive, reverse, y);
+}
+template <typename T>
+void running_rows(const T* x, int64_t rows, int64_t n, bool exclusive, bool reverse, T* y) {
+  TOMBOLO_TARGET(void(const T*, int64_t, int64_t, bool, bool, T*), sums_along<T>)
+  (x, rows, n, exclusive, reverse, y);
+}
+#define TOMBOLO_SCAN(T)                                                            \
+  template void running_sums(const T*, int64_t, int64_t, int64_t, bool, bool, T*); \
+  template void running_rows(const T*, int64_t, int64_t, bool, bool, T*);
+TOMBOLO_SCAN(float)
+TOMBOLO_SCAN(double)
+TOMBOLO_SCAN(int32_t)
+TOMBOLO_SCAN(int64_t)
+#undef TOMBOLO_SCAN
+
+}  // namespace tombolo
+#endif

@@ -1,0 +1,353 @@
+// Kernels of rows, transforms and lookups against plain loops, at every instruction set of this
+// machine.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "runtime/kernels/binary.h"
+#include "runtime/kernels/fft.h"
+#include "runtime/kernels/gemm_wide.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/lookup.h"
+#include "runtime/kernels/moments.h"
+#include "runtime/kernels/pool_rows.h"
+#include "runtime/kernels/rotate.h"
+#include "runtime/kernels/rows.h"
+#include "runtime/kernels/scan.h"
+#include "runtime/kernels/unary_typed.h"
+
+namespace tombolo {
+namespace {
+
+class RowKernels : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (GetParam() > best_isa() || (best_isa() >= Isa::kSse4 && GetParam() < Isa::kSse4))
+      GTEST_SKIP() << "not on this machine";
+    set_isa(GetParam());
+  }
+  void TearDown() override { set_isa(best_isa()); }
+
+  /// Whole numbers in [low, high], so that sums in any order are equal.
+  template <typename T>
+  std::vector<T> numbers(int64_t n, int low, int high) {
+    std::vector<T> v(static_cast<size_t>(n));
+    std::uniform_int_distribution<int> distribution(low, high);
+    for (T& x : v) x = static_cast<T>(distribution(engine_));
+    return v;
+  }
+
+  std::mt19937 engine_{7};
+};
+
+constexpr int64_t kSizes[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 100, 257};
+
+template <typename T>
+void expect_bits(const std::vector<T>& a, const std::vector<T>& b, const char* what, int64_t n) {
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(T)), 0) << what << " of " << n;
+}
+
+template <typename T>
+void check_pairs(DType dtype, std::vector<T> a, std::vector<T> b) {
+  const auto n = static_cast<int64_t>(a.size());
+  __extension__ using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
+  const auto each = [&](Binary op, auto exact) {
+    BinaryFn* fn = binary_fn(op, dtype);
+    ASSERT_NE(fn, nullptr);
+    for (const int repeats : {0, 1, 2}) {
+      std::vector<T> y(a.size()), expected(a.size());
+      for (size_t i = 0; i < a.size(); ++i)
+        expected[i] = static_cast<T>(exact(static_cast<Wide>(a[repeats == 1 ? 0 : i]),
+                                           static_cast<Wide>(b[repeats == 2 ? 0 : i])));
+      fn(a.data(), repeats == 1, b.data(), repeats == 2, y.data(), n);
+      expect_bits(y, expected, "pairs", n);
+    }
+  };
+  each(Binary::kAdd, [](Wide u, Wide v) { return u + v; });
+  each(Binary::kSub, [](Wide u, Wide v) { return u - v; });
+  each(Binary::kMul, [](Wide u, Wide v) { return u * v; });
+  each(Binary::kMax, [](Wide u, Wide v) { return u > v ? u : v; });
+  each(Binary::kMin, [](Wide u, Wide v) { return u < v ? u : v; });
+  each(Binary::kBitXor, [](Wide u, Wide v) { return u ^ v; });
+  for (T& x : b) x = x == 0 ? T{3} : x;
+  each(Binary::kDiv, [](Wide u, Wide v) { return u / v; });
+  each(Binary::kFmod, [](Wide u, Wide v) { return u % v; });
+  each(Binary::kMod, [](Wide u, Wide v) {
+    const Wide rest = u % v;
+    return rest != 0 && (rest < 0) != (v < 0) ? rest + v : rest;
+  });
+}
+
+TEST_P(RowKernels, IntegersComputeInTheirWidth) {
+  const auto all = [&]<typename T>(DType dtype, T) {
+    for (const int64_t n : kSizes) {
+      std::vector<T> a(static_cast<size_t>(n)), b(static_cast<size_t>(n));
+      for (auto* v : {&a, &b})
+        for (T& x : *v) {
+          const uint64_t bits = uint64_t{engine_()} << 32 | engine_();
+          // All sizes of numbers, and the ends of the range.
+          x = static_cast<T>(bits >> (engine_() % 64));
+          if (engine_() % 16 == 0) x = std::numeric_limits<T>::lowest();
+          if (engine_() % 16 == 0) x = static_cast<T>(-1);
+        }
+      check_pairs(dtype, a, b);
+    }
+  };
+  all(DType::kInt8, int8_t{});
+  all(DType::kUInt8, uint8_t{});
+  all(DType::kInt16, int16_t{});
+  all(DType::kUInt16, uint16_t{});
+  all(DType::kInt32, int32_t{});
+  all(DType::kUInt32, uint32_t{});
+  all(DType::kInt64, int64_t{});
+  all(DType::kUInt64, uint64_t{});
+}
+
+TEST_P(RowKernels, CastsSaturate) {
+  const float x[] = {0.0f,    -0.9f,        1.9f,     -300.0f, 300.0f, 2147483520.0f, 2.2e9f,
+                     -3e9f,   9.223371e18f, 9.3e18f,  -1e30f,  NAN,    1e30f,         127.5f,
+                     -128.9f, -INFINITY,    INFINITY, 255.9f,  -1.0f,  5.0f};
+  constexpr auto kCount = static_cast<int64_t>(std::size(x));
+  const auto check = [&]<typename T>(DType dtype, T) {
+    T y[kCount];
+    convert_fn(DType::kFloat32, dtype)(x, y, kCount);
+    for (int64_t i = 0; i < kCount; ++i) {
+      const double value = static_cast<double>(x[i]);
+      const T expected = value != value ? T{0}
+                         : value <= static_cast<double>(std::numeric_limits<T>::lowest())
+                             ? std::numeric_limits<T>::lowest()
+                         : value >= static_cast<double>(std::numeric_limits<T>::max())
+                             ? std::numeric_limits<T>::max()
+                             : static_cast<T>(value);
+      EXPECT_EQ(y[i], expected) << x[i];
+    }
+  };
+  check(DType::kInt8, int8_t{});
+  check(DType::kUInt8, uint8_t{});
+  check(DType::kInt32, int32_t{});
+  check(DType::kInt64, int64_t{});
+}
+
+TEST_P(RowKernels, Folds) {
+  const auto all = [&]<typename T>(T) {
+    for (const int64_t n : kSizes)
+      for (const int64_t width : {int64_t{1}, int64_t{5}, int64_t{40}, int64_t{300}}) {
+        const auto x = numbers<T>(n * width, -9, 9);
+        for (const Fold fold :
+             {Fold::kSum, Fold::kSumSquare, Fold::kSumAbs, Fold::kMax, Fold::kMin}) {
+          const auto combine = [&](T sum, T v) -> T {
+            switch (fold) {
+              case Fold::kSum:
+                return sum + v;
+              case Fold::kSumSquare:
+                return sum + v * v;
+              case Fold::kSumAbs:
+                return sum + (v < 0 ? -v : v);
+              case Fold::kMax:
+                return std::max(sum, v);
+              default:
+                return std::min(sum, v);
+            }
+          };
+          const T start = fold == Fold::kMax ? T{-100} : fold == Fold::kMin ? T{100} : T{0};
+          std::vector<T> expected(static_cast<size_t>(width), start), y(expected.size());
+          T total = start;
+          for (int64_t i = 0; i < n * width; ++i) {
+            T& sum = expected[static_cast<size_t>(i % width)];
+            sum = combine(sum, x[static_cast<size_t>(i)]);
+            total = combine(total, x[static_cast<size_t>(i)]);
+          }
+          fold_columns(fold, x.data(), n, width, width, y.data());
+          expect_bits(y, expected, "columns", n);
+          EXPECT_EQ(fold_row(fold, x.data(), n * width), total) << n;
+        }
+      }
+  };
+  all(float{});
+  all(double{});
+  all(int32_t{});
+  all(int64_t{});
+}
+
+TEST_P(RowKernels, RunningSums) {
+  for (const int64_t n : kSizes)
+    for (const bool exclusive : {false, true})
+      for (const bool reverse : {false, true}) {
+        const int64_t width = 70;
+        const auto x = numbers<float>(n * width, -9, 9);
+        std::vector<float> down(x.size()), along(x.size()), expected_down(x.size()),
+            expected_along(x.size());
+        running_sums(x.data(), n, width, width, exclusive, reverse, down.data());
+        running_rows(x.data(), width, n, exclusive, reverse, along.data());
+        const auto walk = [&](int64_t first, int64_t step, std::vector<float>& out) {
+          float sum = 0;
+          for (int64_t i = 0; i < n; ++i) {
+            const auto at = static_cast<size_t>(first + (reverse ? n - 1 - i : i) * step);
+            out[at] = exclusive ? sum : sum + x[at];
+            sum += x[at];
+          }
+        };
+        for (int64_t j = 0; j < width; ++j) {
+          walk(j, width, expected_down);
+          walk(j * n, 1, expected_along);
+        }
+        expect_bits(down, expected_down, "down", n);
+        expect_bits(along, expected_along, "along", n);
+      }
+}
+
+TEST_P(RowKernels, WideProducts) {
+  for (const int64_t m : {1, 5, 13, 30})
+    for (const int64_t n : {1, 9, 33})
+      for (const int64_t k : {0, 1, 7, 300}) {
+        const auto check = [&]<typename T>(T) {
+          const auto a = numbers<T>(m * k, 0, 50), b = numbers<T>(k * n, 0, 50);
+          const int64_t width = wide_panel<T>(), panels = (n + width - 1) / width;
+          std::vector<T> packed(static_cast<size_t>(panels * width * k) + 64);
+          std::vector<T> c(static_cast<size_t>(m * n)), expected(c.size());
+          pack_wide(b.data(), n, 1, k, n, 0, panels, packed.data());
+          multiply_wide(WideProduct<T>{a.data(), k, packed.data(), c.data(), n, n, k}, 0, m, 0,
+                        panels);
+          for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < n; ++j)
+              for (int64_t p = 0; p < k; ++p)
+                expected[static_cast<size_t>(i * n + j)] +=
+                    a[static_cast<size_t>(i * k + p)] * b[static_cast<size_t>(p * n + j)];
+          expect_bits(c, expected, "product", k);
+        };
+        check(double{});
+        check(uint32_t{});
+        check(uint64_t{});
+      }
+}
+
+TEST_P(RowKernels, Transforms) {
+  std::normal_distribution<double> normal;
+  for (const int64_t n : {1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 17, 30, 49, 64, 97, 121, 143, 200})
+    for (const int64_t signals : {1, 3, 8, 9}) {
+      const FftPlan plan(n);
+      const auto size = static_cast<size_t>(n * signals);
+      std::vector<double> re(size), im(size), work(plan.work_doubles(signals));
+      for (auto* v : {&re, &im})
+        for (double& x : *v) x = normal(engine_);
+      const auto re0 = re, im0 = im;
+      plan.run(re.data(), im.data(), work.data(), signals);
+      double worst = 0;
+      for (int64_t s = 0; s < signals; ++s)
+        for (int64_t k = 0; k < n; ++k) {
+          std::complex<double> sum = 0;
+          for (int64_t i = 0; i < n; ++i) {
+            const auto at = static_cast<size_t>(i * signals + s);
+            const double angle =
+                -6.283185307179586 * static_cast<double>(i * k % n) / static_cast<double>(n);
+            sum += std::complex<double>(re0[at], im0[at]) * std::polar(1.0, angle);
+          }
+          const auto at = static_cast<size_t>(k * signals + s);
+          worst = std::fmax(worst, std::abs(sum - std::complex<double>(re[at], im[at])));
+        }
+      EXPECT_LT(worst, 1e-12 * static_cast<double>(n + 8)) << n << " by " << signals;
+    }
+}
+
+TEST_P(RowKernels, Pools) {
+  for (const int64_t n : kSizes)
+    for (const int64_t taps : {1, 2, 3, 5})
+      for (const int64_t stride : {1, 2, 3})
+        for (const int64_t dilation : {1, 2}) {
+          const auto x = numbers<float>(n * stride + taps * dilation + 128, -9, 9);
+          for (const PoolFold fold : {PoolFold::kMax, PoolFold::kSum}) {
+            std::vector<float> y(static_cast<size_t>(n)), expected(y.size());
+            pool_neighbours(fold, x.data(), taps, stride, dilation, n, y.data());
+            for (int64_t i = 0; i < n; ++i) {
+              float sum = x[static_cast<size_t>(i * stride)];
+              for (int64_t k = 1; k < taps; ++k) {
+                const float v = x[static_cast<size_t>(i * stride + k * dilation)];
+                sum = fold == PoolFold::kMax ? std::fmax(sum, v) : sum + v;
+              }
+              expected[static_cast<size_t>(i)] = sum;
+            }
+            expect_bits(y, expected, "neighbours", n);
+          }
+        }
+}
+
+TEST_P(RowKernels, Lookups) {
+  for (const int64_t n : kSizes) {
+    const auto data = numbers<uint32_t>(1000, 0, 1 << 30);
+    const auto index = numbers<int64_t>(n, -20, 19);
+    std::vector<uint32_t> y(static_cast<size_t>(n));
+    for (const int64_t step : {0, 1}) {
+      ASSERT_TRUE(pick_elements(data.data(), index.data(), n, 20, step, 25, y.data()));
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t given = index[static_cast<size_t>(i)];
+        EXPECT_EQ(y[static_cast<size_t>(i)],
+                  data[static_cast<size_t>(i * step + (given < 0 ? given + 20 : given) * 25)]);
+      }
+    }
+    auto outside = index;
+    outside.back() = 20;
+    EXPECT_FALSE(pick_elements(data.data(), outside.data(), n, 20, 0, 25, y.data()));
+
+    auto x = numbers<float>(n, -9, 9);
+    x[0] = NAN;
+    std::vector<int32_t> places(static_cast<size_t>(n) + 64);
+    for (const bool greater : {false, true}) {
+      int64_t expected = 0;
+      const int64_t found = places_beyond(x.data(), n, 2, greater, places.data());
+      for (int64_t i = 0; i < n; ++i)
+        if (!(greater ? x[static_cast<size_t>(i)] <= 2 : x[static_cast<size_t>(i)] >= 2)) {
+          ASSERT_LT(expected, found);
+          EXPECT_EQ(places[static_cast<size_t>(expected++)], i);
+        }
+      EXPECT_EQ(expected, found);
+    }
+  }
+}
+
+TEST_P(RowKernels, SumsInDouble) {
+  for (const int64_t n : kSizes) {
+    const auto x = numbers<float>(n, -9, 9);
+    double sum = 0, squares = 0, sizes = 0;
+    for (const float v : x) {
+      const double moved = static_cast<double>(v) - 0.5;
+      sum += moved;
+      squares += moved * moved;
+      sizes += std::fabs(moved);
+    }
+    EXPECT_EQ(row_sum_f64(Power::kValue, x.data(), n, 0.5), sum) << n;
+    EXPECT_EQ(row_sum_f64(Power::kSquare, x.data(), n, 0.5), squares) << n;
+    EXPECT_EQ(row_sum_f64(Power::kMagnitude, x.data(), n, 0.5), sizes) << n;
+  }
+}
+
+TEST_P(RowKernels, Rotations) {
+  for (const int64_t half : {1, 3, 8, 16, 17, 40})
+    for (const bool interleaved : {false, true}) {
+      const int64_t size = 2 * half + 3;
+      const auto x = numbers<float>(size, -9, 9), c = numbers<float>(half, -3, 3),
+                 s = numbers<float>(half, -3, 3);
+      std::vector<float> y(x.size()), expected = x;
+      rotate_row(x.data(), y.data(), size, half, c.data(), s.data(), interleaved);
+      for (int64_t i = 0; i < half; ++i) {
+        const auto p = static_cast<size_t>(interleaved ? 2 * i : i),
+                   q = static_cast<size_t>(interleaved ? 2 * i + 1 : half + i),
+                   k = static_cast<size_t>(i);
+        expected[p] = x[p] * c[k] - x[q] * s[k];
+        expected[q] = x[p] * s[k] + x[q] * c[k];
+      }
+      for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(y[i], expected[i]) << half;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, RowKernels,
+                         ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+}  // namespace
+}  // namespace tombolo
