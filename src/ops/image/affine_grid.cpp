@@ -1,5 +1,8 @@
+#include <vector>
+
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
+#include "ops/kernels/elementwise.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -33,34 +36,37 @@ Status run_affine_grid(KernelContext& context) {
   dims.push_back(static_cast<int64_t>(axes));
   TRY(Tensor * out, context.output(0, theta->dtype(), dims));
   if (out->size() == 0) return ok();
+  // The position of each element along each axis, from -1 to 1.
+  std::vector<double> positions[3];
+  for (size_t axis = 0; axis < axes; ++axis)
+    for (int64_t i = 0; i < spatial[axis]; ++i) {
+      const auto length = static_cast<double>(spatial[axis]), at = static_cast<double>(i);
+      positions[axis].push_back(aligned ? 2 * at / std::max(length - 1, 1.0) - 1
+                                        : (2 * at + 1) / length - 1);
+    }
+  const size_t last = axes - 1;
+  const auto width = static_cast<size_t>(spatial[last]);
+  std::vector<double> line(width * axes);
   int64_t to = 0;
-  const auto give = [&](double value) {
-    if (out->dtype() == DType::kFloat32)
-      out->data<float>()[to++] = static_cast<float>(value);
-    else
-      out->set_double(to++, value);
-  };
   for (int64_t n = 0; n < size[0]; ++n) {
-    Odometer walk(spatial);
     double factors[12];
     for (size_t k = 0; k < axes * (axes + 1); ++k)
       factors[k] =
           theta->get_double(n * static_cast<int64_t>(axes * (axes + 1)) + static_cast<int64_t>(k));
+    Odometer walk(std::span(spatial.span()).first(last));
     do {
-      // The position from -1 to 1, the last axis first: (x, y) or (x, y, z).
-      double position[3] = {};
-      for (size_t j = 0; j < axes; ++j) {
-        const size_t axis = axes - 1 - j;
-        const auto length = static_cast<double>(spatial[axis]);
-        const auto i = static_cast<double>(walk.index[axis]);
-        position[j] = aligned ? 2 * i / std::max(length - 1, 1.0) - 1 : (2 * i + 1) / length - 1;
-      }
+      // The last axis comes first in a position: (x, y) or (x, y, z).
       for (size_t row = 0; row < axes; ++row) {
         const double* factor = factors + row * (axes + 1);
-        double sum = factor[axes];
-        for (size_t j = 0; j < axes; ++j) sum += factor[j] * position[j];
-        give(sum);
+        for (size_t i = 0; i < width; ++i) {
+          double sum = factor[axes] + factor[0] * positions[last][i];
+          for (size_t j = 1; j < axes; ++j)
+            sum += factor[j] * positions[last - j][static_cast<size_t>(walk.index[last - j])];
+          line[i * axes + row] = sum;
+        }
       }
+      store_doubles(line.data(), static_cast<int64_t>(line.size()), *out, to);
+      to += static_cast<int64_t>(line.size());
     } while (walk.next());
   }
   return ok();

@@ -101,6 +101,48 @@ HWY_INLINE T divide_exact(T u, T v) {
   return finish<kRest>(u, v, static_cast<T>(u / v));
 }
 
+/// Truncated division by one number of at least 2 (or at most -2) as a product and a shift: the
+/// method of Granlund and Montgomery, as in Hacker's Delight.
+struct DivideByOne {
+  int64_t divisor, factor;
+  int shift;
+  explicit DivideByOne(int64_t d) : divisor(d) {
+    constexpr uint64_t kTop = uint64_t{1} << 63;
+    const uint64_t size = d < 0 ? 0 - static_cast<uint64_t>(d) : static_cast<uint64_t>(d);
+    const uint64_t most = kTop + (static_cast<uint64_t>(d) >> 63);
+    const uint64_t limit = most - 1 - most % size;
+    uint64_t q1 = kTop / limit, r1 = kTop % limit, q2 = kTop / size, r2 = kTop % size, delta = 0;
+    int p = 63;
+    do {
+      ++p;
+      q1 *= 2;
+      r1 *= 2;
+      if (r1 >= limit) {
+        ++q1;
+        r1 -= limit;
+      }
+      q2 *= 2;
+      r2 *= 2;
+      if (r2 >= size) {
+        ++q2;
+        r2 -= size;
+      }
+      delta = size - r2;
+    } while (q1 < delta || (q1 == delta && r1 == 0));
+    const uint64_t magic = q2 + 1;
+    factor = static_cast<int64_t>(d < 0 ? 0 - magic : magic);
+    shift = p - 64;
+  }
+  int64_t operator()(int64_t x) const {
+    __extension__ using Wide = __int128;
+    auto high = static_cast<uint64_t>((static_cast<Wide>(x) * factor) >> 64);
+    if (divisor > 0 && factor < 0) high += static_cast<uint64_t>(x);
+    if (divisor < 0 && factor > 0) high -= static_cast<uint64_t>(x);
+    const int64_t quotient = static_cast<int64_t>(high) >> shift;
+    return quotient + static_cast<int64_t>(static_cast<uint64_t>(quotient) >> 63);
+  }
+};
+
 template <Rest kRest, typename T>
 void divide_any(const void* a, bool ar, const void* b, bool br, void* y, int64_t n) {
   const auto fast = [](T u, T v) HWY_ATTR { return divide_fast<kRest>(u, v); };
@@ -122,6 +164,16 @@ void divide_any(const void* a, bool ar, const void* b, bool br, void* y, int64_t
     for (int64_t i = 0; i < n; i += kBlock) {
       const int64_t count = std::min(kBlock, n - i);
       const T *u = p + (ar ? 0 : i), *v = q + (br ? 0 : i);
+      if constexpr (std::is_same_v<T, int64_t>) {
+        const T first = v[0];
+        const bool one = br || std::all_of(v, v + count, [&](T z) { return z == first; });
+        if (one && (first > 1 || first < -1)) {
+          const DivideByOne divide(first);
+          each_pair<T, T>(u, ar, v, br, out + i, count,
+                          [&](T x, T z) HWY_ATTR { return finish<kRest>(x, z, divide(x)); });
+          continue;
+        }
+      }
       if (((bits_of(u, ar, count) | bits_of(v, br, count)) >> 52) == 0)
         each_pair<T, T>(u, ar, v, br, out + i, count, fast);
       else

@@ -48,51 +48,66 @@ void rows_of(const T* const* rows, int64_t count, int64_t n, T* out) {
 }
 
 template <PoolFold kFold, typename T>
-void neighbours_of(const T* x, int64_t taps, int64_t stride, int64_t dilation, int64_t n, T* out) {
+HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T* out) {
   const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t taps = s.taps, dilation = s.dilation, n = s.n;
+  const auto give = [&](V sum, int64_t i) HWY_ATTR {
+    if constexpr (std::is_same_v<T, float>)
+      if (factors != nullptr) sum = hn::Mul(sum, load_n(d, factors + i, n - i));
+    store_n(sum, d, out + i, n - i);
+  };
   int64_t i = 0;
-  if (stride == 1) {
+  if (s.stride == 1) {
     for (; i < n; i += lanes) {
-      const int64_t left = n - i;
-      auto sum = load_n(d, x + i, left);
+      V sum = hn::LoadU(d, x + i);
       for (int64_t k = 1; k < taps; ++k)
-        sum = fold_in<kFold>(d, sum, load_n(d, x + i + k * dilation, left));
-      store_n(sum, d, out + i, left);
+        sum = fold_in<kFold>(d, sum, hn::LoadU(d, x + i + k * dilation));
+      give(sum, i);
     }
     return;
   }
-  if (stride == 2 && sizeof(T) == 4) {
-    // Pairs of taps: even and odd elements apart.
-    for (; i + lanes <= n; i += lanes) {
-      auto sum = hn::Zero(d);
-      for (int64_t k = 0; k < taps; ++k) {
-        const T* from = x + 2 * i + k * dilation;
-        const auto low = hn::LoadU(d, from), high = hn::LoadU(d, from + lanes);
-        const auto value = hn::ConcatEven(d, high, low);
-        if (k + 1 < taps && dilation == 1) {
-          const auto odd = hn::ConcatOdd(d, high, low);
-          sum = k == 0 ? fold_in<kFold>(d, value, odd)
-                       : fold_in<kFold>(d, fold_in<kFold>(d, sum, value), odd);
-          ++k;
-        } else {
+  if constexpr (sizeof(T) == 4) {
+    if (s.stride == 2) {
+      // Even and odd elements apart, two taps at a time.
+      for (; i < n; i += lanes) {
+        V sum = hn::Zero(d);
+        for (int64_t k = 0; k < taps; ++k) {
+          const T* from = x + 2 * i + k * dilation;
+          const V low = hn::LoadU(d, from), high = hn::LoadU(d, from + lanes);
+          const V value = hn::ConcatEven(d, high, low);
           sum = k == 0 ? value : fold_in<kFold>(d, sum, value);
+          if (k + 1 < taps && dilation == 1) {
+            sum = fold_in<kFold>(d, sum, hn::ConcatOdd(d, high, low));
+            ++k;
+          }
         }
+        give(sum, i);
       }
-      hn::StoreU(sum, d, out + i);
+      return;
     }
   }
   for (; i < n; ++i) {
-    T sum = x[i * stride];
+    T sum = x[i * s.stride];
     for (int64_t k = 1; k < taps; ++k) {
-      const T value = x[i * stride + k * dilation];
+      const T value = x[i * s.stride + k * dilation];
       if constexpr (kFold == PoolFold::kMax)
         sum = sum != sum || value < sum ? sum : value;
       else
         sum = static_cast<T>(sum + value);
     }
+    if constexpr (std::is_same_v<T, float>)
+      if (factors != nullptr) sum *= factors[i];
     out[i] = sum;
   }
+}
+
+template <PoolFold kFold, typename T>
+void neighbours_of(const T* x, const PoolLines& s, T* out) {
+  for (int64_t r = 0; r < s.rows; ++r)
+    one_line<kFold>(x + r * s.step, s, s.factors == nullptr ? nullptr : s.factors + r * s.n,
+                    out + r * s.n);
 }
 
 template <typename T>
@@ -105,12 +120,9 @@ void rows_any(PoolFold fold, const T* const* rows, int64_t count, int64_t n, T* 
   }
 }
 template <typename T>
-void neighbours_any(PoolFold fold, const T* x, int64_t taps, int64_t stride, int64_t dilation,
-                    int64_t n, T* out) {
-  if (fold == PoolFold::kMax)
-    return neighbours_of<PoolFold::kMax>(x, taps, stride, dilation, n, out);
-  if constexpr (std::is_same_v<T, float>)
-    neighbours_of<PoolFold::kSum>(x, taps, stride, dilation, n, out);
+void neighbours_any(PoolFold fold, const T* x, const PoolLines& lines, T* out) {
+  if (fold == PoolFold::kMax) return neighbours_of<PoolFold::kMax>(x, lines, out);
+  if constexpr (std::is_same_v<T, float>) neighbours_of<PoolFold::kSum>(x, lines, out);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -126,15 +138,13 @@ void pool_rows(PoolFold fold, const T* const* rows, int64_t count, int64_t n, T*
   (fold, rows, count, n, out);
 }
 template <typename T>
-void pool_neighbours(PoolFold fold, const T* x, int64_t taps, int64_t stride, int64_t dilation,
-                     int64_t n, T* out) {
-  TOMBOLO_TARGET(void(PoolFold, const T*, int64_t, int64_t, int64_t, int64_t, T*),
-                 neighbours_any<T>)
-  (fold, x, taps, stride, dilation, n, out);
+void pool_neighbours(PoolFold fold, const T* x, const PoolLines& lines, T* out) {
+  using Fn = void(PoolFold, const T*, const PoolLines&, T*);
+  TOMBOLO_TARGET(Fn, neighbours_any<T>).get()(fold, x, lines, out);
 }
 #define TOMBOLO_POOL(T)                                                     \
   template void pool_rows(PoolFold, const T* const*, int64_t, int64_t, T*); \
-  template void pool_neighbours(PoolFold, const T*, int64_t, int64_t, int64_t, int64_t, T*);
+  template void pool_neighbours(PoolFold, const T*, const PoolLines&, T*);
 TOMBOLO_POOL(float)
 TOMBOLO_POOL(uint8_t)
 TOMBOLO_POOL(int8_t)

@@ -7,6 +7,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/unary.h"
+#include "runtime/kernels/unary_typed.h"
 
 namespace tombolo {
 namespace {
@@ -79,33 +80,16 @@ Result<std::unique_ptr<KernelState>> prepare_pow(const PrepareContext& q) {
   state->exponent = q.constant(1)->get_int64(0);
   return state;
 }
-template <typename T>
-void power_all(const KernelRun& run, const T* x, T* y, int64_t size, int64_t exponent) {
-  run.parallel_for(size, 1 << 13, [&](int64_t begin, int64_t end) {
-    constexpr int64_t kSome = 256;
-    T base[kSome], result[kSome];
-    for (int64_t at = begin; at < end; at += kSome) {
-      const int64_t n = std::min(kSome, end - at);
-      std::copy_n(x + at, n, base);
-      std::fill_n(result, kSome, T{1});
-      for (int64_t bits = exponent; bits != 0; bits >>= 1) {
-        if ((bits & 1) != 0)
-          for (int64_t i = 0; i < n; ++i) result[i] *= base[i];
-        if (bits > 1)
-          for (int64_t i = 0; i < n; ++i) base[i] *= base[i];
-      }
-      std::copy_n(result, n, y + at);
-    }
-  });
-}
 Status run_pow(KernelRun& run) {
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, x.dtype(), x.dims()));
   const int64_t exponent = run.state<PowState>().exponent;
-  if (x.dtype() == DType::kInt32)
-    power_all(run, x.data<uint32_t>(), y->data<uint32_t>(), x.size(), exponent);
-  else
-    power_all(run, x.data<uint64_t>(), y->data<uint64_t>(), x.size(), exponent);
+  run.parallel_for(x.size(), 1 << 13, [&](int64_t begin, int64_t end) {
+    if (x.dtype() == DType::kInt32)
+      power_u32(x.data<uint32_t>() + begin, y->data<uint32_t>() + begin, end - begin, exponent);
+    else
+      power_u64(x.data<uint64_t>() + begin, y->data<uint64_t>() + begin, end - begin, exponent);
+  });
   return ok();
 }
 

@@ -2,7 +2,6 @@
 // whole width of an image, then neighbours within that row.
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/pool_rows.h"
 #include "runtime/kernels/rows.h"
+#include "runtime/kernels/unary.h"
 
 namespace tombolo {
 namespace {
@@ -22,7 +22,7 @@ struct PoolState final : KernelState {
   ConvGeometry shape;
   Dims output;
   PoolFold fold = PoolFold::kMax;
-  std::vector<float> counts;  ///< elements of each window, for averages
+  std::vector<float> factors;  ///< one over the elements of each window, for averages
 };
 
 template <Pool kPool>
@@ -75,7 +75,8 @@ Result<std::unique_ptr<KernelState>> prepare_pool(const PrepareContext& context)
     }
   for (int64_t d : along[0])
     for (int64_t r : along[1])
-      for (int64_t c : along[2]) state->counts.push_back(static_cast<float>(d * r * c));
+      for (int64_t c : along[2])
+        state->factors.push_back(d * r * c == 0 ? 0 : 1 / static_cast<float>(d * r * c));
   return state;
 }
 
@@ -86,15 +87,15 @@ constexpr T fill_of(PoolFold fold) {
   return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
 }
 
-/// One channel: depth by depth, row by row.
+/// One channel, depth by depth: the rows of all windows combined, a line each, then neighbours
+/// within the lines. `lines` has what lies left and right of an image filled in.
 template <typename T>
-void pool_plane(const PoolState& state, const T* from, T* to, T* line,
+void pool_plane(const PoolState& state, const T* from, T* to, T* lines, int64_t step,
                 std::vector<const T*>& rows) {
   const ConvGeometry& s = state.shape;
-  const int64_t width = s.in[2];
-  const T fill = fill_of<T>(state.fold);
-  for (int64_t d = 0; d < s.out[0]; ++d)
-    for (int64_t r = 0; r < s.out[1]; ++r, to += s.out[2]) {
+  const int64_t width = s.in[2], slice = s.out[1] * s.out[2];
+  for (int64_t d = 0; d < s.out[0]; ++d) {
+    for (int64_t r = 0; r < s.out[1]; ++r) {
       rows.clear();
       for (int64_t i = 0; i < s.kernel[0]; ++i) {
         const int64_t depth = d * s.stride[0] - s.pad[0] + i * s.dilation[0];
@@ -104,13 +105,16 @@ void pool_plane(const PoolState& state, const T* from, T* to, T* line,
           if (row >= 0 && row < s.in[1]) rows.push_back(from + (depth * s.in[1] + row) * width);
         }
       }
-      if (rows.empty()) {
-        std::fill_n(to, s.out[2], fill);
-        continue;
-      }
-      pool_rows(state.fold, rows.data(), static_cast<int64_t>(rows.size()), width, line + s.pad[2]);
-      pool_neighbours(state.fold, line, s.kernel[2], s.stride[2], s.dilation[2], s.out[2], to);
+      T* line = lines + r * step + s.pad[2];
+      if (rows.empty())
+        std::fill_n(line, width, fill_of<T>(state.fold));
+      else
+        pool_rows(state.fold, rows.data(), static_cast<int64_t>(rows.size()), width, line);
     }
+    PoolLines work{s.out[1], step, s.kernel[2], s.stride[2], s.dilation[2], s.out[2]};
+    if (!state.factors.empty()) work.factors = state.factors.data() + d * slice;
+    pool_neighbours(state.fold, lines, work, to + d * slice);
+  }
 }
 
 template <typename T>
@@ -120,27 +124,21 @@ Status pool_all(KernelRun& run) {
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, x.dtype(), state.output));
   const int64_t pixels = s.out_plane();
-  constexpr int64_t kSlack = 128;  // whole vectors are read
+  constexpr int64_t kSlack = 192;  // whole vectors are read
   const int64_t reach = (s.out[2] - 1) * s.stride[2] + s.extent(2);
-  const auto length = static_cast<size_t>(std::max(reach, s.pad[2] + s.in[2]) + kSlack);
-  run.parallel_for(x.dim(0) * x.dim(1), std::max<int64_t>(1, 16384 / (s.in_plane() + pixels)),
-                   [&](int64_t begin, int64_t end) {
-                     std::vector<T> line(length, fill_of<T>(state.fold));
-                     std::vector<const T*> rows;
-                     for (int64_t p = begin; p < end; ++p) {
-                       T* to = y->data<T>() + p * pixels;
-                       pool_plane(state, x.data<T>() + p * s.in_plane(), to, line.data(), rows);
-                       if constexpr (std::is_same_v<T, float>) {
-                         if (!state.counts.empty())
-                           for (int64_t i = 0; i < pixels; ++i) {
-                             const float n = state.counts[static_cast<size_t>(i)];
-                             to[i] = n == 0 ? 0 : to[i] / n;
-                           }
-                         if (state.fold == PoolFold::kSumSquare)
-                           for (int64_t i = 0; i < pixels; ++i) to[i] = std::sqrt(to[i]);
-                       }
-                     }
-                   });
+  const int64_t step = (std::max(reach, s.pad[2] + s.in[2]) + kSlack) / 16 * 16;
+  run.parallel_for(
+      x.dim(0) * x.dim(1), std::max<int64_t>(1, 16384 / (s.in_plane() + pixels)),
+      [&](int64_t begin, int64_t end) {
+        std::vector<T> lines(static_cast<size_t>(step * s.out[1]), fill_of<T>(state.fold));
+        std::vector<const T*> rows;
+        for (int64_t p = begin; p < end; ++p) {
+          T* to = y->data<T>() + p * pixels;
+          pool_plane(state, x.data<T>() + p * s.in_plane(), to, lines.data(), step, rows);
+          if constexpr (std::is_same_v<T, float>)
+            if (state.fold == PoolFold::kSumSquare) unary_fn(Unary::kSqrt)(to, to, pixels, 0, 0);
+        }
+      });
   return ok();
 }
 

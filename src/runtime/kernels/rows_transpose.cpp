@@ -21,26 +21,10 @@ struct TransposeState final : KernelState {
   int64_t bytes = 4;
 };
 
-bool plan_transpose(const KernelQuery& query, TransposeState& state) {
-  if (active_isa() == Isa::kScalar) return false;
-  const size_t bytes = bytes_of(query.dtype(0));
-  if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) return false;
-  state.bytes = static_cast<int64_t>(bytes);
-  const auto dims = query.dims(0);
+/// A tensor of these sizes with its axes in the order `perm`.
+void plan_axes(std::span<const int64_t> dims, const std::vector<size_t>& perm,
+               TransposeState& state) {
   const size_t rank = dims.size();
-  if (element_count(dims) < 1 || rank == 0) return false;
-  std::vector<size_t> perm(rank);
-  const auto given = query.attributes.get_ints("perm");
-  if (!given.empty() && given.size() != rank) return false;
-  std::vector<bool> seen(rank, false);
-  for (size_t i = 0; i < rank; ++i) {
-    const int64_t axis = given.empty() ? static_cast<int64_t>(rank - 1 - i) : given[i];
-    if (axis < 0 || axis >= static_cast<int64_t>(rank) || seen[static_cast<size_t>(axis)])
-      return false;
-    seen[static_cast<size_t>(axis)] = true;
-    perm[i] = static_cast<size_t>(axis);
-    state.output.push_back(dims[perm[i]]);
-  }
   std::vector<int64_t> stride(rank, 1);
   for (size_t i = rank - 1; i-- > 0;) stride[i] = stride[i + 1] * dims[i + 1];
   for (size_t i = 0; i < rank; ++i) {
@@ -65,7 +49,71 @@ bool plan_transpose(const KernelQuery& query, TransposeState& state) {
     state.to[i] = to;
     if (state.from[i] == 1) state.source = i;
   }
+}
+
+bool takes_type(const KernelQuery& query, TransposeState& state) {
+  const size_t bytes = bytes_of(query.dtype(0));
+  state.bytes = static_cast<int64_t>(bytes);
+  return active_isa() != Isa::kScalar && (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) &&
+         element_count(query.dims(0)) > 0 && !query.dims(0).empty();
+}
+
+bool plan_transpose(const KernelQuery& query, TransposeState& state) {
+  if (!takes_type(query, state)) return false;
+  const auto dims = query.dims(0);
+  const size_t rank = dims.size();
+  std::vector<size_t> perm(rank);
+  const auto given = query.attributes.get_ints("perm");
+  if (!given.empty() && given.size() != rank) return false;
+  std::vector<bool> seen(rank, false);
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t axis = given.empty() ? static_cast<int64_t>(rank - 1 - i) : given[i];
+    if (axis < 0 || axis >= static_cast<int64_t>(rank) || seen[static_cast<size_t>(axis)])
+      return false;
+    seen[static_cast<size_t>(axis)] = true;
+    perm[i] = static_cast<size_t>(axis);
+    state.output.push_back(dims[perm[i]]);
+  }
+  plan_axes(dims, perm, state);
   return true;
+}
+
+// SpaceToDepth and DepthToSpace: turned axes of blocks.
+
+bool plan_blocks(const KernelQuery& query, bool to_depth, TransposeState& state) {
+  const auto x = query.dims(0);
+  const int64_t b = query.attributes.get_int("blocksize", 0);
+  if (!takes_type(query, state) || x.size() != 4 || b < 1 || b > 1 << 20) return false;
+  if (to_depth) {
+    if (x[2] % b != 0 || x[3] % b != 0) return false;
+    state.output = {x[0], x[1] * b * b, x[2] / b, x[3] / b};
+    const int64_t dims[] = {x[0], x[1], x[2] / b, b, x[3] / b, b};
+    plan_axes(dims, {0, 3, 5, 1, 2, 4}, state);
+    return true;
+  }
+  const Text mode = query.attributes.get_string("mode", "DCR");
+  if (x[1] % (b * b) != 0 || (mode != "DCR" && mode != "CRD")) return false;
+  const int64_t c = x[1] / (b * b);
+  state.output = {x[0], c, x[2] * b, x[3] * b};
+  if (mode == "DCR") {
+    const int64_t dims[] = {x[0], b, b, c, x[2], x[3]};
+    plan_axes(dims, {0, 3, 4, 1, 5, 2}, state);
+  } else {
+    const int64_t dims[] = {x[0], c, b, b, x[2], x[3]};
+    plan_axes(dims, {0, 1, 4, 2, 5, 3}, state);
+  }
+  return true;
+}
+template <bool kToDepth>
+bool supports_blocks(const KernelQuery& query) {
+  TransposeState state;
+  return plan_blocks(query, kToDepth, state);
+}
+template <bool kToDepth>
+Result<std::unique_ptr<KernelState>> prepare_blocks(const PrepareContext& context) {
+  auto state = std::make_unique<TransposeState>();
+  plan_blocks(context, kToDepth, *state);
+  return state;
 }
 
 bool supports_transpose(const KernelQuery& query) {
@@ -166,6 +214,21 @@ KERNEL(transpose) = {
     .op = "Transpose",
     .supports = supports_transpose,
     .prepare = prepare_transpose,
+    .run = run_transpose,
+};
+
+KERNEL(space_to_depth) = {
+    .name = "space_to_depth",
+    .op = "SpaceToDepth",
+    .supports = supports_blocks<true>,
+    .prepare = prepare_blocks<true>,
+    .run = run_transpose,
+};
+KERNEL(depth_to_space) = {
+    .name = "depth_to_space",
+    .op = "DepthToSpace",
+    .supports = supports_blocks<false>,
+    .prepare = prepare_blocks<false>,
     .run = run_transpose,
 };
 

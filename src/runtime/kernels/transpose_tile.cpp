@@ -84,26 +84,33 @@ bool interleaved(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   using V = hn::Vec<decltype(d)>;
   int64_t i = 0;
-  if (x_step == columns && (columns == 3 || columns == 4)) {
+  if (x_step == columns && columns >= 2 && columns <= 4) {
     V a, b, c, e;
     for (; i + lanes <= rows; i += lanes) {
-      if (columns == 3) {
+      if (columns == 2) {
+        hn::LoadInterleaved2(d, x + i * 2, a, b);
+      } else if (columns == 3) {
         hn::LoadInterleaved3(d, x + i * 3, a, b, c);
+        hn::StoreU(c, d, y + 2 * y_step + i);
       } else {
         hn::LoadInterleaved4(d, x + i * 4, a, b, c, e);
+        hn::StoreU(c, d, y + 2 * y_step + i);
         hn::StoreU(e, d, y + 3 * y_step + i);
       }
       hn::StoreU(a, d, y + i);
       hn::StoreU(b, d, y + y_step + i);
-      hn::StoreU(c, d, y + 2 * y_step + i);
     }
     scalar_tile(x + i * x_step, x_step, y + i, y_step, rows - i, columns);
     return true;
   }
-  if (y_step == rows && (rows == 3 || rows == 4)) {
+  if (y_step == rows && rows >= 2 && rows <= 4) {
     for (; i + lanes <= columns; i += lanes) {
-      const V a = hn::LoadU(d, x + i), b = hn::LoadU(d, x + x_step + i),
-              c = hn::LoadU(d, x + 2 * x_step + i);
+      const V a = hn::LoadU(d, x + i), b = hn::LoadU(d, x + x_step + i);
+      if (rows == 2) {
+        hn::StoreInterleaved2(a, b, d, y + i * 2);
+        continue;
+      }
+      const V c = hn::LoadU(d, x + 2 * x_step + i);
       if (rows == 3)
         hn::StoreInterleaved3(a, b, c, d, y + i * 3);
       else

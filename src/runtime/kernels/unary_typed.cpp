@@ -87,6 +87,25 @@ void log_f64(const void* from, void* to, int64_t n, int) {
       [](double x) { return std::log(x); });
 }
 
+template <typename T>
+void power_any(const T* x, T* y, int64_t n, int64_t exponent) {
+  constexpr int64_t kSome = 256;
+  T base[kSome], result[kSome];
+  for (int64_t at = 0; at < n; at += kSome) {
+    const int64_t count = std::min(kSome, n - at);
+    std::copy_n(x + at, count, base);
+    std::fill_n(base + count, kSome - count, T{1});
+    std::fill_n(result, kSome, T{1});
+    for (int64_t bits = exponent; bits != 0; bits >>= 1) {
+      if ((bits & 1) != 0)
+        for (int64_t i = 0; i < kSome; ++i) result[i] *= base[i];
+      if (bits > 1)
+        for (int64_t i = 0; i < kSome; ++i) base[i] *= base[i];
+    }
+    std::copy_n(result, count, y + at);
+  }
+}
+
 struct Boolean {};
 
 /// Truncated towards zero; out of range to the nearest end, NaN to zero: without a branch, so that
@@ -236,6 +255,15 @@ UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype) {
 }
 #undef ROW
 #undef SIGNED
+
+void power_u32(const uint32_t* x, uint32_t* y, int64_t n, int64_t exponent) {
+  TOMBOLO_TARGET(void(const uint32_t*, uint32_t*, int64_t, int64_t), power_any<uint32_t>)
+  (x, y, n, exponent);
+}
+void power_u64(const uint64_t* x, uint64_t* y, int64_t n, int64_t exponent) {
+  TOMBOLO_TARGET(void(const uint64_t*, uint64_t*, int64_t, int64_t), power_any<uint64_t>)
+  (x, y, n, exponent);
+}
 
 ConvertFn* convert_fn(DType from, DType to) {
   return TOMBOLO_TARGET(ConvertFn * (DType, DType), convert_of)(from, to);

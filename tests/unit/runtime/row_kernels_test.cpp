@@ -260,14 +260,17 @@ TEST_P(RowKernels, Pools) {
     for (const int64_t taps : {1, 2, 3, 5})
       for (const int64_t stride : {1, 2, 3})
         for (const int64_t dilation : {1, 2}) {
-          const auto x = numbers<float>(n * stride + taps * dilation + 128, -9, 9);
+          const int64_t line = n * stride + taps * dilation + 192;
+          const auto x = numbers<float>(2 * line, -9, 9);
           for (const PoolFold fold : {PoolFold::kMax, PoolFold::kSum}) {
-            std::vector<float> y(static_cast<size_t>(n)), expected(y.size());
-            pool_neighbours(fold, x.data(), taps, stride, dilation, n, y.data());
-            for (int64_t i = 0; i < n; ++i) {
-              float sum = x[static_cast<size_t>(i * stride)];
+            std::vector<float> y(static_cast<size_t>(2 * n)), expected(y.size());
+            pool_neighbours(fold, x.data(), PoolLines{2, line, taps, stride, dilation, n},
+                            y.data());
+            for (int64_t i = 0; i < 2 * n; ++i) {
+              const int64_t first = i / n * line + i % n * stride;
+              float sum = x[static_cast<size_t>(first)];
               for (int64_t k = 1; k < taps; ++k) {
-                const float v = x[static_cast<size_t>(i * stride + k * dilation)];
+                const float v = x[static_cast<size_t>(first + k * dilation)];
                 sum = fold == PoolFold::kMax ? std::fmax(sum, v) : sum + v;
               }
               expected[static_cast<size_t>(i)] = sum;
