@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "runtime/kernels/binary.h"
 #include "runtime/kernels/conv.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/isa.h"
@@ -229,6 +230,47 @@ TEST_P(Kernels, FunctionsWithinTheirBounds) {
     }
     EXPECT_LT(worst, f.ulps) << "function " << static_cast<int>(f.op) << " at " << where;
   }
+}
+
+TEST_P(Kernels, PowersOfAllSigns) {
+  const float bases[] = {0.0f,  -0.0f,  1.0f,    -1.0f,     2.5f,     -2.5f, 0.3f, -0.3f, 1e20f,
+                         -7.0f, 1e-40f, 3.4e38f, -INFINITY, INFINITY, NAN,   5.0f, -8.0f};
+  const float powers[] = {0.0f, 1.0f, 2.0f, 3.0f, -1.0f, -3.0f, 0.5f,     3.5f, -0.5f,
+                          7.5f, 8.0f, 9.0f, 0.3f, -2.7f, 1e10f, INFINITY, NAN,  -1.5f};
+  BinaryFn* fn = binary_fn(Binary::kPow, DType::kFloat32);
+  constexpr auto kCount = static_cast<int64_t>(std::size(bases));
+  for (const float power : powers)
+    for (const bool repeats : {false, true}) {
+      const std::vector<float> all(std::size(bases), power);
+      float y[kCount];
+      fn(bases, false, all.data(), repeats, y, kCount);
+      for (int64_t i = 0; i < kCount; ++i) {
+        const float exact =
+            static_cast<float>(std::pow(static_cast<double>(bases[i]), static_cast<double>(power)));
+        if (std::isnan(exact)) {
+          EXPECT_TRUE(std::isnan(y[i])) << bases[i] << " to " << power;
+        } else if (std::isinf(exact) || exact == 0) {
+          EXPECT_EQ(y[i], exact) << bases[i] << " to " << power;
+          EXPECT_EQ(std::signbit(y[i]), std::signbit(exact)) << bases[i] << " to " << power;
+        } else {
+          EXPECT_LE(std::fabs(y[i] / exact - 1), 2e-7f) << bases[i] << " to " << power;
+        }
+      }
+    }
+}
+
+TEST_P(Kernels, FunctionsHaveNoValueBeyondTheirInterval) {
+  const float x[] = {1.5f, -1.5f, 0.5f, NAN, -INFINITY, 1.0f};
+  float y[6];
+  for (const Unary op : {Unary::kAsin, Unary::kAcos, Unary::kAtanh}) {
+    unary_fn(op)(x, y, 6, 0, 0);
+    for (const int i : {0, 1, 3, 4}) EXPECT_TRUE(std::isnan(y[i])) << static_cast<int>(op);
+    EXPECT_FALSE(std::isnan(y[2]));
+  }
+  EXPECT_EQ(y[5], INFINITY);  // atanh(1)
+  unary_fn(Unary::kAcosh)(x, y, 6, 0, 0);
+  for (const int i : {1, 2, 3, 4}) EXPECT_TRUE(std::isnan(y[i])) << i;
+  EXPECT_EQ(y[5], 0);
 }
 
 TEST_P(Kernels, FunctionsKeepInfinitiesAndNaN) {
