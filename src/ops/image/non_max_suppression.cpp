@@ -89,8 +89,7 @@ Status run_non_max_suppression(KernelContext& context) {
           std::nth_element(first, last - 1, candidates.end(), std::greater<>());
         std::sort(first, last, std::greater<>());
         for (; done < stop && static_cast<int64_t>(kept.size()) < most; ++done) {
-          const auto i =
-              static_cast<int64_t>(UINT32_MAX - static_cast<uint32_t>(candidates[done]));
+          const auto i = static_cast<int64_t>(UINT32_MAX - static_cast<uint32_t>(candidates[done]));
           const Box candidate = read_box(box + i * 4, centred);
           if (std::any_of(better.begin(), better.end(), [&](const Box& other) {
                 return overlaps(candidate, other, iou_threshold);

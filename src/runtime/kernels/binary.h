@@ -48,7 +48,7 @@ BinaryFn* binary_fn(Binary op, DType dtype);
 BinaryFn* arithmetic_fn(Binary op, DType dtype);
 BinaryFn* comparison_fn(Binary op, DType dtype);
 BinaryFn* pow_fn();
-BinaryFn* typed_fn(Binary op, DType dtype);      ///< what the others lack: plain loops
+BinaryFn* typed_fn(Binary op, DType dtype);  ///< what the others lack: plain loops
 BinaryFn* typed_compare_fn(Binary op, DType dtype);
 BinaryFn* fmod_fn();
 

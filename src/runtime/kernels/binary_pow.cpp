@@ -78,9 +78,10 @@ void half_power_row(const float* p, float* out, int64_t n, int twice) {
         out[i + j] = std::pow(p[i + j], static_cast<float>(twice) * 0.5f);
       continue;
     }
-    auto base = hn::PromoteTo(d, x), result = one;
-    // The root of a negative zero would be one.
-    if (twice % 2 != 0) result = hn::PromoteTo(d, hn::Sqrt(hn::Add(x, hn::Zero(h))));
+    // Of a negative zero nothing but the zero counts there.
+    const auto size = twice % 2 != 0 ? hn::Add(x, hn::Zero(h)) : x;
+    auto base = hn::PromoteTo(d, size), result = one;
+    if (twice % 2 != 0) result = hn::PromoteTo(d, hn::Sqrt(size));
     for (int bits = whole; bits != 0; bits >>= 1) {
       if ((bits & 1) != 0) result = hn::Mul(result, base);
       base = hn::Mul(base, base);

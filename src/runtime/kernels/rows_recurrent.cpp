@@ -1,5 +1,5 @@
-// LSTM, GRU and RNN of floats with their usual activations: one product for the inputs of all steps, one
-// a step for the state, the gates by vectors.
+// LSTM, GRU and RNN of floats with their usual activations: one product for the inputs of all
+// steps, one a step for the state, the gates by vectors.
 
 #include <algorithm>
 #include <string>

@@ -125,24 +125,29 @@ bool interleaved(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
 void tile32(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_step, int64_t rows,
             int64_t columns) {
   if (interleaved(x, x_step, y, y_step, rows, columns)) return;
-  // Blocks of one cache line by one cache line.
-  for (int64_t i0 = 0; i0 < rows; i0 += 16)
-    for (int64_t j0 = 0; j0 < columns; j0 += 16) {
-      const int64_t i1 = std::min(rows, i0 + 16), j1 = std::min(columns, j0 + 16);
+  // Blocks of one cache line by one cache line, walked along what lies closer together: few places
+  // far apart are read or written at a time.
+  const auto block = [&](int64_t i0, int64_t j0) HWY_ATTR {
+    const int64_t i1 = std::min(rows, i0 + 16), j1 = std::min(columns, j0 + 16);
 #if HWY_TARGET == HWY_AVX3
-      if (i1 - i0 == 16 && j1 - j0 == 16) {
-        tile16(x + i0 * x_step + j0, x_step, y + j0 * y_step + i0, y_step);
-        continue;
-      }
+    if (i1 - i0 == 16 && j1 - j0 == 16)
+      return tile16(x + i0 * x_step + j0, x_step, y + j0 * y_step + i0, y_step);
 #endif
-      int64_t j = j0;
-      for (; j + 4 <= j1; j += 4) {
-        int64_t i = i0;
-        for (; i + 4 <= i1; i += 4) tile4(x + i * x_step + j, x_step, y + j * y_step + i, y_step);
-        scalar_tile(x + i * x_step + j, x_step, y + j * y_step + i, y_step, i1 - i, 4);
-      }
-      scalar_tile(x + i0 * x_step + j, x_step, y + j * y_step + i0, y_step, i1 - i0, j1 - j);
+    int64_t j = j0;
+    for (; j + 4 <= j1; j += 4) {
+      int64_t i = i0;
+      for (; i + 4 <= i1; i += 4) tile4(x + i * x_step + j, x_step, y + j * y_step + i, y_step);
+      scalar_tile(x + i * x_step + j, x_step, y + j * y_step + i, y_step, i1 - i, 4);
     }
+    scalar_tile(x + i0 * x_step + j, x_step, y + j * y_step + i0, y_step, i1 - i0, j1 - j);
+  };
+  if (x_step >= y_step) {
+    for (int64_t i = 0; i < rows; i += 16)
+      for (int64_t j = 0; j < columns; j += 16) block(i, j);
+  } else {
+    for (int64_t j = 0; j < columns; j += 16)
+      for (int64_t i = 0; i < rows; i += 16) block(i, j);
+  }
 }
 
 template <typename T>
