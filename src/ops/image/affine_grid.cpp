@@ -1,3 +1,4 @@
+#include <type_traits>
 #include <vector>
 
 #include "ops/infer_helpers.h"
@@ -47,6 +48,7 @@ Status run_affine_grid(KernelContext& context) {
   const size_t last = axes - 1;
   const auto width = static_cast<size_t>(spatial[last]);
   std::vector<double> line(width * axes);
+  float* floats = out->dtype() == DType::kFloat32 ? out->data<float>() : nullptr;
   int64_t to = 0;
   for (int64_t n = 0; n < size[0]; ++n) {
     double factors[12];
@@ -58,14 +60,21 @@ Status run_affine_grid(KernelContext& context) {
       // The last axis comes first in a position: (x, y) or (x, y, z).
       for (size_t row = 0; row < axes; ++row) {
         const double* factor = factors + row * (axes + 1);
-        for (size_t i = 0; i < width; ++i) {
-          double sum = factor[axes] + factor[0] * positions[last][i];
-          for (size_t j = 1; j < axes; ++j)
-            sum += factor[j] * positions[last - j][static_cast<size_t>(walk.index[last - j])];
-          line[i * axes + row] = sum;
-        }
+        // The other axes are the same along a line.
+        double rest[2] = {0, 0};
+        for (size_t j = 1; j < axes; ++j)
+          rest[j - 1] = factor[j] * positions[last - j][static_cast<size_t>(walk.index[last - j])];
+        const double* along = positions[last].data();
+        const auto fill = [&](auto* target) {
+          using T = std::remove_pointer_t<decltype(target)>;
+          for (size_t i = 0; i < width; ++i)
+            target[i * axes + row] =
+                static_cast<T>(factor[axes] + factor[0] * along[i] + rest[0] + rest[1]);
+        };
+        floats != nullptr ? fill(floats + to) : fill(line.data());
       }
-      store_doubles(line.data(), static_cast<int64_t>(line.size()), *out, to);
+      if (floats == nullptr)
+        store_doubles(line.data(), static_cast<int64_t>(line.size()), *out, to);
       to += static_cast<int64_t>(line.size());
     } while (walk.next());
   }

@@ -96,7 +96,8 @@ namespace {
 /// to[j * out] = from[j * in] with small steps known to the compiler, which then has vectors for
 /// it.
 template <typename T>
-void copy_steps(const T* from, int64_t in, T* to, int64_t out, int64_t count) {
+void copy_steps(const T* __restrict__ from, int64_t in, T* __restrict__ to, int64_t out,
+                int64_t count) {
   const auto fixed = [&]<int kIn, int kOut>() {
     for (int64_t j = 0; j < count; ++j) to[j * kOut] = from[j * kIn];
   };
@@ -301,7 +302,7 @@ int64_t repeats_of(const std::vector<int64_t>& table) {
 
 /// Each of `count` elements `times` times.
 template <typename T>
-void repeat_row(const T* from, int64_t count, int64_t times, T* to) {
+void repeat_row(const T* __restrict__ from, int64_t count, int64_t times, T* __restrict__ to) {
   const auto fixed = [&]<int kTimes>() {
     for (int64_t i = 0; i < count; ++i) {
       const T value = from[i];
@@ -346,13 +347,21 @@ void copy_tables(const T* from, T* to, const Dims& strides,
   parallel_parts(rows, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(1, width)),
                  [&](int64_t begin, int64_t end) {
                    int64_t last = -2;
+                   // Where the row stands on each axis: counted on, since a division costs more
+                   // than a short row.
+                   std::vector<size_t> index(outer, 0);
+                   int64_t rest = begin;
+                   for (size_t j = outer; j-- > 0; rest /= static_cast<int64_t>(tables[j].size()))
+                     index[j] = static_cast<size_t>(rest) % tables[j].size();
                    for (int64_t row = begin; row < end; ++row) {
-                     int64_t rest = row, source = 0;
-                     for (size_t j = outer; j-- > 0;) {
-                       const auto size = static_cast<int64_t>(tables[j].size());
-                       const int64_t at = tables[j][static_cast<size_t>(rest % size)];
+                     int64_t source = 0;
+                     for (size_t j = 0; j < outer; ++j) {
+                       const int64_t at = tables[j][index[j]];
                        source = at < 0 || source < 0 ? -1 : source + at * strides[j];
-                       rest /= size;
+                     }
+                     for (size_t j = outer; j-- > 0;) {
+                       if (++index[j] < tables[j].size()) break;
+                       index[j] = 0;
                      }
                      T* target = to + row * width;
                      if (source < 0)

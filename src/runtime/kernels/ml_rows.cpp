@@ -5,11 +5,13 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/math-inl.h"
 #include "runtime/kernels/ml_rows.h"
+#include "runtime/kernels/transpose_tile.h"
 #include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,33 +27,48 @@ HWY_INLINE VD wide(const float* x, int64_t left) {
   return hn::PromoteTo(D(), load_n(DF(), x, left));
 }
 
-/// Four rows at a time, widened once for all targets, so that their sums do not wait for each
-/// other.
-void scores_of(const float* x, int64_t rows, int64_t features, int64_t padded, const double* w,
-               const double* bias, int64_t targets, double* room, double* scores) {
+/// Vectors run across rows, turned before in `columns` [feature][kLinearRows]; kT targets at a
+/// time.
+template <int kT>
+void score_columns(const float* columns, int64_t features, const double* w, const double* bias,
+                   int64_t targets, int64_t rows, double* scores) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t r = 0; r < rows; r += 4) {
-    const int64_t some = rows - r < 4 ? rows - r : 4;
-    for (int64_t j = 0; j < 4; ++j)
-      for (int64_t i = 0; i < padded; i += lanes)
-        hn::StoreU(j < some ? wide(x + (r + j) * features + i, features - i) : hn::Zero(d), d,
-                   room + j * padded + i);
-    for (int64_t t = 0; t < targets; ++t) {
-      VD s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-      for (int64_t i = 0; i < padded; i += lanes) {
-        const VD weight = hn::LoadU(d, w + t * padded + i);
-        s0 = hn::MulAdd(weight, hn::LoadU(d, room + i), s0);
-        s1 = hn::MulAdd(weight, hn::LoadU(d, room + padded + i), s1);
-        s2 = hn::MulAdd(weight, hn::LoadU(d, room + 2 * padded + i), s2);
-        s3 = hn::MulAdd(weight, hn::LoadU(d, room + 3 * padded + i), s3);
+  HWY_ALIGN double parts[HWY_LANES(double)];
+  for (int64_t r = 0; r < rows; r += 2 * lanes) {
+    VD sum[kT][2];
+    for (int t = 0; t < kT; ++t) sum[t][0] = sum[t][1] = hn::Set(d, bias[t]);
+    for (int64_t i = 0; i < features; ++i) {
+      const float* from = columns + i * kLinearRows + r;
+      const VD a = hn::PromoteTo(d, hn::LoadU(DF(), from)),
+               b = hn::PromoteTo(d, hn::LoadU(DF(), from + lanes));
+#pragma GCC unroll 4
+      for (int t = 0; t < kT; ++t) {
+        const VD weight = hn::Set(d, w[i * targets + t]);
+        sum[t][0] = hn::MulAdd(a, weight, sum[t][0]);
+        sum[t][1] = hn::MulAdd(b, weight, sum[t][1]);
       }
-      const double sums[4] = {
-          hn::GetLane(hn::SumOfLanes(d, s0)), hn::GetLane(hn::SumOfLanes(d, s1)),
-          hn::GetLane(hn::SumOfLanes(d, s2)), hn::GetLane(hn::SumOfLanes(d, s3))};
-      for (int64_t j = 0; j < some; ++j) scores[(r + j) * targets + t] = bias[t] + sums[j];
     }
+    for (int t = 0; t < kT; ++t)
+      for (int v = 0; v < 2; ++v) {
+        hn::Store(sum[t][v], d, parts);
+        for (int64_t j = 0; j < lanes && r + v * lanes + j < rows; ++j)
+          scores[(r + v * lanes + j) * targets + t] = parts[j];
+      }
   }
+}
+
+void scores_of(const float* columns, int64_t rows, int64_t features, const double* w,
+               const double* bias, int64_t targets, double* scores) {
+  int64_t t = 0;
+  for (; t + 4 <= targets; t += 4)
+    score_columns<4>(columns, features, w + t, bias + t, targets, rows, scores + t);
+  if (targets - t == 3)
+    score_columns<3>(columns, features, w + t, bias + t, targets, rows, scores + t);
+  if (targets - t == 2)
+    score_columns<2>(columns, features, w + t, bias + t, targets, rows, scores + t);
+  if (targets - t == 1)
+    score_columns<1>(columns, features, w + t, bias + t, targets, rows, scores + t);
 }
 
 void values_of(const SvmParameters& p, const float* x, const double* vectors, int64_t features,
@@ -154,11 +171,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
-void linear_scores(const float* x, int64_t rows, int64_t features, int64_t padded, const double* w,
-                   const double* bias, int64_t targets, double* room, double* scores) {
-  using Fn = void(const float*, int64_t, int64_t, int64_t, const double*, const double*, int64_t,
-                  double*, double*);
-  TOMBOLO_TARGET(Fn, scores_of)(x, rows, features, padded, w, bias, targets, room, scores);
+void linear_scores(const float* x, int64_t rows, int64_t features, const double* w,
+                   const double* bias, int64_t targets, float* room, double* scores) {
+  transpose_tile(reinterpret_cast<const std::byte*>(x), features,
+                 reinterpret_cast<std::byte*>(room), kLinearRows, rows, features, sizeof(float));
+  for (int64_t i = 0; rows < kLinearRows && i < features; ++i)
+    std::fill(room + i * kLinearRows + rows, room + (i + 1) * kLinearRows, 0.0f);
+  TOMBOLO_TARGET(
+      void(const float*, int64_t, int64_t, const double*, const double*, int64_t, double*),
+      scores_of)
+  (room, rows, features, w, bias, targets, scores);
 }
 void svm_values(const SvmParameters& parameters, const float* x, const double* vectors,
                 int64_t features, int64_t padded, double* out) {

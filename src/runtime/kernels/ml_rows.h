@@ -6,12 +6,11 @@
 
 namespace tombolo {
 
-/// Weights of linear_scores have rows of a multiple of this many numbers, padded with zeros.
-inline constexpr int64_t kLinearStep = 8;
-/// scores[r * targets + t] = bias[t] + sum of x[r * features + i] * w[t * padded + i]; `room` holds
-/// 4 * padded numbers.
-void linear_scores(const float* x, int64_t rows, int64_t features, int64_t padded, const double* w,
-                   const double* bias, int64_t targets, double* room, double* scores);
+/// scores[r * targets + t] = bias[t] + sum of x[r * features + i] * w[i * targets + t] for
+/// kLinearRows rows of which `rows` count; `room` holds kLinearRows * features floats.
+inline constexpr int64_t kLinearRows = 32;
+void linear_scores(const float* x, int64_t rows, int64_t features, const double* w,
+                   const double* bias, int64_t targets, float* room, double* scores);
 
 enum class SvmKind : uint8_t { kLinear, kPoly, kRbf, kSigmoid };
 struct SvmParameters {

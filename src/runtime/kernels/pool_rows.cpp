@@ -22,10 +22,10 @@ HWY_INLINE V first_of(V x) {
   if constexpr (kFold == PoolFold::kSumMagnitude) return hn::Abs(x);
   return x;
 }
-template <PoolFold kFold, class D, class V>
+template <PoolFold kFold, bool kNumbers, class D, class V>
 HWY_INLINE V fold_in(D, V sum, V x) {
   if constexpr (kFold == PoolFold::kMax) {
-    if constexpr (hwy::IsFloat<hn::TFromD<D>>())
+    if constexpr (hwy::IsFloat<hn::TFromD<D>>() && !kNumbers)
       return hn::IfThenElse(hn::Or(hn::IsNaN(sum), hn::Lt(x, sum)), sum, x);
     else
       return hn::Max(sum, x);
@@ -35,19 +35,47 @@ HWY_INLINE V fold_in(D, V sum, V x) {
   if constexpr (kFold == PoolFold::kSumMagnitude) return hn::Add(sum, hn::Abs(x));
 }
 
-template <PoolFold kFold, typename T>
-void rows_of(const T* const* rows, int64_t count, int64_t n, T* out) {
+template <PoolFold kFold, bool kNumbers, typename T>
+void rows_of(const T* x, const PoolWindows& s, T empty, T* lines) {
   const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t i = 0; i < n; i += lanes) {
-    const int64_t left = n - i;
-    auto sum = first_of<kFold>(load_n(d, rows[0] + i, left));
-    for (int64_t r = 1; r < count; ++r) sum = fold_in<kFold>(d, sum, load_n(d, rows[r] + i, left));
-    store_n(sum, d, out + i, left);
+  const int64_t slice = s.in_rows * s.width;
+  for (int64_t r = 0; r < s.rows; ++r, lines += s.step) {
+    // The taps that lie inside, in either direction.
+    const auto inside = [](int64_t first, int64_t step, int64_t count, int64_t end, int64_t& low,
+                           int64_t& high) {
+      low = first >= 0 ? 0 : (-first + step - 1) / step;
+      high = end <= first ? 0 : (end - 1 - first) / step + 1;
+      if (high > count) high = count;
+    };
+    const int64_t first_row = r * s.stride - s.pad;
+    int64_t low, high, near, far;
+    inside(first_row, s.dilation, s.taps, s.in_rows, low, high);
+    inside(s.first_depth, s.depth_step, s.depths, s.in_depths, near, far);
+    if (low >= high || near >= far) {
+      for (int64_t i = 0; i < s.width; ++i) lines[i] = empty;
+      continue;
+    }
+    const T* first = x + (s.first_depth + near * s.depth_step) * slice +
+                     (first_row + low * s.dilation) * s.width;
+    const int64_t row_step = s.dilation * s.width, depth_step = s.depth_step * slice;
+    const int64_t rows = high - low, depths = far - near;
+    for (int64_t i = 0; i < s.width; i += lanes) {
+      const int64_t left = s.width - i;
+      V sum = first_of<kFold>(load_n(d, first + i, left));
+      for (int64_t k = 1; k < rows; ++k)
+        sum = fold_in<kFold, kNumbers>(d, sum, load_n(d, first + k * row_step + i, left));
+      for (int64_t q = 1; q < depths; ++q)
+        for (int64_t k = 0; k < rows; ++k)
+          sum = fold_in<kFold, kNumbers>(
+              d, sum, load_n(d, first + q * depth_step + k * row_step + i, left));
+      store_n(sum, d, lines + i, left);
+    }
   }
 }
 
-template <PoolFold kFold, typename T>
+template <PoolFold kFold, bool kNumbers, typename T>
 HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T* out) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
@@ -63,7 +91,7 @@ HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T
     for (; i < n; i += lanes) {
       V sum = hn::LoadU(d, x + i);
       for (int64_t k = 1; k < taps; ++k)
-        sum = fold_in<kFold>(d, sum, hn::LoadU(d, x + i + k * dilation));
+        sum = fold_in<kFold, kNumbers>(d, sum, hn::LoadU(d, x + i + k * dilation));
       give(sum, i);
     }
     return;
@@ -77,9 +105,9 @@ HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T
           const T* from = x + 2 * i + k * dilation;
           const V low = hn::LoadU(d, from), high = hn::LoadU(d, from + lanes);
           const V value = hn::ConcatEven(d, high, low);
-          sum = k == 0 ? value : fold_in<kFold>(d, sum, value);
+          sum = k == 0 ? value : fold_in<kFold, kNumbers>(d, sum, value);
           if (k + 1 < taps && dilation == 1) {
-            sum = fold_in<kFold>(d, sum, hn::ConcatOdd(d, high, low));
+            sum = fold_in<kFold, kNumbers>(d, sum, hn::ConcatOdd(d, high, low));
             ++k;
           }
         }
@@ -103,26 +131,49 @@ HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T
   }
 }
 
-template <PoolFold kFold, typename T>
+template <PoolFold kFold, bool kNumbers, typename T>
 void neighbours_of(const T* x, const PoolLines& s, T* out) {
   for (int64_t r = 0; r < s.rows; ++r)
-    one_line<kFold>(x + r * s.step, s, s.factors == nullptr ? nullptr : s.factors + r * s.n,
-                    out + r * s.n);
+    one_line<kFold, kNumbers>(x + r * s.step, s,
+                              s.factors == nullptr ? nullptr : s.factors + r * s.n, out + r * s.n);
 }
 
 template <typename T>
-void rows_any(PoolFold fold, const T* const* rows, int64_t count, int64_t n, T* out) {
-  if (fold == PoolFold::kMax) return rows_of<PoolFold::kMax>(rows, count, n, out);
+void rows_any(PoolFold fold, const T* x, const PoolWindows& windows, T empty, bool numbers,
+              T* lines) {
   if constexpr (std::is_same_v<T, float>) {
-    if (fold == PoolFold::kSum) return rows_of<PoolFold::kSum>(rows, count, n, out);
-    if (fold == PoolFold::kSumSquare) return rows_of<PoolFold::kSumSquare>(rows, count, n, out);
-    return rows_of<PoolFold::kSumMagnitude>(rows, count, n, out);
+    if (fold == PoolFold::kMax && !numbers)
+      return rows_of<PoolFold::kMax, false>(x, windows, empty, lines);
+    if (fold == PoolFold::kSum) return rows_of<PoolFold::kSum, true>(x, windows, empty, lines);
+    if (fold == PoolFold::kSumSquare)
+      return rows_of<PoolFold::kSumSquare, true>(x, windows, empty, lines);
+    if (fold == PoolFold::kSumMagnitude)
+      return rows_of<PoolFold::kSumMagnitude, true>(x, windows, empty, lines);
   }
+  rows_of<PoolFold::kMax, true>(x, windows, empty, lines);
 }
 template <typename T>
 void neighbours_any(PoolFold fold, const T* x, const PoolLines& lines, T* out) {
-  if (fold == PoolFold::kMax) return neighbours_of<PoolFold::kMax>(x, lines, out);
-  if constexpr (std::is_same_v<T, float>) neighbours_of<PoolFold::kSum>(x, lines, out);
+  if constexpr (std::is_same_v<T, float>) {
+    if (fold != PoolFold::kMax) return neighbours_of<PoolFold::kSum, true>(x, lines, out);
+    if (!lines.numbers) return neighbours_of<PoolFold::kMax, false>(x, lines, out);
+  }
+  neighbours_of<PoolFold::kMax, true>(x, lines, out);
+}
+
+bool has_nan(const float* x, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto a = hn::LoadU(d, x + i), b = hn::LoadU(d, x + i + lanes),
+               c = hn::LoadU(d, x + i + 2 * lanes), e = hn::LoadU(d, x + i + 3 * lanes);
+    const auto nan = hn::Or(hn::Or(hn::IsNaN(a), hn::IsNaN(b)), hn::Or(hn::IsNaN(c), hn::IsNaN(e)));
+    if (!hn::AllFalse(d, nan)) return true;
+  }
+  for (; i < n; i += lanes)
+    if (!hn::AllFalse(d, hn::IsNaN(load_n(d, x + i, n - i)))) return true;
+  return false;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -133,17 +184,21 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 
 template <typename T>
-void pool_rows(PoolFold fold, const T* const* rows, int64_t count, int64_t n, T* out) {
-  TOMBOLO_TARGET(void(PoolFold, const T* const*, int64_t, int64_t, T*), rows_any<T>)
-  (fold, rows, count, n, out);
+void pool_rows(PoolFold fold, const T* x, const PoolWindows& windows, T empty, bool numbers,
+               T* lines) {
+  using Fn = void(PoolFold, const T*, const PoolWindows&, T, bool, T*);
+  TOMBOLO_TARGET(Fn, rows_any<T>).get()(fold, x, windows, empty, numbers, lines);
+}
+bool any_nan(const float* x, int64_t n) {
+  return TOMBOLO_TARGET(bool(const float*, int64_t), has_nan)(x, n);
 }
 template <typename T>
 void pool_neighbours(PoolFold fold, const T* x, const PoolLines& lines, T* out) {
   using Fn = void(PoolFold, const T*, const PoolLines&, T*);
   TOMBOLO_TARGET(Fn, neighbours_any<T>).get()(fold, x, lines, out);
 }
-#define TOMBOLO_POOL(T)                                                     \
-  template void pool_rows(PoolFold, const T* const*, int64_t, int64_t, T*); \
+#define TOMBOLO_POOL(T)                                                         \
+  template void pool_rows(PoolFold, const T*, const PoolWindows&, T, bool, T*); \
   template void pool_neighbours(PoolFold, const T*, const PoolLines&, T*);
 TOMBOLO_POOL(float)
 TOMBOLO_POOL(uint8_t)

@@ -33,6 +33,28 @@ bool supports_op(const KernelQuery& query, Binary op) {
   return BroadcastLoops<2>::of({query.dims(0), query.dims(1)}).has_value();
 }
 
+/// An error that says where, if a divisor holds a zero.
+Status refuse_zero(const Tensor& divisor) {
+  const auto look = [&]<typename T>(T) -> Status {
+    const T* x = divisor.data<T>();
+    const T* end = x + divisor.size();
+    const T* zero = std::find(x, end, T{0});
+    if (zero == end) return ok();
+    return runtime_error("integer division by zero: element " + std::to_string(zero - x) +
+                         " of input 1 is 0");
+  };
+  switch (bytes_of(divisor.dtype())) {
+    case 1:
+      return look(uint8_t{});
+    case 2:
+      return look(uint16_t{});
+    case 4:
+      return look(uint32_t{});
+    default:
+      return look(uint64_t{});
+  }
+}
+
 Result<std::unique_ptr<KernelState>> prepare_op(const PrepareContext& context, Binary op) {
   auto state = std::make_unique<BinaryState>();
   state->loops = *BroadcastLoops<2>::of({context.dims(0), context.dims(1)});
@@ -41,6 +63,10 @@ Result<std::unique_ptr<KernelState>> prepare_op(const PrepareContext& context, B
   state->output = is_comparison(op) ? DType::kBool : dtype;
   state->divides =
       (op == Binary::kDiv || op == Binary::kMod || op == Binary::kFmod) && !is_float(dtype);
+  if (state->divides && context.constant(1) != nullptr) {  // looked at once
+    CHECK_OK(refuse_zero(*context.constant(1)));
+    state->divides = false;
+  }
   return state;
 }
 
@@ -72,28 +98,6 @@ bool supports_shift(const KernelQuery& query) {
 }
 Result<std::unique_ptr<KernelState>> prepare_shift(const PrepareContext& context) {
   return prepare_op(context, shift_op(context));
-}
-
-/// An error that says where, if a divisor holds a zero.
-Status refuse_zero(const Tensor& divisor) {
-  const auto look = [&]<typename T>(T) -> Status {
-    const T* x = divisor.data<T>();
-    const T* end = x + divisor.size();
-    const T* zero = std::find(x, end, T{0});
-    if (zero == end) return ok();
-    return runtime_error("integer division by zero: element " + std::to_string(zero - x) +
-                         " of input 1 is 0");
-  };
-  switch (bytes_of(divisor.dtype())) {
-    case 1:
-      return look(uint8_t{});
-    case 2:
-      return look(uint16_t{});
-    case 4:
-      return look(uint32_t{});
-    default:
-      return look(uint64_t{});
-  }
 }
 
 /// 16-bit floats: through blocks of floats.

@@ -46,11 +46,17 @@ Result<std::unique_ptr<KernelState>> prepare_gather(const PrepareContext& q) {
 }
 
 template <size_t kFixed>
-void copy_pieces(const std::byte* from, const int64_t* places, int64_t count, size_t size,
+void copy_pieces(const std::byte* from, const int64_t* places, int64_t count, size_t size, bool far,
                  std::byte* to) {
   const size_t bytes = kFixed != 0 ? kFixed : size;
-  for (int64_t i = 0; i < count; ++i, to += bytes)
+  constexpr int64_t kAhead = 4;  // places are anywhere: nothing but the list says what comes next
+  for (int64_t i = 0; i < count; ++i, to += bytes) {
+    if (far && i + kAhead < count) {
+      const std::byte* next = from + places[i + kAhead] * static_cast<int64_t>(bytes);
+      for (size_t line = 0; line < bytes && line < 512; line += 64) __builtin_prefetch(next + line);
+    }
     std::memcpy(to, from + places[i] * static_cast<int64_t>(bytes), bytes);
+  }
 }
 
 Status run_gather(KernelRun& run) {
@@ -78,6 +84,7 @@ Status run_gather(KernelRun& run) {
   // Parts of the list of indices, for each outer part.
   const int64_t part = std::max<int64_t>(1, (1 << 16) / s.piece), parts = (count + part - 1) / part;
   const auto size = static_cast<size_t>(s.piece);
+  const bool far = s.length * s.piece > 1 << 22;  // beyond the second cache
   run.parallel_for(s.outer * parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t outer = task / parts, first = task % parts * part;
@@ -87,22 +94,22 @@ Status run_gather(KernelRun& run) {
       const int64_t* list = places.data() + first;
       switch (size) {
         case 16:
-          copy_pieces<16>(source, list, some, size, target);
+          copy_pieces<16>(source, list, some, size, far, target);
           break;
         case 32:
-          copy_pieces<32>(source, list, some, size, target);
+          copy_pieces<32>(source, list, some, size, far, target);
           break;
         case 64:
-          copy_pieces<64>(source, list, some, size, target);
+          copy_pieces<64>(source, list, some, size, far, target);
           break;
         case 128:
-          copy_pieces<128>(source, list, some, size, target);
+          copy_pieces<128>(source, list, some, size, far, target);
           break;
         case 256:
-          copy_pieces<256>(source, list, some, size, target);
+          copy_pieces<256>(source, list, some, size, far, target);
           break;
         default:
-          copy_pieces<0>(source, list, some, size, target);
+          copy_pieces<0>(source, list, some, size, far, target);
       }
     }
   });

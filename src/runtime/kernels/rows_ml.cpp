@@ -39,9 +39,9 @@ bool known_transform(const KernelQuery& q, ops::PostTransform& transform) {
 }
 
 struct LinearState final : KernelState {
-  std::vector<double> weights, bias;  ///< [target][padded]; [target]
+  std::vector<double> weights, bias;  ///< [feature][target]; [target]
   std::vector<int64_t> labels;
-  int64_t targets = 1, features = 1, padded = 1;
+  int64_t targets = 1, features = 1;
   ops::PostTransform transform = ops::PostTransform::kNone;
 };
 
@@ -63,10 +63,11 @@ bool plan_linear(const KernelQuery& q, bool classifier, LinearState& s) {
   } else if (q.attributes.get_int("targets", 1) != s.targets) {
     return false;
   }
-  s.padded = (s.features + kLinearStep - 1) / kLinearStep * kLinearStep;
-  s.weights.assign(static_cast<size_t>(s.targets * s.padded), 0);
+  s.weights.assign(weights.size(), 0);
   for (int64_t t = 0; t < s.targets; ++t)
-    std::copy_n(weights.data() + t * s.features, s.features, s.weights.data() + t * s.padded);
+    for (int64_t i = 0; i < s.features; ++i)
+      s.weights[static_cast<size_t>(i * s.targets + t)] =
+          static_cast<double>(weights[static_cast<size_t>(t * s.features + i)]);
   s.bias.assign(static_cast<size_t>(s.targets), 0);
   std::copy(bias.begin(), bias.end(), s.bias.begin());
   return true;
@@ -90,13 +91,12 @@ void score_rows(const KernelRun& run, const LinearState& s, Done&& done) {
   const Tensor& x = run.input(0);
   run.parallel_for(
       x.dim(0), grain_of_rows(s.features * s.targets), [&](int64_t begin, int64_t end) {
-        const int64_t together = std::max<int64_t>(4, 256 / s.targets / 4 * 4);
-        std::vector<double> scores(static_cast<size_t>(together * s.targets));
-        std::vector<double> room(static_cast<size_t>(4 * s.padded));
-        for (int64_t row = begin; row < end; row += together) {
-          const int64_t rows = std::min(together, end - row);
-          linear_scores(x.data<float>() + row * s.features, rows, s.features, s.padded,
-                        s.weights.data(), s.bias.data(), s.targets, room.data(), scores.data());
+        std::vector<double> scores(static_cast<size_t>(kLinearRows * s.targets));
+        std::vector<float> room(static_cast<size_t>(kLinearRows * s.features));
+        for (int64_t row = begin; row < end; row += kLinearRows) {
+          const int64_t rows = std::min(kLinearRows, end - row);
+          linear_scores(x.data<float>() + row * s.features, rows, s.features, s.weights.data(),
+                        s.bias.data(), s.targets, room.data(), scores.data());
           for (int64_t r = 0; r < rows; ++r) {
             const std::span<double> own(scores.data() + r * s.targets,
                                         static_cast<size_t>(s.targets));

@@ -90,28 +90,21 @@ constexpr T fill_of(PoolFold fold) {
 /// One channel, depth by depth: the rows of all windows combined, a line each, then neighbours
 /// within the lines. `lines` has what lies left and right of an image filled in.
 template <typename T>
-void pool_plane(const PoolState& state, const T* from, T* to, T* lines, int64_t step,
-                std::vector<const T*>& rows) {
+void pool_plane(const PoolState& state, const T* from, T* to, T* lines, int64_t step) {
   const ConvGeometry& s = state.shape;
-  const int64_t width = s.in[2], slice = s.out[1] * s.out[2];
+  const int64_t slice = s.out[1] * s.out[2];
+  bool numbers = true;
+  if constexpr (std::is_same_v<T, float>)
+    numbers = state.fold != PoolFold::kMax || !any_nan(from, s.in_plane());
+  PoolLines work{s.out[1], step, s.kernel[2], s.stride[2], s.dilation[2], s.out[2], numbers};
   for (int64_t d = 0; d < s.out[0]; ++d) {
-    for (int64_t r = 0; r < s.out[1]; ++r) {
-      rows.clear();
-      for (int64_t i = 0; i < s.kernel[0]; ++i) {
-        const int64_t depth = d * s.stride[0] - s.pad[0] + i * s.dilation[0];
-        if (depth < 0 || depth >= s.in[0]) continue;
-        for (int64_t j = 0; j < s.kernel[1]; ++j) {
-          const int64_t row = r * s.stride[1] - s.pad[1] + j * s.dilation[1];
-          if (row >= 0 && row < s.in[1]) rows.push_back(from + (depth * s.in[1] + row) * width);
-        }
-      }
-      T* line = lines + r * step + s.pad[2];
-      if (rows.empty())
-        std::fill_n(line, width, fill_of<T>(state.fold));
-      else
-        pool_rows(state.fold, rows.data(), static_cast<int64_t>(rows.size()), width, line);
-    }
-    PoolLines work{s.out[1], step, s.kernel[2], s.stride[2], s.dilation[2], s.out[2]};
+    const PoolWindows windows{s.kernel[0],   d * s.stride[0] - s.pad[0],
+                              s.dilation[0], s.in[0],
+                              s.out[1],      s.kernel[1],
+                              s.stride[1],   s.dilation[1],
+                              s.pad[1],      s.in[1],
+                              s.in[2],       step};
+    pool_rows(state.fold, from, windows, fill_of<T>(state.fold), numbers, lines + s.pad[2]);
     if (!state.factors.empty()) work.factors = state.factors.data() + d * slice;
     pool_neighbours(state.fold, lines, work, to + d * slice);
   }
@@ -127,18 +120,18 @@ Status pool_all(KernelRun& run) {
   constexpr int64_t kSlack = 192;  // whole vectors are read
   const int64_t reach = (s.out[2] - 1) * s.stride[2] + s.extent(2);
   const int64_t step = (std::max(reach, s.pad[2] + s.in[2]) + kSlack) / 16 * 16;
-  run.parallel_for(
-      x.dim(0) * x.dim(1), std::max<int64_t>(1, 16384 / (s.in_plane() + pixels)),
-      [&](int64_t begin, int64_t end) {
-        std::vector<T> lines(static_cast<size_t>(step * s.out[1]), fill_of<T>(state.fold));
-        std::vector<const T*> rows;
-        for (int64_t p = begin; p < end; ++p) {
-          T* to = y->data<T>() + p * pixels;
-          pool_plane(state, x.data<T>() + p * s.in_plane(), to, lines.data(), step, rows);
-          if constexpr (std::is_same_v<T, float>)
-            if (state.fold == PoolFold::kSumSquare) unary_fn(Unary::kSqrt)(to, to, pixels, 0, 0);
-        }
-      });
+  run.parallel_for(x.dim(0) * x.dim(1), std::max<int64_t>(1, 16384 / (s.in_plane() + pixels)),
+                   [&](int64_t begin, int64_t end) {
+                     std::vector<T> lines(static_cast<size_t>(step * s.out[1]),
+                                          fill_of<T>(state.fold));
+                     for (int64_t p = begin; p < end; ++p) {
+                       T* to = y->data<T>() + p * pixels;
+                       pool_plane(state, x.data<T>() + p * s.in_plane(), to, lines.data(), step);
+                       if constexpr (std::is_same_v<T, float>)
+                         if (state.fold == PoolFold::kSumSquare)
+                           unary_fn(Unary::kSqrt)(to, to, pixels, 0, 0);
+                     }
+                   });
   return ok();
 }
 

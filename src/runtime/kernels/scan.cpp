@@ -10,10 +10,12 @@
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/scan.h"
+#include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
 namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
 
 /// What T is summed in: integers wrap.
 template <typename T>
@@ -21,10 +23,45 @@ using Sum = std::conditional_t<
     std::is_floating_point_v<T>, std::type_identity<double>,
     std::make_unsigned<std::conditional_t<std::is_integral_v<T>, T, int32_t>>>::type;
 
+/// Columns of floats: vectors of sums stay in registers on their way down.
+void float_sums_down(const float* x, int64_t n, int64_t step, int64_t width, bool exclusive,
+                     bool reverse, float* y) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, hn::ScalableTag<double>> f;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t by = reverse ? -step : step, start = reverse ? (n - 1) * step : 0;
+  const auto walk = [&]<int kVectors>(int64_t j) HWY_ATTR {
+    V sums[kVectors];
+    for (V& sum : sums) sum = hn::Zero(d);
+    for (int64_t i = 0, at = start + j; i < n; ++i, at += by)
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        const V value = hn::PromoteTo(d, hn::LoadU(f, x + at + v * lanes));
+        const V next = hn::Add(sums[v], value);
+        hn::StoreU(hn::DemoteTo(f, exclusive ? sums[v] : next), f, y + at + v * lanes);
+        sums[v] = next;
+      }
+  };
+  int64_t j = 0;
+  for (; j + 8 * lanes <= width; j += 8 * lanes) walk.template operator()<8>(j);
+  for (; j + 2 * lanes <= width; j += 2 * lanes) walk.template operator()<2>(j);
+  for (; j < width; j += lanes) {
+    V sum = hn::Zero(d);
+    for (int64_t i = 0, at = start + j; i < n; ++i, at += by) {
+      const V next = hn::Add(sum, hn::PromoteTo(d, load_n(f, x + at, width - j)));
+      store_n(hn::DemoteTo(f, exclusive ? sum : next), f, y + at, width - j);
+      sum = next;
+    }
+  }
+}
+
 /// Columns side by side: the compiler makes vectors of the inner loops.
 template <typename T>
 void sums_down(const T* x, int64_t n, int64_t step, int64_t width, bool exclusive, bool reverse,
                T* y) {
+  if constexpr (std::is_same_v<T, float>)
+    return float_sums_down(x, n, step, width, exclusive, reverse, y);
   constexpr int64_t kLines = 64;
   for (int64_t j = 0; j < width; j += kLines) {
     const int64_t count = std::min(kLines, width - j);

@@ -87,22 +87,38 @@ void log_f64(const void* from, void* to, int64_t n, int) {
       [](double x) { return std::log(x); });
 }
 
+template <class D, class V>
+HWY_INLINE V times_wrapping(D d, V a, V b) {
+  if constexpr (sizeof(hn::TFromD<D>) == 4) {
+    (void)d;
+    return hn::Mul(a, b);
+  } else {
+#if HWY_TARGET == HWY_AVX3
+    (void)d;
+    return V{_mm512_mullo_epi64(a.raw, b.raw)};
+#else
+    const hn::Repartition<uint32_t, D> half;
+    const auto al = hn::BitCast(half, a), bl = hn::BitCast(half, b);
+    const auto ah = hn::BitCast(half, hn::ShiftRight<32>(a)),
+               bh = hn::BitCast(half, hn::ShiftRight<32>(b));
+    const V cross = hn::Add(hn::MulEven(ah, bl), hn::MulEven(al, bh));
+    return hn::Add(hn::MulEven(al, bl), hn::ShiftLeft<32>(cross));
+#endif
+  }
+}
+
 template <typename T>
 void power_any(const T* x, T* y, int64_t n, int64_t exponent) {
-  constexpr int64_t kSome = 256;
-  T base[kSome], result[kSome];
-  for (int64_t at = 0; at < n; at += kSome) {
-    const int64_t count = std::min(kSome, n - at);
-    std::copy_n(x + at, count, base);
-    std::fill_n(base + count, kSome - count, T{1});
-    std::fill_n(result, kSome, T{1});
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < n; i += lanes) {
+    auto base = load_n(d, x + i, n - i);
+    auto result = hn::Set(d, T{1});
     for (int64_t bits = exponent; bits != 0; bits >>= 1) {
-      if ((bits & 1) != 0)
-        for (int64_t i = 0; i < kSome; ++i) result[i] *= base[i];
-      if (bits > 1)
-        for (int64_t i = 0; i < kSome; ++i) base[i] *= base[i];
+      if ((bits & 1) != 0) result = times_wrapping(d, result, base);
+      if (bits > 1) base = times_wrapping(d, base, base);
     }
-    std::copy_n(result, count, y + at);
+    store_n(result, d, y + i, n - i);
   }
 }
 

@@ -264,7 +264,7 @@ TEST_P(RowKernels, Pools) {
           const auto x = numbers<float>(2 * line, -9, 9);
           for (const PoolFold fold : {PoolFold::kMax, PoolFold::kSum}) {
             std::vector<float> y(static_cast<size_t>(2 * n)), expected(y.size());
-            pool_neighbours(fold, x.data(), PoolLines{2, line, taps, stride, dilation, n},
+            pool_neighbours(fold, x.data(), PoolLines{2, line, taps, stride, dilation, n, false},
                             y.data());
             for (int64_t i = 0; i < 2 * n; ++i) {
               const int64_t first = i / n * line + i % n * stride;
@@ -277,6 +277,45 @@ TEST_P(RowKernels, Pools) {
             }
             expect_bits(y, expected, "neighbours", n);
           }
+        }
+}
+
+TEST_P(RowKernels, RowsOfPools) {
+  for (const int64_t width : kSizes)
+    for (const int64_t taps : {1, 3})
+      for (const int64_t pad : {0, 2})
+        for (const int64_t dilation : {1, 2}) {
+          constexpr int64_t kDepth = 3, kHeight = 7, kRows = 6;
+          auto x = numbers<float>(kDepth * kHeight * width, -9, 9);
+          for (const bool numbers_only : {true, false})
+            for (const PoolFold fold : {PoolFold::kMax, PoolFold::kSum, PoolFold::kSumSquare}) {
+              if (!numbers_only) x[x.size() / 2] = NAN;
+              EXPECT_EQ(any_nan(x.data(), static_cast<int64_t>(x.size())), !numbers_only);
+              const PoolWindows windows{2, -1,       2,   kDepth,  kRows, taps,
+                                        1, dilation, pad, kHeight, width, width};
+              std::vector<float> y(static_cast<size_t>(kRows * width), 7.0f);
+              pool_rows(fold, x.data(), windows, -1.0f, numbers_only, y.data());
+              for (int64_t r = 0; r < kRows; ++r)
+                for (int64_t i = 0; i < width; ++i) {
+                  float sum = 0;
+                  int64_t count = 0;
+                  for (int64_t k = 0; k < taps; ++k) {
+                    const int64_t row = r - pad + k * dilation;
+                    if (row < 0 || row >= kHeight) continue;
+                    // Of depths -1 and 1, only the second is there.
+                    const float v = x[static_cast<size_t>((kHeight + row) * width + i)];
+                    if (fold == PoolFold::kMax)
+                      sum = count == 0 || v != v || (sum == sum && v > sum) ? v : sum;
+                    else
+                      sum += fold == PoolFold::kSum ? v : v * v;
+                    ++count;
+                  }
+                  const float result = y[static_cast<size_t>(r * width + i)];
+                  if (count == 0) sum = -1;
+                  EXPECT_TRUE(result == sum || (result != result && sum != sum))
+                      << width << " " << taps << " " << r << " " << i;
+                }
+            }
         }
 }
 
