@@ -52,6 +52,11 @@ def resnet50_f16(name):
 
 
 @model
+def mobilenet_v2_f16(name):
+    return mobilenet_v2(name, np.float16)
+
+
+@model
 def unet(name):
     n = Net(name)
     x = n.input("x", [1, 3, 256, 256])
@@ -81,8 +86,8 @@ def inverted(n, x, out, k, s, expand, act, se=False):
 
 
 @model
-def mobilenet_v2(name):
-    n = Net(name)
+def mobilenet_v2(name, dtype=np.float32):
+    n = Net(name, dtype=dtype)
     x = n.batch_norm(n.conv(n.input("x", [1, 3, 224, 224]), 32, 3, 2, bias=False), "relu6")
     for t, c, times, s in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
         for i in range(times):
@@ -231,11 +236,11 @@ def encoder(n, x, layers, width, heads, mask=None):
     return x
 
 
-def bert(name, layers=12, width=768, heads=12, vocabulary=30522):
-    n = Net(name)
+def bert(name, layers=12, width=768, heads=12, vocabulary=30522, dtype=np.float32):
+    n = Net(name, dtype=dtype)
     ids = n.input("input_ids", ["batch", "sequence"], np.int64)
     given = n.input("attention_mask", ["batch", "sequence"], np.int64)
-    mask = n.op("Cast", n.op("Unsqueeze", given, n.ints(1, 2)), to=T.FLOAT)
+    mask = n.op("Cast", n.op("Unsqueeze", given, n.ints(1, 2)), to=h.np_dtype_to_tensor_dtype(np.dtype(dtype)))
     mask = n.op("Mul", n.op("Sub", n.scalar(1), mask), n.scalar(-10000))
     x = n.op("Gather", n.weight(vocabulary, width, fan=2 * width), ids)
     length = n.op("Gather", n.op("Shape", ids), n.constant(np.array(1, np.int64)))
@@ -247,6 +252,11 @@ def bert(name, layers=12, width=768, heads=12, vocabulary=30522):
 @model
 def bert_base(name):
     return bert(name)
+
+
+@model
+def bert_base_f16(name):
+    return bert(name, dtype=np.float16)
 
 
 @model
@@ -290,7 +300,7 @@ def gpt2_decode(name):
     return n, n.op("MatMul", n.layer_norm(x, width), n.weight(width, 50257, fan=width))
 
 
-def llm(name, bits):
+def llm(name, bits, block=32, zeros=False, level=4):
     """Four layers of a small Llama's size; attention by the fused operator that exporters write."""
     n = Net(name)
     width, heads, kv, hidden, vocabulary, depth = 2048, 32, 4, 5632, 32000, 64
@@ -299,10 +309,11 @@ def llm(name, bits):
     def matmul(x, k, m):
         if bits == 32:
             return n.op("MatMul", x, n.weight(k, m, fan=k))
-        blocks = k // 32
-        packed = n.constant(n.rng.integers(0, 256, (m, blocks, 16), dtype=np.uint8))
+        blocks = k // block
+        packed = n.constant(n.rng.integers(0, 256, (m, blocks, block // 2), dtype=np.uint8))
         scales = n.constant((n.rng.uniform(0.5, 1.5, m * blocks) / np.sqrt(k) / 4).astype(np.float32))
-        return n.op("MatMulNBits", x, packed, scales, domain=ms, K=k, N=m, bits=4, block_size=32, accuracy_level=4)
+        more = [n.constant(n.rng.integers(0, 256, m * ((blocks + 1) // 2), dtype=np.uint8))] if zeros else []
+        return n.op("MatMulNBits", x, packed, scales, *more, domain=ms, K=k, N=m, bits=4, block_size=block, accuracy_level=level)
 
     def norm(x, skip=None):
         scale = n.constant(np.ones(width, np.float32))
@@ -340,6 +351,16 @@ def llm(name, bits):
 @model
 def llm_4bit(name):
     return llm(name, 4)
+
+
+@model
+def llm_4bit_128_zeros(name):
+    return llm(name, 4, 128, True)
+
+
+@model
+def llm_4bit_exact(name):
+    return llm(name, 4, level=0)
 
 
 @model
@@ -739,9 +760,14 @@ probe("matmul_m16", "MatMul", (16, 4096), np.random.default_rng(1).standard_norm
 
 # ---- quantised by onnxruntime's own tools, from the float models beside them
 
+# The float model, and the type of activations.
+QUANTISED = {"resnet50_qdq": ("resnet50", "QUInt8"), "resnet50_qdq_s8": ("resnet50", "QInt8"), "mobilenet_v2_qdq": ("mobilenet_v2", "QUInt8"),
+             "mobilenet_v2_qdq_s8": ("mobilenet_v2", "QInt8"), "bert_base_int8": ("bert_base", None)}
+
+
 def quantised(name, folder):
     from onnxruntime import quantization as q
-    source = os.path.join(folder, {"resnet50_qdq": "resnet50", "mobilenet_v2_qdq": "mobilenet_v2", "bert_base_int8": "bert_base"}[name] + ".onnx")
+    source = os.path.join(folder, QUANTISED[name][0] + ".onnx")
     target = os.path.join(folder, name + ".onnx")
     if name == "bert_base_int8":
         q.quantize_dynamic(source, target)
@@ -757,19 +783,15 @@ def quantised(name, folder):
 
     folded = os.path.join(folder, name + ".folded.onnx")
     q.shape_inference.quant_pre_process(source, folded, skip_symbolic_shape=True)
-    q.quantize_static(folded, target, Reader(), quant_format=q.QuantFormat.QDQ, per_channel=True, activation_type=q.QuantType.QUInt8, weight_type=q.QuantType.QInt8)
+    q.quantize_static(folded, target, Reader(), quant_format=q.QuantFormat.QDQ, per_channel=True, activation_type=q.QuantType[QUANTISED[name][1]], weight_type=q.QuantType.QInt8)
     os.remove(folded)
-
-
-QUANTISED = ("resnet50_qdq", "mobilenet_v2_qdq", "bert_base_int8")
 
 
 def make(folder, names=None):
     """Makes what is not there yet; gives the paths by name."""
     os.makedirs(folder, exist_ok=True)
     wanted = names or [*MAKERS, *QUANTISED]
-    needed = {"resnet50_qdq": "resnet50", "mobilenet_v2_qdq": "mobilenet_v2", "bert_base_int8": "bert_base"}
-    for name in [needed[n] for n in wanted if n in needed] + [n for n in wanted]:
+    for name in [QUANTISED[n][0] for n in wanted if n in QUANTISED] + [n for n in wanted]:
         path = os.path.join(folder, name + ".onnx")
         if os.path.exists(path):
             continue

@@ -76,7 +76,9 @@ class Chain {
     if (!conv && bias_ == nullptr) take_bias();
     take_residual();
     take_activation();
-    if (taken_.empty()) return 0;
+    // Only operators of ai.tombolo take weights of another type (widen_halves.cpp).
+    const bool narrow = bits_of(rewriter_.dtype(node_.input(1))) == 16;
+    if (taken_.empty() && !narrow) return 0;
     write(conv ? "Conv" : "MatMul");
     return 1;
   }
@@ -178,7 +180,7 @@ class Chain {
     rewriter_.supersede(*last_->output(0), *fused.output(0));
     for (size_t i = taken_.size(); i-- > 0;)
       if (taken_[i] != last_) rewriter_.erase(*taken_[i]);
-    rewriter_.erase(node_);
+    if (last_ != &node_) rewriter_.erase(node_);
   }
 
   Rewriter& rewriter_;

@@ -46,6 +46,53 @@ bool scale(Match& match) {
   return true;
 }
 
+/// Products of integers that become floats: one scale or one for each column, one bias a column.
+bool integer_product(Match& match) {
+  const auto columns = match.rewriter.dim(match.value("b"), -1);
+  const auto one_or_each = [&](std::string_view name) {
+    const auto dims = match.rewriter.dims(match.value(name));
+    return dims && columns &&
+           (dims->empty() || (dims->size() == 1 && ((*dims)[0] == 1 || (*dims)[0] == *columns)));
+  };
+  const auto a_scale = match.rewriter.dims(match.value("s"));
+  const auto a_rank = match.rewriter.rank(match.value("a"));
+  if (!a_scale || a_scale->size() > 1 || (a_scale->size() == 1 && (*a_scale)[0] != 1) || !a_rank ||
+      *a_rank < 2 || match.rewriter.rank(match.value("b")) != 2u || !one_or_each("w") ||
+      match.rewriter.dtype(match.output()) != DType::kFloat32)
+    return false;
+  const auto zero = match.values.find("az");
+  if (zero != match.values.end() && zero->second != nullptr) {
+    const auto dims = match.rewriter.dims(zero->second);
+    if (!dims || dims->size() > 1 || (dims->size() == 1 && (*dims)[0] != 1)) return false;
+  }
+  if (match.values.contains("bz") && !one_or_each("bz")) return false;
+  if (!match.values.contains("c")) return true;
+  const auto bias = match.rewriter.dims(match.value("c"));
+  return bias && bias->size() == 1 && (*bias)[0] == *columns;
+}
+
+constexpr RewriteRule kIntegerRules[] = {
+    {.name = "matmul-integer-bias",
+     .patterns = {"p (a, b, az, bz, s, w, c) => (y) { i = MatMulInteger (a, b, az, bz)"
+                  " f = Cast <to = 1> (i) m = Mul (s, w) p = Mul (f, m) y = Add (p, c) }"},
+     .replacement = "r (a, b, s, w, az, bz, c) => (y) {"
+                    " y = com.microsoft.MatMulIntegerToFloat (a, b, s, w, az, bz, c) }",
+     .condition = integer_product},
+    {.name = "matmul-integer",
+     .patterns = {"p (a, b, az, bz, s, w) => (y) { i = MatMulInteger (a, b, az, bz)"
+                  " f = Cast <to = 1> (i) m = Mul (s, w) y = Mul (f, m) }"},
+     .replacement = "r (a, b, s, w, az, bz) => (y) {"
+                    " y = com.microsoft.MatMulIntegerToFloat (a, b, s, w, az, bz) }",
+     .condition = integer_product},
+    {.name = "integer-to-float-bias",
+     .patterns = {"p (a, b, s, w, az, bz, c) => (y) {"
+                  " p = com.microsoft.MatMulIntegerToFloat (a, b, s, w, az, bz)"
+                  " y = Add (p, c) }"},
+     .replacement = "r (a, b, s, w, az, bz, c) => (y) {"
+                    " y = com.microsoft.MatMulIntegerToFloat (a, b, s, w, az, bz, c) }",
+     .condition = integer_product},
+};
+
 constexpr RewriteRule kMicrosoftRules[] = {
     {.name = "bias-gelu",
      .patterns = {"p (x, b) => (y) { s = Add (x, b) y = Gelu (s) }"},
@@ -79,6 +126,18 @@ constexpr RewriteRule kMicrosoftRules[] = {
 
 }  // namespace
 
-Result<size_t> fuse_microsoft(Rewriter& rewriter) { return apply_rules(rewriter, kMicrosoftRules); }
+Result<size_t> fuse_microsoft(Rewriter& rewriter) {
+  TRY(const size_t products, apply_rules(rewriter, kIntegerRules));
+  TRY(const size_t others, apply_rules(rewriter, kMicrosoftRules));
+  return products + others;
+}
+
+Result<size_t> integer_regions(Rewriter& rewriter) {
+  TRY(const size_t operators, integer_operators(rewriter));
+  TRY(const size_t products, apply_rules(rewriter, kIntegerRules));
+  // What was replaced would be run, and would keep its inputs from joining what they follow.
+  if (operators + products != 0) CHECK_OK(remove_dead_code(rewriter));
+  return operators + products;
+}
 
 }  // namespace tombolo::passes

@@ -70,7 +70,22 @@ constexpr Pass kPasses[] = {
      "softmax(q k' + mask) v becomes Attention, with grouped heads and packed inputs where the "
      "graph has them",
      2, recognise_attention},
-    {"fuse-microsoft", "BiasGelu, FusedMatMul and FusedConv of com.microsoft", 3, fuse_microsoft},
+    {"integer-operators",
+     "an operator between DequantizeLinear and QuantizeLinear works on the integers: QLinearConv, "
+     "QLinearMatMul, and those of com.microsoft",
+     3, integer_operators},
+    {"fuse-microsoft", "BiasGelu, FusedMatMul, FusedConv and MatMulIntegerToFloat of com.microsoft",
+     3, fuse_microsoft},
+    {"integer-regions",
+     "integer-operators and products of dynamically quantised tensors, for the runtime",
+     kRuntimeLevel, integer_regions},
+    {"integer-layout",
+     "quantised convolutions and what lies between them have their channels last; limits and "
+     "residuals join them, in operators of ai.tombolo",
+     kRuntimeLevel, integer_layout},
+    {"widen-halves",
+     "networks of float16 and bfloat16 are computed in float32; their weights stay at 16 bits",
+     kRuntimeLevel, widen_halves},
     {"expand-microsoft",
      "operators of com.microsoft become those of the standard that have fast kernels",
      kRuntimeLevel, expand_microsoft},

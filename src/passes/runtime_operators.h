@@ -15,7 +15,12 @@
 //          blocks of 16, the last one filled up with what nobody reads. `plain`: X is not in
 //          blocks.
 //
-// act: attribute `activation`, empty for none, with its parameters in `activation_params`:
+//   QLinearConvLast (x, ..., B?, Z?, ...)     QLinearConv with channels last, between codes `low`
+//   and
+//          `high`; Z, under its own scale, is added to the rounded result, and that rounded again.
+//
+// W of Conv, BlockConv and MatMul may be a constant of float16 or bfloat16 where the rest is
+// float32. act: attribute `activation`, empty for none, with its parameters in `activation_params`:
 //   Relu; Clip (low, high); LeakyRelu (alpha); Sigmoid; Tanh; HardSigmoid (alpha, beta); HardSwish;
 //   Swish (alpha); Gelu; GeluTanh; Elu (alpha); Softplus; Mish.
 // Only float32: what has no fast kernel is better left in parts.

@@ -225,7 +225,7 @@ OPERATOR(TomboloBlockConv) = {
     .domain = "ai.tombolo",
     .doc = "Conv of ai.tombolo with X (unless it is plain), Z and Y in blocks of 16 channels",
     .versions = {1},
-    .inputs = {{"X", "T"}, {"W", "T"}, {"B", "T", kOptional}, {"Z", "T", kOptional}},
+    .inputs = {{"X", "T"}, {"W", "TW"}, {"B", "T", kOptional}, {"Z", "T", kOptional}},
     .outputs = {{"Y", "T"}},
     .attributes =
         {
@@ -239,7 +239,7 @@ OPERATOR(TomboloBlockConv) = {
             {"plain", 0},
             {"strides", Attr::kInts},
         },
-    .types = {{"T", {{1, kFloats | kBf16}}}},
+    .types = {{"T", {{1, kFloats | kBf16}}}, {"TW", {{1, kFloats | kBf16}}}},
     .infer = infer_block_conv,
     .reference = run_block_conv,
 };

@@ -6,6 +6,7 @@
 
 #include "ops/infer_helpers.h"
 #include "ops/kernel_context.h"
+#include "ops/kernels/compute.h"
 #include "ops/registry.h"
 #include "ops/schema.h"
 #include "ops/tombolo/loose.h"
@@ -74,15 +75,24 @@ Status finish(KernelContext& context, RunValue value) {
 }
 
 Status infer_conv_like(InferContext& context) { return find_operator("", "Conv")->infer(context); }
+/// Input 1, which may be of fewer bits than input 0, in the type of that.
+Result<RunValue> weights(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const Tensor* w, context.input(1));
+  if (w->dtype() == x->dtype()) return RunValue(*w);
+  TRY(Tensor wide, converted(context, *w, x->dtype()));
+  return RunValue(std::move(wide));
+}
+
 Status run_conv_like(KernelContext& context) {
   std::vector<RunValue> outputs(1);
-  KernelContext inner{context.node,
-                      latest_opset(""),
-                      context.inputs.first(std::min<size_t>(context.inputs.size(), 3)),
-                      outputs,
-                      context.attributes,
-                      context.host,
-                      context.binding};
+  TRY(const RunValue w, weights(context));
+  std::vector<const RunValue*> inputs(
+      context.inputs.begin(),
+      context.inputs.begin() + static_cast<ptrdiff_t>(std::min<size_t>(context.inputs.size(), 3)));
+  inputs[1] = &w;
+  KernelContext inner{context.node,       latest_opset(""), inputs,         outputs,
+                      context.attributes, context.host,     context.binding};
   CHECK_OK(find_operator("", "Conv")->reference(inner));
   return finish(context, std::move(outputs[0]));
 }
@@ -104,21 +114,22 @@ Status infer_matmul_like(InferContext& context) {
 }
 
 /// The last two axes exchanged where the attribute asks for it.
-Result<RunValue> turned(KernelContext& context, size_t index, Text attribute) {
-  TRY(const Tensor* tensor, context.input(index));
-  if (context.attributes.get_int(attribute, 0) == 0 || tensor->rank() < 2) return RunValue(*tensor);
+Result<RunValue> turned(KernelContext& context, const RunValue& value, Text attribute) {
+  const Tensor* tensor = &value.tensor();
+  if (context.attributes.get_int(attribute, 0) == 0 || tensor->rank() < 2) return value;
   std::vector<int64_t> perm;
   for (size_t i = 0; i < tensor->rank(); ++i) perm.push_back(static_cast<int64_t>(i));
   std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
   Loose loose("Transpose", 1);
   loose.node.set_ints("perm", perm);
-  const RunValue* const inputs[] = {&context.value(index)};
+  const RunValue* const inputs[] = {&value};
   return run_as(context, loose.node, inputs);
 }
 
 Status run_matmul_like(KernelContext& context) {
-  TRY(const RunValue a, turned(context, 0, "transA"));
-  TRY(const RunValue b, turned(context, 1, "transB"));
+  TRY(const RunValue w, weights(context));
+  TRY(const RunValue a, turned(context, context.value(0), "transA"));
+  TRY(const RunValue b, turned(context, w, "transB"));
   TRY(RunValue value, binary(context, "MatMul", a, b));
   const float alpha = context.attributes.get_float("alpha", 1);
   if (alpha != 1) {
@@ -139,7 +150,7 @@ OPERATOR(TomboloConv) = {
     .domain = "ai.tombolo",
     .doc = "Conv, plus Z of the output's shape, then an activation by name",
     .versions = {1},
-    .inputs = {{"X", "T"}, {"W", "T"}, {"B", "T", kOptional}, {"Z", "T", kOptional}},
+    .inputs = {{"X", "T"}, {"W", "TW"}, {"B", "T", kOptional}, {"Z", "T", kOptional}},
     .outputs = {{"Y", "T"}},
     .attributes =
         {
@@ -152,7 +163,7 @@ OPERATOR(TomboloConv) = {
             {"pads", Attr::kInts},
             {"strides", Attr::kInts},
         },
-    .types = {{"T", {{1, kFloats | kBf16}}}},
+    .types = {{"T", {{1, kFloats | kBf16}}}, {"TW", {{1, kFloats | kBf16}}}},
     .infer = infer_conv_like,
     .reference = run_conv_like,
 };
@@ -162,7 +173,7 @@ OPERATOR(TomboloMatMul) = {
     .domain = "ai.tombolo",
     .doc = "alpha A B + bias, plus Z of the output's shape, then an activation by name",
     .versions = {1},
-    .inputs = {{"A", "T"}, {"B", "T"}, {"bias", "T", kOptional}, {"Z", "T", kOptional}},
+    .inputs = {{"A", "T"}, {"B", "TW"}, {"bias", "T", kOptional}, {"Z", "T", kOptional}},
     .outputs = {{"Y", "T"}},
     .attributes =
         {
@@ -172,7 +183,7 @@ OPERATOR(TomboloMatMul) = {
             {"transA", 0},
             {"transB", 0},
         },
-    .types = {{"T", {{1, kFloats | kBf16}}}},
+    .types = {{"T", {{1, kFloats | kBf16}}}, {"TW", {{1, kFloats | kBf16}}}},
     .infer = infer_matmul_like,
     .reference = run_matmul_like,
 };

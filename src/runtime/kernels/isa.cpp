@@ -6,6 +6,11 @@
 
 #include "base/cpu.h"
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace tombolo {
 namespace {
 
@@ -35,11 +40,46 @@ Isa detect() {
 #endif
 }
 
+/// TOMBOLO_ISA without what stands behind the dash.
+std::string_view asked_name() {
+  const char* text = std::getenv("TOMBOLO_ISA");
+  const std::string_view name = text == nullptr ? "" : text;
+  return name.substr(0, name.find('-'));
+}
+
 Isa from_environment() {
-  if (const char* text = std::getenv("TOMBOLO_ISA"))
-    for (const Name& row : kNames)
-      if (row.name == text) return std::min(row.isa, best_isa());
+  const std::string_view name = asked_name();
+  for (const Name& row : kNames)
+    if (row.name == name) return std::min(row.isa, best_isa());
   return best_isa();
+}
+
+Extras extras_from_environment() {
+  const char* text = std::getenv("TOMBOLO_ISA");
+  const std::string_view name = text == nullptr ? "" : text;
+  if (name.ends_with("-base")) return Extras::kNone;
+  return name.ends_with("-dot") ? Extras::kDot : Extras::kTiles;
+}
+
+std::atomic<Extras>& extras() {
+  static std::atomic<Extras> value{extras_from_environment()};
+  return value;
+}
+bool allows(Extras least) { return extras().load(std::memory_order_relaxed) >= least; }
+
+/// The registers of tiles are large: Linux gives them to a process that asks.
+bool tiles_granted() {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // <asm/prctl.h>, XFEATURE_XTILEDATA
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+bool has_tiles() {
+  if (active_isa() != Isa::kAvx512 || !allows(Extras::kTiles)) return false;
+  static const bool granted = tiles_granted();
+  return granted;
 }
 
 std::atomic<Isa>& active() {
@@ -62,9 +102,19 @@ std::string_view name_of(Isa isa) {
   return "unknown";
 }
 
-bool has_vnni() { return active_isa() == Isa::kAvx512 && cpu_features().avx512vnni; }
-bool has_bf16_dot() { return active_isa() == Isa::kAvx512 && cpu_features().avx512bf16; }
-bool has_avx_vnni() { return active_isa() == Isa::kAvx2 && cpu_features().avxvnni; }
+void limit_extras(Extras most) { extras() = most; }
+
+bool has_vnni() {
+  return active_isa() == Isa::kAvx512 && cpu_features().avx512vnni && allows(Extras::kDot);
+}
+bool has_bf16_dot() {
+  return active_isa() == Isa::kAvx512 && cpu_features().avx512bf16 && allows(Extras::kDot);
+}
+bool has_avx_vnni() {
+  return active_isa() == Isa::kAvx2 && cpu_features().avxvnni && allows(Extras::kDot);
+}
+bool has_amx_int8() { return cpu_features().amx_int8 && has_vnni() && has_tiles(); }
+bool has_amx_bf16() { return cpu_features().amx_bf16 && has_bf16_dot() && has_tiles(); }
 
 int vector_floats() {
   switch (active_isa()) {

@@ -2,7 +2,8 @@
 
 // Which instruction set the fast kernels use. Every kernel is compiled once for each (targets.h);
 // the environment variable TOMBOLO_ISA=scalar|sse4|avx2|avx512|neon takes a lesser one than the
-// processor offers, for tests and comparisons.
+// processor offers, for tests and comparisons. `-base` behind a name leaves out the dot products
+// and tiles that some processors of that level have, `-dot` the tiles alone.
 
 #include <cstdint>
 #include <string_view>
@@ -25,6 +26,13 @@ bool has_vnni();
 bool has_bf16_dot();
 /// 256-bit VNNI on a machine without AVX-512, or held to AVX2.
 bool has_avx_vnni();
+/// AMX: products of tiles of 16 rows. Asks the operating system for the registers the first time.
+bool has_amx_int8();
+bool has_amx_bf16();
+
+/// For tests: what the functions above may say at most.
+enum class Extras : uint8_t { kNone, kDot, kTiles };
+void limit_extras(Extras extras);
 
 /// Floats in a vector of the active instruction set.
 int vector_floats();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/kernels/gemm.h"
+#include "runtime/kernels/isa.h"
 #include "runtime/kernels/parallel.h"
 
 namespace tombolo {
@@ -54,34 +56,57 @@ void q_pack_rows(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip,
            });
 }
 
-size_t q_panel_bytes(int64_t k, int64_t n) {
-  const QTiles& tiles = q_tiles();
-  return static_cast<size_t>((n + tiles.panel - 1) / tiles.panel * tiles.panel *
-                             tiles.groups_of(k) * 4);
+int64_t amx_chunk(int64_t run) {
+  const int64_t chunks = std::max<int64_t>(1, (run + 63) / 64);
+  return std::max<int64_t>(4, ((run + chunks - 1) / chunks + 3) / 4 * 4);
 }
 
-void q_pack_panels(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n, bool flip,
-                   bool is_signed, std::byte* out, int32_t* sums) {
+int64_t q_panel_groups(int64_t k) {
   const QTiles& tiles = q_tiles();
-  const int64_t width = tiles.panel, groups = tiles.groups_of(k);
+  if (tiles.element != 1) return tiles.groups_of(k);
+  const int64_t chunk = amx_chunk(k);
+  return (k + chunk - 1) / chunk * chunk / 4;
+}
+
+size_t q_stretch_bytes(int64_t stretches, int64_t run, int64_t n) {
+  const QTiles& tiles = q_tiles();
+  return static_cast<size_t>((n + tiles.panel - 1) / tiles.panel * tiles.panel * stretches *
+                             q_panel_groups(run) * 4);
+}
+
+size_t q_panel_bytes(int64_t k, int64_t n) { return q_stretch_bytes(1, k, n); }
+
+void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t stretches, int64_t run,
+                      int64_t n, bool flip, std::byte* out, int32_t* sums) {
+  const QTiles& tiles = q_tiles();
+  const int64_t width = tiles.panel, groups = q_panel_groups(run);
+  const int64_t k = stretches * run, bytes = stretches * groups * width * 4;
   parallel((n + width - 1) / width, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, k * width)),
            [&](int64_t begin, int64_t end) {
              for (int64_t p = begin; p < end; ++p) {
-               std::byte* panel = out + p * groups * width * 4;
-               std::memset(panel, 0, static_cast<size_t>(groups * width * 4));
+               std::byte* panel = out + p * bytes;
+               std::memset(panel, 0, static_cast<size_t>(bytes));
                for (int64_t c = 0; c < std::min(width, n - p * width); ++c) {
                  const uint8_t* from = x + (p * width + c) * column;
                  int32_t sum = 0;
-                 for (int64_t i = 0; i < k; ++i) {
-                   const int32_t value = number(from[i * row], flip, is_signed);
-                   sum += value;
-                   put(panel, (i / tiles.group * width + c) * tiles.group + i % tiles.group,
-                       tiles.element, value);
+                 for (int64_t s = 0; s < stretches; ++s) {
+                   std::byte* to = panel + s * groups * width * 4;
+                   for (int64_t i = 0; i < run; ++i, from += row) {
+                     const int32_t value = number(*from, flip, true);
+                     sum += value;
+                     put(to, (i / tiles.group * width + c) * tiles.group + i % tiles.group,
+                         tiles.element, value);
+                   }
                  }
                  if (sums != nullptr) sums[p * width + c] = sum;
                }
              }
            });
+}
+
+void q_pack_panels(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n, bool flip,
+                   bool /*is_signed*/, std::byte* out, int32_t* sums) {
+  q_pack_stretches(x, row, column, 1, k, n, flip, out, sums);
 }
 
 void q_row_sums(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
@@ -96,33 +121,140 @@ void q_row_sums(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, 
            });
 }
 
+int64_t q_tile_rows(int64_t m, bool amx) { return amx ? 16 : q_tiles().tile_rows(m); }
+
+bool q_use_amx(int64_t m) { return m > 4 && has_amx_int8(); }
+
+QProduct q_plan_rows(int64_t m, int64_t n, int64_t k, int64_t lda, bool a_signed) {
+  QProduct p;
+  p.n = n;
+  p.run = k;
+  p.lda = lda;
+  p.amx = q_use_amx(m);
+  p.a_signed = a_signed;
+  p.add_rows(0, m, q_tile_rows(m, p.amx), [&](int64_t at, int32_t rows) {
+    p.runs.push_back({0, rows, at});
+  });
+  return p;
+}
+
+namespace {
+
+constexpr int64_t kPanel = 32;  ///< columns of a panel of AMX
+
+struct Task {
+  const QProduct& p;
+  const std::byte* a;
+  int64_t a_bytes;
+  const QFinish& finish;
+};
+
+void finish_rows(const Task& t, const QTileRows& rows, const int32_t* sums, int64_t width,
+                 int64_t column) {
+  const int64_t columns = std::min(width, t.p.n - column);
+  for (int32_t i = rows.first_run; i < rows.last_run; ++i) {
+    const QRun& run = t.p.runs[static_cast<size_t>(i)];
+    q_finish(t.finish, sums + run.from * width, width, run.to, run.count, column, columns);
+  }
+}
+
+/// Tiles [first, last) times one panel with AMX, two tiles at a time.
+void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel, int64_t column,
+              int64_t chunk) {
+  const QProduct& p = t.p;
+  alignas(64) int32_t sums[32 * kPanel];
+  const int64_t chunks = (p.run + chunk - 1) / chunk, padded = chunks * chunk;
+  std::byte* room = nullptr;
+  for (size_t i = first; i < last; i += 2) {
+    const int parts = i + 1 < last ? 2 : 1;
+    AmxTile tile{{nullptr, nullptr},
+                 {0, 0},
+                 panel,
+                 chunks,
+                 p.offsets.data(),
+                 static_cast<int64_t>(p.offsets.size()),
+                 sums};
+    for (int part = 0; part < parts; ++part) {
+      const QTileRows& rows = p.tiles[i + static_cast<size_t>(part)];
+      tile.a[part] = t.a + rows.offset;
+      tile.lda[part] = p.lda;
+      // Tiles are read whole: one that would leave A is copied. Only products without stretches
+      // have such, the others have A in a copy with room behind it.
+      if (rows.offset + 15 * p.lda + padded + p.offsets.back() <= t.a_bytes) continue;
+      if (room == nullptr)
+        room = reinterpret_cast<std::byte*>(thread_floats(1, static_cast<size_t>(8 * padded)));
+      std::byte* to = room + part * 16 * padded;
+      std::memset(to, 0, static_cast<size_t>(16 * padded));
+      for (int64_t r = 0; r < rows.count; ++r)
+        std::memcpy(to + r * padded, tile.a[part] + r * p.lda, static_cast<size_t>(p.run));
+      tile.a[part] = to;
+      tile.lda[part] = padded;
+    }
+    amx_tile(tile, parts, p.n - column, p.a_signed ? AmxKind::kSigned : AmxKind::kUnsigned);
+    for (int part = 0; part < parts; ++part)
+      finish_rows(t, p.tiles[i + static_cast<size_t>(part)], sums + part * 16 * kPanel, kPanel,
+                  column);
+  }
+}
+
+void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel, int64_t column) {
+  const QTiles& tiles = q_tiles();
+  const QProduct& p = t.p;
+  alignas(64) int32_t sums[kMaxQRows * 32];
+  QTile tile{nullptr, p.lda, panel, tiles.groups_of(p.run), sums, tiles.panel};
+  tile.offsets = p.offsets.data();
+  tile.stretches = static_cast<int64_t>(p.offsets.size());
+  tile.stretch_bytes = q_panel_groups(p.run) * tiles.panel * 4;
+  for (size_t i = first; i < last; ++i) {
+    const QTileRows& rows = p.tiles[i];
+    tile.a = t.a + rows.offset;
+    tiles.unsigned_rows[rows.count](tile);
+    finish_rows(t, rows, sums, tiles.panel, column);
+  }
+}
+
+}  // namespace
+
+void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std::byte* b,
+               const QFinish& finish) {
+  const int64_t width = q_tiles().panel, panels = (p.n + width - 1) / width;
+  const auto count = static_cast<int64_t>(p.tiles.size());
+  if (count == 0 || panels <= 0) return;
+  const int64_t stretches = static_cast<int64_t>(p.offsets.size());
+  const int64_t panel_bytes = stretches * q_panel_groups(p.run) * width * 4;
+  // A block of rows that the second cache holds, times as many panels as make a task worth while.
+  const int64_t rows = std::max(1, p.tiles.front().count), row_bytes = rows * p.lda;
+  const int64_t most = std::max<int64_t>(2, (int64_t{192} << 10) / std::max<int64_t>(1, row_bytes));
+  int64_t blocks = (count + most - 1) / most;
+  int64_t block = (count + blocks - 1) / blocks;
+  if (p.amx) block += block % 2;
+  blocks = (count + block - 1) / block;
+  const int64_t work = std::max<int64_t>(1, block * rows * width * p.run * stretches);
+  const int64_t group = std::clamp<int64_t>((p.amx ? 4'000'000 : 600'000) / work, 1, panels);
+  const int64_t turns = (panels + group - 1) / group;
+  const int64_t chunk = amx_chunk(p.run);
+  const Task task{p, a, a_bytes, finish};
+  parallel(blocks * turns, 1, [&](int64_t begin, int64_t end) {
+    if (p.amx) amx_begin(chunk);
+    for (int64_t i = begin; i < end; ++i) {
+      const auto first = static_cast<size_t>(i / turns * block);
+      const size_t last = std::min(static_cast<size_t>(count), first + static_cast<size_t>(block));
+      for (int64_t q = i % turns * group; q < std::min(panels, (i % turns + 1) * group); ++q) {
+        if (p.amx)
+          amx_rows(task, first, last, b + q * panel_bytes, q * width, chunk);
+        else
+          plain_rows(task, first, last, b + q * panel_bytes, q * width);
+      }
+    }
+    if (p.amx) amx_end();
+  });
+}
+
 void qgemm(int64_t m, int64_t n, int64_t k, const std::byte* a, const std::byte* b,
            const QFinish& finish) {
-  const QTiles& tiles = q_tiles();
-  const int64_t width = tiles.panel, groups = tiles.groups_of(k), lda = groups * 4;
-  const int64_t panels = (n + width - 1) / width;
-  if (m <= 0 || panels <= 0) return;
-  constexpr int64_t kBlockRows = 224;
-  const int64_t blocks = (m + kBlockRows - 1) / kBlockRows, rows = (m + blocks - 1) / blocks;
-  const int64_t work = std::max<int64_t>(1, std::min(rows, m) * width * k);
-  const int64_t group = std::clamp<int64_t>(600'000 / work, 1, panels);
-  const int64_t turns = (panels + group - 1) / group;
-  parallel(blocks * turns, 1, [&](int64_t begin, int64_t end) {
-    alignas(64) int32_t sums[kMaxQRows * 32];
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t row = task / turns * rows, stop = std::min(m, row + rows);
-      if (row >= m) continue;
-      const int tile_rows = tiles.tile_rows(stop - row);
-      const int64_t first = task % turns * group;
-      for (int64_t p = first; p < std::min(panels, first + group); ++p)
-        for (int64_t r = row; r < stop; r += tile_rows) {
-          const int count = static_cast<int>(std::min<int64_t>(tile_rows, stop - r));
-          tiles.unsigned_rows[count](
-              {a + r * lda, lda, b + p * groups * width * 4, groups, sums, width});
-          q_finish(finish, sums, width, r, count, p * width, std::min(width, n - p * width));
-        }
-    }
-  });
+  if (m <= 0 || n <= 0) return;
+  const int64_t lda = q_row_bytes(k);
+  q_product(q_plan_rows(m, n, k, lda), a, m * lda, b, finish);
 }
 
 }  // namespace tombolo

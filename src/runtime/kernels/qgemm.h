@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace tombolo {
 
@@ -16,9 +17,12 @@ struct QTile {
   const std::byte* a;  ///< broadcast side: rows of groups
   int64_t lda;         ///< bytes from row to row
   const std::byte* b;  ///< panel
-  int64_t groups;
+  int64_t groups;      ///< of one stretch of k
   int32_t* c;
   int64_t ldc;
+  // Several stretches of k: where each begins in `a` (bytes), and how far apart they are in `b`.
+  const int64_t* offsets = nullptr;
+  int64_t stretches = 1, stretch_bytes = 0;
 };
 using QTileFn = void(const QTile&);
 
@@ -58,6 +62,12 @@ struct QFinish {
   enum class Kind : uint8_t { kInt32, kFloat, kByte } kind = Kind::kInt32;
   // Bytes: round to nearest even, add the zero point, clamp.
   int32_t zero_point = 0, least = 0, greatest = 255;
+  /// Bytes of the result's shape that are added to those: what was just rounded, times own, plus
+  /// (rest - rest_zero) times other, is rounded and clamped again, around zero_point2.
+  const std::byte* rest = nullptr;
+  bool rest_signed = false;
+  int32_t rest_zero = 0, zero_point2 = 0, least2 = 0, greatest2 = 255;
+  float own = 0, other = 0;
   void* out = nullptr;
   int64_t ldo = 0;  ///< elements from row to row
 };
@@ -71,16 +81,84 @@ int64_t q_row_bytes(int64_t k);
 void q_pack_rows(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
                  std::byte* out);
 /// The side in panels: x[i * row + j * column] for i < k, j < n; sums[j] is the sum down column j.
+/// Each stretch of k is filled up with zeros to whole groups, and to whole tiles of AMX.
+int64_t q_panel_groups(int64_t k);
 size_t q_panel_bytes(int64_t k, int64_t n);
 void q_pack_panels(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n, bool flip,
                    bool is_signed, std::byte* out, int32_t* sums);
+/// The same for k in stretches of `run`: x[(s * run + i) * row + j * column] in stretch s.
+size_t q_stretch_bytes(int64_t stretches, int64_t run, int64_t n);
+void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t stretches, int64_t run,
+                      int64_t n, bool flip, std::byte* out, int32_t* sums);
 /// rows[i][0..width) (bytes, `step` apart), i < k, as one panel.
 void q_interleave(const uint8_t* rows, int64_t step, int64_t k, bool is_signed, std::byte* out);
 void q_row_sums(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
                 int32_t* sums);
 
-/// C = A B, A unsigned rows, B signed panels, finished. Threaded.
+/// Which rows of A make a tile and where their results go: consecutive rows of A lie `lda` bytes
+/// apart, a run of them makes consecutive rows of the result, what is in no run is dropped.
+struct QRun {
+  int32_t from, count;
+  int64_t to;
+};
+struct QTileRows {
+  int64_t offset;  ///< bytes from the start of A
+  int32_t count, first_run, last_run;
+};
+
+/// C = A B: rows of A as tiles, k in stretches that begin at offsets from a row's start.
+struct QProduct {
+  int64_t n = 0, run = 0;  ///< elements of a stretch
+  int64_t lda = 0;
+  std::vector<int64_t> offsets = {0};
+  std::vector<QTileRows> tiles;
+  std::vector<QRun> runs;
+  bool amx = false;       ///< tiles of 16 rows, which may be read whole where A goes on so far
+  bool a_signed = false;  ///< AMX only
+
+  /// Appends `count` rows of A that begin at `offset`, as tiles whose runs `add_runs` names.
+  template <typename AddRuns>
+  void add_rows(int64_t offset, int64_t count, int64_t tile_rows, AddRuns&& add_runs) {
+    for (int64_t at = 0; at < count; at += tile_rows) {
+      const auto rows = static_cast<int32_t>(count - at < tile_rows ? count - at : tile_rows);
+      const auto first = static_cast<int32_t>(runs.size());
+      add_runs(at, rows);
+      tiles.push_back({offset + at * lda, rows, first, static_cast<int32_t>(runs.size())});
+    }
+  }
+};
+/// Rows of a tile for products of m rows: whether with AMX is for the caller to ask (has_amx_int8).
+int64_t q_tile_rows(int64_t m, bool amx);
+/// Whether AMX is there and worth it for m rows.
+bool q_use_amx(int64_t m);
+/// m rows of A, lda bytes apart, times n columns.
+QProduct q_plan_rows(int64_t m, int64_t n, int64_t k, int64_t lda, bool a_signed = false);
+/// Threaded. `a_bytes` may be read from `a`.
+void q_product(const QProduct& product, const std::byte* a, int64_t a_bytes, const std::byte* b,
+               const QFinish& finish);
+
+/// C = A B, A unsigned rows (q_row_bytes apart), B signed panels, finished. Threaded.
 void qgemm(int64_t m, int64_t n, int64_t k, const std::byte* a, const std::byte* b,
            const QFinish& finish);
+
+/// Tiles of AMX: 32 rows (two parts of 16, wherever they lie) times one panel.
+struct AmxTile {
+  const std::byte* a[2];
+  int64_t lda[2];
+  const std::byte* b;
+  int64_t chunks;          ///< of `amx_begin`'s size, in a stretch
+  const int64_t* offsets;  ///< of each stretch of k in `a`, bytes
+  int64_t stretches;
+  void* c;                             ///< [32][32], of int32 or float
+  const int64_t* b_offsets = nullptr;  ///< of each stretch in `b`; null: one after the other
+  bool accumulate = false;
+};
+enum class AmxKind : uint8_t { kUnsigned, kSigned, kBf16 };  ///< of A; B is signed, or bf16
+/// Sets this thread's tiles up for chunks of so many bytes of k (a multiple of 4, at most 64).
+void amx_begin(int64_t chunk);
+void amx_end();
+void amx_tile(const AmxTile& tile, int parts, int64_t columns, AmxKind kind);
+/// Bytes of a chunk for stretches of `run` bytes.
+int64_t amx_chunk(int64_t run);
 
 }  // namespace tombolo

@@ -53,18 +53,20 @@ void pair_tile(const QTile& t) {
   VI acc[kR][2];
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) acc[r][0] = acc[r][1] = hn::Zero(d);
-  const std::byte* a = t.a;
-  const int16_t* b = reinterpret_cast<const int16_t*>(t.b);
   const int64_t lda = t.lda;
-  for (int64_t g = t.groups; g > 0; --g, a += 4, b += 4 * lanes) {
-    const auto b0 = hn::LoadU(h, b), b1 = hn::LoadU(h, b + 2 * lanes);
+  for (int64_t s = 0; s < t.stretches; ++s) {
+    const std::byte* a = t.a + (t.offsets != nullptr ? t.offsets[s] : 0);
+    const int16_t* b = reinterpret_cast<const int16_t*>(t.b + s * t.stretch_bytes);
+    for (int64_t g = t.groups; g > 0; --g, a += 4, b += 4 * lanes) {
+      const auto b0 = hn::LoadU(h, b), b1 = hn::LoadU(h, b + 2 * lanes);
 #pragma GCC unroll 16
-    for (int r = 0; r < kR; ++r) {
-      int32_t group;
-      __builtin_memcpy(&group, a + r * lda, 4);
-      const auto av = hn::BitCast(h, hn::Set(d, group));
-      acc[r][0] = pair_dot(acc[r][0], av, b0);
-      acc[r][1] = pair_dot(acc[r][1], av, b1);
+      for (int r = 0; r < kR; ++r) {
+        int32_t group;
+        __builtin_memcpy(&group, a + r * lda, 4);
+        const auto av = hn::BitCast(h, hn::Set(d, group));
+        acc[r][0] = pair_dot(acc[r][0], av, b0);
+        acc[r][1] = pair_dot(acc[r][1], av, b1);
+      }
     }
   }
 #pragma GCC unroll 16
@@ -89,13 +91,85 @@ void fill_pair_tiles(QTiles& tiles) {
   fill(tiles, std::make_integer_sequence<int, kRows>());
 }
 
+/// Bytes of the low eight bits of each lane, which hold them already.
+HWY_INLINE void store_bytes(VI v, std::byte* to, int64_t left) {
+  const I32 d;
+  const hn::Rebind<uint8_t, I32> bytes;
+#if HWY_TARGET == HWY_AVX3
+  store_n(hn::Vec<decltype(bytes)>{_mm512_cvtepi32_epi8(v.raw)}, bytes,
+          reinterpret_cast<uint8_t*>(to), left);
+#else
+  store_n(hn::DemoteTo(bytes, hn::And(v, hn::Set(d, 255))), bytes, reinterpret_cast<uint8_t*>(to),
+          left);
+#endif
+}
+
+HWY_INLINE VI load_bytes(const std::byte* from, bool is_signed, int64_t left) {
+  const I32 d;
+  const hn::Rebind<uint8_t, I32> bytes;
+  const hn::Rebind<int8_t, I32> signed_bytes;
+  if (is_signed)
+    return hn::PromoteTo(d, load_n(signed_bytes, reinterpret_cast<const int8_t*>(from), left));
+  return hn::PromoteTo(d, load_n(bytes, reinterpret_cast<const uint8_t*>(from), left));
+}
+
+/// Limits first, so that what is rounded fits; no fused products, so that the instruction set makes
+/// no difference.
+HWY_INLINE VI round_between(hn::Vec<F> x, hn::Vec<F> lo, hn::Vec<F> hi) {
+  return hn::NearestInt(hn::Min(hi, hn::Max(lo, x)));
+}
+
+/// Results of bytes whose scales belong to columns: what layers with channels last are.
+template <bool kRest>
+HWY_INLINE void finish_columns(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row,
+                               int64_t rows, int64_t column, int64_t columns) {
+  const I32 d;
+  const F ff;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto lo = hn::Set(ff, static_cast<float>(f.least - f.zero_point));
+  const auto hi = hn::Set(ff, static_cast<float>(f.greatest - f.zero_point));
+  const VI zero = hn::Set(d, f.zero_point);
+  const auto lo2 = hn::Set(ff, static_cast<float>(f.least2 - f.zero_point2));
+  const auto hi2 = hn::Set(ff, static_cast<float>(f.greatest2 - f.zero_point2));
+  const VI zero2 = hn::Set(d, f.zero_point2), rest_zero = hn::Set(d, f.rest_zero);
+  const auto own = hn::Set(ff, f.own), other = hn::Set(ff, f.other);
+  for (int64_t c = 0; c < columns; c += lanes) {
+    const int64_t left = columns - c, at = column + c;
+    const VI add = f.column_add != nullptr ? load_n(d, f.column_add + at, left) : hn::Zero(d);
+    const auto scale = f.column_scale != nullptr
+                           ? hn::Mul(hn::Set(ff, f.scale), load_n(ff, f.column_scale + at, left))
+                           : hn::Set(ff, f.scale);
+    const int32_t* from = sums + c;
+    const int64_t first = row * f.ldo + at;
+    auto* to = static_cast<std::byte*>(f.out) + first;
+    const std::byte* rest = kRest ? f.rest + first : nullptr;
+    for (int64_t r = 0; r < rows; ++r, from += ldc, to += f.ldo) {
+      const VI v = hn::Add(hn::LoadU(d, from), add);
+      VI q = round_between(hn::Mul(hn::ConvertTo(ff, v), scale), lo, hi);
+      if constexpr (kRest) {
+        const VI z = hn::Sub(load_bytes(rest, f.rest_signed, left), rest_zero);
+        const auto both =
+            hn::Add(hn::Mul(hn::ConvertTo(ff, q), own), hn::Mul(hn::ConvertTo(ff, z), other));
+        q = hn::Add(round_between(both, lo2, hi2), zero2);
+        rest += f.ldo;
+      } else {
+        q = hn::Add(q, zero);
+      }
+      store_bytes(q, to, left);
+    }
+  }
+}
+
 void finish(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row, int64_t rows,
             int64_t column, int64_t columns) {
   const I32 d;
   const F ff;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const hn::Rebind<uint8_t, I32> bytes;
-  const hn::Rebind<int8_t, I32> signed_bytes;
+  // Sums of tiles lie in whole vectors: more of them than columns may be read.
+  if (f.kind == QFinish::Kind::kByte && f.row_add == nullptr && f.row_sum == nullptr &&
+      f.row_scale == nullptr)
+    return f.rest != nullptr ? finish_columns<true>(f, sums, ldc, row, rows, column, columns)
+                             : finish_columns<false>(f, sums, ldc, row, rows, column, columns);
   for (int64_t r = 0; r < rows; ++r) {
     const VI row_add = hn::Set(d, f.row_add != nullptr ? f.row_add[row + r] : 0);
     const VI row_sum = hn::Set(d, f.row_sum != nullptr ? f.row_sum[row + r] : 0);
@@ -118,15 +192,10 @@ void finish(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row, int
         store_n(x, ff, static_cast<float*>(f.out) + to, left);
         continue;
       }
-      // Limits first, so that what is rounded fits.
       const auto lo = hn::Set(ff, static_cast<float>(f.least - f.zero_point));
       const auto hi = hn::Set(ff, static_cast<float>(f.greatest - f.zero_point));
-      const VI q = hn::Add(hn::NearestInt(hn::Min(hi, hn::Max(lo, x))), hn::Set(d, f.zero_point));
-      if (f.least < 0)
-        store_n(hn::DemoteTo(signed_bytes, q), signed_bytes, static_cast<int8_t*>(f.out) + to,
-                left);
-      else
-        store_n(hn::DemoteTo(bytes, q), bytes, static_cast<uint8_t*>(f.out) + to, left);
+      const VI q = hn::Add(round_between(x, lo, hi), hn::Set(d, f.zero_point));
+      store_bytes(q, static_cast<std::byte*>(f.out) + to, left);
     }
   }
 }

@@ -18,22 +18,24 @@ TOMBOLO_VNNI void tile(const QTile& t) {
   __m512i acc[kR][2];
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) acc[r][0] = acc[r][1] = _mm512_setzero_si512();
-  const std::byte* a = t.a;
-  const std::byte* b = t.b;
   const int64_t lda = t.lda;
-  for (int64_t g = t.groups; g > 0; --g, a += 4, b += 128) {
-    const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 64);
+  for (int64_t s = 0; s < t.stretches; ++s) {
+    const std::byte* a = t.a + (t.offsets != nullptr ? t.offsets[s] : 0);
+    const std::byte* b = t.b + s * t.stretch_bytes;
+    for (int64_t g = t.groups; g > 0; --g, a += 4, b += 128) {
+      const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 64);
 #pragma GCC unroll 16
-    for (int r = 0; r < kR; ++r) {
-      int32_t group;
-      __builtin_memcpy(&group, a + r * lda, 4);
-      const __m512i av = _mm512_set1_epi32(group);
-      if constexpr (kUnsignedRows) {
-        acc[r][0] = _mm512_dpbusd_epi32(acc[r][0], av, b0);
-        acc[r][1] = _mm512_dpbusd_epi32(acc[r][1], av, b1);
-      } else {
-        acc[r][0] = _mm512_dpbusd_epi32(acc[r][0], b0, av);
-        acc[r][1] = _mm512_dpbusd_epi32(acc[r][1], b1, av);
+      for (int r = 0; r < kR; ++r) {
+        int32_t group;
+        __builtin_memcpy(&group, a + r * lda, 4);
+        const __m512i av = _mm512_set1_epi32(group);
+        if constexpr (kUnsignedRows) {
+          acc[r][0] = _mm512_dpbusd_epi32(acc[r][0], av, b0);
+          acc[r][1] = _mm512_dpbusd_epi32(acc[r][1], av, b1);
+        } else {
+          acc[r][0] = _mm512_dpbusd_epi32(acc[r][0], b0, av);
+          acc[r][1] = _mm512_dpbusd_epi32(acc[r][1], b1, av);
+        }
       }
     }
   }

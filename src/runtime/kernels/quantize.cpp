@@ -26,10 +26,21 @@ HWY_INLINE void quantize_any(const float* x, int64_t n, float scale, int32_t zer
   const auto s = hn::Set(f, scale), lo = hn::Set(f, static_cast<float>(least - zero)),
              hi = hn::Set(f, static_cast<float>(greatest - zero));
   const auto z = hn::Set(d, zero);
+  // The specification divides. A product with 1 / scale gives the same integer unless it comes near
+  // the middle between two: then, and where the reciprocal is no normal number, the division is
+  // made.
+  const float reciprocal = 1 / scale;
+  const bool usable = reciprocal > 1e-30f && reciprocal < 1e30f;
+  const auto inverse = hn::Set(f, usable ? reciprocal : 0.0f);
+  const auto near_middle = hn::Set(f, usable ? 0.4999f : -1.0f);
   for (int64_t i = 0; i < n; i += lanes) {
-    // A division, as the specification says: a product with 1 / scale rounds otherwise.
-    auto v = hn::Div(load_n(f, x + i, n - i), s);
-    v = hn::IfThenElseZero(hn::Eq(v, v), v);
+    const auto given = load_n(f, x + i, n - i);
+    auto v = hn::Min(hi, hn::Max(lo, hn::Mul(given, inverse)));
+    const auto off = hn::Abs(hn::Sub(v, hn::ConvertTo(f, hn::NearestInt(v))));
+    if (HWY_UNLIKELY(!hn::AllTrue(f, hn::Lt(off, near_middle)))) {
+      v = hn::Div(given, s);
+      v = hn::IfThenElseZero(hn::Eq(v, v), v);
+    }
     const auto q = hn::Add(hn::NearestInt(hn::Min(hi, hn::Max(lo, v))), z);
     store_n(hn::DemoteTo(bytes, q), bytes, y + i, n - i);
   }

@@ -7,6 +7,7 @@
 #include "runtime/kernels/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/weights.h"
 
 namespace tombolo {
 namespace {
@@ -74,7 +75,8 @@ std::optional<ConvGeometry> block_conv_geometry(const KernelQuery& q) {
   const bool plain = q.attributes.get_int("plain", 0) != 0;
   if (!floats(q, 4) || q.inputs.size() < 2 || q.constant(1) == nullptr) return std::nullopt;
   for (size_t i = 0; i < q.inputs.size(); ++i)
-    if ((q.has_input(i) || i < 2) && q.dtype(i) != DType::kFloat32) return std::nullopt;
+    if ((q.has_input(i) || i < 2) && (i == 1 ? !is_weight(q, 1) : q.dtype(i) != DType::kFloat32))
+      return std::nullopt;
   const auto x = q.dims(0), w = q.dims(1);
   if (x.size() != (plain ? 4u : 5u) || w.size() != 4 || !read_activation(q.attributes))
     return std::nullopt;
@@ -116,7 +118,9 @@ Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& co
   TRY(const std::byte* packed,
       context.packed(1, key, (plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
         Tensor copy;
-        pack_block_conv(plan, context.aligned_constant(1, copy).data<float>(),
+        std::vector<float> room;
+        const Tensor& w = context.aligned_constant(1, copy);
+        pack_block_conv(plan, weight_floats(w, 0, w.size(), room),
                         reinterpret_cast<float*>(target));
       }));
   state->packed = reinterpret_cast<const float*>(packed);

@@ -6,6 +6,7 @@
 #include "runtime/kernels/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/weights.h"
 
 namespace tombolo {
 namespace {
@@ -20,7 +21,9 @@ struct ConvState final : KernelState {
 bool supports_conv(const KernelQuery& query) {
   if (active_isa() == Isa::kScalar || query.inputs.size() < 2) return false;
   for (size_t i = 0; i < query.inputs.size(); ++i)
-    if ((query.has_input(i) || i < 2) && query.dtype(i) != DType::kFloat32) return false;
+    if ((query.has_input(i) || i < 2) &&
+        (i == 1 ? !is_weight(query, 1) : query.dtype(i) != DType::kFloat32))
+      return false;
   if (!read_activation(query.attributes)) return false;
   const auto shape = read_conv_geometry(query.attributes, query.dims(0), query.dims(1));
   if (!shape) return false;
@@ -52,7 +55,9 @@ Result<std::unique_ptr<KernelState>> prepare_conv(const PrepareContext& context)
   TRY(const std::byte* packed,
       context.packed(1, key, (plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
         Tensor copy;
-        pack_convolution(plan, context.aligned_constant(1, copy).data<float>(),
+        std::vector<float> room;
+        const Tensor& w = context.aligned_constant(1, copy);
+        pack_convolution(plan, weight_floats(w, 0, w.size(), room),
                          reinterpret_cast<float*>(target));
       }));
   state->packed = reinterpret_cast<const float*>(packed);

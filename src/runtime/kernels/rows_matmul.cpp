@@ -10,6 +10,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/weights.h"
 
 namespace tombolo {
 namespace {
@@ -31,7 +32,8 @@ struct MatMulState final : KernelState {
 bool plan_matmul(const KernelQuery& q, bool gemm, MatMulState& s) {
   if (active_isa() == Isa::kScalar || q.inputs.size() < 2) return false;
   for (size_t i = 0; i < q.inputs.size(); ++i)
-    if ((q.has_input(i) || i < 2) && q.dtype(i) != DType::kFloat32) return false;
+    if ((q.has_input(i) || i < 2) && (i == 1 ? !is_weight(q, 1) : q.dtype(i) != DType::kFloat32))
+      return false;
   const auto activation = read_activation(q.attributes);
   if (!activation) return false;
   s.activation = *activation;
@@ -63,6 +65,7 @@ bool plan_matmul(const KernelQuery& q, bool gemm, MatMulState& s) {
   if (s.batch < 0 || s.m < 1 || s.n < 1 || s.batch < 1 || s.k < 0) return false;
   if (s.batch > 1 << 20) return false;
   s.b_shared = element_count(std::span(b.span()).first(rb - 2)) == 1;
+  if (!s.b_shared && q.dtype(1) != DType::kFloat32) return false;  // only packing widens weights
   // One shared B and A in one piece: one product of many rows.
   if (s.b_shared && !s.trans_a && s.batch > 1 &&
       element_count(std::span(a.span()).first(ra - 2)) == s.batch) {
@@ -123,7 +126,9 @@ int64_t round16(int64_t x) { return (x + 31) / 16 * 16; }
 /// never take memory together.
 void pack_weight(const PrepareContext& context, const MatMulState& s, float* out) {
   constexpr int64_t kFloats = int64_t{1} << 20;
-  const float* b = context.constant(1)->data<float>();
+  const Tensor& weights = *context.constant(1);
+  const auto bytes_of_one = static_cast<int64_t>(bits_of(weights.dtype()) / 8);
+  std::vector<float> room;
   const int64_t width = gemm_tiles().panel(), panels = (s.n + width - 1) / width;
   const int64_t rows = s.trans_b ? s.k : std::clamp<int64_t>(kFloats / s.n, 1, s.k);
   const int64_t group =
@@ -132,6 +137,9 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, float* out
   for (int64_t k0 = 0; k0 < s.k; k0 += rows)
     for (int64_t from = 0; from < panels; from += group) {
       const int64_t k = std::min(rows, s.k - k0), to = std::min(panels, from + group);
+      const int64_t begin = s.trans_b ? from * width * s.k : k0 * s.n;
+      const int64_t end = s.trans_b ? std::min(s.n, to * width) * s.k : (k0 + k) * s.n;
+      const float* b = weight_floats(weights, begin, end - begin, room) - begin;
       parallel(
           to - from, std::max<int64_t>(1, 16384 / (k * width)), [&](int64_t first, int64_t last) {
             for (int64_t p = from + first; p < from + last; ++p) {
@@ -141,9 +149,8 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, float* out
                            std::min(width, s.n - column), s.alpha, out + (p * s.k + k0) * width);
             }
           });
-      const int64_t begin = s.trans_b ? from * width * s.k : k0 * s.n;
-      const int64_t end = s.trans_b ? std::min(s.n, to * width) * s.k : (k0 + k) * s.n;
-      context.packs.release(std::as_bytes(std::span(b + begin, b + end)));
+      const std::byte* bytes = weights.data<std::byte>();
+      context.packs.release({bytes + begin * bytes_of_one, bytes + end * bytes_of_one});
     }
 }
 

@@ -1,5 +1,6 @@
-// Quantised products: MatMulInteger, QLinearMatMul. B is a constant in real models and is packed
-// once; otherwise it is packed in every run.
+// Quantised products: MatMulInteger, QLinearMatMul; QGemm and MatMulIntegerToFloat of
+// com.microsoft. B is a constant in real models and is packed once; otherwise it is packed in every
+// run.
 
 #include <algorithm>
 #include <string>
@@ -12,12 +13,25 @@
 namespace tombolo {
 namespace {
 
+constexpr size_t kNone = SIZE_MAX;
+
+/// Where an operator has its inputs.
+struct Places {
+  size_t a, a_scale, a_zero, b, b_scale, b_zero, bias, y_scale, y_zero;
+  bool float_bias;
+};
+constexpr Places kInteger = {0, kNone, 2, 1, kNone, 3, kNone, kNone, kNone, false};
+constexpr Places kLinear = {0, 1, 2, 3, 4, 5, kNone, 6, 7, false};
+constexpr Places kGemm = {0, 1, 2, 3, 4, 5, 6, 7, 8, false};
+constexpr Places kToFloat = {0, 2, 4, 1, 3, 5, 6, kNone, kNone, true};
+
 struct QMatMulState final : KernelState {
   int64_t m = 1, n = 1, k = 1;
-  bool a_signed = false, b_signed = false, linear = false;
+  bool a_signed = false, b_signed = false, trans_b = false, copy_a = false;
   DType out_type = DType::kInt32;
   const std::byte* packed = nullptr;  ///< panels, then the sums of the columns
   size_t panel_bytes = 0;
+  QProduct product;
   Dims output;
 };
 
@@ -27,45 +41,60 @@ bool one_or_n(const KernelQuery& query, size_t index, int64_t n) {
   const int64_t size = element_count(query.dims(index));
   return query.dims(index).size() <= 1 && (size == 1 || size == n);
 }
+bool one_float(const KernelQuery& q, size_t index) {
+  return q.has_input(index) && q.dtype(index) == DType::kFloat32 && q.inputs[index].size() == 1;
+}
 
-/// `linear`: QLinearMatMul (a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero).
-bool plan_qmatmul(const KernelQuery& q, bool linear, QMatMulState& s) {
-  const size_t b = linear ? 3 : 1;
-  if (active_isa() == Isa::kScalar || q.inputs.size() < (linear ? 8 : 2) || !is_byte(q.dtype(0)) ||
-      !is_byte(q.dtype(b)))
+bool plan_qmatmul(const KernelQuery& q, const Places& at, QMatMulState& s) {
+  if (active_isa() == Isa::kScalar || !q.has_input(at.a) || !q.has_input(at.b) ||
+      !is_byte(q.dtype(at.a)) || !is_byte(q.dtype(at.b)))
     return false;
-  const auto da = q.dims(0), db = q.dims(b);
+  const auto da = q.dims(at.a), db = q.dims(at.b);
   // One B for all rows of A, which is what layers are.
-  if (da.size() < 2 || db.size() != 2 || da.back() != db[0]) return false;
-  s.k = db[0];
-  s.n = db[1];
+  if (da.size() < 2 || db.size() != 2 || q.attributes.get_int("transA", 0) != 0 ||
+      q.attributes.get_float("alpha", 1) != 1)
+    return false;
+  s.trans_b = q.attributes.get_int("transB", 0) != 0;
+  s.k = db[s.trans_b ? 1 : 0];
+  s.n = db[s.trans_b ? 0 : 1];
   s.m = element_count(da.first(da.size() - 1));
-  if (s.m < 1 || s.n < 1 || s.k < 1 || s.k > 1 << 16) return false;
-  s.a_signed = q.dtype(0) == DType::kInt8;
-  s.b_signed = q.dtype(b) == DType::kInt8;
-  s.linear = linear;
+  if (da.back() != s.k || s.m < 1 || s.n < 1 || s.k < 1 || s.k > 1 << 16) return false;
+  s.a_signed = q.dtype(at.a) == DType::kInt8;
+  s.b_signed = q.dtype(at.b) == DType::kInt8;
   s.output = Dims(da);
   s.output[static_cast<uint32_t>(da.size() - 1)] = s.n;
-  if (linear) {
-    for (size_t i : {size_t{1}, size_t{4}, size_t{6}})
-      if (q.dtype(i) != DType::kFloat32) return false;
-    for (size_t i : {size_t{1}, size_t{2}, size_t{6}, size_t{7}})
-      if (!q.has_input(i) || element_count(q.dims(i)) != 1) return false;
-    if (!one_or_n(q, 4, s.n) || !one_or_n(q, 5, s.n) || !is_byte(q.dtype(7))) return false;
-    if (q.dtype(2) != q.dtype(0) || q.dtype(5) != q.dtype(b)) return false;
-    s.out_type = q.dtype(7);
-  } else {
-    if (q.has_input(2) && (element_count(q.dims(2)) != 1 || q.dtype(2) != q.dtype(0))) return false;
-    if (q.has_input(3) && (!one_or_n(q, 3, s.n) || q.dtype(3) != q.dtype(b))) return false;
+  if (q.has_input(at.a_zero) &&
+      (q.inputs[at.a_zero].size() != 1 || q.dtype(at.a_zero) != q.dtype(at.a)))
+    return false;
+  if (q.has_input(at.b_zero) &&
+      (!one_or_n(q, at.b_zero, s.n) || q.dtype(at.b_zero) != q.dtype(at.b)))
+    return false;
+  if (at.a_scale != kNone) {
+    if (!one_float(q, at.a_scale) || !q.has_input(at.b_scale) ||
+        q.dtype(at.b_scale) != DType::kFloat32 || !one_or_n(q, at.b_scale, s.n))
+      return false;
+    s.out_type = DType::kFloat32;
+  }
+  if (at.bias != kNone && q.has_input(at.bias)) {
+    const auto bias = q.dims(at.bias);
+    if (q.dtype(at.bias) != (at.float_bias ? DType::kFloat32 : DType::kInt32) ||
+        element_count(bias) != s.n || (bias.size() != 1 && !(bias.size() == 2 && bias[0] == 1)))
+      return false;
+  }
+  if (at.y_scale != kNone && q.has_input(at.y_scale)) {
+    if (!one_float(q, at.y_scale) || !q.has_input(at.y_zero) || !is_byte(q.dtype(at.y_zero)) ||
+        q.inputs[at.y_zero].size() != 1)
+      return false;
+    s.out_type = q.dtype(at.y_zero);
   }
   s.panel_bytes = q_panel_bytes(s.k, s.n);
   return true;
 }
 
-template <bool kLinear>
+template <const Places& kAt>
 bool supports_qmatmul(const KernelQuery& query) {
   QMatMulState state;
-  return plan_qmatmul(query, kLinear, state);
+  return plan_qmatmul(query, kAt, state);
 }
 
 size_t padded_columns(const QMatMulState& s) {
@@ -74,28 +103,31 @@ size_t padded_columns(const QMatMulState& s) {
 }
 
 void pack(const QMatMulState& s, const uint8_t* b, std::byte* target) {
-  q_pack_panels(b, s.n, 1, s.k, s.n, !s.b_signed, true, target,
+  q_pack_panels(b, s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, !s.b_signed, true, target,
                 reinterpret_cast<int32_t*>(target + s.panel_bytes));
 }
 
-template <bool kLinear>
+template <const Places& kAt>
 Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& context) {
   auto state = std::make_unique<QMatMulState>();
   QMatMulState& s = *state;
-  plan_qmatmul(context, kLinear, s);
-  const size_t b = kLinear ? 3 : 1;
+  plan_qmatmul(context, kAt, s);
+  // Unsigned bytes whose rows are whole groups are taken as they lie; AMX takes signed ones, too.
+  const bool amx = q_use_amx(s.m);
+  s.copy_a = !amx && (s.a_signed || q_tiles().element != 1 || s.k % q_tiles().group != 0);
+  s.product = q_plan_rows(s.m, s.n, s.k, s.copy_a ? q_row_bytes(s.k) : s.k, s.a_signed && amx);
   const size_t packed_bytes = s.panel_bytes + padded_columns(s) * sizeof(int32_t);
-  s.scratch_bytes = static_cast<size_t>(s.m * q_row_bytes(s.k) + 64) +
-                    static_cast<size_t>(s.m + 16) * sizeof(int32_t) +
-                    3 * padded_columns(s) * sizeof(int32_t);
-  if (context.constant(b) == nullptr) {
+  s.scratch_bytes = static_cast<size_t>(s.m + 16) * sizeof(int32_t) +
+                    3 * padded_columns(s) * sizeof(int32_t) + 512;
+  if (s.copy_a) s.scratch_bytes += static_cast<size_t>(s.m * q_row_bytes(s.k) + 64);
+  if (context.constant(kAt.b) == nullptr) {
     s.scratch_bytes += packed_bytes + 64;
     return state;
   }
-  TRY(s.packed, context.packed(b, std::string("qgemm_b/") + q_tiles().name, packed_bytes,
-                               [&](std::byte* target) {
-                                 pack(s, context.constant(b)->data<uint8_t>(), target);
-                               }));
+  TRY(s.packed,
+      context.packed(
+          kAt.b, std::string("qgemm_b/") + q_tiles().name + (s.trans_b ? "/t" : "/n"), packed_bytes,
+          [&](std::byte* target) { pack(s, context.constant(kAt.b)->data<uint8_t>(), target); }));
   return state;
 }
 
@@ -104,10 +136,10 @@ int32_t byte_at(const Tensor& tensor, int64_t index) {
                                         : tensor.data<uint8_t>()[index];
 }
 
+template <const Places& kAt>
 Status run_qmatmul(KernelRun& run) {
   const auto& s = run.state<QMatMulState>();
   TRY(Tensor * y, run.output(0, s.out_type, s.output));
-  const size_t b = s.linear ? 3 : 1, a_zero_at = 2, b_zero_at = s.linear ? 5 : 3;
   std::byte* scratch = run.scratch();
   const auto take = [&](size_t bytes) {
     std::byte* at = scratch;
@@ -119,58 +151,67 @@ Status run_qmatmul(KernelRun& run) {
   auto* column_add = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.n) * sizeof(int32_t)));
   auto* zeros = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.n) * sizeof(int32_t)));
   auto* scales = reinterpret_cast<float*>(take(static_cast<size_t>(s.n) * sizeof(float)));
-  const uint8_t* x = run.data<uint8_t>(0);
+  const uint8_t* x = run.data<uint8_t>(kAt.a);
   const std::byte* rows = reinterpret_cast<const std::byte*>(x);
-  // Unsigned bytes whose rows are whole groups are taken as they lie.
-  if (s.a_signed || q_tiles().element != 1 || s.k % q_tiles().group != 0) {
+  const bool flip = s.a_signed && !s.product.a_signed;
+  if (s.copy_a) {
     std::byte* target = take(static_cast<size_t>(s.m * q_row_bytes(s.k)));
-    q_pack_rows(x, s.k, s.m, s.k, s.a_signed, false, target);
+    q_pack_rows(x, s.k, s.m, s.k, flip, false, target);
     rows = target;
   }
   if (packed == nullptr) {
     std::byte* target = take(s.panel_bytes + static_cast<size_t>(s.n + 64) * sizeof(int32_t));
-    pack(s, run.data<uint8_t>(b), target);
+    pack(s, run.data<uint8_t>(kAt.b), target);
     packed = target;
   }
   const auto* sums = reinterpret_cast<const int32_t*>(packed + s.panel_bytes);
-  int32_t a_zero = s.a_signed ? 128 : 0;
-  if (run.has_input(a_zero_at)) a_zero += byte_at(run.input(a_zero_at), 0);
+  int32_t a_zero = flip ? 128 : 0;
+  if (run.has_input(kAt.a_zero)) a_zero += byte_at(run.input(kAt.a_zero), 0);
+  const int32_t* bias = kAt.bias != kNone && !kAt.float_bias && run.has_input(kAt.bias)
+                            ? run.data<int32_t>(kAt.bias)
+                            : nullptr;
   bool any_zero = false;
   for (int64_t j = 0; j < s.n; ++j) {
     int32_t b_zero = s.b_signed ? 0 : -128;
-    if (run.has_input(b_zero_at)) {
-      const Tensor& tensor = run.input(b_zero_at);
+    if (run.has_input(kAt.b_zero)) {
+      const Tensor& tensor = run.input(kAt.b_zero);
       b_zero += byte_at(tensor, tensor.size() == 1 ? 0 : j);
     }
     any_zero |= b_zero != 0;
     zeros[j] = b_zero;
     column_add[j] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int32_t>(s.k) * a_zero) *
                                              static_cast<uint32_t>(b_zero) -
-                                         static_cast<uint32_t>(a_zero * sums[j]));
+                                         static_cast<uint32_t>(a_zero * sums[j]) +
+                                         static_cast<uint32_t>(bias != nullptr ? bias[j] : 0));
   }
   QFinish finish;
   finish.column_add = column_add;
   if (any_zero) {
-    q_row_sums(x, s.k, s.m, s.k, s.a_signed, false, row_sums);
+    q_row_sums(x, s.k, s.m, s.k, flip, s.a_signed && !flip, row_sums);
     finish.row_sum = row_sums;
     finish.zero = zeros;
   }
   finish.out = y->data<std::byte>();
   finish.ldo = s.n;
-  if (s.linear) {
-    const Tensor& b_scale = run.input(4);
-    const double factor =
-        static_cast<double>(run.data<float>(1)[0]) / static_cast<double>(run.data<float>(6)[0]);
+  if (kAt.a_scale != kNone) {
+    const Tensor& b_scale = run.input(kAt.b_scale);
+    double factor = static_cast<double>(run.data<float>(kAt.a_scale)[0]);
+    if (s.out_type != DType::kFloat32)
+      factor /= static_cast<double>(run.data<float>(kAt.y_scale)[0]);
     for (int64_t j = 0; j < s.n; ++j)
       scales[j] = static_cast<float>(
           factor * static_cast<double>(b_scale.data<float>()[b_scale.size() == 1 ? 0 : j]));
     finish.column_scale = scales;
+    finish.kind = QFinish::Kind::kFloat;
+  }
+  if (kAt.float_bias && run.has_input(kAt.bias)) finish.column_bias = run.data<float>(kAt.bias);
+  if (is_byte(s.out_type)) {
     finish.kind = QFinish::Kind::kByte;
-    finish.zero_point = byte_at(run.input(7), 0);
+    finish.zero_point = byte_at(run.input(kAt.y_zero), 0);
     finish.least = s.out_type == DType::kInt8 ? -128 : 0;
     finish.greatest = s.out_type == DType::kInt8 ? 127 : 255;
   }
-  qgemm(s.m, s.n, s.k, rows, packed, finish);
+  q_product(s.product, rows, s.copy_a ? s.m * q_row_bytes(s.k) : s.m * s.k, packed, finish);
   return ok();
 }
 
@@ -179,16 +220,32 @@ Status run_qmatmul(KernelRun& run) {
 KERNEL(matmul_integer) = {
     .name = "matmul_integer",
     .op = "MatMulInteger",
-    .supports = supports_qmatmul<false>,
-    .prepare = prepare_qmatmul<false>,
-    .run = run_qmatmul,
+    .supports = supports_qmatmul<kInteger>,
+    .prepare = prepare_qmatmul<kInteger>,
+    .run = run_qmatmul<kInteger>,
 };
 KERNEL(qlinear_matmul) = {
     .name = "qlinear_matmul",
     .op = "QLinearMatMul",
-    .supports = supports_qmatmul<true>,
-    .prepare = prepare_qmatmul<true>,
-    .run = run_qmatmul,
+    .supports = supports_qmatmul<kLinear>,
+    .prepare = prepare_qmatmul<kLinear>,
+    .run = run_qmatmul<kLinear>,
+};
+KERNEL(qgemm) = {
+    .name = "qgemm",
+    .op = "QGemm",
+    .domain = "com.microsoft",
+    .supports = supports_qmatmul<kGemm>,
+    .prepare = prepare_qmatmul<kGemm>,
+    .run = run_qmatmul<kGemm>,
+};
+KERNEL(matmul_integer_to_float) = {
+    .name = "matmul_integer_to_float",
+    .op = "MatMulIntegerToFloat",
+    .domain = "com.microsoft",
+    .supports = supports_qmatmul<kToFloat>,
+    .prepare = prepare_qmatmul<kToFloat>,
+    .run = run_qmatmul<kToFloat>,
 };
 
 }  // namespace tombolo

@@ -1,0 +1,125 @@
+// QLinearConvLast of ai.tombolo, QLinearConv with channels last, limits, and a sum that is rounded
+// again. Run as the operators that it stands for.
+
+#include <string>
+#include <vector>
+
+#include "ops/infer_helpers.h"
+#include "ops/microsoft/official.h"
+#include "ops/registry.h"
+#include "ops/schema.h"
+
+namespace tombolo::ops {
+namespace {
+
+constexpr size_t kZ = 9;
+
+Status infer_last(InferContext& context) {
+  InferType x = context.input(0);
+  if (x.shape) x.shape = channels_first(*x.shape);
+  std::vector<const InferType*> inputs(context.inputs.begin(), context.inputs.end());
+  if (inputs.empty()) return ok();
+  inputs[0] = &x;
+  InferContext inner{context.node, kOfficialOpset,  context.attributes,
+                     context.host, inputs,          {},
+                     {},           context.outputs, {}};
+  CHECK_OK(infer_convolution(inner, 3));
+  if (context.outputs.empty()) return ok();
+  InferType y = InferType::tensor(context.elem(context.has_input(kZ) ? kZ + 4 : 7));
+  if (context.outputs[0].shape) y.shape = channels_last(*context.outputs[0].shape);
+  context.set_output(0, std::move(y));
+  return ok();
+}
+
+/// y + Z under the scale and zero point of the sum.
+Result<Tensor> sum(KernelContext& context, const Tensor& y) {
+  Graph graph(std::make_shared<Storage>());
+  Node& node = *graph.add_node("QLinearAdd", "com.microsoft");
+  std::vector<RunValue> values = {RunValue(y)};
+  std::vector<const RunValue*> inputs = {&values[0]};
+  for (const size_t i : {size_t(6), size_t(7), kZ, kZ + 1, kZ + 2, kZ + 3, kZ + 4}) {
+    if (!context.has_input(i)) return context.error("input " + std::to_string(i) + " is missing");
+    inputs.push_back(&context.value(i));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) node.add_input(graph.add_input("x"));
+  node.add_output("y");
+  const OpDecl* op = find_operator("com.microsoft", "QLinearAdd");
+  std::vector<RunValue> outputs(1);
+  KernelContext inner{node, 1, inputs, outputs, AttributeReader(node), context.host, nullptr};
+  CHECK_OK(op->reference(inner));
+  return outputs[0].tensor();
+}
+
+Status run_last(KernelContext& context) {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < std::min(context.input_count(), kZ); ++i) {
+    TRY(Tensor input, tensor_or_absent(context, i));
+    inputs.push_back(std::move(input));
+  }
+  if (inputs.empty()) return context.error("there is no x");
+  TRY(inputs[0], channels_first(context, inputs[0]));
+  Official official(context);
+  const Node& node = official.node_with(
+      "QLinearConv", {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"});
+  TRY(std::vector<RunValue> outputs, official.run(node, inputs));
+  TRY(Tensor y, channels_last(context, outputs[0].tensor()));
+  if (context.has_input(kZ)) {
+    TRY(y, sum(context, y));
+  }
+  const bool is_signed = y.dtype() == DType::kInt8;
+  const int64_t low = context.attributes.get_int("low", is_signed ? -128 : 0);
+  const int64_t high = context.attributes.get_int("high", is_signed ? 127 : 255);
+  for (int64_t i = 0; i < y.size(); ++i)
+    y.set_int64(i, std::min(std::max(y.get_int64(i), low), high));
+  context.set_output(0, std::move(y));
+  return ok();
+}
+
+}  // namespace
+
+OPERATOR(TomboloQLinearConvLast) = {
+    .name = "QLinearConvLast",
+    .domain = "ai.tombolo",
+    .doc = "QLinearConv with channels last, plus Z under another scale, between limits",
+    .versions = {1},
+    .inputs =
+        {
+            {"x", "T1"},
+            {"x_scale", "tensor(float)"},
+            {"x_zero_point", "T1"},
+            {"w", "T2"},
+            {"w_scale", "tensor(float)"},
+            {"w_zero_point", "T2"},
+            {"y_scale", "tensor(float)"},
+            {"y_zero_point", "T3"},
+            {"B", "T4", kOptional},
+            {"Z", "T3", kOptional},
+            {"z_scale", "tensor(float)", kOptional},
+            {"z_zero_point", "T3", kOptional},
+            {"sum_scale", "tensor(float)", kOptional},
+            {"sum_zero_point", "T3", kOptional},
+        },
+    .outputs = {{"y", "T3"}},
+    .attributes =
+        {
+            {"auto_pad", "NOTSET"},
+            {"dilations", Attr::kInts},
+            {"group", 1},
+            {"high", Attr::kInt},
+            {"kernel_shape", Attr::kInts},
+            {"low", Attr::kInt},
+            {"pads", Attr::kInts},
+            {"strides", Attr::kInts},
+        },
+    .types =
+        {
+            {"T1", {{1, kInt8s}}},
+            {"T2", {{1, kInt8s}}},
+            {"T3", {{1, kInt8s}}},
+            {"T4", {{1, kI32}}},
+        },
+    .infer = infer_last,
+    .reference = run_last,
+};
+
+}  // namespace tombolo::ops

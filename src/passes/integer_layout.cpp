@@ -1,0 +1,236 @@
+// For the runtime: quantised convolutions, and what lies between them, with channels last, where a
+// window is a few stretches of bytes (runtime/kernels/qconv_last.h). Limits and a residual that
+// follow a convolution join it, in QLinearConvLast of ai.tombolo:
+//   Transpose(conv(x)) = conv_last(Transpose(x)), and the like for each operator below.
+
+#include <algorithm>
+#include <map>
+
+#include "passes/passes.h"
+#include "passes/runtime_operators.h"
+
+namespace tombolo::passes {
+namespace {
+
+constexpr Text kMicrosoft = "com.microsoft", kOwn = "ai.tombolo";
+
+bool is_byte(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
+
+void copy_attributes(const Node& from, Node& to) {
+  for (const Attribute& attribute : from.attributes()) {
+    if (attribute.i() != nullptr) to.set_int(attribute.name, *attribute.i());
+    if (attribute.f() != nullptr) to.set_float(attribute.name, *attribute.f());
+    if (attribute.s() != nullptr) to.set_string(attribute.name, *attribute.s());
+    if (attribute.type == AttrType::kInts) to.set_ints(attribute.name, attribute.ints());
+  }
+}
+
+class ChannelsLast {
+ public:
+  ChannelsLast(Rewriter& rewriter, Graph& graph) : r_(rewriter), graph_(graph) {}
+
+  size_t run() {
+    size_t count = 0;
+    for (Node* node : graph_.nodes()) {
+      if (node->outputs().empty() || node->output(0) == nullptr ||
+          !is_byte(r_.dtype(node->output(0))))
+        continue;
+      bool single = true;
+      for (size_t i = 1; i < node->outputs().size(); ++i) single &= node->output(i) == nullptr;
+      if (!single) continue;
+      count += conv(*node) || pool(*node) || concat(*node) || unary(*node) || binary(*node);
+    }
+    for (Node* node : made_)
+      if (node->output(0)->uses().empty() && node->output(0)->output_uses() == 0) r_.erase(*node);
+    return count;
+  }
+
+ private:
+  Value* find(const Value* value) const {
+    const auto found = last_.find(value);
+    return found == last_.end() ? nullptr : found->second;
+  }
+  /// The value with channels last, by a node before `before` if it is not so already.
+  Value* to_last(Value* value, Node& before) {
+    if (Value* found = find(value)) return found;
+    Node& node = r_.add(before, "Transpose", {value}, value->name());
+    node.set_ints("perm", std::vector<int64_t>{0, 2, 3, 1});
+    r_.touch(node);
+    last_[value] = node.output(0);
+    return node.output(0);
+  }
+  /// What read `old` reads the result of `made`, turned back.
+  bool replace(Node& old, Node& made) {
+    r_.touch(made);
+    Node& back = r_.add(old, "Transpose", {made.output(0)}, old.output(0)->name());
+    back.set_ints("perm", std::vector<int64_t>{0, 3, 1, 2});
+    r_.touch(back);
+    r_.supersede(*old.output(0), *back.output(0));
+    last_[back.output(0)] = made.output(0);
+    made_.push_back(&back);
+    return true;
+  }
+  bool is(const Node& node, Text op) const { return r_.is(&node, op, kMicrosoft); }
+  static bool plain_layout(const Node& node) {
+    return AttributeReader(node).get_int("channels_last", 0) == 0;
+  }
+
+  bool conv(Node& node) {
+    if (!r_.is(&node, "QLinearConv") && !(is(node, "QLinearConv") && plain_layout(node)))
+      return false;
+    // What the kernels take: constant weights around the middle.
+    const Tensor* zero = r_.constant(node.input(5));
+    const auto w = r_.dims(node.input(3));
+    if (zero == nullptr || !w || w->size() != 4 || !r_.is_constant(node.input(3)) ||
+        r_.rank(node.input(0)).value_or(4) != 4)
+      return false;
+    for (int64_t i = 0; i < zero->size(); ++i)
+      if (zero->get_int64(i) != (zero->dtype() == DType::kInt8 ? 0 : 128)) return false;
+    std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
+    inputs[0] = to_last(inputs[0], node);
+    Node& made = r_.add(node, "QLinearConvLast", inputs, node.output(0)->name(), 1, kOwn);
+    copy_attributes(node, made);
+    return replace(node, made);
+  }
+
+  bool pool(Node& node) {
+    Text op;
+    for (const Text name : {Text("QLinearGlobalAveragePool"), Text("QLinearAveragePool")})
+      if (is(node, name) && plain_layout(node)) op = name;
+    const bool greatest = r_.is(&node, "MaxPool");
+    if (greatest) op = "NhwcMaxPool";
+    if (op.empty()) return false;
+    Value* x = find(node.input(0));
+    if (x == nullptr || AttributeReader(node).get_int("storage_order", 0) != 0) return false;
+    std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
+    inputs[0] = x;
+    Node& made = r_.add(node, op, inputs, node.output(0)->name(), 1, kMicrosoft);
+    copy_attributes(node, made);
+    if (!greatest) made.set_int("channels_last", 1);
+    return replace(node, made);
+  }
+
+  bool concat(Node& node) {
+    const bool linear = is(node, "QLinearConcat");
+    const int64_t axis = AttributeReader(node).get_int("axis", 0);
+    if ((!linear && !r_.is(&node, "Concat")) || (axis != 1 && axis != -3)) return false;
+    std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
+    for (size_t i = linear ? 2 : 0; i < inputs.size(); i += linear ? 3 : 1) {
+      inputs[i] = find(inputs[i]);
+      if (inputs[i] == nullptr) return false;
+    }
+    Node& made = r_.add(node, node.op_type(), inputs, node.output(0)->name(), 1,
+                        linear ? kMicrosoft : Text());
+    made.set_int("axis", 3);
+    return replace(node, made);
+  }
+
+  bool unary(Node& node) {
+    const bool clip = r_.is(&node, "Clip");
+    if (!clip && !is(node, "QLinearSigmoid") && !is(node, "QLinearLeakyRelu")) return false;
+    Value* x = find(node.input(0));
+    if (x == nullptr) return false;
+    std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
+    inputs[0] = x;
+    if (clip && join_limits(node, *x)) return true;
+    Node& made =
+        r_.add(node, node.op_type(), inputs, node.output(0)->name(), 1, clip ? Text() : kMicrosoft);
+    copy_attributes(node, made);
+    return replace(node, made);
+  }
+
+  /// The convolution that gives x, if only `node` reads what it was turned back to.
+  Node* own_conv(const Value& x, const Value& first) const {
+    Node* made = x.producer();
+    if (!r_.is(made, "QLinearConvLast", kOwn) || !Rewriter::single_use(&x) ||
+        !Rewriter::single_use(&first))
+      return nullptr;
+    return made;
+  }
+  bool join_limits(Node& node, Value& x) {
+    Node* made = own_conv(x, *node.input(0));
+    if (made == nullptr) return false;
+    const AttributeReader attributes(*made);
+    int64_t limits[2] = {attributes.get_int("low", -128), attributes.get_int("high", 255)};
+    for (const size_t i : {size_t(0), size_t(1)}) {
+      if (node.input(i + 1) == nullptr) continue;
+      const auto number = r_.scalar(node.input(i + 1));
+      if (!number) return false;
+      const auto limit = static_cast<int64_t>(*number);
+      limits[i] = i == 0 ? std::max(limits[0], limit) : std::min(limits[1], limit);
+    }
+    if (limits[0] > limits[1]) return false;
+    if (!is_byte(r_.dtype(&x))) return false;
+    const bool is_signed = r_.dtype(&x) == DType::kInt8;
+    made->set_int("low", std::max<int64_t>(limits[0], is_signed ? -128 : 0));
+    made->set_int("high", std::min<int64_t>(limits[1], is_signed ? 127 : 255));
+    Value* back = node.input(0);
+    r_.replace(*node.output(0), *back);
+    r_.erase(node);
+    return true;
+  }
+
+  bool binary(Node& node) {
+    const bool add = is(node, "QLinearAdd");
+    if ((!add && !is(node, "QLinearMul")) || node.inputs().size() < 8) return false;
+    Value *a = find(node.input(0)), *b = find(node.input(3));
+    if (a == nullptr || b == nullptr || !r_.same_shape(node.input(0), node.input(3))) return false;
+    if (add && a != b && (join_residual(node, *a, *b, 0) || join_residual(node, *b, *a, 3)))
+      return true;
+    std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
+    inputs[0] = a;
+    inputs[3] = b;
+    Node& made = r_.add(node, node.op_type(), inputs, node.output(0)->name(), 1, kMicrosoft);
+    return replace(node, made);
+  }
+
+  /// `node` adds the convolution's result at `side` and `rest`.
+  bool join_residual(Node& node, Value& x, Value& rest, size_t side) {
+    Node* conv = own_conv(x, *node.input(side));
+    if (conv == nullptr || conv->inputs().size() > 9) return false;
+    if (!is_byte(r_.dtype(&x))) return false;
+    const AttributeReader attributes(*conv);
+    const bool is_signed = r_.dtype(&x) == DType::kInt8;
+    if (attributes.get_int("low", -128) > (is_signed ? -128 : 0) ||
+        attributes.get_int("high", 255) < (is_signed ? 127 : 255))
+      return false;
+    // The same steps must be meant by both.
+    for (const size_t i : {size_t(1), size_t(2)}) {
+      const auto one = r_.scalar(node.input(side + i)), other = r_.scalar(conv->input(5 + i));
+      if (!one || !other || *one != *other) return false;
+    }
+    std::vector<Value*> inputs(conv->inputs().begin(), conv->inputs().end());
+    inputs.resize(9, nullptr);
+    const size_t far = 3 - side;
+    for (Value* value :
+         {&rest, node.input(far + 1), node.input(far + 2), node.input(6), node.input(7)}) {
+      if (value == nullptr) return false;
+      inputs.push_back(value);
+    }
+    Node& made = r_.add(node, "QLinearConvLast", inputs, node.output(0)->name(), 1, kOwn);
+    for (const Attribute& attribute : conv->attributes())
+      if (attribute.name != "low" && attribute.name != "high") {
+        if (attribute.i() != nullptr) made.set_int(attribute.name, *attribute.i());
+        if (attribute.s() != nullptr) made.set_string(attribute.name, *attribute.s());
+        if (attribute.type == AttrType::kInts) made.set_ints(attribute.name, attribute.ints());
+      }
+    return replace(node, made);
+  }
+
+  Rewriter& r_;
+  Graph& graph_;
+  std::map<const Value*, Value*> last_;
+  std::vector<Node*> made_;  ///< Transposes back
+};
+
+}  // namespace
+
+Result<size_t> integer_layout(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) { count += ChannelsLast(rewriter, graph).run(); });
+  if (count != 0) CHECK_OK(remove_dead_code(rewriter));
+  return count;
+}
+
+}  // namespace tombolo::passes

@@ -1,0 +1,405 @@
+// DequantizeLinear, an operator, QuantizeLinear: the operator on the integers themselves, where
+// there is one (QLinearConv, QLinearMatMul, and those of com.microsoft). Sums are then exact, and
+// each result is at most one step from what the graph as written gives.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "passes/passes.h"
+
+namespace tombolo::passes {
+namespace {
+
+constexpr Text kMicrosoft = "com.microsoft";
+
+bool is_byte(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
+
+/// A tensor of bytes and what they mean: (code - zero) * scale, one scale for all of it.
+struct Codes {
+  Value* codes = nullptr;
+  Value* scale = nullptr;
+  Value* zero = nullptr;
+  double step = 0;
+  int64_t origin = 0;
+};
+
+class Sandwich {
+ public:
+  Sandwich(Rewriter& rewriter, Node& quantize) : r_(rewriter), q_(quantize) {}
+
+  size_t rewrite() {
+    if (!plain(q_) || !is_byte(r_.dtype(q_.output(0))) || r_.dtype(q_.input(0)) != DType::kFloat32)
+      return 0;
+    out_.codes = q_.output(0);
+    if (!meaning(q_, r_.dtype(q_.output(0)), out_)) return 0;
+    const bool is_signed = r_.dtype(q_.output(0)) == DType::kInt8;
+    low_ = least_ = is_signed ? -128 : 0;
+    high_ = greatest_ = is_signed ? 127 : 255;
+    Value* value = q_.input(0);
+    Node* node = inner(value);
+    // What only bounds its input bounds the codes.
+    while (node != nullptr && bound(*node)) node = inner(node->input(0));
+    if (node == nullptr || node->outputs().size() != 1) return 0;
+    return conv(*node) || gemm(*node) || matmul(*node) || binary(*node) || pool(*node) ||
+           max_pool(*node) || concat(*node) || unary(*node);
+  }
+
+ private:
+  /// The producer of a value that nothing else reads, in this graph.
+  Node* inner(const Value* value) const {
+    Node* node = value != nullptr ? value->producer() : nullptr;
+    return node != nullptr && Rewriter::single_use(value) && &node->graph() == &q_.graph()
+               ? node
+               : nullptr;
+  }
+
+  static bool plain(const Node& node) {
+    const AttributeReader attributes(node);
+    return attributes.get_int("block_size", 0) == 0 && attributes.get_int("precision", 0) == 0;
+  }
+
+  /// Scale and zero point of one number each, both constant.
+  bool meaning(const Node& node, DType dtype, Codes& to) {
+    const auto scale = r_.scalar(node.input(1));
+    if (!scale || !(*scale > 0) || !std::isfinite(*scale) ||
+        r_.dtype(node.input(1)) != DType::kFloat32 || r_.rank(node.input(1)).value_or(9) > 1)
+      return false;
+    to.scale = node.input(1);
+    to.step = *scale;
+    to.zero = node.input(2);
+    to.origin = 0;
+    if (to.zero == nullptr) return true;
+    const auto zero = r_.scalar(to.zero);
+    if (!zero || r_.dtype(to.zero) != dtype || r_.rank(to.zero).value_or(9) > 1) return false;
+    to.origin = static_cast<int64_t>(*zero);
+    return true;
+  }
+
+  /// The codes that `value` is dequantised from; activations.
+  std::optional<Codes> codes_of(const Value* value) {
+    Node* node = r_.producer(value, "DequantizeLinear");
+    if (node == nullptr || &node->graph() != &q_.graph() || !plain(*node) ||
+        r_.dtype(value) != DType::kFloat32)
+      return std::nullopt;
+    Codes codes;
+    codes.codes = node->input(0);
+    if (!is_byte(r_.dtype(codes.codes)) || !meaning(*node, r_.dtype(codes.codes), codes))
+      return std::nullopt;
+    return codes;
+  }
+
+  /// The zero point as an input: one is made where none was given.
+  Value* zero_of(const Codes& codes) {
+    if (codes.zero != nullptr) return codes.zero;
+    const DType dtype = r_.dtype(codes.codes);
+    Tensor zero = dtype == DType::kInt8 ? Tensor::of<int8_t>(dtype, {}, std::vector<int8_t>{0})
+                                        : Tensor::of<uint8_t>(dtype, {}, std::vector<uint8_t>{0});
+    return r_.initializer(q_.graph(), zero, "zero_point");
+  }
+
+  int64_t code(double number) const {
+    const double q = std::nearbyint(static_cast<double>(static_cast<float>(number) /
+                                                        static_cast<float>(out_.step))) +
+                     static_cast<double>(out_.origin);
+    return static_cast<int64_t>(
+        std::clamp(q, static_cast<double>(least_), static_cast<double>(greatest_)));
+  }
+  bool bound(const Node& node) {
+    if (r_.is(&node, "Relu")) {
+      limit(code(0), greatest_);
+      return true;
+    }
+    if (!r_.is(&node, "Clip")) return false;
+    int64_t limits[2] = {least_, greatest_};
+    for (const size_t i : {size_t(0), size_t(1)}) {
+      if (node.input(i + 1) == nullptr) continue;
+      const auto number = r_.scalar(node.input(i + 1));
+      if (!number || std::isnan(*number)) return false;
+      limits[i] = code(*number);
+    }
+    if (limits[0] > limits[1]) return false;
+    limit(limits[0], limits[1]);
+    return true;
+  }
+  /// Outer bounds were seen first: these hold before them.
+  void limit(int64_t low, int64_t high) {
+    low_ = std::clamp(low, low_, high_);
+    high_ = std::clamp(high, low_, high_);
+  }
+
+  /// Weights: constant bytes, one scale or one each along `axis`, around the middle.
+  struct Weights {
+    Value* codes = nullptr;
+    Value* scale = nullptr;
+    Value* zero = nullptr;
+    std::vector<double> steps;
+  };
+  std::optional<Weights> weights_of(const Value* value, int64_t axis, int64_t count) {
+    Node* node = r_.producer(value, "DequantizeLinear");
+    if (node == nullptr || !plain(*node) || r_.dtype(value) != DType::kFloat32) return std::nullopt;
+    Weights w{node->input(0), node->input(1), node->input(2), {}};
+    const DType dtype = r_.dtype(w.codes);
+    const auto rank = r_.rank(w.codes), scale_rank = r_.rank(w.scale);
+    if (!r_.is_constant(w.codes) || !is_byte(dtype) || !rank || !scale_rank || *scale_rank > 1 ||
+        r_.dtype(w.scale) != DType::kFloat32)
+      return std::nullopt;
+    const Tensor* scale = r_.constant(w.scale);
+    if (scale == nullptr || (scale->size() != 1 && scale->size() != count)) return std::nullopt;
+    if (scale->size() != 1 || (count == 1 && *scale_rank == 1)) {
+      int64_t along = AttributeReader(*node).get_int("axis", 1);
+      if (along < 0) along += static_cast<int64_t>(*rank);
+      if (scale->size() != 1 && along != axis) return std::nullopt;
+    }
+    for (int64_t i = 0; i < scale->size(); ++i) {
+      w.steps.push_back(scale->get_double(i));
+      if (!(w.steps.back() > 0) || !std::isfinite(w.steps.back())) return std::nullopt;
+    }
+    const int64_t middle = dtype == DType::kInt8 ? 0 : 128;
+    if (w.zero != nullptr) {
+      const Tensor* zero = r_.constant(w.zero);
+      if (zero == nullptr || zero->dtype() != dtype) return std::nullopt;
+      for (int64_t i = 0; i < zero->size(); ++i)
+        if (zero->get_int64(i) != middle) return std::nullopt;
+    } else if (middle != 0) {
+      return std::nullopt;
+    }
+    return w;
+  }
+  Value* zero_of(const Weights& w) {
+    return w.zero != nullptr ? w.zero : zero_of(Codes{w.codes, w.scale, nullptr, 0, 0});
+  }
+
+  /// The bias in steps of the sums. One of other steps may be rounded where that is little.
+  std::optional<Value*> bias_of(Value* bias, const Codes& x, const Weights& w, int64_t count) {
+    if (bias == nullptr) return nullptr;
+    Node* node = r_.producer(bias, "DequantizeLinear");
+    const Tensor* given = r_.constant(node != nullptr ? node->input(0) : bias);
+    if (given == nullptr || given->size() != count ||
+        (given->rank() != 1 && !(given->rank() == 2 && given->dim(0) == 1)))
+      return std::nullopt;
+    const Tensor* scale = nullptr;
+    if (node != nullptr) {
+      scale = r_.constant(node->input(1));
+      const auto zero = node->input(2) == nullptr ? 0.0 : one_value(node->input(2));
+      if (given->dtype() != DType::kInt32 || scale == nullptr || zero != 0.0 || !plain(*node) ||
+          (scale->size() != 1 && scale->size() != count))
+        return std::nullopt;
+    } else if (given->dtype() != DType::kFloat32) {
+      return std::nullopt;
+    }
+    std::vector<int32_t> sums(static_cast<size_t>(count));
+    bool same = node != nullptr && given->rank() == 1;
+    for (int64_t i = 0; i < count; ++i) {
+      const double step = x.step * w.steps[w.steps.size() == 1 ? 0 : static_cast<size_t>(i)];
+      double number = given->get_double(i);
+      if (scale != nullptr) {
+        const double own = scale->get_double(scale->size() == 1 ? 0 : i);
+        if (std::fabs(own - step) <= 1e-5 * step) {
+          sums[static_cast<size_t>(i)] = static_cast<int32_t>(number);
+          continue;
+        }
+        number *= own;
+      }
+      same = false;
+      const double rounded = std::nearbyint(number / step);
+      if (!(std::fabs(rounded) < 2e9) || step > out_.step / 8) return std::nullopt;
+      sums[static_cast<size_t>(i)] = static_cast<int32_t>(rounded);
+    }
+    if (same) return node->input(0);
+    const int64_t dims[] = {count};
+    return r_.initializer(q_.graph(), Tensor::of<int32_t>(DType::kInt32, dims, sums), bias->name());
+  }
+  /// The value that all elements of a constant have, or NaN.
+  double one_value(const Value* value) const {
+    const Tensor* tensor = r_.constant(value);
+    if (tensor == nullptr || tensor->size() < 1) return std::nan("");
+    for (int64_t i = 1; i < tensor->size(); ++i)
+      if (tensor->get_double(i) != tensor->get_double(0)) return std::nan("");
+    return tensor->get_double(0);
+  }
+
+  bool finish(Node& made) {
+    r_.touch(made);
+    Value* result = made.output(0);
+    if (low_ > least_ || high_ < greatest_) {
+      const DType dtype = r_.dtype(q_.output(0));
+      const auto limit = [&](int64_t number) {
+        return r_.initializer(
+            q_.graph(),
+            dtype == DType::kInt8
+                ? Tensor::of<int8_t>(dtype, {}, std::vector<int8_t>{static_cast<int8_t>(number)})
+                : Tensor::of<uint8_t>(dtype, {},
+                                      std::vector<uint8_t>{static_cast<uint8_t>(number)}),
+            "limit");
+      };
+      Node& clip = r_.add(q_, "Clip", {result, limit(low_), limit(high_)}, q_.output(0)->name());
+      result = clip.output(0);
+    }
+    r_.supersede(*q_.output(0), *result);
+    return true;
+  }
+
+  void copy_attributes(const Node& from, Node& to, std::initializer_list<Text> skip = {}) {
+    for (const Attribute& attribute : from.attributes()) {
+      if (std::find(skip.begin(), skip.end(), Text(attribute.name)) != skip.end()) continue;
+      if (attribute.i() != nullptr) to.set_int(attribute.name, *attribute.i());
+      if (attribute.f() != nullptr) to.set_float(attribute.name, *attribute.f());
+      if (attribute.s() != nullptr) to.set_string(attribute.name, *attribute.s());
+      if (attribute.type == AttrType::kInts) to.set_ints(attribute.name, attribute.ints());
+    }
+  }
+
+  bool conv(Node& node) {
+    if (!r_.is(&node, "Conv")) return false;
+    const auto x = codes_of(node.input(0));
+    const auto dims = r_.dims(node.input(1));
+    if (!x || !dims || dims->size() < 3 || (*dims)[0] < 1) return false;
+    const auto w = weights_of(node.input(1), 0, (*dims)[0]);
+    if (!w) return false;
+    const auto bias = bias_of(node.input(2), *x, *w, (*dims)[0]);
+    if (!bias) return false;
+    std::vector<Value*> inputs = {x->codes, x->scale,    zero_of(*x), w->codes,
+                                  w->scale, zero_of(*w), out_.scale,  zero_of(out_)};
+    if (*bias != nullptr) inputs.push_back(*bias);
+    Node& made = r_.add(q_, "QLinearConv", inputs, q_.output(0)->name());
+    copy_attributes(node, made);
+    return finish(made);
+  }
+
+  bool gemm(Node& node) {
+    if (!r_.is(&node, "Gemm")) return false;
+    const AttributeReader attributes(node);
+    const bool turned = attributes.get_int("transB", 0) != 0;
+    if (attributes.get_int("transA", 0) != 0 || attributes.get_float("alpha", 1) != 1 ||
+        (node.input(2) != nullptr && attributes.get_float("beta", 1) != 1))
+      return false;
+    const auto x = codes_of(node.input(0));
+    const auto dims = r_.dims(node.input(1));
+    if (!x || !dims || dims->size() != 2) return false;
+    const int64_t axis = turned ? 0 : 1, count = (*dims)[static_cast<size_t>(axis)];
+    const auto w = weights_of(node.input(1), axis, count);
+    if (!w) return false;
+    const auto bias = bias_of(node.input(2), *x, *w, count);
+    if (!bias) return false;
+    Node& made = r_.add(q_, "QGemm",
+                        {x->codes, x->scale, zero_of(*x), w->codes, w->scale, zero_of(*w), *bias,
+                         out_.scale, zero_of(out_)},
+                        q_.output(0)->name(), 1, kMicrosoft);
+    if (turned) made.set_int("transB", 1);
+    return finish(made);
+  }
+
+  bool matmul(Node& node) {
+    if (!r_.is(&node, "MatMul")) return false;
+    const auto x = codes_of(node.input(0));
+    const auto dims = r_.dims(node.input(1));
+    if (!x || !dims || dims->size() != 2 || r_.rank(node.input(0)).value_or(0) < 2) return false;
+    const auto w = weights_of(node.input(1), 1, (*dims)[1]);
+    if (!w) return false;
+    Node& made = r_.add(q_, "QLinearMatMul",
+                        {x->codes, x->scale, zero_of(*x), w->codes, w->scale, zero_of(*w),
+                         out_.scale, zero_of(out_)},
+                        q_.output(0)->name());
+    return finish(made);
+  }
+
+  bool binary(Node& node) {
+    const bool add = r_.is(&node, "Add");
+    if (!add && !r_.is(&node, "Mul")) return false;
+    const auto a = codes_of(node.input(0)), b = codes_of(node.input(1));
+    const DType dtype = r_.dtype(q_.output(0));
+    if (!a || !b || r_.dtype(a->codes) != dtype || r_.dtype(b->codes) != dtype) return false;
+    Node& made = r_.add(q_, add ? "QLinearAdd" : "QLinearMul",
+                        {a->codes, a->scale, zero_of(*a), b->codes, b->scale, zero_of(*b),
+                         out_.scale, zero_of(out_)},
+                        q_.output(0)->name(), 1, kMicrosoft);
+    return finish(made);
+  }
+
+  bool pool(Node& node) {
+    const bool global = r_.is(&node, "GlobalAveragePool");
+    if (!global && !r_.is(&node, "AveragePool")) return false;
+    const auto x = codes_of(node.input(0));
+    if (!x || r_.dtype(x->codes) != r_.dtype(q_.output(0)) ||
+        r_.rank(node.input(0)).value_or(0) != 4)
+      return false;
+    const AttributeReader attributes(node);
+    for (const int64_t one : attributes.get_ints("dilations"))
+      if (one != 1) return false;
+    Node& made = r_.add(q_, global ? "QLinearGlobalAveragePool" : "QLinearAveragePool",
+                        {x->codes, x->scale, zero_of(*x), out_.scale, zero_of(out_)},
+                        q_.output(0)->name(), 1, kMicrosoft);
+    copy_attributes(node, made, {"dilations"});
+    return finish(made);
+  }
+
+  /// The greatest number has the greatest code.
+  bool max_pool(Node& node) {
+    if (!r_.is(&node, "MaxPool")) return false;
+    const auto x = codes_of(node.input(0));
+    if (!x || !same_meaning(*x)) return false;
+    Node& made = r_.add(q_, "MaxPool", {x->codes}, q_.output(0)->name());
+    copy_attributes(node, made);
+    return finish(made);
+  }
+
+  bool same_meaning(const Codes& x) const {
+    return r_.dtype(x.codes) == r_.dtype(q_.output(0)) && x.step == out_.step &&
+           x.origin == out_.origin;
+  }
+
+  bool concat(Node& node) {
+    if (!r_.is(&node, "Concat")) return false;
+    std::vector<Value*> inputs = {out_.scale, nullptr};
+    std::vector<Codes> all;
+    for (const Value* input : node.inputs()) {
+      const auto x = codes_of(input);
+      if (!x || r_.dtype(x->codes) != r_.dtype(q_.output(0))) return false;
+      all.push_back(*x);
+    }
+    inputs[1] = zero_of(out_);
+    for (const Codes& x : all) {
+      inputs.push_back(x.codes);
+      inputs.push_back(x.scale);
+      inputs.push_back(zero_of(x));
+    }
+    Node& made = r_.add(q_, "QLinearConcat", inputs, q_.output(0)->name(), 1, kMicrosoft);
+    copy_attributes(node, made);
+    return finish(made);
+  }
+
+  bool unary(Node& node) {
+    Text op;
+    if (r_.is(&node, "Sigmoid")) op = "QLinearSigmoid";
+    if (r_.is(&node, "LeakyRelu")) op = "QLinearLeakyRelu";
+    if (op.empty()) return false;
+    const auto x = codes_of(node.input(0));
+    if (!x || r_.dtype(x->codes) != r_.dtype(q_.output(0))) return false;
+    Node& made = r_.add(q_, op, {x->codes, x->scale, zero_of(*x), out_.scale, zero_of(out_)},
+                        q_.output(0)->name(), 1, kMicrosoft);
+    copy_attributes(node, made);
+    return finish(made);
+  }
+
+  Rewriter& r_;
+  Node& q_;
+  Codes out_;
+  int64_t least_ = 0, greatest_ = 255, low_ = 0, high_ = 255;
+};
+
+}  // namespace
+
+Result<size_t> integer_operators(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) {
+    for (Node* node : graph.nodes())
+      if (rewriter.is(node, "QuantizeLinear") && node->outputs().size() == 1 &&
+          node->output(0) != nullptr)
+        count += Sandwich(rewriter, *node).rewrite();
+  });
+  return count;
+}
+
+}  // namespace tombolo::passes

@@ -1,0 +1,142 @@
+// Depthwise products of bytes with channels last: two taps at a time, as pairs of 16-bit numbers
+// whose products are added in 32 bits. Interleaving leaves channels in another order in each block
+// of 128 bits; weights are packed in that order and sums are put back when they are stored.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/qconv_depthwise.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <cstring>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/qconv_last.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using I16 = hn::ScalableTag<int16_t>;
+using I32 = hn::ScalableTag<int32_t>;
+using V16 = hn::Vec<I16>;
+using V32 = hn::Vec<I32>;
+
+HWY_INLINE V32 pairs(V32 sum, V16 a, V16 b) {
+  [[maybe_unused]] const I32 d;
+#if HWY_TARGET == HWY_AVX3
+  return hn::Add(sum, V32{_mm512_madd_epi16(a.raw, b.raw)});
+#elif HWY_TARGET == HWY_AVX2
+  return hn::Add(sum, V32{_mm256_madd_epi16(a.raw, b.raw)});
+#elif HWY_TARGET == HWY_SSE4
+  return hn::Add(sum, V32{_mm_madd_epi16(a.raw, b.raw)});
+#else
+  const auto even = [&](auto v) {
+    return hn::ShiftRight<16>(hn::ShiftLeft<16>(hn::BitCast(d, v)));
+  };
+  const auto odd = [&](auto v) { return hn::ShiftRight<16>(hn::BitCast(d, v)); };
+  return hn::Add(sum, hn::Add(hn::Mul(even(a), even(b)), hn::Mul(odd(a), odd(b))));
+#endif
+}
+
+int64_t block() { return static_cast<int64_t>(hn::Lanes(I16())); }
+
+/// Channel that element e of pair vector `half` belongs to.
+int64_t channel_at(int half, int64_t e) {
+  constexpr int64_t kInBlock = 8;  // 16-bit elements of 128 bits
+  return e / kInBlock * kInBlock + half * (kInBlock / 2) + e % kInBlock / 2;
+}
+
+/// [block][pair of taps][half][element]: the taps of a channel side by side.
+void pack(const int8_t* w, int64_t channels, int64_t taps, std::byte* packed) {
+  const int64_t lanes = block(), tap_pairs = (taps + 1) / 2;
+  auto* to = reinterpret_cast<int16_t*>(packed);
+  for (int64_t c = 0; c < channels; c += lanes)
+    for (int64_t p = 0; p < tap_pairs; ++p)
+      for (int half = 0; half < 2; ++half)
+        for (int64_t e = 0; e < lanes; ++e) {
+          const int64_t channel = c + channel_at(half, e), tap = 2 * p + e % 2;
+          *to++ = channel < channels && tap < taps ? w[channel * taps + tap] : int16_t{0};
+        }
+}
+
+template <typename T>
+HWY_INLINE V16 load(const uint8_t* p, int64_t left) {
+  const hn::Rebind<T, I16> bytes;
+  return hn::PromoteTo(I16(), load_n(bytes, reinterpret_cast<const T*>(p), left));
+}
+
+/// kP neighbours at a time share the weights.
+template <typename T, int kP>
+HWY_INLINE void some_pixels(const QDepthwise& job, int64_t first, const int16_t* weights,
+                            int64_t left) {
+  const I16 h;
+  const I32 d;
+  const int64_t lanes = block();
+  V32 low[kP], high[kP];
+  for (int p = 0; p < kP; ++p) low[p] = high[p] = hn::Zero(d);
+  for (int64_t t = 0; t < job.tap_count; t += 2, weights += 2 * lanes) {
+    const V16 w0 = hn::LoadU(h, weights), w1 = hn::LoadU(h, weights + lanes);
+    const uint8_t* a = job.taps[t] + first * job.step;
+    const uint8_t* b = t + 1 < job.tap_count ? job.taps[t + 1] + first * job.step : nullptr;
+#pragma GCC unroll 4
+    for (int p = 0; p < kP; ++p) {
+      const V16 x = load<T>(a + p * job.step, left);
+      const V16 y = b != nullptr ? load<T>(b + p * job.step, left) : hn::Zero(h);
+      low[p] = pairs(low[p], hn::InterleaveLower(h, x, y), w0);
+      high[p] = pairs(high[p], hn::InterleaveUpper(h, x, y), w1);
+    }
+  }
+  for (int p = 0; p < kP; ++p) {
+    // Blocks of 128 bits of low and high, in turns.
+    HWY_ALIGN int32_t parts[2][HWY_LANES(int32_t)];
+    hn::Store(low[p], d, parts[0]);
+    hn::Store(high[p], d, parts[1]);
+    int32_t* to = job.sums + (first + p) * lanes;
+    for (int64_t i = 0; i < lanes / 2; i += 4) {
+      std::memcpy(to + 2 * i, parts[0] + i, 16);
+      std::memcpy(to + 2 * i + 4, parts[1] + i, 16);
+    }
+  }
+}
+
+template <typename T>
+void pixels(const QDepthwise& job) {
+  const int64_t lanes = block(), tap_pairs = (job.tap_count + 1) / 2;
+  const auto* weights =
+      reinterpret_cast<const int16_t*>(job.weights) + job.channel / lanes * tap_pairs * 2 * lanes;
+  const int64_t left = job.channels - job.channel;
+  int64_t p = 0;
+  for (; p + 4 <= job.pixels; p += 4) some_pixels<T, 4>(job, p, weights, left);
+  for (; p < job.pixels; ++p) some_pixels<T, 1>(job, p, weights, left);
+}
+
+void depthwise(const QDepthwise& job) { job.x_signed ? pixels<int8_t>(job) : pixels<uint8_t>(job); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+int64_t q_depthwise_block() { return TOMBOLO_TARGET(int64_t(), block)(); }
+
+size_t q_depthwise_bytes(int64_t channels, int64_t taps) {
+  const int64_t lanes = q_depthwise_block();
+  return static_cast<size_t>((channels + lanes - 1) / lanes * ((taps + 1) / 2) * 2 * lanes * 2);
+}
+
+void q_depthwise_pack(const int8_t* w, int64_t channels, int64_t taps, std::byte* packed) {
+  TOMBOLO_TARGET(void(const int8_t*, int64_t, int64_t, std::byte*), pack)
+  (w, channels, taps, packed);
+}
+
+void q_depthwise(const QDepthwise& job) {
+  TOMBOLO_TARGET(void(const QDepthwise&), depthwise).get()(job);
+}
+
+}  // namespace tombolo
+#endif

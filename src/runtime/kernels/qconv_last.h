@@ -1,0 +1,57 @@
+#pragma once
+
+// Convolution of bytes with channels last: a pixel's channels lie together, so a window is a few
+// stretches of bytes and neighbouring pixels lie a constant distance apart, which is what products
+// of rows want. One input channel a group (depthwise) has a loop of its own, channel by channel.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/kernels/conv.h"
+#include "runtime/kernels/qgemm.h"
+
+namespace tombolo {
+
+struct QConvPlan {
+  ConvGeometry shape;  ///< in[0] is 1
+  bool x_signed = false, depthwise = false;
+  bool copy = false;    ///< the image is copied, with its padding
+  bool flip = false;    ///< bytes of x get 128 more: the products want them unsigned
+  int element = 1;      ///< bytes of an element of the copy
+  int64_t columns = 0;  ///< pixels of a row of the image that is read
+  int64_t rows = 0;     ///< of them
+  int64_t run = 0;      ///< elements of a stretch
+  int64_t batches = 1;  ///< images that one product takes
+  QProduct product;     ///< of one group
+  size_t weight_bytes = 0, image_bytes = 0;
+  int64_t outputs() const { return shape.groups * shape.out_channels; }
+  int64_t channels() const { return shape.groups * shape.in_channels; }
+};
+
+QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed);
+/// w [M, C / group, kh, kw], symmetric around 0 (around 128 with `flip`); sums: of each output.
+void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, std::byte* packed,
+                     int32_t* sums);
+/// `finish`'s columns are the outputs of all groups. `zero`: the code of x that padding has.
+void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const std::byte* packed,
+                    const QFinish& finish, std::byte* image);
+/// What x's zero point is to the products: 128 more where bytes are flipped.
+int32_t product_zero(const QConvPlan& plan, int32_t zero);
+
+/// Depthwise: sums of `count` channels at one pixel a row; see qconv_depthwise.cpp.
+struct QDepthwise {
+  const uint8_t* const* taps;  ///< bytes of each tap at the first pixel
+  int64_t tap_count;
+  int64_t step;    ///< bytes from pixel to pixel
+  int64_t pixels;  ///< neighbours in one row
+  bool x_signed;
+  const std::byte* weights;   ///< from q_depthwise_pack, of all channels
+  int64_t channel, channels;  ///< the block's first channel, and all of them
+  int32_t* sums;              ///< [pixels][q_depthwise_block()]
+};
+int64_t q_depthwise_block();
+size_t q_depthwise_bytes(int64_t channels, int64_t taps);
+void q_depthwise_pack(const int8_t* w, int64_t channels, int64_t taps, std::byte* packed);
+void q_depthwise(const QDepthwise& job);
+
+}  // namespace tombolo

@@ -1,0 +1,114 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/qpool.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/qpool.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::ScalableTag<float>;
+using I32 = hn::RebindToSigned<F>;
+
+template <typename T>
+void greatest(const uint8_t* const* rows, int64_t n, int64_t count, uint8_t* y) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < count; i += lanes) {
+    auto most = load_n(d, reinterpret_cast<const T*>(rows[0] + i), count - i);
+    for (int64_t r = 1; r < n; ++r)
+      most = hn::Max(most, load_n(d, reinterpret_cast<const T*>(rows[r] + i), count - i));
+    store_n(most, d, reinterpret_cast<T*>(y + i), count - i);
+  }
+}
+
+template <typename T>
+HWY_INLINE hn::Vec<I32> wide(const uint8_t* x, int64_t left) {
+  const hn::Rebind<T, I32> bytes;
+  return hn::PromoteTo(I32(), load_n(bytes, reinterpret_cast<const T*>(x), left));
+}
+
+template <typename T>
+void add(const uint8_t* x, int64_t count, int32_t* sums) {
+  const I32 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < count; i += lanes)
+    store_n(hn::Add(load_n(d, sums + i, count - i), wide<T>(x + i, count - i)), d, sums + i,
+            count - i);
+}
+
+/// Rounds between the limits of T.
+template <typename T>
+HWY_INLINE void put(hn::Vec<F> v, int32_t zero, uint8_t* y, int64_t left) {
+  const F f;
+  const I32 d;
+  const hn::Rebind<T, I32> bytes;
+  constexpr int kLeast = T(-1) < T(0) ? -128 : 0;
+  const auto lo = hn::Set(f, static_cast<float>(kLeast - zero));
+  const auto hi = hn::Set(f, static_cast<float>(kLeast + 255 - zero));
+  const auto q = hn::Add(hn::NearestInt(hn::Min(hi, hn::Max(lo, v))), hn::Set(d, zero));
+  store_n(hn::DemoteTo(bytes, q), bytes, reinterpret_cast<T*>(y), left);
+}
+
+template <typename T>
+void round_all(const int32_t* sums, int64_t count, int32_t zero, float scale, int32_t y_zero,
+               uint8_t* y) {
+  const F f;
+  const I32 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < count; i += lanes) {
+    const auto v = hn::Sub(load_n(d, sums + i, count - i), hn::Set(d, zero));
+    put<T>(hn::Mul(hn::ConvertTo(f, v), hn::Set(f, scale)), y_zero, y + i, count - i);
+  }
+}
+
+template <typename T>
+void sum_of(const uint8_t* a, const uint8_t* b, int64_t count, const ByteSum& s, uint8_t* y) {
+  const F f;
+  const I32 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto za = hn::Set(d, s.a_zero), zb = hn::Set(d, s.b_zero);
+  const auto sa = hn::Set(f, s.a_scale), sb = hn::Set(f, s.b_scale);
+  for (int64_t i = 0; i < count; i += lanes) {
+    const auto x = hn::ConvertTo(f, hn::Sub(wide<T>(a + i, count - i), za));
+    const auto z = hn::ConvertTo(f, hn::Sub(wide<T>(b + i, count - i), zb));
+    put<T>(hn::Add(hn::Mul(x, sa), hn::Mul(z, sb)), s.zero, y + i, count - i);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+void max_rows(const uint8_t* const* rows, int64_t n, int64_t count, bool is_signed, uint8_t* y) {
+  using Fn = void(const uint8_t* const*, int64_t, int64_t, uint8_t*);
+  (is_signed ? TOMBOLO_TARGET(Fn, greatest<int8_t>) : TOMBOLO_TARGET(Fn, greatest<uint8_t>))(
+      rows, n, count, y);
+}
+void add_row(const uint8_t* x, int64_t count, bool is_signed, int32_t* sums) {
+  using Fn = void(const uint8_t*, int64_t, int32_t*);
+  (is_signed ? TOMBOLO_TARGET(Fn, add<int8_t>) : TOMBOLO_TARGET(Fn, add<uint8_t>))(x, count, sums);
+}
+void round_sums(const int32_t* sums, int64_t count, int32_t zero, float scale, int32_t y_zero,
+                bool is_signed, uint8_t* y) {
+  using Fn = void(const int32_t*, int64_t, int32_t, float, int32_t, uint8_t*);
+  (is_signed ? TOMBOLO_TARGET(Fn, round_all<int8_t>) : TOMBOLO_TARGET(Fn, round_all<uint8_t>))(
+      sums, count, zero, scale, y_zero, y);
+}
+void add_bytes(const uint8_t* a, const uint8_t* b, int64_t count, const ByteSum& sum, uint8_t* y) {
+  using Fn = void(const uint8_t*, const uint8_t*, int64_t, const ByteSum&, uint8_t*);
+  (sum.is_signed ? TOMBOLO_TARGET(Fn, sum_of<int8_t>) : TOMBOLO_TARGET(Fn, sum_of<uint8_t>))
+      .get()(a, b, count, sum, y);
+}
+
+}  // namespace tombolo
+#endif

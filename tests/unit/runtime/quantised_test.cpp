@@ -1,0 +1,319 @@
+// Quantised graphs at every instruction set of this machine, with and without its dot products and
+// tiles, against the reference kernels: one step apart at most, and the same everywhere.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "ir/text/parser.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/profile.h"
+#include "runtime/session.h"
+
+namespace tombolo {
+namespace {
+
+struct Level {
+  Isa isa;
+  Extras extras;
+  const char* name;
+};
+constexpr Level kLevels[] = {
+    {Isa::kNeon, Extras::kTiles, "neon"},          {Isa::kSse4, Extras::kNone, "sse4"},
+    {Isa::kAvx2, Extras::kNone, "avx2"},           {Isa::kAvx2, Extras::kDot, "avx2_dot"},
+    {Isa::kAvx512, Extras::kNone, "avx512"},       {Isa::kAvx512, Extras::kDot, "avx512_dot"},
+    {Isa::kAvx512, Extras::kTiles, "avx512_tiles"}};
+
+bool is_here(const Level& level) {
+  return level.isa <= best_isa() && (best_isa() < Isa::kSse4 || level.isa >= Isa::kSse4);
+}
+
+class Quantised : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    set_isa(best_isa());
+    limit_extras(Extras::kTiles);
+  }
+
+  int64_t integer(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
+  }
+  /// "int8[2,3] name = {...}"
+  std::string constant(const std::string& type, const std::string& name,
+                       const std::vector<int64_t>& dims, int64_t low, int64_t high) {
+    std::string text = type;
+    int64_t size = 1;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      text += (i == 0 ? "[" : ",") + std::to_string(dims[i]);
+      size *= dims[i];
+    }
+    text += dims.empty() ? " " : "] ";
+    text += name + " = {";
+    for (int64_t i = 0; i < size; ++i)
+      text += (i == 0 ? "" : ",") + std::to_string(integer(low, high)) +
+              (type == "float16" ? ".0" : "");  // without a point: the bits
+    return text + "}";
+  }
+  /// Scales of weights, from 0.01 on.
+  std::string scales(const std::string& name, int64_t count) {
+    std::string text = "float[" + std::to_string(count) + "] " + name + " = {";
+    for (int64_t i = 0; i < count; ++i)
+      text += (i == 0 ? "0.0" : ",0.0") + std::to_string(integer(10, 99));
+    return text + "}";
+  }
+
+  std::unique_ptr<Session> session(const std::string& text, bool plain) {
+    auto model = parse_text(text);
+    EXPECT_TRUE(model) << model.error().message << "\n" << text.substr(0, 2000);
+    if (!model) return nullptr;
+    SessionOptions options;
+    options.reference = plain;
+    if (plain) options.optimise = 0;
+    auto made = Session::create(*std::move(model), options);
+    EXPECT_TRUE(made) << made.error().message;
+    return made ? *std::move(made) : nullptr;
+  }
+
+  /// Runs main at all levels on x and compares with the reference on the graph as written: `apart`
+  /// at most. The levels give the same.
+  void agree(const std::string& text, const Tensor& x, double apart, const char* kernel) {
+    const std::vector<NamedValue> inputs = {{"x", x}};
+    auto reference = session(text, true);
+    ASSERT_TRUE(reference);
+    auto want = reference->run(inputs);
+    ASSERT_TRUE(want) << want.error().message;
+    const Tensor& b = (*want)[0].tensor();
+    std::vector<double> first;
+    for (const Level& level : kLevels) {
+      if (!is_here(level)) continue;
+      set_isa(level.isa);
+      limit_extras(level.extras);
+      auto fast = session(text, false);
+      ASSERT_TRUE(fast);
+      Profile profile;
+      RunOptions options;
+      options.profile = &profile;
+      for (int round = 0; round < 2; ++round) {
+        profile = {};
+        auto got = fast->run(inputs, options);
+        ASSERT_TRUE(got) << got.error().message;
+        const Tensor& a = (*got)[0].tensor();
+        ASSERT_EQ(a.size(), b.size()) << text.substr(0, 300);
+        std::vector<double> values;
+        int64_t other = 0;
+        for (int64_t i = 0; i < a.size(); ++i) {
+          values.push_back(a.get_double(i));
+          const double difference = std::abs(a.get_double(i) - b.get_double(i));
+          ASSERT_LE(difference, apart) << level.name << " at " << i << "\n" << text.substr(0, 600);
+          other += difference > 0;
+        }
+        if (is_integer(a.dtype())) {
+          EXPECT_LE(other, 2 + a.size() / 100) << level.name << "\n" << text.substr(0, 600);
+        }
+        if (first.empty()) first = values;
+        EXPECT_EQ(first, values) << level.name << "\n" << text.substr(0, 600);
+      }
+      bool found = false;
+      for (const auto& node : profile.events) found |= std::string(node.kernel) == kernel;
+      EXPECT_TRUE(found) << kernel << " at " << level.name << "\n" << text.substr(0, 600);
+    }
+  }
+
+  /// As agree(), for floats that levels round otherwise.
+  void agree_roughly(const std::string& text, const Tensor& x, const char* kernel) {
+    const std::vector<NamedValue> inputs = {{"x", x}};
+    auto reference = session(text, true);
+    ASSERT_TRUE(reference);
+    auto want = reference->run(inputs);
+    ASSERT_TRUE(want) << want.error().message;
+    const Tensor& b = (*want)[0].tensor();
+    double scale = 0;
+    for (int64_t i = 0; i < b.size(); ++i) scale = std::max(scale, std::abs(b.get_double(i)));
+    for (const Level& level : kLevels) {
+      if (!is_here(level)) continue;
+      set_isa(level.isa);
+      limit_extras(level.extras);
+      auto fast = session(text, false);
+      ASSERT_TRUE(fast);
+      Profile profile;
+      RunOptions options;
+      options.profile = &profile;
+      auto got = fast->run(inputs, options);
+      ASSERT_TRUE(got) << got.error().message;
+      const Tensor& a = (*got)[0].tensor();
+      ASSERT_EQ(a.dtype(), b.dtype());
+      ASSERT_EQ(a.size(), b.size());
+      for (int64_t i = 0; i < a.size(); ++i)
+        ASSERT_NEAR(a.get_double(i), b.get_double(i), 4e-3 * scale) << level.name << " at " << i;
+      bool found = false;
+      for (const auto& node : profile.events) found |= std::string(node.kernel) == kernel;
+      EXPECT_TRUE(found) << kernel << " at " << level.name;
+    }
+  }
+
+  Tensor codes(const std::vector<int64_t>& dims, bool is_signed) {
+    std::vector<uint8_t> values(static_cast<size_t>(element_count(dims)));
+    for (uint8_t& value : values) value = static_cast<uint8_t>(engine_());
+    if (!is_signed) return Tensor::of<uint8_t>(DType::kUInt8, dims, values);
+    std::vector<int8_t> other(values.begin(), values.end());
+    return Tensor::of<int8_t>(DType::kInt8, dims, other);
+  }
+  Tensor floats(const std::vector<int64_t>& dims) {
+    std::vector<float> values(static_cast<size_t>(element_count(dims)));
+    for (float& value : values) value = static_cast<float>(integer(-3000, 3000)) / 1000;
+    return Tensor::of<float>(DType::kFloat32, dims, values);
+  }
+
+ private:
+  std::mt19937 engine_{7};
+};
+
+std::string list(const std::vector<int64_t>& values) {
+  std::string text;
+  for (const int64_t value : values) text += (text.empty() ? "" : ",") + std::to_string(value);
+  return text;
+}
+
+struct Window {
+  int64_t batch, in, out, groups, height, width, kernel, stride, dilation, pad;
+};
+
+TEST_F(Quantised, Convolutions) {
+  const Window windows[] = {
+      {1, 3, 18, 1, 19, 23, 7, 2, 1, 3},   {2, 24, 40, 1, 7, 9, 1, 1, 1, 0},
+      {1, 70, 33, 1, 9, 8, 3, 1, 1, 1},    {1, 64, 64, 1, 14, 14, 3, 2, 1, 1},
+      {2, 17, 5, 1, 6, 11, 1, 2, 1, 0},    {1, 8, 48, 1, 12, 40, 3, 1, 2, 2},
+      {1, 12, 20, 4, 9, 9, 3, 1, 1, 1},    {2, 37, 37, 37, 10, 9, 3, 1, 1, 1},
+      {1, 64, 64, 64, 15, 15, 5, 2, 1, 2}, {1, 130, 16, 1, 1, 1, 1, 1, 1, 0},
+      {1, 5, 7, 1, 5, 5, 3, 1, 1, 0},      {1, 128, 130, 1, 5, 5, 3, 1, 1, 1}};
+  int turn = 0;
+  for (const Window& w : windows) {
+    const bool x_signed = turn % 2 == 1, w_signed = turn % 3 != 2, y_signed = turn % 4 == 3;
+    ++turn;
+    const std::string xt = x_signed ? "int8" : "uint8", wt = w_signed ? "int8" : "uint8",
+                      yt = y_signed ? "int8" : "uint8";
+    const std::vector<int64_t> x = {w.batch, w.in, w.height, w.width};
+    const std::string text =
+        "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + xt + "[" + list(x) + "] x) => (" +
+        yt + "[n,m,h,k] y) <float sx = {0.02}, " + constant(xt, "zx", {}, x_signed ? -90 : 0, 120) +
+        ", " +
+        constant(wt, "w", {w.out, w.in / w.groups, w.kernel, w.kernel}, w_signed ? -128 : 0,
+                 w_signed ? 127 : 255) +
+        ", " + (turn % 2 == 0 ? "float sw = {0.03}" : scales("sw", w.out)) + ", " + wt + " zw = {" +
+        (w_signed ? "0" : "128") + "}, float sy = {" +
+        std::to_string(0.002 * static_cast<double>(w.in / w.groups * w.kernel + 20)) + "}, " +
+        constant(yt, "zy", {}, y_signed ? -50 : 0, 100) + ", " +
+        constant("int32", "b", {w.out}, -5000, 5000) + "> {\n y = QLinearConv <kernel_shape = [" +
+        list({w.kernel, w.kernel}) + "], strides = [" + list({w.stride, w.stride}) +
+        "], dilations = [" + list({w.dilation, w.dilation}) + "], pads = [" +
+        list({w.pad, w.pad, w.pad, w.pad}) + "], group = " + std::to_string(w.groups) +
+        "> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
+    agree(text, codes(x, x_signed), 1, "tombolo_qlinear_conv");
+  }
+}
+
+TEST_F(Quantised, SandwichesOfANetwork) {
+  // Convolutions with Relu and Clip, a residual, a depthwise one, pools, Concat and a last layer.
+  for (const bool is_signed : {false, true}) {
+    const std::string t = is_signed ? "int8" : "uint8", zero = is_signed ? "-9" : "3";
+    std::string nodes, constants;
+    int count = 0;
+    const auto scale = [&](const std::string& name, const char* step) {
+      constants +=
+          ", float " + name + "s = {" + step + "}, " + t + " " + name + "z = {" + zero + "}";
+    };
+    const auto quantise = [&](const std::string& name, const char* step) {
+      scale(name, step);
+      nodes += " " + name + "q = QuantizeLinear (" + name + ", " + name + "s, " + name + "z)\n " +
+               name + "d = DequantizeLinear (" + name + "q, " + name + "s, " + name + "z)\n";
+    };
+    const auto weights = [&](const std::vector<int64_t>& dims) {
+      const std::string w = "w" + std::to_string(count++);
+      constants += ", " + constant("int8", w + "q", dims, -100, 100) + ", " +
+                   scales(w + "s", dims[0]) + ", " + constant("int8", w + "z", {dims[0]}, 0, 0);
+      nodes += " " + w + " = DequantizeLinear <axis = 0> (" + w + "q, " + w + "s, " + w + "z)\n";
+      return w;
+    };
+    quantise("x", "0.025");
+    const std::string w0 = weights({20, 3, 3, 3}), w1 = weights({20, 20, 1, 1}),
+                      w2 = weights({20, 1, 3, 3}), w3 = weights({7, 40});
+    constants += ", float[20] b = {" + std::string("0.25");
+    for (int i = 1; i < 20; ++i) constants += ",-0.5";
+    constants += "}, float six = {6}, float none = {0}";
+    nodes += " c = Conv <pads = [1,1,1,1], strides = [2,2]> (xd, " + w0 + ", b)\n a = Relu (c)\n";
+    quantise("a", "0.05");
+    nodes += " e = Conv (ad, " + w1 + ")\n";
+    quantise("e", "0.3");
+    nodes += " f0 = Add (ed, ad)\n f = Relu (f0)\n";
+    quantise("f", "0.25");
+    nodes +=
+        " g0 = Conv <group = 20, pads = [1,1,1,1]> (fd, " + w2 + ")\n g = Clip (g0, none, six)\n";
+    quantise("g", "0.04");
+    nodes += " h = MaxPool <kernel_shape = [3,3], pads = [1,1,1,1]> (gd)\n";
+    constants += ", float hs = {0.04}, " + t + " hz = {" + zero + "}";
+    nodes += " hq = QuantizeLinear (h, hs, hz)\n hd = DequantizeLinear (hq, hs, hz)\n";
+    nodes += " j = Concat <axis = 1> (hd, fd)\n";
+    quantise("j", "0.2");
+    nodes += " k = GlobalAveragePool (jd)\n";
+    quantise("k", "0.1");
+    nodes += " l = Flatten (kd)\n";
+    constants += ", float ls = {0.1}, " + t + " lz = {" + zero + "}";
+    nodes += " lq = QuantizeLinear (l, ls, lz)\n ld = DequantizeLinear (lq, ls, lz)\n";
+    nodes += " y0 = Gemm <transB = 1> (ld, " + w3 + ")\n";
+    constants += ", float ys = {5}, " + t + " yz = {" + zero + "}";
+    nodes += " y = QuantizeLinear (y0, ys, yz)\n";
+    const std::string text =
+        "<ir_version: 10, opset_import: [\"\" : 17]>\nmain (float[2,3,17,15] x)"
+        " => (" +
+        t + "[n,m] y) <" + constants.substr(2) + "> {\n" + nodes + "}\n";
+    agree(text, floats({2, 3, 17, 15}), 2, "tombolo_qlinear_conv");
+  }
+}
+
+TEST_F(Quantised, DynamicProducts) {
+  for (const int64_t m : {1, 5, 33})
+    for (const bool is_signed : {false, true}) {
+      const int64_t k = 70, n = 45;
+      const std::string t = is_signed ? "int8" : "uint8";
+      const std::string text =
+          "<ir_version: 10, opset_import: [\"\" : 17]>\nmain (float[1,m," + std::to_string(k) +
+          "] x) => (float[1,m,n] y) <" +
+          constant(t, "w", {k, n}, is_signed ? -128 : 0, is_signed ? 127 : 255) + ", " +
+          constant(t, "wz", {}, is_signed ? -3 : 110, is_signed ? 4 : 140) +
+          ", float ws = {0.01}, float[45] c = {0.5" +
+          [] {
+            std::string more;
+            for (int i = 1; i < 45; ++i) more += ",0.25";
+            return more;
+          }() +
+          "}> {\n q, s, z = DynamicQuantizeLinear (x)\n i = MatMulInteger (q, w, z, wz)\n"
+          " f = Cast <to = 1> (i)\n m = Mul (s, ws)\n p = Mul (f, m)\n y = Add (p, c)\n}\n";
+      agree(text, floats({1, m, k}), 1e-4, "matmul_integer_to_float");
+    }
+}
+
+TEST_F(Quantised, HalvesAreComputedInFloats) {
+  // Weights large enough to stay as they are; results of 16 bits.
+  const std::string text =
+      "<ir_version: 10, opset_import: [\"\" : 17]>\nmain (float16[1,48,5,5] x) => (float16[1,40] y)"
+      " <" +
+      constant("float16", "w", {48, 48, 3, 3}, -4, 4) + ", " +
+      constant("float16", "b", {48}, -9, 9) + ", " + constant("float16", "v", {1200, 40}, -3, 3) +
+      ", float16 c = {0.0009765625}, int64[2] t = {1, 1200}> {\n"
+      " h = Conv <pads = [1,1,1,1]> (x, w, b)\n r = Relu (h)\n s = Mul (r, c)\n"
+      " p = Transpose <perm = [0,2,3,1]> (s)\n f = Reshape (p, t)\n u = MatMul (f, v)\n"
+      " y = Mul (u, c)\n}\n";
+  auto x = Tensor::allocate(DType::kFloat16, std::vector<int64_t>{1, 48, 5, 5});
+  ASSERT_TRUE(x);
+  for (int64_t i = 0; i < x->size(); ++i)
+    x->set_double(i, static_cast<double>(integer(-2000, 2000)) / 1024);
+  agree_roughly(text, *x, "fused_matmul_f32");
+}
+
+}  // namespace
+}  // namespace tombolo
