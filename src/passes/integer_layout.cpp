@@ -187,7 +187,9 @@ class ChannelsLast {
   /// `node` adds the convolution's result at `side` and `rest`.
   bool join_residual(Node& node, Value& x, Value& rest, size_t side) {
     Node* conv = own_conv(x, *node.input(side));
-    if (conv == nullptr || conv->inputs().size() > 9) return false;
+    if (conv == nullptr || conv->inputs().size() > 9 ||
+        AttributeReader(*conv).get_int("group", 1) != 1)
+      return false;
     if (!is_byte(r_.dtype(&x))) return false;
     const AttributeReader attributes(*conv);
     const bool is_signed = r_.dtype(&x) == DType::kInt8;

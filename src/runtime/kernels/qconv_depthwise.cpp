@@ -1,6 +1,7 @@
 // Depthwise products of bytes with channels last: two taps at a time, as pairs of 16-bit numbers
 // whose products are added in 32 bits. Interleaving leaves channels in another order in each block
-// of 128 bits; weights are packed in that order and sums are put back when they are stored.
+// of 128 bits; weights and what is done to sums have that order, and narrowing the results undoes
+// it.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/kernels/qconv_depthwise.cpp"
@@ -21,6 +22,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using I16 = hn::ScalableTag<int16_t>;
 using I32 = hn::ScalableTag<int32_t>;
+using F = hn::ScalableTag<float>;
 using V16 = hn::Vec<I16>;
 using V32 = hn::Vec<I32>;
 
@@ -68,49 +70,103 @@ HWY_INLINE V16 load(const uint8_t* p, int64_t left) {
   return hn::PromoteTo(I16(), load_n(bytes, reinterpret_cast<const T*>(p), left));
 }
 
+/// Sums to 16-bit results between the limits, in the order of their channels again.
+HWY_INLINE V16 results(const QDepthwise& job, V32 low, V32 high, const V32* add,
+                       const hn::Vec<F>* scale) {
+  const F f;
+  const I32 d;
+  const auto lo = hn::Set(f, static_cast<float>(job.least - job.zero));
+  const auto hi = hn::Set(f, static_cast<float>(job.greatest - job.zero));
+  const V32 zero = hn::Set(d, job.zero);
+  const auto one = [&](V32 sum, int half) {
+    const auto v = hn::Mul(hn::ConvertTo(f, hn::Add(sum, add[half])), scale[half]);
+    return hn::Add(hn::NearestInt(hn::Min(hi, hn::Max(lo, v))), zero);
+  };
+  const V32 a = one(low, 0), b = one(high, 1);
+#if HWY_TARGET == HWY_AVX3
+  return V16{_mm512_packs_epi32(a.raw, b.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return V16{_mm256_packs_epi32(a.raw, b.raw)};
+#elif HWY_TARGET == HWY_SSE4
+  return V16{_mm_packs_epi32(a.raw, b.raw)};
+#else
+  const I16 h;
+  HWY_ALIGN int32_t wide[2][HWY_LANES(int32_t)];
+  HWY_ALIGN int16_t narrow[HWY_LANES(int16_t)];
+  hn::Store(a, d, wide[0]);
+  hn::Store(b, d, wide[1]);
+  for (size_t i = 0; i < hn::Lanes(h); ++i)
+    narrow[i] = static_cast<int16_t>(wide[i % 8 / 4][i / 8 * 4 + i % 4]);
+  return hn::Load(h, narrow);
+#endif
+}
+
+HWY_INLINE void store_bytes(V16 v, std::byte* to, int64_t left) {
+  const I16 h;
+  const hn::Rebind<uint8_t, I16> bytes;
+  store_n(hn::DemoteTo(bytes, hn::And(v, hn::Set(h, 255))), bytes, reinterpret_cast<uint8_t*>(to),
+          left);
+}
+
 /// kP neighbours at a time share the weights.
 template <typename T, int kP>
 HWY_INLINE void some_pixels(const QDepthwise& job, int64_t first, const int16_t* weights,
-                            int64_t left) {
+                            int64_t left, const V32* add, const hn::Vec<F>* scale) {
   const I16 h;
   const I32 d;
   const int64_t lanes = block();
   V32 low[kP], high[kP];
+#pragma GCC unroll 4
   for (int p = 0; p < kP; ++p) low[p] = high[p] = hn::Zero(d);
-  for (int64_t t = 0; t < job.tap_count; t += 2, weights += 2 * lanes) {
+  int64_t t = 0;
+  for (; t + 1 < job.tap_count; t += 2, weights += 2 * lanes) {
     const V16 w0 = hn::LoadU(h, weights), w1 = hn::LoadU(h, weights + lanes);
     const uint8_t* a = job.taps[t] + first * job.step;
-    const uint8_t* b = t + 1 < job.tap_count ? job.taps[t + 1] + first * job.step : nullptr;
+    const uint8_t* b = job.taps[t + 1] + first * job.step;
 #pragma GCC unroll 4
     for (int p = 0; p < kP; ++p) {
-      const V16 x = load<T>(a + p * job.step, left);
-      const V16 y = b != nullptr ? load<T>(b + p * job.step, left) : hn::Zero(h);
+      const V16 x = load<T>(a + p * job.step, left), y = load<T>(b + p * job.step, left);
       low[p] = pairs(low[p], hn::InterleaveLower(h, x, y), w0);
       high[p] = pairs(high[p], hn::InterleaveUpper(h, x, y), w1);
     }
   }
-  for (int p = 0; p < kP; ++p) {
-    // Blocks of 128 bits of low and high, in turns.
-    HWY_ALIGN int32_t parts[2][HWY_LANES(int32_t)];
-    hn::Store(low[p], d, parts[0]);
-    hn::Store(high[p], d, parts[1]);
-    int32_t* to = job.sums + (first + p) * lanes;
-    for (int64_t i = 0; i < lanes / 2; i += 4) {
-      std::memcpy(to + 2 * i, parts[0] + i, 16);
-      std::memcpy(to + 2 * i + 4, parts[1] + i, 16);
+  if (t < job.tap_count) {
+    const V16 w0 = hn::LoadU(h, weights), w1 = hn::LoadU(h, weights + lanes);
+    const uint8_t* a = job.taps[t] + first * job.step;
+#pragma GCC unroll 4
+    for (int p = 0; p < kP; ++p) {
+      const V16 x = load<T>(a + p * job.step, left), y = hn::Zero(h);
+      low[p] = pairs(low[p], hn::InterleaveLower(h, x, y), w0);
+      high[p] = pairs(high[p], hn::InterleaveUpper(h, x, y), w1);
     }
   }
+#pragma GCC unroll 4
+  for (int p = 0; p < kP; ++p)
+    store_bytes(results(job, low[p], high[p], add, scale), job.out + (first + p) * job.ldo, left);
 }
 
 template <typename T>
 void pixels(const QDepthwise& job) {
+  const F f;
+  const I32 d;
   const int64_t lanes = block(), tap_pairs = (job.tap_count + 1) / 2;
   const auto* weights =
       reinterpret_cast<const int16_t*>(job.weights) + job.channel / lanes * tap_pairs * 2 * lanes;
   const int64_t left = job.channels - job.channel;
+  const int32_t* from = job.add + job.channel;
+  const float* by = job.scale + job.channel;
+  const V32 add[2] = {hn::LoadU(d, from), hn::LoadU(d, from + lanes / 2)};
+  const hn::Vec<F> scale[2] = {hn::LoadU(f, by), hn::LoadU(f, by + lanes / 2)};
   int64_t p = 0;
-  for (; p + 4 <= job.pixels; p += 4) some_pixels<T, 4>(job, p, weights, left);
-  for (; p < job.pixels; ++p) some_pixels<T, 1>(job, p, weights, left);
+  for (; p + 4 <= job.pixels; p += 4) some_pixels<T, 4>(job, p, weights, left, add, scale);
+  for (; p < job.pixels; ++p) some_pixels<T, 1>(job, p, weights, left, add, scale);
+}
+
+/// The inverse of channel_at: halves lie one after the other, pairs of elements are a channel.
+int64_t place(int64_t channel) {
+  const int64_t lanes = block(), base = channel / lanes * lanes, c = channel - base;
+  const int64_t half = c % 8 / 4, at = c / 8 * 4 + c % 4;
+  return base + half * (lanes / 2) + at;
 }
 
 void depthwise(const QDepthwise& job) { job.x_signed ? pixels<int8_t>(job) : pixels<uint8_t>(job); }
@@ -121,6 +177,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tombolo {
+
+int64_t q_depthwise_place(int64_t channel) {
+  return TOMBOLO_TARGET(int64_t(int64_t), place)(channel);
+}
 
 int64_t q_depthwise_block() { return TOMBOLO_TARGET(int64_t(), block)(); }
 

@@ -93,26 +93,22 @@ void run_depthwise(const QConvPlan& plan, const uint8_t* x, const std::byte* pac
   const ConvGeometry& g = plan.shape;
   const int64_t channels = plan.channels(), block = q_depthwise_block();
   const int64_t row_bytes = plan.columns * channels;
-  const int64_t pixels = std::min<int64_t>(g.out[2], 64);
-  const int64_t work = std::max<int64_t>(1, g.out[2] * channels * g.taps());
+  // The block's part of the rows that are read stays in the first cache from tap to tap.
+  const int64_t pixels = g.out[2];
+  const int64_t work = std::max<int64_t>(1, pixels * channels * g.taps());
   parallel(g.out[1], std::max<int64_t>(1, 200'000 / work), [&](int64_t begin, int64_t end) {
-    auto* sums =
-        reinterpret_cast<int32_t*>(thread_floats(1, static_cast<size_t>(pixels * block + 64)));
     const uint8_t* taps[256];
     for (int64_t y = begin; y < end; ++y)
-      for (int64_t column = 0; column < g.out[2]; column += pixels) {
-        const int64_t count = std::min(pixels, g.out[2] - column);
-        for (int64_t c = 0; c < channels; c += block) {
-          int64_t t = 0;
-          for (int64_t i = 0; i < g.kernel[1]; ++i)
-            for (int64_t j = 0; j < g.kernel[2]; ++j)
-              taps[t++] = x + (y * g.stride[1] + i * g.dilation[1]) * row_bytes +
-                          (column * g.stride[2] + j * g.dilation[2]) * channels + c;
-          q_depthwise(
-              {taps, t, g.stride[2] * channels, count, plan.x_signed, packed, c, channels, sums});
-          q_finish(finish, sums, block, y * g.out[2] + column, count, c,
-                   std::min(block, channels - c));
-        }
+      for (int64_t c = 0; c < channels; c += block) {
+        int64_t t = 0;
+        for (int64_t i = 0; i < g.kernel[1]; ++i)
+          for (int64_t j = 0; j < g.kernel[2]; ++j)
+            taps[t++] = x + (y * g.stride[1] + i * g.dilation[1]) * row_bytes +
+                        j * g.dilation[2] * channels + c;
+        q_depthwise({taps, t, g.stride[2] * channels, pixels, plan.x_signed, packed, c, channels,
+                     finish.column_add, finish.column_scale, finish.zero_point, finish.least,
+                     finish.greatest,
+                     static_cast<std::byte*>(finish.out) + y * pixels * channels + c, channels});
       }
   });
 }
@@ -121,11 +117,11 @@ void run_depthwise(const QConvPlan& plan, const uint8_t* x, const std::byte* pac
 
 int32_t product_zero(const QConvPlan& plan, int32_t zero) { return plan.flip ? zero + 128 : zero; }
 
-QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed) {
+QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest) {
   QConvPlan plan;
   plan.shape = g;
   plan.x_signed = x_signed;
-  plan.depthwise = g.in_channels == 1 && g.out_channels == 1 && g.taps() <= 256;
+  plan.depthwise = !rest && g.in_channels == 1 && g.out_channels == 1 && g.taps() <= 256;
   const int64_t needed_rows = (g.out[1] - 1) * g.stride[1] + g.extent(1);
   const int64_t needed_columns = (g.out[2] - 1) * g.stride[2] + g.extent(2);
   const bool padded =

@@ -28,7 +28,8 @@ struct QConvPlan {
   int64_t channels() const { return shape.groups * shape.in_channels; }
 };
 
-QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed);
+/// `rest`: something is added to the result, which the depthwise kernel does not do.
+QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest);
 /// w [M, C / group, kh, kw], symmetric around 0 (around 128 with `flip`); sums: of each output.
 void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, std::byte* packed,
                      int32_t* sums);
@@ -38,7 +39,7 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
 /// What x's zero point is to the products: 128 more where bytes are flipped.
 int32_t product_zero(const QConvPlan& plan, int32_t zero);
 
-/// Depthwise: sums of `count` channels at one pixel a row; see qconv_depthwise.cpp.
+/// Depthwise: a block of channels at some pixels of a row; see qconv_depthwise.cpp.
 struct QDepthwise {
   const uint8_t* const* taps;  ///< bytes of each tap at the first pixel
   int64_t tap_count;
@@ -47,8 +48,14 @@ struct QDepthwise {
   bool x_signed;
   const std::byte* weights;   ///< from q_depthwise_pack, of all channels
   int64_t channel, channels;  ///< the block's first channel, and all of them
-  int32_t* sums;              ///< [pixels][q_depthwise_block()]
+  // What is added to sums, and their scale, of all channels where q_depthwise_place has them.
+  const int32_t* add;
+  const float* scale;
+  int32_t zero, least, greatest;  ///< of the result
+  std::byte* out;                 ///< the block's first channel at the first pixel
+  int64_t ldo;
 };
+int64_t q_depthwise_place(int64_t channel);
 int64_t q_depthwise_block();
 size_t q_depthwise_bytes(int64_t channels, int64_t taps);
 void q_depthwise_pack(const int8_t* w, int64_t channels, int64_t taps, std::byte* packed);

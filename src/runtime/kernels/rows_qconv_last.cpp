@@ -73,7 +73,8 @@ bool supports_last(const KernelQuery& q) {
 Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context) {
   auto state = std::make_unique<LastState>();
   LastState& s = *state;
-  s.plan = plan_qconv_last(*geometry(context), context.dtype(kX) == DType::kInt8);
+  s.plan =
+      plan_qconv_last(*geometry(context), context.dtype(kX) == DType::kInt8, context.has_input(kZ));
   const ConvGeometry& g = s.plan.shape;
   const int64_t outputs = s.plan.outputs();
   s.has_rest = context.has_input(kZ);
@@ -110,8 +111,8 @@ Status run_last(KernelRun& run) {
   TRY(Tensor * y, run.output(0, s.out_type, s.output));
   const int64_t outputs = s.plan.outputs();
   auto* scales = reinterpret_cast<float*>(run.scratch());
-  auto* add = reinterpret_cast<int32_t*>(scales + (outputs + 31) / 16 * 16);
-  auto* image = reinterpret_cast<std::byte*>(add + (outputs + 31) / 16 * 16);
+  auto* add = reinterpret_cast<int32_t*>(scales + (outputs + 63) / 32 * 32);
+  auto* image = reinterpret_cast<std::byte*>(add + (outputs + 63) / 32 * 32);
   const auto* sums =
       reinterpret_cast<const int32_t*>(s.packed + (s.plan.weight_bytes + 63) / 64 * 64);
   const int32_t x_zero = byte_at(run.input(kXZero)), zero = product_zero(s.plan, x_zero);
@@ -120,9 +121,10 @@ Status run_last(KernelRun& run) {
                         static_cast<double>(run.data<float>(kYScale)[0]);
   for (int64_t i = 0; i < outputs; ++i) {
     const float scale = w_scale.data<float>()[w_scale.size() == 1 ? 0 : i];
-    scales[i] = static_cast<float>(factor * static_cast<double>(scale));
+    const int64_t at = s.plan.depthwise ? q_depthwise_place(i) : i;
+    scales[at] = static_cast<float>(factor * static_cast<double>(scale));
     // Sums wrap, as the reference's do.
-    add[i] = static_cast<int32_t>(
+    add[at] = static_cast<int32_t>(
         static_cast<uint32_t>(run.has_input(kBias) ? run.data<int32_t>(kBias)[i] : 0) -
         static_cast<uint32_t>(zero) * static_cast<uint32_t>(sums[i]));
   }

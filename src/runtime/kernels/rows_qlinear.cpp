@@ -9,6 +9,7 @@
 #include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/qpool.h"
 #include "runtime/kernels/quantize.h"
 
 namespace tombolo {
@@ -35,6 +36,7 @@ Linear linear_at(const KernelRun& run, size_t index) {
 struct QBinaryState final : KernelState {
   BroadcastLoops<2> loops;
   BinaryFn* fn = nullptr;
+  bool add = false;
 };
 
 bool supports_qbinary(const KernelQuery& q) {
@@ -48,6 +50,7 @@ bool supports_qbinary(const KernelQuery& q) {
 Result<std::unique_ptr<KernelState>> prepare_qbinary(const PrepareContext& q) {
   auto state = std::make_unique<QBinaryState>();
   state->loops = *BroadcastLoops<2>::of({q.dims(0), q.dims(3)});
+  state->add = q.node.op_type() == "QLinearAdd";
   state->fn =
       binary_fn(q.node.op_type() == "QLinearAdd" ? Binary::kAdd : Binary::kMul, DType::kFloat32);
   return state;
@@ -63,6 +66,15 @@ Status run_qbinary(KernelRun& run) {
   const uint8_t* from[2] = {run.data<uint8_t>(0), run.data<uint8_t>(3)};
   uint8_t* out = y->data<uint8_t>();
   const int32_t least = is_signed ? -128 : 0, greatest = is_signed ? 127 : 255;
+  if (state.add && run.input(0).dims() == run.input(3).dims()) {
+    const ByteSum sum{
+        sides[0].zero, sides[1].zero, to.zero, sides[0].scale / to.scale, sides[1].scale / to.scale,
+        is_signed};
+    run.parallel_for(y->size(), 1 << 15, [&](int64_t begin, int64_t end) {
+      add_bytes(from[0] + begin, from[1] + begin, end - begin, sum, out + begin);
+    });
+    return ok();
+  }
   run.parallel_for(loops.count, 1 << 14, [&](int64_t begin, int64_t end) {
     alignas(64) float rooms[3][kBlockFloats];
     loops.for_runs(begin, end, [&](int64_t at, const int64_t* offset, int64_t n) {
