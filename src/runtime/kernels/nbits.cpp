@@ -11,8 +11,10 @@
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/gemm.h"
+#include "runtime/kernels/isa.h"
 #include "runtime/kernels/nbits.h"
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/qgemm.h"
 #include "runtime/kernels/vec-inl.h"
 
 #ifndef TOMBOLO_NBITS_PANEL
@@ -20,10 +22,20 @@
 namespace tombolo {
 namespace {
 
+/// A panel from one of its blocks on.
 struct Panel {
-  const uint32_t* words;
-  const float *scales, *zeros;
+  const std::byte* at;
   int64_t blocks, block;
+  bool has_zeros;
+
+  int64_t step(int64_t lanes) const { return lanes * (block / 2 + 4 + (has_zeros ? 1 : 0)); }
+  const uint32_t* words() const { return reinterpret_cast<const uint32_t*>(at); }
+  const float* scales(int64_t lanes) const {
+    return reinterpret_cast<const float*>(at + lanes * block / 2);
+  }
+  const uint8_t* zeros(int64_t lanes) const {
+    return reinterpret_cast<const uint8_t*>(at + lanes * (block / 2 + 4));
+  }
 };
 
 }  // namespace
@@ -38,26 +50,36 @@ using F = hn::ScalableTag<float>;
 using U = hn::RebindToUnsigned<F>;
 using V = hn::Vec<F>;
 
-/// The code in the lowest bits, less the zero point, exactly: it becomes the last bits of 2^23,
-/// from which 2^23 plus the zero point is taken.
+/// The code in the lowest bits, less the zero point, exactly: it becomes the
+/// last bits of 2^23, from which 2^23 plus the zero point is taken.
 HWY_INLINE V weight(hn::Vec<U> word, V zero) {
   const U u;
   const auto bits = hn::Or(hn::And(word, hn::Set(u, 15)), hn::Set(u, 0x4B000000));
   return hn::Sub(hn::BitCast(F(), bits), zero);
 }
 
+/// 2^23 plus the block's zero points.
+HWY_INLINE V zeros_of(const Panel& p, int64_t lanes) {
+  const U u;
+  const hn::Rebind<uint8_t, U> bytes;
+  const auto number =
+      p.has_zeros ? hn::PromoteTo(u, hn::LoadU(bytes, p.zeros(lanes))) : hn::Set(u, 8);
+  return hn::BitCast(F(), hn::Or(number, hn::Set(u, 0x4B000000)));
+}
+
 /// kR rows of a (lda apart, padded to whole blocks) times one panel.
 template <int kR>
-void panel_rows(const Panel& p, const float* HWY_RESTRICT a, int64_t lda, const float* bias,
-                float* out, int64_t ldo, int64_t cols) {
+void panel_rows(Panel p, const float* HWY_RESTRICT a, int64_t lda, const float* bias, float* out,
+                int64_t ldo, int64_t cols) {
   const F f;
   const U u;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   V total[kR];
   for (int r = 0; r < kR; ++r) total[r] = bias != nullptr ? load_n(f, bias, cols) : hn::Zero(f);
-  const uint32_t* words = p.words;
-  for (int64_t b = 0; b < p.blocks; ++b) {
-    const V scale = hn::LoadU(f, p.scales + b * lanes), zero = hn::LoadU(f, p.zeros + b * lanes);
+  const int64_t step = p.step(lanes);
+  for (int64_t b = 0; b < p.blocks; ++b, p.at += step) {
+    const uint32_t* words = p.words();
+    const V scale = hn::LoadU(f, p.scales(lanes)), zero = zeros_of(p, lanes);
     V even[kR], odd[kR];
 #pragma GCC unroll 4
     for (int r = 0; r < kR; ++r) even[r] = odd[r] = hn::Zero(f);
@@ -99,13 +121,15 @@ void panel_any(const Panel& p, int rows, const float* a, int64_t lda, const floa
 }
 
 /// Blocks [from, to) of a panel as floats: out[k][column], rows ldo apart.
-void widen(const Panel& p, int64_t from, int64_t to, float* HWY_RESTRICT out, int64_t ldo) {
+void widen(Panel p, int64_t from, int64_t to, float* HWY_RESTRICT out, int64_t ldo) {
   const F f;
   const U u;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  const uint32_t* words = p.words + from * p.block / 8 * lanes;
-  for (int64_t b = from; b < to; ++b) {
-    const V scale = hn::LoadU(f, p.scales + b * lanes), zero = hn::LoadU(f, p.zeros + b * lanes);
+  const int64_t step = p.step(lanes);
+  p.at += from * step;
+  for (int64_t b = from; b < to; ++b, p.at += step) {
+    const uint32_t* words = p.words();
+    const V scale = hn::LoadU(f, p.scales(lanes)), zero = zeros_of(p, lanes);
     for (int64_t k = 0; k < p.block; k += 8, words += lanes) {
       auto word = hn::LoadU(u, words);
 #pragma GCC unroll 8
@@ -143,13 +167,12 @@ namespace {
 
 int64_t panels_of(const NbitsShape& s) { return (s.n + nbits_panel() - 1) / nbits_panel(); }
 
-/// 32-bit elements of a panel: words, scales, zero points.
-int64_t panel_size(const NbitsShape& s) { return nbits_panel() * (s.words() + 2 * s.blocks()); }
+int64_t panel_bytes(const NbitsShape& s) {
+  return Panel{nullptr, s.blocks(), s.block, s.has_zeros}.step(nbits_panel()) * s.blocks();
+}
 
 Panel panel_at(const NbitsShape& s, const std::byte* packed, int64_t index) {
-  const auto* words = reinterpret_cast<const uint32_t*>(packed) + index * panel_size(s);
-  const auto* scales = reinterpret_cast<const float*>(words + nbits_panel() * s.words());
-  return {words, scales, scales + nbits_panel() * s.blocks(), s.blocks(), s.block};
+  return {packed + index * panel_bytes(s), s.blocks(), s.block, s.has_zeros};
 }
 
 }  // namespace
@@ -157,31 +180,31 @@ Panel panel_at(const NbitsShape& s, const std::byte* packed, int64_t index) {
 int nbits_panel() { return vector_floats(); }
 
 size_t nbits_packed_bytes(const NbitsShape& s) {
-  return static_cast<size_t>(panels_of(s) * panel_size(s)) * 4 + 64;
+  return static_cast<size_t>(panels_of(s) * panel_bytes(s)) + 64;
 }
 
 void nbits_pack(const NbitsShape& s, const uint8_t* codes, const float* scales,
                 const uint8_t* zeros, std::byte* packed) {
-  const int64_t width = nbits_panel(), blocks = s.blocks(), words = s.words();
+  const int64_t width = nbits_panel(), blocks = s.blocks(), words = s.block / 8;
   parallel(panels_of(s), 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
-      auto* to = reinterpret_cast<uint32_t*>(packed) + p * panel_size(s);
-      auto* to_scales = reinterpret_cast<float*>(to + width * words);
-      float* to_zeros = to_scales + width * blocks;
-      for (int64_t c = 0; c < width; ++c) {
-        const int64_t column = p * width + c;
-        const bool inside = column < s.n;
-        for (int64_t w = 0; w < words; ++w) {
-          uint32_t word = 0;
-          if (inside) std::memcpy(&word, codes + (column * words + w) * 4, 4);
-          to[w * width + c] = word;
-        }
-        for (int64_t b = 0; b < blocks; ++b) {
-          to_scales[b * width + c] = inside ? scales[column * blocks + b] : 0.0f;
-          int zero = 8;
-          if (inside && zeros != nullptr)
-            zero = zeros[column * ((blocks + 1) / 2) + b / 2] >> (b % 2 * 4) & 15;
-          to_zeros[b * width + c] = static_cast<float>((1 << 23) + zero);
+      const Panel panel = panel_at(s, packed, p);
+      std::byte* to = packed + p * panel_bytes(s);
+      for (int64_t b = 0; b < blocks; ++b, to += panel.step(width)) {
+        auto* to_scales = reinterpret_cast<float*>(to + width * s.block / 2);
+        auto* to_zeros = reinterpret_cast<uint8_t*>(to_scales + width);
+        for (int64_t c = 0; c < width; ++c) {
+          const int64_t column = p * width + c;
+          const bool inside = column < s.n;
+          for (int64_t w = 0; w < words; ++w) {
+            uint32_t word = 0;
+            if (inside) std::memcpy(&word, codes + ((column * blocks + b) * words + w) * 4, 4);
+            std::memcpy(to + (w * width + c) * 4, &word, 4);
+          }
+          to_scales[c] = inside ? scales[column * blocks + b] : 0.0f;
+          if (!s.has_zeros) continue;
+          const uint8_t two = inside ? zeros[column * ((blocks + 1) / 2) + b / 2] : uint8_t{0};
+          to_zeros[c] = static_cast<uint8_t>(two >> (b % 2 * 4) & 15);
         }
       }
     }
@@ -223,7 +246,7 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   const GemmTiles& tiles = gemm_tiles();
   const int64_t wide = tiles.panel(), count = (s.n + wide - 1) / wide;
   const int64_t step = std::max<int64_t>(1, 256 / s.block);
-  using Widen = void(const Panel&, int64_t, int64_t, float*, int64_t);
+  using Widen = void(Panel, int64_t, int64_t, float*, int64_t);
   Widen* const widen_panel = TOMBOLO_TARGET(Widen, widen).get();
   parallel(count, 1, [&](int64_t begin, int64_t end) {
     float* room = thread_floats(1, static_cast<size_t>(step * s.block * wide) + 64);
@@ -262,10 +285,63 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   });
 }
 
+bool nbits_has_bytes() {
+  int rows = 0;
+  return nbits_tile(rows) != nullptr;
+}
+
+namespace {
+
+/// Many rows with AMX: weights become bf16 once for all of them, and so do the
+/// rows. That keeps more of the numbers than bytes do.
+void gemm_bf16(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
+               const float* bias, float* y) {
+  constexpr int64_t kWide = 32;
+  const int64_t panels = panels_of(s), blocks = s.blocks(), padded = blocks * s.block;
+  const int64_t lda = padded * 2, tall = (m + 31) / 32 * 32;
+  std::vector<std::byte> rows(static_cast<size_t>(tall * lda + 64));
+  parallel(m, std::max<int64_t>(1, 16384 / padded), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) round_bf16(a + i * s.k, s.k, rows.data() + i * lda);
+  });
+  const int64_t chunk = amx_chunk(lda), chunks = lda / chunk;
+  parallel((s.n + kWide - 1) / kWide, 1, [&](int64_t begin, int64_t end) {
+    auto* room = reinterpret_cast<std::byte*>(
+        thread_floats(1, static_cast<size_t>(padded * kWide / 2 + 64)));
+    alignas(64) float sums[32 * kWide];
+    const int64_t start = 0;
+    amx_begin(chunk);
+    for (int64_t q = begin; q < end; ++q) {
+      const int64_t columns = std::min(kWide, s.n - q * kWide);
+      const bool two = 2 * q + 1 < panels;
+      nbits_widen_bf16(panel_at(s, packed, 2 * q).at,
+                       two ? panel_at(s, packed, 2 * q + 1).at : nullptr, s.has_zeros, blocks,
+                       s.block, room);
+      for (int64_t r = 0; r < m; r += 32) {
+        const std::byte* from = rows.data() + r * lda;
+        amx_tile({{from, from + 16 * lda}, {lda, lda}, room, chunks, &start, 1, sums},
+                 m - r > 16 ? 2 : 1, columns, AmxKind::kBf16);
+        for (int64_t i = 0; i < std::min<int64_t>(32, m - r); ++i) {
+          float* to = y + (r + i) * s.n + q * kWide;
+          const float* sum = sums + i * kWide;
+          if (bias == nullptr)
+            std::copy_n(sum, columns, to);
+          else
+            for (int64_t c = 0; c < columns; ++c) to[c] = sum[c] + bias[q * kWide + c];
+        }
+      }
+    }
+    amx_end();
+  });
+}
+
+}  // namespace
+
 void nbits_gemm_bytes(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
                       const float* bias, float* y) {
   const int64_t width = nbits_panel(), panels = panels_of(s), blocks = s.blocks();
   const int64_t padded = blocks * s.block;
+  // Blocks of 32 and more are whole tiles.
+  if (m >= 24 && s.block % 32 == 0 && has_amx_bf16()) return gemm_bf16(s, m, a, packed, bias, y);
   std::vector<int8_t> rows(static_cast<size_t>(m * padded));
   std::vector<float> scales(static_cast<size_t>(m * blocks)), sums(scales.size());
   parallel(m, std::max<int64_t>(1, 16384 / padded), [&](int64_t begin, int64_t end) {
@@ -276,7 +352,8 @@ void nbits_gemm_bytes(const NbitsShape& s, int64_t m, const float* a, const std:
       std::fill(block.begin(), block.end(), int8_t{0});
       scales[static_cast<size_t>(i)] =
           round(a + i / blocks * s.k + at, std::min(s.block, s.k - at), block.data());
-      // The even ones of eight, then the odd ones, as the tile takes codes out of a word.
+      // The even ones of eight, then the odd ones, as the tile takes codes
+      // out of a word.
       int8_t* to = rows.data() + i * s.block;
       int sum = 0;
       for (int64_t j = 0; j < s.block; j += 8)
@@ -288,7 +365,9 @@ void nbits_gemm_bytes(const NbitsShape& s, int64_t m, const float* a, const std:
       sums[static_cast<size_t>(i)] = static_cast<float>(sum);
     }
   });
-  const int64_t tiles = (m + kNbitsRows - 1) / kNbitsRows, height = (m + tiles - 1) / tiles;
+  int most = 1;
+  NbitsTileFn* const tile = nbits_tile(most);
+  const int64_t tiles = (m + most - 1) / most, height = (m + tiles - 1) / tiles;
   parallel(panels, std::max<int64_t>(1, 400'000 / (padded * width * m)),
            [&](int64_t begin, int64_t end) {
              for (int64_t p = begin; p < end; ++p) {
@@ -297,20 +376,19 @@ void nbits_gemm_bytes(const NbitsShape& s, int64_t m, const float* a, const std:
                float padded_bias[16] = {};
                if (bias != nullptr) std::copy_n(bias + p * width, cols, padded_bias);
                for (int64_t r = 0; r < m; r += height)
-                 nbits_vnni_tile({.a = rows.data() + r * padded,
-                                  .lda = padded,
-                                  .a_scales = scales.data() + r * blocks,
-                                  .sums = sums.data() + r * blocks,
-                                  .words = panel.words,
-                                  .scales = panel.scales,
-                                  .zeros = panel.zeros,
-                                  .blocks = blocks,
-                                  .block = s.block,
-                                  .bias = bias != nullptr ? padded_bias : nullptr,
-                                  .y = y + r * s.n + p * width,
-                                  .ldy = s.n,
-                                  .cols = cols},
-                                 static_cast<int>(std::min(height, m - r)));
+                 tile({.a = rows.data() + r * padded,
+                       .lda = padded,
+                       .a_scales = scales.data() + r * blocks,
+                       .sums = sums.data() + r * blocks,
+                       .panel = panel.at,
+                       .has_zeros = s.has_zeros,
+                       .blocks = blocks,
+                       .block = s.block,
+                       .bias = bias != nullptr ? padded_bias : nullptr,
+                       .y = y + r * s.n + p * width,
+                       .ldy = s.n,
+                       .cols = cols},
+                      static_cast<int>(std::min(height, m - r)));
              }
            });
 }

@@ -24,7 +24,7 @@ bool plan_nbits(const KernelQuery& q, NbitsState& s) {
     return false;
   const auto& attributes = q.attributes;
   s.shape = {attributes.get_int("N", 0), attributes.get_int("K", 0),
-             attributes.get_int("block_size", 0)};
+             attributes.get_int("block_size", 0), false};
   const NbitsShape& shape = s.shape;
   constexpr int64_t kMost = int64_t{1} << 28;
   if (attributes.get_int("bits", 4) != 4 || attributes.get_int("weight_prepacked", 0) != 0 ||
@@ -47,7 +47,8 @@ bool plan_nbits(const KernelQuery& q, NbitsState& s) {
       (q.dims(5).size() != 1 || q.dims(5)[0] != shape.n || q.dtype(5) != q.dtype(0)))
     return false;
   s.rows = element_count(a) / shape.k;
-  s.bytes = attributes.get_int("accuracy_level", 0) == 4 && s.rows > 8 && has_vnni();
+  s.shape.has_zeros = q.has_input(3);
+  s.bytes = attributes.get_int("accuracy_level", 0) == 4 && nbits_has_bytes();
   s.output = Dims(a);
   s.output[static_cast<uint32_t>(a.size() - 1)] = shape.n;
   return true;
@@ -64,7 +65,8 @@ Result<std::unique_ptr<KernelState>> prepare_nbits(const PrepareContext& context
   const NbitsShape& shape = state->shape;
   const Tensor& scales = *context.constant(2);
   const Tensor* zeros = context.constant(3);
-  // Scales and zero points go with the codes: what makes them different is part of the key.
+  // Scales and zero points go with the codes: what makes them different is part
+  // of the key.
   const std::string key =
       "nbits/" + std::string(name_of(active_isa())) + "/" + std::to_string(shape.block) + "/" +
       std::to_string(reinterpret_cast<uintptr_t>(scales.data<std::byte>())) + "/" +

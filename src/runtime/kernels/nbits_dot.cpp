@@ -1,0 +1,252 @@
+// Weights of 4 bits times bytes: codes are unsigned bytes as they come out of a
+// word by masks, the even and the odd ones of eight, and the rows of A are
+// stored in that order. With AVX-512 VNNI, and with AVX2, whose sums of 16 bits
+// are safe here: two products of a code and a byte are 3,810 at most, and eight
+// of those fit. And the weights as bf16, for AMX.
+
+#include <cstring>
+
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/nbits.h"
+
+#if defined(__x86_64__)
+#if !defined(__clang__)
+// gcc 12 takes its own _mm512_undefined_* inside the intrinsics for a mistake
+// (gcc bug 105593).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+
+#include <array>
+#include <utility>
+
+#define TOMBOLO_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+#define TOMBOLO_BF16 \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx512bf16")))
+#define TOMBOLO_AVX2 __attribute__((target("avx2,fma")))
+
+namespace tombolo {
+namespace {
+
+constexpr int64_t kAhead = 2048;  ///< bytes that are asked for early
+
+/// Four bytes to all lanes, from memory: by way of a register it would take a
+/// port of the products.
+TOMBOLO_VNNI inline __m512i broadcast(const int8_t* p) {
+  float bits;
+  __builtin_memcpy(&bits, p, 4);
+  return _mm512_castps_si512(_mm512_set1_ps(bits));
+}
+
+template <int kR>
+TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
+  const __m512i mask = _mm512_set1_epi32(0x0F0F0F0F);
+  __m512 total[kR];
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+    total[r] = t.bias != nullptr ? _mm512_loadu_ps(t.bias) : _mm512_setzero_ps();
+  const std::byte* at = t.panel;
+  const int8_t* a = t.a;
+  const int64_t lda = t.lda;
+  for (int64_t b = 0; b < t.blocks; ++b) {
+    // Few rows have few sums: two of each are in flight.
+    __m512i sum[kR], more[kR];
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r) sum[r] = more[r] = _mm512_setzero_si512();
+    for (int64_t k = 0; k < t.block; k += 8, at += 64, a += 8) {
+      _mm_prefetch(reinterpret_cast<const char*>(at + kAhead), _MM_HINT_T0);
+      const __m512i word = _mm512_loadu_si512(at);
+      const __m512i even = _mm512_and_si512(word, mask);
+      const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(word, 4), mask);
+#pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r) {
+        sum[r] = _mm512_dpbusd_epi32(sum[r], even, broadcast(a + r * lda));
+        if constexpr (kR <= 4)
+          more[r] = _mm512_dpbusd_epi32(more[r], odd, broadcast(a + r * lda + 4));
+        else
+          sum[r] = _mm512_dpbusd_epi32(sum[r], odd, broadcast(a + r * lda + 4));
+      }
+    }
+    const __m512 scale = _mm512_loadu_ps(at);
+    at += 64;
+    __m512 zero = _mm512_set1_ps(8);
+    if (t.has_zeros) {
+      __m128i bytes;
+      __builtin_memcpy(&bytes, at, 16);
+      zero = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
+      at += 16;
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r) {
+      if constexpr (kR <= 4) sum[r] = _mm512_add_epi32(sum[r], more[r]);
+      const __m512 moved = _mm512_fnmadd_ps(zero, _mm512_set1_ps(t.sums[r * t.blocks + b]),
+                                            _mm512_cvtepi32_ps(sum[r]));
+      const __m512 both = _mm512_mul_ps(scale, _mm512_set1_ps(t.a_scales[r * t.blocks + b]));
+      total[r] = _mm512_fmadd_ps(moved, both, total[r]);
+    }
+  }
+  const __mmask16 some = static_cast<__mmask16>(t.cols >= 16 ? 0xFFFF : (1 << t.cols) - 1);
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) _mm512_mask_storeu_ps(t.y + r * t.ldy, some, total[r]);
+}
+
+template <int kR>
+TOMBOLO_AVX2 void avx2_tile(const NbitsTile& t) {
+  const __m256i mask = _mm256_set1_epi32(0x0F0F0F0F), ones = _mm256_set1_epi16(1);
+  __m256 total[kR];
+#pragma GCC unroll 4
+  for (int r = 0; r < kR; ++r)
+    total[r] = t.bias != nullptr ? _mm256_loadu_ps(t.bias) : _mm256_setzero_ps();
+  const std::byte* at = t.panel;
+  const int8_t* a = t.a;
+  const int64_t lda = t.lda;
+  for (int64_t b = 0; b < t.blocks; ++b) {
+    __m256i sum[kR];
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r) sum[r] = _mm256_setzero_si256();
+    for (int64_t k = 0; k < t.block; k += 32) {
+      __m256i part[kR];
+#pragma GCC unroll 4
+      for (int r = 0; r < kR; ++r) part[r] = _mm256_setzero_si256();
+      for (int64_t j = k; j < k + 32 && j < t.block; j += 8, at += 32, a += 8) {
+        _mm_prefetch(reinterpret_cast<const char*>(at + kAhead), _MM_HINT_T0);
+        const __m256i word = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+        const __m256i even = _mm256_and_si256(word, mask);
+        const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(word, 4), mask);
+#pragma GCC unroll 4
+        for (int r = 0; r < kR; ++r) {
+          int32_t low, high;
+          __builtin_memcpy(&low, a + r * lda, 4);
+          __builtin_memcpy(&high, a + r * lda + 4, 4);
+          const __m256i x = _mm256_maddubs_epi16(even, _mm256_set1_epi32(low));
+          const __m256i y = _mm256_maddubs_epi16(odd, _mm256_set1_epi32(high));
+          part[r] = _mm256_add_epi16(part[r], _mm256_add_epi16(x, y));
+        }
+      }
+#pragma GCC unroll 4
+      for (int r = 0; r < kR; ++r)
+        sum[r] = _mm256_add_epi32(sum[r], _mm256_madd_epi16(part[r], ones));
+    }
+    const __m256 scale = _mm256_loadu_ps(reinterpret_cast<const float*>(at));
+    at += 32;
+    __m256 zero = _mm256_set1_ps(8);
+    if (t.has_zeros) {
+      zero = _mm256_cvtepi32_ps(
+          _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at))));
+      at += 8;
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r) {
+      const __m256 moved = _mm256_fnmadd_ps(zero, _mm256_set1_ps(t.sums[r * t.blocks + b]),
+                                            _mm256_cvtepi32_ps(sum[r]));
+      const __m256 both = _mm256_mul_ps(scale, _mm256_set1_ps(t.a_scales[r * t.blocks + b]));
+      total[r] = _mm256_fmadd_ps(moved, both, total[r]);
+    }
+  }
+  for (int r = 0; r < kR; ++r) {
+    float row[8];
+    _mm256_storeu_ps(row, total[r]);
+    std::memcpy(t.y + r * t.ldy, row, static_cast<size_t>(t.cols < 8 ? t.cols : 8) * 4);
+  }
+}
+
+using TileFn = void(const NbitsTile&);
+
+template <int... kR>
+constexpr std::array<TileFn*, sizeof...(kR)> vnni_tiles(std::integer_sequence<int, kR...>) {
+  return {&vnni_tile<kR + 1>...};
+}
+template <int... kR>
+constexpr std::array<TileFn*, sizeof...(kR)> avx2_tiles(std::integer_sequence<int, kR...>) {
+  return {&avx2_tile<kR + 1>...};
+}
+
+constexpr int kAvx2Rows = 4;
+
+void run_vnni(const NbitsTile& t, int rows) {
+  static constexpr auto kTiles = vnni_tiles(std::make_integer_sequence<int, kNbitsRows>());
+  kTiles[static_cast<size_t>(rows - 1)](t);
+}
+void run_avx2(const NbitsTile& t, int rows) {
+  static constexpr auto kTiles = avx2_tiles(std::make_integer_sequence<int, kAvx2Rows>());
+  kTiles[static_cast<size_t>(rows - 1)](t);
+}
+
+/// The code in the lowest bits, less the zero point above 2^23, times the
+/// scale.
+TOMBOLO_BF16 inline __m512 weight(__m512i word, __m512 zero, __m512 scale) {
+  const __m512i bits =
+      _mm512_or_si512(_mm512_and_si512(word, _mm512_set1_epi32(15)), _mm512_set1_epi32(0x4B000000));
+  return _mm512_mul_ps(_mm512_sub_ps(_mm512_castsi512_ps(bits), zero), scale);
+}
+
+TOMBOLO_BF16 void widen(const std::byte* at, bool has_zeros, int64_t blocks, int64_t block,
+                        std::byte* out) {
+  // Odd ones above even ones, column by column.
+  alignas(64) uint16_t order[32];
+  for (int i = 0; i < 16; ++i) {
+    order[2 * i] = static_cast<uint16_t>(i);
+    order[2 * i + 1] = static_cast<uint16_t>(16 + i);
+  }
+  const __m512i turns = _mm512_load_si512(order);
+  for (int64_t b = 0; b < blocks; ++b) {
+    const std::byte* tail = at + 8 * block;
+    const __m512 scale = _mm512_loadu_ps(tail);
+    __m512i number = _mm512_set1_epi32(8);
+    if (has_zeros) {
+      __m128i bytes;
+      __builtin_memcpy(&bytes, tail + 64, 16);
+      number = _mm512_cvtepu8_epi32(bytes);
+    }
+    const __m512 zero = _mm512_castsi512_ps(_mm512_or_si512(number, _mm512_set1_epi32(0x4B000000)));
+    for (int64_t k = 0; k < block; k += 8, at += 64) {
+      __m512i word = _mm512_loadu_si512(at);
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j, out += 128) {
+        const __m512 even = weight(word, zero, scale);
+        const __m512 odd = weight(_mm512_srli_epi32(word, 4), zero, scale);
+        word = _mm512_srli_epi32(word, 8);
+        const auto both = _mm512_cvtne2ps_pbh(odd, even);
+        _mm512_storeu_si512(out, _mm512_permutexvar_epi16(turns, (__m512i)both));
+      }
+    }
+    at = tail + 64 + (has_zeros ? 16 : 0);
+  }
+}
+
+}  // namespace
+
+NbitsTileFn* nbits_tile(int& rows) {
+  if (has_vnni()) {
+    rows = kNbitsRows;
+    return &run_vnni;
+  }
+  rows = kAvx2Rows;
+  return active_isa() == Isa::kAvx2 ? &run_avx2 : nullptr;
+}
+
+void nbits_widen_bf16(const std::byte* first, const std::byte* second, bool has_zeros,
+                      int64_t blocks, int64_t block, std::byte* out) {
+  widen(first, has_zeros, blocks, block, out);
+  if (second != nullptr) widen(second, has_zeros, blocks, block, out + 64);
+}
+
+TOMBOLO_BF16 void round_bf16(const float* x, int64_t n, std::byte* out) {
+  for (int64_t i = 0; i < n; i += 16) {
+    const auto some = static_cast<__mmask16>(n - i >= 16 ? 0xFFFF : (1 << (n - i)) - 1);
+    const auto half = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(some, x + i));
+    _mm256_mask_storeu_epi16(out + 2 * i, some, (__m256i)half);
+  }
+}
+
+}  // namespace tombolo
+
+#else
+
+namespace tombolo {
+NbitsTileFn* nbits_tile(int&) { return nullptr; }
+void nbits_widen_bf16(const std::byte*, const std::byte*, bool, int64_t, int64_t, std::byte*) {}
+void round_bf16(const float*, int64_t, std::byte*) {}
+}  // namespace tombolo
+
+#endif
