@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -34,10 +35,12 @@ double determinant(std::vector<double>& a, int64_t n) {
         std::swap(a[static_cast<size_t>(i * n + c)], a[static_cast<size_t>(pivot * n + c)]);
     }
     result *= head;
+    const double* top = a.data() + i * n + i + 1;
     for (int64_t r = i + 1; r < n; ++r) {
       const double factor = a[static_cast<size_t>(r * n + i)] / head;
-      for (int64_t c = i + 1; c < n; ++c)
-        a[static_cast<size_t>(r * n + c)] -= factor * a[static_cast<size_t>(i * n + c)];
+      double* row = a.data() + r * n + i + 1;
+#pragma GCC ivdep
+      for (int64_t c = 0; c < n - i - 1; ++c) row[c] -= factor * top[c];
     }
   }
   return result;
@@ -51,11 +54,15 @@ Status run_det(KernelContext& context) {
   TRY(Tensor * out, context.output(0, x->dtype(), x->dims().span().first(x->rank() - 2)));
   const int64_t square[] = {n, n};
   CHECK_OK(context.allocate(DType::kFloat64, square));  // counts what a matrix needs
-  std::vector<double> matrix(static_cast<size_t>(n * n));
-  for (int64_t i = 0; i < out->size(); ++i) {
-    load_doubles(*x, i * n * n, n * n, matrix.data());
-    out->set_double(i, determinant(matrix, n));
-  }
+  context.parallel_for(out->size(),
+                       std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, n * n * n)),
+                       [&](int64_t begin, int64_t end) {
+                         std::vector<double> matrix(static_cast<size_t>(n * n));
+                         for (int64_t i = begin; i < end; ++i) {
+                           load_doubles(*x, i * n * n, n * n, matrix.data());
+                           out->set_double(i, determinant(matrix, n));
+                         }
+                       });
   return ok();
 }
 

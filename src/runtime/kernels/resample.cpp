@@ -48,6 +48,37 @@ void blend(const float* x, int64_t step, const float* weights, int64_t taps, int
   }
 }
 
+void twice(const uint32_t* x, int64_t n, uint32_t* y, uint32_t* again) {
+  const hn::ScalableTag<uint32_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto v = hn::LoadU(d, x + i);
+    // Of each block of 128 bits the lower and the upper half doubled, then blocks in their order.
+    const auto low = hn::InterleaveLower(d, v, v), high = hn::InterleaveUpper(d, v, v);
+#if HWY_TARGET == HWY_AVX3
+    const hn::Vec<decltype(d)> first{
+        _mm512_permutex2var_epi64(low.raw, _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0), high.raw)},
+        second{_mm512_permutex2var_epi64(low.raw, _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4),
+                                         high.raw)};
+    hn::StoreU(first, d, y + 2 * i);
+    hn::StoreU(second, d, y + 2 * i + lanes);
+    if (again != nullptr) {
+      hn::StoreU(first, d, again + 2 * i);
+      hn::StoreU(second, d, again + 2 * i + lanes);
+    }
+#else
+    (void)low, (void)high;
+    hn::StoreInterleaved2(v, v, d, y + 2 * i);
+    if (again != nullptr) hn::StoreInterleaved2(v, v, d, again + 2 * i);
+#endif
+  }
+  for (; i < n; ++i) {
+    y[2 * i] = y[2 * i + 1] = x[i];
+    if (again != nullptr) again[2 * i] = again[2 * i + 1] = x[i];
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -64,6 +95,10 @@ void blend_rows(const float* x, int64_t step, const float* weights, int64_t taps
                 float* y) {
   TOMBOLO_TARGET(void(const float*, int64_t, const float*, int64_t, int64_t, float*), blend)
   (x, step, weights, taps, n, y);
+}
+
+void double_row(const uint32_t* x, int64_t n, uint32_t* y, uint32_t* again) {
+  TOMBOLO_TARGET(void(const uint32_t*, int64_t, uint32_t*, uint32_t*), twice)(x, n, y, again);
 }
 
 }  // namespace tombolo

@@ -13,4 +13,7 @@ void resample_row(const float* x, const int32_t* first, const float* weights, in
 void blend_rows(const float* x, int64_t step, const float* weights, int64_t taps, int64_t n,
                 float* y);
 
+/// Each of n 32-bit elements twice, to y and, unless it is null, to `again`.
+void double_row(const uint32_t* x, int64_t n, uint32_t* y, uint32_t* again);
+
 }  // namespace tombolo
