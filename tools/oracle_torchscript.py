@@ -28,7 +28,7 @@ from torchscript.cases import CASES  # noqa: E402
 
 warnings.filterwarnings("ignore")
 NEW = int(torch.__version__.split(".")[0]) >= 2
-GROUPS = ["control", "language", "containers", "tensors", "networks", "quantised"]
+GROUPS = ["control", "aliasing", "language", "containers", "tensors", "networks", "quantised"]
 LARGE = ["vision", "timm_models"]
 EPOCH = (1980, 1, 1, 0, 0, 0)
 

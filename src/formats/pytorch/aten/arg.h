@@ -44,12 +44,6 @@ enum class CellLayout : uint8_t {
   kUnknown,
 };
 
-/// Tensors of which it is not known whether they share memory: when each was written.
-struct Kin {
-  std::vector<std::pair<uint64_t, uint64_t>> writes;  ///< who, when
-  uint64_t clock = 0, next = 0;
-};
-
 /// A tensor as the program holds it. Views share a base: writing to one is seen by the others.
 struct Cell {
   Value* value = nullptr;           ///< complex tensors are pairs of reals along an extra last axis
@@ -59,9 +53,13 @@ struct Cell {
   uint64_t version = 0;            ///< of a root: how often it was written
   uint64_t seen = 0;               ///< of a view: the root's version that `value` shows
   std::shared_ptr<ViewCall> view;  ///< how a view came to be; null for a root
-  std::shared_ptr<Kin> kin;        ///< of a root
-  uint64_t kin_id = 0, kin_since = 0;
-  bool viewed = false;                               ///< a view of it was made
+  /// Of a root: the memories of which it may be one (AtenContext::may_share); grows only.
+  std::vector<uint64_t> memories;
+  bool stale =
+      false;  ///< of a root: what may be the same memory was written through another tensor
+  bool pinned = false;           ///< of a root: a sequence of the model holds a copy of it
+  std::shared_ptr<Cell> origin;  ///< of a copy that leaves a branch: the tensor that it shows
+  bool viewed = false;           ///< a view of it was made
   std::shared_ptr<const Quantization> quantization;  ///< `value` is uint8, int8 or int32 then
 };
 using Ref = std::shared_ptr<Cell>;

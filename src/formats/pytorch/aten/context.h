@@ -136,6 +136,17 @@ class AtenContext {
   std::vector<std::pair<Ref, Cell>>* journal = nullptr;
   /// The root that holds a tensor's memory.
   static Ref root(Ref cell);
+  /// Whether `copy` has memory of its own or that of `base` is not known (a reshape of unknown
+  /// strides, what one side of a branch gave): when one is written, reading the other is refused.
+  void may_share(const Ref& base, const Ref& copy);
+  /// Elements of sequences are copies in ONNX: a tensor that went into one, or came out, must not
+  /// be written in place afterwards.
+  static void pin(const Ref& tensor) { root(tensor)->pinned = true; }
+  /// The memories that a root may be; of one that was not asked for yet a new one.
+  const std::vector<uint64_t>& memories_of(const Ref& root);
+  uint64_t memory_count() const { return holders_.size(); }
+  /// Marks a root as changed behind its back.
+  void mark_stale(const Ref& root);
   /// Strides as far as they are known, and setting them.
   std::optional<SymShape> strides(const Cell& cell) const;
   static void set_strides(Cell& cell, const SymShape& sizes, SymShape strides);
@@ -257,15 +268,15 @@ class AtenContext {
   std::optional<SymShape> view_strides(const Frame& frame, const Cell& base,
                                        const Cell& shown) const;
   void lay_out_new(const Frame& frame, Cell& result) const;
-  static void make_kin(const Ref& base, const Ref& copy);
-  void check_kin(const Cell& root);
-  void note_write(const Cell& root);
+  void check_stale(const Cell& root);
+  void note_write(const Ref& root);
   Value* replay(const ViewCall& view, Value* base);
   Value* written_back(const ViewCall& view, Value* base, Value* shown, Value* value);
   SymInt arithmetic(const char* kind, const SymInt& a, const SymInt& y);
   Value* expression(std::string_view text);  ///< rank 1, one element
   Value* placeholder();
 
+  std::vector<std::vector<Ref>> holders_;  ///< of each memory: the roots that may have it
   struct Symbol {
     Value* value = nullptr;
     int64_t axis = -1;  ///< -1: `value` is the number itself

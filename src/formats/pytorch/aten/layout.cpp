@@ -1,6 +1,8 @@
 // How tensors lie in memory, as far as it can be known without running: whether reshape and
 // contiguous give a view or a copy depends on it, and with that what a later write changes. Where
-// it stays open, the two are kin: reading one after the other was written is refused.
+// it stays open, the two may share memory: reading one after the other was written is refused.
+
+#include <algorithm>
 
 #include "formats/pytorch/aten/context.h"
 
@@ -237,39 +239,54 @@ void AtenContext::lay_out_new(const Frame& frame, Cell& result) const {
   result.layout = known ? CellLayout::kContiguous : CellLayout::kUnknown;
 }
 
-// ---- kin ----
+// ---- memories ----
 
-void AtenContext::make_kin(const Ref& base, const Ref& copy) {
-  const Ref old = root(base);
-  if (!old->kin) {
-    old->kin = std::make_shared<Kin>();
-    old->kin_id = old->kin->next++;
+const std::vector<uint64_t>& AtenContext::memories_of(const Ref& root) {
+  if (root->memories.empty()) {
+    root->memories.push_back(holders_.size());
+    holders_.push_back({root});
   }
-  copy->kin = old->kin;
-  copy->kin_id = copy->kin->next++;
-  copy->kin_since = copy->kin->clock;
+  return root->memories;
 }
 
-void AtenContext::check_kin(const Cell& root) {
-  if (!root.kin) return;
-  for (const auto& [writer, time] : root.kin->writes)
-    if (writer != root.kin_id && time > root.kin_since)
-      return refuse(
-          "whether a tensor shares the memory of another one, which was written, depends "
-          "on sizes or strides that are not known",
-          "use clone() where a copy is meant");
+void AtenContext::may_share(const Ref& base, const Ref& copy) {
+  const Ref from = root(base), to = root(copy);
+  if (from == to) return;
+  (void)memories_of(to);
+  for (const uint64_t memory : memories_of(from)) {
+    if (std::find(to->memories.begin(), to->memories.end(), memory) != to->memories.end()) continue;
+    to->memories.push_back(memory);
+    holders_[memory].push_back(to);
+  }
 }
 
-void AtenContext::note_write(const Cell& root) {
-  if (!root.kin) return;
-  // Pinned: see pin() in script/containers.cpp.
-  if (root.kin_id == UINT64_MAX)
+void AtenContext::check_stale(const Cell& root) {
+  if (!root.stale) return;
+  refuse(
+      "whether a tensor shares the memory of another one, which was written, depends on data or on "
+      "sizes or strides that are not known",
+      "use clone() where a copy is meant");
+}
+
+void AtenContext::mark_stale(const Ref& root) {
+  if (root->stale) return;
+  if (journal) journal->emplace_back(root, *root);
+  root->stale = true;
+}
+
+void AtenContext::note_write(const Ref& root) {
+  bool pinned = root->pinned;
+  for (const uint64_t memory : root->memories)
+    for (const Ref& holder : holders_[memory]) pinned = pinned || holder->pinned;
+  if (pinned)
     return refuse(
         "a tensor is written in place that a list holds whose length or index depends on "
         "data",
         "put a clone() into the list");
-  check_kin(root);
-  root.kin->writes.emplace_back(root.kin_id, ++root.kin->clock);
+  check_stale(*root);
+  for (const uint64_t memory : root->memories)
+    for (const Ref& holder : holders_[memory])
+      if (holder != root) mark_stale(holder);
 }
 
 }  // namespace tombolo::pytorch

@@ -30,7 +30,7 @@ void AtenContext::mark_views(Frame& frame) {
       case Sharing::kCopy:
         return;  // in order
       case Sharing::kUnknown:
-        make_kin(self.tensor, result.tensor);
+        may_share(self.tensor, result.tensor);
         if (frame.op->schema.name == "contiguous") result.tensor->layout = CellLayout::kUnknown;
         return;
       case Sharing::kView:
@@ -74,7 +74,7 @@ Value* AtenContext::replay(const ViewCall& view, Value* base) {
 
 Value* AtenContext::read(const Ref& cell) {
   const Ref base = root(cell);
-  check_kin(*base);
+  check_stale(*base);
   if (!cell->view) return cell->value;
   const uint64_t version = base->version;
   if (cell->seen != version) {
@@ -88,7 +88,7 @@ Value* AtenContext::read(const Ref& cell) {
 void AtenContext::write(const Ref& cell, Value* value) {
   if (journal) journal->emplace_back(cell, *cell);
   if (!cell->view) {
-    note_write(*cell);
+    note_write(cell);
     cell->value = value;
     ++cell->version;
     return;

@@ -34,8 +34,7 @@ inline Answer answer(Item item) { return std::optional<Item>(std::move(item)); }
 /// base[key] of lists, tuples, dicts, strings.
 Result<Item> get_item(Interpreter& in, const Item& base, const Item& key);
 Result<Item> set_item(Interpreter& in, const Item& base, const Item& key, Item value);
-/// Elements of sequences are copies in ONNX: a tensor that went into one, or came out, must not be
-/// written in place afterwards.
+/// AtenContext::pin of an item that is a tensor: an element of a sequence.
 void pin(const Item& item);
 /// Equality of values that are known now; nothing where the model must say.
 std::optional<bool> known_equal(const Item& a, const Item& b);

@@ -651,10 +651,7 @@ constexpr BuiltinRow kRows[] = {
 std::span<const BuiltinRow> container_builtins() { return kRows; }
 
 void pin(const Item& item) {
-  if (!item.is_tensor()) return;
-  const Ref root = AtenContext::root(item.arg.tensor);
-  if (!root->kin) root->kin = std::make_shared<pytorch::Kin>();
-  root->kin_id = UINT64_MAX;
+  if (item.is_tensor()) AtenContext::pin(origin_of(item.arg.tensor));
 }
 
 std::optional<bool> known_equal(const Item& a, const Item& b) {

@@ -20,7 +20,7 @@ bool same(const Item& a, const Item& b) {
   if (a.kind == Item::Kind::kUninitialized) return true;
   if (a.kind == Item::Kind::kLazy) return a.lazy == b.lazy;
   if (a.kind != Item::Kind::kArg) {
-    if (a.box == b.box) return true;
+    if (origin_of(a.box) == origin_of(b.box)) return true;
     if (!a.is(Item::Kind::kTuple) || a.box->items.size() != b.box->items.size()) return false;
     for (size_t i = 0; i < a.box->items.size(); ++i)
       if (!same(a.box->items[i], b.box->items[i])) return false;
@@ -29,8 +29,7 @@ bool same(const Item& a, const Item& b) {
   if (a.arg.kind != b.arg.kind) return false;
   switch (a.arg.kind) {
     case Arg::Kind::kTensor:
-      return a.arg.tensor == b.arg.tensor || (!a.arg.tensor->view && !b.arg.tensor->view &&
-                                              a.arg.tensor->value == b.arg.tensor->value);
+      return origin_of(a.arg.tensor) == origin_of(b.arg.tensor);
     case Arg::Kind::kInt:
       return (a.arg.integer.value != nullptr && a.arg.integer.value == b.arg.integer.value) ||
              a.arg.integer.dim.equals(b.arg.integer.dim);
@@ -59,6 +58,10 @@ SymShape merged(const SymShape& a, const SymShape& b) {
 
 /// Widens `known` to what `seen` needs too; true when that changed it.
 bool widen(Pattern& known, const Pattern& seen) {
+  for (const Ref& origin : seen.origins)
+    if (std::find(known.origins.begin(), known.origins.end(), origin) == known.origins.end())
+      known.origins.push_back(origin);
+  known.stale = known.stale || seen.stale;
   if (known.kind == PKind::kSame) {
     if (seen.kind == PKind::kSame) return false;
     known = seen;
@@ -141,35 +144,29 @@ Interpreter::Outcome Interpreter::end_journal() {
   for (const auto& [cell, before] : journal.cells)
     if (seen.insert(cell.get()).second && !cell->view && cell->version != before.version)
       outcome.cells.emplace_back(cell, cell->value);
-  // Undone from the last change to the first.
+  for (const auto& [cell, before] : journal.cells)
+    if (cell->stale && !before.stale) outcome.stale.push_back(cell);
+  // Undone from the last change to the first; what may share memory stays.
   for (size_t i = journal.boxes.size(); i-- > 0;) *journal.boxes[i].first = journal.boxes[i].second;
-  for (size_t i = journal.cells.size(); i-- > 0;) *journal.cells[i].first = journal.cells[i].second;
+  for (size_t i = journal.cells.size(); i-- > 0;) {
+    Cell& cell = *journal.cells[i].first;
+    auto memories = std::move(cell.memories);
+    const bool pinned = cell.pinned;
+    cell = journal.cells[i].second;
+    cell.memories = std::move(memories);
+    cell.pinned = pinned;
+  }
   journals_.pop_back();
   c.journal = journals_.empty() ? nullptr : &journals_.back().cells;
   return outcome;
 }
 
-/// A copy of what an item holds now, that later changes do not reach.
-Item Interpreter::frozen(const Item& item) {
-  switch (item.kind) {
-    case Item::Kind::kArg: {
-      if (!item.is_tensor()) return item;
-      auto cell = std::make_shared<Cell>();
-      cell->value = c.read(item.arg.tensor);
-      cell->dtype = item.arg.tensor->dtype;
-      cell->quantization = item.arg.tensor->quantization;
-      return Item(Arg(Ref(std::move(cell))));
-    }
-    case Item::Kind::kList:
-    case Item::Kind::kTuple:
-    case Item::Kind::kDict:
-    case Item::Kind::kMaybe: {
-      auto box = std::make_shared<Box>(*item.box);
-      for (Item& part : box->items) part = frozen(part);
-      return Item::of(item.kind, std::move(box));
-    }
-    default:
-      return item;
+/// What was asked from the archive since: it outlives a branch too.
+void Interpreter::add_loaded(std::unordered_set<const void*>& alive) const {
+  for (const State& state : states_) alive.insert(state.cell.get());
+  for (const auto& [value, item] : loaded_) {
+    if (item.is_tensor()) alive.insert(item.arg.tensor.get());
+    if (item.box) alive.insert(item.box.get());
   }
 }
 
@@ -202,7 +199,7 @@ Result<Pattern> Interpreter::unify(const Item& a, const Item& b, bool force, int
   if (depth > 50) return unsupported("values nested too deeply");
   if (!force && same(a, b)) {
     Pattern pattern;
-    pattern.same = a;
+    pattern.same = origin_of(a);
     return pattern;
   }
   Pattern pattern;
@@ -227,7 +224,7 @@ Result<Pattern> Interpreter::unify(const Item& a, const Item& b, bool force, int
   if (a.kind == Item::Kind::kArg && b.kind == Item::Kind::kArg) {
     pattern.kind = PKind::kLeaf;
     if (a.is_tensor() && b.is_tensor()) {
-      Value *first = c.read(a.arg.tensor), *second = c.read(b.arg.tensor);
+      Value *first = frozen_value(a.arg.tensor), *second = frozen_value(b.arg.tensor);
       if (a.arg.tensor->dtype != b.arg.tensor->dtype)
         return unsupported("a tensor that is " + pytorch::torch_name(a.arg.tensor->dtype) +
                            " on one path and " + pytorch::torch_name(b.arg.tensor->dtype) +
@@ -238,6 +235,9 @@ Result<Pattern> Interpreter::unify(const Item& a, const Item& b, bool force, int
           c.b.has_shape(first) && c.b.has_shape(second) && c.b.rank(first) == c.b.rank(second);
       if (pattern.has_shape) pattern.shape = merged(c.b.shape(first), c.b.shape(second));
       pattern.same = a;
+      pattern.origins = {origin_of(a.arg.tensor), origin_of(b.arg.tensor)};
+      pattern.stale =
+          AtenContext::root(a.arg.tensor)->stale || AtenContext::root(b.arg.tensor)->stale;
       return pattern;
     }
     if (a.is_number() && b.is_number()) {
@@ -325,7 +325,7 @@ Value* own_output(AtenContext& c, Value* value) {
 }
 
 Result<Value*> Interpreter::leaf_value(const Item& item, const Pattern& pattern) {
-  if (item.is_tensor()) return c.read(item.arg.tensor);
+  if (item.is_tensor()) return frozen_value(item.arg.tensor);
   if (item.is_number()) return c.operand_of(item.arg, pattern.dtype);
   if (!item.is_none() && item.kind != Item::Kind::kUninitialized)
     return unsupported(kind_of(item) + " where the other path has a tensor or number");
@@ -391,6 +391,11 @@ Item Interpreter::raise(const Pattern& pattern, const std::vector<Value*>& value
       if (pattern.torch_dtype != DType::kUndefined) {
         Ref cell = c.cell(value, pattern.torch_dtype);
         if (pattern.same.is_tensor()) cell->quantization = pattern.same.arg.tensor->quantization;
+        for (const Ref& origin : pattern.origins)
+          if (origin->layout != pytorch::CellLayout::kContiguous)
+            cell->layout = pytorch::CellLayout::kUnknown;
+        cell->stale = pattern.stale;
+        raised_.emplace_back(cell, pattern.origins);
         return Item(Arg(cell));
       }
       Arg arg;
@@ -478,7 +483,7 @@ Result<Item> Interpreter::choose(const Item& maybe, Choice& choice) {
 Result<Flow> Interpreter::branch(Value* condition, Branches& sides) {
   Frame& frame = *frames_.back();
   const auto before = frame.locals;
-  const auto alive = reachable();
+  auto alive = reachable();
   Node* node = c.b.begin("If", std::vector<Value*>{condition});
   Graph* graphs[2] = {&node->set_graph("then_branch"), &node->set_graph("else_branch")};
   Outcome outcomes[2];
@@ -507,13 +512,16 @@ Result<Flow> Interpreter::branch(Value* condition, Branches& sides) {
           seen.locals[name] = old->second;
           continue;
         }
-        seen.locals[name] = old != before.end() && same(old->second, item) ? item : frozen(item);
+        const bool kept = old != before.end() && same(old->second, item);
+        seen.locals[name] = kept && journals_.back().cells.empty() ? item : frozen(item);
       }
       if (*flow == Flow::kReturn) seen.result = frozen(frame.result);
       seen.returned = *flow == Flow::kReturn;
       // Contents of containers are looked at while the branch's state holds.
-      for (auto& [box, old] : journals_.back().boxes)
+      for (auto& [box, old] : journals_.back().boxes) {
         for (Item& part : box->items) part = frozen(part);
+        for (auto& [name, part] : box->attributes) part = frozen(part);
+      }
     }
     c.leave();
     Outcome changed = end_journal();
@@ -523,8 +531,10 @@ Result<Flow> Interpreter::branch(Value* condition, Branches& sides) {
       return unsupported("a loop that is left inside of a branch that depends on data");
     seen.boxes = std::move(changed.boxes);
     seen.cells = std::move(changed.cells);
+    seen.stale = std::move(changed.stale);
     outcomes[side] = std::move(seen);
   }
+  add_loaded(alive);
   if (outcomes[0].returned != outcomes[1].returned)
     return unsupported("a return inside of a branch that depends on data");
 
@@ -584,7 +594,13 @@ Result<Flow> Interpreter::branch(Value* condition, Branches& sides) {
       }
       places.push_back(std::move(place));
     }
+  const int empty = empty_side(condition);
   for (Place& place : places) {
+    if (empty >= 0 && place.sides[0].is_tensor() && place.sides[1].is_tensor()) {
+      c.enter(*graphs[empty]);
+      place.sides[empty] = empty_like(place.sides[empty], place.sides[1 - empty]);
+      c.leave();
+    }
     auto pattern = unify(place.sides[0], place.sides[1], false, 0);
     if (!pattern.ok()) {
       // A variable that nobody reads afterwards does no harm.
@@ -626,9 +642,14 @@ Result<Flow> Interpreter::branch(Value* condition, Branches& sides) {
     Item item = raise(place.pattern, results, at);
     if (place.kind == Place::kResult) frame.result = std::move(item);
     if (place.kind == Place::kLocal) frame.locals[place.name] = std::move(item);
-    if (place.kind == Place::kCell) c.write(place.cell, c.read(item.arg.tensor));
+    if (place.kind == Place::kCell && !place.cell->stale)
+      c.write(place.cell, c.read(item.arg.tensor));
     if (place.kind == Place::kBox) restore(place.box, item);
   }
+  entangle();
+  for (const Outcome& outcome : outcomes)
+    for (const Ref& cell : outcome.stale) c.mark_stale(cell);
+  CHECK_OK(c.take_status());
   return outcomes[0].returned ? Flow::kReturn : Flow::kNormal;
 }
 
@@ -650,7 +671,9 @@ void Interpreter::restore(const BoxRef& box, const Item& item) {
 Result<Flow> Interpreter::dynamic_loop(const Stmt& stmt, const Item* trips) {
   Frame& frame = *frames_.back();
   const auto before = frame.locals;
-  const auto alive = reachable();
+  auto alive = reachable();
+  const uint64_t outside = c.memory_count();
+  Relations relations;
   struct Place {
     std::string name;
     BoxRef box;
@@ -727,18 +750,17 @@ Result<Flow> Interpreter::dynamic_loop(const Stmt& stmt, const Item* trips) {
     };
     for (const Place& place : places) make_inputs(place.pattern, make_inputs);
     size_t at = 0;
-    auto at_start = before;
     for (const Place& place : places) {
       Item item = raise(place.pattern, carried, at);
       if (place.cell) {
-        c.write(place.cell, c.read(item.arg.tensor));
+        if (!place.cell->stale) c.write(place.cell, item.arg.tensor->value);
       } else if (place.box) {
         restore(place.box, item);
       } else {
-        at_start[place.name] = item;
         frame.locals[place.name] = std::move(item);
       }
     }
+    entangle();
     std::string counter;
     if (trips) {
       counter = std::string(stmt.targets[0]->text);
@@ -762,6 +784,7 @@ Result<Flow> Interpreter::dynamic_loop(const Stmt& stmt, const Item* trips) {
                         : c.scalar(known->integer.dim.value() != 0 ? 1 : 0, DType::kBool);
       }
     }
+    add_loaded(alive);
     // What has changed, and whether it fits what was assumed.
     bool again = false;
     std::vector<Item> last(places.size());
@@ -770,6 +793,7 @@ Result<Flow> Interpreter::dynamic_loop(const Stmt& stmt, const Item* trips) {
       Place& place = places[index];
       TRY(Pattern seen, unify(place.first, now, true, 0));
       if (widen(place.pattern, seen)) again = true;
+      relations.leaves(now, place.pattern);
       return ok();
     };
     const auto found = [&](Place place, const Item& now) -> Status {
@@ -830,17 +854,30 @@ Result<Flow> Interpreter::dynamic_loop(const Stmt& stmt, const Item* trips) {
                      : found({"", nullptr, cell, Item(Arg(c.cell(old.value, old.dtype))), {}}, now);
       }
     }
+    if (again) relations.clear();
+    if (relations.grow(c, outside)) again = true;
     std::vector<Value*> outputs;
     if (failed.ok() && !again) {
       body.add_output(own_output(c, alive_out));
       for (size_t i = 0; i < places.size() && failed.ok(); ++i)
         failed = lower(last[i], places[i].pattern, outputs);
+      for (const Place& place : places)
+        if (failed.ok() && place.cell && place.cell->pinned)
+          failed = unsupported(
+              "a tensor is written in place that a list holds whose length or index depends on "
+              "data");
       if (failed.ok())
         for (Value* value : outputs) body.add_output(own_output(c, value));
     }
+    if (failed.ok()) failed = c.take_status();
     c.leave();
-    (void)end_journal();
+    const Outcome outcome = end_journal();
     frame.locals = before;
+    for (const Ref& cell : outcome.stale)
+      if (alive.contains(cell.get()) && !cell->stale) {
+        c.mark_stale(cell);
+        again = true;
+      }
     if (!failed.ok() || again) {
       drop();
       CHECK_OK(failed);
@@ -852,13 +889,15 @@ Result<Flow> Interpreter::dynamic_loop(const Stmt& stmt, const Item* trips) {
     for (const Place& place : places) {
       Item item = raise(place.pattern, results, next);
       if (place.cell) {
-        c.write(place.cell, c.read(item.arg.tensor));
+        if (!place.cell->stale) c.write(place.cell, item.arg.tensor->value);
       } else if (place.box) {
         restore(place.box, item);
       } else {
         frame.locals[place.name] = std::move(item);
       }
     }
+    entangle();
+    CHECK_OK(c.take_status());
     return Flow::kNormal;
   }
   return unsupported("a loop whose variables change their types from turn to turn");

@@ -4,9 +4,11 @@
 // computed now, what is not becomes nodes. Modules and functions are inlined, loops of known length
 // unrolled, branches on known conditions taken; the others become If and Loop.
 
+#include <array>
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -96,6 +98,7 @@ class Interpreter {
     std::map<std::string, Item, std::less<>> locals;
     std::vector<std::pair<BoxRef, Box>> boxes;
     std::vector<std::pair<Ref, Value*>> cells;
+    std::vector<Ref> stale;  ///< of these a tensor that may be the same was written
     bool returned = false;
     Item result;
   };
@@ -133,10 +136,30 @@ class Interpreter {
   Status lower(const Item& item, const Pattern& pattern, std::vector<Value*>& out);
   Item raise(const Pattern& pattern, const std::vector<Value*>& values, size_t& at);
   Result<Value*> leaf_value(const Item& item, const Pattern& pattern);
+  // aliasing.cpp
+  /// How the tensors that go from one turn of a loop to the next share memory, with each other and
+  /// with others: the body must be lowered again where there is more than was assumed.
+  class Relations {
+   public:
+    void leaves(const Item& item, const Pattern& pattern);
+    /// Notes what is seen of the leaves, `outside`: memories from before the loop; true where it is
+    /// new.
+    bool grow(AtenContext& c, uint64_t outside);
+    void clear() { known_.clear(); }
+
+   private:
+    std::vector<Ref> tensors_;
+    std::set<std::array<uint64_t, 3>> known_;
+  };
   Item frozen(const Item& item);
+  Value* frozen_value(const Ref& tensor);
+  int empty_side(const Value* condition);
+  Item empty_like(const Item& item, const Item& other);
+  void entangle();
   Item element_like(const Pattern& pattern);
   void restore(const BoxRef& box, const Item& item);
   std::unordered_set<const void*> reachable();
+  void add_loaded(std::unordered_set<const void*>& alive) const;
 
   // expressions
   Result<Item> call(const Expr& expr);
@@ -159,7 +182,8 @@ class Interpreter {
   std::map<const PickleValue*, Item> loaded_;
   std::map<std::string, Item> enums_;
   std::vector<State> states_;
-  std::map<std::string, Text, std::less<>> texts_;  ///< of metadata, kept by the model
+  std::vector<std::pair<Ref, std::vector<Ref>>> raised_;  ///< what raise() made, and what it may be
+  std::map<std::string, Text, std::less<>> texts_;        ///< of metadata, kept by the model
   size_t steps_ = 0, depth_ = 0;
 };
 

@@ -221,6 +221,15 @@ Answer tensor_of(Interpreter& in, Items& args, NamedItems& named) {
   return answer(Item(Arg(c.cell(c.reshape(c.concat(parts, 0), shape)))));
 }
 
+/// A tensor stays the one that it is.
+Answer as_tensor(Interpreter& in, Items& args, NamedItems& named) {
+  if (!first_tensor(args)) return tensor_of(in, args, named);
+  const Ref before = args[0].arg.tensor;
+  TRY(std::optional<Item> made, tensor_of(in, args, named));
+  if (made && made->is_tensor() && made->arg.tensor->dtype == before->dtype) return answer(args[0]);
+  return made;
+}
+
 /// torch.equal of a tensor and itself; others are compared by the operator.
 Answer equal_tensors(Interpreter& in, Items& args, NamedItems&) {
   if (args.size() != 2 || !args[0].is_tensor() || !args[1].is_tensor()) return not_mine();
@@ -449,7 +458,7 @@ constexpr BuiltinRow kRows[] = {
     {"wait", itself},
     {"NumToTensor", number_to_tensor},
     {"tensor", tensor_of},
-    {"as_tensor", tensor_of},
+    {"as_tensor", as_tensor},
     {"to", to},
     {"copy_", copy_number},
     {"equal", equal_tensors},

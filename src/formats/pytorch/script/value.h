@@ -70,6 +70,7 @@ struct Box {
   std::string path;                    ///< of a module: "layer1.0"
   Value* sequence = nullptr;           ///< of a list whose length is only known when the model runs
   Value* present = nullptr;            ///< of a maybe: 0-d bool
+  BoxRef origin;                       ///< of a copy that leaves a branch: what it shows
 };
 
 inline Item Item::list(std::vector<Item> items) {
@@ -81,6 +82,14 @@ inline Item Item::tuple(std::vector<Item> items) {
   auto box = std::make_shared<Box>();
   box->items = std::move(items);
   return of(Kind::kTuple, std::move(box));
+}
+
+/// The tensor that a copy shows which left a branch (Cell::origin); others themselves.
+inline const Ref& origin_of(const Ref& tensor) { return tensor->origin ? tensor->origin : tensor; }
+inline const BoxRef& origin_of(const BoxRef& box) { return box->origin ? box->origin : box; }
+inline Item origin_of(const Item& item) {
+  if (item.is_tensor()) return Item(Arg(origin_of(item.arg.tensor)));
+  return item.box ? Item::of(item.kind, origin_of(item.box)) : item;
 }
 
 /// For messages: "a list", "an integer".
@@ -97,6 +106,9 @@ struct Pattern {
   bool has_shape = false;
   SymShape shape;
   std::vector<Pattern> parts;
+  // Of a leaf that is a tensor:
+  std::vector<Ref> origins;  ///< the tensors that it is on one path or another
+  bool stale = false;        ///< one of them must not be read any more
 };
 
 }  // namespace tombolo::script
