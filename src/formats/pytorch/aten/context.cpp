@@ -1,5 +1,7 @@
 #include "formats/pytorch/aten/context.h"
 
+#include "formats/pytorch/aten/complex.h"
+
 namespace tombolo::pytorch {
 namespace {
 
@@ -74,6 +76,11 @@ Status AtenContext::bind(Frame& frame, std::vector<Arg> args,
 Result<std::vector<Arg>> AtenContext::run(const Operator& op, std::vector<Arg> args,
                                           std::vector<std::pair<std::string, Arg>> named) {
   if (frames_.size() >= kMaxCalls) return parse_error("operators nested too deeply");
+  frames_.emplace_back();  // what a complex call is made of counts as within it
+  frame().op = &op;
+  auto complex = lower_complex(*this, op, args, named);
+  frames_.pop_back();
+  if (complex) return *std::move(complex);
   frames_.emplace_back();
   frame().op = &op;
   Status bound = bind(frame(), std::move(args), std::move(named));

@@ -133,6 +133,8 @@ Value* AtenContext::cast(Value* value, DType type) {
 
 Value* AtenContext::to_complex(Value* real_value, DType type) {
   Value* re_part = cast(real_value, real_of(type));
+  // Not 0 times the real part: that of an infinite one is no number.
+  if (has_rank(re_part)) return pair(re_part, full(sizes(re_part), 0, real_of(type)));
   return pair(re_part, mul(re_part, scalar(0, real_of(type))));
 }
 
