@@ -170,6 +170,9 @@ constexpr HarmlessCall kHarmless[] = {
     {"torch.distributed.tensor.placement_types", "Partial"},
     {"torch.distributed.tensor.placement_types", "Replicate"},
     {"torch.distributed.tensor.placement_types", "Shard"},
+    {"torchao.quantization.quant_primitives", "MappingType"},
+    {"torchao.quantization.quant_primitives", "ZeroPointDomain"},
+    {"torchao.quantization.quantize_.common.kernel_preference", "KernelPreference"},
 };
 
 /// Python 2 called the module of built-in things otherwise.

@@ -18,6 +18,7 @@ class Collector {
 
   Status visit(const PickleValue& value, const std::string& path) {
     if (++visits_ > kMaxVisits) return resource_error("the pickle refers to itself too often");
+    if (const PickleValue* parts = subclass_parts(value)) return pairs(parts->entries, path);
     if (reader_.is_tensor(value)) return tensor(value, path);
     if (!value.is_sequence() && !value.is(Kind::kDict) && !value.is(Kind::kObject)) return ok();
     // What refers to itself has no path of its own the second time.
@@ -31,6 +32,20 @@ class Collector {
   std::vector<Weight> weights;
 
  private:
+  /// The attributes of a tensor subclass that only wraps other tensors (torchao's quantised
+  /// weights): (function, type, its arguments, attributes).
+  static const PickleValue* subclass_parts(const PickleValue& value) {
+    if (!value.is(Kind::kObject) || value.callable == nullptr ||
+        !value.callable->is(Kind::kGlobal) ||
+        !value.callable->text.starts_with("_rebuild_from_type"))
+      return nullptr;
+    const PickleValue *function = value.at(0), *parts = value.at(3);
+    if (function == nullptr || parts == nullptr || !function->is(Kind::kGlobal) ||
+        function->text != "_rebuild_wrapper_subclass" || !parts->is(Kind::kDict))
+      return nullptr;
+    return parts;
+  }
+
   Status tensor(const PickleValue& value, const std::string& path) {
     if (weights.size() >= kMaxTensors) return resource_error("more than a million tensors");
     auto weight = reader_.weight(value, path);

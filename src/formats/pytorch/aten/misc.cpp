@@ -37,6 +37,7 @@ void sum_to_size(C& c) {
     if (sizes[i].is(1) && c.known(x, static_cast<int64_t>(i)) != 1)
       kept.push_back(static_cast<int64_t>(i));
   if (!kept.empty()) x = c.reduce("ReduceSum", x, kept, true);
+  if (x == c.x("self")) return c.out_arg(c.arg("self"));
   c.out(x);
 }
 
@@ -273,25 +274,39 @@ void nms(C& c) {
   c.out(c.op("Gather", {picked, c.b.int_scalar(2)}, {{"axis", 1}}));
 }
 
+/// The scale as an attribute; one that is computed (from sizes that vary) goes into the boxes.
+double box_scale(C& c, Value*& boxes) {
+  const Arg& scale = c.arg("spatial_scale");
+  if (!scale.computed && !scale.is_tensor()) return c.real("spatial_scale");
+  boxes = c.mul(boxes, c.operand("spatial_scale", c.dtype(boxes)));
+  return 1;
+}
+
 void roi_align(C& c) {
   Value* rois = c.x("rois");
   Value* batch = c.cast(c.op("Gather", {rois, c.b.int_scalar(0)}, {{"axis", 1}}), DType::kInt64);
   Value* boxes = c.slice(rois, 1, SymInt(1), SymInt(5));
   const int64_t ratio = c.integer("sampling_ratio");
+  const double scale = box_scale(c, boxes);
   c.out(c.op("RoiAlign", {c.x("input"), boxes, batch},
              {{"output_height", c.integer("pooled_height")},
               {"output_width", c.integer("pooled_width")},
-              {"spatial_scale", c.real("spatial_scale")},
+              {"spatial_scale", scale},
               {"sampling_ratio", ratio < 0 ? int64_t{0} : ratio},
               {"coordinate_transformation_mode",
                c.flag("aligned") ? "half_pixel" : "output_half_pixel"}}));
 }
 
 void roi_pool(C& c) {
-  Value* y = c.op("MaxRoiPool", {c.x("input"), c.x("rois")},
+  Value* rois = c.x("rois");
+  Value* boxes = c.slice(rois, 1, SymInt(1), SymInt(5));
+  Value* whole = boxes;
+  const double scale = box_scale(c, boxes);
+  if (boxes != whole) rois = c.concat({c.slice(rois, 1, SymInt(0), SymInt(1)), boxes}, 1);
+  Value* y = c.op("MaxRoiPool", {c.x("input"), rois},
                   {{"pooled_shape",
                     std::vector<int64_t>{c.integer("pooled_height"), c.integer("pooled_width")}},
-                   {"spatial_scale", c.real("spatial_scale")}});
+                   {"spatial_scale", scale}});
   c.out(y);
   c.out_arg(Arg());
 }
@@ -309,68 +324,6 @@ void deform_conv2d(C& c) {
               {"offset_group", c.integer("offset_groups")},
               {"kernel_shape",
                std::vector<int64_t>{c.known(w, 2).value_or(1), c.known(w, 3).value_or(1)}}}));
-}
-
-// ---- quantized_decomposed ----
-
-/// The bounds fill the type, as a rule; a narrower range is clipped.
-Value* bounded(C& c, Value* q, DType type) {
-  const double low = static_cast<double>(c.integer("quant_min")),
-               high = static_cast<double>(c.integer("quant_max"));
-  const double least = type == DType::kInt8 ? -128 : type == DType::kInt16 ? -32768 : 0;
-  const double most = type == DType::kInt8    ? 127
-                      : type == DType::kUInt8 ? 255
-                      : type == DType::kInt16 ? 32767
-                                              : 65535;
-  if (low <= least && high >= most) return q;
-  return c.op("Clip", {q, c.like(low, q), c.like(high, q)});
-}
-
-Attrs axis_of(C& c) {
-  if (!c.has_arg("axis")) return {};
-  return {{"axis", c.integer("axis")}};
-}
-const char* scale_name(C& c) { return c.has_arg("scales") ? "scales" : "scale"; }
-const char* zero_name(C& c) { return c.has_arg("zero_points") ? "zero_points" : "zero_point"; }
-
-void quantize(C& c) {
-  Value* x = c.x("input");
-  const DType type = c.dtype("dtype").value_or(DType::kInt8);
-  if (type == DType::kInt32) return c.refuse("quantisation to int32");
-  Value* scale = c.operand(scale_name(c), c.dtype(x));
-  Value* zero = c.given(zero_name(c)) ? c.operand(zero_name(c), type) : nullptr;
-  if (!zero) zero = c.cast(c.mul(scale, c.like(0, scale)), type);
-  c.out(bounded(c, c.op("QuantizeLinear", {x, scale, zero}, axis_of(c)), type));
-}
-
-void dequantize(C& c) {
-  Value* q = c.x("input");
-  const DType out =
-      c.has_arg("out_dtype") ? c.dtype("out_dtype").value_or(DType::kFloat32) : DType::kFloat32;
-  Value* scale = c.operand(scale_name(c), out);
-  Value* zero = c.given(zero_name(c)) ? c.operand(zero_name(c), c.dtype(q)) : nullptr;
-  c.out(c.op("DequantizeLinear", {q, scale, zero}, axis_of(c)));
-}
-
-void fake_quantize(C& c) {
-  Value* x = c.x("self");
-  const double low = c.real("quant_min"), high = c.real("quant_max");
-  const bool per_channel = c.has_arg("axis");
-  Value* scale = c.operand("scale", c.dtype(x));
-  Value* zero = c.operand("zero_point", c.dtype(x));
-  if (per_channel) {
-    std::vector<int64_t> after;
-    for (int64_t i = c.axis(c.integer("axis"), c.rank(x)) + 1; i < c.rank(x); ++i)
-      after.push_back(static_cast<int64_t>(after.size()) + 1);
-    scale = c.unsqueeze(scale, after);
-    zero = c.unsqueeze(zero, after);
-  }
-  Value* q = c.add(c.op("Round", {c.div(x, scale)}), zero);
-  Value* clipped = c.op("Clip", {q, c.like(low, q), c.like(high, q)});
-  c.out(c.mul(c.sub(clipped, zero), scale));
-  if (c.schema().results.size() == 2)
-    c.out(c.op("And", {c.op("GreaterOrEqual", {q, c.like(low, q)}),
-                       c.op("LessOrEqual", {q, c.like(high, q)})}));
 }
 
 #define LIKE                                                                                  \
@@ -438,38 +391,6 @@ constexpr Row kMiscRows[] = {
      "bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, "
      "SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor",
      deform_conv2d},
-    {"quantized_decomposed::quantize_per_tensor(Tensor input, float scale, int zero_point, int "
-     "quant_min, int quant_max, ScalarType dtype) -> Tensor",
-     quantize},
-    {"quantized_decomposed::quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor "
-     "zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
-     quantize},
-    {"quantized_decomposed::quantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor "
-     "zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype) -> Tensor",
-     quantize},
-    {"quantized_decomposed::quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, "
-     "int axis, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
-     quantize},
-    {"quantized_decomposed::dequantize_per_tensor(Tensor input, float scale, int zero_point, int "
-     "quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor",
-     dequantize},
-    {"quantized_decomposed::dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor "
-     "zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) "
-     "-> Tensor",
-     dequantize},
-    {"quantized_decomposed::dequantize_per_channel(Tensor input, Tensor scales, Tensor? "
-     "zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? "
-     "out_dtype=None) -> Tensor",
-     dequantize},
-    {"fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int "
-     "quant_max) -> Tensor",
-     fake_quantize},
-    {"fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, "
-     "int quant_min, int quant_max) -> Tensor",
-     fake_quantize},
-    {"fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int "
-     "quant_min, int quant_max) -> Tensor",
-     fake_quantize},
     {"rand(SymInt[] size, *, " OPTIONS ") -> Tensor", random},
     {"rand_like(Tensor self, *, " LIKE ") -> Tensor", random},
     {"randn(SymInt[] size, *, " OPTIONS ") -> Tensor", random},

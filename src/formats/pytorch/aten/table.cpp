@@ -9,11 +9,11 @@ namespace tombolo::pytorch {
 namespace {
 
 constexpr std::span<const Row> (*kFamilies[])() = {
-    elementwise_rows, comparison_rows,    activation_rows, reduction_rows,     shape_rows,
-    view_rows,        indexing_rows,      creation_rows,   linear_rows,        convolution_rows,
-    pooling_rows,     normalization_rows, attention_rows,  resize_rows,        recurrent_rows,
-    loss_rows,        symbolic_rows,      fourier_rows,    decomposition_rows, special_rows,
-    misc_rows,
+    elementwise_rows,  comparison_rows,    activation_rows, reduction_rows,     shape_rows,
+    view_rows,         indexing_rows,      creation_rows,   linear_rows,        convolution_rows,
+    pooling_rows,      normalization_rows, attention_rows,  resize_rows,        recurrent_rows,
+    loss_rows,         symbolic_rows,      fourier_rows,    decomposition_rows, special_rows,
+    quantization_rows, misc_rows,
 };
 
 std::string_view name_of_row(const Row& row) {
@@ -76,6 +76,22 @@ std::string functional_name(std::string_view name) {
   const size_t dot = name.find('.');
   const std::string_view base = name.substr(0, dot);
   if (base.size() < 2 || base.back() != '_' || base.ends_with("__")) return {};
+  // Where the functional overload has another name, or the same name means another order of
+  // arguments.
+  static constexpr std::pair<std::string_view, std::string_view> kRenamed[] = {
+      {"pow_.Scalar", "pow.Tensor_Scalar"},
+      {"pow_.Tensor", "pow.Tensor_Tensor"},
+      {"float_power_.Scalar", "float_power.Tensor_Scalar"},
+      {"float_power_.Tensor", "float_power.Tensor_Tensor"},
+      {"floor_divide_.Tensor", "floor_divide"},
+      {"ldexp_", "ldexp.Tensor"},
+      {"transpose_", "transpose.int"},
+      {"polygamma_", ""},
+  };
+  std::string_view whole = name.starts_with("aten::") ? name.substr(6) : name;
+  if (whole.ends_with(".default")) whole.remove_suffix(8);
+  for (const auto& [in_place, functional] : kRenamed)
+    if (whole == in_place) return std::string(functional);
   return std::string(base.substr(0, base.size() - 1)) +
          std::string(dot == name.npos ? "" : name.substr(dot));
 }

@@ -50,6 +50,7 @@ std::span<const Row> symbolic_rows();
 std::span<const Row> fourier_rows();
 std::span<const Row> decomposition_rows();
 std::span<const Row> special_rows();
+std::span<const Row> quantization_rows();
 std::span<const Row> misc_rows();
 
 /// A row with its schema parsed.

@@ -200,9 +200,15 @@ Status Pt2Archive::read_weights(const ZipArchive& zip, const std::string& folder
     if (entry["use_pickle"].bool_or(false)) {
       auto inner = torch::read_checkpoint(std::move(blob), true);
       if (!inner) return std::move(inner).at("weight \"" + name + "\"").error();
-      if (inner->size() != 1)
-        return unsupported("the weight \"" + name + "\" is a tensor subclass of several tensors");
-      tensors_[name] = {std::move(inner->front().tensor), folder + path};
+      if (inner->size() == 1 && inner->front().name.empty()) {
+        tensors_[name] = {std::move(inner->front().tensor), folder + path};
+        continue;
+      }
+      subclasses_.insert(name);
+      for (Weight& part : *inner) {
+        std::string key = folder + path + "/" + part.name;
+        tensors_[name + "." + part.name] = {std::move(part.tensor), std::move(key)};
+      }
       continue;
     }
     if (meta.is_null()) continue;  // an object, which only a custom operator uses

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ class Pt2Archive {
   const Tensor* find(const std::string& name) const;
   /// Two names of one tensor give one key; empty when the archive has no such name.
   std::string identity(const std::string& name) const;
+  /// True for a weight of a tensor subclass: its parts are "NAME.qdata", "NAME.scale" and the like.
+  bool is_subclass(const std::string& name) const { return subclasses_.contains(name); }
   std::optional<Blob> sample_inputs() const { return samples_; }
 
  private:
@@ -38,6 +41,7 @@ class Pt2Archive {
   };
   std::optional<JsonDocument> program_;
   std::map<std::string, Entry> tensors_;
+  std::set<std::string> subclasses_;
   std::optional<Blob> samples_;
 };
 
