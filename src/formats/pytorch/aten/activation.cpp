@@ -148,7 +148,7 @@ void dropout(C& c) {
     const double p = c.given("p") ? c.real("p") : 0.5;
     if (p != 0) return c.refuse("it draws random numbers", "export the model after model.eval()");
   }
-  c.out(c.x(source), c.type(source));
+  c.out_arg(c.arg(source));  // the tensor itself: what is written to the one is seen by the other
 }
 
 void native_dropout(C& c) {

@@ -177,10 +177,17 @@ void to(C& c) {
   DType type = c.type("self");
   if (c.has_arg("dtype")) type = c.dtype("dtype").value_or(type);
   if (c.has_arg("other") && c.arg("other").is_tensor()) type = c.type("other");
+  // Where nothing changes it is the tensor itself: what is written to the one is seen by the other.
+  const bool copy = c.name() == "_to_copy" || (c.has_arg("copy") && c.flag("copy")) ||
+                    (c.has_arg("memory_format") && c.given("memory_format"));
+  if (!copy && type == c.type("self")) return c.out_arg(c.arg("self"));
   c.out(converted(c, "self", type), type);
 }
 
-void type_as(C& c) { c.out(converted(c, "self", c.type("other")), c.type("other")); }
+void type_as(C& c) {
+  if (c.type("other") == c.type("self")) return c.out_arg(c.arg("self"));
+  c.out(converted(c, "self", c.type("other")), c.type("other"));
+}
 
 void to_named(C& c) {
   const std::string_view name = c.detail();

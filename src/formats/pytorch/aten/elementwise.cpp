@@ -465,7 +465,7 @@ void shift(C& c) {
   c.out(left ? c.mul(a, power) : floor_divide_values(c, a, power));
 }
 
-void identity(C& c) { c.out(c.x("self"), c.type("self")); }
+void identity(C& c) { c.out_arg(c.arg("self")); }  // the tensor itself
 
 void reciprocal(C& c) {
   if (c.is_complex("self")) return complex_unary(c);

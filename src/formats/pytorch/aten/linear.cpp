@@ -340,12 +340,42 @@ void cosine_similarity(C& c) {
   c.out(c.reduce("ReduceSum", c.mul(unit(wa), unit(wy)), {dim}, false));
 }
 
+/// Runs of rows, each with a matrix of its own: mixtures of experts. `offs` says where runs end.
+void grouped_product(C& c) {
+  const bool own = c.has_arg("mat2");
+  Value *x = c.x(own ? "self" : "input"), *w = c.x(own ? "mat2" : "weight");
+  Value* ends = c.opt("offs");
+  if (own && c.given("bias")) return c.refuse("a grouped product with a bias");
+  if (c.rank(x) == 3 && c.rank(w) == 3 && ends == nullptr) return c.out(c.op("MatMul", {x, w}));
+  const auto count = c.known(w, 0);
+  if (c.rank(x) != 2 || c.rank(w) != 3 || ends == nullptr || !count || *count > 1024)
+    return c.refuse(
+        "a grouped product of other ranks than 2 and 3, or of an unknown number of groups");
+  ends = c.cast(ends, DType::kInt64);
+  Values parts;
+  SymInt start(0);
+  for (int64_t i = 0; i < *count; ++i) {
+    const SymInt end(SymDim(), c.select(ends, 0, SymInt(i)));
+    parts.push_back(c.op("MatMul", {c.slice(x, 0, start, end), c.select(w, 0, SymInt(i))}));
+    start = end;
+  }
+  // Rows behind the last run are zeros.
+  parts.push_back(c.full({c.sub(c.size(x, 0), start), c.size(w, 2)}, 0, c.dtype(x)));
+  Value* y = c.concat(parts, 0);
+  c.out(c.cast(y, c.dtype("out_dtype").value_or(c.dtype(x))));
+}
+
 constexpr Row kLinearRows[] = {
     {"linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", linear},
     {"matmul(Tensor self, Tensor other) -> Tensor", matmul},
     {"linalg_matmul(Tensor self, Tensor other) -> Tensor", matmul},
     {"mm(Tensor self, Tensor mat2) -> Tensor", matmul},
     {"bmm(Tensor self, Tensor mat2) -> Tensor", matmul},
+    {"_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? "
+     "out_dtype=None) -> Tensor",
+     grouped_product},
+    {"transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor",
+     grouped_product},
     {"mv(Tensor self, Tensor vec) -> Tensor", matmul},
     {"dot(Tensor self, Tensor tensor) -> Tensor", matmul},
     {"vdot(Tensor self, Tensor other) -> Tensor", vdot},

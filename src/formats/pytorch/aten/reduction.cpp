@@ -711,6 +711,8 @@ constexpr Row kReductionRows[] = {
      "keepdim=False) -> (Tensor, Tensor)",
      var},
     {"all(Tensor self) -> Tensor", all_any, "ReduceMin"},
+    {"_is_all_true(Tensor self) -> Tensor", all_any, "ReduceMin"},
+    {"_is_any_true(Tensor self) -> Tensor", all_any, "ReduceMax"},
     {"all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", all_any, "ReduceMin"},
     {"all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", all_any, "ReduceMin"},
     {"any(Tensor self) -> Tensor", all_any, "ReduceMax"},

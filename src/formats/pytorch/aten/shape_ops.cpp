@@ -92,7 +92,10 @@ void at_least(C& c) {
   };
   if (c.has_arg("self")) return c.out(lifted(c.ref("self")), c.type("self"));
   std::vector<Arg> items;
-  for (const Ref& ref : c.tensors("tensors")) items.emplace_back(c.cell(lifted(ref), ref->dtype));
+  for (const Ref& ref : c.tensors("tensors")) {
+    items.emplace_back(c.cell(lifted(ref), ref->dtype));
+    c.may_share(ref, items.back().tensor);
+  }
   c.out_arg(Arg(std::move(items)));
 }
 
@@ -107,8 +110,10 @@ void broadcast_tensors(C& c) {
     }
   }
   std::vector<Arg> items;
-  for (const Ref& ref : c.tensors("tensors"))
+  for (const Ref& ref : c.tensors("tensors")) {
     items.emplace_back(c.cell(c.expand(c.read(ref), shape), ref->dtype));
+    c.may_share(ref, items.back().tensor);
+  }
   c.out_arg(Arg(std::move(items)));
 }
 
@@ -133,7 +138,12 @@ void meshgrid(C& c) {
       if (k != place) axes.push_back(static_cast<int64_t>(k));
     result.push_back(c.expand(c.unsqueeze(parts[i], axes), shape));
   }
-  c.out_list(result);
+  std::vector<Arg> items;
+  for (size_t i = 0; i < result.size(); ++i) {
+    items.emplace_back(c.cell(result[i], tensors[i]->dtype));
+    c.may_share(tensors[i], items.back().tensor);
+  }
+  c.out_arg(Arg(std::move(items)));
 }
 
 void repeat(C& c) {
@@ -452,12 +462,15 @@ void pad_with(C& c, Value* x, const SymInts& pads, const std::string& mode, Valu
     }
     if (std::any_of(cut.begin(), cut.end(), [](int64_t length) { return length != 0; })) {
       const DType type = c.type("self");
-      Value* y = padded(c, x, grown, mode, fill);
+      // What goes round is what the cuts leave.
+      const bool before = mode == "circular";
+      Value* y = before ? x : padded(c, x, grown, mode, fill);
       for (size_t i = 0; 2 * i + 1 < cut.size(); ++i) {
         if (cut[2 * i] == 0 && cut[2 * i + 1] == 0) continue;
         const int64_t axis = r - 1 - static_cast<int64_t>(i);
         y = c.slice(y, axis, SymInt(cut[2 * i]), c.sub(c.size(y, axis), SymInt(cut[2 * i + 1])));
       }
+      if (before) y = padded(c, y, grown, mode, fill);
       return c.out(y, type);
     }
   }
@@ -552,9 +565,9 @@ constexpr Row kShapeOpsRows[] = {
     {"row_stack(Tensor[] tensors) -> Tensor", stack_along, "v"},
     {"dstack(Tensor[] tensors) -> Tensor", stack_along, "d"},
     {"column_stack(Tensor[] tensors) -> Tensor", stack_along, "c"},
-    {"atleast_1d(Tensor self) -> Tensor", at_least, "1"},
-    {"atleast_2d(Tensor self) -> Tensor", at_least, "2"},
-    {"atleast_3d(Tensor self) -> Tensor", at_least, "3"},
+    {"atleast_1d(Tensor self) -> Tensor", at_least, "1", RowKind::kView},
+    {"atleast_2d(Tensor self) -> Tensor", at_least, "2", RowKind::kView},
+    {"atleast_3d(Tensor self) -> Tensor", at_least, "3", RowKind::kView},
     {"atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", at_least, "1"},
     {"atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]", at_least, "2"},
     {"atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", at_least, "3"},

@@ -257,28 +257,21 @@ void tensor_split_at(C& c, Value* x, int64_t dim) {
   const std::string_view name = c.name();
   const bool by_count = name.find("sections") != name.npos || name.ends_with(".int");
   const SymInt whole = c.size(x, dim);
-  if (by_count) {
-    const int64_t sections = c.integer(c.has_arg("sections") ? "sections" : "indices");
-    if (!whole.is_number()) return c.refuse("a split of an axis of unknown length");
-    const int64_t total = whole.dim.value();
+  // The first ones are longer by 1 where it does not divide.
+  const auto in_sections = [&](int64_t sections) {
     SymInts lengths;
     for (int64_t i = 0; i < sections; ++i)
-      lengths.emplace_back(total / sections + (i < total % sections ? 1 : 0));
+      lengths.push_back(c.floor_div(c.add(whole, SymInt(sections - 1 - i)), SymInt(sections)));
     return emit_pieces(c, x, dim, lengths);
-  }
+  };
+  if (by_count) return in_sections(c.integer(c.has_arg("sections") ? "sections" : "indices"));
   Values parts;
   SymInt at(0);
   std::vector<int64_t> indices;
   if (c.arg("indices").is_tensor() || c.has_arg("tensor_indices_or_sections")) {
     const Tensor* constant = c.b.constant_value(c.x("tensor_indices_or_sections"));
     if (!constant) return c.refuse("a split at computed places");
-    if (constant->rank() == 0) {
-      const int64_t sections = constant->get_int64(0), total = whole.dim.constant().value_or(0);
-      SymInts lengths;
-      for (int64_t i = 0; i < sections; ++i)
-        lengths.emplace_back(total / sections + (i < total % sections ? 1 : 0));
-      return emit_pieces(c, x, dim, lengths);
-    }
+    if (constant->rank() == 0) return in_sections(constant->get_int64(0));
     for (int64_t i = 0; i < constant->size(); ++i) indices.push_back(constant->get_int64(i));
   } else {
     indices = c.ints("indices");
