@@ -44,7 +44,7 @@ def torchvision_networks():
             options["init_weights"] = False
         if name.startswith("vit"):
             options["image_size"] = side
-        return picture(stir(models.get_model(name, **options)), side, dynamic=True)
+        return {**picture(stir(models.get_model(name, **options)), side, dynamic=True), "kinds": ("export",)}
 
     def video(name):
         options = {"weights": None}
@@ -55,7 +55,7 @@ def torchvision_networks():
     for name in models.list_models(module=models):
         yield "tv_" + name, lambda name=name: classifier(name)
     for name in models.list_models(module=models.segmentation):
-        yield "tv_" + name, lambda name=name: picture(stir(models.get_model(name, weights=None, weights_backbone=None)), 64, dynamic=True)
+        yield "tv_" + name, lambda name=name: {**picture(stir(models.get_model(name, weights=None, weights_backbone=None)), 64, dynamic=True), "kinds": ("export",)}
     for name in models.list_models(module=models.video):
         yield "tv_" + name, lambda name=name: video(name)
     for name in models.list_models(module=models.optical_flow):

@@ -62,7 +62,10 @@ std::string GraphBuilder::fresh_name(const std::string& hint) {
 }
 
 void GraphBuilder::rename(Value* value, std::string_view name) {
-  names_.erase(std::string(value->name()));
+  // A node keeps the name that it got from its output: nobody else may have it.
+  const Node* made = value->producer();
+  if (made == nullptr || made->name() != value->name()) names_.erase(std::string(value->name()));
+  if (value->name() == name) return;
   value->set_name(fresh_name(std::string(name)));
 }
 
@@ -227,6 +230,10 @@ Node* GraphBuilder::begin(Text type, std::span<Value* const> inputs, const Attrs
 
 std::vector<Value*> GraphBuilder::finish(Node* node, size_t outputs) {
   add_outputs(node, outputs);
+  // The standard wants a name of every graph.
+  for (Attribute& attribute : node->attributes())
+    if (Graph* body = attribute.graph(); body && body->name().empty())
+      body->set_name(attribute.name());
   infer(*node);
   return {node->outputs().begin(), node->outputs().end()};
 }

@@ -216,7 +216,10 @@ void roll(C& c) {
   const auto rolled = [&](Value* v, int64_t dim, const SymInt& shift) {
     const SymInt length = c.size(v, dim);
     if (length.is(0)) return v;
-    const SymInt cut = c.sub(length, c.modulo(shift, length));
+    SymInt rest = c.modulo(shift, length);
+    if (!rest.is_number())
+      rest = SymInt(SymDim(), c.op("Mod", {c.int_value(shift), c.int_value(length)}));
+    const SymInt cut = c.sub(length, rest);
     if (cut.is_number() && length.is_number() && cut.dim.value() == length.dim.value()) return v;
     return c.concat({c.slice(v, dim, cut, SymInt(INT64_MAX)), c.slice(v, dim, SymInt(0), cut)},
                     dim);

@@ -349,6 +349,8 @@ class Importer {
       if (!now.is_tensor()) continue;
       Value* value = context_.read(now.arg.tensor);
       if (value == one.initial) continue;
+      context_.b.set_type(one.initial, context_.b.dtype(one.initial),
+                          SymShape(context_.b.shape(one.initial)));
       model_->graph->define_input(one.initial);
       value = own_output(context_, value);
       context_.b.rename(value, one.name + ".out");
