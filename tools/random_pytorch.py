@@ -360,6 +360,7 @@ def make(root, seed, form):
             elif form == "trace":
                 program = torch.jit.trace(model, clones(sets[0]), check_trace=False)
                 torch.jit.save(program, os.path.join(folder, "model.pt"))
+                program = torch.jit.load(os.path.join(folder, "model.pt"))  # numbers in it are 0-d tensors by now
                 sets = sets[:1] if seed % 3 else sets  # other sizes: what the trace itself gives
             else:
                 program = torch.jit.script(model)

@@ -55,11 +55,11 @@ struct Cell {
   std::shared_ptr<ViewCall> view;  ///< how a view came to be; null for a root
   /// Of a root: the memories of which it may be one (AtenContext::may_share); grows only.
   std::vector<uint64_t> memories;
-  bool stale =
-      false;  ///< of a root: what may be the same memory was written through another tensor
+  /// Of a root: what may be the same memory was written through another tensor.
+  bool stale = false;
   bool pinned = false;           ///< of a root: a sequence of the model holds a copy of it
   std::shared_ptr<Cell> origin;  ///< of a copy that leaves a branch: the tensor that it shows
-  bool viewed = false;           ///< a view of it was made
+  std::vector<std::weak_ptr<ViewCall>> views;        ///< that were made of it
   std::shared_ptr<const Quantization> quantization;  ///< `value` is uint8, int8 or int32 then
 };
 using Ref = std::shared_ptr<Cell>;

@@ -105,23 +105,30 @@ Result<std::vector<Arg>> AtenContext::call(std::string_view overload, std::vecto
   const Operator* op = functional.empty() ? nullptr : find_operator_row(functional);
   if (op == nullptr) return unsupported("there is no handler for " + std::string(overload));
   Ref self = args.empty() ? nullptr : args.front().tensor;
-  for (const auto& [name, value] : named)
-    if (!op->schema.args.empty() && name == op->schema.args.front().name) self = value.tensor;
+  for (auto& [name, value] : named) {
+    // In-place operators call it self, whatever the functional ones say (dropout: input).
+    if (op->schema.args.empty() || (name != "self" && name != op->schema.args.front().name))
+      continue;
+    name = std::string(op->schema.args.front().name);
+    self = value.tensor;
+  }
   if (!self) return parse_error("an in-place operator without a tensor to write to");
-  const bool viewed = self->viewed;
   TRY(std::vector<Arg> results, run(*op, std::move(args), std::move(named)));
   if (!failed()) {
     if (results.empty() || !results.front().is_tensor())
       return parse_error("an in-place operator without a result");
     if (op->row->kind == RowKind::kView && results.front().tensor->view) {
       // transpose_ and its like: the tensor itself is seen otherwise from now on.
-      if (viewed && !self->view) return unsupported("a new shape of a tensor that has views");
       if (journal)
         return unsupported("a new shape in place inside of a branch or loop that depends on data");
       const Ref old = std::make_shared<Cell>(*self);
+      // Views of it show the old shape on.
+      for (const auto& one : self->views)
+        if (const auto view = one.lock()) view->base = old;
+      for (const uint64_t memory : old->memories) holders_[memory].push_back(old);
       Cell changed = *results.front().tensor;
       changed.view->base = old;
-      changed.viewed = false;
+      changed.views.clear();
       *self = std::move(changed);
       self->seen = root(old)->version;
       results.assign(1, Arg(self));

@@ -42,7 +42,9 @@ void AtenContext::mark_views(Frame& frame) {
     view->args = frame.args;
     view->args.front() = Arg();
     view->result = index;
-    self.tensor->viewed = true;
+    std::vector<std::weak_ptr<ViewCall>>& known = self.tensor->views;
+    std::erase_if(known, [](const auto& one) { return one.expired(); });
+    known.push_back(view);
     result.tensor->view = std::move(view);
     result.tensor->seen = version;
     auto strides = view_strides(frame, *self.tensor, *result.tensor);
