@@ -232,8 +232,7 @@ std::vector<Value*> GraphBuilder::finish(Node* node, size_t outputs) {
   add_outputs(node, outputs);
   // The standard wants a name of every graph.
   for (Attribute& attribute : node->attributes())
-    if (Graph* body = attribute.graph(); body && body->name().empty())
-      body->set_name(attribute.name());
+    if (Graph* body = attribute.graph(); body && body->name.empty()) body->name = attribute.name;
   infer(*node);
   return {node->outputs().begin(), node->outputs().end()};
 }
