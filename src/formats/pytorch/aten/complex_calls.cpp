@@ -434,6 +434,12 @@ std::vector<Arg> on_components(C& c, const Operator& op, const std::vector<Arg>&
   std::vector<Arg> made;
   for (size_t i = 0; i < results[0].size() && i < results[1].size(); ++i)
     made.push_back(joined(c, results[0][i], results[1][i]));
+  // What is broadcast keeps its type.
+  const bool keeps =
+      op.schema.name.starts_with("broadcast_tensors") || op.schema.name.starts_with("meshgrid");
+  if (keeps && !made.empty() && !args.empty())
+    for (size_t i = 0; i < args[0].list.size() && i < made[0].list.size(); ++i)
+      if (!has_complex(args[0].list[i])) made[0].list[i] = results[0][0].list[i];
   if (op.row->kind != RowKind::kValue && !args.empty() && args[0].is_tensor())
     for (const Arg& result : made)
       if (result.is_tensor()) c.may_share(args[0].tensor, result.tensor);
