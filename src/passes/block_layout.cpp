@@ -3,6 +3,7 @@
 //   Conv(Unblock(x), W) = Unblock(BlockConv(x, W)), and the like for each operator below.
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "ops/tombolo/block.h"
@@ -50,7 +51,7 @@ class BlockLayout {
       for (size_t i = 1; i < node->outputs().size(); ++i)
         if (node->output(i) != nullptr) goto next;
       count += conv(*node) || transposed(*node) || pool(*node) || concat(*node) || unary(*node) ||
-               binary(*node);
+               binary(*node) || batch_norm(*node);
     next:;
     }
     for (Node* node : made_)
@@ -206,6 +207,42 @@ class BlockLayout {
     Node& made = rewriter_.add(node, op, list, node.output(0)->name());
     copy_plain_attributes(node, made);
     return replace(node, made, channels);
+  }
+
+  /// One that no weights before it take: x * a + b, of constants.
+  bool batch_norm(Node& node) {
+    if (!rewriter_.is(&node, "BatchNormalization") || node.inputs().size() != 5 ||
+        AttributeReader(node).get_int("training_mode", 0) != 0)
+      return false;
+    const Blocked* x = find(node.input(0));
+    const Tensor* given[5] = {};
+    if (x == nullptr || !is_image(node.input(0))) return false;
+    for (size_t i = 1; i < 5; ++i) {
+      given[i] = rewriter_.constant(node.input(i));
+      if (given[i] == nullptr || given[i]->dtype() != DType::kFloat32 ||
+          given[i]->size() != x->channels)
+        return false;
+    }
+    const Blocked from = *x;
+    const double epsilon = static_cast<double>(AttributeReader(node).get_float("epsilon", 1e-5f));
+    const auto padded = static_cast<size_t>(blocks_of(from.channels) * kBlock);
+    std::vector<float> factor(padded, 1.0f), offset(padded, 0.0f);
+    for (int64_t c = 0; c < from.channels; ++c) {
+      const auto value = [&](size_t i) { return given[i]->get_double(c); };
+      const double a = value(1) / std::sqrt(value(4) + epsilon);
+      factor[static_cast<size_t>(c)] = static_cast<float>(a);
+      offset[static_cast<size_t>(c)] = static_cast<float>(value(2) - value(3) * a);
+    }
+    const int64_t shape[] = {1, blocks_of(from.channels), 1, 1, kBlock};
+    const auto constant = [&](const std::vector<float>& values, Text hint) {
+      return rewriter_.initializer(graph_, Tensor::of<float>(DType::kFloat32, shape, values), hint);
+    };
+    Node& scaled = rewriter_.add(node, "Mul", {from.value, constant(factor, "factor")},
+                                 node.output(0)->name());
+    rewriter_.touch(scaled);
+    Node& made = rewriter_.add(node, "Add", {scaled.output(0), constant(offset, "offset")},
+                               node.output(0)->name());
+    return replace(node, made, from.channels);
   }
 
   /// A constant of one element, or of one for each channel, as it broadcasts over blocks.

@@ -12,8 +12,8 @@
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/gemm.h"
+#include "runtime/kernels/math-inl.h"
 #include "runtime/kernels/parallel.h"
-#include "runtime/kernels/rows.h"
 #include "runtime/kernels/unary.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -49,19 +49,61 @@ void dots(const float* HWY_RESTRICT q, const float* HWY_RESTRICT k, int64_t step
   }
 }
 
-/// row = row * scale + mask, where the byte mask (or neither) may stand for the floats.
-void scale_and_mask(float* row, int64_t n, float scale, const float* mask, const uint8_t* bytes) {
+/// row = row * scale + mask (null: none); gives the largest, leaving out NaN.
+float scale_and_mask(float* row, int64_t n, float scale, const float* mask) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const V s = hn::Set(f, scale);
-  for (int64_t i = 0; i < n; i += lanes) {
-    V x = hn::Mul(load_n(f, row + i, n - i), s);
-    if (mask != nullptr) x = hn::Add(x, load_n(f, mask + i, n - i));
-    store_n(x, f, row + i, n - i);
+  const auto one = [&](V x, V added) HWY_ATTR { return hn::Add(hn::Mul(x, s), added); };
+  V top = hn::Set(f, -std::numeric_limits<float>::infinity()), top1 = top;
+  int64_t i = 0;
+  if (mask == nullptr && scale == 1) {
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      top = hn::Max(hn::LoadU(f, row + i), top);
+      top1 = hn::Max(hn::LoadU(f, row + i + lanes), top1);
+    }
+  } else {
+    for (; i + lanes <= n; i += lanes) {
+      const V x =
+          one(hn::LoadU(f, row + i), mask != nullptr ? hn::LoadU(f, mask + i) : hn::Zero(f));
+      hn::StoreU(x, f, row + i);
+      top = hn::Max(x, top);
+    }
   }
-  if (bytes != nullptr)
-    for (int64_t i = 0; i < n; ++i)
-      if (bytes[i] == 0) row[i] = -std::numeric_limits<float>::infinity();
+  float most = hn::GetLane(hn::MaxOfLanes(f, hn::Max(top, top1)));
+  for (; i < n; ++i) {
+    row[i] = row[i] * scale + (mask != nullptr ? mask[i] : 0.0f);
+    most = row[i] > most ? row[i] : most;
+  }
+  return most;
+}
+
+/// row = e^(row - most); gives the sum. What is too small to matter is 0: denormal numbers would
+/// slow down the product with the values.
+float powers(float* row, int64_t n, float most) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const V m = hn::Set(f, most), least = hn::Set(f, 1e-30f);
+  const auto power = [&](V x) HWY_ATTR {
+    const V e = v_exp_negative(f, hn::Sub(x, m));
+    return hn::IfThenElse(hn::Lt(e, least), hn::Zero(f), e);
+  };
+  V sum = hn::Zero(f), sum1 = sum;
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const V a = power(hn::LoadU(f, row + i)), b = power(hn::LoadU(f, row + i + lanes));
+    sum = hn::Add(sum, a);
+    sum1 = hn::Add(sum1, b);
+    hn::StoreU(a, f, row + i);
+    hn::StoreU(b, f, row + i + lanes);
+  }
+  for (; i < n; i += lanes) {
+    const V e = power(load_n(f, row + i, n - i));
+    const int64_t left = std::min(lanes, n - i);
+    sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(f, static_cast<size_t>(left)), e));
+    store_n(e, f, row + i, n - i);
+  }
+  return hn::GetLane(hn::SumOfLanes(f, hn::Add(sum, sum1)));
 }
 
 }  // namespace HWY_NAMESPACE
@@ -75,7 +117,10 @@ namespace {
 constexpr int64_t kFew = 4;  ///< queries for which K is not worth packing
 
 bool pack_keys(const AttentionShape& s) { return s.rows * (s.q_heads / s.kv_heads) > kFew; }
-bool pack_values(const AttentionShape& s) { return s.value_size % gemm_tiles().lanes != 0; }
+/// Many queries read all values again and again: in one piece, not a head apart.
+bool pack_values(const AttentionShape& s) {
+  return s.value_size % gemm_tiles().lanes != 0 || s.rows >= 64;
+}
 
 size_t key_floats(const AttentionShape& s) {
   return pack_keys(s) ? static_cast<size_t>(packed_b_floats(s.size, s.columns)) : 0;
@@ -123,33 +168,39 @@ Range range_of(const AttentionShape& s, const AttentionData& d, int64_t b, int64
   return range;
 }
 
-/// Scores of one query to weights, in place; outside of the range they become 0.
-void weigh(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t h, int64_t row,
-           Range range, Range block, float* scores) {
+/// Scores of one query to weights but for a factor, in place; outside of the range they become 0.
+/// Gives the factor.
+float weigh(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t h, int64_t row,
+            Range range, Range block, float* scores) {
   const int64_t n = range.to - range.from;
   float* x = scores + range.from;
   std::fill(scores + block.from, x, 0.0f);
   std::fill(x + n, scores + block.to, 0.0f);
-  if (n == 0) return;
+  if (n == 0) return 1;
   const int64_t mask_at =
       b * s.mask_stride[0] + h * s.mask_stride[1] + row * s.mask_stride[2] + range.from;
   const float* mask = d.mask != nullptr ? d.mask + mask_at : nullptr;
   const uint8_t* bytes = d.bool_mask != nullptr ? d.bool_mask + mask_at : nullptr;
-  using Fn = void(float*, int64_t, float, const float*, const uint8_t*);
-  Fn* const apply = TOMBOLO_TARGET(Fn, scale_and_mask).get();
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
   float scale = pack_keys(s) ? 1 : s.scale;  // packed keys have it
   if (s.softcap > 0) {
     unary_fn(Unary::kAffine)(x, x, n, scale / s.softcap, 0);
     unary_fn(Unary::kTanh)(x, x, n, 0, 0);
     scale = s.softcap;
   }
-  if (scale != 1 || mask != nullptr || bytes != nullptr) apply(x, n, scale, mask, bytes);
-  if ((mask != nullptr || bytes != nullptr) &&
-      fold_row(Fold::kMax, x, n) == -std::numeric_limits<float>::infinity()) {
-    std::fill_n(x, n, 0.0f);
-    return;
+  using Fn = float(float*, int64_t, float, const float*);
+  Fn* const apply = TOMBOLO_TARGET(Fn, scale_and_mask).get();
+  float most = apply(x, n, scale, mask);
+  if (bytes != nullptr) {
+    for (int64_t i = 0; i < n; ++i)
+      if (bytes[i] == 0) x[i] = kNever;
+    most = apply(x, n, 1, nullptr);
   }
-  softmax_row(x, x, n, false);
+  if (most == kNever && std::none_of(x, x + n, [](float v) { return std::isnan(v); })) {
+    std::fill_n(x, n, 0.0f);
+    return 1;
+  }
+  return 1 / TOMBOLO_TARGET(float(float*, int64_t, float), powers)(x, n, most);
 }
 
 }  // namespace
@@ -188,7 +239,8 @@ void run_attention(const AttentionShape& s, const AttentionData& d, float* scrat
   const int64_t blocks = (s.rows + block - 1) / block;
   block = (s.rows + blocks - 1) / blocks;
   parallel(s.batch * s.q_heads * blocks, 1, [&](int64_t begin, int64_t end) {
-    float* scores = thread_floats(1, static_cast<size_t>(block * ld));
+    float* scores = thread_floats(1, static_cast<size_t>(block * (ld + 1)));
+    float* factors = scores + block * ld;
     for (int64_t task = begin; task < end; ++task) {
       const int64_t b = task / blocks / s.q_heads, h = task / blocks % s.q_heads;
       const int64_t line = b * s.kv_heads + h / group;
@@ -221,7 +273,8 @@ void run_attention(const AttentionShape& s, const AttentionData& d, float* scrat
           dot_rows(q + i * s.q.step_stride, k + whole.from * s.k.step_stride, s.k.step_stride,
                    whole.to - whole.from, s.size, scores + i * ld + whole.from);
       for (int64_t i = 0; i < count; ++i)
-        weigh(s, d, b, h, first + i, range_of(s, d, b, first + i), whole, scores + i * ld);
+        factors[i] =
+            weigh(s, d, b, h, first + i, range_of(s, d, b, first + i), whole, scores + i * ld);
       const int64_t used = whole.to - whole.from;
       if (values)
         product(count, s.value_size, used, scores + whole.from, ld,
@@ -231,6 +284,9 @@ void run_attention(const AttentionShape& s, const AttentionData& d, float* scrat
         product(count, s.value_size, used, scores + whole.from, ld,
                 d.v + s.v.at(b, h / group) + whole.from * s.v.step_stride, s.v.step_stride, width,
                 y, s.y.step_stride);
+      for (int64_t i = 0; i < count; ++i)
+        unary_fn(Unary::kAffine)(y + i * s.y.step_stride, y + i * s.y.step_stride, s.value_size,
+                                 factors[i], 0);
     }
   });
 }

@@ -88,9 +88,35 @@ Result<std::unique_ptr<KernelState>> prepare_chain(const PrepareContext& q) {
   return state;
 }
 
-/// Elements [at, at + n) of a broadcast input.
+/// A short row of input `loop` that is repeated: one for each channel of a block.
+bool repeats_rows(const BroadcastLoops<kMaxReal>& loops, int loop) {
+  return loops.axes > 1 && loops.length[0] <= 64 && kBlock % loops.length[0] == 0 &&
+         loops.step[0][loop] == 1 && loops.step[1][loop] == 0;
+}
+
+/// Elements [at, at + n) of a broadcast input. `held` is what a block of repeated rows was made of
+/// before, and is set to what it is made of now (-1: of more than one).
 void spread(const BroadcastLoops<kMaxReal>& loops, int loop, const float* x, int64_t at, int64_t n,
-            float* to) {
+            float* to, int64_t& held) {
+  if (repeats_rows(loops, loop)) {
+    const int64_t row = loops.length[0], area = row * loops.length[1];
+    for (int64_t from = at; from < at + n;) {
+      int64_t rest = from / area, offset = 0;
+      const int64_t end = std::min(at + n, (rest + 1) * area);
+      for (int axis = 2; axis < loops.axes; ++axis) {
+        offset += rest % loops.length[axis] * loops.step[axis][loop];
+        rest /= loops.length[axis];
+      }
+      const bool whole = end - from == n;
+      if (whole && held == offset) return;
+      held = whole && n == kBlock ? offset : -1;
+      if (row == 16)
+        for (; from < end; from += 16) std::copy_n(x + offset, 16, to + (from - at));
+      else
+        for (; from < end; from += row) std::copy_n(x + offset, row, to + (from - at));
+    }
+    return;
+  }
   loops.for_runs(at, at + n, [&](int64_t from, const int64_t* offset, int64_t count) {
     const float* source = x + offset[loop];
     float* out = to + (from - at);
@@ -118,6 +144,8 @@ void run_blocks(const KernelRun& run, const ChainState& state, float* y, int64_t
   const auto is_used = [&](size_t i) { return state.inputs[i].how != ChainInput::How::kConstant; };
   float* next = block_room;
   float* own[ops::kMaxElementwiseInputs] = {};
+  int64_t held[ops::kMaxElementwiseInputs];
+  std::fill_n(held, inputs, int64_t{-1});
   for (size_t i = 0; i < inputs; ++i) {
     if (!is_used(i) || state.inputs[i].how == ChainInput::How::kDense) continue;
     own[i] = next;
@@ -133,7 +161,7 @@ void run_blocks(const KernelRun& run, const ChainState& state, float* y, int64_t
       if (own[i] == nullptr)
         at_block[i] = run.data<float>(i) + block;
       else if (state.inputs[i].how == ChainInput::How::kBroadcast)
-        spread(state.loops, state.inputs[i].loop, run.data<float>(i), block, n, own[i]);
+        spread(state.loops, state.inputs[i].loop, run.data<float>(i), block, n, own[i], held[i]);
     }
     const int64_t whole = n / tile * tile, rest = n - whole;
     frame.inputs = at_block;
