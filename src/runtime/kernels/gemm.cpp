@@ -130,7 +130,8 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
           t.ldi = p.e.ldi;
         }
         t.row_bias = first && p.e.row_bias != nullptr ? p.e.row_bias + row + r : nullptr;
-        (step > 1 ? tiles.wide[count][step] : tiles.row_major_tile(count, cols))(t);
+        // All columns are summed in the same order: equal ones give equal bits.
+        (rows <= kMaxWideRows ? tiles.wide[count][step] : tiles.row_major_tile(count, cols))(t);
         // At once, while the tile is in the first cache.
         if (last && p.e.post != nullptr)
           p.e.post->apply(p.e.post->argument, t.c, p.ldc, row + r, count, column, cols);

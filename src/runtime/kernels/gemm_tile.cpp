@@ -63,6 +63,7 @@ HWY_INLINE void finish(const GemmTile& t, const V (&acc)[kR][kV]) {
       V x = acc[r][v];
       const int64_t at = v * lanes;
       const int64_t left = t.cols - at;
+      if (!whole && left <= 0) continue;
       if (t.row_bias != nullptr) x = hn::Add(x, hn::Set(f, t.row_bias[r]));
       if (t.col_bias != nullptr)
         x = hn::Add(x, whole ? hn::LoadU(f, t.col_bias + at) : load_n(f, t.col_bias + at, left));
@@ -186,7 +187,8 @@ void fill(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
 template <int... kR>
 void fill_wide(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   constexpr int kSums = kRows * 2;  // that registers hold
-  (((tiles.wide[kR + 1][2] = (kR + 1) * 4 <= kSums ? &wide<kR + 1, 2> : nullptr),
+  (((tiles.wide[kR + 1][1] = &wide<kR + 1, 1>),
+    (tiles.wide[kR + 1][2] = (kR + 1) * 4 <= kSums ? &wide<kR + 1, 2> : nullptr),
     (tiles.wide[kR + 1][4] = (kR + 1) * 8 <= kSums ? &wide<kR + 1, 4> : nullptr)),
    ...);
 }

@@ -43,7 +43,8 @@ struct GemmTiles {
   GemmTileFn* row_major[kMaxTileRows + 1][3] = {};  ///< a[row * lda + k]
   GemmTileFn* packed[kMaxTileRows + 1][3] = {};     ///< a[k * lda + row]
   /// Few rows of A by whole panels of B, 4, 2 or 1 at a time: B comes from memory then, and the
-  /// processor fetches several streams ahead faster than one. Null where registers do not suffice.
+  /// processor fetches several streams ahead faster than one. Null where registers do not suffice;
+  /// one panel always does.
   GemmTileFn* wide[kMaxWideRows + 1][5] = {};
   int panel() const { return 2 * lanes; }  ///< columns of a packed panel of B
 

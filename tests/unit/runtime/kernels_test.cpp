@@ -86,6 +86,23 @@ TEST_P(Kernels, ProductsOfOddSizes) {
   EXPECT_LT(worst, 1e-4);
 }
 
+TEST_P(Kernels, EqualColumnsGiveEqualBits) {
+  const int64_t k = 1300, n = 330;
+  for (const int64_t m : {1, 2, 3, 6, 7, 30}) {
+    const auto a = normal(static_cast<size_t>(m * k)), column = normal(static_cast<size_t>(k));
+    std::vector<float> b, c[2], packed(static_cast<size_t>(packed_b_floats(k, n)) + 16);
+    for (const float x : column) b.insert(b.end(), static_cast<size_t>(n), x);
+    for (auto& result : c) result.resize(static_cast<size_t>(m * n));
+    pack_b(b.data(), n, 1, k, n, 1, packed.data());
+    gemm(m, n, k, a.data(), k, packed.data(), c[0].data(), n, {});
+    gemm_unpacked(m, n, k, a.data(), k, b.data(), n, c[1].data(), n, {});
+    for (const auto& result : c)
+      for (int64_t i = 0; i < m * n; ++i)
+        ASSERT_EQ(result[static_cast<size_t>(i)], result[static_cast<size_t>(i / n * n)])
+            << m << " rows, element " << i;
+  }
+}
+
 struct ConvCase {
   int64_t batch, groups, in, out, image[3], kernel[3], stride[3], dilation[3], pad[3];
 };
