@@ -40,6 +40,13 @@ std::string shape_text(const SymShape& shape) {
   return text + "]";
 }
 
+/// b = min(a, number): where they broadcast at all, b is a, or 1 where it is not (a slice of
+/// learned positions added to a sequence).
+bool is_clipped(const SymDim& b, const SymDim& a) {
+  const auto most = b.upper_bound();
+  return most && *most >= 1 && b.equals(min(SymDim(*most), a));
+}
+
 /// One dimension of a broadcast; false when two numbers disagree.
 bool broadcast_dim(const SymDim& a, const SymDim& b, SymDim& out) {
   if (a.is_value() && a.value() == 1) {
@@ -53,8 +60,10 @@ bool broadcast_dim(const SymDim& a, const SymDim& b, SymDim& out) {
     out = a;
   } else if (b.is_value()) {
     out = b;
-  } else if (a.equals(b)) {
+  } else if (a.equals(b) || is_clipped(b, a)) {
     out = a;
+  } else if (is_clipped(a, b)) {
+    out = b;
   } else {
     out = SymDim();
   }

@@ -48,8 +48,14 @@ std::optional<Interval> of_node(const Rewriter& rewriter, const Node& node, int 
                                          "Gather",   "Tile",    "GatherElements", "GatherND"};
   if (std::find(std::begin(kMoves), std::end(kMoves), op) != std::end(kMoves)) return input(0);
   if (op == "Cast") {
-    if (rewriter.dtype(node.input(0)) == DType::kBool) return Interval{0, 1};
-    return input(0);
+    const DType from = rewriter.dtype(node.input(0));
+    if (from == DType::kBool) return Interval{0, 1};
+    const auto known = input(0);
+    if (known || !is_integer(from)) return known;
+    // Whatever an integer is, it is finite: the mask that a caller gives.
+    const double all = std::ldexp(1.0, static_cast<int>(bits_of(from)));
+    if (is_unsigned_integer(from)) return Interval{0, all};
+    return Interval{-all / 2, all / 2};
   }
   if (op == "Where" || op == "Max" || op == "Min") {
     const size_t first = op == "Where" ? 1 : 0;

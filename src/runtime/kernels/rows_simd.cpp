@@ -92,7 +92,8 @@ void softmax(const float* x, float* y, int64_t n, bool logarithm) {
   // thousand, and arithmetic with them is a hundred times slower.
   const V least = hn::Set(d, std::numeric_limits<float>::min() * static_cast<float>(n));
   const auto power = [&](V a) HWY_ATTR {
-    const V e = v_exp_negative(d, a);
+    // Not even on the way: e^-87 is a normal number.
+    const V e = v_exp_negative(d, hn::Max(hn::Set(d, -87.0f), a));
     return hn::IfThenElse(hn::Lt(e, least), hn::Zero(d), e);
   };
   i = 0;
