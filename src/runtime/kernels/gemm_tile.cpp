@@ -81,6 +81,41 @@ HWY_INLINE void finish(const GemmTile& t, const V (&acc)[kR][kV]) {
   }
 }
 
+/// Rows of B that are summed in one piece. Sums of such parts are added: the error of a long sum
+/// grows with the root of its length.
+inline constexpr int64_t kPart = 192;
+inline int64_t next_part(int64_t k) { return k > kPart + kPart / 2 ? kPart : k; }
+
+/// The sums of the parts so far.
+template <int kR, int kV>
+struct Parts {
+  HWY_ALIGN float sums[kR * kV * HWY_LANES(float)];
+  bool any = false;
+
+  HWY_INLINE void add(V (&acc)[kR][kV]) {
+    take(acc);
+    any = true;
+    const F f;
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < kV; ++v) {
+        hn::Store(acc[r][v], f, sums + (r * kV + v) * HWY_LANES(float));
+        acc[r][v] = hn::Zero(f);
+      }
+  }
+  /// acc, and all before it.
+  HWY_INLINE void take(V (&acc)[kR][kV]) const {
+    if (!any) return;
+    const F f;
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < kV; ++v)
+        acc[r][v] = hn::Add(acc[r][v], hn::Load(f, sums + (r * kV + v) * HWY_LANES(float)));
+  }
+};
+
 template <int kR, int kV, bool kPacked>
 void tile(const GemmTile& t) {
   const F f;
@@ -127,21 +162,28 @@ void tile(const GemmTile& t) {
   const float* next = t.next != nullptr ? t.next : b + (kTwice ? kFar : kBetween) * ldb;
   const int64_t next_step = t.next != nullptr ? t.next_step : ldb;
   const int64_t also = t.next != nullptr ? t.next_also : 16;
-  for (; k > 0; --k) {
-    if constexpr (kTwice) {
-      __builtin_prefetch(b + kAhead * ldb);
-      if (kV > 1) __builtin_prefetch(b + kAhead * ldb + 16);
-      __builtin_prefetch(next, 0, 2);
-      __builtin_prefetch(next + also, 0, 2);
-    } else {
-      __builtin_prefetch(next);
+  Parts<kR, kV> parts;
+  while (k > 0) {
+    const int64_t part = next_part(k);
+    k -= part;
+    for (int64_t i = 0; i < part; ++i) {
+      if constexpr (kTwice) {
+        __builtin_prefetch(b + kAhead * ldb);
+        if (kV > 1) __builtin_prefetch(b + kAhead * ldb + 16);
+        __builtin_prefetch(next, 0, 2);
+        __builtin_prefetch(next + also, 0, 2);
+      } else {
+        __builtin_prefetch(next);
+      }
+      if (kR < 8 && kV > 1) __builtin_prefetch(next + also, 0, 3);
+      next += next_step;
+      step<kR, kV, kPacked>(acc, a, lda, b);
+      a += kPacked ? lda : 1;
+      b += ldb;
     }
-    if (kR < 8 && kV > 1) __builtin_prefetch(next + also, 0, 3);
-    next += next_step;
-    step<kR, kV, kPacked>(acc, a, lda, b);
-    a += kPacked ? lda : 1;
-    b += ldb;
+    if (k > 0) parts.add(acc);
   }
+  parts.take(acc);
   finish(t, acc);
 }
 
@@ -159,20 +201,27 @@ void wide(const GemmTile& t) {
   const float* HWY_RESTRICT a = t.a;
   const float* HWY_RESTRICT b = t.b;
   const int64_t lda = t.lda, ldb = t.ldb, panel = t.panel_step;
-  for (int64_t k = 0; k < t.k; ++k) {
+  Parts<kR, 2 * kP> parts;
+  for (int64_t k = t.k; k > 0;) {
+    const int64_t part = next_part(k);
+    k -= part;
+    for (int64_t i = 0; i < part; ++i) {
 #pragma GCC unroll 4
-    for (int p = 0; p < kP; ++p) {
-      const V left = hn::LoadU(f, b + p * panel), right = hn::LoadU(f, b + p * panel + lanes);
+      for (int p = 0; p < kP; ++p) {
+        const V left = hn::LoadU(f, b + p * panel), right = hn::LoadU(f, b + p * panel + lanes);
 #pragma GCC unroll 8
-      for (int r = 0; r < kR; ++r) {
-        const V av = hn::Set(f, a[r * lda]);
-        acc[r][2 * p] = hn::MulAdd(av, left, acc[r][2 * p]);
-        acc[r][2 * p + 1] = hn::MulAdd(av, right, acc[r][2 * p + 1]);
+        for (int r = 0; r < kR; ++r) {
+          const V av = hn::Set(f, a[r * lda]);
+          acc[r][2 * p] = hn::MulAdd(av, left, acc[r][2 * p]);
+          acc[r][2 * p + 1] = hn::MulAdd(av, right, acc[r][2 * p + 1]);
+        }
       }
+      ++a;
+      b += ldb;
     }
-    ++a;
-    b += ldb;
+    if (k > 0) parts.add(acc);
   }
+  parts.take(acc);
   finish(t, acc);
 }
 

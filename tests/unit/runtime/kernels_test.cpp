@@ -103,6 +103,29 @@ TEST_P(Kernels, EqualColumnsGiveEqualBits) {
   }
 }
 
+TEST_P(Kernels, LongSumsAreSummedInParts) {
+  const int64_t k = 3072, n = 96;
+  const auto b = normal(static_cast<size_t>(k * n));
+  std::vector<float> packed(static_cast<size_t>(packed_b_floats(k, n)) + 16);
+  pack_b(b.data(), n, 1, k, n, 1, packed.data());
+  for (const int64_t m : {1, 4, 40}) {
+    const auto a = normal(static_cast<size_t>(m * k));
+    std::vector<float> c(static_cast<size_t>(m * n));
+    gemm(m, n, k, a.data(), k, packed.data(), c.data(), n, {});
+    double squares = 0;
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        double sum = -static_cast<double>(c[static_cast<size_t>(i * n + j)]);
+        for (int64_t q = 0; q < k; ++q)
+          sum += static_cast<double>(a[static_cast<size_t>(i * k + q)]) *
+                 static_cast<double>(b[static_cast<size_t>(q * n + j)]);
+        squares += sum * sum;
+      }
+    // In one piece it would be 3 to 5e-5.
+    EXPECT_LT(std::sqrt(squares / static_cast<double>(m * n)), 2e-5) << m << " rows";
+  }
+}
+
 struct ConvCase {
   int64_t batch, groups, in, out, image[3], kernel[3], stride[3], dilation[3], pad[3];
 };
