@@ -349,5 +349,32 @@ TEST_F(Quantised, ProductsWithWeightsOfFourBits) {
         }
 }
 
+TEST_F(Quantised, GroupsOfQueriesWithACache) {
+  // 4 heads of 8 features over 2 of keys; queries, keys and values come in one tensor.
+  for (const int64_t rows : {1, 6})
+    for (const int64_t past : {0, 5})
+      for (const bool interleaved : {false, true}) {
+        const int64_t total = past + rows;
+        const std::string text =
+            "<ir_version: 10, opset_import: [\"\" : 18, \"com.microsoft\" : 1]>\n"
+            "main (float[2,s,64] x) => (float[2,s,32] y, float[2,2,t,8] pk, float[2,2,t,8] pv) <" +
+            scales("cos", 96) + ", " + scales("sin", 96) +
+            ", int64[2] shape = {24, 4}, int64[3] parts = {32, 16, 16}, int32[2] lengths = {" +
+            std::to_string(total - 1) + "," + std::to_string(total - 1 - (past == 0 && rows > 1)) +
+            "}, int32 total = {" + std::to_string(total) + "}, " +
+            (past > 0 ? scales("flat_k", 32 * past) + ", " + scales("flat_v", 32 * past) +
+                            ", int64[4] cache = {2, 2, " + std::to_string(past) + ", 8}, "
+                      : "") +
+            "float one = {10}> {\n c = Reshape (cos, shape)\n n = Reshape (sin, shape)\n"
+            " big = Mul (x, one)\n q, k, v = Split <axis = 2> (big, parts)\n" +
+            (past > 0 ? " ck = Reshape (flat_k, cache)\n cv = Reshape (flat_v, cache)\n" : "") +
+            " y, pk, pv = com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2,"
+            " do_rotary = 1, rotary_interleaved = " +
+            (interleaved ? "1" : "0") + "> (q, k, v, " + (past > 0 ? "ck, cv" : "\"\", \"\"") +
+            ", lengths, total, c, n)\n}\n";
+        agree_roughly(text, floats({2, rows, 64}), 1e-5, "group_query_attention_f32");
+      }
+}
+
 }  // namespace
 }  // namespace tombolo

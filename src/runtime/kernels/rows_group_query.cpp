@@ -1,0 +1,237 @@
+// GroupQueryAttention of com.microsoft in floats, as decoders are exported: separate query, key and
+// value, a plain cache, rotary embedding. How far a sequence is comes with the run.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "runtime/kernels/attention.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+
+namespace tombolo {
+namespace {
+
+constexpr size_t kPastKey = 3, kPastValue = 4, kLengths = 5, kTotal = 6, kCosines = 7, kSines = 8;
+
+struct GroupQueryState final : KernelState {
+  int64_t batch = 1, rows = 1, heads = 1, kv_heads = 1, size = 1;
+  int64_t capacity = 0;  ///< steps of the cache
+  int64_t half = 0;      ///< pairs of features that turn
+  int64_t positions = 0;
+  bool has_past = false, causal = true, interleaved = false;
+  float scale = 1, softcap = 0;
+};
+
+bool plan_group_query(const KernelQuery& q, GroupQueryState& s) {
+  const auto& attributes = q.attributes;
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 7 || !q.wants_output(1) ||
+      !q.wants_output(2) || q.wants_output(3))
+    return false;
+  for (size_t i = 0; i < 3; ++i)
+    if (q.dtype(i) != DType::kFloat32 || q.dims(i).size() != 3 || element_count(q.dims(i)) < 1)
+      return false;
+  for (size_t i = kSines + 1; i < q.inputs.size(); ++i)
+    if (q.has_input(i)) return false;
+  for (const Text name : {Text("k_quant_type"), Text("v_quant_type")}) {
+    const Text kind = attributes.get_string(name, "NONE");
+    if (kind != "NONE" && !kind.empty()) return false;
+  }
+  if (attributes.get_int("sliding_window_cache", 0) != 0 ||
+      attributes.get_int("local_window_size", -1) >= 0 ||
+      attributes.get_int("smooth_softmax", -1) == 1)
+    return false;
+  s.causal = attributes.get_int("causal", 1) != 0;
+  s.heads = attributes.get_int("num_heads", 0);
+  s.kv_heads = attributes.get_int("kv_num_heads", 0);
+  if (s.heads < 1 || s.kv_heads < 1 || s.heads % s.kv_heads != 0) return false;
+  s.batch = q.dims(0)[0];
+  s.rows = q.dims(0)[1];
+  s.size = q.dims(0)[2] / s.heads;
+  if (s.size * s.heads != q.dims(0)[2]) return false;
+  for (size_t i = 1; i < 3; ++i)
+    if (Dims(q.dims(i)) != Dims{s.batch, s.rows, s.kv_heads * s.size}) return false;
+  if (q.has_input(kPastKey) != q.has_input(kPastValue)) return false;
+  s.has_past = q.has_input(kPastKey);
+  if (s.has_past) {
+    if (q.dims(kPastKey).size() != 4) return false;
+    s.capacity = q.dims(kPastKey)[2];
+    for (const size_t i : {kPastKey, kPastValue})
+      if (q.dtype(i) != DType::kFloat32 ||
+          Dims(q.dims(i)) != Dims{s.batch, s.kv_heads, s.capacity, s.size})
+        return false;
+  }
+  for (const size_t i : {kLengths, kTotal})
+    if (!q.has_input(i) || (q.dtype(i) != DType::kInt32 && q.dtype(i) != DType::kInt64))
+      return false;
+  if (element_count(q.dims(kLengths)) != s.batch || element_count(q.dims(kTotal)) != 1)
+    return false;
+  const float scale = attributes.get_float("scale", 0);
+  s.scale = scale != 0 ? scale : static_cast<float>(1 / std::sqrt(static_cast<double>(s.size)));
+  s.softcap = attributes.get_float("softcap", 0);
+  s.interleaved = attributes.get_int("rotary_interleaved", 0) != 0;
+  if (attributes.get_int("do_rotary", 0) == 0) return true;
+  for (const size_t i : {kCosines, kSines})
+    if (!q.has_input(i) || q.dtype(i) != DType::kFloat32 || q.dims(i).size() != 2 ||
+        Dims(q.dims(i)) != Dims(q.dims(kCosines)))
+      return false;
+  s.positions = q.dims(kCosines)[0];
+  s.half = q.dims(kCosines)[1];
+  return 2 * s.half <= s.size;
+}
+
+bool supports_group_query(const KernelQuery& query) {
+  GroupQueryState state;
+  return plan_group_query(query, state);
+}
+
+Result<std::unique_ptr<KernelState>> prepare_group_query(const PrepareContext& context) {
+  auto state = std::make_unique<GroupQueryState>();
+  plan_group_query(context, *state);
+  const GroupQueryState& s = *state;
+  state->scratch_bytes = static_cast<size_t>(s.batch * s.rows * s.heads * s.size) * sizeof(float);
+  return state;
+}
+
+/// y = one head's features x, the first 2 * half of them turned.
+void turn(const float* __restrict x, const GroupQueryState& s, const float* __restrict cosine,
+          const float* __restrict sine, float* __restrict y) {
+  std::memcpy(y + 2 * s.half, x + 2 * s.half, static_cast<size_t>(s.size - 2 * s.half) * 4);
+  if (s.interleaved) {
+    for (int64_t i = 0; i < s.half; ++i) {
+      y[2 * i] = x[2 * i] * cosine[i] - x[2 * i + 1] * sine[i];
+      y[2 * i + 1] = x[2 * i] * sine[i] + x[2 * i + 1] * cosine[i];
+    }
+    return;
+  }
+  for (int64_t i = 0; i < s.half; ++i) {
+    y[i] = x[i] * cosine[i] - x[s.half + i] * sine[i];
+    y[s.half + i] = x[i] * sine[i] + x[s.half + i] * cosine[i];
+  }
+}
+
+/// How far each sequence is; see the reference kernel.
+struct Progress {
+  int64_t columns = 0;
+  std::vector<int64_t> totals, past;
+  bool first = false;
+};
+
+Result<Progress> read_progress(const KernelRun& run, const GroupQueryState& s) {
+  Progress result;
+  const int64_t most = run.input(kTotal).get_int64(0);
+  result.first = most == s.rows;
+  result.columns = std::max(most, s.capacity);
+  if (most < 1 || most > int64_t{1} << 31)
+    return runtime_error("total_sequence_length is " + std::to_string(most));
+  for (int64_t b = 0; b < s.batch; ++b) {
+    const int64_t total = run.input(kLengths).get_int64(b) + 1;
+    const int64_t past = s.has_past && !result.first ? total - s.rows : 0;
+    if (total < 1 || total > most || past < 0 || past > s.capacity ||
+        (!s.has_past && total > s.rows))
+      return runtime_error("seqlens_k has the value " + std::to_string(total - 1) + " with " +
+                           std::to_string(s.rows) + " new steps, a cache of " +
+                           std::to_string(s.capacity) + " and a total of " + std::to_string(most));
+    result.totals.push_back(total);
+    result.past.push_back(past);
+    // Padding behind the end of a prompt has position 1.
+    const int64_t last = std::max(past + s.rows - 1, int64_t{1});
+    const int64_t reached =
+        result.first && s.rows > total ? std::max(total - 1, int64_t{1}) : past + s.rows - 1;
+    if (s.half != 0 && std::min(last, reached) >= s.positions)
+      return runtime_error("position " + std::to_string(std::min(last, reached)) +
+                           ", but cos_cache has " + std::to_string(s.positions) + " rows");
+  }
+  return result;
+}
+
+Status run_group_query(KernelRun& run) {
+  const auto& s = run.state<GroupQueryState>();
+  TRY(const Progress progress, read_progress(run, s));
+  const int64_t columns = progress.columns;
+  TRY(Tensor * y, run.output(0, DType::kFloat32, {{s.batch, s.rows, s.heads * s.size}}));
+  const int64_t cache[] = {s.batch, s.kv_heads, columns, s.size};
+  TRY(Tensor * keys, run.output(1, DType::kFloat32, cache));
+  TRY(Tensor * values, run.output(2, DType::kFloat32, cache));
+  const float* cosine = s.half != 0 ? run.data<float>(kCosines) : nullptr;
+  const float* sine = s.half != 0 ? run.data<float>(kSines) : nullptr;
+  const auto angle = [&](int64_t b, int64_t row) {
+    const auto at = static_cast<size_t>(b);
+    const int64_t position = progress.past[at] + row;
+    return (progress.first && position >= progress.totals[at] ? 1 : position) * s.half;
+  };
+  const auto bytes = static_cast<size_t>(s.size) * sizeof(float);
+  // Keys and values: the cache, what is new, zeros.
+  run.parallel_for(
+      s.batch * s.kv_heads, std::max<int64_t>(1, 16384 / (columns * s.size)),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t b = i / s.kv_heads, h = i % s.kv_heads;
+          const int64_t past = progress.past[static_cast<size_t>(b)];
+          const int64_t room = std::min(s.rows, columns - past);
+          for (const size_t which : {size_t(1), size_t(2)}) {
+            float* to = (which == 1 ? keys : values)->data<float>() + i * columns * s.size;
+            if (past > 0)
+              std::memcpy(to, run.data<float>(which + 2) + i * s.capacity * s.size,
+                          static_cast<size_t>(past) * bytes);
+            to += past * s.size;
+            const float* from = run.data<float>(which) + (b * s.rows * s.kv_heads + h) * s.size;
+            for (int64_t r = 0; r < room; ++r, to += s.size, from += s.kv_heads * s.size) {
+              if (which == 1 && s.half != 0)
+                turn(from, s, cosine + angle(b, r), sine + angle(b, r), to);
+              else
+                std::memcpy(to, from, bytes);
+            }
+            std::memset(to, 0, static_cast<size_t>(columns - past - room) * bytes);
+          }
+        }
+      });
+  const float* query = run.data<float>(0);
+  if (s.half != 0) {
+    auto* turned = reinterpret_cast<float*>(run.scratch());
+    const int64_t step = s.heads * s.size;
+    run.parallel_for(s.batch * s.rows, std::max<int64_t>(1, 8192 / step),
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t i = begin; i < end; ++i) {
+                         const int64_t at = angle(i / s.rows, i % s.rows);
+                         for (int64_t h = 0; h < s.heads; ++h)
+                           turn(query + i * step + h * s.size, s, cosine + at, sine + at,
+                                turned + i * step + h * s.size);
+                       }
+                     });
+    query = turned;
+  }
+  AttentionShape shape;
+  shape.batch = s.batch;
+  shape.q_heads = s.heads;
+  shape.kv_heads = s.kv_heads;
+  shape.rows = s.rows;
+  shape.columns = columns;
+  shape.size = shape.value_size = s.size;
+  shape.q = shape.y = {s.rows * s.heads * s.size, s.size, s.heads * s.size};
+  shape.k = shape.v = {s.kv_heads * columns * s.size, columns * s.size, s.size};
+  shape.scale = s.scale;
+  shape.softcap = s.softcap;
+  shape.causal = s.causal;
+  AttentionData data{query, keys->data<float>(), values->data<float>(), y->data<float>()};
+  data.offsets = progress.past.data();
+  data.valid = progress.totals.data();
+  std::vector<float> scratch(attention_scratch_floats(shape) + 16);
+  run_attention(shape, data, scratch.data());
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(group_query_attention_f32) = {
+    .name = "group_query_attention_f32",
+    .op = "GroupQueryAttention",
+    .domain = "com.microsoft",
+    .supports = supports_group_query,
+    .prepare = prepare_group_query,
+    .run = run_group_query,
+};
+
+}  // namespace tombolo
