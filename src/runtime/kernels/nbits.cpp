@@ -298,12 +298,15 @@ void gemm_bf16(const NbitsShape& s, int64_t m, const float* a, const std::byte* 
                const float* bias, float* y) {
   constexpr int64_t kWide = 32;
   const int64_t panels = panels_of(s), blocks = s.blocks(), padded = blocks * s.block;
-  const int64_t lda = padded * 2, tall = (m + 31) / 32 * 32;
-  std::vector<std::byte> rows(static_cast<size_t>(tall * lda + 64));
+  // Rows of a tile begin in lines of their own, and not all in one set of the caches.
+  const int64_t depth = padded * 2, lda = (depth + 63) / 64 * 64 + 64, tall = (m + 31) / 32 * 32;
+  std::vector<std::byte> memory(static_cast<size_t>(tall * lda + 64));
+  std::byte* const rows =
+      memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
   parallel(m, std::max<int64_t>(1, 16384 / padded), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) round_bf16(a + i * s.k, s.k, rows.data() + i * lda);
+    for (int64_t i = begin; i < end; ++i) round_bf16(a + i * s.k, s.k, rows + i * lda);
   });
-  const int64_t chunk = amx_chunk(lda), chunks = lda / chunk;
+  const int64_t chunk = amx_chunk(depth), chunks = depth / chunk;
   parallel((s.n + kWide - 1) / kWide, 1, [&](int64_t begin, int64_t end) {
     auto* room = reinterpret_cast<std::byte*>(
         thread_floats(1, static_cast<size_t>(padded * kWide / 2 + 64)));
@@ -317,7 +320,7 @@ void gemm_bf16(const NbitsShape& s, int64_t m, const float* a, const std::byte* 
                        two ? panel_at(s, packed, 2 * q + 1).at : nullptr, s.has_zeros, blocks,
                        s.block, room);
       for (int64_t r = 0; r < m; r += 32) {
-        const std::byte* from = rows.data() + r * lda;
+        const std::byte* from = rows + r * lda;
         amx_tile({{from, from + 16 * lda}, {lda, lda}, room, chunks, &start, 1, sums},
                  m - r > 16 ? 2 : 1, columns, AmxKind::kBf16);
         for (int64_t i = 0; i < std::min<int64_t>(32, m - r); ++i) {
