@@ -24,16 +24,31 @@ def options_of(name):
 
 
 def lively(module):
-    """Untrained heads say the same of every class: their weights are made so that the scores lie apart. (Where scores are equal all the
-    same, as in ssdlite with these weights, the order of detections is open and a difference says nothing.)"""
-    for m in module.modules():
-        if isinstance(m, (nn.BatchNorm2d, torchvision.ops.FrozenBatchNorm2d)) and not isinstance(m, nn.BatchNorm2d):
-            m.running_mean.uniform_(-0.1, 0.1)
-            m.running_var.uniform_(0.5, 1.5)
+    """Untrained networks say the same everywhere: the statistics of their normalisations are made those of what they are given, and
+    the weights of the heads such that scores lie apart. (Where scores are equal the order of detections is open, and a difference
+    says nothing.)"""
+    norms = [m for m in module.modules() if isinstance(m, nn.BatchNorm2d)]
+    for m in norms:
+        m.train()
+        m.reset_running_stats()
+        m.momentum = None
     for key, p in module.named_parameters():
-        if any(part in key for part in ("cls_logits", "cls_score", "classification_head", "bbox_pred", "kps_score")) and p.dim() > 1:
+        head = any(part in key for part in ("cls_logits", "cls_score", "classification_head", "bbox_pred", "kps_score"))
+        if head and p.dim() > 1:
             p.data.normal_(0, 1.0 / p[0].numel() ** 0.5)
-    return stir(module)
+    with torch.no_grad():
+        for _ in range(2):
+            features = module.backbone(torch.randn(2, 3, 300, 320))
+            features = list(features.values()) if isinstance(features, dict) else [features]
+            if hasattr(module, "head"):
+                module.head(features)
+    for m in norms:
+        m.eval()
+        m.running_mean += 0.1 * torch.randn_like(m.running_mean)
+        m.running_var *= 0.8 + 0.4 * torch.rand_like(m.running_var)
+        m.weight.data.uniform_(0.8, 1.2)
+        m.bias.data.uniform_(-0.2, 0.2)
+    return module
 
 
 def classifier(name):
@@ -66,7 +81,9 @@ def detector(name):
         options = dict(options_of(name))
         if "ssd" not in name:
             options.update(min_size=96, max_size=160)
-        module = get_model(name, **options)
+        if "rcnn" in name:
+            options.update(box_score_thresh=0.001, box_detections_per_img=20)
+        module = get_model(name, **options).eval()
         # Sigmoids of one-stage heads would saturate: equal scores have no order.
         return (stir(module) if "retinanet" in name else lively(module)), ([torch.rand(3, 96, 128)],)
     add("tv_" + name, make, "script", [lambda: ([torch.rand(3, 112, 96)],)], 1e-3, 1e-2)
