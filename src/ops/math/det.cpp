@@ -35,11 +35,10 @@ double determinant(std::vector<double>& a, int64_t n) {
         std::swap(a[static_cast<size_t>(i * n + c)], a[static_cast<size_t>(pivot * n + c)]);
     }
     result *= head;
-    const double* top = a.data() + i * n + i + 1;
+    const double* __restrict top = a.data() + i * n + i + 1;
     for (int64_t r = i + 1; r < n; ++r) {
       const double factor = a[static_cast<size_t>(r * n + i)] / head;
-      double* row = a.data() + r * n + i + 1;
-#pragma GCC ivdep
+      double* __restrict row = a.data() + r * n + i + 1;
       for (int64_t c = 0; c < n - i - 1; ++c) row[c] -= factor * top[c];
     }
   }

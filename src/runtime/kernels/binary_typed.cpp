@@ -14,6 +14,7 @@
 
 #include "runtime/kernels/binary.h"
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/ivdep.h"
 #include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -30,14 +31,14 @@ HWY_INLINE void each_pair(const void* a, bool a_repeats, const void* b, bool b_r
   R* out = static_cast<R*>(y);
   if (a_repeats) {
     const T u = *p;
-#pragma GCC ivdep
+    TOMBOLO_IVDEP
     for (int64_t i = 0; i < n; ++i) out[i] = fn(u, q[i]);
   } else if (b_repeats) {
     const T v = *q;
-#pragma GCC ivdep
+    TOMBOLO_IVDEP
     for (int64_t i = 0; i < n; ++i) out[i] = fn(p[i], v);
   } else {
-#pragma GCC ivdep
+    TOMBOLO_IVDEP
     for (int64_t i = 0; i < n; ++i) out[i] = fn(p[i], q[i]);
   }
 }

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/ivdep.h"
 #include "runtime/kernels/scan.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -72,14 +73,14 @@ void sums_down(const T* x, int64_t n, int64_t step, int64_t width, bool exclusiv
       T* to = y + at;
       const auto walk = [&](int64_t lines) HWY_ATTR {
         if (exclusive) {
-#pragma GCC ivdep
+          TOMBOLO_IVDEP
           for (int64_t k = 0; k < lines; ++k) {
             const T value = from[k];
             to[k] = static_cast<T>(sums[k]);
             sums[k] += static_cast<Sum<T>>(value);
           }
         } else {
-#pragma GCC ivdep
+          TOMBOLO_IVDEP
           for (int64_t k = 0; k < lines; ++k) {
             sums[k] += static_cast<Sum<T>>(from[k]);
             to[k] = static_cast<T>(sums[k]);

@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/ivdep.h"
 #include "runtime/kernels/math-inl.h"
 #include "runtime/kernels/unary_typed.h"
 #include "runtime/kernels/vec-inl.h"
@@ -23,15 +24,15 @@ namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-#define EACH(name, R, ...)                                 \
-  template <typename T>                                    \
-  void name(const void* from, void* to, int64_t n, int) {  \
-    const T* in = static_cast<const T*>(from);             \
-    R* out = static_cast<R*>(to);                          \
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) { \
-      const T x = in[i];                                   \
-      out[i] = static_cast<R>(__VA_ARGS__);                \
-    }                                                      \
+#define EACH(name, R, ...)                                \
+  template <typename T>                                   \
+  void name(const void* from, void* to, int64_t n, int) { \
+    const T* in = static_cast<const T*>(from);            \
+    R* out = static_cast<R*>(to);                         \
+    TOMBOLO_IVDEP for (int64_t i = 0; i < n; ++i) {       \
+      const T x = in[i];                                  \
+      out[i] = static_cast<R>(__VA_ARGS__);               \
+    }                                                     \
   }
 template <typename T>
 using Bits =
