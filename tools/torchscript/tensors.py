@@ -418,3 +418,13 @@ def traced_writes():
             z[:, 1] += 2
             return y, z
     return M(), (T(4, 3),)
+
+
+@case(more=lambda: (-T(3, 2, 4).abs() - 1,))
+def flatten_of_no_rows():
+    class M(nn.Module):
+        def forward(self, x):
+            kept = x[x[:, 0, 0] > 0]
+            y = torch.flatten(kept, 1)
+            return y, y.sum(1), F.linear(kept.flatten(1), torch.ones(3, 8))
+    return M(), (T(4, 2, 4),)

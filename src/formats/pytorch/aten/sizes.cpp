@@ -332,7 +332,10 @@ Value* AtenContext::reshape(Value* x, const SymInts& wanted) {
     numbers[last] = -1;
     unsaid = 0;
   }
-  if (unsaid == 0) {
+  if (shaped && numbers.size() == 2 && numbers[0] == 0 && numbers[1] == -1 && !zero) {
+    // Where the first axis may be empty (a detector that finds nothing), -1 would be any number.
+    result = op("Flatten", {x}, {{"axis", int64_t{1}}});
+  } else if (unsaid == 0) {
     std::vector<int64_t> plain;
     for (const auto& number : numbers) plain.push_back(number.value_or(0));
     result = zero ? op("Reshape", {x, b.ints(plain)}, {{"allowzero", int64_t{1}}})
