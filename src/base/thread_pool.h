@@ -1,9 +1,9 @@
 #pragma once
 
 // The one thread pool of the process: workers look for work for some microseconds, then sleep; a
-// loop is split into chunks, a stretch of them for each thread, so that neighbouring loops find their
-// data in the same core's cache; who is done takes from the others' stretches, so that a thread whose
-// core is taken away holds up one chunk at most.
+// loop is split into chunks, a stretch of them for each thread, so that neighbouring loops find
+// their data in the same core's cache; who is done takes from the others' stretches, so that a
+// thread whose core is taken away holds up one chunk at most.
 
 #include <cstdint>
 
