@@ -84,15 +84,19 @@ bool plan_blocks(const KernelQuery& query, bool to_depth, TransposeState& state)
   const auto x = query.dims(0);
   const int64_t b = query.attributes.get_int("blocksize", 0);
   if (!takes_type(query, state) || x.size() != 4 || b < 1 || b > 1 << 20) return false;
+  const Text mode = query.attributes.get_string("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") return false;
   if (to_depth) {
     if (x[2] % b != 0 || x[3] % b != 0) return false;
     state.output = {x[0], x[1] * b * b, x[2] / b, x[3] / b};
     const int64_t dims[] = {x[0], x[1], x[2] / b, b, x[3] / b, b};
-    plan_axes(dims, {0, 3, 5, 1, 2, 4}, state);
+    if (mode == "DCR")
+      plan_axes(dims, {0, 3, 5, 1, 2, 4}, state);
+    else
+      plan_axes(dims, {0, 1, 3, 5, 2, 4}, state);
     return true;
   }
-  const Text mode = query.attributes.get_string("mode", "DCR");
-  if (x[1] % (b * b) != 0 || (mode != "DCR" && mode != "CRD")) return false;
+  if (x[1] % (b * b) != 0) return false;
   const int64_t c = x[1] / (b * b);
   state.output = {x[0], c, x[2] * b, x[3] * b};
   if (mode == "DCR") {
