@@ -226,12 +226,18 @@ std::vector<ValueType> members_of(TypeSet set) {
 
 const Recipe* find_recipe(const OpVersion& version) {
   static const auto recipes = read_recipes();
-  const Recipe* found = nullptr;
-  const auto [first, last] = recipes.equal_range(std::string_view(version.decl->name));
-  for (auto it = first; it != last; ++it)
-    if (it->second.since <= version.since && version.since <= it->second.until)
-      found = &it->second;  // a later line wins
-  return found;
+  const std::string full =
+      std::string(version.decl->domain) + "." + std::string(version.decl->name);
+  for (const std::string_view name :
+       {std::string_view(full), std::string_view(version.decl->name)}) {
+    const Recipe* found = nullptr;
+    const auto [first, last] = recipes.equal_range(name);
+    for (auto it = first; it != last; ++it)
+      if (it->second.since <= version.since && version.since <= it->second.until)
+        found = &it->second;  // a later line wins
+    if (found != nullptr) return found;
+  }
+  return nullptr;
 }
 
 TypeAssignment assign_types(const OpVersion& version, const Recipe& recipe, size_t variable,
