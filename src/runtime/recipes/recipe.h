@@ -6,8 +6,8 @@
 //
 //   NAME... [SINCE-UNTIL]: (inputs) => (outputs) { nodes } | option | option
 //
-// NAME is an operator's, or DOMAIN.NAME where another domain has that name too. The text is ONNX text. OP stands for the operator's name, $T[2,3] for a value of the type that
-// the variable T has
+// NAME is an operator's, or DOMAIN.NAME where another domain has that name too. The text is ONNX
+// text. OP stands for the operator's name, $T[2,3] for a value of the type that the variable T has
 // (of rank 0 for $T[], of any shape for $T), $S:[2] for a tensor of its element type, #T for the
 // number of the element type, ^T for its name in capitals, [[T string: a // b]] for a where T's
 // type has that word, else b. Options: `x = 1 2` gives the elements of input x (repeated as
