@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 
+#include "each_isa.h"
 #include "ir/text/parser.h"
 #include "passes/pipeline.h"
 #include "runtime/kernels/isa.h"
@@ -15,15 +16,7 @@
 namespace tombolo {
 namespace {
 
-class Chains : public ::testing::TestWithParam<Isa> {
- protected:
-  void SetUp() override {
-    if (GetParam() > best_isa() || (best_isa() >= Isa::kSse4 && GetParam() < Isa::kSse4))
-      GTEST_SKIP() << "not on this machine";
-    set_isa(GetParam());
-  }
-  void TearDown() override { set_isa(best_isa()); }
-};
+class Chains : public EachIsa {};
 
 struct Random {
   std::mt19937 engine;

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "each_isa.h"
 #include "ir/text/parser.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/profile.h"
@@ -15,15 +16,8 @@
 namespace tombolo {
 namespace {
 
-class Networks : public ::testing::TestWithParam<Isa> {
+class Networks : public EachIsa {
  protected:
-  void SetUp() override {
-    if (GetParam() > best_isa() || (best_isa() >= Isa::kSse4 && GetParam() < Isa::kSse4))
-      GTEST_SKIP() << "not on this machine";
-    set_isa(GetParam());
-  }
-  void TearDown() override { set_isa(best_isa()); }
-
   float number() { return distribution_(engine_); }
 
   /// "float[2,3] name = {...}" with random numbers.

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "each_isa.h"
 #include "runtime/kernels/binary.h"
 #include "runtime/kernels/conv.h"
 #include "runtime/kernels/gemm.h"
@@ -18,15 +19,8 @@
 namespace tombolo {
 namespace {
 
-class Kernels : public ::testing::TestWithParam<Isa> {
+class Kernels : public EachIsa {
  protected:
-  void SetUp() override {
-    if (GetParam() > best_isa() || (best_isa() >= Isa::kSse4 && GetParam() < Isa::kSse4))
-      GTEST_SKIP() << "not on this machine";
-    set_isa(GetParam());
-  }
-  void TearDown() override { set_isa(best_isa()); }
-
   std::vector<float> normal(size_t n) {
     std::vector<float> v(n);
     for (float& x : v) x = distribution_(engine_);

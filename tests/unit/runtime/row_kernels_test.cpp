@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "each_isa.h"
 #include "runtime/kernels/binary.h"
 #include "runtime/kernels/fft.h"
 #include "runtime/kernels/gemm_wide.h"
@@ -25,15 +26,8 @@
 namespace tombolo {
 namespace {
 
-class RowKernels : public ::testing::TestWithParam<Isa> {
+class RowKernels : public EachIsa {
  protected:
-  void SetUp() override {
-    if (GetParam() > best_isa() || (best_isa() >= Isa::kSse4 && GetParam() < Isa::kSse4))
-      GTEST_SKIP() << "not on this machine";
-    set_isa(GetParam());
-  }
-  void TearDown() override { set_isa(best_isa()); }
-
   /// Whole numbers in [low, high], so that sums in any order are equal.
   template <typename T>
   std::vector<T> numbers(int64_t n, int low, int high) {

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "runtime/kernels/isa.h"
+
+namespace tombolo {
+
+/// Runs each test at the instruction set that is its parameter; skips those that this machine
+/// lacks.
+class EachIsa : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (GetParam() > best_isa() || (best_isa() >= Isa::kSse4 && GetParam() < Isa::kSse4))
+      GTEST_SKIP() << "not on this machine";
+    set_isa(GetParam());
+  }
+  void TearDown() override { set_isa(best_isa()); }
+};
+
+}  // namespace tombolo
