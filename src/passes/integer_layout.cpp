@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "passes/attributes.h"
 #include "passes/passes.h"
 #include "passes/runtime_operators.h"
 
@@ -15,15 +16,6 @@ namespace {
 constexpr Text kMicrosoft = "com.microsoft", kOwn = "ai.tombolo";
 
 bool is_byte(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
-
-void copy_attributes(const Node& from, Node& to) {
-  for (const Attribute& attribute : from.attributes()) {
-    if (attribute.i() != nullptr) to.set_int(attribute.name, *attribute.i());
-    if (attribute.f() != nullptr) to.set_float(attribute.name, *attribute.f());
-    if (attribute.s() != nullptr) to.set_string(attribute.name, *attribute.s());
-    if (attribute.type == AttrType::kInts) to.set_ints(attribute.name, attribute.ints());
-  }
-}
 
 class ChannelsLast {
  public:
@@ -210,12 +202,7 @@ class ChannelsLast {
       inputs.push_back(value);
     }
     Node& made = r_.add(node, "QLinearConvLast", inputs, node.output(0)->name(), 1, kOwn);
-    for (const Attribute& attribute : conv->attributes())
-      if (attribute.name != "low" && attribute.name != "high") {
-        if (attribute.i() != nullptr) made.set_int(attribute.name, *attribute.i());
-        if (attribute.s() != nullptr) made.set_string(attribute.name, *attribute.s());
-        if (attribute.type == AttrType::kInts) made.set_ints(attribute.name, attribute.ints());
-      }
+    copy_attributes(*conv, made, {"low", "high"});
     return replace(node, made);
   }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "passes/attributes.h"
 #include "passes/passes.h"
 
 namespace tombolo::passes {
@@ -238,16 +239,6 @@ class Sandwich {
     }
     r_.supersede(*q_.output(0), *result);
     return true;
-  }
-
-  void copy_attributes(const Node& from, Node& to, std::initializer_list<Text> skip = {}) {
-    for (const Attribute& attribute : from.attributes()) {
-      if (std::find(skip.begin(), skip.end(), Text(attribute.name)) != skip.end()) continue;
-      if (attribute.i() != nullptr) to.set_int(attribute.name, *attribute.i());
-      if (attribute.f() != nullptr) to.set_float(attribute.name, *attribute.f());
-      if (attribute.s() != nullptr) to.set_string(attribute.name, *attribute.s());
-      if (attribute.type == AttrType::kInts) to.set_ints(attribute.name, attribute.ints());
-    }
   }
 
   bool conv(Node& node) {

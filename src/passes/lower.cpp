@@ -5,6 +5,7 @@
 
 #include "analysis/infer.h"
 #include "ops/registry.h"
+#include "passes/attributes.h"
 #include "version/fit.h"
 #include "version/upgrade.h"
 
@@ -150,7 +151,7 @@ class Lowerer {
       }
     }
     for (const Attribute& attribute : node.attributes())
-      if (older.attribute(attribute.name) != nullptr && !copy_attribute(attribute, *copy))
+      if (older.attribute(attribute.name) != nullptr && !passes::copy_attribute(attribute, *copy))
         return false;
     Diagnostics kept;
     const OpsetTarget target{domain_, newer.since};
@@ -190,23 +191,6 @@ class Lowerer {
     if (const InferType* type = inference_.type(value))
       input->set_type(to_declared(*type, graph.storage()));
     return input;
-  }
-
-  static bool copy_attribute(const Attribute& from, Node& to) {
-    if (from.is_reference()) return false;
-    if (from.i() != nullptr)
-      to.set_int(from.name, *from.i());
-    else if (from.f() != nullptr)
-      to.set_float(from.name, *from.f());
-    else if (from.s() != nullptr)
-      to.set_string(from.name, *from.s());
-    else if (from.type == AttrType::kInts)
-      to.set_ints(from.name, from.ints());
-    else if (from.type == AttrType::kFloats)
-      to.set_floats(from.name, from.floats());
-    else
-      return false;
-    return true;
   }
 
   Model& model_;

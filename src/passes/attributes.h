@@ -1,0 +1,38 @@
+#pragma once
+
+// Attributes from one node to another.
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "ir/graph.h"
+
+namespace tombolo::passes {
+
+/// Copies a number, a text, or a list of numbers; false for what is none, and for a reference to an
+/// attribute of the function around the node.
+inline bool copy_attribute(const Attribute& from, Node& to) {
+  if (from.is_reference()) return false;
+  if (from.i() != nullptr)
+    to.set_int(from.name, *from.i());
+  else if (from.f() != nullptr)
+    to.set_float(from.name, *from.f());
+  else if (from.s() != nullptr)
+    to.set_string(from.name, *from.s());
+  else if (from.type == AttrType::kInts)
+    to.set_ints(from.name, from.ints());
+  else if (from.type == AttrType::kFloats)
+    to.set_floats(from.name, from.floats());
+  else
+    return false;
+  return true;
+}
+
+/// All that copy_attribute takes, but those named.
+inline void copy_attributes(const Node& from, Node& to, std::initializer_list<Text> skip = {}) {
+  for (const Attribute& attribute : from.attributes())
+    if (std::find(skip.begin(), skip.end(), attribute.name) == skip.end())
+      copy_attribute(attribute, to);
+}
+
+}  // namespace tombolo::passes
