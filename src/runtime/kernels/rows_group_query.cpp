@@ -10,6 +10,7 @@
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/rotate.h"
 
 namespace tombolo {
 namespace {
@@ -95,23 +96,6 @@ Result<std::unique_ptr<KernelState>> prepare_group_query(const PrepareContext& c
   return state;
 }
 
-/// y = one head's features x, the first 2 * half of them turned.
-void turn(const float* __restrict x, const GroupQueryState& s, const float* __restrict cosine,
-          const float* __restrict sine, float* __restrict y) {
-  std::memcpy(y + 2 * s.half, x + 2 * s.half, static_cast<size_t>(s.size - 2 * s.half) * 4);
-  if (s.interleaved) {
-    for (int64_t i = 0; i < s.half; ++i) {
-      y[2 * i] = x[2 * i] * cosine[i] - x[2 * i + 1] * sine[i];
-      y[2 * i + 1] = x[2 * i] * sine[i] + x[2 * i + 1] * cosine[i];
-    }
-    return;
-  }
-  for (int64_t i = 0; i < s.half; ++i) {
-    y[i] = x[i] * cosine[i] - x[s.half + i] * sine[i];
-    y[s.half + i] = x[i] * sine[i] + x[s.half + i] * cosine[i];
-  }
-}
-
 /// How far each sequence is; see the reference kernel.
 struct Progress {
   int64_t columns = 0;
@@ -180,7 +164,8 @@ Status run_group_query(KernelRun& run) {
             const float* from = run.data<float>(which) + (b * s.rows * s.kv_heads + h) * s.size;
             for (int64_t r = 0; r < room; ++r, to += s.size, from += s.kv_heads * s.size) {
               if (which == 1 && s.half != 0)
-                turn(from, s, cosine + angle(b, r), sine + angle(b, r), to);
+                rotate_row(from, to, s.size, s.half, cosine + angle(b, r), sine + angle(b, r),
+                           s.interleaved);
               else
                 std::memcpy(to, from, bytes);
             }
@@ -197,8 +182,8 @@ Status run_group_query(KernelRun& run) {
                        for (int64_t i = begin; i < end; ++i) {
                          const int64_t at = angle(i / s.rows, i % s.rows);
                          for (int64_t h = 0; h < s.heads; ++h)
-                           turn(query + i * step + h * s.size, s, cosine + at, sine + at,
-                                turned + i * step + h * s.size);
+                           rotate_row(query + i * step + h * s.size, turned + i * step + h * s.size,
+                                      s.size, s.half, cosine + at, sine + at, s.interleaved);
                        }
                      });
     query = turned;
