@@ -74,9 +74,7 @@ struct BlockConvState final : KernelState {
 std::optional<ConvGeometry> block_conv_geometry(const KernelQuery& q) {
   const bool plain = q.attributes.get_int("plain", 0) != 0;
   if (!floats(q, 4) || q.inputs.size() < 2 || q.constant(1) == nullptr) return std::nullopt;
-  for (size_t i = 0; i < q.inputs.size(); ++i)
-    if ((q.has_input(i) || i < 2) && (i == 1 ? !is_weight(q, 1) : q.dtype(i) != DType::kFloat32))
-      return std::nullopt;
+  if (!takes_floats_and_weight(q)) return std::nullopt;
   const auto x = q.dims(0), w = q.dims(1);
   if (x.size() != (plain ? 4u : 5u) || w.size() != 4 || !read_activation(q.attributes))
     return std::nullopt;

@@ -20,10 +20,7 @@ struct ConvState final : KernelState {
 
 bool supports_conv(const KernelQuery& query) {
   if (active_isa() == Isa::kScalar || query.inputs.size() < 2) return false;
-  for (size_t i = 0; i < query.inputs.size(); ++i)
-    if ((query.has_input(i) || i < 2) &&
-        (i == 1 ? !is_weight(query, 1) : query.dtype(i) != DType::kFloat32))
-      return false;
+  if (!takes_floats_and_weight(query)) return false;
   if (!read_activation(query.attributes)) return false;
   const auto shape = read_conv_geometry(query.attributes, query.dims(0), query.dims(1));
   if (!shape) return false;

@@ -31,9 +31,7 @@ struct MatMulState final : KernelState {
 /// Everything but the packed weights. False where the reference must answer.
 bool plan_matmul(const KernelQuery& q, bool gemm, MatMulState& s) {
   if (active_isa() == Isa::kScalar || q.inputs.size() < 2) return false;
-  for (size_t i = 0; i < q.inputs.size(); ++i)
-    if ((q.has_input(i) || i < 2) && (i == 1 ? !is_weight(q, 1) : q.dtype(i) != DType::kFloat32))
-      return false;
+  if (!takes_floats_and_weight(q)) return false;
   const auto activation = read_activation(q.attributes);
   if (!activation) return false;
   s.activation = *activation;

@@ -16,6 +16,15 @@ inline bool is_weight(const KernelQuery& query, size_t index) {
          (is_short_float(query.dtype(index)) && query.constant(index) != nullptr);
 }
 
+/// The first two inputs and what else is given are float32, but that input 1 may be such a weight.
+inline bool takes_floats_and_weight(const KernelQuery& query) {
+  for (size_t i = 0; i < query.inputs.size(); ++i)
+    if ((query.has_input(i) || i < 2) &&
+        (i == 1 ? !is_weight(query, 1) : query.dtype(i) != DType::kFloat32))
+      return false;
+  return true;
+}
+
 /// Elements [at, at + n) of a constant at any address, as floats: in `room` unless they are floats
 /// already, which may then lie at any address, too.
 inline const float* weight_floats(const Tensor& tensor, int64_t at, int64_t n,
