@@ -166,18 +166,20 @@ void Checker::training() {
   if (model_.training.empty()) return;
   const Place place = Place::text("training_info");
   needs_ir(7, "training information", place);
+  using Names = std::unordered_set<std::string_view>;
+  const auto collect = [](const Graph* from, Names& names) {
+    if (from == nullptr) return;
+    for (const Value* value : from->initializers()) names.insert(value->name());
+    for (const Value* value : from->sparse_initializers()) names.insert(value->name());
+  };
+  Names main;
+  collect(model_.graph.get(), main);
   for (const TrainingInfo& info : model_.training) {
-    std::unordered_set<std::string_view> variables;
-    const auto collect = [&variables](const Graph* from) {
-      if (from == nullptr) return;
-      for (const Value* value : from->initializers()) variables.insert(value->name());
-      for (const Value* value : from->sparse_initializers()) variables.insert(value->name());
-    };
-    collect(model_.graph.get());
-    collect(info.algorithm.get());
+    Names variables = main;
+    collect(info.algorithm.get(), variables);
     const auto bindings = [&](const std::vector<StringEntry>& entries, const Graph* from,
                               const char* name) {
-      std::unordered_set<std::string_view> outputs, keys;
+      Names outputs, keys;
       if (from != nullptr)
         for (const GraphOutput& output : from->outputs())
           if (output.value != nullptr) outputs.insert(output.value->name());
@@ -203,11 +205,7 @@ void Checker::training() {
     }
     if (info.algorithm != nullptr) {
       const Place inner = Place::text("algorithm", &place);
-      if (model_.graph != nullptr) {
-        for (const Value* value : model_.graph->initializers()) borrowed_.insert(value->name());
-        for (const Value* value : model_.graph->sparse_initializers())
-          borrowed_.insert(value->name());
-      }
+      borrowed_ = main;
       graph(*info.algorithm, nullptr, Unit(), inner);
       borrowed_.clear();
     }
