@@ -210,7 +210,7 @@ TEST_P(Kernels, Convolutions) {
   }
 }
 
-struct Function {
+struct ExactFunction {
   Unary op;
   double (*exact)(double);
   float low, high;
@@ -219,7 +219,7 @@ struct Function {
 };
 
 TEST_P(Kernels, FunctionsWithinTheirBounds) {
-  const Function functions[] = {
+  const ExactFunction functions[] = {
       {Unary::kExp, [](double x) { return std::exp(x); }, -85, 88, 1.5},
       {Unary::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, -80, 80, 3},
       {Unary::kTanh, [](double x) { return std::tanh(x); }, -12, 12, 4},
@@ -243,7 +243,7 @@ TEST_P(Kernels, FunctionsWithinTheirBounds) {
       {Unary::kCosh, [](double x) { return std::cosh(x); }, -80, 80, 3},
   };
   constexpr int64_t kCount = 30011;
-  for (const Function& f : functions) {
+  for (const ExactFunction& f : functions) {
     std::vector<float> x(kCount), y(kCount);
     for (int64_t i = 0; i < kCount; ++i)
       x[static_cast<size_t>(i)] =
