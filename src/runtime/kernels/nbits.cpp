@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "runtime/kernels/bf16.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/isa.h"

@@ -58,7 +58,5 @@ NbitsTileFn* nbits_tile(int& rows);
 /// k: [k / 2][32][2].
 void nbits_widen_bf16(const std::byte* first, const std::byte* second, bool has_zeros,
                       int64_t blocks, int64_t block, std::byte* out);
-/// n floats as bf16, rounded to nearest even.
-void round_bf16(const float* x, int64_t n, std::byte* out);
 
 }  // namespace tombolo

@@ -231,14 +231,6 @@ void nbits_widen_bf16(const std::byte* first, const std::byte* second, bool has_
   if (second != nullptr) widen(second, has_zeros, blocks, block, out + 64);
 }
 
-TOMBOLO_BF16 void round_bf16(const float* x, int64_t n, std::byte* out) {
-  for (int64_t i = 0; i < n; i += 16) {
-    const auto some = static_cast<__mmask16>(n - i >= 16 ? 0xFFFF : (1 << (n - i)) - 1);
-    const auto half = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(some, x + i));
-    _mm256_mask_storeu_epi16(out + 2 * i, some, (__m256i)half);
-  }
-}
-
 }  // namespace tombolo
 
 #else
@@ -246,7 +238,6 @@ TOMBOLO_BF16 void round_bf16(const float* x, int64_t n, std::byte* out) {
 namespace tombolo {
 NbitsTileFn* nbits_tile(int&) { return nullptr; }
 void nbits_widen_bf16(const std::byte*, const std::byte*, bool, int64_t, int64_t, std::byte*) {}
-void round_bf16(const float*, int64_t, std::byte*) {}
 }  // namespace tombolo
 
 #endif

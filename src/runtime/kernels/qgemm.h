@@ -95,6 +95,9 @@ void q_interleave(const uint8_t* rows, int64_t step, int64_t k, bool is_signed, 
 void q_row_sums(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
                 int32_t* sums);
 
+/// The sum of n bytes, each with `mask` turned in it.
+int64_t q_sum_bytes(const uint8_t* x, int64_t n, uint8_t mask);
+
 /// Which rows of A make a tile and where their results go: consecutive rows of A lie `lda` bytes
 /// apart, a run of them makes consecutive rows of the result, what is in no run is dropped.
 struct QRun {
@@ -152,6 +155,15 @@ struct AmxTile {
   void* c;                             ///< [32][32], of int32 or float
   const int64_t* b_offsets = nullptr;  ///< of each stretch in `b`; null: one after the other
   bool accumulate = false;
+  /// What is needed soon, or null: so many cache lines of it are asked for with each chunk.
+  const std::byte* next = nullptr;
+  int64_t next_lines = 0;
+
+  /// Asks for part `turn` of `turns` of the next panel, whose chunks of k have 32 columns.
+  void ask(const std::byte* panel, int64_t bytes, int64_t turn, int64_t turns, int64_t chunk) {
+    next = panel + bytes * turn / turns / 64 * 64;
+    next_lines = (chunk / 2 + turns - 1) / turns;
+  }
 };
 enum class AmxKind : uint8_t { kUnsigned, kSigned, kBf16 };  ///< of A; B is signed, or bf16
 /// Sets this thread's tiles up for chunks of so many bytes of k (a multiple of 4, at most 64).

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "runtime/kernels/bf16.h"
 #include "runtime/kernels/block.h"
 #include "runtime/kernels/geometry.h"
 #include "runtime/kernels/isa.h"
@@ -133,6 +134,56 @@ Status run_block_convolution(KernelRun& run) {
   if (run.has_input(3)) epilogue.residual = run.data<float>(3);
   run_block_conv(state.plan, run.data<float>(0), state.packed, y->data<float>(), epilogue,
                  reinterpret_cast<float*>(run.scratch()));
+  return ok();
+}
+
+struct Bf16ConvState final : KernelState {
+  Bf16Conv plan;
+  const std::byte* packed = nullptr;
+  Activation activation;
+  Dims output;
+};
+
+bool supports_bf16_conv(const KernelQuery& query) {
+  return query.options.fast_math && has_bf16_dot() && query.attributes.get_int("plain", 0) == 0 &&
+         supports_block_conv(query) && bf16_conv_fits(*block_conv_geometry(query));
+}
+
+Result<std::unique_ptr<KernelState>> prepare_bf16_conv(const PrepareContext& context) {
+  auto state = std::make_unique<Bf16ConvState>();
+  const ConvGeometry shape = *block_conv_geometry(context);
+  state->plan = plan_bf16_conv(shape);
+  const Bf16Conv& plan = state->plan;
+  state->activation = *read_activation(context.attributes);
+  state->output = block_dims(shape, shape.out_channels);
+  state->scratch_bytes =
+      plan.image_bytes + static_cast<size_t>(plan.product.n) * sizeof(float) + 64;
+  // Strides decide which taps lie side by side.
+  const std::string key = "block_conv_bf16/" + std::to_string(plan.product.run) + "/" +
+                          std::to_string(plan.product.offsets.size());
+  TRY(state->packed, context.packed(1, key, plan.weight_bytes, [&](std::byte* target) {
+    Tensor copy;
+    std::vector<float> room;
+    const Tensor& w = context.aligned_constant(1, copy);
+    pack_bf16_conv(plan, weight_floats(w, 0, w.size(), room), target);
+  }));
+  return state;
+}
+
+Status run_bf16_convolution(KernelRun& run) {
+  const auto& state = run.state<Bf16ConvState>();
+  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
+  ConvEpilogue epilogue{.activation = state.activation};
+  auto* bias = reinterpret_cast<float*>(run.scratch());
+  std::byte* image = run.scratch() + (state.plan.product.n * 4 + 63) / 64 * 64;
+  if (run.has_input(2)) {
+    const int64_t channels = state.plan.shape.out_channels;
+    std::copy_n(run.data<float>(2), channels, bias);
+    std::fill(bias + channels, bias + state.plan.product.n, 0.0f);
+    epilogue.bias = bias;
+  }
+  if (run.has_input(3)) epilogue.residual = run.data<float>(3);
+  run_bf16_conv(state.plan, run.data<float>(0), state.packed, y->data<float>(), epilogue, image);
   return ok();
 }
 
@@ -286,6 +337,17 @@ KERNEL(block_conv_f32) = {
     .run = run_block_convolution,
     .in_place = 1u << 3,
     .unaligned = 1u << 1,
+};
+KERNEL(block_conv_bf16) = {
+    .name = "block_conv_bf16",
+    .op = "BlockConv",
+    .domain = "ai.tombolo",
+    .supports = supports_bf16_conv,
+    .prepare = prepare_bf16_conv,
+    .run = run_bf16_convolution,
+    .in_place = 1u << 3,
+    .unaligned = 1u << 1,
+    .priority = 1,
 };
 KERNEL(block_conv_transpose_f32) = {
     .name = "block_conv_transpose_f32",

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "runtime/kernels/bf16.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/geometry.h"
 #include "runtime/kernels/isa.h"
@@ -22,7 +23,9 @@ struct MatMulState final : KernelState {
   bool trans_a = false, trans_b = false, b_shared = false;
   float alpha = 1, beta = 1;
   const float* packed = nullptr;  ///< B, when it is constant
-  size_t a_floats = 0;            ///< scratch for A turned
+  bool bf16 = false;              ///< products of bf16
+  const std::byte* packed_bf16 = nullptr;
+  size_t a_floats = 0;  ///< scratch for A turned
   Activation activation;
   Dims output;
   enum class Addend : uint8_t { kNone, kColumns, kRows, kScalar, kMatrix } bias = Addend::kNone;
@@ -118,17 +121,32 @@ bool supports_matmul(const KernelQuery& query) {
   return plan_matmul(query, kGemm, state);
 }
 
+/// Where few rows are used once, rounding B would cost more than it saves; and so for small
+/// matrices.
+bool supports_bf16(const KernelQuery& query, const MatMulState& s) {
+  const bool constant = s.b_shared && query.constant(1) != nullptr;
+  return query.options.fast_math && has_bf16_dot() && s.k >= 16 && s.n >= 16 &&
+         (constant || s.m >= 16);
+}
+
+template <bool kGemm>
+bool supports_matmul_bf16(const KernelQuery& query) {
+  MatMulState state;
+  return plan_matmul(query, kGemm, state) && supports_bf16(query, state);
+}
+
 int64_t round16(int64_t x) { return (x + 31) / 16 * 16; }
 
 /// Packs B some megabytes at a time and lets go of what was read: both forms of a large weight
-/// never take memory together.
-void pack_weight(const PrepareContext& context, const MatMulState& s, float* out) {
+/// never take memory together. Panels of floats, or those of bf16_gemm().
+void pack_weight(const PrepareContext& context, const MatMulState& s, std::byte* target) {
   constexpr int64_t kFloats = int64_t{1} << 20;
   const Tensor& weights = *context.constant(1);
   const auto bytes_of_one = static_cast<int64_t>(bits_of(weights.dtype()) / 8);
   std::vector<float> room;
   const int64_t width = gemm_tiles().panel(), panels = (s.n + width - 1) / width;
-  const int64_t rows = s.trans_b ? s.k : std::clamp<int64_t>(kFloats / s.n, 1, s.k);
+  // Bf16 is packed in pairs of rows.
+  const int64_t rows = s.trans_b ? s.k : std::clamp<int64_t>(kFloats / s.n / 2 * 2, 2, s.k + 1);
   const int64_t group =
       s.trans_b ? std::clamp<int64_t>(kFloats / std::max<int64_t>(1, s.k * width), 1, panels)
                 : panels;
@@ -142,9 +160,12 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, float* out
           to - from, std::max<int64_t>(1, 16384 / (k * width)), [&](int64_t first, int64_t last) {
             for (int64_t p = from + first; p < from + last; ++p) {
               const int64_t column = p * width;
+              float* panel = s.bf16 ? thread_floats(0, static_cast<size_t>(k * width))
+                                    : reinterpret_cast<float*>(target) + (p * s.k + k0) * width;
               pack_b_panel(s.trans_b ? b + column * s.k : b + k0 * s.n + column,
                            s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, k,
-                           std::min(width, s.n - column), s.alpha, out + (p * s.k + k0) * width);
+                           std::min(width, s.n - column), s.alpha, panel);
+              if (s.bf16) bf16_pack(panel, k0, k, s.k, p, target);
             }
           });
       const std::byte* bytes = weights.data<std::byte>();
@@ -152,23 +173,32 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, float* out
     }
 }
 
-template <bool kGemm>
+/// Floats that the packed form of B takes.
+int64_t packed_floats(const MatMulState& s) {
+  return (s.bf16 ? (bf16_b_bytes(s.k, s.n) + 3) / 4 : packed_b_floats(s.k, s.n)) + 64;
+}
+
+template <bool kGemm, bool kBf16 = false>
 Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& context) {
   auto state = std::make_unique<MatMulState>();
   MatMulState& s = *state;
   plan_matmul(context, kGemm, s);
-  const int64_t packed = packed_b_floats(s.k, s.n) + 64;
+  s.bf16 = kBf16;
+  const int64_t packed = packed_floats(s);
   size_t floats = s.a_floats + 64;
   if (s.bias == MatMulState::Addend::kScalar || (context.has_input(2) && s.beta != 1))
     floats += static_cast<size_t>(round16(s.n));
   if (s.b_shared && context.constant(1) != nullptr) {
-    const std::string key = "gemm_b_f32/" + std::string(name_of(active_isa())) +
-                            (s.trans_b ? "/t" : "/n") + std::to_string(s.alpha);
+    const std::string key =
+        (kBf16 ? "gemm_b_bf16" : "gemm_b_f32/" + std::string(name_of(active_isa()))) +
+        (s.trans_b ? "/t" : "/n") + std::to_string(s.alpha);
     TRY(const std::byte* data,
-        context.packed(1, key, static_cast<size_t>(packed) * sizeof(float), [&](std::byte* target) {
-          pack_weight(context, s, reinterpret_cast<float*>(target));
-        }));
-    s.packed = reinterpret_cast<const float*>(data);
+        context.packed(1, key, static_cast<size_t>(packed) * sizeof(float),
+                       [&](std::byte* target) { pack_weight(context, s, target); }));
+    if (s.bf16)
+      s.packed_bf16 = data;
+    else
+      s.packed = reinterpret_cast<const float*>(data);
   } else {
     floats += static_cast<size_t>(packed);
   }
@@ -196,9 +226,22 @@ struct ActivationPost {
   }
 };
 
+bool packs_are_ready(const MatMulState& s) {
+  return s.packed != nullptr || s.packed_bf16 != nullptr;
+}
+
 /// One matrix of the batch. `packed` is room for B when it is not packed yet.
 void multiply(const MatMulState& s, const float* a, const float* b, float* packed, float* c,
               const GemmEpilogue& epilogue) {
+  if (s.bf16) {
+    const std::byte* rounded = s.packed_bf16;
+    if (rounded == nullptr) {
+      auto* room = reinterpret_cast<std::byte*>(packed);
+      bf16_pack_b(b, s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, s.alpha, room);
+      rounded = room;
+    }
+    return bf16_gemm(s.m, s.n, s.k, a, s.k, rounded, c, s.n, epilogue);
+  }
   // Packing pays when B is used by many rows; it must be done when B is turned.
   if (s.packed != nullptr) return gemm(s.m, s.n, s.k, a, s.k, s.packed, c, s.n, epilogue);
   if (!s.trans_b && s.alpha == 1 && s.m <= 2 * gemm_tiles().max_rows)
@@ -246,10 +289,10 @@ Status run_matmul(KernelRun& run) {
   const float* residual = run.has_input(3) ? run.data<float>(3) : nullptr;
   const int64_t matrix_c = s.m * s.n;
   // Many small products: each thread takes whole ones.
-  if (s.batch >= 2 * thread_count() && s.packed == nullptr && s.a_floats == 0) {
+  if (s.batch >= 2 * thread_count() && !packs_are_ready(s) && s.a_floats == 0) {
     parallel(s.batch, std::max<int64_t>(1, 100'000 / std::max<int64_t>(1, s.m * s.n * s.k)),
              [&](int64_t begin, int64_t end) {
-               float* own = thread_floats(2, static_cast<size_t>(packed_b_floats(s.k, s.n) + 64));
+               float* own = thread_floats(2, static_cast<size_t>(packed_floats(s)));
                for (int64_t i = begin; i < end; ++i) {
                  GemmEpilogue e = epilogue;
                  if (residual != nullptr) {
@@ -306,6 +349,38 @@ KERNEL(fused_matmul_f32) = {
     .run = run_matmul,
     .in_place = 1u << 3,
     .unaligned = 1u << 1,
+};
+
+KERNEL(matmul_bf16) = {
+    .name = "matmul_bf16",
+    .op = "MatMul",
+    .supports = supports_matmul_bf16<false>,
+    .prepare = prepare_matmul<false, true>,
+    .run = run_matmul,
+    .unaligned = 1u << 1,
+    .priority = 1,
+};
+
+KERNEL(gemm_bf16) = {
+    .name = "gemm_bf16",
+    .op = "Gemm",
+    .supports = supports_matmul_bf16<true>,
+    .prepare = prepare_matmul<true, true>,
+    .run = run_matmul,
+    .unaligned = 1u << 1,
+    .priority = 1,
+};
+
+KERNEL(fused_matmul_bf16) = {
+    .name = "fused_matmul_bf16",
+    .op = "MatMul",
+    .domain = "ai.tombolo",
+    .supports = supports_matmul_bf16<false>,
+    .prepare = prepare_matmul<false, true>,
+    .run = run_matmul,
+    .in_place = 1u << 3,
+    .unaligned = 1u << 1,
+    .priority = 1,
 };
 
 }  // namespace tombolo
