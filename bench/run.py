@@ -1,6 +1,6 @@
 """Measures Tombolo beside ONNX Runtime, in turns, on the models of bench/models.py, and writes a table.
 
-    python bench/run.py TOMBOLO MODEL_DIR [--onnxruntime LIB] [--out docs/performance.md] [--only NAME,...] [--threads 1,2]
+    python bench/run.py TOMBOLO MODEL_DIR [--onnxruntime LIB] [--out docs/performance.md] [--only NAME,...] [--threads 1,2] [--fast-math NAME,...]
 
 Every line comes from `tombolo compare`, which lets all runtimes take turns in one process and compares
 their outputs. ONNX Runtime runs twice: as it is, and without the fusion that makes its LayerNormalization
@@ -52,10 +52,10 @@ def inputs_of(path, name, sizes, folder):
     return ["--inputs", file]
 
 
-def measure(tombolo, library, path, name, sizes, threads, runs, seconds):
+def measure(tombolo, library, path, name, sizes, threads, runs, seconds, more=()):
     with tempfile.TemporaryDirectory() as folder:
         command = [tombolo, "compare", path, "--json", "--no-reference", "--no-progress", "--runs", str(runs), "--max-time", str(seconds),
-                   "--threads", str(threads), "--onnxruntime", library, "--ort-without", "SkipLayerNormFusion"]
+                   "--threads", str(threads), "--onnxruntime", library, "--ort-without", "SkipLayerNormFusion", *more]
         for key, value in sizes.items():
             command += ["--size", f"{key}={value}"]
         command += inputs_of(path, name, sizes, folder)
@@ -88,6 +88,34 @@ def load(tombolo, path):
     return ours, theirs
 
 
+def bench(tombolo, path, name, sizes, threads, runs, more):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [tombolo, "bench", path, "--json", "--no-roofline", "--no-progress", "--runs", str(runs), "--max-time", "4", "--threads", str(threads), *more]
+        for key, value in sizes.items():
+            command += ["--size", f"{key}={value}"]
+        done = subprocess.run(command + inputs_of(path, name, sizes, folder), capture_output=True, text=True, timeout=600)
+    return json.loads(done.stdout)["median_ms"]
+
+
+def fast_math(tombolo, library, paths, threads, runs):
+    """Our own float32 and --fast-math, turn by turn in processes of their own, the best median of three each; and how far outputs are from ONNX Runtime's."""
+    lines = ["", "## --fast-math (bf16) against our own float32", "",
+             "| model | " + " | ".join(f"float32, {t}t ms | fast, {t}t ms | ratio {t}t" for t in threads) + " | outputs' relative rms from ONNX Runtime's |",
+             "|" + " --- |" * (2 + 3 * len(threads))]
+    for name, path in paths.items():
+        label, sizes = SIZES.get(name, [("", {})])[0]
+        cells = [name + (f" ({label})" if label else "")]
+        for t in threads:
+            turns = [[bench(tombolo, path, name, sizes, t, runs, more) for more in ([], ["--fast-math"])] for _ in range(3)]
+            own, fast = min(turn[0] for turn in turns), min(turn[1] for turn in turns)
+            cells += [f"{own:.3f}", f"{fast:.3f}", f"{own / fast:.2f}"]
+            print(name, t, "fast-math", f"{own / fast:.2f}", file=sys.stderr, flush=True)
+        result, why = measure(tombolo, library, path, name, sizes, threads[-1], 1, 1, ["--fast-math"])
+        cells.append(why[:60] if result is None else f"{max([o['relative_rms'] or 0 for o in result['outputs']] or [0]):.1e}")
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
 def cpu_name():
     with open("/proc/cpuinfo") as file:
         for line in file:
@@ -106,6 +134,8 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=8)
+    parser.add_argument("--fast-math", default="bert_base,vit_b16,resnet50", help="models of the table of --fast-math, of those that are measured; empty: none")
+    parser.add_argument("--fast-math-alone", action="store_true", help="that table and no other")
     args = parser.parse_args()
     library = args.onnxruntime
     if not library:
@@ -123,7 +153,7 @@ def main():
         machine[t] = f"{found['peak_flops'] * 1e-9:.0f} Gop/s, {found['bandwidth'] * 1e-9:.0f} GB/s"
     version = ""
     rows = []
-    for name, path in paths.items():
+    for name, path in [] if args.fast_math_alone else paths.items():
         for label, sizes in SIZES.get(name, [("", {})]):
             title = name + (f" ({label})" if label else "")
             cells = [title]
@@ -153,7 +183,12 @@ def main():
     for cells in rows:
         cells += [""] * (len(head) - len(cells))
         lines.append("| " + " | ".join(cells) + " |")
-    if "vgg19" in paths:
+    if args.fast_math_alone:
+        lines = lines[:-3]
+    rounded = {name: path for name, path in paths.items() if name in args.fast_math.split(",")}
+    if rounded:
+        lines += fast_math(args.tombolo, library, rounded, threads, args.runs)
+    if "vgg19" in paths and not args.fast_math_alone:
         ours, theirs = load(args.tombolo, paths["vgg19"])
         lines += ["", "## Loading VGG-19 (575 MB)", "", "| | load ms | first run ms | peak memory MB |", "| --- | --- | --- | --- |",
                   f"| Tombolo | {ours['load_ms']:.0f} | {ours['first_ms']:.0f} | {ours['rss_after_load_bytes'] / 1e6:.0f} after load, {ours['peak_rss_bytes'] / 1e6:.0f} after the first run |",
