@@ -111,13 +111,13 @@ void q_pack_panels(const uint8_t* x, int64_t row, int64_t column, int64_t k, int
 
 void q_row_sums(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
                 int32_t* sums) {
-  parallel(m, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, k)),
+  // A signed byte is the unsigned one with its first bit turned, less 128.
+  const uint8_t mask = flip != is_signed ? 0x80 : 0;
+  const int64_t less = is_signed ? 128 * k : 0;
+  parallel(m, std::max<int64_t>(1, 262144 / std::max<int64_t>(1, k)),
            [&](int64_t begin, int64_t end) {
-             for (int64_t i = begin; i < end; ++i) {
-               int32_t sum = 0;
-               for (int64_t j = 0; j < k; ++j) sum += number(x[i * ldx + j], flip, is_signed);
-               sums[i] = sum;
-             }
+             for (int64_t i = begin; i < end; ++i)
+               sums[i] = static_cast<int32_t>(q_sum_bytes(x + i * ldx, k, mask) - less);
            });
 }
 
@@ -158,12 +158,15 @@ void finish_rows(const Task& t, const QTileRows& rows, const int32_t* sums, int6
   }
 }
 
-/// Tiles [first, last) times one panel with AMX, two tiles at a time.
-void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel, int64_t column,
-              int64_t chunk) {
+/// Tiles [first, last) times one panel with AMX, two tiles at a time. While it is multiplied, the
+/// one after it comes nearer.
+void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
+              const std::byte* next, int64_t column, int64_t chunk) {
   const QProduct& p = t.p;
   alignas(64) int32_t sums[32 * kPanel];
   const int64_t chunks = (p.run + chunk - 1) / chunk, padded = chunks * chunk;
+  const auto turns = static_cast<int64_t>((last - first + 1) / 2);
+  const int64_t bytes = static_cast<int64_t>(p.offsets.size()) * padded * kPanel;
   std::byte* room = nullptr;
   for (size_t i = first; i < last; i += 2) {
     const int parts = i + 1 < last ? 2 : 1;
@@ -174,6 +177,7 @@ void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel, 
                  p.offsets.data(),
                  static_cast<int64_t>(p.offsets.size()),
                  sums};
+    if (next != nullptr) tile.ask(next, bytes, static_cast<int64_t>((i - first) / 2), turns, chunk);
     for (int part = 0; part < parts; ++part) {
       const QTileRows& rows = p.tiles[i + static_cast<size_t>(part)];
       tile.a[part] = t.a + rows.offset;
@@ -240,10 +244,12 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
       const auto first = static_cast<size_t>(i / turns * block);
       const size_t last = std::min(static_cast<size_t>(count), first + static_cast<size_t>(block));
       for (int64_t q = i % turns * group; q < std::min(panels, (i % turns + 1) * group); ++q) {
+        const std::byte* panel = b + q * panel_bytes;
         if (p.amx)
-          amx_rows(task, first, last, b + q * panel_bytes, q * width, chunk);
+          amx_rows(task, first, last, panel, q + 1 < panels ? panel + panel_bytes : nullptr,
+                   q * width, chunk);
         else
-          plain_rows(task, first, last, b + q * panel_bytes, q * width);
+          plain_rows(task, first, last, panel, q * width);
       }
     }
     if (p.amx) amx_end();

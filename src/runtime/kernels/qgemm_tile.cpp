@@ -200,6 +200,21 @@ void finish(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row, int
   }
 }
 
+/// The sum of n bytes, of which `mask` is turned first.
+int64_t sum_bytes(const uint8_t* x, int64_t n, uint8_t mask) {
+  const hn::ScalableTag<uint8_t> d;
+  const hn::Repartition<uint64_t, decltype(d)> wide;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto turned = hn::Set(d, mask);
+  auto sums = hn::Zero(wide);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    sums = hn::Add(sums, hn::SumsOf8(hn::Xor(hn::LoadU(d, x + i), turned)));
+  auto sum = static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(wide, sums)));
+  for (; i < n; ++i) sum += static_cast<uint8_t>(x[i] ^ mask);
+  return sum;
+}
+
 /// Four rows of bytes to [column][4].
 void interleave4(const uint8_t* rows, int64_t step, int64_t k, int64_t width, std::byte* out) {
   const hn::CappedTag<uint8_t, 16> d;
@@ -267,6 +282,10 @@ void q_finish(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row, i
               int64_t column, int64_t columns) {
   using Fn = void(const QFinish&, const int32_t*, int64_t, int64_t, int64_t, int64_t, int64_t);
   TOMBOLO_TARGET(Fn, finish).get()(f, sums, ldc, row, rows, column, columns);
+}
+
+int64_t q_sum_bytes(const uint8_t* x, int64_t n, uint8_t mask) {
+  return TOMBOLO_TARGET(int64_t(const uint8_t*, int64_t, uint8_t), sum_bytes)(x, n, mask);
 }
 
 void q_interleave(const uint8_t* rows, int64_t step, int64_t k, bool is_signed, std::byte* out) {
