@@ -32,4 +32,10 @@ const RunValue* RunValue::optional_content() const {
   return optional.has ? &optional.content : nullptr;
 }
 
+RunValue::RunValue(const RunValue& other) = default;
+RunValue::RunValue(RunValue&& other) noexcept = default;
+RunValue& RunValue::operator=(const RunValue& other) = default;
+RunValue& RunValue::operator=(RunValue&& other) noexcept = default;
+RunValue::~RunValue() = default;
+
 }  // namespace tombolo

@@ -35,6 +35,12 @@ class RunValue {
 
   RunValue() = default;  ///< kNone: an absent optional input
   RunValue(Tensor tensor) : state_(std::move(tensor)) {}
+  // Not inline: their code would stand at every use.
+  RunValue(const RunValue& other);
+  RunValue(RunValue&& other) noexcept;
+  RunValue& operator=(const RunValue& other);
+  RunValue& operator=(RunValue&& other) noexcept;
+  ~RunValue();
   RunValue(SequenceValue sequence);
   RunValue(MapValue map);
   RunValue(SparseValue sparse);

@@ -801,4 +801,10 @@ SymDim ceil_div(const SymDim& a, const SymDim& b) {
   return SymDim(0) - floor_div(SymDim(0) - a, b);
 }
 
+SymDim::SymDim(const SymDim& other) = default;
+SymDim::SymDim(SymDim&& other) noexcept = default;
+SymDim& SymDim::operator=(const SymDim& other) = default;
+SymDim& SymDim::operator=(SymDim&& other) noexcept = default;
+SymDim::~SymDim() = default;
+
 }  // namespace tombolo

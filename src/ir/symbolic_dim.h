@@ -20,6 +20,12 @@ class SymDim {
  public:
   SymDim() = default;  ///< unknown
   SymDim(int64_t value) : kind_(Kind::kValue), value_(value) {}
+  // Not inline: their code would stand at every use.
+  SymDim(const SymDim& other);
+  SymDim(SymDim&& other) noexcept;
+  SymDim& operator=(const SymDim& other);
+  SymDim& operator=(SymDim&& other) noexcept;
+  ~SymDim();
   /// A named dimension, or an expression in the grammar above; text that does not parse as an
   /// expression is taken whole as a name. Empty text and "?" are unknown.
   static SymDim parse(std::string_view text);

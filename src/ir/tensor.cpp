@@ -48,6 +48,12 @@ int64_t element_count(std::span<const int64_t> dims) {
   return count;
 }
 
+Tensor::Tensor(const Tensor& other) = default;
+Tensor::Tensor(Tensor&& other) noexcept = default;
+Tensor& Tensor::operator=(const Tensor& other) = default;
+Tensor& Tensor::operator=(Tensor&& other) noexcept = default;
+Tensor::~Tensor() = default;
+
 Result<Tensor> Tensor::allocate(DType dtype, std::span<const int64_t> dims) {
   Tensor tensor;
   tensor.dtype_ = dtype;

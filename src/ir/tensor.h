@@ -26,6 +26,12 @@ int64_t element_count(std::span<const int64_t> dims);
 class Tensor {
  public:
   Tensor() = default;
+  // Not inline: their code would stand at every use.
+  Tensor(const Tensor& other);
+  Tensor(Tensor&& other) noexcept;
+  Tensor& operator=(const Tensor& other);
+  Tensor& operator=(Tensor&& other) noexcept;
+  ~Tensor();
 
   /// A new buffer, uninitialised (strings are empty). Fails with a resource error, never an abort,
   /// when the size overflows or the allocation is refused.

@@ -9,6 +9,12 @@
 
 namespace tombolo {
 
+Attr::Attr(const Attr& other) = default;
+Attr::Attr(Attr&& other) noexcept = default;
+Attr& Attr::operator=(const Attr& other) = default;
+Attr& Attr::operator=(Attr&& other) noexcept = default;
+Attr::~Attr() = default;
+
 Dim to_dim(const SymDim& value, Storage& storage) {
   if (value.is_value()) return Dim::of(value.value());
   if (value.is_unknown()) return Dim();

@@ -39,6 +39,12 @@ struct Attr {
   Attr(Text attr_name, std::vector<int64_t> list) : name(attr_name), value(std::move(list)) {}
   Attr(Text attr_name, std::vector<float> list) : name(attr_name), value(std::move(list)) {}
   Attr(Text attr_name, std::vector<std::string> list) : name(attr_name), value(std::move(list)) {}
+  // Not inline: their code would stand at every use.
+  Attr(const Attr& other);
+  Attr(Attr&& other) noexcept;
+  Attr& operator=(const Attr& other);
+  Attr& operator=(Attr&& other) noexcept;
+  ~Attr();
 };
 using Attrs = std::vector<Attr>;
 

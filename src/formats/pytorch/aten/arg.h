@@ -61,6 +61,13 @@ struct Cell {
   std::shared_ptr<Cell> origin;  ///< of a copy that leaves a branch: the tensor that it shows
   std::vector<std::weak_ptr<ViewCall>> views;        ///< that were made of it
   std::shared_ptr<const Quantization> quantization;  ///< `value` is uint8, int8 or int32 then
+
+  Cell();
+  Cell(const Cell& other);
+  Cell(Cell&& other) noexcept;
+  Cell& operator=(const Cell& other);
+  Cell& operator=(Cell&& other) noexcept;
+  ~Cell();
 };
 using Ref = std::shared_ptr<Cell>;
 
@@ -99,6 +106,12 @@ struct Arg {
   Arg(std::string string) : kind(Kind::kString), text(std::move(string)) {}
   Arg(const char* string) : kind(Kind::kString), text(string) {}
   Arg(std::vector<Arg> items) : kind(Kind::kList), list(std::move(items)) {}
+  // Not inline: their code would stand at every use.
+  Arg(const Arg& other);
+  Arg(Arg&& other) noexcept;
+  Arg& operator=(const Arg& other);
+  Arg& operator=(Arg&& other) noexcept;
+  ~Arg();
   static Arg complex(double re, double im);
   static Arg ints(const std::vector<int64_t>& numbers);
   static Arg ints(const std::vector<SymInt>& numbers);

@@ -3,6 +3,11 @@
 #include "formats/pytorch/aten/complex.h"
 
 namespace tombolo::pytorch {
+
+SymInt& SymInts::absent() {
+  thread_local SymInt size;
+  return size = SymInt();
+}
 namespace {
 
 constexpr size_t kMaxCalls = 64;  ///< decompositions within each other

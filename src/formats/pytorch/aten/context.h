@@ -52,10 +52,7 @@ class SymInts : public std::vector<SymInt> {
 
  private:
   static constexpr size_t kMaxRank = 64;  ///< of torch's tensors
-  static SymInt& absent() {
-    thread_local SymInt size;
-    return size = SymInt();
-  }
+  static SymInt& absent();
 };
 
 /// How torch's result type follows from what operands promote to.

@@ -40,6 +40,12 @@ struct Item {
 
   Item() = default;
   Item(Arg value) : arg(std::move(value)) {}
+  // Not inline: their code would stand at every use.
+  Item(const Item& other);
+  Item(Item&& other) noexcept;
+  Item& operator=(const Item& other);
+  Item& operator=(Item&& other) noexcept;
+  ~Item();
   static Item of(Kind kind, BoxRef box) {
     Item item;
     item.kind = kind;
@@ -71,18 +77,14 @@ struct Box {
   Value* sequence = nullptr;           ///< of a list whose length is only known when the model runs
   Value* present = nullptr;            ///< of a maybe: 0-d bool
   BoxRef origin;                       ///< of a copy that leaves a branch: what it shows
-};
 
-inline Item Item::list(std::vector<Item> items) {
-  auto box = std::make_shared<Box>();
-  box->items = std::move(items);
-  return of(Kind::kList, std::move(box));
-}
-inline Item Item::tuple(std::vector<Item> items) {
-  auto box = std::make_shared<Box>();
-  box->items = std::move(items);
-  return of(Kind::kTuple, std::move(box));
-}
+  Box();
+  Box(const Box& other);
+  Box(Box&& other) noexcept;
+  Box& operator=(const Box& other);
+  Box& operator=(Box&& other) noexcept;
+  ~Box();
+};
 
 /// The tensor that a copy shows which left a branch (Cell::origin); others themselves.
 inline const Ref& origin_of(const Ref& tensor) { return tensor->origin ? tensor->origin : tensor; }
