@@ -15,6 +15,8 @@ target_compile_options(tombolo_flags INTERFACE
   -ffp-contract=off -fno-math-errno -fvisibility=hidden
   # Paths in messages and debug info are relative, so that ccache hits across checkouts.
   -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+# For targets that compute little: see their use.
+set(TOMBOLO_COLD_CODE $<$<CONFIG:Release>:-O1>)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # clang takes no "=local"; its plain -Wshadow is the stricter one, so it is left to gcc.
   target_compile_options(tombolo_flags INTERFACE -Wno-unknown-warning-option -Wno-shadow)
