@@ -296,7 +296,8 @@ Result<int> run_conformance(const Args& args, Console& console) {
   for (const std::string& root : args.positionals("DIR")) {
     std::error_code code;
     if (!fs::is_directory(root, code)) return parse_error("no such folder: " + root);
-    collect(fs::path(root), cases);
+    fs::path folder = fs::absolute(root, code).lexically_normal();
+    collect(folder.has_filename() ? folder : folder.parent_path(), cases);
   }
   if (!pattern.empty())
     std::erase_if(cases, [&](const Case& test) { return !std::regex_search(test.name, filter); });
