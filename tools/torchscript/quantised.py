@@ -127,6 +127,19 @@ def quantised_dynamic_gru():
     return torch.ao.quantization.quantize_dynamic(M(), {nn.GRU, nn.GRUCell}), (T(5, 2, 8),)
 
 
+@case(atol=1e-4)
+def quantised_dynamic_cells():
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.l, self.r, self.t, self.g = nn.LSTMCell(8, 6), nn.RNNCell(8, 6, nonlinearity="relu"), nn.RNNCell(8, 6), nn.GRUCell(8, 6)
+
+        def forward(self, x, h, c):
+            first, second = self.l(x, (h, c))
+            return first, second, self.r(x, h), self.t(x, second), self.g(x, first)
+    return torch.ao.quantization.quantize_dynamic(M(), {nn.LSTMCell, nn.RNNCell, nn.GRUCell}), (T(3, 8), T(3, 6), T(3, 6))
+
+
 @case(atol=0.02)
 def quantised_embedding():
     class M(nn.Module):
@@ -140,6 +153,20 @@ def quantised_embedding():
     m = M().eval()
     m = torch.ao.quantization.prepare(m)
     return torch.ao.quantization.convert(m), (I(1, 2, 4, 5, 4, 3), I(0, 2, 4))
+
+
+@case(atol=1e-5)
+def quantised_embedding_plain():
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.e = nn.Embedding(10, 8)
+            self.e.qconfig = torch.ao.quantization.float_qparams_weight_only_qconfig
+
+        def forward(self, i):
+            return self.e(i)
+    m = torch.ao.quantization.prepare(M().eval())
+    return torch.ao.quantization.convert(m), (torch.tensor([[1, 2, 4], [9, 0, 4]]),)
 
 
 @case(atol=0.02)

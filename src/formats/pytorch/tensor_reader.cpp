@@ -117,7 +117,7 @@ Result<TorchTensor> TensorReader::strided(const PickleValue& value, int depth) {
     if (parameters == nullptr || parameters->items.size() < 3) return malformed(value);
     if (const auto scale = parameters->at(1)->as_double()) {
       tensor.scales = {*scale};
-      tensor.zero_points = {parameters->at(2)->as_int().value_or(0)};
+      tensor.zero_points = {static_cast<double>(parameters->at(2)->as_int().value_or(0))};
       return tensor;
     }
     // (scheme, scales, zero points, axis)
@@ -128,7 +128,7 @@ Result<TorchTensor> TensorReader::strided(const PickleValue& value, int depth) {
       if (list.is_sequence()) {
         for (const PickleValue* item : list.items) {
           if (part == 1) tensor.scales.push_back(item->as_double().value_or(1));
-          if (part == 2) tensor.zero_points.push_back(item->as_int().value_or(0));
+          if (part == 2) tensor.zero_points.push_back(item->as_double().value_or(0));
         }
         continue;
       }
@@ -136,8 +136,7 @@ Result<TorchTensor> TensorReader::strided(const PickleValue& value, int depth) {
       TRY(Weight dense, to_weight(inner, "", true, budget_));
       for (int64_t i = 0; i < dense.tensor.size(); ++i) {
         if (part == 1) tensor.scales.push_back(dense.tensor.get_double(i));
-        if (part == 2)
-          tensor.zero_points.push_back(static_cast<int64_t>(dense.tensor.get_double(i)));
+        if (part == 2) tensor.zero_points.push_back(dense.tensor.get_double(i));
       }
     }
     return tensor;

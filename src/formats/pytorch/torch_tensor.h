@@ -44,7 +44,7 @@ struct TorchTensor {
   bool conjugate = false, negative = false, meta = false;
   /// Quantisation: one scale, or one for each index of `axis`.
   std::vector<double> scales;
-  std::vector<int64_t> zero_points;
+  std::vector<double> zero_points;  ///< whole numbers but where the scheme has real ones
   int64_t axis = -1;  ///< -1: per tensor
 
   bool is_contiguous() const;

@@ -1,5 +1,7 @@
 #include "formats/pytorch/script/interpreter.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "formats/pytorch/script/builtins.h"
@@ -134,14 +136,18 @@ Result<Item> Interpreter::lazy(const PickleValue& value, const std::string& path
           auto quantization = std::make_shared<pytorch::Quantization>();
           std::vector<float> scales(tensor.scales.begin(), tensor.scales.end());
           if (scales.empty()) return parse_error("a quantised tensor without a scale");
+          // Zero points are real numbers where one is (embeddings), else of the integers' type.
+          const bool whole = std::all_of(tensor.zero_points.begin(), tensor.zero_points.end(),
+                                         [](double point) { return point == std::floor(point); });
           TRY(Tensor points,
-              Tensor::allocate(dtype, tensor.axis < 0 ? std::vector<int64_t>{}
-                                                      : std::vector<int64_t>{
-                                                            static_cast<int64_t>(scales.size())}));
+              Tensor::allocate(whole ? dtype : DType::kFloat32,
+                               tensor.axis < 0
+                                   ? std::vector<int64_t>{}
+                                   : std::vector<int64_t>{static_cast<int64_t>(scales.size())}));
           for (int64_t i = 0; i < points.size(); ++i)
-            points.set_int64(i, static_cast<size_t>(i) < tensor.zero_points.size()
-                                    ? tensor.zero_points[static_cast<size_t>(i)]
-                                    : 0);
+            points.set_double(i, static_cast<size_t>(i) < tensor.zero_points.size()
+                                     ? tensor.zero_points[static_cast<size_t>(i)]
+                                     : 0);
           const std::vector<int64_t> dims(points.dims().span().begin(), points.dims().span().end());
           quantization->scale =
               c.b.weight(Tensor::of<float>(DType::kFloat32, dims, scales), path + ".scale");

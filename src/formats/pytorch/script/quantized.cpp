@@ -396,6 +396,70 @@ Answer batch_norm(Interpreter& in, Items& args, NamedItems&) {
                                      Item(Arg(0.0)), args[5], Item(Arg(false))}));
   return finish(in, y, args[6], args[7], args[0], Relu);
 }
+/// Rows of quantised weights: picked as integers, then made numbers.
+Result<Item> rows_of(Interpreter& in, const Item& weights, const Item& places) {
+  TRY(Item object, unpack(in, weights));
+  const Ref& weight = part(object, "weight").arg.tensor;
+  AtenContext& c = in.context();
+  Value* indices = c.cast(c.read(places.arg.tensor), DType::kInt64);
+  const auto rows = [&](Value* of) { return c.op("Gather", {of, indices}, {{"axis", 0}}); };
+  const auto column = [&](Value* of) {
+    Value* picked = c.cast(rows(of), DType::kFloat32);
+    return c.unsqueeze(picked, {c.rank(picked)});
+  };
+  Value* stored = c.cast(rows(c.read(weight)), DType::kFloat32);
+  const pytorch::Quantization& how = *weight->quantization;
+  return Item(Arg(c.cell(c.mul(c.sub(stored, column(how.zero_point)), column(how.scale)))));
+}
+
+/// (weights, indices)
+Answer embedding_byte(Interpreter& in, Items& args, NamedItems&) {
+  if (args.size() < 2 || !args[1].is_tensor()) return not_mine();
+  TRY(Item rows, rows_of(in, args[0], args[1]));
+  return answer(rows);
+}
+
+/// (weights, indices, offsets, scale gradients, mode, pruned, factors of samples, mapping, last
+/// offset given): the sum of each bag, whatever the mode says.
+Answer embedding_bag_byte(Interpreter& in, Items& args, NamedItems& named) {
+  static constexpr const char* kNames[] = {"weight",
+                                           "indices",
+                                           "offsets",
+                                           "scale_grad_by_freq",
+                                           "mode",
+                                           "pruned_weights",
+                                           "per_sample_weights",
+                                           "compressed_indices_mapping",
+                                           "include_last_offset"};
+  Items all(std::size(kNames));
+  for (size_t i = 0; i < args.size() && i < all.size(); ++i) all[i] = args[i];
+  for (const auto& [name, item] : named)
+    for (size_t i = 0; i < all.size(); ++i)
+      if (name == kNames[i]) all[i] = item;
+  if (!all[1].is_tensor()) return not_mine();
+  if (known_number(in, all[5]).value_or(0) != 0)
+    return unsupported("pruned weights of an embedding");
+  const Item &factors = all[6], &offsets = all[2];
+  if (in.context().rank(in.context().read(all[1].arg.tensor)) == 2) {
+    // Each row of indices is a bag.
+    TRY(Item rows, rows_of(in, all[0], all[1]));
+    if (factors.is_tensor()) {
+      TRY(Item column, in.aten("unsqueeze", {factors, Item(Arg(-1))}));
+      TRY(rows, in.aten("mul", {rows, column}));
+    }
+    TRY(Item sums, in.aten("sum.dim_IntList", {rows, Item::list({Item(Arg(1))})}));
+    return answer(sums);
+  }
+  if (!offsets.is_tensor()) return not_mine();
+  TRY(Item object, unpack(in, all[0]));
+  TRY(Item weight, in.dequantized(part(object, "weight")));
+  const bool last = known_number(in, all[8]).value_or(0) != 0;
+  TRY(Item results,
+      in.aten("embedding_bag", {weight, all[1], offsets, Item(Arg(false)), Item(Arg(0)),
+                                Item(Arg(false)), factors, Item(Arg(last))}));
+  return answer(results.box->items[0]);
+}
+
 /// (x, normalized shape, weight, bias, eps, scale, zero point)
 Answer layer_norm(Interpreter& in, Items& args, NamedItems&) {
   if (args.size() != 7) return not_mine();
@@ -425,6 +489,8 @@ constexpr BuiltinRow kRows[] = {
     {"quantized::conv_prepack", conv_prepack},
     {"quantized::conv_transpose1d_prepack", conv_prepack},
     {"quantized::conv_transpose2d_prepack", conv_prepack},
+    {"quantized::embedding_byte", embedding_byte},
+    {"quantized::embedding_bag_byte", embedding_bag_byte},
     {"quantized::linear_unpack", unpack_weights},
     {"quantized::conv1d_unpack", unpack_weights},
     {"quantized::conv2d_unpack", unpack_weights},
@@ -472,7 +538,13 @@ Result<Item> Interpreter::dequantized(const Item& item) {
   const pytorch::Quantization& how = *item.arg.tensor->quantization;
   Value* stored = c.read(item.arg.tensor);
   Value* real = nullptr;
-  if (how.axis >= 0) {
+  if (c.b.dtype(how.zero_point) == DType::kFloat32) {
+    // ONNX's zero points are integers.
+    pytorch::SymInts along(static_cast<size_t>(c.rank(stored)), SymInt(1));
+    if (how.axis >= 0) along[static_cast<size_t>(how.axis)] = c.size(how.scale, 0);
+    real = c.mul(c.sub(c.cast(stored, DType::kFloat32), c.reshape(how.zero_point, along)),
+                 c.reshape(how.scale, along));
+  } else if (how.axis >= 0) {
     real = c.op("DequantizeLinear", {stored, how.scale, how.zero_point}, {{"axis", how.axis}});
   } else if (c.b.dtype(stored) == DType::kInt32) {
     real = c.mul(c.cast(c.sub(stored, how.zero_point), DType::kFloat32), how.scale);

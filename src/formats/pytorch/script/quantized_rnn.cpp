@@ -151,17 +151,25 @@ Answer layers(Interpreter& in, Items& args, NamedItems&) {
   return answer(Item::tuple(std::move(results)));
 }
 
-/// (input, state, weights of the input, weights of the state, biases)
-template <bool Lstm>
+enum class Cell { kLstm, kGru, kRelu, kTanh };
+
+/// (input, state, weights of the input, weights of the state, biases). Cells always take 7 bits of
+/// their inputs, where layers do as their weights say.
+template <Cell Kind>
 Answer cell(Interpreter& in, Items& args, NamedItems&) {
   if (args.size() < 4 || !args[0].is_tensor()) return not_mine();
   const Items state = args[1].is_sequence() ? args[1].box->items : Items{args[1]};
-  const Item full(Arg(false));
-  TRY(Item gates, product(in, args[0], args[2], full));
-  TRY(Item hidden, product(in, state[0], args[3], full));
-  if (Lstm) {
+  if (state.size() != (Kind == Cell::kLstm ? 2 : 1)) return not_mine();
+  const Item reduced(Arg(true));
+  TRY(Item gates, product(in, args[0], args[2], reduced));
+  TRY(Item hidden, product(in, state[0], args[3], reduced));
+  if (Kind == Cell::kLstm) {
     TRY(Items next, lstm_step(in, gates, hidden, state[1]));
     return answer(Item::tuple(std::move(next)));
+  }
+  if (Kind != Cell::kGru) {
+    TRY(Item next, activated(in, Kind == Cell::kRelu ? "relu" : "tanh", gates, hidden));
+    return answer(next);
   }
   TRY(Items next, gru_step(in, gates, hidden, state[0]));
   return answer(next[0]);
@@ -170,8 +178,10 @@ Answer cell(Interpreter& in, Items& args, NamedItems&) {
 constexpr BuiltinRow kRows[] = {
     {"quantized_lstm", layers<true>},
     {"quantized_gru", layers<false>},
-    {"quantized::quantized_lstm_cell_dynamic", cell<true>},
-    {"quantized::quantized_gru_cell_dynamic", cell<false>},
+    {"quantized::quantized_lstm_cell_dynamic", cell<Cell::kLstm>},
+    {"quantized::quantized_gru_cell_dynamic", cell<Cell::kGru>},
+    {"quantized::quantized_rnn_relu_cell_dynamic", cell<Cell::kRelu>},
+    {"quantized::quantized_rnn_tanh_cell_dynamic", cell<Cell::kTanh>},
 };
 
 }  // namespace
