@@ -81,10 +81,10 @@ class Samples {
 
 class Importer {
  public:
-  Importer(ScriptArchive& archive, Samples samples, const LoadOptions& options, bool dynamic)
+  Importer(ScriptArchive& archive, Samples samples, const LoadOptions& options, int64_t open_axes)
       : samples_(std::move(samples)),
         options_(options),
-        dynamic_(dynamic),
+        open_axes_(open_axes),
         model_(std::make_unique<Model>(Model::create(kImportOpset, "main"))),
         context_(*model_),
         in_(archive, context_) {}
@@ -270,7 +270,7 @@ class Importer {
     SymShape shape;
     for (size_t axis = 0; axis < sample->rank(); ++axis) {
       const int64_t size = sample->dim(axis);
-      if (dynamic_ && size > 0)
+      if (static_cast<int64_t>(axis) < open_axes_ && size > 0)
         shape.push_back(SymDim::symbol(name_of(name) + "_dim" + std::to_string(axis)));
       else
         shape.emplace_back(size);
@@ -361,7 +361,7 @@ class Importer {
 
   Samples samples_;
   const LoadOptions& options_;
-  bool dynamic_;
+  int64_t open_axes_;  ///< so many axes of each input may have other sizes than the example
   std::unique_ptr<Model> model_;
   AtenContext context_;
   Interpreter in_;
@@ -415,18 +415,24 @@ Result<std::unique_ptr<Model>> import_torchscript(Blob file, std::vector<NamedTe
                                                   const LoadOptions& options) {
   TRY(auto archive, ScriptArchive::open(file));
   if (samples.empty()) samples = traced_samples(*archive);
-  // Sizes of inputs stay open. Where the program cannot be converted so, they are those of the
-  // examples.
-  Result<std::unique_ptr<Model>> model = Importer(*archive, Samples(samples), options, true).run();
+  // Sizes of inputs stay open. Where the program cannot be converted so, all but the first of each
+  // input (the batch) are those of the examples; at last that one too.
+  constexpr int64_t kAll = 1 << 20;
+  auto model = Importer(*archive, Samples(samples), options, kAll).run();
   if (!model.ok() && model.error().kind == ErrorKind::kUnsupported && !samples.empty()) {
-    auto fixed = Importer(*archive, Samples(samples), options, false).run();
-    if (!fixed.ok()) return fixed;
-    (*fixed)->metadata.push_back(
-        {(*fixed)->storage().copy("sizes"),
-         (*fixed)->storage().copy(
-             "those of the example inputs: " + model.error().message +
-             (model.error().where.empty() ? "" : " (" + model.error().where + ")"))});
-    model = std::move(fixed);
+    const Error why = model.error();
+    for (const int64_t open_axes : {1, 0}) {
+      auto fixed = Importer(*archive, Samples(samples), options, open_axes).run();
+      if (!fixed.ok() && open_axes > 0) continue;
+      if (!fixed.ok()) return fixed;
+      (*fixed)->metadata.push_back(
+          {(*fixed)->storage().copy("sizes"),
+           (*fixed)->storage().copy(std::string(open_axes > 0 ? "all but the first " : "") +
+                                    "those of the example inputs: " + why.message +
+                                    (why.where.empty() ? "" : " (" + why.where + ")"))});
+      model = std::move(fixed);
+      break;
+    }
   }
   if (model.ok()) (*model)->storage().keep(file.owner);
   return model;
