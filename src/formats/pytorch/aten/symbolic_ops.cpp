@@ -188,6 +188,39 @@ void negate(C& c) {
   c.out_arg(computed(c, c.op("Neg", {c.operand("a", DType::kFloat64)})));
 }
 
+void positive(C& c) { c.out_arg(c.arg("a")); }
+
+void absolute(C& c) {
+  const Arg& a = c.arg("a");
+  if (is_known(a)) {
+    if (a.kind == Arg::Kind::kFloat) return c.out_arg(Arg(std::abs(a.real)));
+    return c.out_arg(Arg(std::abs(a.integer.dim.value())));
+  }
+  if (a.kind == Arg::Kind::kInt)
+    return c.out_arg(Arg(c.maximum(a.integer, c.sub(SymInt(0), a.integer))));
+  c.out_arg(computed(c, c.op("Abs", {c.operand("a", DType::kFloat64)})));
+}
+
+/// Shifts by a number known now: a product or a quotient with a power of two.
+void shift(C& c) {
+  const int64_t by = c.integer("b");
+  if (by < 0 || by > 62) return c.refuse("a shift by so many places");
+  const SymInt power(int64_t{1} << by);
+  const SymInt a = c.sym("a");
+  c.out_arg(Arg(std::string_view(c.detail()) == "left" ? c.mul(a, power) : c.floor_div(a, power)));
+}
+
+void sum_of(C& c) {
+  SymInt total(0);
+  bool whole = true;
+  for (const Arg& one : c.arg("args").list) {
+    whole = whole && one.kind == Arg::Kind::kInt;
+    if (whole) total = c.add(total, one.integer);
+  }
+  if (!whole) return c.refuse("a sum of other numbers than integers");
+  c.out_arg(Arg(total));
+}
+
 void to_float(C& c) {
   const Arg& a = c.arg("a");
   if (is_known(a)) return c.out_arg(Arg(number_of(a)));
@@ -222,6 +255,7 @@ void math_float(C& c) {
                          : how == "Log" ? std::log(x)
                          : how == "Cos" ? std::cos(x)
                          : how == "Sin" ? std::sin(x)
+                         : how == "Tan" ? std::tan(x)
                                         : std::tanh(x)));
   }
   c.out_arg(computed(c, c.op(c.detail(), {c.operand("a", DType::kFloat64)})));
@@ -298,6 +332,23 @@ constexpr Row kSymbolicOpsRows[] = {
     UNARY("math::sqrt", math_float, "Sqrt"),
     UNARY("torch::_sym_sqrt", math_float, "Sqrt"),
     UNARY("torch::sym_sqrt", math_float, "Sqrt"),
+    UNARY("torch::_sym_exp", math_float, "Exp"),
+    UNARY("math::exp", math_float, "Exp"),
+    UNARY("math::log", math_float, "Log"),
+    UNARY("torch::_sym_cos", math_float, "Cos"),
+    UNARY("math::cos", math_float, "Cos"),
+    UNARY("torch::_sym_sin", math_float, "Sin"),
+    UNARY("math::sin", math_float, "Sin"),
+    UNARY("torch::_sym_tan", math_float, "Tan"),
+    UNARY("math::tan", math_float, "Tan"),
+    UNARY("torch::_sym_tanh", math_float, "Tanh"),
+    UNARY("math::tanh", math_float, "Tanh"),
+    UNARY("_operator::pos", positive, ""),
+    UNARY("_operator::abs", absolute, ""),
+    UNARY("builtins::abs", absolute, ""),
+    BINARY("_operator::lshift", shift, "left"),
+    BINARY("_operator::rshift", shift, "right"),
+    {"torch::sym_sum(Scalar[] args) -> Scalar", sum_of},
     {"torch::sym_ite(Scalar condition, Scalar a, Scalar b) -> Scalar", ite},
 };
 

@@ -30,6 +30,13 @@ std::string operator_name(std::string_view target) {
   return name;
 }
 
+/// Python's own functions of numbers; their arguments have the names that Python's source gives
+/// them.
+bool is_python(std::string_view name) {
+  return name.starts_with("_operator::") || name.starts_with("torch::") ||
+         name.starts_with("math::") || name.starts_with("builtins::");
+}
+
 bool is_higher_order(std::string_view name) { return name.starts_with("higher_order::"); }
 
 /// The one member of a union that is set: {"as_int": 3}, or with every other member null.
@@ -537,14 +544,14 @@ Status Program::lower_node(Scope& scope, Json node) {
     const Json input = inputs.at(i);
     TRY(Arg value, read_arg(scope, input["arg"]));
     const std::string name(input["name"].string_or(""));
-    if (name.empty() || target.starts_with("_operator::"))
+    if (name.empty() || is_python(target))
       args.push_back(std::move(value));
     else
       named.emplace_back(name, std::move(value));
   }
   const uint32_t first_id = model_.storage().id_count();
   auto results = c_.call(target, std::move(args), std::move(named));
-  if (!results && target.starts_with("_operator::")) {
+  if (!results && is_python(target)) {
     // A number that is not known (the offset of a storage) may be for an assertion alone: whoever
     // else takes it is refused.
     Arg unknown;
