@@ -312,8 +312,29 @@ void hypot(C& c) {
   Value* zero = c.op("Equal", {high, c.like(0, high)});
   Value* ratio = c.div(low, c.where(zero, c.like(1, high), high));
   Value* root = c.op("Sqrt", {c.add(c.like(1, ratio), c.mul(ratio, ratio))});
-  Value* infinite = c.op("IsInf", {high});
-  c.out(c.where(infinite, high, c.mul(high, root)));
+  // An infinite side outweighs NaN too.
+  Value* infinite = c.op("Or", {c.op("IsInf", {a}), c.op("IsInf", {y})});
+  c.out(c.where(infinite, c.like(INFINITY, high), c.mul(high, root)));
+}
+
+/// The next number towards the other: one step of the bits, which are ordered by magnitude.
+void nextafter(C& c) {
+  const DType type = c.promote({"self", "other"});
+  Value *x = c.operand("self", type), *y = c.operand("other", type);
+  const size_t size = bytes_of(type);
+  const DType whole = size == 8 ? DType::kInt64 : size == 2 ? DType::kInt16 : DType::kInt32;
+  const auto bits = [&](Value* v, DType to) {
+    return c.op("BitCast", {v}, {{"to", static_cast<int64_t>(to)}});
+  };
+  Value *zero = c.like(0, x), *one = c.scalar(1, whole);
+  Value* outwards = c.op("Equal", {c.op("Greater", {y, x}), c.op("Greater", {x, zero})});
+  Value* stepped = bits(c.add(bits(x, whole), c.where(outwards, one, c.scalar(-1, whole))), type);
+  // From 0 to the smallest number of the other's sign.
+  Value* least = bits(one, type);
+  Value* from_zero = c.where(c.op("Greater", {y, zero}), least, c.op("Neg", {least}));
+  Value* moved = c.where(c.op("Equal", {x, zero}), from_zero, stepped);
+  Value* unknown = c.op("Or", {c.op("IsNaN", {x}), c.op("IsNaN", {y})});
+  c.out(c.where(unknown, c.add(x, y), c.where(c.op("Equal", {x, y}), y, moved)));
 }
 
 void copysign(C& c) {
@@ -398,8 +419,9 @@ void gcd_lcm(C& c) {
   Value* next_first = c.where(done, first, second);
   Value* next_second = c.where(done, second, rest);
   Value* active = c.op("Not", {c.op("Equal", {next_second, zero})});
+  // A sum, which is 0 of no elements.
   Value* any =
-      c.cast(c.op("ReduceMax", {c.cast(active, DType::kInt32)}, {{"keepdims", 0}}), DType::kBool);
+      c.cast(c.op("ReduceSum", {c.cast(active, DType::kInt64)}, {{"keepdims", 0}}), DType::kBool);
   for (Value* result : {any, next_first, next_second}) body.add_output(result);
   c.leave();
   const std::vector<Value*> results = c.b.finish(loop, 2);
@@ -588,6 +610,7 @@ constexpr Row kElementwiseRows[] = {
     {"atan2(Tensor self, Tensor other) -> Tensor", atan2},
     {"arctan2(Tensor self, Tensor other) -> Tensor", atan2},
     {"hypot(Tensor self, Tensor other) -> Tensor", hypot},
+    {"nextafter(Tensor self, Tensor other) -> Tensor", nextafter},
     {"copysign.Tensor(Tensor self, Tensor other) -> Tensor", copysign},
     {"copysign.Scalar(Tensor self, Scalar other) -> Tensor", copysign},
     {"logaddexp(Tensor self, Tensor other) -> Tensor", logaddexp},

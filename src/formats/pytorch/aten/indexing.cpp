@@ -480,7 +480,13 @@ void masked_select(C& c) {
 
 void masked_scatter(C& c) {
   Value *x = c.x("self"), *source = c.reshape(c.x("source"), {SymInt(-1)});
-  Value* mask = c.expand(c.cast(c.x("mask"), DType::kBool), c.sizes(x));
+  Value* mask = c.cast(c.x("mask"), DType::kBool);
+  if (c.rank(mask) > 0) {
+    // Either is broadcast to the other.
+    Value* both = c.where(mask, x, x);
+    x = c.expand(x, c.sizes(both));
+  }
+  mask = c.expand(mask, c.sizes(x));
   // The n-th true element takes the n-th of the source.
   Value* flat = c.cast(c.reshape(mask, {SymInt(-1)}), DType::kInt64);
   Value* order = c.sub(c.op("CumSum", {flat, c.b.int_scalar(0)}), c.b.int_scalar(1));

@@ -44,7 +44,7 @@ void linear(C& c) {
   const DType type = c.type("input");
   Value *x = c.x("input"), *w = c.x("weight"), *bias = c.opt("bias");
   if (is_complex(type)) {
-    Value* y = product(c, x, c.swap(w, 0, 1), type);
+    Value* y = product(c, x, c.rank(w) == 2 ? w : c.swap(w, 0, 1), type);
     return c.out(bias ? c.add(y, bias) : y, type);
   }
   if (c.rank(w) == 1) {
@@ -151,6 +151,12 @@ void tensordot(C& c) {
   std::vector<int64_t> da, dy;
   for (const int64_t d : c.ints("dims_self")) da.push_back(c.axis(d, c.rank(a)));
   for (const int64_t d : c.ints("dims_other")) dy.push_back(c.axis(d, c.rank(y)));
+  for (size_t i = 0; i < da.size() && i < dy.size(); ++i) {
+    // An axis of one element is repeated along the other's: its factor is the other's sum.
+    const auto na = c.known(a, da[i]), ny = c.known(y, dy[i]);
+    if (na == 1 && ny && ny != 1) y = c.reduce("ReduceSum", y, {dy[i]}, true);
+    if (ny == 1 && na && na != 1) a = c.reduce("ReduceSum", a, {da[i]}, true);
+  }
   std::vector<int64_t> pa, py = dy;
   SymInts shape, sa, sy;
   for (int64_t i = 0; i < c.rank(a); ++i)

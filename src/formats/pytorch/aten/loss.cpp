@@ -214,7 +214,8 @@ void triplet_margin(C& c) {
 
 void multi_margin(C& c) {
   Value *x = c.x("self"), *t = c.cast(c.x("target"), DType::kInt64);
-  const bool single = c.rank(x) == 1;
+  const bool single = c.rank(x) <= 1;
+  if (c.rank(x) == 0) x = c.unsqueeze(x, {0});
   if (single) {
     x = c.unsqueeze(x, {0});
     t = c.reshape(t, {SymInt(1)});

@@ -59,8 +59,10 @@ void frexp(C& c) {
               c.sub(e, c.scalar(1, DType::kFloat64)), e);
   Value* m = c.cast(mantissa(e), c.dtype(x));
   Value* sign = c.op("Sign", {x});
-  c.out(c.where(zero, x, c.mul(m, sign)));
-  c.out(c.cast(c.where(zero, c.scalar(0, DType::kFloat64), e), DType::kInt32));
+  // 0, infinities and NaN are their own mantissa.
+  Value* itself = c.op("Or", {zero, c.op("Or", {c.op("IsInf", {a}), c.op("IsNaN", {a})})});
+  c.out(c.where(itself, x, c.mul(m, sign)));
+  c.out(c.cast(c.where(itself, c.scalar(0, DType::kFloat64), e), DType::kInt32));
 }
 
 void unique_consecutive(C& c) {
@@ -70,6 +72,12 @@ void unique_consecutive(C& c) {
   const int64_t dim = by_dim ? c.axis(c.integer("dim"), c.rank(x)) : 0;
   if (!by_dim) x = c.reshape(x, {SymInt(-1)});
   const SymInt n = c.size(x, dim);
+  if (n.is(0)) {
+    Value* none = c.full({SymInt(0)}, 0, DType::kInt64);
+    c.out(x);
+    c.out(c.flag("return_inverse") && !by_dim ? c.reshape(none, sizes) : none);
+    return c.out(none);
+  }
   Value* head = c.slice(x, dim, SymInt(0), c.sub(n, SymInt(1)));
   Value* tail = c.slice(x, dim, SymInt(1), SymInt(INT64_MAX));
   Value* differs = c.cast(c.op("Not", {c.op("Equal", {head, tail})}), DType::kInt32);
@@ -77,7 +85,6 @@ void unique_consecutive(C& c) {
   for (int64_t i = 0; i < c.rank(x); ++i)
     if (i != dim) others.push_back(i);
   if (!others.empty()) differs = c.reduce("ReduceMax", differs, others, false);
-  if (n.is(0)) return c.refuse("runs in an empty tensor");
   Value* ones = c.full({SymInt(1)}, 1, DType::kInt32);
   Value* starts = c.concat({ones, differs}, 0);  // 1 where a run starts
   Value* order = c.cast(starts, DType::kInt64);
@@ -156,9 +163,12 @@ void pool_backward(C& c) {
 }
 
 void chunk_cat(C& c) {
-  const int64_t dim = c.integer("dim"), chunks = c.integer("num_chunks");
+  const int64_t chunks = c.integer("num_chunks");
+  const auto tensors = c.tensors("tensors");
+  if (tensors.empty()) return c.refuse("a list without tensors");
+  const int64_t dim = c.axis(c.integer("dim"), c.rank(c.read(tensors[0])));
   Values parts;
-  for (const Ref& ref : c.tensors("tensors")) {
+  for (const Ref& ref : tensors) {
     Value* x = c.read(ref);
     const auto n = c.known(x, dim);
     if (!n) return c.refuse("an axis of unknown length");

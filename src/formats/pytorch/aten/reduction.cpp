@@ -625,50 +625,6 @@ void trace(C& c) {
   c.out(c.reduce("ReduceSum", d, {0}, false));
 }
 
-/// Whole numbers counted; the length depends on the data.
-void bincount(C& c) {
-  Value* x = c.cast(c.x("self"), DType::kInt64);
-  const int64_t least = c.integer("minlength");
-  Value* length = c.b.int_scalar(least);
-  if (c.known(x, 0) != 0) {
-    Value* high = c.add(c.op("ReduceMax", {x}, {{"keepdims", 0}}), c.b.int_scalar(1));
-    length = c.op("Max", {high, length});
-  }
-  Value* bins = c.range(SymInt(SymDim(), length));
-  Value* hit = c.op("Equal", {c.unsqueeze(x, {1}), bins});
-  Value* weights = c.opt("weights");
-  const DType type = !weights                              ? DType::kInt64
-                     : c.dtype(weights) == DType::kFloat32 ? DType::kFloat32
-                                                           : DType::kFloat64;
-  Value* amounts = c.cast(hit, type);
-  if (weights) amounts = c.mul(amounts, c.unsqueeze(c.cast(weights, type), {1}));
-  c.out(c.reduce("ReduceSum", amounts, {0}, false));
-}
-
-void histc(C& c) {
-  Value* x = c.reshape(c.x("self"), {SymInt(-1)});
-  const int64_t bins = c.integer("bins");
-  Value *low = c.operand("min", c.dtype(x)), *high = c.operand("max", c.dtype(x));
-  if (c.real("min") == c.real("max")) {
-    low = c.op("ReduceMin", {x}, {{"keepdims", 0}});
-    high = c.op("ReduceMax", {x}, {{"keepdims", 0}});
-    Value* flat = c.op("Equal", {low, high});
-    Value* one = c.like(1, low);
-    Value *below = c.where(flat, c.sub(low, one), low),
-          *above = c.where(flat, c.add(high, one), high);
-    low = below;
-    high = above;
-  }
-  Value* inside = c.op("And", {c.op("GreaterOrEqual", {x, low}), c.op("LessOrEqual", {x, high})});
-  Value* place =
-      c.div(c.mul(c.sub(x, low), c.like(static_cast<double>(bins), x)), c.sub(high, low));
-  Value* index =
-      c.op("Min", {c.cast(c.op("Floor", {place}), DType::kInt64), c.b.int_scalar(bins - 1)});
-  Value* hit = c.op("Equal", {c.unsqueeze(index, {1}), c.range(SymInt(bins))});
-  hit = c.op("And", {hit, c.unsqueeze(inside, {1})});
-  c.out(c.reduce("ReduceSum", c.cast(hit, c.dtype(x)), {0}, false));
-}
-
 constexpr Row kReductionRows[] = {
     {"sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum},
     {"sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> "
@@ -788,8 +744,6 @@ constexpr Row kReductionRows[] = {
      "interpolation='linear') -> Tensor",
      quantile, "nan"},
     {"trace(Tensor self) -> Tensor", trace},
-    {"bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", bincount},
-    {"histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", histc},
 };
 
 }  // namespace

@@ -341,14 +341,18 @@ Value* AtenContext::reshape(Value* x, const SymInts& wanted) {
     result = zero ? op("Reshape", {x, b.ints(plain)}, {{"allowzero", int64_t{1}}})
                   : op("Reshape", {x, b.ints(plain)});
   } else {
-    // The rest is computed; one of them may be left to -1.
+    // The rest is computed; one of them may be left to -1, unless another one depends on data:
+    // where that is 0, -1 would be any number.
+    bool may_be_empty = false;
+    for (size_t i = 0; i < target.size(); ++i)
+      may_be_empty = may_be_empty || (i != last && target[i].dim.is_unknown());
     Values parts;
     for (size_t i = 0; i < target.size(); ++i) {
       if (open == i) {
         parts.push_back(b.ints({-1}));
       } else if (numbers[i]) {
         parts.push_back(b.ints({*numbers[i]}));
-      } else if (open == SIZE_MAX && i == last && !zero) {
+      } else if (open == SIZE_MAX && i == last && !zero && !may_be_empty) {
         parts.push_back(b.ints({-1}));
       } else {
         parts.push_back(int_vector(target[i]));

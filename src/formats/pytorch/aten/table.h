@@ -52,6 +52,7 @@ std::span<const Row> decomposition_rows();
 std::span<const Row> special_rows();
 std::span<const Row> quantization_rows();
 std::span<const Row> misc_rows();
+std::span<const Row> binning_rows();
 
 /// A row with its schema parsed.
 struct Operator {

@@ -46,6 +46,12 @@ void flatten(C& c) {
   if (r == 0) return c.out(c.reshape(x, with_pair(c, {SymInt(1)})), c.type("self"));
   const int64_t start = c.has_arg("start_dim") ? c.axis(c.integer("start_dim"), r) : 0;
   const int64_t end = c.has_arg("end_dim") ? c.axis(c.integer("end_dim"), r) : r - 1;
+  if (start == end) return c.out(x, c.type("self"));
+  if (start == 1 && end == r - 1 && !is_complex(c.type("self")) && c.size(x, 0).dim.is_unknown()) {
+    // A number of rows that depends on data need not be computed, and may be 0.
+    Value* rows = c.op("Flatten", {x}, {{"axis", int64_t{1}}});
+    return c.out(rows, c.type("self"));
+  }
   SymInts sizes;
   SymInt merged(1);
   for (int64_t i = 0; i < r; ++i) {
@@ -152,7 +158,11 @@ void unsqueeze(C& c) {
 }
 
 void expand(C& c) { c.out(c.expand(c.x("self"), with_pair(c, c.syms("size"))), c.type("self")); }
-void expand_as(C& c) { c.out(c.expand(c.x("self"), c.sizes(c.x("other"))), c.type("self")); }
+void expand_as(C& c) {
+  SymInts sizes = c.sizes(c.x("other"));
+  if (c.is_complex("other")) sizes.pop_back();
+  c.out(c.expand(c.x("self"), with_pair(c, std::move(sizes))), c.type("self"));
+}
 
 void select(C& c) {
   Value* x = c.x("self");
@@ -255,7 +265,7 @@ void chunk(C& c) {
 
 void tensor_split_at(C& c, Value* x, int64_t dim) {
   const std::string_view name = c.name();
-  const bool by_count = name.find("sections") != name.npos || name.ends_with(".int");
+  const bool by_count = name.ends_with(".sections") || name.ends_with(".int");
   const SymInt whole = c.size(x, dim);
   // The first ones are longer by 1 where it does not divide.
   const auto in_sections = [&](int64_t sections) {
@@ -268,7 +278,7 @@ void tensor_split_at(C& c, Value* x, int64_t dim) {
   Values parts;
   SymInt at(0);
   std::vector<int64_t> indices;
-  if (c.arg("indices").is_tensor() || c.has_arg("tensor_indices_or_sections")) {
+  if (c.has_arg("tensor_indices_or_sections")) {
     const Tensor* constant = c.b.constant_value(c.x("tensor_indices_or_sections"));
     if (!constant) return c.refuse("a split at computed places");
     if (constant->rank() == 0) return in_sections(constant->get_int64(0));
