@@ -35,6 +35,7 @@ def stir(module):
 def torchvision_networks():
     """Every builder of classification, segmentation and video; detection comes as TorchScript (torchscript/vision.py)."""
     import torchvision.models as models
+    from torchscript.cases import by_size
     sides = {"inception_v3": 96, "maxvit_t": 224, "swin": 96, "vit_h_14": 56, "vit_b_16": 64, "vit_b_32": 96, "vit_l_16": 64, "vit_l_32": 96}
 
     def classifier(name):
@@ -52,13 +53,13 @@ def torchvision_networks():
             options.update(spatial_size=(64, 64), temporal_size=8)
         frames, side = (8, 64) if name.startswith("mvit") else (4, 64) if name != "s3d" else (16, 224)
         return {"model": stir(models.get_model(name, **options)), "args": (torch.randn(1, 3, frames, side, side),)}
-    for name in models.list_models(module=models):
+    for name in by_size(models):
         yield "tv_" + name, lambda name=name: classifier(name)
-    for name in models.list_models(module=models.segmentation):
+    for name in by_size(models.segmentation):
         yield "tv_" + name, lambda name=name: {**picture(stir(models.get_model(name, weights=None, weights_backbone=None)), 64, dynamic=True), "kinds": ("export",)}
-    for name in models.list_models(module=models.video):
+    for name in by_size(models.video):
         yield "tv_" + name, lambda name=name: video(name)
-    for name in models.list_models(module=models.optical_flow):
+    for name in by_size(models.optical_flow):
         yield "tv_" + name, lambda name=name: {"model": Flow(stir(models.get_model(name, weights=None))), "args": (torch.rand(1, 3, 128, 136), torch.rand(1, 3, 128, 136))}
 
 

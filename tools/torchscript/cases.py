@@ -44,3 +44,9 @@ def stir(module):
             if m.bias is not None:
                 m.bias.data.uniform_(-1, 1)
     return module
+
+
+def by_size(module):
+    """The builders of a module of torchvision, the smallest network first: a sweep that is ended early has tried most of them."""
+    from torchvision.models import get_model_weights, list_models
+    return sorted(list_models(module=module), key=lambda name: max((w.meta["num_params"] for w in get_model_weights(name)), default=0))

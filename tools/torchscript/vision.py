@@ -1,10 +1,10 @@
-"""Every builder of torchvision: classification, segmentation, detection, video, optical flow; scripted, random weights."""
+"""Every builder of torchvision: classification, segmentation, detection, video, optical flow, quantised; scripted, random weights."""
 import torch
 import torchvision
 from torch import nn
 from torchvision.models import detection, get_model, list_models
 
-from torchscript.cases import CASES, Case, stir
+from torchscript.cases import CASES, Case, by_size, stir
 
 SIZED = ("vit", "swin", "maxvit")  # networks for one size
 
@@ -89,9 +89,62 @@ def detector(name):
     add("tv_" + name, make, "script", [lambda: ([torch.rand(3, 112, 96)],)], 1e-3, 1e-2)
 
 
-for one in list_models(torchvision.models):
+def video(name):
+    def make():
+        torch.manual_seed(1)
+        sized = dict(spatial_size=(64, 64), temporal_size=8) if name.startswith("mvit") else {}
+        frames, side = (16, 224) if name == "s3d" else (8, 64)
+        return stir(get_model(name, **dict(options_of(name), **sized))), (torch.rand(1, 3, frames, side, side),)
+    more = [] if name.startswith("mvit") or name == "s3d" else [lambda: (torch.rand(2, 3, 12, 80, 64),)]
+    add("tv_" + name, make, "script", more, 1e-3, 1e-3)
+
+
+class Flow(nn.Module):
+    """Optical flow with two steps of refinement; the last one is the result."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, first, second):
+        return self.model(first, second, 2)[-1]
+
+
+def flow(name):
+    def make():
+        torch.manual_seed(1)
+        return Flow(stir(get_model(name, weights=None))), (torch.rand(1, 3, 128, 136), torch.rand(1, 3, 128, 136))
+    add("tv_" + name, make, "script", [lambda: (torch.rand(2, 3, 136, 128), torch.rand(2, 3, 136, 128))], 1e-3, 1e-3)
+
+
+def quantised(name):
+    """Static quantisation of the whole network, by tensor and by channel, calibrated on what it is given."""
+    def make(backend):
+        torch.manual_seed(1)
+        torch.backends.quantized.engine = backend
+        module = stir(get_model(name, quantize=False, **options_of(name[len("quantized_"):]))).eval()
+        module.fuse_model()
+        module.qconfig = torch.ao.quantization.get_default_qconfig(backend)
+        torch.ao.quantization.prepare(module, inplace=True)
+        with torch.no_grad():
+            for _ in range(2):
+                module(torch.rand(2, 3, *size(name[len("quantized_"):])))
+        return torch.ao.quantization.convert(module), (torch.rand(1, 3, *size(name[len("quantized_"):])),)
+    for backend, suffix in (("qnnpack", ""), ("fbgemm", "_channels")):
+        def made(backend=backend):
+            return make(backend)
+        add("tv_" + name + suffix, made, "script", [], 0, 0.05)
+
+
+for one in by_size(torchvision.models):
     classifier(one)
-for one in list_models(torchvision.models.segmentation):
+for one in by_size(torchvision.models.segmentation):
     segmenter(one)
-for one in list_models(detection):
+for one in by_size(detection):
     detector(one)
+for one in by_size(torchvision.models.video):
+    video(one)
+for one in by_size(torchvision.models.optical_flow):
+    flow(one)
+for one in by_size(torchvision.models.quantization):
+    quantised(one)
