@@ -48,11 +48,8 @@ def torchvision_networks():
         return {**picture(stir(models.get_model(name, **options)), side, dynamic=True), "kinds": ("export",)}
 
     def video(name):
-        options = {"weights": None}
-        if name.startswith("mvit"):
-            options.update(spatial_size=(64, 64), temporal_size=8)
-        frames, side = (8, 64) if name.startswith("mvit") else (4, 64) if name != "s3d" else (16, 224)
-        return {"model": stir(models.get_model(name, **options)), "args": (torch.randn(1, 3, frames, side, side),)}
+        frames, side = (16, 224) if name == "s3d" or name.startswith("mvit") else (4, 64)  # some have but one size
+        return {"model": stir(models.get_model(name, weights=None)), "args": (torch.randn(1, 3, frames, side, side),)}
     for name in by_size(models):
         yield "tv_" + name, lambda name=name: classifier(name)
     for name in by_size(models.segmentation):

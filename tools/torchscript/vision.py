@@ -92,9 +92,8 @@ def detector(name):
 def video(name):
     def make():
         torch.manual_seed(1)
-        sized = dict(spatial_size=(64, 64), temporal_size=8) if name.startswith("mvit") else {}
-        frames, side = (16, 224) if name == "s3d" else (8, 64)
-        return stir(get_model(name, **dict(options_of(name), **sized))), (torch.rand(1, 3, frames, side, side),)
+        frames, side = (16, 224) if name == "s3d" or name.startswith("mvit") else (8, 64)  # some have but one size
+        return stir(get_model(name, **options_of(name))), (torch.rand(1, 3, frames, side, side),)
     more = [] if name.startswith("mvit") or name == "s3d" else [lambda: (torch.rand(2, 3, 12, 80, 64),)]
     add("tv_" + name, make, "script", more, 1e-3, 1e-3)
 
