@@ -159,6 +159,11 @@ void native_dropout(C& c) {
   c.out(c.full(c.sizes(x), 1, DType::kBool));
 }
 
+void native_dropout_backward(C& c) {
+  Value* g = c.x("grad_output");
+  c.out(c.mul(c.mul(g, c.cast(c.x("mask"), c.dtype(g))), c.like(c.real("scale"), g)));
+}
+
 constexpr Row kActivationRows[] = {
     {"relu(Tensor self) -> Tensor", plain, "Relu"},
     {"relu6(Tensor self) -> Tensor", relu6},
@@ -208,6 +213,8 @@ constexpr Row kActivationRows[] = {
     {"alpha_dropout(Tensor input, float p, bool train) -> Tensor", dropout},
     {"feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor", dropout},
     {"native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", native_dropout},
+    {"native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
+     native_dropout_backward},
 };
 
 }  // namespace

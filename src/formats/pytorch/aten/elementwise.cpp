@@ -128,7 +128,14 @@ void logit(C& c) {
   Value* x = c.operand("self", c.promote({"self"}, Promotion::kIntToFloat));
   if (c.given("eps")) {
     const double eps = c.real("eps");
-    x = c.op("Clip", {x, c.like(eps, x), c.like(1 - eps, x)});
+    Value *low = c.like(eps, x), *high = c.like(1 - eps, x);
+    if (eps <= 0.5) {
+      x = c.op("Clip", {x, low, high});
+    } else {
+      // The limits cross: the lower one is asked first.
+      Value* below = c.where(c.op("Greater", {x, high}), high, x);
+      x = c.where(c.op("Less", {x, low}), low, below);
+    }
   }
   c.out(f_logit_plain(c, x));
 }

@@ -187,6 +187,30 @@ void embedding(C& c) {
   c.out(c.op("Gather", {c.x("weight"), index64(c, c.x("indices"))}, {{"axis", 0}}));
 }
 
+/// Rows that are asked for, shortened to a norm of at most max_norm.
+void embedding_renorm(C& c) {
+  Value *x = c.x("self"), *indices = c.reshape(index64(c, c.x("indices")), {SymInt(-1)});
+  const double p = c.real("norm_type");
+  Value* size = c.op("Abs", {x});
+  Value* norm = nullptr;
+  if (std::isinf(p)) {
+    norm = c.reduce("ReduceMax", size, {1}, true);
+  } else {
+    Value* sum = c.reduce("ReduceSum", c.op("Pow", {size, c.like(p, x)}), {1}, true);
+    norm = c.op("Pow", {sum, c.like(1 / p, x)});
+  }
+  Value* limit = c.like(c.real("max_norm"), x);
+  Value* shorter = c.mul(x, c.div(limit, c.add(norm, c.like(1e-7, x))));
+  Value* used = c.op(
+      "ReduceMax",
+      {c.cast(c.op("Equal", {c.range(c.size(x, 0)), c.unsqueeze(indices, {1})}), DType::kInt32),
+       c.b.ints({0})},
+      {{"keepdims", 0}});
+  Value* change =
+      c.op("And", {c.unsqueeze(c.cast(used, DType::kBool), {1}), c.op("Greater", {norm, limit})});
+  c.out(c.where(change, shorter, x));
+}
+
 void take(C& c) {
   Value* flat = c.reshape(c.x("self"), {SymInt(-1)});
   c.out(c.op("Gather", {flat, index64(c, c.x("index"))}, {{"axis", 0}}));
@@ -651,6 +675,8 @@ constexpr Row kIndexingRows[] = {
      "unsafe=False) -> Tensor",
      index_put},
     {"index_select(Tensor self, int dim, Tensor index) -> Tensor", index_select},
+    {"embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor",
+     embedding_renorm},
     {"embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool "
      "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
      embedding},

@@ -266,6 +266,22 @@ void multilabel_margin(C& c) {
     c.out(c.cast(single ? c.squeeze(is_label, {0}) : is_label, c.dtype(x)));
 }
 
+/// A linear layer and its cross entropy at once, which PyTorch computes in chunks; the gradients
+/// that it makes on the way are nobody's outside of training.
+void linear_cross_entropy(C& c) {
+  Value* logits = c.lower("linear", {c.arg("input"), c.arg("linear_weight"), c.arg("linear_bias")});
+  const bool each = !c.has_arg("reduction");
+  const std::string how = each ? "none" : c.text("reduction");
+  const int64_t reduction = how == "none" ? 0 : how == "mean" ? 1 : 2;
+  const Arg smoothing = c.has_arg("label_smoothing") ? c.arg("label_smoothing") : Arg(0.0);
+  Value* loss =
+      c.lower("cross_entropy_loss", {Arg(c.cell(logits)), c.arg("target"), c.arg("weight"),
+                                     Arg(reduction), c.arg("ignore_index"), smoothing});
+  c.out(loss);
+  if (!each)
+    for (int i = 0; i < 3; ++i) c.out_arg(Arg());
+}
+
 #define LOSS(name) \
   {                \
     name "_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor"
@@ -322,6 +338,19 @@ constexpr Row kLossRows[] = {LOSS("mse"), mse}, LOSS("l1"), l1
     LOSS("multilabel_margin"), multilabel_margin
 }
 ,
+    {"torch_nn::_linear_cross_entropy_batch_chunked(Tensor input, Tensor linear_weight, Tensor "
+     "target, "
+     "Tensor? linear_bias=None, Tensor? weight=None, str reduction='mean', int ignore_index=-100, "
+     "float label_smoothing=0.0, int batch_chunk_size=0, str acc_policy='compact', ScalarType? "
+     "acc_dtype=None, bool allow_retain_graph=True, bool compute_input_grad=False, bool "
+     "compute_linear_weight_grad=False, bool compute_linear_bias_grad=False) -> (Tensor, Tensor, "
+     "Tensor, Tensor)",
+     linear_cross_entropy},
+    {"torch_nn::_linear_cross_entropy_batch_chunked_no_reduction(Tensor input, Tensor "
+     "linear_weight, "
+     "Tensor target, Tensor? linear_bias=None, Tensor? weight=None, int ignore_index=-100, int "
+     "batch_chunk_size=0, str acc_policy='compact', ScalarType? acc_dtype=None) -> Tensor",
+     linear_cross_entropy},
     {"multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, "
      "Tensor is_target)",
      multilabel_margin},

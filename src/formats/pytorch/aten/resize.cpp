@@ -1,5 +1,6 @@
 // Resizing and sampling of pictures.
 
+#include <algorithm>
 #include <cmath>
 
 #include "formats/pytorch/aten/context.h"
@@ -8,6 +9,42 @@ namespace tombolo::pytorch {
 namespace {
 
 using C = AtenContext;
+
+/// One axis resampled with a filter as wide as the new distance of samples, where the first and
+/// last samples keep their distance (ONNX's antialiasing takes its width from the sizes alone): a
+/// product with a constant matrix. Source: torch's own rule of weights.
+Value* filtered(C& c, Value* x, int64_t axis, int64_t from, int64_t to, bool cubic) {
+  const double scale = to > 1 ? static_cast<double>(from - 1) / static_cast<double>(to - 1) : 0;
+  const double wide = std::max(scale, 1.0), support = (cubic ? 2.0 : 1.0) * wide;
+  const auto weight = [&](double at) {
+    at = std::abs(at);
+    if (!cubic) return std::max(1 - at, 0.0);
+    constexpr double a = -0.5;
+    if (at < 1) return ((a + 2) * at - (a + 3)) * at * at + 1;
+    return at < 2 ? (((at - 5) * at + 8) * at - 4) * a : 0.0;
+  };
+  std::vector<double> table(static_cast<size_t>(from * to), 0);
+  for (int64_t row = 0; row < to; ++row) {
+    const double center = scale * (static_cast<double>(row) + 0.5);
+    const int64_t first = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
+    const int64_t last = std::min(static_cast<int64_t>(center + support + 0.5), from);
+    double sum = 0;
+    for (int64_t at = first; at < last; ++at)
+      sum += weight((static_cast<double>(at) - center + 0.5) / wide);
+    for (int64_t at = first; at < last && sum != 0; ++at)
+      table[static_cast<size_t>(at * to + row)] =
+          weight((static_cast<double>(at) - center + 0.5) / wide) / sum;
+  }
+  auto matrix = Tensor::allocate(c.dtype(x), std::vector<int64_t>{from, to});
+  if (!matrix) {
+    c.refuse("too large");
+    return x;
+  }
+  for (int64_t i = 0; i < from * to; ++i) matrix->set_double(i, table[static_cast<size_t>(i)]);
+  const int64_t last = c.rank(x) - 1;
+  return c.swap(c.op("MatMul", {c.swap(x, axis, last), c.b.constant(*matrix, "filter")}), axis,
+                last);
+}
 
 /// upsample_*: the mode is the row's detail: "linear", "cubic", "nearest", "nearest-exact", with
 /// "-aa" for antialiasing.
@@ -28,9 +65,26 @@ void upsample(C& c) {
   }
   if (static_cast<int64_t>(scales.size()) != spatial) scales.clear();
   const bool align = c.has_arg("align_corners") && c.flag("align_corners");
-  if (antialias && align)
-    return c.refuse("antialiasing with aligned corners", "leave align_corners out");
   const DType type = c.dtype(x);
+  if (antialias && align) {
+    if (!is_float(type)) return c.refuse("antialiasing of integers with aligned corners");
+    Value* y = x;
+    for (int64_t i = 0; i < spatial; ++i) {
+      const auto from = c.known(x, i + 2);
+      std::optional<int64_t> to;
+      if (!sizes.empty()) {
+        to = sizes[static_cast<size_t>(i)].dim.constant();
+      } else if (from && !scales.empty()) {
+        to = static_cast<int64_t>(
+            std::floor(static_cast<double>(*from) * scales[static_cast<size_t>(i)]));
+      }
+      if (!from || !to)
+        return c.refuse("antialiasing with aligned corners and sizes that vary",
+                        "leave align_corners out");
+      y = filtered(c, y, i + 2, *from, *to, mode == "cubic");
+    }
+    return c.out(y);
+  }
   std::vector<int64_t> axes;
   SymShape shape = c.b.shape(x);
   for (int64_t i = 0; i < spatial; ++i) axes.push_back(i + 2);

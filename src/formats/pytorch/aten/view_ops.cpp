@@ -158,6 +158,33 @@ void unsqueeze(C& c) {
 }
 
 void expand(C& c) { c.out(c.expand(c.x("self"), with_pair(c, c.syms("size"))), c.type("self")); }
+/// resize and resize_as: the first elements in another shape. More elements than there were would
+/// be whatever the memory held.
+void resized(C& c) {
+  Value* x = c.x("self");
+  SymInts sizes;
+  if (c.has_arg("size")) {
+    sizes = with_pair(c, c.syms("size"));
+  } else {
+    sizes = c.sizes(c.x("the_template"));
+    if (c.is_complex("the_template")) sizes.pop_back();
+    sizes = with_pair(c, std::move(sizes));
+  }
+  const SymInts now = c.sizes(x);
+  bool same = now.size() == sizes.size();
+  for (size_t i = 0; same && i < now.size(); ++i) same = now[i].dim.equals(sizes[i].dim);
+  if (same) return c.out_arg(c.arg("self"));
+  SymInt before(1), after(1);
+  for (const SymInt& size : now) before = c.mul(before, size);
+  for (const SymInt& size : sizes) after = c.mul(after, size);
+  if (!before.dim.equals(after.dim)) {
+    if (!before.is_number() || !after.is_number() || after.dim.value() > before.dim.value())
+      return c.refuse("a tensor is made larger: its new elements are what the memory held");
+    x = c.slice(c.reshape(x, {SymInt(-1)}), 0, SymInt(0), after);
+  }
+  c.out(c.reshape(x, sizes), c.type("self"));
+}
+
 void expand_as(C& c) {
   SymInts sizes = c.sizes(c.x("other"));
   if (c.is_complex("other")) sizes.pop_back();
@@ -280,7 +307,19 @@ void tensor_split_at(C& c, Value* x, int64_t dim) {
   std::vector<int64_t> indices;
   if (c.has_arg("tensor_indices_or_sections")) {
     const Tensor* constant = c.b.constant_value(c.x("tensor_indices_or_sections"));
-    if (!constant) return c.refuse("a split at computed places");
+    if (!constant) {
+      // How many there are is known, where is not.
+      Value* computed = c.cast(c.x("tensor_indices_or_sections"), DType::kInt64);
+      const auto count = c.rank(computed) == 1 ? c.known(computed, 0) : std::nullopt;
+      if (!count) return c.refuse("a split into a number of parts that depends on data");
+      for (int64_t i = 0; i < *count; ++i) {
+        const SymInt next(SymDim(), c.select(computed, 0, SymInt(i)));
+        parts.push_back(c.slice(x, dim, at, next));
+        at = next;
+      }
+      parts.push_back(c.slice(x, dim, at, SymInt(INT64_MAX)));
+      return c.out_list(parts);
+    }
     if (constant->rank() == 0) return in_sections(constant->get_int64(0));
     for (int64_t i = 0; i < constant->size(); ++i) indices.push_back(constant->get_int64(i));
   } else {
@@ -435,6 +474,9 @@ constexpr Row kViewOpsRows[] = {
     {"view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", view_dtype},
     {"view_as(Tensor(a) self, Tensor other) -> Tensor(a)", view_as, "", kV},
     {"reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", view_as, "", kM},
+    {"resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor", resized},
+    {"resize_as(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor",
+     resized},
     {"flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", flatten,
      "", kM},
     {"ravel(Tensor(a) self) -> Tensor(a)", flatten, "", kM},
