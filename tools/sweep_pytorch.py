@@ -115,7 +115,8 @@ def judge(folder, tombolo, limit):
     except ValueError:
         ours = "died: " + result.stderr[-200:]
     out = os.path.join(folder, "out.onnx")
-    done = subprocess.run([tombolo, "convert", model, out, "--opset", "21"], capture_output=True, text=True, timeout=limit)
+    sample = ["--sample", os.path.join(folder, "io.npz")] if model.endswith(".pt") else []
+    done = subprocess.run([tombolo, "convert", model, out, "--opset", "21", *sample], capture_output=True, text=True, timeout=limit)
     if done.returncode != 0:
         return ours, "-", "not at opset 21: " + done.stderr.strip().replace("\n", " | ")[:300]
     def check():

@@ -354,8 +354,18 @@ void copysign(C& c) {
 void logaddexp(C& c) {
   const bool base2 = c.name() == "logaddexp2";
   const DType type = c.promote({"self", "other"}, Promotion::kIntToFloat);
-  if (is_complex(type)) return c.refuse("complex logaddexp");
   Value *a = c.operand("self", type), *y = c.operand("other", type);
+  if (is_complex(type)) {
+    if (base2) return c.refuse("complex logaddexp2");
+    // The larger real part is taken out, so that no exponential overflows.
+    Value* most = c.op("Max", {c.re(a), c.re(y)});
+    const auto shrunk = [&](Value* v) {
+      return c.lower("exp", {Arg(c.cell(c.pair(c.sub(c.re(v), most), c.im(v)), type))});
+    };
+    Value* sum = complex_broadcast(c, "Add", shrunk(a), shrunk(y));
+    Value* log = c.lower("log", {Arg(c.cell(sum, type))});
+    return c.out(c.pair(c.add(c.re(log), most), c.im(log)), type);
+  }
   Value* high = c.op("Max", {a, y});
   Value* gap = c.op("Neg", {c.op("Abs", {c.sub(a, y)})});
   if (base2) gap = c.mul(gap, c.like(M_LN2, gap));
