@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes checkpoints of every kind with PyTorch, and what they hold as io.npz. Needs torch and safetensors.
+"""Writes checkpoints of every kind with PyTorch, and what they hold as io.npz. Needs torch, safetensors, huggingface_hub, joblib.
 
   tools/make_checkpoints.py OUT          the small set that is committed under tests/pytorch/checkpoints
   tools/make_checkpoints.py OUT --check TOMBOLO   converts each with TOMBOLO and compares bit for bit
@@ -7,8 +7,11 @@
 import io
 import json
 import pathlib
+import pickle
+import struct
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 import numpy as np
@@ -129,6 +132,45 @@ def walk(value, path, out):
         walk(vars(value), path, out)
 
 
+def write_tar(path, state):
+    """As PyTorch 0.1 wrote it: storages, tensors and the object in a tar archive. No PyTorch that can be had writes this; that
+    torch.load reads it back is asserted."""
+    roots, tensors = {}, {}
+    for t in state.values():
+        storage = t.untyped_storage()
+        roots.setdefault(storage.data_ptr(), (100 + len(roots), t, storage))
+        tensors[id(t)] = (500 + len(tensors), roots[storage.data_ptr()][0], t)
+
+    def dump(value, out):
+        pickle.dump(value, out, protocol=2)
+    storages, records, objects = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    dump(len(roots), storages)
+    for key, t, storage in roots.values():
+        dump((key, "cpu", LEGACY[t.dtype]), storages)
+        storages.write(struct.pack("<q", storage.nbytes() // t.element_size()) + bytes(storage))
+    dump([], storages)  # views of storages
+    dump(len(tensors), records)
+    for key, root, t in tensors.values():
+        dump((key, root, getattr(torch, LEGACY[t.dtype].__name__.replace("Storage", "Tensor"))), records)
+        records.write(struct.pack("<i4x%dq%dqq" % (t.dim(), t.dim()), t.dim(), *t.shape, *t.stride(), t.storage_offset()))
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, value):
+            return str(tensors[id(value)][0]) if isinstance(value, torch.Tensor) else None
+    Pickler(objects, protocol=2).dump(state)
+    with tarfile.open(path, "w:", format=tarfile.PAX_FORMAT) as tar:
+        for name, data in (("storages", storages), ("tensors", records), ("pickle", objects)):
+            info = tarfile.TarInfo(name)
+            info.size = len(data.getvalue())
+            tar.addfile(info, io.BytesIO(data.getvalue()))
+    back = torch.load(path, weights_only=False)
+    assert list(back) == list(state) and all(torch.equal(back[k], state[k]) for k in state)
+
+
+LEGACY = {torch.float32: torch.FloatStorage, torch.float64: torch.DoubleStorage, torch.int64: torch.LongStorage, torch.uint8: torch.ByteStorage,
+          torch.float16: torch.HalfStorage}
+
+
 def write(folder):
     folder.mkdir(parents=True, exist_ok=True)
     made = []
@@ -156,6 +198,27 @@ def write(folder):
     (shards / "pytorch_model.bin.index.json").write_text(json.dumps({"metadata": {"total_size": 40}, "weight_map": {
         "a.w": "pytorch_model-00001-of-00002.bin", "b.w": "pytorch_model-00002-of-00002.bin"}}))
     made.append((shards, [(k, v.numpy()) for k, v in parts.items()]))
+    from huggingface_hub import save_torch_state_dict
+    shards = folder / "sharded_safetensors" / "model.shards"
+    shards.mkdir(exist_ok=True, parents=True)
+    state = {"layer.%d.w" % i: torch.randn(4, 5).to(t) for i, t in enumerate((torch.float32, torch.bfloat16, torch.float16, torch.float32))}
+    save_torch_state_dict(state, str(shards), max_shard_size=120)
+    made.append((shards, [(k, dense(v)) for k, v in state.items()]))
+    tarred = folder / "tar_legacy" / "model.pt"
+    tarred.parent.mkdir(exist_ok=True)
+    base = torch.randn(3, 4)
+    state = {"w": base, "row": base[1], "t": base.t(), "n": torch.arange(5), "h": torch.rand(2).half(), "scalar": torch.tensor(2.5, dtype=torch.float64)}
+    write_tar(str(tarred), state)
+    made.append((tarred, [(k, dense(v)) for k, v in state.items()]))
+    import joblib
+    path = folder / "joblib" / "model.joblib"
+    path.parent.mkdir(exist_ok=True)
+    numbers = {"w": np.float32([[1, 2], [3, 4]]), "f": np.asfortranarray(np.random.RandomState(0).rand(2, 5)), "i": np.arange(7, dtype=np.int16)[::2],
+               "nested": [np.ones(2, bool), {"k": np.zeros((0, 3))}], "epoch": 3}
+    joblib.dump(numbers, path)
+    expected = []
+    walk(numbers, "", expected)
+    made.append((path, expected))
     import torch.distributed.checkpoint as dcp
     state = {"model": {"w": torch.rand(3, 4), "h": torch.rand(5).half()}, "step": torch.tensor(7), "text": "x"}
     dcp.save(state, checkpoint_id=folder / "distributed" / "model.dcp")
