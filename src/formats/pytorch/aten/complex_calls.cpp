@@ -69,6 +69,7 @@ constexpr std::string_view kAware[] = {"_assert_scalar",
                                        "cat",
                                        "channel_shuffle",
                                        "chain_matmul",
+                                       "cholesky",
                                        "chunk",
                                        "clone",
                                        "column_stack",
@@ -170,6 +171,8 @@ constexpr std::string_view kAware[] = {"_assert_scalar",
                                        "linalg_matrix_power",
                                        "linalg_multi_dot",
                                        "linalg_slogdet",
+                                       "linalg_cholesky",
+                                       "linalg_cholesky_ex",
                                        "linalg_solve",
                                        "linalg_solve_ex",
                                        "linalg_solve_triangular",
@@ -502,15 +505,16 @@ std::vector<Arg> on_products(C& c, const Operator& op, const std::vector<Arg>& a
 }
 
 /// A function of a matrix A + iB: that of the real matrix (A -B; B A), whose blocks it consists of.
-Value* by_embedding(C& c, const Operator& op, const Arg& self) {
+Value* by_embedding(C& c, std::string_view name, const Arg& self) {
   Value* z = c.read(self.tensor);
   Value *a = c.re(z), *b = c.im(z);
   Value* top = c.concat({a, c.op("Neg", {b})}, -1);
   Value* bottom = c.concat({b, a}, -1);
-  Value* made = c.lower(op.schema.name, {Arg(c.cell(c.concat({top, bottom}, -2)))});
-  const SymInt n = c.size(a, -1), all = c.mul(n, SymInt(2));
-  Value* left = c.slice(made, -1, SymInt(0), n);
-  return c.pair(c.slice(left, -2, SymInt(0), n), c.slice(left, -2, n, all));
+  Value* made = c.lower(name, {Arg(c.cell(c.concat({top, bottom}, -2)))});
+  const SymInt all = c.size(made, -2), rows = c.floor_div(all, SymInt(2)),
+               columns = c.floor_div(c.size(made, -1), SymInt(2));
+  Value* left = c.slice(made, -1, SymInt(0), columns);
+  return c.pair(c.slice(left, -2, SymInt(0), rows), c.slice(left, -2, rows, all));
 }
 
 Value* cumulative_product(C& c, const Arg& self, int64_t axis) {
@@ -555,7 +559,86 @@ std::optional<std::vector<Arg>> written_out(C& c, const Operator& op,
   if (name == "ldexp" && argument("other").is_tensor())
     return one(call("mul.Tensor", {self, call("pow.Scalar", {Arg(2.0), argument("other")})}));
   if (name == "matrix_exp" || name == "linalg_matrix_exp")
-    return one(Arg(c.cell(by_embedding(c, op, self), self.tensor->dtype)));
+    return one(Arg(c.cell(by_embedding(c, full, self), self.tensor->dtype)));
+  const auto transposed = [&](const Arg& a) {
+    return call("transpose.int", {a, Arg(-1), Arg(-2)});
+  };
+  if (name == "pinverse" || name == "linalg_pinv") {
+    Arg matrix = self;
+    if (argument("hermitian").integer.is(1)) {  // the lower triangle says it all
+      const Arg below = call("tril", {self, Arg(-1)});
+      const Arg whole = call("add.Tensor", {below, call("conj_physical", {transposed(below)})});
+      Value* diagonal = c.read(call("sub.Tensor", {call("tril", {self}), below}).tensor);
+      diagonal = c.pair(c.re(diagonal), c.mul(c.im(diagonal), c.like(0, diagonal)));
+      matrix = call("add.Tensor", {whole, Arg(c.cell(diagonal, self.tensor->dtype))});
+    }
+    return one(Arg(c.cell(by_embedding(c, "pinverse", matrix), self.tensor->dtype)));
+  }
+  if (name == "cholesky_inverse" || name == "cholesky_solve") {
+    const bool upper = argument("upper").integer.is(1);
+    const Arg factor = name == "cholesky_solve" ? argument("input2") : self;
+    const Arg half = call(upper ? "triu" : "tril", {factor});
+    const Arg other = call("conj_physical", {transposed(half)});
+    const Arg matrix = upper ? call("matmul", {other, half}) : call("matmul", {half, other});
+    if (name == "cholesky_inverse") return one(call("linalg_inv", {matrix}));
+    return one(call("linalg_solve", {matrix, self}));
+  }
+  if (name == "renorm") {
+    Arg others(std::vector<Arg>{});
+    const int64_t rank = c.rank(c.read(self.tensor)) - 1;
+    const int64_t dim = c.axis(argument("dim").integer.dim.constant().value_or(0), rank);
+    for (int64_t i = 0; i < rank; ++i)
+      if (i != dim) others.list.emplace_back(i);
+    const Arg length =
+        call("linalg_vector_norm", {call("abs", {self}), argument("p"), others, Arg(true)});
+    Value* norm = c.read(length.tensor);
+    Value* limit = c.operand_of(argument("maxnorm"), c.dtype(norm));
+    Value* factor = c.where(c.op("Greater", {norm, limit}),
+                            c.div(limit, c.add(norm, c.like(1e-7, norm))), c.like(1, norm));
+    return one(call("mul.Tensor", {self, Arg(c.cell(factor))}));
+  }
+  if (name == "rms_norm") {
+    Arg axes(std::vector<Arg>{});
+    const auto count = static_cast<int64_t>(argument("normalized_shape").list.size());
+    for (int64_t i = -count; i < 0; ++i) axes.list.emplace_back(i);
+    const Arg eps = argument("eps").is_none()
+                        ? Arg(self.tensor->dtype == DType::kComplex128 ? 2.220446049250313e-16
+                                                                       : 1.1920928955078125e-07)
+                        : argument("eps");
+    const Arg mean = call("mean.dim", {call("mul.Tensor", {self, self}), axes, Arg(true)});
+    const Arg y = call("mul.Tensor", {self, call("rsqrt", {call("add.Scalar", {mean, eps})})});
+    return one(argument("weight").is_none() ? y : call("mul.Tensor", {y, argument("weight")}));
+  }
+  if (name == "linalg_vander" || name == "vander") {
+    const auto count = argument("N").is_none() ? c.known(c.read(self.tensor), -2)
+                                               : argument("N").integer.dim.constant();
+    if (!count || *count < 1 || *count > 64) return std::nullopt;
+    std::vector<Arg> powers = {call("ones_like", {self})};
+    for (int64_t i = 1; i < *count; ++i)
+      powers.push_back(i == 1 ? self : call("mul.Tensor", {powers.back(), self}));
+    if (name == "vander" && !argument("increasing").integer.is(1))
+      std::reverse(powers.begin(), powers.end());
+    return one(call("stack", {Arg(std::move(powers)), Arg(-1)}));
+  }
+  if ((name == "linalg_tensorsolve" && argument("dims").is_none()) || name == "linalg_tensorinv") {
+    const bool inverse = name == "linalg_tensorinv";
+    SymInts sizes = c.sizes(c.read(self.tensor)), shape;
+    sizes.pop_back();
+    const auto split = inverse ? argument("ind").integer.dim.constant().value_or(2)
+                               : c.rank(c.read(argument("other").tensor)) - 1;
+    SymInt n(1);
+    for (size_t i = static_cast<size_t>(split); i < sizes.size(); ++i) {
+      shape.push_back(sizes[i]);
+      n = c.mul(n, sizes[i]);
+    }
+    const Arg matrix = call("reshape", {self, Arg::ints(SymInts{n, n})});
+    if (!inverse) {
+      const Arg column = call("reshape", {argument("other"), Arg::ints(SymInts{n, SymInt(1)})});
+      return one(call("reshape", {call("linalg_solve", {matrix, column}), Arg::ints(shape)}));
+    }
+    for (size_t i = 0; i < static_cast<size_t>(split); ++i) shape.push_back(sizes[i]);
+    return one(call("reshape", {call("linalg_inv", {matrix}), Arg::ints(shape)}));
+  }
   if (name == "cumprod")
     return one(
         Arg(c.cell(cumulative_product(c, self, argument("dim").integer.dim.constant().value_or(0)),

@@ -330,10 +330,43 @@ Value* cholesky_of(C& c, Value* a) {
   return c.cast(done[1], type);
 }
 
+/// The lower factor L of A = L L^H, of pairs.
+Value* complex_cholesky(C& c, Value* a) {
+  const DType type = c.dtype(a);
+  Value *re = wide(c, c.re(a)), *im = wide(c, c.im(a));
+  const SymInt n = c.size(re, -1);
+  Value *rows = c.unsqueeze(c.range(n), {1}), *columns = c.range(n);
+  Value* zero = c.mul(re, c.like(0, re));
+  const Values done = loop(c, n, {re, im, zero, zero}, [&](Value* i, const Values& state) {
+    Value *column = column_of(c, state[0], i), *turned = column_of(c, state[1], i);
+    Value* pivot = c.op("Sqrt", {row_of(c, column, i)});
+    Value* none = c.like(0, column);
+    Value* x = c.where(c.op("GreaterOrEqual", {rows, i}), c.div(column, pivot), none);
+    Value* y = c.where(c.op("Greater", {rows, i}), c.div(turned, pivot), none);
+    Value *xt = c.swap(x, -1, -2), *yt = c.swap(y, -1, -2);
+    Value* here = c.op("Equal", {columns, i});
+    return Values{c.sub(state[0], c.add(c.mul(x, xt), c.mul(y, yt))),
+                  c.sub(state[1], c.sub(c.mul(y, xt), c.mul(x, yt))), c.where(here, x, state[2]),
+                  c.where(here, y, state[3])};
+  });
+  return c.pair(c.cast(done[2], type), c.cast(done[3], type));
+}
+
 void cholesky(C& c) {
-  if (!real_only(c, "self")) return;
   Value* a = c.x("self");
   const bool upper = c.flag("upper");
+  if (c.is_complex("self")) {
+    const bool old = c.name() == "cholesky";  // it reads the triangle that it gives
+    const auto turn = [&](Value* v) {
+      return c.pair(c.swap(c.re(v), -1, -2), c.swap(c.im(v), -1, -2));
+    };
+    Value* l = complex_cholesky(c, old && upper ? turn(a) : a);
+    if (upper) l = turn(l);
+    if (upper && !old) l = c.pair(c.re(l), c.op("Neg", {c.im(l)}));
+    c.out(l, c.type("self"));
+    if (c.schema().results.size() == 2) emit_info(c, c.re(a));
+    return;
+  }
   if (c.name() == "cholesky" && upper) a = c.swap(a, -1, -2);
   Value* l = cholesky_of(c, a);
   c.out(upper ? c.swap(l, -1, -2) : l);
