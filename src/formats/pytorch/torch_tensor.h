@@ -45,7 +45,7 @@ struct TorchTensor {
   /// Quantisation: one scale, or one for each index of `axis`.
   std::vector<double> scales;
   std::vector<double> zero_points;  ///< whole numbers but where the scheme has real ones
-  int64_t axis = -1;  ///< -1: per tensor
+  int64_t axis = -1;                ///< -1: per tensor
 
   bool is_contiguous() const;
 };
