@@ -49,6 +49,13 @@ bool put(std::string& key, const Attribute& attribute, const StoragePtr& storage
   return !attribute.is_reference();
 }
 
+/// True when another node reads all that this one reads; most nodes need not be looked at further.
+bool may_have_equal(const Node& node) {
+  return std::all_of(node.inputs().begin(), node.inputs().end(), [](const Value* input) {
+    return input == nullptr || input->uses().size() > 1;
+  });
+}
+
 /// Everything that decides what a node gives, but how many outputs are wanted; false when the node
 /// must stay by itself.
 bool key_of(Rewriter& rewriter, const Node& node, std::string& key) {
@@ -92,7 +99,7 @@ Result<size_t> merge_equal_nodes(Rewriter& rewriter) {
     std::unordered_map<std::string, Node*> seen;
     std::string key;
     for (Node* node : graph.nodes()) {
-      if (!key_of(rewriter, *node, key)) continue;
+      if (!may_have_equal(*node) || !key_of(rewriter, *node, key)) continue;
       auto [entry, fresh] = seen.try_emplace(key, node);
       if (fresh) continue;
       if (entry->second->outputs().size() < node->outputs().size()) {

@@ -91,6 +91,25 @@ void name_nodes_apart(Model& model) {
   });
 }
 
+/// Passes hold as much again as the graph itself; a command stays within half a gigabyte whatever
+/// it is given.
+Status check_size(Model& model) {
+  constexpr size_t kLargest = size_t{300} << 20;
+  size_t bytes = 0;
+  for_each_graph(*model.graph, [&](Graph& graph) {
+    bytes += graph.node_count() * (sizeof(Node) + sizeof(Value));
+    for (const Node* node : graph.nodes())
+      bytes += node->attributes().size() * sizeof(Attribute) +
+               (node->inputs().size() + node->outputs().size()) * sizeof(Value*) +
+               (std::max<size_t>(node->outputs().size(), 1) - 1) * sizeof(Value);
+  });
+  if (bytes <= kLargest) return ok();
+  return resource_error("a graph of " + std::to_string(count_all_nodes(*model.graph)) +
+                        " nodes needs more than " + std::to_string(kLargest >> 20) +
+                        " MiB to describe, too much to be optimised or run")
+      .with_help("split the model (tombolo check and convert take it whole)");
+}
+
 /// One after another until nothing changes; a pass that cannot reach an end is stopped by the cap.
 Status run_passes(Rewriter& rewriter, const std::vector<const Pass*>& list,
                   const OptimiseOptions& options, OptimiseReport& report) {
@@ -142,6 +161,7 @@ Result<OptimiseReport> optimise(Model& model, const OptimiseOptions& options) {
   report.weight_bytes_after = report.weight_bytes_before;
   if (list.empty() && options.target == Target::kFile) return report;
 
+  CHECK_OK(check_size(model));
   bool sorted = true;
   for_each_graph(*model.graph, [&](Graph& graph) { sorted &= graph.sort(); });
   if (!sorted) return parse_error("the graph has a cycle");
