@@ -9,7 +9,7 @@
 
 namespace tombolo::passes {
 
-/// Copies a number, a text, or a list of numbers; false for what is none, and for a reference to an
+/// Copies a number, a text, or a list of either; false for what is none, and for a reference to an
 /// attribute of the function around the node.
 inline bool copy_attribute(const Attribute& from, Node& to) {
   if (from.is_reference()) return false;
@@ -23,6 +23,9 @@ inline bool copy_attribute(const Attribute& from, Node& to) {
     to.set_ints(from.name, from.ints());
   else if (from.type == AttrType::kFloats)
     to.set_floats(from.name, from.floats());
+  else if (from.type == AttrType::kStrings)
+    to.set_attribute(Attribute(from.name, from.type,
+                               std::vector<Text>(from.strings().begin(), from.strings().end())));
   else
     return false;
   return true;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "passes/attributes.h"
 #include "passes/passes.h"
 #include "passes/runtime_operators.h"
 
@@ -220,17 +221,7 @@ class Widen {
     for (const Value* output : node.outputs())
       if (hint.empty() && output != nullptr) hint = output->name();
     Node& made = r_.add(node, node.op_type(), inputs, hint, node.outputs().size());
-    for (const Attribute& attribute : node.attributes()) {
-      if (attribute.i() != nullptr) made.set_int(attribute.name, *attribute.i());
-      if (attribute.f() != nullptr) made.set_float(attribute.name, *attribute.f());
-      if (attribute.s() != nullptr) made.set_string(attribute.name, *attribute.s());
-      if (attribute.type == AttrType::kInts) made.set_ints(attribute.name, attribute.ints());
-      if (attribute.type == AttrType::kFloats) made.set_floats(attribute.name, attribute.floats());
-      if (attribute.type == AttrType::kStrings)
-        made.set_attribute(
-            Attribute(attribute.name, AttrType::kStrings,
-                      std::vector<Text>(attribute.strings().begin(), attribute.strings().end())));
-    }
+    copy_attributes(node, made);
     r_.touch(made);
     for (size_t i = 0; i < was_half.size(); ++i) {
       Value* old = node.output(i);

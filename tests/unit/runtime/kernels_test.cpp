@@ -15,6 +15,7 @@
 #include "runtime/kernels/qgemm.h"
 #include "runtime/kernels/rows.h"
 #include "runtime/kernels/unary.h"
+#include "runtime/kernels/unary_typed.h"
 
 namespace tombolo {
 namespace {
@@ -215,7 +216,7 @@ struct ExactFunction {
   double (*exact)(double);
   float low, high;
   double ulps;
-  float a = 0;
+  float a = 0, b = 0;
 };
 
 TEST_P(Kernels, FunctionsWithinTheirBounds) {
@@ -229,6 +230,12 @@ TEST_P(Kernels, FunctionsWithinTheirBounds) {
        [](double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }, -50, 50, 4},
       {Unary::kMish, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, -50, 50, 6},
       {Unary::kElu, [](double x) { return x < 0 ? std::expm1(x) : x; }, -20, 20, 4, 1},
+      {Unary::kSelu,
+       [](double x) {
+         return 1.0507010221481323 * (x < 0 ? 1.6732631921768188 * std::expm1(x) : x);
+       },
+       -20, 20, 4, 1.67326319217681884765625f, 1.05070102214813232421875f},
+      {Unary::kCelu, [](double x) { return x < 0 ? 2 * std::expm1(x / 2) : x; }, -20, 20, 4, 2},
       {Unary::kLog, [](double x) { return std::log(x); }, 1e-37f, 1e4f, 4},
       {Unary::kSin, [](double x) { return std::sin(x); }, -50000, 50000, 3},
       {Unary::kCos, [](double x) { return std::cos(x); }, -10, 10, 3},
@@ -248,7 +255,7 @@ TEST_P(Kernels, FunctionsWithinTheirBounds) {
     for (int64_t i = 0; i < kCount; ++i)
       x[static_cast<size_t>(i)] =
           f.low + (f.high - f.low) * (static_cast<float>(i) / static_cast<float>(kCount - 1));
-    unary_fn(f.op)(x.data(), y.data(), kCount, f.a, 0);
+    unary_fn(f.op)(x.data(), y.data(), kCount, f.a, f.b);
     double worst = 0;
     float where = 0;
     for (size_t i = 0; i < x.size(); ++i) {
@@ -263,6 +270,37 @@ TEST_P(Kernels, FunctionsWithinTheirBounds) {
       }
     }
     EXPECT_LT(worst, f.ulps) << "function " << static_cast<int>(f.op) << " at " << where;
+  }
+}
+
+TEST_P(Kernels, ExpAndLogOfDoublesWithinTheirBounds) {
+  const struct {
+    UnaryTyped op;
+    long double (*exact)(long double);
+    double low, high, ulps;
+  } functions[] = {
+      {UnaryTyped::kExp, [](long double x) { return std::exp(x); }, -740, 709, 1},
+      {UnaryTyped::kLog, [](long double x) { return std::log(x); }, 1e-300, 3, 4},
+      {UnaryTyped::kLog, [](long double x) { return std::log(x); }, 1e-3, 1e300, 4},
+  };
+  constexpr int64_t kCount = 30011;
+  for (const auto& f : functions) {
+    std::vector<double> x(kCount), y(kCount);
+    for (int64_t i = 0; i < kCount; ++i)
+      x[static_cast<size_t>(i)] =
+          f.low + (f.high - f.low) * (static_cast<double>(i) / static_cast<double>(kCount - 1));
+    UnaryTypedFn* fn = unary_typed_fn(f.op, DType::kFloat64);
+    ASSERT_NE(fn, nullptr);
+    fn(x.data(), y.data(), kCount, 0);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const long double exact = f.exact(static_cast<long double>(x[i]));
+      const double rounded = std::fabs(static_cast<double>(exact));
+      const long double ulp = static_cast<long double>(std::nextafter(rounded, 1e308)) -
+                              static_cast<long double>(rounded);
+      ASSERT_LE(std::fabs(static_cast<long double>(y[i]) - exact),
+                static_cast<long double>(f.ulps) * ulp)
+          << "function " << static_cast<int>(f.op) << " at " << x[i];
+    }
   }
 }
 
