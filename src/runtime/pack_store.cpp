@@ -1,6 +1,32 @@
 #include "runtime/pack_store.h"
 
+#include <algorithm>
+
 namespace tombolo {
+
+/// Memory for a pack, 64-byte aligned, with a cache line behind it that may be read.
+Result<std::byte*> SessionPacks::room(size_t bytes) {
+  constexpr size_t kShared = size_t{2} << 20;
+  const size_t size = (bytes + 127) / 64 * 64;
+  std::lock_guard lock(mutex_);
+  if (size <= left_) {
+    std::byte* data = shared_;
+    shared_ += size;
+    left_ -= size;
+    return data;
+  }
+  const bool alone = size > kShared / 2;
+  const size_t block = alone ? bytes : std::max(next_, size);
+  const int64_t dims[] = {static_cast<int64_t>(block)};
+  TRY(Tensor tensor, Tensor::allocate(DType::kUInt8, dims));
+  std::byte* data = tensor.mutable_bytes().data();
+  blocks_.push_back(std::move(tensor));
+  if (alone) return data;
+  shared_ = data + size;
+  left_ = block - size;
+  next_ = std::min(kShared, next_ * 2);
+  return data;
+}
 
 Result<const std::byte*> SessionPacks::get(const Tensor& source, std::string_view key, size_t bytes,
                                            void (*fill)(void*, std::byte*), void* argument) {
@@ -11,15 +37,16 @@ Result<const std::byte*> SessionPacks::get(const Tensor& source, std::string_vie
   }
   std::lock_guard lock(entry->mutex);
   if (!entry->filled) {
-    const int64_t dims[] = {static_cast<int64_t>(bytes)};
-    TRY(entry->block, Tensor::allocate(DType::kUInt8, dims));
-    fill(argument, entry->block.mutable_bytes().data());
+    if (entry->data == nullptr) {
+      TRY(entry->data, room(bytes));
+    }
+    fill(argument, entry->data);
     entry->filled = true;
     bytes_ += bytes;
     // What was packed is not read again, as a rule: its pages come back when it is.
     release(source.bytes());
   }
-  return static_cast<const std::byte*>(entry->block.bytes().data());
+  return static_cast<const std::byte*>(entry->data);
 }
 
 }  // namespace tombolo
