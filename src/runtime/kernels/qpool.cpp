@@ -6,6 +6,7 @@
 #include <hwy/highway.h>
 
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/nearest-inl.h"
 #include "runtime/kernels/qpool.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -52,7 +53,7 @@ HWY_INLINE void put(hn::Vec<F> v, int32_t zero, uint8_t* y, int64_t left) {
   constexpr int kLeast = T(-1) < T(0) ? -128 : 0;
   const auto lo = hn::Set(f, static_cast<float>(kLeast - zero));
   const auto hi = hn::Set(f, static_cast<float>(kLeast + 255 - zero));
-  const auto q = hn::Add(hn::NearestInt(hn::Min(hi, hn::Max(lo, v))), hn::Set(d, zero));
+  const auto q = hn::Add(nearest(hn::Min(hi, hn::Max(lo, v))), hn::Set(d, zero));
   store_n(hn::DemoteTo(bytes, q), bytes, reinterpret_cast<T*>(y), left);
 }
 

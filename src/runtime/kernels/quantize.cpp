@@ -6,6 +6,7 @@
 #include <hwy/highway.h>
 
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/nearest-inl.h"
 #include "runtime/kernels/quantize.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -35,13 +36,15 @@ HWY_INLINE void quantize_any(const float* x, int64_t n, float scale, int32_t zer
   const auto near_middle = hn::Set(f, usable ? 0.4999f : -1.0f);
   for (int64_t i = 0; i < n; i += lanes) {
     const auto given = load_n(f, x + i, n - i);
-    auto v = hn::Min(hi, hn::Max(lo, hn::Mul(given, inverse)));
-    const auto off = hn::Abs(hn::Sub(v, hn::ConvertTo(f, hn::NearestInt(v))));
+    const auto v = hn::Min(hi, hn::Max(lo, hn::Mul(given, inverse)));
+    auto q = nearest(v);
+    const auto off = hn::Abs(hn::Sub(v, hn::ConvertTo(f, q)));
     if (HWY_UNLIKELY(!hn::AllTrue(f, hn::Lt(off, near_middle)))) {
-      v = hn::Div(given, s);
-      v = hn::IfThenElseZero(hn::Eq(v, v), v);
+      const auto exact = hn::Div(given, s);
+      const auto number = hn::IfThenElseZero(hn::Eq(exact, exact), exact);
+      q = nearest(hn::Min(hi, hn::Max(lo, number)));
     }
-    const auto q = hn::Add(hn::NearestInt(hn::Min(hi, hn::Max(lo, v))), z);
+    q = hn::Add(q, z);
     store_n(hn::DemoteTo(bytes, q), bytes, y + i, n - i);
   }
 }
@@ -74,6 +77,28 @@ void dequantize(const void* x, int64_t n, float scale, int32_t zero, float* y) {
   }
 }
 
+/// Takes n numbers into the range; those that are none (NaN) change nothing.
+void widen_range(const float* x, int64_t n, float* least, float* greatest) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  auto low = hn::Set(f, *least), high = hn::Set(f, *greatest), low1 = low, high1 = high;
+  const auto take = [&](hn::Vec<F> v, hn::Vec<F>& a, hn::Vec<F>& b) HWY_ATTR {
+    a = hn::IfThenElse(hn::Lt(v, a), v, a);
+    b = hn::IfThenElse(hn::Gt(v, b), v, b);
+  };
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    take(hn::LoadU(f, x + i), low, high);
+    take(hn::LoadU(f, x + i + lanes), low1, high1);
+  }
+  *least = hn::GetLane(hn::MinOfLanes(f, hn::Min(low, low1)));
+  *greatest = hn::GetLane(hn::MaxOfLanes(f, hn::Max(high, high1)));
+  for (; i < n; ++i) {
+    if (x[i] < *least) *least = x[i];
+    if (x[i] > *greatest) *greatest = x[i];
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -86,6 +111,10 @@ void quantize_row(const float* x, int64_t n, float scale, int32_t zero, int32_t 
   using Fn = void(const float*, int64_t, float, int32_t, int32_t, int32_t, void*);
   (least < 0 ? TOMBOLO_TARGET(Fn, quantize_signed) : TOMBOLO_TARGET(Fn, quantize_unsigned))(
       x, n, scale, zero, least, greatest, y);
+}
+
+void value_range(const float* x, int64_t n, float& least, float& greatest) {
+  TOMBOLO_TARGET(void(const float*, int64_t, float*, float*), widen_range)(x, n, &least, &greatest);
 }
 
 void dequantize_row(const void* x, bool is_signed, int64_t n, float scale, int32_t zero, float* y) {

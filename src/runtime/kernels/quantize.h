@@ -9,6 +9,8 @@ namespace tombolo {
 /// y = clamp(round(x / scale) + zero, least, greatest); NaN counts as 0. least < 0: signed bytes.
 void quantize_row(const float* x, int64_t n, float scale, int32_t zero, int32_t least,
                   int32_t greatest, void* y);
+/// Takes n numbers into [least, greatest]; NaN changes nothing.
+void value_range(const float* x, int64_t n, float& least, float& greatest);
 /// y = (x - zero) * scale
 void dequantize_row(const void* x, bool is_signed, int64_t n, float scale, int32_t zero, float* y);
 /// y = (x - zero) * scale for sums of 32 bits.

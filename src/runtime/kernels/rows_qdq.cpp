@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/quantize.h"
-#include "runtime/kernels/rows.h"
 
 namespace tombolo {
 namespace {
@@ -147,15 +147,13 @@ Status run_dynamic(KernelRun& run) {
   TRY(Tensor * zero_out, run.output(2, DType::kUInt8, {}));
   constexpr int64_t kPart = 1 << 15;
   const int64_t parts = (x.size() + kPart - 1) / kPart;
-  std::vector<float> limits(static_cast<size_t>(2 * parts));
+  std::vector<float> limits(static_cast<size_t>(2 * parts));  // the range holds zero
   run.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      const int64_t n = std::min(kPart, x.size() - p * kPart);
-      limits[static_cast<size_t>(2 * p)] = fold_row(Fold::kMin, in + p * kPart, n);
-      limits[static_cast<size_t>(2 * p + 1)] = fold_row(Fold::kMax, in + p * kPart, n);
-    }
+    for (int64_t p = begin; p < end; ++p)
+      value_range(in + p * kPart, std::min(kPart, x.size() - p * kPart),
+                  limits[static_cast<size_t>(2 * p)], limits[static_cast<size_t>(2 * p + 1)]);
   });
-  float least = 0, greatest = 0;  // the range holds zero
+  float least = 0, greatest = 0;
   for (int64_t p = 0; p < parts; ++p) {
     least = std::min(least, limits[static_cast<size_t>(2 * p)]);
     greatest = std::max(greatest, limits[static_cast<size_t>(2 * p + 1)]);
