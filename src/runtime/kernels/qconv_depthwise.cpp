@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/nearest-inl.h"
 #include "runtime/kernels/qconv_last.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -80,7 +81,7 @@ HWY_INLINE V16 results(const QDepthwise& job, V32 low, V32 high, const V32* add,
   const V32 zero = hn::Set(d, job.zero);
   const auto one = [&](V32 sum, int half) {
     const auto v = hn::Mul(hn::ConvertTo(f, hn::Add(sum, add[half])), scale[half]);
-    return hn::Add(hn::NearestInt(hn::Min(hi, hn::Max(lo, v))), zero);
+    return hn::Add(nearest(hn::Min(hi, hn::Max(lo, v))), zero);
   };
   const V32 a = one(low, 0), b = one(high, 1);
 #if HWY_TARGET == HWY_AVX3
@@ -178,23 +179,30 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
-int64_t q_depthwise_place(int64_t channel) {
+int64_t q_depthwise_place(int64_t channel, int64_t channels) {
+  if (has_vnni()) return q_depthwise_vnni_place(channel, channels);
   return TOMBOLO_TARGET(int64_t(int64_t), place)(channel);
 }
 
-int64_t q_depthwise_block() { return TOMBOLO_TARGET(int64_t(), block)(); }
+int64_t q_depthwise_block() {
+  if (has_vnni()) return q_depthwise_vnni_block();
+  return TOMBOLO_TARGET(int64_t(), block)();
+}
 
 size_t q_depthwise_bytes(int64_t channels, int64_t taps) {
+  if (has_vnni()) return q_depthwise_vnni_bytes(channels, taps);
   const int64_t lanes = q_depthwise_block();
   return static_cast<size_t>((channels + lanes - 1) / lanes * ((taps + 1) / 2) * 2 * lanes * 2);
 }
 
 void q_depthwise_pack(const int8_t* w, int64_t channels, int64_t taps, std::byte* packed) {
+  if (has_vnni()) return q_depthwise_vnni_pack(w, channels, taps, packed);
   TOMBOLO_TARGET(void(const int8_t*, int64_t, int64_t, std::byte*), pack)
   (w, channels, taps, packed);
 }
 
 void q_depthwise(const QDepthwise& job) {
+  if (has_vnni()) return q_depthwise_vnni(job);
   TOMBOLO_TARGET(void(const QDepthwise&), depthwise).get()(job);
 }
 

@@ -129,7 +129,8 @@ QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest) {
   const int64_t pixels = g.batch * g.out_plane();
   QProduct& p = plan.product;
   if (plan.depthwise) {
-    plan.copy = padded;
+    plan.flip = x_signed && has_vnni();
+    plan.copy = padded || plan.flip;
     plan.weight_bytes = q_depthwise_bytes(g.groups, g.taps());
   } else {
     p.amx = q_use_amx(pixels);

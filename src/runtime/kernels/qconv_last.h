@@ -39,7 +39,8 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
 /// What x's zero point is to the products: 128 more where bytes are flipped.
 int32_t product_zero(const QConvPlan& plan, int32_t zero);
 
-/// Depthwise: a block of channels at some pixels of a row; see qconv_depthwise.cpp.
+/// Depthwise: a block of channels at some pixels of a row; see qconv_depthwise.cpp
+/// and qconv_depthwise_vnni.cpp.
 struct QDepthwise {
   const uint8_t* const* taps;  ///< bytes of each tap at the first pixel
   int64_t tap_count;
@@ -55,10 +56,16 @@ struct QDepthwise {
   std::byte* out;                 ///< the block's first channel at the first pixel
   int64_t ldo;
 };
-int64_t q_depthwise_place(int64_t channel);
+int64_t q_depthwise_place(int64_t channel, int64_t channels);
 int64_t q_depthwise_block();
 size_t q_depthwise_bytes(int64_t channels, int64_t taps);
 void q_depthwise_pack(const int8_t* w, int64_t channels, int64_t taps, std::byte* packed);
 void q_depthwise(const QDepthwise& job);
+/// The same with VNNI, which wants x unsigned (QConvPlan::flip).
+int64_t q_depthwise_vnni_place(int64_t channel, int64_t channels);
+int64_t q_depthwise_vnni_block();
+size_t q_depthwise_vnni_bytes(int64_t channels, int64_t taps);
+void q_depthwise_vnni_pack(const int8_t* w, int64_t channels, int64_t taps, std::byte* packed);
+void q_depthwise_vnni(const QDepthwise& job);
 
 }  // namespace tombolo

@@ -121,7 +121,7 @@ Status run_last(KernelRun& run) {
                         static_cast<double>(run.data<float>(kYScale)[0]);
   for (int64_t i = 0; i < outputs; ++i) {
     const float scale = w_scale.data<float>()[w_scale.size() == 1 ? 0 : i];
-    const int64_t at = s.plan.depthwise ? q_depthwise_place(i) : i;
+    const int64_t at = s.plan.depthwise ? q_depthwise_place(i, outputs) : i;
     scales[at] = static_cast<float>(factor * static_cast<double>(scale));
     // Sums wrap, as the reference's do.
     add[at] = static_cast<int32_t>(

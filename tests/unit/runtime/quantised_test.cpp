@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <random>
 #include <string>
 #include <tuple>
@@ -182,18 +183,25 @@ std::string list(const std::vector<int64_t>& values) {
 
 struct Window {
   int64_t batch, in, out, groups, height, width, kernel, stride, dilation, pad;
+  int64_t kernel_x = 0;  ///< 0: the kernel is square
 };
 
 TEST_F(Quantised, Convolutions) {
   const Window windows[] = {
-      {1, 3, 18, 1, 19, 23, 7, 2, 1, 3},   {2, 24, 40, 1, 7, 9, 1, 1, 1, 0},
-      {1, 70, 33, 1, 9, 8, 3, 1, 1, 1},    {1, 64, 64, 1, 14, 14, 3, 2, 1, 1},
-      {2, 17, 5, 1, 6, 11, 1, 2, 1, 0},    {1, 8, 48, 1, 12, 40, 3, 1, 2, 2},
-      {1, 12, 20, 4, 9, 9, 3, 1, 1, 1},    {2, 37, 37, 37, 10, 9, 3, 1, 1, 1},
-      {1, 64, 64, 64, 15, 15, 5, 2, 1, 2}, {1, 130, 16, 1, 1, 1, 1, 1, 1, 0},
-      {1, 5, 7, 1, 5, 5, 3, 1, 1, 0},      {1, 128, 130, 1, 5, 5, 3, 1, 1, 1}};
+      {1, 3, 18, 1, 19, 23, 7, 2, 1, 3},    {2, 24, 40, 1, 7, 9, 1, 1, 1, 0},
+      {1, 70, 33, 1, 9, 8, 3, 1, 1, 1},     {1, 64, 64, 1, 14, 14, 3, 2, 1, 1},
+      {2, 17, 5, 1, 6, 11, 1, 2, 1, 0},     {1, 8, 48, 1, 12, 40, 3, 1, 2, 2},
+      {1, 12, 20, 4, 9, 9, 3, 1, 1, 1},     {2, 37, 37, 37, 10, 9, 3, 1, 1, 1},
+      {1, 64, 64, 64, 15, 15, 5, 2, 1, 2},  {1, 130, 16, 1, 1, 1, 1, 1, 1, 0},
+      {1, 5, 7, 1, 5, 5, 3, 1, 1, 0},       {1, 128, 130, 1, 5, 5, 3, 1, 1, 1},
+      {1, 24, 24, 24, 7, 11, 3, 1, 1, 1},   {1, 96, 96, 96, 9, 13, 3, 2, 1, 1},
+      {2, 32, 32, 32, 6, 9, 1, 1, 1, 0},    {1, 65, 65, 65, 8, 10, 4, 1, 1, 2},
+      {1, 20, 20, 20, 7, 9, 1, 1, 1, 0, 3}, {1, 70, 70, 70, 7, 9, 2, 1, 1, 1, 5},
+      {1, 24, 24, 24, 5, 30, 3, 1, 1, 1},   {1, 144, 144, 144, 21, 22, 3, 1, 1, 1},
+      {1, 40, 72, 1, 33, 31, 1, 1, 1, 0},   {1, 16, 40, 1, 30, 29, 3, 1, 1, 1}};
   int turn = 0;
   for (const Window& w : windows) {
+    const int64_t kernel_x = w.kernel_x != 0 ? w.kernel_x : w.kernel;
     const bool x_signed = turn % 2 == 1, w_signed = turn % 3 != 2, y_signed = turn % 4 == 3;
     ++turn;
     const std::string xt = x_signed ? "int8" : "uint8", wt = w_signed ? "int8" : "uint8",
@@ -203,14 +211,14 @@ TEST_F(Quantised, Convolutions) {
         "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + xt + "[" + list(x) + "] x) => (" +
         yt + "[n,m,h,k] y) <float sx = {0.02}, " + constant(xt, "zx", {}, x_signed ? -90 : 0, 120) +
         ", " +
-        constant(wt, "w", {w.out, w.in / w.groups, w.kernel, w.kernel}, w_signed ? -128 : 0,
+        constant(wt, "w", {w.out, w.in / w.groups, w.kernel, kernel_x}, w_signed ? -128 : 0,
                  w_signed ? 127 : 255) +
         ", " + (turn % 2 == 0 ? "float sw = {0.03}" : scales("sw", w.out)) + ", " + wt + " zw = {" +
         (w_signed ? "0" : "128") + "}, float sy = {" +
         std::to_string(0.002 * static_cast<double>(w.in / w.groups * w.kernel + 20)) + "}, " +
         constant(yt, "zy", {}, y_signed ? -50 : 0, 100) + ", " +
         constant("int32", "b", {w.out}, -5000, 5000) + "> {\n y = QLinearConv <kernel_shape = [" +
-        list({w.kernel, w.kernel}) + "], strides = [" + list({w.stride, w.stride}) +
+        list({w.kernel, kernel_x}) + "], strides = [" + list({w.stride, w.stride}) +
         "], dilations = [" + list({w.dilation, w.dilation}) + "], pads = [" +
         list({w.pad, w.pad, w.pad, w.pad}) + "], group = " + std::to_string(w.groups) +
         "> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
@@ -303,6 +311,15 @@ TEST_F(Quantised, DynamicProducts) {
           "(p, c)\n}\n";
       agree(text, floats({1, m, k}), 1e-4, "matmul_integer_to_float");
     }
+}
+
+TEST_F(Quantised, WhatIsNoNumberLeavesTheRangeAlone) {
+  Tensor x = floats({70});
+  for (const int64_t i : {0, 20, 69}) x.data<float>()[i] = std::numeric_limits<float>::quiet_NaN();
+  agree(
+      "<ir_version: 10, opset_import: [\"\" : 17]>\nmain (float[70] x) => (uint8[70] y) {\n"
+      " y, s, z = DynamicQuantizeLinear (x)\n}\n",
+      x, 0, "dynamic_quantize_linear");
 }
 
 TEST_F(Quantised, HalvesAreComputedInFloats) {
