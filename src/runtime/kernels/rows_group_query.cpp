@@ -200,6 +200,14 @@ Status run_group_query(KernelRun& run) {
   shape.scale = s.scale;
   shape.softcap = s.softcap;
   shape.causal = s.causal;
+  // One step: the heads that share keys are rows of one product, which reads the cache once.
+  const int64_t group = s.heads / s.kv_heads;
+  if (s.rows == 1 && group > 1) {
+    shape.q_heads = s.kv_heads;
+    shape.rows = group;
+    shape.q = shape.y = {s.heads * s.size, group * s.size, s.size};
+    shape.causal = false;  // all are at the last position, which sees all keys that count
+  }
   AttentionData data{query, keys->data<float>(), values->data<float>(), y->data<float>()};
   data.offsets = progress.past.data();
   data.valid = progress.totals.data();
