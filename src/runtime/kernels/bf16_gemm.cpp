@@ -100,6 +100,10 @@ void bf16_product(const QProduct& p, const std::byte* a, const std::byte* b,
   const int64_t rows = std::max(1, p.tiles.front().count);
   const int64_t most = std::max<int64_t>(2, near_bytes() / std::max<int64_t>(1, rows * p.lda));
   int64_t blocks = (count + most - 1) / most;
+  // Weights that stay near are used for one part of the rows after the other.
+  const int64_t threads = thread_count();
+  if (threads > 1 && panels * panel_bytes <= near_bytes() && count >= 8 * threads)
+    blocks = std::max(blocks, 2 * threads);
   const int64_t block = round_up((count + blocks - 1) / blocks, 2);
   blocks = (count + block - 1) / block;
   const int64_t work = std::max<int64_t>(1, block * rows * kBf16Panel * depth);

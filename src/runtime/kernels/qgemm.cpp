@@ -230,6 +230,11 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t rows = std::max(1, p.tiles.front().count), row_bytes = rows * p.lda;
   const int64_t most = std::max<int64_t>(2, (int64_t{192} << 10) / std::max<int64_t>(1, row_bytes));
   int64_t blocks = (count + most - 1) / most;
+  // Threads that took panels of the same rows would write to the same cache lines: rows are cut
+  // where all the weights stay near.
+  const int64_t threads = thread_count();
+  if (threads > 1 && panels * panel_bytes <= near_bytes() && count >= 8 * threads)
+    blocks = std::max(blocks, 2 * threads);
   int64_t block = (count + blocks - 1) / blocks;
   if (p.amx) block += block % 2;
   blocks = (count + block - 1) / block;

@@ -54,17 +54,15 @@ TOMBOLO_AMX void tile(const AmxTile& t, int64_t chunk) {
     if (t.b_offsets != nullptr) b = t.b + t.b_offsets[s];
     for (int64_t i = 0; i < t.chunks; ++i) {
       for (int64_t line = 0; line < lines; ++line, next += 64) __builtin_prefetch(next, 0, 2);
+      // All loads first: where another thread of the core uses tiles, a load that waits for a
+      // product holds up the others.
       _tile_loadd(4, a0, t.lda[0]);
       _tile_loadd(6, b, 128);
+      if constexpr (kTwoColumns) _tile_loadd(7, b + 64, 128);
+      if constexpr (kTwoParts) _tile_loadd(5, a1, t.lda[1]);
       TOMBOLO_AMX_PRODUCT(0, 4, 6);
-      if constexpr (kTwoColumns) {
-        _tile_loadd(7, b + 64, 128);
-        TOMBOLO_AMX_PRODUCT(1, 4, 7);
-      }
-      if constexpr (kTwoParts) {
-        _tile_loadd(5, a1, t.lda[1]);
-        TOMBOLO_AMX_PRODUCT(2, 5, 6);
-      }
+      if constexpr (kTwoColumns) TOMBOLO_AMX_PRODUCT(1, 4, 7);
+      if constexpr (kTwoParts) TOMBOLO_AMX_PRODUCT(2, 5, 6);
       if constexpr (kTwoParts && kTwoColumns) TOMBOLO_AMX_PRODUCT(3, 5, 7);
       a0 += chunk;
       a1 += chunk;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/nearest-inl.h"
 #include "runtime/kernels/qgemm.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -116,7 +117,7 @@ HWY_INLINE VI load_bytes(const std::byte* from, bool is_signed, int64_t left) {
 /// Limits first, so that what is rounded fits; no fused products, so that the instruction set makes
 /// no difference.
 HWY_INLINE VI round_between(hn::Vec<F> x, hn::Vec<F> lo, hn::Vec<F> hi) {
-  return hn::NearestInt(hn::Min(hi, hn::Max(lo, x)));
+  return nearest(hn::Min(hi, hn::Max(lo, x)));
 }
 
 /// Results of bytes whose scales belong to columns: what layers with channels last are.
@@ -160,6 +161,35 @@ HWY_INLINE void finish_columns(const QFinish& f, const int32_t* sums, int64_t ld
   }
 }
 
+/// Floats whose scales belong to columns: products of dynamic quantisation.
+template <bool kRowSum>
+HWY_INLINE void finish_floats(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row,
+                              int64_t rows, int64_t column, int64_t columns) {
+  const I32 d;
+  const F ff;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t c = 0; c < columns; c += lanes) {
+    const int64_t left = columns - c, at = column + c;
+    const VI add = f.column_add != nullptr ? load_n(d, f.column_add + at, left) : hn::Zero(d);
+    const VI zero = kRowSum ? load_n(d, f.zero + at, left) : hn::Zero(d);
+    const auto scale = f.column_scale != nullptr
+                           ? hn::Mul(hn::Set(ff, f.scale), load_n(ff, f.column_scale + at, left))
+                           : hn::Set(ff, f.scale);
+    const auto bias =
+        f.column_bias != nullptr ? load_n(ff, f.column_bias + at, left) : hn::Zero(ff);
+    const bool biased = f.column_bias != nullptr;  // -0 + 0 would be 0
+    const int32_t* from = sums + c;
+    float* to = static_cast<float*>(f.out) + row * f.ldo + at;
+    for (int64_t r = 0; r < rows; ++r, from += ldc, to += f.ldo) {
+      VI v = hn::Add(hn::LoadU(d, from), add);
+      if constexpr (kRowSum) v = hn::Sub(v, hn::Mul(hn::Set(d, f.row_sum[row + r]), zero));
+      auto x = hn::Mul(hn::ConvertTo(ff, v), scale);
+      if (biased) x = hn::Add(x, bias);
+      store_n(x, ff, to, left);
+    }
+  }
+}
+
 void finish(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row, int64_t rows,
             int64_t column, int64_t columns) {
   const I32 d;
@@ -170,6 +200,9 @@ void finish(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row, int
       f.row_scale == nullptr)
     return f.rest != nullptr ? finish_columns<true>(f, sums, ldc, row, rows, column, columns)
                              : finish_columns<false>(f, sums, ldc, row, rows, column, columns);
+  if (f.kind == QFinish::Kind::kFloat && f.row_add == nullptr && f.row_scale == nullptr)
+    return f.row_sum != nullptr ? finish_floats<true>(f, sums, ldc, row, rows, column, columns)
+                                : finish_floats<false>(f, sums, ldc, row, rows, column, columns);
   for (int64_t r = 0; r < rows; ++r) {
     const VI row_add = hn::Set(d, f.row_add != nullptr ? f.row_add[row + r] : 0);
     const VI row_sum = hn::Set(d, f.row_sum != nullptr ? f.row_sum[row + r] : 0);
