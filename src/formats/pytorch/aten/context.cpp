@@ -124,6 +124,20 @@ Result<std::vector<Arg>> AtenContext::call(std::string_view overload, std::vecto
       return parse_error("an in-place operator without a result");
     if (op->row->kind == RowKind::kView && results.front().tensor->view) {
       // transpose_ and its like: the tensor itself is seen otherwise from now on.
+      if (op->schema.name.starts_with("squeeze") || op->schema.name.starts_with("unsqueeze")) {
+        Value *shown = read(results.front().tensor), *before = read(self);
+        bool same = has_rank(shown) && has_rank(before) && b.rank(shown) == b.rank(before);
+        for (int64_t i = 0; same && i < b.rank(shown); ++i)
+          same = b.dim(shown, i).equals(b.dim(before, i));
+        // In a branch a tensor that nobody shares can be written anew: axes of one element leave
+        // the order of its elements as it was.
+        if (same || (journal && is_alone(*self, results.front().tensor->view.get()))) {
+          if (!same) write(self, shown);
+          results.assign(1, Arg(self));
+          if (frames_.empty()) CHECK_OK(take_status());
+          return results;
+        }
+      }
       if (journal)
         return unsupported("a new shape in place inside of a branch or loop that depends on data");
       const Ref old = std::make_shared<Cell>(*self);

@@ -267,6 +267,8 @@ class AtenContext {
   void lay_out_new(const Frame& frame, Cell& result) const;
   void check_stale(const Cell& root);
   void note_write(const Ref& root);
+  /// Whether a tensor is a root, without views but `except`, whose memory no other root may be.
+  bool is_alone(const Cell& tensor, const ViewCall* except) const;
   Value* replay(const ViewCall& view, Value* base);
   Value* written_back(const ViewCall& view, Value* base, Value* shown, Value* value);
   SymInt arithmetic(const char* kind, const SymInt& a, const SymInt& y);

@@ -10,6 +10,16 @@ Ref AtenContext::root(Ref cell) {
   return cell;
 }
 
+bool AtenContext::is_alone(const Cell& tensor, const ViewCall* except) const {
+  if (tensor.view || tensor.origin || tensor.pinned || tensor.quantization) return false;
+  for (const auto& one : tensor.views)
+    if (const auto view = one.lock(); view && view.get() != except) return false;
+  for (const uint64_t memory : tensor.memories)
+    for (const Ref& holder : holders_[memory])
+      if (holder.get() != &tensor) return false;
+  return true;
+}
+
 void AtenContext::mark_views(Frame& frame) {
   const bool shows = frame.op->row->kind != RowKind::kValue && !frame.args.empty() &&
                      frame.args.front().is_tensor();
