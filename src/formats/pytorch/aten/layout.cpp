@@ -218,14 +218,74 @@ AtenContext::Sharing AtenContext::sharing(const Frame& frame, const Cell& base,
 }
 
 /// The layout of a new tensor: in order where all arguments are, but for operators that give their
-/// results in an order of their own.
+/// results in an order of their own. Some give them in order whatever their arguments are (tried
+/// with every order of four axes).
 void AtenContext::lay_out_new(const Frame& frame, Cell& result) const {
   static constexpr std::string_view kOwnOrder[] = {
       "nonzero",   "argwhere", "lstm",         "gru",   "rnn_tanh",        "rnn_relu", "einsum",
       "tensordot", "index",    "stft",         "istft", "unique_dim",      "qr",       "svd",
       "cholesky",  "inverse",  "grid_sampler", "cdist", "channel_shuffle", "bilinear", "pinverse",
       "matrix_exp"};
+  static constexpr std::string_view kInOrder[] = {"addmm",
+                                                  "addmv",
+                                                  "all",
+                                                  "amax",
+                                                  "amin",
+                                                  "any",
+                                                  "argmax",
+                                                  "argmin",
+                                                  "baddbmm",
+                                                  "bmm",
+                                                  "bucketize",
+                                                  "count_nonzero",
+                                                  "cummax",
+                                                  "cummin",
+                                                  "cumprod",
+                                                  "cumsum",
+                                                  "embedding",
+                                                  "gather",
+                                                  "im2col",
+                                                  "index_add",
+                                                  "index_copy",
+                                                  "index_select",
+                                                  "kthvalue",
+                                                  "layer_norm",
+                                                  "linalg_vector_norm",
+                                                  "linear",
+                                                  "log_softmax",
+                                                  "logcumsumexp",
+                                                  "logsumexp",
+                                                  "masked_select",
+                                                  "mean",
+                                                  "median",
+                                                  "mm",
+                                                  "mode",
+                                                  "mv",
+                                                  "nansum",
+                                                  "norm",
+                                                  "one_hot",
+                                                  "outer",
+                                                  "pixel_shuffle",
+                                                  "prod",
+                                                  "repeat",
+                                                  "repeat_interleave",
+                                                  "scatter",
+                                                  "searchsorted",
+                                                  "softmax",
+                                                  "std",
+                                                  "sum",
+                                                  "take",
+                                                  "tile",
+                                                  "topk",
+                                                  "tril",
+                                                  "triu",
+                                                  "var"};
   const std::string_view full = frame.op->schema.name, name = full.substr(0, full.find('.'));
+  const bool reduces = full == "max.dim" || full == "min.dim";
+  if (reduces || std::find(std::begin(kInOrder), std::end(kInOrder), name) != std::end(kInOrder)) {
+    result.layout = CellLayout::kContiguous;
+    return;
+  }
   bool known = !name.starts_with("linalg_") && !name.starts_with("fft_") &&
                !name.starts_with("scaled_dot") && !name.starts_with("_scaled_dot");
   for (const std::string_view own : kOwnOrder) known = known && name != own;
