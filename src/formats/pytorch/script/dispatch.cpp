@@ -152,6 +152,18 @@ std::shared_ptr<const pytorch::Quantization> Interpreter::own_quantization(
   return made;
 }
 
+namespace {
+
+/// Averages of quantised tensors are those of their integers, rounded once: a scale would move the
+/// halves, of which there are many.
+bool averages_integers(std::string_view overload) {
+  const std::string_view base = overload.substr(0, overload.find('.'));
+  return base.starts_with("avg_pool") || base.starts_with("adaptive_avg_pool") ||
+         base == "upsample_bilinear2d" || base == "upsample_linear1d";
+}
+
+}  // namespace
+
 /// An operator that takes None for an argument that may be None: it is called in two ways.
 Result<std::optional<Item>> Interpreter::split_optionals(std::string_view name, const Items& args,
                                                          const NamedItems& named) {
@@ -208,7 +220,17 @@ Result<Item> Interpreter::aten(std::string_view name, Items args, NamedItems nam
   std::vector<Arg> plain;
   std::vector<std::pair<std::string, Arg>> by_name;
   // Quantised tensors: computed in real numbers and quantised again.
-  std::shared_ptr<const pytorch::Quantization> quantization;
+  std::shared_ptr<const pytorch::Quantization> quantization, kept;
+  if (averages_integers(name) && !args.empty() && args[0].is_tensor() &&
+      args[0].arg.tensor->quantization && args[0].arg.tensor->quantization->axis < 0) {
+    kept = args[0].arg.tensor->quantization;
+    auto unit = std::make_shared<pytorch::Quantization>(*kept);
+    unit->scale = c.b.scalar(1, DType::kFloat32);
+    const Ref& given = args[0].arg.tensor;
+    Ref steps = c.cell(c.read(given), given->dtype);
+    steps->quantization = std::move(unit);
+    args[0] = Item(Arg(std::move(steps)));
+  }
   for (Item& item : args) {
     if (item.is_tensor() && item.arg.tensor->quantization) {
       if (!quantization) quantization = item.arg.tensor->quantization;
@@ -278,6 +300,7 @@ Result<Item> Interpreter::aten(std::string_view name, Items args, NamedItems nam
     for (Arg& result : *results)
       if (result.is_tensor() && is_float(result.tensor->dtype)) {
         TRY(Item again, requantized(Item(result), quantization));
+        if (kept) again.arg.tensor->quantization = kept;
         result = again.arg;
       }
   }
