@@ -357,14 +357,16 @@ void logaddexp(C& c) {
   Value *a = c.operand("self", type), *y = c.operand("other", type);
   if (is_complex(type)) {
     if (base2) return c.refuse("complex logaddexp2");
-    // The larger real part is taken out, so that no exponential overflows.
-    Value* most = c.op("Max", {c.re(a), c.re(y)});
-    const auto shrunk = [&](Value* v) {
-      return c.lower("exp", {Arg(c.cell(c.pair(c.sub(c.re(v), most), c.im(v)), type))});
-    };
-    Value* sum = complex_broadcast(c, "Add", shrunk(a), shrunk(y));
+    // large + log(1 + exp(small - large)), by their real parts: the angle is not brought back to
+    // one turn.
+    Value* first = c.op("GreaterOrEqual", {c.re(a), c.re(y)});
+    Value *large = c.where(first, c.re(a), c.re(y)), *angle = c.where(first, c.im(a), c.im(y));
+    Value* less = c.sub(c.where(first, c.re(y), c.re(a)), large);
+    Value* turn = c.sub(c.where(first, c.im(y), c.im(a)), angle);
+    Value* power = c.lower("exp", {Arg(c.cell(c.pair(less, turn), type))});
+    Value* sum = c.pair(c.add(c.re(power), c.like(1, less)), c.im(power));
     Value* log = c.lower("log", {Arg(c.cell(sum, type))});
-    return c.out(c.pair(c.add(c.re(log), most), c.im(log)), type);
+    return c.out(c.pair(c.add(c.re(log), large), c.add(c.im(log), angle)), type);
   }
   Value* high = c.op("Max", {a, y});
   Value* gap = c.op("Neg", {c.op("Abs", {c.sub(a, y)})});
