@@ -838,3 +838,22 @@ def greedy_until_end():
                 steps += 1
             return result, h
     return M(), (T(2, 6), torch.tensor([1, 3]), torch.tensor(4))
+
+
+@case(more=[lambda: (-T(2, 3, 4).abs(),), lambda: (T(4, 3, 1).abs(),)])
+def axes_in_place_in_branch():
+    class M(nn.Module):
+        def forward(self, x):
+            y, z = x.clone(), x * 2
+            if bool(x.sum() > 0):
+                y.unsqueeze_(1)
+                y.add_(1)
+                y.squeeze_(1)
+            n = torch.zeros((), dtype=torch.int64)
+            while bool(n < 3):
+                z.unsqueeze_(0)
+                z.mul_(0.5)
+                z.squeeze_(0)
+                n += 1
+            return y, z
+    return M(), (T(2, 3, 4).abs(),)

@@ -169,6 +169,16 @@ def quantised_embedding_plain():
     return torch.ao.quantization.convert(m), (torch.tensor([[1, 2, 4], [9, 0, 4]]),)
 
 
+@case(atol=1e-5)
+def quantised_averages():
+    class M(nn.Module):
+        def forward(self, x):
+            q = torch.quantize_per_tensor(x, 0.037, 120, torch.quint8)
+            return (F.avg_pool2d(q, 2).dequantize(), F.adaptive_avg_pool2d(q, 3).dequantize(), F.avg_pool2d(q, 3, 2, 1).dequantize(),
+                    F.interpolate(q, scale_factor=2.0, mode="bilinear", align_corners=False).dequantize())
+    return M(), (T(2, 4, 8, 10) * 2,)
+
+
 @case(atol=0.02)
 def quantised_graph_mode():
     from torch.ao.quantization.quantize_fx import convert_fx, prepare_fx

@@ -573,24 +573,46 @@ void linalg_lu(C& c) {
   c.out(c.cast(upper, type));
 }
 
+/// The Moore-Penrose inverse of a matrix of any rank. With G = A^T A = L L^T, L of full rank but
+/// for columns of zeros, it is L M M L^T A^T, where M = (L^T L)^-1 with ones for the columns of
+/// zeros (P. Courrieu, "Fast computation of Moore-Penrose inverse matrices", 2005).
 Value* pseudo_inverse(C& c, Value* a) {
   const DType type = c.dtype(a);
   Value* w = wide(c, a);
-  Value* t = c.swap(w, -1, -2);
   const SymInt n = c.size(a, -2), m = c.size(a, -1);
   if (!n.is_number() || !m.is_number()) {
     c.refuse("a pseudo-inverse of unknown shape");
     return a;
   }
-  Value* result = nullptr;
-  if (n.dim.value() >= m.dim.value()) {
-    Value* g = c.op("MatMul", {t, w});
-    result = eliminate(c, g, t).solution;
-  } else {
-    Value* g = c.op("MatMul", {w, t});
-    result = c.swap(eliminate(c, g, w).solution, -1, -2);
-  }
-  return c.cast(result, type);
+  const bool tall = n.dim.value() >= m.dim.value();
+  if (!tall) w = c.swap(w, -1, -2);
+  Value* t = c.swap(w, -1, -2);
+  Value* g = c.op("MatMul", {t, w});
+  const SymInt count = c.size(g, -1);
+  if (count.is(0)) return c.swap(a, -1, -2);
+  Value *rows = c.unsqueeze(c.range(count), {1}), *columns = c.range(count);
+  // What is less than this of the largest square is what rounding leaves of a zero.
+  Value* largest = c.reduce("ReduceMax", g, {c.rank(g) - 2, c.rank(g) - 1}, true);
+  Value* least = c.mul(largest, c.like(type == DType::kFloat64 ? 1e-15 : 1e-12, g));
+  Value* zero = c.like(0, g);
+  const Values done = loop(c, count, {g, c.mul(g, zero)}, [&](Value* i, const Values& state) {
+    Value* column = column_of(c, state[0], i);
+    Value* pivot = row_of(c, column, i);
+    Value* counts = c.op("Greater", {pivot, least});
+    Value* root = c.op("Sqrt", {c.where(counts, pivot, c.like(1, pivot))});
+    Value* kept = c.op("And", {c.op("GreaterOrEqual", {rows, i}), counts});
+    Value* l = c.where(kept, c.div(column, root), c.like(0, column));
+    Value* rest = c.sub(state[0], c.mul(l, c.swap(l, -1, -2)));
+    return Values{rest, c.where(c.op("Equal", {columns, i}), l, state[1])};
+  });
+  Value *l = done[1], *lt = c.swap(l, -1, -2);
+  Value* length = c.reduce("ReduceSum", c.mul(l, l), {c.rank(l) - 2}, true);
+  Value* eye = c.op("Equal", {rows, columns});
+  Value* filled = c.where(c.op("And", {eye, c.op("Equal", {length, zero})}), c.like(1, g), zero);
+  Value* square = c.add(c.op("MatMul", {lt, l}), filled);
+  Value* once = eliminate(c, square, c.op("MatMul", {lt, t})).solution;
+  Value* result = c.op("MatMul", {l, eliminate(c, square, once).solution});
+  return c.cast(tall ? result : c.swap(result, -1, -2), type);
 }
 
 void pinv(C& c) {
