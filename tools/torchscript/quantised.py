@@ -174,7 +174,7 @@ def quantised_averages():
     class M(nn.Module):
         def forward(self, x):
             q = torch.quantize_per_tensor(x, 0.037, 120, torch.quint8)
-            return (F.avg_pool2d(q, 2).dequantize(), F.adaptive_avg_pool2d(q, 3).dequantize(), F.avg_pool2d(q, 3, 2, 1).dequantize(),
+            return (F.avg_pool2d(q, 2).dequantize(), F.adaptive_avg_pool2d(q, (2, 5)).dequantize(), F.avg_pool2d(q, 3, 2, 1).dequantize(),
                     F.interpolate(q, scale_factor=2.0, mode="bilinear", align_corners=False).dequantize())
     return M(), (T(2, 4, 8, 10) * 2,)
 
