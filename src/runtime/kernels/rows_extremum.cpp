@@ -1,4 +1,4 @@
-// ArgMax and ArgMin of floats, along any axis.
+// ArgMax and ArgMin along any axis.
 
 #include <algorithm>
 
@@ -11,12 +11,12 @@ namespace {
 
 struct ExtremumState final : KernelState {
   int64_t outer = 1, length = 1, inner = 1;
-  bool greatest = true, last = false;
+  Extremum extremum;
   Dims output;
 };
 
 bool read_extremum(const KernelQuery& q, ExtremumState& s) {
-  if (active_isa() == Isa::kScalar || q.inputs.empty() || q.dtype(0) != DType::kFloat32)
+  if (active_isa() == Isa::kScalar || q.inputs.empty() || !has_extremum_places(q.dtype(0)))
     return false;
   const auto dims = q.dims(0);
   const auto rank = static_cast<int64_t>(dims.size());
@@ -31,8 +31,8 @@ bool read_extremum(const KernelQuery& q, ExtremumState& s) {
     else if (q.attributes.get_int("keepdims", 1) != 0)
       s.output.push_back(1);
   }
-  s.greatest = q.node.op_type() == "ArgMax";
-  s.last = q.attributes.get_int("select_last_index", 0) != 0;
+  s.extremum = {s.length, s.inner, q.node.op_type() == "ArgMax",
+                q.attributes.get_int("select_last_index", 0) != 0};
   return s.length > 0 && s.length < INT32_MAX && s.outer > 0 && s.inner > 0;
 }
 
@@ -50,27 +50,25 @@ Result<std::unique_ptr<KernelState>> prepare_extremum(const PrepareContext& q) {
 Status run_extremum(KernelRun& run) {
   const auto& s = run.state<ExtremumState>();
   TRY(Tensor * y, run.output(0, DType::kInt64, s.output));
-  const float* x = run.data<float>(0);
+  const Tensor& given = run.input(0);
+  const std::byte* x = given.data<std::byte>();
+  const auto size = static_cast<int64_t>(bytes_of(given.dtype()));
   int64_t* places = y->data<int64_t>();
-  if (s.inner == 1) {
-    run.parallel_for(s.outer, std::max<int64_t>(1, (1 << 15) / s.length),
-                     [&](int64_t begin, int64_t end) {
-                       for (int64_t i = begin; i < end; ++i)
-                         places[i] = extremum_place(x + i * s.length, s.length, s.greatest, s.last);
-                     });
-    return ok();
-  }
-  constexpr int64_t kStrip = 256;
-  const int64_t strips = (s.inner + kStrip - 1) / kStrip;
-  run.parallel_for(s.outer * strips, std::max<int64_t>(1, (1 << 15) / (s.length * kStrip)),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t task = begin; task < end; ++task) {
-                       const int64_t outer = task / strips, column = task % strips * kStrip;
-                       extremum_places(x + outer * s.length * s.inner + column, s.length, s.inner,
-                                       std::min(kStrip, s.inner - column), s.greatest, s.last,
-                                       places + outer * s.inner + column);
-                     }
-                   });
+  // Lines that lie side by side go on together, some at a time.
+  const int64_t strip = s.inner == 1 ? 1 : 256, strips = (s.inner + strip - 1) / strip;
+  run.parallel_for(
+      s.outer * strips, std::max<int64_t>(1, (1 << 15) / (s.length * std::min(strip, s.inner))),
+      [&](int64_t begin, int64_t end) {
+        if (s.inner == 1)
+          return extremum_places(s.extremum, given.dtype(), x + begin * s.length * size,
+                                 end - begin, places + begin);
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t outer = task / strips, column = task % strips * strip;
+          extremum_places(s.extremum, given.dtype(),
+                          x + (outer * s.length * s.inner + column) * size,
+                          std::min(strip, s.inner - column), places + outer * s.inner + column);
+        }
+      });
   return ok();
 }
 

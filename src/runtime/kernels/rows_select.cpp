@@ -60,7 +60,8 @@ Status run_hardmax(KernelRun& run) {
   run.parallel_for(s.outer, grain_of(s.length), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const float* x = from + i * s.length;
-      int64_t place = extremum_place(x, s.length, true, false);
+      int64_t place = 0;
+      extremum_places({.n = s.length}, DType::kFloat32, x, 1, &place);
       // A NaN is no maximum here.
       if (x[place] != x[place]) place = std::max_element(x, x + s.length) - x;
       std::memset(to + i * s.length, 0, static_cast<size_t>(s.length) * sizeof(float));
