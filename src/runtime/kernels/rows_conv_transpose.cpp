@@ -5,9 +5,11 @@
 #include <string>
 
 #include "runtime/kernels/conv.h"
+#include "runtime/kernels/gemm.h"
 #include "runtime/kernels/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/spread.h"
 
 namespace tombolo {
 namespace {
@@ -115,43 +117,6 @@ Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& co
   return state;
 }
 
-/// The positions i in [0, n) with 0 <= i * stride + shift < limit: [first, last).
-void inside(int64_t n, int64_t stride, int64_t shift, int64_t limit, int64_t& first,
-            int64_t& last) {
-  first = shift >= 0 ? 0 : std::min(n, (-shift + stride - 1) / stride);
-  last = shift >= limit ? 0 : std::min(n, (limit - shift + stride - 1) / stride);
-  last = std::max(first, last);
-}
-
-/// y += columns, [kernel position][pixel of X], of one channel.
-void spread(const ConvGeometry& s, const float* columns, float* y) {
-  for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
-    for (int64_t kr = 0; kr < s.kernel[1]; ++kr)
-      for (int64_t kc = 0; kc < s.kernel[2]; ++kc, columns += s.in_plane()) {
-        int64_t shift[3], first[3], last[3];
-        const int64_t at[3] = {kd, kr, kc};
-        for (int axis = 0; axis < 3; ++axis) {
-          shift[axis] = at[axis] * s.dilation[axis] - s.pad[axis];
-          inside(s.in[axis], s.stride[axis], shift[axis], s.out[axis], first[axis], last[axis]);
-        }
-        const int64_t n = last[2] - first[2], step = s.stride[2];
-        for (int64_t d = first[0]; d < last[0]; ++d)
-          for (int64_t r = first[1]; r < last[1]; ++r) {
-            const float* from = columns + (d * s.in[1] + r) * s.in[2] + first[2];
-            float* to =
-                y +
-                ((d * s.stride[0] + shift[0]) * s.out[1] + r * s.stride[1] + shift[1]) * s.out[2] +
-                first[2] * step + shift[2];
-            if (step == 1)
-              for (int64_t i = 0; i < n; ++i) to[i] += from[i];
-            else if (step == 2)
-              for (int64_t i = 0; i < n; ++i) to[2 * i] += from[i];
-            else
-              for (int64_t i = 0; i < n; ++i) to[i * step] += from[i];
-          }
-      }
-}
-
 Status run_transposed_conv(KernelRun& run) {
   const auto& state = run.state<TransposedState>();
   const ConvGeometry& s = state.shape;
@@ -165,13 +130,19 @@ Status run_transposed_conv(KernelRun& run) {
     run_convolution(state.product, run.data<float>(0) + n * s.groups * s.in_channels * s.in_plane(),
                     state.packed, columns, {}, scratch);
     float* to = y->data<float>() + n * outputs * plane;
-    run.parallel_for(outputs, std::max<int64_t>(1, 16384 / (plane + column_floats)),
-                     [&](int64_t begin, int64_t end) {
-                       for (int64_t c = begin; c < end; ++c) {
-                         std::fill_n(to + c * plane, plane, bias != nullptr ? bias[c] : 0.0f);
-                         spread(s, columns + c * column_floats, to + c * plane);
-                       }
-                     });
+    // Rows of all channels, one channel behind the other.
+    const int64_t rows = s.out[0] * s.out[1];
+    run.parallel_for(
+        outputs * rows, std::max<int64_t>(1, 16384 / s.out[2]), [&](int64_t begin, int64_t end) {
+          float* room = thread_floats(1, static_cast<size_t>(spread_room(s)));
+          while (begin < end) {
+            const int64_t c = begin / rows, first = begin % rows;
+            const int64_t last = std::min(rows, first + end - begin);
+            spread_rows(s, columns + c * column_floats, bias != nullptr ? bias[c] : 0.0f, first,
+                        last, to + c * plane, room);
+            begin += last - first;
+          }
+        });
   }
   return ok();
 }
