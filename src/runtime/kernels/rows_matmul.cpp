@@ -22,10 +22,11 @@ struct MatMulState final : KernelState {
   std::vector<int64_t> a_offset, b_offset;  ///< of each matrix of the batch
   bool trans_a = false, trans_b = false, b_shared = false;
   float alpha = 1, beta = 1;
-  const float* packed = nullptr;  ///< B, when it is constant
-  bool bf16 = false;              ///< products of bf16
-  const std::byte* packed_bf16 = nullptr;
-  size_t a_floats = 0;  ///< scratch for A turned
+  bool bf16 = false;                  ///< products of bf16
+  const std::byte* packed = nullptr;  ///< B, when it is constant: its matrices one behind the other
+  int64_t matrices = 1;               ///< of B
+  size_t packed_step = 0;             ///< bytes from one to the next
+  size_t a_floats = 0;                ///< scratch for A turned
   Activation activation;
   Dims output;
   enum class Addend : uint8_t { kNone, kColumns, kRows, kScalar, kMatrix } bias = Addend::kNone;
@@ -66,7 +67,9 @@ bool plan_matmul(const KernelQuery& q, bool gemm, MatMulState& s) {
   if (s.batch < 0 || s.m < 1 || s.n < 1 || s.batch < 1 || s.k < 0) return false;
   if (s.batch > 1 << 20) return false;
   s.b_shared = element_count(std::span(b.span()).first(rb - 2)) == 1;
-  if (!s.b_shared && q.dtype(1) != DType::kFloat32) return false;  // only packing widens weights
+  s.matrices = element_count(std::span(b.span()).first(rb - 2));
+  // Only packing widens weights.
+  if (!s.b_shared && q.constant(1) == nullptr && q.dtype(1) != DType::kFloat32) return false;
   // One shared B and A in one piece: one product of many rows.
   if (s.b_shared && !s.trans_a && s.batch > 1 &&
       element_count(std::span(a.span()).first(ra - 2)) == s.batch) {
@@ -137,9 +140,11 @@ bool supports_matmul_bf16(const KernelQuery& query) {
 
 int64_t round16(int64_t x) { return (x + 31) / 16 * 16; }
 
-/// Packs B some megabytes at a time and lets go of what was read: both forms of a large weight
-/// never take memory together. Panels of floats, or those of bf16_gemm().
-void pack_weight(const PrepareContext& context, const MatMulState& s, std::byte* target) {
+/// Packs the matrix of B that begins at element `start`, some megabytes at a time, and lets go of
+/// what was read: both forms of a large weight never take memory together. Panels of floats, or
+/// those of bf16_gemm().
+void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t start,
+                 std::byte* target) {
   constexpr int64_t kFloats = int64_t{1} << 20;
   const Tensor& weights = *context.constant(1);
   const auto bytes_of_one = static_cast<int64_t>(bits_of(weights.dtype()) / 8);
@@ -153,9 +158,9 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, std::byte*
   for (int64_t k0 = 0; k0 < s.k; k0 += rows)
     for (int64_t from = 0; from < panels; from += group) {
       const int64_t k = std::min(rows, s.k - k0), to = std::min(panels, from + group);
-      const int64_t begin = s.trans_b ? from * width * s.k : k0 * s.n;
-      const int64_t end = s.trans_b ? std::min(s.n, to * width) * s.k : (k0 + k) * s.n;
-      const float* b = weight_floats(weights, begin, end - begin, room) - begin;
+      const int64_t begin = start + (s.trans_b ? from * width * s.k : k0 * s.n);
+      const int64_t end = start + (s.trans_b ? std::min(s.n, to * width) * s.k : (k0 + k) * s.n);
+      const float* b = weight_floats(weights, begin, end - begin, room) - (begin - start);
       parallel(
           to - from, std::max<int64_t>(1, 16384 / (k * width)), [&](int64_t first, int64_t last) {
             for (int64_t p = from + first; p < from + last; ++p) {
@@ -188,17 +193,17 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
   size_t floats = s.a_floats + 64;
   if (s.bias == MatMulState::Addend::kScalar || (context.has_input(2) && s.beta != 1))
     floats += static_cast<size_t>(round16(s.n));
-  if (s.b_shared && context.constant(1) != nullptr) {
+  if (context.constant(1) != nullptr) {
+    s.packed_step = (static_cast<size_t>(packed) * sizeof(float) + 63) / 64 * 64;
     const std::string key =
         (kBf16 ? "gemm_b_bf16" : "gemm_b_f32/" + std::string(name_of(active_isa()))) +
         (s.trans_b ? "/t" : "/n") + std::to_string(s.alpha);
-    TRY(const std::byte* data,
-        context.packed(1, key, static_cast<size_t>(packed) * sizeof(float),
-                       [&](std::byte* target) { pack_weight(context, s, target); }));
-    if (s.bf16)
-      s.packed_bf16 = data;
-    else
-      s.packed = reinterpret_cast<const float*>(data);
+    TRY(s.packed, context.packed(1, key, static_cast<size_t>(s.matrices) * s.packed_step,
+                                 [&](std::byte* target) {
+                                   for (int64_t i = 0; i < s.matrices; ++i)
+                                     pack_weight(context, s, i * s.k * s.n,
+                                                 target + static_cast<size_t>(i) * s.packed_step);
+                                 }));
   } else {
     floats += static_cast<size_t>(packed);
   }
@@ -226,28 +231,32 @@ struct ActivationPost {
   }
 };
 
-bool packs_are_ready(const MatMulState& s) {
-  return s.packed != nullptr || s.packed_bf16 != nullptr;
-}
-
-/// One matrix of the batch. `packed` is room for B when it is not packed yet.
-void multiply(const MatMulState& s, const float* a, const float* b, float* packed, float* c,
-              const GemmEpilogue& epilogue) {
-  if (s.bf16) {
-    const std::byte* rounded = s.packed_bf16;
-    if (rounded == nullptr) {
-      auto* room = reinterpret_cast<std::byte*>(packed);
-      bf16_pack_b(b, s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, s.alpha, room);
-      rounded = room;
-    }
-    return bf16_gemm(s.m, s.n, s.k, a, s.k, rounded, c, s.n, epilogue);
+/// Matrix `index` of the batch. `room` is for B when it is not packed yet.
+void multiply(const MatMulState& s, int64_t index, const float* a, const float* all_b, float* room,
+              float* c, const GemmEpilogue& epilogue) {
+  const int64_t offset = s.b_offset[static_cast<size_t>(index)];
+  const int64_t row = s.trans_b ? 1 : s.n, column = s.trans_b ? s.k : 1;
+  const float* b = all_b + offset;
+  const std::byte* packed = nullptr;
+  if (s.packed != nullptr) {
+    const int64_t matrix = s.matrices == 1 ? 0 : offset / std::max<int64_t>(1, s.k * s.n);
+    packed = s.packed + static_cast<size_t>(matrix) * s.packed_step;
   }
+  if (s.bf16) {
+    if (packed == nullptr) {
+      auto* rounded = reinterpret_cast<std::byte*>(room);
+      bf16_pack_b(b, row, column, s.k, s.n, s.alpha, rounded);
+      packed = rounded;
+    }
+    return bf16_gemm(s.m, s.n, s.k, a, s.k, packed, c, s.n, epilogue);
+  }
+  if (packed != nullptr)
+    return gemm(s.m, s.n, s.k, a, s.k, reinterpret_cast<const float*>(packed), c, s.n, epilogue);
   // Packing pays when B is used by many rows; it must be done when B is turned.
-  if (s.packed != nullptr) return gemm(s.m, s.n, s.k, a, s.k, s.packed, c, s.n, epilogue);
   if (!s.trans_b && s.alpha == 1 && s.m <= 2 * gemm_tiles().max_rows)
     return gemm_unpacked(s.m, s.n, s.k, a, s.k, b, s.n, c, s.n, epilogue);
-  pack_b(b, s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, s.alpha, packed);
-  gemm(s.m, s.n, s.k, a, s.k, packed, c, s.n, epilogue);
+  pack_b(b, row, column, s.k, s.n, s.alpha, room);
+  gemm(s.m, s.n, s.k, a, s.k, room, c, s.n, epilogue);
 }
 
 Status run_matmul(KernelRun& run) {
@@ -289,18 +298,20 @@ Status run_matmul(KernelRun& run) {
   const float* residual = run.has_input(3) ? run.data<float>(3) : nullptr;
   const int64_t matrix_c = s.m * s.n;
   // Many small products: each thread takes whole ones.
-  if (s.batch >= 2 * thread_count() && !packs_are_ready(s) && s.a_floats == 0) {
+  if (s.batch >= 2 * thread_count() && (s.packed == nullptr || s.matrices > 1) && s.a_floats == 0) {
     parallel(s.batch, std::max<int64_t>(1, 100'000 / std::max<int64_t>(1, s.m * s.n * s.k)),
              [&](int64_t begin, int64_t end) {
-               float* own = thread_floats(2, static_cast<size_t>(packed_floats(s)));
+               float* own = s.packed != nullptr
+                                ? nullptr
+                                : thread_floats(2, static_cast<size_t>(packed_floats(s)));
                for (int64_t i = begin; i < end; ++i) {
                  GemmEpilogue e = epilogue;
                  if (residual != nullptr) {
                    e.init = residual + i * matrix_c;
                    e.ldi = s.n;
                  }
-                 multiply(s, a + s.a_offset[static_cast<size_t>(i)],
-                          b + s.b_offset[static_cast<size_t>(i)], own, c + i * matrix_c, e);
+                 multiply(s, i, a + s.a_offset[static_cast<size_t>(i)], b, own, c + i * matrix_c,
+                          e);
                }
              });
     return ok();
@@ -315,7 +326,7 @@ Status run_matmul(KernelRun& run) {
       epilogue.init = residual + i * matrix_c;
       epilogue.ldi = s.n;
     }
-    multiply(s, from, b + s.b_offset[static_cast<size_t>(i)], packed, c + i * matrix_c, epilogue);
+    multiply(s, i, from, b, packed, c + i * matrix_c, epilogue);
   }
   return ok();
 }
