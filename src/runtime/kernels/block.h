@@ -73,10 +73,11 @@ struct BlockConvPlan {
   std::vector<int64_t> offsets;  ///< [input block][kernel position], or [channel][kernel row]
   int64_t length = 0, rest = 0, rest_length = 0;
   int64_t chunk = 0;  ///< entries of the weights that stay in the second cache
-  int64_t band = 0;   ///< pieces of a task
+  int64_t band = 0;   ///< pieces of a task; Winograd: output channels
   size_t weight_floats = 0, scratch_floats = 0;
   int64_t tiles_y = 0, tiles_x = 0, tile_block = 0;  ///< Winograd
   bool own_blocks = false;  ///< Winograd: a thread takes a block of tiles all the way
+  bool on_the_way = false;  ///< Winograd: weights are transformed in every run, not when packed
 };
 
 BlockConvPlan plan_block_conv(const ConvGeometry& shape, bool plain, bool allow_winograd = true);

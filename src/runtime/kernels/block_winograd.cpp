@@ -102,6 +102,46 @@ void output_tile(const float* m, int64_t matrix_step, const float* bias, const f
   }
 }
 
+/// G k for one column k: what is even and what is odd in each pair of points apart.
+HWY_INLINE void weights6(F f, const float (&g)[6][3], V k0, V k1, V k2, V (&y)[6]) {
+  y[0] = hn::Mul(hn::Set(f, g[0][0]), k0);
+  for (int i = 1; i < 5; i += 2) {
+    const V even = hn::MulAdd(hn::Set(f, g[i][2]), k2, hn::Mul(hn::Set(f, g[i][0]), k0));
+    const V c = hn::Set(f, g[i][1]);
+    y[i] = hn::MulAdd(c, k1, even);
+    y[i + 1] = hn::NegMulAdd(c, k1, even);
+  }
+  y[5] = k2;
+}
+
+/// Kernels of `inputs` inputs, [input][tap][channel], to u[matrix * matrix_step], [input][channel];
+/// `columns` channels.
+void weight_tiles(const float* k, int64_t inputs, int64_t columns, float* u, int64_t matrix_step) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const WinogradWeights transform;
+  float g[6][3];
+  for (int i = 0; i < 6; ++i)
+    for (int j = 0; j < 3; ++j) g[i][j] = static_cast<float>(transform.g[i][j]);
+  for (int64_t i = 0; i < inputs; ++i)
+    for (int64_t c = 0; c < columns; c += lanes) {
+      const float* from = k + i * 9 * columns + c;
+      float* to = u + i * columns + c;
+      V half[3][6];
+#pragma GCC unroll 3
+      for (int j = 0; j < 3; ++j)
+        weights6(f, g, hn::LoadU(f, from + j * columns), hn::LoadU(f, from + (3 + j) * columns),
+                 hn::LoadU(f, from + (6 + j) * columns), half[j]);
+#pragma GCC unroll 6
+      for (int r = 0; r < 6; ++r) {
+        V y[6];
+        weights6(f, g, half[0][r], half[1][r], half[2][r], y);
+#pragma GCC unroll 6
+        for (int j = 0; j < 6; ++j) hn::StoreU(y[j], f, to + (r * 6 + j) * matrix_step);
+      }
+    }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -120,8 +160,8 @@ struct Work {
   const float* bias;
   const float* residual;
   const Activation& act;
-  float* v;  ///< [matrix][block][tile][channel]
-  float* m;
+  float* v;       ///< [matrix][block][tile][channel]
+  float* m;       ///< the same, of the output blocks at hand
   int64_t tiles;  ///< of a row of v and m
 };
 
@@ -162,46 +202,96 @@ void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin,
     }
 }
 
-/// Panels [first, last) of one product of `count` tiles.
-void multiply(const Work& w, int64_t matrix, int64_t first, int64_t last, int64_t count) {
+/// One product of `count` tiles: input blocks [from, to) by the panel of `columns` channels whose
+/// weights lie at b; to m, of the block of its first channel on. `near` is needed soon: a line of
+/// it is asked for with each input, until `end`.
+void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const float* b,
+              int64_t columns, float* m, int64_t count, const float* near, const float* end) {
   const ConvGeometry& s = w.plan.shape;
   const BlockTiles& tiles = block_tiles();
-  const int64_t width = tiles.panel(), padded = blocks_of(s.out_channels) * kBlock;
-  const int64_t in_blocks = blocks_of(s.in_channels), plane = w.tiles * kBlock;
+  const int64_t plane = w.tiles * kBlock;
   const int64_t cuts = (count + tiles.max_rows - 1) / tiles.max_rows;
-  const auto full = s.in_channels / kBlock;
-  const float* packed = w.packed + matrix * padded * s.in_channels;
-  for (int64_t panel = first; panel < last; ++panel) {
-    const int64_t channel = panel * width, columns = std::min(width, padded - channel);
-    BlockTile t{.offsets = w.plan.offsets.data(),
-                .entries = full,
-                .length = kBlock,
-                .rest = in_blocks - full,
-                .rest_length = s.in_channels % kBlock,
-                .step = kBlock,
-                .b = packed + channel * s.in_channels,
-                .c_block = plane};
-    for (int64_t i = 0; i < cuts; ++i) {
-      const int64_t from = count * i / cuts, rows = count * (i + 1) / cuts - from;
-      t.a = w.v + matrix * in_blocks * plane + from * kBlock;
-      t.jump = rows / 2 * kBlock;
-      const int64_t line = i * s.in_channels * 16, size = columns * s.in_channels;
-      t.next = line < size ? t.b + size + line : nullptr;
-      t.c = w.m + matrix * padded * w.tiles + channel / kBlock * plane + channel % kBlock +
-            from * kBlock;
-      tiles.dense[rows][columns > tiles.lanes ? 2 : 1](t);
+  const int64_t full = std::min(to, s.in_channels / kBlock);
+  BlockTile t{.offsets = w.plan.offsets.data(),
+              .entries = full - from,
+              .length = kBlock,
+              .rest = to - full,
+              .rest_length = s.in_channels % kBlock,
+              .step = kBlock,
+              .b = b,
+              .c_block = plane};
+  for (int64_t i = 0; i < cuts; ++i) {
+    const int64_t first = count * i / cuts, rows = count * (i + 1) / cuts - first;
+    t.a = w.v + (matrix * blocks_of(s.in_channels) + from) * plane + first * kBlock;
+    t.jump = rows / 2 * kBlock;
+    t.next = near < end ? near : nullptr;
+    near += (to - from) * kBlock * 16;
+    t.c = m + first * kBlock;
+    t.init = from == 0 ? nullptr : t.c;
+    tiles.dense[rows][columns > tiles.lanes ? 2 : 1](t);
+  }
+}
+
+/// Products [first, last) of `count` tiles with weights that were transformed before.
+void multiply_all(const Work& w, int64_t first, int64_t last, int64_t count) {
+  const ConvGeometry& s = w.plan.shape;
+  const int64_t width = block_tiles().panel(), padded = blocks_of(s.out_channels) * kBlock;
+  for (int64_t matrix = first; matrix < last; ++matrix)
+    for (int64_t channel = 0; channel < padded; channel += width) {
+      const int64_t columns = std::min(width, padded - channel), size = columns * s.in_channels;
+      const float* b = w.packed + (matrix * padded + channel) * s.in_channels;
+      multiply(
+          w, matrix, 0, blocks_of(s.in_channels), b, columns,
+          w.m + matrix * padded * w.tiles + channel / kBlock * w.tiles * kBlock + channel % kBlock,
+          count, b + size, b + 2 * size);
+    }
+}
+
+/// Floats between the matrices of a chunk of transformed weights, in cache sets of their own.
+int64_t chunk_step(const BlockConvPlan& plan) {
+  return plan.chunk * kBlock * block_tiles().panel() + 16;
+}
+int64_t group_panels(const BlockConvPlan& plan) { return plan.band / block_tiles().panel(); }
+
+/// Channels [first, last) of the output of `count` tiles: weights are transformed as they are
+/// needed, some input blocks at a time, and stay in the second cache with the sums.
+void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, float* room) {
+  const BlockConvPlan& plan = w.plan;
+  const ConvGeometry& s = plan.shape;
+  auto* const transform =
+      TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), weight_tiles).get();
+  const int64_t width = block_tiles().panel(), blocks = blocks_of(s.in_channels);
+  const int64_t plane = w.tiles * kBlock, step = chunk_step(plan);
+  for (int64_t from = 0; from < blocks; from += plan.chunk) {
+    const int64_t to = std::min(blocks, from + plan.chunk), after = to < blocks ? to : 0;
+    const int64_t inputs = std::min(s.in_channels, to * kBlock) - from * kBlock;
+    for (int64_t channel = first; channel < last; channel += width) {
+      const int64_t columns = std::min(width, last - channel);
+      transform(w.packed + 9 * (channel * s.in_channels + from * kBlock * columns), inputs, columns,
+                room + (channel - first) / width * kMatrices * step, step);
+    }
+    for (int64_t matrix = 0; matrix < kMatrices; ++matrix) {
+      const float* v = w.v + (matrix * blocks + after) * plane;
+      for (int64_t channel = first; channel < last; channel += width)
+        multiply(w, matrix, from, to,
+                 room + ((channel - first) / width * kMatrices + matrix) * step,
+                 std::min(width, last - channel),
+                 w.m + (matrix * (last - first) + (channel - first) / kBlock * kBlock) * w.tiles +
+                     (channel - first) % kBlock,
+                 count, v, channel == first ? v + (to - from) * plane : v);
     }
   }
 }
 
-/// Output blocks [first, last) of tiles [begin, end).
-void transform_outputs(const Work& w, int64_t first, int64_t last, int64_t begin, int64_t end) {
+/// Output blocks [first, last) of tiles [begin, end); m holds blocks [held, held_end).
+void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t first, int64_t last,
+                       int64_t begin, int64_t end) {
   const ConvGeometry& s = w.plan.shape;
   using Fn =
       void(const float*, int64_t, const float*, const float*, bool, float, float, float*, int64_t);
   auto* const fn = TOMBOLO_TARGET(Fn, output_tile).get();
   const int64_t row = s.out[2] * kBlock;
-  const int64_t matrix_step = blocks_of(s.out_channels) * w.tiles * kBlock;
+  const int64_t matrix_step = (held_end - held) * w.tiles * kBlock;
   const bool clamp = w.act.kind == Activation::Kind::kClamp;
   alignas(64) float room[16 * kBlock], rest[16 * kBlock];
   for (int64_t block = first; block < last; ++block)
@@ -209,7 +299,7 @@ void transform_outputs(const Work& w, int64_t first, int64_t last, int64_t begin
       const TilePlace at = place_of(w.plan, t);
       const int64_t to =
           at.image * w.out_image + block * s.out[1] * row + at.y * row + at.x * kBlock;
-      const float* m = w.m + (block * w.tiles + t - begin) * kBlock;
+      const float* m = w.m + ((block - held) * w.tiles + t - begin) * kBlock;
       const float* bias = w.bias != nullptr ? w.bias + block * kBlock : nullptr;
       const float* residual = w.residual != nullptr ? w.residual + to : nullptr;
       const int64_t height = std::min<int64_t>(4, s.out[1] - at.y);
@@ -261,9 +351,31 @@ void plan_block_winograd(BlockConvPlan& plan) {
   plan.tile_block = (tiles + blocks - 1) / blocks;
   for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
     plan.offsets.push_back(b * plan.tile_block * kBlock);
+  // Few tiles: to fetch transformed weights, four times as many, takes longer than to transform
+  // them again. What that costs is as much as products of three tiles or so.
+  plan.on_the_way = !own && tiles <= 112;
+  const int64_t matrices = plan.on_the_way ? s.taps() : kMatrices;
   plan.weight_floats =
-      static_cast<size_t>(s.groups * kMatrices * panel_floats(s.in_channels, s.out_channels));
+      static_cast<size_t>(s.groups * matrices * panel_floats(s.in_channels, s.out_channels));
   plan.scratch_floats = own ? 64 : static_cast<size_t>(tile_floats(s) * plan.tile_block) + 64;
+  if (!plan.on_the_way) return;
+  plan.scratch_floats =
+      static_cast<size_t>(kMatrices * kBlock * blocks_of(s.in_channels) * plan.tile_block) + 64;
+  // Transformed weights, sums, and what is read of the images take three quarters of a second cache
+  // of which near_bytes() is half. Every thread has some groups of channels.
+  const int64_t padded = blocks_of(s.out_channels) * kBlock;
+  const int64_t floats = near_bytes() * 3 / 2 / 4;
+  plan.band = std::max(block_tiles().panel(), kBlock);
+  while (plan.band * 2 <= padded && plan.band < 128 &&
+         kMatrices * plan.band * 2 * plan.tile_block <= floats / 2)
+    plan.band *= 2;
+  const int64_t inputs =
+      (floats / kMatrices - plan.band * plan.tile_block) / (plan.band + plan.tile_block) / kBlock;
+  plan.chunk = std::clamp<int64_t>(inputs, 2, blocks_of(s.in_channels));
+  // Sums are the same for any number of threads.
+  while (plan.band > std::max(block_tiles().panel(), kBlock) &&
+         plan.band * 2 * thread_count() > padded)
+    plan.band /= 2;
 }
 
 void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packed) {
@@ -272,6 +384,20 @@ void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packe
   const int64_t inputs = s.in_channels, width = block_tiles().panel();
   const int64_t padded = blocks_of(s.out_channels) * kBlock, panels = (padded + width - 1) / width;
   const int64_t matrix = padded * inputs;
+  if (plan.on_the_way) {
+    // [panel][input][tap][channel]: transformed in every run, which costs less than fetching them.
+    parallel(s.groups * panels, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t group = task / panels, first = task % panels * width;
+        const float* from = w + (group * s.out_channels + first) * inputs * 9;
+        pack_panel(
+            inputs * 9, std::min(width, padded - first), s.out_channels - first,
+            [&](int64_t o, int64_t i) { return from[o * inputs * 9 + i]; },
+            packed + (group * padded + first) * inputs * 9);
+      }
+    });
+    return;
+  }
   parallel(s.groups * panels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t group = task / panels, first = task % panels * width;
@@ -295,9 +421,7 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
   const int64_t blocks = (tiles + block - 1) / block;
   const int64_t in_blocks = blocks_of(s.in_channels), out_blocks = blocks_of(s.out_channels);
   const int64_t v_floats = kMatrices * in_blocks * kBlock * block;
-  const int64_t m_floats = kMatrices * out_blocks * kBlock * block;
-  const int64_t width = block_tiles().panel(), padded = out_blocks * kBlock;
-  const int64_t panels = (padded + width - 1) / width;
+  const int64_t padded = out_blocks * kBlock;
   const int64_t in_plane = s.in_plane() * kBlock, out_plane = s.out_plane() * kBlock;
   for (int64_t group = 0; group < s.groups; ++group) {
     const int64_t to = group * out_blocks * out_plane;
@@ -305,7 +429,7 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
               x + group * in_blocks * in_plane,
               blocks_of(s.groups * s.in_channels) * in_plane,
               blocks_of(s.groups * s.out_channels) * out_plane,
-              packed + group * kMatrices * padded * s.in_channels,
+              packed + group * (plan.on_the_way ? s.taps() : kMatrices) * padded * s.in_channels,
               y + to,
               epilogue.bias != nullptr ? epilogue.bias + group * padded : nullptr,
               epilogue.residual != nullptr ? epilogue.residual + to : nullptr,
@@ -316,29 +440,47 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
     if (plan.own_blocks) {
       parallel(blocks, 1, [&](int64_t first, int64_t last) {
         Work own = work;
+        const int64_t m_floats = kMatrices * padded * block;
         own.v = thread_floats(2, static_cast<size_t>(v_floats + m_floats + 64));
         own.m = own.v + v_floats;
         for (int64_t b = first; b < last; ++b) {
           const int64_t begin = b * block, end = std::min(tiles, begin + block);
           transform_inputs(own, 0, in_blocks, begin, end);
-          for (int64_t m = 0; m < kMatrices; ++m) multiply(own, m, 0, panels, end - begin);
-          transform_outputs(own, 0, out_blocks, begin, end);
+          multiply_all(own, 0, kMatrices, end - begin);
+          transform_outputs(own, 0, out_blocks, 0, out_blocks, begin, end);
         }
       });
       continue;
     }
     work.v = scratch;
-    work.m = scratch + v_floats;
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t begin = b * block, end = std::min(tiles, begin + block);
       parallel(in_blocks, 1, [&](int64_t first, int64_t last) {
         transform_inputs(work, first, last, begin, end);
       });
-      parallel(kMatrices, 1, [&](int64_t first, int64_t last) {
-        for (int64_t m = first; m < last; ++m) multiply(work, m, 0, panels, end - begin);
-      });
-      parallel(out_blocks, 1, [&](int64_t first, int64_t last) {
-        transform_outputs(work, first, last, begin, end);
+      if (!plan.on_the_way) {
+        work.m = scratch + v_floats;
+        parallel(kMatrices, 1, [&](int64_t first, int64_t last) {
+          multiply_all(work, first, last, end - begin);
+        });
+        parallel(out_blocks, 1, [&](int64_t first, int64_t last) {
+          transform_outputs(work, 0, out_blocks, first, last, begin, end);
+        });
+        continue;
+      }
+      const int64_t groups = (padded + plan.band - 1) / plan.band;
+      parallel(groups, 1, [&](int64_t first, int64_t last) {
+        Work own = work;
+        const int64_t m_floats = kMatrices * plan.band * block;
+        own.m = thread_floats(
+            2,
+            static_cast<size_t>(m_floats + group_panels(plan) * kMatrices * chunk_step(plan) + 64));
+        for (int64_t g = first; g < last; ++g) {
+          const int64_t from = g * plan.band, until = std::min(padded, from + plan.band);
+          multiply_group(own, from, until, end - begin, own.m + m_floats);
+          transform_outputs(own, from / kBlock, until / kBlock, from / kBlock, until / kBlock,
+                            begin, end);
+        }
       });
     }
   }

@@ -113,7 +113,7 @@ Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& co
   state->scratch_bytes = (plan.scratch_floats + 64) * sizeof(float);
   const std::string key = "block_conv_f32/" + std::string(name_of(active_isa())) + "/" +
                           name_of(plan.algorithm) + "/" + std::to_string(shape.groups) +
-                          (plain ? "/plain" : "");
+                          (plain ? "/plain" : "") + (plan.on_the_way ? "/taps" : "");
   TRY(const std::byte* packed,
       context.packed(1, key, (plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
         Tensor copy;
