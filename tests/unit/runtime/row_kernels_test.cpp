@@ -12,12 +12,14 @@
 
 #include "each_isa.h"
 #include "runtime/kernels/binary.h"
+#include "runtime/kernels/extremum.h"
 #include "runtime/kernels/fft.h"
 #include "runtime/kernels/gemm_wide.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/lookup.h"
 #include "runtime/kernels/moments.h"
 #include "runtime/kernels/pool_rows.h"
+#include "runtime/kernels/quantize.h"
 #include "runtime/kernels/rotate.h"
 #include "runtime/kernels/rows.h"
 #include "runtime/kernels/scan.h"
@@ -194,6 +196,85 @@ TEST_P(RowKernels, RunningSums) {
         expect_bits(down, expected_down, "down", n);
         expect_bits(along, expected_along, "along", n);
       }
+}
+
+TEST_P(RowKernels, Extremes) {
+  const auto all = [&]<typename T>(T, DType dtype) {
+    ASSERT_TRUE(has_extremum_places(dtype));
+    for (const int64_t n : kSizes)
+      for (const bool greatest : {false, true})
+        for (const bool last : {false, true}) {
+          const int64_t width = 21;
+          auto x = numbers<T>(n * width, std::is_signed_v<T> ? -9 : 0, 9);
+          // The ends of the type: an unsigned number is no negative one.
+          for (auto& v : x)
+            if (engine_() % 16 == 0)
+              v = engine_() % 2 == 0 ? std::numeric_limits<T>::max()
+                                     : std::numeric_limits<T>::lowest();
+          if constexpr (std::is_floating_point_v<T>)
+            for (auto& v : x)
+              if (engine_() % 64 == 0) v = std::numeric_limits<T>::quiet_NaN();
+          const auto expected = [&](int64_t first, int64_t step) {
+            int64_t place = 0;
+            for (int64_t i = 1; i < n; ++i) {
+              const T v = x[static_cast<size_t>(first + i * step)],
+                      best = x[static_cast<size_t>(first + place * step)];
+              const bool equal = v == best || (v != v && best != best);
+              const bool better = best == best && (v != v || (greatest ? v > best : v < best));
+              if (equal ? last : better) place = i;
+            }
+            return place;
+          };
+          std::vector<int64_t> down(static_cast<size_t>(width)), along(down.size());
+          extremum_places({n, width, greatest, last}, dtype, x.data(), width, down.data());
+          extremum_places({n, 1, greatest, last}, dtype, x.data(), width, along.data());
+          for (int64_t j = 0; j < width; ++j) {
+            EXPECT_EQ(down[static_cast<size_t>(j)], expected(j, width)) << n;
+            EXPECT_EQ(along[static_cast<size_t>(j)], expected(j * n, 1)) << n;
+          }
+        }
+  };
+  all(float{}, DType::kFloat32);
+  all(double{}, DType::kFloat64);
+  all(int8_t{}, DType::kInt8);
+  all(uint8_t{}, DType::kUInt8);
+  all(int16_t{}, DType::kInt16);
+  all(uint16_t{}, DType::kUInt16);
+  all(int32_t{}, DType::kInt32);
+  all(uint32_t{}, DType::kUInt32);
+  all(int64_t{}, DType::kInt64);
+  all(uint64_t{}, DType::kUInt64);
+}
+
+TEST_P(RowKernels, RangesAndBytes) {
+  for (const int64_t n : kSizes) {
+    std::vector<float> x(static_cast<size_t>(n));
+    for (float& v : x) v = std::normal_distribution<float>(0, 9)(engine_);
+    // Halves lie in the middle between two bytes; NaN is 0 and outside of no range.
+    for (float& v : x)
+      if (engine_() % 8 == 0) v = static_cast<float>(engine_() % 64) / 2;
+    for (float& v : x)
+      if (engine_() % 32 == 0) v = std::numeric_limits<float>::quiet_NaN();
+    float least = -1, greatest = 2;
+    for (const float v : x) {
+      least = std::min(least, v);
+      greatest = std::max(greatest, v);
+    }
+    float limits[2] = {-1, 2};
+    range_row(x.data(), n, limits);
+    EXPECT_EQ(limits[0], least);
+    EXPECT_EQ(limits[1], greatest);
+    for (const float scale : {1.0f, 0.1f, 3e38f, 1e-38f}) {
+      std::vector<int8_t> y(x.size()), expected(x.size());
+      quantize_row(x.data(), n, scale, 3, -128, 127, y.data());
+      for (size_t i = 0; i < x.size(); ++i) {
+        const float q = x[i] / scale;
+        expected[i] = static_cast<int8_t>(
+            q != q ? 3.0f : std::clamp(std::nearbyint(q) + 3.0f, -128.0f, 127.0f));
+      }
+      expect_bits(y, expected, "bytes", n);
+    }
+  }
 }
 
 TEST_P(RowKernels, WideProducts) {
