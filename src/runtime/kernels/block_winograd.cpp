@@ -371,7 +371,7 @@ void plan_block_winograd(BlockConvPlan& plan) {
     plan.band *= 2;
   const int64_t inputs =
       (floats / kMatrices - plan.band * plan.tile_block) / (plan.band + plan.tile_block) / kBlock;
-  plan.chunk = std::clamp<int64_t>(inputs, 2, blocks_of(s.in_channels));
+  plan.chunk = std::min(std::max<int64_t>(inputs, 2), blocks_of(s.in_channels));
   // Sums are the same for any number of threads.
   while (plan.band > std::max(block_tiles().panel(), kBlock) &&
          plan.band * 2 * thread_count() > padded)
