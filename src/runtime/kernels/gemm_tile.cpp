@@ -120,6 +120,13 @@ template <int kR, int kV, bool kPacked>
 void tile(const GemmTile& t) {
   const F f;
   V acc[kR][kV];
+  // What is written in the end comes nearer meanwhile: rows of C lie far apart.
+  if (kR >= 4)
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r) {
+      __builtin_prefetch(t.c + r * t.ldc, 1);
+      if (kV * HWY_LANES(float) > 16) __builtin_prefetch(t.c + r * t.ldc + 16, 1);
+    }
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 4
