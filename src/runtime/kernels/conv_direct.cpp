@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kDepth = 256;  ///< rows of a panel at a time
 constexpr int64_t kPanels = 4;   ///< panels that a block of weights is used for
+constexpr int64_t kRows = 8;     ///< rows of a panel that are gathered before those of the next
 constexpr int kMaxRuns = 64;
 
 /// Copies all channels of all groups of one image where the plan wants that;
@@ -73,6 +74,8 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
   const std::vector<int64_t> offsets = depth_offsets(plan);
   const int64_t cuts = std::max<int64_t>(1, (depth + kDepth - 1) / kDepth);
   const int64_t step = std::max<int64_t>(1, (depth + cuts - 1) / cuts);
+  // A panel, and what gathering may write beyond its end.
+  const int64_t panel = step * width + tiles.lanes;
   const int64_t group_panels =
       std::clamp<int64_t>(panels * s.groups / (4 * thread_count()), 1, kPanels);
   const int64_t panel_groups = (panels + group_panels - 1) / group_panels;
@@ -92,8 +95,9 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
         s.groups * panel_groups * row_groups,
         std::max<int64_t>(1, 200'000 / std::max<int64_t>(1, work)),
         [&](int64_t begin, int64_t end) {
-          float* columns = thread_floats(1, static_cast<size_t>(group_panels * step * width) + 64);
-          PixelRun runs[kMaxRuns];
+          float* columns = thread_floats(1, static_cast<size_t>(group_panels * panel) + 64);
+          PixelRun runs[kPanels][kMaxRuns];
+          int64_t run_counts[kPanels] = {};
           for (int64_t task = begin; task < end; ++task) {
             const int64_t group = task / (panel_groups * row_groups);
             const int64_t first = task / row_groups % panel_groups * group_panels;
@@ -103,14 +107,18 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
             const float* source =
                 image + group * s.in_channels * (plan.image.copy ? plan.image.plane : s.in_plane());
             const int64_t out_row = (n * s.groups + group) * s.out_channels;
+            for (int64_t p = first; p < last; ++p)
+              run_counts[p - first] = find_runs(s, plan.image, p * width,
+                                                std::min(pixels, (p + 1) * width), runs[p - first]);
             for (int64_t k0 = 0; k0 == 0 || k0 < depth; k0 += step) {
               const int64_t k = std::min(step, depth - k0);
-              for (int64_t p = first; p < last; ++p) {
-                const int64_t run_count =
-                    find_runs(s, plan.image, p * width, std::min(pixels, (p + 1) * width), runs);
-                gather_pixels(source, offsets.data(), k0, k0 + k, runs, run_count, width,
-                              columns + (p - first) * step * width);
-              }
+              // Some rows of all panels, then the next: what lies side by side in the image is read
+              // together.
+              for (int64_t from = k0; from < k0 + k; from += kRows)
+                for (int64_t p = first; p < last; ++p)
+                  gather_pixels(source, offsets.data(), from, std::min(k0 + k, from + kRows),
+                                runs[p - first], run_counts[p - first], width,
+                                columns + (p - first) * panel + (from - k0) * width);
               for (int64_t t = tile_from; t < tile_to; ++t) {
                 const int64_t row = t * tile_rows;
                 const int rows = static_cast<int>(std::min(tile_rows, s.out_channels - row));
@@ -119,7 +127,7 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
                   float* c = y + (out_row + row) * pixels + p * width;
                   GemmTile tile{.a = packed + group * weight_step + (t * depth + k0) * tile_rows,
                                 .lda = tile_rows,
-                                .b = columns + (p - first) * step * width,
+                                .b = columns + (p - first) * panel,
                                 .ldb = width,
                                 .k = k,
                                 .c = c,
