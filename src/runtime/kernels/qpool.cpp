@@ -76,11 +76,16 @@ void sum_of(const uint8_t* a, const uint8_t* b, int64_t count, const ByteSum& s,
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto za = hn::Set(d, s.a_zero), zb = hn::Set(d, s.b_zero);
   const auto sa = hn::Set(f, s.a_scale), sb = hn::Set(f, s.b_scale);
-  for (int64_t i = 0; i < count; i += lanes) {
-    const auto x = hn::ConvertTo(f, hn::Sub(wide<T>(a + i, count - i), za));
-    const auto z = hn::ConvertTo(f, hn::Sub(wide<T>(b + i, count - i), zb));
-    put<T>(hn::Add(hn::Mul(x, sa), hn::Mul(z, sb)), s.zero, y + i, count - i);
-  }
+  const auto some = [&](int64_t i, int64_t left) HWY_ATTR {
+    const auto x = hn::ConvertTo(f, hn::Sub(wide<T>(a + i, left), za));
+    const auto z = hn::ConvertTo(f, hn::Sub(wide<T>(b + i, left), zb));
+    put<T>(hn::Add(hn::Mul(x, sa), hn::Mul(z, sb)), s.zero, y + i, left);
+  };
+  int64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes)
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) some(i + k * lanes, lanes);
+  for (; i < count; i += lanes) some(i, count - i);
 }
 
 }  // namespace HWY_NAMESPACE
