@@ -262,6 +262,7 @@ void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, f
       TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), weight_tiles).get();
   const int64_t width = block_tiles().panel(), blocks = blocks_of(s.in_channels);
   const int64_t plane = w.tiles * kBlock, step = chunk_step(plan);
+  const int64_t tiles = block_tiles().max_rows, padded = blocks_of(s.out_channels) * kBlock;
   for (int64_t from = 0; from < blocks; from += plan.chunk) {
     const int64_t to = std::min(blocks, from + plan.chunk), after = to < blocks ? to : 0;
     const int64_t inputs = std::min(s.in_channels, to * kBlock) - from * kBlock;
@@ -270,15 +271,27 @@ void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, f
       transform(w.packed + 9 * (channel * s.in_channels + from * kBlock * columns), inputs, columns,
                 room + (channel - first) / width * kMatrices * step, step);
     }
+    // Meanwhile the next chunk comes nearer: images with the first panel, weights with the others.
+    const int64_t asked = (count + tiles - 1) / tiles * (to - from) * kBlock * 16;
     for (int64_t matrix = 0; matrix < kMatrices; ++matrix) {
       const float* v = w.v + (matrix * blocks + after) * plane;
-      for (int64_t channel = first; channel < last; channel += width)
+      for (int64_t channel = first; channel < last; channel += width) {
+        const int64_t columns = std::min(width, last - channel);
+        const float *near = v, *end = v + (to - from) * plane;
+        if (channel != first) {
+          // The second panel asks for the weights of the first one afterwards.
+          const bool other = channel == first + width && matrix >= kMatrices / 2;
+          const int64_t of = (other ? first : channel) + (after == 0 ? last - first : 0);
+          near = w.packed + 9 * (of * s.in_channels + after * kBlock * columns);
+          end = of < padded ? near + 9 * (to - from) * kBlock * columns : near;
+          near += (matrix - (other ? kMatrices / 2 : 0)) * asked;
+        }
         multiply(w, matrix, from, to,
-                 room + ((channel - first) / width * kMatrices + matrix) * step,
-                 std::min(width, last - channel),
+                 room + ((channel - first) / width * kMatrices + matrix) * step, columns,
                  w.m + (matrix * (last - first) + (channel - first) / kBlock * kBlock) * w.tiles +
                      (channel - first) % kBlock,
-                 count, v, channel == first ? v + (to - from) * plane : v);
+                 count, near, end);
+      }
     }
   }
 }
