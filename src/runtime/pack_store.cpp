@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "base/block_cache.h"
+
 namespace tombolo {
 
 /// Memory for a pack, 64-byte aligned, with a cache line behind it that may be read.
 Result<std::byte*> SessionPacks::room(size_t bytes) {
-  constexpr size_t kShared = size_t{2} << 20;
+  constexpr size_t kShared = size_t{2} << 20, kLarge = size_t{32} << 20;
   const size_t size = (bytes + 127) / 64 * 64;
   std::lock_guard lock(mutex_);
   if (size <= left_) {
@@ -16,6 +18,9 @@ Result<std::byte*> SessionPacks::room(size_t bytes) {
     return data;
   }
   const bool alone = size > kShared / 2;
+  // Blocks that earlier nodes of a first run left behind would stand beside a large pack, which is
+  // when a session takes the most memory.
+  if (bytes >= kLarge) drop_kept_blocks();
   const size_t block = alone ? bytes : std::max(next_, size);
   const int64_t dims[] = {static_cast<int64_t>(block)};
   TRY(Tensor tensor, Tensor::allocate(DType::kUInt8, dims));
