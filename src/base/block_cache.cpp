@@ -53,7 +53,12 @@ class Cache {
       dropped.swap(blocks_);
       bytes_ = 0;
     }
-    for (const auto& [size, block] : dropped) std::free(block);
+    for (const auto& [size, block] : dropped) {
+      // Blocks as large as these come from the heap after all, once some were freed, and a heap
+      // keeps its pages.
+      if (size >= kHuge) madvise(block, size / 4096 * 4096, MADV_DONTNEED);
+      std::free(block);
+    }
   }
   size_t bytes() {
     std::lock_guard lock(mutex_);
