@@ -260,10 +260,10 @@ TEST_P(RowKernels, RangesAndBytes) {
       least = std::min(least, v);
       greatest = std::max(greatest, v);
     }
-    float limits[2] = {-1, 2};
-    range_row(x.data(), n, limits);
-    EXPECT_EQ(limits[0], least);
-    EXPECT_EQ(limits[1], greatest);
+    float found[2] = {-1, 2};
+    value_range(x.data(), n, found[0], found[1]);
+    EXPECT_EQ(found[0], least);
+    EXPECT_EQ(found[1], greatest);
     for (const float scale : {1.0f, 0.1f, 3e38f, 1e-38f}) {
       std::vector<int8_t> y(x.size()), expected(x.size());
       quantize_row(x.data(), n, scale, 3, -128, 127, y.data());
