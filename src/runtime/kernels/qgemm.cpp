@@ -76,6 +76,42 @@ size_t q_stretch_bytes(int64_t stretches, int64_t run, int64_t n) {
 
 size_t q_panel_bytes(int64_t k, int64_t n) { return q_stretch_bytes(1, k, n); }
 
+namespace {
+
+/// One stretch of a panel whose columns lie side by side, in groups of four bytes: a word a column.
+void pack_beside(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
+                 uint8_t mask, std::byte* out, int32_t* sums) {
+  std::vector<uint8_t> none(static_cast<size_t>(columns), mask);
+  for (int64_t i = 0; i < run; i += 4, out += width * 4) {
+    const uint8_t* rows[4];
+    for (int64_t r = 0; r < 4; ++r) rows[r] = i + r < run ? x + (i + r) * row : none.data();
+    const uint8_t *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
+    uint32_t words[kMaxQPanel];
+    for (int64_t c = 0; c < columns; ++c) {
+      const uint32_t b0 = r0[c] ^ mask, b1 = r1[c] ^ mask, b2 = r2[c] ^ mask, b3 = r3[c] ^ mask;
+      words[c] = b0 | b1 << 8 | b2 << 16 | b3 << 24;
+      sums[c] += static_cast<int8_t>(b0) + static_cast<int8_t>(b1) + static_cast<int8_t>(b2) +
+                 static_cast<int8_t>(b3);
+    }
+    std::memcpy(out, words, static_cast<size_t>(columns) * 4);
+  }
+}
+
+/// One stretch of one column whose bytes lie side by side.
+void pack_below(const uint8_t* x, int64_t run, int64_t width, uint8_t mask, std::byte* out,
+                int32_t& sum) {
+  const uint32_t turn = mask * 0x01010101u;
+  for (int64_t i = 0; i < run; i += 4, out += width * 4) {
+    uint32_t word = turn;
+    std::memcpy(&word, x + i, static_cast<size_t>(std::min<int64_t>(4, run - i)));
+    word ^= turn;
+    std::memcpy(out, &word, 4);
+  }
+  sum += static_cast<int32_t>(q_sum_bytes(x, run, mask ^ 0x80) - 128 * run);
+}
+
+}  // namespace
+
 void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t stretches, int64_t run,
                       int64_t n, bool flip, std::byte* out, int32_t* sums) {
   const QTiles& tiles = q_tiles();
@@ -86,7 +122,23 @@ void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t str
              for (int64_t p = begin; p < end; ++p) {
                std::byte* panel = out + p * bytes;
                std::memset(panel, 0, static_cast<size_t>(bytes));
-               for (int64_t c = 0; c < std::min(width, n - p * width); ++c) {
+               const int64_t columns = std::min(width, n - p * width);
+               const uint8_t mask = flip ? 0x80 : 0;
+               int32_t room[kMaxQPanel] = {};
+               if (tiles.element == 1 && (column == 1 || row == 1)) {
+                 for (int64_t s = 0; s < stretches; ++s) {
+                   const uint8_t* from = x + p * width * column + s * run * row;
+                   std::byte* to = panel + s * groups * width * 4;
+                   if (column == 1)
+                     pack_beside(from, row, run, columns, width, mask, to, room);
+                   else
+                     for (int64_t c = 0; c < columns; ++c)
+                       pack_below(from + c * column, run, width, mask, to + c * 4, room[c]);
+                 }
+                 if (sums != nullptr) std::copy_n(room, columns, sums + p * width);
+                 continue;
+               }
+               for (int64_t c = 0; c < columns; ++c) {
                  const uint8_t* from = x + (p * width + c) * column;
                  int32_t sum = 0;
                  for (int64_t s = 0; s < stretches; ++s) {

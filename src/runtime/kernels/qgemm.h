@@ -27,6 +27,7 @@ struct QTile {
 using QTileFn = void(const QTile&);
 
 inline constexpr int kMaxQRows = 14;
+inline constexpr int kMaxQPanel = 32;  ///< columns of a panel, at most
 
 struct QTiles {
   int max_rows;
