@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "runtime/kernels/attention.h"
+#include "runtime/kernels/bf16.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/math-inl.h"
@@ -116,16 +117,20 @@ namespace {
 
 constexpr int64_t kFew = 4;  ///< queries for which K is not worth packing
 
-bool pack_keys(const AttentionShape& s) { return s.rows * (s.q_heads / s.kv_heads) > kFew; }
+bool pack_keys(const AttentionShape& s) {
+  return s.bf16 || s.rows * (s.q_heads / s.kv_heads) > kFew;
+}
 /// Many queries read all values again and again: in one piece, not a head apart.
 bool pack_values(const AttentionShape& s) {
-  return s.value_size % gemm_tiles().lanes != 0 || s.rows >= 64;
+  return s.bf16 || s.value_size % gemm_tiles().lanes != 0 || s.rows >= 64;
 }
 
 size_t key_floats(const AttentionShape& s) {
+  if (s.bf16) return static_cast<size_t>((bf16_b_bytes(s.size, s.columns) + 63) / 64 * 16);
   return pack_keys(s) ? static_cast<size_t>(packed_b_floats(s.size, s.columns)) : 0;
 }
 size_t value_floats(const AttentionShape& s) {
+  if (s.bf16) return static_cast<size_t>((bf16_b_bytes(s.columns, s.value_size) + 63) / 64 * 16);
   return pack_values(s) ? static_cast<size_t>(packed_b_floats(s.columns, s.value_size)) : 0;
 }
 
@@ -150,6 +155,8 @@ void product(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t l
     }
   }
 }
+
+std::byte* bytes_of(float* p) { return reinterpret_cast<std::byte*>(p); }
 
 /// The keys that count for one query.
 struct Range {
@@ -210,6 +217,10 @@ void dot_rows(const float* q, const float* k, int64_t step, int64_t n, int64_t s
   (q, k, step, n, size, out);
 }
 
+bool attention_bf16_fits(const AttentionShape& s) {
+  return has_bf16_dot() && s.rows >= 16 && s.columns >= 16 && s.size >= 16 && s.value_size >= 16;
+}
+
 size_t attention_scratch_floats(const AttentionShape& s) {
   return static_cast<size_t>(s.batch * s.kv_heads) * (key_floats(s) + value_floats(s)) + 128;
 }
@@ -224,6 +235,15 @@ void run_attention(const AttentionShape& s, const AttentionData& d, float* scrat
     parallel(lines, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t b = i / s.kv_heads, h = i % s.kv_heads;
+        if (s.bf16) {
+          bf16_pack_b(d.k + s.k.at(b, h), 1, s.k.step_stride, s.size, s.columns, s.scale,
+                      bytes_of(packed_keys + static_cast<size_t>(i) * key_step));
+          // What does not count may be no number: it must not meet even a weight of 0.
+          bf16_pack_b(d.v + s.v.at(b, h), s.v.step_stride, 1, std::min(s.columns, d.valid[b]),
+                      s.value_size, 1,
+                      bytes_of(packed_values + static_cast<size_t>(i) * value_step));
+          continue;
+        }
         if (keys)
           pack_b(d.k + s.k.at(b, h), 1, s.k.step_stride, s.size, s.columns, s.scale,
                  packed_keys + static_cast<size_t>(i) * key_step);
@@ -261,10 +281,14 @@ void run_attention(const AttentionShape& s, const AttentionData& d, float* scrat
           std::fill_n(y + i * s.y.step_stride, s.value_size, 0.0f);
         continue;
       }
-      // Whole panels of keys.
+      // Whole panels of keys; for bf16, whose values are packed as one, all that may count.
       whole.from = whole.from / width * width;
+      if (s.bf16) whole = {0, std::min(s.columns, d.valid[b])};
       const float* k = d.k + s.k.at(b, h / group);
-      if (keys)
+      if (s.bf16)
+        bf16_gemm(count, whole.to, s.size, q, s.q.step_stride,
+                  bytes_of(packed_keys + static_cast<size_t>(line) * key_step), scores, ld, {});
+      else if (keys)
         product(count, whole.to - whole.from, s.size, q, s.q.step_stride,
                 packed_keys + static_cast<size_t>(line) * key_step + whole.from * s.size, width,
                 width * s.size, scores + whole.from, ld);
@@ -276,7 +300,11 @@ void run_attention(const AttentionShape& s, const AttentionData& d, float* scrat
         factors[i] =
             weigh(s, d, b, h, first + i, range_of(s, d, b, first + i), whole, scores + i * ld);
       const int64_t used = whole.to - whole.from;
-      if (values)
+      if (s.bf16)
+        bf16_gemm(count, s.value_size, whole.to, scores, ld,
+                  bytes_of(packed_values + static_cast<size_t>(line) * value_step), y,
+                  s.y.step_stride, {});
+      else if (values)
         product(count, s.value_size, used, scores + whole.from, ld,
                 packed_values + static_cast<size_t>(line) * value_step + whole.from * width, width,
                 width * s.columns, y, s.y.step_stride);

@@ -22,6 +22,7 @@ struct AttentionShape {
   float scale = 1, softcap = 0;
   bool causal = false;
   int64_t left = -1, right = -1;  ///< window around a query's position; -1: none
+  bool bf16 = false;              ///< both products by bf16.h: see attention_bf16_fits()
   // Mask: [batch, heads, rows, columns] by strides (0 where repeated), added or a byte of truth.
   int64_t mask_stride[3] = {}, mask_columns = 0;
 };
@@ -35,6 +36,8 @@ struct AttentionData {
   const int64_t* valid = nullptr;    ///< keys that count, one for each of the batch
 };
 
+/// Whether fast_math may round these products: there is something to gain, and a processor for it.
+bool attention_bf16_fits(const AttentionShape& shape);
 size_t attention_scratch_floats(const AttentionShape& shape);
 /// A row in which no key counts gives zeros.
 void run_attention(const AttentionShape& shape, const AttentionData& data, float* scratch);

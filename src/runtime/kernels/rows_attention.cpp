@@ -120,9 +120,17 @@ bool supports_attention(const KernelQuery& query) {
   return plan_attention(query, state);
 }
 
+bool supports_attention_bf16(const KernelQuery& query) {
+  AttentionState state;
+  return query.options.fast_math && plan_attention(query, state) &&
+         attention_bf16_fits(state.shape);
+}
+
+template <bool kBf16>
 Result<std::unique_ptr<KernelState>> prepare_attention(const PrepareContext& context) {
   auto state = std::make_unique<AttentionState>();
   plan_attention(context, *state);
+  state->shape.bf16 = kBf16;
   state->scratch_bytes = attention_scratch_floats(state->shape) * sizeof(float);
   return state;
 }
@@ -193,8 +201,16 @@ KERNEL(attention_f32) = {
     .name = "attention_f32",
     .op = "Attention",
     .supports = supports_attention,
-    .prepare = prepare_attention,
+    .prepare = prepare_attention<false>,
     .run = run_attention_node,
+};
+KERNEL(attention_bf16) = {
+    .name = "attention_bf16",
+    .op = "Attention",
+    .supports = supports_attention_bf16,
+    .prepare = prepare_attention<true>,
+    .run = run_attention_node,
+    .priority = 1,
 };
 
 }  // namespace tombolo

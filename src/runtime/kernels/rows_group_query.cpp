@@ -208,6 +208,7 @@ Status run_group_query(KernelRun& run) {
     shape.q = shape.y = {s.heads * s.size, group * s.size, s.size};
     shape.causal = false;  // all are at the last position, which sees all keys that count
   }
+  shape.bf16 = run.options().fast_math && attention_bf16_fits(shape);
   AttentionData data{query, keys->data<float>(), values->data<float>(), y->data<float>()};
   data.offsets = progress.past.data();
   data.valid = progress.totals.data();

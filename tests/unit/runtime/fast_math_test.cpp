@@ -24,6 +24,7 @@ struct Bf16Case {
   std::string parameters, constants, nodes;
   std::vector<NamedValue> inputs;
   std::string kernel;
+  int opset = 21;
 };
 
 class FastMath : public ::testing::Test {
@@ -58,8 +59,9 @@ class FastMath : public ::testing::Test {
   }
 
   static std::unique_ptr<Session> session(const Bf16Case& c, const SessionOptions& options) {
-    auto model = parse_text("<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + c.parameters +
-                            ") => (y) <" + c.constants + "> {\n" + c.nodes + "\n}\n");
+    auto model = parse_text("<ir_version: 11, opset_import: [\"\" : " + std::to_string(c.opset) +
+                            "]>\nmain (" + c.parameters + ") => (y) <" + c.constants + "> {\n" +
+                            c.nodes + "\n}\n");
     EXPECT_TRUE(model) << model.error().message;
     if (!model) return nullptr;
     auto made = Session::create(*std::move(model), options);
@@ -285,6 +287,36 @@ TEST_F(FastMath, AnyNumberOfThreadsGivesTheSame) {
       }
     }
   }
+}
+
+/// Probabilities lose 2^-9 of themselves, and so do queries, keys and values.
+TEST_F(FastMath, AttentionStaysWithinTheRounding) {
+  whole_ = false;
+  for (const bool causal : {false, true})
+    for (const int64_t steps : {16, 40, 300}) {
+      const std::vector<int64_t> dims = {1, 2, steps, 40};
+      Bf16Case c{shape(dims) + " x, " + shape(dims) + " k, " + shape(dims) + " v",
+                 "",
+                 std::string("y = Attention <is_causal = ") + (causal ? "1" : "0") + "> (x, k, v)",
+                 {{"x", tensor(dims)}, {"k", tensor(dims)}, {"v", tensor(dims)}},
+                 "attention_bf16"};
+      c.opset = 23;
+      const std::vector<float> want = run(c, true, false, "");
+      for (const Extras extras : {Extras::kTiles, Extras::kDot}) {
+        limit_extras(extras);
+        const std::vector<float> got = run(c, false, true, c.kernel);
+        ASSERT_EQ(got.size(), want.size());
+        for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 0.06) << i;
+        EXPECT_NE(got, want);
+        set_thread_count(1);
+        EXPECT_EQ(run(c, false, true, c.kernel), got);
+        set_thread_count(0);
+      }
+      limit_extras(Extras::kNone);
+      const std::vector<float> plain = run(c, false, false, "");
+      EXPECT_EQ(run(c, false, true, ""), plain);
+      limit_extras(Extras::kTiles);
+    }
 }
 
 /// An odd number of channels leaves room in the last tile: what stands there must not spread.
