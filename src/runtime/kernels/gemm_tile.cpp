@@ -49,36 +49,70 @@ HWY_INLINE void step(V (&acc)[kR][kV], const float* HWY_RESTRICT a, int64_t lda,
 inline constexpr int64_t kAhead = 12, kFar = 96;
 inline constexpr int64_t kBetween = 24;  ///< where few rows leave no time to ask twice
 
-/// What surrounds the sums, and the sums to C.
+/// What surrounds the sums, and the sums to C. Asked once for whole tiles, not for each vector: few
+/// products are not hidden behind it.
 template <int kR, int kV>
-HWY_INLINE void finish(const GemmTile& t, const V (&acc)[kR][kV]) {
+HWY_INLINE void finish_whole(const GemmTile& t, V (&acc)[kR][kV]) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  const bool whole = t.cols >= kV * lanes;
-  const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
+  const auto each = [&](auto&& change) HWY_ATTR __attribute__((always_inline)) {
 #pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r) {
+    for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 8
-    for (int v = 0; v < kV; ++v) {
-      V x = acc[r][v];
-      const int64_t at = v * lanes;
-      const int64_t left = t.cols - at;
-      if (!whole && left <= 0) continue;
-      if (t.row_bias != nullptr) x = hn::Add(x, hn::Set(f, t.row_bias[r]));
-      if (t.col_bias != nullptr)
-        x = hn::Add(x, whole ? hn::LoadU(f, t.col_bias + at) : load_n(f, t.col_bias + at, left));
-      if (t.init != nullptr) {
-        const float* from = t.init + r * t.ldi + at;
-        x = hn::Add(x, whole ? hn::LoadU(f, from) : load_n(f, from, left));
-      }
-      if (t.clamp) x = hn::Min(hi, hn::Max(lo, x));  // in this order a NaN stays
-      float* to = t.c + r * t.ldc + at;
-      if (whole)
-        hn::StoreU(x, f, to);
-      else
-        store_n(x, f, to, left);
-    }
+      for (int v = 0; v < kV; ++v) acc[r][v] = change(acc[r][v], r, v * lanes);
+  };
+  if (t.row_bias != nullptr)
+    each([&](V x, int r, int64_t) HWY_ATTR
+         __attribute__((always_inline)) { return hn::Add(x, hn::Set(f, t.row_bias[r])); });
+  if (t.col_bias != nullptr)
+    each([&](V x, int, int64_t at) HWY_ATTR
+         __attribute__((always_inline)) { return hn::Add(x, hn::LoadU(f, t.col_bias + at)); });
+  if (t.init != nullptr)
+    each([&](V x, int r, int64_t at) HWY_ATTR __attribute__((always_inline)) {
+      return hn::Add(x, hn::LoadU(f, t.init + r * t.ldi + at));
+    });
+  if (t.clamp) {
+    const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
+    each([&](V x, int, int64_t) HWY_ATTR __attribute__((always_inline)) {
+      return hn::Min(hi, hn::Max(lo, x));  // in this order a NaN stays
+    });
   }
+  each([&](V x, int r, int64_t at) HWY_ATTR __attribute__((always_inline)) {
+    hn::StoreU(x, f, t.c + r * t.ldc + at);
+    return x;
+  });
+}
+
+/// The same where C ends within the tile.
+template <int kR, int kV>
+void finish_part(const GemmTile& t, const float* sums) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
+  for (int r = 0; r < kR; ++r)
+    for (int v = 0; v < kV; ++v) {
+      const int64_t at = v * lanes, left = t.cols - at;
+      if (left <= 0) continue;
+      V x = hn::Load(f, sums + (r * kV + v) * lanes);
+      if (t.row_bias != nullptr) x = hn::Add(x, hn::Set(f, t.row_bias[r]));
+      if (t.col_bias != nullptr) x = hn::Add(x, load_n(f, t.col_bias + at, left));
+      if (t.init != nullptr) x = hn::Add(x, load_n(f, t.init + r * t.ldi + at, left));
+      if (t.clamp) x = hn::Min(hi, hn::Max(lo, x));
+      store_n(x, f, t.c + r * t.ldc + at, left);
+    }
+}
+
+template <int kR, int kV>
+HWY_INLINE void finish(const GemmTile& t, V (&acc)[kR][kV]) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  if (t.cols >= kV * lanes) return finish_whole(t, acc);
+  HWY_ALIGN float sums[kR * kV * HWY_LANES(float)];
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < kV; ++v) hn::Store(acc[r][v], f, sums + (r * kV + v) * lanes);
+  finish_part<kR, kV>(t, sums);
 }
 
 /// Rows of B that are summed in one piece. Sums of such parts are added: the error of a long sum
