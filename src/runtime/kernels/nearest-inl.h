@@ -27,6 +27,17 @@ HWY_INLINE hn::Vec<hn::ScalableTag<int32_t>> nearest(hn::Vec<hn::ScalableTag<flo
 #endif
 }
 
+/// Integers that a byte of the target type holds, as such bytes: Highway's own limits them first.
+template <class D>
+HWY_INLINE hn::Vec<D> bytes_inside(D d, hn::Vec<hn::ScalableTag<int32_t>> x) {
+#if HWY_TARGET == HWY_AVX3
+  (void)d;
+  return hn::Vec<D>{_mm512_cvtepi32_epi8(x.raw)};
+#else
+  return hn::DemoteTo(d, x);
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();

@@ -53,8 +53,9 @@ HWY_INLINE void put(hn::Vec<F> v, int32_t zero, uint8_t* y, int64_t left) {
   constexpr int kLeast = T(-1) < T(0) ? -128 : 0;
   const auto lo = hn::Set(f, static_cast<float>(kLeast - zero));
   const auto hi = hn::Set(f, static_cast<float>(kLeast + 255 - zero));
-  const auto q = hn::Add(nearest(hn::Min(hi, hn::Max(lo, v))), hn::Set(d, zero));
-  store_n(hn::DemoteTo(bytes, q), bytes, reinterpret_cast<T*>(y), left);
+  // In this order a NaN becomes the least.
+  const auto q = hn::Add(nearest(hn::Min(hn::Max(v, lo), hi)), hn::Set(d, zero));
+  store_n(bytes_inside(bytes, q), bytes, reinterpret_cast<T*>(y), left);
 }
 
 template <typename T>

@@ -34,8 +34,8 @@ HWY_INLINE void quantize_any(const float* x, int64_t n, float scale, int32_t zer
   const bool usable = reciprocal > 1e-30f && reciprocal < 1e30f;
   const auto inverse = hn::Set(f, usable ? reciprocal : 0.0f);
   const auto near_middle = hn::Set(f, usable ? 0.4999f : -1.0f);
-  for (int64_t i = 0; i < n; i += lanes) {
-    const auto given = load_n(f, x + i, n - i);
+  const auto some = [&](int64_t i, int64_t left) HWY_ATTR {
+    const auto given = load_n(f, x + i, left);
     const auto v = hn::Min(hi, hn::Max(lo, hn::Mul(given, inverse)));
     auto q = nearest(v);
     const auto off = hn::Abs(hn::Sub(v, hn::ConvertTo(f, q)));
@@ -44,9 +44,11 @@ HWY_INLINE void quantize_any(const float* x, int64_t n, float scale, int32_t zer
       const auto number = hn::IfThenElseZero(hn::Eq(exact, exact), exact);
       q = nearest(hn::Min(hi, hn::Max(lo, number)));
     }
-    q = hn::Add(q, z);
-    store_n(hn::DemoteTo(bytes, q), bytes, y + i, n - i);
-  }
+    store_n(bytes_inside(bytes, hn::Add(q, z)), bytes, y + i, left);
+  };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) some(i, lanes);
+  if (i < n) some(i, n - i);
 }
 
 void quantize_signed(const float* x, int64_t n, float scale, int32_t zero, int32_t least,
