@@ -333,8 +333,9 @@ void polynomial(C& c) {
               : letter == 'h' ? two_x
               : letter == 'l' ? c.sub(number(c, 1), x)
                               : x;
-  Value* highest = c.cast(c.op("ReduceMax", {n}, {{"keepdims", 0}}), DType::kInt64);
-  Value* trips = c.op("Max", {c.sub(highest, c.b.int_scalar(1)), c.b.int_scalar(0)});
+  // The largest of no degrees is minus infinity, which must not become an integer.
+  Value* highest = c.op("ReduceMax", {n}, {{"keepdims", 0}});
+  Value* trips = c.cast(c.op("Max", {c.sub(highest, number(c, 1)), number(c, 0)}), DType::kInt64);
   Node* node = c.b.begin("Loop", std::vector<Value*>{trips, nullptr, p0, p1, p1});
   Graph& graph = node->set_graph("body");
   graph.name = "step";
