@@ -8,6 +8,7 @@
 #include "cli/open.h"
 #include "cli/verbs.h"
 #include "ops/registry.h"
+#include "runtime/kernels/isa.h"
 #include "runtime/session.h"
 #include "tombolo/version.h"
 
@@ -35,6 +36,12 @@ std::string features_text() {
   return text.empty() ? "none" : text;
 }
 
+/// What --fast-math does here.
+std::string_view fast_math_text() {
+  if (has_amx_bf16()) return "bf16 by tiles and dot products";
+  return has_bf16_dot() ? "bf16 by dot products" : "no bf16 here: --fast-math changes nothing";
+}
+
 Result<int> run_doctor(const Args&, Console& console) {
   utsname system;
   const bool known = uname(&system) == 0;
@@ -45,13 +52,14 @@ Result<int> run_doctor(const Args&, Console& console) {
     std::string names;
     for (std::string_view name : cpu_features().names())
       names += (names.empty() ? "" : ",") + json_quote(name);
-    console.print(
-        "{\"version\":" + json_quote(TOMBOLO_VERSION) + ",\"build\":" + json_quote(build_text()) +
-        ",\"system\":" + json_quote(system_text) + ",\"cpu\":" + json_quote(cpu_name()) +
-        ",\"cpu_features\":[" + names + "],\"cores_allowed\":" + std::to_string(allowed_cores()) +
-        ",\"threads\":" + std::to_string(thread_count()) + ",\"memory_limit\":" +
-        std::to_string(memory) + ",\"opset\":" + std::to_string(latest_opset("")) +
-        ",\"ir_version\":" + std::to_string(kNewestIrVersion) + "}\n");
+    console.print("{\"version\":" + json_quote(TOMBOLO_VERSION) + ",\"build\":" +
+                  json_quote(build_text()) + ",\"system\":" + json_quote(system_text) +
+                  ",\"cpu\":" + json_quote(cpu_name()) + ",\"cpu_features\":[" + names +
+                  "],\"fast_math\":" + json_quote(std::string(fast_math_text())) +
+                  ",\"cores_allowed\":" + std::to_string(allowed_cores()) + ",\"threads\":" +
+                  std::to_string(thread_count()) + ",\"memory_limit\":" + std::to_string(memory) +
+                  ",\"opset\":" + std::to_string(latest_opset("")) +
+                  ",\"ir_version\":" + std::to_string(kNewestIrVersion) + "}\n");
     return kYes;
   }
   console.print("tombolo      " TOMBOLO_VERSION "\n");
@@ -59,6 +67,7 @@ Result<int> run_doctor(const Args&, Console& console) {
   console.print("system       " + system_text + "\n");
   console.print("cpu          " + cpu_name() + "\n");
   console.print("features     " + features_text() + "\n");
+  console.print("fast math    " + std::string(fast_math_text()) + "\n");
   console.print("cores        " + std::to_string(allowed_cores()) + " allowed, " +
                 std::to_string(thread_count()) + " threads used\n");
   console.print("memory       " + human_bytes(memory) + " for a run\n");
