@@ -202,6 +202,8 @@ void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin,
     }
 }
 
+constexpr int64_t kPart = 4;  ///< input blocks that are summed in one piece
+
 /// One product of `count` tiles: input blocks [from, to) by the panel of `columns` channels whose
 /// weights lie at b; to m, of the block of its first channel on. `near` is needed soon: a line of
 /// it is asked for with each input, until `end`.
@@ -211,24 +213,28 @@ void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const flo
   const BlockTiles& tiles = block_tiles();
   const int64_t plane = w.tiles * kBlock;
   const int64_t cuts = (count + tiles.max_rows - 1) / tiles.max_rows;
-  const int64_t full = std::min(to, s.in_channels / kBlock);
+  const int64_t whole = s.in_channels / kBlock;
   BlockTile t{.offsets = w.plan.offsets.data(),
-              .entries = full - from,
               .length = kBlock,
-              .rest = to - full,
               .rest_length = s.in_channels % kBlock,
               .step = kBlock,
-              .b = b,
               .c_block = plane};
   for (int64_t i = 0; i < cuts; ++i) {
     const int64_t first = count * i / cuts, rows = count * (i + 1) / cuts - first;
-    t.a = w.v + (matrix * blocks_of(s.in_channels) + from) * plane + first * kBlock;
     t.jump = rows / 2 * kBlock;
-    t.next = near < end ? near : nullptr;
-    near += (to - from) * kBlock * 16;
     t.c = m + first * kBlock;
-    t.init = from == 0 ? nullptr : t.c;
-    tiles.dense[rows][columns > tiles.lanes ? 2 : 1](t);
+    // Sums of parts are added: what is transformed back magnifies the error of long sums.
+    for (int64_t part = from; part < to; part += kPart) {
+      const int64_t until = std::min(to, part + kPart), full = std::min(until, whole);
+      t.entries = full - part;
+      t.rest = until - full;
+      t.a = w.v + (matrix * blocks_of(s.in_channels) + part) * plane + first * kBlock;
+      t.b = b + (part - from) * kBlock * columns;
+      t.next = near < end ? near : nullptr;
+      near += (until - part) * kBlock * 16;
+      t.init = part == 0 ? nullptr : t.c;
+      tiles.dense[rows][columns > tiles.lanes ? 2 : 1](t);
+    }
   }
 }
 
