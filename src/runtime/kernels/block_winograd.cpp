@@ -408,7 +408,7 @@ void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packe
   const int64_t padded = blocks_of(s.out_channels) * kBlock, panels = (padded + width - 1) / width;
   const int64_t matrix = padded * inputs;
   if (plan.on_the_way) {
-    // [panel][input][tap][channel]: transformed in every run, which costs less than fetching them.
+    // [panel][input][tap][channel]: transformed in every run; see plan_block_winograd.
     parallel(s.groups * panels, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t group = task / panels, first = task % panels * width;

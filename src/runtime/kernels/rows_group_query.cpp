@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -212,8 +213,9 @@ Status run_group_query(KernelRun& run) {
   AttentionData data{query, keys->data<float>(), values->data<float>(), y->data<float>()};
   data.offsets = progress.past.data();
   data.valid = progress.totals.data();
-  std::vector<float> scratch(attention_scratch_floats(shape) + 16);
-  run_attention(shape, data, scratch.data());
+  const auto scratch =
+      std::make_unique_for_overwrite<float[]>(attention_scratch_floats(shape) + 16);
+  run_attention(shape, data, scratch.get());
   return ok();
 }
 

@@ -727,8 +727,9 @@ std::optional<std::vector<Arg>> lower_complex(
   };
   for (const Arg& arg : given) look(arg);
   for (const auto& [key, arg] : named) look(arg);
+  if (!complex && !kind) return std::nullopt;
   const bool linear = listed(kLinear, name);
-  if (!complex && !(kind && (linear || name == "eye"))) return std::nullopt;
+  if (!complex && !linear && name != "eye") return std::nullopt;
   // By position, defaults filled in.
   std::vector<Arg> args = given;
   args.resize(op.schema.args.size());

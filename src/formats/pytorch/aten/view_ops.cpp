@@ -22,12 +22,14 @@ void copy_of(C& c) { c.out(c.x("self"), c.type("self")); }
 
 void view(C& c) { c.out(c.reshape(c.x("self"), with_pair(c, c.syms(c.detail()))), c.type("self")); }
 
-void view_as(C& c) {
-  Value* other = c.x("other");
-  SymInts sizes = c.sizes(other);
-  if (c.is_complex("other")) sizes.pop_back();
-  c.out(c.reshape(c.x("self"), with_pair(c, std::move(sizes))), c.type("self"));
+/// The sizes of another tensor, for `self`: without its axis of pairs, with that of `self`.
+SymInts sizes_like(C& c, std::string_view other) {
+  SymInts sizes = c.sizes(c.x(other));
+  if (c.is_complex(other)) sizes.pop_back();
+  return with_pair(c, std::move(sizes));
 }
+
+void view_as(C& c) { c.out(c.reshape(c.x("self"), sizes_like(c, "other")), c.type("self")); }
 
 void view_dtype(C& c) {
   // The same bytes under another type.
@@ -162,14 +164,8 @@ void expand(C& c) { c.out(c.expand(c.x("self"), with_pair(c, c.syms("size"))), c
 /// be whatever the memory held.
 void resized(C& c) {
   Value* x = c.x("self");
-  SymInts sizes;
-  if (c.has_arg("size")) {
-    sizes = with_pair(c, c.syms("size"));
-  } else {
-    sizes = c.sizes(c.x("the_template"));
-    if (c.is_complex("the_template")) sizes.pop_back();
-    sizes = with_pair(c, std::move(sizes));
-  }
+  const SymInts sizes =
+      c.has_arg("size") ? with_pair(c, c.syms("size")) : sizes_like(c, "the_template");
   const SymInts now = c.sizes(x);
   bool same = now.size() == sizes.size();
   for (size_t i = 0; same && i < now.size(); ++i) same = now[i].dim.equals(sizes[i].dim);
@@ -185,11 +181,7 @@ void resized(C& c) {
   c.out(c.reshape(x, sizes), c.type("self"));
 }
 
-void expand_as(C& c) {
-  SymInts sizes = c.sizes(c.x("other"));
-  if (c.is_complex("other")) sizes.pop_back();
-  c.out(c.expand(c.x("self"), with_pair(c, std::move(sizes))), c.type("self"));
-}
+void expand_as(C& c) { c.out(c.expand(c.x("self"), sizes_like(c, "other")), c.type("self")); }
 
 void select(C& c) {
   Value* x = c.x("self");
