@@ -115,13 +115,34 @@ Attribute* Node::attribute(Text name) {
   return const_cast<Attribute*>(std::as_const(*this).attribute(name));
 }
 
+namespace {
+
+/// What lies in the graphs of an attribute that goes uses values around it no more.
+void drop_captures(Attribute& attribute) {
+  const auto drop = [](Graph& graph) {
+    for (Node* node : graph.nodes()) {
+      for (uint32_t i = 0; i < node->inputs().size(); ++i) node->set_input(i, nullptr);
+      for (Attribute& inner : node->attributes()) drop_captures(inner);
+    }
+    while (!graph.outputs().empty()) graph.remove_output(0);
+  };
+  if (Graph* graph = attribute.graph()) drop(*graph);
+  if (auto* list = std::get_if<std::vector<std::unique_ptr<Graph>>>(&attribute.value))
+    for (auto& graph : *list) drop(*graph);
+}
+
+}  // namespace
+
 void Node::remove_attribute(Text name) {
+  for (Attribute& attribute : attributes_)
+    if (attribute.name == name) drop_captures(attribute);
   std::erase_if(attributes_, [&](const Attribute& attribute) { return attribute.name == name; });
 }
 
 Attribute& Node::set_attribute(Attribute attribute) {
   attribute.name = graph_->storage().copy(attribute.name);
   if (Attribute* old = this->attribute(attribute.name)) {
+    drop_captures(*old);
     *old = std::move(attribute);
     return *old;
   }
@@ -226,21 +247,7 @@ Node* Graph::add_node_view(Text op_type, Text domain, Text name) {
 
 void Graph::erase(Node* node) {
   for (uint32_t i = 0; i < node->inputs_.size(); ++i) node->drop_use(node->inputs_[i], i);
-  // Captured values are used by the nodes inside the subgraphs, so those go first.
-  auto release = [](auto&& self, Graph& graph) -> void {
-    for (Node* inner : graph.nodes()) {
-      for (uint32_t i = 0; i < inner->inputs_.size(); ++i) inner->drop_use(inner->inputs_[i], i);
-      for (Attribute& attribute : inner->attributes())
-        if (Graph* deeper = attribute.graph()) self(self, *deeper);
-    }
-    for (GraphOutput& output : graph.outputs_)
-      if (output.value != nullptr) --output.value->output_uses_;
-  };
-  for (Attribute& attribute : node->attributes_) {
-    if (Graph* inner = attribute.graph()) release(release, *inner);
-    if (auto* list = std::get_if<std::vector<std::unique_ptr<Graph>>>(&attribute.value))
-      for (auto& inner : *list) release(release, *inner);
-  }
+  for (Attribute& attribute : node->attributes_) drop_captures(attribute);
   for (Value* value : node->outputs_)
     if (value != nullptr) {
       value->producer_ = nullptr;
