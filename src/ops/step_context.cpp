@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/borrowed.h"
+
 namespace tombolo {
 
 Status StepHost::expand(Node&, int, int, std::string_view) {
@@ -72,7 +74,7 @@ std::optional<int64_t> StepContext::dim(size_t input, size_t axis) const {
 std::optional<Tensor> StepContext::constant_value(size_t input) const {
   if (!has_input(input)) return std::nullopt;
   const Value& value = *node.input(input);
-  const StoragePtr& storage = graph().storage_ptr();
+  const StoragePtr storage = borrowed(graph().storage_ptr());
   auto read = [&](const Constant& constant) -> std::optional<Tensor> {
     constexpr int64_t kMost = 4096;  // what a step asks for is a list of axes, sizes or scales
     if (element_count(constant.dims.span()) > kMost) return std::nullopt;

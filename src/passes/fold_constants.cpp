@@ -1,6 +1,8 @@
 // Nodes whose inputs are all constants are run now, with the reference kernels; small integer
 // tensors that inference knows (Shape, Size and arithmetic on them) become constants.
 
+#include <algorithm>
+
 #include "ir/clone.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
@@ -137,8 +139,19 @@ class Folder {
     }
     if (!affordable(bytes, dying)) return;
     if (bytes > dying) rewriter_.grown() += bytes - dying;
-    for (size_t i = 0; i < outputs->size(); ++i)
-      if (node.outputs()[i] != nullptr) folded_.emplace(node.outputs()[i], (*outputs)[i].tensor());
+    const bool has_bodies = std::any_of(node.attributes().begin(), node.attributes().end(),
+                                        [](const Attribute& a) { return a.graph() != nullptr; });
+    for (size_t i = 0; i < outputs->size(); ++i) {
+      if (node.outputs()[i] == nullptr) continue;
+      Tensor tensor = std::move((*outputs)[i]).tensor();
+      // A constant of a body is a view that holds the storage it is about to lie in.
+      if (has_bodies && !tensor.unique()) {
+        auto copy = tensor.clone();
+        if (!copy) return;
+        tensor = *std::move(copy);
+      }
+      folded_.emplace(node.outputs()[i], std::move(tensor));
+    }
     note(node);
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/borrowed.h"
 #include "ops/registry.h"
 
 namespace tombolo {
@@ -150,7 +151,7 @@ const Tensor* Rewriter::constant(const Value* value) const {
     }
   }
   if (!found && constant != nullptr) {
-    auto tensor = constant->value(model_.storage_ptr());
+    auto tensor = constant->value(borrowed(model_.storage_ptr()));
     if (tensor) {
       if (!tensor->aligned()) {
         auto copy = tensor->clone();

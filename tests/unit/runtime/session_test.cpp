@@ -142,6 +142,33 @@ main (float[N] x) => (float[N] y) { h = Relu (x)  k = Neg (h)  y = Exp (k) }
 }
 
 /// Weights at any address of a file, as protobuf leaves them.
+/// Folding makes constants out of views of constants: these must not keep alive what keeps them.
+TEST(Session, GivesItsModelBack) {
+  for (const std::string_view text : {
+           R"(<ir_version: 10, opset_import: ["" : 21]>
+g (float[2] x) => (y) <float[2] w = {1, 2}> { v = Identity (w)  y = Add (x, v) })",
+           R"(<ir_version: 10, opset_import: ["" : 9]>
+g (float[2] x) => (y) <bool c = {1}> {
+  v = If (c) <then_branch = t () => (u) { u = Constant <value = float[2] {1, 2}> () },
+              else_branch = e () => (o) { o = Constant <value = float[2] {3, 4}> () }>
+  w = Constant <value = float[2] {5, 6}> ()
+  z = Identity (w)
+  s = Add (z, v)
+  y = Add (x, s)
+})"}) {
+    auto model = parse_text(text);
+    ASSERT_TRUE(model) << model.error().message;
+    const std::weak_ptr<Storage> storage = (*model)->storage_ptr();
+    {
+      auto session = Session::create(*std::move(model));
+      ASSERT_TRUE(session) << session.error().message;
+      auto y = (*session)->run({{"x", floats({1, 1})}});
+      ASSERT_TRUE(y) << y.error().message;
+    }
+    EXPECT_TRUE(storage.expired()) << text;
+  }
+}
+
 TEST(Session, TakesWeightsAtOddAddresses) {
   struct Case {
     const char* text;
