@@ -80,7 +80,7 @@ Status run_non_max_suppression(KernelContext& context) {
           candidates.push_back(uint64_t{order_key(score[i])} << 32 |
                                (UINT32_MAX - static_cast<uint32_t>(i)));
       // The best ones first, sorted a part at a time: few are looked at as a rule.
-      auto part = static_cast<size_t>(std::clamp<int64_t>(2 * most, 64, 1 << 20));
+      auto part = static_cast<size_t>(2 * std::clamp<int64_t>(most, 32, 1 << 19));
       for (size_t done = 0; done < candidates.size() && static_cast<int64_t>(kept.size()) < most;) {
         const size_t stop = std::min(candidates.size(), done + part);
         const auto first = candidates.begin() + static_cast<std::ptrdiff_t>(done),

@@ -65,10 +65,10 @@ void copy_strided_row(const Tensor& from, int64_t from_index, int64_t from_strid
 Dims contiguous_strides(std::span<const int64_t> dims) {
   Dims strides;
   strides.resize(static_cast<uint32_t>(dims.size()), 0);
-  int64_t stride = 1;
+  uint64_t stride = 1;  // may wrap where a dimension is 0: nobody walks over such a tensor
   for (size_t j = dims.size(); j-- > 0;) {
-    strides[j] = stride;
-    stride *= std::max<int64_t>(dims[j], 1);
+    strides[j] = static_cast<int64_t>(stride);
+    stride *= static_cast<uint64_t>(std::max<int64_t>(dims[j], 1));
   }
   return strides;
 }

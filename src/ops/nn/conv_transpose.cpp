@@ -67,7 +67,9 @@ Status infer_conv_transpose(InferContext& context) {
       out[i + 2] = (*x)[i + 2] * stride;
       continue;
     }
-    const int64_t padding = pads.empty() || auto_pad == "VALID" ? 0 : pads[i] + pads[i + spatial];
+    const SymDim padding = pads.empty() || auto_pad == "VALID"
+                               ? SymDim(0)
+                               : SymDim(pads[i]) + SymDim(pads[i + spatial]);
     out[i + 2] = ((*x)[i + 2] - 1) * stride + added + ((size - 1) * dilation + 1) - padding;
   }
   set_shape(context, 0, std::move(out));

@@ -29,7 +29,7 @@ Status infer_max_unpool(InferContext& context) {
                          " spatial axes");
   SymShape out = *x;
   for (size_t i = 0; i < spatial; ++i) {
-    const int64_t padding = pads.empty() ? 0 : pads[i] + pads[i + spatial];
+    const SymDim padding = pads.empty() ? SymDim(0) : SymDim(pads[i]) + SymDim(pads[i + spatial]);
     out[i + 2] = ((*x)[i + 2] - 1) * (strides.empty() ? 1 : strides[i]) + kernel[i] - padding;
   }
   set_shape(context, 0, std::move(out));

@@ -50,7 +50,7 @@ TOMBOLO_AMX void tile(const AmxTile& t, int64_t chunk) {
   const int64_t lines = next != nullptr ? t.next_lines : 0;
   for (int64_t s = 0; s < t.stretches; ++s) {
     const std::byte* a0 = t.a[0] + t.offsets[s];
-    const std::byte* a1 = t.a[1] + t.offsets[s];
+    const std::byte* a1 = t.a[kTwoParts ? 1 : 0] + t.offsets[s];
     if (t.b_offsets != nullptr) b = t.b + t.b_offsets[s];
     for (int64_t i = 0; i < t.chunks; ++i) {
       for (int64_t line = 0; line < lines; ++line, next += 64) __builtin_prefetch(next, 0, 2);

@@ -227,10 +227,11 @@ Status reduce(KernelRun& run) {
     }
   for (size_t i = 0; i < state.steps.size(); ++i) {
     const Step& step = state.steps[i];
-    T* to = i + 1 == state.steps.size() ? out : scratch;
+    const bool last = i + 1 == state.steps.size();
+    T* to = last ? out : scratch;
     fold_step(run, step, from, to);
     from = to;
-    scratch += (step.outer * step.inner + 15) / 16 * 16;
+    if (!last) scratch += (step.outer * step.inner + 15) / 16 * 16;
   }
   if (state.steps.empty()) std::copy_n(from, y->size(), out);
   if constexpr (std::is_floating_point_v<T>) {
