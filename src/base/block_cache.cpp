@@ -7,15 +7,13 @@
 #include <map>
 #include <mutex>
 
+#include "base/sanitizer.h"
+
 namespace tombolo {
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kKeep = false;  // a use after free must stay visible
-#else
-constexpr bool kKeep = true;
-#endif
+constexpr bool kKeep = !kAddressSanitizer;  // a use after free must stay visible
 constexpr size_t kSmallest = size_t{64} << 10;  ///< smaller blocks are the system's business
 constexpr size_t kMost = size_t{128} << 20;     ///< kept at a time
 constexpr size_t kHuge = size_t{2} << 20;
@@ -85,7 +83,7 @@ void* take_block(size_t bytes) {
     if (void* block = cache().take(size)) return block;
   if (size < kHuge) return std::aligned_alloc(64, size);
   // Large blocks on huge pages where the system has them: fewer faults, fewer misses of the TLB.
-  void* block = std::aligned_alloc(kHuge, (size + 4095) / 4096 * 4096);
+  void* block = std::aligned_alloc(kHuge, (size + kHuge - 1) / kHuge * kHuge);
   if (block != nullptr) madvise(block, size / 4096 * 4096, MADV_HUGEPAGE);
   return block;
 }

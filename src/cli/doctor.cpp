@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/sanitizer.h"
 #include "base/thread_pool.h"
 #include "cli/open.h"
 #include "cli/verbs.h"
@@ -23,9 +24,7 @@ std::string build_text() {
 #else
   text += ", g++ " __VERSION__;
 #endif
-#if defined(__SANITIZE_ADDRESS__)
-  text += ", AddressSanitizer";
-#endif
+  if (kAddressSanitizer) text += ", AddressSanitizer";
   return text;
 }
 
