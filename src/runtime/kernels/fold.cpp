@@ -107,8 +107,8 @@ T fold_one(const T* x, int64_t n) {
       return hn::GetLane(kFold == Fold::kMax ? hn::MaxOfLanes(d, s0) : hn::MinOfLanes(d, s0));
   HWY_ALIGN T parts[HWY_LANES(T)];
   hn::Store(s0, d, parts);
-  using Wrapping =
-      std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+  using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                               std::type_identity<T>>::type;
   T result = parts[0];
   for (int64_t j = 1; j < lanes; ++j) {
     const T p = parts[j];

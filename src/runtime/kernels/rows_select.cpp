@@ -158,7 +158,7 @@ void best_few_of(const T* x, int64_t step, int64_t n, int64_t k, bool largest, T
       // Four at a time while none is better than the last of them.
       const T last = values[k - 1];
       const auto beats = [&](int64_t j) { return largest ? less(last, x[j]) : less(x[j], last); };
-      while (i + 4 <= n && !(beats(i) | beats(i + 1) | beats(i + 2) | beats(i + 3))) i += 4;
+      while (i + 4 <= n && (beats(i) + beats(i + 1) + beats(i + 2) + beats(i + 3)) == 0) i += 4;
       if (i == n) break;
     }
     const T value = x[i * step];

@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// What T is summed in: integers wrap.
 template <typename T>
-using Sum = std::conditional_t<
+using Sum = typename std::conditional_t<
     std::is_floating_point_v<T>, std::type_identity<double>,
     std::make_unsigned<std::conditional_t<std::is_integral_v<T>, T, int32_t>>>::type;
 

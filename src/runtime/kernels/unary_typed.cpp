@@ -35,9 +35,9 @@ namespace hn = hwy::HWY_NAMESPACE;
     }                                                     \
   }
 template <typename T>
-using Bits =
-    std::conditional_t<std::is_integral_v<T>, std::make_unsigned<std::common_type_t<T, int32_t>>,
-                       std::type_identity<T>>::type;
+using Bits = typename std::conditional_t<std::is_integral_v<T>,
+                                         std::make_unsigned<std::common_type_t<T, int32_t>>,
+                                         std::type_identity<T>>::type;
 EACH(abs_any, T, x < 0 ? -static_cast<Bits<T>>(x) : static_cast<Bits<T>>(x))
 EACH(neg_any, T, -static_cast<Bits<T>>(x))
 EACH(relu_any, T, x < 0 ? T{0} : x)
