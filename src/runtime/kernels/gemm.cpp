@@ -8,7 +8,10 @@
 #include <memory>
 #include <new>
 
+#include "runtime/kernels/bf16.h"
+#include "runtime/kernels/gemm_bf16x3.h"
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/qgemm.h"
 #include "runtime/kernels/transpose_tile.h"
 
 namespace tombolo {
@@ -140,6 +143,87 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
   }
 }
 
+/// The same by AMX. What turns out not to be finite is left to vectors.
+void parts_block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, int64_t from,
+                 int64_t to) {
+  constexpr int64_t kDepth = 4 * kPartsDepth;  // of B, whose parts stay in the first cache
+  constexpr int64_t kSummed = 4 * kDepth;      // what is summed up before it is added: see depth_of
+  const int64_t turns = (rows + kPartsRows - 1) / kPartsRows;
+  // The parts of A stay in the second.
+  const int64_t most = std::max(kDepth, near_bytes() * 5 / 4 / (turns * kPartsRows * 6));
+  const int64_t stretches = (p.k + most - 1) / most;
+  const int64_t depth = round_up((p.k + stretches - 1) / stretches, kDepth);
+  const int64_t a_floats = turns * (depth / kPartsDepth) * kPartsBytes / 4;
+  const int64_t sum_floats = turns * kPartsRows * kPartsWidth;
+  const bool whole = depth >= p.k;  // each panel is done with at once
+  float* const room =
+      thread_floats(1, static_cast<size_t>(a_floats + (whole ? 2 : to - from + 1) * sum_floats));
+  auto* const a = reinterpret_cast<std::byte*>(room);
+  float* const some = room + a_floats;
+  alignas(64) std::byte b[kDepth / kPartsDepth * kPartsBytes];
+  amx_begin(64);
+  for (int64_t k0 = 0; k0 < p.k; k0 += depth) {
+    const int64_t k = std::min(depth, p.k - k0);
+    const bool last = k0 + k >= p.k;
+    bf16x3_rows(p.a + row * p.lda + k0, p.lda, rows, k, a);
+    const int64_t a_step = (k + kPartsDepth - 1) / kPartsDepth * kPartsBytes;
+    for (int64_t panel = from; panel < to; ++panel) {
+      const float* floats = p.b + panel * p.panel_step + k0 * kPartsWidth;
+      float* sums = some + (whole ? 1 : panel - from + 1) * sum_floats;
+      for (int64_t i = 0; i < k; i += kDepth) {
+        const int64_t count = std::min(kDepth, k - i);
+        bf16x3_panel(floats + i * kPartsWidth, count, b);
+        const float* next = nullptr;
+        if (i + kDepth < k)
+          next = floats + (i + kDepth) * kPartsWidth;
+        else if (panel + 1 < to)
+          next = floats + p.panel_step;
+        else if (!last)
+          next = p.b + from * p.panel_step + (k0 + depth) * kPartsWidth;
+        const bool first = k0 == 0 && i < kSummed;
+        bf16x3_product({a + i / kPartsDepth * kPartsBytes, a_step, rows, b,
+                        (count + kPartsDepth - 1) / kPartsDepth, i % kSummed != 0,
+                        first ? sums : some, next});
+        if (!first && ((i + kDepth) % kSummed == 0 || i + kDepth >= k))
+          bf16x3_add(some, rows, sums);
+      }
+      if (!last) continue;
+      const int64_t column = panel * kPartsWidth, columns = std::min(kPartsWidth, p.n - column);
+      if (!bf16x3_finite(sums, rows)) {
+        block(p, tiles, row, rows, panel, panel + 1);
+        continue;
+      }
+      float* c = p.c + row * p.ldc + column;
+      bf16_store(p.e, sums, row, rows, column, columns, c, p.ldc);
+      if (p.e.post != nullptr)
+        p.e.post->apply(p.e.post->argument, c, p.ldc, row, rows, column, columns);
+    }
+  }
+  amx_end();
+}
+
+/// Blocks of rows times groups of panels, as many for each thread, of which each is worth taking
+/// the rows apart for.
+void run_parts(const Product& p) {
+  const int64_t panels = (p.n + kPartsWidth - 1) / kPartsWidth, threads = thread_count();
+  const int64_t row_blocks = (p.m + kBlockRows - 1) / kBlockRows;
+  const int64_t rows = round_up((p.m + row_blocks - 1) / row_blocks, kPartsRows);
+  int64_t groups = 1;
+  if (threads > 1 && row_blocks < 4 * threads) {
+    const int64_t most = std::max<int64_t>(1, panels / 8);
+    groups = std::clamp<int64_t>(4 * threads / row_blocks, 1, most);
+    if (groups > threads) groups -= groups % threads;
+  }
+  parallel(row_blocks * groups, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t row = task / groups * rows, at = task % groups;
+      if (row >= p.m) continue;
+      parts_block(p, gemm_tiles(), row, std::min(rows, p.m - row), panels * at / groups,
+                  panels * (at + 1) / groups);
+    }
+  });
+}
+
 void run(const Product& p) {
   const GemmTiles& tiles = gemm_tiles();
   const int64_t panels = (p.n + tiles.panel() - 1) / tiles.panel();
@@ -258,7 +342,8 @@ void pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, f
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed_b,
           float* c, int64_t ldc, const GemmEpilogue& epilogue) {
   const int64_t width = gemm_tiles().panel();
-  run({m, n, k, a, lda, packed_b, width, width * k, nullptr, c, ldc, epilogue});
+  const Product product{m, n, k, a, lda, packed_b, width, width * k, nullptr, c, ldc, epilogue};
+  bf16x3_fits(m, n, k) ? run_parts(product) : run(product);
 }
 
 void gemm_unpacked(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,

@@ -1,0 +1,157 @@
+// Matrix products at their own interface: exactness, shapes that do not fill tiles, what is not
+// finite.
+
+#include "runtime/kernels/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "runtime/kernels/gemm_bf16x3.h"
+#include "runtime/kernels/isa.h"
+
+namespace tombolo {
+namespace {
+
+struct Matrices {
+  int64_t m, n, k;
+  std::vector<float> a, b, c;
+
+  Matrices(int64_t rows, int64_t columns, int64_t depth)
+      : m(rows), n(columns), k(depth), a(size(m, k)), b(size(k, n)), c(size(m, n)) {}
+  static size_t size(int64_t x, int64_t y) { return static_cast<size_t>(x * y); }
+
+  template <typename Number>
+  void fill(Number&& number) {
+    for (float& x : a) x = number();
+    for (float& x : b) x = number();
+  }
+  void multiply(const GemmEpilogue& epilogue = {}) {
+    std::vector<float> packed(static_cast<size_t>(packed_b_floats(k, n)) + 16);
+    pack_b(b.data(), n, 1, k, n, 1, packed.data());
+    gemm(m, n, k, a.data(), k, packed.data(), c.data(), n, epilogue);
+  }
+  /// Element (i, j) in double.
+  double exact(int64_t i, int64_t j) const {
+    double sum = 0;
+    for (int64_t p = 0; p < k; ++p)
+      sum += double{a[static_cast<size_t>(i * k + p)]} * b[static_cast<size_t>(p * n + j)];
+    return sum;
+  }
+  /// Root of the mean square of what C is off, over that of C itself.
+  double error() const {
+    double off = 0, all = 0;
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        const double want = exact(i, j), d = c[static_cast<size_t>(i * n + j)] - want;
+        off += d * d;
+        all += want * want;
+      }
+    return std::sqrt(off / all);
+  }
+};
+
+class Gemm : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    limit_extras(Extras::kTiles);
+    set_thread_count(0);
+  }
+  std::mt19937 engine_{7};
+  std::normal_distribution<float> normal_;
+};
+
+TEST_F(Gemm, ByAmxIsAsExactAsByVectors) {
+  if (!has_amx_bf16()) GTEST_SKIP() << "no AMX on this machine";
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{96, 64, 64},
+                                {97, 65, 67},
+                                {113, 100, 130},
+                                {128, 768, 768},
+                                {300, 96, 2000}}) {
+    Matrices x(m, n, k);
+    // Numbers of all sizes, so that lost bits would show.
+    x.fill([&] { return std::ldexp(normal_(engine_), static_cast<int>(engine_() % 9) - 4); });
+    ASSERT_TRUE(bf16x3_fits(m, n, k));
+    x.multiply();
+    const double tiles = x.error();
+    limit_extras(Extras::kDot);
+    ASSERT_FALSE(bf16x3_fits(m, n, k));
+    x.multiply();
+    EXPECT_LT(tiles, 1.1 * x.error()) << m << " x " << n << " x " << k;
+    EXPECT_LT(tiles, 3e-7);
+    limit_extras(Extras::kTiles);
+  }
+}
+
+TEST_F(Gemm, GivesTheSameBitsOnAnyNumberOfThreads) {
+  Matrices x(260, 300, 700);
+  x.fill([&] { return normal_(engine_); });
+  set_thread_count(1);
+  x.multiply();
+  const std::vector<float> one = x.c;
+  for (const int threads : {2, 3}) {
+    set_thread_count(threads);
+    x.multiply();
+    EXPECT_EQ(x.c, one) << threads;
+  }
+}
+
+TEST_F(Gemm, AppliesItsEpilogueOnce) {
+  for (const int64_t k : {64, 1500}) {
+    Matrices x(130, 70, k);
+    x.fill([&] { return static_cast<float>(static_cast<int>(engine_() % 5) - 2); });
+    std::vector<float> columns(70), rows(130), init(130 * 70);
+    for (auto* list : {&columns, &rows, &init})
+      for (float& value : *list) value = static_cast<float>(static_cast<int>(engine_() % 9) - 4);
+    x.c = init;  // in place
+    GemmEpilogue e{.row_bias = rows.data(),
+                   .col_bias = columns.data(),
+                   .init = x.c.data(),
+                   .ldi = 70,
+                   .clamp = true,
+                   .lo = -20,
+                   .hi = 15};
+    x.multiply(e);
+    for (int64_t i = 0; i < 130; ++i)
+      for (int64_t j = 0; j < 70; ++j) {
+        const auto at = static_cast<size_t>(i * 70 + j);
+        const double want = x.exact(i, j) + rows[static_cast<size_t>(i)] +
+                            columns[static_cast<size_t>(j)] + init[at];
+        ASSERT_EQ(x.c[at], std::clamp(want, -20.0, 15.0)) << i << " " << j;
+      }
+  }
+}
+
+/// Infinities, NaN, numbers too large to be split, and sums that overflow come out as in floats.
+TEST_F(Gemm, KeepsWhatIsNotFinite) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr float kMax = std::numeric_limits<float>::max();
+  for (const float odd : {kInf, -kInf, std::nanf(""), kMax, 3e38f, 1e-38f, 1e-42f}) {
+    Matrices x(128, 96, 100);
+    x.fill([&] { return static_cast<float>(static_cast<int>(engine_() % 3) - 1); });
+    x.a[5 * 100 + 7] = odd;
+    x.b[7 * 96 + 40] = 1;
+    x.b[7 * 96 + 41] = 0;
+    x.b[9 * 96 + 80] = odd;
+    x.multiply();
+    const std::vector<float> tiles = x.c;
+    limit_extras(Extras::kDot);
+    x.multiply();
+    for (size_t i = 0; i < tiles.size(); ++i) {
+      if (std::isnan(x.c[i]))
+        ASSERT_TRUE(std::isnan(tiles[i])) << odd << " at " << i;
+      else if (std::isinf(x.c[i]) || std::fabs(x.c[i]) > 1e30f)
+        ASSERT_EQ(tiles[i], x.c[i]) << odd << " at " << i;
+      else
+        ASSERT_NEAR(tiles[i], x.c[i], 1e-37f) << odd << " at " << i;
+    }
+    limit_extras(Extras::kTiles);
+  }
+}
+
+}  // namespace
+}  // namespace tombolo
