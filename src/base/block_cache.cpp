@@ -13,7 +13,7 @@ namespace tombolo {
 
 namespace {
 
-constexpr bool kKeep = !kAddressSanitizer;  // a use after free must stay visible
+constexpr bool kKeep = !kAddressSanitizer;      // a use after free must stay visible
 constexpr size_t kSmallest = size_t{64} << 10;  ///< smaller blocks are the system's business
 constexpr size_t kMost = size_t{128} << 20;     ///< kept at a time
 constexpr size_t kHuge = size_t{2} << 20;
