@@ -27,6 +27,10 @@ Status step_quantize_one_type(StepContext& step);
 /// The output has the type of the scale.
 Status step_dequantize_scale_type(StepContext& step);
 
+Status expand_grid_sample(StepContext& step);  ///< of any number of axes, as a sum of elements
+Status expand_col2im(StepContext& step);       ///< a transposed convolution
+Status expand_deform_conv(StepContext& step);  ///< GridSample and a product
+
 /// Resize: axes, antialias and policies; then sizes and roi as inputs that must be there; then
 /// asymmetric coordinates only; then Upsample.
 Status step_resize_symmetric(StepContext& step);

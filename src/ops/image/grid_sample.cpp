@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/expansions.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/by_parts.h"
@@ -130,7 +131,7 @@ Status step_mode_names(StepContext& step) {
 namespace {
 
 Status step_old_mode_names(StepContext& step) {
-  if (step.rank(0) != 4) return step.cannot("it sampled images only");
+  if (step.rank(0) != 4) return expand_grid_sample(step);  // it sampled images only
   const Text mode = step.get_string("mode", "linear");
   if (mode == "linear") step.node.set_string("mode", "bilinear");
   if (mode == "cubic") step.node.set_string("mode", "bicubic");
@@ -164,7 +165,7 @@ OPERATOR(GridSample) = {
     .infer = infer_grid_sample,
     .reference = run_grid_sample,
     .up = {{16, 20, step_mode_names}},
-    .down = {{20, 16, step_old_mode_names}},
+    .down = {{20, 16, step_old_mode_names}, {16, 0, expand_grid_sample}},
 };
 
 }  // namespace tombolo::ops

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "ops/infer_helpers.h"
@@ -165,6 +167,89 @@ Status step_axis_to_attribute(StepContext& step) {
 
 }  // namespace
 
+namespace {
+
+/// What part `r` of result `k` takes of part `p` of element `i`: of the numbers exp(+-2 pi i k / n)
+/// alone, or where one half of the spectrum stands for the whole.
+double coefficient(int64_t i, int64_t k, int64_t p, int64_t r, int64_t n, bool inverse,
+                   bool onesided) {
+  if (i >= n) return 0;
+  const double scale = inverse ? 1 / static_cast<double>(n) : 1;
+  const double angle =
+      (inverse ? 2 : -2) * M_PI * static_cast<double>(i * k % n) / static_cast<double>(n);
+  const double c = std::cos(angle), s = std::sin(angle);
+  if (inverse && onesided) {
+    if (2 * i > n) return 0;
+    if (i == 0 || 2 * i == n) return p == 0 ? c * scale : 0;
+    return (p == 0 ? 2 * c : -2 * s) * scale;
+  }
+  if (p == r) return c * scale;
+  return (p == 0 ? s : -s) * scale;
+}
+
+/// A product with a table, where the length is known.
+Status expand_dft(StepContext& step) {
+  constexpr int64_t kMostLength = 1 << 13;
+  const DType dtype = step.dtype(0);
+  const auto rank = step.rank(0);
+  if (!rank || *rank < 2 || !is_float(dtype))
+    return step.cannot("the type and rank of the input are not known");
+  const auto count = static_cast<int64_t>(*rank);
+  int64_t axis = step.get_int("axis", 1);
+  if (axis < 0) axis += count;
+  if (axis < 0 || axis >= count - 1) return step.cannot("the axis holds no signal");
+  const auto given = step.dim(0, static_cast<size_t>(axis)), parts = step.dim(0, *rank - 1);
+  const bool inverse = step.get_int("inverse", 0) != 0, onesided = step.get_int("onesided", 0) != 0;
+  if (!given || !parts || (*parts != 1 && *parts != 2))
+    return step.cannot("the length of the axis is not known");
+  int64_t length = inverse && onesided ? 2 * (*given - 1) : *given;
+  if (step.has_input(1)) {
+    const auto wanted = step.constant_ints(1);
+    if (!wanted || wanted->size() != 1) return step.cannot("the length must be constant there");
+    length = (*wanted)[0];
+  }
+  if (length < 1 || length > kMostLength || *given > 2 * kMostLength)
+    return step.cannot("its table would be too large");
+  const int64_t out_length = onesided && !inverse ? length / 2 + 1 : length;
+  const int64_t out_parts = inverse && onesided ? 1 : 2;
+  const int64_t dims[] = {*given * *parts, out_length * out_parts};
+  TRY(Tensor table, Tensor::allocate(dtype, dims));
+  int64_t at = 0;
+  for (int64_t i = 0; i < *given; ++i)
+    for (int64_t p = 0; p < *parts; ++p)
+      for (int64_t k = 0; k < out_length; ++k)
+        for (int64_t r = 0; r < out_parts; ++r)
+          table.set_double(at++, coefficient(i, k, p, r, length, inverse, onesided));
+  // The axis goes beside the parts, and both are one axis of the product.
+  Node& node = step.node;
+  std::vector<int64_t> perm, back, flat(*rank - 2, 0), wide(*rank - 2, 0);
+  for (int64_t j = 0; j < count - 1; ++j)
+    if (j != axis) perm.push_back(j);
+  perm.insert(perm.end(), {axis, count - 1});
+  for (int64_t j = 0; j < count; ++j)
+    back.push_back(std::find(perm.begin(), perm.end(), j) - perm.begin());
+  flat.push_back(dims[0]);
+  wide.insert(wide.end(), {out_length, out_parts});
+  Value* x = node.input(0);
+  const bool moves = axis != count - 2;
+  if (moves) {
+    Node& moved = step.before("Transpose", {x}, "signal_last");
+    moved.set_ints("perm", perm);
+    x = moved.output(0);
+  }
+  x = step.before("Reshape", {x, step.ints(flat, "signal_shape")}, "signal").output(0);
+  x = step.before("MatMul", {x, step.constant(table, "table")}, "spectrum").output(0);
+  while (!node.inputs().empty()) node.remove_input(static_cast<uint32_t>(node.inputs().size() - 1));
+  node.attributes().clear();
+  node.set_op_type("Reshape");
+  node.add_input(x);
+  node.add_input(step.ints(wide, "spectrum_shape"));
+  if (moves) step.after("Transpose").set_ints("perm", back);
+  return ok();
+}
+
+}  // namespace
+
 OPERATOR(DFT) = {
     .name = "DFT",
     .doc = "discrete Fourier transform along one axis, or its inverse",
@@ -190,7 +275,7 @@ OPERATOR(DFT) = {
     .infer = infer_dft,
     .reference = run_dft,
     .up = {{17, 20, step_axis_to_input}},
-    .down = {{20, 17, step_axis_to_attribute}},
+    .down = {{20, 17, step_axis_to_attribute}, {17, 0, expand_dft}},
 };
 
 }  // namespace tombolo::ops

@@ -1,3 +1,4 @@
+#include "ops/expansions.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/by_parts.h"
@@ -114,6 +115,7 @@ OPERATOR(Col2Im) = {
     .types = {{"T", {{18, kAll | kBf16}}}},
     .infer = infer_col2im,
     .reference = run_col2im,
+    .down = {{18, 0, expand_col2im}},
 };
 
 }  // namespace tombolo::ops

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/expansions.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/conv.h"
@@ -145,6 +146,7 @@ OPERATOR(DeformConv) = {
     .types = {{"T", {{19, kFloats}, {22, kBf16}}}},
     .infer = infer_deform_conv,
     .reference = run_deform_conv,
+    .down = {{19, 0, expand_deform_conv}},
 };
 
 }  // namespace tombolo::ops
