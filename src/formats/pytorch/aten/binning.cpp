@@ -1,5 +1,6 @@
 // Elements counted or reduced by the bin or the segment that they fall in.
 
+#include <algorithm>
 #include <cmath>
 
 #include "formats/pytorch/aten/context.h"
@@ -189,25 +190,23 @@ void segment_reduce(C& c) {
   std::vector<int64_t> rest;
   for (int64_t i = axis + 1; i < r; ++i) rest.push_back(i + 1);
   member = c.unsqueeze(member, rest);
+  struct Way {
+    std::string_view name;
+    double identity;
+    Text reduction, pair;
+  };
+  static constexpr Way kWays[] = {{"max", -INFINITY, "ReduceMax", "Max"},
+                                  {"min", INFINITY, "ReduceMin", "Min"},
+                                  {"prod", 1, "ReduceProd", "Mul"},
+                                  {"sum", 0, "ReduceSum", "Add"},
+                                  {"mean", 0, "ReduceSum", "Add"}};
   const std::string how = c.text("reduce");
-  const double identity = how == "max"    ? -INFINITY
-                          : how == "min"  ? INFINITY
-                          : how == "prod" ? 1
-                                          : 0;
-  Value* spread = c.where(member, c.unsqueeze(x, {axis}), c.scalar(identity, type));
-  Value* y = c.reduce(how == "max"    ? "ReduceMax"
-                      : how == "min"  ? "ReduceMin"
-                      : how == "prod" ? "ReduceProd"
-                                      : "ReduceSum",
-                      spread, {axis + 1}, false);
-  if (c.given("initial")) {
-    Value* initial = c.operand("initial", type);
-    y = c.op(how == "max"    ? "Max"
-             : how == "min"  ? "Min"
-             : how == "prod" ? "Mul"
-                             : "Add",
-             {y, initial});
-  }
+  const Way* way = std::find_if(std::begin(kWays), std::end(kWays),
+                                [&](const Way& one) { return one.name == how; });
+  if (way == std::end(kWays)) return c.refuse("segments reduced by \"" + how + "\"");
+  Value* spread = c.where(member, c.unsqueeze(x, {axis}), c.scalar(way->identity, type));
+  Value* y = c.reduce(way->reduction, spread, {axis + 1}, false);
+  if (c.given("initial")) y = c.op(way->pair, {y, c.operand("initial", type)});
   if (how == "mean") {
     for (int64_t& at : rest) --at;
     Value* counts = c.unsqueeze(length, rest);

@@ -268,6 +268,7 @@ void window(C& c) {
 
 void vander(C& c) {
   Value* x = c.x("x");
+  if (c.rank(x) == 0) x = c.unsqueeze(x, {0});
   const int64_t r = c.rank(x);
   const SymInt n = c.given("N") ? c.sym("N") : c.size(x, r - 1);
   if (is_complex(c.type("x"))) return c.refuse("complex numbers");

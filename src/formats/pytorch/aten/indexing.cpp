@@ -190,15 +190,8 @@ void embedding(C& c) {
 /// Rows that are asked for, shortened to a norm of at most max_norm.
 void embedding_renorm(C& c) {
   Value *x = c.x("self"), *indices = c.reshape(index64(c, c.x("indices")), {SymInt(-1)});
-  const double p = c.real("norm_type");
-  Value* size = c.op("Abs", {x});
-  Value* norm = nullptr;
-  if (std::isinf(p)) {
-    norm = c.reduce("ReduceMax", size, {1}, true);
-  } else {
-    Value* sum = c.reduce("ReduceSum", c.op("Pow", {size, c.like(p, x)}), {1}, true);
-    norm = c.op("Pow", {sum, c.like(1 / p, x)});
-  }
+  Value* norm = c.lower("linalg_vector_norm", {Arg(c.cell(x)), Arg(c.real("norm_type")),
+                                               Arg::ints(std::vector<int64_t>{1}), Arg(true)});
   Value* limit = c.like(c.real("max_norm"), x);
   Value* shorter = c.mul(x, c.div(limit, c.add(norm, c.like(1e-7, x))));
   Value* used = c.op(

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "formats/pytorch/aten/context.h"
+#include "formats/pytorch/aten/listed.h"
 
 namespace tombolo::pytorch {
 
@@ -282,13 +283,13 @@ void AtenContext::lay_out_new(const Frame& frame, Cell& result) const {
                                                   "var"};
   const std::string_view full = frame.op->schema.name, name = full.substr(0, full.find('.'));
   const bool reduces = full == "max.dim" || full == "min.dim";
-  if (reduces || std::find(std::begin(kInOrder), std::end(kInOrder), name) != std::end(kInOrder)) {
+  if (reduces || listed(kInOrder, name)) {
     result.layout = CellLayout::kContiguous;
     return;
   }
-  bool known = !name.starts_with("linalg_") && !name.starts_with("fft_") &&
-               !name.starts_with("scaled_dot") && !name.starts_with("_scaled_dot");
-  for (const std::string_view own : kOwnOrder) known = known && name != own;
+  bool known = !listed(kOwnOrder, name) && !name.starts_with("linalg_") &&
+               !name.starts_with("fft_") && !name.starts_with("scaled_dot") &&
+               !name.starts_with("_scaled_dot");
   const auto look = [&](const Arg& arg) {
     if (arg.is_tensor()) known = known && arg.tensor->layout == CellLayout::kContiguous;
   };

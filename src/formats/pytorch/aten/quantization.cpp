@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "formats/pytorch/aten/context.h"
 
@@ -241,6 +242,22 @@ std::pair<Value*, Value*> bounds(C& c, Value* x, std::vector<int64_t> axes, bool
           c.op("Max", {c.reduce("ReduceMax", x, axes, keep), zero})};
 }
 
+/// Of steps from `low` to `high` around 0 that reach the value of the largest size.
+Value* symmetric_scale(C& c, Value* least, Value* most, double low, double high, double eps) {
+  Value* largest = c.op("Max", {c.op("Neg", {least}), most});
+  return c.op("Max", {c.div(largest, c.like((high - low) / 2, most)), c.like(eps, most)});
+}
+
+/// Scale and zero point of steps from `low` to `high` that reach from the least to the largest
+/// value.
+std::pair<Value*, Value*> asymmetric(C& c, Value* least, Value* most, double low, double high,
+                                     double eps) {
+  Value* scale =
+      c.op("Max", {c.div(c.sub(most, least), c.like(high - low, most)), c.like(eps, most)});
+  Value* zero = c.sub(c.like(low, most), c.op("Round", {c.div(least, scale)}));
+  return {scale, c.op("Clip", {zero, c.like(low, most), c.like(high, most)})};
+}
+
 void choose_qparams_affine(C& c) {
   Value* x = c.x("input");
   const SymInts block = c.syms("block_size");
@@ -248,7 +265,6 @@ void choose_qparams_affine(C& c) {
   const auto [low, high] = range_of(c, target);
   const SymInts split = split_sizes(c, x, block, true);
   std::vector<int64_t> axes;
-  SymInts shared;
   int64_t at = 0;
   for (size_t i = 0; i < block.size(); ++i) {
     const SymInt size = c.size(x, static_cast<int64_t>(i));
@@ -256,7 +272,6 @@ void choose_qparams_affine(C& c) {
     if (!all && !block[i].is(1)) ++at;
     if (all || !block[i].is(1)) axes.push_back(at);
     ++at;
-    shared.push_back(all ? SymInt(1) : c.floor_div(size, block[i]));
   }
   const bool keep = c.flag("keepdim");
   const auto [least, most] = bounds(c, c.reshape(x, split), axes, keep);
@@ -265,26 +280,25 @@ void choose_qparams_affine(C& c) {
                          ? 6.103515625e-05
                          : static_cast<double>(std::numeric_limits<float>::min());
   const std::string kind = c.text("mapping_type");
-  const auto positive = [&](Value* scale) { return c.op("Max", {scale, c.like(eps, scale)}); };
   Value *scale = nullptr, *zero = nullptr;
   if (kind == "SYMMETRIC") {
-    Value* largest = c.op("Max", {c.op("Neg", {least}), most});
-    scale = positive(c.div(largest, c.like((high - low) / 2, x)));
+    scale = symmetric_scale(c, least, most, low, high, eps);
   } else if (kind == "SYMMETRIC_NO_CLIPPING_ERR") {
-    scale = positive(c.op("Max", {c.div(least, c.like(low, x)), c.div(most, c.like(high, x))}));
+    scale = c.op("Max", {c.div(least, c.like(low, x)), c.div(most, c.like(high, x))});
+    scale = c.op("Max", {scale, c.like(eps, scale)});
   } else if (kind == "ASYMMETRIC") {
-    scale = positive(c.div(c.sub(most, least), c.like(high - low, x)));
-    zero = c.sub(c.like(low, x), c.op("Round", {c.div(least, scale)}));
-    zero = c.op("Clip", {zero, c.like(low, x), c.like(high, x)});
+    std::tie(scale, zero) = asymmetric(c, least, most, low, high, eps);
   } else {
     return c.refuse("quantisation parameters of the kind \"" + kind + "\"");
   }
-  if (zero == nullptr)
-    zero = c.op("Mul", {scale, c.like(0, scale)}),
+  if (zero == nullptr) {
+    zero = c.mul(scale, c.like(0, scale));
     zero = c.add(zero, c.like(std::trunc((high + low + 1) / 2), zero));
+  }
   if (keep) {
-    scale = c.reshape(scale, shared);
-    zero = c.reshape(zero, shared);
+    const SymInts scales = blocks_of(c, x, block).scale_sizes;
+    scale = c.reshape(scale, scales);
+    zero = c.reshape(zero, scales);
   }
   c.out(c.cast(scale, c.dtype("scale_dtype").value_or(own)));
   c.out(c.cast(zero,
@@ -299,15 +313,12 @@ void choose_qparams(C& c) {
   for (int64_t i = 0; i < c.rank(x); ++i) axes.push_back(i);
   const auto [least, most] = bounds(c, x, axes, false);
   Value *scale = nullptr, *zero = nullptr;
-  Value* eps = c.like(c.real("eps"), x);
   if (c.detail()[0] == 's') {
-    Value* largest = c.op("Max", {c.op("Neg", {least}), most});
-    scale = c.op("Max", {c.div(largest, c.like((high - low) / 2, x)), eps});
+    scale = symmetric_scale(c, least, most, low, high, c.real("eps"));
     zero = c.scalar(c.dtype("dtype") == DType::kUInt8 ? 128 : 0, DType::kInt64);
   } else {
-    scale = c.op("Max", {c.div(c.sub(most, least), c.like(high - low, x)), eps});
-    zero = c.sub(c.like(low, x), c.op("Round", {c.div(least, scale)}));
-    zero = c.cast(c.op("Clip", {zero, c.like(low, x), c.like(high, x)}), DType::kInt64);
+    std::tie(scale, zero) = asymmetric(c, least, most, low, high, c.real("eps"));
+    zero = c.cast(zero, DType::kInt64);
   }
   c.out(c.reshape(c.cast(scale, DType::kFloat64), {SymInt(1)}));
   c.out(c.reshape(zero, {SymInt(1)}));

@@ -17,15 +17,17 @@ Box& Box::operator=(const Box& other) = default;
 Box& Box::operator=(Box&& other) noexcept = default;
 Box::~Box() = default;
 
-Item Item::list(std::vector<Item> items) {
+namespace {
+
+BoxRef box_of(std::vector<Item> items) {
   auto box = std::make_shared<Box>();
   box->items = std::move(items);
-  return of(Kind::kList, std::move(box));
+  return box;
 }
-Item Item::tuple(std::vector<Item> items) {
-  auto box = std::make_shared<Box>();
-  box->items = std::move(items);
-  return of(Kind::kTuple, std::move(box));
-}
+
+}  // namespace
+
+Item Item::list(std::vector<Item> items) { return of(Kind::kList, box_of(std::move(items))); }
+Item Item::tuple(std::vector<Item> items) { return of(Kind::kTuple, box_of(std::move(items))); }
 
 }  // namespace tombolo::script
