@@ -6,7 +6,8 @@
 Programs mix element-wise functions, reductions, shapes, views and writes in place through them, indexing, types that are promoted,
 layers with weights, and for scripts branches and loops that depend on data. All variables that are left are results,
 so that a write that does not arrive somewhere is seen. A statement is kept when eager PyTorch runs it at both sizes of the
-inputs. Prints what differs, with the program, and counts what is refused by reason. Needs torch.
+inputs. Prints what differs, with the program, what takes one size of inputs only ("fixed"), and counts what is refused by reason.
+Needs torch.
 """
 import argparse
 import collections
@@ -177,7 +178,7 @@ class Writer:
             d = self.dim(a)
             i = self.pick(("int64",), 1)
             return r.choice(["{0}.index_select({1}, torch.tensor([0, 1, 0]))", "torch.gather({0}, {1}, torch.zeros_like({0}, dtype=torch.int64))", "{0}[torch.tensor([1, 0])]", "{0}[:, torch.tensor([1, 0, 1])]", "{0}[torch.tensor([[0, 1], [1, 0]])]",
-                             "torch.take_along_dim({0}, torch.ones_like({0}, dtype=torch.int64), {1})", "{0}[torch.tensor([0, 1]), torch.tensor([1, 1])]", "{0}[..., -1]", "{0}[0]", "{0}[1, :1]", "{0}[:, None]", "{0}[torch.tensor([True, False] + [True] * ({0}.size(0) - 2))]" if False else "{0}[-2:]",
+                             "torch.take_along_dim({0}, torch.ones_like({0}, dtype=torch.int64) % {0}.size({1}), {1})", "{0}[torch.tensor([0, 1]), torch.tensor([1, 1])]", "{0}[..., -1]", "{0}[0]", "{0}[1, :1]", "{0}[:, None]", "{0}[torch.tensor([True, False] + [True] * ({0}.size(0) - 2))]" if False else "{0}[-2:]",
                              "torch.index_select({0}, {1}, torch.arange({0}.size({1})).flip(0))", "{0}.scatter({1}, torch.zeros_like({0}, dtype=torch.int64), {0})", "{0}.index_fill({1}, torch.tensor([0]), 1)", "torch.argsort({0}.reshape(-1), stable=True)", "{0}.topk(2, {1})[0]",
                              "torch.nonzero({0}).size(0) * {0}" if self.control else "{0}.clone()", "{0}[:, :, None]", "{0}[%s %% 2]" % i if False else "{0}[[0, 1]]", "torch.take({0}, torch.tensor([0, 2, 1]))", "{0}.index_add({1}, torch.tensor([0, 0]), {0}.narrow({1}, 0, 2))"]).format(a, d)
         if kind == "layer":
@@ -409,14 +410,15 @@ def main():
     for case in json.loads(result.stdout)["cases"]:
         form = case["name"].split("/")[-2]
         reason = case["reason"]
-        verdict = "agree" if case["status"] == "passed" else "refused" if REFUSED.search(reason) and not reason.startswith("output") else "DIFFER"
+        verdict = "agree" if case["status"] == "passed" else "fixed" if re.match(r'input "[^"]*" must be', reason) else \
+            "refused" if REFUSED.search(reason) and not reason.startswith("output") else "DIFFER"
         totals[form, verdict] += 1
         if verdict != "agree":
             reasons[verdict, re.sub(r'"[^"]*"|[-+]?\d+(\.\d+)?(e[-+]?\d+)?', "N", reason)[:140]].append((case["name"], reason))
     for (verdict, _), cases in sorted(reasons.items(), key=lambda item: (item[0][0], -len(item[1]))):
         print("%s %4d  %s\n             %s" % (verdict, len(cases), cases[0][1][:260].replace("\n", " "), " ".join(n.split("/", 1)[-1] for n, _ in cases[:10])))
     for form in args.forms.split(","):
-        print("%-8s %s" % (form, ", ".join("%s %d" % (v, totals[form, v]) for v in ("agree", "refused", "DIFFER"))))
+        print("%-8s %s" % (form, ", ".join("%s %d" % (v, totals[form, v]) for v in ("agree", "fixed", "refused", "DIFFER"))))
     return 1 if any(v == "DIFFER" for _, v in totals) else 0
 
 

@@ -216,3 +216,45 @@ def names_for_one_tensor_scripted():
             d[:, 0].mul_(3)
             return x, a, b, d
     return M(), (T(3, 4),)
+
+
+@case(kind="trace")
+def written_where_shown_twice():
+    """A write through a view that shows an element in several places: all of them change, and only where it was written."""
+    class M(nn.Module):
+        def forward(self, x, y):
+            x, y = x.clone(), y.clone()
+            wide = x.expand(3, 3, 4)
+            wide.diagonal().neg_()
+            windows = y.unfold(0, 2, 1)
+            windows[1].clamp_(-0.5, 0.5)
+            return x, wide, y, windows
+    return M(), (T(3, 4), T(5, 2))
+
+
+@case(more=lambda: (-T(3, 4).abs(),))
+def turned_in_a_branch():
+    """Axes exchanged in place in one branch; how the tensor lies in memory is open from then on."""
+    class M(nn.Module):
+        def forward(self, x):
+            x = x.clone()
+            if bool(x.sum() > 0):
+                x.transpose_(0, 1)
+                x.mul_(2)
+            else:
+                x.t_()
+            y = x.contiguous() + 1
+            return x * 2, y
+    return M(), (T(3, 4).abs(),)
+
+
+@case(kind="trace")
+def one_row_of_a_batch():
+    """The first row of an open number: its axis goes, and it is one part of two."""
+    class M(nn.Module):
+        def forward(self, x):
+            row = x[:1]
+            row.squeeze_(1)
+            part, = x[0, :1].chunk(2, 0)
+            return row, part, x[:1].squeeze()
+    return M(), (T(2, 1, 5),)

@@ -57,7 +57,8 @@ struct Cell {
   std::vector<uint64_t> memories;
   /// Of a root: what may be the same memory was written through another tensor.
   bool stale = false;
-  bool pinned = false;           ///< of a root: a sequence of the model holds a copy of it
+  bool pinned = false;  ///< of a root: a sequence of the model holds a copy of it
+  bool number = false;  ///< a Python number that a trace holds as a tensor: promoted as one
   std::shared_ptr<Cell> origin;  ///< of a copy that leaves a branch: the tensor that it shows
   std::vector<std::weak_ptr<ViewCall>> views;        ///< that were made of it
   std::shared_ptr<const Quantization> quantization;  ///< `value` is uint8, int8 or int32 then

@@ -19,10 +19,9 @@ Value* complex_broadcast(AtenContext& c, Text type, Value* a, Value* b);
 /// self ** exponent of the call.
 void complex_power(AtenContext& c, DType type);
 /// A call with complex tensors of an operator whose handler knows real ones only; nothing where the
-/// handler is to be called.
-std::optional<std::vector<Arg>> lower_complex(
-    AtenContext& c, const Operator& op, const std::vector<Arg>& given,
-    const std::vector<std::pair<std::string, Arg>>& named);
+/// handler is to be called. `args` by position in the schema.
+std::optional<std::vector<Arg>> lower_complex(AtenContext& c, const Operator& op,
+                                              const std::vector<Arg>& args);
 /// Real tensors.
 Value* atan2_values(AtenContext& c, Value* y, Value* x);
 /// Negative exactly where `x` has its sign bit set (so that -0 counts), positive elsewhere.

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "formats/pytorch/aten/complex.h"
+#include "formats/pytorch/aten/listed.h"
 
 namespace tombolo::pytorch {
 namespace {
@@ -22,8 +23,10 @@ constexpr std::string_view kAware[] = {"_assert_scalar",
                                        "_fft_c2c",
                                        "_fft_c2r",
                                        "_linalg_det",
+                                       "_linalg_eigh",
                                        "_linalg_slogdet",
                                        "_linalg_solve_ex",
+                                       "_linalg_svd",
                                        "_neg_view",
                                        "_reshape_alias",
                                        "_shape_as_tensor",
@@ -67,8 +70,8 @@ constexpr std::string_view kAware[] = {"_assert_scalar",
                                        "bmm",
                                        "broadcast_to",
                                        "cat",
-                                       "channel_shuffle",
                                        "chain_matmul",
+                                       "channel_shuffle",
                                        "cholesky",
                                        "chunk",
                                        "clone",
@@ -140,6 +143,7 @@ constexpr std::string_view kAware[] = {"_assert_scalar",
                                        "full_like",
                                        "gather",
                                        "ge",
+                                       "ger",
                                        "gradient",
                                        "gt",
                                        "hsplit",
@@ -157,32 +161,41 @@ constexpr std::string_view kAware[] = {"_assert_scalar",
                                        "isinf",
                                        "isnan",
                                        "isreal",
+                                       "istft",
                                        "item",
                                        "kron",
                                        "le",
                                        "lerp",
                                        "lift_fresh",
                                        "lift_fresh_copy",
+                                       "linalg_cholesky",
+                                       "linalg_cholesky_ex",
+                                       "linalg_cond",
                                        "linalg_det",
                                        "linalg_diagonal",
+                                       "linalg_eigh",
+                                       "linalg_eigvalsh",
                                        "linalg_inv",
                                        "linalg_inv_ex",
                                        "linalg_matmul",
+                                       "linalg_matrix_norm",
                                        "linalg_matrix_power",
+                                       "linalg_matrix_rank",
                                        "linalg_multi_dot",
+                                       "linalg_norm",
                                        "linalg_slogdet",
-                                       "linalg_cholesky",
-                                       "linalg_cholesky_ex",
                                        "linalg_solve",
                                        "linalg_solve_ex",
                                        "linalg_solve_triangular",
+                                       "linalg_svd",
+                                       "linalg_svdvals",
                                        "linalg_vector_norm",
                                        "linear",
                                        "log",
-                                       "logaddexp",
                                        "log10",
                                        "log1p",
                                        "log2",
+                                       "logaddexp",
                                        "logdet",
                                        "logical_and",
                                        "logical_not",
@@ -196,8 +209,8 @@ constexpr std::string_view kAware[] = {"_assert_scalar",
                                        "matrix_H",
                                        "matrix_power",
                                        "mm",
-                                       "movedim",
                                        "moveaxis",
+                                       "movedim",
                                        "mul",
                                        "multiply",
                                        "mv",
@@ -216,11 +229,11 @@ constexpr std::string_view kAware[] = {"_assert_scalar",
                                        "nonzero_numpy",
                                        "norm",
                                        "not_equal",
+                                       "nuclear_norm",
                                        "numpy_T",
                                        "ones",
                                        "ones_like",
                                        "outer",
-                                       "ger",
                                        "permute",
                                        "permute_copy",
                                        "pixel_shuffle",
@@ -265,11 +278,11 @@ constexpr std::string_view kAware[] = {"_assert_scalar",
                                        "squeeze_copy",
                                        "stack",
                                        "std",
-                                       "stft",
-                                       "istft",
                                        "std_mean",
+                                       "stft",
                                        "sub",
                                        "subtract",
+                                       "svd",
                                        "swapaxes",
                                        "swapdims",
                                        "sym_numel",
@@ -369,11 +382,6 @@ constexpr std::string_view kBilinear[] = {
     "_convolution",     "conv1d",           "conv2d",      "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "convolution", "cross",  "einsum",
     "linalg_cross",     "linalg_vecdot",    "tensordot"};
-
-template <size_t N>
-bool listed(const std::string_view (&list)[N], std::string_view name) {
-  return std::find(std::begin(list), std::end(list), name) != std::end(list);
-}
 
 bool has_complex(const Arg& arg) {
   if (arg.is_tensor()) return tombolo::is_complex(arg.tensor->dtype);
@@ -504,17 +512,24 @@ std::vector<Arg> on_products(C& c, const Operator& op, const std::vector<Arg>& a
   return {Arg(c.cell(c.pair(re, im), C::complex_of(c.dtype(re))))};
 }
 
-/// A function of a matrix A + iB: that of the real matrix (A -B; B A), whose blocks it consists of.
-Value* by_embedding(C& c, std::string_view name, const Arg& self) {
+/// Functions of a matrix A + iB: those of the real matrix (A -B; B A), whose blocks they consist
+/// of.
+std::vector<Arg> by_embedding(C& c, std::string_view name, const Arg& self) {
   Value* z = c.read(self.tensor);
   Value *a = c.re(z), *b = c.im(z);
   Value* top = c.concat({a, c.op("Neg", {b})}, -1);
   Value* bottom = c.concat({b, a}, -1);
-  Value* made = c.lower(name, {Arg(c.cell(c.concat({top, bottom}, -2)))});
-  const SymInt all = c.size(made, -2), rows = c.floor_div(all, SymInt(2)),
-               columns = c.floor_div(c.size(made, -1), SymInt(2));
-  Value* left = c.slice(made, -1, SymInt(0), columns);
-  return c.pair(c.slice(left, -2, SymInt(0), rows), c.slice(left, -2, rows, all));
+  std::vector<Arg> results = c.lower_all(name, {Arg(c.cell(c.concat({top, bottom}, -2)))});
+  for (Arg& result : results) {
+    Value* made = c.read(result.tensor);
+    const SymInt all = c.size(made, -2), rows = c.floor_div(all, SymInt(2)),
+                 columns = c.floor_div(c.size(made, -1), SymInt(2));
+    Value* left = c.slice(made, -1, SymInt(0), columns);
+    result = Arg(c.cell(c.pair(c.slice(left, -2, SymInt(0), rows), c.slice(left, -2, rows, all)),
+                        self.tensor->dtype));
+  }
+  if (results.empty()) results.emplace_back();
+  return results;
 }
 
 Value* cumulative_product(C& c, const Arg& self, int64_t axis) {
@@ -558,22 +573,23 @@ std::optional<std::vector<Arg>> written_out(C& c, const Operator& op,
   if (name == "silu") return one(call("mul.Tensor", {self, call("sigmoid", {self})}));
   if (name == "ldexp" && argument("other").is_tensor())
     return one(call("mul.Tensor", {self, call("pow.Scalar", {Arg(2.0), argument("other")})}));
-  if (name == "matrix_exp" || name == "linalg_matrix_exp")
-    return one(Arg(c.cell(by_embedding(c, full, self), self.tensor->dtype)));
+  if (name == "matrix_exp" || name == "linalg_matrix_exp") return by_embedding(c, full, self);
   const auto transposed = [&](const Arg& a) {
     return call("transpose.int", {a, Arg(-1), Arg(-2)});
   };
+  const auto hermitian = [&] {  // what the lower triangle says
+    const Arg below = call("tril", {self, Arg(-1)});
+    const Arg whole = call("add.Tensor", {below, call("conj_physical", {transposed(below)})});
+    Value* diagonal = c.read(call("sub.Tensor", {call("tril", {self}), below}).tensor);
+    diagonal = c.pair(c.re(diagonal), c.mul(c.im(diagonal), c.like(0, diagonal)));
+    return call("add.Tensor", {whole, Arg(c.cell(diagonal, self.tensor->dtype))});
+  };
   if (name == "pinverse" || name == "linalg_pinv") {
-    Arg matrix = self;
-    if (argument("hermitian").integer.is(1)) {  // the lower triangle says it all
-      const Arg below = call("tril", {self, Arg(-1)});
-      const Arg whole = call("add.Tensor", {below, call("conj_physical", {transposed(below)})});
-      Value* diagonal = c.read(call("sub.Tensor", {call("tril", {self}), below}).tensor);
-      diagonal = c.pair(c.re(diagonal), c.mul(c.im(diagonal), c.like(0, diagonal)));
-      matrix = call("add.Tensor", {whole, Arg(c.cell(diagonal, self.tensor->dtype))});
-    }
-    return one(Arg(c.cell(by_embedding(c, "pinverse", matrix), self.tensor->dtype)));
+    const Arg matrix = argument("hermitian").integer.is(1) ? hermitian() : self;
+    return one(by_embedding(c, "pinverse", matrix).front());
   }
+  if (name == "linalg_matrix_sqrth") return by_embedding(c, full, hermitian());
+  if (name == "linalg_polar") return by_embedding(c, full, self);
   if (name == "cholesky_inverse" || name == "cholesky_solve") {
     const bool upper = argument("upper").integer.is(1);
     const Arg factor = name == "cholesky_solve" ? argument("input2") : self;
@@ -613,9 +629,10 @@ std::optional<std::vector<Arg>> written_out(C& c, const Operator& op,
     const auto count = argument("N").is_none() ? c.known(c.read(self.tensor), -2)
                                                : argument("N").integer.dim.constant();
     if (!count || *count < 1 || *count > 64) return std::nullopt;
-    std::vector<Arg> powers = {call("ones_like", {self})};
+    const Arg x = c.rank(c.read(self.tensor)) > 1 ? self : call("unsqueeze", {self, Arg(0)});
+    std::vector<Arg> powers = {call("ones_like", {x})};
     for (int64_t i = 1; i < *count; ++i)
-      powers.push_back(i == 1 ? self : call("mul.Tensor", {powers.back(), self}));
+      powers.push_back(i == 1 ? x : call("mul.Tensor", {powers.back(), x}));
     if (name == "vander" && !argument("increasing").integer.is(1))
       std::reverse(powers.begin(), powers.end());
     return one(call("stack", {Arg(std::move(powers)), Arg(-1)}));
@@ -715,31 +732,23 @@ std::optional<std::vector<Arg>> written_out(C& c, const Operator& op,
 
 }  // namespace
 
-std::optional<std::vector<Arg>> lower_complex(
-    AtenContext& c, const Operator& op, const std::vector<Arg>& given,
-    const std::vector<std::pair<std::string, Arg>>& named) {
+std::optional<std::vector<Arg>> lower_complex(AtenContext& c, const Operator& op,
+                                              const std::vector<Arg>& args) {
   const std::string_view full = op.schema.name, name = full.substr(0, full.find('.'));
   bool complex = false, kind = false;
-  const auto look = [&](const Arg& arg) {
+  for (const Arg& arg : args) {
     complex = complex || has_complex(arg);
     kind = kind || (arg.kind == Arg::Kind::kDType && tombolo::is_complex(arg.dtype)) ||
            arg.kind == Arg::Kind::kComplex;
-  };
-  for (const Arg& arg : given) look(arg);
-  for (const auto& [key, arg] : named) look(arg);
+  }
   if (!complex && !kind) return std::nullopt;
   const bool linear = listed(kLinear, name);
   if (!complex && !linear && name != "eye") return std::nullopt;
-  // By position, defaults filled in.
-  std::vector<Arg> args = given;
-  args.resize(op.schema.args.size());
-  for (size_t i = given.size(); i < args.size(); ++i) args[i] = op.schema.args[i].fallback;
-  for (const auto& [key, arg] : named)
-    if (const int at = op.schema.find(key); at >= 0) args[static_cast<size_t>(at)] = arg;
   if (name == "eye") {
+    std::vector<Arg> real;
     for (size_t i = 0; i < args.size(); ++i)
-      args[i] = component(c, args[i], op.schema.args[i].type, op.schema.args[i].name, false);
-    Value* made = c.lower(full, args);
+      real.push_back(component(c, args[i], op.schema.args[i].type, op.schema.args[i].name, false));
+    Value* made = c.lower(full, std::move(real));
     return std::vector<Arg>{Arg(
         c.cell(c.to_complex(made, C::complex_of(c.dtype(made))), C::complex_of(c.dtype(made))))};
   }

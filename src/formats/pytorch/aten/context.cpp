@@ -81,17 +81,16 @@ Status AtenContext::bind(Frame& frame, std::vector<Arg> args,
 Result<std::vector<Arg>> AtenContext::run(const Operator& op, std::vector<Arg> args,
                                           std::vector<std::pair<std::string, Arg>> named) {
   if (frames_.size() >= kMaxCalls) return parse_error("operators nested too deeply");
-  frames_.emplace_back();  // what a complex call is made of counts as within it
-  frame().op = &op;
-  auto complex = lower_complex(*this, op, args, named);
-  frames_.pop_back();
-  if (complex) return *std::move(complex);
   frames_.emplace_back();
   frame().op = &op;
   Status bound = bind(frame(), std::move(args), std::move(named));
   if (bound.ok()) {
-    op.row->handler(*this);
-    if (!failed()) mark_views(frame());
+    if (auto complex = lower_complex(*this, op, frame().args)) {
+      frame().results = *std::move(complex);
+    } else {
+      op.row->handler(*this);
+      if (!failed()) mark_views(frame());
+    }
   }
   std::vector<Arg> results = std::move(frame().results);
   frames_.pop_back();
@@ -124,22 +123,31 @@ Result<std::vector<Arg>> AtenContext::call(std::string_view overload, std::vecto
       return parse_error("an in-place operator without a result");
     if (op->row->kind == RowKind::kView && results.front().tensor->view) {
       // transpose_ and its like: the tensor itself is seen otherwise from now on.
-      if (op->schema.name.starts_with("squeeze") || op->schema.name.starts_with("unsqueeze")) {
-        Value *shown = read(results.front().tensor), *before = read(self);
-        bool same = has_rank(shown) && has_rank(before) && b.rank(shown) == b.rank(before);
-        for (int64_t i = 0; same && i < b.rank(shown); ++i)
-          same = b.dim(shown, i).equals(b.dim(before, i));
-        // In a branch a tensor that nobody shares can be written anew: axes of one element leave
-        // the order of its elements as it was.
-        if (same || (journal && is_alone(*self, results.front().tensor->view.get()))) {
-          if (!same) write(self, shown);
-          results.assign(1, Arg(self));
-          if (frames_.empty()) CHECK_OK(take_status());
-          return results;
+      // Axes of one element leave the order of its elements as it was.
+      const bool keeps_order =
+          op->schema.name.starts_with("squeeze") || op->schema.name.starts_with("unsqueeze");
+      Value *shown = read(results.front().tensor), *before = read(self);
+      bool same =
+          keeps_order && has_rank(shown) && has_rank(before) && b.rank(shown) == b.rank(before);
+      for (int64_t i = 0; same && i < b.rank(shown); ++i)
+        same = b.dim(shown, i).equals(b.dim(before, i));
+      // In a branch a tensor that nobody shares can be written anew; how it lies in memory is open
+      // from then on, behind the branch too.
+      const bool anew = journal && is_alone(*self, results.front().tensor->view.get());
+      if (same || anew) {
+        if (!same) {
+          if (!keeps_order) self->layout = CellLayout::kUnknown;
+          write(self, shown);
         }
+        results.assign(1, Arg(self));
+        if (frames_.empty()) CHECK_OK(take_status());
+        return results;
       }
       if (journal)
-        return unsupported("a new shape in place inside of a branch or loop that depends on data");
+        return unsupported(
+                   "a new shape in place of a tensor that others share, inside of a branch or loop "
+                   "that depends on data")
+            .with_help("assign the result of the functional form to a new variable");
       const Ref old = std::make_shared<Cell>(*self);
       // Views of it show the old shape on.
       for (const auto& one : self->views)
@@ -206,8 +214,11 @@ Value* AtenContext::x(std::string_view name) {
   const Arg& given_arg = arg(name);
   if (given_arg.is_tensor()) return read(given_arg.tensor);
   if (given_arg.is_number()) return operand_of(given_arg, promote({&given_arg, 1}));
-  refuse("the argument \"" + std::string(name) + "\" is " + std::string(kind_name(given_arg)) +
-         ", not a tensor");
+  if (given_arg.kind == Arg::Kind::kOther && !given_arg.text.empty())
+    refuse(given_arg.text);  // a result that could not be made, and now somebody asks for it
+  else
+    refuse("the argument \"" + std::string(name) + "\" is " + std::string(kind_name(given_arg)) +
+           ", not a tensor");
   return placeholder();
 }
 

@@ -4,53 +4,12 @@
 #include <cmath>
 
 #include "formats/pytorch/aten/complex.h"
-#include "formats/pytorch/aten/context.h"
+#include "formats/pytorch/aten/matrices.h"
 
 namespace tombolo::pytorch {
 namespace {
 
 using C = AtenContext;
-
-/// A Loop over 0 .. count-1 that carries values of fixed types. body(i, state) -> new state.
-template <typename Body>
-Values loop(C& c, const SymInt& count, const Values& initial, Body&& body) {
-  Values inputs = {c.int_value(count), nullptr};
-  inputs.insert(inputs.end(), initial.begin(), initial.end());
-  Node* node = c.b.begin("Loop", inputs);
-  Graph& graph = node->set_graph("body");
-  graph.name = "step";
-  c.enter(graph);
-  Value* i = c.b.input("i", DType::kInt64, {});
-  Value* go_on = c.b.input("go_on", DType::kBool, {});
-  Values state;
-  for (Value* one : initial)
-    state.push_back(c.b.input("state", c.dtype(one), SymShape(c.b.shape(one))));
-  Values next = body(i, state);
-  graph.add_output(c.op("Identity", {go_on}));
-  for (Value*& one : next) {
-    if (!one->producer() || &one->graph() != &graph || one->output_uses() != 0)
-      one = c.op("Identity", {one});
-    graph.add_output(one);
-  }
-  c.leave();
-  Values results = c.b.finish(node, initial.size());
-  for (size_t k = 0; k < results.size(); ++k)
-    c.b.set_type(results[k], c.dtype(initial[k]), SymShape(c.b.shape(initial[k])));
-  return results;
-}
-
-SymInts lead_sizes(C& c, Value* x, int64_t tail) {
-  SymInts sizes = c.sizes(x);
-  sizes.resize(sizes.size() - static_cast<size_t>(tail));
-  return sizes;
-}
-
-Value* column_of(C& c, Value* m, Value* i) {
-  return c.op("Gather", {m, c.unsqueeze(i, {0})}, {{"axis", c.rank(m) - 1}});  // [.., n, 1]
-}
-Value* row_of(C& c, Value* m, Value* i) {
-  return c.op("Gather", {m, c.unsqueeze(i, {0})}, {{"axis", c.rank(m) - 2}});  // [.., 1, n]
-}
 
 struct Elimination {
   Value *solution, *determinant;
@@ -134,23 +93,6 @@ Elimination eliminate_pairs(C& c, Value* a, Value* right) {
   Value* solution = c.slice(done[0], r - 1, n, SymInt(INT64_MAX));
   if (solution->producer()) c.b.set_type(solution, type, SymShape(c.b.shape(right)));
   return {solution, done[1]};
-}
-
-Value* identity(C& c, const SymInt& n, DType type) {
-  return c.cast(c.op("Equal", {c.unsqueeze(c.range(n), {1}), c.range(n)}), type);
-}
-
-Value* identity_like(C& c, Value* a) {
-  return c.expand(identity(c, c.size(a, -1), c.dtype(a)), c.sizes(a));
-}
-
-/// Computed in double and rounded once.
-Value* wide(C& c, Value* x) { return c.cast(x, DType::kFloat64); }
-
-bool real_only(C& c, std::string_view name) {
-  if (!c.is_complex(name)) return true;
-  c.refuse("complex numbers");
-  return false;
 }
 
 void emit_info(C& c, Value* a) { c.out(c.full(lead_sizes(c, a, 2), 0, DType::kInt32)); }
@@ -509,7 +451,8 @@ void any_norm(C& c) {
   const bool text = c.arg("ord").kind == Arg::Kind::kString;
   Value* x = c.x("self");
   const size_t dims = c.given("dim") ? c.ints("dim").size() : 0;
-  const bool matrix = text || (c.given("ord") && (dims == 2 || (dims == 0 && c.rank(x) == 2)));
+  const int64_t r = c.rank(x) - (c.is_complex("self") ? 1 : 0);
+  const bool matrix = text || (c.given("ord") && (dims == 2 || (dims == 0 && r == 2)));
   Arg dim = c.arg("dim");
   if (matrix) {
     if (dim.is_none()) dim = Arg::ints(std::vector<int64_t>{-2, -1});
@@ -642,30 +585,6 @@ void matrix_exp(C& c) {
   c.out(c.cast(sum, type));
 }
 
-/// Norms of matrices that need no singular values.
-void matrix_norm(C& c) {
-  const char* self = "self";
-  if (!real_only(c, self)) return;
-  Value* a = c.x(self);
-  const int64_t r = c.rank(a);
-  std::vector<int64_t> dims = c.given("dim") ? c.ints("dim") : std::vector<int64_t>{-2, -1};
-  if (dims.size() != 2) return c.refuse("a norm over other than two axes");
-  const int64_t rows = c.axis(dims[0], r), columns = c.axis(dims[1], r);
-  if (c.given("dtype")) a = c.cast(a, *c.dtype("dtype"));
-  Value* result = nullptr;
-  if (c.arg("ord").kind == Arg::Kind::kString) {
-    if (c.text("ord") != "fro") return c.refuse("a norm of singular values");
-    result = c.reduce("ReduceL2", a, {rows, columns}, true);
-  } else {
-    const double p = c.real("ord");
-    if (std::abs(p) == 2) return c.refuse("a norm of singular values");
-    const int64_t first = std::isinf(p) ? columns : rows, second = std::isinf(p) ? rows : columns;
-    result = c.reduce("ReduceL1", a, {first}, true);
-    result = c.reduce(p > 0 ? "ReduceMax" : "ReduceMin", result, {second}, true);
-  }
-  c.out(c.flag("keepdim") ? result : c.squeeze(result, {rows, columns}));
-}
-
 constexpr Row kDecompositionsRows[] = {
     {"inverse(Tensor self) -> Tensor", inverse},
     {"linalg_inv(Tensor A) -> Tensor", inverse},
@@ -734,12 +653,6 @@ constexpr Row kDecompositionsRows[] = {
      pinv},
     {"matrix_exp(Tensor self) -> Tensor", matrix_exp},
     {"linalg_matrix_exp(Tensor self) -> Tensor", matrix_exp},
-    {"linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, "
-     "ScalarType? dtype=None) -> Tensor",
-     matrix_norm},
-    {"linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2,-1], bool "
-     "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     matrix_norm},
 };
 
 }  // namespace

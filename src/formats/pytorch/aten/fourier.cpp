@@ -206,29 +206,54 @@ void fft_freq(C& c) {
   c.out(c.cast(c.b.constant(*tensor, "frequencies"), type));
 }
 
+/// The window of a short-time transform, as long as the transform; real unless it was given so.
+Value* window_of(C& c, int64_t n_fft, DType type) {
+  const int64_t length = c.given("win_length") ? c.integer("win_length") : n_fft;
+  if (!c.given("window") && length == n_fft) return nullptr;
+  const bool complex = c.is_complex("window");
+  Value* window = c.given("window") ? c.x("window") : c.full({SymInt(length)}, 1, type);
+  const int64_t left = (n_fft - length) / 2, right = n_fft - length - left;
+  if (length == n_fft) return window;
+  if (length < 0 || length > n_fft) {
+    c.refuse("a window that is longer than the transform");
+    return window;
+  }
+  return c.op("Pad", {window, complex ? c.b.ints({left, 0, right, 0}) : c.b.ints({left, right})});
+}
+
+/// [B, T, n] times the window; pairs where one of them is.
+Value* windowed(C& c, Value* frames, bool& complex, Value* window, bool complex_window) {
+  if (window == nullptr) return frames;
+  if (complex_window && !complex) frames = c.to_complex(frames, C::complex_of(c.dtype(frames)));
+  if (complex_window) {
+    complex = true;
+    return complex_mul(c, frames, window);
+  }
+  return c.mul(frames, complex ? c.unsqueeze(window, {1}) : window);
+}
+
 void stft(C& c) {
   Value* x = c.x("self");
-  const bool complex = c.is_complex("self");
-  if (complex) return c.refuse("a complex signal");
+  bool complex = c.is_complex("self");
+  const DType type = c.type("self");
   const int64_t n_fft = c.integer("n_fft");
   const int64_t hop = c.given("hop_length") ? c.integer("hop_length") : n_fft / 4;
-  const int64_t length = c.given("win_length") ? c.integer("win_length") : n_fft;
-  const bool batched = c.rank(x) == 2;
+  const bool batched = c.rank(x) == (complex ? 3 : 2);
   if (!batched) x = c.unsqueeze(x, {0});
   if (c.has_arg("center") && c.flag("center")) {
     const int64_t pad = n_fft / 2;
-    x = c.lower("pad", {Arg(c.cell(x)), Arg::ints(std::vector<int64_t>{pad, pad}),
+    x = c.lower("pad", {Arg(c.cell(x, type)), Arg::ints(std::vector<int64_t>{pad, pad}),
                         c.arg("pad_mode"), Arg()});
   }
-  Value* window = c.given("window") ? c.x("window") : c.full({SymInt(length)}, 1, c.dtype(x));
-  if (length < n_fft) {
-    const int64_t left = (n_fft - length) / 2;
-    window = c.op("Pad", {window, c.b.ints({left, n_fft - length - left})});
-  }
-  Value* frames = c.lower("unfold", {Arg(c.cell(x)), Arg(1), Arg(n_fft), Arg(hop)});  // [B, T, n]
-  frames = c.mul(frames, window);
-  const bool onesided = !c.given("onesided") || c.flag("onesided");
-  Value* z = real_to_complex(c, frames, {2}, c.flag("normalized") ? kRoot : kNone, onesided);
+  Value* window = window_of(c, n_fft, c.dtype(x));
+  // [B, T, n_fft]
+  Value* frames = c.lower("unfold", {Arg(c.cell(x, type)), Arg(1), Arg(n_fft), Arg(hop)});
+  frames = windowed(c, frames, complex, window, c.is_complex("window"));
+  const bool onesided = c.given("onesided") ? c.flag("onesided") : !complex;
+  const Norm norm = c.flag("normalized") ? kRoot : kNone;
+  if (complex && onesided) return c.refuse("one side of a complex signal's transform");
+  Value* z = complex ? complex_to_complex(c, frames, {2}, norm, true)
+                     : real_to_complex(c, frames, {2}, norm, onesided);
   z = c.transpose(z, {0, 2, 1, 3});
   if (!batched) z = c.squeeze(z, {0});
   const bool as_complex = c.given("return_complex") && c.flag("return_complex");
@@ -236,6 +261,72 @@ void stft(C& c) {
     c.out(z, C::complex_of(c.dtype(x)));
   else
     c.out(z);
+}
+
+/// Frames [B, T, n] added where they lie in the signal, `hop` apart: [B, n + hop (T - 1)].
+Value* overlapped(C& c, Value* frames, int64_t n, int64_t hop, const SymInt& length) {
+  Value* columns = c.transpose(frames, {0, 2, 1});
+  Value* y = c.op("Col2Im", {columns, c.shape_value(SymInts{SymInt(1), length}), c.b.ints({1, n})},
+                  {{"strides", std::vector<int64_t>{1, hop}}});
+  return c.squeeze(y, {1, 2});
+}
+
+/// The signal whose transform is nearest to the one given: frames through the window once more,
+/// added up, divided by the sum of the squares of the windows.
+void istft(C& c) {
+  Value* z = c.x("self");
+  if (!c.is_complex("self")) return c.refuse("a transform that is not complex");
+  const int64_t n = c.integer("n_fft");
+  const int64_t hop = c.given("hop_length") ? c.integer("hop_length") : n / 4;
+  const bool batched = c.rank(z) == 4;
+  if (!batched) z = c.unsqueeze(z, {0});
+  if (n <= 0 || hop <= 0) return c.refuse("frames without a length");
+  const SymInt rows = c.size(z, 1), count = c.size(z, 2);
+  const bool onesided = c.given("onesided") ? c.flag("onesided") : !rows.is(n);
+  bool complex = c.flag("return_complex");
+  if (complex && onesided) return c.refuse("a complex signal from one side of its transform");
+  Value* window = window_of(c, n, c.dtype(z));
+  const Norm norm = c.flag("normalized") ? kRoot : kByN;
+  z = c.transpose(z, {0, 2, 1, 3});
+  Value* frames = complex ? complex_to_complex(c, z, {2}, norm, false)
+                          : complex_to_real(c, z, {2}, norm, SymInt(n));
+  if (c.is_complex("window") && !complex) return c.refuse("a complex window of a real signal");
+  frames = windowed(c, frames, complex, window, c.is_complex("window"));
+  const SymInt whole = c.add(SymInt(n), c.mul(SymInt(hop), c.sub(count, SymInt(1))));
+  const auto added = [&](Value* pieces, bool pairs) {
+    if (!pairs) return overlapped(c, pieces, n, hop, whole);
+    return c.pair(overlapped(c, c.re(pieces), n, hop, whole),
+                  overlapped(c, c.im(pieces), n, hop, whole));
+  };
+  Value* y = added(frames, complex);
+  const bool centred = c.flag("center");
+  const SymInt begin(centred ? n / 2 : 0);
+  const SymInt end = c.given("length") ? c.add(begin, c.sym("length"))
+                     : centred         ? c.sub(whole, SymInt(n / 2))
+                                       : whole;
+  y = c.slice(y, 1, begin, end);
+  const bool pairs = c.is_complex("window");
+  Value* square = window == nullptr ? c.full({SymInt(n)}, 1, c.dtype(z))
+                  : pairs           ? complex_mul(c, window, window)
+                                    : c.mul(window, window);
+  SymInts spread{SymInt(1), count, SymInt(n)};
+  if (pairs) spread.emplace_back(2);
+  Value* below = c.slice(added(c.expand(square, spread), pairs), 1, begin, end);
+  if (pairs)
+    y = complex_div(c, y, below);
+  else
+    y = c.div(y, complex ? c.unsqueeze(below, {2}) : below);
+  if (c.given("length")) {  // zeros where the frames end before
+    const SymInt missing = c.maximum(c.sub(end, whole), SymInt(0));
+    SymInts zeros = c.sizes(y);
+    zeros[1] = missing;
+    if (!missing.is(0)) y = c.concat({y, c.full(zeros, 0, c.dtype(y))}, 1);
+  }
+  if (!batched) y = c.squeeze(y, {0});
+  if (complex)
+    c.out(y, c.type("self"));
+  else
+    c.out(y);
 }
 
 #define FFT1(name) \
@@ -288,6 +379,10 @@ constexpr Row kFourierRows[] = {
      "window=None, bool center=True, str pad_mode='reflect', bool normalized=False, bool? "
      "onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
      stft},
+    {"istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
+     "window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, "
+     "bool return_complex=False) -> Tensor",
+     istft},
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ constexpr std::span<const Row> (*kFamilies[])() = {
     view_rows,         indexing_rows,      creation_rows,   linear_rows,        convolution_rows,
     pooling_rows,      normalization_rows, attention_rows,  resize_rows,        recurrent_rows,
     loss_rows,         symbolic_rows,      fourier_rows,    decomposition_rows, special_rows,
-    quantization_rows, misc_rows,          binning_rows,
+    quantization_rows, misc_rows,          binning_rows,    spectrum_rows,
 };
 
 std::string_view name_of_row(const Row& row) {

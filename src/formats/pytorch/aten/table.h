@@ -53,6 +53,7 @@ std::span<const Row> special_rows();
 std::span<const Row> quantization_rows();
 std::span<const Row> misc_rows();
 std::span<const Row> binning_rows();
+std::span<const Row> spectrum_rows();
 
 /// A row with its schema parsed.
 struct Operator {

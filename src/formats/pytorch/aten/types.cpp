@@ -78,10 +78,17 @@ DType AtenContext::promote(std::span<const Arg> args, Promotion rule) {
   const auto visit = [&](const Arg& arg, const auto& self) -> void {
     switch (arg.kind) {
       case Arg::Kind::kTensor: {
+        const DType type = arg.tensor->dtype;
+        const int64_t pair_axis = tombolo::is_complex(type) ? 1 : 0;
+        if (arg.tensor->number) {
+          number = promote_pair(number, pair_axis != 0   ? complex_of(default_float)
+                                        : is_float(type) ? default_float
+                                                         : type);
+          break;
+        }
         Value* value = read(arg.tensor);
-        const int64_t pair_axis = tombolo::is_complex(arg.tensor->dtype) ? 1 : 0;
         DType& kind = b.has_shape(value) && b.rank(value) <= pair_axis ? scalar_type : dimensioned;
-        kind = promote_pair(kind, arg.tensor->dtype);
+        kind = promote_pair(kind, type);
         break;
       }
       case Arg::Kind::kInt:

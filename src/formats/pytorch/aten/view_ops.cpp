@@ -147,9 +147,15 @@ void squeeze(C& c) {
   } else {
     for (int64_t i = 0; i < r; ++i) wanted.push_back(i);
   }
-  for (const int64_t axis : wanted)
-    if (r > 0 && c.known(x, axis) == 1 && std::find(axes.begin(), axes.end(), axis) == axes.end())
+  for (const int64_t axis : wanted) {
+    if (r == 0 || std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
+    const SymDim length = c.b.dim(x, axis);
+    const auto most = length.is_unknown() ? std::nullopt : length.upper_bound();
+    if (length.is_value() ? length.value() == 1 : most && *most <= 1) {
+      if (!length.is_value()) return c.refuse("whether an axis has one element or none");
       axes.push_back(axis);
+    }
+  }
   c.out(c.squeeze(x, axes), c.type("self"));
 }
 

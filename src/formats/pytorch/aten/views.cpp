@@ -2,8 +2,20 @@
 // written, the call is repeated; when the view is written, the base is rebuilt around it.
 
 #include "formats/pytorch/aten/context.h"
+#include "formats/pytorch/aten/listed.h"
 
 namespace tombolo::pytorch {
+
+namespace {
+
+/// Whether a view may show an element of its base in several places.
+bool repeats(std::string_view overload) {
+  static constexpr std::string_view kRepeat[] = {"as_strided", "broadcast_tensors", "broadcast_to",
+                                                 "expand",     "expand_as",         "unfold"};
+  return listed(kRepeat, overload.substr(0, overload.find('.')));
+}
+
+}  // namespace
 
 Ref AtenContext::root(Ref cell) {
   while (cell->view) cell = cell->view->base;
@@ -108,6 +120,8 @@ void AtenContext::write(const Ref& cell, Value* value) {
   const ViewCall& view = *cell->view;
   Value* shown = read(cell);
   write(view.base, written_back(view, read(view.base), shown, value));
+  for (const Cell* one = cell.get(); one->view; one = one->view->base.get())
+    if (repeats(one->view->overload)) return;  // looked at anew: other places changed too
   cell->value = value;
   cell->seen = root(cell)->version;
 }
@@ -158,9 +172,19 @@ Value* AtenContext::written_back(const ViewCall& view, Value* base, Value* shown
     return base;
   }
   Value* indices = reshape(replay(view, numbers), {SymInt(-1)});
-  Value* updates = reshape(expand(value, sizes(shown)), {SymInt(-1)});
+  value = expand(value, sizes(shown));
+  Value* updates = reshape(value, {SymInt(-1)});
+  if (!repeats(full)) return reshape(op("ScatterElements", {flat, indices, updates}), sizes(base));
+  // An element may be shown in several places: the one that was written counts, the others go
+  // behind the end.
+  Value* same = op("Equal", {shown, value});
+  if (is_float(b.dtype(value)))
+    same = op("Or", {same, op("And", {op("IsNaN", {shown}), op("IsNaN", {value})})});
+  const SymInt count = size(flat, 0);
+  indices = where(reshape(same, {SymInt(-1)}), int_value(count), indices);
+  flat = concat({flat, AtenContext::full({SymInt(1)}, 0, b.dtype(flat))}, 0);
   Value* written = op("ScatterElements", {flat, indices, updates});
-  return reshape(written, sizes(base));
+  return reshape(slice(written, 0, SymInt(0), count), sizes(base));
 }
 
 }  // namespace tombolo::pytorch

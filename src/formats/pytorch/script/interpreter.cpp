@@ -682,6 +682,10 @@ Result<Item> Interpreter::constant_tensor(const PickleValue& value, size_t numbe
   const std::string name = "CONSTANTS.c" + std::to_string(number);
   Item item(
       Arg(c.cell(dense.size() <= 64 ? c.b.constant(dense, name) : c.b.weight(dense, name), dtype)));
+  // A number of the traced program: PyTorch has one type for each kind of them.
+  item.arg.tensor->number =
+      weight.dims.empty() && (dtype == DType::kFloat64 || dtype == DType::kInt64 ||
+                              dtype == DType::kBool || dtype == DType::kComplex128);
   loaded_[&value] = item;
   return item;
 }
@@ -760,7 +764,7 @@ Result<Flow> Interpreter::statement(const Stmt& stmt) {
         value = Item::list(std::move(items));
       }
       if (value.box->items.size() != stmt.targets.size())
-        return parse_error("unpacking of " + std::to_string(value.box->items.size()) +
+        return unsupported("unpacking of " + std::to_string(value.box->items.size()) +
                            " values into " + std::to_string(stmt.targets.size()));
       const Items parts = value.box->items;
       for (size_t i = 0; i < parts.size(); ++i) CHECK_OK(assign(*stmt.targets[i], parts[i]));
