@@ -116,6 +116,10 @@ def plain_networks():
     yield "nn_inplace", lambda: {"model": InPlace(), "args": (torch.randn(4, 5),)}
     yield "nn_cond", lambda: {"model": Cond(), "args": (torch.randn(4, 5),)}
     yield "nn_nested", lambda: {"model": Nested(), "args": ({"a": torch.randn(2, 3), "b": [torch.randn(3), torch.randn(3)]},)}
+    yield "nn_spectrum", lambda: {"model": Spectrum(), "args": (torch.randn(2, 60),), "dynamic": ({0: Dim("batch")},), "second": (torch.randn(3, 60),)}
+    yield "nn_alignment", lambda: {"model": Alignment(), "args": (torch.randn(2, 7, 3), torch.randn(2, 7, 3))}
+    yield "nn_whitening", lambda: {"model": Whitening(), "args": (torch.randn(2, 20, 5),), "dynamic": ({0: Dim("batch")},), "second": (torch.randn(3, 20, 5),)}
+    yield "nn_orthogonal", lambda: {"model": Orthogonal(), "args": (torch.randn(2, 5, 3), torch.randn(3, 4))}
 
 
 class Attention(nn.Module):
@@ -170,6 +174,47 @@ class InPlace(nn.Module):
 class Cond(nn.Module):
     def forward(self, x):
         return torch.cond(x.sum() > 0, lambda a: (a + 1, a.sum()), lambda a: (a * 2, a.mean()), (x,))
+
+
+class Spectrum(nn.Module):
+    """A filter in the spectrum, and the signal back from it."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("window", torch.hann_window(16))
+        self.gain = nn.Parameter(torch.rand(9, 1))
+
+    def forward(self, x):
+        z = torch.stft(x, 16, 4, window=self.window, return_complex=True)
+        return torch.istft(z * self.gain, 16, 4, window=self.window), torch.istft(z, 16, 4, window=self.window, length=50, center=True)
+
+
+class Alignment(nn.Module):
+    """The rotation that brings one cloud of points nearest to another one (Kabsch)."""
+
+    def forward(self, x, y):
+        a, b = x - x.mean(1, keepdim=True), y - y.mean(1, keepdim=True)
+        u, s, vh = torch.linalg.svd(a.mT @ b)
+        sign = torch.det(u @ vh)
+        turn = torch.stack([torch.ones_like(sign), torch.ones_like(sign), sign], -1)
+        rotation = (vh.mT * turn[:, None]) @ u.mT
+        return rotation, s, a @ rotation.mT, torch.linalg.matrix_norm(a, 2), torch.linalg.cond(a.mT @ a)
+
+
+class Whitening(nn.Module):
+    def forward(self, x):
+        x = x - x.mean(1, keepdim=True)
+        values, vectors = torch.linalg.eigh(x.mT @ x / x.shape[1])
+        return x @ (vectors * values.rsqrt()[:, None]) @ vectors.mT, values, torch.linalg.eigvalsh(x.mT @ x, UPLO="U")
+
+
+class Orthogonal(nn.Module):
+    def forward(self, x, y):
+        q, r = torch.linalg.qr(x)
+        whole, _ = torch.linalg.qr(x, mode="complete")
+        u, s, vh = torch.linalg.svd(y, full_matrices=False)
+        _, t, v = torch.svd(y.mT)
+        return q, r, whole[..., :3], (u * s) @ vh, v.abs() * t, torch.linalg.matrix_rank(torch.cat([y, y])), torch.linalg.matrix_norm(y, "nuc")
 
 
 class Nested(nn.Module):

@@ -428,3 +428,30 @@ def flatten_of_no_rows():
             y = torch.flatten(kept, 1)
             return y, y.sum(1), F.linear(kept.flatten(1), torch.ones(3, 8))
     return M(), (T(4, 2, 4),)
+
+
+@case(kind="trace", rtol=2e-3)
+def numbers_of_a_trace():
+    """A trace holds numbers as tensors of 64 bits; they are promoted as numbers."""
+    class M(nn.Module):
+        def forward(self, x, n, h):
+            return n + 1.5, n.abs() * 2, torch.fmod(x, n.abs() + 1.5), h * 0.3, n.int() + 2, torch.true_divide(n, 4), (n > 0) * 2.5
+    return M(), (T(2, 3), torch.tensor([[1, -2, 3], [4, 5, -6]]), T(2, 3).half())
+
+
+@case(more=lambda: (T(3, 70),))
+def spectrum_and_back():
+    class M(nn.Module):
+        def __init__(self):
+            super(M, self).__init__()
+            self.register_buffer("window", torch.hann_window(16))
+            self.register_buffer("short", torch.hann_window(12))
+
+        def forward(self, x):
+            z = torch.stft(x, 16, 4, window=self.window, return_complex=True)
+            y = torch.istft(z * 0.5, 16, 4, window=self.window)
+            w = torch.istft(z, 16, 4, 12, self.short, True, False, True, x.size(1))
+            whole = torch.fft.fft(torch.complex(x, -x))
+            pairs = torch.stft(torch.complex(x, x * 2), 8, 2, center=False, return_complex=True, window=self.window[::2])
+            return y, w, torch.view_as_real(pairs), torch.view_as_real(torch.istft(pairs, 8, 2, window=torch.ones(8), center=False, return_complex=True)), whole.abs()
+    return M(), (T(2, 60),)
