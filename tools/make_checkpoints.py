@@ -211,14 +211,15 @@ def write(folder):
     write_tar(str(tarred), state)
     made.append((tarred, [(k, dense(v)) for k, v in state.items()]))
     import joblib
-    path = folder / "joblib" / "model.joblib"
-    path.parent.mkdir(exist_ok=True)
     numbers = {"w": np.float32([[1, 2], [3, 4]]), "f": np.asfortranarray(np.random.RandomState(0).rand(2, 5)), "i": np.arange(7, dtype=np.int16)[::2],
                "nested": [np.ones(2, bool), {"k": np.zeros((0, 3))}], "epoch": 3}
-    joblib.dump(numbers, path)
-    expected = []
-    walk(numbers, "", expected)
-    made.append((path, expected))
+    for name, compress in (("joblib", 0), ("joblib_zlib", ("zlib", 3)), ("joblib_gzip", ("gzip", 3))):
+        path = folder / name / "model.joblib"
+        path.parent.mkdir(exist_ok=True)
+        joblib.dump(numbers, path, compress=compress)
+        expected = []
+        walk(numbers, "", expected)
+        made.append((path, expected))
     import torch.distributed.checkpoint as dcp
     state = {"model": {"w": torch.rand(3, 4), "h": torch.rand(5).half()}, "step": torch.tensor(7), "text": "x"}
     dcp.save(state, checkpoint_id=folder / "distributed" / "model.dcp")

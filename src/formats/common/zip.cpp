@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "formats/common/byte_reader.h"
+#include "formats/common/deflate.h"
 
 namespace tombolo {
 namespace {
@@ -202,34 +203,10 @@ Status ZipArchive::verify(const Member& member) const {
 Result<Blob> ZipArchive::read(const Member& member) const {
   const auto stored = blob_.bytes.subspan(member.offset, member.stored);
   if (!member.deflated) return Blob{stored, blob_.owner};
-  // Grown as data come, so that a claimed size costs nothing by itself.
-  auto out = std::make_shared<std::string>();
-  z_stream stream{};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return resource_error("zlib cannot start");
-  size_t fed = 0;
-  int code = Z_OK;
-  while (code == Z_OK && out->size() <= member.size) {
-    constexpr size_t kStep = size_t{1} << 20;
-    if (stream.avail_in == 0) {
-      const size_t part = std::min(stored.size() - fed, kStep);
-      stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(stored.data() + fed));
-      stream.avail_in = static_cast<uInt>(part);
-      fed += part;
-    }
-    const size_t had = out->size();
-    out->resize(had + std::min<uint64_t>(kStep, member.size - had + 1));
-    stream.next_out = reinterpret_cast<Bytef*>(out->data() + had);
-    stream.avail_out = static_cast<uInt>(out->size() - had);
-    code = inflate(&stream, Z_NO_FLUSH);
-    out->resize(out->size() - stream.avail_out);
-    if (code == Z_BUF_ERROR && stream.avail_in == 0 && fed < stored.size()) code = Z_OK;
-  }
-  inflateEnd(&stream);
-  if (code != Z_STREAM_END || out->size() != member.size ||
-      checksum(std::as_bytes(std::span<const char>(*out))) != member.crc) {
+  const Result<Blob> content = inflated(stored, Deflate::kRaw, member.size);
+  if (!content || content->bytes.size() != member.size || checksum(content->bytes) != member.crc)
     return damaged("member \"" + member.name + "\" does not decompress");
-  }
-  return Blob{std::as_bytes(std::span<const char>(*out)), out};
+  return content;
 }
 
 }  // namespace tombolo

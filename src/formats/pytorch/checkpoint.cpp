@@ -3,6 +3,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "formats/common/deflate.h"
 #include "formats/weights/shards.h"
 
 namespace tombolo::torch {
@@ -86,6 +87,10 @@ Result<TorchStorage> TorchArchive::storage(const PickleValue& id) {
 }
 
 Result<std::vector<Weight>> read_checkpoint(Blob file, bool data) {
+  if (is_deflated(file.bytes)) {  // joblib compresses whole files
+    constexpr uint64_t kMost = uint64_t{1} << 32;
+    TRY(file, inflated(file.bytes, Deflate::kZlibGzip, kMost));
+  }
   if (!ZipArchive::probe(file.bytes)) {
     if (is_tar_checkpoint(file.bytes)) return read_tar_checkpoint(file, data);
     if (is_legacy_checkpoint(file.bytes)) return read_legacy_checkpoint(file, data);
@@ -123,8 +128,11 @@ int probe_checkpoint(const Source& source) {
     const std::string root = root_of(*zip);
     return !root.empty() && zip->find(root + "data.pkl") != nullptr ? 2 : 0;
   }
-  if (Pickle::probe(bytes)) return 1;
-  return 0;
+  if (is_deflated(bytes)) {
+    const std::string head = inflated_head(bytes, 64);
+    return Pickle::probe(std::as_bytes(std::span<const char>(head))) ? 1 : 0;
+  }
+  return Pickle::probe(bytes) ? 1 : 0;
 }
 
 Result<std::unique_ptr<Model>> load_checkpoint(const Source& source, const LoadOptions& options) {

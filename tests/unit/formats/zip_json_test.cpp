@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/mapped_file.h"
+#include "formats/common/deflate.h"
 #include "formats/common/json_view.h"
 #include "formats/common/zip.h"
 
@@ -39,6 +40,28 @@ std::string archive_of(const std::string& name, const std::string& content,
 
 Result<ZipArchive> open(const std::string& bytes) {
   return ZipArchive::open(std::as_bytes(std::span<const char>(bytes)), nullptr);
+}
+
+TEST(Deflate, ExpandsWholeFilesUpToALimit) {
+  // 0x80 0x04 and 5,000 times the letter a, by zlib.
+  const unsigned char packed[] = {0x78, 0xda, 0xed, 0xc1, 0x31, 0x01, 0x00, 0x00, 0x0c, 0x02, 0xa0,
+                                  0x67, 0x45, 0x6d, 0xb2, 0xe8, 0xa6, 0xf0, 0x03, 0xfe, 0x02, 0x00,
+                                  0x00, 0x00, 0x00, 0xcc, 0x15, 0x5f, 0x2b, 0x67, 0x76};
+  const auto bytes = std::as_bytes(std::span<const unsigned char>(packed));
+  ASSERT_TRUE(is_deflated(bytes));
+  EXPECT_EQ(inflated_head(bytes, 3), std::string("\x80\x04") + "a");
+  auto whole = inflated(bytes, Deflate::kZlibGzip, 5002);
+  ASSERT_TRUE(whole.ok()) << whole.error().message;
+  EXPECT_EQ(whole->bytes.size(), 5002u);
+  EXPECT_FALSE(inflated(bytes, Deflate::kZlibGzip, 5001).ok());
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(inflated(bytes.first(size), Deflate::kZlibGzip, 5002).ok()) << size;
+  for (size_t i = 2; i < bytes.size(); ++i) {
+    std::string damaged(reinterpret_cast<const char*>(packed), sizeof packed);
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    auto result = inflated(std::as_bytes(std::span<const char>(damaged)), Deflate::kZlibGzip, 5002);
+    EXPECT_FALSE(result.ok()) << i;
+  }
 }
 
 TEST(Zip, RefusesUnsafeNames) {
