@@ -330,47 +330,60 @@ void cholesky_solve(C& c) {
   c.out(c.cast(eliminate(c, a, y).solution, c.dtype(l)));
 }
 
-/// P A = L U in place, and which row went where.
+/// P A = L U in place, and which row went where; of pairs too.
 struct Factors {
   Value *lu, *pivots;  ///< pivots[.., n, 1]: the row that step i took
-  Value* order;        ///< order[.., n]: the row of A that stands in row i
+  Value* order;        ///< order[.., n, 1]: the row of A that stands in row i
 };
-Factors lu_of(C& c, Value* a) {
-  const int64_t r = c.rank(a);
+Factors lu_of(C& c, Value* a, bool pairs) {
+  const int64_t extra = pairs ? 1 : 0, r = c.rank(a) - extra;
   Value* w = wide(c, a);
   const SymInt n = c.size(w, r - 2), m = c.size(w, r - 1);
   Value* rows = c.unsqueeze(c.range(n), {1});
   Value* columns = c.range(m);
-  SymInts lead = lead_sizes(c, w, 2), order_sizes = lead;
+  SymInts lead = lead_sizes(c, w, 2 + extra), order_sizes = lead;
   order_sizes.push_back(n);
   order_sizes.emplace_back(1);
   Value* order = c.expand(rows, order_sizes);
+  // What is said of elements, said of both parts.
+  const auto each = [&](Value* x) { return pairs ? c.unsqueeze(x, {-1}) : x; };
+  const auto taken = [&](Value* x, Value* i, int64_t axis) {
+    return c.op("Gather", {x, c.unsqueeze(i, {0})}, {{"axis", axis}});
+  };
   const Values done =
       loop(c, c.minimum(n, m), {w, order, order}, [&](Value* i, const Values& state) {
         Value* x = state[0];
-        Value* column = c.op("Abs", {column_of(c, x, i)});
+        Value* column = taken(x, i, r - 1);
+        Value* length = c.op("Abs", {column});  // of pairs as LAPACK counts: both parts added
+        if (pairs) length = c.add(c.re(length), c.im(length));
         Value* open = c.op("GreaterOrEqual", {rows, i});
-        Value* best = c.op("ArgMax", {c.where(open, column, c.like(-1, column))},
+        Value* best = c.op("ArgMax", {c.where(open, length, c.like(-1, length))},
                            {{"axis", r - 2}, {"keepdims", 1}});
         SymInts spread = lead;
         spread.emplace_back(1);
         spread.push_back(m);
-        Value* pivot_row = c.op("GatherElements", {x, c.expand(best, spread)}, {{"axis", r - 2}});
-        Value* swapped = c.where(c.op("Equal", {rows, best}), row_of(c, x, i), x);
-        swapped = c.where(c.op("Equal", {rows, i}), pivot_row, swapped);
+        if (pairs) spread.emplace_back(2);
+        Value* pivot_row =
+            c.op("GatherElements", {x, c.expand(each(best), spread)}, {{"axis", r - 2}});
+        Value* here = c.op("Equal", {rows, i});
+        Value* swapped = c.where(each(c.op("Equal", {rows, best})), taken(x, i, r - 2), x);
+        swapped = c.where(each(here), pivot_row, swapped);
         Value* best_order = c.op("GatherElements", {state[1], best}, {{"axis", r - 2}});
         Value* next_order = c.where(c.op("Equal", {rows, best}), row_of(c, state[1], i), state[1]);
-        next_order = c.where(c.op("Equal", {rows, i}), best_order, next_order);
-        Value* below = c.op("Greater", {rows, i});
-        Value* pivot = column_of(c, pivot_row, i);
-        Value* none = c.op("Equal", {pivot, c.like(0, pivot)});
-        Value* factor = c.div(column_of(c, swapped, i), c.where(none, c.like(1, pivot), pivot));
-        Value* right = c.op("Greater", {columns, i});
-        Value* updated = c.sub(swapped, c.mul(factor, pivot_row));
-        Value* inner =
-            c.where(right, updated, c.where(c.op("Equal", {columns, i}), factor, swapped));
-        Value* next_pivots = c.where(c.op("Equal", {rows, i}), best, state[2]);
-        return Values{c.where(below, inner, swapped), next_order, next_pivots};
+        next_order = c.where(here, best_order, next_order);
+        Value* pivot = taken(pivot_row, i, r - 1);
+        Value* size = pairs ? complex_abs(c, pivot) : pivot;
+        Value* none = each(c.op("Equal", {size, c.like(0, size)}));
+        Value* divisor = c.where(none, c.like(1, pivot), pivot);
+        Value* factor = taken(swapped, i, r - 1);
+        factor = pairs ? complex_div(c, factor, divisor) : c.div(factor, divisor);
+        Value* updated =
+            c.sub(swapped, pairs ? complex_mul(c, factor, pivot_row) : c.mul(factor, pivot_row));
+        Value* inner = c.where(each(c.op("Greater", {columns, i})), updated,
+                               c.where(each(c.op("Equal", {columns, i})), factor, swapped));
+        Value* next_pivots = c.where(here, best, state[2]);
+        return Values{c.where(each(c.op("Greater", {rows, i})), inner, swapped), next_order,
+                      next_pivots};
       });
   return {done[0], done[2], done[1]};
 }
@@ -378,11 +391,12 @@ Factors lu_of(C& c, Value* a) {
 /// The factors as LAPACK packs them, with pivots from 1.
 void lu_factor(C& c) {
   const char* name = c.has_arg("A") ? "A" : "self";
-  if (!real_only(c, name)) return;
+  const bool pairs = c.is_complex(name);
   if (!c.flag("pivot")) return c.refuse("a factorisation without pivots");
   Value* a = c.x(name);
-  const Factors f = lu_of(c, a);
-  c.out(c.cast(f.lu, c.dtype(a)));
+  const Factors f = lu_of(c, a, pairs);
+  c.out(c.cast(f.lu, c.dtype(a)), c.type(name));
+  if (pairs) a = c.re(a);
   const int64_t r = c.rank(a);
   Value* pivots = c.slice(c.squeeze(f.pivots, {r - 1}), r - 2, SymInt(0),
                           c.minimum(c.size(a, -2), c.size(a, -1)));
@@ -411,7 +425,18 @@ Value* permutation_matrix(C& c, Value* pivots, const SymInt& n, DType type) {
 struct Triangles {
   Value *lower, *upper;
 };
-Triangles unpacked(C& c, Value* lu) {
+Triangles unpacked(C& c, Value* lu, bool pairs) {
+  if (pairs) {
+    // A triangle of pairs is that of both parts; the ones of the diagonal are real.
+    const Triangles re = unpacked(c, c.re(lu), false);
+    Value* im = c.im(lu);
+    const SymInt k = c.minimum(c.size(im, -2), c.size(im, -1));
+    const int64_t r = c.rank(im);
+    Value* lower = c.op("Trilu", {im, c.b.int_scalar(-1)}, {{"upper", 0}});
+    Value* upper = c.op("Trilu", {im}, {{"upper", 1}});
+    return {c.pair(re.lower, c.slice(lower, r - 1, SymInt(0), k)),
+            c.pair(re.upper, c.slice(upper, r - 2, SymInt(0), k))};
+  }
   const SymInt n = c.size(lu, -2), m = c.size(lu, -1), k = c.minimum(n, m);
   const int64_t r = c.rank(lu);
   Value* lower =
@@ -421,29 +446,53 @@ Triangles unpacked(C& c, Value* lu) {
   return {lower, c.slice(c.op("Trilu", {lu}, {{"upper", 1}}), r - 2, SymInt(0), k)};
 }
 
+/// A permutation as a matrix of `type`, complex or not.
+void out_permutation(C& c, Value* p, DType type) {
+  c.out(tombolo::is_complex(type) ? c.to_complex(p, type) : p, type);
+}
+
 void lu_unpack(C& c) {
-  if (!real_only(c, "LU_data")) return;
+  const bool pairs = c.is_complex("LU_data");
+  const DType type = c.type("LU_data");
   Value* lu = c.x("LU_data");
-  const Triangles t = unpacked(c, lu);
-  Value* none = c.full({SymInt(0)}, 0, c.dtype(lu));
-  c.out(c.flag("unpack_pivots")
-            ? permutation_matrix(c, c.x("LU_pivots"), c.size(lu, -2), c.dtype(lu))
-            : none);
-  c.out(c.flag("unpack_data") ? t.lower : none);
-  c.out(c.flag("unpack_data") ? t.upper : none);
+  const Triangles t = unpacked(c, lu, pairs);
+  const auto none = [&] { c.out(c.full({SymInt(0)}, 0, c.dtype(lu))); };
+  if (c.flag("unpack_pivots"))
+    out_permutation(
+        c, permutation_matrix(c, c.x("LU_pivots"), c.size(lu, pairs ? -3 : -2), c.dtype(lu)), type);
+  else
+    none();
+  if (!c.flag("unpack_data")) {
+    none();
+    return none();
+  }
+  c.out(t.lower, type);
+  c.out(t.upper, type);
 }
 
 void lu_solve(C& c) {
   const bool old = c.name() == "lu_solve";
-  Value* lu = c.x(old ? "LU_data" : "LU");
-  if (!real_only(c, old ? "LU_data" : "LU")) return;
-  const Triangles t = unpacked(c, lu);
-  Value* p = permutation_matrix(c, c.x(old ? "LU_pivots" : "pivots"), c.size(lu, -2), c.dtype(lu));
-  Value* a = c.op("MatMul", {p, c.op("MatMul", {t.lower, t.upper})});
-  if (!old && c.flag("adjoint")) a = c.swap(a, -1, -2);
+  const char* name = old ? "LU_data" : "LU";
+  const bool pairs = c.is_complex(name);
+  const DType type = c.type(name);
+  Value* lu = c.x(name);
+  const Triangles t = unpacked(c, lu, pairs);
+  Value* p = permutation_matrix(c, c.x(old ? "LU_pivots" : "pivots"), c.size(lu, pairs ? -3 : -2),
+                                c.dtype(lu));
+  Value* a = nullptr;
+  if (pairs) {
+    const auto both = [&](Value* x) { return Arg(c.cell(x, type)); };
+    a = c.lower("matmul", {both(t.lower), both(t.upper)});
+    a = c.pair(c.op("MatMul", {p, c.re(a)}), c.op("MatMul", {p, c.im(a)}));
+  } else {
+    a = c.op("MatMul", {p, c.op("MatMul", {t.lower, t.upper})});
+  }
+  if (!old && c.flag("adjoint")) a = turned(c, pairs ? complex_conj(c, a) : a, pairs);
   Value* y = c.x(old ? "self" : "B");
   const bool left = old || c.flag("left");
-  c.out(left ? solved(c, a, y) : c.swap(solved(c, c.swap(a, -1, -2), c.swap(y, -1, -2)), -1, -2));
+  c.out(left ? solved(c, a, y, pairs)
+             : turned(c, solved(c, turned(c, a, pairs), turned(c, y, pairs), pairs), pairs),
+        type);
 }
 
 /// The vector's norm, or the matrix's where two axes are meant and an order is given.
@@ -497,23 +546,17 @@ void tensorinv(C& c) {
 }
 
 void linalg_lu(C& c) {
-  if (!real_only(c, "A")) return;
+  const bool pairs = c.is_complex("A");
   if (!c.flag("pivot")) return c.refuse("a factorisation without pivots");
   Value* a = c.x("A");
-  const DType type = c.dtype(a);
-  const Factors f = lu_of(c, a);
-  const SymInt n = c.size(a, -2), m = c.size(a, -1), k = c.minimum(n, m);
-  const int64_t r = c.rank(a);
-  Value* lower =
-      c.slice(c.op("Trilu", {f.lu, c.b.int_scalar(-1)}, {{"upper", 0}}), r - 1, SymInt(0), k);
-  Value* eye = c.op("Equal", {c.unsqueeze(c.range(n), {1}), c.range(k)});
-  lower = c.where(eye, c.like(1, lower), lower);
-  Value* upper = c.slice(c.op("Trilu", {f.lu}, {{"upper", 1}}), r - 2, SymInt(0), k);
+  const DType type = c.type("A");
+  const Factors f = lu_of(c, a, pairs);
+  const Triangles t = unpacked(c, f.lu, pairs);
   // P[order[i], i] = 1
-  Value* p = c.cast(c.op("Equal", {c.unsqueeze(c.range(n), {1}), c.swap(f.order, -1, -2)}), type);
-  c.out(p);
-  c.out(c.cast(lower, type));
-  c.out(c.cast(upper, type));
+  Value* rows = c.unsqueeze(c.range(c.size(a, pairs ? -3 : -2)), {1});
+  out_permutation(c, c.cast(c.op("Equal", {rows, c.swap(f.order, -1, -2)}), c.dtype(a)), type);
+  c.out(c.cast(t.lower, c.dtype(a)), type);
+  c.out(c.cast(t.upper, c.dtype(a)), type);
 }
 
 /// The Moore-Penrose inverse of a matrix of any rank. With G = A^T A = L L^T, L of full rank but
