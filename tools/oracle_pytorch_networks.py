@@ -118,6 +118,11 @@ def plain_networks():
     yield "nn_nested", lambda: {"model": Nested(), "args": ({"a": torch.randn(2, 3), "b": [torch.randn(3), torch.randn(3)]},)}
     yield "nn_spectrum", lambda: {"model": Spectrum(), "args": (torch.randn(2, 60),), "dynamic": ({0: Dim("batch")},), "second": (torch.randn(3, 60),)}
     yield "nn_alignment", lambda: {"model": Alignment(), "args": (torch.randn(2, 7, 3), torch.randn(2, 7, 3))}
+    yield "nn_parametrized", lambda: {"model": nn.Sequential(nn.utils.parametrizations.orthogonal(nn.Linear(5, 3)), nn.utils.parametrizations.orthogonal(nn.Linear(3, 3), orthogonal_map="cayley"),
+                                                             nn.utils.parametrizations.orthogonal(nn.Linear(3, 4), orthogonal_map="matrix_exp"), nn.utils.parametrizations.weight_norm(nn.Linear(4, 2)),
+                                                             nn.utils.parametrizations.spectral_norm(nn.Linear(2, 3))), "args": (torch.randn(2, 5),)}
+    yield "nn_float8", lambda: {"model": Float8(), "args": (torch.randn(4, 16),)}
+    yield "nn_padded", lambda: {"model": Padded(), "args": (torch.randn(3, 2), torch.randn(5, 2), torch.randn(1, 2))}
     yield "nn_whitening", lambda: {"model": Whitening(), "args": (torch.randn(2, 20, 5),), "dynamic": ({0: Dim("batch")},), "second": (torch.randn(3, 20, 5),)}
     yield "nn_orthogonal", lambda: {"model": Orthogonal(), "args": (torch.randn(2, 5, 3), torch.randn(3, 4))}
 
@@ -174,6 +179,29 @@ class InPlace(nn.Module):
 class Cond(nn.Module):
     def forward(self, x):
         return torch.cond(x.sum() > 0, lambda a: (a + 1, a.sum()), lambda a: (a * 2, a.mean()), (x,))
+
+
+class Float8(nn.Module):
+    """Weights and activations of 8 bits, scaled by tensor, and by row and column."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("first", torch.randn(16, 16).to(torch.float8_e4m3fn))
+        self.register_buffer("second", torch.randn(16, 16).to(torch.float8_e4m3fn))
+        self.register_buffer("scales", torch.rand(1, 16) + 0.5)
+        self.bias = nn.Parameter(torch.randn(16).bfloat16())
+
+    def forward(self, x):
+        scale = x.abs().amax() / 448
+        y = torch._scaled_mm((x / scale).to(torch.float8_e4m3fn), self.first.t(), scale, torch.tensor(0.25), out_dtype=torch.float32)
+        rows = y.abs().amax(1, keepdim=True) / 448
+        z = torch._scaled_mm((y / rows).to(torch.float8_e4m3fn), self.second.t(), rows, self.scales, bias=self.bias, out_dtype=torch.bfloat16)
+        return y, z
+
+
+class Padded(nn.Module):
+    def forward(self, a, b, c):
+        return nn.utils.rnn.pad_sequence([a, b, c]), nn.utils.rnn.pad_sequence([a, b, c], True, -1.0, "left")
 
 
 class Spectrum(nn.Module):

@@ -670,6 +670,8 @@ constexpr Row kElementwiseRows[] = {
     {"__xor__.Scalar(Tensor self, Scalar other) -> Tensor", bitwise, "BitwiseXor"},
     {"bitwise_not(Tensor self) -> Tensor", bitwise_not},
     {"bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", shift, "LEFT"},
+    {"bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", shift, "LEFT"},
+    {"bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", shift, "RIGHT"},
     {"bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor", shift, "LEFT"},
     {"bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", shift, "RIGHT"},
     {"bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor", shift, "RIGHT"},

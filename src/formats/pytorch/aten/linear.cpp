@@ -371,12 +371,42 @@ void grouped_product(C& c) {
   c.out(c.cast(y, c.dtype("out_dtype").value_or(c.dtype(x))));
 }
 
+/// Products whose result has a wider type: its operands are brought to it first.
+void product_in(C& c) {
+  const DType type = c.dtype("out_dtype").value_or(c.default_float);
+  std::vector<Arg> args;
+  for (const SchemaArg& one : c.schema().args) {
+    if (one.name == "out_dtype") continue;
+    const Arg& given = c.arg(one.name);
+    args.push_back(given.is_tensor() ? Arg(c.cell(c.cast(c.x(one.name), type))) : given);
+  }
+  const std::string_view name = c.name();
+  c.out(c.lower(name.substr(0, name.find('.')), std::move(args)));
+}
+
+void activated_product(C& c) {
+  Value* y = c.lower("addmm",
+                     {c.arg("self"), c.arg("mat1"), c.arg("mat2"), c.arg("beta"), c.arg("alpha")});
+  c.out(c.op(c.flag("use_gelu") ? "Gelu" : "Relu", {y}));
+}
+
 constexpr Row kLinearRows[] = {
     {"linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", linear},
     {"matmul(Tensor self, Tensor other) -> Tensor", matmul},
     {"linalg_matmul(Tensor self, Tensor other) -> Tensor", matmul},
     {"mm(Tensor self, Tensor mat2) -> Tensor", matmul},
     {"bmm(Tensor self, Tensor mat2) -> Tensor", matmul},
+    {"mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor", product_in},
+    {"bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor", product_in},
+    {"addmm.dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar beta=1, "
+     "Scalar alpha=1) -> Tensor",
+     product_in},
+    {"baddbmm.dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar "
+     "beta=1, Scalar alpha=1) -> Tensor",
+     product_in},
+    {"_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, "
+     "bool use_gelu=False) -> Tensor",
+     activated_product},
     {"_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? "
      "out_dtype=None) -> Tensor",
      grouped_product},

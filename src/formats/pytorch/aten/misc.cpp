@@ -106,6 +106,26 @@ void unique_consecutive(C& c) {
   c.out(c.flag("return_counts") ? c.sub(ends, places) : c.full({SymInt(0)}, 0, DType::kInt64));
 }
 
+/// Sequences [length, ..] side by side, filled up to the longest one.
+void pad_sequence(C& c) {
+  const Values given = c.values("sequences");
+  if (given.empty()) return c.refuse("a list without tensors");
+  SymInt most = c.size(given[0], 0);
+  for (Value* one : given) most = c.maximum(most, c.size(one, 0));
+  const bool left = c.given("padding_side") && c.text("padding_side") == "left";
+  Values rows;
+  for (Value* one : given) {
+    SymInts missing = c.sizes(one);
+    missing[0] = c.sub(most, missing[0]);
+    if (!missing[0].is(0)) {
+      Value* fill = c.full(missing, c.real("padding_value"), c.dtype(one));
+      one = left ? c.concat({fill, one}, 0) : c.concat({one, fill}, 0);
+    }
+    rows.push_back(c.unsqueeze(one, {c.flag("batch_first") ? 0 : 1}));
+  }
+  c.out(c.concat(rows, c.flag("batch_first") ? 0 : 1));
+}
+
 void nonzero_static(C& c) {
   Value* x = c.x("self");
   const SymInt size = c.sym("size");
@@ -346,6 +366,9 @@ constexpr Row kMiscRows[] = {
     {"angle(Tensor self) -> Tensor", angle},
     {"sum_to_size(Tensor self, SymInt[] size) -> Tensor", sum_to_size},
     {"frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", frexp},
+    {"pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str "
+     "padding_side='right') -> Tensor",
+     pad_sequence},
     {"unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? "
      "dim=None) -> (Tensor, Tensor, Tensor)",
      unique_consecutive},

@@ -401,6 +401,20 @@ void int_matmul(C& c) {
   c.out(c.mul(c.cast(y, c.dtype(scale)), scale));
 }
 
+/// A product of matrices of float8 with a scale for each tensor, or for each row and column.
+void scaled_matmul(C& c) {
+  Value *a = c.cast(c.x("self"), DType::kFloat32), *b = c.cast(c.x("mat2"), DType::kFloat32);
+  Value *of_a = c.x("scale_a"), *of_b = c.x("scale_b");
+  const auto fits = [&](Value* scale, int64_t axis) {
+    return c.rank(scale) < 2 || c.known(scale, axis) == 1;
+  };
+  if (!fits(of_a, 1) || !fits(of_b, 0)) return c.refuse("a product with scales of blocks");
+  if (c.given("scale_result")) return c.refuse("a product whose result is scaled");
+  Value* y = c.mul(c.mul(c.op("MatMul", {a, b}), of_a), of_b);
+  if (c.given("bias")) y = c.add(y, c.cast(c.x("bias"), DType::kFloat32));
+  c.out(c.cast(y, c.dtype("out_dtype").value_or(c.type("self"))));
+}
+
 /// self @ mat2.T * scales, of int8 weights.
 void weight_int8(C& c) {
   Value *x = c.x("self"), *w = c.cast(c.x("mat2"), c.dtype(x));
@@ -498,6 +512,9 @@ constexpr Row kQuantizationRows[] = {
     {"torchao::int_matmul(Tensor a, Tensor b) -> Tensor", int_matmul},
     {"torchao::int_scaled_matmul(Tensor a, Tensor b, Tensor scales1) -> Tensor", int_matmul},
     {"_int_mm(Tensor self, Tensor mat2) -> Tensor", int_matmul},
+    {"_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, "
+     "Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor",
+     scaled_matmul},
     {"_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor", weight_int8},
 };
 

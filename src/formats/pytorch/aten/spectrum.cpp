@@ -67,6 +67,30 @@ void qr(C& c) {
   c.out(c.cast(result.r, c.dtype(a)));
 }
 
+/// Q = H_0 H_1 .. of reflections I - tau v v^T, as LAPACK keeps them below the diagonal.
+void householder_product(C& c) {
+  const char *name = c.has_arg("tau") ? "input" : "self",
+             *factors = c.has_arg("tau") ? "tau" : "input2";
+  if (!real_only(c, name)) return;
+  Value *a = c.x(name), *tau = wide(c, c.x(factors));
+  Value* w = wide(c, a);
+  const int64_t r = c.rank(w);
+  const SymInt n = c.size(w, r - 2), m = c.size(w, r - 1), count = c.size(tau, r - 2);
+  Value* rows = c.unsqueeze(c.range(n), {1});
+  Value* eye = c.cast(c.op("Equal", {rows, c.range(m)}), DType::kFloat64);
+  const Values done =
+      loop(c, count, {c.expand(eye, c.sizes(w))}, [&](Value* i, const Values& state) {
+        Value* at = c.sub(c.int_value(c.sub(count, SymInt(1))), i);  // the last one first
+        Value* v = c.where(c.op("Greater", {rows, at}), column_of(c, w, at), c.like(0, w));
+        v = c.where(c.op("Equal", {rows, at}), c.like(1, w), v);
+        Value* factor =
+            c.unsqueeze(c.op("Gather", {tau, c.unsqueeze(at, {0})}, {{"axis", r - 2}}), {r - 2});
+        Value* share = c.mul(factor, c.op("MatMul", {c.swap(v, -1, -2), state[0]}));
+        return Values{c.sub(state[0], c.op("MatMul", {v, share}))};
+      });
+  c.out(c.cast(done[0], c.dtype(a)));
+}
+
 void eigh(C& c) {
   const char* name = c.has_arg("A") ? "A" : "self";
   const bool pairs = c.is_complex(name), upper = c.text("UPLO") == "U" || c.text("UPLO") == "u";
@@ -252,6 +276,8 @@ void matrix_norm(C& c) {
 constexpr Row kSpectrumRows[] = {
     {"linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", qr},
     {"qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", qr},
+    {"linalg_householder_product(Tensor input, Tensor tau) -> Tensor", householder_product},
+    {"orgqr(Tensor self, Tensor input2) -> Tensor", householder_product},
     {"linalg_eigvalsh(Tensor self, str UPLO='L') -> Tensor", eigh},
     {"linalg_eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)", eigh},
     {"_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor "
