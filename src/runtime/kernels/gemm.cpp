@@ -19,6 +19,7 @@ namespace {
 
 constexpr int64_t kBlockBytes = 512 << 10;  ///< of C, to stay in the second cache
 constexpr int64_t kBlockRows = 256;
+constexpr int64_t kMostSpread = 4 << 20;  ///< floats of A that are copied at once
 
 struct Free {
   void operator()(float* p) const { std::free(p); }
@@ -46,6 +47,9 @@ struct Product {
   const GemmEpilogue& e;
 };
 
+/// Rows that are a multiple of 4 KiB apart fall into one set of the first cache.
+bool collides(const Product& p) { return p.lda * 4 % 4096 == 0; }
+
 /// Rows of B that are summed over at a time: as many as leave what is used of A, `rows` rows, in
 /// the second cache, in even parts. Each part reads and writes C once.
 int64_t depth_of(int64_t rows, int64_t k) {
@@ -70,8 +74,7 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
   const int tile_rows = tiles.tile_rows(rows);
   const int64_t turns = (rows + tiles.max_rows - 1) / tiles.max_rows;  // tiles, of even height
   const int64_t depth = depth_of(rows, p.k);
-  // Rows that are a multiple of 4 KiB apart fall into one set of the first cache: copy them.
-  const bool copy = rows > tile_rows && (p.lda * 4) % 4096 == 0 && to - from > 2;
+  const bool copy = rows > tile_rows && collides(p) && to - from > 2;
   for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += depth) {
     const int64_t k = std::min(depth, p.k - k0);
     const bool first = k0 == 0, last = k0 + k >= p.k;
@@ -143,54 +146,69 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
   }
 }
 
-/// The same by AMX. What turns out not to be finite is left to vectors.
-void parts_block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, int64_t from,
-                 int64_t to) {
-  constexpr int64_t kDepth = 4 * kPartsDepth;  // of B, whose parts stay in the first cache
-  constexpr int64_t kSummed = 4 * kDepth;      // what is summed up before it is added: see depth_of
-  const int64_t turns = (rows + kPartsRows - 1) / kPartsRows;
-  // The parts of A stay in the second.
-  const int64_t most = std::max(kDepth, near_bytes() * 5 / 4 / (turns * kPartsRows * 6));
-  const int64_t stretches = (p.k + most - 1) / most;
-  const int64_t depth = round_up((p.k + stretches - 1) / stretches, kDepth);
-  const int64_t a_floats = turns * (depth / kPartsDepth) * kPartsBytes / 4;
-  const int64_t sum_floats = turns * kPartsRows * kPartsWidth;
-  const bool whole = depth >= p.k;  // each panel is done with at once
-  float* const room =
-      thread_floats(1, static_cast<size_t>(a_floats + (whole ? 2 : to - from + 1) * sum_floats));
-  auto* const a = reinterpret_cast<std::byte*>(room);
-  float* const some = room + a_floats;
-  alignas(64) std::byte b[kDepth / kPartsDepth * kPartsBytes];
+/// How the parts of A (gemm_bf16x3.h) lie: blocks of rows, of each its stretches of k one after the
+/// other, so that what a panel of B meets at a time stays in the second cache.
+struct PartsPlan {
+  int64_t row_blocks, rows, turns;  ///< turns: of 32 rows, in a block
+  int64_t depth, stretches;
+  int64_t stretch_bytes() const { return turns * (depth / kPartsDepth) * kPartsBytes; }
+  int64_t block_bytes() const { return stretches * stretch_bytes(); }
+};
+
+constexpr int64_t kPartsStep = 4 * kPartsDepth;   ///< of B, whose parts stay in the first cache
+constexpr int64_t kPartsSummed = 4 * kPartsStep;  ///< what is summed up before it is added
+
+PartsPlan plan_parts(const Product& p) {
+  PartsPlan plan{};
+  plan.row_blocks = (p.m + kBlockRows - 1) / kBlockRows;
+  plan.rows = round_up((p.m + plan.row_blocks - 1) / plan.row_blocks, kPartsRows);
+  plan.row_blocks = (p.m + plan.rows - 1) / plan.rows;
+  plan.turns = plan.rows / kPartsRows;
+  const int64_t most = std::max(kPartsStep, near_bytes() * 5 / 4 / (plan.rows * 6));
+  plan.stretches = (p.k + most - 1) / most;
+  plan.depth = round_up((p.k + plan.stretches - 1) / plan.stretches, kPartsStep);
+  plan.stretches = (p.k + plan.depth - 1) / plan.depth;
+  return plan;
+}
+
+/// Rows [row, row + rows), whose parts are `a`, by panels [from, to) of C. What turns out not to be
+/// finite is left to vectors.
+void parts_block(const Product& p, const PartsPlan& plan, const std::byte* a, int64_t row,
+                 int64_t rows, int64_t from, int64_t to) {
+  const int64_t sum_floats = plan.rows * kPartsWidth;
+  const bool whole = plan.stretches == 1;  // each panel is done with at once
+  float* const some =
+      thread_floats(5, static_cast<size_t>((whole ? 2 : to - from + 1) * sum_floats));
+  alignas(64) std::byte b[kPartsStep / kPartsDepth * kPartsBytes];
+  const int64_t a_step = plan.depth / kPartsDepth * kPartsBytes;
   amx_begin(64);
-  for (int64_t k0 = 0; k0 < p.k; k0 += depth) {
-    const int64_t k = std::min(depth, p.k - k0);
+  for (int64_t k0 = 0; k0 < p.k; k0 += plan.depth, a += plan.stretch_bytes()) {
+    const int64_t k = std::min(plan.depth, p.k - k0);
     const bool last = k0 + k >= p.k;
-    bf16x3_rows(p.a + row * p.lda + k0, p.lda, rows, k, a);
-    const int64_t a_step = (k + kPartsDepth - 1) / kPartsDepth * kPartsBytes;
     for (int64_t panel = from; panel < to; ++panel) {
       const float* floats = p.b + panel * p.panel_step + k0 * kPartsWidth;
       float* sums = some + (whole ? 1 : panel - from + 1) * sum_floats;
-      for (int64_t i = 0; i < k; i += kDepth) {
-        const int64_t count = std::min(kDepth, k - i);
+      for (int64_t i = 0; i < k; i += kPartsStep) {
+        const int64_t count = std::min(kPartsStep, k - i);
         bf16x3_panel(floats + i * kPartsWidth, count, b);
         const float* next = nullptr;
-        if (i + kDepth < k)
-          next = floats + (i + kDepth) * kPartsWidth;
+        if (i + kPartsStep < k)
+          next = floats + (i + kPartsStep) * kPartsWidth;
         else if (panel + 1 < to)
           next = floats + p.panel_step;
         else if (!last)
-          next = p.b + from * p.panel_step + (k0 + depth) * kPartsWidth;
-        const bool first = k0 == 0 && i < kSummed;
+          next = p.b + from * p.panel_step + (k0 + plan.depth) * kPartsWidth;
+        const bool first = k0 == 0 && i < kPartsSummed;
         bf16x3_product({a + i / kPartsDepth * kPartsBytes, a_step, rows, b,
-                        (count + kPartsDepth - 1) / kPartsDepth, i % kSummed != 0,
+                        (count + kPartsDepth - 1) / kPartsDepth, i % kPartsSummed != 0,
                         first ? sums : some, next});
-        if (!first && ((i + kDepth) % kSummed == 0 || i + kDepth >= k))
+        if (!first && ((i + kPartsStep) % kPartsSummed == 0 || i + kPartsStep >= k))
           bf16x3_add(some, rows, sums);
       }
       if (!last) continue;
       const int64_t column = panel * kPartsWidth, columns = std::min(kPartsWidth, p.n - column);
       if (!bf16x3_finite(sums, rows)) {
-        block(p, tiles, row, rows, panel, panel + 1);
+        block(p, gemm_tiles(), row, rows, panel, panel + 1);
         continue;
       }
       float* c = p.c + row * p.ldc + column;
@@ -202,26 +220,54 @@ void parts_block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t 
   amx_end();
 }
 
-/// Blocks of rows times groups of panels, as many for each thread, of which each is worth taking
-/// the rows apart for.
+/// By AMX: some blocks of rows are taken apart at a time, for all panels.
 void run_parts(const Product& p) {
+  constexpr int64_t kMostBytes = 16 << 20;
+  const PartsPlan plan = plan_parts(p);
   const int64_t panels = (p.n + kPartsWidth - 1) / kPartsWidth, threads = thread_count();
-  const int64_t row_blocks = (p.m + kBlockRows - 1) / kBlockRows;
-  const int64_t rows = round_up((p.m + row_blocks - 1) / row_blocks, kPartsRows);
-  int64_t groups = 1;
-  if (threads > 1 && row_blocks < 4 * threads) {
-    const int64_t most = std::max<int64_t>(1, panels / 8);
-    groups = std::clamp<int64_t>(4 * threads / row_blocks, 1, most);
-    if (groups > threads) groups -= groups % threads;
+  const int64_t at_once =
+      threads == 1 ? 1 : std::clamp<int64_t>(kMostBytes / plan.block_bytes(), 1, plan.row_blocks);
+  auto* const a = reinterpret_cast<std::byte*>(
+      thread_floats(4, static_cast<size_t>(at_once * plan.block_bytes() / 4)));
+  for (int64_t first = 0; first < plan.row_blocks; first += at_once) {
+    const int64_t blocks = std::min(at_once, plan.row_blocks - first);
+    parallel(blocks * plan.turns, std::max<int64_t>(1, 1024 / p.k),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t i = begin; i < end; ++i) {
+                 const int64_t row = first * plan.rows + i * kPartsRows;
+                 std::byte* to = a + i / plan.turns * plan.block_bytes() +
+                                 i % plan.turns * (plan.depth / kPartsDepth) * kPartsBytes;
+                 if (row >= p.m) continue;
+                 for (int64_t k0 = 0; k0 < p.k; k0 += plan.depth, to += plan.stretch_bytes())
+                   bf16x3_rows(p.a + row * p.lda + k0, p.lda, std::min(kPartsRows, p.m - row),
+                               std::min(plan.depth, p.k - k0), to);
+               }
+             });
+    // Several tasks for each thread: cores are not equally fast at all times.
+    const int64_t groups = threads == 1 ? 1
+                                        : std::clamp<int64_t>(8 * threads / blocks, 1,
+                                                              std::max<int64_t>(1, panels / 2));
+    parallel(blocks * groups, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t row = (first + task / groups) * plan.rows, at = task % groups;
+        parts_block(p, plan, a + task / groups * plan.block_bytes(), row,
+                    std::min(plan.rows, p.m - row), panels * at / groups,
+                    panels * (at + 1) / groups);
+      }
+    });
   }
-  parallel(row_blocks * groups, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t row = task / groups * rows, at = task % groups;
-      if (row >= p.m) continue;
-      parts_block(p, gemm_tiles(), row, std::min(rows, p.m - row), panels * at / groups,
-                  panels * (at + 1) / groups);
-    }
+}
+
+/// A with its rows in other sets.
+Product spread_rows(const Product& p) {
+  int64_t lda = round_up(p.k, 16) + 16;
+  if (lda % 1024 == 0) lda += 16;
+  float* a = thread_floats(4, static_cast<size_t>(p.m * lda));
+  parallel(p.m, std::max<int64_t>(1, 16384 / p.k), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      std::memcpy(a + i * lda, p.a + i * p.lda, static_cast<size_t>(p.k) * sizeof(float));
   });
+  return {p.m, p.n, p.k, a, lda, p.b, p.ldb, p.panel_step, p.tail, p.c, p.ldc, p.e};
 }
 
 void run(const Product& p) {
@@ -231,16 +277,20 @@ void run(const Product& p) {
   // Row blocks of about the same height.
   const int64_t row_blocks = (p.m + kBlockRows - 1) / kBlockRows;
   const int64_t rows = round_up((p.m + row_blocks - 1) / row_blocks, 1);
+  const int64_t threads = thread_count();
+  if (threads > 1 && collides(p) && rows >= 64 && panels > 2 && p.m * p.k <= kMostSpread)
+    return run(spread_rows(p));
   // Panels a task: enough work to be worth a turn (few rows wait for B, not for sums), few enough
-  // that C stays in the second cache; as many for each thread.
+  // that C stays in the second cache; several for each thread, as cores are not equally fast at all
+  // times, unless each has to copy A.
   const int64_t work = std::max<int64_t>(1, std::max<int64_t>(rows, 4) * tiles.panel() * p.k);
   int64_t group = std::max<int64_t>(1, 200'000 / work);
-  const int64_t threads = thread_count();
   if (rows <= kMaxWideRows) group = std::max<int64_t>(group, 4);
   if (rows > tiles.max_rows) group = std::max(group, std::min<int64_t>(8, panels / 8));
-  if (rows >= 64) {  // A is copied for each task
+  if (rows >= 64) {
     const int64_t stays = std::max<int64_t>(1, kBlockBytes / (rows * tiles.panel() * 4));
-    group = std::max(group, std::min(stays, threads == 1 ? panels : panels / (2 * threads)));
+    const int64_t tasks = threads == 1 ? 1 : (collides(p) ? 2 : 8) * threads;
+    group = std::max(group, std::min(stays, panels * row_blocks / tasks));
   }
   int64_t groups = std::max<int64_t>(1, (panels + group - 1) / group);
   if (groups >= threads) groups = std::min(panels, (groups + threads - 1) / threads * threads);
@@ -272,7 +322,7 @@ float* thread_floats(int slot, size_t count) {
     std::unique_ptr<float, Free> data;
     size_t size = 0;
   };
-  static thread_local Buffer buffers[4];
+  static thread_local Buffer buffers[6];
   Buffer& buffer = buffers[slot];
   if (buffer.size < count || buffer.size == 0) {
     const size_t size = (count + 1024) / 1024 * 1024;

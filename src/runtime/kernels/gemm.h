@@ -54,7 +54,7 @@ void pack_a(const float* a, int64_t row, int64_t column, int64_t m, int64_t k, f
 int64_t near_bytes();
 
 /// Memory of the calling thread, 64-byte aligned, valid until its next call. `slot` tells apart
-/// what is needed at the same time (0 to 3).
+/// what is needed at the same time (0 to 5; 4 and 5: gemm() itself).
 float* thread_floats(int slot, size_t count);
 
 }  // namespace tombolo
