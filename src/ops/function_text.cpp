@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/json_quote.h"
+#include "ir/borrowed.h"
 #include "ir/clone.h"
 #include "ir/text/printer.h"
 #include "ops/json_text.h"
@@ -126,7 +127,7 @@ Result<std::vector<std::string>> FunctionContext::inline_graph(
   for (size_t i = 0; i < inputs.size(); ++i) copy.inputs()[i]->set_name(inputs[i]);
   for (Value* value : copy.initializers()) {
     if (value->is_input()) continue;
-    TRY(const Tensor tensor, value->initializer()->value(storage));
+    TRY(const Tensor tensor, value->initializer()->value(borrowed(storage)));
     Graph scratch(storage);
     Node& constant = *scratch.add_node("Constant");
     constant.set_tensor("value", tensor);

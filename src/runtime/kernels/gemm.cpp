@@ -379,6 +379,7 @@ void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_
 
 void pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
             float* out) {
+  if (k == 0) return;
   const int64_t width = gemm_tiles().panel();
   const int64_t panels = (n + width - 1) / width;
   parallel(panels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, k * width)),
@@ -399,6 +400,7 @@ void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const fl
 void gemm_unpacked(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
                    int64_t ldb, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
   const int64_t width = gemm_tiles().panel();
+  if (k == 0) return gemm(m, n, 0, a, lda, thread_floats(3, 1), c, ldc, epilogue);
   const int64_t rest = n % width;
   float* tail = nullptr;
   if (rest != 0) {

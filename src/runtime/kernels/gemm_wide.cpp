@@ -138,6 +138,7 @@ int64_t wide_rows() {
 template <typename T>
 void pack_wide(const T* b, int64_t row, int64_t column, int64_t k, int64_t n, int64_t begin,
                int64_t end, T* packed) {
+  if (k == 0) return;
   const int64_t width = wide_panel<T>();
   for (int64_t panel = begin; panel < end; ++panel) {
     const int64_t first = panel * width, count = std::min(width, n - first);

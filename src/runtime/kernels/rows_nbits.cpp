@@ -88,8 +88,9 @@ Status run_nbits(KernelRun& run) {
   const Tensor& a = run.input(0);
   TRY(Tensor * y, run.output(0, a.dtype(), s.output));
   auto* scratch = reinterpret_cast<float*>(run.scratch());
-  float* result = scratch + s.rows * s.shape.k;
-  float* wide_bias = result + s.rows * s.shape.n;
+  const bool narrow = scratch != nullptr;
+  float* result = narrow ? scratch + s.rows * s.shape.k : nullptr;
+  float* wide_bias = narrow ? result + s.rows * s.shape.n : nullptr;
   const float* x = load_floats(a, 0, a.size(), scratch);
   const float* bias =
       run.has_input(5) ? load_floats(run.input(5), 0, s.shape.n, wide_bias) : nullptr;

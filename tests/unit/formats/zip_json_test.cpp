@@ -83,7 +83,8 @@ TEST(Zip, RefusesTruncation) {
 
 TEST(Zip, EndsAtADamagedExtraField) {
   // A field that says it is longer than what is left.
-  auto archive = open(archive_of("a", "hello", std::string("\2\0\7\0xy", 6)));
+  const std::string bytes = archive_of("a", "hello", std::string("\2\0\7\0xy", 6));
+  auto archive = open(bytes);
   ASSERT_TRUE(archive.ok()) << archive.error().message;
   EXPECT_EQ(archive->read("a")->text(), "hello");
 }
