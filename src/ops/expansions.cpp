@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "ir/borrowed.h"
 #include "ops/schema.h"
 #include "ops/version_steps.h"
 
@@ -203,7 +204,7 @@ Status widen_small_constant(StepContext& step, uint32_t index) {
   const Value* value = step.node.input(index);
   if (value == nullptr || value->initializer() == nullptr || value->is_input())
     return step.cannot("4-bit integers must be constant there");
-  TRY(Tensor packed, value->initializer()->value(step.graph().storage_ptr()));
+  TRY(Tensor packed, value->initializer()->value(borrowed(step.graph().storage_ptr())));
   const bool is_signed = dtype == DType::kInt4 || dtype == DType::kInt2;
   TRY(Tensor wide,
       Tensor::allocate(is_signed ? DType::kInt8 : DType::kUInt8, packed.dims().span()));

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "analysis/infer.h"
+#include "ir/borrowed.h"
 #include "ir/splice.h"
 #include "ir/text/parser.h"
 #include "ops/function_text.h"
@@ -473,7 +474,7 @@ class Downgrader final : public StepHost, public NameSource {
     } else if (attribute.name == "value_ints") {
       tensor = Tensor::int64s(attribute.ints());
     } else if (attribute.name == "value" && attribute.tensor() != nullptr) {
-      Result<Tensor> value = attribute.tensor()->value(model_.storage_ptr());
+      Result<Tensor> value = attribute.tensor()->value(borrowed(model_.storage_ptr()));
       if (!value) return false;
       tensor = *std::move(value);
     } else {

@@ -107,16 +107,18 @@ Status set_transposed_output(const KernelContext& context, Window& window) {
     if (auto_pad == "VALID") begin = end = 0;
     const int64_t full =
         window.strides[axis] * (window.input[axis] - 1) + more + window.extent(axis);
-    int64_t out = full - begin - end;
-    if (!wanted.empty() || same) {
-      out = wanted.empty() ? window.input[axis] * window.strides[axis] : wanted[axis];
+    const bool given = !wanted.empty() || same;
+    const int64_t out = !wanted.empty() ? wanted[axis]
+                        : same          ? window.input[axis] * window.strides[axis]
+                                        : full - begin - end;
+    if (out < 0)
+      return context.error("spatial axis " + std::to_string(axis) + " of the output would have " +
+                           std::to_string(out) + " elements");
+    if (given) {
       const int64_t total = std::max<int64_t>(0, full - out);
       begin = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
       end = total - begin;
     }
-    if (out < 0)
-      return context.error("spatial axis " + std::to_string(axis) + " of the output would have " +
-                           std::to_string(out) + " elements");
     window.output.push_back(out);
   }
   return ok();

@@ -48,7 +48,7 @@ struct Product {
 };
 
 /// Rows that are a multiple of 4 KiB apart fall into one set of the first cache.
-bool collides(const Product& p) { return p.lda * 4 % 4096 == 0; }
+bool collides(const Product& p) { return p.k > 0 && p.lda * 4 % 4096 == 0; }
 
 /// Rows of B that are summed over at a time: as many as leave what is used of A, `rows` rows, in
 /// the second cache, in even parts. Each part reads and writes C once.

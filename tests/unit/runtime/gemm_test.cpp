@@ -100,6 +100,18 @@ TEST_F(Gemm, GivesTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
+TEST_F(Gemm, OfNothingIsZero) {
+  for (const int threads : {1, 2}) {
+    set_thread_count(threads);
+    Matrices x(100, 200, 0);
+    std::fill(x.c.begin(), x.c.end(), 1.0f);
+    x.multiply();
+    EXPECT_EQ(x.c, std::vector<float>(x.c.size(), 0.0f)) << threads;
+    gemm_unpacked(100, 200, 0, nullptr, 0, nullptr, 200, x.c.data(), 200, {});
+    EXPECT_EQ(x.c, std::vector<float>(x.c.size(), 0.0f)) << threads;
+  }
+}
+
 TEST_F(Gemm, AppliesItsEpilogueOnce) {
   for (const int64_t k : {64, 1500}) {
     Matrices x(130, 70, k);
