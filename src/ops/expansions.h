@@ -28,6 +28,7 @@ Status step_quantize_one_type(StepContext& step);
 Status step_dequantize_scale_type(StepContext& step);
 
 Status expand_grid_sample(StepContext& step);  ///< of any number of axes, as a sum of elements
+Status expand_affine_grid(StepContext& step);
 Status expand_col2im(StepContext& step);       ///< a transposed convolution
 Status expand_deform_conv(StepContext& step);  ///< GridSample and a product
 

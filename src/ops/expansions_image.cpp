@@ -264,6 +264,60 @@ Status expand_grid_sample(StepContext& step) {
   return step.replace(13, GridWriter(step, *rank - 2, mode, padding).write());
 }
 
+Status expand_affine_grid(StepContext& step) {
+  const DType dtype = step.dtype(0);
+  std::optional<int64_t> count = step.dim(0, 1);
+  if (const auto entries = step.dim(1, 0); !count && entries) count = *entries - 2;
+  if (!count || (*count != 2 && *count != 3)) return step.cannot("the number of axes is not known");
+  if (!is_float(dtype)) return step.cannot("the type of the input is not known");
+  const auto axes = static_cast<size_t>(*count);
+  const bool aligned = step.get_int("align_corners", 0) != 0;
+  std::string text = int_scalar("none", 0) + int_scalar("step_1", 1) + int_list("first", {{0}}) +
+                     int_list("second", {{1}}) + int_list("third", {{2}}) +
+                     int_list("behind", {{*count + 2}}) + int_list("last", {{*count}}) +
+                     int_list("row", {{-1, *count + 1}}) + typed_scalar("one", dtype, 1);
+  const auto line = [&](const std::string& name, const std::string& call) {
+    text += name + " = " + call + "\n";
+  };
+  line("places", "Slice (size, third, behind)");
+  std::string coordinates;
+  for (size_t j = 0; j < axes; ++j) {
+    const std::string n = std::to_string(j);
+    std::vector<int64_t> along(axes, 1);
+    along[j] = -1;
+    text += int_scalar("axis_" + n, static_cast<int64_t>(j) + 2) + int_list("along_" + n, along);
+    line("count_" + n, "Gather (size, axis_" + n + ")");
+    line("numbers_" + n, "Range (none, count_" + n + ", step_1)");
+    line("number_" + n, into(dtype) + "(numbers_" + n + ")");
+    line("length_" + n, into(dtype) + "(count_" + n + ")");
+    line("twice_" + n, "Add (number_" + n + ", number_" + n + ")");
+    // Of the middles of cells from -1 to 1, or of their ends; one cell has its end at -1.
+    if (aligned) {
+      line("steps_" + n, "Sub (length_" + n + ", one)");
+      line("divisor_" + n, "Max (steps_" + n + ", one)");
+      line("share_" + n, "Div (twice_" + n + ", divisor_" + n + ")");
+    } else {
+      line("odd_" + n, "Add (twice_" + n + ", one)");
+      line("share_" + n, "Div (odd_" + n + ", length_" + n + ")");
+    }
+    line("line_" + n, "Sub (share_" + n + ", one)");
+    line("spread_" + n, "Reshape (line_" + n + ", along_" + n + ")");
+    line("full_" + n, "Expand (spread_" + n + ", places)");
+    line("entry_" + n, "Unsqueeze (full_" + n + ", last)");
+    coordinates = "entry_" + n + ", " + coordinates;  // the last axis comes first
+  }
+  line("ones", "Expand (one, places)");
+  line("one_entry", "Unsqueeze (ones, last)");
+  line("points", "Concat <axis = " + std::to_string(axes) + "> (" + coordinates + "one_entry)");
+  line("rows", "Reshape (points, row)");
+  line("map", "Transpose <perm = [0, 2, 1]> (theta)");
+  line("moved", "MatMul (rows, map)");
+  line("samples", "Slice (size, first, second)");
+  line("shape", "Concat <axis = 0> (samples, places, last)");
+  line("grid", "Reshape (moved, shape)");
+  return step.replace(13, text);
+}
+
 Status expand_col2im(StepContext& step) {
   const DType dtype = step.dtype(0);
   const auto block = step.constant_ints(2);

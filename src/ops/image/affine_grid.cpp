@@ -1,6 +1,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "ops/expansions.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/elementwise.h"
@@ -207,6 +208,7 @@ grid = If (flat) <then_branch = plane () => (grid_2d) {
 )"}},
     .infer = infer_affine_grid,
     .reference = run_affine_grid,
+    .down = {{20, 0, expand_affine_grid}},
 };
 
 }  // namespace tombolo::ops
