@@ -94,6 +94,8 @@ for script in "$root"/tests/pytorch/refused/*; do  # tensors that may be one ano
   expect 4 "refused: $(basename "$script")" "$tombolo" convert "$script/model.pt" refused.onnx --sample "$script/io.npz"
   has "$err" 'shares the memory of another one|a tensor is written in place that a list holds'
 done
+expect 4 "refused with the place in the user's source" "$tombolo" convert "$root/tests/pytorch/sample/refused.pt2" refused.onnx
+has "$err" '"rand_like at refused_program.py:7"'
 expect 2 "run --sample without any" "$tombolo" run add.onnx --sample
 expect 0 "info" "$tombolo" info add.onnx
 has "$out" 'x +float\[N,3\]'

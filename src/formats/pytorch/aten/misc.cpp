@@ -106,6 +106,9 @@ void unique_consecutive(C& c) {
   c.out(c.flag("return_counts") ? c.sub(ends, places) : c.full({SymInt(0)}, 0, DType::kInt64));
 }
 
+/// A copy with strides of its own, which the file says of its results.
+void copy_strided(C& c) { c.out(c.x("a"), c.type("a")); }
+
 /// Sequences [length, ..] side by side, filled up to the longest one.
 void pad_sequence(C& c) {
   const Values given = c.values("sequences");
@@ -366,6 +369,7 @@ constexpr Row kMiscRows[] = {
     {"angle(Tensor self) -> Tensor", angle},
     {"sum_to_size(Tensor self, SymInt[] size) -> Tensor", sum_to_size},
     {"frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", frexp},
+    {"prims::copy_strided(Tensor a, SymInt[] stride) -> Tensor", copy_strided},
     {"pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str "
      "padding_side='right') -> Tensor",
      pad_sequence},

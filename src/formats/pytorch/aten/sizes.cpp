@@ -16,7 +16,8 @@ SymDim remainder(const SymDim& a, const SymDim& b) { return modulo(a, b); }
 
 int64_t AtenContext::rank(const Value* value) {
   if (b.has_shape(value)) return b.rank(value);
-  refuse("the rank of a tensor is not known");
+  refuse("the rank of a tensor is not known",
+         "reshape it before the branch or loop that leaves it open");
   return 0;
 }
 

@@ -69,6 +69,41 @@ Status Program::run() {
 /// Gives a tensor that a tensor subclass is made of.
 constexpr std::string_view kSubclassPart = "export::access_subclass_inner_tensor";
 
+namespace {
+
+/// File and line of the user's source, from the trace of the stack that a node keeps.
+std::string source_of(Json node) {
+  const std::string_view trace = node["metadata"]["stack_trace"].string_or("");
+  std::string source;
+  for (size_t at = trace.rfind("File \""); at != trace.npos;
+       at = at == 0 ? trace.npos : trace.rfind("File \"", at - 1)) {
+    const size_t close = trace.find('"', at + 6);
+    const size_t line = trace.find("line ", close == trace.npos ? at : close);
+    if (close == trace.npos || line == trace.npos) break;
+    const std::string_view path = trace.substr(at + 6, close - at - 6);
+    const size_t end = trace.find_first_not_of("0123456789", line + 5);
+    const std::string found =
+        std::string(path) + ":" + std::string(trace.substr(line + 5, end - line - 5));
+    if (source.empty()) source = found;
+    // The user's own line says more than the library's.
+    if (path.find("/torch/") == path.npos) return found;
+  }
+  return source;
+}
+
+/// A node's name and where it stands, for messages.
+std::string label_of(Json node) {
+  std::string label(node["name"].string_or(""));
+  if (label.empty()) label = std::string(node["outputs"].at(0)["as_tensor"]["name"].string_or(""));
+  return label;
+}
+std::string place_of(Json node) {
+  const std::string source = source_of(node);
+  return label_of(node) + (source.empty() ? "" : " at " + source);
+}
+
+}  // namespace
+
 /// Reports every operator that has no handler, here and in bodies.
 void Program::survey(Json graph, int depth) {
   if (depth > kMaxDepth) return;
@@ -85,11 +120,8 @@ void Program::survey(Json graph, int depth) {
     const bool custom = !name.starts_with("aten::") && !name.starts_with("prims::") &&
                         !name.starts_with("_operator::");
     if (custom && !custom_domain_.empty()) continue;
-    std::string where(node["name"].string_or(""));
-    if (where.empty())
-      where = std::string(node["outputs"].at(0)["as_tensor"]["name"].string_or(""));
     refusals_.add(
-        (custom ? "custom operator " : "operator ") + name, where, "",
+        (custom ? "custom operator " : "operator ") + name, place_of(node), "",
         custom ? "keep it as a call to a domain of its own with --custom-op-domain NAME" : "");
   }
 }
@@ -347,23 +379,7 @@ void Program::set_metadata(Json node) {
         entries.push_back({"module", model_.storage().copy(path)});
     }
   }
-  const std::string_view trace = node["metadata"]["stack_trace"].string_or("");
-  std::string source;
-  for (size_t at = trace.rfind("File \""); at != trace.npos;
-       at = at == 0 ? trace.npos : trace.rfind("File \"", at - 1)) {
-    const size_t close = trace.find('"', at + 6);
-    const size_t line = trace.find("line ", close == trace.npos ? at : close);
-    if (close == trace.npos || line == trace.npos) break;
-    const std::string_view path = trace.substr(at + 6, close - at - 6);
-    const size_t end = trace.find_first_not_of("0123456789", line + 5);
-    const std::string found =
-        std::string(path) + ":" + std::string(trace.substr(line + 5, end - line - 5));
-    if (source.empty()) source = found;
-    if (path.find("/torch/") == path.npos) {
-      source = found;  // the user's own line says more than the library's
-      break;
-    }
-  }
+  const std::string source = source_of(node);
   if (!source.empty()) entries.push_back({"source", model_.storage().copy(source)});
   c_.b.set_metadata(std::move(entries));
 }
@@ -373,9 +389,7 @@ Status Program::walk(Scope& scope) {
   const Json nodes = scope.graph["nodes"];
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Json node = nodes.at(i);
-    std::string label(node["name"].string_or(""));
-    if (label.empty())
-      label = std::string(node["outputs"].at(0)["as_tensor"]["name"].string_or(""));
+    const std::string label = label_of(node);
     c_.b.set_scope(label);
     set_metadata(node);
     if (auto done = lower_node(scope, node); !done) {
@@ -383,8 +397,8 @@ Status Program::walk(Scope& scope) {
       if (error.kind != ErrorKind::kUnsupported)
         return std::move(done).at("node \"" + label + "\" (" +
                                   operator_name(node["target"].string_or("")) + ")");
-      refusals_.add("operator " + operator_name(node["target"].string_or("")), label, error.message,
-                    error.help);
+      refusals_.add("operator " + operator_name(node["target"].string_or("")), place_of(node),
+                    error.message, error.help);
       CHECK_OK(make_placeholders(scope, node));
       (void)c_.take_status();
     }

@@ -321,7 +321,12 @@ class Importer {
     }
     if (item.is_tensor()) {
       TRY(Item real, in_.dequantized(item));
-      add_output(context_.read(real.arg.tensor), path);
+      Value* value = context_.read(real.arg.tensor);
+      if (context_.failed()) {
+        const Status status = context_.take_status();
+        return Error(status.error()).at("the result " + (path.empty() ? "of forward" : path));
+      }
+      add_output(value, path);
       return ok();
     }
     // Numbers that the model computes; what is known before is no output.
