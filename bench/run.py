@@ -33,8 +33,9 @@ SIZES = {
 }
 
 
-def inputs_of(path, name, sizes, folder):
-    """Inputs whose values matter (lengths, masks, ids): the rest is random."""
+def arguments_of(name, sizes, folder):
+    """Sizes, and inputs whose values matter (lengths, masks, ids): the rest is random."""
+    arguments = [word for key, value in sizes.items() for word in ("--size", f"{key}={value}")]
     given = {}
     if name.startswith("llm"):
         given["seqlens_k"] = np.array([sizes["past"] + sizes["new"] - 1], np.int32)
@@ -46,20 +47,17 @@ def inputs_of(path, name, sizes, folder):
     if "bert" in name or "minilm" in name:
         given["attention_mask"] = np.ones((1, sizes["sequence"]), np.int64)
     if not given:
-        return []
+        return arguments
     file = os.path.join(folder, "inputs.npz")
     np.savez(file, **given)
-    return ["--inputs", file]
+    return [*arguments, "--inputs", file]
 
 
 def measure(tombolo, library, path, name, sizes, threads, runs, seconds, more=()):
     with tempfile.TemporaryDirectory() as folder:
         command = [tombolo, "compare", path, "--json", "--no-reference", "--no-progress", "--runs", str(runs), "--max-time", str(seconds),
                    "--threads", str(threads), "--onnxruntime", library, "--ort-without", "SkipLayerNormFusion", *more]
-        for key, value in sizes.items():
-            command += ["--size", f"{key}={value}"]
-        command += inputs_of(path, name, sizes, folder)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(command + arguments_of(name, sizes, folder), capture_output=True, text=True, timeout=600)
     if done.returncode > 1 or not done.stdout:
         return None, done.stderr.strip().splitlines()[0] if done.stderr.strip() else f"exit {done.returncode}"
     return json.loads(done.stdout), ""
@@ -91,9 +89,7 @@ def load(tombolo, path):
 def bench(tombolo, path, name, sizes, threads, runs, more):
     with tempfile.TemporaryDirectory() as folder:
         command = [tombolo, "bench", path, "--json", "--no-roofline", "--no-progress", "--runs", str(runs), "--max-time", "4", "--threads", str(threads), *more]
-        for key, value in sizes.items():
-            command += ["--size", f"{key}={value}"]
-        done = subprocess.run(command + inputs_of(path, name, sizes, folder), capture_output=True, text=True, timeout=600)
+        done = subprocess.run(command + arguments_of(name, sizes, folder), capture_output=True, text=True, timeout=600)
     return json.loads(done.stdout)["median_ms"]
 
 
@@ -175,16 +171,13 @@ def main():
                 if t == threads[-1]:
                     cells.append(f"{rms:.1e}")
             rows.append(cells)
-    head = ["model"] + [c for t in threads for c in (f"Tombolo, {t}t ms", f"ONNX Runtime, {t}t ms", f"ratio {t}t")] + ["outputs' relative rms apart"]
     lines = ["# Performance", "", "Written by `make bench` (bench/run.py): medians of runs that take turns in one process. The ratio is the time of the faster of",
              "ONNX Runtime's two variants (default, SkipLayerNormFusion off) to ours: above 1 Tombolo is faster. Models are the shapes of",
-             "the networks named, with random weights (bench/models.py).", "", f"Machine: {cpu_name()}, {os.cpu_count()} cores. " + "; ".join(f"{t} thread{'s' if t > 1 else ''}: {m}" for t, m in machine.items()) + ".", "",
-             "| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    for cells in rows:
-        cells += [""] * (len(head) - len(cells))
-        lines.append("| " + " | ".join(cells) + " |")
-    if args.fast_math_alone:
-        lines = lines[:-3]
+             "the networks named, with random weights (bench/models.py).", "", f"Machine: {cpu_name()}, {os.cpu_count()} cores. " + "; ".join(f"{t} thread{'s' if t > 1 else ''}: {m}" for t, m in machine.items()) + "."]
+    if rows:
+        head = ["model"] + [c for t in threads for c in (f"Tombolo, {t}t ms", f"ONNX Runtime, {t}t ms", f"ratio {t}t")] + ["outputs' relative rms apart"]
+        lines += ["", "| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+        lines += ["| " + " | ".join(cells + [""] * (len(head) - len(cells))) + " |" for cells in rows]
     rounded = {name: path for name, path in paths.items() if name in args.fast_math.split(",")}
     if rounded:
         lines += fast_math(args.tombolo, library, rounded, threads, args.runs)
