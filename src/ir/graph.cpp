@@ -325,8 +325,10 @@ void Graph::set_initializer(Value* value, Constant constant) {
 }
 
 void Graph::remove_initializer(Value* value) {
-  std::erase(initializers_, value);
-  std::erase(sparse_initializers_, value);
+  // From the back: whoever removes many begins there.
+  for (auto* list : {&initializers_, &sparse_initializers_})
+    if (const auto at = std::find(list->rbegin(), list->rend(), value); at != list->rend())
+      list->erase(std::next(at).base());
   value->initializer_.reset();
   value->sparse_.reset();
 }

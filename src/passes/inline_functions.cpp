@@ -38,16 +38,17 @@ class Inliner {
         if (Graph* inner = attribute.graph()) CHECK_OK(this->graph(*inner, depth));
       const Function* function =
           model_.find_function(node->domain(), node->op_type(), node->overload());
-      if (function == nullptr || !can_inline(*function)) continue;
+      if (function == nullptr || !can_inline(*function) || !gives_all(*function, *node)) continue;
       const size_t size = expanded_size(*function, depth);
       if (too_deep_)
         return parse_error("functions call each other too deeply, or one calls itself");
       if (made_ + size > kMaxNodes) continue;
       Node* const before = node->previous();
       made_ += function->body.node_count();
-      expand(*node, *function);
+      // A call that asks for more than the function gives stays; running it says so.
+      Node* const after = expand(*node, *function) ? next : node;
       ++count_;
-      CHECK_OK(calls_between(graph, before != nullptr ? before->next() : graph.first_node(), next,
+      CHECK_OK(calls_between(graph, before != nullptr ? before->next() : graph.first_node(), after,
                              depth + 1));
     }
     return ok();
@@ -98,7 +99,14 @@ class Inliner {
     return false;
   }
 
-  void expand(Node& call, const Function& function) {
+  static bool gives_all(const Function& function, const Node& call) {
+    for (size_t i = function.body.outputs().size(); i < call.outputs().size(); ++i)
+      if (call.output(i) != nullptr && call.output(i)->has_uses()) return false;
+    return true;
+  }
+
+  /// Whether the call is gone.
+  bool expand(Node& call, const Function& function) {
     for (const OpsetImport& import : function.opset_imports)
       if (model_.opset(import.domain) == 0) model_.set_opset(import.domain, import.version);
     std::vector<Node*> made;
@@ -108,7 +116,9 @@ class Inliner {
     for (size_t i = 0; i < call.outputs().size(); ++i)
       if (call.output(i) != nullptr && i < outputs.size() && outputs[i] != nullptr)
         rewriter_.replace(*call.output(i), *outputs[i]);
-    if (!call_is_used(call)) rewriter_.erase(call);
+    if (call_is_used(call)) return false;
+    rewriter_.erase(call);
+    return true;
   }
   static bool call_is_used(const Node& call) {
     for (const Value* output : call.outputs())

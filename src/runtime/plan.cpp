@@ -210,6 +210,12 @@ class Planner {
                      : static_cast<int>(
                            std::clamp<int64_t>(opset_of(source.domain(), function), 0, 1 << 20));
     if (node.function != nullptr) {
+      const size_t given = node.function->body.outputs().size();
+      for (size_t i = given; i < source.outputs().size(); ++i)
+        if (source.output(i) != nullptr && source.output(i)->has_uses())
+          return parse_error("output \"" + std::string(source.output(i)->name()) +
+                             "\" is more than the function \"" + std::string(node.function->name) +
+                             "\" gives: it has " + std::to_string(given) + " outputs");
       CHECK_OK(plan_body(*node.function));
     } else {
       const OpDecl* decl = find_operator(source.domain(), source.op_type());

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds every fuzz target and runs each for so many seconds; what it finds is kept in build/fuzz/corpus.
+# Builds every fuzz target and runs each for so many seconds; its corpus is build/fuzz/corpus, what it finds comes to build/fuzz.
 #   tests/fuzz/run.sh [SECONDS] [TARGET...]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -16,5 +16,5 @@ for name in "${targets[@]}"; do
   mkdir -p "$corpus"
   echo "== $name, $seconds s"
   "$(find build/fuzz -name "${name}_fuzzer" -type f -perm -u+x | head -1)" "$corpus" "build/fuzz/seeds/$name" \
-    -max_total_time="$seconds" -timeout=20 -rss_limit_mb=3000 -print_final_stats=1
+    -artifact_prefix=build/fuzz/ -max_total_time="$seconds" -timeout=20 -rss_limit_mb=3000 -print_final_stats=1
 done
