@@ -1,11 +1,30 @@
 #include "runtime/kernels/gemm_bf16x3.h"
 
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
 #include "runtime/kernels/isa.h"
 
 namespace tombolo {
+namespace {
+
+bool asked_for() {
+  const char* value = std::getenv("TOMBOLO_SPLIT_FLOATS");
+  return value != nullptr && std::string_view(value) == "1";
+}
+std::atomic<bool>& allowed() {
+  static std::atomic<bool> value{asked_for()};
+  return value;
+}
+
+}  // namespace
+
+void allow_bf16x3(bool allow) { allowed() = allow; }
 
 bool bf16x3_fits(int64_t m, int64_t n, int64_t k) {
-  return m >= 96 && n >= 64 && k >= 64 && has_amx_bf16();
+  return m >= 96 && n >= 64 && k >= 64 && allowed().load(std::memory_order_relaxed) &&
+         has_amx_bf16();
 }
 
 }  // namespace tombolo

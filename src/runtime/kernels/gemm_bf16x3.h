@@ -25,7 +25,10 @@ inline constexpr int64_t kPartsWidth = 32;  ///< columns: a panel of packed B
 /// Bytes of the parts of [32][32] floats.
 inline constexpr int64_t kPartsBytes = 3 * 2 * 32 * 32;
 
-/// Whether the processor can, and the product is large enough to gain.
+/// Whether products may go this way at all: off unless TOMBOLO_SPLIT_FLOATS=1 is in the environment
+/// (docs/decisions.md says why), or this says so.
+void allow_bf16x3(bool allow);
+/// Whether they may, the processor can, and the product is large enough to gain.
 bool bf16x3_fits(int64_t m, int64_t n, int64_t k);
 
 /// rows x k floats as parts: [rows / 32][k / 32] blocks, filled up with zeros.

@@ -57,7 +57,9 @@ struct Matrices {
 
 class Gemm : public ::testing::Test {
  protected:
+  void SetUp() override { allow_bf16x3(true); }
   void TearDown() override {
+    allow_bf16x3(false);
     limit_extras(Extras::kTiles);
     set_thread_count(0);
   }
