@@ -33,6 +33,7 @@ size_t erase_dead_nodes(Rewriter& rewriter, Graph& graph) {
 size_t remove_dead_initializers(Rewriter& rewriter, Graph& graph) {
   size_t count = 0;
   const auto sweep = [&](const std::vector<Value*>& list) {
+    // From the back, where remove_initializer() looks first.
     const std::vector<Value*> all(list.rbegin(), list.rend());
     for (Value* value : all) {
       if (value->has_uses() || value->is_input()) continue;
