@@ -41,6 +41,10 @@ done < <(git ls-files 'src/*.cpp' 'src/*.h' 'include/*' 'tests/*.cpp' 'tools/*' 
 median=$(git ls-files 'src/*.cpp' 'src/*.h' | xargs wc -l | grep -v ' total$' | sort -n | awk '{a[NR]=$1} END {print a[int((NR+1)/2)]}')
 [ "$median" -le 200 ] || complain "the median file of src has $median lines, the budget is 200"
 
+# Code of an instruction set is reached by dispatch alone: called by name, it meets processors that lack it.
+while IFS= read -r hit; do complain "$hit: names an instruction set; use runtime/kernels/dispatch.h"; done < <(
+  git ls-files 'src/*.cpp' 'src/*.h' | grep -v 'kernels/dispatch.h$' | xargs grep -nE 'N_(SSE4|AVX2|AVX3|NEON)::' | grep -v '(&N_')
+
 tools/document_rules.sh --check || failed=1
 
 if command -v clang-format-14 > /dev/null; then

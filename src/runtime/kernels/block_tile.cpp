@@ -141,14 +141,8 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 
 const BlockTiles& block_tiles() {
-  static const BlockTiles tiles[3] = {
-    TOMBOLO_TARGET(BlockTiles(), make_block_tiles).row[0](),
-#if defined(__x86_64__)
-    TOMBOLO_TARGET(BlockTiles(), make_block_tiles).row[1](),
-    TOMBOLO_TARGET(BlockTiles(), make_block_tiles).row[2]()
-#endif
-  };
-  return tiles[isa_index()];
+  static IsaTables<BlockTiles> tables;
+  return tables.get(TOMBOLO_TARGET(BlockTiles(), make_block_tiles));
 }
 
 }  // namespace tombolo

@@ -6,6 +6,8 @@
 //   using Fn = void(const float*, float*, int64_t);
 //   ... TOMBOLO_TARGET(Fn, exp_row)(x, y, n);
 
+#include <mutex>
+
 #include "runtime/kernels/isa.h"
 
 #if defined(__x86_64__)
@@ -33,21 +35,43 @@ inline int isa_index() {
   }
 }
 
+/// Nobody gets at a function of another instruction set than the active one: even one that only
+/// fills a table is compiled to instructions that this processor may not have.
 template <typename Fn>
-struct IsaRow {
-  Fn* row[3];
-  Fn* get() const { return row[isa_index()]; }
+class IsaRow {
+ public:
+  constexpr IsaRow(Fn* a, Fn* b, Fn* c) : row_{a, b, c} {}
+  Fn* get() const { return row_[isa_index()]; }
   template <typename... Args>
   auto operator()(Args... args) const {
-    return row[isa_index()](args...);
+    return get()(args...);
   }
+
+ private:
+  Fn* row_[3];
+};
+
+/// What an instruction set has to say of itself (its tiles), asked when it is first active: tests
+/// change the active one.
+template <typename Table>
+class IsaTables {
+ public:
+  const Table& get(const IsaRow<Table()>& make) {
+    const int i = isa_index();
+    std::call_once(once_[i], [&] { tables_[i] = make(); });
+    return tables_[i];
+  }
+
+ private:
+  std::once_flag once_[3];
+  Table tables_[3] = {};
 };
 
 }  // namespace tombolo
 
 /// The function `name` for the active instruction set.
-#define TOMBOLO_TARGET(Fn, name)                                       \
-  ([]() -> const ::tombolo::IsaRow<Fn>& {                              \
-    static constexpr ::tombolo::IsaRow<Fn> row{TOMBOLO_ISA_ROW(name)}; \
-    return row;                                                        \
+#define TOMBOLO_TARGET(Fn, name)                                      \
+  ([]() -> const ::tombolo::IsaRow<Fn>& {                             \
+    static constexpr ::tombolo::IsaRow<Fn> row TOMBOLO_ISA_ROW(name); \
+    return row;                                                       \
   }())

@@ -298,14 +298,8 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 
 const GemmTiles& gemm_tiles() {
-  static const GemmTiles tiles[3] = {
-    TOMBOLO_TARGET(GemmTiles(), make_tiles).row[0](),
-#if defined(__x86_64__)
-    TOMBOLO_TARGET(GemmTiles(), make_tiles).row[1](),
-    TOMBOLO_TARGET(GemmTiles(), make_tiles).row[2]()
-#endif
-  };
-  return tiles[isa_index()];
+  static IsaTables<GemmTiles> tables;
+  return tables.get(TOMBOLO_TARGET(GemmTiles(), make_tiles));
 }
 
 }  // namespace tombolo

@@ -30,13 +30,13 @@ inline constexpr int kMaxQRows = 14;
 inline constexpr int kMaxQPanel = 32;  ///< columns of a panel, at most
 
 struct QTiles {
-  int max_rows;
-  int panel;                                   ///< columns
-  int group;                                   ///< elements of k in a group: 4 or 2
-  int element;                                 ///< bytes of one: 1 or 2
+  int max_rows = 0;
+  int panel = 0;                               ///< columns
+  int group = 0;                               ///< elements of k in a group: 4 or 2
+  int element = 0;                             ///< bytes of one: 1 or 2
   QTileFn* unsigned_rows[kMaxQRows + 1] = {};  ///< the broadcast side is unsigned
   QTileFn* signed_rows[kMaxQRows + 1] = {};    ///< the broadcast side is signed
-  const char* name;
+  const char* name = "";
 
   int64_t groups_of(int64_t k) const { return (k + group - 1) / group; }
   int tile_rows(int64_t rows) const {
@@ -46,8 +46,8 @@ struct QTiles {
   }
 };
 const QTiles& q_tiles();
-/// VNNI's, filled where the compiler can; the caller asks whether the processor has it.
-void fill_vnni_tiles(QTiles& tiles);
+/// VNNI's, where the compiler can; the caller asks whether the processor has it.
+QTiles make_vnni_tiles();
 
 /// What becomes of a block of sums: value = sum + row_add[r] + column_add[c] - row_sum[r] *
 /// zero[c].

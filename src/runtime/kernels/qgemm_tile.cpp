@@ -83,13 +83,14 @@ void fill(QTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.signed_rows[kR + 1] = &pair_tile<kR + 1>), ...);
 }
 
-void fill_pair_tiles(QTiles& tiles) {
-  tiles.max_rows = kRows;
-  tiles.panel = 2 * static_cast<int>(hn::Lanes(I32()));
-  tiles.group = 2;
-  tiles.element = 2;
-  tiles.name = "pairs";
+QTiles make_pair_tiles() {
+  QTiles tiles{.max_rows = kRows,
+               .panel = 2 * static_cast<int>(hn::Lanes(I32())),
+               .group = 2,
+               .element = 2,
+               .name = "pairs"};
   fill(tiles, std::make_integer_sequence<int, kRows>());
+  return tiles;
 }
 
 /// Bytes of the low eight bits of each lane, which hold them already.
@@ -294,21 +295,10 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 
 const QTiles& q_tiles() {
-  struct All {
-    QTiles pairs[3] = {}, vnni = {};
-    All() {
-#if defined(__x86_64__)
-      N_SSE4::fill_pair_tiles(pairs[0]);
-      N_AVX2::fill_pair_tiles(pairs[1]);
-      N_AVX3::fill_pair_tiles(pairs[2]);
-#else
-      TOMBOLO_TARGET(void(QTiles&), fill_pair_tiles).row[0](pairs[0]);
-#endif
-      fill_vnni_tiles(vnni);
-    }
-  };
-  static const All all;
-  return has_vnni() ? all.vnni : all.pairs[isa_index()];
+  static IsaTables<QTiles> pairs;
+  if (!has_vnni()) return pairs.get(TOMBOLO_TARGET(QTiles(), make_pair_tiles));
+  static const QTiles vnni = make_vnni_tiles();
+  return vnni;
 }
 
 void q_finish(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row, int64_t rows,

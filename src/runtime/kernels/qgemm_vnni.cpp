@@ -54,13 +54,10 @@ void fill(QTiles& tiles, std::integer_sequence<int, kR...>) {
 
 }  // namespace
 
-void fill_vnni_tiles(QTiles& tiles) {
-  tiles.max_rows = 14;
-  tiles.panel = 32;
-  tiles.group = 4;
-  tiles.element = 1;
-  tiles.name = "vnni";
+QTiles make_vnni_tiles() {
+  QTiles tiles{.max_rows = 14, .panel = 32, .group = 4, .element = 1, .name = "vnni"};
   fill(tiles, std::make_integer_sequence<int, 14>());
+  return tiles;
 }
 
 }  // namespace tombolo
@@ -68,7 +65,7 @@ void fill_vnni_tiles(QTiles& tiles) {
 #else
 
 namespace tombolo {
-void fill_vnni_tiles(QTiles&) {}
+QTiles make_vnni_tiles() { return {}; }
 }  // namespace tombolo
 
 #endif
