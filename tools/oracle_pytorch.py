@@ -276,7 +276,8 @@ def pack_cases(root, out, tombolo, budget):
             case = json.load(file)
         new = set(case["ops"]) - seen
         weight = sum(os.path.getsize(os.path.join(folder, f)) for f in os.listdir(folder))
-        if not new and not case.get("network", "").startswith("nn_") or weight > 300000:
+        chosen = new or case.get("network", "").startswith("nn_") or os.path.basename(folder).startswith("values_")
+        if not chosen or weight > 300000:
             continue
         kind, title = folder.split("/")[-2:]
         target = os.path.join(out, kind, title)

@@ -1,5 +1,6 @@
 // Activation functions.
 
+#include <algorithm>
 #include <cmath>
 
 #include "formats/pytorch/aten/context.h"
@@ -11,6 +12,11 @@ using C = AtenContext;
 
 void plain(C& c) { c.out(c.op(c.detail(), {c.x("self")})); }
 
+void relu(C& c) {
+  if (is_unsigned_integer(c.type("self"))) return c.out(c.x("self"));
+  plain(c);
+}
+
 void relu6(C& c) {
   Value* x = c.x("self");
   c.out(c.op("Clip", {x, c.like(0, x), c.like(6, x)}));
@@ -18,7 +24,9 @@ void relu6(C& c) {
 
 void hardtanh(C& c) {
   Value* x = c.x("self");
-  c.out(c.op("Clip", {x, c.like(c.real("min_val"), x), c.like(c.real("max_val"), x)}));
+  double least = c.real("min_val");
+  if (is_unsigned_integer(c.dtype(x))) least = std::max(least, 0.0);
+  c.out(c.op("Clip", {x, c.like(least, x), c.like(c.real("max_val"), x)}));
 }
 
 void leaky_relu(C& c) {
@@ -80,8 +88,9 @@ void tanhshrink(C& c) {
 }
 void threshold(C& c) {
   Value* x = c.x("self");
-  Value* above = c.op("Greater", {x, c.operand("threshold", c.dtype(x))});
-  c.out(c.where(above, x, c.operand("value", c.dtype(x))));
+  // What is no number stays.
+  Value* low = c.op("LessOrEqual", {x, c.operand("threshold", c.dtype(x))});
+  c.out(c.where(low, c.operand("value", c.dtype(x)), x));
 }
 
 void log_sigmoid(C& c) {
@@ -165,7 +174,7 @@ void native_dropout_backward(C& c) {
 }
 
 constexpr Row kActivationRows[] = {
-    {"relu(Tensor self) -> Tensor", plain, "Relu"},
+    {"relu(Tensor self) -> Tensor", relu, "Relu"},
     {"relu6(Tensor self) -> Tensor", relu6},
     {"hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", hardtanh},
     {"leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", leaky_relu},

@@ -88,6 +88,7 @@ constexpr std::string_view kAware[] = {"_assert_scalar",
                                        "cos",
                                        "cosh",
                                        "count_nonzero",
+                                       "cumprod",
                                        "cumulative_trapezoid",
                                        "data",
                                        "detach",
@@ -201,11 +202,13 @@ constexpr std::string_view kAware[] = {"_assert_scalar",
                                        "log1p",
                                        "log2",
                                        "logaddexp",
+                                       "logcumsumexp",
                                        "logdet",
                                        "logical_and",
                                        "logical_not",
                                        "logical_or",
                                        "logical_xor",
+                                       "logspace",
                                        "lt",
                                        "lu_solve",
                                        "lu_unpack",
@@ -539,24 +542,6 @@ std::vector<Arg> by_embedding(C& c, std::string_view name, const Arg& self) {
   return results;
 }
 
-Value* cumulative_product(C& c, const Arg& self, int64_t axis) {
-  Value* z = c.read(self.tensor);
-  const int64_t rank = c.rank(z) - 1;
-  if (rank == 0) return z;
-  axis = c.axis(axis, rank);
-  const auto count = c.known(z, axis);
-  if (!count || *count > 64) {
-    c.refuse("a running product of complex numbers");
-    return z;
-  }
-  Values steps;
-  for (int64_t i = 0; i < *count; ++i) {
-    Value* one = c.slice(z, axis, SymInt(i), SymInt(i + 1));
-    steps.push_back(i == 0 ? one : complex_mul(c, steps.back(), one));
-  }
-  return steps.empty() ? z : c.concat(steps, axis);
-}
-
 Arg reduced(C& c, Value* losses, const Arg& reduction) {
   const int64_t kind = reduction.is_none() ? 1 : reduction.integer.dim.constant().value_or(1);
   if (kind == 0) return Arg(c.cell(losses));
@@ -663,10 +648,6 @@ std::optional<std::vector<Arg>> written_out(C& c, const Operator& op,
     for (size_t i = 0; i < static_cast<size_t>(split); ++i) shape.push_back(sizes[i]);
     return one(call("reshape", {call("linalg_inv", {matrix}), Arg::ints(shape)}));
   }
-  if (name == "cumprod")
-    return one(
-        Arg(c.cell(cumulative_product(c, self, argument("dim").integer.dim.constant().value_or(0)),
-                   self.tensor->dtype)));
   if ((name == "softmax" || name == "log_softmax" || name == "_softmax") &&
       !argument("dtype").is_none()) {
     std::vector<Arg> real = args;

@@ -120,7 +120,15 @@ void linspace(C& c) {
   DType fallback = c.promote(ends);
   if (!is_float(fallback) || !ends[0].is_tensor()) fallback = c.default_float;
   const DType type = wanted_type(c, fallback);
-  if (is_complex(type)) return c.refuse("complex numbers");
+  if (is_complex(type) && !log) return c.refuse("complex numbers");
+  if (is_complex(type)) {
+    std::string line(c.schema().name);
+    line.replace(0, 3, "lin");
+    const Arg points(
+        c.cell(c.lower(line, {c.arg("start"), c.arg("end"), c.arg("steps"), Arg(type)}), type));
+    const double base = c.given("base") ? c.real("base") : 10.0;
+    return c.out(c.lower("pow.Scalar", {Arg(base), points}), type);
+  }
   const DType wide = DType::kFloat64;
   const SymInt steps = c.sym("steps");
   Value *from = c.operand("start", wide), *to = c.operand("end", wide);

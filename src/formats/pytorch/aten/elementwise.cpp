@@ -55,12 +55,17 @@ void rsqrt(C& c) {
 template <Value* (*kFormula)(C&, Value*)>
 void formula(C& c) {
   if (c.is_complex("self")) return complex_unary(c);
-  c.out(kFormula(c, c.operand("self", c.promote({"self"}, Promotion::kIntToFloat))));
+  const DType type = c.promote({"self"}, Promotion::kIntToFloat);
+  // Rounded once: each step in few bits would add its own error.
+  const bool narrow = bits_of(type) < 32;
+  c.out(c.cast(kFormula(c, c.operand("self", narrow ? DType::kFloat32 : type)), type));
 }
 Value* f_exp2(C& c, Value* x) { return c.op("Pow", {c.like(2, x), x}); }
 Value* f_expm1(C& c, Value* x) {
-  // 2 * exp(x/2) * sinh(x/2) keeps the digits that exp(x) - 1 loses near zero.
-  Value* half = c.mul(x, c.like(0.5, x));
+  // 2 * exp(x/2) * sinh(x/2) keeps the digits that exp(x) - 1 loses near zero. It is -1 long before
+  // the one factor is nothing and the other one infinite.
+  Value* least = c.like(c.dtype(x) == DType::kFloat16 ? -16 : -50, x);
+  Value* half = c.mul(c.op("Max", {x, least}), c.like(0.5, x));
   return c.mul(c.mul(c.like(2, x), c.op("Exp", {half})), c.op("Sinh", {half}));
 }
 Value* f_log2(C& c, Value* x) { return c.mul(c.op("Log", {x}), c.like(1.4426950408889634, x)); }
@@ -72,8 +77,9 @@ Value* f_log1p(C& c, Value* x) {
   Value* d = c.sub(u, one);
   Value* flat = c.op("Equal", {d, c.like(0, x)});
   Value* inf = c.op("IsInf", {u});
-  Value* q = c.div(c.mul(x, c.op("Log", {u})), c.where(flat, one, d));
-  return c.where(inf, u, c.where(flat, x, q));
+  Value* log = c.op("Log", {u});
+  Value* q = c.mul(log, c.div(x, c.where(flat, one, d)));
+  return c.where(inf, log, c.where(flat, x, q));
 }
 Value* f_erfc(C& c, Value* x) { return c.sub(c.like(1, x), c.op("Erf", {x})); }
 Value* f_frac(C& c, Value* x) {
@@ -500,10 +506,25 @@ void shift(C& c) {
   const bool left = std::string_view(c.detail()) == "LEFT";
   if (is_unsigned_integer(type))
     return c.out(c.op("BitShift", {a, y}, {{"direction", c.detail()}}));
-  // Signed: times or floor-divided by a power of two.
-  Value* wide = c.cast(y, DType::kInt64);
-  Value* power = c.cast(c.op("Pow", {c.scalar(2, DType::kInt64), wide}), type);
-  c.out(left ? c.mul(a, power) : floor_divide_values(c, a, power));
+  // Signed: times or floor-divided by a power of two. By as many bits as there are, or by a
+  // negative count, nothing is left but the sign.
+  const int64_t most = static_cast<int64_t>(bits_of(type)) - (left ? 1 : 2);
+  const Arg& by = c.arg("other");
+  const auto fixed = by.kind == Arg::Kind::kInt ? by.integer.dim.constant() : std::nullopt;
+  const bool known = fixed && *fixed >= 0 && *fixed <= most;
+  Value *count = c.cast(y, DType::kInt64), *none = c.scalar(0, DType::kInt64);
+  Value* inside = nullptr;
+  if (!known) {
+    inside = c.op("And", {c.op("GreaterOrEqual", {count, none}),
+                          c.op("LessOrEqual", {count, c.scalar(double(most), DType::kInt64)})});
+    count = c.where(inside, count, none);
+  }
+  Value* power = c.cast(c.op("Pow", {c.scalar(2, DType::kInt64), count}), type);
+  Value* moved = left ? c.mul(a, power) : floor_divide_values(c, a, power);
+  if (known) return c.out(moved);
+  Value* rest = c.like(0, a);
+  if (!left) rest = c.where(c.op("Less", {a, rest}), c.like(-1, a), rest);
+  c.out(c.where(inside, moved, rest));
 }
 
 void identity(C& c) { c.out_arg(c.arg("self")); }  // the tensor itself

@@ -1,5 +1,6 @@
 // Sums, means, extrema, norms, scans, sorting.
 
+#include <algorithm>
 #include <cmath>
 
 #include "formats/pytorch/aten/complex.h"
@@ -300,7 +301,7 @@ void cumsum(C& c) {
 
 /// The axis brought first, for Scan; and back.
 template <typename Body>
-Value* scan_axis(C& c, Value* x, int64_t dim, Value* initial, Body&& step) {
+Value* scan_axis(C& c, Value* x, int64_t dim, Value* initial, Body&& step, Value** last = nullptr) {
   // step(state, item) -> {state, output}
   Node* scan = c.b.begin("Scan", std::vector<Value*>{initial, x},
                          {{"num_scan_inputs", 1},
@@ -319,7 +320,9 @@ Value* scan_axis(C& c, Value* x, int64_t dim, Value* initial, Body&& step) {
   body.add_output(!output->producer() ? c.op("Identity", {output}) : output);
   c.leave();
   const std::vector<Value*> results = c.b.finish(scan, 2);
+  c.b.set_type(results[0], c.dtype(initial), SymShape(c.b.shape(initial)));
   c.b.set_type(results[1], c.dtype(output), SymShape(c.b.shape(x)));
+  if (last) *last = results[0];
   return results[1];
 }
 
@@ -332,7 +335,18 @@ SymInts without(C& c, Value* x, int64_t dim) {
 void cumprod(C& c) {
   DType type;
   Value* x = summand(c, type);
-  if (is_complex(type)) return c.refuse("a product of complex numbers");
+  if (is_complex(type)) {
+    if (c.rank(x) == 1) return c.out(x, type);
+    const int64_t dim = c.axis(c.integer("dim"), c.rank(x) - 1);
+    const SymInts sizes = without(c, c.re(x), dim);
+    Value* one = c.pair(c.full(sizes, 1, c.dtype(x)), c.full(sizes, 0, c.dtype(x)));
+    return c.out(scan_axis(c, x, dim, one,
+                           [&](Value* state, Value* item) {
+                             Value* next = complex_mul(c, state, item);
+                             return std::pair(next, next);
+                           }),
+                 type);
+  }
   if (c.rank(x) == 0) return c.out(x);
   const int64_t dim = c.axis(c.integer("dim"), c.rank(x));
   Value* one = c.full(without(c, x, dim), 1, c.dtype(x));
@@ -342,9 +356,30 @@ void cumprod(C& c) {
   }));
 }
 
+/// log(exp(a) + exp(b)) as max + log(1 + exp(min - max)), in the order of the real parts.
+void complex_logcumsumexp(C& c, Value* z) {
+  const DType type = c.type("self");
+  if (c.rank(z) == 1) return c.out(z, type);
+  const int64_t dim = c.axis(c.integer("dim"), c.rank(z) - 1);
+  const SymInts sizes = without(c, c.re(z), dim);
+  Value* none = c.pair(c.full(sizes, -INFINITY, c.dtype(z)), c.full(sizes, 0, c.dtype(z)));
+  const auto step = [&](Value* state, Value* item) {
+    Value* less = c.op("Less", {c.re(state), c.re(item)});
+    less = c.unsqueeze(less, {-1});
+    Value *high = c.where(less, item, state), *low = c.where(less, state, item);
+    Value* nothing = c.unsqueeze(c.op("Equal", {c.re(high), c.like(-INFINITY, z)}), {-1});
+    Value* gap = c.where(nothing, c.like(0, z), c.sub(low, high));
+    Value* size = complex_exp(c, gap);
+    Value* one_more = c.pair(c.add(c.re(size), c.like(1, z)), c.im(size));
+    Value* next = c.where(nothing, high, c.add(high, complex_log(c, one_more)));
+    return std::pair(next, next);
+  };
+  c.out(scan_axis(c, z, dim, none, step), type);
+}
+
 void logcumsumexp(C& c) {
   Value* x = c.x("self");
-  if (c.is_complex("self")) return c.refuse("complex numbers");
+  if (c.is_complex("self")) return complex_logcumsumexp(c, x);
   if (c.rank(x) == 0) return c.out(x);
   const int64_t dim = c.axis(c.integer("dim"), c.rank(x));
   Value* none = c.full(without(c, x, dim), -INFINITY, c.dtype(x));
@@ -356,6 +391,36 @@ void logcumsumexp(C& c) {
     next = c.where(c.op("IsInf", {high}), high, next);
     return std::pair(next, next);
   }));
+}
+
+/// All bits of 64 of each element, as integer or double, by exclusive or.
+void hash_tensor(C& c) {
+  if (c.is_complex("self") || c.integer("mode") != 0) return c.refuse("this kind of hash");
+  Value* x = c.x("self");
+  const int64_t r = c.rank(x);
+  const std::vector<int64_t> axes = axes_of(c, x, r);
+  x = c.cast(x, is_float(c.dtype(x)) ? DType::kFloat64 : DType::kInt64);
+  x = c.op("BitCast", {x}, {{"to", static_cast<int64_t>(DType::kUInt64)}});
+  if (r == 0) return c.out(x);
+  // The axes that go come first, as one.
+  std::vector<int64_t> order = axes;
+  SymInts sizes = {SymInt(-1)}, kept;
+  for (int64_t i = 0; i < r; ++i) {
+    const bool gone = std::find(axes.begin(), axes.end(), i) != axes.end();
+    if (!gone) order.push_back(i);
+    if (!gone) sizes.push_back(c.size(x, i));
+    if (!gone || keep(c)) kept.push_back(gone ? SymInt(1) : c.size(x, i));
+  }
+  x = c.reshape(c.transpose(x, order), sizes);
+  Value* last = nullptr;
+  scan_axis(
+      c, x, 0, c.full(without(c, x, 0), 0, DType::kUInt64),
+      [&](Value* state, Value* item) {
+        Value* next = c.op("BitwiseXor", {state, item});
+        return std::pair(next, next);
+      },
+      &last);
+  c.out(c.reshape(last, kept));
 }
 
 /// cummax, cummin: values and the index of the last element that equals them.
@@ -705,6 +770,8 @@ constexpr Row kReductionRows[] = {
     {"cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", cumsum},
     {"cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", cumprod},
     {"logcumsumexp(Tensor self, int dim) -> Tensor", logcumsumexp},
+    {"hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor",
+     hash_tensor},
     {"cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", cumulative_extreme, "max"},
     {"cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", cumulative_extreme, "min"},
     {"diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",

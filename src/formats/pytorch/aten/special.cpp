@@ -2,6 +2,7 @@
 // exponentially.
 
 #include <cmath>
+#include <utility>
 
 #include "formats/pytorch/aten/context.h"
 
@@ -23,6 +24,16 @@ Value* log_of(C& c, Value* x) { return c.op("Log", {x}); }
 Value* exp_of(C& c, Value* x) { return c.op("Exp", {x}); }
 Value* less(C& c, Value* x, double v) { return c.op("Less", {x, number(c, v)}); }
 
+/// What lies between x and the nearest whole number: no digit of a small x is lost.
+Value* from_whole(C& c, Value* x) { return c.sub(x, c.op("Round", {x})); }
+
+/// a_0 + a_1 x + a_2 x^2 + ..
+Value* power_series(C& c, Value* x, const std::vector<double>& a) {
+  Value* sum = number(c, a.back());
+  for (size_t i = a.size() - 1; i-- > 0;) sum = c.add(c.mul(sum, x), number(c, a[i]));
+  return sum;
+}
+
 /// Lanczos; left of one half by reflection.
 Value* lgamma(C& c, Value* x) {
   static const double kG[] = {0.99999999999980993,  676.5203681218851,     -1259.1392167224028,
@@ -39,11 +50,11 @@ Value* lgamma(C& c, Value* x) {
                        c.add(number(c, 0.5 * std::log(2 * M_PI)), log_of(c, series)));
   // Large arguments overflow in between only at infinity.
   right = c.where(c.op("IsInf", {t}), number(c, INFINITY), right);
-  Value* frac = c.sub(x, c.op("Floor", {x}));
-  Value* sine = c.op("Abs", {c.op("Sin", {c.mul(number(c, M_PI), frac)})});
-  Value* whole = c.op("Equal", {frac, number(c, 0)});
+  Value* rest = from_whole(c, x);
+  Value* sine = c.op("Abs", {c.op("Sin", {c.mul(number(c, M_PI), rest)})});
+  Value* pole = c.op("Or", {c.op("Equal", {rest, number(c, 0)}), c.op("IsInf", {x})});
   Value* reflected = c.sub(c.sub(number(c, std::log(M_PI)), log_of(c, sine)), right);
-  return c.where(left, c.where(whole, number(c, INFINITY), reflected), right);
+  return c.where(left, c.where(pole, number(c, INFINITY), reflected), right);
 }
 
 Value* digamma(C& c, Value* x) {
@@ -59,17 +70,17 @@ Value* digamma(C& c, Value* x) {
   for (const double k : {-691.0 / 32760, 1.0 / 132, -1.0 / 240, 1.0 / 252, -1.0 / 120, 1.0 / 12})
     tail = c.mul(r, c.add(number(c, k), tail));
   Value* right = c.sub(c.sub(c.sub(log_of(c, a), c.div(number(c, 0.5), a)), tail), lifted);
-  Value* frac = c.sub(x, c.op("Floor", {x}));
+  Value* rest = from_whole(c, x);
   Value* reflected =
-      c.sub(right, c.div(number(c, M_PI), c.op("Tan", {c.mul(number(c, M_PI), frac)})));
-  Value* whole = c.op("Equal", {frac, number(c, 0)});
+      c.sub(right, c.div(number(c, M_PI), c.op("Tan", {c.mul(number(c, M_PI), rest)})));
+  Value* whole = c.op("Equal", {rest, number(c, 0)});
   Value* at_pole = c.where(c.op("Equal", {x, number(c, 0)}), c.op("Neg", {c.op("Reciprocal", {x})}),
                            number(c, NAN));
   return c.where(left, c.where(whole, at_pole, reflected), right);
 }
 
-/// Hurwitz zeta(s, q) by Euler and Maclaurin.
-Value* hurwitz(C& c, Value* s, Value* q) {
+/// Hurwitz zeta(s, q) for q > 0, by Euler and Maclaurin.
+Value* hurwitz_positive(C& c, Value* s, Value* q) {
   std::vector<double> steps;
   for (int i = 0; i < 24; ++i) steps.push_back(i);
   Value* terms = c.op("Pow", {c.add(c.unsqueeze(q, {-1}), constants(c, steps)),
@@ -87,14 +98,35 @@ Value* hurwitz(C& c, Value* s, Value* q) {
         c.div(c.mul(factor, c.mul(c.add(s, number(c, 2 * k + 1)), c.add(s, number(c, 2 * k + 2)))),
               c.mul(a, a));
   }
-  Value* pole =
-      c.op("And", {c.op("LessOrEqual", {q, number(c, 0)}), c.op("Equal", {q, c.op("Floor", {q})})});
-  total = c.where(pole, number(c, INFINITY), total);
-  Value* fractional =
-      c.op("And", {less(c, q, 0), c.op("Not", {c.op("Equal", {s, c.op("Floor", {s})})})});
-  total = c.where(fractional, number(c, NAN), total);
+  return total;
+}
+
+/// Hurwitz zeta(s, q). Left of zero s is whole, and the terms on that side are those of two others,
+/// turned around: with p = -q counted from where the side ends, zeta(s, q) is
+/// zeta(s, 1 - p') + (-1)^s (zeta(s, p') - zeta(s, p)), p' the part of p behind the point.
+Value* hurwitz(C& c, Value* s, Value* q) {
+  Value *zero = number(c, 0), *one = number(c, 1);
+  Value* left = less(c, q, 0);
+  Value* below = less(c, s, 1);
+  Value* endless = c.op("IsInf", {s});  // only the first term counts, and only where q is 1
+  s = c.where(endless, number(c, 2), s);
+  Value* p = c.where(left, c.op("Neg", {q}), number(c, 1.5));
+  Value* fraction = c.sub(p, c.op("Floor", {p}));
+  Value* safe = c.where(c.op("Equal", {fraction, zero}), number(c, 0.5), fraction);
+  Value* odd = c.op("Equal", {c.op("Mod", {s, number(c, 2)}, {{"fmod", 1}}), one});
+  Value* mirrored = c.sub(hurwitz_positive(c, s, safe), hurwitz_positive(c, s, c.add(p, one)));
+  mirrored = c.where(odd, c.op("Neg", {mirrored}), mirrored);
+  Value* right = hurwitz_positive(c, s, c.where(left, c.sub(one, safe), q));
+  Value* total = c.where(left, c.add(right, mirrored), right);
+  Value* apart = c.op("Not", {c.op("Equal", {s, c.op("Floor", {s})})});
+  total = c.where(c.op("And", {left, apart}), number(c, NAN), total);
+  Value* whole = c.op("Equal", {q, c.op("Floor", {q})});
+  Value* limit = c.where(c.op("Greater", {q, one}), zero,
+                         c.where(c.op("Equal", {q, one}), one, number(c, INFINITY)));
+  total = c.where(endless, limit, total);
+  total = c.where(c.op("And", {c.op("LessOrEqual", {q, zero}), whole}), number(c, INFINITY), total);
   total = c.where(c.op("Equal", {s, one}), number(c, INFINITY), total);
-  return c.where(less(c, s, 1), number(c, NAN), total);
+  return c.where(below, number(c, NAN), total);
 }
 
 Value* polygamma(C& c, int64_t n, Value* x) {
@@ -151,12 +183,55 @@ Value* log_ndtr(C& c, Value* x) {
 }
 Value* ndtri(C& c, Value* p) {
   Value* t = c.sub(c.mul(number(c, 2), p), number(c, 1));
-  return c.mul(number(c, M_SQRT2), erfinv(c, t));
+  Value* middle = c.mul(number(c, M_SQRT2), erfinv(c, t));
+  // Far out by Newton's method on the logarithm, from the side on which it never oversteps.
+  Value* upper = c.op("Greater", {p, number(c, 0.5)});
+  Value* tail = c.where(upper, c.sub(number(c, 1), p), p);
+  Value* outside = c.op("And", {c.op("Greater", {tail, number(c, 0)}), less(c, tail, 0.01)});
+  Value* target = log_of(c, c.where(outside, tail, number(c, 0.005)));
+  Value* x = c.op("Neg", {c.op("Sqrt", {c.mul(number(c, -2), target)})});
+  for (int i = 0; i < 6; ++i) {
+    Value* value = log_ndtr(c, x);
+    Value* density =
+        c.sub(c.mul(number(c, -0.5), c.mul(x, x)), number(c, 0.5 * std::log(2 * M_PI)));
+    Value* slope = exp_of(c, c.sub(density, value));
+    x = c.sub(x, c.div(c.sub(value, target), slope));
+  }
+  x = c.where(upper, c.op("Neg", {x}), x);
+  return c.where(less(c, p, 0), number(c, NAN), c.where(outside, x, middle));
 }
 
 // ---- Bessel functions ----
 
 constexpr int kPoints = 128;
+constexpr double kFar = 25;  ///< from here on the asymptotic series has all digits
+
+/// Coefficients of Hankel's asymptotic series: of 1, 1/x, 1/x^2, ..
+std::vector<double> hankel(double order) {
+  std::vector<double> a = {1};
+  for (int k = 1; k <= 24; ++k)
+    a.push_back(a.back() * (4 * order * order - (2 * k - 1) * (2 * k - 1)) / (8 * k));
+  return a;
+}
+/// x itself where it is far, and a far number elsewhere.
+Value* far_part(C& c, Value* near, Value* x) { return c.where(near, number(c, kFar), x); }
+
+/// sqrt(pi x / 2) times J or Y of far x: waves whose amplitudes are series.
+Value* far_wave(C& c, double order, Value* x, bool second, double phase) {
+  const std::vector<double> a = hankel(order);
+  std::vector<double> even, odd;
+  for (size_t k = 0; k < a.size(); ++k) (k % 2 ? odd : even).push_back(k / 2 % 2 ? -a[k] : a[k]);
+  Value* r = c.op("Reciprocal", {x});
+  Value* square = c.mul(r, r);
+  Value *p = power_series(c, square, even), *q = c.mul(r, power_series(c, square, odd));
+  Value* turn = c.sub(x, number(c, phase));
+  Value *cosine = c.op("Cos", {turn}), *sine = c.op("Sin", {turn});
+  return second ? c.add(c.mul(sine, p), c.mul(cosine, q)) : c.sub(c.mul(cosine, p), c.mul(sine, q));
+}
+Value* far_bessel(C& c, int n, Value* x, bool second) {
+  Value* size = c.op("Sqrt", {c.div(number(c, 2 / M_PI), x)});
+  return c.mul(size, far_wave(c, n, x, second, (n + 0.5) * M_PI / 2));
+}
 
 /// Angles over the whole circle, for trapezoids of periodic integrands.
 std::vector<double> angles(double (*f)(double)) {
@@ -175,7 +250,11 @@ Value* bessel_j(C& c, int n, Value* x) {
   std::vector<double> phase;
   for (int j = 0; j < kPoints; ++j) phase.push_back(n * 2 * M_PI * (j + 0.5) / kPoints);
   Value* arg = c.sub(constants(c, phase), c.mul(c.unsqueeze(x, {-1}), constants(c, angles(sine))));
-  return mean_last(c, c.op("Cos", {arg}));
+  Value* mean = mean_last(c, c.op("Cos", {arg}));
+  Value* size = c.op("Abs", {x});
+  Value* near = less(c, size, kFar);
+  Value* far = far_bessel(c, n, far_part(c, near, size), false);
+  return c.where(near, mean, n == 1 ? c.mul(c.op("Sign", {x}), far) : far);
 }
 Value* bessel_j0(C& c, Value* x) { return bessel_j(c, 0, x); }
 Value* bessel_j1(C& c, Value* x) { return bessel_j(c, 1, x); }
@@ -201,6 +280,8 @@ Value* bessel_y(C& c, int n, Value* x) {
   Value* y = c.sub(c.mul(c.mul(number(c, 2 / M_PI), log), bessel_j(c, n, x)),
                    c.mul(number(c, (n == 0 ? 4 : 2) / M_PI), series));
   if (n == 1) y = c.sub(y, c.mul(c.div(number(c, 2 / M_PI), x), bessel_j(c, 0, x)));
+  Value* near = less(c, x, kFar);
+  y = c.where(near, y, far_bessel(c, n, far_part(c, near, x), true));
   y = c.where(c.op("Equal", {x, number(c, 0)}), number(c, -INFINITY), y);
   return c.where(less(c, x, 0), number(c, NAN), y);
 }
@@ -218,36 +299,110 @@ Value* bessel_ie(C& c, int n, Value* x) {
   Value* a = c.op("Abs", {x});
   Value* y = mean_last(c, c.mul(exp_of(c, c.mul(c.unsqueeze(a, {-1}), constants(c, less_one))),
                                 constants(c, weight)));
+  std::vector<double> series = hankel(n);
+  for (size_t k = 1; k < series.size(); k += 2) series[k] = -series[k];
+  Value* near = less(c, a, kFar);
+  Value* r = c.op("Reciprocal", {far_part(c, near, a)});
+  Value* size = c.op("Sqrt", {c.mul(r, number(c, 0.5 / M_PI))});
+  y = c.where(near, y, c.mul(size, power_series(c, r, series)));
   return n == 1 ? c.mul(c.op("Sign", {x}), y) : y;
 }
 Value* i0e(C& c, Value* x) { return bessel_ie(c, 0, x); }
 Value* i1e(C& c, Value* x) { return bessel_ie(c, 1, x); }
-Value* i0(C& c, Value* x) { return c.mul(i0e(c, x), exp_of(c, c.op("Abs", {x}))); }
-Value* i1(C& c, Value* x) { return c.mul(i1e(c, x), exp_of(c, c.op("Abs", {x}))); }
+/// exp(x) y; where that is infinite and y nothing, it is the former that counts.
+Value* grown(C& c, Value* x, Value* y) {
+  Value* size = exp_of(c, x);
+  Value* overflow = c.op("And", {c.op("IsInf", {size}), c.op("Not", {c.op("IsInf", {x})})});
+  return c.where(overflow, c.mul(c.op("Sign", {y}), size), c.mul(y, size));
+}
+Value* i0(C& c, Value* x) { return grown(c, c.op("Abs", {x}), i0e(c, x)); }
+Value* i1(C& c, Value* x) { return grown(c, c.op("Abs", {x}), i1e(c, x)); }
 
-/// exp(x) K_n(x): the integral of exp(-x (cosh t - 1)) cosh(n t).
-Value* bessel_ke(C& c, int n, Value* x) {
+/// exp(x) K_n(x) from 1 on: the integral of exp(-x (cosh t - 1)) cosh(n t), then its series.
+Value* far_ke(C& c, double order, Value* x) {
   std::vector<double> weight, less_one;
   const double step = 1.0 / 24;
-  for (int j = 0; j < 200; ++j) {
+  for (int j = 0; j < 120; ++j) {
     const double t = j * step;
-    weight.push_back((j == 0 ? 0.5 : 1) * step * std::cosh(n * t));
+    weight.push_back((j == 0 ? 0.5 : 1) * step * std::cosh(order * t));
     less_one.push_back(1 - std::cosh(t));
   }
   Value* y = sum_last(c, c.mul(exp_of(c, c.mul(c.unsqueeze(x, {-1}), constants(c, less_one))),
                                constants(c, weight)));
+  Value* near = less(c, x, kFar);
+  Value* r = c.op("Reciprocal", {far_part(c, near, x)});
+  Value* size = c.op("Sqrt", {c.mul(r, number(c, M_PI / 2))});
+  return c.where(near, y, c.mul(size, power_series(c, r, hankel(order))));
+}
+
+/// K_n(x) up to 1: its series, whose logarithm stands beside that of I_n.
+Value* near_k(C& c, int n, Value* x) {
+  std::vector<double> of_i, of_psi;
+  double factor = 1, psi = -0.57721566490153286;  // of k + 1
+  for (int k = 0; k < 12; ++k) {
+    const double next = psi + 1.0 / (k + 1);
+    of_i.push_back(factor);
+    of_psi.push_back(factor * (n == 0 ? psi : psi + next));
+    factor /= n == 0 ? (k + 1.0) * (k + 1) : (k + 1.0) * (k + 2);
+    psi = next;
+  }
+  Value* half = c.mul(x, number(c, 0.5));
+  Value* square = c.mul(half, half);
+  Value *i = power_series(c, square, of_i), *rest = power_series(c, square, of_psi);
+  Value* log = log_of(c, half);
+  if (n == 0) return c.sub(rest, c.mul(log, i));
+  rest = c.sub(c.mul(log, i), c.mul(number(c, 0.5), rest));
+  return c.add(c.op("Reciprocal", {x}), c.mul(half, rest));
+}
+
+Value* bessel_k(C& c, int n, Value* x, bool scaled) {
+  Value* near = less(c, x, 1);
+  Value* close = near_k(c, n, c.where(near, x, number(c, 1)));
+  Value* out = c.where(near, number(c, 1), x);
+  Value* far = far_ke(c, n, out);
+  if (scaled)
+    close = c.mul(close, exp_of(c, x));
+  else
+    far = c.mul(far, exp_of(c, c.op("Neg", {out})));
+  Value* y = c.where(near, close, far);
   y = c.where(c.op("Equal", {x, number(c, 0)}), number(c, INFINITY), y);
   return c.where(less(c, x, 0), number(c, NAN), y);
 }
-Value* k0e(C& c, Value* x) { return bessel_ke(c, 0, x); }
-Value* k1e(C& c, Value* x) { return bessel_ke(c, 1, x); }
-Value* k0(C& c, Value* x) { return c.mul(k0e(c, x), exp_of(c, c.op("Neg", {x}))); }
-Value* k1(C& c, Value* x) { return c.mul(k1e(c, x), exp_of(c, c.op("Neg", {x}))); }
+Value* k0e(C& c, Value* x) { return bessel_k(c, 0, x, true); }
+Value* k1e(C& c, Value* x) { return bessel_k(c, 1, x, true); }
+Value* k0(C& c, Value* x) { return bessel_k(c, 0, x, false); }
+Value* k1(C& c, Value* x) { return bessel_k(c, 1, x, false); }
+
+/// Ai(x): its series; right of it by K_1/3, left of it as a wave.
+Value* airy_ai(C& c, Value* x) {
+  constexpr double kLeft = -8, kRight = 2;
+  Value *left = less(c, x, kLeft), *right = c.op("Greater", {x, number(c, kRight)});
+  Value* inside = c.where(c.op("Or", {left, right}), number(c, 0), x);
+  // Ai(0) f(x) + Ai'(0) g(x), each a series in x^3.
+  std::vector<double> f = {0.35502805388781723926}, g = {-0.25881940379280679840};
+  for (int k = 1; k < 44; ++k) {
+    f.push_back(f.back() / ((3.0 * k - 1) * (3 * k)));
+    g.push_back(g.back() / ((3.0 * k) * (3 * k + 1)));
+  }
+  Value* cube = c.mul(c.mul(inside, inside), inside);
+  Value* near = c.add(power_series(c, cube, f), c.mul(inside, power_series(c, cube, g)));
+  Value* size = c.where(c.op("Or", {left, right}), c.op("Abs", {x}), number(c, 9));
+  Value* root = c.op("Sqrt", {size});
+  Value* z = c.mul(number(c, 2.0 / 3), c.mul(size, root));
+  Value* decay = c.mul(c.mul(number(c, 1 / (M_PI * std::sqrt(3.0))), root),
+                       c.mul(far_ke(c, 1.0 / 3, z), exp_of(c, c.op("Neg", {z}))));
+  Value* wave = c.div(far_wave(c, 1.0 / 3, z, false, M_PI / 4),
+                      c.mul(number(c, std::sqrt(M_PI)), c.op("Sqrt", {root})));
+  Value* y = c.where(right, decay, c.where(left, wave, near));
+  return c.where(c.op("IsInf", {x}), number(c, NAN), y);
+}
 
 Value* spherical_j0(C& c, Value* x) {
   Value* zero = c.op("Equal", {x, number(c, 0)});
-  Value* safe = c.where(zero, number(c, 1), x);
-  return c.where(zero, number(c, 1), c.div(c.op("Sin", {safe}), safe));
+  Value* endless = c.op("IsInf", {x});
+  Value* safe = c.where(c.op("Or", {zero, endless}), number(c, 1), x);
+  Value* y = c.where(zero, number(c, 1), c.div(c.op("Sin", {safe}), safe));
+  return c.where(endless, number(c, 0), y);
 }
 
 template <Value* (*kFormula)(C&, Value*)>
@@ -278,37 +433,117 @@ void mvlgamma(C& c) {
   c.out(c.cast(sum, type));
 }
 
-/// The regularised incomplete gamma functions: the series for P, the fraction for Q.
+/// Points and weights of Gauss and Legendre's quadrature between 0 and 1.
+std::pair<std::vector<double>, std::vector<double>> legendre(int count) {
+  std::pair<std::vector<double>, std::vector<double>> result;
+  for (int i = 0; i < count; ++i) {
+    double x = std::cos(M_PI * (i + 0.75) / (count + 0.5)), slope = 1;
+    for (int round = 0; round < 8; ++round) {
+      double old = 1, now = x;
+      for (int k = 2; k <= count; ++k) {
+        const double next = ((2 * k - 1) * x * now - (k - 1) * old) / k;
+        old = std::exchange(now, next);
+      }
+      slope = count * (x * now - old) / (x * x - 1);
+      x -= now / slope;
+    }
+    result.first.push_back((1 - x) / 2);
+    result.second.push_back(1 / ((1 - x * x) * slope * slope));
+  }
+  return result;
+}
+
+/// The smaller of P and Q for large a: with t = x exp(-u) or x exp(u) what lies beyond x is
+/// x^a exp(-x) / Gamma(a) times the integral of exp(-|a - x| u - x (exp(-u) - 1 + u)), of which
+/// nothing is left where the exponent reaches 40.
+Value* gamma_beyond(C& c, Value* a, Value* x, Value* low) {
+  const auto [points, weights] = legendre(64);
+  Value* distance = c.op("Abs", {c.sub(a, x)});
+  // exp(-u) - 1 + u is more than u^2 / (u + 2).
+  Value* b = c.sub(c.mul(number(c, 2), distance), number(c, 40));
+  Value* square = c.add(c.mul(b, b), c.mul(number(c, 320), c.add(distance, x)));
+  Value* length = c.div(number(c, 160), c.add(b, c.op("Sqrt", {square})));
+  Value* u = c.mul(c.unsqueeze(length, {-1}), constants(c, points));
+  Value* v = c.where(c.unsqueeze(low, {-1}), c.op("Neg", {u}), u);
+  // exp(v) - 1 - v, by its series where little is left of it.
+  Value* small = c.op("Less", {u, number(c, 0.5)});
+  Value* w = c.where(small, v, number(c, 0));
+  std::vector<double> terms;
+  double factor = 0.5;
+  for (int k = 3; k < 18; ++k) {
+    terms.push_back(factor);
+    factor /= k;
+  }
+  Value* bend = c.where(small, c.mul(c.mul(w, w), power_series(c, w, terms)),
+                        c.sub(c.sub(exp_of(c, v), number(c, 1)), v));
+  Value* exponent = c.add(c.mul(c.unsqueeze(distance, {-1}), u), c.mul(c.unsqueeze(x, {-1}), bend));
+  Value* integral =
+      c.mul(length, sum_last(c, c.mul(exp_of(c, c.op("Neg", {exponent})), constants(c, weights))));
+  // x^a exp(-x) / Gamma(a) with m = (x - a) / a: a (log(1 + m) - m), and Stirling's series.
+  Value* m = c.div(c.sub(x, a), a);
+  Value* near = c.op("Less", {c.op("Abs", {m}), number(c, 0.1)});
+  Value* t = c.where(near, m, number(c, 0));
+  std::vector<double> log_terms;
+  for (int k = 2; k < 20; ++k) log_terms.push_back((k % 2 ? 1.0 : -1.0) / k);
+  Value* gap = c.where(near, c.mul(c.mul(t, t), power_series(c, t, log_terms)),
+                       c.sub(log_of(c, c.div(x, a)), m));
+  Value* r = c.op("Reciprocal", {a});
+  Value* stirling =
+      c.mul(r, power_series(c, c.mul(r, r), {1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680}));
+  Value* front = c.mul(exp_of(c, c.sub(c.mul(a, gap), stirling)),
+                       c.op("Sqrt", {c.mul(a, number(c, 0.5 / M_PI))}));
+  return c.mul(front, integral);
+}
+
+/// The regularised incomplete gamma functions: the series for P, the fraction for Q; for large a
+/// an integral.
 void igamma(C& c) {
   const DType type = c.promote({"self", "other"}, Promotion::kIntToFloat);
   Value *a = c.operand("self", kWide), *x = c.operand("other", kWide);
-  Value* one = number(c, 1);
-  Value* front = exp_of(c, c.sub(c.sub(c.mul(a, log_of(c, x)), x), lgamma(c, a)));
-  Value* low = c.op("Less", {x, c.add(a, one)});
+  Value *zero = number(c, 0), *one = number(c, 1);
+  Value* finite = c.op("Not", {c.op("Or", {c.op("IsInf", {a}), c.op("IsInf", {x})})});
+  Value* positive = c.op("And", {c.op("Greater", {a, zero}), c.op("GreaterOrEqual", {x, zero})});
+  Value* proper = c.op("And", {finite, positive});
+  Value* large = c.op("And", {proper, c.op("Greater", {a, number(c, 20)})});
+  Value *far_a = c.where(large, a, number(c, 30)), *far_x = c.where(large, x, number(c, 30));
+  Value* far_low = c.op("LessOrEqual", {far_x, far_a});
+  Value* beyond = gamma_beyond(c, far_a, far_x, far_low);
+  Value* usual = c.op("And", {proper, c.op("Not", {large})});
+  Value *b = c.where(usual, a, one), *y = c.where(usual, x, one);
+  Value* front = exp_of(c, c.sub(c.sub(c.mul(b, log_of(c, y)), y), lgamma(c, b)));
+  Value* low = c.op("Less", {y, c.add(b, one)});
   // P = front * sum x^k / (a (a+1) ... (a+k))
-  Value* term = c.op("Reciprocal", {a});
+  Value* term = c.op("Reciprocal", {b});
   Value* series = term;
   for (int k = 1; k < 80; ++k) {
-    term = c.mul(term, c.div(x, c.add(a, number(c, k))));
+    term = c.mul(term, c.div(y, c.add(b, number(c, k))));
     series = c.add(series, term);
   }
   Value* p = c.mul(front, series);
   // Q by the continued fraction, from its end.
-  Value* safe = c.where(low, c.add(a, number(c, 2)), x);
-  Value* f = c.add(c.sub(safe, a), number(c, 2 * 80 + 1));
+  Value* safe = c.where(low, c.add(b, number(c, 2)), y);
+  Value* f = c.add(c.sub(safe, b), number(c, 2 * 80 + 1));
   for (int k = 80; k >= 1; --k) {
-    Value* above = c.mul(number(c, k), c.sub(number(c, k), a));
-    f = c.sub(c.add(c.sub(safe, a), number(c, 2 * k - 1)), c.div(above, f));
+    Value* above = c.mul(number(c, k), c.sub(number(c, k), b));
+    f = c.sub(c.add(c.sub(safe, b), number(c, 2 * k - 1)), c.div(above, f));
   }
   Value* q = c.div(front, f);
   const bool upper = std::string_view(c.detail()) == "upper";
-  Value* result = upper ? c.where(low, c.sub(one, p), q) : c.where(low, p, c.sub(one, q));
-  Value* x_zero = c.op("Equal", {x, number(c, 0)});
-  Value* a_zero = c.op("Equal", {a, number(c, 0)});
-  result = c.where(x_zero, number(c, upper ? 1 : 0), result);
-  result = c.where(a_zero, c.where(x_zero, number(c, NAN), number(c, upper ? 0 : 1)), result);
-  Value* bad = c.op("Or", {less(c, x, 0), less(c, a, 0)});
-  result = c.where(c.op("IsInf", {x}), number(c, upper ? 0 : 1), result);
+  Value* smaller = c.where(large, beyond, c.where(low, p, q));
+  Value* is_p = c.where(large, far_low, low);
+  Value* other = c.sub(one, smaller);
+  Value* result = upper ? c.where(is_p, other, smaller) : c.where(is_p, smaller, other);
+  // At the edges: what of the function lies below x is nothing, or everything.
+  Value *none = number(c, upper ? 1 : 0), *whole = number(c, upper ? 0 : 1);
+  result = c.where(c.op("Equal", {x, zero}), none, result);
+  result = c.where(c.op("IsInf", {x}), whole, result);
+  result = c.where(c.op("IsInf", {a}), none, result);
+  result = c.where(c.op("Equal", {a, zero}), whole, result);
+  // Nothing is known of 0 in 0, of infinity in infinity, and of negative numbers.
+  Value* open = c.op("And", {c.op("Equal", {a, x}),
+                             c.op("Not", {c.op("And", {finite, c.op("Greater", {a, zero})})})});
+  Value* bad = c.op("Or", {open, c.op("Or", {less(c, x, 0), less(c, a, 0)})});
+  bad = c.op("Or", {bad, c.op("Or", {c.op("IsNaN", {x}), c.op("IsNaN", {a})})});
   c.out(c.cast(c.where(bad, number(c, NAN), result), type));
 }
 
@@ -318,9 +553,11 @@ void polynomial(C& c) {
   const DType type = c.promote({"x", "n"}, Promotion::kIntToFloat);
   Value *x = c.operand("x", kWide), *n = c.operand("n", kWide);
   n = c.where(less(c, n, 0), c.op("Ceil", {n}), c.op("Floor", {n}));
+  // What is no degree, or more than an integer holds, counts as a negative one: the result is 0.
+  n = c.where(less(c, n, 9.2e18), n, number(c, -1));
   const bool shifted = kind.starts_with("shifted");
   if (shifted) x = c.sub(c.mul(number(c, 2), x), number(c, 1));
-  Value* zero = c.mul(c.add(x, n), number(c, 0));
+  Value* zero = c.mul(c.cast(c.op("Less", {x, n}), kWide), number(c, 0));  // of both shapes
   x = c.add(x, zero);
   n = c.add(n, zero);
   Value* p0 = c.add(zero, number(c, 1));
@@ -406,6 +643,7 @@ constexpr Row kSpecialRows[] = {
     UNARY("special_i0e", i0e),
     UNARY("special_i1", i1),
     UNARY("special_i1e", i1e),
+    UNARY_X("special_airy_ai", airy_ai),
     UNARY("special_bessel_j0", bessel_j0),
     UNARY("special_bessel_j1", bessel_j1),
     UNARY("special_bessel_y0", bessel_y0),
