@@ -81,6 +81,32 @@ def timm_networks():
         yield "timm_" + name, build
 
 
+# A small one of each of timm's families.
+TIMM_FAMILIES = """
+    beit_base_patch16_224 eca_botnext26ts_256 mobileone_s0 cait_xxs24_224 coat_tiny convit_tiny convmixer_768_32 convnext_atto_rms cpubone_nano
+    crossvit_tiny_240 csatv2 cs3darknet_focus_s cspnext_tiny davit_tiny deit_tiny_patch16_224 densenetblur121d dla46x_c dpn48b edgenext_xx_small
+    efficientformer_l1 efficientformerv2_s0 efficientnet_b0 efficientvim_m1 efficientvit_b0 efficientvit_m0 eva02_tiny_patch14_224 fasternet_t0
+    fastvit_mci0 focalnet_tiny_srf gcvit_xxtiny gemma4_vit_167m ghostnet_050 hardcorenas_b hgnetv2_b0 hiera_tiny_224 sam2_hiera_tiny hrnet_w18_small
+    iformer_s inception_next_atto inception_resnet_v2 inception_v3 inception_v4 lcnetv2_small levit_128s lowformer_b0 mambaout_femto coatnet_pico_rw_224
+    caformer_s18 gmixer_12_224 mobilenetv3_small_050 mobilenetv5_base mobilevit_xxs mvitv2_tiny naflexvit_base_patch16_parfac_gap nasnetalarge nest_tiny
+    nextvit_small nf_regnet_b0 pit_xs_224 pnasnet5large pvt_v2_b0 qwen3_vit_88m rdnet_tiny regnety_002 repghostnet_050 repvit_m1 res2net50_26w_4s
+    resnest14d resnet18 resnetv2_18 rexnet_100 selecsls42 legacy_seresnet18 sequencer2d_s shvit_s1 skresnet18 starnet_s050 swiftformer_xs
+    swin_tiny_patch4_window7_224 swinv2_tiny_window8_256 swinv2_cr_tiny_224 tiny_vit_5m_224 tnt_s_legacy_patch16_224 tresnet_m twins_svt_small
+    visformer_tiny vit_small_patch8_224 vit_tiny_r_s16_p8_224 vit_srelpos_small_patch16_224 samvit_base_patch16_224 vitamin_small_224 volo_d1_224
+    ese_vovnet19b_slim_dw legacy_xception xception41p xcit_nano_12_p8_224
+""".split()
+
+
+def timm_families():
+    import timm
+
+    def build(name):
+        model = timm.create_model(name, pretrained=False)
+        return {**picture(stir(model), model.pretrained_cfg["input_size"][-1]), "kinds": ("export",)}
+    for name in TIMM_FAMILIES:
+        yield "family_" + name, lambda name=name: build(name)
+
+
 def recurrent_networks():
     class Wrapped(nn.Module):
         def __init__(self, cell, states):

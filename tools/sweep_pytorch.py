@@ -2,7 +2,7 @@
 """Makes whole networks with PyTorch one after another, compares each with what Tombolo computes and with ONNX Runtime on what
 Tombolo writes at opset 21, and deletes it again: so that every builder of torchvision has its turn on a small machine.
 
-    sweep_pytorch.py DIR [--source networks|scripts] [--groups vision] [--only RE] [--table FILE] [--tombolo PATH] [--keep]
+    sweep_pytorch.py DIR [--source networks|timm|scripts] [--groups vision] [--only RE] [--table FILE] [--tombolo PATH] [--keep]
 
 A row of the table: name and form, seconds to make, size of the file in MB, what our runtime says (1e-4 relative to the
 largest value of each output, at every size of input), what onnx.checker says, and the largest difference of ONNX Runtime's outputs,
@@ -127,7 +127,7 @@ def judge(folder, tombolo, limit):
     return ours, checked, in_child(lambda: other_runtime(out, folder), limit)
 
 
-def network_cases(root):
+def network_cases(root, source):
     import torch
     import oracle_pytorch
     import oracle_pytorch_networks as networks
@@ -138,7 +138,7 @@ def network_cases(root):
             torch.manual_seed(3)
             oracle_pytorch.export_network(root, name, **build())
         return make
-    for name, build in networks.all_networks():
+    for name, build in networks.timm_families() if source == "timm" else networks.all_networks():
         yield name, maker(name, build)
 
 
@@ -154,7 +154,7 @@ def script_cases(root, groups):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dir")
-    parser.add_argument("--source", default="networks", choices=["networks", "scripts"])
+    parser.add_argument("--source", default="networks", choices=["networks", "timm", "scripts"])
     parser.add_argument("--groups", default="vision")
     parser.add_argument("--only", default="")
     parser.add_argument("--table", default="")
@@ -172,7 +172,7 @@ def main():
     if os.path.exists(table):
         with open(table) as file:
             done = {line.split("\t")[0] for line in file}
-    cases = network_cases(args.dir) if args.source == "networks" else script_cases(args.dir, args.groups.split(","))
+    cases = network_cases(args.dir, args.source) if args.source != "scripts" else script_cases(args.dir, args.groups.split(","))
     for name, make in cases:
         if not re.search(args.only, name) or name in done:
             continue
@@ -197,7 +197,7 @@ def main():
             with open(table, "a") as file:
                 file.write("%s\tnot made\t%.0f\t-\t%s\n" % (name, spent, said[:300]))
         for folder in sorted(folders):
-            form = os.path.basename(os.path.dirname(folder)) if args.source == "networks" else "script"
+            form = os.path.basename(os.path.dirname(folder)) if args.source != "scripts" else "script"
             size = max(os.path.getsize(os.path.join(folder, f)) for f in os.listdir(folder))
             try:
                 ours, checked, other = judge(folder, args.tombolo, args.limit)

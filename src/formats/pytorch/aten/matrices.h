@@ -50,15 +50,28 @@ struct Orthogonal {
   Value *q, *r;
 };
 Orthogonal factored(AtenContext& c, Value* a, bool whole);
+/// The same of complex numbers, which are pairs.
+Orthogonal factored_pairs(AtenContext& c, Value* a, bool whole);
+/// Real and imaginary part below each other, [.., 2 n, m], and pairs again.
+Value* stacked(AtenContext& c, Value* pairs);
+Value* unstacked(AtenContext& c, Value* x);
+/// Of pairs: the real matrix (A -B; B A), which has every eigenvalue and singular value of A + iB
+/// twice.
+Value* embedded(AtenContext& c, Value* pairs);
+/// The conjugate of the transposed matrix, of pairs.
+Value* adjoint(AtenContext& c, Value* pairs);
 /// Eigenvalues of symmetric A [.., n, n], from the least; double.
 struct Eigen {
-  Value *values, *vectors;  ///< [.., n] and, where asked for, [.., n, n]
+  Value *values, *vectors;  ///< [.., n] and [.., n, n]
 };
-Eigen eigen_of(AtenContext& c, Value* a, bool vectors);
+Eigen eigen_of(AtenContext& c, Value* a);
+/// Of a Hermitian matrix of pairs; the vectors are pairs.
+Eigen eigen_of_pairs(AtenContext& c, Value* a);
 /// Singular values of A [.., n, m], from the largest; double.
 struct Singular {
   Value *u, *values, *v;  ///< u [.., n, k] and v [.., m, k] where asked for
 };
 Singular singular_of(AtenContext& c, Value* a, bool vectors);
+Singular singular_of_pairs(AtenContext& c, Value* a);
 
 }  // namespace tombolo::pytorch

@@ -12,20 +12,6 @@ namespace {
 
 using C = AtenContext;
 
-/// A result of several that cannot be made: refused where somebody asks for it.
-void out_refused(C& c, std::string reason) {
-  Arg result;
-  result.kind = Arg::Kind::kOther;
-  result.text = std::move(reason);
-  c.out_arg(std::move(result));
-}
-
-/// Of pairs: the real matrix (A -B; B A), which has every eigenvalue and singular value of A + iB
-/// twice.
-Value* embedded(C& c, Value* z) {
-  Value *a = c.re(z), *b = c.im(z);
-  return c.concat({c.concat({a, c.op("Neg", {b})}, -1), c.concat({b, a}, -1)}, -2);
-}
 Value* every_other(C& c, Value* values) {
   return c.slice(values, c.rank(values) - 1, SymInt(0), SymInt(INT64_MAX), 2);
 }
@@ -51,20 +37,24 @@ Value* hermitian(C& c, Value* z, bool upper) {
 /// Eigenvalues of a symmetric or Hermitian matrix, from the least, in its type.
 Value* symmetric_eigenvalues(C& c, Value* a, bool upper, bool pairs) {
   Value* whole = pairs ? embedded(c, hermitian(c, a, upper)) : symmetric(c, a, upper);
-  Value* values = eigen_of(c, whole, false).values;
+  Value* values = eigen_of(c, whole).values;
   return c.cast(pairs ? every_other(c, values) : values, c.dtype(a));
 }
 
 void qr(C& c) {
   const char* name = c.has_arg("A") ? "A" : "self";
-  if (!real_only(c, name)) return;
+  const bool pairs = c.is_complex(name);
   Value* a = c.x(name);
   const std::string mode = c.has_arg("mode") ? c.text("mode")
                            : c.flag("some")  ? "reduced"
                                              : "complete";
-  const Orthogonal result = factored(c, a, mode == "complete");
-  c.out(mode == "r" ? c.full({SymInt(0)}, 0, c.dtype(a)) : c.cast(result.q, c.dtype(a)));
-  c.out(c.cast(result.r, c.dtype(a)));
+  const DType type = c.type(name);
+  const Orthogonal result =
+      pairs ? factored_pairs(c, a, mode == "complete") : factored(c, a, mode == "complete");
+  SymInts nothing = {SymInt(0)};
+  if (pairs) nothing.emplace_back(2);
+  c.out(mode == "r" ? c.full(nothing, 0, c.dtype(a)) : c.cast(result.q, c.dtype(a)), type);
+  c.out(c.cast(result.r, c.dtype(a)), type);
 }
 
 /// Q = H_0 H_1 .. of reflections I - tau v v^T, as LAPACK keeps them below the diagonal.
@@ -97,25 +87,30 @@ void eigh(C& c) {
   const bool vectors =
       c.schema().results.size() == 2 && (!c.has_arg("compute_v") || c.flag("compute_v"));
   Value* a = c.x(name);
-  if (!vectors || pairs) {
+  if (!vectors) {
     c.out(symmetric_eigenvalues(c, a, upper, pairs));
-    if (vectors)
-      out_refused(c, "eigenvectors of complex matrices");
+    if (c.schema().results.size() == 2 && pairs)
+      c.out(c.full({SymInt(0), SymInt(2)}, 0, c.dtype(a)), c.type(name));
     else if (c.schema().results.size() == 2)
       c.out(c.full({SymInt(0)}, 0, c.dtype(a)));
     return;
   }
-  const Eigen result = eigen_of(c, symmetric(c, a, upper), true);
+  if (pairs) {
+    const Eigen result = eigen_of_pairs(c, hermitian(c, a, upper));
+    c.out(c.cast(result.values, c.dtype(a)));
+    return c.out(c.cast(result.vectors, c.dtype(a)), c.type(name));
+  }
+  const Eigen result = eigen_of(c, symmetric(c, a, upper));
   c.out(c.cast(result.values, c.dtype(a)));
   c.out(c.cast(result.vectors, c.dtype(a)));
 }
 
 /// Columns [.., n, k] that are orthogonal, and more of them up to n.
-Value* completed(C& c, Value* u) {
-  const int64_t r = c.rank(u);
-  const SymInt n = c.size(u, -2), k = c.size(u, -1);
+Value* completed(C& c, Value* u, bool pairs) {
+  const int64_t r = c.rank(u) - (pairs ? 1 : 0);
+  const SymInt n = c.size(u, r - 2), k = c.size(u, r - 1);
   if (n.dim.equals(k.dim)) return u;
-  Value* q = factored(c, u, true).q;
+  Value* q = pairs ? factored_pairs(c, u, true).q : factored(c, u, true).q;
   return c.concat({u, c.slice(q, r - 1, k, n)}, r - 1);
 }
 
@@ -131,27 +126,24 @@ void svd(C& c) {
     const auto zeros = [&](int64_t axis) {
       SymInts sizes = lead;
       const SymInt n = c.size(a, axis - (pairs ? 1 : 0));
-      if (pairs) return out_refused(c, "nothing, as complex numbers");
       sizes.push_back(n);
       sizes.push_back(n);
-      c.out(old ? c.full(sizes, 0, type) : c.full({SymInt(0)}, 0, type));
+      if (!old) sizes = {SymInt(0)};
+      if (pairs) sizes.emplace_back(2);
+      c.out(c.full(sizes, 0, type), c.type(name));
     };
     zeros(-2);
     c.out(singular_values(c, a, pairs));
     return zeros(-1);
   }
-  if (pairs) {
-    out_refused(c, "singular vectors of complex matrices");
-    c.out(singular_values(c, a, true));
-    return out_refused(c, "singular vectors of complex matrices");
-  }
-  const Singular result = singular_of(c, a, true);
+  const Singular result = pairs ? singular_of_pairs(c, a) : singular_of(c, a, true);
   if (c.failed()) return;
-  Value* u = whole ? completed(c, result.u) : result.u;
-  Value* v = whole ? completed(c, result.v) : result.v;
-  c.out(c.cast(u, type));
+  Value* u = whole ? completed(c, result.u, pairs) : result.u;
+  Value* v = whole ? completed(c, result.v, pairs) : result.v;
+  if (!old) v = pairs ? adjoint(c, v) : c.swap(v, -1, -2);
+  c.out(c.cast(u, type), c.type(name));
   c.out(c.cast(result.values, type));
-  c.out(c.cast(old ? v : c.swap(v, -1, -2), type));
+  c.out(c.cast(v, type), c.type(name));
 }
 
 void svdvals(C& c) { c.out(singular_values(c, c.x("A"), c.is_complex("A"))); }
@@ -211,7 +203,7 @@ void cond(C& c) {
 /// X with X X = A, for A that is symmetric and positive.
 void matrix_sqrth(C& c) {
   Value* a = symmetric(c, c.x("self"), false);
-  const Eigen e = eigen_of(c, a, true);
+  const Eigen e = eigen_of(c, a);
   Value* roots = c.op("Sqrt", {c.op("Max", {e.values, c.like(0, e.values)})});
   Value* scaled = c.mul(e.vectors, c.unsqueeze(roots, {-2}));
   c.out(c.cast(c.op("MatMul", {scaled, c.swap(e.vectors, -1, -2)}), c.dtype(a)));
