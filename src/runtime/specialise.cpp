@@ -271,13 +271,18 @@ class Builder {
       if (group.where == Group::Where::kInput || group.joined || (output && group.handed_out) ||
           group.last != static_cast<int>(node.index) || traced(input).bytes != traced(slot).bytes)
         continue;
-      // Another input that is a different part of the same memory would be overwritten.
-      const bool shared = std::any_of(refs.begin(), refs.end(), [&](const ValueRef& other) {
-        return other.constant == nullptr && other.depth == 0 && other.slot >= 0 &&
-               other.slot != input && group_of_[static_cast<size_t>(other.slot)] == index &&
-               (offset_[static_cast<size_t>(other.slot)] != offset_[static_cast<size_t>(input)] ||
-                !(traced(other.slot).dims == traced(input).dims));
-      });
+      // Another input that is a different part of the same memory would be overwritten; one that is
+      // the same part, too, where the kernel reads it elsewhere than it writes.
+      bool shared = false;
+      for (size_t k = 0; k < refs.size(); ++k) {
+        const ValueRef& other = refs[k];
+        if (k == i || other.constant != nullptr || other.depth > 0 || other.slot < 0 ||
+            group_of_[static_cast<size_t>(other.slot)] != index)
+          continue;
+        shared = shared || k >= 32 || (allowed >> k & 1) == 0 ||
+                 offset_[static_cast<size_t>(other.slot)] != offset_[static_cast<size_t>(input)] ||
+                 !(traced(other.slot).dims == traced(input).dims);
+      }
       if (shared) continue;
       add_to(index, slot, offset_[static_cast<size_t>(input)]);
       return true;

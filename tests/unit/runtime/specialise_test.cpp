@@ -104,6 +104,36 @@ main (float[N,4] x) => (float[M] y, float[N,4] z, float[N,4] w) {
         {{{"x", ramp({2, 4})}}, {{"x", ramp({5, 4})}}, {{"x", ramp({0, 4})}}});
 }
 
+// What is added to a sum may lie where the result goes, but not where it is multiplied, too: other
+// elements of it are still to be read there.
+TEST(Specialise, ResidualsThatAreTheInputItself) {
+  agree(R"(
+<ir_version: 10, opset_import: ["" : 21]>
+main (float[1,16,9,9] x) => (float[1,16,9,9] y) <int64[4] depthwise = {16, 1, 3, 3}, int64[4] whole = {16, 16, 3, 3}> {
+  w = ConstantOfShape <value: tensor = float[1] {0.5}> (depthwise)
+  v = ConstantOfShape <value: tensor = float[1] {0.25}> (whole)
+  a = Relu (x)
+  c = Conv <group = 16, pads = [1, 1, 1, 1]> (a, w)
+  b = Add (c, a)
+  d = Conv <dilations = [2, 2], pads = [2, 2, 2, 2]> (b, v)
+  e = Add (d, b)
+  y = Neg (e)
+}
+)",
+        {{{"x", ramp({1, 16, 9, 9})}}});
+  agree(R"(
+<ir_version: 10, opset_import: ["" : 21]>
+main (float[N,32] x) => (float[N,32] y) <int64[2] shape = {32, 32}> {
+  w = ConstantOfShape <value: tensor = float[1] {0.5}> (shape)
+  a = Relu (x)
+  p = MatMul (a, w)
+  b = Add (p, a)
+  y = Neg (b)
+}
+)",
+        {{{"x", ramp({40, 32})}}, {{"x", ramp({3, 32})}}});
+}
+
 TEST(Specialise, ConcatAndSplitInOnePiece) {
   agree(R"(
 <ir_version: 10, opset_import: ["" : 21]>
