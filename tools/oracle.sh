@@ -8,7 +8,7 @@ environment=build/oracle-$which
 case "$which" in
   onnx) packages="onnx==1.23.2 onnxruntime==1.31.1 numpy ml_dtypes" ;;
   keras) packages="tensorflow-cpu==2.21.0 keras==3.15.1 tf_keras==2.21.0 numpy==2.4.6 h5py==3.14.0 scikit-learn==1.9.1 pillow==13.0.0" ;;
-  pytorch) packages="torch==2.15.0 torchvision timm transformers expecttest scipy" ;;
+  pytorch) packages="torch==2.15.0 torchvision timm transformers expecttest scipy onnx==1.23.2 onnxruntime==1.31.1" ;;
   *) echo "usage: tools/oracle.sh onnx|keras|pytorch BINARY" >&2; exit 2 ;;
 esac
 if [ ! -f "$environment/.complete" ]; then
@@ -22,7 +22,10 @@ if [ "$which" = onnx ]; then
   "$python" tools/compare_registry.py "$tombolo"
   "$python" tools/check_functions.py "$tombolo"
 elif [ "$which" = pytorch ]; then
-  for what in networks opdb complex; do
+  # Networks one after another, as all of them together take 40 GB.
+  "$python" tools/sweep_pytorch.py build/pytorch-networks --tombolo "$tombolo" || true
+  "$python" tools/values_pytorch.py build/pytorch-values --tombolo "$tombolo" || true
+  for what in opdb complex; do
     "$python" tools/oracle_pytorch.py make "build/pytorch-$what" --what "$what"
     "$python" tools/oracle_pytorch.py run "build/pytorch-$what" --tombolo "$tombolo" || true
   done

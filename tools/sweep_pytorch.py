@@ -2,7 +2,7 @@
 """Makes whole networks with PyTorch one after another, compares each with what Tombolo computes and with ONNX Runtime on what
 Tombolo writes at opset 21, and deletes it again: so that every builder of torchvision has its turn on a small machine.
 
-    sweep_pytorch.py DIR [--source networks|timm|scripts] [--groups vision] [--only RE] [--table FILE] [--tombolo PATH] [--keep]
+    sweep_pytorch.py DIR [--source networks|timm|architectures|scripts] [--groups vision] [--only RE] [--table FILE] [--tombolo PATH] [--keep]
 
 A row of the table: name and form, seconds to make, size of the file in MB, what our runtime says (1e-4 relative to the
 largest value of each output, at every size of input), what onnx.checker says, and the largest difference of ONNX Runtime's outputs,
@@ -138,7 +138,9 @@ def network_cases(root, source):
             torch.manual_seed(3)
             oracle_pytorch.export_network(root, name, **build())
         return make
-    for name, build in networks.timm_families() if source == "timm" else networks.all_networks():
+    import oracle_pytorch_architectures
+    sources = {"networks": networks.all_networks, "timm": networks.timm_families, "architectures": oracle_pytorch_architectures.architectures}
+    for name, build in sources[source]():
         yield name, maker(name, build)
 
 
@@ -154,7 +156,7 @@ def script_cases(root, groups):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dir")
-    parser.add_argument("--source", default="networks", choices=["networks", "timm", "scripts"])
+    parser.add_argument("--source", default="networks", choices=["networks", "timm", "architectures", "scripts"])
     parser.add_argument("--groups", default="vision")
     parser.add_argument("--only", default="")
     parser.add_argument("--table", default="")
