@@ -83,12 +83,14 @@ void arange(C& c) {
   if (integers) {
     SymInt count = c.sub(end.integer, start.integer);
     if (!step.integer.is(1)) {
-      if (!step.integer.is_number()) return c.refuse("a step that is computed");
-      const int64_t by = step.integer.dim.value();
+      const int64_t by = step.integer.dim.constant().value_or(0);
       if (by > 0) {
         count = c.floor_div(c.add(count, SymInt(by - 1)), SymInt(by));
       } else if (by < 0) {
         count = c.floor_div(c.add(c.sub(start.integer, end.integer), SymInt(-by - 1)), SymInt(-by));
+      } else {  // ceil(count / step) = -floor(-count / step), whatever the sign
+        count = c.floor_div(c.sub(start.integer, end.integer), step.integer);
+        count = c.sub(SymInt(0), count);
       }
     }
     if (count.is_number() && count.dim.value() < 0) count = SymInt(0);
