@@ -45,6 +45,8 @@ struct Product {
   float* c;
   int64_t ldc;
   const GemmEpilogue& e;
+  /// A once more, packed by tiles (pack_rows), or null: the tile that begins at row r at `r * k`.
+  const float* packed = nullptr;
 };
 
 /// Rows that are a multiple of 4 KiB apart fall into one set of the first cache.
@@ -67,6 +69,13 @@ int64_t wide_panels(const GemmTiles& tiles, int64_t rows, int64_t left) {
   return 1;
 }
 
+/// Whether to pack A, for so many rows and panels: rows lie far from each other and six of them
+/// keep the processor's streams busy, where packed ones are one stream; panels have to repay the
+/// copy.
+bool packs(const GemmTiles& tiles, int64_t rows, int64_t panels, int64_t k) {
+  return tiles.pack_rows != nullptr && rows > 2 * tiles.max_rows && panels >= 16 && k >= 64;
+}
+
 /// Rows [row, row + rows) by panels [from, to) of C.
 void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, int64_t from,
            int64_t to) {
@@ -74,18 +83,26 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
   const int tile_rows = tiles.tile_rows(rows);
   const int64_t turns = (rows + tiles.max_rows - 1) / tiles.max_rows;  // tiles, of even height
   const int64_t depth = depth_of(rows, p.k);
-  const bool copy = rows > tile_rows && collides(p) && to - from > 2;
+  const bool pack = p.packed == nullptr && packs(tiles, rows, to - from, p.k);
+  const bool copy =
+      p.packed == nullptr && !pack && rows > tile_rows && collides(p) && to - from > 2;
   for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += depth) {
     const int64_t k = std::min(depth, p.k - k0);
     const bool first = k0 == 0, last = k0 + k >= p.k;
     const float* a = p.a + row * p.lda + k0;
     int64_t lda = p.lda;
-    if (copy) {
+    float* const packed = pack ? thread_floats(0, static_cast<size_t>(rows * depth)) : nullptr;
+    if (pack) {
+      for (int64_t turn = 0; turn < turns; ++turn) {
+        const int64_t r = rows * turn / turns, height = rows * (turn + 1) / turns - r;
+        tiles.pack_rows(a + r * lda, lda, height, k, packed + r * k);
+      }
+    } else if (copy) {
       lda = round_up(depth, 16) + 16;
-      float* packed = thread_floats(0, static_cast<size_t>(rows * lda));
+      float* spread = thread_floats(0, static_cast<size_t>(rows * lda));
       for (int64_t r = 0; r < rows; ++r)
-        std::memcpy(packed + r * lda, a + r * p.lda, static_cast<size_t>(k) * sizeof(float));
-      a = packed;
+        std::memcpy(spread + r * lda, a + r * p.lda, static_cast<size_t>(k) * sizeof(float));
+      a = spread;
     }
     for (int64_t panel = from, step = 1; panel < to; panel += step) {
       const int64_t column = panel * width;
@@ -99,7 +116,6 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
         t.b = p.b + panel * p.panel_step + k0 * p.ldb;
         t.ldb = p.ldb;
       }
-      t.lda = lda;
       t.ldc = p.ldc;
       if (first && p.e.col_bias != nullptr) t.col_bias = p.e.col_bias + column;
       t.clamp = last && p.e.clamp;
@@ -126,7 +142,10 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
           t.next_also = k * width / 2;
         }
         const int count = static_cast<int>(rows * (turn + 1) / turns - r);
-        t.a = a + r * lda;
+        t.lda = pack || p.packed != nullptr ? count : lda;
+        t.a = pack                  ? packed + r * k
+              : p.packed != nullptr ? p.packed + (row + r) * p.k + k0 * count
+                                    : a + r * lda;
         t.c = p.c + (row + r) * p.ldc + column;
         if (!first) {
           t.init = t.c;
@@ -137,7 +156,9 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
         }
         t.row_bias = first && p.e.row_bias != nullptr ? p.e.row_bias + row + r : nullptr;
         // All columns are summed in the same order: equal ones give equal bits.
-        (rows <= kMaxWideRows ? tiles.wide[count][step] : tiles.row_major_tile(count, cols))(t);
+        (pack || p.packed != nullptr ? tiles.packed_tile(count, cols)
+         : rows <= kMaxWideRows      ? tiles.wide[count][step]
+                                     : tiles.row_major_tile(count, cols))(t);
         // At once, while the tile is in the first cache.
         if (last && p.e.post != nullptr)
           p.e.post->apply(p.e.post->argument, t.c, p.ldc, row + r, count, column, cols);
@@ -270,6 +291,25 @@ Product spread_rows(const Product& p) {
   return {p.m, p.n, p.k, a, lda, p.b, p.ldb, p.panel_step, p.tail, p.c, p.ldc, p.e};
 }
 
+/// A packed by the tiles that `run` cuts it into: blocks of `rows` rows, in each tiles of about the
+/// same height.
+Product pack_rows(const Product& p, const GemmTiles& tiles, int64_t rows) {
+  float* packed = thread_floats(4, static_cast<size_t>(p.m * p.k));
+  const int64_t most = (rows + tiles.max_rows - 1) / tiles.max_rows;  // tiles of a block
+  parallel((p.m + rows - 1) / rows * most, std::max<int64_t>(1, 4096 / p.k),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t i = begin; i < end; ++i) {
+               const int64_t row = i / most * rows, height = std::min(rows, p.m - row);
+               const int64_t turns = (height + tiles.max_rows - 1) / tiles.max_rows;
+               const int64_t turn = i % most, r = row + height * turn / turns;
+               if (turn < turns)
+                 tiles.pack_rows(p.a + r * p.lda, p.lda, row + height * (turn + 1) / turns - r, p.k,
+                                 packed + r * p.k);
+             }
+           });
+  return {p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.panel_step, p.tail, p.c, p.ldc, p.e, packed};
+}
+
 void run(const Product& p) {
   const GemmTiles& tiles = gemm_tiles();
   const int64_t panels = (p.n + tiles.panel() - 1) / tiles.panel();
@@ -278,7 +318,10 @@ void run(const Product& p) {
   const int64_t row_blocks = (p.m + kBlockRows - 1) / kBlockRows;
   const int64_t rows = round_up((p.m + row_blocks - 1) / row_blocks, 1);
   const int64_t threads = thread_count();
-  if (threads > 1 && collides(p) && rows >= 64 && panels > 2 && p.m * p.k <= kMostSpread)
+  if (p.packed == nullptr && packs(tiles, rows, panels, p.k) && p.m * p.k <= kMostSpread)
+    return run(pack_rows(p, tiles, rows));
+  if (threads > 1 && p.packed == nullptr && collides(p) && rows >= 64 && panels > 2 &&
+      p.m * p.k <= kMostSpread)
     return run(spread_rows(p));
   // Panels a task: enough work to be worth a turn (few rows wait for B, not for sums), few enough
   // that C stays in the second cache; several for each thread, as cores are not equally fast at all
@@ -289,7 +332,7 @@ void run(const Product& p) {
   if (rows > tiles.max_rows) group = std::max(group, std::min<int64_t>(8, panels / 8));
   if (rows >= 64) {
     const int64_t stays = std::max<int64_t>(1, kBlockBytes / (rows * tiles.panel() * 4));
-    const int64_t tasks = threads == 1 ? 1 : (collides(p) ? 2 : 8) * threads;
+    const int64_t tasks = threads == 1 ? 1 : (p.packed == nullptr && collides(p) ? 2 : 8) * threads;
     group = std::max(group, std::min(stays, panels * row_blocks / tasks));
   }
   int64_t groups = std::max<int64_t>(1, (panels + group - 1) / group);

@@ -28,6 +28,16 @@ inline constexpr int kRows = 12;
 inline constexpr int kRows = 6;
 #endif
 
+/// sum += a * b. Told so: where steps are unrolled, gcc otherwise moves sums between sixteen
+/// registers and the stack.
+HWY_INLINE void add_product(V& sum, V a, V b) {
+#if HWY_TARGET == HWY_AVX2
+  asm("vfmadd231ps %2, %1, %0" : "+x"(sum.raw) : "x"(a.raw), "x"(b.raw));
+#else
+  sum = hn::MulAdd(a, b, sum);
+#endif
+}
+
 // One step of k: `acc += a[:, k] * b[k, :]`.
 template <int kR, int kV, bool kPacked>
 HWY_INLINE void step(V (&acc)[kR][kV], const float* HWY_RESTRICT a, int64_t lda,
@@ -40,7 +50,7 @@ HWY_INLINE void step(V (&acc)[kR][kV], const float* HWY_RESTRICT a, int64_t lda,
   for (int r = 0; r < kR; ++r) {
     const V av = hn::Set(f, kPacked ? a[r] : a[r * lda]);
 #pragma GCC unroll 4
-    for (int v = 0; v < kV; ++v) acc[r][v] = hn::MulAdd(av, bv[v], acc[r][v]);
+    for (int v = 0; v < kV; ++v) add_product(acc[r][v], av, bv[v]);
   }
 }
 
@@ -200,14 +210,27 @@ void tile(const GemmTile& t) {
             hn::Add(hn::Add(acc[r][v], more[0][r][v]), hn::Add(more[1][r][v], more[2][r][v]));
   }
   constexpr bool kTwice = kR >= 8;
+  constexpr int kSteps = kPacked && !kTwice && kR > 2 ? 4 : 1;  ///< of k at a time
   const float* next = t.next != nullptr ? t.next : b + (kTwice ? kFar : kBetween) * ldb;
   const int64_t next_step = t.next != nullptr ? t.next_step : ldb;
-  const int64_t also = t.next != nullptr ? t.next_also : 16;
+  const int64_t also = t.next != nullptr ? t.next_also : kSteps == 4 ? 2 * ldb : 16;
   Parts<kR, kV> parts;
   while (k > 0) {
     const int64_t part = next_part(k);
     k -= part;
-    for (int64_t i = 0; i < part; ++i) {
+    int64_t i = 0;
+    if constexpr (kSteps == 4) {
+      // Four steps at a time: sixteen registers do with few sums a step, so what surrounds them
+      // counts, most where another thread shares the core.
+      for (; i + 4 <= part; i += 4) {
+        __builtin_prefetch(next, 0, 2);
+        __builtin_prefetch(next + also, 0, 2);
+        next += 4 * next_step;
+#pragma GCC unroll 4
+        for (int s = 0; s < 4; ++s, a += lda, b += ldb) step<kR, kV, kPacked>(acc, a, lda, b);
+      }
+    }
+    for (; i < part; ++i) {
       if constexpr (kTwice) {
         __builtin_prefetch(b + kAhead * ldb);
         if (kV > 1) __builtin_prefetch(b + kAhead * ldb + 16);
@@ -266,6 +289,35 @@ void wide(const GemmTile& t) {
   finish(t, acc);
 }
 
+/// Rows of A to [k][rows], for packed tiles.
+void pack_rows(const float* HWY_RESTRICT a, int64_t lda, int64_t rows, int64_t k,
+               float* HWY_RESTRICT out) {
+  const hn::FixedTag<float, 4> f;
+  const hn::FixedTag<double, 2> pair;
+  const int64_t whole = k / 4 * 4;
+  int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const float* from = a + r * lda;
+    float* to = out + r;
+    for (int64_t i = 0; i < whole; i += 4, to += 4 * rows) {
+      const auto r0 = hn::LoadU(f, from + i), r1 = hn::LoadU(f, from + lda + i);
+      const auto r2 = hn::LoadU(f, from + 2 * lda + i), r3 = hn::LoadU(f, from + 3 * lda + i);
+      const auto low01 = hn::BitCast(pair, hn::InterleaveLower(f, r0, r1));
+      const auto low23 = hn::BitCast(pair, hn::InterleaveLower(f, r2, r3));
+      const auto high01 = hn::BitCast(pair, hn::InterleaveUpper(f, r0, r1));
+      const auto high23 = hn::BitCast(pair, hn::InterleaveUpper(f, r2, r3));
+      hn::StoreU(hn::BitCast(f, hn::InterleaveLower(pair, low01, low23)), f, to);
+      hn::StoreU(hn::BitCast(f, hn::InterleaveUpper(pair, low01, low23)), f, to + rows);
+      hn::StoreU(hn::BitCast(f, hn::InterleaveLower(pair, high01, high23)), f, to + 2 * rows);
+      hn::StoreU(hn::BitCast(f, hn::InterleaveUpper(pair, high01, high23)), f, to + 3 * rows);
+    }
+  }
+  for (; r < rows; ++r)
+    for (int64_t i = 0; i < whole; ++i) out[i * rows + r] = a[r * lda + i];
+  for (int64_t i = whole; i < k; ++i)
+    for (int64_t at = 0; at < rows; ++at) out[i * rows + at] = a[at * lda + i];
+}
+
 template <int... kR>
 void fill(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.row_major[kR + 1][1] = &tile<kR + 1, 1, false>), ...);
@@ -285,6 +337,7 @@ void fill_wide(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
 
 GemmTiles make_tiles() {
   GemmTiles tiles{kRows, static_cast<int>(hn::Lanes(F()))};
+  if (kRows < 8) tiles.pack_rows = &pack_rows;
   fill(tiles, std::make_integer_sequence<int, kRows>());
   fill_wide(tiles, std::make_integer_sequence<int, kMaxWideRows>());
   return tiles;
