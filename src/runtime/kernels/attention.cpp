@@ -86,7 +86,7 @@ float powers(float* row, int64_t n, float most) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const V m = hn::Set(f, most), least = hn::Set(f, 1e-30f);
   const auto power = [&](V x) HWY_ATTR {
-    const V e = v_exp_negative(f, hn::Max(hn::Set(f, -87.0f), hn::Sub(x, m)));
+    const V e = v_exp_negative(f, hn::Sub(x, m));
     return hn::IfThenElse(hn::Lt(e, least), hn::Zero(f), e);
   };
   V sum = hn::Zero(f), sum1 = sum;

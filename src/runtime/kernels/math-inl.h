@@ -38,6 +38,23 @@ HWY_INLINE V v_times_power_of_2(D d, V x, V n, V shifted) {
   }
 }
 
+/// The same for n up to 127, where it is shorter: what falls below 2^-126 may become 0.
+template <class D, class V>
+HWY_INLINE V v_times_small_power(D d, V x, V n, V shifted) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (hn::MaxLanes(D()) == 16) {
+    return v_times_power_of_2(d, x, n, shifted);
+  } else
+#endif
+  {
+    (void)n;
+    const hn::RebindToSigned<D> di;
+    const auto bias = hn::Sub(hn::Set(di, 127), hn::BitCast(di, hn::Set(d, kExpMagic)));
+    const auto e = hn::Max(hn::Zero(di), hn::Add(hn::BitCast(di, shifted), bias));
+    return hn::Mul(x, hn::BitCast(d, hn::ShiftLeft<23>(e)));
+  }
+}
+
 /// e^x - 1 for |x| <= log(2) / 2 is r * p(r): the minimax polynomial p.
 template <class D, class V>
 HWY_INLINE V v_expm1_polynomial(D d, V r) {
@@ -75,10 +92,14 @@ HWY_INLINE V v_exp(D d, V x) {
   return v_exp_inside(d, hn::Max(hn::Set(d, -104.0f), hn::Min(hn::Set(d, 89.0f), x)));
 }
 
-/// e^x for x <= 0 (or NaN): no overflow to look after. Underflows to 0 below -104.
+/// e^x within 1 ULP for x <= 0 (or NaN): no overflow to look after. Below -87.3, where results are
+/// subnormal, it may be 0.
 template <class D, class V>
 HWY_INLINE V v_exp_negative(D d, V x) {
-  return v_exp_inside(d, hn::Max(hn::Set(d, -104.0f), x));
+  V n, shifted;
+  const V r = v_exp_reduce(d, hn::Max(hn::Set(d, -104.0f), x), n, shifted);
+  return v_times_small_power(d, hn::MulAdd(v_expm1_polynomial(d, r), r, hn::Set(d, 1.0f)), n,
+                             shifted);
 }
 
 /// 1 / x for 1 <= x <= 2 (or NaN) within 1 ULP.
@@ -108,7 +129,7 @@ HWY_INLINE V v_expm1_negative(D d, V x) {
   V n, shifted;
   const V one = hn::Set(d, 1.0f);
   const V r = v_exp_reduce(d, hn::Max(hn::Set(d, -20.0f), x), n, shifted);
-  const V power = v_times_power_of_2(d, one, n, shifted);
+  const V power = v_times_small_power(d, one, n, shifted);
   return hn::MulAdd(hn::Mul(v_expm1_polynomial(d, r), r), power, hn::Sub(power, one));
 }
 
@@ -125,7 +146,7 @@ HWY_INLINE V v_erf(D d, V x) {
   far = hn::MulAdd(far, t, hn::Neg(t));
   // Beyond 4 the result is 1; the polynomial is not good there.
   far = hn::IfThenElse(hn::Gt(t, hn::Set(d, 4.0f)), hn::Set(d, -30.0f), far);
-  far = hn::Sub(hn::Set(d, 1.0f), v_exp_inside(d, far));
+  far = hn::Sub(hn::Set(d, 1.0f), v_exp_negative(d, far));
   far = hn::CopySign(far, x);
   V near = hn::MulAdd(hn::Set(d, -5.96761703e-4f), s, hn::Set(d, 4.99119423e-3f));
   near = hn::MulAdd(near, s, hn::Set(d, -2.67681349e-2f));

@@ -44,4 +44,17 @@ HWY_AFTER_NAMESPACE();
     map_row(in, out, n, [&](V x) HWY_ATTR { return __VA_ARGS__; });               \
   }
 
+/// The same, and a function tile_`name` of short rows that lie `step` floats apart: its constants
+/// are loaded once for all of them.
+#define TOMBOLO_ACTIVATION(name, ...)                                           \
+  TOMBOLO_UNARY(row_##name, __VA_ARGS__)                                        \
+  void tile_##name(float* rows, int64_t step, int64_t count, int64_t n,         \
+                   [[maybe_unused]] float alpha, [[maybe_unused]] float beta) { \
+    [[maybe_unused]] const F d;                                                 \
+    [[maybe_unused]] const V a = hn::Set(d, alpha), b = hn::Set(d, beta);       \
+    [[maybe_unused]] const V zero = hn::Zero(d), one = hn::Set(d, 1.0f);        \
+    for (; count > 0; --count, rows += step)                                    \
+      map_row(rows, rows, n, [&](V x) HWY_ATTR { return __VA_ARGS__; });        \
+  }
+
 #endif

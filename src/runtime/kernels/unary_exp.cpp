@@ -16,16 +16,16 @@ namespace tombolo {
 namespace HWY_NAMESPACE {
 
 TOMBOLO_UNARY(row_exp, v_exp(d, x))
-TOMBOLO_UNARY(row_sigmoid, v_sigmoid(d, x))
-TOMBOLO_UNARY(row_tanh, v_tanh(d, x))
+TOMBOLO_ACTIVATION(sigmoid, v_sigmoid(d, x))
+TOMBOLO_ACTIVATION(tanh, v_tanh(d, x))
 TOMBOLO_UNARY(row_erf, v_erf(d, x))
-TOMBOLO_UNARY(row_gelu, v_gelu(d, x))
-TOMBOLO_UNARY(row_gelu_tanh, v_gelu_tanh(d, x))
-TOMBOLO_UNARY(row_swish, hn::Mul(x, v_sigmoid(d, hn::Mul(a, x))))
-TOMBOLO_UNARY(row_softplus, v_softplus(d, x))
-TOMBOLO_UNARY(row_mish, hn::Mul(x, v_tanh(d, v_softplus(d, x))))
-TOMBOLO_UNARY(row_elu,
-              hn::IfThenElse(hn::Lt(x, zero), hn::Mul(a, v_expm1_negative(d, hn::Min(zero, x))), x))
+TOMBOLO_ACTIVATION(gelu, v_gelu(d, x))
+TOMBOLO_ACTIVATION(gelu_tanh, v_gelu_tanh(d, x))
+TOMBOLO_ACTIVATION(swish, hn::Mul(x, v_sigmoid(d, hn::Mul(a, x))))
+TOMBOLO_ACTIVATION(softplus, v_softplus(d, x))
+TOMBOLO_ACTIVATION(mish, hn::Mul(x, v_tanh(d, v_softplus(d, x))))
+TOMBOLO_ACTIVATION(elu, hn::IfThenElse(hn::Lt(x, zero),
+                                       hn::Mul(a, v_expm1_negative(d, hn::Min(zero, x))), x))
 TOMBOLO_UNARY(row_selu,
               hn::Mul(b, hn::IfThenElse(hn::Gt(x, zero), x,
                                         hn::Mul(a, v_expm1_negative(d, hn::Min(zero, x))))))
@@ -70,13 +70,36 @@ void apply_activation(const Activation& activation, float* x, int64_t n) {
 void apply_activation(const Activation& activation, float* x, int64_t step, int64_t rows,
                       int64_t n) {
   using Kind = Activation::Kind;
-  constexpr Unary kOps[] = {
-      Unary::kIdentity,    Unary::kClip,      Unary::kLeakyRelu, Unary::kSigmoid, Unary::kTanh,
-      Unary::kHardSigmoid, Unary::kHardSwish, Unary::kSwish,     Unary::kGelu,    Unary::kGeluTanh,
-      Unary::kElu,         Unary::kSoftplus,  Unary::kMish};
-  if (activation.kind == Kind::kNone) return;
-  UnaryFn* const fn = unary_fn(kOps[static_cast<size_t>(activation.kind)]);
-  for (int64_t r = 0; r < rows; ++r, x += step) fn(x, x, n, activation.alpha, activation.beta);
+  using TileFn = void(float*, int64_t, int64_t, int64_t, float, float);
+  const auto tile = [&](TileFn* fn) { fn(x, step, rows, n, activation.alpha, activation.beta); };
+  const auto each_row = [&](Unary op) {
+    UnaryFn* const fn = unary_fn(op);
+    for (int64_t r = 0; r < rows; ++r, x += step) fn(x, x, n, activation.alpha, activation.beta);
+  };
+  switch (activation.kind) {
+    case Kind::kNone:
+      return;
+    case Kind::kClamp:
+      return each_row(Unary::kClip);
+    case Kind::kLeakyRelu:
+      return each_row(Unary::kLeakyRelu);
+    case Kind::kHardSigmoid:
+      return each_row(Unary::kHardSigmoid);
+    case Kind::kHardSwish:
+      return each_row(Unary::kHardSwish);
+#define TILE(id, name) \
+  case Kind::id:       \
+    return tile(TOMBOLO_TARGET(TileFn, name).get());
+      TILE(kSigmoid, tile_sigmoid)
+      TILE(kTanh, tile_tanh)
+      TILE(kSwish, tile_swish)
+      TILE(kGelu, tile_gelu)
+      TILE(kGeluTanh, tile_gelu_tanh)
+      TILE(kElu, tile_elu)
+      TILE(kSoftplus, tile_softplus)
+      TILE(kMish, tile_mish)
+#undef TILE
+  }
 }
 
 }  // namespace tombolo
