@@ -9,6 +9,7 @@
 
 #include "runtime/kernels/block.h"
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
@@ -41,20 +42,39 @@ HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const 
   for (int64_t e = 0; e < entries; ++e) {
     const float* HWY_RESTRICT a = t.a + offsets[e];
     const float* HWY_RESTRICT second = a + jump;
-    for (int64_t i = 0; i < length; ++i) {
+    const auto one = [&](int s) HWY_ATTR __attribute__((always_inline)) {
+      V bv[kV];
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) bv[v] = hn::LoadU(f, b + (s * kV + v) * kLanes);
+#pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r) {
+        const V av = hn::Set(f, r < kHalf ? a[r * step + s] : second[(r - kHalf) * step + s]);
+#pragma GCC unroll 2
+        for (int v = 0; v < kV; ++v) add_product(acc[r][v], av, bv[v]);
+      }
+    };
+    int64_t i = 0;
+    // Sixteen registers do with few sums a step, so what surrounds them counts: four steps at a
+    // time, and every second line is asked for, as lines come in pairs.
+    if constexpr (kLanes < 16 && kR > 2)
+      for (; i + 4 <= length; i += 4) {
+        __builtin_prefetch(b + kAhead * kV * kLanes);
+        if (kV * kLanes >= 16) __builtin_prefetch(b + (kAhead + 2) * kV * kLanes);
+        __builtin_prefetch(next, 0, 2);
+        __builtin_prefetch(next + 32, 0, 2);
+        next += 64;
+#pragma GCC unroll 4
+        for (int s = 0; s < 4; ++s) one(s);
+        a += 4;
+        second += 4;
+        b += 4 * kV * kLanes;
+      }
+    for (; i < length; ++i) {
       __builtin_prefetch(b + kAhead * kV * kLanes);
       if (kV * kLanes > 16) __builtin_prefetch(b + kAhead * kV * kLanes + 16);
       __builtin_prefetch(next, 0, 2);
       next += 16;
-      V bv[kV];
-#pragma GCC unroll 2
-      for (int v = 0; v < kV; ++v) bv[v] = hn::LoadU(f, b + v * kLanes);
-#pragma GCC unroll 16
-      for (int r = 0; r < kR; ++r) {
-        const V av = hn::Set(f, r < kHalf ? a[r * step] : second[(r - kHalf) * step]);
-#pragma GCC unroll 2
-        for (int v = 0; v < kV; ++v) acc[r][v] = hn::MulAdd(av, bv[v], acc[r][v]);
-      }
+      one(0);
       ++a;
       ++second;
       b += kV * kLanes;

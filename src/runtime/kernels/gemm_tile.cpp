@@ -28,16 +28,6 @@ inline constexpr int kRows = 12;
 inline constexpr int kRows = 6;
 #endif
 
-/// sum += a * b. Told so: where steps are unrolled, gcc otherwise moves sums between sixteen
-/// registers and the stack.
-HWY_INLINE void add_product(V& sum, V a, V b) {
-#if HWY_TARGET == HWY_AVX2
-  asm("vfmadd231ps %2, %1, %0" : "+x"(sum.raw) : "x"(a.raw), "x"(b.raw));
-#else
-  sum = hn::MulAdd(a, b, sum);
-#endif
-}
-
 // One step of k: `acc += a[:, k] * b[k, :]`.
 template <int kR, int kV, bool kPacked>
 HWY_INLINE void step(V (&acc)[kR][kV], const float* HWY_RESTRICT a, int64_t lda,

@@ -44,6 +44,17 @@ HWY_INLINE void store_n(hn::Vec<D> v, D d, T* p, int64_t n) {
   if (n > 0) std::memcpy(p, buffer, static_cast<size_t>(n) * sizeof(T));
 }
 
+/// sum += a * b, for tiles. Told so: where steps are unrolled, gcc otherwise moves sums between
+/// sixteen registers and the stack.
+template <class V>
+HWY_INLINE void add_product(V& sum, V a, V b) {
+#if HWY_TARGET == HWY_AVX2
+  asm("vfmadd231ps %2, %1, %0" : "+x"(sum.raw) : "x"(a.raw), "x"(b.raw));
+#else
+  sum = hn::MulAdd(a, b, sum);
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
