@@ -25,7 +25,7 @@ void plan_rows(QConvPlan& plan) {
         plan.copy ? (height - 1) * plan.columns + width : plan.batches * height * width;
     const int64_t period = plan.copy ? plan.columns : count;
     const int64_t useful = plan.copy ? width : count;
-    p.add_rows(0, count, q_tile_rows(count, p.amx), [&](int64_t at, int32_t rows) {
+    p.add_rows(0, count, q_tile_rows(count, p.amx, *p.inner), [&](int64_t at, int32_t rows) {
       for (int64_t i = 0; i < rows;) {
         const int64_t row = (at + i) / period, column = (at + i) % period;
         const int64_t n = std::min(rows - i, period - column);
@@ -41,8 +41,8 @@ void plan_rows(QConvPlan& plan) {
   const int64_t row_bytes = plan.columns * plan.channels() * plan.element;
   for (int64_t n = 0; n < plan.batches; ++n)
     for (int64_t y = 0; y < height; ++y)
-      p.add_rows((n * plan.rows + y * g.stride[1]) * row_bytes, width, q_tile_rows(width, p.amx),
-                 [&](int64_t at, int32_t rows) {
+      p.add_rows((n * plan.rows + y * g.stride[1]) * row_bytes, width,
+                 q_tile_rows(width, p.amx, *p.inner), [&](int64_t at, int32_t rows) {
                    p.runs.push_back({0, rows, (n * height + y) * width + at});
                  });
 }
@@ -117,7 +117,7 @@ void run_depthwise(const QConvPlan& plan, const uint8_t* x, const std::byte* pac
 
 int32_t product_zero(const QConvPlan& plan, int32_t zero) { return plan.flip ? zero + 128 : zero; }
 
-QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest) {
+QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest, const QTiles& tiles) {
   QConvPlan plan;
   plan.shape = g;
   plan.x_signed = x_signed;
@@ -128,6 +128,7 @@ QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest) {
       g.pad[1] > 0 || g.pad[2] > 0 || needed_rows > g.in[1] || needed_columns > g.in[2];
   const int64_t pixels = g.batch * g.out_plane();
   QProduct& p = plan.product;
+  p.inner = &tiles;
   if (plan.depthwise) {
     plan.flip = x_signed && has_vnni();
     plan.copy = padded || plan.flip;
@@ -136,7 +137,7 @@ QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest) {
     p.amx = q_use_amx(pixels);
     p.a_signed = x_signed && p.amx;
     plan.flip = x_signed && !p.amx;
-    plan.element = q_tiles().element;
+    plan.element = tiles.element;
     // Stretches of a row of the window lie in one piece unless it is dilated or grouped.
     const bool whole = g.groups == 1 && (g.dilation[2] == 1 || g.kernel[2] == 1);
     plan.run = whole ? g.kernel[2] * g.in_channels : g.in_channels;
@@ -145,7 +146,7 @@ QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest) {
     const bool odd = plan.run % 4 != 0 && !p.amx;
     plan.copy = padded || plan.flip || plan.element != 1 || stretches > 1 || odd || g.groups > 1;
     plan.weight_bytes =
-        static_cast<size_t>(g.groups) * q_stretch_bytes(stretches, plan.run, g.out_channels);
+        static_cast<size_t>(g.groups) * q_stretch_bytes(stretches, plan.run, g.out_channels, tiles);
   }
   plan.columns =
       plan.copy ? std::max(needed_columns, std::min(g.in[2] + g.pad[2], needed_columns)) : g.in[2];
@@ -195,7 +196,7 @@ void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, std::by
     q_pack_stretches(turned.data() + group * g.out_channels * depth, 1, depth, stretches, plan.run,
                      g.out_channels, false,
                      packed + group * static_cast<int64_t>(plan.weight_bytes) / g.groups,
-                     room.data());
+                     room.data(), *plan.product.inner);
     std::copy_n(room.data(), g.out_channels, sums + group * g.out_channels);
   }
 }

@@ -29,7 +29,8 @@ struct QConvPlan {
 };
 
 /// `rest`: something is added to the result, which the depthwise kernel does not do.
-QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest);
+QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest,
+                          const QTiles& tiles = q_tiles());
 /// w [M, C / group, kh, kw], symmetric around 0 (around 128 with `flip`); sums: of each output.
 void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, std::byte* packed,
                      int32_t* sums);

@@ -27,12 +27,11 @@ void put(std::byte* out, int64_t index, int element, int32_t value) {
 
 }  // namespace
 
-int64_t q_row_bytes(int64_t k) { return q_tiles().groups_of(k) * 4; }
+int64_t q_row_bytes(int64_t k, const QTiles& tiles) { return tiles.groups_of(k) * 4; }
 
 void q_pack_rows(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
-                 std::byte* out) {
-  const QTiles& tiles = q_tiles();
-  const int64_t row_bytes = q_row_bytes(k);
+                 std::byte* out, const QTiles& tiles) {
+  const int64_t row_bytes = q_row_bytes(k, tiles);
   parallel(m, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, k)),
            [&](int64_t begin, int64_t end) {
              for (int64_t i = begin; i < end; ++i) {
@@ -61,20 +60,97 @@ int64_t amx_chunk(int64_t run) {
   return std::max<int64_t>(4, ((run + chunks - 1) / chunks + 3) / 4 * 4);
 }
 
-int64_t q_panel_groups(int64_t k) {
-  const QTiles& tiles = q_tiles();
+int64_t q_panel_groups(int64_t k, const QTiles& tiles) {
   if (tiles.element != 1) return tiles.groups_of(k);
   const int64_t chunk = amx_chunk(k);
   return (k + chunk - 1) / chunk * chunk / 4;
 }
 
-size_t q_stretch_bytes(int64_t stretches, int64_t run, int64_t n) {
-  const QTiles& tiles = q_tiles();
-  return static_cast<size_t>((n + tiles.panel - 1) / tiles.panel * tiles.panel * stretches *
-                             q_panel_groups(run) * 4);
+namespace {
+
+/// What lies behind the panels where they are split, for each: how many groups had to be, where
+/// they belong, and their second summands. There is room for all groups; few networks need a tenth.
+struct Rests {
+  int32_t* count;
+  QRest* places;
+  std::byte* groups;
+};
+int64_t place_bytes(int64_t groups) { return (groups * 8 + 127) / 64 * 64; }
+int64_t rest_bytes(const QTiles& tiles, int64_t groups) {
+  return tiles.splits ? 64 + place_bytes(groups) + groups * tiles.panel * 4 : 0;
+}
+Rests rests_at(std::byte* at, int64_t groups) {
+  return {reinterpret_cast<int32_t*>(at), reinterpret_cast<QRest*>(at + 64),
+          at + 64 + place_bytes(groups)};
 }
 
-size_t q_panel_bytes(int64_t k, int64_t n) { return q_stretch_bytes(1, k, n); }
+/// Whether unsigned bytes times these may add up to more than 16 bits hold.
+bool too_large(int8_t first, int8_t second) {
+  const int above = std::max<int>(first, 0) + std::max<int>(second, 0);
+  const int below = std::min<int>(first, 0) + std::min<int>(second, 0);
+  return above > 128 || below < -128;
+}
+
+void split_panel(std::byte* panel, int64_t stretches, int64_t groups, int64_t width,
+                 const Rests& rests) {
+  int32_t count = 0;
+  auto* words = reinterpret_cast<int8_t*>(panel);
+  for (int64_t i = 0; i < stretches * groups; ++i, words += width * 4) {
+    bool any = false;
+    for (int64_t c = 0; c < width * 4; c += 2) any |= too_large(words[c], words[c + 1]);
+    if (!any) continue;
+    rests.places[count] = {static_cast<int32_t>(i / groups), static_cast<int32_t>(i % groups)};
+    auto* rest = reinterpret_cast<int8_t*>(rests.groups + count++ * width * 4);
+    std::memset(rest, 0, static_cast<size_t>(width * 4));
+    for (int64_t c = 0; c < width * 4; c += 2) {
+      if (!too_large(words[c], words[c + 1])) continue;
+      for (int64_t at = c; at < c + 2; ++at) {
+        const auto half = static_cast<int8_t>(words[at] / 2);
+        rest[at] = static_cast<int8_t>(words[at] - half);
+        words[at] = half;
+      }
+    }
+  }
+  *rests.count = count;
+}
+
+}  // namespace
+
+size_t q_stretch_bytes(int64_t stretches, int64_t run, int64_t n, const QTiles& tiles) {
+  const int64_t groups = stretches * q_panel_groups(run, tiles);
+  return static_cast<size_t>((n + tiles.panel - 1) / tiles.panel *
+                             (tiles.panel * groups * 4 + rest_bytes(tiles, groups)));
+}
+
+size_t q_panel_bytes(int64_t k, int64_t n, const QTiles& tiles) {
+  return q_stretch_bytes(1, k, n, tiles);
+}
+
+const QTiles& q_tiles_for(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n,
+                          bool flip, int64_t spread, int64_t next) {
+  if (x == nullptr || active_isa() != Isa::kAvx2 || has_vnni()) return q_tiles();
+  static const QTiles bytes = make_byte_tiles();
+  // A split group is one group more; the byte tile is faster by a quarter at least. Some thousand
+  // groups tell.
+  constexpr double kMost = 0.2;
+  constexpr int64_t kSample = 4096;
+  const int64_t groups = k / bytes.group, panels = (n + bytes.panel - 1) / bytes.panel;
+  const int64_t all = spread * panels * groups, step = std::max<int64_t>(1, all / kSample);
+  int64_t seen = 0, split = 0;
+  for (int64_t at = 0; at < all; at += step, ++seen) {
+    const int64_t s = at / (panels * groups), p = at / groups % panels, g = at % groups;
+    bool any = false;
+    for (int64_t c = p * bytes.panel; c < std::min(n, (p + 1) * bytes.panel); ++c) {
+      int8_t group[4];
+      for (int64_t i = 0; i < 4; ++i)
+        group[i] =
+            static_cast<int8_t>(number(x[s * next + (g * 4 + i) * row + c * column], flip, true));
+      any |= too_large(group[0], group[1]) || too_large(group[2], group[3]);
+    }
+    split += any;
+  }
+  return static_cast<double>(split) <= kMost * static_cast<double>(seen) ? bytes : q_tiles();
+}
 
 namespace {
 
@@ -113,11 +189,16 @@ void pack_below(const uint8_t* x, int64_t run, int64_t width, uint8_t mask, std:
 }  // namespace
 
 void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t stretches, int64_t run,
-                      int64_t n, bool flip, std::byte* out, int32_t* sums) {
-  const QTiles& tiles = q_tiles();
-  const int64_t width = tiles.panel, groups = q_panel_groups(run);
+                      int64_t n, bool flip, std::byte* out, int32_t* sums, const QTiles& tiles) {
+  const int64_t width = tiles.panel, groups = q_panel_groups(run, tiles);
   const int64_t k = stretches * run, bytes = stretches * groups * width * 4;
-  parallel((n + width - 1) / width, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, k * width)),
+  const int64_t panels = (n + width - 1) / width, rest = rest_bytes(tiles, stretches * groups);
+  const auto split = [&](int64_t p) {
+    if (tiles.splits)
+      split_panel(out + p * bytes, stretches, groups, width,
+                  rests_at(out + panels * bytes + p * rest, stretches * groups));
+  };
+  parallel(panels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, k * width)),
            [&](int64_t begin, int64_t end) {
              for (int64_t p = begin; p < end; ++p) {
                std::byte* panel = out + p * bytes;
@@ -136,6 +217,7 @@ void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t str
                        pack_below(from + c * column, run, width, mask, to + c * 4, room[c]);
                  }
                  if (sums != nullptr) std::copy_n(room, columns, sums + p * width);
+                 split(p);
                  continue;
                }
                for (int64_t c = 0; c < columns; ++c) {
@@ -152,13 +234,14 @@ void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t str
                  }
                  if (sums != nullptr) sums[p * width + c] = sum;
                }
+               split(p);
              }
            });
 }
 
 void q_pack_panels(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n, bool flip,
-                   bool /*is_signed*/, std::byte* out, int32_t* sums) {
-  q_pack_stretches(x, row, column, 1, k, n, flip, out, sums);
+                   bool /*is_signed*/, std::byte* out, int32_t* sums, const QTiles& tiles) {
+  q_pack_stretches(x, row, column, 1, k, n, flip, out, sums, tiles);
 }
 
 void q_row_sums(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
@@ -173,18 +256,22 @@ void q_row_sums(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, 
            });
 }
 
-int64_t q_tile_rows(int64_t m, bool amx) { return amx ? 16 : q_tiles().tile_rows(m); }
+int64_t q_tile_rows(int64_t m, bool amx, const QTiles& tiles) {
+  return amx ? 16 : tiles.tile_rows(m);
+}
 
 bool q_use_amx(int64_t m) { return m > 4 && has_amx_int8(); }
 
-QProduct q_plan_rows(int64_t m, int64_t n, int64_t k, int64_t lda, bool a_signed) {
+QProduct q_plan_rows(int64_t m, int64_t n, int64_t k, int64_t lda, bool a_signed,
+                     const QTiles& tiles) {
   QProduct p;
+  p.inner = &tiles;
   p.n = n;
   p.run = k;
   p.lda = lda;
   p.amx = q_use_amx(m);
   p.a_signed = a_signed;
-  p.add_rows(0, m, q_tile_rows(m, p.amx), [&](int64_t at, int32_t rows) {
+  p.add_rows(0, m, q_tile_rows(m, p.amx, tiles), [&](int64_t at, int32_t rows) {
     p.runs.push_back({0, rows, at});
   });
   return p;
@@ -253,14 +340,22 @@ void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
   }
 }
 
-void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel, int64_t column) {
-  const QTiles& tiles = q_tiles();
+void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
+                const std::byte* rest, int64_t column) {
   const QProduct& p = t.p;
+  const QTiles& tiles = *p.inner;
   alignas(64) int32_t sums[kMaxQRows * 32];
   QTile tile{nullptr, p.lda, panel, tiles.groups_of(p.run), sums, tiles.panel};
   tile.offsets = p.offsets.data();
   tile.stretches = static_cast<int64_t>(p.offsets.size());
-  tile.stretch_bytes = q_panel_groups(p.run) * tiles.panel * 4;
+  tile.stretch_bytes = q_panel_groups(p.run, tiles) * tiles.panel * 4;
+  if (tiles.splits) {
+    const Rests rests =
+        rests_at(const_cast<std::byte*>(rest), tile.stretches * q_panel_groups(p.run, tiles));
+    tile.rest_count = *rests.count;
+    tile.rest_places = rests.places;
+    tile.rests = rests.groups;
+  }
   for (size_t i = first; i < last; ++i) {
     const QTileRows& rows = p.tiles[i];
     tile.a = t.a + rows.offset;
@@ -273,11 +368,13 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
 
 void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std::byte* b,
                const QFinish& finish) {
-  const int64_t width = q_tiles().panel, panels = (p.n + width - 1) / width;
+  const QTiles& tiles = *p.inner;
+  const int64_t width = tiles.panel, panels = (p.n + width - 1) / width;
   const auto count = static_cast<int64_t>(p.tiles.size());
   if (count == 0 || panels <= 0) return;
   const int64_t stretches = static_cast<int64_t>(p.offsets.size());
-  const int64_t panel_bytes = stretches * q_panel_groups(p.run) * width * 4;
+  const int64_t panel_bytes = stretches * q_panel_groups(p.run, tiles) * width * 4;
+  const int64_t rest = rest_bytes(tiles, stretches * q_panel_groups(p.run, tiles));
   // A block of rows that the second cache holds, times as many panels as make a task worth while.
   const int64_t rows = std::max(1, p.tiles.front().count), row_bytes = rows * p.lda;
   const int64_t most = std::max<int64_t>(2, (int64_t{192} << 10) / std::max<int64_t>(1, row_bytes));
@@ -306,7 +403,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
           amx_rows(task, first, last, panel, q + 1 < panels ? panel + panel_bytes : nullptr,
                    q * width, chunk);
         else
-          plain_rows(task, first, last, panel, q * width);
+          plain_rows(task, first, last, panel, b + panels * panel_bytes + q * rest, q * width);
       }
     }
     if (p.amx) amx_end();
@@ -314,10 +411,10 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
 }
 
 void qgemm(int64_t m, int64_t n, int64_t k, const std::byte* a, const std::byte* b,
-           const QFinish& finish) {
+           const QFinish& finish, const QTiles& tiles) {
   if (m <= 0 || n <= 0) return;
-  const int64_t lda = q_row_bytes(k);
-  q_product(q_plan_rows(m, n, k, lda), a, m * lda, b, finish);
+  const int64_t lda = q_row_bytes(k, tiles);
+  q_product(q_plan_rows(m, n, k, lda, false, tiles), a, m * lda, b, finish);
 }
 
 }  // namespace tombolo

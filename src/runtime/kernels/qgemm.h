@@ -1,8 +1,8 @@
 #pragma once
 
 // Products of bytes with sums of 32 bits. Both sides are cut into groups of k that fill four bytes:
-// four bytes where the processor has VNNI, two 16-bit numbers elsewhere (whose products cannot
-// saturate). One side is broadcast group by group, the other lies in panels [group][column].
+// four bytes where the processor has VNNI or AVX2, two 16-bit numbers elsewhere (whose products
+// cannot saturate). One side is broadcast group by group, the other lies in panels [group][column].
 //
 // Everywhere below, unsigned numbers a' are 0..255 (signed ones are stored plus 128) and signed
 // numbers b' are -128..127 (unsigned ones are stored minus 128); zero points move along.
@@ -12,6 +12,11 @@
 #include <vector>
 
 namespace tombolo {
+
+/// Where the rest of a split group of k belongs.
+struct QRest {
+  int32_t stretch, group;
+};
 
 struct QTile {
   const std::byte* a;  ///< broadcast side: rows of groups
@@ -23,6 +28,10 @@ struct QTile {
   // Several stretches of k: where each begins in `a` (bytes), and how far apart they are in `b`.
   const int64_t* offsets = nullptr;
   int64_t stretches = 1, stretch_bytes = 0;
+  // What was split off the panel (QTiles::splits): groups like the panel's.
+  int32_t rest_count = 0;
+  const QRest* rest_places = nullptr;
+  const std::byte* rests = nullptr;
 };
 using QTileFn = void(const QTile&);
 
@@ -31,9 +40,12 @@ inline constexpr int kMaxQPanel = 32;  ///< columns of a panel, at most
 
 struct QTiles {
   int max_rows = 0;
-  int panel = 0;                               ///< columns
-  int group = 0;                               ///< elements of k in a group: 4 or 2
-  int element = 0;                             ///< bytes of one: 1 or 2
+  int panel = 0;    ///< columns
+  int group = 0;    ///< elements of k in a group: 4 or 2
+  int element = 0;  ///< bytes of one: 1 or 2
+  /// Two products side by side are added in 16 bits: signed panels whose numbers are so large that
+  /// such a sum may not fit are split into two summands.
+  bool splits = false;
   QTileFn* unsigned_rows[kMaxQRows + 1] = {};  ///< the broadcast side is unsigned
   QTileFn* signed_rows[kMaxQRows + 1] = {};    ///< the broadcast side is signed
   const char* name = "";
@@ -45,9 +57,15 @@ struct QTiles {
     return static_cast<int>((rows + tiles - 1) / tiles);
   }
 };
+/// What serves any numbers. Below, `tiles` of a product and of both its sides are the same.
 const QTiles& q_tiles();
-/// VNNI's, where the compiler can; the caller asks whether the processor has it.
+/// What serves the panels x[i * row + j * column] (i < k, j < n) best: tiles that split, where few
+/// of their groups have to be. `x` null: not known. With `spread` stretches, `next` elements apart.
+const QTiles& q_tiles_for(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n,
+                          bool flip, int64_t spread = 1, int64_t next = 0);
+/// VNNI's and AVX2's, where the compiler can; the caller asks whether the processor has it.
 QTiles make_vnni_tiles();
+QTiles make_byte_tiles();
 
 /// What becomes of a block of sums: value = sum + row_add[r] + column_add[c] - row_sum[r] *
 /// zero[c].
@@ -78,19 +96,20 @@ void q_finish(const QFinish& finish, const int32_t* sums, int64_t ldc, int64_t r
 
 /// The side that is broadcast: m rows of k bytes as groups, zeros at the end. `flip` adds (or takes
 /// away) 128. `is_signed` says what the bytes are after that.
-int64_t q_row_bytes(int64_t k);
+int64_t q_row_bytes(int64_t k, const QTiles& tiles = q_tiles());
 void q_pack_rows(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
-                 std::byte* out);
+                 std::byte* out, const QTiles& tiles = q_tiles());
 /// The side in panels: x[i * row + j * column] for i < k, j < n; sums[j] is the sum down column j.
 /// Each stretch of k is filled up with zeros to whole groups, and to whole tiles of AMX.
-int64_t q_panel_groups(int64_t k);
-size_t q_panel_bytes(int64_t k, int64_t n);
+int64_t q_panel_groups(int64_t k, const QTiles& tiles = q_tiles());
+size_t q_panel_bytes(int64_t k, int64_t n, const QTiles& tiles = q_tiles());
 void q_pack_panels(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n, bool flip,
-                   bool is_signed, std::byte* out, int32_t* sums);
+                   bool is_signed, std::byte* out, int32_t* sums, const QTiles& tiles = q_tiles());
 /// The same for k in stretches of `run`: x[(s * run + i) * row + j * column] in stretch s.
-size_t q_stretch_bytes(int64_t stretches, int64_t run, int64_t n);
+size_t q_stretch_bytes(int64_t stretches, int64_t run, int64_t n, const QTiles& tiles = q_tiles());
 void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t stretches, int64_t run,
-                      int64_t n, bool flip, std::byte* out, int32_t* sums);
+                      int64_t n, bool flip, std::byte* out, int32_t* sums,
+                      const QTiles& tiles = q_tiles());
 /// rows[i][0..width) (bytes, `step` apart), i < k, as one panel.
 void q_interleave(const uint8_t* rows, int64_t step, int64_t k, bool is_signed, std::byte* out);
 void q_row_sums(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
@@ -119,6 +138,7 @@ struct QProduct {
   std::vector<QRun> runs;
   bool amx = false;       ///< tiles of 16 rows, which may be read whole where A goes on so far
   bool a_signed = false;  ///< AMX only
+  const QTiles* inner = nullptr;
 
   /// Appends `count` rows of A that begin at `offset`, as tiles whose runs `add_runs` names.
   template <typename AddRuns>
@@ -132,18 +152,19 @@ struct QProduct {
   }
 };
 /// Rows of a tile for products of m rows: whether with AMX is for the caller to ask (has_amx_int8).
-int64_t q_tile_rows(int64_t m, bool amx);
+int64_t q_tile_rows(int64_t m, bool amx, const QTiles& tiles = q_tiles());
 /// Whether AMX is there and worth it for m rows.
 bool q_use_amx(int64_t m);
 /// m rows of A, lda bytes apart, times n columns.
-QProduct q_plan_rows(int64_t m, int64_t n, int64_t k, int64_t lda, bool a_signed = false);
+QProduct q_plan_rows(int64_t m, int64_t n, int64_t k, int64_t lda, bool a_signed = false,
+                     const QTiles& tiles = q_tiles());
 /// Threaded. `a_bytes` may be read from `a`.
 void q_product(const QProduct& product, const std::byte* a, int64_t a_bytes, const std::byte* b,
                const QFinish& finish);
 
 /// C = A B, A unsigned rows (q_row_bytes apart), B signed panels, finished. Threaded.
 void qgemm(int64_t m, int64_t n, int64_t k, const std::byte* a, const std::byte* b,
-           const QFinish& finish);
+           const QFinish& finish, const QTiles& tiles = q_tiles());
 
 /// Tiles of AMX: 32 rows (two parts of 16, wherever they lie) times one panel.
 struct AmxTile {

@@ -295,10 +295,12 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 
 const QTiles& q_tiles() {
+  if (has_vnni()) {
+    static const QTiles vnni = make_vnni_tiles();
+    return vnni;
+  }
   static IsaTables<QTiles> pairs;
-  if (!has_vnni()) return pairs.get(TOMBOLO_TARGET(QTiles(), make_pair_tiles));
-  static const QTiles vnni = make_vnni_tiles();
-  return vnni;
+  return pairs.get(TOMBOLO_TARGET(QTiles(), make_pair_tiles));
 }
 
 void q_finish(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row, int64_t rows,

@@ -73,8 +73,14 @@ bool supports_last(const KernelQuery& q) {
 Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context) {
   auto state = std::make_unique<LastState>();
   LastState& s = *state;
-  s.plan =
-      plan_qconv_last(*geometry(context), context.dtype(kX) == DType::kInt8, context.has_input(kZ));
+  const ConvGeometry shape = *geometry(context);
+  const Tensor* w = context.constant(kW);
+  // [M][C][taps]: channels of a tap lie side by side when packed.
+  const int64_t depth = shape.in_channels * shape.taps();
+  const QTiles& tiles = q_tiles_for(w != nullptr ? w->data<uint8_t>() : nullptr, shape.taps(),
+                                    depth, shape.in_channels, shape.out_channels * shape.groups,
+                                    context.dtype(kW) == DType::kUInt8, shape.taps(), 1);
+  s.plan = plan_qconv_last(shape, context.dtype(kX) == DType::kInt8, context.has_input(kZ), tiles);
   const ConvGeometry& g = s.plan.shape;
   const int64_t outputs = s.plan.outputs();
   s.has_rest = context.has_input(kZ);
@@ -87,7 +93,7 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
   for (size_t i = 5 - rank; i < 3; ++i) s.output.push_back(g.out[i]);
   s.output.push_back(outputs);
   const size_t weights = (s.plan.weight_bytes + 63) / 64 * 64;
-  std::string key = std::string("qconv_last/") + q_tiles().name + "/" + std::to_string(g.groups) +
+  std::string key = std::string("qconv_last/") + tiles.name + "/" + std::to_string(g.groups) +
                     (s.plan.run != g.in_channels ? "/rows" : "/taps") +
                     (s.plan.depthwise ? "/depthwise/" + std::string(name_of(active_isa())) : "");
   TRY(s.packed, context.packed(kW, key, weights + static_cast<size_t>(outputs + 64) * 4,

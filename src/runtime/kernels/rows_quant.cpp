@@ -30,6 +30,7 @@ struct QMatMulState final : KernelState {
   bool a_signed = false, b_signed = false, trans_b = false, copy_a = false;
   DType out_type = DType::kInt32;
   const std::byte* packed = nullptr;  ///< panels, then the sums of the columns
+  const QTiles* tiles = nullptr;
   size_t panel_bytes = 0;
   QProduct product;
   Dims output;
@@ -87,7 +88,6 @@ bool plan_qmatmul(const KernelQuery& q, const Places& at, QMatMulState& s) {
       return false;
     s.out_type = q.dtype(at.y_zero);
   }
-  s.panel_bytes = q_panel_bytes(s.k, s.n);
   return true;
 }
 
@@ -98,13 +98,13 @@ bool supports_qmatmul(const KernelQuery& query) {
 }
 
 size_t padded_columns(const QMatMulState& s) {
-  const int64_t width = q_tiles().panel;
+  const int64_t width = s.tiles->panel;
   return static_cast<size_t>((s.n + width - 1) / width * width + 64);
 }
 
 void pack(const QMatMulState& s, const uint8_t* b, std::byte* target) {
   q_pack_panels(b, s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, !s.b_signed, true, target,
-                reinterpret_cast<int32_t*>(target + s.panel_bytes));
+                reinterpret_cast<int32_t*>(target + s.panel_bytes), *s.tiles);
 }
 
 template <const Places& kAt>
@@ -112,22 +112,26 @@ Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& conte
   auto state = std::make_unique<QMatMulState>();
   QMatMulState& s = *state;
   plan_qmatmul(context, kAt, s);
+  const Tensor* b = context.constant(kAt.b);
+  s.tiles = &q_tiles_for(b != nullptr ? b->data<uint8_t>() : nullptr, s.trans_b ? 1 : s.n,
+                         s.trans_b ? s.k : 1, s.k, s.n, !s.b_signed);
+  s.panel_bytes = q_panel_bytes(s.k, s.n, *s.tiles);
   // Unsigned bytes whose rows are whole groups are taken as they lie; AMX takes signed ones, too.
   const bool amx = q_use_amx(s.m);
-  s.copy_a = !amx && (s.a_signed || q_tiles().element != 1 || s.k % q_tiles().group != 0);
-  s.product = q_plan_rows(s.m, s.n, s.k, s.copy_a ? q_row_bytes(s.k) : s.k, s.a_signed && amx);
+  s.copy_a = !amx && (s.a_signed || s.tiles->element != 1 || s.k % s.tiles->group != 0);
+  s.product = q_plan_rows(s.m, s.n, s.k, s.copy_a ? q_row_bytes(s.k, *s.tiles) : s.k,
+                          s.a_signed && amx, *s.tiles);
   const size_t packed_bytes = s.panel_bytes + padded_columns(s) * sizeof(int32_t);
   s.scratch_bytes = static_cast<size_t>(s.m + 16) * sizeof(int32_t) +
                     3 * padded_columns(s) * sizeof(int32_t) + 512;
-  if (s.copy_a) s.scratch_bytes += static_cast<size_t>(s.m * q_row_bytes(s.k) + 64);
-  if (context.constant(kAt.b) == nullptr) {
+  if (s.copy_a) s.scratch_bytes += static_cast<size_t>(s.m * q_row_bytes(s.k, *s.tiles) + 64);
+  if (b == nullptr) {
     s.scratch_bytes += packed_bytes + 64;
     return state;
   }
-  TRY(s.packed,
-      context.packed(
-          kAt.b, std::string("qgemm_b/") + q_tiles().name + (s.trans_b ? "/t" : "/n"), packed_bytes,
-          [&](std::byte* target) { pack(s, context.constant(kAt.b)->data<uint8_t>(), target); }));
+  TRY(s.packed, context.packed(
+                    kAt.b, std::string("qgemm_b/") + s.tiles->name + (s.trans_b ? "/t" : "/n"),
+                    packed_bytes, [&](std::byte* target) { pack(s, b->data<uint8_t>(), target); }));
   return state;
 }
 
@@ -155,8 +159,8 @@ Status run_qmatmul(KernelRun& run) {
   const std::byte* rows = reinterpret_cast<const std::byte*>(x);
   const bool flip = s.a_signed && !s.product.a_signed;
   if (s.copy_a) {
-    std::byte* target = take(static_cast<size_t>(s.m * q_row_bytes(s.k)));
-    q_pack_rows(x, s.k, s.m, s.k, flip, false, target);
+    std::byte* target = take(static_cast<size_t>(s.m * q_row_bytes(s.k, *s.tiles)));
+    q_pack_rows(x, s.k, s.m, s.k, flip, false, target, *s.tiles);
     rows = target;
   }
   if (packed == nullptr) {
@@ -211,7 +215,8 @@ Status run_qmatmul(KernelRun& run) {
     finish.least = s.out_type == DType::kInt8 ? -128 : 0;
     finish.greatest = s.out_type == DType::kInt8 ? 127 : 255;
   }
-  q_product(s.product, rows, s.copy_a ? s.m * q_row_bytes(s.k) : s.m * s.k, packed, finish);
+  q_product(s.product, rows, s.copy_a ? s.m * q_row_bytes(s.k, *s.tiles) : s.m * s.k, packed,
+            finish);
   return ok();
 }
 

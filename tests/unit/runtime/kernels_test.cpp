@@ -404,20 +404,21 @@ TEST_P(Kernels, RowsOfAnyLength) {
   }
 }
 
-TEST_P(Kernels, ProductsOfBytesAreExact) {
+template <typename Bytes>
+void products_of_bytes_are_exact(const QTiles& tiles, Bytes&& bytes) {
   for (const int64_t m : {1, 3, 13, 30})
     for (const int64_t n : {1, 17, 32, 70})
       for (const int64_t k : {1, 3, 4, 7, 64, 301}) {
         const auto a = bytes(static_cast<size_t>(m * k)), b = bytes(static_cast<size_t>(k * n));
-        std::vector<std::byte> rows(static_cast<size_t>(m * q_row_bytes(k)) + 64);
-        std::vector<std::byte> panels(q_panel_bytes(k, n) + 64);
+        std::vector<std::byte> rows(static_cast<size_t>(m * q_row_bytes(k, tiles)) + 64);
+        std::vector<std::byte> panels(q_panel_bytes(k, n, tiles) + 64);
         std::vector<int32_t> sums(static_cast<size_t>(n) + 64), c(static_cast<size_t>(m * n));
-        q_pack_rows(a.data(), k, m, k, false, false, rows.data());
-        q_pack_panels(b.data(), n, 1, k, n, false, true, panels.data(), sums.data());
+        q_pack_rows(a.data(), k, m, k, false, false, rows.data(), tiles);
+        q_pack_panels(b.data(), n, 1, k, n, false, true, panels.data(), sums.data(), tiles);
         QFinish finish;
         finish.out = c.data();
         finish.ldo = n;
-        qgemm(m, n, k, rows.data(), panels.data(), finish);
+        qgemm(m, n, k, rows.data(), panels.data(), finish, tiles);
         for (int64_t i = 0; i < m; ++i)
           for (int64_t j = 0; j < n; ++j) {
             int32_t sum = 0;
@@ -427,6 +428,16 @@ TEST_P(Kernels, ProductsOfBytesAreExact) {
             ASSERT_EQ(c[static_cast<size_t>(i * n + j)], sum) << m << " " << n << " " << k;
           }
       }
+}
+
+TEST_P(Kernels, ProductsOfBytesAreExact) {
+  products_of_bytes_are_exact(q_tiles(), [&](size_t n) { return bytes(n); });
+}
+
+// Whatever the numbers: what would saturate is split.
+TEST_P(Kernels, SplitProductsOfBytesAreExact) {
+  if (GetParam() != Isa::kAvx2) GTEST_SKIP() << "only AVX2's tiles split";
+  products_of_bytes_are_exact(make_byte_tiles(), [&](size_t n) { return bytes(n); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, Kernels,
