@@ -229,7 +229,10 @@ Status infer_ms_linear_attention(InferContext& context) {
   const SymShape* q = context.shape(0);
   const SymShape* v = context.shape(2);
   const SymShape* past = context.shape(3);
-  if (past != nullptr) set_shape(context, 1, *past);
+  // No input says the type of the state where there is none before.
+  const DType state_type = context.elem(context.has_input(3) ? 3 : 0);
+  if (state_type != DType::kUndefined) context.set_tensor(1, state_type);
+  if (past != nullptr) context.set_tensor(1, state_type, *past);
   if (q == nullptr || v == nullptr || q->size() != 3 || v->size() != 3) return ok();
   const SymDim size = floor_div((*v)[2], SymDim(kv_heads));
   set_shape(context, 0, {(*q)[0], (*q)[1], SymDim(std::max(heads, kv_heads)) * size});
@@ -238,7 +241,7 @@ Status infer_ms_linear_attention(InferContext& context) {
   if (slots > 0) state.push_back(SymDim(slots));
   for (const SymDim& dim : {(*q)[0], SymDim(kv_heads), floor_div((*q)[2], SymDim(heads)), size})
     state.push_back(dim);
-  set_shape(context, 1, std::move(state));
+  context.set_tensor(1, state_type, std::move(state));
   return ok();
 }
 
