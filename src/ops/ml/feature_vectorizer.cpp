@@ -31,7 +31,7 @@ Status run_feature_vectorizer(KernelContext& context) {
   if (inputs.empty()) return context.error("there are no inputs");
   TRY(Tensor y, context.allocate(DType::kFloat64, {{inputs[0].dim(0), total}}));
   double* to = y.data<double>();
-  for (int64_t row = 0; row < inputs[0].dim(0); ++row)
+  for (int64_t row = 0; total > 0 && row < inputs[0].dim(0); ++row)
     for (size_t i = 0; i < inputs.size(); ++i) {
       // Features beyond the declared size are cut off, missing ones are zero.
       const int64_t have = std::min(widths[i], inputs[i].dim(1));

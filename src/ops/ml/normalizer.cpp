@@ -15,10 +15,11 @@ Status run_normalizer(KernelContext& context) {
   TRY(const Tensor x, feature_rows(context, 0));
   TRY(Tensor y, context.allocate(DType::kFloat64, context.value(0).tensor().dims()));
   const int64_t features = x.dim(1);
-  for (int64_t row = 0; row < x.dim(0); ++row) {
+  // Rows of nothing may be more than anyone can count.
+  for (int64_t row = 0; features > 0 && row < x.dim(0); ++row) {
     const double* from = x.data<double>() + row * features;
     // MAX takes the elements as they are, L1 and L2 their magnitudes.
-    double divisor = norm == "MAX" && features > 0 ? from[0] : 0;
+    double divisor = norm == "MAX" ? from[0] : 0;
     for (int64_t i = 0; i < features; ++i) {
       const double size = std::fabs(from[i]);
       divisor = norm == "MAX" ? std::fmax(divisor, from[i])
