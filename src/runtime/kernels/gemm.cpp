@@ -73,7 +73,13 @@ int64_t wide_panels(const GemmTiles& tiles, int64_t rows, int64_t left) {
 /// keep the processor's streams busy, where packed ones are one stream; panels have to repay the
 /// copy.
 bool packs(const GemmTiles& tiles, int64_t rows, int64_t panels, int64_t k) {
-  return tiles.pack_rows != nullptr && rows > 2 * tiles.max_rows && panels >= 16 && k >= 64;
+  return tiles.packs_rows && rows > 2 * tiles.max_rows && panels >= 16 && k >= 64;
+}
+
+/// Rows of A to [k][rows], as packed tiles read them.
+void pack_tile(const float* a, int64_t lda, int64_t rows, int64_t k, float* out) {
+  transpose_tile(reinterpret_cast<const std::byte*>(a), lda, reinterpret_cast<std::byte*>(out),
+                 rows, rows, k, sizeof(float));
 }
 
 /// Rows [row, row + rows) by panels [from, to) of C.
@@ -95,7 +101,7 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
     if (pack) {
       for (int64_t turn = 0; turn < turns; ++turn) {
         const int64_t r = rows * turn / turns, height = rows * (turn + 1) / turns - r;
-        tiles.pack_rows(a + r * lda, lda, height, k, packed + r * k);
+        pack_tile(a + r * lda, lda, height, k, packed + r * k);
       }
     } else if (copy) {
       lda = round_up(depth, 16) + 16;
@@ -303,8 +309,8 @@ Product pack_rows(const Product& p, const GemmTiles& tiles, int64_t rows) {
                const int64_t turns = (height + tiles.max_rows - 1) / tiles.max_rows;
                const int64_t turn = i % most, r = row + height * turn / turns;
                if (turn < turns)
-                 tiles.pack_rows(p.a + r * p.lda, p.lda, row + height * (turn + 1) / turns - r, p.k,
-                                 packed + r * p.k);
+                 pack_tile(p.a + r * p.lda, p.lda, row + height * (turn + 1) / turns - r, p.k,
+                           packed + r * p.k);
              }
            });
   return {p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.panel_step, p.tail, p.c, p.ldc, p.e, packed};

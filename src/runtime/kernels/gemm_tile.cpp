@@ -279,35 +279,6 @@ void wide(const GemmTile& t) {
   finish(t, acc);
 }
 
-/// Rows of A to [k][rows], for packed tiles.
-void pack_rows(const float* HWY_RESTRICT a, int64_t lda, int64_t rows, int64_t k,
-               float* HWY_RESTRICT out) {
-  const hn::FixedTag<float, 4> f;
-  const hn::FixedTag<double, 2> pair;
-  const int64_t whole = k / 4 * 4;
-  int64_t r = 0;
-  for (; r + 4 <= rows; r += 4) {
-    const float* from = a + r * lda;
-    float* to = out + r;
-    for (int64_t i = 0; i < whole; i += 4, to += 4 * rows) {
-      const auto r0 = hn::LoadU(f, from + i), r1 = hn::LoadU(f, from + lda + i);
-      const auto r2 = hn::LoadU(f, from + 2 * lda + i), r3 = hn::LoadU(f, from + 3 * lda + i);
-      const auto low01 = hn::BitCast(pair, hn::InterleaveLower(f, r0, r1));
-      const auto low23 = hn::BitCast(pair, hn::InterleaveLower(f, r2, r3));
-      const auto high01 = hn::BitCast(pair, hn::InterleaveUpper(f, r0, r1));
-      const auto high23 = hn::BitCast(pair, hn::InterleaveUpper(f, r2, r3));
-      hn::StoreU(hn::BitCast(f, hn::InterleaveLower(pair, low01, low23)), f, to);
-      hn::StoreU(hn::BitCast(f, hn::InterleaveUpper(pair, low01, low23)), f, to + rows);
-      hn::StoreU(hn::BitCast(f, hn::InterleaveLower(pair, high01, high23)), f, to + 2 * rows);
-      hn::StoreU(hn::BitCast(f, hn::InterleaveUpper(pair, high01, high23)), f, to + 3 * rows);
-    }
-  }
-  for (; r < rows; ++r)
-    for (int64_t i = 0; i < whole; ++i) out[i * rows + r] = a[r * lda + i];
-  for (int64_t i = whole; i < k; ++i)
-    for (int64_t at = 0; at < rows; ++at) out[i * rows + at] = a[at * lda + i];
-}
-
 template <int... kR>
 void fill(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.row_major[kR + 1][1] = &tile<kR + 1, 1, false>), ...);
@@ -327,7 +298,7 @@ void fill_wide(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
 
 GemmTiles make_tiles() {
   GemmTiles tiles{kRows, static_cast<int>(hn::Lanes(F()))};
-  if (kRows < 8) tiles.pack_rows = &pack_rows;
+  tiles.packs_rows = kRows < 8;
   fill(tiles, std::make_integer_sequence<int, kRows>());
   fill_wide(tiles, std::make_integer_sequence<int, kMaxWideRows>());
   return tiles;

@@ -46,9 +46,8 @@ struct GemmTiles {
   /// processor fetches several streams ahead faster than one. Null where registers do not suffice;
   /// one panel always does.
   GemmTileFn* wide[kMaxWideRows + 1][5] = {};
-  /// Rows of A (lda apart) to [k][rows], as packed tiles read them. Null where that does not pay:
-  /// tall tiles read rows as they lie.
-  void (*pack_rows)(const float* a, int64_t lda, int64_t rows, int64_t k, float* out) = nullptr;
+  /// Whether it pays to pack rows of A for packed tiles: tall ones read rows as they lie.
+  bool packs_rows = false;
   int panel() const { return 2 * lanes; }  ///< columns of a packed panel of B
 
   /// Rows a tile so that `rows` are cut evenly: 64 are 5 x 13, not 4 x 14 and 8.
