@@ -133,7 +133,7 @@ def show(folder, tombolo, count=6):
         return print("    " + done.stderr.strip().replace("\n", " ")[:300])
     with open(os.path.join(folder, "case.json")) as file:
         case = json.load(file)
-    for i, (_, ours) in enumerate(np.load(made).items()):
+    for i, ours in enumerate(array for name, array in np.load(made).items() if not name.endswith(".json")):
         wanted = arrays["out_%d" % i]
         with np.errstate(all="ignore"):
             bad = np.argwhere(~np.isclose(ours, wanted, rtol=case["rtol"], atol=case["atol"], equal_nan=True))
