@@ -115,12 +115,43 @@ HWY_INLINE V v_reciprocal_unit(D d, V x) {
   return hn::Div(hn::Set(d, 1.0f), x);
 }
 
+/// 1 + e^-x within 2 ULP; infinite for x < -88.4.
+template <class D, class V>
+HWY_INLINE V v_one_plus_exp_negated(D d, V x) {
+  // From -89 the power of 2 has the bits of infinity; to 87 it is no subnormal number.
+  x = hn::Max(hn::Set(d, -89.0f), hn::Min(hn::Set(d, 87.0f), x));
+  V n, shifted;
+  const V r = v_exp_reduce(d, hn::Neg(x), n, shifted);
+  const V p = hn::MulAdd(v_expm1_polynomial(d, r), r, hn::Set(d, 1.0f));
+  // The lowest nine bits of kExpMagic are 0.
+  const hn::RebindToSigned<D> di;
+  const auto power = hn::ShiftLeft<23>(hn::Add(hn::BitCast(di, shifted), hn::Set(di, 127)));
+  return hn::MulAdd(p, hn::BitCast(d, power), hn::Set(d, 1.0f));
+}
+
+/// x / (1 + e^-by), within 3 ULP of the result.
+template <class D, class V>
+HWY_INLINE V v_over_one_plus_exp_negated(D d, V x, V by) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (hn::MaxLanes(D()) == 16) {
+    const V e = v_exp_negative(d, hn::Neg(hn::Abs(by)));
+    const V r = hn::Mul(x, v_reciprocal_unit(d, hn::Add(hn::Set(d, 1.0f), e)));
+    return hn::IfThenElse(hn::Lt(by, hn::Zero(d)), hn::Mul(e, r), r);
+  }
+#endif
+  return hn::Div(x, v_one_plus_exp_negated(d, by));
+}
+
 /// 1 / (1 + e^-x) within 3 ULP.
 template <class D, class V>
 HWY_INLINE V v_sigmoid(D d, V x) {
-  const V e = v_exp_negative(d, hn::Neg(hn::Abs(x)));
-  const V r = v_reciprocal_unit(d, hn::Add(hn::Set(d, 1.0f), e));
-  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(e, r), r);
+  return v_over_one_plus_exp_negated(d, hn::Set(d, 1.0f), x);
+}
+
+/// x / (1 + e^(-alpha x)) within 3 ULP where alpha is 1.
+template <class D, class V>
+HWY_INLINE V v_swish(D d, V x, V alpha) {
+  return v_over_one_plus_exp_negated(d, x, hn::Mul(alpha, x));
 }
 
 /// e^x - 1 for x <= 0 (or NaN) within 3 ULP.
@@ -198,12 +229,22 @@ HWY_INLINE V v_gelu(D d, V x) {
                  hn::Add(hn::Set(d, 1.0f), v_erf(d, hn::Mul(x, hn::Set(d, 0.70710678118654752f)))));
 }
 
+/// x (1 + tanh(t)) / 2 = x / (1 + e^(-2t)): no difference of nearly equal numbers where t is
+/// negative.
 template <class D, class V>
 HWY_INLINE V v_gelu_tanh(D d, V x) {
-  const V half = hn::Mul(x, hn::Set(d, 0.5f));
-  const V cube = hn::Mul(hn::Mul(x, hn::Set(d, 0.044715f)), hn::Mul(x, x));
-  const V inner = hn::Mul(hn::Set(d, 0.79788456080286536f), hn::Add(x, cube));
-  return hn::Mul(half, hn::Add(hn::Set(d, 1.0f), v_tanh(d, inner)));
+  constexpr float kTwice = 1.59576912160573f;  // 2 sqrt(2 / pi)
+  const V factor = hn::MulAdd(hn::Mul(x, x), hn::Set(d, kTwice * 0.044715f), hn::Set(d, kTwice));
+  return v_over_one_plus_exp_negated(d, x, hn::Mul(x, factor));
+}
+
+/// x tanh(log(1 + e^x)) = x w / (w + 2) with w = e^x (e^x + 2), within 6 ULP.
+template <class D, class V>
+HWY_INLINE V v_mish(D d, V x) {
+  const V two = hn::Set(d, 2.0f);
+  const V e = v_exp(d, hn::Min(hn::Set(d, 30.0f), x));  // beyond, the quotient is 1
+  const V w = hn::Mul(e, hn::Add(e, two));
+  return hn::Mul(x, hn::Div(w, hn::Add(w, two)));
 }
 
 }  // namespace HWY_NAMESPACE

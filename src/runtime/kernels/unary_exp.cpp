@@ -21,9 +21,9 @@ TOMBOLO_ACTIVATION(tanh, v_tanh(d, x))
 TOMBOLO_UNARY(row_erf, v_erf(d, x))
 TOMBOLO_ACTIVATION(gelu, v_gelu(d, x))
 TOMBOLO_ACTIVATION(gelu_tanh, v_gelu_tanh(d, x))
-TOMBOLO_ACTIVATION(swish, hn::Mul(x, v_sigmoid(d, hn::Mul(a, x))))
+TOMBOLO_ACTIVATION(swish, v_swish(d, x, a))
 TOMBOLO_ACTIVATION(softplus, v_softplus(d, x))
-TOMBOLO_ACTIVATION(mish, hn::Mul(x, v_tanh(d, v_softplus(d, x))))
+TOMBOLO_ACTIVATION(mish, v_mish(d, x))
 TOMBOLO_ACTIVATION(elu, hn::IfThenElse(hn::Lt(x, zero),
                                        hn::Mul(a, v_expm1_negative(d, hn::Min(zero, x))), x))
 TOMBOLO_UNARY(row_selu,

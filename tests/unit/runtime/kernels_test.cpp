@@ -225,10 +225,15 @@ TEST_P(Kernels, FunctionsWithinTheirBounds) {
       {Unary::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, -80, 80, 3},
       {Unary::kTanh, [](double x) { return std::tanh(x); }, -12, 12, 4},
       {Unary::kErf, [](double x) { return std::erf(x); }, -6, 6, 2},
-      {Unary::kSwish, [](double x) { return x / (1 + std::exp(-x)); }, -50, 50, 3, 1},
+      {Unary::kSwish, [](double x) { return x / (1 + std::exp(-x)); }, -85, 89, 3, 1},
+      {Unary::kGeluTanh,
+       [](double x) {
+         return x / (1 + std::exp(-1.5957691216057308 * (x + 0.044715 * x * x * x)));
+       },
+       -1, 10, 6},
       {Unary::kSoftplus,
        [](double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }, -50, 50, 4},
-      {Unary::kMish, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, -50, 50, 6},
+      {Unary::kMish, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, -85, 85, 6},
       {Unary::kElu, [](double x) { return x < 0 ? std::expm1(x) : x; }, -20, 20, 4, 1},
       {Unary::kSelu,
        [](double x) {
@@ -365,6 +370,15 @@ TEST_P(Kernels, FunctionsKeepInfinitiesAndNaN) {
     EXPECT_EQ(y[2], 1);
     EXPECT_EQ(y[3], -1);
     EXPECT_TRUE(std::isnan(y[4]));
+  }
+  // Far out: nothing is left of a negative number, all of a positive one.
+  for (const Unary op : {Unary::kSwish, Unary::kGelu, Unary::kGeluTanh, Unary::kMish}) {
+    for (const float far : {110.0f, 1e4f, 1e20f, 3e38f}) {
+      const float ends[] = {far, -far};
+      unary_fn(op)(ends, y, 2, 1, 0);
+      EXPECT_EQ(y[0], far) << static_cast<int>(op);
+      EXPECT_EQ(y[1], 0) << static_cast<int>(op) << " of " << -far;
+    }
   }
   for (const Unary op : {Unary::kRelu, Unary::kClip, Unary::kSigmoid, Unary::kSoftplus,
                          Unary::kGelu, Unary::kElu, Unary::kMish, Unary::kSin, Unary::kAtan}) {
