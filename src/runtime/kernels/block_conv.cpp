@@ -206,6 +206,10 @@ void copy_padded(const BlockConvPlan& plan, const float* x, int64_t planes, floa
   (void)plane;
 }
 
+/// An activation that is no part of the tiles takes the results of so many at once, out of the
+/// nearest cache: a call costs as much as a tenth of a tile.
+constexpr int64_t kPiecesAtOnce = 8;
+
 /// Pieces [from, to) of one panel of output channels.
 void run_panel(const BlockConvPlan& plan, const BlockTiles& tiles, BlockTile t, int vectors,
                int64_t columns, const float* image, float* y, const ConvEpilogue& epilogue,
@@ -226,6 +230,7 @@ void run_panel(const BlockConvPlan& plan, const BlockTiles& tiles, BlockTile t, 
     t.clamp = last && act.kind == Activation::Kind::kClamp;
     t.lo = act.alpha;
     t.hi = act.beta;
+    int64_t raw = from;  // from this piece on the activation is still to come
     for (int64_t p = from; p < to; ++p) {
       const BlockConvPlan::Piece& piece = plan.pieces[static_cast<size_t>(p)];
       t.a = image + piece.in;
@@ -237,14 +242,16 @@ void run_panel(const BlockConvPlan& plan, const BlockTiles& tiles, BlockTile t, 
       const int64_t line = (p - from) * t.entries * t.length * 16;
       t.next = line < size ? t.b + size + line : nullptr;
       tiles.get(plan.step, piece.rows, vectors)(t);
-      if (last && !act.tiled()) {
-        // A tile narrower than a block fills it up with the next one.
-        const int64_t width = std::min<int64_t>(columns, kBlock);
-        for (int64_t c = 0; c < columns; c += kBlock)
-          for (int r = 0; r < (width == kBlock ? 1 : piece.rows); ++r)
-            apply_activation(act, t.c + c / kBlock * t.c_block + r * kBlock,
-                             width == kBlock ? piece.rows * kBlock : width);
-      }
+      if (!last || act.tiled()) continue;
+      const int64_t floats = piece.rows * kBlock, start = plan.pieces[static_cast<size_t>(raw)].out;
+      if (p + 1 < to && p + 1 < raw + kPiecesAtOnce &&
+          plan.pieces[static_cast<size_t>(p + 1)].out == piece.out + floats)
+        continue;
+      // A tile narrower than a block fills it up with the next one.
+      const int64_t n = piece.out + floats - start, width = std::min<int64_t>(columns, kBlock);
+      for (int64_t c = 0; c < columns; c += kBlock)
+        apply_activation(act, y + start + c / kBlock * t.c_block, kBlock, n / kBlock, width);
+      raw = p + 1;
     }
   }
 }

@@ -5,6 +5,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <utility>
+
 #include "runtime/kernels/activation.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/math-inl.h"
@@ -69,6 +71,7 @@ void apply_activation(const Activation& activation, float* x, int64_t n) {
 
 void apply_activation(const Activation& activation, float* x, int64_t step, int64_t rows,
                       int64_t n) {
+  if (step == n) n *= std::exchange(rows, 1);  // rows without a gap are one
   using Kind = Activation::Kind;
   using TileFn = void(float*, int64_t, int64_t, int64_t, float, float);
   const auto tile = [&](TileFn* fn) { fn(x, step, rows, n, activation.alpha, activation.beta); };
