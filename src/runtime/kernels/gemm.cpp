@@ -76,6 +76,12 @@ bool packs(const GemmTiles& tiles, int64_t rows, int64_t panels, int64_t k) {
   return tiles.packs_rows && rows > 2 * tiles.max_rows && panels >= 16 && k >= 64;
 }
 
+/// The tiles of a block of rows, which are of about the same height, and the first row of each.
+int64_t tiles_of(const GemmTiles& tiles, int64_t rows) {
+  return (rows + tiles.max_rows - 1) / tiles.max_rows;
+}
+int64_t tile_begin(int64_t rows, int64_t turns, int64_t turn) { return rows * turn / turns; }
+
 /// Rows of A to [k][rows], as packed tiles read them.
 void pack_tile(const float* a, int64_t lda, int64_t rows, int64_t k, float* out) {
   transpose_tile(reinterpret_cast<const std::byte*>(a), lda, reinterpret_cast<std::byte*>(out),
@@ -87,7 +93,7 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
            int64_t to) {
   const int64_t width = tiles.panel();
   const int tile_rows = tiles.tile_rows(rows);
-  const int64_t turns = (rows + tiles.max_rows - 1) / tiles.max_rows;  // tiles, of even height
+  const int64_t turns = tiles_of(tiles, rows);
   const int64_t depth = depth_of(rows, p.k);
   const bool pack = p.packed == nullptr && packs(tiles, rows, to - from, p.k);
   const bool copy =
@@ -97,12 +103,18 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
     const bool first = k0 == 0, last = k0 + k >= p.k;
     const float* a = p.a + row * p.lda + k0;
     int64_t lda = p.lda;
-    float* const packed = pack ? thread_floats(0, static_cast<size_t>(rows * depth)) : nullptr;
+    // These rows packed, of `packed_k` inputs, of which `skipped` come before k0.
+    const float* packed = p.packed != nullptr ? p.packed + row * p.k : nullptr;
+    int64_t packed_k = p.k, skipped = k0;
     if (pack) {
+      float* const here = thread_floats(0, static_cast<size_t>(rows * depth));
       for (int64_t turn = 0; turn < turns; ++turn) {
-        const int64_t r = rows * turn / turns, height = rows * (turn + 1) / turns - r;
-        pack_tile(a + r * lda, lda, height, k, packed + r * k);
+        const int64_t r = tile_begin(rows, turns, turn);
+        pack_tile(a + r * lda, lda, tile_begin(rows, turns, turn + 1) - r, k, here + r * k);
       }
+      packed = here;
+      packed_k = k;
+      skipped = 0;
     } else if (copy) {
       lda = round_up(depth, 16) + 16;
       float* spread = thread_floats(0, static_cast<size_t>(rows * lda));
@@ -141,17 +153,15 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       }
       const int64_t ahead = k * width / turns;
       for (int64_t turn = 0; turn < turns; ++turn) {
-        const int64_t r = rows * turn / turns;
+        const int64_t r = tile_begin(rows, turns, turn);
         if (next != nullptr) {
           t.next = next + turn * ahead / 2;
           t.next_step = std::max<int64_t>(1, ahead / 2 / std::max<int64_t>(k, 1));
           t.next_also = k * width / 2;
         }
-        const int count = static_cast<int>(rows * (turn + 1) / turns - r);
-        t.lda = pack || p.packed != nullptr ? count : lda;
-        t.a = pack                  ? packed + r * k
-              : p.packed != nullptr ? p.packed + (row + r) * p.k + k0 * count
-                                    : a + r * lda;
+        const int count = static_cast<int>(tile_begin(rows, turns, turn + 1) - r);
+        t.lda = packed != nullptr ? count : lda;
+        t.a = packed != nullptr ? packed + r * packed_k + skipped * count : a + r * lda;
         t.c = p.c + (row + r) * p.ldc + column;
         if (!first) {
           t.init = t.c;
@@ -162,9 +172,9 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
         }
         t.row_bias = first && p.e.row_bias != nullptr ? p.e.row_bias + row + r : nullptr;
         // All columns are summed in the same order: equal ones give equal bits.
-        (pack || p.packed != nullptr ? tiles.packed_tile(count, cols)
-         : rows <= kMaxWideRows      ? tiles.wide[count][step]
-                                     : tiles.row_major_tile(count, cols))(t);
+        (packed != nullptr      ? tiles.packed_tile(count, cols)
+         : rows <= kMaxWideRows ? tiles.wide[count][step]
+                                : tiles.row_major_tile(count, cols))(t);
         // At once, while the tile is in the first cache.
         if (last && p.e.post != nullptr)
           p.e.post->apply(p.e.post->argument, t.c, p.ldc, row + r, count, column, cols);
@@ -301,16 +311,16 @@ Product spread_rows(const Product& p) {
 /// same height.
 Product pack_rows(const Product& p, const GemmTiles& tiles, int64_t rows) {
   float* packed = thread_floats(4, static_cast<size_t>(p.m * p.k));
-  const int64_t most = (rows + tiles.max_rows - 1) / tiles.max_rows;  // tiles of a block
+  const int64_t most = tiles_of(tiles, rows);
   parallel((p.m + rows - 1) / rows * most, std::max<int64_t>(1, 4096 / p.k),
            [&](int64_t begin, int64_t end) {
              for (int64_t i = begin; i < end; ++i) {
                const int64_t row = i / most * rows, height = std::min(rows, p.m - row);
-               const int64_t turns = (height + tiles.max_rows - 1) / tiles.max_rows;
-               const int64_t turn = i % most, r = row + height * turn / turns;
-               if (turn < turns)
-                 pack_tile(p.a + r * p.lda, p.lda, row + height * (turn + 1) / turns - r, p.k,
-                           packed + r * p.k);
+               const int64_t turns = tiles_of(tiles, height), turn = i % most;
+               if (turn >= turns) continue;
+               const int64_t r = row + tile_begin(height, turns, turn);
+               pack_tile(p.a + r * p.lda, p.lda, row + tile_begin(height, turns, turn + 1) - r, p.k,
+                         packed + r * p.k);
              }
            });
   return {p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.panel_step, p.tail, p.c, p.ldc, p.e, packed};
@@ -322,7 +332,7 @@ void run(const Product& p) {
   if (p.m <= 0 || panels <= 0) return;
   // Row blocks of about the same height.
   const int64_t row_blocks = (p.m + kBlockRows - 1) / kBlockRows;
-  const int64_t rows = round_up((p.m + row_blocks - 1) / row_blocks, 1);
+  const int64_t rows = (p.m + row_blocks - 1) / row_blocks;
   const int64_t threads = thread_count();
   if (p.packed == nullptr && packs(tiles, rows, panels, p.k) && p.m * p.k <= kMostSpread)
     return run(pack_rows(p, tiles, rows));
