@@ -140,18 +140,15 @@ void product(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t l
   const GemmTiles& tiles = gemm_tiles();
   const int tile_rows = tiles.tile_rows(rows);
   const int64_t width = tiles.panel();
+  GemmTile tile{.lda = lda, .ldb = ldb, .k = k, .ldc = ldc};
   for (int64_t column = 0; column < columns; column += width) {
-    const int64_t cols = std::min(width, columns - column);
+    tile.b = b + column / width * panel_step;
+    tile.cols = std::min(width, columns - column);
     for (int64_t r = 0; r < rows; r += tile_rows) {
+      tile.a = a + r * lda;
+      tile.c = c + r * ldc + column;
       const int count = static_cast<int>(std::min<int64_t>(tile_rows, rows - r));
-      tiles.row_major_tile(count, cols)({.a = a + r * lda,
-                                         .lda = lda,
-                                         .b = b + column / width * panel_step,
-                                         .ldb = ldb,
-                                         .k = k,
-                                         .c = c + r * ldc + column,
-                                         .ldc = ldc,
-                                         .cols = cols});
+      tiles.row_major_tile(count, tile.cols)(tile);
     }
   }
 }

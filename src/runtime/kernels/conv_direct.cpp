@@ -122,34 +122,27 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
               for (int64_t t = tile_from; t < tile_to; ++t) {
                 const int64_t row = t * tile_rows;
                 const int rows = static_cast<int>(std::min(tile_rows, s.out_channels - row));
+                const bool done = k0 + k >= depth;
+                GemmTile tile{.a = packed + group * weight_step + (t * depth + k0) * tile_rows,
+                              .lda = tile_rows,
+                              .ldb = width,
+                              .k = k,
+                              .ldc = pixels,
+                              .ldi = pixels,
+                              .clamp = done && act.kind == Activation::Kind::kClamp,
+                              .lo = act.alpha,
+                              .hi = act.beta};
+                if (k0 == 0 && epilogue.bias != nullptr)
+                  tile.row_bias = epilogue.bias + group * s.out_channels + row;
+                const float* init = k0 != 0 ? y : epilogue.residual;
                 for (int64_t p = first; p < last; ++p) {
                   const int64_t cols = std::min(width, pixels - p * width);
-                  float* c = y + (out_row + row) * pixels + p * width;
-                  GemmTile tile{.a = packed + group * weight_step + (t * depth + k0) * tile_rows,
-                                .lda = tile_rows,
-                                .b = columns + (p - first) * panel,
-                                .ldb = width,
-                                .k = k,
-                                .c = c,
-                                .ldc = pixels,
-                                .cols = cols};
-                  const bool done = k0 + k >= depth;
-                  if (k0 != 0) {
-                    tile.init = c;
-                    tile.ldi = pixels;
-                  } else {
-                    if (epilogue.residual != nullptr) {
-                      tile.init = epilogue.residual + (out_row + row) * pixels + p * width;
-                      tile.ldi = pixels;
-                    }
-                    if (epilogue.bias != nullptr)
-                      tile.row_bias = epilogue.bias + group * s.out_channels + row;
-                  }
-                  if (done && act.kind == Activation::Kind::kClamp) {
-                    tile.clamp = true;
-                    tile.lo = act.alpha;
-                    tile.hi = act.beta;
-                  }
+                  const int64_t at = (out_row + row) * pixels + p * width;
+                  float* c = y + at;
+                  tile.b = columns + (p - first) * panel;
+                  tile.c = c;
+                  tile.cols = cols;
+                  if (init != nullptr) tile.init = init + at;
                   // The weights of the next tile come nearer, a part with each
                   // panel.
                   tile.next = tile.a + (depth * tile_rows) + (p - first) * k * 16;

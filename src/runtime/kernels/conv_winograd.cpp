@@ -224,20 +224,17 @@ void multiply(const Work& w, int64_t matrix, int64_t tile_from, int64_t tile_to,
     for (int64_t t = tile_from; t < tile_to; ++t) {
       const int64_t row = t * rows;
       const int height = static_cast<int>(std::min(rows, s.out_channels - row));
+      GemmTile tile{.a = packed + (t * s.in_channels + k0) * rows,
+                    .lda = rows,
+                    .ldb = w.row,
+                    .k = k,
+                    .ldc = w.row,
+                    .ldi = w.row};
       for (int64_t p = 0; p < count; p += width) {
-        float* c = m + row * w.row + p;
-        GemmTile tile{.a = packed + (t * s.in_channels + k0) * rows,
-                      .lda = rows,
-                      .b = v + k0 * w.row + p,
-                      .ldb = w.row,
-                      .k = k,
-                      .c = c,
-                      .ldc = w.row,
-                      .cols = std::min(width, count - p)};
-        if (k0 != 0) {
-          tile.init = c;
-          tile.ldi = w.row;
-        }
+        tile.b = v + k0 * w.row + p;
+        tile.c = m + row * w.row + p;
+        tile.cols = std::min(width, count - p);
+        if (k0 != 0) tile.init = tile.c;
         // The weights of the next tile come nearer meanwhile.
         tile.next = tile.a + s.in_channels * rows + p / width * k * 16;
         if (p / width * 16 > rows) tile.next = tile.a;

@@ -55,6 +55,9 @@ template <int kR, int kV>
 HWY_INLINE void finish_whole(const GemmTile& t, V (&acc)[kR][kV]) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  // By value: what is stored to C might else have changed them.
+  float* const c = t.c;
+  const int64_t ldc = t.ldc;
   const auto each = [&](auto&& change) HWY_ATTR __attribute__((always_inline)) {
 #pragma GCC unroll 16
     for (int r = 0; r < kR; ++r)
@@ -78,7 +81,7 @@ HWY_INLINE void finish_whole(const GemmTile& t, V (&acc)[kR][kV]) {
     });
   }
   each([&](V x, int r, int64_t at) HWY_ATTR __attribute__((always_inline)) {
-    hn::StoreU(x, f, t.c + r * t.ldc + at);
+    hn::StoreU(x, f, c + r * ldc + at);
     return x;
   });
 }
@@ -124,11 +127,12 @@ inline int64_t next_part(int64_t k) { return k > kPart + kPart / 2 ? kPart : k; 
 template <int kR, int kV>
 struct Parts {
   HWY_ALIGN float sums[kR * kV * HWY_LANES(float)];
-  bool any = false;
 
-  HWY_INLINE void add(V (&acc)[kR][kV]) {
-    take(acc);
-    any = true;
+  // Told that they are read elsewhere: gcc otherwise holds them in registers, which a short sum,
+  // the only part of its own, then moves about.
+  HWY_INLINE Parts() { asm volatile("" : : "r"(sums) : "memory"); }
+  /// acc begins anew.
+  HWY_INLINE void put(V (&acc)[kR][kV]) {
     const F f;
 #pragma GCC unroll 16
     for (int r = 0; r < kR; ++r)
@@ -140,7 +144,6 @@ struct Parts {
   }
   /// acc, and all before it.
   HWY_INLINE void take(V (&acc)[kR][kV]) const {
-    if (!any) return;
     const F f;
 #pragma GCC unroll 16
     for (int r = 0; r < kR; ++r)
@@ -205,6 +208,7 @@ void tile(const GemmTile& t) {
   const int64_t next_step = t.next != nullptr ? t.next_step : ldb;
   const int64_t also = t.next != nullptr ? t.next_also : kSteps == 4 ? 2 * ldb : 16;
   Parts<kR, kV> parts;
+  bool any = false;
   while (k > 0) {
     const int64_t part = next_part(k);
     k -= part;
@@ -235,9 +239,10 @@ void tile(const GemmTile& t) {
       a += kPacked ? lda : 1;
       b += ldb;
     }
-    if (k > 0) parts.add(acc);
+    if (any) parts.take(acc);
+    any = k > 0;
+    if (any) parts.put(acc);
   }
-  parts.take(acc);
   finish(t, acc);
 }
 
@@ -256,6 +261,7 @@ void wide(const GemmTile& t) {
   const float* HWY_RESTRICT b = t.b;
   const int64_t lda = t.lda, ldb = t.ldb, panel = t.panel_step;
   Parts<kR, 2 * kP> parts;
+  bool any = false;
   for (int64_t k = t.k; k > 0;) {
     const int64_t part = next_part(k);
     k -= part;
@@ -273,9 +279,10 @@ void wide(const GemmTile& t) {
       ++a;
       b += ldb;
     }
-    if (k > 0) parts.add(acc);
+    if (any) parts.take(acc);
+    any = k > 0;
+    if (any) parts.put(acc);
   }
-  parts.take(acc);
   finish(t, acc);
 }
 

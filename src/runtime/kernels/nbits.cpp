@@ -261,24 +261,20 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
           widen_panel(panel, b, last, to, wide);
         }
         const int tile_rows = tiles.tile_rows(m);
+        GemmTile tile{.lda = padded,
+                      .b = room,
+                      .ldb = wide,
+                      .k = depth,
+                      .ldc = s.n,
+                      .cols = cols,
+                      .ldi = s.n,
+                      .next = room};
+        if (b == 0 && bias != nullptr) tile.col_bias = bias + q * wide;
         for (int64_t r = 0; r < m; r += tile_rows) {
           const int rows = static_cast<int>(std::min<int64_t>(tile_rows, m - r));
-          float* c = y + r * s.n + q * wide;
-          GemmTile tile{.a = a + r * padded + b * s.block,
-                        .lda = padded,
-                        .b = room,
-                        .ldb = wide,
-                        .k = depth,
-                        .c = c,
-                        .ldc = s.n,
-                        .cols = cols};
-          tile.next = room;
-          if (b != 0) {
-            tile.init = c;
-            tile.ldi = s.n;
-          } else if (bias != nullptr) {
-            tile.col_bias = bias + q * wide;
-          }
+          tile.a = a + r * padded + b * s.block;
+          tile.c = y + r * s.n + q * wide;
+          if (b != 0) tile.init = tile.c;
           tiles.row_major_tile(rows, cols)(tile);
         }
       }
