@@ -230,7 +230,8 @@ TEST_P(Kernels, FunctionsWithinTheirBounds) {
        [](double x) {
          return x / (1 + std::exp(-1.5957691216057308 * (x + 0.044715 * x * x * x)));
        },
-       -1, 10, 6},
+       -4, 10, 24},
+      {Unary::kGelu, [](double x) { return x * std::erfc(-x * std::sqrt(0.5)) / 2; }, -4, 10, 24},
       {Unary::kSoftplus,
        [](double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }, -50, 50, 4},
       {Unary::kMish, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, -85, 85, 6},
