@@ -12,12 +12,14 @@
 namespace tombolo::ops {
 
 namespace {
-/// floor(size * scale), exact for the scales people write.
-SymDim scaled(const SymDim& size, double scale) {
-  // What no length can be is the kernel's to refuse.
-  const double length = size.is_value() ? static_cast<double>(size.value()) : 1;
-  if (!(scale >= 0 && scale * std::max(length, 64.0) < 1e18)) return {};
-  if (size.is_value()) return static_cast<int64_t>(static_cast<double>(size.value()) * scale);
+/// The same of a size that may be symbolic, exact for the scales people write.
+SymDim scaled(const SymDim& size, double scale, double part) {
+  if (size.is_value()) {
+    const auto length = resized_length(size.value(), scale, part);
+    return length ? SymDim(*length) : SymDim();  // what no length can be is the kernel's to refuse
+  }
+  scale *= part;
+  if (!(scale >= 0 && scale < 1e15)) return {};
   for (int64_t denominator = 1; denominator <= 64; denominator *= 2) {
     const double numerator = scale * static_cast<double>(denominator);
     if (numerator == static_cast<double>(static_cast<int64_t>(numerator)) && numerator < 1e6)
@@ -72,11 +74,20 @@ Status infer_resize(InferContext& context) {
     if (scales->size() != static_cast<int64_t>(axes.size()))
       return context.error("scales holds " + std::to_string(scales->size()) + " numbers for " +
                            std::to_string(axes.size()) + " axes");
+    const bool crops =
+        context.opset >= 11 && context.attributes.get_string("coordinate_transformation_mode",
+                                                             "half_pixel") == "tf_crop_and_resize";
+    const Tensor* roi = crops ? context.constant(1) : nullptr;
+    if (roi != nullptr && (!is_float(roi->dtype()) || roi->size() != 2 * scales->size()))
+      roi = nullptr;
     for (size_t i = 0; i < axes.size(); ++i) {
-      const double scale = scales->get_double(static_cast<int64_t>(i));
+      const auto at = static_cast<int64_t>(i);
+      const double scale = scales->get_double(at);
       if (!(scale > 0))
         return context.error("scales must be positive, but one is " + std::to_string(scale));
-      out[axes[i]] = scaled((*x)[axes[i]], scale);
+      if (crops && roi == nullptr) continue;
+      const double part = crops ? roi->get_double(at + scales->size()) - roi->get_double(at) : 1;
+      out[axes[i]] = scaled((*x)[axes[i]], scale, part);
     }
   }
   set_shape(context, 0, std::move(out));
@@ -176,15 +187,12 @@ Result<ResizePlan> plan_resize(const KernelContext& context, std::span<const int
                            std::to_string(places.size()) + " axes");
     for (size_t k = 0; k < scales.size(); ++k) {
       ResizeAxis& axis = axes[static_cast<size_t>(places[k])];
-      // In float, as the scales are: 10 * 0.7f is 7.
-      const float length = std::floor(static_cast<float>(axis.length) *
-                                      static_cast<float>(axis.roi_end - axis.roi_start) *
-                                      static_cast<float>(scales[k]));
-      if (!(scales[k] > 0) || !(length >= 0 && length < 1e15f))
+      const auto length = resized_length(axis.length, scales[k], axis.roi_end - axis.roi_start);
+      if (!length)
         return context.error("scale " + std::to_string(scales[k]) + " of axis " +
                              std::to_string(places[k]));
       axis.scale = scales[k];
-      axis.length = static_cast<int64_t>(length);
+      axis.length = *length;
     }
   } else if (context.has_input(3)) {
     TRY(const std::vector<int64_t> sizes, context.input_ints(3));

@@ -1,5 +1,4 @@
 #include <array>
-#include <cmath>
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/resize.h"
@@ -33,15 +32,14 @@ Status infer_upsample(InferContext& context) {
   SymShape out;
   for (size_t i = 0; i < scales.size(); ++i) {
     const SymDim& size = (*x)[i];
-    const double length = size.is_value() ? static_cast<double>(size.value()) : 1;
-    if (!(scales[i] > 0 && scales[i] * length < 1e18))
+    const auto length = resized_length(size.is_value() ? size.value() : 1, scales[i]);
+    if (!length)
       return context.error("scale " + std::to_string(scales[i]) + " of axis " + std::to_string(i) +
                            " is not a factor");
-    const auto whole = static_cast<int64_t>(scales[i]);
     if (size.is_value())
-      out.push_back(static_cast<int64_t>(static_cast<double>(size.value()) * scales[i]));
+      out.push_back(*length);
     else
-      out.push_back(static_cast<double>(whole) == scales[i] ? size * whole : SymDim());
+      out.push_back(static_cast<double>(*length) == scales[i] ? size * *length : SymDim());
   }
   set_shape(context, 0, std::move(out));
   return ok();
@@ -82,10 +80,10 @@ Status run_upsample(KernelContext& context) {
     return context.error("mode must be nearest or linear, is \"" + std::string(mode) + "\"");
   std::vector<ResizeAxis> axes;
   for (size_t j = 0; j < scales.size(); ++j) {
-    const float length = std::floor(static_cast<float>(x->dim(j)) * scales[j]);
-    if (!(scales[j] > 0) || !(length < 1e15f))
+    const auto length = resized_length(x->dim(j), scales[j]);
+    if (!length)
       return context.error("scale " + std::to_string(scales[j]) + " of axis " + std::to_string(j));
-    axes.push_back({scales[j], static_cast<int64_t>(length), 0, 1});
+    axes.push_back({scales[j], *length, 0, 1});
   }
   return resize_tensor(context, *x, axes, options);
 }

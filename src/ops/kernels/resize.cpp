@@ -83,6 +83,13 @@ Taps filter_taps(const ResizeOptions& options, double x, double scale, int64_t l
 
 }  // namespace
 
+std::optional<int64_t> resized_length(int64_t size, double scale, double part) {
+  const float length =
+      std::floor(static_cast<float>(size) * static_cast<float>(part) * static_cast<float>(scale));
+  if (!(scale > 0) || !(length >= 0 && length < 1e15f)) return std::nullopt;
+  return static_cast<int64_t>(length);
+}
+
 Result<std::vector<Taps>> resize_taps(const KernelContext& context, const ResizeOptions& options,
                                       const ResizeAxis& axis, int64_t length) {
   std::vector<Taps> all;

@@ -2,6 +2,7 @@
 
 // Resampling along axes: Resize and Upsample.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ struct ResizeTaps {
 Result<std::vector<ResizeTaps>> resize_taps(const KernelContext& context,
                                             const ResizeOptions& options, const ResizeAxis& axis,
                                             int64_t length);
+
+/// floor(size * part * scale) in float, as scales are: 10 * 0.7f is 7, and 5 * 2.8f is 14. `part`
+/// is that of the axis which the region of interest covers. Nothing where that is no length.
+std::optional<int64_t> resized_length(int64_t size, double scale, double part = 1);
 
 /// What a node of Resize says for an input of this shape.
 struct ResizePlan {
