@@ -28,6 +28,7 @@ struct QTile {
   // Several stretches of k: where each begins in `a` (bytes), and how far apart they are in `b`.
   const int64_t* offsets = nullptr;
   int64_t stretches = 1, stretch_bytes = 0;
+  bool add = false;  ///< to what is in c; pairs of 16-bit numbers alone do
   // What was split off the panel (QTiles::splits): groups like the panel's.
   int32_t rest_count = 0;
   const QRest* rest_places = nullptr;

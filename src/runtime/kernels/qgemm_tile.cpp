@@ -52,8 +52,16 @@ void pair_tile(const QTile& t) {
   const I16 h;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   VI acc[kR][2];
+  if (t.add) {
 #pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r) acc[r][0] = acc[r][1] = hn::Zero(d);
+    for (int r = 0; r < kR; ++r) {
+      acc[r][0] = hn::LoadU(d, t.c + r * t.ldc);
+      acc[r][1] = hn::LoadU(d, t.c + r * t.ldc + lanes);
+    }
+  } else {
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r) acc[r][0] = acc[r][1] = hn::Zero(d);
+  }
   const int64_t lda = t.lda;
   for (int64_t s = 0; s < t.stretches; ++s) {
     const std::byte* a = t.a + (t.offsets != nullptr ? t.offsets[s] : 0);

@@ -80,7 +80,9 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
   const QTiles& tiles = q_tiles_for(w != nullptr ? w->data<uint8_t>() : nullptr, shape.taps(),
                                     depth, shape.in_channels, shape.out_channels * shape.groups,
                                     context.dtype(kW) == DType::kUInt8, shape.taps(), 1);
-  s.plan = plan_qconv_last(shape, context.dtype(kX) == DType::kInt8, context.has_input(kZ), tiles);
+  s.plan = plan_qconv_last(shape, context.dtype(kX) == DType::kInt8, context.has_input(kZ), tiles,
+                           w != nullptr ? w->data<uint8_t>() : nullptr,
+                           context.dtype(kW) == DType::kUInt8);
   const ConvGeometry& g = s.plan.shape;
   const int64_t outputs = s.plan.outputs();
   s.has_rest = context.has_input(kZ);
@@ -95,7 +97,9 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
   const size_t weights = (s.plan.weight_bytes + 63) / 64 * 64;
   std::string key = std::string("qconv_last/") + tiles.name + "/" + std::to_string(g.groups) +
                     (s.plan.run != g.in_channels ? "/rows" : "/taps") +
-                    (s.plan.depthwise ? "/depthwise/" + std::string(name_of(active_isa())) : "");
+                    (s.plan.depthwise  ? "/depthwise/" + std::string(name_of(active_isa()))
+                     : s.plan.winograd ? "/winograd/" + std::string(name_of(active_isa()))
+                                       : std::string());
   TRY(s.packed, context.packed(kW, key, weights + static_cast<size_t>(outputs + 64) * 4,
                                [&](std::byte* target) {
                                  std::memset(target, 0, weights);
