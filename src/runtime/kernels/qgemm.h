@@ -13,11 +13,6 @@
 
 namespace tombolo {
 
-/// Where the rest of a split group of k belongs.
-struct QRest {
-  int32_t stretch, group;
-};
-
 struct QTile {
   const std::byte* a;  ///< broadcast side: rows of groups
   int64_t lda;         ///< bytes from row to row
@@ -29,10 +24,10 @@ struct QTile {
   const int64_t* offsets = nullptr;
   int64_t stretches = 1, stretch_bytes = 0;
   bool add = false;  ///< to what is in c; pairs of 16-bit numbers alone do
-  // What was split off the panel (QTiles::splits): groups like the panel's.
-  int32_t rest_count = 0;
-  const QRest* rest_places = nullptr;
-  const std::byte* rests = nullptr;
+  /// QTiles::sorted: where each group of the panel is in `a` (bytes), in the panel's order:
+  /// `doubles` times two, then `singles`, then `wides`. The members of stretches do not count.
+  const int32_t* places = nullptr;
+  int32_t doubles = 0, singles = 0, wides = 0;
 };
 using QTileFn = void(const QTile&);
 
@@ -44,9 +39,10 @@ struct QTiles {
   int panel = 0;    ///< columns
   int group = 0;    ///< elements of k in a group: 4 or 2
   int element = 0;  ///< bytes of one: 1 or 2
-  /// Two products side by side are added in 16 bits: signed panels whose numbers are so large that
-  /// such a sum may not fit are split into two summands.
-  bool splits = false;
+  /// Two products side by side are added in 16 bits: the groups of a panel are sorted by how large
+  /// its numbers are, into those that two may be added of, those that stand alone, and those
+  /// multiplied as 16-bit numbers.
+  bool sorted = false;
   QTileFn* unsigned_rows[kMaxQRows + 1] = {};  ///< the broadcast side is unsigned
   QTileFn* signed_rows[kMaxQRows + 1] = {};    ///< the broadcast side is signed
   const char* name = "";
@@ -60,13 +56,21 @@ struct QTiles {
 };
 /// What serves any numbers. Below, `tiles` of a product and of both its sides are the same.
 const QTiles& q_tiles();
-/// What serves the panels x[i * row + j * column] (i < k, j < n) best: tiles that split, where few
-/// of their groups have to be. `x` null: not known. With `spread` stretches, `next` elements apart.
-const QTiles& q_tiles_for(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n,
-                          bool flip, int64_t spread = 1, int64_t next = 0);
+/// What serves constant panels best, whose packing may take its time.
+const QTiles& q_constant_tiles();
 /// VNNI's and AVX2's, where the compiler can; the caller asks whether the processor has it.
 QTiles make_vnni_tiles();
 QTiles make_byte_tiles();
+
+/// Groups of a panel of the byte tiles, sorted: how many of each kind (see QTile), their order, and
+/// their bytes: 64 for two columns of eight, 128 for wide ones.
+struct QSorted {
+  int32_t* counts;  ///< doubles, singles, wides
+  int32_t* order;   ///< of all groups
+  std::byte* bytes;
+};
+/// panel: `count` groups of 64 bytes, [column][4].
+void q_sort_groups(const std::byte* panel, int64_t count, const QSorted& sorted);
 
 /// What becomes of a block of sums: value = sum + row_add[r] + column_add[c] - row_sum[r] *
 /// zero[c].
