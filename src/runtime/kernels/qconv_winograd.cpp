@@ -174,6 +174,9 @@ namespace {
 constexpr int64_t kPoints = 36;
 constexpr int64_t kFewTiles = 32, kSomeTiles = 64;  ///< of a block of products
 constexpr int64_t kNumbers = 4096;  ///< channels times columns of transformed weights at a time
+/// Numbers between matrices, which otherwise lie powers of two apart, in one set of the first
+/// cache.
+constexpr int64_t kGap = 32;
 
 int64_t panel_width() { return TOMBOLO_TARGET(int64_t(), panel)(); }
 int64_t filled(int64_t channels) {
@@ -185,6 +188,8 @@ int64_t panel_bytes(const ConvGeometry& g) {
 }
 int64_t tiles_across(const ConvGeometry& g) { return (g.out[2] + 3) / 4; }
 int64_t tiles_of(const ConvGeometry& g) { return (g.out[1] + 3) / 4 * tiles_across(g); }
+
+int64_t matrix_step(const ConvGeometry& g) { return tiles_of(g) * filled(g.in_channels) + kGap; }
 
 struct Work {
   const ConvGeometry& g;
@@ -208,7 +213,7 @@ void transform_inputs(const QConvPlan& plan, const uint8_t* x, int32_t zero, con
         const bool inside = y >= 0 && y < g.in[1] && c >= 0 && c < g.in[2];
         pixels[i * 6 + j] = inside ? x + (y * g.in[2] + c) * channels : padding;
       }
-    fn(pixels, channels, plan.x_signed, zero, v + t * depth, tiles_of(g) * depth);
+    fn(pixels, channels, plan.x_signed, zero, v + t * depth, matrix_step(g));
   }
 }
 
@@ -224,13 +229,13 @@ void multiply(const Work& w, int64_t column_panel, int64_t begin, int64_t end) {
   const int64_t some = std::min(depth, kNumbers / width);  // channels at a time
   const int64_t block = depth > some ? kSomeTiles : kFewTiles;
   const std::byte* from = w.packed + column_panel * panel_bytes(g);
-  const int64_t u_step = some * width, matrix = tiles_of(g) * depth;
+  const int64_t u_step = some * width + kGap, matrix = matrix_step(g);
   auto* u = reinterpret_cast<int16_t*>(thread_floats(1, static_cast<size_t>(kPoints * u_step / 2)));
-  auto* m = reinterpret_cast<int32_t*>(
-      thread_floats(2, static_cast<size_t>(kPoints * std::min(block, end - begin) * width)));
+  auto* m = reinterpret_cast<int32_t*>(thread_floats(
+      2, static_cast<size_t>(kPoints * (std::min(block, end - begin) * width + kGap))));
   alignas(64) int32_t sums[16 * kMaxQPanel];
   for (int64_t first = begin; first < end; first += block) {
-    const int64_t count = std::min(block, end - first), m_step = count * width;
+    const int64_t count = std::min(block, end - first), m_step = count * width + kGap;
     for (int64_t c = 0; c < depth; c += some) {
       const int64_t pairs = std::min(some, depth - c) / 2;
       if (depth > some || first == begin) weights(from + c * 9 * width, pairs, u, u_step);
@@ -288,7 +293,7 @@ size_t q_winograd_weight_bytes(const ConvGeometry& g) {
 
 size_t q_winograd_image_bytes(const ConvGeometry& g) {
   const int64_t depth = filled(g.in_channels);
-  return static_cast<size_t>(kPoints * tiles_of(g) * depth * 2 + depth);
+  return static_cast<size_t>(kPoints * matrix_step(g) * 2 + depth);
 }
 
 void q_winograd_pack(const ConvGeometry& g, const int8_t* w, std::byte* packed) {
@@ -305,7 +310,7 @@ void q_winograd_run(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
   const ConvGeometry& g = plan.shape;
   const int64_t tiles = tiles_of(g), depth = filled(g.in_channels), threads = thread_count();
   auto* v = reinterpret_cast<int16_t*>(image);
-  auto* padding = reinterpret_cast<uint8_t*>(v + kPoints * tiles * depth);
+  auto* padding = reinterpret_cast<uint8_t*>(v + kPoints * matrix_step(g));
   std::memset(padding, zero, static_cast<size_t>(depth));
   const int32_t origin = plan.x_signed ? static_cast<int8_t>(zero) : zero;
   parallel(tiles, std::max<int64_t>(1, 2048 / depth), [&](int64_t begin, int64_t end) {

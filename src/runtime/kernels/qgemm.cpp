@@ -70,13 +70,13 @@ namespace {
 
 /// A sorted panel: counts, order, bytes. There is room for wide groups alone; what nobody writes to
 /// costs no memory.
-int64_t order_bytes(int64_t groups) { return (groups * 4 + 127) / 64 * 64; }
+int64_t order_bytes(int64_t groups) { return (groups * 8 + 127) / 64 * 64; }
 int64_t panel_bytes(const QTiles& tiles, int64_t groups) {
   return tiles.sorted ? 64 + order_bytes(groups) + groups * tiles.panel * 8
                       : groups * tiles.panel * 4;
 }
 QSorted sorted_at(std::byte* at, int64_t groups) {
-  return {reinterpret_cast<int32_t*>(at), reinterpret_cast<int32_t*>(at + 64),
+  return {reinterpret_cast<int32_t*>(at), reinterpret_cast<QGroup*>(at + 64),
           at + 64 + order_bytes(groups)};
 }
 
@@ -144,7 +144,8 @@ void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t str
              for (int64_t p = begin; p < end; ++p) {
                std::byte* panel = tiles.sorted ? room.data() : out + p * step;
                const auto sort = [&] {
-                 if (tiles.sorted) q_sort_groups(panel, all, sorted_at(out + p * step, all));
+                 if (tiles.sorted)
+                   q_sort_groups(panel, stretches, groups, sorted_at(out + p * step, all));
                };
                std::memset(panel, 0, static_cast<size_t>(bytes));
                const int64_t columns = std::min(width, n - p * width);
@@ -324,16 +325,11 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
     const QSorted sorted = sorted_at(const_cast<std::byte*>(panel), all);
     auto* places = reinterpret_cast<int32_t*>(thread_floats(3, static_cast<size_t>(all)));
     for (int64_t i = 0; i < all; ++i)
-      places[i] =
-          tile.stretches == 1
-              ? 4 * sorted.order[i]
-              : static_cast<int32_t>(p.offsets[static_cast<size_t>(sorted.order[i] / groups)] +
-                                     4 * (sorted.order[i] % groups));
+      places[i] = static_cast<int32_t>(p.offsets[static_cast<size_t>(sorted.order[i].stretch)] +
+                                       4 * sorted.order[i].group);
     tile.b = sorted.bytes;
     tile.places = places;
-    tile.doubles = sorted.counts[0];
-    tile.singles = sorted.counts[1];
-    tile.wides = sorted.counts[2];
+    tile.counts = sorted.counts;
   }
   const auto at_once = static_cast<size_t>(std::max(1, kSumRows / tiles.max_rows));
   for (size_t i = first; i < last; i += at_once) {

@@ -13,6 +13,11 @@
 
 namespace tombolo {
 
+/// How a group of four bytes of k is multiplied: as bytes, two groups at a time; alone, with the
+/// bytes 0 1 2 3, 0 2 1 3 or 0 3 1 2 side by side; or as 16-bit numbers.
+enum QKind : uint8_t { kQDouble, kQSingle, kQCrossed, kQOuter, kQWide };
+inline constexpr int kQKinds = 5;
+
 struct QTile {
   const std::byte* a;  ///< broadcast side: rows of groups
   int64_t lda;         ///< bytes from row to row
@@ -24,10 +29,10 @@ struct QTile {
   const int64_t* offsets = nullptr;
   int64_t stretches = 1, stretch_bytes = 0;
   bool add = false;  ///< to what is in c; pairs of 16-bit numbers alone do
-  /// QTiles::sorted: where each group of the panel is in `a` (bytes), in the panel's order:
-  /// `doubles` times two, then `singles`, then `wides`. The members of stretches do not count.
+  /// QTiles::sorted: where each group of the panel is in `a` (bytes), in the panel's order, and how
+  /// many there are of each QKind. The members of stretches do not count.
   const int32_t* places = nullptr;
-  int32_t doubles = 0, singles = 0, wides = 0;
+  const int32_t* counts = nullptr;
 };
 using QTileFn = void(const QTile&);
 
@@ -39,9 +44,8 @@ struct QTiles {
   int panel = 0;    ///< columns
   int group = 0;    ///< elements of k in a group: 4 or 2
   int element = 0;  ///< bytes of one: 1 or 2
-  /// Two products side by side are added in 16 bits: the groups of a panel are sorted by how large
-  /// its numbers are, into those that two may be added of, those that stand alone, and those
-  /// multiplied as 16-bit numbers.
+  /// Two products side by side are added in 16 bits: the groups of a panel are sorted by how they
+  /// have to be multiplied so that such sums fit.
   bool sorted = false;
   QTileFn* unsigned_rows[kMaxQRows + 1] = {};  ///< the broadcast side is unsigned
   QTileFn* signed_rows[kMaxQRows + 1] = {};    ///< the broadcast side is signed
@@ -62,15 +66,19 @@ const QTiles& q_constant_tiles();
 QTiles make_vnni_tiles();
 QTiles make_byte_tiles();
 
-/// Groups of a panel of the byte tiles, sorted: how many of each kind (see QTile), their order, and
-/// their bytes: 64 for two columns of eight, 128 for wide ones.
+/// Groups of a panel of the byte tiles, sorted: how many of each kind, their order, and their
+/// bytes: 64 for the 16 columns, 128 of wide ones.
+struct QGroup {
+  int32_t stretch, group;
+};
 struct QSorted {
-  int32_t* counts;  ///< doubles, singles, wides
-  int32_t* order;   ///< of all groups
+  int32_t* counts;
+  QGroup* order;
   std::byte* bytes;
 };
-/// panel: `count` groups of 64 bytes, [column][4].
-void q_sort_groups(const std::byte* panel, int64_t count, const QSorted& sorted);
+/// panel: groups of 64 bytes, [stretch][group][column][4].
+void q_sort_groups(const std::byte* panel, int64_t stretches, int64_t groups,
+                   const QSorted& sorted);
 
 /// What becomes of a block of sums: value = sum + row_add[r] + column_add[c] - row_sum[r] *
 /// zero[c].

@@ -2,8 +2,9 @@
 // as many instructions, but adds two of them in 16 bits, where they may saturate. Groups are sorted
 // by what fits (QTiles::sorted), for each panel of 16 columns: with bytes from 0 to 255, positive
 // and negative numbers may each add up to 128 in a sum of 16 bits. Where those of two groups do
-// together, one step to 32 bits serves both; where those of one do not, its numbers are multiplied
-// as 16-bit numbers, even and odd ones apart. Functions carry their target.
+// together, one step to 32 bits serves both. Where those of one do not, other bytes of it are put
+// side by side, and where no order helps, its numbers are multiplied as 16-bit numbers, even and
+// odd ones apart. Functions carry their target.
 
 #include <algorithm>
 #include <utility>
@@ -79,6 +80,14 @@ TOMBOLO_AVX2_INLINE void add_wide(__m256i& left, __m256i& right, __m256i a, __m2
       : "x"(b0), "x"(b1), "m"(from[2]), "m"(from[3]), "x"(low));
 }
 
+/// Takes the bytes of each group of four into the kind's order.
+TOMBOLO_AVX2_INLINE __m256i order_of(QKind kind) {
+  const int bytes = kind == kQCrossed ? 0x03010200 : kind == kQOuter ? 0x02010300 : 0x03020100;
+  return _mm256_add_epi8(_mm256_set1_epi32(bytes),
+                         _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404,
+                                           0x08080808, 0x0c0c0c0c));
+}
+
 /// The broadcast side is unsigned, the packed one signed and sorted.
 template <int kR>
 TOMBOLO_AVX2 void unsigned_tile(const QTile& t) {
@@ -89,7 +98,7 @@ TOMBOLO_AVX2 void unsigned_tile(const QTile& t) {
   const int32_t* place = t.places;
   const std::byte* b = t.b;
   const __m256i ones = _mm256_set1_epi16(1);
-  for (int32_t i = t.doubles; i > 0; --i, place += 2, b += 128) {
+  for (int32_t i = t.counts[kQDouble]; i > 0; --i, place += 2, b += 128) {
     const std::byte *a = t.a + place[0], *c = t.a + place[1];
     const std::byte *a3 = a + 3 * lda, *c3 = c + 3 * lda;
     const __m256i b0 = load(b);
@@ -98,7 +107,7 @@ TOMBOLO_AVX2 void unsigned_tile(const QTile& t) {
       add_double(sum[r][0], sum[r][1], group_of(r < 3 ? a + r * lda : a3 + (r - 3) * lda),
                  group_of(r < 3 ? c + r * lda : c3 + (r - 3) * lda), b0, b, ones);
   }
-  for (int32_t i = t.singles; i > 0; --i, ++place, b += 64) {
+  for (int32_t i = t.counts[kQSingle]; i > 0; --i, ++place, b += 64) {
     const std::byte *a = t.a + place[0], *a3 = a + 3 * lda;
     const __m256i b0 = load(b), b1 = load(b + 32);
 #pragma GCC unroll 8
@@ -108,8 +117,22 @@ TOMBOLO_AVX2 void unsigned_tile(const QTile& t) {
       add_single(sum[r][1], av, b1, ones);
     }
   }
+  for (const QKind kind : {kQCrossed, kQOuter}) {
+    const __m256i order = order_of(kind);
+    for (int32_t i = t.counts[kind]; i > 0; --i, ++place, b += 64) {
+      const std::byte *a = t.a + place[0], *a3 = a + 3 * lda;
+      const __m256i b0 = load(b), b1 = load(b + 32);
+#pragma GCC unroll 8
+      for (int r = 0; r < kR; ++r) {
+        const __m256i av =
+            _mm256_shuffle_epi8(group_of(r < 3 ? a + r * lda : a3 + (r - 3) * lda), order);
+        add_single(sum[r][0], av, b0, ones);
+        add_single(sum[r][1], av, b1, ones);
+      }
+    }
+  }
   const __m256i low = _mm256_set1_epi16(255);
-  for (int32_t i = t.wides; i > 0; --i, ++place, b += 128) {
+  for (int32_t i = t.counts[kQWide]; i > 0; --i, ++place, b += 128) {
     const std::byte *a = t.a + place[0], *a3 = a + 3 * lda;
     const __m256i b0 = load(b), b1 = load(b + 32);
 #pragma GCC unroll 8
@@ -140,8 +163,10 @@ TOMBOLO_AVX2_INLINE __m256i two_sums(__m256i x, __m256i y) {
   return _mm256_packus_epi16(_mm256_maddubs_epi16(x, ones), _mm256_maddubs_epi16(y, ones));
 }
 
-TOMBOLO_AVX2_INLINE Range range_of(const std::byte* group) {
-  const __m256i zero = _mm256_setzero_si256(), x = load(group), y = load(group + 32);
+TOMBOLO_AVX2_INLINE Range range_of(const std::byte* group, QKind kind = kQSingle) {
+  const __m256i zero = _mm256_setzero_si256(), order = order_of(kind);
+  const __m256i x = _mm256_shuffle_epi8(load(group), order);
+  const __m256i y = _mm256_shuffle_epi8(load(group + 32), order);
   return {two_sums(_mm256_max_epi8(x, zero), _mm256_max_epi8(y, zero)),
           two_sums(_mm256_sub_epi8(zero, _mm256_min_epi8(x, zero)),
                    _mm256_sub_epi8(zero, _mm256_min_epi8(y, zero)))};
@@ -169,75 +194,84 @@ TOMBOLO_AVX2 uint8_t largest(const Range& range) {
   return *std::max_element(sums, sums + 32);
 }
 
-TOMBOLO_AVX2 void sort_groups(const std::byte* panel, int64_t count, const QSorted& sorted) {
+/// The least demanding kind of a group that stands alone.
+TOMBOLO_AVX2 QKind kind_of(const std::byte* group) {
+  for (const QKind kind : {kQSingle, kQCrossed, kQOuter}) {
+    const Range range = range_of(group, kind);
+    if (fits(range.above, range.below)) return kind;
+  }
+  return kQWide;
+}
+
+TOMBOLO_AVX2 void put_group(const std::byte* group, QKind kind, std::byte* out) {
+  if (kind == kQWide) return widen(group, out);
+  for (int half = 0; half < 64; half += 32)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + half),
+                        _mm256_shuffle_epi8(load(group + half), order_of(kind)));
+}
+
+/// Finds pairs of groups that can be added in 16 bits: gives those of `single` that have one, two
+/// neighbours each, and leaves the others.
+TOMBOLO_AVX2 std::vector<int32_t> take_pairs(const std::byte* panel, std::vector<int32_t>& single) {
   constexpr int kTries = 24;
   struct Group {
     int32_t index;
     uint8_t largest;
   };
-  std::vector<Group> narrow;
-  std::vector<int32_t> doubles, singles, wides;
-  narrow.reserve(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) {
-    const Range range = range_of(panel + i * 64);
-    if (fits(range.above, range.below))
-      narrow.push_back({static_cast<int32_t>(i), largest(range)});
-    else
-      wides.push_back(static_cast<int32_t>(i));
-  }
-  // The largest are given the first partner that they find among the smaller ones.
-  std::sort(narrow.begin(), narrow.end(), [](const Group& x, const Group& y) {
+  std::vector<Group> groups;
+  groups.reserve(single.size());
+  for (const int32_t i : single) groups.push_back({i, largest(range_of(panel + int64_t{i} * 64))});
+  // The largest are given the first partner that they find among the smallest.
+  std::sort(groups.begin(), groups.end(), [](const Group& x, const Group& y) {
     return x.largest != y.largest ? x.largest > y.largest : x.index < y.index;
   });
-  std::vector<bool> taken(narrow.size());
-  size_t least = narrow.size();
-  for (size_t i = 0; i < narrow.size(); ++i) {
+  std::vector<bool> taken(groups.size());
+  std::vector<int32_t> pairs;
+  single.clear();
+  size_t least = groups.size();
+  for (size_t i = 0; i < groups.size(); ++i) {
     if (taken[i]) continue;
-    const Range own = range_of(panel + int64_t{narrow[i].index} * 64);
+    const Range own = range_of(panel + int64_t{groups[i].index} * 64);
     while (least > 0 && taken[least - 1]) --least;
     size_t partner = 0;
     int tries = 0;
-    for (size_t j = least; j-- > i + 1 && tries < kTries;) {
+    for (size_t j = least; j-- > i + 1 && tries < kTries && partner == 0;) {
       if (taken[j]) continue;
       ++tries;
-      const Range other = range_of(panel + int64_t{narrow[j].index} * 64);
-      if (!fits(_mm256_adds_epu8(own.above, other.above), _mm256_adds_epu8(own.below, other.below)))
-        continue;
-      partner = j;
-      break;
+      const Range other = range_of(panel + int64_t{groups[j].index} * 64);
+      if (fits(_mm256_adds_epu8(own.above, other.above), _mm256_adds_epu8(own.below, other.below)))
+        partner = j;
     }
-    taken[i] = true;
     if (partner == 0) {
-      singles.push_back(narrow[i].index);
+      single.push_back(groups[i].index);
       continue;
     }
     taken[partner] = true;
-    doubles.push_back(narrow[i].index);
-    doubles.push_back(narrow[partner].index);
+    pairs.push_back(groups[i].index);
+    pairs.push_back(groups[partner].index);
   }
-  std::sort(singles.begin(), singles.end());
-  sorted.counts[0] = static_cast<int32_t>(doubles.size() / 2);
-  sorted.counts[1] = static_cast<int32_t>(singles.size());
-  sorted.counts[2] = static_cast<int32_t>(wides.size());
-  std::byte* out = sorted.bytes;
-  int32_t* order = sorted.order;
-  for (const auto* groups : {&doubles, &singles})
-    for (const int32_t group : *groups) {
-      *order++ = group;
-      std::copy_n(panel + int64_t{group} * 64, 64, out);
-      out += 64;
-    }
-  for (const int32_t group : wides) {
-    *order++ = group;
-    widen(panel + int64_t{group} * 64, out);
-    out += 128;
-  }
+  std::sort(single.begin(), single.end());
+  return pairs;
 }
 
 }  // namespace
 
-void q_sort_groups(const std::byte* panel, int64_t count, const QSorted& sorted) {
-  sort_groups(panel, count, sorted);
+void q_sort_groups(const std::byte* panel, int64_t stretches, int64_t groups,
+                   const QSorted& sorted) {
+  std::vector<int32_t> kinds[kQKinds];
+  for (int64_t i = 0; i < stretches * groups; ++i)
+    kinds[kind_of(panel + i * 64)].push_back(static_cast<int32_t>(i));
+  kinds[kQDouble] = take_pairs(panel, kinds[kQSingle]);
+  std::byte* out = sorted.bytes;
+  QGroup* order = sorted.order;
+  for (int k = 0; k < kQKinds; ++k) {
+    sorted.counts[k] = static_cast<int32_t>(kinds[k].size() / (k == kQDouble ? 2 : 1));
+    for (const int32_t i : kinds[k]) {
+      *order++ = {static_cast<int32_t>(i / groups), static_cast<int32_t>(i % groups)};
+      put_group(panel + int64_t{i} * 64, static_cast<QKind>(k), out);
+      out += k == kQWide ? 128 : 64;
+    }
+  }
 }
 
 QTiles make_byte_tiles() {
@@ -253,7 +287,7 @@ QTiles make_byte_tiles() {
 
 namespace tombolo {
 QTiles make_byte_tiles() { return {}; }
-void q_sort_groups(const std::byte*, int64_t, const QSorted&) {}
+void q_sort_groups(const std::byte*, int64_t, int64_t, const QSorted&) {}
 }  // namespace tombolo
 
 #endif

@@ -166,7 +166,7 @@ HWY_INLINE void finish_sixteen(const QFinish& f, const int32_t* sums, int64_t ld
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   const bool is_signed = low < 0;
   const auto number = [&](const int32_t* from, VI add, hn::Vec<F> scale, const std::byte* more,
-                          int64_t count) HWY_ATTR {
+                          int64_t count) HWY_ATTR __attribute__((always_inline)) {
     auto x = hn::Mul(hn::ConvertTo(ff, hn::Add(hn::LoadU(d, from), add)), scale);
     if constexpr (kRest) {
       const VI own =
@@ -178,7 +178,8 @@ HWY_INLINE void finish_sixteen(const QFinish& f, const int32_t* sums, int64_t ld
     // What is below 32 bits becomes their least number.
     return nearest(hn::Min(hi, x));
   };
-  const auto row_at = [&](const int32_t* from, const std::byte* more) HWY_ATTR {
+  const auto row_at = [&](const int32_t* from, const std::byte* more) HWY_ATTR
+      __attribute__((always_inline)) {
     const VI a = number(from, add0, scale0, more, left);
     const VI b = number(from + 8, add1, scale1, kRest ? more + 8 : nullptr, left - 8);
     return _mm256_adds_epi16(_mm256_packs_epi32(a.raw, b.raw), zero);
