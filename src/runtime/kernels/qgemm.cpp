@@ -70,13 +70,13 @@ namespace {
 
 /// A sorted panel: counts, order, bytes. There is room for wide groups alone; what nobody writes to
 /// costs no memory.
-int64_t order_bytes(int64_t groups) { return (groups * 8 + 127) / 64 * 64; }
+int64_t order_bytes(int64_t groups) { return (groups * 4 + 127) / 64 * 64; }
 int64_t panel_bytes(const QTiles& tiles, int64_t groups) {
   return tiles.sorted ? 64 + order_bytes(groups) + groups * tiles.panel * 8
                       : groups * tiles.panel * 4;
 }
 QSorted sorted_at(std::byte* at, int64_t groups) {
-  return {reinterpret_cast<int32_t*>(at), reinterpret_cast<QGroup*>(at + 64),
+  return {reinterpret_cast<int32_t*>(at), reinterpret_cast<uint32_t*>(at + 64),
           at + 64 + order_bytes(groups)};
 }
 
@@ -312,10 +312,12 @@ void finish_tiles(const Task& t, size_t first, size_t last, const int32_t* sums,
   flush();
 }
 
-void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel, int64_t column) {
+void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
+                const std::byte* next, int64_t column) {
   const QProduct& p = t.p;
   const QTiles& tiles = *p.inner;
   alignas(64) int32_t sums[kSumRows * kMaxQPanel];
+  int64_t ahead = 0;
   QTile tile{nullptr, p.lda, panel, tiles.groups_of(p.run), sums, tiles.panel};
   tile.offsets = p.offsets.data();
   tile.stretches = static_cast<int64_t>(p.offsets.size());
@@ -324,16 +326,24 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
     const int64_t groups = q_panel_groups(p.run, tiles), all = tile.stretches * groups;
     const QSorted sorted = sorted_at(const_cast<std::byte*>(panel), all);
     auto* places = reinterpret_cast<int32_t*>(thread_floats(3, static_cast<size_t>(all)));
-    for (int64_t i = 0; i < all; ++i)
-      places[i] = static_cast<int32_t>(p.offsets[static_cast<size_t>(sorted.order[i].stretch)] +
-                                       4 * sorted.order[i].group);
+    for (int64_t i = 0; i < all; ++i) {
+      const uint32_t at = sorted.order[i];
+      places[i] = static_cast<int32_t>(p.offsets[at >> kQGroupBits]) +
+                  4 * static_cast<int32_t>(at & ((1u << kQGroupBits) - 1));
+    }
     tile.b = sorted.bytes;
     tile.places = places;
     tile.counts = sorted.counts;
+    // The next panel comes nearer meanwhile: about as much as this one has, in front of its room.
+    if (next != nullptr) ahead = (sorted.bytes - panel) + 64 * (all + sorted.counts[kQWide]);
   }
   const auto at_once = static_cast<size_t>(std::max(1, kSumRows / tiles.max_rows));
+  const auto turns = static_cast<int64_t>((last - first + at_once - 1) / at_once);
+  const int64_t lines = (ahead / 64 + turns - 1) / turns;
   for (size_t i = first; i < last; i += at_once) {
     const size_t end = std::min(last, i + at_once);
+    for (int64_t line = 0; line < lines && ahead > 0; ++line, ahead -= 64, next += 64)
+      __builtin_prefetch(next, 0, 2);
     tile.c = sums;
     for (size_t j = i; j < end; ++j) {
       const QTileRows& rows = p.tiles[j];
@@ -383,7 +393,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
           amx_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width,
                    chunk);
         else
-          plain_rows(task, first, last, panel, q * width);
+          plain_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width);
       }
     }
     if (p.amx) amx_end();

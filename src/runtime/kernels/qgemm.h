@@ -68,14 +68,12 @@ QTiles make_byte_tiles();
 
 /// Groups of a panel of the byte tiles, sorted: how many of each kind, their order, and their
 /// bytes: 64 for the 16 columns, 128 of wide ones.
-struct QGroup {
-  int32_t stretch, group;
-};
 struct QSorted {
   int32_t* counts;
-  QGroup* order;
+  uint32_t* order;  ///< the stretch, and the group of it in the last kQGroupBits
   std::byte* bytes;
 };
+inline constexpr int kQGroupBits = 15;
 /// panel: groups of 64 bytes, [stretch][group][column][4].
 void q_sort_groups(const std::byte* panel, int64_t stretches, int64_t groups,
                    const QSorted& sorted);

@@ -263,11 +263,11 @@ void q_sort_groups(const std::byte* panel, int64_t stretches, int64_t groups,
     kinds[kind_of(panel + i * 64)].push_back(static_cast<int32_t>(i));
   kinds[kQDouble] = take_pairs(panel, kinds[kQSingle]);
   std::byte* out = sorted.bytes;
-  QGroup* order = sorted.order;
+  uint32_t* order = sorted.order;
   for (int k = 0; k < kQKinds; ++k) {
     sorted.counts[k] = static_cast<int32_t>(kinds[k].size() / (k == kQDouble ? 2 : 1));
     for (const int32_t i : kinds[k]) {
-      *order++ = {static_cast<int32_t>(i / groups), static_cast<int32_t>(i % groups)};
+      *order++ = static_cast<uint32_t>(i / groups << kQGroupBits | i % groups);
       put_group(panel + int64_t{i} * 64, static_cast<QKind>(k), out);
       out += k == kQWide ? 128 : 64;
     }

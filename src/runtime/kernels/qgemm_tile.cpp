@@ -161,6 +161,12 @@ HWY_INLINE void finish_sixteen(const QFinish& f, const int32_t* sums, int64_t ld
   const int32_t origin = kRest ? f.zero_point2 : f.zero_point;
   const int32_t low = kRest ? f.least2 : f.least, high = kRest ? f.greatest2 : f.greatest;
   const auto hi = real(high - origin);
+  // Not read again in the loop, which writes bytes that could be anything.
+  const auto own_lo = real(f.least - f.zero_point), own_hi = real(f.greatest - f.zero_point);
+  const auto own_scale = hn::Set(ff, f.own), rest_scale = hn::Set(ff, f.other);
+  const VI rest_zero = hn::Set(d, f.rest_zero);
+  const bool rest_signed = f.rest_signed;
+  const int64_t ldo = f.ldo;
   const __m256i zero = _mm256_set1_epi16(static_cast<int16_t>(origin));
   const __m256i least = limit(low), greatest = limit(high);
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
@@ -169,11 +175,10 @@ HWY_INLINE void finish_sixteen(const QFinish& f, const int32_t* sums, int64_t ld
                           int64_t count) HWY_ATTR __attribute__((always_inline)) {
     auto x = hn::Mul(hn::ConvertTo(ff, hn::Add(hn::LoadU(d, from), add)), scale);
     if constexpr (kRest) {
-      const VI own =
-          round_between(x, real(f.least - f.zero_point), real(f.greatest - f.zero_point));
-      const VI other = hn::Sub(load_bytes(more, f.rest_signed, count), hn::Set(d, f.rest_zero));
-      x = hn::Add(hn::Mul(hn::ConvertTo(ff, own), hn::Set(ff, f.own)),
-                  hn::Mul(hn::ConvertTo(ff, other), hn::Set(ff, f.other)));
+      const VI first = round_between(x, own_lo, own_hi);
+      const VI other = hn::Sub(load_bytes(more, rest_signed, count), rest_zero);
+      x = hn::Add(hn::Mul(hn::ConvertTo(ff, first), own_scale),
+                  hn::Mul(hn::ConvertTo(ff, other), rest_scale));
     }
     // What is below 32 bits becomes their least number.
     return nearest(hn::Min(hi, x));
@@ -184,10 +189,10 @@ HWY_INLINE void finish_sixteen(const QFinish& f, const int32_t* sums, int64_t ld
     const VI b = number(from + 8, add1, scale1, kRest ? more + 8 : nullptr, left - 8);
     return _mm256_adds_epi16(_mm256_packs_epi32(a.raw, b.raw), zero);
   };
-  for (int64_t r = 0; r < rows; r += 2, sums += 2 * ldc, to += 2 * f.ldo) {
+  for (int64_t r = 0; r < rows; r += 2, sums += 2 * ldc, to += 2 * ldo) {
     const bool both = r + 1 < rows;
     const __m256i first = row_at(sums, rest);
-    const __m256i second = both ? row_at(sums + ldc, kRest ? rest + f.ldo : nullptr) : first;
+    const __m256i second = both ? row_at(sums + ldc, kRest ? rest + ldo : nullptr) : first;
     const __m256i bytes =
         is_signed
             ? _mm256_max_epi8(_mm256_min_epi8(_mm256_packs_epi16(first, second), greatest), least)
@@ -195,8 +200,8 @@ HWY_INLINE void finish_sixteen(const QFinish& f, const int32_t* sums, int64_t ld
     // Narrowing has left the columns in blocks of four.
     const __m256i ordered = _mm256_permutevar8x32_epi32(bytes, order);
     store_sixteen(_mm256_castsi256_si128(ordered), to, left);
-    if (both) store_sixteen(_mm256_extracti128_si256(ordered, 1), to + f.ldo, left);
-    if constexpr (kRest) rest += 2 * f.ldo;
+    if (both) store_sixteen(_mm256_extracti128_si256(ordered, 1), to + ldo, left);
+    if constexpr (kRest) rest += 2 * ldo;
   }
 }
 #endif
