@@ -115,12 +115,22 @@ void run_depthwise(const QConvPlan& plan, const uint8_t* x, const std::byte* pac
 
 }  // namespace
 
-int32_t product_zero(const QConvPlan& plan, int32_t zero) { return plan.flip ? zero + 128 : zero; }
+int32_t product_zero(const QConvPlan& plan, int32_t zero) {
+  if (plan.winograd) return 0;
+  return plan.flip ? zero + 128 : zero;
+}
 
-QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest, const QTiles& tiles) {
+QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest, const QTiles& tiles,
+                          const uint8_t* w, bool flip) {
   QConvPlan plan;
   plan.shape = g;
   plan.x_signed = x_signed;
+  if (q_winograd_takes(g, w, flip)) {
+    plan.winograd = true;
+    plan.weight_bytes = q_winograd_weight_bytes(g);
+    plan.image_bytes = q_winograd_image_bytes(g);
+    return plan;
+  }
   plan.depthwise = !rest && g.in_channels == 1 && g.out_channels == 1 && g.taps() <= 256;
   const int64_t needed_rows = (g.out[1] - 1) * g.stride[1] + g.extent(1);
   const int64_t needed_columns = (g.out[2] - 1) * g.stride[2] + g.extent(2);
@@ -180,8 +190,13 @@ void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, std::by
       for (int64_t t = 0; t < taps; ++t)
         turned[static_cast<size_t>((m * taps + t) * inputs + c)] =
             static_cast<uint8_t>(w[(m * inputs + c) * taps + t] ^ (flip ? 0x80 : 0));
+  const auto* bytes = reinterpret_cast<const int8_t*>(turned.data());
+  if (plan.winograd) {
+    q_winograd_pack(g, bytes, packed);
+    std::fill_n(sums, outputs, 0);  // the image is less its zero point
+    return;
+  }
   if (plan.depthwise) {
-    const auto* bytes = reinterpret_cast<const int8_t*>(turned.data());
     q_depthwise_pack(bytes, outputs, taps, packed);
     for (int64_t m = 0; m < outputs; ++m) {
       sums[m] = 0;
@@ -211,6 +226,10 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
     QFinish part = finish;
     part.out = static_cast<std::byte*>(finish.out) + n * out_bytes;
     if (part.rest != nullptr) part.rest += n * out_bytes;
+    if (plan.winograd) {
+      q_winograd_run(plan, from, zero, packed, part, image);
+      continue;
+    }
     if (plan.copy) {
       copy_image(plan, from, zero, image);
       from = reinterpret_cast<const uint8_t*>(image);

@@ -15,22 +15,25 @@ namespace tombolo {
 struct QConvPlan {
   ConvGeometry shape;  ///< in[0] is 1
   bool x_signed = false, depthwise = false;
-  bool copy = false;    ///< the image is copied, with its padding
-  bool flip = false;    ///< bytes of x get 128 more: the products want them unsigned
-  int element = 1;      ///< bytes of an element of the copy
-  int64_t columns = 0;  ///< pixels of a row of the image that is read
-  int64_t rows = 0;     ///< of them
-  int64_t run = 0;      ///< elements of a stretch
-  int64_t batches = 1;  ///< images that one product takes
-  QProduct product;     ///< of one group
+  bool winograd = false;  ///< the image is transformed, see qconv_winograd.cpp
+  bool copy = false;      ///< the image is copied, with its padding
+  bool flip = false;      ///< bytes of x get 128 more: the products want them unsigned
+  int element = 1;        ///< bytes of an element of the copy
+  int64_t columns = 0;    ///< pixels of a row of the image that is read
+  int64_t rows = 0;       ///< of them
+  int64_t run = 0;        ///< elements of a stretch
+  int64_t batches = 1;    ///< images that one product takes
+  QProduct product;       ///< of one group
   size_t weight_bytes = 0, image_bytes = 0;
   int64_t outputs() const { return shape.groups * shape.out_channels; }
   int64_t channels() const { return shape.groups * shape.in_channels; }
 };
 
-/// `rest`: something is added to the result, which the depthwise kernel does not do.
+/// `rest`: something is added to the result, which the depthwise kernel does not do. `w` as in
+/// pack_qconv_last, or null where it is not known: large weights keep Winograd's transform out.
 QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest,
-                          const QTiles& tiles = q_tiles());
+                          const QTiles& tiles = q_tiles(), const uint8_t* w = nullptr,
+                          bool flip = false);
 /// w [M, C / group, kh, kw], symmetric around 0 (around 128 with `flip`); sums: of each output.
 void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, std::byte* packed,
                      int32_t* sums);
@@ -39,6 +42,15 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
                     const QFinish& finish, std::byte* image);
 /// What x's zero point is to the products: 128 more where bytes are flipped.
 int32_t product_zero(const QConvPlan& plan, int32_t zero);
+
+/// F(4x4, 3x3) of bytes: whether it takes a convolution and is faster, and its parts. Weights are
+/// [M][taps][C] when they are packed.
+bool q_winograd_takes(const ConvGeometry& shape, const uint8_t* w, bool flip);
+size_t q_winograd_weight_bytes(const ConvGeometry& shape);
+size_t q_winograd_image_bytes(const ConvGeometry& shape);
+void q_winograd_pack(const ConvGeometry& shape, const int8_t* w, std::byte* packed);
+void q_winograd_run(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const std::byte* packed,
+                    const QFinish& finish, std::byte* image);
 
 /// Depthwise: a block of channels at some pixels of a row; see qconv_depthwise.cpp
 /// and qconv_depthwise_vnni.cpp.

@@ -68,88 +68,33 @@ int64_t q_panel_groups(int64_t k, const QTiles& tiles) {
 
 namespace {
 
-/// What lies behind the panels where they are split, for each: how many groups had to be, where
-/// they belong, and their second summands. There is room for all groups; few networks need a tenth.
-struct Rests {
-  int32_t* count;
-  QRest* places;
-  std::byte* groups;
-};
-int64_t place_bytes(int64_t groups) { return (groups * 8 + 127) / 64 * 64; }
-int64_t rest_bytes(const QTiles& tiles, int64_t groups) {
-  return tiles.splits ? 64 + place_bytes(groups) + groups * tiles.panel * 4 : 0;
+/// A sorted panel: counts, order, bytes. There is room for wide groups alone; what nobody writes to
+/// costs no memory.
+int64_t order_bytes(int64_t groups) { return (groups * 4 + 127) / 64 * 64; }
+int64_t panel_bytes(const QTiles& tiles, int64_t groups) {
+  return tiles.sorted ? 64 + order_bytes(groups) + groups * tiles.panel * 8
+                      : groups * tiles.panel * 4;
 }
-Rests rests_at(std::byte* at, int64_t groups) {
-  return {reinterpret_cast<int32_t*>(at), reinterpret_cast<QRest*>(at + 64),
-          at + 64 + place_bytes(groups)};
-}
-
-/// Whether unsigned bytes times these may add up to more than 16 bits hold.
-bool too_large(int8_t first, int8_t second) {
-  const int above = std::max<int>(first, 0) + std::max<int>(second, 0);
-  const int below = std::min<int>(first, 0) + std::min<int>(second, 0);
-  return above > 128 || below < -128;
-}
-
-void split_panel(std::byte* panel, int64_t stretches, int64_t groups, int64_t width,
-                 const Rests& rests) {
-  int32_t count = 0;
-  auto* words = reinterpret_cast<int8_t*>(panel);
-  for (int64_t i = 0; i < stretches * groups; ++i, words += width * 4) {
-    bool any = false;
-    for (int64_t c = 0; c < width * 4; c += 2) any |= too_large(words[c], words[c + 1]);
-    if (!any) continue;
-    rests.places[count] = {static_cast<int32_t>(i / groups), static_cast<int32_t>(i % groups)};
-    auto* rest = reinterpret_cast<int8_t*>(rests.groups + count++ * width * 4);
-    std::memset(rest, 0, static_cast<size_t>(width * 4));
-    for (int64_t c = 0; c < width * 4; c += 2) {
-      if (!too_large(words[c], words[c + 1])) continue;
-      for (int64_t at = c; at < c + 2; ++at) {
-        const auto half = static_cast<int8_t>(words[at] / 2);
-        rest[at] = static_cast<int8_t>(words[at] - half);
-        words[at] = half;
-      }
-    }
-  }
-  *rests.count = count;
+QSorted sorted_at(std::byte* at, int64_t groups) {
+  return {reinterpret_cast<int32_t*>(at), reinterpret_cast<uint32_t*>(at + 64),
+          at + 64 + order_bytes(groups)};
 }
 
 }  // namespace
 
 size_t q_stretch_bytes(int64_t stretches, int64_t run, int64_t n, const QTiles& tiles) {
   const int64_t groups = stretches * q_panel_groups(run, tiles);
-  return static_cast<size_t>((n + tiles.panel - 1) / tiles.panel *
-                             (tiles.panel * groups * 4 + rest_bytes(tiles, groups)));
+  return static_cast<size_t>((n + tiles.panel - 1) / tiles.panel * panel_bytes(tiles, groups));
 }
 
 size_t q_panel_bytes(int64_t k, int64_t n, const QTiles& tiles) {
   return q_stretch_bytes(1, k, n, tiles);
 }
 
-const QTiles& q_tiles_for(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n,
-                          bool flip, int64_t spread, int64_t next) {
-  if (x == nullptr || active_isa() != Isa::kAvx2 || has_vnni()) return q_tiles();
+const QTiles& q_constant_tiles() {
+  if (active_isa() != Isa::kAvx2 || has_vnni()) return q_tiles();
   static const QTiles bytes = make_byte_tiles();
-  // A split group is one group more; the byte tile is faster by a quarter at least. Some thousand
-  // groups tell.
-  constexpr double kMost = 0.2;
-  constexpr int64_t kSample = 4096;
-  const int64_t groups = k / bytes.group, panels = (n + bytes.panel - 1) / bytes.panel;
-  const int64_t all = spread * panels * groups, step = std::max<int64_t>(1, all / kSample);
-  int64_t seen = 0, split = 0;
-  for (int64_t at = 0; at < all; at += step, ++seen) {
-    const int64_t s = at / (panels * groups), p = at / groups % panels, g = at % groups;
-    bool any = false;
-    for (int64_t c = p * bytes.panel; c < std::min(n, (p + 1) * bytes.panel); ++c) {
-      int8_t group[4];
-      for (int64_t i = 0; i < 4; ++i)
-        group[i] =
-            static_cast<int8_t>(number(x[s * next + (g * 4 + i) * row + c * column], flip, true));
-      any |= too_large(group[0], group[1]) || too_large(group[2], group[3]);
-    }
-    split += any;
-  }
-  return static_cast<double>(split) <= kMost * static_cast<double>(seen) ? bytes : q_tiles();
+  return bytes;
 }
 
 namespace {
@@ -191,33 +136,33 @@ void pack_below(const uint8_t* x, int64_t run, int64_t width, uint8_t mask, std:
 void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t stretches, int64_t run,
                       int64_t n, bool flip, std::byte* out, int32_t* sums, const QTiles& tiles) {
   const int64_t width = tiles.panel, groups = q_panel_groups(run, tiles);
-  const int64_t k = stretches * run, bytes = stretches * groups * width * 4;
-  const int64_t panels = (n + width - 1) / width, rest = rest_bytes(tiles, stretches * groups);
-  const auto split = [&](int64_t p) {
-    if (tiles.splits)
-      split_panel(out + p * bytes, stretches, groups, width,
-                  rests_at(out + panels * bytes + p * rest, stretches * groups));
-  };
+  const int64_t k = stretches * run, all = stretches * groups, bytes = all * width * 4;
+  const int64_t panels = (n + width - 1) / width, step = panel_bytes(tiles, all);
   parallel(panels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, k * width)),
            [&](int64_t begin, int64_t end) {
+             std::vector<std::byte> room(tiles.sorted ? static_cast<size_t>(bytes) : 0);
              for (int64_t p = begin; p < end; ++p) {
-               std::byte* panel = out + p * bytes;
+               std::byte* panel = tiles.sorted ? room.data() : out + p * step;
+               const auto sort = [&] {
+                 if (tiles.sorted)
+                   q_sort_groups(panel, stretches, groups, sorted_at(out + p * step, all));
+               };
                std::memset(panel, 0, static_cast<size_t>(bytes));
                const int64_t columns = std::min(width, n - p * width);
                const uint8_t mask = flip ? 0x80 : 0;
-               int32_t room[kMaxQPanel] = {};
+               int32_t down[kMaxQPanel] = {};
                if (tiles.element == 1 && (column == 1 || row == 1)) {
                  for (int64_t s = 0; s < stretches; ++s) {
                    const uint8_t* from = x + p * width * column + s * run * row;
                    std::byte* to = panel + s * groups * width * 4;
                    if (column == 1)
-                     pack_beside(from, row, run, columns, width, mask, to, room);
+                     pack_beside(from, row, run, columns, width, mask, to, down);
                    else
                      for (int64_t c = 0; c < columns; ++c)
-                       pack_below(from + c * column, run, width, mask, to + c * 4, room[c]);
+                       pack_below(from + c * column, run, width, mask, to + c * 4, down[c]);
                  }
-                 if (sums != nullptr) std::copy_n(room, columns, sums + p * width);
-                 split(p);
+                 if (sums != nullptr) std::copy_n(down, columns, sums + p * width);
+                 sort();
                  continue;
                }
                for (int64_t c = 0; c < columns; ++c) {
@@ -234,7 +179,7 @@ void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t str
                  }
                  if (sums != nullptr) sums[p * width + c] = sum;
                }
-               split(p);
+               sort();
              }
            });
 }
@@ -340,27 +285,73 @@ void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
   }
 }
 
+constexpr int kSumRows = 40;  ///< of the tiles whose sums are finished at once
+
+/// Tiles [first, last), whose sums lie one after the other: runs that go on are finished as one.
+void finish_tiles(const Task& t, size_t first, size_t last, const int32_t* sums, int64_t width,
+                  int64_t column) {
+  const int64_t columns = std::min(width, t.p.n - column);
+  int64_t from = 0, count = 0, to = 0, start = 0;
+  const auto flush = [&] {
+    if (count > 0) q_finish(t.finish, sums + from * width, width, to, count, column, columns);
+  };
+  for (size_t i = first; i < last; ++i) {
+    const QTileRows& rows = t.p.tiles[i];
+    for (int32_t r = rows.first_run; r < rows.last_run; ++r) {
+      const QRun& run = t.p.runs[static_cast<size_t>(r)];
+      if (from + count != start + run.from || to + count != run.to) {
+        flush();
+        from = start + run.from;
+        to = run.to;
+        count = 0;
+      }
+      count += run.count;
+    }
+    start += rows.count;
+  }
+  flush();
+}
+
 void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
-                const std::byte* rest, int64_t column) {
+                const std::byte* next, int64_t column) {
   const QProduct& p = t.p;
   const QTiles& tiles = *p.inner;
-  alignas(64) int32_t sums[kMaxQRows * 32];
+  alignas(64) int32_t sums[kSumRows * kMaxQPanel];
+  int64_t ahead = 0;
   QTile tile{nullptr, p.lda, panel, tiles.groups_of(p.run), sums, tiles.panel};
   tile.offsets = p.offsets.data();
   tile.stretches = static_cast<int64_t>(p.offsets.size());
   tile.stretch_bytes = q_panel_groups(p.run, tiles) * tiles.panel * 4;
-  if (tiles.splits) {
-    const Rests rests =
-        rests_at(const_cast<std::byte*>(rest), tile.stretches * q_panel_groups(p.run, tiles));
-    tile.rest_count = *rests.count;
-    tile.rest_places = rests.places;
-    tile.rests = rests.groups;
+  if (tiles.sorted) {
+    const int64_t groups = q_panel_groups(p.run, tiles), all = tile.stretches * groups;
+    const QSorted sorted = sorted_at(const_cast<std::byte*>(panel), all);
+    auto* places = reinterpret_cast<int32_t*>(thread_floats(3, static_cast<size_t>(all)));
+    for (int64_t i = 0; i < all; ++i) {
+      const uint32_t at = sorted.order[i];
+      places[i] = static_cast<int32_t>(p.offsets[at >> kQGroupBits]) +
+                  4 * static_cast<int32_t>(at & ((1u << kQGroupBits) - 1));
+    }
+    tile.b = sorted.bytes;
+    tile.places = places;
+    tile.counts = sorted.counts;
+    // The next panel comes nearer meanwhile: about as much as this one has, in front of its room.
+    if (next != nullptr) ahead = (sorted.bytes - panel) + 64 * (all + sorted.counts[kQWide]);
   }
-  for (size_t i = first; i < last; ++i) {
-    const QTileRows& rows = p.tiles[i];
-    tile.a = t.a + rows.offset;
-    tiles.unsigned_rows[rows.count](tile);
-    finish_rows(t, rows, sums, tiles.panel, column);
+  const auto at_once = static_cast<size_t>(std::max(1, kSumRows / tiles.max_rows));
+  const auto turns = static_cast<int64_t>((last - first + at_once - 1) / at_once);
+  const int64_t lines = (ahead / 64 + turns - 1) / turns;
+  for (size_t i = first; i < last; i += at_once) {
+    const size_t end = std::min(last, i + at_once);
+    for (int64_t line = 0; line < lines && ahead > 0; ++line, ahead -= 64, next += 64)
+      __builtin_prefetch(next, 0, 2);
+    tile.c = sums;
+    for (size_t j = i; j < end; ++j) {
+      const QTileRows& rows = p.tiles[j];
+      tile.a = t.a + rows.offset;
+      tiles.unsigned_rows[rows.count](tile);
+      tile.c += rows.count * tile.ldc;
+    }
+    finish_tiles(t, i, end, sums, tiles.panel, column);
   }
 }
 
@@ -373,8 +364,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const auto count = static_cast<int64_t>(p.tiles.size());
   if (count == 0 || panels <= 0) return;
   const int64_t stretches = static_cast<int64_t>(p.offsets.size());
-  const int64_t panel_bytes = stretches * q_panel_groups(p.run, tiles) * width * 4;
-  const int64_t rest = rest_bytes(tiles, stretches * q_panel_groups(p.run, tiles));
+  const int64_t step = panel_bytes(tiles, stretches * q_panel_groups(p.run, tiles));
   // A block of rows that the second cache holds, times as many panels as make a task worth while.
   const int64_t rows = std::max(1, p.tiles.front().count), row_bytes = rows * p.lda;
   const int64_t most = std::max<int64_t>(2, (int64_t{192} << 10) / std::max<int64_t>(1, row_bytes));
@@ -382,7 +372,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   // Threads that took panels of the same rows would write to the same cache lines: rows are cut
   // where all the weights stay near.
   const int64_t threads = thread_count();
-  if (threads > 1 && panels * panel_bytes <= near_bytes() && count >= 8 * threads)
+  if (threads > 1 && panels * step <= near_bytes() && count >= 8 * threads)
     blocks = std::max(blocks, 2 * threads);
   int64_t block = (count + blocks - 1) / blocks;
   if (p.amx) block += block % 2;
@@ -398,12 +388,12 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
       const auto first = static_cast<size_t>(i / turns * block);
       const size_t last = std::min(static_cast<size_t>(count), first + static_cast<size_t>(block));
       for (int64_t q = i % turns * group; q < std::min(panels, (i % turns + 1) * group); ++q) {
-        const std::byte* panel = b + q * panel_bytes;
+        const std::byte* panel = b + q * step;
         if (p.amx)
-          amx_rows(task, first, last, panel, q + 1 < panels ? panel + panel_bytes : nullptr,
-                   q * width, chunk);
+          amx_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width,
+                   chunk);
         else
-          plain_rows(task, first, last, panel, b + panels * panel_bytes + q * rest, q * width);
+          plain_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width);
       }
     }
     if (p.amx) amx_end();

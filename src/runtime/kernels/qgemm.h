@@ -13,10 +13,10 @@
 
 namespace tombolo {
 
-/// Where the rest of a split group of k belongs.
-struct QRest {
-  int32_t stretch, group;
-};
+/// How a group of four bytes of k is multiplied: as bytes, two groups at a time; alone, with the
+/// bytes 0 1 2 3, 0 2 1 3 or 0 3 1 2 side by side; or as 16-bit numbers.
+enum QKind : uint8_t { kQDouble, kQSingle, kQCrossed, kQOuter, kQWide };
+inline constexpr int kQKinds = 5;
 
 struct QTile {
   const std::byte* a;  ///< broadcast side: rows of groups
@@ -28,10 +28,11 @@ struct QTile {
   // Several stretches of k: where each begins in `a` (bytes), and how far apart they are in `b`.
   const int64_t* offsets = nullptr;
   int64_t stretches = 1, stretch_bytes = 0;
-  // What was split off the panel (QTiles::splits): groups like the panel's.
-  int32_t rest_count = 0;
-  const QRest* rest_places = nullptr;
-  const std::byte* rests = nullptr;
+  bool add = false;  ///< to what is in c; pairs of 16-bit numbers alone do
+  /// QTiles::sorted: where each group of the panel is in `a` (bytes), in the panel's order, and how
+  /// many there are of each QKind. The members of stretches do not count.
+  const int32_t* places = nullptr;
+  const int32_t* counts = nullptr;
 };
 using QTileFn = void(const QTile&);
 
@@ -43,9 +44,9 @@ struct QTiles {
   int panel = 0;    ///< columns
   int group = 0;    ///< elements of k in a group: 4 or 2
   int element = 0;  ///< bytes of one: 1 or 2
-  /// Two products side by side are added in 16 bits: signed panels whose numbers are so large that
-  /// such a sum may not fit are split into two summands.
-  bool splits = false;
+  /// Two products side by side are added in 16 bits: the groups of a panel are sorted by how they
+  /// have to be multiplied so that such sums fit.
+  bool sorted = false;
   QTileFn* unsigned_rows[kMaxQRows + 1] = {};  ///< the broadcast side is unsigned
   QTileFn* signed_rows[kMaxQRows + 1] = {};    ///< the broadcast side is signed
   const char* name = "";
@@ -59,13 +60,23 @@ struct QTiles {
 };
 /// What serves any numbers. Below, `tiles` of a product and of both its sides are the same.
 const QTiles& q_tiles();
-/// What serves the panels x[i * row + j * column] (i < k, j < n) best: tiles that split, where few
-/// of their groups have to be. `x` null: not known. With `spread` stretches, `next` elements apart.
-const QTiles& q_tiles_for(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n,
-                          bool flip, int64_t spread = 1, int64_t next = 0);
+/// What serves constant panels best, whose packing may take its time.
+const QTiles& q_constant_tiles();
 /// VNNI's and AVX2's, where the compiler can; the caller asks whether the processor has it.
 QTiles make_vnni_tiles();
 QTiles make_byte_tiles();
+
+/// Groups of a panel of the byte tiles, sorted: how many of each kind, their order, and their
+/// bytes: 64 for the 16 columns, 128 of wide ones.
+struct QSorted {
+  int32_t* counts;
+  uint32_t* order;  ///< the stretch, and the group of it in the last kQGroupBits
+  std::byte* bytes;
+};
+inline constexpr int kQGroupBits = 15;
+/// panel: groups of 64 bytes, [stretch][group][column][4].
+void q_sort_groups(const std::byte* panel, int64_t stretches, int64_t groups,
+                   const QSorted& sorted);
 
 /// What becomes of a block of sums: value = sum + row_add[r] + column_add[c] - row_sum[r] *
 /// zero[c].

@@ -52,8 +52,16 @@ void pair_tile(const QTile& t) {
   const I16 h;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   VI acc[kR][2];
+  if (t.add) {
 #pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r) acc[r][0] = acc[r][1] = hn::Zero(d);
+    for (int r = 0; r < kR; ++r) {
+      acc[r][0] = hn::LoadU(d, t.c + r * t.ldc);
+      acc[r][1] = hn::LoadU(d, t.c + r * t.ldc + lanes);
+    }
+  } else {
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r) acc[r][0] = acc[r][1] = hn::Zero(d);
+  }
   const int64_t lda = t.lda;
   for (int64_t s = 0; s < t.stretches; ++s) {
     const std::byte* a = t.a + (t.offsets != nullptr ? t.offsets[s] : 0);
@@ -121,10 +129,95 @@ HWY_INLINE VI round_between(hn::Vec<F> x, hn::Vec<F> lo, hn::Vec<F> hi) {
   return nearest(hn::Min(hi, hn::Max(lo, x)));
 }
 
+#if HWY_TARGET == HWY_AVX2
+HWY_INLINE void store_sixteen(__m128i v, std::byte* to, int64_t left) {
+  if (left >= 16) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), v);
+    return;
+  }
+  alignas(16) std::byte room[16];
+  _mm_store_si128(reinterpret_cast<__m128i*>(room), v);
+  std::memcpy(to, room, static_cast<size_t>(left));
+}
+
+/// finish_columns for 16 columns: narrowing limits what 32 bits hold, two rows at a time.
+template <bool kRest>
+HWY_INLINE void finish_sixteen(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t rows,
+                               int64_t at, int64_t left, std::byte* to, const std::byte* rest) {
+  const I32 d;
+  const F ff;
+  const auto real = [&](int32_t x) HWY_ATTR { return hn::Set(ff, static_cast<float>(x)); };
+  const auto limit = [](int32_t x) HWY_ATTR { return _mm256_set1_epi8(static_cast<char>(x)); };
+  const auto adds = [&](int64_t c) HWY_ATTR {
+    return f.column_add != nullptr ? load_n(d, f.column_add + at + c, left - c) : hn::Zero(d);
+  };
+  const auto scales = [&](int64_t c) HWY_ATTR {
+    const auto scale = hn::Set(ff, f.scale);
+    return f.column_scale != nullptr ? hn::Mul(scale, load_n(ff, f.column_scale + at + c, left - c))
+                                     : scale;
+  };
+  const VI add0 = adds(0), add1 = adds(8);
+  const auto scale0 = scales(0), scale1 = scales(8);
+  const int32_t origin = kRest ? f.zero_point2 : f.zero_point;
+  const int32_t low = kRest ? f.least2 : f.least, high = kRest ? f.greatest2 : f.greatest;
+  const auto hi = real(high - origin);
+  // Not read again in the loop, which writes bytes that could be anything.
+  const auto own_lo = real(f.least - f.zero_point), own_hi = real(f.greatest - f.zero_point);
+  const auto own_scale = hn::Set(ff, f.own), rest_scale = hn::Set(ff, f.other);
+  const VI rest_zero = hn::Set(d, f.rest_zero);
+  const bool rest_signed = f.rest_signed;
+  const int64_t ldo = f.ldo;
+  const __m256i zero = _mm256_set1_epi16(static_cast<int16_t>(origin));
+  const __m256i least = limit(low), greatest = limit(high);
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  const bool is_signed = low < 0;
+  const auto number = [&](const int32_t* from, VI add, hn::Vec<F> scale, const std::byte* more,
+                          int64_t count) HWY_ATTR __attribute__((always_inline)) {
+    auto x = hn::Mul(hn::ConvertTo(ff, hn::Add(hn::LoadU(d, from), add)), scale);
+    if constexpr (kRest) {
+      const VI first = round_between(x, own_lo, own_hi);
+      const VI other = hn::Sub(load_bytes(more, rest_signed, count), rest_zero);
+      x = hn::Add(hn::Mul(hn::ConvertTo(ff, first), own_scale),
+                  hn::Mul(hn::ConvertTo(ff, other), rest_scale));
+    }
+    // What is below 32 bits becomes their least number.
+    return nearest(hn::Min(hi, x));
+  };
+  const auto row_at = [&](const int32_t* from, const std::byte* more) HWY_ATTR
+      __attribute__((always_inline)) {
+    const VI a = number(from, add0, scale0, more, left);
+    const VI b = number(from + 8, add1, scale1, kRest ? more + 8 : nullptr, left - 8);
+    return _mm256_adds_epi16(_mm256_packs_epi32(a.raw, b.raw), zero);
+  };
+  for (int64_t r = 0; r < rows; r += 2, sums += 2 * ldc, to += 2 * ldo) {
+    const bool both = r + 1 < rows;
+    const __m256i first = row_at(sums, rest);
+    const __m256i second = both ? row_at(sums + ldc, kRest ? rest + ldo : nullptr) : first;
+    const __m256i bytes =
+        is_signed
+            ? _mm256_max_epi8(_mm256_min_epi8(_mm256_packs_epi16(first, second), greatest), least)
+            : _mm256_max_epu8(_mm256_min_epu8(_mm256_packus_epi16(first, second), greatest), least);
+    // Narrowing has left the columns in blocks of four.
+    const __m256i ordered = _mm256_permutevar8x32_epi32(bytes, order);
+    store_sixteen(_mm256_castsi256_si128(ordered), to, left);
+    if (both) store_sixteen(_mm256_extracti128_si256(ordered, 1), to + ldo, left);
+    if constexpr (kRest) rest += 2 * ldo;
+  }
+}
+#endif
+
 /// Results of bytes whose scales belong to columns: what layers with channels last are.
 template <bool kRest>
 HWY_INLINE void finish_columns(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row,
                                int64_t rows, int64_t column, int64_t columns) {
+#if HWY_TARGET == HWY_AVX2
+  for (int64_t i = 0; i < columns; i += 16) {
+    const int64_t first = row * f.ldo + column + i;
+    finish_sixteen<kRest>(f, sums + i, ldc, rows, column + i, columns - i,
+                          static_cast<std::byte*>(f.out) + first, kRest ? f.rest + first : nullptr);
+  }
+  return;
+#endif
   const I32 d;
   const F ff;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));

@@ -75,12 +75,10 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
   LastState& s = *state;
   const ConvGeometry shape = *geometry(context);
   const Tensor* w = context.constant(kW);
-  // [M][C][taps]: channels of a tap lie side by side when packed.
-  const int64_t depth = shape.in_channels * shape.taps();
-  const QTiles& tiles = q_tiles_for(w != nullptr ? w->data<uint8_t>() : nullptr, shape.taps(),
-                                    depth, shape.in_channels, shape.out_channels * shape.groups,
-                                    context.dtype(kW) == DType::kUInt8, shape.taps(), 1);
-  s.plan = plan_qconv_last(shape, context.dtype(kX) == DType::kInt8, context.has_input(kZ), tiles);
+  const QTiles& tiles = q_constant_tiles();
+  s.plan = plan_qconv_last(shape, context.dtype(kX) == DType::kInt8, context.has_input(kZ), tiles,
+                           w != nullptr ? w->data<uint8_t>() : nullptr,
+                           context.dtype(kW) == DType::kUInt8);
   const ConvGeometry& g = s.plan.shape;
   const int64_t outputs = s.plan.outputs();
   s.has_rest = context.has_input(kZ);
@@ -95,10 +93,14 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
   const size_t weights = (s.plan.weight_bytes + 63) / 64 * 64;
   std::string key = std::string("qconv_last/") + tiles.name + "/" + std::to_string(g.groups) +
                     (s.plan.run != g.in_channels ? "/rows" : "/taps") +
-                    (s.plan.depthwise ? "/depthwise/" + std::string(name_of(active_isa())) : "");
+                    (s.plan.depthwise  ? "/depthwise/" + std::string(name_of(active_isa()))
+                     : s.plan.winograd ? "/winograd/" + std::string(name_of(active_isa()))
+                                       : std::string());
   TRY(s.packed, context.packed(kW, key, weights + static_cast<size_t>(outputs + 64) * 4,
                                [&](std::byte* target) {
-                                 std::memset(target, 0, weights);
+                                 // Sorted panels have room that need not be there.
+                                 if (!tiles.sorted || s.plan.winograd || s.plan.depthwise)
+                                   std::memset(target, 0, weights);
                                  pack_qconv_last(s.plan, context.constant(kW)->data<uint8_t>(),
                                                  context.dtype(kW) == DType::kUInt8, target,
                                                  reinterpret_cast<int32_t*>(target + weights));

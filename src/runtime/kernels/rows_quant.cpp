@@ -113,8 +113,7 @@ Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& conte
   QMatMulState& s = *state;
   plan_qmatmul(context, kAt, s);
   const Tensor* b = context.constant(kAt.b);
-  s.tiles = &q_tiles_for(b != nullptr ? b->data<uint8_t>() : nullptr, s.trans_b ? 1 : s.n,
-                         s.trans_b ? s.k : 1, s.k, s.n, !s.b_signed);
+  s.tiles = b != nullptr ? &q_constant_tiles() : &q_tiles();
   s.panel_bytes = q_panel_bytes(s.k, s.n, *s.tiles);
   // Unsigned bytes whose rows are whole groups are taken as they lie; AMX takes signed ones, too.
   const bool amx = q_use_amx(s.m);
