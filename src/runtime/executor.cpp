@@ -463,6 +463,22 @@ class SingleCall final : public KernelRun {
 
 constexpr size_t kSmall = 4096;  ///< tensors that a trace keeps, in case they are fixed
 
+/// Kernels go through rows also where these have no elements: 2^40 of them, which take no memory,
+/// would take an hour.
+Status check_empty(std::span<const RunValue* const> inputs) {
+  constexpr int64_t kMost = int64_t{1} << 32;
+  for (const RunValue* input : inputs) {
+    if (input == nullptr || !input->is_tensor() || input->tensor().size() != 0) continue;
+    int64_t rows = 1;
+    for (const int64_t dim : input->tensor().dims())
+      if (dim > 0 && (__builtin_mul_overflow(rows, dim, &rows) || rows > kMost))
+        return resource_error("an input is empty, but its other dimensions make more than " +
+                              std::to_string(kMost) + " rows")
+            .at(describe_inputs(inputs));
+  }
+  return ok();
+}
+
 }  // namespace
 
 Status Executor::node(const NodePlan& plan, Frame& frame, Trace* trace) {
@@ -471,6 +487,7 @@ Status Executor::node(const NodePlan& plan, Frame& frame, Trace* trace) {
   size_t count = 0;
   for (const ValueRef& ref : frame.plan->inputs_of(plan)) pointers[count++] = frame.resolve(ref);
   const std::span<const RunValue* const> inputs = pointers.span();
+  CHECK_OK(check_empty(inputs));
   PreparedPtr prepared;
   if (!plan.rows.empty()) {
     TRY(prepared, frame.plan->cache->prepared.get(*frame.plan, plan, inputs, setting_.kernels));

@@ -46,6 +46,8 @@ Status run_split_to_sequence(KernelContext& context) {
   SequenceValue result;
   result.elem = data->dtype();
   if (split == nullptr) {
+    // Parts without elements take memory too.
+    CHECK_OK(context.host.reserve(static_cast<uint64_t>(length) * sizeof(RunValue)));
     const bool keep = context.attributes.get_int("keepdims", 1) != 0;
     for (int64_t i = 0; i < length; ++i) {
       TRY(Tensor part,
