@@ -48,6 +48,7 @@ Status run_split_to_sequence(KernelContext& context) {
   if (split == nullptr) {
     // Parts without elements take memory too.
     CHECK_OK(context.host.reserve(static_cast<uint64_t>(length) * sizeof(RunValue)));
+    result.items.reserve(static_cast<size_t>(length));
     const bool keep = context.attributes.get_int("keepdims", 1) != 0;
     for (int64_t i = 0; i < length; ++i) {
       TRY(Tensor part,
