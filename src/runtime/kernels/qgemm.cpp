@@ -285,7 +285,8 @@ void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
   }
 }
 
-constexpr int kSumRows = 40;  ///< of the tiles whose sums are finished at once
+constexpr int64_t kLongRow = 256;  ///< bytes from which the next tile's rows are asked for
+constexpr int kSumRows = 40;       ///< of the tiles whose sums are finished at once
 
 /// Tiles [first, last), whose sums lie one after the other: runs that go on are finished as one.
 void finish_tiles(const Task& t, size_t first, size_t last, const int32_t* sums, int64_t width,
@@ -348,6 +349,11 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
     for (size_t j = i; j < end; ++j) {
       const QTileRows& rows = p.tiles[j];
       tile.a = t.a + rows.offset;
+      // Sorted groups read rows here and there, which no prefetcher sees through.
+      if (tiles.sorted && tile.stretches == 1 && p.run >= kLongRow && j + 1 < last)
+        for (int32_t r = 0; r < p.tiles[j + 1].count; ++r)
+          for (int64_t k = 0; k < p.run; k += 64)
+            __builtin_prefetch(t.a + p.tiles[j + 1].offset + r * p.lda + k);
       tiles.unsigned_rows[rows.count](tile);
       tile.c += rows.count * tile.ldc;
     }
