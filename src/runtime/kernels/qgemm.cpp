@@ -326,11 +326,10 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
   if (tiles.sorted) {
     const int64_t groups = q_panel_groups(p.run, tiles), all = tile.stretches * groups;
     const QSorted sorted = sorted_at(const_cast<std::byte*>(panel), all);
-    auto* places = reinterpret_cast<int32_t*>(thread_floats(3, static_cast<size_t>(all)));
+    auto* places = reinterpret_cast<int64_t*>(thread_floats(3, static_cast<size_t>(2 * all)));
     for (int64_t i = 0; i < all; ++i) {
       const uint32_t at = sorted.order[i];
-      places[i] = static_cast<int32_t>(p.offsets[at >> kQGroupBits]) +
-                  4 * static_cast<int32_t>(at & ((1u << kQGroupBits) - 1));
+      places[i] = p.offsets[at >> kQGroupBits] + 4 * int64_t{at & ((1u << kQGroupBits) - 1)};
     }
     tile.b = sorted.bytes;
     tile.places = places;

@@ -95,7 +95,7 @@ TOMBOLO_AVX2 void unsigned_tile(const QTile& t) {
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r) sum[r][0] = sum[r][1] = _mm256_setzero_si256();
   const int64_t lda = t.lda;
-  const int32_t* place = t.places;
+  const int64_t* place = t.places;
   const std::byte* b = t.b;
   const __m256i ones = _mm256_set1_epi16(1);
   for (int32_t i = t.counts[kQDouble]; i > 0; --i, place += 2, b += 128) {
