@@ -76,20 +76,41 @@ def conv(r):
 def qlinear_conv(r):
     _, f = conv(r)
     f.attributes.pop("auto_pad", None)
-    x, w = f.inputs["x"], f.inputs.get("w", f.constants.get("w"))
+    return quantised_conv(r, f.inputs["x"].shape, f.inputs.get("w", f.constants.get("w")).shape, f.attributes)
+
+
+def qlinear_conv_large(r):
+    """As networks have them: many channels, 3x3, 1x1 and depthwise; weights of all sizes."""
+    inputs, kernel = r.choice([16, 24, 33, 64, r.randint(16, 130)]), r.choice([1, 3, 3])
+    depthwise = kernel == 3 and r.random() < 0.2
+    image = [r.choice([1, 3, 7, 14, r.randint(1, 25)]) for _ in range(2)]
+    pads = [r.randint(0, 2) if kernel == 3 else 0 for _ in range(4)]
+    image = [max(i, kernel) for i in image]
+    group = inputs if depthwise else 1
+    outputs = inputs if depthwise else r.choice([16, 17, 32, 40])
+    return quantised_conv(r, [r.choice([1, 1, 2]), inputs] + image, [outputs, inputs // group, kernel, kernel],
+                          dict(group=group, strides=[r.choice([1, 1, 1, 2])] * 2, pads=pads))
+
+
+def quantised_conv(r, x, w, attributes):
     c = Case()
-    c.attributes = f.attributes
+    c.attributes = attributes
     tx, tw, ty = (r.choice([np.uint8, np.int8]) for _ in range(3))
     info = np.iinfo(tx)
-    c.add("x", np.clip(numbers(r, x.shape, tx), info.min, info.max))
+    c.add("x", np.clip(numbers(r, x, tx), info.min, info.max))
     c.add("xs", np.float32(0.02), True)
     c.add("xz", np.array(r.randint(info.min, info.max), tx), True)
     wi = np.iinfo(tw)
-    c.add("w", np.random.default_rng(r.getrandbits(32)).integers(wi.min, wi.max, w.shape, endpoint=True).astype(tw), True)
-    each = r.random() < 0.5
-    n = w.shape[0]
-    c.add("ws", np.linspace(0.001, 0.02, n).astype(np.float32) if each else np.float32(0.01), True)
     middle = 0 if tw == np.int8 else 128
+    rng = np.random.default_rng(r.getrandbits(32))
+    if r.random() < 0.5:
+        weights = rng.integers(wi.min, wi.max, w, endpoint=True)
+    else:
+        weights = np.clip(rng.standard_normal(w) * r.choice([1, 20, 50, 500]) + middle, wi.min, wi.max)
+    c.add("w", weights.astype(tw), True)
+    each = r.random() < 0.5
+    n = w[0]
+    c.add("ws", np.linspace(0.001, 0.02, n).astype(np.float32) if each else np.float32(0.01), True)
     c.add("wz", np.full([n], middle, tw) if each else np.array(middle, tw), True)
     c.add("ys", np.float32(0.5), True)
     c.add("yz", np.array(3, ty), True)
@@ -763,7 +784,7 @@ def models(r):
     return op, c
 
 
-MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
+MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
           selection, images, images, pool_more, models, rotary, regions]
 

@@ -285,7 +285,8 @@ void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
   }
 }
 
-constexpr int kSumRows = 40;  ///< of the tiles whose sums are finished at once
+constexpr int64_t kLongRow = 256;  ///< bytes from which the next tile's rows are asked for
+constexpr int kSumRows = 40;       ///< of the tiles whose sums are finished at once
 
 /// Tiles [first, last), whose sums lie one after the other: runs that go on are finished as one.
 void finish_tiles(const Task& t, size_t first, size_t last, const int32_t* sums, int64_t width,
@@ -325,11 +326,10 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
   if (tiles.sorted) {
     const int64_t groups = q_panel_groups(p.run, tiles), all = tile.stretches * groups;
     const QSorted sorted = sorted_at(const_cast<std::byte*>(panel), all);
-    auto* places = reinterpret_cast<int32_t*>(thread_floats(3, static_cast<size_t>(all)));
+    auto* places = reinterpret_cast<int64_t*>(thread_floats(3, static_cast<size_t>(2 * all)));
     for (int64_t i = 0; i < all; ++i) {
       const uint32_t at = sorted.order[i];
-      places[i] = static_cast<int32_t>(p.offsets[at >> kQGroupBits]) +
-                  4 * static_cast<int32_t>(at & ((1u << kQGroupBits) - 1));
+      places[i] = p.offsets[at >> kQGroupBits] + 4 * int64_t{at & ((1u << kQGroupBits) - 1)};
     }
     tile.b = sorted.bytes;
     tile.places = places;
@@ -348,6 +348,11 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
     for (size_t j = i; j < end; ++j) {
       const QTileRows& rows = p.tiles[j];
       tile.a = t.a + rows.offset;
+      // Sorted groups read rows here and there, which no prefetcher sees through.
+      if (tiles.sorted && tile.stretches == 1 && p.run >= kLongRow && j + 1 < last)
+        for (int32_t r = 0; r < p.tiles[j + 1].count; ++r)
+          for (int64_t k = 0; k < p.run; k += 64)
+            __builtin_prefetch(t.a + p.tiles[j + 1].offset + r * p.lda + k);
       tiles.unsigned_rows[rows.count](tile);
       tile.c += rows.count * tile.ldc;
     }
@@ -381,6 +386,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t group = std::clamp<int64_t>((p.amx ? 4'000'000 : 600'000) / work, 1, panels);
   const int64_t turns = (panels + group - 1) / group;
   const int64_t chunk = amx_chunk(p.run);
+  const bool ahead = p.n * p.run * stretches > near_bytes();  // else it is near already
   const Task task{p, a, a_bytes, finish};
   parallel(blocks * turns, 1, [&](int64_t begin, int64_t end) {
     if (p.amx) amx_begin(chunk);
@@ -393,7 +399,8 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
           amx_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width,
                    chunk);
         else
-          plain_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width);
+          plain_rows(task, first, last, panel, ahead && q + 1 < panels ? panel + step : nullptr,
+                     q * width);
       }
     }
     if (p.amx) amx_end();

@@ -31,7 +31,7 @@ struct QTile {
   bool add = false;  ///< to what is in c; pairs of 16-bit numbers alone do
   /// QTiles::sorted: where each group of the panel is in `a` (bytes), in the panel's order, and how
   /// many there are of each QKind. The members of stretches do not count.
-  const int32_t* places = nullptr;
+  const int64_t* places = nullptr;
   const int32_t* counts = nullptr;
 };
 using QTileFn = void(const QTile&);

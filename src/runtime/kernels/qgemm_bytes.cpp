@@ -95,7 +95,7 @@ TOMBOLO_AVX2 void unsigned_tile(const QTile& t) {
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r) sum[r][0] = sum[r][1] = _mm256_setzero_si256();
   const int64_t lda = t.lda;
-  const int32_t* place = t.places;
+  const int64_t* place = t.places;
   const std::byte* b = t.b;
   const __m256i ones = _mm256_set1_epi16(1);
   for (int32_t i = t.counts[kQDouble]; i > 0; --i, place += 2, b += 128) {
@@ -117,7 +117,8 @@ TOMBOLO_AVX2 void unsigned_tile(const QTile& t) {
       add_single(sum[r][1], av, b1, ones);
     }
   }
-  for (const QKind kind : {kQCrossed, kQOuter}) {
+  const auto add_ordered = [&](QKind kind) TOMBOLO_AVX2 __attribute__((always_inline)) {
+    if (t.counts[kind] == 0) return;
     const __m256i order = order_of(kind);
     for (int32_t i = t.counts[kind]; i > 0; --i, ++place, b += 64) {
       const std::byte *a = t.a + place[0], *a3 = a + 3 * lda;
@@ -130,7 +131,9 @@ TOMBOLO_AVX2 void unsigned_tile(const QTile& t) {
         add_single(sum[r][1], av, b1, ones);
       }
     }
-  }
+  };
+  add_ordered(kQCrossed);
+  add_ordered(kQOuter);
   const __m256i low = _mm256_set1_epi16(255);
   for (int32_t i = t.counts[kQWide]; i > 0; --i, ++place, b += 128) {
     const std::byte *a = t.a + place[0], *a3 = a + 3 * lda;

@@ -198,7 +198,10 @@ TEST_F(Quantised, Convolutions) {
       {2, 32, 32, 32, 6, 9, 1, 1, 1, 0},    {1, 65, 65, 65, 8, 10, 4, 1, 1, 2},
       {1, 20, 20, 20, 7, 9, 1, 1, 1, 0, 3}, {1, 70, 70, 70, 7, 9, 2, 1, 1, 1, 5},
       {1, 24, 24, 24, 5, 30, 3, 1, 1, 1},   {1, 144, 144, 144, 21, 22, 3, 1, 1, 1},
-      {1, 40, 72, 1, 33, 31, 1, 1, 1, 0},   {1, 16, 40, 1, 30, 29, 3, 1, 1, 1}};
+      {1, 40, 72, 1, 33, 31, 1, 1, 1, 0},   {1, 16, 40, 1, 30, 29, 3, 1, 1, 1},
+      {2, 48, 33, 1, 13, 17, 3, 1, 1, 2},   {1, 21, 64, 1, 30, 29, 3, 1, 1, 1},
+      {1, 32, 18, 1, 1, 40, 3, 1, 1, 1},    {1, 64, 16, 1, 12, 5, 3, 1, 1, 0},
+      {1, 56, 56, 56, 9, 8, 3, 1, 1, 1},    {1, 50, 50, 50, 6, 7, 3, 2, 1, 1}};
   int turn = 0;
   for (const Window& w : windows) {
     const int64_t kernel_x = w.kernel_x != 0 ? w.kernel_x : w.kernel;
@@ -224,6 +227,94 @@ TEST_F(Quantised, Convolutions) {
         "> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
     agree(text, codes(x, x_signed), 1, "tombolo_qlinear_conv");
   }
+}
+
+/// "name = {...}" of so many numbers, each from `of(i)`.
+template <typename Of>
+std::string given(const std::string& head, int64_t count, Of&& of) {
+  std::string text = head + " = {";
+  for (int64_t i = 0; i < count; ++i) text += (i == 0 ? "" : ",") + std::to_string(of(i));
+  return text + "}";
+}
+
+TEST_F(Quantised, ConvolutionsOfExtremes) {
+  // The ends of both ranges, with zero points at both ends, where sums of 16 and of 32 bits are as
+  // large as they get: 114 inputs of 3x3 are the most that Winograd's results leave room for with
+  // weights of -128, 300 with small ones take several parts.
+  struct Case {
+    int64_t in, out, groups, size, kernel;
+    int kind;  ///< of weights: all least, all greatest, either, small
+  };
+  const Case cases[] = {{16, 16, 1, 9, 3, 0},  {114, 17, 1, 8, 3, 0}, {114, 16, 1, 9, 3, 1},
+                        {115, 16, 1, 8, 3, 0}, {40, 16, 1, 12, 3, 2}, {300, 20, 1, 9, 3, 3},
+                        {40, 33, 1, 7, 1, 0},  {41, 32, 1, 7, 1, 1},  {64, 20, 1, 9, 1, 2},
+                        {48, 48, 48, 7, 3, 0}, {40, 40, 40, 9, 3, 2}};
+  for (const Case& c : cases)
+    for (const bool x_signed : {false, true})
+      for (const int zero : {0, 255}) {
+        const std::string t = x_signed ? "int8" : "uint8";
+        const int64_t depth = c.in / c.groups * c.kernel * c.kernel, pad = c.kernel / 2;
+        const double most = 255.0 * 128 * static_cast<double>(depth) / (c.kind == 3 ? 16 : 1);
+        const double step = most / (c.kind >= 2 ? 1600 : 100);
+        const std::string text =
+            "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + t + "[1," +
+            list({c.in, c.size, c.size}) + "] x) => (int8[n,m,h,k] y) <float sx = {1}, " + t +
+            " zx = {" + std::to_string(x_signed ? zero - 128 : zero) + "}, " +
+            given("int8[" + list({c.out, c.in / c.groups, c.kernel, c.kernel}) + "] w",
+                  c.out * depth,
+                  [&](int64_t) -> int64_t {
+                    if (c.kind == 3) return integer(-8, 8);
+                    return c.kind == 0 || (c.kind == 2 && integer(0, 1) == 0) ? -128 : 127;
+                  }) +
+            ", float sw = {1}, int8 zw = {0}, float sy = {" + std::to_string(step) +
+            "}, int8 zy = {0}, " + constant("int32", "b", {c.out}, -5000, 5000) +
+            "> {\n y = QLinearConv <kernel_shape = [" + list({c.kernel, c.kernel}) + "], pads = [" +
+            list({pad, pad, pad, pad}) + "], group = " + std::to_string(c.groups) +
+            "> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
+        for (const int values : {0, 255, -1}) {
+          Tensor x = codes({1, c.in, c.size, c.size}, x_signed);
+          for (int64_t i = 0; i < x.size(); ++i) {
+            const int64_t code = values >= 0 ? values : integer(0, 1) * 255;
+            x.set_double(i, static_cast<double>(x_signed ? code - 128 : code));
+          }
+          agree(text, x, 1, "tombolo_qlinear_conv");
+        }
+      }
+}
+
+TEST_F(Quantised, ProductsOfGroupsOfEachKind) {
+  // Neighbours that are too large together in one order of their four bytes, in two, or in all, and
+  // those that two groups may be added of: sums are exact.
+  const int64_t patterns[][4] = {
+      {127, 2, 1, 0},           {127, 127, 0, 0},    {-128, 0, -128, 1}, {100, 90, 80, 70},
+      {-128, -1, -1, -1},       {127, -128, 127, 0}, {64, 64, 64, 64},   {-64, -64, -64, -64},
+      {65, 64, 0, 0},           {0, 127, 127, 127},  {3, -2, 9, 1},      {0, 0, 0, 0},
+      {-128, -128, -128, -128}, {20, 30, 10, 15},    {32, 32, 32, 32},   {127, 1, 127, 1}};
+  for (const int64_t k : {4, 30, 256, 1031})
+    for (const int64_t n : {16, 37})
+      for (const int64_t m : {1, 7, 23})
+        for (const int kinds : {16, 3}) {
+          std::vector<int64_t> w(static_cast<size_t>(k * n));
+          for (int64_t g = 0; g < k; g += 4)
+            for (int64_t j = 0; j < n; ++j) {
+              // Mostly small, as one large column decides for all.
+              const bool large = integer(0, kinds == 3 ? 40 : 8) == 0;
+              const auto& pattern = patterns[large ? integer(0, 15) : integer(10, 11)];
+              for (int64_t i = g; i < std::min(k, g + 4); ++i)
+                w[static_cast<size_t>(i * n + j)] = pattern[i - g];
+            }
+          const std::string text =
+              "<ir_version: 10, opset_import: [\"\" : 17]>\nmain (uint8[" + list({m, k}) +
+              "] x) => (int32[m,n] y) <" +
+              given("int8[" + list({k, n}) + "] w", k * n,
+                    [&](int64_t i) { return w[static_cast<size_t>(i)]; }) +
+              ", uint8 z = {255}, int8 wz = {0}> {\n y = MatMulInteger (x, w, z, wz)\n}\n";
+          Tensor x = codes({m, k}, false);
+          agree(text, x, 0, "matmul_integer");
+          for (int64_t i = 0; i < x.size(); ++i)
+            x.data<uint8_t>()[i] = integer(0, 9) == 0 ? 0 : 255;
+          agree(text, x, 0, "matmul_integer");
+        }
 }
 
 TEST_F(Quantised, SandwichesOfANetwork) {
