@@ -20,9 +20,11 @@ Status infer_broadcast(InferContext& context) {
     // B is unidirectional into A, and only with `broadcast`; before opset 8 the variadic ones
     // (Max, Sum ...) have inputs of one shape. Either way the first input's shape is the result.
     const SymShape* first = context.shape(0);
+    const bool along_axis =
+        context.attributes.has("axis") && context.attributes.get_int("broadcast", 0) != 0;
     for (size_t i = 1; first != nullptr && i < context.input_count(); ++i) {
       const SymShape* other = context.shape(i);
-      if (other == nullptr || context.attributes.has("axis")) continue;
+      if (other == nullptr || along_axis) continue;
       bool fits = other->size() <= first->size();
       for (size_t k = 1; fits && k <= other->size(); ++k) {
         const auto own = (*other)[other->size() - k].constant();

@@ -54,10 +54,13 @@ Status roi_align(KernelContext& context, const Tensor& x) {
     }
     const double cell_height = roi_height / static_cast<double>(rows);
     const double cell_width = roi_width / static_cast<double>(columns);
-    if (!(std::fabs(cell_height) <= kMost && std::fabs(cell_width) <= kMost))
+    const auto too_large = [&] {
       return context.error("region " + std::to_string(n) + " is too large: its cells have " +
                            std::to_string(cell_height) + " by " + std::to_string(cell_width) +
                            " pixels");
+    };
+    if (!(std::fabs(cell_height) <= kMost && std::fabs(cell_width) <= kMost)) return too_large();
+    if (y.size() == 0) continue;  // a height of 2^40 needs no memory where there are no channels
     const int64_t points_y =
         ratio > 0 ? ratio : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(cell_height)));
     const int64_t points_x =
@@ -65,6 +68,10 @@ Status roi_align(KernelContext& context, const Tensor& x) {
     const double points = static_cast<double>(std::max<int64_t>(points_y * points_x, 1));
     // Where all cells look, once for all channels, unless that is very much.
     const int64_t in_cell = points_y * points_x;
+    // More samples take minutes; without a ratio they are as many as pixels.
+    constexpr double kMostSamples = int64_t{1} << 30;
+    if (static_cast<double>(y.size() / count) * static_cast<double>(in_cell) > kMostSamples)
+      return too_large();
     const auto sample_of = [&](int64_t cell, int64_t i) {
       const double py = top + cell_height * (static_cast<double>(cell / columns) +
                                              (static_cast<double>(i / points_x) + 0.5) /
