@@ -8,7 +8,7 @@ environment=build/oracle-$which
 case "$which" in
   onnx) packages="onnx==1.23.2 onnxruntime==1.31.1 numpy ml_dtypes" ;;
   keras) packages="tensorflow-cpu==2.21.0 keras==3.15.1 tf_keras==2.21.0 numpy==2.4.6 h5py==3.14.0 scikit-learn==1.9.1 pillow==13.0.0" ;;
-  pytorch) packages="torch==2.15.0 torchvision timm transformers expecttest scipy onnx==1.23.2 onnxruntime==1.31.1" ;;
+  pytorch) packages="torch==2.15.0 torchvision timm transformers torchao expecttest scipy joblib onnx==1.23.2 onnxruntime==1.31.1" ;;
   *) echo "usage: tools/oracle.sh onnx|keras|pytorch BINARY" >&2; exit 2 ;;
 esac
 if [ ! -f "$environment/.complete" ]; then
@@ -22,6 +22,13 @@ if [ "$which" = onnx ]; then
   "$python" tools/compare_registry.py "$tombolo"
   "$python" tools/check_functions.py "$tombolo"
 elif [ "$which" = pytorch ]; then
+  # What is committed, made anew: minutes. What follows takes hours.
+  mkdir -p build/pytorch-checkpoints build/pytorch-traces
+  "$python" tools/make_checkpoints.py build/pytorch-checkpoints --check "$tombolo"
+  "$python" tools/make_traces.py build/pytorch-traces torch
+  "$python" tools/oracle_torchscript.py make build/pytorch-scripts --groups control,aliasing,language,containers,tensors,networks,quantised --only '^(?!refused_)'
+  "$python" tools/values_pytorch.py build/pytorch-groups --groups --tombolo "$tombolo" || true
+  for what in traces scripts; do "$tombolo" conformance "build/pytorch-$what" --no-progress || true; done
   # Networks one after another, as all of them together take 40 GB.
   "$python" tools/sweep_pytorch.py build/pytorch-networks --tombolo "$tombolo" || true
   "$python" tools/values_pytorch.py build/pytorch-values --tombolo "$tombolo" || true

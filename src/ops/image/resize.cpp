@@ -12,7 +12,7 @@
 namespace tombolo::ops {
 
 namespace {
-/// The same of a size that may be symbolic, exact for the scales people write.
+/// resized_length of a size that may be symbolic, exact for the scales people write.
 SymDim scaled(const SymDim& size, double scale, double part) {
   if (size.is_value()) {
     const auto length = resized_length(size.value(), scale, part);
