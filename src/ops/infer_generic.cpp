@@ -22,13 +22,17 @@ Status infer_broadcast(InferContext& context) {
     const SymShape* first = context.shape(0);
     const bool along_axis =
         context.attributes.has("axis") && context.attributes.get_int("broadcast", 0) != 0;
+    const int64_t axis = context.attributes.get_int("axis", 0);
     for (size_t i = 1; first != nullptr && i < context.input_count(); ++i) {
       const SymShape* other = context.shape(i);
-      if (other == nullptr || along_axis) continue;
+      if (other == nullptr) continue;
       bool fits = other->size() <= first->size();
-      for (size_t k = 1; fits && k <= other->size(); ++k) {
-        const auto own = (*other)[other->size() - k].constant();
-        const auto room = (*first)[first->size() - k].constant();
+      const auto behind = static_cast<int64_t>(first->size()) - static_cast<int64_t>(other->size());
+      // Where the axis itself does not fit, the step to newer sets says so.
+      if (along_axis && (axis < 0 || axis > behind)) continue;
+      const auto from = static_cast<size_t>(fits ? (along_axis ? axis : behind) : 0);
+      for (size_t k = 0; fits && k < other->size(); ++k) {
+        const auto own = (*other)[k].constant(), room = (*first)[from + k].constant();
         fits = !own || !room || *own == *room || *own == 1;
       }
       if (!fits)
