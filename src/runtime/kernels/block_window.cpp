@@ -68,76 +68,91 @@ HWY_INLINE V combine(V sum, const float* x, V weight) {
   return hn::IfThenElse(hn::IsNaN(sum), sum, hn::IfThenElse(hn::Lt(v, sum), sum, v));
 }
 
-/// kPixels outputs from `column` on, of the kernel's rows [r0, r1) and columns [c0, c1).
-template <Window kWindow, int kPixels>
-HWY_INLINE void pixels(const WindowTask& t, int64_t row, int64_t column, int64_t r0, int64_t r1,
-                       int64_t c0, int64_t c1) {
+/// Outputs of one row at a time: the sums of so many leave room for a weight in 16 registers.
+constexpr int kPixels = 8;
+
+/// The sums of kPixels outputs from `column` on go to y, but for those before `from`.
+template <Window kWindow>
+HWY_INLINE void store_pixels(const WindowTask& t, const V (&sums)[kPixels], int64_t row,
+                             int64_t column, int64_t lane, int64_t from, int64_t to) {
+  const F f;
+  const int64_t at = (row * t.s.out[2] + column) * kBlock + lane;
+#pragma GCC unroll 8
+  for (int p = 0; p < kPixels; ++p) {
+    if (p < from || p >= to) continue;
+    V v = sums[p];
+    if (kWindow == Window::kSum) {
+      const float n = t.row_counts[row] * t.column_counts[column + p];
+      v = n == 0 ? hn::Zero(f) : hn::Div(v, hn::Set(f, n));
+    }
+    if (t.residual != nullptr) v = hn::Add(v, hn::LoadU(f, t.residual + at + p * kBlock));
+    if (t.clamp) v = hn::Min(hn::Set(f, t.hi), hn::Max(hn::Set(f, t.lo), v));
+    hn::StoreU(v, f, t.y + at + p * kBlock);
+  }
+}
+
+/// Of kPixels outputs from `column` on those in [from, to), of the kernel's rows [r0, r1). Eight
+/// sums that wait for nothing cost less than one that waits for itself, so all are formed, also at
+/// an edge of the image, where what the padding would hold is read for inputs outside.
+template <Window kWindow, bool kEdge>
+HWY_INLINE void pixels(const WindowTask& t, int64_t row, int64_t column, int64_t from, int64_t to,
+                       int64_t r0, int64_t r1) {
   const F f;
   const ConvGeometry& s = t.s;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const int64_t step = s.stride[2] * kBlock, across = s.dilation[2] * kBlock;
-  const int64_t down = s.dilation[1] * s.in[2] * kBlock;
-  const float* base =
-      t.x + ((row * s.stride[1] - s.pad[1]) * s.in[2] + column * s.stride[2] - s.pad[2]) * kBlock;
+  const int64_t width = s.in[2] * kBlock, start = (column * s.stride[2] - s.pad[2]) * kBlock;
+  const float none = kWindow == Window::kMax ? -std::numeric_limits<float>::infinity() : 0.0f;
+  HWY_ALIGN float outside[HWY_LANES(float)];
+  if (kEdge) hn::Store(hn::Set(f, none), f, outside);
   for (int64_t lane = 0; lane < kBlock; lane += lanes) {
     V sums[kPixels];
-    const V start = kWindow == Window::kMax ? hn::Set(f, -std::numeric_limits<float>::infinity())
-                    : t.bias != nullptr     ? hn::LoadU(f, t.bias + lane)
-                                            : hn::Zero(f);
+    const V first = kWindow == Window::kConv && t.bias != nullptr ? hn::LoadU(f, t.bias + lane)
+                                                                  : hn::Set(f, none);
 #pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) sums[p] = start;
+    for (int p = 0; p < kPixels; ++p) sums[p] = first;
     for (int64_t r = r0; r < r1; ++r) {
-      const float* x = base + r * down + c0 * across + lane;
+      const float* x = t.x + (row * s.stride[1] - s.pad[1] + r * s.dilation[1]) * width + lane;
       const float* w =
-          kWindow == Window::kConv ? t.weights + (r * s.kernel[2] + c0) * kBlock + lane : nullptr;
-      for (int64_t c = c0; c < c1; ++c) {
-        const V weight = kWindow == Window::kConv ? hn::LoadU(f, w) : start;
+          kWindow == Window::kConv ? t.weights + r * s.kernel[2] * kBlock + lane : nullptr;
+      int64_t at = start;
+      for (int64_t c = 0; c < s.kernel[2]; ++c, at += across) {
+        V weight = first;
+        if (kWindow == Window::kConv) weight = hn::LoadU(f, w + c * kBlock);
+        if (!kEdge || (at >= 0 && at + (kPixels - 1) * step < width)) {
 #pragma GCC unroll 8
-        for (int p = 0; p < kPixels; ++p) sums[p] = combine<kWindow>(sums[p], x + p * step, weight);
-        x += across;
-        if (kWindow == Window::kConv) w += kBlock;
+          for (int p = 0; p < kPixels; ++p)
+            sums[p] = combine<kWindow>(sums[p], x + at + p * step, weight);
+        } else {
+#pragma GCC unroll 8
+          for (int p = 0; p < kPixels; ++p) {
+            const int64_t i = at + p * step;
+            sums[p] = combine<kWindow>(sums[p], i >= 0 && i < width ? x + i : outside, weight);
+          }
+        }
       }
     }
-    const int64_t at = (row * s.out[2] + column) * kBlock + lane;
-#pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) {
-      V v = sums[p];
-      if (kWindow == Window::kSum) {
-        const float count = t.row_counts[row] * t.column_counts[column + p];
-        v = count == 0 ? hn::Zero(f) : hn::Div(v, hn::Set(f, count));
-      }
-      if (t.residual != nullptr) v = hn::Add(v, hn::LoadU(f, t.residual + at + p * kBlock));
-      if (t.clamp) v = hn::Min(hn::Set(f, t.hi), hn::Max(hn::Set(f, t.lo), v));
-      hn::StoreU(v, f, t.y + at + p * kBlock);
-    }
+    store_pixels<kWindow>(t, sums, row, column, lane, from, to);
   }
 }
 
 template <Window kWindow>
 void window_rows(const WindowTask& t) {
   const ConvGeometry& s = t.s;
-  // Columns whose windows lie inside: [left, right).
-  const int64_t left = std::min(s.out[2], (s.pad[2] + s.stride[2] - 1) / s.stride[2]);
-  const int64_t room = s.in[2] + s.pad[2] - s.extent(2);
-  const int64_t right = std::max(left, std::min(s.out[2], room < 0 ? 0 : room / s.stride[2] + 1));
+  const int64_t span = (kPixels - 1) * s.stride[2] + s.extent(2);
   for (int64_t row = t.from; row < t.to; ++row) {
     int64_t r0, r1;
     inside(s, 1, row, r0, r1);
-    const auto edge = [&](int64_t from, int64_t to) {
-      for (int64_t column = from; column < to; ++column) {
-        int64_t c0, c1;
-        inside(s, 2, column, c0, c1);
-        pixels<kWindow, 1>(t, row, column, r0, r1, c0, c1);
-      }
-    };
-    edge(0, left);
-    int64_t column = left;
-    for (; column + 8 <= right; column += 8)
-      pixels<kWindow, 8>(t, row, column, r0, r1, 0, s.kernel[2]);
-    for (; column + 4 <= right; column += 4)
-      pixels<kWindow, 4>(t, row, column, r0, r1, 0, s.kernel[2]);
-    for (; column < right; ++column) pixels<kWindow, 1>(t, row, column, r0, r1, 0, s.kernel[2]);
-    edge(right, s.out[2]);
+    for (int64_t done = 0; done < s.out[2]; done += kPixels) {
+      // The last ones begin further to the left, where fewer windows reach outside.
+      const int64_t column = std::max<int64_t>(0, std::min(done, s.out[2] - kPixels));
+      const int64_t to = std::min<int64_t>(kPixels, s.out[2]);
+      const int64_t start = column * s.stride[2] - s.pad[2];
+      if (start >= 0 && start + span <= s.in[2])
+        pixels<kWindow, false>(t, row, column, done - column, to, r0, r1);
+      else
+        pixels<kWindow, true>(t, row, column, done - column, to, r0, r1);
+    }
   }
 }
 
