@@ -36,7 +36,8 @@ HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const 
                                     const float*& next) {
   const F f;
   constexpr int kHalf = kR / 2;
-  constexpr int64_t kAhead = 16;
+  // One pixel is through with its weights as fast as they come: they are asked for early.
+  constexpr int64_t kAhead = kR == 1 ? 128 : 16;
   const int64_t step = kStep != 0 ? kStep : t.step;
   const int64_t jump = t.jump;
   for (int64_t e = 0; e < entries; ++e) {

@@ -16,6 +16,7 @@
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/transpose_tile.h"
+#include "runtime/kernels/vec-inl.h"
 
 #ifndef TOMBOLO_BLOCK_WINDOW
 #define TOMBOLO_BLOCK_WINDOW
@@ -77,6 +78,10 @@ HWY_INLINE void store_pixels(const WindowTask& t, const V (&sums)[kPixels], int6
                              int64_t column, int64_t lane, int64_t from, int64_t to) {
   const F f;
   const int64_t at = (row * t.s.out[2] + column) * kBlock + lane;
+  float* const y = t.y + at;
+  const float* const residual = t.residual == nullptr ? nullptr : t.residual + at;
+  const bool clamp = t.clamp;
+  const V low = hn::Set(f, t.lo), high = hn::Set(f, t.hi);
 #pragma GCC unroll 8
   for (int p = 0; p < kPixels; ++p) {
     if (p < from || p >= to) continue;
@@ -85,16 +90,71 @@ HWY_INLINE void store_pixels(const WindowTask& t, const V (&sums)[kPixels], int6
       const float n = t.row_counts[row] * t.column_counts[column + p];
       v = n == 0 ? hn::Zero(f) : hn::Div(v, hn::Set(f, n));
     }
-    if (t.residual != nullptr) v = hn::Add(v, hn::LoadU(f, t.residual + at + p * kBlock));
-    if (t.clamp) v = hn::Min(hn::Set(f, t.hi), hn::Max(hn::Set(f, t.lo), v));
-    hn::StoreU(v, f, t.y + at + p * kBlock);
+    if (residual != nullptr) v = hn::Add(v, hn::LoadU(f, residual + p * kBlock));
+    if (clamp) v = hn::Min(high, hn::Max(low, v));
+    hn::StoreU(v, f, y + p * kBlock);
+  }
+}
+
+/// Inputs of a row of the kernel, from `start` of a row of `width` floats on; `outside` stands for
+/// those beyond.
+struct Inputs {
+  const float* row;
+  const float* outside;
+  int64_t start, width;
+  template <bool kEdge>
+  HWY_INLINE const float* at(int64_t offset) const {
+    const int64_t i = start + offset;
+    const bool inside = static_cast<uint64_t>(i) < static_cast<uint64_t>(width);
+    return !kEdge || inside ? row + i : outside;
+  }
+};
+
+/// Adds a row of the kernel, kKernel wide, its weights at w: each input is read once for all
+/// outputs that it is a part of.
+template <int kKernel, int kStride, bool kEdge>
+HWY_INLINE void add_row(V (&sums)[kPixels], const Inputs& x, const float* w) {
+  const F f;
+  V weights[kKernel];
+#pragma GCC unroll 8
+  for (int c = 0; c < kKernel; ++c) weights[c] = hn::LoadU(f, w + c * kBlock);
+#pragma GCC unroll 32
+  for (int i = 0; i < (kPixels - 1) * kStride + kKernel; ++i) {
+    V v = hn::LoadU(f, x.at<kEdge>(i * kBlock));
+    keep_in_register(v);
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) {
+      const int c = i - p * kStride;
+      if (c >= 0 && c < kKernel) sums[p] = hn::MulAdd(v, weights[c], sums[p]);
+    }
+  }
+}
+
+/// The same for any width, stride and dilation, and for pools.
+template <Window kWindow, bool kEdge>
+HWY_INLINE void add_any_row(V (&sums)[kPixels], Inputs x, const float* w, int64_t kernel,
+                            int64_t step, int64_t across) {
+  const F f;
+  for (int64_t c = 0; c < kernel; ++c, x.start += across) {
+    V weight = hn::Zero(f);
+    if (kWindow == Window::kConv) weight = hn::LoadU(f, w + c * kBlock);
+    if (!kEdge || (x.start >= 0 && x.start + (kPixels - 1) * step < x.width)) {
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p)
+        sums[p] = combine<kWindow>(sums[p], x.row + x.start + p * step, weight);
+    } else {
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p)
+        sums[p] = combine<kWindow>(sums[p], x.at<kEdge>(p * step), weight);
+    }
   }
 }
 
 /// Of kPixels outputs from `column` on those in [from, to), of the kernel's rows [r0, r1). Eight
 /// sums that wait for nothing cost less than one that waits for itself, so all are formed, also at
-/// an edge of the image, where what the padding would hold is read for inputs outside.
-template <Window kWindow, bool kEdge>
+/// an edge of the image, where what the padding would hold is read for inputs outside. kKernel is
+/// the kernel's width where the dilation is 1, 0 for any.
+template <Window kWindow, int kKernel, int kStride, bool kEdge>
 HWY_INLINE void pixels(const WindowTask& t, int64_t row, int64_t column, int64_t from, int64_t to,
                        int64_t r0, int64_t r1) {
   const F f;
@@ -102,41 +162,32 @@ HWY_INLINE void pixels(const WindowTask& t, int64_t row, int64_t column, int64_t
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const int64_t step = s.stride[2] * kBlock, across = s.dilation[2] * kBlock;
   const int64_t width = s.in[2] * kBlock, start = (column * s.stride[2] - s.pad[2]) * kBlock;
+  const int64_t kernel = s.kernel[2], down = s.dilation[1] * width;
+  const int64_t first = row * s.stride[1] - s.pad[1] + r0 * s.dilation[1];
   const float none = kWindow == Window::kMax ? -std::numeric_limits<float>::infinity() : 0.0f;
   HWY_ALIGN float outside[HWY_LANES(float)];
   if (kEdge) hn::Store(hn::Set(f, none), f, outside);
   for (int64_t lane = 0; lane < kBlock; lane += lanes) {
     V sums[kPixels];
-    const V first = kWindow == Window::kConv && t.bias != nullptr ? hn::LoadU(f, t.bias + lane)
+    const V begin = kWindow == Window::kConv && t.bias != nullptr ? hn::LoadU(f, t.bias + lane)
                                                                   : hn::Set(f, none);
 #pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) sums[p] = first;
+    for (int p = 0; p < kPixels; ++p) sums[p] = begin;
+    Inputs x{t.x + first * width + lane, outside, start, width};
+    const float* w = kWindow == Window::kConv ? t.weights + r0 * kernel * kBlock + lane : nullptr;
     for (int64_t r = r0; r < r1; ++r) {
-      const float* x = t.x + (row * s.stride[1] - s.pad[1] + r * s.dilation[1]) * width + lane;
-      const float* w =
-          kWindow == Window::kConv ? t.weights + r * s.kernel[2] * kBlock + lane : nullptr;
-      int64_t at = start;
-      for (int64_t c = 0; c < s.kernel[2]; ++c, at += across) {
-        V weight = first;
-        if (kWindow == Window::kConv) weight = hn::LoadU(f, w + c * kBlock);
-        if (!kEdge || (at >= 0 && at + (kPixels - 1) * step < width)) {
-#pragma GCC unroll 8
-          for (int p = 0; p < kPixels; ++p)
-            sums[p] = combine<kWindow>(sums[p], x + at + p * step, weight);
-        } else {
-#pragma GCC unroll 8
-          for (int p = 0; p < kPixels; ++p) {
-            const int64_t i = at + p * step;
-            sums[p] = combine<kWindow>(sums[p], i >= 0 && i < width ? x + i : outside, weight);
-          }
-        }
-      }
+      if constexpr (kKernel > 0)
+        add_row<kKernel, kStride, kEdge>(sums, x, w);
+      else
+        add_any_row<kWindow, kEdge>(sums, x, w, kernel, step, across);
+      x.row += down;
+      if (kWindow == Window::kConv) w += kernel * kBlock;
     }
     store_pixels<kWindow>(t, sums, row, column, lane, from, to);
   }
 }
 
-template <Window kWindow>
+template <Window kWindow, int kKernel = 0, int kStride = 0>
 void window_rows(const WindowTask& t) {
   const ConvGeometry& s = t.s;
   const int64_t span = (kPixels - 1) * s.stride[2] + s.extent(2);
@@ -149,14 +200,21 @@ void window_rows(const WindowTask& t) {
       const int64_t to = std::min<int64_t>(kPixels, s.out[2]);
       const int64_t start = column * s.stride[2] - s.pad[2];
       if (start >= 0 && start + span <= s.in[2])
-        pixels<kWindow, false>(t, row, column, done - column, to, r0, r1);
+        pixels<kWindow, kKernel, kStride, false>(t, row, column, done - column, to, r0, r1);
       else
-        pixels<kWindow, true>(t, row, column, done - column, to, r0, r1);
+        pixels<kWindow, kKernel, kStride, true>(t, row, column, done - column, to, r0, r1);
     }
   }
 }
 
-void conv_rows(const WindowTask& t) { window_rows<Window::kConv>(t); }
+void conv_rows(const WindowTask& t) {
+  const int64_t kernel = t.s.dilation[2] == 1 ? t.s.kernel[2] : 0, stride = t.s.stride[2];
+  if (kernel == 3 && stride == 1) return window_rows<Window::kConv, 3, 1>(t);
+  if (kernel == 3 && stride == 2) return window_rows<Window::kConv, 3, 2>(t);
+  if (kernel == 5 && stride == 1) return window_rows<Window::kConv, 5, 1>(t);
+  if (kernel == 5 && stride == 2) return window_rows<Window::kConv, 5, 2>(t);
+  window_rows<Window::kConv>(t);
+}
 void max_rows(const WindowTask& t) { window_rows<Window::kMax>(t); }
 void sum_rows(const WindowTask& t) { window_rows<Window::kSum>(t); }
 

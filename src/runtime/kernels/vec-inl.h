@@ -55,6 +55,16 @@ HWY_INLINE void add_product(V& sum, V a, V b) {
 #endif
 }
 
+/// What was loaded for several sums stays loaded: gcc otherwise reads it again for each.
+template <class V>
+HWY_INLINE void keep_in_register(V& v) {
+#if HWY_ARCH_X86
+  asm("" : "+v"(v.raw));
+#else
+  (void)v;
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
