@@ -102,6 +102,7 @@ class Quantised : public ::testing::Test {
       options.profile = &profile;
       for (int round = 0; round < 2; ++round) {
         profile = {};
+        profile.shapes = true;
         auto got = fast->run(inputs, options);
         ASSERT_TRUE(got) << got.error().message;
         const Tensor& a = (*got)[0].tensor();
@@ -121,7 +122,11 @@ class Quantised : public ::testing::Test {
         EXPECT_EQ(first, values) << level.name << "\n" << text.substr(0, 600);
       }
       bool found = false;
-      for (const auto& node : profile.events) found |= std::string(node.kernel) == kernel;
+      for (const auto& node : profile.events) {
+        if (std::string(node.kernel) != kernel) continue;
+        found = true;
+        EXPECT_GT(node.operations, 0u) << kernel;
+      }
       EXPECT_TRUE(found) << kernel << " at " << level.name << "\n" << text.substr(0, 600);
     }
   }
