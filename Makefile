@@ -27,10 +27,10 @@ test:
 check:
 	@tools/check_house.sh
 
-# Beside ONNX Runtime, in turns (a throw-away Python environment below build/): writes docs/performance.md.
+# Beside ONNX Runtime, OpenVINO and MNN, in turns (a throw-away Python environment below build/): writes docs/performance.md.
 bench: all
 	@tools/setup.sh bench
-	@[ -x build/peers-venv/bin/python ] || { python3 -m venv build/peers-venv && build/peers-venv/bin/pip -q install numpy onnx==1.23.2 onnxruntime==1.31.1; }
+	@[ -x build/peers-venv/bin/python ] || { python3 -m venv build/peers-venv && build/peers-venv/bin/pip -q install numpy onnx==1.23.2 onnxruntime==1.31.1 openvino==2026.4.1 MNN==3.6.1; }
 	build/peers-venv/bin/python bench/run.py $(BUILD)/tombolo build/bench-models --out docs/performance.md
 
 # Random models, shapes, threads and cancellations for ten minutes (SECONDS_EACH=600).

@@ -1,10 +1,12 @@
 """Measures Tombolo beside ONNX Runtime, in turns, on the models of bench/models.py, and writes a table.
 
     python bench/run.py TOMBOLO MODEL_DIR [--onnxruntime LIB] [--out docs/performance.md] [--only NAME,...] [--threads 1,2] [--fast-math NAME,...]
+        [--peers openvino,mnn]
 
 Every line comes from `tombolo compare`, which lets all runtimes take turns in one process and compares
 their outputs. ONNX Runtime runs twice: as it is, and without the fusion that makes its LayerNormalization
-slower (SkipLayerNormFusion); the ratio is taken against the faster of the two.
+slower (SkipLayerNormFusion); the ratio is taken against the faster of the two. OpenVINO and MNN, in float32, take turns
+with Tombolo in processes of their own (bench/peers.py).
 """
 import argparse
 import glob
@@ -18,6 +20,8 @@ import tempfile
 import numpy as np
 
 import models
+
+PEERS = {"openvino": "OpenVINO", "mnn": "MNN"}
 
 SIZES = {
     "bert_base": [("s128", {"batch": 1, "sequence": 128}), ("s16", {"batch": 1, "sequence": 16})],
@@ -86,9 +90,9 @@ def load(tombolo, path):
     return ours, theirs
 
 
-def bench(tombolo, path, name, sizes, threads, runs, more):
+def bench(tombolo, path, name, sizes, threads, runs, more, seconds=4):
     with tempfile.TemporaryDirectory() as folder:
-        command = [tombolo, "bench", path, "--json", "--no-roofline", "--no-progress", "--runs", str(runs), "--max-time", "4", "--threads", str(threads), *more]
+        command = [tombolo, "bench", path, "--json", "--no-roofline", "--no-progress", "--runs", str(runs), "--max-time", str(seconds), "--threads", str(threads), *more]
         done = subprocess.run(command + arguments_of(name, sizes, folder), capture_output=True, text=True, timeout=600)
     return json.loads(done.stdout)["median_ms"]
 
@@ -112,6 +116,36 @@ def fast_math(tombolo, library, paths, threads, runs):
     return lines
 
 
+def peer_median(peer, path, name, sizes, threads, runs, seconds):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers.py"), peer, path, "--threads", str(threads), "--runs", str(runs), "--seconds", str(seconds)]
+        try:
+            done = subprocess.run(command + arguments_of(name, sizes, folder), capture_output=True, text=True, timeout=600)
+        except subprocess.TimeoutExpired:
+            return None
+    return float(done.stdout.split()[-1]) if done.returncode == 0 and done.stdout.split() else None
+
+
+def peers(tombolo, names, paths, threads, runs, seconds):
+    """Tombolo and each peer, turn by turn in processes of their own, the best median of two each."""
+    lines = ["", "## Beside " + " and ".join(PEERS[name] for name in names), "", "In float32, each in a process of its own, the better median of two turns; ratio: its time to ours.", "",
+             "| model | " + " | ".join(f"Tombolo, {t}t ms | " + " | ".join(f"{PEERS[n]}, {t}t ms | ratio" for n in names) for t in threads) + " |",
+             "|" + " --- |" * (1 + len(threads) * (1 + 2 * len(names)))]
+    for name, path in paths.items():
+        for label, sizes in SIZES.get(name, [("", {})]):
+            cells = [name + (f" ({label})" if label else "")]
+            for t in threads:
+                turns = [[bench(tombolo, path, name, sizes, t, runs, [], seconds)] + [peer_median(n, path, name, sizes, t, runs, seconds) for n in names] for _ in range(2)]
+                own = min(turn[0] for turn in turns)
+                cells.append(f"{own:.3f}")
+                for i in range(len(names)):
+                    times = [turn[i + 1] for turn in turns if turn[i + 1] is not None]
+                    cells += [f"{min(times):.3f}", f"{min(times) / own:.2f}"] if times else ["-", "-"]
+                print(cells[0], t, "peers", *cells[1:], file=sys.stderr, flush=True)
+            lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
 def cpu_name():
     with open("/proc/cpuinfo") as file:
         for line in file:
@@ -132,6 +166,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--fast-math", default="bert_base,vit_b16,resnet50", help="models of the table of --fast-math, of those that are measured; empty: none")
     parser.add_argument("--fast-math-alone", action="store_true", help="that table and no other")
+    parser.add_argument("--peers", default="openvino,mnn", help="further peers, for what is no operator probe; empty: none")
+    parser.add_argument("--peers-alone", action="store_true", help="that table and no other")
     args = parser.parse_args()
     library = args.onnxruntime
     if not library:
@@ -149,7 +185,8 @@ def main():
         machine[t] = f"{found['peak_flops'] * 1e-9:.0f} Gop/s, {found['bandwidth'] * 1e-9:.0f} GB/s"
     version = ""
     rows = []
-    for name, path in [] if args.fast_math_alone else paths.items():
+    alone = args.fast_math_alone or args.peers_alone
+    for name, path in [] if alone else paths.items():
         for label, sizes in SIZES.get(name, [("", {})]):
             title = name + (f" ({label})" if label else "")
             cells = [title]
@@ -178,10 +215,12 @@ def main():
         head = ["model"] + [c for t in threads for c in (f"Tombolo, {t}t ms", f"ONNX Runtime, {t}t ms", f"ratio {t}t")] + ["outputs' relative rms apart"]
         lines += ["", "| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
         lines += ["| " + " | ".join(cells + [""] * (len(head) - len(cells))) + " |" for cells in rows]
-    rounded = {name: path for name, path in paths.items() if name in args.fast_math.split(",")}
+    rounded = {} if args.peers_alone else {name: path for name, path in paths.items() if name in args.fast_math.split(",")}
     if rounded:
         lines += fast_math(args.tombolo, library, rounded, threads, args.runs)
-    if "vgg19" in paths and not args.fast_math_alone:
+    if args.peers and not args.fast_math_alone:
+        lines += peers(args.tombolo, args.peers.split(","), {n: p for n, p in paths.items() if not n.startswith("op_")}, threads, args.runs, args.seconds)
+    if "vgg19" in paths and not alone:
         ours, theirs = load(args.tombolo, paths["vgg19"])
         lines += ["", "## Loading VGG-19 (575 MB)", "", "| | load ms | first run ms | peak memory MB |", "| --- | --- | --- | --- |",
                   f"| Tombolo | {ours['load_ms']:.0f} | {ours['first_ms']:.0f} | {ours['rss_after_load_bytes'] / 1e6:.0f} after load, {ours['peak_rss_bytes'] / 1e6:.0f} after the first run |",
