@@ -522,8 +522,17 @@ void vecdot(C& c) {
 }
 
 void tensorsolve(C& c) {
-  if (!real_only(c, "self") || c.given("dims")) return c.refuse("axes moved before solving");
+  if (!real_only(c, "self")) return;
   Value *a = c.x("self"), *y = c.x("other");
+  if (c.given("dims")) {
+    // These axes of A come last.
+    std::vector<int64_t> perm, last;
+    for (const int64_t axis : c.ints("dims")) last.push_back(c.axis(axis, c.rank(a)));
+    for (int64_t axis = 0; axis < c.rank(a); ++axis)
+      if (std::find(last.begin(), last.end(), axis) == last.end()) perm.push_back(axis);
+    perm.insert(perm.end(), last.begin(), last.end());
+    a = c.transpose(a, perm);
+  }
   SymInts shape;
   for (int64_t i = c.rank(y); i < c.rank(a); ++i) shape.push_back(c.size(a, i));
   const SymInt n = c.numel(y);
