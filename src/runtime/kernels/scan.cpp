@@ -95,10 +95,11 @@ void sums_down(const T* x, int64_t n, int64_t step, int64_t width, bool exclusiv
   }
 }
 
-/// Eight rows at a time: one sum alone would wait for itself.
+/// Four rows of floats at a time: one sum alone would wait for itself, and more rows that are a power
+/// of two apart push each other out of the first cache. An integer's sum waits for nothing.
 template <typename T>
 void sums_along(const T* x, int64_t rows, int64_t n, bool exclusive, bool reverse, T* y) {
-  constexpr int64_t kRows = 8;
+  constexpr int64_t kRows = std::is_floating_point_v<T> ? 4 : 1;
   int64_t r = 0;
   const int64_t first = reverse ? n - 1 : 0, by = reverse ? -1 : 1;
   for (; r + kRows <= rows; r += kRows) {
