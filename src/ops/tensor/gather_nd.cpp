@@ -1,6 +1,9 @@
+#include <algorithm>
+
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
+#include "ops/kernels/parts.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -53,16 +56,26 @@ Status run_gather_nd(KernelContext& context) {
   const int64_t batch_stride = batch == 0 ? 0 : strides[batch - 1];
   const int64_t tuples = product(indices->dims(), 0, indices->rank() - 1);
   const int64_t batches = product(indices->dims(), 0, batch);
-  for (int64_t k = 0; k < tuples; ++k) {
-    int64_t from = k / (tuples / batches) * batch_stride;
-    for (size_t j = 0; j < tuple; ++j) {
-      const int64_t given =
-          indices->get_int64(k * static_cast<int64_t>(tuple) + static_cast<int64_t>(j));
-      TRY(const int64_t place,
-          checked_index(given, data->dim(batch + j), static_cast<int64_t>(batch + j)));
-      from += place * strides[batch + j];
+  constexpr int64_t kAtOnce = 4096;
+  int64_t places[kAtOnce];
+  for (int64_t first = 0; first < tuples; first += kAtOnce) {
+    const int64_t count = std::min(kAtOnce, tuples - first);
+    for (int64_t k = 0; k < count; ++k) {
+      places[k] = (first + k) / (tuples / batches) * batch_stride;
+      for (size_t j = 0; j < tuple; ++j) {
+        const int64_t given =
+            indices->get_int64((first + k) * static_cast<int64_t>(tuple) + static_cast<int64_t>(j));
+        TRY(const int64_t place,
+            checked_index(given, data->dim(batch + j), static_cast<int64_t>(batch + j)));
+        places[k] += place * strides[batch + j];
+      }
     }
-    copy_elements(*data, from, *out, k * run, run);
+    parallel_parts(count,
+                   parallel_safe(data->dtype()) ? std::max<int64_t>(1, (1 << 15) / run) : count,
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t k = begin; k < end; ++k)
+                       copy_elements(*data, places[k], *out, (first + k) * run, run);
+                   });
   }
   return ok();
 }
