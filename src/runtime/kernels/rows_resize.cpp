@@ -111,6 +111,11 @@ Result<std::unique_ptr<KernelState>> prepare_resize(const PrepareContext& q) {
     }
     state->axes.push_back(axis_of(j, j + 1 == rank, now[j], places));
   }
+  // Rows that are left out need not be resampled: axes that shrink come before the last one, whose
+  // elements are gathered one by one, and those that grow after it.
+  std::stable_partition(state->axes.begin(), state->axes.end(), [&](const Axis& axis) {
+    return axis.axis + 1 < rank && axis.length < now[axis.axis];
+  });
   int64_t most = 0;
   for (const Axis& axis : state->axes) {
     now[axis.axis] = axis.length;
