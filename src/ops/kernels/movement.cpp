@@ -201,10 +201,11 @@ bool by_width(DType dtype, Body&& body) {
 void copy_box(const Tensor& from, int64_t from_offset, std::span<const int64_t> from_strides,
               Tensor& to, int64_t to_offset, std::span<const int64_t> to_strides,
               std::span<const int64_t> dims) {
+  // Lengths of a box of nothing may be any: their products need not be numbers.
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return;
   // Axes of length 1 vanish; an axis that continues its neighbour on both sides joins it.
   Dims shape, in, out;
   for (size_t j = 0; j < dims.size(); ++j) {
-    if (dims[j] == 0) return;
     if (dims[j] == 1) continue;
     if (!shape.empty() && in.back() == from_strides[j] * dims[j] &&
         out.back() == to_strides[j] * dims[j]) {
