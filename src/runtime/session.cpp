@@ -1,5 +1,4 @@
 #include "runtime/session.h"
-#include "passes/pipeline.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "analysis/infer.h"
 #include "base/thread_pool.h"
 #include "passes/pipeline.h"
 #include "runtime/executor.h"
@@ -103,6 +103,23 @@ bool reference_asked_for() {
 
 }  // namespace
 
+namespace {
+
+/// A body that never runs gives empty tensors of the types that it declares.
+bool leaves_body_types_open(Model& model) {
+  bool open = false;
+  if (model.graph)
+    for_each_graph(*model.graph, [&](const Graph& graph) {
+      if (&graph == model.graph.get()) return;
+      for (const GraphOutput& output : graph.outputs())
+        open |= !(output.declared && output.declared->type != nullptr) &&
+                (output.value == nullptr || output.value->type() == nullptr);
+    });
+  return open;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
                                                  SessionOptions options) {
   std::unique_ptr<Session> session(new Session);
@@ -117,6 +134,10 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
     // What is constant is computed once, whatever its size: it would be made in every run.
     rewrite.limits.fold_growth = rewrite.limits.total_growth = options.memory_limit / 4;
     CHECK_OK(optimise(*session->model_, rewrite));
+  }
+  if (leaves_body_types_open(*session->model_)) {
+    Diagnostics notes;  // contradictions are for `check`
+    infer_types(*session->model_, notes);
   }
   session->impl_ = std::make_unique<Impl>(session->model_->storage_ptr());
   Impl& impl = *session->impl_;
