@@ -95,8 +95,8 @@ void sums_down(const T* x, int64_t n, int64_t step, int64_t width, bool exclusiv
   }
 }
 
-/// Four rows of floats at a time: one sum alone would wait for itself, and more rows that are a power
-/// of two apart push each other out of the first cache. An integer's sum waits for nothing.
+/// Four rows of floats at a time: one sum alone would wait for itself, and more rows that are a
+/// power of two apart push each other out of the first cache. An integer's sum waits for nothing.
 template <typename T>
 void sums_along(const T* x, int64_t rows, int64_t n, bool exclusive, bool reverse, T* y) {
   constexpr int64_t kRows = std::is_floating_point_v<T> ? 4 : 1;
