@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/json_quote.h"
+#include "formats/common/json_view.h"
 
 namespace tombolo {
 
@@ -56,6 +57,8 @@ Result<double> number_of(const rapidjson::Value& value) {
 }  // namespace
 
 Result<Tensor> tensor_from_json(std::string_view text, DType dtype) {
+  std::string room;
+  text = without_powers_of_zero(text, room);
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(),
                                                                                       text.size());

@@ -44,10 +44,40 @@ std::string place(std::string_view text, size_t offset) {
 
 }  // namespace
 
+std::string_view without_powers_of_zero(std::string_view text, std::string& room) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  bool quoted = false, changed = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if ((c == 'e' || c == 'E') && i > 0 && is_digit(text[i - 1])) {
+      bool zero = true;
+      for (size_t k = i; k-- > 0 && (is_digit(text[k]) || text[k] == '.');)
+        zero &= text[k] == '0' || text[k] == '.';
+      size_t end = i + 1;
+      if (end < text.size() && (text[end] == '+' || text[end] == '-')) ++end;
+      const size_t digits = end;
+      while (end < text.size() && is_digit(text[end])) ++end;
+      if (!zero || end == digits) continue;
+      if (!changed) room.assign(text);
+      changed = true;
+      room.replace(i, end - i, end - i, ' ');
+      i = end - 1;
+    }
+  }
+  return changed ? std::string_view(room) : text;
+}
+
 Result<JsonDocument> JsonDocument::parse(std::string_view text, size_t max_depth) {
   if (depth_of(text) > max_depth) {
     return parse_error("JSON nested deeper than " + std::to_string(max_depth) + " levels");
   }
+  std::string room;
+  text = without_powers_of_zero(text, room);
   auto document = std::make_shared<rapidjson::Document>();
   constexpr unsigned kFlags = rapidjson::kParseNanAndInfFlag | rapidjson::kParseIterativeFlag |
                               rapidjson::kParseFullPrecisionFlag;

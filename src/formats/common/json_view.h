@@ -56,6 +56,11 @@ class Json {
   const void* value_ = nullptr;  // a rapidjson::Value
 };
 
+/// The same text, in `room` where it had to be changed, with the exponents of zeros blanked:
+/// RapidJSON 1.1 normalises a significand of 0 by counting its leading zeros, which is undefined,
+/// and reads 0e44 as infinity.
+std::string_view without_powers_of_zero(std::string_view text, std::string& room);
+
 class JsonDocument {
  public:
   /// Parses UTF-8 text; NaN and Infinity are accepted, as Python writes them. Errors name line

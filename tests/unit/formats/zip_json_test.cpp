@@ -142,5 +142,17 @@ TEST(Json, NamesThePlaceOfAnError) {
   EXPECT_NE(document.error().message.find("line 2"), std::string::npos);
 }
 
+TEST(Json, ZerosWithExponents) {
+  auto document = JsonDocument::parse(
+      "[0e44, 0e-30, -0.00E+60, 0.0e-99, 10e2, 0.5e1, \"0e44\", 0e0044131030, 1e0]");
+  ASSERT_TRUE(document) << document.error().message;
+  const double wanted[] = {0, 0, 0, 0, 1000, 5};
+  for (size_t i = 0; i < 6; ++i) EXPECT_EQ(document->root().at(i).as_double(), wanted[i]) << i;
+  EXPECT_EQ(document->root().at(6).as_string(), "0e44");
+  EXPECT_EQ(document->root().at(7).as_double(), 0);
+  EXPECT_EQ(document->root().at(8).as_double(), 1);
+  EXPECT_FALSE(JsonDocument::parse("[0e]"));
+}
+
 }  // namespace
 }  // namespace tombolo
