@@ -101,10 +101,6 @@ bool reference_asked_for() {
   return isa != nullptr && std::string_view(isa) == "reference";
 }
 
-}  // namespace
-
-namespace {
-
 /// A body that never runs gives empty tensors of the types that it declares.
 bool leaves_body_types_open(Model& model) {
   bool open = false;

@@ -33,8 +33,8 @@
 namespace tombolo {
 namespace {
 
-constexpr unsigned kSeconds =
-    20;  ///< of processor time; ten times as long on the clock, as others may have the processor
+/// Of processor time; ten times as long on the clock, as others may have the processor.
+constexpr unsigned kSeconds = 20;
 char g_case[100];
 
 void on_signal(int signal) {

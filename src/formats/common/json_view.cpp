@@ -14,23 +14,30 @@ const rapidjson::Value& get(const void* value) {
   return *static_cast<const rapidjson::Value*>(value);
 }
 
+/// visit(i) for each character that is no part of a string.
+template <typename Visit>
+void outside_strings(std::string_view text, Visit&& visit) {
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"')
+      quoted = !quoted;
+    else if (!quoted)
+      visit(i);
+    else if (text[i] == '\\')
+      ++i;
+  }
+}
+
 /// The deepest nesting of brackets outside strings.
 size_t depth_of(std::string_view text) {
   size_t depth = 0, deepest = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
+  outside_strings(text, [&](size_t i) {
     const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '[' || c == '{') {
+    if (c == '[' || c == '{')
       deepest = std::max(deepest, ++depth);
-    } else if ((c == ']' || c == '}') && depth != 0) {
+    else if ((c == ']' || c == '}') && depth != 0)
       --depth;
-    }
-  }
+  });
   return deepest;
 }
 
@@ -46,29 +53,20 @@ std::string place(std::string_view text, size_t offset) {
 
 std::string_view without_powers_of_zero(std::string_view text, std::string& room) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  bool quoted = false, changed = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if ((c == 'e' || c == 'E') && i > 0 && is_digit(text[i - 1])) {
-      bool zero = true;
-      for (size_t k = i; k-- > 0 && (is_digit(text[k]) || text[k] == '.');)
-        zero &= text[k] == '0' || text[k] == '.';
-      size_t end = i + 1;
-      if (end < text.size() && (text[end] == '+' || text[end] == '-')) ++end;
-      const size_t digits = end;
-      while (end < text.size() && is_digit(text[end])) ++end;
-      if (!zero || end == digits) continue;
-      if (!changed) room.assign(text);
-      changed = true;
-      room.replace(i, end - i, end - i, ' ');
-      i = end - 1;
-    }
-  }
+  bool changed = false;
+  outside_strings(text, [&](size_t i) {
+    if ((text[i] != 'e' && text[i] != 'E') || i == 0 || !is_digit(text[i - 1])) return;
+    for (size_t k = i; k-- > 0 && (is_digit(text[k]) || text[k] == '.');)
+      if (text[k] != '0' && text[k] != '.') return;
+    size_t end = i + 1;
+    if (end < text.size() && (text[end] == '+' || text[end] == '-')) ++end;
+    const size_t digits = end;
+    while (end < text.size() && is_digit(text[end])) ++end;
+    if (end == digits) return;
+    if (!changed) room.assign(text);
+    changed = true;
+    room.replace(i, end - i, end - i, ' ');
+  });
   return changed ? std::string_view(room) : text;
 }
 
