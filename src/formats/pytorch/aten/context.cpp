@@ -217,9 +217,19 @@ Value* AtenContext::x(std::string_view name) {
   if (given_arg.kind == Arg::Kind::kOther && !given_arg.text.empty())
     refuse(given_arg.text);  // a result that could not be made, and now somebody asks for it
   else
-    refuse("the argument \"" + std::string(name) + "\" is " + std::string(kind_name(given_arg)) +
-           ", not a tensor");
+    refuse_kind(name);
   return placeholder();
+}
+
+Ref AtenContext::ref(std::string_view name) {
+  if (arg(name).is_tensor()) return arg(name).tensor;
+  refuse_kind(name);
+  return cell(placeholder());
+}
+
+void AtenContext::refuse_kind(std::string_view name) {
+  refuse("the argument \"" + std::string(name) + "\" is " + std::string(kind_name(arg(name))) +
+         ", not a tensor");
 }
 
 Value* AtenContext::opt(std::string_view name) { return given(name) ? x(name) : nullptr; }

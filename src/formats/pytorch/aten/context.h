@@ -93,7 +93,7 @@ class AtenContext {
   bool given(std::string_view name) const { return !arg(name).is_none(); }
   Value* x(std::string_view name);    ///< a tensor that must be there
   Value* opt(std::string_view name);  ///< a tensor, or null for None
-  Ref ref(std::string_view name) const { return arg(name).tensor; }
+  Ref ref(std::string_view name);      ///< the place of such a tensor, to be written
   DType type(std::string_view name) const;  ///< torch's element type of a tensor argument
   bool is_complex(std::string_view name) const { return tombolo::is_complex(type(name)); }
   int64_t integer(std::string_view name);  ///< must be known now
@@ -258,6 +258,7 @@ class AtenContext {
   Result<std::vector<Arg>> run(const Operator& op, std::vector<Arg> args,
                                std::vector<std::pair<std::string, Arg>> named);
   void mark_views(Frame& frame);
+  void refuse_kind(std::string_view name);
   // layout.cpp
   enum class Sharing : uint8_t { kView, kCopy, kUnknown };
   Sharing sharing(const Frame& frame, const Cell& base, const Cell& result) const;

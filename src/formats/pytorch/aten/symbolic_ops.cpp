@@ -25,7 +25,8 @@ void numel(C& c) {
 }
 
 void stride(C& c) {
-  const Cell& self = *c.ref("self");
+  const Ref place = c.ref("self");  // kept: a refused one belongs to nobody else
+  const Cell& self = *place;
   if (self.layout == CellLayout::kUnknown)
     return c.refuse("the strides of a tensor are not known here");
   if (self.layout == CellLayout::kStrided) {

@@ -1,0 +1,26 @@
+#include <gtest/gtest.h>
+
+#include "formats/pytorch/aten/context.h"
+
+namespace tombolo::pytorch {
+namespace {
+
+// A place that is written must be a tensor: a number reads as one, but nothing holds it.
+TEST(Aten, RefusesToWriteRunningStatisticsThatAreNumbers) {
+  for (const char* overload : {"native_batch_norm", "batch_norm"}) {
+    Model model = Model::create(23);
+    AtenContext c(model);
+    const Ref x = c.cell(
+        c.b.input("x", DType::kFloat32, SymShape{SymDim(2), SymDim(3), SymDim(4), SymDim(4)}));
+    const Ref var = c.cell(c.b.input("var", DType::kFloat32, SymShape{SymDim(3)}));
+    std::vector<Arg> args = {Arg(x), Arg(), Arg(), Arg(1), Arg(var), Arg(true), Arg(0.1), Arg(1e-5)};
+    if (std::string_view(overload) == "batch_norm") args.emplace_back(false);
+    const auto results = c.call(overload, std::move(args));
+    ASSERT_FALSE(results.ok()) << overload;
+    EXPECT_NE(results.error().message.find("\"running_mean\" is an integer"), std::string::npos)
+        << results.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace tombolo::pytorch
