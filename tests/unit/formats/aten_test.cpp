@@ -22,5 +22,30 @@ TEST(Aten, RefusesToWriteRunningStatisticsThatAreNumbers) {
   }
 }
 
+TEST(Aten, RefusesArgumentsOfOtherKindsBesideComplexTensors) {
+  const auto z = [](AtenContext& c, int64_t n) {
+    return Arg(c.cell(c.b.input("z", DType::kFloat32, SymShape{SymDim(n), SymDim(n), SymDim(2)}),
+                      DType::kComplex64));
+  };
+  const std::vector<std::pair<const char*, std::vector<Arg>>> calls = {
+      {"rms_norm", {Arg("text"), Arg::ints(std::vector<int64_t>{3}), Arg("z"), Arg()}},
+           {"pairwise_distance", {Arg(), Arg("z")}},
+           {"cholesky_solve", {Arg("text"), Arg("z")}},
+           {"linalg_tensorinv", {Arg("z"), Arg(9)}},
+           {"linalg_tensorinv", {Arg("z"), Arg(-3)}},
+           {"broadcast_tensors", {Arg(std::vector<Arg>{Arg("z"), Arg()})}},
+           {"meshgrid", {Arg(std::vector<Arg>{Arg(), Arg()})}},
+           {"cartesian_prod", {Arg(std::vector<Arg>{Arg()})}},
+           {"linalg_multi_dot", {Arg(std::vector<Arg>{Arg(), Arg(1)})}}};
+  for (const auto& [overload, given] : calls) {
+    Model model = Model::create(23);
+    AtenContext c(model);
+    std::vector<Arg> args = given;
+    for (Arg& arg : args)
+      if (arg.text == "z") arg = z(c, 3);
+    EXPECT_FALSE(c.call(overload, std::move(args)).ok()) << overload;
+  }
+}
+
 }  // namespace
 }  // namespace tombolo::pytorch

@@ -527,6 +527,7 @@ std::vector<Arg> on_products(C& c, const Operator& op, const std::vector<Arg>& a
 /// Functions of a matrix A + iB: those of the real matrix (A -B; B A), whose blocks they consist
 /// of.
 std::vector<Arg> by_embedding(C& c, std::string_view name, const Arg& self) {
+  if (!self.is_tensor()) return {Arg()};  // a step before it was refused
   Value* z = c.read(self.tensor);
   Value *a = c.re(z), *b = c.im(z);
   Value* top = c.concat({a, c.op("Neg", {b})}, -1);
@@ -637,6 +638,7 @@ std::optional<std::vector<Arg>> written_out(C& c, const Operator& op,
     sizes.pop_back();
     const auto split = inverse ? argument("ind").integer.dim.constant().value_or(2)
                                : c.rank(c.read(argument("other").tensor)) - 1;
+    if (split < 0 || split > static_cast<int64_t>(sizes.size())) return std::nullopt;
     SymInt n(1);
     for (size_t i = static_cast<size_t>(split); i < sizes.size(); ++i) {
       shape.push_back(sizes[i]);
@@ -744,7 +746,14 @@ std::optional<std::vector<Arg>> lower_complex(AtenContext& c, const Operator& op
   }
   if (linear) return on_components(c, op, args);
   if (listed(kBilinear, name)) return on_products(c, op, args);
-  if (auto done = written_out(c, op, args)) return done;
+  std::vector<Arg> whole = args;
+  for (size_t i = 0; i < whole.size(); ++i) {
+    // A number in the place of a tensor becomes one; anything else is refused.
+    if (op.schema.args[i].type == "Tensor" && !whole[i].is_tensor())
+      whole[i] = Arg(c.cell(c.x(op.schema.args[i].name)));
+  }
+  if (c.failed()) return std::vector<Arg>();
+  if (auto done = written_out(c, op, whole)) return done;
   if (listed(kAware, name) || full.find("::") != full.npos) return std::nullopt;
   c.refuse("complex numbers");
   return std::vector<Arg>();

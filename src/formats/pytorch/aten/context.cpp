@@ -343,13 +343,17 @@ std::vector<double> AtenContext::reals(std::string_view name) {
 }
 
 std::vector<Ref> AtenContext::tensors(std::string_view name) {
+  const int index = frame().op->schema.find(name);
+  const bool optional =
+      index >= 0 && frame().op->schema.args[static_cast<size_t>(index)].type == "Tensor?[]";
   const Arg& value = arg(name);
   if (value.is_tensor()) return {value.tensor};
   std::vector<Ref> result;
   for (const Arg& item : value.list) {
-    if (!item.is_none() && !item.is_tensor())
+    const bool none = item.is_none() && optional;
+    if (!none && !item.is_tensor())
       refuse("the list \"" + std::string(name) + "\" holds " + std::string(kind_name(item)));
-    result.push_back(item.tensor);
+    result.push_back(none || item.is_tensor() ? item.tensor : cell(placeholder()));
   }
   return result;
 }

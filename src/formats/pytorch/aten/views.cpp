@@ -97,6 +97,10 @@ Value* AtenContext::replay(const ViewCall& view, Value* base) {
 }
 
 Value* AtenContext::read(const Ref& cell) {
+  if (!cell) {
+    refuse("a tensor is missing");  // mostly one that could not be made: the first reason stays
+    return placeholder();
+  }
   const Ref base = root(cell);
   check_stale(*base);
   if (!cell->view) return cell->value;
