@@ -142,19 +142,35 @@ void widen(Panel p, int64_t from, int64_t to, float* HWY_RESTRICT out, int64_t l
   }
 }
 
-/// A block of n floats as bytes; gives the scale.
-float round_block(const float* x, int64_t n, int8_t* out) {
+/// A block of floats, n and zeros behind them, as bytes: of every eight the even ones, then the odd
+/// ones, as the tile takes codes out of a word; the eights `step` apart. Gives the scale, and less
+/// the sum of the bytes.
+float round_block(const float* x, int64_t n, int64_t block, std::byte* out, int64_t step,
+                  int32_t* less) {
   const F f;
+  const hn::RebindToSigned<F> integers;
   const hn::Rebind<int8_t, F> bytes;
+  const hn::Full128<int8_t> sixteen;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   V most = hn::Zero(f);
   for (int64_t i = 0; i < n; i += lanes) most = hn::Max(most, hn::Abs(load_n(f, x + i, n - i)));
   const float scale = hn::GetLane(hn::MaxOfLanes(f, most)) / 127;
   const V inverse = hn::Set(f, scale > 0 ? 1 / scale : 0);
-  for (int64_t i = 0; i < n; i += lanes) {
-    const auto q = hn::NearestInt(hn::Mul(load_n(f, x + i, n - i), inverse));
-    store_n(hn::DemoteTo(bytes, q), bytes, out + i, n - i);
+  HWY_ALIGN constexpr int8_t kOrder[16] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15};
+  const auto order = hn::Load(sixteen, kOrder);
+  auto sum = hn::Zero(integers);
+  for (int64_t i = 0; i < block; i += 16, out += 2 * step) {
+    HWY_ALIGN int8_t part[16];
+    for (int64_t j = 0; j < 16; j += lanes) {
+      const auto q = hn::NearestInt(hn::Mul(load_n(f, x + i + j, n - i - j), inverse));
+      sum = hn::Add(sum, q);
+      hn::StoreU(hn::DemoteTo(bytes, q), bytes, part + j);
+    }
+    hn::Store(hn::TableLookupBytes(hn::Load(sixteen, part), order), sixteen, part);
+    std::memcpy(out, part, 8);
+    std::memcpy(out + step, part + 8, 8);
   }
+  *less = -hn::GetLane(hn::SumOfLanes(integers, sum));
   return scale;
 }
 
@@ -342,45 +358,37 @@ void nbits_gemm_bytes(const NbitsShape& s, int64_t m, const float* a, const std:
   const int64_t padded = blocks * s.block;
   // Blocks of 32 and more are whole tiles.
   if (m >= 24 && s.block % 32 == 0 && has_amx_bf16()) return gemm_bf16(s, m, a, packed, bias, y);
-  std::vector<int8_t> rows(static_cast<size_t>(m * padded));
-  std::vector<float> scales(static_cast<size_t>(m * blocks)), sums(scales.size());
-  parallel(m, std::max<int64_t>(1, 16384 / padded), [&](int64_t begin, int64_t end) {
-    auto* const round = TOMBOLO_TARGET(float(const float*, int64_t, int8_t*), round_block).get();
-    std::vector<int8_t> block(static_cast<size_t>(s.block));
-    for (int64_t i = begin * blocks; i < end * blocks; ++i) {
-      const int64_t at = i % blocks * s.block;
-      std::fill(block.begin(), block.end(), int8_t{0});
-      scales[static_cast<size_t>(i)] =
-          round(a + i / blocks * s.k + at, std::min(s.block, s.k - at), block.data());
-      // The even ones of eight, then the odd ones, as the tile takes codes
-      // out of a word.
-      int8_t* to = rows.data() + i * s.block;
-      int sum = 0;
-      for (int64_t j = 0; j < s.block; j += 8)
-        for (int64_t e = 0; e < 8; ++e) {
-          const int8_t value = block[static_cast<size_t>(j + e % 4 * 2 + e / 4)];
-          to[j + e] = value;
-          sum += value;
-        }
-      sums[static_cast<size_t>(i)] = static_cast<float>(sum);
-    }
-  });
   int most = 1;
   NbitsTileFn* const tile = nbits_tile(most);
   const int64_t tiles = (m + most - 1) / most, height = (m + tiles - 1) / tiles;
+  const int64_t row_bytes = blocks * (8 + s.block);
+  // Whole words: blocks are powers of two from 16.
+  auto* const rows =
+      reinterpret_cast<std::byte*>(thread_floats(4, static_cast<size_t>(m * row_bytes / 4)));
+  parallel(m, std::max<int64_t>(1, 16384 / padded), [&](int64_t begin, int64_t end) {
+    using Round = float(const float*, int64_t, int64_t, std::byte*, int64_t, int32_t*);
+    auto* const round = TOMBOLO_TARGET(Round, round_block).get();
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i / height * height, tall = std::min(height, m - first), r = i - first;
+      std::byte* to = rows + first * row_bytes;
+      for (int64_t k = 0; k < padded; k += s.block, to += tall * (8 + s.block)) {
+        int32_t less;
+        const float scale = round(a + i * s.k + k, std::min(s.block, s.k - k), s.block,
+                                  to + 8 * tall + 8 * r, 8 * tall, &less);
+        std::memcpy(to + 4 * r, &less, 4);
+        std::memcpy(to + 4 * (tall + r), &scale, 4);
+      }
+    }
+  });
   parallel(panels, std::max<int64_t>(1, 400'000 / (padded * width * m)),
            [&](int64_t begin, int64_t end) {
              for (int64_t p = begin; p < end; ++p) {
-               const Panel panel = panel_at(s, packed, p);
                const int64_t cols = std::min(width, s.n - p * width);
                float padded_bias[16] = {};
                if (bias != nullptr) std::copy_n(bias + p * width, cols, padded_bias);
                for (int64_t r = 0; r < m; r += height)
-                 tile({.a = rows.data() + r * padded,
-                       .lda = padded,
-                       .a_scales = scales.data() + r * blocks,
-                       .sums = sums.data() + r * blocks,
-                       .panel = panel.at,
+                 tile({.a = rows + r * row_bytes,
+                       .panel = panel_at(s, packed, p).at,
                        .has_zeros = s.has_zeros,
                        .blocks = blocks,
                        .block = s.block,

@@ -37,12 +37,12 @@ void nbits_gemm_bytes(const NbitsShape& shape, int64_t m, const float* a, const 
 
 inline constexpr int kNbitsRows = 12;
 
-/// Rows of bytes times one panel: see nbits_dot.cpp.
+/// Rows of bytes times one panel: see nbits_dot.cpp. The rows come block by
+/// block: for every row less the sum of its bytes (int32), for every row its
+/// scale, then of every 8 k the bytes of every row, the four even ones first.
+/// So they are read in order, at distances that the code knows.
 struct NbitsTile {
-  const int8_t* a;
-  int64_t lda;
-  const float *a_scales, *sums;  ///< [row][block]
-  const std::byte* panel;
+  const std::byte *a, *panel;
   bool has_zeros;
   int64_t blocks, block;
   const float* bias;  ///< a whole vector, or null

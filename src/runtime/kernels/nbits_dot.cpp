@@ -30,12 +30,15 @@ namespace {
 
 constexpr int64_t kAhead = 2048;  ///< bytes that are asked for early
 
-/// Four bytes to all lanes, from memory: by way of a register it would take a
-/// port of the products.
-TOMBOLO_VNNI inline __m512i broadcast(const int8_t* p) {
-  float bits;
-  __builtin_memcpy(&bits, p, 4);
-  return _mm512_castps_si512(_mm512_set1_ps(bits));
+inline int32_t word_at(const std::byte* p) {
+  int32_t word;
+  __builtin_memcpy(&word, p, 4);
+  return word;
+}
+inline float float_at(const std::byte* p) {
+  float number;
+  __builtin_memcpy(&number, p, 4);
+  return number;
 }
 
 template <int kR>
@@ -45,44 +48,45 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r)
     total[r] = t.bias != nullptr ? _mm512_loadu_ps(t.bias) : _mm512_setzero_ps();
-  const std::byte* at = t.panel;
-  const int8_t* a = t.a;
-  const int64_t lda = t.lda;
+  const std::byte *at = t.panel, *a = t.a;
   for (int64_t b = 0; b < t.blocks; ++b) {
+    __m512i zero = _mm512_set1_epi32(8);
+    if (t.has_zeros) {
+      __m128i bytes;
+      __builtin_memcpy(&bytes, at + 8 * t.block + 64, 16);
+      zero = _mm512_cvtepu8_epi32(bytes);
+    }
     // Few rows have few sums: two of each are in flight.
     __m512i sum[kR], more[kR];
 #pragma GCC unroll 16
-    for (int r = 0; r < kR; ++r) sum[r] = more[r] = _mm512_setzero_si512();
-    for (int64_t k = 0; k < t.block; k += 8, at += 64, a += 8) {
+    for (int r = 0; r < kR; ++r) {
+      const __m512i start = _mm512_set1_epi32(word_at(a + 4 * r));
+      sum[r] = t.has_zeros ? _mm512_mullo_epi32(start, zero) : _mm512_slli_epi32(start, 3);
+      more[r] = _mm512_setzero_si512();
+    }
+    const std::byte* const scales = a + 4 * kR;
+    a += 8 * kR;
+    for (int64_t k = 0; k < t.block; k += 8, at += 64, a += 8 * kR) {
       _mm_prefetch(reinterpret_cast<const char*>(at + kAhead), _MM_HINT_T0);
       const __m512i word = _mm512_loadu_si512(at);
       const __m512i even = _mm512_and_si512(word, mask);
       const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(word, 4), mask);
 #pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r)
+        sum[r] = _mm512_dpbusd_epi32(sum[r], even, _mm512_set1_epi32(word_at(a + 8 * r)));
+#pragma GCC unroll 16
       for (int r = 0; r < kR; ++r) {
-        sum[r] = _mm512_dpbusd_epi32(sum[r], even, broadcast(a + r * lda));
-        if constexpr (kR <= 4)
-          more[r] = _mm512_dpbusd_epi32(more[r], odd, broadcast(a + r * lda + 4));
-        else
-          sum[r] = _mm512_dpbusd_epi32(sum[r], odd, broadcast(a + r * lda + 4));
+        __m512i& to = kR <= 4 ? more[r] : sum[r];
+        to = _mm512_dpbusd_epi32(to, odd, _mm512_set1_epi32(word_at(a + 8 * r + 4)));
       }
     }
     const __m512 scale = _mm512_loadu_ps(at);
-    at += 64;
-    __m512 zero = _mm512_set1_ps(8);
-    if (t.has_zeros) {
-      __m128i bytes;
-      __builtin_memcpy(&bytes, at, 16);
-      zero = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
-      at += 16;
-    }
+    at += t.has_zeros ? 80 : 64;
 #pragma GCC unroll 16
     for (int r = 0; r < kR; ++r) {
       if constexpr (kR <= 4) sum[r] = _mm512_add_epi32(sum[r], more[r]);
-      const __m512 moved = _mm512_fnmadd_ps(zero, _mm512_set1_ps(t.sums[r * t.blocks + b]),
-                                            _mm512_cvtepi32_ps(sum[r]));
-      const __m512 both = _mm512_mul_ps(scale, _mm512_set1_ps(t.a_scales[r * t.blocks + b]));
-      total[r] = _mm512_fmadd_ps(moved, both, total[r]);
+      const __m512 scaled = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(sum[r]));
+      total[r] = _mm512_fmadd_ps(scaled, _mm512_set1_ps(float_at(scales + 4 * r)), total[r]);
     }
   }
   const __mmask16 some = static_cast<__mmask16>(t.cols >= 16 ? 0xFFFF : (1 << t.cols) - 1);
@@ -97,29 +101,33 @@ TOMBOLO_AVX2 void avx2_tile(const NbitsTile& t) {
 #pragma GCC unroll 4
   for (int r = 0; r < kR; ++r)
     total[r] = t.bias != nullptr ? _mm256_loadu_ps(t.bias) : _mm256_setzero_ps();
-  const std::byte* at = t.panel;
-  const int8_t* a = t.a;
-  const int64_t lda = t.lda;
+  const std::byte *at = t.panel, *a = t.a;
   for (int64_t b = 0; b < t.blocks; ++b) {
+    __m256i zero = _mm256_set1_epi32(8);
+    if (t.has_zeros)
+      zero = _mm256_cvtepu8_epi32(
+          _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + 4 * t.block + 32)));
     __m256i sum[kR];
 #pragma GCC unroll 4
-    for (int r = 0; r < kR; ++r) sum[r] = _mm256_setzero_si256();
+    for (int r = 0; r < kR; ++r)
+      sum[r] = _mm256_mullo_epi32(zero, _mm256_set1_epi32(word_at(a + 4 * r)));
+    const std::byte* const scales = a + 4 * kR;
+    a += 8 * kR;
     for (int64_t k = 0; k < t.block; k += 32) {
       __m256i part[kR];
 #pragma GCC unroll 4
       for (int r = 0; r < kR; ++r) part[r] = _mm256_setzero_si256();
-      for (int64_t j = k; j < k + 32 && j < t.block; j += 8, at += 32, a += 8) {
+      for (int64_t j = k; j < k + 32 && j < t.block; j += 8, at += 32, a += 8 * kR) {
         _mm_prefetch(reinterpret_cast<const char*>(at + kAhead), _MM_HINT_T0);
         const __m256i word = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
         const __m256i even = _mm256_and_si256(word, mask);
         const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(word, 4), mask);
 #pragma GCC unroll 4
         for (int r = 0; r < kR; ++r) {
-          int32_t low, high;
-          __builtin_memcpy(&low, a + r * lda, 4);
-          __builtin_memcpy(&high, a + r * lda + 4, 4);
-          const __m256i x = _mm256_maddubs_epi16(even, _mm256_set1_epi32(low));
-          const __m256i y = _mm256_maddubs_epi16(odd, _mm256_set1_epi32(high));
+          const __m256i low = _mm256_set1_epi32(word_at(a + 8 * r));
+          const __m256i high = _mm256_set1_epi32(word_at(a + 8 * r + 4));
+          const __m256i x = _mm256_maddubs_epi16(even, low);
+          const __m256i y = _mm256_maddubs_epi16(odd, high);
           part[r] = _mm256_add_epi16(part[r], _mm256_add_epi16(x, y));
         }
       }
@@ -128,19 +136,11 @@ TOMBOLO_AVX2 void avx2_tile(const NbitsTile& t) {
         sum[r] = _mm256_add_epi32(sum[r], _mm256_madd_epi16(part[r], ones));
     }
     const __m256 scale = _mm256_loadu_ps(reinterpret_cast<const float*>(at));
-    at += 32;
-    __m256 zero = _mm256_set1_ps(8);
-    if (t.has_zeros) {
-      zero = _mm256_cvtepi32_ps(
-          _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at))));
-      at += 8;
-    }
+    at += t.has_zeros ? 40 : 32;
 #pragma GCC unroll 4
     for (int r = 0; r < kR; ++r) {
-      const __m256 moved = _mm256_fnmadd_ps(zero, _mm256_set1_ps(t.sums[r * t.blocks + b]),
-                                            _mm256_cvtepi32_ps(sum[r]));
-      const __m256 both = _mm256_mul_ps(scale, _mm256_set1_ps(t.a_scales[r * t.blocks + b]));
-      total[r] = _mm256_fmadd_ps(moved, both, total[r]);
+      const __m256 scaled = _mm256_mul_ps(scale, _mm256_cvtepi32_ps(sum[r]));
+      total[r] = _mm256_fmadd_ps(scaled, _mm256_set1_ps(float_at(scales + 4 * r)), total[r]);
     }
   }
   for (int r = 0; r < kR; ++r) {
