@@ -8,6 +8,8 @@ namespace tombolo::passes {
 namespace {
 
 constexpr Text kMicrosoft = "com.microsoft", kOwn = "ai.tombolo";
+/// ONNX Runtime's own, though exporters write it in ai.onnx.
+constexpr Text kSimplified = "SimplifiedLayerNormalization";
 
 class Expander {
  public:
@@ -17,6 +19,7 @@ class Expander {
     if (node.outputs().empty() || node.output(0) == nullptr || node.input(0) == nullptr ||
         rewriter_.dtype(node.output(0)) != DType::kFloat32)
       return 0;
+    if (rewriter_.is(&node, kSimplified)) return simplified_norm(node);
     const auto is = [&](Text op) { return rewriter_.is(&node, op, kMicrosoft); };
     if (is("BiasGelu") || is("FastGelu") || is("Gelu")) return gelu(node, is("FastGelu"));
     if (is("QuickGelu")) return quick_gelu(node);
@@ -98,6 +101,19 @@ class Expander {
     return become(node, made);
   }
 
+  size_t simplified_norm(Node& node) {
+    const bool deviation = node.outputs().size() > 1 && node.output(1) != nullptr &&
+                           (node.output(1)->has_uses() || node.output(1)->output_uses() != 0);
+    if (deviation || node.input(1) == nullptr || rewriter_.dtype(node.input(0)) != DType::kFloat32)
+      return 0;
+    Node& norm = rewriter_.add(node, "RMSNormalization", {node.input(0), node.input(1)},
+                               node.output(0)->name());
+    const AttributeReader attributes(node);
+    norm.set_int("axis", attributes.get_int("axis", -1));
+    norm.set_float("epsilon", attributes.get_float("epsilon", 1e-5f));
+    return become(node, norm);
+  }
+
   /// Y = norm(X + skip + bias); output 3 is the sum.
   size_t skip_norm(Node& node, Text op) {
     const bool simplified = op == "RMSNormalization";
@@ -134,7 +150,8 @@ Result<size_t> expand_microsoft(Rewriter& rewriter) {
   rewriter.for_each([&](Graph& graph) {
     std::vector<Node*> nodes;
     for (Node* node : graph.nodes())
-      if (canonical_domain(node->domain()) == kMicrosoft) nodes.push_back(node);
+      if (canonical_domain(node->domain()) == kMicrosoft || rewriter.is(node, kSimplified))
+        nodes.push_back(node);
     Expander expander(rewriter);
     for (Node* node : nodes) count += expander.expand(*node);
   });
