@@ -252,7 +252,9 @@ void run_attention(const AttentionShape& s, const AttentionData& d, float* scrat
   // Blocks of queries whose scores take at most half a megabyte.
   const int64_t ld = (s.columns + 15) / 16 * 16 + 16;
   const int64_t width = gemm_tiles().panel();
-  int64_t block = std::clamp<int64_t>((1 << 17) / ld, 4, 256);
+  // A causal block computes a triangle that counts for nothing: smaller ones waste less.
+  const int64_t most = s.causal ? std::clamp<int64_t>(s.rows / 8, 32, 256) : 256;
+  int64_t block = std::clamp<int64_t>((1 << 17) / ld, 4, most);
   const int64_t blocks = (s.rows + block - 1) / block;
   block = (s.rows + blocks - 1) / blocks;
   parallel(s.batch * s.q_heads * blocks, 1, [&](int64_t begin, int64_t end) {
