@@ -213,9 +213,10 @@ Status run_group_query(KernelRun& run) {
   AttentionData data{query, keys->data<float>(), values->data<float>(), y->data<float>()};
   data.offsets = progress.past.data();
   data.valid = progress.totals.data();
-  const auto scratch =
-      std::make_unique_for_overwrite<float[]>(attention_scratch_floats(shape) + 16);
-  run_attention(shape, data, scratch.get());
+  // A tensor, whose memory is kept for the next run: that of the heap would come page by page.
+  const int64_t floats[] = {static_cast<int64_t>(attention_scratch_floats(shape))};
+  TRY(Tensor scratch, Tensor::allocate(DType::kFloat32, floats));
+  run_attention(shape, data, scratch.data<float>());
   return ok();
 }
 
