@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "formats/pytorch/aten/context.h"
 
 namespace tombolo::pytorch {
@@ -13,7 +15,8 @@ TEST(Aten, RefusesToWriteRunningStatisticsThatAreNumbers) {
     const Ref x = c.cell(
         c.b.input("x", DType::kFloat32, SymShape{SymDim(2), SymDim(3), SymDim(4), SymDim(4)}));
     const Ref var = c.cell(c.b.input("var", DType::kFloat32, SymShape{SymDim(3)}));
-    std::vector<Arg> args = {Arg(x), Arg(), Arg(), Arg(1), Arg(var), Arg(true), Arg(0.1), Arg(1e-5)};
+    std::vector<Arg> args = {Arg(x),   Arg(),     Arg(),    Arg(1),
+                             Arg(var), Arg(true), Arg(0.1), Arg(1e-5)};
     if (std::string_view(overload) == "batch_norm") args.emplace_back(false);
     const auto results = c.call(overload, std::move(args));
     ASSERT_FALSE(results.ok()) << overload;
@@ -29,14 +32,14 @@ TEST(Aten, RefusesArgumentsOfOtherKindsBesideComplexTensors) {
   };
   const std::vector<std::pair<const char*, std::vector<Arg>>> calls = {
       {"rms_norm", {Arg("text"), Arg::ints(std::vector<int64_t>{3}), Arg("z"), Arg()}},
-           {"pairwise_distance", {Arg(), Arg("z")}},
-           {"cholesky_solve", {Arg("text"), Arg("z")}},
-           {"linalg_tensorinv", {Arg("z"), Arg(9)}},
-           {"linalg_tensorinv", {Arg("z"), Arg(-3)}},
-           {"broadcast_tensors", {Arg(std::vector<Arg>{Arg("z"), Arg()})}},
-           {"meshgrid", {Arg(std::vector<Arg>{Arg(), Arg()})}},
-           {"cartesian_prod", {Arg(std::vector<Arg>{Arg()})}},
-           {"linalg_multi_dot", {Arg(std::vector<Arg>{Arg(), Arg(1)})}}};
+      {"pairwise_distance", {Arg(), Arg("z")}},
+      {"cholesky_solve", {Arg("text"), Arg("z")}},
+      {"linalg_tensorinv", {Arg("z"), Arg(9)}},
+      {"linalg_tensorinv", {Arg("z"), Arg(-3)}},
+      {"broadcast_tensors", {Arg(std::vector<Arg>{Arg("z"), Arg()})}},
+      {"meshgrid", {Arg(std::vector<Arg>{Arg(), Arg()})}},
+      {"cartesian_prod", {Arg(std::vector<Arg>{Arg()})}},
+      {"linalg_multi_dot", {Arg(std::vector<Arg>{Arg(), Arg(1)})}}};
   for (const auto& [overload, given] : calls) {
     Model model = Model::create(23);
     AtenContext c(model);
@@ -45,6 +48,25 @@ TEST(Aten, RefusesArgumentsOfOtherKindsBesideComplexTensors) {
       if (arg.text == "z") arg = z(c, 3);
     EXPECT_FALSE(c.call(overload, std::move(args)).ok()) << overload;
   }
+}
+
+TEST(Aten, RefusesNumbersBeyond64Bits) {
+  const std::vector<std::pair<const char*, std::vector<Arg>>> calls = {
+      {"arange.start_step", {Arg(0.0), Arg(1.0), Arg(0.0)}},
+      {"arange.start_step", {Arg(-1e300), Arg(1e300), Arg(1e-300)}},
+      {"_operator::pow", {Arg(10), Arg(40)}},
+      {"math::floor", {Arg(1e300)}},
+      {"math::trunc", {Arg(std::numeric_limits<double>::quiet_NaN())}},
+      {"zeros", {Arg(std::vector<Arg>{Arg(1e300)})}},
+  };
+  for (const auto& [overload, args] : calls) {
+    Model model = Model::create(23);
+    AtenContext c(model);
+    ASSERT_TRUE(AtenContext::knows(overload)) << overload;
+    EXPECT_FALSE(c.call(overload, args).ok()) << overload;
+  }
+  EXPECT_EQ(to_int64(-0x1p63), INT64_MIN);
+  EXPECT_EQ(to_int64(0x1p63), std::nullopt);
 }
 
 }  // namespace

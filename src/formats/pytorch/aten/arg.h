@@ -14,6 +14,12 @@
 
 namespace tombolo::pytorch {
 
+/// A number that is known, cut to an integer; none where 64 bits do not hold it.
+inline std::optional<int64_t> to_int64(double number) {
+  if (!(number >= -0x1p63 && number < 0x1p63)) return std::nullopt;
+  return static_cast<int64_t>(number);
+}
+
 /// An integer of the program: a number, an expression over named dimensions, or one that is
 /// computed at run time (`value`, a 0-d int64 tensor). Both may be known.
 struct SymInt {

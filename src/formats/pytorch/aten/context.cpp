@@ -243,9 +243,10 @@ SymInt AtenContext::sym(std::string_view name) {
   const Arg& number = arg(name);
   if (number.kind == Arg::Kind::kInt || (number.kind == Arg::Kind::kBool && !number.computed))
     return number.integer;
-  if (number.kind == Arg::Kind::kFloat && !number.computed &&
-      number.real == static_cast<double>(static_cast<int64_t>(number.real)))
-    return SymInt(static_cast<int64_t>(number.real));
+  if (number.kind == Arg::Kind::kFloat && !number.computed)
+    if (const auto whole = to_int64(number.real);
+        whole && static_cast<double>(*whole) == number.real)
+      return SymInt(*whole);
   if (number.is_tensor() && rank(read(number.tensor)) == 0)
     return SymInt(SymDim(), cast(read(number.tensor), DType::kInt64));
   refuse("the argument \"" + std::string(name) + "\" is " + std::string(kind_name(number)) +

@@ -108,9 +108,9 @@ void arange(C& c) {
     if (one->computed || (one->kind == Arg::Kind::kInt && !one->integer.is_number()))
       return c.refuse("a range of floats with computed bounds");
   const double from = number(start), by = number(step);
-  const int64_t count =
-      std::max<int64_t>(0, static_cast<int64_t>(std::ceil((number(end) - from) / by)));
-  Value* places = c.cast(c.range(SymInt(count)), DType::kFloat64);
+  const auto count = to_int64(std::ceil((number(end) - from) / by));
+  if (!count) return c.refuse("a range without end");
+  Value* places = c.cast(c.range(SymInt(std::max<int64_t>(0, *count))), DType::kFloat64);
   Value* values =
       c.add(c.mul(places, c.scalar(by, DType::kFloat64)), c.scalar(from, DType::kFloat64));
   c.out(c.cast(values, type));

@@ -75,8 +75,7 @@ void upsample(C& c) {
       if (!sizes.empty()) {
         to = sizes[static_cast<size_t>(i)].dim.constant();
       } else if (from && !scales.empty()) {
-        to = static_cast<int64_t>(
-            std::floor(static_cast<double>(*from) * scales[static_cast<size_t>(i)]));
+        to = to_int64(std::floor(static_cast<double>(*from) * scales[static_cast<size_t>(i)]));
       }
       if (!from || !to)
         return c.refuse("antialiasing with aligned corners and sizes that vary",
@@ -113,7 +112,9 @@ void upsample(C& c) {
     for (int64_t i = 0; i < spatial; ++i) {
       const double scale = scales[static_cast<size_t>(i)];
       if (const auto known = c.known(x, i + 2)) {
-        sizes.emplace_back(static_cast<int64_t>(std::floor(static_cast<double>(*known) * scale)));
+        const auto size = to_int64(std::floor(static_cast<double>(*known) * scale));
+        if (!size) return c.refuse("a scale that is too large");
+        sizes.emplace_back(*size);
         continue;
       }
       Value* length = c.cast(c.int_value(c.size(x, i + 2)), DType::kFloat64);

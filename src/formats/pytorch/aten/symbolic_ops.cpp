@@ -114,8 +114,11 @@ void arithmetic(C& c) {
   }
   if (is_known(a) && is_known(z)) {
     const double x = number_of(a), y = number_of(z);
-    if (whole && op == "Pow" && y >= 0)
-      return c.out_arg(Arg(static_cast<int64_t>(std::llround(std::pow(x, y)))));
+    if (whole && op == "Pow" && y >= 0) {
+      const auto power = to_int64(std::round(std::pow(x, y)));
+      if (!power) return c.refuse("an integer beyond 64 bits");
+      return c.out_arg(Arg(*power));
+    }
     const double r = op == "Add"        ? x + y
                      : op == "Sub"      ? x - y
                      : op == "Mul"      ? x * y
@@ -235,11 +238,12 @@ void to_int(C& c) {
   if (a.kind == Arg::Kind::kInt) return c.out_arg(a);
   if (is_known(a)) {
     const double x = number_of(a);
-    const double r = how == "Floor"   ? std::floor(x)
-                     : how == "Ceil"  ? std::ceil(x)
-                     : how == "Round" ? std::nearbyint(x)
-                                      : std::trunc(x);
-    return c.out_arg(Arg(static_cast<int64_t>(r)));
+    const auto r = to_int64(how == "Floor"   ? std::floor(x)
+                            : how == "Ceil"  ? std::ceil(x)
+                            : how == "Round" ? std::nearbyint(x)
+                                             : std::trunc(x));
+    if (!r) return c.refuse("an integer beyond 64 bits");
+    return c.out_arg(Arg(*r));
   }
   Value* x = c.operand("a", DType::kFloat64);
   if (how != "Trunc") x = c.op(c.detail(), {x});

@@ -147,7 +147,9 @@ Answer log_of(Interpreter& in, Items& args, NamedItems& named) {
 Answer absolute(Interpreter& in, Items& args, NamedItems& named) {
   if (args.size() == 1 && (args[0].is_arg(AKind::kInt) || args[0].is_arg(AKind::kBool))) {
     AtenContext& c = in.context();
-    if (const auto x = known(args[0])) return answer(Item(Arg(std::abs(static_cast<int64_t>(*x)))));
+    const SymInt& x = args[0].arg.integer;
+    if (known(args[0]) && x.dim.value() != INT64_MIN)
+      return answer(Item(Arg(std::abs(x.dim.value()))));
     return answer(integer(c, c.op("Abs", {c.operand_of(args[0].arg, DType::kInt64)})));
   }
   return fabs_of(in, args, named);
@@ -156,7 +158,11 @@ Answer absolute(Interpreter& in, Items& args, NamedItems& named) {
 Answer rounded(Interpreter& in, Items& args, const char* node, double (*function)(double)) {
   if (args.size() != 1 || !is_real(args[0])) return not_mine();
   if (args[0].arg.kind == AKind::kInt) return answer(args[0]);
-  if (const auto x = known(args[0])) return answer(Item(Arg(static_cast<int64_t>(function(*x)))));
+  if (const auto x = known(args[0])) {
+    const auto whole = pytorch::to_int64(function(*x));
+    if (!whole) return unsupported("an integer beyond 64 bits");
+    return answer(Item(Arg(*whole)));
+  }
   AtenContext& c = in.context();
   Value* x = operand(in, args[0]);
   return answer(integer(c, node ? c.op(node, {x}) : x));

@@ -198,7 +198,9 @@ Answer tensor_of(Interpreter& in, Items& args, NamedItems& named) {
         if (is_float(type)) {
           made.set_double(static_cast<int64_t>(i), number.real);
         } else {
-          made.set_int64(static_cast<int64_t>(i), static_cast<int64_t>(number.real));
+          const auto whole = pytorch::to_int64(number.real);
+          if (!whole) return unsupported("an integer beyond 64 bits");
+          made.set_int64(static_cast<int64_t>(i), *whole);
         }
       } else if (is_float(type)) {
         made.set_double(static_cast<int64_t>(i), static_cast<double>(number.integer.dim.value()));
