@@ -129,37 +129,45 @@ HWY_INLINE VI round_between(hn::Vec<F> x, hn::Vec<F> lo, hn::Vec<F> hi) {
   return nearest(hn::Min(hi, hn::Max(lo, x)));
 }
 
-#if HWY_TARGET == HWY_AVX2
-HWY_INLINE void store_sixteen(__m128i v, std::byte* to, int64_t left) {
-  if (left >= 16) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), v);
-    return;
-  }
-  alignas(16) std::byte room[16];
-  _mm_store_si128(reinterpret_cast<__m128i*>(room), v);
-  std::memcpy(to, room, static_cast<size_t>(left));
+using U8 = hn::ScalableTag<uint8_t>;
+
+/// Numbers of 16 bits, first those of a, as bytes with limits: within each 128 bits, as x86 has it.
+HWY_INLINE hn::Vec<U8> narrow(hn::Vec<I16> a, hn::Vec<I16> b, bool is_signed) {
+#if HWY_TARGET == HWY_AVX3
+  return hn::Vec<U8>{is_signed ? _mm512_packs_epi16(a.raw, b.raw)
+                               : _mm512_packus_epi16(a.raw, b.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return hn::Vec<U8>{is_signed ? _mm256_packs_epi16(a.raw, b.raw)
+                               : _mm256_packus_epi16(a.raw, b.raw)};
+#elif HWY_TARGET == HWY_SSE4
+  return hn::Vec<U8>{is_signed ? _mm_packs_epi16(a.raw, b.raw) : _mm_packus_epi16(a.raw, b.raw)};
+#else
+  const U8 d;
+  const hn::Half<U8> half;
+  const hn::Half<hn::ScalableTag<int8_t> > signed_half;
+  if (!is_signed) return hn::Combine(d, hn::DemoteTo(half, b), hn::DemoteTo(half, a));
+  return hn::BitCast(d, hn::Combine(hn::ScalableTag<int8_t>(), hn::DemoteTo(signed_half, b),
+                                    hn::DemoteTo(signed_half, a)));
+#endif
 }
 
-/// finish_columns for 16 columns: narrowing limits what 32 bits hold, two rows at a time.
+/// Results of bytes whose scales belong to columns: what layers with channels last are. Two vectors
+/// of columns and two rows at a time; narrowing limits what 32 bits hold.
 template <bool kRest>
-HWY_INLINE void finish_sixteen(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t rows,
-                               int64_t at, int64_t left, std::byte* to, const std::byte* rest) {
+HWY_INLINE void finish_columns(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row,
+                               int64_t rows, int64_t column, int64_t columns) {
   const I32 d;
+  const I16 h;
   const F ff;
-  const auto real = [&](int32_t x) HWY_ATTR { return hn::Set(ff, static_cast<float>(x)); };
-  const auto limit = [](int32_t x) HWY_ATTR { return _mm256_set1_epi8(static_cast<char>(x)); };
-  const auto adds = [&](int64_t c) HWY_ATTR {
-    return f.column_add != nullptr ? load_n(d, f.column_add + at + c, left - c) : hn::Zero(d);
-  };
-  const auto scales = [&](int64_t c) HWY_ATTR {
-    const auto scale = hn::Set(ff, f.scale);
-    return f.column_scale != nullptr ? hn::Mul(scale, load_n(ff, f.column_scale + at + c, left - c))
-                                     : scale;
-  };
-  const VI add0 = adds(0), add1 = adds(8);
-  const auto scale0 = scales(0), scale1 = scales(8);
+  const U8 u;
+  const hn::ScalableTag<int8_t> i8;
+  const hn::Half<U8> half;
+  const hn::RebindToUnsigned<I32> words;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int32_t origin = kRest ? f.zero_point2 : f.zero_point;
   const int32_t low = kRest ? f.least2 : f.least, high = kRest ? f.greatest2 : f.greatest;
+  const bool is_signed = low < 0;
+  const auto real = [&](int32_t x) HWY_ATTR { return hn::Set(ff, static_cast<float>(x)); };
   const auto hi = real(high - origin);
   // Not read again in the loop, which writes bytes that could be anything.
   const auto own_lo = real(f.least - f.zero_point), own_hi = real(f.greatest - f.zero_point);
@@ -167,90 +175,61 @@ HWY_INLINE void finish_sixteen(const QFinish& f, const int32_t* sums, int64_t ld
   const VI rest_zero = hn::Set(d, f.rest_zero);
   const bool rest_signed = f.rest_signed;
   const int64_t ldo = f.ldo;
-  const __m256i zero = _mm256_set1_epi16(static_cast<int16_t>(origin));
-  const __m256i least = limit(low), greatest = limit(high);
-  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-  const bool is_signed = low < 0;
-  const auto number = [&](const int32_t* from, VI add, hn::Vec<F> scale, const std::byte* more,
-                          int64_t count) HWY_ATTR __attribute__((always_inline)) {
-    auto x = hn::Mul(hn::ConvertTo(ff, hn::Add(hn::LoadU(d, from), add)), scale);
-    if constexpr (kRest) {
-      const VI first = round_between(x, own_lo, own_hi);
-      const VI other = hn::Sub(load_bytes(more, rest_signed, count), rest_zero);
-      x = hn::Add(hn::Mul(hn::ConvertTo(ff, first), own_scale),
-                  hn::Mul(hn::ConvertTo(ff, other), rest_scale));
-    }
-    // What is below 32 bits becomes their least number.
-    return nearest(hn::Min(hi, x));
-  };
-  const auto row_at = [&](const int32_t* from, const std::byte* more) HWY_ATTR
-      __attribute__((always_inline)) {
-    const VI a = number(from, add0, scale0, more, left);
-    const VI b = number(from + 8, add1, scale1, kRest ? more + 8 : nullptr, left - 8);
-    return _mm256_adds_epi16(_mm256_packs_epi32(a.raw, b.raw), zero);
-  };
-  for (int64_t r = 0; r < rows; r += 2, sums += 2 * ldc, to += 2 * ldo) {
-    const bool both = r + 1 < rows;
-    const __m256i first = row_at(sums, rest);
-    const __m256i second = both ? row_at(sums + ldc, kRest ? rest + ldo : nullptr) : first;
-    const __m256i bytes =
-        is_signed
-            ? _mm256_max_epi8(_mm256_min_epi8(_mm256_packs_epi16(first, second), greatest), least)
-            : _mm256_max_epu8(_mm256_min_epu8(_mm256_packus_epi16(first, second), greatest), least);
-    // Narrowing has left the columns in blocks of four.
-    const __m256i ordered = _mm256_permutevar8x32_epi32(bytes, order);
-    store_sixteen(_mm256_castsi256_si128(ordered), to, left);
-    if (both) store_sixteen(_mm256_extracti128_si256(ordered, 1), to + ldo, left);
-    if constexpr (kRest) rest += 2 * ldo;
-  }
-}
-#endif
-
-/// Results of bytes whose scales belong to columns: what layers with channels last are.
-template <bool kRest>
-HWY_INLINE void finish_columns(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row,
-                               int64_t rows, int64_t column, int64_t columns) {
-#if HWY_TARGET == HWY_AVX2
-  for (int64_t i = 0; i < columns; i += 16) {
-    const int64_t first = row * f.ldo + column + i;
-    finish_sixteen<kRest>(f, sums + i, ldc, rows, column + i, columns - i,
-                          static_cast<std::byte*>(f.out) + first, kRest ? f.rest + first : nullptr);
-  }
-  return;
-#endif
-  const I32 d;
-  const F ff;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto lo = hn::Set(ff, static_cast<float>(f.least - f.zero_point));
-  const auto hi = hn::Set(ff, static_cast<float>(f.greatest - f.zero_point));
-  const VI zero = hn::Set(d, f.zero_point);
-  const auto lo2 = hn::Set(ff, static_cast<float>(f.least2 - f.zero_point2));
-  const auto hi2 = hn::Set(ff, static_cast<float>(f.greatest2 - f.zero_point2));
-  const VI zero2 = hn::Set(d, f.zero_point2), rest_zero = hn::Set(d, f.rest_zero);
-  const auto own = hn::Set(ff, f.own), other = hn::Set(ff, f.other);
-  for (int64_t c = 0; c < columns; c += lanes) {
+  const auto zero = hn::Set(h, static_cast<int16_t>(origin));
+  const auto least = hn::Set(i8, static_cast<int8_t>(low));
+  const auto greatest = hn::Set(i8, static_cast<int8_t>(high));
+  // Narrowing leaves fours of columns: of both vectors of the first row, then of the second.
+  alignas(64) uint32_t fours[16];
+  for (size_t i = 0; i < hn::Lanes(words); ++i)
+    fours[i] = static_cast<uint32_t>(i * 4 % hn::Lanes(words) + i * 4 / hn::Lanes(words));
+  const auto order = hn::SetTableIndices(words, fours);
+  for (int64_t c = 0; c < columns; c += 2 * lanes) {
     const int64_t left = columns - c, at = column + c;
-    const VI add = f.column_add != nullptr ? load_n(d, f.column_add + at, left) : hn::Zero(d);
-    const auto scale = f.column_scale != nullptr
-                           ? hn::Mul(hn::Set(ff, f.scale), load_n(ff, f.column_scale + at, left))
-                           : hn::Set(ff, f.scale);
-    const int32_t* from = sums + c;
-    const int64_t first = row * f.ldo + at;
-    auto* to = static_cast<std::byte*>(f.out) + first;
-    const std::byte* rest = kRest ? f.rest + first : nullptr;
-    for (int64_t r = 0; r < rows; ++r, from += ldc, to += f.ldo) {
-      const VI v = hn::Add(hn::LoadU(d, from), add);
-      VI q = round_between(hn::Mul(hn::ConvertTo(ff, v), scale), lo, hi);
+    const auto adds = [&](int64_t i) HWY_ATTR {
+      return f.column_add != nullptr ? load_n(d, f.column_add + at + i, left - i) : hn::Zero(d);
+    };
+    const auto scales = [&](int64_t i) HWY_ATTR {
+      const auto scale = hn::Set(ff, f.scale);
+      return f.column_scale != nullptr
+                 ? hn::Mul(scale, load_n(ff, f.column_scale + at + i, left - i))
+                 : scale;
+    };
+    const VI add0 = adds(0), add1 = adds(lanes);
+    const auto scale0 = scales(0), scale1 = scales(lanes);
+    const auto number = [&](const int32_t* from, VI add, hn::Vec<F> scale, const std::byte* more,
+                            int64_t count) HWY_ATTR __attribute__((always_inline)) {
+      auto x = hn::Mul(hn::ConvertTo(ff, hn::Add(hn::LoadU(d, from), add)), scale);
       if constexpr (kRest) {
-        const VI z = hn::Sub(load_bytes(rest, f.rest_signed, left), rest_zero);
-        const auto both =
-            hn::Add(hn::Mul(hn::ConvertTo(ff, q), own), hn::Mul(hn::ConvertTo(ff, z), other));
-        q = hn::Add(round_between(both, lo2, hi2), zero2);
-        rest += f.ldo;
-      } else {
-        q = hn::Add(q, zero);
+        const auto first = hn::Round(hn::Min(own_hi, hn::Max(own_lo, x)));
+        const VI other = hn::Sub(load_bytes(more, rest_signed, count), rest_zero);
+        x = hn::Add(hn::Mul(first, own_scale), hn::Mul(hn::ConvertTo(ff, other), rest_scale));
       }
-      store_bytes(q, to, left);
+      // What is below 32 bits becomes their least number.
+      return nearest(hn::Min(hi, x));
+    };
+    const auto row_at = [&](const int32_t* from, const std::byte* more) HWY_ATTR
+        __attribute__((always_inline)) {
+      const VI a = number(from, add0, scale0, more, left);
+      const VI b = number(from + lanes, add1, scale1, kRest ? more + lanes : nullptr, left - lanes);
+      return hn::SaturatedAdd(hn::ReorderDemote2To(h, a, b), zero);
+    };
+    const int32_t* from = sums + c;
+    auto* to = static_cast<uint8_t*>(f.out) + row * ldo + at;
+    const std::byte* rest = kRest ? f.rest + row * ldo + at : nullptr;
+    for (int64_t r = 0; r < rows; r += 2, from += 2 * ldc, to += 2 * ldo) {
+      const bool both = r + 1 < rows;
+      const auto first = row_at(from, rest);
+      const auto second = both ? row_at(from + ldc, kRest ? rest + ldo : nullptr) : first;
+      auto narrowed = narrow(first, second, is_signed);
+      if (is_signed)
+        narrowed = hn::BitCast(u, hn::Max(hn::Min(hn::BitCast(i8, narrowed), greatest), least));
+      else
+        narrowed = hn::Max(hn::Min(narrowed, hn::BitCast(u, greatest)), hn::BitCast(u, least));
+      const auto ordered =
+          hn::BitCast(u, hn::TableLookupLanes(hn::BitCast(words, narrowed), order));
+      store_n(hn::LowerHalf(half, ordered), half, to, left);
+      if (both) store_n(hn::UpperHalf(half, ordered), half, to + ldo, left);
+      if constexpr (kRest) rest += 2 * ldo;
     }
   }
 }
