@@ -69,5 +69,35 @@ TEST(Aten, RefusesNumbersBeyond64Bits) {
   EXPECT_EQ(to_int64(0x1p63), std::nullopt);
 }
 
+TEST(Aten, RefusesWindowsOfOtherDimensions) {
+  const Arg none, one(1), three = Arg::ints(std::vector<int64_t>{1, 1, 1}),
+                          empty(std::vector<Arg>{}), two = Arg::ints(std::vector<int64_t>{1, 1});
+  const std::vector<std::pair<const char*, std::vector<Arg>>> calls = {
+      // Weights of rank 1, which would have -1 axes to slide along.
+      {"convolution", {Arg("x"), Arg("v"), none, one, one, one, Arg(false), one, one}},
+      {"conv2d", {Arg("x"), Arg("x"), none, three, two, two, one}},
+      {"conv2d", {Arg("x"), Arg("x"), none, two, empty, two, one}},
+      {"conv2d", {Arg("x"), Arg("x"), none, empty, two, two, one}},
+      {"max_pool2d", {Arg("x"), empty}},
+      {"avg_pool2d", {Arg("x"), three}},
+      {"im2col", {Arg("x"), empty, two, two, two}},
+      {"im2col", {Arg("x"), Arg::ints(std::vector<int64_t>{1, int64_t{1} << 60}), two, two, two}},
+      {"col2im", {Arg("x"), two, two, empty, empty, two}},
+  };
+  for (const auto& [overload, given] : calls) {
+    Model model = Model::create(23);
+    AtenContext c(model);
+    std::vector<Arg> args = given;
+    for (Arg& arg : args) {
+      if (arg.text == "x")
+        arg = Arg(c.cell(
+            c.b.input("x", DType::kFloat32, SymShape{SymDim(1), SymDim(2), SymDim(3), SymDim(4)})));
+      if (arg.text == "v") arg = Arg(c.cell(c.b.input("v", DType::kFloat32, SymShape{SymDim(3)})));
+    }
+    ASSERT_TRUE(AtenContext::knows(overload)) << overload;
+    EXPECT_FALSE(c.call(overload, std::move(args)).ok()) << overload;
+  }
+}
+
 }  // namespace
 }  // namespace tombolo::pytorch

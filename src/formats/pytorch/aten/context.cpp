@@ -313,7 +313,17 @@ SymInts AtenContext::syms(std::string_view name, size_t count) {
   } else if (!value.is_none()) {
     result.push_back(sym(name));
   }
-  if (result.size() == 1 && count > 1) result.assign(count, SymInt(result.front()));
+  if (count > 1 && result.size() > 1 && result.size() != count)
+    refuse("the list \"" + std::string(name) + "\" has " + std::to_string(result.size()) +
+           " numbers, not " + std::to_string(count));
+  if (count > SymInts::kMaxRank) {
+    refuse("a tensor of too few or too many dimensions");  // their number comes from a rank
+    return {};
+  }
+  // What is refused has as many as the caller will read all the same.
+  const SymInt first = result.front();
+  while (!result.empty() && result.size() < count) result.push_back(first);
+  if (count > 1 && result.size() > count) result.resize(count);
   return result;
 }
 

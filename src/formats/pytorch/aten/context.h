@@ -50,8 +50,9 @@ class SymInts : public std::vector<SymInt> {
     Base::insert(begin() + static_cast<std::ptrdiff_t>(std::min(axis, size())), std::move(length));
   }
 
- private:
   static constexpr size_t kMaxRank = 64;  ///< of torch's tensors
+
+ private:
   static SymInt& absent();
 };
 
@@ -91,9 +92,9 @@ class AtenContext {
   bool has_arg(std::string_view name) const { return frame().op->schema.find(name) >= 0; }
   const Arg& arg(std::string_view name) const;
   bool given(std::string_view name) const { return !arg(name).is_none(); }
-  Value* x(std::string_view name);    ///< a tensor that must be there
-  Value* opt(std::string_view name);  ///< a tensor, or null for None
-  Ref ref(std::string_view name);      ///< the place of such a tensor, to be written
+  Value* x(std::string_view name);          ///< a tensor that must be there
+  Value* opt(std::string_view name);        ///< a tensor, or null for None
+  Ref ref(std::string_view name);           ///< the place of such a tensor, to be written
   DType type(std::string_view name) const;  ///< torch's element type of a tensor argument
   bool is_complex(std::string_view name) const { return tombolo::is_complex(type(name)); }
   int64_t integer(std::string_view name);  ///< must be known now
@@ -102,7 +103,8 @@ class AtenContext {
   bool flag(std::string_view name);
   std::string text(std::string_view name) const { return arg(name).text; }
   std::optional<DType> dtype(std::string_view name) const;
-  /// A list of numbers known now; one number stands for `count` (or the schema's length).
+  /// A list of numbers known now; one number stands for `count` (or the schema's length). Empty, or
+  /// that long where there is a count beyond 1.
   std::vector<int64_t> ints(std::string_view name, size_t count = 0);
   SymInts syms(std::string_view name, size_t count = 0);
   std::vector<double> reals(std::string_view name);

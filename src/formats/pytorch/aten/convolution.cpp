@@ -25,12 +25,17 @@ Attrs window(const std::vector<int64_t>& stride, const std::vector<int64_t>& pad
 void convolve(C& c, Value* x, Value* weight, Value* bias, bool transposed) {
   if (is_complex(c.type("input")) || !is_float(c.dtype(x)))
     return c.refuse("a convolution of " + torch_name(c.type("input")));
-  const size_t spatial = static_cast<size_t>(c.rank(weight) - 2);
   const bool batched = c.rank(x) == c.rank(weight);
+  if (c.rank(weight) < 3 || (!batched && c.rank(x) != c.rank(weight) - 1))
+    return c.refuse("a convolution of " + std::to_string(c.rank(x)) +
+                    " dimensions with weights of " + std::to_string(c.rank(weight)));
+  const auto spatial = static_cast<size_t>(c.rank(weight) - 2);
   if (!batched) x = c.unsqueeze(x, {0});
   const std::vector<int64_t> stride = c.ints("stride", spatial),
                              dilation = c.ints("dilation", spatial);
   const int64_t groups = c.integer("groups");
+  if (stride.size() != spatial || dilation.size() != spatial)
+    return c.refuse("strides or dilations for other dimensions");
   Value* y = nullptr;
   if (transposed) {
     const std::vector<int64_t> padding = c.ints("padding", spatial),
@@ -59,6 +64,7 @@ void convolve(C& c, Value* x, Value* weight, Value* bias, bool transposed) {
       }
     } else {
       const std::vector<int64_t> both = c.ints("padding", spatial);
+      if (both.size() != spatial) return c.refuse("padding for other dimensions");
       for (size_t i = 0; i < spatial; ++i) pads[i] = pads[i + spatial] = both[i];
     }
     y = c.op("Conv", {x, weight, bias}, window(stride, pads, dilation, groups));

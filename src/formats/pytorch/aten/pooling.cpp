@@ -26,6 +26,10 @@ Window read_window(C& c, size_t spatial) {
   w.dilation =
       c.has_arg("dilation") ? c.ints("dilation", spatial) : std::vector<int64_t>(spatial, 1);
   w.ceil = c.has_arg("ceil_mode") && c.flag("ceil_mode");
+  for (std::vector<int64_t>* list : {&w.kernel, &w.stride, &w.padding, &w.dilation}) {
+    if (list->size() != spatial) c.refuse("a window of other dimensions");
+    list->resize(spatial, 1);
+  }
   return w;
 }
 

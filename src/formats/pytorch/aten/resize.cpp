@@ -166,13 +166,22 @@ void affine_grid(C& c) {
              {{"align_corners", c.flag("align_corners")}}));
 }
 
+std::vector<int64_t> height_and_width(C& c, std::string_view name) {
+  std::vector<int64_t> both = c.ints(name, 2);
+  if (both.size() != 2) c.refuse("a window of other dimensions");
+  both.resize(2, 1);
+  return both;
+}
+
 /// Windows as columns: [N, C, H, W] -> [N, C*kh*kw, L].
 void im2col(C& c) {
   Value* x = c.x("self");
   const bool batched = c.rank(x) == 4;
   if (!batched) x = c.unsqueeze(x, {0});
-  const auto kernel = c.ints("kernel_size", 2), dilation = c.ints("dilation", 2),
-             padding = c.ints("padding", 2), stride = c.ints("stride", 2);
+  const auto kernel = height_and_width(c, "kernel_size"), stride = height_and_width(c, "stride"),
+             dilation = height_and_width(c, "dilation"), padding = height_and_width(c, "padding");
+  if (std::max(kernel[0], kernel[1]) > 1 << 20 || std::min(stride[0], stride[1]) < 1)
+    c.refuse("a window of this size");
   if (c.failed()) return;
   if (padding[0] != 0 || padding[1] != 0)
     x = c.op("Pad", {x, c.b.ints({0, 0, padding[0], padding[1], 0, 0, padding[0], padding[1]})});
@@ -200,12 +209,13 @@ void col2im(C& c) {
   Value* x = c.x("self");
   const bool batched = c.rank(x) == 3;
   if (!batched) x = c.unsqueeze(x, {0});
-  const auto padding = c.ints("padding", 2);
-  Value* y = c.op("Col2Im",
-                  {x, c.shape_value(c.syms("output_size", 2)), c.b.ints(c.ints("kernel_size", 2))},
-                  {{"dilations", c.ints("dilation", 2)},
-                   {"strides", c.ints("stride", 2)},
-                   {"pads", std::vector<int64_t>{padding[0], padding[1], padding[0], padding[1]}}});
+  const auto padding = height_and_width(c, "padding");
+  Value* y = c.op(
+      "Col2Im",
+      {x, c.shape_value(c.syms("output_size", 2)), c.b.ints(height_and_width(c, "kernel_size"))},
+      {{"dilations", height_and_width(c, "dilation")},
+       {"strides", height_and_width(c, "stride")},
+       {"pads", std::vector<int64_t>{padding[0], padding[1], padding[0], padding[1]}}});
   c.out(batched ? y : c.squeeze(y, {0}));
 }
 
