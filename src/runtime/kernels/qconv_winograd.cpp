@@ -221,7 +221,7 @@ void transform_inputs(const QConvPlan& plan, const uint8_t* x, int32_t zero, con
 /// Tiles [begin, end) of the panel's columns.
 void multiply(const Work& w, int64_t column_panel, int64_t begin, int64_t end) {
   const ConvGeometry& g = w.g;
-  const QTiles& tiles = q_tiles();
+  const QTiles& tiles = q_pair_tiles();
   using Weights = void(const std::byte*, int64_t, int16_t*, int64_t);
   using Results = void(const int32_t*, int64_t, int32_t*);
   Weights* const weights = TOMBOLO_TARGET(Weights, weight_panel).get();
@@ -269,16 +269,16 @@ void multiply(const Work& w, int64_t column_panel, int64_t begin, int64_t end) {
 }  // namespace
 
 bool q_winograd_takes(const ConvGeometry& g, const uint8_t* w, bool flip) {
-  const QTiles& tiles = q_tiles();
-  // Measured where vectors are short; AVX-512 keeps what it has.
-  if (w == nullptr || active_isa() == Isa::kAvx512 || tiles.element != 2 ||
-      tiles.panel != panel_width())
+  if (w == nullptr || q_use_amx(g.batch * g.out_plane()) || q_pair_tiles().panel != panel_width())
     return false;
   if (g.groups != 1 || g.kernel[0] != 1 || g.kernel[1] != 3 || g.kernel[2] != 3 ||
       g.stride[1] != 1 || g.stride[2] != 1 || g.dilation[1] != 1 || g.dilation[2] != 1)
     return false;
-  // Products, transforms of inputs, sums and weights, for each input times output.
-  const int64_t cost = tiles_of(g) * (36 + 160 / g.out_channels + 360 / g.in_channels) + 80;
+  // Products, transforms of inputs, sums and weights, for each input times output, as measured with
+  // AVX2; with VNNI the direct product takes half as long and the transforms no less.
+  const int64_t dear = has_vnni() ? 2 : 1;
+  const int64_t cost =
+      dear * (tiles_of(g) * (36 + 160 / g.out_channels + 360 / g.in_channels) + 80);
   if (g.in_channels < 16 || g.out_channels < 16 || cost >= 9 * g.out[1] * g.out[2]) return false;
   const int64_t depth = g.depth();
   for (int64_t m = 0; m < g.out_channels; ++m) {

@@ -62,8 +62,11 @@ struct QTiles {
 const QTiles& q_tiles();
 /// What serves constant panels best, whose packing may take its time.
 const QTiles& q_constant_tiles();
+/// Pairs of 16-bit numbers, whatever else there is.
+const QTiles& q_pair_tiles();
 /// VNNI's and AVX2's, where the compiler can; the caller asks whether the processor has it.
 QTiles make_vnni_tiles();
+QTiles make_vnni_pair_tiles();
 QTiles make_byte_tiles();
 
 /// Groups of a panel of the byte tiles, sorted: how many of each kind, their order, and their

@@ -367,8 +367,14 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 
 const QTiles& q_tiles() {
+  if (!has_vnni()) return q_pair_tiles();
+  static const QTiles vnni = make_vnni_tiles();
+  return vnni;
+}
+
+const QTiles& q_pair_tiles() {
   if (has_vnni()) {
-    static const QTiles vnni = make_vnni_tiles();
+    static const QTiles vnni = make_vnni_pair_tiles();
     return vnni;
   }
   static IsaTables<QTiles> pairs;
