@@ -337,6 +337,9 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
     // The next panel comes nearer meanwhile: about as much as this one has, in front of its room.
     if (next != nullptr) ahead = (sorted.bytes - panel) + 64 * (all + sorted.counts[kQWide]);
   }
+  const int64_t columns = std::min<int64_t>(tiles.panel, p.n - column);
+  const auto& byte_rows = tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
+  const bool bytes = t.finish.bytes_of_columns();
   const auto at_once = static_cast<size_t>(std::max(1, kSumRows / tiles.max_rows));
   const auto turns = static_cast<int64_t>((last - first + at_once - 1) / at_once);
   const int64_t lines = (ahead / 64 + turns - 1) / turns;
@@ -345,9 +348,19 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
     for (int64_t line = 0; line < lines && ahead > 0; ++line, ahead -= 64, next += 64)
       __builtin_prefetch(next, 0, 2);
     tile.c = sums;
+    size_t summed = i;  // tiles before it are finished
     for (size_t j = i; j < end; ++j) {
       const QTileRows& rows = p.tiles[j];
       tile.a = t.a + rows.offset;
+      const QRun& run = p.runs[static_cast<size_t>(rows.first_run)];
+      if (bytes && byte_rows[rows.count] != nullptr && rows.last_run == rows.first_run + 1 &&
+          run.from == 0 && run.count == rows.count) {
+        finish_tiles(t, summed, j, sums, tiles.panel, column);
+        byte_rows[rows.count](tile, t.finish, run.to, column, columns);
+        tile.c = sums;
+        summed = j + 1;
+        continue;
+      }
       // Sorted groups read rows here and there, which no prefetcher sees through.
       if (tiles.sorted && tile.stretches == 1 && p.run >= kLongRow && j + 1 < last)
         for (int32_t r = 0; r < p.tiles[j + 1].count; ++r)
@@ -356,7 +369,7 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
       tiles.unsigned_rows[rows.count](tile);
       tile.c += rows.count * tile.ldc;
     }
-    finish_tiles(t, i, end, sums, tiles.panel, column);
+    finish_tiles(t, summed, end, sums, tiles.panel, column);
   }
 }
 

@@ -35,6 +35,10 @@ struct QTile {
   const int32_t* counts = nullptr;
 };
 using QTileFn = void(const QTile&);
+struct QFinish;
+/// The sums of a tile as bytes, at (row, column) of the result: those that q_finish would make.
+using QByteTileFn = void(const QTile&, const QFinish&, int64_t row, int64_t column,
+                         int64_t columns);
 
 inline constexpr int kMaxQRows = 14;
 inline constexpr int kMaxQPanel = 32;  ///< columns of a panel, at most
@@ -49,6 +53,9 @@ struct QTiles {
   bool sorted = false;
   QTileFn* unsigned_rows[kMaxQRows + 1] = {};  ///< the broadcast side is unsigned
   QTileFn* signed_rows[kMaxQRows + 1] = {};    ///< the broadcast side is signed
+  /// The broadcast side is unsigned, and QFinish has no addends or scales of rows; second with
+  /// QFinish::rest. Null where q_finish does it.
+  QByteTileFn* byte_rows[2][kMaxQRows + 1] = {};
   const char* name = "";
 
   int64_t groups_of(int64_t k) const { return (k + group - 1) / group; }
@@ -103,6 +110,11 @@ struct QFinish {
   float own = 0, other = 0;
   void* out = nullptr;
   int64_t ldo = 0;  ///< elements from row to row
+
+  /// Bytes that depend on columns alone.
+  bool bytes_of_columns() const {
+    return kind == Kind::kByte && row_add == nullptr && row_sum == nullptr && row_scale == nullptr;
+  }
 };
 /// sums[rows][columns] (ldc apart) belong at (row, column) of the result.
 void q_finish(const QFinish& finish, const int32_t* sums, int64_t ldc, int64_t row, int64_t rows,

@@ -269,8 +269,7 @@ void finish(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row, int
   const F ff;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   // Sums of tiles lie in whole vectors: more of them than columns may be read.
-  if (f.kind == QFinish::Kind::kByte && f.row_add == nullptr && f.row_sum == nullptr &&
-      f.row_scale == nullptr)
+  if (f.bytes_of_columns())
     return f.rest != nullptr ? finish_columns<true>(f, sums, ldc, row, rows, column, columns)
                              : finish_columns<false>(f, sums, ldc, row, rows, column, columns);
   if (f.kind == QFinish::Kind::kFloat && f.row_add == nullptr && f.row_scale == nullptr)

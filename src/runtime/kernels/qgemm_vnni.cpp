@@ -6,16 +6,21 @@
 #include "runtime/kernels/qgemm.h"
 
 #if defined(__x86_64__)
+#if !defined(__clang__)
+// gcc 12 takes its own _mm512_undefined_* inside the intrinsics for a mistake (gcc bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 
 #define TOMBOLO_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+#define TOMBOLO_INLINE TOMBOLO_VNNI inline __attribute__((always_inline))
 
 namespace tombolo {
 namespace {
 
 template <int kR, bool kUnsignedRows>
-TOMBOLO_VNNI void tile(const QTile& t) {
-  __m512i acc[kR][2];
+TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) acc[r][0] = acc[r][1] = _mm512_setzero_si512();
   const int64_t lda = t.lda;
@@ -39,11 +44,122 @@ TOMBOLO_VNNI void tile(const QTile& t) {
       }
     }
   }
+}
+
+template <int kR, bool kUnsignedRows>
+TOMBOLO_VNNI void tile(const QTile& t) {
+  __m512i acc[kR][2];
+  accumulate<kR, kUnsignedRows>(t, acc);
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) {
     _mm512_storeu_si512(t.c + r * t.ldc, acc[r][0]);
     _mm512_storeu_si512(t.c + r * t.ldc + 16, acc[r][1]);
   }
+}
+
+/// What finish_columns (qgemm_tile.cpp) makes of sums, here where they are: layers of few inputs
+/// would spend as long on writing and reading them as on the products.
+struct Ends {
+  __m512i add[2];
+  __m512 scale[2], high, own_low, own_high, own, other;
+  __m512i rest_zero, zero, least, greatest, flip, order;
+  __mmask16 some[2];
+  bool rest_signed;
+};
+
+TOMBOLO_INLINE __m512 real(int32_t x) { return _mm512_set1_ps(static_cast<float>(x)); }
+
+template <bool kRest>
+TOMBOLO_INLINE Ends ends_of(const QFinish& f, int64_t column, int64_t columns) {
+  const int32_t origin = kRest ? f.zero_point2 : f.zero_point;
+  const int32_t low = kRest ? f.least2 : f.least, high = kRest ? f.greatest2 : f.greatest;
+  Ends e;
+  for (int i = 0; i < 2; ++i) {
+    const int64_t at = column + 16 * i, left = columns - 16 * i;
+    e.some[i] = static_cast<__mmask16>(left >= 16 ? 0xFFFF : (1u << (left < 0 ? 0 : left)) - 1);
+    e.add[i] = f.column_add != nullptr ? _mm512_maskz_loadu_epi32(e.some[i], f.column_add + at)
+                                       : _mm512_setzero_si512();
+    e.scale[i] = _mm512_set1_ps(f.scale);
+    if (f.column_scale != nullptr)
+      e.scale[i] = _mm512_mul_ps(e.scale[i], _mm512_maskz_loadu_ps(e.some[i], f.column_scale + at));
+  }
+  e.high = real(high - origin);
+  e.own_low = real(f.least - f.zero_point);
+  e.own_high = real(f.greatest - f.zero_point);
+  e.own = _mm512_set1_ps(f.own);
+  e.other = _mm512_set1_ps(f.other);
+  e.rest_zero = _mm512_set1_epi32(f.rest_zero);
+  // Unsigned bytes are limited as signed ones and turned at the end.
+  const int32_t middle = low < 0 ? 0 : 128;
+  e.zero = _mm512_set1_epi16(static_cast<int16_t>(origin - middle));
+  e.least = _mm512_set1_epi8(static_cast<char>(low - middle));
+  e.greatest = _mm512_set1_epi8(static_cast<char>(high - middle));
+  e.flip = _mm512_set1_epi8(static_cast<char>(middle));
+  // Narrowing leaves fours of columns: of both vectors of the first row, then of the second.
+  e.order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  e.rest_signed = f.rest_signed;
+  return e;
+}
+
+template <bool kRest>
+TOMBOLO_INLINE __m512i number(const Ends& e, int i, __m512i sum, const std::byte* rest) {
+  __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(sum, e.add[i])), e.scale[i]);
+  if constexpr (kRest) {
+    const __m512 first =
+        _mm512_roundscale_ps(_mm512_min_ps(e.own_high, _mm512_max_ps(e.own_low, x)),
+                             _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m128i bytes = _mm_maskz_loadu_epi8(e.some[i], rest + 16 * i);
+    const __m512i wide = e.rest_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+    const __m512 other = _mm512_cvtepi32_ps(_mm512_sub_epi32(wide, e.rest_zero));
+    x = _mm512_add_ps(_mm512_mul_ps(first, e.own), _mm512_mul_ps(other, e.other));
+  }
+  return _mm512_cvtps_epi32(_mm512_min_ps(e.high, x));
+}
+
+template <bool kRest>
+TOMBOLO_INLINE __m512i row_of(const Ends& e, const __m512i (&sums)[2], const std::byte* rest) {
+  return _mm512_adds_epi16(
+      _mm512_packs_epi32(number<kRest>(e, 0, sums[0], rest), number<kRest>(e, 1, sums[1], rest)),
+      e.zero);
+}
+
+template <int kR, bool kRest, bool kWhole>
+TOMBOLO_INLINE void store_bytes(const QFinish& f, const __m512i (&acc)[kR][2], int64_t row,
+                                int64_t column, int64_t columns) {
+  const Ends e = ends_of<kRest>(f, column, columns);
+  const __mmask32 some = e.some[0] | static_cast<uint32_t>(e.some[1]) << 16;
+  const int64_t ldo = f.ldo;
+  std::byte* to = static_cast<std::byte*>(f.out) + row * ldo + column;
+  const std::byte* rest = kRest ? f.rest + row * ldo + column : nullptr;
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; r += 2, to += 2 * ldo) {
+    const int next = r + 1 < kR ? r + 1 : r;
+    const __m512i first = row_of<kRest>(e, acc[r], rest);
+    const __m512i second = row_of<kRest>(e, acc[next], kRest && next != r ? rest + ldo : rest);
+    __m512i bytes = _mm512_packs_epi16(first, second);
+    bytes = _mm512_max_epi8(_mm512_min_epi8(bytes, e.greatest), e.least);
+    bytes = _mm512_permutexvar_epi32(e.order, _mm512_xor_si512(bytes, e.flip));
+    const __m256i low = _mm512_castsi512_si256(bytes), high = _mm512_extracti64x4_epi64(bytes, 1);
+    if constexpr (kWhole) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), low);
+      if (next != r) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + ldo), high);
+    } else {
+      _mm256_mask_storeu_epi8(to, some, low);
+      if (next != r) _mm256_mask_storeu_epi8(to + ldo, some, high);
+    }
+    if constexpr (kRest) rest += 2 * ldo;
+  }
+}
+
+template <int kR, bool kRest>
+TOMBOLO_VNNI void byte_tile(const QTile& t, const QFinish& f, int64_t row, int64_t column,
+                            int64_t columns) {
+  __m512i acc[kR][2];
+  accumulate<kR, true>(t, acc);
+  if (columns >= 32)
+    store_bytes<kR, kRest, true>(f, acc, row, column, 32);
+  else
+    store_bytes<kR, kRest, false>(f, acc, row, column, columns);
 }
 
 /// The same of pairs of 16-bit numbers. Sums wrap.
@@ -84,6 +200,8 @@ template <int... kR>
 void fill(QTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.unsigned_rows[kR + 1] = &tile<kR + 1, true>), ...);
   ((tiles.signed_rows[kR + 1] = &tile<kR + 1, false>), ...);
+  ((tiles.byte_rows[0][kR + 1] = &byte_tile<kR + 1, false>), ...);
+  ((tiles.byte_rows[1][kR + 1] = &byte_tile<kR + 1, true>), ...);
 }
 template <int... kR>
 void fill_pairs(QTiles& tiles, std::integer_sequence<int, kR...>) {
