@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -10,8 +11,10 @@
 #include <random>
 #include <vector>
 
+#include "base/float_formats.h"
 #include "each_isa.h"
 #include "runtime/kernels/binary.h"
+#include "runtime/kernels/convert.h"
 #include "runtime/kernels/extremum.h"
 #include "runtime/kernels/fft.h"
 #include "runtime/kernels/gemm_wide.h"
@@ -105,29 +108,62 @@ TEST_P(RowKernels, IntegersComputeInTheirWidth) {
   all(DType::kUInt64, uint64_t{});
 }
 
+constexpr float kOdd[] = {
+    0.0f,          -0.9f,    1.9f,      -300.0f,      300.0f,         2147483520.0f, 2.2e9f, -3e9f,
+    65535.9f,      40000.5f, -32769.0f, 9.223371e18f, 9.3e18f,        -1e30f,        NAN,    1e30f,
+    127.5f,        -128.9f,  -INFINITY, INFINITY,     255.9f,         -1.0f,         5.0f,   -NAN,
+    2147483648.0f, 1e-30f,   65520.0f,  65519.9f,     -2147483648.0f, 1e-7f};
+
 TEST_P(RowKernels, CastsSaturate) {
-  const float x[] = {0.0f,    -0.9f,        1.9f,     -300.0f, 300.0f, 2147483520.0f, 2.2e9f,
-                     -3e9f,   9.223371e18f, 9.3e18f,  -1e30f,  NAN,    1e30f,         127.5f,
-                     -128.9f, -INFINITY,    INFINITY, 255.9f,  -1.0f,  5.0f};
-  constexpr auto kCount = static_cast<int64_t>(std::size(x));
   const auto check = [&]<typename T>(DType dtype, T) {
-    T y[kCount];
-    convert_fn(DType::kFloat32, dtype)(x, y, kCount);
-    for (int64_t i = 0; i < kCount; ++i) {
-      const double value = static_cast<double>(x[i]);
-      const T expected = value != value ? T{0}
-                         : value <= static_cast<double>(std::numeric_limits<T>::lowest())
-                             ? std::numeric_limits<T>::lowest()
-                         : value >= static_cast<double>(std::numeric_limits<T>::max())
-                             ? std::numeric_limits<T>::max()
-                             : static_cast<T>(value);
-      EXPECT_EQ(y[i], expected) << x[i];
-    }
+    for (const int64_t n : kSizes)
+      for (size_t from = 0; from < std::size(kOdd); from += 7) {
+        std::vector<float> x(static_cast<size_t>(n));
+        for (size_t i = 0; i < x.size(); ++i) x[i] = kOdd[(from + i) % std::size(kOdd)];
+        std::vector<T> y(x.size() + 1, T{77});
+        convert_fn(DType::kFloat32, dtype)(x.data(), y.data(), n);
+        for (size_t i = 0; i < x.size(); ++i) {
+          const double value = static_cast<double>(x[i]);
+          const T expected = value != value ? T{0}
+                             : value <= static_cast<double>(std::numeric_limits<T>::lowest())
+                                 ? std::numeric_limits<T>::lowest()
+                             : value >= static_cast<double>(std::numeric_limits<T>::max())
+                                 ? std::numeric_limits<T>::max()
+                                 : static_cast<T>(value);
+          EXPECT_EQ(y[i], expected) << x[i];
+        }
+        EXPECT_EQ(y.back(), T{77}) << n;
+      }
   };
   check(DType::kInt8, int8_t{});
   check(DType::kUInt8, uint8_t{});
+  check(DType::kInt16, int16_t{});
+  check(DType::kUInt16, uint16_t{});
   check(DType::kInt32, int32_t{});
   check(DType::kInt64, int64_t{});
+}
+
+TEST_P(RowKernels, HalvesRoundToEvenAndDropPayloads) {
+  for (const int64_t n : kSizes) {
+    std::vector<float> x(static_cast<size_t>(n));
+    for (size_t i = 0; i < x.size(); ++i) {
+      const auto bits = static_cast<uint32_t>(engine_());
+      x[i] = i % 3 == 0 ? kOdd[i % std::size(kOdd)]
+             : i % 3 == 1  // in the middle between two of them, or next to it
+                 ? std::bit_cast<float>((bits & 0x80FFF000u) + 0x3F000000u + (bits & 1))
+                 : std::bit_cast<float>(bits);
+    }
+    if (n > 2) x[static_cast<size_t>(n) - 2] = std::bit_cast<float>(0xFF800001u);
+    std::vector<uint16_t> half(x.size() + 1, 77), brain(x.size() + 1, 77);
+    f32_to_f16(x.data(), half.data(), n);
+    f32_to_bf16(x.data(), brain.data(), n);
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(half[i], encode_float<kF16>(unpack_number(x[i]), false)) << x[i];
+      EXPECT_EQ(brain[i], encode_float<kBF16>(unpack_number(x[i]), false)) << x[i];
+    }
+    EXPECT_EQ(half.back(), 77);
+    EXPECT_EQ(brain.back(), 77);
+  }
 }
 
 TEST_P(RowKernels, Folds) {
