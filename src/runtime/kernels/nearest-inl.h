@@ -54,33 +54,34 @@ HWY_INLINE hn::Vec<D> bytes_inside(D d, hn::Vec<hn::ScalableTag<int32_t>> x) {
 }
 
 /// The bytes of four vectors of integers in one, limited to what a byte of the target type holds.
-template <class D>
+/// `between` is done to each pair of vectors while they are limited to 16 bits, in an order that is
+/// the machine's own.
+template <class D, class Between>
 HWY_INLINE hn::Vec<D> join_bytes(D d, hn::Vec<hn::ScalableTag<int32_t>> a,
                                  hn::Vec<hn::ScalableTag<int32_t>> b,
                                  hn::Vec<hn::ScalableTag<int32_t>> c,
-                                 hn::Vec<hn::ScalableTag<int32_t>> e) {
+                                 hn::Vec<hn::ScalableTag<int32_t>> e, Between&& between) {
+  const hn::Repartition<int16_t, D> d16;
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  (void)d;
   constexpr bool kSigned = std::is_signed_v<hn::TFromD<D>>;
   // In lanes of 128 bits: four numbers of each vector, then the next four.
+  const auto low = between(hn::ReorderDemote2To(d16, a, b)).raw,
+             high = between(hn::ReorderDemote2To(d16, c, e)).raw;
 #if HWY_TARGET == HWY_AVX3
-  (void)d;
-  const __m512i low = _mm512_packs_epi32(a.raw, b.raw), high = _mm512_packs_epi32(c.raw, e.raw);
   const __m512i bytes = kSigned ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   return hn::Vec<D>{_mm512_permutexvar_epi32(order, bytes)};
 #else
-  (void)d;
-  const __m256i low = _mm256_packs_epi32(a.raw, b.raw), high = _mm256_packs_epi32(c.raw, e.raw);
   const __m256i bytes = kSigned ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   return hn::Vec<D>{_mm256_permutevar8x32_epi32(bytes, order)};
 #endif
 #else
-  const hn::Repartition<int16_t, D> d16;
   const hn::Half<decltype(d16)> h16;
   const hn::Half<D> h8;
-  const auto low = hn::Combine(d16, hn::DemoteTo(h16, b), hn::DemoteTo(h16, a)),
-             high = hn::Combine(d16, hn::DemoteTo(h16, e), hn::DemoteTo(h16, c));
+  const auto low = between(hn::Combine(d16, hn::DemoteTo(h16, b), hn::DemoteTo(h16, a))),
+             high = between(hn::Combine(d16, hn::DemoteTo(h16, e), hn::DemoteTo(h16, c)));
   return hn::Combine(d, hn::DemoteTo(h8, high), hn::DemoteTo(h8, low));
 #endif
 }

@@ -169,10 +169,9 @@ void truncate_floats(const float* x, To* y, int64_t n) {
   int64_t i = 0;
   if constexpr (sizeof(To) == 1) {
     const hn::ScalableTag<To> bytes;
+    const auto at = [&](int64_t j) HWY_ATTR { return whole(hn::LoadU(f, x + i + j * lanes)); };
     for (; i + 4 * lanes <= n; i += 4 * lanes)
-      hn::StoreU(join_bytes(bytes, whole(hn::LoadU(f, x + i)), whole(hn::LoadU(f, x + i + lanes)),
-                            whole(hn::LoadU(f, x + i + 2 * lanes)),
-                            whole(hn::LoadU(f, x + i + 3 * lanes))),
+      hn::StoreU(join_bytes(bytes, at(0), at(1), at(2), at(3), [](auto v) HWY_ATTR { return v; }),
                  bytes, y + i);
   }
   for (; i < n; i += lanes) {

@@ -300,16 +300,30 @@ TEST_P(RowKernels, RangesAndBytes) {
     value_range(x.data(), n, found[0], found[1]);
     EXPECT_EQ(found[0], least);
     EXPECT_EQ(found[1], greatest);
-    for (const float scale : {1.0f, 0.1f, 3e38f, 1e-38f}) {
-      std::vector<int8_t> y(x.size()), expected(x.size());
-      quantize_row(x.data(), n, scale, 3, -128, 127, y.data());
+    if (n > 4) {
+      x[0] = INFINITY;
+      x[2] = -INFINITY;
+      x[3] = -3e38f;
+    }
+    const auto check = [&]<typename T>(T, float scale, int zero) {
+      constexpr int kLeast = std::numeric_limits<T>::lowest(),
+                    kMost = std::numeric_limits<T>::max();
+      std::vector<T> y(x.size()), expected(x.size());
+      quantize_row(x.data(), n, scale, zero, kLeast, kMost, y.data());
       for (size_t i = 0; i < x.size(); ++i) {
-        const float q = x[i] / scale;
-        expected[i] = static_cast<int8_t>(
-            q != q ? 3.0f : std::clamp(std::nearbyint(q) + 3.0f, -128.0f, 127.0f));
+        const double q = static_cast<double>(x[i] / scale);
+        expected[i] = static_cast<T>(
+            q != q ? zero : std::clamp<double>(std::nearbyint(q) + zero, kLeast, kMost));
       }
       expect_bits(y, expected, "bytes", n);
-    }
+    };
+    for (const float scale : {1.0f, 0.1f, 3e38f, 1e-38f})
+      for (const int zero : {0, 3, 127}) {
+        check(int8_t{}, scale, zero);
+        check(int8_t{}, scale, zero - 128);
+        check(uint8_t{}, scale, zero);
+        check(uint8_t{}, scale, zero + 128);
+      }
   }
 }
 
