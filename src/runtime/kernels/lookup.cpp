@@ -79,11 +79,13 @@ void rows_at(const float* from, const int32_t* rows, const float* weights, int64
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   [[maybe_unused]] const V least = hn::Set(f, -std::numeric_limits<float>::infinity());
-  const auto fold = [&](V sum, V value) HWY_ATTR {
-    if constexpr (kMaximum)
+  const auto fold = [&](V sum, V weight, V value) HWY_ATTR {
+    if constexpr (kMaximum) {
+      value = hn::Mul(weight, value);
       return hn::IfThenElse(hn::Gt(value, sum), value, sum);
-    else
-      return hn::Add(sum, value);
+    } else {
+      return hn::MulAdd(weight, value, sum);
+    }
   };
   int64_t j = 0;
   for (; j + 2 * lanes <= n; j += 2 * lanes) {
@@ -97,8 +99,8 @@ void rows_at(const float* from, const int32_t* rows, const float* weights, int64
     for (int64_t t = 1; t < taps; ++t) {
       const float* row = from + rows[t] * n + j;
       const V w = hn::Set(f, weights[t]);
-      s0 = fold(s0, hn::Mul(w, hn::LoadU(f, row)));
-      s1 = fold(s1, hn::Mul(w, hn::LoadU(f, row + lanes)));
+      s0 = fold(s0, w, hn::LoadU(f, row));
+      s1 = fold(s1, w, hn::LoadU(f, row + lanes));
     }
     hn::StoreU(s0, f, out + j);
     hn::StoreU(s1, f, out + j + lanes);
@@ -107,7 +109,7 @@ void rows_at(const float* from, const int32_t* rows, const float* weights, int64
     V sum = hn::Mul(hn::Set(f, weights[0]), load_n(f, from + rows[0] * n + j, n - j));
     if constexpr (kMaximum) sum = hn::IfThenElse(hn::IsNaN(sum), least, sum);
     for (int64_t t = 1; t < taps; ++t)
-      sum = fold(sum, hn::Mul(hn::Set(f, weights[t]), load_n(f, from + rows[t] * n + j, n - j)));
+      sum = fold(sum, hn::Set(f, weights[t]), load_n(f, from + rows[t] * n + j, n - j));
     store_n(sum, f, out + j, n - j);
   }
 }

@@ -1,0 +1,106 @@
+// Single operators at every instruction set of this machine, against the reference kernels.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "each_isa.h"
+#include "ir/text/parser.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/session.h"
+
+namespace tombolo {
+namespace {
+
+class Operators : public EachIsa {
+ protected:
+  /// Numbers of either sign; some of them equal, some zero, now and then one that is none.
+  Tensor numbers(std::initializer_list<int64_t> dims, float scale, bool odd = false) {
+    const std::vector<int64_t> shape(dims);
+    std::vector<float> values(static_cast<size_t>(element_count(shape)));
+    for (float& value : values) {
+      value = std::round(normal_(engine_) * 64) / 64 * scale;
+      if (!odd) continue;
+      if (engine_() % 40 == 0) value = std::numeric_limits<float>::quiet_NaN();
+      if (engine_() % 40 == 0) value = engine_() % 2 == 0 ? INFINITY : -INFINITY;
+    }
+    return Tensor::of<float>(DType::kFloat32, shape, values);
+  }
+
+  /// Runs main (...) => (...) { nodes }, twice; outputs must be `error` apart at most, measured by
+  /// the greatest number.
+  void agree(const std::string& main, const std::vector<NamedValue>& inputs, double error = 0) {
+    SessionOptions plain;
+    plain.reference = true;
+    plain.optimise = 0;
+    const std::string text = "<ir_version: 10, opset_import: [\"\" : 21]>\n" + main;
+    std::unique_ptr<Session> sessions[2];
+    for (int i = 0; i < 2; ++i) {
+      auto model = parse_text(text);
+      ASSERT_TRUE(model) << model.error().message;
+      auto session = Session::create(*std::move(model), i == 0 ? SessionOptions{} : plain);
+      ASSERT_TRUE(session) << session.error().message;
+      sessions[i] = *std::move(session);
+    }
+    for (int round = 0; round < 2; ++round) {
+      auto got = sessions[0]->run(inputs), want = sessions[1]->run(inputs);
+      ASSERT_TRUE(got) << main << got.error().where << ": " << got.error().message;
+      ASSERT_TRUE(want) << main << want.error().message;
+      for (size_t i = 0; i < want->size(); ++i) {
+        const Tensor &a = (*got)[i].tensor(), &b = (*want)[i].tensor();
+        if (error == 0 || a.dtype() != DType::kFloat32 || Dims(a.dims()) != Dims(b.dims())) {
+          EXPECT_EQ(a, b) << main;
+          continue;
+        }
+        double greatest = 0, apart = 0;
+        for (int64_t j = 0; j < a.size(); ++j) {
+          const auto p = static_cast<double>(a.data<float>()[j]),
+                     q = static_cast<double>(b.data<float>()[j]);
+          if (p == q || (p != p && q != q)) continue;
+          greatest = std::max(greatest, std::fabs(q));
+          apart = std::max(apart, p == p && q == q ? std::fabs(p - q) : INFINITY);
+        }
+        EXPECT_LE(apart, error * greatest) << main;
+      }
+    }
+  }
+
+  std::mt19937 engine_{11};
+  std::normal_distribution<float> normal_;
+};
+
+TEST_P(Operators, GridSample) {
+  for (const char* mode : {"nearest", "linear", "cubic"})
+    for (const char* padding : {"zeros", "border", "reflection"})
+      for (const int aligned : {0, 1}) {
+        const std::string node =
+            "(float[N,C,H,W] x, float[N,h,w,2] g) => (y) { y = GridSample <mode = \"" +
+            std::string(mode) + "\", padding_mode = \"" + padding +
+            "\", align_corners = " + std::to_string(aligned) + "> (x, g) }";
+        // Few channels and many, few points and many, an axis of one element.
+        agree("main " + node,
+              {{"x", numbers({2, 3, 5, 7}, 1)}, {"g", numbers({2, 9, 16, 2}, 0.7f, true)}}, 1e-6);
+        agree("main " + node,
+              {{"x", numbers({1, 21, 6, 1}, 1, true)}, {"g", numbers({1, 13, 11, 2}, 0.7f, true)}},
+              1e-6);
+        agree("main " + node, {{"x", numbers({1, 9, 40, 30}, 1)}, {"g", numbers({1, 1, 3, 2}, 1)}},
+              1e-6);
+        if (std::string(mode) != "cubic")
+          agree("main (float[N,C,D,H,W] x, float[N,d,h,w,3] g) => (y) { y = GridSample <mode = \"" +
+                    std::string(mode) + "\", padding_mode = \"" + padding +
+                    "\", align_corners = " + std::to_string(aligned) + "> (x, g) }",
+                {{"x", numbers({1, 12, 3, 4, 5}, 1)}, {"g", numbers({1, 3, 4, 7, 3}, 0.7f, true)}},
+                1e-6);
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, Operators,
+                         ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+}  // namespace
+}  // namespace tombolo
