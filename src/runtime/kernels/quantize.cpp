@@ -110,13 +110,8 @@ void widen_range(const float* x, int64_t n, float* least, float* greatest) {
   V low1 = low, low2 = low, low3 = low, high1 = high, high2 = high, high3 = high;
   const auto take = [&](const float* from, V& a, V& b) HWY_ATTR {
     const V v = hn::LoadU(f, from);
-#if HWY_ARCH_X86  // of two of which one is NaN these give the second
-    a = hn::Min(v, a);
-    b = hn::Max(v, b);
-#else
-    a = hn::IfThenElse(hn::Lt(v, a), v, a);
-    b = hn::IfThenElse(hn::Gt(v, b), v, b);
-#endif
+    a = least_number(v, a);
+    b = greatest_number(v, b);
   };
   int64_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {

@@ -98,6 +98,28 @@ TEST_P(Operators, GridSample) {
       }
 }
 
+TEST_P(Operators, TopK) {
+  const Tensor equal =
+      Tensor::of<float>(DType::kFloat32, std::vector<int64_t>{2, 200}, std::vector<float>(400, 3));
+  for (const int largest : {0, 1})
+    for (const int64_t k : {1, 2, 5, 16, 17, 24, 25, 60}) {
+      const auto node = [&](int axis) {
+        return "main (float[N,M] x) => (y, i) <int64[1] k = {" + std::to_string(k) +
+               "}> { y, i = TopK <largest = " + std::to_string(largest) +
+               ", axis = " + std::to_string(axis) + "> (x, k) }";
+      };
+      for (const int64_t n : {2, 8, 31, 32, 33}) {
+        if (k <= n) agree(node(1), {{"x", numbers({5, n}, 0.02f, true)}});
+      }
+      for (const int64_t n : {60, 63, 64, 65, 127, 128, 129, 256, 1100, 2500}) {
+        agree(node(1), {{"x", numbers({3, n}, 1)}});
+        agree(node(1), {{"x", numbers({3, n}, 0.02f, true)}});
+      }
+      agree(node(0), {{"x", numbers({130, 19}, 1, true)}});
+      agree(node(1), {{"x", equal}});
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, Operators,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });

@@ -464,16 +464,24 @@ TEST_P(RowKernels, Lookups) {
     auto x = numbers<float>(n, -9, 9);
     x[0] = NAN;
     std::vector<int32_t> places(static_cast<size_t>(n) + 64);
-    for (const bool greater : {false, true}) {
-      int64_t expected = 0;
-      const int64_t found = places_beyond(x.data(), n, 2, greater, places.data());
-      for (int64_t i = 0; i < n; ++i)
-        if (!(greater ? x[static_cast<size_t>(i)] <= 2 : x[static_cast<size_t>(i)] >= 2)) {
+    for (const bool greater : {false, true})
+      for (const bool inclusive : {false, true}) {
+        int64_t expected = 0;
+        const int64_t found = places_beyond(x.data(), n, 2, inclusive, greater, places.data());
+        for (int64_t i = 0; i < n; ++i) {
+          const float v = x[static_cast<size_t>(i)];
+          if ((greater ? v <= 2 : v >= 2) && !(inclusive && v == 2)) continue;
           ASSERT_LT(expected, found);
           EXPECT_EQ(places[static_cast<size_t>(expected++)], i);
         }
-      EXPECT_EQ(expected, found);
-    }
+        EXPECT_EQ(expected, found);
+        for (const int64_t k : {1, 5, 24}) {
+          const float bound = bound_of_best(x.data(), n, k, greater);
+          int64_t reach = 0;
+          for (const float v : x) reach += greater ? v >= bound : v <= bound;
+          EXPECT_TRUE(reach >= k || std::isinf(bound)) << n << ' ' << k;
+        }
+      }
   }
 }
 
