@@ -45,7 +45,7 @@ class RowKernels : public EachIsa {
   std::mt19937 engine_{7};
 };
 
-constexpr int64_t kSizes[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 100, 257};
+constexpr int64_t kSizes[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 100, 257, 515};
 
 template <typename T>
 void expect_bits(const std::vector<T>& a, const std::vector<T>& b, const char* what, int64_t n) {
@@ -95,6 +95,17 @@ TEST_P(RowKernels, IntegersComputeInTheirWidth) {
           if (engine_() % 16 == 0) x = std::numeric_limits<T>::lowest();
           if (engine_() % 16 == 0) x = static_cast<T>(-1);
         }
+      check_pairs(dtype, a, b);
+      // None so large, up to either side of 2^51 in magnitude: quotients of doubles.
+      for (auto* v : {&a, &b})
+        for (T& x : *v) {
+          const uint64_t bits = uint64_t{engine_()} << 32 | engine_();
+          uint64_t size = bits >> (13 + engine_() % 51);
+          if (engine_() % 16 == 0) size = (uint64_t{1} << 51) - 1 - engine_() % 2;
+          x = static_cast<T>(std::is_signed_v<T> && engine_() % 2 == 0 ? 0 - size : size);
+        }
+      check_pairs(dtype, a, b);
+      b.assign(b.size(), b[0]);
       check_pairs(dtype, a, b);
     }
   };
