@@ -120,6 +120,27 @@ TEST_P(Operators, TopK) {
     }
 }
 
+TEST_P(Operators, Pools) {
+  for (const char* attributes :
+       {"kernel_shape = [3, 3], strides = [2, 2]", "kernel_shape = [2, 2], strides = [2, 2]",
+        "kernel_shape = [3, 3], pads = [1, 1, 1, 1]", "kernel_shape = [1, 4], strides = [1, 2]",
+        "kernel_shape = [5, 3], strides = [3, 3], pads = [2, 1, 0, 1], ceil_mode = 1",
+        "kernel_shape = [3, 2], dilations = [2, 3], strides = [1, 2], pads = [0, 1, 1, 0]"})
+    for (const int64_t width : {7, 15, 16, 17, 32, 33, 40}) {
+      const std::string rest = std::string(attributes) + "> (x) }";
+      const auto plain = numbers({1, 3, 9, width}, 1), odd = numbers({2, 2, 9, width}, 1, true);
+      for (const Tensor& x : {plain, odd}) {
+        agree("main (float[N,C,H,W] x) => (y) { y = MaxPool <" + rest, {{"x", x}});
+        agree("main (float[N,C,H,W] x) => (y) { y = AveragePool <" + rest, {{"x", x}}, 1e-6);
+        agree("main (float[N,C,H,W] x) => (y) { y = AveragePool <count_include_pad = 1, " + rest,
+              {{"x", x}}, 1e-6);
+      }
+      for (const int p : {1, 2, 3})
+        agree("main (float[N,C,H,W] x) => (y) { y = LpPool <p = " + std::to_string(p) + ", " + rest,
+              {{"x", plain}}, 1e-6);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, Operators,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });
