@@ -141,6 +141,25 @@ TEST_P(Operators, Pools) {
     }
 }
 
+TEST_P(Operators, Col2Im) {
+  for (const int64_t width : {5, 16, 17, 23, 40, 67})
+    for (const int stride : {1, 2, 3})
+      for (const int pad : {0, 2}) {
+        const int64_t blocks = (width + 2 * pad - 3) / stride + 1, rows = (6 + 2 * pad - 2) / 1 + 1;
+        const std::string text =
+            "_t[N,C,L] x) => (y) <int64[2] i = {6, " + std::to_string(width) +
+            "}, int64[2] b = {2, 3}> {\n c = Cast <to = _n> (x)\n y = Col2Im <strides = [1, " +
+            std::to_string(stride) + "], pads = [" + std::to_string(pad) + ", " +
+            std::to_string(pad) + ", " + std::to_string(pad) + ", " + std::to_string(pad) +
+            "]> (c, i, b) }";
+        for (const int type : {1, 11, 6, 7}) {
+          std::string main = "main (float" + text.substr(2);
+          main.replace(main.find("_n"), 2, std::to_string(type));
+          agree(main, {{"x", numbers({2, 18, blocks * rows}, 8)}}, 1e-6);
+        }
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, Operators,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });
