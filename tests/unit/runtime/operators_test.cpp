@@ -31,6 +31,15 @@ class Operators : public EachIsa {
     return Tensor::of<float>(DType::kFloat32, shape, values);
   }
 
+  /// Places along an axis, also counted from its end.
+  Tensor places(std::initializer_list<int64_t> dims, int64_t length) {
+    const std::vector<int64_t> shape(dims);
+    std::vector<int64_t> values(static_cast<size_t>(element_count(shape)));
+    for (int64_t& value : values)
+      value = static_cast<int64_t>(engine_() % static_cast<uint32_t>(2 * length)) - length;
+    return Tensor::of<int64_t>(DType::kInt64, shape, values);
+  }
+
   /// Runs main (...) => (...) { nodes }, twice; outputs must be `error` apart at most, measured by
   /// the greatest number.
   void agree(const std::string& main, const std::vector<NamedValue>& inputs, double error = 0) {
@@ -158,6 +167,22 @@ TEST_P(Operators, Col2Im) {
           agree(main, {{"x", numbers({2, 18, blocks * rows}, 8)}}, 1e-6);
         }
       }
+}
+
+TEST_P(Operators, Gathers) {
+  const std::string data = "main (float[A,B,C] x, int64[";
+  for (const int64_t piece : {1, 2, 3, 4, 16, 33}) {
+    const Tensor x = numbers({6, 6, piece}, 1);
+    agree(data + "N,M] i) => (y) { y = GatherND (x, i) }", {{"x", x}, {"i", places({50, 1}, 6)}});
+    agree(data + "N,M,T] i) => (y) { y = GatherND (x, i) }",
+          {{"x", x}, {"i", places({3, 17, 2}, 6)}});
+    agree(data + "N,M,T] i) => (y) { y = GatherND <batch_dims = 1> (x, i) }",
+          {{"x", x}, {"i", places({6, 5, 1}, 6)}});
+    agree(data + "N,M] i) => (y) { y = Gather <axis = 1> (x, i) }",
+          {{"x", x}, {"i", places({3, 7}, 6)}});
+  }
+  agree(data + "N,T] i) => (y) { y = GatherND (x, i) }",
+        {{"x", numbers({5, 5, 5}, 1)}, {"i", places({40, 3}, 5)}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, Operators,
