@@ -1,4 +1,4 @@
-// Gather and GatherND of pieces of some bytes, NonZero.
+// Gather, GatherND and Compress of pieces of some bytes, NonZero.
 
 #include <algorithm>
 #include <cstring>
@@ -188,6 +188,85 @@ Status run_tuples(KernelRun& run) {
   return ok();
 }
 
+// Compress: the pieces along an axis whose flag is set.
+
+struct CompressState final : KernelState {
+  int64_t outer = 1, length = 1, piece = 1;
+  Dims output;
+  uint32_t axis = 0;  ///< in the output
+};
+
+bool plan_compress(const KernelQuery& q, CompressState& s) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() != 2 || bytes_of(q.dtype(0)) == 0 ||
+      q.dtype(1) != DType::kBool || q.dims(1).size() != 1 || element_count(q.dims(0)) < 1)
+    return false;
+  const auto rank = static_cast<int64_t>(q.dims(0).size());
+  const auto given = q.attributes.get_int("axis");
+  s.piece = static_cast<int64_t>(bytes_of(q.dtype(0)));
+  if (!given) {
+    s.length = element_count(q.dims(0));
+    s.output = {s.length};
+    return true;
+  }
+  const int64_t axis = *given < 0 ? *given + rank : *given;
+  if (axis < 0 || axis >= rank) return false;
+  s.axis = static_cast<uint32_t>(axis);
+  s.outer = element_count(q.dims(0).first(s.axis));
+  s.length = q.dims(0)[s.axis];
+  s.piece *= element_count(q.dims(0).subspan(s.axis + 1));
+  s.output = Dims(q.dims(0));
+  return true;
+}
+bool supports_compress(const KernelQuery& q) {
+  CompressState state;
+  return plan_compress(q, state);
+}
+Result<std::unique_ptr<KernelState>> prepare_compress(const PrepareContext& q) {
+  auto state = std::make_unique<CompressState>();
+  plan_compress(q, *state);
+  return state;
+}
+
+/// give(i) of the `count` numbers whose flag is set, one after the other. Without a branch: a
+/// random flag is guessed wrong every other time.
+template <typename T, typename Give>
+void keep(const uint8_t* flags, int64_t count, T* to, Give&& give) {
+  for (int64_t i = 0, kept = 0; kept < count; ++i) {
+    to[kept] = give(i);
+    kept += flags[i] != 0;
+  }
+}
+
+Status run_compress(KernelRun& run) {
+  const auto& s = run.state<CompressState>();
+  const Tensor &data = run.input(0), &condition = run.input(1);
+  const auto* flags = reinterpret_cast<const uint8_t*>(condition.data<std::byte>());
+  const int64_t all = condition.size();
+  for (int64_t i = s.length; i < all; ++i)
+    if (flags[i] != 0)
+      return runtime_error("the condition keeps index " + std::to_string(i) +
+                           " of an axis of length " + std::to_string(s.length));
+  int64_t count = 0;
+  for (int64_t i = 0; i < std::min(all, s.length); ++i) count += flags[i] != 0;
+  Dims dims = s.output;
+  dims[s.axis] = count;
+  TRY(Tensor * y, run.output(0, data.dtype(), dims));
+  const auto elements = [&]<typename T>(T) {
+    const T* from = reinterpret_cast<const T*>(data.data<std::byte>());
+    keep(flags, count, reinterpret_cast<T*>(y->data<std::byte>()),
+         [&](int64_t i) { return from[i]; });
+    return ok();
+  };
+  if (s.outer == 1 && s.piece == 1) return elements(uint8_t{});
+  if (s.outer == 1 && s.piece == 2) return elements(uint16_t{});
+  if (s.outer == 1 && s.piece == 4) return elements(uint32_t{});
+  if (s.outer == 1 && s.piece == 8) return elements(uint64_t{});
+  std::vector<int64_t> places(static_cast<size_t>(count));
+  keep(flags, count, places.data(), [](int64_t i) { return i; });
+  gather_all(run, data.data<std::byte>(), s.outer, s.length, s.piece, places, y->data<std::byte>());
+  return ok();
+}
+
 // NonZero.
 
 bool supports_non_zero(const KernelQuery& q) {
@@ -268,6 +347,13 @@ KERNEL(gather_pieces) = {
     .prepare = prepare_gather,
     .run = run_gather,
     .priority = -1,
+};
+KERNEL(compress) = {
+    .name = "compress",
+    .op = "Compress",
+    .supports = supports_compress,
+    .prepare = prepare_compress,
+    .run = run_compress,
 };
 KERNEL(gather_tuples) = {
     .name = "gather_nd",

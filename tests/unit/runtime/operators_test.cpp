@@ -185,6 +185,21 @@ TEST_P(Operators, Gathers) {
         {{"x", numbers({5, 5, 5}, 1)}, {"i", places({40, 3}, 5)}});
 }
 
+TEST_P(Operators, Compress) {
+  for (const int type : {1, 2, 10, 7})  // of four, one, two and eight bytes
+    for (const int some : {0, 1, 2, 7}) {
+      std::vector<uint8_t> flags(12);
+      for (uint8_t& flag : flags) flag = static_cast<int>(engine_() % 7) < some;
+      for (const char* axis : {"", "<axis = 0> ", "<axis = 1> ", "<axis = -1> "}) {
+        const Tensor kept = Tensor::of<uint8_t>(DType::kUInt8, std::vector<int64_t>{12}, flags);
+        agree(
+            "main (float[A,B,C] x, uint8[K] k) => (y) {\n c = Cast <to = " + std::to_string(type) +
+                "> (x)\n b = Cast <to = 9> (k)\n y = Compress " + axis + "(c, b) }",
+            {{"x", numbers({12, 13, 14}, 4)}, {"k", kept}});
+      }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, Operators,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });
