@@ -2,6 +2,7 @@
 
 // What the operators of ai.onnx.ml share: rows of features, class labels, score transforms.
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
