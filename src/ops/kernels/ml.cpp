@@ -97,10 +97,6 @@ std::vector<double> class_scores(PostTransform transform, double score, SecondCl
   return scores;
 }
 
-int64_t greatest(std::span<const double> scores) {
-  return scores.empty() ? 0 : std::max_element(scores.begin(), scores.end()) - scores.begin();
-}
-
 Status give_scores(KernelContext& context, size_t index, DType dtype,
                    const std::vector<std::vector<double>>& rows, size_t columns) {
   if (!rows.empty()) columns = rows[0].size();

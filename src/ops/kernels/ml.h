@@ -2,6 +2,7 @@
 
 // What the operators of ai.onnx.ml share: rows of features, class labels, score transforms.
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -42,7 +43,9 @@ enum class SecondClass : uint8_t {
 std::vector<double> class_scores(PostTransform transform, double score, SecondClass second);
 
 /// The number of the greatest; the first of equals.
-int64_t greatest(std::span<const double> scores);
+inline int64_t greatest(std::span<const double> scores) {
+  return scores.empty() ? 0 : std::max_element(scores.begin(), scores.end()) - scores.begin();
+}
 
 /// Gives rows of scores, all of one length, as output `index` of type `dtype`.
 Status give_scores(KernelContext& context, size_t index, DType dtype,

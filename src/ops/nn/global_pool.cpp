@@ -3,6 +3,7 @@
 
 #include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
+#include "ops/kernels/whole_power.h"
 #include "ops/schema.h"
 #include "ops/version_steps.h"
 
@@ -56,10 +57,9 @@ Status run_global_lp_pool(KernelContext& context) {
                                      : static_cast<double>(context.attributes.get_int("p", 2));
   if (!(p > 0)) return context.error("p is " + std::to_string(p) + ", must be positive");
   return with_float(context, *x, [&]<typename T>() {
-    return global_pool<T>(context, *x, [p](const T* from, int64_t count) {
+    return global_pool<T>(context, *x, [p, power = Powers(p)](const T* from, int64_t count) {
       double sum = 0;
-      for (int64_t i = 0; i < count; ++i)
-        sum += std::pow(std::abs(static_cast<double>(from[i])), p);
+      for (int64_t i = 0; i < count; ++i) sum += power(std::abs(static_cast<double>(from[i])));
       return std::pow(sum, 1 / p);
     });
   });

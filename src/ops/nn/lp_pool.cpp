@@ -2,6 +2,7 @@
 
 #include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
+#include "ops/kernels/whole_power.h"
 #include "ops/kernels/window.h"
 #include "ops/schema.h"
 #include "ops/version_steps.h"
@@ -19,6 +20,7 @@ Status lp_pool(KernelContext& context, const Tensor& x) {
   const double p = context.opset < 2 ? static_cast<double>(context.attributes.get_float("p", 2))
                                      : static_cast<double>(context.attributes.get_int("p", 2));
   if (!(p > 0)) return context.error("p is " + std::to_string(p) + ", must be positive");
+  const Powers power(p);
   Dims dims = {x.dim(0), x.dim(1)};
   for (int64_t dim : window.output) dims.push_back(dim);
   TRY(Tensor in, as<T>(context, x));
@@ -33,7 +35,7 @@ Status lp_pool(KernelContext& context, const Tensor& x) {
       for (int64_t i = plane * out_plane; i < (plane + 1) * out_plane; ++i, at.next()) {
         double sum = 0;
         for_each_inside(window, at, [&](int64_t offset, int64_t) {
-          sum += std::pow(std::abs(static_cast<double>(from[offset])), p);
+          sum += power(std::abs(static_cast<double>(from[offset])));
         });
         y.data<T>()[i] = static_cast<T>(std::pow(sum, 1 / p));
       }

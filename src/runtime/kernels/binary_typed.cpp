@@ -68,32 +68,83 @@ PAIRS(right_any, constexpr auto kBits = static_cast<std::make_unsigned_t<T>>(8 *
       if constexpr (std::is_signed_v<T>) return static_cast<T>(u >> (by < kBits ? by : kBits - 1));
       else return by < kBits ? static_cast<T>(u >> by) : T{0})
 
-/// Truncated quotients of integers below 2^52 are those of doubles (of floats, below 2^23): a
-/// quotient that is no whole number differs from the next one by more than it is rounded.
-template <typename T>
-using Quotient = std::conditional_t<sizeof(T) <= 2, float, double>;
-
 enum class Rest { kQuotient, kFloored, kTruncated };
 template <Rest kRest, typename T>
 HWY_INLINE T finish(T u, T v, T quotient) {
   if constexpr (kRest == Rest::kQuotient) return quotient;
   const T rest = static_cast<T>(static_cast<Wrapping<T>>(u) -
                                 static_cast<Wrapping<T>>(quotient) * static_cast<Wrapping<T>>(v));
-  if constexpr (kRest == Rest::kFloored && std::is_signed_v<T>)
-    return rest != 0 && (rest < 0) != (v < 0) ? static_cast<T>(rest + v) : rest;
+  if constexpr (kRest == Rest::kFloored && std::is_signed_v<T>) {
+    const bool apart = ((rest ^ v) < 0) & (rest != 0);
+    return static_cast<T>(rest + (apart ? v : T{0}));
+  }
   return rest;
 }
+
+/// Truncated quotients of integers below 2^52 are those of doubles (of floats, below 2^23): a
+/// quotient that is no whole number differs from the next one by more than it is rounded.
 template <Rest kRest, typename T>
 HWY_INLINE T divide_fast(T u, T v) {
-  // The least number by -1 is itself; it has no quotient to convert.
-  const bool minus = std::is_signed_v<T> && v == static_cast<T>(-1);
-  const T by = minus ? T{1} : v;
-  using Q = Quotient<T>;
-  using Whole =
-      std::conditional_t<sizeof(T) <= 2, int32_t, std::conditional_t<sizeof(T) == 4, T, int64_t>>;
-  T quotient = static_cast<T>(static_cast<Whole>(static_cast<Q>(u) / static_cast<Q>(by)));
-  if (minus) quotient = static_cast<T>(Wrapping<T>{0} - static_cast<Wrapping<T>>(u));
-  return finish<kRest>(u, v, quotient);
+  using Quotient = std::conditional_t<sizeof(T) <= 2, float, double>;
+  using Whole = std::conditional_t<sizeof(T) <= 2, int32_t, T>;
+  const auto quotient = static_cast<Quotient>(u) / static_cast<Quotient>(v);
+  return finish<kRest>(u, v, static_cast<T>(static_cast<Whole>(quotient)));
+}
+/// The same in vectors of doubles, for int32_t and for numbers of 64 bits whose magnitude is below
+/// 2^51: added to 1.5 * 2^52 they are the low bits of a double.
+template <Rest kRest, typename T>
+void divide_doubles(const T* p, bool p_repeats, const T* q, bool q_repeats, T* out, int64_t n) {
+  const hn::ScalableTag<double> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const hn::Rebind<T, decltype(d)> dt;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto shift = hn::Set(d, 6755399441055744.0);
+  const auto shift_bits = hn::BitCast(di, shift);
+  const auto load = [&](const T* x, int64_t left) HWY_ATTR {
+    const auto v = load_n(dt, x, left);
+    if constexpr (sizeof(T) == 4)
+      return hn::PromoteTo(d, v);
+    else
+      return hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(di, v), shift_bits)), shift);
+  };
+  const auto first = hn::Set(d, static_cast<double>(*p)),
+             second = hn::Set(d, static_cast<double>(*q));
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = n - i;
+    const auto u = p_repeats ? first : load(p + i, left);
+    const auto v = q_repeats ? second : load(q + i, left);
+    auto result = hn::Trunc(hn::Div(u, v));
+    if constexpr (kRest != Rest::kQuotient) result = hn::NegMulAdd(result, v, u);
+    if constexpr (kRest == Rest::kFloored && std::is_signed_v<T>)
+      result = hn::Add(result, hn::IfThenElseZero(hn::Lt(hn::Mul(result, v), hn::Zero(d)), v));
+    const auto whole = hn::Sub(hn::BitCast(di, hn::Add(result, shift)), shift_bits);
+    if constexpr (sizeof(T) == 4) {
+      const hn::RebindToUnsigned<decltype(dt)> du;
+      const auto bits = hn::BitCast(hn::RebindToUnsigned<decltype(di)>(), whole);
+      store_n(hn::BitCast(dt, hn::TruncateTo(du, bits)), dt, out + i, left);
+    } else {
+      store_n(hn::BitCast(dt, whole), dt, out + i, left);
+    }
+  }
+}
+/// Whether all magnitudes are: those of all together, bit by bit, tell.
+template <typename T>
+bool below_2_to_51(const T* x, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto bits = [&](hn::Vec<decltype(d)> v) HWY_ATTR {
+    if constexpr (std::is_signed_v<T>) v = hn::Xor(v, hn::BroadcastSignBit(v));
+    return hn::BitCast(du, v);
+  };
+  auto a = hn::Zero(du), b = hn::Zero(du);
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    a = hn::Or(a, bits(hn::LoadU(d, x + i)));
+    b = hn::Or(b, bits(hn::LoadU(d, x + i + lanes)));
+  }
+  for (; i < n; i += lanes) a = hn::Or(a, bits(load_n(d, x + i, n - i)));
+  return hn::AllTrue(du, hn::Eq(hn::ShiftRight<51>(hn::Or(a, b)), hn::Zero(du)));
 }
 template <Rest kRest, typename T>
 HWY_INLINE T divide_exact(T u, T v) {
@@ -146,25 +197,22 @@ struct DivideByOne {
 
 template <Rest kRest, typename T>
 void divide_any(const void* a, bool ar, const void* b, bool br, void* y, int64_t n) {
-  const auto fast = [](T u, T v) HWY_ATTR { return divide_fast<kRest>(u, v); };
-  if constexpr (sizeof(T) < 8) {
-    each_pair<T, T>(a, ar, b, br, y, n, fast);
+  const T* p = static_cast<const T*>(a);
+  const T* q = static_cast<const T*>(b);
+  T* out = static_cast<T*>(y);
+  if constexpr (std::is_same_v<T, int32_t>) {
+    divide_doubles<kRest>(p, ar, q, br, out, n);
+  } else if constexpr (sizeof(T) < 8) {
+    each_pair<T, T>(a, ar, b, br, y, n, [](T u, T v) HWY_ATTR { return divide_fast<kRest>(u, v); });
   } else {
     constexpr int64_t kBlock = 512;
-    const T* p = static_cast<const T*>(a);
-    const T* q = static_cast<const T*>(b);
-    T* out = static_cast<T*>(y);
-    // All magnitudes of a block in one number: below 2^52, each is.
-    const auto bits_of = [](const T* x, bool repeats, int64_t count) HWY_ATTR {
-      uint64_t bits = 0;
-      for (int64_t i = 0; i < (repeats ? 1 : count); ++i)
-        bits |= static_cast<uint64_t>(x[i]) ^
-                (std::is_signed_v<T> ? static_cast<uint64_t>(static_cast<int64_t>(x[i]) >> 63) : 0);
-      return bits;
-    };
     for (int64_t i = 0; i < n; i += kBlock) {
       const int64_t count = std::min(kBlock, n - i);
       const T *u = p + (ar ? 0 : i), *v = q + (br ? 0 : i);
+      if (below_2_to_51(u, ar ? 1 : count) && below_2_to_51(v, br ? 1 : count)) {
+        divide_doubles<kRest>(u, ar, v, br, out + i, count);
+        continue;
+      }
       if constexpr (std::is_same_v<T, int64_t>) {
         const T first = v[0];
         const bool one = br || std::all_of(v, v + count, [&](T z) { return z == first; });
@@ -175,11 +223,8 @@ void divide_any(const void* a, bool ar, const void* b, bool br, void* y, int64_t
           continue;
         }
       }
-      if (((bits_of(u, ar, count) | bits_of(v, br, count)) >> 52) == 0)
-        each_pair<T, T>(u, ar, v, br, out + i, count, fast);
-      else
-        each_pair<T, T>(u, ar, v, br, out + i, count,
-                        [](T x, T z) HWY_ATTR { return divide_exact<kRest>(x, z); });
+      each_pair<T, T>(u, ar, v, br, out + i, count,
+                      [](T x, T z) HWY_ATTR { return divide_exact<kRest>(x, z); });
     }
   }
 }

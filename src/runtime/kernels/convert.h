@@ -9,9 +9,6 @@ namespace tombolo {
 void f16_to_f32(const uint16_t* x, float* y, int64_t n);
 void f32_to_f16(const float* x, uint16_t* y, int64_t n);
 void bf16_to_f32(const uint16_t* x, float* y, int64_t n);
-/// Truncated, out of range to the nearest end, NaN to 0.
-void f32_to_u8(const float* x, uint8_t* y, int64_t n);
-void f32_to_i8(const float* x, int8_t* y, int64_t n);
 void f32_to_bf16(const float* x, uint16_t* y, int64_t n);
 
 }  // namespace tombolo

@@ -22,8 +22,12 @@ void blend_places(const float* from, const int32_t* offsets, const float* weight
 void blend_rows_at(const float* from, const int32_t* rows, const float* weights, int64_t taps,
                    int64_t n, bool maximum, float* out);
 
-/// The places of x[0..n) that are greater (or less) than `limit`, or NaN, written to `places`,
-/// which has room for a vector more; gives their number. 64 numbers at most.
-int64_t places_beyond(const float* x, int64_t n, float limit, bool greater, int32_t* places);
+/// The places of x[0..n) that are greater (or less) than `limit`, or equal where that is
+/// `inclusive`, or NaN, written to `places`, which has room for a vector more; gives their number.
+int64_t places_beyond(const float* x, int64_t n, float limit, bool inclusive, bool greater,
+                      int32_t* places);
+/// A number that at least k of x[0..n) reach, and not many more: none of the others is among the k
+/// greatest (or least). NaN does not count.
+float bound_of_best(const float* x, int64_t n, int64_t k, bool greatest);
 
 }  // namespace tombolo

@@ -37,6 +37,7 @@ void score_columns(const float* columns, int64_t features, const double* w, cons
   HWY_ALIGN double parts[HWY_LANES(double)];
   for (int64_t r = 0; r < rows; r += 2 * lanes) {
     VD sum[kT][2];
+#pragma GCC unroll 4
     for (int t = 0; t < kT; ++t) sum[t][0] = sum[t][1] = hn::Set(d, bias[t]);
     for (int64_t i = 0; i < features; ++i) {
       const float* from = columns + i * kLinearRows + r;
@@ -49,7 +50,9 @@ void score_columns(const float* columns, int64_t features, const double* w, cons
         sum[t][1] = hn::MulAdd(b, weight, sum[t][1]);
       }
     }
+#pragma GCC unroll 4
     for (int t = 0; t < kT; ++t)
+#pragma GCC unroll 2
       for (int v = 0; v < 2; ++v) {
         hn::Store(sum[t][v], d, parts);
         for (int64_t j = 0; j < lanes && r + v * lanes + j < rows; ++j)

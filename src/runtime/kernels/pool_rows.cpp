@@ -35,11 +35,43 @@ HWY_INLINE V fold_in(D, V sum, V x) {
   if constexpr (kFold == PoolFold::kSumMagnitude) return hn::Add(sum, hn::Abs(x));
 }
 
-template <PoolFold kFold, bool kNumbers, typename T>
-void rows_of(const T* x, const PoolWindows& s, T empty, T* lines) {
+/// one(i) for vectors that cover [0, n): whole ones, the last of which reaches back.
+template <typename One>
+HWY_INLINE void cover(int64_t n, int64_t lanes, One&& one) {
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) one(i);
+  if (i < n) one(n - lanes);
+}
+
+/// The rows of a window: `rows` of each of `depths`. Known numbers of rows need no loop.
+template <PoolFold kFold, bool kNumbers, int kRows, typename T>
+HWY_INLINE void fold_window(const T* first, int64_t row_step, int64_t many, int64_t depth_step,
+                            int64_t depths, int64_t width, T* line) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t rows = kRows != 0 ? kRows : many;
+  const auto window = [&](const T* from, auto&& load) HWY_ATTR {
+    V sum = first_of<kFold>(load(from));
+    for (int64_t k = 1; k < rows; ++k)
+      sum = fold_in<kFold, kNumbers>(d, sum, load(from + k * row_step));
+    for (int64_t q = 1; q < depths; ++q)
+      for (int64_t k = 0; k < rows; ++k)
+        sum = fold_in<kFold, kNumbers>(d, sum, load(from + q * depth_step + k * row_step));
+    return sum;
+  };
+  if (width >= lanes)
+    cover(width, lanes, [&](int64_t i) HWY_ATTR {
+      const auto whole = [&](const T* from) HWY_ATTR { return hn::LoadU(d, from); };
+      hn::StoreU(window(first + i, whole), d, line + i);
+    });
+  else
+    store_n(window(first, [&](const T* from) HWY_ATTR { return load_n(d, from, width); }), d, line,
+            width);
+}
+
+template <PoolFold kFold, bool kNumbers, typename T>
+void rows_of(const T* x, const PoolWindows& s, T empty, T* lines) {
   const int64_t slice = s.in_rows * s.width;
   for (int64_t r = 0; r < s.rows; ++r, lines += s.step) {
     // The taps that lie inside, in either direction.
@@ -61,62 +93,59 @@ void rows_of(const T* x, const PoolWindows& s, T empty, T* lines) {
                      (first_row + low * s.dilation) * s.width;
     const int64_t row_step = s.dilation * s.width, depth_step = s.depth_step * slice;
     const int64_t rows = high - low, depths = far - near;
-    for (int64_t i = 0; i < s.width; i += lanes) {
-      const int64_t left = s.width - i;
-      V sum = first_of<kFold>(load_n(d, first + i, left));
-      for (int64_t k = 1; k < rows; ++k)
-        sum = fold_in<kFold, kNumbers>(d, sum, load_n(d, first + k * row_step + i, left));
-      for (int64_t q = 1; q < depths; ++q)
-        for (int64_t k = 0; k < rows; ++k)
-          sum = fold_in<kFold, kNumbers>(
-              d, sum, load_n(d, first + q * depth_step + k * row_step + i, left));
-      store_n(sum, d, lines + i, left);
-    }
+    const auto fold = rows == 3   ? fold_window<kFold, kNumbers, 3, T>
+                      : rows == 2 ? fold_window<kFold, kNumbers, 2, T>
+                                  : fold_window<kFold, kNumbers, 0, T>;
+    fold(first, row_step, rows, depth_step, depths, s.width, lines);
   }
 }
 
-template <PoolFold kFold, bool kNumbers, typename T>
+template <PoolFold kFold, bool kNumbers, int kTaps, typename T>
 HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T* out) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t taps = s.taps, dilation = s.dilation, n = s.n;
-  const auto give = [&](V sum, int64_t i) HWY_ATTR {
-    if constexpr (std::is_same_v<T, float>)
-      if (factors != nullptr) sum = hn::Mul(sum, load_n(d, factors + i, n - i));
-    store_n(sum, d, out + i, n - i);
+  const int64_t taps = kTaps != 0 ? kTaps : s.taps, dilation = s.dilation, n = s.n;
+  const auto next_to = [&](int64_t i) HWY_ATTR {
+    V sum = hn::LoadU(d, x + i);
+    for (int64_t k = 1; k < taps; ++k)
+      sum = fold_in<kFold, kNumbers>(d, sum, hn::LoadU(d, x + i + k * dilation));
+    return sum;
   };
-  int64_t i = 0;
-  if (s.stride == 1) {
-    for (; i < n; i += lanes) {
-      V sum = hn::LoadU(d, x + i);
-      for (int64_t k = 1; k < taps; ++k)
-        sum = fold_in<kFold, kNumbers>(d, sum, hn::LoadU(d, x + i + k * dilation));
-      give(sum, i);
-    }
-    return;
-  }
-  if constexpr (sizeof(T) == 4) {
-    if (s.stride == 2) {
-      // Even and odd elements apart, two taps at a time.
-      for (; i < n; i += lanes) {
-        V sum = hn::Zero(d);
-        for (int64_t k = 0; k < taps; ++k) {
-          const T* from = x + 2 * i + k * dilation;
-          const V low = hn::LoadU(d, from), high = hn::LoadU(d, from + lanes);
-          const V value = hn::ConcatEven(d, high, low);
-          sum = k == 0 ? value : fold_in<kFold, kNumbers>(d, sum, value);
-          if (k + 1 < taps && dilation == 1) {
-            sum = fold_in<kFold, kNumbers>(d, sum, hn::ConcatOdd(d, high, low));
-            ++k;
-          }
+  // Even and odd elements apart, two taps at a time.
+  const auto every_other = [&](int64_t i) HWY_ATTR {
+    V sum = hn::Zero(d);
+    if constexpr (sizeof(T) == 4)
+      for (int64_t k = 0; k < taps; ++k) {
+        const T* from = x + 2 * i + k * dilation;
+        const V low = hn::LoadU(d, from), high = hn::LoadU(d, from + lanes);
+        const V value = hn::ConcatEven(d, high, low);
+        sum = k == 0 ? value : fold_in<kFold, kNumbers>(d, sum, value);
+        if (k + 1 < taps && dilation == 1) {
+          sum = fold_in<kFold, kNumbers>(d, sum, hn::ConcatOdd(d, high, low));
+          ++k;
         }
-        give(sum, i);
       }
+    return sum;
+  };
+  const auto line = [&](auto&& sum_at) HWY_ATTR {
+    if (n >= lanes) {
+      cover(n, lanes, [&](int64_t j) HWY_ATTR {
+        V sum = sum_at(j);
+        if constexpr (std::is_same_v<T, float>)
+          if (factors != nullptr) sum = hn::Mul(sum, hn::LoadU(d, factors + j));
+        hn::StoreU(sum, d, out + j);
+      });
       return;
     }
-  }
-  for (; i < n; ++i) {
+    V sum = sum_at(0);
+    if constexpr (std::is_same_v<T, float>)
+      if (factors != nullptr) sum = hn::Mul(sum, load_n(d, factors, n));
+    store_n(sum, d, out, n);
+  };
+  if (s.stride == 1) return line(next_to);
+  if (sizeof(T) == 4 && s.stride == 2) return line(every_other);
+  for (int64_t i = 0; i < n; ++i) {
     T sum = x[i * s.stride];
     for (int64_t k = 1; k < taps; ++k) {
       const T value = x[i * s.stride + k * dilation];
@@ -133,9 +162,11 @@ HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T
 
 template <PoolFold kFold, bool kNumbers, typename T>
 void neighbours_of(const T* x, const PoolLines& s, T* out) {
+  const auto line = s.taps == 3   ? one_line<kFold, kNumbers, 3, T>
+                    : s.taps == 2 ? one_line<kFold, kNumbers, 2, T>
+                                  : one_line<kFold, kNumbers, 0, T>;
   for (int64_t r = 0; r < s.rows; ++r)
-    one_line<kFold, kNumbers>(x + r * s.step, s,
-                              s.factors == nullptr ? nullptr : s.factors + r * s.n, out + r * s.n);
+    line(x + r * s.step, s, s.factors == nullptr ? nullptr : s.factors + r * s.n, out + r * s.n);
 }
 
 template <typename T>

@@ -34,21 +34,43 @@ HWY_INLINE void quantize_any(const float* x, int64_t n, float scale, int32_t zer
   const bool usable = reciprocal > 1e-30f && reciprocal < 1e30f;
   const auto inverse = hn::Set(f, usable ? reciprocal : 0.0f);
   const auto near_middle = hn::Set(f, usable ? 0.4999f : -1.0f);
-  const auto some = [&](int64_t i, int64_t left) HWY_ATTR {
-    const auto given = load_n(f, x + i, left);
-    const auto v = hn::Min(hi, hn::Max(lo, hn::Mul(given, inverse)));
-    auto q = nearest(v);
-    const auto off = hn::Abs(hn::Sub(v, hn::ConvertTo(f, q)));
-    if (HWY_UNLIKELY(!hn::AllTrue(f, hn::Lt(off, near_middle)))) {
-      const auto exact = hn::Div(given, s);
-      const auto number = hn::IfThenElseZero(hn::Eq(exact, exact), exact);
-      q = nearest(hn::Min(hi, hn::Max(lo, number)));
-    }
-    store_n(bytes_inside(bytes, hn::Add(q, z)), bytes, y + i, left);
+  const auto product = [&](int64_t j, int64_t left) HWY_ATTR {
+    return hn::Min(hi, hn::Mul(load_n(f, x + j, left), inverse));
   };
+  const auto quotient = [&](int64_t j, int64_t left) HWY_ATTR {
+    const auto exact = hn::Div(load_n(f, x + j, left), s);
+    return nearest(hn::Min(hi, hn::Max(lo, hn::IfThenElseZero(hn::Eq(exact, exact), exact))));
+  };
+  // Bits of magnitudes, which compare as integers do; NaN is the greatest.
+  const auto off = [&](hn::Vec<F> v, hn::Vec<I32> q) HWY_ATTR {
+    return hn::BitCast(d, hn::Abs(hn::Sub(v, hn::ConvertTo(f, q))));
+  };
+  const auto limit = hn::BitCast(d, near_middle);
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) some(i, lanes);
-  if (i < n) some(i, n - i);
+  const hn::ScalableTag<T> four;
+  const hn::ScalableTag<int16_t> d16;
+  const auto z16 = hn::Set(d16, static_cast<int16_t>(zero));
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto v0 = product(i, lanes), v1 = product(i + lanes, lanes),
+               v2 = product(i + 2 * lanes, lanes), v3 = product(i + 3 * lanes, lanes);
+    auto q0 = nearest(v0), q1 = nearest(v1), q2 = nearest(v2), q3 = nearest(v3);
+    const auto most = hn::Max(hn::Max(off(v0, q0), off(v1, q1)), hn::Max(off(v2, q2), off(v3, q3)));
+    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(most, limit)))) {
+      q0 = quotient(i, lanes);
+      q1 = quotient(i + lanes, lanes);
+      q2 = quotient(i + 2 * lanes, lanes);
+      q3 = quotient(i + 3 * lanes, lanes);
+    }
+    const auto joined =
+        join_bytes(four, q0, q1, q2, q3, [&](auto v) HWY_ATTR { return hn::SaturatedAdd(v, z16); });
+    hn::StoreU(joined, four, y + i);
+  }
+  for (; i < n; i += lanes) {
+    const auto v = hn::Max(lo, product(i, n - i));
+    auto q = nearest(v);
+    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(off(v, q), limit)))) q = quotient(i, n - i);
+    store_n(bytes_inside(bytes, hn::Add(q, z)), bytes, y + i, n - i);
+  }
 }
 
 void quantize_signed(const float* x, int64_t n, float scale, int32_t zero, int32_t least,
@@ -82,19 +104,24 @@ void dequantize(const void* x, int64_t n, float scale, int32_t zero, float* y) {
 /// Takes n numbers into the range; those that are none (NaN) change nothing.
 void widen_range(const float* x, int64_t n, float* least, float* greatest) {
   const F f;
+  using V = hn::Vec<F>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  auto low = hn::Set(f, *least), high = hn::Set(f, *greatest), low1 = low, high1 = high;
-  const auto take = [&](hn::Vec<F> v, hn::Vec<F>& a, hn::Vec<F>& b) HWY_ATTR {
-    a = hn::IfThenElse(hn::Lt(v, a), v, a);
-    b = hn::IfThenElse(hn::Gt(v, b), v, b);
+  V low = hn::Set(f, *least), high = hn::Set(f, *greatest);
+  V low1 = low, low2 = low, low3 = low, high1 = high, high2 = high, high3 = high;
+  const auto take = [&](const float* from, V& a, V& b) HWY_ATTR {
+    const V v = hn::LoadU(f, from);
+    a = least_number(v, a);
+    b = greatest_number(v, b);
   };
   int64_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    take(hn::LoadU(f, x + i), low, high);
-    take(hn::LoadU(f, x + i + lanes), low1, high1);
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    take(x + i, low, high);
+    take(x + i + lanes, low1, high1);
+    take(x + i + 2 * lanes, low2, high2);
+    take(x + i + 3 * lanes, low3, high3);
   }
-  *least = hn::GetLane(hn::MinOfLanes(f, hn::Min(low, low1)));
-  *greatest = hn::GetLane(hn::MaxOfLanes(f, hn::Max(high, high1)));
+  *least = hn::GetLane(hn::MinOfLanes(f, hn::Min(hn::Min(low, low1), hn::Min(low2, low3))));
+  *greatest = hn::GetLane(hn::MaxOfLanes(f, hn::Max(hn::Max(high, high1), hn::Max(high2, high3))));
   for (; i < n; ++i) {
     if (x[i] < *least) *least = x[i];
     if (x[i] > *greatest) *greatest = x[i];

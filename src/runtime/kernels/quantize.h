@@ -6,7 +6,8 @@
 
 namespace tombolo {
 
-/// y = clamp(round(x / scale) + zero, least, greatest); NaN counts as 0. least < 0: signed bytes.
+/// y = clamp(round(x / scale) + zero, least, greatest), the ends of int8_t or of uint8_t; NaN
+/// counts as 0.
 void quantize_row(const float* x, int64_t n, float scale, int32_t zero, int32_t least,
                   int32_t greatest, void* y);
 /// Takes n numbers into [least, greatest]; NaN changes nothing.

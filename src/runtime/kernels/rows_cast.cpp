@@ -21,14 +21,6 @@ CastFn* cast_of(DType from, DType to) {
     return [](const void* x, void* y, int64_t n) {
       f32_to_bf16(static_cast<const float*>(x), static_cast<uint16_t*>(y), n);
     };
-  if (from == DType::kFloat32 && to == DType::kUInt8)
-    return [](const void* x, void* y, int64_t n) {
-      f32_to_u8(static_cast<const float*>(x), static_cast<uint8_t*>(y), n);
-    };
-  if (from == DType::kFloat32 && to == DType::kInt8)
-    return [](const void* x, void* y, int64_t n) {
-      f32_to_i8(static_cast<const float*>(x), static_cast<int8_t*>(y), n);
-    };
   if (from == DType::kFloat16 && to == DType::kFloat32)
     return [](const void* x, void* y, int64_t n) {
       f16_to_f32(static_cast<const uint16_t*>(x), static_cast<float*>(y), n);

@@ -4,21 +4,16 @@
 #include <cstring>
 #include <vector>
 
+#include "runtime/kernels/add_runs.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 
 namespace tombolo {
 namespace {
 
-/// What one row of one tap adds: `count` elements from `from`, to the plane's elements from `to`
-/// on.
-struct Run {
-  int64_t from, to, count;
-};
-
 struct FoldState final : KernelState {
   Dims output;
-  std::vector<Run> runs;
+  std::vector<AddRun> runs;                  ///< what one row of one tap adds
   int64_t maps = 0, plane = 0, columns = 0;  ///< of one map: elements in the image, in the columns
   int64_t stride = 1;                        ///< of the last axis
 };
@@ -110,27 +105,16 @@ Result<std::unique_ptr<KernelState>> prepare_fold(const PrepareContext& q) {
 }
 
 template <typename T>
-void fold(const FoldState& s, const T* columns, T* image) {
-  std::memset(image, 0, static_cast<size_t>(s.plane) * sizeof(T));
-  for (const Run& run : s.runs) {
-    const T* from = columns + run.from;
-    T* to = image + run.to;
-    if (s.stride == 1)
-      for (int64_t i = 0; i < run.count; ++i) to[i] += from[i];
-    else
-      for (int64_t i = 0; i < run.count; ++i) to[i * s.stride] += from[i];
-  }
-}
-
-template <typename T>
 void fold_all(const KernelRun& run, Tensor& y) {
   const auto& s = run.state<FoldState>();
   const T* from = reinterpret_cast<const T*>(run.data<std::byte>(0));
   T* to = reinterpret_cast<T*>(y.data<std::byte>());
   run.parallel_for(s.maps, std::max<int64_t>(1, (1 << 14) / s.columns),
                    [&](int64_t begin, int64_t end) {
-                     for (int64_t map = begin; map < end; ++map)
-                       fold(s, from + map * s.columns, to + map * s.plane);
+                     for (int64_t map = begin; map < end; ++map) {
+                       std::memset(to + map * s.plane, 0, static_cast<size_t>(s.plane) * sizeof(T));
+                       add_runs<T>(s.runs, s.stride, from + map * s.columns, to + map * s.plane);
+                     }
                    });
 }
 

@@ -1,10 +1,11 @@
-// Gather of pieces of some bytes, NonZero.
+// Gather, GatherND and Compress of pieces of some bytes, NonZero.
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "ops/kernels/arguments.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 
@@ -59,6 +60,43 @@ void copy_pieces(const std::byte* from, const int64_t* places, int64_t count, si
   }
 }
 
+/// Copies the pieces at `places`, for each of `outer` parts of `length` pieces.
+void gather_all(const KernelRun& run, const std::byte* from, int64_t outer, int64_t length,
+                int64_t piece, const std::vector<int64_t>& places, std::byte* to) {
+  // Parts of the list of places, for each outer part.
+  const auto count = static_cast<int64_t>(places.size());
+  const int64_t part = std::max<int64_t>(1, (1 << 16) / piece), parts = (count + part - 1) / part;
+  const auto size = static_cast<size_t>(piece);
+  const bool far = length * piece > 1 << 22;  // beyond the second cache
+  const auto copy = [&] {
+    switch (size) {
+      case 4:
+        return copy_pieces<4>;
+      case 8:
+        return copy_pieces<8>;
+      case 16:
+        return copy_pieces<16>;
+      case 32:
+        return copy_pieces<32>;
+      case 64:
+        return copy_pieces<64>;
+      case 128:
+        return copy_pieces<128>;
+      case 256:
+        return copy_pieces<256>;
+      default:
+        return copy_pieces<0>;
+    }
+  }();
+  run.parallel_for(outer * parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t at = task / parts, first = task % parts * part;
+      copy(from + at * length * piece, places.data() + first, std::min(part, count - first), size,
+           far, to + (at * count + first) * piece);
+    }
+  });
+}
+
 Status run_gather(KernelRun& run) {
   const auto& s = run.state<GatherState>();
   const Tensor &data = run.input(0), &indices = run.input(1);
@@ -79,40 +117,153 @@ Status run_gather(KernelRun& run) {
         return runtime_error("index " + std::to_string(given) + " is out of range for an axis of " +
                              std::to_string(s.length) + " elements");
   TRY(Tensor * y, run.output(0, data.dtype(), s.output));
-  const std::byte* from = data.data<std::byte>();
-  std::byte* to = y->data<std::byte>();
-  // Parts of the list of indices, for each outer part.
-  const int64_t part = std::max<int64_t>(1, (1 << 16) / s.piece), parts = (count + part - 1) / part;
-  const auto size = static_cast<size_t>(s.piece);
-  const bool far = s.length * s.piece > 1 << 22;  // beyond the second cache
-  run.parallel_for(s.outer * parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t outer = task / parts, first = task % parts * part;
-      const int64_t some = std::min(part, count - first);
-      const std::byte* source = from + outer * s.length * s.piece;
-      std::byte* target = to + (outer * count + first) * s.piece;
-      const int64_t* list = places.data() + first;
-      switch (size) {
-        case 16:
-          copy_pieces<16>(source, list, some, size, far, target);
-          break;
-        case 32:
-          copy_pieces<32>(source, list, some, size, far, target);
-          break;
-        case 64:
-          copy_pieces<64>(source, list, some, size, far, target);
-          break;
-        case 128:
-          copy_pieces<128>(source, list, some, size, far, target);
-          break;
-        case 256:
-          copy_pieces<256>(source, list, some, size, far, target);
-          break;
-        default:
-          copy_pieces<0>(source, list, some, size, far, target);
-      }
+  gather_all(run, data.data<std::byte>(), s.outer, s.length, s.piece, places, y->data<std::byte>());
+  return ok();
+}
+
+// GatherND: tuples of indices, each of which names a piece.
+
+struct TupleState final : KernelState {
+  Dims lengths, steps;  ///< of the axes that a tuple names; from one to the next in pieces
+  int64_t first_axis = 0, batches = 1, batch_pieces = 1, piece = 1;
+  Dims output;
+};
+
+bool plan_tuples(const KernelQuery& q, TupleState& s) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() != 2 || bytes_of(q.dtype(0)) == 0 ||
+      q.dtype(1) != DType::kInt64 || element_count(q.dims(0)) < 1 || element_count(q.dims(1)) < 1)
+    return false;
+  const auto data = q.dims(0), index = q.dims(1);
+  const int64_t given = q.attributes.get_int("batch_dims", 0);
+  if (index.empty() || given < 0 || given >= static_cast<int64_t>(index.size())) return false;
+  const auto batch = static_cast<size_t>(given);
+  const auto depth = static_cast<uint64_t>(index.back());
+  if (batch > data.size() || depth > data.size() - batch) return false;
+  const size_t end = batch + static_cast<size_t>(depth);
+  for (size_t j = 0; j < batch; ++j)
+    if (data[j] != index[j]) return false;
+  s.first_axis = given;
+  s.batches = element_count(data.first(batch));
+  s.piece = element_count(data.subspan(end)) * static_cast<int64_t>(bytes_of(q.dtype(0)));
+  for (size_t j = batch; j < end; ++j) {
+    s.lengths.push_back(data[j]);
+    s.steps.push_back(element_count(data.subspan(j + 1, end - j - 1)));
+  }
+  s.batch_pieces = element_count(data.subspan(batch, end - batch));
+  for (size_t j = 0; j + 1 < index.size(); ++j) s.output.push_back(index[j]);
+  for (size_t j = end; j < data.size(); ++j) s.output.push_back(data[j]);
+  return true;
+}
+bool supports_tuples(const KernelQuery& q) {
+  TupleState state;
+  return plan_tuples(q, state);
+}
+Result<std::unique_ptr<KernelState>> prepare_tuples(const PrepareContext& q) {
+  auto state = std::make_unique<TupleState>();
+  plan_tuples(q, *state);
+  return state;
+}
+
+Status run_tuples(KernelRun& run) {
+  const auto& s = run.state<TupleState>();
+  const Tensor &data = run.input(0), &indices = run.input(1);
+  const auto depth = static_cast<int64_t>(s.lengths.size());
+  const int64_t count = indices.size() / std::max<int64_t>(depth, 1), each = count / s.batches;
+  const int64_t* index = indices.data<int64_t>();
+  std::vector<int64_t> places(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t place = i / each * s.batch_pieces;
+    for (uint32_t j = 0; j < s.lengths.size(); ++j) {
+      int64_t at = index[i * depth + j];
+      if (at < 0) at += s.lengths[j];
+      if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(s.lengths[j]))
+        return ops::checked_index(index[i * depth + j], s.lengths[j], s.first_axis + j).error();
+      place += at * s.steps[j];
     }
-  });
+    places[static_cast<size_t>(i)] = place;
+  }
+  TRY(Tensor * y, run.output(0, data.dtype(), s.output));
+  gather_all(run, data.data<std::byte>(), 1, s.batches * s.batch_pieces, s.piece, places,
+             y->data<std::byte>());
+  return ok();
+}
+
+// Compress: the pieces along an axis whose flag is set.
+
+struct CompressState final : KernelState {
+  int64_t outer = 1, length = 1, piece = 1;
+  Dims output;
+  uint32_t axis = 0;  ///< in the output
+};
+
+bool plan_compress(const KernelQuery& q, CompressState& s) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() != 2 || bytes_of(q.dtype(0)) == 0 ||
+      q.dtype(1) != DType::kBool || q.dims(1).size() != 1 || element_count(q.dims(0)) < 1)
+    return false;
+  const auto rank = static_cast<int64_t>(q.dims(0).size());
+  const auto given = q.attributes.get_int("axis");
+  s.piece = static_cast<int64_t>(bytes_of(q.dtype(0)));
+  if (!given) {
+    s.length = element_count(q.dims(0));
+    s.output = {s.length};
+    return true;
+  }
+  const int64_t axis = *given < 0 ? *given + rank : *given;
+  if (axis < 0 || axis >= rank) return false;
+  s.axis = static_cast<uint32_t>(axis);
+  s.outer = element_count(q.dims(0).first(s.axis));
+  s.length = q.dims(0)[s.axis];
+  s.piece *= element_count(q.dims(0).subspan(s.axis + 1));
+  s.output = Dims(q.dims(0));
+  return true;
+}
+bool supports_compress(const KernelQuery& q) {
+  CompressState state;
+  return plan_compress(q, state);
+}
+Result<std::unique_ptr<KernelState>> prepare_compress(const PrepareContext& q) {
+  auto state = std::make_unique<CompressState>();
+  plan_compress(q, *state);
+  return state;
+}
+
+/// give(i) of the `count` numbers whose flag is set, one after the other. Without a branch: a
+/// random flag is guessed wrong every other time.
+template <typename T, typename Give>
+void keep(const uint8_t* flags, int64_t count, T* to, Give&& give) {
+  for (int64_t i = 0, kept = 0; kept < count; ++i) {
+    to[kept] = give(i);
+    kept += flags[i] != 0;
+  }
+}
+
+Status run_compress(KernelRun& run) {
+  const auto& s = run.state<CompressState>();
+  const Tensor &data = run.input(0), &condition = run.input(1);
+  const auto* flags = reinterpret_cast<const uint8_t*>(condition.data<std::byte>());
+  const int64_t all = condition.size();
+  for (int64_t i = s.length; i < all; ++i)
+    if (flags[i] != 0)
+      return runtime_error("the condition keeps index " + std::to_string(i) +
+                           " of an axis of length " + std::to_string(s.length));
+  int64_t count = 0;
+  for (int64_t i = 0; i < std::min(all, s.length); ++i) count += flags[i] != 0;
+  Dims dims = s.output;
+  dims[s.axis] = count;
+  TRY(Tensor * y, run.output(0, data.dtype(), dims));
+  const auto elements = [&]<typename T>(T) {
+    const T* from = reinterpret_cast<const T*>(data.data<std::byte>());
+    keep(flags, count, reinterpret_cast<T*>(y->data<std::byte>()),
+         [&](int64_t i) { return from[i]; });
+    return ok();
+  };
+  if (s.outer == 1 && s.piece == 1) return elements(uint8_t{});
+  if (s.outer == 1 && s.piece == 2) return elements(uint16_t{});
+  if (s.outer == 1 && s.piece == 4) return elements(uint32_t{});
+  if (s.outer == 1 && s.piece == 8) return elements(uint64_t{});
+  std::vector<int64_t> places(static_cast<size_t>(count));
+  keep(flags, count, places.data(), [](int64_t i) { return i; });
+  gather_all(run, data.data<std::byte>(), s.outer, s.length, s.piece, places, y->data<std::byte>());
   return ok();
 }
 
@@ -196,6 +347,20 @@ KERNEL(gather_pieces) = {
     .prepare = prepare_gather,
     .run = run_gather,
     .priority = -1,
+};
+KERNEL(compress) = {
+    .name = "compress",
+    .op = "Compress",
+    .supports = supports_compress,
+    .prepare = prepare_compress,
+    .run = run_compress,
+};
+KERNEL(gather_tuples) = {
+    .name = "gather_nd",
+    .op = "GatherND",
+    .supports = supports_tuples,
+    .prepare = prepare_tuples,
+    .run = run_tuples,
 };
 KERNEL(non_zero) = {
     .name = "non_zero",

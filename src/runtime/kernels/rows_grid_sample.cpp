@@ -1,12 +1,14 @@
-// GridSample of floats: places and weights once for all channels, a few hundred points at a time.
+// GridSample of floats: places and weights once for all channels, a hundred points at a time. Many
+// channels are turned to lie last, so that a tap is a row of them.
 
 #include <algorithm>
 #include <vector>
 
-#include "ops/kernels/grid_taps.h"
+#include "runtime/kernels/grid.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/lookup.h"
+#include "runtime/kernels/transpose_tile.h"
 
 namespace tombolo {
 namespace {
@@ -17,6 +19,7 @@ struct GridState final : KernelState {
   ops::GridMode mode = ops::GridMode::kLinear;
   ops::GridPadding padding = ops::GridPadding::kZeros;
   bool aligned = false;
+  bool turned = false;  ///< channels are turned to lie last
   int64_t axes = 2, taps = 4, plane = 1, points = 1;
   Dims output;
 };
@@ -42,6 +45,9 @@ bool plan_grid(const KernelQuery& q, GridState& s) {
                                                           : 4;
   s.taps = 1;
   for (int64_t j = 0; j < s.axes; ++j) s.taps *= each;
+  // Turning costs about as much as one tap of each element by itself.
+  s.turned = x[1] >= 8 && s.points * s.taps >= s.plane;
+  if (s.turned) s.scratch_bytes = static_cast<size_t>(element_count(x)) * sizeof(float);
   s.output = {x[0], x[1]};
   for (size_t j = 1; j + 1 < grid.size(); ++j) s.output.push_back(grid[j]);
   return s.plane < INT32_MAX;
@@ -56,33 +62,49 @@ Result<std::unique_ptr<KernelState>> prepare_grid(const PrepareContext& q) {
   return state;
 }
 
-/// Offsets and weights of one point, `count` apart: all combinations of the axes' taps. The grid
+/// Offsets and weights of `count` points, tap by tap: all combinations of the axes' taps. The grid
 /// names the last axis first.
 void point_taps(const GridState& s, const Dims& dims, const float* at, int64_t count,
-                int32_t* offsets, float* weights) {
-  int64_t places[64];
-  double factors[64];
-  places[0] = 0;
-  factors[0] = 1;
+                int32_t* offsets, double* factors, float* weights) {
+  std::fill_n(offsets, count, 0);
+  std::fill_n(factors, count, 1.0);
   int64_t filled = 1, stride = 1;
   for (int64_t j = s.axes; j-- > 0;) {
-    const auto axis = static_cast<size_t>(2 + j);
-    const ops::GridTaps taps = ops::grid_taps(static_cast<double>(at[s.axes - 1 - j]), dims[axis],
-                                              s.mode, s.padding, s.aligned);
-    for (int64_t t = taps.count; t-- > 0;) {
-      const int64_t index = taps.index[t];
-      for (int64_t i = 0; i < filled; ++i) {
-        places[t * filled + i] = places[i] + std::max<int64_t>(index, 0) * stride;
-        factors[t * filled + i] = index < 0 ? 0 : factors[i] * taps.weight[t];
-      }
+    const int64_t length = dims[static_cast<size_t>(2 + j)];
+    const GridAxis axis{length, stride, s.mode, s.padding, s.aligned};
+    add_grid_axis(axis, at + s.axes - 1 - j, s.axes, count, filled, offsets, factors);
+    filled *= axis.taps();
+    stride *= length;
+  }
+  for (int64_t i = 0; i < s.taps * count; ++i) weights[i] = static_cast<float>(factors[i]);
+}
+
+/// Taps that count, in front of the others: how many there are. Steps as in point_taps.
+int64_t sort_taps(int64_t taps, int64_t count, const int32_t* offsets, const float* weights,
+                  int32_t* rows, float* shares) {
+  int64_t kept = 0;
+  for (int64_t t = 0; t < taps; ++t) {
+    rows[kept] = offsets[t * count];
+    shares[kept] = weights[t * count];
+    kept += weights[t * count] != 0;
+  }
+  return kept;
+}
+
+/// Channels last: [n][plane][channels].
+void turn_channels(const KernelRun& run, const Tensor& x, int64_t plane, float* turned) {
+  const int64_t channels = x.dim(1);
+  const auto* from = x.data<std::byte>();
+  constexpr int64_t kStrip = 64;
+  const int64_t strips = (plane + kStrip - 1) / kStrip;
+  run.parallel_for(x.dim(0) * strips, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t n = task / strips, first = task % strips * kStrip;
+      transpose_tile(from + (n * channels * plane + first) * 4, plane,
+                     reinterpret_cast<std::byte*>(turned + (n * plane + first) * channels),
+                     channels, channels, std::min(kStrip, plane - first), 4);
     }
-    filled *= taps.count;
-    stride *= dims[axis];
-  }
-  for (int64_t t = 0; t < filled; ++t) {
-    offsets[t * count] = static_cast<int32_t>(places[t]);
-    weights[t * count] = static_cast<float>(factors[t]);
-  }
+  });
 }
 
 Status run_grid(KernelRun& run) {
@@ -93,23 +115,42 @@ Status run_grid(KernelRun& run) {
   float* to = y->data<float>();
   const int64_t channels = x.dim(1), tiles = (s.points + kPoints - 1) / kPoints;
   const int64_t work = kPoints * s.taps;
-  run.parallel_for(x.dim(0) * tiles, std::max<int64_t>(1, (1 << 14) / (work * channels)),
-                   [&](int64_t begin, int64_t end) {
-                     std::vector<int32_t> offsets(static_cast<size_t>(work));
-                     std::vector<float> weights(static_cast<size_t>(work));
-                     for (int64_t task = begin; task < end; ++task) {
-                       const int64_t n = task / tiles, first = task % tiles * kPoints;
-                       const int64_t count = std::min(kPoints, s.points - first);
-                       for (int64_t i = 0; i < count; ++i)
-                         point_taps(s, x.dims(), grid + (n * s.points + first + i) * s.axes, count,
-                                    offsets.data() + i, weights.data() + i);
-                       for (int64_t c = 0; c < channels; ++c) {
-                         const int64_t map = n * channels + c;
-                         blend_places(from + map * s.plane, offsets.data(), weights.data(), s.taps,
-                                      count, to + map * s.points + first);
-                       }
-                     }
-                   });
+  auto* turned = reinterpret_cast<float*>(run.scratch());
+  if (s.turned) turn_channels(run, x, s.plane, turned);
+  run.parallel_for(
+      x.dim(0) * tiles, std::max<int64_t>(1, (1 << 14) / (work * channels)),
+      [&](int64_t begin, int64_t end) {
+        std::vector<int32_t> offsets(static_cast<size_t>(work)),
+            rows(static_cast<size_t>(s.taps) + 1);
+        std::vector<double> factors(offsets.size());
+        std::vector<float> weights(offsets.size()), shares(rows.size());
+        std::vector<float> results(static_cast<size_t>(s.turned ? kPoints * channels : 0));
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t n = task / tiles, first = task % tiles * kPoints;
+          const int64_t count = std::min(kPoints, s.points - first);
+          point_taps(s, x.dims(), grid + (n * s.points + first) * s.axes, count, offsets.data(),
+                     factors.data(), weights.data());
+          float* out = to + n * channels * s.points + first;
+          if (!s.turned) {
+            for (int64_t c = 0; c < channels; ++c)
+              blend_places(from + (n * channels + c) * s.plane, offsets.data(), weights.data(),
+                           s.taps, count, out + c * s.points);
+            continue;
+          }
+          for (int64_t i = 0; i < count; ++i) {
+            const int64_t taps = sort_taps(s.taps, count, offsets.data() + i, weights.data() + i,
+                                           rows.data(), shares.data());
+            float* result = results.data() + i * channels;
+            if (taps == 0)
+              std::fill_n(result, channels, 0.0f);
+            else
+              blend_rows_at(turned + n * s.plane * channels, rows.data(), shares.data(), taps,
+                            channels, false, result);
+          }
+          transpose_tile(reinterpret_cast<const std::byte*>(results.data()), channels,
+                         reinterpret_cast<std::byte*>(out), s.points, count, channels, 4);
+        }
+      });
   return ok();
 }
 

@@ -85,7 +85,7 @@ Result<std::unique_ptr<KernelState>> prepare_linear(const PrepareContext& q) {
   return state;
 }
 
-/// done(row, scores of the row) for all rows.
+/// done(first row, rows, their scores) for all rows.
 template <typename Done>
 void score_rows(const KernelRun& run, const LinearState& s, Done&& done) {
   const Tensor& x = run.input(0);
@@ -97,12 +97,11 @@ void score_rows(const KernelRun& run, const LinearState& s, Done&& done) {
           const int64_t rows = std::min(kLinearRows, end - row);
           linear_scores(x.data<float>() + row * s.features, rows, s.features, s.weights.data(),
                         s.bias.data(), s.targets, room.data(), scores.data());
-          for (int64_t r = 0; r < rows; ++r) {
-            const std::span<double> own(scores.data() + r * s.targets,
-                                        static_cast<size_t>(s.targets));
-            if (s.transform != ops::PostTransform::kNone) ops::transform_scores(s.transform, own);
-            done(row + r, own);
-          }
+          if (s.transform != ops::PostTransform::kNone)
+            for (int64_t r = 0; r < rows; ++r)
+              ops::transform_scores(
+                  s.transform, {scores.data() + r * s.targets, static_cast<size_t>(s.targets)});
+          done(row, rows, scores.data());
         }
       });
 }
@@ -112,9 +111,9 @@ Status run_linear_regressor(KernelRun& run) {
   const int64_t dims[] = {run.input(0).dim(0), s.targets};
   TRY(Tensor * y, run.output(0, DType::kFloat32, dims));
   float* to = y->data<float>();
-  score_rows(run, s, [&](int64_t row, std::span<double> scores) {
-    for (int64_t t = 0; t < s.targets; ++t)
-      to[row * s.targets + t] = static_cast<float>(scores[static_cast<size_t>(t)]);
+  score_rows(run, s, [&](int64_t row, int64_t rows, const double* scores) {
+    for (int64_t i = 0; i < rows * s.targets; ++i)
+      to[row * s.targets + i] = static_cast<float>(scores[i]);
   });
   return ok();
 }
@@ -132,11 +131,16 @@ Status run_linear_classifier(KernelRun& run) {
     TRY(Tensor * z, run.output(1, DType::kFloat32, dims));
     to = z->data<float>();
   }
-  score_rows(run, s, [&](int64_t row, std::span<double> scores) {
-    if (labels != nullptr) labels[row] = s.labels[static_cast<size_t>(ops::greatest(scores))];
+  score_rows(run, s, [&](int64_t row, int64_t rows, const double* scores) {
+    if (labels != nullptr)
+      for (int64_t r = 0; r < rows; ++r) {
+        const int64_t best =
+            ops::greatest({scores + r * s.targets, static_cast<size_t>(s.targets)});
+        labels[row + r] = s.labels[static_cast<size_t>(best)];
+      }
     if (to != nullptr)
-      for (int64_t t = 0; t < s.targets; ++t)
-        to[row * s.targets + t] = static_cast<float>(scores[static_cast<size_t>(t)]);
+      for (int64_t i = 0; i < rows * s.targets; ++i)
+        to[row * s.targets + i] = static_cast<float>(scores[i]);
   });
   return ok();
 }

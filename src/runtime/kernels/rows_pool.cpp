@@ -118,15 +118,19 @@ Status pool_all(KernelRun& run) {
   TRY(Tensor * y, run.output(0, x.dtype(), state.output));
   const int64_t pixels = s.out_plane();
   constexpr int64_t kSlack = 192;  // whole vectors are read
+  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
   const int64_t reach = (s.out[2] - 1) * s.stride[2] + s.extent(2);
-  const int64_t step = (std::max(reach, s.pad[2] + s.in[2]) + kSlack) / 16 * 16;
+  const int64_t step = (std::max(reach, s.pad[2] + s.in[2]) + kSlack) / kLine * kLine;
   run.parallel_for(x.dim(0) * x.dim(1), std::max<int64_t>(1, 16384 / (s.in_plane() + pixels)),
                    [&](int64_t begin, int64_t end) {
-                     std::vector<T> lines(static_cast<size_t>(step * s.out[1]),
-                                          fill_of<T>(state.fold));
+                     std::vector<T> room(static_cast<size_t>(step * s.out[1] + kLine),
+                                         fill_of<T>(state.fold));
+                     // What an image's rows give begins a cache line.
+                     const auto past = reinterpret_cast<uintptr_t>(room.data() + s.pad[2]) % 64;
+                     T* lines = room.data() + (64 - past) % 64 / sizeof(T);
                      for (int64_t p = begin; p < end; ++p) {
                        T* to = y->data<T>() + p * pixels;
-                       pool_plane(state, x.data<T>() + p * s.in_plane(), to, lines.data(), step);
+                       pool_plane(state, x.data<T>() + p * s.in_plane(), to, lines, step);
                        if constexpr (std::is_same_v<T, float>)
                          if (state.fold == PoolFold::kSumSquare)
                            unary_fn(Unary::kSqrt)(to, to, pixels, 0, 0);

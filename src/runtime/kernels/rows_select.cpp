@@ -14,6 +14,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/lookup.h"
+#include "runtime/kernels/transpose_tile.h"
 
 namespace tombolo {
 namespace {
@@ -131,19 +132,29 @@ void best_few(const float* x, int64_t n, int64_t k, bool largest, uint64_t* foun
     for (; at > 0 && found[at - 1] < number; --at) found[at] = found[at - 1];
     found[at] = number;
   };
-  for (int64_t i = 0; i < k; ++i) insert(rank(x[i], i));
-  // Short runs first: what is looked for gets better quickly.
-  constexpr int64_t kRun = 64;
+  constexpr int64_t kRun = 1024, kShort = 24, kBounded = 64;
+  if (n <= kShort) {
+    for (int64_t i = 0; i < n; ++i)
+      if (const uint64_t number = rank(x[i], i); count < k || number > found[k - 1]) insert(number);
+    return;
+  }
+  // A bound first; where there is none yet, short runs: what is looked for gets better quickly.
+  const bool bounded = n >= kBounded;
+  float limit = bounded ? bound_of_best(x, n, k, largest) : std::numeric_limits<float>::quiet_NaN();
+  bool inclusive = bounded;
   int32_t places[kRun + 16];
-  for (int64_t i = k, run = 16; i < n; i += run, run = std::min(kRun, i)) {
+  for (int64_t i = 0, run = bounded ? kRun : std::max<int64_t>(k, 16); i < n;
+       i += run, run = std::min(2 * run, kRun)) {
     run = std::min(run, n - i);
-    // What is no better than the last of them stays out; NaN as a bound lets everything in.
-    const int64_t some =
-        places_beyond(x + i, run, x[Ranking::place(found[k - 1])], largest, places);
+    const int64_t some = places_beyond(x + i, run, limit, inclusive, largest, places);
     for (int64_t j = 0; j < some; ++j) {
       const uint64_t number = rank(x[i + places[j]], i + places[j]);
-      if (number > found[k - 1]) insert(number);
+      if (count < k || number > found[k - 1]) insert(number);
     }
+    if (count < k) continue;
+    // What is no better than the last of them stays out; NaN as a bound lets everything in.
+    limit = x[Ranking::place(found[k - 1])];
+    inclusive = false;
   }
 }
 
@@ -187,10 +198,11 @@ void best_many(const float* x, int64_t n, int64_t k, bool largest, std::vector<u
   const size_t room = std::max<size_t>(2 * keep, keep + 64);
   uint64_t least = 0;
   float limit = std::numeric_limits<float>::quiet_NaN();
-  constexpr int64_t kRun = 64;
+  constexpr int64_t kRun = 1024;
   int32_t places[kRun + 16];
-  for (int64_t i = 0; i < n; i += kRun) {
-    const int64_t some = places_beyond(x + i, std::min(kRun, n - i), limit, largest, places);
+  for (int64_t i = 0, run = 64; i < n; i += run, run = std::min(2 * run, kRun)) {
+    run = std::min(run, n - i);
+    const int64_t some = places_beyond(x + i, run, limit, false, largest, places);
     for (int64_t j = 0; j < some; ++j) {
       const uint64_t number = rank(x[i + places[j]], i + places[j]);
       if (number > least) found.push_back(number);
@@ -243,9 +255,9 @@ Status topk_floats(KernelRun& run, Tensor* values, Tensor* indices) {
           const int64_t lines = std::min(together, s.inner - first);
           const float* block = from + outer * s.length * s.inner + first;
           if (s.inner != 1)
-            for (int64_t i = 0; i < s.length; ++i)
-              for (int64_t j = 0; j < lines; ++j)
-                room[static_cast<size_t>(j * s.length + i)] = block[i * s.inner + j];
+            transpose_tile(reinterpret_cast<const std::byte*>(block), s.inner,
+                           reinterpret_cast<std::byte*>(room.data()), s.length, s.length, lines,
+                           sizeof(float));
           for (int64_t j = 0; j < lines; ++j) {
             const float* x = s.inner == 1 ? block : room.data() + j * s.length;
             const uint64_t* found = few;

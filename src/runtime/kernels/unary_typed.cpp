@@ -16,6 +16,7 @@
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/ivdep.h"
 #include "runtime/kernels/math-inl.h"
+#include "runtime/kernels/nearest-inl.h"
 #include "runtime/kernels/unary_typed.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -146,12 +147,50 @@ HWY_INLINE To to_integer_of(From x) {
   }
 }
 
+/// The same for floats and integers of up to 32 bits, in vectors.
+template <typename To>
+void truncate_floats(const float* x, To* y, int64_t n) {
+  const hn::ScalableTag<float> f;
+  const hn::RebindToSigned<decltype(f)> d;
+  const hn::Rebind<To, decltype(f)> part;
+  using V = hn::Vec<decltype(f)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const auto whole = [&](V v) HWY_ATTR {
+    const auto number = hn::Eq(v, v);
+    if constexpr (sizeof(To) == 4) {
+      const auto beyond = hn::RebindMask(d, hn::Ge(v, hn::Set(f, 2147483648.0f)));
+      const auto most = hn::Set(d, std::numeric_limits<int32_t>::max());
+      return hn::IfThenElse(beyond, most, truncated(hn::IfThenElseZero(number, v)));
+    } else {
+      // What is too small gives the least integer of 32 bits, and then of fewer.
+      return truncated(hn::IfThenElseZero(number, hn::Min(v, hn::Set(f, 65535.0f))));
+    }
+  };
+  int64_t i = 0;
+  if constexpr (sizeof(To) == 1) {
+    const hn::ScalableTag<To> bytes;
+    const auto at = [&](int64_t j) HWY_ATTR { return whole(hn::LoadU(f, x + i + j * lanes)); };
+    for (; i + 4 * lanes <= n; i += 4 * lanes)
+      hn::StoreU(join_bytes(bytes, at(0), at(1), at(2), at(3), [](auto v) HWY_ATTR { return v; }),
+                 bytes, y + i);
+  }
+  for (; i < n; i += lanes) {
+    const auto v = whole(load_n(f, x + i, n - i));
+    if constexpr (sizeof(To) == 4)
+      store_n(v, d, y + i, n - i);
+    else
+      store_n(hn::DemoteTo(part, v), part, y + i, n - i);
+  }
+}
+
 template <typename To, typename From>
 void convert_all(const void* from, void* to, int64_t n) {
   using In = std::conditional_t<std::is_same_v<From, Boolean>, uint8_t, From>;
   using Out = std::conditional_t<std::is_same_v<To, Boolean>, uint8_t, To>;
   const In* HWY_RESTRICT x = static_cast<const In*>(from);
   Out* HWY_RESTRICT y = static_cast<Out*>(to);
+  if constexpr (std::is_same_v<From, float> && std::is_integral_v<To> && sizeof(Out) <= 4)
+    return truncate_floats(x, y, n);
   for (int64_t i = 0; i < n; ++i) {
     if constexpr (std::is_same_v<To, Boolean>)
       y[i] = x[i] != In{0};

@@ -44,6 +44,24 @@ HWY_INLINE void store_n(hn::Vec<D> v, D d, T* p, int64_t n) {
   if (n > 0) std::memcpy(p, buffer, static_cast<size_t>(n) * sizeof(T));
 }
 
+/// The lesser (greater) one; a `v` that is no number changes nothing.
+template <class V>
+HWY_INLINE V least_number(V v, V least) {
+#if HWY_ARCH_X86  // of two of which one is NaN these give the second
+  return hn::Min(v, least);
+#else
+  return hn::IfThenElse(hn::Lt(v, least), v, least);
+#endif
+}
+template <class V>
+HWY_INLINE V greatest_number(V v, V greatest) {
+#if HWY_ARCH_X86
+  return hn::Max(v, greatest);
+#else
+  return hn::IfThenElse(hn::Gt(v, greatest), v, greatest);
+#endif
+}
+
 /// sum += a * b, for tiles. Told so: where steps are unrolled, gcc otherwise moves sums between
 /// sixteen registers and the stack.
 template <class V>

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -10,8 +11,10 @@
 #include <random>
 #include <vector>
 
+#include "base/float_formats.h"
 #include "each_isa.h"
 #include "runtime/kernels/binary.h"
+#include "runtime/kernels/convert.h"
 #include "runtime/kernels/extremum.h"
 #include "runtime/kernels/fft.h"
 #include "runtime/kernels/gemm_wide.h"
@@ -42,7 +45,7 @@ class RowKernels : public EachIsa {
   std::mt19937 engine_{7};
 };
 
-constexpr int64_t kSizes[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 100, 257};
+constexpr int64_t kSizes[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 100, 257, 515};
 
 template <typename T>
 void expect_bits(const std::vector<T>& a, const std::vector<T>& b, const char* what, int64_t n) {
@@ -93,6 +96,17 @@ TEST_P(RowKernels, IntegersComputeInTheirWidth) {
           if (engine_() % 16 == 0) x = static_cast<T>(-1);
         }
       check_pairs(dtype, a, b);
+      // None so large, up to either side of 2^51 in magnitude: quotients of doubles.
+      for (auto* v : {&a, &b})
+        for (T& x : *v) {
+          const uint64_t bits = uint64_t{engine_()} << 32 | engine_();
+          uint64_t size = bits >> (13 + engine_() % 51);
+          if (engine_() % 16 == 0) size = (uint64_t{1} << 51) - 1 - engine_() % 2;
+          x = static_cast<T>(std::is_signed_v<T> && engine_() % 2 == 0 ? 0 - size : size);
+        }
+      check_pairs(dtype, a, b);
+      b.assign(b.size(), b[0]);
+      check_pairs(dtype, a, b);
     }
   };
   all(DType::kInt8, int8_t{});
@@ -105,29 +119,62 @@ TEST_P(RowKernels, IntegersComputeInTheirWidth) {
   all(DType::kUInt64, uint64_t{});
 }
 
+constexpr float kOdd[] = {
+    0.0f,          -0.9f,    1.9f,      -300.0f,      300.0f,         2147483520.0f, 2.2e9f, -3e9f,
+    65535.9f,      40000.5f, -32769.0f, 9.223371e18f, 9.3e18f,        -1e30f,        NAN,    1e30f,
+    127.5f,        -128.9f,  -INFINITY, INFINITY,     255.9f,         -1.0f,         5.0f,   -NAN,
+    2147483648.0f, 1e-30f,   65520.0f,  65519.9f,     -2147483648.0f, 1e-7f};
+
 TEST_P(RowKernels, CastsSaturate) {
-  const float x[] = {0.0f,    -0.9f,        1.9f,     -300.0f, 300.0f, 2147483520.0f, 2.2e9f,
-                     -3e9f,   9.223371e18f, 9.3e18f,  -1e30f,  NAN,    1e30f,         127.5f,
-                     -128.9f, -INFINITY,    INFINITY, 255.9f,  -1.0f,  5.0f};
-  constexpr auto kCount = static_cast<int64_t>(std::size(x));
   const auto check = [&]<typename T>(DType dtype, T) {
-    T y[kCount];
-    convert_fn(DType::kFloat32, dtype)(x, y, kCount);
-    for (int64_t i = 0; i < kCount; ++i) {
-      const double value = static_cast<double>(x[i]);
-      const T expected = value != value ? T{0}
-                         : value <= static_cast<double>(std::numeric_limits<T>::lowest())
-                             ? std::numeric_limits<T>::lowest()
-                         : value >= static_cast<double>(std::numeric_limits<T>::max())
-                             ? std::numeric_limits<T>::max()
-                             : static_cast<T>(value);
-      EXPECT_EQ(y[i], expected) << x[i];
-    }
+    for (const int64_t n : kSizes)
+      for (size_t from = 0; from < std::size(kOdd); from += 7) {
+        std::vector<float> x(static_cast<size_t>(n));
+        for (size_t i = 0; i < x.size(); ++i) x[i] = kOdd[(from + i) % std::size(kOdd)];
+        std::vector<T> y(x.size() + 1, T{77});
+        convert_fn(DType::kFloat32, dtype)(x.data(), y.data(), n);
+        for (size_t i = 0; i < x.size(); ++i) {
+          const double value = static_cast<double>(x[i]);
+          const T expected = value != value ? T{0}
+                             : value <= static_cast<double>(std::numeric_limits<T>::lowest())
+                                 ? std::numeric_limits<T>::lowest()
+                             : value >= static_cast<double>(std::numeric_limits<T>::max())
+                                 ? std::numeric_limits<T>::max()
+                                 : static_cast<T>(value);
+          EXPECT_EQ(y[i], expected) << x[i];
+        }
+        EXPECT_EQ(y.back(), T{77}) << n;
+      }
   };
   check(DType::kInt8, int8_t{});
   check(DType::kUInt8, uint8_t{});
+  check(DType::kInt16, int16_t{});
+  check(DType::kUInt16, uint16_t{});
   check(DType::kInt32, int32_t{});
   check(DType::kInt64, int64_t{});
+}
+
+TEST_P(RowKernels, HalvesRoundToEvenAndDropPayloads) {
+  for (const int64_t n : kSizes) {
+    std::vector<float> x(static_cast<size_t>(n));
+    for (size_t i = 0; i < x.size(); ++i) {
+      const auto bits = static_cast<uint32_t>(engine_());
+      x[i] = i % 3 == 0 ? kOdd[i % std::size(kOdd)]
+             : i % 3 == 1  // in the middle between two of them, or next to it
+                 ? std::bit_cast<float>((bits & 0x80FFF000u) + 0x3F000000u + (bits & 1))
+                 : std::bit_cast<float>(bits);
+    }
+    if (n > 2) x[static_cast<size_t>(n) - 2] = std::bit_cast<float>(0xFF800001u);
+    std::vector<uint16_t> half(x.size() + 1, 77), brain(x.size() + 1, 77);
+    f32_to_f16(x.data(), half.data(), n);
+    f32_to_bf16(x.data(), brain.data(), n);
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(half[i], encode_float<kF16>(unpack_number(x[i]), false)) << x[i];
+      EXPECT_EQ(brain[i], encode_float<kBF16>(unpack_number(x[i]), false)) << x[i];
+    }
+    EXPECT_EQ(half.back(), 77);
+    EXPECT_EQ(brain.back(), 77);
+  }
 }
 
 TEST_P(RowKernels, Folds) {
@@ -264,16 +311,30 @@ TEST_P(RowKernels, RangesAndBytes) {
     value_range(x.data(), n, found[0], found[1]);
     EXPECT_EQ(found[0], least);
     EXPECT_EQ(found[1], greatest);
-    for (const float scale : {1.0f, 0.1f, 3e38f, 1e-38f}) {
-      std::vector<int8_t> y(x.size()), expected(x.size());
-      quantize_row(x.data(), n, scale, 3, -128, 127, y.data());
+    if (n > 4) {
+      x[0] = INFINITY;
+      x[2] = -INFINITY;
+      x[3] = -3e38f;
+    }
+    const auto check = [&]<typename T>(T, float scale, int zero) {
+      constexpr int kLeast = std::numeric_limits<T>::lowest(),
+                    kMost = std::numeric_limits<T>::max();
+      std::vector<T> y(x.size()), expected(x.size());
+      quantize_row(x.data(), n, scale, zero, kLeast, kMost, y.data());
       for (size_t i = 0; i < x.size(); ++i) {
-        const float q = x[i] / scale;
-        expected[i] = static_cast<int8_t>(
-            q != q ? 3.0f : std::clamp(std::nearbyint(q) + 3.0f, -128.0f, 127.0f));
+        const double q = static_cast<double>(x[i] / scale);
+        expected[i] = static_cast<T>(
+            q != q ? zero : std::clamp<double>(std::nearbyint(q) + zero, kLeast, kMost));
       }
       expect_bits(y, expected, "bytes", n);
-    }
+    };
+    for (const float scale : {1.0f, 0.1f, 3e38f, 1e-38f})
+      for (const int zero : {0, 3, 127}) {
+        check(int8_t{}, scale, zero);
+        check(int8_t{}, scale, zero - 128);
+        check(uint8_t{}, scale, zero);
+        check(uint8_t{}, scale, zero + 128);
+      }
   }
 }
 
@@ -414,16 +475,24 @@ TEST_P(RowKernels, Lookups) {
     auto x = numbers<float>(n, -9, 9);
     x[0] = NAN;
     std::vector<int32_t> places(static_cast<size_t>(n) + 64);
-    for (const bool greater : {false, true}) {
-      int64_t expected = 0;
-      const int64_t found = places_beyond(x.data(), n, 2, greater, places.data());
-      for (int64_t i = 0; i < n; ++i)
-        if (!(greater ? x[static_cast<size_t>(i)] <= 2 : x[static_cast<size_t>(i)] >= 2)) {
+    for (const bool greater : {false, true})
+      for (const bool inclusive : {false, true}) {
+        int64_t expected = 0;
+        const int64_t found = places_beyond(x.data(), n, 2, inclusive, greater, places.data());
+        for (int64_t i = 0; i < n; ++i) {
+          const float v = x[static_cast<size_t>(i)];
+          if ((greater ? v <= 2 : v >= 2) && !(inclusive && v == 2)) continue;
           ASSERT_LT(expected, found);
           EXPECT_EQ(places[static_cast<size_t>(expected++)], i);
         }
-      EXPECT_EQ(expected, found);
-    }
+        EXPECT_EQ(expected, found);
+        for (const int64_t k : {1, 5, 24}) {
+          const float bound = bound_of_best(x.data(), n, k, greater);
+          int64_t reach = 0;
+          for (const float v : x) reach += greater ? v >= bound : v <= bound;
+          EXPECT_TRUE(reach >= k || std::isinf(bound)) << n << ' ' << k;
+        }
+      }
   }
 }
 
