@@ -129,28 +129,6 @@ HWY_INLINE VI round_between(hn::Vec<F> x, hn::Vec<F> lo, hn::Vec<F> hi) {
   return nearest(hn::Min(hi, hn::Max(lo, x)));
 }
 
-using U8 = hn::ScalableTag<uint8_t>;
-
-/// Numbers of 16 bits, first those of a, as bytes with limits: within each 128 bits, as x86 has it.
-HWY_INLINE hn::Vec<U8> narrow(hn::Vec<I16> a, hn::Vec<I16> b, bool is_signed) {
-#if HWY_TARGET == HWY_AVX3
-  return hn::Vec<U8>{is_signed ? _mm512_packs_epi16(a.raw, b.raw)
-                               : _mm512_packus_epi16(a.raw, b.raw)};
-#elif HWY_TARGET == HWY_AVX2
-  return hn::Vec<U8>{is_signed ? _mm256_packs_epi16(a.raw, b.raw)
-                               : _mm256_packus_epi16(a.raw, b.raw)};
-#elif HWY_TARGET == HWY_SSE4
-  return hn::Vec<U8>{is_signed ? _mm_packs_epi16(a.raw, b.raw) : _mm_packus_epi16(a.raw, b.raw)};
-#else
-  const U8 d;
-  const hn::Half<U8> half;
-  const hn::Half<hn::ScalableTag<int8_t> > signed_half;
-  if (!is_signed) return hn::Combine(d, hn::DemoteTo(half, b), hn::DemoteTo(half, a));
-  return hn::BitCast(d, hn::Combine(hn::ScalableTag<int8_t>(), hn::DemoteTo(signed_half, b),
-                                    hn::DemoteTo(signed_half, a)));
-#endif
-}
-
 /// Results of bytes whose scales belong to columns: what layers with channels last are. Two vectors
 /// of columns and two rows at a time; narrowing limits what 32 bits hold.
 template <bool kRest>
@@ -159,10 +137,9 @@ HWY_INLINE void finish_columns(const QFinish& f, const int32_t* sums, int64_t ld
   const I32 d;
   const I16 h;
   const F ff;
-  const U8 u;
+  const hn::ScalableTag<uint8_t> u8;
   const hn::ScalableTag<int8_t> i8;
-  const hn::Half<U8> half;
-  const hn::RebindToUnsigned<I32> words;
+  const hn::Half<decltype(u8)> half;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int32_t origin = kRest ? f.zero_point2 : f.zero_point;
   const int32_t low = kRest ? f.least2 : f.least, high = kRest ? f.greatest2 : f.greatest;
@@ -178,11 +155,6 @@ HWY_INLINE void finish_columns(const QFinish& f, const int32_t* sums, int64_t ld
   const auto zero = hn::Set(h, static_cast<int16_t>(origin));
   const auto least = hn::Set(i8, static_cast<int8_t>(low));
   const auto greatest = hn::Set(i8, static_cast<int8_t>(high));
-  // Narrowing leaves fours of columns: of both vectors of the first row, then of the second.
-  alignas(64) uint32_t fours[16];
-  for (size_t i = 0; i < hn::Lanes(words); ++i)
-    fours[i] = static_cast<uint32_t>(i * 4 % hn::Lanes(words) + i * 4 / hn::Lanes(words));
-  const auto order = hn::SetTableIndices(words, fours);
   for (int64_t c = 0; c < columns; c += 2 * lanes) {
     const int64_t left = columns - c, at = column + c;
     const auto adds = [&](int64_t i) HWY_ATTR {
@@ -207,28 +179,33 @@ HWY_INLINE void finish_columns(const QFinish& f, const int32_t* sums, int64_t ld
       // What is below 32 bits becomes their least number.
       return nearest(hn::Min(hi, x));
     };
-    const auto row_at = [&](const int32_t* from, const std::byte* more) HWY_ATTR
+    const auto one = [&](const int32_t* from, const std::byte* more) HWY_ATTR
         __attribute__((always_inline)) {
-      const VI a = number(from, add0, scale0, more, left);
-      const VI b = number(from + lanes, add1, scale1, kRest ? more + lanes : nullptr, left - lanes);
-      return hn::SaturatedAdd(hn::ReorderDemote2To(h, a, b), zero);
+      return number(from, add0, scale0, more, left);
     };
+    const auto two = [&](const int32_t* from, const std::byte* more) HWY_ATTR
+        __attribute__((always_inline)) {
+      return number(from + lanes, add1, scale1, kRest ? more + lanes : nullptr, left - lanes);
+    };
+    const auto offset = [&](auto v) HWY_ATTR { return hn::SaturatedAdd(v, zero); };
     const int32_t* from = sums + c;
     auto* to = static_cast<uint8_t*>(f.out) + row * ldo + at;
     const std::byte* rest = kRest ? f.rest + row * ldo + at : nullptr;
     for (int64_t r = 0; r < rows; r += 2, from += 2 * ldc, to += 2 * ldo) {
       const bool both = r + 1 < rows;
-      const auto first = row_at(from, rest);
-      const auto second = both ? row_at(from + ldc, kRest ? rest + ldo : nullptr) : first;
-      auto narrowed = narrow(first, second, is_signed);
-      if (is_signed)
-        narrowed = hn::BitCast(u, hn::Max(hn::Min(hn::BitCast(i8, narrowed), greatest), least));
-      else
-        narrowed = hn::Max(hn::Min(narrowed, hn::BitCast(u, greatest)), hn::BitCast(u, least));
-      const auto ordered =
-          hn::BitCast(u, hn::TableLookupLanes(hn::BitCast(words, narrowed), order));
-      store_n(hn::LowerHalf(half, ordered), half, to, left);
-      if (both) store_n(hn::UpperHalf(half, ordered), half, to + ldo, left);
+      const VI a = one(from, rest), b = two(from, rest);
+      const std::byte* next = kRest && both ? rest + ldo : rest;
+      const VI e = both ? one(from + ldc, next) : a, g = both ? two(from + ldc, next) : b;
+      auto bytes = hn::Undefined(u8);
+      if (is_signed) {
+        const auto joined = join_bytes(i8, a, b, e, g, offset);
+        bytes = hn::BitCast(u8, hn::Max(hn::Min(joined, greatest), least));
+      } else {
+        const auto joined = join_bytes(u8, a, b, e, g, offset);
+        bytes = hn::Max(hn::Min(joined, hn::BitCast(u8, greatest)), hn::BitCast(u8, least));
+      }
+      store_n(hn::LowerHalf(half, bytes), half, to, left);
+      if (both) store_n(hn::UpperHalf(half, bytes), half, to + ldo, left);
       if constexpr (kRest) rest += 2 * ldo;
     }
   }

@@ -145,8 +145,14 @@ struct Bf16ConvState final : KernelState {
 };
 
 bool supports_bf16_conv(const KernelQuery& query) {
-  return query.options.fast_math && has_bf16_dot() && query.attributes.get_int("plain", 0) == 0 &&
-         supports_block_conv(query) && bf16_conv_fits(*block_conv_geometry(query));
+  if (!query.options.fast_math || !has_bf16_dot() || query.attributes.get_int("plain", 0) != 0 ||
+      !supports_block_conv(query))
+    return false;
+  const ConvGeometry shape = *block_conv_geometry(query);
+  // Winograd saves more than dot products of bf16 do, which are twice those of floats; tiles of
+  // AMX are more.
+  return bf16_conv_fits(shape) && (has_amx_bf16() || plan_block_conv(shape, false).algorithm !=
+                                                         BlockConvPlan::Algorithm::kWinograd);
 }
 
 Result<std::unique_ptr<KernelState>> prepare_bf16_conv(const PrepareContext& context) {
