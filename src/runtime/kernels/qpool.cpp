@@ -77,16 +77,25 @@ void sum_of(const uint8_t* a, const uint8_t* b, int64_t count, const ByteSum& s,
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto za = hn::Set(d, s.a_zero), zb = hn::Set(d, s.b_zero);
   const auto sa = hn::Set(f, s.a_scale), sb = hn::Set(f, s.b_scale);
-  const auto some = [&](int64_t i, int64_t left) HWY_ATTR {
+  const auto sum = [&](int64_t i, int64_t left) HWY_ATTR {
     const auto x = hn::ConvertTo(f, hn::Sub(wide<T>(a + i, left), za));
     const auto z = hn::ConvertTo(f, hn::Sub(wide<T>(b + i, left), zb));
-    put<T>(hn::Add(hn::Mul(x, sa), hn::Mul(z, sb)), s.zero, y + i, left);
+    return hn::Add(hn::Mul(x, sa), hn::Mul(z, sb));
   };
+  // What is below 32 bits becomes their least number, which narrowing limits.
+  const hn::ScalableTag<T> bytes;
+  const hn::ScalableTag<int16_t> d16;
+  const auto zero = hn::Set(d16, static_cast<int16_t>(s.zero));
+  const auto most = hn::Set(f, 32767.0f);
+  const auto part = [&](int64_t i) HWY_ATTR { return nearest(hn::Min(most, sum(i, lanes))); };
   int64_t i = 0;
-  for (; i + 4 * lanes <= count; i += 4 * lanes)
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; ++k) some(i + k * lanes, lanes);
-  for (; i < count; i += lanes) some(i, count - i);
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    const auto joined =
+        join_bytes(bytes, part(i), part(i + lanes), part(i + 2 * lanes), part(i + 3 * lanes),
+                   [&](auto v) HWY_ATTR { return hn::SaturatedAdd(v, zero); });
+    hn::StoreU(joined, bytes, reinterpret_cast<T*>(y + i));
+  }
+  for (; i < count; i += lanes) put<T>(sum(i, count - i), s.zero, y + i, count - i);
 }
 
 }  // namespace HWY_NAMESPACE
