@@ -77,8 +77,11 @@ void plan_direct(BlockConvPlan& plan) {
   }
   const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
   const int64_t entry_bytes = plan.length * block_tiles().panel() * 4;
+  // The error of a sum grows with the root of its length: each chunk is summed on its own.
+  constexpr int64_t kLongest = 256;
   const int64_t chunks =
-      std::max<int64_t>(1, (entries * entry_bytes + near_bytes() - 1) / near_bytes());
+      std::max({int64_t{1}, (entries * entry_bytes + near_bytes() - 1) / near_bytes(),
+                (entries * plan.length + kLongest - 1) / kLongest});
   plan.chunk = std::max<int64_t>(1, (entries + chunks - 1) / chunks);
   // Weights that stay near are used for one band of pixels after the other; of larger ones each
   // panel is fetched once for as many pixels as stay near.

@@ -84,6 +84,52 @@ HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const 
   return b;
 }
 
+#if HWY_TARGET == HWY_AVX3
+/// Half the rows, as the sums of an entry take registers too.
+template <int kR, int kV>
+void summed_tile(const BlockTile& t) {
+  const F f;
+  V total[kR][kV];
+  const auto place = [&](int r, int v) HWY_ATTR { return t.c + v * t.c_block + r * kBlock; };
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) {
+      __builtin_prefetch(place(r, v), 1);
+      total[r][v] = hn::Zero(f);
+    }
+  const float* next = t.next != nullptr ? t.next : t.b;
+  const float* b = t.b;
+  for (int64_t e = 0; e < t.entries + t.rest; ++e) {
+    V acc[kR][kV];
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
+    b = add_entries<kR, kV, kBlock>(acc, t, t.offsets + e, 1,
+                                    e < t.entries ? t.length : t.rest_length, b, next);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) total[r][v] = hn::Add(total[r][v], acc[r][v]);
+  }
+  const bool more = t.init != nullptr;
+#pragma GCC unroll 2
+  for (int v = 0; v < kV; ++v) {
+    float* to = place(0, v);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r, to += kBlock)
+      hn::StoreU(more ? hn::Add(total[r][v], hn::LoadU(f, to)) : total[r][v], f, to);
+  }
+}
+
+template <int... kR>
+void fill_summed(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
+  ((tiles.summed[kR + 1][1] = &summed_tile<kR + 1, 1>), ...);
+  ((tiles.summed[kR + 1][2] = &summed_tile<kR + 1, 2>), ...);
+}
+#endif
+
 template <int kR, int kV, int64_t kStep>
 void tile(const BlockTile& t) {
   const F f;
@@ -151,6 +197,10 @@ void fill(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
 BlockTiles make_block_tiles() {
   BlockTiles tiles{kRows, kLanes};
   fill(tiles, std::make_integer_sequence<int, kRows>());
+#if HWY_TARGET == HWY_AVX3
+  tiles.summed_rows = kRows / 2;
+  fill_summed(tiles, std::make_integer_sequence<int, kRows / 2>());
+#endif
   return tiles;
 }
 

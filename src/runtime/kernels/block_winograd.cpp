@@ -202,7 +202,8 @@ void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin,
     }
 }
 
-constexpr int64_t kPart = 4;  ///< input blocks that are summed in one piece
+constexpr int64_t kPart = 2;   ///< input blocks that are summed in one piece
+constexpr int64_t kParts = 8;  ///< ... where each of them has a sum of its own
 
 /// One product of `count` tiles: input blocks [from, to) by the panel of `columns` channels whose
 /// weights lie at b; to m, of the block of its first channel on. `near` is needed soon: a line of
@@ -212,7 +213,8 @@ void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const flo
   const ConvGeometry& s = w.plan.shape;
   const BlockTiles& tiles = block_tiles();
   const int64_t plane = w.tiles * kBlock;
-  const int64_t cuts = (count + tiles.max_rows - 1) / tiles.max_rows;
+  const int64_t most = tiles.summed_rows != 0 ? tiles.summed_rows : tiles.max_rows;
+  const int64_t cuts = (count + most - 1) / most;
   const int64_t whole = s.in_channels / kBlock;
   BlockTile t{.offsets = w.plan.offsets.data(),
               .length = kBlock,
@@ -224,8 +226,9 @@ void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const flo
     t.jump = rows / 2 * kBlock;
     t.c = m + first * kBlock;
     // Sums of parts are added: what is transformed back magnifies the error of long sums.
-    for (int64_t part = from; part < to; part += kPart) {
-      const int64_t until = std::min(to, part + kPart), full = std::min(until, whole);
+    const int64_t step = tiles.summed_rows != 0 ? kParts : kPart;
+    for (int64_t part = from; part < to; part += step) {
+      const int64_t until = std::min(to, part + step), full = std::min(until, whole);
       t.entries = full - part;
       t.rest = until - full;
       t.a = w.v + (matrix * blocks_of(s.in_channels) + part) * plane + first * kBlock;
@@ -233,7 +236,8 @@ void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const flo
       t.next = near < end ? near : nullptr;
       near += (until - part) * kBlock * 16;
       t.init = part == 0 ? nullptr : t.c;
-      tiles.dense[rows][columns > tiles.lanes ? 2 : 1](t);
+      const int vectors = columns > tiles.lanes ? 2 : 1;
+      (tiles.summed_rows != 0 ? tiles.summed : tiles.dense)[rows][vectors](t);
     }
   }
 }

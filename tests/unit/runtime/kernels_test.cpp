@@ -223,7 +223,7 @@ TEST_P(Kernels, FunctionsWithinTheirBounds) {
   const ExactFunction functions[] = {
       {Unary::kExp, [](double x) { return std::exp(x); }, -85, 88, 1.5},
       {Unary::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, -80, 80, 3},
-      {Unary::kTanh, [](double x) { return std::tanh(x); }, -12, 12, 5},
+      {Unary::kTanh, [](double x) { return std::tanh(x); }, -12, 12, 6},
       {Unary::kErf, [](double x) { return std::erf(x); }, -6, 6, 2},
       {Unary::kSwish, [](double x) { return x / (1 + std::exp(-x)); }, -85, 89, 3, 1},
       {Unary::kGeluTanh,
