@@ -5,6 +5,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <limits>
+
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/nearest-inl.h"
 #include "runtime/kernels/quantize.h"
@@ -18,14 +20,15 @@ using F = hn::ScalableTag<float>;
 using I32 = hn::RebindToSigned<F>;
 
 template <typename T>
-HWY_INLINE void quantize_any(const float* x, int64_t n, float scale, int32_t zero, int32_t least,
-                             int32_t greatest, T* y) {
+void quantize_any(const float* x, int64_t n, float scale, int32_t zero, T* y) {
+  constexpr int32_t kLeast = std::numeric_limits<T>::min(),
+                    kGreatest = std::numeric_limits<T>::max();
   const F f;
   const I32 d;
   const hn::Rebind<T, F> bytes;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  const auto s = hn::Set(f, scale), lo = hn::Set(f, static_cast<float>(least - zero)),
-             hi = hn::Set(f, static_cast<float>(greatest - zero));
+  const auto s = hn::Set(f, scale), lo = hn::Set(f, static_cast<float>(kLeast - zero)),
+             hi = hn::Set(f, static_cast<float>(kGreatest - zero));
   const auto z = hn::Set(d, zero);
   // The specification divides. A product with 1 / scale gives the same integer unless it comes near
   // the middle between two: then, and where the reciprocal is no normal number, the division is
@@ -71,15 +74,6 @@ HWY_INLINE void quantize_any(const float* x, int64_t n, float scale, int32_t zer
     if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(off(v, q), limit)))) q = quotient(i, n - i);
     store_n(bytes_inside(bytes, hn::Add(q, z)), bytes, y + i, n - i);
   }
-}
-
-void quantize_signed(const float* x, int64_t n, float scale, int32_t zero, int32_t least,
-                     int32_t greatest, void* y) {
-  quantize_any(x, n, scale, zero, least, greatest, static_cast<int8_t*>(y));
-}
-void quantize_unsigned(const float* x, int64_t n, float scale, int32_t zero, int32_t least,
-                       int32_t greatest, void* y) {
-  quantize_any(x, n, scale, zero, least, greatest, static_cast<uint8_t*>(y));
 }
 
 template <typename T>
@@ -135,11 +129,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
-void quantize_row(const float* x, int64_t n, float scale, int32_t zero, int32_t least,
-                  int32_t greatest, void* y) {
-  using Fn = void(const float*, int64_t, float, int32_t, int32_t, int32_t, void*);
-  (least < 0 ? TOMBOLO_TARGET(Fn, quantize_signed) : TOMBOLO_TARGET(Fn, quantize_unsigned))(
-      x, n, scale, zero, least, greatest, y);
+void quantize_row(const float* x, int64_t n, float scale, int32_t zero, bool is_signed,
+                  uint8_t* y) {
+  if (is_signed)
+    TOMBOLO_TARGET(void(const float*, int64_t, float, int32_t, int8_t*), quantize_any<int8_t>)
+  (x, n, scale, zero, reinterpret_cast<int8_t*>(y));
+  else TOMBOLO_TARGET(void(const float*, int64_t, float, int32_t, uint8_t*), quantize_any<uint8_t>)(
+      x, n, scale, zero, y);
 }
 
 void value_range(const float* x, int64_t n, float& least, float& greatest) {

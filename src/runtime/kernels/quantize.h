@@ -6,10 +6,8 @@
 
 namespace tombolo {
 
-/// y = clamp(round(x / scale) + zero, least, greatest), the ends of int8_t or of uint8_t; NaN
-/// counts as 0.
-void quantize_row(const float* x, int64_t n, float scale, int32_t zero, int32_t least,
-                  int32_t greatest, void* y);
+/// y = round(x / scale) + zero, limited to what int8_t or uint8_t holds; NaN counts as 0.
+void quantize_row(const float* x, int64_t n, float scale, int32_t zero, bool is_signed, uint8_t* y);
 /// Takes n numbers into [least, greatest]; NaN changes nothing.
 void value_range(const float* x, int64_t n, float& least, float& greatest);
 /// y = (x - zero) * scale

@@ -74,8 +74,7 @@ Status run_concat(KernelRun& run) {
     float values[256];
     for (int code = 0; code < 256; ++code) table[code] = static_cast<uint8_t>(code);
     dequantize_row(table, is_signed, 256, *run.data<float>(3 * i + 3), zero_at(3 * i + 4), values);
-    quantize_row(values, 256, *run.data<float>(0), zero_at(1), is_signed ? -128 : 0,
-                 is_signed ? 127 : 255, table);
+    quantize_row(values, 256, *run.data<float>(0), zero_at(1), is_signed, table);
     bool same = true;
     for (int code = 0; code < 256; ++code) same &= table[code] == code;
     const int64_t length = s.lengths[i];

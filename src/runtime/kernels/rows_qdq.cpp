@@ -111,8 +111,7 @@ Status run_quantize(KernelRun& run) {
   auto* out = y->data<uint8_t>();
   const bool is_signed = s.type == DType::kInt8;
   for_scales(run, s, [&](int64_t at, int64_t n, int64_t index) {
-    quantize_row(x + at, n, scale[index], integer_at(run, 2, index), is_signed ? -128 : 0,
-                 is_signed ? 127 : 255, out + at);
+    quantize_row(x + at, n, scale[index], integer_at(run, 2, index), is_signed, out + at);
   });
   return ok();
 }
@@ -164,7 +163,7 @@ Status run_dynamic(KernelRun& run) {
   *scale_out->data<float>() = scale;
   *zero_out->data<uint8_t>() = static_cast<uint8_t>(zero);
   run.parallel_for(x.size(), 1 << 14, [&](int64_t begin, int64_t end) {
-    quantize_row(in + begin, end - begin, scale, zero, 0, 255, y->data<uint8_t>() + begin);
+    quantize_row(in + begin, end - begin, scale, zero, false, y->data<uint8_t>() + begin);
   });
   return ok();
 }

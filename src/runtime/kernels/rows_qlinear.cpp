@@ -65,7 +65,6 @@ Status run_qbinary(KernelRun& run) {
   const Linear sides[2] = {linear_at(run, 1), linear_at(run, 4)}, to = linear_at(run, 6);
   const uint8_t* from[2] = {run.data<uint8_t>(0), run.data<uint8_t>(3)};
   uint8_t* out = y->data<uint8_t>();
-  const int32_t least = is_signed ? -128 : 0, greatest = is_signed ? 127 : 255;
   if (state.add && run.input(0).dims() == run.input(3).dims()) {
     const ByteSum sum{
         sides[0].zero, sides[1].zero, to.zero, sides[0].scale / to.scale, sides[1].scale / to.scale,
@@ -85,7 +84,7 @@ Status run_qbinary(KernelRun& run) {
                          loops.step[0][k] == 0 ? 1 : count, sides[k].scale, sides[k].zero,
                          rooms[k]);
         state.fn(rooms[0], loops.step[0][0] == 0, rooms[1], loops.step[0][1] == 0, rooms[2], count);
-        quantize_row(rooms[2], count, to.scale, to.zero, least, greatest, out + at + i);
+        quantize_row(rooms[2], count, to.scale, to.zero, is_signed, out + at + i);
       }
     });
   });
@@ -125,7 +124,7 @@ Status run_qunary(KernelRun& run) {
     else
       value = value < 0 ? state.alpha * value : value;
   }
-  quantize_row(values, 256, to.scale, to.zero, is_signed ? -128 : 0, is_signed ? 127 : 255, table);
+  quantize_row(values, 256, to.scale, to.zero, is_signed, table);
   run.parallel_for(x.size(), 1 << 15, [&](int64_t begin, int64_t end) {
     const uint8_t* codes = x.data<uint8_t>();
     uint8_t* out = y->data<uint8_t>();

@@ -320,7 +320,8 @@ TEST_P(RowKernels, RangesAndBytes) {
       constexpr int kLeast = std::numeric_limits<T>::lowest(),
                     kMost = std::numeric_limits<T>::max();
       std::vector<T> y(x.size()), expected(x.size());
-      quantize_row(x.data(), n, scale, zero, kLeast, kMost, y.data());
+      quantize_row(x.data(), n, scale, zero, std::is_signed_v<T>,
+                   reinterpret_cast<uint8_t*>(y.data()));
       for (size_t i = 0; i < x.size(); ++i) {
         const double q = static_cast<double>(x[i] / scale);
         expected[i] = static_cast<T>(
