@@ -33,19 +33,20 @@ HWY_INLINE void add_to_row(const float* from, int64_t n, float* to) {
     store_n(hn::Add(load_n(d, to + i, n - i), load_n(d, from + i, n - i)), d, to + i, n - i);
 }
 
-/// to[i * count + p] = phases[p * length + i].
+/// to[i * count + p] = phases[p * length + i] + more.
 HWY_INLINE void interleave(const float* phases, int64_t length, int64_t count, int64_t n,
-                           float* to) {
+                           float more, float* to) {
   int64_t i = 0;
   if (count == 2) {
     const F d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto extra = hn::Set(d, more);
     for (; 2 * (i + lanes) <= n; i += lanes)
-      hn::StoreInterleaved2(hn::LoadU(d, phases + i), hn::LoadU(d, phases + length + i), d,
-                            to + 2 * i);
+      hn::StoreInterleaved2(hn::Add(hn::LoadU(d, phases + i), extra),
+                            hn::Add(hn::LoadU(d, phases + length + i), extra), d, to + 2 * i);
   }
   for (int64_t p = 0; p < count; ++p)
-    for (int64_t j = i; j * count + p < n; ++j) to[j * count + p] = phases[p * length + j];
+    for (int64_t j = i; j * count + p < n; ++j) to[j * count + p] = phases[p * length + j] + more;
 }
 
 /// Outputs whose places are equal modulo the stride lie together while they are added to: what one
@@ -54,6 +55,15 @@ void spread_some(const ConvGeometry& s, const float* columns, float bias, int64_
                  int64_t end, float* y, float* room) {
   const int64_t step = s.stride[2], width = s.out[2];
   const int64_t length = step == 1 ? width : (width + step - 1) / step;
+  // Windows side by side: each row of them is a row of the result, and is only interleaved.
+  if (step != 1 && s.kernel[2] == step && s.in[2] * step == width && s.pad[2] == 0 &&
+      s.dilation[2] == 1 && s.kernel[0] == 1 && s.in[0] == 1 && s.kernel[1] == s.stride[1] &&
+      s.in[1] * s.stride[1] == s.out[1] && s.pad[1] == 0 && s.dilation[1] == 1) {
+    for (int64_t row = begin; row < end; ++row)
+      interleave(columns + row % s.stride[1] * step * s.in_plane() + row / s.stride[1] * s.in[2],
+                 s.in_plane(), step, width, bias, y + row * width);
+    return;
+  }
   for (int64_t row = begin; row < end; ++row) {
     float* phases = step == 1 ? y + row * width : room;
     fill_row(phases, step == 1 ? width : step * length, bias);
@@ -77,7 +87,7 @@ void spread_some(const ConvGeometry& s, const float* columns, float bias, int64_
                      phases + phase * length + first + skipped);
         }
       }
-    if (step != 1) interleave(phases, length, step, width, y + row * width);
+    if (step != 1) interleave(phases, length, step, width, -0.0f, y + row * width);
   }
 }
 

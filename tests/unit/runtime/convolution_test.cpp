@@ -110,6 +110,13 @@ TEST_P(Networks, TransposedConvolutions) {
           {{2, 6, 7, 9}});
   }
   agree(constant("w", {4, 3, 3}), "y = ConvTranspose <strides = [2]> (x, w)", {{2, 4, 9}});
+  // Windows side by side, and rows that one more output makes longer.
+  for (const char* list : {"strides = [2, 2]", "strides = [2, 2], output_padding = [1, 1]"})
+    for (const int64_t width : {3, 16, 17, 40})
+      agree(constant("w", {5, 3, 2, 2}) + ", " + constant("b", {3}),
+            std::string("y = ConvTranspose <") + list + "> (x, w, b)", {{2, 5, 4, width}});
+  agree(constant("w", {5, 2, 1, 3}), "y = ConvTranspose <strides = [1, 3]> (x, w)",
+        {{1, 5, 3, 11}});
   agree(constant("w", {4, 3, 2, 3, 2}), "y = ConvTranspose <strides = [2, 1, 2]> (x, w)",
         {{1, 4, 3, 4, 5}});
   agree(constant("w", {40, 20, 2, 2}) + "," + constant("b", {20}),
