@@ -448,7 +448,7 @@ Arg joined(C& c, const Arg& re, const Arg& im) {
   return Arg(c.cell(c.pair(a, b), C::complex_of(c.dtype(a))));
 }
 
-std::vector<Arg> on_components(C& c, const Operator& op, const std::vector<Arg>& args) {
+std::vector<Arg> on_components(C& c, const Operator& op, const Args& args) {
   std::array<std::vector<Arg>, 2> results;
   for (const bool imaginary : {false, true}) {
     std::vector<Arg> parts;
@@ -472,7 +472,7 @@ std::vector<Arg> on_components(C& c, const Operator& op, const std::vector<Arg>&
   return made;
 }
 
-std::vector<Arg> on_products(C& c, const Operator& op, const std::vector<Arg>& args) {
+std::vector<Arg> on_products(C& c, const Operator& op, const Args& args) {
   const bool listed_operands = op.schema.name.starts_with("einsum");
   std::vector<size_t> tensors;
   if (!listed_operands)
@@ -552,8 +552,7 @@ Arg reduced(C& c, Value* losses, const Arg& reduction) {
 }
 
 /// What is written in other operators; nothing where the operator is none of these.
-std::optional<std::vector<Arg>> written_out(C& c, const Operator& op,
-                                            const std::vector<Arg>& args) {
+std::optional<std::vector<Arg>> written_out(C& c, const Operator& op, const Args& args) {
   const std::string_view full = op.schema.name, name = full.substr(0, full.find('.'));
   const auto argument = [&](std::string_view which) {
     const int at = op.schema.find(which);
@@ -725,7 +724,7 @@ std::optional<std::vector<Arg>> written_out(C& c, const Operator& op,
 }  // namespace
 
 std::optional<std::vector<Arg>> lower_complex(AtenContext& c, const Operator& op,
-                                              const std::vector<Arg>& args) {
+                                              const Args& args) {
   const std::string_view full = op.schema.name, name = full.substr(0, full.find('.'));
   bool complex = false, kind = false;
   for (const Arg& arg : args) {
