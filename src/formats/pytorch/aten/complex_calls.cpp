@@ -449,7 +449,7 @@ Arg joined(C& c, const Arg& re, const Arg& im) {
 }
 
 std::vector<Arg> on_components(C& c, const Operator& op, const Args& args) {
-  std::array<std::vector<Arg>, 2> results;
+  std::array<Args, 2> results;
   for (const bool imaginary : {false, true}) {
     std::vector<Arg> parts;
     for (size_t i = 0; i < args.size(); ++i)
@@ -457,7 +457,7 @@ std::vector<Arg> on_components(C& c, const Operator& op, const Args& args) {
           component(c, args[i], op.schema.args[i].type, op.schema.args[i].name, imaginary));
     results[imaginary] = c.lower_all(op.schema.name, std::move(parts));
   }
-  std::vector<Arg> made;
+  Args made;
   for (size_t i = 0; i < results[0].size() && i < results[1].size(); ++i)
     made.push_back(joined(c, results[0][i], results[1][i]));
   // What is broadcast keeps its type.
@@ -485,7 +485,7 @@ std::vector<Arg> on_products(C& c, const Operator& op, const Args& args) {
     return {};
   }
   const auto term = [&](bool first, bool second, bool with_third) -> Value* {
-    std::vector<Arg> parts = args;
+    Args parts = args;
     const auto take = [&](Arg& arg, bool imaginary) {
       arg = component(c, arg, "Tensor", "", imaginary);
     };
@@ -724,7 +724,7 @@ std::optional<std::vector<Arg>> written_out(C& c, const Operator& op, const Args
 }  // namespace
 
 std::optional<std::vector<Arg>> lower_complex(AtenContext& c, const Operator& op,
-                                              const Args& args) {
+                                              const std::vector<Arg>& args) {
   const std::string_view full = op.schema.name, name = full.substr(0, full.find('.'));
   bool complex = false, kind = false;
   for (const Arg& arg : args) {
@@ -745,7 +745,7 @@ std::optional<std::vector<Arg>> lower_complex(AtenContext& c, const Operator& op
   }
   if (linear) return on_components(c, op, args);
   if (listed(kBilinear, name)) return on_products(c, op, args);
-  std::vector<Arg> whole = args;
+  Args whole = args;
   for (size_t i = 0; i < whole.size(); ++i) {
     // A number in the place of a tensor becomes one; anything else is refused.
     if (op.schema.args[i].type == "Tensor" && !whole[i].is_tensor())

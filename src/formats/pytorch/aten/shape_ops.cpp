@@ -463,6 +463,7 @@ void pad_with(C& c, Value* x, const SymInts& pads, const std::string& mode, Valu
     for (size_t i = 0; i < pads.size(); ++i) {
       const auto pad = pads[i].dim.constant();
       if (!pad || *pad >= 0) continue;
+      if (*pad < -kMaxNumber) return c.refuse("a pad out of range");
       cut[i] = -*pad;
       grown[i] = SymInt(0);
     }
