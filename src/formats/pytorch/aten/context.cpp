@@ -88,8 +88,7 @@ Result<std::vector<Arg>> AtenContext::run(const Operator& op, std::vector<Arg> a
       if (!failed() && !read_beyond_end()) mark_views(frame());
     }
   }
-  if (std::exchange(read_beyond_end(), false))
-    refuse("a list or a shape has fewer elements than the operator reads");
+  check_lists();
   std::vector<Arg> results = std::move(frame().results);
   frames_.pop_back();
   if (!bound.ok()) return bound.error();
@@ -414,7 +413,13 @@ void AtenContext::refuse(std::string reason, std::string help) {
   status_ = unsupported(std::move(reason)).with_help(std::move(help));
 }
 
+void AtenContext::check_lists() {
+  if (std::exchange(read_beyond_end(), false))
+    refuse("a list or a shape has fewer elements than the operator reads");
+}
+
 Status AtenContext::take_status() {
+  check_lists();
   Status result = std::move(status_);
   status_ = ok();
   if (result.ok() && !b.status().ok()) result = b.status();

@@ -61,7 +61,10 @@ enum class Promotion : uint8_t {
 
 class AtenContext {
  public:
-  explicit AtenContext(Model& model) : b(model) { b.use_operator_inference(); }
+  explicit AtenContext(Model& model) : b(model) {
+    b.use_operator_inference();
+    read_beyond_end() = false;  // what another model's file left
+  }
 
   GraphBuilder b;
 
@@ -261,6 +264,7 @@ class AtenContext {
                                std::vector<std::pair<std::string, Arg>> named);
   void mark_views(Frame& frame);
   void refuse_kind(std::string_view name);
+  void check_lists();  ///< refuses where a List was read beyond its end
   // layout.cpp
   enum class Sharing : uint8_t { kView, kCopy, kUnknown };
   Sharing sharing(const Frame& frame, const Cell& base, const Cell& result) const;
