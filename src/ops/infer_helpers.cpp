@@ -95,7 +95,7 @@ std::optional<SymShape> elements_or_unknown(const InferContext& context, size_t 
   if (shape == nullptr || shape->size() > 1) return std::nullopt;
   if (shape->empty()) return SymShape(1);
   const SymDim& size = (*shape)[0];
-  if (!size.is_value() || size.value() > kMaxElements) return std::nullopt;
+  if (!size.is_value() || size.value() < 0 || size.value() > kMaxElements) return std::nullopt;
   return SymShape(static_cast<size_t>(size.value()));
 }
 

@@ -4,7 +4,7 @@
 set -euo pipefail
 tombolo=$1 out=$2
 cd "$(dirname "$0")/../.."
-mkdir -p "$out"/{onnx,text,json,keras,checkpoint,pt2,script}
+mkdir -p "$out"/{onnx,text,json,keras,checkpoint,pt2,script,aten}
 copy() {  # TARGET FILE NAME: small files only
   [ "$(stat -c %s "$2")" -gt 65536 ] || cp "$2" "$out/$1/$3"
 }
@@ -29,6 +29,8 @@ for model in tests/pytorch/programs/*/*/model.pt2; do
   "$tombolo" print "$out/onnx/$name.onnx" > "$out/text/$name.txt"
   "$tombolo" print "$out/onnx/$name.onnx" --format json > "$out/json/$name.json"
 done
+# Any bytes are calls of ATen operators.
+for i in {1..64}; do head -c 256 /dev/urandom > "$out/aten/$i"; done
 # Models with subgraphs, functions and rare types are in the text cases.
 for file in tests/check/*.test tests/infer/*.test tests/run/*.test tests/text/*.test; do
   cp "$file" "$out/text/$(basename "$(dirname "$file")")-$(basename "$file")"

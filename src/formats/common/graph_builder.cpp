@@ -84,6 +84,10 @@ void GraphBuilder::set_type(Value* value, DType dtype, const SymShape& shape) {
     constants_.erase(value);
     return;
   }
+  // What follows counts with lengths.
+  for (const SymDim& dim : shape)
+    if (dim.is_value() && dim.value() < 0 && status_.ok())
+      status_ = parse_error("an axis of length " + std::to_string(dim.value()));
   facts_[value] = {dtype, shape};
   std::vector<Dim> dims;
   for (const SymDim& dim : shape) dims.push_back(to_dim(dim, model_.storage()));

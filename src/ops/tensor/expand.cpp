@@ -15,7 +15,7 @@ Status infer_expand(InferContext& context) {
   TRY(SymShape out, broadcast(*data, *target));
   const SymShape* elements = context.ints(0);
   if (elements != nullptr && elements->size() == 1 && out.size() == 1 && out[0].is_value() &&
-      out[0].value() <= kMaxElements)
+      out[0].value() >= 0 && out[0].value() <= kMaxElements)
     context.set_value(0, SymShape(static_cast<size_t>(out[0].value()), SymDim((*elements)[0])));
   else if (elements != nullptr && out.size() <= 1 && out.size() == data->size() &&
            (out.empty() || out[0].equals((*data)[0])))

@@ -129,7 +129,7 @@ void prelu(C& c) {
   const int64_t r = c.rank(x);
   // One slope for each channel, axis 1.
   if (c.rank(slope) == 1 && c.known(slope, 0) != 1 && r > 2) {
-    std::vector<int64_t> axes;
+    Ints axes;
     for (int64_t i = 1; i < r - 1; ++i) axes.push_back(i);
     slope = c.unsqueeze(slope, axes);
   }
@@ -139,8 +139,7 @@ void prelu(C& c) {
 void glu(C& c) {
   Value* x = c.x("self");
   const int64_t dim = c.axis(c.integer("dim"), c.rank(x));
-  const std::vector<Value*> parts =
-      c.b.op_many("Split", {x}, 2, {{"axis", dim}, {"num_outputs", int64_t{2}}});
+  const Values parts = c.b.op_many("Split", {x}, 2, {{"axis", dim}, {"num_outputs", int64_t{2}}});
   c.out(c.mul(parts[0], c.op("Sigmoid", {parts[1]})));
 }
 

@@ -2,6 +2,11 @@
 
 namespace tombolo::pytorch {
 
+bool& read_beyond_end() {
+  thread_local bool seen = false;
+  return seen;
+}
+
 Arg::Arg(const Arg& other) = default;
 Arg::Arg(Arg&& other) noexcept = default;
 Arg& Arg::operator=(const Arg& other) = default;

@@ -14,6 +14,37 @@
 
 namespace tombolo::pytorch {
 
+/// Whether this thread has read beyond the end of a List; AtenContext asks after each call.
+bool& read_beyond_end();
+
+/// A list whose length a file says. What is read beyond its end is a default, never memory beyond
+/// it, and the call that did so is refused.
+template <typename T>
+class List : public std::vector<T> {
+ public:
+  using Base = std::vector<T>;
+  using Base::Base;
+  List() = default;
+  List(const Base& items) : Base(items) {}
+  List(Base&& items) noexcept : Base(std::move(items)) {}
+
+  T& operator[](size_t i) { return i < this->size() ? Base::operator[](i) : absent(); }
+  const T& operator[](size_t i) const { return i < this->size() ? Base::operator[](i) : absent(); }
+  T& front() { return (*this)[0]; }
+  const T& front() const { return (*this)[0]; }
+  T& back() { return (*this)[this->size() - 1]; }
+  const T& back() const { return (*this)[this->size() - 1]; }
+  void pop_back() {
+    if (!this->empty()) Base::pop_back();
+  }
+
+ private:
+  static T& absent() {
+    thread_local T none;
+    read_beyond_end() = true;
+    return none = T();
+  }
+};
 /// A number that is known, cut to an integer; none where 64 bits do not hold it.
 inline std::optional<int64_t> to_int64(double number) {
   if (!(number >= -0x1p63 && number < 0x1p63)) return std::nullopt;
@@ -99,7 +130,7 @@ struct Arg {
   Value* computed = nullptr;
   DType dtype = DType::kUndefined;
   std::string text;
-  std::vector<Arg> list;
+  List<Arg> list;
   size_t index = 0;
 
   Arg() = default;

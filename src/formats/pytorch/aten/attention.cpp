@@ -108,6 +108,7 @@ void attention(C& c) {
 void native_multi_head(C& c) {
   Value *q = c.x("query"), *k = c.x("key"), *v = c.x("value");
   const int64_t heads = c.integer("num_head"), embed = c.integer("embed_dim");
+  if (heads <= 0) return c.refuse("attention without heads");
   Value *w = c.x("qkv_weight"), *bias = c.x("qkv_bias");
   const auto part = [&](Value* x, int64_t i) {
     Value* weight = c.slice(w, 0, SymInt(i * embed), SymInt((i + 1) * embed));

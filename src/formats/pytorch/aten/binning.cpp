@@ -75,12 +75,13 @@ void histogram(C& c) {
   const DType type = c.dtype(x);
   const bool several = many || edges_only || counts_only;
   const auto axes = several ? c.known(x, -1) : std::optional<int64_t>(1);
-  if (!axes || *axes < 1) return c.refuse("a histogram over an unknown number of axes");
+  if (!axes || *axes < 1 || *axes > 64)
+    return c.refuse("a histogram over an unknown number of axes");
   x = c.reshape(x, {SymInt(-1), SymInt(*axes)});
   const auto count = static_cast<size_t>(*axes);
   // The edges: given, or between a range that is given or found.
   Values edges;
-  std::vector<int64_t> bins;
+  Ints bins;
   if (!several && c.arg("bins").is_tensor()) {
     edges.push_back(c.cast(c.x("bins"), type));
   } else if (c.arg("bins").kind == Arg::Kind::kList && !c.arg("bins").list.empty() &&
@@ -97,10 +98,13 @@ void histogram(C& c) {
       bins.push_back(*length - 1);
     }
   if (bins.size() != count) return c.refuse("a histogram with a wrong number of bins");
-  const std::vector<double> range =
-      c.has_arg("range") && c.given("range") ? c.reals("range") : std::vector<double>{};
-  if (!range.empty() && range.size() != 2 * count) return c.refuse("a range of a wrong length");
   int64_t cells = 1;
+  for (const int64_t n : bins) {
+    if (n < 1 || cells > kMaxNumber / n) return c.refuse("a histogram of no or too many bins");
+    cells *= n;
+  }
+  const Reals range = c.has_arg("range") && c.given("range") ? c.reals("range") : Reals{};
+  if (!range.empty() && range.size() != 2 * count) return c.refuse("a range of a wrong length");
   Value* place = nullptr;
   Value* inside = nullptr;
   for (size_t d = 0; d < count; ++d) {
@@ -136,7 +140,6 @@ void histogram(C& c) {
         c.op("And", {c.op("GreaterOrEqual", {one, first}), c.op("LessOrEqual", {one, last})});
     inside = inside ? c.op("And", {inside, within}) : within;
     place = place ? c.add(c.mul(place, c.b.int_scalar(bins[d])), index) : index;
-    cells *= bins[d];
   }
   if (edges_only) return c.out_list(edges);
   // What lies outside is counted beyond the last bin.
@@ -154,7 +157,7 @@ void histogram(C& c) {
     for (size_t d = 0; d < count; ++d) {
       Value* widths = c.sub(c.slice(edges[d], 0, SymInt(1), SymInt(INT64_MAX)),
                             c.slice(edges[d], 0, SymInt(0), SymInt(-1)));
-      std::vector<int64_t> after;
+      Ints after;
       for (size_t i = d + 1; i < count; ++i) after.push_back(static_cast<int64_t>(i - d));
       hist = c.div(hist, c.unsqueeze(widths, after));
     }
@@ -187,7 +190,7 @@ void segment_reduce(C& c) {
   Value* places = c.range(c.size(x, axis));
   Value* member = c.op("And", {c.op("GreaterOrEqual", {places, c.unsqueeze(begin, {axis + 1})}),
                                c.op("Less", {places, c.unsqueeze(end, {axis + 1})})});
-  std::vector<int64_t> rest;
+  Ints rest;
   for (int64_t i = axis + 1; i < r; ++i) rest.push_back(i + 1);
   member = c.unsqueeze(member, rest);
   struct Way {

@@ -448,8 +448,8 @@ Arg joined(C& c, const Arg& re, const Arg& im) {
   return Arg(c.cell(c.pair(a, b), C::complex_of(c.dtype(a))));
 }
 
-std::vector<Arg> on_components(C& c, const Operator& op, const std::vector<Arg>& args) {
-  std::array<std::vector<Arg>, 2> results;
+std::vector<Arg> on_components(C& c, const Operator& op, const Args& args) {
+  std::array<Args, 2> results;
   for (const bool imaginary : {false, true}) {
     std::vector<Arg> parts;
     for (size_t i = 0; i < args.size(); ++i)
@@ -457,7 +457,7 @@ std::vector<Arg> on_components(C& c, const Operator& op, const std::vector<Arg>&
           component(c, args[i], op.schema.args[i].type, op.schema.args[i].name, imaginary));
     results[imaginary] = c.lower_all(op.schema.name, std::move(parts));
   }
-  std::vector<Arg> made;
+  Args made;
   for (size_t i = 0; i < results[0].size() && i < results[1].size(); ++i)
     made.push_back(joined(c, results[0][i], results[1][i]));
   // What is broadcast keeps its type.
@@ -472,7 +472,7 @@ std::vector<Arg> on_components(C& c, const Operator& op, const std::vector<Arg>&
   return made;
 }
 
-std::vector<Arg> on_products(C& c, const Operator& op, const std::vector<Arg>& args) {
+std::vector<Arg> on_products(C& c, const Operator& op, const Args& args) {
   const bool listed_operands = op.schema.name.starts_with("einsum");
   std::vector<size_t> tensors;
   if (!listed_operands)
@@ -485,7 +485,7 @@ std::vector<Arg> on_products(C& c, const Operator& op, const std::vector<Arg>& a
     return {};
   }
   const auto term = [&](bool first, bool second, bool with_third) -> Value* {
-    std::vector<Arg> parts = args;
+    Args parts = args;
     const auto take = [&](Arg& arg, bool imaginary) {
       arg = component(c, arg, "Tensor", "", imaginary);
     };
@@ -552,8 +552,7 @@ Arg reduced(C& c, Value* losses, const Arg& reduction) {
 }
 
 /// What is written in other operators; nothing where the operator is none of these.
-std::optional<std::vector<Arg>> written_out(C& c, const Operator& op,
-                                            const std::vector<Arg>& args) {
+std::optional<std::vector<Arg>> written_out(C& c, const Operator& op, const Args& args) {
   const std::string_view full = op.schema.name, name = full.substr(0, full.find('.'));
   const auto argument = [&](std::string_view which) {
     const int at = op.schema.find(which);
@@ -746,7 +745,7 @@ std::optional<std::vector<Arg>> lower_complex(AtenContext& c, const Operator& op
   }
   if (linear) return on_components(c, op, args);
   if (listed(kBilinear, name)) return on_products(c, op, args);
-  std::vector<Arg> whole = args;
+  Args whole = args;
   for (size_t i = 0; i < whole.size(); ++i) {
     // A number in the place of a tensor becomes one; anything else is refused.
     if (op.schema.args[i].type == "Tensor" && !whole[i].is_tensor())

@@ -4,10 +4,6 @@
 
 namespace tombolo::pytorch {
 
-SymInt& SymInts::absent() {
-  thread_local SymInt size;
-  return size = SymInt();
-}
 namespace {
 
 constexpr size_t kMaxCalls = 64;  ///< decompositions within each other
@@ -89,9 +85,10 @@ Result<std::vector<Arg>> AtenContext::run(const Operator& op, std::vector<Arg> a
       frame().results = *std::move(complex);
     } else {
       op.row->handler(*this);
-      if (!failed()) mark_views(frame());
+      if (!failed() && !read_beyond_end()) mark_views(frame());
     }
   }
+  check_lists();
   std::vector<Arg> results = std::move(frame().results);
   frames_.pop_back();
   if (!bound.ok()) return bound.error();
@@ -155,6 +152,12 @@ Result<std::vector<Arg>> AtenContext::call(std::string_view overload, std::vecto
       for (const uint64_t memory : old->memories) holders_[memory].push_back(old);
       Cell changed = *results.front().tensor;
       changed.view->base = old;
+      // A view does not depend on itself (x.expand_as_(x)).
+      for (Arg& arg : changed.view->args) {
+        if (arg.tensor == self) arg.tensor = old;
+        for (Arg& part : arg.list)
+          if (part.tensor == self) part.tensor = old;
+      }
       changed.views.clear();
       *self = std::move(changed);
       self->seen = root(old)->version;
@@ -179,8 +182,8 @@ Result<std::vector<Arg>> AtenContext::call(std::string_view overload, std::vecto
   return results;
 }
 
-std::vector<Arg> AtenContext::lower_all(std::string_view overload, std::vector<Arg> args,
-                                        std::vector<std::pair<std::string, Arg>> named) {
+Args AtenContext::lower_all(std::string_view overload, std::vector<Arg> args,
+                            std::vector<std::pair<std::string, Arg>> named) {
   auto results = call(overload, std::move(args), std::move(named));
   if (results) return *std::move(results);
   if (status_.ok()) {
@@ -255,6 +258,13 @@ SymInt AtenContext::sym(std::string_view name) {
 }
 
 int64_t AtenContext::integer(std::string_view name) {
+  const int64_t number = any_integer(name);
+  if (number >= -kMaxNumber && number <= kMaxNumber) return number;
+  refuse("the argument \"" + std::string(name) + "\" is out of range");
+  return 0;
+}
+
+int64_t AtenContext::any_integer(std::string_view name) {
   const SymInt number = sym(name);
   if (number.is_number()) return number.dim.value();
   refuse("the argument \"" + std::string(name) + "\" is computed while the model runs");
@@ -321,24 +331,26 @@ SymInts AtenContext::syms(std::string_view name, size_t count) {
     return {};
   }
   // What is refused has as many as the caller will read all the same.
-  const SymInt first = result.front();
+  const SymInt first = result.empty() ? SymInt() : result.front();
   while (!result.empty() && result.size() < count) result.push_back(first);
   if (count > 1 && result.size() > count) result.resize(count);
   return result;
 }
 
-std::vector<int64_t> AtenContext::ints(std::string_view name, size_t count) {
-  std::vector<int64_t> result;
+Ints AtenContext::ints(std::string_view name, size_t count) {
+  Ints result;
   for (const SymInt& number : syms(name, count)) {
-    if (!number.is_number())
-      refuse("the list \"" + std::string(name) + "\" is computed while the model runs");
-    result.push_back(number.dim.constant().value_or(0));
+    const auto known = number.dim.constant();
+    if (!known) refuse("the list \"" + std::string(name) + "\" is computed while the model runs");
+    if (known && (*known < -kMaxNumber || *known > kMaxNumber))
+      refuse("the list \"" + std::string(name) + "\" holds a number out of range");
+    result.push_back(failed() ? 0 : *known);
   }
   return result;
 }
 
-std::vector<double> AtenContext::reals(std::string_view name) {
-  std::vector<double> result;
+Reals AtenContext::reals(std::string_view name) {
+  Reals result;
   const Arg& value = arg(name);
   if (value.is_number()) return {real(name)};
   for (const Arg& item : value.list) {
@@ -353,13 +365,13 @@ std::vector<double> AtenContext::reals(std::string_view name) {
   return result;
 }
 
-std::vector<Ref> AtenContext::tensors(std::string_view name) {
+Refs AtenContext::tensors(std::string_view name) {
   const int index = frame().op->schema.find(name);
   const bool optional =
       index >= 0 && frame().op->schema.args[static_cast<size_t>(index)].type == "Tensor?[]";
   const Arg& value = arg(name);
   if (value.is_tensor()) return {value.tensor};
-  std::vector<Ref> result;
+  Refs result;
   for (const Arg& item : value.list) {
     const bool none = item.is_none() && optional;
     if (!none && !item.is_tensor())
@@ -401,7 +413,13 @@ void AtenContext::refuse(std::string reason, std::string help) {
   status_ = unsupported(std::move(reason)).with_help(std::move(help));
 }
 
+void AtenContext::check_lists() {
+  if (std::exchange(read_beyond_end(), false))
+    refuse("a list or a shape has fewer elements than the operator reads");
+}
+
 Status AtenContext::take_status() {
+  check_lists();
   Status result = std::move(status_);
   status_ = ok();
   if (result.ok() && !b.status().ok()) result = b.status();

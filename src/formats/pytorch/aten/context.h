@@ -21,27 +21,22 @@
 
 namespace tombolo::pytorch {
 
-using Values = std::vector<Value*>;
+using Values = List<Value*>;
+using Ints = List<int64_t>;
+using Reals = List<double>;
+using Refs = List<Ref>;
+using Args = List<Arg>;
+using Shape = List<SymDim>;
 
-/// Sizes by axis. A file may give a tensor another rank than its operator takes: an axis that is
-/// not there is an unknown size, never memory beyond the list.
-class SymInts : public std::vector<SymInt> {
+/// Sizes by axis.
+class SymInts : public List<SymInt> {
  public:
   using Base = std::vector<SymInt>;
-  using Base::Base;
+  using List<SymInt>::List;
   SymInts() = default;
-  SymInts(const Base& sizes) : Base(sizes) {}
-  SymInts(Base&& sizes) noexcept : Base(std::move(sizes)) {}
+  SymInts(const Base& sizes) : List(sizes) {}
+  SymInts(Base&& sizes) noexcept : List(std::move(sizes)) {}
 
-  SymInt& operator[](size_t i) { return i < size() ? Base::operator[](i) : absent(); }
-  const SymInt& operator[](size_t i) const { return i < size() ? Base::operator[](i) : absent(); }
-  SymInt& front() { return (*this)[0]; }
-  const SymInt& front() const { return (*this)[0]; }
-  SymInt& back() { return (*this)[size() - 1]; }
-  const SymInt& back() const { return (*this)[size() - 1]; }
-  void pop_back() {
-    if (!empty()) Base::pop_back();
-  }
   void resize(size_t count) { Base::resize(count <= 2 * kMaxRank ? count : 0); }
   void erase_axis(size_t axis) {
     if (axis < size()) Base::erase(begin() + static_cast<std::ptrdiff_t>(axis));
@@ -51,10 +46,10 @@ class SymInts : public std::vector<SymInt> {
   }
 
   static constexpr size_t kMaxRank = 64;  ///< of torch's tensors
-
- private:
-  static SymInt& absent();
 };
+
+/// Of numbers that handlers calculate with: products of two stay within 64 bits.
+inline constexpr int64_t kMaxNumber = int64_t{1} << 31;
 
 /// How torch's result type follows from what operands promote to.
 enum class Promotion : uint8_t {
@@ -66,7 +61,10 @@ enum class Promotion : uint8_t {
 
 class AtenContext {
  public:
-  explicit AtenContext(Model& model) : b(model) { b.use_operator_inference(); }
+  explicit AtenContext(Model& model) : b(model) {
+    b.use_operator_inference();
+    read_beyond_end() = false;  // what another model's file left
+  }
 
   GraphBuilder b;
 
@@ -78,11 +76,12 @@ class AtenContext {
                                 std::vector<std::pair<std::string, Arg>> named = {});
   /// True when call() knows the overload, directly or as an in-place form.
   static bool knows(std::string_view overload);
-  /// For decompositions inside handlers: the first result's value. Problems are sticky.
+  /// For decompositions inside handlers: the first result's value. Problems are sticky; lists of
+  /// results are empty then.
   Value* lower(std::string_view overload, std::vector<Arg> args,
                std::vector<std::pair<std::string, Arg>> named = {});
-  std::vector<Arg> lower_all(std::string_view overload, std::vector<Arg> args,
-                             std::vector<std::pair<std::string, Arg>> named = {});
+  Args lower_all(std::string_view overload, std::vector<Arg> args,
+                 std::vector<std::pair<std::string, Arg>> named = {});
 
   // ---- the arguments of the call ----
 
@@ -97,7 +96,9 @@ class AtenContext {
   Ref ref(std::string_view name);           ///< the place of such a tensor, to be written
   DType type(std::string_view name) const;  ///< torch's element type of a tensor argument
   bool is_complex(std::string_view name) const { return tombolo::is_complex(type(name)); }
-  int64_t integer(std::string_view name);  ///< must be known now
+  /// Must be known now, and of a magnitude that two of them can be multiplied.
+  int64_t integer(std::string_view name);
+  int64_t any_integer(std::string_view name);  ///< as integer(), of any magnitude
   SymInt sym(std::string_view name);
   double real(std::string_view name);  ///< any number known now
   bool flag(std::string_view name);
@@ -105,11 +106,11 @@ class AtenContext {
   std::optional<DType> dtype(std::string_view name) const;
   /// A list of numbers known now; one number stands for `count` (or the schema's length). Empty, or
   /// that long where there is a count beyond 1.
-  std::vector<int64_t> ints(std::string_view name, size_t count = 0);
+  Ints ints(std::string_view name, size_t count = 0);
   SymInts syms(std::string_view name, size_t count = 0);
-  std::vector<double> reals(std::string_view name);
-  std::vector<Ref> tensors(std::string_view name);  ///< None within gives null
-  Values values(std::string_view name);             ///< of a list of tensors
+  Reals reals(std::string_view name);
+  Refs tensors(std::string_view name);   ///< None within gives null
+  Values values(std::string_view name);  ///< of a list of tensors
 
   // ---- results ----
 
@@ -190,8 +191,10 @@ class AtenContext {
   int64_t axis(int64_t axis, int64_t rank);  ///< made non-negative; rank 0 counts as 1
   SymInt size(Value* x, int64_t axis);
   SymInts sizes(Value* x);
-  /// A size known now, or nothing.
+  /// A size known now, or nothing; so small that two of them can be multiplied.
   std::optional<int64_t> known(Value* x, int64_t axis);
+  /// How many things a call makes one by one: refused, and 0, where the file says too many.
+  int64_t count(int64_t things, int64_t most = 1 << 12);
   SymInt numel(Value* x);
   SymInt add(const SymInt& a, const SymInt& y) { return arithmetic("Add", a, y); }
   SymInt sub(const SymInt& a, const SymInt& y) { return arithmetic("Sub", a, y); }
@@ -261,6 +264,7 @@ class AtenContext {
                                std::vector<std::pair<std::string, Arg>> named);
   void mark_views(Frame& frame);
   void refuse_kind(std::string_view name);
+  void check_lists();  ///< refuses where a List was read beyond its end
   // layout.cpp
   enum class Sharing : uint8_t { kView, kCopy, kUnknown };
   Sharing sharing(const Frame& frame, const Cell& base, const Cell& result) const;

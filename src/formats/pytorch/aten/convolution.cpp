@@ -7,10 +7,9 @@ namespace {
 
 using C = AtenContext;
 
-Attrs window(const std::vector<int64_t>& stride, const std::vector<int64_t>& pads,
-             const std::vector<int64_t>& dilation, int64_t groups) {
+Attrs window(const Ints& stride, const Ints& pads, const Ints& dilation, int64_t groups) {
   Attrs attrs;
-  const auto all = [](const std::vector<int64_t>& list, int64_t value) {
+  const auto all = [](const Ints& list, int64_t value) {
     for (const int64_t one : list)
       if (one != value) return false;
     return true;
@@ -31,16 +30,14 @@ void convolve(C& c, Value* x, Value* weight, Value* bias, bool transposed) {
                     " dimensions with weights of " + std::to_string(c.rank(weight)));
   const auto spatial = static_cast<size_t>(c.rank(weight) - 2);
   if (!batched) x = c.unsqueeze(x, {0});
-  const std::vector<int64_t> stride = c.ints("stride", spatial),
-                             dilation = c.ints("dilation", spatial);
+  const Ints stride = c.ints("stride", spatial), dilation = c.ints("dilation", spatial);
   const int64_t groups = c.integer("groups");
   if (stride.size() != spatial || dilation.size() != spatial)
     return c.refuse("strides or dilations for other dimensions");
   Value* y = nullptr;
   if (transposed) {
-    const std::vector<int64_t> padding = c.ints("padding", spatial),
-                               extra = c.ints("output_padding", spatial);
-    std::vector<int64_t> pads = padding;
+    const Ints padding = c.ints("padding", spatial), extra = c.ints("output_padding", spatial);
+    Ints pads = padding;
     pads.insert(pads.end(), padding.begin(), padding.end());
     Attrs attrs = window(stride, pads, dilation, groups);
     for (const int64_t one : extra)
@@ -50,7 +47,7 @@ void convolve(C& c, Value* x, Value* weight, Value* bias, bool transposed) {
       }
     y = c.op("ConvTranspose", {x, weight, bias}, attrs);
   } else {
-    std::vector<int64_t> pads(2 * spatial, 0);
+    Ints pads(2 * spatial, 0);
     const Arg& padding = c.arg("padding");
     if (padding.kind == Arg::Kind::kString) {
       if (padding.text == "same") {
@@ -63,7 +60,7 @@ void convolve(C& c, Value* x, Value* weight, Value* bias, bool transposed) {
         }
       }
     } else {
-      const std::vector<int64_t> both = c.ints("padding", spatial);
+      const Ints both = c.ints("padding", spatial);
       if (both.size() != spatial) return c.refuse("padding for other dimensions");
       for (size_t i = 0; i < spatial; ++i) pads[i] = pads[i + spatial] = both[i];
     }
@@ -91,7 +88,7 @@ void conv_tbc(C& c) {
   Value* x = c.transpose(c.x("self"), {1, 2, 0});
   Value* w = c.transpose(c.x("weight"), {2, 1, 0});
   const int64_t pad = c.integer("pad");
-  Value* y = c.op("Conv", {x, w, c.x("bias")}, {{"pads", std::vector<int64_t>{pad, pad}}});
+  Value* y = c.op("Conv", {x, w, c.x("bias")}, {{"pads", Ints{pad, pad}}});
   c.out(c.transpose(y, {2, 0, 1}));
 }
 

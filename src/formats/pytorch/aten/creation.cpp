@@ -84,6 +84,7 @@ void arange(C& c) {
     SymInt count = c.sub(end.integer, start.integer);
     if (!step.integer.is(1)) {
       const int64_t by = step.integer.dim.constant().value_or(0);
+      if (by == INT64_MIN) return c.refuse("a step of that length");
       if (by > 0) {
         count = c.floor_div(c.add(count, SymInt(by - 1)), SymInt(by));
       } else if (by < 0) {
@@ -118,7 +119,7 @@ void arange(C& c) {
 
 void linspace(C& c) {
   const bool log = c.name().starts_with("logspace");
-  const std::vector<Arg> ends = {c.arg("start"), c.arg("end")};
+  const Args ends = {c.arg("start"), c.arg("end")};
   DType fallback = c.promote(ends);
   if (!is_float(fallback) || !ends[0].is_tensor()) fallback = c.default_float;
   const DType type = wanted_type(c, fallback);
@@ -249,9 +250,10 @@ void window(C& c) {
   const DType type = wanted_type(c, c.default_float);
   if (n < 0 || n > (1 << 20)) return c.refuse("a very long window");
   const std::string_view kind = c.detail();
-  const double beta = c.has_arg("beta") ? c.real("beta") : 12;
+  const double beta = c.has_arg("beta") ? std::abs(c.real("beta")) : 12;  // Bessel's I0 is even
   const double alpha = c.has_arg("alpha") ? c.real("alpha") : 0.54;
   const double second = c.has_arg("beta") && kind == "hamming" ? c.real("beta") : 0.46;
+  if (kind == "kaiser" && !(beta <= 700)) return c.refuse("a window of this beta");
   const int64_t dims[] = {n};
   auto tensor = Tensor::allocate(DType::kFloat64, dims);
   if (!tensor) return c.refuse("a very long window");

@@ -47,7 +47,7 @@ Elimination eliminate(C& c, Value* a, Value* right) {
     return Values{next, c.mul(state[1], c.mul(pivot, sign))};
   });
   Value* solution = c.slice(done[0], r - 1, n, SymInt(INT64_MAX));
-  SymShape shape = c.b.shape(right);
+  Shape shape = c.b.shape(right);
   if (solution->producer()) c.b.set_type(solution, type, shape);
   return {solution, done[1]};
 }
@@ -504,7 +504,7 @@ void any_norm(C& c) {
   const bool matrix = text || (c.given("ord") && (dims == 2 || (dims == 0 && r == 2)));
   Arg dim = c.arg("dim");
   if (matrix) {
-    if (dim.is_none()) dim = Arg::ints(std::vector<int64_t>{-2, -1});
+    if (dim.is_none()) dim = Arg::ints(Ints{-2, -1});
     return c.out(c.lower(text ? "linalg_matrix_norm.str_ord" : "linalg_matrix_norm",
                          {c.arg("self"), c.arg("ord"), dim, c.arg("keepdim")},
                          {{"dtype", c.arg("dtype")}}));
@@ -526,7 +526,7 @@ void tensorsolve(C& c) {
   Value *a = c.x("self"), *y = c.x("other");
   if (c.given("dims")) {
     // These axes of A come last.
-    std::vector<int64_t> perm, last;
+    Ints perm, last;
     for (const int64_t axis : c.ints("dims")) last.push_back(c.axis(axis, c.rank(a)));
     for (int64_t axis = 0; axis < c.rank(a); ++axis)
       if (std::find(last.begin(), last.end(), axis) == last.end()) perm.push_back(axis);
@@ -544,6 +544,7 @@ void tensorinv(C& c) {
   if (!real_only(c, "self")) return;
   Value* a = c.x("self");
   const int64_t ind = c.integer("ind");
+  if (ind <= 0 || ind > c.rank(a)) return c.refuse("an inverse of other axes");
   SymInts shape;
   SymInt n(1);
   for (int64_t i = ind; i < c.rank(a); ++i) {

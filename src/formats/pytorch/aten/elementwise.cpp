@@ -295,7 +295,7 @@ void fmax_fmin(C& c) {
 }
 
 void clamp(C& c) {
-  std::vector<Arg> all = {c.arg("self")};
+  Args all = {c.arg("self")};
   for (const char* bound : {"min", "max"})
     if (c.given(bound)) all.push_back(c.arg(bound));
   const DType type = c.promote(all);
@@ -432,7 +432,7 @@ void gcd_lcm(C& c) {
   const SymInts shape = c.sizes(c.add(a, y));
   Value *u = c.expand(a, shape), *v = c.expand(y, shape);
   Value* zero = c.like(0, u);
-  Node* loop = c.b.begin("Loop", std::vector<Value*>{nullptr, c.scalar(1, DType::kBool), u, v});
+  Node* loop = c.b.begin("Loop", Values{nullptr, c.scalar(1, DType::kBool), u, v});
   Graph& body = loop->set_graph("body");
   c.enter(body);
   (void)c.b.input("iteration", DType::kInt64, {});
@@ -449,7 +449,7 @@ void gcd_lcm(C& c) {
       c.cast(c.op("ReduceSum", {c.cast(active, DType::kInt64)}, {{"keepdims", 0}}), DType::kBool);
   for (Value* result : {any, next_first, next_second}) body.add_output(result);
   c.leave();
-  const std::vector<Value*> results = c.b.finish(loop, 2);
+  const Values results = c.b.finish(loop, 2);
   Value* gcd = results[0];
   c.b.set_type(gcd, type, c.b.shape(u));
   if (c.name() == "gcd") return c.out(gcd);

@@ -33,8 +33,7 @@ Value* transform(C& c, Value* z, int64_t axis, bool forward) {
   return forward ? y : c.mul(y, c.operand_of(Arg(c.size(z, axis)), c.dtype(z)));
 }
 
-Value* complex_to_complex(C& c, Value* z, const std::vector<int64_t>& axes, Norm norm,
-                          bool forward) {
+Value* complex_to_complex(C& c, Value* z, const Ints& axes, Norm norm, bool forward) {
   SymInt count(1);
   for (const int64_t axis : axes) {
     count = c.mul(count, c.size(z, axis));
@@ -48,7 +47,7 @@ Value* half_of(C& c, Value* z, int64_t axis) {
   return c.slice(z, axis, SymInt(0), keep);
 }
 
-Value* real_to_complex(C& c, Value* x, const std::vector<int64_t>& axes, Norm norm, bool onesided,
+Value* real_to_complex(C& c, Value* x, const Ints& axes, Norm norm, bool onesided,
                        bool forward = true) {
   SymInt count(1);
   for (const int64_t axis : axes) count = c.mul(count, c.size(x, axis));
@@ -67,12 +66,12 @@ Value* whole_of(C& c, Value* z, int64_t axis, const SymInt& n) {
   const SymInt rest = c.sub(n, half);
   if (rest.is(0)) return head;
   Value* tail = c.slice(z, axis, SymInt(1), c.add(rest, SymInt(1)));
-  Value* mirrored = c.lower("flip", {Arg(c.cell(tail)), Arg::ints(std::vector<int64_t>{axis})});
+  Value* mirrored = c.lower("flip", {Arg(c.cell(tail)), Arg::ints(Ints{axis})});
   return c.concat({head, complex_conj(c, mirrored)}, axis);
 }
 
-Value* complex_to_real(C& c, Value* z, const std::vector<int64_t>& axes, Norm norm,
-                       const SymInt& last, bool forward = false) {
+Value* complex_to_real(C& c, Value* z, const Ints& axes, Norm norm, const SymInt& last,
+                       bool forward = false) {
   SymInt count = last;
   for (size_t i = 0; i + 1 < axes.size(); ++i) {
     count = c.mul(count, c.size(z, axes[i]));
@@ -84,8 +83,8 @@ Value* complex_to_real(C& c, Value* z, const std::vector<int64_t>& axes, Norm no
 
 // ---- the operators below the public ones ----
 
-std::vector<int64_t> axes_of(C& c, const char* name, int64_t r) {
-  std::vector<int64_t> axes;
+Ints axes_of(C& c, const char* name, int64_t r) {
+  Ints axes;
   for (const int64_t dim : c.ints(name)) axes.push_back(c.axis(dim, r));
   return axes;
 }
@@ -118,8 +117,12 @@ Value* resized(C& c, Value* x, int64_t axis, const SymInt& n) {
     c.refuse("a transform of another length than a dynamic input's");
     return x;
   }
+  if (n.dim.value() < 1) {
+    c.refuse("a transform of no elements");
+    return x;
+  }
   if (n.dim.value() < have.dim.value()) return c.slice(x, axis, SymInt(0), n);
-  std::vector<int64_t> pads(2 * static_cast<size_t>(c.rank(x)), 0);
+  Ints pads(2 * static_cast<size_t>(c.rank(x)), 0);
   pads[static_cast<size_t>(c.rank(x) + axis)] = n.dim.value() - have.dim.value();
   return c.op("Pad", {x, c.b.ints(pads)});
 }
@@ -133,11 +136,12 @@ void fft(C& c) {
   if (!complex && !is_float(c.dtype(x))) x = c.cast(x, c.default_float);
   type = C::complex_of(complex ? type : c.dtype(x));
   const int64_t r = c.rank(x) - (complex ? 1 : 0);
-  std::vector<int64_t> axes;
+  Ints axes;
   if (c.given("dim")) {
     axes = axes_of(c, "dim", r);
   } else if (c.has_arg("s") && c.given("s")) {
-    const int64_t n = static_cast<int64_t>(c.arg("s").list.size());
+    const auto n = static_cast<int64_t>(c.syms("s").size());
+    if (n > r) return c.refuse("more lengths than axes");
     for (int64_t i = r - n; i < r; ++i) axes.push_back(i);
   } else {
     for (int64_t i = 0; i < r; ++i) axes.push_back(i);
@@ -174,7 +178,7 @@ void fft_shift(C& c) {
   const bool inverse = c.name() == "fft_ifftshift";
   Value* x = c.x("self");
   const int64_t r = c.rank(x) - (c.is_complex("self") ? 1 : 0);
-  std::vector<int64_t> axes;
+  Ints axes;
   if (c.given("dim")) {
     axes = axes_of(c, "dim", r);
   } else {
@@ -242,8 +246,7 @@ void stft(C& c) {
   if (!batched) x = c.unsqueeze(x, {0});
   if (c.has_arg("center") && c.flag("center")) {
     const int64_t pad = n_fft / 2;
-    x = c.lower("pad", {Arg(c.cell(x, type)), Arg::ints(std::vector<int64_t>{pad, pad}),
-                        c.arg("pad_mode"), Arg()});
+    x = c.lower("pad", {Arg(c.cell(x, type)), Arg::ints(Ints{pad, pad}), c.arg("pad_mode"), Arg()});
   }
   Value* window = window_of(c, n_fft, c.dtype(x));
   // [B, T, n_fft]
@@ -267,7 +270,7 @@ void stft(C& c) {
 Value* overlapped(C& c, Value* frames, int64_t n, int64_t hop, const SymInt& length) {
   Value* columns = c.transpose(frames, {0, 2, 1});
   Value* y = c.op("Col2Im", {columns, c.shape_value(SymInts{SymInt(1), length}), c.b.ints({1, n})},
-                  {{"strides", std::vector<int64_t>{1, hop}}});
+                  {{"strides", Ints{1, hop}}});
   return c.squeeze(y, {1, 2});
 }
 

@@ -22,9 +22,9 @@ Value* index64(C& c, Value* index) {
 // ---- index with tensors ----
 
 struct Indices {
-  Values at;                  ///< per axis, null where a whole axis is taken
-  std::vector<int64_t> axes;  ///< where they stand
-  bool adjacent = true;       ///< no whole axis between them
+  Values at;             ///< per axis, null where a whole axis is taken
+  Ints axes;             ///< where they stand
+  bool adjacent = true;  ///< no whole axis between them
 };
 
 /// Boolean indices become the coordinates of their true elements.
@@ -85,8 +85,8 @@ Value* coordinates(C& c, const Indices& indices) {
   return c.concat(columns, c.rank(columns[0]) - 1);
 }
 
-std::vector<int64_t> indexed_first(const Indices& indices, int64_t r, bool complex) {
-  std::vector<int64_t> perm = indices.axes;
+Ints indexed_first(const Indices& indices, int64_t r, bool complex) {
+  Ints perm = indices.axes;
   for (int64_t i = 0; i < r; ++i)
     if (std::find(indices.axes.begin(), indices.axes.end(), i) == indices.axes.end())
       perm.push_back(i);
@@ -112,7 +112,7 @@ void index(C& c) {
   if (indices.adjacent && indices.axes[0] != 0) {
     // The indexed axes stand where the first of them stood.
     const int64_t before = indices.axes[0], total = index_rank + r - count + (complex ? 1 : 0);
-    std::vector<int64_t> perm;
+    Ints perm;
     for (int64_t i = 0; i < before; ++i) perm.push_back(index_rank + i);
     for (int64_t i = 0; i < index_rank; ++i) perm.push_back(i);
     for (int64_t i = index_rank + before; i < total; ++i) perm.push_back(i);
@@ -126,12 +126,12 @@ void index_put(C& c) {
   if (c.is_complex("self")) return c.refuse("complex numbers");
   const int64_t r = c.rank(x);
   // One mask over the first axes and one value: a choice.
-  const std::vector<Ref> given = c.tensors("indices");
+  const Refs given = c.tensors("indices");
   Value* values = c.cast(c.x("values"), c.dtype(x));
   const bool accumulate = c.flag("accumulate");
   if (given.size() == 1 && given[0] && given[0]->dtype == DType::kBool && c.rank(values) == 0) {
     Value* mask = c.read(given[0]);
-    std::vector<int64_t> after;
+    Ints after;
     for (int64_t i = c.rank(mask); i < r; ++i) after.push_back(i);
     mask = c.unsqueeze(mask, after);
     return c.out(c.where(mask, accumulate ? c.add(x, values) : values, x));
@@ -142,7 +142,7 @@ void index_put(C& c) {
     Value* spread = c.expand(values, c.sizes(x));
     return c.out(accumulate ? c.add(x, spread) : spread);
   }
-  const std::vector<int64_t> perm = indexed_first(indices, r, false);
+  const Ints perm = indexed_first(indices, r, false);
   Value* source = c.transpose(x, perm);
   Value* where = coordinates(c, indices);
   const int64_t index_rank = c.rank(where) - 1, count = static_cast<int64_t>(indices.axes.size());
@@ -157,7 +157,7 @@ void index_put(C& c) {
   wanted.insert(wanted.end(), rest.begin() + before, rest.end());
   values = c.expand(values, wanted);
   if (before > 0) {
-    std::vector<int64_t> order;
+    Ints order;
     for (int64_t i = 0; i < index_rank; ++i) order.push_back(before + i);
     for (int64_t i = 0; i < before; ++i) order.push_back(i);
     for (int64_t i = before + index_rank; i < static_cast<int64_t>(wanted.size()); ++i)
@@ -168,7 +168,7 @@ void index_put(C& c) {
   Value* written = accumulate && !is_bool
                        ? c.op("ScatterND", {source, where, values}, {{"reduction", "add"}})
                        : c.op("ScatterND", {source, where, values});
-  std::vector<int64_t> inverse(perm.size());
+  Ints inverse(perm.size());
   for (size_t i = 0; i < perm.size(); ++i)
     inverse[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
   c.out(c.transpose(written, inverse));
@@ -190,8 +190,8 @@ void embedding(C& c) {
 /// Rows that are asked for, shortened to a norm of at most max_norm.
 void embedding_renorm(C& c) {
   Value *x = c.x("self"), *indices = c.reshape(index64(c, c.x("indices")), {SymInt(-1)});
-  Value* norm = c.lower("linalg_vector_norm", {Arg(c.cell(x)), Arg(c.real("norm_type")),
-                                               Arg::ints(std::vector<int64_t>{1}), Arg(true)});
+  Value* norm = c.lower("linalg_vector_norm",
+                        {Arg(c.cell(x)), Arg(c.real("norm_type")), Arg::ints(Ints{1}), Arg(true)});
   Value* limit = c.like(c.real("max_norm"), x);
   Value* shorter = c.mul(x, c.div(limit, c.add(norm, c.like(1e-7, x))));
   Value* used = c.op(
@@ -353,12 +353,12 @@ void index_along(C& c) {
     if (!(alpha.kind == Arg::Kind::kInt && alpha.integer.is(1)))
       source = c.mul(source, c.operand("alpha", type));
   }
-  std::vector<int64_t> others;
+  Ints others;
   for (int64_t i = 0; i < r; ++i)
     if (i != dim) others.push_back(i);
   Value* wide = c.expand(c.unsqueeze(index, others), sizes);
   if (what == "reduce") {
-    const std::vector<Arg> result = c.lower_all(
+    const Args result = c.lower_all(
         "scatter_reduce.two", {Arg(c.cell(x)), Arg(dim), Arg(c.cell(wide)), Arg(c.cell(source)),
                                c.arg("reduce"), c.arg("include_self")});
     if (c.failed()) return;
@@ -392,7 +392,7 @@ void select_scatter(C& c) {
     return c.out(c.concat(parts, dim));
   }
   Value* at = c.range(length);
-  std::vector<int64_t> after;
+  Ints after;
   for (int64_t i = dim + 1; i < r; ++i) after.push_back(i - dim);
   c.out(c.where(c.unsqueeze(c.op("Equal", {at, c.int_value(index)}), after), source, x));
 }
@@ -438,7 +438,7 @@ void slice_scatter(C& c) {
     return c.out(y);
   }
   Value* places = c.add(c.mul(c.range(count), c.b.int_scalar(step)), c.int_value(start));
-  std::vector<int64_t> others;
+  Ints others;
   for (int64_t i = 0; i < r; ++i)
     if (i != dim) others.push_back(i);
   Value* wide = c.expand(c.unsqueeze(places, others), sizes);
@@ -451,7 +451,7 @@ void view_scatter(C& c) {
   if (c.is_complex("self")) return c.refuse("complex numbers");
   Value* flat = c.reshape(x, {SymInt(-1)});
   Value* numbers = c.reshape(c.range(c.size(flat, 0)), c.sizes(x));
-  std::vector<Arg> args = {Arg(c.cell(numbers))};
+  Args args = {Arg(c.cell(numbers))};
   std::string view;
   if (c.name() == "diagonal_scatter") {
     view = "diagonal_copy";
@@ -592,10 +592,10 @@ void unique(C& c) {
   if (consecutive) return c.refuse("runs of equal elements");
   const DType type = c.dtype(x);
   Value* source = type == DType::kBool ? c.cast(x, DType::kInt32) : x;
-  std::vector<Value*> results =
-      by_dim ? c.b.op_many("Unique", {source}, 4,
-                           {{"axis", c.axis(c.integer("dim"), c.rank(x))}, {"sorted", 1}})
-             : c.b.op_many("Unique", {source}, 4, {{"sorted", 1}});
+  Values results = by_dim
+                       ? c.b.op_many("Unique", {source}, 4,
+                                     {{"axis", c.axis(c.integer("dim"), c.rank(x))}, {"sorted", 1}})
+                       : c.b.op_many("Unique", {source}, 4, {{"sorted", 1}});
   const SymDim count = c.b.dim(results[0], by_dim ? c.axis(c.integer("dim"), c.rank(x)) : 0);
   (void)count;
   c.out(c.cast(results[0], type));

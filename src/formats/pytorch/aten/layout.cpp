@@ -129,7 +129,7 @@ std::optional<SymShape> AtenContext::view_strides(const Frame& frame, const Cell
     return result;
   }
   if (name == "permute") {
-    const std::vector<Arg>& order = argument(1).list;
+    const Args& order = argument(1).list;
     if (order.size() != result.size()) return std::nullopt;
     for (size_t i = 0; i < order.size(); ++i) {
       const auto value = order[i].integer.dim.constant();

@@ -130,9 +130,8 @@ void inner(C& c) {
   const int64_t extra = is_complex(type) ? 1 : 0;
   if (c.rank(a) == extra || c.rank(y) == extra)
     return c.out(extra ? complex_mul(c, a, y) : c.mul(a, y), type);
-  c.out(c.lower("tensordot",
-                {Arg(c.cell(a, type)), Arg(c.cell(y, type)), Arg::ints(std::vector<int64_t>{-1}),
-                 Arg::ints(std::vector<int64_t>{-1})}),
+  c.out(c.lower("tensordot", {Arg(c.cell(a, type)), Arg(c.cell(y, type)), Arg::ints(Ints{-1}),
+                              Arg::ints(Ints{-1})}),
         type);
 }
 
@@ -148,7 +147,7 @@ void tensordot(C& c) {
                           c.arg("dims_self"), c.arg("dims_other")});
     return c.out(c.pair(c.sub(parts[0][0], parts[1][1]), c.add(parts[0][1], parts[1][0])), type);
   }
-  std::vector<int64_t> da, dy;
+  Ints da, dy;
   for (const int64_t d : c.ints("dims_self")) da.push_back(c.axis(d, c.rank(a)));
   for (const int64_t d : c.ints("dims_other")) dy.push_back(c.axis(d, c.rank(y)));
   for (size_t i = 0; i < da.size() && i < dy.size(); ++i) {
@@ -157,7 +156,7 @@ void tensordot(C& c) {
     if (na == 1 && ny && ny != 1) y = c.reduce("ReduceSum", y, {dy[i]}, true);
     if (ny == 1 && na && na != 1) a = c.reduce("ReduceSum", a, {da[i]}, true);
   }
-  std::vector<int64_t> pa, py = dy;
+  Ints pa, py = dy;
   SymInts shape, sa, sy;
   for (int64_t i = 0; i < c.rank(a); ++i)
     if (std::find(da.begin(), da.end(), i) == da.end()) {
@@ -184,7 +183,7 @@ void tensordot(C& c) {
 void einsum(C& c) {
   std::string equation = c.text("equation");
   std::erase(equation, ' ');
-  const std::vector<Arg> list = {c.arg("tensors")};
+  const Args list = {c.arg("tensors")};
   const DType type = c.promote(list);
   if (is_complex(type)) return c.refuse("complex numbers");
   Values inputs;
@@ -211,7 +210,7 @@ void cross(C& c) {
       if (c.known(a, i) == 3) dim = i;
     if (dim < 0) return c.refuse("no axis of length 3");
   }
-  const auto turned = [&](Value* v, std::vector<int64_t> order) {
+  const auto turned = [&](Value* v, Ints order) {
     return c.op("Gather", {v, c.b.ints(order)}, {{"axis", dim}});
   };
   c.out(c.sub(c.mul(turned(a, {1, 2, 0}), turned(y, {2, 0, 1})),
@@ -223,7 +222,7 @@ void kron(C& c) {
   const int64_t extra = is_complex(type) ? 1 : 0;
   Value *a = c.operand("self", type), *y = c.operand("other", type);
   const int64_t ra = c.rank(a) - extra, ry = c.rank(y) - extra, r = std::max(ra, ry);
-  std::vector<int64_t> fa, fy, ua, uy;
+  Ints fa, fy, ua, uy;
   for (int64_t i = ra; i < r; ++i) fa.push_back(i - ra);
   for (int64_t i = ry; i < r; ++i) fy.push_back(i - ry);
   a = c.unsqueeze(a, fa);
@@ -300,8 +299,7 @@ void trilinear(C& c) {
 // ---- distances ----
 
 Value* norm_over_last(C& c, Value* d, double p) {
-  return c.lower("linalg_vector_norm",
-                 {Arg(c.cell(d)), Arg(p), Arg::ints(std::vector<int64_t>{-1})});
+  return c.lower("linalg_vector_norm", {Arg(c.cell(d)), Arg(p), Arg::ints(Ints{-1})});
 }
 
 void cdist(C& c) {
@@ -314,7 +312,7 @@ void pdist(C& c) {
   Value* x = c.x("self");
   const auto n = c.known(x, 0);
   if (!n || *n > 512) return c.refuse("distances of an unknown number of rows");
-  std::vector<int64_t> first, second;
+  Ints first, second;
   for (int64_t i = 0; i < *n; ++i)
     for (int64_t k = i + 1; k < *n; ++k) {
       first.push_back(i);
@@ -374,7 +372,7 @@ void grouped_product(C& c) {
 /// Products whose result has a wider type: its operands are brought to it first.
 void product_in(C& c) {
   const DType type = c.dtype("out_dtype").value_or(c.default_float);
-  std::vector<Arg> args;
+  Args args;
   for (const SchemaArg& one : c.schema().args) {
     if (one.name == "out_dtype") continue;
     const Arg& given = c.arg(one.name);

@@ -91,7 +91,7 @@ Value* nll(C& c, Value* log_p, Value* target, Value* weight, int64_t ignore, int
 void nll_loss(C& c) {
   const int64_t reduction = c.integer("reduction");
   Value* total = nullptr;
-  Value* loss = nll(c, c.x("self"), c.x("target"), c.opt("weight"), c.integer("ignore_index"),
+  Value* loss = nll(c, c.x("self"), c.x("target"), c.opt("weight"), c.any_integer("ignore_index"),
                     reduction, &total);
   c.out(loss);
   if (c.schema().results.size() == 2) c.out(reduction == 0 ? c.like(0, total) : total);
@@ -105,7 +105,7 @@ void cross_entropy(C& c) {
   const SymInt classes = c.size(x, axis);
   const DType type = c.dtype(x);
   const auto by_class = [&](Value* v) {
-    std::vector<int64_t> after;
+    Ints after;
     for (int64_t i = axis + 1; i < c.rank(x); ++i) after.push_back(i - axis);
     return c.unsqueeze(c.cast(v, type), after);
   };
@@ -124,7 +124,7 @@ void cross_entropy(C& c) {
     const SymInt count = c.floor_div(c.numel(x), classes);
     return c.out(c.div(sum, c.operand_of(Arg(count), type)));
   }
-  const int64_t ignore = c.integer("ignore_index");
+  const int64_t ignore = c.any_integer("ignore_index");
   Value* total = nullptr;
   Value* plain = nll(c, log_p, target, weight, ignore, reduction, &total);
   if (smoothing <= 0) return c.out(plain);

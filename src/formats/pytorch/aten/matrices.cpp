@@ -177,12 +177,12 @@ Turned jacobi(C& c, Value* w, bool pairs = false) {
   if (*count < 2) return {w, v};
   const int64_t m = *count + *count % 2, half = m / 2;
   if (m != *count) {  // a column of zeros is turned with none
-    std::vector<int64_t> pads(2 * static_cast<size_t>(r), 0);
+    Ints pads(2 * static_cast<size_t>(r), 0);
     pads.back() = 1;
     w = c.op("Pad", {w, c.b.ints(pads)});
     v = c.op("Pad", {v, c.b.ints(pads)});
   }
-  std::vector<int64_t> places(static_cast<size_t>(m));
+  Ints places(static_cast<size_t>(m));
   for (int64_t i = 0; i < half; ++i) {
     places[static_cast<size_t>(i)] = i == 0 ? 0 : i == 1 ? half : i - 1;
     places[static_cast<size_t>(half + i)] = i + 1 < half ? half + i + 1

@@ -30,7 +30,7 @@ void sum_to_size(C& c) {
   Value* x = c.x("self");
   const SymInts sizes = c.syms("size");
   const int64_t r = c.rank(x), extra = r - static_cast<int64_t>(sizes.size());
-  std::vector<int64_t> first, kept;
+  Ints first, kept;
   for (int64_t i = 0; i < extra; ++i) first.push_back(i);
   if (!first.empty()) x = c.reduce("ReduceSum", x, first, false);
   for (size_t i = 0; i < sizes.size(); ++i)
@@ -81,7 +81,7 @@ void unique_consecutive(C& c) {
   Value* head = c.slice(x, dim, SymInt(0), c.sub(n, SymInt(1)));
   Value* tail = c.slice(x, dim, SymInt(1), SymInt(INT64_MAX));
   Value* differs = c.cast(c.op("Not", {c.op("Equal", {head, tail})}), DType::kInt32);
-  std::vector<int64_t> others;
+  Ints others;
   for (int64_t i = 0; i < c.rank(x); ++i)
     if (i != dim) others.push_back(i);
   if (!others.empty()) differs = c.reduce("ReduceMax", differs, others, false);
@@ -94,7 +94,7 @@ void unique_consecutive(C& c) {
   Value* places = c.op("Compress", {c.range(n), mask}, {{"axis", 0}});
   if (!c.has_rank(places)) c.b.set_type(places, DType::kInt64, {SymDim()});
   if (!c.has_rank(values)) {
-    SymShape shape = c.b.shape(x);
+    Shape shape = c.b.shape(x);
     shape[static_cast<size_t>(dim)] = SymDim();
     c.b.set_type(values, c.dtype(x), shape);
   }
@@ -133,7 +133,7 @@ void nonzero_static(C& c) {
   Value* x = c.x("self");
   const SymInt size = c.sym("size");
   Value* found = c.swap(c.op("NonZero", {x}), 0, 1);
-  Value* fill = c.full({size, SymInt(c.rank(x))}, static_cast<double>(c.integer("fill_value")),
+  Value* fill = c.full({size, SymInt(c.rank(x))}, static_cast<double>(c.any_integer("fill_value")),
                        DType::kInt64);
   c.out(c.slice(c.concat({found, fill}, 0), 0, SymInt(0), size));
 }
@@ -141,7 +141,7 @@ void nonzero_static(C& c) {
 /// Elements at indices where the mask says so, a fill value elsewhere.
 void masked_index(C& c) {
   Value* mask = c.cast(c.x("mask"), DType::kBool);
-  std::vector<Arg> indices;
+  Args indices;
   for (const Ref& ref : c.tensors("indices")) {
     if (!ref) {
       indices.emplace_back();
@@ -187,6 +187,7 @@ void pool_backward(C& c) {
 
 void chunk_cat(C& c) {
   const int64_t chunks = c.integer("num_chunks");
+  if (chunks < 1) return c.refuse("no chunks");
   const auto tensors = c.tensors("tensors");
   if (tensors.empty()) return c.refuse("a list without tensors");
   const int64_t dim = c.axis(c.integer("dim"), c.rank(c.read(tensors[0])));
@@ -197,7 +198,7 @@ void chunk_cat(C& c) {
     if (!n) return c.refuse("an axis of unknown length");
     const int64_t padded = (*n + chunks - 1) / chunks * chunks;
     if (padded != *n) {
-      std::vector<int64_t> pads(2 * static_cast<size_t>(c.rank(x)), 0);
+      Ints pads(2 * static_cast<size_t>(c.rank(x)), 0);
       pads[static_cast<size_t>(c.rank(x) + dim)] = padded - *n;
       x = c.op("Pad", {x, c.b.ints(pads)});
     }
@@ -214,7 +215,7 @@ void chunk_cat(C& c) {
 void gradient(C& c) {
   Value* x = c.x("self");
   const int64_t r = c.rank(x), edge = c.integer("edge_order");
-  std::vector<int64_t> dims;
+  Ints dims;
   if (c.given("dim")) {
     for (const int64_t d : c.ints("dim")) dims.push_back(c.axis(d, r));
   } else {
@@ -238,7 +239,7 @@ void gradient(C& c) {
       if (step.is_none()) step = Arg(1);
       points = c.mul(c.cast(c.range(n), type), c.operand_of(step, type));
     }
-    std::vector<int64_t> after;
+    Ints after;
     for (int64_t i = d + 1; i < r; ++i) after.push_back(i - d);
     Value* p = c.unsqueeze(points, after);
     const auto piece = [&](Value* v, int64_t axis, int64_t from, int64_t to) {
@@ -279,7 +280,7 @@ void trapezoid(C& c) {
     Value* h =
         c.sub(c.slice(x, dx, SymInt(1), SymInt(INT64_MAX)), c.slice(x, dx, SymInt(0), SymInt(-1)));
     if (rx == 1) {
-      std::vector<int64_t> after;
+      Ints after;
       for (int64_t i = dim + 1; i < r; ++i) after.push_back(i - dim);
       h = c.unsqueeze(h, after);
     }
@@ -337,8 +338,7 @@ void roi_pool(C& c) {
   const double scale = box_scale(c, boxes);
   if (boxes != whole) rois = c.concat({c.slice(rois, 1, SymInt(0), SymInt(1)), boxes}, 1);
   Value* y = c.op("MaxRoiPool", {c.x("input"), rois},
-                  {{"pooled_shape",
-                    std::vector<int64_t>{c.integer("pooled_height"), c.integer("pooled_width")}},
+                  {{"pooled_shape", Ints{c.integer("pooled_height"), c.integer("pooled_width")}},
                    {"spatial_scale", scale}});
   c.out(y);
   c.out_arg(Arg());
@@ -350,13 +350,12 @@ void deform_conv2d(C& c) {
   Value* mask = c.flag("use_mask") ? c.x("mask") : nullptr;
   Value* w = c.x("weight");
   c.out(c.op("DeformConv", {c.x("input"), w, c.x("offset"), c.x("bias"), mask},
-             {{"strides", std::vector<int64_t>{sh, sw}},
-              {"pads", std::vector<int64_t>{ph, pw, ph, pw}},
-              {"dilations", std::vector<int64_t>{dh, dw}},
+             {{"strides", Ints{sh, sw}},
+              {"pads", Ints{ph, pw, ph, pw}},
+              {"dilations", Ints{dh, dw}},
               {"group", c.integer("groups")},
               {"offset_group", c.integer("offset_groups")},
-              {"kernel_shape",
-               std::vector<int64_t>{c.known(w, 2).value_or(1), c.known(w, 3).value_or(1)}}}));
+              {"kernel_shape", Ints{c.known(w, 2).value_or(1), c.known(w, 3).value_or(1)}}}));
 }
 
 #define LIKE                                                                                  \

@@ -9,13 +9,13 @@ using C = AtenContext;
 
 /// A vector over the channels, axis 1 of `r` axes.
 Value* per_channel(C& c, Value* v, int64_t r) {
-  std::vector<int64_t> after;
+  Ints after;
   for (int64_t i = 2; i < r; ++i) after.push_back(i - 1);
   return c.unsqueeze(v, after);
 }
 
-std::vector<int64_t> not_channels(int64_t r) {
-  std::vector<int64_t> axes;
+Ints not_channels(int64_t r) {
+  Ints axes;
   for (int64_t i = 0; i < r; ++i)
     if (i != 1) axes.push_back(i);
   return axes;
@@ -45,7 +45,7 @@ Value* batch_norm_values(C& c, const BatchNorm& n, Value** mean_out, Value** rst
                 {n.x, scale, shift, c.cast(n.mean, wide), c.cast(n.var, wide)},
                 {{"epsilon", n.eps}});
   }
-  const std::vector<int64_t> axes = not_channels(r);
+  const Ints axes = not_channels(r);
   Value* mean = c.reduce("ReduceMean", n.x, axes, true);
   Value* centred = c.sub(n.x, mean);
   Value* var = c.reduce("ReduceMean", c.mul(centred, centred), axes, true);
@@ -125,7 +125,7 @@ void instance_norm(C& c) {
   const DType type = c.dtype(n.x);
   if (n.mean) {
     // The running values move towards the means over the batch, where they lie.
-    std::vector<int64_t> axes;
+    Ints axes;
     SymInt count(1);
     for (int64_t i = 2; i < c.rank(n.x); ++i) {
       axes.push_back(i);
@@ -160,8 +160,7 @@ void layer_norm(C& c) {
   if (bias && c.dtype(bias) != type) bias = c.cast(bias, type);
   const Attrs attrs = {{"axis", axis}, {"epsilon", c.real("eps")}};
   if (!native) return c.out(c.op("LayerNormalization", {x, weight, bias}, attrs));
-  const std::vector<Value*> results =
-      c.b.op_many("LayerNormalization", {x, weight, bias}, 3, attrs);
+  const Values results = c.b.op_many("LayerNormalization", {x, weight, bias}, 3, attrs);
   for (Value* one : results) c.out(one);
 }
 
@@ -185,7 +184,7 @@ void rms_norm(C& c) {
       c.op("RMSNormalization", {x, c.cast(weight, type)}, {{"axis", axis}, {"epsilon", eps}});
   c.out(y);
   if (c.schema().results.size() == 2) {
-    std::vector<int64_t> axes;
+    Ints axes;
     for (int64_t i = axis; i < 0; ++i) axes.push_back(i + c.rank(x));
     Value* square = c.reduce("ReduceMean", c.mul(x, x), axes, true);
     c.out(c.op("Reciprocal", {c.op("Sqrt", {c.add(square, c.like(eps, square))})}));
@@ -222,7 +221,7 @@ void native_group_norm(C& c) {
 void weight_norm(C& c) {
   Value *v = c.x("v"), *g = c.x("g");
   const int64_t dim = c.integer("dim"), r = c.rank(v);
-  std::vector<int64_t> axes;
+  Ints axes;
   for (int64_t i = 0; i < r; ++i)
     if (i != dim) axes.push_back(i);
   Value* norm = c.reduce("ReduceL2", v, axes, true);

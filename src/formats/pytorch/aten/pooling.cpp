@@ -10,7 +10,7 @@ namespace {
 using C = AtenContext;
 
 struct Window {
-  std::vector<int64_t> kernel, stride, padding, dilation;
+  Ints kernel, stride, padding, dilation;
   size_t spatial = 2;
   bool ceil = false;
 };
@@ -19,22 +19,21 @@ Window read_window(C& c, size_t spatial) {
   Window w;
   w.spatial = spatial;
   w.kernel = c.ints("kernel_size", spatial);
-  w.stride = c.given("stride") ? c.ints("stride", spatial) : std::vector<int64_t>{};
+  w.stride = c.given("stride") ? c.ints("stride", spatial) : Ints{};
   if (w.stride.empty()) w.stride = w.kernel;
   w.padding = c.ints("padding", spatial);
   if (w.padding.empty()) w.padding.assign(spatial, 0);
-  w.dilation =
-      c.has_arg("dilation") ? c.ints("dilation", spatial) : std::vector<int64_t>(spatial, 1);
+  w.dilation = c.has_arg("dilation") ? c.ints("dilation", spatial) : Ints(spatial, 1);
   w.ceil = c.has_arg("ceil_mode") && c.flag("ceil_mode");
-  for (std::vector<int64_t>* list : {&w.kernel, &w.stride, &w.padding, &w.dilation}) {
+  for (Ints* list : {&w.kernel, &w.stride, &w.padding, &w.dilation}) {
     if (list->size() != spatial) c.refuse("a window of other dimensions");
     list->resize(spatial, 1);
   }
   return w;
 }
 
-std::vector<int64_t> both(const std::vector<int64_t>& pads) {
-  std::vector<int64_t> result = pads;
+Ints both(const Ints& pads) {
+  Ints result = pads;
   result.insert(result.end(), pads.begin(), pads.end());
   return result;
 }
@@ -49,13 +48,20 @@ Attrs attrs_of(const Window& w) {
   return attrs;
 }
 
-size_t spatial_of(C& c) { return static_cast<size_t>(c.detail()[0] - '0'); }
+/// How many axes windows move along; one or two others stand before them.
+size_t spatial_of(C& c, Value* x) {
+  const int64_t spatial = c.detail()[0] - '0', lead = c.rank(x) - spatial;
+  if (lead != 1 && lead != 2)
+    c.refuse("windows of " + std::to_string(spatial) + " dimensions over a tensor of " +
+             std::to_string(c.rank(x)));
+  return static_cast<size_t>(spatial);
+}
 
 /// Calls body with a batch axis in front, and takes it away again.
 template <typename Body>
-std::vector<Value*> batched(C& c, Value* x, size_t spatial, Body&& body) {
+Values batched(C& c, Value* x, size_t spatial, Body&& body) {
   const bool add = c.rank(x) == static_cast<int64_t>(spatial) + 1;
-  std::vector<Value*> results = body(add ? c.unsqueeze(x, {0}) : x);
+  Values results = body(add ? c.unsqueeze(x, {0}) : x);
   if (add)
     for (Value*& one : results) one = c.squeeze(one, {0});
   return results;
@@ -63,16 +69,17 @@ std::vector<Value*> batched(C& c, Value* x, size_t spatial, Body&& body) {
 
 void max_pool(C& c) {
   Value* x = c.x("self");
-  const size_t spatial = spatial_of(c);
+  const size_t spatial = spatial_of(c, x);
+  if (c.failed()) return;
   const Window w = read_window(c, spatial);
   if (c.failed()) return;
   const bool with_indices = c.schema().results.size() > 1;
   const DType type = c.dtype(x);
   const bool direct = is_float(type) || type == DType::kInt8 || type == DType::kUInt8;
   if (!direct) x = c.cast(x, DType::kFloat64);
-  std::vector<Value*> results = batched(c, x, spatial, [&](Value* v) {
-    if (!with_indices) return std::vector<Value*>{c.op("MaxPool", {v}, attrs_of(w))};
-    std::vector<Value*> pair = c.b.op_many("MaxPool", {v}, 2, attrs_of(w));
+  Values results = batched(c, x, spatial, [&](Value* v) {
+    if (!with_indices) return Values{c.op("MaxPool", {v}, attrs_of(w))};
+    Values pair = c.b.op_many("MaxPool", {v}, 2, attrs_of(w));
     c.b.set_type(pair[1], DType::kInt64, SymShape(c.b.shape(pair[0])));
     // ONNX counts through the whole tensor, torch inside one channel's plane.
     SymInt plane(1);
@@ -87,21 +94,22 @@ void max_pool(C& c) {
 
 void avg_pool(C& c) {
   Value* x = c.x("self");
-  const size_t spatial = spatial_of(c);
+  const size_t spatial = spatial_of(c, x);
+  if (c.failed()) return;
   const Window w = read_window(c, spatial);
   if (c.failed()) return;
   const bool count_pads = !c.has_arg("count_include_pad") || c.flag("count_include_pad");
   const bool own_divisor = c.has_arg("divisor_override") && c.given("divisor_override");
   const DType type = c.dtype(x);
   if (!is_float(type)) x = c.cast(x, DType::kFloat64);
-  std::vector<Value*> results = batched(c, x, spatial, [&](Value* v) {
+  Values results = batched(c, x, spatial, [&](Value* v) {
     Attrs attrs = attrs_of(w);
     if (count_pads || own_divisor) attrs.emplace_back("count_include_pad", 1);
-    if (!own_divisor) return std::vector<Value*>{c.op("AveragePool", {v}, attrs)};
+    if (!own_divisor) return Values{c.op("AveragePool", {v}, attrs)};
     // A sum over the window: the mean times its full size, windows past the end padded with zeros.
     int64_t size = 1;
     for (const int64_t k : w.kernel) size *= k;
-    std::vector<int64_t> pads(2 * (spatial + 2), 0);
+    Ints pads(2 * (spatial + 2), 0);
     for (size_t i = 0; i < spatial; ++i) {
       pads[i + 2] = w.padding[i];
       pads[i + spatial + 4] = w.padding[i] + (w.ceil ? w.stride[i] - 1 : 0);
@@ -112,7 +120,7 @@ void avg_pool(C& c) {
     Value* padded = c.op("Pad", {v, c.b.ints(pads)});
     Value* mean = c.op("AveragePool", {padded}, attrs_of(bare));
     const double by = static_cast<double>(size) / c.real("divisor_override");
-    return std::vector<Value*>{c.mul(mean, c.like(by, mean))};
+    return Values{c.mul(mean, c.like(by, mean))};
   });
   c.out(c.cast(results[0], type));
 }
@@ -120,7 +128,7 @@ void avg_pool(C& c) {
 /// Windows of different lengths: start floor(i*in/out), end ceil((i+1)*in/out).
 Value* adaptive_axis(C& c, Value* x, int64_t axis, int64_t in, int64_t out, bool average) {
   int64_t longest = 0;
-  std::vector<int64_t> start, length;
+  Ints start, length;
   for (int64_t i = 0; i < out; ++i) {
     const int64_t from = i * in / out, to = ((i + 1) * in + out - 1) / out;
     start.push_back(from);
@@ -128,8 +136,8 @@ Value* adaptive_axis(C& c, Value* x, int64_t axis, int64_t in, int64_t out, bool
     longest = std::max(longest, to - from);
   }
   // Gather every window, the short ones filled up by repeating their last element.
-  std::vector<int64_t> places;
-  auto weights = Tensor::allocate(DType::kFloat64, std::vector<int64_t>{out, longest});
+  Ints places;
+  auto weights = Tensor::allocate(DType::kFloat64, Ints{out, longest});
   if (!weights) return x;
   for (int64_t i = 0; i < out; ++i)
     for (int64_t k = 0; k < longest; ++k) {
@@ -142,7 +150,7 @@ Value* adaptive_axis(C& c, Value* x, int64_t axis, int64_t in, int64_t out, bool
   Value* index = c.b.constant(Tensor::of<int64_t>(DType::kInt64, dims, places), "windows");
   Value* windows = c.op("Gather", {x, index}, {{"axis", axis}});
   if (average) {
-    std::vector<int64_t> after;
+    Ints after;
     for (int64_t i = axis + 2; i < c.rank(windows); ++i) after.push_back(i - axis);
     Value* weight = c.cast(c.b.constant(*weights, "weights"), c.dtype(x));
     return c.reduce("ReduceSum", c.mul(windows, c.unsqueeze(weight, after)), {axis + 1}, false);
@@ -195,7 +203,7 @@ void adaptive_dynamic(C& c, Value* x, const SymInts& outs, bool average, bool wi
     const Windows windows = adaptive_windows(c, in, out);
     Value* taken = c.op("Gather", {x, windows.places}, {{"axis", axis}});
     if (average) {
-      std::vector<int64_t> after;
+      Ints after;
       for (int64_t k = axis + 2; k < c.rank(taken); ++k) after.push_back(k - axis);
       Value* weight = c.cast(c.unsqueeze(windows.weights, after), c.dtype(x));
       x = c.reduce("ReduceSum", c.mul(taken, weight), {axis + 1}, false);
@@ -210,7 +218,7 @@ void adaptive_dynamic(C& c, Value* x, const SymInts& outs, bool average, bool wi
       x = pick(taken);
     }
     if (c.b.has_shape(x)) {
-      SymShape shape = c.b.shape(x);
+      Shape shape = c.b.shape(x);
       shape[static_cast<size_t>(axis)] = out.dim;
       c.b.set_type(x, c.dtype(x), shape);
       if (numbers) c.b.set_type(numbers, DType::kInt64, shape);
@@ -222,13 +230,14 @@ void adaptive_dynamic(C& c, Value* x, const SymInts& outs, bool average, bool wi
 
 void adaptive_pool(C& c) {
   Value* x = c.x("self");
-  const size_t spatial = spatial_of(c);
+  const size_t spatial = spatial_of(c, x);
+  if (c.failed()) return;
   const bool average = c.name().find("avg") != std::string_view::npos;
   const bool with_indices = c.schema().results.size() > 1;
   const SymInts wanted_sizes = c.syms("output_size", spatial);
   const int64_t first = c.rank(x) - static_cast<int64_t>(spatial);
   bool all_one = true, same = true, divides = true;
-  std::vector<int64_t> kernel;
+  Ints kernel;
   for (size_t i = 0; i < spatial; ++i) {
     const SymInt in = c.size(x, first + static_cast<int64_t>(i));
     const SymInt& out = wanted_sizes[i];
@@ -241,16 +250,16 @@ void adaptive_pool(C& c) {
   if (same && !with_indices) return c.out(x);
   if (all_one && !with_indices) {
     const auto results = batched(c, x, spatial, [&](Value* v) {
-      return std::vector<Value*>{c.op(average ? "GlobalAveragePool" : "GlobalMaxPool", {v})};
+      return Values{c.op(average ? "GlobalAveragePool" : "GlobalMaxPool", {v})};
     });
     return c.out(results[0]);
   }
   if (divides) {
     const Attrs attrs = {{"kernel_shape", kernel}, {"strides", kernel}};
     const auto results = batched(c, x, spatial, [&](Value* v) {
-      if (average) return std::vector<Value*>{c.op("AveragePool", {v}, attrs)};
-      if (!with_indices) return std::vector<Value*>{c.op("MaxPool", {v}, attrs)};
-      std::vector<Value*> pair = c.b.op_many("MaxPool", {v}, 2, attrs);
+      if (average) return Values{c.op("AveragePool", {v}, attrs)};
+      if (!with_indices) return Values{c.op("MaxPool", {v}, attrs)};
+      Values pair = c.b.op_many("MaxPool", {v}, 2, attrs);
       c.b.set_type(pair[1], DType::kInt64, SymShape(c.b.shape(pair[0])));
       SymInt plane(1);
       for (size_t i = 0; i < spatial; ++i)
@@ -262,13 +271,17 @@ void adaptive_pool(C& c) {
     if (with_indices) c.out(results[1]);
     return;
   }
-  std::vector<int64_t> ins, outs;
+  Ints ins, outs;
   for (size_t i = 0; i < spatial; ++i) {
     const auto in = c.known(x, first + static_cast<int64_t>(i));
     if (!in || !wanted_sizes[i].is_number())
       return adaptive_dynamic(c, x, wanted_sizes, average, with_indices);
     ins.push_back(*in);
     outs.push_back(wanted_sizes[i].dim.value());
+    // As many places are written out for each axis.
+    constexpr int64_t kMost = 1 << 20;
+    if (*in < 1 || outs[i] < 1 || outs[i] > kMost || *in > kMost)
+      return c.refuse("adaptive pooling from or to no or very many elements");
   }
   if (!with_indices) {
     for (size_t i = 0; i < spatial; ++i)
@@ -277,6 +290,7 @@ void adaptive_pool(C& c) {
   }
   // With indices: windows of the whole plane as one axis.
   int64_t plane = 1, cells = 1, longest = 1;
+  double listed = 1;
   for (size_t i = 0; i < spatial; ++i) {
     plane *= ins[i];
     cells *= outs[i];
@@ -284,12 +298,13 @@ void adaptive_pool(C& c) {
     for (int64_t k = 0; k < outs[i]; ++k)
       most = std::max(most, ((k + 1) * ins[i] + outs[i] - 1) / outs[i] - k * ins[i] / outs[i]);
     longest *= most;
+    listed *= static_cast<double>(outs[i]) * static_cast<double>(most);
+    if (listed > 1 << 20) break;
   }
-  if (cells * longest > (1 << 20))
-    return c.refuse("adaptive pooling of a large plane with indices");
-  std::vector<int64_t> table;
+  if (listed > 1 << 20) return c.refuse("adaptive pooling of a large plane with indices");
+  Ints table;
   for (int64_t cell = 0; cell < cells; ++cell) {
-    std::vector<int64_t> from(spatial), to(spatial), at;
+    Ints from(spatial), to(spatial), at;
     int64_t rest = cell;
     for (size_t i = spatial; i-- > 0;) {
       const int64_t k = rest % outs[i];
@@ -334,7 +349,8 @@ void adaptive_pool(C& c) {
 
 void max_unpool(C& c) {
   Value *x = c.x("self"), *indices = c.x("indices");
-  const size_t spatial = spatial_of(c);
+  const size_t spatial = spatial_of(c, x);
+  if (c.failed()) return;
   const SymInts sizes = c.syms("output_size", spatial);
   const int64_t first = c.rank(x) - static_cast<int64_t>(spatial);
   SymInts lead, flat_out, out;

@@ -59,7 +59,7 @@ void fake_quantize(C& c) {
   Value* scale = c.operand("scale", c.dtype(x));
   Value* zero = c.operand("zero_point", c.dtype(x));
   if (per_channel) {
-    std::vector<int64_t> after;
+    Ints after;
     for (int64_t i = c.axis(c.integer("axis"), c.rank(x)) + 1; i < c.rank(x); ++i)
       after.push_back(static_cast<int64_t>(after.size()) + 1);
     scale = c.unsqueeze(scale, after);
@@ -178,7 +178,7 @@ Value* narrowed(C& c, Value* q, double low, double high) {
   auto wide = q->initializer()->value(c.b.storage());
   const DType type = is_signed ? DType::kInt4 : DType::kUInt4;
   if (!wide || !is_integer(wide->dtype())) return q;
-  const std::vector<int64_t> dims(wide->dims().span().begin(), wide->dims().span().end());
+  const Ints dims(wide->dims().span().begin(), wide->dims().span().end());
   auto narrow = Tensor::allocate(type, dims);
   if (!narrow) return q;
   for (int64_t i = 0; i < wide->size(); ++i) {
@@ -236,7 +236,7 @@ void dequantize_affine(C& c) {
 }
 
 /// Smallest and largest value of each block, with 0 between them.
-std::pair<Value*, Value*> bounds(C& c, Value* x, std::vector<int64_t> axes, bool keep) {
+std::pair<Value*, Value*> bounds(C& c, Value* x, Ints axes, bool keep) {
   Value* zero = c.like(0, x);
   return {c.op("Min", {c.reduce("ReduceMin", x, axes, keep), zero}),
           c.op("Max", {c.reduce("ReduceMax", x, axes, keep), zero})};
@@ -264,7 +264,7 @@ void choose_qparams_affine(C& c) {
   const DType target = c.dtype("target_dtype").value_or(DType::kInt8), own = c.dtype(x);
   const auto [low, high] = range_of(c, target);
   const SymInts split = split_sizes(c, x, block, true);
-  std::vector<int64_t> axes;
+  Ints axes;
   int64_t at = 0;
   for (size_t i = 0; i < block.size(); ++i) {
     const SymInt size = c.size(x, static_cast<int64_t>(i));
@@ -309,7 +309,7 @@ void choose_qparams_affine(C& c) {
 void choose_qparams(C& c) {
   Value* x = c.cast(c.x("input"), DType::kFloat32);
   const double low = c.real("quant_min"), high = c.real("quant_max");
-  std::vector<int64_t> axes;
+  Ints axes;
   for (int64_t i = 0; i < c.rank(x); ++i) axes.push_back(i);
   const auto [least, most] = bounds(c, x, axes, false);
   Value *scale = nullptr, *zero = nullptr;

@@ -10,7 +10,7 @@ using C = AtenContext;
 struct Kind {
   const char* op;  ///< LSTM, GRU, RNN
   int64_t gates;
-  std::vector<int64_t> order;  ///< ONNX's gates by torch's numbers
+  Ints order;  ///< ONNX's gates by torch's numbers
   const char* activation = nullptr;
 };
 
@@ -24,9 +24,9 @@ Kind kind_of(std::string_view name) {
 Value* reordered(C& c, Value* w, const Kind& kind, const SymInt& hidden) {
   if (kind.gates == 1) return w;
   Values parts;
-  std::vector<int64_t> lengths(static_cast<size_t>(kind.gates), hidden.dim.constant().value_or(0));
-  Node* split = c.b.begin("Split", std::vector<Value*>{w, c.b.ints(lengths)}, {{"axis", 0}});
-  const std::vector<Value*> gates = c.b.finish(split, static_cast<size_t>(kind.gates));
+  Ints lengths(static_cast<size_t>(kind.gates), hidden.dim.constant().value_or(0));
+  Node* split = c.b.begin("Split", Values{w, c.b.ints(lengths)}, {{"axis", 0}});
+  const Values gates = c.b.finish(split, static_cast<size_t>(kind.gates));
   for (const int64_t gate : kind.order) parts.push_back(gates[static_cast<size_t>(gate)]);
   return c.concat(parts, 0);
 }
@@ -63,12 +63,11 @@ LayerResult layer(C& c, const Kind& kind, Value* x, std::span<const Cell4> cells
     attrs.emplace_back("activations", std::vector<std::string>(cells.size(), kind.activation));
   const bool lstm = std::string_view(kind.op) == "LSTM";
   Value* all_bias = bias.empty() ? nullptr : c.concat(bias, 0);
-  Node* node = c.b.begin(
-      kind.op,
-      lstm ? std::vector<Value*>{x, c.concat(w, 0), c.concat(r, 0), all_bias, lengths, h0, c0}
-           : std::vector<Value*>{x, c.concat(w, 0), c.concat(r, 0), all_bias, lengths, h0},
-      attrs);
-  const std::vector<Value*> results = c.b.finish(node, lstm ? 3 : 2);
+  Node* node = c.b.begin(kind.op,
+                         lstm ? Values{x, c.concat(w, 0), c.concat(r, 0), all_bias, lengths, h0, c0}
+                              : Values{x, c.concat(w, 0), c.concat(r, 0), all_bias, lengths, h0},
+                         attrs);
+  const Values results = c.b.finish(node, lstm ? 3 : 2);
   // [T, D, B, H] -> [T, B, D*H]
   Value* y = both ? c.reshape(c.transpose(results[0], {0, 2, 1, 3}),
                               {c.size(x, 0), c.size(x, 1), c.mul(hidden, SymInt(2))})
@@ -78,18 +77,18 @@ LayerResult layer(C& c, const Kind& kind, Value* x, std::span<const Cell4> cells
 
 /// With a projection the hidden state is shorter than the cell: a Loop-free step by Scan.
 LayerResult projected(C& c, Value* x, const Cell4& cell, Value* h0, Value* c0, bool reverse) {
-  const std::vector<int64_t> direction = {reverse ? int64_t{1} : int64_t{0}};
+  const Ints direction = {reverse ? int64_t{1} : int64_t{0}};
   Value* wi = c.swap(cell.input, 0, 1);
   Value* wh = c.swap(cell.hidden, 0, 1);
   Value* wr = c.swap(cell.projection, 0, 1);
   Value* bias = cell.input_bias ? c.add(cell.input_bias, cell.hidden_bias) : nullptr;
-  Node* scan = c.b.begin("Scan", std::vector<Value*>{h0, c0, x},
+  Node* scan = c.b.begin("Scan", Values{h0, c0, x},
                          {{"num_scan_inputs", 1},
                           {"scan_input_directions", direction},
                           {"scan_output_directions", direction}});
   Graph& body = scan->set_graph("body");
   body.name = "step";
-  SymShape item = c.b.shape(x);
+  Shape item = c.b.shape(x);
   if (!item.empty()) item.erase(item.begin());
   c.enter(body);
   Value* h = c.b.input("h", c.dtype(h0), SymShape(c.b.shape(h0)));
@@ -97,8 +96,7 @@ LayerResult projected(C& c, Value* x, const Cell4& cell, Value* h0, Value* c0, b
   Value* xt = c.b.input("x", c.dtype(x), item);
   Value* gates = c.add(c.op("MatMul", {xt, wi}), c.op("MatMul", {h, wh}));
   if (bias) gates = c.add(gates, bias);
-  const std::vector<Value*> four =
-      c.b.op_many("Split", {gates}, 4, {{"axis", -1}, {"num_outputs", 4}});
+  const Values four = c.b.op_many("Split", {gates}, 4, {{"axis", -1}, {"num_outputs", 4}});
   Value* next_c = c.add(c.mul(c.op("Sigmoid", {four[1]}), state),
                         c.mul(c.op("Sigmoid", {four[0]}), c.op("Tanh", {four[2]})));
   Value* next_h = c.op("MatMul", {c.mul(c.op("Sigmoid", {four[3]}), c.op("Tanh", {next_c})), wr});
@@ -106,8 +104,8 @@ LayerResult projected(C& c, Value* x, const Cell4& cell, Value* h0, Value* c0, b
   body.add_output(next_c);
   body.add_output(c.op("Identity", {next_h}));
   c.leave();
-  const std::vector<Value*> results = c.b.finish(scan, 3);
-  SymShape sequence = c.b.shape(h0);
+  const Values results = c.b.finish(scan, 3);
+  Shape sequence = c.b.shape(h0);
   sequence.insert(sequence.begin(), c.b.dim(x, 0));
   c.b.set_type(results[0], c.dtype(h0), SymShape(c.b.shape(h0)));
   c.b.set_type(results[1], c.dtype(c0), SymShape(c.b.shape(c0)));
@@ -213,8 +211,7 @@ void lstm_cell(C& c) {
   if (states.size() != 2) return c.refuse("an LSTM needs two states");
   Value* gates = c.add(affine(c, c.x("input"), c.x("w_ih"), c.opt("b_ih")),
                        affine(c, states[0], c.x("w_hh"), c.opt("b_hh")));
-  const std::vector<Value*> four =
-      c.b.op_many("Split", {gates}, 4, {{"axis", -1}, {"num_outputs", 4}});
+  const Values four = c.b.op_many("Split", {gates}, 4, {{"axis", -1}, {"num_outputs", 4}});
   Value* next = c.add(c.mul(c.op("Sigmoid", {four[1]}), states[1]),
                       c.mul(c.op("Sigmoid", {four[0]}), c.op("Tanh", {four[2]})));
   c.out(c.mul(c.op("Sigmoid", {four[3]}), c.op("Tanh", {next})));
@@ -223,11 +220,10 @@ void lstm_cell(C& c) {
 
 void gru_cell(C& c) {
   Value* h = c.x("hx");
-  const std::vector<Value*> gi =
-      c.b.op_many("Split", {affine(c, c.x("input"), c.x("w_ih"), c.opt("b_ih"))}, 3,
-                  {{"axis", -1}, {"num_outputs", 3}});
-  const std::vector<Value*> gh = c.b.op_many("Split", {affine(c, h, c.x("w_hh"), c.opt("b_hh"))}, 3,
-                                             {{"axis", -1}, {"num_outputs", 3}});
+  const Values gi = c.b.op_many("Split", {affine(c, c.x("input"), c.x("w_ih"), c.opt("b_ih"))}, 3,
+                                {{"axis", -1}, {"num_outputs", 3}});
+  const Values gh = c.b.op_many("Split", {affine(c, h, c.x("w_hh"), c.opt("b_hh"))}, 3,
+                                {{"axis", -1}, {"num_outputs", 3}});
   Value* r = c.op("Sigmoid", {c.add(gi[0], gh[0])});
   Value* z = c.op("Sigmoid", {c.add(gi[1], gh[1])});
   Value* n = c.op("Tanh", {c.add(gi[2], c.mul(r, gh[2]))});

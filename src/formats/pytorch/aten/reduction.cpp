@@ -12,8 +12,8 @@ namespace {
 using C = AtenContext;
 
 /// The axes that "dim" names; all of them where it is None or empty.
-std::vector<int64_t> axes_of(C& c, Value* x, int64_t r) {
-  std::vector<int64_t> axes;
+Ints axes_of(C& c, Value* x, int64_t r) {
+  Ints axes;
   if (c.has_arg("dim") && c.given("dim"))
     for (const int64_t dim : c.ints("dim")) axes.push_back(c.axis(dim, r));
   if (axes.empty())
@@ -36,7 +36,7 @@ Value* summand(C& c, DType& type) {
   return c.operand("self", type);
 }
 
-Value* reduced(C& c, Text op, Value* x, const std::vector<int64_t>& axes, bool keepdims) {
+Value* reduced(C& c, Text op, Value* x, const Ints& axes, bool keepdims) {
   // ONNX reduces 32- and 64-bit integers and floats.
   const DType type = c.dtype(x);
   const bool narrow =
@@ -120,7 +120,7 @@ void nanmean(C& c) {
 }
 
 /// Variance about the mean; the divisor is the count less the correction.
-Value* variance(C& c, Value* x, const std::vector<int64_t>& axes, double correction, bool keepdims,
+Value* variance(C& c, Value* x, const Ints& axes, double correction, bool keepdims,
                 Value** mean_out, bool complex) {
   Value* m = c.reduce("ReduceMean", x, axes, true);
   Value* d = c.sub(x, m);
@@ -230,7 +230,7 @@ void count_nonzero(C& c) {
 
 // ---- norms ----
 
-Value* vector_norm(C& c, Value* x, double p, std::vector<int64_t> axes, bool keepdims) {
+Value* vector_norm(C& c, Value* x, double p, Ints axes, bool keepdims) {
   if (c.rank(x) == 0)
     return p == 0 ? c.cast(c.cast(x, DType::kBool), c.dtype(x)) : c.op("Abs", {x});
   if (p == 2) return c.reduce("ReduceL2", x, std::move(axes), keepdims);
@@ -270,7 +270,7 @@ void dist(C& c) {
 void renorm(C& c) {
   Value* x = c.x("self");
   const int64_t r = c.rank(x), dim = c.axis(c.integer("dim"), r);
-  std::vector<int64_t> axes;
+  Ints axes;
   for (int64_t i = 0; i < r; ++i)
     if (i != dim) axes.push_back(i);
   Value* length = vector_norm(c, x, c.real("p"), axes, true);
@@ -303,13 +303,12 @@ void cumsum(C& c) {
 template <typename Body>
 Value* scan_axis(C& c, Value* x, int64_t dim, Value* initial, Body&& step, Value** last = nullptr) {
   // step(state, item) -> {state, output}
-  Node* scan = c.b.begin("Scan", std::vector<Value*>{initial, x},
-                         {{"num_scan_inputs", 1},
-                          {"scan_input_axes", std::vector<int64_t>{dim}},
-                          {"scan_output_axes", std::vector<int64_t>{dim}}});
+  Node* scan = c.b.begin(
+      "Scan", Values{initial, x},
+      {{"num_scan_inputs", 1}, {"scan_input_axes", Ints{dim}}, {"scan_output_axes", Ints{dim}}});
   Graph& body = scan->set_graph("body");
   body.name = "step";
-  SymShape item_shape = c.b.shape(x);
+  Shape item_shape = c.b.shape(x);
   if (static_cast<size_t>(dim) < item_shape.size())
     item_shape.erase(item_shape.begin() + static_cast<ptrdiff_t>(dim));
   c.enter(body);
@@ -319,7 +318,7 @@ Value* scan_axis(C& c, Value* x, int64_t dim, Value* initial, Body&& step, Value
   body.add_output(next == output || !next->producer() ? c.op("Identity", {next}) : next);
   body.add_output(!output->producer() ? c.op("Identity", {output}) : output);
   c.leave();
-  const std::vector<Value*> results = c.b.finish(scan, 2);
+  const Values results = c.b.finish(scan, 2);
   c.b.set_type(results[0], c.dtype(initial), SymShape(c.b.shape(initial)));
   c.b.set_type(results[1], c.dtype(output), SymShape(c.b.shape(x)));
   if (last) *last = results[0];
@@ -398,12 +397,12 @@ void hash_tensor(C& c) {
   if (c.is_complex("self") || c.integer("mode") != 0) return c.refuse("this kind of hash");
   Value* x = c.x("self");
   const int64_t r = c.rank(x);
-  const std::vector<int64_t> axes = axes_of(c, x, r);
+  const Ints axes = axes_of(c, x, r);
   x = c.cast(x, is_float(c.dtype(x)) ? DType::kFloat64 : DType::kInt64);
   x = c.op("BitCast", {x}, {{"to", static_cast<int64_t>(DType::kUInt64)}});
   if (r == 0) return c.out(x);
   // The axes that go come first, as one.
-  std::vector<int64_t> order = axes;
+  Ints order = axes;
   SymInts sizes = {SymInt(-1)}, kept;
   for (int64_t i = 0; i < r; ++i) {
     const bool gone = std::find(axes.begin(), axes.end(), i) != axes.end();
@@ -443,7 +442,7 @@ void cumulative_extreme(C& c) {
   });
   Value* hit = c.op("Equal", {values, running});
   if (is_float(c.dtype(values))) hit = c.op("Or", {hit, c.op("IsNaN", {values})});
-  std::vector<int64_t> after;
+  Ints after;
   for (int64_t i = dim + 1; i < r; ++i) after.push_back(i - dim);
   Value* positions = c.range(c.size(values, dim));
   if (!after.empty()) positions = c.unsqueeze(positions, after);
@@ -461,14 +460,14 @@ void cumulative_extreme(C& c) {
 void diff(C& c) {
   Value* x = c.x("self");
   const int64_t dim = c.axis(c.integer("dim"), c.rank(x));
-  std::vector<Value*> parts;
+  Values parts;
   if (c.given("prepend")) parts.push_back(c.x("prepend"));
   parts.push_back(x);
   if (c.given("append")) parts.push_back(c.x("append"));
   const bool complex = c.is_complex("self");
   const int64_t real_dim = complex ? c.axis(c.integer("dim"), c.rank(x) - 1) : dim;
   x = c.concat(parts, real_dim);
-  for (int64_t i = c.integer("n"); i > 0; --i) {
+  for (int64_t i = c.count(c.integer("n"), 256); i > 0; --i) {
     Value* high = c.slice(x, real_dim, SymInt(1), SymInt(INT64_MAX));
     Value* low = c.slice(x, real_dim, SymInt(0), SymInt(-1));
     x = c.dtype(x) == DType::kBool ? c.op("Xor", {high, low}) : c.sub(high, low);
@@ -485,7 +484,7 @@ std::pair<Value*, Value*> sorted(C& c, Value* x, int64_t dim, bool descending) {
   Value* keys = type == DType::kBool ? c.cast(x, DType::kInt32) : x;
   if (c.rank(x) == 0) return {x, c.b.int_scalar(0)};
   Value* k = c.int_vector(c.size(x, dim));
-  const std::vector<Value*> results =
+  const Values results =
       c.b.op_many("TopK", {keys, k}, 2, {{"axis", dim}, {"largest", descending}, {"sorted", 1}});
   for (size_t i = 0; i < 2; ++i)
     c.b.set_type(results[i], i == 0 ? c.dtype(keys) : DType::kInt64, SymShape(c.b.shape(x)));
@@ -514,7 +513,7 @@ void topk(C& c) {
     return c.out(c.b.int_scalar(0));
   }
   const int64_t dim = c.axis(c.integer("dim"), c.rank(x));
-  const std::vector<Value*> results =
+  const Values results =
       c.b.op_many("TopK", {orderable(c, x), c.int_vector(c.sym("k"))}, 2,
                   {{"axis", dim}, {"largest", c.flag("largest")}, {"sorted", c.flag("sorted")}});
   c.out(c.cast(results[0], c.dtype(x)));
@@ -663,7 +662,7 @@ void quantile(C& c) {
       ignore_nan ? c.op("Equal", {valid, c.like(0, valid)}) : c.op("Less", {valid, length});
   result = c.where(bad, c.like(NAN, x), result);
   // [..., q] -> q in front, the reduced axis kept as 1 or dropped.
-  std::vector<int64_t> perm = {r - 1};
+  Ints perm = {r - 1};
   for (int64_t i = 0; i + 1 < r; ++i) perm.push_back(i);
   result = c.transpose(result, perm);  // [q, others with dim's place taken by the last]
   result = c.unsqueeze(result, {r});   // the place of the reduced axis

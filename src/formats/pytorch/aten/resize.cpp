@@ -14,6 +14,10 @@ using C = AtenContext;
 /// last samples keep their distance (ONNX's antialiasing takes its width from the sizes alone): a
 /// product with a constant matrix. Source: torch's own rule of weights.
 Value* filtered(C& c, Value* x, int64_t axis, int64_t from, int64_t to, bool cubic) {
+  if (from < 1 || to < 1 || static_cast<double>(from) * static_cast<double>(to) > 1 << 24) {
+    c.refuse("antialiasing from or to no or very many samples");
+    return x;
+  }
   const double scale = to > 1 ? static_cast<double>(from - 1) / static_cast<double>(to - 1) : 0;
   const double wide = std::max(scale, 1.0), support = (cubic ? 2.0 : 1.0) * wide;
   const auto weight = [&](double at) {
@@ -23,7 +27,7 @@ Value* filtered(C& c, Value* x, int64_t axis, int64_t from, int64_t to, bool cub
     if (at < 1) return ((a + 2) * at - (a + 3)) * at * at + 1;
     return at < 2 ? (((at - 5) * at + 8) * at - 4) * a : 0.0;
   };
-  std::vector<double> table(static_cast<size_t>(from * to), 0);
+  Reals table(static_cast<size_t>(from * to), 0);
   for (int64_t row = 0; row < to; ++row) {
     const double center = scale * (static_cast<double>(row) + 0.5);
     const int64_t first = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
@@ -35,7 +39,7 @@ Value* filtered(C& c, Value* x, int64_t axis, int64_t from, int64_t to, bool cub
       table[static_cast<size_t>(at * to + row)] =
           weight((static_cast<double>(at) - center + 0.5) / wide) / sum;
   }
-  auto matrix = Tensor::allocate(c.dtype(x), std::vector<int64_t>{from, to});
+  auto matrix = Tensor::allocate(c.dtype(x), Ints{from, to});
   if (!matrix) {
     c.refuse("too large");
     return x;
@@ -55,7 +59,7 @@ void upsample(C& c) {
   if (antialias) mode.resize(mode.size() - 3);
   const int64_t spatial = c.rank(x) - 2;
   SymInts sizes;
-  std::vector<double> scales;
+  Reals scales;
   if (c.given("output_size")) sizes = c.syms("output_size", static_cast<size_t>(spatial));
   if (c.has_arg("scale_factors") && c.given("scale_factors")) {
     scales = c.reals("scale_factors");
@@ -84,8 +88,8 @@ void upsample(C& c) {
     }
     return c.out(y);
   }
-  std::vector<int64_t> axes;
-  SymShape shape = c.b.shape(x);
+  Ints axes;
+  Shape shape = c.b.shape(x);
   for (int64_t i = 0; i < spatial; ++i) axes.push_back(i + 2);
   Attrs attrs = {{"axes", axes}};
   if (mode.starts_with("nearest")) {
@@ -125,7 +129,7 @@ void upsample(C& c) {
   }
   if (!scales.empty()) {
     // The factor itself decides where samples lie.
-    auto tensor = Tensor::allocate(DType::kFloat32, std::vector<int64_t>{spatial});
+    auto tensor = Tensor::allocate(DType::kFloat32, Ints{spatial});
     if (!tensor) return c.refuse("too large");
     for (int64_t i = 0; i < spatial; ++i) tensor->set_double(i, scales[static_cast<size_t>(i)]);
     y = c.op("Resize", {source, nullptr, c.b.constant(*tensor, "scales")}, attrs);
@@ -166,8 +170,8 @@ void affine_grid(C& c) {
              {{"align_corners", c.flag("align_corners")}}));
 }
 
-std::vector<int64_t> height_and_width(C& c, std::string_view name) {
-  std::vector<int64_t> both = c.ints(name, 2);
+Ints height_and_width(C& c, std::string_view name) {
+  Ints both = c.ints(name, 2);
   if (both.size() != 2) c.refuse("a window of other dimensions");
   both.resize(2, 1);
   return both;
@@ -192,7 +196,7 @@ void im2col(C& c) {
     const SymInt room = c.sub(c.size(x, axis), SymInt(dilation[i] * (kernel[i] - 1) + 1));
     counts[i] = c.add(c.floor_div(room, SymInt(stride[i])), SymInt(1));
     // [windows, kernel] places along this axis, gathered: the axis becomes two.
-    std::vector<int64_t> offsets;
+    Ints offsets;
     for (int64_t k = 0; k < kernel[i]; ++k) offsets.push_back(k * dilation[i]);
     Value* starts = c.mul(c.range(counts[i]), c.b.int_scalar(stride[i]));
     Value* places = c.add(c.unsqueeze(c.b.ints(offsets), {1}), c.unsqueeze(starts, {0}));
@@ -215,7 +219,7 @@ void col2im(C& c) {
       {x, c.shape_value(c.syms("output_size", 2)), c.b.ints(height_and_width(c, "kernel_size"))},
       {{"dilations", height_and_width(c, "dilation")},
        {"strides", height_and_width(c, "stride")},
-       {"pads", std::vector<int64_t>{padding[0], padding[1], padding[0], padding[1]}}});
+       {"pads", Ints{padding[0], padding[1], padding[0], padding[1]}}});
   c.out(batched ? y : c.squeeze(y, {0}));
 }
 

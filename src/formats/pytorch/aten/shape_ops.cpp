@@ -1,6 +1,7 @@
 // Rearranging elements: cat, stack, repeat, roll, flip, pad, triangles.
 
 #include <algorithm>
+#include <cmath>
 
 #include "formats/pytorch/aten/complex.h"
 #include "formats/pytorch/aten/context.h"
@@ -91,7 +92,7 @@ void at_least(C& c) {
                     : x;
   };
   if (c.has_arg("self")) return c.out(lifted(c.ref("self")), c.type("self"));
-  std::vector<Arg> items;
+  Args items;
   for (const Ref& ref : c.tensors("tensors")) {
     items.emplace_back(c.cell(lifted(ref), ref->dtype));
     c.may_share(ref, items.back().tensor);
@@ -109,7 +110,7 @@ void broadcast_tensors(C& c) {
       if (one.is(1)) one = sizes[i];
     }
   }
-  std::vector<Arg> items;
+  Args items;
   for (const Ref& ref : c.tensors("tensors")) {
     items.emplace_back(c.cell(c.expand(c.read(ref), shape), ref->dtype));
     c.may_share(ref, items.back().tensor);
@@ -118,7 +119,7 @@ void broadcast_tensors(C& c) {
 }
 
 void meshgrid(C& c) {
-  const std::vector<Ref> tensors = c.tensors("tensors");
+  const Refs tensors = c.tensors("tensors");
   const bool swapped = c.has_arg("indexing") && c.text("indexing") == "xy" && tensors.size() > 1;
   SymInts shape;
   Values parts;
@@ -133,12 +134,12 @@ void meshgrid(C& c) {
   for (size_t i = 0; i < parts.size(); ++i) {
     size_t place = i;
     if (swapped && i < 2) place = 1 - i;
-    std::vector<int64_t> axes;
+    Ints axes;
     for (size_t k = 0; k < parts.size(); ++k)
       if (k != place) axes.push_back(static_cast<int64_t>(k));
     result.push_back(c.expand(c.unsqueeze(parts[i], axes), shape));
   }
-  std::vector<Arg> items;
+  Args items;
   for (size_t i = 0; i < result.size(); ++i) {
     items.emplace_back(c.cell(result[i], tensors[i]->dtype));
     c.may_share(tensors[i], items.back().tensor);
@@ -151,13 +152,13 @@ void repeat(C& c) {
   const bool complex = c.is_complex("self");
   SymInts repeats = c.syms(c.has_arg("repeats") ? "repeats" : "dims");
   const int64_t r = logical(c, x, c.type("self"));
-  std::vector<int64_t> front;
+  Ints front;
   for (int64_t i = r; i < static_cast<int64_t>(repeats.size()); ++i) front.push_back(i - r);
   x = c.unsqueeze(x, front);
   while (static_cast<int64_t>(repeats.size()) < r) repeats.insert(repeats.begin(), SymInt(1));
   bool trivial = true;
   for (const SymInt& one : repeats) trivial = trivial && one.is(1);
-  SymShape shape;
+  Shape shape;
   for (size_t i = 0; i < repeats.size(); ++i)
     shape.push_back(c.b.dim(x, static_cast<int64_t>(i)) * repeats[i].dim);
   if (complex) {
@@ -211,7 +212,7 @@ void roll(C& c) {
   Value* x = c.x("self");
   const int64_t r = logical(c, x, c.type("self"));
   const SymInts shifts = c.syms("shifts");
-  const std::vector<int64_t> dims = c.ints("dims");
+  const Ints dims = c.ints("dims");
   const SymInts sizes = c.sizes(x);
   const auto rolled = [&](Value* v, int64_t dim, const SymInt& shift) {
     const SymInt length = c.size(v, dim);
@@ -233,17 +234,16 @@ void roll(C& c) {
   for (size_t i = 0; i < dims.size() && i < shifts.size(); ++i)
     if (r > 0) x = rolled(x, c.axis(dims[i], r), shifts[i]);
   if (c.has_rank(x)) {
-    SymShape shape;
+    Shape shape;
     for (const SymInt& one : sizes) shape.push_back(one.dim);
     if (x->producer()) c.b.set_type(x, c.dtype(x), shape);
   }
   c.out(x, c.type("self"));
 }
 
-Value* flipped(C& c, Value* x, const std::vector<int64_t>& axes) {
+Value* flipped(C& c, Value* x, const Ints& axes) {
   if (axes.empty()) return x;
-  const std::vector<int64_t> from(axes.size(), -1), to(axes.size(), INT64_MIN),
-      steps(axes.size(), -1);
+  const Ints from(axes.size(), -1), to(axes.size(), INT64_MIN), steps(axes.size(), -1);
   Value* y = c.op("Slice", {x, c.b.ints(from), c.b.ints(to), c.b.ints(axes), c.b.ints(steps)});
   c.b.set_type(y, c.dtype(x), SymShape(c.b.shape(x)));
   return y;
@@ -253,7 +253,7 @@ void flip(C& c) {
   Value* x = c.x("self");
   const std::string_view which = c.detail();
   const int64_t r = logical(c, x, c.type("self"));
-  std::vector<int64_t> axes;
+  Ints axes;
   if (which == "lr") {
     axes = {1};
   } else if (which == "ud") {
@@ -267,9 +267,10 @@ void flip(C& c) {
 void rot90(C& c) {
   Value* x = c.x("self");
   const int64_t r = logical(c, x, c.type("self"));
-  const std::vector<int64_t> dims = c.ints("dims");
+  const Ints dims = c.ints("dims");
   if (dims.size() != 2) return c.refuse("a rotation needs two axes");
   const int64_t a = c.axis(dims[0], r), z = c.axis(dims[1], r);
+  if (a == z) return c.refuse("a rotation needs two axes");
   const int64_t k = ((c.integer("k") % 4) + 4) % 4;
   if (k == 1) x = c.swap(flipped(c, x, {z}), a, z);
   if (k == 2) x = flipped(c, x, {a, z});
@@ -294,8 +295,9 @@ void triangle(C& c) {
 void triangle_indices(C& c) {
   const int64_t rows = c.integer("row"), columns = c.integer("col"), offset = c.integer("offset");
   const bool upper = std::string_view(c.detail()) == "upper";
-  std::vector<int64_t> first, second;
-  if (rows > 4096 || columns > 4096) return c.refuse("indices of a very large triangle");
+  Ints first, second;
+  if (rows < 0 || columns < 0 || rows > 2048 || columns > 2048)
+    return c.refuse("indices of a very large triangle");
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t k = 0; k < columns; ++k)
       if (upper ? k - i >= offset : k - i <= offset) {
@@ -328,6 +330,7 @@ void diag_embed(C& c) {
   const int64_t r = logical(c, x, c.type("self"));
   const int64_t d1 = c.axis(c.integer("dim1"), r + 1), d2 = c.axis(c.integer("dim2"), r + 1);
   const int64_t offset = c.integer("offset"), shift = offset < 0 ? -offset : offset;
+  if (r < 1 || d1 == d2) return c.refuse("a diagonal of one axis");
   const SymInt n = c.size(x, r - 1);
   // [..., n] -> [..., n, size]: one element in every row, zero elsewhere.
   const SymInt size = c.add(n, SymInt(shift));
@@ -349,7 +352,7 @@ void diag_embed(C& c) {
   if (complex) mask = c.unsqueeze(mask, {2});
   y = c.where(mask, y, c.like(0, y));
   // Rows stand at r - 1, columns at r; they go to d1 and d2.
-  std::vector<int64_t> perm(static_cast<size_t>(r) + 1, -1);
+  Ints perm(static_cast<size_t>(r) + 1, -1);
   perm[static_cast<size_t>(d1)] = r - 1;
   perm[static_cast<size_t>(d2)] = r;
   int64_t next = 0;
@@ -366,8 +369,7 @@ void block_diag(C& c) {
   SymInt columns(0);
   for (Value*& part : parts) {
     const int64_t r = c.rank(part);
-    if (r < 2)
-      part = c.unsqueeze(part, r == 0 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0});
+    if (r < 2) part = c.unsqueeze(part, r == 0 ? Ints{0, 1} : Ints{0});
     columns = c.add(columns, c.size(part, 1));
   }
   SymInt before(0);
@@ -385,8 +387,8 @@ void block_diag(C& c) {
 
 void cartesian(C& c) {
   // cartesian_prod
-  std::vector<Arg> flat;
-  const std::vector<Arg> grids = c.lower_all("meshgrid", {c.arg("tensors")});
+  Args flat;
+  const Args grids = c.lower_all("meshgrid", {c.arg("tensors")});
   if (c.tensors("tensors").size() == 1) return c.out(c.read(c.tensors("tensors")[0]));
   Values columns;
   for (const Arg& grid : grids.front().list)
@@ -399,8 +401,9 @@ void combinations(C& c) {
   const auto n = c.known(x, 0);
   const int64_t r = c.integer("r");
   const bool again = c.flag("with_replacement");
-  if (!n || *n > 256 || r > 4) return c.refuse("combinations of an unknown number of elements");
-  std::vector<int64_t> flat, chosen;
+  if (!n || r < 0 || r > 4 || std::pow(static_cast<double>(*n), static_cast<double>(r)) > 1 << 22)
+    return c.refuse("combinations of an unknown number of elements");
+  Ints flat, chosen;
   const auto walk = [&](const auto& self, int64_t from) -> void {
     if (static_cast<int64_t>(chosen.size()) == r) {
       flat.insert(flat.end(), chosen.begin(), chosen.end());
@@ -434,7 +437,7 @@ Value* pad_values(C& c, const SymInts& pads, int64_t r) {
 
 Value* padded(C& c, Value* x, const SymInts& pads, const std::string& mode, Value* fill) {
   const int64_t r = c.rank(x);
-  SymShape shape = c.b.shape(x);
+  Shape shape = c.b.shape(x);
   bool nothing = true;
   for (size_t i = 0; 2 * i + 1 < pads.size() && static_cast<int64_t>(i) < r; ++i) {
     SymDim& dim = shape[shape.size() - 1 - i];
@@ -456,10 +459,11 @@ void pad_with(C& c, Value* x, const SymInts& pads, const std::string& mode, Valu
   if (mode != "constant") {
     // What negative pads cut off is what is there after the others have grown.
     SymInts grown = pads;
-    std::vector<int64_t> cut(pads.size());
+    Ints cut(pads.size());
     for (size_t i = 0; i < pads.size(); ++i) {
       const auto pad = pads[i].dim.constant();
       if (!pad || *pad >= 0) continue;
+      if (*pad < -kMaxNumber) return c.refuse("a pad out of range");
       cut[i] = -*pad;
       grown[i] = SymInt(0);
     }
@@ -527,7 +531,7 @@ void pixel_shuffle(C& c) {
   for (const SymInt& one : {channels, c.mul(h, SymInt(by)), c.mul(w, SymInt(by))})
     target.push_back(one);
   const int64_t l = r - 3;
-  std::vector<int64_t> perm;
+  Ints perm;
   for (int64_t i = 0; i < l; ++i) perm.push_back(i);
   for (const int64_t i : {0, 3, 1, 4, 2}) perm.push_back(l + i);
   c.out(c.reshape(c.transpose(c.reshape(x, shape), perm), target));
@@ -542,7 +546,7 @@ void pixel_unshuffle(C& c) {
   for (const SymInt& one : {channels, h, SymInt(by), w, SymInt(by)}) shape.push_back(one);
   for (const SymInt& one : {c.mul(channels, SymInt(by * by)), h, w}) target.push_back(one);
   const int64_t l = r - 3;
-  std::vector<int64_t> perm;
+  Ints perm;
   for (int64_t i = 0; i < l; ++i) perm.push_back(i);
   for (const int64_t i : {0, 2, 4, 1, 3}) perm.push_back(l + i);
   c.out(c.reshape(c.transpose(c.reshape(x, shape), perm), target));

@@ -30,7 +30,15 @@ int64_t AtenContext::axis(int64_t axis, int64_t rank) {
 }
 
 std::optional<int64_t> AtenContext::known(Value* x, int64_t axis) {
-  return b.dim(x, axis).constant();
+  const auto size = b.dim(x, axis).constant();
+  return size && *size >= 0 && *size <= kMaxNumber ? size : std::nullopt;
+}
+
+int64_t AtenContext::count(int64_t things, int64_t most) {
+  if (things >= 0 && things <= most) return things;
+  refuse(std::to_string(things) + " parts where at most " + std::to_string(most) +
+         " are written out");
+  return 0;
 }
 
 SymInt AtenContext::size(Value* x, int64_t at) {
@@ -111,7 +119,7 @@ Value* AtenContext::int_vector(const SymInt& number) {
 
 Value* AtenContext::shape_value(std::span<const SymInt> sizes) {
   Values parts;
-  std::vector<int64_t> run;
+  Ints run;
   const auto flush = [&] {
     if (!run.empty()) parts.push_back(b.ints(run));
     run.clear();
@@ -267,7 +275,7 @@ Value* AtenContext::unsqueeze(Value* x, std::vector<int64_t> axes) {
 Value* AtenContext::swap(Value* x, int64_t first, int64_t second) {
   const int64_t r = rank(x);
   if (r == 0) return x;
-  std::vector<int64_t> perm(static_cast<size_t>(r));
+  Ints perm(static_cast<size_t>(r));
   for (size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<int64_t>(i);
   std::swap(perm[static_cast<size_t>(axis(first, r))], perm[static_cast<size_t>(axis(second, r))]);
   return transpose(x, std::move(perm));
@@ -286,6 +294,7 @@ Value* AtenContext::reshape(Value* x, const SymInts& wanted) {
   bool zero = false;
   for (size_t i = 0; i < target.size(); ++i) {
     if (target[i].is(-1)) open = i;
+    if (target[i].is_number() && target[i].dim.value() < -1) refuse("a negative size");
     zero = zero || target[i].is(0);
   }
   if (open != SIZE_MAX && shaped) {
@@ -307,7 +316,7 @@ Value* AtenContext::reshape(Value* x, const SymInts& wanted) {
       target[open] = SymInt(size);
     }
   }
-  SymShape shape;
+  Shape shape;
   for (const SymInt& one : target) shape.push_back(one.dim);
   if (shaped && b.shape(x).size() == shape.size()) {
     bool same = true;
@@ -337,7 +346,7 @@ Value* AtenContext::reshape(Value* x, const SymInts& wanted) {
     // Where the first axis may be empty (a detector that finds nothing), -1 would be any number.
     result = op("Flatten", {x}, {{"axis", int64_t{1}}});
   } else if (unsaid == 0) {
-    std::vector<int64_t> plain;
+    Ints plain;
     for (const auto& number : numbers) plain.push_back(number.value_or(0));
     result = zero ? op("Reshape", {x, b.ints(plain)}, {{"allowzero", int64_t{1}}})
                   : op("Reshape", {x, b.ints(plain)});
@@ -372,13 +381,17 @@ Value* AtenContext::expand(Value* x, const SymInts& sizes) {
     refuse("a tensor is expanded to fewer axes");
     return x;
   }
-  SymShape shape;
+  Shape shape;
   SymInts target;
   bool same = wanted == r;
   for (int64_t i = 0; i < wanted; ++i) {
     const SymInt& size = sizes[static_cast<size_t>(i)];
     const int64_t from = i - (wanted - r);
     const SymDim old = from >= 0 ? b.dim(x, from) : SymDim(1);
+    if (size.is_number() && size.dim.value() < -1) {
+      refuse("a negative size");
+      return x;
+    }
     if (size.is(-1) || size.dim.equals(old)) {
       shape.push_back(old);
       target.emplace_back(1);
@@ -406,7 +419,7 @@ Value* AtenContext::slice(Value* x, int64_t at, const SymInt& start, const SymIn
       op("Slice", {x, int_vector(start), int_vector(end), b.ints({position}), b.ints({step})});
   if (b.has_shape(x) && (!start.is_number() || !end.is_number() || !dim.is_value()) && step == 1) {
     // Inference cannot know that the bounds lie inside; a program that runs says so.
-    SymShape shape = b.shape(x);
+    Shape shape = b.shape(x);
     const SymDim low = start.is_number() && start.dim.value() < 0 ? dim + start.dim : start.dim;
     SymDim high = end.is_number() && end.dim.value() < 0 ? dim + end.dim : end.dim;
     if (end.is_number() && end.dim.value() > INT32_MAX) high = dim;
@@ -433,6 +446,10 @@ Value* AtenContext::full(const SymInts& sizes, double value, DType type) {
 }
 
 Value* AtenContext::range(const SymInt& count) {
+  if (count.is_number() && count.dim.value() < 0) {
+    refuse("a negative number of elements");
+    return b.ints({});
+  }
   Value* result = op("Range", {b.int_scalar(0), int_value(count), b.int_scalar(1)});
   b.set_type(result, DType::kInt64, {count.dim});
   return result;

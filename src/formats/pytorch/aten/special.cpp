@@ -13,7 +13,7 @@ using C = AtenContext;
 constexpr DType kWide = DType::kFloat64;
 
 Value* number(C& c, double v) { return c.scalar(v, kWide); }
-Value* constants(C& c, const std::vector<double>& values) {
+Value* constants(C& c, const Reals& values) {
   const int64_t dims[] = {static_cast<int64_t>(values.size())};
   return c.b.constant(Tensor::of<double>(kWide, dims, values), "table");
 }
@@ -28,7 +28,7 @@ Value* less(C& c, Value* x, double v) { return c.op("Less", {x, number(c, v)}); 
 Value* from_whole(C& c, Value* x) { return c.sub(x, c.op("Round", {x})); }
 
 /// a_0 + a_1 x + a_2 x^2 + ..
-Value* power_series(C& c, Value* x, const std::vector<double>& a) {
+Value* power_series(C& c, Value* x, const Reals& a) {
   Value* sum = number(c, a.back());
   for (size_t i = a.size() - 1; i-- > 0;) sum = c.add(c.mul(sum, x), number(c, a[i]));
   return sum;
@@ -60,7 +60,7 @@ Value* lgamma(C& c, Value* x) {
 Value* digamma(C& c, Value* x) {
   Value* left = less(c, x, 0.5);
   Value* t = c.where(left, c.sub(number(c, 1), x), x);
-  std::vector<double> steps;
+  Reals steps;
   for (int i = 0; i < 10; ++i) steps.push_back(i);
   Value* lifted =
       sum_last(c, c.op("Reciprocal", {c.add(c.unsqueeze(t, {-1}), constants(c, steps))}));
@@ -81,7 +81,7 @@ Value* digamma(C& c, Value* x) {
 
 /// Hurwitz zeta(s, q) for q > 0, by Euler and Maclaurin.
 Value* hurwitz_positive(C& c, Value* s, Value* q) {
-  std::vector<double> steps;
+  Reals steps;
   for (int i = 0; i < 24; ++i) steps.push_back(i);
   Value* terms = c.op("Pow", {c.add(c.unsqueeze(q, {-1}), constants(c, steps)),
                               c.op("Neg", {c.unsqueeze(s, {-1})})});
@@ -207,8 +207,8 @@ constexpr int kPoints = 128;
 constexpr double kFar = 25;  ///< from here on the asymptotic series has all digits
 
 /// Coefficients of Hankel's asymptotic series: of 1, 1/x, 1/x^2, ..
-std::vector<double> hankel(double order) {
-  std::vector<double> a = {1};
+Reals hankel(double order) {
+  Reals a = {1};
   for (int k = 1; k <= 24; ++k)
     a.push_back(a.back() * (4 * order * order - (2 * k - 1) * (2 * k - 1)) / (8 * k));
   return a;
@@ -218,8 +218,8 @@ Value* far_part(C& c, Value* near, Value* x) { return c.where(near, number(c, kF
 
 /// sqrt(pi x / 2) times J or Y of far x: waves whose amplitudes are series.
 Value* far_wave(C& c, double order, Value* x, bool second, double phase) {
-  const std::vector<double> a = hankel(order);
-  std::vector<double> even, odd;
+  const Reals a = hankel(order);
+  Reals even, odd;
   for (size_t k = 0; k < a.size(); ++k) (k % 2 ? odd : even).push_back(k / 2 % 2 ? -a[k] : a[k]);
   Value* r = c.op("Reciprocal", {x});
   Value* square = c.mul(r, r);
@@ -234,8 +234,8 @@ Value* far_bessel(C& c, int n, Value* x, bool second) {
 }
 
 /// Angles over the whole circle, for trapezoids of periodic integrands.
-std::vector<double> angles(double (*f)(double)) {
-  std::vector<double> values;
+Reals angles(double (*f)(double)) {
+  Reals values;
   for (int j = 0; j < kPoints; ++j) values.push_back(f(2 * M_PI * (j + 0.5) / kPoints));
   return values;
 }
@@ -247,7 +247,7 @@ Value* mean_last(C& c, Value* x) {
 
 /// J_n(x): the mean of cos(n t - x sin t).
 Value* bessel_j(C& c, int n, Value* x) {
-  std::vector<double> phase;
+  Reals phase;
   for (int j = 0; j < kPoints; ++j) phase.push_back(n * 2 * M_PI * (j + 0.5) / kPoints);
   Value* arg = c.sub(constants(c, phase), c.mul(c.unsqueeze(x, {-1}), constants(c, angles(sine))));
   Value* mean = mean_last(c, c.op("Cos", {arg}));
@@ -261,7 +261,7 @@ Value* bessel_j1(C& c, Value* x) { return bessel_j(c, 1, x); }
 
 /// Neumann's series in J_2k, summed under the integral.
 Value* bessel_y(C& c, int n, Value* x) {
-  std::vector<double> weight;
+  Reals weight;
   for (int j = 0; j < kPoints; ++j) {
     const double t = 2 * M_PI * (j + 0.5) / kPoints;
     double sum = 0;
@@ -290,7 +290,7 @@ Value* bessel_y1(C& c, Value* x) { return bessel_y(c, 1, x); }
 
 /// exp(-|x|) I_n(x): the mean of exp(|x| (cos t - 1)) cos(n t).
 Value* bessel_ie(C& c, int n, Value* x) {
-  std::vector<double> weight, less_one;
+  Reals weight, less_one;
   for (int j = 0; j < kPoints; ++j) {
     const double t = 2 * M_PI * (j + 0.5) / kPoints;
     weight.push_back(std::cos(n * t));
@@ -299,7 +299,7 @@ Value* bessel_ie(C& c, int n, Value* x) {
   Value* a = c.op("Abs", {x});
   Value* y = mean_last(c, c.mul(exp_of(c, c.mul(c.unsqueeze(a, {-1}), constants(c, less_one))),
                                 constants(c, weight)));
-  std::vector<double> series = hankel(n);
+  Reals series = hankel(n);
   for (size_t k = 1; k < series.size(); k += 2) series[k] = -series[k];
   Value* near = less(c, a, kFar);
   Value* r = c.op("Reciprocal", {far_part(c, near, a)});
@@ -320,7 +320,7 @@ Value* i1(C& c, Value* x) { return grown(c, c.op("Abs", {x}), i1e(c, x)); }
 
 /// exp(x) K_n(x) from 1 on: the integral of exp(-x (cosh t - 1)) cosh(n t), then its series.
 Value* far_ke(C& c, double order, Value* x) {
-  std::vector<double> weight, less_one;
+  Reals weight, less_one;
   const double step = 1.0 / 24;
   for (int j = 0; j < 120; ++j) {
     const double t = j * step;
@@ -337,7 +337,7 @@ Value* far_ke(C& c, double order, Value* x) {
 
 /// K_n(x) up to 1: its series, whose logarithm stands beside that of I_n.
 Value* near_k(C& c, int n, Value* x) {
-  std::vector<double> of_i, of_psi;
+  Reals of_i, of_psi;
   double factor = 1, psi = -0.57721566490153286;  // of k + 1
   for (int k = 0; k < 12; ++k) {
     const double next = psi + 1.0 / (k + 1);
@@ -379,7 +379,7 @@ Value* airy_ai(C& c, Value* x) {
   Value *left = less(c, x, kLeft), *right = c.op("Greater", {x, number(c, kRight)});
   Value* inside = c.where(c.op("Or", {left, right}), number(c, 0), x);
   // Ai(0) f(x) + Ai'(0) g(x), each a series in x^3.
-  std::vector<double> f = {0.35502805388781723926}, g = {-0.25881940379280679840};
+  Reals f = {0.35502805388781723926}, g = {-0.25881940379280679840};
   for (int k = 1; k < 44; ++k) {
     f.push_back(f.back() / ((3.0 * k - 1) * (3 * k)));
     g.push_back(g.back() / ((3.0 * k) * (3 * k + 1)));
@@ -415,7 +415,7 @@ void unary(C& c) {
 
 void polygamma_row(C& c) {
   const DType type = c.promote({"self"}, Promotion::kIntToFloat);
-  c.out(c.cast(polygamma(c, c.integer("n"), c.operand("self", kWide)), type));
+  c.out(c.cast(polygamma(c, c.count(c.integer("n"), 1 << 10), c.operand("self", kWide)), type));
 }
 
 void zeta(C& c) {
@@ -425,7 +425,7 @@ void zeta(C& c) {
 
 void mvlgamma(C& c) {
   const DType type = c.promote({"self"}, Promotion::kIntToFloat);
-  const int64_t p = c.integer("p");
+  const int64_t p = c.count(c.integer("p"), 256);
   Value* x = c.operand("self", kWide);
   Value* sum = number(c, static_cast<double>(p * (p - 1)) / 4 * std::log(M_PI));
   for (int64_t j = 0; j < p; ++j)
@@ -434,8 +434,8 @@ void mvlgamma(C& c) {
 }
 
 /// Points and weights of Gauss and Legendre's quadrature between 0 and 1.
-std::pair<std::vector<double>, std::vector<double>> legendre(int count) {
-  std::pair<std::vector<double>, std::vector<double>> result;
+std::pair<Reals, Reals> legendre(int count) {
+  std::pair<Reals, Reals> result;
   for (int i = 0; i < count; ++i) {
     double x = std::cos(M_PI * (i + 0.75) / (count + 0.5)), slope = 1;
     for (int round = 0; round < 8; ++round) {
@@ -468,7 +468,7 @@ Value* gamma_beyond(C& c, Value* a, Value* x, Value* low) {
   // exp(v) - 1 - v, by its series where little is left of it.
   Value* small = c.op("Less", {u, number(c, 0.5)});
   Value* w = c.where(small, v, number(c, 0));
-  std::vector<double> terms;
+  Reals terms;
   double factor = 0.5;
   for (int k = 3; k < 18; ++k) {
     terms.push_back(factor);
@@ -483,7 +483,7 @@ Value* gamma_beyond(C& c, Value* a, Value* x, Value* low) {
   Value* m = c.div(c.sub(x, a), a);
   Value* near = c.op("Less", {c.op("Abs", {m}), number(c, 0.1)});
   Value* t = c.where(near, m, number(c, 0));
-  std::vector<double> log_terms;
+  Reals log_terms;
   for (int k = 2; k < 20; ++k) log_terms.push_back((k % 2 ? 1.0 : -1.0) / k);
   Value* gap = c.where(near, c.mul(c.mul(t, t), power_series(c, t, log_terms)),
                        c.sub(log_of(c, c.div(x, a)), m));
@@ -573,7 +573,7 @@ void polynomial(C& c) {
   // The largest of no degrees is minus infinity, which must not become an integer.
   Value* highest = c.op("ReduceMax", {n}, {{"keepdims", 0}});
   Value* trips = c.cast(c.op("Max", {c.sub(highest, number(c, 1)), number(c, 0)}), DType::kInt64);
-  Node* node = c.b.begin("Loop", std::vector<Value*>{trips, nullptr, p0, p1, p1});
+  Node* node = c.b.begin("Loop", Values{trips, nullptr, p0, p1, p1});
   Graph& graph = node->set_graph("body");
   graph.name = "step";
   c.enter(graph);

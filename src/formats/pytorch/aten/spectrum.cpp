@@ -223,7 +223,7 @@ void matrix_norm(C& c) {
   const bool pairs = c.is_complex("self");
   Value* a = c.x("self");
   const int64_t r = c.rank(a) - (pairs ? 1 : 0);
-  std::vector<int64_t> dims = {-2, -1};
+  Ints dims = {-2, -1};
   if (c.has_arg("dim") && c.given("dim")) dims = c.ints("dim");
   if (dims.size() != 2) return c.refuse("a norm over other than two axes");
   const int64_t rows = c.axis(dims[0], r), columns = c.axis(dims[1], r);
@@ -232,7 +232,7 @@ void matrix_norm(C& c) {
   const bool nuclear = c.name().starts_with("nuclear") || (named && c.text("ord") == "nuc");
   Value* result = nullptr;
   if (nuclear || (!named && std::abs(c.real("ord")) == 2)) {
-    std::vector<int64_t> perm;
+    Ints perm;
     for (int64_t i = 0; i < r; ++i)
       if (i != rows && i != columns) perm.push_back(i);
     perm.insert(perm.end(), {rows, columns});

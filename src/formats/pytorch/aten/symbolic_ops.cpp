@@ -198,9 +198,8 @@ void absolute(C& c) {
   const Arg& a = c.arg("a");
   if (is_known(a)) {
     if (a.kind == Arg::Kind::kFloat) return c.out_arg(Arg(std::abs(a.real)));
-    return c.out_arg(Arg(std::abs(a.integer.dim.value())));
   }
-  if (a.kind == Arg::Kind::kInt)
+  if (a.kind == Arg::Kind::kInt || (a.kind == Arg::Kind::kBool && !a.computed))
     return c.out_arg(Arg(c.maximum(a.integer, c.sub(SymInt(0), a.integer))));
   c.out_arg(computed(c, c.op("Abs", {c.operand("a", DType::kFloat64)})));
 }

@@ -129,7 +129,7 @@ DType AtenContext::promote(std::span<const Arg> args, Promotion rule) {
 }
 
 DType AtenContext::promote(std::initializer_list<std::string_view> names, Promotion rule) {
-  std::vector<Arg> args;
+  Args args;
   for (const std::string_view name : names) args.push_back(arg(name));
   return promote(args, rule);
 }

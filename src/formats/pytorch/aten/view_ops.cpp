@@ -48,6 +48,7 @@ void flatten(C& c) {
   if (r == 0) return c.out(c.reshape(x, with_pair(c, {SymInt(1)})), c.type("self"));
   const int64_t start = c.has_arg("start_dim") ? c.axis(c.integer("start_dim"), r) : 0;
   const int64_t end = c.has_arg("end_dim") ? c.axis(c.integer("end_dim"), r) : r - 1;
+  if (start > end) return c.refuse("axes in a wrong order");
   if (start == end) return c.out(x, c.type("self"));
   if (start == 1 && end == r - 1 && !is_complex(c.type("self")) && c.size(x, 0).dim.is_unknown()) {
     // A number of rows that depends on data need not be computed, and may be 0.
@@ -103,7 +104,7 @@ void transpose_last(C& c) {
 void reverse_axes(C& c) {
   Value* x = c.x("self");
   const int64_t r = rank_of(c, x);
-  std::vector<int64_t> perm;
+  Ints perm;
   for (int64_t i = r; i-- > 0;) perm.push_back(i);
   if (c.is_complex("self")) perm.push_back(r);
   c.out(c.transpose(x, perm), c.type("self"));
@@ -112,7 +113,7 @@ void reverse_axes(C& c) {
 void permute(C& c) {
   Value* x = c.x("self");
   const int64_t r = rank_of(c, x);
-  std::vector<int64_t> perm;
+  Ints perm;
   for (const int64_t dim : c.ints("dims")) perm.push_back(c.axis(dim, r));
   if (c.is_complex("self")) perm.push_back(r);
   if (static_cast<int64_t>(perm.size()) != c.rank(x))
@@ -123,10 +124,10 @@ void permute(C& c) {
 void movedim(C& c) {
   Value* x = c.x("self");
   const int64_t r = rank_of(c, x);
-  std::vector<int64_t> from, to;
+  Ints from, to;
   for (const int64_t dim : c.ints("source")) from.push_back(c.axis(dim, r));
   for (const int64_t dim : c.ints("destination")) to.push_back(c.axis(dim, r));
-  std::vector<int64_t> perm(static_cast<size_t>(r), -1), left;
+  Ints perm(static_cast<size_t>(r), -1), left;
   for (size_t i = 0; i < from.size() && i < to.size(); ++i)
     perm[static_cast<size_t>(to[i])] = from[i];
   for (int64_t i = 0; i < r; ++i)
@@ -141,7 +142,7 @@ void movedim(C& c) {
 void squeeze(C& c) {
   Value* x = c.x("self");
   const int64_t r = rank_of(c, x);
-  std::vector<int64_t> wanted, axes;
+  Ints wanted, axes;
   if (c.has_arg("dim")) {
     for (const int64_t dim : c.ints("dim")) wanted.push_back(c.axis(dim, r));
   } else {
@@ -213,7 +214,7 @@ void narrow(C& c) {
 
 /// split, chunk, tensor_split, ...: a list of slices.
 void emit_pieces(C& c, Value* x, int64_t dim, const SymInts& lengths) {
-  std::vector<int64_t> numbers;
+  Ints numbers;
   bool known = true;
   for (const SymInt& length : lengths) {
     known = known && length.is_number();
@@ -224,7 +225,7 @@ void emit_pieces(C& c, Value* x, int64_t dim, const SymInts& lengths) {
     return c.out_list(whole);
   }
   if (known) {
-    Node* node = c.b.begin("Split", std::vector<Value*>{x, c.b.ints(numbers)}, {{"axis", dim}});
+    Node* node = c.b.begin("Split", Values{x, c.b.ints(numbers)}, {{"axis", dim}});
     return c.out_list(c.b.finish(node, lengths.size()));
   }
   Values parts;
@@ -249,7 +250,7 @@ void split(C& c) {
     const SymInt count = c.floor_div(c.sub(c.add(whole, each), SymInt(1)), each);
     if (!count.is_number()) return c.refuse("a split into a number of parts that is not known");
     SymInts lengths;
-    for (int64_t i = 0; i < count.dim.value(); ++i) {
+    for (int64_t i = 0; i < c.count(count.dim.value()); ++i) {
       const SymInt rest = c.sub(whole, c.mul(each, SymInt(i)));
       lengths.push_back(i + 1 < count.dim.value() ? each : rest);
     }
@@ -259,7 +260,7 @@ void split(C& c) {
   const int64_t total = whole.dim.value(), step = each.dim.value();
   if (step <= 0) {
     lengths.emplace_back(total);
-  } else {
+  } else if (c.count(total / step) == total / step) {
     for (int64_t at = 0; at < total; at += step) lengths.emplace_back(std::min(step, total - at));
     if (lengths.empty()) lengths.emplace_back(0);
   }
@@ -270,10 +271,10 @@ void chunk(C& c) {
   Value* x = c.x("self");
   const int64_t dim = c.axis(c.integer("dim"), rank_of(c, x)), chunks = c.integer("chunks");
   const SymInt whole = c.size(x, dim);
+  if (c.count(chunks) < 1) return c.refuse("no chunks");
   SymInts lengths;
   if (whole.is_number()) {
-    const int64_t total = whole.dim.value(),
-                  step = (total + chunks - 1) / std::max<int64_t>(chunks, 1);
+    const int64_t total = whole.dim.value(), step = (total + chunks - 1) / chunks;
     if (total == 0) {
       lengths.assign(static_cast<size_t>(chunks), SymInt(0));
     } else {
@@ -295,6 +296,7 @@ void tensor_split_at(C& c, Value* x, int64_t dim) {
   // The first ones are longer by 1 where it does not divide.
   const auto in_sections = [&](int64_t sections) {
     SymInts lengths;
+    if (c.count(sections) < 1) return c.refuse("no sections");
     for (int64_t i = 0; i < sections; ++i)
       lengths.push_back(c.floor_div(c.add(whole, SymInt(sections - 1 - i)), SymInt(sections)));
     return emit_pieces(c, x, dim, lengths);
@@ -302,7 +304,7 @@ void tensor_split_at(C& c, Value* x, int64_t dim) {
   if (by_count) return in_sections(c.integer(c.has_arg("sections") ? "sections" : "indices"));
   Values parts;
   SymInt at(0);
-  std::vector<int64_t> indices;
+  Ints indices;
   if (c.has_arg("tensor_indices_or_sections")) {
     const Tensor* constant = c.b.constant_value(c.x("tensor_indices_or_sections"));
     if (!constant) {
@@ -310,7 +312,7 @@ void tensor_split_at(C& c, Value* x, int64_t dim) {
       Value* computed = c.cast(c.x("tensor_indices_or_sections"), DType::kInt64);
       const auto count = c.rank(computed) == 1 ? c.known(computed, 0) : std::nullopt;
       if (!count) return c.refuse("a split into a number of parts that depends on data");
-      for (int64_t i = 0; i < *count; ++i) {
+      for (int64_t i = 0; i < c.count(*count); ++i) {
         const SymInt next(SymDim(), c.select(computed, 0, SymInt(i)));
         parts.push_back(c.slice(x, dim, at, next));
         at = next;
@@ -348,12 +350,12 @@ void unbind(C& c) {
   const int64_t dim = c.axis(c.integer("dim"), rank_of(c, x));
   const auto count = c.known(x, dim);
   if (!count) return c.refuse("unbind of an axis of unknown length");
-  if (*count == 0) return c.out_list({});
+  if (c.count(*count) == 0) return c.out_list({});
   if (*count == 1) {
     Value* one[] = {c.squeeze(x, {dim})};
     return c.out_list(one);
   }
-  Node* node = c.b.begin("Split", std::vector<Value*>{x}, {{"axis", dim}, {"num_outputs", *count}});
+  Node* node = c.b.begin("Split", Values{x}, {{"axis", dim}, {"num_outputs", *count}});
   Values parts = c.b.finish(node, static_cast<size_t>(*count));
   for (Value*& part : parts) part = c.squeeze(part, {dim});
   c.out_list(parts);
@@ -364,6 +366,7 @@ void unfold(C& c) {
   Value* x = c.x("self");
   const int64_t r = c.rank(x);
   const int64_t size = c.integer("size"), step = c.integer("step");
+  if (size < 0 || step < 1) return c.refuse("windows of a negative size or without a step");
   if (r == 0) return c.out(c.reshape(x, {SymInt(1)}));
   const int64_t dim = c.axis(c.integer("dimension"), r);
   const SymInt windows =
@@ -371,7 +374,7 @@ void unfold(C& c) {
   Value* starts = c.mul(c.range(windows), c.b.int_scalar(step));
   Value* places = c.add(c.unsqueeze(starts, {1}), c.range(SymInt(size)));
   Value* y = c.op("Gather", {x, places}, {{"axis", dim}});
-  std::vector<int64_t> perm;
+  Ints perm;
   for (int64_t i = 0; i <= r; ++i)
     if (i != dim + 1) perm.push_back(i);
   perm.push_back(dim + 1);
@@ -385,8 +388,9 @@ void diagonal(C& c) {
   const int64_t r = c.rank(x) - (complex ? 1 : 0);
   const int64_t d1 = c.axis(c.integer("dim1"), r), d2 = c.axis(c.integer("dim2"), r);
   const int64_t offset = c.integer("offset");
+  if (r < 2 || d1 == d2) return c.refuse("a diagonal of one axis");
   // The two axes last (before a pair's), then one axis of rows times columns, then a stride.
-  std::vector<int64_t> perm;
+  Ints perm;
   for (int64_t i = 0; i < r; ++i)
     if (i != d1 && i != d2) perm.push_back(i);
   perm.push_back(d1);
@@ -422,7 +426,7 @@ void as_strided(C& c) {
   const size_t r = sizes.size();
   for (size_t i = 0; i < r; ++i) {
     Value* steps = c.mul(c.range(sizes[i]), c.int_value(strides[i]));
-    std::vector<int64_t> after;
+    Ints after;
     for (size_t k = i + 1; k < r; ++k) after.push_back(static_cast<int64_t>(k - i));
     index = c.add(index, c.unsqueeze(steps, after));
   }

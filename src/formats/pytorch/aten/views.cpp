@@ -85,9 +85,9 @@ void AtenContext::mark_views(Frame& frame) {
 }
 
 Value* AtenContext::replay(const ViewCall& view, Value* base) {
-  std::vector<Arg> args = view.args;
+  Args args = view.args;
   args.front() = Arg(cell(base, view.base->dtype));
-  const std::vector<Arg> results = lower_all(view.overload, std::move(args));
+  const Args results = lower_all(view.overload, std::move(args));
   const Arg* result = results.empty() ? nullptr : &results.front();
   if (result && result->kind == Arg::Kind::kList)
     result = view.result < result->list.size() ? &result->list[view.result] : nullptr;
@@ -151,7 +151,7 @@ Value* AtenContext::written_back(const ViewCall& view, Value* base, Value* shown
     }
     if (name == "permute") {
       const Arg dims = argument(1);
-      std::vector<int64_t> inverse(dims.list.size());
+      Ints inverse(dims.list.size());
       for (size_t i = 0; i < dims.list.size(); ++i) {
         const int64_t from = axis(dims.list[i].integer.dim.constant().value_or(0),
                                   static_cast<int64_t>(dims.list.size()));

@@ -38,12 +38,15 @@ Result<Layout> read_layout(Json meta) {
   for (size_t i = 0; i < sizes.size(); ++i) {
     const auto size = read_sym_int(sizes.at(i)).constant();
     const auto stride = read_sym_int(strides.at(i)).constant();
-    if (!size || !stride || *size < 0 || *stride < 0)
+    // Of complex elements it is doubled.
+    if (!size || !stride || *size < 0 || *stride < 0 || *stride > INT64_MAX / 2)
       return parse_error("the shape is no list of numbers");
     layout.sizes.push_back(*size);
     layout.strides.push_back(*stride);
   }
   layout.offset = read_sym_int(meta["storage_offset"]).constant().value_or(0);
+  if (layout.offset < 0 || layout.offset > INT64_MAX / 2)
+    return parse_error("the offset of a tensor is out of range");
   return layout;
 }
 

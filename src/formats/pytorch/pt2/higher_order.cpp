@@ -40,7 +40,7 @@ std::vector<Arg> flat(const std::vector<Arg>& args) {
 }
 
 std::vector<Arg> flat(const Arg& arg) {
-  return arg.kind == Arg::Kind::kList ? arg.list : std::vector<Arg>{arg};
+  return arg.kind == Arg::Kind::kList ? arg.list : Args{arg};
 }
 
 }  // namespace

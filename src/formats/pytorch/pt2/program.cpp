@@ -230,7 +230,12 @@ Status Program::bind_inputs(Scope& scope) {
         } else {
           TRY(cell, make_tensor(kind.source, label));
         }
-        cell->dtype = meta_type(scope, name);
+        const DType type = meta_type(scope, name), held = c_.dtype(cell->value);
+        const bool pairs = !is_complex(type) || c_.b.dim(cell->value, -1).constant() == 2;
+        if (type != DType::kUndefined && (AtenContext::real_of(type) != held || !pairs))
+          return parse_error("\"" + label + "\" is said to be " + torch_name(type) +
+                             ", its data is " + torch_name(held));
+        cell->dtype = type;
         if (kind.what == Kind::kBuffer) state_.push_back({kind.source, cell, cell->value});
         scope.names[name] = Arg(cell);
         break;
