@@ -19,7 +19,17 @@
 namespace tombolo {
 namespace {
 
-template <int kR, bool kUnsignedRows>
+/// Which side of bytes is unsigned; or pairs of 16-bit numbers, whose sums may wrap.
+enum class Kind : uint8_t { kUnsignedRows, kSignedRows, kPairs };
+
+template <Kind kKind>
+TOMBOLO_INLINE __m512i add_product(__m512i sum, __m512i a, __m512i b) {
+  if constexpr (kKind == Kind::kUnsignedRows) return _mm512_dpbusd_epi32(sum, a, b);
+  if constexpr (kKind == Kind::kSignedRows) return _mm512_dpbusd_epi32(sum, b, a);
+  if constexpr (kKind == Kind::kPairs) return _mm512_dpwssd_epi32(sum, a, b);
+}
+
+template <int kR, Kind kKind>
 TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) acc[r][0] = acc[r][1] = _mm512_setzero_si512();
@@ -34,22 +44,23 @@ TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
         int32_t group;
         __builtin_memcpy(&group, a + r * lda, 4);
         const __m512i av = _mm512_set1_epi32(group);
-        if constexpr (kUnsignedRows) {
-          acc[r][0] = _mm512_dpbusd_epi32(acc[r][0], av, b0);
-          acc[r][1] = _mm512_dpbusd_epi32(acc[r][1], av, b1);
-        } else {
-          acc[r][0] = _mm512_dpbusd_epi32(acc[r][0], b0, av);
-          acc[r][1] = _mm512_dpbusd_epi32(acc[r][1], b1, av);
-        }
+        acc[r][0] = add_product<kKind>(acc[r][0], av, b0);
+        acc[r][1] = add_product<kKind>(acc[r][1], av, b1);
       }
     }
   }
 }
 
-template <int kR, bool kUnsignedRows>
+template <int kR, Kind kKind>
 TOMBOLO_VNNI void tile(const QTile& t) {
   __m512i acc[kR][2];
-  accumulate<kR, kUnsignedRows>(t, acc);
+  accumulate<kR, kKind>(t, acc);
+  if constexpr (kKind == Kind::kPairs)
+    if (t.add)
+#pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r)
+        for (int i = 0; i < 2; ++i)
+          acc[r][i] = _mm512_add_epi32(acc[r][i], _mm512_loadu_si512(t.c + r * t.ldc + 16 * i));
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) {
     _mm512_storeu_si512(t.c + r * t.ldc, acc[r][0]);
@@ -155,57 +166,25 @@ template <int kR, bool kRest>
 TOMBOLO_VNNI void byte_tile(const QTile& t, const QFinish& f, int64_t row, int64_t column,
                             int64_t columns) {
   __m512i acc[kR][2];
-  accumulate<kR, true>(t, acc);
+  accumulate<kR, Kind::kUnsignedRows>(t, acc);
   if (columns >= 32)
     store_bytes<kR, kRest, true>(f, acc, row, column, 32);
   else
     store_bytes<kR, kRest, false>(f, acc, row, column, columns);
 }
 
-/// The same of pairs of 16-bit numbers. Sums wrap.
-template <int kR>
-TOMBOLO_VNNI void pair_tile(const QTile& t) {
-  __m512i acc[kR][2];
-#pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r) {
-    acc[r][0] = t.add ? _mm512_loadu_si512(t.c + r * t.ldc) : _mm512_setzero_si512();
-    acc[r][1] = t.add ? _mm512_loadu_si512(t.c + r * t.ldc + 16) : _mm512_setzero_si512();
-  }
-  const int64_t lda = t.lda;
-  for (int64_t s = 0; s < t.stretches; ++s) {
-    const std::byte* a = t.a + (t.offsets != nullptr ? t.offsets[s] : 0);
-    const std::byte* b = t.b + s * t.stretch_bytes;
-    for (int64_t g = t.groups; g > 0; --g, a += 4, b += 128) {
-      const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 64);
-#pragma GCC unroll 16
-      for (int r = 0; r < kR; ++r) {
-        int32_t pair;
-        __builtin_memcpy(&pair, a + r * lda, 4);
-        const __m512i av = _mm512_set1_epi32(pair);
-        acc[r][0] = _mm512_dpwssd_epi32(acc[r][0], av, b0);
-        acc[r][1] = _mm512_dpwssd_epi32(acc[r][1], av, b1);
-      }
-    }
-  }
-#pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r) {
-    _mm512_storeu_si512(t.c + r * t.ldc, acc[r][0]);
-    _mm512_storeu_si512(t.c + r * t.ldc + 16, acc[r][1]);
-  }
-}
-
 constexpr int kRows = 14;
 
 template <int... kR>
 void fill(QTiles& tiles, std::integer_sequence<int, kR...>) {
-  ((tiles.unsigned_rows[kR + 1] = &tile<kR + 1, true>), ...);
-  ((tiles.signed_rows[kR + 1] = &tile<kR + 1, false>), ...);
+  ((tiles.unsigned_rows[kR + 1] = &tile<kR + 1, Kind::kUnsignedRows>), ...);
+  ((tiles.signed_rows[kR + 1] = &tile<kR + 1, Kind::kSignedRows>), ...);
   ((tiles.byte_rows[0][kR + 1] = &byte_tile<kR + 1, false>), ...);
   ((tiles.byte_rows[1][kR + 1] = &byte_tile<kR + 1, true>), ...);
 }
 template <int... kR>
 void fill_pairs(QTiles& tiles, std::integer_sequence<int, kR...>) {
-  ((tiles.unsigned_rows[kR + 1] = tiles.signed_rows[kR + 1] = &pair_tile<kR + 1>), ...);
+  ((tiles.unsigned_rows[kR + 1] = tiles.signed_rows[kR + 1] = &tile<kR + 1, Kind::kPairs>), ...);
 }
 
 }  // namespace
