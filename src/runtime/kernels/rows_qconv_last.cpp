@@ -23,7 +23,36 @@ struct LastState final : KernelState {
   int32_t low = 0, high = 255;  ///< limits of what is written last
   DType out_type = DType::kUInt8;
   Dims output;
+  /// Of each output, where all that they depend on is constant: what its sum is multiplied by, and
+  /// what is added to it first.
+  std::vector<float> scales;
+  std::vector<int32_t> adds;
 };
+
+int32_t byte_at(const Tensor& tensor) {
+  return tensor.dtype() == DType::kInt8 ? tensor.data<int8_t>()[0] : tensor.data<uint8_t>()[0];
+}
+
+/// input(i) of the node, null for a bias that is not there.
+template <typename Input>
+void column_terms(const LastState& s, Input&& input, float* scales, int32_t* adds) {
+  const int64_t outputs = s.plan.outputs();
+  const auto* sums =
+      reinterpret_cast<const int32_t*>(s.packed + (s.plan.weight_bytes + 63) / 64 * 64);
+  const int32_t zero = product_zero(s.plan, byte_at(*input(kXZero)));
+  const Tensor &w_scale = *input(kWScale), *bias = input(kBias);
+  const double factor = static_cast<double>(input(kXScale)->template data<float>()[0]) /
+                        static_cast<double>(input(kYScale)->template data<float>()[0]);
+  for (int64_t i = 0; i < outputs; ++i) {
+    const float scale = w_scale.data<float>()[w_scale.size() == 1 ? 0 : i];
+    const int64_t at = s.plan.depthwise ? q_depthwise_place(i, outputs) : i;
+    scales[at] = static_cast<float>(factor * static_cast<double>(scale));
+    // Sums wrap, as the reference's do.
+    adds[at] =
+        static_cast<int32_t>(static_cast<uint32_t>(bias != nullptr ? bias->data<int32_t>()[i] : 0) -
+                             static_cast<uint32_t>(zero) * static_cast<uint32_t>(sums[i]));
+  }
+}
 
 bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
 
@@ -107,11 +136,18 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
                                }));
   s.scratch_bytes =
       static_cast<size_t>(outputs + 64) * 8 + 128 + (s.plan.image_bytes + 63) / 64 * 64;
+  for (const size_t i : {kXScale, kXZero, kWScale, kYScale, kBias})
+    if (context.has_input(i) && context.constant(i) == nullptr) return state;
+  s.scales.resize(static_cast<size_t>(outputs + 64));
+  s.adds.resize(s.scales.size());
+  Tensor copies[kBias + 1];
+  column_terms(
+      s,
+      [&](size_t i) {
+        return context.has_input(i) ? &context.aligned_constant(i, copies[i]) : nullptr;
+      },
+      s.scales.data(), s.adds.data());
   return state;
-}
-
-int32_t byte_at(const Tensor& tensor) {
-  return tensor.dtype() == DType::kInt8 ? tensor.data<int8_t>()[0] : tensor.data<uint8_t>()[0];
 }
 
 Status run_last(KernelRun& run) {
@@ -119,27 +155,16 @@ Status run_last(KernelRun& run) {
   TRY(Tensor * y, run.output(0, s.out_type, s.output));
   const int64_t outputs = s.plan.outputs();
   auto* scales = reinterpret_cast<float*>(run.scratch());
-  auto* add = reinterpret_cast<int32_t*>(scales + (outputs + 63) / 32 * 32);
-  auto* image = reinterpret_cast<std::byte*>(add + (outputs + 63) / 32 * 32);
-  const auto* sums =
-      reinterpret_cast<const int32_t*>(s.packed + (s.plan.weight_bytes + 63) / 64 * 64);
-  const int32_t x_zero = byte_at(run.input(kXZero)), zero = product_zero(s.plan, x_zero);
-  const Tensor& w_scale = run.input(kWScale);
-  const double factor = static_cast<double>(run.data<float>(kXScale)[0]) /
-                        static_cast<double>(run.data<float>(kYScale)[0]);
-  for (int64_t i = 0; i < outputs; ++i) {
-    const float scale = w_scale.data<float>()[w_scale.size() == 1 ? 0 : i];
-    const int64_t at = s.plan.depthwise ? q_depthwise_place(i, outputs) : i;
-    scales[at] = static_cast<float>(factor * static_cast<double>(scale));
-    // Sums wrap, as the reference's do.
-    add[at] = static_cast<int32_t>(
-        static_cast<uint32_t>(run.has_input(kBias) ? run.data<int32_t>(kBias)[i] : 0) -
-        static_cast<uint32_t>(zero) * static_cast<uint32_t>(sums[i]));
-  }
+  auto* adds = reinterpret_cast<int32_t*>(scales + (outputs + 63) / 32 * 32);
+  auto* image = reinterpret_cast<std::byte*>(adds + (outputs + 63) / 32 * 32);
+  const bool known = !s.scales.empty();
+  if (!known)
+    column_terms(
+        s, [&](size_t at) { return run.has_input(at) ? &run.input(at) : nullptr; }, scales, adds);
   QFinish finish;
   finish.kind = QFinish::Kind::kByte;
-  finish.column_add = add;
-  finish.column_scale = scales;
+  finish.column_add = known ? s.adds.data() : adds;
+  finish.column_scale = known ? s.scales.data() : scales;
   const auto range = [](DType type, int32_t& least, int32_t& greatest) {
     least = type == DType::kInt8 ? -128 : 0;
     greatest = type == DType::kInt8 ? 127 : 255;
@@ -163,8 +188,8 @@ Status run_last(KernelRun& run) {
   }
   finish.out = y->data<std::byte>();
   finish.ldo = outputs;
-  run_qconv_last(s.plan, run.data<uint8_t>(kX), static_cast<uint8_t>(x_zero), s.packed, finish,
-                 image);
+  run_qconv_last(s.plan, run.data<uint8_t>(kX), static_cast<uint8_t>(byte_at(run.input(kXZero))),
+                 s.packed, finish, image);
   return ok();
 }
 
