@@ -31,6 +31,9 @@ class Expander {
   }
 
  private:
+  static bool is_read(const Value* value) {
+    return value != nullptr && (value->has_uses() || value->output_uses() != 0);
+  }
   size_t become(Node& node, Node& made) {
     rewriter_.touch(made);
     rewriter_.supersede(*node.output(0), *made.output(0));
@@ -102,8 +105,7 @@ class Expander {
   }
 
   size_t simplified_norm(Node& node) {
-    const bool deviation = node.outputs().size() > 1 && node.output(1) != nullptr &&
-                           (node.output(1)->has_uses() || node.output(1)->output_uses() != 0);
+    const bool deviation = node.outputs().size() > 1 && is_read(node.output(1));
     if (deviation || node.input(1) == nullptr || rewriter_.dtype(node.input(0)) != DType::kFloat32)
       return 0;
     Node& norm = rewriter_.add(node, "RMSNormalization", {node.input(0), node.input(1)},
@@ -119,9 +121,7 @@ class Expander {
     const bool simplified = op == "RMSNormalization";
     const size_t bias = simplified ? 3 : 4;
     for (size_t i = 1; i < node.outputs().size(); ++i)
-      if (i != 3 && node.output(i) != nullptr &&
-          (node.output(i)->has_uses() || node.output(i)->output_uses() != 0))
-        return 0;
+      if (i != 3 && is_read(node.output(i))) return 0;
     if (node.input(1) == nullptr || node.input(2) == nullptr) return 0;
     const Text name = node.output(0)->name();
     Value* sum = add(node, node.input(0), node.input(1), name);
@@ -133,8 +133,7 @@ class Expander {
     norm.set_float("epsilon", AttributeReader(node).get_float("epsilon", 1e-12f));
     rewriter_.touch(norm);
     Value* const fourth = node.output(3);
-    if (fourth != nullptr && (fourth->has_uses() || fourth->output_uses() != 0))
-      rewriter_.replace(*fourth, *sum);
+    if (is_read(fourth)) rewriter_.replace(*fourth, *sum);
     rewriter_.supersede(*node.output(0), *norm.output(0));
     return 1;
   }

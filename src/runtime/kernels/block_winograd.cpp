@@ -213,7 +213,8 @@ void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const flo
   const ConvGeometry& s = w.plan.shape;
   const BlockTiles& tiles = block_tiles();
   const int64_t plane = w.tiles * kBlock;
-  const int64_t most = tiles.summed_rows != 0 ? tiles.summed_rows : tiles.max_rows;
+  const bool summed = tiles.summed_rows != 0;
+  const int64_t most = summed ? tiles.summed_rows : tiles.max_rows;
   const int64_t cuts = (count + most - 1) / most;
   const int64_t whole = s.in_channels / kBlock;
   BlockTile t{.offsets = w.plan.offsets.data(),
@@ -226,7 +227,7 @@ void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const flo
     t.jump = rows / 2 * kBlock;
     t.c = m + first * kBlock;
     // Sums of parts are added: what is transformed back magnifies the error of long sums.
-    const int64_t step = tiles.summed_rows != 0 ? kParts : kPart;
+    const int64_t step = summed ? kParts : kPart;
     for (int64_t part = from; part < to; part += step) {
       const int64_t until = std::min(to, part + step), full = std::min(until, whole);
       t.entries = full - part;
@@ -237,7 +238,7 @@ void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const flo
       near += (until - part) * kBlock * 16;
       t.init = part == 0 ? nullptr : t.c;
       const int vectors = columns > tiles.lanes ? 2 : 1;
-      (tiles.summed_rows != 0 ? tiles.summed : tiles.dense)[rows][vectors](t);
+      (summed ? tiles.summed : tiles.dense)[rows][vectors](t);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "runtime/kernels/channels_last.h"
 #include "runtime/kernels/grid.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
@@ -91,22 +92,6 @@ int64_t sort_taps(int64_t taps, int64_t count, const int32_t* offsets, const flo
   return kept;
 }
 
-/// Channels last: [n][plane][channels].
-void turn_channels(const KernelRun& run, const Tensor& x, int64_t plane, float* turned) {
-  const int64_t channels = x.dim(1);
-  const auto* from = x.data<std::byte>();
-  constexpr int64_t kStrip = 64;
-  const int64_t strips = (plane + kStrip - 1) / kStrip;
-  run.parallel_for(x.dim(0) * strips, 4, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t n = task / strips, first = task % strips * kStrip;
-      transpose_tile(from + (n * channels * plane + first) * 4, plane,
-                     reinterpret_cast<std::byte*>(turned + (n * plane + first) * channels),
-                     channels, channels, std::min(kStrip, plane - first), 4);
-    }
-  });
-}
-
 Status run_grid(KernelRun& run) {
   const auto& s = run.state<GridState>();
   const Tensor& x = run.input(0);
@@ -116,7 +101,7 @@ Status run_grid(KernelRun& run) {
   const int64_t channels = x.dim(1), tiles = (s.points + kPoints - 1) / kPoints;
   const int64_t work = kPoints * s.taps;
   auto* turned = reinterpret_cast<float*>(run.scratch());
-  if (s.turned) turn_channels(run, x, s.plane, turned);
+  if (s.turned) turn_channels_last(run, x, s.plane, turned);
   run.parallel_for(
       x.dim(0) * tiles, std::max<int64_t>(1, (1 << 14) / (work * channels)),
       [&](int64_t begin, int64_t end) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/kernels/roi_sample.h"
+#include "runtime/kernels/channels_last.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/lookup.h"
@@ -104,18 +105,8 @@ Status run_roi(KernelRun& run) {
     }
   }
   TRY(Tensor * y, run.output(0, DType::kFloat32, s.output));
-  const auto* from = x.data<std::byte>();
   auto* turned = reinterpret_cast<float*>(run.scratch());
-  constexpr int64_t kStrip = 64;
-  const int64_t strips = (plane + kStrip - 1) / kStrip;
-  run.parallel_for(x.dim(0) * strips, 4, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t n = task / strips, first = task % strips * kStrip;
-      transpose_tile(from + (n * channels * plane + first) * 4, plane,
-                     reinterpret_cast<std::byte*>(turned + (n * plane + first) * channels),
-                     channels, channels, std::min(kStrip, plane - first), 4);
-    }
-  });
+  turn_channels_last(run, x, plane, turned);
   const int64_t cells = s.rows * s.columns, taps = 4 * s.ratio * s.ratio;
   float* to = y->data<float>();
   run.parallel_for(count, 1, [&](int64_t begin, int64_t end) {
