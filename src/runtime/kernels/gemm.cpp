@@ -156,7 +156,7 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
         const int64_t r = tile_begin(rows, turns, turn);
         if (next != nullptr) {
           t.next = next + turn * ahead / 2;
-          t.next_step = std::max<int64_t>(1, ahead / 2 / std::max<int64_t>(k, 1));
+          t.next_step = (ahead / 2 + k - 1) / std::max<int64_t>(k, 1);
           t.next_also = k * width / 2;
         }
         const int count = static_cast<int>(tile_begin(rows, turns, turn + 1) - r);
