@@ -281,8 +281,8 @@ def vit_b16(name):
 
 
 @model
-def gpt2_decode(name):
-    n = Net(name)
+def gpt2_decode(name, dtype=np.float32):
+    n = Net(name, dtype=dtype)
     width, heads = 768, 12
     ids = n.input("input_ids", [1, "new"], np.int64)
     x = n.op("Gather", n.weight(50257, width, fan=2 * width), ids)
@@ -298,6 +298,11 @@ def gpt2_decode(name):
         y = n.op("Mul", y, n.op("Sigmoid", n.op("Mul", y, n.scalar(1.702))))
         x = n.op("Add", x, n.linear(y, 4 * width, width))
     return n, n.op("MatMul", n.layer_norm(x, width), n.weight(width, 50257, fan=width))
+
+
+@model
+def gpt2_decode_f16(name):
+    return gpt2_decode(name, np.float16)
 
 
 def llm(name, bits, block=32, zeros=False, level=4):

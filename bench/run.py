@@ -29,6 +29,7 @@ SIZES = {
     "bert_base_int8": [("s128", {"batch": 1, "sequence": 128})],
     "minilm6": [("s64", {"batch": 1, "sequence": 64})],
     "gpt2_decode": [("past 128", {"new": 1, "past": 128})],
+    "gpt2_decode_f16": [("past 128", {"new": 1, "past": 128})],
     "llm_4bit": [("decode, past 512", {"new": 1, "past": 512}), ("prefill 128", {"new": 128, "past": 0})],
     "llama_decode": [("past 512", {"new": 1, "past": 512, "all": 513}), ("prefill 128", {"new": 128, "past": 0, "all": 128})],
     "llm_4bit_128_zeros": [("decode, past 512", {"new": 1, "past": 512}), ("prefill 128", {"new": 128, "past": 0})],

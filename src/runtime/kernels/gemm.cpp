@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "runtime/kernels/bf16.h"
 #include "runtime/kernels/gemm_bf16x3.h"
@@ -26,8 +27,9 @@ struct Free {
 };
 
 /// A weight as it lies in a model's file, perhaps at an odd address.
-float load_any(const float* p) {
-  float value;
+template <typename T>
+T load_any(const T* p) {
+  T value;
   std::memcpy(&value, p, sizeof value);
   return value;
 }
@@ -47,6 +49,13 @@ struct Product {
   const GemmEpilogue& e;
   /// A once more, packed by tiles (pack_rows), or null: the tile that begins at row r at `r * k`.
   const float* packed = nullptr;
+  PanelFormat format = PanelFormat::kFloat32;  ///< of B, where `b` points to
+
+  int64_t element() const { return format == PanelFormat::kFloat32 ? 4 : 2; }
+  /// Element `at` of B.
+  const float* b_at(int64_t at) const {
+    return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(b) + at * element());
+  }
 };
 
 /// Rows that are a multiple of 4 KiB apart fall into one set of the first cache.
@@ -65,7 +74,7 @@ int64_t depth_of(int64_t rows, int64_t k) {
 int64_t wide_panels(const GemmTiles& tiles, int64_t rows, int64_t left) {
   if (rows > kMaxWideRows) return 1;
   for (const int64_t panels : {4, 2})
-    if (panels <= left && tiles.wide[rows][panels] != nullptr) return panels;
+    if (panels <= left && tiles.wide[0][rows][panels] != nullptr) return panels;
   return 1;
 }
 
@@ -98,6 +107,9 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
   const bool pack = p.packed == nullptr && packs(tiles, rows, to - from, p.k);
   const bool copy =
       p.packed == nullptr && !pack && rows > tile_rows && collides(p) && to - from > 2;
+  const auto& wide = tiles.wide[static_cast<int>(p.format)];
+  const auto& widening = tiles.widening[static_cast<int>(p.format)];
+  const bool widens = p.format != PanelFormat::kFloat32 && rows > kMaxWideRows;
   for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += depth) {
     const int64_t k = std::min(depth, p.k - k0);
     const bool first = k0 == 0, last = k0 + k >= p.k;
@@ -131,7 +143,7 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
         t.b = p.tail + k0 * width;
         t.ldb = width;
       } else {
-        t.b = p.b + panel * p.panel_step + k0 * p.ldb;
+        t.b = p.b_at(panel * p.panel_step + k0 * p.ldb);
         t.ldb = p.ldb;
       }
       t.ldc = p.ldc;
@@ -145,19 +157,20 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       if (rows > kMaxWideRows && p.tail == nullptr) {
         const int64_t panels = (p.n + width - 1) / width;
         if (panel + 1 < to)
-          next = t.b + p.panel_step;
+          next = p.b_at((panel + 1) * p.panel_step + k0 * p.ldb);
         else if (!last)
-          next = p.b + from * p.panel_step + (k0 + depth) * p.ldb;
+          next = p.b_at(from * p.panel_step + (k0 + depth) * p.ldb);
         else if (to < panels)
-          next = p.b + to * p.panel_step;
+          next = p.b_at(to * p.panel_step);
       }
-      const int64_t ahead = k * width / turns;
+      const int64_t panel_floats = k * width * p.element() / 4, ahead = panel_floats / turns;
+      if (widens) t.widened = thread_floats(6, static_cast<size_t>(k * width));
       for (int64_t turn = 0; turn < turns; ++turn) {
         const int64_t r = tile_begin(rows, turns, turn);
         if (next != nullptr) {
           t.next = next + turn * ahead / 2;
           t.next_step = (ahead / 2 + k - 1) / std::max<int64_t>(k, 1);
-          t.next_also = k * width / 2;
+          t.next_also = panel_floats / 2;
         }
         const int count = static_cast<int>(tile_begin(rows, turns, turn + 1) - r);
         t.lda = packed != nullptr ? count : lda;
@@ -172,9 +185,11 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
         }
         t.row_bias = first && p.e.row_bias != nullptr ? p.e.row_bias + row + r : nullptr;
         // All columns are summed in the same order: equal ones give equal bits.
-        (packed != nullptr      ? tiles.packed_tile(count, cols)
-         : rows <= kMaxWideRows ? tiles.wide[count][step]
+        (t.widened != nullptr   ? widening[count][packed != nullptr ? 1 : 0]
+         : packed != nullptr    ? tiles.packed_tile(count, cols)
+         : rows <= kMaxWideRows ? wide[count][step]
                                 : tiles.row_major_tile(count, cols))(t);
+        if (t.widened != nullptr) t.b = std::exchange(t.widened, nullptr);
         // At once, while the tile is in the first cache.
         if (last && p.e.post != nullptr)
           p.e.post->apply(p.e.post->argument, t.c, p.ldc, row + r, count, column, cols);
@@ -304,7 +319,8 @@ Product spread_rows(const Product& p) {
     for (int64_t i = begin; i < end; ++i)
       std::memcpy(a + i * lda, p.a + i * p.lda, static_cast<size_t>(p.k) * sizeof(float));
   });
-  return {p.m, p.n, p.k, a, lda, p.b, p.ldb, p.panel_step, p.tail, p.c, p.ldc, p.e};
+  return {p.m,          p.n,    p.k, a,     lda, p.b,     p.ldb,
+          p.panel_step, p.tail, p.c, p.ldc, p.e, nullptr, p.format};
 }
 
 /// A packed by the tiles that `run` cuts it into: blocks of `rows` rows, in each tiles of about the
@@ -323,7 +339,8 @@ Product pack_rows(const Product& p, const GemmTiles& tiles, int64_t rows) {
                          packed + r * p.k);
              }
            });
-  return {p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.panel_step, p.tail, p.c, p.ldc, p.e, packed};
+  return {p.m,          p.n,    p.k, p.a,   p.lda, p.b,    p.ldb,
+          p.panel_step, p.tail, p.c, p.ldc, p.e,   packed, p.format};
 }
 
 void run(const Product& p) {
@@ -381,7 +398,7 @@ float* thread_floats(int slot, size_t count) {
     std::unique_ptr<float, Free> data;
     size_t size = 0;
   };
-  static thread_local Buffer buffers[6];
+  static thread_local Buffer buffers[7];
   Buffer& buffer = buffers[slot];
   if (buffer.size < count || buffer.size == 0) {
     const size_t size = (count + 1024) / 1024 * 1024;
@@ -396,30 +413,35 @@ float* thread_floats(int slot, size_t count) {
 
 int64_t packed_b_floats(int64_t k, int64_t n) { return k * round_up(n, gemm_tiles().panel()); }
 
-void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
-                  float* out) {
+bool takes_panels(PanelFormat format) {
+  return gemm_tiles().wide[static_cast<int>(format)][1][1] != nullptr;
+}
+
+namespace {
+
+/// A panel of any element; `change(elements, count)` sees each piece that was written.
+template <typename T, typename Change>
+void pack_panel(const T* b, int64_t row, int64_t column, int64_t k, int64_t n, T* out,
+                Change&& change) {
   const int64_t width = gemm_tiles().panel();
   if (column == 1) {
     for (int64_t i = 0; i < k; ++i, b += row, out += width) {
-      if (alpha == 1)
-        std::memcpy(out, b, static_cast<size_t>(n) * sizeof(float));
-      else
-        for (int64_t j = 0; j < n; ++j) out[j] = alpha * load_any(b + j);
-      std::fill(out + n, out + width, 0.0f);
+      std::memcpy(out, b, static_cast<size_t>(n) * sizeof(T));
+      std::fill(out + n, out + width, T{0});
+      change(out, n);
     }
     return;
   }
-  if (row == 1 && reinterpret_cast<uintptr_t>(b) % sizeof(float) == 0) {
+  if (row == 1 && reinterpret_cast<uintptr_t>(b) % sizeof(T) == 0) {
     constexpr int64_t kRun = 64;
     for (int64_t i0 = 0; i0 < k; i0 += kRun) {
       const int64_t run = std::min(kRun, k - i0);
-      float* to = out + i0 * width;
+      T* to = out + i0 * width;
       transpose_tile(reinterpret_cast<const std::byte*>(b + i0), column,
-                     reinterpret_cast<std::byte*>(to), width, n, run, sizeof(float));
+                     reinterpret_cast<std::byte*>(to), width, n, run, sizeof(T));
       if (n < width)
-        for (int64_t i = 0; i < run; ++i) std::fill(to + i * width + n, to + (i + 1) * width, 0.0f);
-      if (alpha != 1)
-        for (int64_t i = 0; i < run * width; ++i) to[i] *= alpha;
+        for (int64_t i = 0; i < run; ++i) std::fill(to + i * width + n, to + (i + 1) * width, T{0});
+      change(to, run * width);
     }
     return;
   }
@@ -427,13 +449,29 @@ void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_
   constexpr int64_t kRun = 16;
   for (int64_t i0 = 0; i0 < k; i0 += kRun) {
     const int64_t run = std::min(kRun, k - i0);
-    float* to = out + i0 * width;
+    T* to = out + i0 * width;
     for (int64_t j = 0; j < n; ++j) {
-      const float* from = b + i0 * row + j * column;
-      for (int64_t i = 0; i < run; ++i) to[i * width + j] = alpha * load_any(from + i * row);
+      const T* from = b + i0 * row + j * column;
+      for (int64_t i = 0; i < run; ++i) to[i * width + j] = load_any(from + i * row);
     }
-    for (int64_t i = 0; i < run; ++i) std::fill(to + i * width + n, to + (i + 1) * width, 0.0f);
+    for (int64_t i = 0; i < run; ++i) std::fill(to + i * width + n, to + (i + 1) * width, T{0});
+    change(to, run * width);
   }
+}
+
+}  // namespace
+
+void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
+                  float* out) {
+  pack_panel(b, row, column, k, n, out, [alpha](float* x, int64_t count) {
+    if (alpha != 1)
+      for (int64_t i = 0; i < count; ++i) x[i] *= alpha;
+  });
+}
+
+void pack_b_panel(const uint16_t* b, int64_t row, int64_t column, int64_t k, int64_t n,
+                  uint16_t* out) {
+  pack_panel(b, row, column, k, n, out, [](uint16_t*, int64_t) {});
 }
 
 void pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
@@ -454,6 +492,14 @@ void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const fl
   const int64_t width = gemm_tiles().panel();
   const Product product{m, n, k, a, lda, packed_b, width, width * k, nullptr, c, ldc, epilogue};
   bf16x3_fits(m, n, k) ? run_parts(product) : run(product);
+}
+
+void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const void* packed_b,
+          PanelFormat format, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+  const int64_t width = gemm_tiles().panel();
+  const auto* const b = static_cast<const float*>(packed_b);
+  if (format == PanelFormat::kFloat32) return gemm(m, n, k, a, lda, b, c, ldc, epilogue);
+  run({m, n, k, a, lda, b, width, width * k, nullptr, c, ldc, epilogue, nullptr, format});
 }
 
 void gemm_unpacked(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,

@@ -36,9 +36,19 @@ void pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, f
 void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
                   float* out);
 
+/// Whether gemm() takes B in this format on the active instruction set.
+bool takes_panels(PanelFormat format);
+/// One panel of 16-bit elements, as they are, from any address: b[i * row + j * column].
+void pack_b_panel(const uint16_t* b, int64_t row, int64_t column, int64_t k, int64_t n,
+                  uint16_t* out);
+
 /// C[m, n] = A[m, k] B + epilogue. Threaded.
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed_b,
           float* c, int64_t ldc, const GemmEpilogue& epilogue);
+/// The same with panels of another format (takes_panels), as many elements: equal bits to those of
+/// the panels widened.
+void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const void* packed_b,
+          PanelFormat format, float* c, int64_t ldc, const GemmEpilogue& epilogue);
 /// The same with B as it lies: row major, rows ldb apart. For few rows of A, where packing would
 /// cost more than it saves.
 void gemm_unpacked(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
@@ -54,7 +64,7 @@ void pack_a(const float* a, int64_t row, int64_t column, int64_t m, int64_t k, f
 int64_t near_bytes();
 
 /// Memory of the calling thread, 64-byte aligned, valid until its next call. `slot` tells apart
-/// what is needed at the same time (0 to 5; 4 and 5: gemm() itself).
+/// what is needed at the same time (0 to 6; 4 to 6: gemm() itself).
 float* thread_floats(int slot, size_t count);
 
 }  // namespace tombolo

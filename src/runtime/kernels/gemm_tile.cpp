@@ -28,14 +28,45 @@ inline constexpr int kRows = 12;
 inline constexpr int kRows = 6;
 #endif
 
-// One step of k: `acc += a[:, k] * b[k, :]`.
-template <int kR, int kV, bool kPacked>
+/// How elements of a format become floats.
+template <PanelFormat kFormat>
+struct Element {
+  using Type = float;
+  static HWY_INLINE V load(const float* b) { return hn::LoadU(F(), b); }
+};
+#if HWY_TARGET <= HWY_AVX2
+template <>
+struct Element<PanelFormat::kFloat16> {
+  using Type = uint16_t;
+  static HWY_INLINE V load(const uint16_t* b) {
+    const hn::Rebind<hwy::float16_t, F> half;
+    return hn::PromoteTo(F(), hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(b)));
+  }
+};
+#endif
+template <>
+struct Element<PanelFormat::kBfloat16> {
+  using Type = uint16_t;
+  static HWY_INLINE V load(const uint16_t* b) {
+    const hn::Rebind<uint16_t, F> half;
+    const hn::RebindToUnsigned<F> word;
+    return hn::BitCast(F(), hn::ShiftLeft<16>(hn::PromoteTo(word, hn::LoadU(half, b))));
+  }
+};
+
+// One step of k: `acc += a[:, k] * b[k, :]`. Where b has to be widened, the floats go to `widened`.
+template <int kR, int kV, bool kPacked, PanelFormat kFormat = PanelFormat::kFloat32>
 HWY_INLINE void step(V (&acc)[kR][kV], const float* HWY_RESTRICT a, int64_t lda,
-                     const float* HWY_RESTRICT b) {
+                     const typename Element<kFormat>::Type* HWY_RESTRICT b,
+                     [[maybe_unused]] float* HWY_RESTRICT widened = nullptr) {
   const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   V bv[kV];
 #pragma GCC unroll 4
-  for (int v = 0; v < kV; ++v) bv[v] = hn::LoadU(f, b + v * static_cast<int64_t>(hn::Lanes(f)));
+  for (int v = 0; v < kV; ++v) {
+    bv[v] = Element<kFormat>::load(b + v * lanes);
+    if constexpr (kFormat != PanelFormat::kFloat32) hn::Store(bv[v], f, widened + v * lanes);
+  }
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) {
     const V av = hn::Set(f, kPacked ? a[r] : a[r * lda]);
@@ -153,8 +184,10 @@ struct Parts {
   }
 };
 
-template <int kR, int kV, bool kPacked>
+template <int kR, int kV, bool kPacked, PanelFormat kFormat = PanelFormat::kFloat32>
 void tile(const GemmTile& t) {
+  constexpr bool kWidens = kFormat != PanelFormat::kFloat32;
+  static_assert(!kWidens || kR > 2);
   const F f;
   V acc[kR][kV];
   // What is written in the end comes nearer meanwhile: rows of C lie far apart.
@@ -169,7 +202,8 @@ void tile(const GemmTile& t) {
 #pragma GCC unroll 4
     for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
   const float* HWY_RESTRICT a = t.a;
-  const float* HWY_RESTRICT b = t.b;
+  const auto* HWY_RESTRICT b = reinterpret_cast<const typename Element<kFormat>::Type*>(t.b);
+  float* HWY_RESTRICT widened = t.widened;
   const int64_t lda = t.lda, ldb = t.ldb;
   int64_t k = t.k;
   if constexpr (kR <= 2) {
@@ -204,7 +238,9 @@ void tile(const GemmTile& t) {
   }
   constexpr bool kTwice = kR >= 8;
   constexpr int kSteps = kPacked && !kTwice && kR > 2 ? 4 : 1;  ///< of k at a time
-  const float* next = t.next != nullptr ? t.next : b + (kTwice ? kFar : kBetween) * ldb;
+  const auto* next = t.next != nullptr
+                         ? t.next
+                         : reinterpret_cast<const float*>(b + (kTwice ? kFar : kBetween) * ldb);
   const int64_t next_step = t.next != nullptr ? t.next_step : ldb;
   const int64_t also = t.next != nullptr ? t.next_also : kSteps == 4 ? 2 * ldb : 16;
   Parts<kR, kV> parts;
@@ -221,7 +257,10 @@ void tile(const GemmTile& t) {
         __builtin_prefetch(next + also, 0, 2);
         next += 4 * next_step;
 #pragma GCC unroll 4
-        for (int s = 0; s < 4; ++s, a += lda, b += ldb) step<kR, kV, kPacked>(acc, a, lda, b);
+        for (int s = 0; s < 4; ++s, a += lda, b += ldb) {
+          step<kR, kV, kPacked, kFormat>(acc, a, lda, b, widened);
+          if constexpr (kWidens) widened += ldb;
+        }
       }
     }
     for (; i < part; ++i) {
@@ -235,7 +274,8 @@ void tile(const GemmTile& t) {
       }
       if (kR < 8 && kV > 1) __builtin_prefetch(next + also, 0, 3);
       next += next_step;
-      step<kR, kV, kPacked>(acc, a, lda, b);
+      step<kR, kV, kPacked, kFormat>(acc, a, lda, b, widened);
+      if constexpr (kWidens) widened += ldb;
       a += kPacked ? lda : 1;
       b += ldb;
     }
@@ -248,8 +288,9 @@ void tile(const GemmTile& t) {
 
 /// Some panels of B side by side. What comes from memory is left to the processor's own streams:
 /// asking for lines besides took as many of its buffers as it gave.
-template <int kR, int kP>
+template <PanelFormat kFormat, int kR, int kP>
 void wide(const GemmTile& t) {
+  using B = Element<kFormat>;
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   V acc[kR][2 * kP];
@@ -258,7 +299,7 @@ void wide(const GemmTile& t) {
 #pragma GCC unroll 8
     for (int v = 0; v < 2 * kP; ++v) acc[r][v] = hn::Zero(f);
   const float* HWY_RESTRICT a = t.a;
-  const float* HWY_RESTRICT b = t.b;
+  const auto* HWY_RESTRICT b = reinterpret_cast<const typename B::Type*>(t.b);
   const int64_t lda = t.lda, ldb = t.ldb, panel = t.panel_step;
   Parts<kR, 2 * kP> parts;
   bool any = false;
@@ -268,7 +309,7 @@ void wide(const GemmTile& t) {
     for (int64_t i = 0; i < part; ++i) {
 #pragma GCC unroll 4
       for (int p = 0; p < kP; ++p) {
-        const V left = hn::LoadU(f, b + p * panel), right = hn::LoadU(f, b + p * panel + lanes);
+        const V left = B::load(b + p * panel), right = B::load(b + p * panel + lanes);
 #pragma GCC unroll 8
         for (int r = 0; r < kR; ++r) {
           const V av = hn::Set(f, a[r * lda]);
@@ -294,12 +335,21 @@ void fill(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.packed[kR + 1][2] = &tile<kR + 1, 2, true>), ...);
 }
 
-template <int... kR>
+// More rows than wide tiles have are cut into tiles of at least half of the most.
+template <PanelFormat kFormat, int... kR>
+void fill_widening(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
+  auto& to = tiles.widening[static_cast<int>(kFormat)];
+  ((to[kR + kRows / 2][0] = &tile<kR + kRows / 2, 2, false, kFormat>), ...);
+  if (tiles.packs_rows) ((to[kR + kRows / 2][1] = &tile<kR + kRows / 2, 2, true, kFormat>), ...);
+}
+
+template <PanelFormat kFormat, int... kR>
 void fill_wide(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   constexpr int kSums = kRows * 2;  // that registers hold
-  (((tiles.wide[kR + 1][1] = &wide<kR + 1, 1>),
-    (tiles.wide[kR + 1][2] = (kR + 1) * 4 <= kSums ? &wide<kR + 1, 2> : nullptr),
-    (tiles.wide[kR + 1][4] = (kR + 1) * 8 <= kSums ? &wide<kR + 1, 4> : nullptr)),
+  auto& to = tiles.wide[static_cast<int>(kFormat)];
+  (((to[kR + 1][1] = &wide<kFormat, kR + 1, 1>),
+    (to[kR + 1][2] = (kR + 1) * 4 <= kSums ? &wide<kFormat, kR + 1, 2> : nullptr),
+    (to[kR + 1][4] = (kR + 1) * 8 <= kSums ? &wide<kFormat, kR + 1, 4> : nullptr)),
    ...);
 }
 
@@ -307,7 +357,15 @@ GemmTiles make_tiles() {
   GemmTiles tiles{kRows, static_cast<int>(hn::Lanes(F()))};
   tiles.packs_rows = kRows < 8;
   fill(tiles, std::make_integer_sequence<int, kRows>());
-  fill_wide(tiles, std::make_integer_sequence<int, kMaxWideRows>());
+  constexpr std::make_integer_sequence<int, kMaxWideRows> few;
+  fill_wide<PanelFormat::kFloat32>(tiles, few);
+  constexpr std::make_integer_sequence<int, kRows - kRows / 2 + 1> tall;
+  fill_wide<PanelFormat::kBfloat16>(tiles, few);
+  fill_widening<PanelFormat::kBfloat16>(tiles, tall);
+#if HWY_TARGET <= HWY_AVX2
+  fill_wide<PanelFormat::kFloat16>(tiles, few);
+  fill_widening<PanelFormat::kFloat16>(tiles, tall);
+#endif
   return tiles;
 }
 

@@ -8,6 +8,11 @@
 
 namespace tombolo {
 
+/// How the elements of packed panels of B are kept. Halves are widened on the way into registers
+/// or, for many rows, a panel at a time: products are those of float32.
+enum class PanelFormat : uint8_t { kFloat32, kFloat16, kBfloat16 };
+inline constexpr int kPanelFormats = 3;
+
 /// Made once for many tiles: to fill it with zeros takes as long as a sixth of a tile of 64 inputs.
 struct GemmTile {
   const float* a;
@@ -27,8 +32,9 @@ struct GemmTile {
   float lo = 0, hi = 0;
   /// What will be needed soon: one cache line a step of k is asked for. Null: B some steps ahead.
   const float* next = nullptr;
-  int64_t next_step = 16;  ///< floats from one step of k to the next
-  int64_t next_also = 0;   ///< floats to a second place that is asked for as well
+  int64_t next_step = 16;    ///< floats from one step of k to the next
+  int64_t next_also = 0;     ///< floats to a second place that is asked for as well
+  float* widened = nullptr;  ///< widening tiles: where B goes as floats, for the tiles after this
 };
 
 using GemmTileFn = void(const GemmTile&);
@@ -45,8 +51,11 @@ struct GemmTiles {
   GemmTileFn* packed[kMaxTileRows + 1][3] = {};     ///< a[k * lda + row]
   /// Few rows of A by whole panels of B, 4, 2 or 1 at a time: B comes from memory then, and the
   /// processor fetches several streams ahead faster than one. Null where registers do not suffice;
-  /// one panel always does.
-  GemmTileFn* wide[kMaxWideRows + 1][5] = {};
+  /// one panel always does. `b` points to elements of the format; all are null where the
+  /// instruction set has no way to widen them.
+  GemmTileFn* wide[kPanelFormats][kMaxWideRows + 1][5] = {};
+  /// Tall tiles on B of the format, whole panels: [row major or packed].
+  GemmTileFn* widening[kPanelFormats][kMaxTileRows + 1][2] = {};
   /// Whether it pays to pack rows of A for packed tiles: tall ones read rows as they lie.
   bool packs_rows = false;
   int panel() const { return 2 * lanes; }  ///< columns of a packed panel of B

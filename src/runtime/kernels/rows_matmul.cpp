@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/bf16.h"
 #include "runtime/kernels/gemm.h"
+#include "runtime/kernels/gemm_bf16x3.h"
 #include "runtime/kernels/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
@@ -22,7 +23,8 @@ struct MatMulState final : KernelState {
   std::vector<int64_t> a_offset, b_offset;  ///< of each matrix of the batch
   bool trans_a = false, trans_b = false, b_shared = false;
   float alpha = 1, beta = 1;
-  bool bf16 = false;                  ///< products of bf16
+  bool bf16 = false;                           ///< products of bf16
+  PanelFormat format = PanelFormat::kFloat32;  ///< of B packed, where products are of float32
   const std::byte* packed = nullptr;  ///< B, when it is constant: its matrices one behind the other
   int64_t matrices = 1;               ///< of B
   size_t packed_step = 0;             ///< bytes from one to the next
@@ -140,6 +142,18 @@ bool supports_matmul_bf16(const KernelQuery& query) {
 
 int64_t round16(int64_t x) { return (x + 31) / 16 * 16; }
 
+/// Halves stay halves in memory: half of it, and what waits for memory, products of few rows, takes
+/// half the time. Not where they are taken apart for AMX, or scaled.
+PanelFormat format_of(const KernelQuery& query, const MatMulState& s) {
+  const Tensor* const b = query.constant(1);
+  if (b == nullptr || s.bf16 || s.alpha != 1 || bf16x3_fits(s.m, s.n, s.k))
+    return PanelFormat::kFloat32;
+  const PanelFormat format = b->dtype() == DType::kFloat16    ? PanelFormat::kFloat16
+                             : b->dtype() == DType::kBFloat16 ? PanelFormat::kBfloat16
+                                                              : PanelFormat::kFloat32;
+  return takes_panels(format) ? format : PanelFormat::kFloat32;
+}
+
 /// Packs the matrix of B that begins at element `start`, some megabytes at a time, and lets go of
 /// what was read: both forms of a large weight never take memory together. Panels of floats, or
 /// those of bf16_gemm().
@@ -160,16 +174,25 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
       const int64_t k = std::min(rows, s.k - k0), to = std::min(panels, from + group);
       const int64_t begin = start + (s.trans_b ? from * width * s.k : k0 * s.n);
       const int64_t end = start + (s.trans_b ? std::min(s.n, to * width) * s.k : (k0 + k) * s.n);
-      const float* b = weight_floats(weights, begin, end - begin, room) - (begin - start);
+      const bool halves = s.format != PanelFormat::kFloat32;
+      const float* b =
+          halves ? nullptr : weight_floats(weights, begin, end - begin, room) - (begin - start);
+      const auto* half = weights.data<uint16_t>() + start;
       parallel(
           to - from, std::max<int64_t>(1, 16384 / (k * width)), [&](int64_t first, int64_t last) {
             for (int64_t p = from + first; p < from + last; ++p) {
               const int64_t column = p * width;
+              const int64_t row_step = s.trans_b ? 1 : s.n, column_step = s.trans_b ? s.k : 1;
+              const int64_t from_at = s.trans_b ? column * s.k : k0 * s.n + column;
+              const int64_t columns = std::min(width, s.n - column), to_at = (p * s.k + k0) * width;
+              if (halves) {
+                pack_b_panel(half + from_at, row_step, column_step, k, columns,
+                             reinterpret_cast<uint16_t*>(target) + to_at);
+                continue;
+              }
               float* panel = s.bf16 ? thread_floats(0, static_cast<size_t>(k * width))
-                                    : reinterpret_cast<float*>(target) + (p * s.k + k0) * width;
-              pack_b_panel(s.trans_b ? b + column * s.k : b + k0 * s.n + column,
-                           s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, k,
-                           std::min(width, s.n - column), s.alpha, panel);
+                                    : reinterpret_cast<float*>(target) + to_at;
+              pack_b_panel(b + from_at, row_step, column_step, k, columns, s.alpha, panel);
               if (s.bf16) bf16_pack(panel, k0, k, s.k, p, target);
             }
           });
@@ -180,7 +203,9 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
 
 /// Floats that the packed form of B takes.
 int64_t packed_floats(const MatMulState& s) {
-  return (s.bf16 ? (bf16_b_bytes(s.k, s.n) + 3) / 4 : packed_b_floats(s.k, s.n)) + 64;
+  if (s.bf16) return (bf16_b_bytes(s.k, s.n) + 3) / 4 + 64;
+  const int64_t elements = packed_b_floats(s.k, s.n);
+  return (s.format == PanelFormat::kFloat32 ? elements : (elements + 1) / 2) + 64;
 }
 
 template <bool kGemm, bool kBf16 = false>
@@ -189,6 +214,7 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
   MatMulState& s = *state;
   plan_matmul(context, kGemm, s);
   s.bf16 = kBf16;
+  s.format = format_of(context, s);
   const int64_t packed = packed_floats(s);
   size_t floats = s.a_floats + 64;
   if (s.bias == MatMulState::Addend::kScalar || (context.has_input(2) && s.beta != 1))
@@ -196,7 +222,9 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
   if (context.constant(1) != nullptr) {
     s.packed_step = (static_cast<size_t>(packed) * sizeof(float) + 63) / 64 * 64;
     const std::string key =
-        (kBf16 ? "gemm_b_bf16" : "gemm_b_f32/" + std::string(name_of(active_isa()))) +
+        (kBf16 ? "gemm_b_bf16"
+               : (s.format == PanelFormat::kFloat32 ? "gemm_b_f32/" : "gemm_b_half/") +
+                     std::string(name_of(active_isa()))) +
         (s.trans_b ? "/t" : "/n") + std::to_string(s.alpha);
     TRY(s.packed, context.packed(1, key, static_cast<size_t>(s.matrices) * s.packed_step,
                                  [&](std::byte* target) {
@@ -250,8 +278,7 @@ void multiply(const MatMulState& s, int64_t index, const float* a, const float* 
     }
     return bf16_gemm(s.m, s.n, s.k, a, s.k, packed, c, s.n, epilogue);
   }
-  if (packed != nullptr)
-    return gemm(s.m, s.n, s.k, a, s.k, reinterpret_cast<const float*>(packed), c, s.n, epilogue);
+  if (packed != nullptr) return gemm(s.m, s.n, s.k, a, s.k, packed, s.format, c, s.n, epilogue);
   // Packing pays when B is used by many rows; it must be done when B is turned.
   if (!s.trans_b && s.alpha == 1 && s.m <= 2 * gemm_tiles().max_rows)
     return gemm_unpacked(s.m, s.n, s.k, a, s.k, b, s.n, c, s.n, epilogue);

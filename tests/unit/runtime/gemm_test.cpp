@@ -5,12 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "runtime/kernels/convert.h"
 #include "runtime/kernels/gemm_bf16x3.h"
 #include "runtime/kernels/isa.h"
 
@@ -164,6 +166,46 @@ TEST_F(Gemm, KeepsWhatIsNotFinite) {
         ASSERT_NEAR(tiles[i], x.c[i], 1e-37f) << odd << " at " << i;
     }
     limit_extras(Extras::kTiles);
+  }
+}
+
+// Panels of halves give the bits of the same numbers as floats: few rows (widened in registers),
+// one tile and many, parts of k, columns that end within a panel; both from rows and from columns
+// of B.
+TEST_F(Gemm, HalvesGiveTheBitsOfFloats) {
+  for (const PanelFormat format : {PanelFormat::kFloat16, PanelFormat::kBfloat16}) {
+    if (!takes_panels(format)) continue;
+    for (const auto& [n, k] : {std::array<int64_t, 2>{1, 1}, {70, 33}, {256, 300}, {600, 1100}})
+      for (const int64_t m : {1, 2, 5, 6, 7, 8, 13, 14, 15, 29, 130, 300}) {
+        Matrices x(m, n, k);
+        x.fill([&] { return normal_(engine_); });
+        std::vector<uint16_t> halves(x.b.size()), turned(x.b.size());
+        const auto count = static_cast<int64_t>(x.b.size());
+        if (format == PanelFormat::kFloat16) {
+          f32_to_f16(x.b.data(), halves.data(), count);
+          f16_to_f32(halves.data(), x.b.data(), count);
+        } else {
+          f32_to_bf16(x.b.data(), halves.data(), count);
+          bf16_to_f32(halves.data(), x.b.data(), count);
+        }
+        for (int64_t i = 0; i < k; ++i)
+          for (int64_t j = 0; j < n; ++j)
+            turned[static_cast<size_t>(j * k + i)] = halves[static_cast<size_t>(i * n + j)];
+        std::vector<float> bias(static_cast<size_t>(n), 0.25f);
+        GemmEpilogue epilogue;
+        epilogue.col_bias = bias.data();
+        x.multiply(epilogue);
+        const int64_t width = gemm_tiles().panel();
+        std::vector<uint16_t> packed(static_cast<size_t>(packed_b_floats(k, n)), 0xFFFF);
+        for (const bool columns : {false, true}) {
+          for (int64_t j = 0; j < n; j += width)
+            pack_b_panel(columns ? turned.data() + j * k : halves.data() + j, columns ? 1 : n,
+                         columns ? k : 1, k, std::min(width, n - j), packed.data() + j * k);
+          std::vector<float> c(x.c.size(), -1);
+          gemm(m, n, k, x.a.data(), k, packed.data(), format, c.data(), n, epilogue);
+          ASSERT_EQ(c, x.c) << m << " x " << n << " x " << k << (columns ? " by columns" : "");
+        }
+      }
   }
 }
 
