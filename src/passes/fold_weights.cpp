@@ -128,12 +128,13 @@ bool only_ones(const std::vector<double>& values) {
   return true;
 }
 
-/// W with channel c multiplied by factor[c]. Fails where a product leaves the type's range.
-std::optional<Tensor> scaled_weight(const Rewriter& rewriter, const Linear& linear,
+/// W with channel c multiplied by factor[c], in the type that the node computes in: wider than W in
+/// networks whose halves were widened. Fails where a product leaves the type's range.
+std::optional<Tensor> scaled_weight(const Rewriter& rewriter, const Linear& linear, DType dtype,
                                     const std::vector<double>& factor) {
   const Tensor* weight = rewriter.constant(linear.node->input(1));
   if (weight == nullptr) return std::nullopt;
-  auto out = Tensor::allocate(weight->dtype(), weight->dims());
+  auto out = Tensor::allocate(dtype, weight->dims());
   if (!out) return std::nullopt;
   const AttributeReader attributes(*linear.node);
   const auto& dims = weight->dims();
@@ -159,8 +160,8 @@ std::optional<Tensor> scaled_weight(const Rewriter& rewriter, const Linear& line
     const double after = out->get_double(i);
     if (std::isfinite(before) && !std::isfinite(after)) return std::nullopt;
     // f16: a product that falls below the smallest normal number loses what it says.
-    if (bits_of(weight->dtype()) == 16 && weight->dtype() == DType::kFloat16 && after != 0 &&
-        std::abs(after) < 6.2e-5 && std::abs(before) >= 6.2e-5)
+    if (dtype == DType::kFloat16 && after != 0 && std::abs(after) < 6.2e-5 &&
+        std::abs(before) >= 6.2e-5)
       return std::nullopt;
     if (before != 0 && after == 0 && factor[static_cast<size_t>(channel)] != 0) return std::nullopt;
   }
@@ -172,7 +173,8 @@ Result<bool> absorb(Rewriter& rewriter, Linear& linear, const std::vector<double
                     const std::vector<double>& shift, bool shifts, Node& user) {
   Node& node = *linear.node;
   if (!rewriter.replaceable(*user.output(0), *node.output(0))) return false;
-  const DType dtype = rewriter.dtype(node.input(1));
+  DType dtype = rewriter.dtype(node.output(0));
+  if (dtype == DType::kUndefined) dtype = rewriter.dtype(node.input(1));
   const bool scales = !only_ones(factor);
   const bool has_bias = node.input(2) != nullptr;
   if (linear.kind == Kind::kMatMul && shifts) return false;
@@ -184,7 +186,7 @@ Result<bool> absorb(Rewriter& rewriter, Linear& linear, const std::vector<double
       growth = rewriter.constant(node.input(1))->bytes().size();
       if (rewriter.grown() + growth > rewriter.limits.total_growth) return false;
     }
-    weight = scaled_weight(rewriter, linear, factor);
+    weight = scaled_weight(rewriter, linear, dtype, factor);
     if (!weight) return false;
   }
   std::optional<Tensor> bias;

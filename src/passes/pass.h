@@ -34,6 +34,8 @@ struct Pass {
   Literal doc;  ///< one line
   int level;    ///< the lowest level that runs it; kRuntimeLevel: only the runtime's own list
   PassFn run;
+  /// Of the runtime's own: what it changed may be work again for the others.
+  bool again = false;
 };
 
 inline constexpr int kRuntimeLevel = 9;

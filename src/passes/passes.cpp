@@ -85,7 +85,7 @@ constexpr Pass kPasses[] = {
      kRuntimeLevel, integer_layout},
     {"widen-halves",
      "networks of float16 and bfloat16 are computed in float32; their weights stay at 16 bits",
-     kRuntimeLevel, widen_halves},
+     kRuntimeLevel, widen_halves, true},
     {"expand-microsoft",
      "operators of com.microsoft become those of the standard that have fast kernels",
      kRuntimeLevel, expand_microsoft},

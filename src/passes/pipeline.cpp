@@ -4,6 +4,7 @@
 #include <chrono>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "passes/lower.h"
 #include "passes/verify.h"
@@ -177,13 +178,19 @@ Result<OptimiseReport> optimise(Model& model, const OptimiseOptions& options) {
   const auto own = std::stable_partition(list.begin(), list.end(), [&](const Pass* pass) {
     return pass->level != kRuntimeLevel || !options.only.empty();
   });
-  CHECK_OK(run_passes(rewriter, {list.begin(), own}, options, report));
+  const std::vector<const Pass*> standard(list.begin(), own);
+  CHECK_OK(run_passes(rewriter, standard, options, report));
   // Each of them until nothing changes, then the next, which sees what it has left.
-  for (auto pass = own; pass != list.end(); ++pass) {
-    const int rounds = report.rounds;
-    report.rounds = 0;
-    CHECK_OK(run_passes(rewriter, {pass, pass + 1}, options, report));
+  const auto follow = [&](const std::vector<const Pass*>& passes) {
+    const int rounds = std::exchange(report.rounds, 0);
+    Status status = run_passes(rewriter, passes, options, report);
     report.rounds += rounds;
+    return status;
+  };
+  for (auto pass = own; pass != list.end(); ++pass) {
+    const size_t row = report.passes.size();
+    CHECK_OK(follow({*pass}));
+    if ((*pass)->again && report.passes[row].changes != 0) CHECK_OK(follow(standard));
   }
   name_nodes_apart(model);
   if (options.target == Target::kFile) CHECK_OK(lower(model, original));
