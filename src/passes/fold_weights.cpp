@@ -5,7 +5,9 @@
 // rounded once.
 
 #include <cmath>
+#include <cstring>
 
+#include "base/float_formats.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
 
@@ -128,6 +130,38 @@ bool only_ones(const std::vector<double>& values) {
   return true;
 }
 
+/// Whether `after` is what a weight times `factor` becomes without leaving its type's range.
+bool fits(double before, double factor, double after) {
+  return (std::isfinite(after) || !std::isfinite(before)) &&
+         (after != 0 || before == 0 || factor == 0);
+}
+
+/// Elements [at, at + n) of `from`, times `factor`. False where one leaves the type's range.
+bool scale_run(const Tensor& from, int64_t at, int64_t n, double factor, Tensor& to) {
+  // Below the smallest normal number a float16 loses what it says.
+  const double least = to.dtype() == DType::kFloat16 ? 6.2e-5 : 0;
+  for (int64_t i = at; i < at + n; ++i) {
+    const double before = from.get_double(i);
+    to.set_double(i, before * factor);
+    const double after = to.get_double(i);
+    if (!fits(before, factor, after)) return false;
+    if (after != 0 && std::abs(after) < least && std::abs(before) >= least) return false;
+  }
+  return true;
+}
+
+/// The same of floats at any address, without asking for the type of each.
+bool scale_floats(const std::byte* from, int64_t n, double factor, float* to) {
+  bool all = true;
+  for (int64_t i = 0; i < n; ++i) {
+    float before;
+    std::memcpy(&before, from + i * 4, sizeof before);
+    to[i] = static_cast<float>(before * factor);
+    all &= fits(before, factor, to[i]);
+  }
+  return all;
+}
+
 /// W with channel c multiplied by factor[c], in the type that the node computes in: wider than W in
 /// networks whose halves were widened. Fails where a product leaves the type's range.
 std::optional<Tensor> scaled_weight(const Rewriter& rewriter, const Linear& linear, DType dtype,
@@ -151,19 +185,31 @@ std::optional<Tensor> scaled_weight(const Rewriter& rewriter, const Linear& line
   if (linear.kind == Kind::kConvTranspose) count = dims[1];
   const int64_t rows_a_group =
       linear.kind == Kind::kConvTranspose && group > 0 ? dims[0] / group : 1;
-  for (int64_t i = 0; i < weight->size(); ++i) {
-    int64_t channel = inner == 0 ? 0 : i / inner % count;
+  const DType from = weight->dtype();
+  const bool floats =
+      dtype == DType::kFloat32 &&
+      (from == DType::kFloat32 || from == DType::kFloat16 || from == DType::kBFloat16);
+  const int64_t runs = inner == 0 ? 0 : weight->size() / inner;
+  for (int64_t run = 0; run < runs; ++run) {
+    int64_t channel = run % count;
     if (linear.kind == Kind::kConvTranspose && rows_a_group > 0)
-      channel += i / (inner * count) / rows_a_group * count;
-    const double before = weight->get_double(i);
-    out->set_double(i, before * factor[static_cast<size_t>(channel)]);
-    const double after = out->get_double(i);
-    if (std::isfinite(before) && !std::isfinite(after)) return std::nullopt;
-    // f16: a product that falls below the smallest normal number loses what it says.
-    if (dtype == DType::kFloat16 && after != 0 && std::abs(after) < 6.2e-5 &&
-        std::abs(before) >= 6.2e-5)
-      return std::nullopt;
-    if (before != 0 && after == 0 && factor[static_cast<size_t>(channel)] != 0) return std::nullopt;
+      channel += run / count / rows_a_group * count;
+    const double k = factor[static_cast<size_t>(channel)];
+    const int64_t at = run * inner;
+    bool within = false;
+    if (floats) {
+      float* to = out->data<float>() + at;
+      const std::byte* source =
+          weight->data<std::byte>() + at * static_cast<int64_t>(bits_of(from) / 8);
+      if (from != DType::kFloat32) {
+        decode_floats(from, source, static_cast<size_t>(inner), to);
+        source = reinterpret_cast<const std::byte*>(to);
+      }
+      within = scale_floats(source, inner, k, to);
+    } else {
+      within = scale_run(*weight, at, inner, k, *out);
+    }
+    if (!within) return std::nullopt;
   }
   return *std::move(out);
 }

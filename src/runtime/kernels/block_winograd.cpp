@@ -103,11 +103,12 @@ void output_tile(const float* m, int64_t matrix_step, const float* bias, const f
 }
 
 /// G k for one column k: what is even and what is odd in each pair of points apart.
-HWY_INLINE void weights6(F f, const float (&g)[6][3], V k0, V k1, V k2, V (&y)[6]) {
-  y[0] = hn::Mul(hn::Set(f, g[0][0]), k0);
+template <class D, typename T = hn::TFromD<D>, class W = hn::Vec<D>>
+HWY_INLINE void weights6(D d, const T (&g)[6][3], W k0, W k1, W k2, W (&y)[6]) {
+  y[0] = hn::Mul(hn::Set(d, g[0][0]), k0);
   for (int i = 1; i < 5; i += 2) {
-    const V even = hn::MulAdd(hn::Set(f, g[i][2]), k2, hn::Mul(hn::Set(f, g[i][0]), k0));
-    const V c = hn::Set(f, g[i][1]);
+    const W even = hn::MulAdd(hn::Set(d, g[i][2]), k2, hn::Mul(hn::Set(d, g[i][0]), k0));
+    const W c = hn::Set(d, g[i][1]);
     y[i] = hn::MulAdd(c, k1, even);
     y[i + 1] = hn::NegMulAdd(c, k1, even);
   }
@@ -115,31 +116,52 @@ HWY_INLINE void weights6(F f, const float (&g)[6][3], V k0, V k1, V k2, V (&y)[6
 }
 
 /// Kernels of `inputs` inputs, [input][tap][channel], to u[matrix * matrix_step], [input][channel];
-/// `columns` channels.
+/// `columns` channels, a multiple of 16. Computed in T.
+template <typename T>
 void weight_tiles(const float* k, int64_t inputs, int64_t columns, float* u, int64_t matrix_step) {
-  const F f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const hn::ScalableTag<T> d;
+  const hn::Rebind<float, decltype(d)> f;
+  using W = hn::Vec<decltype(d)>;
+  const auto load = [&](const float* from) HWY_ATTR __attribute__((always_inline)) {
+    if constexpr (sizeof(T) == sizeof(float))
+      return hn::LoadU(d, from);
+    else
+      return hn::PromoteTo(d, hn::LoadU(f, from));
+  };
+  const auto store = [&](W x, float* to) HWY_ATTR __attribute__((always_inline)) {
+    if constexpr (sizeof(T) == sizeof(float))
+      hn::StoreU(x, d, to);
+    else
+      hn::StoreU(hn::DemoteTo(f, x), f, to);
+  };
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const WinogradWeights transform;
-  float g[6][3];
+  T g[6][3];
   for (int i = 0; i < 6; ++i)
-    for (int j = 0; j < 3; ++j) g[i][j] = static_cast<float>(transform.g[i][j]);
+    for (int j = 0; j < 3; ++j) g[i][j] = static_cast<T>(transform.g[i][j]);
   for (int64_t i = 0; i < inputs; ++i)
     for (int64_t c = 0; c < columns; c += lanes) {
       const float* from = k + i * 9 * columns + c;
       float* to = u + i * columns + c;
-      V half[3][6];
+      W half[3][6];
 #pragma GCC unroll 3
       for (int j = 0; j < 3; ++j)
-        weights6(f, g, hn::LoadU(f, from + j * columns), hn::LoadU(f, from + (3 + j) * columns),
-                 hn::LoadU(f, from + (6 + j) * columns), half[j]);
+        weights6(d, g, load(from + j * columns), load(from + (3 + j) * columns),
+                 load(from + (6 + j) * columns), half[j]);
 #pragma GCC unroll 6
       for (int r = 0; r < 6; ++r) {
-        V y[6];
-        weights6(f, g, half[0][r], half[1][r], half[2][r], y);
+        W y[6];
+        weights6(d, g, half[0][r], half[1][r], half[2][r], y);
 #pragma GCC unroll 6
-        for (int j = 0; j < 6; ++j) hn::StoreU(y[j], f, to + (r * 6 + j) * matrix_step);
+        for (int j = 0; j < 6; ++j) store(y[j], to + (r * 6 + j) * matrix_step);
       }
     }
+}
+void weight_tiles_f32(const float* k, int64_t inputs, int64_t columns, float* u, int64_t step) {
+  weight_tiles<float>(k, inputs, columns, u, step);
+}
+void weight_tiles_f64(const float* k, int64_t inputs, int64_t columns, float* u, int64_t step) {
+  weight_tiles<double>(k, inputs, columns, u, step);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -270,7 +292,7 @@ void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, f
   const BlockConvPlan& plan = w.plan;
   const ConvGeometry& s = plan.shape;
   auto* const transform =
-      TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), weight_tiles).get();
+      TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), weight_tiles_f32).get();
   const int64_t width = block_tiles().panel(), blocks = blocks_of(s.in_channels);
   const int64_t plane = w.tiles * kBlock, step = chunk_step(plan);
   const int64_t tiles = block_tiles().max_rows, padded = blocks_of(s.out_channels) * kBlock;
@@ -407,37 +429,35 @@ void plan_block_winograd(BlockConvPlan& plan) {
 }
 
 void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packed) {
+  auto* const transform =
+      TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), weight_tiles_f64).get();
   const ConvGeometry& s = plan.shape;
-  const WinogradWeights transform;
   const int64_t inputs = s.in_channels, width = block_tiles().panel();
   const int64_t padded = blocks_of(s.out_channels) * kBlock, panels = (padded + width - 1) / width;
   const int64_t matrix = padded * inputs;
-  if (plan.on_the_way) {
-    // [panel][input][tap][channel]: transformed in every run; see plan_block_winograd.
-    parallel(s.groups * panels, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t task = begin; task < end; ++task) {
-        const int64_t group = task / panels, first = task % panels * width;
-        const float* from = w + (group * s.out_channels + first) * inputs * 9;
-        pack_panel(
-            inputs * 9, std::min(width, padded - first), s.out_channels - first,
-            [&](int64_t o, int64_t i) { return from[o * inputs * 9 + i]; },
-            packed + (group * padded + first) * inputs * 9);
-      }
-    });
-    return;
-  }
+  constexpr int64_t kAtOnce = 16;  ///< inputs, whose kernels stay in the first cache
   parallel(s.groups * panels, 1, [&](int64_t begin, int64_t end) {
+    std::vector<float> room(plan.on_the_way ? 0 : static_cast<size_t>(kAtOnce * 9 * width));
     for (int64_t task = begin; task < end; ++task) {
       const int64_t group = task / panels, first = task % panels * width;
       const int64_t columns = std::min(width, padded - first);
+      const float* from = w + (group * s.out_channels + first) * inputs * 9;
+      // [input][tap][channel]
+      const auto kernels = [&](int64_t input, int64_t count, float* to) {
+        pack_panel(
+            count * 9, columns, s.out_channels - first,
+            [&](int64_t o, int64_t i) { return from[(o * inputs + input) * 9 + i]; }, to);
+      };
+      if (plan.on_the_way) {  // transformed in every run; see plan_block_winograd
+        kernels(0, inputs, packed + (group * padded + first) * inputs * 9);
+        continue;
+      }
       float* out = packed + group * kMatrices * matrix + first * inputs;
-      for (int64_t o = 0; o < columns; ++o)
-        for (int64_t i = 0; i < inputs; ++i) {
-          float u[kMatrices] = {};
-          if (first + o < s.out_channels)
-            transform.apply(w + ((group * s.out_channels + first + o) * inputs + i) * 9, u);
-          for (int64_t m = 0; m < kMatrices; ++m) out[m * matrix + i * columns + o] = u[m];
-        }
+      for (int64_t i = 0; i < inputs; i += kAtOnce) {
+        const int64_t count = std::min(kAtOnce, inputs - i);
+        kernels(i, count, room.data());
+        transform(room.data(), count, columns, out + i * columns, matrix);
+      }
     }
   });
 }
