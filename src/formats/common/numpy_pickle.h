@@ -24,8 +24,8 @@ Result<PickledArray> joblib_array(const PickleValue& state);
 
 /// True when the value is a NumPy array or scalar.
 bool is_numpy_array(const PickleValue& value);
-/// The array or scalar: elements in C order are views of the pickle's bytes, which `owner` keeps
-/// alive.
+/// The array or scalar: elements in C order are views of the pickle's bytes, or of text that it
+/// decoded; `owner` keeps both alive (Pickle::owner()).
 Result<Tensor> numpy_tensor(const PickleValue& value, const std::shared_ptr<const void>& owner);
 
 }  // namespace tombolo

@@ -84,6 +84,8 @@ class Pickle {
   static bool probe(std::span<const std::byte> bytes);
 
   const PickleValue& root() const { return *root_; }
+  /// Keeps alive what values view: the bytes parsed, and texts that were decoded.
+  std::shared_ptr<const void> owner() const { return arena_; }
   size_t size() const { return size_; }  ///< bytes up to and including STOP
   int protocol() const { return protocol_; }
 

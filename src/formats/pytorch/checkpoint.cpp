@@ -101,14 +101,14 @@ Result<std::vector<Weight>> read_checkpoint(Blob file, bool data) {
       }
     } none;
     TRY(Pickle pickle, Pickle::parse(file.bytes, file.owner));
-    TensorReader reader(none, file.owner, data);
+    TensorReader reader(none, pickle.owner(), data);
     return collect_weights(pickle.root(), reader);
   }
   TRY(TorchArchive archive, TorchArchive::open(file));
   if (!archive.find("data.pkl")) return parse_error("the archive has no data.pkl");
   TRY(Pickle pickle, archive.pickle("data.pkl"));
   archive.set_verify(data);
-  TensorReader reader(archive, file.owner, data);
+  TensorReader reader(archive, pickle.owner(), data);
   return collect_weights(pickle.root(), reader);
 }
 

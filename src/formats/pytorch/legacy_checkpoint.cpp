@@ -122,7 +122,7 @@ Result<std::vector<Weight>> read_legacy_checkpoint(const Blob& file, bool data) 
     TRY(storage.blob, read_storage(file, at, type == types.end() ? nullptr : type->second));
     storages.storages.emplace(name, std::move(storage));
   }
-  TensorReader reader(storages, file.owner, data);
+  TensorReader reader(storages, object.owner(), data);
   return collect_weights(object.root(), reader);
 }
 
@@ -236,7 +236,7 @@ Result<std::vector<Weight>> read_tar_checkpoint(const Blob& file, bool data) {
     }
   } keyed;
   keyed.tensors = &tensors;
-  TensorReader reader(keyed, file.owner, data);
+  TensorReader reader(keyed, object.owner(), data);
   return collect_weights(object.root(), reader);
 }
 

@@ -67,6 +67,7 @@ class StorageSource {
 /// Reads tensors out of a pickle's records.
 class TensorReader {
  public:
+  /// `owner`: of the pickle (Pickle::owner()), whose NumPy arrays become views.
   TensorReader(StorageSource& storages, std::shared_ptr<const void> owner, bool data)
       : storages_(storages), owner_(std::move(owner)), data_(data) {}
 

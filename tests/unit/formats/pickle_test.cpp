@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+
+#include "formats/common/numpy_pickle.h"
 
 namespace tombolo {
 namespace {
@@ -48,6 +51,32 @@ TEST(Pickle, KeepsUnknownClassesAsRecords) {
   EXPECT_EQ(pickle->root().qualified_name(), "my.module.Model");
   ASSERT_NE(pickle->root().attribute("w"), nullptr);
   EXPECT_EQ(pickle->root().attribute("w")->as_int(), 5);
+}
+
+// Protocol 2 has bytes as encoded text: they are decoded into the pickle's own memory.
+TEST(Pickle, ItsOwnerKeepsDecodedArrays) {
+  std::string text(
+      "\x80\x02"
+      "cnumpy._core.multiarray\n_reconstruct\ncnumpy\nndarray\n");
+  const auto part = [&](const char* chars, size_t size) { text.append(chars, size); };
+#define PART(chars) part(chars, sizeof(chars) - 1)
+  PART(
+      "K\0\x85"
+      "c_codecs\nencode\nq\x03X\1\0\0\0bX\6\0\0\0latin1\x86R\x87R");
+  PART(
+      "(K\1K\2K\3\x86"
+      "cnumpy\ndtype\nX\2\0\0\0i2\x89\x88\x87R(K\3X\1\0\0\0<NNNJ\xff\xff\xff\xff"
+      "J\xff\xff\xff\xffK\0tb\x89h\3X\x0c\0\0\0\0\0\1\0\2\0\3\0\4\0\5\0X\6\0\0\0latin1\x86Rtb.");
+#undef PART
+  auto pickle = parse(text);
+  ASSERT_TRUE(pickle.ok()) << pickle.error().message;
+  auto tensor = numpy_tensor(pickle->root(), pickle->owner());
+  ASSERT_TRUE(tensor.ok()) << tensor.error().message;
+  const std::weak_ptr<const void> owner = pickle->owner();
+  *pickle = Pickle();
+  ASSERT_FALSE(owner.expired());
+  ASSERT_EQ(tensor->size(), 6);
+  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(tensor->get_int64(i), i);
 }
 
 TEST(Pickle, RefusesCallsByName) {
