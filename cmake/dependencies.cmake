@@ -47,3 +47,4 @@ if(PkgConfig_FOUND)
 endif()
 
 find_path(HIGHWAY_HEADERS hwy/highway.h REQUIRED)
+find_path(XXHASH_HEADERS xxhash.h REQUIRED)

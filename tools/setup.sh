@@ -5,7 +5,7 @@
 set -euo pipefail
 
 build="g++ cmake ninja-build ccache pkg-config libcli11-dev rapidjson-dev zlib1g-dev
-  libpng-dev libjpeg-dev libwebp-dev libtiff-dev libopenjp2-7-dev libre2-dev libhwy-dev"
+  libpng-dev libjpeg-dev libwebp-dev libtiff-dev libopenjp2-7-dev libre2-dev libhwy-dev libxxhash-dev"
 test="libgtest-dev clang-format-14 zstd man-db"
 bench="python3-venv"
 fuzz="clang libclang-rt-14-dev unzip"

@@ -82,6 +82,8 @@ typedef struct tombolo_session_options {
   int32_t fast_math;      /* not 0: bf16 products may stand for float ones */
   int32_t reference;      /* not 0: the plain kernels that define what is right, slowly */
   int32_t optimise;       /* rewrites of the graph: 0 as is best, 1 none, 2 to 4: levels 1 to 3 */
+  const char* pack_cache; /* a folder where weights in the layouts of kernels are kept for sessions
+                             to come, which then start sooner; null: none */
 } tombolo_session_options;
 
 /* As tombolo_session_create, with options (null: all 0). */

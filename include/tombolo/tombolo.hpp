@@ -195,6 +195,8 @@ struct SessionOptions {
   uint64_t memory_limit = 0, time_limit_ms = 0, seed = 0;
   bool deterministic = false, fast_math = false, reference = false;
   int optimise = -1;  ///< level of graph rewrites, 0 to 3; -1: as is best
+  /// A folder where weights in the layouts of kernels are kept for sessions to come; empty: none.
+  std::string pack_cache;
 };
 
 struct RunOptions {
@@ -266,6 +268,7 @@ class Session {
     raw.fast_math = options.fast_math;
     raw.reference = options.reference;
     raw.optimise = options.optimise + 1;
+    if (!options.pack_cache.empty()) raw.pack_cache = options.pack_cache.c_str();
     return raw;
   }
   std::unique_ptr<tombolo_session, detail::Destroy> raw_;

@@ -194,6 +194,7 @@ Result<tombolo_session*> open_session(Result<std::unique_ptr<tombolo::Model>> mo
   options.fast_math = wanted.fast_math != 0;
   options.reference = wanted.reference != 0;
   if (wanted.optimise != 0) options.optimise = wanted.optimise - 1;
+  if (wanted.pack_cache != nullptr) options.pack_cache = wanted.pack_cache;
   auto created = std::make_unique<tombolo_session>();
   TRY(created->session, tombolo::Session::create(*std::move(model), options));
   for (const auto& port : created->session->inputs())

@@ -136,6 +136,7 @@ Result<Row> measure(const Args& args, const Setting& setting, Console& console) 
   SessionOptions options;
   options.reference = setting.reference;
   options.fast_math = setting.fast_math;
+  options.pack_cache = args.get("pack-cache").value_or("");
   if (setting.level >= 0) options.optimise = static_cast<int>(setting.level);
   TRY(std::unique_ptr<Session> session, Session::create(std::move(model), options));
   row.load_ms = now_ms() - begin;
@@ -312,6 +313,8 @@ const Verb bench_verb = {
         {"level", "", "L", "graph rewrites, 0 to 3", "2"},
         {"fast-math", "", "", "bf16 products may stand for float ones"},
         {"reference", "", "", "reference kernels alone"},
+        {"pack-cache", "", "DIR", "keep packed weights here for sessions to come", "", false,
+         Completes::kFolder},
         {"no-roofline", "", "", "do not measure what the machine can do"},
         {"format", "", "FORMAT", "of a table", "", false, Completes::kNothing, "md|csv|json"},
     })),

@@ -150,6 +150,7 @@ Result<int> run_model(const Args& args, Console& console) {
   options.seed = static_cast<uint64_t>(seed);
   options.reference = args.flag("reference");
   options.fast_math = args.flag("fast-math");
+  options.pack_cache = args.get("pack-cache").value_or("");
   options.memory_limit = static_cast<uint64_t>(limit_mib) << 20;
   TRY(double seconds, number_of(args, "time-limit", 0));
   options.time_limit_ms = static_cast<uint64_t>(std::min(seconds, 1e9) * 1000);
@@ -204,6 +205,8 @@ const Verb run_verb = {
         {"sample", "", "", "on the example inputs that the file stores (.pt2)"},
         {"reference", "", "", "reference kernels alone: slow, and what defines the right result"},
         {"fast-math", "", "", "bf16 products may stand for float ones"},
+        {"pack-cache", "", "DIR", "keep packed weights here for sessions to come", "", false,
+         Completes::kFolder},
         {"mean", "", "R,G,B", "subtracted from each channel of a picture"},
         {"std", "", "R,G,B", "each channel is divided by"},
         {"outputs", "", "FILE", "write the outputs as .npz", "", false, Completes::kFile},

@@ -33,25 +33,39 @@ Result<std::byte*> SessionPacks::room(size_t bytes) {
   return data;
 }
 
-Result<const std::byte*> SessionPacks::get(const Tensor& source, std::string_view key, size_t bytes,
-                                           void (*fill)(void*, std::byte*), void* argument) {
+Status SessionPacks::fill(Entry& entry, const PackRequest& request) {
+  constexpr size_t kWorthAFile = size_t{64} << 10;
+  std::string name;
+  if (cache_ != nullptr && request.worth_keeping && request.bytes >= kWorthAFile) {
+    name = cache_->name_of(request.sources, request.key, request.bytes);
+    entry.data = cache_->find(name, request.bytes);
+    if (entry.data != nullptr) return ok();
+  }
+  TRY(std::byte* const target, room(request.bytes));
+  request.fill(request.argument, target);
+  entry.data = target;
+  if (!name.empty()) cache_->keep(name, {target, request.bytes});
+  return ok();
+}
+
+Result<const std::byte*> SessionPacks::get(const PackRequest& request) {
   Entry* entry = nullptr;
   {
+    std::string key(request.key);
+    for (const Tensor* source : request.sources)
+      key += "/" + std::to_string(reinterpret_cast<uintptr_t>(source->bytes().data()));
     std::lock_guard lock(mutex_);
-    entry = &entries_[{source.bytes().data(), std::string(key)}];
+    entry = &entries_[std::move(key)];
   }
   std::lock_guard lock(entry->mutex);
   if (!entry->filled) {
-    if (entry->data == nullptr) {
-      TRY(entry->data, room(bytes));
-    }
-    fill(argument, entry->data);
+    CHECK_OK(fill(*entry, request));
     entry->filled = true;
-    bytes_ += bytes;
+    bytes_ += request.bytes;
     // What was packed is not read again, as a rule: its pages come back when it is.
-    release(source.bytes());
+    for (const Tensor* source : request.sources) release(source->bytes());
   }
-  return static_cast<const std::byte*>(entry->data);
+  return entry->data;
 }
 
 }  // namespace tombolo

@@ -33,13 +33,18 @@ bool lacks_input(const NodePlan& node, std::span<const InputInfo> inputs) {
 
 /// An aligned copy of a constant, one a session.
 Result<RunValue> aligned_copy(const Tensor& tensor, PackStore& packs) {
-  TRY(const std::byte* copy, packs.get(
-                                 tensor, "aligned", tensor.bytes().size(),
-                                 [](void* argument, std::byte* target) {
-                                   const auto from = static_cast<const Tensor*>(argument)->bytes();
-                                   std::memcpy(target, from.data(), from.size());
-                                 },
-                                 const_cast<Tensor*>(&tensor)));
+  const Tensor* const sources[] = {&tensor};
+  TRY(const std::byte* copy, packs.get({.sources = sources,
+                                        .key = "aligned",
+                                        .bytes = tensor.bytes().size(),
+                                        .fill =
+                                            [](void* argument, std::byte* target) {
+                                              const auto from =
+                                                  static_cast<const Tensor*>(argument)->bytes();
+                                              std::memcpy(target, from.data(), from.size());
+                                            },
+                                        .argument = const_cast<Tensor*>(&tensor),
+                                        .worth_keeping = false}));
   return RunValue(
       Tensor::view(tensor.dtype(), tensor.dims(), {copy, tensor.bytes().size()}, nullptr));
 }

@@ -138,6 +138,10 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
   session->impl_ = std::make_unique<Impl>(session->model_->storage_ptr());
   Impl& impl = *session->impl_;
   impl.options = options;
+  if (!options.pack_cache.empty()) {
+    TRY(auto cache, PackCache::open(options.pack_cache));
+    impl.packs.set_cache(std::move(cache));
+  }
   impl.setting.seed = options.seed;
   impl.setting.specialise = options.specialise;
   impl.setting.kernels.options = {thread_count(), options.deterministic, options.fast_math};

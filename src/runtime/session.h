@@ -27,6 +27,9 @@ struct SessionOptions {
   bool deterministic = false;  ///< the same bits whatever the number of threads
   bool fast_math = false;      ///< bf16 products may stand for float ones
   int optimise = 2;            ///< level of graph rewrites, 0 to 3
+  /// A folder where packed weights are kept for sessions to come (runtime/pack_cache.h); empty:
+  /// none.
+  std::string pack_cache;
 };
 
 /// What differs from run to run.

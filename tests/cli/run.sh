@@ -148,6 +148,9 @@ expect 3 "OUT in a missing folder" "$tombolo" convert add.onnx nowhere/out.onnx
 expect 0 "Keras" "$tombolo" convert "$digits/digits.keras" digits.onnx
 expect 0 "Keras agrees" "$tombolo" run digits.onnx --inputs "$digits/inputs.npz" --expected "$digits/expected.npz" --atol 1e-5 --rtol 0
 expect 0 "Keras .h5 agrees" "$tombolo" run "$digits/digits.h5" --inputs "$digits/inputs.npz" --expected "$digits/expected.npz" --atol 1e-5 --rtol 0
+expect 0 "packed weights are kept" "$tombolo" run "$digits/digits.keras" --input "image=$digits/7.png" --top 1 --pack-cache packs
+expect 2 "no folder for packed weights" "$tombolo" run "$digits/digits.keras" --input "image=$digits/7.png" --pack-cache none/packs
+has "$err" 'none/packs'
 expect 0 "a picture" "$tombolo" run "$digits/digits.keras" --input "image=$digits/7.png" --top 1
 has "$out" '7: 0\.9'
 for verb in info check infer print; do expect 0 "$verb takes Keras" "$tombolo" $verb "$digits/digits.keras"; done

@@ -22,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <new>
 #include <span>
@@ -84,16 +85,24 @@ struct KernelState {
   bool joins_inputs = false;
 };
 
+/// What a pack is made of, and how.
+struct PackRequest {
+  std::span<const Tensor* const> sources;  ///< the weight, and what else goes into its pack
+  /// Names layout and all that it depends on: "gemm_b_f32/avx2/t".
+  std::string_view key;
+  size_t bytes = 0;
+  void (*fill)(void* argument, std::byte* target) = nullptr;
+  void* argument = nullptr;
+  bool worth_keeping = true;  ///< on disk, where the session has a place there
+};
+
 /// Where packed weights are kept: once a session, whatever the number of shapes and threads.
 class PackStore {
  public:
   virtual ~PackStore() = default;
-  /// `bytes` bytes, 64-byte aligned, filled by `fill` from `source` unless that was done before
-  /// under this key. `key` names layout and all that it depends on: "gemm_b_f32/16". The pages of
-  /// the model's file behind `source` are let go of afterwards.
-  virtual Result<const std::byte*> get(const Tensor& source, std::string_view key, size_t bytes,
-                                       void (*fill)(void* argument, std::byte* target),
-                                       void* argument) = 0;
+  /// `bytes` bytes, 64-byte aligned, filled by `fill` unless that was done before of these sources
+  /// under this key. The pages of the model's file behind the sources are let go of afterwards.
+  virtual Result<const std::byte*> get(const PackRequest& request) = 0;
   /// Lets go of the pages behind part of a source that was packed. They come back when touched.
   virtual void release(std::span<const std::byte> part) = 0;
 };
@@ -102,17 +111,28 @@ class PackStore {
 struct PrepareContext : KernelQuery {
   PackStore& packs;
 
-  /// Packed form of constant input `index` (see PackStore::get). `fill(target)` writes it; it may
+  /// Packed form of constant input `index` (see PackRequest). `fill(target)` writes it; it may
   /// call tombolo::parallel_for.
   template <typename Fill>
   Result<const std::byte*> packed(size_t index, std::string_view key, size_t bytes,
                                   Fill&& fill) const {
-    return packs.get(
-        *inputs[index].constant, key, bytes,
-        [](void* argument, std::byte* target) {
-          (*static_cast<std::remove_reference_t<Fill>*>(argument))(target);
-        },
-        &fill);
+    return packed({inputs[index].constant}, key, bytes, fill);
+  }
+  /// The same of up to four constants, of which some may be absent (null).
+  template <typename Fill>
+  Result<const std::byte*> packed(std::initializer_list<const Tensor*> constants,
+                                  std::string_view key, size_t bytes, Fill&& fill) const {
+    const Tensor* sources[4] = {};
+    size_t count = 0;
+    for (const Tensor* constant : constants)
+      if (constant != nullptr) sources[count++] = constant;
+    return packs.get({{sources, count},
+                      key,
+                      bytes,
+                      [](void* argument, std::byte* target) {
+                        (*static_cast<std::remove_reference_t<Fill>*>(argument))(target);
+                      },
+                      &fill});
   }
 
   /// Constant input `index` for `fill` to read: where it lies, or copied to `room` if it is not

@@ -2,6 +2,7 @@
 // transA, transB, alpha, activation).
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <string>
 
@@ -225,7 +226,7 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
         (kBf16 ? "gemm_b_bf16"
                : (s.format == PanelFormat::kFloat32 ? "gemm_b_f32/" : "gemm_b_half/") +
                      std::string(name_of(active_isa()))) +
-        (s.trans_b ? "/t" : "/n") + std::to_string(s.alpha);
+        (s.trans_b ? "/t" : "/n") + std::to_string(std::bit_cast<uint32_t>(s.alpha));
     TRY(s.packed, context.packed(1, key, static_cast<size_t>(s.matrices) * s.packed_step,
                                  [&](std::byte* target) {
                                    for (int64_t i = 0; i < s.matrices; ++i)

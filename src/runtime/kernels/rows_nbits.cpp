@@ -65,18 +65,17 @@ Result<std::unique_ptr<KernelState>> prepare_nbits(const PrepareContext& context
   const NbitsShape& shape = state->shape;
   const Tensor& scales = *context.constant(2);
   const Tensor* zeros = context.constant(3);
-  // Scales and zero points go with the codes: what makes them different is part
-  // of the key.
   const std::string key =
-      "nbits/" + std::string(name_of(active_isa())) + "/" + std::to_string(shape.block) + "/" +
-      std::to_string(reinterpret_cast<uintptr_t>(scales.data<std::byte>())) + "/" +
-      std::to_string(zeros == nullptr ? 0 : reinterpret_cast<uintptr_t>(zeros->data<std::byte>()));
-  TRY(state->packed, context.packed(1, key, nbits_packed_bytes(shape), [&](std::byte* target) {
-    std::vector<float> wide(static_cast<size_t>(scales.size()));
-    const float* from = load_floats(scales, 0, scales.size(), wide.data());
-    nbits_pack(shape, context.constant(1)->data<uint8_t>(), from,
-               zeros == nullptr ? nullptr : zeros->data<uint8_t>(), target);
-  }));
+      "nbits/" + std::string(name_of(active_isa())) + "/" + std::to_string(shape.block);
+  // Scales and zero points go with the codes.
+  TRY(state->packed,
+      context.packed({context.constant(1), &scales, zeros}, key, nbits_packed_bytes(shape),
+                     [&](std::byte* target) {
+                       std::vector<float> wide(static_cast<size_t>(scales.size()));
+                       const float* from = load_floats(scales, 0, scales.size(), wide.data());
+                       nbits_pack(shape, context.constant(1)->data<uint8_t>(), from,
+                                  zeros == nullptr ? nullptr : zeros->data<uint8_t>(), target);
+                     }));
   if (context.dtype(0) != DType::kFloat32)
     state->scratch_bytes =
         static_cast<size_t>(state->rows * (shape.k + shape.n) + shape.n) * 4 + 64;

@@ -86,7 +86,7 @@ Result<std::unique_ptr<KernelState>> prepare_recurrent(const PrepareContext& con
   s.w_step = packed_b_floats(s.input, s.width());
   s.r_gates = packed_b_floats(s.hidden, first);
   s.r_step = s.r_gates + packed_b_floats(s.hidden, s.width() - first);
-  const std::string isa(name_of(active_isa()));
+  const std::string isa = std::string(name_of(active_isa())) + "/" + std::to_string(kGates);
   const auto bytes = [&](int64_t step) {
     return static_cast<size_t>(s.directions * step + 64) * sizeof(float);
   };
