@@ -200,6 +200,51 @@ TEST_P(Operators, Compress) {
     }
 }
 
+TEST_P(Operators, AlongAnAxis) {
+  const auto node = [](const std::string& call) {
+    return "main (float[A,B,C] x) => (y) { y = " + call + " }";
+  };
+  // Lengths and widths on either side of vectors, of four of them, and of a strip of columns.
+  for (const int64_t length : {1, 3, 32, 70})
+    for (const int64_t width : {1, 7, 16, 63, 64, 65, 130, 1029}) {
+      const Tensor x = numbers({2, length, width}, 1), wide = numbers({40, length, width}, 3);
+      for (const char* name : {"Softmax", "LogSoftmax"}) {
+        agree(node(std::string(name) + " <axis = 1> (x)"), {{"x", x}}, 1e-6);
+        agree(node(std::string(name) + " <axis = 1> (x)"), {{"x", wide}}, 1e-6);
+      }
+    }
+  for (const int64_t n : {1, 2, 7, 15, 16, 17, 31, 63, 64, 65, 200, 1000}) {
+    const Tensor plain = numbers({3, 4, n}, 0.05f), odd = numbers({3, 4, n}, 0.05f, true);
+    for (const Tensor& x : {plain, odd}) {
+      agree(node("Hardmax <axis = -1> (x)"), {{"x", x}});
+      for (const char* last : {"0", "1"})
+        for (const char* name : {"ArgMax", "ArgMin"})
+          agree(node(name + std::string(" <axis = -1, select_last_index = ") + last + "> (x)"),
+                {{"x", x}});
+    }
+    for (const char* attributes :
+         {"", "exclusive = 1", "reverse = 1", "exclusive = 1, reverse = 1"})
+      agree("main (float[A,B,C] x) => (y) <int64 axis = {2}> { y = CumSum <" +
+                std::string(attributes) + "> (x, axis) }",
+            {{"x", plain}}, 1e-7);
+  }
+}
+
+TEST_P(Operators, NormsOfPlanes) {
+  for (const int64_t width : {1, 5, 16, 31, 32, 33, 100}) {
+    const std::vector<NamedValue> inputs = {
+        {"x", numbers({2, 6, 3, width}, 1)}, {"s", numbers({6}, 1)}, {"b", numbers({6}, 1)}};
+    const std::string head = "main (float[A,6,3,B] x, float[6] s, float[6] b) => (y) { y = ";
+    agree(head + "InstanceNormalization (x, s, b) }", inputs, 2e-6);
+    agree(head + "GroupNormalization <num_groups = 3> (x, s, b) }", inputs, 2e-6);
+    const std::vector<NamedValue> rows = {
+        {"x", numbers({7, width}, 1)}, {"s", numbers({width}, 1)}, {"b", numbers({width}, 1)}};
+    const std::string row = "main (float[A,N] x, float[N] s, float[N] b) => (y) { y = ";
+    agree(row + "LayerNormalization (x, s, b) }", rows, 2e-6);
+    agree(row + "LayerNormalization (x, s) }", rows, 2e-6);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, Operators,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });
