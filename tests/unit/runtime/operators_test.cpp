@@ -127,6 +127,19 @@ TEST_P(Operators, TopK) {
       agree(node(0), {{"x", numbers({130, 19}, 1, true)}});
       agree(node(1), {{"x", equal}});
     }
+  // Other types, and so many that they are counted into place; many of them equal.
+  for (const int type : {1, 11, 6, 7})
+    for (const char* attributes : {"largest = 0", "largest = 1", "largest = 1, axis = 0"})
+      for (const int64_t k : {3, 24, 40, 2100, 2500}) {
+        const std::vector<NamedValue> lines = {{"x",
+                                                numbers({2, 2500}, 9, type != 6 && type != 7)}},
+                                      columns = {{"x", numbers({2500, 19}, 9)}};
+        const bool down = std::string(attributes).find("axis") != std::string::npos;
+        agree("main (float[N,M] x) => (y, i) <int64[1] k = {" + std::to_string(k) +
+                  "}> { z = Cast <to = " + std::to_string(type) + "> (x) y, i = TopK <" +
+                  attributes + "> (z, k) }",
+              down ? columns : lines);
+      }
 }
 
 TEST_P(Operators, Pools) {
