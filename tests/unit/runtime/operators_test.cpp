@@ -243,6 +243,26 @@ TEST_P(Operators, AlongAnAxis) {
   }
 }
 
+TEST_P(Operators, Resize) {
+  for (const char* mode : {"linear", "cubic"})
+    for (const char* more :
+         {"", ", antialias = 1", ", coordinate_transformation_mode = \"align_corners\"",
+          ", coordinate_transformation_mode = \"tf_crop_and_resize\""})
+      for (const std::string size : {"5, 9", "14, 70", "20, 33", "6, 131"})
+        for (const int type : {1, 2, 3}) {
+          // From the numbers of a byte, either sign; floats must agree to their last places.
+          const std::string to = std::to_string(type), low = type == 2 ? "0" : "-128",
+                            high = type == 2 ? "255" : "127";
+          agree(
+              "main (float[A,B,C,D] x) => (y) <float[8] roi = {0, 0, 0.1, 0.9, 1, 1, 0.8, 0.2}, "
+              "int64[4] s = {2, 3, " +
+                  size + "}, float low = {" + low + "}, float high = {" + high +
+                  "}> { z = Clip (x, low, high) c = Cast <to = " + to +
+                  "> (z) y = Resize <mode = \"" + mode + "\"" + more + "> (c, roi, , s) }",
+              {{"x", numbers({2, 3, 11, 40}, 80)}}, type == 1 ? 1e-5 : 0);
+        }
+}
+
 TEST_P(Operators, NormsOfPlanes) {
   for (const int64_t width : {1, 5, 16, 31, 32, 33, 100}) {
     const std::vector<NamedValue> inputs = {
