@@ -263,6 +263,29 @@ TEST_P(Operators, Resize) {
         }
 }
 
+TEST_P(Operators, Turned) {
+  for (const int type : {1, 2, 7, 10})
+    for (const auto& dims : {Dims{1, 2, 5, 3}, Dims{2, 3, 16, 8}, Dims{2, 4, 19, 33},
+                             Dims{1, 4, 70, 130}, Dims{1, 4, 400, 2}, Dims{1, 8, 4, 300}}) {
+      const Tensor x = numbers({dims[0], dims[1], dims[2], dims[3]}, 60);
+      const std::string node =
+          "main (float[A,B,C,D] x) => (y) <float l = {0}, float h = {200}> "
+          "{ c = Clip (x, l, h) z = Cast <to = " +
+          std::to_string(type) + "> (c) y = ";
+      for (const char* perm :
+           {"0, 1, 3, 2", "0, 3, 2, 1", "3, 2, 1, 0", "0, 2, 3, 1", "0, 3, 1, 2"})
+        agree(node + "Transpose <perm = [" + perm + "]> (z) }", {{"x", x}});
+      if (dims[2] % 2 == 0 && dims[3] % 2 == 0)
+        agree(node + "SpaceToDepth <blocksize = 2> (z) }", {{"x", x}});
+      if (dims[1] % 4 == 0)
+        for (const char* mode : {"DCR", "CRD"})
+          agree(node + "DepthToSpace <blocksize = 2, mode = \"" + mode + "\"> (z) }", {{"x", x}});
+    }
+  for (const int64_t n : {1, 15, 64, 100, 1000})
+    agree("main (float[N] x) => (y) { b = Cast <to = 9> (x) y = Not (b) }",
+          {{"x", numbers({n}, 0.01f)}});
+}
+
 TEST_P(Operators, NormsOfPlanes) {
   for (const int64_t width : {1, 5, 16, 31, 32, 33, 100}) {
     const std::vector<NamedValue> inputs = {
