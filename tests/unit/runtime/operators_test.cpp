@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -284,6 +285,58 @@ TEST_P(Operators, Turned) {
   for (const int64_t n : {1, 15, 64, 100, 1000})
     agree("main (float[N] x) => (y) { b = Cast <to = 9> (x) y = Not (b) }",
           {{"x", numbers({n}, 0.01f)}});
+}
+
+TEST_P(Operators, NonMaxSuppression) {
+  constexpr int64_t kBoxes = 150;
+  // Some are empty, some equal, corners stand in any order; many have equal scores.
+  const Tensor boxes = numbers({2, kBoxes, 4}, 1), scores = numbers({2, 3, kBoxes}, 0.3f, true);
+  const auto corner = [&](int64_t box, int side) {
+    const float* p = boxes.data<float>() + box * 4;
+    return side < 2 ? std::min(p[side], p[side + 2]) : std::max(p[side - 2], p[side]);
+  };
+  const auto overlap = [&](int64_t a, int64_t b) {
+    const auto area = [&](int64_t box) {
+      return (corner(box, 2) - corner(box, 0)) * (corner(box, 3) - corner(box, 1));
+    };
+    const float height =
+        std::min(corner(a, 2), corner(b, 2)) - std::max(corner(a, 0), corner(b, 0));
+    const float width = std::min(corner(a, 3), corner(b, 3)) - std::max(corner(a, 1), corner(b, 1));
+    if (!(height > 0 && width > 0)) return 0.0f;
+    return height * width / (area(a) + area(b) - height * width);
+  };
+  for (const int64_t most : {1, 17, 60}) {
+    std::vector<int64_t> want;
+    for (int64_t line = 0; line < 6; ++line) {
+      const float* score = scores.data<float>() + line * kBoxes;
+      std::vector<int64_t> order, kept;
+      for (int64_t i = 0; i < kBoxes; ++i)
+        if (score[i] > -0.2f) order.push_back(i);
+      std::stable_sort(order.begin(), order.end(),
+                       [&](int64_t a, int64_t b) { return score[a] > score[b]; });
+      for (const int64_t i : order) {
+        if (static_cast<int64_t>(kept.size()) == most) break;
+        const int64_t base = line / 3 * kBoxes;
+        if (std::none_of(kept.begin(), kept.end(),
+                         [&](int64_t k) { return overlap(base + i, base + k) > 0.4f; }))
+          kept.push_back(i);
+      }
+      for (const int64_t i : kept) want.insert(want.end(), {line / 3, line % 3, i});
+    }
+    auto model = parse_text(
+        "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (float[A,B,4] b, float[A,C,B] s) => (y) "
+        "<int64 most = {" +
+        std::to_string(most) +
+        "}, float iou = {0.4}, float least = {-0.2}> "
+        "{ y = NonMaxSuppression (b, s, most, iou, least) }");
+    ASSERT_TRUE(model) << model.error().message;
+    auto session = Session::create(*std::move(model), SessionOptions{});
+    ASSERT_TRUE(session) << session.error().message;
+    auto got = (*session)->run({{"b", boxes}, {"s", scores}});
+    ASSERT_TRUE(got) << got.error().message;
+    const Tensor& y = (*got)[0].tensor();
+    EXPECT_EQ(std::vector<int64_t>(y.data<int64_t>(), y.data<int64_t>() + y.size()), want);
+  }
 }
 
 TEST_P(Operators, NormsOfPlanes) {
