@@ -17,7 +17,8 @@
 #ifndef TOMBOLO_ROWS_SIMD_ONCE  // included once for each target
 #define TOMBOLO_ROWS_SIMD_ONCE
 namespace tombolo {
-constexpr int64_t kLine = 16;  ///< floats of a cache line
+constexpr int64_t kLine = 16;        ///< floats of a cache line
+constexpr int64_t kShortRow = 4096;  ///< some fit into the first cache
 }  // namespace tombolo
 #endif
 
@@ -72,12 +73,16 @@ HWY_INLINE void normalize_by(const float* x, float* y, int64_t n, float mean, fl
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const V m = hn::Set(d, mean), r = hn::Set(d, inverse);
   int64_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes)
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    // The next row comes meanwhile, as in softmax, where it stays until it is looked at.
+    if (n <= kShortRow)
+      for (int64_t line = i; line < i + 2 * lanes; line += kLine) __builtin_prefetch(x + n + line);
 #pragma GCC unroll 2
     for (int64_t j = i; j < i + 2 * lanes; j += lanes) {
       const V v = hn::Mul(hn::Sub(hn::LoadU(d, x + j), m), r);
       hn::StoreU(scale(v, j, lanes), d, y + j);
     }
+  }
   for (; i < n; i += lanes) {
     const V v = hn::Mul(hn::Sub(load_n(d, x + i, n - i), m), r);
     store_n(scale(v, i, n - i), d, y + i, n - i);

@@ -47,7 +47,8 @@ class Operators : public EachIsa {
     SessionOptions plain;
     plain.reference = true;
     plain.optimise = 0;
-    const std::string text = "<ir_version: 10, opset_import: [\"\" : 21]>\n" + main;
+    const std::string text =
+        "<ir_version: 10, opset_import: [\"\" : " + std::to_string(opset_) + "]>\n" + main;
     std::unique_ptr<Session> sessions[2];
     for (int i = 0; i < 2; ++i) {
       auto model = parse_text(text);
@@ -79,6 +80,7 @@ class Operators : public EachIsa {
     }
   }
 
+  int opset_ = 21;
   std::mt19937 engine_{11};
   std::normal_distribution<float> normal_;
 };
@@ -337,6 +339,35 @@ TEST_P(Operators, NonMaxSuppression) {
     const Tensor& y = (*got)[0].tensor();
     EXPECT_EQ(std::vector<int64_t>(y.data<int64_t>(), y.data<int64_t>() + y.size()), want);
   }
+}
+
+TEST_P(Operators, RotaryEmbedding) {
+  opset_ = 23;
+  for (const char* interleaved : {"0", "1"})
+    for (const int64_t heads : {1, 3, 5}) {
+      const std::string attributes =
+          std::string("interleaved = ") + interleaved + ", num_heads = " + std::to_string(heads);
+      const Tensor apart = numbers({2, heads, 37, 24}, 1), packed = numbers({2, 37, heads * 24}, 1);
+      const Tensor positions = places({2, 37}, 50);
+      std::vector<int64_t> rows(positions.data<int64_t>(), positions.data<int64_t>() + 2 * 37);
+      for (int64_t& row : rows) row = std::abs(row) % 50;
+      const Tensor ids = Tensor::of<int64_t>(DType::kInt64, positions.dims(), rows);
+      const Tensor c = numbers({50, 12}, 1), s = numbers({50, 12}, 1);
+      const Tensor c3 = numbers({2, 37, 12}, 1), s3 = numbers({2, 37, 12}, 1);
+      for (const Tensor& x : {apart, packed}) {
+        const std::string of = x.rank() == 4 ? "[A,B,C,D]" : "[A,B,C]";
+        agree("main (float" + of +
+                  " x, float[E,F] c, float[E,F] s, int64[A,G] p) => (y) { y = "
+                  "RotaryEmbedding <" +
+                  attributes + "> (x, c, s, p) }",
+              {{"x", x}, {"c", c}, {"s", s}, {"p", ids}}, 1e-6);
+        agree("main (float" + of +
+                  " x, float[A,E,F] c, float[A,E,F] s) => (y) { y = "
+                  "RotaryEmbedding <" +
+                  attributes + "> (x, c, s) }",
+              {{"x", x}, {"c", c3}, {"s", s3}}, 1e-6);
+      }
+    }
 }
 
 TEST_P(Operators, NormsOfPlanes) {
