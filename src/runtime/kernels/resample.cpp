@@ -39,6 +39,20 @@ void row(const float* x, int64_t length, const int32_t* first, const float* weig
       sum = hn::Mul(weight(0, i), hn::TableLookupLanes(hn::LoadU(d, x + low), lane));
       for (int64_t t = 1; t < taps; ++t)
         sum = hn::MulAdd(weight(t, i), hn::TableLookupLanes(hn::LoadU(d, x + low + t), lane), sum);
+#if HWY_TARGET == HWY_AVX3
+    } else if (high - low < 4 * lanes && low + taps - 1 + 4 * lanes <= length) {
+      // Four vectors to choose from, where an image shrinks by less than that.
+      const auto lane = hn::Sub(places, hn::Set(di, static_cast<int32_t>(low))).raw;
+      const __mmask16 upper = _mm512_cmpge_epi32_mask(lane, _mm512_set1_epi32(32));
+      sum = hn::Zero(d);
+      for (int64_t t = 0; t < taps; ++t) {
+        const float* from = x + low + t;
+        const auto at = [&](int64_t v) HWY_ATTR { return hn::LoadU(d, from + v * lanes).raw; };
+        const __m512 value = _mm512_mask_blend_ps(upper, _mm512_permutex2var_ps(at(0), lane, at(1)),
+                                                  _mm512_permutex2var_ps(at(2), lane, at(3)));
+        sum = hn::MulAdd(weight(t, i), V{value}, sum);
+      }
+#endif
     } else {
       const hn::Repartition<int64_t, F> pair;
       const hn::Half<decltype(di)> half;

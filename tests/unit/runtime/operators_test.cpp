@@ -251,8 +251,9 @@ TEST_P(Operators, Resize) {
     for (const char* more :
          {"", ", antialias = 1", ", coordinate_transformation_mode = \"align_corners\"",
           ", coordinate_transformation_mode = \"tf_crop_and_resize\""})
-      for (const std::string size : {"5, 9", "14, 70", "20, 33", "6, 131"})
-        for (const int type : {1, 2, 3}) {
+      for (const std::string size : {"5, 9", "14, 70", "20, 33", "6, 131", "7, 23"})
+        for (const auto& [type, width] :
+             {std::pair{1, 40}, {1, 150}, {1, 250}, {2, 40}, {3, 100}}) {
           // From the numbers of a byte, either sign; floats must agree to their last places.
           const std::string to = std::to_string(type), low = type == 2 ? "0" : "-128",
                             high = type == 2 ? "255" : "127";
@@ -262,7 +263,7 @@ TEST_P(Operators, Resize) {
                   size + "}, float low = {" + low + "}, float high = {" + high +
                   "}> { z = Clip (x, low, high) c = Cast <to = " + to +
                   "> (z) y = Resize <mode = \"" + mode + "\"" + more + "> (c, roi, , s) }",
-              {{"x", numbers({2, 3, 11, 40}, 80)}}, type == 1 ? 1e-5 : 0);
+              {{"x", numbers({2, 3, 11, width}, 80)}}, type == 1 ? 1e-5 : 0);
         }
 }
 
