@@ -103,6 +103,16 @@ constexpr Text kMoves[] = {"Concat",   "DepthToSpace", "Expand",  "Flatten",   "
                            "Identity", "Pad",          "Reshape", "Slice",     "SpaceToDepth",
                            "Split",    "Squeeze",      "Tile",    "Transpose", "Unsqueeze"};
 
+/// What has a kernel that widens and rounds on its way: by itself it reads and writes half as much.
+constexpr Text kAlone[] = {"Abs",       "Add",         "Div",
+                           "Elu",       "Erf",         "Exp",
+                           "Gelu",      "HardSigmoid", "LayerNormalization",
+                           "LeakyRelu", "Log",         "Mish",
+                           "Mul",       "Neg",         "RMSNormalization",
+                           "Relu",      "Sigmoid",     "Softmax",
+                           "Softplus",  "Sqrt",        "Sub",
+                           "Swish",     "Tanh"};
+
 constexpr int64_t kLarge = 1 << 14;  ///< elements from which on a weight stays as it is
 
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
@@ -177,7 +187,21 @@ class Widen {
             (r_.rank(bias).value_or(9) <= 1 && AttributeReader(node).get_float("beta", 1) == 1));
   }
 
+  /// Nothing before or after it is computed in float32.
+  bool alone(const Node& node) const {
+    if (!contains(kAlone, node.op_type())) return false;
+    for (const Value* input : node.inputs())
+      if (wide_.contains(input)) return false;
+    for (const Value* output : node.outputs())
+      for (const Use& use : output == nullptr ? std::span<const Use>() : output->uses()) {
+        const Text op = use.node->op_type();
+        if (contains(kComputes, op) || contains(kMoves, op)) return false;
+      }
+    return true;
+  }
+
   size_t computes(Node& node) {
+    if (alone(node)) return 0;
     bool any = false;
     for (const Value* output : node.outputs()) any |= half(output);
     if (!any) return 0;

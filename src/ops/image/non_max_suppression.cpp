@@ -24,13 +24,48 @@ Box read_box(const float* numbers, bool centred) {
           std::max(numbers[0], numbers[2]), std::max(numbers[1], numbers[3])};
 }
 
-bool overlaps(const Box& a, const Box& b, float threshold) {
-  const float height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
-  const float width = std::min(a.right, b.right) - std::max(a.left, b.left);
-  if (!(height > 0 && width > 0) || !(a.area() > 0 && b.area() > 0)) return false;
-  const float common = height * width;
-  return common / (a.area() + b.area() - common) > threshold;
-}
+/// Boxes that were kept, side by side and filled up with empty ones, so that a few are compared at
+/// a time.
+class KeptBoxes {
+ public:
+  void clear() {
+    count_ = 0;
+    numbers_.clear();
+  }
+  void add(const Box& box) {
+    if (count_ % kGroup == 0) numbers_.resize(numbers_.size() + 5 * kGroup, 0.0f);
+    float* to = numbers_.data() + count_ / kGroup * 5 * kGroup + count_ % kGroup;
+    for (const float number : {box.top, box.left, box.bottom, box.right, box.area()}) {
+      *to = number;
+      to += kGroup;
+    }
+    ++count_;
+  }
+  bool any_overlaps(const Box& a, float threshold) const {
+    const float area = a.area();
+    if (!(area > 0)) return false;
+    for (size_t i = 0; i < numbers_.size(); i += 5 * kGroup) {
+      const float *top = numbers_.data() + i, *left = top + kGroup, *bottom = left + kGroup,
+                  *right = bottom + kGroup, *areas = right + kGroup;
+      int found = 0;
+      for (size_t j = 0; j < kGroup; ++j) {
+        const float height = std::min(a.bottom, bottom[j]) - std::max(a.top, top[j]);
+        const float width = std::min(a.right, right[j]) - std::max(a.left, left[j]);
+        const float common = height * width;
+        found |= static_cast<int>(height > 0) & static_cast<int>(width > 0) &
+                 static_cast<int>(areas[j] > 0) &
+                 static_cast<int>(common / (area + areas[j] - common) > threshold);
+      }
+      if (found != 0) return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr size_t kGroup = 16;
+  size_t count_ = 0;
+  std::vector<float> numbers_;  ///< [group][top, left, bottom, right, area][kGroup]
+};
 
 /// A scalar float input, or `fallback`.
 Result<float> threshold_input(const KernelContext& context, size_t index, float fallback) {
@@ -68,17 +103,22 @@ Status run_non_max_suppression(KernelContext& context) {
       most > 0 && count > 0 ? static_cast<size_t>(batch * classes) : size_t{0});
   context.parallel_for(static_cast<int64_t>(kept_of.size()), 1, [&](int64_t begin, int64_t end) {
     std::vector<uint64_t> candidates;  // score and place in one number
-    std::vector<Box> better;
+    KeptBoxes better;
     for (int64_t n = begin; n < end; ++n) {
       const float* score = scores.data<float>() + n * count;
       const float* box = boxes.data<float>() + n / classes * count * 4;
       std::vector<int64_t>& kept = kept_of[static_cast<size_t>(n)];
-      candidates.clear();
       better.clear();
-      for (int64_t i = 0; i < count; ++i)
-        if (score[i] == score[i] && (!filtered || score[i] > score_threshold))
-          candidates.push_back(uint64_t{order_key(score[i])} << 32 |
-                               (UINT32_MAX - static_cast<uint32_t>(i)));
+      // Each is written, and the next over it where it is none: no branch foresees a score.
+      candidates.resize(static_cast<size_t>(count) + 1);
+      size_t some = 0;
+      for (int64_t i = 0; i < count; ++i) {
+        candidates[some] =
+            uint64_t{order_key(score[i])} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
+        some += static_cast<size_t>(score[i] == score[i]) &
+                static_cast<size_t>(!filtered | (score[i] > score_threshold));
+      }
+      candidates.resize(some);
       // The best ones first, sorted a part at a time: few are looked at as a rule.
       auto part = static_cast<size_t>(2 * std::clamp<int64_t>(most, 32, 1 << 19));
       for (size_t done = 0; done < candidates.size() && static_cast<int64_t>(kept.size()) < most;) {
@@ -91,12 +131,9 @@ Status run_non_max_suppression(KernelContext& context) {
         for (; done < stop && static_cast<int64_t>(kept.size()) < most; ++done) {
           const auto i = static_cast<int64_t>(UINT32_MAX - static_cast<uint32_t>(candidates[done]));
           const Box candidate = read_box(box + i * 4, centred);
-          if (std::any_of(better.begin(), better.end(), [&](const Box& other) {
-                return overlaps(candidate, other, iou_threshold);
-              }))
-            continue;
+          if (better.any_overlaps(candidate, iou_threshold)) continue;
           kept.push_back(i);
-          better.push_back(candidate);
+          better.add(candidate);
         }
         part *= 2;
       }

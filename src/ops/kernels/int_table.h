@@ -18,7 +18,8 @@ class IntTable {
     const auto [low, high] = std::minmax_element(keys.begin(), keys.end());
     least_ = *low;
     const auto range = static_cast<uint64_t>(*high) - static_cast<uint64_t>(*low);
-    if (range <= 4 * static_cast<uint64_t>(keys.size()) + 1024) table_.assign(range + 1, -1);
+    // One place more, for all that lie beyond: keys come in no order that a branch could foresee.
+    if (range <= 4 * static_cast<uint64_t>(keys.size()) + 1024) table_.assign(range + 2, -1);
     for (size_t i = 0; i < keys.size(); ++i) {
       int64_t& place =
           table_.empty() ? places_.try_emplace(keys[i], -1).first->second : table_[offset(keys[i])];
@@ -27,9 +28,21 @@ class IntTable {
   }
   /// The place of a key in the list; -1 where it is none.
   int64_t find(int64_t key) const {
-    if (!table_.empty()) return offset(key) < table_.size() ? table_[offset(key)] : -1;
+    if (!table_.empty()) return table_[std::min(offset(key), table_.size() - 1)];
     const auto found = places_.find(key);
     return found == places_.end() ? -1 : found->second;
+  }
+  /// done(place) for each key in turn: what does not change stays in registers.
+  template <typename Done>
+  void find_each(std::span<const int64_t> keys, Done&& done) const {
+    if (table_.empty()) {
+      for (const int64_t key : keys) done(find(key));
+      return;
+    }
+    const int64_t* table = table_.data();
+    const auto least = static_cast<uint64_t>(least_), beyond = uint64_t{table_.size() - 1};
+    for (const int64_t key : keys)
+      done(table[std::min(static_cast<uint64_t>(key) - least, beyond)]);
   }
 
  private:

@@ -14,4 +14,13 @@ inline uint32_t order_key(float x) {
   return (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;
 }
 
+inline uint64_t order_key(double x) {
+  if (x != x) return UINT64_MAX;
+  const auto bits = std::bit_cast<uint64_t>(x == 0 ? 0.0 : x);
+  return (bits >> 63) != 0 ? ~bits : bits | uint64_t{1} << 63;
+}
+inline uint64_t order_key(int64_t x) {
+  return static_cast<uint64_t>(x) ^ uint64_t { 1 } << 63;
+}
+
 }  // namespace tombolo::ops

@@ -27,16 +27,20 @@ Status run_imputer(KernelContext& context) {
     const float* from = x->data<float>();
     float* to = y->data<float>();
     const auto missing_as = static_cast<float>(marker);
-    const bool nan = missing_as != missing_as;
-    const auto missing = [&](float value) { return nan ? value != value : value == missing_as; };
-    if (count == 1) {
-      const float by = by_float[0];
-      for (int64_t i = 0; i < x->size(); ++i) to[i] = missing(from[i]) ? by : from[i];
-    } else {
-      for (int64_t i = 0; i < x->size(); i += features)
-        for (int64_t j = 0; j < features; ++j)
-          to[i + j] = missing(from[i + j]) ? by_float[static_cast<size_t>(j)] : from[i + j];
-    }
+    const auto impute = [&](auto&& missing) {
+      if (count == 1) {
+        const float by = by_float[0];
+        for (int64_t i = 0; i < x->size(); ++i) to[i] = missing(from[i]) ? by : from[i];
+      } else {
+        for (int64_t i = 0; i < x->size(); i += features)
+          for (int64_t j = 0; j < features; ++j)
+            to[i + j] = missing(from[i + j]) ? by_float[static_cast<size_t>(j)] : from[i + j];
+      }
+    };
+    if (missing_as != missing_as)
+      impute([](float value) { return value != value; });
+    else
+      impute([missing_as](float value) { return value == missing_as; });
     return ok();
   }
   for (int64_t i = 0; i < x->size(); ++i) {

@@ -76,12 +76,13 @@ Status run_label_encoder(KernelContext& context) {
   const IntTable by_number(numbers, true);
   TRY(Tensor * y, context.output(0, values.dtype(), x->dims()));
   if (x->dtype() == DType::kInt64 && bits_of(values.dtype()) == 32) {
-    const int64_t* from = x->data<int64_t>();
     uint32_t* to = y->data<uint32_t>();
-    for (int64_t i = 0; i < x->size(); ++i) {
-      const int64_t at = by_number.find(from[i]);
-      to[i] = at < 0 ? *fallback.data<uint32_t>() : values.data<uint32_t>()[at];
-    }
+    // What is no key stands before the values, where place -1 leads to: no branch guesses well.
+    std::vector<uint32_t> labels = {*fallback.data<uint32_t>()};
+    labels.insert(labels.end(), values.data<uint32_t>(), values.data<uint32_t>() + values.size());
+    const uint32_t* label = labels.data() + 1;
+    by_number.find_each({x->data<int64_t>(), static_cast<size_t>(x->size())},
+                        [&](int64_t at) { *to++ = label[at]; });
     return ok();
   }
   for (int64_t i = 0; i < x->size(); ++i) {

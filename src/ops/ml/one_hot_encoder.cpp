@@ -26,6 +26,15 @@ Status run_one_hot_encoder(KernelContext& context) {
   dims.push_back(static_cast<int64_t>(count));
   TRY(Tensor * y, context.output(0, DType::kFloat32, dims));
   std::fill_n(y->data<float>(), y->size(), 0.0f);
+  float* to = y->data<float>();
+  if (whole != nullptr && zeros) {
+    float none;  // takes the ones of what is no category
+    by_number.find_each({whole, static_cast<size_t>(x->size())}, [&](int64_t at) {
+      *(at < 0 ? &none : to + at) = 1;
+      to += count;
+    });
+    return ok();
+  }
   for (int64_t i = 0; i < x->size(); ++i) {
     size_t at = count;
     if (x->is_string()) {
@@ -36,7 +45,7 @@ Status run_one_hot_encoder(KernelContext& context) {
       if (found >= 0) at = static_cast<size_t>(found);
     }
     if (at < count)
-      y->data<float>()[static_cast<size_t>(i) * count + at] = 1;
+      to[static_cast<size_t>(i) * count + at] = 1;
     else if (!zeros)
       return context.error("element " + std::to_string(i) + " is none of the categories");
   }

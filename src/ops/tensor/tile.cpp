@@ -109,8 +109,9 @@ struct Tiles {
       else
         for (int64_t i = begin; i < end; ++i) block(1, from + i * in[0], to + i * out[0]);
     });
-    // A period long enough that its copies are.
-    const int64_t period = std::min(total, (kPart + count - 1) / count * count);
+    // A period long enough that its copies are, and short enough for the first cache.
+    constexpr int64_t kPeriod = int64_t{1} << 13;
+    const int64_t period = std::min(total, (kPeriod + count - 1) / count * count);
     repeat(to, count, period);
     parallel_parts(total - period, kPart, [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end;) {

@@ -80,11 +80,46 @@ HWY_INLINE V merge(D d, V a, V b) {
   return combine<kFold>(d, a, b);
 }
 
+/// The greatest (or least) of floats; false where one is NaN: to look for those beside takes less
+/// than to keep them on the way.
+template <Fold kFold, typename T>
+HWY_INLINE bool fold_numbers(const T* x, int64_t n, T& result) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  V best[4];
+  auto nan = hn::MaskFromVec(hn::Zero(d));
+  const auto take = [&](V& sum, const T* from) HWY_ATTR {
+    const V v = hn::LoadU(d, from);
+    nan = hn::Or(nan, hn::IsNaN(v));
+    sum = kFold == Fold::kMax ? hn::Max(sum, v) : hn::Min(sum, v);
+  };
+  // The last ones first, as they may not fill four vectors.
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; ++k) {
+    best[k] = hn::LoadU(d, x + n - (k + 1) * lanes);
+    nan = hn::Or(nan, hn::IsNaN(best[k]));
+  }
+  for (int64_t i = 0; i + 4 * lanes <= n; i += 4 * lanes)
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) take(best[k], x + i + k * lanes);
+  if (!hn::AllFalse(d, nan)) return false;
+  if constexpr (kFold == Fold::kMax)
+    result = hn::GetLane(
+        hn::MaxOfLanes(d, hn::Max(hn::Max(best[0], best[1]), hn::Max(best[2], best[3]))));
+  else
+    result = hn::GetLane(
+        hn::MinOfLanes(d, hn::Min(hn::Min(best[0], best[1]), hn::Min(best[2], best[3]))));
+  return true;
+}
+
 template <Fold kFold, typename T>
 T fold_one(const T* x, int64_t n) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if constexpr (hwy::IsFloat<T>() && (kFold == Fold::kMax || kFold == Fold::kMin))
+    if (T result; n >= 4 * lanes && fold_numbers<kFold>(x, n, result)) return result;
   const V start = hn::Set(d, start_of<kFold, T>());
   V s0 = start, s1 = start, s2 = start, s3 = start;
   int64_t i = 0;

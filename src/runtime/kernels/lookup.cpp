@@ -149,6 +149,32 @@ int64_t beyond_any(const float* x, int64_t n, float limit, bool inclusive, bool 
                  : beyond<false, false>(x, n, limit, places);
 }
 
+template <bool kGreater, typename T>
+int64_t next_beyond(const T* x, int64_t i, int64_t n, T limit) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto bound = hn::Set(d, limit);
+  const auto beyond = [&](int64_t at) HWY_ATTR {
+    const auto v = hn::LoadU(d, x + at), low = kGreater ? v : bound, high = kGreater ? bound : v;
+    if constexpr (hwy::IsFloat<T>())
+      return hn::Not(hn::Le(low, high));
+    else
+      return hn::Gt(low, high);
+  };
+  for (; i + 4 * lanes <= n; i += 4 * lanes)
+    if (!hn::AllFalse(d, hn::Or(hn::Or(beyond(i), beyond(i + lanes)),
+                                hn::Or(beyond(i + 2 * lanes), beyond(i + 3 * lanes)))))
+      break;
+  for (; i + lanes <= n; i += lanes)
+    if (!hn::AllFalse(d, beyond(i))) break;
+  while (i < n && (kGreater ? x[i] <= limit : x[i] >= limit)) ++i;
+  return i;
+}
+template <typename T>
+int64_t next_beyond_any(const T* x, int64_t i, int64_t n, T limit, bool greater) {
+  return greater ? next_beyond<true>(x, i, n, limit) : next_beyond<false>(x, i, n, limit);
+}
+
 /// The greatest numbers of some dozen groups: the k-th of them is no greater than the k-th of all.
 template <bool kGreatest>
 float kth_of_groups(const float* x, int64_t n, int64_t k) {
@@ -224,6 +250,14 @@ int64_t places_beyond(const float* x, int64_t n, float limit, bool inclusive, bo
   return TOMBOLO_TARGET(int64_t(const float*, int64_t, float, bool, bool, int32_t*), beyond_any)(
       x, n, limit, inclusive, greater, places);
 }
+template <typename T>
+int64_t first_beyond(const T* x, int64_t i, int64_t n, T limit, bool greater) {
+  return TOMBOLO_TARGET(int64_t(const T*, int64_t, int64_t, T, bool), next_beyond_any<T>)(
+      x, i, n, limit, greater);
+}
+template int64_t first_beyond(const double*, int64_t, int64_t, double, bool);
+template int64_t first_beyond(const int32_t*, int64_t, int64_t, int32_t, bool);
+template int64_t first_beyond(const int64_t*, int64_t, int64_t, int64_t, bool);
 float bound_of_best(const float* x, int64_t n, int64_t k, bool greatest) {
   return TOMBOLO_TARGET(float(const float*, int64_t, int64_t, bool), kth_bound)(x, n, k, greatest);
 }

@@ -26,6 +26,9 @@ void blend_rows_at(const float* from, const int32_t* rows, const float* weights,
 /// `inclusive`, or NaN, written to `places`, which has room for a vector more; gives their number.
 int64_t places_beyond(const float* x, int64_t n, float limit, bool inclusive, bool greater,
                       int32_t* places);
+/// The first place from i on whose number is not at most (at least) `limit`; n where there is none.
+template <typename T>
+int64_t first_beyond(const T* x, int64_t i, int64_t n, T limit, bool greater);
 /// A number that at least k of x[0..n) reach, and not many more: none of the others is among the k
 /// greatest (or least). NaN does not count.
 float bound_of_best(const float* x, int64_t n, int64_t k, bool greatest);

@@ -129,14 +129,25 @@ HWY_INLINE V v_one_plus_exp_negated(D d, V x) {
   return hn::MulAdd(p, hn::BitCast(d, power), hn::Set(d, 1.0f));
 }
 
-/// x / (1 + e^-by), within 3 ULP of the result.
+/// x / (1 + e^-by), within 3 ULP of the result; 0 where that power is no longer finite.
 template <class D, class V>
 HWY_INLINE V v_over_one_plus_exp_negated(D d, V x, V by) {
 #if HWY_TARGET == HWY_AVX3
   if constexpr (hn::MaxLanes(D()) == 16) {
-    const V e = v_exp_negative(d, hn::Neg(hn::Abs(by)));
-    const V r = hn::Mul(x, v_reciprocal(d, hn::Add(hn::Set(d, 1.0f), e)));
-    return hn::IfThenElse(hn::Lt(by, hn::Zero(d)), hn::Mul(e, r), r);
+    // The reciprocal of what is clamped is the last one that is no subnormal number.
+    const V least = hn::Set(d, -87.33f), one = hn::Set(d, 1.0f), magic = hn::Set(d, kExpMagic);
+    const V a = hn::Max(least, by);
+    const V n = hn::Sub(hn::NegMulAdd(a, hn::Set(d, 1.44269504088896341f), magic), magic);
+    // v_exp_reduce and v_expm1_polynomial of -a, with the sign of r turned.
+    V r = hn::MulAdd(n, hn::Set(d, 0.693145751953125f), a);
+    r = hn::MulAdd(n, hn::Set(d, 1.428606765330187045e-06f), r);
+    V p = hn::MulAdd(hn::Set(d, -0.001393368816934526f), r, hn::Set(d, 0.008363205008208752f));
+    p = hn::MulAdd(p, r, hn::Set(d, -0.041666463017463684f));
+    p = hn::MulAdd(p, r, hn::Set(d, 0.16666576266288757f));
+    p = hn::MulAdd(p, r, hn::Set(d, -0.5f));
+    p = hn::NegMulAdd(hn::MulAdd(p, r, one), r, one);
+    const V y = hn::Mul(x, v_reciprocal(d, hn::Add(one, V{_mm512_scalef_ps(p.raw, n.raw)})));
+    return hn::IfThenZeroElse(hn::Lt(by, least), y);
   }
 #endif
   return hn::Div(x, v_one_plus_exp_negated(d, by));

@@ -6,7 +6,9 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "runtime/kernels/bf16.h"
@@ -141,6 +143,101 @@ void widen(Panel p, int64_t from, int64_t to, float* HWY_RESTRICT out, int64_t l
     }
   }
 }
+
+#if HWY_ARCH_X86
+/// Products of unsigned bytes and signed ones, two added in 16 bits.
+template <class V>
+HWY_INLINE V pairs(V codes, V bytes) {
+#if HWY_TARGET == HWY_AVX3
+  return V{_mm512_maddubs_epi16(codes.raw, bytes.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return V{_mm256_maddubs_epi16(codes.raw, bytes.raw)};
+#else
+  return V{_mm_maddubs_epi16(codes.raw, bytes.raw)};
+#endif
+}
+/// Neighbouring numbers of 16 bits, added.
+template <class V>
+HWY_INLINE V added_pairs(V v) {
+#if HWY_TARGET == HWY_AVX3
+  return V{_mm512_madd_epi16(v.raw, _mm512_set1_epi16(1))};
+#elif HWY_TARGET == HWY_AVX2
+  return V{_mm256_madd_epi16(v.raw, _mm256_set1_epi16(1))};
+#else
+  return V{_mm_madd_epi16(v.raw, _mm_set1_epi16(1))};
+#endif
+}
+
+/// Codes times bytes without VNNI. Sums of 16 bits are safe: two products of a code and a byte are
+/// 3,810 at most, and eight of those fit.
+template <int kR>
+void bytes_tile(const NbitsTile& t) {
+  const F f;
+  const hn::RebindToSigned<F> d;
+  const hn::Repartition<int16_t, F> d16;
+  using W = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  constexpr int64_t kAhead = 2048;  // bytes that are asked for early
+  const auto mask = hn::Set(d, 0x0F0F0F0F);
+  const auto word_at = [&](const std::byte* p) HWY_ATTR {
+    int32_t word;
+    std::memcpy(&word, p, 4);
+    return hn::Set(d, word);
+  };
+  const auto product = [&](W codes, const std::byte* p)
+                           HWY_ATTR { return hn::BitCast(d16, pairs(codes, word_at(p))); };
+  V total[kR];
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r) total[r] = t.bias != nullptr ? hn::LoadU(f, t.bias) : hn::Zero(f);
+  Panel p{t.panel, t.blocks, t.block, t.has_zeros};
+  const int64_t step = p.step(lanes);
+  const std::byte* a = t.a;
+  for (int64_t b = 0; b < t.blocks; ++b, p.at += step) {
+    const hn::Rebind<uint8_t, F> bytes;
+    const auto zero =
+        t.has_zeros ? hn::PromoteTo(d, hn::LoadU(bytes, p.zeros(lanes))) : hn::Set(d, 8);
+    W sum[kR];
+#pragma GCC unroll 8
+    for (int r = 0; r < kR; ++r) sum[r] = hn::Mul(zero, word_at(a + 4 * r));
+    const std::byte* const scales = a + 4 * kR;
+    a += 8 * kR;
+    const uint32_t* words = p.words();
+    for (int64_t k = 0; k < t.block; k += 32) {
+      hn::Vec<decltype(d16)> part[kR];
+#pragma GCC unroll 8
+      for (int r = 0; r < kR; ++r) part[r] = hn::Zero(d16);
+      for (int64_t j = k; j < k + 32 && j < t.block; j += 8, words += lanes, a += 8 * kR) {
+        __builtin_prefetch(reinterpret_cast<const std::byte*>(words) + kAhead);
+        const auto word = hn::BitCast(d, hn::LoadU(U(), words));
+        const auto even = hn::And(word, mask), odd = hn::And(hn::ShiftRight<4>(word), mask);
+#pragma GCC unroll 8
+        for (int r = 0; r < kR; ++r)
+          part[r] =
+              hn::Add(part[r], hn::Add(product(even, a + 8 * r), product(odd, a + 8 * r + 4)));
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < kR; ++r) sum[r] = hn::Add(sum[r], added_pairs(hn::BitCast(d, part[r])));
+    }
+    const V scale = hn::LoadU(f, p.scales(lanes));
+#pragma GCC unroll 8
+    for (int r = 0; r < kR; ++r) {
+      const V row_scale = hn::BitCast(f, word_at(scales + 4 * r));
+      total[r] = hn::MulAdd(hn::Mul(scale, hn::ConvertTo(f, sum[r])), row_scale, total[r]);
+    }
+  }
+  for (int r = 0; r < kR; ++r) store_n(total[r], f, t.y + r * t.ldy, t.cols);
+}
+
+/// Rows whose sums and parts have registers.
+constexpr int kBytesRows = HWY_TARGET == HWY_AVX3 ? 8 : 4;
+constexpr std::array<void (*)(const NbitsTile&), kBytesRows> kBytesTiles =
+    []<int... kR>(std::integer_sequence<int, kR...>) {
+  return std::array<void (*)(const NbitsTile&), kBytesRows>{&bytes_tile<kR + 1>...};
+}
+(std::make_integer_sequence<int, kBytesRows>());
+void bytes_tiles(const NbitsTile& t, int rows) { kBytesTiles[static_cast<size_t>(rows - 1)](t); }
+int bytes_rows() { return kBytesRows; }
+#endif
 
 /// A block of floats, n and zeros behind them, as bytes: of every eight the even ones, then the odd
 /// ones, as the tile takes codes out of a word; the eights `step` apart. Gives the scale, and less
@@ -297,6 +394,22 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
     }
   });
 }
+
+namespace {
+
+/// The tile for this processor, and the most rows that it takes; null where there is none.
+NbitsTileFn* nbits_tile(int& rows) {
+  rows = kNbitsRows;
+  if (NbitsTileFn* const tile = nbits_vnni_tile()) return tile;
+#if HWY_ARCH_X86
+  rows = TOMBOLO_TARGET(int(), bytes_rows)();
+  return TOMBOLO_TARGET(NbitsTileFn, bytes_tiles).get();
+#else
+  return nullptr;
+#endif
+}
+
+}  // namespace
 
 bool nbits_has_bytes() {
   int rows = 0;

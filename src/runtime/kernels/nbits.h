@@ -37,7 +37,7 @@ void nbits_gemm_bytes(const NbitsShape& shape, int64_t m, const float* a, const 
 
 inline constexpr int kNbitsRows = 12;
 
-/// Rows of bytes times one panel: see nbits_dot.cpp. The rows come block by
+/// Rows of bytes times one panel. The rows come block by
 /// block: for every row less the sum of its bytes (int32), for every row its
 /// scale, then of every 8 k the bytes of every row, the four even ones first.
 /// So they are read in order, at distances that the code knows.
@@ -50,9 +50,8 @@ struct NbitsTile {
   int64_t ldy, cols;
 };
 using NbitsTileFn = void(const NbitsTile&, int rows);
-/// The tile for this processor, and the most rows that it takes; null where
-/// there is none.
-NbitsTileFn* nbits_tile(int& rows);
+/// The tile of up to kNbitsRows for VNNI; null where the processor has none.
+NbitsTileFn* nbits_vnni_tile();
 
 /// Columns [0, 32) of two panels (the second may be null) as bf16, in pairs of
 /// k: [k / 2][32][2].

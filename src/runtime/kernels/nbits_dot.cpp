@@ -1,10 +1,6 @@
-// Weights of 4 bits times bytes: codes are unsigned bytes as they come out of a
-// word by masks, the even and the odd ones of eight, and the rows of A are
-// stored in that order. With AVX-512 VNNI, and with AVX2, whose sums of 16 bits
-// are safe here: two products of a code and a byte are 3,810 at most, and eight
-// of those fit. And the weights as bf16, for AMX.
-
-#include <cstring>
+// Weights of 4 bits times bytes with AVX-512 VNNI (others: nbits.cpp): codes are unsigned bytes as
+// they come out of a word by masks, the even and the odd ones of eight, and the rows of A are
+// stored in that order. And the weights as bf16, for AMX.
 
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/nbits.h"
@@ -23,7 +19,6 @@
 #define TOMBOLO_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 #define TOMBOLO_BF16 \
   __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx512bf16")))
-#define TOMBOLO_AVX2 __attribute__((target("avx2,fma")))
 
 namespace tombolo {
 namespace {
@@ -94,81 +89,15 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
   for (int r = 0; r < kR; ++r) _mm512_mask_storeu_ps(t.y + r * t.ldy, some, total[r]);
 }
 
-template <int kR>
-TOMBOLO_AVX2 void avx2_tile(const NbitsTile& t) {
-  const __m256i mask = _mm256_set1_epi32(0x0F0F0F0F), ones = _mm256_set1_epi16(1);
-  __m256 total[kR];
-#pragma GCC unroll 4
-  for (int r = 0; r < kR; ++r)
-    total[r] = t.bias != nullptr ? _mm256_loadu_ps(t.bias) : _mm256_setzero_ps();
-  const std::byte *at = t.panel, *a = t.a;
-  for (int64_t b = 0; b < t.blocks; ++b) {
-    __m256i zero = _mm256_set1_epi32(8);
-    if (t.has_zeros)
-      zero = _mm256_cvtepu8_epi32(
-          _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + 4 * t.block + 32)));
-    __m256i sum[kR];
-#pragma GCC unroll 4
-    for (int r = 0; r < kR; ++r)
-      sum[r] = _mm256_mullo_epi32(zero, _mm256_set1_epi32(word_at(a + 4 * r)));
-    const std::byte* const scales = a + 4 * kR;
-    a += 8 * kR;
-    for (int64_t k = 0; k < t.block; k += 32) {
-      __m256i part[kR];
-#pragma GCC unroll 4
-      for (int r = 0; r < kR; ++r) part[r] = _mm256_setzero_si256();
-      for (int64_t j = k; j < k + 32 && j < t.block; j += 8, at += 32, a += 8 * kR) {
-        _mm_prefetch(reinterpret_cast<const char*>(at + kAhead), _MM_HINT_T0);
-        const __m256i word = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
-        const __m256i even = _mm256_and_si256(word, mask);
-        const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(word, 4), mask);
-#pragma GCC unroll 4
-        for (int r = 0; r < kR; ++r) {
-          const __m256i low = _mm256_set1_epi32(word_at(a + 8 * r));
-          const __m256i high = _mm256_set1_epi32(word_at(a + 8 * r + 4));
-          const __m256i x = _mm256_maddubs_epi16(even, low);
-          const __m256i y = _mm256_maddubs_epi16(odd, high);
-          part[r] = _mm256_add_epi16(part[r], _mm256_add_epi16(x, y));
-        }
-      }
-#pragma GCC unroll 4
-      for (int r = 0; r < kR; ++r)
-        sum[r] = _mm256_add_epi32(sum[r], _mm256_madd_epi16(part[r], ones));
-    }
-    const __m256 scale = _mm256_loadu_ps(reinterpret_cast<const float*>(at));
-    at += t.has_zeros ? 40 : 32;
-#pragma GCC unroll 4
-    for (int r = 0; r < kR; ++r) {
-      const __m256 scaled = _mm256_mul_ps(scale, _mm256_cvtepi32_ps(sum[r]));
-      total[r] = _mm256_fmadd_ps(scaled, _mm256_set1_ps(float_at(scales + 4 * r)), total[r]);
-    }
-  }
-  for (int r = 0; r < kR; ++r) {
-    float row[8];
-    _mm256_storeu_ps(row, total[r]);
-    std::memcpy(t.y + r * t.ldy, row, static_cast<size_t>(t.cols < 8 ? t.cols : 8) * 4);
-  }
-}
-
 using TileFn = void(const NbitsTile&);
 
 template <int... kR>
 constexpr std::array<TileFn*, sizeof...(kR)> vnni_tiles(std::integer_sequence<int, kR...>) {
   return {&vnni_tile<kR + 1>...};
 }
-template <int... kR>
-constexpr std::array<TileFn*, sizeof...(kR)> avx2_tiles(std::integer_sequence<int, kR...>) {
-  return {&avx2_tile<kR + 1>...};
-}
-
-constexpr int kAvx2Rows = 4;
 
 void run_vnni(const NbitsTile& t, int rows) {
   static constexpr auto kTiles = vnni_tiles(std::make_integer_sequence<int, kNbitsRows>());
-  kTiles[static_cast<size_t>(rows - 1)](t);
-}
-void run_avx2(const NbitsTile& t, int rows) {
-  static constexpr auto kTiles = avx2_tiles(std::make_integer_sequence<int, kAvx2Rows>());
   kTiles[static_cast<size_t>(rows - 1)](t);
 }
 
@@ -216,14 +145,7 @@ TOMBOLO_BF16 void widen(const std::byte* at, bool has_zeros, int64_t blocks, int
 
 }  // namespace
 
-NbitsTileFn* nbits_tile(int& rows) {
-  if (has_vnni()) {
-    rows = kNbitsRows;
-    return &run_vnni;
-  }
-  rows = kAvx2Rows;
-  return active_isa() == Isa::kAvx2 ? &run_avx2 : nullptr;
-}
+NbitsTileFn* nbits_vnni_tile() { return has_vnni() ? &run_vnni : nullptr; }
 
 void nbits_widen_bf16(const std::byte* first, const std::byte* second, bool has_zeros,
                       int64_t blocks, int64_t block, std::byte* out) {
@@ -236,7 +158,7 @@ void nbits_widen_bf16(const std::byte* first, const std::byte* second, bool has_
 #else
 
 namespace tombolo {
-NbitsTileFn* nbits_tile(int&) { return nullptr; }
+NbitsTileFn* nbits_vnni_tile() { return nullptr; }
 void nbits_widen_bf16(const std::byte*, const std::byte*, bool, int64_t, int64_t, std::byte*) {}
 }  // namespace tombolo
 

@@ -16,8 +16,8 @@ namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-void rotate(const float* from, float* to, int64_t size, int64_t half, const float* cosine,
-            const float* sine, bool interleaved) {
+HWY_INLINE void rotate(const float* from, float* to, int64_t size, int64_t half,
+                       const float* cosine, const float* sine, bool interleaved) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
@@ -48,6 +48,12 @@ void rotate(const float* from, float* to, int64_t size, int64_t half, const floa
                 static_cast<size_t>(size - 2 * half) * sizeof(float));
 }
 
+void rotate_some(const float* from, float* to, int64_t count, int64_t size, int64_t half,
+                 const float* cosine, const float* sine, const int64_t* rows, bool interleaved) {
+  for (int64_t i = 0; i < count; ++i, from += size, to += size)
+    rotate(from, to, size, half, cosine + rows[i] * half, sine + rows[i] * half, interleaved);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -55,11 +61,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
-void rotate_row(const float* from, float* to, int64_t size, int64_t half, const float* cosine,
-                const float* sine, bool interleaved) {
-  TOMBOLO_TARGET(void(const float*, float*, int64_t, int64_t, const float*, const float*, bool),
-                 rotate)
-  (from, to, size, half, cosine, sine, interleaved);
+void rotate_rows(const float* from, float* to, int64_t count, int64_t size, int64_t half,
+                 const float* cosine, const float* sine, const int64_t* rows, bool interleaved) {
+  TOMBOLO_TARGET(void(const float*, float*, int64_t, int64_t, int64_t, const float*, const float*,
+                      const int64_t*, bool),
+                 rotate_some)
+  (from, to, count, size, half, cosine, sine, rows, interleaved);
 }
 
 }  // namespace tombolo

@@ -16,12 +16,16 @@ RowMoments row_moments(const float* x, int64_t n, float epsilon);
 /// y = (x - mean) * inverse * scale[i] + bias[i]; a null scale or bias is one or zero.
 void normalize_row(const float* x, float* y, int64_t n, RowMoments moments, const float* scale,
                    const float* bias);
+/// The same with one scale and one bias for all.
+void normalize_plane(const float* x, float* y, int64_t n, RowMoments moments, float scale,
+                     float bias);
 /// 1 / sqrt(mean of squares + epsilon)
 float row_inverse_rms(const float* x, int64_t n, float epsilon);
 
 /// y = softmax(x) (or its logarithm); y may be x.
 void softmax_row(const float* x, float* y, int64_t n, bool logarithm);
-/// The same down `width` columns whose elements are `step` apart.
+/// The same down `width` columns, kSoftmaxColumns at most, whose elements are `step` apart.
+inline constexpr int64_t kSoftmaxColumns = 1024;
 void softmax_columns(const float* x, float* y, int64_t n, int64_t step, int64_t width,
                      bool logarithm);
 

@@ -73,17 +73,21 @@ Status run_softmax(KernelRun& run) {
     });
     return ok();
   }
-  constexpr int64_t kWidth = 64;
-  const int64_t columns = (s.inner + kWidth - 1) / kWidth;
+  // Wide strips read long pieces of each row; narrow ones where threads would find too few.
+  constexpr int64_t kNarrow = 64, kMany = 16;
+  const int64_t kept = std::max(kNarrow, (int64_t{1} << 16) / s.length / kNarrow * kNarrow);
+  const int64_t width =
+      s.outer * s.inner < kMany * kSoftmaxColumns ? kNarrow : std::min(kept, kSoftmaxColumns);
+  const int64_t columns = (s.inner + width - 1) / width;
   const float* from = x.data<float>();
   float* to = y->data<float>();
-  run.parallel_for(s.outer * columns, grain_of(s.length * std::min(kWidth, s.inner)),
+  run.parallel_for(s.outer * columns, grain_of(s.length * std::min(width, s.inner)),
                    [&](int64_t begin, int64_t end) {
                      for (int64_t task = begin; task < end; ++task) {
-                       const int64_t column = task % columns * kWidth;
+                       const int64_t column = task % columns * width;
                        const int64_t at = task / columns * s.length * s.inner + column;
                        softmax_columns(from + at, to + at, s.length, s.inner,
-                                       std::min(kWidth, s.inner - column), s.logarithm);
+                                       std::min(width, s.inner - column), s.logarithm);
                      }
                    });
   return ok();
@@ -199,13 +203,11 @@ Status run_group_norm(KernelRun& run) {
   float* to = y->data<float>();
   const int64_t size = s.group * s.plane;
   run.parallel_for(s.planes / s.group, grain_of(size), [&](int64_t begin, int64_t end) {
-    UnaryFn* affine = unary_fn(Unary::kAffine);
     for (int64_t g = begin; g < end; ++g) {
       const RowMoments moments = row_moments(from + g * size, size, s.epsilon);
       for (int64_t c = 0; c < s.group; ++c) {
         const int64_t channel = (g * s.group + c) % s.channels, at = g * size + c * s.plane;
-        normalize_row(from + at, to + at, s.plane, moments, nullptr, nullptr);
-        affine(to + at, to + at, s.plane, scale[channel], bias[channel]);
+        normalize_plane(from + at, to + at, s.plane, moments, scale[channel], bias[channel]);
       }
     }
   });

@@ -1,8 +1,9 @@
-// Resize of floats by linear and cubic interpolation: axis by axis, the last one first, as sums of
-// the taps that the reference kernel computes.
+// Resize of floats and bytes by linear and cubic interpolation: axis by axis, the last one first,
+// as sums of the taps that the reference kernel computes.
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "ops/kernels/resize.h"
 #include "runtime/kernels/isa.h"
@@ -18,21 +19,29 @@ struct Axis {
   int64_t length = 0, taps = 0;  ///< of the output; a place
   std::vector<int32_t> first;
   std::vector<float> weights;  ///< [tap][place] for the last axis, else [place][tap]
+  std::vector<double> exact;   ///< the same for bytes, instead
+
+  const float* weights_for(const float*) const { return weights.data(); }
+  const double* weights_for(const double*) const { return exact.data(); }
 };
 
 struct ResizeState final : KernelState {
   Dims output;
   std::vector<Axis> axes;  ///< in the order in which they are done
-  size_t room = 0;         ///< floats of one intermediate tensor
+  size_t room = 0;         ///< numbers of one intermediate tensor
   /// tf_crop_and_resize: which places of each axis lie beyond the image; empty where none does.
   std::vector<std::vector<uint8_t>> outside;
   float extrapolation = 0;
 };
 
+bool is_byte(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
+
 /// Everything but the image is constant, and the interpolation is one of weighted sums.
 bool supports_resize(const KernelQuery& q) {
-  if (active_isa() == Isa::kScalar || q.inputs.empty() || q.dtype(0) != DType::kFloat32)
-    return false;
+  if (active_isa() == Isa::kScalar || q.inputs.empty()) return false;
+  const bool crops = q.attributes.get_string("coordinate_transformation_mode", "half_pixel") ==
+                     "tf_crop_and_resize";
+  if (q.dtype(0) != DType::kFloat32 && (crops || !is_byte(q.dtype(0)))) return false;
   const Text mode = q.attributes.get_string("mode", "nearest");
   if ((mode != "linear" && mode != "cubic") || q.inputs[0].size() == 0 || q.dims(0).empty())
     return false;
@@ -43,13 +52,14 @@ bool supports_resize(const KernelQuery& q) {
   return q.inputs[0].size() < INT32_MAX;
 }
 
-Axis axis_of(size_t index, bool last, int64_t length, const std::vector<ops::ResizeTaps>& places) {
+Axis axis_of(size_t index, bool last, bool bytes, int64_t length,
+             const std::vector<ops::ResizeTaps>& places) {
   Axis axis{index, static_cast<int64_t>(places.size())};
   for (const auto& place : places)
     axis.taps = std::max(axis.taps, static_cast<int64_t>(place.weights.size()));
   axis.taps = std::min(axis.taps, length);
   const auto taps = static_cast<size_t>(axis.taps);
-  axis.weights.assign(places.size() * taps, 0.0f);
+  axis.exact.assign(places.size() * taps, 0.0);
   for (size_t i = 0; i < places.size(); ++i) {
     // What is padded must lie inside too: taps move down where they would reach over the end.
     const int64_t first = std::min(places[i].first, length - axis.taps);
@@ -57,10 +67,12 @@ Axis axis_of(size_t index, bool last, int64_t length, const std::vector<ops::Res
     axis.first.push_back(static_cast<int32_t>(first));
     for (size_t t = 0; t < places[i].weights.size(); ++t) {
       const size_t at = t + shift;
-      axis.weights[last ? at * places.size() + i : i * taps + at] =
-          static_cast<float>(places[i].weights[t]);
+      axis.exact[last ? at * places.size() + i : i * taps + at] = places[i].weights[t];
     }
   }
+  if (bytes) return axis;
+  for (const double weight : axis.exact) axis.weights.push_back(static_cast<float>(weight));
+  axis.exact = {};
   return axis;
 }
 
@@ -99,6 +111,7 @@ Result<std::unique_ptr<KernelState>> prepare_resize(const PrepareContext& q) {
   Dims now(q.dims(0));
   state->output = now;
   const size_t rank = now.size();
+  const bool bytes = is_byte(q.dtype(0));
   for (size_t j = rank; j-- > 0;) {
     state->output[j] = plan.axes[j].length;
     const bool crops = plan.options.coordinates == "tf_crop_and_resize";
@@ -109,14 +122,17 @@ Result<std::unique_ptr<KernelState>> prepare_resize(const PrepareContext& q) {
       state->extrapolation = static_cast<float>(plan.options.extrapolation);
       if (moves_nothing(places, now[j])) continue;
     }
-    state->axes.push_back(axis_of(j, j + 1 == rank, now[j], places));
+    state->axes.push_back(axis_of(j, j + 1 == rank, bytes, now[j], places));
   }
   // Rows that are left out need not be resampled: axes that shrink come before the last one, whose
   // elements are gathered one by one, and those that grow after it.
-  std::stable_partition(state->axes.begin(), state->axes.end(), [&](const Axis& axis) {
-    return axis.axis + 1 < rank && axis.length < now[axis.axis];
-  });
-  int64_t most = 0;
+  if (bytes)  // as the reference kernel does it
+    std::reverse(state->axes.begin(), state->axes.end());
+  else
+    std::stable_partition(state->axes.begin(), state->axes.end(), [&](const Axis& axis) {
+      return axis.axis + 1 < rank && axis.length < now[axis.axis];
+    });
+  int64_t most = bytes ? element_count(now) : 0;
   for (const Axis& axis : state->axes) {
     now[axis.axis] = axis.length;
     most = std::max(most, element_count(now));
@@ -124,11 +140,14 @@ Result<std::unique_ptr<KernelState>> prepare_resize(const PrepareContext& q) {
   if (most < 0) return runtime_error("the result of Resize is too large");
   state->room = static_cast<size_t>(most + 64) / 16 * 16;
   const size_t between = state->axes.empty() ? 0 : state->axes.size() - 1;
-  state->scratch_bytes = std::min<size_t>(between, 2) * state->room * sizeof(float);
+  state->scratch_bytes = bytes ? 2 * state->room * sizeof(double)
+                               : std::min<size_t>(between, 2) * state->room * sizeof(float);
   return state;
 }
 
-void do_axis(const KernelRun& run, const Axis& axis, const float* x, const Dims& dims, float* y) {
+template <typename T>
+void do_axis(const KernelRun& run, const Axis& axis, const T* x, const Dims& dims, T* y) {
+  const T* weights = axis.weights_for(x);
   const auto rank = dims.size();
   int64_t outer = 1, inner = 1;
   for (size_t j = 0; j < axis.axis; ++j) outer *= dims[j];
@@ -138,8 +157,8 @@ void do_axis(const KernelRun& run, const Axis& axis, const float* x, const Dims&
     run.parallel_for(outer, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, axis.length)),
                      [&](int64_t begin, int64_t end) {
                        for (int64_t i = begin; i < end; ++i)
-                         resample_row(x + i * length, axis.first.data(), axis.weights.data(),
-                                      axis.taps, axis.length, y + i * axis.length);
+                         resample_row(x + i * length, length, axis.first.data(), weights, axis.taps,
+                                      axis.length, y + i * axis.length);
                      });
     return;
   }
@@ -148,8 +167,7 @@ void do_axis(const KernelRun& run, const Axis& axis, const float* x, const Dims&
                      for (int64_t row = begin; row < end; ++row) {
                        const auto place = static_cast<size_t>(row % axis.length);
                        blend_rows(x + (row / axis.length * length + axis.first[place]) * inner,
-                                  inner,
-                                  axis.weights.data() + place * static_cast<size_t>(axis.taps),
+                                  inner, weights + place * static_cast<size_t>(axis.taps),
                                   axis.taps, inner, y + row * inner);
                      }
                    });
@@ -174,7 +192,32 @@ void fill_outside(const ResizeState& state, float* y) {
   }
 }
 
+template <typename T>
+Status resize_bytes(KernelRun& run) {
+  const auto& state = run.state<ResizeState>();
+  TRY(Tensor * y, run.output(0, run.input(0).dtype(), state.output));
+  const Tensor& image = run.input(0);
+  auto* x = reinterpret_cast<double*>(run.scratch());
+  double* to = x + state.room;
+  constexpr int64_t kGrain = 1 << 14;
+  run.parallel_for(image.size(), kGrain, [&](int64_t begin, int64_t end) {
+    bytes_to_doubles(image.data<T>() + begin, end - begin, x + begin);
+  });
+  Dims dims = image.dims();
+  for (const Axis& axis : state.axes) {
+    do_axis(run, axis, x, dims, to);
+    dims[axis.axis] = axis.length;
+    std::swap(x, to);
+  }
+  run.parallel_for(y->size(), kGrain, [&](int64_t begin, int64_t end) {
+    doubles_to_bytes(x + begin, end - begin, y->template data<T>() + begin);
+  });
+  return ok();
+}
+
 Status run_resize(KernelRun& run) {
+  if (run.input(0).dtype() == DType::kUInt8) return resize_bytes<uint8_t>(run);
+  if (run.input(0).dtype() == DType::kInt8) return resize_bytes<int8_t>(run);
   const auto& state = run.state<ResizeState>();
   TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
   if (y->size() == 0) return ok();

@@ -81,16 +81,32 @@ Status run_rotary(KernelRun& run) {
   const float *from = x.data<float>(), *cosine = cosines.data<float>(),
               *sine = run.data<float>(s.cosine + 1);
   float* to = y->data<float>();
-  run.parallel_for(s.batch * s.heads * s.steps, std::max<int64_t>(1, (1 << 14) / s.size),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t v = begin; v < end; ++v) {
-                       const int64_t n = v / (s.heads * s.steps);
-                       const int64_t t = s.packed ? v / s.heads % s.steps : v % s.steps;
-                       const int64_t row = row_of(n, t) * s.half;
-                       rotate_row(from + v * s.size, to + v * s.size, s.size, s.half, cosine + row,
-                                  sine + row, s.interleaved);
-                     }
-                   });
+  run.parallel_for(
+      s.batch * s.heads * s.steps, std::max<int64_t>(1, (1 << 14) / s.size),
+      [&](int64_t begin, int64_t end) {
+        // Where this part begins; from there on places are counted, not divided.
+        int64_t n = begin / (s.heads * s.steps);
+        int64_t t = s.packed ? begin / s.heads % s.steps : begin % s.steps;
+        int64_t head = s.packed ? begin % s.heads : begin / s.steps % s.heads;
+        const auto advance = [](int64_t& inner, int64_t inners, int64_t& outer, int64_t outers) {
+          if (++inner < inners) return false;
+          inner = 0;
+          if (++outer < outers) return false;
+          outer = 0;
+          return true;
+        };
+        constexpr int64_t kSome = 64;
+        int64_t rows[kSome];
+        for (int64_t v = begin; v < end; v += kSome) {
+          const int64_t some = std::min(kSome, end - v);
+          for (int64_t i = 0; i < some; ++i) {
+            rows[i] = row_of(n, t);
+            n += s.packed ? advance(head, s.heads, t, s.steps) : advance(t, s.steps, head, s.heads);
+          }
+          rotate_rows(from + v * s.size, to + v * s.size, some, s.size, s.half, cosine, sine, rows,
+                      s.interleaved);
+        }
+      });
   return ok();
 }
 

@@ -1,11 +1,14 @@
 // Operators that look for elements or places: Hardmax, TopK, Unique, GatherElements, MaxUnpool.
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
+#include <compare>
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "ops/kernels/movement.h"
@@ -86,11 +89,10 @@ bool supports_topk(const KernelQuery& q) {
   if (k < 1 || k > state.length) return false;
   switch (q.dtype(0)) {
     case DType::kFloat32:
-      return true;
     case DType::kFloat64:
     case DType::kInt32:
     case DType::kInt64:
-      return k <= kFew;
+      return true;
     default:
       return false;
   }
@@ -112,20 +114,41 @@ Result<std::unique_ptr<KernelState>> prepare_topk(const PrepareContext& q) {
   return state;
 }
 
-/// A float and its place in one number: the greater number is the better one.
+/// A number and its place as one thing that can be sorted: the greater one is the better one.
+template <typename T>
 struct Ranking {
-  uint32_t flip;  ///< all ones where the least are wanted
-  uint64_t operator()(float x, int64_t i) const {
+  struct Number {
+    uint64_t key, rest;
+    auto operator<=>(const Number&) const = default;
+  };
+  uint64_t flip;  ///< all ones where the least are wanted
+
+  explicit Ranking(bool largest) : flip(largest ? 0 : UINT64_MAX) {}
+  Number operator()(T x, int64_t i) const {
+    using Wide = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
+    return {ops::order_key(static_cast<Wide>(x)) ^ flip, UINT64_MAX - static_cast<uint64_t>(i)};
+  }
+  static int64_t place(const Number& number) {
+    return static_cast<int64_t>(UINT64_MAX - number.rest);
+  }
+};
+template <>
+struct Ranking<float> {
+  using Number = uint64_t;
+  uint32_t flip;
+
+  explicit Ranking(bool largest) : flip(largest ? 0 : UINT32_MAX) {}
+  Number operator()(float x, int64_t i) const {
     return uint64_t{ops::order_key(x) ^ flip} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
   }
-  static int64_t place(uint64_t number) {
+  static int64_t place(Number number) {
     return static_cast<int64_t>(UINT32_MAX - static_cast<uint32_t>(number));
   }
 };
 
 /// The best few of x, the best first, kept in order as they come.
 void best_few(const float* x, int64_t n, int64_t k, bool largest, uint64_t* found) {
-  const Ranking rank{largest ? 0 : UINT32_MAX};
+  const Ranking<float> rank(largest);
   int64_t count = 0;
   const auto insert = [&](uint64_t number) {
     int64_t at = count < k ? count++ : k - 1;
@@ -153,129 +176,143 @@ void best_few(const float* x, int64_t n, int64_t k, bool largest, uint64_t* foun
     }
     if (count < k) continue;
     // What is no better than the last of them stays out; NaN as a bound lets everything in.
-    limit = x[Ranking::place(found[k - 1])];
+    limit = x[Ranking<float>::place(found[k - 1])];
     inclusive = false;
   }
 }
 
 /// The same for other numbers, NaN the greatest.
 template <typename T>
-void best_few_of(const T* x, int64_t step, int64_t n, int64_t k, bool largest, T* values,
-                 int64_t* places) {
-  const auto less = [](T a, T b) { return a < b || (a == a && b != b); };
+void best_few(const T* x, int64_t n, int64_t k, bool largest, typename Ranking<T>::Number* found) {
+  const Ranking<T> rank(largest);
   int64_t count = 0;
   for (int64_t i = 0; i < n; ++i) {
-    if (count == k && step == 1) {
-      // Four at a time while none is better than the last of them.
-      const T last = values[k - 1];
-      const auto beats = [&](int64_t j) { return largest ? less(last, x[j]) : less(x[j], last); };
-      while (i + 4 <= n && (beats(i) + beats(i + 1) + beats(i + 2) + beats(i + 3)) == 0) i += 4;
-      if (i == n) break;
+    if (count == k) {
+      i = first_beyond(x, i, n, x[Ranking<T>::place(found[k - 1])], largest);
+      if (i == n) return;
     }
-    const T value = x[i * step];
-    const auto better = [&](T other) { return largest ? less(other, value) : less(value, other); };
-    if (count == k && !better(values[k - 1])) continue;
+    const auto number = rank(x[i], i);
+    if (count == k && number < found[k - 1]) continue;
     int64_t at = count < k ? count++ : k - 1;
-    for (; at > 0 && better(values[at - 1]); --at) {
-      values[at] = values[at - 1];
-      places[at] = places[at - 1];
-    }
-    values[at] = value;
-    places[at] = i;
+    for (; at > 0 && found[at - 1] < number; --at) found[at] = found[at - 1];
+    found[at] = number;
   }
+}
+
+/// The greatest first, counted eleven bits at a time. Places that come in their order keep it, so
+/// that the lower half of a number need not be looked at.
+void sort_falling(std::vector<uint64_t>& numbers, std::vector<uint64_t>& room, bool in_order) {
+  constexpr size_t kBits = 11, kValues = size_t{1} << kBits;
+  std::array<uint32_t, kValues> starts;
+  room.resize(numbers.size());
+  for (size_t shift = in_order ? 32 : 0; shift < 64; shift += kBits) {
+    const auto digit = [&](uint64_t number) { return ~number >> shift & (kValues - 1); };
+    starts.fill(0);
+    for (const uint64_t number : numbers) ++starts[digit(number)];
+    if (starts[digit(numbers[0])] == numbers.size()) continue;
+    uint32_t start = 0;
+    for (uint32_t& count : starts) start += std::exchange(count, start);
+    for (const uint64_t number : numbers) room[starts[digit(number)]++] = number;
+    numbers.swap(room);
+  }
+}
+template <typename Number>
+void sort_best_first(std::vector<Number>& found, [[maybe_unused]] std::vector<Number>& room,
+                     [[maybe_unused]] bool in_order) {
+  if constexpr (std::is_same_v<Number, uint64_t>) {
+    constexpr size_t kMany = 2048;  // where counting costs less than comparing
+    if (found.size() >= kMany) return sort_falling(found, room, in_order);
+  }
+  std::sort(found.begin(), found.end(), std::greater<>());
 }
 
 /// The best k of many: candidates gather until there are many, then only the best stay.
-void best_many(const float* x, int64_t n, int64_t k, bool largest, std::vector<uint64_t>& found) {
-  const Ranking rank{largest ? 0 : UINT32_MAX};
+template <typename T, typename Number>
+void best_many(const T* x, int64_t n, int64_t k, bool largest, std::vector<Number>& found,
+               std::vector<Number>& sorted) {
+  const Ranking<T> rank(largest);
   const auto keep = static_cast<size_t>(k);
   found.clear();
   if (n == k) {
-    for (int64_t i = 0; i < n; ++i) found.push_back(rank(x[i], i));
-    std::sort(found.begin(), found.end(), std::greater<>());
-    return;
+    found.resize(keep);
+    for (int64_t i = 0; i < n; ++i) found[static_cast<size_t>(i)] = rank(x[i], i);
+    return sort_best_first(found, sorted, true);
   }
   const size_t room = std::max<size_t>(2 * keep, keep + 64);
-  uint64_t least = 0;
-  float limit = std::numeric_limits<float>::quiet_NaN();
-  constexpr int64_t kRun = 1024;
-  int32_t places[kRun + 16];
-  for (int64_t i = 0, run = 64; i < n; i += run, run = std::min(2 * run, kRun)) {
-    run = std::min(run, n - i);
-    const int64_t some = places_beyond(x + i, run, limit, false, largest, places);
-    for (int64_t j = 0; j < some; ++j) {
-      const uint64_t number = rank(x[i + places[j]], i + places[j]);
-      if (number > least) found.push_back(number);
+  const auto part = [&] {  // the best ones, in any order but for the last
+    std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(keep) - 1,
+                     found.end(), std::greater<>());
+    found.resize(keep);
+  };
+  bool limited = false;
+  Number least{};
+  const auto take = [&](int64_t i) {
+    const Number number = rank(x[i], i);
+    if (limited && number < least) return;
+    found.push_back(number);
+    if (found.size() < room) return;
+    part();
+    least = found.back();
+    limited = true;
+  };
+  if constexpr (std::is_same_v<T, float>) {
+    constexpr int64_t kRun = 1024;
+    int32_t places[kRun + 16];
+    for (int64_t i = 0, run = 64; i < n; i += run, run = std::min(2 * run, kRun)) {
+      run = std::min(run, n - i);
+      const float limit = limited ? x[rank.place(least)] : std::numeric_limits<float>::quiet_NaN();
+      const int64_t some = places_beyond(x + i, run, limit, false, largest, places);
+      for (int64_t j = 0; j < some; ++j) take(i + places[j]);
     }
-    if (found.size() >= room) {
-      std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(keep) - 1,
-                       found.end(), std::greater<>());
-      found.resize(keep);
-      least = found.back();
-      limit = x[Ranking::place(least)];
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      if (limited) i = first_beyond(x, i, n, x[rank.place(least)], largest);
+      if (i < n) take(i);
     }
   }
-  std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(keep), found.end(),
-                    std::greater<>());
+  part();
+  sort_best_first(found, sorted, false);
 }
 
+/// Lines that do not lie in one piece are copied sixteen at a time.
 template <typename T>
 Status topk_of(KernelRun& run, Tensor* values, Tensor* indices) {
+  using Number = typename Ranking<T>::Number;
   const auto& s = run.state<TopkState>();
   const T* from = run.data<T>(0);
-  run.parallel_for(s.outer * s.inner, grain_of(s.length), [&](int64_t begin, int64_t end) {
-    T best[kFew];
-    int64_t places[kFew];
-    for (int64_t line = begin; line < end; ++line) {
-      best_few_of(from + line / s.inner * s.length * s.inner + line % s.inner, s.inner, s.length,
-                  s.k, s.largest, best, places);
-      int64_t to = line / s.inner * s.k * s.inner + line % s.inner;
-      for (int64_t i = 0; i < s.k; ++i, to += s.inner) {
-        if (values != nullptr) values->data<T>()[to] = best[i];
-        if (indices != nullptr) indices->data<int64_t>()[to] = places[i];
-      }
-    }
-  });
-  return ok();
-}
-
-/// Floats; lines that do not lie in one piece are copied sixteen at a time.
-Status topk_floats(KernelRun& run, Tensor* values, Tensor* indices) {
-  const auto& s = run.state<TopkState>();
-  const float* from = run.data<float>(0);
   constexpr int64_t kLines = 16;
   const int64_t together = s.inner == 1 ? 1 : kLines, groups = (s.inner + together - 1) / together;
-  run.parallel_for(
-      s.outer * groups, grain_of(s.length * together), [&](int64_t begin, int64_t end) {
-        uint64_t few[kFew];
-        std::vector<uint64_t> many;
-        std::vector<float> room(s.inner == 1 ? 0 : static_cast<size_t>(kLines * s.length));
-        for (int64_t task = begin; task < end; ++task) {
-          const int64_t outer = task / groups, first = task % groups * together;
-          const int64_t lines = std::min(together, s.inner - first);
-          const float* block = from + outer * s.length * s.inner + first;
-          if (s.inner != 1)
-            transpose_tile(reinterpret_cast<const std::byte*>(block), s.inner,
-                           reinterpret_cast<std::byte*>(room.data()), s.length, s.length, lines,
-                           sizeof(float));
-          for (int64_t j = 0; j < lines; ++j) {
-            const float* x = s.inner == 1 ? block : room.data() + j * s.length;
-            const uint64_t* found = few;
-            if (s.k <= kFew) {
-              best_few(x, s.length, s.k, s.largest, few);
-            } else {
-              best_many(x, s.length, s.k, s.largest, many);
-              found = many.data();
-            }
-            int64_t to = outer * s.k * s.inner + first + j;
-            for (int64_t i = 0; i < s.k; ++i, to += s.inner) {
-              const int64_t place = Ranking::place(found[i]);
-              if (values != nullptr) values->data<float>()[to] = x[place];
-              if (indices != nullptr) indices->data<int64_t>()[to] = place;
-            }
-          }
-        }
-      });
+  run.parallel_for(s.outer * groups, grain_of(s.length * together),
+                   [&](int64_t begin, int64_t end) {
+                     Number few[kFew];
+                     std::vector<Number> many, sorted;
+                     std::vector<T> room(s.inner == 1 ? 0 : static_cast<size_t>(kLines * s.length));
+                     for (int64_t task = begin; task < end; ++task) {
+                       const int64_t outer = task / groups, first = task % groups * together;
+                       const int64_t lines = std::min(together, s.inner - first);
+                       const T* block = from + outer * s.length * s.inner + first;
+                       if (s.inner != 1)
+                         transpose_tile(reinterpret_cast<const std::byte*>(block), s.inner,
+                                        reinterpret_cast<std::byte*>(room.data()), s.length,
+                                        s.length, lines, sizeof(T));
+                       for (int64_t j = 0; j < lines; ++j) {
+                         const T* x = s.inner == 1 ? block : room.data() + j * s.length;
+                         const Number* found = few;
+                         if (s.k <= kFew) {
+                           best_few(x, s.length, s.k, s.largest, few);
+                         } else {
+                           best_many(x, s.length, s.k, s.largest, many, sorted);
+                           found = many.data();
+                         }
+                         int64_t to = outer * s.k * s.inner + first + j;
+                         for (int64_t i = 0; i < s.k; ++i, to += s.inner) {
+                           const int64_t place = Ranking<T>::place(found[i]);
+                           if (values != nullptr) values->data<T>()[to] = x[place];
+                           if (indices != nullptr) indices->data<int64_t>()[to] = place;
+                         }
+                       }
+                     }
+                   });
   return ok();
 }
 
@@ -297,7 +334,7 @@ Status run_topk(KernelRun& run) {
     case DType::kInt64:
       return topk_of<int64_t>(run, values, indices);
     default:
-      return topk_floats(run, values, indices);
+      return topk_of<float>(run, values, indices);
   }
 }
 

@@ -9,9 +9,18 @@
 #include <cmath>
 
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/gemm.h"
 #include "runtime/kernels/math-inl.h"
 #include "runtime/kernels/rows.h"
 #include "runtime/kernels/vec-inl.h"
+
+#ifndef TOMBOLO_ROWS_SIMD_ONCE  // included once for each target
+#define TOMBOLO_ROWS_SIMD_ONCE
+namespace tombolo {
+constexpr int64_t kLine = 16;        ///< floats of a cache line
+constexpr int64_t kShortRow = 4096;  ///< some fit into the first cache
+}  // namespace tombolo
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
@@ -56,25 +65,57 @@ float inverse_rms(const float* x, int64_t n, float epsilon) {
   return 1 / std::sqrt(squares / static_cast<float>(n) + epsilon);
 }
 
-void normalize(const float* x, float* y, int64_t n, float mean, float inverse, const float* scale,
-               const float* bias) {
+/// y = (x - mean) * inverse, then scale(v, i, left) of it.
+template <typename Scale>
+HWY_INLINE void normalize_by(const float* x, float* y, int64_t n, float mean, float inverse,
+                             Scale&& scale) {
   const F d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const V m = hn::Set(d, mean), r = hn::Set(d, inverse);
-  for (int64_t i = 0; i < n; i += lanes) {
-    const int64_t left = n - i;
-    V v = hn::Mul(hn::Sub(load_n(d, x + i, left), m), r);
-    if (scale != nullptr && bias != nullptr)
-      v = hn::MulAdd(v, load_n(d, scale + i, left), load_n(d, bias + i, left));
-    else if (scale != nullptr)
-      v = hn::Mul(v, load_n(d, scale + i, left));
-    else if (bias != nullptr)
-      v = hn::Add(v, load_n(d, bias + i, left));
-    store_n(v, d, y + i, left);
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    // The next row comes meanwhile, as in softmax, where it stays until it is looked at.
+    if (n <= kShortRow)
+      for (int64_t line = i; line < i + 2 * lanes; line += kLine) __builtin_prefetch(x + n + line);
+#pragma GCC unroll 2
+    for (int64_t j = i; j < i + 2 * lanes; j += lanes) {
+      const V v = hn::Mul(hn::Sub(hn::LoadU(d, x + j), m), r);
+      hn::StoreU(scale(v, j, lanes), d, y + j);
+    }
+  }
+  for (; i < n; i += lanes) {
+    const V v = hn::Mul(hn::Sub(load_n(d, x + i, n - i), m), r);
+    store_n(scale(v, i, n - i), d, y + i, n - i);
   }
 }
 
-constexpr int64_t kLine = 16;  ///< floats of a cache line
+void normalize(const float* x, float* y, int64_t n, float mean, float inverse, const float* scale,
+               const float* bias) {
+  const F d;
+  const auto of = [&](const float* from, int64_t i, int64_t left)
+                      HWY_ATTR { return load_n(d, from + i, left); };
+  if (scale != nullptr && bias != nullptr)
+    return normalize_by(x, y, n, mean, inverse, [&](V v, int64_t i, int64_t left) HWY_ATTR {
+      return hn::MulAdd(v, of(scale, i, left), of(bias, i, left));
+    });
+  if (scale != nullptr)
+    return normalize_by(x, y, n, mean, inverse, [&](V v, int64_t i, int64_t left) HWY_ATTR {
+      return hn::Mul(v, of(scale, i, left));
+    });
+  if (bias != nullptr)
+    return normalize_by(x, y, n, mean, inverse, [&](V v, int64_t i, int64_t left) HWY_ATTR {
+      return hn::Add(v, of(bias, i, left));
+    });
+  normalize_by(x, y, n, mean, inverse, [](V v, int64_t, int64_t) HWY_ATTR { return v; });
+}
+
+void normalize_with(const float* x, float* y, int64_t n, float mean, float inverse, float scale,
+                    float bias) {
+  const F d;
+  const V s = hn::Set(d, scale), b = hn::Set(d, bias);
+  normalize_by(x, y, n, mean, inverse,
+               [&](V v, int64_t, int64_t) HWY_ATTR { return hn::MulAdd(v, s, b); });
+}
 
 void softmax(const float* x, float* y, int64_t n, bool logarithm) {
   const F d;
@@ -127,26 +168,63 @@ void softmax(const float* x, float* y, int64_t n, bool logarithm) {
   }
 }
 
-void softmax_down(const float* x, float* y, int64_t n, int64_t step, int64_t width,
-                  bool logarithm) {
+/// kVectors of columns within `room`, n rows that are `step` apart: what is left of each is
+/// `scale` to multiply by (or to subtract).
+template <int kVectors>
+HWY_INLINE void softmax_strip(float* room, int64_t n, int64_t step, bool logarithm, float* most,
+                              float* scale) {
   const F d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t j = 0; j < width; j += lanes) {
-    const int64_t left = width - j;
-    V m = load_n(d, x + j, left);
-    for (int64_t i = 1; i < n; ++i) m = hn::Max(load_n(d, x + i * step + j, left), m);
-    V sum = hn::Zero(d);
-    for (int64_t i = 0; i < n; ++i) {
-      const V a = hn::Sub(load_n(d, x + i * step + j, left), m);
+  V m[kVectors], sum[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    m[v] = hn::LoadU(d, most + v * lanes);
+    sum[v] = hn::Zero(d);
+  }
+  for (int64_t i = 0; i < n; ++i, room += step)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const V a = hn::Sub(hn::LoadU(d, room + v * lanes), m[v]);
       const V e = v_exp_negative(d, a);
-      sum = hn::Add(sum, e);
-      store_n(logarithm ? a : e, d, y + i * step + j, left);
+      sum[v] = hn::Add(sum[v], e);
+      hn::StoreU(logarithm ? a : e, d, room + v * lanes);
     }
-    const V r = logarithm ? v_log(d, sum) : hn::Div(hn::Set(d, 1.0f), sum);
-    for (int64_t i = 0; i < n; ++i) {
-      const V v = load_n(d, y + i * step + j, left);
-      store_n(logarithm ? hn::Sub(v, r) : hn::Mul(v, r), d, y + i * step + j, left);
-    }
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v)
+    hn::StoreU(logarithm ? v_log(d, sum[v]) : hn::Div(hn::Set(d, 1.0f), sum[v]), d,
+               scale + v * lanes);
+}
+
+/// What is read is kept in `room`, where rows follow each other: those of x are often a power of
+/// two apart and push each other out of the first cache.
+void softmax_down(const float* x, float* y, int64_t n, int64_t step, int64_t width, bool logarithm,
+                  float* room) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t whole = width / lanes * lanes, padded = (width + lanes - 1) / lanes * lanes;
+  HWY_ALIGN float most[kSoftmaxColumns], scale[kSoftmaxColumns];
+  for (int64_t i = 0; i < n; ++i) {
+    float* to = room + i * padded;
+    const auto take = [&](int64_t j, V a) HWY_ATTR {
+      hn::Store(i == 0 ? a : hn::Max(a, hn::Load(d, most + j)), d, most + j);
+      hn::StoreU(a, d, to + j);
+    };
+    for (int64_t j = 0; j < whole; j += lanes) take(j, hn::LoadU(d, x + i * step + j));
+    if (whole < width) take(whole, load_n(d, x + i * step + whole, width - whole));
+  }
+  int64_t at = 0;
+  for (; at + 4 * lanes <= padded; at += 4 * lanes)
+    softmax_strip<4>(room + at, n, padded, logarithm, most + at, scale + at);
+  for (; at < padded; at += lanes)
+    softmax_strip<1>(room + at, n, padded, logarithm, most + at, scale + at);
+  for (int64_t i = 0; i < n; ++i) {
+    const auto scaled = [&](int64_t j) HWY_ATTR {
+      const V v = hn::LoadU(d, room + i * padded + j), by = hn::Load(d, scale + j);
+      return logarithm ? hn::Sub(v, by) : hn::Mul(v, by);
+    };
+    float* to = y + i * step;
+    for (int64_t j = 0; j < whole; j += lanes) hn::StoreU(scaled(j), d, to + j);
+    if (whole < width) store_n(scaled(whole), d, to + whole, width - whole);
   }
 }
 
@@ -198,6 +276,10 @@ void normalize_row(const float* x, float* y, int64_t n, RowMoments m, const floa
                  normalize)
   (x, y, n, m.mean, m.inverse_deviation, scale, bias);
 }
+void normalize_plane(const float* x, float* y, int64_t n, RowMoments m, float scale, float bias) {
+  TOMBOLO_TARGET(void(const float*, float*, int64_t, float, float, float, float), normalize_with)
+  (x, y, n, m.mean, m.inverse_deviation, scale, bias);
+}
 float row_inverse_rms(const float* x, int64_t n, float epsilon) {
   return TOMBOLO_TARGET(float(const float*, int64_t, float), inverse_rms)(x, n, epsilon);
 }
@@ -206,8 +288,10 @@ void softmax_row(const float* x, float* y, int64_t n, bool logarithm) {
 }
 void softmax_columns(const float* x, float* y, int64_t n, int64_t step, int64_t width,
                      bool logarithm) {
-  TOMBOLO_TARGET(void(const float*, float*, int64_t, int64_t, int64_t, bool), softmax_down)
-  (x, y, n, step, width, logarithm);
+  const int64_t padded = (width + kLine - 1) / kLine * kLine;
+  float* room = thread_floats(0, static_cast<size_t>(n * padded));
+  TOMBOLO_TARGET(void(const float*, float*, int64_t, int64_t, int64_t, bool, float*), softmax_down)
+  (x, y, n, step, width, logarithm, room);
 }
 void lrn_run(const float* x, float* y, int64_t channels, int64_t plane, int64_t n, int64_t before,
              int64_t after, float factor, float bias, float beta) {

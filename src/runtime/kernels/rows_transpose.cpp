@@ -194,17 +194,22 @@ Status run_transpose(KernelRun& run) {
       outer *= s.length[i];
     }
   const int64_t rows = s.length[last], columns = s.length[s.source];
-  constexpr int64_t kStrip = 64;  // columns of a task
-  const int64_t strips = (columns + kStrip - 1) / kStrip;
-  run.parallel_for(outer * strips, std::max<int64_t>(1, 16384 / (rows * std::min(columns, kStrip))),
+  // Tiles that are one piece of the input are taken in its order, others in the output's.
+  if (s.from[last] == columns)
+    std::sort(axes.begin(), axes.end(), [&](size_t a, size_t b) { return s.from[a] > s.from[b]; });
+  // Columns of a task: as long pieces of rows as leave it in the second cache.
+  constexpr int64_t kNarrow = 64, kBytes = 1 << 18;
+  const int64_t strip = std::max(kNarrow, kBytes / (rows * s.bytes) / kNarrow * kNarrow);
+  const int64_t strips = (columns + strip - 1) / strip;
+  run.parallel_for(outer * strips, std::max<int64_t>(1, 16384 / (rows * std::min(columns, strip))),
                    [&](int64_t begin, int64_t end) {
                      for (int64_t task = begin; task < end; ++task) {
                        int64_t from, to;
                        locate(s, axes, task / strips, from, to);
-                       const int64_t column = task % strips * kStrip;
+                       const int64_t column = task % strips * strip;
                        transpose_tile(in + (from + column) * s.bytes, s.from[last],
                                       out + (to + column * s.to[s.source]) * s.bytes,
-                                      s.to[s.source], rows, std::min(kStrip, columns - column),
+                                      s.to[s.source], rows, std::min(strip, columns - column),
                                       s.bytes);
                      }
                    });

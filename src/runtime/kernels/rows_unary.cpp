@@ -111,30 +111,8 @@ Status run_unary(KernelRun& run) {
   return ok();
 }
 
-bool supports_not(const KernelQuery& query) {
-  return active_isa() != Isa::kScalar && query.dtype(0) == DType::kBool;
-}
-Status run_not(KernelRun& run) {
-  const Tensor& x = run.input(0);
-  TRY(Tensor * y, run.output(0, DType::kBool, x.dims()));
-  run.parallel_for(x.size(), 1 << 16, [&](int64_t begin, int64_t end) {
-    // Pointers of its own: bytes that are written may be anything the compiler cannot see.
-    const uint8_t* from = x.data<uint8_t>();
-    uint8_t* to = y->data<uint8_t>();
-    for (int64_t i = begin; i < end; ++i) to[i] = from[i] == 0;
-  });
-  return ok();
-}
-
 }  // namespace
 
-KERNEL(not_bool) = {
-    .name = "not_bool",
-    .op = "Not",
-    .supports = supports_not,
-    .run = run_not,
-    .in_place = 1,
-};
 KERNEL(abs) = {
     .name = "abs",
     .op = "Abs",

@@ -45,6 +45,14 @@ Status run_typed(KernelRun& run) {
 
 }  // namespace
 
+KERNEL(not_bool) = {
+    .name = "not_bool",
+    .op = "Not",
+    .supports = supports_typed<UnaryTyped::kLogicalNot>,
+    .prepare = prepare_typed<UnaryTyped::kLogicalNot>,
+    .run = run_typed,
+    .in_place = 1,
+};
 KERNEL(abs_typed) = {
     .name = "abs",
     .op = "Abs",

@@ -95,40 +95,69 @@ void sums_down(const T* x, int64_t n, int64_t step, int64_t width, bool exclusiv
   }
 }
 
-/// Four rows of floats at a time: one sum alone would wait for itself, and more rows that are a
-/// power of two apart push each other out of the first cache. An integer's sum waits for nothing.
+/// v with each lane `kBy` lanes further on, zeros behind.
+template <int kBy, bool kReverse, class D, class V>
+HWY_INLINE V moved_on(D d, V v) {
+  const hn::RebindToSigned<D> di;
+  using I = hn::TFromD<decltype(di)>;
+  const size_t lanes = hn::Lanes(d);
+  if constexpr (kReverse) {
+    const auto last = hn::Set(di, static_cast<I>(lanes - 1));
+    const auto from = hn::IndicesFromVec(d, hn::Min(last, hn::Iota(di, kBy)));
+    return hn::IfThenElseZero(hn::FirstN(d, lanes - kBy), hn::TableLookupLanes(v, from));
+  }
+  const auto from = hn::IndicesFromVec(d, hn::Max(hn::Zero(di), hn::Iota(di, -kBy)));
+  return hn::IfThenZeroElse(hn::FirstN(d, kBy), hn::TableLookupLanes(v, from));
+}
+
+/// The sums of each lane and those before it.
+template <bool kReverse, class D, class V>
+HWY_INLINE V sums_of_lanes(D d, V v) {
+  v = hn::Add(v, moved_on<1, kReverse>(d, v));
+  if constexpr (hn::MaxLanes(D()) > 2) v = hn::Add(v, moved_on<2, kReverse>(d, v));
+  if constexpr (hn::MaxLanes(D()) > 4) v = hn::Add(v, moved_on<4, kReverse>(d, v));
+  if constexpr (hn::MaxLanes(D()) > 8) v = hn::Add(v, moved_on<8, kReverse>(d, v));
+  return v;
+}
+
+/// A vector at a time, so that sums wait for one addition a vector. A reversed row is taken from
+/// its end; its last vector is the short one at its beginning.
+template <bool kExclusive, bool kReverse, typename T>
+void sums_of_rows(const T* x, int64_t rows, int64_t n, T* y) {
+  using S = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+  const hn::ScalableTag<S> d;
+  const hn::Rebind<T, hn::ScalableTag<S>> narrow;
+  const hn::RebindToSigned<decltype(d)> di;
+  using I = hn::TFromD<decltype(di)>;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto all = hn::IndicesFromVec(d, hn::Set(di, kReverse ? I{0} : static_cast<I>(lanes - 1)));
+  for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
+    V before = hn::Zero(d);
+    for (int64_t done = 0; done < n; done += lanes) {
+      const int64_t left = std::min(n - done, lanes), at = kReverse ? n - done - left : done;
+      V v;
+      if constexpr (std::is_same_v<T, S>)
+        v = load_n(d, x + at, left);
+      else
+        v = hn::PromoteTo(d, load_n(narrow, x + at, left));
+      const V inside = sums_of_lanes<kReverse>(d, v);
+      const V sums = hn::Add(before, kExclusive ? moved_on<1, kReverse>(d, inside) : inside);
+      before = hn::Add(before, hn::TableLookupLanes(inside, all));
+      if constexpr (std::is_same_v<T, S>)
+        store_n(sums, d, y + at, left);
+      else
+        store_n(hn::DemoteTo(narrow, sums), narrow, y + at, left);
+    }
+  }
+}
 template <typename T>
 void sums_along(const T* x, int64_t rows, int64_t n, bool exclusive, bool reverse, T* y) {
-  constexpr int64_t kRows = std::is_floating_point_v<T> ? 4 : 1;
-  int64_t r = 0;
-  const int64_t first = reverse ? n - 1 : 0, by = reverse ? -1 : 1;
-  for (; r + kRows <= rows; r += kRows) {
-    Sum<T> sums[kRows] = {};
-    for (int64_t i = 0, at = r * n + first; i < n; ++i, at += by) {
-      T values[kRows];
-#pragma GCC unroll 8
-      for (int64_t k = 0; k < kRows; ++k) values[k] = x[at + k * n];
-      if (exclusive) {
-#pragma GCC unroll 8
-        for (int64_t k = 0; k < kRows; ++k) y[at + k * n] = static_cast<T>(sums[k]);
-      }
-#pragma GCC unroll 8
-      for (int64_t k = 0; k < kRows; ++k) sums[k] += static_cast<Sum<T>>(values[k]);
-      if (!exclusive) {
-#pragma GCC unroll 8
-        for (int64_t k = 0; k < kRows; ++k) y[at + k * n] = static_cast<T>(sums[k]);
-      }
-    }
-  }
-  for (; r < rows; ++r) {
-    Sum<T> sum{};
-    for (int64_t i = 0, at = r * n + first; i < n; ++i, at += by) {
-      const T value = x[at];
-      if (exclusive) y[at] = static_cast<T>(sum);
-      sum += static_cast<Sum<T>>(value);
-      if (!exclusive) y[at] = static_cast<T>(sum);
-    }
-  }
+  if (exclusive)
+    return reverse ? sums_of_rows<true, true>(x, rows, n, y)
+                   : sums_of_rows<true, false>(x, rows, n, y);
+  return reverse ? sums_of_rows<false, true>(x, rows, n, y)
+                 : sums_of_rows<false, false>(x, rows, n, y);
 }
 
 }  // namespace HWY_NAMESPACE

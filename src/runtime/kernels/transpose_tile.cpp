@@ -87,7 +87,13 @@ bool interleaved(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
   if (x_step == columns && columns >= 2 && columns <= 4) {
     V a, b, c, e;
     for (; i + lanes <= rows; i += lanes) {
-      if (columns == 2) {
+      if (columns == 2 && sizeof(T) == 4) {
+        a = hn::LoadU(d, x + i * 2);
+        b = hn::LoadU(d, x + i * 2 + lanes);
+        const V even = hn::ConcatEven(d, b, a);
+        b = hn::ConcatOdd(d, b, a);
+        a = even;
+      } else if (columns == 2) {
         hn::LoadInterleaved2(d, x + i * 2, a, b);
       } else if (columns == 3) {
         hn::LoadInterleaved3(d, x + i * 3, a, b, c);
@@ -122,31 +128,53 @@ bool interleaved(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
   return false;
 }
 
-void tile32(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_step, int64_t rows,
-            int64_t columns) {
-  if (interleaved(x, x_step, y, y_step, rows, columns)) return;
-  // Blocks of one cache line by one cache line, walked along what lies closer together: few places
-  // far apart are read or written at a time.
+/// A square of 64-bit elements whose side is half a cache line, or a quarter of one.
+HWY_INLINE void tile_wide(const uint64_t* x, int64_t x_step, uint64_t* y, int64_t y_step) {
+  const hn::CappedTag<uint64_t, 4> d;
+  const auto load = [&](int64_t i) HWY_ATTR { return hn::LoadU(d, x + i * x_step); };
+  const auto a = load(0), b = load(1);
+  const auto ab = hn::InterleaveLower(d, a, b), ab_up = hn::InterleaveUpper(d, a, b);
+  if constexpr (hn::MaxLanes(hn::CappedTag<uint64_t, 4>()) == 4) {
+    const auto c = load(2), e = load(3);
+    const auto ce = hn::InterleaveLower(d, c, e), ce_up = hn::InterleaveUpper(d, c, e);
+    hn::StoreU(hn::ConcatLowerLower(d, ce, ab), d, y);
+    hn::StoreU(hn::ConcatLowerLower(d, ce_up, ab_up), d, y + y_step);
+    hn::StoreU(hn::ConcatUpperUpper(d, ce, ab), d, y + 2 * y_step);
+    hn::StoreU(hn::ConcatUpperUpper(d, ce_up, ab_up), d, y + 3 * y_step);
+  } else {
+    hn::StoreU(ab, d, y);
+    hn::StoreU(ab_up, d, y + y_step);
+  }
+}
+
+/// Blocks of one cache line by one cache line, of squares of kSide, walked along what lies closer
+/// together: few places far apart are read or written at a time.
+template <int64_t kSide, typename T, typename Square>
+HWY_INLINE void squares(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
+                        int64_t columns, Square&& square) {
+  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
   const auto block = [&](int64_t i0, int64_t j0) HWY_ATTR {
-    const int64_t i1 = std::min(rows, i0 + 16), j1 = std::min(columns, j0 + 16);
+    const int64_t i1 = std::min(rows, i0 + kLine), j1 = std::min(columns, j0 + kLine);
 #if HWY_TARGET == HWY_AVX3
-    if (i1 - i0 == 16 && j1 - j0 == 16)
-      return tile16(x + i0 * x_step + j0, x_step, y + j0 * y_step + i0, y_step);
+    if constexpr (kLine == 16)
+      if (i1 - i0 == kLine && j1 - j0 == kLine)
+        return tile16(x + i0 * x_step + j0, x_step, y + j0 * y_step + i0, y_step);
 #endif
     int64_t j = j0;
-    for (; j + 4 <= j1; j += 4) {
+    for (; j + kSide <= j1; j += kSide) {
       int64_t i = i0;
-      for (; i + 4 <= i1; i += 4) tile4(x + i * x_step + j, x_step, y + j * y_step + i, y_step);
-      scalar_tile(x + i * x_step + j, x_step, y + j * y_step + i, y_step, i1 - i, 4);
+      for (; i + kSide <= i1; i += kSide)
+        square(x + i * x_step + j, x_step, y + j * y_step + i, y_step);
+      scalar_tile(x + i * x_step + j, x_step, y + j * y_step + i, y_step, i1 - i, kSide);
     }
     scalar_tile(x + i0 * x_step + j, x_step, y + j * y_step + i0, y_step, i1 - i0, j1 - j);
   };
   if (x_step >= y_step) {
-    for (int64_t i = 0; i < rows; i += 16)
-      for (int64_t j = 0; j < columns; j += 16) block(i, j);
+    for (int64_t i = 0; i < rows; i += kLine)
+      for (int64_t j = 0; j < columns; j += kLine) block(i, j);
   } else {
-    for (int64_t j = 0; j < columns; j += 16)
-      for (int64_t i = 0; i < rows; i += 16) block(i, j);
+    for (int64_t j = 0; j < columns; j += kLine)
+      for (int64_t i = 0; i < rows; i += kLine) block(i, j);
   }
 }
 
@@ -171,11 +199,16 @@ void tile(const std::byte* x, int64_t x_step, std::byte* y, int64_t y_step, int6
       return tile_any<uint8_t>(x, x_step, y, y_step, rows, columns);
     case 2:
       return tile_any<uint16_t>(x, x_step, y, y_step, rows, columns);
-    case 4:
-      return tile32(reinterpret_cast<const uint32_t*>(x), x_step, reinterpret_cast<uint32_t*>(y),
-                    y_step, rows, columns);
+    case 4: {
+      const auto* from = reinterpret_cast<const uint32_t*>(x);
+      auto* to = reinterpret_cast<uint32_t*>(y);
+      if (interleaved(from, x_step, to, y_step, rows, columns)) return;
+      return squares<4>(from, x_step, to, y_step, rows, columns, tile4);
+    }
     default:
-      return tile_any<uint64_t>(x, x_step, y, y_step, rows, columns);
+      return squares<hn::MaxLanes(hn::CappedTag<uint64_t, 4>())>(
+          reinterpret_cast<const uint64_t*>(x), x_step, reinterpret_cast<uint64_t*>(y), y_step,
+          rows, columns, tile_wide);
   }
 }
 

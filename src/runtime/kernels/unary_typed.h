@@ -8,7 +8,18 @@
 
 namespace tombolo {
 
-enum class UnaryTyped : uint8_t { kAbs, kNeg, kSign, kRelu, kNot, kExp, kLog, kIsNan, kIsInf };
+enum class UnaryTyped : uint8_t {
+  kAbs,
+  kNeg,
+  kSign,
+  kRelu,
+  kNot,
+  kLogicalNot,
+  kExp,
+  kLog,
+  kIsNan,
+  kIsInf
+};
 
 /// y[i] = f(x[i]); y may be x. `flags` of kIsInf: 1 counts infinities below, 2 those above.
 using UnaryTypedFn = void(const void* x, void* y, int64_t n, int flags);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -46,7 +47,8 @@ class Operators : public EachIsa {
     SessionOptions plain;
     plain.reference = true;
     plain.optimise = 0;
-    const std::string text = "<ir_version: 10, opset_import: [\"\" : 21]>\n" + main;
+    const std::string text =
+        "<ir_version: 10, opset_import: [\"\" : " + std::to_string(opset_) + "]>\n" + main;
     std::unique_ptr<Session> sessions[2];
     for (int i = 0; i < 2; ++i) {
       auto model = parse_text(text);
@@ -78,6 +80,7 @@ class Operators : public EachIsa {
     }
   }
 
+  int opset_ = 21;
   std::mt19937 engine_{11};
   std::normal_distribution<float> normal_;
 };
@@ -127,6 +130,19 @@ TEST_P(Operators, TopK) {
       agree(node(0), {{"x", numbers({130, 19}, 1, true)}});
       agree(node(1), {{"x", equal}});
     }
+  // Other types, and so many that they are counted into place; many of them equal.
+  for (const int type : {1, 11, 6, 7})
+    for (const char* attributes : {"largest = 0", "largest = 1", "largest = 1, axis = 0"})
+      for (const int64_t k : {3, 24, 40, 2100, 2500}) {
+        const std::vector<NamedValue> lines = {{"x",
+                                                numbers({2, 2500}, 9, type != 6 && type != 7)}},
+                                      columns = {{"x", numbers({2500, 19}, 9)}};
+        const bool down = std::string(attributes).find("axis") != std::string::npos;
+        agree("main (float[N,M] x) => (y, i) <int64[1] k = {" + std::to_string(k) +
+                  "}> { z = Cast <to = " + std::to_string(type) + "> (x) y, i = TopK <" +
+                  attributes + "> (z, k) }",
+              down ? columns : lines);
+      }
 }
 
 TEST_P(Operators, Pools) {
@@ -198,6 +214,176 @@ TEST_P(Operators, Compress) {
             {{"x", numbers({12, 13, 14}, 4)}, {"k", kept}});
       }
     }
+}
+
+TEST_P(Operators, AlongAnAxis) {
+  const auto node = [](const std::string& call) {
+    return "main (float[A,B,C] x) => (y) { y = " + call + " }";
+  };
+  // Lengths and widths on either side of vectors, of four of them, and of a strip of columns.
+  for (const int64_t length : {1, 3, 32, 70})
+    for (const int64_t width : {1, 7, 16, 63, 64, 65, 130, 1029}) {
+      const Tensor x = numbers({2, length, width}, 1), wide = numbers({40, length, width}, 3);
+      for (const char* name : {"Softmax", "LogSoftmax"}) {
+        agree(node(std::string(name) + " <axis = 1> (x)"), {{"x", x}}, 1e-6);
+        agree(node(std::string(name) + " <axis = 1> (x)"), {{"x", wide}}, 1e-6);
+      }
+    }
+  for (const int64_t n : {1, 2, 7, 15, 16, 17, 31, 63, 64, 65, 200, 1000}) {
+    const Tensor plain = numbers({3, 4, n}, 0.05f), odd = numbers({3, 4, n}, 0.05f, true);
+    for (const Tensor& x : {plain, odd}) {
+      agree(node("Hardmax <axis = -1> (x)"), {{"x", x}});
+      for (const char* last : {"0", "1"})
+        for (const char* name : {"ArgMax", "ArgMin"})
+          agree(node(name + std::string(" <axis = -1, select_last_index = ") + last + "> (x)"),
+                {{"x", x}});
+    }
+    for (const char* attributes :
+         {"", "exclusive = 1", "reverse = 1", "exclusive = 1, reverse = 1"})
+      agree("main (float[A,B,C] x) => (y) <int64 axis = {2}> { y = CumSum <" +
+                std::string(attributes) + "> (x, axis) }",
+            {{"x", plain}}, 1e-7);
+  }
+}
+
+TEST_P(Operators, Resize) {
+  for (const char* mode : {"linear", "cubic"})
+    for (const char* more :
+         {"", ", antialias = 1", ", coordinate_transformation_mode = \"align_corners\"",
+          ", coordinate_transformation_mode = \"tf_crop_and_resize\""})
+      for (const std::string size : {"5, 9", "14, 70", "20, 33", "6, 131", "7, 23"})
+        for (const auto& [type, width] :
+             {std::pair{1, 40}, {1, 150}, {1, 250}, {2, 40}, {3, 100}}) {
+          // From the numbers of a byte, either sign; floats must agree to their last places.
+          const std::string to = std::to_string(type), low = type == 2 ? "0" : "-128",
+                            high = type == 2 ? "255" : "127";
+          agree(
+              "main (float[A,B,C,D] x) => (y) <float[8] roi = {0, 0, 0.1, 0.9, 1, 1, 0.8, 0.2}, "
+              "int64[4] s = {2, 3, " +
+                  size + "}, float low = {" + low + "}, float high = {" + high +
+                  "}> { z = Clip (x, low, high) c = Cast <to = " + to +
+                  "> (z) y = Resize <mode = \"" + mode + "\"" + more + "> (c, roi, , s) }",
+              {{"x", numbers({2, 3, 11, width}, 80)}}, type == 1 ? 1e-5 : 0);
+        }
+}
+
+TEST_P(Operators, Turned) {
+  for (const int type : {1, 2, 7, 10})
+    for (const auto& dims : {Dims{1, 2, 5, 3}, Dims{2, 3, 16, 8}, Dims{2, 4, 19, 33},
+                             Dims{1, 4, 70, 130}, Dims{1, 4, 400, 2}, Dims{1, 8, 4, 300}}) {
+      const Tensor x = numbers({dims[0], dims[1], dims[2], dims[3]}, 60);
+      const std::string node =
+          "main (float[A,B,C,D] x) => (y) <float l = {0}, float h = {200}> "
+          "{ c = Clip (x, l, h) z = Cast <to = " +
+          std::to_string(type) + "> (c) y = ";
+      for (const char* perm :
+           {"0, 1, 3, 2", "0, 3, 2, 1", "3, 2, 1, 0", "0, 2, 3, 1", "0, 3, 1, 2"})
+        agree(node + "Transpose <perm = [" + perm + "]> (z) }", {{"x", x}});
+      if (dims[2] % 2 == 0 && dims[3] % 2 == 0)
+        agree(node + "SpaceToDepth <blocksize = 2> (z) }", {{"x", x}});
+      if (dims[1] % 4 == 0)
+        for (const char* mode : {"DCR", "CRD"})
+          agree(node + "DepthToSpace <blocksize = 2, mode = \"" + mode + "\"> (z) }", {{"x", x}});
+    }
+  for (const int64_t n : {1, 15, 64, 100, 1000})
+    agree("main (float[N] x) => (y) { b = Cast <to = 9> (x) y = Not (b) }",
+          {{"x", numbers({n}, 0.01f)}});
+}
+
+TEST_P(Operators, NonMaxSuppression) {
+  constexpr int64_t kBoxes = 150;
+  // Some are empty, some equal, corners stand in any order; many have equal scores.
+  const Tensor boxes = numbers({2, kBoxes, 4}, 1), scores = numbers({2, 3, kBoxes}, 0.3f, true);
+  const auto corner = [&](int64_t box, int side) {
+    const float* p = boxes.data<float>() + box * 4;
+    return side < 2 ? std::min(p[side], p[side + 2]) : std::max(p[side - 2], p[side]);
+  };
+  const auto overlap = [&](int64_t a, int64_t b) {
+    const auto area = [&](int64_t box) {
+      return (corner(box, 2) - corner(box, 0)) * (corner(box, 3) - corner(box, 1));
+    };
+    const float height =
+        std::min(corner(a, 2), corner(b, 2)) - std::max(corner(a, 0), corner(b, 0));
+    const float width = std::min(corner(a, 3), corner(b, 3)) - std::max(corner(a, 1), corner(b, 1));
+    if (!(height > 0 && width > 0)) return 0.0f;
+    return height * width / (area(a) + area(b) - height * width);
+  };
+  for (const int64_t most : {1, 17, 60}) {
+    std::vector<int64_t> want;
+    for (int64_t line = 0; line < 6; ++line) {
+      const float* score = scores.data<float>() + line * kBoxes;
+      std::vector<int64_t> order, kept;
+      for (int64_t i = 0; i < kBoxes; ++i)
+        if (score[i] > -0.2f) order.push_back(i);
+      std::stable_sort(order.begin(), order.end(),
+                       [&](int64_t a, int64_t b) { return score[a] > score[b]; });
+      for (const int64_t i : order) {
+        if (static_cast<int64_t>(kept.size()) == most) break;
+        const int64_t base = line / 3 * kBoxes;
+        if (std::none_of(kept.begin(), kept.end(),
+                         [&](int64_t k) { return overlap(base + i, base + k) > 0.4f; }))
+          kept.push_back(i);
+      }
+      for (const int64_t i : kept) want.insert(want.end(), {line / 3, line % 3, i});
+    }
+    auto model = parse_text(
+        "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (float[A,B,4] b, float[A,C,B] s) => (y) "
+        "<int64 most = {" +
+        std::to_string(most) +
+        "}, float iou = {0.4}, float least = {-0.2}> "
+        "{ y = NonMaxSuppression (b, s, most, iou, least) }");
+    ASSERT_TRUE(model) << model.error().message;
+    auto session = Session::create(*std::move(model), SessionOptions{});
+    ASSERT_TRUE(session) << session.error().message;
+    auto got = (*session)->run({{"b", boxes}, {"s", scores}});
+    ASSERT_TRUE(got) << got.error().message;
+    const Tensor& y = (*got)[0].tensor();
+    EXPECT_EQ(std::vector<int64_t>(y.data<int64_t>(), y.data<int64_t>() + y.size()), want);
+  }
+}
+
+TEST_P(Operators, RotaryEmbedding) {
+  opset_ = 23;
+  for (const char* interleaved : {"0", "1"})
+    for (const int64_t heads : {1, 3, 5}) {
+      const std::string attributes =
+          std::string("interleaved = ") + interleaved + ", num_heads = " + std::to_string(heads);
+      const Tensor apart = numbers({2, heads, 37, 24}, 1), packed = numbers({2, 37, heads * 24}, 1);
+      const Tensor positions = places({2, 37}, 50);
+      std::vector<int64_t> rows(positions.data<int64_t>(), positions.data<int64_t>() + 2 * 37);
+      for (int64_t& row : rows) row = std::abs(row) % 50;
+      const Tensor ids = Tensor::of<int64_t>(DType::kInt64, positions.dims(), rows);
+      const Tensor c = numbers({50, 12}, 1), s = numbers({50, 12}, 1);
+      const Tensor c3 = numbers({2, 37, 12}, 1), s3 = numbers({2, 37, 12}, 1);
+      for (const Tensor& x : {apart, packed}) {
+        const std::string of = x.rank() == 4 ? "[A,B,C,D]" : "[A,B,C]";
+        agree("main (float" + of +
+                  " x, float[E,F] c, float[E,F] s, int64[A,G] p) => (y) { y = "
+                  "RotaryEmbedding <" +
+                  attributes + "> (x, c, s, p) }",
+              {{"x", x}, {"c", c}, {"s", s}, {"p", ids}}, 1e-6);
+        agree("main (float" + of +
+                  " x, float[A,E,F] c, float[A,E,F] s) => (y) { y = "
+                  "RotaryEmbedding <" +
+                  attributes + "> (x, c, s) }",
+              {{"x", x}, {"c", c3}, {"s", s3}}, 1e-6);
+      }
+    }
+}
+
+TEST_P(Operators, NormsOfPlanes) {
+  for (const int64_t width : {1, 5, 16, 31, 32, 33, 100}) {
+    const std::vector<NamedValue> inputs = {
+        {"x", numbers({2, 6, 3, width}, 1)}, {"s", numbers({6}, 1)}, {"b", numbers({6}, 1)}};
+    const std::string head = "main (float[A,6,3,B] x, float[6] s, float[6] b) => (y) { y = ";
+    agree(head + "InstanceNormalization (x, s, b) }", inputs, 2e-6);
+    agree(head + "GroupNormalization <num_groups = 3> (x, s, b) }", inputs, 2e-6);
+    const std::vector<NamedValue> rows = {
+        {"x", numbers({7, width}, 1)}, {"s", numbers({width}, 1)}, {"b", numbers({width}, 1)}};
+    const std::string row = "main (float[A,N] x, float[N] s, float[N] b) => (y) { y = ";
+    agree(row + "LayerNormalization (x, s, b) }", rows, 2e-6);
+    agree(row + "LayerNormalization (x, s) }", rows, 2e-6);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, Operators,
