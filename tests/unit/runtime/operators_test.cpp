@@ -129,6 +129,36 @@ TEST_P(Operators, TopK) {
     }
 }
 
+TEST_P(Operators, SoftmaxOfFewColumns) {
+  for (const char* op : {"Softmax", "LogSoftmax"})
+    for (const int64_t columns : {2, 3, 4, 8, 11, 12, 13, 70})
+      for (const int64_t length : {1, 5, 37})
+        agree("main (float[N,L,C] x) => (y) { y = " + std::string(op) + " <axis = 1> (x) }",
+              {{"x", numbers({3, length, columns}, 3)}}, 1e-6);
+}
+
+TEST_P(Operators, BatchNormalizationOfRows) {
+  for (const int64_t channels : {1, 5, 16, 37, 130}) {
+    const auto positive = [&] {
+      Tensor x = numbers({channels}, 1);
+      for (int64_t i = 0; i < channels; ++i) x.data<float>()[i] = std::fabs(x.data<float>()[i]) + 1;
+      return x;
+    };
+    const std::vector<NamedValue> rest = {{"s", numbers({channels}, 1)},
+                                          {"b", numbers({channels}, 1)},
+                                          {"m", numbers({channels}, 1)},
+                                          {"v", positive()}};
+    const std::string node =
+        " x, float[C] s, float[C] b, float[C] m, float[C] v) => (y) { y = BatchNormalization (x, "
+        "s, b, m, v) }";
+    std::vector<NamedValue> inputs = rest;
+    inputs.insert(inputs.begin(), {"x", numbers({7, channels}, 2)});
+    agree("main (float[N,C]" + node, inputs, 1e-6);
+    inputs[0] = {"x", numbers({2, channels, 3}, 2)};
+    agree("main (float[N,C,L]" + node, inputs, 1e-6);
+  }
+}
+
 TEST_P(Operators, Pools) {
   for (const char* attributes :
        {"kernel_shape = [3, 3], strides = [2, 2]", "kernel_shape = [2, 2], strides = [2, 2]",
