@@ -159,6 +159,14 @@ TEST_P(Networks, BlockedConvolutions) {
       {{1, 16, 3, 12}, {16, 1, 1, 3}, "group = 16, pads = [0, 3, 0, 3], strides = [1, 3]"},
       {{1, 16, 3, 3}, {18, 16, 1, 1}, "pads = [2, 1, 1, 2]"},
       {{1, 32, 8, 8}, {64, 8, 3, 3}, "group = 4, pads = [1, 1, 1, 1]"},
+      // Positions of the kernel that never meet the input: all but one, all of an axis's first or
+      // last, and some that stay for want of padding.
+      {{1, 20, 12, 12}, {18, 20, 3, 3}, "dilations = [24, 24], pads = [24, 24, 24, 24]"},
+      {{2, 17, 4, 19}, {20, 17, 3, 3}, "dilations = [30, 2], pads = [30, 2, 30, 2]"},
+      {{1, 16, 5, 9}, {18, 16, 3, 5}, "dilations = [7, 9], pads = [14, 18, 0, 18]"},
+      {{1, 17, 6, 7}, {16, 17, 3, 3}, "dilations = [9, 8], pads = [0, 5, 18, 12]"},
+      {{1, 16, 7, 8}, {16, 16, 3, 3}, "strides = [3, 2], dilations = [8, 5], pads = [8, 9, 8, 9]"},
+      {{1, 20, 3, 12}, {20, 1, 3, 3}, "group = 20, dilations = [4, 40], pads = [4, 40, 4, 40]"},
   };
   for (const Case& c : cases) {
     const std::string conv = std::string("Conv <") + c.attributes + "> (x, w, b)";
@@ -174,6 +182,16 @@ TEST_P(Networks, BlockedConvolutions) {
           "a = " + conv + "\n c = Sin (a)\n d = " + conv + " \n e = Add (c, d)\n y = Relu (e)",
           {c.x});
   }
+}
+
+TEST_P(Networks, KernelsBeyondTheInput) {
+  const auto kernels = agree(constant("w", {3, 4, 3}) + "," + constant("b", {3}),
+                             "y = Conv <dilations = [700], pads = [700, 700]> (x, w, b)",
+                             {{1, 4, 9}, {2, 4, 900}, {2, 4, 5}});
+  EXPECT_EQ(kernels, std::vector<std::string>{"conv_f32"});
+  agree(constant("w", {5, 3, 3, 3, 3}),
+        "y = Conv <dilations = [2, 5, 9], pads = [2, 5, 9, 2, 5, 9]> (x, w)",
+        {{1, 3, 4, 5, 6}, {1, 3, 2, 6, 11}});
 }
 
 TEST_P(Networks, BlockedTransposedConvolutions) {
