@@ -215,6 +215,58 @@ TEST_P(Operators, Gathers) {
         {{"x", numbers({5, 5, 5}, 1)}, {"i", places({40, 3}, 5)}});
 }
 
+TEST_P(Operators, GathersOfSmallPieces) {
+  for (const char* type : {"uint8", "float16", "float", "int64", "complex128"})
+    for (const int64_t inner : {1, 2, 3}) {
+      const std::string cast = std::string(type) == "complex128"
+                                   ? "y = Gather <axis = 1> (x, i)"
+                                   : "c = CastLike (x, o) d = Gather <axis = 1> (c, i) y "
+                                     "= CastLike (d, x)";
+      const std::string like = std::string(type) == "complex128" ? "float" : type;
+      for (const int64_t count : {1, 7, 300})
+        agree("main (float[N,M,L] x, int64[K] i) => (y) <" + like + "[1] o = {1}> { " + cast + " }",
+              {{"x", numbers({40, 6, inner}, 1)}, {"i", places({count}, 6)}});
+    }
+  agree("main (float[N,M] x, int64 i) => (y) { y = Gather <axis = 1> (x, i) }",
+        {{"x", numbers({33, 1}, 1)}, {"i", Tensor::scalar_int64(-1)}});
+}
+
+TEST_P(Operators, Expands) {
+  const auto shape = [](std::vector<int64_t> dims) {
+    const int64_t size[] = {static_cast<int64_t>(dims.size())};
+    return Tensor::of<int64_t>(DType::kInt64, size, dims);
+  };
+  for (const char* type : {"uint8", "float16", "float", "int64"}) {
+    const std::string main = "main (float[A,B,C,D] x, int64[R] s) => (y) <" + std::string(type) +
+                             "[1] o = {1}> { c = CastLike (x, o) y = Expand (c, s) }";
+    agree(main, {{"x", numbers({1, 3, 1, 5}, 9)}, {"s", shape({2, 3, 4, 5})}});
+    agree(main, {{"x", numbers({1, 3, 4, 1}, 9)}, {"s", shape({6, 1, 1, 1, 1, 7})}});
+    agree(main, {{"x", numbers({2, 1, 1, 3}, 9)}, {"s", shape({1})}});
+    agree(main, {{"x", numbers({1, 1, 1, 1}, 9)}, {"s", shape({3, 200, 1, 70})}});
+    agree(main, {{"x", numbers({2, 1, 70, 1}, 9)}, {"s", shape({1, 90, 1, 3})}});
+    agree(main, {{"x", numbers({1, 3, 1, 5}, 9)}, {"s", shape({0, 1, 4, 5})}});
+  }
+}
+
+TEST_P(Operators, ScattersOfTuples) {
+  const auto main = [](const char* inputs) {
+    return "main (" + std::string(inputs) +
+           ") => (y, z) { y = ScatterND (x, i, u) n = Neg (x) z = ScatterND (n, i, u) }";
+  };
+  // Each place once or more often: the last one stays.
+  for (const int64_t count : {1, 50, 4000}) {
+    agree(main("float[A,B,C] x, int64[K,T] i, float[K] u"),
+          {{"x", numbers({5, 5, 5}, 1)}, {"i", places({count, 3}, 5)}, {"u", numbers({count}, 1)}});
+    agree(main("float[A,B,C] x, int64[K,T] i, float[K,C] u"), {{"x", numbers({5, 5, 7}, 1)},
+                                                               {"i", places({count, 2}, 5)},
+                                                               {"u", numbers({count, 7}, 1)}});
+    agree(main("float[A,B,C] x, int64[K,L,T] i, float[K,L,B,C] u"),
+          {{"x", numbers({5, 2, 3}, 1)},
+           {"i", places({2, count, 1}, 5)},
+           {"u", numbers({2, count, 2, 3}, 1)}});
+  }
+}
+
 TEST_P(Operators, Compress) {
   for (const int type : {1, 2, 10, 7})  // of four, one, two and eight bytes
     for (const int some : {0, 1, 2, 7}) {
