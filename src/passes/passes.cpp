@@ -38,6 +38,8 @@ constexpr Pass kPasses[] = {
     {"merge-clips", "Relu and Clip after one another become one", 1, merge_clips},
     {"merge-split-concat", "Split and Concat that undo each other go", 1, merge_split_concat},
     {"gather-to-slice", "Gather of neighbouring indices becomes Slice", 1, gather_to_slice},
+    {"scatter-to-slices", "ScatterND of a box becomes Slices and Concat around it", 1,
+     scatter_to_slices},
     {"shrink-quantised",
      "Dequantize and Quantize with one scale go, also around data movement: the integers move", 1,
      shrink_quantised},
