@@ -16,11 +16,10 @@ using Algorithm = BlockConvPlan::Algorithm;
 bool winograd_fits(const ConvGeometry& s) {
   if (s.kernel[1] != 3 || s.kernel[2] != 3 || s.in_channels < 16 || s.out_channels < 16)
     return false;
-  for (int axis = 1; axis < 3; ++axis)
-    if (s.stride[axis] != 1 || s.dilation[axis] != 1) return false;
+  if (s.stride[1] != 1 || s.stride[2] != 1) return false;
   // Tiles of 4 x 4 that are mostly outside save nothing; neither do few tiles for many weights,
   // which are four times as large then.
-  const int64_t tiles = (s.out[1] + 3) / 4 * ((s.out[2] + 3) / 4);
+  const int64_t tiles = winograd_tiles(s, 1) * winograd_tiles(s, 2);
   return s.out[1] >= 6 && s.out[2] >= 6 && tiles * s.batch >= 8 &&
          tiles * 16 * 36 * 10 <= s.out_plane() * 16 * 9 * 7;
 }

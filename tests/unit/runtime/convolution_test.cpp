@@ -159,6 +159,12 @@ TEST_P(Networks, BlockedConvolutions) {
       {{1, 16, 3, 12}, {16, 1, 1, 3}, "group = 16, pads = [0, 3, 0, 3], strides = [1, 3]"},
       {{1, 16, 3, 3}, {18, 16, 1, 1}, "pads = [2, 1, 1, 2]"},
       {{1, 32, 8, 8}, {64, 8, 3, 3}, "group = 4, pads = [1, 1, 1, 1]"},
+      // Dilated kernels over images inside each other, of one size and of several.
+      {{1, 32, 16, 16}, {33, 32, 3, 3}, "dilations = [2, 2], pads = [2, 2, 2, 2]"},
+      {{2, 20, 17, 15}, {16, 20, 3, 3}, "dilations = [2, 4], pads = [2, 4, 2, 4]"},
+      {{1, 64, 16, 16}, {96, 32, 3, 3}, "group = 2, dilations = [4, 4], pads = [4, 4, 4, 4]"},
+      {{1, 16, 40, 39}, {16, 16, 3, 3}, "dilations = [3, 1], pads = [0, 1, 3, 2]"},
+      {{1, 700, 8, 8}, {720, 700, 3, 3}, "dilations = [2, 2], pads = [2, 2, 2, 2]"},
       // Positions of the kernel that never meet the input: all but one, all of an axis's first or
       // last, and some that stay for want of padding.
       {{1, 20, 12, 12}, {18, 20, 3, 3}, "dilations = [24, 24], pads = [24, 24, 24, 24]"},
