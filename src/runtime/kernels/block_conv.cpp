@@ -273,11 +273,14 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
   const int64_t depth = s.depth(), threads = thread_count();
   // Bands small enough for all threads to have some. Where weights do not stay near, a thread takes
-  // one panel of them after the other; also where it is less to fetch all pixels than all weights.
+  // one panel of them after the other, but where to fetch all pixels for each panel is more than to
+  // fetch all weights for each band; also where it is less to fetch all pixels than all weights.
   const int64_t pixels = in_planes * in_plane + s.groups * out_blocks * out_plane;
   const int64_t weights = depth * s.out_channels;
-  const bool near = weights * 4 <= near_bytes() && (threads == 1 || weights * s.groups <= pixels);
   int64_t bands = (pieces + plan.band - 1) / plan.band;
+  const bool near =
+      (weights * 4 <= near_bytes() || weights * bands < in_planes * in_plane * panels) &&
+      (threads == 1 || weights * s.groups <= pixels);
   const int64_t others = s.groups * (near ? 1 : panels);
   if (threads > 1) bands = std::max(bands, std::min(pieces, (4 * threads + others - 1) / others));
   for (int64_t n = 0; n < s.batch; ++n) {

@@ -159,6 +159,8 @@ TEST_P(Networks, BlockedConvolutions) {
       {{1, 16, 3, 12}, {16, 1, 1, 3}, "group = 16, pads = [0, 3, 0, 3], strides = [1, 3]"},
       {{1, 16, 3, 3}, {18, 16, 1, 1}, "pads = [2, 1, 1, 2]"},
       {{1, 32, 8, 8}, {64, 8, 3, 3}, "group = 4, pads = [1, 1, 1, 1]"},
+      // More weights than stay near, and an image of several bands.
+      {{1, 130, 45, 46}, {80, 130, 5, 5}, "strides = [2, 2], pads = [2, 2, 2, 2]"},
       // Dilated kernels over images inside each other, of one size and of several.
       {{1, 32, 16, 16}, {33, 32, 3, 3}, "dilations = [2, 2], pads = [2, 2, 2, 2]"},
       {{2, 20, 17, 15}, {16, 20, 3, 3}, "dilations = [2, 4], pads = [2, 4, 2, 4]"},
