@@ -267,6 +267,25 @@ TEST_P(Operators, ScattersOfTuples) {
   }
 }
 
+TEST_P(Operators, NonMaxSuppression) {
+  for (const int centred : {0, 1})
+    for (const bool odd : {false, true})
+      for (const int64_t count : {1, 40, 700}) {
+        const auto main = [&](const char* more, const char* names) {
+          return "main (float[N,B,4] b, float[N,C,B] s" + std::string(more) +
+                 ") => (y) <int64 most = {300}> { y = NonMaxSuppression <center_point_box = " +
+                 std::to_string(centred) + "> (b, s, most" + names + ") }";
+        };
+        const std::vector<NamedValue> inputs = {{"b", numbers({2, count, 4}, 1, odd)},
+                                                {"s", numbers({2, 3, count}, 1, odd)},
+                                                {"i", Tensor::scalar_float(0.3f)},
+                                                {"t", Tensor::scalar_float(-0.5f)}};
+        agree(main(", float i, float t", ", i, t"), inputs);
+        agree(main(", float i", ", i"), {inputs[0], inputs[1], inputs[2]});
+        agree(main("", ""), {inputs[0], inputs[1]});
+      }
+}
+
 TEST_P(Operators, Compress) {
   for (const int type : {1, 2, 10, 7})  // of four, one, two and eight bytes
     for (const int some : {0, 1, 2, 7}) {
