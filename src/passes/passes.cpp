@@ -85,6 +85,8 @@ constexpr Pass kPasses[] = {
      "quantised convolutions and what lies between them have their channels last; limits and "
      "residuals join them, in operators of ai.tombolo",
      kRuntimeLevel, integer_layout},
+    {"dequantise-weights", "constant weights of ConvTranspose that are quantised become floats",
+     kRuntimeLevel, dequantise_weights},
     {"widen-halves",
      "networks of float16 and bfloat16 are computed in float32; their weights stay at 16 bits",
      kRuntimeLevel, widen_halves},

@@ -123,6 +123,16 @@ TEST_P(Networks, TransposedConvolutions) {
         "y = ConvTranspose <strides = [2, 2]> (x, w, b)", {{1, 40, 14, 15}});
 }
 
+TEST_P(Networks, TransposedConvolutionsOfComputedWeights) {
+  for (const int64_t width : {3, 20}) {
+    const auto kernels = agree(constant("w", {6, 5, 3, 2}) + "," + constant("b", {5}),
+                               "s = ReduceMean <keepdims = 0> (x)\n v = Add (w, s)\n"
+                               "y = ConvTranspose <strides = [2, 2]> (x, v, b)",
+                               {{2, 6, 7, width}});
+    EXPECT_EQ(kernels.back(), "conv_transpose_f32");
+  }
+}
+
 TEST_P(Networks, BlockedConvolutions) {
   struct Case {
     std::vector<int64_t> x, w;
