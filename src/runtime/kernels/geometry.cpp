@@ -117,18 +117,22 @@ std::optional<SlidingWindow> read_sliding_window(const AttributeReader& attribut
   return window;
 }
 
-std::vector<float> LiveTaps::weights(const float* w, int64_t rows) const {
-  std::vector<float> out;
+template <typename T>
+std::vector<T> LiveTaps::weights(const T* w, int64_t rows) const {
+  std::vector<T> out;
   out.reserve(static_cast<size_t>(rows * count[0] * count[1] * count[2]));
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t i = 0; i < count[0]; ++i)
       for (int64_t j = 0; j < count[1]; ++j) {
         const int64_t line = (r * all[0] + first[0] + i) * all[1] + first[1] + j;
-        const float* from = w + line * all[2] + first[2];
+        const T* from = w + line * all[2] + first[2];
         out.insert(out.end(), from, from + count[2]);
       }
   return out;
 }
+
+template std::vector<float> LiveTaps::weights(const float*, int64_t) const;
+template std::vector<uint8_t> LiveTaps::weights(const uint8_t*, int64_t) const;
 
 std::string LiveTaps::key() const {
   std::string text;

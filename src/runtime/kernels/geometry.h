@@ -31,8 +31,9 @@ struct LiveTaps {
   int64_t all[3] = {1, 1, 1}, first[3] = {0, 0, 0}, count[3] = {1, 1, 1};
 
   bool whole() const { return count[0] == all[0] && count[1] == all[1] && count[2] == all[2]; }
-  /// What is left of w, `rows` kernels.
-  std::vector<float> weights(const float* w, int64_t rows) const;
+  /// What is left of w, `rows` kernels: of float or uint8_t.
+  template <typename T>
+  std::vector<T> weights(const T* w, int64_t rows) const;
   std::string key() const;  ///< tells packed weights apart; empty when whole
 };
 
