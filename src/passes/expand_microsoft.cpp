@@ -7,7 +7,6 @@
 namespace tombolo::passes {
 namespace {
 
-constexpr Text kMicrosoft = "com.microsoft", kOwn = "ai.tombolo";
 /// ONNX Runtime's own, though exporters write it in ai.onnx.
 constexpr Text kSimplified = "SimplifiedLayerNormalization";
 

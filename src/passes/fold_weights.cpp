@@ -263,29 +263,74 @@ Result<bool> absorb(Rewriter& rewriter, Linear& linear, const std::vector<double
   return true;
 }
 
-Result<bool> absorb_batch_norm(Rewriter& rewriter, Node& node) {
-  if (!rewriter.is(&node, "BatchNormalization") || node.inputs().size() < 5) return false;
+/// y = factor x + shift, by channels.
+struct Affine {
+  std::vector<double> factor, shift;
+};
+
+/// What a BatchNormalization of `channels` constant statistics does.
+std::optional<Affine> batch_norm_affine(const Rewriter& rewriter, const Node& node,
+                                        int64_t channels) {
+  if (!rewriter.is(&node, "BatchNormalization") || node.inputs().size() < 5) return std::nullopt;
   const AttributeReader attributes(node);
-  if (attributes.get_int("training_mode", 0) != 0) return false;
+  if (attributes.get_int("training_mode", 0) != 0) return std::nullopt;
   for (size_t i = 1; i < node.outputs().size(); ++i)
-    if (node.output(i) != nullptr && node.output(i)->has_uses()) return false;
-  auto found = linear(rewriter, node.input(0), node);
-  if (!found || found->channel_axis != 1 || (found->kind == Kind::kMatMul)) return false;
+    if (node.output(i) != nullptr && node.output(i)->has_uses()) return std::nullopt;
   const double epsilon = attributes.get_float("epsilon", 1e-5f);
   std::vector<double> numbers[4];
   for (size_t i = 0; i < 4; ++i) {
     const Tensor* tensor = rewriter.constant(node.input(i + 1));
-    if (tensor == nullptr || tensor->size() != found->channels) return false;
+    if (tensor == nullptr || tensor->size() != channels) return std::nullopt;
     for (int64_t c = 0; c < tensor->size(); ++c) numbers[i].push_back(tensor->get_double(c));
   }
-  std::vector<double> factor, shift;
+  Affine affine;
   for (size_t c = 0; c < numbers[0].size(); ++c) {
     const double k = numbers[0][c] / std::sqrt(numbers[3][c] + epsilon);
-    factor.push_back(k);
-    shift.push_back(numbers[1][c] - k * numbers[2][c]);
-    if (!std::isfinite(k) || !std::isfinite(shift.back())) return false;
+    affine.factor.push_back(k);
+    affine.shift.push_back(numbers[1][c] - k * numbers[2][c]);
+    if (!std::isfinite(k) || !std::isfinite(affine.shift.back())) return std::nullopt;
   }
-  return absorb(rewriter, *found, factor, shift, true, node);
+  return affine;
+}
+
+Result<bool> absorb_batch_norm(Rewriter& rewriter, Node& node) {
+  if (!rewriter.is(&node, "BatchNormalization")) return false;
+  auto found = linear(rewriter, node.input(0), node);
+  if (!found || found->channel_axis != 1 || (found->kind == Kind::kMatMul)) return false;
+  const auto affine = batch_norm_affine(rewriter, node, found->channels);
+  if (!affine) return false;
+  return absorb(rewriter, *found, affine->factor, affine->shift, true, node);
+}
+
+/// BN(Reshape(x W)) = Reshape(k (x W) + shift): PyTorch's BatchNorm1d wants rows, so that products
+/// of more axes are flattened for it. The last axis stays as it is, and the factor goes into W.
+Result<bool> batch_norm_before_reshape(Rewriter& rewriter, Node& node) {
+  if (!rewriter.is(&node, "BatchNormalization")) return false;
+  Node* reshape = rewriter.producer(node.input(0), "Reshape");
+  if (reshape == nullptr) reshape = rewriter.producer(node.input(0), "Flatten");
+  if (reshape == nullptr || !Rewriter::single_use(reshape->output(0)) ||
+      &reshape->graph() != &node.graph() || rewriter.rank(node.input(0)) != 2)
+    return false;
+  const auto found = linear(rewriter, reshape->input(0), *reshape);
+  if (!found || found->kind != Kind::kMatMul || rewriter.dim(node.input(0), 1) != found->channels)
+    return false;
+  const auto affine = batch_norm_affine(rewriter, node, found->channels);
+  if (!affine) return false;
+  const int64_t dims[] = {found->channels};
+  Value* numbers[2];
+  for (const size_t i : {size_t(0), size_t(1)}) {
+    const auto& from = i == 0 ? affine->factor : affine->shift;
+    TRY(Tensor made, Tensor::allocate(rewriter.dtype(reshape->input(0)), dims));
+    for (size_t c = 0; c < from.size(); ++c) made.set_double(static_cast<int64_t>(c), from[c]);
+    numbers[i] = rewriter.initializer(node.graph(), made, node.input(i + 1)->name());
+  }
+  const Text hint = node.output(0)->name();
+  Node& scaled = rewriter.add(*reshape, "Mul", {reshape->input(0), numbers[0]}, hint);
+  Node& shifted = rewriter.add(*reshape, "Add", {scaled.output(0), numbers[1]}, hint);
+  reshape->set_input(0, shifted.output(0));
+  rewriter.touch(*reshape);
+  rewriter.supersede(*node.output(0), *reshape->output(0));
+  return true;
 }
 
 /// Mul, Div, Add, Sub of a linear node's output and a constant.
@@ -456,7 +501,9 @@ Result<bool> pad_into_conv(Rewriter& rewriter, Node& node) {
 }  // namespace
 
 Result<size_t> fold_batch_norm(Rewriter& rewriter) {
-  return absorb_everywhere(rewriter, absorb_batch_norm);
+  TRY(size_t count, absorb_everywhere(rewriter, absorb_batch_norm));
+  TRY(const size_t moved, absorb_everywhere(rewriter, batch_norm_before_reshape));
+  return count + moved;
 }
 Result<size_t> fold_scale_and_bias(Rewriter& rewriter) {
   return absorb_everywhere(rewriter, absorb_arithmetic);

@@ -13,8 +13,6 @@
 namespace tombolo::passes {
 namespace {
 
-constexpr Text kMicrosoft = "com.microsoft", kOwn = "ai.tombolo";
-
 bool is_byte(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
 
 class ChannelsLast {

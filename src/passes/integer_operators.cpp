@@ -8,11 +8,10 @@
 
 #include "passes/attributes.h"
 #include "passes/passes.h"
+#include "passes/runtime_operators.h"
 
 namespace tombolo::passes {
 namespace {
-
-constexpr Text kMicrosoft = "com.microsoft";
 
 bool is_byte(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
 

@@ -38,6 +38,8 @@ constexpr Pass kPasses[] = {
     {"merge-clips", "Relu and Clip after one another become one", 1, merge_clips},
     {"merge-split-concat", "Split and Concat that undo each other go", 1, merge_split_concat},
     {"gather-to-slice", "Gather of neighbouring indices becomes Slice", 1, gather_to_slice},
+    {"scatter-to-slices", "ScatterND of a box becomes Slices and Concat around it", 1,
+     scatter_to_slices},
     {"shrink-quantised",
      "Dequantize and Quantize with one scale go, also around data movement: the integers move", 1,
      shrink_quantised},
@@ -83,6 +85,8 @@ constexpr Pass kPasses[] = {
      "quantised convolutions and what lies between them have their channels last; limits and "
      "residuals join them, in operators of ai.tombolo",
      kRuntimeLevel, integer_layout},
+    {"dequantise-weights", "constant weights of ConvTranspose that are quantised become floats",
+     kRuntimeLevel, dequantise_weights},
     {"widen-halves",
      "networks of float16 and bfloat16 are computed in float32; their weights stay at 16 bits",
      kRuntimeLevel, widen_halves, true},

@@ -24,3 +24,11 @@
 //   Relu; Clip (low, high); LeakyRelu (alpha); Sigmoid; Tanh; HardSigmoid (alpha, beta); HardSwish;
 //   Swish (alpha); Gelu; GeluTanh; Elu (alpha); Softplus; Mish.
 // Only float32: what has no fast kernel is better left in parts.
+
+#include "ir/storage.h"
+
+namespace tombolo::passes {
+
+inline constexpr Text kMicrosoft = "com.microsoft", kOwn = "ai.tombolo";
+
+}  // namespace tombolo::passes

@@ -1,70 +1,34 @@
 #include <algorithm>
-#include <functional>
 #include <vector>
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
-#include "ops/kernels/order_key.h"
+#include "ops/kernels/select_boxes.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
 
 namespace {
 
-struct Box {
-  float top, left, bottom, right;
-  float area() const { return (bottom - top) * (right - left); }
-};
-
-Box read_box(const float* numbers, bool centred) {
-  if (centred)
-    return {numbers[1] - numbers[3] / 2, numbers[0] - numbers[2] / 2, numbers[1] + numbers[3] / 2,
-            numbers[0] + numbers[2] / 2};
-  return {std::min(numbers[0], numbers[2]), std::min(numbers[1], numbers[3]),
-          std::max(numbers[0], numbers[2]), std::max(numbers[1], numbers[3])};
+bool overlaps(const Box& a, const Box& b, float threshold) {
+  const float height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
+  const float width = std::min(a.right, b.right) - std::max(a.left, b.left);
+  if (!(height > 0 && width > 0) || !(a.area() > 0 && b.area() > 0)) return false;
+  const float common = height * width;
+  return common / (a.area() + b.area() - common) > threshold;
 }
 
-/// Boxes that were kept, side by side and filled up with empty ones, so that a few are compared at
-/// a time.
-class KeptBoxes {
+class PickedBoxes {
  public:
-  void clear() {
-    count_ = 0;
-    numbers_.clear();
-  }
-  void add(const Box& box) {
-    if (count_ % kGroup == 0) numbers_.resize(numbers_.size() + 5 * kGroup, 0.0f);
-    float* to = numbers_.data() + count_ / kGroup * 5 * kGroup + count_ % kGroup;
-    for (const float number : {box.top, box.left, box.bottom, box.right, box.area()}) {
-      *to = number;
-      to += kGroup;
-    }
-    ++count_;
-  }
-  bool any_overlaps(const Box& a, float threshold) const {
-    const float area = a.area();
-    if (!(area > 0)) return false;
-    for (size_t i = 0; i < numbers_.size(); i += 5 * kGroup) {
-      const float *top = numbers_.data() + i, *left = top + kGroup, *bottom = left + kGroup,
-                  *right = bottom + kGroup, *areas = right + kGroup;
-      int found = 0;
-      for (size_t j = 0; j < kGroup; ++j) {
-        const float height = std::min(a.bottom, bottom[j]) - std::max(a.top, top[j]);
-        const float width = std::min(a.right, right[j]) - std::max(a.left, left[j]);
-        const float common = height * width;
-        found |= static_cast<int>(height > 0) & static_cast<int>(width > 0) &
-                 static_cast<int>(areas[j] > 0) &
-                 static_cast<int>(common / (area + areas[j] - common) > threshold);
-      }
-      if (found != 0) return true;
-    }
-    return false;
+  void clear() { boxes_.clear(); }
+  void add(const Box& box) { boxes_.push_back(box); }
+  bool overlaps(const Box& box, float threshold) const {
+    return std::any_of(boxes_.begin(), boxes_.end(),
+                       [&](const Box& other) { return ops::overlaps(box, other, threshold); });
   }
 
  private:
-  static constexpr size_t kGroup = 16;
-  size_t count_ = 0;
-  std::vector<float> numbers_;  ///< [group][top, left, bottom, right, area][kGroup]
+  std::vector<Box> boxes_;
 };
 
 /// A scalar float input, or `fallback`.
@@ -89,61 +53,19 @@ Status run_non_max_suppression(KernelContext& context) {
   if (count > INT32_MAX) return context.error("there are too many boxes");
   TRY(Tensor boxes, as<float>(context, *boxes_input));
   TRY(Tensor scores, as<float>(context, *scores_input));
-  int64_t most = 0;
+  BoxSelection s{.batch = batch, .classes = classes, .count = count};
   if (context.has_input(2)) {
     TRY(const std::vector<int64_t> given, context.input_ints(2));
     if (given.size() > 1) return context.error("max_output_boxes_per_class must be a scalar");
-    if (!given.empty()) most = given[0];
+    if (!given.empty()) s.most = given[0];
   }
-  TRY(const float iou_threshold, threshold_input(context, 3, 0));
-  TRY(const float score_threshold, threshold_input(context, 4, 0));
-  const bool filtered = context.has_input(4);
-  const bool centred = context.attributes.get_int("center_point_box", 0) != 0;
-  std::vector<std::vector<int64_t>> kept_of(
-      most > 0 && count > 0 ? static_cast<size_t>(batch * classes) : size_t{0});
-  context.parallel_for(static_cast<int64_t>(kept_of.size()), 1, [&](int64_t begin, int64_t end) {
-    std::vector<uint64_t> candidates;  // score and place in one number
-    KeptBoxes better;
-    for (int64_t n = begin; n < end; ++n) {
-      const float* score = scores.data<float>() + n * count;
-      const float* box = boxes.data<float>() + n / classes * count * 4;
-      std::vector<int64_t>& kept = kept_of[static_cast<size_t>(n)];
-      better.clear();
-      // Each is written, and the next over it where it is none: no branch foresees a score.
-      candidates.resize(static_cast<size_t>(count) + 1);
-      size_t some = 0;
-      for (int64_t i = 0; i < count; ++i) {
-        candidates[some] =
-            uint64_t{order_key(score[i])} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
-        some += static_cast<size_t>(score[i] == score[i]) &
-                static_cast<size_t>(!filtered | (score[i] > score_threshold));
-      }
-      candidates.resize(some);
-      // The best ones first, sorted a part at a time: few are looked at as a rule.
-      auto part = static_cast<size_t>(2 * std::clamp<int64_t>(most, 32, 1 << 19));
-      for (size_t done = 0; done < candidates.size() && static_cast<int64_t>(kept.size()) < most;) {
-        const size_t stop = std::min(candidates.size(), done + part);
-        const auto first = candidates.begin() + static_cast<std::ptrdiff_t>(done),
-                   last = candidates.begin() + static_cast<std::ptrdiff_t>(stop);
-        if (stop < candidates.size())
-          std::nth_element(first, last - 1, candidates.end(), std::greater<>());
-        std::sort(first, last, std::greater<>());
-        for (; done < stop && static_cast<int64_t>(kept.size()) < most; ++done) {
-          const auto i = static_cast<int64_t>(UINT32_MAX - static_cast<uint32_t>(candidates[done]));
-          const Box candidate = read_box(box + i * 4, centred);
-          if (better.any_overlaps(candidate, iou_threshold)) continue;
-          kept.push_back(i);
-          better.add(candidate);
-        }
-        part *= 2;
-      }
-    }
-  });
-  std::vector<int64_t> selected;
-  for (size_t n = 0; n < kept_of.size(); ++n)
-    for (const int64_t i : kept_of[n])
-      selected.insert(selected.end(),
-                      {static_cast<int64_t>(n) / classes, static_cast<int64_t>(n) % classes, i});
+  TRY(s.iou_threshold, threshold_input(context, 3, 0));
+  TRY(s.score_threshold, threshold_input(context, 4, 0));
+  s.filtered = context.has_input(4);
+  s.centred = context.attributes.get_int("center_point_box", 0) != 0;
+  const std::vector<int64_t> selected = select_boxes<PickedBoxes>(
+      s, boxes.data<float>(), scores.data<float>(),
+      [&](int64_t n, int64_t grain, auto&& body) { context.parallel_for(n, grain, body); });
   TRY(Tensor * y,
       context.output(0, DType::kInt64, {{static_cast<int64_t>(selected.size()) / 3, 3}}));
   std::copy(selected.begin(), selected.end(), y->data<int64_t>());

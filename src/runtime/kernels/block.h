@@ -92,6 +92,12 @@ void run_block_conv(const BlockConvPlan& plan, const float* x, const float* pack
                     const ConvEpilogue& epilogue, float* scratch);
 
 // The parts.
+/// Tiles of four output pixels along an axis. A dilated kernel sees images that lie inside each
+/// other, one for each place within the dilation, and each has tiles of its own.
+inline int64_t winograd_tiles(const ConvGeometry& s, int axis) {
+  const int64_t d = s.dilation[axis];
+  return d * (((s.out[axis] + d - 1) / d + 3) / 4);
+}
 void plan_block_winograd(BlockConvPlan& plan);
 void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packed);
 void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* packed, float* y,

@@ -16,11 +16,10 @@ using Algorithm = BlockConvPlan::Algorithm;
 bool winograd_fits(const ConvGeometry& s) {
   if (s.kernel[1] != 3 || s.kernel[2] != 3 || s.in_channels < 16 || s.out_channels < 16)
     return false;
-  for (int axis = 1; axis < 3; ++axis)
-    if (s.stride[axis] != 1 || s.dilation[axis] != 1) return false;
+  if (s.stride[1] != 1 || s.stride[2] != 1) return false;
   // Tiles of 4 x 4 that are mostly outside save nothing; neither do few tiles for many weights,
   // which are four times as large then.
-  const int64_t tiles = (s.out[1] + 3) / 4 * ((s.out[2] + 3) / 4);
+  const int64_t tiles = winograd_tiles(s, 1) * winograd_tiles(s, 2);
   return s.out[1] >= 6 && s.out[2] >= 6 && tiles * s.batch >= 8 &&
          tiles * 16 * 36 * 10 <= s.out_plane() * 16 * 9 * 7;
 }
@@ -274,11 +273,14 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
   const int64_t depth = s.depth(), threads = thread_count();
   // Bands small enough for all threads to have some. Where weights do not stay near, a thread takes
-  // one panel of them after the other; also where it is less to fetch all pixels than all weights.
+  // one panel of them after the other, but where to fetch all pixels for each panel is more than to
+  // fetch all weights for each band; also where it is less to fetch all pixels than all weights.
   const int64_t pixels = in_planes * in_plane + s.groups * out_blocks * out_plane;
   const int64_t weights = depth * s.out_channels;
-  const bool near = weights * 4 <= near_bytes() && (threads == 1 || weights * s.groups <= pixels);
   int64_t bands = (pieces + plan.band - 1) / plan.band;
+  const bool near =
+      (weights * 4 <= near_bytes() || weights * bands < in_planes * in_plane * panels) &&
+      (threads == 1 || weights * s.groups <= pixels);
   const int64_t others = s.groups * (near ? 1 : panels);
   if (threads > 1) bands = std::max(bands, std::min(pieces, (4 * threads + others - 1) / others));
   for (int64_t n = 0; n < s.batch; ++n) {

@@ -23,8 +23,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::CappedTag<float, 16>;
 using V = hn::Vec<F>;
 
-/// 6 x 6 pixels of one block, rows `row_step` apart, to v[matrix * matrix_step].
-void input_tile(const float* x, int64_t row_step, float* v, int64_t matrix_step) {
+/// 6 x 6 pixels of one block to v[matrix * matrix_step].
+void input_tile(const float* x, int64_t row_step, int64_t pixel_step, float* v,
+                int64_t matrix_step) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   HWY_ALIGN float half[36 * HWY_LANES(float)];
@@ -32,9 +33,10 @@ void input_tile(const float* x, int64_t row_step, float* v, int64_t matrix_step)
     for (int i = 0; i < 6; ++i) {
       const float* row = x + i * row_step + lane;
       V y0, y1, y2, y3, y4, y5;
-      transform6(f, hn::LoadU(f, row), hn::LoadU(f, row + kBlock), hn::LoadU(f, row + 2 * kBlock),
-                 hn::LoadU(f, row + 3 * kBlock), hn::LoadU(f, row + 4 * kBlock),
-                 hn::LoadU(f, row + 5 * kBlock), y0, y1, y2, y3, y4, y5);
+      transform6(f, hn::LoadU(f, row), hn::LoadU(f, row + pixel_step),
+                 hn::LoadU(f, row + 2 * pixel_step), hn::LoadU(f, row + 3 * pixel_step),
+                 hn::LoadU(f, row + 4 * pixel_step), hn::LoadU(f, row + 5 * pixel_step), y0, y1, y2,
+                 y3, y4, y5);
       float* out = half + i * 6 * lanes;
       hn::Store(y0, f, out);
       hn::Store(y1, f, out + lanes);
@@ -64,7 +66,7 @@ void input_tile(const float* x, int64_t row_step, float* v, int64_t matrix_step)
 
 /// m[matrix * matrix_step] of one block to 4 x 4 pixels, finished.
 void output_tile(const float* m, int64_t matrix_step, const float* bias, const float* residual,
-                 bool clamp, float lo, float hi, float* y, int64_t row_step) {
+                 bool clamp, float lo, float hi, float* y, int64_t row_step, int64_t pixel_step) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   HWY_ALIGN float half[24 * HWY_LANES(float)];
@@ -92,7 +94,7 @@ void output_tile(const float* m, int64_t matrix_step, const float* bias, const f
                hn::Load(f, in + 5 * lanes), out[0], out[1], out[2], out[3]);
 #pragma GCC unroll 4
       for (int p = 0; p < 4; ++p) {
-        const int64_t at = i * row_step + p * kBlock + lane;
+        const int64_t at = i * row_step + p * pixel_step + lane;
         V v = hn::Add(out[p], b);
         if (residual != nullptr) v = hn::Add(v, hn::LoadU(f, residual + at));
         if (clamp) v = hn::Min(high, hn::Max(low, v));
@@ -190,16 +192,29 @@ struct Work {
 struct TilePlace {
   int64_t image, y, x;
 };
+/// The first output pixel of a tile, whose neighbours are a dilation apart: those from one pixel of
+/// the first dilation's on, then those from the next.
 TilePlace place_of(const BlockConvPlan& plan, int64_t tile) {
+  const ConvGeometry& s = plan.shape;
+  const auto first = [](int64_t i, int64_t count, int64_t dilation) {
+    const int64_t each = count / dilation;
+    return i % each * 4 * dilation + i / each;
+  };
   const int64_t each = plan.tiles_y * plan.tiles_x;
-  return {tile / each, tile % each / plan.tiles_x * 4, tile % plan.tiles_x * 4};
+  return {tile / each, first(tile % each / plan.tiles_x, plan.tiles_y, s.dilation[1]),
+          first(tile % plan.tiles_x, plan.tiles_x, s.dilation[2])};
+}
+/// Of pixels `step` apart from `at` on, the first that is not below `limit`.
+int64_t steps_to(int64_t limit, int64_t at, int64_t step) {
+  return at >= limit ? 0 : (limit - at + step - 1) / step;
 }
 
 /// Input blocks [first, last) of tiles [begin, end).
 void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin, int64_t end) {
   const ConvGeometry& s = w.plan.shape;
-  auto* const fn = TOMBOLO_TARGET(void(const float*, int64_t, float*, int64_t), input_tile).get();
-  const int64_t row = s.in[2] * kBlock;
+  auto* const fn =
+      TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), input_tile).get();
+  const int64_t row = s.in[2] * kBlock, down = s.dilation[1], across = s.dilation[2];
   const int64_t matrix_step = blocks_of(s.in_channels) * w.tiles * kBlock;
   alignas(64) float room[36 * kBlock];
   for (int64_t block = first; block < last; ++block)
@@ -207,20 +222,21 @@ void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin,
       const TilePlace at = place_of(w.plan, t);
       const int64_t y = at.y - s.pad[1], x = at.x - s.pad[2];
       const float* plane = w.x + at.image * w.image + block * s.in[1] * row;
-      const float* from = plane + y * row + x * kBlock;
-      int64_t step = row;
-      if (y < 0 || x < 0 || y + 6 > s.in[1] || x + 6 > s.in[2]) {
-        std::memset(room, 0, sizeof room);
-        const int64_t left = std::max<int64_t>(0, -x), right = std::min<int64_t>(6, s.in[2] - x);
-        for (int64_t i = std::max<int64_t>(0, -y); i < std::min<int64_t>(6, s.in[1] - y); ++i)
-          if (right > left)
-            std::memcpy(room + (i * 6 + left) * kBlock,
-                        plane + ((y + i) * s.in[2] + x + left) * kBlock,
-                        static_cast<size_t>((right - left) * kBlock) * sizeof(float));
-        from = room;
-        step = 6 * kBlock;
+      float* v = w.v + (block * w.tiles + t - begin) * kBlock;
+      if (y >= 0 && x >= 0 && y + 5 * down < s.in[1] && x + 5 * across < s.in[2]) {
+        fn(plane + y * row + x * kBlock, down * row, across * kBlock, v, matrix_step);
+        continue;
       }
-      fn(from, step, w.v + (block * w.tiles + t - begin) * kBlock, matrix_step);
+      std::memset(room, 0, sizeof room);
+      const int64_t left = steps_to(0, x, across), top = steps_to(0, y, down);
+      const int64_t right = std::min<int64_t>(6, steps_to(s.in[2], x, across));
+      const int64_t bottom = std::min<int64_t>(6, steps_to(s.in[1], y, down));
+      for (int64_t i = top; i < bottom; ++i)
+        for (int64_t j = left; j < right; ++j)
+          std::memcpy(room + (i * 6 + j) * kBlock,
+                      plane + ((y + i * down) * s.in[2] + x + j * across) * kBlock,
+                      kBlock * sizeof(float));
+      fn(room, 6 * kBlock, kBlock, v, matrix_step);
     }
 }
 
@@ -333,10 +349,11 @@ void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, f
 void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t first, int64_t last,
                        int64_t begin, int64_t end) {
   const ConvGeometry& s = w.plan.shape;
-  using Fn =
-      void(const float*, int64_t, const float*, const float*, bool, float, float, float*, int64_t);
+  using Fn = void(const float*, int64_t, const float*, const float*, bool, float, float, float*,
+                  int64_t, int64_t);
   auto* const fn = TOMBOLO_TARGET(Fn, output_tile).get();
-  const int64_t row = s.out[2] * kBlock;
+  const int64_t row = s.out[2] * kBlock, down = s.dilation[1] * row,
+                across = s.dilation[2] * kBlock;
   const int64_t matrix_step = (held_end - held) * w.tiles * kBlock;
   const bool clamp = w.act.kind == Activation::Kind::kClamp;
   alignas(64) float room[16 * kBlock], rest[16 * kBlock];
@@ -348,23 +365,31 @@ void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t fi
       const float* m = w.m + ((block - held) * w.tiles + t - begin) * kBlock;
       const float* bias = w.bias != nullptr ? w.bias + block * kBlock : nullptr;
       const float* residual = w.residual != nullptr ? w.residual + to : nullptr;
-      const int64_t height = std::min<int64_t>(4, s.out[1] - at.y);
-      const auto bytes =
-          static_cast<size_t>(std::min<int64_t>(4, s.out[2] - at.x) * kBlock) * sizeof(float);
-      const bool whole = height == 4 && bytes == sizeof room / 4;
-      float* out = whole ? w.y + to : room;
-      const int64_t step = whole ? row : 4 * kBlock;
-      if (!whole && residual != nullptr) {
+      const int64_t height = std::min<int64_t>(4, steps_to(s.out[1], at.y, s.dilation[1]));
+      const int64_t width = std::min<int64_t>(4, steps_to(s.out[2], at.x, s.dilation[2]));
+      // Other activations take pixels that lie side by side.
+      const bool whole = height == 4 && width == 4 && (w.act.tiled() || across == kBlock);
+      const auto each_pixel = [&](auto&& move) {
         for (int64_t i = 0; i < height; ++i)
-          std::memcpy(rest + i * 4 * kBlock, residual + i * row, bytes);
+          for (int64_t j = 0; j < width; ++j)
+            move((i * 4 + j) * kBlock, to + i * down + j * across);
+      };
+      constexpr size_t kPixel = kBlock * sizeof(float);
+      if (!whole && residual != nullptr) {
+        each_pixel([&](int64_t here, int64_t there) {
+          std::memcpy(rest + here, w.residual + there, kPixel);
+        });
         residual = rest;
       }
-      fn(m, matrix_step, bias, residual, clamp, w.act.alpha, w.act.beta, out, step);
+      float* out = whole ? w.y + to : room;
+      const int64_t step = whole ? down : 4 * kBlock;
+      fn(m, matrix_step, bias, residual, clamp, w.act.alpha, w.act.beta, out, step,
+         whole ? across : kBlock);
       if (!w.act.tiled())
         for (int64_t i = 0; i < 4; ++i) apply_activation(w.act, out + i * step, 4 * kBlock);
       if (!whole)
-        for (int64_t i = 0; i < height; ++i)
-          std::memcpy(w.y + to + i * row, room + i * 4 * kBlock, bytes);
+        each_pixel(
+            [&](int64_t here, int64_t there) { std::memcpy(w.y + there, room + here, kPixel); });
     }
 }
 
@@ -384,8 +409,8 @@ bool private_blocks(const BlockConvPlan& plan) {
 
 void plan_block_winograd(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
-  plan.tiles_y = (s.out[1] + 3) / 4;
-  plan.tiles_x = (s.out[2] + 3) / 4;
+  plan.tiles_y = winograd_tiles(s, 1);
+  plan.tiles_x = winograd_tiles(s, 2);
   const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x;
   const bool own = plan.own_blocks = private_blocks(plan);
   const int64_t rows = block_tiles().max_rows;

@@ -20,11 +20,43 @@ bool read(const AttributeReader& attributes, Text name, size_t count, int64_t le
   return true;
 }
 
-}  // namespace
+/// The copied image is a few times the input at most; a stride or dilation beyond that is odd
+/// enough for the reference.
+bool image_fits(const ConvGeometry& s) {
+  double floats = 1;
+  for (int axis = 0; axis < 3; ++axis)
+    floats *=
+        static_cast<double>((s.out[axis] - 1) * s.stride[axis] + s.extent(axis) + s.stride[axis]);
+  return floats <= 16 * static_cast<double>(s.in_plane()) + 4096;
+}
 
-std::optional<SlidingWindow> read_sliding_window(const AttributeReader& attributes,
-                                                 std::span<const int64_t> input,
-                                                 std::span<const int64_t> kernel, bool ceil_mode) {
+/// Some window has position k of the kernel inside the input.
+bool meets_input(const ConvGeometry& s, int axis, int64_t k) {
+  const int64_t start = k * s.dilation[axis] - s.pad[axis];
+  const int64_t o = start < 0 ? (-start + s.stride[axis] - 1) / s.stride[axis] : 0;
+  return o < s.out[axis] && start + o * s.stride[axis] < s.in[axis];
+}
+
+/// Takes the positions at both ends that only ever see padding off the kernel.
+LiveTaps trim_kernel(ConvGeometry& s) {
+  LiveTaps live;
+  for (int axis = 0; axis < 3; ++axis) {
+    live.all[axis] = s.kernel[axis];
+    while (s.kernel[axis] > 1 && s.pad[axis] >= s.dilation[axis] && !meets_input(s, axis, 0)) {
+      s.pad[axis] -= s.dilation[axis];
+      --s.kernel[axis];
+      ++live.first[axis];
+    }
+    while (s.kernel[axis] > 1 && !meets_input(s, axis, s.kernel[axis] - 1)) --s.kernel[axis];
+    live.count[axis] = s.kernel[axis];
+    if (s.kernel[axis] == 1) s.dilation[axis] = 1;
+  }
+  return live;
+}
+
+std::optional<SlidingWindow> slide(const AttributeReader& attributes,
+                                   std::span<const int64_t> input, std::span<const int64_t> kernel,
+                                   bool ceil_mode) {
   SlidingWindow window;
   ConvGeometry& s = window.shape;
   const size_t rank = input.size();
@@ -72,23 +104,54 @@ std::optional<SlidingWindow> read_sliding_window(const AttributeReader& attribut
         s.out[axis] * s.stride[axis] < s.in[axis] + s.pad[axis])
       ++s.out[axis];
   }
-  // The copied image is a few times the input at most; a stride or dilation beyond that is odd
-  // enough for the reference.
-  double floats = 1;
-  for (int axis = 0; axis < 3; ++axis)
-    floats *=
-        static_cast<double>((s.out[axis] - 1) * s.stride[axis] + s.extent(axis) + s.stride[axis]);
-  if (floats > 16 * static_cast<double>(s.in_plane()) + 4096) return std::nullopt;
   return window;
+}
+
+}  // namespace
+
+std::optional<SlidingWindow> read_sliding_window(const AttributeReader& attributes,
+                                                 std::span<const int64_t> input,
+                                                 std::span<const int64_t> kernel, bool ceil_mode) {
+  auto window = slide(attributes, input, kernel, ceil_mode);
+  if (window && !image_fits(window->shape)) return std::nullopt;
+  return window;
+}
+
+template <typename T>
+std::vector<T> LiveTaps::weights(const T* w, int64_t rows) const {
+  std::vector<T> out;
+  out.reserve(static_cast<size_t>(rows * count[0] * count[1] * count[2]));
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t i = 0; i < count[0]; ++i)
+      for (int64_t j = 0; j < count[1]; ++j) {
+        const int64_t line = (r * all[0] + first[0] + i) * all[1] + first[1] + j;
+        const T* from = w + line * all[2] + first[2];
+        out.insert(out.end(), from, from + count[2]);
+      }
+  return out;
+}
+
+template std::vector<float> LiveTaps::weights(const float*, int64_t) const;
+template std::vector<uint8_t> LiveTaps::weights(const uint8_t*, int64_t) const;
+
+std::string LiveTaps::key() const {
+  std::string text;
+  for (int axis = 0; axis < 3; ++axis)
+    if (count[axis] != all[axis])
+      text += "/" + std::to_string(axis) + ":" + std::to_string(first[axis]) + "+" +
+              std::to_string(count[axis]);
+  return text;
 }
 
 std::optional<ConvGeometry> read_conv_geometry(const AttributeReader& attributes,
                                                std::span<const int64_t> x,
-                                               std::span<const int64_t> w) {
+                                               std::span<const int64_t> w, LiveTaps* live) {
   if (x.size() < 3 || w.size() != x.size()) return std::nullopt;
-  const auto window = read_sliding_window(attributes, x.subspan(2), w.subspan(2), false);
+  const auto window = slide(attributes, x.subspan(2), w.subspan(2), false);
   if (!window) return std::nullopt;
   ConvGeometry s = window->shape;
+  if (live != nullptr) *live = trim_kernel(s);
+  if (!image_fits(s)) return std::nullopt;
   s.batch = x[0];
   s.groups = attributes.get_int("group", 1);
   if (s.batch < 1 || s.groups < 1 || x[1] < 1 || w[0] < 1 || x[1] % s.groups != 0 ||

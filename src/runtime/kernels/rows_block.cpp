@@ -5,10 +5,9 @@
 
 #include "runtime/kernels/bf16.h"
 #include "runtime/kernels/block.h"
-#include "runtime/kernels/geometry.h"
+#include "runtime/kernels/conv_weights.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
-#include "runtime/kernels/weights.h"
 
 namespace tombolo {
 namespace {
@@ -72,7 +71,7 @@ struct BlockConvState final : KernelState {
   Dims output;
 };
 
-std::optional<ConvGeometry> block_conv_geometry(const KernelQuery& q) {
+std::optional<ConvGeometry> block_conv_geometry(const KernelQuery& q, LiveTaps& live) {
   const bool plain = q.attributes.get_int("plain", 0) != 0;
   if (!floats(q, 4) || q.inputs.size() < 2 || q.constant(1) == nullptr) return std::nullopt;
   if (!takes_floats_and_weight(q)) return std::nullopt;
@@ -82,7 +81,7 @@ std::optional<ConvGeometry> block_conv_geometry(const KernelQuery& q) {
   const int64_t channels = w[1] * q.attributes.get_int("group", 1);
   if (!plain && (x[4] != kBlock || x[1] != blocks_of(channels))) return std::nullopt;
   const int64_t dims[4] = {x[0], plain ? x[1] : channels, x[2], x[3]};
-  const auto s = read_conv_geometry(q.attributes, dims, w);
+  const auto s = read_conv_geometry(q.attributes, dims, w, &live);
   if (!s) return std::nullopt;
   const bool depthwise = s->in_channels == 1 && s->out_channels == 1 && !plain;
   if (s->groups > 1 && !depthwise &&
@@ -97,14 +96,16 @@ Dims block_dims(const ConvGeometry& s, int64_t channels) {
 }
 
 bool supports_block_conv(const KernelQuery& query) {
-  const auto s = block_conv_geometry(query);
+  LiveTaps live;
+  const auto s = block_conv_geometry(query, live);
   return s && (!query.has_input(3) ||
                Dims(query.dims(3)) == block_dims(*s, s->groups * s->out_channels));
 }
 
 Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& context) {
   auto state = std::make_unique<BlockConvState>();
-  const ConvGeometry shape = *block_conv_geometry(context);
+  LiveTaps live;
+  const ConvGeometry shape = *block_conv_geometry(context, live);
   const bool plain = context.attributes.get_int("plain", 0) != 0;
   state->plan = plan_block_conv(shape, plain);
   const BlockConvPlan& plan = state->plan;
@@ -113,14 +114,11 @@ Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& co
   state->scratch_bytes = (plan.scratch_floats + 64) * sizeof(float);
   const std::string key = "block_conv_f32/" + std::string(name_of(active_isa())) + "/" +
                           name_of(plan.algorithm) + "/" + std::to_string(shape.groups) +
-                          (plain ? "/plain" : "") + (plan.on_the_way ? "/taps" : "");
+                          (plain ? "/plain" : "") + (plan.on_the_way ? "/taps" : "") + live.key();
   TRY(const std::byte* packed,
       context.packed(1, key, (plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
-        Tensor copy;
-        std::vector<float> room;
-        const Tensor& w = context.aligned_constant(1, copy);
-        pack_block_conv(plan, weight_floats(w, 0, w.size(), room),
-                        reinterpret_cast<float*>(target));
+        ConvWeights w(context, live);
+        pack_block_conv(plan, w.data, reinterpret_cast<float*>(target));
       }));
   state->packed = reinterpret_cast<const float*>(packed);
   return state;
@@ -148,7 +146,8 @@ bool supports_bf16_conv(const KernelQuery& query) {
   if (!query.options.fast_math || !has_bf16_dot() || query.attributes.get_int("plain", 0) != 0 ||
       !supports_block_conv(query))
     return false;
-  const ConvGeometry shape = *block_conv_geometry(query);
+  LiveTaps live;
+  const ConvGeometry shape = *block_conv_geometry(query, live);
   // Winograd saves more than dot products of bf16 do, which are twice those of floats; tiles of
   // AMX are more.
   return bf16_conv_fits(shape) && (has_amx_bf16() || plan_block_conv(shape, false).algorithm !=
@@ -157,7 +156,8 @@ bool supports_bf16_conv(const KernelQuery& query) {
 
 Result<std::unique_ptr<KernelState>> prepare_bf16_conv(const PrepareContext& context) {
   auto state = std::make_unique<Bf16ConvState>();
-  const ConvGeometry shape = *block_conv_geometry(context);
+  LiveTaps live;
+  const ConvGeometry shape = *block_conv_geometry(context, live);
   state->plan = plan_bf16_conv(shape);
   const Bf16Conv& plan = state->plan;
   state->activation = *read_activation(context.attributes);
@@ -166,12 +166,10 @@ Result<std::unique_ptr<KernelState>> prepare_bf16_conv(const PrepareContext& con
       plan.image_bytes + static_cast<size_t>(plan.product.n) * sizeof(float) + 64;
   // Strides decide which taps lie side by side.
   const std::string key = "block_conv_bf16/" + std::to_string(plan.product.run) + "/" +
-                          std::to_string(plan.product.offsets.size());
+                          std::to_string(plan.product.offsets.size()) + live.key();
   TRY(state->packed, context.packed(1, key, plan.weight_bytes, [&](std::byte* target) {
-    Tensor copy;
-    std::vector<float> room;
-    const Tensor& w = context.aligned_constant(1, copy);
-    pack_bf16_conv(plan, weight_floats(w, 0, w.size(), room), target);
+    ConvWeights w(context, live);
+    pack_bf16_conv(plan, w.data, target);
   }));
   return state;
 }

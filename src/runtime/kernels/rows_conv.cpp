@@ -3,10 +3,9 @@
 #include <string>
 
 #include "runtime/kernels/conv.h"
-#include "runtime/kernels/geometry.h"
+#include "runtime/kernels/conv_weights.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
-#include "runtime/kernels/weights.h"
 
 namespace tombolo {
 namespace {
@@ -18,11 +17,18 @@ struct ConvState final : KernelState {
   Dims output;
 };
 
+/// A kernel that comes with the run is taken whole.
+std::optional<ConvGeometry> conv_geometry(const KernelQuery& query, LiveTaps& live) {
+  return read_conv_geometry(query.attributes, query.dims(0), query.dims(1),
+                            query.constant(1) == nullptr ? nullptr : &live);
+}
+
 bool supports_conv(const KernelQuery& query) {
   if (active_isa() == Isa::kScalar || query.inputs.size() < 2) return false;
   if (!takes_floats_and_weight(query)) return false;
   if (!read_activation(query.attributes)) return false;
-  const auto shape = read_conv_geometry(query.attributes, query.dims(0), query.dims(1));
+  LiveTaps live;
+  const auto shape = conv_geometry(query, live);
   if (!shape) return false;
   const int64_t channels = shape->groups * shape->out_channels;
   if (query.has_input(2) && (query.dims(2).size() != 1 || query.dims(2)[0] != channels))
@@ -36,8 +42,8 @@ bool supports_conv(const KernelQuery& query) {
 
 Result<std::unique_ptr<KernelState>> prepare_conv(const PrepareContext& context) {
   auto state = std::make_unique<ConvState>();
-  const ConvGeometry shape =
-      *read_conv_geometry(context.attributes, context.dims(0), context.dims(1));
+  LiveTaps live;
+  const ConvGeometry shape = *conv_geometry(context, live);
   state->plan = plan_convolution(shape);
   const ConvPlan& plan = state->plan;
   state->activation = *read_activation(context.attributes);
@@ -48,14 +54,11 @@ Result<std::unique_ptr<KernelState>> prepare_conv(const PrepareContext& context)
     return state;
   }
   const std::string key = "conv_f32/" + std::string(name_of(active_isa())) + "/" +
-                          name_of(plan.algorithm) + "/" + std::to_string(shape.groups);
+                          name_of(plan.algorithm) + "/" + std::to_string(shape.groups) + live.key();
   TRY(const std::byte* packed,
       context.packed(1, key, (plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
-        Tensor copy;
-        std::vector<float> room;
-        const Tensor& w = context.aligned_constant(1, copy);
-        pack_convolution(plan, weight_floats(w, 0, w.size(), room),
-                         reinterpret_cast<float*>(target));
+        ConvWeights w(context, live);
+        pack_convolution(plan, w.data, reinterpret_cast<float*>(target));
       }));
   state->packed = reinterpret_cast<const float*>(packed);
   return state;

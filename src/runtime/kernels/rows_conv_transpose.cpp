@@ -10,6 +10,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/spread.h"
+#include "runtime/kernels/transpose_tile.h"
 
 namespace tombolo {
 namespace {
@@ -24,8 +25,7 @@ struct TransposedState final : KernelState {
 constexpr int64_t kLimit = int64_t{1} << 24;
 
 std::optional<ConvGeometry> read_transposed(const KernelQuery& q) {
-  if (active_isa() == Isa::kScalar || q.inputs.size() < 2 || q.constant(1) == nullptr)
-    return std::nullopt;
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 2) return std::nullopt;
   for (size_t i = 0; i < q.inputs.size(); ++i)
     if ((q.has_input(i) || i < 2) && q.dtype(i) != DType::kFloat32) return std::nullopt;
   const auto x = q.dims(0), w = q.dims(1);
@@ -81,6 +81,18 @@ std::optional<ConvGeometry> read_transposed(const KernelQuery& q) {
 
 bool supports_transposed(const KernelQuery& query) { return read_transposed(query).has_value(); }
 
+/// [group][input][output x tap] to [group][output x tap][input], packed.
+void pack_transposed(const TransposedState& state, const float* w, float* packed) {
+  const ConvGeometry& s = state.shape;
+  const int64_t inputs = s.in_channels, rows = state.product.shape.out_channels;
+  std::vector<float> turned(static_cast<size_t>(s.groups * inputs * rows));
+  for (int64_t g = 0; g < s.groups; ++g)
+    transpose_tile(reinterpret_cast<const std::byte*>(w + g * inputs * rows), rows,
+                   reinterpret_cast<std::byte*>(turned.data() + g * inputs * rows), inputs, inputs,
+                   rows, sizeof(float));
+  pack_convolution(state.product, turned.data(), packed);
+}
+
 Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& context) {
   auto state = std::make_unique<TransposedState>();
   const ConvGeometry s = *read_transposed(context);
@@ -97,21 +109,17 @@ Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& co
       (plan.scratch_floats + static_cast<size_t>(s.groups * product.out_channels * s.in_plane()) +
        128) *
       sizeof(float);
+  if (context.constant(1) == nullptr) {
+    state->scratch_bytes += (plan.weight_floats + 64) * sizeof(float);
+    return state;
+  }
   const std::string key = "conv_transpose_f32/" + std::string(name_of(active_isa())) + "/" +
                           name_of(plan.algorithm) + "/" + std::to_string(s.groups);
   TRY(const std::byte* packed,
       context.packed(1, key, (plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
-        // [group][input][output x tap] to [group][output x tap][input].
         Tensor copy;
-        const float* w = context.aligned_constant(1, copy).data<float>();
-        const int64_t inputs = s.in_channels, rows = product.out_channels;
-        std::vector<float> turned(static_cast<size_t>(s.groups * inputs * rows));
-        for (int64_t g = 0; g < s.groups; ++g)
-          for (int64_t i = 0; i < inputs; ++i)
-            for (int64_t r = 0; r < rows; ++r)
-              turned[static_cast<size_t>((g * rows + r) * inputs + i)] =
-                  w[(g * inputs + i) * rows + r];
-        pack_convolution(plan, turned.data(), reinterpret_cast<float*>(target));
+        pack_transposed(*state, context.aligned_constant(1, copy).data<float>(),
+                        reinterpret_cast<float*>(target));
       }));
   state->packed = reinterpret_cast<const float*>(packed);
   return state;
@@ -123,12 +131,19 @@ Status run_transposed_conv(KernelRun& run) {
   TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
   auto* scratch = reinterpret_cast<float*>(run.scratch());
   float* columns = scratch + (state.product.scratch_floats + 31) / 16 * 16;
+  const float* packed = state.packed;
+  if (packed == nullptr) {  // weights that are computed, those of a quantised network say
+    float* target =
+        columns + (s.groups * state.product.shape.out_channels * s.in_plane() + 31) / 16 * 16;
+    pack_transposed(state, run.data<float>(1), target);
+    packed = target;
+  }
   const float* bias = run.has_input(2) ? run.data<float>(2) : nullptr;
   const int64_t outputs = s.groups * s.out_channels, plane = s.out_plane();
   const int64_t column_floats = s.taps() * s.in_plane();
   for (int64_t n = 0; n < s.batch; ++n) {
     run_convolution(state.product, run.data<float>(0) + n * s.groups * s.in_channels * s.in_plane(),
-                    state.packed, columns, {}, scratch);
+                    packed, columns, {}, scratch);
     float* to = y->data<float>() + n * outputs * plane;
     // Rows of all channels, one channel behind the other.
     const int64_t rows = s.out[0] * s.out[1];

@@ -14,10 +14,10 @@ namespace {
 
 struct GatherState final : KernelState {
   int64_t outer = 1, length = 1, piece = 1;  ///< piece: bytes that stay together
+  int64_t axis = 0;
   Dims output;
 };
 
-/// Pieces of at least 16 bytes; smaller ones the reference picks from tables.
 bool plan_gather(const KernelQuery& q, GatherState& s) {
   if (active_isa() == Isa::kScalar || q.inputs.size() != 2 || bytes_of(q.dtype(0)) == 0 ||
       (q.dtype(1) != DType::kInt64 && q.dtype(1) != DType::kInt32) ||
@@ -28,13 +28,14 @@ bool plan_gather(const KernelQuery& q, GatherState& s) {
   if (axis < 0) axis += rank;
   if (axis < 0 || axis >= rank) return false;
   const auto at = static_cast<size_t>(axis);
+  s.axis = axis;
   s.outer = element_count(q.dims(0).first(at));
   s.length = q.dims(0)[at];
   s.piece = element_count(q.dims(0).subspan(at + 1)) * static_cast<int64_t>(bytes_of(q.dtype(0)));
   for (size_t j = 0; j < at; ++j) s.output.push_back(q.dims(0)[j]);
   for (const int64_t dim : q.dims(1)) s.output.push_back(dim);
   for (size_t j = at + 1; j < q.dims(0).size(); ++j) s.output.push_back(q.dims(0)[j]);
-  return s.piece >= 16;
+  return true;
 }
 bool supports_gather(const KernelQuery& q) {
   GatherState state;
@@ -70,6 +71,10 @@ void gather_all(const KernelRun& run, const std::byte* from, int64_t outer, int6
   const bool far = length * piece > 1 << 22;  // beyond the second cache
   const auto copy = [&] {
     switch (size) {
+      case 1:
+        return copy_pieces<1>;
+      case 2:
+        return copy_pieces<2>;
       case 4:
         return copy_pieces<4>;
       case 8:
@@ -88,7 +93,9 @@ void gather_all(const KernelRun& run, const std::byte* from, int64_t outer, int6
         return copy_pieces<0>;
     }
   }();
-  run.parallel_for(outer * parts, 1, [&](int64_t begin, int64_t end) {
+  const int64_t grain =
+      std::max<int64_t>(1, (1 << 16) / (std::clamp<int64_t>(count, 1, part) * piece));
+  run.parallel_for(outer * parts, grain, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t at = task / parts, first = task % parts * part;
       copy(from + at * length * piece, places.data() + first, std::min(part, count - first), size,
@@ -114,8 +121,7 @@ Status run_gather(KernelRun& run) {
   if (!inside)
     for (int64_t i = 0; i < count; ++i)
       if (const int64_t given = indices.get_int64(i); given < -s.length || given >= s.length)
-        return runtime_error("index " + std::to_string(given) + " is out of range for an axis of " +
-                             std::to_string(s.length) + " elements");
+        return ops::checked_index(given, s.length, s.axis).error();
   TRY(Tensor * y, run.output(0, data.dtype(), s.output));
   gather_all(run, data.data<std::byte>(), s.outer, s.length, s.piece, places, y->data<std::byte>());
   return ok();

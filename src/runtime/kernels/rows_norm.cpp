@@ -9,6 +9,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/rows.h"
+#include "runtime/kernels/transpose_tile.h"
 #include "runtime/kernels/unary.h"
 
 namespace tombolo {
@@ -56,6 +57,15 @@ Result<std::unique_ptr<KernelState>> prepare_softmax(const PrepareContext& conte
   return state;
 }
 
+/// Fewer columns than these would leave most of a vector empty: they are turned into rows.
+constexpr int64_t kFewColumns = 12;
+
+/// [rows, columns] to [columns, rows].
+void transpose_floats(const float* x, float* y, int64_t rows, int64_t columns) {
+  transpose_tile(reinterpret_cast<const std::byte*>(x), columns, reinterpret_cast<std::byte*>(y),
+                 rows, rows, columns, sizeof(float));
+}
+
 Status run_softmax(KernelRun& run) {
   const auto& s = run.state<SoftmaxState>();
   const Tensor& x = run.input(0);
@@ -73,14 +83,27 @@ Status run_softmax(KernelRun& run) {
     });
     return ok();
   }
+  const float* from = x.data<float>();
+  float* to = y->data<float>();
+  if (s.inner < kFewColumns) {
+    run.parallel_for(s.outer, grain_of(s.length * s.inner), [&](int64_t begin, int64_t end) {
+      float* rows = thread_floats(1, static_cast<size_t>(s.length * s.inner));
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = i * s.length * s.inner;
+        transpose_floats(from + at, rows, s.length, s.inner);
+        for (int64_t j = 0; j < s.inner; ++j)
+          softmax_row(rows + j * s.length, rows + j * s.length, s.length, s.logarithm);
+        transpose_floats(rows, to + at, s.inner, s.length);
+      }
+    });
+    return ok();
+  }
   // Wide strips read long pieces of each row; narrow ones where threads would find too few.
   constexpr int64_t kNarrow = 64, kMany = 16;
   const int64_t kept = std::max(kNarrow, (int64_t{1} << 16) / s.length / kNarrow * kNarrow);
   const int64_t width =
       s.outer * s.inner < kMany * kSoftmaxColumns ? kNarrow : std::min(kept, kSoftmaxColumns);
   const int64_t columns = (s.inner + width - 1) / width;
-  const float* from = x.data<float>();
-  float* to = y->data<float>();
   run.parallel_for(s.outer * columns, grain_of(s.length * std::min(width, s.inner)),
                    [&](int64_t begin, int64_t end) {
                      for (int64_t task = begin; task < end; ++task) {
@@ -244,16 +267,27 @@ Status run_batch_norm(KernelRun& run) {
   const double epsilon = static_cast<double>(run.state<BatchState>().epsilon);
   const float* parameters[4];
   for (size_t i = 0; i < 4; ++i) parameters[i] = run.data<float>(i + 1);
+  std::vector<float> scale(static_cast<size_t>(channels)), bias(scale.size());
+  for (size_t c = 0; c < scale.size(); ++c) {
+    const double factor = static_cast<double>(parameters[0][c]) /
+                          std::sqrt(static_cast<double>(parameters[3][c]) + epsilon);
+    scale[c] = static_cast<float>(factor);
+    bias[c] = static_cast<float>(static_cast<double>(parameters[1][c]) -
+                                 static_cast<double>(parameters[2][c]) * factor);
+  }
+  if (plane == 1) {  // channels side by side
+    run.parallel_for(x.dim(0), grain_of(channels), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        normalize_row(x.data<float>() + i * channels, y->data<float>() + i * channels, channels,
+                      {0, 1}, scale.data(), bias.data());
+    });
+    return ok();
+  }
   run.parallel_for(planes, grain_of(plane), [&](int64_t begin, int64_t end) {
     UnaryFn* affine = unary_fn(Unary::kAffine);
     for (int64_t p = begin; p < end; ++p) {
-      const int64_t c = p % channels;
-      const double scale = static_cast<double>(parameters[0][c]) /
-                           std::sqrt(static_cast<double>(parameters[3][c]) + epsilon);
-      const double bias =
-          static_cast<double>(parameters[1][c]) - static_cast<double>(parameters[2][c]) * scale;
-      affine(x.data<float>() + p * plane, y->data<float>() + p * plane, plane,
-             static_cast<float>(scale), static_cast<float>(bias));
+      const auto c = static_cast<size_t>(p % channels);
+      affine(x.data<float>() + p * plane, y->data<float>() + p * plane, plane, scale[c], bias[c]);
     }
   });
   return ok();

@@ -1,5 +1,5 @@
-// QLinearConv of bytes: weights are broadcast, windows are gathered into panels as in
-// conv_direct.cpp. With one input channel a group the sums are exact in floats, which the float
+// QLinearConv and ConvInteger of bytes: weights are broadcast, windows are gathered into panels as
+// in conv_direct.cpp. With one input channel a group the sums are exact in floats, which the float
 // kernel then makes.
 
 #include <algorithm>
@@ -20,9 +20,12 @@ namespace {
 
 constexpr size_t kX = 0, kXScale = 1, kXZero = 2, kW = 3, kWScale = 4, kWZero = 5, kYScale = 6,
                  kYZero = 7, kBias = 8;
+// ConvInteger.
+constexpr size_t kIntegerW = 1, kIntegerXZero = 2, kIntegerWZero = 3;
 
 struct QConvState final : KernelState {
   ConvGeometry shape;
+  LiveTaps live;
   ConvImage image;
   std::vector<int64_t> offsets;
   const std::byte* packed = nullptr;  ///< rows (or floats), then the sums of the weights
@@ -30,41 +33,62 @@ struct QConvState final : KernelState {
   bool depthwise = false, x_signed = false, w_signed = false;
   DType out_type = DType::kUInt8;
   Dims output;
+
+  int64_t outputs() const { return shape.groups * shape.out_channels; }
+  /// Bytes of the output of one image.
+  int64_t image_bytes() const {
+    return outputs() * shape.out_plane() * static_cast<int64_t>(bytes_of(out_type));
+  }
 };
 
 bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
 
+/// What both operators ask of the image, of constant weights, and of their zero points: in the
+/// middle of the range, as quantisers write them.
+bool plan_sums(const KernelQuery& q, size_t w_at, size_t zero_at, QConvState& s) {
+  if (!is_byte(q.dtype(kX)) || !is_byte(q.dtype(w_at)) || q.constant(w_at) == nullptr) return false;
+  const auto shape = read_conv_geometry(q.attributes, q.dims(kX), q.dims(w_at), &s.live);
+  if (!shape || shape->depth() > 1 << 16) return false;
+  s.shape = *shape;
+  s.x_signed = q.dtype(kX) == DType::kInt8;
+  s.w_signed = q.dtype(w_at) == DType::kInt8;
+  s.depthwise = shape->in_channels == 1 && shape->taps() <= 256;
+  s.output = output_dims(*shape, s.outputs(), q.dims(kX).size() - 2);
+  if (!q.has_input(zero_at)) return s.w_signed;
+  const Tensor* zero = q.constant(zero_at);
+  if (zero == nullptr || zero->dtype() != q.dtype(w_at) || zero->rank() > 1 ||
+      (zero->size() != 1 && zero->size() != s.outputs()))
+    return false;
+  for (int64_t i = 0; i < zero->size(); ++i)
+    if (zero->data<uint8_t>()[i] != (s.w_signed ? 0 : 128)) return false;
+  return true;
+}
+
 bool plan_qconv(const KernelQuery& q, QConvState& s) {
   if (active_isa() == Isa::kScalar || q.inputs.size() < 8) return false;
-  for (size_t i : {kX, kXZero, kW, kWZero, kYZero})
+  for (size_t i : {kXZero, kWZero, kYZero})
     if (!q.has_input(i) || !is_byte(q.dtype(i))) return false;
   for (size_t i : {kXScale, kWScale, kYScale})
     if (q.dtype(i) != DType::kFloat32) return false;
   for (size_t i : {kXScale, kXZero, kYScale, kYZero})
     if (element_count(q.dims(i)) != 1) return false;
-  if (q.dtype(kXZero) != q.dtype(kX) || q.dtype(kWZero) != q.dtype(kW)) return false;
-  const auto shape = read_conv_geometry(q.attributes, q.dims(kX), q.dims(kW));
-  // Weights, and their zero points in the middle of the range: what quantisers write.
-  const Tensor *w = q.constant(kW), *zero = q.constant(kWZero);
-  if (!shape || w == nullptr || zero == nullptr) return false;
-  s.shape = *shape;
-  s.x_signed = q.dtype(kX) == DType::kInt8;
-  s.w_signed = q.dtype(kW) == DType::kInt8;
-  const int64_t outputs = shape->groups * shape->out_channels;
-  for (size_t i : {kWScale, kWZero}) {
-    const int64_t size = element_count(q.dims(i));
-    if (q.dims(i).size() > 1 || (size != 1 && size != outputs)) return false;
-  }
-  for (int64_t i = 0; i < zero->size(); ++i)
-    if (zero->data<uint8_t>()[i] != (s.w_signed ? 0 : 128)) return false;
-  if (q.has_input(kBias) &&
-      (q.dtype(kBias) != DType::kInt32 || q.dims(kBias).size() != 1 || q.dims(kBias)[0] != outputs))
+  if (q.dtype(kXZero) != q.dtype(kX) || !plan_sums(q, kW, kWZero, s)) return false;
+  const int64_t scales = element_count(q.dims(kWScale));
+  if (q.dims(kWScale).size() > 1 || (scales != 1 && scales != s.outputs())) return false;
+  if (q.has_input(kBias) && (q.dtype(kBias) != DType::kInt32 || q.dims(kBias).size() != 1 ||
+                             q.dims(kBias)[0] != s.outputs()))
     return false;
-  if (shape->depth() > 1 << 16) return false;
-  s.depthwise = shape->in_channels == 1 && shape->taps() <= 256;
   s.out_type = q.dtype(kYZero);
-  s.output = output_dims(*shape, outputs, q.dims(kX).size() - 2);
   return true;
+}
+
+bool plan_conv_integer(const KernelQuery& q, QConvState& s) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 2) return false;
+  if (q.has_input(kIntegerXZero) &&
+      (q.dtype(kIntegerXZero) != q.dtype(kX) || element_count(q.dims(kIntegerXZero)) != 1))
+    return false;
+  s.out_type = DType::kInt32;
+  return plan_sums(q, kIntegerW, kIntegerWZero, s);
 }
 
 bool supports_qconv(const KernelQuery& query) {
@@ -72,10 +96,20 @@ bool supports_qconv(const KernelQuery& query) {
   return plan_qconv(query, state);
 }
 
+bool supports_conv_integer(const KernelQuery& query) {
+  QConvState state;
+  return plan_conv_integer(query, state);
+}
+
 void pack(const QConvState& s, const uint8_t* w, std::byte* target) {
   const ConvGeometry& g = s.shape;
   const int64_t outputs = g.groups * g.out_channels, depth = g.depth();
   const bool flip = !s.w_signed;
+  std::vector<uint8_t> live;
+  if (!s.live.whole()) {
+    live = s.live.weights(w, outputs * g.in_channels);
+    w = live.data();
+  }
   if (s.depthwise) {
     auto* floats = reinterpret_cast<float*>(target);
     for (int64_t i = 0; i < outputs * depth; ++i)
@@ -87,10 +121,9 @@ void pack(const QConvState& s, const uint8_t* w, std::byte* target) {
              reinterpret_cast<int32_t*>(target + s.row_bytes));
 }
 
-Result<std::unique_ptr<KernelState>> prepare_qconv(const PrepareContext& context) {
-  auto state = std::make_unique<QConvState>();
+Result<std::unique_ptr<KernelState>> prepare(const PrepareContext& context,
+                                             std::unique_ptr<QConvState> state, size_t w_at) {
   QConvState& s = *state;
-  plan_qconv(context, s);
   const ConvGeometry& g = s.shape;
   s.image = plan_image(g);
   for (int64_t c = 0; c < g.in_channels; ++c)
@@ -103,10 +136,22 @@ Result<std::unique_ptr<KernelState>> prepare_qconv(const PrepareContext& context
     s.scratch_bytes += static_cast<size_t>(g.groups * g.in_channels * s.image.plane) + 128;
   TRY(s.packed,
       context.packed(
-          kW, std::string("qconv/") + (s.depthwise ? "floats" : q_tiles().name),
+          w_at, std::string("qconv/") + (s.depthwise ? "floats" : q_tiles().name) + s.live.key(),
           s.row_bytes + static_cast<size_t>(outputs) * sizeof(int32_t),
-          [&](std::byte* target) { pack(s, context.constant(kW)->data<uint8_t>(), target); }));
+          [&](std::byte* target) { pack(s, context.constant(w_at)->data<uint8_t>(), target); }));
   return state;
+}
+
+Result<std::unique_ptr<KernelState>> prepare_qconv(const PrepareContext& context) {
+  auto state = std::make_unique<QConvState>();
+  plan_qconv(context, *state);
+  return prepare(context, std::move(state), kW);
+}
+
+Result<std::unique_ptr<KernelState>> prepare_conv_integer(const PrepareContext& context) {
+  auto state = std::make_unique<QConvState>();
+  plan_conv_integer(context, *state);
+  return prepare(context, std::move(state), kIntegerW);
 }
 
 int32_t byte_at(const Tensor& tensor) {
@@ -185,7 +230,7 @@ void run_depthwise_bytes(const Job& job, const uint8_t* x) {
                            static_cast<int32_t>(sums[r * s.image.columns + c]);
                      QFinish finish = job.finish;
                      auto* out = static_cast<std::byte*>(finish.out);
-                     finish.out = out + task / g.groups * g.groups * g.out_channels * pixels;
+                     finish.out = out + task / g.groups * s.image_bytes();
                      q_finish(finish, row.data(), g.out[2], channel, 1,
                               (d * g.out[1] + r) * g.out[2], g.out[2]);
                    }
@@ -239,7 +284,7 @@ void run_panels(const Job& job, const uint8_t* x, int64_t n, uint8_t* images) {
             q_interleave(rows, width, depth, false, panel);
           }
           QFinish finish = job.finish;
-          finish.out = static_cast<std::byte*>(finish.out) + n * g.groups * g.out_channels * pixels;
+          finish.out = static_cast<std::byte*>(finish.out) + n * s.image_bytes();
           for (int64_t r = 0; r < g.out_channels; r += tile_rows) {
             const int64_t height = std::min<int64_t>(tile_rows, g.out_channels - r);
             const int64_t row = group * g.out_channels + r;
@@ -250,15 +295,35 @@ void run_panels(const Job& job, const uint8_t* x, int64_t n, uint8_t* images) {
       });
 }
 
+/// What is added to each output's sum for the zero point of x, which the depthwise kernel takes
+/// away itself.
+int32_t zero_term(const QConvState& s, int32_t x_zero, int64_t output) {
+  const auto* sums = reinterpret_cast<const int32_t*>(s.packed + s.row_bytes);
+  return s.depthwise ? 0
+                     : static_cast<int32_t>(-static_cast<uint32_t>(x_zero) *
+                                            static_cast<uint32_t>(sums[output]));
+}
+
+Status run_sums(KernelRun& run, Job& job, Tensor& y, uint8_t* images) {
+  const QConvState& s = job.s;
+  job.finish.out = y.data<std::byte>();
+  job.finish.ldo = s.shape.out_plane();
+  const uint8_t* x = run.data<uint8_t>(kX);
+  if (s.depthwise) {
+    run_depthwise_bytes(job, x);
+    return ok();
+  }
+  for (int64_t n = 0; n < s.shape.batch; ++n) run_panels(job, x, n, images);
+  return ok();
+}
+
 Status run_qconv(KernelRun& run) {
   const auto& s = run.state<QConvState>();
-  const ConvGeometry& g = s.shape;
   TRY(Tensor * y, run.output(0, s.out_type, s.output));
-  const int64_t outputs = g.groups * g.out_channels;
+  const int64_t outputs = s.outputs();
   auto* scales = reinterpret_cast<float*>(run.scratch());
   auto* add = reinterpret_cast<int32_t*>(scales + outputs);
   auto* images = reinterpret_cast<uint8_t*>(add + outputs + 16);
-  const auto* sums = reinterpret_cast<const int32_t*>(s.packed + s.row_bytes);
   const int32_t x_zero = byte_at(run.input(kXZero)) + (s.x_signed ? 128 : 0);
   const Tensor& w_scale = run.input(kWScale);
   const double factor = static_cast<double>(run.data<float>(kXScale)[0]) /
@@ -266,9 +331,10 @@ Status run_qconv(KernelRun& run) {
   for (int64_t i = 0; i < outputs; ++i) {
     const float scale = w_scale.data<float>()[w_scale.size() == 1 ? 0 : i];
     scales[i] = static_cast<float>(factor * static_cast<double>(scale));
-    add[i] = run.has_input(kBias) ? run.data<int32_t>(kBias)[i] : 0;
-    // The depthwise kernel takes the zero point away itself.
-    if (!s.depthwise) add[i] -= x_zero * sums[i];
+    const int32_t bias = run.has_input(kBias) ? run.data<int32_t>(kBias)[i] : 0;
+    // Sums wrap, as the reference's do.
+    add[i] = static_cast<int32_t>(static_cast<uint32_t>(bias) +
+                                  static_cast<uint32_t>(zero_term(s, x_zero, i)));
   }
   Job job{s, {}, x_zero};
   job.finish.row_add = add;
@@ -277,15 +343,20 @@ Status run_qconv(KernelRun& run) {
   job.finish.zero_point = byte_at(run.input(kYZero));
   job.finish.least = s.out_type == DType::kInt8 ? -128 : 0;
   job.finish.greatest = s.out_type == DType::kInt8 ? 127 : 255;
-  job.finish.out = y->data<std::byte>();
-  job.finish.ldo = g.out_plane();
-  const uint8_t* x = run.data<uint8_t>(kX);
-  if (s.depthwise) {
-    run_depthwise_bytes(job, x);
-    return ok();
-  }
-  for (int64_t n = 0; n < g.batch; ++n) run_panels(job, x, n, images);
-  return ok();
+  return run_sums(run, job, *y, images);
+}
+
+Status run_conv_integer(KernelRun& run) {
+  const auto& s = run.state<QConvState>();
+  TRY(Tensor * y, run.output(0, s.out_type, s.output));
+  auto* add = reinterpret_cast<int32_t*>(run.scratch());
+  const int32_t x_zero = (run.has_input(kIntegerXZero) ? byte_at(run.input(kIntegerXZero)) : 0) +
+                         (s.x_signed ? 128 : 0);
+  for (int64_t i = 0; i < s.outputs(); ++i) add[i] = zero_term(s, x_zero, i);
+  Job job{s, {}, x_zero};
+  job.finish.row_add = add;
+  job.finish.kind = QFinish::Kind::kInt32;
+  return run_sums(run, job, *y, reinterpret_cast<uint8_t*>(add + s.outputs() + 16));
 }
 
 }  // namespace
@@ -296,6 +367,13 @@ KERNEL(qlinear_conv) = {
     .supports = supports_qconv,
     .prepare = prepare_qconv,
     .run = run_qconv,
+};
+KERNEL(conv_integer) = {
+    .name = "conv_integer",
+    .op = "ConvInteger",
+    .supports = supports_conv_integer,
+    .prepare = prepare_conv_integer,
+    .run = run_conv_integer,
 };
 
 }  // namespace tombolo

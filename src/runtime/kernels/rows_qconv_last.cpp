@@ -62,12 +62,12 @@ bool one_scale(const KernelQuery& q, size_t scale, size_t zero) {
          element_count(q.dims(zero)) == 1;
 }
 
-std::optional<ConvGeometry> geometry(const KernelQuery& q) {
+std::optional<ConvGeometry> geometry(const KernelQuery& q, LiveTaps& live) {
   const auto x = q.dims(kX), w = q.dims(kW);
   if ((x.size() != 3 && x.size() != 4) || w.size() != x.size()) return std::nullopt;
   Dims first = {x[0], x.back()};
   for (size_t i = 1; i + 1 < x.size(); ++i) first.push_back(x[i]);
-  return read_conv_geometry(q.attributes, {first.begin(), first.size()}, w);
+  return read_conv_geometry(q.attributes, {first.begin(), first.size()}, w, &live);
 }
 
 bool supports_last(const KernelQuery& q) {
@@ -80,7 +80,8 @@ bool supports_last(const KernelQuery& q) {
       q.dtype(kWZero) != q.dtype(kW) || q.dtype(kWScale) != DType::kFloat32)
     return false;
   const Tensor *w = q.constant(kW), *zero = q.constant(kWZero);
-  const auto shape = geometry(q);
+  LiveTaps live;
+  const auto shape = geometry(q, live);
   if (!shape || w == nullptr || zero == nullptr || shape->in[0] != 1) return false;
   const int64_t outputs = shape->groups * shape->out_channels;
   for (const size_t i : {kWScale, kWZero}) {
@@ -102,12 +103,17 @@ bool supports_last(const KernelQuery& q) {
 Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context) {
   auto state = std::make_unique<LastState>();
   LastState& s = *state;
-  const ConvGeometry shape = *geometry(context);
-  const Tensor* w = context.constant(kW);
+  LiveTaps live;
+  const ConvGeometry shape = *geometry(context, live);
+  const uint8_t* w = context.constant(kW)->data<uint8_t>();
+  std::vector<uint8_t> room;
+  if (!live.whole()) {
+    room = live.weights(w, shape.groups * shape.out_channels * shape.in_channels);
+    w = room.data();
+  }
   const QTiles& tiles = q_constant_tiles();
   s.plan = plan_qconv_last(shape, context.dtype(kX) == DType::kInt8, context.has_input(kZ), tiles,
-                           w != nullptr ? w->data<uint8_t>() : nullptr,
-                           context.dtype(kW) == DType::kUInt8);
+                           w, context.dtype(kW) == DType::kUInt8);
   const ConvGeometry& g = s.plan.shape;
   const int64_t outputs = s.plan.outputs();
   s.has_rest = context.has_input(kZ);
@@ -124,14 +130,15 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
                     (s.plan.run != g.in_channels ? "/rows" : "/taps") +
                     (s.plan.depthwise  ? "/depthwise/" + std::string(name_of(active_isa()))
                      : s.plan.winograd ? "/winograd/" + std::string(name_of(active_isa()))
-                                       : std::string());
+                                       : std::string()) +
+                    live.key();
   TRY(s.packed, context.packed(kW, key, weights + static_cast<size_t>(outputs + 64) * 4,
                                [&](std::byte* target) {
                                  // Sorted panels have room that need not be there.
                                  if (!tiles.sorted || s.plan.winograd || s.plan.depthwise)
                                    std::memset(target, 0, weights);
-                                 pack_qconv_last(s.plan, context.constant(kW)->data<uint8_t>(),
-                                                 context.dtype(kW) == DType::kUInt8, target,
+                                 pack_qconv_last(s.plan, w, context.dtype(kW) == DType::kUInt8,
+                                                 target,
                                                  reinterpret_cast<int32_t*>(target + weights));
                                }));
   s.scratch_bytes =

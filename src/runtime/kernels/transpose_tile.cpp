@@ -178,15 +178,49 @@ HWY_INLINE void squares(const T* x, int64_t x_step, T* y, int64_t y_step, int64_
   }
 }
 
+/// As many rows as there are elements in 128 bits. Rows i and i + half, taken in turns, move the
+/// highest bit of the row's number to the end of the column's: as many rounds as it has bits.
+template <typename T>
+HWY_INLINE void tile_square(const T* x, int64_t x_step, T* y, int64_t y_step) {
+  constexpr size_t kSide = 16 / sizeof(T), kHalf = kSide / 2;
+  const hn::CappedTag<T, kSide> d;
+  hn::Vec<decltype(d)> a[kSide], b[kSide];
+#pragma GCC unroll 16
+  for (size_t i = 0; i < kSide; ++i) a[i] = hn::LoadU(d, x + static_cast<int64_t>(i) * x_step);
+#pragma GCC unroll 4
+  for (size_t round = 1; round < kSide; round *= 2) {
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kHalf; ++i) {
+      b[2 * i] = hn::InterleaveLower(d, a[i], a[i + kHalf]);
+      b[2 * i + 1] = hn::InterleaveUpper(d, a[i], a[i + kHalf]);
+    }
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kSide; ++i) a[i] = b[i];
+  }
+#pragma GCC unroll 16
+  for (size_t i = 0; i < kSide; ++i) hn::StoreU(a[i], d, y + static_cast<int64_t>(i) * y_step);
+}
+
 template <typename T>
 void tile_any(const std::byte* x, int64_t x_step, std::byte* y, int64_t y_step, int64_t rows,
               int64_t columns) {
   constexpr int64_t kSide = 64 / static_cast<int64_t>(sizeof(T));
-  for (int64_t i = 0; i < rows; i += kSide)
-    for (int64_t j = 0; j < columns; j += kSide)
-      scalar_tile(reinterpret_cast<const T*>(x) + i * x_step + j, x_step,
-                  reinterpret_cast<T*>(y) + j * y_step + i, y_step, std::min(kSide, rows - i),
-                  std::min(kSide, columns - j));
+  constexpr int64_t kSquare = 16 / static_cast<int64_t>(sizeof(T));
+  const T* from = reinterpret_cast<const T*>(x);
+  T* to = reinterpret_cast<T*>(y);
+  for (int64_t i0 = 0; i0 < rows; i0 += kSide)
+    for (int64_t j0 = 0; j0 < columns; j0 += kSide) {
+      const int64_t i1 = std::min(rows, i0 + kSide), j1 = std::min(columns, j0 + kSide);
+      int64_t j = j0;
+      if constexpr (sizeof(T) <= 2)
+        for (; j + kSquare <= j1; j += kSquare) {
+          int64_t i = i0;
+          for (; i + kSquare <= i1; i += kSquare)
+            tile_square(from + i * x_step + j, x_step, to + j * y_step + i, y_step);
+          scalar_tile(from + i * x_step + j, x_step, to + j * y_step + i, y_step, i1 - i, kSquare);
+        }
+      scalar_tile(from + i0 * x_step + j, x_step, to + j * y_step + i0, y_step, i1 - i0, j1 - j);
+    }
 }
 
 void tile(const std::byte* x, int64_t x_step, std::byte* y, int64_t y_step, int64_t rows,

@@ -123,6 +123,16 @@ TEST_P(Networks, TransposedConvolutions) {
         "y = ConvTranspose <strides = [2, 2]> (x, w, b)", {{1, 40, 14, 15}});
 }
 
+TEST_P(Networks, TransposedConvolutionsOfComputedWeights) {
+  for (const int64_t width : {3, 20}) {
+    const auto kernels = agree(constant("w", {6, 5, 3, 2}) + "," + constant("b", {5}),
+                               "s = ReduceMean <keepdims = 0> (x)\n v = Add (w, s)\n"
+                               "y = ConvTranspose <strides = [2, 2]> (x, v, b)",
+                               {{2, 6, 7, width}});
+    EXPECT_EQ(kernels.back(), "conv_transpose_f32");
+  }
+}
+
 TEST_P(Networks, BlockedConvolutions) {
   struct Case {
     std::vector<int64_t> x, w;
@@ -159,6 +169,22 @@ TEST_P(Networks, BlockedConvolutions) {
       {{1, 16, 3, 12}, {16, 1, 1, 3}, "group = 16, pads = [0, 3, 0, 3], strides = [1, 3]"},
       {{1, 16, 3, 3}, {18, 16, 1, 1}, "pads = [2, 1, 1, 2]"},
       {{1, 32, 8, 8}, {64, 8, 3, 3}, "group = 4, pads = [1, 1, 1, 1]"},
+      // More weights than stay near, and an image of several bands.
+      {{1, 130, 45, 46}, {80, 130, 5, 5}, "strides = [2, 2], pads = [2, 2, 2, 2]"},
+      // Dilated kernels over images inside each other, of one size and of several.
+      {{1, 32, 16, 16}, {33, 32, 3, 3}, "dilations = [2, 2], pads = [2, 2, 2, 2]"},
+      {{2, 20, 17, 15}, {16, 20, 3, 3}, "dilations = [2, 4], pads = [2, 4, 2, 4]"},
+      {{1, 64, 16, 16}, {96, 32, 3, 3}, "group = 2, dilations = [4, 4], pads = [4, 4, 4, 4]"},
+      {{1, 16, 40, 39}, {16, 16, 3, 3}, "dilations = [3, 1], pads = [0, 1, 3, 2]"},
+      {{1, 700, 8, 8}, {720, 700, 3, 3}, "dilations = [2, 2], pads = [2, 2, 2, 2]"},
+      // Positions of the kernel that never meet the input: all but one, all of an axis's first or
+      // last, and some that stay for want of padding.
+      {{1, 20, 12, 12}, {18, 20, 3, 3}, "dilations = [24, 24], pads = [24, 24, 24, 24]"},
+      {{2, 17, 4, 19}, {20, 17, 3, 3}, "dilations = [30, 2], pads = [30, 2, 30, 2]"},
+      {{1, 16, 5, 9}, {18, 16, 3, 5}, "dilations = [7, 9], pads = [14, 18, 0, 18]"},
+      {{1, 17, 6, 7}, {16, 17, 3, 3}, "dilations = [9, 8], pads = [0, 5, 18, 12]"},
+      {{1, 16, 7, 8}, {16, 16, 3, 3}, "strides = [3, 2], dilations = [8, 5], pads = [8, 9, 8, 9]"},
+      {{1, 20, 3, 12}, {20, 1, 3, 3}, "group = 20, dilations = [4, 40], pads = [4, 40, 4, 40]"},
   };
   for (const Case& c : cases) {
     const std::string conv = std::string("Conv <") + c.attributes + "> (x, w, b)";
@@ -174,6 +200,16 @@ TEST_P(Networks, BlockedConvolutions) {
           "a = " + conv + "\n c = Sin (a)\n d = " + conv + " \n e = Add (c, d)\n y = Relu (e)",
           {c.x});
   }
+}
+
+TEST_P(Networks, KernelsBeyondTheInput) {
+  const auto kernels = agree(constant("w", {3, 4, 3}) + "," + constant("b", {3}),
+                             "y = Conv <dilations = [700], pads = [700, 700]> (x, w, b)",
+                             {{1, 4, 9}, {2, 4, 900}, {2, 4, 5}});
+  EXPECT_EQ(kernels, std::vector<std::string>{"conv_f32"});
+  agree(constant("w", {5, 3, 3, 3, 3}),
+        "y = Conv <dilations = [2, 5, 9], pads = [2, 5, 9, 2, 5, 9]> (x, w)",
+        {{1, 3, 4, 5, 6}, {1, 3, 2, 6, 11}});
 }
 
 TEST_P(Networks, BlockedTransposedConvolutions) {

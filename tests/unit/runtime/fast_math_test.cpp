@@ -211,7 +211,7 @@ TEST_F(FastMath, GemmOfWholeNumbers) {
 TEST_F(FastMath, ConvolutionsOfWholeNumbers) {
   constexpr Conv kConvs[] = {{1, 32, 32, 5, 26, 3, 3, 1, 1, 1},  {2, 16, 48, 9, 7, 1, 1, 1, 1, 0},
                              {1, 24, 40, 13, 10, 3, 3, 2, 1, 1}, {1, 64, 17, 8, 11, 1, 1, 2, 1, 0},
-                             {1, 17, 33, 12, 12, 5, 3, 1, 1, 2}, {2, 20, 16, 15, 9, 3, 3, 1, 2, 2},
+                             {1, 17, 33, 12, 12, 5, 3, 1, 1, 2}, {2, 20, 16, 15, 9, 3, 5, 1, 2, 2},
                              {1, 40, 64, 9, 16, 3, 5, 3, 2, 3},  {1, 48, 16, 1, 1, 1, 1, 1, 1, 0},
                              {1, 16, 16, 4, 4, 4, 4, 1, 1, 0},   {1, 100, 36, 7, 7, 3, 3, 1, 1, 1}};
   for (const Conv& conv : kConvs) expect_exact(convolution(conv));
@@ -219,9 +219,11 @@ TEST_F(FastMath, ConvolutionsOfWholeNumbers) {
 
 /// Which saves more than dot products of bf16 do.
 TEST_F(FastMath, WinogradStaysInFloats) {
-  const Bf16Case c = convolution({1, 32, 32, 14, 14, 3, 3, 1, 1, 1});
   limit_extras(Extras::kDot);
-  EXPECT_EQ(run(c, false, true, "block_conv_f32"), run(c, false, false, "block_conv_f32"));
+  for (const int64_t dilation : {1, 2}) {
+    const Bf16Case c = convolution({1, 32, 32, 14, 14, 3, 3, 1, dilation, dilation});
+    EXPECT_EQ(run(c, false, true, "block_conv_f32"), run(c, false, false, "block_conv_f32"));
+  }
   limit_extras(Extras::kTiles);
 }
 

@@ -145,6 +145,36 @@ TEST_P(Operators, TopK) {
       }
 }
 
+TEST_P(Operators, SoftmaxOfFewColumns) {
+  for (const char* op : {"Softmax", "LogSoftmax"})
+    for (const int64_t columns : {2, 3, 4, 8, 11, 12, 13, 70})
+      for (const int64_t length : {1, 5, 37})
+        agree("main (float[N,L,C] x) => (y) { y = " + std::string(op) + " <axis = 1> (x) }",
+              {{"x", numbers({3, length, columns}, 3)}}, 1e-6);
+}
+
+TEST_P(Operators, BatchNormalizationOfRows) {
+  for (const int64_t channels : {1, 5, 16, 37, 130}) {
+    const auto positive = [&] {
+      Tensor x = numbers({channels}, 1);
+      for (int64_t i = 0; i < channels; ++i) x.data<float>()[i] = std::fabs(x.data<float>()[i]) + 1;
+      return x;
+    };
+    const std::vector<NamedValue> rest = {{"s", numbers({channels}, 1)},
+                                          {"b", numbers({channels}, 1)},
+                                          {"m", numbers({channels}, 1)},
+                                          {"v", positive()}};
+    const std::string node =
+        " x, float[C] s, float[C] b, float[C] m, float[C] v) => (y) { y = BatchNormalization (x, "
+        "s, b, m, v) }";
+    std::vector<NamedValue> inputs = rest;
+    inputs.insert(inputs.begin(), {"x", numbers({7, channels}, 2)});
+    agree("main (float[N,C]" + node, inputs, 1e-6);
+    inputs[0] = {"x", numbers({2, channels, 3}, 2)};
+    agree("main (float[N,C,L]" + node, inputs, 1e-6);
+  }
+}
+
 TEST_P(Operators, Pools) {
   for (const char* attributes :
        {"kernel_shape = [3, 3], strides = [2, 2]", "kernel_shape = [2, 2], strides = [2, 2]",
@@ -199,6 +229,86 @@ TEST_P(Operators, Gathers) {
   }
   agree(data + "N,T] i) => (y) { y = GatherND (x, i) }",
         {{"x", numbers({5, 5, 5}, 1)}, {"i", places({40, 3}, 5)}});
+}
+
+TEST_P(Operators, GathersOfSmallPieces) {
+  for (const char* type : {"uint8", "float16", "float", "int64", "complex128"})
+    for (const int64_t inner : {1, 2, 3}) {
+      const std::string cast = std::string(type) == "complex128"
+                                   ? "y = Gather <axis = 1> (x, i)"
+                                   : "c = CastLike (x, o) d = Gather <axis = 1> (c, i) y "
+                                     "= CastLike (d, x)";
+      const std::string like = std::string(type) == "complex128" ? "float" : type;
+      for (const int64_t count : {1, 7, 300})
+        agree("main (float[N,M,L] x, int64[K] i) => (y) <" + like + "[1] o = {1}> { " + cast + " }",
+              {{"x", numbers({40, 6, inner}, 1)}, {"i", places({count}, 6)}});
+    }
+  agree("main (float[N,M] x, int64 i) => (y) { y = Gather <axis = 1> (x, i) }",
+        {{"x", numbers({33, 1}, 1)}, {"i", Tensor::scalar_int64(-1)}});
+}
+
+TEST_P(Operators, Expands) {
+  const auto shape = [](std::vector<int64_t> dims) {
+    const int64_t size[] = {static_cast<int64_t>(dims.size())};
+    return Tensor::of<int64_t>(DType::kInt64, size, dims);
+  };
+  for (const char* type : {"uint8", "float16", "float", "int64"}) {
+    const std::string main = "main (float[A,B,C,D] x, int64[R] s) => (y) <" + std::string(type) +
+                             "[1] o = {1}> { c = CastLike (x, o) y = Expand (c, s) }";
+    agree(main, {{"x", numbers({1, 3, 1, 5}, 9)}, {"s", shape({2, 3, 4, 5})}});
+    agree(main, {{"x", numbers({1, 3, 4, 1}, 9)}, {"s", shape({6, 1, 1, 1, 1, 7})}});
+    agree(main, {{"x", numbers({2, 1, 1, 3}, 9)}, {"s", shape({1})}});
+    agree(main, {{"x", numbers({1, 1, 1, 1}, 9)}, {"s", shape({3, 200, 1, 70})}});
+    agree(main, {{"x", numbers({2, 1, 70, 1}, 9)}, {"s", shape({1, 90, 1, 3})}});
+    agree(main, {{"x", numbers({1, 3, 1, 5}, 9)}, {"s", shape({0, 1, 4, 5})}});
+  }
+}
+
+TEST_P(Operators, ScattersOfTuples) {
+  const auto main = [](const char* inputs) {
+    return "main (" + std::string(inputs) +
+           ") => (y, z) { y = ScatterND (x, i, u) n = Neg (x) z = ScatterND (n, i, u) }";
+  };
+  // Each place once or more often: the last one stays.
+  for (const int64_t count : {1, 50, 4000}) {
+    agree(main("float[A,B,C] x, int64[K,T] i, float[K] u"),
+          {{"x", numbers({5, 5, 5}, 1)}, {"i", places({count, 3}, 5)}, {"u", numbers({count}, 1)}});
+    agree(main("float[A,B,C] x, int64[K,T] i, float[K,C] u"), {{"x", numbers({5, 5, 7}, 1)},
+                                                               {"i", places({count, 2}, 5)},
+                                                               {"u", numbers({count, 7}, 1)}});
+    agree(main("float[A,B,C] x, int64[K,L,T] i, float[K,L,B,C] u"),
+          {{"x", numbers({5, 2, 3}, 1)},
+           {"i", places({2, count, 1}, 5)},
+           {"u", numbers({2, count, 2, 3}, 1)}});
+  }
+}
+
+TEST_P(Operators, NonMaxSuppression) {
+  for (const int centred : {0, 1})
+    for (const bool odd : {false, true})
+      for (const int64_t count : {1, 40, 700}) {
+        const auto main = [&](const char* more, const char* names) {
+          return "main (float[N,B,4] b, float[N,C,B] s" + std::string(more) +
+                 ") => (y) <int64 most = {300}> { y = NonMaxSuppression <center_point_box = " +
+                 std::to_string(centred) + "> (b, s, most" + names + ") }";
+        };
+        const std::vector<NamedValue> inputs = {{"b", numbers({2, count, 4}, 1, odd)},
+                                                {"s", numbers({2, 3, count}, 1, odd)},
+                                                {"i", Tensor::scalar_float(0.3f)},
+                                                {"t", Tensor::scalar_float(-0.5f)}};
+        agree(main(", float i, float t", ", i, t"), inputs);
+        agree(main(", float i", ", i"), {inputs[0], inputs[1], inputs[2]});
+        agree(main("", ""), {inputs[0], inputs[1]});
+      }
+}
+
+TEST_P(Operators, TransposesOfNarrowElements) {
+  for (const char* type : {"uint8", "float16"})
+    for (const int64_t rows : {5, 8, 16, 33, 70, 130})
+      for (const int64_t columns : {7, 8, 17, 64, 97})
+        agree("main (float[N,A,B] x) => (y) <" + std::string(type) +
+                  "[1] o = {1}> { c = CastLike (x, o) y = Transpose <perm = [0, 2, 1]> (c) }",
+              {{"x", numbers({2, rows, columns}, 30)}});
 }
 
 TEST_P(Operators, Compress) {

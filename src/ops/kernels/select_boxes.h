@@ -1,0 +1,88 @@
+#pragma once
+
+// NonMaxSuppression but for how a box is compared with those that were picked before.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ops/kernels/order_key.h"
+
+namespace tombolo::ops {
+
+struct Box {
+  float top, left, bottom, right;
+  float area() const { return (bottom - top) * (right - left); }
+};
+
+inline Box read_box(const float* numbers, bool centred) {
+  if (centred)
+    return {numbers[1] - numbers[3] / 2, numbers[0] - numbers[2] / 2, numbers[1] + numbers[3] / 2,
+            numbers[0] + numbers[2] / 2};
+  return {std::min(numbers[0], numbers[2]), std::min(numbers[1], numbers[3]),
+          std::max(numbers[0], numbers[2]), std::max(numbers[1], numbers[3])};
+}
+
+struct BoxSelection {
+  int64_t batch = 0, classes = 0, count = 0;
+  int64_t most = 0;  ///< of each class
+  float iou_threshold = 0, score_threshold = 0;
+  bool filtered = false, centred = false;
+};
+
+/// [batch, class, box] of each box that is picked. `Picked` has clear(), add(box) and
+/// overlaps(box, threshold), with any of them; parallel_for(count, grain, body).
+template <typename Picked, typename ParallelFor>
+std::vector<int64_t> select_boxes(const BoxSelection& s, const float* boxes, const float* scores,
+                                  ParallelFor&& parallel_for) {
+  std::vector<std::vector<int64_t>> kept_of(
+      s.most > 0 && s.count > 0 ? static_cast<size_t>(s.batch * s.classes) : size_t{0});
+  parallel_for(static_cast<int64_t>(kept_of.size()), 1, [&](int64_t begin, int64_t end) {
+    std::vector<uint64_t> candidates;  // score and place in one number
+    Picked better;
+    const auto descending = [](uint64_t a, uint64_t b) { return a > b; };
+    for (int64_t n = begin; n < end; ++n) {
+      const float* score = scores + n * s.count;
+      const float* box = boxes + n / s.classes * s.count * 4;
+      std::vector<int64_t>& kept = kept_of[static_cast<size_t>(n)];
+      better.clear();
+      // Each is written, and the next over it where it is none: no branch foresees a score.
+      candidates.resize(static_cast<size_t>(s.count) + 1);
+      size_t some = 0;
+      for (int64_t i = 0; i < s.count; ++i) {
+        candidates[some] =
+            uint64_t{order_key(score[i])} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
+        some += static_cast<size_t>(score[i] == score[i]) &
+                static_cast<size_t>(!s.filtered | (score[i] > s.score_threshold));
+      }
+      candidates.resize(some);
+      // The best ones first, sorted a part at a time: few are looked at as a rule.
+      auto part = static_cast<size_t>(2 * std::clamp<int64_t>(s.most, 32, 1 << 19));
+      for (size_t done = 0;
+           done < candidates.size() && static_cast<int64_t>(kept.size()) < s.most;) {
+        const size_t stop = std::min(candidates.size(), done + part);
+        const auto first = candidates.begin() + static_cast<std::ptrdiff_t>(done),
+                   last = candidates.begin() + static_cast<std::ptrdiff_t>(stop);
+        if (stop < candidates.size())
+          std::nth_element(first, last - 1, candidates.end(), descending);
+        std::sort(first, last, descending);
+        for (; done < stop && static_cast<int64_t>(kept.size()) < s.most; ++done) {
+          const auto i = static_cast<int64_t>(UINT32_MAX - static_cast<uint32_t>(candidates[done]));
+          const Box candidate = read_box(box + i * 4, s.centred);
+          if (better.overlaps(candidate, s.iou_threshold)) continue;
+          kept.push_back(i);
+          better.add(candidate);
+        }
+        part *= 2;
+      }
+    }
+  });
+  std::vector<int64_t> selected;
+  for (size_t n = 0; n < kept_of.size(); ++n)
+    for (const int64_t i : kept_of[n])
+      selected.insert(selected.end(), {static_cast<int64_t>(n) / s.classes,
+                                       static_cast<int64_t>(n) % s.classes, i});
+  return selected;
+}
+
+}  // namespace tombolo::ops

@@ -1,0 +1,184 @@
+// Expand, and ScatterND that replaces, of elements of 1 to 16 bytes.
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/kernels/arguments.h"
+#include "ops/kernels/broadcast.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+
+namespace tombolo {
+namespace {
+
+// Expand: axes that are repeated and axes that are copied take turns.
+
+bool supports_expand(const KernelQuery& q) {
+  return active_isa() != Isa::kScalar && q.inputs.size() == 2 && bytes_of(q.dtype(0)) != 0 &&
+         q.dtype(1) == DType::kInt64 && q.dims(1).size() == 1 && element_count(q.dims(0)) > 0;
+}
+
+/// `count` copies of one element.
+void repeat(const std::byte* x, std::byte* y, int64_t count, size_t bytes) {
+  const auto fill = [&]<typename T>(T value) {
+    std::memcpy(&value, x, sizeof value);
+    std::fill_n(reinterpret_cast<T*>(y), count, value);
+  };
+  switch (bytes) {
+    case 1:
+      return fill(uint8_t{});
+    case 2:
+      return fill(uint16_t{});
+    case 4:
+      return fill(uint32_t{});
+    case 8:
+      return fill(uint64_t{});
+    default:
+      for (int64_t i = 0; i < count; ++i)
+        std::memcpy(y + i * static_cast<int64_t>(bytes), x, bytes);
+  }
+}
+
+Status run_expand(KernelRun& run) {
+  const Tensor &x = run.input(0), &shape = run.input(1);
+  const std::span<const int64_t> target(shape.data<int64_t>(), static_cast<size_t>(shape.size()));
+  for (const int64_t dim : target)
+    if (dim < 0) return runtime_error("the shape has a dimension of " + std::to_string(dim));
+  TRY(const Dims dims, ops::broadcast_dims(x.dims(), target));
+  TRY(Tensor * y, run.output(0, x.dtype(), dims));
+  if (y->size() == 0) return ok();
+  // Neighbouring axes of one kind are one.
+  struct Axis {
+    int64_t length, step;  ///< step: elements of x, 0 where it is repeated
+  };
+  std::vector<Axis> axes;
+  int64_t step = 1;
+  for (size_t j = dims.size(), i = x.rank(); j-- > 0;) {
+    const int64_t own = i > 0 ? x.dim(--i) : 1;
+    if (dims[j] == 1) continue;
+    const bool copied = own != 1;
+    if (!axes.empty() && copied == (axes.back().step != 0))
+      axes.back().length *= dims[j];
+    else
+      axes.push_back({dims[j], copied ? step : 0});
+    step *= own;
+  }
+  const auto bytes = static_cast<size_t>(bytes_of(x.dtype()));
+  const Axis line = axes.empty() ? Axis{1, 1} : axes[0];
+  const int64_t rows = y->size() / line.length, size = static_cast<int64_t>(bytes);
+  const std::byte* from = x.data<std::byte>();
+  std::byte* to = y->data<std::byte>();
+  run.parallel_for(rows, std::max<int64_t>(1, (1 << 16) / (line.length * size)),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t row = begin; row < end; ++row) {
+                       int64_t at = 0, rest = row;
+                       for (size_t j = 1; j < axes.size(); rest /= axes[j++].length)
+                         at += rest % axes[j].length * axes[j].step;
+                       std::byte* out = to + row * line.length * size;
+                       if (line.step == 0)
+                         repeat(from + at * size, out, line.length, bytes);
+                       else
+                         std::memcpy(out, from + at * size,
+                                     static_cast<size_t>(line.length) * bytes);
+                     }
+                   });
+  return ok();
+}
+
+// ScatterND: tuples of indices say where pieces go, the last one of a place stays.
+
+struct ScatterState final : KernelState {
+  Dims lengths, steps;  ///< of the axes that a tuple names; bytes from one to the next
+  int64_t piece = 1, count = 0;
+};
+
+bool plan_scatter(const KernelQuery& q, ScatterState& s) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() != 3 || bytes_of(q.dtype(0)) == 0 ||
+      q.dtype(1) != DType::kInt64 || q.dtype(2) != q.dtype(0) ||
+      q.attributes.get_string("reduction", "none") != "none" || element_count(q.dims(0)) < 1 ||
+      element_count(q.dims(1)) < 1)
+    return false;
+  const auto data = q.dims(0), index = q.dims(1);
+  if (index.empty() || index.back() > static_cast<int64_t>(data.size())) return false;
+  const auto depth = static_cast<size_t>(index.back());
+  Dims updates;
+  for (size_t j = 0; j + 1 < index.size(); ++j) updates.push_back(index[j]);
+  for (size_t j = depth; j < data.size(); ++j) updates.push_back(data[j]);
+  if (Dims(q.dims(2)) != updates) return false;
+  s.piece = element_count(data.subspan(depth)) * static_cast<int64_t>(bytes_of(q.dtype(0)));
+  for (size_t j = 0; j < depth; ++j) {
+    s.lengths.push_back(data[j]);
+    s.steps.push_back(element_count(data.subspan(j + 1, depth - j - 1)) * s.piece);
+  }
+  s.count = element_count(index.first(index.size() - 1));
+  return true;
+}
+bool supports_scatter(const KernelQuery& q) {
+  ScatterState state;
+  return plan_scatter(q, state);
+}
+Result<std::unique_ptr<KernelState>> prepare_scatter(const PrepareContext& q) {
+  auto state = std::make_unique<ScatterState>();
+  plan_scatter(q, *state);
+  return state;
+}
+
+/// kPiece: bytes of a piece, 0 for any number.
+template <size_t kPiece>
+Status scatter(const ScatterState& s, const int64_t* index, const std::byte* from, std::byte* to) {
+  const size_t piece = kPiece != 0 ? kPiece : static_cast<size_t>(s.piece);
+  const auto depth = static_cast<uint32_t>(s.lengths.size());
+  for (int64_t i = 0; i < s.count; ++i, index += depth, from += piece) {
+    int64_t place = 0;
+    for (uint32_t j = 0; j < depth; ++j) {
+      const int64_t given = index[j], at = given < 0 ? given + s.lengths[j] : given;
+      if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(s.lengths[j]))
+        return ops::checked_index(given, s.lengths[j], j).error();
+      place += at * s.steps[j];
+    }
+    std::memcpy(to + place, from, piece);
+  }
+  return ok();
+}
+
+Status run_scatter(KernelRun& run) {
+  const auto& s = run.state<ScatterState>();
+  const Tensor &data = run.input(0), &updates = run.input(2);
+  TRY(Tensor * y, run.output(0, data.dtype(), data.dims()));
+  auto* to = y->data<std::byte>();
+  if (to != data.data<std::byte>()) {
+    const int64_t bytes = data.size() * static_cast<int64_t>(bytes_of(data.dtype()));
+    run.parallel_for(bytes, 1 << 18, [&](int64_t begin, int64_t end) {
+      std::memcpy(to + begin, data.data<std::byte>() + begin, static_cast<size_t>(end - begin));
+    });
+  }
+  const auto* index = run.data<int64_t>(1);
+  const auto* from = updates.data<std::byte>();
+  switch (s.piece) {
+    case 4:
+      return scatter<4>(s, index, from, to);
+    case 8:
+      return scatter<8>(s, index, from, to);
+    default:
+      return scatter<0>(s, index, from, to);
+  }
+}
+
+}  // namespace
+
+KERNEL(expand) = {
+    .name = "expand",
+    .op = "Expand",
+    .supports = supports_expand,
+    .run = run_expand,
+};
+KERNEL(scatter_nd) = {
+    .name = "scatter_nd",
+    .op = "ScatterND",
+    .supports = supports_scatter,
+    .prepare = prepare_scatter,
+    .run = run_scatter,
+    .in_place = 1,
+};
+
+}  // namespace tombolo
