@@ -2,9 +2,22 @@
 
 // Rows of floats to bytes and back.
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace tombolo {
+
+/// How DynamicQuantizeLinear takes numbers of a range that holds zero to uint8_t.
+struct DynamicScale {
+  float scale;
+  int32_t zero;
+};
+inline DynamicScale dynamic_scale(float least, float greatest) {
+  const float scale = greatest == least ? 1 : (greatest - least) / 255;
+  const float origin = std::nearbyint(-least / scale);
+  return {scale, static_cast<int32_t>(origin >= 0 ? std::min(origin, 255.0f) : 0)};
+}
 
 /// y = round(x / scale) + zero, limited to what int8_t or uint8_t holds; NaN counts as 0.
 void quantize_row(const float* x, int64_t n, float scale, int32_t zero, bool is_signed, uint8_t* y);

@@ -157,13 +157,12 @@ Status run_dynamic(KernelRun& run) {
     least = std::min(least, limits[static_cast<size_t>(2 * p)]);
     greatest = std::max(greatest, limits[static_cast<size_t>(2 * p + 1)]);
   }
-  const float scale = greatest == least ? 1 : (greatest - least) / 255;
-  const float origin = std::nearbyint(-least / scale);
-  const auto zero = static_cast<int32_t>(origin >= 0 ? std::min(origin, 255.0f) : 0);
-  *scale_out->data<float>() = scale;
-  *zero_out->data<uint8_t>() = static_cast<uint8_t>(zero);
+  const DynamicScale codes = dynamic_scale(least, greatest);
+  *scale_out->data<float>() = codes.scale;
+  *zero_out->data<uint8_t>() = static_cast<uint8_t>(codes.zero);
   run.parallel_for(x.size(), 1 << 14, [&](int64_t begin, int64_t end) {
-    quantize_row(in + begin, end - begin, scale, zero, false, y->data<uint8_t>() + begin);
+    quantize_row(in + begin, end - begin, codes.scale, codes.zero, false,
+                 y->data<uint8_t>() + begin);
   });
   return ok();
 }

@@ -1,5 +1,6 @@
 // LSTM, GRU and RNN of floats with their usual activations: one product for the inputs of all
-// steps, one a step for the state, the gates by vectors.
+// steps, one a step for the state, the gates by vectors. DynamicQuantizeLSTM is LSTM but for its
+// weights, which are of 8 bits, and inputs and states, which are rounded to 8 bits on the way.
 
 #include <algorithm>
 #include <string>
@@ -8,15 +9,26 @@
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/qgemm.h"
+#include "runtime/kernels/quantize.h"
 #include "runtime/kernels/unary.h"
 
 namespace tombolo {
 namespace {
 
+/// W or R of DynamicQuantizeLSTM, all directions: panels, then the sums of their columns.
+struct ByteWeights {
+  const std::byte* packed = nullptr;  ///< null: zero points are not in the middle
+  size_t step = 0, panel_bytes = 0;   ///< from direction to direction; of the panels
+  std::vector<float> scales;          ///< one a column
+};
+
 struct RecurrentState final : KernelState {
   int64_t steps = 1, batch = 1, input = 1, hidden = 1, directions = 1, gates = 4;
   bool reversed[2] = {false, false};
   bool linear_before_reset = false;
+  bool coarse = false;  ///< DynamicQuantizeLSTM
+  ByteWeights bytes[2];
   const float *w = nullptr, *r = nullptr;       ///< packed, one direction after the other
   int64_t w_step = 0, r_step = 0, r_gates = 0;  ///< r_gates: floats of the first two gates of GRU
 
@@ -37,10 +49,34 @@ bool usual_activations(const AttributeReader& attributes, int64_t gates) {
   return given.empty() || given.size() % each == 0;
 }
 
+/// DynamicQuantizeLSTM: inputs behind those of LSTM.
+constexpr size_t kScales = 8;
+
+/// Constant weights of 8 bits, and their scales and zero points: one a direction, or one a column.
+bool quantised_weights(const KernelQuery& q) {
+  if (q.inputs.size() != kScales + 4) return false;
+  for (const size_t i : {size_t(1), size_t(2)}) {
+    const size_t scale = kScales + 2 * (i - 1), zero = scale + 1;
+    const Tensor *codes = q.constant(i), *scales = q.constant(scale), *zeros = q.constant(zero);
+    if (codes == nullptr || scales == nullptr || zeros == nullptr || codes->rank() != 3 ||
+        scales->dtype() != DType::kFloat32 || zeros->dtype() != codes->dtype() ||
+        (codes->dtype() != DType::kInt8 && codes->dtype() != DType::kUInt8))
+      return false;
+    for (const int64_t size : {scales->size(), zeros->size()})
+      if (size != codes->dim(0) && size != codes->dim(0) * codes->dim(2)) return false;
+  }
+  return true;
+}
+
 bool plan_recurrent(const KernelQuery& q, int64_t gates, RecurrentState& s) {
-  if (active_isa() == Isa::kScalar || q.inputs.size() < 3 || q.opset < 7) return false;
-  for (size_t i = 0; i < q.inputs.size(); ++i)
-    if (i != 4 && q.has_input(i) && q.dtype(i) != DType::kFloat32) return false;
+  s.coarse = q.node.domain() == "com.microsoft";
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 3 || (!s.coarse && q.opset < 7))
+    return false;
+  if (s.coarse && !quantised_weights(q)) return false;
+  for (size_t i = 0; i < std::min(q.inputs.size(), kScales); ++i)
+    if (i != 4 && !(s.coarse && (i == 1 || i == 2)) && q.has_input(i) &&
+        q.dtype(i) != DType::kFloat32)
+      return false;
   const auto& attributes = q.attributes;
   if (q.has_input(4) || q.has_input(7) || attributes.has("clip") ||
       attributes.get_int("layout", 0) != 0 || attributes.get_int("input_forget", 0) != 0 ||
@@ -58,11 +94,13 @@ bool plan_recurrent(const KernelQuery& q, int64_t gates, RecurrentState& s) {
   s.directions = direction == "bidirectional" ? 2 : 1;
   s.reversed[0] = direction == "reverse";
   s.reversed[1] = true;
-  s.hidden = r[2];
+  s.hidden = r[s.coarse ? 1 : 2];
   s.linear_before_reset = attributes.get_int("linear_before_reset", 0) != 0;
+  const auto of = [&](int64_t rows) {
+    return s.coarse ? Dims{s.directions, rows, s.width()} : Dims{s.directions, s.width(), rows};
+  };
   if (attributes.get_int("hidden_size", s.hidden) != s.hidden || s.hidden < 1 ||
-      Dims(w) != Dims{s.directions, s.width(), s.input} ||
-      Dims(r) != Dims{s.directions, s.width(), s.hidden})
+      Dims(w) != of(s.input) || Dims(r) != of(s.hidden))
     return false;
   if (q.has_input(3) && Dims(q.dims(3)) != Dims{s.directions, 2 * s.width()}) return false;
   for (size_t i = 5; i < 7; ++i)
@@ -74,6 +112,104 @@ template <int64_t kGates>
 bool supports_recurrent(const KernelQuery& query) {
   RecurrentState state;
   return plan_recurrent(query, kGates, state);
+}
+
+/// The weights of one direction as floats, and the steps from row to row (of x or h) and from
+/// column to column.
+struct Weights {
+  const float* data;
+  int64_t row, column;
+};
+Weights weights_of(const PrepareContext& context, const RecurrentState& s, size_t index,
+                   int64_t direction, std::vector<float>& room) {
+  const int64_t rows = index == 1 ? s.input : s.hidden, width = s.width();
+  const int64_t start = direction * rows * width;
+  if (!s.coarse) return {context.constant(index)->data<float>() + start, 1, rows};
+  const Tensor& codes = *context.constant(index);
+  const size_t scale_at = kScales + 2 * (index - 1);
+  Tensor copies[2];
+  const Tensor &scales = context.aligned_constant(scale_at, copies[0]),
+               &zeros = context.aligned_constant(scale_at + 1, copies[1]);
+  const auto of = [&](const Tensor& x, int64_t column) {
+    return x.size() == s.directions ? direction : direction * width + column;
+  };
+  room.resize(static_cast<size_t>(rows * width));
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < width; ++j) {
+      const int64_t code = codes.get_int64(start + i * width + j) - zeros.get_int64(of(zeros, j));
+      room[static_cast<size_t>(i * width + j)] =
+          static_cast<float>(code) * scales.data<float>()[of(scales, j)];
+    }
+  return {room.data(), width, 1};
+}
+
+/// Packs codes as they are where what they stand for is a multiple of them.
+Status pack_bytes(const PrepareContext& context, const RecurrentState& s, size_t index,
+                  ByteWeights& out) {
+  const int64_t rows = index == 1 ? s.input : s.hidden, width = s.width();
+  const size_t scale_at = kScales + 2 * (index - 1);
+  const Tensor& codes = *context.constant(index);
+  const bool flip = codes.dtype() == DType::kUInt8;
+  const Tensor& zeros = *context.constant(scale_at + 1);
+  for (int64_t i = 0; i < zeros.size(); ++i)
+    if (zeros.get_int64(i) != (flip ? 128 : 0)) return ok();
+  Tensor copy;
+  const Tensor& scales = context.aligned_constant(scale_at, copy);
+  for (int64_t i = 0; i < s.directions * width; ++i)
+    out.scales.push_back(scales.data<float>()[scales.size() == s.directions ? i / width : i]);
+  out.scales.resize(out.scales.size() + 64);
+  out.panel_bytes = (q_panel_bytes(rows, width) + 63) / 64 * 64;
+  out.step = (out.panel_bytes + static_cast<size_t>(width + 64) * sizeof(int32_t) + 63) / 64 * 64;
+  TRY(out.packed,
+      context.packed(index, std::string("rnn_bytes/") + q_tiles().name,
+                     static_cast<size_t>(s.directions) * out.step, [&](std::byte* target) {
+                       for (int64_t d = 0; d < s.directions; ++d) {
+                         std::byte* to = target + static_cast<size_t>(d) * out.step;
+                         q_pack_panels(codes.data<uint8_t>() + d * rows * width, width, 1, rows,
+                                       width, flip, true, to,
+                                       reinterpret_cast<int32_t*>(to + out.panel_bytes));
+                       }
+                     }));
+  return ok();
+}
+
+/// x, rounded to bytes, by the weights of one direction; plus the bias, when there is one.
+void multiply_bytes(const float* x, int64_t rows, int64_t k, const ByteWeights& weights,
+                    int64_t direction, int64_t width, const float* bias, float* out) {
+  float least = 0, greatest = 0;
+  value_range(x, rows * k, least, greatest);
+  const DynamicScale codes = dynamic_scale(std::min(least, 0.0f), std::max(greatest, 0.0f));
+  std::vector<uint8_t> flat(static_cast<size_t>(rows * k));
+  quantize_row(x, rows * k, codes.scale, codes.zero, false, flat.data());
+  std::vector<std::byte> packed(static_cast<size_t>(rows * q_row_bytes(k)) + 64);
+  q_pack_rows(flat.data(), k, rows, k, false, false, packed.data());
+  const std::byte* panels = weights.packed + static_cast<size_t>(direction) * weights.step;
+  const auto* sums = reinterpret_cast<const int32_t*>(panels + weights.panel_bytes);
+  std::vector<int32_t> adds(static_cast<size_t>(width) + 64);
+  for (int64_t j = 0; j < width; ++j) adds[static_cast<size_t>(j)] = -codes.zero * sums[j];
+  QFinish finish;
+  finish.kind = QFinish::Kind::kFloat;
+  finish.column_add = adds.data();
+  finish.column_scale = weights.scales.data() + direction * width;
+  finish.scale = codes.scale;
+  finish.column_bias = bias;
+  finish.out = out;
+  finish.ldo = width;
+  qgemm(rows, width, k, packed.data(), panels, finish);
+}
+
+/// x as DynamicQuantizeLinear and back would give it.
+void round_to_bytes(const float* x, int64_t n, float* y) {
+  float least = 0, greatest = 0;
+  value_range(x, n, least, greatest);
+  const DynamicScale codes = dynamic_scale(std::min(least, 0.0f), std::max(greatest, 0.0f));
+  constexpr int64_t kPart = 1024;
+  uint8_t part[kPart];
+  for (int64_t i = 0; i < n; i += kPart) {
+    const int64_t count = std::min(kPart, n - i);
+    quantize_row(x + i, count, codes.scale, codes.zero, false, part);
+    dequantize_row(part, false, count, codes.scale, codes.zero, y + i);
+  }
 }
 
 template <int64_t kGates>
@@ -90,26 +226,48 @@ Result<std::unique_ptr<KernelState>> prepare_recurrent(const PrepareContext& con
   const auto bytes = [&](int64_t step) {
     return static_cast<size_t>(s.directions * step + 64) * sizeof(float);
   };
-  TRY(const std::byte* w,
-      context.packed(1, "rnn_w/" + isa, bytes(s.w_step), [&](std::byte* target) {
-        for (int64_t d = 0; d < s.directions; ++d)
-          pack_b(context.constant(1)->data<float>() + d * s.width() * s.input, 1, s.input, s.input,
-                 s.width(), 1, reinterpret_cast<float*>(target) + d * s.w_step);
-      }));
-  TRY(const std::byte* r,
-      context.packed(2, "rnn_r/" + isa, bytes(s.r_step), [&](std::byte* target) {
-        for (int64_t d = 0; d < s.directions; ++d) {
-          const float* from = context.constant(2)->data<float>() + d * s.width() * s.hidden;
-          float* to = reinterpret_cast<float*>(target) + d * s.r_step;
-          pack_b(from, 1, s.hidden, s.hidden, first, 1, to);
-          pack_b(from + first * s.hidden, 1, s.hidden, s.hidden, s.width() - first, 1,
-                 to + s.r_gates);
-        }
-      }));
-  s.w = reinterpret_cast<const float*>(w);
-  s.r = reinterpret_cast<const float*>(r);
+  // Scales are not part of the codes that a packed form is kept for.
+  const auto key = [&](size_t index) {
+    std::string text = (index == 1 ? "rnn_w/" : "rnn_r/") + isa;
+    for (size_t i = 0; s.coarse && i < 2; ++i)
+      text += "/" + std::string(context.node.input(kScales + 2 * (index - 1) + i)->name());
+    return text;
+  };
+  if (s.coarse) {
+    CHECK_OK(pack_bytes(context, s, 1, s.bytes[0]));
+    CHECK_OK(pack_bytes(context, s, 2, s.bytes[1]));
+  }
+  if (s.bytes[0].packed == nullptr) {
+    TRY(const std::byte* w, context.packed(1, key(1), bytes(s.w_step), [&](std::byte* target) {
+      std::vector<float> room;
+      for (int64_t d = 0; d < s.directions; ++d) {
+        const Weights from = weights_of(context, s, 1, d, room);
+        pack_b(from.data, from.row, from.column, s.input, s.width(), 1,
+               reinterpret_cast<float*>(target) + d * s.w_step);
+      }
+    }));
+    s.w = reinterpret_cast<const float*>(w);
+  }
+  if (s.bytes[1].packed == nullptr) {
+    TRY(const std::byte* r, context.packed(2, key(2), bytes(s.r_step), [&](std::byte* target) {
+      std::vector<float> room;
+      for (int64_t d = 0; d < s.directions; ++d) {
+        const Weights from = weights_of(context, s, 2, d, room);
+        float* to = reinterpret_cast<float*>(target) + d * s.r_step;
+        pack_b(from.data, from.row, from.column, s.hidden, first, 1, to);
+        pack_b(from.data + first * from.column, from.row, from.column, s.hidden, s.width() - first,
+               1, to + s.r_gates);
+      }
+    }));
+    s.r = reinterpret_cast<const float*>(r);
+  }
   s.room = s.steps * s.batch * s.width() + 4 * s.batch * s.hidden + 2 * s.width() + 256;
-  s.scratch_bytes = static_cast<size_t>(s.directions * s.room) * sizeof(float);
+  int64_t inputs = 0;
+  if (s.coarse) {
+    inputs = s.steps * s.batch * s.input;  // rounded
+    s.room += s.batch * s.width() + 16;    // what a state gives each gate
+  }
+  s.scratch_bytes = static_cast<size_t>(s.directions * s.room + inputs) * sizeof(float);
   return state;
 }
 
@@ -118,11 +276,19 @@ struct Cell {
   const float* r;
   const float* recurrent_bias;  ///< of GRU's candidate gate, when it stands inside the reset
   float *h, *c, *room;
+  int64_t direction;
+  float* given;  ///< DynamicQuantizeLSTM: by h, to each gate
 
   /// One step of LSTM: gates [batch, i o f g] hold what the input gives.
   void lstm(float* gates) const {
     const int64_t n = s.hidden, width = s.width();
-    gemm(s.batch, width, n, h, n, r, gates, width, {.init = gates, .ldi = width});
+    if (s.bytes[1].packed != nullptr) {
+      multiply_bytes(h, s.batch, n, s.bytes[1], direction, width, nullptr, given);
+      for (int64_t j = 0; j < s.batch * width; ++j) gates[j] += given[j];
+    } else {
+      if (s.coarse) round_to_bytes(h, s.batch * n, h);
+      gemm(s.batch, width, n, h, n, r, gates, width, {.init = gates, .ldi = width});
+    }
     for (int64_t b = 0; b < s.batch; ++b) {
       float* g = gates + b * width;
       float *hb = h + b * n, *cb = c + b * n;
@@ -181,6 +347,13 @@ Status run_recurrent(KernelRun& run) {
     if (run.wants_output(i + 1)) {
       TRY(last[i], run.output(i + 1, DType::kFloat32, Dims{s.directions, s.batch, s.hidden}));
     }
+  const float* x = run.data<float>(0);
+  const bool in_bytes = s.bytes[0].packed != nullptr;
+  if (s.coarse && !in_bytes) {
+    float* rounded = reinterpret_cast<float*>(run.scratch()) + s.directions * s.room;
+    round_to_bytes(x, rows * s.input, rounded);
+    x = rounded;
+  }
   const auto direction = [&](int64_t d) {
     float* gates = reinterpret_cast<float*>(run.scratch()) + d * s.room;
     float* h = gates + rows * width + 16;
@@ -195,7 +368,8 @@ Status run_recurrent(KernelRun& run) {
       else
         std::fill_n(to, state, 0.0f);
     }
-    Cell cell{s, s.r + d * s.r_step, nullptr, h, c, room};
+    const float* r = s.r != nullptr ? s.r + d * s.r_step : nullptr;
+    Cell cell{s, r, nullptr, h, c, room, d, bias + 2 * width + 16};
     if (run.has_input(3)) {
       // Both biases are added before a gate, but for GRU's candidate inside the reset.
       const float* given = run.data<float>(3) + d * 2 * width;
@@ -204,8 +378,11 @@ Status run_recurrent(KernelRun& run) {
             given[j] + (!lstm && s.linear_before_reset && j >= 2 * s.hidden ? 0 : given[width + j]);
       if (!lstm && s.linear_before_reset) cell.recurrent_bias = given + width + 2 * s.hidden;
     }
-    gemm(rows, width, s.input, run.data<float>(0), s.input, s.w + d * s.w_step, gates, width,
-         {.col_bias = run.has_input(3) ? bias : nullptr});
+    const float* added = run.has_input(3) ? bias : nullptr;
+    if (in_bytes)
+      multiply_bytes(x, rows, s.input, s.bytes[0], d, width, added, gates);
+    else
+      gemm(rows, width, s.input, x, s.input, s.w + d * s.w_step, gates, width, {.col_bias = added});
     for (int64_t step = 0; step < s.steps; ++step) {
       const int64_t t = s.reversed[d] ? s.steps - 1 - step : step;
       float* own = gates + t * s.batch * width;
@@ -227,6 +404,14 @@ Status run_recurrent(KernelRun& run) {
 KERNEL(lstm_f32) = {
     .name = "lstm_f32",
     .op = "LSTM",
+    .supports = supports_recurrent<4>,
+    .prepare = prepare_recurrent<4>,
+    .run = run_recurrent,
+};
+KERNEL(dynamic_quantize_lstm) = {
+    .name = "dynamic_quantize_lstm",
+    .op = "DynamicQuantizeLSTM",
+    .domain = "com.microsoft",
     .supports = supports_recurrent<4>,
     .prepare = prepare_recurrent<4>,
     .run = run_recurrent,

@@ -286,6 +286,43 @@ TEST_F(Quantised, IntegerConvolutions) {
         }
 }
 
+TEST_F(Quantised, DynamicLstm) {
+  for (const int directions : {1, 2})
+    for (const bool is_signed : {false, true})
+      for (const bool columns : {false, true}) {
+        constexpr int64_t kInput = 20, kHidden = 17;
+        const int64_t d = directions, scaled = columns ? d * 4 * kHidden : d;
+        const std::string t = is_signed ? "int8" : "uint8";
+        const std::vector<int64_t> each =
+            columns ? std::vector<int64_t>{d, 4 * kHidden} : std::vector<int64_t>{d};
+        const auto step = [&](const char* name) {
+          return given("float[" + list(each) + "] " + name, scaled,
+                       [&](int64_t) { return static_cast<double>(integer(1, 9)) / 2000; });
+        };
+        const auto codes_of = [&](const char* name, int64_t rows) {
+          return constant(t, name, {d, rows, 4 * kHidden}, is_signed ? -128 : 0,
+                          is_signed ? 127 : 255);
+        };
+        const auto zero = [&](const char* name) {
+          const int64_t middle = is_signed ? 0 : 128, apart = directions == 2 && columns ? 4 : 0;
+          return constant(t, name, each, middle - apart, middle + apart);
+        };
+        const std::string text =
+            "<ir_version: 10, opset_import: [\"\" : 21, \"com.microsoft\" : 1]>\nmain (float[9,3," +
+            std::to_string(kInput) + "] x) => (y, h, c) <" + codes_of("w", kInput) + ", " +
+            codes_of("r", kHidden) + ", " + step("ws") + ", " + zero("wz") + ", " + step("rs") +
+            ", " + zero("rz") + ", " +
+            given("float[" + list({d, 8 * kHidden}) + "] b", d * 8 * kHidden,
+                  [&](int64_t) { return static_cast<double>(integer(-9, 9)) / 20; }) +
+            "> {\n y, h, c = com.microsoft.DynamicQuantizeLSTM <hidden_size = " +
+            std::to_string(kHidden) + ", direction = \"" +
+            (directions == 2 ? "bidirectional" : "forward") +
+            "\"> (x, w, r, b, , , , , ws, wz, rs, rz)\n}\n";
+        // What rounds a state to another code moves a gate by a step of it.
+        agree_roughly(text, floats({9, 3, kInput}), 0.02, "dynamic_quantize_lstm");
+      }
+}
+
 TEST_F(Quantised, ConvolutionsOfExtremes) {
   // The ends of both ranges, with zero points at both ends, where sums of 16 and of 32 bits are as
   // large as they get: 114 inputs of 3x3 are the most that Winograd's results leave room for with
