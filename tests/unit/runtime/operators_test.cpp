@@ -383,6 +383,11 @@ TEST_P(Operators, NormsOfPlanes) {
     const std::string row = "main (float[A,N] x, float[N] s, float[N] b) => (y) { y = ";
     agree(row + "LayerNormalization (x, s, b) }", rows, 2e-6);
     agree(row + "LayerNormalization (x, s) }", rows, 2e-6);
+    for (const char* call : {"GlobalAveragePool (x)", "GlobalMaxPool (x)",
+                             "ReduceL1 <keepdims = 0> (x, axes)", "ReduceMin (x, axes)"})
+      agree(
+          "main (float[A,6,3,B] x) => (y) <int64[1] axes = {-1}> { y = " + std::string(call) + " }",
+          {inputs[0]}, 2e-6);
   }
 }
 
