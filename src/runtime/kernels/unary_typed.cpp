@@ -58,6 +58,23 @@ void is_inf_any(const void* from, void* to, int64_t n, int flags) {
   for (int64_t i = 0; i < n; ++i) out[i] = static_cast<uint8_t>((in[i] == low) | (in[i] == high));
 }
 
+template <typename T>
+void clip_any(const void* from, void* to, int64_t n, const void* least, const void* most) {
+  using Limits = std::numeric_limits<T>;
+  const T* in = static_cast<const T*>(from);
+  T* out = static_cast<T*>(to);
+  const T low = least != nullptr       ? *static_cast<const T*>(least)
+                : Limits::has_infinity ? -Limits::infinity()
+                                       : Limits::lowest();
+  const T high = most != nullptr        ? *static_cast<const T*>(most)
+                 : Limits::has_infinity ? Limits::infinity()
+                                        : Limits::max();
+  TOMBOLO_IVDEP for (int64_t i = 0; i < n; ++i) {
+    const T x = in[i] < low ? low : in[i];
+    out[i] = x > high ? high : x;
+  }
+}
+
 /// `fast` where lo <= x <= hi holds in all lanes.
 template <typename Fast>
 HWY_INLINE void guarded_f64(const void* from, void* to, int64_t n, double lo, double hi,
@@ -269,6 +286,26 @@ namespace tombolo {
   ROW(kInt16, int16_t, name) \
   ROW(kInt32, int32_t, name) \
   ROW(kInt64, int64_t, name)
+
+ClipFn* clip_fn(DType dtype) {
+#define CLIP(id, T) \
+  case DType::id:   \
+    return TOMBOLO_TARGET(ClipFn, clip_any<T>).get();
+  switch (dtype) {
+    CLIP(kInt8, int8_t)
+    CLIP(kInt16, int16_t)
+    CLIP(kInt32, int32_t)
+    CLIP(kInt64, int64_t)
+    CLIP(kUInt8, uint8_t)
+    CLIP(kUInt16, uint16_t)
+    CLIP(kUInt32, uint32_t)
+    CLIP(kUInt64, uint64_t)
+    CLIP(kFloat64, double)
+    default:
+      return nullptr;
+  }
+#undef CLIP
+}
 
 UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype) {
   switch (op) {

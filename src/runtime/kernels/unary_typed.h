@@ -26,6 +26,10 @@ using UnaryTypedFn = void(const void* x, void* y, int64_t n, int flags);
 /// For the active instruction set; null where there is none. kIsNan and kIsInf write bytes.
 UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype);
 
+/// y[i] = x[i], raised to *low and then lowered to *high; a null limit is none. y may be x.
+using ClipFn = void(const void* x, void* y, int64_t n, const void* low, const void* high);
+ClipFn* clip_fn(DType dtype);
+
 /// y[i] = x[i]^exponent for exponent >= 0, wrapping; y may be x.
 void power_u32(const uint32_t* x, uint32_t* y, int64_t n, int64_t exponent);
 void power_u64(const uint64_t* x, uint64_t* y, int64_t n, int64_t exponent);

@@ -371,6 +371,21 @@ TEST_P(Operators, RotaryEmbedding) {
     }
 }
 
+TEST_P(Operators, ClipOfOtherTypes) {
+  for (const int type : {2, 3, 4, 5, 6, 7, 11, 12, 13})
+    for (const int64_t n : {1, 15, 100}) {
+      // Unsigned numbers have no negative ones to begin with; of doubles some are none.
+      const bool is_signed = type == 3 || type == 5 || type == 6 || type == 7 || type == 11;
+      const std::string to = std::to_string(type);
+      for (const char* limits : {"(c, l, h)", "(c, l)", "(c, , h)", "(c, h, l)"})
+        agree("main (float[N] x) => (y) <float a = {" + std::string(is_signed ? "-100" : "0") +
+                  "}, float b = {100}, float five = {5}, float ten = {10}> { l = Cast <to = " + to +
+                  "> (five) h = Cast <to = " + to + "> (ten) z = Clip (x, a, b) c = Cast <to = " +
+                  to + "> (z) y = Clip " + limits + " }",
+              {{"x", numbers({n}, 20, type == 11)}});
+    }
+}
+
 TEST_P(Operators, NormsOfPlanes) {
   for (const int64_t width : {1, 5, 16, 31, 32, 33, 100}) {
     const std::vector<NamedValue> inputs = {
