@@ -76,6 +76,14 @@ KERNEL(clip_typed) = {
     .run = run_clip,
     .in_place = 1,
 };
+KERNEL(sqrt_typed) = {
+    .name = "sqrt",
+    .op = "Sqrt",
+    .supports = supports_typed<UnaryTyped::kSqrt>,
+    .prepare = prepare_typed<UnaryTyped::kSqrt>,
+    .run = run_typed,
+    .in_place = 1,
+};
 KERNEL(not_bool) = {
     .name = "not_bool",
     .op = "Not",

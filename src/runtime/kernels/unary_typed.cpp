@@ -44,6 +44,7 @@ EACH(neg_any, T, -static_cast<Bits<T>>(x))
 EACH(relu_any, T, x < 0 ? T{0} : x)
 EACH(sign_any, T, (x > 0) - (x < 0))
 EACH(not_any, T, ~x)
+EACH(sqrt_any, T, std::sqrt(x))
 EACH(logical_not_any, uint8_t, x == 0)
 EACH(is_nan_any, uint8_t, x != x)
 
@@ -332,6 +333,9 @@ UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype) {
       break;
     case UnaryTyped::kLogicalNot:
       ROW(kBool, uint8_t, logical_not_any)
+      return nullptr;
+    case UnaryTyped::kSqrt:
+      ROW(kFloat64, double, sqrt_any)
       return nullptr;
     case UnaryTyped::kExp:
       if (dtype == DType::kFloat64) return TOMBOLO_TARGET(UnaryTypedFn, exp_f64).get();

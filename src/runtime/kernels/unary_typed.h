@@ -15,6 +15,7 @@ enum class UnaryTyped : uint8_t {
   kRelu,
   kNot,
   kLogicalNot,
+  kSqrt,
   kExp,
   kLog,
   kIsNan,
