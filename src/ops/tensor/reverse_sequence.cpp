@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
 #include "ops/infer_generic.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
@@ -25,20 +29,39 @@ Status run_reverse_sequence(KernelContext& context) {
                          to_string(*lengths));
   TRY(Tensor * out, context.output(0, x->dtype(), x->dims()));
   const int64_t run = product(x->dims(), 2, x->rank());
-  const int64_t batch_stride = batch_axis == 0 ? times * run : run;
-  const int64_t time_stride = batch_axis == 0 ? run : batch * run;
+  std::vector<int64_t> length(static_cast<size_t>(batch));
   for (int64_t b = 0; b < batch; ++b) {
-    const int64_t length = lengths->get_int64(b);
-    if (length < 0 || length > times)
-      return context.error("sequence length " + std::to_string(length) + " of sample " +
+    const int64_t given = lengths->get_int64(b);
+    if (given < 0 || given > times)
+      return context.error("sequence length " + std::to_string(given) + " of sample " +
                            std::to_string(b) + " is out of range for " + std::to_string(times) +
                            " steps");
-    for (int64_t t = 0; t < times; ++t) {
-      const int64_t from = t < length ? length - 1 - t : t;
-      copy_elements(*x, b * batch_stride + from * time_stride, *out,
-                    b * batch_stride + t * time_stride, run);
-    }
+    length[static_cast<size_t>(b)] = given;
   }
+  const auto bytes = x->is_string() ? int64_t{0} : run * static_cast<int64_t>(bytes_of(x->dtype()));
+  // In the order of the output, whichever axis is the inner one.
+  const int64_t inner = batch_axis == 0 ? times : batch;
+  constexpr int64_t kGrain = 1 << 14;
+  // Elements of less than a byte share bytes: one thread for those, and for texts.
+  const int64_t grain =
+      bytes != 0 ? std::max<int64_t>(1, kGrain / run) : std::max<int64_t>(1, batch * times);
+  context.parallel_for(batch * times, grain, [&](int64_t begin, int64_t end) {
+    int64_t outer = begin / inner, i = begin % inner;
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t t = batch_axis == 0 ? i : outer, b = batch_axis == 0 ? outer : i;
+      const int64_t n = length[static_cast<size_t>(b)], source = t < n ? n - 1 - t : t;
+      const int64_t from = row + (source - t) * (batch_axis == 0 ? 1 : batch);
+      if (bytes != 0)
+        std::memcpy(out->data<std::byte>() + row * bytes, x->data<std::byte>() + from * bytes,
+                    static_cast<size_t>(bytes));
+      else
+        copy_elements(*x, from * run, *out, row * run, run);
+      if (++i == inner) {
+        i = 0;
+        ++outer;
+      }
+    }
+  });
   return ok();
 }
 

@@ -211,15 +211,15 @@ void fold_down(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
 #define EACH_FOLD(CASE) CASE(kSum) CASE(kSumSquare) CASE(kSumAbs) CASE(kMax) CASE(kMin) CASE(kProd)
 
 template <typename T>
-T fold_any(Fold fold, const T* x, int64_t n) {
+void fold_any(Fold fold, const T* x, int64_t n, int64_t count, T* y) {
   switch (fold) {
-#define CASE(id) \
-  case Fold::id: \
-    return fold_one<Fold::id>(x, n);
+#define CASE(id)                                                                 \
+  case Fold::id:                                                                 \
+    for (int64_t i = 0; i < count; ++i) y[i] = fold_one<Fold::id>(x + i * n, n); \
+    return;
     EACH_FOLD(CASE)
 #undef CASE
   }
-  return 0;
 }
 
 template <typename T>
@@ -275,16 +275,16 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 
 template <typename T>
-T fold_row(Fold fold, const T* x, int64_t n) {
-  return TOMBOLO_TARGET(T(Fold, const T*, int64_t), fold_any<T>)(fold, x, n);
+void fold_rows(Fold fold, const T* x, int64_t n, int64_t count, T* y) {
+  TOMBOLO_TARGET(void(Fold, const T*, int64_t, int64_t, T*), fold_any<T>)(fold, x, n, count, y);
 }
 template <typename T>
 void fold_columns(Fold fold, const T* x, int64_t n, int64_t step, int64_t width, T* y) {
   TOMBOLO_TARGET(void(Fold, const T*, int64_t, int64_t, int64_t, T*), fold_down_any<T>)
   (fold, x, n, step, width, y);
 }
-#define TOMBOLO_FOLD(T)                         \
-  template T fold_row(Fold, const T*, int64_t); \
+#define TOMBOLO_FOLD(T)                                          \
+  template void fold_rows(Fold, const T*, int64_t, int64_t, T*); \
   template void fold_columns(Fold, const T*, int64_t, int64_t, int64_t, T*);
 TOMBOLO_FOLD(float)
 TOMBOLO_FOLD(double)

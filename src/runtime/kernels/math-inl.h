@@ -136,7 +136,7 @@ HWY_INLINE V v_over_one_plus_exp_negated(D d, V x, V by) {
   if constexpr (hn::MaxLanes(D()) == 16) {
     // The reciprocal of what is clamped is the last one that is no subnormal number.
     const V least = hn::Set(d, -87.33f), one = hn::Set(d, 1.0f), magic = hn::Set(d, kExpMagic);
-    const V a = hn::Max(least, by);
+    const V a = hn::Max(least, hn::Min(hn::Set(d, 104.0f), by));
     const V n = hn::Sub(hn::NegMulAdd(a, hn::Set(d, 1.44269504088896341f), magic), magic);
     // v_exp_reduce and v_expm1_polynomial of -a, with the sign of r turned.
     V r = hn::MulAdd(n, hn::Set(d, 0.693145751953125f), a);

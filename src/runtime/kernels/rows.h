@@ -30,9 +30,15 @@ void softmax_columns(const float* x, float* y, int64_t n, int64_t step, int64_t 
                      bool logarithm);
 
 enum class Fold : uint8_t { kSum, kSumSquare, kSumAbs, kMax, kMin, kProd };
-/// All n numbers into one: of float, double, int32_t or int64_t. Integers wrap.
+/// Each of `count` rows of n numbers into one: of float, double, int32_t or int64_t. Integers wrap.
 template <typename T>
-T fold_row(Fold fold, const T* x, int64_t n);
+void fold_rows(Fold fold, const T* x, int64_t n, int64_t count, T* y);
+template <typename T>
+T fold_row(Fold fold, const T* x, int64_t n) {
+  T result;
+  fold_rows(fold, x, n, 1, &result);
+  return result;
+}
 /// y[j] = fold over i of x[i * step + j], for j in [0, width).
 template <typename T>
 void fold_columns(Fold fold, const T* x, int64_t n, int64_t step, int64_t width, T* y);

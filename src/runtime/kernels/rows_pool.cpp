@@ -165,10 +165,10 @@ Status run_global_pool(KernelRun& run) {
   const float* from = x.data<float>();
   float* to = y->data<float>();
   run.parallel_for(planes, std::max<int64_t>(1, 16384 / plane), [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      const float result = fold_row(kAverage ? Fold::kSum : Fold::kMax, from + p * plane, plane);
-      to[p] = kAverage ? result / static_cast<float>(plane) : result;
-    }
+    fold_rows(kAverage ? Fold::kSum : Fold::kMax, from + begin * plane, plane, end - begin,
+              to + begin);
+    if (!kAverage) return;
+    for (int64_t p = begin; p < end; ++p) to[p] /= static_cast<float>(plane);
   });
   return ok();
 }

@@ -159,11 +159,10 @@ constexpr int64_t kWidth = 2048;  ///< columns at a time: their results stay in 
 template <typename T>
 void fold_step(const KernelRun& run, const Step& step, const T* x, T* y) {
   if (step.inner == 1) {
-    run.parallel_for(step.outer, std::max<int64_t>(1, 16384 / step.length),
-                     [&](int64_t begin, int64_t end) {
-                       for (int64_t i = begin; i < end; ++i)
-                         y[i] = fold_row(step.fold, x + i * step.length, step.length);
-                     });
+    run.parallel_for(
+        step.outer, std::max<int64_t>(1, 16384 / step.length), [&](int64_t begin, int64_t end) {
+          fold_rows(step.fold, x + begin * step.length, step.length, end - begin, y + begin);
+        });
     return;
   }
   const int64_t columns = (step.inner + kWidth - 1) / kWidth;

@@ -43,8 +43,47 @@ Status run_typed(KernelRun& run) {
   return ok();
 }
 
+bool supports_clip(const KernelQuery& q) {
+  if (active_isa() == Isa::kScalar || q.opset < 11 || q.inputs.empty() ||
+      clip_fn(q.dtype(0)) == nullptr)
+    return false;
+  for (size_t i = 1; i < 3; ++i)
+    if (q.has_input(i) && (q.dtype(i) != q.dtype(0) || element_count(q.dims(i)) != 1)) return false;
+  return true;
+}
+Status run_clip(KernelRun& run) {
+  const Tensor& x = run.input(0);
+  TRY(Tensor * y, run.output(0, x.dtype(), x.dims()));
+  const auto limit = [&](size_t i) {
+    return run.has_input(i) ? run.input(i).data<std::byte>() : nullptr;
+  };
+  const auto size = static_cast<int64_t>(bytes_of(x.dtype()));
+  const std::byte *from = x.data<std::byte>(), *low = limit(1), *high = limit(2);
+  std::byte* to = y->data<std::byte>();
+  ClipFn* const clip = clip_fn(x.dtype());
+  run.parallel_for(x.size(), 1 << 14, [&](int64_t begin, int64_t end) {
+    clip(from + begin * size, to + begin * size, end - begin, low, high);
+  });
+  return ok();
+}
+
 }  // namespace
 
+KERNEL(clip_typed) = {
+    .name = "clip",
+    .op = "Clip",
+    .supports = supports_clip,
+    .run = run_clip,
+    .in_place = 1,
+};
+KERNEL(sqrt_typed) = {
+    .name = "sqrt",
+    .op = "Sqrt",
+    .supports = supports_typed<UnaryTyped::kSqrt>,
+    .prepare = prepare_typed<UnaryTyped::kSqrt>,
+    .run = run_typed,
+    .in_place = 1,
+};
 KERNEL(not_bool) = {
     .name = "not_bool",
     .op = "Not",

@@ -44,6 +44,7 @@ EACH(neg_any, T, -static_cast<Bits<T>>(x))
 EACH(relu_any, T, x < 0 ? T{0} : x)
 EACH(sign_any, T, (x > 0) - (x < 0))
 EACH(not_any, T, ~x)
+EACH(sqrt_any, T, std::sqrt(x))
 EACH(logical_not_any, uint8_t, x == 0)
 EACH(is_nan_any, uint8_t, x != x)
 
@@ -56,6 +57,23 @@ void is_inf_any(const void* from, void* to, int64_t n, int flags) {
   const T low = (flags & 1) != 0 ? -kInfinity : std::numeric_limits<T>::quiet_NaN();
   const T high = (flags & 2) != 0 ? kInfinity : std::numeric_limits<T>::quiet_NaN();
   for (int64_t i = 0; i < n; ++i) out[i] = static_cast<uint8_t>((in[i] == low) | (in[i] == high));
+}
+
+template <typename T>
+void clip_any(const void* from, void* to, int64_t n, const void* least, const void* most) {
+  using Limits = std::numeric_limits<T>;
+  const T* in = static_cast<const T*>(from);
+  T* out = static_cast<T*>(to);
+  const T low = least != nullptr       ? *static_cast<const T*>(least)
+                : Limits::has_infinity ? -Limits::infinity()
+                                       : Limits::lowest();
+  const T high = most != nullptr        ? *static_cast<const T*>(most)
+                 : Limits::has_infinity ? Limits::infinity()
+                                        : Limits::max();
+  TOMBOLO_IVDEP for (int64_t i = 0; i < n; ++i) {
+    const T x = in[i] < low ? low : in[i];
+    out[i] = x > high ? high : x;
+  }
 }
 
 /// `fast` where lo <= x <= hi holds in all lanes.
@@ -270,6 +288,26 @@ namespace tombolo {
   ROW(kInt32, int32_t, name) \
   ROW(kInt64, int64_t, name)
 
+ClipFn* clip_fn(DType dtype) {
+#define CLIP(id, T) \
+  case DType::id:   \
+    return TOMBOLO_TARGET(ClipFn, clip_any<T>).get();
+  switch (dtype) {
+    CLIP(kInt8, int8_t)
+    CLIP(kInt16, int16_t)
+    CLIP(kInt32, int32_t)
+    CLIP(kInt64, int64_t)
+    CLIP(kUInt8, uint8_t)
+    CLIP(kUInt16, uint16_t)
+    CLIP(kUInt32, uint32_t)
+    CLIP(kUInt64, uint64_t)
+    CLIP(kFloat64, double)
+    default:
+      return nullptr;
+  }
+#undef CLIP
+}
+
 UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype) {
   switch (op) {
     case UnaryTyped::kAbs:
@@ -295,6 +333,9 @@ UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype) {
       break;
     case UnaryTyped::kLogicalNot:
       ROW(kBool, uint8_t, logical_not_any)
+      return nullptr;
+    case UnaryTyped::kSqrt:
+      ROW(kFloat64, double, sqrt_any)
       return nullptr;
     case UnaryTyped::kExp:
       if (dtype == DType::kFloat64) return TOMBOLO_TARGET(UnaryTypedFn, exp_f64).get();

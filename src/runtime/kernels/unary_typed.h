@@ -15,6 +15,7 @@ enum class UnaryTyped : uint8_t {
   kRelu,
   kNot,
   kLogicalNot,
+  kSqrt,
   kExp,
   kLog,
   kIsNan,
@@ -25,6 +26,10 @@ enum class UnaryTyped : uint8_t {
 using UnaryTypedFn = void(const void* x, void* y, int64_t n, int flags);
 /// For the active instruction set; null where there is none. kIsNan and kIsInf write bytes.
 UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype);
+
+/// y[i] = x[i], raised to *low and then lowered to *high; a null limit is none. y may be x.
+using ClipFn = void(const void* x, void* y, int64_t n, const void* low, const void* high);
+ClipFn* clip_fn(DType dtype);
 
 /// y[i] = x[i]^exponent for exponent >= 0, wrapping; y may be x.
 void power_u32(const uint32_t* x, uint32_t* y, int64_t n, int64_t exponent);

@@ -481,6 +481,56 @@ TEST_P(Operators, RotaryEmbedding) {
     }
 }
 
+TEST_P(Operators, ClipOfOtherTypes) {
+  for (const int type : {2, 3, 4, 5, 6, 7, 11, 12, 13})
+    for (const int64_t n : {1, 15, 100}) {
+      // Unsigned numbers have no negative ones to begin with; of doubles some are none.
+      const bool is_signed = type == 3 || type == 5 || type == 6 || type == 7 || type == 11;
+      const std::string to = std::to_string(type);
+      for (const char* limits : {"(c, l, h)", "(c, l)", "(c, , h)", "(c, h, l)"})
+        agree("main (float[N] x) => (y) <float a = {" + std::string(is_signed ? "-100" : "0") +
+                  "}, float b = {100}, float five = {5}, float ten = {10}> { l = Cast <to = " + to +
+                  "> (five) h = Cast <to = " + to + "> (ten) z = Clip (x, a, b) c = Cast <to = " +
+                  to + "> (z) y = Clip " + limits + " }",
+              {{"x", numbers({n}, 20, type == 11)}});
+    }
+}
+
+TEST_P(Operators, SquareRootsOfDoubles) {
+  for (const int64_t n : {1, 3, 8, 100})
+    agree("main (float[N] x) => (y) { d = Cast <to = 11> (x) y = Sqrt (d) }",
+          {{"x", numbers({n}, 20, true)}});
+}
+
+TEST_P(Operators, ReverseSequence) {
+  constexpr int64_t kTimes = 70, kBatch = 50, kRun = 40;
+  std::vector<int64_t> lengths(kBatch);
+  for (int64_t& length : lengths) length = static_cast<int64_t>(engine_() % (kTimes + 1));
+  for (const bool batch_first : {false, true}) {
+    const int64_t outer = batch_first ? kBatch : kTimes, inner = batch_first ? kTimes : kBatch;
+    const Tensor x = numbers({outer, inner, kRun}, 1);
+    auto model = parse_text(
+        "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (float[A,B,C] x, "
+        "int64[N] n) => (y) { y = ReverseSequence <batch_axis = " +
+        std::to_string(batch_first ? 0 : 1) +
+        ", time_axis = " + std::to_string(batch_first ? 1 : 0) + "> (x, n) }");
+    ASSERT_TRUE(model) << model.error().message;
+    auto session = Session::create(*std::move(model), SessionOptions{});
+    ASSERT_TRUE(session) << session.error().message;
+    auto got = (*session)->run({{"x", x}, {"n", Tensor::int64s(lengths)}});
+    ASSERT_TRUE(got) << got.error().message;
+    const float *from = x.data<float>(), *y = (*got)[0].tensor().data<float>();
+    for (int64_t b = 0; b < kBatch; ++b)
+      for (int64_t t = 0; t < kTimes; ++t) {
+        const int64_t n = lengths[static_cast<size_t>(b)], source = t < n ? n - 1 - t : t;
+        const auto row = [&](int64_t time) {
+          return (batch_first ? b * kTimes + time : time * kBatch + b) * kRun;
+        };
+        EXPECT_TRUE(std::equal(y + row(t), y + row(t) + kRun, from + row(source))) << b << " " << t;
+      }
+  }
+}
+
 TEST_P(Operators, NormsOfPlanes) {
   for (const int64_t width : {1, 5, 16, 31, 32, 33, 100}) {
     const std::vector<NamedValue> inputs = {
@@ -493,6 +543,11 @@ TEST_P(Operators, NormsOfPlanes) {
     const std::string row = "main (float[A,N] x, float[N] s, float[N] b) => (y) { y = ";
     agree(row + "LayerNormalization (x, s, b) }", rows, 2e-6);
     agree(row + "LayerNormalization (x, s) }", rows, 2e-6);
+    for (const char* call : {"GlobalAveragePool (x)", "GlobalMaxPool (x)",
+                             "ReduceL1 <keepdims = 0> (x, axes)", "ReduceMin (x, axes)"})
+      agree(
+          "main (float[A,6,3,B] x) => (y) <int64[1] axes = {-1}> { y = " + std::string(call) + " }",
+          {inputs[0]}, 2e-6);
   }
 }
 
