@@ -45,7 +45,7 @@ tsan:
 	@tools/setup.sh test
 	cmake --preset tsan
 	ninja -C build/tsan -j$(JOBS) tombolo_unit tombolo_soak
-	build/tsan/tests/tombolo_unit --gtest_filter='Session*:Specialise*:ThreadPool*:Loop*'
+	build/tsan/tests/tombolo_unit --gtest_brief=1
 	build/tsan/tests/tombolo_soak $${SECONDS_EACH:-60}
 
 # Loading, beside onnx.load (a throw-away Python environment below build/); needs 10 GB of disk for a while.
