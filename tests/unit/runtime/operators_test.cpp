@@ -400,7 +400,7 @@ TEST_P(Operators, Turned) {
           {{"x", numbers({n}, 0.01f)}});
 }
 
-TEST_P(Operators, NonMaxSuppression) {
+TEST_P(Operators, NonMaxSuppressionByItsDefinition) {
   constexpr int64_t kBoxes = 150;
   // Some are empty, some equal, corners stand in any order; many have equal scores.
   const Tensor boxes = numbers({2, kBoxes, 4}, 1), scores = numbers({2, 3, kBoxes}, 0.3f, true);

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "../base/temporary_folder.h"
 #include "ir/text/parser.h"
 #include "runtime/session.h"
-#include "../base/temporary_folder.h"
 
 namespace tombolo {
 namespace {
