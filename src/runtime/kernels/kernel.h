@@ -20,9 +20,9 @@
 // known then, only the data are not (but for constants). What `prepare` made is kept for these
 // shapes and shared by all threads that run the session: it must not change afterwards.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <new>
 #include <span>
@@ -116,17 +116,17 @@ struct PrepareContext : KernelQuery {
   template <typename Fill>
   Result<const std::byte*> packed(size_t index, std::string_view key, size_t bytes,
                                   Fill&& fill) const {
-    return packed({inputs[index].constant}, key, bytes, fill);
+    return packed(std::array{inputs[index].constant}, key, bytes, fill);
   }
-  /// The same of up to four constants, of which some may be absent (null).
-  template <typename Fill>
-  Result<const std::byte*> packed(std::initializer_list<const Tensor*> constants,
+  /// The same of several constants, of which some may be absent (null).
+  template <size_t kCount, typename Fill>
+  Result<const std::byte*> packed(const std::array<const Tensor*, kCount>& constants,
                                   std::string_view key, size_t bytes, Fill&& fill) const {
-    const Tensor* sources[4] = {};
+    std::array<const Tensor*, kCount> sources = {};
     size_t count = 0;
     for (const Tensor* constant : constants)
       if (constant != nullptr) sources[count++] = constant;
-    return packs.get({{sources, count},
+    return packs.get({{sources.data(), count},
                       key,
                       bytes,
                       [](void* argument, std::byte* target) {

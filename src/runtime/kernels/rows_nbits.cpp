@@ -69,8 +69,8 @@ Result<std::unique_ptr<KernelState>> prepare_nbits(const PrepareContext& context
       "nbits/" + std::string(name_of(active_isa())) + "/" + std::to_string(shape.block);
   // Scales and zero points go with the codes.
   TRY(state->packed,
-      context.packed({context.constant(1), &scales, zeros}, key, nbits_packed_bytes(shape),
-                     [&](std::byte* target) {
+      context.packed(std::array{context.constant(1), &scales, zeros}, key,
+                     nbits_packed_bytes(shape), [&](std::byte* target) {
                        std::vector<float> wide(static_cast<size_t>(scales.size()));
                        const float* from = load_floats(scales, 0, scales.size(), wide.data());
                        nbits_pack(shape, context.constant(1)->data<uint8_t>(), from,

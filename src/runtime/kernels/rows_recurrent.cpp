@@ -3,6 +3,7 @@
 // weights, which are of 8 bits, and inputs and states, which are rounded to 8 bits on the way.
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -226,39 +227,40 @@ Result<std::unique_ptr<KernelState>> prepare_recurrent(const PrepareContext& con
   const auto bytes = [&](int64_t step) {
     return static_cast<size_t>(s.directions * step + 64) * sizeof(float);
   };
-  // Scales are not part of the codes that a packed form is kept for.
-  const auto key = [&](size_t index) {
-    std::string text = (index == 1 ? "rnn_w/" : "rnn_r/") + isa;
-    for (size_t i = 0; s.coarse && i < 2; ++i)
-      text += "/" + std::string(context.node.input(kScales + 2 * (index - 1) + i)->name());
-    return text;
+  // What the floats are made of: the weights and, of codes, their scales and zero points.
+  const auto sources = [&](size_t index) {
+    const size_t scale_at = kScales + 2 * (index - 1);
+    return std::array{context.constant(index), s.coarse ? context.constant(scale_at) : nullptr,
+                      s.coarse ? context.constant(scale_at + 1) : nullptr};
   };
   if (s.coarse) {
     CHECK_OK(pack_bytes(context, s, 1, s.bytes[0]));
     CHECK_OK(pack_bytes(context, s, 2, s.bytes[1]));
   }
   if (s.bytes[0].packed == nullptr) {
-    TRY(const std::byte* w, context.packed(1, key(1), bytes(s.w_step), [&](std::byte* target) {
-      std::vector<float> room;
-      for (int64_t d = 0; d < s.directions; ++d) {
-        const Weights from = weights_of(context, s, 1, d, room);
-        pack_b(from.data, from.row, from.column, s.input, s.width(), 1,
-               reinterpret_cast<float*>(target) + d * s.w_step);
-      }
-    }));
+    TRY(const std::byte* w,
+        context.packed(sources(1), "rnn_w/" + isa, bytes(s.w_step), [&](std::byte* target) {
+          std::vector<float> room;
+          for (int64_t d = 0; d < s.directions; ++d) {
+            const Weights from = weights_of(context, s, 1, d, room);
+            pack_b(from.data, from.row, from.column, s.input, s.width(), 1,
+                   reinterpret_cast<float*>(target) + d * s.w_step);
+          }
+        }));
     s.w = reinterpret_cast<const float*>(w);
   }
   if (s.bytes[1].packed == nullptr) {
-    TRY(const std::byte* r, context.packed(2, key(2), bytes(s.r_step), [&](std::byte* target) {
-      std::vector<float> room;
-      for (int64_t d = 0; d < s.directions; ++d) {
-        const Weights from = weights_of(context, s, 2, d, room);
-        float* to = reinterpret_cast<float*>(target) + d * s.r_step;
-        pack_b(from.data, from.row, from.column, s.hidden, first, 1, to);
-        pack_b(from.data + first * from.column, from.row, from.column, s.hidden, s.width() - first,
-               1, to + s.r_gates);
-      }
-    }));
+    TRY(const std::byte* r,
+        context.packed(sources(2), "rnn_r/" + isa, bytes(s.r_step), [&](std::byte* target) {
+          std::vector<float> room;
+          for (int64_t d = 0; d < s.directions; ++d) {
+            const Weights from = weights_of(context, s, 2, d, room);
+            float* to = reinterpret_cast<float*>(target) + d * s.r_step;
+            pack_b(from.data, from.row, from.column, s.hidden, first, 1, to);
+            pack_b(from.data + first * from.column, from.row, from.column, s.hidden,
+                   s.width() - first, 1, to + s.r_gates);
+          }
+        }));
     s.r = reinterpret_cast<const float*>(r);
   }
   s.room = s.steps * s.batch * s.width() + 4 * s.batch * s.hidden + 2 * s.width() + 256;
