@@ -215,6 +215,25 @@ TEST_P(Operators, Gathers) {
         {{"x", numbers({5, 5, 5}, 1)}, {"i", places({40, 3}, 5)}});
 }
 
+TEST_P(Operators, BroadcastsAlongShortRows) {
+  struct Shapes {
+    std::initializer_list<int64_t> a, b;
+  };
+  const Shapes shapes[] = {
+      {{512, 5, 1}, {1, 5, 16}},    {{9, 300, 7}, {9, 1, 7}},
+      {{700, 3}, {700, 1}},         {{50, 64}, {64}},
+      {{3, 40, 1}, {2, 3, 40, 24}}, {{1, 2}, {900, 1}},
+      {{5, 300, 1}, {1, 300, 33}},  {{2, 1, 90, 1}, {1, 8, 1, 9}},
+  };
+  for (const auto& [a, b] : shapes)
+    for (const char* type : {"uint8", "float16", "float", "double"})
+      for (const char* op : {"Sub", "Less"})
+        agree("main (float[" + std::string("A,B,C,D").substr(0, 2 * a.size() - 1) + "] a, float[" +
+                  std::string("E,F,G,H").substr(0, 2 * b.size() - 1) + "] b) => (y) <" + type +
+                  "[1] o = {1}> { c = CastLike (a, o) d = CastLike (b, o) y = " + op + " (c, d) }",
+              {{"a", numbers(a, 3)}, {"b", numbers(b, 3)}});
+}
+
 TEST_P(Operators, GathersOfSmallPieces) {
   for (const char* type : {"uint8", "float16", "float", "int64", "complex128"})
     for (const int64_t inner : {1, 2, 3}) {
