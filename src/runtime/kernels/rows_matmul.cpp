@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/bf16.h"
 #include "runtime/kernels/gemm.h"
+#include "runtime/kernels/gemm_narrow.h"
 #include "runtime/kernels/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
@@ -250,8 +251,12 @@ void multiply(const MatMulState& s, int64_t index, const float* a, const float* 
     }
     return bf16_gemm(s.m, s.n, s.k, a, s.k, packed, c, s.n, epilogue);
   }
-  if (packed != nullptr)
-    return gemm(s.m, s.n, s.k, a, s.k, reinterpret_cast<const float*>(packed), c, s.n, epilogue);
+  const auto* panels = reinterpret_cast<const float*>(packed);
+  if (gemm_narrow_fits(s.m, s.n, s.k, epilogue))
+    return panels != nullptr
+               ? gemm_narrow(s.m, s.n, s.k, a, panels, gemm_tiles().panel(), 1, 1, c, epilogue)
+               : gemm_narrow(s.m, s.n, s.k, a, b, row, column, s.alpha, c, epilogue);
+  if (panels != nullptr) return gemm(s.m, s.n, s.k, a, s.k, panels, c, s.n, epilogue);
   // Packing pays when B is used by many rows; it must be done when B is turned.
   if (!s.trans_b && s.alpha == 1 && s.m <= 2 * gemm_tiles().max_rows)
     return gemm_unpacked(s.m, s.n, s.k, a, s.k, b, s.n, c, s.n, epilogue);
