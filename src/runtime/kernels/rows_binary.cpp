@@ -129,6 +129,14 @@ void run_short(const BinaryState& state, const Tensor& a, const Tensor& b, Tenso
   });
 }
 
+/// Whether rows are better written out for a block: some tens of elements pay for a call, unless
+/// what meets them is written once for all blocks.
+bool has_short_rows(const BroadcastLoops<2>& loops) {
+  const auto repeats = [&](int k) { return loops.step[0][k] == 1 && loops.step[1][k] == 0; };
+  return loops.axes > 1 && (loops.length[0] <= kShortRow / 2 ||
+                            (loops.length[0] <= kShortRow && (repeats(0) || repeats(1))));
+}
+
 /// Elements [begin, end) along short rows: what is broadcast is written out for a block of them.
 template <typename T>
 void run_short_rows(const BinaryState& state, const std::byte* const (&x)[2], std::byte* y,
@@ -167,7 +175,7 @@ Status run_binary(KernelRun& run) {
   const auto out_size = static_cast<int64_t>(bytes_of(state.output));
   const std::byte *pa = a.data<std::byte>(), *pb = b.data<std::byte>();
   std::byte* py = y->data<std::byte>();
-  const bool short_rows = size <= 8 && loops.axes > 1 && loops.length[0] <= kShortRow;
+  const bool short_rows = size <= 8 && has_short_rows(loops);
   const auto run_rows = size == 1   ? run_short_rows<uint8_t>
                         : size == 2 ? run_short_rows<uint16_t>
                         : size == 4 ? run_short_rows<uint32_t>
