@@ -13,8 +13,6 @@
 namespace tombolo::passes {
 namespace {
 
-bool is_byte(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
-
 class ChannelsLast {
  public:
   ChannelsLast(Rewriter& rewriter, Graph& graph) : r_(rewriter), graph_(graph) {}
@@ -116,15 +114,15 @@ class ChannelsLast {
   }
 
   bool unary(Node& node) {
-    const bool clip = r_.is(&node, "Clip");
-    if (!clip && !is(node, "QLinearSigmoid") && !is(node, "QLinearLeakyRelu")) return false;
+    const bool clip = r_.is(&node, "Clip"), table = r_.is(&node, "ByteTable", kOwn);
+    if (!clip && !table && !is(node, "QLinearSigmoid") && !is(node, "QLinearLeakyRelu"))
+      return false;
     Value* x = find(node.input(0));
     if (x == nullptr) return false;
     std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
     inputs[0] = x;
     if (clip && join_limits(node, *x)) return true;
-    Node& made =
-        r_.add(node, node.op_type(), inputs, node.output(0)->name(), 1, clip ? Text() : kMicrosoft);
+    Node& made = r_.add(node, node.op_type(), inputs, node.output(0)->name(), 1, node.domain());
     copy_attributes(node, made);
     return replace(node, made);
   }

@@ -13,8 +13,6 @@
 namespace tombolo::passes {
 namespace {
 
-bool is_byte(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
-
 /// A tensor of bytes and what they mean: (code - zero) * scale, one scale for all of it.
 struct Codes {
   Value* codes = nullptr;

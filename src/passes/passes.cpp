@@ -81,6 +81,10 @@ constexpr Pass kPasses[] = {
     {"integer-regions",
      "integer-operators and products of dynamically quantised tensors, for the runtime",
      kRuntimeLevel, integer_regions},
+    {"byte-tables",
+     "functions of single elements between DequantizeLinear and QuantizeLinear of bytes become "
+     "tables of 256, in an operator of ai.tombolo",
+     kRuntimeLevel, byte_tables},
     {"integer-layout",
      "quantised convolutions and what lies between them have their channels last; limits and "
      "residuals join them, in operators of ai.tombolo",

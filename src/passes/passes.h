@@ -41,6 +41,7 @@ TOMBOLO_PASS(shrink_quantised);
 TOMBOLO_PASS(integer_operators);
 TOMBOLO_PASS(fuse_microsoft);
 TOMBOLO_PASS(integer_regions);
+TOMBOLO_PASS(byte_tables);
 TOMBOLO_PASS(integer_layout);
 TOMBOLO_PASS(widen_halves);
 TOMBOLO_PASS(expand_microsoft);

@@ -19,6 +19,10 @@
 //   and
 //          `high`; Z, under its own scale, is added to the rounded result, and that rounded again.
 //
+//   ByteTable (X, table)   a function of single bytes: element X of the 256 of `table`, the bits of
+//   X
+//          read as a number without sign
+//
 // W of Conv, BlockConv and MatMul may be a constant of float16 or bfloat16 where the rest is
 // float32. act: attribute `activation`, empty for none, with its parameters in `activation_params`:
 //   Relu; Clip (low, high); LeakyRelu (alpha); Sigmoid; Tanh; HardSigmoid (alpha, beta); HardSwish;
@@ -30,5 +34,8 @@
 namespace tombolo::passes {
 
 inline constexpr Text kMicrosoft = "com.microsoft", kOwn = "ai.tombolo";
+
+/// What integer operators compute with.
+inline bool is_byte(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
 
 }  // namespace tombolo::passes

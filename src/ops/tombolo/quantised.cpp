@@ -1,5 +1,5 @@
 // QLinearConvLast of ai.tombolo, QLinearConv with channels last, limits, and a sum that is rounded
-// again. Run as the operators that it stands for.
+// again; run as the operators that it stands for. ByteTable: any function of one byte.
 
 #include <string>
 #include <vector>
@@ -75,7 +75,44 @@ Status run_last(KernelContext& context) {
   return ok();
 }
 
+Status infer_table(InferContext& context) {
+  InferType y = InferType::tensor(context.elem(1));
+  if (context.shape(0) != nullptr) y.shape = *context.shape(0);
+  context.set_output(0, std::move(y));
+  return ok();
+}
+
+Status run_table(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const Tensor* table, context.input(1));
+  if (table->size() != 256) return context.error("a table of bytes has 256 elements");
+  TRY(Tensor * y, context.output(0, table->dtype(), x->dims()));
+  const uint8_t* codes = x->data<uint8_t>();
+  for (int64_t i = 0; i < x->size(); ++i) y->data<uint8_t>()[i] = table->data<uint8_t>()[codes[i]];
+  return ok();
+}
+
 }  // namespace
+
+OPERATOR(TomboloByteTable) = {
+    .name = "ByteTable",
+    .domain = "ai.tombolo",
+    .doc = "element x of table, the bits of x read as a number from 0 to 255",
+    .versions = {1},
+    .inputs =
+        {
+            {"X", "T1"},
+            {"table", "T2"},
+        },
+    .outputs = {{"Y", "T2"}},
+    .types =
+        {
+            {"T1", {{1, kInt8s}}},
+            {"T2", {{1, kInt8s}}},
+        },
+    .infer = infer_table,
+    .reference = run_table,
+};
 
 OPERATOR(TomboloQLinearConvLast) = {
     .name = "QLinearConvLast",

@@ -9,18 +9,19 @@
 #include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/spread_rows.h"
 
 namespace tombolo {
 namespace {
 
 constexpr int64_t kGrain = 1 << 14;
-constexpr int64_t kShortRow = 64;
 
 struct BinaryState final : KernelState {
   BroadcastLoops<2> loops;
   BinaryFn* fn = nullptr;
   DType output = DType::kFloat32;
   bool divides = false;  ///< integers, by what must not be zero
+  bool dense[2] = {};    ///< of the output's shape
 };
 
 bool supports_op(const KernelQuery& query, Binary op) {
@@ -62,6 +63,7 @@ Result<std::unique_ptr<KernelState>> prepare_op(const PrepareContext& context, B
   state->loops = *BroadcastLoops<2>::of({context.dims(0), context.dims(1)});
   const DType dtype = context.dtype(0);
   state->fn = binary_fn(op, is_short_float(dtype) ? DType::kFloat32 : dtype);
+  for (const size_t k : {0, 1}) state->dense[k] = context.inputs[k].size() == state->loops.count;
   state->output = is_comparison(op) ? DType::kBool : dtype;
   state->divides =
       (op == Binary::kDiv || op == Binary::kMod || op == Binary::kFmod) && !is_float(dtype);
@@ -127,44 +129,34 @@ void run_short(const BinaryState& state, const Tensor& a, const Tensor& b, Tenso
   });
 }
 
-/// The side of which a short row meets every row of the other (a factor for each channel of a
-/// block); -1: none.
-int repeating_side(const BroadcastLoops<2>& loops) {
-  if (loops.axes < 2 || loops.length[0] > kShortRow || loops.length[1] < 4) return -1;
-  for (const int side : {0, 1})
-    if (loops.step[0][side] == 1 && loops.step[1][side] == 0 && loops.step[0][1 - side] == 1 &&
-        loops.step[1][1 - side] == loops.length[0])
-      return side;
-  return -1;
+/// Whether rows are better written out for a block: some tens of elements pay for a call, unless
+/// what meets them is written once for all blocks.
+bool has_short_rows(const BroadcastLoops<2>& loops) {
+  const auto repeats = [&](int k) { return loops.step[0][k] == 1 && loops.step[1][k] == 0; };
+  return loops.axes > 1 && (loops.length[0] <= kShortRow / 2 ||
+                            (loops.length[0] <= kShortRow && (repeats(0) || repeats(1))));
 }
 
-/// Such rows many at a time: `x` of the sides, elements of `size` bytes.
-void run_repeated(const BinaryState& state, int side, const std::byte* const (&x)[2], int64_t size,
-                  std::byte* y, int64_t out_size, int64_t begin, int64_t end) {
+/// Elements [begin, end) along short rows: what is broadcast is written out for a block of them.
+template <typename T>
+void run_short_rows(const BinaryState& state, const std::byte* const (&x)[2], std::byte* y,
+                    int64_t out_size, int64_t begin, int64_t end) {
   constexpr int64_t kMany = 1024;
-  alignas(64) std::byte room[(kMany + kShortRow) * 8];
+  alignas(64) T rooms[2][kSpreadBefore + kMany + kSpreadBehind];
   const BroadcastLoops<2>& loops = state.loops;
-  const int64_t row = loops.length[0], area = row * loops.length[1], many = kMany / row * row;
-  for (int64_t at = begin; at < end;) {
-    int64_t rest = at / area, offset[2] = {0, 0};
-    const int64_t inside = at % area, stop = std::min(end, at - inside + area);
-    for (int axis = 2; axis < loops.axes; ++axis) {
-      for (int k = 0; k < 2; ++k) offset[k] += rest % loops.length[axis] * loops.step[axis][k];
-      rest /= loops.length[axis];
+  // Every block begins at the same place of a row, so that what repeats is written once.
+  const int64_t many = kMany / loops.length[0] * loops.length[0];
+  int64_t held[2] = {-1, -1};
+  for (int64_t at = begin; at < end; at += many) {
+    const int64_t n = std::min(many, end - at);
+    const T* rows[2];
+    for (int k = 0; k < 2; ++k) {
+      const T* from = reinterpret_cast<const T*>(x[k]);
+      rows[k] = state.dense[k]
+                    ? from + at
+                    : spread_rows(loops, k, from, at, n, rooms[k] + kSpreadBefore, held[k]);
     }
-    const auto bytes = static_cast<size_t>(row * size);
-    const int64_t filled = std::min(many, stop - at) + row;
-    for (int64_t i = 0; i < filled; i += row)
-      std::memcpy(room + i * size, x[side] + offset[side] * size, bytes);
-    const std::byte* again = room + inside % row * size;
-    const std::byte* other = x[1 - side] + (offset[1 - side] + inside) * size;
-    while (at < stop) {
-      const int64_t n = std::min(many, stop - at);
-      state.fn(side == 0 ? again : other, false, side == 0 ? other : again, false,
-               y + at * out_size, n);
-      at += n;
-      other += n * size;
-    }
+    state.fn(rows[0], false, rows[1], false, y + at * out_size, n);
   }
 }
 
@@ -183,9 +175,13 @@ Status run_binary(KernelRun& run) {
   const auto out_size = static_cast<int64_t>(bytes_of(state.output));
   const std::byte *pa = a.data<std::byte>(), *pb = b.data<std::byte>();
   std::byte* py = y->data<std::byte>();
-  const int side = size <= 8 ? repeating_side(loops) : -1;
+  const bool short_rows = size <= 8 && has_short_rows(loops);
+  const auto run_rows = size == 1   ? run_short_rows<uint8_t>
+                        : size == 2 ? run_short_rows<uint16_t>
+                        : size == 4 ? run_short_rows<uint32_t>
+                                    : run_short_rows<uint64_t>;
   run.parallel_for(loops.count, kGrain, [&](int64_t begin, int64_t end) {
-    if (side >= 0) return run_repeated(state, side, {pa, pb}, size, py, out_size, begin, end);
+    if (short_rows) return run_rows(state, {pa, pb}, py, out_size, begin, end);
     loops.for_runs(begin, end, [&](int64_t at, const int64_t* offset, int64_t n) {
       state.fn(pa + offset[0] * size, loops.step[0][0] == 0, pb + offset[1] * size,
                loops.step[0][1] == 0, py + at * out_size, n);

@@ -10,12 +10,14 @@
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/spread_rows.h"
 
 namespace tombolo {
 namespace {
 
 constexpr int kMaxReal = 8;  ///< inputs that are no constants of one element
 constexpr int64_t kBlock = 1024;
+constexpr int64_t kBlockRoom = kSpreadBefore + kBlock + kSpreadBehind;
 
 struct ChainInput {
   enum class How : uint8_t { kConstant, kDense, kSingle, kBroadcast } how = How::kConstant;
@@ -88,35 +90,10 @@ Result<std::unique_ptr<KernelState>> prepare_chain(const PrepareContext& q) {
   return state;
 }
 
-/// A short row of input `loop` that is repeated: one for each channel of a block.
-bool repeats_rows(const BroadcastLoops<kMaxReal>& loops, int loop) {
-  return loops.axes > 1 && loops.length[0] <= 64 && kBlock % loops.length[0] == 0 &&
-         loops.step[0][loop] == 1 && loops.step[1][loop] == 0;
-}
-
-/// Elements [at, at + n) of a broadcast input. `held` is what a block of repeated rows was made of
-/// before, and is set to what it is made of now (-1: of more than one).
-void spread(const BroadcastLoops<kMaxReal>& loops, int loop, const float* x, int64_t at, int64_t n,
-            float* to, int64_t& held) {
-  if (repeats_rows(loops, loop)) {
-    const int64_t row = loops.length[0], area = row * loops.length[1];
-    for (int64_t from = at; from < at + n;) {
-      int64_t rest = from / area, offset = 0;
-      const int64_t end = std::min(at + n, (rest + 1) * area);
-      for (int axis = 2; axis < loops.axes; ++axis) {
-        offset += rest % loops.length[axis] * loops.step[axis][loop];
-        rest /= loops.length[axis];
-      }
-      const bool whole = end - from == n;
-      if (whole && held == offset) return;
-      held = whole && n == kBlock ? offset : -1;
-      if (row == 16)
-        for (; from < end; from += 16) std::copy_n(x + offset, 16, to + (from - at));
-      else
-        for (; from < end; from += row) std::copy_n(x + offset, row, to + (from - at));
-    }
-    return;
-  }
+/// As spread_rows(), for rows of any length.
+const float* spread(const BroadcastLoops<kMaxReal>& loops, int loop, const float* x, int64_t at,
+                    int64_t n, float* to, int64_t& held) {
+  if (loops.length[0] <= kShortRow) return spread_rows(loops, loop, x, at, n, to, held);
   loops.for_runs(at, at + n, [&](int64_t from, const int64_t* offset, int64_t count) {
     const float* source = x + offset[loop];
     float* out = to + (from - at);
@@ -125,6 +102,7 @@ void spread(const BroadcastLoops<kMaxReal>& loops, int loop, const float* x, int
     else
       std::copy_n(source, count, out);
   });
+  return to;
 }
 
 void run_blocks(const KernelRun& run, const ChainState& state, float* y, int64_t begin,
@@ -133,7 +111,7 @@ void run_blocks(const KernelRun& run, const ChainState& state, float* y, int64_t
   const int64_t tile = program.tile;
   const auto inputs = state.inputs.size();
   const auto temps = static_cast<size_t>(program.temps) * kChainTile;
-  const auto blocks = static_cast<size_t>(state.buffers) * kBlock;
+  const auto blocks = static_cast<size_t>(state.buffers) * kBlockRoom;
   // Temporaries, blocks, and one tile for each input and for the output where they end.
   float* const room = thread_floats(1, temps + blocks + (inputs + 1) * kChainTile);
   float* const block_room = room + temps;
@@ -148,8 +126,8 @@ void run_blocks(const KernelRun& run, const ChainState& state, float* y, int64_t
   std::fill_n(held, inputs, int64_t{-1});
   for (size_t i = 0; i < inputs; ++i) {
     if (!is_used(i) || state.inputs[i].how == ChainInput::How::kDense) continue;
-    own[i] = next;
-    next += kBlock;
+    own[i] = next + kSpreadBefore;
+    next += kBlockRoom;
     if (state.inputs[i].how == ChainInput::How::kSingle)
       std::fill_n(own[i], kBlock, *run.data<float>(i));
   }
@@ -161,7 +139,8 @@ void run_blocks(const KernelRun& run, const ChainState& state, float* y, int64_t
       if (own[i] == nullptr)
         at_block[i] = run.data<float>(i) + block;
       else if (state.inputs[i].how == ChainInput::How::kBroadcast)
-        spread(state.loops, state.inputs[i].loop, run.data<float>(i), block, n, own[i], held[i]);
+        at_block[i] = spread(state.loops, state.inputs[i].loop, run.data<float>(i), block, n,
+                             own[i], held[i]);
     }
     const int64_t whole = n / tile * tile, rest = n - whole;
     frame.inputs = at_block;

@@ -9,6 +9,7 @@
 #include "runtime/kernels/bf16.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/gemm_bf16x3.h"
+#include "runtime/kernels/gemm_narrow.h"
 #include "runtime/kernels/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
@@ -278,6 +279,12 @@ void multiply(const MatMulState& s, int64_t index, const float* a, const float* 
       packed = rounded;
     }
     return bf16_gemm(s.m, s.n, s.k, a, s.k, packed, c, s.n, epilogue);
+  }
+  if (s.format == PanelFormat::kFloat32 && gemm_narrow_fits(s.m, s.n, s.k, epilogue)) {
+    if (packed == nullptr)
+      return gemm_narrow(s.m, s.n, s.k, a, b, row, column, s.alpha, c, epilogue);
+    const auto* panels = reinterpret_cast<const float*>(packed);
+    return gemm_narrow(s.m, s.n, s.k, a, panels, gemm_tiles().panel(), 1, 1, c, epilogue);
   }
   if (packed != nullptr) return gemm(s.m, s.n, s.k, a, s.k, packed, s.format, c, s.n, epilogue);
   // Packing pays when B is used by many rows; it must be done when B is turned.

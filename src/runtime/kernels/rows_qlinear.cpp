@@ -1,5 +1,6 @@
 // QLinearAdd, QLinearMul, QLinearSigmoid and QLinearLeakyRelu of com.microsoft: blocks of codes to
-// numbers and back, as the reference has it; functions of one input by a table of all codes.
+// numbers and back, as the reference has it; functions of one input by a table of all codes, as
+// ByteTable of ai.tombolo has it.
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +8,7 @@
 #include "runtime/kernels/binary.h"
 #include "runtime/kernels/blocks.h"
 #include "runtime/kernels/broadcast.h"
+#include "runtime/kernels/byte_table.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/qpool.h"
@@ -91,6 +93,15 @@ Status run_qbinary(KernelRun& run) {
   return ok();
 }
 
+/// y = table[x], x being input 0.
+void look_up(KernelRun& run, const uint8_t* table, Tensor& y) {
+  const uint8_t* codes = run.data<uint8_t>(0);
+  uint8_t* out = y.data<uint8_t>();
+  run.parallel_for(y.size(), 1 << 15, [&](int64_t begin, int64_t end) {
+    look_up_bytes(table, codes + begin, end - begin, out + begin);
+  });
+}
+
 bool supports_qunary(const KernelQuery& q) {
   return active_isa() != Isa::kScalar && q.inputs.size() >= 4 && is_code(q.dtype(0)) &&
          is_linear(q, 1, q.dtype(0)) && is_linear(q, 3, q.dtype(0));
@@ -125,11 +136,23 @@ Status run_qunary(KernelRun& run) {
       value = value < 0 ? state.alpha * value : value;
   }
   quantize_row(values, 256, to.scale, to.zero, is_signed, table);
-  run.parallel_for(x.size(), 1 << 15, [&](int64_t begin, int64_t end) {
-    const uint8_t* codes = x.data<uint8_t>();
-    uint8_t* out = y->data<uint8_t>();
-    for (int64_t i = begin; i < end; ++i) out[i] = table[codes[i]];
-  });
+  look_up(run, table, *y);
+  return ok();
+}
+
+bool supports_table(const KernelQuery& q) {
+  return active_isa() != Isa::kScalar && q.inputs.size() == 2 && is_code(q.dtype(0)) &&
+         is_code(q.dtype(1)) && element_count(q.dims(1)) == 256;
+}
+
+Result<std::unique_ptr<KernelState>> prepare_table(const PrepareContext&) {
+  return std::make_unique<KernelState>();
+}
+
+Status run_table(KernelRun& run) {
+  const Tensor& table = run.input(1);
+  TRY(Tensor * y, run.output(0, table.dtype(), run.input(0).dims()));
+  look_up(run, table.data<uint8_t>(), *y);
   return ok();
 }
 
@@ -166,6 +189,16 @@ KERNEL(qlinear_leaky_relu) = {
     .supports = supports_qunary,
     .prepare = prepare_qunary,
     .run = run_qunary,
+};
+
+KERNEL(byte_table) = {
+    .name = "byte_table",
+    .op = "ByteTable",
+    .domain = "ai.tombolo",
+    .supports = supports_table,
+    .prepare = prepare_table,
+    .run = run_table,
+    .in_place = 1,
 };
 
 }  // namespace tombolo

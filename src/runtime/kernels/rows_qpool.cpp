@@ -1,7 +1,8 @@
 // Pools of bytes with channels last: NhwcMaxPool, QLinearAveragePool, QLinearGlobalAveragePool of
-// com.microsoft.
+// com.microsoft; the last one also with channels first.
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "runtime/kernels/gemm.h"
@@ -17,6 +18,7 @@ struct QPoolState final : KernelState {
   SlidingWindow window;
   int64_t channels = 0;
   bool average = false, counts_pads = false, global = false;
+  bool planes = false;  ///< channels first
   Dims output;
 };
 
@@ -31,7 +33,8 @@ bool plan_pool(const KernelQuery& q, QPoolState& s) {
       element_count(x) < 1)
     return false;
   if (s.average) {
-    if (q.attributes.get_int("channels_last", 0) == 0) return false;
+    s.planes = q.attributes.get_int("channels_last", 0) == 0;
+    if (s.planes && !s.global) return false;
     for (const size_t i : {size_t(1), size_t(3)})
       if (!q.has_input(i) || q.dtype(i) != DType::kFloat32 || element_count(q.dims(i)) != 1)
         return false;
@@ -39,6 +42,12 @@ bool plan_pool(const KernelQuery& q, QPoolState& s) {
       if (q.has_input(i) && (q.dtype(i) != q.dtype(0) || element_count(q.dims(i)) != 1))
         return false;
     s.counts_pads = q.attributes.get_int("count_include_pad", 0) != 0;
+  }
+  if (s.planes) {
+    s.channels = x[1];
+    s.output = {x[0], x[1]};
+    s.output.resize(static_cast<uint32_t>(x.size()), 1);
+    return true;
   }
   s.channels = x.back();
   const auto spatial = x.subspan(1, x.size() - 2);
@@ -95,8 +104,32 @@ int32_t byte_at(const KernelRun& run, size_t index) {
   return run.has_input(index) ? static_cast<int32_t>(run.input(index).get_int64(0)) : 0;
 }
 
+/// The mean of each plane.
+Status run_planes(KernelRun& run, const QPoolState& s) {
+  const Tensor& x = run.input(0);
+  TRY(Tensor * y, run.output(0, x.dtype(), s.output));
+  const bool is_signed = x.dtype() == DType::kInt8;
+  const int64_t planes = y->size(), area = x.size() / planes;
+  const double factor = static_cast<double>(run.data<float>(1)[0]) /
+                        static_cast<double>(run.data<float>(3)[0]) / static_cast<double>(area);
+  const int32_t x_zero = byte_at(run, 2), y_zero = byte_at(run, 4);
+  run.parallel_for(planes, std::max<int64_t>(1, 200'000 / area), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const uint8_t* from = x.data<uint8_t>() + i * area;
+      const int32_t sum = is_signed
+                              ? std::accumulate(reinterpret_cast<const int8_t*>(from),
+                                                reinterpret_cast<const int8_t*>(from) + area, 0)
+                              : std::accumulate(from, from + area, 0);
+      round_sums(&sum, 1, x_zero * static_cast<int32_t>(area), static_cast<float>(factor), y_zero,
+                 is_signed, y->data<uint8_t>() + i);
+    }
+  });
+  return ok();
+}
+
 Status run_pool(KernelRun& run) {
   const auto& s = run.state<QPoolState>();
+  if (s.planes) return run_planes(run, s);
   const ConvGeometry& g = s.window.shape;
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, x.dtype(), s.output));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -174,30 +175,48 @@ Status pack_bytes(const PrepareContext& context, const RecurrentState& s, size_t
   return ok();
 }
 
-/// x, rounded to bytes, by the weights of one direction; plus the bias, when there is one.
-void multiply_bytes(const float* x, int64_t rows, int64_t k, const ByteWeights& weights,
-                    int64_t direction, int64_t width, const float* bias, float* out) {
-  float least = 0, greatest = 0;
-  value_range(x, rows * k, least, greatest);
-  const DynamicScale codes = dynamic_scale(std::min(least, 0.0f), std::max(greatest, 0.0f));
-  std::vector<uint8_t> flat(static_cast<size_t>(rows * k));
-  quantize_row(x, rows * k, codes.scale, codes.zero, false, flat.data());
-  std::vector<std::byte> packed(static_cast<size_t>(rows * q_row_bytes(k)) + 64);
-  q_pack_rows(flat.data(), k, rows, k, false, false, packed.data());
-  const std::byte* panels = weights.packed + static_cast<size_t>(direction) * weights.step;
-  const auto* sums = reinterpret_cast<const int32_t*>(panels + weights.panel_bytes);
-  std::vector<int32_t> adds(static_cast<size_t>(width) + 64);
-  for (int64_t j = 0; j < width; ++j) adds[static_cast<size_t>(j)] = -codes.zero * sums[j];
-  QFinish finish;
-  finish.kind = QFinish::Kind::kFloat;
-  finish.column_add = adds.data();
-  finish.column_scale = weights.scales.data() + direction * width;
-  finish.scale = codes.scale;
-  finish.column_bias = bias;
-  finish.out = out;
-  finish.ldo = width;
-  qgemm(rows, width, k, packed.data(), panels, finish);
-}
+/// Products of rows that are rounded to bytes on their way. One for all steps: a single row costs
+/// less than its plan and its memory.
+class ByteProduct {
+ public:
+  ByteProduct(int64_t rows, int64_t k, int64_t width)
+      : rows_(rows),
+        k_(k),
+        width_(width),
+        plan_(q_plan_rows(rows, width, k, q_row_bytes(k))),
+        flat_(static_cast<size_t>(rows * k)),
+        packed_(static_cast<size_t>(rows * plan_.lda) + 64),
+        adds_(static_cast<size_t>(width) + 64) {}
+
+  /// x by the weights of one direction; plus the bias, when there is one.
+  void multiply(const float* x, const ByteWeights& weights, int64_t direction, const float* bias,
+                float* out) {
+    float least = 0, greatest = 0;
+    value_range(x, rows_ * k_, least, greatest);
+    const DynamicScale codes = dynamic_scale(std::min(least, 0.0f), std::max(greatest, 0.0f));
+    quantize_row(x, rows_ * k_, codes.scale, codes.zero, false, flat_.data());
+    q_pack_rows(flat_.data(), k_, rows_, k_, false, false, packed_.data());
+    const std::byte* panels = weights.packed + static_cast<size_t>(direction) * weights.step;
+    const auto* sums = reinterpret_cast<const int32_t*>(panels + weights.panel_bytes);
+    for (int64_t j = 0; j < width_; ++j) adds_[static_cast<size_t>(j)] = -codes.zero * sums[j];
+    QFinish finish;
+    finish.kind = QFinish::Kind::kFloat;
+    finish.column_add = adds_.data();
+    finish.column_scale = weights.scales.data() + direction * width_;
+    finish.scale = codes.scale;
+    finish.column_bias = bias;
+    finish.out = out;
+    finish.ldo = width_;
+    q_product(plan_, packed_.data(), rows_ * plan_.lda, panels, finish);
+  }
+
+ private:
+  int64_t rows_, k_, width_;
+  QProduct plan_;
+  std::vector<uint8_t> flat_;
+  std::vector<std::byte> packed_;
+  std::vector<int32_t> adds_;
+};
 
 /// x as DynamicQuantizeLinear and back would give it.
 void round_to_bytes(const float* x, int64_t n, float* y) {
@@ -279,13 +298,15 @@ struct Cell {
   const float* recurrent_bias;  ///< of GRU's candidate gate, when it stands inside the reset
   float *h, *c, *room;
   int64_t direction;
-  float* given;  ///< DynamicQuantizeLSTM: by h, to each gate
+  // DynamicQuantizeLSTM: by h, to each gate.
+  float* given;
+  ByteProduct* product;
 
   /// One step of LSTM: gates [batch, i o f g] hold what the input gives.
   void lstm(float* gates) const {
     const int64_t n = s.hidden, width = s.width();
     if (s.bytes[1].packed != nullptr) {
-      multiply_bytes(h, s.batch, n, s.bytes[1], direction, width, nullptr, given);
+      product->multiply(h, s.bytes[1], direction, nullptr, given);
       for (int64_t j = 0; j < s.batch * width; ++j) gates[j] += given[j];
     } else {
       if (s.coarse) round_to_bytes(h, s.batch * n, h);
@@ -371,7 +392,9 @@ Status run_recurrent(KernelRun& run) {
         std::fill_n(to, state, 0.0f);
     }
     const float* r = s.r != nullptr ? s.r + d * s.r_step : nullptr;
-    Cell cell{s, r, nullptr, h, c, room, d, bias + 2 * width + 16};
+    std::optional<ByteProduct> product;
+    if (s.bytes[1].packed != nullptr) product.emplace(s.batch, s.hidden, width);
+    Cell cell{s, r, nullptr, h, c, room, d, bias + 2 * width + 16, product ? &*product : nullptr};
     if (run.has_input(3)) {
       // Both biases are added before a gate, but for GRU's candidate inside the reset.
       const float* given = run.data<float>(3) + d * 2 * width;
@@ -382,7 +405,7 @@ Status run_recurrent(KernelRun& run) {
     }
     const float* added = run.has_input(3) ? bias : nullptr;
     if (in_bytes)
-      multiply_bytes(x, rows, s.input, s.bytes[0], d, width, added, gates);
+      ByteProduct(rows, s.input, width).multiply(x, s.bytes[0], d, added, gates);
     else
       gemm(rows, width, s.input, x, s.input, s.w + d * s.w_step, gates, width, {.col_bias = added});
     for (int64_t step = 0; step < s.steps; ++step) {

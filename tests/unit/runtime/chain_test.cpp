@@ -96,10 +96,16 @@ TEST_P(Chains, GiveWhatTheirPartsGive) {
       {{1}, {1, 1}},
       {{0, 4}, {4}},
       {{2, 1, 260}, {2, 3, 1}, {2, 3, 260}},
+      // Short rows: values spread along them, rows that repeat, and both at several depths.
+      {{90, 30, 1}, {1, 30, 16}},
+      {{20, 70, 7}, {20, 1, 7}, {7}},
+      {{400, 24}, {400, 1}, {24}, {1, 1}},
+      {{6, 5, 60, 3}, {5, 60, 1}, {6, 1, 1, 3}, {6, 1, 60, 1}},
+      {{2, 50, 33}, {50, 1}, {2, 1, 1}, {2, 1, 33}},
   };
   Random random;
   random.engine.seed(11);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 104; ++round) {
     const auto& dims = shapes[static_cast<size_t>(round) % shapes.size()];
     std::vector<std::string> texts;
     std::vector<NamedValue> inputs;

@@ -231,6 +231,47 @@ TEST_P(Operators, Gathers) {
         {{"x", numbers({5, 5, 5}, 1)}, {"i", places({40, 3}, 5)}});
 }
 
+TEST_P(Operators, BroadcastsAlongShortRows) {
+  struct Shapes {
+    std::initializer_list<int64_t> a, b;
+  };
+  const Shapes shapes[] = {
+      {{512, 5, 1}, {1, 5, 16}},    {{9, 300, 7}, {9, 1, 7}},
+      {{700, 3}, {700, 1}},         {{50, 64}, {64}},
+      {{3, 40, 1}, {2, 3, 40, 24}}, {{1, 2}, {900, 1}},
+      {{5, 300, 1}, {1, 300, 33}},  {{2, 1, 90, 1}, {1, 8, 1, 9}},
+  };
+  for (const auto& [a, b] : shapes)
+    for (const char* type : {"uint8", "float16", "float", "double"})
+      for (const char* op : {"Sub", "Less"})
+        agree("main (float[" + std::string("A,B,C,D").substr(0, 2 * a.size() - 1) + "] a, float[" +
+                  std::string("E,F,G,H").substr(0, 2 * b.size() - 1) + "] b) => (y) <" + type +
+                  "[1] o = {1}> { c = CastLike (a, o) d = CastLike (b, o) y = " + op + " (c, d) }",
+              {{"a", numbers(a, 3)}, {"b", numbers(b, 3)}});
+}
+
+TEST_P(Operators, MultipliesByNarrowMatrices) {
+  for (const int64_t k : {1, 3, 4, 6, 8, 9})
+    for (const int64_t n : {1, 2, 4, 5, 8}) {
+      for (const int64_t m : {31, 32, 33, 47, 200}) {
+        agree("main (float[M,K] a, float[K,N] b) => (y) { y = MatMul (a, b) }",
+              {{"a", numbers({m, k}, 1)}, {"b", numbers({k, n}, 1)}}, 1e-6);
+        agree(
+            "main (float[M,K] a, float[N,K] b, float[N] c) => (y) { y = Gemm <transB = 1, alpha "
+            "= 0.5> (a, b, c) }",
+            {{"a", numbers({m, k}, 1)}, {"b", numbers({n, k}, 1)}, {"c", numbers({n}, 1)}}, 1e-6);
+      }
+      // What is added lies where the product goes; a function follows.
+      agree(
+          "main (float[A,B,K] a, float[K,N] b, float[A,B,N] z) => (y) { p = MatMul (a, b) r = "
+          "Neg (z) s = Add (p, r) y = Relu (s) }",
+          {{"a", numbers({3, 50, k}, 1)}, {"b", numbers({k, n}, 1)}, {"z", numbers({3, 50, n}, 1)}},
+          1e-6);
+      agree("main (float[A,B,K] a, float[A,K,N] b) => (y) { p = MatMul (a, b) y = Gelu (p) }",
+            {{"a", numbers({3, 50, k}, 1)}, {"b", numbers({3, k, n}, 1)}}, 1e-6);
+    }
+}
+
 TEST_P(Operators, GathersOfSmallPieces) {
   for (const char* type : {"uint8", "float16", "float", "int64", "complex128"})
     for (const int64_t inner : {1, 2, 3}) {

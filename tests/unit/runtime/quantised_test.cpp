@@ -286,6 +286,45 @@ TEST_F(Quantised, IntegerConvolutions) {
         }
 }
 
+TEST_F(Quantised, FunctionsOfBytesAreTables) {
+  const std::string head = "<ir_version: 10, opset_import: [\"\" : 24]>\nmain (";
+  for (const char* function :
+       {"f = HardSwish (d)", "f = HardSigmoid (d)", "f = Swish (d)", "f = Gelu (d)",
+        "f = Softplus (d)", "f = Elu <alpha = 0.5> (d)", "f = Clip (d, low, high)",
+        "f = Mul (d, low)", "h = HardSigmoid <alpha = 0.25> (d) f = Mul (d, h)",
+        "h = Neg (d) g = Exp (h) k = Add (g, high) f = Div (d, k)", "f = Sigmoid (d)",
+        "f = LeakyRelu (d)", "f = Identity (d)"})
+    for (const bool is_signed : {false, true})
+      for (const bool other : {false, true}) {  // the result's type
+        const std::string type = is_signed ? "int8" : "uint8",
+                          result = is_signed != other ? "int8" : "uint8";
+        const std::string values = "<float s = {0.05}, " + type + " z = {" +
+                                   (is_signed ? "-3" : "120") + "}, float[1] t = {0.03}, " +
+                                   result + "[1] u = {7}, float low = {-1.5}, float high = {2}> {";
+        const bool linear = !other && (std::string(function) == "f = Sigmoid (d)" ||
+                                       std::string(function) == "f = LeakyRelu (d)");
+        agree(head + type + "[a,b,c] x) => (" + result + "[a,b,c] y) " + values +
+                  " d = DequantizeLinear (x, s, z) " + function + " y = QuantizeLinear (f, t, u) }",
+              codes({3, 50, 37}, is_signed), linear ? 1 : 0,
+              !linear              ? "byte_table"
+              : function[4] == 'S' ? "qlinear_sigmoid"
+                                   : "qlinear_leaky_relu");
+      }
+}
+
+TEST_F(Quantised, MeansOfPlanes) {
+  for (const bool is_signed : {false, true}) {
+    const std::string type = is_signed ? "int8" : "uint8";
+    for (const std::vector<int64_t>& dims :
+         {std::vector<int64_t>{2, 37, 7, 9}, {1, 5, 1, 1}, {3, 6, 40, 50}})
+      agree("<ir_version: 10, opset_import: [\"\" : 21, \"com.microsoft\" : 1]>\nmain (" + type +
+                "[" + list(dims) + "] x) => (" + type + "[a,b,c,d] y) <float s = {0.05}, " + type +
+                " z = {11}, float t = {0.004}, " + type +
+                " u = {90}> { y = com.microsoft.QLinearGlobalAveragePool (x, s, z, t, u) }",
+            codes(dims, is_signed), 1, "qlinear_global_average_pool");
+  }
+}
+
 TEST_F(Quantised, DynamicLstm) {
   for (const int directions : {1, 2})
     for (const bool is_signed : {false, true})
