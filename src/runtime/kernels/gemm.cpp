@@ -82,7 +82,7 @@ int64_t wide_panels(const GemmTiles& tiles, int64_t rows, int64_t left) {
 /// keep the processor's streams busy, where packed ones are one stream; panels have to repay the
 /// copy.
 bool packs(const GemmTiles& tiles, int64_t rows, int64_t panels, int64_t k) {
-  return tiles.packs_rows && rows > 2 * tiles.max_rows && panels >= 16 && k >= 64;
+  return tiles.packs_rows && rows > tiles.max_rows && panels >= 16 && k >= 64;
 }
 
 /// The tiles of a block of rows, which are of about the same height, and the first row of each.
