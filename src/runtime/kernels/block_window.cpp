@@ -82,6 +82,21 @@ HWY_INLINE void store_pixels(const WindowTask& t, const V (&sums)[kPixels], int6
   const float* const residual = t.residual == nullptr ? nullptr : t.residual + at;
   const bool clamp = t.clamp;
   const V low = hn::Set(f, t.lo), high = hn::Set(f, t.hi);
+  if (kWindow != Window::kSum && from <= 0 && to >= kPixels) {
+    // Asked once for all: with short sums, questions take as long as they do.
+    V v[kPixels];
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) v[p] = sums[p];
+    if (residual != nullptr)
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p) v[p] = hn::Add(v[p], hn::LoadU(f, residual + p * kBlock));
+    if (clamp)
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p) v[p] = hn::Min(high, hn::Max(low, v[p]));
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) hn::StoreU(v[p], f, y + p * kBlock);
+    return;
+  }
 #pragma GCC unroll 8
   for (int p = 0; p < kPixels; ++p) {
     if (p < from || p >= to) continue;
@@ -111,15 +126,15 @@ struct Inputs {
 };
 
 /// Adds a row of the kernel, kKernel wide, its weights at w: each input is read once for all
-/// outputs that it is a part of.
-template <int kKernel, int kStride, bool kEdge>
+/// outputs that it is a part of. Of the inputs, so many on the left and on the right are outside.
+template <int kKernel, int kStride, bool kEdge, int kLeft, int kRight>
 HWY_INLINE void add_row(V (&sums)[kPixels], const Inputs& x, const float* w) {
   const F f;
   V weights[kKernel];
 #pragma GCC unroll 8
   for (int c = 0; c < kKernel; ++c) weights[c] = hn::LoadU(f, w + c * kBlock);
 #pragma GCC unroll 32
-  for (int i = 0; i < (kPixels - 1) * kStride + kKernel; ++i) {
+  for (int i = kLeft; i < (kPixels - 1) * kStride + kKernel - kRight; ++i) {
     V v = hn::LoadU(f, x.at<kEdge>(i * kBlock));
     keep_in_register(v);
 #pragma GCC unroll 8
@@ -152,11 +167,12 @@ HWY_INLINE void add_any_row(V (&sums)[kPixels], Inputs x, const float* w, int64_
 
 /// Of kPixels outputs from `column` on those in [from, to), of the kernel's rows [r0, r1). Eight
 /// sums that wait for nothing cost less than one that waits for itself, so all are formed, also at
-/// an edge of the image, where what the padding would hold is read for inputs outside. kKernel is
-/// the kernel's width where the dilation is 1, 0 for any.
-template <Window kWindow, int kKernel, int kStride, bool kEdge>
-HWY_INLINE void pixels(const WindowTask& t, int64_t row, int64_t column, int64_t from, int64_t to,
-                       int64_t r0, int64_t r1) {
+/// an edge of the image, where what the padding would hold is read for inputs outside (kEdge) or
+/// they are left out (kLeft and kRight of them). kKernel is the kernel's width where the dilation
+/// is 1, 0 for any.
+template <Window kWindow, int kKernel, int kStride, bool kEdge, int kLeft = 0, int kRight = 0>
+void pixels(const WindowTask& t, int64_t row, int64_t column, int64_t from, int64_t to, int64_t r0,
+            int64_t r1) {
   const F f;
   const ConvGeometry& s = t.s;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
@@ -175,9 +191,20 @@ HWY_INLINE void pixels(const WindowTask& t, int64_t row, int64_t column, int64_t
     for (int p = 0; p < kPixels; ++p) sums[p] = begin;
     Inputs x{t.x + first * width + lane, outside, start, width};
     const float* w = kWindow == Window::kConv ? t.weights + r0 * kernel * kBlock + lane : nullptr;
-    for (int64_t r = r0; r < r1; ++r) {
+    int64_t r = r0;
+    if constexpr (kKernel == 3 && !kEdge)
+      if (r1 - r0 == kKernel) {
+#pragma GCC unroll 3
+        for (int i = 0; i < kKernel; ++i) {
+          add_row<kKernel, kStride, kEdge, kLeft, kRight>(sums, x, w);
+          x.row += down;
+          w += kKernel * kBlock;
+        }
+        r = r1;
+      }
+    for (; r < r1; ++r) {
       if constexpr (kKernel > 0)
-        add_row<kKernel, kStride, kEdge>(sums, x, w);
+        add_row<kKernel, kStride, kEdge, kLeft, kRight>(sums, x, w);
       else
         add_any_row<kWindow, kEdge>(sums, x, w, kernel, step, across);
       x.row += down;
@@ -185,6 +212,30 @@ HWY_INLINE void pixels(const WindowTask& t, int64_t row, int64_t column, int64_t
     }
     store_pixels<kWindow>(t, sums, row, column, lane, from, to);
   }
+}
+
+using PixelsFn = void(const WindowTask&, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
+
+/// For outputs whose windows reach so far outside. What is usual has a kernel of its own: in small
+/// images most outputs are at an edge.
+template <Window kWindow, int kKernel, int kStride>
+PixelsFn* pixels_of(int64_t left, int64_t right) {
+  left = std::max<int64_t>(0, left);
+  right = std::max<int64_t>(0, right);
+  if (left == 0 && right == 0) return &pixels<kWindow, kKernel, kStride, false>;
+  if constexpr (kKernel > 0) {
+    constexpr int kPad = kKernel / 2;
+    static constexpr PixelsFn* some[2][4] = {
+        {nullptr, &pixels<kWindow, kKernel, kStride, false, 0, 1>,
+         &pixels<kWindow, kKernel, kStride, false, 0, 2>,
+         &pixels<kWindow, kKernel, kStride, false, 0, 3>},
+        {&pixels<kWindow, kKernel, kStride, false, kPad, 0>,
+         &pixels<kWindow, kKernel, kStride, false, kPad, 1>,
+         &pixels<kWindow, kKernel, kStride, false, kPad, 2>,
+         &pixels<kWindow, kKernel, kStride, false, kPad, 3>}};
+    if ((left == 0 || left == kPad) && right <= 3) return some[left > 0 ? 1 : 0][right];
+  }
+  return &pixels<kWindow, kKernel, kStride, true>;
 }
 
 template <Window kWindow, int kKernel = 0, int kStride = 0>
@@ -199,10 +250,8 @@ void window_rows(const WindowTask& t) {
       const int64_t column = std::max<int64_t>(0, std::min(done, s.out[2] - kPixels));
       const int64_t to = std::min<int64_t>(kPixels, s.out[2]);
       const int64_t start = column * s.stride[2] - s.pad[2];
-      if (start >= 0 && start + span <= s.in[2])
-        pixels<kWindow, kKernel, kStride, false>(t, row, column, done - column, to, r0, r1);
-      else
-        pixels<kWindow, kKernel, kStride, true>(t, row, column, done - column, to, r0, r1);
+      pixels_of<kWindow, kKernel, kStride>(-start, start + span - s.in[2])(
+          t, row, column, done - column, to, r0, r1);
     }
   }
 }
