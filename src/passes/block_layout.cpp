@@ -104,9 +104,7 @@ class BlockLayout {
     if (!w || w->size() != 4 || group < 1) return false;
     const int64_t outputs = (*w)[0], inputs = (*w)[1];
     if (outputs < 1 || inputs < 1 || outputs % group != 0) return false;
-    const bool depthwise = group > 1 && inputs == 1 && outputs == group;
-    if (group > 1 && !depthwise && (inputs % kBlock != 0 || outputs / group % kBlock != 0))
-      return false;
+    if (!takes_groups(group, inputs, outputs / group)) return false;
     const bool plain = group == 1 && inputs <= kFewChannels && find(node.input(0)) == nullptr;
     Value* bias = node.inputs().size() > 2 ? node.input(2) : nullptr;
     Value* residual = node.inputs().size() > 3 ? node.input(3) : nullptr;

@@ -8,4 +8,15 @@ namespace tombolo {
 /// instruction set.
 inline constexpr int64_t kChannelBlock = 16;
 
+/// Whether a block holds several whole groups of a convolution, of so many channels each
+/// (depthwise: one).
+inline bool shares_blocks(int64_t groups, int64_t inputs, int64_t outputs) {
+  return groups > 1 && inputs == outputs && inputs < kChannelBlock && kChannelBlock % inputs == 0;
+}
+/// Whether a convolution of such groups goes over blocked channels: else groups are whole blocks.
+inline bool takes_groups(int64_t groups, int64_t inputs, int64_t outputs) {
+  return groups == 1 || shares_blocks(groups, inputs, outputs) ||
+         (inputs % kChannelBlock == 0 && outputs % kChannelBlock == 0);
+}
+
 }  // namespace tombolo

@@ -60,7 +60,7 @@ struct BlockTiles {
 const BlockTiles& block_tiles();
 
 struct BlockConvPlan {
-  enum class Algorithm : uint8_t { kDirect, kWinograd, kDepthwise };
+  enum class Algorithm : uint8_t { kDirect, kWinograd, kGroups };
   /// Neighbouring output pixels that one tile computes.
   struct Piece {
     int64_t in, out;  ///< of the first pixel: floats in the image, floats in a block of the output
@@ -102,8 +102,9 @@ void plan_block_winograd(BlockConvPlan& plan);
 void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packed);
 void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                         const ConvEpilogue& epilogue, float* scratch);
-void run_block_depthwise(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
-                         const ConvEpilogue& epilogue, float* scratch);
+/// Groups that a block has several of.
+void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                      const ConvEpilogue& epilogue, float* scratch);
 
 /// ConvTranspose whose kernel is as large as its stride: `in` is that of X, `out` that of Y. The
 /// bias fills up the last block.

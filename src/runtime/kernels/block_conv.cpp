@@ -99,8 +99,8 @@ const char* name_of(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kWinograd:
       return "winograd";
-    case Algorithm::kDepthwise:
-      return "depthwise";
+    case Algorithm::kGroups:
+      return "groups";
     default:
       return "direct";
   }
@@ -112,13 +112,14 @@ BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_wino
   plan.plain = plain;
   plan.rows = s.in[1];
   plan.columns = s.in[2];
-  if (!plain && s.groups > 1 && s.in_channels == 1 && s.out_channels == 1) {
-    plan.algorithm = Algorithm::kDepthwise;
-    plan.weight_floats = static_cast<size_t>(blocks_of(s.groups) * kBlock * s.taps());
-    plan.scratch_floats = static_cast<size_t>(blocks_of(s.groups) * kBlock) + 16;
+  const size_t bias = static_cast<size_t>(blocks_of(s.groups * s.out_channels) * kBlock) + 16;
+  if (!plain && shares_blocks(s.groups, s.in_channels, s.out_channels)) {
+    plan.algorithm = Algorithm::kGroups;
+    plan.weight_floats =
+        static_cast<size_t>(blocks_of(s.groups * s.out_channels) * kBlock * s.depth());
+    plan.scratch_floats = bias;
     return plan;
   }
-  const size_t bias = static_cast<size_t>(blocks_of(s.groups * s.out_channels) * kBlock) + 16;
   if (!plain && allow_winograd && winograd_fits(s)) {
     plan.algorithm = Algorithm::kWinograd;
     plan_block_winograd(plan);
@@ -147,12 +148,14 @@ void pack_block_conv(const BlockConvPlan& plan, const float* w, float* packed) {
   const ConvGeometry& s = plan.shape;
   const int64_t taps = s.taps();
   if (plan.algorithm == Algorithm::kWinograd) return pack_block_winograd(plan, w, packed);
-  if (plan.algorithm == Algorithm::kDepthwise) {
-    // [block][kernel position][channel]
-    for (int64_t c = 0; c < blocks_of(s.groups) * kBlock; ++c)
+  if (plan.algorithm == Algorithm::kGroups) {
+    // [block][kernel position][input of the group][channel]
+    const int64_t channels = s.groups * s.out_channels, depth = s.depth();
+    for (int64_t c = 0; c < blocks_of(channels) * kBlock; ++c)
       for (int64_t t = 0; t < taps; ++t)
-        packed[(c / kBlock * taps + t) * kBlock + c % kBlock] =
-            c < s.groups ? w[c * taps + t] : 0.0f;
+        for (int64_t i = 0; i < s.in_channels; ++i)
+          packed[(c / kBlock * depth + t * s.in_channels + i) * kBlock + c % kBlock] =
+              c < channels ? w[c * depth + i * taps + t] : 0.0f;
     return;
   }
   // The order of entries: see plan_direct().
@@ -333,8 +336,8 @@ void run_block_conv(const BlockConvPlan& plan, const float* x, const float* pack
       return run_block_direct(plan, x, packed, y, epilogue, scratch);
     case Algorithm::kWinograd:
       return run_block_winograd(plan, x, packed, y, epilogue, scratch);
-    case Algorithm::kDepthwise:
-      return run_block_depthwise(plan, x, packed, y, epilogue, scratch);
+    case Algorithm::kGroups:
+      return run_block_groups(plan, x, packed, y, epilogue, scratch);
   }
 }
 

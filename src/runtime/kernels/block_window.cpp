@@ -1,6 +1,6 @@
-// Depthwise convolution and pools over blocked channels: one window slides over the pixels of a
-// block, vectors are its channels. Rows and columns of a window that lie in the padding are left
-// out.
+// Convolution of groups that a block has several of (depthwise: of one channel each) and pools over
+// blocked channels: one window slides over the pixels of a block, vectors are its channels. Rows
+// and columns of a window that lie in the padding are left out.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/kernels/block_window.cpp"
@@ -31,7 +31,9 @@ struct WindowTask {
   const float* x;  ///< the block: [row][column][channel]
   float* y;
   int64_t from, to;
-  const float* weights = nullptr;  ///< [kernel position][channel]
+  const float* weights = nullptr;  ///< [kernel position][input of the group][channel]
+  int64_t group = 1;               ///< channels of one
+  const int32_t* each = nullptr;   ///< [input of the group][channel]: where that input is
   const float* bias = nullptr;
   const float* residual = nullptr;  ///< as y
   bool clamp = false;
@@ -59,10 +61,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::CappedTag<float, 16>;
 using V = hn::Vec<F>;
 
-template <Window kWindow>
-HWY_INLINE V combine(V sum, const float* x, V weight) {
+/// What of a pixel a vector of outputs takes: its own channels, one of the group that all are in,
+/// or one of each of their groups.
+enum class Take : uint8_t { kOwn, kOne, kEach };
+using Table = decltype(hn::SetTableIndices(F(), static_cast<const int32_t*>(nullptr)));
+
+template <Take kTake>
+HWY_INLINE V take(const float* x, [[maybe_unused]] const Table& each) {
   const F f;
-  const V v = hn::LoadU(f, x);
+  if constexpr (kTake == Take::kOne) return hn::Set(f, *x);
+  if constexpr (kTake == Take::kEach) return hn::TableLookupLanes(hn::LoadU(f, x), each);
+  return hn::LoadU(f, x);
+}
+
+template <Window kWindow>
+HWY_INLINE V combine(V sum, V v, V weight) {
   if constexpr (kWindow == Window::kConv) return hn::MulAdd(v, weight, sum);
   if constexpr (kWindow == Window::kSum) return hn::Add(sum, v);
   // A NaN stays whichever side it comes from.
@@ -127,15 +140,16 @@ struct Inputs {
 
 /// Adds a row of the kernel, kKernel wide, its weights at w: each input is read once for all
 /// outputs that it is a part of. Of the inputs, so many on the left and on the right are outside.
-template <int kKernel, int kStride, bool kEdge, int kLeft, int kRight>
-HWY_INLINE void add_row(V (&sums)[kPixels], const Inputs& x, const float* w) {
+template <Take kTake, int kKernel, int kStride, bool kEdge, int kLeft, int kRight>
+HWY_INLINE void add_row(V (&sums)[kPixels], const Inputs& x, const float* w, int64_t w_step,
+                        const Table& each) {
   const F f;
   V weights[kKernel];
 #pragma GCC unroll 8
-  for (int c = 0; c < kKernel; ++c) weights[c] = hn::LoadU(f, w + c * kBlock);
+  for (int c = 0; c < kKernel; ++c) weights[c] = hn::LoadU(f, w + c * w_step);
 #pragma GCC unroll 32
   for (int i = kLeft; i < (kPixels - 1) * kStride + kKernel - kRight; ++i) {
-    V v = hn::LoadU(f, x.at<kEdge>(i * kBlock));
+    V v = take<kTake>(x.at<kEdge>(i * kBlock), each);
     keep_in_register(v);
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) {
@@ -146,21 +160,21 @@ HWY_INLINE void add_row(V (&sums)[kPixels], const Inputs& x, const float* w) {
 }
 
 /// The same for any width, stride and dilation, and for pools.
-template <Window kWindow, bool kEdge>
-HWY_INLINE void add_any_row(V (&sums)[kPixels], Inputs x, const float* w, int64_t kernel,
-                            int64_t step, int64_t across) {
+template <Window kWindow, Take kTake, bool kEdge>
+HWY_INLINE void add_any_row(V (&sums)[kPixels], Inputs x, const float* w, int64_t w_step,
+                            int64_t kernel, int64_t step, int64_t across, const Table& each) {
   const F f;
   for (int64_t c = 0; c < kernel; ++c, x.start += across) {
     V weight = hn::Zero(f);
-    if (kWindow == Window::kConv) weight = hn::LoadU(f, w + c * kBlock);
+    if (kWindow == Window::kConv) weight = hn::LoadU(f, w + c * w_step);
     if (!kEdge || (x.start >= 0 && x.start + (kPixels - 1) * step < x.width)) {
 #pragma GCC unroll 8
       for (int p = 0; p < kPixels; ++p)
-        sums[p] = combine<kWindow>(sums[p], x.row + x.start + p * step, weight);
+        sums[p] = combine<kWindow>(sums[p], take<kTake>(x.row + x.start + p * step, each), weight);
     } else {
 #pragma GCC unroll 8
       for (int p = 0; p < kPixels; ++p)
-        sums[p] = combine<kWindow>(sums[p], x.at<kEdge>(p * step), weight);
+        sums[p] = combine<kWindow>(sums[p], take<kTake>(x.at<kEdge>(p * step), each), weight);
     }
   }
 }
@@ -170,7 +184,8 @@ HWY_INLINE void add_any_row(V (&sums)[kPixels], Inputs x, const float* w, int64_
 /// an edge of the image, where what the padding would hold is read for inputs outside (kEdge) or
 /// they are left out (kLeft and kRight of them). kKernel is the kernel's width where the dilation
 /// is 1, 0 for any.
-template <Window kWindow, int kKernel, int kStride, bool kEdge, int kLeft = 0, int kRight = 0>
+template <Window kWindow, Take kTake, int kKernel, int kStride, bool kEdge, int kLeft = 0,
+          int kRight = 0>
 void pixels(const WindowTask& t, int64_t row, int64_t column, int64_t from, int64_t to, int64_t r0,
             int64_t r1) {
   const F f;
@@ -189,26 +204,35 @@ void pixels(const WindowTask& t, int64_t row, int64_t column, int64_t from, int6
                                                                   : hn::Set(f, none);
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) sums[p] = begin;
-    Inputs x{t.x + first * width + lane, outside, start, width};
-    const float* w = kWindow == Window::kConv ? t.weights + r0 * kernel * kBlock + lane : nullptr;
-    int64_t r = r0;
-    if constexpr (kKernel == 3 && !kEdge)
-      if (r1 - r0 == kKernel) {
+    // One input channel of the groups after the other.
+    const int64_t group = kTake == Take::kOwn ? 1 : t.group, w_step = group * kBlock;
+    for (int64_t i = 0; i < group; ++i) {
+      const int64_t from_lane = kTake == Take::kOne ? lane / group * group + i : lane;
+      Inputs x{t.x + first * width + from_lane, outside, start, width};
+      const float* w = kWindow == Window::kConv
+                           ? t.weights + (r0 * kernel * group + i) * kBlock + lane
+                           : nullptr;
+      Table each{};
+      if constexpr (kTake == Take::kEach) each = hn::SetTableIndices(f, t.each + i * kBlock);
+      int64_t r = r0;
+      if constexpr (kKernel == 3 && !kEdge)
+        if (r1 - r0 == kKernel) {
 #pragma GCC unroll 3
-        for (int i = 0; i < kKernel; ++i) {
-          add_row<kKernel, kStride, kEdge, kLeft, kRight>(sums, x, w);
-          x.row += down;
-          w += kKernel * kBlock;
+          for (int k = 0; k < kKernel; ++k) {
+            add_row<kTake, kKernel, kStride, kEdge, kLeft, kRight>(sums, x, w, w_step, each);
+            x.row += down;
+            w += kKernel * w_step;
+          }
+          r = r1;
         }
-        r = r1;
+      for (; r < r1; ++r) {
+        if constexpr (kKernel > 0)
+          add_row<kTake, kKernel, kStride, kEdge, kLeft, kRight>(sums, x, w, w_step, each);
+        else
+          add_any_row<kWindow, kTake, kEdge>(sums, x, w, w_step, kernel, step, across, each);
+        x.row += down;
+        if (kWindow == Window::kConv) w += kernel * w_step;
       }
-    for (; r < r1; ++r) {
-      if constexpr (kKernel > 0)
-        add_row<kKernel, kStride, kEdge, kLeft, kRight>(sums, x, w);
-      else
-        add_any_row<kWindow, kEdge>(sums, x, w, kernel, step, across);
-      x.row += down;
-      if (kWindow == Window::kConv) w += kernel * kBlock;
     }
     store_pixels<kWindow>(t, sums, row, column, lane, from, to);
   }
@@ -218,27 +242,27 @@ using PixelsFn = void(const WindowTask&, int64_t, int64_t, int64_t, int64_t, int
 
 /// For outputs whose windows reach so far outside. What is usual has a kernel of its own: in small
 /// images most outputs are at an edge.
-template <Window kWindow, int kKernel, int kStride>
+template <Window kWindow, Take kTake, int kKernel, int kStride>
 PixelsFn* pixels_of(int64_t left, int64_t right) {
   left = std::max<int64_t>(0, left);
   right = std::max<int64_t>(0, right);
-  if (left == 0 && right == 0) return &pixels<kWindow, kKernel, kStride, false>;
+  if (left == 0 && right == 0) return &pixels<kWindow, kTake, kKernel, kStride, false>;
   if constexpr (kKernel > 0) {
     constexpr int kPad = kKernel / 2;
     static constexpr PixelsFn* some[2][4] = {
-        {nullptr, &pixels<kWindow, kKernel, kStride, false, 0, 1>,
-         &pixels<kWindow, kKernel, kStride, false, 0, 2>,
-         &pixels<kWindow, kKernel, kStride, false, 0, 3>},
-        {&pixels<kWindow, kKernel, kStride, false, kPad, 0>,
-         &pixels<kWindow, kKernel, kStride, false, kPad, 1>,
-         &pixels<kWindow, kKernel, kStride, false, kPad, 2>,
-         &pixels<kWindow, kKernel, kStride, false, kPad, 3>}};
+        {nullptr, &pixels<kWindow, kTake, kKernel, kStride, false, 0, 1>,
+         &pixels<kWindow, kTake, kKernel, kStride, false, 0, 2>,
+         &pixels<kWindow, kTake, kKernel, kStride, false, 0, 3>},
+        {&pixels<kWindow, kTake, kKernel, kStride, false, kPad, 0>,
+         &pixels<kWindow, kTake, kKernel, kStride, false, kPad, 1>,
+         &pixels<kWindow, kTake, kKernel, kStride, false, kPad, 2>,
+         &pixels<kWindow, kTake, kKernel, kStride, false, kPad, 3>}};
     if ((left == 0 || left == kPad) && right <= 3) return some[left > 0 ? 1 : 0][right];
   }
-  return &pixels<kWindow, kKernel, kStride, true>;
+  return &pixels<kWindow, kTake, kKernel, kStride, true>;
 }
 
-template <Window kWindow, int kKernel = 0, int kStride = 0>
+template <Window kWindow, Take kTake = Take::kOwn, int kKernel = 0, int kStride = 0>
 void window_rows(const WindowTask& t) {
   const ConvGeometry& s = t.s;
   const int64_t span = (kPixels - 1) * s.stride[2] + s.extent(2);
@@ -250,19 +274,27 @@ void window_rows(const WindowTask& t) {
       const int64_t column = std::max<int64_t>(0, std::min(done, s.out[2] - kPixels));
       const int64_t to = std::min<int64_t>(kPixels, s.out[2]);
       const int64_t start = column * s.stride[2] - s.pad[2];
-      pixels_of<kWindow, kKernel, kStride>(-start, start + span - s.in[2])(
+      pixels_of<kWindow, kTake, kKernel, kStride>(-start, start + span - s.in[2])(
           t, row, column, done - column, to, r0, r1);
     }
   }
 }
 
-void conv_rows(const WindowTask& t) {
+template <Take kTake>
+void conv_rows_of(const WindowTask& t) {
   const int64_t kernel = t.s.dilation[2] == 1 ? t.s.kernel[2] : 0, stride = t.s.stride[2];
-  if (kernel == 3 && stride == 1) return window_rows<Window::kConv, 3, 1>(t);
-  if (kernel == 3 && stride == 2) return window_rows<Window::kConv, 3, 2>(t);
-  if (kernel == 5 && stride == 1) return window_rows<Window::kConv, 5, 1>(t);
-  if (kernel == 5 && stride == 2) return window_rows<Window::kConv, 5, 2>(t);
-  window_rows<Window::kConv>(t);
+  if (kernel == 3 && stride == 1) return window_rows<Window::kConv, kTake, 3, 1>(t);
+  if (kernel == 3 && stride == 2) return window_rows<Window::kConv, kTake, 3, 2>(t);
+  if constexpr (kTake == Take::kOwn) {
+    if (kernel == 5 && stride == 1) return window_rows<Window::kConv, kTake, 5, 1>(t);
+    if (kernel == 5 && stride == 2) return window_rows<Window::kConv, kTake, 5, 2>(t);
+  }
+  window_rows<Window::kConv, kTake>(t);
+}
+void conv_rows(const WindowTask& t) {
+  if (t.group == 1) return conv_rows_of<Take::kOwn>(t);
+  if (t.group < static_cast<int64_t>(hn::Lanes(F()))) return conv_rows_of<Take::kEach>(t);
+  conv_rows_of<Take::kOne>(t);
 }
 void max_rows(const WindowTask& t) { window_rows<Window::kMax>(t); }
 void sum_rows(const WindowTask& t) { window_rows<Window::kSum>(t); }
@@ -276,8 +308,8 @@ void global_pool(const float* x, int64_t n, bool average, float* y) {
     for (int64_t i = 0; i < n; ++i) {
       const float* from = x + i * kBlock + lane;
       V& sum = sums[i % 4];
-      sum = average ? combine<Window::kSum>(sum, from, start)
-                    : combine<Window::kMax>(sum, from, start);
+      const V in = hn::LoadU(f, from);
+      sum = average ? combine<Window::kSum>(sum, in, start) : combine<Window::kMax>(sum, in, start);
     }
     V v;
     if (average) {
@@ -288,7 +320,7 @@ void global_pool(const float* x, int64_t n, bool average, float* y) {
       for (int i = 1; i < 4; ++i) {
         HWY_ALIGN float part[HWY_LANES(float)];
         hn::Store(sums[i], f, part);
-        v = combine<Window::kMax>(v, part, start);
+        v = combine<Window::kMax>(v, hn::Load(f, part), start);
       }
     }
     hn::StoreU(v, f, y + lane);
@@ -309,7 +341,7 @@ using TaskFn = void(const WindowTask&);
 /// other, as the convolutions before and behind share out the pixels.
 template <typename Run>
 void share_rows(int64_t planes, const ConvGeometry& s, Run&& run) {
-  const int64_t row_work = s.out[2] * s.taps() * kBlock;
+  const int64_t row_work = s.out[2] * s.depth() * kBlock;
   const int64_t most = thread_count() == 1 ? 1 : 4 * thread_count();
   const int64_t parts = std::clamp<int64_t>(s.out[1] / 7, 1, most);
   parallel(planes * parts, std::max<int64_t>(1, 32768 * parts / (s.out[1] * row_work)),
@@ -323,17 +355,23 @@ void share_rows(int64_t planes, const ConvGeometry& s, Run&& run) {
 
 }  // namespace
 
-void run_block_depthwise(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
-                         const ConvEpilogue& epilogue, float*) {
+void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                      const ConvEpilogue& epilogue, float*) {
   const ConvGeometry& s = plan.shape;
-  const int64_t blocks = blocks_of(s.groups), in = s.in_plane() * kBlock,
+  const int64_t blocks = blocks_of(s.groups * s.out_channels), in = s.in_plane() * kBlock,
                 out = s.out_plane() * kBlock;
   TaskFn* const fn = TOMBOLO_TARGET(TaskFn, conv_rows).get();
+  const auto group = static_cast<int32_t>(s.in_channels);
+  alignas(64) int32_t each[kBlock / 2 * kBlock];
+  for (int32_t i = 0; i < group; ++i)
+    for (int32_t c = 0; c < kBlock; ++c) each[i * kBlock + c] = c / group * group + i;
   const Activation& act = epilogue.activation;
   share_rows(s.batch * blocks, s, [&](int64_t plane, int64_t from, int64_t to) {
     const int64_t block = plane % blocks;
     WindowTask task{s, x + plane * in, y + plane * out, from, to};
-    task.weights = packed + block * s.taps() * kBlock;
+    task.weights = packed + block * s.depth() * kBlock;
+    task.group = group;
+    task.each = each;
     if (epilogue.bias != nullptr) task.bias = epilogue.bias + block * kBlock;
     if (epilogue.residual != nullptr) task.residual = epilogue.residual + plane * out;
     task.clamp = act.kind == Activation::Kind::kClamp;

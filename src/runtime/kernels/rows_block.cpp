@@ -83,10 +83,8 @@ std::optional<ConvGeometry> block_conv_geometry(const KernelQuery& q, LiveTaps& 
   const int64_t dims[4] = {x[0], plain ? x[1] : channels, x[2], x[3]};
   const auto s = read_conv_geometry(q.attributes, dims, w, &live);
   if (!s) return std::nullopt;
-  const bool depthwise = s->in_channels == 1 && s->out_channels == 1 && !plain;
-  if (s->groups > 1 && !depthwise &&
-      (plain || s->in_channels % kBlock != 0 || s->out_channels % kBlock != 0))
-    return std::nullopt;
+  if (plain && s->groups > 1) return std::nullopt;
+  if (!takes_groups(s->groups, s->in_channels, s->out_channels)) return std::nullopt;
   if (q.has_input(2) && (q.dims(2).size() != 1 || q.dims(2)[0] != w[0])) return std::nullopt;
   return s;
 }
