@@ -197,22 +197,34 @@ Status run_transpose(KernelRun& run) {
   // Tiles that are one piece of the input are taken in its order, others in the output's.
   if (s.from[last] == columns)
     std::sort(axes.begin(), axes.end(), [&](size_t a, size_t b) { return s.from[a] > s.from[b]; });
-  // Columns of a task: as long pieces of rows as leave it in the second cache.
-  constexpr int64_t kNarrow = 64, kBytes = 1 << 18;
-  const int64_t strip = std::max(kNarrow, kBytes / (rows * s.bytes) / kNarrow * kNarrow);
-  const int64_t strips = (columns + strip - 1) / strip;
-  run.parallel_for(outer * strips, std::max<int64_t>(1, 16384 / (rows * std::min(columns, strip))),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t task = begin; task < end; ++task) {
-                       int64_t from, to;
-                       locate(s, axes, task / strips, from, to);
-                       const int64_t column = task % strips * strip;
-                       transpose_tile(in + (from + column) * s.bytes, s.from[last],
-                                      out + (to + column * s.to[s.source]) * s.bytes,
-                                      s.to[s.source], rows, std::min(strip, columns - column),
-                                      s.bytes);
-                     }
-                   });
+  // Tasks are parts of the longer side, and where these are many elements, parts of the other side,
+  // one after the other: lines of which one task takes a piece are near for the next. The last part
+  // takes what is left, which would be too narrow for squares.
+  constexpr int64_t kShort = 64;
+  const int64_t long_part = std::max<int64_t>(1024, 65536 / std::min(rows, columns));
+  const bool by_rows = rows > columns || (rows == columns && s.from[last] < s.to[s.source]);
+  const int64_t row_part = by_rows ? long_part : kShort;
+  const int64_t column_part = by_rows ? kShort : long_part;
+  const int64_t row_parts = std::max<int64_t>(1, rows / row_part);
+  const int64_t column_parts = std::max<int64_t>(1, columns / column_part);
+  const int64_t parts = row_parts * column_parts;
+  run.parallel_for(
+      outer * parts,
+      std::max<int64_t>(1, 16384 / (std::min(rows, row_part) * std::min(columns, column_part))),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; ++task) {
+          int64_t from, to;
+          locate(s, axes, task / parts, from, to);
+          const int64_t part = task % parts;
+          const int64_t at_row = by_rows ? part / column_parts : part % row_parts;
+          const int64_t at_column = by_rows ? part % column_parts : part / row_parts;
+          const int64_t row = at_row * row_part, column = at_column * column_part;
+          transpose_tile(in + (from + row * s.from[last] + column) * s.bytes, s.from[last],
+                         out + (to + column * s.to[s.source] + row) * s.bytes, s.to[s.source],
+                         at_row + 1 == row_parts ? rows - row : row_part,
+                         at_column + 1 == column_parts ? columns - column : column_part, s.bytes);
+        }
+      });
   return ok();
 }
 

@@ -22,21 +22,32 @@ void scalar_tile(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
     for (int64_t i = 0; i < rows; ++i) y[j * y_step + i] = x[i * x_step + j];
 }
 
-/// Four rows of four 32-bit elements.
-HWY_INLINE void tile4(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_step) {
-  const hn::CappedTag<uint32_t, 4> d;
+#if HWY_TARGET <= HWY_AVX2
+/// Eight rows of eight 32-bit elements, halves of rows from memory beside each other: two rounds
+/// are left, and one store goes to each row.
+HWY_INLINE void tile8(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_step) {
+  const hn::CappedTag<uint32_t, 8> d;
+  const hn::Half<decltype(d)> half;
   const hn::RepartitionToWide<decltype(d)> w;
-  const auto a = hn::LoadU(d, x), b = hn::LoadU(d, x + x_step), c = hn::LoadU(d, x + 2 * x_step),
-             e = hn::LoadU(d, x + 3 * x_step);
-  const auto ab = hn::BitCast(w, hn::InterleaveLower(d, a, b));
-  const auto ce = hn::BitCast(w, hn::InterleaveLower(d, c, e));
-  const auto ab1 = hn::BitCast(w, hn::InterleaveUpper(d, a, b));
-  const auto ce1 = hn::BitCast(w, hn::InterleaveUpper(d, c, e));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, ab, ce)), d, y);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, ab, ce)), d, y + y_step);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, ab1, ce1)), d, y + 2 * y_step);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, ab1, ce1)), d, y + 3 * y_step);
+#pragma GCC unroll 2
+  for (int64_t j = 0; j < 8; j += 4) {
+    const auto load = [&](int64_t i) HWY_ATTR {
+      return hn::Combine(d, hn::LoadU(half, x + (i + 4) * x_step + j),
+                         hn::LoadU(half, x + i * x_step + j));
+    };
+    const auto a = load(0), b = load(1), c = load(2), e = load(3);
+    const auto ab = hn::BitCast(w, hn::InterleaveLower(d, a, b));
+    const auto ce = hn::BitCast(w, hn::InterleaveLower(d, c, e));
+    const auto ab1 = hn::BitCast(w, hn::InterleaveUpper(d, a, b));
+    const auto ce1 = hn::BitCast(w, hn::InterleaveUpper(d, c, e));
+    uint32_t* to = y + j * y_step;
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, ab, ce)), d, to);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, ab, ce)), d, to + y_step);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, ab1, ce1)), d, to + 2 * y_step);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, ab1, ce1)), d, to + 3 * y_step);
+  }
 }
+#endif
 
 #if HWY_TARGET == HWY_AVX3
 /// Sixteen rows of sixteen: whole cache lines on both sides.
@@ -129,7 +140,7 @@ bool interleaved(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
 }
 
 /// A square of 64-bit elements whose side is half a cache line, or a quarter of one.
-HWY_INLINE void tile_wide(const uint64_t* x, int64_t x_step, uint64_t* y, int64_t y_step) {
+HWY_INLINE void quarter_wide(const uint64_t* x, int64_t x_step, uint64_t* y, int64_t y_step) {
   const hn::CappedTag<uint64_t, 4> d;
   const auto load = [&](int64_t i) HWY_ATTR { return hn::LoadU(d, x + i * x_step); };
   const auto a = load(0), b = load(1);
@@ -147,42 +158,20 @@ HWY_INLINE void tile_wide(const uint64_t* x, int64_t x_step, uint64_t* y, int64_
   }
 }
 
-/// Blocks of one cache line by one cache line, of squares of kSide, walked along what lies closer
-/// together: few places far apart are read or written at a time.
-template <int64_t kSide, typename T, typename Square>
-HWY_INLINE void squares(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
-                        int64_t columns, Square&& square) {
-  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
-  const auto block = [&](int64_t i0, int64_t j0) HWY_ATTR {
-    const int64_t i1 = std::min(rows, i0 + kLine), j1 = std::min(columns, j0 + kLine);
-#if HWY_TARGET == HWY_AVX3
-    if constexpr (kLine == 16)
-      if (i1 - i0 == kLine && j1 - j0 == kLine)
-        return tile16(x + i0 * x_step + j0, x_step, y + j0 * y_step + i0, y_step);
-#endif
-    int64_t j = j0;
-    for (; j + kSide <= j1; j += kSide) {
-      int64_t i = i0;
-      for (; i + kSide <= i1; i += kSide)
-        square(x + i * x_step + j, x_step, y + j * y_step + i, y_step);
-      scalar_tile(x + i * x_step + j, x_step, y + j * y_step + i, y_step, i1 - i, kSide);
-    }
-    scalar_tile(x + i0 * x_step + j, x_step, y + j * y_step + i0, y_step, i1 - i0, j1 - j);
-  };
-  if (x_step >= y_step) {
-    for (int64_t i = 0; i < rows; i += kLine)
-      for (int64_t j = 0; j < columns; j += kLine) block(i, j);
-  } else {
-    for (int64_t j = 0; j < columns; j += kLine)
-      for (int64_t i = 0; i < rows; i += kLine) block(i, j);
-  }
+/// Four of them.
+HWY_INLINE void tile_wide(const uint64_t* x, int64_t x_step, uint64_t* y, int64_t y_step) {
+  constexpr auto kSide = static_cast<int64_t>(hn::MaxLanes(hn::CappedTag<uint64_t, 4>()));
+  quarter_wide(x, x_step, y, y_step);
+  quarter_wide(x + kSide * x_step, x_step, y + kSide, y_step);
+  quarter_wide(x + kSide, x_step, y + kSide * y_step, y_step);
+  quarter_wide(x + kSide * x_step + kSide, x_step, y + kSide * y_step + kSide, y_step);
 }
 
-/// As many rows as there are elements in 128 bits. Rows i and i + half, taken in turns, move the
-/// highest bit of the row's number to the end of the column's: as many rounds as it has bits.
-template <typename T>
+/// As many rows as kSide. Rows i and i + half, taken in turns, move the highest bit of the row's
+/// number to the end of the column's: as many rounds as it has bits.
+template <size_t kSide, typename T>
 HWY_INLINE void tile_square(const T* x, int64_t x_step, T* y, int64_t y_step) {
-  constexpr size_t kSide = 16 / sizeof(T), kHalf = kSide / 2;
+  constexpr size_t kHalf = kSide / 2;
   const hn::CappedTag<T, kSide> d;
   hn::Vec<decltype(d)> a[kSide], b[kSide];
 #pragma GCC unroll 16
@@ -201,48 +190,71 @@ HWY_INLINE void tile_square(const T* x, int64_t x_step, T* y, int64_t y_step) {
   for (size_t i = 0; i < kSide; ++i) hn::StoreU(a[i], d, y + static_cast<int64_t>(i) * y_step);
 }
 
+/// Squares of kSide; the last ones reach back over what is done. They follow each other along the
+/// longer side: few streams are read and written at a time, in order. Where it is very long, parts
+/// of it: of each of their lines a piece is left, and is to be taken while it is near.
+template <int64_t kSide, typename T, typename Square>
+HWY_INLINE void squares(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
+                        int64_t columns, Square&& square) {
+  constexpr int64_t kPart = 512;
+  const auto at = [&](int64_t i, int64_t j) HWY_ATTR {
+    i = std::min(i, rows - kSide);
+    j = std::min(j, columns - kSide);
+    square(x + i * x_step + j, x_step, y + j * y_step + i, y_step);
+  };
+  if (rows > columns || (rows == columns && x_step < y_step)) {
+    for (int64_t first = 0; first < rows; first += kPart)
+      for (int64_t j = 0; j < columns; j += kSide)
+        for (int64_t i = first; i < std::min(rows, first + kPart); i += kSide) at(i, j);
+  } else {
+    for (int64_t first = 0; first < columns; first += kPart)
+      for (int64_t i = 0; i < rows; i += kSide)
+        for (int64_t j = first; j < std::min(columns, first + kPart); j += kSide) at(i, j);
+  }
+}
+
 template <typename T>
-void tile_any(const std::byte* x, int64_t x_step, std::byte* y, int64_t y_step, int64_t rows,
-              int64_t columns) {
-  constexpr int64_t kSide = 64 / static_cast<int64_t>(sizeof(T));
-  constexpr int64_t kSquare = 16 / static_cast<int64_t>(sizeof(T));
-  const T* from = reinterpret_cast<const T*>(x);
-  T* to = reinterpret_cast<T*>(y);
-  for (int64_t i0 = 0; i0 < rows; i0 += kSide)
-    for (int64_t j0 = 0; j0 < columns; j0 += kSide) {
-      const int64_t i1 = std::min(rows, i0 + kSide), j1 = std::min(columns, j0 + kSide);
-      int64_t j = j0;
-      if constexpr (sizeof(T) <= 2)
-        for (; j + kSquare <= j1; j += kSquare) {
-          int64_t i = i0;
-          for (; i + kSquare <= i1; i += kSquare)
-            tile_square(from + i * x_step + j, x_step, to + j * y_step + i, y_step);
-          scalar_tile(from + i * x_step + j, x_step, to + j * y_step + i, y_step, i1 - i, kSquare);
-        }
-      scalar_tile(from + i0 * x_step + j, x_step, to + j * y_step + i0, y_step, i1 - i0, j1 - j);
-    }
+void tile_of(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
+  if constexpr (sizeof(T) == 1 || sizeof(T) == 4)
+    if (interleaved(x, x_step, y, y_step, rows, columns)) return;
+  const int64_t shorter = std::min(rows, columns);
+  const auto with = [&]<int64_t kSide>(auto&& square)
+                        HWY_ATTR { squares<kSide>(x, x_step, y, y_step, rows, columns, square); };
+  if constexpr (sizeof(T) == 8) {
+    constexpr auto kSide = static_cast<int64_t>(hn::MaxLanes(hn::CappedTag<T, 4>()));
+    if (shorter >= 2 * kSide) return with.template operator()<2 * kSide>(tile_wide);
+    if (shorter >= kSide) return with.template operator()<kSide>(quarter_wide);
+  } else if constexpr (sizeof(T) == 4) {
+#if HWY_TARGET == HWY_AVX3
+    if (shorter >= 16) return with.template operator()<16>(tile16);
+#endif
+#if HWY_TARGET <= HWY_AVX2
+    if (shorter >= 8) return with.template operator()<8>(tile8);
+#endif
+    if (shorter >= 4) return with.template operator()<4>(tile_square<4, T>);
+  } else {
+    constexpr size_t kSide = 16 / sizeof(T);
+    if (shorter >= int64_t{kSide}) return with.template operator()<kSide>(tile_square<kSide, T>);
+    if (shorter >= int64_t{kSide / 2})
+      return with.template operator()<kSide / 2>(tile_square<kSide / 2, T>);
+  }
+  scalar_tile(x, x_step, y, y_step, rows, columns);
 }
 
 void tile(const std::byte* x, int64_t x_step, std::byte* y, int64_t y_step, int64_t rows,
           int64_t columns, int64_t bytes) {
+  const auto typed = [&]<typename T>(T) HWY_ATTR {
+    tile_of(reinterpret_cast<const T*>(x), x_step, reinterpret_cast<T*>(y), y_step, rows, columns);
+  };
   switch (bytes) {
     case 1:
-      if (interleaved(reinterpret_cast<const uint8_t*>(x), x_step, reinterpret_cast<uint8_t*>(y),
-                      y_step, rows, columns))
-        return;
-      return tile_any<uint8_t>(x, x_step, y, y_step, rows, columns);
+      return typed(uint8_t{});
     case 2:
-      return tile_any<uint16_t>(x, x_step, y, y_step, rows, columns);
-    case 4: {
-      const auto* from = reinterpret_cast<const uint32_t*>(x);
-      auto* to = reinterpret_cast<uint32_t*>(y);
-      if (interleaved(from, x_step, to, y_step, rows, columns)) return;
-      return squares<4>(from, x_step, to, y_step, rows, columns, tile4);
-    }
+      return typed(uint16_t{});
+    case 4:
+      return typed(uint32_t{});
     default:
-      return squares<hn::MaxLanes(hn::CappedTag<uint64_t, 4>())>(
-          reinterpret_cast<const uint64_t*>(x), x_step, reinterpret_cast<uint64_t*>(y), y_step,
-          rows, columns, tile_wide);
+      return typed(uint64_t{});
   }
 }
 
