@@ -9,7 +9,6 @@
 #include <type_traits>
 
 #include "runtime/kernels/dispatch.h"
-#include "runtime/kernels/ivdep.h"
 #include "runtime/kernels/scan.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -18,81 +17,75 @@ namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// What T is summed in: integers wrap.
-template <typename T>
-using Sum = typename std::conditional_t<
-    std::is_floating_point_v<T>, std::type_identity<double>,
-    std::make_unsigned<std::conditional_t<std::is_integral_v<T>, T, int32_t>>>::type;
-
-/// Columns of floats: vectors of sums stay in registers on their way down.
-void float_sums_down(const float* x, int64_t n, int64_t step, int64_t width, bool exclusive,
-                     bool reverse, float* y) {
-  const hn::ScalableTag<double> d;
-  const hn::Rebind<float, hn::ScalableTag<double>> f;
+/// Columns side by side. Some rows of all columns at a time, as they lie in memory: on their way
+/// down these the sums of some vectors stay in registers.
+template <bool kExclusive, typename T>
+void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, bool reverse, T* y) {
+  using S = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+  constexpr int64_t kColumns = 256, kRows = 16, kVectors = 8;
+  const hn::ScalableTag<S> d;
+  const hn::Rebind<T, hn::ScalableTag<S>> narrow;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN S sums[kColumns];
   const int64_t by = reverse ? -step : step, start = reverse ? (n - 1) * step : 0;
-  const auto walk = [&]<int kVectors>(int64_t j) HWY_ATTR {
-    V sums[kVectors];
-    for (V& sum : sums) sum = hn::Zero(d);
-    for (int64_t i = 0, at = start + j; i < n; ++i, at += by)
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-        const V value = hn::PromoteTo(d, hn::LoadU(f, x + at + v * lanes));
-        const V next = hn::Add(sums[v], value);
-        hn::StoreU(hn::DemoteTo(f, exclusive ? sums[v] : next), f, y + at + v * lanes);
-        sums[v] = next;
-      }
+  const auto add = [&](V& sum, int64_t at, int64_t left) HWY_ATTR {
+    V v;
+    if constexpr (std::is_same_v<T, S>)
+      v = load_n(d, x + at, left);
+    else
+      v = hn::PromoteTo(d, load_n(narrow, x + at, left));
+    const V next = hn::Add(sum, v), given = kExclusive ? sum : next;
+    sum = next;
+    if constexpr (std::is_same_v<T, S>)
+      store_n(given, d, y + at, left);
+    else
+      store_n(hn::DemoteTo(narrow, given), narrow, y + at, left);
   };
-  int64_t j = 0;
-  for (; j + 8 * lanes <= width; j += 8 * lanes) walk.template operator()<8>(j);
-  for (; j + 2 * lanes <= width; j += 2 * lanes) walk.template operator()<2>(j);
-  for (; j < width; j += lanes) {
-    V sum = hn::Zero(d);
-    for (int64_t i = 0, at = start + j; i < n; ++i, at += by) {
-      const V next = hn::Add(sum, hn::PromoteTo(d, load_n(f, x + at, width - j)));
-      store_n(hn::DemoteTo(f, exclusive ? sum : next), f, y + at, width - j);
-      sum = next;
+  for (int64_t first = 0; first < width; first += kColumns) {
+    const int64_t count = std::min(kColumns, width - first);
+    std::fill_n(sums, kColumns, S{0});
+    for (int64_t row = 0; row < n; row += kRows) {
+      const int64_t rows = std::min(kRows, n - row), top = start + row * by + first;
+      int64_t j = 0;
+      for (; j + kVectors * lanes <= count; j += kVectors * lanes) {
+        V sum[kVectors];
+#pragma GCC unroll 8
+        for (int64_t v = 0; v < kVectors; ++v) sum[v] = hn::Load(d, sums + j + v * lanes);
+        for (int64_t i = 0, at = top + j; i < rows; ++i, at += by) {
+#pragma GCC unroll 8
+          for (int64_t v = 0; v < kVectors; ++v) add(sum[v], at + v * lanes, lanes);
+        }
+#pragma GCC unroll 8
+        for (int64_t v = 0; v < kVectors; ++v) hn::Store(sum[v], d, sums + j + v * lanes);
+      }
+      // The rest: with AVX2 a store under a mask is slower than its elements.
+      for (; j + (HWY_TARGET <= HWY_AVX3 ? 1 : lanes) <= count; j += lanes) {
+        V sum = hn::Load(d, sums + j);
+        for (int64_t i = 0, at = top + j; i < rows; ++i, at += by) add(sum, at, count - j);
+        hn::Store(sum, d, sums + j);
+      }
+      for (int64_t i = 0, at = top; i < rows && j < count; ++i, at += by)
+        for (int64_t k = j; k < count; ++k) {
+          const S next = sums[k] + static_cast<S>(x[at + k]);
+          y[at + k] = static_cast<T>(kExclusive ? sums[k] : next);
+          sums[k] = next;
+        }
     }
   }
 }
 
-/// Columns side by side: the compiler makes vectors of the inner loops.
+/// Integers wrap.
 template <typename T>
 void sums_down(const T* x, int64_t n, int64_t step, int64_t width, bool exclusive, bool reverse,
                T* y) {
-  if constexpr (std::is_same_v<T, float>)
-    return float_sums_down(x, n, step, width, exclusive, reverse, y);
-  constexpr int64_t kLines = 64;
-  for (int64_t j = 0; j < width; j += kLines) {
-    const int64_t count = std::min(kLines, width - j);
-    Sum<T> sums[kLines] = {};
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t at = (reverse ? n - 1 - i : i) * step + j;
-      const T* from = x + at;
-      T* to = y + at;
-      const auto walk = [&](int64_t lines) HWY_ATTR {
-        if (exclusive) {
-          TOMBOLO_IVDEP
-          for (int64_t k = 0; k < lines; ++k) {
-            const T value = from[k];
-            to[k] = static_cast<T>(sums[k]);
-            sums[k] += static_cast<Sum<T>>(value);
-          }
-        } else {
-          TOMBOLO_IVDEP
-          for (int64_t k = 0; k < lines; ++k) {
-            sums[k] += static_cast<Sum<T>>(from[k]);
-            to[k] = static_cast<T>(sums[k]);
-          }
-        }
-      };
-      if (count == kLines)
-        walk(kLines);
-      else
-        walk(count);
-    }
-  }
+  using U = typename std::conditional_t<
+      std::is_floating_point_v<T>, std::type_identity<T>,
+      std::make_unsigned<std::conditional_t<std::is_integral_v<T>, T, int>>>::type;
+  const U* from = reinterpret_cast<const U*>(x);
+  U* to = reinterpret_cast<U*>(y);
+  return exclusive ? sums_of_columns<true>(from, n, step, width, reverse, to)
+                   : sums_of_columns<false>(from, n, step, width, reverse, to);
 }
 
 /// v with each lane `kBy` lanes further on, zeros behind.
