@@ -12,6 +12,8 @@
 
 #include <limits>
 
+#include "runtime/kernels/group-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
 namespace HWY_NAMESPACE {
@@ -30,11 +32,12 @@ HWY_INLINE V v_times_power_of_2(D d, V x, V n, V shifted) {
   {
     (void)n;
     const hn::RebindToSigned<D> di;
-    const auto whole = hn::Sub(hn::BitCast(di, shifted), hn::BitCast(di, hn::Set(d, kExpMagic)));
-    const auto half = hn::ShiftRight<1>(whole), bias = hn::Set(di, 127);
+    // What kExpMagic leaves in the lowest nine bits is n, and half of it n / 2.
+    const auto whole = gn::BitCast(di, shifted), half = gn::ShiftRight<1>(whole);
+    const auto one = gn::BitCast(di, hn::Set(d, 1.0f));
     const auto power = [&](auto e)
-                           HWY_ATTR { return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(e, bias))); };
-    return hn::Mul(hn::Mul(x, power(half)), power(hn::Sub(whole, half)));
+                           HWY_ATTR { return gn::BitCast(d, gn::Add(gn::ShiftLeft<23>(e), one)); };
+    return gn::Mul(gn::Mul(x, power(half)), power(gn::Sub(whole, half)));
   }
 }
 
@@ -49,30 +52,30 @@ HWY_INLINE V v_times_small_power(D d, V x, V n, V shifted) {
   {
     (void)n;
     const hn::RebindToSigned<D> di;
-    const auto bias = hn::Sub(hn::Set(di, 127), hn::BitCast(di, hn::Set(d, kExpMagic)));
-    const auto e = hn::Max(hn::Zero(di), hn::Add(hn::BitCast(di, shifted), bias));
-    return hn::Mul(x, hn::BitCast(d, hn::ShiftLeft<23>(e)));
+    const auto bias = gn::Sub(hn::Set(di, 127), gn::BitCast(di, hn::Set(d, kExpMagic)));
+    const auto e = gn::Max(hn::Zero(di), gn::Add(gn::BitCast(di, shifted), bias));
+    return gn::Mul(x, gn::BitCast(d, gn::ShiftLeft<23>(e)));
   }
 }
 
 /// e^x - 1 for |x| <= log(2) / 2 is r * p(r): the minimax polynomial p.
 template <class D, class V>
 HWY_INLINE V v_expm1_polynomial(D d, V r) {
-  V p = hn::MulAdd(hn::Set(d, 0.001393368816934526f), r, hn::Set(d, 0.008363205008208752f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.041666463017463684f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.16666576266288757f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
-  return hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  V p = gn::MulAdd(hn::Set(d, 0.001393368816934526f), r, hn::Set(d, 0.008363205008208752f));
+  p = gn::MulAdd(p, r, hn::Set(d, 0.041666463017463684f));
+  p = gn::MulAdd(p, r, hn::Set(d, 0.16666576266288757f));
+  p = gn::MulAdd(p, r, hn::Set(d, 0.5f));
+  return gn::MulAdd(p, r, hn::Set(d, 1.0f));
 }
 
 /// x = n log(2) + r: gives r, and n as it is and with kExpMagic added.
 template <class D, class V>
 HWY_INLINE V v_exp_reduce(D d, V x, V& n, V& shifted) {
   const V magic = hn::Set(d, kExpMagic);
-  shifted = hn::MulAdd(x, hn::Set(d, 1.44269504088896341f), magic);
-  n = hn::Sub(shifted, magic);
-  const V r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), x);
-  return hn::NegMulAdd(n, hn::Set(d, 1.428606765330187045e-06f), r);
+  shifted = gn::MulAdd(x, hn::Set(d, 1.44269504088896341f), magic);
+  n = gn::Sub(shifted, magic);
+  const V r = gn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), x);
+  return gn::NegMulAdd(n, hn::Set(d, 1.428606765330187045e-06f), r);
 }
 
 /// e^x within 1 ULP for -104 <= x <= 89, NaN for NaN.
@@ -80,7 +83,7 @@ template <class D, class V>
 HWY_INLINE V v_exp_inside(D d, V x) {
   V n, shifted;
   const V r = v_exp_reduce(d, x, n, shifted);
-  return v_times_power_of_2(d, hn::MulAdd(v_expm1_polynomial(d, r), r, hn::Set(d, 1.0f)), n,
+  return v_times_power_of_2(d, gn::MulAdd(v_expm1_polynomial(d, r), r, hn::Set(d, 1.0f)), n,
                             shifted);
 }
 
@@ -89,7 +92,7 @@ HWY_INLINE V v_exp_inside(D d, V x) {
 /// e^x within 1 ULP.
 template <class D, class V>
 HWY_INLINE V v_exp(D d, V x) {
-  return v_exp_inside(d, hn::Max(hn::Set(d, -104.0f), hn::Min(hn::Set(d, 89.0f), x)));
+  return v_exp_inside(d, gn::Max(hn::Set(d, -104.0f), gn::Min(hn::Set(d, 89.0f), x)));
 }
 
 /// e^x within 1 ULP for x <= 0 (or NaN): no overflow to look after. Below -87.3, where results are
@@ -97,9 +100,30 @@ HWY_INLINE V v_exp(D d, V x) {
 template <class D, class V>
 HWY_INLINE V v_exp_negative(D d, V x) {
   V n, shifted;
-  const V r = v_exp_reduce(d, hn::Max(hn::Set(d, -104.0f), x), n, shifted);
-  return v_times_small_power(d, hn::MulAdd(v_expm1_polynomial(d, r), r, hn::Set(d, 1.0f)), n,
+  const V r = v_exp_reduce(d, gn::Max(hn::Set(d, -104.0f), x), n, shifted);
+  return v_times_small_power(d, gn::MulAdd(v_expm1_polynomial(d, r), r, hn::Set(d, 1.0f)), n,
                              shifted);
+}
+
+/// 2^n for n from -126 to 127, with `shifted` as v_exp_reduce gives it.
+template <class D, class V>
+HWY_INLINE V v_moderate_power(D d, V shifted) {
+  // The lowest nine bits of kExpMagic are 0.
+  const hn::RebindToSigned<D> di;
+  const auto one = gn::BitCast(di, hn::Set(d, 1.0f));
+  return gn::BitCast(d, gn::Add(gn::ShiftLeft<23>(gn::BitCast(di, shifted)), one));
+}
+
+/// e^x within 1 ULP for -87 <= x <= 88 (or NaN).
+template <class D, class V>
+HWY_INLINE V v_exp_moderate(D d, V x) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (hn::MaxLanes(D()) == 16) return v_exp_inside(d, x);
+#endif
+  V n, shifted;
+  const V r = v_exp_reduce(d, x, n, shifted);
+  return gn::Mul(gn::MulAdd(v_expm1_polynomial(d, r), r, hn::Set(d, 1.0f)),
+                 v_moderate_power(d, shifted));
 }
 
 /// 1 / x for finite x >= 1 (or NaN) within 1 ULP.
@@ -109,24 +133,36 @@ HWY_INLINE V v_reciprocal(D d, V x) {
   // 14 bits, and one step of Newton's: a division of 16 lanes costs more than all else here.
   if constexpr (hn::MaxLanes(D()) == 16) {
     const V guess = hn::ApproximateReciprocal(x);
-    return hn::MulAdd(guess, hn::NegMulAdd(x, guess, hn::Set(d, 1.0f)), guess);
+    return gn::MulAdd(guess, gn::NegMulAdd(x, guess, hn::Set(d, 1.0f)), guess);
   }
 #endif
-  return hn::Div(hn::Set(d, 1.0f), x);
+  return gn::Div(hn::Set(d, 1.0f), x);
+}
+
+/// e^-a = p * 2^n: gives p, and n as it is and with kExpMagic added.
+template <class D, class V>
+HWY_INLINE V v_exp_negated_reduced(D d, V a, V& n, V& shifted) {
+  // v_exp_reduce and v_expm1_polynomial of -a, with the sign of r turned.
+  const V one = hn::Set(d, 1.0f), magic = hn::Set(d, kExpMagic);
+  shifted = gn::NegMulAdd(a, hn::Set(d, 1.44269504088896341f), magic);
+  n = gn::Sub(shifted, magic);
+  V r = gn::MulAdd(n, hn::Set(d, 0.693145751953125f), a);
+  r = gn::MulAdd(n, hn::Set(d, 1.428606765330187045e-06f), r);
+  V p = gn::MulAdd(hn::Set(d, -0.001393368816934526f), r, hn::Set(d, 0.008363205008208752f));
+  p = gn::MulAdd(p, r, hn::Set(d, -0.041666463017463684f));
+  p = gn::MulAdd(p, r, hn::Set(d, 0.16666576266288757f));
+  p = gn::MulAdd(p, r, hn::Set(d, -0.5f));
+  return gn::NegMulAdd(gn::MulAdd(p, r, one), r, one);
 }
 
 /// 1 + e^-x within 2 ULP; infinite for x < -88.4.
 template <class D, class V>
 HWY_INLINE V v_one_plus_exp_negated(D d, V x) {
   // From -89 the power of 2 has the bits of infinity; to 87 it is no subnormal number.
-  x = hn::Max(hn::Set(d, -89.0f), hn::Min(hn::Set(d, 87.0f), x));
+  x = gn::Max(hn::Set(d, -89.0f), gn::Min(hn::Set(d, 87.0f), x));
   V n, shifted;
-  const V r = v_exp_reduce(d, hn::Neg(x), n, shifted);
-  const V p = hn::MulAdd(v_expm1_polynomial(d, r), r, hn::Set(d, 1.0f));
-  // The lowest nine bits of kExpMagic are 0.
-  const hn::RebindToSigned<D> di;
-  const auto power = hn::ShiftLeft<23>(hn::Add(hn::BitCast(di, shifted), hn::Set(di, 127)));
-  return hn::MulAdd(p, hn::BitCast(d, power), hn::Set(d, 1.0f));
+  const V p = v_exp_negated_reduced(d, x, n, shifted);
+  return gn::MulAdd(p, v_moderate_power(d, shifted), hn::Set(d, 1.0f));
 }
 
 /// x / (1 + e^-by), within 3 ULP of the result; 0 where that power is no longer finite.
@@ -135,34 +171,27 @@ HWY_INLINE V v_over_one_plus_exp_negated(D d, V x, V by) {
 #if HWY_TARGET == HWY_AVX3
   if constexpr (hn::MaxLanes(D()) == 16) {
     // The reciprocal of what is clamped is the last one that is no subnormal number.
-    const V least = hn::Set(d, -87.33f), one = hn::Set(d, 1.0f), magic = hn::Set(d, kExpMagic);
-    const V a = hn::Max(least, hn::Min(hn::Set(d, 104.0f), by));
-    const V n = hn::Sub(hn::NegMulAdd(a, hn::Set(d, 1.44269504088896341f), magic), magic);
-    // v_exp_reduce and v_expm1_polynomial of -a, with the sign of r turned.
-    V r = hn::MulAdd(n, hn::Set(d, 0.693145751953125f), a);
-    r = hn::MulAdd(n, hn::Set(d, 1.428606765330187045e-06f), r);
-    V p = hn::MulAdd(hn::Set(d, -0.001393368816934526f), r, hn::Set(d, 0.008363205008208752f));
-    p = hn::MulAdd(p, r, hn::Set(d, -0.041666463017463684f));
-    p = hn::MulAdd(p, r, hn::Set(d, 0.16666576266288757f));
-    p = hn::MulAdd(p, r, hn::Set(d, -0.5f));
-    p = hn::NegMulAdd(hn::MulAdd(p, r, one), r, one);
-    const V y = hn::Mul(x, v_reciprocal(d, hn::Add(one, V{_mm512_scalef_ps(p.raw, n.raw)})));
-    return hn::IfThenZeroElse(hn::Lt(by, least), y);
+    const V least = hn::Set(d, -87.33f), one = hn::Set(d, 1.0f);
+    V n, shifted;
+    const V p =
+        v_exp_negated_reduced(d, V(gn::Max(least, gn::Min(hn::Set(d, 104.0f), by))), n, shifted);
+    const V y = gn::Mul(x, v_reciprocal(d, gn::Add(one, V{_mm512_scalef_ps(p.raw, n.raw)})));
+    return gn::IfThenZeroElse(gn::Lt(by, least), y);
   }
 #endif
-  return hn::Div(x, v_one_plus_exp_negated(d, by));
+  return gn::Div(x, v_one_plus_exp_negated(d, by));
 }
 
 /// 1 / (1 + e^-x) within 3 ULP.
 template <class D, class V>
 HWY_INLINE V v_sigmoid(D d, V x) {
-  return v_over_one_plus_exp_negated(d, hn::Set(d, 1.0f), x);
+  return v_over_one_plus_exp_negated(d, V(hn::Set(d, 1.0f)), x);
 }
 
 /// x / (1 + e^(-alpha x)) within 3 ULP where alpha is 1.
 template <class D, class V>
 HWY_INLINE V v_swish(D d, V x, V alpha) {
-  return v_over_one_plus_exp_negated(d, x, hn::Mul(alpha, x));
+  return v_over_one_plus_exp_negated(d, x, gn::Mul(alpha, x));
 }
 
 /// e^x - 1 for x <= 0 (or NaN) within 3 ULP.
@@ -170,34 +199,37 @@ template <class D, class V>
 HWY_INLINE V v_expm1_negative(D d, V x) {
   V n, shifted;
   const V one = hn::Set(d, 1.0f);
-  const V r = v_exp_reduce(d, hn::Max(hn::Set(d, -20.0f), x), n, shifted);
+  const V r = v_exp_reduce(d, gn::Max(hn::Set(d, -20.0f), x), n, shifted);
   const V power = v_times_small_power(d, one, n, shifted);
-  return hn::MulAdd(hn::Mul(v_expm1_polynomial(d, r), r), power, hn::Sub(power, one));
+  return gn::MulAdd(gn::Mul(v_expm1_polynomial(d, r), r), power, gn::Sub(power, one));
 }
 
 /// Error function within 2 ULP: an odd polynomial near 0, 1 - e^p(|x|) beyond.
 template <class D, class V>
 HWY_INLINE V v_erf(D d, V x) {
-  const V t = hn::Abs(x), s = hn::Mul(x, x);
-  V far = hn::MulAdd(hn::Set(d, -1.72853470e-5f), t, hn::Set(d, 3.83197126e-4f));
-  const V mid = hn::MulAdd(hn::Set(d, -3.88396438e-3f), t, hn::Set(d, 2.42546219e-2f));
-  far = hn::MulAdd(far, s, mid);
-  far = hn::MulAdd(far, t, hn::Set(d, -1.06777877e-1f));
-  far = hn::MulAdd(far, t, hn::Set(d, -6.34846687e-1f));
-  far = hn::MulAdd(far, t, hn::Set(d, -1.28717512e-1f));
-  far = hn::MulAdd(far, t, hn::Neg(t));
-  // Beyond 4 the result is 1; the polynomial is not good there.
-  far = hn::IfThenElse(hn::Gt(t, hn::Set(d, 4.0f)), hn::Set(d, -30.0f), far);
-  far = hn::Sub(hn::Set(d, 1.0f), v_exp_negative(d, far));
-  far = hn::CopySign(far, x);
-  V near = hn::MulAdd(hn::Set(d, -5.96761703e-4f), s, hn::Set(d, 4.99119423e-3f));
-  near = hn::MulAdd(near, s, hn::Set(d, -2.67681349e-2f));
-  near = hn::MulAdd(near, s, hn::Set(d, 1.12819925e-1f));
-  near = hn::MulAdd(near, s, hn::Set(d, -3.76125336e-1f));
-  near = hn::MulAdd(near, s, hn::Set(d, 1.28379166e-1f));
-  near = hn::MulAdd(near, x, x);
-  const V y = hn::IfThenElse(hn::Gt(t, hn::Set(d, 0.927734375f)), far, near);
-  return hn::IfThenElse(hn::IsNaN(x), x, y);
+  // From 4 on the result is 1, and the polynomial no longer good.
+  const V t = gn::Min(hn::Set(d, 4.0f), gn::Abs(x)), s = gn::Mul(t, t);  // NaN stays
+  V far = gn::MulAdd(hn::Set(d, -1.72853470e-5f), t, hn::Set(d, 3.83197126e-4f));
+  const V mid = gn::MulAdd(hn::Set(d, -3.88396438e-3f), t, hn::Set(d, 2.42546219e-2f));
+  far = gn::MulAdd(far, s, mid);
+  far = gn::MulAdd(far, t, hn::Set(d, -1.06777877e-1f));
+  far = gn::MulAdd(far, t, hn::Set(d, -6.34846687e-1f));
+  far = gn::MulAdd(far, t, hn::Set(d, -1.28717512e-1f));
+  far = gn::MulSub(far, t, t);
+  // 1 - e^far, where far is above -18 and the power below 0.2: one constant for log(2) will do.
+  const V one = hn::Set(d, 1.0f), magic = hn::Set(d, kExpMagic);
+  const V shifted = gn::MulAdd(far, hn::Set(d, 1.44269504088896341f), magic);
+  const V r = gn::NegMulAdd(gn::Sub(shifted, magic), hn::Set(d, 0.693147180559945309f), far);
+  const V p = gn::MulAdd(v_expm1_polynomial(d, r), r, one);
+  far = gn::NegMulAdd(p, v_moderate_power(d, shifted), one);
+  far = gn::Or(far, gn::And(x, hn::Set(d, -0.0f)));  // it is not negative
+  V near = gn::MulAdd(hn::Set(d, -5.96761703e-4f), s, hn::Set(d, 4.99119423e-3f));
+  near = gn::MulAdd(near, s, hn::Set(d, -2.67681349e-2f));
+  near = gn::MulAdd(near, s, hn::Set(d, 1.12819925e-1f));
+  near = gn::MulAdd(near, s, hn::Set(d, -3.76125336e-1f));
+  near = gn::MulAdd(near, s, hn::Set(d, 1.28379166e-1f));
+  near = gn::MulAdd(near, x, x);
+  return gn::IfThenElse(gn::Gt(t, hn::Set(d, 0.927734375f)), far, near);
 }
 
 /// tanh within 5 ULP (6 without fused products): x P(x^2) / Q(x^2), a minimax fit (2e-8) up to
@@ -205,18 +237,18 @@ HWY_INLINE V v_erf(D d, V x) {
 template <class D, class V>
 HWY_INLINE V v_tanh(D d, V x) {
   const V one = hn::Set(d, 1.0f);
-  const V a = hn::Min(hn::Set(d, 9.02f), hn::Abs(x));  // NaN stays
-  const V t = hn::Mul(a, a);
-  V p = hn::MulAdd(hn::Set(d, 1.33190143e-08f), t, hn::Set(d, 2.05834476e-05f));
-  V q = hn::MulAdd(hn::Set(d, 7.76200125e-07f), t, hn::Set(d, 3.28308815e-04f));
-  p = hn::MulAdd(p, t, hn::Set(d, 3.49403126e-03f));
-  q = hn::MulAdd(q, t, hn::Set(d, 2.58710645e-02f));
-  p = hn::MulAdd(p, t, hn::Set(d, 1.33797169e-01f));
-  q = hn::MulAdd(q, t, hn::Set(d, 4.67130303e-01f));
-  p = hn::MulAdd(p, t, one);
-  q = hn::MulAdd(q, t, one);
-  const V y = hn::Mul(hn::Mul(a, p), v_reciprocal(d, q));
-  return hn::CopySign(hn::Min(one, y), x);
+  const V a = gn::Min(hn::Set(d, 9.02f), gn::Abs(x));  // NaN stays
+  const V t = gn::Mul(a, a);
+  V p = gn::MulAdd(hn::Set(d, 1.33190143e-08f), t, hn::Set(d, 2.05834476e-05f));
+  V q = gn::MulAdd(hn::Set(d, 7.76200125e-07f), t, hn::Set(d, 3.28308815e-04f));
+  p = gn::MulAdd(p, t, hn::Set(d, 3.49403126e-03f));
+  q = gn::MulAdd(q, t, hn::Set(d, 2.58710645e-02f));
+  p = gn::MulAdd(p, t, hn::Set(d, 1.33797169e-01f));
+  q = gn::MulAdd(q, t, hn::Set(d, 4.67130303e-01f));
+  p = gn::MulAdd(p, t, one);
+  q = gn::MulAdd(q, t, one);
+  const V y = gn::Mul(gn::Mul(a, p), v_reciprocal(d, q));
+  return gn::CopySign(gn::Min(one, y), x);
 }
 
 /// Natural logarithm within 4 ULP.
@@ -224,24 +256,24 @@ template <class D, class V>
 HWY_INLINE V v_log(D d, V x) {
   const V zero = hn::Zero(d), infinity = hn::Set(d, std::numeric_limits<float>::infinity());
   V y = hn::Log(d, x);
-  y = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), y);
-  y = hn::IfThenElse(hn::Eq(x, infinity), infinity, y);
+  y = gn::IfThenElse(hn::Eq(x, zero), gn::Neg(infinity), y);
+  y = gn::IfThenElse(hn::Eq(x, infinity), infinity, y);
   const V nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
-  y = hn::IfThenElse(hn::Lt(x, zero), nan, y);
-  return hn::IfThenElse(hn::IsNaN(x), x, y);
+  y = gn::IfThenElse(gn::Lt(x, zero), nan, y);
+  return gn::IfThenElse(gn::IsNaN(x), x, y);
 }
 
 /// log(1 + e) for 0 <= e <= 1 within 3 ULP.
 template <class D, class V>
 HWY_INLINE V v_log1p_unit(D d, V e) {
-  return hn::IfThenElse(hn::IsNaN(e), e, hn::Log1p(d, e));
+  return gn::IfThenElse(gn::IsNaN(e), e, hn::Log1p(d, e));
 }
 
 /// log(1 + e^x) within 4 ULP.
 template <class D, class V>
 HWY_INLINE V v_softplus(D d, V x) {
-  const V e = v_exp_negative(d, hn::Neg(hn::Abs(x)));
-  return hn::Add(hn::Max(x, hn::Zero(d)), v_log1p_unit(d, e));
+  const V e = v_exp_negative(d, gn::Neg(gn::Abs(x)));
+  return gn::Add(gn::Max(x, hn::Zero(d)), v_log1p_unit(d, e));
 }
 
 /// x (1 + erf(x / sqrt 2)) / 2 = x q or x (1 - q) with q = e^(-x^2 / 2) p(1 / (1 + 0.3 |x|)): one
@@ -250,18 +282,18 @@ HWY_INLINE V v_softplus(D d, V x) {
 template <class D, class V>
 HWY_INLINE V v_gelu(D d, V x) {
   const V one = hn::Set(d, 1.0f);
-  const V t = hn::Min(hn::Set(d, 20.0f), hn::Abs(x));  // beyond, q is 0
-  const V u = v_reciprocal(d, hn::MulAdd(hn::Set(d, 0.3f), t, one));
-  V p = hn::MulAdd(hn::Set(d, 3.83782908e-2f), u, hn::Set(d, -1.69166118e-1f));
-  p = hn::MulAdd(p, u, hn::Set(d, 2.28660077e-1f));
-  p = hn::MulAdd(p, u, hn::Set(d, -7.65064806e-2f));
-  p = hn::MulAdd(p, u, hn::Set(d, 1.42535523e-1f));
-  p = hn::MulAdd(p, u, hn::Set(d, 9.46835205e-2f));
-  p = hn::MulAdd(p, u, hn::Set(d, 1.2192034e-1f));
-  p = hn::MulAdd(p, u, hn::Set(d, 1.19487688e-1f));
-  p = hn::MulAdd(p, u, hn::Set(d, 7.16887598e-6f));
-  const V q = hn::Mul(p, v_exp_negative(d, hn::Mul(hn::Mul(t, hn::Set(d, -0.5f)), t)));
-  return hn::Mul(x, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), q, hn::Sub(one, q)));
+  const V t = gn::Min(hn::Set(d, 20.0f), gn::Abs(x));  // beyond, q is 0
+  const V u = v_reciprocal(d, gn::MulAdd(hn::Set(d, 0.3f), t, one));
+  V p = gn::MulAdd(hn::Set(d, 3.83782908e-2f), u, hn::Set(d, -1.69166118e-1f));
+  p = gn::MulAdd(p, u, hn::Set(d, 2.28660077e-1f));
+  p = gn::MulAdd(p, u, hn::Set(d, -7.65064806e-2f));
+  p = gn::MulAdd(p, u, hn::Set(d, 1.42535523e-1f));
+  p = gn::MulAdd(p, u, hn::Set(d, 9.46835205e-2f));
+  p = gn::MulAdd(p, u, hn::Set(d, 1.2192034e-1f));
+  p = gn::MulAdd(p, u, hn::Set(d, 1.19487688e-1f));
+  p = gn::MulAdd(p, u, hn::Set(d, 7.16887598e-6f));
+  const V q = gn::Mul(p, v_exp_negative(d, gn::Mul(gn::Mul(t, hn::Set(d, -0.5f)), t)));
+  return gn::Mul(x, gn::IfThenElse(gn::Lt(x, hn::Zero(d)), q, gn::Sub(one, q)));
 }
 
 /// x (1 + tanh(t)) / 2 = x / (1 + e^(-2t)): no difference of nearly equal numbers where t is
@@ -269,17 +301,17 @@ HWY_INLINE V v_gelu(D d, V x) {
 template <class D, class V>
 HWY_INLINE V v_gelu_tanh(D d, V x) {
   constexpr float kTwice = 1.59576912160573f;  // 2 sqrt(2 / pi)
-  const V factor = hn::MulAdd(hn::Mul(x, x), hn::Set(d, kTwice * 0.044715f), hn::Set(d, kTwice));
-  return v_over_one_plus_exp_negated(d, x, hn::Mul(x, factor));
+  const V factor = gn::MulAdd(gn::Mul(x, x), hn::Set(d, kTwice * 0.044715f), hn::Set(d, kTwice));
+  return v_over_one_plus_exp_negated(d, x, gn::Mul(x, factor));
 }
 
 /// x tanh(log(1 + e^x)) = x w / (w + 2) with w = e^x (e^x + 2), within 6 ULP.
 template <class D, class V>
 HWY_INLINE V v_mish(D d, V x) {
   const V two = hn::Set(d, 2.0f);
-  const V e = v_exp(d, hn::Min(hn::Set(d, 30.0f), x));  // beyond, the quotient is 1
-  const V w = hn::Mul(e, hn::Add(e, two));
-  return hn::Mul(x, hn::Div(w, hn::Add(w, two)));
+  const V e = v_exp(d, gn::Min(hn::Set(d, 30.0f), x));  // beyond, the quotient is 1
+  const V w = gn::Mul(e, gn::Add(e, two));
+  return gn::Mul(x, gn::Div(w, gn::Add(w, two)));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -17,13 +17,13 @@ HWY_BEFORE_NAMESPACE();
 namespace tombolo {
 namespace HWY_NAMESPACE {
 
-TOMBOLO_UNARY(row_exp, v_exp(d, x))
-TOMBOLO_ACTIVATION(sigmoid, v_sigmoid(d, x))
-TOMBOLO_ACTIVATION(tanh, v_tanh(d, x))
-TOMBOLO_UNARY(row_erf, v_erf(d, x))
-TOMBOLO_ACTIVATION(gelu, v_gelu(d, x))
-TOMBOLO_ACTIVATION(gelu_tanh, v_gelu_tanh(d, x))
-TOMBOLO_ACTIVATION(swish, v_swish(d, x, a))
+TOMBOLO_GROUP_UNARY(row_exp, v_exp(d, x))
+TOMBOLO_GROUP_ACTIVATION(sigmoid, v_sigmoid(d, x))
+TOMBOLO_GROUP_ACTIVATION(tanh, v_tanh(d, x))
+TOMBOLO_GROUP_UNARY(row_erf, v_erf(d, x))
+TOMBOLO_GROUP_ACTIVATION(gelu, v_gelu(d, x))
+TOMBOLO_GROUP_ACTIVATION(gelu_tanh, v_gelu_tanh(d, x))
+TOMBOLO_GROUP_ACTIVATION(swish, v_swish(d, x, decltype(x)(a)))
 TOMBOLO_ACTIVATION(softplus, v_softplus(d, x))
 TOMBOLO_ACTIVATION(mish, v_mish(d, x))
 TOMBOLO_ACTIVATION(elu, hn::IfThenElse(hn::Lt(x, zero),
