@@ -22,8 +22,8 @@ void normalize_plane(const float* x, float* y, int64_t n, RowMoments moments, fl
 /// 1 / sqrt(mean of squares + epsilon)
 float row_inverse_rms(const float* x, int64_t n, float epsilon);
 
-/// y = softmax(x) (or its logarithm); y may be x.
-void softmax_row(const float* x, float* y, int64_t n, bool logarithm);
+/// y = softmax(x) (or its logarithm) of rows of n elements; y may be x.
+void softmax_rows(const float* x, float* y, int64_t rows, int64_t n, bool logarithm);
 /// The same down `width` columns, kSoftmaxColumns at most, whose elements are `step` apart.
 inline constexpr int64_t kSoftmaxColumns = 1024;
 void softmax_columns(const float* x, float* y, int64_t n, int64_t step, int64_t width,

@@ -72,12 +72,14 @@ Status run_softmax(KernelRun& run) {
   TRY(Tensor * y, run.output(0, x.dtype(), x.dims()));
   if (s.inner == 1) {
     run.parallel_for(s.outer, grain_of(s.length), [&](int64_t begin, int64_t end) {
-      float* room =
-          x.dtype() == DType::kFloat32 ? nullptr : thread_floats(1, static_cast<size_t>(s.length));
+      if (x.dtype() == DType::kFloat32)
+        return softmax_rows(x.data<float>() + begin * s.length, y->data<float>() + begin * s.length,
+                            end - begin, s.length, s.logarithm);
+      float* room = thread_floats(1, static_cast<size_t>(s.length));
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i * s.length;
         float* to = floats_to_fill(*y, at, room);
-        softmax_row(load_floats(x, at, s.length, room), to, s.length, s.logarithm);
+        softmax_rows(load_floats(x, at, s.length, room), to, 1, s.length, s.logarithm);
         store_floats(to, s.length, *y, at);
       }
     });
@@ -91,8 +93,7 @@ Status run_softmax(KernelRun& run) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i * s.length * s.inner;
         transpose_floats(from + at, rows, s.length, s.inner);
-        for (int64_t j = 0; j < s.inner; ++j)
-          softmax_row(rows + j * s.length, rows + j * s.length, s.length, s.logarithm);
+        softmax_rows(rows, rows, s.inner, s.length, s.logarithm);
         transpose_floats(rows, to + at, s.inner, s.length);
       }
     });

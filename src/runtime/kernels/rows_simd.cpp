@@ -19,6 +19,7 @@
 namespace tombolo {
 constexpr int64_t kLine = 16;        ///< floats of a cache line
 constexpr int64_t kShortRow = 4096;  ///< some fit into the first cache
+constexpr int64_t kTogether = 256;   ///< floats of a row that waits more than it computes
 }  // namespace tombolo
 #endif
 
@@ -117,55 +118,193 @@ void normalize_with(const float* x, float* y, int64_t n, float mean, float inver
                [&](V v, int64_t, int64_t) HWY_ATTR { return hn::MulAdd(v, s, b); });
 }
 
-void softmax(const float* x, float* y, int64_t n, bool logarithm) {
+/// The greatest element; a NaN does not count, but for the first.
+HWY_INLINE float greatest(const float* x, int64_t n) {
   const F d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V top = hn::Set(d, x[0]), top1 = top;
+  if (n < lanes) {
+    top = hn::Max(hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n)), load_n(d, x, n), top), top);
+    return hn::GetLane(hn::MaxOfLanes(d, top));
+  }
   int64_t i = 0;
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
     top = hn::Max(hn::LoadU(d, x + i), top);
     top1 = hn::Max(hn::LoadU(d, x + i + lanes), top1);
   }
-  top = hn::Max(top, top1);
-  float most = hn::GetLane(hn::MaxOfLanes(d, top));
-  for (; i < n; ++i) most = std::max(most, x[i]);
-  const V m = hn::Set(d, most);
-  V sum = hn::Zero(d), sum1 = sum;
-  // What would become a denormal number is 0: adding masks of -100 or so gives them by the
-  // thousand, and arithmetic with them is a hundred times slower.
-  const V least = hn::Set(d, std::numeric_limits<float>::min() * static_cast<float>(n));
-  const auto power = [&](V a) HWY_ATTR {
-    // Not even on the way: e^-87 is a normal number.
-    const V e = v_exp_inside(d, hn::Max(hn::Set(d, -87.0f), a));
-    return hn::IfThenElse(hn::Lt(e, least), hn::Zero(d), e);
-  };
-  i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    // The next row comes while this one is computed: caches do not foresee it at its first pass.
-    for (int64_t line = i; line < i + 2 * lanes; line += kLine) {
-      __builtin_prefetch(x + n + line);
-      __builtin_prefetch(y + n + line, 1);
-    }
-    const V a = hn::Sub(hn::LoadU(d, x + i), m), b = hn::Sub(hn::LoadU(d, x + i + lanes), m);
-    const V ea = power(a), eb = power(b);
-    sum = hn::Add(sum, ea);
-    sum1 = hn::Add(sum1, eb);
-    hn::StoreU(logarithm ? a : ea, d, y + i);
-    hn::StoreU(logarithm ? b : eb, d, y + i + lanes);
+  if (i + lanes <= n) top = hn::Max(hn::LoadU(d, x + i), top);
+  top1 = hn::Max(hn::LoadU(d, x + n - lanes), top1);  // some of them again
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(top, top1)));
+}
+
+/// The last vector of a row, of which the first lanes were seen before, unless the row is shorter.
+HWY_INLINE V load_end(const float* x, int64_t n) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  return n < lanes ? load_n(d, x, n) : hn::LoadU(d, x + n - lanes);
+}
+/// What load_end() gave, to where it was: lane by lane only where it must be.
+HWY_INLINE void store_end(V v, float* y, int64_t n) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (n >= lanes) return hn::StoreU(v, d, y + n - lanes);
+#if HWY_TARGET == HWY_AVX2
+  // A masked store takes twenty cycles and more on some machines.
+  const hn::Half<F> h;
+  auto part = hn::LowerHalf(h, v);
+  if ((n & 4) != 0) {
+    hn::StoreU(part, h, y);
+    part = hn::UpperHalf(h, v);
+    y += 4;
   }
-  for (; i < n; i += lanes) {
-    const V a = hn::Sub(load_n(d, x + i, n - i), m);
-    const V e = power(a);
-    const int64_t left = std::min(lanes, n - i);
-    sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(left)), e));
-    store_n(logarithm ? a : e, d, y + i, n - i);
+  if ((n & 2) != 0) {
+    _mm_storel_pi(reinterpret_cast<__m64*>(y), part.raw);
+    part.raw = _mm_movehl_ps(part.raw, part.raw);
+    y += 2;
+  }
+  if ((n & 1) != 0) *y = hn::GetLane(part);
+#else
+  store_n(v, d, y, n);
+#endif
+}
+/// The lanes of load_end() that were not seen before.
+HWY_INLINE hn::Mask<F> new_lanes(int64_t n) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d)), left = n % lanes;
+  return n < lanes ? hn::FirstN(d, static_cast<size_t>(n))
+                   : hn::Not(hn::FirstN(d, static_cast<size_t>(lanes - left)));
+}
+
+/// e^a for softmax over n elements, a <= 0.
+template <class A>
+HWY_INLINE A softmax_power(A a, V least) {
+  const F d;
+  // Not even on the way: e^-87 is a normal number.
+  const A e = v_exp_moderate(d, A(gn::Max(hn::Set(d, -87.0f), a)));
+  return gn::IfThenZeroElse(gn::Lt(e, least), e);
+}
+/// What would become a denormal number is 0: adding masks of -100 or so gives them by the thousand,
+/// and arithmetic with them is a hundred times slower.
+HWY_INLINE V softmax_least(int64_t n) {
+  return hn::Set(F(), std::numeric_limits<float>::min() * static_cast<float>(n));
+}
+
+template <bool kLogarithm>
+HWY_INLINE void softmax_of(const float* x, float* y, int64_t n) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t whole = n / lanes * lanes;
+  const V m = hn::Set(d, greatest(x, n)), least = softmax_least(n);
+  V end = hn::Zero(d), sum = end, sum1 = end;
+  if (whole < n) {  // first: y may be x
+    const V a = hn::Sub(load_end(x, n), m), e = softmax_power(a, least);
+    sum1 = hn::IfThenElseZero(new_lanes(n), e);
+    end = kLogarithm ? a : e;
+  }
+  int64_t i = 0;
+  if constexpr (kGroup == 4) {
+    for (; i + 4 * lanes <= whole; i += 4 * lanes) {
+      const auto a = gn::Sub(gn::Load(d, x + i), m);
+      const auto e = softmax_power(a, least);
+      sum = hn::Add(sum, hn::Add(e.v[0], e.v[1]));
+      sum1 = hn::Add(sum1, hn::Add(e.v[2], e.v[3]));
+      gn::Store(kLogarithm ? a : e, d, y + i);
+    }
+  } else {
+    for (; i + 2 * lanes <= whole; i += 2 * lanes) {
+      // The next row comes while this one is computed: caches do not foresee it at its first pass.
+      for (int64_t line = i; line < i + 2 * lanes; line += kLine) {
+        __builtin_prefetch(x + n + line);
+        __builtin_prefetch(y + n + line, 1);
+      }
+      const V a = hn::Sub(hn::LoadU(d, x + i), m), b = hn::Sub(hn::LoadU(d, x + i + lanes), m);
+      const V ea = softmax_power(a, least), eb = softmax_power(b, least);
+      sum = hn::Add(sum, ea);
+      sum1 = hn::Add(sum1, eb);
+      hn::StoreU(kLogarithm ? a : ea, d, y + i);
+      hn::StoreU(kLogarithm ? b : eb, d, y + i + lanes);
+    }
+  }
+  for (; i < whole; i += lanes) {
+    const V a = hn::Sub(hn::LoadU(d, x + i), m), e = softmax_power(a, least);
+    sum = hn::Add(sum, e);
+    hn::StoreU(kLogarithm ? a : e, d, y + i);
   }
   const float total = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, sum1)));
-  const V r = hn::Set(d, logarithm ? std::log(total) : 1 / total);
-  for (i = 0; i < n; i += lanes) {
-    const V v = load_n(d, y + i, n - i);
-    store_n(logarithm ? hn::Sub(v, r) : hn::Mul(v, r), d, y + i, n - i);
+  const V r = hn::Set(d, kLogarithm ? std::log(total) : 1 / total);
+  const auto scaled = [&](V v) HWY_ATTR { return kLogarithm ? hn::Sub(v, r) : hn::Mul(v, r); };
+  for (i = 0; i + 2 * lanes <= whole; i += 2 * lanes) {
+    const V a = hn::LoadU(d, y + i), b = hn::LoadU(d, y + i + lanes);
+    hn::StoreU(scaled(a), d, y + i);
+    hn::StoreU(scaled(b), d, y + i + lanes);
   }
+  if (i < whole) hn::StoreU(scaled(hn::LoadU(d, y + i)), d, y + i);
+  if (whole < n) store_end(scaled(end), y, n);
+}
+
+/// Four short rows together: one alone would wait for its maximum, its sum and its quotient.
+template <bool kLogarithm>
+HWY_INLINE void softmax_of_four(const float* x, float* y, int64_t n) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t whole = n / lanes * lanes;
+  const V least = softmax_least(n);
+  const auto fresh = new_lanes(n);
+  Group<V> m, end, sum, r;
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; ++k) {
+    V top = hn::Set(d, x[k * n]);
+    for (int64_t i = 0; i < whole; i += lanes) top = hn::Max(hn::LoadU(d, x + k * n + i), top);
+    end.v[k] = load_end(x + k * n, n);
+    if (whole < n) top = hn::Max(hn::IfThenElse(fresh, end.v[k], top), top);
+    m.v[k] = hn::MaxOfLanes(d, top);
+    sum.v[k] = hn::Zero(d);
+  }
+  if (whole < n) {  // first: y may be x
+    end = gn::Sub(end, m);
+    const auto e = softmax_power(end, least);
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) sum.v[k] = hn::IfThenElseZero(fresh, e.v[k]);
+    if (!kLogarithm) end = e;
+  }
+  for (int64_t i = 0; i < whole; i += lanes) {
+    Group<V> a;
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) a.v[k] = hn::Sub(hn::LoadU(d, x + k * n + i), m.v[k]);
+    const auto e = softmax_power(a, least);
+    sum = gn::Add(sum, e);
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) hn::StoreU(kLogarithm ? a.v[k] : e.v[k], d, y + k * n + i);
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; ++k) {
+    const V total = hn::SumOfLanes(d, sum.v[k]);
+    r.v[k] =
+        kLogarithm ? hn::Set(d, std::log(hn::GetLane(total))) : hn::Div(hn::Set(d, 1.0f), total);
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; ++k) {
+    const auto scaled = [&](V v) HWY_ATTR {
+      return kLogarithm ? hn::Sub(v, r.v[k]) : hn::Mul(v, r.v[k]);
+    };
+    for (int64_t i = 0; i < whole; i += lanes)
+      hn::StoreU(scaled(hn::LoadU(d, y + k * n + i)), d, y + k * n + i);
+    if (whole < n) store_end(scaled(end.v[k]), y + k * n, n);
+  }
+}
+
+template <bool kLogarithm>
+void softmax_rows_of(const float* x, float* y, int64_t rows, int64_t n) {
+  if constexpr (kGroup == 4)
+    for (; n <= kTogether && rows >= 4; rows -= 4, x += 4 * n, y += 4 * n)
+      softmax_of_four<kLogarithm>(x, y, n);
+  for (; rows > 0; --rows, x += n, y += n) softmax_of<kLogarithm>(x, y, n);
+}
+void softmax(const float* x, float* y, int64_t rows, int64_t n, bool logarithm) {
+  if (logarithm)
+    softmax_rows_of<true>(x, y, rows, n);
+  else
+    softmax_rows_of<false>(x, y, rows, n);
 }
 
 /// kVectors of columns within `room`, n rows that are `step` apart: what is left of each is
@@ -283,8 +422,9 @@ void normalize_plane(const float* x, float* y, int64_t n, RowMoments m, float sc
 float row_inverse_rms(const float* x, int64_t n, float epsilon) {
   return TOMBOLO_TARGET(float(const float*, int64_t, float), inverse_rms)(x, n, epsilon);
 }
-void softmax_row(const float* x, float* y, int64_t n, bool logarithm) {
-  TOMBOLO_TARGET(void(const float*, float*, int64_t, bool), softmax)(x, y, n, logarithm);
+void softmax_rows(const float* x, float* y, int64_t rows, int64_t n, bool logarithm) {
+  TOMBOLO_TARGET(void(const float*, float*, int64_t, int64_t, bool), softmax)
+  (x, y, rows, n, logarithm);
 }
 void softmax_columns(const float* x, float* y, int64_t n, int64_t step, int64_t width,
                      bool logarithm) {
