@@ -43,9 +43,13 @@ void narrow_f16(const float* x, uint16_t* y, int64_t n) {
   int64_t i = 0;
   // The instruction keeps the payload of a NaN; the format's own NaN is wanted.
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    const auto a = hn::LoadU(f, x + i), b = hn::LoadU(f, x + i + lanes);
-    hn::StoreU(hn::DemoteTo(h, without_payload(a)), h, to + i);
-    hn::StoreU(hn::DemoteTo(h, without_payload(b)), h, to + i + lanes);
+    auto a = hn::LoadU(f, x + i), b = hn::LoadU(f, x + i + lanes);
+    if (HWY_UNLIKELY(!hn::AllFalse(f, hn::Or(hn::IsNaN(a), hn::IsNaN(b))))) {
+      a = without_payload(a);
+      b = without_payload(b);
+    }
+    hn::StoreU(hn::DemoteTo(h, a), h, to + i);
+    hn::StoreU(hn::DemoteTo(h, b), h, to + i + lanes);
   }
   for (; i < n; ++i) y[i] = static_cast<uint16_t>(encode_float<kF16>(unpack_number(x[i]), false));
 }

@@ -132,14 +132,38 @@ template <typename T>
 void power_any(const T* x, T* y, int64_t n, int64_t exponent) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t i = 0; i < n; i += lanes) {
-    auto base = load_n(d, x + i, n - i);
-    auto result = hn::Set(d, T{1});
-    for (int64_t bits = exponent; bits != 0; bits >>= 1) {
-      if ((bits & 1) != 0) result = times_wrapping(d, result, base);
-      if (bits > 1) base = times_wrapping(d, base, base);
+  if (exponent == 0) {
+    std::fill_n(y, n, T{1});
+    return;
+  }
+  // Several vectors take each step together: products of 64 bits are long chains.
+  constexpr int64_t kVectors = 4;
+  HWY_ALIGN T last[kVectors * HWY_LANES(T)] = {};
+  for (int64_t i = 0; i < n; i += kVectors * lanes) {
+    const bool whole = i + kVectors * lanes <= n;
+    if (!whole) std::copy(x + i, x + n, last);
+    const T* from = whole ? x + i : last;
+    hn::Vec<decltype(d)> base[kVectors], result[kVectors];
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kVectors; ++v) base[v] = hn::LoadU(d, from + v * lanes);
+    const auto square = [&]() HWY_ATTR {
+#pragma GCC unroll 4
+      for (auto& b : base) b = times_wrapping(d, b, b);
+    };
+    int64_t bits = exponent;
+    for (; (bits & 1) == 0; bits >>= 1) square();
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kVectors; ++v) result[v] = base[v];
+    while ((bits >>= 1) != 0) {
+      square();
+      if ((bits & 1) == 0) continue;
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < kVectors; ++v) result[v] = times_wrapping(d, result[v], base[v]);
     }
-    store_n(result, d, y + i, n - i);
+    T* to = whole ? y + i : last;
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kVectors; ++v) hn::StoreU(result[v], d, to + v * lanes);
+    if (!whole) std::copy(last, last + (n - i), y + i);
   }
 }
 
@@ -202,6 +226,81 @@ void truncate_floats(const float* x, To* y, int64_t n) {
   }
 }
 
+#if HWY_TARGET == HWY_AVX2
+// AVX2 converts to and from integers of 64 bits one by one, AVX-512 in vectors.
+
+/// Four floats that are numbers, of any size: their 24 bits are shifted to where they belong.
+HWY_INLINE hn::Vec<hn::ScalableTag<int64_t>> whole_of(hn::Vec<hn::Half<hn::ScalableTag<float>>> v) {
+  const hn::ScalableTag<int64_t> d;
+  const hn::RebindToUnsigned<decltype(d)> u;
+  const hn::Half<hn::ScalableTag<uint32_t>> half;
+  const auto bits = hn::PromoteTo(u, hn::BitCast(half, v));
+  const auto digits = hn::Or(hn::And(bits, hn::Set(u, 0x7FFFFF)), hn::Set(u, 0x800000));
+  const auto exponent = hn::And(hn::ShiftRight<23>(bits), hn::Set(u, 0xFF)), at = hn::Set(u, 150);
+  // Shifts by 64 and more, also by what is below 0, give 0.
+  const auto up = _mm256_sllv_epi64(digits.raw, hn::Sub(exponent, at).raw);
+  const auto down = _mm256_srlv_epi64(digits.raw, hn::Sub(at, exponent).raw);
+  const hn::Vec<decltype(d)> size{_mm256_or_si256(up, down)};
+  const auto sign =
+      hn::PromoteTo(d, hn::BroadcastSignBit(hn::BitCast(hn::Half<hn::ScalableTag<int32_t>>(), v)));
+  const auto most = hn::Sub(hn::Set(d, std::numeric_limits<int64_t>::max()), sign);
+  const auto beyond = hn::Gt(hn::BitCast(d, exponent), hn::Set(d, 127 + 62));
+  return hn::Sub(hn::Xor(hn::IfThenElse(beyond, most, size), sign), sign);
+}
+
+/// Two vectors of floats at a time; the first that is not converted.
+HWY_INLINE int64_t floats_to_long(const float* x, int64_t* y, int64_t n) {
+  const hn::ScalableTag<float> f;
+  const hn::ScalableTag<int64_t> d;
+  const hn::Half<decltype(f)> half;
+  const hn::Half<hn::ScalableTag<int32_t>> w;
+  constexpr int64_t kLanes = hn::MaxLanes(f);
+  const auto limit = hn::Set(f, 2147483648.0f);
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    const auto a = hn::LoadU(f, x + i), b = hn::LoadU(f, x + i + kLanes);
+    if (HWY_LIKELY(hn::AllTrue(f, hn::And(hn::Lt(hn::Abs(a), limit), hn::Lt(hn::Abs(b), limit))))) {
+      const auto store = [&](int64_t at, auto whole) HWY_ATTR {
+        hn::StoreU(hn::PromoteTo(d, hn::LowerHalf(w, whole)), d, y + at);
+        hn::StoreU(hn::PromoteTo(d, hn::UpperHalf(w, whole)), d, y + at + kLanes / 2);
+      };
+      store(i, truncated(a));
+      store(i + kLanes, truncated(b));
+      continue;
+    }
+    for (int64_t j = i; j < i + 2 * kLanes; j += kLanes / 2) {
+      const auto v = hn::LoadU(half, x + j);
+      hn::StoreU(whole_of(hn::IfThenElseZero(hn::Eq(v, v), v)), d, y + j);
+    }
+  }
+  return i;
+}
+
+/// Where the upper half of a number only repeats its sign, the lower half is all of it.
+HWY_INLINE int64_t long_to_floats(const int64_t* x, float* y, int64_t n) {
+  const hn::ScalableTag<float> f;
+  const hn::ScalableTag<int32_t> d;
+  constexpr int64_t kLanes = hn::MaxLanes(f);
+  const auto load = [&](int64_t at)
+                        HWY_ATTR { return hn::LoadU(d, reinterpret_cast<const int32_t*>(x + at)); };
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    const auto a = load(i), b = load(i + kLanes / 2), c = load(i + kLanes),
+               e = load(i + kLanes + kLanes / 2);
+    const auto low = hn::ConcatEven(d, b, a), low1 = hn::ConcatEven(d, e, c);
+    const auto same = hn::Eq(hn::ConcatOdd(d, b, a), hn::BroadcastSignBit(low));
+    const auto same1 = hn::Eq(hn::ConcatOdd(d, e, c), hn::BroadcastSignBit(low1));
+    if (HWY_LIKELY(hn::AllTrue(d, hn::And(same, same1)))) {
+      hn::StoreU(hn::ConvertTo(f, low), f, y + i);
+      hn::StoreU(hn::ConvertTo(f, low1), f, y + i + kLanes);
+      continue;
+    }
+    for (int64_t j = i; j < i + 2 * kLanes; ++j) y[j] = static_cast<float>(x[j]);
+  }
+  return i;
+}
+#endif
+
 template <typename To, typename From>
 void convert_all(const void* from, void* to, int64_t n) {
   using In = std::conditional_t<std::is_same_v<From, Boolean>, uint8_t, From>;
@@ -210,7 +309,14 @@ void convert_all(const void* from, void* to, int64_t n) {
   Out* HWY_RESTRICT y = static_cast<Out*>(to);
   if constexpr (std::is_same_v<From, float> && std::is_integral_v<To> && sizeof(Out) <= 4)
     return truncate_floats(x, y, n);
-  for (int64_t i = 0; i < n; ++i) {
+  int64_t i = 0;
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (std::is_same_v<From, float> && std::is_same_v<To, int64_t>)
+    i = floats_to_long(x, y, n);
+  if constexpr (std::is_same_v<From, int64_t> && std::is_same_v<To, float>)
+    i = long_to_floats(x, y, n);
+#endif
+  for (; i < n; ++i) {
     if constexpr (std::is_same_v<To, Boolean>)
       y[i] = x[i] != In{0};
     else if constexpr (std::is_same_v<From, Boolean>)

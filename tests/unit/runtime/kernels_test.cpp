@@ -388,6 +388,45 @@ TEST_P(Kernels, FunctionsKeepInfinitiesAndNaN) {
   }
 }
 
+TEST_P(Kernels, CastsToAndFromLongIntegers) {
+  constexpr auto kLeast = std::numeric_limits<int64_t>::min();
+  constexpr auto kMost = std::numeric_limits<int64_t>::max();
+  std::vector<float> x = {0.0f, -0.0f, 0.99f, -0.99f, -1.5f, NAN, INFINITY, -INFINITY, 1e-40f};
+  for (int power = 0; power < 70; ++power)
+    for (const float factor : {1.0f, -1.0f, 1.2345671f, -1.9999999f})
+      x.push_back(std::ldexp(factor, power));
+  for (int i = 0; i < 67; ++i) x.push_back(static_cast<float>(i) * -1234.56f);
+  std::vector<int64_t> whole(x.size()), expected;
+  convert_fn(DType::kFloat32, DType::kInt64)(x.data(), whole.data(),
+                                             static_cast<int64_t>(x.size()));
+  for (const float v : x)
+    expected.push_back(std::isnan(v)  ? 0
+                       : v >= 0x1p63f ? kMost
+                       : v < -0x1p63f ? kLeast
+                                      : static_cast<int64_t>(v));
+  EXPECT_EQ(whole, expected);
+
+  std::vector<int64_t> from = {kLeast, kMost, 0x7FFFFFFF, 0x80000000, -0x80000000LL, -0x80000001LL};
+  for (int power = 0; power < 63; ++power)
+    for (const int64_t more : {-1, 0, 1}) from.push_back((int64_t{1} << power) + more);
+  for (int64_t i = 0; i < 67; ++i) from.push_back(i * -12345678);
+  std::vector<float> to(from.size()), nearest;
+  convert_fn(DType::kInt64, DType::kFloat32)(from.data(), to.data(),
+                                             static_cast<int64_t>(from.size()));
+  for (const int64_t v : from) nearest.push_back(static_cast<float>(v));
+  EXPECT_EQ(to, nearest);
+
+  for (const int64_t exponent : {0, 1, 2, 3, 6, 7, 64}) {
+    std::vector<uint64_t> base(from.begin(), from.end()), power(base.size());
+    power_u64(base.data(), power.data(), static_cast<int64_t>(base.size()), exponent);
+    for (size_t i = 0; i < base.size(); ++i) {
+      uint64_t product = 1;
+      for (int64_t j = 0; j < exponent; ++j) product *= base[i];
+      EXPECT_EQ(power[i], product) << base[i] << " to " << exponent;
+    }
+  }
+}
+
 TEST_P(Kernels, RowsOfAnyLength) {
   for (const int64_t n : {1, 3, 15, 16, 17, 31, 64, 100, 1000}) {
     const auto x = normal(static_cast<size_t>(n));
@@ -404,10 +443,23 @@ TEST_P(Kernels, RowsOfAnyLength) {
     EXPECT_NEAR(static_cast<double>(fold_row(Fold::kSumSquare, x.data(), n)), squares,
                 1e-6 * squares);
     EXPECT_EQ(fold_row(Fold::kMax, x.data(), n), most);
-    softmax_row(x.data(), y.data(), n, false);
-    for (size_t i = 0; i < x.size(); ++i)
-      EXPECT_NEAR(static_cast<double>(y[i]), std::exp(static_cast<double>(x[i] - most)) / total,
-                  1e-6);
+    // Rows alone, several together, and in place: each gives the same.
+    constexpr int64_t kRows = 6;
+    std::vector<float> many, out(x.size() * kRows);
+    for (int64_t r = 0; r < kRows; ++r) many.insert(many.end(), x.begin(), x.end());
+    for (const bool logarithm : {false, true}) {
+      softmax_rows(x.data(), y.data(), 1, n, logarithm);
+      for (size_t i = 0; i < x.size(); ++i) {
+        const double power = static_cast<double>(x[i] - most);
+        EXPECT_NEAR(static_cast<double>(y[i]),
+                    logarithm ? power - std::log(total) : std::exp(power) / total, 1e-6);
+      }
+      softmax_rows(many.data(), out.data(), kRows, n, logarithm);
+      for (size_t i = 0; i < out.size(); ++i) EXPECT_NEAR(out[i], y[i % x.size()], 1e-6f) << i;
+      std::vector<float> in_place = many;
+      softmax_rows(in_place.data(), in_place.data(), kRows, n, logarithm);
+      EXPECT_EQ(in_place, out);
+    }
     const double mean = sum / static_cast<double>(n);
     double variance = 0;
     for (float v : x) variance += std::pow(static_cast<double>(v) - mean, 2);
