@@ -18,11 +18,16 @@ bool supports_expand(const KernelQuery& q) {
          q.dtype(1) == DType::kInt64 && q.dims(1).size() == 1 && element_count(q.dims(0)) > 0;
 }
 
-/// `count` copies of one element.
+/// `count` copies of one element: the first ones are copied with the widest vectors that memcpy
+/// knows of.
 void repeat(const std::byte* x, std::byte* y, int64_t count, size_t bytes) {
+  constexpr int64_t kFirst = 2048;
   const auto fill = [&]<typename T>(T value) {
+    constexpr auto kSize = static_cast<int64_t>(sizeof(T));
     std::memcpy(&value, x, sizeof value);
-    std::fill_n(reinterpret_cast<T*>(y), count, value);
+    std::fill_n(reinterpret_cast<T*>(y), std::min(count, kFirst / kSize), value);
+    for (int64_t at = kFirst; at < count * kSize; at += kFirst)
+      std::memcpy(y + at, y, static_cast<size_t>(std::min(kFirst, count * kSize - at)));
   };
   switch (bytes) {
     case 1:
