@@ -32,6 +32,16 @@ void widen_f16(const uint16_t* x, float* y, int64_t n) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const auto* from = reinterpret_cast<const hwy::float16_t*>(x);
   int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto a = hn::PromoteTo(f, hn::LoadU(h, from + i)),
+               b = hn::PromoteTo(f, hn::LoadU(h, from + i + lanes)),
+               c = hn::PromoteTo(f, hn::LoadU(h, from + i + 2 * lanes)),
+               e = hn::PromoteTo(f, hn::LoadU(h, from + i + 3 * lanes));
+    hn::StoreU(a, f, y + i);
+    hn::StoreU(b, f, y + i + lanes);
+    hn::StoreU(c, f, y + i + 2 * lanes);
+    hn::StoreU(e, f, y + i + 3 * lanes);
+  }
   for (; i + lanes <= n; i += lanes) hn::StoreU(hn::PromoteTo(f, hn::LoadU(h, from + i)), f, y + i);
   for (; i < n; ++i) y[i] = decode_float<kF16>(x[i]);
 }

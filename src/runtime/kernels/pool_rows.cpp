@@ -95,6 +95,7 @@ void rows_of(const T* x, const PoolWindows& s, T empty, T* lines) {
     const int64_t rows = high - low, depths = far - near;
     const auto fold = rows == 3   ? fold_window<kFold, kNumbers, 3, T>
                       : rows == 2 ? fold_window<kFold, kNumbers, 2, T>
+                      : rows == 5 ? fold_window<kFold, kNumbers, 5, T>
                                   : fold_window<kFold, kNumbers, 0, T>;
     fold(first, row_step, rows, depth_step, depths, s.width, lines);
   }
@@ -164,6 +165,7 @@ template <PoolFold kFold, bool kNumbers, typename T>
 void neighbours_of(const T* x, const PoolLines& s, T* out) {
   const auto line = s.taps == 3   ? one_line<kFold, kNumbers, 3, T>
                     : s.taps == 2 ? one_line<kFold, kNumbers, 2, T>
+                    : s.taps == 5 ? one_line<kFold, kNumbers, 5, T>
                                   : one_line<kFold, kNumbers, 0, T>;
   for (int64_t r = 0; r < s.rows; ++r)
     line(x + r * s.step, s, s.factors == nullptr ? nullptr : s.factors + r * s.n, out + r * s.n);

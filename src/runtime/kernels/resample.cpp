@@ -83,7 +83,26 @@ void row(const float* x, int64_t length, const int32_t* first, const float* weig
 void blend(const float* x, int64_t step, const float* weights, int64_t taps, int64_t n, float* y) {
   const F d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t i = 0; i < n; i += lanes) {
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const V first = hn::Set(d, weights[0]);
+    const auto at = [&](int64_t v) HWY_ATTR { return hn::LoadU(d, x + i + v * lanes); };
+    V a = hn::Mul(first, at(0)), b = hn::Mul(first, at(1)), c = hn::Mul(first, at(2)),
+      e = hn::Mul(first, at(3));
+    for (int64_t t = 1; t < taps; ++t) {
+      const V weight = hn::Set(d, weights[t]);
+      const float* from = x + t * step + i;
+      a = hn::MulAdd(weight, hn::LoadU(d, from), a);
+      b = hn::MulAdd(weight, hn::LoadU(d, from + lanes), b);
+      c = hn::MulAdd(weight, hn::LoadU(d, from + 2 * lanes), c);
+      e = hn::MulAdd(weight, hn::LoadU(d, from + 3 * lanes), e);
+    }
+    hn::StoreU(a, d, y + i);
+    hn::StoreU(b, d, y + i + lanes);
+    hn::StoreU(c, d, y + i + 2 * lanes);
+    hn::StoreU(e, d, y + i + 3 * lanes);
+  }
+  for (; i < n; i += lanes) {
     const int64_t left = n - i;
     V sum = hn::Mul(hn::Set(d, weights[0]), load_n(d, x + i, left));
     for (int64_t t = 1; t < taps; ++t)

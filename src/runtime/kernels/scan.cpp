@@ -22,7 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <bool kExclusive, typename T>
 void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, bool reverse, T* y) {
   using S = std::conditional_t<std::is_floating_point_v<T>, double, T>;
-  constexpr int64_t kColumns = 256, kRows = 16, kVectors = 8;
+  constexpr int64_t kColumns = 256, kRows = 4, kVectors = 8;
   const hn::ScalableTag<S> d;
   const hn::Rebind<T, hn::ScalableTag<S>> narrow;
   using V = hn::Vec<decltype(d)>;
