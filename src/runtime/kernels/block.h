@@ -34,7 +34,8 @@ struct BlockTile {
   int64_t c_block;              ///< from one block of channels to the next
   const float* init = nullptr;  ///< added, laid out as c
   const float* bias = nullptr;  ///< added, one for each channel of the tile
-  const float* next = nullptr;  ///< what is needed soon: a line of it is asked for with each input
+  const float* next = nullptr;  ///< what is needed soon: it is asked for with each input
+  int64_t ahead = kBlock;       ///< floats of it for each input
   bool clamp = false;
   float lo = 0, hi = 0;
 };

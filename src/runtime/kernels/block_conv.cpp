@@ -222,6 +222,7 @@ void run_panel(const BlockConvPlan& plan, const BlockTiles& tiles, BlockTile t, 
   const Activation& act = epilogue.activation;
   const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
   const float* weights = t.b;
+  t.ahead = std::clamp(columns / std::max<int64_t>(1, to - from), kBlock / 4, kBlock);
   for (int64_t e = 0; e == 0 || e < entries; e += plan.chunk) {
     const bool first = e == 0, last = e + plan.chunk >= entries;
     t.offsets = plan.offsets.data() + e;
@@ -243,8 +244,8 @@ void run_panel(const BlockConvPlan& plan, const BlockTiles& tiles, BlockTile t, 
       t.c = y + piece.out;
       t.init = !first ? t.c : residual != nullptr ? residual + piece.out : nullptr;
       // While these weights are used, those that come after them come nearer, a part with each
-      // piece.
-      const int64_t line = (p - from) * t.entries * t.length * 16;
+      // piece: all of it with the first ones would wait for the memory.
+      const int64_t line = (p - from) * t.entries * t.length * t.ahead;
       t.next = line < size ? t.b + size + line : nullptr;
       tiles.get(plan.step, piece.rows, vectors)(t);
       if (!last || act.tiled()) continue;

@@ -39,7 +39,7 @@ HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const 
   // One pixel is through with its weights as fast as they come: they are asked for early.
   constexpr int64_t kAhead = kR == 1 ? 128 : 16;
   const int64_t step = kStep != 0 ? kStep : t.step;
-  const int64_t jump = t.jump;
+  const int64_t jump = t.jump, ahead = t.ahead;
   for (int64_t e = 0; e < entries; ++e) {
     const float* HWY_RESTRICT a = t.a + offsets[e];
     const float* HWY_RESTRICT second = a + jump;
@@ -62,8 +62,8 @@ HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const 
         __builtin_prefetch(b + kAhead * kV * kLanes);
         if (kV * kLanes >= 16) __builtin_prefetch(b + (kAhead + 2) * kV * kLanes);
         __builtin_prefetch(next, 0, 2);
-        __builtin_prefetch(next + 32, 0, 2);
-        next += 64;
+        __builtin_prefetch(next + 2 * ahead, 0, 2);
+        next += 4 * ahead;
 #pragma GCC unroll 4
         for (int s = 0; s < 4; ++s) one(s);
         a += 4;
@@ -74,7 +74,7 @@ HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const 
       __builtin_prefetch(b + kAhead * kV * kLanes);
       if (kV * kLanes > 16) __builtin_prefetch(b + kAhead * kV * kLanes + 16);
       __builtin_prefetch(next, 0, 2);
-      next += 16;
+      next += ahead;
       one(0);
       ++a;
       ++second;
