@@ -243,6 +243,10 @@ void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin,
 constexpr int64_t kPart = 2;   ///< input blocks that are summed in one piece
 constexpr int64_t kParts = 8;  ///< ... where each of them has a sum of its own
 
+/// Floats of what is needed soon that are asked for with each input: a tile of sixteen registers is
+/// through with an input sooner.
+int64_t asked_for() { return block_tiles().lanes < kBlock ? kBlock / 2 : kBlock; }
+
 /// One product of `count` tiles: input blocks [from, to) by the panel of `columns` channels whose
 /// weights lie at b; to m, of the block of its first channel on. `near` is needed soon: a line of
 /// it is asked for with each input, until `end`.
@@ -259,7 +263,8 @@ void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const flo
               .length = kBlock,
               .rest_length = s.in_channels % kBlock,
               .step = kBlock,
-              .c_block = plane};
+              .c_block = plane,
+              .ahead = asked_for()};
   for (int64_t i = 0; i < cuts; ++i) {
     const int64_t first = count * i / cuts, rows = count * (i + 1) / cuts - first;
     t.jump = rows / 2 * kBlock;
@@ -273,7 +278,7 @@ void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const flo
       t.a = w.v + (matrix * blocks_of(s.in_channels) + part) * plane + first * kBlock;
       t.b = b + (part - from) * kBlock * columns;
       t.next = near < end ? near : nullptr;
-      near += (until - part) * kBlock * 16;
+      near += (until - part) * kBlock * t.ahead;
       t.init = part == 0 ? nullptr : t.c;
       const int vectors = columns > tiles.lanes ? 2 : 1;
       (summed ? tiles.summed : tiles.dense)[rows][vectors](t);
@@ -321,7 +326,7 @@ void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, f
                 room + (channel - first) / width * kMatrices * step, step);
     }
     // Meanwhile the next chunk comes nearer: images with the first panel, weights with the others.
-    const int64_t asked = (count + tiles - 1) / tiles * (to - from) * kBlock * 16;
+    const int64_t asked = (count + tiles - 1) / tiles * (to - from) * kBlock * asked_for();
     for (int64_t matrix = 0; matrix < kMatrices; ++matrix) {
       const float* v = w.v + (matrix * blocks + after) * plane;
       for (int64_t channel = first; channel < last; channel += width) {
