@@ -81,16 +81,24 @@ float scale_and_mask(float* row, int64_t n, float scale, const float* mask) {
 
 /// row = e^(row - most); gives the sum. What is too small to matter is 0: denormal numbers would
 /// slow down the product with the values.
-float powers(float* row, int64_t n, float most) {
+template <int kTogether>
+HWY_INLINE float powers_of(float* row, int64_t n, float most) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  const V m = hn::Set(f, most), least = hn::Set(f, 1e-30f);
-  const auto power = [&](V x) HWY_ATTR {
-    const V e = v_exp_negative(f, hn::Sub(x, m));
-    return hn::IfThenElse(hn::Lt(e, least), hn::Zero(f), e);
+  const V m = hn::Set(f, most), least = hn::Set(f, 1e-30f), floor = hn::Set(f, -87.0f);
+  const auto power = [&](auto x) HWY_ATTR __attribute__((always_inline)) {
+    const auto e = v_exp_moderate(f, decltype(x)(gn::Max(floor, gn::Sub(x, m))));
+    return gn::IfThenZeroElse(gn::Lt(e, least), e);
   };
   V sum = hn::Zero(f), sum1 = sum;
   int64_t i = 0;
+  if constexpr (kTogether == 4)
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+      const auto e = power(gn::Load(f, row + i));
+      sum = hn::Add(sum, hn::Add(e.v[0], e.v[1]));
+      sum1 = hn::Add(sum1, hn::Add(e.v[2], e.v[3]));
+      gn::Store(e, f, row + i);
+    }
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
     const V a = power(hn::LoadU(f, row + i)), b = power(hn::LoadU(f, row + i + lanes));
     sum = hn::Add(sum, a);
@@ -106,6 +114,7 @@ float powers(float* row, int64_t n, float most) {
   }
   return hn::GetLane(hn::SumOfLanes(f, hn::Add(sum, sum1)));
 }
+float powers(float* row, int64_t n, float most) { return powers_of<kGroup>(row, n, most); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
