@@ -70,11 +70,22 @@ HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const 
         second += 4;
         b += 4 * kV * kLanes;
       }
+    // Three are a row of most kernels over an image of few channels, whose weights are few too.
+    if constexpr (kLanes < 16 && kR > 2) {
+      if (i + 3 == length) {
+#pragma GCC unroll 3
+        for (int s = 0; s < 3; ++s) one(s);
+        b += 3 * kV * kLanes;
+        continue;
+      }
+    }
     for (; i < length; ++i) {
-      __builtin_prefetch(b + kAhead * kV * kLanes);
-      if (kV * kLanes > 16) __builtin_prefetch(b + kAhead * kV * kLanes + 16);
-      __builtin_prefetch(next, 0, 2);
-      next += ahead;
+      if constexpr (kLanes >= 16 || kR <= 2) {
+        __builtin_prefetch(b + kAhead * kV * kLanes);
+        if (kV * kLanes > 16) __builtin_prefetch(b + kAhead * kV * kLanes + 16);
+        __builtin_prefetch(next, 0, 2);
+        next += ahead;
+      }
       one(0);
       ++a;
       ++second;
