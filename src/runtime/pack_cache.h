@@ -6,6 +6,7 @@
 // to another version, counts as absent; files may be deleted at any time.
 
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>

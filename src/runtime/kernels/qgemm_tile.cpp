@@ -196,7 +196,7 @@ HWY_INLINE void finish_columns(const QFinish& f, const int32_t* sums, int64_t ld
       const VI a = one(from, rest), b = two(from, rest);
       const std::byte* next = kRest && both ? rest + ldo : rest;
       const VI e = both ? one(from + ldc, next) : a, g = both ? two(from + ldc, next) : b;
-      auto bytes = hn::Undefined(u8);
+      auto bytes = hn::Zero(u8);
       if (is_signed) {
         const auto joined = join_bytes(i8, a, b, e, g, offset);
         bytes = hn::BitCast(u8, hn::Max(hn::Min(joined, greatest), least));
