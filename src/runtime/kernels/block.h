@@ -50,7 +50,7 @@ struct BlockTiles {
   BlockTileFn* every_second[kMaxBlockRows + 1][3] = {};  ///< step is 2 kBlock
   BlockTileFn* strided[kMaxBlockRows + 1][3] = {};       ///< any step
   /// Steps of kBlock, init is c or null, no bias and no limits: the sums of each entry are added to
-  /// those of all. Where registers hold both; else summed_rows is 0.
+  /// those of all. Where there are none summed_rows is 0.
   BlockTileFn* summed[kMaxBlockRows / 2 + 1][3] = {};
   int summed_rows = 0;
   BlockTileFn* get(int64_t step, int rows, int vectors) const {

@@ -134,6 +134,49 @@ void summed_tile(const BlockTile& t) {
   }
 }
 
+#elif HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+/// The sums so far wait in the first cache: sixteen registers have no room for them.
+template <int kR, int kV>
+void summed_tile(const BlockTile& t) {
+  const F f;
+  HWY_ALIGN float sums[kR * kV * kLanes];
+  // Told that they are read elsewhere: gcc otherwise holds them in registers and moves these about.
+  asm volatile("" : : "r"(sums) : "memory");
+  const auto place = [&](int r, int v) HWY_ATTR {
+    return t.c + r * kBlock + v * kLanes / kBlock * t.c_block + v * kLanes % kBlock;
+  };
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) __builtin_prefetch(place(r, 0), 1);
+  const float* next = t.next != nullptr ? t.next : t.b;
+  const float* b = t.b;
+  const int64_t entries = t.entries + t.rest;
+  for (int64_t e = 0; e < entries; ++e) {
+    V acc[kR][kV];
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
+    b = add_entries<kR, kV, kBlock>(acc, t, t.offsets + e, 1,
+                                    e < t.entries ? t.length : t.rest_length, b, next);
+    const bool last = e + 1 == entries, more = last && t.init != nullptr;
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) {
+        float* const sum = sums + (r * kV + v) * kLanes;
+        if (e > 0) acc[r][v] = hn::Add(acc[r][v], hn::Load(f, sum));
+        if (more) acc[r][v] = hn::Add(acc[r][v], hn::LoadU(f, place(r, v)));
+        if (last)
+          hn::StoreU(acc[r][v], f, place(r, v));
+        else
+          hn::Store(acc[r][v], f, sum);
+      }
+  }
+}
+#endif
+
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+inline constexpr int kSummedRows = HWY_TARGET == HWY_AVX3 ? kRows / 2 : kRows;
 template <int... kR>
 void fill_summed(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.summed[kR + 1][1] = &summed_tile<kR + 1, 1>), ...);
@@ -208,9 +251,9 @@ void fill(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
 BlockTiles make_block_tiles() {
   BlockTiles tiles{kRows, kLanes};
   fill(tiles, std::make_integer_sequence<int, kRows>());
-#if HWY_TARGET == HWY_AVX3
-  tiles.summed_rows = kRows / 2;
-  fill_summed(tiles, std::make_integer_sequence<int, kRows / 2>());
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+  tiles.summed_rows = kSummedRows;
+  fill_summed(tiles, std::make_integer_sequence<int, kSummedRows>());
 #endif
   return tiles;
 }
