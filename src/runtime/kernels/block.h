@@ -35,7 +35,7 @@ struct BlockTile {
   const float* init = nullptr;  ///< added, laid out as c
   const float* bias = nullptr;  ///< added, one for each channel of the tile
   const float* next = nullptr;  ///< what is needed soon: it is asked for with each input
-  int64_t ahead = kBlock;       ///< floats of it for each input
+  int64_t ahead = kBlock;       ///< floats of it for each input; fewer only in narrow tiles
   bool clamp = false;
   float lo = 0, hi = 0;
 };

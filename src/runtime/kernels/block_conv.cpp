@@ -222,7 +222,8 @@ void run_panel(const BlockConvPlan& plan, const BlockTiles& tiles, BlockTile t, 
   const Activation& act = epilogue.activation;
   const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
   const float* weights = t.b;
-  t.ahead = std::clamp(columns / std::max<int64_t>(1, to - from), kBlock / 4, kBlock);
+  if (tiles.lanes < kBlock)
+    t.ahead = std::clamp(columns / std::max<int64_t>(1, to - from), kBlock / 4, kBlock);
   for (int64_t e = 0; e == 0 || e < entries; e += plan.chunk) {
     const bool first = e == 0, last = e + plan.chunk >= entries;
     t.offsets = plan.offsets.data() + e;
