@@ -248,8 +248,8 @@ constexpr int64_t kParts = 8;  ///< ... where each of them has a sum of its own
 int64_t asked_for() { return block_tiles().lanes < kBlock ? kBlock / 2 : kBlock; }
 
 /// One product of `count` tiles: input blocks [from, to) by the panel of `columns` channels whose
-/// weights lie at b; to m, of the block of its first channel on. `near` is needed soon: a line of
-/// it is asked for with each input, until `end`.
+/// weights lie at b; to m, of the block of its first channel on. `near` is needed soon: as much of
+/// it as asked_for() is asked for with each input, until `end`.
 void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const float* b,
               int64_t columns, float* m, int64_t count, const float* near, const float* end) {
   const ConvGeometry& s = w.plan.shape;
