@@ -85,10 +85,9 @@ template <int kTogether>
 HWY_INLINE float powers_of(float* row, int64_t n, float most) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  const V m = hn::Set(f, most), least = hn::Set(f, 1e-30f), floor = hn::Set(f, -87.0f);
+  const V m = hn::Set(f, most), least = hn::Set(f, 1e-30f);
   const auto power = [&](auto x) HWY_ATTR __attribute__((always_inline)) {
-    const auto e = v_exp_moderate(f, decltype(x)(gn::Max(floor, gn::Sub(x, m))));
-    return gn::IfThenZeroElse(gn::Lt(e, least), e);
+    return v_exp_or_zero(f, decltype(x)(gn::Sub(x, m)), least);
   };
   V sum = hn::Zero(f), sum1 = sum;
   int64_t i = 0;

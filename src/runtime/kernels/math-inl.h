@@ -126,6 +126,14 @@ HWY_INLINE V v_exp_moderate(D d, V x) {
                  v_moderate_power(d, shifted));
 }
 
+/// e^x for x <= 0 (or NaN), 0 where it is below `least`, which is no less than e^-87: no denormal
+/// numbers, which later products and sums are slow with, not even on the way.
+template <class D, class V>
+HWY_INLINE V v_exp_or_zero(D d, V x, hn::Vec<D> least) {
+  const V e = v_exp_moderate(d, V(gn::Max(hn::Set(d, -87.0f), x)));
+  return gn::IfThenZeroElse(gn::Lt(e, least), e);
+}
+
 /// 1 / x for finite x >= 1 (or NaN) within 1 ULP.
 template <class D, class V>
 HWY_INLINE V v_reciprocal(D d, V x) {
@@ -256,24 +264,24 @@ template <class D, class V>
 HWY_INLINE V v_log(D d, V x) {
   const V zero = hn::Zero(d), infinity = hn::Set(d, std::numeric_limits<float>::infinity());
   V y = hn::Log(d, x);
-  y = gn::IfThenElse(hn::Eq(x, zero), gn::Neg(infinity), y);
-  y = gn::IfThenElse(hn::Eq(x, infinity), infinity, y);
+  y = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), y);
+  y = hn::IfThenElse(hn::Eq(x, infinity), infinity, y);
   const V nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
-  y = gn::IfThenElse(gn::Lt(x, zero), nan, y);
-  return gn::IfThenElse(gn::IsNaN(x), x, y);
+  y = hn::IfThenElse(hn::Lt(x, zero), nan, y);
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
 /// log(1 + e) for 0 <= e <= 1 within 3 ULP.
 template <class D, class V>
 HWY_INLINE V v_log1p_unit(D d, V e) {
-  return gn::IfThenElse(gn::IsNaN(e), e, hn::Log1p(d, e));
+  return hn::IfThenElse(hn::IsNaN(e), e, hn::Log1p(d, e));
 }
 
 /// log(1 + e^x) within 4 ULP.
 template <class D, class V>
 HWY_INLINE V v_softplus(D d, V x) {
-  const V e = v_exp_negative(d, gn::Neg(gn::Abs(x)));
-  return gn::Add(gn::Max(x, hn::Zero(d)), v_log1p_unit(d, e));
+  const V e = v_exp_negative(d, hn::Neg(hn::Abs(x)));
+  return hn::Add(hn::Max(x, hn::Zero(d)), v_log1p_unit(d, e));
 }
 
 /// x (1 + erf(x / sqrt 2)) / 2 = x q or x (1 - q) with q = e^(-x^2 / 2) p(1 / (1 + 0.3 |x|)): one

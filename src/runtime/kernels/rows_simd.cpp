@@ -175,16 +175,9 @@ HWY_INLINE hn::Mask<F> new_lanes(int64_t n) {
                    : hn::Not(hn::FirstN(d, static_cast<size_t>(lanes - left)));
 }
 
-/// e^a for softmax over n elements, a <= 0.
-template <class A>
-HWY_INLINE A softmax_power(A a, V least) {
-  const F d;
-  // Not even on the way: e^-87 is a normal number.
-  const A e = v_exp_moderate(d, A(gn::Max(hn::Set(d, -87.0f), a)));
-  return gn::IfThenZeroElse(gn::Lt(e, least), e);
-}
-/// What would become a denormal number is 0: adding masks of -100 or so gives them by the thousand,
-/// and arithmetic with them is a hundred times slower.
+/// The least power of a softmax that is not 0. What would become a denormal number is 0: adding
+/// masks of -100 or so gives them by the thousand, and arithmetic with them is a hundred times
+/// slower.
 HWY_INLINE V softmax_least(int64_t n) {
   return hn::Set(F(), std::numeric_limits<float>::min() * static_cast<float>(n));
 }
@@ -197,7 +190,7 @@ HWY_INLINE void softmax_of(const float* x, float* y, int64_t n) {
   const V m = hn::Set(d, greatest(x, n)), least = softmax_least(n);
   V end = hn::Zero(d), sum = end, sum1 = end;
   if (whole < n) {  // first: y may be x
-    const V a = hn::Sub(load_end(x, n), m), e = softmax_power(a, least);
+    const V a = hn::Sub(load_end(x, n), m), e = v_exp_or_zero(d, a, least);
     sum1 = hn::IfThenElseZero(new_lanes(n), e);
     end = kLogarithm ? a : e;
   }
@@ -205,7 +198,7 @@ HWY_INLINE void softmax_of(const float* x, float* y, int64_t n) {
   if constexpr (kGroup == 4) {
     for (; i + 4 * lanes <= whole; i += 4 * lanes) {
       const auto a = gn::Sub(gn::Load(d, x + i), m);
-      const auto e = softmax_power(a, least);
+      const auto e = v_exp_or_zero(d, a, least);
       sum = hn::Add(sum, hn::Add(e.v[0], e.v[1]));
       sum1 = hn::Add(sum1, hn::Add(e.v[2], e.v[3]));
       gn::Store(kLogarithm ? a : e, d, y + i);
@@ -218,7 +211,7 @@ HWY_INLINE void softmax_of(const float* x, float* y, int64_t n) {
         __builtin_prefetch(y + n + line, 1);
       }
       const V a = hn::Sub(hn::LoadU(d, x + i), m), b = hn::Sub(hn::LoadU(d, x + i + lanes), m);
-      const V ea = softmax_power(a, least), eb = softmax_power(b, least);
+      const V ea = v_exp_or_zero(d, a, least), eb = v_exp_or_zero(d, b, least);
       sum = hn::Add(sum, ea);
       sum1 = hn::Add(sum1, eb);
       hn::StoreU(kLogarithm ? a : ea, d, y + i);
@@ -226,7 +219,7 @@ HWY_INLINE void softmax_of(const float* x, float* y, int64_t n) {
     }
   }
   for (; i < whole; i += lanes) {
-    const V a = hn::Sub(hn::LoadU(d, x + i), m), e = softmax_power(a, least);
+    const V a = hn::Sub(hn::LoadU(d, x + i), m), e = v_exp_or_zero(d, a, least);
     sum = hn::Add(sum, e);
     hn::StoreU(kLogarithm ? a : e, d, y + i);
   }
@@ -262,7 +255,7 @@ HWY_INLINE void softmax_of_four(const float* x, float* y, int64_t n) {
   }
   if (whole < n) {  // first: y may be x
     end = gn::Sub(end, m);
-    const auto e = softmax_power(end, least);
+    const auto e = v_exp_or_zero(d, end, least);
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) sum.v[k] = hn::IfThenElseZero(fresh, e.v[k]);
     if (!kLogarithm) end = e;
@@ -271,7 +264,7 @@ HWY_INLINE void softmax_of_four(const float* x, float* y, int64_t n) {
     Group<V> a;
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) a.v[k] = hn::Sub(hn::LoadU(d, x + k * n + i), m.v[k]);
-    const auto e = softmax_power(a, least);
+    const auto e = v_exp_or_zero(d, a, least);
     sum = gn::Add(sum, e);
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) hn::StoreU(kLogarithm ? a.v[k] : e.v[k], d, y + k * n + i);
