@@ -97,19 +97,6 @@ HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const 
   return b;
 }
 
-/// acc = the sums of entry e alone, whose weights begin at b; gives where those of the next begin.
-template <int kR, int kV>
-HWY_INLINE const float* sum_entry(V (&acc)[kR][kV], const BlockTile& t, int64_t e, const float* b,
-                                  const float*& next) {
-  const F f;
-#pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 2
-    for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
-  return add_entries<kR, kV, kBlock>(acc, t, t.offsets + e, 1,
-                                     e < t.entries ? t.length : t.rest_length, b, next);
-}
-
 #if HWY_TARGET == HWY_AVX3
 /// Half the rows, as the sums of an entry take registers too.
 template <int kR, int kV>
@@ -128,7 +115,12 @@ void summed_tile(const BlockTile& t) {
   const float* b = t.b;
   for (int64_t e = 0; e < t.entries + t.rest; ++e) {
     V acc[kR][kV];
-    b = sum_entry(acc, t, e, b, next);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
+    b = add_entries<kR, kV, kBlock>(acc, t, t.offsets + e, 1,
+                                    e < t.entries ? t.length : t.rest_length, b, next);
 #pragma GCC unroll 16
     for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 2
@@ -144,7 +136,7 @@ void summed_tile(const BlockTile& t) {
   }
 }
 
-#else
+#elif HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
 /// The sums so far wait in the first cache: sixteen registers have no room for them.
 template <int kR, int kV>
 void summed_tile(const BlockTile& t) {
@@ -162,7 +154,12 @@ void summed_tile(const BlockTile& t) {
   const int64_t entries = t.entries + t.rest;
   for (int64_t e = 0; e < entries; ++e) {
     V acc[kR][kV];
-    b = sum_entry(acc, t, e, b, next);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
+    b = add_entries<kR, kV, kBlock>(acc, t, t.offsets + e, 1,
+                                    e < t.entries ? t.length : t.rest_length, b, next);
     const bool last = e + 1 == entries, more = last && t.init != nullptr;
 #pragma GCC unroll 16
     for (int r = 0; r < kR; ++r)
@@ -180,15 +177,14 @@ void summed_tile(const BlockTile& t) {
 }
 #endif
 
-/// None with NEON, where nothing was measured.
-inline constexpr int kSummedRows = HWY_TARGET == HWY_AVX3   ? kRows / 2
-                                   : HWY_TARGET == HWY_NEON ? 0
-                                                            : kRows;
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+inline constexpr int kSummedRows = HWY_TARGET == HWY_AVX3 ? kRows / 2 : kRows;
 template <int... kR>
-void fill_summed([[maybe_unused]] BlockTiles& tiles, std::integer_sequence<int, kR...>) {
+void fill_summed(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.summed[kR + 1][1] = &summed_tile<kR + 1, 1>), ...);
   ((tiles.summed[kR + 1][2] = &summed_tile<kR + 1, 2>), ...);
 }
+#endif
 
 template <int kR, int kV, int64_t kStep>
 void tile(const BlockTile& t) {
@@ -257,8 +253,10 @@ void fill(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
 BlockTiles make_block_tiles() {
   BlockTiles tiles{kRows, kLanes};
   fill(tiles, std::make_integer_sequence<int, kRows>());
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
   tiles.summed_rows = kSummedRows;
   fill_summed(tiles, std::make_integer_sequence<int, kSummedRows>());
+#endif
   return tiles;
 }
 
