@@ -285,6 +285,37 @@ void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
   }
 }
 
+}  // namespace
+
+QEnds q_ends(const QFinish& f, int64_t column, int64_t columns) {
+  const bool rest = f.rest != nullptr;
+  const int32_t origin = rest ? f.zero_point2 : f.zero_point;
+  const int32_t low = rest ? f.least2 : f.least, high = rest ? f.greatest2 : f.greatest;
+  const int32_t middle = low < 0 ? 0 : 128;
+  QEnds e = {};
+  for (int64_t i = 0; i < columns; ++i) {
+    if (f.column_add != nullptr) e.add[i] = f.column_add[column + i];
+    e.scale[i] = f.column_scale != nullptr ? f.scale * f.column_scale[column + i] : f.scale;
+  }
+  e.high = static_cast<float>(high - origin);
+  e.own_low = static_cast<float>(f.least - f.zero_point);
+  e.own_high = static_cast<float>(f.greatest - f.zero_point);
+  e.own = f.own;
+  e.other = f.other;
+  e.rest_zero = f.rest_zero;
+  e.zero = static_cast<int16_t>(origin - middle);
+  e.least = static_cast<int8_t>(low - middle);
+  e.greatest = static_cast<int8_t>(high - middle);
+  e.middle = static_cast<int8_t>(middle);
+  e.rest_signed = f.rest_signed;
+  e.rest = rest ? f.rest + column : nullptr;
+  e.out = static_cast<std::byte*>(f.out) + column;
+  e.ldo = f.ldo;
+  return e;
+}
+
+namespace {
+
 constexpr int64_t kLongRow = 256;  ///< bytes from which the next tile's rows are asked for
 constexpr int kSumRows = 40;       ///< of the tiles whose sums are finished at once
 
@@ -339,7 +370,8 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
   }
   const int64_t columns = std::min<int64_t>(tiles.panel, p.n - column);
   const auto& byte_rows = tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
-  const bool bytes = t.finish.bytes_of_columns();
+  const bool bytes = t.finish.bytes_of_columns() && columns >= tiles.least_columns;
+  const QEnds ends = bytes ? q_ends(t.finish, column, columns) : QEnds();
   const auto at_once = static_cast<size_t>(std::max(1, kSumRows / tiles.max_rows));
   const auto turns = static_cast<int64_t>((last - first + at_once - 1) / at_once);
   const int64_t lines = (ahead / 64 + turns - 1) / turns;
@@ -352,20 +384,20 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
     for (size_t j = i; j < end; ++j) {
       const QTileRows& rows = p.tiles[j];
       tile.a = t.a + rows.offset;
-      const QRun& run = p.runs[static_cast<size_t>(rows.first_run)];
-      if (bytes && byte_rows[rows.count] != nullptr && rows.last_run == rows.first_run + 1 &&
-          run.from == 0 && run.count == rows.count) {
-        finish_tiles(t, summed, j, sums, tiles.panel, column);
-        byte_rows[rows.count](tile, t.finish, run.to, column, columns);
-        tile.c = sums;
-        summed = j + 1;
-        continue;
-      }
       // Sorted groups read rows here and there, which no prefetcher sees through.
       if (tiles.sorted && tile.stretches == 1 && p.run >= kLongRow && j + 1 < last)
         for (int32_t r = 0; r < p.tiles[j + 1].count; ++r)
           for (int64_t k = 0; k < p.run; k += 64)
             __builtin_prefetch(t.a + p.tiles[j + 1].offset + r * p.lda + k);
+      const QRun& run = p.runs[static_cast<size_t>(rows.first_run)];
+      if (bytes && byte_rows[rows.count] != nullptr && rows.last_run == rows.first_run + 1 &&
+          run.from == 0 && run.count == rows.count) {
+        finish_tiles(t, summed, j, sums, tiles.panel, column);
+        byte_rows[rows.count](tile, ends, run.to, columns);
+        tile.c = sums;
+        summed = j + 1;
+        continue;
+      }
       tiles.unsigned_rows[rows.count](tile);
       tile.c += rows.count * tile.ldc;
     }

@@ -35,13 +35,27 @@ struct QTile {
   const int32_t* counts = nullptr;
 };
 using QTileFn = void(const QTile&);
-struct QFinish;
-/// The sums of a tile as bytes, at (row, column) of the result: those that q_finish would make.
-using QByteTileFn = void(const QTile&, const QFinish&, int64_t row, int64_t column,
-                         int64_t columns);
 
 inline constexpr int kMaxQRows = 14;
 inline constexpr int kMaxQPanel = 32;  ///< columns of a panel, at most
+
+/// What makes bytes of a panel's sums, see QFinish.
+struct alignas(64) QEnds {
+  int32_t add[kMaxQPanel];
+  float scale[kMaxQPanel];
+  float high, own_low, own_high, own, other;
+  int32_t rest_zero;
+  // Of bytes that are `middle` lower than those of the result: unsigned ones are limited as signed
+  // ones and turned at the end.
+  int16_t zero;
+  int8_t least, greatest, middle;
+  bool rest_signed;
+  const std::byte* rest;  ///< the panel's columns of the first row, or null
+  std::byte* out;
+  int64_t ldo;
+};
+/// The sums of a tile as bytes, from `row` of the result: those that q_finish would make.
+using QByteTileFn = void(const QTile&, const QEnds&, int64_t row, int64_t columns);
 
 struct QTiles {
   int max_rows = 0;
@@ -54,8 +68,9 @@ struct QTiles {
   QTileFn* unsigned_rows[kMaxQRows + 1] = {};  ///< the broadcast side is unsigned
   QTileFn* signed_rows[kMaxQRows + 1] = {};    ///< the broadcast side is signed
   /// The broadcast side is unsigned, and QFinish has no addends or scales of rows; second with
-  /// QFinish::rest. Null where q_finish does it.
+  /// QFinish::rest. Null where q_finish does it, as for fewer columns than `least_columns`.
   QByteTileFn* byte_rows[2][kMaxQRows + 1] = {};
+  int least_columns = 1;
   const char* name = "";
 
   int64_t groups_of(int64_t k) const { return (k + group - 1) / group; }
@@ -116,6 +131,8 @@ struct QFinish {
     return kind == Kind::kByte && row_add == nullptr && row_sum == nullptr && row_scale == nullptr;
   }
 };
+/// Where QFinish::bytes_of_columns().
+QEnds q_ends(const QFinish& finish, int64_t column, int64_t columns);
 /// sums[rows][columns] (ldc apart) belong at (row, column) of the result.
 void q_finish(const QFinish& finish, const int32_t* sums, int64_t ldc, int64_t row, int64_t rows,
               int64_t column, int64_t columns);

@@ -90,10 +90,13 @@ TOMBOLO_AVX2_INLINE __m256i order_of(QKind kind) {
 
 /// The broadcast side is unsigned, the packed one signed and sorted.
 template <int kR>
-TOMBOLO_AVX2 void unsigned_tile(const QTile& t) {
-  __m256i sum[kR][2];
+TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1,
+                                    __m256i (&sum)[kR][2]) {
 #pragma GCC unroll 8
-  for (int r = 0; r < kR; ++r) sum[r][0] = sum[r][1] = _mm256_setzero_si256();
+  for (int r = 0; r < kR; ++r) {
+    sum[r][0] = from0;
+    sum[r][1] = from1;
+  }
   const int64_t lda = t.lda;
   const int64_t* place = t.places;
   const std::byte* b = t.b;
@@ -143,6 +146,13 @@ TOMBOLO_AVX2 void unsigned_tile(const QTile& t) {
       add_wide(sum[r][0], sum[r][1], group_of(r < 3 ? a + r * lda : a3 + (r - 3) * lda), b0, b1, b,
                low);
   }
+}
+
+template <int kR>
+TOMBOLO_AVX2 void sum_tile(const QTile& t) {
+  __m256i sum[kR][2];
+  const __m256i zero = _mm256_setzero_si256();
+  accumulate<kR>(t, zero, zero, sum);
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(t.c + r * t.ldc), sum[r][0]);
@@ -150,10 +160,66 @@ TOMBOLO_AVX2 void unsigned_tile(const QTile& t) {
   }
 }
 
+// What finish_columns (qgemm_tile.cpp) makes of sums, here where they are: layers of few inputs
+// would spend as long on writing and reading them as on the products.
+
+template <bool kRest>
+TOMBOLO_AVX2_INLINE __m256i number(const QEnds& e, int i, __m256i sum, const std::byte* rest) {
+  __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_load_ps(e.scale + 8 * i));
+  if constexpr (kRest) {
+    const __m256 first = _mm256_round_ps(
+        _mm256_min_ps(_mm256_set1_ps(e.own_high), _mm256_max_ps(_mm256_set1_ps(e.own_low), x)),
+        _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(rest + 8 * i));
+    const __m256i wide = e.rest_signed ? _mm256_cvtepi8_epi32(bytes) : _mm256_cvtepu8_epi32(bytes);
+    const __m256 other = _mm256_cvtepi32_ps(_mm256_sub_epi32(wide, _mm256_set1_epi32(e.rest_zero)));
+    x = _mm256_add_ps(_mm256_mul_ps(first, _mm256_set1_ps(e.own)),
+                      _mm256_mul_ps(other, _mm256_set1_ps(e.other)));
+  }
+  return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_set1_ps(e.high), x));
+}
+
+template <bool kRest>
+TOMBOLO_AVX2_INLINE __m256i row_of(const QEnds& e, const __m256i (&sums)[2],
+                                   const std::byte* rest) {
+  return _mm256_adds_epi16(
+      _mm256_packs_epi32(number<kRest>(e, 0, sums[0], rest), number<kRest>(e, 1, sums[1], rest)),
+      _mm256_set1_epi16(e.zero));
+}
+
+template <int kR, bool kRest>
+TOMBOLO_AVX2 void byte_tile(const QTile& t, const QEnds& e, int64_t row, int64_t /*columns*/) {
+  __m256i sum[kR][2];
+  const auto* add = reinterpret_cast<const __m256i*>(e.add);
+  accumulate<kR>(t, _mm256_load_si256(add), _mm256_load_si256(add + 1), sum);
+  const int64_t ldo = e.ldo;
+  std::byte* to = e.out + row * ldo;
+  const std::byte* rest = kRest ? e.rest + row * ldo : nullptr;
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; r += 2, to += 2 * ldo) {
+    const int next = r + 1 < kR ? r + 1 : r;
+    const __m256i first = row_of<kRest>(e, sum[r], rest);
+    const __m256i second =
+        next == r ? first : row_of<kRest>(e, sum[next], kRest ? rest + ldo : nullptr);
+    __m256i bytes = _mm256_packs_epi16(first, second);
+    bytes = _mm256_max_epi8(_mm256_min_epi8(bytes, _mm256_set1_epi8(e.greatest)),
+                            _mm256_set1_epi8(e.least));
+    bytes = _mm256_xor_si256(bytes, _mm256_set1_epi8(e.middle));
+    // Narrowing leaves fours of columns: of both vectors of the first row, then of the second.
+    bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(bytes));
+    if (next != r)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + ldo), _mm256_extracti128_si256(bytes, 1));
+    if constexpr (kRest) rest += 2 * ldo;
+  }
+}
+
 template <int... kR>
 void fill(QTiles& tiles, std::integer_sequence<int, kR...>) {
   // Only unsigned rows: of images in panels (QLinearConv) the weights are the broadcast side.
-  ((tiles.unsigned_rows[kR + 1] = &unsigned_tile<kR + 1>), ...);
+  ((tiles.unsigned_rows[kR + 1] = &sum_tile<kR + 1>), ...);
+  ((tiles.byte_rows[0][kR + 1] = &byte_tile<kR + 1, false>), ...);
+  ((tiles.byte_rows[1][kR + 1] = &byte_tile<kR + 1, true>), ...);
 }
 
 /// What the positive and what the negative numbers of each two neighbours add up to, 255 at most.
@@ -280,6 +346,7 @@ void q_sort_groups(const std::byte* panel, int64_t stretches, int64_t groups,
 QTiles make_byte_tiles() {
   QTiles tiles{
       .max_rows = 5, .panel = 16, .group = 4, .element = 1, .sorted = true, .name = "bytes"};
+  tiles.least_columns = tiles.panel;
   fill(tiles, std::make_integer_sequence<int, 5>());
   return tiles;
 }

@@ -74,52 +74,40 @@ struct Ends {
   __m512i add[2];
   __m512 scale[2], high, own_low, own_high, own, other;
   __m512i rest_zero, zero, least, greatest, flip, order;
-  __mmask16 some[2];
   bool rest_signed;
 };
 
-TOMBOLO_INLINE __m512 real(int32_t x) { return _mm512_set1_ps(static_cast<float>(x)); }
-
-template <bool kRest>
-TOMBOLO_INLINE Ends ends_of(const QFinish& f, int64_t column, int64_t columns) {
-  const int32_t origin = kRest ? f.zero_point2 : f.zero_point;
-  const int32_t low = kRest ? f.least2 : f.least, high = kRest ? f.greatest2 : f.greatest;
+TOMBOLO_INLINE Ends ends_of(const QEnds& q) {
   Ends e;
   for (int i = 0; i < 2; ++i) {
-    const int64_t at = column + 16 * i, left = columns - 16 * i;
-    e.some[i] = static_cast<__mmask16>(left >= 16 ? 0xFFFF : (1u << (left < 0 ? 0 : left)) - 1);
-    e.add[i] = f.column_add != nullptr ? _mm512_maskz_loadu_epi32(e.some[i], f.column_add + at)
-                                       : _mm512_setzero_si512();
-    e.scale[i] = _mm512_set1_ps(f.scale);
-    if (f.column_scale != nullptr)
-      e.scale[i] = _mm512_mul_ps(e.scale[i], _mm512_maskz_loadu_ps(e.some[i], f.column_scale + at));
+    e.add[i] = _mm512_load_si512(q.add + 16 * i);
+    e.scale[i] = _mm512_load_ps(q.scale + 16 * i);
   }
-  e.high = real(high - origin);
-  e.own_low = real(f.least - f.zero_point);
-  e.own_high = real(f.greatest - f.zero_point);
-  e.own = _mm512_set1_ps(f.own);
-  e.other = _mm512_set1_ps(f.other);
-  e.rest_zero = _mm512_set1_epi32(f.rest_zero);
-  // Unsigned bytes are limited as signed ones and turned at the end.
-  const int32_t middle = low < 0 ? 0 : 128;
-  e.zero = _mm512_set1_epi16(static_cast<int16_t>(origin - middle));
-  e.least = _mm512_set1_epi8(static_cast<char>(low - middle));
-  e.greatest = _mm512_set1_epi8(static_cast<char>(high - middle));
-  e.flip = _mm512_set1_epi8(static_cast<char>(middle));
+  e.high = _mm512_set1_ps(q.high);
+  e.own_low = _mm512_set1_ps(q.own_low);
+  e.own_high = _mm512_set1_ps(q.own_high);
+  e.own = _mm512_set1_ps(q.own);
+  e.other = _mm512_set1_ps(q.other);
+  e.rest_zero = _mm512_set1_epi32(q.rest_zero);
+  e.zero = _mm512_set1_epi16(q.zero);
+  e.least = _mm512_set1_epi8(q.least);
+  e.greatest = _mm512_set1_epi8(q.greatest);
+  e.flip = _mm512_set1_epi8(q.middle);
   // Narrowing leaves fours of columns: of both vectors of the first row, then of the second.
   e.order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  e.rest_signed = f.rest_signed;
+  e.rest_signed = q.rest_signed;
   return e;
 }
 
 template <bool kRest>
-TOMBOLO_INLINE __m512i number(const Ends& e, int i, __m512i sum, const std::byte* rest) {
+TOMBOLO_INLINE __m512i number(const Ends& e, int i, __m512i sum, const std::byte* rest,
+                              __mmask16 some) {
   __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(sum, e.add[i])), e.scale[i]);
   if constexpr (kRest) {
     const __m512 first =
         _mm512_roundscale_ps(_mm512_min_ps(e.own_high, _mm512_max_ps(e.own_low, x)),
                              _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    const __m128i bytes = _mm_maskz_loadu_epi8(e.some[i], rest + 16 * i);
+    const __m128i bytes = _mm_maskz_loadu_epi8(some, rest + 16 * i);
     const __m512i wide = e.rest_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
     const __m512 other = _mm512_cvtepi32_ps(_mm512_sub_epi32(wide, e.rest_zero));
     x = _mm512_add_ps(_mm512_mul_ps(first, e.own), _mm512_mul_ps(other, e.other));
@@ -128,25 +116,28 @@ TOMBOLO_INLINE __m512i number(const Ends& e, int i, __m512i sum, const std::byte
 }
 
 template <bool kRest>
-TOMBOLO_INLINE __m512i row_of(const Ends& e, const __m512i (&sums)[2], const std::byte* rest) {
+TOMBOLO_INLINE __m512i row_of(const Ends& e, const __m512i (&sums)[2], const std::byte* rest,
+                              __mmask32 some) {
   return _mm512_adds_epi16(
-      _mm512_packs_epi32(number<kRest>(e, 0, sums[0], rest), number<kRest>(e, 1, sums[1], rest)),
+      _mm512_packs_epi32(number<kRest>(e, 0, sums[0], rest, static_cast<__mmask16>(some)),
+                         number<kRest>(e, 1, sums[1], rest, static_cast<__mmask16>(some >> 16))),
       e.zero);
 }
 
 template <int kR, bool kRest, bool kWhole>
-TOMBOLO_INLINE void store_bytes(const QFinish& f, const __m512i (&acc)[kR][2], int64_t row,
-                                int64_t column, int64_t columns) {
-  const Ends e = ends_of<kRest>(f, column, columns);
-  const __mmask32 some = e.some[0] | static_cast<uint32_t>(e.some[1]) << 16;
-  const int64_t ldo = f.ldo;
-  std::byte* to = static_cast<std::byte*>(f.out) + row * ldo + column;
-  const std::byte* rest = kRest ? f.rest + row * ldo + column : nullptr;
+TOMBOLO_INLINE void store_bytes(const QEnds& q, const __m512i (&acc)[kR][2], int64_t row,
+                                int64_t columns) {
+  const Ends e = ends_of(q);
+  const __mmask32 some = kWhole ? 0xFFFFFFFFu : (1u << columns) - 1;
+  const int64_t ldo = q.ldo;
+  std::byte* to = q.out + row * ldo;
+  const std::byte* rest = kRest ? q.rest + row * ldo : nullptr;
 #pragma GCC unroll 16
   for (int r = 0; r < kR; r += 2, to += 2 * ldo) {
     const int next = r + 1 < kR ? r + 1 : r;
-    const __m512i first = row_of<kRest>(e, acc[r], rest);
-    const __m512i second = row_of<kRest>(e, acc[next], kRest && next != r ? rest + ldo : rest);
+    const __m512i first = row_of<kRest>(e, acc[r], rest, some);
+    const __m512i second =
+        row_of<kRest>(e, acc[next], kRest && next != r ? rest + ldo : rest, some);
     __m512i bytes = _mm512_packs_epi16(first, second);
     bytes = _mm512_max_epi8(_mm512_min_epi8(bytes, e.greatest), e.least);
     bytes = _mm512_permutexvar_epi32(e.order, _mm512_xor_si512(bytes, e.flip));
@@ -163,14 +154,13 @@ TOMBOLO_INLINE void store_bytes(const QFinish& f, const __m512i (&acc)[kR][2], i
 }
 
 template <int kR, bool kRest>
-TOMBOLO_VNNI void byte_tile(const QTile& t, const QFinish& f, int64_t row, int64_t column,
-                            int64_t columns) {
+TOMBOLO_VNNI void byte_tile(const QTile& t, const QEnds& ends, int64_t row, int64_t columns) {
   __m512i acc[kR][2];
   accumulate<kR, Kind::kUnsignedRows>(t, acc);
   if (columns >= 32)
-    store_bytes<kR, kRest, true>(f, acc, row, column, 32);
+    store_bytes<kR, kRest, true>(ends, acc, row, 32);
   else
-    store_bytes<kR, kRest, false>(f, acc, row, column, columns);
+    store_bytes<kR, kRest, false>(ends, acc, row, columns);
 }
 
 constexpr int kRows = 14;
