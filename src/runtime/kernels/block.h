@@ -61,12 +61,13 @@ struct BlockTiles {
 const BlockTiles& block_tiles();
 
 struct BlockConvPlan {
-  enum class Algorithm : uint8_t { kDirect, kWinograd, kGroups };
+  enum class Algorithm : uint8_t { kDirect, kClipped, kWinograd, kGroups };
   /// Neighbouring output pixels that one tile computes.
   struct Piece {
     int64_t in, out;  ///< of the first pixel: floats in the image, floats in a block of the output
     int64_t jump;
     int rows;
+    uint64_t taps = 0;  ///< kClipped: positions of the kernel inside the image, as bits
   };
   ConvGeometry shape;
   Algorithm algorithm = Algorithm::kDirect;
@@ -75,7 +76,8 @@ struct BlockConvPlan {
   int64_t rows = 0, columns = 0;  ///< of the image
   int64_t step = 0;               ///< floats from one output pixel's window to the next
   std::vector<Piece> pieces;
-  std::vector<int64_t> offsets;  ///< [input block][kernel position], or [channel][kernel row]
+  /// [input block][kernel position], or [channel][kernel row]; kClipped: [input block].
+  std::vector<int64_t> offsets;
   int64_t length = 0, rest = 0, rest_length = 0;
   int64_t chunk = 0;  ///< entries of the weights that stay in the second cache
   int64_t band = 0;   ///< pieces of a task; Winograd: output channels
@@ -103,6 +105,13 @@ void plan_block_winograd(BlockConvPlan& plan);
 void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packed);
 void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                         const ConvEpilogue& epilogue, float* scratch);
+/// Whether it takes the shape, which Winograd's filtering would otherwise, or the direct way.
+bool plan_block_clipped(BlockConvPlan& plan, bool winograd);
+void run_block_clipped(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                       const ConvEpilogue& epilogue);
+/// Entries of a block's channels to be summed on their own: the error of a sum grows with the root
+/// of its length, and their weights stay near.
+int64_t block_chunk(int64_t entries);
 /// Groups that a block has several of.
 void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                       const ConvEpilogue& epilogue, float* scratch);

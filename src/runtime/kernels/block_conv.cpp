@@ -48,6 +48,14 @@ void plan_pieces(BlockConvPlan& plan, bool one_row) {
   }
 }
 
+int64_t chunk_of(int64_t entries, int64_t length) {
+  const int64_t bytes = entries * length * block_tiles().panel() * 4;
+  constexpr int64_t kLongest = 256;
+  const int64_t chunks = std::max({int64_t{1}, (bytes + near_bytes() - 1) / near_bytes(),
+                                   (entries * length + kLongest - 1) / kLongest});
+  return std::max<int64_t>(1, (entries + chunks - 1) / chunks);
+}
+
 void plan_direct(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
   const bool flat = !plan.plain && !plan.copy && s.taps() == 1 && s.stride[1] == 1 &&
@@ -75,13 +83,7 @@ void plan_direct(BlockConvPlan& plan) {
     if (plan.rest_length != 0) plan.rest = s.taps();
   }
   const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
-  const int64_t entry_bytes = plan.length * block_tiles().panel() * 4;
-  // The error of a sum grows with the root of its length: each chunk is summed on its own.
-  constexpr int64_t kLongest = 256;
-  const int64_t chunks =
-      std::max({int64_t{1}, (entries * entry_bytes + near_bytes() - 1) / near_bytes(),
-                (entries * plan.length + kLongest - 1) / kLongest});
-  plan.chunk = std::max<int64_t>(1, (entries + chunks - 1) / chunks);
+  plan.chunk = chunk_of(entries, plan.length);
   // Weights that stay near are used for one band of pixels after the other; of larger ones each
   // panel is fetched once for as many pixels as stay near.
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
@@ -95,8 +97,12 @@ void plan_direct(BlockConvPlan& plan) {
 
 }  // namespace
 
+int64_t block_chunk(int64_t entries) { return chunk_of(entries, kBlock); }
+
 const char* name_of(Algorithm algorithm) {
   switch (algorithm) {
+    case Algorithm::kClipped:
+      return "clipped";
     case Algorithm::kWinograd:
       return "winograd";
     case Algorithm::kGroups:
@@ -120,7 +126,12 @@ BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_wino
     plan.scratch_floats = bias;
     return plan;
   }
-  if (!plain && allow_winograd && winograd_fits(s)) {
+  const bool winograd = !plain && allow_winograd && winograd_fits(s);
+  if (plan_block_clipped(plan, winograd)) {
+    plan.scratch_floats = bias;
+    return plan;
+  }
+  if (winograd) {
     plan.algorithm = Algorithm::kWinograd;
     plan_block_winograd(plan);
     plan.scratch_floats += bias;
@@ -163,6 +174,9 @@ void pack_block_conv(const BlockConvPlan& plan, const float* w, float* packed) {
   order.reserve(static_cast<size_t>(s.depth()));
   if (plan.plain) {
     for (int64_t i = 0; i < s.depth(); ++i) order.push_back(i);
+  } else if (plan.algorithm == Algorithm::kClipped) {
+    for (int64_t t = 0; t < taps; ++t)
+      for (int64_t c = 0; c < s.in_channels; ++c) order.push_back(c * taps + t);
   } else {
     for (int64_t c0 = 0; c0 < s.in_channels; c0 += kBlock)
       for (int64_t t = 0; t < taps; ++t)
@@ -336,6 +350,8 @@ void run_block_conv(const BlockConvPlan& plan, const float* x, const float* pack
   switch (plan.algorithm) {
     case Algorithm::kDirect:
       return run_block_direct(plan, x, packed, y, epilogue, scratch);
+    case Algorithm::kClipped:
+      return run_block_clipped(plan, x, packed, y, epilogue);
     case Algorithm::kWinograd:
       return run_block_winograd(plan, x, packed, y, epilogue, scratch);
     case Algorithm::kGroups:

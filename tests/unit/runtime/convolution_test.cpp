@@ -185,6 +185,17 @@ TEST_P(Networks, BlockedConvolutions) {
       {{1, 64, 16, 16}, {96, 32, 3, 3}, "group = 2, dilations = [4, 4], pads = [4, 4, 4, 4]"},
       {{1, 16, 40, 39}, {16, 16, 3, 3}, "dilations = [3, 1], pads = [0, 1, 3, 2]"},
       {{1, 700, 8, 8}, {720, 700, 3, 3}, "dilations = [2, 2], pads = [2, 2, 2, 2]"},
+      // Kernels mostly beyond the image: pixels that see the same positions go together.
+      {{1, 72, 16, 16}, {40, 72, 3, 3}, "dilations = [12, 12], pads = [12, 12, 12, 12]"},
+      {{2, 64, 9, 11}, {96, 64, 3, 3}, "dilations = [6, 8], pads = [6, 8, 6, 8]"},
+      {{1, 128, 33, 21},
+       {32, 64, 3, 3},
+       "group = 2, dilations = [18, 18], pads = [18, 18, 18, 18]"},
+      {{1, 300, 14, 13},
+       {20, 300, 3, 3},
+       "strides = [2, 2], dilations = [9, 9], pads = [9, 9, 9, 9]"},
+      {{2, 70, 2, 3}, {17, 70, 5, 5}, "pads = [2, 2, 2, 2]"},
+      {{1, 64, 4, 30}, {16, 64, 3, 5}, "dilations = [3, 11], pads = [3, 22, 3, 20]"},
       // Positions of the kernel that never meet the input: all but one, all of an axis's first or
       // last, and some that stay for want of padding.
       {{1, 20, 12, 12}, {18, 20, 3, 3}, "dilations = [24, 24], pads = [24, 24, 24, 24]"},
