@@ -9,16 +9,19 @@ namespace tombolo {
 namespace {
 
 bool winograd_fits(const ConvGeometry& s) {
-  if (s.kernel[0] != 1 || s.kernel[1] != 3 || s.kernel[2] != 3 || s.in[0] != 1) return false;
-  for (int axis = 0; axis < 3; ++axis)
+  if (s.kernel[1] != 3 || s.kernel[2] != 3) return false;
+  for (int axis = s.kernel[0] == 1 ? 1 : 0; axis < 3; ++axis)
     if (s.stride[axis] != 1 || s.dilation[axis] != 1) return false;
-  if (s.pad[0] != 0 || s.in_channels < 16 || s.out_channels < 16) return false;
+  if (s.in_channels < 16 || s.out_channels < 16) return false;
   // Tiles of 4 x 4 that are mostly outside save nothing; neither do products
   // with few columns.
   const int64_t tiles = (s.out[1] + 3) / 4 * ((s.out[2] + 3) / 4);
   const int64_t covered = tiles * 16;
-  return s.out[1] >= 6 && s.out[2] >= 6 && tiles * s.batch >= 8 &&
-         covered * 36 * 10 <= s.out_plane() * 16 * 9 * 7;
+  // A slice and what its kernels see are transformed at once: 64 MiB at most.
+  if (s.kernel[0] > 1 && tiles * 36 * (s.kernel[0] * s.in_channels + s.out_channels) > 16 << 20)
+    return false;
+  return s.out[1] >= 6 && s.out[2] >= 6 && tiles * s.batch * s.out[0] >= 8 &&
+         covered * 36 * 10 <= s.out[1] * s.out[2] * 16 * 9 * 7;
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
-// Winograd's minimal filtering F(4x4, 3x3) (winograd-inl.h). Vectors run along a row of tiles.
+// Winograd's minimal filtering F(4x4, 3x3) (winograd-inl.h). Vectors run along a row of tiles. Of
+// images with depth every slice is transformed once, and the products of a kernel's slices with
+// those that they see are added before the results are transformed back.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/kernels/conv_winograd.cpp"
@@ -177,7 +179,14 @@ ConvGeometry tile_shape(const ConvPlan& plan) {
 constexpr int64_t kSpill = 16;  ///< whole vectors are read and written at the end of a row
 constexpr int64_t kDepth = 512;
 
-int64_t row_floats(int64_t tiles) { return (tiles + 15) / 16 * 16 + kSpill; }
+/// Tiles of one slice.
+int64_t slice_tiles(const ConvPlan& plan) { return plan.tiles_y * plan.tiles_x; }
+
+/// Floats of a channel's tiles of a block, with those of the slices after it that kernels see.
+int64_t row_of(const ConvPlan& plan) {
+  const int64_t tiles = plan.tile_block + (plan.shape.kernel[0] - 1) * slice_tiles(plan);
+  return (tiles + 15) / 16 * 16 + kSpill;
+}
 
 struct Work {
   const ConvPlan& plan;
@@ -196,14 +205,18 @@ void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin,
   const ConvPlan& plan = w.plan;
   const auto& run = TOMBOLO_TARGET(void(const InputTask&, int64_t, int64_t, int64_t), input_row);
   auto* const fn = run.get();
-  const int64_t channels = plan.shape.in_channels, columns = plan.tiles_x;
-  const int64_t image_tiles = plan.tiles_y * columns;
+  const ConvGeometry& s = plan.shape;
+  const int64_t channels = s.in_channels, columns = plan.tiles_x, tiles = slice_tiles(plan);
+  // Of kernels with depth a block has whole slices of one image, and those after it that they see.
+  const int64_t after = (s.kernel[0] - 1) * tiles;
   for (int64_t c = first; c < last; ++c) {
-    for (int64_t t = begin; t < end;) {
-      const int64_t n = t / image_tiles, ty = t % image_tiles / columns, tx = t % columns;
-      const int64_t count = std::min(columns - tx, end - t);
-      const float* image =
-          w.images + ((n * plan.shape.groups + w.group) * channels + c) * plan.image.plane;
+    for (int64_t t = begin; t < end + after;) {
+      const int64_t ty = t % tiles / columns, tx = t % columns;
+      const int64_t n = std::min(t, end - 1) / (tiles * s.out[0]);
+      const int64_t slice = (t / tiles - n * s.out[0]) * s.stride[0];
+      const int64_t count = std::min(columns - tx, end + after - t);
+      const float* image = w.images + ((n * s.groups + w.group) * channels + c) * plan.image.plane +
+                           slice * plan.image.slice;
       InputTask task{image + ty * 4 * plan.image.columns, plan.image.columns, plan.image.phase,
                      w.v + c * w.row, channels * w.row};
       fn(task, tx, count, t - begin);
@@ -219,26 +232,29 @@ void multiply(const Work& w, int64_t matrix, int64_t tile_from, int64_t tile_to,
   const float* v = w.v + matrix * s.in_channels * w.row;
   float* m = w.m + matrix * s.out_channels * w.row;
   const float* packed = w.packed + matrix * w.weight;
-  for (int64_t k0 = 0; k0 < s.in_channels; k0 += kDepth) {
-    const int64_t k = std::min(kDepth, s.in_channels - k0);
-    for (int64_t t = tile_from; t < tile_to; ++t) {
-      const int64_t row = t * rows;
-      const int height = static_cast<int>(std::min(rows, s.out_channels - row));
-      GemmTile tile{.a = packed + (t * s.in_channels + k0) * rows,
-                    .lda = rows,
-                    .ldb = w.row,
-                    .k = k,
-                    .ldc = w.row,
-                    .ldi = w.row};
-      for (int64_t p = 0; p < count; p += width) {
-        tile.b = v + k0 * w.row + p;
-        tile.c = m + row * w.row + p;
-        tile.cols = std::min(width, count - p);
-        if (k0 != 0) tile.init = tile.c;
-        // The weights of the next tile come nearer meanwhile.
-        tile.next = tile.a + s.in_channels * rows + p / width * k * 16;
-        if (p / width * 16 > rows) tile.next = tile.a;
-        tiles.packed_tile(height, tile.cols)(tile);
+  const int64_t slice = w.weight / s.kernel[0], shift = slice_tiles(w.plan);
+  for (int64_t d = 0; d < s.kernel[0]; ++d) {
+    for (int64_t k0 = 0; k0 < s.in_channels; k0 += kDepth) {
+      const int64_t k = std::min(kDepth, s.in_channels - k0);
+      for (int64_t t = tile_from; t < tile_to; ++t) {
+        const int64_t row = t * rows;
+        const int height = static_cast<int>(std::min(rows, s.out_channels - row));
+        GemmTile tile{.a = packed + d * slice + (t * s.in_channels + k0) * rows,
+                      .lda = rows,
+                      .ldb = w.row,
+                      .k = k,
+                      .ldc = w.row,
+                      .ldi = w.row};
+        for (int64_t p = 0; p < count; p += width) {
+          tile.b = v + k0 * w.row + d * shift + p;
+          tile.c = m + row * w.row + p;
+          tile.cols = std::min(width, count - p);
+          if (k0 != 0 || d != 0) tile.init = tile.c;
+          // The weights of the next tile come nearer meanwhile.
+          tile.next = tile.a + s.in_channels * rows + p / width * k * 16;
+          if (p / width * 16 > rows) tile.next = tile.a;
+          tiles.packed_tile(height, tile.cols)(tile);
+        }
       }
     }
   }
@@ -248,19 +264,23 @@ void transform_outputs(const Work& w, int64_t first, int64_t last, int64_t begin
   const ConvPlan& plan = w.plan;
   const ConvGeometry& s = plan.shape;
   auto* const fn = TOMBOLO_TARGET(void(const OutputTask&, int64_t, int64_t), output_row).get();
-  const int64_t columns = plan.tiles_x, image_tiles = plan.tiles_y * columns;
+  const int64_t columns = plan.tiles_x, tiles = slice_tiles(plan);
   const int64_t step = 4 * columns + 4 * kSpill;
   float* rows = thread_floats(1, static_cast<size_t>(4 * step));
   for (int64_t c = first; c < last; ++c) {
     const int64_t channel = w.group * s.out_channels + c;
     for (int64_t t = begin; t < end;) {
-      const int64_t n = t / image_tiles, ty = t % image_tiles / columns, tx = t % columns;
+      const int64_t n = t / (tiles * s.out[0]), slice = t / tiles % s.out[0];
+      const int64_t ty = t % tiles / columns, tx = t % columns;
       const int64_t count = std::min(columns - tx, end - t);
       fn({w.m + c * w.row, s.out_channels * w.row, rows, step}, t - begin, count);
       const int64_t width = std::min(4 * count, s.out[2] - 4 * tx);
       for (int64_t i = 0; i < std::min<int64_t>(4, s.out[1] - 4 * ty); ++i) {
         const int64_t at =
-            ((n * s.groups * s.out_channels + channel) * s.out[1] + 4 * ty + i) * s.out[2] + 4 * tx;
+            (((n * s.groups * s.out_channels + channel) * s.out[0] + slice) * s.out[1] + 4 * ty +
+             i) *
+                s.out[2] +
+            4 * tx;
         finish_row(rows + i * step, w.epilogue.bias != nullptr ? w.epilogue.bias[channel] : 0,
                    w.epilogue.residual != nullptr ? w.epilogue.residual + at : nullptr,
                    w.epilogue.activation, width, w.y + at);
@@ -274,8 +294,9 @@ void transform_outputs(const Work& w, int64_t first, int64_t last, int64_t begin
 /// stay in its second cache beside them.
 bool private_blocks(const ConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
-  const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x;
-  return s.in_channels * s.out_channels <= 64 * 128 && tiles >= 64 * 2 * thread_count();
+  const int64_t tiles = s.batch * s.out[0] * slice_tiles(plan);
+  return s.kernel[0] == 1 && s.in_channels * s.out_channels <= 64 * 128 &&
+         tiles >= 64 * 2 * thread_count();
 }
 
 }  // namespace
@@ -286,20 +307,25 @@ void plan_winograd(ConvPlan& plan) {
   plan.tiles_x = (s.out[2] + 3) / 4;
   plan.image = plan_image(tile_shape(plan));
   plan.image.copy = true;
-  const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x;
+  const int64_t tiles = s.batch * s.out[0] * slice_tiles(plan);
   const int64_t tile_floats = kMatrices * (s.in_channels + s.out_channels);
   const int64_t width = gemm_tiles().panel();
   plan.own_blocks = private_blocks(plan);
   const int64_t room = plan.own_blocks ? 300'000 : 4'000'000;
   plan.tile_block = std::clamp(room / tile_floats / width * width, 2 * width, 16 * width);
-  // Blocks of one size: 49 + 49, not 64 + 34.
-  const int64_t blocks = (tiles + plan.tile_block - 1) / plan.tile_block;
-  if (!plan.own_blocks) plan.tile_block = (tiles + blocks - 1) / blocks;
-  plan.weight_floats =
-      static_cast<size_t>(s.groups * kMatrices * packed_a_floats(s.out_channels, s.in_channels));
+  if (s.kernel[0] > 1) {
+    const int64_t slices = std::clamp<int64_t>(plan.tile_block / slice_tiles(plan), 1, s.out[0]);
+    plan.tile_block = slices * slice_tiles(plan);
+  } else if (!plan.own_blocks) {
+    // Blocks of one size: 49 + 49, not 64 + 34.
+    const int64_t blocks = (tiles + plan.tile_block - 1) / plan.tile_block;
+    plan.tile_block = (tiles + blocks - 1) / blocks;
+  }
+  plan.weight_floats = static_cast<size_t>(s.groups * kMatrices * s.kernel[0] *
+                                           packed_a_floats(s.out_channels, s.in_channels));
   plan.scratch_floats =
       static_cast<size_t>(s.batch * s.groups * s.in_channels * plan.image.plane + 64) +
-      (plan.own_blocks ? 0 : static_cast<size_t>(tile_floats * row_floats(plan.tile_block)) + 64);
+      (plan.own_blocks ? 0 : static_cast<size_t>(tile_floats * row_of(plan)) + 64);
 }
 
 void pack_winograd(const ConvPlan& plan, const float* w, float* packed) {
@@ -307,21 +333,18 @@ void pack_winograd(const ConvPlan& plan, const float* w, float* packed) {
   const WinogradWeights transform;
   const int64_t rows = gemm_tiles().tile_rows(s.out_channels);
   const int64_t weight = packed_a_floats(s.out_channels, s.in_channels);
-  const int64_t padded = weight / std::max<int64_t>(1, s.in_channels);
+  const int64_t padded = weight / std::max<int64_t>(1, s.in_channels), depth = s.kernel[0];
   parallel(s.groups * padded, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t group = task / padded, o = task % padded;
-      for (int64_t c = 0; c < s.in_channels; ++c) {
-        float* to =
-            packed + group * kMatrices * weight + (o / rows * s.in_channels + c) * rows + o % rows;
-        if (o >= s.out_channels) {
-          for (int64_t m = 0; m < kMatrices; ++m) to[m * weight] = 0;
-          continue;
-        }
-        const float* k = w + ((group * s.out_channels + o) * s.in_channels + c) * 9;
-        float u[36];
-        transform.apply(k, u);
-        for (int64_t m = 0; m < kMatrices; ++m) to[m * weight] = u[m];
+      for (int64_t i = 0; i < s.in_channels * depth; ++i) {
+        const int64_t c = i / depth, d = i % depth;
+        float* to = packed + (group * kMatrices * depth + d) * weight +
+                    (o / rows * s.in_channels + c) * rows + o % rows;
+        float u[36] = {};
+        if (o < s.out_channels)
+          transform.apply(w + ((group * s.out_channels + o) * s.in_channels * depth + i) * 9, u);
+        for (int64_t m = 0; m < kMatrices; ++m) to[m * depth * weight] = u[m];
       }
     }
   });
@@ -338,9 +361,9 @@ void run_winograd(const ConvPlan& plan, const float* x, const float* packed, flo
                split_image(image_shape, plan.image, x + c * s.in_plane(), 0,
                            scratch + c * plan.image.plane);
            });
-  const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x;
-  const int64_t weight = packed_a_floats(s.out_channels, s.in_channels);
-  const int64_t row = row_floats(plan.tile_block);
+  const int64_t image_tiles = s.out[0] * slice_tiles(plan), tiles = s.batch * image_tiles;
+  const int64_t weight = s.kernel[0] * packed_a_floats(s.out_channels, s.in_channels);
+  const int64_t row = row_of(plan);
   const int64_t tile_rows = gemm_tiles().tile_rows(s.out_channels);
   const int64_t row_tiles = (s.out_channels + tile_rows - 1) / tile_rows;
   const int64_t blocks = (tiles + plan.tile_block - 1) / plan.tile_block;
@@ -367,9 +390,9 @@ void run_winograd(const ConvPlan& plan, const float* x, const float* packed, flo
     }
     work.v = scratch + channels * plan.image.plane + 64;
     work.m = work.v + v_floats;
-    for (int64_t b = 0; b < blocks; ++b) {
-      const int64_t begin = b * plan.tile_block;
-      const int64_t end = std::min(tiles, begin + plan.tile_block);
+    for (int64_t begin = 0, end = 0; begin < tiles; begin = end) {
+      end = std::min(tiles, begin + plan.tile_block);
+      if (s.kernel[0] > 1) end = std::min(end, (begin / image_tiles + 1) * image_tiles);
       parallel(
           s.in_channels, std::max<int64_t>(1, 512 / (end - begin)),
           [&](int64_t first, int64_t last) { transform_inputs(work, first, last, begin, end); });

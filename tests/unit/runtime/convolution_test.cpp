@@ -221,6 +221,32 @@ TEST_P(Networks, BlockedConvolutions) {
   }
 }
 
+TEST_P(Networks, ConvolutionsOfImagesWithDepth) {
+  struct Case {
+    std::vector<int64_t> x, w;
+    const char* attributes;
+  };
+  const Case cases[] = {
+      {{2, 20, 3, 14, 15}, {24, 20, 3, 3, 3}, "pads = [1, 1, 1, 1, 1, 1]"},
+      {{1, 16, 4, 9, 22}, {33, 16, 3, 3, 3}, "pads = [0, 1, 1, 0, 1, 1]"},
+      {{2, 17, 5, 12, 11}, {18, 17, 2, 3, 3}, "pads = [2, 1, 0, 1, 0, 2]"},
+      {{1, 32, 3, 16, 16}, {32, 16, 5, 3, 3}, "group = 2, pads = [2, 1, 1, 2, 1, 1]"},
+      // A kernel without depth, over some slices and beyond the first and last.
+      {{2, 20, 7, 14, 15}, {24, 20, 1, 3, 3}, "strides = [3, 1, 1], pads = [0, 1, 1, 0, 1, 1]"},
+      {{1, 24, 4, 13, 8}, {16, 24, 1, 3, 3}, "pads = [1, 1, 1, 2, 1, 1]"},
+      {{1, 40, 4, 30, 30}, {24, 40, 1, 3, 3}, "pads = [0, 1, 1, 0, 1, 1]"},
+      // Several blocks of slices, in two images.
+      {{2, 16, 9, 40, 40}, {16, 16, 3, 3, 3}, "pads = [1, 1, 1, 1, 1, 1]"},
+      {{1, 600, 2, 8, 8}, {40, 600, 2, 3, 3}, "pads = [1, 1, 1, 0, 1, 1]"},
+  };
+  for (const Case& c : cases) {
+    const std::string conv = std::string("Conv <") + c.attributes + "> (x, w, b)";
+    const std::string constants = constant("w", c.w) + "," + constant("b", {c.w[0]});
+    agree(constants, "y = " + conv, {c.x});
+    agree(constants, "a = " + conv + "\n c = Sin (a)\n e = Add (a, c)\n y = Relu (e)", {c.x});
+  }
+}
+
 TEST_P(Networks, KernelsBeyondTheInput) {
   const auto kernels = agree(constant("w", {3, 4, 3}) + "," + constant("b", {3}),
                              "y = Conv <dilations = [700], pads = [700, 700]> (x, w, b)",
