@@ -101,6 +101,37 @@ void rows_of(const T* x, const PoolWindows& s, T empty, T* lines) {
   }
 }
 
+/// Neighbours that fill vectors themselves: four sums that take turns.
+template <PoolFold kFold, bool kNumbers, typename T>
+HWY_INLINE T long_window(const T* x, int64_t taps) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto s0 = hn::LoadU(d, x), s1 = hn::LoadU(d, x + lanes);
+  auto s2 = hn::LoadU(d, x + 2 * lanes), s3 = hn::LoadU(d, x + 3 * lanes);
+  int64_t k = 4 * lanes;
+  for (; k + 4 * lanes <= taps; k += 4 * lanes) {
+    s0 = fold_in<kFold, kNumbers>(d, s0, hn::LoadU(d, x + k));
+    s1 = fold_in<kFold, kNumbers>(d, s1, hn::LoadU(d, x + k + lanes));
+    s2 = fold_in<kFold, kNumbers>(d, s2, hn::LoadU(d, x + k + 2 * lanes));
+    s3 = fold_in<kFold, kNumbers>(d, s3, hn::LoadU(d, x + k + 3 * lanes));
+  }
+  for (; k + lanes <= taps; k += lanes) s0 = fold_in<kFold, kNumbers>(d, s0, hn::LoadU(d, x + k));
+  s0 = fold_in<kFold, kNumbers>(d, fold_in<kFold, kNumbers>(d, s0, s1),
+                                fold_in<kFold, kNumbers>(d, s2, s3));
+  HWY_ALIGN T all[HWY_LANES(T)];
+  hn::Store(s0, d, all);
+  T sum = all[0];
+  const auto fold = [&](T value) {
+    if constexpr (kFold == PoolFold::kMax)
+      sum = sum != sum || value < sum ? sum : value;
+    else
+      sum = static_cast<T>(sum + value);
+  };
+  for (int64_t i = 1; i < lanes; ++i) fold(all[i]);
+  for (; k < taps; ++k) fold(x[k]);
+  return sum;
+}
+
 template <PoolFold kFold, bool kNumbers, int kTaps, typename T>
 HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T* out) {
   const hn::ScalableTag<T> d;
@@ -144,6 +175,14 @@ HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T
       if (factors != nullptr) sum = hn::Mul(sum, load_n(d, factors, n));
     store_n(sum, d, out, n);
   };
+  if (kTaps == 0 && dilation == 1 && taps >= 4 * lanes && (n < lanes || s.stride > 2)) {
+    for (int64_t i = 0; i < n; ++i) {
+      out[i] = long_window<kFold, kNumbers>(x + i * s.stride, taps);
+      if constexpr (std::is_same_v<T, float>)
+        if (factors != nullptr) out[i] *= factors[i];
+    }
+    return;
+  }
   if (s.stride == 1) return line(next_to);
   if (sizeof(T) == 4 && s.stride == 2) return line(every_other);
   for (int64_t i = 0; i < n; ++i) {

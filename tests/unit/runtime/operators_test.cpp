@@ -196,6 +196,22 @@ TEST_P(Operators, Pools) {
     }
 }
 
+TEST_P(Operators, PoolsOfLongWindows) {
+  for (const char* attributes : {"kernel_shape = [1, 300]", "kernel_shape = [2, 257]",
+                                 "kernel_shape = [1, 100], strides = [1, 50]",
+                                 "kernel_shape = [2, 70], strides = [1, 3], pads = [0, 9, 0, 9]",
+                                 "kernel_shape = [1, 291], strides = [1, 2]"}) {
+    const std::string rest = std::string(attributes) + "> (x) }";
+    for (const Tensor& x : {numbers({2, 3, 2, 300}, 1), numbers({2, 3, 2, 300}, 2, true)}) {
+      agree("main (float[N,C,H,W] x) => (y) { y = MaxPool <" + rest, {{"x", x}});
+      agree("main (float[N,C,H,W] x) => (y) { y = AveragePool <" + rest, {{"x", x}}, 1e-6);
+      agree("main (float[N,C,H,W] x) => (y) { b = Cast <to = 3> (x)\n p = MaxPool <" +
+                std::string(attributes) + "> (b)\n y = Cast <to = 1> (p) }",
+            {{"x", x}});
+    }
+  }
+}
+
 TEST_P(Operators, Col2Im) {
   for (const int64_t width : {5, 16, 17, 23, 40, 67})
     for (const int stride : {1, 2, 3})
