@@ -12,6 +12,7 @@
 #include <hwy/highway.h>
 
 #include <cstring>
+#include <vector>
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/nearest-inl.h"
@@ -68,7 +69,7 @@ int64_t channel_at(int half, int64_t e) {
 }
 
 /// [block][pair of taps][half][element]: the taps of a channel side by side.
-void pack(const int8_t* w, int64_t channels, int64_t taps, std::byte* packed) {
+void pack(const int16_t* w, int64_t channels, int64_t taps, std::byte* packed) {
   const int64_t lanes = lanes16(), tap_pairs = (taps + 1) / 2;
   auto* to = reinterpret_cast<int16_t*>(packed);
   const auto weight = [&](int64_t channel, int64_t tap) {
@@ -203,7 +204,7 @@ HWY_INLINE void interleave(const uint8_t* a, const uint8_t* b, __m256i (&x)[4]) 
 }
 
 /// 32 channels of kP neighbours. Sums of signed bytes are 256 times what they should be, which
-/// 256 taps leave room for.
+/// 256 taps of nine bits leave room for.
 template <bool kSigned, int kP>
 HWY_INLINE void whole_pixels(const QDepthwise& job, int64_t first, const int16_t* weights) {
   __m256i sum[kP][4];
@@ -299,30 +300,34 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
-int64_t q_depthwise_place(int64_t channel, int64_t channels) {
-  if (has_vnni()) return q_depthwise_vnni_place(channel, channels);
+int64_t q_depthwise_place(int64_t channel, int64_t channels, bool wide) {
+  if (has_vnni() && !wide) return q_depthwise_vnni_place(channel, channels);
   return TOMBOLO_TARGET(int64_t(int64_t, int64_t), place)(channel, channels);
 }
 
-int64_t q_depthwise_block() {
-  if (has_vnni()) return q_depthwise_vnni_block();
+int64_t q_depthwise_block(bool wide) {
+  if (has_vnni() && !wide) return q_depthwise_vnni_block();
   return TOMBOLO_TARGET(int64_t(), block)();
 }
 
-size_t q_depthwise_bytes(int64_t channels, int64_t taps) {
-  if (has_vnni()) return q_depthwise_vnni_bytes(channels, taps);
-  const int64_t lanes = q_depthwise_block();
+size_t q_depthwise_bytes(int64_t channels, int64_t taps, bool wide) {
+  if (has_vnni() && !wide) return q_depthwise_vnni_bytes(channels, taps);
+  const int64_t lanes = q_depthwise_block(wide);
   return static_cast<size_t>((channels + lanes - 1) / lanes * ((taps + 1) / 2) * 2 * lanes * 2);
 }
 
-void q_depthwise_pack(const int8_t* w, int64_t channels, int64_t taps, std::byte* packed) {
-  if (has_vnni()) return q_depthwise_vnni_pack(w, channels, taps, packed);
-  TOMBOLO_TARGET(void(const int8_t*, int64_t, int64_t, std::byte*), pack)
+void q_depthwise_pack(const int16_t* w, int64_t channels, int64_t taps, bool wide,
+                      std::byte* packed) {
+  if (has_vnni() && !wide) {
+    const std::vector<int8_t> bytes(w, w + channels * taps);
+    return q_depthwise_vnni_pack(bytes.data(), channels, taps, packed);
+  }
+  TOMBOLO_TARGET(void(const int16_t*, int64_t, int64_t, std::byte*), pack)
   (w, channels, taps, packed);
 }
 
-void q_depthwise(const QDepthwise& job) {
-  if (has_vnni()) return q_depthwise_vnni(job);
+void q_depthwise(const QDepthwise& job, bool wide) {
+  if (has_vnni() && !wide) return q_depthwise_vnni(job);
   TOMBOLO_TARGET(void(const QDepthwise&), depthwise).get()(job);
 }
 

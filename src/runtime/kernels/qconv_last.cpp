@@ -91,7 +91,7 @@ void copy_image(const QConvPlan& plan, const uint8_t* x, uint8_t zero, std::byte
 void run_depthwise(const QConvPlan& plan, const uint8_t* x, const std::byte* packed,
                    const QFinish& finish) {
   const ConvGeometry& g = plan.shape;
-  const int64_t channels = plan.channels(), block = q_depthwise_block();
+  const int64_t channels = plan.channels(), block = q_depthwise_block(plan.zeros);
   const int64_t row_bytes = plan.columns * channels;
   // The block's part of the rows that are read stays in the first cache from tap to tap.
   const int64_t pixels = g.out[2];
@@ -108,7 +108,8 @@ void run_depthwise(const QConvPlan& plan, const uint8_t* x, const std::byte* pac
         q_depthwise({taps, t, g.stride[2] * channels, pixels, plan.x_signed, packed, c, channels,
                      finish.column_add, finish.column_scale, finish.zero_point, finish.least,
                      finish.greatest,
-                     static_cast<std::byte*>(finish.out) + y * pixels * channels + c, channels});
+                     static_cast<std::byte*>(finish.out) + y * pixels * channels + c, channels},
+                    plan.zeros);
       }
   });
 }
@@ -121,11 +122,12 @@ int32_t product_zero(const QConvPlan& plan, int32_t zero) {
 }
 
 QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest, const QTiles& tiles,
-                          const uint8_t* w, bool flip) {
+                          const uint8_t* w, bool flip, bool zeros) {
   QConvPlan plan;
   plan.shape = g;
   plan.x_signed = x_signed;
-  if (q_winograd_takes(g, w, flip)) {
+  plan.zeros = zeros;
+  if (!zeros && q_winograd_takes(g, w, flip)) {
     plan.winograd = true;
     plan.weight_bytes = q_winograd_weight_bytes(g);
     plan.image_bytes = q_winograd_image_bytes(g);
@@ -140,9 +142,9 @@ QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest, const
   QProduct& p = plan.product;
   p.inner = &tiles;
   if (plan.depthwise) {
-    plan.flip = x_signed && has_vnni();
+    plan.flip = x_signed && has_vnni() && !zeros;
     plan.copy = padded || plan.flip;
-    plan.weight_bytes = q_depthwise_bytes(g.groups, g.taps());
+    plan.weight_bytes = q_depthwise_bytes(g.groups, g.taps(), zeros);
   } else {
     p.amx = q_use_amx(pixels);
     p.a_signed = x_signed && p.amx;
@@ -179,8 +181,8 @@ QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest, const
   return plan;
 }
 
-void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, std::byte* packed,
-                     int32_t* sums) {
+void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, const int32_t* zeros,
+                     std::byte* packed, int32_t* sums) {
   const ConvGeometry& g = plan.shape;
   const int64_t taps = g.taps(), inputs = g.in_channels, outputs = plan.outputs();
   // [M][C][taps] to [M][taps][C].
@@ -197,11 +199,16 @@ void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, std::by
     return;
   }
   if (plan.depthwise) {
-    q_depthwise_pack(bytes, outputs, taps, packed);
+    std::vector<int16_t> wide(turned.size());
     for (int64_t m = 0; m < outputs; ++m) {
       sums[m] = 0;
-      for (int64_t t = 0; t < taps; ++t) sums[m] += bytes[m * taps + t];
+      for (int64_t i = m * taps; i < (m + 1) * taps; ++i) {
+        const int weight = bytes[i] - (zeros != nullptr ? zeros[m] : 0);
+        wide[static_cast<size_t>(i)] = static_cast<int16_t>(weight);
+        sums[m] += weight;
+      }
     }
+    q_depthwise_pack(wide.data(), outputs, taps, plan.zeros, packed);
     return;
   }
   const auto stretches = static_cast<int64_t>(plan.product.offsets.size());
@@ -214,11 +221,16 @@ void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, std::by
                      room.data(), *plan.product.inner);
     std::copy_n(room.data(), g.out_channels, sums + group * g.out_channels);
   }
+  if (zeros != nullptr)
+    for (int64_t m = 0; m < outputs; ++m) sums[m] -= static_cast<int32_t>(depth) * zeros[m];
 }
 
 void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const std::byte* packed,
-                    const QFinish& finish, std::byte* image) {
+                    const QFinish& finish, std::byte* scratch) {
   const ConvGeometry& g = plan.shape;
+  std::byte* const image = scratch;
+  auto* const row_sums =
+      reinterpret_cast<int32_t*>(scratch + plan.scratch_bytes() - plan.sum_bytes());
   const int64_t in_bytes = g.in_plane() * plan.channels();
   const int64_t out_bytes = g.out_plane() * plan.outputs();
   for (int64_t n = 0; n < g.batch; n += plan.batches) {
@@ -247,7 +259,13 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
       if (own.rest != nullptr) own.rest += first;
       if (own.column_add != nullptr) own.column_add += first;
       if (own.column_scale != nullptr) own.column_scale += first;
-      q_product(plan.product, reinterpret_cast<const std::byte*>(from) + skip, readable - skip,
+      const auto* x_of_group = reinterpret_cast<const std::byte*>(from) + skip;
+      if (plan.zeros) {
+        q_product_row_sums(plan.product, x_of_group, row_sums);
+        own.row_sum = row_sums;
+        own.zero += first;
+      }
+      q_product(plan.product, x_of_group, readable - skip,
                 packed + group * static_cast<int64_t>(plan.weight_bytes) / g.groups, own);
     }
   }

@@ -18,6 +18,7 @@ struct QConvPlan {
   bool winograd = false;  ///< the image is transformed, see qconv_winograd.cpp
   bool copy = false;      ///< the image is copied, with its padding
   bool flip = false;      ///< bytes of x get 128 more: the products want them unsigned
+  bool zeros = false;     ///< weights have zero points besides the middle
   int element = 1;        ///< bytes of an element of the copy
   int64_t columns = 0;    ///< pixels of a row of the image that is read
   int64_t rows = 0;       ///< of them
@@ -25,6 +26,11 @@ struct QConvPlan {
   int64_t batches = 1;    ///< images that one product takes
   QProduct product;       ///< of one group
   size_t weight_bytes = 0, image_bytes = 0;
+  /// Sums of what each output pixel sees, behind the image: what the weights' zero points multiply.
+  size_t sum_bytes() const {
+    return zeros && !depthwise ? static_cast<size_t>(batches * shape.out_plane()) * 4 : 0;
+  }
+  size_t scratch_bytes() const { return (image_bytes + 63) / 64 * 64 + sum_bytes(); }
   int64_t outputs() const { return shape.groups * shape.out_channels; }
   int64_t channels() const { return shape.groups * shape.in_channels; }
 };
@@ -33,13 +39,15 @@ struct QConvPlan {
 /// pack_qconv_last, or null where it is not known: large weights keep Winograd's transform out.
 QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest,
                           const QTiles& tiles = q_tiles(), const uint8_t* w = nullptr,
-                          bool flip = false);
-/// w [M, C / group, kh, kw], symmetric around 0 (around 128 with `flip`); sums: of each output.
-void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, std::byte* packed,
-                     int32_t* sums);
-/// `finish`'s columns are the outputs of all groups. `zero`: the code of x that padding has.
+                          bool flip = false, bool zeros = false);
+/// w [M, C / group, kh, kw], around 0 (around 128 with `flip`), and `zeros`: how far each output's
+/// zero point is from there, or null. sums: of each output, less the zero points.
+void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, const int32_t* zeros,
+                     std::byte* packed, int32_t* sums);
+/// `finish`'s columns are the outputs of all groups; its `zero` is that of the weights, where they
+/// have some. `zero`: the code of x that padding has.
 void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const std::byte* packed,
-                    const QFinish& finish, std::byte* image);
+                    const QFinish& finish, std::byte* scratch);
 /// What x's zero point is to the products: 128 more where bytes are flipped.
 int32_t product_zero(const QConvPlan& plan, int32_t zero);
 
@@ -69,11 +77,13 @@ struct QDepthwise {
   std::byte* out;                 ///< the block's first channel at the first pixel
   int64_t ldo;
 };
-int64_t q_depthwise_place(int64_t channel, int64_t channels);
-int64_t q_depthwise_block();
-size_t q_depthwise_bytes(int64_t channels, int64_t taps);
-void q_depthwise_pack(const int8_t* w, int64_t channels, int64_t taps, std::byte* packed);
-void q_depthwise(const QDepthwise& job);
+/// `wide`: weights have nine bits.
+int64_t q_depthwise_place(int64_t channel, int64_t channels, bool wide);
+int64_t q_depthwise_block(bool wide);
+size_t q_depthwise_bytes(int64_t channels, int64_t taps, bool wide);
+void q_depthwise_pack(const int16_t* w, int64_t channels, int64_t taps, bool wide,
+                      std::byte* packed);
+void q_depthwise(const QDepthwise& job, bool wide);
 /// The same with VNNI, which wants x unsigned (QConvPlan::flip).
 int64_t q_depthwise_vnni_place(int64_t channel, int64_t channels);
 int64_t q_depthwise_vnni_block();

@@ -131,9 +131,9 @@ HWY_INLINE VI round_between(hn::Vec<F> x, hn::Vec<F> lo, hn::Vec<F> hi) {
 
 /// Results of bytes whose scales belong to columns: what layers with channels last are. Two vectors
 /// of columns and two rows at a time; narrowing limits what 32 bits hold.
-template <bool kRest>
-HWY_INLINE void finish_columns(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row,
-                               int64_t rows, int64_t column, int64_t columns) {
+template <bool kRest, bool kRowSum>
+void finish_columns(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row, int64_t rows,
+                    int64_t column, int64_t columns) {
   const I32 d;
   const I16 h;
   const F ff;
@@ -167,10 +167,18 @@ HWY_INLINE void finish_columns(const QFinish& f, const int32_t* sums, int64_t ld
                  : scale;
     };
     const VI add0 = adds(0), add1 = adds(lanes);
+    const auto zeros = [&](int64_t i) HWY_ATTR {
+      return kRowSum ? load_n(d, f.zero + at + i, left - i) : hn::Zero(d);
+    };
+    const VI zero0 = zeros(0), zero1 = zeros(lanes);
     const auto scale0 = scales(0), scale1 = scales(lanes);
-    const auto number = [&](const int32_t* from, VI add, hn::Vec<F> scale, const std::byte* more,
-                            int64_t count) HWY_ATTR __attribute__((always_inline)) {
-      auto x = hn::Mul(hn::ConvertTo(ff, hn::Add(hn::LoadU(d, from), add)), scale);
+    const auto number = [&](const int32_t* from, int64_t at_row, VI add, VI times, hn::Vec<F> scale,
+                            const std::byte* more, int64_t count) HWY_ATTR
+        __attribute__((always_inline)) {
+      VI sum = hn::Add(hn::LoadU(d, from), add);
+      if constexpr (kRowSum)
+        sum = hn::Sub(sum, hn::Mul(hn::Set(d, f.row_sum[row + at_row]), times));
+      auto x = hn::Mul(hn::ConvertTo(ff, sum), scale);
       if constexpr (kRest) {
         const auto first = hn::Round(hn::Min(own_hi, hn::Max(own_lo, x)));
         const VI other = hn::Sub(load_bytes(more, rest_signed, count), rest_zero);
@@ -179,13 +187,14 @@ HWY_INLINE void finish_columns(const QFinish& f, const int32_t* sums, int64_t ld
       // What is below 32 bits becomes their least number.
       return nearest(hn::Min(hi, x));
     };
-    const auto one = [&](const int32_t* from, const std::byte* more) HWY_ATTR
+    const auto one = [&](const int32_t* from, int64_t r, const std::byte* more) HWY_ATTR
         __attribute__((always_inline)) {
-      return number(from, add0, scale0, more, left);
+      return number(from, r, add0, zero0, scale0, more, left);
     };
-    const auto two = [&](const int32_t* from, const std::byte* more) HWY_ATTR
+    const auto two = [&](const int32_t* from, int64_t r, const std::byte* more) HWY_ATTR
         __attribute__((always_inline)) {
-      return number(from + lanes, add1, scale1, kRest ? more + lanes : nullptr, left - lanes);
+      return number(from + lanes, r, add1, zero1, scale1, kRest ? more + lanes : nullptr,
+                    left - lanes);
     };
     const auto offset = [&](auto v) HWY_ATTR { return hn::SaturatedAdd(v, zero); };
     const int32_t* from = sums + c;
@@ -193,9 +202,10 @@ HWY_INLINE void finish_columns(const QFinish& f, const int32_t* sums, int64_t ld
     const std::byte* rest = kRest ? f.rest + row * ldo + at : nullptr;
     for (int64_t r = 0; r < rows; r += 2, from += 2 * ldc, to += 2 * ldo) {
       const bool both = r + 1 < rows;
-      const VI a = one(from, rest), b = two(from, rest);
+      const VI a = one(from, r, rest), b = two(from, r, rest);
       const std::byte* next = kRest && both ? rest + ldo : rest;
-      const VI e = both ? one(from + ldc, next) : a, g = both ? two(from + ldc, next) : b;
+      const VI e = both ? one(from + ldc, r + 1, next) : a;
+      const VI g = both ? two(from + ldc, r + 1, next) : b;
       auto bytes = hn::Zero(u8);
       if (is_signed) {
         const auto joined = join_bytes(i8, a, b, e, g, offset);
@@ -246,9 +256,14 @@ void finish(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row, int
   const F ff;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   // Sums of tiles lie in whole vectors: more of them than columns may be read.
-  if (f.bytes_of_columns())
-    return f.rest != nullptr ? finish_columns<true>(f, sums, ldc, row, rows, column, columns)
-                             : finish_columns<false>(f, sums, ldc, row, rows, column, columns);
+  if (f.kind == QFinish::Kind::kByte && f.row_add == nullptr && f.row_scale == nullptr) {
+    const bool rest = f.rest != nullptr, row_sum = f.row_sum != nullptr;
+    const auto columns_of = rest
+                                ? row_sum ? finish_columns<true, true> : finish_columns<true, false>
+                            : row_sum ? finish_columns<false, true>
+                                      : finish_columns<false, false>;
+    return columns_of(f, sums, ldc, row, rows, column, columns);
+  }
   if (f.kind == QFinish::Kind::kFloat && f.row_add == nullptr && f.row_scale == nullptr)
     return f.row_sum != nullptr ? finish_floats<true>(f, sums, ldc, row, rows, column, columns)
                                 : finish_floats<false>(f, sums, ldc, row, rows, column, columns);

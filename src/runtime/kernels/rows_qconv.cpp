@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/checksum.h"
 #include "runtime/kernels/conv.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/geometry.h"
@@ -33,6 +35,7 @@ struct QConvState final : KernelState {
   bool depthwise = false, x_signed = false, w_signed = false;
   DType out_type = DType::kUInt8;
   Dims output;
+  std::vector<int32_t> zeros;  ///< of each output's weights, from the middle; empty: none
 
   int64_t outputs() const { return shape.groups * shape.out_channels; }
   /// Bytes of the output of one image.
@@ -43,8 +46,7 @@ struct QConvState final : KernelState {
 
 bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
 
-/// What both operators ask of the image, of constant weights, and of their zero points: in the
-/// middle of the range, as quantisers write them.
+/// What both operators ask of the image, of constant weights, and of their zero points.
 bool plan_sums(const KernelQuery& q, size_t w_at, size_t zero_at, QConvState& s) {
   if (!is_byte(q.dtype(kX)) || !is_byte(q.dtype(w_at)) || q.constant(w_at) == nullptr) return false;
   const auto shape = read_conv_geometry(q.attributes, q.dims(kX), q.dims(w_at), &s.live);
@@ -54,13 +56,20 @@ bool plan_sums(const KernelQuery& q, size_t w_at, size_t zero_at, QConvState& s)
   s.w_signed = q.dtype(w_at) == DType::kInt8;
   s.depthwise = shape->in_channels == 1 && shape->taps() <= 256;
   s.output = output_dims(*shape, s.outputs(), q.dims(kX).size() - 2);
-  if (!q.has_input(zero_at)) return s.w_signed;
-  const Tensor* zero = q.constant(zero_at);
-  if (zero == nullptr || zero->dtype() != q.dtype(w_at) || zero->rank() > 1 ||
-      (zero->size() != 1 && zero->size() != s.outputs()))
+  const Tensor* zero = q.has_input(zero_at) ? q.constant(zero_at) : nullptr;
+  if (q.has_input(zero_at) &&
+      (zero == nullptr || zero->dtype() != q.dtype(w_at) || zero->rank() > 1 ||
+       (zero->size() != 1 && zero->size() != s.outputs())))
     return false;
-  for (int64_t i = 0; i < zero->size(); ++i)
-    if (zero->data<uint8_t>()[i] != (s.w_signed ? 0 : 128)) return false;
+  const uint8_t middle = s.w_signed ? 0 : 0x80;
+  bool any = false;
+  for (int64_t i = 0; i < s.outputs(); ++i) {
+    const uint8_t code =
+        zero == nullptr ? uint8_t{0} : zero->data<uint8_t>()[zero->size() == 1 ? 0 : i];
+    s.zeros.push_back(static_cast<int8_t>(code ^ middle));
+    any |= s.zeros.back() != 0;
+  }
+  if (!any) s.zeros.clear();
   return true;
 }
 
@@ -113,12 +122,15 @@ void pack(const QConvState& s, const uint8_t* w, std::byte* target) {
   if (s.depthwise) {
     auto* floats = reinterpret_cast<float*>(target);
     for (int64_t i = 0; i < outputs * depth; ++i)
-      floats[i] = static_cast<int8_t>(flip ? w[i] ^ 0x80 : w[i]);
+      floats[i] =
+          static_cast<float>(static_cast<int8_t>(flip ? w[i] ^ 0x80 : w[i]) -
+                             (s.zeros.empty() ? 0 : s.zeros[static_cast<size_t>(i / depth)]));
   } else {
     q_pack_rows(w, depth, outputs, depth, flip, true, target);
   }
-  q_row_sums(w, depth, outputs, depth, flip, true,
-             reinterpret_cast<int32_t*>(target + s.row_bytes));
+  auto* sums = reinterpret_cast<int32_t*>(target + s.row_bytes);
+  q_row_sums(w, depth, outputs, depth, flip, true, sums);
+  for (size_t i = 0; i < s.zeros.size(); ++i) sums[i] -= static_cast<int32_t>(depth) * s.zeros[i];
 }
 
 Result<std::unique_ptr<KernelState>> prepare(const PrepareContext& context,
@@ -136,7 +148,10 @@ Result<std::unique_ptr<KernelState>> prepare(const PrepareContext& context,
     s.scratch_bytes += static_cast<size_t>(g.groups * g.in_channels * s.image.plane) + 128;
   TRY(s.packed,
       context.packed(
-          w_at, std::string("qconv/") + (s.depthwise ? "floats" : q_tiles().name) + s.live.key(),
+          w_at,
+          std::string("qconv/") + (s.depthwise ? "floats" : q_tiles().name) + s.live.key() +
+              (s.zeros.empty() ? std::string()
+                               : "/zeros/" + Sha1::of(std::as_bytes(std::span(s.zeros)))),
           s.row_bytes + static_cast<size_t>(outputs) * sizeof(int32_t),
           [&](std::byte* target) { pack(s, context.constant(w_at)->data<uint8_t>(), target); }));
   return state;
@@ -267,12 +282,14 @@ void run_panels(const Job& job, const uint8_t* x, int64_t n, uint8_t* images) {
         auto* rows = reinterpret_cast<uint8_t*>(
             thread_floats(2, static_cast<size_t>(depth * width / 4 + 16)));
         alignas(64) int32_t sums[kMaxQRows * 32];
+        int32_t seen[kMaxQPanel];  // sums of what each pixel sees
         PixelRun runs[64];
         for (int64_t task = begin; task < end; ++task) {
           const int64_t group = task / panels, first = task % panels * width;
           const uint8_t* source = image + group * g.in_channels * plane;
           const int64_t count = find_runs(g, s.image, first, std::min(pixels, first + width), runs);
-          if (count == 1 && runs[0].count == width && g.taps() == 1) {
+          const bool whole = count == 1 && runs[0].count == width && g.taps() == 1;
+          if (whole) {
             q_interleave(source + runs[0].from, plane, depth, false, panel);
           } else {
             uint8_t* to = rows;
@@ -284,12 +301,21 @@ void run_panels(const Job& job, const uint8_t* x, int64_t n, uint8_t* images) {
             q_interleave(rows, width, depth, false, panel);
           }
           QFinish finish = job.finish;
-          finish.out = static_cast<std::byte*>(finish.out) + n * s.image_bytes();
+          finish.out = static_cast<std::byte*>(finish.out) + n * s.image_bytes() +
+                       first * static_cast<int64_t>(bytes_of(s.out_type));
+          if (!s.zeros.empty()) {
+            std::fill_n(seen, width, 0);
+            const uint8_t* from = whole ? source + runs[0].from : rows;
+            for (int64_t k = 0; k < depth; ++k, from += whole ? plane : width)
+              for (int64_t c = 0; c < width; ++c) seen[c] += from[c];
+            finish.row_sum = s.zeros.data();
+            finish.zero = seen;
+          }
           for (int64_t r = 0; r < g.out_channels; r += tile_rows) {
             const int64_t height = std::min<int64_t>(tile_rows, g.out_channels - r);
             const int64_t row = group * g.out_channels + r;
             tiles.signed_rows[height]({s.packed + row * lda, lda, panel, groups, sums, width});
-            q_finish(finish, sums, width, row, height, first, std::min(width, pixels - first));
+            q_finish(finish, sums, width, row, height, 0, std::min(width, pixels - first));
           }
         }
       });

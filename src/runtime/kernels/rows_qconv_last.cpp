@@ -1,8 +1,11 @@
 // QLinearConv with channels last: of com.microsoft, and of ai.tombolo with limits and a residual.
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 
+#include "base/checksum.h"
 #include "runtime/kernels/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
@@ -27,6 +30,7 @@ struct LastState final : KernelState {
   /// what is added to it first.
   std::vector<float> scales;
   std::vector<int32_t> adds;
+  std::vector<int32_t> zeros;  ///< of each output's weights, from the middle; empty: none
 };
 
 int32_t byte_at(const Tensor& tensor) {
@@ -45,7 +49,7 @@ void column_terms(const LastState& s, Input&& input, float* scales, int32_t* add
                         static_cast<double>(input(kYScale)->template data<float>()[0]);
   for (int64_t i = 0; i < outputs; ++i) {
     const float scale = w_scale.data<float>()[w_scale.size() == 1 ? 0 : i];
-    const int64_t at = s.plan.depthwise ? q_depthwise_place(i, outputs) : i;
+    const int64_t at = s.plan.depthwise ? q_depthwise_place(i, outputs, s.plan.zeros) : i;
     scales[at] = static_cast<float>(factor * static_cast<double>(scale));
     // Sums wrap, as the reference's do.
     adds[at] =
@@ -88,9 +92,6 @@ bool supports_last(const KernelQuery& q) {
     const int64_t size = element_count(q.dims(i));
     if (q.dims(i).size() > 1 || (size != 1 && size != outputs)) return false;
   }
-  const uint8_t middle = q.dtype(kW) == DType::kInt8 ? 0 : 128;
-  for (int64_t i = 0; i < zero->size(); ++i)
-    if (zero->data<uint8_t>()[i] != middle) return false;
   if (q.has_input(kBias) &&
       (q.dtype(kBias) != DType::kInt32 || q.dims(kBias).size() != 1 || q.dims(kBias)[0] != outputs))
     return false;
@@ -112,8 +113,16 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
     w = room.data();
   }
   const QTiles& tiles = q_constant_tiles();
+  const bool w_unsigned = context.dtype(kW) == DType::kUInt8;
+  const Tensor& zero = *context.constant(kWZero);
+  for (int64_t i = 0; i < shape.groups * shape.out_channels; ++i) {
+    const uint8_t code = zero.data<uint8_t>()[zero.size() == 1 ? 0 : i];
+    s.zeros.push_back(static_cast<int8_t>(w_unsigned ? code ^ 0x80 : code));
+  }
+  if (std::all_of(s.zeros.begin(), s.zeros.end(), [](int32_t z) { return z == 0; }))
+    s.zeros.clear();
   s.plan = plan_qconv_last(shape, context.dtype(kX) == DType::kInt8, context.has_input(kZ), tiles,
-                           w, context.dtype(kW) == DType::kUInt8);
+                           w, w_unsigned, !s.zeros.empty());
   const ConvGeometry& g = s.plan.shape;
   const int64_t outputs = s.plan.outputs();
   s.has_rest = context.has_input(kZ);
@@ -126,23 +135,24 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
   for (size_t i = 5 - rank; i < 3; ++i) s.output.push_back(g.out[i]);
   s.output.push_back(outputs);
   const size_t weights = (s.plan.weight_bytes + 63) / 64 * 64;
-  std::string key = std::string("qconv_last/") + tiles.name + "/" + std::to_string(g.groups) +
-                    (s.plan.run != g.in_channels ? "/rows" : "/taps") +
-                    (s.plan.depthwise  ? "/depthwise/" + std::string(name_of(active_isa()))
-                     : s.plan.winograd ? "/winograd/" + std::string(name_of(active_isa()))
-                                       : std::string()) +
-                    live.key();
+  std::string key =
+      std::string("qconv_last/") + tiles.name + "/" + std::to_string(g.groups) +
+      (s.plan.run != g.in_channels ? "/rows" : "/taps") +
+      (s.plan.depthwise  ? "/depthwise/" + std::string(name_of(active_isa()))
+       : s.plan.winograd ? "/winograd/" + std::string(name_of(active_isa()))
+                         : std::string()) +
+      live.key() +
+      (s.zeros.empty() ? std::string() : "/zeros/" + Sha1::of(std::as_bytes(std::span(s.zeros))));
   TRY(s.packed, context.packed(kW, key, weights + static_cast<size_t>(outputs + 64) * 4,
                                [&](std::byte* target) {
                                  // Sorted panels have room that need not be there.
                                  if (!tiles.sorted || s.plan.winograd || s.plan.depthwise)
                                    std::memset(target, 0, weights);
-                                 pack_qconv_last(s.plan, w, context.dtype(kW) == DType::kUInt8,
-                                                 target,
+                                 pack_qconv_last(s.plan, w, w_unsigned,
+                                                 s.zeros.empty() ? nullptr : s.zeros.data(), target,
                                                  reinterpret_cast<int32_t*>(target + weights));
                                }));
-  s.scratch_bytes =
-      static_cast<size_t>(outputs + 64) * 8 + 128 + (s.plan.image_bytes + 63) / 64 * 64;
+  s.scratch_bytes = static_cast<size_t>(outputs + 64) * 8 + 128 + s.plan.scratch_bytes();
   for (const size_t i : {kXScale, kXZero, kWScale, kYScale, kBias})
     if (context.has_input(i) && context.constant(i) == nullptr) return state;
   s.scales.resize(static_cast<size_t>(outputs + 64));
@@ -193,6 +203,7 @@ Status run_last(KernelRun& run) {
     finish.least = s.low;
     finish.greatest = s.high;
   }
+  if (!s.zeros.empty()) finish.zero = s.zeros.data();
   finish.out = y->data<std::byte>();
   finish.ldo = outputs;
   run_qconv_last(s.plan, run.data<uint8_t>(kX), static_cast<uint8_t>(byte_at(run.input(kXZero))),

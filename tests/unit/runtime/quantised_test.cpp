@@ -191,6 +191,18 @@ struct Window {
   int64_t kernel_x = 0;  ///< 0: the kernel is square
 };
 
+/// Of weights: in the middle, anywhere, or one for each output.
+std::string zero_points(bool is_signed, int kind, int64_t outputs) {
+  const int low = is_signed ? -128 : 0;
+  const std::string type = is_signed ? "int8" : "uint8";
+  if (kind == 0) return type + " zw = {" + std::to_string(low + 128) + "}";
+  if (kind == 1) return type + " zw = {" + std::to_string(low + 17) + "}";
+  std::string text = type + "[" + std::to_string(outputs) + "] zw = {";
+  for (int64_t i = 0; i < outputs; ++i)
+    text += (i == 0 ? "" : ",") + std::to_string(low + i * 83 % 256);
+  return text + "}";
+}
+
 TEST_F(Quantised, Convolutions) {
   const Window windows[] = {{1, 3, 18, 1, 19, 23, 7, 2, 1, 3},
                             {2, 24, 40, 1, 7, 9, 1, 1, 1, 0},
@@ -224,30 +236,51 @@ TEST_F(Quantised, Convolutions) {
                             {1, 20, 24, 1, 12, 12, 3, 1, 24, 24},
                             {2, 20, 20, 20, 12, 11, 3, 1, 24, 24}};
   int turn = 0;
-  for (const Window& w : windows) {
-    const int64_t kernel_x = w.kernel_x != 0 ? w.kernel_x : w.kernel;
-    const bool x_signed = turn % 2 == 1, w_signed = turn % 3 != 2, y_signed = turn % 4 == 3;
-    ++turn;
-    const std::string xt = x_signed ? "int8" : "uint8", wt = w_signed ? "int8" : "uint8",
-                      yt = y_signed ? "int8" : "uint8";
-    const std::vector<int64_t> x = {w.batch, w.in, w.height, w.width};
-    const std::string text =
-        "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + xt + "[" + list(x) + "] x) => (" +
-        yt + "[n,m,h,k] y) <float sx = {0.02}, " + constant(xt, "zx", {}, x_signed ? -90 : 0, 120) +
-        ", " +
-        constant(wt, "w", {w.out, w.in / w.groups, w.kernel, kernel_x}, w_signed ? -128 : 0,
-                 w_signed ? 127 : 255) +
-        ", " + (turn % 2 == 0 ? "float sw = {0.03}" : scales("sw", w.out)) + ", " + wt + " zw = {" +
-        (w_signed ? "0" : "128") + "}, float sy = {" +
-        std::to_string(0.002 * static_cast<double>(w.in / w.groups * w.kernel + 20)) + "}, " +
-        constant(yt, "zy", {}, y_signed ? -50 : 0, 100) + ", " +
-        constant("int32", "b", {w.out}, -5000, 5000) + "> {\n y = QLinearConv <kernel_shape = [" +
-        list({w.kernel, kernel_x}) + "], strides = [" + list({w.stride, w.stride}) +
-        "], dilations = [" + list({w.dilation, w.dilation}) + "], pads = [" +
-        list({w.pad, w.pad, w.pad, w.pad}) + "], group = " + std::to_string(w.groups) +
-        "> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
-    agree(text, codes(x, x_signed), 1, "tombolo_qlinear_conv");
-  }
+  for (int round = 0; round < 2; ++round)
+    for (const Window& w : windows) {
+      const int64_t kernel_x = w.kernel_x != 0 ? w.kernel_x : w.kernel;
+      const bool x_signed = turn % 2 == 1, w_signed = turn % 3 != 2, y_signed = turn % 4 == 3;
+      ++turn;
+      const std::string xt = x_signed ? "int8" : "uint8", wt = w_signed ? "int8" : "uint8",
+                        yt = y_signed ? "int8" : "uint8";
+      const std::vector<int64_t> x = {w.batch, w.in, w.height, w.width};
+      const std::string text =
+          "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + xt + "[" + list(x) + "] x) => (" +
+          yt + "[n,m,h,k] y) <float sx = {0.02}, " +
+          constant(xt, "zx", {}, x_signed ? -90 : 0, 120) + ", " +
+          constant(wt, "w", {w.out, w.in / w.groups, w.kernel, kernel_x}, w_signed ? -128 : 0,
+                   w_signed ? 127 : 255) +
+          ", " + (turn % 2 == 0 ? "float sw = {0.03}" : scales("sw", w.out)) + ", " +
+          zero_points(w_signed, round * (1 + turn % 2), w.out) + ", float sy = {" +
+          std::to_string(0.002 * static_cast<double>(w.in / w.groups * w.kernel + 20)) + "}, " +
+          constant(yt, "zy", {}, y_signed ? -50 : 0, 100) + ", " +
+          constant("int32", "b", {w.out}, -5000, 5000) + "> {\n y = QLinearConv <kernel_shape = [" +
+          list({w.kernel, kernel_x}) + "], strides = [" + list({w.stride, w.stride}) +
+          "], dilations = [" + list({w.dilation, w.dilation}) + "], pads = [" +
+          list({w.pad, w.pad, w.pad, w.pad}) + "], group = " + std::to_string(w.groups) +
+          "> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
+      agree(text, codes(x, x_signed), 1, "tombolo_qlinear_conv");
+    }
+}
+
+TEST_F(Quantised, ConvolutionsAlongOneAxis) {
+  for (const int64_t groups : {1, 2, 12})
+    for (const bool x_signed : {false, true})
+      for (const bool w_signed : {false, true})
+        for (const int kind : {0, 1, 2}) {
+          const std::string xt = x_signed ? "int8" : "uint8", wt = w_signed ? "int8" : "uint8";
+          const std::vector<int64_t> x = {2, 12, 45};
+          const std::string text =
+              "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + xt + "[" + list(x) +
+              "] x) => (uint8[n,m,k] y) <float sx = {0.02}, " +
+              constant(xt, "zx", {}, x_signed ? -90 : 0, 120) + ", " +
+              constant(wt, "w", {24, 12 / groups, 3}, w_signed ? -128 : 0, w_signed ? 127 : 255) +
+              ", " + scales("sw", 24) + ", " + zero_points(w_signed, kind, 24) +
+              ", float sy = {0.1}, uint8 zy = {90}, " + constant("int32", "b", {24}, -5000, 5000) +
+              "> {\n y = QLinearConv <pads = [2, 1], group = " + std::to_string(groups) +
+              "> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
+          agree(text, codes(x, x_signed), 1, "qlinear_conv");
+        }
 }
 
 /// "name = {...}" of so many numbers, each from `of(i)`.
@@ -267,8 +300,7 @@ TEST_F(Quantised, IntegerConvolutions) {
   for (const Window& w : windows)
     for (const bool x_signed : {false, true})
       for (const bool w_signed : {false, true})
-        for (const bool zeros : {false, true}) {
-          if (!zeros && !w_signed) continue;  // a zero point of 0 is no middle
+        for (const int zeros : {0, 1, 2, 3}) {
           const std::string xt = x_signed ? "int8" : "uint8", wt = w_signed ? "int8" : "uint8";
           const std::vector<int64_t> x = {w.batch, w.in, w.height, w.width};
           const std::string text =
@@ -277,11 +309,11 @@ TEST_F(Quantised, IntegerConvolutions) {
               ", " +
               constant(wt, "w", {w.out, w.in / w.groups, w.kernel, w.kernel}, w_signed ? -128 : 0,
                        w_signed ? 127 : 255) +
-              ", " + wt + " zw = {" + (w_signed ? "0" : "128") +
-              "}> {\n y = ConvInteger <strides = [" + list({w.stride, w.stride}) +
+              ", " + zero_points(w_signed, std::max(0, zeros - 1), w.out) +
+              "> {\n y = ConvInteger <strides = [" + list({w.stride, w.stride}) +
               "], dilations = [" + list({w.dilation, w.dilation}) + "], pads = [" +
               list({w.pad, w.pad, w.pad, w.pad}) + "], group = " + std::to_string(w.groups) +
-              "> (x, w" + (zeros ? ", zx, zw" : "") + ")\n}\n";
+              "> (x, w" + (zeros > 0 ? ", zx, zw" : "") + ")\n}\n";
           agree(text, codes(x, x_signed), 0, "conv_integer");
         }
 }
