@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/qgemm.h"
@@ -34,6 +35,9 @@ struct QMatMulState final : KernelState {
   size_t panel_bytes = 0;
   QProduct product;
   Dims output;
+  // Of products with a B each: where they are in A and B, in matrices; else empty.
+  std::vector<int64_t> a_at, b_at;
+  size_t product_bytes = 0;  ///< scratch of one of them
 };
 
 bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
@@ -51,19 +55,33 @@ bool plan_qmatmul(const KernelQuery& q, const Places& at, QMatMulState& s) {
       !is_byte(q.dtype(at.a)) || !is_byte(q.dtype(at.b)))
     return false;
   const auto da = q.dims(at.a), db = q.dims(at.b);
-  // One B for all rows of A, which is what layers are.
-  if (da.size() < 2 || db.size() != 2 || q.attributes.get_int("transA", 0) != 0 ||
+  if (da.size() < 2 || db.size() < 2 || q.attributes.get_int("transA", 0) != 0 ||
       q.attributes.get_float("alpha", 1) != 1)
     return false;
   s.trans_b = q.attributes.get_int("transB", 0) != 0;
-  s.k = db[s.trans_b ? 1 : 0];
-  s.n = db[s.trans_b ? 0 : 1];
-  s.m = element_count(da.first(da.size() - 1));
+  s.k = db[db.size() - (s.trans_b ? 1 : 2)];
+  s.n = db[db.size() - (s.trans_b ? 2 : 1)];
+  // One B for all rows of A, which is what layers are; or one for each matrix of A.
+  const bool one_b = element_count(db.first(db.size() - 2)) == 1 && db.size() <= da.size();
+  s.m = one_b ? element_count(da.first(da.size() - 1)) : da[da.size() - 2];
   if (da.back() != s.k || s.m < 1 || s.n < 1 || s.k < 1 || s.k > 1 << 16) return false;
   s.a_signed = q.dtype(at.a) == DType::kInt8;
   s.b_signed = q.dtype(at.b) == DType::kInt8;
   s.output = Dims(da);
-  s.output[static_cast<uint32_t>(da.size() - 1)] = s.n;
+  if (!one_b) {
+    const auto batches = BroadcastLoops<2>::of({da.first(da.size() - 2), db.first(db.size() - 2)});
+    if (!batches || batches->count < 1) return false;
+    batches->for_runs(0, batches->count, [&](int64_t, const int64_t* offset, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        s.a_at.push_back(offset[0] + i * batches->step[0][0]);
+        s.b_at.push_back(offset[1] + i * batches->step[0][1]);
+      }
+    });
+    s.output = batches->output;
+    s.output.push_back(s.m);
+    s.output.push_back(s.n);
+  }
+  s.output[s.output.size() - 1] = s.n;
   if (q.has_input(at.a_zero) &&
       (q.inputs[at.a_zero].size() != 1 || q.dtype(at.a_zero) != q.dtype(at.a)))
     return false;
@@ -112,7 +130,7 @@ Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& conte
   auto state = std::make_unique<QMatMulState>();
   QMatMulState& s = *state;
   plan_qmatmul(context, kAt, s);
-  const Tensor* b = context.constant(kAt.b);
+  const Tensor* b = s.b_at.empty() ? context.constant(kAt.b) : nullptr;
   s.tiles = b != nullptr ? &q_constant_tiles() : &q_tiles();
   s.panel_bytes = q_panel_bytes(s.k, s.n, *s.tiles);
   // Unsigned bytes whose rows are whole groups are taken as they lie; AMX takes signed ones, too.
@@ -126,6 +144,8 @@ Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& conte
   if (s.copy_a) s.scratch_bytes += static_cast<size_t>(s.m * q_row_bytes(s.k, *s.tiles) + 64);
   if (b == nullptr) {
     s.scratch_bytes += packed_bytes + 64;
+    s.product_bytes = s.scratch_bytes;
+    if (!s.b_at.empty()) s.scratch_bytes = 0;  // each thread has its own
     return state;
   }
   TRY(s.packed, context.packed(
@@ -139,11 +159,11 @@ int32_t byte_at(const Tensor& tensor, int64_t index) {
                                         : tensor.data<uint8_t>()[index];
 }
 
+/// One product: x times b, which is packed already where the state has it so.
 template <const Places& kAt>
-Status run_qmatmul(KernelRun& run) {
+void multiply(KernelRun& run, const uint8_t* x, const uint8_t* b, std::byte* out,
+              std::byte* scratch) {
   const auto& s = run.state<QMatMulState>();
-  TRY(Tensor * y, run.output(0, s.out_type, s.output));
-  std::byte* scratch = run.scratch();
   const auto take = [&](size_t bytes) {
     std::byte* at = scratch;
     scratch += (bytes + 63) / 64 * 64;
@@ -154,7 +174,6 @@ Status run_qmatmul(KernelRun& run) {
   auto* column_add = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.n) * sizeof(int32_t)));
   auto* zeros = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.n) * sizeof(int32_t)));
   auto* scales = reinterpret_cast<float*>(take(static_cast<size_t>(s.n) * sizeof(float)));
-  const uint8_t* x = run.data<uint8_t>(kAt.a);
   const std::byte* rows = reinterpret_cast<const std::byte*>(x);
   const bool flip = s.a_signed && !s.product.a_signed;
   if (s.copy_a) {
@@ -164,7 +183,7 @@ Status run_qmatmul(KernelRun& run) {
   }
   if (packed == nullptr) {
     std::byte* target = take(s.panel_bytes + static_cast<size_t>(s.n + 64) * sizeof(int32_t));
-    pack(s, run.data<uint8_t>(kAt.b), target);
+    pack(s, b, target);
     packed = target;
   }
   const auto* sums = reinterpret_cast<const int32_t*>(packed + s.panel_bytes);
@@ -194,7 +213,7 @@ Status run_qmatmul(KernelRun& run) {
     finish.row_sum = row_sums;
     finish.zero = zeros;
   }
-  finish.out = y->data<std::byte>();
+  finish.out = out;
   finish.ldo = s.n;
   if (kAt.a_scale != kNone) {
     const Tensor& b_scale = run.input(kAt.b_scale);
@@ -216,6 +235,29 @@ Status run_qmatmul(KernelRun& run) {
   }
   q_product(s.product, rows, s.copy_a ? s.m * q_row_bytes(s.k, *s.tiles) : s.m * s.k, packed,
             finish);
+}
+
+template <const Places& kAt>
+Status run_qmatmul(KernelRun& run) {
+  const auto& s = run.state<QMatMulState>();
+  TRY(Tensor * y, run.output(0, s.out_type, s.output));
+  const uint8_t* a = run.data<uint8_t>(kAt.a);
+  const uint8_t* b = s.packed == nullptr ? run.data<uint8_t>(kAt.b) : nullptr;
+  auto* out = y->data<std::byte>();
+  if (s.b_at.empty()) {
+    multiply<kAt>(run, a, b, out, run.scratch());
+    return ok();
+  }
+  const int64_t bytes = s.m * s.n * static_cast<int64_t>(bytes_of(s.out_type));
+  run.parallel_for(static_cast<int64_t>(s.b_at.size()),
+                   std::max<int64_t>(1, 1'000'000 / (s.m * s.n * s.k)),
+                   [&](int64_t begin, int64_t end) {
+                     std::vector<std::byte> room(s.product_bytes);
+                     for (int64_t i = begin; i < end; ++i)
+                       multiply<kAt>(run, a + s.a_at[static_cast<size_t>(i)] * s.m * s.k,
+                                     b + s.b_at[static_cast<size_t>(i)] * s.k * s.n,
+                                     out + i * bytes, room.data());
+                   });
   return ok();
 }
 

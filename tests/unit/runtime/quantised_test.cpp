@@ -561,6 +561,51 @@ TEST_F(Quantised, DynamicProducts) {
     }
 }
 
+TEST_F(Quantised, ProductsOfManyMatrices) {
+  for (const int64_t m : {1, 7, 40})
+    for (const bool is_signed : {false, true}) {
+      const std::string t = is_signed ? "int8" : "uint8";
+      const std::string low = is_signed ? "-128" : "0", zero = is_signed ? "-20" : "107";
+      const std::string head = "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + t + "[" +
+                               list({2, 3, m, 37}) + "] x) => (";
+      const std::string zeros = t + " xz = {" + zero + "}, " + t + " wz = {" + low + "}";
+      const Tensor x = codes({2, 3, m, 37}, is_signed);
+      const std::string turned = " t = Transpose <perm = [0, 1, 3, 2]> (x)\n";
+      agree(head + "int32[a,b,c,d] y) <" + zeros + "> {\n" + turned +
+                " y = MatMulInteger (x, t, xz, xz)\n}\n",
+            x, 0, "matmul_integer");
+      const std::string w =
+          constant(t, "w", {3, 37, 18}, is_signed ? -128 : 0, is_signed ? 127 : 255);
+      agree(head + "int32[a,b,c,d] y) <" + zeros + ", " + w +
+                "> {\n y = MatMulInteger (x, w, xz, wz)\n}\n",
+            x, 0, "matmul_integer");
+      // One matrix for all of several, and several for each of one.
+      agree(head + "int32[a,b,c,d] y) <" + zeros + ", " + w +
+                ", int64[1] one = {1}, int64[1] none = {0}, int64[1] axis = {1}> {\n"
+                " s = Slice (x, none, one, axis)\n y = MatMulInteger (s, w, xz, wz)\n}\n",
+            x, 0, "matmul_integer");
+      agree(head + t + "[a,b,c,d] y) <" + zeros + ", float xs = {0.02}, float ys = {0.4}> {\n" +
+                turned + " y = QLinearMatMul (x, xs, xz, t, xs, xz, ys, xz)\n}\n",
+            x, 1, "qlinear_matmul");
+    }
+}
+
+TEST_F(Quantised, Softmax) {
+  for (const bool is_signed : {false, true})
+    for (const int opset : {11, 13})
+      for (const int64_t axis : {3, 1}) {
+        if (opset == 13 && axis == 1) continue;  // not along memory
+        const std::string t = is_signed ? "int8" : "uint8";
+        const std::string text =
+            "<ir_version: 10, opset_import: [\"\" : 17, \"com.microsoft\" : 1]>\nmain (" + t +
+            "[2,3,5,70] x) => (" + t + "[2,3,5,70] y) <float xs = {0.05}, " + t +
+            " xz = {30}, float ys = {0.00390625}, " + t + " yz = {" + (is_signed ? "-128" : "0") +
+            "}> {\n y = com.microsoft.QLinearSoftmax <opset = " + std::to_string(opset) +
+            ", axis = " + std::to_string(axis) + "> (x, xs, xz, ys, yz)\n}\n";
+        agree(text, codes({2, 3, 5, 70}, is_signed), 1, "qlinear_softmax");
+      }
+}
+
 TEST_F(Quantised, WhatIsNoNumberLeavesTheRangeAlone) {
   Tensor x = floats({70});
   for (const int64_t i : {0, 20, 69}) x.data<float>()[i] = std::numeric_limits<float>::quiet_NaN();
