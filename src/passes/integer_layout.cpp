@@ -39,22 +39,26 @@ class ChannelsLast {
     return found == last_.end() ? nullptr : found->second;
   }
   /// The value with channels last, by a node before `before` if it is not so already.
-  Value* to_last(Value* value, Node& before) {
+  Value* to_last(Value* value, Node& before, size_t rank) {
     if (Value* found = find(value)) return found;
     Node& node = r_.add(before, "Transpose", {value}, value->name());
-    node.set_ints("perm", std::vector<int64_t>{0, 2, 3, 1});
+    node.set_ints("perm",
+                  rank == 3 ? std::vector<int64_t>{0, 2, 1} : std::vector<int64_t>{0, 2, 3, 1});
     r_.touch(node);
     last_[value] = node.output(0);
+    rank_[value] = rank;
     return node.output(0);
   }
   /// What read `old` reads the result of `made`, turned back.
-  bool replace(Node& old, Node& made) {
+  bool replace(Node& old, Node& made, size_t rank) {
     r_.touch(made);
     Node& back = r_.add(old, "Transpose", {made.output(0)}, old.output(0)->name());
-    back.set_ints("perm", std::vector<int64_t>{0, 3, 1, 2});
+    back.set_ints("perm",
+                  rank == 3 ? std::vector<int64_t>{0, 2, 1} : std::vector<int64_t>{0, 3, 1, 2});
     r_.touch(back);
     r_.supersede(*old.output(0), *back.output(0));
     last_[back.output(0)] = made.output(0);
+    rank_[back.output(0)] = rank;
     made_.push_back(&back);
     return true;
   }
@@ -69,14 +73,16 @@ class ChannelsLast {
     // What the kernels take: constant weights and zero points.
     const Tensor* zero = r_.constant(node.input(5));
     const auto w = r_.dims(node.input(3));
-    if (zero == nullptr || !w || w->size() != 4 || !r_.is_constant(node.input(3)) ||
-        r_.rank(node.input(0)).value_or(4) != 4)
+    if (zero == nullptr || !w || (w->size() != 3 && w->size() != 4) ||
+        !r_.is_constant(node.input(3)))
       return false;
+    const size_t rank = w->size();
+    if (r_.rank(node.input(0)).value_or(rank) != rank) return false;
     std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
-    inputs[0] = to_last(inputs[0], node);
+    inputs[0] = to_last(inputs[0], node, rank);
     Node& made = r_.add(node, "QLinearConvLast", inputs, node.output(0)->name(), 1, kOwn);
     copy_attributes(node, made);
-    return replace(node, made);
+    return replace(node, made, rank);
   }
 
   bool pool(Node& node) {
@@ -87,28 +93,34 @@ class ChannelsLast {
     if (greatest) op = "NhwcMaxPool";
     if (op.empty()) return false;
     Value* x = find(node.input(0));
-    if (x == nullptr || AttributeReader(node).get_int("storage_order", 0) != 0) return false;
+    if (x == nullptr || rank_.at(node.input(0)) != 4 ||
+        AttributeReader(node).get_int("storage_order", 0) != 0)
+      return false;
     std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
     inputs[0] = x;
     Node& made = r_.add(node, op, inputs, node.output(0)->name(), 1, kMicrosoft);
     copy_attributes(node, made);
     if (!greatest) made.set_int("channels_last", 1);
-    return replace(node, made);
+    return replace(node, made, 4);
   }
 
   bool concat(Node& node) {
     const bool linear = is(node, "QLinearConcat");
-    const int64_t axis = AttributeReader(node).get_int("axis", 0);
-    if ((!linear && !r_.is(&node, "Concat")) || (axis != 1 && axis != -3)) return false;
+    if (!linear && !r_.is(&node, "Concat")) return false;
     std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
-    for (size_t i = linear ? 2 : 0; i < inputs.size(); i += linear ? 3 : 1) {
+    const size_t first = linear ? 2 : 0;
+    if (inputs.size() <= first || find(inputs[first]) == nullptr) return false;
+    const size_t rank = rank_.at(inputs[first]);
+    const int64_t axis = AttributeReader(node).get_int("axis", 0);
+    if (axis != 1 && axis != 1 - static_cast<int64_t>(rank)) return false;
+    for (size_t i = first; i < inputs.size(); i += linear ? 3 : 1) {
       inputs[i] = find(inputs[i]);
       if (inputs[i] == nullptr) return false;
     }
     Node& made = r_.add(node, node.op_type(), inputs, node.output(0)->name(), 1,
                         linear ? kMicrosoft : Text());
-    made.set_int("axis", 3);
-    return replace(node, made);
+    made.set_int("axis", static_cast<int64_t>(rank) - 1);
+    return replace(node, made, rank);
   }
 
   bool unary(Node& node) {
@@ -122,7 +134,7 @@ class ChannelsLast {
     if (clip && join_limits(node, *x)) return true;
     Node& made = r_.add(node, node.op_type(), inputs, node.output(0)->name(), 1, node.domain());
     copy_attributes(node, made);
-    return replace(node, made);
+    return replace(node, made, rank_.at(node.input(0)));
   }
 
   /// The convolution that gives x, if only `node` reads what it was turned back to.
@@ -167,7 +179,7 @@ class ChannelsLast {
     inputs[0] = a;
     inputs[3] = b;
     Node& made = r_.add(node, node.op_type(), inputs, node.output(0)->name(), 1, kMicrosoft);
-    return replace(node, made);
+    return replace(node, made, rank_.at(node.input(0)));
   }
 
   /// `node` adds the convolution's result at `side` and `rest`.
@@ -197,13 +209,14 @@ class ChannelsLast {
     }
     Node& made = r_.add(node, "QLinearConvLast", inputs, node.output(0)->name(), 1, kOwn);
     copy_attributes(*conv, made, {"low", "high"});
-    return replace(node, made);
+    return replace(node, made, rank_.at(node.input(side)));
   }
 
   Rewriter& r_;
   Graph& graph_;
   std::map<const Value*, Value*> last_;
-  std::vector<Node*> made_;  ///< Transposes back
+  std::map<const Value*, size_t> rank_;  ///< of what last_ has
+  std::vector<Node*> made_;              ///< Transposes back
 };
 
 }  // namespace

@@ -263,24 +263,30 @@ TEST_F(Quantised, Convolutions) {
     }
 }
 
-TEST_F(Quantised, ConvolutionsAlongOneAxis) {
-  for (const int64_t groups : {1, 2, 12})
-    for (const bool x_signed : {false, true})
-      for (const bool w_signed : {false, true})
-        for (const int kind : {0, 1, 2}) {
-          const std::string xt = x_signed ? "int8" : "uint8", wt = w_signed ? "int8" : "uint8";
-          const std::vector<int64_t> x = {2, 12, 45};
-          const std::string text =
-              "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + xt + "[" + list(x) +
-              "] x) => (uint8[n,m,k] y) <float sx = {0.02}, " +
-              constant(xt, "zx", {}, x_signed ? -90 : 0, 120) + ", " +
-              constant(wt, "w", {24, 12 / groups, 3}, w_signed ? -128 : 0, w_signed ? 127 : 255) +
-              ", " + scales("sw", 24) + ", " + zero_points(w_signed, kind, 24) +
-              ", float sy = {0.1}, uint8 zy = {90}, " + constant("int32", "b", {24}, -5000, 5000) +
-              "> {\n y = QLinearConv <pads = [2, 1], group = " + std::to_string(groups) +
-              "> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
-          agree(text, codes(x, x_signed), 1, "qlinear_conv");
-        }
+TEST_F(Quantised, ConvolutionsAlongOneAxisAndThree) {
+  for (const bool along_one : {true, false})
+    for (const int64_t groups : {1, 2, 12})
+      for (const bool x_signed : {false, true})
+        for (const bool w_signed : {false, true})
+          for (const int kind : {0, 1, 2}) {
+            const std::string xt = x_signed ? "int8" : "uint8", wt = w_signed ? "int8" : "uint8";
+            const std::vector<int64_t> x =
+                along_one ? std::vector<int64_t>{2, 12, 45} : std::vector<int64_t>{2, 12, 3, 5, 9};
+            const std::vector<int64_t> w = along_one
+                                               ? std::vector<int64_t>{24, 12 / groups, 3}
+                                               : std::vector<int64_t>{24, 12 / groups, 2, 1, 3};
+            const std::string text =
+                "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + xt + "[" + list(x) +
+                "] x) => (uint8[" + (along_one ? "n,m,k" : "n,m,d,h,k") +
+                "] y) <float sx = {0.02}, " + constant(xt, "zx", {}, x_signed ? -90 : 0, 120) +
+                ", " + constant(wt, "w", w, w_signed ? -128 : 0, w_signed ? 127 : 255) + ", " +
+                scales("sw", 24) + ", " + zero_points(w_signed, kind, 24) +
+                ", float sy = {0.1}, uint8 zy = {90}, " +
+                constant("int32", "b", {24}, -5000, 5000) + "> {\n y = QLinearConv <pads = [" +
+                (along_one ? "2, 1" : "1, 0, 2, 0, 0, 1") + "], group = " + std::to_string(groups) +
+                "> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
+            agree(text, codes(x, x_signed), 1, along_one ? "tombolo_qlinear_conv" : "qlinear_conv");
+          }
 }
 
 /// "name = {...}" of so many numbers, each from `of(i)`.
