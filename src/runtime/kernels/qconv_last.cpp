@@ -68,10 +68,7 @@ void copy_image(const QConvPlan& plan, const uint8_t* x, uint8_t zero, std::byte
                    continue;
                  }
                  std::memset(to, fill, static_cast<size_t>(left));
-                 if (mask == 0)
-                   std::memcpy(to + left, from, static_cast<size_t>(inside));
-                 else
-                   for (int64_t i = 0; i < inside; ++i) to[left + i] = from[i] ^ mask;
+                 q_turn_bytes(from, inside, mask, to + left);
                  std::memset(to + left + inside, fill, static_cast<size_t>(row - left - inside));
                  continue;
                }

@@ -27,6 +27,23 @@ void put(std::byte* out, int64_t index, int element, int32_t value) {
 
 }  // namespace
 
+void q_turn_bytes(const uint8_t* from, int64_t n, uint8_t mask, uint8_t* to) {
+  if (mask == 0) {
+    std::memcpy(to, from, static_cast<size_t>(n));
+    return;
+  }
+  // Words: gcc leaves loops of bytes as they are.
+  const uint64_t turn = mask * uint64_t{0x0101010101010101};
+  int64_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    uint64_t words[4];
+    std::memcpy(words, from + i, 32);
+    for (uint64_t& word : words) word ^= turn;
+    std::memcpy(to + i, words, 32);
+  }
+  for (; i < n; ++i) to[i] = from[i] ^ mask;
+}
+
 int64_t q_row_bytes(int64_t k, const QTiles& tiles) { return tiles.groups_of(k) * 4; }
 
 void q_pack_rows(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
@@ -40,7 +57,7 @@ void q_pack_rows(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip,
                if (tiles.element == 1) {
                  const uint8_t mask = flip ? 0x80 : 0;
                  auto* bytes = reinterpret_cast<uint8_t*>(to);
-                 for (int64_t j = 0; j < k; ++j) bytes[j] = from[j] ^ mask;
+                 q_turn_bytes(from, k, mask, bytes);
                } else {
                  auto* wide = reinterpret_cast<int16_t*>(to);
                  const uint8_t mask = flip ? 0x80 : 0;

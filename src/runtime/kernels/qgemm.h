@@ -158,6 +158,8 @@ void q_interleave(const uint8_t* rows, int64_t step, int64_t k, bool is_signed, 
 void q_row_sums(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
                 int32_t* sums);
 
+/// to[i] = from[i] ^ mask
+void q_turn_bytes(const uint8_t* from, int64_t n, uint8_t mask, uint8_t* to);
 /// The sum of n bytes, each with `mask` turned in it.
 int64_t q_sum_bytes(const uint8_t* x, int64_t n, uint8_t mask);
 

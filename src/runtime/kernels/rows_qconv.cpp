@@ -179,7 +179,7 @@ void split_bytes(const ConvGeometry& s, const ConvImage& image, const uint8_t* x
   const int64_t sy = s.stride[1], sx = s.stride[2];
   const int64_t depth = image.plane / std::max<int64_t>(1, image.slice);
   if (!image.copy) {
-    for (int64_t i = 0; i < s.in_plane(); ++i) out[i] = x[i] ^ flip;
+    q_turn_bytes(x, s.in_plane(), flip, out);
     return;
   }
   std::memset(out, fill, static_cast<size_t>(image.plane));
@@ -191,7 +191,7 @@ void split_bytes(const ConvGeometry& s, const ConvImage& image, const uint8_t* x
       uint8_t* to = out + (d + s.pad[0]) * image.slice + row % sy * sx * image.phase +
                     row / sy * image.columns;
       if (sx == 1) {
-        for (int64_t c = 0; c < width; ++c) to[s.pad[2] + c] = from[c] ^ flip;
+        q_turn_bytes(from, width, flip, to + s.pad[2]);
         continue;
       }
       int64_t phase = s.pad[2] % sx, column = s.pad[2] / sx;
