@@ -1,6 +1,7 @@
 // For the runtime: operators of com.microsoft in those of the standard, and of ai.tombolo, that
 // have fast kernels. Only of float32, where all that they say can be said.
 
+#include "passes/expand_attention.h"
 #include "passes/passes.h"
 #include "passes/runtime_operators.h"
 
@@ -26,7 +27,8 @@ class Expander {
     if (is("FusedConv")) return fused_conv(node);
     if (is("SkipLayerNormalization")) return skip_norm(node, "LayerNormalization");
     if (is("SkipSimplifiedLayerNormalization")) return skip_norm(node, "RMSNormalization");
-    return 0;
+    if (is("DynamicQuantizeMatMul")) return quantise_matmul(node);
+    return expand_microsoft_attention(rewriter_, node);
   }
 
  private:
@@ -113,6 +115,18 @@ class Expander {
     norm.set_int("axis", attributes.get_int("axis", -1));
     norm.set_float("epsilon", attributes.get_float("epsilon", 1e-5f));
     return become(node, norm);
+  }
+
+  /// DynamicQuantizeLinear and MatMulIntegerToFloat.
+  size_t quantise_matmul(Node& node) {
+    if (node.input(1) == nullptr || node.input(2) == nullptr) return 0;
+    const Text name = node.output(0)->name();
+    Node& codes = rewriter_.add(node, "DynamicQuantizeLinear", {node.input(0)}, name, 3);
+    rewriter_.touch(codes);
+    std::vector<Value*> inputs = {codes.output(0), node.input(1), codes.output(1), node.input(2),
+                                  codes.output(2), node.input(3), node.input(4)};
+    while (inputs.back() == nullptr) inputs.pop_back();
+    return become(node, rewriter_.add(node, "MatMulIntegerToFloat", inputs, name, 1, kMicrosoft));
   }
 
   /// Y = norm(X + skip + bias); output 3 is the sum.

@@ -1,0 +1,218 @@
+#include "passes/expand_attention.h"
+
+#include <array>
+#include <vector>
+
+#include "passes/runtime_operators.h"
+
+namespace tombolo::passes {
+namespace {
+
+class AttentionExpander {
+ public:
+  AttentionExpander(Rewriter& rewriter, Node& node)
+      : r_(rewriter), node_(node), attributes_(node), name_(node.output(0)->name()) {}
+
+  size_t expand() {
+    const auto is = [&](Text op) { return r_.is(&node_, op, kMicrosoft); };
+    if (is("MultiHeadAttention")) return multi_head();
+    if (is("Attention")) return projected();
+    if (is("QAttention")) return quantised();
+    if (is("EmbedLayerNormalization")) return embedding();
+    return 0;
+  }
+
+ private:
+  using Values = std::vector<Value*>;
+
+  Value* input(size_t i) const { return node_.input(i); }
+  bool is_read(size_t output) const {
+    const Value* value = output < node_.outputs().size() ? node_.output(output) : nullptr;
+    return value != nullptr && (value->has_uses() || value->output_uses() != 0);
+  }
+  bool any(std::initializer_list<size_t> inputs) const {
+    for (const size_t i : inputs)
+      if (input(i) != nullptr) return true;
+    return false;
+  }
+  Value* one(Text op, const Values& inputs, Text domain = {}) {
+    Node& made = r_.add(node_, op, inputs, name_, 1, domain);
+    r_.touch(made);
+    return made.output(0);
+  }
+  template <typename T>
+  Value* tensor(DType dtype, const std::vector<int64_t>& dims, const std::vector<T>& values) {
+    return r_.initializer(node_.graph(), Tensor::of<T>(dtype, dims, values), name_);
+  }
+  Value* number(float value) { return tensor<float>(DType::kFloat32, {}, {value}); }
+  Value* numbers(std::vector<int64_t> values) {
+    return r_.ints_initializer(node_.graph(), values, name_);
+  }
+
+  /// Queries, keys and values side by side along the last axis; empty where sizes are not known.
+  Values parts_of(Value* all, std::array<int64_t, 3> sizes, int64_t axis) {
+    Node& split = r_.add(node_, "Split", {all, numbers({sizes[0], sizes[1], sizes[2]})}, name_, 3);
+    split.set_int("axis", axis);
+    r_.touch(split);
+    return {split.output(0), split.output(1), split.output(2)};
+  }
+
+  /// What the mask of int32 adds to scores: [batch, 1, 1, keys]. Null where its form is another.
+  Value* mask_of(Value* mask, Value* keys) {
+    const auto rank = r_.rank(mask);
+    Value* counts = nullptr;
+    if (rank == 2) {
+      counts = one("Greater", {mask, tensor<int32_t>(DType::kInt32, {}, {0})});
+    } else if (rank == 1 && r_.dim(mask, 0) && r_.dim(mask, 0) == r_.dim(keys, 0) &&
+               r_.dim(keys, 1)) {
+      // So many keys of each.
+      std::vector<int32_t> steps(static_cast<size_t>(*r_.dim(keys, 1)));
+      for (size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<int32_t>(i);
+      const auto count = static_cast<int64_t>(steps.size());
+      Value* at = tensor<int32_t>(DType::kInt32, {1, count}, steps);
+      counts = one("Less", {at, one("Unsqueeze", {mask, numbers({1})})});
+    } else {
+      return nullptr;
+    }
+    Value* terms = one("Where", {counts, number(0),
+                                 number(attributes_.get_float("mask_filter_value", -10000.0f))});
+    return one("Unsqueeze", {terms, numbers({1, 2})});
+  }
+
+  /// Attention of ai.onnx; its cache is that of the inputs and outputs given.
+  size_t attend(const Values& qkv, Value* mask, Value* bias, Value* past_key, Value* past_value,
+                bool presents) {
+    const bool causal = attributes_.get_int("unidirectional", 0) != 0;
+    if (causal && (past_key != nullptr || !r_.same_shape(qkv[0], qkv[1]))) return 0;
+    const int64_t heads = attributes_.get_int("num_heads", 0);
+    if (heads < 1) return 0;
+    Value* terms = bias;
+    if (mask != nullptr) {
+      terms = mask_of(mask, qkv[1]);
+      if (terms == nullptr) return 0;
+      if (bias != nullptr) terms = one("Add", {terms, bias});
+    }
+    Values inputs = {qkv[0], qkv[1], qkv[2], terms, past_key, past_value};
+    while (inputs.back() == nullptr) inputs.pop_back();
+    Node& made = r_.add(node_, "Attention", inputs, name_, presents ? 3 : 1);
+    made.set_int("q_num_heads", heads);
+    made.set_int("kv_num_heads", heads);
+    if (causal) made.set_int("is_causal", 1);
+    const float scale = attributes_.get_float("scale", 0);
+    if (scale != 0) made.set_float("scale", scale);
+    r_.touch(made);
+    for (size_t i = 1; i < 3 && presents; ++i)
+      if (is_read(i)) r_.replace(*node_.output(i), *made.output(i));
+    r_.supersede(*node_.output(0), *made.output(0));
+    return 1;
+  }
+
+  size_t multi_head() {
+    // Lengths of buffers, beams; scores that are read.
+    if (any({8, 9}) || is_read(3)) return 0;
+    Values qkv = {input(0), input(1), input(2)};
+    for (Value* value : qkv)
+      if (value == nullptr || r_.rank(value) != 3 || r_.dtype(value) != DType::kFloat32) return 0;
+    Value* const mask = input(4);
+    if (mask != nullptr && (input(6) != nullptr || r_.rank(mask) != 2)) return 0;
+    if ((input(6) == nullptr) != (input(7) == nullptr)) return 0;
+    if (input(5) != nullptr && r_.rank(input(5)) != 4) return 0;
+    if (attributes_.get_int("unidirectional", 0) != 0 &&
+        (input(6) != nullptr || !r_.same_shape(qkv[0], qkv[1])))
+      return 0;
+    if (input(3) != nullptr) {
+      std::array<int64_t, 3> sizes;
+      for (size_t i = 0; i < 3; ++i) {
+        const auto size = r_.dim(qkv[i], 2);
+        if (!size) return 0;
+        sizes[i] = *size;
+      }
+      const Values biases = parts_of(input(3), sizes, 0);
+      for (size_t i = 0; i < 3; ++i) qkv[i] = one("Add", {qkv[i], biases[i]});
+    }
+    return attend(qkv, mask, input(5), input(6), input(7),
+                  input(6) != nullptr || is_read(1) || is_read(2));
+  }
+
+  /// Sizes of queries, keys and values in `width` columns.
+  std::optional<std::array<int64_t, 3>> sizes_of(const Value* weights) const {
+    const auto width = r_.dim(weights, 1);
+    if (!width) return std::nullopt;
+    const auto given = attributes_.get_ints("qkv_hidden_sizes");
+    if (given.empty()) {
+      if (*width % 3 != 0) return std::nullopt;
+      return std::array<int64_t, 3>{*width / 3, *width / 3, *width / 3};
+    }
+    if (given.size() != 3 || given[0] + given[1] + given[2] != *width || given[0] != given[1])
+      return std::nullopt;
+    return std::array<int64_t, 3>{given[0], given[1], given[2]};
+  }
+  bool plain_mask(const Value* mask) const {
+    if (mask == nullptr || r_.rank(mask) == 2) return true;
+    return r_.rank(mask) == 1 && r_.dim(mask, 0) && r_.dim(mask, 0) == r_.dim(input(0), 0) &&
+           r_.dim(input(0), 1);
+  }
+
+  size_t projected() {
+    if (any({4, 6}) || is_read(1) || attributes_.get_int("do_rotary", 0) != 0 ||
+        r_.rank(input(0)) != 3 || input(1) == nullptr || !plain_mask(input(3)) ||
+        r_.dtype(input(0)) != DType::kFloat32)
+      return 0;
+    if (input(5) != nullptr && r_.rank(input(5)) != 4) return 0;
+    const auto sizes = sizes_of(input(1));
+    if (!sizes || attributes_.get_int("num_heads", 0) < 1) return 0;
+    Value* all = one("MatMul", {input(0), input(1)});
+    if (input(2) != nullptr) all = one("Add", {all, input(2)});
+    return attend(parts_of(all, *sizes, 2), input(3), input(5), nullptr, nullptr, false);
+  }
+
+  size_t quantised() {
+    if (input(8) != nullptr || is_read(1) || attributes_.get_int("do_rotary", 0) != 0 ||
+        r_.rank(input(0)) != 3 || !plain_mask(input(5)))
+      return 0;
+    for (size_t i = 1; i < 5; ++i)
+      if (input(i) == nullptr) return 0;
+    const auto sizes = sizes_of(input(1));
+    if (!sizes || attributes_.get_int("num_heads", 0) < 1) return 0;
+    Value* all =
+        one("MatMulIntegerToFloat",
+            {input(0), input(1), input(3), input(4), input(6), input(7), input(2)}, kMicrosoft);
+    return attend(parts_of(all, *sizes, 2), input(5), nullptr, nullptr, nullptr, false);
+  }
+
+  /// LayerNormalization (word[ids] + position[0, 1, ...] + segment[segment ids]).
+  size_t embedding() {
+    if (is_read(1) || input(0) == nullptr || input(2) == nullptr || input(3) == nullptr ||
+        input(5) == nullptr || input(6) == nullptr ||
+        (input(1) == nullptr) != (input(4) == nullptr))
+      return 0;
+    Value* const positions = input(8);
+    const auto steps = r_.dim(input(0), 1);
+    if (positions == nullptr && !steps) return 0;
+    Value* where = positions != nullptr
+                       ? one("Gather", {input(3), positions})
+                       : one("Slice", {input(3), numbers({0}), numbers({*steps}), numbers({0})});
+    Value* sum = one("Add", {one("Gather", {input(2), input(0)}), where});
+    if (input(1) != nullptr) sum = one("Add", {sum, one("Gather", {input(4), input(1)})});
+    Node& norm = r_.add(node_, "LayerNormalization", {sum, input(5), input(6)}, name_);
+    norm.set_int("axis", -1);
+    norm.set_float("epsilon", attributes_.get_float("epsilon", 1e-12f));
+    r_.touch(norm);
+    if (is_read(2)) r_.replace(*node_.output(2), *sum);
+    r_.supersede(*node_.output(0), *norm.output(0));
+    return 1;
+  }
+
+  Rewriter& r_;
+  Node& node_;
+  const AttributeReader attributes_;
+  const Text name_;
+};
+
+}  // namespace
+
+size_t expand_microsoft_attention(Rewriter& rewriter, Node& node) {
+  return AttentionExpander(rewriter, node).expand();
+}
+
+}  // namespace tombolo::passes
