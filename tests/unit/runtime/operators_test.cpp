@@ -285,6 +285,61 @@ TEST_P(Operators, AttentionOfMicrosoft) {
       1e-5);
 }
 
+TEST_P(Operators, Trilu) {
+  const Tensor x = numbers({3, 5, 7}, 1), tall = numbers({2, 9, 4}, 1);
+  for (const int upper : {0, 1})
+    for (const char* k : {"", "0", "2", "-3", "6", "-8", "40", "-9223372036854775807"}) {
+      const std::string nodes =
+          "Trilu <upper = " + std::to_string(upper) + "> (x" + (*k == 0 ? ") }" : ", k) }");
+      const std::string given = *k == 0 ? "" : "<int64 k = {" + std::string(k) + "}> ";
+      agree("main (float[A,B,C] x) => (y) " + given + "{ y = " + nodes, {{"x", x}});
+      agree("main (float[A,B,C] x) => (y) " + given + "{ y = " + nodes, {{"x", tall}});
+      agree("main (float[A,B,C] z) => (y) " + given + "{ x = Cast <to = 9> (z)\n y = " + nodes,
+            {{"z", x}});
+      // Where it may write over what it reads.
+      agree("main (float[A,B,C] z) => (y) " + given + "{ x = Neg (z)\n y = " + nodes, {{"z", x}});
+    }
+}
+
+TEST_P(Operators, DeformConv) {
+  struct Case {
+    std::vector<int64_t> x, w, out;
+    int groups, shares;
+    const char* attributes;
+  };
+  const Case cases[] = {
+      {{2, 6, 9, 8}, {5, 6, 3, 3}, {9, 8}, 1, 1, "pads = [1, 1, 1, 1]"},
+      {{1, 8, 10, 11}, {6, 4, 3, 2}, {4, 5}, 2, 4, "strides = [2, 2], group = 2, offset_group = 4"},
+      {{1, 4, 7, 30},
+       {20, 4, 1, 3},
+       {7, 28},
+       1,
+       2,
+       "dilations = [1, 2], pads = [0, 1, 0, 1], offset_group = 2"}};
+  const auto list = [](std::initializer_list<int64_t> dims) {
+    std::string text;
+    for (const int64_t d : dims) text += (text.empty() ? "" : ",") + std::to_string(d);
+    return "[" + text + "]";
+  };
+  for (const Case& c : cases) {
+    const int64_t taps = c.w[2] * c.w[3] * c.shares, n = c.x[0];
+    const std::string head = "main (float" + list({n, c.x[1], c.x[2], c.x[3]}) + " x, float" +
+                             list({c.w[0], c.w[1], c.w[2], c.w[3]}) + " w, float" +
+                             list({n, 2 * taps, c.out[0], c.out[1]}) + " o, float" +
+                             list({c.w[0]}) + " b, float" + list({n, taps, c.out[0], c.out[1]}) +
+                             " m) => (y) { y = DeformConv <" + c.attributes + "> ";
+    const std::vector<NamedValue> inputs = {
+        {"x", numbers({n, c.x[1], c.x[2], c.x[3]}, 1)},
+        {"w", numbers({c.w[0], c.w[1], c.w[2], c.w[3]}, 0.2f)},
+        {"o", numbers({n, 2 * taps, c.out[0], c.out[1]}, 2, true)},
+        {"b", numbers({c.w[0]}, 1)},
+        {"m", numbers({n, taps, c.out[0], c.out[1]}, 1)}};
+    agree(head + "(x, w, o, b, m) }", inputs, 1e-5);
+    agree(head + "(x, w, o, , m) }", inputs, 1e-5);
+    agree(head + "(x, w, o) }", inputs, 1e-5);
+  }
+}
+
 TEST_P(Operators, PoolsOfLongWindows) {
   for (const char* attributes : {"kernel_shape = [1, 300]", "kernel_shape = [2, 257]",
                                  "kernel_shape = [1, 100], strides = [1, 50]",
