@@ -126,7 +126,7 @@ class Sandwich {
     high_ = std::clamp(high, low_, high_);
   }
 
-  /// Weights: constant bytes, one scale or one each along `axis`, around the middle.
+  /// Weights: constant bytes, one scale or one each along `axis`.
   struct Weights {
     Value* codes = nullptr;
     Value* scale = nullptr;
@@ -153,14 +153,10 @@ class Sandwich {
       w.steps.push_back(scale->get_double(i));
       if (!(w.steps.back() > 0) || !std::isfinite(w.steps.back())) return std::nullopt;
     }
-    const int64_t middle = dtype == DType::kInt8 ? 0 : 128;
     if (w.zero != nullptr) {
       const Tensor* zero = r_.constant(w.zero);
-      if (zero == nullptr || zero->dtype() != dtype) return std::nullopt;
-      for (int64_t i = 0; i < zero->size(); ++i)
-        if (zero->get_int64(i) != middle) return std::nullopt;
-    } else if (middle != 0) {
-      return std::nullopt;
+      if (zero == nullptr || zero->dtype() != dtype || zero->size() != scale->size())
+        return std::nullopt;
     }
     return w;
   }
