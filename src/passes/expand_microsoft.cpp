@@ -156,6 +156,31 @@ class Expander {
 
 }  // namespace
 
+/// They say the same, and exporters wrote them before the standard had 16 bits.
+Result<size_t> standard_quantise(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) {
+    std::vector<Node*> nodes;
+    for (Node* node : graph.nodes())
+      for (const Text op : {Text("QuantizeLinear"), Text("DequantizeLinear")})
+        if (rewriter.is(node, op, kMicrosoft) && node->input(0) != nullptr &&
+            node->input(1) != nullptr && node->output(0) != nullptr)
+          nodes.push_back(node);
+    for (Node* node : nodes) {
+      std::vector<Value*> inputs(node->inputs().begin(), node->inputs().end());
+      while (inputs.back() == nullptr) inputs.pop_back();
+      Node& made = rewriter.add(*node, node->op_type(), inputs, node->output(0)->name());
+      const AttributeReader attributes(*node);
+      if (attributes.has("axis")) made.set_int("axis", attributes.get_int("axis", 1));
+      rewriter.touch(made);
+      rewriter.supersede(*node->output(0), *made.output(0));
+      ++count;
+    }
+  });
+  return count;
+}
+
 Result<size_t> expand_microsoft(Rewriter& rewriter) {
   rewriter.refresh();
   size_t count = 0;

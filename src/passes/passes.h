@@ -45,6 +45,7 @@ TOMBOLO_PASS(byte_tables);
 TOMBOLO_PASS(integer_layout);
 TOMBOLO_PASS(widen_halves);
 TOMBOLO_PASS(expand_microsoft);
+TOMBOLO_PASS(standard_quantise);
 TOMBOLO_PASS(expand_einsum);
 TOMBOLO_PASS(fuse_epilogues);
 TOMBOLO_PASS(block_layout);

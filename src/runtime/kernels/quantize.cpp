@@ -76,6 +76,26 @@ void quantize_any(const float* x, int64_t n, float scale, int32_t zero, T* y) {
   }
 }
 
+/// To 16 bits, which no product with 1 / scale is exact enough for.
+template <typename T>
+void quantize16(const float* x, int64_t n, float scale, int32_t zero, T* y) {
+  constexpr int32_t kLeast = std::numeric_limits<T>::min(),
+                    kGreatest = std::numeric_limits<T>::max();
+  const F f;
+  const I32 d;
+  const hn::Rebind<T, F> narrow;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const auto s = hn::Set(f, scale), lo = hn::Set(f, static_cast<float>(kLeast - zero)),
+             hi = hn::Set(f, static_cast<float>(kGreatest - zero));
+  const auto z = hn::Set(d, zero);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const auto exact = hn::Div(load_n(f, x + i, n - i), s);
+    const auto number = hn::IfThenElseZero(hn::Eq(exact, exact), exact);
+    const auto q = hn::Add(nearest(hn::Min(hi, hn::Max(lo, number))), z);
+    store_n(hn::DemoteTo(narrow, q), narrow, y + i, n - i);
+  }
+}
+
 template <typename T>
 void dequantize(const void* x, int64_t n, float scale, int32_t zero, float* y) {
   const F f;
@@ -138,6 +158,15 @@ void quantize_row(const float* x, int64_t n, float scale, int32_t zero, bool is_
       x, n, scale, zero, y);
 }
 
+void quantize_row16(const float* x, int64_t n, float scale, int32_t zero, bool is_signed,
+                    uint16_t* y) {
+  if (is_signed)
+    TOMBOLO_TARGET(void(const float*, int64_t, float, int32_t, int16_t*), quantize16<int16_t>)
+  (x, n, scale, zero, reinterpret_cast<int16_t*>(y));
+  else TOMBOLO_TARGET(void(const float*, int64_t, float, int32_t, uint16_t*), quantize16<uint16_t>)(
+      x, n, scale, zero, y);
+}
+
 void value_range(const float* x, int64_t n, float& least, float& greatest) {
   TOMBOLO_TARGET(void(const float*, int64_t, float*, float*), widen_range)(x, n, &least, &greatest);
 }
@@ -145,6 +174,13 @@ void value_range(const float* x, int64_t n, float& least, float& greatest) {
 void dequantize_row(const void* x, bool is_signed, int64_t n, float scale, int32_t zero, float* y) {
   using Fn = void(const void*, int64_t, float, int32_t, float*);
   (is_signed ? TOMBOLO_TARGET(Fn, dequantize<int8_t>) : TOMBOLO_TARGET(Fn, dequantize<uint8_t>))(
+      x, n, scale, zero, y);
+}
+
+void dequantize_row16(const void* x, bool is_signed, int64_t n, float scale, int32_t zero,
+                      float* y) {
+  using Fn = void(const void*, int64_t, float, int32_t, float*);
+  (is_signed ? TOMBOLO_TARGET(Fn, dequantize<int16_t>) : TOMBOLO_TARGET(Fn, dequantize<uint16_t>))(
       x, n, scale, zero, y);
 }
 

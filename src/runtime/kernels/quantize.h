@@ -21,10 +21,16 @@ inline DynamicScale dynamic_scale(float least, float greatest) {
 
 /// y = round(x / scale) + zero, limited to what int8_t or uint8_t holds; NaN counts as 0.
 void quantize_row(const float* x, int64_t n, float scale, int32_t zero, bool is_signed, uint8_t* y);
+/// The same for int16_t or uint16_t.
+void quantize_row16(const float* x, int64_t n, float scale, int32_t zero, bool is_signed,
+                    uint16_t* y);
 /// Takes n numbers into [least, greatest]; NaN changes nothing.
 void value_range(const float* x, int64_t n, float& least, float& greatest);
 /// y = (x - zero) * scale
 void dequantize_row(const void* x, bool is_signed, int64_t n, float scale, int32_t zero, float* y);
+/// The same for int16_t or uint16_t.
+void dequantize_row16(const void* x, bool is_signed, int64_t n, float scale, int32_t zero,
+                      float* y);
 /// y = (x - zero) * scale for sums of 32 bits.
 void dequantize_sums(const int32_t* x, int64_t n, float scale, int32_t zero, float* y);
 

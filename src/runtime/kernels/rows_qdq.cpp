@@ -1,4 +1,5 @@
-// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear between floats and bytes.
+// QuantizeLinear and DequantizeLinear between floats and integers of 8 or 16 bits, and
+// DynamicQuantizeLinear.
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,7 @@ namespace tombolo {
 namespace {
 
 bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
+bool is_16(DType dtype) { return dtype == DType::kInt16 || dtype == DType::kUInt16; }
 
 struct QdqState final : KernelState {
   int64_t outer = 1, length = 1, inner = 1;  ///< per tensor: one row of all
@@ -53,11 +55,13 @@ bool plan_quantize(const KernelQuery& q, QdqState& s) {
     if (!type || (q.has_input(2) && *type != s.type)) return false;
     s.type = *type;
   }
-  return is_byte(s.type);
+  return is_byte(s.type) || is_16(s.type);
 }
 
 bool plan_dequantize(const KernelQuery& q, QdqState& s) {
-  if ((!is_byte(q.dtype(0)) && q.dtype(0) != DType::kInt32) || !plan_scales(q, s)) return false;
+  if ((!is_byte(q.dtype(0)) && !is_16(q.dtype(0)) && q.dtype(0) != DType::kInt32) ||
+      !plan_scales(q, s))
+    return false;
   const int64_t given = q.attributes.get_int("output_dtype", 0);
   if (given != 0 && given != static_cast<int64_t>(DType::kFloat32)) return false;
   return !q.has_input(2) || q.dtype(2) == q.dtype(0);
@@ -84,6 +88,10 @@ int32_t integer_at(const KernelRun& run, size_t index, int64_t at) {
       return tensor.data<int8_t>()[at];
     case DType::kUInt8:
       return tensor.data<uint8_t>()[at];
+    case DType::kInt16:
+      return tensor.data<int16_t>()[at];
+    case DType::kUInt16:
+      return tensor.data<uint16_t>()[at];
     default:
       return tensor.data<int32_t>()[at];
   }
@@ -108,10 +116,15 @@ Status run_quantize(KernelRun& run) {
   const auto& s = run.state<QdqState>();
   TRY(Tensor * y, run.output(0, s.type, run.input(0).dims()));
   const float *x = run.data<float>(0), *scale = run.data<float>(1);
-  auto* out = y->data<uint8_t>();
-  const bool is_signed = s.type == DType::kInt8;
+  auto* out = y->data<std::byte>();
   for_scales(run, s, [&](int64_t at, int64_t n, int64_t index) {
-    quantize_row(x + at, n, scale[index], integer_at(run, 2, index), is_signed, out + at);
+    const int32_t zero = integer_at(run, 2, index);
+    if (is_16(s.type))
+      quantize_row16(x + at, n, scale[index], zero, s.type == DType::kInt16,
+                     reinterpret_cast<uint16_t*>(out) + at);
+    else
+      quantize_row(x + at, n, scale[index], zero, s.type == DType::kInt8,
+                   reinterpret_cast<uint8_t*>(out) + at);
   });
   return ok();
 }
@@ -126,6 +139,9 @@ Status run_dequantize(KernelRun& run) {
     const int32_t zero = integer_at(run, 2, index);
     if (x.dtype() == DType::kInt32)
       dequantize_sums(x.data<int32_t>() + at, n, scale[index], zero, out + at);
+    else if (is_16(x.dtype()))
+      dequantize_row16(x.data<uint16_t>() + at, x.dtype() == DType::kInt16, n, scale[index], zero,
+                       out + at);
     else
       dequantize_row(x.data<uint8_t>() + at, x.dtype() == DType::kInt8, n, scale[index], zero,
                      out + at);

@@ -285,6 +285,23 @@ TEST_P(Operators, AttentionOfMicrosoft) {
       1e-5);
 }
 
+TEST_P(Operators, CodesOfSixteenBits) {
+  for (const char* type : {"int16", "uint16"}) {
+    const std::string t = type, zero = t == "int16" ? "-321" : "41234";
+    for (const int64_t n : {1, 7, 40, 333})
+      for (const char* scale : {"0.015625", "0.0003", "1e-30", "1000"})
+        agree("main (float[2,N] x) => (q, y) <float s = {" + std::string(scale) + "}, " + t +
+                  " z = {" + zero +
+                  "}> { q = QuantizeLinear (x, s, z)\n"
+                  " y = DequantizeLinear (q, s, z) }",
+              {{"x", numbers({2, n}, 1, true)}});
+    agree("main (float[2,3,50] x) => (q, y) <float[3] s = {0.001, 0.02, 0.3}, " + t +
+              "[3] z = {0, 7, 100}> { q = QuantizeLinear <axis = 1> (x, s, z)\n"
+              " y = DequantizeLinear <axis = 1> (q, s, z) }",
+          {{"x", numbers({2, 3, 50}, 1)}});
+  }
+}
+
 TEST_P(Operators, Trilu) {
   const Tensor x = numbers({3, 5, 7}, 1), tall = numbers({2, 9, 4}, 1);
   for (const int upper : {0, 1})
