@@ -757,6 +757,37 @@ for _kind, _type, _out, _attributes in (
     probe("ml_" + _kind.lower(), _kind, (1000, 30), domain="ai.onnx.ml", x_type=_type, out_type=_out, **_attributes)
 probe("conv_depthwise", "Conv", (1, 128, 56, 56), np.random.default_rng(1).standard_normal((128, 1, 3, 3)).astype(np.float32), pads=[1] * 4, group=128)
 probe("conv_grouped", "Conv", (1, 256, 28, 28), np.random.default_rng(1).standard_normal((256, 8, 3, 3)).astype(np.float32) * 0.1, pads=[1] * 4, group=32)
+_more = np.random.default_rng(14)
+
+
+def _small(*shape):
+    return (_more.standard_normal(shape) * 0.05).astype(np.float32)
+
+
+def _codes(*shape):
+    return _more.integers(0, 255, shape).astype(np.uint8)
+
+
+def _steps(scale, zero):
+    return np.array(scale, np.float32), np.array(zero, np.uint8)
+
+
+_bytes = dict(x_type=np.uint8, out_type=np.uint8)
+probe("conv_dilated", "Conv", (1, 128, 33, 33), _small(128, 128, 3, 3), dilations=[18, 18], pads=[18] * 4)
+probe("conv_3x3x3", "Conv", (1, 32, 8, 56, 56), _small(32, 32, 3, 3, 3), pads=[1] * 6)
+probe("conv_1x3x3", "Conv", (1, 64, 8, 28, 28), _small(64, 64, 1, 3, 3), pads=[0, 1, 1, 0, 1, 1])
+probe("max_pool_whole", "MaxPool", (1, 1024, 2048), kernel_shape=[2048])
+probe("deform_conv", "DeformConv", (1, 64, 28, 28), _small(64, 64, 3, 3), _small(1, 18, 28, 28) * 20, opset=19, pads=[1] * 4)
+probe("trilu", "Trilu", (8, 512, 512))
+probe("qlinear_conv_zeros", "QLinearConv", (1, 64, 28, 28), *_steps(0.02, 3), _codes(128, 64, 3, 3), *_steps(0.01, 120), *_steps(0.5, 100), pads=[1] * 4, **_bytes)
+probe("qlinear_conv_1d", "QLinearConv", (1, 64, 4096), *_steps(0.02, 3), _codes(64, 64, 9), *_steps(0.01, 128), *_steps(0.5, 100), pads=[4, 4], **_bytes)
+probe("qlinear_matmul_batches", "QLinearMatMul", (12, 128, 64), *_steps(0.02, 3), _codes(12, 64, 128), *_steps(0.01, 120), *_steps(0.5, 100), **_bytes)
+probe("ms_attention", "Attention", (1, 128, 768), _small(768, 2304), _small(2304), num_heads=12, domain="com.microsoft")
+probe("ms_multi_head_attention", "MultiHeadAttention", (1, 128, 768), _small(1, 128, 768), _small(1, 128, 768), num_heads=12, domain="com.microsoft")
+probe("qattention", "QAttention", (1, 128, 768), _codes(768, 2304), _small(2304), np.array(0.02, np.float32), np.array(0.001, np.float32), num_heads=12, domain="com.microsoft", x_type=np.uint8)
+probe("dynamic_quantize_matmul", "DynamicQuantizeMatMul", (128, 768), _codes(768, 768), np.array([0.01], np.float32), np.array([120], np.uint8), domain="com.microsoft")
+probe("quantize_u16", "QuantizeLinear", SHEET, np.array(0.001, np.float32), np.array(30000, np.uint16), opset=21, out_type=np.uint16)
+probe("dequantize_u16", "DequantizeLinear", SHEET, np.array(0.001, np.float32), np.array(30000, np.uint16), opset=21, x_type=np.uint16)
 probe("conv_1d", "Conv", (1, 64, 4096), np.random.default_rng(1).standard_normal((64, 64, 9)).astype(np.float32) * 0.05, pads=[4, 4])
 probe("matmul_1024", "MatMul", (1024, 1024), np.random.default_rng(1).standard_normal((1024, 1024)).astype(np.float32))
 probe("matmul_m1", "MatMul", (1, 4096), np.random.default_rng(1).standard_normal((4096, 4096)).astype(np.float32))
