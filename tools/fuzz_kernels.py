@@ -73,6 +73,103 @@ def conv(r):
     return "Conv", c
 
 
+def conv_clipped(r):
+    """Kernels that reach far beyond the image; images with depth."""
+    c = Case()
+    inputs, outputs, group = r.choice([64, 72, 100]), r.choice([16, 20, 40]), r.choice([1, 1, 2])
+    if r.random() < 0.5:
+        kernel, image = [r.choice([3, 3, 5]), 3], [r.randint(2, 24), r.randint(2, 24)]
+        dilations = [r.randint(1, 12), r.randint(1, 12)]
+    else:
+        inputs, outputs = r.choice([16, 17, 32]), r.choice([16, 18, 33])
+        kernel, image = [r.choice([1, 2, 3]), 3, 3], [r.randint(3, 6), r.randint(5, 20), r.randint(5, 20)]
+        dilations = [1, 1, 1]
+    pads = [(k - 1) * d // 2 + r.choice([0, 0, 1]) for k, d in zip(kernel, dilations)]
+    strides = [r.choice([1, 1, 2]) if len(kernel) == 2 or kernel[0] == 1 and i == 0 else 1 for i in range(len(kernel))]
+    c.add("x", floats(r, [r.choice([1, 2]), inputs * group] + image))
+    c.add("w", floats(r, [outputs * group, inputs] + kernel, 0.05), True)
+    if r.random() < 0.6:
+        c.add("b", floats(r, [outputs * group]), True)
+    c.attributes = dict(group=group, strides=strides, dilations=dilations, pads=pads + pads)
+    return "Conv", c
+
+
+def deform_conv(r):
+    c = Case()
+    group, share, part = r.choice([1, 2]), r.choice([1, 2]), r.choice([2, 4])
+    kernel, image = [r.choice([1, 2, 3]), r.choice([1, 3])], [r.randint(3, 14), r.randint(3, 20)]
+    pads, stride = [r.randint(0, 2) for _ in range(4)], [r.choice([1, 2]) for _ in range(2)]
+    out = [(i + pads[a] + pads[a + 2] - k) // s + 1 for a, (i, k, s) in enumerate(zip(image, kernel, stride))]
+    n, taps = r.choice([1, 2]), kernel[0] * kernel[1]
+    c.add("x", floats(r, [n, group * part] + image))
+    c.add("w", floats(r, [group * 3, part] + kernel), r.random() < 0.7)
+    c.add("o", floats(r, [n, share * taps * 2] + out, r.choice([0.3, 3, 30])))
+    if r.random() < 0.5:
+        c.add("b", floats(r, [group * 3]))
+    else:
+        c.skip()
+    if r.random() < 0.5:
+        c.add("m", floats(r, [n, share * taps] + out))
+    c.attributes = dict(group=group, offset_group=share, pads=pads, strides=stride, kernel_shape=kernel)
+    return "DeformConv", c
+
+
+def trilu(r):
+    c = Case()
+    dims = shape(r, r.choice([2, 3]), 40)
+    c.add("x", numbers(r, dims, r.choice([np.int32, np.int64, np.uint8])) if r.random() < 0.5 else floats(r, dims))
+    if r.random() < 0.7:
+        c.add("k", np.array(r.randint(-50, 50)))
+    c.attributes = dict(upper=r.choice([0, 1]))
+    return "Trilu", c
+
+
+def pool_long(r):
+    c = Case()
+    length = r.randint(40, 400)
+    c.add("x", floats(r, [2, 3, length]))
+    kernel = r.randint(20, length)
+    c.attributes = dict(kernel_shape=[kernel], strides=[r.choice([1, 2, 3, kernel])])
+    return r.choice(["MaxPool", "AveragePool"]), c
+
+
+def matmul_integer_batches(r):
+    c = Case()
+    m, n, k = (r.choice([1, 2, 3, 7, 16, 33, 100]) for _ in range(3))
+    ta, tb = r.choice([np.uint8, np.int8]), r.choice([np.uint8, np.int8])
+    rng = np.random.default_rng(r.getrandbits(32))
+    batch = r.choice([([2, 3], [2, 3]), ([2, 1], [3]), ([1], [4]), ([], [2, 2]), ([5], [1, 5])])
+    c.add("a", rng.integers(np.iinfo(ta).min, np.iinfo(ta).max, batch[0] + [m, k], endpoint=True).astype(ta))
+    c.add("b", rng.integers(np.iinfo(tb).min, np.iinfo(tb).max, batch[1] + [k, n], endpoint=True).astype(tb), r.random() < 0.4)
+    if r.random() < 0.7:
+        c.add("az", np.array(5, ta))
+        c.add("bz", np.array(3, tb) if r.random() < 0.5 else np.full([n], 7, tb))
+    return "MatMulInteger", c
+
+
+def codes_16(r):
+    c = Case()
+    dtype = r.choice([np.int16, np.uint16])
+    dims = shape(r, r.choice([1, 2, 3]), 60)
+    each = r.random() < 0.4
+    n = dims[-1] if each else 1
+    scale = np.abs(floats(r, [n])) * r.choice([1e-3, 1e-2]) + 1e-5
+    zero = numbers(r, [n], dtype)
+    if each:
+        c.attributes = dict(axis=-1)
+    else:
+        scale, zero = scale[0], zero[0]
+    if r.random() < 0.5:
+        c.add("x", floats(r, dims, 3))
+        op = "QuantizeLinear"
+    else:
+        c.add("x", numbers(r, dims, dtype))
+        op = "DequantizeLinear"
+    c.add("s", scale.astype(np.float32), True)
+    c.add("z", zero, True)
+    return op, c
+
+
 def qlinear_conv(r):
     _, f = conv(r)
     f.attributes.pop("auto_pad", None)
@@ -111,7 +208,8 @@ def quantised_conv(r, x, w, attributes):
     each = r.random() < 0.5
     n = w[0]
     c.add("ws", np.linspace(0.001, 0.02, n).astype(np.float32) if each else np.float32(0.01), True)
-    c.add("wz", np.full([n], middle, tw) if each else np.array(middle, tw), True)
+    zeros = rng.integers(wi.min, wi.max, n, endpoint=True).astype(tw) if r.random() < 0.5 else np.full([n], middle, tw)
+    c.add("wz", zeros if each else zeros[0], True)
     c.add("ys", np.float32(0.5), True)
     c.add("yz", np.array(3, ty), True)
     if r.random() < 0.5:
@@ -786,7 +884,7 @@ def models(r):
 
 MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
-          selection, images, images, pool_more, models, rotary, regions]
+          selection, images, images, pool_more, models, rotary, regions, conv_clipped, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16]
 
 
 def build(op, case):
