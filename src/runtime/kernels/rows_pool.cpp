@@ -117,6 +117,21 @@ Status pool_all(KernelRun& run) {
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, x.dtype(), state.output));
   const int64_t pixels = s.out_plane();
+  if constexpr (std::is_same_v<T, float>) {
+    // One window that is the whole plane, as adaptive pools write global ones.
+    const int64_t planes = x.dim(0) * x.dim(1), plane = s.in_plane();
+    bool whole = state.fold == PoolFold::kMax && pixels == 1 && s.taps() == plane;
+    for (int axis = 0; axis < 3; ++axis)
+      whole = whole && s.pad[axis] == 0 && s.extent(axis) == s.in[axis];
+    if (whole) {
+      run.parallel_for(planes, std::max<int64_t>(1, 16384 / plane),
+                       [&](int64_t begin, int64_t end) {
+                         fold_rows(Fold::kMax, x.data<float>() + begin * plane, plane, end - begin,
+                                   y->data<float>() + begin);
+                       });
+      return ok();
+    }
+  }
   constexpr int64_t kSlack = 192;  // whole vectors are read
   constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
   const int64_t reach = (s.out[2] - 1) * s.stride[2] + s.extent(2);

@@ -358,10 +358,12 @@ TEST_P(Operators, DeformConv) {
 }
 
 TEST_P(Operators, PoolsOfLongWindows) {
-  for (const char* attributes : {"kernel_shape = [1, 300]", "kernel_shape = [2, 257]",
-                                 "kernel_shape = [1, 100], strides = [1, 50]",
-                                 "kernel_shape = [2, 70], strides = [1, 3], pads = [0, 9, 0, 9]",
-                                 "kernel_shape = [1, 291], strides = [1, 2]"}) {
+  for (const char* attributes :
+       {"kernel_shape = [1, 300]", "kernel_shape = [2, 300]",
+        "kernel_shape = [2, 300], dilations = [2, 1], pads = [0, 0, 1, 0]",
+        "kernel_shape = [2, 257]", "kernel_shape = [1, 100], strides = [1, 50]",
+        "kernel_shape = [2, 70], strides = [1, 3], pads = [0, 9, 0, 9]",
+        "kernel_shape = [1, 291], strides = [1, 2]"}) {
     const std::string rest = std::string(attributes) + "> (x) }";
     for (const Tensor& x : {numbers({2, 3, 2, 300}, 1), numbers({2, 3, 2, 300}, 2, true)}) {
       agree("main (float[N,C,H,W] x) => (y) { y = MaxPool <" + rest, {{"x", x}});
