@@ -1,6 +1,7 @@
 #include "passes/expand_attention.h"
 
 #include <array>
+#include <numeric>
 #include <vector>
 
 #include "passes/runtime_operators.h"
@@ -26,10 +27,7 @@ class AttentionExpander {
   using Values = std::vector<Value*>;
 
   Value* input(size_t i) const { return node_.input(i); }
-  bool is_read(size_t output) const {
-    const Value* value = output < node_.outputs().size() ? node_.output(output) : nullptr;
-    return value != nullptr && (value->has_uses() || value->output_uses() != 0);
-  }
+  bool is_read(size_t output) const { return Rewriter::is_read(node_.output(output)); }
   bool any(std::initializer_list<size_t> inputs) const {
     for (const size_t i : inputs)
       if (input(i) != nullptr) return true;
@@ -49,7 +47,7 @@ class AttentionExpander {
     return r_.ints_initializer(node_.graph(), values, name_);
   }
 
-  /// Queries, keys and values side by side along the last axis; empty where sizes are not known.
+  /// Queries, keys and values, which lie side by side along the axis.
   Values parts_of(Value* all, std::array<int64_t, 3> sizes, int64_t axis) {
     Node& split = r_.add(node_, "Split", {all, numbers({sizes[0], sizes[1], sizes[2]})}, name_, 3);
     split.set_int("axis", axis);
@@ -57,47 +55,49 @@ class AttentionExpander {
     return {split.output(0), split.output(1), split.output(2)};
   }
 
-  /// What the mask of int32 adds to scores: [batch, 1, 1, keys]. Null where its form is another.
-  Value* mask_of(Value* mask, Value* keys) {
-    const auto rank = r_.rank(mask);
+  /// Whether mask_of() takes it: [batch, keys], or so many keys of each of [batch].
+  bool plain_mask(const Value* mask, const Value* keys) const {
+    if (mask == nullptr || r_.rank(mask) == 2) return true;
+    return r_.rank(mask) == 1 && r_.dim(mask, 0) && r_.dim(mask, 0) == r_.dim(keys, 0) &&
+           r_.dim(keys, 1);
+  }
+  /// What the mask of int32 adds to scores: [batch, 1, 1, keys].
+  Value* mask_of(Value* mask, const Value* keys) {
     Value* counts = nullptr;
-    if (rank == 2) {
+    if (r_.rank(mask) == 2) {
       counts = one("Greater", {mask, tensor<int32_t>(DType::kInt32, {}, {0})});
-    } else if (rank == 1 && r_.dim(mask, 0) && r_.dim(mask, 0) == r_.dim(keys, 0) &&
-               r_.dim(keys, 1)) {
-      // So many keys of each.
-      std::vector<int32_t> steps(static_cast<size_t>(*r_.dim(keys, 1)));
-      for (size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<int32_t>(i);
-      const auto count = static_cast<int64_t>(steps.size());
-      Value* at = tensor<int32_t>(DType::kInt32, {1, count}, steps);
-      counts = one("Less", {at, one("Unsqueeze", {mask, numbers({1})})});
     } else {
-      return nullptr;
+      std::vector<int32_t> steps(static_cast<size_t>(*r_.dim(keys, 1)));
+      std::iota(steps.begin(), steps.end(), 0);
+      Value* at = tensor<int32_t>(DType::kInt32, {1, *r_.dim(keys, 1)}, steps);
+      counts = one("Less", {at, one("Unsqueeze", {mask, numbers({1})})});
     }
     Value* terms = one("Where", {counts, number(0),
                                  number(attributes_.get_float("mask_filter_value", -10000.0f))});
     return one("Unsqueeze", {terms, numbers({1, 2})});
   }
 
-  /// Attention of ai.onnx; its cache is that of the inputs and outputs given.
-  size_t attend(const Values& qkv, Value* mask, Value* bias, Value* past_key, Value* past_value,
-                bool presents) {
-    const bool causal = attributes_.get_int("unidirectional", 0) != 0;
-    if (causal && (past_key != nullptr || !r_.same_shape(qkv[0], qkv[1]))) return 0;
-    const int64_t heads = attributes_.get_int("num_heads", 0);
-    if (heads < 1) return 0;
+  bool causal() const { return attributes_.get_int("unidirectional", 0) != 0; }
+  /// What all attention has to say in ways that attend() can: nodes are made only then.
+  bool fits(const Value* mask, const Value* bias, const Value* keys) const {
+    return attributes_.get_int("num_heads", 0) >= 1 && plain_mask(mask, keys) &&
+           (bias == nullptr || r_.rank(bias) == 4);
+  }
+  /// Attention of ai.onnx; its cache is that of the inputs and outputs given. The mask fits `keys`.
+  size_t attend(const Values& qkv, const Value* keys, Value* mask, Value* bias, Value* past_key,
+                Value* past_value, bool presents) {
     Value* terms = bias;
     if (mask != nullptr) {
-      terms = mask_of(mask, qkv[1]);
-      if (terms == nullptr) return 0;
+      terms = mask_of(mask, keys);
       if (bias != nullptr) terms = one("Add", {terms, bias});
     }
     Values inputs = {qkv[0], qkv[1], qkv[2], terms, past_key, past_value};
     while (inputs.back() == nullptr) inputs.pop_back();
     Node& made = r_.add(node_, "Attention", inputs, name_, presents ? 3 : 1);
+    const int64_t heads = attributes_.get_int("num_heads", 0);
     made.set_int("q_num_heads", heads);
     made.set_int("kv_num_heads", heads);
-    if (causal) made.set_int("is_causal", 1);
+    if (causal()) made.set_int("is_causal", 1);
     const float scale = attributes_.get_float("scale", 0);
     if (scale != 0) made.set_float("scale", scale);
     r_.touch(made);
@@ -114,12 +114,10 @@ class AttentionExpander {
     for (Value* value : qkv)
       if (value == nullptr || r_.rank(value) != 3 || r_.dtype(value) != DType::kFloat32) return 0;
     Value* const mask = input(4);
+    if (!fits(mask, input(5), qkv[1])) return 0;
     if (mask != nullptr && (input(6) != nullptr || r_.rank(mask) != 2)) return 0;
     if ((input(6) == nullptr) != (input(7) == nullptr)) return 0;
-    if (input(5) != nullptr && r_.rank(input(5)) != 4) return 0;
-    if (attributes_.get_int("unidirectional", 0) != 0 &&
-        (input(6) != nullptr || !r_.same_shape(qkv[0], qkv[1])))
-      return 0;
+    if (causal() && (input(6) != nullptr || !r_.same_shape(qkv[0], qkv[1]))) return 0;
     if (input(3) != nullptr) {
       std::array<int64_t, 3> sizes;
       for (size_t i = 0; i < 3; ++i) {
@@ -130,7 +128,7 @@ class AttentionExpander {
       const Values biases = parts_of(input(3), sizes, 0);
       for (size_t i = 0; i < 3; ++i) qkv[i] = one("Add", {qkv[i], biases[i]});
     }
-    return attend(qkv, mask, input(5), input(6), input(7),
+    return attend(qkv, input(1), mask, input(5), input(6), input(7),
                   input(6) != nullptr || is_read(1) || is_read(2));
   }
 
@@ -147,37 +145,33 @@ class AttentionExpander {
       return std::nullopt;
     return std::array<int64_t, 3>{given[0], given[1], given[2]};
   }
-  bool plain_mask(const Value* mask) const {
-    if (mask == nullptr || r_.rank(mask) == 2) return true;
-    return r_.rank(mask) == 1 && r_.dim(mask, 0) && r_.dim(mask, 0) == r_.dim(input(0), 0) &&
-           r_.dim(input(0), 1);
+  /// What Attention and QAttention have in common: queries, keys and values of one input.
+  bool projects(const Value* mask, const Value* bias) const {
+    return !is_read(1) && attributes_.get_int("do_rotary", 0) == 0 && r_.rank(input(0)) == 3 &&
+           fits(mask, bias, input(0));
   }
 
   size_t projected() {
-    if (any({4, 6}) || is_read(1) || attributes_.get_int("do_rotary", 0) != 0 ||
-        r_.rank(input(0)) != 3 || input(1) == nullptr || !plain_mask(input(3)) ||
+    if (any({4, 6}) || !projects(input(3), input(5)) || input(1) == nullptr ||
         r_.dtype(input(0)) != DType::kFloat32)
       return 0;
-    if (input(5) != nullptr && r_.rank(input(5)) != 4) return 0;
     const auto sizes = sizes_of(input(1));
-    if (!sizes || attributes_.get_int("num_heads", 0) < 1) return 0;
+    if (!sizes) return 0;
     Value* all = one("MatMul", {input(0), input(1)});
     if (input(2) != nullptr) all = one("Add", {all, input(2)});
-    return attend(parts_of(all, *sizes, 2), input(3), input(5), nullptr, nullptr, false);
+    return attend(parts_of(all, *sizes, 2), input(0), input(3), input(5), nullptr, nullptr, false);
   }
 
   size_t quantised() {
-    if (input(8) != nullptr || is_read(1) || attributes_.get_int("do_rotary", 0) != 0 ||
-        r_.rank(input(0)) != 3 || !plain_mask(input(5)))
-      return 0;
+    if (input(8) != nullptr || !projects(input(5), nullptr)) return 0;
     for (size_t i = 1; i < 5; ++i)
       if (input(i) == nullptr) return 0;
     const auto sizes = sizes_of(input(1));
-    if (!sizes || attributes_.get_int("num_heads", 0) < 1) return 0;
+    if (!sizes) return 0;
     Value* all =
         one("MatMulIntegerToFloat",
             {input(0), input(1), input(3), input(4), input(6), input(7), input(2)}, kMicrosoft);
-    return attend(parts_of(all, *sizes, 2), input(5), nullptr, nullptr, nullptr, false);
+    return attend(parts_of(all, *sizes, 2), input(0), input(5), nullptr, nullptr, nullptr, false);
   }
 
   /// LayerNormalization (word[ids] + position[0, 1, ...] + segment[segment ids]).

@@ -32,9 +32,6 @@ class Expander {
   }
 
  private:
-  static bool is_read(const Value* value) {
-    return value != nullptr && (value->has_uses() || value->output_uses() != 0);
-  }
   size_t become(Node& node, Node& made) {
     rewriter_.touch(made);
     rewriter_.supersede(*node.output(0), *made.output(0));
@@ -106,7 +103,7 @@ class Expander {
   }
 
   size_t simplified_norm(Node& node) {
-    const bool deviation = node.outputs().size() > 1 && is_read(node.output(1));
+    const bool deviation = node.outputs().size() > 1 && Rewriter::is_read(node.output(1));
     if (deviation || node.input(1) == nullptr || rewriter_.dtype(node.input(0)) != DType::kFloat32)
       return 0;
     Node& norm = rewriter_.add(node, "RMSNormalization", {node.input(0), node.input(1)},
@@ -134,7 +131,7 @@ class Expander {
     const bool simplified = op == "RMSNormalization";
     const size_t bias = simplified ? 3 : 4;
     for (size_t i = 1; i < node.outputs().size(); ++i)
-      if (i != 3 && is_read(node.output(i))) return 0;
+      if (i != 3 && Rewriter::is_read(node.output(i))) return 0;
     if (node.input(1) == nullptr || node.input(2) == nullptr) return 0;
     const Text name = node.output(0)->name();
     Value* sum = add(node, node.input(0), node.input(1), name);
@@ -146,7 +143,7 @@ class Expander {
     norm.set_float("epsilon", AttributeReader(node).get_float("epsilon", 1e-12f));
     rewriter_.touch(norm);
     Value* const fourth = node.output(3);
-    if (is_read(fourth)) rewriter_.replace(*fourth, *sum);
+    if (Rewriter::is_read(fourth)) rewriter_.replace(*fourth, *sum);
     rewriter_.supersede(*node.output(0), *norm.output(0));
     return 1;
   }

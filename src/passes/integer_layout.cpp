@@ -36,8 +36,10 @@ class ChannelsLast {
  private:
   Value* find(const Value* value) const {
     const auto found = last_.find(value);
-    return found == last_.end() ? nullptr : found->second;
+    return found == last_.end() ? nullptr : found->second.value;
   }
+  /// Of a value that find() knows.
+  size_t rank_of(const Value* value) const { return last_.at(value).rank; }
   /// The value with channels last, by a node before `before` if it is not so already.
   Value* to_last(Value* value, Node& before, size_t rank) {
     if (Value* found = find(value)) return found;
@@ -45,8 +47,7 @@ class ChannelsLast {
     node.set_ints("perm",
                   rank == 3 ? std::vector<int64_t>{0, 2, 1} : std::vector<int64_t>{0, 2, 3, 1});
     r_.touch(node);
-    last_[value] = node.output(0);
-    rank_[value] = rank;
+    last_[value] = {node.output(0), rank};
     return node.output(0);
   }
   /// What read `old` reads the result of `made`, turned back.
@@ -57,8 +58,7 @@ class ChannelsLast {
                   rank == 3 ? std::vector<int64_t>{0, 2, 1} : std::vector<int64_t>{0, 3, 1, 2});
     r_.touch(back);
     r_.supersede(*old.output(0), *back.output(0));
-    last_[back.output(0)] = made.output(0);
-    rank_[back.output(0)] = rank;
+    last_[back.output(0)] = {made.output(0), rank};
     made_.push_back(&back);
     return true;
   }
@@ -96,7 +96,7 @@ class ChannelsLast {
     Value* x = find(node.input(0));
     if (x == nullptr && !greatest && r_.rank(node.input(0)).value_or(0) == 4)
       x = to_last(node.input(0), node, 4);
-    if (x == nullptr || rank_.at(node.input(0)) != 4 ||
+    if (x == nullptr || rank_of(node.input(0)) != 4 ||
         AttributeReader(node).get_int("storage_order", 0) != 0)
       return false;
     std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
@@ -113,7 +113,7 @@ class ChannelsLast {
     std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
     const size_t first = linear ? 2 : 0;
     if (inputs.size() <= first || find(inputs[first]) == nullptr) return false;
-    const size_t rank = rank_.at(inputs[first]);
+    const size_t rank = rank_of(inputs[first]);
     const int64_t axis = AttributeReader(node).get_int("axis", 0);
     if (axis != 1 && axis != 1 - static_cast<int64_t>(rank)) return false;
     for (size_t i = first; i < inputs.size(); i += linear ? 3 : 1) {
@@ -137,7 +137,7 @@ class ChannelsLast {
     if (clip && join_limits(node, *x)) return true;
     Node& made = r_.add(node, node.op_type(), inputs, node.output(0)->name(), 1, node.domain());
     copy_attributes(node, made);
-    return replace(node, made, rank_.at(node.input(0)));
+    return replace(node, made, rank_of(node.input(0)));
   }
 
   /// The convolution that gives x, if only `node` reads what it was turned back to.
@@ -182,7 +182,7 @@ class ChannelsLast {
     inputs[0] = a;
     inputs[3] = b;
     Node& made = r_.add(node, node.op_type(), inputs, node.output(0)->name(), 1, kMicrosoft);
-    return replace(node, made, rank_.at(node.input(0)));
+    return replace(node, made, rank_of(node.input(0)));
   }
 
   /// `node` adds the convolution's result at `side` and `rest`.
@@ -212,14 +212,17 @@ class ChannelsLast {
     }
     Node& made = r_.add(node, "QLinearConvLast", inputs, node.output(0)->name(), 1, kOwn);
     copy_attributes(*conv, made, {"low", "high"});
-    return replace(node, made, rank_.at(node.input(side)));
+    return replace(node, made, rank_of(node.input(side)));
   }
 
   Rewriter& r_;
   Graph& graph_;
-  std::map<const Value*, Value*> last_;
-  std::map<const Value*, size_t> rank_;  ///< of what last_ has
-  std::vector<Node*> made_;              ///< Transposes back
+  struct Last {
+    Value* value;
+    size_t rank;
+  };
+  std::map<const Value*, Last> last_;
+  std::vector<Node*> made_;  ///< Transposes back
 };
 
 }  // namespace

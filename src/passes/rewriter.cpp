@@ -212,6 +212,10 @@ bool Rewriter::single_use(const Value* value) {
   return value != nullptr && value->uses().size() == 1 && value->output_uses() == 0;
 }
 
+bool Rewriter::is_read(const Value* value) {
+  return value != nullptr && (value->has_uses() || value->output_uses() != 0);
+}
+
 const OpDecl* Rewriter::declaration(const Node& node) const {
   if (!shadowed_.empty() && shadowed_.contains(std::string(canonical_domain(node.domain())) + ":" +
                                                std::string(node.op_type())))

@@ -69,6 +69,8 @@ class Rewriter {
   Node* producer(const Value* value, Text op) const;
   /// One node reads the value, once, and it is no output of a graph.
   static bool single_use(const Value* value);
+  /// Somebody reads the value, a node or the graph's caller; not where it is null.
+  static bool is_read(const Value* value);
   const OpDecl* declaration(const Node& node) const;  ///< null for functions and unknown operators
 
   // Edits.
