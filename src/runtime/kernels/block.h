@@ -109,9 +109,9 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
 bool plan_block_clipped(BlockConvPlan& plan, bool winograd);
 void run_block_clipped(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                        const ConvEpilogue& epilogue);
-/// Entries of a block's channels to be summed on their own: the error of a sum grows with the root
-/// of its length, and their weights stay near.
-int64_t block_chunk(int64_t entries);
+/// Entries, of so many inputs each, to be summed on their own: the error of a sum grows with the
+/// root of its length, and their weights stay near.
+int64_t block_chunk(int64_t entries, int64_t length);
 /// Groups that a block has several of.
 void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                       const ConvEpilogue& epilogue, float* scratch);

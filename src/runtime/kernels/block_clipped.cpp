@@ -3,6 +3,7 @@
 // the kernel, and nothing is multiplied by padding, nor is the image copied with it.
 
 #include <algorithm>
+#include <vector>
 
 #include "runtime/kernels/block.h"
 #include "runtime/kernels/gemm.h"
@@ -21,18 +22,24 @@ uint64_t seen(const ConvGeometry& s, int axis, int64_t o) {
   return bits;
 }
 
-/// What a tile of so many pixels costs for each position: its weights are read for them all.
-constexpr int64_t cost_of_tile(int64_t pixels) { return pixels + 1; }
-
 int64_t tiles_of(int64_t pixels) {
   return (pixels + block_tiles().max_rows - 1) / block_tiles().max_rows;
 }
 
+/// What pixels side by side cost for each position: a tile's weights are read for them all.
+int64_t cost_of(int64_t pixels) { return pixels + tiles_of(pixels); }
+
 /// Of the whole kernel at every output pixel, by Winograd's filtering where that is done.
 int64_t cost_of_all(const ConvGeometry& s, bool winograd) {
   if (winograd) return winograd_tiles(s, 1) * winograd_tiles(s, 2) * 36 * 8 / 5;
-  return s.out[1] * (s.out[2] + tiles_of(s.out[2])) * s.taps();
+  return s.out[1] * cost_of(s.out[2]) * s.taps();
 }
+
+/// Outputs [from, to) along an axis, which see the same positions.
+struct Run {
+  int64_t from, to;
+  uint64_t seen;
+};
 
 }  // namespace
 
@@ -40,37 +47,42 @@ bool plan_block_clipped(BlockConvPlan& plan, bool winograd) {
   const ConvGeometry& s = plan.shape;
   // Every position's products are added to what is there: few inputs are not worth that.
   if (plan.plain || s.taps() > 64 || s.in_channels < 4 * kBlock) return false;
-  plan.step = s.stride[2] * kBlock;
-  int64_t cost = 0;
-  for (int64_t y = 0; y < s.out[1]; ++y) {
-    const uint64_t rows = seen(s, 1, y);
-    for (int64_t x = 0, end = 0; x < s.out[2]; x = end) {
-      const uint64_t columns = seen(s, 2, x);
-      for (end = x + 1; end < s.out[2] && seen(s, 2, end) == columns;) ++end;
-      uint64_t taps = 0;
-      for (int64_t r = 0; r < s.kernel[1]; ++r)
-        if (rows >> r & 1) taps |= columns << r * s.kernel[2];
-      if (taps == 0) return false;
-      const int64_t count = tiles_of(end - x);
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t from = x + (end - x) * i / count, to = x + (end - x) * (i + 1) / count;
-        const int64_t row = y * s.stride[1] - s.pad[1], column = from * s.stride[2] - s.pad[2];
-        plan.pieces.push_back({(row * s.in[2] + column) * kBlock, (y * s.out[2] + from) * kBlock,
-                               (to - from) / 2 * plan.step, static_cast<int>(to - from), taps});
-        cost += cost_of_tile(to - from) * __builtin_popcountll(taps);
-      }
+  std::vector<Run> runs[3];
+  int64_t cost = 1;
+  for (const int axis : {1, 2}) {
+    int64_t along = 0;
+    for (int64_t from = 0, to = 0; from < s.out[axis]; from = to) {
+      const uint64_t bits = seen(s, axis, from);
+      if (bits == 0) return false;
+      for (to = from + 1; to < s.out[axis] && seen(s, axis, to) == bits;) ++to;
+      runs[axis].push_back({from, to, bits});
+      along += (axis == 1 ? to - from : cost_of(to - from)) * __builtin_popcountll(bits);
     }
+    cost *= along;
   }
-  if (4 * cost > 3 * cost_of_all(s, winograd)) {
-    plan.pieces.clear();
-    return false;
-  }
+  if (4 * cost > 3 * cost_of_all(s, winograd)) return false;
+  plan.step = s.stride[2] * kBlock;
+  for (const Run& rows : runs[1])
+    for (int64_t y = rows.from; y < rows.to; ++y)
+      for (const Run& columns : runs[2]) {
+        uint64_t taps = 0;
+        for (int64_t r = 0; r < s.kernel[1]; ++r)
+          if (rows.seen >> r & 1) taps |= columns.seen << r * s.kernel[2];
+        const int64_t width = columns.to - columns.from, count = tiles_of(width);
+        for (int64_t i = 0; i < count; ++i) {
+          const int64_t from = columns.from + width * i / count;
+          const int64_t pixels = columns.from + width * (i + 1) / count - from;
+          const int64_t row = y * s.stride[1] - s.pad[1], column = from * s.stride[2] - s.pad[2];
+          plan.pieces.push_back({(row * s.in[2] + column) * kBlock, (y * s.out[2] + from) * kBlock,
+                                 pixels / 2 * plan.step, static_cast<int>(pixels), taps});
+        }
+      }
   plan.algorithm = BlockConvPlan::Algorithm::kClipped;
   plan.length = kBlock;
   plan.rest_length = s.in_channels % kBlock;
   for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
     plan.offsets.push_back(b * s.in_plane() * kBlock);
-  plan.chunk = block_chunk(s.in_channels / kBlock);
+  plan.chunk = block_chunk(s.in_channels / kBlock, kBlock);
   plan.weight_floats = static_cast<size_t>(s.groups * panel_floats(s.depth(), s.out_channels));
   return true;
 }

@@ -48,14 +48,6 @@ void plan_pieces(BlockConvPlan& plan, bool one_row) {
   }
 }
 
-int64_t chunk_of(int64_t entries, int64_t length) {
-  const int64_t bytes = entries * length * block_tiles().panel() * 4;
-  constexpr int64_t kLongest = 256;
-  const int64_t chunks = std::max({int64_t{1}, (bytes + near_bytes() - 1) / near_bytes(),
-                                   (entries * length + kLongest - 1) / kLongest});
-  return std::max<int64_t>(1, (entries + chunks - 1) / chunks);
-}
-
 void plan_direct(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
   const bool flat = !plan.plain && !plan.copy && s.taps() == 1 && s.stride[1] == 1 &&
@@ -83,7 +75,7 @@ void plan_direct(BlockConvPlan& plan) {
     if (plan.rest_length != 0) plan.rest = s.taps();
   }
   const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
-  plan.chunk = chunk_of(entries, plan.length);
+  plan.chunk = block_chunk(entries, plan.length);
   // Weights that stay near are used for one band of pixels after the other; of larger ones each
   // panel is fetched once for as many pixels as stay near.
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
@@ -97,7 +89,13 @@ void plan_direct(BlockConvPlan& plan) {
 
 }  // namespace
 
-int64_t block_chunk(int64_t entries) { return chunk_of(entries, kBlock); }
+int64_t block_chunk(int64_t entries, int64_t length) {
+  const int64_t bytes = entries * length * block_tiles().panel() * 4;
+  constexpr int64_t kLongest = 256;
+  const int64_t chunks = std::max({int64_t{1}, (bytes + near_bytes() - 1) / near_bytes(),
+                                   (entries * length + kLongest - 1) / kLongest});
+  return std::max<int64_t>(1, (entries + chunks - 1) / chunks);
+}
 
 const char* name_of(Algorithm algorithm) {
   switch (algorithm) {

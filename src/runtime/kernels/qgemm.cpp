@@ -469,30 +469,12 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   });
 }
 
-namespace {
-
-/// The sum of n unsigned bytes, eight at a time: for so few that a call would cost more.
-int64_t sum_few(const uint8_t* x, int64_t n) {
-  constexpr uint64_t kEven = 0x00FF00FF00FF00FF, kOnes = 0x0001000100010001;
-  int64_t sum = 0, i = 0;
-  for (; i + 8 <= n; i += 8) {
-    uint64_t word;
-    std::memcpy(&word, x + i, 8);
-    sum += static_cast<int64_t>(((word & kEven) + (word >> 8 & kEven)) * kOnes >> 48);
-  }
-  for (; i < n; ++i) sum += x[i];
-  return sum;
-}
-
-}  // namespace
-
 void q_product_row_sums(const QProduct& p, const std::byte* a, int32_t* sums) {
   const auto of_stretch = [&](const std::byte* from) {
     if (p.inner->element == 1) {
-      const auto* bytes = reinterpret_cast<const uint8_t*>(from);
-      if (p.run < 128 && !p.a_signed) return sum_few(bytes, p.run);
       // A signed byte is the unsigned one with its first bit turned, less 128.
-      return q_sum_bytes(bytes, p.run, p.a_signed ? 0x80 : 0) - (p.a_signed ? 128 * p.run : 0);
+      return q_sum_bytes(reinterpret_cast<const uint8_t*>(from), p.run, p.a_signed ? 0x80 : 0) -
+             (p.a_signed ? 128 * p.run : 0);
     }
     int64_t sum = 0;
     const auto* wide = reinterpret_cast<const int16_t*>(from);

@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <cstring>
 #include <utility>
 
 #include "runtime/kernels/dispatch.h"
@@ -378,7 +379,27 @@ void q_finish(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t row, i
   TOMBOLO_TARGET(Fn, finish).get()(f, sums, ldc, row, rows, column, columns);
 }
 
+namespace {
+
+/// Eight bytes at a time: for so few that the call of a vector function would cost more.
+int64_t sum_few(const uint8_t* x, int64_t n, uint8_t mask) {
+  constexpr uint64_t kEven = 0x00FF00FF00FF00FF, kOnes = 0x0001000100010001;
+  const uint64_t turn = mask * uint64_t{0x0101010101010101};
+  int64_t sum = 0, i = 0;
+  for (; i + 8 <= n; i += 8) {
+    uint64_t word;
+    std::memcpy(&word, x + i, 8);
+    word ^= turn;
+    sum += static_cast<int64_t>(((word & kEven) + (word >> 8 & kEven)) * kOnes >> 48);
+  }
+  for (; i < n; ++i) sum += static_cast<uint8_t>(x[i] ^ mask);
+  return sum;
+}
+
+}  // namespace
+
 int64_t q_sum_bytes(const uint8_t* x, int64_t n, uint8_t mask) {
+  if (n < 128) return sum_few(x, n, mask);
   return TOMBOLO_TARGET(int64_t(const uint8_t*, int64_t, uint8_t), sum_bytes)(x, n, mask);
 }
 

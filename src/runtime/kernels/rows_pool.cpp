@@ -110,6 +110,15 @@ void pool_plane(const PoolState& state, const T* from, T* to, T* lines, int64_t 
   }
 }
 
+/// y[p] = fold over plane p of input 0.
+void fold_planes(KernelRun& run, Fold fold, int64_t planes, int64_t plane, Tensor& y) {
+  const float* from = run.data<float>(0);
+  float* to = y.data<float>();
+  run.parallel_for(planes, std::max<int64_t>(1, 16384 / plane), [&](int64_t begin, int64_t end) {
+    fold_rows(fold, from + begin * plane, plane, end - begin, to + begin);
+  });
+}
+
 template <typename T>
 Status pool_all(KernelRun& run) {
   const auto& state = run.state<PoolState>();
@@ -124,11 +133,7 @@ Status pool_all(KernelRun& run) {
     for (int axis = 0; axis < 3; ++axis)
       whole = whole && s.pad[axis] == 0 && s.extent(axis) == s.in[axis];
     if (whole) {
-      run.parallel_for(planes, std::max<int64_t>(1, 16384 / plane),
-                       [&](int64_t begin, int64_t end) {
-                         fold_rows(Fold::kMax, x.data<float>() + begin * plane, plane, end - begin,
-                                   y->data<float>() + begin);
-                       });
+      fold_planes(run, Fold::kMax, planes, plane, *y);
       return ok();
     }
   }
@@ -177,14 +182,9 @@ Status run_global_pool(KernelRun& run) {
   for (uint32_t i = 2; i < dims.size(); ++i) dims[i] = 1;
   TRY(Tensor * y, run.output(0, DType::kFloat32, dims));
   const int64_t planes = x.dim(0) * x.dim(1), plane = x.size() / planes;
-  const float* from = x.data<float>();
-  float* to = y->data<float>();
-  run.parallel_for(planes, std::max<int64_t>(1, 16384 / plane), [&](int64_t begin, int64_t end) {
-    fold_rows(kAverage ? Fold::kSum : Fold::kMax, from + begin * plane, plane, end - begin,
-              to + begin);
-    if (!kAverage) return;
-    for (int64_t p = begin; p < end; ++p) to[p] /= static_cast<float>(plane);
-  });
+  fold_planes(run, kAverage ? Fold::kSum : Fold::kMax, planes, plane, *y);
+  if (kAverage)
+    for (float& value : y->span<float>()) value /= static_cast<float>(plane);
   return ok();
 }
 

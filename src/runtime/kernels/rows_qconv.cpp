@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "base/checksum.h"
 #include "runtime/kernels/conv.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/geometry.h"
@@ -16,6 +14,7 @@
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/qgemm.h"
+#include "runtime/kernels/weight_zeros.h"
 
 namespace tombolo {
 namespace {
@@ -61,15 +60,7 @@ bool plan_sums(const KernelQuery& q, size_t w_at, size_t zero_at, QConvState& s)
       (zero == nullptr || zero->dtype() != q.dtype(w_at) || zero->rank() > 1 ||
        (zero->size() != 1 && zero->size() != s.outputs())))
     return false;
-  const uint8_t middle = s.w_signed ? 0 : 0x80;
-  bool any = false;
-  for (int64_t i = 0; i < s.outputs(); ++i) {
-    const uint8_t code =
-        zero == nullptr ? uint8_t{0} : zero->data<uint8_t>()[zero->size() == 1 ? 0 : i];
-    s.zeros.push_back(static_cast<int8_t>(code ^ middle));
-    any |= s.zeros.back() != 0;
-  }
-  if (!any) s.zeros.clear();
+  s.zeros = weight_zeros(zero, s.w_signed, s.outputs());
   return true;
 }
 
@@ -146,14 +137,13 @@ Result<std::unique_ptr<KernelState>> prepare(const PrepareContext& context,
   s.scratch_bytes = static_cast<size_t>(outputs) * 2 * sizeof(float) + 256;
   if (!s.depthwise && (s.image.copy || s.x_signed))
     s.scratch_bytes += static_cast<size_t>(g.groups * g.in_channels * s.image.plane) + 128;
-  TRY(s.packed,
-      context.packed(
-          w_at,
-          std::string("qconv/") + (s.depthwise ? "floats" : q_tiles().name) + s.live.key() +
-              (s.zeros.empty() ? std::string()
-                               : "/zeros/" + Sha1::of(std::as_bytes(std::span(s.zeros)))),
-          s.row_bytes + static_cast<size_t>(outputs) * sizeof(int32_t),
-          [&](std::byte* target) { pack(s, context.constant(w_at)->data<uint8_t>(), target); }));
+  TRY(s.packed, context.packed(w_at,
+                               std::string("qconv/") + (s.depthwise ? "floats" : q_tiles().name) +
+                                   s.live.key() + weight_zeros_key(s.zeros),
+                               s.row_bytes + static_cast<size_t>(outputs) * sizeof(int32_t),
+                               [&](std::byte* target) {
+                                 pack(s, context.constant(w_at)->data<uint8_t>(), target);
+                               }));
   return state;
 }
 

@@ -1,15 +1,13 @@
 // QLinearConv with channels last: of com.microsoft, and of ai.tombolo with limits and a residual.
 
-#include <algorithm>
 #include <cmath>
-#include <span>
 #include <string>
 
-#include "base/checksum.h"
 #include "runtime/kernels/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/qconv_last.h"
+#include "runtime/kernels/weight_zeros.h"
 
 namespace tombolo {
 namespace {
@@ -114,13 +112,7 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
   }
   const QTiles& tiles = q_constant_tiles();
   const bool w_unsigned = context.dtype(kW) == DType::kUInt8;
-  const Tensor& zero = *context.constant(kWZero);
-  for (int64_t i = 0; i < shape.groups * shape.out_channels; ++i) {
-    const uint8_t code = zero.data<uint8_t>()[zero.size() == 1 ? 0 : i];
-    s.zeros.push_back(static_cast<int8_t>(w_unsigned ? code ^ 0x80 : code));
-  }
-  if (std::all_of(s.zeros.begin(), s.zeros.end(), [](int32_t z) { return z == 0; }))
-    s.zeros.clear();
+  s.zeros = weight_zeros(context.constant(kWZero), !w_unsigned, shape.groups * shape.out_channels);
   s.plan = plan_qconv_last(shape, context.dtype(kX) == DType::kInt8, context.has_input(kZ), tiles,
                            w, w_unsigned, !s.zeros.empty());
   const ConvGeometry& g = s.plan.shape;
@@ -135,14 +127,12 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
   for (size_t i = 5 - rank; i < 3; ++i) s.output.push_back(g.out[i]);
   s.output.push_back(outputs);
   const size_t weights = (s.plan.weight_bytes + 63) / 64 * 64;
-  std::string key =
-      std::string("qconv_last/") + tiles.name + "/" + std::to_string(g.groups) +
-      (s.plan.run != g.in_channels ? "/rows" : "/taps") +
-      (s.plan.depthwise  ? "/depthwise/" + std::string(name_of(active_isa()))
-       : s.plan.winograd ? "/winograd/" + std::string(name_of(active_isa()))
-                         : std::string()) +
-      live.key() +
-      (s.zeros.empty() ? std::string() : "/zeros/" + Sha1::of(std::as_bytes(std::span(s.zeros))));
+  std::string key = std::string("qconv_last/") + tiles.name + "/" + std::to_string(g.groups) +
+                    (s.plan.run != g.in_channels ? "/rows" : "/taps") +
+                    (s.plan.depthwise  ? "/depthwise/" + std::string(name_of(active_isa()))
+                     : s.plan.winograd ? "/winograd/" + std::string(name_of(active_isa()))
+                                       : std::string()) +
+                    live.key() + weight_zeros_key(s.zeros);
   TRY(s.packed, context.packed(kW, key, weights + static_cast<size_t>(outputs + 64) * 4,
                                [&](std::byte* target) {
                                  // Sorted panels have room that need not be there.
