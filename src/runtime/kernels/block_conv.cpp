@@ -14,8 +14,7 @@ namespace {
 using Algorithm = BlockConvPlan::Algorithm;
 
 bool winograd_fits(const ConvGeometry& s) {
-  if (s.kernel[1] != 3 || s.kernel[2] != 3 || s.in_channels < 16 || s.out_channels < 16)
-    return false;
+  if (s.kernel[1] != 3 || s.kernel[2] != 3 || s.in_channels < 16) return false;
   if (s.stride[1] != 1 || s.stride[2] != 1) return false;
   // Tiles of 4 x 4 that are mostly outside save nothing; neither do few tiles for many weights,
   // which are four times as large then.
