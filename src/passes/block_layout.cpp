@@ -48,10 +48,14 @@ class BlockLayout {
       if (node->outputs().empty() || node->output(0) == nullptr ||
           rewriter_.dtype(node->output(0)) != DType::kFloat32)
         continue;
+      if (split(*node)) {
+        ++count;
+        continue;
+      }
       for (size_t i = 1; i < node->outputs().size(); ++i)
         if (node->output(i) != nullptr) goto next;
       count += conv(*node) || transposed(*node) || pool(*node) || concat(*node) || unary(*node) ||
-               binary(*node) || batch_norm(*node);
+               binary(*node) || batch_norm(*node) || resize(*node) || pad(*node) || slice(*node);
     next:;
     }
     for (Node* node : made_)
@@ -79,13 +83,14 @@ class BlockLayout {
     return node.output(0);
   }
   /// What read `old` reads the blocks of `made`, turned back.
-  bool replace(Node& old, Node& made, int64_t channels) {
+  bool replace(Node& old, Node& made, int64_t channels, size_t output = 0) {
     rewriter_.touch(made);
-    Node& back = rewriter_.add(old, "UnblockChannels", {made.output(0)}, old.output(0)->name(), 1,
-                               kBlockDomain);
+    Value* const was = old.output(output);
+    Node& back =
+        rewriter_.add(old, "UnblockChannels", {made.output(0)}, was->name(), 1, kBlockDomain);
     back.set_int("channels", channels);
     rewriter_.touch(back);
-    rewriter_.supersede(*old.output(0), *back.output(0));
+    rewriter_.supersede(*was, *back.output(0));
     blocked_[back.output(0)] = {made.output(0), channels};
     made_.push_back(&back);
     return true;
@@ -291,6 +296,201 @@ class BlockLayout {
         list[i] = to_blocks(node.input(static_cast<size_t>(i)), channels, node);
     Node& made = rewriter_.add(node, op, {list[0], list[1]}, node.output(0)->name());
     return replace(node, made, channels);
+  }
+
+  /// Whether blocks of what the node makes are read, perhaps behind others, by one that computes
+  /// on them: what is only made larger and given away had better be turned while it is small.
+  bool read_in_blocks(const Node& node, int depth = 4) const {
+    const auto is_any = [&](const Node* user, std::span<const Text> names) {
+      return std::any_of(names.begin(), names.end(),
+                         [&](Text name) { return rewriter_.is(user, name); });
+    };
+    static constexpr Text kPassedOn[] = {"Pad", "Slice", "Clip", "MaxPool", "AveragePool"};
+    for (const Use& use : node.output(0)->uses()) {
+      if (rewriter_.is(use.node, "Conv") || rewriter_.is(use.node, "Conv", kBlockDomain) ||
+          rewriter_.is(use.node, "Concat") || is_any(use.node, kBlockBinary))
+        return true;
+      if (depth > 0 && (is_any(use.node, kPassedOn) || is_any(use.node, kBlockUnary)) &&
+          use.node->output(0) != nullptr && read_in_blocks(*use.node, depth - 1))
+        return true;
+    }
+    return false;
+  }
+  Value* ints(const std::vector<int64_t>& values, Text hint) {
+    return rewriter_.ints_initializer(graph_, values, hint);
+  }
+
+  /// Of height and width alone, to constant sizes or by constant scales.
+  bool resize(Node& node) {
+    if (!rewriter_.is(&node, "Resize") || node.input(0) == nullptr) return false;
+    const Blocked* x = find(node.input(0));
+    if (x == nullptr || !is_image(node.input(0)) || !read_in_blocks(node)) return false;
+    const AttributeReader attributes(node);
+    if (attributes.get_string("coordinate_transformation_mode", "half_pixel") ==
+            "tf_crop_and_resize" ||
+        attributes.get_string("keep_aspect_ratio_policy", "stretch") != "stretch")
+      return false;
+    const auto given = [&](size_t i) {
+      return i < node.inputs().size() && node.input(i) != nullptr &&
+                     rewriter_.dim(node.input(i), 0) != 0
+                 ? node.input(i)
+                 : nullptr;
+    };
+    const bool by_size = given(3) != nullptr;
+    const Tensor* amounts = by_size || given(2) != nullptr
+                                ? rewriter_.constant(by_size ? given(3) : given(2))
+                                : nullptr;
+    if (amounts == nullptr || (by_size && given(2) != nullptr)) return false;
+    std::vector<int64_t> axes;
+    for (const int64_t axis : attributes.get_ints("axes")) axes.push_back(axis);
+    if (axes.empty()) axes = {0, 1, 2, 3};
+    if (amounts->size() != static_cast<int64_t>(axes.size())) return false;
+    std::vector<int64_t> kept;
+    std::vector<double> wanted;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t axis = axes[i] < 0 ? axes[i] + 4 : axes[i];
+      const double amount = amounts->get_double(static_cast<int64_t>(i));
+      if (axis >= 2 && axis < 4) {
+        kept.push_back(axis);
+        wanted.push_back(amount);
+      } else if (amount !=
+                 (by_size
+                      ? static_cast<double>(
+                            rewriter_.dim(node.input(0), static_cast<size_t>(axis)).value_or(-1))
+                      : 1.0)) {
+        return false;
+      }
+    }
+    if (kept.empty()) return false;
+    Value* amount = nullptr;
+    if (by_size) {
+      amount = ints({wanted.begin(), wanted.end()}, "sizes");
+    } else {
+      const int64_t shape[] = {static_cast<int64_t>(wanted.size())};
+      amount =
+          rewriter_.initializer(graph_,
+                                Tensor::of<float>(DType::kFloat32, shape,
+                                                  std::vector<float>(wanted.begin(), wanted.end())),
+                                "scales");
+    }
+    const Blocked from = *x;
+    std::vector<Value*> list = {from.value, nullptr, by_size ? nullptr : amount};
+    if (by_size) list.push_back(amount);
+    Node& made = rewriter_.add(node, "Resize", list, node.output(0)->name());
+    copy_plain_attributes(node, made);
+    made.set_ints("axes", kept);
+    return replace(node, made, from.channels);
+  }
+
+  /// Of height and width alone, by constant amounts.
+  bool pad(Node& node) {
+    if (!rewriter_.is(&node, "Pad") || node.inputs().size() < 2 || node.input(1) == nullptr)
+      return false;
+    const Blocked* x = find(node.input(0));
+    if (x == nullptr || !is_image(node.input(0))) return false;
+    const auto pads = rewriter_.ints(node.input(1));
+    std::vector<int64_t> axes = {0, 1, 2, 3};
+    if (node.inputs().size() > 3 && node.input(3) != nullptr) {
+      const auto given = rewriter_.ints(node.input(3));
+      if (!given) return false;
+      axes = *given;
+    }
+    if (!pads || pads->size() != 2 * axes.size()) return false;
+    std::vector<int64_t> amounts, after, kept;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t axis = axes[i] < 0 ? axes[i] + 4 : axes[i];
+      const int64_t begin = (*pads)[i], end = (*pads)[axes.size() + i];
+      if (axis >= 2 && axis < 4) {
+        amounts.push_back(begin);
+        after.push_back(end);
+        kept.push_back(axis);
+      } else if (begin != 0 || end != 0) {
+        return false;
+      }
+    }
+    if (kept.empty()) return false;
+    for (const int64_t amount : after) amounts.push_back(amount);
+    const Blocked from = *x;
+    Value* fill = node.inputs().size() > 2 ? node.input(2) : nullptr;
+    Node& made =
+        rewriter_.add(node, "Pad", {from.value, ints(amounts, "pads"), fill, ints(kept, "axes")},
+                      node.output(0)->name());
+    copy_plain_attributes(node, made);
+    return replace(node, made, from.channels);
+  }
+
+  /// Of height and width, or of whole blocks of channels.
+  bool slice(Node& node) {
+    if (!rewriter_.is(&node, "Slice") || node.inputs().size() < 3) return false;
+    const Blocked* x = find(node.input(0));
+    if (x == nullptr || !is_image(node.input(0)) || node.input(1) == nullptr ||
+        node.input(2) == nullptr)
+      return false;
+    const auto optional = [&](size_t i, std::vector<int64_t> otherwise) {
+      return i < node.inputs().size() && node.input(i) != nullptr
+                 ? rewriter_.ints(node.input(i))
+                 : std::optional<std::vector<int64_t>>(std::move(otherwise));
+    };
+    auto starts = rewriter_.ints(node.input(1)), ends = rewriter_.ints(node.input(2));
+    if (!starts || !ends || starts->size() != ends->size() || starts->size() > 4) return false;
+    std::vector<int64_t> all;
+    for (size_t i = 0; i < starts->size(); ++i) all.push_back(static_cast<int64_t>(i));
+    auto axes = optional(3, all);
+    const auto steps = optional(4, std::vector<int64_t>(starts->size(), 1));
+    if (!axes || !steps || axes->size() != starts->size() || steps->size() != starts->size())
+      return false;
+    int64_t channels = x->channels;
+    for (size_t i = 0; i < starts->size(); ++i) {
+      int64_t& axis = (*axes)[i];
+      if (axis < 0) axis += 4;
+      if (axis < 1 || axis > 3) return false;
+      if (axis != 1) continue;
+      int64_t &start = (*starts)[i], &end = (*ends)[i];
+      const int64_t total = x->channels;
+      if (start < 0) start = std::max<int64_t>(0, start + total);
+      end = end < 0 ? end + total : std::min(end, total);
+      if ((*steps)[i] != 1 || start % kBlock != 0 || (end % kBlock != 0 && end != total) ||
+          start >= end)
+        return false;
+      channels = end - start;
+      start /= kBlock;
+      end = blocks_of(end);
+    }
+    const Blocked from = *x;
+    Node& made = rewriter_.add(node, "Slice",
+                               {from.value, ints(*starts, "starts"), ints(*ends, "ends"),
+                                ints(*axes, "axes"), ints(*steps, "steps")},
+                               node.output(0)->name());
+    return replace(node, made, channels);
+  }
+
+  /// Along channels where whole blocks part, as slices.
+  bool split(Node& node) {
+    if (!rewriter_.is(&node, "Split") || node.input(0) == nullptr) return false;
+    const Blocked* x = find(node.input(0));
+    const int64_t axis = AttributeReader(node).get_int("axis", 0);
+    if (x == nullptr || !is_image(node.input(0)) || (axis != 1 && axis != -3)) return false;
+    std::vector<int64_t> sizes;
+    int64_t total = 0;
+    for (size_t i = 0; i < node.outputs().size(); ++i) {
+      if (node.output(i) == nullptr) return false;
+      const auto size = rewriter_.dim(node.output(i), 1);
+      if (!size || *size < 1 || total % kBlock != 0) return false;
+      sizes.push_back(*size);
+      total += *size;
+    }
+    if (total != x->channels) return false;
+    const Blocked from = *x;
+    int64_t at = 0;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      Node& made = rewriter_.add(node, "Slice",
+                                 {from.value, ints({at / kBlock}, "starts"),
+                                  ints({blocks_of(at + sizes[i])}, "ends"), ints({1}, "axes")},
+                                 node.output(i)->name());
+      replace(node, made, sizes[i], i);
+      at += sizes[i];
+    }
+    return true;
   }
 
   Rewriter& rewriter_;

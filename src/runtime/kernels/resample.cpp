@@ -111,6 +111,27 @@ void blend(const float* x, int64_t step, const float* weights, int64_t taps, int
   }
 }
 
+/// Places of a row whose elements are runs of `inner` numbers.
+void places(const float* x, const int32_t* first, const float* weights, int64_t taps, int64_t n,
+            int64_t inner, float* y) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (taps != 2 || inner % lanes != 0) {
+    for (int64_t i = 0; i < n; ++i)
+      blend(x + first[i] * inner, inner, weights + i * taps, taps, inner, y + i * inner);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const V low = hn::Set(d, weights[2 * i]), high = hn::Set(d, weights[2 * i + 1]);
+    const float* from = x + first[i] * inner;
+    float* to = y + i * inner;
+    for (int64_t j = 0; j < inner; j += lanes)
+      hn::StoreU(
+          hn::MulAdd(high, hn::LoadU(d, from + inner + j), hn::Mul(low, hn::LoadU(d, from + j))), d,
+          to + j);
+  }
+}
+
 // Doubles: sums as the reference kernel takes them, one product after the other, since bytes that
 // are made of them are cut off.
 
@@ -212,6 +233,12 @@ void blend_rows(const float* x, int64_t step, const float* weights, int64_t taps
                 float* y) {
   TOMBOLO_TARGET(void(const float*, int64_t, const float*, int64_t, int64_t, float*), blend)
   (x, step, weights, taps, n, y);
+}
+void blend_places(const float* x, const int32_t* first, const float* weights, int64_t taps,
+                  int64_t n, int64_t inner, float* y) {
+  TOMBOLO_TARGET(
+      void(const float*, const int32_t*, const float*, int64_t, int64_t, int64_t, float*), places)
+  (x, first, weights, taps, n, inner, y);
 }
 
 void resample_row(const double* x, int64_t length, const int32_t* first, const double* weights,

@@ -13,6 +13,10 @@ void resample_row(const float* x, int64_t length, const int32_t* first, const fl
 /// y[i] = sum over t of weights[t] * x[t * step + i], for i in [0, n).
 void blend_rows(const float* x, int64_t step, const float* weights, int64_t taps, int64_t n,
                 float* y);
+/// y[i] = sum over t of weights[i * taps + t] * x[first[i] + t], for i in [0, n), where elements of
+/// x and y are runs of `inner` numbers.
+void blend_places(const float* x, const int32_t* first, const float* weights, int64_t taps,
+                  int64_t n, int64_t inner, float* y);
 
 /// The same in double, with the very sums of the reference kernel.
 void resample_row(const double* x, int64_t length, const int32_t* first, const double* weights,

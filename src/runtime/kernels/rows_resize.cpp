@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "ops/kernels/resize.h"
 #include "runtime/kernels/isa.h"
@@ -33,6 +34,12 @@ struct ResizeState final : KernelState {
   std::vector<std::vector<uint8_t>> outside;
   float extrapolation = 0;
 };
+
+/// Two neighbouring axes row by row, so that what lies between them stays in the cache.
+bool is_plane(const ResizeState& s) {
+  return s.axes.size() == 2 &&
+         std::max(s.axes[0].axis, s.axes[1].axis) == std::min(s.axes[0].axis, s.axes[1].axis) + 1;
+}
 
 bool is_byte(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
 
@@ -141,7 +148,9 @@ Result<std::unique_ptr<KernelState>> prepare_resize(const PrepareContext& q) {
   state->room = static_cast<size_t>(most + 64) / 16 * 16;
   const size_t between = state->axes.empty() ? 0 : state->axes.size() - 1;
   state->scratch_bytes = bytes ? 2 * state->room * sizeof(double)
-                               : std::min<size_t>(between, 2) * state->room * sizeof(float);
+                         : is_plane(*state)
+                             ? 0
+                             : std::min<size_t>(between, 2) * state->room * sizeof(float);
   return state;
 }
 
@@ -171,6 +180,81 @@ void do_axis(const KernelRun& run, const Axis& axis, const T* x, const Dims& dim
                                   axis.taps, inner, y + row * inner);
                      }
                    });
+}
+
+/// Memory that begins with a line of the cache.
+float* room_for(int64_t count, std::vector<float>& memory) {
+  memory.resize(static_cast<size_t>(count) + 16);
+  return memory.data() +
+         (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64 / sizeof(float);
+}
+/// Such axes, one row of the result after the other.
+void do_plane(const KernelRun& run, const ResizeState& s, const float* x, const Dims& dims,
+              float* y) {
+  const bool down_first = s.axes[0].axis < s.axes[1].axis;
+  const Axis &down = s.axes[down_first ? 0 : 1], &across = s.axes[down_first ? 1 : 0];
+  const int64_t height = dims[down.axis], width = dims[across.axis];
+  int64_t outer = 1, inner = 1;
+  for (size_t j = 0; j < down.axis; ++j) outer *= dims[j];
+  for (size_t j = across.axis + 1; j < dims.size(); ++j) inner *= dims[j];
+  const int64_t in_row = width * inner, out_row = across.length * inner;
+  const auto resample = [&](const float* from, float* to) {
+    if (across.axis + 1 == dims.size())
+      resample_row(from, width, across.first.data(), across.weights.data(), across.taps,
+                   across.length, to);
+    else
+      blend_places(from, across.first.data(), across.weights.data(), across.taps, across.length,
+                   inner, to);
+  };
+  const auto blend = [&](const float* from, int64_t place, int64_t row, float* to) {
+    blend_rows(from, row, down.weights.data() + place * down.taps, down.taps, row, to);
+  };
+  run.parallel_for(
+      outer * down.length, std::max<int64_t>(4 * down.taps, 8192 / out_row),
+      [&](int64_t begin, int64_t end) {
+        std::vector<float> memory;
+        if (down_first) {
+          // Some rows at a time: what was just written cannot be read at other bounds at once.
+          constexpr int64_t kRows = 8;
+          float* room = room_for(kRows * in_row, memory);
+          for (int64_t from = begin; from < end; from += kRows) {
+            const int64_t rows = std::min(kRows, end - from);
+            for (int64_t i = 0; i < rows; ++i) {
+              const int64_t place = (from + i) % down.length;
+              const int64_t plane = (from + i) / down.length * height;
+              blend(x + (plane + down.first[size_t(place)]) * in_row, place, in_row,
+                    room + i * in_row);
+            }
+            for (int64_t i = 0; i < rows; ++i)
+              resample(room + i * in_row, y + (from + i) * out_row);
+          }
+          return;
+        }
+        // Rows of the image [low, high) are resampled already; some more than one place needs.
+        const int64_t most = down.taps + std::max<int64_t>(4, (1 << 12) / out_row);
+        float* room = room_for(most * out_row, memory);
+        int64_t low = 0, high = 0;
+        for (int64_t row = begin; row < end; ++row) {
+          const int64_t place = row % down.length;
+          const int64_t first = row / down.length * height + down.first[size_t(place)];
+          const int64_t last = first + down.taps;
+          if (first < low || first >= high) {
+            low = high = first;
+          } else if (last > low + most) {
+            std::copy(room + (first - low) * out_row, room + (high - low) * out_row, room);
+            low = first;
+          }
+          if (high < last) {
+            // As many as there is room for, of those that the rest of the plane reads.
+            const int64_t left = std::min(end - row, down.length - place) - 1;
+            const int64_t reads =
+                first - down.first[size_t(place)] + down.first[size_t(place + left)] + down.taps;
+            const int64_t until = std::max(last, std::min(low + most, reads));
+            for (; high < until; ++high) resample(x + high * in_row, room + (high - low) * out_row);
+          }
+          blend(room + (first - low) * out_row, place, out_row, y + row * out_row);
+        }
+      });
 }
 
 /// What lies beyond the image gets the value for that.
@@ -230,6 +314,11 @@ Status run_resize(KernelRun& run) {
   }
   auto* scratch = reinterpret_cast<float*>(run.scratch());
   Dims dims = image.dims();
+  if (is_plane(state)) {
+    do_plane(run, state, x, dims, y->data<float>());
+    if (!state.outside.empty()) fill_outside(state, y->data<float>());
+    return ok();
+  }
   for (size_t i = 0; i < state.axes.size(); ++i) {
     const bool last = i + 1 == state.axes.size();
     float* to = last ? y->data<float>() : scratch + (i % 2) * state.room;

@@ -154,6 +154,8 @@ TEST_P(Networks, BlockedConvolutions) {
       {{1, 201, 9, 11}, {70, 201, 3, 3}, "pads = [1, 1, 1, 1]"},
       {{2, 24, 30, 33}, {40, 24, 3, 3}, "pads = [1, 0, 1, 2]"},
       {{1, 16, 70, 90}, {16, 16, 3, 3}, "pads = [1, 1, 1, 1]"},
+      {{2, 20, 33, 18}, {3, 20, 3, 3}, "pads = [1, 1, 1, 1]"},
+      {{1, 40, 26, 27}, {1, 40, 3, 3}, "pads = [0, 1, 1, 0]"},
       {{1, 64, 9, 12}, {96, 32, 3, 3}, "group = 2, pads = [1, 1, 1, 1]"},
       {{2, 48, 20, 20}, {48, 16, 3, 3}, "group = 3, pads = [1, 1, 1, 1], strides = [2, 1]"},
       {{1, 32, 30, 30}, {32, 16, 3, 3}, "group = 2, pads = [1, 1, 1, 1]"},
@@ -274,10 +276,16 @@ TEST_P(Networks, BlockedTransposedConvolutions) {
 }
 
 TEST_P(Networks, BlockedRegions) {
-  const std::string weights = constant("w", {40, 3, 3, 3}) + "," + constant("v", {24, 40, 1, 1}) +
-                              "," + constant("u", {40, 24, 1, 1}) + "," +
-                              constant("d", {40, 1, 3, 3}) + "," + constant("s", {1, 40, 1, 1}) +
-                              "," + constant("t", {32, 40, 3, 3}) + ", float one = {1.5}";
+  const std::string weights =
+      constant("w", {40, 3, 3, 3}) + "," + constant("v", {24, 40, 1, 1}) + "," +
+      constant("u", {40, 24, 1, 1}) + "," + constant("d", {40, 1, 3, 3}) + "," +
+      constant("s", {1, 40, 1, 1}) + "," + constant("t", {32, 40, 3, 3}) +
+      ", float one = {1.5}, float[4] twice = {1, 1, 2, 2}, float[4] uneven = {1, 1, 0.7, 1.6}, "
+      "int64[2] sizes = {23, 7}, int64[8] pads = {0, 0, 2, 1, 0, 0, 1, 3}, "
+      "int64[2] last = {2, 3}, int64[4] two = {2, 0, 1, 3}, "
+      "int64[2] low = {1, 2}, int64[2] ends = {-1, 9}, int64[2] steps = {1, 2}, "
+      "int64[3] parts = {16, 16, 8}, int64[2] odd = {10, 30}, "
+      "int64[1] from = {-24}, int64[1] ends2 = {32}, int64[1] channels = {-3}";
   const std::vector<std::vector<int64_t>> shapes = {{1, 3, 19, 22}, {2, 3, 11, 9}};
   const std::string stem = "a = Conv <pads = [1, 1, 1, 1]> (x, w)\n";
   for (
@@ -304,6 +312,24 @@ TEST_P(Networks, BlockedRegions) {
           "f = Relu (e)\n y = MaxPool <kernel_shape = [2, 2]> (f)",
           "b = Conv <pads = [1, 1, 1, 1]> (a, t)\n e = Concat <axis = -3> (a, b)\n y = Neg (e)",
           "b = Concat <axis = 2> (a, a)\n y = Conv (b, v)",
+          // Height and width resized, padded, cut; whole blocks of channels, and others.
+          "b = Resize <mode = \"linear\"> (a, , twice)\n y = Conv (b, v)",
+          "b = Resize <mode = \"linear\", coordinate_transformation_mode = \"align_corners\", "
+          "axes = [-2, 3]> (a, , , sizes)\n y = Conv (b, v)",
+          "b = Resize <mode = \"cubic\"> (a, , uneven)\n y = Conv (b, v)",
+          "b = Resize <mode = \"linear\", antialias = 1> (a, , uneven)\n y = Conv (b, v)",
+          "b = Resize <mode = \"nearest\"> (a, , twice)\n y = Concat <axis = 1> (b, b)",
+          "b = Resize <mode = \"nearest\", nearest_mode = \"floor\"> (a, , uneven)\n"
+          "c = Relu (b)\n y = Conv (c, v)",
+          "b = Pad <mode = \"reflect\"> (a, pads)\n y = Conv (b, t)",
+          "b = Pad <mode = \"edge\"> (a, two, , last)\n y = Conv (b, v)",
+          "b = Pad (a, two, one, last)\n y = MaxPool <kernel_shape = [2, 2]> (b)",
+          "b = Slice (a, low, ends, last, steps)\n y = Conv (b, v)",
+          "b = Conv (a, t)\n p, q = Split <axis = 1, num_outputs = 2> (b)\n y = Sub (p, q)",
+          "p, q, r = Split <axis = 1> (a, parts)\n s1 = Tanh (p)\n s2 = Neg (r)\n"
+          "y = Concat <axis = 1> (s1, q, s2)",
+          "p, q = Split <axis = 1> (a, odd)\n y = Relu (q)",
+          "b = Slice (a, from, ends2, channels)\n y = Neg (b)",
       })
     agree(weights, stem + rest, shapes);
   // The value inside is an output, too.
