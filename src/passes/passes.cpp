@@ -29,8 +29,10 @@ constexpr Pass kPasses[] = {
     {"merge-equal-constants", "equal initialisers become one", 1, merge_equal_constants},
     {"merge-equal-nodes", "nodes that compute the same become one", 1, merge_equal_nodes},
     {"simplify-shapes",
-     "chains of Reshape, Flatten, Squeeze, Unsqueeze become one Reshape or none; computed targets "
-     "become constants; Shape reads where the dimensions come from",
+     "chains of Reshape, Flatten, Squeeze, Unsqueeze become one Reshape or none, also around what "
+     "is "
+     "done element by element; computed targets become constants; Shape reads where the dimensions "
+     "come from",
      1, simplify_shapes},
     {"merge-chains",
      "Cast of Cast, Concat of Concat, Slice of Slice, Not of Not, Relu of Relu, ... become one", 1,

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "passes/elements.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
 
@@ -487,6 +488,17 @@ class Region {
 };
 
 }  // namespace
+
+bool is_unary_elementwise(const Rewriter& rewriter, const Node& node) {
+  const Row* row = row_of(rewriter, node);
+  return row != nullptr && row->axes == Axes::kUnary;
+}
+bool is_binary_arithmetic(const Rewriter& rewriter, const Node& node) {
+  for (const Text name : {Text("Add"), Text("Sub"), Text("Mul"), Text("Div"), Text("Max"),
+                          Text("Min"), Text("Pow"), Text("PRelu")})
+    if (rewriter.is(&node, name)) return node.inputs().size() == 2;
+  return false;
+}
 
 Result<size_t> move_transposes(Rewriter& rewriter) {
   rewriter.refresh();

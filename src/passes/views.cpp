@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "passes/attributes.h"
+#include "passes/elements.h"
 #include "passes/passes.h"
 
 namespace tombolo::passes {
@@ -102,6 +104,102 @@ size_t merge_view(Rewriter& rewriter, Node& node) {
   return 1;
 }
 
+/// For each axis of shape `to` the one of shape `from` with the same elements, or -1 where there is
+/// but one: the two differ by dimensions of 1 alone. Nothing where they do not.
+std::optional<std::vector<int64_t>> axes_between(const SymShape& from, const SymShape& to) {
+  std::vector<int64_t> axes;
+  size_t i = 0;
+  const auto is_one = [](const SymDim& dim) { return dim.is_value() && dim.value() == 1; };
+  while (axes.size() < to.size() || i < from.size()) {
+    if (axes.size() < to.size() && i < from.size() && to[axes.size()].equals(from[i]))
+      axes.push_back(static_cast<int64_t>(i++));
+    else if (i < from.size() && is_one(from[i]))
+      ++i;
+    else if (axes.size() < to.size() && is_one(to[axes.size()]))
+      axes.push_back(-1);
+    else
+      return std::nullopt;
+  }
+  return axes;
+}
+
+/// A constant that broadcasts to values of shape `to`, as it does to their view of shape `from`;
+/// null where there is none.
+Value* constant_behind(Rewriter& rewriter, Graph& graph, Value* value, const SymShape& from,
+                       const SymShape& to) {
+  const Tensor* tensor = rewriter.constant(value);
+  if (tensor == nullptr || tensor->dims().size() > to.size()) return nullptr;
+  if (tensor->dims().empty()) return value;
+  const auto axes = axes_between(from, to);
+  if (!axes) return nullptr;
+  Dims dims;
+  for (size_t i = 0; i < from.size(); ++i) dims.push_back(1);
+  const size_t skipped = to.size() - tensor->dims().size();
+  for (size_t j = 0; j < tensor->dims().size(); ++j) {
+    const int64_t length = tensor->dims()[j], axis = (*axes)[j + skipped];
+    if (axis >= 0)
+      dims[static_cast<size_t>(axis)] = length;
+    else if (length != 1)
+      return nullptr;
+  }
+  return rewriter.initializer(graph, tensor->reshaped(dims), value->name());
+}
+
+/// What is done element by element between two views that undo each other is done without them.
+size_t undo_views(Rewriter& rewriter, Graph& graph, Node& node) {
+  Value* output = node.output(0);
+  std::vector<Node*> chain;  // the last one first
+  Value* at = node.input(0);
+  const auto step = [&](Node* maker) -> Value* {
+    if (maker->outputs().size() != 1) return nullptr;
+    Value* source = nullptr;
+    if (is_unary_elementwise(rewriter, *maker)) {
+      source = maker->input(0);
+      for (size_t i = 1; i < maker->inputs().size(); ++i)
+        if (maker->input(i) != nullptr && rewriter.rank(maker->input(i)) != 0u) return nullptr;
+    } else if (is_binary_arithmetic(rewriter, *maker)) {
+      const bool first = rewriter.is_constant(maker->input(0));
+      source = maker->input(first ? 1 : 0);
+      if (!rewriter.is_constant(maker->input(first ? 0 : 1))) return nullptr;
+    }
+    return source != nullptr && rewriter.same_shape(source, maker->output(0)) ? source : nullptr;
+  };
+  while (chain.size() < 16 && Rewriter::single_use(at) && at->producer() != nullptr &&
+         &at->producer()->graph() == &graph) {
+    Value* source = step(at->producer());
+    if (source == nullptr) break;
+    chain.push_back(at->producer());
+    at = source;
+  }
+  if (chain.empty() || !Rewriter::single_use(at) || !is_view(rewriter, at->producer())) return 0;
+  Value* root = at->producer()->input(0);
+  if (root == nullptr || !rewriter.same_shape(root, output)) return 0;
+  const SymShape *from = rewriter.shape(root), *to = rewriter.shape(at);
+  if (from == nullptr || to == nullptr) return 0;
+  // The constants first: any of them may have no place there.
+  std::vector<std::vector<Value*>> inputs;
+  for (Node* link : chain) {
+    std::vector<Value*> list(link->inputs().begin(), link->inputs().end());
+    for (Value*& input : list)
+      if (input != nullptr && rewriter.is_constant(input) &&
+          (input = constant_behind(rewriter, graph, input, *from, *to)) == nullptr)
+        return 0;
+    inputs.push_back(std::move(list));
+  }
+  Value* now = root;
+  for (size_t i = chain.size(); i-- > 0;) {
+    for (size_t j = 0; j < inputs[i].size(); ++j)
+      if (chain[i]->input(j) == (i + 1 < chain.size() ? chain[i + 1]->output(0) : at))
+        inputs[i][j] = now;
+    Node& made = rewriter.add(node, chain[i]->op_type(), inputs[i], chain[i]->output(0)->name());
+    copy_attributes(*chain[i], made);
+    rewriter.touch(made);
+    now = made.output(0);
+  }
+  rewriter.supersede(*output, *now);
+  return 1;
+}
+
 /// A Reshape whose target is computed, to a constant target.
 size_t fix_target(Rewriter& rewriter, Node& node) {
   if (!rewriter.is(&node, "Reshape") || node.input(1) == nullptr) return 0;
@@ -196,7 +294,10 @@ Result<size_t> simplify_shapes(Rewriter& rewriter) {
       } else if (is_view(rewriter, node)) {
         const size_t merged = merge_view(rewriter, *node);
         count += merged;
-        if (merged == 0) count += fix_target(rewriter, *node);
+        if (merged == 0) {
+          const size_t undone = undo_views(rewriter, graph, *node);
+          count += undone != 0 ? undone : fix_target(rewriter, *node);
+        }
       } else {
         count += raise_shape(rewriter, *node);
       }
