@@ -178,15 +178,25 @@ class BlockLayout {
     const int64_t axis = AttributeReader(node).get_int("axis", 0);
     if ((axis != 1 && axis != -3) || !is_image(node.output(0))) return false;
     std::vector<Value*> list;
+    std::vector<int64_t> parts;
     int64_t channels = 0;
+    bool whole = true;
     for (Value* input : node.inputs()) {
       const Blocked* found = input == nullptr ? nullptr : find(input);
-      if (found == nullptr || channels % kBlock != 0) return false;
+      if (found == nullptr) return false;
+      whole &= channels % kBlock == 0;
       list.push_back(found->value);
+      parts.push_back(found->channels);
       channels += found->channels;
     }
-    Node& made = rewriter_.add(node, "Concat", list, node.output(0)->name());
-    made.set_int("axis", 1);
+    // Channels that begin inside of a block are moved, for those who read blocks.
+    if (!whole && !read_in_blocks(node)) return false;
+    Node& made = rewriter_.add(node, whole ? "Concat" : "BlockConcat", list, node.output(0)->name(),
+                               1, whole ? Text() : kBlockDomain);
+    if (whole)
+      made.set_int("axis", 1);
+    else
+      made.set_ints("channels", parts);
     return replace(node, made, channels);
   }
 

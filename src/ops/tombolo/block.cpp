@@ -193,6 +193,56 @@ Status run_block_pool(KernelContext& context) {
   return ok();
 }
 
+/// The sum of channels, one number for each input; nothing where they are no such numbers.
+std::optional<int64_t> sum_channels(std::span<const int64_t> channels, size_t inputs) {
+  int64_t total = 0;
+  for (const int64_t count : channels) {
+    if (count < 1 || count > INT32_MAX) return std::nullopt;
+    total += count;
+  }
+  return channels.size() == inputs ? std::optional(total) : std::nullopt;
+}
+constexpr const char* kChannelsSay = "channels must be a positive number for each input";
+Status infer_block_concat(InferContext& context) {
+  const SymShape* x = context.shape(0);
+  const auto total = sum_channels(context.attributes.get_ints("channels"), context.inputs.size());
+  if (!total) return context.error(kChannelsSay);
+  if (x == nullptr || x->size() != 5) return ok();
+  SymShape y = *x;
+  y[1] = (*total + kBlock - 1) / kBlock;
+  context.set_tensor(0, context.elem(0), std::move(y));
+  return ok();
+}
+Status run_block_concat(KernelContext& context) {
+  const auto channels = context.attributes.get_ints("channels");
+  const auto total = sum_channels(channels, context.inputs.size());
+  if (!total) return context.error(kChannelsSay);
+  Dims dims;
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < channels.size(); ++i) {
+    TRY(const Tensor* x, context.input(i));
+    if (x->rank() != 5) return context.error("no channels in " + to_string(*x));
+    TRY(Tensor part, turn(context, *x, false, channels[i]));
+    if (i == 0) dims = part.dims();
+    for (size_t j = 0; j < dims.size(); ++j)
+      if (j != 1 && part.dims()[j] != dims[j])
+        return context.error("inputs differ in more than their channels");
+    parts.push_back(std::move(part));
+  }
+  dims[1] = *total;
+  TRY(Tensor joined, context.allocate(parts[0].dtype(), dims));
+  auto* to = joined.data<std::byte>();
+  for (int64_t n = 0; n < dims[0]; ++n)
+    for (const Tensor& part : parts) {
+      const size_t bytes = part.bytes().size() / static_cast<size_t>(dims[0]);
+      std::memcpy(to, part.bytes().data() + static_cast<size_t>(n) * bytes, bytes);
+      to += bytes;
+    }
+  TRY(Tensor y, turn(context, joined, true, *total));
+  context.set_output(0, RunValue(std::move(y)));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(TomboloBlockChannels) = {
@@ -218,6 +268,19 @@ OPERATOR(TomboloUnblockChannels) = {
     .types = {{"T", {{1, kFloats | kBf16}}}},
     .infer = infer_unblock,
     .reference = run_unblock,
+};
+
+OPERATOR(TomboloBlockConcat) = {
+    .name = "BlockConcat",
+    .domain = "ai.tombolo",
+    .doc = "Concat of values in blocks of 16 channels, of which each has so many (channels)",
+    .versions = {1},
+    .inputs = {{"X", "T", kVariadic}},
+    .outputs = {{"Y", "T"}},
+    .attributes = {{"channels", Attr::kInts}},
+    .types = {{"T", {{1, kFloats | kBf16}}}},
+    .infer = infer_block_concat,
+    .reference = run_block_concat,
 };
 
 OPERATOR(TomboloBlockConv) = {
