@@ -882,9 +882,66 @@ def models(r):
     return op, c
 
 
+def qlinear_where(r):
+    c = Case()
+    c.domain = "com.microsoft"
+    full = shape(r, r.choice([1, 2, 3, 4]), 40)
+    dims = [[d if r.random() < 0.8 else 1 for d in full][r.choice([0, 0, 0, len(full) - 1]):] for _ in range(3)]
+    rng, dtype = np.random.default_rng(r.getrandbits(32)), r.choice([np.uint8, np.int8])
+    own = r.random() < 0.3
+
+    def linear(name):
+        c.add(name + "s", np.float32(0.02 if own else r.uniform(0.01, 0.05)))
+        c.add(name + "z", np.array(7 if own else r.randint(0, 100), dtype))
+
+    c.add("c", rng.random(dims[0]) < 0.5)
+    for i, name in ((1, "x"), (2, "y")):
+        c.add(name, numbers(r, dims[i], dtype))
+        linear(name)
+    linear("z")
+    return "QLinearWhere", c
+
+
+def gather_block_quantized(r):
+    c = Case()
+    c.domain = "com.microsoft"
+    bits, block = r.choice([2, 4, 4, 8]), r.choice([16, 32, 64, 20])
+    dims = shape(r, r.choice([2, 2, 3]), 12)
+    dims[-1] = 8 * r.randint(1, 20)
+    gather, quantize = r.randrange(len(dims)), r.choice([len(dims) - 1, len(dims) - 1, r.randrange(len(dims))])
+    rng = np.random.default_rng(r.getrandbits(32))
+    scales = list(dims)
+    scales[quantize] = -(-dims[quantize] // block)
+    c.add("w", rng.integers(0, 255, dims[:-1] + [dims[-1] * bits // 8], endpoint=True).astype(np.uint8), r.random() < 0.5)
+    c.add("i", rng.integers(-dims[gather], dims[gather], shape(r, r.choice([0, 1, 2]), 7)).astype(r.choice([np.int32, np.int64])))
+    c.add("s", floats(r, scales).astype(r.choice([np.float32, np.float32, np.float16])))
+    if r.random() < 0.5:
+        each = 8 // bits
+        c.add("z", rng.integers(0, 255, scales[:-1] + [-(-scales[-1] // each)], endpoint=True).astype(np.uint8))
+    c.attributes = dict(bits=bits, block_size=block, gather_axis=gather, quantize_axis=quantize)
+    return "GatherBlockQuantized", c
+
+
+def matrices(r):
+    """Inverse, Rfft and Irfft of com.microsoft."""
+    c = Case()
+    c.domain = "com.microsoft"
+    dtype, op = r.choice([np.float32, np.float32, np.float64]), r.choice(["Inverse", "Rfft", "Irfft"])
+    dims = shape(r, r.choice([0, 1, 2]), 5)
+    n = r.choice([1, 2, 3, 4, 7, 8, 16, 33, r.randint(1, 200)])
+    if op == "Inverse":
+        n = min(n, 40)
+        c.add("x", (floats(r, dims + [n, n]) + 3 * np.eye(n, dtype=np.float32)[::-1]).astype(dtype))
+    else:
+        c.add("x", floats(r, dims + ([n] if op == "Rfft" else [n + 1, 2])).astype(dtype))
+        c.attributes = dict(signal_ndim=1, onesided=1, normalized=0)
+    return op, c
+
+
 MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
-          selection, images, images, pool_more, models, rotary, regions, conv_clipped, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16]
+          selection, images, images, pool_more, models, rotary, regions, conv_clipped, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, qlinear_where,
+          gather_block_quantized, matrices]
 
 
 def build(op, case):

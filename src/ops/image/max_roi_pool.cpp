@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
@@ -37,6 +38,9 @@ Status max_roi_pool(KernelContext& context, const Tensor& x) {
   TRY(Tensor in, as<T>(context, x));
   TRY(Tensor rois, as<double>(context, *rois_input));
   TRY(Tensor y, context.allocate(dtype_of<T>(), {{count, channels, rows, columns}}));
+  const int64_t width = x.dim(3), plane = x.dim(2) * width, cells = rows * columns;
+  std::vector<Span> down(static_cast<size_t>(count * rows)),
+      across(static_cast<size_t>(count * columns));
   for (int64_t n = 0; n < count; ++n) {
     const double* roi = rois.data<double>() + n * 5;
     if (!(roi[0] >= 0 && roi[0] < static_cast<double>(x.dim(0))))
@@ -48,20 +52,36 @@ Status max_roi_pool(KernelContext& context, const Tensor& x) {
       if (!std::isfinite(edges[i]))
         return context.error("region " + std::to_string(n) + " is not finite");
     }
-    for (int64_t i = 0; i < channels * rows * columns; ++i) {
-      const int64_t c = i / columns / rows;
-      const Span down = cell_span(i / columns % rows, rows, edges[1], edges[3], x.dim(2));
-      const Span across = cell_span(i % columns, columns, edges[0], edges[2], x.dim(3));
-      const T* plane =
-          in.data<T>() + (static_cast<int64_t>(roi[0]) * channels + c) * x.dim(2) * x.dim(3);
-      const bool empty = down.first >= down.last || across.first >= across.last;
-      T most = empty ? T{} : plane[down.first * x.dim(3) + across.first];
-      for (int64_t row = down.first; row < down.last; ++row)
-        for (int64_t column = across.first; column < across.last; ++column)
-          most = std::max(most, plane[row * x.dim(3) + column]);
-      y.data<T>()[n * channels * rows * columns + i] = most;
-    }
+    for (int64_t i = 0; i < rows; ++i)
+      down[static_cast<size_t>(n * rows + i)] = cell_span(i, rows, edges[1], edges[3], x.dim(2));
+    for (int64_t i = 0; i < columns; ++i)
+      across[static_cast<size_t>(n * columns + i)] =
+          cell_span(i, columns, edges[0], edges[2], width);
   }
+  context.parallel_for(count * channels, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t n = task / channels;
+      const auto image = static_cast<int64_t>(rois.data<double>()[n * 5]);
+      const T* from = in.data<T>() + (image * channels + task % channels) * plane;
+      T* to = y.data<T>() + task * cells;
+      const Span* spans = across.data() + n * columns;
+      for (int64_t row = 0; row < rows; ++row) {
+        const Span high = down[static_cast<size_t>(n * rows + row)];
+        for (int64_t column = 0; column < columns; ++column, ++to) {
+          const Span wide = spans[column];
+          if (high.first >= high.last || wide.first >= wide.last) {
+            *to = T{};
+            continue;
+          }
+          const T* line = from + high.first * width;
+          T most = line[wide.first];
+          for (int64_t i = high.first; i < high.last; ++i, line += width)
+            for (int64_t j = wide.first; j < wide.last; ++j) most = line[j] > most ? line[j] : most;
+          *to = most;
+        }
+      }
+    }
+  });
   return give(context, 0, x.dtype(), std::move(y));
 }
 

@@ -1,5 +1,6 @@
 // CropAndResize: boxes of images, resampled to one size.
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -22,6 +23,22 @@ float sample_at(int64_t i, int64_t count, float first, float last, int64_t lengt
   return 0.5f * (first + last) * span;
 }
 
+/// The elements of an axis that a sample lies between.
+struct Sample {
+  int64_t first = 0, second = 0;
+  float share = 0;  ///< of the second
+  bool inside = false;
+
+  Sample() = default;
+  Sample(float at, int64_t length, bool nearest) {
+    inside = at >= 0 && at <= static_cast<float>(length - 1);
+    if (!inside) return;
+    first = static_cast<int64_t>(nearest ? std::round(at) : std::floor(at));
+    second = nearest ? first : static_cast<int64_t>(std::ceil(at));
+    share = at - static_cast<float>(first);
+  }
+};
+
 Status run_crop_and_resize(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
   TRY(const Tensor* rois, context.input(1));
@@ -41,42 +58,51 @@ Status run_crop_and_resize(KernelContext& context) {
   TRY(const Tensor boxes, as<float>(context, *rois));
   TRY(Tensor y, context.allocate(DType::kFloat32, {{count, channels, size[0], size[1]}}));
   const float outside = context.attributes.get_float("extrapolation_value", 0);
+  const bool nearest = mode == "nearest";
+  // Where the rows and columns of all boxes lie, which all channels share.
+  std::vector<Sample> samples(static_cast<size_t>(count * (size[0] + size[1])));
   for (int64_t n = 0; n < count; ++n) {
     const int64_t image = images->get_int64(n);
     if (image < 0 || image >= x->dim(0))
       return context.error("batch_indices has the value " + std::to_string(image) + ", there are " +
                            std::to_string(x->dim(0)) + " images");
     const float* box = boxes.data<float>() + n * 4;
-    for (int64_t c = 0; c < channels; ++c) {
-      const float* from = in.data<float>() + (image * channels + c) * height * width;
-      float* to = y.data<float>() + (n * channels + c) * size[0] * size[1];
-      for (int64_t i = 0; i < size[0]; ++i)
-        for (int64_t j = 0; j < size[1]; ++j, ++to) {
-          const float v = sample_at(i, size[0], box[0], box[2], height);
-          const float u = sample_at(j, size[1], box[1], box[3], width);
-          const bool inside = v >= 0 && v <= static_cast<float>(height - 1) && u >= 0 &&
-                              u <= static_cast<float>(width - 1);
-          if (!inside) {
-            *to = outside;
-          } else if (mode == "nearest") {
-            *to = from[static_cast<int64_t>(std::round(v)) * width +
-                       static_cast<int64_t>(std::round(u))];
+    Sample* to = samples.data() + n * (size[0] + size[1]);
+    for (int64_t i = 0; i < size[0]; ++i)
+      *to++ = Sample(sample_at(i, size[0], box[0], box[2], height), height, nearest);
+    for (int64_t j = 0; j < size[1]; ++j)
+      *to++ = Sample(sample_at(j, size[1], box[1], box[3], width), width, nearest);
+  }
+  context.parallel_for(count * channels, 8, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t n = task / channels;
+      const float* from =
+          in.data<float>() + (images->get_int64(n) * channels + task % channels) * height * width;
+      float* to = y.data<float>() + task * size[0] * size[1];
+      const Sample* rows = samples.data() + n * (size[0] + size[1]);
+      const Sample* columns = rows + size[0];
+      for (int64_t i = 0; i < size[0]; ++i, to += size[1]) {
+        const Sample& v = rows[i];
+        if (!v.inside) {
+          std::fill_n(to, size[1], outside);
+          continue;
+        }
+        const float *above = from + v.first * width, *below = from + v.second * width;
+        for (int64_t j = 0; j < size[1]; ++j) {
+          const Sample& u = columns[j];
+          if (!u.inside) {
+            to[j] = outside;
+          } else if (nearest) {
+            to[j] = above[u.first];
           } else {
-            const auto top = static_cast<int64_t>(std::floor(v));
-            const auto bottom = static_cast<int64_t>(std::ceil(v));
-            const auto left = static_cast<int64_t>(std::floor(u));
-            const auto right = static_cast<int64_t>(std::ceil(u));
-            const float down = v - static_cast<float>(top), across = u - static_cast<float>(left);
-            const float above = from[top * width + left] +
-                                (from[top * width + right] - from[top * width + left]) * across;
-            const float below =
-                from[bottom * width + left] +
-                (from[bottom * width + right] - from[bottom * width + left]) * across;
-            *to = above + (below - above) * down;
+            const float top = above[u.first] + (above[u.second] - above[u.first]) * u.share;
+            const float bottom = below[u.first] + (below[u.second] - below[u.first]) * u.share;
+            to[j] = top + (bottom - top) * v.share;
           }
         }
+      }
     }
-  }
+  });
   return give(context, 0, x->dtype(), std::move(y));
 }
 

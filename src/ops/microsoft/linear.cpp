@@ -35,8 +35,19 @@ Result<Tensor> read_linear(const KernelContext& context, size_t index, size_t sc
   TRY(const float factor, scalar_scale(context, scale, "the scale"));
   TRY(const int64_t offset, scalar_zero_point(context, zero, "the zero point", x->dtype()));
   TRY(Tensor y, context.allocate(DType::kFloat32, x->dims()));
-  for (int64_t i = 0; i < y.size(); ++i)
-    y.data<float>()[i] = factor * static_cast<float>(x->get_int64(i) - offset);
+  float* to = y.data<float>();
+  const auto read = [&](const auto* codes) {
+    for (int64_t i = 0; i < y.size(); ++i)
+      to[i] = factor * static_cast<float>(static_cast<int64_t>(codes[i]) - offset);
+  };
+  if (x->dtype() == DType::kUInt8) {
+    read(x->data<uint8_t>());
+  } else if (x->dtype() == DType::kInt8) {
+    read(x->data<int8_t>());
+  } else {
+    for (int64_t i = 0; i < y.size(); ++i)
+      to[i] = factor * static_cast<float>(x->get_int64(i) - offset);
+  }
   return y;
 }
 

@@ -1,6 +1,6 @@
-// QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu and QLinearSoftmax of com.microsoft:
-// blocks of codes to numbers and back, as the reference has it; functions of one input by a table
-// of all codes, as ByteTable of ai.tombolo has it.
+// QLinearAdd, QLinearMul, QLinearWhere, QLinearSigmoid, QLinearLeakyRelu and QLinearSoftmax of
+// com.microsoft: blocks of codes to numbers and back, as the reference has it; functions of one
+// input by a table of all codes, as ByteTable of ai.tombolo has it.
 
 #include <algorithm>
 #include <cmath>
@@ -141,6 +141,73 @@ Status run_qunary(KernelRun& run) {
   return ok();
 }
 
+struct QWhereState final : KernelState {
+  BroadcastLoops<3> loops;
+  WhereFn* fn = nullptr;
+};
+
+bool supports_qwhere(const KernelQuery& q) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 8) return false;
+  const DType dtype = q.dtype(1);
+  return q.dtype(0) == DType::kBool && is_code(dtype) && q.dtype(4) == dtype &&
+         is_linear(q, 2, dtype) && is_linear(q, 5, dtype) && is_linear(q, 7, dtype) &&
+         BroadcastLoops<3>::of({q.dims(0), q.dims(1), q.dims(4)}).has_value();
+}
+
+Result<std::unique_ptr<KernelState>> prepare_qwhere(const PrepareContext& q) {
+  auto state = std::make_unique<QWhereState>();
+  state->loops = *BroadcastLoops<3>::of({q.dims(0), q.dims(1), q.dims(4)});
+  state->fn = where_fn(1);
+  return state;
+}
+
+/// Codes under another scale. Nothing to look up where no code changes.
+struct Recoded {
+  uint8_t table[256];
+  bool same = true;
+
+  Recoded(Linear from, Linear to, bool is_signed) {
+    uint8_t codes[256];
+    float values[256];
+    for (int i = 0; i < 256; ++i) codes[i] = static_cast<uint8_t>(i);
+    dequantize_row(codes, is_signed, 256, from.scale, from.zero, values);
+    quantize_row(values, 256, to.scale, to.zero, is_signed, table);
+    for (int i = 0; i < 256; ++i) same = same && table[i] == codes[i];
+  }
+  const uint8_t* of(const uint8_t* x, int64_t n, uint8_t* room) const {
+    if (same) return x;
+    look_up_bytes(table, x, n, room);
+    return room;
+  }
+};
+
+Status run_qwhere(KernelRun& run) {
+  const auto& state = run.state<QWhereState>();
+  const BroadcastLoops<3>& loops = state.loops;
+  const DType dtype = run.input(1).dtype();
+  const bool is_signed = dtype == DType::kInt8;
+  TRY(Tensor * y, run.output(0, dtype, loops.output));
+  const Linear to = linear_at(run, 7);
+  const Recoded left(linear_at(run, 2), to, is_signed), right(linear_at(run, 5), to, is_signed);
+  const uint8_t* const from[3] = {run.data<uint8_t>(0), run.data<uint8_t>(1), run.data<uint8_t>(4)};
+  uint8_t* out = y->data<uint8_t>();
+  constexpr int64_t kBlock = 4096;
+  run.parallel_for(loops.count, 1 << 15, [&](int64_t begin, int64_t end) {
+    uint8_t rooms[2][kBlock];
+    const int64_t* step = loops.step[0];
+    loops.for_runs(begin, end, [&](int64_t at, const int64_t* offset, int64_t n) {
+      for (int64_t i = 0; i < n; i += kBlock) {
+        const int64_t count = std::min(kBlock, n - i);
+        const auto codes = [&](int k) { return from[k] + offset[k] + i * step[k]; };
+        const uint8_t* a = left.of(codes(1), step[1] == 0 ? 1 : count, rooms[0]);
+        const uint8_t* b = right.of(codes(2), step[2] == 0 ? 1 : count, rooms[1]);
+        state.fn(codes(0), step[0] == 0, a, step[1] == 0, b, step[2] == 0, out + at + i, count);
+      }
+    });
+  });
+  return ok();
+}
+
 /// Powers of e come from a table of how far codes lie below the row's largest.
 struct QSoftmaxState final : KernelState {
   int64_t length = 1;
@@ -252,6 +319,14 @@ KERNEL(qlinear_leaky_relu) = {
     .supports = supports_qunary,
     .prepare = prepare_qunary,
     .run = run_qunary,
+};
+KERNEL(qlinear_where) = {
+    .name = "qlinear_where",
+    .op = "QLinearWhere",
+    .domain = "com.microsoft",
+    .supports = supports_qwhere,
+    .prepare = prepare_qwhere,
+    .run = run_qwhere,
 };
 
 KERNEL(qlinear_softmax) = {

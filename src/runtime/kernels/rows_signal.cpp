@@ -1,5 +1,5 @@
-// DFT and STFT of float32 and float64, computed in double as the reference does: eight lines at a
-// time, so that vectors run across them.
+// DFT and STFT, Rfft and Irfft of com.microsoft, of float32 and float64, computed in double as the
+// reference does: eight lines at a time, so that vectors run across them.
 
 #include <algorithm>
 #include <cmath>
@@ -142,6 +142,42 @@ Result<std::unique_ptr<KernelState>> prepare_dft(const PrepareContext& q) {
   state->output.back() = state->out_parts;
   state->inner = element_count(q.dims(0).subspan(at + 1, q.dims(0).size() - at - 2));
   state->lines = element_count(q.dims(0).first(at)) * state->inner;
+  return state;
+}
+
+/// Rfft and Irfft of com.microsoft: lines along the last axis of numbers, one-sided spectra, whose
+/// parts are an axis of the complex side alone.
+DftShape rfft_shape(const KernelQuery& q) {
+  DftShape none, shape;
+  if (active_isa() == Isa::kScalar || q.inputs.empty() || !is_wide_float(q.dtype(0)) ||
+      q.attributes.get_int("signal_ndim", 1) != 1 || q.dims(0).empty() ||
+      element_count(q.dims(0)) < 1)
+    return none;
+  shape.inverse = shape.half = q.node.op_type() == "Irfft";
+  const auto rank = static_cast<int64_t>(q.dims(0).size());
+  shape.axis = shape.inverse ? rank - 2 : rank - 1;
+  if (shape.axis < 0 || (shape.inverse && q.dims(0).back() != 2)) return none;
+  shape.given = q.dims(0)[static_cast<size_t>(shape.axis)];
+  shape.length = shape.inverse ? 2 * (shape.given - 1) : shape.given;
+  if (shape.length < 1 || shape.length > kLongest) return none;
+  shape.pairs = !shape.inverse && shape.length % 2 == 0;
+  return shape;
+}
+
+bool supports_rfft(const KernelQuery& q) { return rfft_shape(q).length > 0; }
+
+Result<std::unique_ptr<KernelState>> prepare_rfft(const PrepareContext& q) {
+  const DftShape shape = rfft_shape(q);
+  auto state = std::make_unique<SignalState>(shape.length, shape.pairs);
+  state->given = shape.given;
+  state->inverse = state->half = shape.inverse;
+  state->parts = shape.inverse ? 2 : 1;
+  state->out_length = shape.inverse ? shape.length : shape.length / 2 + 1;
+  state->out_parts = shape.inverse ? 1 : 2;
+  state->output = Dims(q.dims(0).first(static_cast<size_t>(shape.axis)));
+  state->lines = element_count(state->output);
+  state->output.push_back(state->out_length);
+  if (!shape.inverse) state->output.push_back(2);
   return state;
 }
 
@@ -290,6 +326,22 @@ KERNEL(dft) = {
     .op = "DFT",
     .supports = supports_dft,
     .prepare = prepare_dft,
+    .run = run_dft,
+};
+KERNEL(rfft) = {
+    .name = "rfft",
+    .op = "Rfft",
+    .domain = "com.microsoft",
+    .supports = supports_rfft,
+    .prepare = prepare_rfft,
+    .run = run_dft,
+};
+KERNEL(irfft) = {
+    .name = "irfft",
+    .op = "Irfft",
+    .domain = "com.microsoft",
+    .supports = supports_rfft,
+    .prepare = prepare_rfft,
     .run = run_dft,
 };
 KERNEL(stft) = {
