@@ -106,7 +106,8 @@ void products() {
     const NbitsShape shape{n, k, 32};
     std::vector<float> scales(static_cast<size_t>(n * shape.blocks()), 1);
     std::vector<std::byte> codes(nbits_packed_bytes(shape));
-    nbits_pack(shape, bytes.data(), scales.data(), nullptr, codes.data());
+    nbits_pack(shape, {.codes = bytes.data(), .row_bytes = shape.k / 2, .scales = scales.data()},
+               codes.data());
     report(name, "4 bits",
            best_of(5, [&] { nbits_gemm(shape, m, a.data(), codes.data(), nullptr, c.data()); }),
            operations);

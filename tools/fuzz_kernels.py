@@ -430,15 +430,23 @@ def matmul_nbits(r):
     m, n, k, block = r.choice([1, 2, 5, 9, 30]), r.choice([1, 7, 16, 40, 70]), r.choice([8, 32, 50, 128, 300]), r.choice([16, 32, 64])
     blocks = (k + block - 1) // block
     rng = np.random.default_rng(r.getrandbits(32))
+    bits = r.choice([2, 4, 4, 8])
     c.add("a", floats(r, [2, m, k]))
-    c.add("b", rng.integers(0, 256, [n, blocks, block // 2], dtype=np.uint8), True)
+    if r.random() < 0.3:
+        k = r.randint(1, 5) * block
+        c.inputs["a"] = floats(r, [2, m, k])
+        c.add("b", rng.integers(0, 256, [n * k // 2], dtype=np.uint8), True)
+        c.add("s", floats(r, [n * k // block], 0.1), True)
+        c.attributes = dict(N=n, K=k, block_size=block, quant_type=r.choice([0, 1]))
+        return "MatMulBnb4", c
+    c.add("b", rng.integers(0, 256, [n, blocks, block * bits // 8], dtype=np.uint8), True)
     c.add("s", floats(r, [n * blocks], 0.1), True)
     if r.random() < 0.5:
-        c.add("z", rng.integers(0, 256, [n * ((blocks + 1) // 2)], dtype=np.uint8), True)
+        c.add("z", rng.integers(0, 256, [n * -(-blocks * bits // 8)], dtype=np.uint8), True)
         if r.random() < 0.5:
             c.skip()
             c.add("bias", floats(r, [n]))
-    c.attributes = dict(N=n, K=k, block_size=block, bits=4)
+    c.attributes = dict(N=n, K=k, block_size=block, bits=bits)
     return "MatMulNBits", c
 
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ops/infer_helpers.h"
+#include "ops/kernels/bnb4.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/gemm.h"
 #include "ops/schema.h"
@@ -11,27 +12,6 @@
 namespace tombolo::ops {
 
 namespace {
-
-constexpr float kFp4[16] = {
-    0.0f,  5.208333333e-03f,  0.66666667f,  1.0f,  0.33333333f,  0.5f,  0.16666667f,  0.25f,
-    -0.0f, -5.208333333e-03f, -0.66666667f, -1.0f, -0.33333333f, -0.5f, -0.16666667f, -0.25f};
-/// Quantiles of the normal distribution.
-constexpr float kNf4[16] = {-1.0f,
-                            -0.6961928009986877f,
-                            -0.5250730514526367f,
-                            -0.39491748809814453f,
-                            -0.28444138169288635f,
-                            -0.18477343022823334f,
-                            -0.09105003625154495f,
-                            0.0f,
-                            0.07958029955625534f,
-                            0.16093020141124725f,
-                            0.24611230194568634f,
-                            0.33791524171829224f,
-                            0.44070982933044434f,
-                            0.5626170039176941f,
-                            0.7229568362236023f,
-                            1.0f};
 
 Status run_matmul_bnb4(KernelContext& context) {
   TRY(const Tensor* a, context.input(0));
@@ -59,7 +39,7 @@ Status run_matmul_bnb4(KernelContext& context) {
     return context.error("A must have " + std::to_string(inner) + " columns, is " + to_string(*a));
   TRY(const Tensor scale, as<float>(context, *greatest));
   TRY(Tensor weights, context.allocate(DType::kFloat32, {{n, k}}));
-  const float* table = kind == 0 ? kFp4 : kNf4;
+  const float* table = kind == 0 ? kFp4Values : kNf4Values;
   for (int64_t i = 0; i < count; ++i) {
     const unsigned byte = codes->data<uint8_t>()[i / 2];
     // The first of a pair has the high bits.

@@ -30,14 +30,17 @@ struct Panel {
   const std::byte* at;
   int64_t blocks, block;
   bool has_zeros;
+  NbitsKind kind;
+  const float* table;
 
-  int64_t step(int64_t lanes) const { return lanes * (block / 2 + 4 + (has_zeros ? 1 : 0)); }
+  int64_t bytes() const { return kind == NbitsKind::kEight ? block : block / 2; }  ///< of a column
+  int64_t step(int64_t lanes) const { return lanes * (bytes() + 4 + (has_zeros ? 1 : 0)); }
   const uint32_t* words() const { return reinterpret_cast<const uint32_t*>(at); }
   const float* scales(int64_t lanes) const {
-    return reinterpret_cast<const float*>(at + lanes * block / 2);
+    return reinterpret_cast<const float*>(at + lanes * bytes());
   }
   const uint8_t* zeros(int64_t lanes) const {
-    return reinterpret_cast<const uint8_t*>(at + lanes * (block / 2 + 4));
+    return reinterpret_cast<const uint8_t*>(at + lanes * (bytes() + 4));
   }
 };
 
@@ -53,49 +56,100 @@ using F = hn::ScalableTag<float>;
 using U = hn::RebindToUnsigned<F>;
 using V = hn::Vec<F>;
 
-/// The code in the lowest bits, less the zero point, exactly: it becomes the
-/// last bits of 2^23, from which 2^23 plus the zero point is taken.
-HWY_INLINE V weight(hn::Vec<U> word, V zero) {
-  const U u;
-  const auto bits = hn::Or(hn::And(word, hn::Set(u, 15)), hn::Set(u, 0x4B000000));
-  return hn::Sub(hn::BitCast(F(), bits), zero);
-}
+/// What codes stand for, but for the scale.
+template <NbitsKind kKind>
+class Weights {
+ public:
+  static constexpr int kBits = kKind == NbitsKind::kEight ? 8 : 4;
+  static constexpr int kWords = kBits / 4;  ///< of 8 k
 
-/// 2^23 plus the block's zero points.
-HWY_INLINE V zeros_of(const Panel& p, int64_t lanes) {
-  const U u;
-  const hn::Rebind<uint8_t, U> bytes;
-  const auto number =
-      p.has_zeros ? hn::PromoteTo(u, hn::LoadU(bytes, p.zeros(lanes))) : hn::Set(u, 8);
-  return hn::BitCast(F(), hn::Or(number, hn::Set(u, 0x4B000000)));
-}
+  explicit Weights(const Panel& p) {
+    if constexpr (kKind == NbitsKind::kTable) {
+      table_ = p.table;
+#if HWY_TARGET <= HWY_AVX2
+      const F f;
+      low_ = hn::LoadU(f, table_);
+      high_ = hn::LoadU(f, table_ + 16 - hn::Lanes(f));
+#endif
+    }
+  }
+  /// The next block: 2^23 plus its zero points.
+  void next(const Panel& p, int64_t lanes) {
+    if constexpr (kKind != NbitsKind::kTable) {
+      const U u;
+      const hn::Rebind<uint8_t, U> bytes;
+      const auto number = p.has_zeros ? hn::PromoteTo(u, hn::LoadU(bytes, p.zeros(lanes)))
+                                      : hn::Set(u, 1u << (kBits - 1));
+      zero_ = hn::BitCast(F(), hn::Or(number, hn::Set(u, 0x4B000000)));
+    }
+  }
+  /// The words of the next 8 k: the even ones begin in the first, the odd ones in the second.
+  void load(const uint32_t* words, int64_t lanes) {
+    const U u;
+    even_ = hn::LoadU(u, words);
+    odd_ = kWords == 2 ? hn::LoadU(u, words + lanes) : hn::ShiftRight<4>(even_);
+  }
+  V even() const { return weight(even_); }
+  V odd() const { return weight(odd_); }
+  void shift() {
+    even_ = hn::ShiftRight<8>(even_);
+    odd_ = hn::ShiftRight<8>(odd_);
+  }
+
+ private:
+  /// The code in the lowest bits, less the zero point, exactly: it becomes the last bits of 2^23,
+  /// from which 2^23 plus the zero point is taken.
+  HWY_INLINE V weight(hn::Vec<U> word) const {
+    const U u;
+    if constexpr (kKind == NbitsKind::kTable) {
+#if HWY_TARGET <= HWY_AVX3
+      return V{_mm512_permutexvar_ps(word.raw, low_.raw)};
+#elif HWY_TARGET == HWY_AVX2
+      // The lookup takes three bits; the fourth says of which half.
+      const V low{_mm256_permutevar8x32_ps(low_.raw, word.raw)};
+      const V high{_mm256_permutevar8x32_ps(high_.raw, word.raw)};
+      return V{_mm256_blendv_ps(low.raw, high.raw, hn::BitCast(F(), hn::ShiftLeft<28>(word)).raw)};
+#else
+      const hn::RebindToSigned<F> d;
+      return hn::GatherIndex(F(), table_, hn::BitCast(d, hn::And(word, hn::Set(u, 15))));
+#endif
+    } else {
+      const auto code = hn::And(word, hn::Set(u, (1u << kBits) - 1));
+      return hn::Sub(hn::BitCast(F(), hn::Or(code, hn::Set(u, 0x4B000000))), zero_);
+    }
+  }
+
+  hn::Vec<U> even_, odd_;
+  V zero_, low_, high_;
+  const float* table_ = nullptr;
+};
 
 /// kR rows of a (lda apart, padded to whole blocks) times one panel.
-template <int kR>
+template <NbitsKind kKind, int kR>
 void panel_rows(Panel p, const float* HWY_RESTRICT a, int64_t lda, const float* bias, float* out,
                 int64_t ldo, int64_t cols) {
   const F f;
-  const U u;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  Weights<kKind> weights(p);
   V total[kR];
   for (int r = 0; r < kR; ++r) total[r] = bias != nullptr ? load_n(f, bias, cols) : hn::Zero(f);
   const int64_t step = p.step(lanes);
   for (int64_t b = 0; b < p.blocks; ++b, p.at += step) {
     const uint32_t* words = p.words();
-    const V scale = hn::LoadU(f, p.scales(lanes)), zero = zeros_of(p, lanes);
+    const V scale = hn::LoadU(f, p.scales(lanes));
+    weights.next(p, lanes);
     V even[kR], odd[kR];
 #pragma GCC unroll 4
     for (int r = 0; r < kR; ++r) even[r] = odd[r] = hn::Zero(f);
     const float* x = a + b * p.block;
-    for (int64_t k = 0; k < p.block; k += 8, words += lanes, x += 8) {
+    for (int64_t k = 0; k < p.block; k += 8, words += weights.kWords * lanes, x += 8) {
       __builtin_prefetch(words + 32 * lanes);
-      auto word = hn::LoadU(u, words);
+      if constexpr (Weights<kKind>::kWords == 2) __builtin_prefetch(words + 33 * lanes);
+      weights.load(words, lanes);
 #pragma GCC unroll 4
       for (int j = 0; j < 8; j += 2) {
-        const V w0 = weight(word, zero);
-        word = hn::ShiftRight<4>(word);
-        const V w1 = weight(word, zero);
-        word = hn::ShiftRight<4>(word);
+        const V w0 = weights.even(), w1 = weights.odd();
+        weights.shift();
 #pragma GCC unroll 4
         for (int r = 0; r < kR; ++r) {
           even[r] = hn::MulAdd(hn::Set(f, x[r * lda + j]), w0, even[r]);
@@ -109,38 +163,65 @@ void panel_rows(Panel p, const float* HWY_RESTRICT a, int64_t lda, const float* 
   for (int r = 0; r < kR; ++r) store_n(total[r], f, out + r * ldo, cols);
 }
 
-void panel_any(const Panel& p, int rows, const float* a, int64_t lda, const float* bias, float* out,
-               int64_t ldo, int64_t cols) {
+template <NbitsKind kKind>
+void panel_of(const Panel& p, int rows, const float* a, int64_t lda, const float* bias, float* out,
+              int64_t ldo, int64_t cols) {
   switch (rows) {
     case 1:
-      return panel_rows<1>(p, a, lda, bias, out, ldo, cols);
+      return panel_rows<kKind, 1>(p, a, lda, bias, out, ldo, cols);
     case 2:
-      return panel_rows<2>(p, a, lda, bias, out, ldo, cols);
+      return panel_rows<kKind, 2>(p, a, lda, bias, out, ldo, cols);
     case 3:
-      return panel_rows<3>(p, a, lda, bias, out, ldo, cols);
+      return panel_rows<kKind, 3>(p, a, lda, bias, out, ldo, cols);
     default:
-      return panel_rows<4>(p, a, lda, bias, out, ldo, cols);
+      return panel_rows<kKind, 4>(p, a, lda, bias, out, ldo, cols);
+  }
+}
+
+void panel_any(const Panel& p, int rows, const float* a, int64_t lda, const float* bias, float* out,
+               int64_t ldo, int64_t cols) {
+  switch (p.kind) {
+    case NbitsKind::kFour:
+      return panel_of<NbitsKind::kFour>(p, rows, a, lda, bias, out, ldo, cols);
+    case NbitsKind::kEight:
+      return panel_of<NbitsKind::kEight>(p, rows, a, lda, bias, out, ldo, cols);
+    case NbitsKind::kTable:
+      return panel_of<NbitsKind::kTable>(p, rows, a, lda, bias, out, ldo, cols);
   }
 }
 
 /// Blocks [from, to) of a panel as floats: out[k][column], rows ldo apart.
-void widen(Panel p, int64_t from, int64_t to, float* HWY_RESTRICT out, int64_t ldo) {
+template <NbitsKind kKind>
+void widen_of(Panel p, int64_t from, int64_t to, float* HWY_RESTRICT out, int64_t ldo) {
   const F f;
-  const U u;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  Weights<kKind> weights(p);
   const int64_t step = p.step(lanes);
   p.at += from * step;
   for (int64_t b = from; b < to; ++b, p.at += step) {
     const uint32_t* words = p.words();
-    const V scale = hn::LoadU(f, p.scales(lanes)), zero = zeros_of(p, lanes);
-    for (int64_t k = 0; k < p.block; k += 8, words += lanes) {
-      auto word = hn::LoadU(u, words);
-#pragma GCC unroll 8
-      for (int j = 0; j < 8; ++j, out += ldo) {
-        hn::StoreU(hn::Mul(weight(word, zero), scale), f, out);
-        word = hn::ShiftRight<4>(word);
+    const V scale = hn::LoadU(f, p.scales(lanes));
+    weights.next(p, lanes);
+    for (int64_t k = 0; k < p.block; k += 8, words += weights.kWords * lanes) {
+      weights.load(words, lanes);
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j, out += 2 * ldo) {
+        hn::StoreU(hn::Mul(weights.even(), scale), f, out);
+        hn::StoreU(hn::Mul(weights.odd(), scale), f, out + ldo);
+        weights.shift();
       }
     }
+  }
+}
+
+void widen(const Panel& p, int64_t from, int64_t to, float* out, int64_t ldo) {
+  switch (p.kind) {
+    case NbitsKind::kFour:
+      return widen_of<NbitsKind::kFour>(p, from, to, out, ldo);
+    case NbitsKind::kEight:
+      return widen_of<NbitsKind::kEight>(p, from, to, out, ldo);
+    case NbitsKind::kTable:
+      return widen_of<NbitsKind::kTable>(p, from, to, out, ldo);
   }
 }
 
@@ -168,9 +249,9 @@ HWY_INLINE V added_pairs(V v) {
 #endif
 }
 
-/// Codes times bytes without VNNI. Sums of 16 bits are safe: two products of a code and a byte are
-/// 3,810 at most, and eight of those fit.
-template <int kR>
+/// Codes times bytes without VNNI. Sums of 16 bits are safe: two products of 4 bits and a byte are
+/// 3,810 at most, and eight of those fit. Codes of 8 bits go by halves.
+template <bool kEight, int kR>
 void bytes_tile(const NbitsTile& t) {
   const F f;
   const hn::RebindToSigned<F> d;
@@ -178,6 +259,7 @@ void bytes_tile(const NbitsTile& t) {
   using W = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   constexpr int64_t kAhead = 2048;  // bytes that are asked for early
+  constexpr int64_t kWords = kEight ? 2 : 1;
   const auto mask = hn::Set(d, 0x0F0F0F0F);
   const auto word_at = [&](const std::byte* p) HWY_ATTR {
     int32_t word;
@@ -189,13 +271,13 @@ void bytes_tile(const NbitsTile& t) {
   V total[kR];
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r) total[r] = t.bias != nullptr ? hn::LoadU(f, t.bias) : hn::Zero(f);
-  Panel p{t.panel, t.blocks, t.block, t.has_zeros};
+  Panel p{t.panel, t.blocks, t.block, t.has_zeros, t.kind, nullptr};
   const int64_t step = p.step(lanes);
   const std::byte* a = t.a;
   for (int64_t b = 0; b < t.blocks; ++b, p.at += step) {
     const hn::Rebind<uint8_t, F> bytes;
-    const auto zero =
-        t.has_zeros ? hn::PromoteTo(d, hn::LoadU(bytes, p.zeros(lanes))) : hn::Set(d, 8);
+    const auto zero = t.has_zeros ? hn::PromoteTo(d, hn::LoadU(bytes, p.zeros(lanes)))
+                                  : hn::Set(d, kEight ? 128 : 8);
     W sum[kR];
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r) sum[r] = hn::Mul(zero, word_at(a + 4 * r));
@@ -203,20 +285,36 @@ void bytes_tile(const NbitsTile& t) {
     a += 8 * kR;
     const uint32_t* words = p.words();
     for (int64_t k = 0; k < t.block; k += 32) {
-      hn::Vec<decltype(d16)> part[kR];
+      hn::Vec<decltype(d16)> part[kR], high[kR];
 #pragma GCC unroll 8
-      for (int r = 0; r < kR; ++r) part[r] = hn::Zero(d16);
-      for (int64_t j = k; j < k + 32 && j < t.block; j += 8, words += lanes, a += 8 * kR) {
+      for (int r = 0; r < kR; ++r) part[r] = high[r] = hn::Zero(d16);
+      for (int64_t j = k; j < k + 32 && j < t.block; j += 8, words += kWords * lanes, a += 8 * kR) {
         __builtin_prefetch(reinterpret_cast<const std::byte*>(words) + kAhead);
         const auto word = hn::BitCast(d, hn::LoadU(U(), words));
-        const auto even = hn::And(word, mask), odd = hn::And(hn::ShiftRight<4>(word), mask);
+        const auto first = hn::And(word, mask), second = hn::And(hn::ShiftRight<4>(word), mask);
+        if constexpr (kEight) {
+          const auto odd = hn::BitCast(d, hn::LoadU(U(), words + lanes));
+          const auto third = hn::And(odd, mask), fourth = hn::And(hn::ShiftRight<4>(odd), mask);
 #pragma GCC unroll 8
-        for (int r = 0; r < kR; ++r)
-          part[r] =
-              hn::Add(part[r], hn::Add(product(even, a + 8 * r), product(odd, a + 8 * r + 4)));
+          for (int r = 0; r < kR; ++r) {
+            part[r] =
+                hn::Add(part[r], hn::Add(product(first, a + 8 * r), product(third, a + 8 * r + 4)));
+            high[r] = hn::Add(high[r],
+                              hn::Add(product(second, a + 8 * r), product(fourth, a + 8 * r + 4)));
+          }
+        } else {
+#pragma GCC unroll 8
+          for (int r = 0; r < kR; ++r)
+            part[r] = hn::Add(part[r],
+                              hn::Add(product(first, a + 8 * r), product(second, a + 8 * r + 4)));
+        }
       }
 #pragma GCC unroll 8
-      for (int r = 0; r < kR; ++r) sum[r] = hn::Add(sum[r], added_pairs(hn::BitCast(d, part[r])));
+      for (int r = 0; r < kR; ++r) {
+        sum[r] = hn::Add(sum[r], added_pairs(hn::BitCast(d, part[r])));
+        if constexpr (kEight)
+          sum[r] = hn::Add(sum[r], hn::ShiftLeft<4>(added_pairs(hn::BitCast(d, high[r]))));
+      }
     }
     const V scale = hn::LoadU(f, p.scales(lanes));
 #pragma GCC unroll 8
@@ -230,12 +328,16 @@ void bytes_tile(const NbitsTile& t) {
 
 /// Rows whose sums and parts have registers.
 constexpr int kBytesRows = HWY_TARGET == HWY_AVX3 ? 8 : 4;
-constexpr std::array<void (*)(const NbitsTile&), kBytesRows> kBytesTiles =
-    []<int... kR>(std::integer_sequence<int, kR...>) {
-  return std::array<void (*)(const NbitsTile&), kBytesRows>{&bytes_tile<kR + 1>...};
+template <bool kEight>
+constexpr std::array<void (*)(const NbitsTile&), kBytesRows> kBytesTiles = [
+]<int... kR>(std::integer_sequence<int, kR...>) {
+  return std::array<void (*)(const NbitsTile&), kBytesRows>{&bytes_tile<kEight, kR + 1>...};
 }
 (std::make_integer_sequence<int, kBytesRows>());
-void bytes_tiles(const NbitsTile& t, int rows) { kBytesTiles[static_cast<size_t>(rows - 1)](t); }
+void bytes_tiles(const NbitsTile& t, int rows) {
+  const auto at = static_cast<size_t>(rows - 1);
+  (t.kind == NbitsKind::kEight ? kBytesTiles<true>[at] : kBytesTiles<false>[at])(t);
+}
 int bytes_rows() { return kBytesRows; }
 #endif
 
@@ -282,11 +384,12 @@ namespace {
 int64_t panels_of(const NbitsShape& s) { return (s.n + nbits_panel() - 1) / nbits_panel(); }
 
 int64_t panel_bytes(const NbitsShape& s) {
-  return Panel{nullptr, s.blocks(), s.block, s.has_zeros}.step(nbits_panel()) * s.blocks();
+  return Panel{nullptr, s.blocks(), s.block, s.has_zeros, s.kind, s.table}.step(nbits_panel()) *
+         s.blocks();
 }
 
 Panel panel_at(const NbitsShape& s, const std::byte* packed, int64_t index) {
-  return {packed + index * panel_bytes(s), s.blocks(), s.block, s.has_zeros};
+  return {packed + index * panel_bytes(s), s.blocks(), s.block, s.has_zeros, s.kind, s.table};
 }
 
 }  // namespace
@@ -297,28 +400,52 @@ size_t nbits_packed_bytes(const NbitsShape& s) {
   return static_cast<size_t>(panels_of(s) * panel_bytes(s)) + 64;
 }
 
-void nbits_pack(const NbitsShape& s, const uint8_t* codes, const float* scales,
-                const uint8_t* zeros, std::byte* packed) {
-  const int64_t width = nbits_panel(), blocks = s.blocks(), words = s.block / 8;
+namespace {
+
+/// The words of eight codes of a row; behind its end there are zeros.
+std::array<uint32_t, 2> words_of(const NbitsWeights& w, const uint8_t* row, int64_t eight) {
+  uint64_t bytes = 0;
+  const int64_t at = eight * w.bits;
+  const int64_t inside = std::clamp<int64_t>(w.row_bytes - at, 0, w.bits);
+  std::memcpy(&bytes, row + std::min(at, w.row_bytes), static_cast<size_t>(inside));
+  if (w.bits == 4) {
+    const auto word = static_cast<uint32_t>(bytes);
+    if (!w.high_first) return {word, 0};
+    return {(word & 0x0F0F0F0F) << 4 | (word >> 4 & 0x0F0F0F0F), 0};
+  }
+  std::array<uint32_t, 2> words = {};
+  for (uint32_t i = 0; i < 8; ++i) {
+    if (w.bits == 2)
+      words[0] |= (static_cast<uint32_t>(bytes) >> (2 * i) & 3) << (4 * i);
+    else
+      words[i % 2] |= static_cast<uint32_t>(bytes >> (8 * i) & 255) << (i / 2 * 8);
+  }
+  return words;
+}
+
+}  // namespace
+
+void nbits_pack(const NbitsShape& s, const NbitsWeights& w, std::byte* packed) {
+  const int64_t width = nbits_panel(), blocks = s.blocks(), eights = s.block / 8;
+  const int64_t each = s.bits() / 4;
   parallel(panels_of(s), 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       const Panel panel = panel_at(s, packed, p);
       std::byte* to = packed + p * panel_bytes(s);
       for (int64_t b = 0; b < blocks; ++b, to += panel.step(width)) {
-        auto* to_scales = reinterpret_cast<float*>(to + width * s.block / 2);
+        auto* to_scales = reinterpret_cast<float*>(to + width * panel.bytes());
         auto* to_zeros = reinterpret_cast<uint8_t*>(to_scales + width);
         for (int64_t c = 0; c < width; ++c) {
           const int64_t column = p * width + c;
           const bool inside = column < s.n;
-          for (int64_t w = 0; w < words; ++w) {
-            uint32_t word = 0;
-            if (inside) std::memcpy(&word, codes + ((column * blocks + b) * words + w) * 4, 4);
-            std::memcpy(to + (w * width + c) * 4, &word, 4);
+          for (int64_t i = 0; i < eights; ++i) {
+            std::array<uint32_t, 2> words = {};
+            if (inside) words = words_of(w, w.codes + column * w.row_bytes, b * eights + i);
+            for (int64_t j = 0; j < each; ++j)
+              std::memcpy(to + ((i * each + j) * width + c) * 4, &words[static_cast<size_t>(j)], 4);
           }
-          to_scales[c] = inside ? scales[column * blocks + b] : 0.0f;
-          if (!s.has_zeros) continue;
-          const uint8_t two = inside ? zeros[column * ((blocks + 1) / 2) + b / 2] : uint8_t{0};
-          to_zeros[c] = static_cast<uint8_t>(two >> (b % 2 * 4) & 15);
+          to_scales[c] = inside ? w.scales[column * blocks + b] : 0.0f;
+          if (s.has_zeros) to_zeros[c] = inside ? w.zeros[column * blocks + b] : uint8_t{0};
         }
       }
     }
@@ -360,7 +487,7 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   const GemmTiles& tiles = gemm_tiles();
   const int64_t wide = tiles.panel(), count = (s.n + wide - 1) / wide;
   const int64_t step = std::max<int64_t>(1, 256 / s.block);
-  using Widen = void(Panel, int64_t, int64_t, float*, int64_t);
+  using Widen = void(const Panel&, int64_t, int64_t, float*, int64_t);
   Widen* const widen_panel = TOMBOLO_TARGET(Widen, widen).get();
   parallel(count, 1, [&](int64_t begin, int64_t end) {
     float* room = thread_floats(1, static_cast<size_t>(step * s.block * wide) + 64);
@@ -442,9 +569,8 @@ void gemm_bf16(const NbitsShape& s, int64_t m, const float* a, const std::byte* 
     for (int64_t q = begin; q < end; ++q) {
       const int64_t columns = std::min(kWide, s.n - q * kWide);
       const bool two = 2 * q + 1 < panels;
-      nbits_widen_bf16(panel_at(s, packed, 2 * q).at,
-                       two ? panel_at(s, packed, 2 * q + 1).at : nullptr, s.has_zeros, blocks,
-                       s.block, room);
+      nbits_widen_bf16(s, panel_at(s, packed, 2 * q).at,
+                       two ? panel_at(s, packed, 2 * q + 1).at : nullptr, room);
       for (int64_t r = 0; r < m; r += 32) {
         const std::byte* from = rows + r * lda;
         amx_tile({{from, from + 16 * lda}, {lda, lda}, room, chunks, &start, 1, sums},
@@ -502,6 +628,7 @@ void nbits_gemm_bytes(const NbitsShape& s, int64_t m, const float* a, const std:
                for (int64_t r = 0; r < m; r += height)
                  tile({.a = rows + r * row_bytes,
                        .panel = panel_at(s, packed, p).at,
+                       .kind = s.kind,
                        .has_zeros = s.has_zeros,
                        .blocks = blocks,
                        .block = s.block,

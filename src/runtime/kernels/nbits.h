@@ -1,36 +1,48 @@
 #pragma once
 
-// Products with weights of 4 bits in blocks along k that share a scale and a
-// zero point. Packed: panels of one vector of columns, block by block: for
-// every 8 k one 32-bit word a column, the first k in the lowest bits; then the
-// scales; then, where they are not all 8, the zero points as bytes. What a
-// product needs lies in one piece, in the order in which it is read.
+// Products with weights of 4 or 8 bits in blocks along k that share a scale and a zero point, or of
+// 4 bits that choose among 16 values. Packed: panels of one vector of columns, block by block: for
+// every 8 k one 32-bit word a column, the first k in the lowest bits, or, of 8 bits, a word of the
+// even k and one of the odd ones; then the scales; then, where they are not all in the middle, the
+// zero points as bytes. What a product needs lies in one piece, in the order in which it is read.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace tombolo {
 
+enum class NbitsKind : uint8_t { kFour, kEight, kTable };
+
 struct NbitsShape {
   int64_t n, k, block;
   bool has_zeros = false;
+  NbitsKind kind = NbitsKind::kFour;
+  const float* table = nullptr;  ///< of kTable: 16 values
   int64_t blocks() const { return (k + block - 1) / block; }
-  int64_t words() const { return blocks() * block / 8; }  ///< of a column
+  int64_t words() const { return blocks() * block / 8; }  ///< of 8 k, of a column
+  int bits() const { return kind == NbitsKind::kEight ? 8 : 4; }
+};
+
+/// Weights as models have them. Codes of 2 bits are packed as codes of 4: they need zero points.
+struct NbitsWeights {
+  const uint8_t* codes;
+  int64_t row_bytes;  ///< of a column of the product, whose k begin at a byte
+  int bits = 4;
+  bool high_first = false;         ///< of the two in a byte
+  const float* scales;             ///< [n, blocks]
+  const uint8_t* zeros = nullptr;  ///< [n, blocks], a byte each
 };
 
 /// Columns of a panel.
 int nbits_panel();
 size_t nbits_packed_bytes(const NbitsShape& shape);
-/// codes [n, blocks, block / 2], scales [n, blocks], zeros packed a row (null:
-/// 8).
-void nbits_pack(const NbitsShape& shape, const uint8_t* codes, const float* scales,
-                const uint8_t* zeros, std::byte* packed);
+void nbits_pack(const NbitsShape& shape, const NbitsWeights& weights, std::byte* packed);
 /// y[m, n] = a[m, k] w + bias, in floats.
 void nbits_gemm(const NbitsShape& shape, int64_t m, const float* a, const std::byte* packed,
                 const float* bias, float* y);
 
 /// The same with `a` rounded to bytes block by block, as accuracy_level 4
-/// allows, or to bf16 where AMX takes many rows. Only where nbits_has_bytes().
+/// allows, or to bf16 where AMX takes many rows. Only where nbits_has_bytes(); blocks of whole 16.
 bool nbits_has_bytes();
 void nbits_gemm_bytes(const NbitsShape& shape, int64_t m, const float* a, const std::byte* packed,
                       const float* bias, float* y);
@@ -43,6 +55,7 @@ inline constexpr int kNbitsRows = 12;
 /// So they are read in order, at distances that the code knows.
 struct NbitsTile {
   const std::byte *a, *panel;
+  NbitsKind kind;  ///< not kTable
   bool has_zeros;
   int64_t blocks, block;
   const float* bias;  ///< a whole vector, or null
@@ -55,7 +68,7 @@ NbitsTileFn* nbits_vnni_tile();
 
 /// Columns [0, 32) of two panels (the second may be null) as bf16, in pairs of
 /// k: [k / 2][32][2].
-void nbits_widen_bf16(const std::byte* first, const std::byte* second, bool has_zeros,
-                      int64_t blocks, int64_t block, std::byte* out);
+void nbits_widen_bf16(const NbitsShape& shape, const std::byte* first, const std::byte* second,
+                      std::byte* out);
 
 }  // namespace tombolo

@@ -36,8 +36,9 @@ inline float float_at(const std::byte* p) {
   return number;
 }
 
-template <int kR>
+template <bool kEight, int kR>
 TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
+  constexpr int64_t kBytes = kEight ? 128 : 64;  // of eight k
   const __m512i mask = _mm512_set1_epi32(0x0F0F0F0F);
   __m512 total[kR];
 #pragma GCC unroll 16
@@ -48,7 +49,7 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
     __m512i zero = _mm512_set1_epi32(8);
     if (t.has_zeros) {
       __m128i bytes;
-      __builtin_memcpy(&bytes, at + 8 * t.block + 64, 16);
+      __builtin_memcpy(&bytes, at + kBytes / 8 * t.block + 64, 16);
       zero = _mm512_cvtepu8_epi32(bytes);
     }
     // Few rows have few sums: two of each are in flight.
@@ -56,16 +57,23 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
 #pragma GCC unroll 16
     for (int r = 0; r < kR; ++r) {
       const __m512i start = _mm512_set1_epi32(word_at(a + 4 * r));
-      sum[r] = t.has_zeros ? _mm512_mullo_epi32(start, zero) : _mm512_slli_epi32(start, 3);
+      sum[r] =
+          t.has_zeros ? _mm512_mullo_epi32(start, zero) : _mm512_slli_epi32(start, kEight ? 7 : 3);
       more[r] = _mm512_setzero_si512();
     }
     const std::byte* const scales = a + 4 * kR;
     a += 8 * kR;
-    for (int64_t k = 0; k < t.block; k += 8, at += 64, a += 8 * kR) {
+    for (int64_t k = 0; k < t.block; k += 8, at += kBytes, a += 8 * kR) {
       _mm_prefetch(reinterpret_cast<const char*>(at + kAhead), _MM_HINT_T0);
       const __m512i word = _mm512_loadu_si512(at);
-      const __m512i even = _mm512_and_si512(word, mask);
-      const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(word, 4), mask);
+      __m512i even = word, odd;
+      if constexpr (kEight) {
+        _mm_prefetch(reinterpret_cast<const char*>(at + kAhead + 64), _MM_HINT_T0);
+        odd = _mm512_loadu_si512(at + 64);
+      } else {
+        even = _mm512_and_si512(word, mask);
+        odd = _mm512_and_si512(_mm512_srli_epi32(word, 4), mask);
+      }
 #pragma GCC unroll 16
       for (int r = 0; r < kR; ++r)
         sum[r] = _mm512_dpbusd_epi32(sum[r], even, _mm512_set1_epi32(word_at(a + 8 * r)));
@@ -91,55 +99,61 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
 
 using TileFn = void(const NbitsTile&);
 
-template <int... kR>
+template <bool kEight, int... kR>
 constexpr std::array<TileFn*, sizeof...(kR)> vnni_tiles(std::integer_sequence<int, kR...>) {
-  return {&vnni_tile<kR + 1>...};
+  return {&vnni_tile<kEight, kR + 1>...};
 }
 
 void run_vnni(const NbitsTile& t, int rows) {
-  static constexpr auto kTiles = vnni_tiles(std::make_integer_sequence<int, kNbitsRows>());
-  kTiles[static_cast<size_t>(rows - 1)](t);
+  constexpr auto kRows = std::make_integer_sequence<int, kNbitsRows>();
+  static constexpr auto kFours = vnni_tiles<false>(kRows), kEights = vnni_tiles<true>(kRows);
+  (t.kind == NbitsKind::kEight ? kEights : kFours)[static_cast<size_t>(rows - 1)](t);
 }
 
 /// The code in the lowest bits, less the zero point above 2^23, times the
 /// scale.
+template <bool kEight>
 TOMBOLO_BF16 inline __m512 weight(__m512i word, __m512 zero, __m512 scale) {
-  const __m512i bits =
-      _mm512_or_si512(_mm512_and_si512(word, _mm512_set1_epi32(15)), _mm512_set1_epi32(0x4B000000));
+  const __m512i code = _mm512_and_si512(word, _mm512_set1_epi32(kEight ? 255 : 15));
+  const __m512i bits = _mm512_or_si512(code, _mm512_set1_epi32(0x4B000000));
   return _mm512_mul_ps(_mm512_sub_ps(_mm512_castsi512_ps(bits), zero), scale);
 }
 
-TOMBOLO_BF16 void widen(const std::byte* at, bool has_zeros, int64_t blocks, int64_t block,
-                        std::byte* out) {
+template <bool kEight>
+TOMBOLO_BF16 void widen(const NbitsShape& s, const std::byte* at, std::byte* out) {
   // Odd ones above even ones, column by column.
   alignas(64) uint16_t order[32];
   for (int i = 0; i < 16; ++i) {
     order[2 * i] = static_cast<uint16_t>(i);
     order[2 * i + 1] = static_cast<uint16_t>(16 + i);
   }
+  constexpr int64_t kBytes = kEight ? 128 : 64;  // of eight k
   const __m512i turns = _mm512_load_si512(order);
+  const int64_t blocks = s.blocks();
   for (int64_t b = 0; b < blocks; ++b) {
-    const std::byte* tail = at + 8 * block;
+    const std::byte* tail = at + kBytes / 8 * s.block;
     const __m512 scale = _mm512_loadu_ps(tail);
-    __m512i number = _mm512_set1_epi32(8);
-    if (has_zeros) {
+    __m512i number = _mm512_set1_epi32(kEight ? 128 : 8);
+    if (s.has_zeros) {
       __m128i bytes;
       __builtin_memcpy(&bytes, tail + 64, 16);
       number = _mm512_cvtepu8_epi32(bytes);
     }
     const __m512 zero = _mm512_castsi512_ps(_mm512_or_si512(number, _mm512_set1_epi32(0x4B000000)));
-    for (int64_t k = 0; k < block; k += 8, at += 64) {
-      __m512i word = _mm512_loadu_si512(at);
+    for (int64_t k = 0; k < s.block; k += 8, at += kBytes) {
+      __m512i first = _mm512_loadu_si512(at);
+      __m512i second = kEight ? _mm512_loadu_si512(at + 64) : _mm512_srli_epi32(first, 4);
 #pragma GCC unroll 4
       for (int j = 0; j < 4; ++j, out += 128) {
-        const __m512 even = weight(word, zero, scale);
-        const __m512 odd = weight(_mm512_srli_epi32(word, 4), zero, scale);
-        word = _mm512_srli_epi32(word, 8);
+        const __m512 even = weight<kEight>(first, zero, scale);
+        const __m512 odd = weight<kEight>(second, zero, scale);
+        first = _mm512_srli_epi32(first, 8);
+        second = _mm512_srli_epi32(second, 8);
         const auto both = _mm512_cvtne2ps_pbh(odd, even);
         _mm512_storeu_si512(out, _mm512_permutexvar_epi16(turns, (__m512i)both));
       }
     }
-    at = tail + 64 + (has_zeros ? 16 : 0);
+    at = tail + 64 + (s.has_zeros ? 16 : 0);
   }
 }
 
@@ -147,10 +161,11 @@ TOMBOLO_BF16 void widen(const std::byte* at, bool has_zeros, int64_t blocks, int
 
 NbitsTileFn* nbits_vnni_tile() { return has_vnni() ? &run_vnni : nullptr; }
 
-void nbits_widen_bf16(const std::byte* first, const std::byte* second, bool has_zeros,
-                      int64_t blocks, int64_t block, std::byte* out) {
-  widen(first, has_zeros, blocks, block, out);
-  if (second != nullptr) widen(second, has_zeros, blocks, block, out + 64);
+void nbits_widen_bf16(const NbitsShape& shape, const std::byte* first, const std::byte* second,
+                      std::byte* out) {
+  auto* const fn = shape.kind == NbitsKind::kEight ? &widen<true> : &widen<false>;
+  fn(shape, first, out);
+  if (second != nullptr) fn(shape, second, out + 64);
 }
 
 }  // namespace tombolo
@@ -159,7 +174,7 @@ void nbits_widen_bf16(const std::byte* first, const std::byte* second, bool has_
 
 namespace tombolo {
 NbitsTileFn* nbits_vnni_tile() { return nullptr; }
-void nbits_widen_bf16(const std::byte*, const std::byte*, bool, int64_t, int64_t, std::byte*) {}
+void nbits_widen_bf16(const NbitsShape&, const std::byte*, const std::byte*, std::byte*) {}
 }  // namespace tombolo
 
 #endif
