@@ -450,6 +450,45 @@ def matmul_nbits(r):
     return "MatMulNBits", c
 
 
+def experts(r):
+    c = Case()
+    c.domain = "com.microsoft"
+    rows, count, hidden, inner = r.choice([1, 1, 3, 20]), r.randint(1, 6), 8 * r.randint(1, 12), 8 * r.randint(1, 12)
+    rng = np.random.default_rng(r.getrandbits(32))
+    act = r.choice(["relu", "gelu", "silu", "identity", "swiglu", "swiglu"])
+    c.attributes = dict(k=r.randint(1, count), activation_type=act, normalize_routing_weights=r.choice([0, 1]))
+    if act == "swiglu":
+        c.attributes.update(swiglu_fusion=r.choice([0, 1, 2]), activation_alpha=1.702, activation_beta=1.0, swiglu_limit=r.choice([0.0, 0.5]))
+    high = 2 * inner if c.attributes.get("swiglu_fusion", 0) else inner
+    bits, block = r.choice([2, 4, 4, 8, 8, 32]), r.choice([0, 16, 32, 64])
+    c.add("x", floats(r, [rows, hidden]))
+    c.add("r", floats(r, [rows, count]))
+    layers = [(high, hidden), (hidden, inner)] + ([(inner, hidden)] if high == inner and r.random() < 0.3 else [])
+    for i, (out, into) in enumerate(layers):
+        if bits == 32:
+            c.add(f"w{i}", floats(r, [count, out, into], 0.1), True)
+        else:
+            c.add(f"w{i}", rng.integers(0, 256, [count, out, into * bits // 8]).astype(np.uint8), True)
+            c.add(f"s{i}", floats(r, [count, out, -(-into // block)] if block else [count, out], 0.01), True)
+        c.add(f"b{i}", floats(r, [count, out])) if r.random() < 0.6 else c.skip()
+    if bits == 32:
+        return "MoE", c
+    c.attributes.update(expert_weight_bits=bits, **(dict(block_size=block) if block else {}))
+    zeros = [r.random() < 0.4 for _ in layers]
+    if any(zeros):
+        for _ in range(3 * (3 - len(layers))):
+            c.skip()
+        for i, (out, into) in enumerate(layers):
+            blocks = -(-into // block) if block else 1
+            if zeros[i]:
+                c.add(f"z{i}", rng.integers(0, 256, [count, out, -(-blocks * bits // 8)] if block else [count, -(-out * bits // 8)]).astype(np.uint8), True)
+            else:
+                c.skip()
+    while c.names[-1] == "":
+        c.names.pop()
+    return "QMoE", c
+
+
 def attention(r):
     c = Case()
     batch, kv, group = r.randint(1, 2), r.choice([1, 2, 3]), r.choice([1, 1, 2, 4])
@@ -949,7 +988,7 @@ def matrices(r):
 MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
           selection, images, images, pool_more, models, rotary, regions, conv_clipped, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, qlinear_where,
-          gather_block_quantized, matrices]
+          gather_block_quantized, matrices, experts]
 
 
 def build(op, case):

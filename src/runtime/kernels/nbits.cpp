@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -373,6 +376,52 @@ float round_block(const float* x, int64_t n, int64_t block, std::byte* out, int6
   return scale;
 }
 
+/// The same as three bytes each, of 65,536, 256 and 1: 24 bits of the greatest of the block, which
+/// is what floats have. The bytes of one value follow each other 8 bytes apart. Gives a scale that
+/// is not finite where some number is not, or they are too small for a scale of their own.
+float split_block(const float* x, int64_t n, int64_t block, std::byte* out, int64_t step,
+                  int32_t* less) {
+  const F f;
+  const hn::RebindToSigned<F> integers;
+  const hn::Rebind<int8_t, F> bytes;
+  const hn::Full128<int8_t> sixteen;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  V most = hn::Zero(f), odd = hn::Zero(f);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const V v = load_n(f, x + i, n - i);
+    most = hn::Max(most, hn::Abs(v));
+    odd = hn::Add(odd, hn::Sub(v, v));  // zero, but for what is not finite
+  }
+  const float greatest = hn::GetLane(hn::MaxOfLanes(f, most)) + hn::GetLane(hn::SumOfLanes(f, odd));
+  if (greatest > 0 && greatest < 1e-30f) return std::numeric_limits<float>::infinity();
+  const float scale = greatest / (127 * 65536);
+  const V inverse = hn::Set(f, scale > 0 ? 127 * 65536 / greatest : 0);
+  hn::Vec<decltype(integers)> sums[3] = {hn::Zero(integers), hn::Zero(integers),
+                                         hn::Zero(integers)};
+  HWY_ALIGN constexpr int8_t kOrder[16] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15};
+  const auto order = hn::Load(sixteen, kOrder);
+  for (int64_t i = 0; i < block; i += 16, out += 2 * step) {
+    HWY_ALIGN int8_t part[3][16];
+    for (int64_t j = 0; j < 16; j += lanes) {
+      auto rest = hn::NearestInt(hn::Mul(load_n(f, x + i + j, n - i - j), inverse));
+      for (int d = 2; d >= 0; --d) {
+        // What a signed byte holds of it; the next one takes what is left.
+        const auto digit = hn::ShiftRight<24>(hn::ShiftLeft<24>(rest));
+        sums[d] = hn::Add(sums[d], digit);
+        hn::StoreU(hn::DemoteTo(bytes, digit), bytes, part[d] + j);
+        rest = hn::ShiftRight<8>(hn::Sub(rest, digit));
+      }
+    }
+    for (int d = 0; d < 3; ++d) {
+      hn::Store(hn::TableLookupBytes(hn::Load(sixteen, part[d]), order), sixteen, part[d]);
+      std::memcpy(out + 8 * d, part[d], 8);
+      std::memcpy(out + 8 * d + step, part[d] + 8, 8);
+    }
+  }
+  for (int d = 0; d < 3; ++d) less[d] = -hn::GetLane(hn::SumOfLanes(integers, sums[d]));
+  return scale;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -452,10 +501,113 @@ void nbits_pack(const NbitsShape& s, const NbitsWeights& w, std::byte* packed) {
   });
 }
 
+namespace {
+
+/// The tile for this processor, and the most rows that it takes; null where there is none.
+NbitsTileFn* nbits_tile(int& rows) {
+  rows = kNbitsRows;
+  if (NbitsTileFn* const tile = nbits_vnni_tile()) return tile;
+#if HWY_ARCH_X86
+  rows = TOMBOLO_TARGET(int(), bytes_rows)();
+  return TOMBOLO_TARGET(NbitsTileFn, bytes_tiles).get();
+#else
+  return nullptr;
+#endif
+}
+
+}  // namespace
+
+bool nbits_has_bytes() {
+  int rows = 0;
+  return nbits_tile(rows) != nullptr;
+}
+
+namespace {
+
+constexpr int64_t kMostPanel = 16;
+
+/// Rows as bytes, `kParts` for each of their numbers, times the panels. False where a row has no
+/// such parts.
+template <int64_t kParts>
+bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
+                const float* bias, float* y) {
+  const int64_t width = nbits_panel(), panels = panels_of(s), blocks = s.blocks();
+  const int64_t padded = blocks * s.block;
+  int most = 1;
+  NbitsTileFn* const tile = nbits_tile(most);
+  const int64_t fit = most / kParts;
+  const int64_t tiles = (m + fit - 1) / fit, height = (m + tiles - 1) / tiles;
+  const int64_t row_bytes = blocks * (8 + s.block) * kParts;
+  // Whole words: blocks are of whole 16.
+  auto* const rows =
+      reinterpret_cast<std::byte*>(thread_floats(4, static_cast<size_t>(m * row_bytes / 4)));
+  std::atomic<bool> fine = true;
+  parallel(m, std::max<int64_t>(1, 16384 / padded), [&](int64_t begin, int64_t end) {
+    using Round = float(const float*, int64_t, int64_t, std::byte*, int64_t, int32_t*);
+    auto* const round = kParts == 1 ? TOMBOLO_TARGET(Round, round_block).get()
+                                    : TOMBOLO_TARGET(Round, split_block).get();
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i / height * height, r = (i - first) * kParts;
+      const int64_t tall = std::min(height, m - first) * kParts;
+      std::byte* to = rows + first * row_bytes;
+      for (int64_t k = 0; k < padded; k += s.block, to += tall * (8 + s.block)) {
+        int32_t less[kParts];
+        float scale = round(a + i * s.k + k, std::min(s.block, s.k - k), s.block,
+                            to + 8 * tall + 8 * r, 8 * tall, less);
+        if (kParts > 1 && !std::isfinite(scale)) fine = false;
+        for (int64_t part = kParts; part-- > 0; scale *= 256) {
+          std::memcpy(to + 4 * (r + part), &less[part], 4);
+          std::memcpy(to + 4 * (tall + r + part), &scale, 4);
+        }
+      }
+    }
+  });
+  if (!fine) return false;
+  parallel(panels, std::max<int64_t>(1, 400'000 / (padded * width * m)),
+           [&](int64_t begin, int64_t end) {
+             float sums[kParts == 1 ? 1 : kNbitsRows * kMostPanel];
+             for (int64_t p = begin; p < end; ++p) {
+               const int64_t cols = std::min(width, s.n - p * width);
+               float padded_bias[kMostPanel] = {};
+               if (bias != nullptr) std::copy_n(bias + p * width, cols, padded_bias);
+               for (int64_t r = 0; r < m; r += height) {
+                 const int64_t tall = std::min(height, m - r);
+                 float* out = y + r * s.n + p * width;
+                 tile({.a = rows + r * row_bytes,
+                       .panel = panel_at(s, packed, p).at,
+                       .kind = s.kind,
+                       .has_zeros = s.has_zeros,
+                       .blocks = blocks,
+                       .block = s.block,
+                       .bias = kParts == 1 && bias != nullptr ? padded_bias : nullptr,
+                       .y = kParts == 1 ? out : sums,
+                       .ldy = kParts == 1 ? s.n : width,
+                       .cols = cols},
+                      static_cast<int>(tall * kParts));
+                 for (int64_t i = 0; kParts > 1 && i < tall; ++i, out += s.n) {
+                   const float* sum = sums + i * kParts * width;
+                   for (int64_t c = 0; c < cols; ++c)
+                     out[c] = sum[c] + (sum[width + c] + sum[2 * width + c]) + padded_bias[c];
+                 }
+               }
+             }
+           });
+  return true;
+}
+
+}  // namespace
+
 void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
                 const float* bias, float* y) {
   const int64_t width = nbits_panel(), panels = panels_of(s), blocks = s.blocks();
   const int64_t padded = blocks * s.block;
+  // Three products of bytes take less time than one of floats and widening for it; without VNNI
+  // only those of a row or two with codes of 4 bits.
+  const bool splits =
+      nbits_vnni_tile() != nullptr || (m <= 2 && s.kind == NbitsKind::kFour && nbits_has_bytes());
+  if (splits && s.kind != NbitsKind::kTable && s.block % 16 == 0 && s.block <= 1 << 15 &&
+      gemm_parts<3>(s, m, a, packed, bias, y))
+    return;
   // Rows of whole blocks.
   std::vector<float> copy;
   if (padded != s.k) {
@@ -524,27 +676,6 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
 
 namespace {
 
-/// The tile for this processor, and the most rows that it takes; null where there is none.
-NbitsTileFn* nbits_tile(int& rows) {
-  rows = kNbitsRows;
-  if (NbitsTileFn* const tile = nbits_vnni_tile()) return tile;
-#if HWY_ARCH_X86
-  rows = TOMBOLO_TARGET(int(), bytes_rows)();
-  return TOMBOLO_TARGET(NbitsTileFn, bytes_tiles).get();
-#else
-  return nullptr;
-#endif
-}
-
-}  // namespace
-
-bool nbits_has_bytes() {
-  int rows = 0;
-  return nbits_tile(rows) != nullptr;
-}
-
-namespace {
-
 /// Many rows with AMX: weights become bf16 once for all of them, and so do the
 /// rows. That keeps more of the numbers than bytes do.
 void gemm_bf16(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
@@ -593,52 +724,9 @@ void gemm_bf16(const NbitsShape& s, int64_t m, const float* a, const std::byte* 
 
 void nbits_gemm_bytes(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
                       const float* bias, float* y) {
-  const int64_t width = nbits_panel(), panels = panels_of(s), blocks = s.blocks();
-  const int64_t padded = blocks * s.block;
   // Blocks of 32 and more are whole tiles.
   if (m >= 24 && s.block % 32 == 0 && has_amx_bf16()) return gemm_bf16(s, m, a, packed, bias, y);
-  int most = 1;
-  NbitsTileFn* const tile = nbits_tile(most);
-  const int64_t tiles = (m + most - 1) / most, height = (m + tiles - 1) / tiles;
-  const int64_t row_bytes = blocks * (8 + s.block);
-  // Whole words: blocks are powers of two from 16.
-  auto* const rows =
-      reinterpret_cast<std::byte*>(thread_floats(4, static_cast<size_t>(m * row_bytes / 4)));
-  parallel(m, std::max<int64_t>(1, 16384 / padded), [&](int64_t begin, int64_t end) {
-    using Round = float(const float*, int64_t, int64_t, std::byte*, int64_t, int32_t*);
-    auto* const round = TOMBOLO_TARGET(Round, round_block).get();
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = i / height * height, tall = std::min(height, m - first), r = i - first;
-      std::byte* to = rows + first * row_bytes;
-      for (int64_t k = 0; k < padded; k += s.block, to += tall * (8 + s.block)) {
-        int32_t less;
-        const float scale = round(a + i * s.k + k, std::min(s.block, s.k - k), s.block,
-                                  to + 8 * tall + 8 * r, 8 * tall, &less);
-        std::memcpy(to + 4 * r, &less, 4);
-        std::memcpy(to + 4 * (tall + r), &scale, 4);
-      }
-    }
-  });
-  parallel(panels, std::max<int64_t>(1, 400'000 / (padded * width * m)),
-           [&](int64_t begin, int64_t end) {
-             for (int64_t p = begin; p < end; ++p) {
-               const int64_t cols = std::min(width, s.n - p * width);
-               float padded_bias[16] = {};
-               if (bias != nullptr) std::copy_n(bias + p * width, cols, padded_bias);
-               for (int64_t r = 0; r < m; r += height)
-                 tile({.a = rows + r * row_bytes,
-                       .panel = panel_at(s, packed, p).at,
-                       .kind = s.kind,
-                       .has_zeros = s.has_zeros,
-                       .blocks = blocks,
-                       .block = s.block,
-                       .bias = bias != nullptr ? padded_bias : nullptr,
-                       .y = y + r * s.n + p * width,
-                       .ldy = s.n,
-                       .cols = cols},
-                      static_cast<int>(std::min(height, m - r)));
-             }
-           });
+  gemm_parts<1>(s, m, a, packed, bias, y);
 }
 
 }  // namespace tombolo
