@@ -450,6 +450,27 @@ def matmul_nbits(r):
     return "MatMulNBits", c
 
 
+def group_norm(r):
+    """GroupNorm and SkipGroupNorm of com.microsoft."""
+    c = Case()
+    c.domain = "com.microsoft"
+    groups, last = r.choice([1, 2, 4]), r.choice([1, 1, 0])
+    channels, image = groups * r.randint(1, 20), shape(r, r.choice([1, 2, 2]), 24)
+    dims = [r.randint(1, 3)] + (image + [channels] if last else [channels] + image)
+    dtype = r.choice([np.float32, np.float32, np.float16])
+    c.add("x", (floats(r, dims) + 2).astype(dtype))
+    c.add("g", floats(r, [channels]))
+    c.add("b", floats(r, [channels]))
+    c.attributes = dict(groups=groups, channels_last=last, activation=r.choice([0, 1]), epsilon=1e-3)
+    if r.random() < 0.5:
+        return "GroupNorm", c
+    c.add("s", floats(r, dims if r.random() < 0.5 else [dims[0], channels]).astype(dtype))
+    if r.random() < 0.5:
+        c.add("a", floats(r, [channels]).astype(dtype))
+    c.outputs = r.choice([1, 2])
+    return "SkipGroupNorm", c
+
+
 def experts(r):
     c = Case()
     c.domain = "com.microsoft"
@@ -988,7 +1009,7 @@ def matrices(r):
 MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
           selection, images, images, pool_more, models, rotary, regions, conv_clipped, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, qlinear_where,
-          gather_block_quantized, matrices, experts]
+          gather_block_quantized, matrices, experts, group_norm]
 
 
 def build(op, case):
