@@ -55,16 +55,17 @@ class AttentionExpander {
     return {split.output(0), split.output(1), split.output(2)};
   }
 
-  /// Whether mask_of() takes it: [batch, keys], or so many keys of each of [batch].
+  /// Whether mask_of() takes it: [batch, keys], [batch, queries, keys], or so many keys of each of
+  /// [batch].
   bool plain_mask(const Value* mask, const Value* keys) const {
-    if (mask == nullptr || r_.rank(mask) == 2) return true;
+    if (mask == nullptr || r_.rank(mask) == 2 || r_.rank(mask) == 3) return true;
     return r_.rank(mask) == 1 && r_.dim(mask, 0) && r_.dim(mask, 0) == r_.dim(keys, 0) &&
            r_.dim(keys, 1);
   }
-  /// What the mask of int32 adds to scores: [batch, 1, 1, keys].
+  /// What the mask of int32 adds to scores: [batch, 1, 1 or queries, keys].
   Value* mask_of(Value* mask, const Value* keys) {
     Value* counts = nullptr;
-    if (r_.rank(mask) == 2) {
+    if (r_.rank(mask) != 1) {
       counts = one("Greater", {mask, tensor<int32_t>(DType::kInt32, {}, {0})});
     } else {
       std::vector<int32_t> steps(static_cast<size_t>(*r_.dim(keys, 1)));
@@ -74,7 +75,7 @@ class AttentionExpander {
     }
     Value* terms = one("Where", {counts, number(0),
                                  number(attributes_.get_float("mask_filter_value", -10000.0f))});
-    return one("Unsqueeze", {terms, numbers({1, 2})});
+    return one("Unsqueeze", {terms, r_.rank(mask) == 3 ? numbers({1}) : numbers({1, 2})});
   }
 
   bool causal() const { return attributes_.get_int("unidirectional", 0) != 0; }
@@ -84,8 +85,8 @@ class AttentionExpander {
            (bias == nullptr || r_.rank(bias) == 4);
   }
   /// Attention of ai.onnx; its cache is that of the inputs and outputs given. The mask fits `keys`.
-  size_t attend(const Values& qkv, const Value* keys, Value* mask, Value* bias, Value* past_key,
-                Value* past_value, bool presents) {
+  Node& attention_of(const Values& qkv, const Value* keys, Value* mask, Value* bias,
+                     Value* past_key, Value* past_value, bool presents) {
     Value* terms = bias;
     if (mask != nullptr) {
       terms = mask_of(mask, keys);
@@ -101,10 +102,7 @@ class AttentionExpander {
     const float scale = attributes_.get_float("scale", 0);
     if (scale != 0) made.set_float("scale", scale);
     r_.touch(made);
-    for (size_t i = 1; i < 3 && presents; ++i)
-      if (is_read(i)) r_.replace(*node_.output(i), *made.output(i));
-    r_.supersede(*node_.output(0), *made.output(0));
-    return 1;
+    return made;
   }
 
   size_t multi_head() {
@@ -128,8 +126,12 @@ class AttentionExpander {
       const Values biases = parts_of(input(3), sizes, 0);
       for (size_t i = 0; i < 3; ++i) qkv[i] = one("Add", {qkv[i], biases[i]});
     }
-    return attend(qkv, input(1), mask, input(5), input(6), input(7),
-                  input(6) != nullptr || is_read(1) || is_read(2));
+    const bool presents = input(6) != nullptr || is_read(1) || is_read(2);
+    Node& made = attention_of(qkv, input(1), mask, input(5), input(6), input(7), presents);
+    for (size_t i = 1; i < 3 && presents; ++i)
+      if (is_read(i)) r_.replace(*node_.output(i), *made.output(i));
+    r_.supersede(*node_.output(0), *made.output(0));
+    return 1;
   }
 
   /// Sizes of queries, keys and values in `width` columns.
@@ -146,32 +148,60 @@ class AttentionExpander {
     return std::array<int64_t, 3>{given[0], given[1], given[2]};
   }
   /// What Attention and QAttention have in common: queries, keys and values of one input.
-  bool projects(const Value* mask, const Value* bias) const {
-    return !is_read(1) && attributes_.get_int("do_rotary", 0) == 0 && r_.rank(input(0)) == 3 &&
+  bool projects(const Value* mask, const Value* bias, const Value* past) const {
+    if (past != nullptr && (r_.rank(past) != 5 || r_.dtype(past) != DType::kFloat32 ||
+                            (mask != nullptr && r_.rank(mask) == 1)))
+      return false;
+    return attributes_.get_int("do_rotary", 0) == 0 && r_.rank(input(0)) == 3 &&
            fits(mask, bias, input(0));
+  }
+  /// Keys and values of the cache lie one behind the other: [2, batch, heads, steps, size].
+  size_t attend(Value* all, std::array<int64_t, 3> sizes, Value* mask, Value* bias, Value* past) {
+    const bool presents = past != nullptr || is_read(1);
+    Value *past_key = nullptr, *past_value = nullptr;
+    if (past != nullptr) {
+      Node& split = r_.add(node_, "Split", {past, numbers({1, 1})}, name_, 2);
+      split.set_int("axis", 0);
+      r_.touch(split);
+      past_key = one("Squeeze", {split.output(0), numbers({0})});
+      past_value = one("Squeeze", {split.output(1), numbers({0})});
+    }
+    Node& made =
+        attention_of(parts_of(all, sizes, 2), input(0), mask, bias, past_key, past_value, presents);
+    if (is_read(1)) {
+      Node& joined = r_.add(node_, "Concat",
+                            {one("Unsqueeze", {made.output(1), numbers({0})}),
+                             one("Unsqueeze", {made.output(2), numbers({0})})},
+                            name_);
+      joined.set_int("axis", 0);
+      r_.touch(joined);
+      r_.replace(*node_.output(1), *joined.output(0));
+    }
+    r_.supersede(*node_.output(0), *made.output(0));
+    return 1;
   }
 
   size_t projected() {
-    if (any({4, 6}) || !projects(input(3), input(5)) || input(1) == nullptr ||
+    if (any({6}) || !projects(input(3), input(5), input(4)) || input(1) == nullptr ||
         r_.dtype(input(0)) != DType::kFloat32)
       return 0;
     const auto sizes = sizes_of(input(1));
-    if (!sizes) return 0;
+    if (!sizes || (is_read(1) && (*sizes)[0] != (*sizes)[2])) return 0;
     Value* all = one("MatMul", {input(0), input(1)});
     if (input(2) != nullptr) all = one("Add", {all, input(2)});
-    return attend(parts_of(all, *sizes, 2), input(0), input(3), input(5), nullptr, nullptr, false);
+    return attend(all, *sizes, input(3), input(5), input(4));
   }
 
   size_t quantised() {
-    if (input(8) != nullptr || !projects(input(5), nullptr)) return 0;
+    if (!projects(input(5), nullptr, input(8))) return 0;
     for (size_t i = 1; i < 5; ++i)
       if (input(i) == nullptr) return 0;
     const auto sizes = sizes_of(input(1));
-    if (!sizes) return 0;
+    if (!sizes || (is_read(1) && (*sizes)[0] != (*sizes)[2])) return 0;
     Value* all =
         one("MatMulIntegerToFloat",
             {input(0), input(1), input(3), input(4), input(6), input(7), input(2)}, kMicrosoft);
-    return attend(parts_of(all, *sizes, 2), input(0), input(5), nullptr, nullptr, nullptr, false);
+    return attend(all, *sizes, input(5), nullptr, input(8));
   }
 
   /// LayerNormalization (word[ids] + position[0, 1, ...] + segment[segment ids]).
