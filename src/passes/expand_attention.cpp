@@ -20,6 +20,7 @@ class AttentionExpander {
     if (is("Attention")) return projected();
     if (is("QAttention")) return quantised();
     if (is("EmbedLayerNormalization")) return embedding();
+    if (is("QEmbedLayerNormalization")) return quantised_embedding();
     return 0;
   }
 
@@ -223,6 +224,30 @@ class AttentionExpander {
     norm.set_float("epsilon", attributes_.get_float("epsilon", 1e-12f));
     r_.touch(norm);
     if (is_read(2)) r_.replace(*node_.output(2), *sum);
+    r_.supersede(*node_.output(0), *norm.output(0));
+    return 1;
+  }
+
+  /// The same of codes. Only the rows that are looked up become numbers.
+  size_t quantised_embedding() {
+    const bool segments = input(1) != nullptr;
+    const auto steps = r_.dim(input(0), 1);
+    if (is_read(1) || !steps) return 0;
+    for (size_t i = 2; i < 18; ++i)
+      if (input(i) == nullptr && i != 7 && (segments || (i != 4 && i != 10 && i != 15))) return 0;
+    const auto numbers_of = [&](size_t scale, Value* codes) {
+      return one("DequantizeLinear", {codes, input(scale), input(scale + 5)});
+    };
+    Value* word = numbers_of(8, one("Gather", {input(2), input(0)}));
+    Value* where =
+        numbers_of(9, one("Slice", {input(3), numbers({0}), numbers({*steps}), numbers({0})}));
+    Value* sum = one("Add", {word, where});
+    if (segments) sum = one("Add", {sum, numbers_of(10, one("Gather", {input(4), input(1)}))});
+    Node& norm = r_.add(node_, "LayerNormalization",
+                        {sum, numbers_of(11, input(5)), numbers_of(12, input(6))}, name_);
+    norm.set_int("axis", -1);
+    norm.set_float("epsilon", attributes_.get_float("epsilon", 1e-12f));
+    r_.touch(norm);
     r_.supersede(*node_.output(0), *norm.output(0));
     return 1;
   }

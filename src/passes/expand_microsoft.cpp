@@ -16,6 +16,7 @@ class Expander {
   explicit Expander(Rewriter& rewriter) : rewriter_(rewriter) {}
 
   size_t expand(Node& node) {
+    if (const size_t done = twin(node); done != 0) return done;
     if (node.outputs().empty() || node.output(0) == nullptr || node.input(0) == nullptr ||
         rewriter_.dtype(node.output(0)) != DType::kFloat32)
       return 0;
@@ -23,7 +24,8 @@ class Expander {
     const auto is = [&](Text op) { return rewriter_.is(&node, op, kMicrosoft); };
     if (is("BiasGelu") || is("FastGelu") || is("Gelu")) return gelu(node, is("FastGelu"));
     if (is("QuickGelu")) return quick_gelu(node);
-    if (is("FusedMatMul")) return fused_matmul(node);
+    if (is("FusedMatMul") || is("TransposeMatMul")) return fused_matmul(node);
+    if (is("FusedGemm")) return fused_gemm(node);
     if (is("FusedConv")) return fused_conv(node);
     if (is("SkipLayerNormalization")) return skip_norm(node, "LayerNormalization");
     if (is("SkipSimplifiedLayerNormalization")) return skip_norm(node, "RMSNormalization");
@@ -41,6 +43,29 @@ class Expander {
     Node& sum = rewriter_.add(before, "Add", {a, b}, name);
     rewriter_.touch(sum);
     return sum.output(0);
+  }
+
+  /// Operators that the standard took over, of any type.
+  size_t twin(Node& node) {
+    Text op;
+    for (const Text known : {Text("Trilu"), Text("GridSample"), Text("GatherND"), Text("Pad")})
+      if (rewriter_.is(&node, known, kMicrosoft)) op = known;
+    if (op.empty() || node.input(0) == nullptr || node.output(0) == nullptr) return 0;
+    std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
+    while (inputs.back() == nullptr) inputs.pop_back();
+    if (op != "Trilu" && (inputs.size() < 2 || inputs[1] == nullptr)) return 0;
+    if (op == "GatherND" && rewriter_.dtype(inputs[1]) != DType::kInt64) return 0;
+    if (op == "Pad" && rewriter_.rank(inputs[1]) != 1) return 0;
+    Node& made = rewriter_.add(node, op, inputs, node.output(0)->name());
+    for (const Attribute& attribute : node.attributes()) {
+      if (attribute.i() != nullptr) made.set_int(attribute.name, *attribute.i());
+      if (attribute.s() != nullptr) made.set_string(attribute.name, *attribute.s());
+    }
+    if (op == "GridSample") {
+      const Text mode = AttributeReader(node).get_string("mode", "bilinear");
+      made.set_string("mode", mode == "bilinear" ? "linear" : mode == "bicubic" ? "cubic" : mode);
+    }
+    return become(node, made);
   }
 
   size_t gelu(Node& node, bool tanh_form) {
@@ -72,6 +97,31 @@ class Expander {
       if (attributes.get_int(name, 0) != 0) made.set_int(name, 1);
     if (attributes.get_float("alpha", 1) != 1)
       made.set_float("alpha", attributes.get_float("alpha", 1));
+    return become(node, made);
+  }
+
+  size_t fused_gemm(Node& node) {
+    const AttributeReader attributes(node);
+    const Text activation = attributes.get_string("activation", "");
+    const bool bent = activation == "LeakyRelu" || activation == "Elu";
+    bool known = bent || activation.empty();
+    for (const char* plain : {"Relu", "Tanh", "Sigmoid", "Softplus", "Softsign"})
+      known = known || activation == plain;
+    if (!known || node.input(1) == nullptr) return 0;
+    const Text name = node.output(0)->name();
+    std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
+    while (inputs.back() == nullptr) inputs.pop_back();
+    Node& product = rewriter_.add(node, "Gemm", inputs, name);
+    for (const Text factor : {Text("alpha"), Text("beta")})
+      product.set_float(factor, attributes.get_float(factor, 1));
+    for (const Text side : {Text("transA"), Text("transB")})
+      product.set_int(side, attributes.get_int(side, 0));
+    if (activation.empty()) return become(node, product);
+    rewriter_.touch(product);
+    Node& made = rewriter_.add(node, activation, {product.output(0)}, name);
+    if (bent)
+      made.set_float("alpha", attributes.get_float("activation_alpha",
+                                                   activation == "LeakyRelu" ? 0.01f : 1.0f));
     return become(node, made);
   }
 
