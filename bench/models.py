@@ -468,11 +468,13 @@ def loop(name):
 
 # ---- one operator each
 
-def probe(name, kind, shape, *more, opset=18, out_type=None, x_type=np.float32, domain="", **attributes):
+def probe(name, kind, shape, *more, opset=18, out_type=None, x_type=np.float32, domain="", first=None, outputs=1, **attributes):
+    """`first`: a constant before the input; None among `more`: an input that is not given."""
     def make(_):
         n = Net("op_" + name, opset=opset)
         x = n.input("x", list(shape), dtype=x_type)
-        y = n.op(kind, x, *[n.constant(m) for m in more], domain=domain, outputs={"TopK": 2, "LinearClassifier": 2, "DynamicQuantizeLinear": 3}.get(kind, 1), **attributes)
+        before = [] if first is None else [n.constant(first)]
+        y = n.op(kind, *before, x, *["" if m is None else n.constant(m) for m in more], domain=domain, outputs={"TopK": 2, "LinearClassifier": 2, "DynamicQuantizeLinear": 3}.get(kind, outputs), **attributes)
         if not isinstance(y, str):
             y = y[0]
         if domain == "ai.onnx.ml":
@@ -792,6 +794,25 @@ probe("conv_1d", "Conv", (1, 64, 4096), np.random.default_rng(1).standard_normal
 probe("matmul_1024", "MatMul", (1024, 1024), np.random.default_rng(1).standard_normal((1024, 1024)).astype(np.float32))
 probe("matmul_m1", "MatMul", (1, 4096), np.random.default_rng(1).standard_normal((4096, 4096)).astype(np.float32))
 probe("matmul_m16", "MatMul", (16, 4096), np.random.default_rng(1).standard_normal((4096, 4096)).astype(np.float32))
+
+_ms = dict(domain="com.microsoft")
+_boxes = np.sort(_more.random((50, 2, 2)), axis=1).reshape(50, 4).astype(np.float32)
+probe("qlinear_where", "QLinearWhere", (1, 256, 28, 28), *_steps(0.02, 3), _codes(1, 256, 28, 28), *_steps(0.03, 3), *_steps(0.02, 3), x_type=np.uint8, out_type=np.uint8, first=_codes(1, 256, 28, 28) > 127, **_ms)
+probe("gather_block_quantized", "GatherBlockQuantized", (1, 64), _small(32000, 64), first=_codes(32000, 1024), x_type=np.int64, block_size=32, **_ms)
+probe("matmul_8bits", "MatMulNBits", (1, 2048), _codes(2048, 64, 32), _small(2048 * 64), K=2048, N=2048, bits=8, block_size=32, **_ms)
+probe("matmul_8bits_bytes", "MatMulNBits", (1, 2048), _codes(2048, 64, 32), _small(2048 * 64), K=2048, N=2048, bits=8, block_size=32, accuracy_level=4, **_ms)
+probe("matmul_nf4", "MatMulBnb4", (1, 2048), _codes(2048 * 1024), np.abs(_small(2048 * 32)), K=2048, N=2048, block_size=64, quant_type=1, **_ms)
+probe("moe", "MoE", (16, 512), _small(16, 8), _small(8, 2048, 512), _small(8, 2048), _small(8, 512, 1024), k=2, normalize_routing_weights=1, activation_type="swiglu", swiglu_fusion=1, **_ms)
+probe("qmoe", "QMoE", (1, 1024), _small(1, 16), _codes(16, 2048, 512), np.abs(_small(16, 2048, 32)), _small(16, 2048), _codes(16, 1024, 512), np.abs(_small(16, 1024, 32)), k=4, block_size=32, normalize_routing_weights=1, activation_type="swiglu", swiglu_fusion=1, **_ms)
+probe("ms_group_norm", "GroupNorm", (1, 32, 32, 320), _small(320), _small(320), groups=32, activation=1, **_ms)
+probe("ms_attention_past", "Attention", (1, 1, 768), _small(768, 2304), _small(2304), None, _small(2, 1, 12, 128, 64), num_heads=12, unidirectional=1, outputs=2, **_ms)
+probe("fused_gemm", "FusedGemm", (64, 512), _small(512, 512), _small(512), transB=1, activation="Relu", **_ms)
+probe("cdist", "CDist", (64, 30), _small(2000, 30), metric="euclidean", **_ms)
+probe("inverse", "Inverse", (256, 16, 16), **_ms)
+probe("rfft", "Rfft", (64, 1024), signal_ndim=1, **_ms)
+probe("irfft", "Irfft", (64, 513, 2), signal_ndim=1, **_ms)
+probe("crop_and_resize", "CropAndResize", (1, 64, 32, 32), _boxes, np.zeros(50, np.int32), np.array([14, 14], np.int32), **_ms)
+probe("max_roi_pool", "MaxRoiPool", (1, 256, 32, 32), np.concatenate([np.zeros((50, 1), np.float32), _boxes * 500], 1), pooled_shape=[7, 7], spatial_scale=0.0625)
 
 
 # ---- quantised by onnxruntime's own tools, from the float models beside them

@@ -1,0 +1,287 @@
+// Operators of com.microsoft at every instruction set of this machine, against the reference
+// kernels.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "operators.h"
+
+namespace tombolo {
+namespace {
+
+class Microsoft : public Operators {
+ protected:
+  Tensor codes(DType dtype, std::initializer_list<int64_t> dims) {
+    const std::vector<int64_t> shape(dims);
+    std::vector<uint8_t> values(static_cast<size_t>(element_count(shape)));
+    for (uint8_t& value : values) value = static_cast<uint8_t>(engine_());
+    if (dtype == DType::kUInt8) return Tensor::of<uint8_t>(dtype, shape, values);
+    return Tensor::of<int8_t>(dtype, shape, std::vector<int8_t>(values.begin(), values.end()));
+  }
+  Tensor scales(std::initializer_list<int64_t> dims) {
+    const std::vector<int64_t> shape(dims);
+    std::vector<float> values(static_cast<size_t>(element_count(shape)));
+    for (float& value : values) value = static_cast<float>(1 + engine_() % 64) / 1024;
+    return Tensor::of<float>(DType::kFloat32, shape, values);
+  }
+  /// "kind[dims] name = {0,200,13,...}": a constant of codes.
+  std::string constant(const std::string& name, std::initializer_list<int64_t> dims) {
+    const Tensor made = codes(DType::kUInt8, dims);
+    return listed("uint8", name, made);
+  }
+  std::string constant_scales(const std::string& name, std::initializer_list<int64_t> dims) {
+    return listed("float", name, scales(dims));
+  }
+
+ private:
+  static std::string listed(const std::string& kind, const std::string& name, const Tensor& made) {
+    std::string text = kind + "[";
+    for (size_t i = 0; i < made.rank(); ++i)
+      text += (i == 0 ? "" : ",") + std::to_string(made.dim(i));
+    text += "] " + name + " = {";
+    for (int64_t i = 0; i < made.size(); ++i)
+      text += (i == 0 ? "" : ",") + (kind == "float" ? std::to_string(made.get_double(i))
+                                                     : std::to_string(made.get_int64(i)));
+    return text + "}";
+  }
+};
+
+TEST_P(Microsoft, QLinearWhere) {
+  for (const bool is_signed : {false, true})
+    for (const char* z : {"0.02", "0.035"}) {
+      const std::string kind = is_signed ? "int8" : "uint8";
+      const DType dtype = is_signed ? DType::kInt8 : DType::kUInt8;
+      const auto check = [&](std::initializer_list<int64_t> c, std::initializer_list<int64_t> x,
+                             std::initializer_list<int64_t> y) {
+        const std::vector<int64_t> shape(c);
+        Tensor condition = *Tensor::allocate(DType::kBool, shape);
+        for (int64_t i = 0; i < condition.size(); ++i) condition.set_int64(i, engine_() % 2);
+        const auto rank = [](size_t count) {
+          std::string text = "[";
+          for (size_t i = 0; i < count; ++i) text += i == 0 ? "?" : ",?";
+          return text + "]";
+        };
+        agree("main (bool" + rank(c.size()) + " c, " + kind + rank(x.size()) + " x, " + kind +
+                  rank(y.size()) + " y) => (z) <float s = {0.02}, float t = {" + z + "}, " + kind +
+                  " o = {7}> { z = com.microsoft.QLinearWhere (c, x, s, o, y, t, o, t, o) }",
+              {{"c", condition}, {"x", codes(dtype, x)}, {"y", codes(dtype, y)}});
+      };
+      check({3, 5000}, {3, 5000}, {3, 5000});
+      check({7, 1, 33}, {7, 20, 33}, {1});
+      check({40}, {1}, {3, 1});
+    }
+}
+
+TEST_P(Microsoft, GatherBlockQuantized) {
+  const Tensor places_of = places({2, 3}, 6);
+  for (const int64_t bits : {2, 4, 8})
+    for (const int gather : {0, 1, 2})
+      for (const int quantize : {1, 2})
+        for (const bool zeros : {false, true}) {
+          const int64_t width = 40, deep = quantize == 1 ? 1 : 6, wide = quantize == 2 ? 3 : 40;
+          const std::string node =
+              "(uint8[?,?,?] w, int64[2,3] i, float[?,?,?] s, uint8[?,?,?] z) => (y) { y = "
+              "com.microsoft.GatherBlockQuantized <bits = " +
+              std::to_string(bits) + ", block_size = 16, gather_axis = " + std::to_string(gather) +
+              ", quantize_axis = " + std::to_string(quantize) + "> (w, i, s" +
+              (zeros ? ", z" : "") + ") }";
+          agree("main " + node, {{"w", codes(DType::kUInt8, {6, 6, width * bits / 8})},
+                                 {"i", places_of},
+                                 {"s", scales({6, deep, wide})},
+                                 {"z", codes(DType::kUInt8, {6, deep, (wide * bits + 7) / 8})}});
+        }
+}
+
+TEST_P(Microsoft, InverseMatrices) {
+  for (const int64_t n : {1, 2, 3, 4, 7, 16, 33})
+    agree("main (float[N,M,M] x) => (y) { y = com.microsoft.Inverse (x) }",
+          {{"x", numbers({5, n, n}, 1)}}, 1e-4);
+}
+
+TEST_P(Microsoft, RealTransforms) {
+  for (const int64_t n : {5, 16, 60, 97}) {
+    agree("main (float[N,M] x) => (y) { y = com.microsoft.Rfft <signal_ndim = 1> (x) }",
+          {{"x", numbers({9, n}, 0.3f)}}, 1e-6);
+    agree("main (float[N,M,2] x) => (y) { y = com.microsoft.Irfft <signal_ndim = 1> (x) }",
+          {{"x", numbers({9, n + 1, 2}, 0.3f)}}, 1e-6);
+  }
+}
+
+TEST_P(Microsoft, ProductsWithWeightsOfFewBits) {
+  for (const int64_t m : {1, 3, 9, 30})
+    for (const int64_t bits : {2, 8})
+      for (const bool zeros : {false, true})
+        for (const int64_t level : {0, 1, 4, 5}) {
+          // The odd ones without dot products of bytes and tiles.
+          if (level % 4 == 1) limit_extras(Extras::kNone);
+          const int64_t n = 21, block = 32, k = 2 * block + 9, blocks = 3;
+          agree("main (float[M," + std::to_string(k) + "] x) => (y) <" +
+                    constant("w", {n, blocks, block * bits / 8}) + ", " +
+                    constant_scales("s", {n * blocks}) + ", " +
+                    constant("z", {n * ((blocks * bits + 7) / 8)}) +
+                    "> { y = com.microsoft.MatMulNBits <K = " + std::to_string(k) +
+                    ", N = " + std::to_string(n) + ", bits = " + std::to_string(bits) +
+                    ", block_size = 32, accuracy_level = " + std::to_string(level / 4 * 4) +
+                    "> (x, w, s" + (zeros ? ", z" : "") + ") }",
+                {{"x", numbers({m, k}, 1)}}, level >= 4 ? 2e-2 : 1e-5);
+          limit_extras(Extras::kTiles);
+        }
+}
+
+TEST_P(Microsoft, NumbersThatHaveNoBytes) {
+  const auto product = [&](float odd) {
+    Tensor x = numbers({2, 64}, 1);
+    x.data<float>()[70] = odd;
+    agree("main (float[2,64] x) => (y) <" + constant("w", {5, 2, 16}) + ", " +
+              constant_scales("s", {10}) +
+              "> { y = com.microsoft.MatMulNBits <K = 64, N = 5, bits = 4, block_size = 32> (x, w, "
+              "s) }",
+          {{"x", x}}, 1e-5);
+  };
+  product(INFINITY);
+  product(std::numeric_limits<float>::quiet_NaN());
+  product(3e38f);
+  product(1e-38f);
+}
+
+TEST_P(Microsoft, ProductsWithFormatsOfBitsandbytes) {
+  for (const int64_t m : {1, 3, 30})
+    for (const int kind : {0, 1})
+      agree("main (float[M,64] x) => (y) <" + constant("w", {21 * 32}) + ", " +
+                constant_scales("s", {42}) +
+                "> { y = com.microsoft.MatMulBnb4 <K = 64, N = 21, block_size = 32, quant_type = " +
+                std::to_string(kind) + "> (x, w, s) }",
+            {{"x", numbers({m, 64}, 1)}}, 1e-5);
+}
+
+TEST_P(Microsoft, MixturesOfExperts) {
+  for (const int64_t rows : {1, 13})
+    for (const char* activation :
+         {"\"relu\"", "\"gelu\"", "\"silu\"", "\"identity\"",
+          "\"swiglu\", swiglu_fusion = 1, swiglu_limit = 0.5, activation_beta = 1.0",
+          "\"swiglu\", swiglu_fusion = 2, activation_alpha = 1.7"}) {
+      const std::vector<NamedValue> inputs = {
+          {"x", numbers({rows, 24}, 1)}, {"r", numbers({rows, 4}, 1)}, {"b", numbers({4, 32}, 1)}};
+      const bool gated = std::string(activation).find("fusion") != std::string::npos;
+      const int64_t inner = gated ? 16 : 32;
+      const std::string head = "main (float[R,24] x, float[R,4] r, float[4,32] b) => (y) <";
+      const std::string attributes =
+          "<k = 2, normalize_routing_weights = 1, activation_type = " + std::string(activation);
+      agree(head + constant_scales("w", {4, 32, 24}) + ", " + constant_scales("v", {4, 24, inner}) +
+                "> { y = com.microsoft.MoE " + attributes + "> (x, r, w, b, v) }",
+            inputs, 1e-5);
+      for (const int64_t bits : {2, 4, 8})
+        for (const int64_t block : {0, 16}) {
+          const int64_t first = block == 0 ? 1 : 2, second = block == 0 ? 1 : inner / 16;
+          const auto zeros_of = [&](int64_t out, int64_t blocks) {
+            return block == 0 ? constant("z", {4, (out * bits + 7) / 8})
+                              : constant("z", {4, out, (blocks * bits + 7) / 8});
+          };
+          agree(head + constant("w", {4, 32, 24 * bits / 8}) + ", " +
+                    constant_scales("s", {4, 32, first}) + ", " +
+                    constant("v", {4, 24, inner * bits / 8}) + ", " +
+                    constant_scales("t", {4, 24, second}) + ", " + zeros_of(32, first) +
+                    "> { y = com.microsoft.QMoE " + attributes + ", expert_weight_bits = " +
+                    std::to_string(bits) + (block == 0 ? "" : ", block_size = 16") +
+                    "> (x, r, w, s, b, v, t" + (bits == 4 ? ", , , , , z" : "") + ") }",
+                inputs, 1e-5);
+        }
+    }
+}
+
+TEST_P(Microsoft, NormsOfGroups) {
+  for (const int last : {0, 1})
+    for (const int activation : {0, 1}) {
+      const std::string attributes =
+          "<groups = 4, epsilon = 0.01, channels_last = " + std::to_string(last) +
+          ", activation = " + std::to_string(activation) + "> ";
+      const Tensor x = last != 0 ? numbers({2, 9, 7, 20}, 1) : numbers({2, 20, 9, 7}, 1);
+      const std::vector<NamedValue> inputs = {
+          {"x", x},
+          {"g", numbers({20}, 1)},
+          {"b", numbers({20}, 1)},
+          {"s", last != 0 ? numbers({2, 9, 7, 20}, 1) : numbers({2, 20, 9, 7}, 1)},
+          {"t", numbers({2, 20}, 1)}};
+      const std::string head =
+          "main (float[?,?,?,?] x, float[20] g, float[20] b, float[?,?,?,?] s, float[2,20] t) => (";
+      agree(head + "y) { y = com.microsoft.GroupNorm " + attributes + "(x, g, b) }", inputs, 1e-5);
+      agree(head + "y, z) { y, z = com.microsoft.SkipGroupNorm " + attributes + "(x, g, b, s, g) }",
+            inputs, 1e-5);
+      agree(head + "y) { y = com.microsoft.SkipGroupNorm " + attributes + "(x, g, b, t) }", inputs,
+            1e-5);
+    }
+}
+
+TEST_P(Microsoft, AttentionWithItsCache) {
+  const Tensor w = numbers({24, 72}, 0.3f), b = numbers({72}, 0.3f);
+  for (const int64_t steps : {1, 4})
+    for (const int64_t past : {0, 5})
+      for (const int causal : {0, 1})
+        for (const int masked : {0, 2, 3}) {
+          const int64_t all = steps + past;
+          Tensor mask =
+              *Tensor::allocate(DType::kInt32, masked == 3 ? std::vector<int64_t>{2, steps, all}
+                                                           : std::vector<int64_t>{2, all});
+          for (int64_t i = 0; i < mask.size(); ++i) mask.set_int64(i, engine_() % 4 == 0 ? 0 : 1);
+          agree("main (float[2,S,24] x, float[24,72] w, float[72] b, int32[" +
+                    std::string(masked == 3 ? "2,S,T" : "2,T") +
+                    "] m, float[2,2,3,P,8] p) => (y, z) { y, z = com.microsoft.Attention "
+                    "<num_heads = 3, unidirectional = " +
+                    std::to_string(causal) + "> (x, w, b, " + (masked != 0 ? "m" : "") + ", p) }",
+                {{"x", numbers({2, steps, 24}, 0.3f)},
+                 {"w", w},
+                 {"b", b},
+                 {"m", mask},
+                 {"p", numbers({2, 2, 3, past, 8}, 0.3f)}},
+                1e-5);
+        }
+  agree(
+      "main (float[2,4,24] x, float[24,72] w, float[72] b) => (y, z) { y, z = "
+      "com.microsoft.Attention <num_heads = 3, unidirectional = 1> (x, w, b) }",
+      {{"x", numbers({2, 4, 24}, 0.3f)}, {"w", w}, {"b", b}}, 1e-5);
+}
+
+TEST_P(Microsoft, FusedProducts) {
+  const std::vector<NamedValue> inputs = {
+      {"x", numbers({5, 17}, 1)}, {"w", numbers({9, 17}, 1)}, {"b", numbers({9}, 1)}};
+  for (const char* activation : {"Relu", "Tanh", "Sigmoid", "LeakyRelu", "Elu", "Softplus"})
+    agree(
+        "main (float[5,17] x, float[9,17] w, float[9] b) => (y) { y = com.microsoft.FusedGemm "
+        "<transB = 1, alpha = 0.5, beta = 2.0, activation = \"" +
+            std::string(activation) + "\"> (x, w, b) }",
+        inputs, 1e-5);
+  agree(
+      "main (float[5,17] x, float[9,17] w) => (y) { y = com.microsoft.TransposeMatMul "
+      "<transB = 1, alpha = 0.5> (x, w) }",
+      {inputs[0], inputs[1]}, 1e-5);
+}
+
+TEST_P(Microsoft, Distances) {
+  for (const char* metric : {"euclidean", "sqeuclidean"})
+    for (const int64_t rows : {1, 6, 70})
+      for (const int64_t columns : {1, 15, 40, 100})
+        agree("main (float[A,C] a, float[B,C] b) => (y) { y = com.microsoft.CDist <metric = \"" +
+                  std::string(metric) + "\"> (a, b) }",
+              {{"a", numbers({rows, 13}, 1)}, {"b", numbers({columns, 13}, 1)}}, 1e-6);
+}
+
+TEST_P(Microsoft, EmbeddingsOfCodes) {
+  const std::string scale = ", float e = {0.01}, uint8 o = {120}";
+  const Tensor ids = Tensor::of<int32_t>(DType::kInt32, std::vector<int64_t>{1, 4},
+                                         std::vector<int32_t>{3, 0, 6, 3});
+  const std::string head = "main (int32[1,4] i) => (y) <" + constant("w", {7, 16}) + ", " +
+                           constant("p", {5, 16}) + ", " + constant("q", {7, 16}) + ", " +
+                           constant("g", {16}) + ", " + constant("h", {16}) + scale +
+                           "> { y, m = com.microsoft.QEmbedLayerNormalization ";
+  agree(head + "(i, , w, p, , g, h, , e, e, , e, e, o, o, , o, o) }", {{"i", ids}}, 1e-5);
+  agree(head + "(i, i, w, p, q, g, h, , e, e, e, e, e, o, o, o, o, o) }", {{"i", ids}}, 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, Microsoft,
+                         ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+}  // namespace
+}  // namespace tombolo
