@@ -18,32 +18,8 @@ from onnx import TensorProto as T
 from onnx import helper as h
 from onnx import numpy_helper as nh
 
-
-def shape(r, rank, top=9):
-    return [r.choice([1, 2, 3, 5, r.randint(1, top)]) for _ in range(rank)]
-
-
-def floats(r, dims, scale=1.0):
-    return (np.random.default_rng(r.getrandbits(32)).standard_normal(dims) * scale).astype(np.float32)
-
-
-def numbers(r, dims, dtype):
-    info = np.iinfo(dtype)
-    low, high = max(info.min, -1000), min(info.max, 1000)
-    return np.random.default_rng(r.getrandbits(32)).integers(low, high, dims, endpoint=True).astype(dtype)
-
-
-class Case:
-    def __init__(self):
-        self.inputs, self.constants, self.attributes, self.outputs = {}, {}, {}, 1
-        self.domain, self.names = "", []
-
-    def add(self, name, value, constant=False):
-        (self.constants if constant else self.inputs)[name] = value
-        self.names.append(name)
-
-    def skip(self):
-        self.names.append("")
+from fuzz_case import Case, floats, numbers, shape
+from fuzz_microsoft import experts, gather_block_quantized, group_norm, matmul_nbits, matrices, qlinear_where
 
 
 def conv(r):
@@ -422,92 +398,6 @@ def quantize(r):
         c.add("z", zero)
     c.attributes = dict(axis=axis)
     return op, c
-
-
-def matmul_nbits(r):
-    c = Case()
-    c.domain = "com.microsoft"
-    m, n, k, block = r.choice([1, 2, 5, 9, 30]), r.choice([1, 7, 16, 40, 70]), r.choice([8, 32, 50, 128, 300]), r.choice([16, 32, 64])
-    blocks = (k + block - 1) // block
-    rng = np.random.default_rng(r.getrandbits(32))
-    bits = r.choice([2, 4, 4, 8])
-    c.add("a", floats(r, [2, m, k]))
-    if r.random() < 0.3:
-        k = r.randint(1, 5) * block
-        c.inputs["a"] = floats(r, [2, m, k])
-        c.add("b", rng.integers(0, 256, [n * k // 2], dtype=np.uint8), True)
-        c.add("s", floats(r, [n * k // block], 0.1), True)
-        c.attributes = dict(N=n, K=k, block_size=block, quant_type=r.choice([0, 1]))
-        return "MatMulBnb4", c
-    c.add("b", rng.integers(0, 256, [n, blocks, block * bits // 8], dtype=np.uint8), True)
-    c.add("s", floats(r, [n * blocks], 0.1), True)
-    if r.random() < 0.5:
-        c.add("z", rng.integers(0, 256, [n * -(-blocks * bits // 8)], dtype=np.uint8), True)
-        if r.random() < 0.5:
-            c.skip()
-            c.add("bias", floats(r, [n]))
-    c.attributes = dict(N=n, K=k, block_size=block, bits=bits)
-    return "MatMulNBits", c
-
-
-def group_norm(r):
-    """GroupNorm and SkipGroupNorm of com.microsoft."""
-    c = Case()
-    c.domain = "com.microsoft"
-    groups, last = r.choice([1, 2, 4]), r.choice([1, 1, 0])
-    channels, image = groups * r.randint(1, 20), shape(r, r.choice([1, 2, 2]), 24)
-    dims = [r.randint(1, 3)] + (image + [channels] if last else [channels] + image)
-    dtype = r.choice([np.float32, np.float32, np.float16])
-    c.add("x", (floats(r, dims) + 2).astype(dtype))
-    c.add("g", floats(r, [channels]))
-    c.add("b", floats(r, [channels]))
-    c.attributes = dict(groups=groups, channels_last=last, activation=r.choice([0, 1]), epsilon=1e-3)
-    if r.random() < 0.5:
-        return "GroupNorm", c
-    c.add("s", floats(r, dims if r.random() < 0.5 else [dims[0], channels]).astype(dtype))
-    if r.random() < 0.5:
-        c.add("a", floats(r, [channels]).astype(dtype))
-    c.outputs = r.choice([1, 2])
-    return "SkipGroupNorm", c
-
-
-def experts(r):
-    c = Case()
-    c.domain = "com.microsoft"
-    rows, count, hidden, inner = r.choice([1, 1, 3, 20]), r.randint(1, 6), 8 * r.randint(1, 12), 8 * r.randint(1, 12)
-    rng = np.random.default_rng(r.getrandbits(32))
-    act = r.choice(["relu", "gelu", "silu", "identity", "swiglu", "swiglu"])
-    c.attributes = dict(k=r.randint(1, count), activation_type=act, normalize_routing_weights=r.choice([0, 1]))
-    if act == "swiglu":
-        c.attributes.update(swiglu_fusion=r.choice([0, 1, 2]), activation_alpha=1.702, activation_beta=1.0, swiglu_limit=r.choice([0.0, 0.5]))
-    high = 2 * inner if c.attributes.get("swiglu_fusion", 0) else inner
-    bits, block = r.choice([2, 4, 4, 8, 8, 32]), r.choice([0, 16, 32, 64])
-    c.add("x", floats(r, [rows, hidden]))
-    c.add("r", floats(r, [rows, count]))
-    layers = [(high, hidden), (hidden, inner)] + ([(inner, hidden)] if high == inner and r.random() < 0.3 else [])
-    for i, (out, into) in enumerate(layers):
-        if bits == 32:
-            c.add(f"w{i}", floats(r, [count, out, into], 0.1), True)
-        else:
-            c.add(f"w{i}", rng.integers(0, 256, [count, out, into * bits // 8]).astype(np.uint8), True)
-            c.add(f"s{i}", floats(r, [count, out, -(-into // block)] if block else [count, out], 0.01), True)
-        c.add(f"b{i}", floats(r, [count, out])) if r.random() < 0.6 else c.skip()
-    if bits == 32:
-        return "MoE", c
-    c.attributes.update(expert_weight_bits=bits, **(dict(block_size=block) if block else {}))
-    zeros = [r.random() < 0.4 for _ in layers]
-    if any(zeros):
-        for _ in range(3 * (3 - len(layers))):
-            c.skip()
-        for i, (out, into) in enumerate(layers):
-            blocks = -(-into // block) if block else 1
-            if zeros[i]:
-                c.add(f"z{i}", rng.integers(0, 256, [count, out, -(-blocks * bits // 8)] if block else [count, -(-out * bits // 8)]).astype(np.uint8), True)
-            else:
-                c.skip()
-    while c.names[-1] == "":
-        c.names.pop()
-    return "QMoE", c
 
 
 def attention(r):
@@ -947,62 +837,6 @@ def models(r):
         else:
             c.attributes = dict(cats_int64s=keys)
     c.add("x", x)
-    return op, c
-
-
-def qlinear_where(r):
-    c = Case()
-    c.domain = "com.microsoft"
-    full = shape(r, r.choice([1, 2, 3, 4]), 40)
-    dims = [[d if r.random() < 0.8 else 1 for d in full][r.choice([0, 0, 0, len(full) - 1]):] for _ in range(3)]
-    rng, dtype = np.random.default_rng(r.getrandbits(32)), r.choice([np.uint8, np.int8])
-    own = r.random() < 0.3
-
-    def linear(name):
-        c.add(name + "s", np.float32(0.02 if own else r.uniform(0.01, 0.05)))
-        c.add(name + "z", np.array(7 if own else r.randint(0, 100), dtype))
-
-    c.add("c", rng.random(dims[0]) < 0.5)
-    for i, name in ((1, "x"), (2, "y")):
-        c.add(name, numbers(r, dims[i], dtype))
-        linear(name)
-    linear("z")
-    return "QLinearWhere", c
-
-
-def gather_block_quantized(r):
-    c = Case()
-    c.domain = "com.microsoft"
-    bits, block = r.choice([2, 4, 4, 8]), r.choice([16, 32, 64, 20])
-    dims = shape(r, r.choice([2, 2, 3]), 12)
-    dims[-1] = 8 * r.randint(1, 20)
-    gather, quantize = r.randrange(len(dims)), r.choice([len(dims) - 1, len(dims) - 1, r.randrange(len(dims))])
-    rng = np.random.default_rng(r.getrandbits(32))
-    scales = list(dims)
-    scales[quantize] = -(-dims[quantize] // block)
-    c.add("w", rng.integers(0, 255, dims[:-1] + [dims[-1] * bits // 8], endpoint=True).astype(np.uint8), r.random() < 0.5)
-    c.add("i", rng.integers(-dims[gather], dims[gather], shape(r, r.choice([0, 1, 2]), 7)).astype(r.choice([np.int32, np.int64])))
-    c.add("s", floats(r, scales).astype(r.choice([np.float32, np.float32, np.float16])))
-    if r.random() < 0.5:
-        each = 8 // bits
-        c.add("z", rng.integers(0, 255, scales[:-1] + [-(-scales[-1] // each)], endpoint=True).astype(np.uint8))
-    c.attributes = dict(bits=bits, block_size=block, gather_axis=gather, quantize_axis=quantize)
-    return "GatherBlockQuantized", c
-
-
-def matrices(r):
-    """Inverse, Rfft and Irfft of com.microsoft."""
-    c = Case()
-    c.domain = "com.microsoft"
-    dtype, op = r.choice([np.float32, np.float32, np.float64]), r.choice(["Inverse", "Rfft", "Irfft"])
-    dims = shape(r, r.choice([0, 1, 2]), 5)
-    n = r.choice([1, 2, 3, 4, 7, 8, 16, 33, r.randint(1, 200)])
-    if op == "Inverse":
-        n = min(n, 40)
-        c.add("x", (floats(r, dims + [n, n]) + 3 * np.eye(n, dtype=np.float32)[::-1]).astype(dtype))
-    else:
-        c.add("x", floats(r, dims + ([n] if op == "Rfft" else [n + 1, 2])).astype(dtype))
-        c.attributes = dict(signal_ndim=1, onesided=1, normalized=0)
     return op, c
 
 
