@@ -1,5 +1,6 @@
-// GroupQueryAttention of com.microsoft in floats, as decoders are exported: separate query, key and
-// value, a plain cache, rotary embedding. How far a sequence is comes with the run.
+// GroupQueryAttention and SparseAttention of com.microsoft in floats, as decoders are exported:
+// separate query, key and value, a plain cache, rotary embedding. How far a sequence is comes with
+// the run, and so does the layout of blocks that SparseAttention's heads see.
 
 #include <algorithm>
 #include <cmath>
@@ -16,9 +17,18 @@
 namespace tombolo {
 namespace {
 
-constexpr size_t kPastKey = 3, kPastValue = 4, kLengths = 5, kTotal = 6, kCosines = 7, kSines = 8;
+constexpr size_t kPastKey = 3, kPastValue = 4;
+constexpr size_t kBlockRows = 5, kBlockColumns = 6;  // of SparseAttention
+
+/// Where the other inputs are.
+struct Ports {
+  size_t lengths = 5, total = 6, cosines = 7, sines = 8;
+};
 
 struct GroupQueryState final : KernelState {
+  Ports ports;
+  bool sparse = false;
+  int64_t layouts = 0, blocks = 0, block = 1, listed = 0;  ///< listed: columns of a layout
   int64_t batch = 1, rows = 1, heads = 1, kv_heads = 1, size = 1;
   int64_t capacity = 0;  ///< steps of the cache
   int64_t half = 0;      ///< pairs of features that turn
@@ -27,15 +37,33 @@ struct GroupQueryState final : KernelState {
   float scale = 1, softcap = 0;
 };
 
+constexpr int64_t kMostSeen = int64_t{1} << 25;  ///< bytes that say who sees whom
+
+bool plan_layout(const KernelQuery& q, GroupQueryState& s) {
+  for (const size_t i : {kBlockRows, kBlockColumns})
+    if (!q.has_input(i) || q.dtype(i) != DType::kInt32 || q.dims(i).size() != 2 ||
+        q.dims(i)[0] != q.dims(kBlockRows)[0])
+      return false;
+  s.block = q.attributes.get_int("sparse_block_size", 0);
+  s.layouts = q.dims(kBlockRows)[0];
+  s.blocks = q.dims(kBlockRows)[1] - 1;
+  s.listed = q.dims(kBlockColumns)[1];
+  return s.block >= 1 && s.layouts >= 1 && s.blocks >= 1 && s.blocks <= 1 << 14 &&
+         s.block <= 1 << 20 && s.batch * s.heads * s.rows * s.capacity <= kMostSeen;
+}
+
 bool plan_group_query(const KernelQuery& q, GroupQueryState& s) {
   const auto& attributes = q.attributes;
-  if (active_isa() == Isa::kScalar || q.inputs.size() < 7 || !q.wants_output(1) ||
-      !q.wants_output(2) || q.wants_output(3))
+  s.sparse = q.node.op_type() == "SparseAttention";
+  if (s.sparse) s.ports = {8, 7, 9, 10};
+  const size_t lengths = s.ports.lengths, total = s.ports.total;
+  if (active_isa() == Isa::kScalar || q.inputs.size() <= std::max(lengths, total) ||
+      !q.wants_output(1) || !q.wants_output(2) || q.wants_output(3))
     return false;
   for (size_t i = 0; i < 3; ++i)
     if (q.dtype(i) != DType::kFloat32 || q.dims(i).size() != 3 || element_count(q.dims(i)) < 1)
       return false;
-  for (size_t i = kSines + 1; i < q.inputs.size(); ++i)
+  for (size_t i = s.ports.sines + 1; i < q.inputs.size(); ++i)
     if (q.has_input(i)) return false;
   for (const Text name : {Text("k_quant_type"), Text("v_quant_type")}) {
     const Text kind = attributes.get_string(name, "NONE");
@@ -45,7 +73,7 @@ bool plan_group_query(const KernelQuery& q, GroupQueryState& s) {
       attributes.get_int("local_window_size", -1) >= 0 ||
       attributes.get_int("smooth_softmax", -1) == 1)
     return false;
-  s.causal = attributes.get_int("causal", 1) != 0;
+  s.causal = s.sparse || attributes.get_int("causal", 1) != 0;
   s.heads = attributes.get_int("num_heads", 0);
   s.kv_heads = attributes.get_int("kv_num_heads", 0);
   if (s.heads < 1 || s.kv_heads < 1 || s.heads % s.kv_heads != 0) return false;
@@ -65,22 +93,22 @@ bool plan_group_query(const KernelQuery& q, GroupQueryState& s) {
           Dims(q.dims(i)) != Dims{s.batch, s.kv_heads, s.capacity, s.size})
         return false;
   }
-  for (const size_t i : {kLengths, kTotal})
+  for (const size_t i : {lengths, total})
     if (!q.has_input(i) || (q.dtype(i) != DType::kInt32 && q.dtype(i) != DType::kInt64))
       return false;
-  if (element_count(q.dims(kLengths)) != s.batch || element_count(q.dims(kTotal)) != 1)
-    return false;
+  if (element_count(q.dims(lengths)) != s.batch || element_count(q.dims(total)) != 1) return false;
+  if (s.sparse && (!s.has_past || !plan_layout(q, s))) return false;
   const float scale = attributes.get_float("scale", 0);
   s.scale = scale != 0 ? scale : static_cast<float>(1 / std::sqrt(static_cast<double>(s.size)));
-  s.softcap = attributes.get_float("softcap", 0);
+  s.softcap = s.sparse ? 0 : attributes.get_float("softcap", 0);
   s.interleaved = attributes.get_int("rotary_interleaved", 0) != 0;
   if (attributes.get_int("do_rotary", 0) == 0) return true;
-  for (const size_t i : {kCosines, kSines})
+  for (const size_t i : {s.ports.cosines, s.ports.sines})
     if (!q.has_input(i) || q.dtype(i) != DType::kFloat32 || q.dims(i).size() != 2 ||
-        Dims(q.dims(i)) != Dims(q.dims(kCosines)))
+        Dims(q.dims(i)) != Dims(q.dims(s.ports.cosines)))
       return false;
-  s.positions = q.dims(kCosines)[0];
-  s.half = q.dims(kCosines)[1];
+  s.positions = q.dims(s.ports.cosines)[0];
+  s.half = q.dims(s.ports.cosines)[1];
   return 2 * s.half <= s.size;
 }
 
@@ -106,16 +134,17 @@ struct Progress {
 
 Result<Progress> read_progress(const KernelRun& run, const GroupQueryState& s) {
   Progress result;
-  const int64_t most = run.input(kTotal).get_int64(0);
+  const int64_t most = run.input(s.ports.total).get_int64(0);
   result.first = most == s.rows;
-  result.columns = std::max(most, s.capacity);
+  result.columns = s.sparse ? s.capacity : std::max(most, s.capacity);
   if (most < 1 || most > int64_t{1} << 31)
     return runtime_error("total_sequence_length is " + std::to_string(most));
   for (int64_t b = 0; b < s.batch; ++b) {
-    const int64_t total = run.input(kLengths).get_int64(b) + 1;
+    const int64_t total = run.input(s.ports.lengths).get_int64(b) + (s.sparse ? 0 : 1);
     const int64_t past = s.has_past && !result.first ? total - s.rows : 0;
     if (total < 1 || total > most || past < 0 || past > s.capacity ||
-        (!s.has_past && total > s.rows))
+        (!s.has_past && total > s.rows) ||
+        (s.sparse && std::max(total, past + s.rows) > s.capacity))
       return runtime_error("seqlens_k has the value " + std::to_string(total - 1) + " with " +
                            std::to_string(s.rows) + " new steps, a cache of " +
                            std::to_string(s.capacity) + " and a total of " + std::to_string(most));
@@ -132,6 +161,40 @@ Result<Progress> read_progress(const KernelRun& run, const GroupQueryState& s) {
   return result;
 }
 
+/// For each sequence, head and query a byte for each key that it sees: [batch, heads, rows,
+/// columns]. Causality and lengths come on top.
+Result<Tensor> read_layout(const KernelRun& run, const GroupQueryState& s,
+                           const Progress& progress) {
+  const int32_t *ends = run.data<int32_t>(kBlockRows), *list = run.data<int32_t>(kBlockColumns);
+  for (int64_t i = 0; i < s.layouts * (s.blocks + 1); ++i) {
+    const int64_t before = i % (s.blocks + 1) == 0 ? 0 : ends[i - 1];
+    if (ends[i] < before || ends[i] > s.listed)
+      return runtime_error("block_row_indices has the value " + std::to_string(ends[i]) +
+                           ", there are " + std::to_string(s.listed) + " columns");
+  }
+  const int64_t dims[] = {s.batch, s.heads, s.rows, progress.columns};
+  TRY(Tensor seen, Tensor::allocate(DType::kBool, dims));
+  auto* to = seen.data<uint8_t>();
+  std::memset(to, 0, static_cast<size_t>(seen.size()));
+  for (int64_t i = 0; i < s.batch * s.heads * s.rows; ++i, to += progress.columns) {
+    const int64_t place = progress.past[static_cast<size_t>(i / s.rows / s.heads)] + i % s.rows;
+    const int64_t layout = i / s.rows % s.heads % s.layouts, row = place / s.block;
+    if (row >= s.blocks) continue;
+    const int32_t* end = ends + layout * (s.blocks + 1) + row;
+    for (int64_t j = end[0]; j < end[1]; ++j) {
+      const int64_t column = list[layout * s.listed + j];
+      if (column < 0 || column >= s.blocks)
+        return runtime_error("block_col_indices has the value " + std::to_string(column) +
+                             ", there are " + std::to_string(s.blocks) + " blocks");
+      const int64_t first = column * s.block;
+      if (first < progress.columns)
+        std::memset(to + first, 1,
+                    static_cast<size_t>(std::min(s.block, progress.columns - first)));
+    }
+  }
+  return seen;
+}
+
 Status run_group_query(KernelRun& run) {
   const auto& s = run.state<GroupQueryState>();
   TRY(const Progress progress, read_progress(run, s));
@@ -140,8 +203,8 @@ Status run_group_query(KernelRun& run) {
   const int64_t cache[] = {s.batch, s.kv_heads, columns, s.size};
   TRY(Tensor * keys, run.output(1, DType::kFloat32, cache));
   TRY(Tensor * values, run.output(2, DType::kFloat32, cache));
-  const float* cosine = s.half != 0 ? run.data<float>(kCosines) : nullptr;
-  const float* sine = s.half != 0 ? run.data<float>(kSines) : nullptr;
+  const float* cosine = s.half != 0 ? run.data<float>(s.ports.cosines) : nullptr;
+  const float* sine = s.half != 0 ? run.data<float>(s.ports.sines) : nullptr;
   const auto angle = [&](int64_t b, int64_t row) {
     const auto at = static_cast<size_t>(b);
     const int64_t position = progress.past[at] + row;
@@ -170,7 +233,12 @@ Status run_group_query(KernelRun& run) {
               else
                 std::memcpy(to, from, bytes);
             }
-            std::memset(to, 0, static_cast<size_t>(columns - past - room) * bytes);
+            const size_t rest = static_cast<size_t>(columns - past - room) * bytes;
+            if (s.sparse)  // its cache stays what it was
+              std::memcpy(to, run.data<float>(which + 2) + (i * s.capacity + past + room) * s.size,
+                          rest);
+            else
+              std::memset(to, 0, rest);
           }
         }
       });
@@ -201,16 +269,26 @@ Status run_group_query(KernelRun& run) {
   shape.scale = s.scale;
   shape.softcap = s.softcap;
   shape.causal = s.causal;
+  AttentionData data{query, keys->data<float>(), values->data<float>(), y->data<float>()};
+  Tensor seen;
+  if (s.sparse) {
+    TRY(seen, read_layout(run, s, progress));
+    data.bool_mask = seen.data<uint8_t>();
+    shape.mask_columns = columns;
+    shape.mask_stride[0] = s.heads * s.rows * columns;
+    shape.mask_stride[1] = s.rows * columns;
+    shape.mask_stride[2] = columns;
+  }
   // One step: the heads that share keys are rows of one product, which reads the cache once.
   const int64_t group = s.heads / s.kv_heads;
   if (s.rows == 1 && group > 1) {
     shape.q_heads = s.kv_heads;
     shape.rows = group;
     shape.q = shape.y = {s.heads * s.size, group * s.size, s.size};
+    shape.mask_stride[1] = group * columns;
     shape.causal = false;  // all are at the last position, which sees all keys that count
   }
   shape.bf16 = run.options().fast_math && attention_bf16_fits(shape);
-  AttentionData data{query, keys->data<float>(), values->data<float>(), y->data<float>()};
   data.offsets = progress.past.data();
   data.valid = progress.totals.data();
   // A tensor, whose memory is kept for the next run: that of the heap would come page by page.
@@ -225,6 +303,14 @@ Status run_group_query(KernelRun& run) {
 KERNEL(group_query_attention_f32) = {
     .name = "group_query_attention_f32",
     .op = "GroupQueryAttention",
+    .domain = "com.microsoft",
+    .supports = supports_group_query,
+    .prepare = prepare_group_query,
+    .run = run_group_query,
+};
+KERNEL(sparse_attention_f32) = {
+    .name = "sparse_attention_f32",
+    .op = "SparseAttention",
     .domain = "com.microsoft",
     .supports = supports_group_query,
     .prepare = prepare_group_query,

@@ -101,7 +101,7 @@ TEST_P(Microsoft, InverseMatrices) {
 }
 
 TEST_P(Microsoft, RealTransforms) {
-  for (const int64_t n : {5, 16, 60, 97}) {
+  for (const int64_t n : {1, 2, 5, 16, 60, 97}) {
     agree("main (float[N,M] x) => (y) { y = com.microsoft.Rfft <signal_ndim = 1> (x) }",
           {{"x", numbers({9, n}, 0.3f)}}, 1e-6);
     agree("main (float[N,M,2] x) => (y) { y = com.microsoft.Irfft <signal_ndim = 1> (x) }",
@@ -241,6 +241,33 @@ TEST_P(Microsoft, AttentionWithItsCache) {
       "main (float[2,4,24] x, float[24,72] w, float[72] b) => (y, z) { y, z = "
       "com.microsoft.Attention <num_heads = 3, unidirectional = 1> (x, w, b) }",
       {{"x", numbers({2, 4, 24}, 0.3f)}, {"w", w}, {"b", b}}, 1e-5);
+}
+
+TEST_P(Microsoft, SparseAttention) {
+  // Two layouts of four blocks of 4 keys, for six heads over three of keys and values.
+  const std::string layout =
+      "int32[2,5] r = {0,1,3,5,7, 0,1,2,4,8}, int32[2,8] c = {0,0,1,0,2,0,3,0, 0,1,0,2,0,1,2,3}";
+  for (const int rotary : {0, 1})
+    for (const int64_t steps : {1, 9}) {
+      const int64_t total = steps == 1 ? 14 : steps;
+      const std::string count = std::to_string(total), rows = std::to_string(steps);
+      agree("main (float[2," + rows + ",48] q, float[2," + rows + ",24] k, float[2," + rows +
+                ",24] v, float[2,3,16,8] a, float[2,3,16,8] b, float[16,4] e, float[16,4] f) => "
+                "(y, g, h) <" +
+                layout + ", int32 t = {" + count + "}, int32[2] l = {" + count + "," +
+                std::to_string(total - (steps == 1 ? 5 : 0)) +
+                "}> { y, g, h = com.microsoft.SparseAttention <num_heads = 6, kv_num_heads = 3, "
+                "sparse_block_size = 4, do_rotary = " +
+                std::to_string(rotary) + "> (q, k, v, a, b, r, c, t, l, e, f) }",
+            {{"q", numbers({2, steps, 48}, 0.3f)},
+             {"k", numbers({2, steps, 24}, 0.3f)},
+             {"v", numbers({2, steps, 24}, 0.3f)},
+             {"a", numbers({2, 3, 16, 8}, 0.3f)},
+             {"b", numbers({2, 3, 16, 8}, 0.3f)},
+             {"e", numbers({16, 4}, 1)},
+             {"f", numbers({16, 4}, 1)}},
+            1e-5);
+    }
 }
 
 TEST_P(Microsoft, FusedProducts) {

@@ -70,8 +70,8 @@ class Operators : public EachIsa {
         for (int64_t j = 0; j < a.size(); ++j) {
           const auto p = static_cast<double>(a.data<float>()[j]),
                      q = static_cast<double>(b.data<float>()[j]);
+          if (std::isfinite(q)) greatest = std::max(greatest, std::fabs(q));
           if (p == q || (p != p && q != q)) continue;
-          greatest = std::max(greatest, std::fabs(q));
           apart = std::max(apart, p == p && q == q ? std::fabs(p - q) : INFINITY);
         }
         EXPECT_LE(apart, error * greatest) << main;
