@@ -96,9 +96,11 @@ class AttentionExpander {
     Values inputs = {qkv[0], qkv[1], qkv[2], terms, past_key, past_value};
     while (inputs.back() == nullptr) inputs.pop_back();
     Node& made = r_.add(node_, "Attention", inputs, name_, presents ? 3 : 1);
-    const int64_t heads = attributes_.get_int("num_heads", 0);
-    made.set_int("q_num_heads", heads);
-    made.set_int("kv_num_heads", heads);
+    if (r_.rank(qkv[1]) != 4) {
+      const int64_t heads = attributes_.get_int("num_heads", 0);
+      made.set_int("q_num_heads", heads);
+      made.set_int("kv_num_heads", heads);
+    }
     if (causal()) made.set_int("is_causal", 1);
     const float scale = attributes_.get_float("scale", 0);
     if (scale != 0) made.set_float("scale", scale);
@@ -106,17 +108,47 @@ class AttentionExpander {
     return made;
   }
 
+  /// Axes 1 and 2 exchanged: heads and steps.
+  Value* turned(Value* x) {
+    Node& made = r_.add(node_, "Transpose", {x}, name_);
+    made.set_ints("perm", std::array<int64_t, 4>{0, 2, 1, 3});
+    r_.touch(made);
+    return made.output(0);
+  }
+
+  /// Keys and values that lie as heads, which were made once for all steps. They need no bias.
+  size_t crossed(Values qkv, Value* mask) {
+    if (any({6, 7}) || r_.rank(qkv[2]) != 4 || causal()) return 0;
+    if (Value* const bias = input(3); bias != nullptr) {
+      const auto width = r_.dim(qkv[0], 2);
+      if (!width) return 0;
+      qkv[0] = one("Add", {qkv[0], one("Slice", {bias, numbers({0}), numbers({*width})})});
+    }
+    const int64_t heads = attributes_.get_int("num_heads", 0);
+    qkv[0] = turned(one("Reshape", {qkv[0], numbers({0, 0, heads, -1})}));
+    Node& made = attention_of(qkv, qkv[1], mask, input(5), nullptr, nullptr, false);
+    for (size_t i = 1; i < 3; ++i)
+      if (is_read(i)) r_.replace(*node_.output(i), *input(i));
+    Node& flat = r_.add(node_, "Reshape", {turned(made.output(0)), numbers({0, 0, -1})}, name_);
+    r_.touch(flat);
+    r_.supersede(*node_.output(0), *flat.output(0));
+    return 1;
+  }
+
   size_t multi_head() {
     // Lengths of buffers, beams; scores that are read.
     if (any({8, 9}) || is_read(3)) return 0;
     Values qkv = {input(0), input(1), input(2)};
     for (Value* value : qkv)
-      if (value == nullptr || r_.rank(value) != 3 || r_.dtype(value) != DType::kFloat32) return 0;
+      if (value == nullptr || r_.dtype(value) != DType::kFloat32) return 0;
     Value* const mask = input(4);
-    if (!fits(mask, input(5), qkv[1])) return 0;
-    if (mask != nullptr && (input(6) != nullptr || r_.rank(mask) != 2)) return 0;
+    if (!fits(mask, input(5), qkv[1]) || (mask != nullptr && r_.rank(mask) == 1) ||
+        r_.rank(qkv[0]) != 3)
+      return 0;
+    if (r_.rank(qkv[1]) == 4) return crossed(qkv, mask);
+    if (r_.rank(qkv[1]) != 3 || r_.rank(qkv[2]) != 3) return 0;
     if ((input(6) == nullptr) != (input(7) == nullptr)) return 0;
-    if (causal() && (input(6) != nullptr || !r_.same_shape(qkv[0], qkv[1]))) return 0;
+    if (causal() && !r_.same_shape(qkv[0], qkv[1])) return 0;
     if (input(3) != nullptr) {
       std::array<int64_t, 3> sizes;
       for (size_t i = 0; i < 3; ++i) {

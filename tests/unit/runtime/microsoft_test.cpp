@@ -243,6 +243,37 @@ TEST_P(Microsoft, AttentionWithItsCache) {
       {{"x", numbers({2, 4, 24}, 0.3f)}, {"w", w}, {"b", b}}, 1e-5);
 }
 
+TEST_P(Microsoft, AttentionToKeysThatLieAsHeads) {
+  for (const int64_t steps : {1, 5}) {
+    const std::vector<NamedValue> inputs = {{"x", numbers({2, steps, 24}, 0.3f)},
+                                            {"k", numbers({2, 3, 7, 8}, 0.3f)},
+                                            {"v", numbers({2, 3, 7, 12}, 0.3f)},
+                                            {"b", numbers({84}, 0.3f)}};
+    const std::string head =
+        "main (float[2,S,24] x, float[2,3,7,8] k, float[2,3,7,12] v, "
+        "float[84] b) => (y) { y = com.microsoft.MultiHeadAttention "
+        "<num_heads = 3> (x, k, v";
+    agree(head + ") }", inputs, 1e-5);
+    agree(head + ", b) }", inputs, 1e-5);
+  }
+}
+
+TEST_P(Microsoft, CausalAttentionWithMaskAndCache) {
+  for (const int64_t steps : {1, 4}) {
+    Tensor mask = *Tensor::allocate(DType::kInt32, std::vector<int64_t>{2, steps + 5});
+    for (int64_t i = 0; i < mask.size(); ++i) mask.set_int64(i, engine_() % 4 == 0 ? 0 : 1);
+    agree(
+        "main (float[2,S,24] x, int32[2,T] m, float[2,3,5,8] a, float[2,3,5,8] b) => (y, c, d) { "
+        "y, c, d = com.microsoft.MultiHeadAttention <num_heads = 3, unidirectional = 1> (x, x, x, "
+        ", m, , a, b) }",
+        {{"x", numbers({2, steps, 24}, 0.3f)},
+         {"m", mask},
+         {"a", numbers({2, 3, 5, 8}, 0.3f)},
+         {"b", numbers({2, 3, 5, 8}, 0.3f)}},
+        1e-5);
+  }
+}
+
 TEST_P(Microsoft, SparseAttention) {
   // Two layouts of four blocks of 4 keys, for six heads over three of keys and values.
   const std::string layout =
