@@ -19,7 +19,7 @@ from onnx import helper as h
 from onnx import numpy_helper as nh
 
 from fuzz_case import Case, floats, numbers, shape
-from fuzz_microsoft import experts, gather_block_quantized, group_norm, matmul_nbits, matrices, qlinear_where
+from fuzz_microsoft import experts, gather_block_quantized, group_norm, matmul_nbits, matrices, qlinear_where, small_microsoft
 
 
 def conv(r):
@@ -843,7 +843,7 @@ def models(r):
 MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
           selection, images, images, pool_more, models, rotary, regions, conv_clipped, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, qlinear_where,
-          gather_block_quantized, matrices, experts, group_norm]
+          gather_block_quantized, matrices, experts, group_norm, small_microsoft]
 
 
 def build(op, case):

@@ -144,3 +144,42 @@ def experts(r):
     while c.names[-1] == "":
         c.names.pop()
     return "QMoE", c
+
+
+def small_microsoft(r):
+    """CDist, FusedGemm, CausalConvWithState and LinearAttention."""
+    c = Case()
+    c.domain = "com.microsoft"
+    op = r.choice(["CDist", "FusedGemm", "CausalConvWithState", "LinearAttention"])
+    if op == "CDist":
+        width = r.randint(1, 70)
+        c.add("a", floats(r, [r.randint(1, 80), width]))
+        c.add("b", floats(r, [r.randint(1, 80), width]), r.random() < 0.5)
+        c.attributes = dict(metric=r.choice(["euclidean", "sqeuclidean"]))
+    elif op == "FusedGemm":
+        m, n, k = (r.randint(1, 40) for _ in range(3))
+        c.add("a", floats(r, [m, k]))
+        c.add("b", floats(r, [n, k]), r.random() < 0.5)
+        c.add("c", floats(r, r.choice([[n], [m, n], [1, n]])))
+        c.attributes = dict(transB=1, alpha=0.5, activation=r.choice(["Relu", "Tanh", "Elu", "LeakyRelu", "Sigmoid"]), activation_alpha=0.3)
+    elif op == "CausalConvWithState":
+        n, channels, length, taps = r.randint(1, 2), r.randint(1, 30), r.choice([1, 2, r.randint(1, 90)]), r.randint(1, 5)
+        c.add("x", floats(r, [n, channels, length]))
+        c.add("w", floats(r, [channels, 1, taps]))
+        c.add("b", floats(r, [channels])) if r.random() < 0.5 else c.skip()
+        if r.random() < 0.6 and taps > 1:
+            c.add("s", floats(r, [n, channels, taps - 1]))
+        c.attributes, c.outputs = dict(activation=r.choice(["none", "silu"])), 2
+    else:
+        n, steps, states, keys, values = r.randint(1, 2), r.choice([1, 2, r.randint(1, 80)]), r.randint(1, 3), r.randint(1, 20), r.randint(1, 70)
+        heads, rule = r.choice([states, 2 * states, 1]), r.choice(["linear", "gated", "delta", "gated_delta"])
+        c.add("q", floats(r, [n, steps, heads * keys], 0.3))
+        c.add("k", floats(r, [n, steps, states * keys], 0.3))
+        c.add("v", floats(r, [n, steps, states * values]))
+        c.add("s", floats(r, [n, states, keys, values])) if r.random() < 0.6 else c.skip()
+        c.add("g", -np.abs(floats(r, [n, steps, r.choice([1, keys]) * states]))) if "gated" in rule else c.skip()
+        c.add("b", np.abs(floats(r, [n, steps, r.choice([1, states])], 0.3))) if "delta" in rule else c.skip()
+        c.attributes, c.outputs = dict(q_num_heads=heads, kv_num_heads=states, update_rule=rule), 2
+    while c.names[-1] == "":
+        c.names.pop()
+    return op, c

@@ -274,6 +274,51 @@ TEST_P(Microsoft, CausalAttentionWithMaskAndCache) {
   }
 }
 
+TEST_P(Microsoft, LinearAttention) {
+  for (const int64_t steps : {1, 3, 70})
+    for (const char* rule : {"linear", "gated", "delta", "gated_delta"})
+      for (const int per_key : {0, 1})
+        for (const int heads : {1, 2, 4}) {
+          // Two states of 5 keys and 37 values; a query of four, two or one head.
+          const bool gated = std::string(rule).find("gated") == 0;
+          const bool delta = std::string(rule).find("delta") != std::string::npos;
+          const int64_t gates = per_key == 1 ? 10 : 2;
+          Tensor decay = numbers({2, steps, gates}, 0.3f),
+                 beta = numbers({2, steps, 2 - per_key}, 1);
+          for (float& value : decay.span<float>()) value = -std::fabs(value);
+          for (float& value : beta.span<float>()) value = std::fabs(value) / 4;
+          agree(
+              "main (float[2,S,?] q, float[2,S,10] k, float[2,S,74] v, float[2,2,5,37] s, "
+              "float[2,S,?] g, float[2,S,?] b) => (y, z) { y, z = com.microsoft.LinearAttention "
+              "<q_num_heads = " +
+                  std::to_string(heads) + ", kv_num_heads = 2, update_rule = \"" +
+                  std::string(rule) + "\"> (q, k, v, " + (per_key == 1 && steps == 3 ? "" : "s") +
+                  ", " + (gated ? "g" : "") + ", " + (delta ? "b" : "") + ") }",
+              {{"q", numbers({2, steps, 5 * heads}, 0.3f)},
+               {"k", numbers({2, steps, 10}, 0.3f)},
+               {"v", numbers({2, steps, 74}, 0.3f)},
+               {"s", numbers({2, 2, 5, 37}, 0.3f)},
+               {"g", decay},
+               {"b", beta}},
+              2e-5);
+        }
+}
+
+TEST_P(Microsoft, CausalConvWithState) {
+  for (const int64_t length : {1, 2, 50})
+    for (const char* activation : {"none", "silu"})
+      for (const char* more : {"", ", b", ", , s", ", b, s"})
+        agree(
+            "main (float[2,9,L] x, float[9,1,4] w, float[9] b, float[2,9,3] s) => (y, z) { y, z "
+            "= com.microsoft.CausalConvWithState <activation = \"" +
+                std::string(activation) + "\"> (x, w" + more + ") }",
+            {{"x", numbers({2, 9, length}, 1)},
+             {"w", numbers({9, 1, 4}, 1)},
+             {"b", numbers({9}, 1)},
+             {"s", numbers({2, 9, 3}, 1)}},
+            1e-5);
+}
+
 TEST_P(Microsoft, SparseAttention) {
   // Two layouts of four blocks of 4 keys, for six heads over three of keys and values.
   const std::string layout =
