@@ -38,6 +38,7 @@ Status max_roi_pool(KernelContext& context, const Tensor& x) {
   TRY(Tensor in, as<T>(context, x));
   TRY(Tensor rois, as<double>(context, *rois_input));
   TRY(Tensor y, context.allocate(dtype_of<T>(), {{count, channels, rows, columns}}));
+  if (y.size() == 0) return give(context, 0, x.dtype(), std::move(y));
   const int64_t width = x.dim(3), plane = x.dim(2) * width, cells = rows * columns;
   std::vector<Span> down(static_cast<size_t>(count * rows)),
       across(static_cast<size_t>(count * columns));

@@ -58,6 +58,7 @@ Status run_crop_and_resize(KernelContext& context) {
   TRY(const Tensor boxes, as<float>(context, *rois));
   TRY(Tensor y, context.allocate(DType::kFloat32, {{count, channels, size[0], size[1]}}));
   const float outside = context.attributes.get_float("extrapolation_value", 0);
+  if (y.size() == 0) return give(context, 0, x->dtype(), std::move(y));
   const bool nearest = mode == "nearest";
   // Where the rows and columns of all boxes lie, which all channels share.
   std::vector<Sample> samples(static_cast<size_t>(count * (size[0] + size[1])));

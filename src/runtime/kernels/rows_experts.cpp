@@ -41,6 +41,7 @@ struct ExpertsState final : KernelState {
 };
 
 constexpr size_t kScores = 1, kRouterWeights = 14;
+constexpr int64_t kMostRows = 512;  ///< of an expert at a time, so that little memory does
 
 bool read_activation(const KernelQuery& q, ExpertsState& s) {
   const auto& attributes = q.attributes;
@@ -220,8 +221,9 @@ Result<std::unique_ptr<KernelState>> prepare_experts(const PrepareContext& q) {
     floats += layer.out;
   }
   // Rows of one expert: what goes in, and what each layer gives.
-  state->scratch_bytes =
-      static_cast<size_t>(state->rows * (floats + state->hidden + state->inner)) * sizeof(float);
+  state->scratch_bytes = static_cast<size_t>(std::min(state->rows, kMostRows) *
+                                             (floats + state->hidden + state->inner)) *
+                         sizeof(float);
   return state;
 }
 
@@ -342,29 +344,31 @@ Status run_experts(KernelRun& run) {
   float* to = floats_to_fill(*y, 0, sums.data());
   std::fill_n(to, x.size(), 0.0f);
   auto* const given = reinterpret_cast<float*>(run.scratch());
-  float* const first = given + s.rows * s.hidden;
-  float* const inner = first + s.rows * s.layers[0].out;
-  float* const result = inner + s.rows * s.inner;
-  float* const third = s.layers[2].given ? result + s.rows * s.hidden : nullptr;
+  const int64_t most = std::min(s.rows, kMostRows);
+  float* const first = given + most * s.hidden;
+  float* const inner = first + most * s.layers[0].out;
+  float* const result = inner + most * s.inner;
+  float* const third = s.layers[2].given ? result + most * s.hidden : nullptr;
   for (int64_t e = 0; e < s.count; ++e) {
     const auto at = static_cast<size_t>(e);
-    const Routed* own = routes.rows.data() + routes.first[at];
-    const int64_t rows = routes.first[at + 1] - routes.first[at];
-    if (rows == 0) continue;
-    const float* in = from + own[0].row * s.hidden;
-    if (rows > 1) {
-      for (int64_t r = 0; r < rows; ++r)
-        std::copy_n(from + own[r].row * s.hidden, s.hidden, given + r * s.hidden);
-      in = given;
-    }
-    run_layer(s, s.layers[0], e, rows, in, biases[0], first);
-    if (third != nullptr) run_layer(s, s.layers[2], e, rows, in, biases[2], third);
-    activate(run, s, rows, first, third, inner);
-    run_layer(s, s.layers[1], e, rows, inner, biases[1], result);
-    for (int64_t r = 0; r < rows; ++r) {
-      float* line = to + own[r].row * s.hidden;
-      const float* more = result + r * s.hidden;
-      for (int64_t i = 0; i < s.hidden; ++i) line[i] += own[r].weight * more[i];
+    for (int64_t i = routes.first[at]; i < routes.first[at + 1]; i += most) {
+      const Routed* own = routes.rows.data() + i;
+      const int64_t rows = std::min(most, routes.first[at + 1] - i);
+      const float* in = from + own[0].row * s.hidden;
+      if (rows > 1) {
+        for (int64_t r = 0; r < rows; ++r)
+          std::copy_n(from + own[r].row * s.hidden, s.hidden, given + r * s.hidden);
+        in = given;
+      }
+      run_layer(s, s.layers[0], e, rows, in, biases[0], first);
+      if (third != nullptr) run_layer(s, s.layers[2], e, rows, in, biases[2], third);
+      activate(run, s, rows, first, third, inner);
+      run_layer(s, s.layers[1], e, rows, inner, biases[1], result);
+      for (int64_t r = 0; r < rows; ++r) {
+        float* line = to + own[r].row * s.hidden;
+        const float* more = result + r * s.hidden;
+        for (int64_t j = 0; j < s.hidden; ++j) line[j] += own[r].weight * more[j];
+      }
     }
   }
   store_floats(to, x.size(), *y, 0);

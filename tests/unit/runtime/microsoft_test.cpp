@@ -157,7 +157,7 @@ TEST_P(Microsoft, ProductsWithFormatsOfBitsandbytes) {
 }
 
 TEST_P(Microsoft, MixturesOfExperts) {
-  for (const int64_t rows : {1, 13})
+  for (const int64_t rows : {1, 13, 700})
     for (const char* activation :
          {"\"relu\"", "\"gelu\"", "\"silu\"", "\"identity\"",
           "\"swiglu\", swiglu_fusion = 1, swiglu_limit = 0.5, activation_beta = 1.0",
