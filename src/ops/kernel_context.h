@@ -42,6 +42,10 @@ class KernelHost {
   /// Calls body(begin, end) over [0, count) split among the threads of the run; blocks until done.
   virtual void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),
                             void* argument) = 0;
+  /// What `keep` was given for this node in an earlier run of the session; null where the host
+  /// keeps nothing.
+  virtual std::shared_ptr<const void> kept() { return nullptr; }
+  virtual void keep(std::shared_ptr<const void>) {}
 };
 
 struct KernelContext {
@@ -87,6 +91,17 @@ struct KernelContext {
           (*static_cast<std::remove_reference_t<Body>*>(argument))(begin, end);
         },
         &body);
+  }
+
+  /// make() gives a Result<T> that follows from the node's attributes alone (a table of keys, a
+  /// compiled pattern): made once a session, where the host keeps it. One T for each operator.
+  template <typename T, typename Make>
+  Result<std::shared_ptr<const T>> made_once(Make&& make) const {
+    if (auto known = std::static_pointer_cast<const T>(host.kept())) return known;
+    TRY(T made, make());
+    auto shared = std::make_shared<const T>(std::move(made));
+    host.keep(shared);
+    return Result<std::shared_ptr<const T>>(std::move(shared));
   }
 
   /// An error of this node: `message` is about the node's inputs; the executor adds where.

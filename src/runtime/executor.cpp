@@ -154,7 +154,8 @@ Status Executor::reserve(uint64_t bytes) const {
 /// Runs subgraphs for the kernel of one node.
 class Executor::Host final : public KernelHost {
  public:
-  Host(Executor& executor, Frame& frame) : executor_(executor), frame_(frame) {}
+  Host(Executor& executor, const NodePlan& node, Frame& frame)
+      : executor_(executor), node_(node), frame_(frame) {}
   Result<std::vector<RunValue>> run_graph(const Graph& graph,
                                           std::vector<RunValue> inputs) override {
     auto found = frame_.plan->subgraphs.find(&graph);
@@ -168,9 +169,17 @@ class Executor::Host final : public KernelHost {
                     void* argument) override {
     tombolo::parallel_for(count, grain, body, argument);
   }
+  // Attributes that a call of a function gives differ from call to call.
+  std::shared_ptr<const void> kept() override {
+    return node_.bound ? nullptr : frame_.plan->cache->kept.get(node_.index);
+  }
+  void keep(std::shared_ptr<const void> made) override {
+    if (!node_.bound) frame_.plan->cache->kept.set(node_.index, std::move(made));
+  }
 
  private:
   Executor& executor_;
+  const NodePlan& node_;
   Frame& frame_;
 };
 
@@ -445,6 +454,7 @@ class SingleCall final : public KernelRun {
     seen.dtype = tensor.dtype();
     seen.dims = tensor.dims();
     seen.bytes = tensor.bytes().size();
+    seen.free = tensor.is_string();  // texts lie on the heap, not in an arena
   }
 
   Executor& executor_;
@@ -561,7 +571,7 @@ Status Executor::generic_node(const NodePlan& plan, Frame& frame,
       return unsupported("no kernel of " + std::string(plan.node->op_type()) +
                          " takes these inputs")
           .at(describe_inputs(inputs));
-    Host host(*this, frame);
+    Host host(*this, plan, frame);
     KernelContext context{
         *plan.node, plan.opset,   inputs, outputs, AttributeReader(*plan.node, frame.binding),
         host,       frame.binding};

@@ -416,6 +416,17 @@ void Signature::finish() {
 
 Specialisation::~Specialisation() = default;
 
+std::shared_ptr<const void> KeptTables::get(size_t node) {
+  std::lock_guard lock(mutex_);
+  return node < made_.size() ? made_[node] : nullptr;
+}
+
+void KeptTables::set(size_t node, std::shared_ptr<const void> made) {
+  std::lock_guard lock(mutex_);
+  if (node >= made_.size()) made_.resize(node + 1);
+  made_[node] = std::move(made);
+}
+
 Result<Tensor> ArenaPool::take(size_t bytes, const std::byte* preferred) {
   Tensor small;  // goes before a larger one is made
   {

@@ -119,6 +119,17 @@ class ArenaPool {
   std::vector<Tensor> free_;
 };
 
+/// What reference kernels made of their nodes' attributes, by node. Safe to share.
+class KeptTables {
+ public:
+  std::shared_ptr<const void> get(size_t node);
+  void set(size_t node, std::shared_ptr<const void> made);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<const void>> made_;
+};
+
 /// What is kept for one graph: choices of kernels, and specialisations, the latest used first.
 class SpecialisationCache {
  public:
@@ -137,6 +148,7 @@ class SpecialisationCache {
   size_t size();
 
   PreparedCache prepared;
+  KeptTables kept;
   ArenaPool arenas;
 
  private:

@@ -1,13 +1,27 @@
 #include <string>
-#include <unordered_map>
 
 #include "ops/infer_helpers.h"
+#include "ops/kernels/int_table.h"
 #include "ops/kernels/ml.h"
+#include "ops/kernels/text_table.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
 
 namespace {
+
+struct CategoryTable {
+  TextTable by_text;
+  IntTable by_number;
+};
+
+/// Of equal keys the last counts.
+Result<CategoryTable> read_table(std::span<const int64_t> ints, std::span<const Text> strings) {
+  CategoryTable table{TextTable(strings.size()), IntTable(ints, true)};
+  for (size_t i = 0; i < strings.size(); ++i)
+    table.by_text.add(strings[i], static_cast<int64_t>(i), true);
+  return table;
+}
 
 Status run_category_mapper(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
@@ -16,28 +30,32 @@ Status run_category_mapper(KernelContext& context) {
   if (ints.size() != strings.size())
     return context.error("cats_int64s has " + std::to_string(ints.size()) +
                          " values, cats_strings " + std::to_string(strings.size()));
+  if (!x->is_string() && !is_integer(x->dtype()))
+    return context.error("X must hold integers or text, is " + to_string(*x));
+  TRY(const auto table,
+      context.made_once<CategoryTable>([&] { return read_table(ints, strings); }));
   if (x->is_string()) {
-    std::unordered_map<std::string_view, int64_t> table;
-    for (size_t i = 0; i < ints.size(); ++i) table[strings[i]] = ints[i];
     const int64_t fallback = context.attributes.get_int("default_int64", -1);
     TRY(Tensor * y, context.output(0, DType::kInt64, x->dims()));
-    for (size_t i = 0; i < x->strings().size(); ++i) {
-      const auto found = table.find(x->strings()[i]);
-      y->data<int64_t>()[i] = found == table.end() ? fallback : found->second;
+    int64_t* to = y->data<int64_t>();
+    for (const std::string& text : x->strings()) {
+      const int64_t at = table->by_text.find(text);
+      *to++ = at < 0 ? fallback : ints[static_cast<size_t>(at)];
     }
     return ok();
   }
-  if (!is_integer(x->dtype()))
-    return context.error("X must hold integers or text, is " + to_string(*x));
-  std::unordered_map<int64_t, Text> table;
-  for (size_t i = 0; i < ints.size(); ++i) table[ints[i]] = strings[i];
   const Text fallback = context.attributes.get_string("default_string", "_Unused");
   TRY(Tensor * y, context.output(0, DType::kString, x->dims()));
-  for (int64_t i = 0; i < x->size(); ++i) {
-    const auto found = table.find(x->get_int64(i));
-    y->strings()[static_cast<size_t>(i)] =
-        std::string(found == table.end() ? fallback : found->second);
-  }
+  std::string* to = y->strings().data();
+  const auto put = [&](int64_t at) {
+    const Text text = at < 0 ? fallback : strings[static_cast<size_t>(at)];
+    to++->assign(text.data(), text.size());
+  };
+  if (x->dtype() == DType::kInt64)
+    table->by_number.find_each({x->data<int64_t>(), static_cast<size_t>(x->size())}, put);
+  else
+    table->by_number.find_each(
+        x->size(), [x](int64_t i) { return x->get_int64(i); }, put);
   return ok();
 }
 

@@ -1,11 +1,12 @@
 #include <bit>
 #include <numeric>
-#include <unordered_map>
+#include <string>
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/int_table.h"
 #include "ops/kernels/ml.h"
 #include "ops/kernels/movement.h"
+#include "ops/kernels/text_table.h"
 #include "ops/schema.h"
 #include "ops/step_context.h"
 
@@ -14,10 +15,11 @@ namespace tombolo::ops {
 namespace {
 
 /// A number as a key: equal numbers have equal keys, and so have all NaNs.
-int64_t number_key(const Tensor& tensor, int64_t index) {
-  if (!is_float(tensor.dtype())) return tensor.get_int64(index);
-  const double value = tensor.get_double(index);
+int64_t number_key(double value) {
   return value != value ? INT64_MIN + 1 : std::bit_cast<int64_t>(value == 0 ? 0.0 : value);
+}
+int64_t number_key(const Tensor& tensor, int64_t index) {
+  return is_float(tensor.dtype()) ? number_key(tensor.get_double(index)) : tensor.get_int64(index);
 }
 
 /// The default for values of type `dtype`.
@@ -40,60 +42,99 @@ Result<Tensor> read_default(const KernelContext& context, DType dtype) {
   return value;
 }
 
-Status run_label_encoder(KernelContext& context) {
-  TRY(const Tensor* x, context.input(0));
-  Tensor keys, values;
+struct LabelTable {
+  Tensor keys;
+  Tensor values;  ///< after what stands for everything that is no key: place -1 leads there
+  TextTable by_text;
+  IntTable by_number;
+};
+
+/// The value of each key, and before them that of all else, as one list.
+Result<Tensor> with_fallback(const Tensor& values, const Tensor& fallback) {
+  const int64_t dims[] = {values.size() + 1};
+  TRY(Tensor all, Tensor::allocate(values.dtype(), dims));
+  copy_elements(fallback, 0, all, 0, 1);
+  copy_elements(values, 0, all, 1, values.size());
+  return all;
+}
+
+Result<LabelTable> read_table(const KernelContext& context, bool texts) {
+  LabelTable table;
+  Tensor values;
   if (context.attributes.has("classes_strings")) {  // version 1: texts and their positions
     const auto classes = context.attributes.get_strings("classes_strings");
-    std::vector<std::string> texts(classes.begin(), classes.end());
+    std::vector<std::string> names(classes.begin(), classes.end());
     std::vector<int64_t> places(classes.size());
     for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int64_t>(i);
-    const int64_t dims[] = {static_cast<int64_t>(texts.size())};
-    keys = Tensor::of_strings(dims, std::move(texts));
+    const int64_t dims[] = {static_cast<int64_t>(names.size())};
+    table.keys = Tensor::of_strings(dims, std::move(names));
     values = Tensor::int64s(places);
-    if (!x->is_string()) std::swap(keys, values);
+    if (!texts) std::swap(table.keys, values);
   } else {
-    TRY(keys, read_list(context, "keys"));
+    TRY(table.keys, read_list(context, "keys"));
     TRY(values, read_list(context, "values"));
-    if (keys.size() == 0 && values.size() == 0)
+    if (table.keys.size() == 0 && values.size() == 0)
       return context.error("the attributes keys_* and values_* are missing");
   }
+  const Tensor& keys = table.keys;
   if (keys.size() != values.size())
     return context.error("there are " + std::to_string(keys.size()) + " keys and " +
                          std::to_string(values.size()) + " values");
+  TRY(const Tensor fallback, read_default(context, values.dtype()));
+  TRY(table.values, with_fallback(values, fallback));
+  // Of repeated keys the last counts.
+  if (keys.is_string()) {
+    table.by_text = TextTable(keys.strings().size());
+    for (size_t i = 0; i < keys.strings().size(); ++i)
+      table.by_text.add(keys.strings()[i], static_cast<int64_t>(i), true);
+  } else {
+    std::vector<int64_t> numbers;
+    for (int64_t i = 0; i < keys.size(); ++i) numbers.push_back(number_key(keys, i));
+    table.by_number = IntTable(numbers, true);
+  }
+  return table;
+}
+
+/// done(place) for each element of x in turn.
+template <typename Done>
+void find_each(const LabelTable& table, const Tensor& x, Done&& done) {
+  if (x.is_string()) {
+    for (const std::string& text : x.strings()) done(table.by_text.find(text));
+  } else if (x.dtype() == DType::kInt64) {
+    table.by_number.find_each({x.data<int64_t>(), static_cast<size_t>(x.size())}, done);
+  } else if (x.dtype() == DType::kFloat32) {
+    const float* from = x.data<float>();
+    table.by_number.find_each(
+        x.size(), [from](int64_t i) { return number_key(static_cast<double>(from[i])); }, done);
+  } else {
+    table.by_number.find_each(
+        x.size(), [&x](int64_t i) { return number_key(x, i); }, done);
+  }
+}
+
+Status run_label_encoder(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const auto table,
+      context.made_once<LabelTable>([&] { return read_table(context, x->is_string()); }));
+  const Tensor &keys = table->keys, &values = table->values;
   if (keys.is_string() != x->is_string() || is_float(keys.dtype()) != is_float(x->dtype()))
     return context.error("the keys are " + to_string(keys) + ", X is " + to_string(*x));
-  TRY(const Tensor fallback, read_default(context, values.dtype()));
-  // Of repeated keys the last counts.
-  std::unordered_map<std::string_view, int64_t> by_text;
-  std::vector<int64_t> numbers;
-  for (int64_t i = 0; i < keys.size(); ++i) {
-    if (keys.is_string())
-      by_text[keys.strings()[static_cast<size_t>(i)]] = i;
-    else
-      numbers.push_back(number_key(keys, i));
-  }
-  const IntTable by_number(numbers, true);
   TRY(Tensor * y, context.output(0, values.dtype(), x->dims()));
-  if (x->dtype() == DType::kInt64 && bits_of(values.dtype()) == 32) {
+  if (values.is_string()) {
+    const std::string* label = values.strings().data() + 1;
+    std::string* to = y->strings().data();
+    find_each(*table, *x, [&](int64_t at) { *to++ = label[at]; });
+  } else if (bits_of(values.dtype()) == 32) {
+    const uint32_t* label = values.data<uint32_t>() + 1;
     uint32_t* to = y->data<uint32_t>();
-    // What is no key stands before the values, where place -1 leads to: no branch guesses well.
-    std::vector<uint32_t> labels = {*fallback.data<uint32_t>()};
-    labels.insert(labels.end(), values.data<uint32_t>(), values.data<uint32_t>() + values.size());
-    const uint32_t* label = labels.data() + 1;
-    by_number.find_each({x->data<int64_t>(), static_cast<size_t>(x->size())},
-                        [&](int64_t at) { *to++ = label[at]; });
-    return ok();
-  }
-  for (int64_t i = 0; i < x->size(); ++i) {
-    int64_t at = -1;
-    if (x->is_string()) {
-      const auto found = by_text.find(x->strings()[static_cast<size_t>(i)]);
-      if (found != by_text.end()) at = found->second;
-    } else {
-      at = by_number.find(number_key(*x, i));
-    }
-    copy_elements(at < 0 ? fallback : values, at < 0 ? 0 : at, *y, i, 1);
+    find_each(*table, *x, [&](int64_t at) { *to++ = label[at]; });
+  } else if (bits_of(values.dtype()) == 64 && !is_complex(values.dtype())) {
+    const uint64_t* label = values.data<uint64_t>() + 1;
+    uint64_t* to = y->data<uint64_t>();
+    find_each(*table, *x, [&](int64_t at) { *to++ = label[at]; });
+  } else {
+    int64_t to = 0;
+    find_each(*table, *x, [&](int64_t at) { copy_elements(values, at + 1, *y, to++, 1); });
   }
   return ok();
 }

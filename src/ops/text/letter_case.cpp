@@ -105,6 +105,14 @@ void append_changed(std::string& result, uint32_t code, const CaseRun (&runs)[N]
 }  // namespace
 
 std::string change_case(std::string_view text, bool upper) {
+  if (std::all_of(text.begin(), text.end(),
+                  [](char c) { return static_cast<uint8_t>(c) < 0x80; })) {
+    std::string result(text);
+    const char first = upper ? 'a' : 'A';
+    for (char& c : result)
+      if (static_cast<uint8_t>(c - first) < 26) c = static_cast<char>(c ^ 0x20);
+    return result;
+  }
   std::vector<Unit> units;
   for (size_t at = 0; at < text.size(); at += units.back().length)
     units.push_back(decode(text, at));

@@ -15,9 +15,20 @@ Status run_string_concat(KernelContext& context) {
   const Tensor* const both[] = {x, y};
   TRY(const Broadcast broadcast, Broadcast::of(both));
   TRY(Tensor * out, context.output(0, DType::kString, broadcast.output));
+  const std::string *a = x->strings().data(), *b = y->strings().data();
+  std::string* to = out->strings().data();
+  const auto join = [to](int64_t at, const std::string& left, const std::string& right) {
+    to[at].reserve(left.size() + right.size());
+    to[at].append(left).append(right);
+  };
+  const bool same = x->dims() == y->dims();
+  if (same || x->size() == 1 || y->size() == 1) {
+    const int64_t step_a = x->size() == 1 ? 0 : 1, step_b = y->size() == 1 ? 0 : 1;
+    for (int64_t i = 0; i < out->size(); ++i) join(i, a[i * step_a], b[i * step_b]);
+    return ok();
+  }
   for (BroadcastCursor at(broadcast, 0, broadcast.count); !at.done(); at.advance(1))
-    out->strings()[static_cast<size_t>(at.at())] = x->strings()[static_cast<size_t>(at.offset(0))] +
-                                                   y->strings()[static_cast<size_t>(at.offset(1))];
+    join(at.at(), a[at.offset(0)], b[at.offset(1)]);
   return ok();
 }
 

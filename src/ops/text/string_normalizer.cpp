@@ -1,7 +1,9 @@
-#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "ops/infer_helpers.h"
 #include "ops/kernel_context.h"
+#include "ops/kernels/text_table.h"
 #include "ops/schema.h"
 #include "ops/text/letter_case.h"
 
@@ -22,6 +24,22 @@ Status infer_string_normalizer(InferContext& context) {
   set_shape(context, 0, std::move(out));
   return ok();
 }
+struct StopWords {
+  std::vector<std::string> words;
+  TextTable table;
+};
+
+/// The words that are left out, in lower case unless case counts.
+Result<StopWords> read_words(const KernelContext& context, bool exact) {
+  StopWords stop;
+  for (const Text word : context.attributes.get_strings("stopwords"))
+    stop.words.push_back(exact ? std::string(word) : change_case(std::string(word), false));
+  stop.table = TextTable(stop.words.size());
+  for (size_t i = 0; i < stop.words.size(); ++i)
+    stop.table.add(stop.words[i], static_cast<int64_t>(i));
+  return stop;
+}
+
 Status run_string_normalizer(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
   if (!x->is_string() || x->rank() < 1 || x->rank() > 2 || (x->rank() == 2 && x->dim(0) != 1))
@@ -31,15 +49,22 @@ Status run_string_normalizer(KernelContext& context) {
     return context.error("case_change_action must be NONE, LOWER or UPPER, is \"" +
                          std::string(action) + "\"");
   const bool exact = context.attributes.get_int("is_case_sensitive", 0) != 0;
-  std::vector<std::string> stopwords;
-  for (const Text word : context.attributes.get_strings("stopwords"))
-    stopwords.push_back(exact ? std::string(word) : change_case(std::string(word), false));
-  std::sort(stopwords.begin(), stopwords.end());
+  TRY(const auto stopwords,
+      context.made_once<StopWords>([&] { return read_words(context, exact); }));
   std::vector<std::string> kept;
+  kept.reserve(x->strings().size());
+  const auto is_stop = [&](const std::string& word) { return stopwords->table.find(word) >= 0; };
   for (const std::string& text : x->strings()) {
-    const std::string word = exact ? text : change_case(text, false);
-    if (std::binary_search(stopwords.begin(), stopwords.end(), word)) continue;
-    kept.push_back(action == "NONE" ? text : change_case(text, action == "UPPER"));
+    if (stopwords->words.empty() || exact) {
+      if (!stopwords->words.empty() && is_stop(text)) continue;
+      kept.push_back(action == "NONE" ? text : change_case(text, action == "UPPER"));
+      continue;
+    }
+    std::string word = change_case(text, false);
+    if (is_stop(word)) continue;
+    kept.push_back(action == "NONE"    ? text
+                   : action == "LOWER" ? std::move(word)
+                                       : change_case(text, true));
   }
   if (kept.empty()) kept.emplace_back();
   Dims dims = x->dims();

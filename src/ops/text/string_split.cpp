@@ -15,31 +15,36 @@ Status infer_string_split(InferContext& context) {
   return ok();
 }
 /// As Python's str.split: without a delimiter, runs of white space separate and ends are trimmed.
-std::vector<std::string_view> split_text(std::string_view text, std::string_view delimiter,
-                                         int64_t most) {
-  std::vector<std::string_view> parts;
-  constexpr std::string_view kSpace = " \t\n\r\f\v";
+/// Adds the parts to `parts`.
+void split_text(std::string_view text, std::string_view delimiter, int64_t most,
+                std::vector<std::string_view>& parts) {
+  const size_t first = parts.size();
+  const auto count = [&] { return static_cast<int64_t>(parts.size() - first); };
   if (!delimiter.empty()) {
     size_t end;
-    while ((most < 0 || static_cast<int64_t>(parts.size()) < most) &&
-           (end = text.find(delimiter)) != std::string_view::npos) {
+    while ((most < 0 || count() < most) &&
+           (end = delimiter.size() == 1 ? text.find(delimiter[0]) : text.find(delimiter)) !=
+               std::string_view::npos) {
       parts.push_back(text.substr(0, end));
       text.remove_prefix(end + delimiter.size());
     }
     parts.push_back(text);
-    return parts;
+    return;
   }
+  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  size_t at = 0;
   while (true) {
-    const size_t begin = text.find_first_not_of(kSpace);
-    if (begin == std::string_view::npos) return parts;
-    text.remove_prefix(begin);
-    if (most >= 0 && static_cast<int64_t>(parts.size()) == most) {
-      parts.push_back(text.substr(0, text.find_last_not_of(kSpace) + 1));
-      return parts;
+    while (at < text.size() && is_space(text[at])) ++at;
+    if (at == text.size()) return;
+    const size_t begin = at;
+    if (most >= 0 && count() == most) {
+      size_t end = text.size();
+      while (is_space(text[end - 1])) --end;
+      parts.push_back(text.substr(begin, end - begin));
+      return;
     }
-    const size_t end = std::min(text.find_first_of(kSpace), text.size());
-    parts.push_back(text.substr(0, end));
-    text.remove_prefix(end);
+    while (at < text.size() && !is_space(text[at])) ++at;
+    parts.push_back(text.substr(begin, at - begin));
   }
 }
 
@@ -50,19 +55,23 @@ Status run_string_split(KernelContext& context) {
   const int64_t most = context.attributes.get_int("maxsplit", -1);
   TRY(Tensor * counts,
       context.output(1 < context.output_count() ? 1 : 0, DType::kInt64, x->dims()));
-  std::vector<std::vector<std::string_view>> all;
+  std::vector<std::string_view> parts;  // of one text after the other
+  std::vector<size_t> ends;
   size_t longest = 0;
   for (const std::string& text : x->strings()) {
-    all.push_back(split_text(text, delimiter, most));
-    longest = std::max(longest, all.back().size());
-    counts->data<int64_t>()[all.size() - 1] = static_cast<int64_t>(all.back().size());
+    const size_t begin = parts.size();
+    split_text(text, delimiter, most, parts);
+    counts->data<int64_t>()[ends.size()] = static_cast<int64_t>(parts.size() - begin);
+    ends.push_back(parts.size());
+    longest = std::max(longest, parts.size() - begin);
   }
   Dims dims = x->dims();
   dims.push_back(static_cast<int64_t>(longest));
   TRY(Tensor * out, context.output(0, DType::kString, dims));
-  for (size_t i = 0; i < all.size(); ++i)
-    for (size_t k = 0; k < all[i].size(); ++k)
-      out->strings()[i * longest + k] = std::string(all[i][k]);
+  size_t at = 0;
+  for (size_t i = 0; i < ends.size(); ++i)
+    for (std::string* to = out->strings().data() + i * longest; at < ends[i]; ++at)
+      to++->assign(parts[at].data(), parts[at].size());
   return ok();
 }
 
