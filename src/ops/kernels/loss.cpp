@@ -35,7 +35,7 @@ Status negative_log_likelihood(KernelContext& context, const Tensor& log_probabi
       return context.error("the target has the value " + std::to_string(label) + ", there are " +
                            std::to_string(classes) + " classes");
     const double weight = absent(weights) ? 1 : weights.data<double>()[label];
-    loss = -weight * x.data<double>()[(i / plane * classes + label) * plane + i % plane];
+    loss = -weight * x.get_double((i / plane * classes + label) * plane + i % plane);
     sum += loss;
     total_weight += weight;
   }

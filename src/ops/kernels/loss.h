@@ -6,8 +6,9 @@
 
 namespace tombolo::ops {
 
-/// The loss of log probabilities [N, C, D...] (double) against input 1, the class of each [N,
-/// D...], with the weights of input 2, reduced as the attribute says, as output 0 of type `dtype`.
+/// The loss of log probabilities [N, C, D...] of any float type against input 1, the class of each
+/// [N, D...], with the weights of input 2, reduced as the attribute says, as output 0 of type
+/// `dtype`.
 Status negative_log_likelihood(KernelContext& context, const Tensor& log_probabilities,
                                DType dtype);
 

@@ -9,8 +9,9 @@ namespace {
 
 Status run_negative_log_likelihood_loss(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
-  TRY(Tensor values, as<double>(context, *x));
-  return negative_log_likelihood(context, values, x->dtype());
+  if (!is_float(x->dtype()))
+    return context.error("the input must be a tensor of floats, is " + to_string(*x));
+  return negative_log_likelihood(context, *x, x->dtype());
 }
 
 }  // namespace
