@@ -20,13 +20,17 @@ Status run_cosine_window(KernelContext& context, double c0, double c1, double c2
   const bool periodic = context.attributes.get_int("periodic", 1) != 0;
   const double period = static_cast<double>(periodic ? size : size - 1);
   TRY(Tensor y, context.allocate(DType::kFloat64, {{size}}));
-  for (int64_t i = 0; i < size; ++i) {
+  const int64_t last = periodic ? size : size - 1;
+  for (int64_t i = 0; i <= last / 2 && i < size; ++i) {
     const double angle =
         2 * 3.14159265358979323846264338327950288 * static_cast<double>(i) / period;
-    double value = period == 0 ? 1 : c0 - c1 * std::cos(angle) + c2 * std::cos(2 * angle);
+    const double wave = std::cos(angle);  // that of twice the angle is 2 wave^2 - 1
+    double value = period == 0 ? 1 : c0 - c1 * wave + c2 * (2 * wave * wave - 1);
     // Integers truncate: the top of a window, 1 but for the last bit, must not become 0.
     if (!is_float(*type)) value = static_cast<double>(static_cast<float>(value));
     y.data<double>()[i] = value;
+    // The second half mirrors the first.
+    if (last - i < size) y.data<double>()[last - i] = value;
   }
   return give(context, 0, *type, std::move(y));
 }

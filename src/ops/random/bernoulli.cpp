@@ -27,12 +27,27 @@ Status run_bernoulli(KernelContext& context) {
     return unsupported("draws of type " + std::string(name_of(dtype)));
   TRY(Tensor * out, context.output(0, dtype, x->dims()));
   return with_random(context, [&](auto& random) -> Status {
-    for (int64_t i = 0; i < x->size(); ++i) {
-      const double chance = x->get_double(i);
-      if (!(chance >= 0 && chance <= 1))
-        return context.error("element " + std::to_string(i) + ", " + std::to_string(chance) +
-                             ", is not a probability");
-      out->set_int64(i, random.next_unit() < chance);
+    constexpr int64_t kBlock = 256;
+    double chances[kBlock];
+    for (int64_t begin = 0; begin < x->size(); begin += kBlock) {
+      const int64_t count = std::min(kBlock, x->size() - begin);
+      load_doubles(*x, begin, count, chances);
+      bool good = true;
+      for (int64_t i = 0; i < count; ++i) good &= (chances[i] >= 0) & (chances[i] <= 1);
+      for (int64_t i = 0; i < count && !good; ++i)
+        if (!(chances[i] >= 0 && chances[i] <= 1))
+          return context.error("element " + std::to_string(begin + i) + ", " +
+                               std::to_string(chances[i]) + ", is not a probability");
+      if (dtype == DType::kFloat32) {
+        float* to = out->data<float>() + begin;
+        // As numbers: no branch could foresee the draws.
+        int32_t hits[kBlock];
+        for (int64_t i = 0; i < count; ++i) hits[i] = random.next_unit() < chances[i];
+        for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(hits[i]);
+      } else {
+        for (int64_t i = 0; i < count; ++i)
+          out->set_int64(begin + i, random.next_unit() < chances[i]);
+      }
     }
     return ok();
   });

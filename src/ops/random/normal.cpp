@@ -6,12 +6,16 @@ namespace tombolo::ops {
 
 namespace {
 
-Status run_random_normal(KernelContext& context) {
-  const float mean = context.attributes.get_float("mean", 0);
-  const float scale = context.attributes.get_float("scale", 1);
-  return fill_random(context, false,
-                     [mean, scale](auto& random) { return mean + scale * random.next_normal(); });
+Status fill_normal(KernelContext& context, bool like) {
+  const double mean = static_cast<double>(context.attributes.get_float("mean", 0));
+  const double scale = static_cast<double>(context.attributes.get_float("scale", 1));
+  return fill_random(context, like, [mean, scale](Tensor& out, auto& random) {
+    NormalStream normal(random);
+    fill_by(out, [&] { return mean + scale * normal.next(); });
+  });
 }
+
+Status run_random_normal(KernelContext& context) { return fill_normal(context, false); }
 
 }  // namespace
 
@@ -36,12 +40,7 @@ OPERATOR(RandomNormal) = {
 
 namespace {
 
-Status run_random_normal_like(KernelContext& context) {
-  const float mean = context.attributes.get_float("mean", 0);
-  const float scale = context.attributes.get_float("scale", 1);
-  return fill_random(context, true,
-                     [mean, scale](auto& random) { return mean + scale * random.next_normal(); });
-}
+Status run_random_normal_like(KernelContext& context) { return fill_normal(context, true); }
 
 }  // namespace
 

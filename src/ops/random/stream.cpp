@@ -14,43 +14,23 @@ SeededStream::SeededStream(uint32_t seed) {
 
 void SeededStream::refill() {
   constexpr size_t kSize = 624, kShift = 397;
+  uint32_t* state = state_.data();
+  // Each word needs one that is kShift further on, which is an old one first and then a new one.
+  const auto renew = [state](size_t i, size_t next, size_t far) {
+    const uint32_t joined = (state[i] & 0x80000000u) | (state[next] & 0x7FFFFFFFu);
+    state[i] = state[far] ^ (joined >> 1) ^ (-(joined & 1) & 0x9908B0DFu);
+  };
+  for (size_t i = 0; i < kSize - kShift; ++i) renew(i, i + 1, i + kShift);
+  for (size_t i = kSize - kShift; i < kSize - 1; ++i) renew(i, i + 1, i + kShift - kSize);
+  renew(kSize - 1, 0, kShift - 1);
   for (size_t i = 0; i < kSize; ++i) {
-    const uint32_t joined = (state_[i] & 0x80000000u) | (state_[(i + 1) % kSize] & 0x7FFFFFFFu);
-    state_[i] =
-        state_[(i + kShift) % kSize] ^ (joined >> 1) ^ ((joined & 1) != 0 ? 0x9908B0DFu : 0);
+    uint32_t y = state[i];
+    y ^= y >> 11;
+    y ^= (y << 7) & 0x9D2C5680u;
+    y ^= (y << 15) & 0xEFC60000u;
+    words_[i] = y ^ (y >> 18);
   }
   at_ = 0;
-}
-
-uint32_t SeededStream::next() {
-  if (at_ == state_.size()) refill();
-  uint32_t y = state_[at_++];
-  y ^= y >> 11;
-  y ^= (y << 7) & 0x9D2C5680u;
-  y ^= (y << 15) & 0xEFC60000u;
-  return y ^ (y >> 18);
-}
-
-double SeededStream::next_unit() {
-  const uint32_t high = next() >> 5, low = next() >> 6;
-  return (high * 67108864.0 + low) / 9007199254740992.0;
-}
-
-double SeededStream::next_normal() {
-  if (second_) {
-    const double value = *second_;
-    second_.reset();
-    return value;
-  }
-  double x, y, square;
-  do {
-    x = 2 * next_unit() - 1;
-    y = 2 * next_unit() - 1;
-    square = x * x + y * y;
-  } while (square >= 1 || square == 0);
-  const double factor = std::sqrt(-2 * std::log(square) / square);
-  second_ = factor * x;
-  return factor * y;
 }
 
 std::optional<uint32_t> seed_of(const KernelContext& context) {

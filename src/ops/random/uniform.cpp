@@ -6,13 +6,15 @@ namespace tombolo::ops {
 
 namespace {
 
-Status run_random_uniform(KernelContext& context) {
-  const float low = context.attributes.get_float("low", 0);
-  const float high = context.attributes.get_float("high", 1);
-  return fill_random(context, false, [low, high](auto& random) {
-    return low + (static_cast<double>(high) - low) * random.next_unit();
+Status fill_uniform(KernelContext& context, bool like) {
+  const double low = static_cast<double>(context.attributes.get_float("low", 0));
+  const double high = static_cast<double>(context.attributes.get_float("high", 1));
+  return fill_random(context, like, [low, width = high - low](Tensor& out, auto& random) {
+    fill_by(out, [&] { return low + width * random.next_unit(); });
   });
 }
+
+Status run_random_uniform(KernelContext& context) { return fill_uniform(context, false); }
 
 }  // namespace
 
@@ -37,13 +39,7 @@ OPERATOR(RandomUniform) = {
 
 namespace {
 
-Status run_random_uniform_like(KernelContext& context) {
-  const float low = context.attributes.get_float("low", 0);
-  const float high = context.attributes.get_float("high", 1);
-  return fill_random(context, true, [low, high](auto& random) {
-    return low + (static_cast<double>(high) - low) * random.next_unit();
-  });
-}
+Status run_random_uniform_like(KernelContext& context) { return fill_uniform(context, true); }
 
 }  // namespace
 
