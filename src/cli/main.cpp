@@ -164,6 +164,9 @@ int main(int argc, char** argv) {
   // A fixed threshold: glibc would raise it to 32 MB, and the tables of large models would then
   // fragment the heap.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  // Fixing one fixes the other, at 128 KiB: lists of strings that come and go with every run would
+  // hand their pages back and fault them in again.
+  mallopt(M_TRIM_THRESHOLD, 4 << 20);
   Console console;
   for (int i = 1; i < argc; ++i)
     if (std::string_view(argv[i]) == "--json") console.json = true;

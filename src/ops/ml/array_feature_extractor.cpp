@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
 #include "ops/kernels/movement.h"
@@ -6,6 +9,17 @@
 namespace tombolo::ops {
 
 namespace {
+
+template <typename T>
+void pick_columns(const T* from, int64_t rows, int64_t features,
+                  const std::vector<int64_t>& columns, T* to) {
+  if (columns.size() == 1) {
+    for (int64_t row = 0; row < rows; ++row) to[row] = from[row * features + columns[0]];
+    return;
+  }
+  for (int64_t row = 0; row < rows; ++row, from += features)
+    for (const int64_t column : columns) *to++ = from[column];
+}
 
 Status run_array_feature_extractor(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
@@ -17,14 +31,31 @@ Status run_array_feature_extractor(KernelContext& context) {
   Dims dims = x->dims();
   dims.back() = indices->size();
   if (dims.size() == 1) dims.insert(0, 1);  // a vector gives a matrix of one row
-  for (int64_t i = 0; i < indices->size(); ++i)
-    if (indices->get_int64(i) < 0 || indices->get_int64(i) >= features)
-      return context.error("Y has the index " + std::to_string(indices->get_int64(i)) +
+  std::vector<int64_t> columns;
+  for (int64_t i = 0; i < indices->size(); ++i) {
+    columns.push_back(indices->get_int64(i));
+    if (columns.back() < 0 || columns.back() >= features)
+      return context.error("Y has the index " + std::to_string(columns.back()) +
                            ", the last axis of X has " + std::to_string(features));
+  }
   TRY(Tensor * y, context.output(0, x->dtype(), dims));
-  for (int64_t i = 0; i < y->size(); ++i)
-    copy_elements(*x, i / indices->size() * features + indices->get_int64(i % indices->size()), *y,
-                  i, 1);
+  if (y->size() == 0) return ok();
+  const int64_t rows = x->size() / features;
+  const auto pick = [&]<typename T>(const T* from, T* to) {
+    context.parallel_for(rows, std::max<int64_t>(1, 16384 / indices->size()),
+                         [&](int64_t begin, int64_t end) {
+                           pick_columns(from + begin * features, end - begin, features, columns,
+                                        to + begin * indices->size());
+                         });
+    return ok();
+  };
+  if (x->is_string()) return pick(x->strings().data(), y->strings().data());
+  if (bits_of(x->dtype()) == 32) return pick(x->data<uint32_t>(), y->data<uint32_t>());
+  if (bits_of(x->dtype()) == 64) return pick(x->data<uint64_t>(), y->data<uint64_t>());
+  for (int64_t row = 0; row < rows; ++row)
+    for (size_t i = 0; i < columns.size(); ++i)
+      copy_elements(*x, row * features + columns[i], *y,
+                    row * indices->size() + static_cast<int64_t>(i), 1);
   return ok();
 }
 

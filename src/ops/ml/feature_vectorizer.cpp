@@ -8,37 +8,74 @@ namespace tombolo::ops {
 
 namespace {
 
+/// Rows [row, row + count) of x to `width` floats each, `step` apart. Features beyond these are
+/// cut off, missing ones are zero.
+void put_features(const Tensor& x, int64_t row, int64_t count, int64_t width, float* to,
+                  int64_t step) {
+  const int64_t features = x.dim(x.rank() - 1), have = std::min(width, features);
+  const auto put = [&](auto&& number) {
+    for (int64_t r = 0; r < count; ++r) {
+      const int64_t at = (row + r) * features;
+      for (int64_t i = 0; i < have; ++i) to[r * step + i] = number(at + i);
+      std::fill_n(to + r * step + have, width - have, 0.0f);
+    }
+  };
+  if (x.dtype() == DType::kFloat32) {
+    put([from = x.data<float>()](int64_t i) { return from[i]; });
+  } else if (x.dtype() == DType::kInt64) {
+    put([from = x.data<int64_t>()](int64_t i) {
+      return static_cast<float>(static_cast<double>(from[i]));
+    });
+  } else if (x.dtype() == DType::kFloat64) {
+    put([from = x.data<double>()](int64_t i) { return static_cast<float>(from[i]); });
+  } else {
+    put([&x](int64_t i) { return static_cast<float>(x.get_double(i)); });
+  }
+}
+
 Status run_feature_vectorizer(KernelContext& context) {
   const auto sizes = context.attributes.get_ints("inputdimensions");
   if (!sizes.empty() && sizes.size() != context.input_count())
     return context.error("inputdimensions has " + std::to_string(sizes.size()) + " values for " +
                          std::to_string(context.input_count()) + " inputs");
-  std::vector<Tensor> inputs;
+  std::vector<const Tensor*> inputs;
   std::vector<int64_t> widths;
-  int64_t total = 0;
+  int64_t total = 0, rows = 0;
   for (size_t i = 0; i < context.input_count(); ++i) {
-    TRY(Tensor input, feature_rows(context, i));
-    if (!inputs.empty() && input.dim(0) != inputs[0].dim(0))
-      return context.error("input " + std::to_string(i) + " has " + std::to_string(input.dim(0)) +
-                           " rows, the first has " + std::to_string(inputs[0].dim(0)));
-    const int64_t width = sizes.empty() ? input.dim(1) : sizes[i];
+    TRY(const Tensor* input, context.input(i));
+    if ((input->rank() != 1 && input->rank() != 2) || is_string(input->dtype()) ||
+        is_complex(input->dtype()))
+      return context.error("the features must be numbers, [N, F] or [F], are " + to_string(*input));
+    const int64_t own_rows = input->rank() == 1 ? 1 : input->dim(0);
+    if (inputs.empty()) rows = own_rows;
+    if (own_rows != rows)
+      return context.error("input " + std::to_string(i) + " has " + std::to_string(own_rows) +
+                           " rows, the first has " + std::to_string(rows));
+    const int64_t width = sizes.empty() ? input->dim(input->rank() - 1) : sizes[i];
     if (width < 0 || width >= int64_t{1} << 40)
       return context.error("inputdimensions has the value " + std::to_string(width));
     widths.push_back(width);
     total += width;
-    inputs.push_back(std::move(input));
+    inputs.push_back(input);
   }
   if (inputs.empty()) return context.error("there are no inputs");
-  TRY(Tensor y, context.allocate(DType::kFloat64, {{inputs[0].dim(0), total}}));
-  double* to = y.data<double>();
-  for (int64_t row = 0; total > 0 && row < inputs[0].dim(0); ++row)
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      // Features beyond the declared size are cut off, missing ones are zero.
-      const int64_t have = std::min(widths[i], inputs[i].dim(1));
-      to = std::copy_n(inputs[i].data<double>() + row * inputs[i].dim(1), have, to);
-      to = std::fill_n(to, widths[i] - have, 0.0);
-    }
-  return give(context, 0, DType::kFloat32, std::move(y));
+  TRY(Tensor * y, context.output(0, DType::kFloat32, {{rows, total}}));
+  if (y->size() == 0) return ok();
+  // A few rows at a time: their pieces of the output stay in the cache for all inputs.
+  constexpr int64_t kBlock = 64;
+  context.parallel_for((rows + kBlock - 1) / kBlock, std::max<int64_t>(1, 16384 / (kBlock * total)),
+                       [&](int64_t first, int64_t last) {
+                         for (int64_t row = first * kBlock; row < std::min(rows, last * kBlock);
+                              row += kBlock) {
+                           float* to = y->data<float>() + row * total;
+                           const int64_t count = std::min(kBlock, rows - row);
+                           for (size_t i = 0; i < inputs.size(); ++i) {
+                             put_features(*inputs[i], row, count, widths[i], to, total);
+                             to += widths[i];
+                           }
+                         }
+                       });
+  return ok();
 }
 
 }  // namespace

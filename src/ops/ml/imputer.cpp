@@ -1,3 +1,6 @@
+#include <type_traits>
+#include <vector>
+
 #include "ops/infer_generic.h"
 #include "ops/kernels/ml.h"
 #include "ops/schema.h"
@@ -5,6 +8,37 @@
 namespace tombolo::ops {
 
 namespace {
+
+/// Without a branch: what is missing comes in no order that one could foresee.
+template <typename T>
+T pick(bool first, T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return b ^ ((a ^ b) & -static_cast<T>(first));
+  else
+    return first ? a : b;
+}
+
+/// What is `marker` (NaN is any NaN) becomes the value of its feature, of which there are `count`.
+template <typename T>
+void impute(const T* __restrict from, int64_t size, T marker, const T* __restrict by, int64_t count,
+            T* __restrict to) {
+  const auto run = [&](auto&& missing) {
+    if (count == 1) {
+      const T value = by[0];
+      for (int64_t i = 0; i < size; ++i) to[i] = pick(missing(from[i]), value, from[i]);
+      return;
+    }
+    for (int64_t at = 0; at < size; at += count)
+      for (int64_t i = 0; i < count; ++i) {
+        const T given = from[at + i], value = by[i];
+        to[at + i] = pick(missing(given), value, given);
+      }
+  };
+  if (marker != marker)
+    run([](T value) { return value != value; });
+  else
+    run([marker](T value) { return value == marker; });
+}
 
 Status run_imputer(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
@@ -23,26 +57,15 @@ Status run_imputer(KernelContext& context) {
       static_cast<double>(context.attributes.get_float("replaced_value_float", 0));
   const int64_t int_marker = context.attributes.get_int("replaced_value_int64", 0);
   TRY(Tensor * y, context.output(0, x->dtype(), x->dims()));
-  if (x->dtype() == DType::kFloat32) {
-    const float* from = x->data<float>();
-    float* to = y->data<float>();
-    const auto missing_as = static_cast<float>(marker);
-    const auto impute = [&](auto&& missing) {
-      if (count == 1) {
-        const float by = by_float[0];
-        for (int64_t i = 0; i < x->size(); ++i) to[i] = missing(from[i]) ? by : from[i];
-      } else {
-        for (int64_t i = 0; i < x->size(); i += features)
-          for (int64_t j = 0; j < features; ++j)
-            to[i + j] = missing(from[i + j]) ? by_float[static_cast<size_t>(j)] : from[i + j];
-      }
-    };
-    if (missing_as != missing_as)
-      impute([](float value) { return value != value; });
-    else
-      impute([missing_as](float value) { return value == missing_as; });
+  const auto by_type = [&]<typename T>(T missing_as, const auto& given) {
+    const std::vector<T> by(given.begin(), given.end());
+    impute(x->data<T>(), x->size(), missing_as, by.data(), static_cast<int64_t>(count),
+           y->data<T>());
     return ok();
-  }
+  };
+  if (x->dtype() == DType::kFloat32) return by_type(static_cast<float>(marker), by_float);
+  if (x->dtype() == DType::kFloat64) return by_type(marker, by_float);
+  if (x->dtype() == DType::kInt64) return by_type(int_marker, by_int);
   for (int64_t i = 0; i < x->size(); ++i) {
     const size_t at = count == 1 ? 0 : static_cast<size_t>(i % features);
     if (floats) {

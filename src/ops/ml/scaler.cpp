@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "ops/infer_generic.h"
 #include "ops/kernels/ml.h"
 #include "ops/schema.h"
@@ -5,6 +8,14 @@
 namespace tombolo::ops {
 
 namespace {
+
+/// One number for each feature, from a list of none, one or all of them.
+std::vector<double> per_feature(std::span<const float> list, int64_t features, double fallback) {
+  std::vector<double> numbers(static_cast<size_t>(features), fallback);
+  for (size_t i = 0; i < numbers.size() && !list.empty(); ++i)
+    numbers[i] = static_cast<double>(list[list.size() == 1 ? 0 : i]);
+  return numbers;
+}
 
 Status run_scaler(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
@@ -16,15 +27,30 @@ Status run_scaler(KernelContext& context) {
       return context.error("offset and scale must have one value or " + std::to_string(features) +
                            ", have " + std::to_string(offsets.size()) + " and " +
                            std::to_string(scales.size()));
-  TRY(const Tensor values, as<double>(context, *x));
-  TRY(Tensor y, context.allocate(DType::kFloat64, x->dims()));
-  const auto at = [&](std::span<const float> list, int64_t i, double fallback) {
-    if (list.empty()) return fallback;
-    return static_cast<double>(list[list.size() == 1 ? 0 : static_cast<size_t>(i % features)]);
+  if (is_string(x->dtype()) || is_complex(x->dtype()))
+    return context.error("X must hold numbers, is " + to_string(*x));
+  TRY(Tensor * y, context.output(0, DType::kFloat32, x->dims()));
+  if (y->size() == 0) return ok();
+  const std::vector<double> offset = per_feature(offsets, features, 0);
+  const std::vector<double> scale = per_feature(scales, features, 1);
+  const auto run = [&](auto&& number) {
+    float* to = y->data<float>();
+    context.parallel_for(x->size() / features, std::max<int64_t>(1, 16384 / features),
+                         [&](int64_t begin, int64_t end) {
+                           for (int64_t at = begin * features; at < end * features; at += features)
+                             for (int64_t i = 0; i < features; ++i)
+                               to[at + i] = static_cast<float>((number(at + i) - offset.data()[i]) *
+                                                               scale.data()[i]);
+                         });
+    return ok();
   };
-  for (int64_t i = 0; i < x->size(); ++i)
-    y.data<double>()[i] = (values.data<double>()[i] - at(offsets, i, 0)) * at(scales, i, 1);
-  return give(context, 0, DType::kFloat32, std::move(y));
+  if (x->dtype() == DType::kFloat64)
+    return run([from = x->data<double>()](int64_t i) { return from[i]; });
+  if (x->dtype() == DType::kInt64)
+    return run([from = x->data<int64_t>()](int64_t i) { return static_cast<double>(from[i]); });
+  if (x->dtype() == DType::kInt32)
+    return run([from = x->data<int32_t>()](int64_t i) { return static_cast<double>(from[i]); });
+  return run([x](int64_t i) { return x->get_double(i); });
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,12 +25,19 @@ Status run_zip_map(KernelContext& context) {
   else
     keys = Tensor::of_strings(
         dims, std::vector<std::string>(labels.strings.begin(), labels.strings.end()));
+  // The scores of all maps lie in one piece of memory: one for each would be most of the work.
+  TRY(const Tensor copy, x->clone());
+  const auto scores = std::make_shared<const Tensor>(copy);
   SequenceValue sequence;
+  sequence.items.reserve(static_cast<size_t>(rows));
   for (int64_t row = 0; row < rows; ++row) {
     MapValue map;
     map.keys = keys;
+    map.values.reserve(static_cast<size_t>(columns));
     for (int64_t i = 0; i < columns; ++i)
-      map.values.emplace_back(Tensor::scalar_float(x->data<float>()[row * columns + i]));
+      map.values.emplace_back(Tensor::view(
+          DType::kFloat32, {},
+          std::as_bytes(std::span(scores->data<float>() + row * columns + i, 1)), scores));
     sequence.items.emplace_back(std::move(map));
   }
   context.set_output(0, RunValue(std::move(sequence)));
