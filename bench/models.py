@@ -474,7 +474,7 @@ def probe(name, kind, shape, *more, opset=18, out_type=None, x_type=np.float32, 
         n = Net("op_" + name, opset=opset)
         x = n.input("x", list(shape), dtype=x_type)
         before = [] if first is None else [n.constant(first)]
-        y = n.op(kind, *before, x, *["" if m is None else n.constant(m) for m in more], domain=domain, outputs={"TopK": 2, "LinearClassifier": 2, "DynamicQuantizeLinear": 3}.get(kind, outputs), **attributes)
+        y = n.op(kind, *before, x, *["" if m is None else n.constant(m) for m in more], domain=domain, outputs={"TopK": 2, "LinearClassifier": 2, "SVMClassifier": 2, "DynamicQuantizeLinear": 3}.get(kind, outputs), **attributes)
         if not isinstance(y, str):
             y = y[0]
         if domain == "ai.onnx.ml":
@@ -599,8 +599,12 @@ probe("qlinear_add", "QLinearAdd", IMAGE, np.array(0.1, np.float32), np.array(3,
 probe("fused_conv", "FusedConv", IMAGE, (_rng.standard_normal((64, 64, 1, 1)) * 0.05).astype(np.float32), activation="Relu", domain="com.microsoft")
 for _kind, _attributes in (("LinearRegressor", dict(coefficients=[0.5] * 30, intercepts=[1.0])), ("Scaler", dict(offset=[0.5] * 30, scale=[2.0] * 30)), ("Normalizer", dict(norm="L2")),
                            ("LinearClassifier", dict(coefficients=[0.5] * 90, intercepts=[1.0] * 3, classlabels_ints=[0, 1, 2])),
-                           ("SVMRegressor", dict(coefficients=[0.25] * 100, support_vectors=[float(v) for v in np.round(_rng.standard_normal(3000), 3)], kernel_type="RBF", kernel_params=[0.1, 0.0, 3.0], n_supports=100, rho=[0.5]))):
-    probe("ml_" + _kind.lower(), _kind, (1000, 30), domain="ai.onnx.ml", out_type=np.int64 if _kind == "LinearClassifier" else np.float32, **_attributes)
+                           ("SVMRegressor", dict(coefficients=[0.25] * 100, support_vectors=[float(v) for v in np.round(_rng.standard_normal(3000), 3)], kernel_type="RBF", kernel_params=[0.1, 0.0, 3.0], n_supports=100, rho=[0.5])),
+                           ("SVMClassifier", dict(coefficients=[0.25] * 100, support_vectors=[float(v) for v in np.round(_rng.standard_normal(3000), 3)], kernel_type="SIGMOID", kernel_params=[0.1, 0.0, 3.0], vectors_per_class=[60, 40], rho=[0.5], classlabels_ints=[0, 1]))):
+    probe("ml_" + _kind.lower(), _kind, (1000, 30), domain="ai.onnx.ml", out_type=np.int64 if _kind.endswith("Classifier") else np.float32, **_attributes)
+probe("cross_entropy_loss", "SoftmaxCrossEntropyLoss", (256, 1000), _rng.integers(0, 1000, 256))
+probe("likelihood_loss", "NegativeLogLikelihoodLoss", (2, 21, 128, 128), _rng.integers(0, 21, (2, 128, 128)))
+probe("det", "Det", (64, 64, 64))
 # The rest of the operator set that ONNX Runtime runs: other types, other axes, other modes.
 _i64 = dict(x_type=np.int64, out_type=np.int64)
 _i32 = dict(x_type=np.int32, out_type=np.int32)

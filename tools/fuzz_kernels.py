@@ -802,7 +802,7 @@ def models(r):
     rows, features = r.choice([1, 3, 9, 50]), r.choice([1, 4, 17, 30])
     x = floats(r, [rows, features])
     rng = np.random.default_rng(r.getrandbits(32))
-    op = r.choice(["LinearRegressor", "LinearClassifier", "SVMRegressor", "Scaler", "Normalizer", "Imputer", "Binarizer", "LabelEncoder", "OneHotEncoder"])
+    op = r.choice(["LinearRegressor", "LinearClassifier", "SVMRegressor", "SVMClassifier", "Scaler", "Normalizer", "Imputer", "Binarizer", "LabelEncoder", "OneHotEncoder"])
     transform = r.choice(["NONE", "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
     some = lambda n: [float(v) for v in rng.standard_normal(n).astype(np.float32)]
     if op == "LinearRegressor":
@@ -817,6 +817,15 @@ def models(r):
     elif op == "SVMRegressor":
         n = r.choice([1, 5, 40])
         c.attributes = dict(coefficients=some(n), support_vectors=some(n * features), n_supports=n, rho=some(1), kernel_type=r.choice(["LINEAR", "POLY", "RBF", "SIGMOID"]), kernel_params=[0.1, 0.5, 2.0], one_class=r.choice([0, 0, 1]))
+    elif op == "SVMClassifier":
+        classes = r.choice([2, 3, 4])
+        sizes = [r.choice([1, 3, 30]) for _ in range(classes)]
+        n, pairs = sum(sizes), classes * (classes - 1) // 2
+        c.attributes = dict(coefficients=some(n * (classes - 1)), support_vectors=some(n * features), vectors_per_class=sizes, rho=some(pairs), kernel_type=r.choice(["LINEAR", "POLY", "RBF", "SIGMOID"]),
+                            kernel_params=[0.05, 0.5, r.choice([2.0, 3.0])], classlabels_ints=[7 * i for i in range(classes)], post_transform=transform)
+        if r.random() < 0.5:
+            c.attributes.update(prob_a=some(pairs), prob_b=some(pairs))
+        c.outputs = 2
     elif op == "Scaler":
         c.attributes = dict(offset=some(r.choice([1, features])), scale=some(r.choice([1, features])))
     elif op == "Normalizer":
@@ -836,13 +845,41 @@ def models(r):
             c.attributes = dict(keys_int64s=keys, values_floats=some(len(keys)), default_float=0.5)
         else:
             c.attributes = dict(cats_int64s=keys)
+    if op in ("LinearRegressor", "LinearClassifier", "SVMRegressor", "SVMClassifier", "Scaler"):
+        x = x.astype(r.choice([np.float32, np.float32, np.float64, np.int64, np.int32]))
     c.add("x", x)
     return op, c
 
 
+def loss(r):
+    c = Case()
+    op = r.choice(["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
+    dims = [r.choice([1, 4, 33]), r.choice([1, 2, 17, 300])] + [r.choice([1, 3, 20]) for _ in range(r.choice([0, 0, 1, 2]))]
+    c.attributes = dict(reduction=r.choice(["none", "sum", "mean"]))
+    targets = np.random.default_rng(r.getrandbits(32)).integers(0, dims[1], dims[:1] + dims[2:])
+    if r.random() < 0.5:
+        c.attributes["ignore_index"] = r.choice([-1, 0])
+        targets.flat[-1] = r.choice([c.attributes["ignore_index"], 0])
+        targets.flat[0] = dims[1] - 1
+    c.add("x", floats(r, dims, r.choice([1.0, 20.0])))
+    c.add("t", targets.astype(r.choice([np.int64, np.int32])))
+    if r.random() < 0.5:
+        c.add("w", np.abs(floats(r, [dims[1]])) + np.float32(0.1))
+    if op == "SoftmaxCrossEntropyLoss" and r.random() < 0.5:
+        c.outputs = 2
+    return op, c
+
+
+def determinant(r):
+    c = Case()
+    n = r.choice([2, 7, 8, 9, 16, 21, 40])
+    c.add("x", floats(r, shape(r, r.choice([0, 1, 2]), 3) + [n, n], 0.7).astype(r.choice([np.float32, np.float32, np.float64])))
+    return "Det", c
+
+
 MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
-          selection, images, images, pool_more, models, rotary, regions, conv_clipped, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, qlinear_where,
+          selection, images, images, pool_more, models, rotary, regions, conv_clipped, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, loss, determinant, qlinear_where,
           gather_block_quantized, matrices, experts, group_norm, small_microsoft]
 
 

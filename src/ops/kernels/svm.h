@@ -3,7 +3,9 @@
 // The kernels of support-vector machines.
 
 #include <cmath>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "ops/kernels/ml.h"
 
@@ -55,5 +57,42 @@ struct SvmKernel {
     }
   }
 };
+
+/// SVMClassifier. The lists are those of the node's attributes.
+struct SvmClassification {
+  SvmKernel kernel;
+  ClassLabels labels;
+  PostTransform transform = PostTransform::kNone;
+  std::span<const float> coefficients, vectors, rho, prob_a, prob_b;
+  std::vector<int64_t> starts;  ///< of each class's vectors; the last entry counts them all
+  size_t classes = 1;
+  int64_t features = 0;
+
+  bool linear() const { return starts.back() == 0; }
+  bool probabilities() const { return !linear() && !prob_a.empty(); }
+  size_t pairs() const { return classes * (classes - 1) / 2; }
+
+  /// Calls score(pair, i, j) for each pair of classes i < j: what it gives decides for i if it is
+  /// above zero. Then as `decide`.
+  template <typename Score>
+  int64_t decide_pairs(Score&& score, std::vector<double>& scores,
+                       std::vector<double>& votes) const {
+    scores.clear();
+    votes.assign(classes, 0);
+    for (size_t i = 0; i < classes; ++i)
+      for (size_t j = i + 1; j < classes; ++j) {
+        scores.push_back(score(scores.size(), i, j));
+        votes[scores.back() > 0 ? i : j] += 1;
+      }
+    if (probabilities()) scores = class_probabilities(scores);
+    return decide(scores, votes);
+  }
+  /// The number of the class that has most of `judged`. Scores become what is given out.
+  int64_t decide(std::vector<double>& scores, std::span<const double> judged) const;
+
+ private:
+  std::vector<double> class_probabilities(const std::vector<double>& scores) const;
+};
+Result<SvmClassification> read_svm_classifier(const KernelContext& context, int64_t features);
 
 }  // namespace tombolo::ops

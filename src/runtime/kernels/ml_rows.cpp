@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/math-inl.h"
@@ -27,99 +28,251 @@ HWY_INLINE VD wide(const float* x, int64_t left) {
   return hn::PromoteTo(D(), load_n(DF(), x, left));
 }
 
-/// Vectors run across rows, turned before in `columns` [feature][kLinearRows]; kT targets at a
-/// time.
-template <int kT>
-void score_columns(const float* columns, int64_t features, const double* w, const double* bias,
+HWY_INLINE VD load_wide(const double* x) { return hn::LoadU(D(), x); }
+HWY_INLINE VD load_wide(const float* x) { return hn::PromoteTo(D(), hn::LoadU(DF(), x)); }
+
+/// Vectors run across rows; kT targets at a time.
+template <int kT, typename T>
+void score_columns(const T* columns, int64_t features, const double* w, const double* bias,
                    int64_t targets, int64_t rows, double* scores) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  HWY_ALIGN double parts[HWY_LANES(double)];
   for (int64_t r = 0; r < rows; r += 2 * lanes) {
     VD sum[kT][2];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) sum[t][0] = sum[t][1] = hn::Set(d, bias[t]);
     for (int64_t i = 0; i < features; ++i) {
-      const float* from = columns + i * kLinearRows + r;
-      const VD a = hn::PromoteTo(d, hn::LoadU(DF(), from)),
-               b = hn::PromoteTo(d, hn::LoadU(DF(), from + lanes));
-#pragma GCC unroll 4
+      const T* from = columns + i * kLinearRows + r;
+      const VD a = load_wide(from), b = load_wide(from + lanes);
+#pragma GCC unroll 8
       for (int t = 0; t < kT; ++t) {
         const VD weight = hn::Set(d, w[i * targets + t]);
         sum[t][0] = hn::MulAdd(a, weight, sum[t][0]);
         sum[t][1] = hn::MulAdd(b, weight, sum[t][1]);
       }
     }
-#pragma GCC unroll 4
-    for (int t = 0; t < kT; ++t)
-#pragma GCC unroll 2
-      for (int v = 0; v < 2; ++v) {
-        hn::Store(sum[t][v], d, parts);
-        for (int64_t j = 0; j < lanes && r + v * lanes + j < rows; ++j)
-          scores[(r + v * lanes + j) * targets + t] = parts[j];
-      }
+#pragma GCC unroll 8
+    for (int t = 0; t < kT; ++t) {
+      hn::StoreU(sum[t][0], d, scores + t * kLinearRows + r);
+      hn::StoreU(sum[t][1], d, scores + t * kLinearRows + r + lanes);
+    }
   }
 }
 
-void scores_of(const float* columns, int64_t rows, int64_t features, const double* w,
-               const double* bias, int64_t targets, double* scores) {
-  int64_t t = 0;
-  for (; t + 4 <= targets; t += 4)
-    score_columns<4>(columns, features, w + t, bias + t, targets, rows, scores + t);
-  if (targets - t == 3)
-    score_columns<3>(columns, features, w + t, bias + t, targets, rows, scores + t);
-  if (targets - t == 2)
-    score_columns<2>(columns, features, w + t, bias + t, targets, rows, scores + t);
-  if (targets - t == 1)
-    score_columns<1>(columns, features, w + t, bias + t, targets, rows, scores + t);
+/// Targets kT at a time, then the rest with what is next lower.
+template <int kT, typename T>
+void score_targets(const T* columns, int64_t rows, int64_t features, const double* w,
+                   const double* bias, int64_t targets, int64_t t, double* scores) {
+  for (; t + kT <= targets; t += kT)
+    score_columns<kT>(columns, features, w + t, bias + t, targets, rows, scores + t * kLinearRows);
+  if constexpr (kT > 1)
+    if (t < targets) score_targets<kT - 1>(columns, rows, features, w, bias, targets, t, scores);
 }
 
-void values_of(const SvmParameters& p, const float* x, const double* vectors, int64_t features,
-               int64_t padded, double* out) {
+template <typename T>
+void scores_of(const T* columns, int64_t rows, int64_t features, const double* w,
+               const double* bias, int64_t targets, double* scores) {
+  constexpr int kMost = HWY_LANES(double) == 8 ? 8 : 5;  // with two sums each
+  score_targets<kMost>(columns, rows, features, w, bias, targets, 0, scores);
+}
+void scores_of_floats(const float* columns, int64_t rows, int64_t features, const double* w,
+                      const double* bias, int64_t targets, double* scores) {
+  scores_of(columns, rows, features, w, bias, targets, scores);
+}
+void scores_of_doubles(const double* columns, int64_t rows, int64_t features, const double* w,
+                       const double* bias, int64_t targets, double* scores) {
+  scores_of(columns, rows, features, w, bias, targets, scores);
+}
+
+/// e^x to the last bit or two; NaN for NaN. Beyond 700 it stays what it is there.
+HWY_INLINE VD exp_f64(VD x) {
+  const D d;
+  const VD inside = hn::Max(hn::Set(d, -700.0), hn::Min(hn::Set(d, 700.0), x));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, inside));
+}
+
+void softmax_of_scores(double* scores, int64_t targets) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const bool rbf = p.kind == SvmKind::kRbf;
-  for (int64_t s = 0; s < padded; s += 4 * lanes) {
-    VD sum[4];
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) sum[v] = hn::Zero(d);
-    for (int64_t i = 0; i < features; ++i) {
-      const VD value = hn::Set(d, static_cast<double>(x[i]));
-      const double* from = vectors + i * padded + s;
-      if (rbf) {
-#pragma GCC unroll 4
-        for (int v = 0; v < 4; ++v) {
-          const VD apart = hn::Sub(value, hn::LoadU(d, from + v * lanes));
-          sum[v] = hn::MulAdd(apart, apart, sum[v]);
-        }
-      } else {
-#pragma GCC unroll 4
-        for (int v = 0; v < 4; ++v)
-          sum[v] = hn::MulAdd(value, hn::LoadU(d, from + v * lanes), sum[v]);
-      }
+  for (int64_t r = 0; r < kLinearRows; r += lanes) {
+    VD most = hn::LoadU(d, scores + r), sum = hn::Zero(d);
+    for (int64_t t = 1; t < targets; ++t) {
+      const VD score = hn::LoadU(d, scores + t * kLinearRows + r);
+      most = hn::IfThenElse(hn::Lt(most, score), score, most);
     }
-    for (int v = 0; v < 4; ++v) {
-      VD y = sum[v];
-      if (rbf) {
-        y = hn::Mul(hn::Set(d, -p.gamma), y);
-        // Where the vector function is not good: NaN, and beyond what a double holds.
-        const auto good = hn::And(hn::Ge(y, hn::Set(d, -700.0)), hn::Le(y, hn::Set(d, 700.0)));
-        if (hn::AllTrue(d, good)) {
-          y = hn::Exp(d, y);
-        } else {
-          HWY_ALIGN double parts[HWY_LANES(double)];
-          hn::Store(y, d, parts);
-          for (double& part : parts) part = std::exp(part);
-          y = hn::Load(d, parts);
-        }
-      }
-      hn::StoreU(y, d, out + s + v * lanes);
+    for (int64_t t = 0; t < targets; ++t) {
+      double* at = scores + t * kLinearRows + r;
+      const VD apart = hn::Sub(hn::LoadU(d, at), most);
+      // From -708 on a double no longer holds the power well: it counts as nothing.
+      const VD power = hn::IfThenZeroElse(hn::Lt(apart, hn::Set(d, -700.0)), exp_f64(apart));
+      sum = hn::Add(sum, power);
+      hn::StoreU(power, d, at);
+    }
+    const VD by = hn::Div(hn::Set(d, 1.0), sum);
+    for (int64_t t = 0; t < targets; ++t) {
+      double* at = scores + t * kLinearRows + r;
+      hn::StoreU(hn::Mul(hn::LoadU(d, at), by), d, at);
     }
   }
-  if (p.kind == SvmKind::kPoly)
-    for (int64_t s = 0; s < padded; ++s) out[s] = std::pow(p.gamma * out[s] + p.coef0, p.degree);
-  if (p.kind == SvmKind::kSigmoid)
-    for (int64_t s = 0; s < padded; ++s) out[s] = std::tanh(p.gamma * out[s] + p.coef0);
+}
+
+void logistic_of_scores(double* scores, int64_t targets) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const VD one = hn::Set(d, 1.0);
+  for (int64_t i = 0; i < targets * kLinearRows; i += lanes) {
+    const VD power = exp_f64(hn::Neg(hn::LoadU(d, scores + i)));
+    hn::StoreU(hn::Div(one, hn::Add(one, power)), d, scores + i);
+  }
+}
+
+void greatest_of_scores(const double* scores, int64_t targets, int64_t* best) {
+  const D d;
+  const hn::RebindToSigned<D> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < kLinearRows; r += lanes) {
+    VD most = hn::LoadU(d, scores + r), place = hn::Zero(d);
+    for (int64_t t = 1; t < targets; ++t) {
+      const VD score = hn::LoadU(d, scores + t * kLinearRows + r);
+      const auto more = hn::Lt(most, score);
+      most = hn::IfThenElse(more, score, most);
+      place = hn::IfThenElse(more, hn::BitCast(d, hn::Set(di, t)), place);
+    }
+    hn::StoreU(hn::BitCast(di, place), di, best + r);
+  }
+}
+
+void narrow_scores(const double* scores, int64_t n, float* to) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < n; i += lanes)
+    hn::StoreU(hn::DemoteTo(DF(), hn::LoadU(d, scores + i)), DF(), to + i);
+}
+
+void widen_of(const float* x, int64_t n, double* to) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < n; i += lanes) store_n(wide(x + i, n - i), d, to + i, n - i);
+}
+
+/// kR rows against all vectors.
+template <int kR, bool kApart>
+void svm_products(const double* x, const double* vectors, int64_t features, int64_t padded,
+                  double* out) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t s = 0; s < padded; s += 4 * lanes) {
+    VD sum[kR][4];
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; ++v) sum[r][v] = hn::Zero(d);
+    for (int64_t i = 0; i < features; ++i) {
+      const double* from = vectors + i * padded + s;
+      VD part[4];
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; ++v) {
+        part[v] = hn::LoadU(d, from + v * lanes);
+        keep_in_register(part[v]);
+      }
+#pragma GCC unroll 4
+      for (int r = 0; r < kR; ++r) {
+        const VD value = hn::Set(d, x[r * features + i]);
+#pragma GCC unroll 4
+        for (int v = 0; v < 4; ++v) {
+          const VD apart = hn::Sub(value, part[v]);
+          sum[r][v] =
+              kApart ? hn::MulAdd(apart, apart, sum[r][v]) : hn::MulAdd(value, part[v], sum[r][v]);
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; ++v) hn::StoreU(sum[r][v], d, out + r * padded + s + v * lanes);
+  }
+}
+
+template <bool kApart>
+void svm_products_of(const double* x, int64_t rows, const double* vectors, int64_t features,
+                     int64_t padded, double* out) {
+  constexpr int kRows = HWY_LANES(double) == 8 ? 4 : 2;
+  int64_t r = 0;
+  for (; r + kRows <= rows; r += kRows)
+    svm_products<kRows, kApart>(x + r * features, vectors, features, padded, out + r * padded);
+  for (; r < rows; ++r)
+    svm_products<1, kApart>(x + r * features, vectors, features, padded, out + r * padded);
+}
+
+/// step(y) of each vector of n numbers, a whole number of them.
+template <typename Step>
+HWY_INLINE void each_vector(double* y, int64_t n, Step&& step) {
+  const D d;
+  for (int64_t i = 0; i < n; i += static_cast<int64_t>(hn::Lanes(d)))
+    hn::StoreU(step(hn::LoadU(d, y + i)), d, y + i);
+}
+
+/// tanh(gamma y + coef0) = 1 - 2 / (e^2(gamma y + coef0) + 1), good to the last bit of 1, not to
+/// its own near 0: what counts is its part of a sum. Four vectors share one division, which takes
+/// longer than all else.
+HWY_INLINE void tanh_of(double* y, int64_t n, VD gamma, VD coef0) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const VD one = hn::Set(d, 1.0), two = hn::Set(d, 2.0), most = hn::Set(d, 40.0);
+  for (int64_t i = 0; i < n; i += 4 * lanes) {
+    VD x[4], part[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) {
+      x[v] = hn::Mul(two, hn::MulAdd(gamma, hn::LoadU(d, y + i + v * lanes), coef0));
+      // From 40 on the result is 1.
+      part[v] = hn::Add(hn::Exp(d, hn::Max(hn::Neg(most), hn::Min(most, x[v]))), one);
+    }
+    const VD low = hn::Mul(part[0], part[1]), high = hn::Mul(part[2], part[3]);
+    const VD all = hn::Div(two, hn::Mul(low, high));
+    const VD of_low = hn::Mul(all, high), of_high = hn::Mul(all, low);
+    const VD inverse[4] = {hn::Mul(of_low, part[1]), hn::Mul(of_low, part[0]),
+                           hn::Mul(of_high, part[3]), hn::Mul(of_high, part[2])};
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v)
+      hn::StoreU(hn::IfThenElse(hn::IsNaN(x[v]), x[v], hn::Sub(one, inverse[v])), d,
+                 y + i + v * lanes);
+  }
+}
+
+void values_of(const SvmParameters& p, const double* x, int64_t rows, const double* vectors,
+               int64_t features, int64_t padded, double* out) {
+  const D d;
+  if (p.kind == SvmKind::kRbf)
+    svm_products_of<true>(x, rows, vectors, features, padded, out);
+  else
+    svm_products_of<false>(x, rows, vectors, features, padded, out);
+  const VD gamma = hn::Set(d, p.gamma), coef0 = hn::Set(d, p.coef0);
+  const int64_t n = rows * padded;
+  if (p.kind == SvmKind::kRbf) {
+    const VD by = hn::Set(d, -p.gamma);
+    each_vector(out, n, [&](VD y) HWY_ATTR {
+      y = hn::Mul(by, y);
+      // Where the vector function is not good: NaN, and beyond what a double holds.
+      const auto good = hn::And(hn::Ge(y, hn::Set(d, -700.0)), hn::Le(y, hn::Set(d, 700.0)));
+      if (hn::AllTrue(d, good)) return hn::Exp(d, y);
+      HWY_ALIGN double parts[HWY_LANES(double)];
+      hn::Store(y, d, parts);
+      for (double& part : parts) part = std::exp(part);
+      return hn::Load(d, parts);
+    });
+  } else if (p.kind == SvmKind::kSigmoid) {
+    tanh_of(out, n, gamma, coef0);
+  } else if (p.kind == SvmKind::kPoly && p.degree >= 1 && p.degree <= 8 &&
+             p.degree == std::floor(p.degree)) {
+    each_vector(out, n, [&](VD y) HWY_ATTR {
+      y = hn::MulAdd(gamma, y, coef0);
+      VD power = y;
+      for (int i = 1; i < static_cast<int>(p.degree); ++i) power = hn::Mul(power, y);
+      return power;
+    });
+  } else if (p.kind == SvmKind::kPoly) {
+    for (int64_t i = 0; i < n; ++i) out[i] = std::pow(p.gamma * out[i] + p.coef0, p.degree);
+  }
 }
 
 double dot_of(const double* a, const double* b, int64_t n) {
@@ -146,25 +299,42 @@ void scale_of(const float* x, const double* offset, const double* scale, int64_t
   }
 }
 
-void norm_of(RowNorm norm, const float* x, int64_t n, float* y) {
+/// What a row is divided by, but for zero.
+HWY_INLINE double norm_of_row(RowNorm norm, const float* x, int64_t n) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  double divisor;
   if (norm == RowNorm::kMax) {
-    divisor = static_cast<double>(x[0]);
-    for (int64_t i = 1; i < n; ++i) divisor = std::fmax(divisor, static_cast<double>(x[i]));
-  } else {
-    VD sum = hn::Zero(d);
-    for (int64_t i = 0; i < n; i += lanes) {
-      const VD v = wide(x + i, n - i);
-      sum = norm == RowNorm::kL1 ? hn::Add(sum, hn::Abs(v)) : hn::MulAdd(v, v, sum);
-    }
-    divisor = hn::GetLane(hn::SumOfLanes(d, sum));
-    if (norm == RowNorm::kL2) divisor = std::sqrt(divisor);
+    const hn::ScalableTag<float> df;
+    const auto wide_lanes = static_cast<int64_t>(hn::Lanes(df));
+    auto most = hn::Set(df, -std::numeric_limits<float>::infinity());
+    int64_t i = 0;
+    for (; i + wide_lanes <= n; i += wide_lanes) most = greatest_number(hn::LoadU(df, x + i), most);
+    float rest = hn::GetLane(hn::MaxOfLanes(df, most));
+    for (; i < n; ++i) rest = x[i] > rest ? x[i] : rest;
+    if (rest > -std::numeric_limits<float>::infinity()) return static_cast<double>(rest);
+    // Nothing but infinity below zero, and what is no number.
+    for (i = 0, rest = x[0]; i < n; ++i) rest = std::fmax(rest, x[i]);
+    return static_cast<double>(rest);
   }
-  const VD by = hn::Set(d, divisor == 0 ? 1.0 : divisor);
-  for (int64_t i = 0; i < n; i += lanes)
-    store_n(hn::DemoteTo(DF(), hn::Div(wide(x + i, n - i), by)), DF(), y + i, n - i);
+  VD sum = hn::Zero(d);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const VD v = wide(x + i, n - i);
+    sum = norm == RowNorm::kL1 ? hn::Add(sum, hn::Abs(v)) : hn::MulAdd(v, v, sum);
+  }
+  const double total = hn::GetLane(hn::SumOfLanes(d, sum));
+  return norm == RowNorm::kL2 ? std::sqrt(total) : total;
+}
+
+void norm_of(RowNorm norm, const float* x, int64_t rows, int64_t n, float* y) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (; rows > 0; --rows, x += n, y += n) {
+    const double divisor = norm_of_row(norm, x, n);
+    // In double the product with the reciprocal differs less than rounding to float does.
+    const VD by = hn::Set(d, divisor == 0 ? 1.0 : 1 / divisor);
+    for (int64_t i = 0; i < n; i += lanes)
+      store_n(hn::DemoteTo(DF(), hn::Mul(wide(x + i, n - i), by)), DF(), y + i, n - i);
+  }
 }
 
 }  // namespace HWY_NAMESPACE
@@ -174,21 +344,42 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
-void linear_scores(const float* x, int64_t rows, int64_t features, const double* w,
-                   const double* bias, int64_t targets, float* room, double* scores) {
-  transpose_tile(reinterpret_cast<const std::byte*>(x), features,
-                 reinterpret_cast<std::byte*>(room), kLinearRows, rows, features, sizeof(float));
-  for (int64_t i = 0; rows < kLinearRows && i < features; ++i)
-    std::fill(room + i * kLinearRows + rows, room + (i + 1) * kLinearRows, 0.0f);
-  TOMBOLO_TARGET(
-      void(const float*, int64_t, int64_t, const double*, const double*, int64_t, double*),
-      scores_of)
-  (room, rows, features, w, bias, targets, scores);
+template <>
+void linear_scores<float>(const float* x, int64_t rows, int64_t features, const double* w,
+                          const double* bias, int64_t targets, double* scores) {
+  using Fn = void(const float*, int64_t, int64_t, const double*, const double*, int64_t, double*);
+  TOMBOLO_TARGET(Fn, scores_of_floats)(x, rows, features, w, bias, targets, scores);
 }
-void svm_values(const SvmParameters& parameters, const float* x, const double* vectors,
-                int64_t features, int64_t padded, double* out) {
-  using Fn = void(const SvmParameters&, const float*, const double*, int64_t, int64_t, double*);
-  TOMBOLO_TARGET(Fn, values_of).get()(parameters, x, vectors, features, padded, out);
+template <>
+void linear_scores<double>(const double* x, int64_t rows, int64_t features, const double* w,
+                           const double* bias, int64_t targets, double* scores) {
+  using Fn = void(const double*, int64_t, int64_t, const double*, const double*, int64_t, double*);
+  TOMBOLO_TARGET(Fn, scores_of_doubles)(x, rows, features, w, bias, targets, scores);
+}
+void softmax_scores(double* scores, int64_t targets) {
+  TOMBOLO_TARGET(void(double*, int64_t), softmax_of_scores)(scores, targets);
+}
+void logistic_scores(double* scores, int64_t targets) {
+  TOMBOLO_TARGET(void(double*, int64_t), logistic_of_scores)(scores, targets);
+}
+void greatest_scores(const double* scores, int64_t targets, int64_t* best) {
+  TOMBOLO_TARGET(void(const double*, int64_t, int64_t*), greatest_of_scores)
+  (scores, targets, best);
+}
+void give_score_rows(const double* scores, int64_t rows, int64_t targets, float* room, float* y) {
+  TOMBOLO_TARGET(void(const double*, int64_t, float*), narrow_scores)
+  (scores, targets * kLinearRows, room);
+  transpose_tile(reinterpret_cast<const std::byte*>(room), kLinearRows,
+                 reinterpret_cast<std::byte*>(y), targets, targets, rows, sizeof(float));
+}
+void widen_floats(const float* x, int64_t n, double* to) {
+  TOMBOLO_TARGET(void(const float*, int64_t, double*), widen_of)(x, n, to);
+}
+void svm_values(const SvmParameters& parameters, const double* x, int64_t rows,
+                const double* vectors, int64_t features, int64_t padded, double* out) {
+  using Fn =
+      void(const SvmParameters&, const double*, int64_t, const double*, int64_t, int64_t, double*);
+  TOMBOLO_TARGET(Fn, values_of).get()(parameters, x, rows, vectors, features, padded, out);
 }
 double dot_f64(const double* a, const double* b, int64_t n) {
   return TOMBOLO_TARGET(double(const double*, const double*, int64_t), dot_of)(a, b, n);
@@ -198,8 +389,9 @@ void scale_features(const float* x, const double* offset, const double* scale, i
   TOMBOLO_TARGET(void(const float*, const double*, const double*, int64_t, float*), scale_of)
   (x, offset, scale, n, y);
 }
-void divide_by_norm(RowNorm norm, const float* x, int64_t n, float* y) {
-  TOMBOLO_TARGET(void(RowNorm, const float*, int64_t, float*), norm_of)(norm, x, n, y);
+void divide_by_norm(RowNorm norm, const float* x, int64_t rows, int64_t n, float* y) {
+  TOMBOLO_TARGET(void(RowNorm, const float*, int64_t, int64_t, float*), norm_of)
+  (norm, x, rows, n, y);
 }
 
 }  // namespace tombolo

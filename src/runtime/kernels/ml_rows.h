@@ -6,11 +6,26 @@
 
 namespace tombolo {
 
-/// scores[r * targets + t] = bias[t] + sum of x[r * features + i] * w[i * targets + t] for
-/// kLinearRows rows of which `rows` count; `room` holds kLinearRows * features floats.
+/// Columns of so many rows are worked on together.
 inline constexpr int64_t kLinearRows = 32;
-void linear_scores(const float* x, int64_t rows, int64_t features, const double* w,
-                   const double* bias, int64_t targets, float* room, double* scores);
+/// scores[t * kLinearRows + r] = bias[t] + sum of x[i * kLinearRows + r] * w[i * targets + t], for
+/// columns x and as many rows as hold vectors with the first `rows` of them.
+template <typename T>  // float or double
+void linear_scores(const T* x, int64_t rows, int64_t features, const double* w, const double* bias,
+                   int64_t targets, double* scores);
+/// Columns of scores in place: softmax over targets, or the logistic function of each.
+void softmax_scores(double* scores, int64_t targets);
+void logistic_scores(double* scores, int64_t targets);
+/// best[r]: the target with the greatest score, the first of equals.
+void greatest_scores(const double* scores, int64_t targets, int64_t* best);
+/// y[r * targets + t] = scores[t * kLinearRows + r] for the first `rows`; `room` is as large as
+/// scores.
+void give_score_rows(const double* scores, int64_t rows, int64_t targets, float* room, float* y);
+
+/// Sum of a[i] * b[i] over n numbers.
+double dot_f64(const double* a, const double* b, int64_t n);
+/// `to` gets the numbers as doubles.
+void widen_floats(const float* x, int64_t n, double* to);
 
 enum class SvmKind : uint8_t { kLinear, kPoly, kRbf, kSigmoid };
 struct SvmParameters {
@@ -19,17 +34,16 @@ struct SvmParameters {
 };
 /// Supports are padded to whole steps of this many.
 inline constexpr int64_t kSvmStep = 32;
-/// out[s] = kernel(x, vector s) for s < padded, with vectors as [feature][padded] in double.
-void svm_values(const SvmParameters& parameters, const float* x, const double* vectors,
-                int64_t features, int64_t padded, double* out);
-/// Sum of a[i] * b[i] over n numbers.
-double dot_f64(const double* a, const double* b, int64_t n);
+/// out[r * padded + s] = kernel(row r, vector s) for s < padded, with vectors as
+/// [feature][padded].
+void svm_values(const SvmParameters& parameters, const double* x, int64_t rows,
+                const double* vectors, int64_t features, int64_t padded, double* out);
 
 /// y = (x - offset) * scale, rounded once.
 void scale_features(const float* x, const double* offset, const double* scale, int64_t n, float* y);
 
 enum class RowNorm : uint8_t { kMax, kL1, kL2 };
-/// y = x / norm of x, x as it is where that is zero.
-void divide_by_norm(RowNorm norm, const float* x, int64_t n, float* y);
+/// Each of `rows` rows of n numbers divided by its norm, as it is where that is zero.
+void divide_by_norm(RowNorm norm, const float* x, int64_t rows, int64_t n, float* y);
 
 }  // namespace tombolo

@@ -1,75 +1,68 @@
-// Linear models, support vectors, Scaler and Normalizer of ai.onnx.ml, over rows of floats, in
-// double as the reference computes them.
+// Linear models, Scaler and Normalizer of ai.onnx.ml, in double as the reference computes them.
 
 #include <algorithm>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "ops/kernels/ml.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/ml_rows.h"
+#include "runtime/kernels/ml_setting.h"
+#include "runtime/kernels/transpose_tile.h"
 
 namespace tombolo {
 namespace {
 
-/// [N, F] of floats with something in it.
-bool has_rows(const KernelQuery& q) {
-  return active_isa() != Isa::kScalar && !q.inputs.empty() && q.dtype(0) == DType::kFloat32 &&
-         q.dims(0).size() == 2 && element_count(q.dims(0)) > 0;
-}
-
-int64_t grain_of_rows(int64_t work) {
-  return std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, work));
-}
-
-bool known_transform(const KernelQuery& q, ops::PostTransform& transform) {
-  const Text name = q.attributes.get_string("post_transform", "NONE");
-  constexpr std::pair<std::string_view, ops::PostTransform> kNames[] = {
-      {"NONE", ops::PostTransform::kNone},
-      {"SOFTMAX", ops::PostTransform::kSoftmax},
-      {"LOGISTIC", ops::PostTransform::kLogistic},
-      {"SOFTMAX_ZERO", ops::PostTransform::kSoftmaxZero},
-      {"PROBIT", ops::PostTransform::kProbit}};
-  for (const auto& [known, value] : kNames)
-    if (name == known) {
-      transform = value;
-      return true;
-    }
-  return false;
-}
-
 struct LinearState final : KernelState {
-  std::vector<double> weights, bias;  ///< [feature][target]; [target]
+  std::vector<double> weights, bias;  ///< [feature][target], or by target for few rows; [target]
   std::vector<int64_t> labels;
+  std::vector<std::string> names;  ///< of classes, in place of labels
   int64_t targets = 1, features = 1;
+  bool few_rows = false;
   ops::PostTransform transform = ops::PostTransform::kNone;
 };
 
+/// Fewer rows than these leave most of a vector across rows empty.
+constexpr int64_t kFewRows = 4;
+
 bool plan_linear(const KernelQuery& q, bool classifier, LinearState& s) {
-  if (!has_rows(q) || !known_transform(q, s.transform)) return false;
+  if (!has_feature_rows(q) || !known_transform(q, s.transform)) return false;
   const auto weights = q.attributes.get_floats("coefficients");
   const auto bias = q.attributes.get_floats("intercepts");
   s.features = q.dims(0)[1];
   if (weights.empty() || static_cast<int64_t>(weights.size()) % s.features != 0) return false;
-  s.targets = static_cast<int64_t>(weights.size()) / s.features;
-  if (!bias.empty() && static_cast<int64_t>(bias.size()) != s.targets) return false;
+  const int64_t given = static_cast<int64_t>(weights.size()) / s.features;
+  s.targets = given;
+  if (!bias.empty() && static_cast<int64_t>(bias.size()) != given) return false;
   if (classifier) {
-    // A label for each of several scores; what two classes with one score mean the reference knows.
+    // A label for each of several scores, or two for one, which is that of the second: the first
+    // has its opposite. What one class alone means the reference knows.
     const auto labels = q.attributes.get_ints("classlabels_ints");
-    if (s.targets < 2 || static_cast<int64_t>(labels.size()) != s.targets ||
-        !q.attributes.get_strings("classlabels_strings").empty())
+    const auto names = q.attributes.get_strings("classlabels_strings");
+    const auto named = static_cast<int64_t>(std::max(labels.size(), names.size()));
+    if (named < 2 || (named != given && !(given == 1 && named == 2)) ||
+        (!labels.empty() && !names.empty()))
       return false;
     s.labels.assign(labels.begin(), labels.end());
-  } else if (q.attributes.get_int("targets", 1) != s.targets) {
+    s.names.assign(names.begin(), names.end());
+    s.targets = named;
+  } else if (q.attributes.get_int("targets", 1) != given) {
     return false;
   }
-  s.weights.assign(weights.size(), 0);
-  for (int64_t t = 0; t < s.targets; ++t)
+  s.few_rows = q.dims(0)[0] < kFewRows;
+  s.weights.resize(static_cast<size_t>(s.features * s.targets));
+  s.bias.resize(static_cast<size_t>(s.targets));
+  for (int64_t t = 0; t < s.targets; ++t) {
+    const double sign = given < s.targets && t == 0 ? -1 : 1;
+    const auto from = static_cast<size_t>(given < s.targets ? 0 : t);
     for (int64_t i = 0; i < s.features; ++i)
-      s.weights[static_cast<size_t>(i * s.targets + t)] =
-          static_cast<double>(weights[static_cast<size_t>(t * s.features + i)]);
-  s.bias.assign(static_cast<size_t>(s.targets), 0);
-  std::copy(bias.begin(), bias.end(), s.bias.begin());
+      s.weights[static_cast<size_t>(s.few_rows ? t * s.features + i : i * s.targets + t)] =
+          sign * static_cast<double>(
+                     weights[from * static_cast<size_t>(s.features) + static_cast<size_t>(i)]);
+    if (!bias.empty()) s.bias[static_cast<size_t>(t)] = sign * static_cast<double>(bias[from]);
+  }
   return true;
 }
 
@@ -85,146 +78,127 @@ Result<std::unique_ptr<KernelState>> prepare_linear(const PrepareContext& q) {
   return state;
 }
 
-/// done(first row, rows, their scores) for all rows.
-template <typename Done>
-void score_rows(const KernelRun& run, const LinearState& s, Done&& done) {
+/// Columns of scores as they are given out.
+void transform_columns(const LinearState& s, double* scores, int64_t rows) {
+  if (s.transform == ops::PostTransform::kNone) return;
+  if (s.transform == ops::PostTransform::kSoftmax) return softmax_scores(scores, s.targets);
+  if (s.transform == ops::PostTransform::kLogistic) return logistic_scores(scores, s.targets);
+  std::vector<double> row(static_cast<size_t>(s.targets));
+  for (int64_t r = 0; r < rows; ++r) {
+    for (size_t t = 0; t < row.size(); ++t)
+      row[t] = scores[static_cast<int64_t>(t) * kLinearRows + r];
+    ops::transform_scores(s.transform, row);
+    for (size_t t = 0; t < row.size(); ++t)
+      scores[static_cast<int64_t>(t) * kLinearRows + r] = row[t];
+  }
+}
+
+/// Where results go; null where they are not wanted.
+struct LinearTarget {
+  float* scores = nullptr;
+  int64_t* labels = nullptr;
+  std::string* names = nullptr;
+
+  void give_label(const LinearState& s, int64_t row, int64_t best) const {
+    const auto at = static_cast<size_t>(best);
+    if (labels != nullptr) labels[row] = s.labels[at];
+    if (names != nullptr) names[row] = s.names[at];
+  }
+};
+
+void run_few_rows(const LinearState& s, const Tensor& x, const LinearTarget& to) {
+  std::vector<double> row(static_cast<size_t>(s.features)), scores(static_cast<size_t>(s.targets));
+  for (int64_t r = 0; r < x.dim(0); ++r) {
+    widen_features(x, r * s.features, s.features, row.data());
+    for (size_t t = 0; t < scores.size(); ++t)
+      scores[t] =
+          s.bias[t] +
+          dot_f64(row.data(), s.weights.data() + static_cast<int64_t>(t) * s.features, s.features);
+    ops::transform_scores(s.transform, scores);
+    to.give_label(s, r, ops::greatest(scores));
+    for (size_t t = 0; t < scores.size() && to.scores != nullptr; ++t)
+      to.scores[r * s.targets + static_cast<int64_t>(t)] = static_cast<float>(scores[t]);
+  }
+}
+
+/// Columns of the rows that begin at `row`. Floats stay what they are until they are multiplied.
+template <typename T>
+void load_columns(const Tensor& x, int64_t row, int64_t rows, std::vector<T>& room,
+                  std::vector<T>& columns) {
+  const int64_t features = x.dim(1);
+  const T* from = x.data<T>() + row * features;
+  if constexpr (std::is_same_v<T, double>) {
+    if (x.dtype() != DType::kFloat64) {
+      room.resize(columns.size());
+      widen_features(x, row * features, rows * features, room.data());
+      from = room.data();
+    }
+  }
+  transpose_tile(reinterpret_cast<const std::byte*>(from), features,
+                 reinterpret_cast<std::byte*>(columns.data()), kLinearRows, rows, features,
+                 sizeof(T));
+}
+
+template <typename T>
+void run_blocks(const KernelRun& run, const LinearState& s, const LinearTarget& to) {
   const Tensor& x = run.input(0);
-  run.parallel_for(
-      x.dim(0), grain_of_rows(s.features * s.targets), [&](int64_t begin, int64_t end) {
-        std::vector<double> scores(static_cast<size_t>(kLinearRows * s.targets));
-        std::vector<float> room(static_cast<size_t>(kLinearRows * s.features));
-        for (int64_t row = begin; row < end; row += kLinearRows) {
-          const int64_t rows = std::min(kLinearRows, end - row);
-          linear_scores(x.data<float>() + row * s.features, rows, s.features, s.weights.data(),
-                        s.bias.data(), s.targets, room.data(), scores.data());
-          if (s.transform != ops::PostTransform::kNone)
-            for (int64_t r = 0; r < rows; ++r)
-              ops::transform_scores(
-                  s.transform, {scores.data() + r * s.targets, static_cast<size_t>(s.targets)});
-          done(row, rows, scores.data());
-        }
-      });
+  const int64_t blocks = (x.dim(0) + kLinearRows - 1) / kLinearRows;
+  run.parallel_for(blocks, ml_grain(kLinearRows * s.features * s.targets),
+                   [&](int64_t first, int64_t last) {
+                     const auto results = static_cast<size_t>(kLinearRows * s.targets);
+                     std::vector<T> room, columns(static_cast<size_t>(kLinearRows * s.features));
+                     std::vector<double> scores(results);
+                     std::vector<float> narrow(results);
+                     int64_t best[kLinearRows];
+                     for (int64_t row = first * kLinearRows;
+                          row < std::min(x.dim(0), last * kLinearRows); row += kLinearRows) {
+                       const int64_t rows = std::min(kLinearRows, x.dim(0) - row);
+                       load_columns(x, row, rows, room, columns);
+                       linear_scores(columns.data(), rows, s.features, s.weights.data(),
+                                     s.bias.data(), s.targets, scores.data());
+                       transform_columns(s, scores.data(), rows);
+                       if (to.labels != nullptr || to.names != nullptr) {
+                         greatest_scores(scores.data(), s.targets, best);
+                         for (int64_t r = 0; r < rows; ++r) to.give_label(s, row + r, best[r]);
+                       }
+                       if (to.scores != nullptr)
+                         give_score_rows(scores.data(), rows, s.targets, narrow.data(),
+                                         to.scores + row * s.targets);
+                     }
+                   });
+}
+
+void run_linear(const KernelRun& run, const LinearState& s, const LinearTarget& to) {
+  if (s.few_rows) return run_few_rows(s, run.input(0), to);
+  if (run.input(0).dtype() == DType::kFloat32) return run_blocks<float>(run, s, to);
+  run_blocks<double>(run, s, to);
 }
 
 Status run_linear_regressor(KernelRun& run) {
   const auto& s = run.state<LinearState>();
   const int64_t dims[] = {run.input(0).dim(0), s.targets};
   TRY(Tensor * y, run.output(0, DType::kFloat32, dims));
-  float* to = y->data<float>();
-  score_rows(run, s, [&](int64_t row, int64_t rows, const double* scores) {
-    for (int64_t i = 0; i < rows * s.targets; ++i)
-      to[row * s.targets + i] = static_cast<float>(scores[i]);
-  });
+  run_linear(run, s, {.scores = y->data<float>()});
   return ok();
 }
 
 Status run_linear_classifier(KernelRun& run) {
   const auto& s = run.state<LinearState>();
   const int64_t dims[] = {run.input(0).dim(0), s.targets};
-  int64_t* labels = nullptr;
-  float* to = nullptr;
+  LinearTarget to;
   if (run.wants_output(0)) {
-    TRY(Tensor * y, run.output(0, DType::kInt64, std::span(dims, 1)));
-    labels = y->data<int64_t>();
+    const DType dtype = s.names.empty() ? DType::kInt64 : DType::kString;
+    TRY(Tensor * y, run.output(0, dtype, std::span(dims, 1)));
+    if (s.names.empty())
+      to.labels = y->data<int64_t>();
+    else
+      to.names = y->strings().data();
   }
   if (run.wants_output(1)) {
     TRY(Tensor * z, run.output(1, DType::kFloat32, dims));
-    to = z->data<float>();
+    to.scores = z->data<float>();
   }
-  score_rows(run, s, [&](int64_t row, int64_t rows, const double* scores) {
-    if (labels != nullptr)
-      for (int64_t r = 0; r < rows; ++r) {
-        const int64_t best =
-            ops::greatest({scores + r * s.targets, static_cast<size_t>(s.targets)});
-        labels[row + r] = s.labels[static_cast<size_t>(best)];
-      }
-    if (to != nullptr)
-      for (int64_t i = 0; i < rows * s.targets; ++i)
-        to[row * s.targets + i] = static_cast<float>(scores[i]);
-  });
-  return ok();
-}
-
-// SVMRegressor.
-
-struct SvmState final : KernelState {
-  SvmParameters parameters;
-  ops::PostTransform transform = ops::PostTransform::kNone;
-  std::vector<double> vectors;       ///< [feature][padded]
-  std::vector<double> coefficients;  ///< one a support
-  int64_t features = 1, supports = 0, padded = 0;
-  double rho = 0;
-  bool one_class = false;
-};
-
-bool plan_svm(const KernelQuery& q, SvmState* s) {
-  ops::PostTransform transform;
-  if (!has_rows(q) || !known_transform(q, transform)) return false;
-  const auto& a = q.attributes;
-  const auto coefficients = a.get_floats("coefficients"), vectors = a.get_floats("support_vectors"),
-             rho = a.get_floats("rho"), parameters = a.get_floats("kernel_params");
-  const int64_t supports = a.get_int("n_supports", 0), features = q.dims(0)[1];
-  const Text name = a.get_string("kernel_type", "LINEAR");
-  constexpr std::pair<std::string_view, SvmKind> kNames[] = {{"LINEAR", SvmKind::kLinear},
-                                                             {"POLY", SvmKind::kPoly},
-                                                             {"RBF", SvmKind::kRbf},
-                                                             {"SIGMOID", SvmKind::kSigmoid}};
-  const auto* kind = std::find_if(std::begin(kNames), std::end(kNames),
-                                  [&](const auto& row) { return row.first == name; });
-  if (supports < 1 || supports > 1 << 24 || features > 1 << 20 || kind == std::end(kNames) ||
-      static_cast<int64_t>(coefficients.size()) < supports || rho.empty() ||
-      static_cast<int64_t>(vectors.size()) / features < supports ||
-      (!parameters.empty() && parameters.size() != 3))
-    return false;
-  if (s == nullptr) return true;
-  s->transform = transform;
-  s->parameters.kind = kind->second;
-  if (!parameters.empty()) {
-    s->parameters.gamma = static_cast<double>(parameters[0]);
-    s->parameters.coef0 = static_cast<double>(parameters[1]);
-    s->parameters.degree = static_cast<double>(parameters[2]);
-  }
-  s->features = features;
-  s->supports = supports;
-  s->padded = (supports + kSvmStep - 1) / kSvmStep * kSvmStep;
-  s->rho = static_cast<double>(rho[0]);
-  s->one_class = a.get_int("one_class", 0) != 0;
-  s->vectors.resize(static_cast<size_t>(features * s->padded));
-  s->coefficients.resize(static_cast<size_t>(supports));
-  for (int64_t j = 0; j < supports; ++j) {
-    s->coefficients[static_cast<size_t>(j)] =
-        static_cast<double>(coefficients[static_cast<size_t>(j)]);
-    for (int64_t i = 0; i < features; ++i)
-      s->vectors[static_cast<size_t>(i * s->padded + j)] =
-          static_cast<double>(vectors[static_cast<size_t>(j * features + i)]);
-  }
-  return true;
-}
-
-bool supports_svm(const KernelQuery& q) { return plan_svm(q, nullptr); }
-Result<std::unique_ptr<KernelState>> prepare_svm(const PrepareContext& q) {
-  auto state = std::make_unique<SvmState>();
-  plan_svm(q, state.get());
-  return state;
-}
-
-Status run_svm(KernelRun& run) {
-  const auto& s = run.state<SvmState>();
-  const Tensor& x = run.input(0);
-  const int64_t dims[] = {x.dim(0), 1};
-  TRY(Tensor * y, run.output(0, DType::kFloat32, dims));
-  float* to = y->data<float>();
-  run.parallel_for(x.dim(0), grain_of_rows(s.features * s.padded), [&](int64_t begin, int64_t end) {
-    std::vector<double> values(static_cast<size_t>(s.padded));
-    for (int64_t row = begin; row < end; ++row) {
-      svm_values(s.parameters, x.data<float>() + row * s.features, s.vectors.data(), s.features,
-                 s.padded, values.data());
-      double sum = s.rho + dot_f64(values.data(), s.coefficients.data(), s.supports);
-      if (s.one_class) sum = sum > 0 ? 1 : -1;
-      ops::transform_scores(s.transform, {&sum, 1});
-      to[row] = static_cast<float>(sum);
-    }
-  });
+  run_linear(run, s, to);
   return ok();
 }
 
@@ -268,7 +242,7 @@ Status run_scaler(KernelRun& run) {
   const float* from = x.data<float>();
   float* to = y->data<float>();
   const int64_t size = x.size(), runs = (size + s.run - 1) / s.run;
-  run.parallel_for(runs, grain_of_rows(s.run), [&](int64_t begin, int64_t end) {
+  run.parallel_for(runs, ml_grain(s.run), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       scale_features(from + i * s.run, s.offset.data(), s.scale.data(),
                      std::min(s.run, size - i * s.run), to + i * s.run);
@@ -286,7 +260,7 @@ bool read_norm(const KernelQuery& q, RowNorm& norm) {
 }
 bool supports_normalizer(const KernelQuery& q) {
   RowNorm norm;
-  return has_rows(q) && read_norm(q, norm);
+  return has_feature_rows(q) && q.dtype(0) == DType::kFloat32 && read_norm(q, norm);
 }
 Result<std::unique_ptr<KernelState>> prepare_normalizer(const PrepareContext& q) {
   auto state = std::make_unique<NormalizerState>();
@@ -300,9 +274,8 @@ Status run_normalizer(KernelRun& run) {
   float* to = y->data<float>();
   const int64_t features = x.dim(1);
   const RowNorm norm = run.state<NormalizerState>().norm;
-  run.parallel_for(x.dim(0), grain_of_rows(features), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row)
-      divide_by_norm(norm, from + row * features, features, to + row * features);
+  run.parallel_for(x.dim(0), ml_grain(features), [&](int64_t begin, int64_t end) {
+    divide_by_norm(norm, from + begin * features, end - begin, features, to + begin * features);
   });
   return ok();
 }
@@ -324,14 +297,6 @@ KERNEL(ml_linear_classifier) = {
     .supports = supports_linear<true>,
     .prepare = prepare_linear<true>,
     .run = run_linear_classifier,
-};
-KERNEL(ml_svm_regressor) = {
-    .name = "svm_regressor",
-    .op = "SVMRegressor",
-    .domain = "ai.onnx.ml",
-    .supports = supports_svm,
-    .prepare = prepare_svm,
-    .run = run_svm,
 };
 KERNEL(ml_scaler) = {
     .name = "scaler",

@@ -47,7 +47,7 @@ class Operators : public EachIsa {
     plain.reference = true;
     plain.optimise = 0;
     const std::string text = "<ir_version: 10, opset_import: [\"\" : " + std::to_string(opset_) +
-                             ", \"com.microsoft\" : 1]>\n" + main;
+                             ", \"com.microsoft\" : 1, \"ai.onnx.ml\" : 4]>\n" + main;
     std::unique_ptr<Session> sessions[2];
     for (int i = 0; i < 2; ++i) {
       auto model = parse_text(text);

@@ -701,6 +701,119 @@ TEST_P(Operators, NormsOfPlanes) {
   }
 }
 
+TEST_P(Operators, Losses) {
+  struct Shape {
+    std::vector<int64_t> scores, targets;
+  };
+  const Shape shapes[] = {{{1, 2}, {1}},
+                          {{5, 7}, {5}},
+                          {{9, 130}, {9}},
+                          {{3, 4, 33}, {3, 33}},
+                          {{2, 21, 17, 19}, {2, 17, 19}}};
+  for (const Shape& shape : shapes) {
+    const int64_t classes = shape.scores[1];
+    std::vector<float> scores(static_cast<size_t>(element_count(shape.scores)));
+    for (float& score : scores) score = 3 * normal_(engine_);
+    std::vector<int64_t> targets(static_cast<size_t>(element_count(shape.targets)));
+    for (int64_t& target : targets)
+      target = static_cast<int64_t>(engine_() % static_cast<uint32_t>(classes));
+    if (targets.size() > 1) targets[1] = -1;
+    targets.back() = 0;
+    std::vector<float> weights(static_cast<size_t>(classes));
+    for (float& weight : weights) weight = std::fabs(normal_(engine_)) + 0.1f;
+    const std::vector<NamedValue> inputs = {
+        {"x", Tensor::of<float>(DType::kFloat32, shape.scores, scores)},
+        {"t", Tensor::of<int64_t>(DType::kInt64, shape.targets, targets)},
+        {"w", Tensor::of<float>(DType::kFloat32, {{classes}}, weights)}};
+    for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"})
+      for (const char* reduction : {"none", "sum", "mean"})
+        for (const bool short_targets : {false, true}) {
+          const std::string call = std::string(op) + " <ignore_index = -1, reduction = \"" +
+                                   reduction + "\"> (x, " + (short_targets ? "i" : "t");
+          const std::string cast = short_targets ? "i = Cast <to = 6> (t)\n" : "";
+          const std::string head = "main (float[] x, int64[] t, float[] w) => (y";
+          agree(head + ") { " + cast + "y = " + call + ") }", inputs, 2e-6);
+          agree(head + ") { " + cast + "y = " + call + ", w) }", inputs, 2e-6);
+          if (op[0] == 'S')
+            agree(head + ", l) { " + cast + "y, l = " + call + ", w) }", inputs, 2e-6);
+        }
+  }
+}
+
+TEST_P(Operators, Determinants) {
+  for (const int64_t n : {1, 2, 7, 8, 9, 12, 15, 16, 17, 33, 70}) {
+    const Tensor x = numbers({3, n, n}, 0.5);
+    agree("main (float[A,N,N] x) => (y) { y = Det (x) }", {{"x", x}}, 1e-5);
+    agree(
+        "main (float[A,N,N] x) => (y) { d = Cast <to = 11> (x)\n e = Det (d)\n y = Cast <to = 1> "
+        "(e) }",
+        {{"x", x}}, 1e-5);
+    agree("main (float[A,N,N] z) => (y) { x = Sub (z, z)\n y = Det (x) }", {{"z", x}});
+  }
+}
+
+TEST_P(Operators, LinearAndSupportVectorModels) {
+  const auto list = [&](int64_t n, bool positive = false) {
+    std::string text;
+    for (int64_t i = 0; i < n; ++i) {
+      const float value = std::round(normal_(engine_) * 64) / 64;
+      text += (i == 0 ? "" : ", ") + std::to_string(positive ? std::fabs(value) : value);
+    }
+    return "[" + text + "]";
+  };
+  const auto names = [](int64_t n, bool text) {
+    std::string labels;
+    for (int64_t i = 0; i < n; ++i) {
+      const std::string name = std::to_string(7 * i - 3);
+      labels += (i == 0 ? "" : ", ") + (text ? "\"a label " + name + "\"" : name);
+    }
+    return std::string(text ? "classlabels_strings = [" : "classlabels_ints = [") + labels + "]";
+  };
+  constexpr const char* kTransforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"};
+  constexpr int kTypes[] = {1, 11, 7, 6};
+  int round = 0;
+  for (const int64_t rows : {1, 3, 4, 31, 70})
+    for (const int64_t features : {1, 4, 17, 40})
+      for (const int64_t targets : {1, 2, 3, 5, 11}) {
+        ++round;
+        const Tensor x = numbers({rows, features}, 4);
+        const std::string in =
+            "main (float[N, F] x) => (y, z) { f = Cast <to = " + std::to_string(kTypes[round % 4]) +
+            "> (x)\n ";
+        const std::string after =
+            std::string(", post_transform = \"") + kTransforms[round / 2 % 4] + "\"> (f)";
+        agree(in + "y = ai.onnx.ml.LinearRegressor <coefficients = " + list(targets * features) +
+                  ", targets = " + std::to_string(targets) + after + "\n z = Identity (y) }",
+              {{"x", x}}, 1e-6);
+        const int64_t classes = std::max<int64_t>(2, targets);
+        const std::string labels = names(classes, round % 3 == 0);
+        agree(in +
+                  "y, z = ai.onnx.ml.LinearClassifier <coefficients = " + list(targets * features) +
+                  ", intercepts = " + list(targets) + ", " + labels + after + " }",
+              {{"x", x}}, 1e-6);
+        if (targets > 3) continue;
+        constexpr const char* kKernels[] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
+        const int64_t pairs = classes * (classes - 1) / 2;
+        std::string sizes = "[9";
+        for (int64_t i = 1; i < classes; ++i) sizes += ", " + std::to_string(20 * i);
+        const int64_t vectors = 9 + 10 * classes * (classes - 1);
+        const std::string kernel = std::string("kernel_type = \"") + kKernels[round % 4] +
+                                   "\", kernel_params = [0.02, 0.5, " +
+                                   (round % 3 == 0 ? "2.5" : "3.0") +
+                                   "], support_vectors = " + list(vectors * features);
+        agree(in + "y = ai.onnx.ml.SVMRegressor <coefficients = " + list(vectors) +
+                  ", n_supports = " + std::to_string(vectors) + ", rho = [0.25], " + kernel +
+                  "> (f)\n z = Identity (y) }",
+              {{"x", x}}, 1e-6);
+        const std::string odds =
+            round % 2 == 0 ? ", prob_a = " + list(pairs) + ", prob_b = " + list(pairs) : "";
+        agree(in + "y, z = ai.onnx.ml.SVMClassifier <coefficients = " +
+                  list(vectors * (classes - 1)) + ", vectors_per_class = " + sizes +
+                  "], rho = " + list(pairs) + odds + ", " + labels + ", " + kernel + after + " }",
+              {{"x", x}}, 1e-6);
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, Operators,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });
