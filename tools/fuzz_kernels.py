@@ -566,6 +566,10 @@ def wide_matmul(r):
 def signal(r):
     c = Case()
     dtype = r.choice([np.float32, np.float32, np.float64])
+    if r.random() < 0.15:
+        n = r.choice([2, 7, 8, 9, 16, 21, 40])
+        c.add("x", floats(r, shape(r, r.choice([0, 1, 2]), 3) + [n, n], 0.7).astype(dtype))
+        return "Det", c
     if r.random() < 0.4:
         length, step = r.choice([1, 2, 8, 15, 31, 64, 100]), r.choice([1, 3, 10])
         c.add("x", floats(r, [r.randint(1, 3), length + r.randint(0, 90), r.choice([1, 2])]).astype(dtype))
@@ -819,19 +823,17 @@ def models(r):
         c.attributes = dict(coefficients=some(n), support_vectors=some(n * features), n_supports=n, rho=some(1), kernel_type=r.choice(["LINEAR", "POLY", "RBF", "SIGMOID"]), kernel_params=[0.1, 0.5, 2.0], one_class=r.choice([0, 0, 1]))
     elif op == "SVMClassifier":
         classes = r.choice([2, 3, 4])
-        sizes = [r.choice([1, 3, 30]) for _ in range(classes)]
-        n, pairs = sum(sizes), classes * (classes - 1) // 2
+        sizes, pairs = [r.choice([1, 3, 30]) for _ in range(classes)], classes * (classes - 1) // 2
+        n = sum(sizes)
         c.attributes = dict(coefficients=some(n * (classes - 1)), support_vectors=some(n * features), vectors_per_class=sizes, rho=some(pairs), kernel_type=r.choice(["LINEAR", "POLY", "RBF", "SIGMOID"]),
                             kernel_params=[0.05, 0.5, r.choice([2.0, 3.0])], classlabels_ints=[7 * i for i in range(classes)], post_transform=transform)
-        if r.random() < 0.5:
-            c.attributes.update(prob_a=some(pairs), prob_b=some(pairs))
+        c.attributes.update(dict(prob_a=some(pairs), prob_b=some(pairs)) if r.random() < 0.5 else {})
         c.outputs = 2
     elif op == "Scaler":
         c.attributes = dict(offset=some(r.choice([1, features])), scale=some(r.choice([1, features])))
     elif op == "Normalizer":
         c.attributes = dict(norm=r.choice(["MAX", "L1", "L2"]))
-        if r.random() < 0.3:
-            x[0] = 0
+        x[0] *= r.random() < 0.7
     elif op == "Imputer":
         x = np.round(x)
         c.attributes = dict(imputed_value_floats=some(r.choice([1, features])), replaced_value_float=r.choice([0.0, 1.0, float("nan")]))
@@ -859,27 +861,17 @@ def loss(r):
     targets = np.random.default_rng(r.getrandbits(32)).integers(0, dims[1], dims[:1] + dims[2:])
     if r.random() < 0.5:
         c.attributes["ignore_index"] = r.choice([-1, 0])
-        targets.flat[-1] = r.choice([c.attributes["ignore_index"], 0])
-        targets.flat[0] = dims[1] - 1
+        targets.flat[0], targets.flat[-1] = c.attributes["ignore_index"], dims[1] - 1
     c.add("x", floats(r, dims, r.choice([1.0, 20.0])))
     c.add("t", targets.astype(r.choice([np.int64, np.int32])))
-    if r.random() < 0.5:
-        c.add("w", np.abs(floats(r, [dims[1]])) + np.float32(0.1))
-    if op == "SoftmaxCrossEntropyLoss" and r.random() < 0.5:
-        c.outputs = 2
+    c.add("w", np.abs(floats(r, [dims[1]])) + np.float32(0.1)) if r.random() < 0.5 else c.skip()
+    c.outputs = 2 if op == "SoftmaxCrossEntropyLoss" and r.random() < 0.5 else 1
     return op, c
-
-
-def determinant(r):
-    c = Case()
-    n = r.choice([2, 7, 8, 9, 16, 21, 40])
-    c.add("x", floats(r, shape(r, r.choice([0, 1, 2]), 3) + [n, n], 0.7).astype(r.choice([np.float32, np.float32, np.float64])))
-    return "Det", c
 
 
 MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
-          selection, images, images, pool_more, models, rotary, regions, conv_clipped, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, loss, determinant, qlinear_where,
+          selection, images, images, pool_more, models, rotary, regions, conv_clipped, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, loss, qlinear_where,
           gather_block_quantized, matrices, experts, group_norm, small_microsoft]
 
 
