@@ -11,14 +11,24 @@ namespace tombolo::ops {
 namespace {
 
 template <typename T>
-void pick_columns(const T* from, int64_t rows, int64_t features,
-                  const std::vector<int64_t>& columns, T* to) {
-  if (columns.size() == 1) {
-    for (int64_t row = 0; row < rows; ++row) to[row] = from[row * features + columns[0]];
+void pick_columns(const T* __restrict from, int64_t rows, int64_t features,
+                  const std::vector<int64_t>& columns, T* __restrict to) {
+  const int64_t* __restrict column = columns.data();
+  const auto count = static_cast<int64_t>(columns.size());
+  if (count == 1) {
+    for (int64_t row = 0; row < rows; ++row) to[row] = from[row * features + column[0]];
     return;
   }
-  for (int64_t row = 0; row < rows; ++row, from += features)
-    for (const int64_t column : columns) *to++ = from[column];
+  for (int64_t row = 0; row < rows; ++row, from += features, to += count) {
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+      to[i] = from[column[i]];
+      to[i + 1] = from[column[i + 1]];
+      to[i + 2] = from[column[i + 2]];
+      to[i + 3] = from[column[i + 3]];
+    }
+    for (; i < count; ++i) to[i] = from[column[i]];
+  }
 }
 
 Status run_array_feature_extractor(KernelContext& context) {
