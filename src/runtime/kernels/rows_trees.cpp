@@ -39,14 +39,18 @@ struct FlatForest {
   std::vector<FlatNode<T>> nodes;
   std::vector<int32_t> source;  ///< the node of the Forest that each is
   std::vector<int32_t> roots;
-  std::vector<double> weights;  ///< of each leaf, when leaves have at most one vote, for one target
-  bool general = false;         ///< kMissing or kEqual is used
+  /// Of each leaf for each target, where a leaf has at most one vote for each: at the leaf's own
+  /// place for one target, else at the row that it has in `leaf_rows`.
+  std::vector<double> weights;
+  std::vector<int32_t> leaf_rows;
+  bool general = false;  ///< kMissing or kEqual is used
 
   /// False when the trees are no trees (nodes have several parents, or lead in a circle), or a test
   /// is not one of order.
   bool build(const Forest& forest);
 
  private:
+  void collect_weights(const Forest& forest);
   bool place(const Forest& forest, size_t at, int32_t slot, std::vector<uint8_t>& seen);
 };
 
@@ -76,18 +80,33 @@ bool FlatForest<T>::build(const Forest& forest) {
     source.push_back(0);
     if (!place(forest, static_cast<size_t>(root), roots.back(), seen)) return false;
   }
-  if (forest.targets != 1) return true;
-  for (const int32_t at : source) {
-    const TreeNode& node = forest.nodes[static_cast<size_t>(at)];
-    if (node.mode == TreeMode::kLeaf && node.last - node.first > 1) return true;
-  }
-  weights.resize(nodes.size());
+  collect_weights(forest);
+  return true;
+}
+
+template <typename T>
+void FlatForest<T>::collect_weights(const Forest& forest) {
+  const auto targets = static_cast<size_t>(forest.targets);
+  constexpr size_t kMost = 64;  // more would be mostly zeros
+  if (targets < 1 || targets > kMost) return;
+  std::vector<double> found;
+  std::vector<int32_t> rows(nodes.size());
+  std::vector<uint8_t> voted(targets);
   for (size_t i = 0; i < nodes.size(); ++i) {
     const TreeNode& node = forest.nodes[static_cast<size_t>(source[i])];
-    if (node.mode == TreeMode::kLeaf && node.last > node.first)
-      weights[i] = forest.votes[node.first].weight;
+    if (node.mode != TreeMode::kLeaf && targets > 1) continue;
+    rows[i] = static_cast<int32_t>(found.size() / targets);
+    found.resize(found.size() + targets);
+    if (node.mode != TreeMode::kLeaf) continue;
+    std::fill(voted.begin(), voted.end(), 0);
+    for (size_t v = node.first; v < node.last; ++v) {
+      const auto target = static_cast<size_t>(forest.votes[v].target);
+      if (voted[target]++ != 0) return;
+      found[found.size() - targets + target] = forest.votes[v].weight;
+    }
   }
-  return true;
+  weights = std::move(found);
+  if (targets > 1) leaf_rows = std::move(rows);
 }
 
 template <typename T>
@@ -286,9 +305,14 @@ struct Sums {
     const size_t at = static_cast<size_t>(row) * targets;
     const bool sum =
         state.aggregate() == Aggregate::kSum || state.aggregate() == Aggregate::kAverage;
-    if (sum && !flat.weights.empty())
+    if (sum && !flat.leaf_rows.empty()) {
+      const double* weight =
+          flat.weights.data() +
+          static_cast<size_t>(flat.leaf_rows[static_cast<size_t>(leaf)]) * targets;
+      for (size_t t = 0; t < targets; ++t) values[at + t] += weight[t];
+    } else if (sum && !flat.weights.empty()) {
       values[at] += flat.weights[static_cast<size_t>(leaf)];
-    else
+    } else
       state.forest().add_votes(static_cast<size_t>(flat.source[static_cast<size_t>(leaf)]),
                                state.aggregate(), std::span(values).subspan(at, targets),
                                std::span(voted).subspan(at, targets));
