@@ -105,8 +105,15 @@ Result<std::vector<NamedValue>> gather_inputs(
     auto tensors = read_npz(file);
     if (!tensors) return std::move(tensors).error().at("file \"" + *path + "\"");
     TRY(std::vector<NamedValue> bound, bind_inputs(*std::move(tensors), session));
-    for (NamedValue& value : bound)
-      if (!given(value.name)) values.push_back(std::move(value));
+    for (NamedValue& value : bound) {
+      if (given(value.name)) continue;
+      // An archive has arrays at any address: a session would copy such an input in every run.
+      if (value.value.is_tensor() && !value.value.tensor().aligned()) {
+        TRY(Tensor copy, value.value.tensor().clone());
+        value.value = RunValue(std::move(copy));
+      }
+      values.push_back(std::move(value));
+    }
   }
   TRY(int64_t seed, args.get_int("seed", 0));
   for (size_t i = 0; i < session.inputs().size(); ++i) {

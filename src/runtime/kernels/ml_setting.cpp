@@ -48,7 +48,7 @@ void widen_features(const Tensor& x, int64_t begin, int64_t count, double* to) {
 }
 
 int64_t ml_grain(int64_t work) {
-  return std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, work));
+  return std::max<int64_t>(1, (1 << 17) / std::max<int64_t>(1, work));
 }
 
 }  // namespace tombolo
