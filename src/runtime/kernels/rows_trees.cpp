@@ -305,17 +305,20 @@ struct Sums {
     const size_t at = static_cast<size_t>(row) * targets;
     const bool sum =
         state.aggregate() == Aggregate::kSum || state.aggregate() == Aggregate::kAverage;
-    if (sum && !flat.leaf_rows.empty()) {
+    if (sum && !flat.weights.empty()) {
+      if (targets == 1) {
+        values[at] += flat.weights[static_cast<size_t>(leaf)];
+        return;
+      }
       const double* weight =
           flat.weights.data() +
           static_cast<size_t>(flat.leaf_rows[static_cast<size_t>(leaf)]) * targets;
       for (size_t t = 0; t < targets; ++t) values[at + t] += weight[t];
-    } else if (sum && !flat.weights.empty()) {
-      values[at] += flat.weights[static_cast<size_t>(leaf)];
-    } else
+    } else {
       state.forest().add_votes(static_cast<size_t>(flat.source[static_cast<size_t>(leaf)]),
                                state.aggregate(), std::span(values).subspan(at, targets),
                                std::span(voted).subspan(at, targets));
+    }
   }
   std::span<double> of(int64_t row) {
     return std::span(values).subspan(static_cast<size_t>(row) * targets, targets);
