@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Compares random convolutional networks, run by the fast kernels, with the reference kernels.
+
+    tools/fuzz_regions.py build/release/tombolo [--count 100] [--seed 0] [--isa avx2]
+
+Networks of some operators that stay in blocks of channels, or leave them: convolutions, pools, Resize, Pad, Slice, Split, Concat,
+gates, views. Needs the packages onnx and numpy. Prints every network whose results differ and keeps it.
+"""
+import argparse
+import os
+import random
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import helper as h
+from onnx import numpy_helper as nh
+
+from fuzz_case import floats
+from fuzz_kernels import close, run
+
+CHANNELS = [1, 3, 5, 8, 10, 16, 16, 20, 32, 33, 48, 64]
+
+
+class Network:
+    def __init__(self, r):
+        self.r, self.nodes, self.constants = r, [], []
+        self.shapes = {}  # of the values that may be read
+
+    def constant(self, value):
+        name = f"c{len(self.constants)}"
+        self.constants.append(nh.from_array(np.asarray(value), name))
+        return name
+
+    def add(self, op, inputs, *shapes, **attributes):
+        names = [f"v{len(self.nodes)}_{i}" for i in range(len(shapes))]
+        self.nodes.append(h.make_node(op, inputs, names, **attributes))
+        self.shapes.update(zip(names, shapes))
+        return names[0]
+
+    def conv(self, x):
+        r, (n, c, height, width) = self.r, self.shapes[x]
+        k, deep = r.choice([1, 1, 3, 3, 5]), r.random() < 0.2
+        out = c if deep else r.choice(CHANNELS)
+        stride = r.choice([1, 1, 1, 2]) if min(height, width) > 8 else 1
+        inputs = [x, self.constant(floats(r, [out, 1 if deep else c, k, k], 1 / np.sqrt(k * k * (1 if deep else c))))]
+        if r.random() < 0.5:
+            inputs.append(self.constant(floats(r, [out])))
+        self.add("Conv", inputs, [n, out, (height - 1) // stride + 1, (width - 1) // stride + 1], pads=[k // 2] * 4, strides=[stride] * 2, group=c if deep else 1)
+
+    def activation(self, x):
+        op = self.r.choice(["Relu", "Sigmoid", "HardSwish", "LeakyRelu", "Tanh", "Elu", "Abs", "Neg"])
+        self.add(op, [x], self.shapes[x])
+
+    def scale(self, x):
+        c = self.shapes[x][1]
+        self.add(self.r.choice(["Mul", "Add", "Sub"]), [x, self.constant(floats(self.r, self.r.choice([[1, c, 1, 1], [c, 1, 1], [], [1]])))], self.shapes[x])
+
+    def norm(self, x):
+        c = self.shapes[x][1]
+        self.add("BatchNormalization", [x] + [self.constant(floats(self.r, [c])) for _ in range(3)] + [self.constant(np.abs(floats(self.r, [c])) + np.float32(0.5))], self.shapes[x])
+
+    def pool(self, x):
+        n, c, height, width = self.shapes[x]
+        k = self.r.choice([2, 3])
+        if min(height, width) >= 2 * k:
+            self.add(self.r.choice(["MaxPool", "AveragePool"]), [x], [n, c, (height - k) // 2 + 1, (width - k) // 2 + 1], kernel_shape=[k, k], strides=[2, 2])
+
+    def gate(self, x):
+        n, c, height, width = self.shapes[x]
+        mean = self.add("GlobalAveragePool", [x], [n, c, 1, 1])
+        gate = self.add("Sigmoid", [mean], [n, c, 1, 1])
+        self.add("Mul", [x, gate], self.shapes[x])
+
+    def resize(self, x):
+        r, (n, c, height, width) = self.r, self.shapes[x]
+        to = [r.choice([height, 2 * height, max(1, height // 2), r.randint(1, 24)]), r.choice([width, 2 * width, r.randint(1, 24)])]
+        if n * c * to[0] * to[1] > 200_000:
+            return
+        mode = r.choice(["nearest", "linear", "linear", "cubic"])
+        attributes = dict(mode=mode, coordinate_transformation_mode=r.choice(["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"]))
+        if mode == "nearest":
+            attributes["nearest_mode"] = r.choice(["floor", "round_prefer_floor"])
+        elif r.random() < 0.2:
+            attributes["antialias"] = 1
+        if r.random() < 0.5:
+            attributes["axes"], sizes = [2, -1], to
+        else:
+            sizes = [n, c] + to
+        self.add("Resize", [x, "", "", self.constant(np.array(sizes))], [n, c] + to, **attributes)
+
+    def pad(self, x):
+        r, (n, c, height, width) = self.r, self.shapes[x]
+        mode = r.choice(["constant", "reflect", "edge"])
+        most = min(3, height - 1, width - 1)
+        p = [r.randint(0, max(0, most)) for _ in range(4)]
+        inputs = [x, self.constant(np.array([0, 0, p[0], p[1], 0, 0, p[2], p[3]] if r.random() < 0.5 else p))]
+        if self.constants[-1].dims[0] == 4:
+            inputs += ["", self.constant(np.array([2, 3]))]
+        self.add("Pad", inputs, [n, c, height + p[0] + p[2], width + p[1] + p[3]], mode=mode)
+
+    def slice(self, x):
+        r, shape = self.r, list(self.shapes[x])
+        axis = r.choice([1, 2, 3])
+        first = r.choice([0, 16, r.randint(0, shape[axis] - 1)]) % shape[axis]
+        last = r.choice([shape[axis], r.randint(first + 1, shape[axis])])
+        step = 1 if axis == 1 else r.choice([1, 2])
+        shape[axis] = (last - first + step - 1) // step
+        self.add("Slice", [x] + [self.constant(np.array([v])) for v in (first, last, axis, step)], shape)
+
+    def split(self, x):
+        n, c, *plane = self.shapes[x]
+        if c < 2:
+            return
+        at = self.r.choice([16, c // 2, self.r.randint(1, c - 1)]) % c or 1
+        self.add("Split", [x, self.constant(np.array([at, c - at]))], [n, at] + plane, [n, c - at] + plane, axis=1)
+
+    def join(self, x):
+        same = [v for v, s in self.shapes.items() if len(s) == 4 and s[0] == self.shapes[x][0] and s[2:] == self.shapes[x][2:]]
+        parts = [x] + [self.r.choice(same) for _ in range(self.r.randint(1, 3))]
+        channels = sum(self.shapes[v][1] for v in parts)
+        if channels <= 200:
+            self.add("Concat", parts, [self.shapes[x][0], channels] + self.shapes[x][2:], axis=self.r.choice([1, -3]))
+
+    def sum(self, x):
+        same = [v for v, s in self.shapes.items() if s == self.shapes[x]]
+        self.add(self.r.choice(["Add", "Mul", "Max"]), [x, self.r.choice(same)], self.shapes[x])
+
+    def views(self, x):
+        n, c, height, width = self.shapes[x]
+        shape = [n * c, height, width] if self.r.random() < 0.5 else [n, c, height * width]
+        flat = self.add("Reshape", [x, self.constant(np.array(shape))], shape)
+        bent = self.add("Relu", [flat], shape)
+        self.add("Reshape", [bent, self.constant(np.array(self.shapes[x]))], self.shapes[x])
+
+
+STEPS = ["conv"] * 5 + ["activation"] * 3 + ["scale", "norm", "pool", "gate", "resize", "resize", "pad", "slice", "split", "join", "join", "sum", "views"]
+
+
+def build(r):
+    network = Network(r)
+    network.shapes["x"] = [r.choice([1, 1, 2]), r.choice([1, 3, 4, 20]), r.randint(6, 20), r.randint(6, 20)]
+    image = list(network.shapes["x"])
+    network.conv("x")
+    for _ in range(r.randint(3, 12)):
+        images = [v for v, s in network.shapes.items() if len(s) == 4]
+        getattr(network, r.choice(STEPS))(r.choice(images[-3:]))
+    read = {name for node in network.nodes for name in node.input}
+    outputs = [v for v in network.shapes if v not in read] + [v for v in network.shapes if v in read and v != "x" and r.random() < 0.1]
+    graph = h.make_graph(network.nodes, "fuzz", [h.make_tensor_value_info("x", 1, image)], [h.make_empty_tensor_value_info(v) for v in outputs], network.constants)
+    return h.make_model(graph, opset_imports=[h.make_opsetid("", 21)], ir_version=10), floats(r, image)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tombolo")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--isa", action="append")
+    options = parser.parse_args()
+    folder = tempfile.mkdtemp(prefix="fuzz_regions_")
+    bad = 0
+    for i in range(options.count):
+        r = random.Random(options.seed * 1000003 + i)
+        model, x = build(r)
+        path, inputs = f"{folder}/{i}.onnx", f"{folder}/{i}.npz"
+        onnx.save(model, path)
+        np.savez(inputs, x=x)
+        said = []
+        code, text = run(options.tombolo, path, inputs, f"{folder}/reference.npz", "reference", 2)
+        expected = dict(np.load(f"{folder}/reference.npz")) if code == 0 else {}
+        if code != 0:
+            said.append(f"the reference refuses: {text[:200]}")
+        for isa in (options.isa or ["sse4", "avx2", "avx512"]) if code == 0 else []:
+            code, text = run(options.tombolo, path, inputs, f"{folder}/fast.npz", isa, r.choice([1, 2]))
+            actual = dict(np.load(f"{folder}/fast.npz")) if code == 0 else {}
+            if code != 0:
+                said.append(f"{isa}: exit {code}: {text[:200]}")
+            said += [f"{isa} {name}: {why}" for name in actual if (why := close(actual[name], expected[name]))]
+        for line in said:
+            print(f"{i} {' '.join(node.op_type for node in model.graph.node)}: {line}")
+        bad += bool(said)
+        if not said:
+            os.remove(path)
+            os.remove(inputs)
+    print(f"{options.count} networks, {bad} differ" + (f", kept in {folder}" if bad else ""))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
