@@ -196,6 +196,10 @@ expect 0 bench "$tombolo" bench add.onnxtxt --runs 3 --size N=4 --no-roofline
 has "$out" '^median '
 expect 0 "bench --json" "$tombolo" bench add.onnxtxt --runs 3 --json --no-roofline
 for key in model threads runs load_ms first_ms median_ms min_ms p90_ms p99_ms peak_rss_bytes; do has "$out" "\"$key\":"; done
+# The peak is that of the process, not of a shell of 300 MB that starts it.
+(big=$(head -c 300000000 /dev/zero | tr '\0' x) && "$tombolo" bench add.onnxtxt --runs 1 --json --no-roofline > "$out" && : "${#big}")
+what="bench tells its own peak"
+has "$out" '"peak_rss_bytes": ?[0-9]{6,8}[,}]'
 expect 0 "bench only loads" "$tombolo" bench add.onnxtxt --runs 0
 expect 0 "bench --each" "$tombolo" bench add.onnxtxt --runs 2 --no-roofline --each N=1,2 --each threads=1,2 --format csv
 has "$out" '^N,threads'
