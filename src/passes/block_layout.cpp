@@ -7,6 +7,7 @@
 #include <map>
 
 #include "ops/tombolo/block.h"
+#include "passes/attributes.h"
 #include "passes/passes.h"
 #include "passes/runtime_operators.h"
 
@@ -26,17 +27,6 @@ constexpr Text kBlockUnary[] = {
     "Neg",      "Relu",     "Round",       "Selu",      "Sigmoid",   "Sign",
     "Softplus", "Softsign", "Sqrt",        "Swish",     "Tanh",      "ThresholdedRelu"};
 constexpr Text kBlockBinary[] = {"Add", "Sub", "Mul", "Div", "Max", "Min", "PRelu"};
-
-/// Attributes of `from` that the operator of `to` has, too.
-void copy_plain_attributes(const Node& from, Node& to) {
-  for (const Attribute& attribute : from.attributes()) {
-    if (attribute.i() != nullptr) to.set_int(attribute.name, *attribute.i());
-    if (attribute.f() != nullptr) to.set_float(attribute.name, *attribute.f());
-    if (attribute.s() != nullptr) to.set_string(attribute.name, *attribute.s());
-    if (attribute.type == AttrType::kInts) to.set_ints(attribute.name, attribute.ints());
-    if (attribute.type == AttrType::kFloats) to.set_floats(attribute.name, attribute.floats());
-  }
-}
 
 class BlockLayout {
  public:
@@ -118,7 +108,7 @@ class BlockLayout {
         residual != nullptr ? to_blocks(residual, outputs, node) : nullptr};
     while (list.back() == nullptr) list.pop_back();
     Node& made = rewriter_.add(node, "BlockConv", list, node.output(0)->name(), 1, kBlockDomain);
-    copy_plain_attributes(node, made);
+    copy_attributes(node, made);
     if (plain) made.set_int("plain", 1);
     return replace(node, made, outputs);
   }
@@ -168,7 +158,7 @@ class BlockLayout {
     const Blocked from = *x;
     Node& made =
         rewriter_.add(node, "BlockPool", {from.value}, node.output(0)->name(), 1, kBlockDomain);
-    if (!rewriter_.is(&node, "ReduceMean")) copy_plain_attributes(node, made);
+    if (!rewriter_.is(&node, "ReduceMean")) copy_attributes(node, made);
     made.set_string("pool", op);
     return replace(node, made, from.channels);
   }
@@ -218,7 +208,7 @@ class BlockLayout {
     if (op.empty()) return false;
     const int64_t channels = x->channels;
     Node& made = rewriter_.add(node, op, list, node.output(0)->name());
-    copy_plain_attributes(node, made);
+    copy_attributes(node, made);
     return replace(node, made, channels);
   }
 
@@ -387,7 +377,7 @@ class BlockLayout {
     std::vector<Value*> list = {from.value, nullptr, by_size ? nullptr : amount};
     if (by_size) list.push_back(amount);
     Node& made = rewriter_.add(node, "Resize", list, node.output(0)->name());
-    copy_plain_attributes(node, made);
+    copy_attributes(node, made);
     made.set_ints("axes", kept);
     return replace(node, made, from.channels);
   }
@@ -425,7 +415,7 @@ class BlockLayout {
     Node& made =
         rewriter_.add(node, "Pad", {from.value, ints(amounts, "pads"), fill, ints(kept, "axes")},
                       node.output(0)->name());
-    copy_plain_attributes(node, made);
+    copy_attributes(node, made);
     return replace(node, made, from.channels);
   }
 

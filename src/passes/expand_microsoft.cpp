@@ -1,6 +1,7 @@
 // For the runtime: operators of com.microsoft in those of the standard, and of ai.tombolo, that
 // have fast kernels. Only of float32, where all that they say can be said.
 
+#include "passes/attributes.h"
 #include "passes/expand_attention.h"
 #include "passes/passes.h"
 #include "passes/runtime_operators.h"
@@ -57,10 +58,7 @@ class Expander {
     if (op == "GatherND" && rewriter_.dtype(inputs[1]) != DType::kInt64) return 0;
     if (op == "Pad" && rewriter_.rank(inputs[1]) != 1) return 0;
     Node& made = rewriter_.add(node, op, inputs, node.output(0)->name());
-    for (const Attribute& attribute : node.attributes()) {
-      if (attribute.i() != nullptr) made.set_int(attribute.name, *attribute.i());
-      if (attribute.s() != nullptr) made.set_string(attribute.name, *attribute.s());
-    }
+    copy_attributes(node, made);
     if (op == "GridSample") {
       const Text mode = AttributeReader(node).get_string("mode", "bilinear");
       made.set_string("mode", mode == "bilinear" ? "linear" : mode == "bicubic" ? "cubic" : mode);

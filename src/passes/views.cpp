@@ -123,15 +123,15 @@ std::optional<std::vector<int64_t>> axes_between(const SymShape& from, const Sym
   return axes;
 }
 
-/// A constant that broadcasts to values of shape `to`, as it does to their view of shape `from`;
-/// null where there is none.
-Value* constant_behind(Rewriter& rewriter, Graph& graph, Value* value, const SymShape& from,
-                       const SymShape& to) {
+/// A constant as it broadcasts to values of shape `from`, whose view of shape `to` it broadcasts
+/// to; nothing where there is none.
+std::optional<Tensor> constant_behind(const Rewriter& rewriter, const Value* value,
+                                      const SymShape& from, const SymShape& to) {
   const Tensor* tensor = rewriter.constant(value);
-  if (tensor == nullptr || tensor->dims().size() > to.size()) return nullptr;
-  if (tensor->dims().empty()) return value;
+  if (tensor == nullptr || tensor->dims().size() > to.size()) return std::nullopt;
+  if (tensor->dims().empty()) return *tensor;
   const auto axes = axes_between(from, to);
-  if (!axes) return nullptr;
+  if (!axes) return std::nullopt;
   Dims dims;
   for (size_t i = 0; i < from.size(); ++i) dims.push_back(1);
   const size_t skipped = to.size() - tensor->dims().size();
@@ -140,9 +140,9 @@ Value* constant_behind(Rewriter& rewriter, Graph& graph, Value* value, const Sym
     if (axis >= 0)
       dims[static_cast<size_t>(axis)] = length;
     else if (length != 1)
-      return nullptr;
+      return std::nullopt;
   }
-  return rewriter.initializer(graph, tensor->reshaped(dims), value->name());
+  return tensor->reshaped(dims);
 }
 
 /// What is done element by element between two views that undo each other is done without them.
@@ -174,24 +174,26 @@ size_t undo_views(Rewriter& rewriter, Graph& graph, Node& node) {
   if (chain.empty() || !Rewriter::single_use(at) || !is_view(rewriter, at->producer())) return 0;
   Value* root = at->producer()->input(0);
   if (root == nullptr || !rewriter.same_shape(root, output)) return 0;
-  const SymShape *from = rewriter.shape(root), *to = rewriter.shape(at);
-  if (from == nullptr || to == nullptr) return 0;
-  // The constants first: any of them may have no place there.
-  std::vector<std::vector<Value*>> inputs;
-  for (Node* link : chain) {
-    std::vector<Value*> list(link->inputs().begin(), link->inputs().end());
-    for (Value*& input : list)
+  if (rewriter.shape(root) == nullptr || rewriter.shape(at) == nullptr) return 0;
+  const SymShape from = *rewriter.shape(root), to = *rewriter.shape(at);
+  // Any of the constants may have no place there: nothing is made before all are known.
+  for (const Node* link : chain)
+    for (const Value* input : link->inputs())
       if (input != nullptr && rewriter.is_constant(input) &&
-          (input = constant_behind(rewriter, graph, input, *from, *to)) == nullptr)
+          !constant_behind(rewriter, input, from, to))
         return 0;
-    inputs.push_back(std::move(list));
-  }
   Value* now = root;
   for (size_t i = chain.size(); i-- > 0;) {
-    for (size_t j = 0; j < inputs[i].size(); ++j)
-      if (chain[i]->input(j) == (i + 1 < chain.size() ? chain[i + 1]->output(0) : at))
-        inputs[i][j] = now;
-    Node& made = rewriter.add(node, chain[i]->op_type(), inputs[i], chain[i]->output(0)->name());
+    const Value* before = i + 1 < chain.size() ? chain[i + 1]->output(0) : at;
+    std::vector<Value*> inputs(chain[i]->inputs().begin(), chain[i]->inputs().end());
+    for (Value*& input : inputs) {
+      if (input == before)
+        input = now;
+      else if (input != nullptr && rewriter.rank(input) != 0u)
+        input =
+            rewriter.initializer(graph, *constant_behind(rewriter, input, from, to), input->name());
+    }
+    Node& made = rewriter.add(node, chain[i]->op_type(), inputs, chain[i]->output(0)->name());
     copy_attributes(*chain[i], made);
     rewriter.touch(made);
     now = made.output(0);

@@ -344,6 +344,18 @@ void bytes_tiles(const NbitsTile& t, int rows) {
 int bytes_rows() { return kBytesRows; }
 #endif
 
+/// Sixteen bytes at `part`, as the tile takes codes out of a word: of every eight the even ones,
+/// then the odd ones. The second eight go `step` behind the first.
+HWY_INLINE void store_eights(const int8_t* part, std::byte* out, int64_t step) {
+  const hn::Full128<int8_t> sixteen;
+  HWY_ALIGN constexpr int8_t kOrder[16] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15};
+  HWY_ALIGN int8_t turned[16];
+  hn::Store(hn::TableLookupBytes(hn::Load(sixteen, part), hn::Load(sixteen, kOrder)), sixteen,
+            turned);
+  std::memcpy(out, turned, 8);
+  std::memcpy(out + step, turned + 8, 8);
+}
+
 /// A block of floats, n and zeros behind them, as bytes: of every eight the even ones, then the odd
 /// ones, as the tile takes codes out of a word; the eights `step` apart. Gives the scale, and less
 /// the sum of the bytes.
@@ -352,14 +364,11 @@ float round_block(const float* x, int64_t n, int64_t block, std::byte* out, int6
   const F f;
   const hn::RebindToSigned<F> integers;
   const hn::Rebind<int8_t, F> bytes;
-  const hn::Full128<int8_t> sixteen;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   V most = hn::Zero(f);
   for (int64_t i = 0; i < n; i += lanes) most = hn::Max(most, hn::Abs(load_n(f, x + i, n - i)));
   const float scale = hn::GetLane(hn::MaxOfLanes(f, most)) / 127;
   const V inverse = hn::Set(f, scale > 0 ? 1 / scale : 0);
-  HWY_ALIGN constexpr int8_t kOrder[16] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15};
-  const auto order = hn::Load(sixteen, kOrder);
   auto sum = hn::Zero(integers);
   for (int64_t i = 0; i < block; i += 16, out += 2 * step) {
     HWY_ALIGN int8_t part[16];
@@ -368,9 +377,7 @@ float round_block(const float* x, int64_t n, int64_t block, std::byte* out, int6
       sum = hn::Add(sum, q);
       hn::StoreU(hn::DemoteTo(bytes, q), bytes, part + j);
     }
-    hn::Store(hn::TableLookupBytes(hn::Load(sixteen, part), order), sixteen, part);
-    std::memcpy(out, part, 8);
-    std::memcpy(out + step, part + 8, 8);
+    store_eights(part, out, step);
   }
   *less = -hn::GetLane(hn::SumOfLanes(integers, sum));
   return scale;
@@ -384,7 +391,6 @@ float split_block(const float* x, int64_t n, int64_t block, std::byte* out, int6
   const F f;
   const hn::RebindToSigned<F> integers;
   const hn::Rebind<int8_t, F> bytes;
-  const hn::Full128<int8_t> sixteen;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   V most = hn::Zero(f), odd = hn::Zero(f);
   for (int64_t i = 0; i < n; i += lanes) {
@@ -398,8 +404,6 @@ float split_block(const float* x, int64_t n, int64_t block, std::byte* out, int6
   const V inverse = hn::Set(f, scale > 0 ? 127 * 65536 / greatest : 0);
   hn::Vec<decltype(integers)> sums[3] = {hn::Zero(integers), hn::Zero(integers),
                                          hn::Zero(integers)};
-  HWY_ALIGN constexpr int8_t kOrder[16] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15};
-  const auto order = hn::Load(sixteen, kOrder);
   for (int64_t i = 0; i < block; i += 16, out += 2 * step) {
     HWY_ALIGN int8_t part[3][16];
     for (int64_t j = 0; j < 16; j += lanes) {
@@ -412,11 +416,7 @@ float split_block(const float* x, int64_t n, int64_t block, std::byte* out, int6
         rest = hn::ShiftRight<8>(hn::Sub(rest, digit));
       }
     }
-    for (int d = 0; d < 3; ++d) {
-      hn::Store(hn::TableLookupBytes(hn::Load(sixteen, part[d]), order), sixteen, part[d]);
-      std::memcpy(out + 8 * d, part[d], 8);
-      std::memcpy(out + 8 * d + step, part[d] + 8, 8);
-    }
+    for (int d = 0; d < 3; ++d) store_eights(part[d], out + 8 * d, step);
   }
   for (int d = 0; d < 3; ++d) less[d] = -hn::GetLane(hn::SumOfLanes(integers, sums[d]));
   return scale;

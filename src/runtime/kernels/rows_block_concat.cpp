@@ -64,25 +64,14 @@ void join(const std::vector<Piece>& pieces, const std::vector<const float*>& sou
           int64_t end, float* y) {
   constexpr size_t kBytes = kBlock * sizeof(float);
   const int64_t last = end - 1;
-  const auto each = [&](auto&& copy) {
-    if (pieces.size() == 2) {
-      const float *a = sources[0], *b = sources[1];
-      for (int64_t p = begin; p < last; ++p) {
-        copy(a + p * kBlock, y + p * kBlock + pieces[0].to);
-        copy(b + p * kBlock, y + p * kBlock + pieces[1].to);
-      }
-      return;
-    }
-    for (int64_t p = begin; p < last; ++p)
-      for (size_t i = 0; i < pieces.size(); ++i)
-        copy(sources[i] + p * kBlock, y + p * kBlock + pieces[i].to);
-  };
   if (pieces.size() == 1 && pieces[0].count == kBlock) {
     std::copy_n(sources[0] + begin * kBlock, (end - begin) * kBlock, y + begin * kBlock);
     return;
   }
   const int64_t filled = pieces.back().to + pieces.back().count;
-  each([](const float* from, float* to) { std::memcpy(to, from, kBytes); });
+  for (int64_t p = begin; p < last; ++p)
+    for (size_t i = 0; i < pieces.size(); ++i)
+      std::memcpy(y + p * kBlock + pieces[i].to, sources[i] + p * kBlock, kBytes);
   for (int64_t p = begin; p < end && filled < kBlock; ++p)
     std::fill(y + p * kBlock + filled, y + (p + 1) * kBlock, 0.0f);
   for (size_t i = 0; i < pieces.size(); ++i)

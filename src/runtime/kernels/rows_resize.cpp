@@ -307,24 +307,20 @@ Status run_resize(KernelRun& run) {
   if (y->size() == 0) return ok();
   const Tensor& image = run.input(0);
   const float* x = image.data<float>();
+  Dims dims = image.dims();
   if (state.axes.empty()) {
     std::copy_n(x, image.size(), y->data<float>());
-    if (!state.outside.empty()) fill_outside(state, y->data<float>());
-    return ok();
-  }
-  auto* scratch = reinterpret_cast<float*>(run.scratch());
-  Dims dims = image.dims();
-  if (is_plane(state)) {
+  } else if (is_plane(state)) {
     do_plane(run, state, x, dims, y->data<float>());
-    if (!state.outside.empty()) fill_outside(state, y->data<float>());
-    return ok();
-  }
-  for (size_t i = 0; i < state.axes.size(); ++i) {
-    const bool last = i + 1 == state.axes.size();
-    float* to = last ? y->data<float>() : scratch + (i % 2) * state.room;
-    do_axis(run, state.axes[i], x, dims, to);
-    dims[state.axes[i].axis] = state.axes[i].length;
-    x = to;
+  } else {
+    auto* scratch = reinterpret_cast<float*>(run.scratch());
+    for (size_t i = 0; i < state.axes.size(); ++i) {
+      const bool last = i + 1 == state.axes.size();
+      float* to = last ? y->data<float>() : scratch + (i % 2) * state.room;
+      do_axis(run, state.axes[i], x, dims, to);
+      dims[state.axes[i].axis] = state.axes[i].length;
+      x = to;
+    }
   }
   if (!state.outside.empty()) fill_outside(state, y->data<float>());
   return ok();
