@@ -18,7 +18,7 @@ from onnx import helper as h
 from onnx import numpy_helper as nh
 
 from fuzz_case import floats
-from fuzz_kernels import close, run
+from fuzz_kernels import differences
 
 CHANNELS = [1, 3, 5, 8, 10, 16, 16, 20, 32, 33, 48, 64]
 
@@ -167,17 +167,9 @@ def main():
         path, inputs = f"{folder}/{i}.onnx", f"{folder}/{i}.npz"
         onnx.save(model, path)
         np.savez(inputs, x=x)
-        said = []
-        code, text = run(options.tombolo, path, inputs, f"{folder}/reference.npz", "reference", 2)
-        expected = dict(np.load(f"{folder}/reference.npz")) if code == 0 else {}
-        if code != 0:
-            said.append(f"the reference refuses: {text[:200]}")
-        for isa in (options.isa or ["sse4", "avx2", "avx512"]) if code == 0 else []:
-            code, text = run(options.tombolo, path, inputs, f"{folder}/fast.npz", isa, r.choice([1, 2]))
-            actual = dict(np.load(f"{folder}/fast.npz")) if code == 0 else {}
-            if code != 0:
-                said.append(f"{isa}: exit {code}: {text[:200]}")
-            said += [f"{isa} {name}: {why}" for name in actual if (why := close(actual[name], expected[name]))]
+        said = differences(options.tombolo, path, inputs, folder, options.isa or ["sse4", "avx2", "avx512"], r)
+        if isinstance(said, str):
+            said = [said]
         for line in said:
             print(f"{i} {' '.join(node.op_type for node in model.graph.node)}: {line}")
         bad += bool(said)
