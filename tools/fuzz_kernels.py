@@ -70,6 +70,32 @@ def conv_clipped(r):
     return "Conv", c
 
 
+def conv_transpose(r):
+    c = Case()
+    spatial = r.choice([1, 2, 2, 2, 2, 3])
+    group = r.choice([1, 1, 1, 1, 2])
+    inputs, outputs = r.choice([3, 16, 20, 64, 130]), r.choice([1, 5, 8, 16, 24, 33, 64])
+    kernel = [r.randint(1, 5) for _ in range(spatial)]
+    image = [r.choice([1, 1, r.randint(1, 5), r.randint(1, 20 if spatial < 3 else 6)]) for _ in range(spatial)]
+    strides, dilations = [r.randint(1, 4) for _ in kernel], [r.choice([1, 1, 1, 2, 3]) for _ in kernel]
+    full = [(i - 1) * s + (k - 1) * d + 1 for i, s, k, d in zip(image, strides, kernel, dilations)]
+    c.add("x", floats(r, [r.choice([1, 1, 2]), inputs * group] + image))
+    c.add("w", floats(r, [inputs * group, outputs] + kernel, 0.1), r.random() < 0.9)
+    if r.random() < 0.6:
+        c.add("b", floats(r, [outputs * group]), r.random() < 0.8)
+    c.attributes = dict(group=group, strides=strides, dilations=dilations)
+    way = r.random()
+    if way < 0.6:
+        c.attributes["output_padding"] = [r.randint(0, max(s, d) - 1) for s, d in zip(strides, dilations)]
+        pads = [[r.randint(0, min(4, (f - 1) // 2)) for f in full] for _ in range(2)]
+        c.attributes["pads"] = pads[0] + pads[1]
+    elif way < 0.8:
+        c.attributes["auto_pad"] = r.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
+    else:
+        c.attributes["output_shape"] = [max(1, f + r.randint(-4, 3)) for f in full]
+    return "ConvTranspose", c
+
+
 def deform_conv(r):
     c = Case()
     group, share, part = r.choice([1, 2]), r.choice([1, 2]), r.choice([2, 4])
@@ -871,7 +897,7 @@ def loss(r):
 
 MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
-          selection, images, images, pool_more, models, rotary, regions, conv_clipped, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, loss, qlinear_where,
+          selection, images, images, pool_more, models, rotary, regions, conv_clipped, conv_transpose, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, loss, qlinear_where,
           gather_block_quantized, matrices, experts, group_norm, small_microsoft]
 
 

@@ -113,31 +113,29 @@ class BlockLayout {
     return replace(node, made, outputs);
   }
 
-  /// ConvTranspose of values in blocks whose windows do not meet.
+  /// ConvTranspose of enough channels, or of values that are in blocks. Few outputs of large
+  /// kernels would mostly be lanes that hold nothing.
   bool transposed(Node& node) {
-    if (!rewriter_.is(&node, "ConvTranspose") || node.inputs().size() < 2) return false;
-    const Blocked* x = find(node.input(0));
-    if (x == nullptr || !rewriter_.is_constant(node.input(1))) return false;
-    const auto w = rewriter_.dims(node.input(1));
-    const AttributeReader attributes(node);
-    const Text auto_pad = attributes.get_string("auto_pad", "NOTSET");
-    const auto all = [&](Text name, int64_t value) {
-      const auto list = attributes.get_ints(name);
-      return std::all_of(list.begin(), list.end(), [&](int64_t one) { return one == value; });
-    };
-    const auto strides = attributes.get_ints("strides");
-    if (!w || w->size() != 4 || (*w)[0] != x->channels || (*w)[1] < 1 ||
-        attributes.get_int("group", 1) != 1 || strides.size() != 2 || strides[0] != (*w)[2] ||
-        strides[1] != (*w)[3] || !all("pads", 0) || !all("dilations", 1) ||
-        !all("output_padding", 0) || !attributes.get_ints("output_shape").empty() ||
-        (auto_pad != "NOTSET" && auto_pad != "VALID" && !auto_pad.empty()))
+    if (!rewriter_.is(&node, "ConvTranspose") || node.inputs().size() < 2 ||
+        !is_image(node.input(0)) || !rewriter_.is_constant(node.input(1)))
       return false;
-    std::vector<Value*> list = {x->value, node.input(1)};
+    const auto w = rewriter_.dims(node.input(1));
+    if (!w || w->size() != 4 || AttributeReader(node).get_int("group", 1) != 1) return false;
+    const int64_t inputs = (*w)[0], outputs = (*w)[1];
+    const Blocked* x = find(node.input(0));
+    if (x != nullptr ? x->channels != inputs : inputs < kBlock || outputs < kBlock) return false;
+    constexpr int64_t kFewTaps = 8;
+    if (outputs < kBlock / 2 && (*w)[2] * (*w)[3] > kFewTaps) return false;
+    // What begins with one pixel is a product with the weights as they lie.
+    if (x == nullptr && rewriter_.dim(node.input(0), 2) == 1 &&
+        rewriter_.dim(node.input(0), 3) == 1)
+      return false;
+    std::vector<Value*> list = {to_blocks(node.input(0), inputs, node), node.input(1)};
     if (node.inputs().size() > 2 && node.input(2) != nullptr) list.push_back(node.input(2));
     Node& made =
         rewriter_.add(node, "BlockConvTranspose", list, node.output(0)->name(), 1, kBlockDomain);
-    made.set_ints("strides", std::vector<int64_t>(strides.begin(), strides.end()));
-    return replace(node, made, (*w)[1]);
+    copy_attributes(node, made, {"group"});
+    return replace(node, made, outputs);
   }
 
   bool pool(Node& node) {

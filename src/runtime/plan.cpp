@@ -82,7 +82,8 @@ class Planner {
     if (!options_.fast_kernels || tensor.bytes().size() < kSmall || value.is_input() ||
         value.output_uses() != 0)
       return false;
-    constexpr Text kPackers[] = {"MatMul", "Gemm", "Conv", "ConvTranspose", "BlockConv"};
+    constexpr Text kPackers[] = {"MatMul",        "Gemm",      "Conv",
+                                 "ConvTranspose", "BlockConv", "BlockConvTranspose"};
     return std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& use) {
       const Node& node = *use.node;
       const Text domain = canonical_domain(node.domain());

@@ -139,15 +139,10 @@ Status run_block_conv(KernelContext& context) {
   return ok();
 }
 
-/// Kernel and stride are one: every input pixel has output pixels of its own.
 Status infer_block_transposed(InferContext& context) {
-  const SymShape* x = context.shape(0);
   const SymShape* w = context.shape(1);
-  if (x == nullptr || w == nullptr || x->size() != 5 || w->size() != 4) return ok();
-  context.set_tensor(
-      0, context.elem(0),
-      {(*x)[0], ceil_div((*w)[1], kBlock), (*x)[2] * (*w)[2], (*x)[3] * (*w)[3], SymDim(kBlock)});
-  return ok();
+  if (w == nullptr || w->size() != 4) return ok();
+  return infer_as(context, "ConvTranspose", "", (*w)[0], false);
 }
 Status run_block_transposed(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
@@ -310,11 +305,20 @@ OPERATOR(TomboloBlockConv) = {
 OPERATOR(TomboloBlockConvTranspose) = {
     .name = "BlockConvTranspose",
     .domain = "ai.tombolo",
-    .doc = "ConvTranspose whose kernel is as large as its stride, in blocks of 16 channels",
+    .doc = "ConvTranspose with X and Y in blocks of 16 channels",
     .versions = {1},
     .inputs = {{"X", "T"}, {"W", "T"}, {"B", "T", kOptional}},
     .outputs = {{"Y", "T"}},
-    .attributes = {{"strides", Attr::kInts}},
+    .attributes =
+        {
+            {"auto_pad", "NOTSET"},
+            {"dilations", Attr::kInts},
+            {"kernel_shape", Attr::kInts},
+            {"output_padding", Attr::kInts},
+            {"output_shape", Attr::kInts},
+            {"pads", Attr::kInts},
+            {"strides", Attr::kInts},
+        },
     .types = {{"T", {{1, kFloats | kBf16}}}},
     .infer = infer_block_transposed,
     .reference = run_block_transposed,

@@ -31,6 +31,7 @@ struct BlockTile {
   const float* b;                     ///< [entry][input][channel of the tile]
   float* c;
   int64_t c_step = kBlock;      ///< from pixel to pixel
+  int64_t c_skip = 0;           ///< two_rows: more than that to the pixel in the middle
   int64_t c_block;              ///< from one block of channels to the next
   const float* init = nullptr;  ///< added, laid out as c
   const float* bias = nullptr;  ///< added, one for each channel of the tile
@@ -49,6 +50,7 @@ struct BlockTiles {
   BlockTileFn* dense[kMaxBlockRows + 1][3] = {};         ///< step is kBlock
   BlockTileFn* every_second[kMaxBlockRows + 1][3] = {};  ///< step is 2 kBlock
   BlockTileFn* strided[kMaxBlockRows + 1][3] = {};       ///< any step
+  BlockTileFn* two_rows[kMaxBlockRows / 2 + 1][3] = {};  ///< [pixels of a row]; step is kBlock
   /// Steps of kBlock, init is c or null, no bias and no limits: the sums of each entry are added to
   /// those of all. Where there are none summed_rows is 0.
   BlockTileFn* summed[kMaxBlockRows / 2 + 1][3] = {};
@@ -116,11 +118,32 @@ int64_t block_chunk(int64_t entries, int64_t length);
 void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                       const ConvEpilogue& epilogue, float* scratch);
 
-/// ConvTranspose whose kernel is as large as its stride: `in` is that of X, `out` that of Y. The
-/// bias fills up the last block.
-void pack_block_transposed(const ConvGeometry& shape, const float* w, float* packed);
-void run_block_transposed(const ConvGeometry& shape, const float* x, const float* packed,
-                          const float* bias, float* y);
+/// ConvTranspose: `in` of the shape is that of X, `out` that of Y.
+struct BlockTransposedPlan {
+  /// Output pixels a stride apart.
+  struct Phase {
+    int64_t rows, columns;  ///< output pixels
+    int64_t in, out;        ///< of the first pixel: floats in the image, floats in a block of Y
+    int64_t weights;        ///< floats before its own
+    std::vector<int64_t> taps,
+        offsets;  ///< kernel positions; [input block][position], in the image
+  };
+  ConvGeometry shape;
+  std::vector<Phase> phases;
+  bool copy = false;              ///< the image is X with a border
+  int64_t top = 0, left = 0;      ///< pixels of the border
+  int64_t rows = 0, columns = 0;  ///< of the image
+  size_t weight_floats = 0, scratch_floats = 0;
+};
+BlockTransposedPlan plan_block_transposed(const ConvGeometry& shape);
+void pack_block_transposed(const BlockTransposedPlan& plan, const float* w, float* packed);
+/// The bias fills up the last block.
+void run_block_transposed(const BlockTransposedPlan& plan, const float* x, const float* packed,
+                          const float* bias, float* y, float* scratch);
+
+/// `planes` times [height][width] floats, to [rows][columns] with zeros around them.
+void copy_with_border(const float* x, int64_t planes, int64_t height, int64_t width, int64_t top,
+                      int64_t left, int64_t rows, int64_t columns, float* image);
 
 /// Floats of the weights of one group: panels of as many channels as a tile is wide, the last one
 /// as wide as it must be to fill up a block.

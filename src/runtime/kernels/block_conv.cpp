@@ -196,31 +196,26 @@ void pack_block_conv(const BlockConvPlan& plan, const float* w, float* packed) {
       });
 }
 
-namespace {
-
-/// The image with its padding: [plane][row][column], `pixel` floats each.
-void copy_padded(const BlockConvPlan& plan, const float* x, int64_t planes, float* image) {
-  const ConvGeometry& s = plan.shape;
-  const int64_t pixel = plan.plain ? 1 : kBlock;
-  const int64_t row = plan.columns * pixel, plane = plan.rows * row;
-  const int64_t left = s.pad[2] * pixel;
-  const int64_t inside = std::min(s.in[2] * pixel, row - left);
-  parallel(planes * plan.rows, std::max<int64_t>(1, 16384 / row), [&](int64_t begin, int64_t end) {
+void copy_with_border(const float* x, int64_t planes, int64_t height, int64_t width, int64_t top,
+                      int64_t left, int64_t rows, int64_t columns, float* image) {
+  const int64_t inside = std::min(width, columns - left);
+  parallel(planes * rows, std::max<int64_t>(1, 16384 / columns), [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
-      float* to = image + task * row;
-      const int64_t from_row = task % plan.rows - s.pad[1];
-      if (from_row < 0 || from_row >= s.in[1]) {
-        std::fill_n(to, row, 0.0f);
+      float* to = image + task * columns;
+      const int64_t from_row = task % rows - top;
+      if (from_row < 0 || from_row >= height) {
+        std::fill_n(to, columns, 0.0f);
         continue;
       }
       std::fill_n(to, left, 0.0f);
-      std::memcpy(to + left, x + (task / plan.rows * s.in[1] + from_row) * s.in[2] * pixel,
+      std::memcpy(to + left, x + (task / rows * height + from_row) * width,
                   static_cast<size_t>(inside) * sizeof(float));
-      std::fill_n(to + left + inside, row - left - inside, 0.0f);
+      std::fill_n(to + left + inside, columns - left - inside, 0.0f);
     }
   });
-  (void)plane;
 }
+
+namespace {
 
 /// An activation that is no part of the tiles takes the results of so many at once, out of the
 /// nearest cache: a call costs as much as a tenth of a tile.
@@ -302,7 +297,8 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
   for (int64_t n = 0; n < s.batch; ++n) {
     const float* image = x + n * in_planes * in_plane;
     if (plan.copy) {
-      copy_padded(plan, image, in_planes, scratch);
+      copy_with_border(image, in_planes, s.in[1], s.in[2] * pixel, s.pad[1], s.pad[2] * pixel,
+                       plan.rows, plan.columns * pixel, scratch);
       image = scratch;
     }
     const int64_t tasks = s.groups * bands * panels;

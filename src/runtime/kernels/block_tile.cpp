@@ -186,7 +186,9 @@ void fill_summed(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
 }
 #endif
 
-template <int kR, int kV, int64_t kStep>
+/// kSkips: the second half of the pixels goes somewhere else. Asking t.c_skip of all tiles would
+/// cost networks of small ones a hundredth.
+template <int kR, int kV, int64_t kStep, bool kSkips = false>
 void tile(const BlockTile& t) {
   const F f;
   V acc[kR][kV];
@@ -195,7 +197,8 @@ void tile(const BlockTile& t) {
 #pragma GCC unroll 2
     for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
   const auto at = [&](int r, int v) {
-    return r * t.c_step + v * kLanes / kBlock * t.c_block + v * kLanes % kBlock;
+    return r * t.c_step + (!kSkips || r < kR / 2 ? 0 : t.c_skip) + v * kLanes / kBlock * t.c_block +
+           v * kLanes % kBlock;
   };
   // What is written in the end comes nearer meanwhile.
 #pragma GCC unroll 16
@@ -250,8 +253,15 @@ void fill(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.strided[kR + 1][2] = &tile<kR + 1, 2, 0>), ...);
 }
 
+template <int... kR>
+void fill_two_rows(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
+  ((tiles.two_rows[kR + 1][1] = &tile<2 * kR + 2, 1, kBlock, true>), ...);
+  ((tiles.two_rows[kR + 1][2] = &tile<2 * kR + 2, 2, kBlock, true>), ...);
+}
+
 BlockTiles make_block_tiles() {
   BlockTiles tiles{kRows, kLanes};
+  fill_two_rows(tiles, std::make_integer_sequence<int, kRows / 2>());
   fill(tiles, std::make_integer_sequence<int, kRows>());
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
   tiles.summed_rows = kSummedRows;

@@ -1,76 +1,247 @@
-// ConvTranspose over blocked channels where windows do not meet (the kernel is as large as the
-// stride): each kernel position is a product of its own, whose results are every stride-th pixel.
+// ConvTranspose over blocked channels. Output pixels that lie a stride apart see the same positions
+// of the kernel: each such phase of the output is a convolution of stride one by those positions,
+// whose results are every stride-th pixel. Nothing is computed twice or spread in memory.
 
 #include <algorithm>
+#include <vector>
 
 #include "runtime/kernels/block.h"
+#include "runtime/kernels/gemm.h"
 #include "runtime/kernels/parallel.h"
 
 namespace tombolo {
+namespace {
 
-void pack_block_transposed(const ConvGeometry& s, const float* w, float* packed) {
+int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+
+/// The phases of an axis.
+struct AxisPhase {
+  int64_t output = 0;         ///< the first output, those after it are a stride apart
+  int64_t input = 0;          ///< what the first output sees by a kernel position that is not moved
+  int64_t count = 0;          ///< outputs
+  std::vector<int64_t> taps;  ///< positions of the kernel
+  std::vector<int64_t> back;  ///< of each, how many inputs before `input` it sees
+};
+
+std::vector<AxisPhase> phases_of(const ConvGeometry& s, int axis) {
+  std::vector<AxisPhase> phases;
+  const int64_t stride = s.stride[axis], pad = s.pad[axis];
+  for (int64_t output = 0; output < std::min(stride, s.out[axis]); ++output) {
+    // Output o is the sum over positions k of input i with i * stride + k * dilation = o + pad.
+    AxisPhase phase;
+    const int64_t rest = (output + pad) % stride;
+    phase.output = output;
+    phase.input = (output + pad) / stride;
+    phase.count = (s.out[axis] - output + stride - 1) / stride;
+    for (int64_t k = 0; k < s.kernel[axis]; ++k)
+      if ((k * s.dilation[axis] - rest) % stride == 0) {
+        phase.taps.push_back(k);
+        phase.back.push_back(floor_div(k * s.dilation[axis] - rest, stride));
+      }
+    phases.push_back(std::move(phase));
+  }
+  return phases;
+}
+
+}  // namespace
+
+BlockTransposedPlan plan_block_transposed(const ConvGeometry& s) {
+  BlockTransposedPlan plan;
+  plan.shape = s;
+  // The image with as much around it as any output sees.
+  std::vector<AxisPhase> phases[3];
+  int64_t before[3] = {}, size[3] = {};
+  for (const int axis : {1, 2}) {
+    phases[axis] = phases_of(s, axis);
+    int64_t first = 0, last = s.in[axis] - 1;
+    for (const AxisPhase& phase : phases[axis])
+      for (const int64_t back : phase.back) {
+        first = std::min(first, phase.input - back);
+        last = std::max(last, phase.input + phase.count - 1 - back);
+      }
+    before[axis] = -first;
+    size[axis] = last - first + 1;
+    plan.copy |= size[axis] != s.in[axis];
+  }
+  plan.top = before[1];
+  plan.left = before[2];
+  plan.rows = size[1];
+  plan.columns = size[2];
+  const int64_t row = plan.columns * kBlock, plane = plan.rows * row;
+  const int64_t padded = blocks_of(s.out_channels) * kBlock;
+  int64_t taps = 0;
+  for (const AxisPhase& y : phases[1])
+    for (const AxisPhase& x : phases[2]) {
+      BlockTransposedPlan::Phase phase;
+      phase.rows = y.count;
+      phase.columns = x.count;
+      phase.in = (y.input + before[1]) * row + (x.input + before[2]) * kBlock;
+      phase.out = (y.output * s.out[2] + x.output) * kBlock;
+      phase.weights = taps * s.in_channels * padded;
+      for (const int64_t k : y.taps)
+        for (const int64_t l : x.taps) phase.taps.push_back(k * s.kernel[2] + l);
+      for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
+        for (const int64_t k : y.back)
+          for (const int64_t l : x.back) phase.offsets.push_back(b * plane - k * row - l * kBlock);
+      taps += static_cast<int64_t>(phase.taps.size());
+      plan.phases.push_back(std::move(phase));
+    }
+  plan.weight_floats = static_cast<size_t>(taps * s.in_channels * padded);
+  if (plan.copy)
+    plan.scratch_floats = static_cast<size_t>(blocks_of(s.in_channels) * plane * s.batch + 16);
+  return plan;
+}
+
+void pack_block_transposed(const BlockTransposedPlan& plan, const float* w, float* packed) {
+  const ConvGeometry& s = plan.shape;
   const int64_t width = block_tiles().panel(), taps = s.taps(), inputs = s.in_channels;
   const int64_t padded = blocks_of(s.out_channels) * kBlock, panels = (padded + width - 1) / width;
-  parallel(taps * panels, std::max<int64_t>(1, 32768 / (inputs * width)),
+  const auto phases = static_cast<int64_t>(plan.phases.size());
+  parallel(phases * panels, std::max<int64_t>(1, 32768 / (inputs * width)),
            [&](int64_t begin, int64_t end) {
              for (int64_t task = begin; task < end; ++task) {
-               const int64_t tap = task / panels, first = task % panels * width;
+               const auto& phase = plan.phases[static_cast<size_t>(task / panels)];
+               const int64_t first = task % panels * width;
+               const auto count = static_cast<int64_t>(phase.taps.size());
+               // The order of entries: see plan_block_transposed().
+               std::vector<int64_t> order;
+               for (int64_t b = 0; b < inputs; b += kBlock)
+                 for (const int64_t tap : phase.taps)
+                   for (int64_t i = b; i < std::min(inputs, b + kBlock); ++i)
+                     order.push_back(i * s.out_channels * taps + tap);
                pack_panel(
-                   inputs, std::min(width, padded - first), s.out_channels - first,
+                   inputs * count, std::min(width, padded - first), s.out_channels - first,
                    [&](int64_t o, int64_t i) {
-                     return w[(i * s.out_channels + first + o) * taps + tap];
+                     return w[order[static_cast<size_t>(i)] + (first + o) * taps];
                    },
-                   packed + (tap * padded + first) * inputs);
+                   packed + phase.weights + first * inputs * count);
              }
            });
 }
 
-void run_block_transposed(const ConvGeometry& s, const float* x, const float* packed,
-                          const float* bias, float* y) {
+namespace {
+
+/// Rows [from, to) of a phase, for one panel of channels. `t` has what is the same for all of it.
+void run_phase(const BlockTransposedPlan& plan, const BlockTransposedPlan::Phase& phase,
+               BlockTile t, int64_t columns, const float* bias, int64_t from, int64_t to,
+               const float* image, float* y) {
+  const ConvGeometry& s = plan.shape;
   const BlockTiles& tiles = block_tiles();
-  const int64_t width = tiles.panel(), taps = s.taps(), inputs = s.in_channels;
-  const int64_t padded = blocks_of(s.out_channels) * kBlock, panels = (padded + width - 1) / width;
-  const int64_t in_blocks = blocks_of(inputs), plane = s.in_plane() * kBlock;
-  const int64_t out_plane = s.out_plane() * kBlock, full = inputs / kBlock;
-  std::vector<int64_t> offsets;
-  for (int64_t b = 0; b < in_blocks; ++b) offsets.push_back(b * plane);
-  const int64_t cuts = (s.in[2] + tiles.max_rows - 1) / tiles.max_rows;
-  // Bands of rows whose inputs stay near; of each all weights are used, one panel after the other.
-  const int64_t row_bytes = in_blocks * kBlock * s.in[2] * 4;
-  const int64_t band = std::clamp<int64_t>((384 << 10) / row_bytes, 1, s.in[1]);
-  const int64_t bands =
-      std::max((s.in[1] + band - 1) / band, std::min<int64_t>(s.in[1], 4 * thread_count()));
-  const int64_t tasks = taps * panels;
-  parallel(s.batch * bands * tasks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t n = task / (bands * tasks), at = task / tasks % bands;
-      const int64_t tap = task % tasks / panels, first = task % panels * width;
-      const int64_t columns = std::min(width, padded - first);
-      BlockTile t{.offsets = offsets.data(),
-                  .entries = full,
-                  .length = kBlock,
-                  .rest = in_blocks - full,
-                  .rest_length = inputs % kBlock,
-                  .step = kBlock,
-                  .b = packed + (tap * padded + first) * inputs,
-                  .c_step = s.stride[2] * kBlock,
-                  .c_block = out_plane,
-                  .bias = bias != nullptr ? bias + first : nullptr};
-      for (int64_t row = s.in[1] * at / bands; row < s.in[1] * (at + 1) / bands; ++row) {
-        const float* from = x + n * in_blocks * plane + row * s.in[2] * kBlock;
-        float* to =
-            y + (n * padded + first) / kBlock * out_plane + first % kBlock +
-            ((row * s.stride[1] + tap / s.kernel[2]) * s.out[2] + tap % s.kernel[2]) * kBlock;
-        for (int64_t i = 0; i < cuts; ++i) {
-          const int64_t column = s.in[2] * i / cuts, rows = s.in[2] * (i + 1) / cuts - column;
-          t.a = from + column * kBlock;
-          t.jump = rows / 2 * kBlock;
-          t.c = to + column * t.c_step;
-          tiles.dense[rows][columns > tiles.lanes ? 2 : 1](t);
-        }
+  const int vectors = columns > tiles.lanes ? 2 : 1;
+  const int64_t row = plan.columns * kBlock, out_row = s.stride[1] * s.out[2] * kBlock;
+  const auto taps = static_cast<int64_t>(phase.taps.size());
+  const int64_t entries = s.in_channels / kBlock * taps;
+  const int64_t chunk = block_chunk(entries, kBlock);
+  const int64_t cuts = (phase.columns + tiles.max_rows - 1) / tiles.max_rows;
+  // Two short rows at a time.
+  const bool two = 2 * phase.columns <= tiles.max_rows;
+  t.c_skip = out_row - phase.columns * t.c_step;
+  const float* weights = t.b;
+  if (tiles.lanes < kBlock)
+    t.ahead = std::clamp(columns / std::max<int64_t>(1, (to - from) * cuts), kBlock / 4, kBlock);
+  for (int64_t e = 0; e == 0 || e < entries; e += chunk) {
+    t.offsets = phase.offsets.data() + e;
+    t.entries = std::min(chunk, entries - e);
+    t.rest = e + chunk >= entries && s.in_channels % kBlock != 0 ? taps : 0;
+    t.b = weights + e * kBlock * columns;
+    t.bias = e == 0 ? bias : nullptr;
+    // The weights that come next come nearer meanwhile, a part with each tile.
+    const int64_t size = t.entries * kBlock * columns;
+    int64_t line = 0;
+    for (int64_t r = from; r < to; ++r) {
+      const float* const a = image + phase.in + r * row;
+      float* const c = y + phase.out + r * out_row;
+      const auto run = [&](BlockTileFn* tile, int64_t column, int64_t jump) {
+        t.a = a + column * kBlock;
+        t.jump = jump;
+        t.c = c + column * t.c_step;
+        t.init = e == 0 ? nullptr : t.c;
+        t.next = line < size ? t.b + size + line : nullptr;
+        line += t.entries * kBlock * t.ahead;
+        tile(t);
+      };
+      if (two && r + 1 < to) {
+        run(tiles.two_rows[phase.columns][vectors], 0, row);
+        ++r;
+        continue;
+      }
+      for (int64_t i = 0; i < cuts; ++i) {
+        const int64_t column = phase.columns * i / cuts;
+        const int64_t pixels = phase.columns * (i + 1) / cuts - column;
+        run(tiles.dense[pixels][vectors], column, pixels / 2 * kBlock);
       }
     }
-  });
+  }
+}
+
+/// Pixels of a phase that no position of the kernel sees.
+void fill_phase(const BlockTransposedPlan& plan, const BlockTransposedPlan::Phase& phase,
+                int64_t columns, const float* bias, int64_t from, int64_t to, int64_t out_plane,
+                float* y) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t pixel = s.stride[2] * kBlock, row = s.stride[1] * s.out[2] * kBlock;
+  for (int64_t c = 0; c < columns; c += kBlock) {
+    const int64_t count = std::min(columns - c, kBlock);
+    float* const block = y + phase.out + c / kBlock * out_plane;
+    for (int64_t r = from; r < to; ++r)
+      for (int64_t i = 0; i < phase.columns; ++i) {
+        float* const to_pixel = block + r * row + i * pixel;
+        if (bias != nullptr)
+          std::copy_n(bias + c, count, to_pixel);
+        else
+          std::fill_n(to_pixel, count, 0.0f);
+      }
+  }
+}
+
+}  // namespace
+
+void run_block_transposed(const BlockTransposedPlan& plan, const float* x, const float* packed,
+                          const float* bias, float* y, float* scratch) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t width = block_tiles().panel(), inputs = s.in_channels;
+  const int64_t padded = blocks_of(s.out_channels) * kBlock, panels = (padded + width - 1) / width;
+  const int64_t in_blocks = blocks_of(inputs), plane = plan.rows * plan.columns * kBlock;
+  const int64_t out_plane = s.out_plane() * kBlock;
+  const float* image = x;
+  if (plan.copy) {
+    copy_with_border(x, s.batch * in_blocks, s.in[1], s.in[2] * kBlock, plan.top,
+                     plan.left * kBlock, plan.rows, plan.columns * kBlock, scratch);
+    image = scratch;
+  }
+  // Bands of rows whose inputs stay near; of each all weights are used, one panel after the other.
+  // All threads have some.
+  const auto phases = static_cast<int64_t>(plan.phases.size());
+  const int64_t tasks = phases * panels, threads = thread_count();
+  int64_t bands = (plane * in_blocks * 4 + (384 << 10) - 1) / (384 << 10);
+  if (threads > 1) bands = std::max(bands, 4 * threads / (s.batch * tasks));
+  bands = std::clamp<int64_t>(bands, 1, s.in[1]);
+  const int64_t work = s.in_plane() * s.taps() * inputs * padded / (bands * tasks);
+  parallel(s.batch * bands * tasks, std::max<int64_t>(1, 100'000 / std::max<int64_t>(1, work)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t task = begin; task < end; ++task) {
+               const int64_t n = task / (bands * tasks), band = task / tasks % bands;
+               const auto& phase = plan.phases[static_cast<size_t>(task % tasks / panels)];
+               const int64_t first = task % panels * width;
+               const int64_t columns = std::min(width, padded - first);
+               const auto taps = static_cast<int64_t>(phase.taps.size());
+               const int64_t from = phase.rows * band / bands, to = phase.rows * (band + 1) / bands;
+               const float* const own = bias != nullptr ? bias + first : nullptr;
+               float* const out = y + (n * padded + first) / kBlock * out_plane + first % kBlock;
+               if (taps == 0) {
+                 fill_phase(plan, phase, columns, own, from, to, out_plane, out);
+                 continue;
+               }
+               const BlockTile t{.length = kBlock,
+                                 .rest_length = inputs % kBlock,
+                                 .step = kBlock,
+                                 .b = packed + phase.weights + first * inputs * taps,
+                                 .c_step = s.stride[2] * kBlock,
+                                 .c_block = out_plane};
+               run_phase(plan, phase, t, columns, own, from, to, image + n * in_blocks * plane,
+                         out);
+             }
+           });
 }
 
 }  // namespace tombolo

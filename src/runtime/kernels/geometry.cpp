@@ -162,6 +162,64 @@ std::optional<ConvGeometry> read_conv_geometry(const AttributeReader& attributes
   return s;
 }
 
+std::optional<ConvGeometry> read_transposed_geometry(const AttributeReader& attributes,
+                                                     std::span<const int64_t> x,
+                                                     std::span<const int64_t> w) {
+  if (x.size() < 3 || x.size() > 5 || w.size() != x.size() || element_count(x) < 1 ||
+      element_count(w) < 1)
+    return std::nullopt;
+  const size_t spatial = x.size() - 2, first = 3 - spatial;
+  ConvGeometry s;
+  s.batch = x[0];
+  s.groups = attributes.get_int("group", 1);
+  if (s.groups < 1 || x[1] % s.groups != 0 || w[0] != x[1]) return std::nullopt;
+  s.in_channels = x[1] / s.groups;
+  s.out_channels = w[1];
+  int64_t kernel[3] = {}, more[3] = {};
+  if (!read(attributes, "strides", spatial, 1, s.stride) ||
+      !read(attributes, "dilations", spatial, 1, s.dilation) ||
+      !read(attributes, "kernel_shape", spatial, 1, kernel) ||
+      !read(attributes, "output_padding", spatial, 0, more))
+    return std::nullopt;
+  const auto pads = attributes.get_ints("pads");
+  auto wanted = attributes.get_ints("output_shape");
+  if (wanted.size() == spatial + 2) wanted = wanted.subspan(2);
+  if ((!pads.empty() && pads.size() != 2 * spatial) ||
+      (!wanted.empty() && wanted.size() != spatial))
+    return std::nullopt;
+  const Text auto_pad = attributes.get_string("auto_pad", "NOTSET");
+  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+  if (!same && auto_pad != "NOTSET" && auto_pad != "VALID" && !auto_pad.empty())
+    return std::nullopt;
+  double floats = static_cast<double>(s.groups * s.out_channels);
+  for (size_t i = 0; i < spatial; ++i) {
+    const size_t axis = first + i;
+    s.in[axis] = x[2 + i];
+    s.kernel[axis] = w[2 + i];
+    if (s.in[axis] >= kLimit || s.kernel[axis] >= kLimit) return std::nullopt;
+    if (kernel[axis] != 0 && kernel[axis] != s.kernel[axis]) return std::nullopt;
+    int64_t end = 0;
+    if (!pads.empty() && auto_pad != "VALID") {
+      s.pad[axis] = pads[i];
+      end = pads[i + spatial];
+      if (s.pad[axis] < 0 || s.pad[axis] >= kLimit || end < 0 || end >= kLimit) return std::nullopt;
+    }
+    const int64_t full =
+        (s.in[axis] - 1) * s.stride[axis] + more[axis] + s.extent(static_cast<int>(axis));
+    if (!wanted.empty() || same) {
+      s.out[axis] = !wanted.empty() ? wanted[i] : s.in[axis] * s.stride[axis];
+      const int64_t total = std::max<int64_t>(0, full - s.out[axis]);
+      s.pad[axis] = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
+    } else {
+      s.out[axis] = full - s.pad[axis] - end;
+    }
+    if (s.out[axis] < 1 || s.out[axis] >= kLimit) return std::nullopt;
+    floats *= static_cast<double>(s.out[axis]);
+  }
+  if (floats > 1e9) return std::nullopt;
+  return s;
+}
+
 Dims output_dims(const ConvGeometry& shape, int64_t channels, size_t spatial) {
   Dims dims = {shape.batch, channels};
   for (size_t i = 3 - spatial; i < 3; ++i) dims.push_back(shape.out[i]);

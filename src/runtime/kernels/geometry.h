@@ -44,6 +44,12 @@ std::optional<ConvGeometry> read_conv_geometry(const AttributeReader& attributes
                                                std::span<const int64_t> w,
                                                LiveTaps* live = nullptr);
 
+/// ConvTranspose: x [N, C, ...] and w [C, M / group, ...]; `in` is that of x. What sizes the output
+/// in another way than by pads and output_padding stays with the reference.
+std::optional<ConvGeometry> read_transposed_geometry(const AttributeReader& attributes,
+                                                     std::span<const int64_t> x,
+                                                     std::span<const int64_t> w);
+
 /// The output's shape [batch, channels, spatial...].
 Dims output_dims(const ConvGeometry& shape, int64_t channels, size_t spatial);
 

@@ -6,6 +6,7 @@
 #include "runtime/kernels/bf16.h"
 #include "runtime/kernels/block.h"
 #include "runtime/kernels/conv_weights.h"
+#include "runtime/kernels/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 
@@ -190,7 +191,7 @@ Status run_bf16_convolution(KernelRun& run) {
 }
 
 struct BlockTransposedState final : KernelState {
-  ConvGeometry shape;
+  BlockTransposedPlan plan;
   const float* packed = nullptr;
   Dims output;
 };
@@ -199,43 +200,46 @@ std::optional<ConvGeometry> block_transposed_geometry(const KernelQuery& q) {
   if (!floats(q, 5) || q.inputs.size() < 2 || q.constant(1) == nullptr ||
       q.dtype(1) != DType::kFloat32 || (q.has_input(2) && q.dtype(2) != DType::kFloat32))
     return std::nullopt;
-  const auto x = q.dims(0), w = q.dims(1), strides = q.attributes.get_ints("strides");
-  if (x.size() != 5 || w.size() != 4 || strides.size() != 2 || element_count(w) < 1 ||
-      x[4] != kBlock || x[1] != blocks_of(w[0]))
+  const auto x = q.dims(0), w = q.dims(1);
+  if (x.size() != 5 || w.size() != 4 || x[4] != kBlock || x[1] != blocks_of(w[0]))
     return std::nullopt;
-  ConvGeometry s;
-  s.batch = x[0];
-  s.in_channels = w[0];
-  s.out_channels = w[1];
-  for (size_t axis = 1; axis < 3; ++axis) {
-    s.in[axis] = x[axis + 1];
-    s.kernel[axis] = s.stride[axis] = w[axis + 1];
-    s.out[axis] = s.in[axis] * s.stride[axis];
-    if (strides[axis - 1] != s.stride[axis] || s.out[axis] >= int64_t{1} << 24) return std::nullopt;
-  }
-  if (q.has_input(2) && (q.dims(2).size() != 1 || q.dims(2)[0] != s.out_channels))
+  const int64_t dims[4] = {x[0], w[0], x[2], x[3]};
+  const auto s = read_transposed_geometry(q.attributes, dims, w);
+  if (!s || s->groups != 1) return std::nullopt;
+  if (q.has_input(2) && (q.dims(2).size() != 1 || q.dims(2)[0] != s->out_channels))
     return std::nullopt;
   return s;
 }
 
 bool supports_block_transposed(const KernelQuery& query) {
-  return block_transposed_geometry(query).has_value();
+  const auto s = block_transposed_geometry(query);
+  if (!s) return false;
+  // An output far larger than what the kernel reaches is odd enough for the reference.
+  const BlockTransposedPlan plan = plan_block_transposed(*s);
+  return plan.rows * plan.columns <= 16 * s->in_plane() + 4096;
 }
 
 Result<std::unique_ptr<KernelState>> prepare_block_transposed(const PrepareContext& context) {
   auto state = std::make_unique<BlockTransposedState>();
   const ConvGeometry s = *block_transposed_geometry(context);
-  state->shape = s;
+  state->plan = plan_block_transposed(s);
   state->output = block_dims(s, s.out_channels);
   state->scratch_bytes =
-      static_cast<size_t>(blocks_of(s.out_channels) * kBlock + 16) * sizeof(float);
-  const size_t size = static_cast<size_t>(s.taps() * panel_floats(s.in_channels, s.out_channels));
+      (static_cast<size_t>(blocks_of(s.out_channels) * kBlock + 16) + state->plan.scratch_floats) *
+      sizeof(float);
+  // Positions of the kernel are in the order of the phases they are seen by.
+  std::string key = "block_conv_transpose_f32/" + std::string(name_of(active_isa()));
+  for (const int axis : {1, 2})
+    for (const int64_t number : {s.stride[axis], s.dilation[axis], s.pad[axis] % s.stride[axis],
+                                 std::min(s.out[axis], s.stride[axis])})
+      key += "/" + std::to_string(number);
   TRY(const std::byte* packed,
-      context.packed(1, "block_conv_transpose_f32/" + std::string(name_of(active_isa())),
-                     (size + 64) * sizeof(float), [&](std::byte* target) {
-                       pack_block_transposed(s, context.constant(1)->data<float>(),
-                                             reinterpret_cast<float*>(target));
-                     }));
+      context.packed(
+          1, key, (state->plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
+            Tensor copy;
+            pack_block_transposed(state->plan, context.aligned_constant(1, copy).data<float>(),
+                                  reinterpret_cast<float*>(target));
+          }));
   state->packed = reinterpret_cast<const float*>(packed);
   return state;
 }
@@ -244,14 +248,15 @@ Status run_block_transposed_conv(KernelRun& run) {
   const auto& state = run.state<BlockTransposedState>();
   TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
   const float* bias = run.has_input(2) ? run.data<float>(2) : nullptr;
+  auto* padded = reinterpret_cast<float*>(run.scratch());
+  const int64_t channels = state.plan.shape.out_channels;
   if (bias != nullptr) {
-    auto* padded = reinterpret_cast<float*>(run.scratch());
-    const int64_t channels = state.shape.out_channels;
     std::copy_n(bias, channels, padded);
     std::fill(padded + channels, padded + blocks_of(channels) * kBlock, 0.0f);
     bias = padded;
   }
-  run_block_transposed(state.shape, run.data<float>(0), state.packed, bias, y->data<float>());
+  run_block_transposed(state.plan, run.data<float>(0), state.packed, bias, y->data<float>(),
+                       padded + blocks_of(channels) * kBlock);
   return ok();
 }
 
@@ -358,6 +363,7 @@ KERNEL(block_conv_transpose_f32) = {
     .supports = supports_block_transposed,
     .prepare = prepare_block_transposed,
     .run = run_block_transposed_conv,
+    .unaligned = 1u << 1,
 };
 KERNEL(block_pool_f32) = {
     .name = "block_pool_f32",

@@ -16,65 +16,19 @@ namespace tombolo {
 namespace {
 
 struct TransposedState final : KernelState {
-  ConvGeometry shape;  ///< `in` is that of X, `out` that of Y; channels are those of a group
-  ConvPlan product;    ///< to [group][output channel][kernel position][pixel of X]
+  ConvGeometry shape;      ///< `in` is that of X, `out` that of Y; channels are those of a group
+  ConvPlan product;        ///< to [group][output channel][kernel position][pixel of X]
+  bool one_pixel = false;  ///< and one group: a plain product with the weights as they lie
   const float* packed = nullptr;
   Dims output;
 };
-
-constexpr int64_t kLimit = int64_t{1} << 24;
 
 std::optional<ConvGeometry> read_transposed(const KernelQuery& q) {
   if (active_isa() == Isa::kScalar || q.inputs.size() < 2) return std::nullopt;
   for (size_t i = 0; i < q.inputs.size(); ++i)
     if ((q.has_input(i) || i < 2) && q.dtype(i) != DType::kFloat32) return std::nullopt;
-  const auto x = q.dims(0), w = q.dims(1);
-  const AttributeReader& a = q.attributes;
-  if (x.size() < 3 || x.size() > 5 || w.size() != x.size() || element_count(x) < 1 ||
-      element_count(w) < 1)
-    return std::nullopt;
-  // What sizes an output otherwise stays with the reference.
-  const Text auto_pad = a.get_string("auto_pad", "NOTSET");
-  if (!a.get_ints("output_shape").empty() || (auto_pad != "NOTSET" && auto_pad != "VALID"))
-    return std::nullopt;
-  const size_t spatial = x.size() - 2, first = 3 - spatial;
-  const auto kernel = a.get_ints("kernel_shape"), strides = a.get_ints("strides"),
-             dilations = a.get_ints("dilations"), pads = a.get_ints("pads"),
-             extra = a.get_ints("output_padding");
-  const auto fits = [](std::span<const int64_t> list, size_t size) {
-    return list.empty() || list.size() == size;
-  };
-  if (!fits(kernel, spatial) || !fits(strides, spatial) || !fits(dilations, spatial) ||
-      !fits(pads, 2 * spatial) || !fits(extra, spatial))
-    return std::nullopt;
-  ConvGeometry s;
-  s.batch = x[0];
-  s.groups = a.get_int("group", 1);
-  if (s.groups < 1 || x[1] % s.groups != 0 || w[0] != x[1]) return std::nullopt;
-  s.in_channels = x[1] / s.groups;
-  s.out_channels = w[1];
-  double floats = static_cast<double>(s.groups * s.out_channels);
-  for (size_t i = 0; i < spatial; ++i) {
-    const size_t axis = first + i;
-    s.in[axis] = x[2 + i];
-    s.kernel[axis] = w[2 + i];
-    s.stride[axis] = strides.empty() ? 1 : strides[i];
-    s.dilation[axis] = dilations.empty() ? 1 : dilations[i];
-    const bool padded = !pads.empty() && auto_pad != "VALID";
-    s.pad[axis] = padded ? pads[i] : 0;
-    const int64_t end = padded ? pads[i + spatial] : 0, more = extra.empty() ? 0 : extra[i];
-    for (const int64_t number : {s.in[axis], s.kernel[axis], s.stride[axis], s.dilation[axis]})
-      if (number < 1 || number >= kLimit) return std::nullopt;
-    for (const int64_t number : {s.pad[axis], end, more})
-      if (number < 0 || number >= kLimit) return std::nullopt;
-    if (!kernel.empty() && kernel[i] != s.kernel[axis]) return std::nullopt;
-    s.out[axis] = (s.in[axis] - 1) * s.stride[axis] + more + s.extent(static_cast<int>(axis)) -
-                  s.pad[axis] - end;
-    if (s.out[axis] < 1 || s.out[axis] >= kLimit) return std::nullopt;
-    floats *= static_cast<double>(s.out[axis]);
-  }
-  if (floats > 1e9) return std::nullopt;
-  if (q.has_input(2) && (q.dims(2).size() != 1 || q.dims(2)[0] != s.groups * s.out_channels))
+  const auto s = read_transposed_geometry(q.attributes, q.dims(0), q.dims(1));
+  if (s && q.has_input(2) && (q.dims(2).size() != 1 || q.dims(2)[0] != s->groups * s->out_channels))
     return std::nullopt;
   return s;
 }
@@ -93,6 +47,25 @@ void pack_transposed(const TransposedState& state, const float* w, float* packed
   pack_convolution(state.product, turned.data(), packed);
 }
 
+/// [input] times [input][output x tap]: each position of the kernel gives one output, or none.
+Result<std::unique_ptr<KernelState>> prepare_one_pixel(const PrepareContext& context,
+                                                       std::unique_ptr<TransposedState> state) {
+  const int64_t rows = state->shape.in_channels, columns = state->product.shape.out_channels;
+  state->one_pixel = true;
+  state->scratch_bytes =
+      static_cast<size_t>((state->shape.batch + 1) * columns + 32) * sizeof(float);
+  TRY(const std::byte* packed,
+      context.packed(1, "conv_transpose_f32/" + std::string(name_of(active_isa())) + "/one",
+                     static_cast<size_t>(packed_b_floats(rows, columns)) * sizeof(float),
+                     [&](std::byte* target) {
+                       Tensor copy;
+                       pack_b(context.aligned_constant(1, copy).data<float>(), columns, 1, rows,
+                              columns, 1.0f, reinterpret_cast<float*>(target));
+                     }));
+  state->packed = reinterpret_cast<const float*>(packed);
+  return state;
+}
+
 Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& context) {
   auto state = std::make_unique<TransposedState>();
   const ConvGeometry s = *read_transposed(context);
@@ -105,6 +78,8 @@ Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& co
   state->product = plan_convolution(product);
   const ConvPlan& plan = state->product;
   state->output = output_dims(s, s.groups * s.out_channels, context.dims(0).size() - 2);
+  if (s.groups == 1 && s.in_plane() == 1 && context.constant(1) != nullptr)
+    return prepare_one_pixel(context, std::move(state));
   state->scratch_bytes =
       (plan.scratch_floats + static_cast<size_t>(s.groups * product.out_channels * s.in_plane()) +
        128) *
@@ -125,10 +100,48 @@ Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& co
   return state;
 }
 
+void run_one_pixel(KernelRun& run, const TransposedState& state, float* y) {
+  const ConvGeometry& s = state.shape;
+  const int64_t taps = s.taps(), columns = s.out_channels * taps, plane = s.out_plane();
+  auto* const spread = reinterpret_cast<float*>(run.scratch());
+  const float* bias = run.has_input(2) ? run.data<float>(2) : nullptr;
+  for (int64_t c = 0; bias != nullptr && c < s.out_channels; ++c)
+    std::fill_n(spread + c * taps, taps, bias[c]);
+  // Where each position of the kernel goes; as they lie, if all of them do.
+  std::vector<int64_t> places;
+  bool as_they_lie = plane == taps;
+  for (int64_t k = 0; k < taps; ++k) {
+    int64_t at[3] = {k / (s.kernel[1] * s.kernel[2]), k / s.kernel[2] % s.kernel[1],
+                     k % s.kernel[2]};
+    int64_t place = 0;
+    for (int axis = 0; axis < 3; ++axis) {
+      at[axis] = at[axis] * s.dilation[axis] - s.pad[axis];
+      if (at[axis] < 0 || at[axis] >= s.out[axis]) place = -1;
+      if (place >= 0) place = place * s.out[axis] + at[axis];
+    }
+    places.push_back(place);
+    as_they_lie &= place == k;
+  }
+  float* const product = as_they_lie ? y : spread + (columns + 15) / 16 * 16;
+  gemm(s.batch, columns, s.in_channels, run.data<float>(0), s.in_channels, state.packed, product,
+       columns, {.col_bias = bias != nullptr ? spread : nullptr});
+  if (as_they_lie) return;
+  for (int64_t c = 0; c < s.batch * s.out_channels; ++c) {
+    std::fill_n(y + c * plane, plane, bias != nullptr ? bias[c % s.out_channels] : 0.0f);
+    for (int64_t k = 0; k < taps; ++k)
+      if (places[static_cast<size_t>(k)] >= 0)
+        y[c * plane + places[static_cast<size_t>(k)]] = product[c * taps + k];
+  }
+}
+
 Status run_transposed_conv(KernelRun& run) {
   const auto& state = run.state<TransposedState>();
   const ConvGeometry& s = state.shape;
   TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
+  if (state.one_pixel) {
+    run_one_pixel(run, state, y->data<float>());
+    return ok();
+  }
   auto* scratch = reinterpret_cast<float*>(run.scratch());
   float* columns = scratch + (state.product.scratch_floats + 31) / 16 * 16;
   const float* packed = state.packed;

@@ -98,14 +98,14 @@ TEST_P(Networks, TransposedConvolutions) {
   for (const char* attributes :
        {"strides = [2, 2]", "strides = [1, 1], pads = [1, 0, 1, 2]",
         "strides = [3, 2], dilations = [2, 1], output_padding = [2, 1], pads = [1, 1, 0, 1]",
-        "strides = [2, 1], auto_pad = \"SAME_UPPER\"", "strides = [1, 2], pads = [4, 0, 4, 0]"}) {
+        "strides = [2, 1], auto_pad = \"SAME_UPPER\"",
+        "strides = [2, 2], auto_pad = \"SAME_LOWER\"", "output_shape = [15, 12], strides = [2, 1]",
+        "strides = [1, 2], pads = [4, 0, 4, 0]"}) {
     const std::string list(attributes);
     const auto kernels =
         agree(constant("w", {6, 5, 3, 2}) + "," + constant("b", {5}),
               "y = ConvTranspose <" + list + "> (x, w, b)", {{1, 6, 7, 9}, {2, 6, 8, 5}});
-    if (list.find("auto_pad") == std::string::npos) {
-      EXPECT_EQ(kernels, std::vector<std::string>{"conv_transpose_f32"});
-    }
+    EXPECT_EQ(kernels, std::vector<std::string>{"conv_transpose_f32"});
     agree(constant("w", {6, 5, 3, 2}), "y = ConvTranspose <group = 3, " + list + "> (x, w)",
           {{2, 6, 7, 9}});
   }
@@ -272,6 +272,41 @@ TEST_P(Networks, BlockedTransposedConvolutions) {
     agree(weights, stem + "y = ConvTranspose <strides = [2, 3], pads = [1, 0, 0, 1]> (a, v)",
           {{2, 3, 9, 17}});
     agree(weights, stem + "y = ConvTranspose <strides = [2, 3]> (a, v)", {{1, 3, 1, 1}});
+  }
+}
+
+TEST_P(Networks, BlockedTransposedConvolutionsWhoseWindowsMeet) {
+  const char* const kAttributes[] = {
+      "strides = [2, 2], pads = [1, 1, 1, 1]",
+      "strides = [2, 2], pads = [1, 0, 0, 1], output_padding = [1, 1]",
+      "strides = [3, 2], dilations = [2, 3]",
+      "strides = [1, 1], pads = [3, 0, 0, 2]",
+      "strides = [2, 2], pads = [0, 4, 0, 4], dilations = [1, 2]",
+      "strides = [5, 4], pads = [1, 0, 2, 1]",
+      "strides = [2, 2], auto_pad = \"SAME_UPPER\"",
+      "strides = [2, 3], auto_pad = \"SAME_LOWER\"",
+      "strides = [2, 2], output_shape = [20, 15]",
+  };
+  for (const char* attributes : kAttributes)
+    for (const int64_t inputs : {16, 37, 200})
+      for (const int64_t outputs : {16, 40}) {
+        const auto kernels =
+            agree(constant("w", {inputs, outputs, 4, 3}) + "," + constant("b", {outputs}),
+                  std::string("y = ConvTranspose <") + attributes + "> (x, w, b)",
+                  {{1, inputs, 9, 7}, {2, inputs, 5, 33}, {1, inputs, 4, 4}});
+        EXPECT_EQ(kernels[1], "block_conv_transpose_f32");
+      }
+}
+
+TEST_P(Networks, TransposedConvolutionsOfOnePixel) {
+  for (const char* attributes : {"strides = [1, 1]", "strides = [2, 2], pads = [1, 1, 1, 0]",
+                                 "strides = [3, 3], dilations = [2, 1], output_padding = [1, 2]"}) {
+    const auto kernels = agree(constant("w", {12, 24, 4, 3}) + "," + constant("b", {24}),
+                               std::string("y = ConvTranspose <") + attributes + "> (x, w, b)",
+                               {{1, 12, 1, 1}, {3, 12, 1, 1}});
+    EXPECT_EQ(kernels, std::vector<std::string>{"conv_transpose_f32"});
+    agree(constant("w", {12, 24, 4, 3}),
+          std::string("y = ConvTranspose <") + attributes + "> (x, w)", {{2, 12, 1, 1}});
   }
 }
 
