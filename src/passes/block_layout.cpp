@@ -16,7 +16,7 @@ namespace {
 
 constexpr Text kBlockDomain = "ai.tombolo";
 constexpr int64_t kBlock = kChannelBlock;
-constexpr int64_t kFewChannels = 4;  ///< a convolution of so many reads them as they lie
+constexpr int64_t kFewChannels = 8;  ///< a convolution of so many reads them as they lie
 
 int64_t blocks_of(int64_t channels) { return (channels + kBlock - 1) / kBlock; }
 

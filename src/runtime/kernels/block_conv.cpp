@@ -27,8 +27,11 @@ bool winograd_fits(const ConvGeometry& s) {
 void plan_pieces(BlockConvPlan& plan, bool one_row) {
   const ConvGeometry& s = plan.shape;
   const int64_t most = block_tiles().max_rows;
-  const int64_t width = one_row ? s.out_plane() : s.out[2], height = one_row ? 1 : s.out[1];
   const int64_t row_step = s.stride[1] * plan.columns * (plan.plain ? 1 : kBlock);
+  // Outputs of one column, as a kernel as wide as the image has them, are a row of another step.
+  if (s.out[2] == 1 && !one_row) plan.step = row_step;
+  one_row |= s.out[2] == 1;
+  const int64_t width = one_row ? s.out_plane() : s.out[2], height = one_row ? 1 : s.out[1];
   const auto add = [&](int64_t row, int64_t column, int64_t rows, int64_t jump) {
     plan.pieces.push_back({row * row_step + column * plan.step, (row * width + column) * kBlock,
                            jump, static_cast<int>(rows)});
