@@ -229,6 +229,19 @@ def matmul(r):
     return "MatMul", c
 
 
+def matmul_turned(r):
+    """Many small products, whose right side is turned as a rule."""
+    c = Case()
+    c.domain = "com.microsoft"
+    batch = [r.choice([1, 3, 8, 40])] if r.random() < 0.8 else []
+    m, n, k = r.choice([1, 2, 4, 5, 20]), r.choice([1, 4, 17, 64, 65, 300]), r.choice([1, 3, 16, 40, 130])
+    turned = r.random() < 0.6
+    c.add("a", floats(r, batch + [m, k]))
+    c.add("b", floats(r, batch + ([n, k] if turned else [k, n])))
+    c.attributes = dict(transB=int(turned), alpha=r.choice([1.0, 0.125]))
+    return "FusedMatMul", c
+
+
 def gemm(r):
     c = Case()
     m, n, k = (r.choice([1, 2, 3, 7, 16, 33, 100]) for _ in range(3))
@@ -897,7 +910,7 @@ def loss(r):
 
 MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
-          selection, images, images, pool_more, models, rotary, regions, conv_clipped, conv_transpose, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, loss, qlinear_where,
+          selection, images, images, pool_more, models, rotary, regions, conv_clipped, conv_transpose, matmul_turned, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, loss, qlinear_where,
           gather_block_quantized, matrices, experts, group_norm, small_microsoft]
 
 

@@ -72,13 +72,14 @@ class Chain {
     if (matmul && (rewriter_.rank(node_.input(0)).value_or(0) < 2 ||
                    rewriter_.rank(node_.input(1)).value_or(0) < 2))
       return 0;
+    if (matmul) take_transpose();
     if (matmul) take_scale();
     if (!conv && bias_ == nullptr) take_bias();
     take_residual();
     take_activation();
     // Only operators of ai.tombolo take weights of another type (widen_halves.cpp).
     const bool narrow = bits_of(rewriter_.dtype(node_.input(1))) == 16;
-    if (taken_.empty() && !narrow) return 0;
+    if (taken_.empty() && !narrow && turned_ == nullptr) return 0;
     write(conv ? "Conv" : "MatMul");
     return 1;
   }
@@ -98,6 +99,18 @@ class Chain {
     if (!rank || *rank > 1 || attributes.get_float("beta", 1) != 1) return false;
     bias_ = node_.input(2);
     return true;
+  }
+
+  /// The right side is read as it lies before its last two axes are exchanged.
+  void take_transpose() {
+    Node* transpose = rewriter_.producer(node_.input(1), "Transpose");
+    if (transpose == nullptr || &transpose->graph() != &node_.graph()) return;
+    const auto perm = AttributeReader(*transpose).get_ints("perm");
+    const auto rank = static_cast<int64_t>(perm.size());
+    if (rank < 2 || perm[perm.size() - 1] != rank - 2 || perm[perm.size() - 2] != rank - 1) return;
+    for (int64_t i = 0; i + 2 < rank; ++i)
+      if (perm[static_cast<size_t>(i)] != i) return;
+    turned_ = transpose;
   }
 
   void take_scale() {
@@ -158,7 +171,8 @@ class Chain {
   }
 
   void write(Text op) {
-    std::vector<Value*> inputs = {node_.input(0), node_.input(1), bias_, residual_};
+    std::vector<Value*> inputs = {
+        node_.input(0), turned_ != nullptr ? turned_->input(0) : node_.input(1), bias_, residual_};
     while (inputs.back() == nullptr) inputs.pop_back();
     Node& fused = rewriter_.add(*last_, op, inputs, last_->output(0)->name(), 1, kDomain);
     if (op == "Conv") {
@@ -170,6 +184,7 @@ class Chain {
     } else {
       for (const Text name : {Text("transA"), Text("transB")})
         if (AttributeReader(node_).get_int(name, 0) != 0) fused.set_int(name, 1);
+      if (turned_ != nullptr) fused.set_int("transB", 1);
       if (alpha_ != 1) fused.set_float("alpha", alpha_);
     }
     if (activation_) {
@@ -181,12 +196,16 @@ class Chain {
     for (size_t i = taken_.size(); i-- > 0;)
       if (taken_[i] != last_) rewriter_.erase(*taken_[i]);
     if (last_ != &node_) rewriter_.erase(node_);
+    if (turned_ != nullptr && turned_->output(0)->uses().empty() &&
+        turned_->output(0)->output_uses() == 0)
+      rewriter_.erase(*turned_);
   }
 
   Rewriter& rewriter_;
   Node& node_;
   Node* last_;
   std::vector<Node*> taken_;
+  Node* turned_ = nullptr;  ///< Transpose before the right side
   Value *bias_ = nullptr, *residual_ = nullptr;
   float alpha_ = 1;
   std::optional<Activation> activation_;

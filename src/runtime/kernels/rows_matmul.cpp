@@ -10,6 +10,7 @@
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/gemm_bf16x3.h"
 #include "runtime/kernels/gemm_narrow.h"
+#include "runtime/kernels/gemm_small.h"
 #include "runtime/kernels/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
@@ -287,6 +288,10 @@ void multiply(const MatMulState& s, int64_t index, const float* a, const float* 
     return gemm_narrow(s.m, s.n, s.k, a, panels, gemm_tiles().panel(), 1, 1, c, epilogue);
   }
   if (packed != nullptr) return gemm(s.m, s.n, s.k, a, s.k, packed, s.format, c, s.n, epilogue);
+  if (gemm_small_fits(s.m, s.n, s.k, epilogue))
+    return gemm_small(s.m, s.n, s.k, a, b, s.trans_b, s.alpha, c, epilogue);
+  if (s.trans_b && gemm_dots_fits(s.m, epilogue))
+    return gemm_dots(s.m, s.n, s.k, a, b, s.alpha, c, epilogue);
   // Packing pays when B is used by many rows; it must be done when B is turned.
   if (!s.trans_b && s.alpha == 1 && s.m <= 2 * gemm_tiles().max_rows)
     return gemm_unpacked(s.m, s.n, s.k, a, s.k, b, s.n, c, s.n, epilogue);

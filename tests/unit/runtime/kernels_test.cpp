@@ -11,6 +11,7 @@
 #include "runtime/kernels/binary.h"
 #include "runtime/kernels/conv.h"
 #include "runtime/kernels/gemm.h"
+#include "runtime/kernels/gemm_small.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/qgemm.h"
 #include "runtime/kernels/rows.h"
@@ -37,6 +38,53 @@ class Kernels : public EachIsa {
   std::mt19937 engine_{1};
   std::normal_distribution<float> distribution_;
 };
+
+TEST_P(Kernels, SmallProducts) {
+  for (const int64_t m : {1, 2, 4, 5, 8, 11, 30})
+    for (const int64_t n : {1, 3, 8, 17, 32, 50})
+      for (const int64_t k : {1, 3, 8, 20, 70}) {
+        const auto a = normal(static_cast<size_t>(m * k)), b = normal(static_cast<size_t>(k * n));
+        const auto columns = normal(static_cast<size_t>(n)), rows = normal(static_cast<size_t>(m));
+        const auto rest = normal(static_cast<size_t>(m * n));
+        std::vector<float> turned(b.size());
+        for (int64_t i = 0; i < k; ++i)
+          for (int64_t j = 0; j < n; ++j)
+            turned[static_cast<size_t>(j * k + i)] = b[static_cast<size_t>(i * n + j)];
+        const GemmEpilogue epilogues[] = {
+            {},
+            {.row_bias = rows.data(), .col_bias = columns.data()},
+            {.init = rest.data(), .ldi = n, .clamp = true, .lo = -1, .hi = 2}};
+        for (const GemmEpilogue& e : epilogues) {
+          const auto check = [&](const std::vector<float>& c, const char* way) {
+            for (int64_t i = 0; i < m; ++i)
+              for (int64_t j = 0; j < n; ++j) {
+                double sum = 0;
+                for (int64_t q = 0; q < k; ++q)
+                  sum += static_cast<double>(a[static_cast<size_t>(i * k + q)]) *
+                         static_cast<double>(b[static_cast<size_t>(q * n + j)]);
+                sum *= 0.5;
+                if (e.row_bias != nullptr)
+                  sum += static_cast<double>(e.row_bias[i] + e.col_bias[j]);
+                if (e.init != nullptr) sum += static_cast<double>(e.init[i * n + j]);
+                if (e.clamp) sum = std::fmin(std::fmax(sum, -1), 2);
+                EXPECT_NEAR(static_cast<double>(c[static_cast<size_t>(i * n + j)]), sum, 2e-5)
+                    << way << " " << m << " x " << n << " x " << k << " at " << i << ", " << j;
+              }
+          };
+          std::vector<float> c(static_cast<size_t>(m * n));
+          if (gemm_small_fits(m, n, k, e))
+            for (const bool trans : {false, true}) {
+              gemm_small(m, n, k, a.data(), trans ? turned.data() : b.data(), trans, 0.5f, c.data(),
+                         e);
+              check(c, trans ? "turned" : "small");
+            }
+          if (gemm_dots_fits(m, e)) {
+            gemm_dots(m, n, k, a.data(), turned.data(), 0.5f, c.data(), e);
+            check(c, "dots");
+          }
+        }
+      }
+}
 
 TEST_P(Kernels, ProductsOfOddSizes) {
   double worst = 0;
