@@ -33,7 +33,7 @@ def conv(r):
     if r.random() < 0.25:
         group, ic, oc = r.choice([1, 6, 20]), 1, r.choice([1, 1, 2])
     image = [r.randint(1, 30 if spatial < 3 else 7) + k for k in kernel]
-    c.add("x", floats(r, [r.choice([1, 1, 2]), ic * group] + image))
+    c.add("x", floats(r, [r.choice([1, 1, 2, 5, 9]), ic * group] + image))
     c.add("w", floats(r, [oc * group, ic] + kernel, 1 / np.sqrt(ic * np.prod(kernel))), r.random() < 0.8)
     if r.random() < 0.6:
         c.add("b", floats(r, [oc * group]), True)

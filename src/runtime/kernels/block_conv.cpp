@@ -285,7 +285,8 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
   const int64_t width = tiles.panel(), padded = out_blocks * kBlock;
   const int64_t panels = (padded + width - 1) / width;
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
-  const int64_t depth = s.depth(), threads = thread_count();
+  const bool apart = images_apart(s.batch, static_cast<int64_t>(plan.weight_floats));
+  const int64_t depth = s.depth(), threads = apart ? 1 : thread_count();
   // Bands small enough for all threads to have some. Where weights do not stay near, a thread takes
   // one panel of them after the other, but where to fetch all pixels for each panel is more than to
   // fetch all weights for each band; also where it is less to fetch all pixels than all weights.
@@ -297,12 +298,12 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
       (threads == 1 || weights * s.groups <= pixels);
   const int64_t others = s.groups * (near ? 1 : panels);
   if (threads > 1) bands = std::max(bands, std::min(pieces, (4 * threads + others - 1) / others));
-  for (int64_t n = 0; n < s.batch; ++n) {
+  const auto run_image = [&](int64_t n, float* room) {
     const float* image = x + n * in_planes * in_plane;
     if (plan.copy) {
       copy_with_border(image, in_planes, s.in[1], s.in[2] * pixel, s.pad[1], s.pad[2] * pixel,
-                       plan.rows, plan.columns * pixel, scratch);
-      image = scratch;
+                       plan.rows, plan.columns * pixel, room);
+      image = room;
     }
     const int64_t tasks = s.groups * bands * panels;
     const int64_t cost = std::max<int64_t>(1, s.out_plane() * depth * width / bands);
@@ -327,7 +328,16 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
                   pieces * band / bands, pieces * (band + 1) / bands);
       }
     });
+  };
+  if (!apart) {
+    for (int64_t n = 0; n < s.batch; ++n) run_image(n, scratch);
+    return;
   }
+  parallel(s.batch, 1, [&](int64_t begin, int64_t end) {
+    float* room =
+        plan.copy ? thread_floats(2, static_cast<size_t>(in_planes * plane + 16)) : nullptr;
+    for (int64_t n = begin; n < end; ++n) run_image(n, room);
+  });
 }
 
 }  // namespace

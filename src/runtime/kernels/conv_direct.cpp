@@ -76,20 +76,21 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
   const int64_t step = std::max<int64_t>(1, (depth + cuts - 1) / cuts);
   // A panel, and what gathering may write beyond its end.
   const int64_t panel = step * width + tiles.lanes;
-  const int64_t group_panels =
-      std::clamp<int64_t>(panels * s.groups / (4 * thread_count()), 1, kPanels);
+  const bool apart = images_apart(s.batch, static_cast<int64_t>(plan.weight_floats));
+  const int64_t threads = apart ? 1 : thread_count();
+  const int64_t group_panels = std::clamp<int64_t>(panels * s.groups / (4 * threads), 1, kPanels);
   const int64_t panel_groups = (panels + group_panels - 1) / group_panels;
   // Few panels: threads share them and take different output channels.
   int64_t row_groups = 1;
-  if (panel_groups * s.groups < 4 * thread_count() && tile_count > 1 && thread_count() > 1)
-    row_groups = std::min<int64_t>((tile_count + 3) / 4, 4 * thread_count() / panel_groups);
+  if (panel_groups * s.groups < 4 * threads && tile_count > 1 && threads > 1)
+    row_groups = std::min<int64_t>((tile_count + 3) / 4, 4 * threads / panel_groups);
   row_groups = std::max<int64_t>(row_groups, 1);
   const int64_t group_tiles = (tile_count + row_groups - 1) / row_groups;
   const int64_t weight_step = packed_a_floats(s.out_channels, depth);
   const Activation& act = epilogue.activation;
-  for (int64_t n = 0; n < s.batch; ++n) {
-    const int64_t channels = s.groups * s.in_channels;
-    const float* image = prepare(plan, x + n * channels * s.in_plane(), channels, scratch);
+  const int64_t channels = s.groups * s.in_channels;
+  const auto run_image = [&](int64_t n, float* room) {
+    const float* image = prepare(plan, x + n * channels * s.in_plane(), channels, room);
     const int64_t work = group_panels * width * depth * group_tiles * tile_rows;
     parallel(
         s.groups * panel_groups * row_groups,
@@ -155,7 +156,17 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
             }
           }
         });
+  };
+  if (!apart) {
+    for (int64_t n = 0; n < s.batch; ++n) run_image(n, scratch);
+    return;
   }
+  parallel(s.batch, 1, [&](int64_t begin, int64_t end) {
+    float* room = plan.image.copy
+                      ? thread_floats(2, static_cast<size_t>(channels * plan.image.plane + 128))
+                      : nullptr;
+    for (int64_t n = begin; n < end; ++n) run_image(n, room);
+  });
 }
 
 void run_transposed(const ConvPlan& plan, const float* x, const float* packed, float* y,

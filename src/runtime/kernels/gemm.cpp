@@ -382,6 +382,11 @@ void run(const Product& p) {
 
 }  // namespace
 
+bool images_apart(int64_t batch, int64_t weight_floats) {
+  const int64_t threads = thread_count();
+  return threads > 1 && batch >= 2 * threads && weight_floats * 4 <= near_bytes();
+}
+
 int64_t near_bytes() {
   static const int64_t bytes = [] {
 #if defined(_SC_LEVEL2_CACHE_SIZE)

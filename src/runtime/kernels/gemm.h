@@ -63,6 +63,11 @@ void pack_a(const float* a, int64_t row, int64_t column, int64_t m, int64_t k, f
 /// What may take part of the second cache and stay there: half of it.
 int64_t near_bytes();
 
+/// Whether threads take whole images of a batch with so many weights, rather than parts of one
+/// image after the other: small images do not wait for one another then, but each thread reads all
+/// weights.
+bool images_apart(int64_t batch, int64_t weight_floats);
+
 /// Memory of the calling thread, 64-byte aligned, valid until its next call. `slot` tells apart
 /// what is needed at the same time (0 to 6; 4 to 6: gemm() itself).
 float* thread_floats(int slot, size_t count);

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "base/thread_pool.h"
 #include "each_isa.h"
 #include "ir/text/parser.h"
 #include "runtime/kernels/isa.h"
@@ -257,6 +258,27 @@ TEST_P(Networks, KernelsBeyondTheInput) {
   agree(constant("w", {5, 3, 3, 3, 3}),
         "y = Conv <dilations = [2, 5, 9], pads = [2, 5, 9, 2, 5, 9]> (x, w)",
         {{1, 3, 4, 5, 6}, {1, 3, 2, 6, 11}});
+}
+
+TEST_P(Networks, ConvolutionsOfBatches) {
+  // With two threads each takes whole images of these.
+  set_thread_count(2);
+  for (const int64_t outputs : {6, 20})
+    for (const char* attributes :
+         {"pads = [1, 1, 1, 1]", "strides = [2, 2], pads = [2, 0, 1, 1]", "dilations = [2, 1]"}) {
+      const std::string node = std::string("y = Conv <") + attributes + "> (x, w, b)";
+      for (const int64_t inputs : {1, 20})
+        agree(constant("w", {outputs, inputs, 3, 3}) + "," + constant("b", {outputs}), node,
+              {{4, inputs, 9, 12}, {7, inputs, 6, 6}});
+    }
+  agree(constant("w", {20, 6, 5}), "y = Conv <pads = [2, 2], strides = [2]> (x, w)",
+        {{6, 6, 40}, {5, 6, 7}});
+  // Outputs of one column.
+  agree(constant("w", {20, 3, 4, 10}) + "," + constant("b", {20}), "y = Conv (x, w, b)",
+        {{5, 3, 30, 10}, {1, 3, 4, 10}});
+  agree(constant("w", {20, 24, 5, 1}), "y = Conv <strides = [2, 1], pads = [2, 0, 2, 0]> (x, w)",
+        {{5, 24, 30, 1}, {1, 24, 70, 1}});
+  set_thread_count(0);
 }
 
 TEST_P(Networks, BlockedTransposedConvolutions) {
