@@ -205,8 +205,7 @@ class Folder {
 
 Result<size_t> fold_constants(Rewriter& rewriter) { return Folder(rewriter).run(); }
 
-/// ConvTranspose has no kernel of integers: its weights would be dequantised and packed in every
-/// run.
+/// Weights that no operator of integers took would be dequantised and packed in every run.
 Result<size_t> dequantise_weights(Rewriter& rewriter) {
   rewriter.refresh();
   std::vector<Node*> found;
@@ -216,9 +215,12 @@ Result<size_t> dequantise_weights(Rewriter& rewriter) {
           node->output(0)->output_uses() != 0)
         continue;
       bool fits = !node->output(0)->uses().empty();
-      for (const Use& use : node->output(0)->uses())
-        fits =
-            fits && rewriter.is(use.node, "ConvTranspose") && use.node->input(0) != node->output(0);
+      for (const Use& use : node->output(0)->uses()) {
+        constexpr Text kPackers[] = {"Conv", "ConvTranspose", "MatMul", "Gemm",
+                                     "LSTM", "GRU",           "RNN"};
+        fits = fits && std::any_of(std::begin(kPackers), std::end(kPackers),
+                                   [&](Text op) { return rewriter.is(use.node, op); });
+      }
       for (const Value* input : node->inputs())
         fits = fits && (input == nullptr || rewriter.is_constant(input));
       if (fits) found.push_back(node);

@@ -94,7 +94,12 @@ constexpr Pass kPasses[] = {
      "quantised convolutions and what lies between them have their channels last; limits and "
      "residuals join them, in operators of ai.tombolo",
      kRuntimeLevel, integer_layout},
-    {"dequantise-weights", "constant weights of ConvTranspose that are quantised become floats",
+    {"weight-codes",
+     "MatMul and Gemm whose constant weights alone are quantised become MatMulNBits, which keeps "
+     "the codes",
+     kRuntimeLevel, weight_codes},
+    {"dequantise-weights",
+     "quantised weights that no operator of integers takes become floats, where kernels pack them",
      kRuntimeLevel, dequantise_weights},
     {"widen-halves",
      "networks of float16 and bfloat16 are computed in float32; their weights stay at 16 bits",

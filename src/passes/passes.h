@@ -22,6 +22,7 @@ TOMBOLO_PASS(merge_chains);
 TOMBOLO_PASS(merge_split_concat);
 TOMBOLO_PASS(gather_to_slice);
 TOMBOLO_PASS(dequantise_weights);
+TOMBOLO_PASS(weight_codes);
 TOMBOLO_PASS(scatter_to_slices);
 TOMBOLO_PASS(decide_branches);
 TOMBOLO_PASS(unroll_loops);
