@@ -1,0 +1,26 @@
+#pragma once
+
+// How QuantizeLinear and DequantizeLinear share scales, as rows of neighbouring elements: one for
+// all, for each index of an axis, or for each block of an axis.
+
+#include "runtime/kernels/kernel.h"
+
+namespace tombolo {
+
+struct ScaleRows {
+  int64_t rows = 1, n = 1;  ///< rows of n elements; the last may be shorter
+  int64_t all = 1;          ///< elements
+  int64_t block = 1;        ///< elements of a row that share a scale; 0: each has its own
+  // Scales of row r begin at ((r / length) * blocks + (r % length) / share) * step.
+  int64_t length = 1, blocks = 1, share = 1, step = 1;
+
+  int64_t scales_of(int64_t row) const {
+    return (row / length * blocks + row % length / share) * step;
+  }
+  int64_t elements_of(int64_t row) const { return std::min(n, all - row * n); }
+};
+
+/// Of inputs 0 and 1; nothing where the scales do not fit, or nothing is there.
+std::optional<ScaleRows> read_scale_rows(const KernelQuery& query);
+
+}  // namespace tombolo
