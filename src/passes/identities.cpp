@@ -87,6 +87,31 @@ bool slice_takes_all(Rewriter& rewriter, const Node& node) {
   return true;
 }
 
+/// Every value of `narrow` is one of `wide`, and comes back as it was.
+bool holds(DType wide, DType narrow) {
+  // Digits of whole numbers; floats of 16 bits and more.
+  const auto digits = [](DType type) -> int64_t {
+    switch (type) {
+      case DType::kBool:
+        return 1;
+      case DType::kBFloat16:
+        return 8;
+      case DType::kFloat16:
+        return 11;
+      case DType::kFloat32:
+        return 24;
+      case DType::kFloat64:
+        return 53;
+      default:
+        return is_integer(type) ? static_cast<int64_t>(bits_of(type)) - is_signed_integer(type) : 0;
+    }
+  };
+  const bool from_float = is_float(narrow), to_float = is_float(wide);
+  if (digits(narrow) == 0 || digits(wide) < digits(narrow)) return false;
+  if (from_float) return to_float && (wide == DType::kFloat32 || wide == DType::kFloat64);
+  return to_float || is_signed_integer(wide) || !is_signed_integer(narrow);
+}
+
 bool keeps_everything(Rewriter& rewriter, const Node& node) {
   const Text op = node.op_type();
   const AttributeReader attributes(node);
@@ -145,6 +170,13 @@ Value* kept(Rewriter& rewriter, Node& node) {
       rewriter.declaration(node) == nullptr)
     return nullptr;
   if (keeps_everything(rewriter, node)) return node.input(0);
+  if (node.op_type() == "Cast") {
+    const Node* before = rewriter.producer(node.input(0), "Cast");
+    const DType to = rewriter.dtype(node.output(0));
+    if (before != nullptr && before->input(0) != nullptr &&
+        rewriter.dtype(before->input(0)) == to && holds(rewriter.dtype(node.input(0)), to))
+      return before->input(0);
+  }
   if (Value* other = neutral_operand(rewriter, node)) return other;
   if (node.op_type() == "Where") {
     const auto condition = uniform(rewriter, node.input(0));
