@@ -96,7 +96,7 @@ constexpr Pass kPasses[] = {
      kRuntimeLevel, integer_layout},
     {"weight-codes",
      "MatMul and Gemm whose constant weights alone are quantised become MatMulNBits, which keeps "
-     "the codes",
+     "the codes; rows of quantised tables are picked before they are dequantised",
      kRuntimeLevel, weight_codes},
     {"dequantise-weights",
      "quantised weights that no operator of integers takes become floats, where kernels pack them",
