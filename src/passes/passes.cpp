@@ -43,8 +43,9 @@ constexpr Pass kPasses[] = {
     {"scatter-to-slices", "ScatterND of a box becomes Slices and Concat around it", 1,
      scatter_to_slices},
     {"shrink-quantised",
-     "Dequantize and Quantize with one scale go, also around data movement: the integers move", 1,
-     shrink_quantised},
+     "Dequantize and Quantize with one scale go, also around data movement: the integers move; a "
+     "Transpose of dequantised constants turns the integers",
+     1, shrink_quantised},
     {"merge-transposes",
      "Transpose of Transpose becomes one; one that moves only axes of length 1 becomes a Reshape",
      1, merge_transposes},

@@ -1,9 +1,11 @@
 // Pairs of DequantizeLinear and QuantizeLinear with one scale and zero point, with nothing between
 // them but data movement: the integers themselves move. (k s) / s rounds to k, so nothing changes.
+// Constants that are dequantised and turned are turned first.
 
 #include <algorithm>
 #include <cmath>
 
+#include "passes/attributes.h"
 #include "passes/passes.h"
 
 namespace tombolo::passes {
@@ -82,6 +84,45 @@ size_t shrink(Rewriter& rewriter, Node& quantize) {
   return 1;
 }
 
+/// A Transpose of constants behind DequantizeLinear goes before it, where it is done once. What
+/// exporters of PyTorch write around Linear: operators of integers look for weights there.
+size_t turn_codes(Rewriter& rewriter, Node& node) {
+  Node* dequantize = rewriter.producer(node.input(0), "DequantizeLinear");
+  if (dequantize == nullptr || &dequantize->graph() != &node.graph() ||
+      !Rewriter::single_use(dequantize->output(0)))
+    return 0;
+  for (const Value* input : dequantize->inputs())
+    if (input != nullptr && !rewriter.is_constant(input)) return 0;
+  const auto rank = rewriter.rank(dequantize->input(0));
+  const auto scales = rewriter.dims(dequantize->input(1));
+  if (!rank || !scales) return 0;
+  const auto given = AttributeReader(node).get_ints("perm");
+  std::vector<int64_t> perm(given.begin(), given.end());
+  for (size_t i = *rank; given.empty() && i-- > 0;) perm.push_back(static_cast<int64_t>(i));
+  const AttributeReader attributes(*dequantize);
+  const bool blocks = attributes.get_int("block_size", 0) != 0;
+  int64_t axis = attributes.get_int("axis", 1);
+  if (axis < 0) axis += static_cast<int64_t>(*rank);
+  const auto place = std::find(perm.begin(), perm.end(), axis);
+  const bool one = scales->empty() || (!blocks && scales->size() == 1 && (*scales)[0] == 1);
+  if (perm.size() != *rank || (!one && place == perm.end())) return 0;
+  std::vector<Value*> inputs(dequantize->inputs().begin(), dequantize->inputs().end());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] == nullptr || (i > 0 && !blocks)) continue;
+    Node& turned = rewriter.add(node, "Transpose", {inputs[i]}, inputs[i]->name());
+    turned.set_ints("perm", perm);
+    rewriter.touch(turned);
+    inputs[i] = turned.output(0);
+  }
+  Node& made = rewriter.add(node, "DequantizeLinear", inputs, node.output(0)->name());
+  copy_attributes(*dequantize, made, {"axis"});
+  if (!one) made.set_int("axis", place - perm.begin());
+  rewriter.touch(made);
+  rewriter.supersede(*node.output(0), *made.output(0));
+  rewriter.erase(*dequantize);
+  return 1;
+}
+
 }  // namespace
 
 Result<size_t> shrink_quantised(Rewriter& rewriter) {
@@ -91,6 +132,8 @@ Result<size_t> shrink_quantised(Rewriter& rewriter) {
     for (Node* node : graph.nodes())
       if (rewriter.is(node, "QuantizeLinear") && node->output(0) != nullptr)
         count += shrink(rewriter, *node);
+      else if (rewriter.is(node, "Transpose") && node->output(0) != nullptr)
+        count += turn_codes(rewriter, *node);
   });
   return count;
 }
