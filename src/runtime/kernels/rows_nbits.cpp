@@ -1,6 +1,7 @@
 // MatMulNBits with 2, 4 and 8 bits, and MatMulBnb4, of com.microsoft: weights stay at 4 or 8 bits
 // in memory.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/nbits.h"
+#include "runtime/kernels/parallel.h"
 
 namespace tombolo {
 namespace {
@@ -20,7 +22,26 @@ struct NbitsState final : KernelState {
   int bits = 4;        ///< as the model has them
   bool bytes = false;  ///< A may be rounded to bytes
   Dims output;
+  /// Of weights whose k belong to blocks in any order (g_idx): which k comes where when they are
+  /// sorted by block. Else empty.
+  std::vector<int32_t> order;
 };
+
+/// Sorts the k of g_idx by block. False where a block has not just as many as it holds.
+bool sort_by_block(const Tensor& block_of, const NbitsShape& shape, std::vector<int32_t>& order) {
+  if (block_of.size() != shape.k) return false;
+  std::vector<int64_t> next(static_cast<size_t>(shape.blocks()));
+  for (size_t i = 0; i < next.size(); ++i) next[i] = static_cast<int64_t>(i) * shape.block;
+  order.resize(static_cast<size_t>(shape.k));
+  const auto* block = block_of.data<int32_t>();
+  for (int64_t i = 0; i < shape.k; ++i) {
+    if (block[i] < 0 || block[i] >= shape.blocks()) return false;
+    int64_t& at = next[static_cast<size_t>(block[i])];
+    if (at >= std::min((block[i] + 1) * shape.block, shape.k)) return false;
+    order[static_cast<size_t>(at++)] = static_cast<int32_t>(i);
+  }
+  return true;
+}
 
 bool is_plain(const NbitsShape& shape) {
   constexpr int64_t kMost = int64_t{1} << 28;
@@ -53,7 +74,9 @@ bool plan_nbits(const KernelQuery& q, NbitsState& s) {
   if (q.has_input(3) && (q.constant(3) == nullptr || q.dtype(3) != DType::kUInt8 ||
                          element_count(q.dims(3)) != shape.n * ((blocks * bits + 7) / 8)))
     return false;
-  if (q.has_input(4)) return false;
+  if (q.has_input(4) && (q.constant(4) == nullptr || q.dtype(4) != DType::kInt32 ||
+                         !sort_by_block(*q.constant(4), shape, s.order)))
+    return false;
   if (q.has_input(5) &&
       (q.dims(5).size() != 1 || q.dims(5)[0] != shape.n || q.dtype(5) != q.dtype(0)))
     return false;
@@ -76,6 +99,27 @@ void reserve(const PrepareContext& context, NbitsState& s) {
   const NbitsShape& shape = s.shape;
   if (context.dtype(0) != DType::kFloat32)
     s.scratch_bytes = static_cast<size_t>(s.rows * (shape.k + shape.n) + shape.n) * 4 + 64;
+  if (!s.order.empty()) s.scratch_bytes += static_cast<size_t>(s.rows * shape.k) * 4;
+}
+
+/// The codes of `weights` with their k in the order of `state`, rows as long as before.
+std::vector<uint8_t> sorted_codes(const NbitsState& state, const uint8_t* codes) {
+  const NbitsShape& shape = state.shape;
+  const int bits = state.bits, mask = (1 << bits) - 1;
+  const int64_t row_bytes = shape.blocks() * (shape.block * bits / 8);
+  std::vector<uint8_t> out(static_cast<size_t>(shape.n * row_bytes));
+  parallel(shape.n, std::max<int64_t>(1, 65536 / shape.k), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const uint8_t* from = codes + row * row_bytes;
+      uint8_t* to = out.data() + row * row_bytes;
+      for (int64_t i = 0; i < shape.k; ++i) {
+        const int64_t at = int64_t{state.order[static_cast<size_t>(i)]} * bits;
+        const int code = from[at / 8] >> at % 8 & mask;
+        to[i * bits / 8] = static_cast<uint8_t>(to[i * bits / 8] | code << i * bits % 8);
+      }
+    }
+  });
+  return out;
 }
 
 Result<std::unique_ptr<KernelState>> prepare_nbits(const PrepareContext& context) {
@@ -87,11 +131,17 @@ Result<std::unique_ptr<KernelState>> prepare_nbits(const PrepareContext& context
   const int bits = state->bits;
   const std::string key = "nbits/" + std::string(name_of(active_isa())) + "/" +
                           std::to_string(bits) + "/" + std::to_string(shape.block);
-  // Scales and zero points go with the codes.
+  // Scales and zero points go with the codes, and the order of the k is in their place.
   TRY(state->packed,
       context.packed(
-          std::array{context.constant(1), &scales, zeros}, key, nbits_packed_bytes(shape),
-          [&](std::byte* target) {
+          std::array{context.constant(1), &scales, zeros, context.constant(4)}, key,
+          nbits_packed_bytes(shape), [&](std::byte* target) {
+            const auto* codes = context.constant(1)->data<uint8_t>();
+            std::vector<uint8_t> sorted;
+            if (!state->order.empty()) {
+              sorted = sorted_codes(*state, codes);
+              codes = sorted.data();
+            }
             const int64_t blocks = shape.blocks();
             std::vector<float> wide(static_cast<size_t>(scales.size()));
             std::vector<uint8_t> each;
@@ -104,7 +154,7 @@ Result<std::unique_ptr<KernelState>> prepare_nbits(const PrepareContext& context
                   static_cast<uint8_t>(byte >> bit % 8 & ((1 << bits) - 1));
             }
             nbits_pack(shape,
-                       {.codes = context.constant(1)->data<uint8_t>(),
+                       {.codes = codes,
                         .row_bytes = blocks * (shape.block * bits / 8),
                         .bits = bits,
                         .scales = load_floats(scales, 0, scales.size(), wide.data()),
@@ -120,13 +170,23 @@ Status run_nbits(KernelRun& run) {
   const Tensor& a = run.input(0);
   TRY(Tensor * y, run.output(0, a.dtype(), s.output));
   auto* scratch = reinterpret_cast<float*>(run.scratch());
-  const bool narrow = scratch != nullptr;
+  const bool narrow = a.dtype() != DType::kFloat32;
   float* result = narrow ? scratch + s.rows * s.shape.k : nullptr;
   float* wide_bias = narrow ? result + s.rows * s.shape.n : nullptr;
   const float* x = load_floats(a, 0, a.size(), scratch);
   const float* bias =
       run.has_input(5) ? load_floats(run.input(5), 0, s.shape.n, wide_bias) : nullptr;
   float* to = floats_to_fill(*y, 0, result);
+  if (!s.order.empty()) {
+    float* sorted = scratch + (narrow ? s.rows * (s.shape.k + s.shape.n) + s.shape.n : 0);
+    run.parallel_for(
+        s.rows, std::max<int64_t>(1, 16384 / s.shape.k), [&](int64_t begin, int64_t end) {
+          for (int64_t row = begin; row < end; ++row)
+            for (int64_t i = 0; i < s.shape.k; ++i)
+              sorted[row * s.shape.k + i] = x[row * s.shape.k + s.order[static_cast<size_t>(i)]];
+        });
+    x = sorted;
+  }
   (s.bytes ? nbits_gemm_bytes : nbits_gemm)(s.shape, s.rows, x, s.packed, bias, to);
   store_floats(to, y->size(), *y, 0);
   return ok();
