@@ -50,7 +50,32 @@ void dots(const float* HWY_RESTRICT q, const float* HWY_RESTRICT k, int64_t step
   }
 }
 
-/// row = row * scale + mask (null: none); gives the largest, leaving out NaN.
+void add_rows(const float* HWY_RESTRICT weights, const float* HWY_RESTRICT v, int64_t step,
+              int64_t n, int64_t size, float* HWY_RESTRICT out) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  int64_t i = 0;
+  for (; i + 4 * lanes <= size; i += 4 * lanes) {
+    V s[4];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) s[r] = hn::LoadU(f, out + i + r * lanes);
+    for (int64_t j = 0; j < n; ++j) {
+      const V w = hn::Set(f, weights[j]);
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r)
+        s[r] = hn::MulAdd(w, hn::LoadU(f, v + j * step + i + r * lanes), s[r]);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) hn::StoreU(s[r], f, out + i + r * lanes);
+  }
+  for (; i < size; i += lanes) {
+    V s = load_n(f, out + i, size - i);
+    for (int64_t j = 0; j < n; ++j)
+      s = hn::MulAdd(hn::Set(f, weights[j]), load_n(f, v + j * step + i, size - i), s);
+    store_n(s, f, out + i, size - i);
+  }
+}
+
 float scale_and_mask(float* row, int64_t n, float scale, const float* mask) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
@@ -220,6 +245,21 @@ float weigh(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t 
 void dot_rows(const float* q, const float* k, int64_t step, int64_t n, int64_t size, float* out) {
   TOMBOLO_TARGET(void(const float*, const float*, int64_t, int64_t, int64_t, float*), dots)
   (q, k, step, n, size, out);
+}
+
+void add_weighted_rows(const float* weights, const float* v, int64_t step, int64_t n, int64_t size,
+                       float* out) {
+  TOMBOLO_TARGET(void(const float*, const float*, int64_t, int64_t, int64_t, float*), add_rows)
+  (weights, v, step, n, size, out);
+}
+
+float scale_scores(float* row, int64_t n, float scale, const float* mask) {
+  return TOMBOLO_TARGET(float(float*, int64_t, float, const float*), scale_and_mask)(row, n, scale,
+                                                                                     mask);
+}
+
+float powers_of_scores(float* row, int64_t n, float most) {
+  return TOMBOLO_TARGET(float(float*, int64_t, float), powers)(row, n, most);
 }
 
 bool attention_bf16_fits(const AttentionShape& s) {

@@ -44,5 +44,12 @@ void run_attention(const AttentionShape& shape, const AttentionData& data, float
 
 /// out[j] = q . k_j for n keys `step` apart.
 void dot_rows(const float* q, const float* k, int64_t step, int64_t n, int64_t size, float* out);
+/// out += the sum of n rows v_j, each times weights[j].
+void add_weighted_rows(const float* weights, const float* v, int64_t step, int64_t n, int64_t size,
+                       float* out);
+/// row = row * scale + mask (null: none); gives the largest, leaving out NaN.
+float scale_scores(float* row, int64_t n, float scale, const float* mask);
+/// row = e^(row - most); gives the sum.
+float powers_of_scores(float* row, int64_t n, float most);
 
 }  // namespace tombolo
