@@ -1,6 +1,8 @@
 // For the runtime: operators of com.microsoft in those of the standard, and of ai.tombolo, that
 // have fast kernels. Only of float32, where all that they say can be said.
 
+#include <limits>
+
 #include "passes/attributes.h"
 #include "passes/expand_attention.h"
 #include "passes/passes.h"
@@ -18,6 +20,8 @@ class Expander {
 
   size_t expand(Node& node) {
     if (const size_t done = twin(node); done != 0) return done;
+    if (rewriter_.is(&node, "Unique", kMicrosoft)) return unique(node);
+    if (rewriter_.is(&node, "ConvTransposeWithDynamicPads", kMicrosoft)) return transposed(node);
     if (node.outputs().empty() || node.output(0) == nullptr || node.input(0) == nullptr ||
         rewriter_.dtype(node.output(0)) != DType::kFloat32)
       return 0;
@@ -30,7 +34,10 @@ class Expander {
     if (is("FusedConv")) return fused_conv(node);
     if (is("SkipLayerNormalization")) return skip_norm(node, "LayerNormalization");
     if (is("SkipSimplifiedLayerNormalization")) return skip_norm(node, "RMSNormalization");
+    if (is("MaxpoolWithMask")) return masked_pool(node);
     if (is("DynamicQuantizeMatMul")) return quantise_matmul(node);
+    if (is("EmbedLayerNormalization") || is("QEmbedLayerNormalization"))
+      return embed_norm(node, is("QEmbedLayerNormalization"));
     return expand_microsoft_attention(rewriter_, node);
   }
 
@@ -46,6 +53,172 @@ class Expander {
     return sum.output(0);
   }
 
+  Value* cast(Node& before, Value* x, DType to) {
+    Node& made = rewriter_.add(before, "Cast", {x}, x->name());
+    made.set_int("to", static_cast<int64_t>(to));
+    rewriter_.touch(made);
+    return made.output(0);
+  }
+
+  size_t unique(Node& node) {
+    if (node.input(0) == nullptr || rewriter_.rank(node.input(0)) != 1) return 0;
+    Node& made = rewriter_.add(node, "Unique", {node.input(0)}, node.output(0)->name(), 4);
+    made.set_int("sorted", 0);
+    rewriter_.touch(made);
+    for (const size_t i : {size_t(2), size_t(1)})
+      if (Rewriter::is_read(node.output(i)))
+        rewriter_.replace(*node.output(i), *made.output(i + 1));
+    rewriter_.supersede(*node.output(0), *made.output(0));
+    return 1;
+  }
+
+  size_t masked_pool(Node& node) {
+    const auto x = rewriter_.dims(node.input(0)), mask = rewriter_.dims(node.input(1));
+    if (!x || !mask || x->size() < 3 || mask->size() != x->size()) return 0;
+    for (size_t i = 2; i < x->size(); ++i)
+      if ((*mask)[i] != (*x)[i]) return 0;
+    const bool whole = (*mask)[0] == (*x)[0] && (*mask)[1] == (*x)[1];
+    if (!whole && ((*mask)[0] != 1 || ((*mask)[1] != 1 && (*mask)[1] != (*x)[1]))) return 0;
+    const auto number = [&](float value) {
+      return rewriter_.initializer(
+          node.graph(), Tensor::of<float>(DType::kFloat32, {}, std::vector<float>{value}), "least");
+    };
+    const Text name = node.output(0)->name();
+    Node& masked = rewriter_.add(node, "Where",
+                                 {cast(node, node.input(1), DType::kBool), node.input(0),
+                                  number(-std::numeric_limits<float>::infinity())},
+                                 name);
+    rewriter_.touch(masked);
+    Node& pool = rewriter_.add(node, "MaxPool", {masked.output(0)}, name);
+    copy_attributes(node, pool);
+    rewriter_.touch(pool);
+    return become(
+        node, rewriter_.add(node, "Max",
+                            {pool.output(0), number(std::numeric_limits<float>::lowest())}, name));
+  }
+
+  size_t transposed(Node& node) {
+    const auto pads = rewriter_.ints(node.input(2));
+    const auto rank = rewriter_.rank(node.input(0));
+    const bool later = node.input(2) != nullptr && !pads;
+    const Text automatic = AttributeReader(node).get_string("auto_pad", "NOTSET");
+    if (node.input(1) == nullptr || (later && (!rank || *rank < 3 || automatic != "NOTSET")))
+      return 0;
+    std::vector<Value*> inputs = {node.input(0), node.input(1), node.input(3)};
+    if (inputs.back() == nullptr) inputs.pop_back();
+    Node& made = rewriter_.add(node, "ConvTranspose", inputs, node.output(0)->name());
+    copy_attributes(node, made);
+    if (pads) made.set_ints("pads", *pads);
+    if (!later) return become(node, made);
+    // What pads leave out is cut off.
+    rewriter_.touch(made);
+    const auto axes = static_cast<int64_t>(*rank) - 2;
+    const auto part = [&](Value* list, int64_t from, int64_t to) {
+      const int64_t bounds[] = {from, to};
+      Value* ends[2];
+      for (int i = 0; i < 2; ++i)
+        ends[i] = rewriter_.ints_initializer(node.graph(), std::span(bounds + i, 1), "bound");
+      Node& slice = rewriter_.add(node, "Slice", {list, ends[0], ends[1]}, list->name());
+      rewriter_.touch(slice);
+      return slice.output(0);
+    };
+    Node& shape = rewriter_.add(node, "Shape", {made.output(0)}, node.output(0)->name());
+    shape.set_int("start", 2);
+    rewriter_.touch(shape);
+    Node& ends =
+        rewriter_.add(node, "Sub", {shape.output(0), part(node.input(2), axes, 2 * axes)}, "ends");
+    rewriter_.touch(ends);
+    std::vector<int64_t> spatial;
+    for (int64_t i = 0; i < axes; ++i) spatial.push_back(i + 2);
+    Node& cut = rewriter_.add(node, "Slice",
+                              {made.output(0), part(node.input(2), 0, axes), ends.output(0),
+                               rewriter_.ints_initializer(node.graph(), spatial, "axes")},
+                              node.output(0)->name());
+    return become(node, cut);
+  }
+
+  /// Rows of a table, of codes as numbers when it has a scale: those that `index` names.
+  Value* rows_of(Node& node, Value* table, Value* index, Value* scale, Value* zero) {
+    Node& rows = rewriter_.add(node, "Gather", {table, index}, table->name());
+    rewriter_.touch(rows);
+    return numbers_of(node, rows.output(0), scale, zero);
+  }
+  /// The same, the first ones.
+  Value* first_rows(Node& node, Value* table, Value* count, Value* scale, Value* zero) {
+    const int64_t none[] = {0};
+    Value* start = rewriter_.ints_initializer(node.graph(), none, "start");
+    Node& rows = rewriter_.add(node, "Slice", {table, start, count, start}, table->name());
+    rewriter_.touch(rows);
+    return numbers_of(node, rows.output(0), scale, zero);
+  }
+  Value* numbers_of(Node& node, Value* codes, Value* scale, Value* zero) {
+    if (scale == nullptr) return codes;
+    Node& numbers = rewriter_.add(node, "DequantizeLinear", {codes, scale, zero}, codes->name());
+    rewriter_.touch(numbers);
+    return numbers.output(0);
+  }
+  Value* length_of(Node& node, Value* x, int64_t axis) {
+    Node& shape = rewriter_.add(node, "Shape", {x}, x->name());
+    shape.set_int("start", axis);
+    shape.set_int("end", axis + 1);
+    rewriter_.touch(shape);
+    return shape.output(0);
+  }
+
+  /// Rows of three tables, added and normalised. The second output says how many of a mask are one.
+  size_t embed_norm(Node& node, bool quantised) {
+    constexpr size_t kMask = 7, kPositions = 8, kSum = 2;
+    Value *ids = node.input(0), *segments = node.input(1);
+    for (size_t i = 2; i < 7; ++i)
+      if (node.input(i) == nullptr && i != 4) return 0;
+    for (size_t i = 8; quantised && i < 18; ++i)
+      if (node.input(i) != nullptr && rewriter_.rank(node.input(i)) != 0) return 0;
+    if (rewriter_.rank(ids) != 2 || (segments == nullptr) != (node.input(4) == nullptr)) return 0;
+    const Text name = node.output(0)->name();
+    const auto scale = [&](size_t i) { return quantised ? node.input(6 + i) : nullptr; };
+    const auto zero = [&](size_t i) { return quantised ? node.input(11 + i) : nullptr; };
+    Value* positions = quantised ? nullptr : node.input(kPositions);
+    Value* sum = rows_of(node, node.input(2), ids, scale(2), zero(2));
+    sum = add(node, sum,
+              positions != nullptr
+                  ? rows_of(node, node.input(3), positions, nullptr, nullptr)
+                  : first_rows(node, node.input(3), length_of(node, ids, 1), scale(3), zero(3)),
+              name);
+    if (segments != nullptr)
+      sum = add(node, sum, rows_of(node, node.input(4), segments, scale(4), zero(4)), name);
+    Value* gamma = numbers_of(node, node.input(5), scale(5), zero(5));
+    Value* beta = numbers_of(node, node.input(6), scale(6), zero(6));
+    Node& norm = rewriter_.add(node, "LayerNormalization", {sum, gamma, beta}, name);
+    norm.set_int("axis", -1);
+    norm.set_float("epsilon", AttributeReader(node).get_float("epsilon", 1e-12f));
+    rewriter_.touch(norm);
+    if (Rewriter::is_read(node.output(kSum))) rewriter_.replace(*node.output(kSum), *sum);
+    if (Rewriter::is_read(node.output(1)))
+      rewriter_.replace(*node.output(1), *count_of_ones(node, node.input(kMask)));
+    rewriter_.supersede(*node.output(0), *norm.output(0));
+    return 1;
+  }
+  Value* count_of_ones(Node& node, Value* mask) {
+    if (mask == nullptr) {
+      Node& none = rewriter_.add(node, "ConstantOfShape", {length_of(node, node.input(0), 0)});
+      const int64_t one[] = {1};
+      none.set_tensor("value", Tensor::of<int32_t>(DType::kInt32, one, std::vector<int32_t>{0}));
+      rewriter_.touch(none);
+      return none.output(0);
+    }
+    const int64_t last[] = {1};
+    Value* one = rewriter_.initializer(
+        node.graph(), Tensor::of<int32_t>(DType::kInt32, {}, std::vector<int32_t>{1}), "one");
+    Node& equal = rewriter_.add(node, "Equal", {mask, one}, mask->name());
+    rewriter_.touch(equal);
+    Value* axes = rewriter_.ints_initializer(node.graph(), last, "axes");
+    Node& count = rewriter_.add(node, "ReduceSum",
+                                {cast(node, equal.output(0), DType::kInt32), axes}, mask->name());
+    count.set_int("keepdims", 0);
+    rewriter_.touch(count);
+    return count.output(0);
+  }
+
   /// Operators that the standard took over, of any type.
   size_t twin(Node& node) {
     Text op;
@@ -55,6 +228,8 @@ class Expander {
     std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
     while (inputs.back() == nullptr) inputs.pop_back();
     if (op != "Trilu" && (inputs.size() < 2 || inputs[1] == nullptr)) return 0;
+    if (op == "GatherND" && rewriter_.dtype(inputs[1]) == DType::kInt32)
+      inputs[1] = cast(node, inputs[1], DType::kInt64);
     if (op == "GatherND" && rewriter_.dtype(inputs[1]) != DType::kInt64) return 0;
     if (op == "Pad" && rewriter_.rank(inputs[1]) != 1) return 0;
     Node& made = rewriter_.add(node, op, inputs, node.output(0)->name());
@@ -81,16 +256,31 @@ class Expander {
     return become(node, made);
   }
 
+  /// The first axis goes behind the others but the last.
+  Value* batch_first(Node& node, Value* x) {
+    const auto rank = static_cast<int64_t>(*rewriter_.rank(x));
+    std::vector<int64_t> perm;
+    for (int64_t i = 1; i + 1 < rank; ++i) perm.push_back(i);
+    perm.push_back(0);
+    perm.push_back(rank - 1);
+    Node& turned = rewriter_.add(node, "Transpose", {x}, x->name());
+    turned.set_ints("perm", perm);
+    rewriter_.touch(turned);
+    return turned.output(0);
+  }
+
   size_t fused_matmul(Node& node) {
     const AttributeReader attributes(node);
-    for (const Text name : {Text("transBatchA"), Text("transBatchB")})
-      if (attributes.get_int(name, 0) != 0) return 0;
     for (const size_t i : {size_t(0), size_t(1)})
       if (node.input(i) == nullptr || rewriter_.rank(node.input(i)).value_or(0) < 2 ||
           rewriter_.dtype(node.input(i)) != DType::kFloat32)
         return 0;
-    Node& made = rewriter_.add(node, "MatMul", {node.input(0), node.input(1)},
-                               node.output(0)->name(), 1, kOwn);
+    Value* sides[2] = {node.input(0), node.input(1)};
+    for (const size_t i : {size_t(0), size_t(1)})
+      if (attributes.get_int(i == 0 ? "transBatchA" : "transBatchB", 0) != 0)
+        sides[i] = batch_first(node, sides[i]);
+    Node& made =
+        rewriter_.add(node, "MatMul", {sides[0], sides[1]}, node.output(0)->name(), 1, kOwn);
     for (const Text name : {Text("transA"), Text("transB")})
       if (attributes.get_int(name, 0) != 0) made.set_int(name, 1);
     if (attributes.get_float("alpha", 1) != 1)

@@ -92,9 +92,9 @@ class ChannelsLast {
     const bool greatest = r_.is(&node, "MaxPool");
     if (greatest) op = "NhwcMaxPool";
     if (op.empty()) return false;
-    // Averages have no kernel for channels first.
+    // Averages of windows have no kernel for channels first.
     Value* x = find(node.input(0));
-    if (x == nullptr && !greatest && r_.rank(node.input(0)).value_or(0) == 4)
+    if (x == nullptr && op == "QLinearAveragePool" && r_.rank(node.input(0)).value_or(0) == 4)
       x = to_last(node.input(0), node, 4);
     if (x == nullptr || rank_of(node.input(0)) != 4 ||
         AttributeReader(node).get_int("storage_order", 0) != 0)

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <type_traits>
 
 #include "ops/infer_helpers.h"
 #include "ops/kernel_context.h"
@@ -84,8 +85,18 @@ Status run_range(KernelContext& context) {
     if (steps > 1e18) return resource_error("the range is endless");
     const int64_t count[] = {steps > 0 ? static_cast<int64_t>(steps) : 0};
     TRY(Tensor * out, context.output(0, dtype, count));
-    for (int64_t i = 0; i < count[0]; ++i)
-      out->set_double(i, start + static_cast<double>(i) * delta);
+    const auto fill = [&](auto* to) {
+      for (int64_t i = 0; i < count[0]; ++i)
+        to[i] = static_cast<std::remove_pointer_t<decltype(to)>>(start +
+                                                                 static_cast<double>(i) * delta);
+    };
+    if (dtype == DType::kFloat32)
+      fill(out->data<float>());
+    else if (dtype == DType::kFloat64)
+      fill(out->data<double>());
+    else
+      for (int64_t i = 0; i < count[0]; ++i)
+        out->set_double(i, start + static_cast<double>(i) * delta);
     return ok();
   }
   if (!is_integer(dtype)) return unsupported("a range of type " + std::string(name_of(dtype)));
@@ -104,10 +115,20 @@ Status run_range(KernelContext& context) {
             1;
   const int64_t count[] = {static_cast<int64_t>(steps)};
   TRY(Tensor * out, context.output(0, dtype, count));
-  for (int64_t i = 0; i < count[0]; ++i)
-    out->set_int64(i,
-                   static_cast<int64_t>(static_cast<uint64_t>(start) +
-                                        static_cast<uint64_t>(i) * static_cast<uint64_t>(delta)));
+  const auto fill = [&](auto* to) {
+    for (int64_t i = 0; i < count[0]; ++i)
+      to[i] = static_cast<std::remove_pointer_t<decltype(to)>>(
+          static_cast<uint64_t>(start) + static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
+  };
+  if (dtype == DType::kInt64)
+    fill(out->data<int64_t>());
+  else if (dtype == DType::kInt32)
+    fill(out->data<int32_t>());
+  else
+    for (int64_t i = 0; i < count[0]; ++i)
+      out->set_int64(i,
+                     static_cast<int64_t>(static_cast<uint64_t>(start) +
+                                          static_cast<uint64_t>(i) * static_cast<uint64_t>(delta)));
   return ok();
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/transpose_tile.h"
 #include "runtime/kernels/weights.h"
 
 namespace tombolo {
@@ -244,14 +245,15 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
 
 /// out[j, i] = a[i, j].
 void turn(const float* a, int64_t rows, int64_t columns, float* out) {
-  constexpr int64_t kTile = 16;
+  constexpr int64_t kTile = 32;
   parallel((rows + kTile - 1) / kTile, std::max<int64_t>(1, 1024 / columns),
            [&](int64_t begin, int64_t end) {
-             for (int64_t i0 = begin * kTile; i0 < std::min(rows, end * kTile); i0 += kTile)
-               for (int64_t j0 = 0; j0 < columns; j0 += kTile)
-                 for (int64_t j = j0; j < std::min(columns, j0 + kTile); ++j)
-                   for (int64_t i = i0; i < std::min(rows, i0 + kTile); ++i)
-                     out[j * rows + i] = a[i * columns + j];
+             for (int64_t i = begin * kTile; i < std::min(rows, end * kTile); i += kTile)
+               for (int64_t j = 0; j < columns; j += kTile)
+                 transpose_tile(reinterpret_cast<const std::byte*>(a + i * columns + j), columns,
+                                reinterpret_cast<std::byte*>(out + j * rows + i), rows,
+                                std::min(kTile, rows - i), std::min(kTile, columns - j),
+                                sizeof(float));
            });
 }
 

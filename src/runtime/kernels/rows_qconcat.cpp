@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "runtime/kernels/byte_table.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/quantize.h"
@@ -88,7 +89,7 @@ Status run_concat(KernelRun& run) {
                          if (same)
                            std::memcpy(out, x, static_cast<size_t>(length));
                          else
-                           for (int64_t c = 0; c < length; ++c) out[c] = table[x[c]];
+                           look_up_bytes(table, x, length, out);
                        }
                      });
     offset += length;

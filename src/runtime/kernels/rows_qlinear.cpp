@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "runtime/kernels/binary.h"
@@ -38,8 +40,7 @@ Linear linear_at(const KernelRun& run, size_t index) {
 
 struct QBinaryState final : KernelState {
   BroadcastLoops<2> loops;
-  BinaryFn* fn = nullptr;
-  bool add = false;
+  bool product = false;
 };
 
 bool supports_qbinary(const KernelQuery& q) {
@@ -53,9 +54,7 @@ bool supports_qbinary(const KernelQuery& q) {
 Result<std::unique_ptr<KernelState>> prepare_qbinary(const PrepareContext& q) {
   auto state = std::make_unique<QBinaryState>();
   state->loops = *BroadcastLoops<2>::of({q.dims(0), q.dims(3)});
-  state->add = q.node.op_type() == "QLinearAdd";
-  state->fn =
-      binary_fn(q.node.op_type() == "QLinearAdd" ? Binary::kAdd : Binary::kMul, DType::kFloat32);
+  state->product = q.node.op_type() == "QLinearMul";
   return state;
 }
 
@@ -63,31 +62,40 @@ Status run_qbinary(KernelRun& run) {
   const auto& state = run.state<QBinaryState>();
   const BroadcastLoops<2>& loops = state.loops;
   const DType dtype = run.input(0).dtype();
-  const bool is_signed = dtype == DType::kInt8;
   TRY(Tensor * y, run.output(0, dtype, loops.output));
-  const Linear sides[2] = {linear_at(run, 1), linear_at(run, 4)}, to = linear_at(run, 6);
+  const Linear a = linear_at(run, 1), b = linear_at(run, 4), to = linear_at(run, 6);
   const uint8_t* from[2] = {run.data<uint8_t>(0), run.data<uint8_t>(3)};
   uint8_t* out = y->data<uint8_t>();
-  if (state.add && run.input(0).dims() == run.input(3).dims()) {
-    const ByteSum sum{
-        sides[0].zero, sides[1].zero, to.zero, sides[0].scale / to.scale, sides[1].scale / to.scale,
-        is_signed};
-    run.parallel_for(y->size(), 1 << 15, [&](int64_t begin, int64_t end) {
-      add_bytes(from[0] + begin, from[1] + begin, end - begin, sum, out + begin);
+  ByteSum sum{
+      a.zero,       b.zero, to.zero, a.scale / to.scale, b.scale / to.scale, dtype == DType::kInt8,
+      state.product};
+  if (state.product) sum.a_scale = a.scale * b.scale / to.scale;
+  if (!state.product && (loops.step[0][0] == 0) != (loops.step[0][1] == 0)) {
+    const int many = loops.step[0][0] == 0 ? 1 : 0;
+    if (many == 1) {
+      std::swap(sum.a_zero, sum.b_zero);
+      std::swap(sum.a_scale, sum.b_scale);
+    }
+    run.parallel_for(loops.count, 1 << 15, [&](int64_t begin, int64_t end) {
+      loops.for_runs(begin, end, [&](int64_t at, const int64_t* offset, int64_t n) {
+        add_one_byte(from[many] + offset[many], from[1 - many][offset[1 - many]], n, sum, out + at);
+      });
     });
     return ok();
   }
-  run.parallel_for(loops.count, 1 << 14, [&](int64_t begin, int64_t end) {
-    alignas(64) float rooms[3][kBlockFloats];
+  run.parallel_for(loops.count, 1 << 15, [&](int64_t begin, int64_t end) {
+    // What is repeated along the innermost axis, as a row.
+    constexpr int64_t kRow = 4096;
+    uint8_t rows[2][kRow];
     loops.for_runs(begin, end, [&](int64_t at, const int64_t* offset, int64_t n) {
-      for (int64_t i = 0; i < n; i += kBlockFloats) {
-        const int64_t count = std::min(kBlockFloats, n - i);
-        for (int k = 0; k < 2; ++k)
-          dequantize_row(from[k] + offset[k] + i * loops.step[0][k], is_signed,
-                         loops.step[0][k] == 0 ? 1 : count, sides[k].scale, sides[k].zero,
-                         rooms[k]);
-        state.fn(rooms[0], loops.step[0][0] == 0, rooms[1], loops.step[0][1] == 0, rooms[2], count);
-        quantize_row(rooms[2], count, to.scale, to.zero, is_signed, out + at + i);
+      for (int k = 0; k < 2; ++k)
+        if (loops.step[0][k] == 0)
+          std::memset(rows[k], from[k][offset[k]], static_cast<size_t>(std::min(n, kRow)));
+      for (int64_t i = 0; i < n; i += kRow) {
+        const auto side = [&](int k) {
+          return loops.step[0][k] == 0 ? rows[k] : from[k] + offset[k] + i;
+        };
+        add_bytes(side(0), side(1), std::min(kRow, n - i), sum, out + at + i);
       }
     });
   });
@@ -210,35 +218,40 @@ Status run_qwhere(KernelRun& run) {
 
 /// Powers of e come from a table of how far codes lie below the row's largest.
 struct QSoftmaxState final : KernelState {
-  int64_t length = 1;
+  int64_t length = 1, behind = 1;
 };
 
-/// Numbers that one sum takes, which lie together; 0 where they do not.
-int64_t length_of(const KernelQuery& q) {
+/// Numbers that one sum takes, and how far they lie apart; 0 where there are none.
+QSoftmaxState softmax_of(const KernelQuery& q) {
+  QSoftmaxState s;
   const auto dims = q.dims(0);
   const auto rank = static_cast<int64_t>(dims.size());
   int64_t axis = q.attributes.get_int("axis", -1);
   if (axis < 0) axis += rank;
-  if (axis < 0 || axis >= rank) return 0;
+  s.length = 0;
+  if (axis < 0 || axis >= rank) return s;
   // Before opset 13 all axes from this one on are one.
-  if (q.attributes.get_int("opset", 13) >= 13 && axis + 1 != rank) return 0;
-  return element_count(dims.subspan(static_cast<size_t>(axis)));
+  s.length = element_count(dims.subspan(static_cast<size_t>(axis)));
+  if (q.attributes.get_int("opset", 13) >= 13 && s.length > 0) {
+    s.length = dims[static_cast<size_t>(axis)];
+    s.behind = element_count(dims.subspan(static_cast<size_t>(axis) + 1));
+  }
+  return s;
 }
 
 bool supports_qsoftmax(const KernelQuery& q) {
   const DType dtype = q.dtype(0);
   return active_isa() != Isa::kScalar && q.inputs.size() >= 5 && is_code(dtype) &&
-         is_linear(q, 1, dtype) && is_linear(q, 3, dtype) && length_of(q) > 0;
+         is_linear(q, 1, dtype) && is_linear(q, 3, dtype) && softmax_of(q).length > 0;
 }
 
 Result<std::unique_ptr<KernelState>> prepare_qsoftmax(const PrepareContext& q) {
-  auto state = std::make_unique<QSoftmaxState>();
-  state->length = length_of(q);
-  return state;
+  return std::make_unique<QSoftmaxState>(softmax_of(q));
 }
 
 Status run_qsoftmax(KernelRun& run) {
   const int64_t n = run.state<QSoftmaxState>().length;
+  const int64_t behind = run.state<QSoftmaxState>().behind;
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, x.dtype(), x.dims()));
   const bool is_signed = x.dtype() == DType::kInt8;
@@ -251,6 +264,36 @@ Status run_qsoftmax(KernelRun& run) {
   const auto mask = static_cast<uint8_t>((is_signed ? 0x80 : 0) ^ (scale < 0 ? 0xFF : 0));
   const uint8_t* from = x.data<uint8_t>();
   uint8_t* out = y->data<uint8_t>();
+  if (behind > 1) {
+    // Along another axis than the last: a few columns at a time.
+    constexpr int64_t kColumns = 64;
+    const int64_t parts = (behind + kColumns - 1) / kColumns;
+    run.parallel_for(x.size() / n / behind * parts, 1, [&](int64_t begin, int64_t end) {
+      std::vector<float> rows(static_cast<size_t>(n * kColumns));
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t at = task % parts * kColumns, columns = std::min(kColumns, behind - at);
+        const int64_t first = task / parts * n * behind + at;
+        uint8_t most[kColumns] = {};
+        float sums[kColumns] = {};
+        for (int64_t i = 0; i < n; ++i)
+          for (int64_t j = 0; j < columns; ++j)
+            most[j] = std::max(most[j], static_cast<uint8_t>(from[first + i * behind + j] ^ mask));
+        for (int64_t i = 0; i < n; ++i)
+          for (int64_t j = 0; j < columns; ++j) {
+            const float power = powers[most[j] - (from[first + i * behind + j] ^ mask)];
+            rows[static_cast<size_t>(i * kColumns + j)] = power;
+            sums[j] += power;
+          }
+        for (int64_t j = 0; j < columns; ++j) sums[j] = 1 / sums[j];
+        for (int64_t i = 0; i < n; ++i) {
+          float* row = rows.data() + i * kColumns;
+          for (int64_t j = 0; j < columns; ++j) row[j] *= sums[j];
+          quantize_row(row, columns, to.scale, to.zero, is_signed, out + first + i * behind);
+        }
+      }
+    });
+    return ok();
+  }
   run.parallel_for(x.size() / n, std::max<int64_t>(1, 8192 / n), [&](int64_t begin, int64_t end) {
     std::vector<float> row(static_cast<size_t>(n));
     for (int64_t r = begin; r < end; ++r) {

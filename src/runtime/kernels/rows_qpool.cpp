@@ -2,7 +2,6 @@
 // com.microsoft; the last one also with channels first.
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "runtime/kernels/gemm.h"
@@ -116,10 +115,7 @@ Status run_planes(KernelRun& run, const QPoolState& s) {
   run.parallel_for(planes, std::max<int64_t>(1, 200'000 / area), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const uint8_t* from = x.data<uint8_t>() + i * area;
-      const int32_t sum = is_signed
-                              ? std::accumulate(reinterpret_cast<const int8_t*>(from),
-                                                reinterpret_cast<const int8_t*>(from) + area, 0)
-                              : std::accumulate(from, from + area, 0);
+      const auto sum = static_cast<int32_t>(sum_bytes(from, area, is_signed));
       round_sums(&sum, 1, x_zero * static_cast<int32_t>(area), static_cast<float>(factor), y_zero,
                  is_signed, y->data<uint8_t>() + i);
     }
@@ -146,24 +142,28 @@ Status run_pool(KernelRun& run) {
   }
   const uint8_t lowest = is_signed ? 0x80 : 0;
   run.parallel_for(rows, std::max<int64_t>(1, 200'000 / work), [&](int64_t begin, int64_t end) {
-    std::vector<const uint8_t*> taps;
+    std::vector<const uint8_t*> lines, taps;
+    std::vector<Along> across;
+    for (int64_t w = 0; w < g.out[2]; ++w) across.push_back(along(s, 2, w));
     std::vector<int32_t> sums(s.average ? static_cast<size_t>(s.channels) : 0);
     for (int64_t r = begin; r < end; ++r) {
       const int64_t n = r / (g.out[0] * g.out[1]), d = r / g.out[1] % g.out[0], h = r % g.out[1];
       const Along ad = along(s, 0, d), ah = along(s, 1, h);
       uint8_t* to = y->data<uint8_t>() + r * g.out[2] * s.channels;
+      lines.clear();
+      for (int64_t i = ad.begin; i < ad.end; ++i)
+        for (int64_t j = ah.begin; j < ah.end; ++j)
+          lines.push_back(x.data<uint8_t>() +
+                          ((n * g.in[0] + ad.first + i * g.dilation[0]) * g.in[1] + ah.first +
+                           j * g.dilation[1]) *
+                              g.in[2] * s.channels);
       for (int64_t w = 0; w < g.out[2]; ++w, to += s.channels) {
-        const Along aw = along(s, 2, w);
-        taps.clear();
-        for (int64_t i = ad.begin; i < ad.end; ++i)
-          for (int64_t j = ah.begin; j < ah.end; ++j)
-            for (int64_t k = aw.begin; k < aw.end; ++k)
-              taps.push_back(x.data<uint8_t>() +
-                             (((n * g.in[0] + ad.first + i * g.dilation[0]) * g.in[1] + ah.first +
-                               j * g.dilation[1]) *
-                                  g.in[2] +
-                              aw.first + k * g.dilation[2]) *
-                                 s.channels);
+        const Along& aw = across[static_cast<size_t>(w)];
+        taps.resize(lines.size() * static_cast<size_t>(aw.end - aw.begin));
+        const uint8_t** tap = taps.data();
+        for (const uint8_t* line : lines)
+          for (int64_t k = aw.begin; k < aw.end; ++k)
+            *tap++ = line + (aw.first + k * g.dilation[2]) * s.channels;
         if (!s.average) {
           if (taps.empty())
             std::fill_n(to, s.channels, lowest);
@@ -172,7 +172,8 @@ Status run_pool(KernelRun& run) {
           continue;
         }
         std::fill(sums.begin(), sums.end(), 0);
-        for (const uint8_t* tap : taps) add_row(tap, s.channels, is_signed, sums.data());
+        add_rows(taps.data(), static_cast<int64_t>(taps.size()), s.channels, is_signed,
+                 sums.data());
         const int64_t count = std::max<int64_t>(1, ad.count * ah.count * aw.count);
         round_sums(sums.data(), s.channels, x_zero * static_cast<int32_t>(taps.size()),
                    static_cast<float>(factor / static_cast<double>(count)), y_zero, is_signed, to);
