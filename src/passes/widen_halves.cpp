@@ -87,6 +87,7 @@ constexpr Text kComputes[] = {"Abs",
                               "Sign",
                               "Sin",
                               "Sinh",
+                              "SimplifiedLayerNormalization",
                               "Softmax",
                               "Softplus",
                               "Softsign",
@@ -98,6 +99,22 @@ constexpr Text kComputes[] = {"Abs",
                               "Tanh",
                               "ThresholdedRelu",
                               "Where"};
+/// The same of com.microsoft.
+constexpr Text kMicrosoftComputes[] = {"Attention",
+                                       "BiasGelu",
+                                       "DecoderMaskedMultiHeadAttention",
+                                       "FastGelu",
+                                       "FusedMatMul",
+                                       "Gelu",
+                                       "GroupNorm",
+                                       "GroupQueryAttention",
+                                       "LinearAttention",
+                                       "MultiHeadAttention",
+                                       "QuickGelu",
+                                       "RotaryEmbedding",
+                                       "SkipGroupNorm",
+                                       "SkipLayerNormalization",
+                                       "SkipSimplifiedLayerNormalization"};
 /// Operators that move elements of all their float inputs: they follow what comes in.
 constexpr Text kMoves[] = {"Concat",   "DepthToSpace", "Expand",  "Flatten",   "Gather",
                            "Identity", "Pad",          "Reshape", "Slice",     "SpaceToDepth",
@@ -130,7 +147,12 @@ class Widen {
     size_t count = 0;
     for (Node* node : graph_.nodes()) {
       const Text op = node->op_type();
-      if (!r_.is(node, op) || node->outputs().empty()) continue;
+      if (node->outputs().empty()) continue;
+      if (contains(kMicrosoftComputes, op) && r_.is(node, op, kMicrosoft)) {
+        count += computes(*node);
+        continue;
+      }
+      if (!r_.is(node, op)) continue;
       if (contains(kComputes, op))
         count += computes(*node);
       else if (contains(kMoves, op))
@@ -189,7 +211,7 @@ class Widen {
 
   /// Nothing before or after it is computed in float32.
   bool alone(const Node& node) const {
-    if (!contains(kAlone, node.op_type())) return false;
+    if (!contains(kAlone, node.op_type()) || !r_.is(&node, node.op_type())) return false;
     for (const Value* input : node.inputs())
       if (wide_.contains(input)) return false;
     for (const Value* output : node.outputs())
@@ -244,7 +266,7 @@ class Widen {
     Text hint;
     for (const Value* output : node.outputs())
       if (hint.empty() && output != nullptr) hint = output->name();
-    Node& made = r_.add(node, node.op_type(), inputs, hint, node.outputs().size());
+    Node& made = r_.add(node, node.op_type(), inputs, hint, node.outputs().size(), node.domain());
     copy_attributes(node, made);
     r_.touch(made);
     for (size_t i = 0; i < was_half.size(); ++i) {

@@ -201,6 +201,7 @@ Range range_of(const AttentionShape& s, const AttentionData& d, int64_t b, int64
   if (s.right >= 0) range.to = std::min(range.to, position + s.right + 1);
   if (d.mask != nullptr || d.bool_mask != nullptr) range.to = std::min(range.to, s.mask_columns);
   range.to = std::max(range.to, int64_t{0});
+  if (s.last >= 0) range.from = std::max(range.from, range.to - s.last);
   range.from = std::min(range.from, range.to);
   return range;
 }
@@ -237,7 +238,13 @@ float weigh(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t 
     std::fill_n(x, n, 0.0f);
     return 1;
   }
-  return 1 / TOMBOLO_TARGET(float(float*, int64_t, float), powers)(x, n, most);
+  float rest = 0;
+  if (d.sinks != nullptr) {
+    const float sink = d.sinks[h * s.sink_head + row * s.sink_row];
+    most = std::max(most, sink);
+    rest = std::exp(sink - most);
+  }
+  return 1 / (rest + powers_of_scores(x, n, most));
 }
 
 }  // namespace

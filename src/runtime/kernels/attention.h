@@ -21,8 +21,10 @@ struct AttentionShape {
   HeadLayout q, k, v, y;
   float scale = 1, softcap = 0;
   bool causal = false;
-  int64_t left = -1, right = -1;  ///< window around a query's position; -1: none
-  bool bf16 = false;              ///< both products by bf16.h: see attention_bf16_fits()
+  int64_t left = -1, right = -1;        ///< window around a query's position; -1: none
+  int64_t last = -1;                    ///< of the keys up to a query only so many count; -1: all
+  int64_t sink_head = 0, sink_row = 0;  ///< strides of the sinks
+  bool bf16 = false;                    ///< both products by bf16.h: see attention_bf16_fits()
   // Mask: [batch, heads, rows, columns] by strides (0 where repeated), added or a byte of truth.
   int64_t mask_stride[3] = {}, mask_columns = 0;
 };
@@ -34,6 +36,7 @@ struct AttentionData {
   const uint8_t* bool_mask = nullptr;
   const int64_t* offsets = nullptr;  ///< position of the first query, one for each of the batch
   const int64_t* valid = nullptr;    ///< keys that count, one for each of the batch
+  const float* sinks = nullptr;      ///< one more score each, without a value
 };
 
 /// Whether fast_math may round these products: there is something to gain, and a processor for it.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/kernels/attention.h"
+#include "runtime/kernels/gemm.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/rotate.h"
@@ -18,6 +19,8 @@ namespace tombolo {
 namespace {
 
 constexpr size_t kPastKey = 3, kPastValue = 4;
+constexpr size_t kPositions = 9, kScoreBias = 10, kHeadSink = 11;
+constexpr size_t kQueryNorm = 14, kKeyNorm = 15;
 constexpr size_t kBlockRows = 5, kBlockColumns = 6;  // of SparseAttention
 
 /// Where the other inputs are.
@@ -34,7 +37,13 @@ struct GroupQueryState final : KernelState {
   int64_t half = 0;      ///< pairs of features that turn
   int64_t positions = 0;
   bool has_past = false, causal = true, interleaved = false;
-  float scale = 1, softcap = 0;
+  bool packed = false;  ///< queries, keys and values lie behind one another
+  int64_t window = -1;  ///< keys that a query sees; -1: all
+  bool sink = false;    ///< one more score of 0 where no sinks are given
+  bool positions_given = false, norms = false;
+  float scale = 1, softcap = 0, epsilon = 0;
+  int64_t width() const { return (heads + (packed ? 2 * kv_heads : 0)) * size; }
+  int64_t kv_width() const { return packed ? width() : kv_heads * size; }
 };
 
 constexpr int64_t kMostSeen = int64_t{1} << 25;  ///< bytes that say who sees whom
@@ -60,28 +69,33 @@ bool plan_group_query(const KernelQuery& q, GroupQueryState& s) {
   if (active_isa() == Isa::kScalar || q.inputs.size() <= std::max(lengths, total) ||
       !q.wants_output(1) || !q.wants_output(2) || q.wants_output(3))
     return false;
-  for (size_t i = 0; i < 3; ++i)
+  s.packed = !q.has_input(1) && !q.has_input(2);
+  for (size_t i = 0; i < (s.packed ? 1 : 3); ++i)
     if (q.dtype(i) != DType::kFloat32 || q.dims(i).size() != 3 || element_count(q.dims(i)) < 1)
       return false;
-  for (size_t i = s.ports.sines + 1; i < q.inputs.size(); ++i)
-    if (q.has_input(i)) return false;
+  for (size_t i = s.ports.sines + 1; i < q.inputs.size(); ++i) {
+    const bool known = !s.sparse && (i == kPositions || i == kScoreBias || i == kHeadSink ||
+                                     i == kQueryNorm || i == kKeyNorm);
+    if (q.has_input(i) && !known) return false;
+    if (q.has_input(i) && q.dtype(i) != (i == kPositions ? DType::kInt64 : DType::kFloat32))
+      return false;
+  }
   for (const Text name : {Text("k_quant_type"), Text("v_quant_type")}) {
     const Text kind = attributes.get_string(name, "NONE");
     if (kind != "NONE" && !kind.empty()) return false;
   }
-  if (attributes.get_int("sliding_window_cache", 0) != 0 ||
-      attributes.get_int("local_window_size", -1) >= 0 ||
-      attributes.get_int("smooth_softmax", -1) == 1)
-    return false;
+  if (attributes.get_int("sliding_window_cache", 0) != 0) return false;
   s.causal = s.sparse || attributes.get_int("causal", 1) != 0;
+  if (!s.sparse && s.causal) s.window = attributes.get_int("local_window_size", -1);
+  s.sink = !s.sparse && attributes.get_int("smooth_softmax", -1) == 1;
   s.heads = attributes.get_int("num_heads", 0);
   s.kv_heads = attributes.get_int("kv_num_heads", 0);
   if (s.heads < 1 || s.kv_heads < 1 || s.heads % s.kv_heads != 0) return false;
   s.batch = q.dims(0)[0];
   s.rows = q.dims(0)[1];
-  s.size = q.dims(0)[2] / s.heads;
-  if (s.size * s.heads != q.dims(0)[2]) return false;
-  for (size_t i = 1; i < 3; ++i)
+  s.size = q.dims(0)[2] / (s.heads + (s.packed ? 2 * s.kv_heads : 0));
+  if (s.size < 1 || s.width() != q.dims(0)[2]) return false;
+  for (size_t i = 1; i < 3 && !s.packed; ++i)
     if (Dims(q.dims(i)) != Dims{s.batch, s.rows, s.kv_heads * s.size}) return false;
   if (q.has_input(kPastKey) != q.has_input(kPastValue)) return false;
   s.has_past = q.has_input(kPastKey);
@@ -98,6 +112,21 @@ bool plan_group_query(const KernelQuery& q, GroupQueryState& s) {
       return false;
   if (element_count(q.dims(lengths)) != s.batch || element_count(q.dims(total)) != 1) return false;
   if (s.sparse && (!s.has_past || !plan_layout(q, s))) return false;
+  if (!s.sparse) {
+    s.positions_given = q.has_input(kPositions);
+    if (s.positions_given && Dims(q.dims(kPositions)) != Dims{s.batch, s.rows}) return false;
+    if (q.has_input(kHeadSink) && Dims(q.dims(kHeadSink)) != Dims{s.heads}) return false;
+    for (const size_t i : {kQueryNorm, kKeyNorm})
+      if (q.has_input(i) && Dims(q.dims(i)) != Dims{s.size}) return false;
+    s.norms = q.has_input(kQueryNorm) || q.has_input(kKeyNorm);
+    s.epsilon = attributes.get_float("qk_norm_epsilon", 1e-6f);
+    if (q.has_input(kScoreBias)) {
+      const auto bias = q.dims(kScoreBias);
+      if (bias.size() != 4 || (bias[0] != 1 && bias[0] != s.batch) ||
+          (bias[1] != 1 && bias[1] != s.heads) || bias[2] != s.rows)
+        return false;
+    }
+  }
   const float scale = attributes.get_float("scale", 0);
   s.scale = scale != 0 ? scale : static_cast<float>(1 / std::sqrt(static_cast<double>(s.size)));
   s.softcap = s.sparse ? 0 : attributes.get_float("softcap", 0);
@@ -154,7 +183,14 @@ Result<Progress> read_progress(const KernelRun& run, const GroupQueryState& s) {
     const int64_t last = std::max(past + s.rows - 1, int64_t{1});
     const int64_t reached =
         result.first && s.rows > total ? std::max(total - 1, int64_t{1}) : past + s.rows - 1;
-    if (s.half != 0 && std::min(last, reached) >= s.positions)
+    if (s.positions_given) {
+      for (int64_t r = 0; r < s.rows && s.half != 0; ++r) {
+        const int64_t place = run.data<int64_t>(kPositions)[b * s.rows + r];
+        if (place < 0 || place >= s.positions)
+          return runtime_error("position " + std::to_string(place) + ", but cos_cache has " +
+                               std::to_string(s.positions) + " rows");
+      }
+    } else if (s.half != 0 && std::min(last, reached) >= s.positions)
       return runtime_error("position " + std::to_string(std::min(last, reached)) +
                            ", but cos_cache has " + std::to_string(s.positions) + " rows");
   }
@@ -195,6 +231,23 @@ Result<Tensor> read_layout(const KernelRun& run, const GroupQueryState& s,
   return seen;
 }
 
+/// One head, normalised by its root mean square where there is a weight, and turned.
+void prepare_head(const GroupQueryState& s, const float* from, const float* weight,
+                  const float* cosine, const float* sine, float* to) {
+  if (weight != nullptr) {
+    float* normal = thread_floats(1, static_cast<size_t>(s.size));
+    float squares = 0;
+    dot_rows(from, from, s.size, 1, s.size, &squares);
+    const float inverse = 1 / std::sqrt(squares / static_cast<float>(s.size) + s.epsilon);
+    for (int64_t i = 0; i < s.size; ++i) normal[i] = from[i] * inverse * weight[i];
+    from = normal;
+  }
+  if (cosine != nullptr)
+    rotate_row(from, to, s.size, s.half, cosine, sine, s.interleaved);
+  else
+    std::memcpy(to, from, static_cast<size_t>(s.size) * sizeof(float));
+}
+
 Status run_group_query(KernelRun& run) {
   const auto& s = run.state<GroupQueryState>();
   TRY(const Progress progress, read_progress(run, s));
@@ -207,10 +260,20 @@ Status run_group_query(KernelRun& run) {
   const float* sine = s.half != 0 ? run.data<float>(s.ports.sines) : nullptr;
   const auto angle = [&](int64_t b, int64_t row) {
     const auto at = static_cast<size_t>(b);
+    if (s.positions_given) return run.data<int64_t>(kPositions)[b * s.rows + row] * s.half;
     const int64_t position = progress.past[at] + row;
     return (progress.first && position >= progress.totals[at] ? 1 : position) * s.half;
   };
+  const auto weight_at = [&](size_t i) {
+    return s.norms && run.has_input(i) ? run.data<float>(i) : nullptr;
+  };
+  const float *query_norm = weight_at(kQueryNorm), *key_norm = weight_at(kKeyNorm);
   const auto bytes = static_cast<size_t>(s.size) * sizeof(float);
+  // Of packed inputs the keys come behind the queries, and the values behind those.
+  const float* news[3] = {run.data<float>(0)};
+  for (const size_t i : {size_t(1), size_t(2)})
+    news[i] = s.packed ? news[0] + (s.heads + static_cast<int64_t>(i - 1) * s.kv_heads) * s.size
+                       : run.data<float>(i);
   // Keys and values: the cache, what is new, zeros.
   run.parallel_for(
       s.batch * s.kv_heads, std::max<int64_t>(1, 16384 / (columns * s.size)),
@@ -225,11 +288,11 @@ Status run_group_query(KernelRun& run) {
               std::memcpy(to, run.data<float>(which + 2) + i * s.capacity * s.size,
                           static_cast<size_t>(past) * bytes);
             to += past * s.size;
-            const float* from = run.data<float>(which) + (b * s.rows * s.kv_heads + h) * s.size;
-            for (int64_t r = 0; r < room; ++r, to += s.size, from += s.kv_heads * s.size) {
-              if (which == 1 && s.half != 0)
-                rotate_row(from, to, s.size, s.half, cosine + angle(b, r), sine + angle(b, r),
-                           s.interleaved);
+            const float* from = news[which] + b * s.rows * s.kv_width() + h * s.size;
+            for (int64_t r = 0; r < room; ++r, to += s.size, from += s.kv_width()) {
+              if (which == 1 && (s.half != 0 || key_norm != nullptr))
+                prepare_head(s, from, key_norm, s.half != 0 ? cosine + angle(b, r) : nullptr,
+                             sine + angle(b, r), to);
               else
                 std::memcpy(to, from, bytes);
             }
@@ -242,8 +305,9 @@ Status run_group_query(KernelRun& run) {
           }
         }
       });
-  const float* query = run.data<float>(0);
-  if (s.half != 0) {
+  const float* query = news[0];
+  int64_t query_step = s.width();
+  if (s.half != 0 || query_norm != nullptr) {
     auto* turned = reinterpret_cast<float*>(run.scratch());
     const int64_t step = s.heads * s.size;
     run.parallel_for(s.batch * s.rows, std::max<int64_t>(1, 8192 / step),
@@ -251,11 +315,13 @@ Status run_group_query(KernelRun& run) {
                        for (int64_t i = begin; i < end; ++i) {
                          const int64_t at = angle(i / s.rows, i % s.rows);
                          for (int64_t h = 0; h < s.heads; ++h)
-                           rotate_row(query + i * step + h * s.size, turned + i * step + h * s.size,
-                                      s.size, s.half, cosine + at, sine + at, s.interleaved);
+                           prepare_head(s, query + i * query_step + h * s.size, query_norm,
+                                        s.half != 0 ? cosine + at : nullptr, sine + at,
+                                        turned + i * step + h * s.size);
                        }
                      });
     query = turned;
+    query_step = step;
   }
   AttentionShape shape;
   shape.batch = s.batch;
@@ -264,12 +330,28 @@ Status run_group_query(KernelRun& run) {
   shape.rows = s.rows;
   shape.columns = columns;
   shape.size = shape.value_size = s.size;
-  shape.q = shape.y = {s.rows * s.heads * s.size, s.size, s.heads * s.size};
+  shape.q = {s.rows * query_step, s.size, query_step};
+  shape.y = {s.rows * s.heads * s.size, s.size, s.heads * s.size};
   shape.k = shape.v = {s.kv_heads * columns * s.size, columns * s.size, s.size};
   shape.scale = s.scale;
   shape.softcap = s.softcap;
   shape.causal = s.causal;
+  shape.last = s.window;
+  shape.sink_head = 1;
   AttentionData data{query, keys->data<float>(), values->data<float>(), y->data<float>()};
+  const std::vector<float> zeros(s.sink ? static_cast<size_t>(s.heads) : 0);
+  if (s.sink) data.sinks = zeros.data();
+  if (!s.sparse && run.has_input(kHeadSink)) data.sinks = run.data<float>(kHeadSink);
+  if (!s.sparse && run.has_input(kScoreBias)) {
+    const Tensor& bias = run.input(kScoreBias);
+    if (bias.dim(3) != run.input(s.ports.total).get_int64(0))
+      return runtime_error("attention_bias must have total_sequence_length columns, is " +
+                           to_string(bias));
+    data.mask = bias.data<float>();
+    shape.mask_columns = shape.mask_stride[2] = bias.dim(3);
+    shape.mask_stride[1] = bias.dim(1) == 1 ? 0 : s.rows * bias.dim(3);
+    shape.mask_stride[0] = bias.dim(0) == 1 ? 0 : bias.dim(1) * s.rows * bias.dim(3);
+  }
   Tensor seen;
   if (s.sparse) {
     TRY(seen, read_layout(run, s, progress));
@@ -284,8 +366,12 @@ Status run_group_query(KernelRun& run) {
   if (s.rows == 1 && group > 1) {
     shape.q_heads = s.kv_heads;
     shape.rows = group;
-    shape.q = shape.y = {s.heads * s.size, group * s.size, s.size};
-    shape.mask_stride[1] = group * columns;
+    shape.q = {query_step, group * s.size, s.size};
+    shape.y = {s.heads * s.size, group * s.size, s.size};
+    shape.mask_stride[2] = shape.mask_stride[1];
+    shape.mask_stride[1] *= group;
+    shape.sink_head = group;
+    shape.sink_row = 1;
     shape.causal = false;  // all are at the last position, which sees all keys that count
   }
   shape.bf16 = run.options().fast_math && attention_bf16_fits(shape);

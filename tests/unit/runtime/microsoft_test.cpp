@@ -382,6 +382,125 @@ TEST_P(Microsoft, EmbeddingsOfCodes) {
   agree(head + "(i, i, w, p, q, g, h, , e, e, e, e, e, o, o, o, o, o) }", {{"i", ids}}, 1e-5);
 }
 
+TEST_P(Microsoft, EmbeddingsOfBert) {
+  const Tensor ids = Tensor::of<int32_t>(DType::kInt32, std::vector<int64_t>{2, 3},
+                                         std::vector<int32_t>{3, 0, 6, 3, 1, 1});
+  const std::vector<NamedValue> inputs = {
+      {"i", ids}, {"w", numbers({7, 16}, 1)}, {"p", numbers({5, 16}, 1)}, {"g", numbers({16}, 1)}};
+  const std::string head =
+      "main (int32[2,3] i, float[7,16] w, float[5,16] p, float[16] g) => (y, m) { y, m = "
+      "com.microsoft.EmbedLayerNormalization <epsilon = 0.01> (i, ";
+  for (const char* rest :
+       {", w, p, , g, g", "i, w, p, w, g, g", ", w, p, , g, g, i", "i, w, p, w, g, g, i, "})
+    agree(head + rest + ") }", inputs, 1e-5);
+}
+
+TEST_P(Microsoft, ProductsWithBlocksInAnyOrder) {
+  for (const int64_t m : {1, 30})
+    for (const int64_t bits : {2, 4, 8})
+      for (const int64_t last : {16, 9}) {
+        // Three blocks of 16, the last one perhaps not full.
+        const int64_t n = 21, k = 32 + last;
+        std::vector<int64_t> blocks(static_cast<size_t>(k));
+        for (int64_t i = 0; i < k; ++i) blocks[static_cast<size_t>(i)] = i / 16;
+        std::shuffle(blocks.begin(), blocks.end(), engine_);
+        std::string order;
+        for (const int64_t block : blocks)
+          order += (order.empty() ? "" : ",") + std::to_string(block);
+        agree(
+            "main (float[M," + std::to_string(k) + "] x) => (y) <" +
+                constant("w", {n, 3, 16 * bits / 8}) + ", " + constant_scales("s", {n * 3}) + ", " +
+                constant("z", {n * ((3 * bits + 7) / 8)}) + ", int32[" + std::to_string(k) +
+                "] g = {" + order + "}> { y = com.microsoft.MatMulNBits <K = " + std::to_string(k) +
+                ", N = 21, bits = " + std::to_string(bits) + ", block_size = 16> (x, w, s, z, g) }",
+            {{"x", numbers({m, k}, 1)}}, 1e-5);
+      }
+}
+
+TEST_P(Microsoft, SumsAndProductsOfCodes) {
+  for (const char* op : {"QLinearAdd", "QLinearMul"})
+    for (const DType dtype : {DType::kUInt8, DType::kInt8}) {
+      const std::string kind = dtype == DType::kUInt8 ? "uint8" : "int8";
+      const auto check = [&](std::initializer_list<int64_t> x, std::initializer_list<int64_t> y) {
+        agree("main (" + kind + "[A,B,C] x, " + kind +
+                  "[D,E,F] y) => (z) <float s = {0.5}, float "
+                  "t = {0.25}, float u = {2.0}, " +
+                  kind + " o = {7}> { z = com.microsoft." + op + " (x, s, o, y, t, o, u, o) }",
+              {{"x", codes(dtype, x)}, {"y", codes(dtype, y)}});
+      };
+      check({3, 7, 50}, {3, 7, 50});
+      check({3, 7, 50}, {1, 7, 1});
+      check({1, 7, 1}, {3, 7, 50});
+      check({2, 3, 5000}, {1, 1, 1});
+      check({2, 7, 50}, {1, 1, 50});
+      check({2, 7, 1}, {1, 7, 130});
+    }
+}
+
+TEST_P(Microsoft, PoolsOfCodes) {
+  for (const DType dtype : {DType::kUInt8, DType::kInt8}) {
+    const std::string kind = dtype == DType::kUInt8 ? "uint8" : "int8";
+    const std::string head = "main (" + kind + "[N,A,B,C] x) => (z) <float s = {0.5}, " + kind +
+                             " o = {7}> { z = com.microsoft.";
+    const std::vector<NamedValue> x = {{"x", codes(dtype, {2, 9, 7, 83})}};
+    agree(head +
+              "NhwcMaxPool <kernel_shape = [3,2], strides = [2,1], pads = [1,1,1,0], dilations "
+              "= [2,1]> (x) }",
+          x);
+    agree(head + "QLinearGlobalAveragePool <channels_last = 0> (x, s, o, s, o) }", x);
+    agree(head + "QLinearGlobalAveragePool <channels_last = 1> (x, s, o, s, o) }", x);
+    agree(head + "QLinearGlobalAveragePool <channels_last = 1> (x, s, o, s, o) }",
+          {{"x", codes(dtype, {1, 20, 20, 40})}});
+    agree(head + "QLinearConcat <axis = 3> (s, o, x, s, o, x, s, o) }", x);
+  }
+}
+
+TEST_P(Microsoft, SoftmaxOfCodesAlongAnyAxis) {
+  for (const int axis : {0, 1, 2})
+    agree(
+        "main (uint8[5,9,70] x) => (z) <float s = {0.03}, uint8 o = {7}, float t = {0.00390625}, "
+        "uint8 u = {0}> { z = com.microsoft.QLinearSoftmax <opset = 13, axis = " +
+            std::to_string(axis) + "> (x, s, o, t, u) }",
+        {{"x", codes(DType::kUInt8, {5, 9, 70})}});
+}
+
+TEST_P(Microsoft, WordsFromCharacters) {
+  Tensor text = *Tensor::allocate(DType::kInt32, std::vector<int64_t>{9, 7});
+  for (int64_t i = 0; i < text.size(); ++i)
+    text.set_int64(i, i % 7 < i / 7 ? static_cast<int64_t>(1 + engine_() % 10) : 0);
+  for (const int64_t window : {1, 3, 7})
+    agree("main (int32[9,7] i, float[19] b, float[11,6] c) => (y) <" +
+              constant_scales("w", {19, 1, window, 6}) +
+              "> { y = com.microsoft.WordConvEmbedding (i, w, b, c) }",
+          {{"i", text}, {"b", numbers({19}, 1)}, {"c", numbers({11, 6}, 1)}}, 1e-5);
+}
+
+TEST_P(Microsoft, InWordsOfTheStandard) {
+  Tensor mask = *Tensor::allocate(DType::kInt32, std::vector<int64_t>{1, 4, 9, 8});
+  for (int64_t i = 0; i < mask.size(); ++i) mask.set_int64(i, engine_() % 3 == 0 ? 0 : 1);
+  agree(
+      "main (float[2,4,9,8] x, int32[1,4,9,8] m) => (y) { y = com.microsoft.MaxpoolWithMask "
+      "<kernel_shape = [3,2], strides = [2,1], pads = [1,0,1,0]> (x, m) }",
+      {{"x", numbers({2, 4, 9, 8}, 1)}, {"m", mask}});
+  agree("main (float[N] x) => (y, i, c) { y, i, c = com.microsoft.Unique (x) }",
+        {{"x", numbers({50}, 1)}});
+  const Tensor pads =
+      Tensor::of<int64_t>(DType::kInt64, std::vector<int64_t>{4}, std::vector<int64_t>{1, 0, 2, 1});
+  agree(
+      "main (float[1,3,5,6] x, float[3,2,4,4] w, int64[4] p, float[2] b) => (y) { y = "
+      "com.microsoft.ConvTransposeWithDynamicPads <strides = [2,2], output_padding = [1,0]> (x, "
+      "w, p, b) }",
+      {{"x", numbers({1, 3, 5, 6}, 1)},
+       {"w", numbers({3, 2, 4, 4}, 1)},
+       {"p", pads},
+       {"b", numbers({2}, 1)}},
+      1e-5);
+  for (const char* sides : {"transBatchA = 1", "transBatchB = 1", "transBatchA = 1, transA = 1"})
+    agree("main (float[4,4,4,4] a, float[4,4,4,4] b) => (y) { y = com.microsoft.FusedMatMul <" +
+              std::string(sides) + "> (a, b) }",
+          {{"a", numbers({4, 4, 4, 4}, 1)}, {"b", numbers({4, 4, 4, 4}, 1)}}, 1e-5);
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, Microsoft,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });
