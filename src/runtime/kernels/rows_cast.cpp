@@ -32,8 +32,20 @@ CastFn* cast_of(DType from, DType to) {
   return convert_fn(from, to);
 }
 
+/// float16 has no direct way to integers and back: a block of floats at a time. Nothing is rounded
+/// twice: what float32 does not hold exactly is beyond all float16.
+struct CastPair {
+  CastFn *first = nullptr, *second = nullptr;
+};
+CastPair by_floats(DType from, DType to) {
+  if (from != DType::kFloat16 && to != DType::kFloat16) return {};
+  if (to == DType::kFloat16 && !is_integer(from) && from != DType::kBool) return {};
+  return {cast_of(from, DType::kFloat32), cast_of(DType::kFloat32, to)};
+}
+
 struct CastState final : KernelState {
   CastFn* fn = nullptr;
+  CastPair pair;  ///< where there is no `fn`
   DType to = DType::kUndefined;
 };
 
@@ -46,13 +58,15 @@ DType target_of(const KernelQuery& q) {
 bool supports_cast(const KernelQuery& q) {
   const DType to = target_of(q);
   return active_isa() != Isa::kScalar && q.opset >= 13 && q.dtype(0) != to &&
-         cast_of(q.dtype(0), to) != nullptr;
+         (cast_of(q.dtype(0), to) != nullptr || by_floats(q.dtype(0), to).second != nullptr) &&
+         (cast_of(q.dtype(0), to) != nullptr || by_floats(q.dtype(0), to).first != nullptr);
 }
 
 Result<std::unique_ptr<KernelState>> prepare_cast(const PrepareContext& q) {
   auto state = std::make_unique<CastState>();
   state->to = target_of(q);
   state->fn = cast_of(q.dtype(0), state->to);
+  if (state->fn == nullptr) state->pair = by_floats(q.dtype(0), state->to);
   return state;
 }
 
@@ -65,7 +79,17 @@ Status run_cast(KernelRun& run) {
   const std::byte* from = x.data<std::byte>();
   std::byte* to = y->data<std::byte>();
   run.parallel_for(x.size(), 1 << 15, [&](int64_t begin, int64_t end) {
-    state.fn(from + begin * from_size, to + begin * to_size, end - begin);
+    if (state.fn != nullptr) {
+      state.fn(from + begin * from_size, to + begin * to_size, end - begin);
+      return;
+    }
+    constexpr int64_t kBlock = 1024;
+    alignas(64) float block[kBlock];
+    for (int64_t i = begin; i < end; i += kBlock) {
+      const int64_t n = std::min(kBlock, end - i);
+      state.pair.first(from + i * from_size, block, n);
+      state.pair.second(block, to + i * to_size, n);
+    }
   });
   return ok();
 }

@@ -44,6 +44,16 @@ void repeat(const std::byte* x, std::byte* y, int64_t count, size_t bytes) {
   }
 }
 
+/// Copies the first `bytes` bytes `count` - 1 times behind them, more and more at a time.
+void copy_again(std::byte* y, int64_t bytes, int64_t count) {
+  constexpr int64_t kMost = 1 << 14;
+  for (int64_t done = 1; done < count;) {
+    const int64_t more = std::min({done, count - done, std::max<int64_t>(1, kMost / bytes)});
+    std::memcpy(y + done * bytes, y, static_cast<size_t>(more * bytes));
+    done += more;
+  }
+}
+
 Status run_expand(KernelRun& run) {
   const Tensor &x = run.input(0), &shape = run.input(1);
   const std::span<const int64_t> target(shape.data<int64_t>(), static_cast<size_t>(shape.size()));
@@ -71,12 +81,16 @@ Status run_expand(KernelRun& run) {
   const auto bytes = static_cast<size_t>(bytes_of(x.dtype()));
   const Axis line = axes.empty() ? Axis{1, 1} : axes[0];
   const int64_t rows = y->size() / line.length, size = static_cast<int64_t>(bytes);
+  // Rows that follow one another and are equal.
+  const int64_t equal = axes.size() > 1 && axes[1].step == 0 ? axes[1].length : 1;
   const std::byte* from = x.data<std::byte>();
   std::byte* to = y->data<std::byte>();
   run.parallel_for(rows, std::max<int64_t>(1, (1 << 16) / (line.length * size)),
                    [&](int64_t begin, int64_t end) {
-                     for (int64_t row = begin; row < end; ++row) {
+                     int64_t same = 1;
+                     for (int64_t row = begin; row < end; row += same) {
                        int64_t at = 0, rest = row;
+                       same = std::min(end - row, equal - row % equal);
                        for (size_t j = 1; j < axes.size(); rest /= axes[j++].length)
                          at += rest % axes[j].length * axes[j].step;
                        std::byte* out = to + row * line.length * size;
@@ -85,6 +99,7 @@ Status run_expand(KernelRun& run) {
                        else
                          std::memcpy(out, from + at * size,
                                      static_cast<size_t>(line.length) * bytes);
+                       copy_again(out, line.length * size, same);
                      }
                    });
   return ok();

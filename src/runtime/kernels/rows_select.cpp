@@ -443,17 +443,18 @@ Status run_unique(KernelRun& run) {
   }
 }
 
-// GatherElements of 32-bit elements by int64 indices.
+// GatherElements of elements of 1 to 8 bytes.
 
 struct PickState final : KernelState {
   Dims data, strides;
   int64_t rows = 1, width = 1, length = 1;
   size_t axis = 0;
+  bool dense = false;  ///< a row of the indices picks from the row of the data that is as far
 };
 
 bool supports_pick(const KernelQuery& q) {
-  if (active_isa() == Isa::kScalar || q.inputs.size() != 2 || bits_of(q.dtype(0)) != 32 ||
-      q.dtype(1) != DType::kInt64)
+  if (active_isa() == Isa::kScalar || q.inputs.size() != 2 || bytes_of(q.dtype(0)) == 0 ||
+      bytes_of(q.dtype(0)) > 8 || (q.dtype(1) != DType::kInt64 && q.dtype(1) != DType::kInt32))
     return false;
   const auto data = q.dims(0), index = q.dims(1);
   const auto rank = static_cast<int64_t>(data.size());
@@ -476,34 +477,90 @@ Result<std::unique_ptr<KernelState>> prepare_pick(const PrepareContext& q) {
   state->width = q.dims(1).back();
   state->rows = element_count(q.dims(1)) / state->width;
   state->length = q.dims(0)[state->axis];
+  const size_t last = q.dims(0).size() - 1;
+  state->dense = state->axis == last && Dims(q.dims(0).first(last)) == Dims(q.dims(1).first(last));
   return state;
+}
+
+/// pick_elements() of any elements and indices.
+template <typename T, typename I>
+bool pick_any(const T* from, const I* index, int64_t n, int64_t length, int64_t step,
+              int64_t stride, T* out) {
+  // Without branches: signs come in any order. A place outside becomes 0.
+  int64_t good = -1;
+  const auto place_of = [&](int64_t i) {
+    const int64_t given = index[i], place = given + (length & given >> 63);
+    const int64_t inside =
+        -static_cast<int64_t>(static_cast<uint64_t>(place) < static_cast<uint64_t>(length));
+    good &= inside;
+    return place & inside;
+  };
+  if (step == 0 && stride == 1)
+    for (int64_t i = 0; i < n; ++i) out[i] = from[place_of(i)];
+  else
+    for (int64_t i = 0; i < n; ++i) out[i] = from[i * step + place_of(i) * stride];
+  return good != 0;
+}
+
+template <typename T, typename I>
+bool pick_rows(const KernelRun& run, const PickState& s, Tensor& y) {
+  const Tensor& index = run.input(1);
+  const auto* from = run.data<T>(0);
+  const auto* places = index.data<I>();
+  auto* to = y.data<T>();
+  const size_t last = s.data.size() - 1;
+  constexpr bool kWide = std::is_same_v<T, uint32_t> && std::is_same_v<I, int64_t>;
+  std::atomic<bool> outside = false;
+  run.parallel_for(s.rows, grain_of(s.width), [&](int64_t begin, int64_t end) {
+    bool good = true;
+    for (int64_t row = begin; row < end; ++row) {
+      int64_t rest = row, base = s.dense ? row * s.length : 0;
+      for (size_t j = last; !s.dense && j-- > 0; rest /= index.dim(j))
+        if (j != s.axis) base += rest % index.dim(j) * s.strides[j];
+      const int64_t step = s.axis == last ? 0 : 1, stride = s.strides[s.axis];
+      const I* place = places + row * s.width;
+      T* out = to + row * s.width;
+      bool inside;
+      if constexpr (kWide) {
+        constexpr int64_t kFew = 16;
+        inside = s.width < kFew
+                     ? pick_any(from + base, place, s.width, s.length, step, stride, out)
+                     : pick_elements(from + base, place, s.width, s.length, step, stride, out);
+      } else {
+        inside = pick_any(from + base, place, s.width, s.length, step, stride, out);
+      }
+      good &= inside;
+    }
+    if (!good) outside = true;
+  });
+  return !outside;
+}
+template <typename I>
+bool pick_by(const KernelRun& run, const PickState& s, Tensor& y) {
+  switch (bytes_of(y.dtype())) {
+    case 1:
+      return pick_rows<uint8_t, I>(run, s, y);
+    case 2:
+      return pick_rows<uint16_t, I>(run, s, y);
+    case 4:
+      return pick_rows<uint32_t, I>(run, s, y);
+    default:
+      return pick_rows<uint64_t, I>(run, s, y);
+  }
 }
 Status run_pick(KernelRun& run) {
   const auto& s = run.state<PickState>();
   const Tensor& index = run.input(1);
   TRY(Tensor * y, run.output(0, run.input(0).dtype(), index.dims()));
-  const uint32_t* from = run.data<uint32_t>(0);
-  const int64_t* places = index.data<int64_t>();
-  uint32_t* to = y->data<uint32_t>();
-  const size_t last = s.data.size() - 1;
-  std::atomic<bool> outside = false;
-  run.parallel_for(s.rows, grain_of(s.width), [&](int64_t begin, int64_t end) {
-    bool good = true;
-    for (int64_t row = begin; row < end; ++row) {
-      int64_t rest = row, base = 0;
-      for (size_t j = last; j-- > 0; rest /= index.dim(j))
-        if (j != s.axis) base += rest % index.dim(j) * s.strides[j];
-      good &= pick_elements(from + base, places + row * s.width, s.width, s.length,
-                            s.axis == last ? 0 : 1, s.strides[s.axis], to + row * s.width);
-    }
-    if (!good) outside = true;
-  });
-  if (!outside) return ok();
-  for (int64_t i = 0; i < index.size(); ++i)
-    if (places[i] < -s.length || places[i] >= s.length)
-      return runtime_error("index " + std::to_string(places[i]) + " is out of range for axis " +
+  const bool wide = index.dtype() == DType::kInt64;
+  if (wide ? pick_by<int64_t>(run, s, *y) : pick_by<int32_t>(run, s, *y)) return ok();
+  for (int64_t i = 0; i < index.size(); ++i) {
+    const int64_t place = index.get_int64(i);
+    if (place < -s.length || place >= s.length)
+      return runtime_error("index " + std::to_string(place) + " is out of range for axis " +
                            std::to_string(s.axis) + " of " + std::to_string(s.length) +
                            " elements");
+  }
   return ok();
 }
 
