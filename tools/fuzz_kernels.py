@@ -19,7 +19,8 @@ from onnx import helper as h
 from onnx import numpy_helper as nh
 
 from fuzz_case import Case, floats, numbers, shape
-from fuzz_microsoft import experts, gather_block_quantized, group_norm, matmul_nbits, matrices, qlinear_where, small_microsoft
+from fuzz_microsoft import codes_of_microsoft, decoding, experts, gather_block_quantized, group_norm, matmul_nbits, matrices, qlinear_where, small_microsoft
+from fuzz_movement import movement
 
 
 def conv(r):
@@ -476,7 +477,7 @@ def recurrent(r):
     c.add("w", floats(r, [d, gates * hidden, width], 0.5), True)
     c.add("r", floats(r, [d, gates * hidden, hidden], 0.3), True)
     c.add("b", floats(r, [d, 2 * gates * hidden]), True) if r.random() < 0.7 else c.skip()
-    c.skip()
+    c.add("l", np.random.default_rng(r.getrandbits(32)).integers(0, steps + 1, batch).astype(np.int32)) if r.random() < 0.3 else c.skip()
     if r.random() < 0.5:
         c.add("h", floats(r, [d, batch, hidden]))
         if op == "LSTM":
@@ -910,8 +911,8 @@ def loss(r):
 
 MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
-          selection, images, images, pool_more, models, rotary, regions, conv_clipped, conv_transpose, matmul_turned, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, loss, qlinear_where,
-          gather_block_quantized, matrices, experts, group_norm, small_microsoft]
+          selection, images, images, pool_more, models, rotary, regions, conv_clipped, conv_transpose, matmul_turned, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, loss, qlinear_where, gather_block_quantized, matrices, experts,
+          group_norm, small_microsoft, decoding, codes_of_microsoft, movement]
 
 
 def build(op, case):

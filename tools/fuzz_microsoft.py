@@ -26,6 +26,11 @@ def matmul_nbits(r):
         if r.random() < 0.5:
             c.skip()
             c.add("bias", floats(r, [n]))
+    elif r.random() < 0.3:
+        c.skip()
+        order = np.arange(k) // block
+        rng.shuffle(order)
+        c.add("g", order.astype(np.int32), True)
     c.attributes = dict(N=n, K=k, block_size=block, bits=bits)
     return "MatMulNBits", c
 
@@ -144,6 +149,108 @@ def experts(r):
     while c.names[-1] == "":
         c.names.pop()
     return "QMoE", c
+
+
+def decoding(r):
+    """GroupQueryAttention and DecoderMaskedMultiHeadAttention with their caches."""
+    c = Case()
+    c.domain = "com.microsoft"
+    batch, size, total = r.randint(1, 3), 8 * r.randint(1, 9), r.randint(1, 40)
+    rng = np.random.default_rng(r.getrandbits(32))
+    if r.random() < 0.4:
+        heads, beams, room, before = r.randint(1, 4), r.randint(1, 3), total + r.randint(1, 9), r.randint(0, total)
+        batch *= beams
+        for name in "qkv":
+            c.add(name, floats(r, [batch, 1, heads * size]))
+        c.add("m", rng.integers(0, 2, [batch, before + 1]).astype(np.int32)) if r.random() < 0.4 else c.skip()
+        c.add("x", floats(r, [r.choice([1, batch]), r.choice([1, heads]), 1, before + 1])) if r.random() < 0.4 else c.skip()
+        for name in "ab":
+            c.add(name, floats(r, [batch, heads, room, size]))
+        c.add("p", np.array([before], np.int32))
+        if r.random() < 0.6:
+            c.add("w", np.array([beams], np.int32))
+            c.add("s", rng.integers(0, beams, [batch // beams, beams, room]).astype(np.int32))
+        c.attributes, c.outputs = dict(num_heads=heads, past_present_share_buffer=1), 3
+        return "DecoderMaskedMultiHeadAttention", c
+    kv_heads, steps = r.randint(1, 3), r.choice([1, 1, r.randint(1, 30)])
+    heads = kv_heads * r.randint(1, 4)
+    past = steps == 1 and r.random() < 0.7
+    total = total if past else steps
+    if r.random() < 0.5:
+        c.add("q", floats(r, [batch, steps, (heads + 2 * kv_heads) * size]))
+        c.names += ["", ""]
+    else:
+        c.add("q", floats(r, [batch, steps, heads * size]))
+        c.add("k", floats(r, [batch, steps, kv_heads * size]))
+        c.add("v", floats(r, [batch, steps, kv_heads * size]))
+    for name in "ab":
+        c.add(name, floats(r, [batch, kv_heads, total + 3, size])) if past else c.skip()
+    lengths = rng.integers(max(1, steps), total + 1, batch) - 1
+    c.add("l", lengths.astype(np.int32))
+    c.add("t", np.array(total, np.int32))
+    half = r.randint(1, size // 2)
+    rotary = r.random() < 0.5
+    for name in ("cos", "sin"):
+        c.add(name, floats(r, [64, half])) if rotary else c.skip()
+    c.add("p", rng.integers(0, 64, [batch, steps])) if rotary and r.random() < 0.4 else c.skip()
+    c.add("x", floats(r, [r.choice([1, batch]), r.choice([1, heads]), steps, total])) if r.random() < 0.3 else c.skip()
+    c.add("h", floats(r, [heads])) if r.random() < 0.3 else c.skip()
+    while c.names[-1] == "":
+        c.names.pop()
+    c.attributes = dict(num_heads=heads, kv_num_heads=kv_heads, do_rotary=int(rotary), rotary_interleaved=r.randint(0, 1), local_window_size=r.choice([-1, -1, r.randint(1, 20)]),
+                        smooth_softmax=r.choice([0, 0, 1]), softcap=r.choice([0.0, 0.0, 3.0]))
+    c.outputs = 3
+    return "GroupQueryAttention", c
+
+
+def codes_of_microsoft(r):
+    """Sums, products, pools and softmax of codes; words from characters."""
+    c = Case()
+    c.domain = "com.microsoft"
+    rng, dtype = np.random.default_rng(r.getrandbits(32)), r.choice([np.uint8, np.int8])
+    op = r.choice(["QLinearAdd", "QLinearMul", "NhwcMaxPool", "QLinearGlobalAveragePool", "QLinearConcat", "QLinearSoftmax", "WordConvEmbedding"])
+
+    def linear(name):
+        c.add(name + "s", np.float32(r.uniform(0.01, 0.05)))
+        c.add(name + "z", np.array(r.randint(0, 100), dtype))
+
+    if op in ("QLinearAdd", "QLinearMul"):
+        full = shape(r, r.choice([1, 2, 3, 4]), 70)
+        for name in "xy":
+            c.add(name, numbers(r, [d if r.random() < 0.7 else 1 for d in full], dtype))
+            linear(name)
+        linear("o")
+    elif op == "NhwcMaxPool":
+        c.add("x", numbers(r, [r.randint(1, 2), r.randint(3, 12), r.randint(3, 12), r.choice([1, 5, 64, 130])], dtype))
+        c.attributes = dict(kernel_shape=[r.randint(1, 3), r.randint(1, 3)], strides=[r.randint(1, 3), r.randint(1, 3)], dilations=[1, 1])
+    elif op == "QLinearGlobalAveragePool":
+        c.add("x", numbers(r, [r.randint(1, 2), r.choice([1, 5, 40, 90]), r.randint(1, 30), r.choice([1, 5, 33, 80])], dtype))
+        linear("x")
+        linear("o")
+        c.attributes = dict(channels_last=r.randint(0, 1))
+    elif op == "QLinearConcat":
+        dims, axis = shape(r, 3, 90), r.randint(0, 2)
+        linear("o")
+        for name in "xyz":
+            c.add(name, numbers(r, [r.randint(1, 60) if i == axis else d for i, d in enumerate(dims)], dtype))
+            linear(name)
+        c.attributes = dict(axis=axis)
+    elif op == "QLinearSoftmax":
+        c.add("x", numbers(r, shape(r, 3, 90), dtype))
+        linear("x")
+        c.add("os", np.float32(1 / 256))
+        c.add("oz", np.array(0 if dtype == np.uint8 else -128, dtype))
+        c.attributes = dict(axis=r.randint(-3, 2), opset=r.choice([9, 13]))
+    else:
+        words, longest, filters, size = r.randint(1, 20), r.randint(1, 12), r.choice([1, 7, 40]), r.randint(1, 20)
+        text = rng.integers(1, 30, [words, longest]).astype(np.int32)
+        for row in text:
+            row[r.randint(0, longest):] = 0
+        c.add("i", text)
+        c.add("w", floats(r, [filters, 1, r.randint(1, longest), size]), True)
+        c.add("b", floats(r, [filters]))
+        c.add("c", floats(r, [30, size]))
+    return op, c
 
 
 def small_microsoft(r):

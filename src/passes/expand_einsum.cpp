@@ -32,7 +32,7 @@ class Einsum {
     const auto by_output = [&](char a, char b) { return out_.find(a) < out_.find(b); };
     for (std::string* group : {&batch_, &left_, &right_})
       std::sort(group->begin(), group->end(), by_output);
-    if (common_.empty()) return 0;  // an outer product: nothing is summed
+    if (common_.empty()) return outer_product();
     for (const std::string* group : {&batch_, &left_, &right_, &common_})
       for (const char label : *group)
         if (!agree(label) || (group != &batch_ && group->size() != 1 && !length(label))) return 0;
@@ -61,20 +61,67 @@ class Einsum {
   }
   Text name() const { return node_.output(0)->name(); }
 
-  /// One operand whose labels come back in another order.
+  /// Nothing is summed: both operands with all axes of the output, multiplied.
+  size_t outer_product() {
+    if (!batch_.empty())
+      for (const char label : batch_)
+        if (!agree(label)) return 0;
+    Value* sides[2];
+    for (size_t i = 0; i < 2; ++i) {
+      std::string order;
+      std::vector<int64_t> missing;
+      for (size_t j = 0; j < out_.size(); ++j) {
+        if (contains(terms_[i], out_[j]))
+          order += out_[j];
+        else
+          missing.push_back(static_cast<int64_t>(j));
+      }
+      if (order.size() != terms_[i].size()) return 0;
+      sides[i] = transpose(node_.input(i), terms_[i], order);
+      if (missing.empty()) continue;
+      Node& wide = rewriter_.add(
+          node_, "Unsqueeze",
+          {sides[i], rewriter_.ints_initializer(node_.graph(), missing, name())}, name());
+      rewriter_.touch(wide);
+      sides[i] = wide.output(0);
+    }
+    Node& product = rewriter_.add(node_, "Mul", {sides[0], sides[1]}, name());
+    rewriter_.touch(product);
+    rewriter_.supersede(*node_.output(0), *product.output(0));
+    return 1;
+  }
+
+  /// One operand whose labels come back in another order, but for those that are summed.
   size_t turn() {
     std::string equation(AttributeReader(node_).get_string("equation", ""));
     equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
     const size_t arrow = equation.find("->");
     if (arrow == std::string::npos) return 0;
     const std::string from = equation.substr(0, arrow), to = equation.substr(arrow + 2);
-    if (from.empty() || from.size() != to.size() || rewriter_.rank(node_.input(0)) != from.size())
-      return 0;
-    for (size_t i = 0; i < from.size(); ++i)
+    if (from.empty() || rewriter_.rank(node_.input(0)) != from.size()) return 0;
+    std::string left;
+    std::vector<int64_t> summed;
+    for (size_t i = 0; i < from.size(); ++i) {
       if (!((from[i] >= 'a' && from[i] <= 'z') || (from[i] >= 'A' && from[i] <= 'Z')) ||
-          from.find(from[i], i + 1) != std::string::npos || !contains(to, from[i]))
+          from.find(from[i], i + 1) != std::string::npos)
         return 0;
-    rewriter_.supersede(*node_.output(0), *transpose(node_.input(0), from, to));
+      if (contains(to, from[i]))
+        left += from[i];
+      else
+        summed.push_back(static_cast<int64_t>(i));
+    }
+    if (left.size() != to.size()) return 0;
+    Value* x = node_.input(0);
+    if (!summed.empty()) {
+      if (rewriter_.dtype(x) != DType::kFloat32) return 0;
+      Node& sum =
+          rewriter_.add(node_, "ReduceSum",
+                        {x, rewriter_.ints_initializer(node_.graph(), summed, name())}, name());
+      sum.set_int("keepdims", 0);
+      rewriter_.touch(sum);
+      x = sum.output(0);
+    }
+    rewriter_.supersede(*node_.output(0), *transpose(x, left, to));
     return 1;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "passes/evaluate.h"
 #include "passes/passes.h"
@@ -191,6 +192,25 @@ size_t merge_slices(Rewriter& rewriter, Node& node) {
   return 1;
 }
 
+/// A small whole exponent says the same as a float: what looks for squares need know one type only.
+size_t same_type_exponent(Rewriter& rewriter, Node& node) {
+  const DType base = rewriter.dtype(node.input(0)), given = rewriter.dtype(node.input(1));
+  const auto exponent = rewriter.scalar(node.input(1));
+  constexpr double kMost = 64;
+  if ((base != DType::kFloat32 && base != DType::kFloat64) || !is_integer(given) || !exponent ||
+      std::fabs(*exponent) > kMost)
+    return 0;
+  const Tensor* old = rewriter.constant(node.input(1));
+  if (old == nullptr) return 0;
+  Tensor number =
+      base == DType::kFloat32
+          ? Tensor::of<float>(base, old->dims(), std::vector<float>{static_cast<float>(*exponent)})
+          : Tensor::of<double>(base, old->dims(), std::vector<double>{*exponent});
+  node.set_input(1, rewriter.initializer(node.graph(), number, node.input(1)->name()));
+  rewriter.touch(node);
+  return 1;
+}
+
 }  // namespace
 
 Result<size_t> merge_chains(Rewriter& rewriter) {
@@ -204,6 +224,8 @@ Result<size_t> merge_chains(Rewriter& rewriter) {
         continue;
       if (rewriter.is(node, "Cast")) {
         count += merge_casts(rewriter, *node);
+      } else if (rewriter.is(node, "Pow")) {
+        count += same_type_exponent(rewriter, *node);
       } else if (rewriter.is(node, "Concat")) {
         size_t merged = merge_concats(rewriter, *node);
         if (merged == 0) {

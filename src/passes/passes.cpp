@@ -35,8 +35,9 @@ constexpr Pass kPasses[] = {
      "come from",
      1, simplify_shapes},
     {"merge-chains",
-     "Cast of Cast, Concat of Concat, Slice of Slice, Not of Not, Relu of Relu, ... become one", 1,
-     merge_chains},
+     "Cast of Cast, Concat of Concat, Slice of Slice, Not of Not, Relu of Relu, ... become one; a "
+     "whole exponent of Pow gets the type of its base",
+     1, merge_chains},
     {"merge-clips", "Relu and Clip after one another become one", 1, merge_clips},
     {"merge-split-concat", "Split and Concat that undo each other go", 1, merge_split_concat},
     {"gather-to-slice", "Gather of neighbouring indices becomes Slice", 1, gather_to_slice},

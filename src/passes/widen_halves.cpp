@@ -214,6 +214,11 @@ class Widen {
     if (!contains(kAlone, node.op_type()) || !r_.is(&node, node.op_type())) return false;
     for (const Value* input : node.inputs())
       if (wide_.contains(input)) return false;
+    // Sums along another axis than the last need all of them as floats.
+    const auto rank = r_.rank(node.input(0));
+    const int64_t axis = AttributeReader(node).get_int("axis", -1);
+    if (r_.is(&node, "Softmax") && axis != -1 && (!rank || axis + 1 != static_cast<int64_t>(*rank)))
+      return false;
     for (const Value* output : node.outputs())
       for (const Use& use : output == nullptr ? std::span<const Use>() : output->uses()) {
         const Text op = use.node->op_type();

@@ -4,6 +4,7 @@
 
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
+#include "ops/kernels/parts.h"
 
 namespace tombolo::ops {
 
@@ -38,6 +39,57 @@ struct PadAxis {
   }
 };
 
+/// Places are known for the outer axes; the last padded axis is the part that is kept, copied as it
+/// lies, between what is added. `unit` elements belong to each of its places.
+template <typename T>
+void copy_padded(const T* from, T* to, const Dims& strides,
+                 std::span<const std::vector<int64_t>> outer, const PadAxis& axis, int64_t count,
+                 int64_t unit, PadMode mode, T value) {
+  const int64_t width = count * unit, behind = axis.added + axis.length;
+  int64_t rows = 1;
+  for (const auto& table : outer) rows *= static_cast<int64_t>(table.size());
+  std::vector<int64_t> places(static_cast<size_t>(count - axis.length));
+  for (int64_t i = 0; i < count - axis.length; ++i)
+    places[static_cast<size_t>(i)] = axis.source(i < axis.added ? i : i + axis.length, mode);
+  parallel_parts(
+      rows, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(1, width)),
+      [&](int64_t begin, int64_t end) {
+        std::vector<size_t> index(outer.size(), 0);
+        int64_t rest = begin;
+        for (size_t j = outer.size(); j-- > 0; rest /= static_cast<int64_t>(outer[j].size()))
+          index[j] = static_cast<size_t>(rest) % outer[j].size();
+        for (int64_t row = begin; row < end; ++row) {
+          int64_t source = 0;
+          for (size_t j = 0; j < outer.size(); ++j) {
+            const int64_t at = outer[j][index[j]];
+            source = at < 0 || source < 0 ? -1 : source + at * strides[j];
+          }
+          for (size_t j = outer.size(); j-- > 0;) {
+            if (++index[j] < outer[j].size()) break;
+            index[j] = 0;
+          }
+          T* out = to + row * width;
+          if (source < 0) {
+            std::fill_n(out, width, value);
+            continue;
+          }
+          const T* line = from + source;
+          const auto fill = [&](int64_t first, int64_t last, const int64_t* place) {
+            if (mode == PadMode::kConstant)
+              std::fill_n(out + first * unit, (last - first) * unit, value);
+            else if (unit == 1)
+              for (int64_t i = first; i < last; ++i) out[i] = line[*place++];
+            else
+              for (int64_t i = first; i < last; ++i)
+                std::copy_n(line + *place++ * unit, unit, out + i * unit);
+          };
+          fill(0, axis.added, places.data());
+          std::copy_n(line + axis.first * unit, axis.length * unit, out + axis.added * unit);
+          fill(behind, count, places.data() + axis.added);
+        }
+      });
+}
+
 }  // namespace
 
 Result<Tensor> pad_tensor(const KernelContext& context, const Tensor& data,
@@ -70,8 +122,40 @@ Result<Tensor> pad_tensor(const KernelContext& context, const Tensor& data,
   if (rank == 0) return data;
 
   std::vector<std::vector<int64_t>> tables(rank);
-  for (size_t j = 0; j < rank; ++j)
-    for (int64_t i = 0; i < dims[j]; ++i) tables[j].push_back(axes[j].source(i, mode));
+  const auto fill_table = [&](size_t j) {
+    tables[j].resize(static_cast<size_t>(dims[j]));
+    for (int64_t i = 0; i < dims[j]; ++i)
+      tables[j][static_cast<size_t>(i)] = axes[j].source(i, mode);
+  };
+  // Axes at the end to which nothing is done are one with the last one that is padded.
+  size_t at = rank;
+  int64_t unit = 1;
+  while (at > 1 && before[at - 1] == 0 && after[at - 1] == 0) unit *= dims[--at];
+  for (size_t j = 0; j + 1 < at; ++j) fill_table(j);
+  const Dims strides = contiguous_strides(data.dims());
+  const auto padded = [&]<typename T>(T*) {
+    copy_padded(data.data<T>(), out.data<T>(), strides, std::span(tables).first(at - 1),
+                axes[at - 1], dims[at - 1], unit, mode, *value->data<T>());
+  };
+  if (!is_complex(data.dtype()) && !data.is_string()) {
+    switch (bits_of(data.dtype())) {
+      case 8:
+        padded(static_cast<uint8_t*>(nullptr));
+        return out;
+      case 16:
+        padded(static_cast<uint16_t*>(nullptr));
+        return out;
+      case 32:
+        padded(static_cast<uint32_t*>(nullptr));
+        return out;
+      case 64:
+        padded(static_cast<uint64_t*>(nullptr));
+        return out;
+      default:
+        break;
+    }
+  }
+  for (size_t j = at - 1; j < rank; ++j) fill_table(j);
   copy_by_tables(data, data.dims(), tables, value, out);
   return out;
 }

@@ -104,6 +104,31 @@ float scale_and_mask(float* row, int64_t n, float scale, const float* mask) {
   return most;
 }
 
+/// row = row * scale, -infinity where the mask is 0; gives the largest, leaving out NaN.
+float scale_and_choose(float* row, int64_t n, float scale, const uint8_t* mask) {
+  const F f;
+  const hn::RebindToSigned<F> integers;
+  const hn::Rebind<uint8_t, F> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  const V s = hn::Set(f, scale), never = hn::Set(f, kNever);
+  V top = never;
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto seen = hn::PromoteTo(integers, hn::LoadU(bytes, mask + i));
+    const auto hidden = hn::RebindMask(f, hn::Eq(seen, hn::Zero(integers)));
+    const V x = hn::IfThenElse(hidden, never, hn::Mul(hn::LoadU(f, row + i), s));
+    hn::StoreU(x, f, row + i);
+    top = hn::Max(x, top);
+  }
+  float most = hn::GetLane(hn::MaxOfLanes(f, top));
+  for (; i < n; ++i) {
+    row[i] = mask[i] == 0 ? kNever : row[i] * scale;
+    most = row[i] > most ? row[i] : most;
+  }
+  return most;
+}
+
 /// row = e^(row - most); gives the sum. What is too small to matter is 0: denormal numbers would
 /// slow down the product with the values.
 template <int kTogether>
@@ -226,14 +251,9 @@ float weigh(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t 
     unary_fn(Unary::kTanh)(x, x, n, 0, 0);
     scale = s.softcap;
   }
-  using Fn = float(float*, int64_t, float, const float*);
-  Fn* const apply = TOMBOLO_TARGET(Fn, scale_and_mask).get();
-  float most = apply(x, n, scale, mask);
-  if (bytes != nullptr) {
-    for (int64_t i = 0; i < n; ++i)
-      if (bytes[i] == 0) x[i] = kNever;
-    most = apply(x, n, 1, nullptr);
-  }
+  using Choose = float(float*, int64_t, float, const uint8_t*);
+  float most = bytes == nullptr ? scale_scores(x, n, scale, mask)
+                                : TOMBOLO_TARGET(Choose, scale_and_choose)(x, n, scale, bytes);
   if (most == kNever && std::none_of(x, x + n, [](float v) { return std::isnan(v); })) {
     std::fill_n(x, n, 0.0f);
     return 1;

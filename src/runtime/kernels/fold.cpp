@@ -210,13 +210,60 @@ void fold_down(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
 
 #define EACH_FOLD(CASE) CASE(kSum) CASE(kSumSquare) CASE(kSumAbs) CASE(kMax) CASE(kMin) CASE(kProd)
 
+/// Rows of a few elements, less than a vector: one after the other.
+template <Fold kFold, typename T, int kN>
+void fold_short(const T* x, int64_t count, T* y) {
+  using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                               std::type_identity<T>>::type;
+  const auto one = [](T v) -> T {
+    if constexpr (kFold == Fold::kSumSquare)
+      return static_cast<T>(static_cast<Wrapping>(v) * static_cast<Wrapping>(v));
+    if constexpr (kFold == Fold::kSumAbs)
+      return v < 0 ? static_cast<T>(Wrapping{0} - static_cast<Wrapping>(v)) : v == 0 ? T{0} : v;
+    return v;
+  };
+  for (int64_t i = 0; i < count; ++i, x += kN) {
+    T result = one(x[0]);
+#pragma GCC unroll 8
+    for (int j = 1; j < kN; ++j) {
+      const T v = one(x[j]);
+      if constexpr (kFold == Fold::kMax)
+        result = result != result ? result : (v < result ? result : v);
+      else if constexpr (kFold == Fold::kMin)
+        result = result != result ? result : (v > result ? result : v);
+      else if constexpr (kFold == Fold::kProd)
+        result = static_cast<T>(static_cast<Wrapping>(result) * static_cast<Wrapping>(v));
+      else
+        result = static_cast<T>(static_cast<Wrapping>(result) + static_cast<Wrapping>(v));
+    }
+    y[i] = result;
+  }
+}
+
+template <Fold kFold, typename T>
+void fold_all(const T* x, int64_t n, int64_t count, T* y) {
+  switch (n) {
+    case 2:
+      return fold_short<kFold, T, 2>(x, count, y);
+    case 3:
+      return fold_short<kFold, T, 3>(x, count, y);
+    case 4:
+      return fold_short<kFold, T, 4>(x, count, y);
+    case 5:
+      return fold_short<kFold, T, 5>(x, count, y);
+    case 6:
+      return fold_short<kFold, T, 6>(x, count, y);
+    default:
+      for (int64_t i = 0; i < count; ++i) y[i] = fold_one<kFold>(x + i * n, n);
+  }
+}
+
 template <typename T>
 void fold_any(Fold fold, const T* x, int64_t n, int64_t count, T* y) {
   switch (fold) {
-#define CASE(id)                                                                 \
-  case Fold::id:                                                                 \
-    for (int64_t i = 0; i < count; ++i) y[i] = fold_one<Fold::id>(x + i * n, n); \
-    return;
+#define CASE(id) \
+  case Fold::id: \
+    return fold_all<Fold::id>(x, n, count, y);
     EACH_FOLD(CASE)
 #undef CASE
   }

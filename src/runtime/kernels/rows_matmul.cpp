@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "runtime/kernels/attention.h"
 #include "runtime/kernels/bf16.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/gemm_bf16x3.h"
@@ -36,6 +37,13 @@ struct MatMulState final : KernelState {
   Activation activation;
   Dims output;
   enum class Addend : uint8_t { kNone, kColumns, kRows, kScalar, kMatrix } bias = Addend::kNone;
+
+  /// Scratch for what is added where it does not lie there as it is.
+  int64_t bias_floats() const {
+    if (bias == Addend::kNone || (beta == 1 && bias != Addend::kScalar)) return 0;
+    const int64_t size = bias == Addend::kMatrix ? m * n : bias == Addend::kRows ? m : n;
+    return (size + 31) / 16 * 16;
+  }
 };
 
 /// Everything but the packed weights. False where the reference must answer.
@@ -114,7 +122,6 @@ bool plan_matmul(const KernelQuery& q, bool gemm, MatMulState& s) {
                : rows_c == 1 ? Addend::kColumns
                : cols_c == 1 ? Addend::kRows
                              : Addend::kMatrix;
-      if (s.beta != 1 && s.bias != Addend::kColumns && s.bias != Addend::kScalar) return false;
     } else {
       if (c.size() > 1 || (size != 1 && size != s.n)) return false;
       s.bias = size == 1 && s.n != 1 ? Addend::kScalar : Addend::kColumns;
@@ -221,8 +228,7 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
   s.format = format_of(context, s);
   const int64_t packed = packed_floats(s);
   size_t floats = s.a_floats + 64;
-  if (s.bias == MatMulState::Addend::kScalar || (context.has_input(2) && s.beta != 1))
-    floats += static_cast<size_t>(round16(s.n));
+  floats += static_cast<size_t>(s.bias_floats());
   if (context.constant(1) != nullptr) {
     s.packed_step = (static_cast<size_t>(packed) * sizeof(float) + 63) / 64 * 64;
     const std::string key =
@@ -264,6 +270,16 @@ struct ActivationPost {
   }
 };
 
+/// Columns [begin, end) of one row of A by the rows of B.
+void few_rows(const MatMulState& s, const float* a, const float* b, int64_t begin, int64_t end,
+              float* c, const GemmEpilogue& epilogue) {
+  dot_rows(a, b + begin * s.k, s.k, end - begin, s.k, c + begin);
+  for (int64_t j = begin; j < end; ++j) {
+    c[j] = s.alpha * c[j] + (epilogue.col_bias != nullptr ? epilogue.col_bias[j] : 0.0f);
+    if (epilogue.clamp) c[j] = std::min(std::max(c[j], epilogue.lo), epilogue.hi);
+  }
+}
+
 /// Matrix `index` of the batch. `room` is for B when it is not packed yet.
 void multiply(const MatMulState& s, int64_t index, const float* a, const float* all_b, float* room,
               float* c, const GemmEpilogue& epilogue) {
@@ -283,6 +299,14 @@ void multiply(const MatMulState& s, int64_t index, const float* a, const float* 
     }
     return bf16_gemm(s.m, s.n, s.k, a, s.k, packed, c, s.n, epilogue);
   }
+  // Few rows by the rows of B: what is packed would be read once.
+  if (packed == nullptr && s.trans_b && s.m <= 2 && epilogue.row_bias == nullptr &&
+      epilogue.init == nullptr && epilogue.post == nullptr)
+    return parallel(s.n, std::max<int64_t>(1, 65536 / std::max<int64_t>(1, s.k)),
+                    [&](int64_t begin, int64_t end) {
+                      for (int64_t i = 0; i < s.m; ++i)
+                        few_rows(s, a + i * s.k, b, begin, end, c + i * s.n, epilogue);
+                    });
   if (s.format == PanelFormat::kFloat32 && gemm_narrow_fits(s.m, s.n, s.k, epilogue)) {
     if (packed == nullptr)
       return gemm_narrow(s.m, s.n, s.k, a, b, row, column, s.alpha, c, epilogue);
@@ -323,12 +347,16 @@ Status run_matmul(KernelRun& run) {
   float* packed = bias_room;
   if (s.bias != Addend::kNone) {
     const float* bias = run.data<float>(2);
-    if (s.bias == Addend::kScalar || s.beta != 1) {
-      for (int64_t j = 0; j < s.n; ++j)
-        bias_room[j] = s.beta * bias[s.bias == Addend::kScalar ? 0 : j];
-      epilogue.col_bias = bias_room;
-      packed += round16(s.n);
-    } else if (s.bias == Addend::kColumns) {
+    if (s.bias == Addend::kScalar) {
+      std::fill_n(bias_room, s.n, s.beta * bias[0]);
+      bias = bias_room;
+    } else if (s.beta != 1) {
+      const int64_t size = run.input(2).size();
+      for (int64_t j = 0; j < size; ++j) bias_room[j] = s.beta * bias[j];
+      bias = bias_room;
+    }
+    packed += s.bias_floats();
+    if (s.bias == Addend::kColumns || s.bias == Addend::kScalar) {
       epilogue.col_bias = bias;
     } else if (s.bias == Addend::kRows) {
       epilogue.row_bias = bias;

@@ -80,7 +80,7 @@ bool plan_recurrent(const KernelQuery& q, int64_t gates, RecurrentState& s) {
         q.dtype(i) != DType::kFloat32)
       return false;
   const auto& attributes = q.attributes;
-  if (q.has_input(4) || q.has_input(7) || attributes.has("clip") ||
+  if ((q.has_input(4) && s.coarse) || q.has_input(7) || attributes.has("clip") ||
       attributes.get_int("layout", 0) != 0 || attributes.get_int("input_forget", 0) != 0 ||
       !usual_activations(attributes, gates) || q.constant(1) == nullptr || q.constant(2) == nullptr)
     return false;
@@ -94,6 +94,8 @@ bool plan_recurrent(const KernelQuery& q, int64_t gates, RecurrentState& s) {
   s.batch = x[1];
   s.input = x[2];
   s.directions = direction == "bidirectional" ? 2 : 1;
+  if (q.has_input(4) && (q.dtype(4) != DType::kInt32 || Dims(q.dims(4)) != Dims{s.batch}))
+    return false;
   s.reversed[0] = direction == "reverse";
   s.reversed[1] = true;
   s.hidden = r[s.coarse ? 1 : 2];
@@ -370,6 +372,11 @@ Status run_recurrent(KernelRun& run) {
     if (run.wants_output(i + 1)) {
       TRY(last[i], run.output(i + 1, DType::kFloat32, Dims{s.directions, s.batch, s.hidden}));
     }
+  const int32_t* lengths = run.has_input(4) ? run.data<int32_t>(4) : nullptr;
+  for (int64_t b = 0; lengths != nullptr && b < s.batch; ++b)
+    if (lengths[b] < 0 || lengths[b] > s.steps)
+      return runtime_error("sequence_lens has the value " + std::to_string(lengths[b]) +
+                           ", X has " + std::to_string(s.steps) + " steps");
   const float* x = run.data<float>(0);
   const bool in_bytes = s.bytes[0].packed != nullptr;
   if (s.coarse && !in_bytes) {
@@ -408,11 +415,27 @@ Status run_recurrent(KernelRun& run) {
       ByteProduct(rows, s.input, width).multiply(x, s.bytes[0], d, added, gates);
     else
       gemm(rows, width, s.input, x, s.input, s.w + d * s.w_step, gates, width, {.col_bias = added});
+    std::vector<float> kept(lengths != nullptr ? static_cast<size_t>(2 * state) : 0);
     for (int64_t step = 0; step < s.steps; ++step) {
       const int64_t t = s.reversed[d] ? s.steps - 1 - step : step;
       float* own = gates + t * s.batch * width;
+      // Where a sequence has ended its state stays what it was, and nothing comes out.
+      const auto for_ended = [&](auto&& body) {
+        for (int64_t b = 0; lengths != nullptr && b < s.batch; ++b)
+          if (t >= lengths[b]) body(b * s.hidden);
+      };
+      for_ended([&](int64_t at) {
+        std::copy_n(h + at, s.hidden, kept.data() + at);
+        std::copy_n(c + at, s.hidden, kept.data() + state + at);
+      });
       s.gates == 1 ? cell.plain(own) : lstm ? cell.lstm(own) : cell.gru(own);
-      if (y != nullptr) std::copy_n(h, state, y->data<float>() + (t * s.directions + d) * state);
+      float* out = y != nullptr ? y->data<float>() + (t * s.directions + d) * state : nullptr;
+      if (out != nullptr) std::copy_n(h, state, out);
+      for_ended([&](int64_t at) {
+        std::copy_n(kept.data() + at, s.hidden, h + at);
+        std::copy_n(kept.data() + state + at, s.hidden, c + at);
+        if (out != nullptr) std::fill_n(out + at, s.hidden, 0.0f);
+      });
     }
     if (last[0] != nullptr) std::copy_n(h, state, last[0]->data<float>() + d * state);
     if (last[1] != nullptr) std::copy_n(c, state, last[1]->data<float>() + d * state);
