@@ -148,6 +148,32 @@ void pack_below(const uint8_t* x, int64_t run, int64_t width, uint8_t mask, std:
   sum += static_cast<int32_t>(q_sum_bytes(x, run, mask ^ 0x80) - 128 * run);
 }
 
+/// Both in groups of two 16-bit numbers.
+void pack_pairs_beside(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
+                       uint8_t mask, std::byte* out, int32_t* sums) {
+  const std::vector<uint8_t> none(static_cast<size_t>(columns), mask);
+  for (int64_t i = 0; i < run; i += 2, out += width * 4) {
+    const uint8_t *r0 = x + i * row, *r1 = i + 1 < run ? r0 + row : none.data();
+    uint32_t words[kMaxQPanel];
+    for (int64_t c = 0; c < columns; ++c) {
+      const int32_t v0 = static_cast<int8_t>(r0[c] ^ mask), v1 = static_cast<int8_t>(r1[c] ^ mask);
+      words[c] = (static_cast<uint32_t>(v0) & 0xFFFF) | static_cast<uint32_t>(v1) << 16;
+      sums[c] += v0 + v1;
+    }
+    std::memcpy(out, words, static_cast<size_t>(columns) * 4);
+  }
+}
+void pack_pairs_below(const uint8_t* x, int64_t run, int64_t width, uint8_t mask, std::byte* out,
+                      int32_t& sum) {
+  for (int64_t i = 0; i < run; i += 2, out += width * 4) {
+    const int32_t v0 = static_cast<int8_t>(x[i] ^ mask);
+    const int32_t v1 = i + 1 < run ? static_cast<int8_t>(x[i + 1] ^ mask) : 0;
+    const uint32_t word = (static_cast<uint32_t>(v0) & 0xFFFF) | static_cast<uint32_t>(v1) << 16;
+    std::memcpy(out, &word, 4);
+    sum += v0 + v1;
+  }
+}
+
 }  // namespace
 
 void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t stretches, int64_t run,
@@ -168,15 +194,18 @@ void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t str
                const int64_t columns = std::min(width, n - p * width);
                const uint8_t mask = flip ? 0x80 : 0;
                int32_t down[kMaxQPanel] = {};
-               if (tiles.element == 1 && (column == 1 || row == 1)) {
+               if (column == 1 || row == 1) {
+                 const bool pairs = tiles.element != 1;
                  for (int64_t s = 0; s < stretches; ++s) {
                    const uint8_t* from = x + p * width * column + s * run * row;
                    std::byte* to = panel + s * groups * width * 4;
                    if (column == 1)
-                     pack_beside(from, row, run, columns, width, mask, to, down);
+                     (pairs ? pack_pairs_beside : pack_beside)(from, row, run, columns, width, mask,
+                                                               to, down);
                    else
                      for (int64_t c = 0; c < columns; ++c)
-                       pack_below(from + c * column, run, width, mask, to + c * 4, down[c]);
+                       (pairs ? pack_pairs_below : pack_below)(from + c * column, run, width, mask,
+                                                               to + c * 4, down[c]);
                  }
                  if (sums != nullptr) std::copy_n(down, columns, sums + p * width);
                  sort();

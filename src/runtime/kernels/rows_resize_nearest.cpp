@@ -1,6 +1,6 @@
 // Resize by nearest neighbours: to twice the width of 32-bit elements, where each row is doubled,
-// into two rows at once where it comes twice; and of pixels, that is where what follows the last
-// axis that changes moves as one.
+// into two rows at once where it comes twice; else of pixels, that is what follows the last axis
+// that changes, or single elements.
 
 #include <algorithm>
 #include <cstring>
@@ -67,12 +67,13 @@ bool plan_nearest(const KernelQuery& q, NearestState& s) {
       for (const auto& place : places[j]) next.push_back(row * q.dims(0)[j] + place.first);
     s.rows = std::move(next);
   }
-  if (width + 1 == rank) {
-    for (size_t i = 0; i < places[width].size(); ++i)
-      if (places[width][i].first != static_cast<int64_t>(i / 2)) return false;
+  bool doubles = width + 1 == rank && bits_of(q.dtype(0)) == 32 &&
+                 static_cast<int64_t>(places[width].size()) == 2 * q.dims(0)[width];
+  for (size_t i = 0; doubles && i < places[width].size(); ++i)
+    doubles = places[width][i].first == static_cast<int64_t>(i / 2);
+  if (doubles) {
     s.row = q.dims(0)[width];
-    return bits_of(q.dtype(0)) == 32 &&
-           static_cast<int64_t>(places[width].size()) == 2 * q.dims(0)[width];
+    return true;
   }
   s.pixel = bits_of(q.dtype(0)) / 8;
   for (size_t j = width + 1; j < rank; ++j) s.pixel *= static_cast<size_t>(q.dims(0)[j]);
@@ -103,6 +104,13 @@ void copy_row(const NearestState& s, const std::byte* from, std::byte* to) {
 }
 void copy_pixels(const KernelRun& run, const NearestState& s, const std::byte* x, std::byte* y) {
   const auto row_bytes = static_cast<int64_t>(s.columns.size() * s.pixel);
+  using Copy = void(const NearestState&, const std::byte*, std::byte*);
+  Copy* const copy = s.pixel == 64  ? copy_row<64>
+                     : s.pixel == 8 ? copy_row<8>
+                     : s.pixel == 4 ? copy_row<4>
+                     : s.pixel == 2 ? copy_row<2>
+                     : s.pixel == 1 ? copy_row<1>
+                                    : copy_row<0>;
   run.parallel_for(static_cast<int64_t>(s.rows.size()), std::max<int64_t>(1, (1 << 16) / row_bytes),
                    [&](int64_t begin, int64_t end) {
                      for (int64_t r = begin; r < end; ++r) {
@@ -110,10 +118,8 @@ void copy_pixels(const KernelRun& run, const NearestState& s, const std::byte* x
                        std::byte* to = y + r * row_bytes;
                        if (r > begin && s.rows[static_cast<size_t>(r) - 1] == source)
                          std::memcpy(to, to - row_bytes, static_cast<size_t>(row_bytes));
-                       else if (s.pixel == 64)
-                         copy_row<64>(s, x + source, to);
                        else
-                         copy_row<0>(s, x + source, to);
+                         copy(s, x + source, to);
                      }
                    });
 }
