@@ -821,6 +821,24 @@ probe("rfft", "Rfft", (64, 1024), signal_ndim=1, **_ms)
 probe("irfft", "Irfft", (64, 513, 2), signal_ndim=1, **_ms)
 probe("crop_and_resize", "CropAndResize", (1, 64, 32, 32), _boxes, np.zeros(50, np.int32), np.array([14, 14], np.int32), **_ms)
 probe("max_roi_pool", "MaxRoiPool", (1, 256, 32, 32), np.concatenate([np.zeros((50, 1), np.float32), _boxes * 500], 1), pooled_shape=[7, 7], spatial_scale=0.0625)
+_cache = [_small(1, 8, 1024, 64), _small(1, 8, 1024, 64), np.array([600], np.int32), np.array(601, np.int32)]
+_turns = [_small(2048, 32), _small(2048, 32)]
+_gqa = dict(num_heads=32, kv_num_heads=8, do_rotary=1, outputs=3, **_ms)
+probe("group_query_packed", "GroupQueryAttention", (1, 1, 3072), None, None, *_cache, *_turns, **_gqa)
+probe("group_query_window", "GroupQueryAttention", (1, 1, 3072), None, None, *_cache, *_turns, local_window_size=256, **_gqa)
+probe("group_query_sinks", "GroupQueryAttention", (1, 1, 3072), None, None, *_cache, *_turns, None, None, _small(32), **_gqa)
+probe("decoder_masked_attention", "DecoderMaskedMultiHeadAttention", (4, 1, 768), _small(4, 1, 768), _small(4, 1, 768), None, None, _small(4, 12, 256, 64), _small(4, 12, 256, 64),
+      np.array([128], np.int32), np.array([4], np.int32), _codes(1, 4, 256).astype(np.int32) % 4, num_heads=12, past_present_share_buffer=1, outputs=3, **_ms)
+probe("matmul_4bits_any_order", "MatMulNBits", (64, 1024), _codes(1024, 32, 16), _small(1024 * 32), None, _more.permutation(np.repeat(np.arange(32), 32)).astype(np.int32), K=1024, N=1024, bits=4, block_size=32, **_ms)
+probe("embed_layer_norm", "EmbedLayerNormalization", (1, 128), np.zeros((1, 128), np.int32), _small(1000, 768), _small(512, 768), _small(2, 768), _small(768), _small(768), x_type=np.int32, outputs=2, **_ms)
+probe("word_conv_embedding", "WordConvEmbedding", (32, 20), _small(100, 1, 3, 50), _small(100), _small(200, 50), x_type=np.int32, **_ms)
+probe("qlinear_add_channels", "QLinearAdd", (1, 64, 56, 56), *_steps(0.02, 3), _codes(1, 64, 1, 1), *_steps(0.03, 5), *_steps(0.04, 7), **_bytes, **_ms)
+probe("lstm_lengths", "LSTM", (30, 4, 64), _small(1, 256, 64), _small(1, 256, 64), _small(1, 512), np.array([30, 20, 10, 5], np.int32), hidden_size=64, outputs=2)
+probe("dequantize_blocks", "DequantizeLinear", (512, 1024), np.abs(_small(512, 32)), _codes(512, 32), opset=21, x_type=np.uint8, axis=1, block_size=32)
+probe("gather_elements_i64", "GatherElements", (512, 512), _codes(512, 256).astype(np.int64), x_type=np.int64, out_type=np.int64, axis=1)
+probe("resize_nearest_any", "Resize", (1, 32, 100, 100), None, np.array([1, 1, 1.37, 1.37], np.float32), mode="nearest")
+probe("reduce_max_short", "ReduceMax", (30000, 3), np.array([1]), keepdims=0)
+probe("pad_reflect_long", "Pad", (1, 1, 160000), np.array([0, 0, 200, 0, 0, 200]), mode="reflect")
 
 
 # ---- quantised by onnxruntime's own tools, from the float models beside them

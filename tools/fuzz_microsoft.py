@@ -199,7 +199,7 @@ def decoding(r):
         c.names.pop()
     c.attributes = dict(num_heads=heads, kv_num_heads=kv_heads, do_rotary=int(rotary), rotary_interleaved=r.randint(0, 1), local_window_size=r.choice([-1, -1, r.randint(1, 20)]),
                         smooth_softmax=r.choice([0, 0, 1]), softcap=r.choice([0.0, 0.0, 3.0]))
-    c.outputs = 3
+    c.outputs = r.choice([1, 3, 3])
     return "GroupQueryAttention", c
 
 

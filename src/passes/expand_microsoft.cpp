@@ -35,6 +35,7 @@ class Expander {
     if (is("SkipLayerNormalization")) return skip_norm(node, "LayerNormalization");
     if (is("SkipSimplifiedLayerNormalization")) return skip_norm(node, "RMSNormalization");
     if (is("MaxpoolWithMask")) return masked_pool(node);
+    if (is("GatedAdd")) return gated_add(node);
     if (is("DynamicQuantizeMatMul")) return quantise_matmul(node);
     if (is("EmbedLayerNormalization") || is("QEmbedLayerNormalization"))
       return embed_norm(node, is("QEmbedLayerNormalization"));
@@ -70,6 +71,18 @@ class Expander {
         rewriter_.replace(*node.output(i), *made.output(i + 1));
     rewriter_.supersede(*node.output(0), *made.output(0));
     return 1;
+  }
+
+  /// X + gate Y
+  size_t gated_add(Node& node) {
+    Value *x = node.input(0), *y = node.input(1), *gate = node.input(2);
+    if (y == nullptr || gate == nullptr || !rewriter_.same_shape(x, y) ||
+        rewriter_.rank(gate) != rewriter_.rank(x))
+      return 0;
+    const Text name = node.output(0)->name();
+    Node& product = rewriter_.add(node, "Mul", {gate, y}, name);
+    rewriter_.touch(product);
+    return become(node, rewriter_.add(node, "Add", {x, product.output(0)}, name));
   }
 
   size_t masked_pool(Node& node) {

@@ -196,6 +196,10 @@ Status scatter_elements(KernelContext& context) {
       case DType::kInt64:
         return by_rows(int64_t{});
       default:
+        // What replaces is moved as it is.
+        if (reduction != Reduction::kNone || data->is_string() || is_complex(data->dtype())) break;
+        if (bits_of(data->dtype()) == 8) return by_rows(uint8_t{});
+        if (bits_of(data->dtype()) == 16) return by_rows(uint16_t{});
         break;
     }
   Odometer walk(indices->dims());

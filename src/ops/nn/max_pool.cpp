@@ -1,4 +1,5 @@
 #include <limits>
+#include <vector>
 
 #include "ops/infer_generic.h"
 #include "ops/kernels/compute.h"
@@ -24,6 +25,21 @@ Status max_pool(KernelContext& context, const Tensor& x) {
   const int64_t planes = y.size() == 0 ? 0 : x.dim(0) * x.dim(1);
   const int64_t in_plane = planes == 0 ? 0 : x.size() / planes;
   const int64_t out_plane = planes == 0 ? 0 : y.size() / planes;
+  // Of images the reach of a window is known for each row and column.
+  std::vector<Reach> reaches[2];
+  const bool image = window.rank() == 2;
+  for (size_t axis = 0; image && axis < 2; ++axis)
+    for (int64_t i = 0; i < window.output[axis]; ++i)
+      reaches[axis].push_back(reach(window, axis, i));
+  const auto for_each = [&](const BoxIndex& at, auto&& visit) {
+    if (!image) return for_each_inside(window, at, [&](int64_t offset, int64_t) { visit(offset); });
+    const Reach &down = reaches[0][static_cast<size_t>(at[0])],
+                &along = reaches[1][static_cast<size_t>(at[1])];
+    for (int64_t i = down.first; i < down.last; ++i) {
+      const int64_t row = (down.start + i * window.dilations[0]) * window.input[1] + along.start;
+      for (int64_t j = along.first; j < along.last; ++j) visit(row + j * window.dilations[1]);
+    }
+  };
   context.parallel_for(planes, 1, [&](int64_t first, int64_t last) {
     for (int64_t plane = first; plane < last; ++plane) {
       const T* from = in.data<T>() + plane * in_plane;
@@ -33,7 +49,7 @@ Status max_pool(KernelContext& context, const Tensor& x) {
         T best = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
                                                       : std::numeric_limits<T>::lowest();
         int64_t where = -1;
-        for_each_inside(window, at, [&](int64_t offset, int64_t) {
+        for_each(at, [&](int64_t offset) {
           const T value = from[offset];
           // The first of equals counts; a NaN stays.
           if (where < 0 || value > best || (value != value && best == best)) {

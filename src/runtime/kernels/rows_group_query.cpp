@@ -67,7 +67,7 @@ bool plan_group_query(const KernelQuery& q, GroupQueryState& s) {
   if (s.sparse) s.ports = {8, 7, 9, 10};
   const size_t lengths = s.ports.lengths, total = s.ports.total;
   if (active_isa() == Isa::kScalar || q.inputs.size() <= std::max(lengths, total) ||
-      !q.wants_output(1) || !q.wants_output(2) || q.wants_output(3))
+      q.wants_output(3))
     return false;
   s.packed = !q.has_input(1) && !q.has_input(2);
   for (size_t i = 0; i < (s.packed ? 1 : 3); ++i)
@@ -254,8 +254,14 @@ Status run_group_query(KernelRun& run) {
   const int64_t columns = progress.columns;
   TRY(Tensor * y, run.output(0, DType::kFloat32, {{s.batch, s.rows, s.heads * s.size}}));
   const int64_t cache[] = {s.batch, s.kv_heads, columns, s.size};
-  TRY(Tensor * keys, run.output(1, DType::kFloat32, cache));
-  TRY(Tensor * values, run.output(2, DType::kFloat32, cache));
+  Tensor rooms[2];
+  const auto cache_at = [&](size_t i) -> Result<Tensor*> {
+    if (run.wants_output(i)) return run.output(i, DType::kFloat32, cache);
+    TRY(rooms[i - 1], Tensor::allocate(DType::kFloat32, cache));
+    return &rooms[i - 1];
+  };
+  TRY(Tensor * keys, cache_at(1));
+  TRY(Tensor * values, cache_at(2));
   const float* cosine = s.half != 0 ? run.data<float>(s.ports.cosines) : nullptr;
   const float* sine = s.half != 0 ? run.data<float>(s.ports.sines) : nullptr;
   const auto angle = [&](int64_t b, int64_t row) {

@@ -17,6 +17,7 @@
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/transpose_tile.h"
+#include "runtime/kernels/unary.h"
 #include "runtime/kernels/weights.h"
 
 namespace tombolo {
@@ -280,6 +281,32 @@ void few_rows(const MatMulState& s, const float* a, const float* b, int64_t begi
   }
 }
 
+/// Nothing is done to the sums.
+bool is_plain(const GemmEpilogue& e) {
+  return e.row_bias == nullptr && e.col_bias == nullptr && e.init == nullptr && !e.clamp &&
+         e.post == nullptr;
+}
+
+/// Products that take less than to prepare a tile.
+constexpr int64_t kTiny = 128;
+void tiny_product(const MatMulState& s, const float* a, const float* b, float* c) {
+  const int64_t row = s.trans_b ? 1 : s.n, column = s.trans_b ? s.k : 1;
+  for (int64_t i = 0; i < s.m; ++i, a += s.k)
+    for (int64_t j = 0; j < s.n; ++j) {
+      float sum = 0;
+      for (int64_t k = 0; k < s.k; ++k) sum += a[k] * b[k * row + j * column];
+      *c++ = s.alpha * sum;
+    }
+}
+
+/// A column times a row.
+void outer_product(const MatMulState& s, const float* a, const float* b, float* c) {
+  parallel(s.m, std::max<int64_t>(1, 16384 / s.n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      unary_fn(Unary::kAffine)(b, c + i * s.n, s.n, s.alpha * a[i], 0);
+  });
+}
+
 /// Matrix `index` of the batch. `room` is for B when it is not packed yet.
 void multiply(const MatMulState& s, int64_t index, const float* a, const float* all_b, float* room,
               float* c, const GemmEpilogue& epilogue) {
@@ -299,6 +326,9 @@ void multiply(const MatMulState& s, int64_t index, const float* a, const float* 
     }
     return bf16_gemm(s.m, s.n, s.k, a, s.k, packed, c, s.n, epilogue);
   }
+  if (packed == nullptr && s.k == 1 && is_plain(epilogue)) return outer_product(s, a, b, c);
+  if (packed == nullptr && s.m * s.n * s.k <= kTiny && is_plain(epilogue))
+    return tiny_product(s, a, b, c);
   // Few rows by the rows of B: what is packed would be read once.
   if (packed == nullptr && s.trans_b && s.m <= 2 && epilogue.row_bias == nullptr &&
       epilogue.init == nullptr && epilogue.post == nullptr)
