@@ -19,8 +19,6 @@ class AttentionExpander {
     if (is("MultiHeadAttention")) return multi_head();
     if (is("Attention")) return projected();
     if (is("QAttention")) return quantised();
-    if (is("EmbedLayerNormalization")) return embedding();
-    if (is("QEmbedLayerNormalization")) return quantised_embedding();
     return 0;
   }
 
@@ -60,19 +58,34 @@ class AttentionExpander {
   /// [batch].
   bool plain_mask(const Value* mask, const Value* keys) const {
     if (mask == nullptr || r_.rank(mask) == 2 || r_.rank(mask) == 3) return true;
-    return r_.rank(mask) == 1 && r_.dim(mask, 0) && r_.dim(mask, 0) == r_.dim(keys, 0) &&
-           r_.dim(keys, 1);
+    const SymShape *ends = r_.shape(mask), *all = r_.shape(keys);
+    return ends != nullptr && all != nullptr && ends->size() == 1 && all->size() == 3 &&
+           (*ends)[0].equals((*all)[0]);
+  }
+  /// 0, 1, ... as int32, one for each key: [1, keys].
+  Value* places_of(Value* keys) {
+    if (const auto length = r_.dim(keys, 1)) {
+      std::vector<int32_t> steps(static_cast<size_t>(*length));
+      std::iota(steps.begin(), steps.end(), 0);
+      return tensor<int32_t>(DType::kInt32, {1, *length}, steps);
+    }
+    Node& shape = r_.add(node_, "Shape", {keys}, name_);
+    shape.set_int("start", 1);
+    shape.set_int("end", 2);
+    r_.touch(shape);
+    Node& length = r_.add(node_, "Cast", {one("Squeeze", {shape.output(0)})}, name_);
+    length.set_int("to", static_cast<int64_t>(DType::kInt32));
+    r_.touch(length);
+    const auto scalar = [&](int32_t value) { return tensor<int32_t>(DType::kInt32, {}, {value}); };
+    return one("Unsqueeze", {one("Range", {scalar(0), length.output(0), scalar(1)}), numbers({0})});
   }
   /// What the mask of int32 adds to scores: [batch, 1, 1 or queries, keys].
-  Value* mask_of(Value* mask, const Value* keys) {
+  Value* mask_of(Value* mask, Value* keys) {
     Value* counts = nullptr;
     if (r_.rank(mask) != 1) {
       counts = one("Greater", {mask, tensor<int32_t>(DType::kInt32, {}, {0})});
     } else {
-      std::vector<int32_t> steps(static_cast<size_t>(*r_.dim(keys, 1)));
-      std::iota(steps.begin(), steps.end(), 0);
-      Value* at = tensor<int32_t>(DType::kInt32, {1, *r_.dim(keys, 1)}, steps);
-      counts = one("Less", {at, one("Unsqueeze", {mask, numbers({1})})});
+      counts = one("Less", {places_of(keys), one("Unsqueeze", {mask, numbers({1})})});
     }
     Value* terms = one("Where", {counts, number(0),
                                  number(attributes_.get_float("mask_filter_value", -10000.0f))});
@@ -86,8 +99,8 @@ class AttentionExpander {
            (bias == nullptr || r_.rank(bias) == 4);
   }
   /// Attention of ai.onnx; its cache is that of the inputs and outputs given. The mask fits `keys`.
-  Node& attention_of(const Values& qkv, const Value* keys, Value* mask, Value* bias,
-                     Value* past_key, Value* past_value, bool presents) {
+  Node& attention_of(const Values& qkv, Value* keys, Value* mask, Value* bias, Value* past_key,
+                     Value* past_value, bool presents) {
     Value* terms = bias;
     if (mask != nullptr) {
       terms = mask_of(mask, keys);
@@ -142,9 +155,8 @@ class AttentionExpander {
     for (Value* value : qkv)
       if (value == nullptr || r_.dtype(value) != DType::kFloat32) return 0;
     Value* const mask = input(4);
-    if (!fits(mask, input(5), qkv[1]) || (mask != nullptr && r_.rank(mask) == 1) ||
-        r_.rank(qkv[0]) != 3)
-      return 0;
+    const bool ends = mask != nullptr && r_.rank(mask) == 1;
+    if (!fits(mask, input(5), qkv[1]) || (ends && any({6, 7})) || r_.rank(qkv[0]) != 3) return 0;
     if (r_.rank(qkv[1]) == 4) return crossed(qkv, mask);
     if (r_.rank(qkv[1]) != 3 || r_.rank(qkv[2]) != 3) return 0;
     if ((input(6) == nullptr) != (input(7) == nullptr)) return 0;
@@ -235,53 +247,6 @@ class AttentionExpander {
         one("MatMulIntegerToFloat",
             {input(0), input(1), input(3), input(4), input(6), input(7), input(2)}, kMicrosoft);
     return attend(all, *sizes, input(5), nullptr, input(8));
-  }
-
-  /// LayerNormalization (word[ids] + position[0, 1, ...] + segment[segment ids]).
-  size_t embedding() {
-    if (is_read(1) || input(0) == nullptr || input(2) == nullptr || input(3) == nullptr ||
-        input(5) == nullptr || input(6) == nullptr ||
-        (input(1) == nullptr) != (input(4) == nullptr))
-      return 0;
-    Value* const positions = input(8);
-    const auto steps = r_.dim(input(0), 1);
-    if (positions == nullptr && !steps) return 0;
-    Value* where = positions != nullptr
-                       ? one("Gather", {input(3), positions})
-                       : one("Slice", {input(3), numbers({0}), numbers({*steps}), numbers({0})});
-    Value* sum = one("Add", {one("Gather", {input(2), input(0)}), where});
-    if (input(1) != nullptr) sum = one("Add", {sum, one("Gather", {input(4), input(1)})});
-    Node& norm = r_.add(node_, "LayerNormalization", {sum, input(5), input(6)}, name_);
-    norm.set_int("axis", -1);
-    norm.set_float("epsilon", attributes_.get_float("epsilon", 1e-12f));
-    r_.touch(norm);
-    if (is_read(2)) r_.replace(*node_.output(2), *sum);
-    r_.supersede(*node_.output(0), *norm.output(0));
-    return 1;
-  }
-
-  /// The same of codes. Only the rows that are looked up become numbers.
-  size_t quantised_embedding() {
-    const bool segments = input(1) != nullptr;
-    const auto steps = r_.dim(input(0), 1);
-    if (is_read(1) || !steps) return 0;
-    for (size_t i = 2; i < 18; ++i)
-      if (input(i) == nullptr && i != 7 && (segments || (i != 4 && i != 10 && i != 15))) return 0;
-    const auto numbers_of = [&](size_t scale, Value* codes) {
-      return one("DequantizeLinear", {codes, input(scale), input(scale + 5)});
-    };
-    Value* word = numbers_of(8, one("Gather", {input(2), input(0)}));
-    Value* where =
-        numbers_of(9, one("Slice", {input(3), numbers({0}), numbers({*steps}), numbers({0})}));
-    Value* sum = one("Add", {word, where});
-    if (segments) sum = one("Add", {sum, numbers_of(10, one("Gather", {input(4), input(1)}))});
-    Node& norm = r_.add(node_, "LayerNormalization",
-                        {sum, numbers_of(11, input(5)), numbers_of(12, input(6))}, name_);
-    norm.set_int("axis", -1);
-    norm.set_float("epsilon", attributes_.get_float("epsilon", 1e-12f));
-    r_.touch(norm);
-    r_.supersede(*node_.output(0), *norm.output(0));
-    return 1;
   }
 
   Rewriter& r_;

@@ -118,6 +118,22 @@ TEST_P(Decoding, KeysOfAnEncoder) {
       1e-5);
 }
 
+TEST_P(Decoding, LengthsOfSequences) {
+  const std::vector<NamedValue> inputs = {
+      {"x", numbers({2, 7, 24}, 0.3f)},
+      {"w", numbers({24, 72}, 0.3f)},
+      {"b", numbers({72}, 0.3f)},
+      {"m",
+       Tensor::of<int32_t>(DType::kInt32, std::vector<int64_t>{2}, std::vector<int32_t>{7, 3})}};
+  for (const char* shape : {"B,S", "2,7"}) {
+    const std::string head = "main (float[" + std::string(shape) +
+                             ",24] x, float[24,72] w, float[72] b, int32[" + std::string(shape, 1) +
+                             "] m) => (y) { y = com.microsoft.";
+    agree(head + "Attention <num_heads = 3> (x, w, b, m) }", inputs, 1e-5);
+    agree(head + "MultiHeadAttention <num_heads = 3> (x, x, x, b, m) }", inputs, 1e-5);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, Decoding,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });
