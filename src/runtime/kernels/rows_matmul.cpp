@@ -6,7 +6,6 @@
 #include <limits>
 #include <string>
 
-#include "runtime/kernels/attention.h"
 #include "runtime/kernels/bf16.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/gemm_bf16x3.h"
@@ -271,16 +270,6 @@ struct ActivationPost {
   }
 };
 
-/// Columns [begin, end) of one row of A by the rows of B.
-void few_rows(const MatMulState& s, const float* a, const float* b, int64_t begin, int64_t end,
-              float* c, const GemmEpilogue& epilogue) {
-  dot_rows(a, b + begin * s.k, s.k, end - begin, s.k, c + begin);
-  for (int64_t j = begin; j < end; ++j) {
-    c[j] = s.alpha * c[j] + (epilogue.col_bias != nullptr ? epilogue.col_bias[j] : 0.0f);
-    if (epilogue.clamp) c[j] = std::min(std::max(c[j], epilogue.lo), epilogue.hi);
-  }
-}
-
 /// Nothing is done to the sums.
 bool is_plain(const GemmEpilogue& e) {
   return e.row_bias == nullptr && e.col_bias == nullptr && e.init == nullptr && !e.clamp &&
@@ -327,16 +316,10 @@ void multiply(const MatMulState& s, int64_t index, const float* a, const float* 
     return bf16_gemm(s.m, s.n, s.k, a, s.k, packed, c, s.n, epilogue);
   }
   if (packed == nullptr && s.k == 1 && is_plain(epilogue)) return outer_product(s, a, b, c);
-  if (packed == nullptr && s.m * s.n * s.k <= kTiny && is_plain(epilogue))
+  // Short columns leave most of a vector idle.
+  if (packed == nullptr && s.m * s.n * s.k <= kTiny && is_plain(epilogue) &&
+      ((s.n == 1 && s.k < 8) || !gemm_small_fits(s.m, s.n, s.k, epilogue)))
     return tiny_product(s, a, b, c);
-  // Few rows by the rows of B: what is packed would be read once.
-  if (packed == nullptr && s.trans_b && s.m <= 2 && epilogue.row_bias == nullptr &&
-      epilogue.init == nullptr && epilogue.post == nullptr)
-    return parallel(s.n, std::max<int64_t>(1, 65536 / std::max<int64_t>(1, s.k)),
-                    [&](int64_t begin, int64_t end) {
-                      for (int64_t i = 0; i < s.m; ++i)
-                        few_rows(s, a + i * s.k, b, begin, end, c + i * s.n, epilogue);
-                    });
   if (s.format == PanelFormat::kFloat32 && gemm_narrow_fits(s.m, s.n, s.k, epilogue)) {
     if (packed == nullptr)
       return gemm_narrow(s.m, s.n, s.k, a, b, row, column, s.alpha, c, epilogue);

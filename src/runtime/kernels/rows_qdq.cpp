@@ -129,49 +129,12 @@ Status run_quantize(KernelRun& run) {
   return ok();
 }
 
-/// Each element of a row has a scale and a zero point of its own.
-template <typename T>
-void dequantize_columns(KernelRun& run, const QdqState& s, float* out) {
-  const T* const x = run.data<T>(0);
-  const float* const scale = run.data<float>(1);
-  const T* const zero = run.has_input(2) ? run.data<T>(2) : nullptr;
-  run.parallel_for(s.outer, std::max<int64_t>(1, 16384 / s.length),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t row = begin; row < end; ++row) {
-                       const T* const from = x + row * s.length;
-                       float* const to = out + row * s.length;
-                       for (int64_t i = 0; i < s.length; ++i) {
-                         const int32_t value = from[i] - (zero != nullptr ? zero[i] : 0);
-                         to[i] = static_cast<float>(value) * scale[i];
-                       }
-                     }
-                   });
-}
-
 Status run_dequantize(KernelRun& run) {
   const auto& s = run.state<QdqState>();
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, DType::kFloat32, x.dims()));
   const float* scale = run.data<float>(1);
   float* out = y->data<float>();
-  if (s.inner == 1 && s.length > 1) {
-    switch (x.dtype()) {
-      case DType::kInt8:
-        dequantize_columns<int8_t>(run, s, out);
-        return ok();
-      case DType::kUInt8:
-        dequantize_columns<uint8_t>(run, s, out);
-        return ok();
-      case DType::kInt16:
-        dequantize_columns<int16_t>(run, s, out);
-        return ok();
-      case DType::kUInt16:
-        dequantize_columns<uint16_t>(run, s, out);
-        return ok();
-      default:
-        break;
-    }
-  }
   for_scales(run, s, [&](int64_t at, int64_t n, int64_t index) {
     const int32_t zero = integer_at(run, 2, index);
     if (x.dtype() == DType::kInt32)
