@@ -120,21 +120,27 @@ class BlockLayout {
         !is_image(node.input(0)) || !rewriter_.is_constant(node.input(1)))
       return false;
     const auto w = rewriter_.dims(node.input(1));
-    if (!w || w->size() != 4 || AttributeReader(node).get_int("group", 1) != 1) return false;
-    const int64_t inputs = (*w)[0], outputs = (*w)[1];
+    const int64_t group = AttributeReader(node).get_int("group", 1);
+    if (!w || w->size() != 4 || group < 1 || (*w)[0] % group != 0 ||
+        !takes_groups(group, (*w)[0] / group, (*w)[1]))
+      return false;
+    const int64_t inputs = (*w)[0], outputs = (*w)[1] * group;
     const Blocked* x = find(node.input(0));
     if (x != nullptr ? x->channels != inputs : inputs < kBlock || outputs < kBlock) return false;
     constexpr int64_t kFewTaps = 8;
     if (outputs < kBlock / 2 && (*w)[2] * (*w)[3] > kFewTaps) return false;
-    // What begins with one pixel is a product with the weights as they lie.
-    if (x == nullptr && rewriter_.dim(node.input(0), 2) == 1 &&
-        rewriter_.dim(node.input(0), 3) == 1)
+    // What begins with one pixel is a product with the weights as they lie. Groups whose windows do
+    // not meet take less than to turn their pixels.
+    const auto strides = AttributeReader(node).get_ints("strides");
+    const bool apart = strides.size() == 2 && strides[0] >= (*w)[2] && strides[1] >= (*w)[3];
+    if (x == nullptr && ((group > 1 && apart) || (rewriter_.dim(node.input(0), 2) == 1 &&
+                                                  rewriter_.dim(node.input(0), 3) == 1)))
       return false;
     std::vector<Value*> list = {to_blocks(node.input(0), inputs, node), node.input(1)};
     if (node.inputs().size() > 2 && node.input(2) != nullptr) list.push_back(node.input(2));
     Node& made =
         rewriter_.add(node, "BlockConvTranspose", list, node.output(0)->name(), 1, kBlockDomain);
-    copy_attributes(node, made, {"group"});
+    copy_attributes(node, made);
     return replace(node, made, outputs);
   }
 

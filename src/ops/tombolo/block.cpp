@@ -156,7 +156,8 @@ Status run_block_transposed(KernelContext& context) {
   KernelContext inner{context.node,       latest_opset(""), inputs,         outputs,
                       context.attributes, context.host,     context.binding};
   CHECK_OK(find_operator("", "ConvTranspose")->reference(inner));
-  TRY(Tensor y, turn(context, outputs[0].tensor(), true, w->dim(1)));
+  TRY(Tensor y,
+      turn(context, outputs[0].tensor(), true, w->dim(1) * context.attributes.get_int("group", 1)));
   context.set_output(0, RunValue(std::move(y)));
   return ok();
 }
@@ -313,6 +314,7 @@ OPERATOR(TomboloBlockConvTranspose) = {
         {
             {"auto_pad", "NOTSET"},
             {"dilations", Attr::kInts},
+            {"group", 1},
             {"kernel_shape", Attr::kInts},
             {"output_padding", Attr::kInts},
             {"output_shape", Attr::kInts},

@@ -126,13 +126,15 @@ struct BlockTransposedPlan {
     int64_t in, out;        ///< of the first pixel: floats in the image, floats in a block of Y
     int64_t weights;        ///< floats before its own
     std::vector<int64_t> taps,
-        offsets;  ///< kernel positions; [input block][position], in the image
+        offsets;         ///< kernel positions; [input block][position], in the image
+    BlockConvPlan part;  ///< of several groups: what it is, as a convolution
   };
   ConvGeometry shape;
   std::vector<Phase> phases;
-  bool copy = false;              ///< the image is X with a border
-  int64_t top = 0, left = 0;      ///< pixels of the border
-  int64_t rows = 0, columns = 0;  ///< of the image
+  bool copy = false;                           ///< the image is X with a border
+  int64_t top = 0, left = 0;                   ///< pixels of the border
+  int64_t rows = 0, columns = 0;               ///< of the image
+  size_t image_floats = 0, result_floats = 0;  ///< of scratch: the image, the results of a part
   size_t weight_floats = 0, scratch_floats = 0;
 };
 BlockTransposedPlan plan_block_transposed(const ConvGeometry& shape);

@@ -3,6 +3,7 @@
 // whose results are every stride-th pixel. Nothing is computed twice or spread in memory.
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "runtime/kernels/block.h"
@@ -14,7 +15,7 @@ namespace {
 
 int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
 
-/// The phases of an axis.
+/// The phases of an axis. Positions of the kernel come in the order of what they see.
 struct AxisPhase {
   int64_t output = 0;         ///< the first output, those after it are a stride apart
   int64_t input = 0;          ///< what the first output sees by a kernel position that is not moved
@@ -33,7 +34,7 @@ std::vector<AxisPhase> phases_of(const ConvGeometry& s, int axis) {
     phase.output = output;
     phase.input = (output + pad) / stride;
     phase.count = (s.out[axis] - output + stride - 1) / stride;
-    for (int64_t k = 0; k < s.kernel[axis]; ++k)
+    for (int64_t k = s.kernel[axis] - 1; k >= 0; --k)
       if ((k * s.dilation[axis] - rest) % stride == 0) {
         phase.taps.push_back(k);
         phase.back.push_back(floor_div(k * s.dilation[axis] - rest, stride));
@@ -69,7 +70,7 @@ BlockTransposedPlan plan_block_transposed(const ConvGeometry& s) {
   plan.columns = size[2];
   const int64_t row = plan.columns * kBlock, plane = plan.rows * row;
   const int64_t padded = blocks_of(s.out_channels) * kBlock;
-  int64_t taps = 0;
+  size_t part_floats = 0;
   for (const AxisPhase& y : phases[1])
     for (const AxisPhase& x : phases[2]) {
       BlockTransposedPlan::Phase phase;
@@ -77,23 +78,75 @@ BlockTransposedPlan plan_block_transposed(const ConvGeometry& s) {
       phase.columns = x.count;
       phase.in = (y.input + before[1]) * row + (x.input + before[2]) * kBlock;
       phase.out = (y.output * s.out[2] + x.output) * kBlock;
-      phase.weights = taps * s.in_channels * padded;
+      phase.weights = static_cast<int64_t>(plan.weight_floats);
       for (const int64_t k : y.taps)
         for (const int64_t l : x.taps) phase.taps.push_back(k * s.kernel[2] + l);
-      for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
-        for (const int64_t k : y.back)
-          for (const int64_t l : x.back) phase.offsets.push_back(b * plane - k * row - l * kBlock);
-      taps += static_cast<int64_t>(phase.taps.size());
+      if (s.groups == 1) {
+        for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
+          for (const int64_t k : y.back)
+            for (const int64_t l : x.back)
+              phase.offsets.push_back(b * plane - k * row - l * kBlock);
+        plan.weight_floats += phase.taps.size() * static_cast<size_t>(s.in_channels * padded);
+      } else if (!phase.taps.empty()) {
+        ConvGeometry g;
+        g.batch = s.batch;
+        g.groups = s.groups;
+        g.in_channels = s.in_channels;
+        g.out_channels = s.out_channels;
+        const AxisPhase* const along[3] = {nullptr, &y, &x};
+        for (const int axis : {1, 2}) {
+          const std::vector<int64_t>& back = along[axis]->back;
+          g.in[axis] = size[axis];
+          g.kernel[axis] = static_cast<int64_t>(back.size());
+          g.dilation[axis] = back.size() > 1 ? back[0] - back[1] : 1;
+          g.out[axis] = along[axis]->count;
+        }
+        phase.in -= y.back[0] * row + x.back[0] * kBlock;
+        phase.part = plan_block_conv(g, false, false);
+        // Packed weights begin at a line.
+        plan.weight_floats += (phase.part.weight_floats + 15) / 16 * 16;
+        part_floats = std::max(part_floats, phase.part.scratch_floats);
+        plan.result_floats = std::max(
+            plan.result_floats, static_cast<size_t>(s.batch * blocks_of(s.groups * s.out_channels) *
+                                                    y.count * x.count * kBlock));
+      }
       plan.phases.push_back(std::move(phase));
     }
-  plan.weight_floats = static_cast<size_t>(taps * s.in_channels * padded);
   if (plan.copy)
-    plan.scratch_floats = static_cast<size_t>(blocks_of(s.in_channels) * plane * s.batch + 16);
+    plan.image_floats =
+        static_cast<size_t>(blocks_of(s.groups * s.in_channels) * plane * s.batch + 16);
+  plan.scratch_floats = plan.image_floats + plan.result_floats + (part_floats + 15) / 16 * 16;
   return plan;
 }
 
+namespace {
+
+/// Each phase as a convolution of its own.
+void pack_parts(const BlockTransposedPlan& plan, const float* w, float* packed) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t taps = s.taps(), channels = s.groups * s.out_channels;
+  for (const auto& phase : plan.phases) {
+    const auto count = static_cast<int64_t>(phase.taps.size());
+    if (count == 0) continue;
+    // [group][input][output][position] to [group][output][input][position of the phase].
+    std::vector<float> turned(static_cast<size_t>(channels * s.in_channels * count));
+    float* to = turned.data();
+    for (int64_t c = 0; c < channels; ++c)
+      for (int64_t i = 0; i < s.in_channels; ++i)
+        for (const int64_t tap : phase.taps)
+          *to++ =
+              w[((c / s.out_channels * s.in_channels + i) * s.out_channels + c % s.out_channels) *
+                    taps +
+                tap];
+    pack_block_conv(phase.part, turned.data(), packed + phase.weights);
+  }
+}
+
+}  // namespace
+
 void pack_block_transposed(const BlockTransposedPlan& plan, const float* w, float* packed) {
   const ConvGeometry& s = plan.shape;
+  if (s.groups > 1) return pack_parts(plan, w, packed);
   const int64_t width = block_tiles().panel(), taps = s.taps(), inputs = s.in_channels;
   const int64_t padded = blocks_of(s.out_channels) * kBlock, panels = (padded + width - 1) / width;
   const auto phases = static_cast<int64_t>(plan.phases.size());
@@ -194,6 +247,35 @@ void fill_phase(const BlockTransposedPlan& plan, const BlockTransposedPlan::Phas
   }
 }
 
+/// Each phase as a convolution of its own, whose pixels then go where they belong.
+void run_parts(const BlockTransposedPlan& plan, const float* image, const float* packed,
+               const float* bias, float* y, float* scratch) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t channels = s.groups * s.out_channels, blocks = s.batch * blocks_of(channels);
+  const int64_t out_plane = s.out_plane() * kBlock, pixel = s.stride[2] * kBlock;
+  const int64_t out_row = s.stride[1] * s.out[2] * kBlock;
+  float* const result = scratch;
+  for (const auto& phase : plan.phases) {
+    if (phase.taps.empty()) {
+      for (int64_t n = 0; n < s.batch; ++n)
+        fill_phase(plan, phase, blocks_of(channels) * kBlock, bias, 0, phase.rows, out_plane,
+                   y + n * blocks_of(channels) * out_plane);
+      continue;
+    }
+    run_block_conv(phase.part, image + phase.in, packed + phase.weights, result, {.bias = bias},
+                   scratch + plan.result_floats);
+    parallel(blocks * phase.rows, std::max<int64_t>(1, 1024 / phase.columns),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t r = begin; r < end; ++r) {
+                 const float* from = result + r * phase.columns * kBlock;
+                 float* to = y + r / phase.rows * out_plane + phase.out + r % phase.rows * out_row;
+                 for (int64_t i = 0; i < phase.columns; ++i, from += kBlock, to += pixel)
+                   std::memcpy(to, from, kBlock * sizeof(float));
+               }
+             });
+  }
+}
+
 }  // namespace
 
 void run_block_transposed(const BlockTransposedPlan& plan, const float* x, const float* packed,
@@ -205,10 +287,11 @@ void run_block_transposed(const BlockTransposedPlan& plan, const float* x, const
   const int64_t out_plane = s.out_plane() * kBlock;
   const float* image = x;
   if (plan.copy) {
-    copy_with_border(x, s.batch * in_blocks, s.in[1], s.in[2] * kBlock, plan.top,
+    copy_with_border(x, s.batch * blocks_of(s.groups * inputs), s.in[1], s.in[2] * kBlock, plan.top,
                      plan.left * kBlock, plan.rows, plan.columns * kBlock, scratch);
     image = scratch;
   }
+  if (s.groups > 1) return run_parts(plan, image, packed, bias, y, scratch + plan.image_floats);
   // Bands of rows whose inputs stay near; of each all weights are used, one panel after the other.
   // All threads have some.
   const auto phases = static_cast<int64_t>(plan.phases.size());

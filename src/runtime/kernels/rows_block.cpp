@@ -205,8 +205,8 @@ std::optional<ConvGeometry> block_transposed_geometry(const KernelQuery& q) {
     return std::nullopt;
   const int64_t dims[4] = {x[0], w[0], x[2], x[3]};
   const auto s = read_transposed_geometry(q.attributes, dims, w);
-  if (!s || s->groups != 1) return std::nullopt;
-  if (q.has_input(2) && (q.dims(2).size() != 1 || q.dims(2)[0] != s->out_channels))
+  if (!s || !takes_groups(s->groups, s->in_channels, s->out_channels)) return std::nullopt;
+  if (q.has_input(2) && (q.dims(2).size() != 1 || q.dims(2)[0] != s->groups * s->out_channels))
     return std::nullopt;
   return s;
 }
@@ -223,12 +223,13 @@ Result<std::unique_ptr<KernelState>> prepare_block_transposed(const PrepareConte
   auto state = std::make_unique<BlockTransposedState>();
   const ConvGeometry s = *block_transposed_geometry(context);
   state->plan = plan_block_transposed(s);
-  state->output = block_dims(s, s.out_channels);
-  state->scratch_bytes =
-      (static_cast<size_t>(blocks_of(s.out_channels) * kBlock + 16) + state->plan.scratch_floats) *
-      sizeof(float);
+  state->output = block_dims(s, s.groups * s.out_channels);
+  state->scratch_bytes = (static_cast<size_t>(blocks_of(s.groups * s.out_channels) * kBlock + 16) +
+                          state->plan.scratch_floats) *
+                         sizeof(float);
   // Positions of the kernel are in the order of the phases they are seen by.
-  std::string key = "block_conv_transpose_f32/" + std::string(name_of(active_isa()));
+  std::string key = "block_conv_transpose_f32/" + std::string(name_of(active_isa())) + "/" +
+                    std::to_string(s.groups);
   for (const int axis : {1, 2})
     for (const int64_t number : {s.stride[axis], s.dilation[axis], s.pad[axis] % s.stride[axis],
                                  std::min(s.out[axis], s.stride[axis])})
@@ -249,7 +250,7 @@ Status run_block_transposed_conv(KernelRun& run) {
   TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
   const float* bias = run.has_input(2) ? run.data<float>(2) : nullptr;
   auto* padded = reinterpret_cast<float*>(run.scratch());
-  const int64_t channels = state.plan.shape.out_channels;
+  const int64_t channels = state.plan.shape.groups * state.plan.shape.out_channels;
   if (bias != nullptr) {
     std::copy_n(bias, channels, padded);
     std::fill(padded + channels, padded + blocks_of(channels) * kBlock, 0.0f);

@@ -320,6 +320,25 @@ TEST_P(Networks, BlockedTransposedConvolutionsWhoseWindowsMeet) {
       }
 }
 
+TEST_P(Networks, BlockedTransposedConvolutionsOfGroups) {
+  struct Groups {
+    int64_t groups, inputs, outputs;
+  };
+  for (const Groups g : {Groups{21, 1, 1}, Groups{8, 4, 4}, Groups{2, 32, 16}})
+    for (const char* attributes :
+         {"strides = [2, 2], pads = [1, 1, 1, 1]", "strides = [4, 3], pads = [2, 0, 0, 1]",
+          "strides = [2, 1], dilations = [3, 2], output_padding = [1, 0]",
+          "strides = [1, 2], pads = [3, 3, 3, 3]", "strides = [6, 2]"}) {
+      const int64_t inputs = g.groups * g.inputs;
+      const auto kernels = agree(
+          constant("w", {inputs, g.outputs, 4, 5}) + "," + constant("b", {g.groups * g.outputs}),
+          "y = ConvTranspose <group = " + std::to_string(g.groups) + ", " + attributes +
+              "> (x, w, b)",
+          {{1, inputs, 9, 7}, {2, inputs, 4, 12}});
+      EXPECT_EQ(kernels[1], "block_conv_transpose_f32");
+    }
+}
+
 TEST_P(Networks, TransposedConvolutionsOfOnePixel) {
   for (const char* attributes : {"strides = [1, 1]", "strides = [2, 2], pads = [1, 1, 1, 0]",
                                  "strides = [3, 3], dilations = [2, 1], output_padding = [1, 2]"}) {
