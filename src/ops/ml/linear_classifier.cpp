@@ -37,9 +37,11 @@ Status run_linear_classifier(KernelContext& context) {
     }
     // One score for two classes is that of the second.
     if (count == 1 && labels.count() == 2) scores = {-scores[0], scores[0]};
+    // By the scores themselves: what they become may be equal where they are not.
+    const int64_t best = greatest(scores);
     transform_scores(transform, scores);
     if (scores.size() > 1) {
-      numbers.push_back(greatest(scores));
+      numbers.push_back(best);
     } else {
       const double threshold = transform == PostTransform::kNone ? 0 : 0.5;
       // One label stands for the score being above the threshold; 0 for it not being so.

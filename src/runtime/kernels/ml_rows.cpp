@@ -12,7 +12,6 @@
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/math-inl.h"
 #include "runtime/kernels/ml_rows.h"
-#include "runtime/kernels/transpose_tile.h"
 #include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,131 +27,18 @@ HWY_INLINE VD wide(const float* x, int64_t left) {
   return hn::PromoteTo(D(), load_n(DF(), x, left));
 }
 
-HWY_INLINE VD load_wide(const double* x) { return hn::LoadU(D(), x); }
-HWY_INLINE VD load_wide(const float* x) { return hn::PromoteTo(D(), hn::LoadU(DF(), x)); }
-
-/// Vectors run across rows; kT targets at a time.
-template <int kT, typename T>
-void score_columns(const T* columns, int64_t features, const double* w, const double* bias,
-                   int64_t targets, int64_t rows, double* scores) {
-  const D d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t r = 0; r < rows; r += 2 * lanes) {
-    VD sum[kT][2];
-#pragma GCC unroll 8
-    for (int t = 0; t < kT; ++t) sum[t][0] = sum[t][1] = hn::Set(d, bias[t]);
-    for (int64_t i = 0; i < features; ++i) {
-      const T* from = columns + i * kLinearRows + r;
-      const VD a = load_wide(from), b = load_wide(from + lanes);
-#pragma GCC unroll 8
-      for (int t = 0; t < kT; ++t) {
-        const VD weight = hn::Set(d, w[i * targets + t]);
-        sum[t][0] = hn::MulAdd(a, weight, sum[t][0]);
-        sum[t][1] = hn::MulAdd(b, weight, sum[t][1]);
-      }
-    }
-#pragma GCC unroll 8
-    for (int t = 0; t < kT; ++t) {
-      hn::StoreU(sum[t][0], d, scores + t * kLinearRows + r);
-      hn::StoreU(sum[t][1], d, scores + t * kLinearRows + r + lanes);
-    }
-  }
-}
-
-/// Targets kT at a time, then the rest with what is next lower.
-template <int kT, typename T>
-void score_targets(const T* columns, int64_t rows, int64_t features, const double* w,
-                   const double* bias, int64_t targets, int64_t t, double* scores) {
-  for (; t + kT <= targets; t += kT)
-    score_columns<kT>(columns, features, w + t, bias + t, targets, rows, scores + t * kLinearRows);
-  if constexpr (kT > 1)
-    if (t < targets) score_targets<kT - 1>(columns, rows, features, w, bias, targets, t, scores);
-}
-
-template <typename T>
-void scores_of(const T* columns, int64_t rows, int64_t features, const double* w,
-               const double* bias, int64_t targets, double* scores) {
-  constexpr int kMost = HWY_LANES(double) == 8 ? 8 : 5;  // with two sums each
-  score_targets<kMost>(columns, rows, features, w, bias, targets, 0, scores);
-}
-void scores_of_floats(const float* columns, int64_t rows, int64_t features, const double* w,
-                      const double* bias, int64_t targets, double* scores) {
-  scores_of(columns, rows, features, w, bias, targets, scores);
-}
-void scores_of_doubles(const double* columns, int64_t rows, int64_t features, const double* w,
-                       const double* bias, int64_t targets, double* scores) {
-  scores_of(columns, rows, features, w, bias, targets, scores);
-}
-
-/// e^x to the last bit or two; NaN for NaN. Beyond 700 it stays what it is there.
-HWY_INLINE VD exp_f64(VD x) {
-  const D d;
-  const VD inside = hn::Max(hn::Set(d, -700.0), hn::Min(hn::Set(d, 700.0), x));
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, inside));
-}
-
-void softmax_of_scores(double* scores, int64_t targets) {
-  const D d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t r = 0; r < kLinearRows; r += lanes) {
-    VD most = hn::LoadU(d, scores + r), sum = hn::Zero(d);
-    for (int64_t t = 1; t < targets; ++t) {
-      const VD score = hn::LoadU(d, scores + t * kLinearRows + r);
-      most = hn::IfThenElse(hn::Lt(most, score), score, most);
-    }
-    for (int64_t t = 0; t < targets; ++t) {
-      double* at = scores + t * kLinearRows + r;
-      const VD apart = hn::Sub(hn::LoadU(d, at), most);
-      // From -708 on a double no longer holds the power well: it counts as nothing.
-      const VD power = hn::IfThenZeroElse(hn::Lt(apart, hn::Set(d, -700.0)), exp_f64(apart));
-      sum = hn::Add(sum, power);
-      hn::StoreU(power, d, at);
-    }
-    const VD by = hn::Div(hn::Set(d, 1.0), sum);
-    for (int64_t t = 0; t < targets; ++t) {
-      double* at = scores + t * kLinearRows + r;
-      hn::StoreU(hn::Mul(hn::LoadU(d, at), by), d, at);
-    }
-  }
-}
-
-void logistic_of_scores(double* scores, int64_t targets) {
-  const D d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const VD one = hn::Set(d, 1.0);
-  for (int64_t i = 0; i < targets * kLinearRows; i += lanes) {
-    const VD power = exp_f64(hn::Neg(hn::LoadU(d, scores + i)));
-    hn::StoreU(hn::Div(one, hn::Add(one, power)), d, scores + i);
-  }
-}
-
-void greatest_of_scores(const double* scores, int64_t targets, int64_t* best) {
-  const D d;
-  const hn::RebindToSigned<D> di;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t r = 0; r < kLinearRows; r += lanes) {
-    VD most = hn::LoadU(d, scores + r), place = hn::Zero(d);
-    for (int64_t t = 1; t < targets; ++t) {
-      const VD score = hn::LoadU(d, scores + t * kLinearRows + r);
-      const auto more = hn::Lt(most, score);
-      most = hn::IfThenElse(more, score, most);
-      place = hn::IfThenElse(more, hn::BitCast(d, hn::Set(di, t)), place);
-    }
-    hn::StoreU(hn::BitCast(di, place), di, best + r);
-  }
-}
-
-void narrow_scores(const double* scores, int64_t n, float* to) {
-  const D d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t i = 0; i < n; i += lanes)
-    hn::StoreU(hn::DemoteTo(DF(), hn::LoadU(d, scores + i)), DF(), to + i);
-}
-
 void widen_of(const float* x, int64_t n, double* to) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t i = 0; i < n; i += lanes) store_n(wide(x + i, n - i), d, to + i, n - i);
+}
+
+void widen_longs_of(const int64_t* x, int64_t n, double* to) {
+  const D d;
+  const hn::RebindToSigned<D> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < n; i += lanes)
+    store_n(hn::ConvertTo(d, load_n(di, x + i, n - i)), d, to + i, n - i);
 }
 
 /// kR rows against all vectors.
@@ -344,36 +230,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
-template <>
-void linear_scores<float>(const float* x, int64_t rows, int64_t features, const double* w,
-                          const double* bias, int64_t targets, double* scores) {
-  using Fn = void(const float*, int64_t, int64_t, const double*, const double*, int64_t, double*);
-  TOMBOLO_TARGET(Fn, scores_of_floats)(x, rows, features, w, bias, targets, scores);
-}
-template <>
-void linear_scores<double>(const double* x, int64_t rows, int64_t features, const double* w,
-                           const double* bias, int64_t targets, double* scores) {
-  using Fn = void(const double*, int64_t, int64_t, const double*, const double*, int64_t, double*);
-  TOMBOLO_TARGET(Fn, scores_of_doubles)(x, rows, features, w, bias, targets, scores);
-}
-void softmax_scores(double* scores, int64_t targets) {
-  TOMBOLO_TARGET(void(double*, int64_t), softmax_of_scores)(scores, targets);
-}
-void logistic_scores(double* scores, int64_t targets) {
-  TOMBOLO_TARGET(void(double*, int64_t), logistic_of_scores)(scores, targets);
-}
-void greatest_scores(const double* scores, int64_t targets, int64_t* best) {
-  TOMBOLO_TARGET(void(const double*, int64_t, int64_t*), greatest_of_scores)
-  (scores, targets, best);
-}
-void give_score_rows(const double* scores, int64_t rows, int64_t targets, float* room, float* y) {
-  TOMBOLO_TARGET(void(const double*, int64_t, float*), narrow_scores)
-  (scores, targets * kLinearRows, room);
-  transpose_tile(reinterpret_cast<const std::byte*>(room), kLinearRows,
-                 reinterpret_cast<std::byte*>(y), targets, targets, rows, sizeof(float));
-}
 void widen_floats(const float* x, int64_t n, double* to) {
   TOMBOLO_TARGET(void(const float*, int64_t, double*), widen_of)(x, n, to);
+}
+void widen_longs(const int64_t* x, int64_t n, double* to) {
+  TOMBOLO_TARGET(void(const int64_t*, int64_t, double*), widen_longs_of)(x, n, to);
 }
 void svm_values(const SvmParameters& parameters, const double* x, int64_t rows,
                 const double* vectors, int64_t features, int64_t padded, double* out) {

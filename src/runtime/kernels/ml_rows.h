@@ -1,31 +1,16 @@
 #pragma once
 
-// Rows of float features in double: linear scores, support vectors, scaling.
+// Rows of float features in double: support vectors, scaling.
 
 #include <cstdint>
 
 namespace tombolo {
 
-/// Columns of so many rows are worked on together.
-inline constexpr int64_t kLinearRows = 32;
-/// scores[t * kLinearRows + r] = bias[t] + sum of x[i * kLinearRows + r] * w[i * targets + t], for
-/// columns x and as many rows as hold vectors with the first `rows` of them.
-template <typename T>  // float or double
-void linear_scores(const T* x, int64_t rows, int64_t features, const double* w, const double* bias,
-                   int64_t targets, double* scores);
-/// Columns of scores in place: softmax over targets, or the logistic function of each.
-void softmax_scores(double* scores, int64_t targets);
-void logistic_scores(double* scores, int64_t targets);
-/// best[r]: the target with the greatest score, the first of equals.
-void greatest_scores(const double* scores, int64_t targets, int64_t* best);
-/// y[r * targets + t] = scores[t * kLinearRows + r] for the first `rows`; `room` is as large as
-/// scores.
-void give_score_rows(const double* scores, int64_t rows, int64_t targets, float* room, float* y);
-
 /// Sum of a[i] * b[i] over n numbers.
 double dot_f64(const double* a, const double* b, int64_t n);
 /// `to` gets the numbers as doubles.
 void widen_floats(const float* x, int64_t n, double* to);
+void widen_longs(const int64_t* x, int64_t n, double* to);
 
 enum class SvmKind : uint8_t { kLinear, kPoly, kRbf, kSigmoid };
 struct SvmParameters {

@@ -37,8 +37,7 @@ void widen_features(const Tensor& x, int64_t begin, int64_t count, double* to) {
     case DType::kFloat32:
       return widen_floats(x.data<float>() + begin, count, to);
     case DType::kInt64:
-      std::copy_n(x.data<int64_t>() + begin, count, to);
-      return;
+      return widen_longs(x.data<int64_t>() + begin, count, to);
     case DType::kInt32:
       std::copy_n(x.data<int32_t>() + begin, count, to);
       return;

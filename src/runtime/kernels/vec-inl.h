@@ -67,7 +67,10 @@ HWY_INLINE V greatest_number(V v, V greatest) {
 template <class V>
 HWY_INLINE void add_product(V& sum, V a, V b) {
 #if HWY_TARGET == HWY_AVX2
-  asm("vfmadd231ps %2, %1, %0" : "+x"(sum.raw) : "x"(a.raw), "x"(b.raw));
+  if constexpr (sizeof(hn::TFromV<V>) == 8)
+    asm("vfmadd231pd %2, %1, %0" : "+x"(sum.raw) : "x"(a.raw), "x"(b.raw));
+  else
+    asm("vfmadd231ps %2, %1, %0" : "+x"(sum.raw) : "x"(a.raw), "x"(b.raw));
 #else
   sum = hn::MulAdd(a, b, sum);
 #endif
