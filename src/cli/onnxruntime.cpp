@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 namespace tombolo::cli {
 
@@ -24,16 +25,23 @@ enum Place : size_t {
   kSessionGetOutputCount = 31,
   kSessionGetInputName = 36,
   kSessionGetOutputName = 37,
+  kCreateTensor = 48,
   kCreateTensorWithData = 49,
   kIsTensor = 50,
   kGetTensorMutableData = 51,
+  kFillStringTensor = 52,
+  kGetStringTensorDataLength = 53,
+  kGetStringTensorContent = 54,
   kGetTensorElementType = 60,
   kGetDimensionsCount = 61,
   kGetDimensions = 62,
   kGetTensorTypeAndShape = 65,
+  kGetValueType = 67,
   kCreateCpuMemoryInfo = 69,
   kAllocatorFree = 76,
   kGetDefaultAllocator = 78,
+  kGetValue = 80,
+  kGetValueCount = 81,
   kReleaseEnv = 92,
   kReleaseStatus = 93,
   kReleaseMemoryInfo = 94,
@@ -58,8 +66,11 @@ struct OnnxRuntime::Impl {
   void* options = nullptr;
   void* session = nullptr;
   void* memory = nullptr;
+  void* allocator = nullptr;
   std::vector<std::string> inputs, outputs;
   std::vector<void*> values;
+  /// Inputs of text, which ONNX Runtime has copies of: made once for each text that lies elsewhere.
+  std::map<const std::string*, void*> texts;
 
   template <typename... Args>
   Status call(Place place, Args... args) const {
@@ -79,15 +90,86 @@ struct OnnxRuntime::Impl {
     for (void* value : values) release(kReleaseValue, value);
     values.clear();
   }
+  Result<void*> text_value(const Tensor& tensor);
+  Result<RunValue> result_of(const void* value) const;
+  Result<RunValue> tensor_of(const void* value) const;
   ~Impl() {
     if (api == nullptr) return;
     drop_values();
+    for (const auto& [text, value] : texts) release(kReleaseValue, value);
     release(kReleaseMemoryInfo, memory);
     release(kReleaseSession, session);
     release(kReleaseSessionOptions, options);
     release(kReleaseEnv, env);
   }
 };
+
+Result<void*> OnnxRuntime::Impl::text_value(const Tensor& tensor) {
+  void*& value = texts[tensor.strings().data()];
+  if (value != nullptr) return value;
+  std::vector<const char*> lines;
+  for (const std::string& line : tensor.strings()) lines.push_back(line.c_str());
+  CHECK_OK(call(kCreateTensor, allocator, tensor.dims().data(), tensor.rank(),
+                static_cast<int>(DType::kString), &value));
+  CHECK_OK(call(kFillStringTensor, value, lines.data(), lines.size()));
+  return value;
+}
+
+Result<RunValue> OnnxRuntime::Impl::tensor_of(const void* value) const {
+  void* shape = nullptr;
+  int type = 0;
+  size_t rank = 0;
+  CHECK_OK(call(kGetTensorTypeAndShape, value, &shape));
+  CHECK_OK(call(kGetTensorElementType, shape, &type));
+  CHECK_OK(call(kGetDimensionsCount, shape, &rank));
+  std::vector<int64_t> dims(rank);
+  CHECK_OK(call(kGetDimensions, shape, dims.data(), rank));
+  release(kReleaseTensorTypeAndShape, shape);
+  const auto dtype = dtype_from_number(type);
+  if (!dtype) return RunValue();
+  TRY(Tensor tensor, Tensor::allocate(*dtype, dims));
+  if (tensor.is_string()) {
+    size_t length = 0;
+    CHECK_OK(call(kGetStringTensorDataLength, value, &length));
+    std::string all(length, ' ');
+    std::vector<size_t> starts(static_cast<size_t>(tensor.size()));
+    CHECK_OK(call(kGetStringTensorContent, value, static_cast<void*>(all.data()), length,
+                  starts.data(), starts.size()));
+    for (size_t i = 0; i < starts.size(); ++i)
+      tensor.strings()[i] =
+          all.substr(starts[i], (i + 1 < starts.size() ? starts[i + 1] : length) - starts[i]);
+    return RunValue(std::move(tensor));
+  }
+  void* data = nullptr;
+  CHECK_OK(call(kGetTensorMutableData, value, &data));
+  if (!tensor.bytes().empty())
+    std::memcpy(tensor.mutable_bytes().data(), data, tensor.bytes().size());
+  return RunValue(std::move(tensor));
+}
+
+Result<RunValue> OnnxRuntime::Impl::result_of(const void* value) const {
+  if (value == nullptr) return RunValue();
+  int is_tensor = 0, kind = 0;
+  CHECK_OK(call(kIsTensor, value, &is_tensor));
+  if (is_tensor != 0) return tensor_of(value);
+  constexpr int kSequence = 2, kMap = 3;
+  CHECK_OK(call(kGetValueType, value, &kind));
+  if (kind != kSequence && kind != kMap) return RunValue();
+  size_t count = 0;
+  CHECK_OK(call(kGetValueCount, value, &count));
+  std::vector<RunValue> items;
+  for (size_t i = 0; i < count; ++i) {
+    void* item = nullptr;
+    CHECK_OK(call(kGetValue, value, static_cast<int>(i), allocator, &item));
+    auto result = result_of(item);
+    release(kReleaseValue, item);
+    if (!result) return result;
+    items.push_back(*std::move(result));
+  }
+  if (kind == kSequence) return RunValue(SequenceValue{std::move(items)});
+  if (items.size() != 2 || !items[0].is_tensor() || !items[1].is_tensor()) return RunValue();
+  return RunValue(MapValue{items[0].tensor(), {}, items[1].tensor()});
+}
 
 OnnxRuntime::OnnxRuntime() : impl_(std::make_unique<Impl>()) {}
 OnnxRuntime::~OnnxRuntime() = default;
@@ -130,16 +212,15 @@ Result<std::unique_ptr<OnnxRuntime>> OnnxRuntime::open(const std::string& librar
   CHECK_OK(impl.call(kCreateSession, impl.env, model.c_str(), impl.options, &impl.session));
   constexpr int kArena = 1, kDefault = 0;
   CHECK_OK(impl.call(kCreateCpuMemoryInfo, kArena, kDefault, &impl.memory));
-  void* allocator = nullptr;
-  CHECK_OK(impl.call(kGetDefaultAllocator, &allocator));
+  CHECK_OK(impl.call(kGetDefaultAllocator, &impl.allocator));
   auto names = [&](Place count_of, Place name_of, std::vector<std::string>& list) -> Status {
     size_t count = 0;
     CHECK_OK(impl.call(count_of, impl.session, &count));
     for (size_t i = 0; i < count; ++i) {
       char* name = nullptr;
-      CHECK_OK(impl.call(name_of, impl.session, i, allocator, &name));
+      CHECK_OK(impl.call(name_of, impl.session, i, impl.allocator, &name));
       list.emplace_back(name);
-      CHECK_OK(impl.call(kAllocatorFree, allocator, static_cast<void*>(name)));
+      CHECK_OK(impl.call(kAllocatorFree, impl.allocator, static_cast<void*>(name)));
     }
     return ok();
   };
@@ -158,20 +239,26 @@ Status OnnxRuntime::run(const std::vector<NamedTensor>& inputs) {
   std::vector<const char*> names, output_names;
   std::vector<void*> values;
   Status status = ok();
+  std::vector<void*> own;
   for (const NamedTensor& input : inputs) {
-    if (input.tensor.is_string()) {
-      status = unsupported("string inputs are not handed to ONNX Runtime");
-      break;
-    }
     void* value = nullptr;
-    // An empty buffer may be null, which ONNX Runtime refuses.
-    static std::byte nothing[64];
-    const std::span<const std::byte> bytes = input.tensor.bytes();
-    status = impl.call(
-        kCreateTensorWithData, impl.memory,
-        static_cast<void*>(bytes.empty() ? nothing : const_cast<std::byte*>(bytes.data())),
-        bytes.size(), input.tensor.dims().data(), input.tensor.rank(),
-        static_cast<int>(input.tensor.dtype()), &value);
+    if (input.tensor.is_string()) {
+      auto text = impl.text_value(input.tensor);
+      if (text)
+        value = *text;
+      else
+        status = std::move(text).error();
+    } else {
+      // An empty buffer may be null, which ONNX Runtime refuses.
+      static std::byte nothing[64];
+      const std::span<const std::byte> bytes = input.tensor.bytes();
+      status = impl.call(
+          kCreateTensorWithData, impl.memory,
+          static_cast<void*>(bytes.empty() ? nothing : const_cast<std::byte*>(bytes.data())),
+          bytes.size(), input.tensor.dims().data(), input.tensor.rank(),
+          static_cast<int>(input.tensor.dtype()), &value);
+      if (status) own.push_back(value);
+    }
     if (!status) break;
     names.push_back(input.name.c_str());
     values.push_back(value);
@@ -183,35 +270,16 @@ Status OnnxRuntime::run(const std::vector<NamedTensor>& inputs) {
                        values.data(), values.size(), output_names.data(), output_names.size(),
                        impl.values.data());
   }
-  for (void* value : values) impl.release(kReleaseValue, value);
+  for (void* value : own) impl.release(kReleaseValue, value);
   return status;
 }
 
 Result<std::vector<RunValue>> OnnxRuntime::results() const {
   const Impl& impl = *impl_;
   std::vector<RunValue> results;
-  for (void* value : impl.values) {
-    results.emplace_back();
-    int is_tensor = 0;
-    if (value != nullptr) CHECK_OK(impl.call(kIsTensor, value, &is_tensor));
-    if (is_tensor == 0) continue;
-    void* shape = nullptr;
-    int type = 0;
-    size_t rank = 0;
-    CHECK_OK(impl.call(kGetTensorTypeAndShape, value, &shape));
-    CHECK_OK(impl.call(kGetTensorElementType, shape, &type));
-    CHECK_OK(impl.call(kGetDimensionsCount, shape, &rank));
-    std::vector<int64_t> dims(rank);
-    CHECK_OK(impl.call(kGetDimensions, shape, dims.data(), rank));
-    impl.release(kReleaseTensorTypeAndShape, shape);
-    const auto dtype = dtype_from_number(type);
-    if (!dtype || *dtype == DType::kString) continue;
-    TRY(Tensor tensor, Tensor::allocate(*dtype, dims));
-    void* data = nullptr;
-    CHECK_OK(impl.call(kGetTensorMutableData, value, &data));
-    if (!tensor.bytes().empty())
-      std::memcpy(tensor.mutable_bytes().data(), data, tensor.bytes().size());
-    results.back() = RunValue(std::move(tensor));
+  for (const void* value : impl.values) {
+    TRY(RunValue result, impl.result_of(value));
+    results.push_back(std::move(result));
   }
   return results;
 }

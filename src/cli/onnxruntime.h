@@ -29,9 +29,10 @@ class OnnxRuntime {
   const std::string& version() const;
   const std::vector<std::string>& inputs() const;
   const std::vector<std::string>& outputs() const;
-  /// Runs on tensors (no strings), and keeps the outputs until the next run.
+  /// Runs on tensors, and keeps the outputs until the next run.
   Status run(const std::vector<NamedTensor>& inputs);
-  /// The outputs of the last run, in graph order; absent where one is no tensor of numbers.
+  /// The outputs of the last run, in graph order; absent where one is of no type that this
+  /// reads.
   Result<std::vector<RunValue>> results() const;
 
  private:
