@@ -20,6 +20,23 @@ RunValue RunValue::empty_optional() {
   return result;
 }
 
+size_t SequenceValue::size() const {
+  return rows != nullptr ? static_cast<size_t>(rows->scalars.dim(0)) : items.size();
+}
+RunValue SequenceValue::item(size_t index) const {
+  if (rows == nullptr) return items[index];
+  const int64_t columns = rows->scalars.dim(1);
+  return MapValue{
+      rows->keys, {}, rows->scalars.part(static_cast<int64_t>(index) * columns, {{columns}})};
+}
+
+size_t MapValue::size() const {
+  return of_scalars() ? static_cast<size_t>(scalars.size()) : values.size();
+}
+RunValue MapValue::value(size_t index) const {
+  return of_scalars() ? RunValue(scalars.part(static_cast<int64_t>(index), {})) : values[index];
+}
+
 const SequenceValue& RunValue::sequence() const {
   return *std::get<std::shared_ptr<const SequenceValue>>(state_);
 }

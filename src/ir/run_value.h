@@ -14,14 +14,30 @@ namespace tombolo {
 
 class RunValue;
 
+/// Maps of the same keys to scalars: a row of `scalars` each.
+struct MapRows {
+  Tensor keys;     ///< [C]
+  Tensor scalars;  ///< [N, C]
+};
 struct SequenceValue {
   std::vector<RunValue> items;
   DType elem = DType::kUndefined;  ///< element type of the tensors; known even when empty
+  /// In place of `items`: thousands of maps of a few scalars are made when somebody looks at them.
+  std::shared_ptr<const MapRows> rows;
+
+  size_t size() const;
+  RunValue item(size_t index) const;
 };
 struct OptionalValue;
+/// The values, one for each key, are scalars of one type in one tensor, or whatever they are.
 struct MapValue {
   Tensor keys;                   ///< rank 1, integers or strings
-  std::vector<RunValue> values;  ///< one for each key
+  std::vector<RunValue> values;  ///< empty where `scalars` has them
+  Tensor scalars;                ///< rank 1
+
+  bool of_scalars() const { return scalars.dtype() != DType::kUndefined; }
+  size_t size() const;
+  RunValue value(size_t index) const;
 };
 struct SparseValue {
   Tensor values;   ///< [nnz]

@@ -111,6 +111,16 @@ Tensor Tensor::view(DType dtype, std::span<const int64_t> dims, std::span<const 
   return tensor;
 }
 
+Tensor Tensor::part(int64_t begin, std::span<const int64_t> dims) const {
+  const auto first = static_cast<size_t>(begin), count = static_cast<size_t>(element_count(dims));
+  if (is_string())
+    return of_strings(
+        dims, std::vector<std::string>(strings_->begin() + begin,
+                                       strings_->begin() + begin + static_cast<int64_t>(count)));
+  const size_t width = bits_of(dtype_) / 8;
+  return view(dtype_, dims, bytes().subspan(first * width, count * width), owner_);
+}
+
 Tensor Tensor::of_strings(std::span<const int64_t> dims, std::vector<std::string> strings) {
   Tensor tensor;
   tensor.dtype_ = DType::kString;

@@ -78,6 +78,9 @@ class Tensor {
 
   /// The same elements under another shape of equal count; shares the buffer.
   Tensor reshaped(std::span<const int64_t> dims) const;
+  /// Elements from `begin` on under the shape `dims`; shares the buffer, but for strings. Elements
+  /// of whole bytes only.
+  Tensor part(int64_t begin, std::span<const int64_t> dims) const;
   /// The same bytes under another element type of equal width; shares the buffer.
   Tensor reinterpreted(DType dtype) const;
   /// A private, aligned copy.

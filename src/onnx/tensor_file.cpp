@@ -207,12 +207,14 @@ class ValueWriter {
     sink_.message(2, [&] { tensor(value.indices, {}); });
     for (int64_t dim : value.dims) sink_.number(3, static_cast<uint64_t>(dim));
   }
-  void sequence(const std::vector<RunValue>& items, std::string_view name) {
+  void sequence(const SequenceValue& sequence, std::string_view name) {
     if (!name.empty()) sink_.bytes(1, name);
-    const Held kind = items.empty() ? Held::kTensor : held(items.front());
+    const Held kind = sequence.size() == 0 ? Held::kTensor : held(sequence.item(0));
     sink_.number(2, static_cast<uint64_t>(kind));
-    for (const RunValue& item : items)
+    for (size_t i = 0; i < sequence.size(); ++i) {
+      const RunValue item = sequence.item(i);
       sink_.message(field_in_optional(held(item)), [&] { value(item, {}); });
+    }
   }
   void map(const MapValue& map, std::string_view name) {
     if (!name.empty()) sink_.bytes(1, name);
@@ -222,7 +224,9 @@ class ValueWriter {
     else
       for (int64_t i = 0; i < map.keys.size(); ++i)
         sink_.number(3, static_cast<uint64_t>(map.keys.get_int64(i)));
-    sink_.message(5, [&] { sequence(map.values, {}); });
+    SequenceValue values;
+    for (size_t i = 0; i < map.size(); ++i) values.items.push_back(map.value(i));
+    sink_.message(5, [&] { sequence(values, {}); });
   }
   void optional(const RunValue* content, std::string_view name) {
     if (!name.empty()) sink_.bytes(1, name);
@@ -237,7 +241,7 @@ class ValueWriter {
       case RunValue::Kind::kTensor:
         return tensor(value.tensor(), name);
       case RunValue::Kind::kSequence:
-        return sequence(value.sequence().items, name);
+        return sequence(value.sequence(), name);
       case RunValue::Kind::kOptional:
         return optional(value.optional_content(), name);
       case RunValue::Kind::kMap:

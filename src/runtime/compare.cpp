@@ -123,7 +123,7 @@ namespace {
 
 /// Where the entries of a map stand, by rising keys.
 std::vector<size_t> order_of_keys(const MapValue& map) {
-  std::vector<size_t> order(map.values.size());
+  std::vector<size_t> order(map.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const Tensor& keys = map.keys;
   if (keys.size() != static_cast<int64_t>(order.size())) return order;
@@ -173,13 +173,12 @@ Comparison compare(const RunValue& actual, const RunValue& expected,
     case RunValue::Kind::kTensor:
       return compare_tensors(actual.tensor(), expected.tensor(), override_floats);
     case RunValue::Kind::kSequence: {
-      const auto& a = actual.sequence().items;
-      const auto& e = expected.sequence().items;
+      const SequenceValue &a = actual.sequence(), &e = expected.sequence();
       if (a.size() != e.size())
         return differ("got a sequence of " + std::to_string(a.size()) + ", expected " +
                       std::to_string(e.size()));
       for (size_t i = 0; i < a.size(); ++i)
-        merge(result, compare(a[i], e[i], override_floats), "item " + std::to_string(i));
+        merge(result, compare(a.item(i), e.item(i), override_floats), "item " + std::to_string(i));
       return result;
     }
     case RunValue::Kind::kOptional: {
@@ -191,8 +190,7 @@ Comparison compare(const RunValue& actual, const RunValue& expected,
       return a == nullptr ? result : compare(*a, *e, override_floats);
     }
     case RunValue::Kind::kMap: {
-      if (actual.map().values.size() != expected.map().values.size())
-        return differ("maps differ in size");
+      if (actual.map().size() != expected.map().size()) return differ("maps differ in size");
       // The order of a map's entries says nothing.
       const std::vector<size_t> own = order_of_keys(actual.map()),
                                 other = order_of_keys(expected.map());
@@ -201,10 +199,9 @@ Comparison compare(const RunValue& actual, const RunValue& expected,
                             override_floats),
             "keys");
       for (size_t i = 0; i < own.size(); ++i)
-        merge(
-            result,
-            compare(actual.map().values[own[i]], expected.map().values[other[i]], override_floats),
-            "value " + std::to_string(other[i]));
+        merge(result,
+              compare(actual.map().value(own[i]), expected.map().value(other[i]), override_floats),
+              "value " + std::to_string(other[i]));
       return result;
     }
     case RunValue::Kind::kSparse:

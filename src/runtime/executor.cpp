@@ -21,7 +21,7 @@ std::string describe_inputs(std::span<const RunValue* const> inputs) {
     else if (value->is_tensor())
       text += to_string(value->tensor());
     else if (value->kind() == RunValue::Kind::kSequence)
-      text += "sequence of " + std::to_string(value->sequence().items.size());
+      text += "sequence of " + std::to_string(value->sequence().size());
     else
       text += value->kind() == RunValue::Kind::kOptional ? "optional" : "map or sparse tensor";
   }
@@ -57,12 +57,14 @@ bool touches(const RunValue& value, const std::byte* begin, const std::byte* end
     case RunValue::Kind::kTensor:
       return within(value.tensor(), begin, end);
     case RunValue::Kind::kSequence:
+      if (const auto& rows = value.sequence().rows)
+        return within(rows->keys, begin, end) || within(rows->scalars, begin, end);
       return std::any_of(value.sequence().items.begin(), value.sequence().items.end(),
                          [&](const RunValue& item) { return touches(item, begin, end); });
     case RunValue::Kind::kOptional:
       return value.optional_content() != nullptr && touches(*value.optional_content(), begin, end);
     case RunValue::Kind::kMap:
-      return within(value.map().keys, begin, end) ||
+      return within(value.map().keys, begin, end) || within(value.map().scalars, begin, end) ||
              std::any_of(value.map().values.begin(), value.map().values.end(),
                          [&](const RunValue& item) { return touches(item, begin, end); });
     case RunValue::Kind::kSparse:
@@ -83,6 +85,12 @@ Result<RunValue> detached(const RunValue& value, const std::byte* begin, const s
     }
     case RunValue::Kind::kSequence: {
       SequenceValue copy = value.sequence();
+      if (copy.rows != nullptr) {
+        MapRows rows;
+        TRY(rows.keys, copy.rows->keys.clone());
+        TRY(rows.scalars, copy.rows->scalars.clone());
+        copy.rows = std::make_shared<const MapRows>(std::move(rows));
+      }
       for (RunValue& item : copy.items) {
         TRY(item, detached(item, begin, end));
       }
@@ -95,6 +103,9 @@ Result<RunValue> detached(const RunValue& value, const std::byte* begin, const s
     case RunValue::Kind::kMap: {
       MapValue copy = value.map();
       TRY(copy.keys, copy.keys.clone());
+      if (copy.of_scalars()) {
+        TRY(copy.scalars, copy.scalars.clone());
+      }
       for (RunValue& item : copy.values) {
         TRY(item, detached(item, begin, end));
       }

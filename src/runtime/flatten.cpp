@@ -11,9 +11,9 @@ std::vector<NamedTensor> flatten_outputs(const std::vector<SessionPort>& ports,
         flat.push_back({name, value.tensor()});
         return;
       case RunValue::Kind::kSequence: {
-        const auto& items = value.sequence().items;
-        for (size_t i = 0; i < items.size(); ++i)
-          self(self, name + "." + std::to_string(i), items[i]);
+        const SequenceValue& sequence = value.sequence();
+        for (size_t i = 0; i < sequence.size(); ++i)
+          self(self, name + "." + std::to_string(i), sequence.item(i));
         return;
       }
       case RunValue::Kind::kOptional:
@@ -21,6 +21,10 @@ std::vector<NamedTensor> flatten_outputs(const std::vector<SessionPort>& ports,
         return;
       case RunValue::Kind::kMap:
         flat.push_back({name + ".keys", value.map().keys});
+        if (value.map().of_scalars()) {
+          flat.push_back({name + ".values", value.map().scalars});
+          return;
+        }
         for (size_t i = 0; i < value.map().values.size(); ++i)
           self(self, name + ".values." + std::to_string(i), value.map().values[i]);
         return;

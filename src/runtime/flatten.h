@@ -7,7 +7,8 @@
 namespace tombolo {
 
 /// The outputs of a run as plain tensors: sequences as NAME.0, NAME.1, ..., maps as NAME.keys and
-/// NAME.values.0, ..., sparse tensors as NAME.values and NAME.indices; absent optionals left out.
+/// NAME.values (or NAME.values.0, ... where those are no scalars), sparse tensors as NAME.values
+/// and NAME.indices; absent optionals left out.
 std::vector<NamedTensor> flatten_outputs(const std::vector<SessionPort>& ports,
                                          const std::vector<RunValue>& values);
 

@@ -18,28 +18,16 @@ Status run_zip_map(KernelContext& context) {
     return context.error("X must be float [N, " + std::to_string(labels.count()) +
                          "], one column for each label, is " + to_string(*x));
   const int64_t columns = labels.count(), rows = x->rank() == 1 ? 1 : x->dim(0);
-  Tensor keys;
   const int64_t dims[] = {columns};
-  if (labels.strings.empty())
-    keys = Tensor::int64s(labels.ints);
-  else
-    keys = Tensor::of_strings(
+  TRY(const auto keys, context.made_once<Tensor>([&]() -> Result<Tensor> {
+    if (labels.strings.empty()) return Tensor::int64s(labels.ints);
+    return Tensor::of_strings(
         dims, std::vector<std::string>(labels.strings.begin(), labels.strings.end()));
-  // The scores of all maps lie in one piece of memory: one for each would be most of the work.
-  TRY(const Tensor copy, x->clone());
-  const auto scores = std::make_shared<const Tensor>(copy);
+  }));
+  const int64_t shape[] = {rows, columns};
+  TRY(const Tensor scores, x->clone());
   SequenceValue sequence;
-  sequence.items.reserve(static_cast<size_t>(rows));
-  for (int64_t row = 0; row < rows; ++row) {
-    MapValue map;
-    map.keys = keys;
-    map.values.reserve(static_cast<size_t>(columns));
-    for (int64_t i = 0; i < columns; ++i)
-      map.values.emplace_back(Tensor::view(
-          DType::kFloat32, {},
-          std::as_bytes(std::span(scores->data<float>() + row * columns + i, 1)), scores));
-    sequence.items.emplace_back(std::move(map));
-  }
+  sequence.rows = std::make_shared<const MapRows>(MapRows{*keys, scores.reshaped(shape)});
   context.set_output(0, RunValue(std::move(sequence)));
   return ok();
 }

@@ -60,13 +60,15 @@ void collect_numbers(const RunValue& value, Numbers& numbers) {
         numbers.values.push_back(number_at(value.tensor(), i));
       return;
     case RunValue::Kind::kSequence:
-      for (const RunValue& item : value.sequence().items) collect_numbers(item, numbers);
+      for (size_t i = 0; i < value.sequence().size(); ++i)
+        collect_numbers(value.sequence().item(i), numbers);
       return;
     case RunValue::Kind::kOptional:
       if (value.optional_content() != nullptr) collect_numbers(*value.optional_content(), numbers);
       return;
     case RunValue::Kind::kMap:
-      for (const RunValue& item : value.map().values) collect_numbers(item, numbers);
+      for (size_t i = 0; i < value.map().size(); ++i)
+        collect_numbers(value.map().value(i), numbers);
       return;
     default:
       return;

@@ -42,14 +42,14 @@ DType dtype_in(const RunValue& value) {
     case RunValue::Kind::kTensor:
       return value.tensor().dtype();
     case RunValue::Kind::kSequence:
-      return value.sequence().elem != DType::kUndefined || value.sequence().items.empty()
+      return value.sequence().elem != DType::kUndefined || value.sequence().size() == 0
                  ? value.sequence().elem
-                 : dtype_in(value.sequence().items[0]);
+                 : dtype_in(value.sequence().item(0));
     case RunValue::Kind::kOptional:
       return value.optional_content() != nullptr ? dtype_in(*value.optional_content())
                                                  : DType::kUndefined;
     case RunValue::Kind::kMap:
-      return value.map().values.empty() ? DType::kUndefined : dtype_in(value.map().values[0]);
+      return value.map().size() == 0 ? DType::kUndefined : dtype_in(value.map().value(0));
     default:
       return DType::kUndefined;
   }
