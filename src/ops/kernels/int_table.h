@@ -23,7 +23,7 @@ class IntTable {
     if (range <= 4 * static_cast<uint64_t>(keys.size()) + 1024)
       table_.assign(range + 2, -1);
     else
-      slots_.resize(std::bit_ceil(2 * keys.size()));
+      slots_.resize(std::bit_ceil((keys.size() <= 4096 ? 8 : 2) * keys.size()));
     shift_ = 64 - std::countr_zero(std::max<size_t>(slots_.size(), 2));
     for (size_t i = 0; i < keys.size(); ++i) {
       if (slots_.empty()) {
@@ -67,7 +67,7 @@ class IntTable {
   size_t offset(int64_t key) const {
     return static_cast<size_t>(static_cast<uint64_t>(key) - static_cast<uint64_t>(least_));
   }
-  /// The slot that holds the key, or the free one where it would stand. Half of them are free.
+  /// The slot that holds the key, or the free one where it would stand. Half of them are free, or most.
   size_t slot_of(int64_t key) const {
     size_t at = (static_cast<uint64_t>(key) * 0x9E3779B97F4A7C15u) >> shift_;
     while (slots_[at].place >= 0 && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);

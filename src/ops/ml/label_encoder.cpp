@@ -1,4 +1,5 @@
 #include <bit>
+#include <cmath>
 #include <numeric>
 #include <string>
 
@@ -20,6 +21,16 @@ int64_t number_key(double value) {
 }
 int64_t number_key(const Tensor& tensor, int64_t index) {
   return is_float(tensor.dtype()) ? number_key(tensor.get_double(index)) : tensor.get_int64(index);
+}
+
+/// Whether numbers are whole ones that a table may have as integers.
+bool whole_numbers(const Tensor& keys) {
+  constexpr double kMost = 1LL << 52;
+  for (int64_t i = 0; i < keys.size(); ++i) {
+    const double value = keys.get_double(i);
+    if (!(std::fabs(value) <= kMost) || value != std::floor(value)) return false;
+  }
+  return true;
 }
 
 /// The default for values of type `dtype`.
@@ -47,6 +58,7 @@ struct LabelTable {
   Tensor values;  ///< after what stands for everything that is no key: place -1 leads there
   TextTable by_text;
   IntTable by_number;
+  bool whole = false;  ///< keys are floats, and in the table as integers
 };
 
 /// The value of each key, and before them that of all else, as one list.
@@ -88,11 +100,32 @@ Result<LabelTable> read_table(const KernelContext& context, bool texts) {
     for (size_t i = 0; i < keys.strings().size(); ++i)
       table.by_text.add(keys.strings()[i], static_cast<int64_t>(i), true);
   } else {
+    table.whole = is_float(keys.dtype()) && whole_numbers(keys);
     std::vector<int64_t> numbers;
-    for (int64_t i = 0; i < keys.size(); ++i) numbers.push_back(number_key(keys, i));
+    for (int64_t i = 0; i < keys.size(); ++i)
+      numbers.push_back(table.whole ? static_cast<int64_t>(keys.get_double(i))
+                                    : number_key(keys, i));
     table.by_number = IntTable(numbers, true);
   }
   return table;
+}
+
+/// done(place) for each of `count` floats in turn.
+template <typename T, typename Done>
+void find_floats(const LabelTable& table, const T* from, int64_t count, Done&& done) {
+  if (!table.whole)
+    return table.by_number.find_each(
+        count, [from](int64_t i) { return number_key(static_cast<double>(from[i])); }, done);
+  // What is no whole number, or too large for one that a float holds, is no key.
+  table.by_number.find_each(
+      count,
+      [from](int64_t i) {
+        const T value = from[i];
+        const bool fits = std::fabs(value) < static_cast<T>(1LL << 53);
+        const auto whole = static_cast<int64_t>(fits ? value : T{0});
+        return fits && static_cast<T>(whole) == value ? whole : INT64_MIN;
+      },
+      done);
 }
 
 /// done(place) for each element of x in turn.
@@ -103,9 +136,9 @@ void find_each(const LabelTable& table, const Tensor& x, Done&& done) {
   } else if (x.dtype() == DType::kInt64) {
     table.by_number.find_each({x.data<int64_t>(), static_cast<size_t>(x.size())}, done);
   } else if (x.dtype() == DType::kFloat32) {
-    const float* from = x.data<float>();
-    table.by_number.find_each(
-        x.size(), [from](int64_t i) { return number_key(static_cast<double>(from[i])); }, done);
+    find_floats(table, x.data<float>(), x.size(), done);
+  } else if (x.dtype() == DType::kFloat64) {
+    find_floats(table, x.data<double>(), x.size(), done);
   } else {
     table.by_number.find_each(
         x.size(), [&x](int64_t i) { return number_key(x, i); }, done);

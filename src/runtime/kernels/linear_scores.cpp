@@ -69,19 +69,20 @@ void dot_tile(const T* x, int64_t features, const T* w, int64_t padded, int64_t 
 #pragma GCC unroll 4
     for (int r = 0; r < kR; ++r) sum[t][r] = hn::Zero(d);
   const auto step = [&](int64_t i, auto&& load) HWY_ATTR __attribute__((always_inline)) {
-    V row[kR];
+    // Weights stay in registers: so twelve sums leave enough of sixteen.
+    V weight[kT];
+#pragma GCC unroll 8
+    for (int t = 0; t < kT; ++t) {
+      weight[t] = hn::LoadU(d, w + t * padded + i);
+      keep_in_register(weight[t]);
+    }
 #pragma GCC unroll 4
     for (int r = 0; r < kR; ++r) {
       if (ahead) __builtin_prefetch(x + (kR + r) * features + i);
-      row[r] = load(x + r * features + i);
-      keep_in_register(row[r]);
-    }
+      V row = load(x + r * features + i);
+      keep_in_register(row);
 #pragma GCC unroll 8
-    for (int t = 0; t < kT; ++t) {
-      V weight = hn::LoadU(d, w + t * padded + i);
-      keep_in_register(weight);
-#pragma GCC unroll 4
-      for (int r = 0; r < kR; ++r) add_product(sum[t][r], row[r], weight);
+      for (int t = 0; t < kT; ++t) add_product(sum[t][r], row, weight[t]);
     }
   };
   int64_t i = 0;
@@ -113,13 +114,14 @@ void dots_of(const T* x, int64_t rows, int64_t features, const T* w, int64_t pad
              int64_t targets, T* scores) {
   constexpr bool kMany = HWY_LANES(float) == 16;  // registers
   for (int64_t t = 0; t < targets; ++t) std::fill_n(scores + t * kLinearRows, kLinearRows, bias[t]);
-  // Four rows of so many features stay in the first cache while all targets take them.
-  constexpr int64_t kStretch = 8192 / static_cast<int64_t>(sizeof(T));
+  // So many features of four rows stay in the first cache while all targets take them. Of doubles
+  // those of some targets do as well.
+  constexpr int64_t kStretch = sizeof(T) == 8 ? 256 : 2048;
   for (int64_t i = 0; i < features; i += kStretch) {
     const int64_t n = std::min(kStretch, features - i);
     int64_t r = 0;
     for (; r + 4 <= rows; r += 4)
-      dot_targets<4, kMany ? 5 : 2>(x + r * features + i, features, w + i, padded, n, 0, targets,
+      dot_targets<4, kMany ? 5 : 3>(x + r * features + i, features, w + i, padded, n, 0, targets,
                                     scores + r);
     for (; r < rows; ++r)
       dot_targets<1, kMany ? 8 : 5>(x + r * features + i, features, w + i, padded, n, 0, targets,

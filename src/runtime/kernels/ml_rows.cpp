@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/math-inl.h"
@@ -185,6 +186,31 @@ void scale_of(const float* x, const double* offset, const double* scale, int64_t
   }
 }
 
+template <typename T>
+void impute_any(const T* x, T marker, const T* by, int64_t n, T* y) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto run = [&](auto&& missing) HWY_ATTR __attribute__((always_inline)) {
+    for (int64_t i = 0; i < n; i += lanes) {
+      const auto given = load_n(d, x + i, n - i);
+      store_n(hn::IfThenElse(missing(given), load_n(d, by + i, n - i), given), d, y + i, n - i);
+    }
+  };
+  if constexpr (!std::is_integral_v<T>)
+    if (marker != marker) return run([](auto given) HWY_ATTR { return hn::IsNaN(given); });
+  const auto missing = hn::Set(d, marker);
+  run([&](auto given) HWY_ATTR { return hn::Eq(given, missing); });
+}
+void impute_floats(const float* x, float marker, const float* by, int64_t n, float* y) {
+  impute_any(x, marker, by, n, y);
+}
+void impute_doubles(const double* x, double marker, const double* by, int64_t n, double* y) {
+  impute_any(x, marker, by, n, y);
+}
+void impute_longs(const int64_t* x, int64_t marker, const int64_t* by, int64_t n, int64_t* y) {
+  impute_any(x, marker, by, n, y);
+}
+
 /// What a row is divided by, but for zero.
 HWY_INLINE double norm_of_row(RowNorm norm, const float* x, int64_t n) {
   const D d;
@@ -249,6 +275,21 @@ void scale_features(const float* x, const double* offset, const double* scale, i
                     float* y) {
   TOMBOLO_TARGET(void(const float*, const double*, const double*, int64_t, float*), scale_of)
   (x, offset, scale, n, y);
+}
+template <>
+void impute<float>(const float* x, float marker, const float* by, int64_t n, float* y) {
+  TOMBOLO_TARGET(void(const float*, float, const float*, int64_t, float*), impute_floats)
+  (x, marker, by, n, y);
+}
+template <>
+void impute<double>(const double* x, double marker, const double* by, int64_t n, double* y) {
+  TOMBOLO_TARGET(void(const double*, double, const double*, int64_t, double*), impute_doubles)
+  (x, marker, by, n, y);
+}
+template <>
+void impute<int64_t>(const int64_t* x, int64_t marker, const int64_t* by, int64_t n, int64_t* y) {
+  TOMBOLO_TARGET(void(const int64_t*, int64_t, const int64_t*, int64_t, int64_t*), impute_longs)
+  (x, marker, by, n, y);
 }
 void divide_by_norm(RowNorm norm, const float* x, int64_t rows, int64_t n, float* y) {
   TOMBOLO_TARGET(void(RowNorm, const float*, int64_t, int64_t, float*), norm_of)

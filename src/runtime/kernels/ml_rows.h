@@ -27,6 +27,10 @@ void svm_values(const SvmParameters& parameters, const double* x, int64_t rows,
 /// y = (x - offset) * scale, rounded once.
 void scale_features(const float* x, const double* offset, const double* scale, int64_t n, float* y);
 
+/// y = by where x is the marker (any NaN, where that is one), else x. T: float, double, int64_t.
+template <typename T>
+void impute(const T* x, T marker, const T* by, int64_t n, T* y);
+
 enum class RowNorm : uint8_t { kMax, kL1, kL2 };
 /// Each of `rows` rows of n numbers divided by its norm, as it is where that is zero.
 void divide_by_norm(RowNorm norm, const float* x, int64_t rows, int64_t n, float* y);

@@ -1,4 +1,4 @@
-// Scaler and Normalizer of ai.onnx.ml, in double as the reference computes them.
+// Scaler, Imputer and Normalizer of ai.onnx.ml, the sums in double as the reference computes them.
 
 #include <algorithm>
 #include <vector>
@@ -57,6 +57,73 @@ Status run_scaler(KernelRun& run) {
   return ok();
 }
 
+// Imputer.
+
+struct ImputerState final : KernelState {
+  std::vector<float> floats;  ///< what stands for the marker, for as many rows as a run has
+  std::vector<double> doubles;
+  std::vector<int64_t> longs;
+  double marker = 0;
+  int64_t long_marker = 0, run = 1;
+};
+
+bool supports_imputer(const KernelQuery& q) {
+  if (active_isa() == Isa::kScalar || q.inputs.empty() || q.dims(0).empty() ||
+      element_count(q.dims(0)) < 1)
+    return false;
+  const bool longs = q.dtype(0) == DType::kInt64;
+  if (!longs && q.dtype(0) != DType::kFloat32 && q.dtype(0) != DType::kFloat64) return false;
+  const size_t count = longs ? q.attributes.get_ints("imputed_value_int64s").size()
+                             : q.attributes.get_floats("imputed_value_floats").size();
+  return count == 1 || static_cast<int64_t>(count) == q.dims(0).back();
+}
+template <typename T, typename From>
+void repeat(std::span<const From> list, int64_t run, std::vector<T>& to) {
+  for (int64_t i = 0; i < run; ++i)
+    to.push_back(static_cast<T>(list[static_cast<size_t>(i) % list.size()]));
+}
+Result<std::unique_ptr<KernelState>> prepare_imputer(const PrepareContext& q) {
+  auto state = std::make_unique<ImputerState>();
+  const int64_t features = q.dims(0).back();
+  state->run = features * std::max<int64_t>(1, 512 / features);
+  state->marker = static_cast<double>(q.attributes.get_float("replaced_value_float", 0));
+  state->long_marker = q.attributes.get_int("replaced_value_int64", 0);
+  const auto floats = q.attributes.get_floats("imputed_value_floats");
+  if (q.dtype(0) == DType::kFloat32)
+    repeat(floats, state->run, state->floats);
+  else if (q.dtype(0) == DType::kFloat64)
+    repeat(floats, state->run, state->doubles);
+  else
+    repeat(q.attributes.get_ints("imputed_value_int64s"), state->run, state->longs);
+  return state;
+}
+template <typename T>
+void impute_runs(const KernelRun& run, int64_t length, T marker, const std::vector<T>& by,
+                 Tensor& y) {
+  const Tensor& x = run.input(0);
+  const int64_t size = x.size();
+  const T* from = x.data<T>();
+  T* to = y.data<T>();
+  run.parallel_for((size + length - 1) / length, ml_grain(length), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin * length; i < std::min(size, end * length); i += length)
+      impute(from + i, marker, by.data(), std::min(length, size - i), to + i);
+  });
+}
+Status run_imputer(KernelRun& run) {
+  const auto& s = run.state<ImputerState>();
+  const DType dtype = run.input(0).dtype();
+  TRY(Tensor * y, run.output(0, dtype, run.input(0).dims()));
+  if (dtype == DType::kFloat32)
+    impute_runs(run, s.run, static_cast<float>(s.marker), s.floats, *y);
+  else if (dtype == DType::kFloat64)
+    impute_runs(run, s.run, s.marker, s.doubles, *y);
+  else
+    impute_runs(run, s.run, s.long_marker, s.longs, *y);
+  return ok();
+}
+
+// Normalizer.
+
 struct NormalizerState final : KernelState {
   RowNorm norm = RowNorm::kMax;
 };
@@ -96,6 +163,15 @@ KERNEL(ml_scaler) = {
     .supports = supports_scaler,
     .prepare = prepare_scaler,
     .run = run_scaler,
+};
+KERNEL(ml_imputer) = {
+    .name = "imputer",
+    .op = "Imputer",
+    .domain = "ai.onnx.ml",
+    .supports = supports_imputer,
+    .prepare = prepare_imputer,
+    .run = run_imputer,
+    .in_place = 1,
 };
 KERNEL(ml_normalizer) = {
     .name = "normalizer",
