@@ -86,15 +86,15 @@ void transform_scores(PostTransform transform, std::span<double> scores) {
   for (double& score : scores) score = sum == 0 ? 0.5 : score / sum;
 }
 
-std::vector<double> class_scores(PostTransform transform, double score, SecondClass second) {
-  std::vector<double> scores = {score};
+void class_scores(PostTransform transform, double score, SecondClass second,
+                  std::vector<double>& scores) {
+  scores.assign(1, score);
   const bool logistic = transform == PostTransform::kLogistic;
   if (second != SecondClass::kNone && transform != PostTransform::kProbit) {
     const bool complement = second == SecondClass::kComplement && !logistic;
-    scores = {complement ? 1 - score : -score, score};
+    scores.insert(scores.begin(), complement ? 1 - score : -score);
   }
   if (logistic || transform == PostTransform::kProbit) transform_scores(transform, scores);
-  return scores;
 }
 
 Status give_scores(KernelContext& context, size_t index, DType dtype,

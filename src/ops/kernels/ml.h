@@ -40,7 +40,8 @@ enum class SecondClass : uint8_t {
   kComplement,  ///< the score is a probability: [1 - s, s]
   kOpposite,    ///< [-s, s]
 };
-std::vector<double> class_scores(PostTransform transform, double score, SecondClass second);
+void class_scores(PostTransform transform, double score, SecondClass second,
+                  std::vector<double>& scores);
 
 /// The number of the greatest; the first of equals.
 inline int64_t greatest(std::span<const double> scores) {

@@ -68,7 +68,7 @@ int64_t SvmClassification::decide(std::vector<double>& scores,
       number = judged[static_cast<size_t>(number)] > 0 ? 1 : 0;
   }
   if (scores.size() == 1)
-    scores = class_scores(transform, scores[0], second);
+    class_scores(transform, scores[0], second, scores);
   else
     transform_scores(transform, scores);
   return number;

@@ -37,8 +37,8 @@ int64_t TreeClassification::decide(std::span<double> sums, std::vector<double>& 
       scores = {0, score};
       transform_scores(transform, scores);
     } else {
-      scores = class_scores(transform, score,
-                            probabilities ? SecondClass::kComplement : SecondClass::kOpposite);
+      class_scores(transform, score,
+                   probabilities ? SecondClass::kComplement : SecondClass::kOpposite, scores);
     }
     return score > (probabilities ? 0.5 : 0.0) ? 1 : 0;
   }

@@ -6,12 +6,15 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
 #include "ops/kernels/tree.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/ml_setting.h"
 #include "runtime/kernels/no_host.h"
 
 namespace tombolo {
@@ -39,15 +42,18 @@ struct FlatForest {
   std::vector<FlatNode<T>> nodes;
   std::vector<int32_t> source;  ///< the node of the Forest that each is
   std::vector<int32_t> roots;
+  std::vector<int32_t> depths;  ///< of the tree below each root
   /// Of each leaf for each target, where a leaf has at most one vote for each: at the leaf's own
   /// place for one target, else at the row that it has in `leaf_rows`.
   std::vector<double> weights;
   std::vector<int32_t> leaf_rows;
-  bool general = false;  ///< kMissing or kEqual is used
+  uint32_t features = 0;
+  bool general = false;   ///< kMissing or kEqual is used
+  bool mirrored = false;  ///< a row is followed by its opposite, which some nodes look at
 
   /// False when the trees are no trees (nodes have several parents, or lead in a circle), or a test
   /// is not one of order.
-  bool build(const Forest& forest);
+  bool build(const Forest& forest, int64_t width);
 
  private:
   void collect_weights(const Forest& forest);
@@ -71,8 +77,9 @@ T below(double x) {
 }
 
 template <typename T>
-bool FlatForest<T>::build(const Forest& forest) {
-  if (forest.nodes.size() > (size_t{1} << 29)) return false;
+bool FlatForest<T>::build(const Forest& forest, int64_t width) {
+  if (forest.nodes.size() > (size_t{1} << 29) || width > kFeature / 2) return false;
+  features = static_cast<uint32_t>(width);
   std::vector<uint8_t> seen(forest.nodes.size());
   for (int64_t root : forest.roots) {
     roots.push_back(static_cast<int32_t>(nodes.size()));
@@ -112,10 +119,16 @@ void FlatForest<T>::collect_weights(const Forest& forest) {
 template <typename T>
 bool FlatForest<T>::place(const Forest& forest, size_t root, int32_t slot,
                           std::vector<uint8_t>& seen) {
-  std::vector<std::pair<size_t, int32_t>> open = {{root, slot}};
+  struct Open {
+    size_t node;
+    int32_t slot, depth;
+  };
+  std::vector<Open> open = {{root, slot, 0}};
+  int32_t deepest = 0;
   while (!open.empty()) {
-    const auto [at, here] = open.back();
+    const auto [at, here, depth] = open.back();
     open.pop_back();
+    deepest = std::max(deepest, depth);
     if (seen[at]++ != 0) return false;
     const TreeNode& node = forest.nodes[at];
     source[static_cast<size_t>(here)] = static_cast<int32_t>(at);
@@ -152,17 +165,27 @@ bool FlatForest<T>::place(const Forest& forest, size_t root, int32_t slot,
       // equal".
       const bool missing_true = node.missing_is_true || node.mode == TreeMode::kNeq;
       if (missing_true == first_is_true) flat.feature |= kMissing;
+      if (flat.feature == (static_cast<uint32_t>(node.feature) | kMissing) &&
+          flat.split == flat.split) {
+        // "-x < -split" leads where "x <= split" does not: what is no number then goes the right
+        // way without being asked for.
+        flat.feature = static_cast<uint32_t>(node.feature) + features;
+        flat.split = below<T>(-static_cast<double>(flat.split));
+        first_is_true = !first_is_true;
+        mirrored = true;
+      }
       general = general || (flat.feature & (kMissing | kEqual)) != 0;
       flat.child = static_cast<int32_t>(nodes.size());
       nodes.resize(nodes.size() + 2);
       source.resize(nodes.size());
       const auto on_true = static_cast<size_t>(node.on_true);
       const auto on_false = static_cast<size_t>(node.on_false);
-      open.push_back({first_is_true ? on_false : on_true, flat.child + 1});
-      open.push_back({first_is_true ? on_true : on_false, flat.child});
+      open.push_back({first_is_true ? on_false : on_true, flat.child + 1, depth + 1});
+      open.push_back({first_is_true ? on_true : on_false, flat.child, depth + 1});
     }
     nodes[static_cast<size_t>(here)] = flat;
   }
+  depths.push_back(deepest);
   return true;
 }
 
@@ -180,14 +203,19 @@ inline int32_t step(const FlatNode<T>* nodes, int32_t at, const T* row) {
   return node.child + static_cast<int32_t>(!yes);
 }
 
-/// Walk i goes from at[i] to its leaf, looking at rows[i].
+/// Walk i goes from at[i] to its leaf, at most `depth` steps away, looking at rows[i].
 template <bool kGeneral, typename T>
-void walk(const FlatNode<T>* nodes, const T* const* rows, int32_t* at) {
+void walk(const FlatNode<T>* nodes, const T* const* rows, int32_t depth, int32_t* at) {
   int32_t a[kWalks];
   const T* r[kWalks];
   std::copy_n(at, kWalks, a);
   std::copy_n(rows, kWalks, r);
-  for (int32_t moved = 1; moved != 0;) {
+  // So few steps are taken faster than asked about.
+  constexpr int32_t kFew = 8;
+  for (int32_t k = std::min(depth, kFew); k > 0; --k)
+#pragma GCC unroll 8
+    for (int i = 0; i < kWalks; ++i) a[i] = step<kGeneral>(nodes, a[i], r[i]);
+  for (int32_t moved = depth > kFew; moved != 0;) {
     moved = 0;
 #pragma GCC unroll 8
     for (int i = 0; i < kWalks; ++i) a[i] = step<kGeneral>(nodes, a[i], r[i]);
@@ -225,8 +253,7 @@ bool supports_trees(const KernelQuery& query) {
       (query.node.op_type() == "TreeEnsemble" ||
        (dtype != DType::kInt64 && dtype != DType::kInt32)))
     return false;
-  return query.dims(0)[1] > 0 && (!is_classifier(query.node) ||
-                                  query.attributes.get_strings("classlabels_strings").empty());
+  return query.dims(0)[1] > 0;
 }
 
 template <typename Body>
@@ -256,10 +283,10 @@ Result<std::unique_ptr<KernelState>> prepare_trees(const PrepareContext& q) {
   if (!is_classifier(q.node)) state->columns = static_cast<size_t>(state->forest().targets);
   if (q.dtype(0) == DType::kFloat32) {
     FlatForest<float> flat;
-    if (flat.build(state->forest())) state->flat = std::move(flat);
+    if (flat.build(state->forest(), q.dims(0)[1])) state->flat = std::move(flat);
   } else {
     FlatForest<double> flat;
-    if (flat.build(state->forest())) state->flat = std::move(flat);
+    if (flat.build(state->forest(), q.dims(0)[1])) state->flat = std::move(flat);
   }
   return state;
 }
@@ -267,19 +294,28 @@ Result<std::unique_ptr<KernelState>> prepare_trees(const PrepareContext& q) {
 /// Where results go: scores [rows, columns] in float or double, and numbers of classes.
 struct Target {
   Tensor* scores;
-  int64_t* labels;  ///< null where there are none
+  int64_t* labels;     ///< null where there are none
+  std::string* names;  ///< in their place, of classes that have names
+
+  void give_label(const ops::ClassLabels& of, int64_t row, int64_t number) const {
+    const bool known = number >= 0 && number < of.count();
+    if (names != nullptr)
+      names[row] = known ? std::string_view(of.strings[static_cast<size_t>(number)]) : "";
+    if (labels != nullptr) labels[row] = known ? of.ints[static_cast<size_t>(number)] : number;
+  }
 };
 
 void give(const TreeState& state, std::span<double> sums, std::vector<double>& room, int64_t row,
           const Target& to) {
   std::span<const double> scores = sums;
   if (const auto* rule = std::get_if<ops::TreeClassification>(&state.meaning)) {
-    const int64_t number = rule->decide(sums, room);
-    scores = room;
-    if (to.labels != nullptr)
-      to.labels[row] = number >= 0 && number < static_cast<int64_t>(rule->labels.ints.size())
-                           ? rule->labels.ints[static_cast<size_t>(number)]
-                           : number;
+    if (rule->transform == ops::PostTransform::kNone && !rule->one_score && rule->base.empty()) {
+      to.give_label(rule->labels, row, ops::greatest(sums));
+    } else {
+      const int64_t number = rule->decide(sums, room);
+      scores = room;
+      to.give_label(rule->labels, row, number);
+    }
   } else {
     std::get<ops::TreeRegression>(state.meaning).finish(sums);
   }
@@ -320,6 +356,10 @@ struct Sums {
                                std::span(voted).subspan(at, targets));
     }
   }
+  void clear() {
+    std::fill(values.begin(), values.end(), 0);
+    std::fill(voted.begin(), voted.end(), 0);
+  }
   std::span<double> of(int64_t row) {
     return std::span(values).subspan(static_cast<size_t>(row) * targets, targets);
   }
@@ -335,9 +375,44 @@ struct Sums {
   std::vector<uint8_t> voted;
 };
 
+/// Rows [begin, begin + n) of x: as they lie, or widened into `room`.
 template <typename T>
-void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>& flat, const T* x,
-              int64_t rows, int64_t features, const Target& to) {
+const T* rows_of(const Tensor& x, int64_t begin, int64_t n, std::vector<T>& room) {
+  const int64_t features = x.dim(1);
+  if constexpr (std::is_same_v<T, double>) {
+    if (x.dtype() != DType::kFloat64) {
+      room.resize(static_cast<size_t>(n * features));
+      widen_features(x, begin * features, n * features, room.data());
+      return room.data();
+    }
+  }
+  return x.data<T>() + begin * features;
+}
+
+/// The same, each row followed by its opposite.
+template <typename T>
+const T* mirrored_rows(const Tensor& x, int64_t begin, int64_t n, std::vector<T>& wide,
+                       std::vector<T>& room) {
+  const int64_t features = x.dim(1);
+  const T* from = rows_of(x, begin, n, wide);
+  room.resize(static_cast<size_t>(2 * n * features));
+  T* to = room.data();
+  for (int64_t r = 0; r < n; ++r, from += features, to += 2 * features)
+    for (int64_t i = 0; i < features; ++i) {
+      to[i] = from[i];
+      to[features + i] = -from[i];
+    }
+  return room.data();
+}
+template <typename T>
+void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>& flat,
+              const Target& to) {
+  const Tensor& input = run.input(0);
+  const int64_t rows = input.dim(0), features = input.dim(1) * (flat.mirrored ? 2 : 1);
+  const auto read = [&](int64_t begin, int64_t n, std::vector<T>& wide, std::vector<T>& room) {
+    return flat.mirrored ? mirrored_rows(input, begin, n, wide, room)
+                         : rows_of(input, begin, n, wide);
+  };
   const auto trees = static_cast<int64_t>(flat.roots.size());
   auto* const fn = flat.general ? &walk<true, T> : &walk<false, T>;
   const FlatNode<T>* nodes = flat.nodes.data();
@@ -349,7 +424,8 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
       const int64_t n = std::min<int64_t>(kWalks, end - t);
       for (int64_t i = 0; i < kWalks; ++i)
         at[i] = flat.roots[static_cast<size_t>(t + std::min(i, n - 1))];
-      fn(nodes, same, at);
+      const auto first = flat.depths.begin() + t;
+      fn(nodes, same, *std::max_element(first, first + n), at);
       std::copy_n(at, n, leaves + (t - begin));
     }
   };
@@ -357,6 +433,8 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
   if (rows < kWalks) {
     std::vector<int32_t> leaves(static_cast<size_t>(trees));
     std::vector<double> room;
+    std::vector<T> wide, mirror;
+    const T* x = read(0, rows, wide, mirror);
     for (int64_t row = 0; row < rows; ++row) {
       run.parallel_for(trees, kWork, [&](int64_t begin, int64_t end) {
         by_trees(x + row * features, begin, end, leaves.data() + begin);
@@ -373,46 +451,27 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
   run.parallel_for(blocks, std::max<int64_t>(1, kWork / (kBlock * std::max<int64_t>(1, trees))),
                    [&](int64_t first, int64_t last) {
                      std::vector<double> room;
+                     std::vector<T> wide, mirror;
+                     Sums sums(state, kBlock);
                      for (int64_t block = first; block < last; ++block) {
                        const int64_t begin = block * kBlock, n = std::min(kBlock, rows - begin);
-                       Sums sums(state, n);
-                       for (const int32_t root : flat.roots)
+                       const T* x = read(begin, n, wide, mirror);
+                       sums.clear();
+                       for (size_t t = 0; t < flat.roots.size(); ++t)
                          for (int64_t r = 0; r < n; r += kWalks) {
                            int32_t at[kWalks];
                            const T* from[kWalks];
                            for (int64_t i = 0; i < kWalks; ++i) {
-                             at[i] = root;
-                             from[i] = x + (begin + std::min(r + i, n - 1)) * features;
+                             at[i] = flat.roots[t];
+                             from[i] = x + std::min(r + i, n - 1) * features;
                            }
-                           fn(nodes, from, at);
+                           fn(nodes, from, flat.depths[t], at);
                            for (int64_t i = 0; i < std::min<int64_t>(kWalks, n - r); ++i)
                              sums.add(flat, r + i, at[i]);
                          }
                        for (int64_t r = 0; r < n; ++r) sums.finish(r, room, begin + r, to);
                      }
                    });
-}
-
-/// x as doubles.
-std::vector<double> widened(const Tensor& x) {
-  std::vector<double> wide(static_cast<size_t>(x.size()));
-  for (int64_t i = 0; i < x.size(); ++i) {
-    double& to = wide[static_cast<size_t>(i)];
-    switch (x.dtype()) {
-      case DType::kFloat32:
-        to = static_cast<double>(x.data<float>()[i]);
-        break;
-      case DType::kInt32:
-        to = x.data<int32_t>()[i];
-        break;
-      case DType::kInt64:
-        to = static_cast<double>(x.data<int64_t>()[i]);
-        break;
-      default:
-        to = x.data<double>()[i];
-    }
-  }
-  return wide;
 }
 
 Status run_trees(KernelRun& run) {
@@ -423,8 +482,13 @@ Status run_trees(KernelRun& run) {
   Target to{};
   if (std::holds_alternative<ops::TreeClassification>(state.meaning)) {
     if (run.wants_output(0)) {
-      TRY(Tensor * labels, run.output(0, DType::kInt64, std::span(dims).first(1)));
-      to.labels = labels->data<int64_t>();
+      const bool names = !std::get<ops::TreeClassification>(state.meaning).labels.strings.empty();
+      TRY(Tensor * labels,
+          run.output(0, names ? DType::kString : DType::kInt64, std::span(dims).first(1)));
+      if (names)
+        to.names = labels->strings().data();
+      else
+        to.labels = labels->data<int64_t>();
     }
     if (run.wants_output(1)) {
       TRY(to.scores, run.output(1, DType::kFloat32, dims));
@@ -434,19 +498,15 @@ Status run_trees(KernelRun& run) {
     TRY(to.scores, run.output(0, same ? x.dtype() : DType::kFloat32, dims));
   }
   if (const auto* flat = std::get_if<FlatForest<float>>(&state.flat)) {
-    run_flat(run, state, *flat, x.data<float>(), rows, features, to);
+    run_flat(run, state, *flat, to);
+    return ok();
+  }
+  if (const auto* flat = std::get_if<FlatForest<double>>(&state.flat)) {
+    run_flat(run, state, *flat, to);
     return ok();
   }
   std::vector<double> room;
-  const double* wide = x.data<double>();
-  if (x.dtype() != DType::kFloat64) {
-    room = widened(x);
-    wide = room.data();
-  }
-  if (const auto* flat = std::get_if<FlatForest<double>>(&state.flat)) {
-    run_flat(run, state, *flat, wide, rows, features, to);
-    return ok();
-  }
+  const double* wide = rows_of(x, 0, rows, room);
   // Tests of membership, or nodes that several lead to.
   std::atomic<bool> circle = false;
   run.parallel_for(rows, 16, [&](int64_t begin, int64_t end) {
