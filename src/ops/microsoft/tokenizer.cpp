@@ -3,7 +3,9 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,16 +66,70 @@ void for_each_match(const RE2& expression, std::string_view text, Found&& found)
   }
 }
 
+/// Expressions that most models have: letters of a class, one or as many as there are, or any
+/// character. They take no engine.
+struct LetterRun {
+  std::array<bool, 256> inside = {};
+  bool many = false;
+
+  static std::optional<LetterRun> read(std::string_view pattern) {
+    LetterRun run;
+    if (pattern == ".") {
+      for (int c = 0; c < 128; ++c) run.inside[static_cast<size_t>(c)] = c != '\n';
+      return run;
+    }
+    if (pattern.ends_with('+')) {
+      run.many = true;
+      pattern.remove_suffix(1);
+    }
+    if (pattern.size() < 3 || pattern.front() != '[' || pattern.back() != ']') return std::nullopt;
+    pattern = pattern.substr(1, pattern.size() - 2);
+    const auto plain = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    };
+    for (size_t i = 0; i < pattern.size(); ++i) {
+      const char low = pattern[i];
+      char high = low;
+      if (i + 2 < pattern.size() && pattern[i + 1] == '-') high = pattern[i += 2];
+      if (!plain(low) || !plain(high) || high < low) return std::nullopt;
+      for (int c = low; c <= high; ++c) run.inside[static_cast<size_t>(c)] = true;
+    }
+    return run;
+  }
+  bool has(char c) const { return inside[static_cast<unsigned char>(c)]; }
+  /// Calls found(begin, end) for each match, left to right.
+  template <typename Found>
+  void for_each(std::string_view text, Found&& found) const {
+    for (size_t at = 0; at < text.size();) {
+      if (!has(text[at])) {
+        ++at;
+        continue;
+      }
+      const size_t begin = at++;
+      while (many && at < text.size() && has(text[at])) ++at;
+      found(begin, at);
+    }
+  }
+};
+
+bool is_ascii(std::string_view text) {
+  unsigned char all = 0;
+  for (const char c : text) all |= static_cast<unsigned char>(c);
+  return all < 0x80;
+}
+
 struct Splitter {
   bool characters = false;
   std::vector<std::unique_ptr<RE2>> separators;
   std::unique_ptr<RE2> token;
-  int64_t least = 1;  ///< characters that a token must have
+  std::optional<LetterRun> letters;  ///< the same, of texts of ASCII
+  int64_t least = 1;                 ///< characters that a token must have
 
   Tokens split(std::string_view text) const {
     Tokens tokens;
     const auto add = [&](Tokens& to, std::string_view token_text) {
-      if (!token_text.empty() && character_count(token_text) >= least) to.push_back(token_text);
+      if (!token_text.empty() && (least <= 1 || character_count(token_text) >= least))
+        to.push_back(token_text);
     };
     if (characters) {
       for (size_t at = 0; at < text.size();) {
@@ -81,6 +137,11 @@ struct Splitter {
         tokens.push_back(text.substr(at, bytes));
         at += bytes;
       }
+      return tokens;
+    }
+    if (letters && is_ascii(text)) {
+      letters->for_each(
+          text, [&](size_t begin, size_t end) { add(tokens, text.substr(begin, end - begin)); });
       return tokens;
     }
     if (token != nullptr) {
@@ -106,7 +167,8 @@ struct Splitter {
   }
 };
 
-Status read_splitter(const KernelContext& context, Splitter& splitter) {
+Result<Splitter> read_splitter(const KernelContext& context) {
+  Splitter splitter;
   const auto separators = context.attributes.get_strings("separators");
   const Text expression = context.attributes.get_string("tokenexp", "");
   splitter.least = context.attributes.get_int("mincharnum", 1);
@@ -115,31 +177,41 @@ Status read_splitter(const KernelContext& context, Splitter& splitter) {
     return context.error("either separators or tokenexp must be given");
   if (!expression.empty()) {
     TRY(splitter.token, compile(context, expression));
-    return ok();
+    splitter.letters = LetterRun::read(expression);
+    return splitter;
   }
   splitter.characters = separators.size() == 1 && separators[0].empty();
-  if (splitter.characters) return ok();
+  if (splitter.characters) return splitter;
   for (const Text separator : separators) {
     if (separator.empty()) return context.error("an empty separator must stand alone");
     TRY(std::unique_ptr<RE2> compiled, compile(context, separator));
     splitter.separators.push_back(std::move(compiled));
   }
-  return ok();
+  return splitter;
 }
 
 Status run_tokenizer(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
   if (!x->is_string() || x->rank() < 1 || x->rank() > 2)
     return context.error("X must be strings of rank 1 or 2, is " + to_string(*x));
-  Splitter splitter;
-  CHECK_OK(read_splitter(context, splitter));
+  TRY(const auto splitter, context.made_once<Splitter>([&] { return read_splitter(context); }));
   const bool mark = context.attributes.get_int("mark", 0) != 0;
   const Text padding = context.attributes.get_string("pad_value", "");
-  std::vector<Tokens> rows;
+  // What is found without an engine is found twice: a list of it would take longer.
+  const auto& texts = x->strings();
+  const bool twice = splitter->letters && splitter->least == 1 &&
+                     std::all_of(texts.begin(), texts.end(), is_ascii);
+  std::vector<Tokens> rows(twice ? 0 : texts.size());
   size_t most = 0;
-  for (const std::string& text : x->strings()) {
-    rows.push_back(splitter.split(text));
-    most = std::max(most, rows.back().size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    size_t count = 0;
+    if (twice) {
+      splitter->letters->for_each(texts[i], [&](size_t, size_t) { ++count; });
+    } else {
+      rows[i] = splitter->split(texts[i]);
+      count = rows[i].size();
+    }
+    most = std::max(most, count);
   }
   // Marks stand around tokens: where there are none at all, there are none either.
   if (mark && most != 0) most += 2;
@@ -148,15 +220,19 @@ Status run_tokenizer(KernelContext& context) {
   TRY(Tensor * y, context.output(0, DType::kString, dims));
   if (most == 0) return ok();
   auto to = y->strings().begin();
-  for (const Tokens& row : rows) {
-    size_t used = row.size();
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const auto first = to;
     if (mark) *to++ = "\x02";
-    for (const std::string_view token : row) *to++ = std::string(token);
+    if (twice)
+      splitter->letters->for_each(texts[i], [&](size_t begin, size_t end) {
+        (to++)->assign(texts[i], begin, end - begin);
+      });
+    else
+      for (const std::string_view token : rows[i]) (to++)->assign(token);
     if (mark) {
       *to++ = "\x03";
-      used += 2;
     }
-    for (; used < most; ++used) *to++ = std::string(padding);
+    for (auto used = static_cast<size_t>(to - first); used < most; ++used) (to++)->assign(padding);
   }
   return ok();
 }
