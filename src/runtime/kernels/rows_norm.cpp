@@ -66,12 +66,29 @@ void transpose_floats(const float* x, float* y, int64_t rows, int64_t columns) {
                  rows, rows, columns, sizeof(float));
 }
 
+/// Rows shorter than these leave most of a vector empty: they are worked on as columns.
+constexpr int64_t kShortRow = 12, kShortRows = 64;
+
+void softmax_short_rows(const float* x, float* y, int64_t rows, int64_t n, bool logarithm) {
+  float* columns = thread_floats(1, static_cast<size_t>(n * kShortRows));
+  for (; rows > 0; rows -= kShortRows, x += n * kShortRows, y += n * kShortRows) {
+    const int64_t some = std::min(rows, kShortRows);
+    transpose_floats(x, columns, some, n);
+    softmax_columns(columns, columns, n, some, some, logarithm);
+    transpose_floats(columns, y, n, some);
+  }
+}
+
 Status run_softmax(KernelRun& run) {
   const auto& s = run.state<SoftmaxState>();
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, x.dtype(), x.dims()));
   if (s.inner == 1) {
     run.parallel_for(s.outer, grain_of(s.length), [&](int64_t begin, int64_t end) {
+      if (x.dtype() == DType::kFloat32 && s.length < kShortRow && end - begin >= 16)
+        return softmax_short_rows(x.data<float>() + begin * s.length,
+                                  y->data<float>() + begin * s.length, end - begin, s.length,
+                                  s.logarithm);
       if (x.dtype() == DType::kFloat32)
         return softmax_rows(x.data<float>() + begin * s.length, y->data<float>() + begin * s.length,
                             end - begin, s.length, s.logarithm);
