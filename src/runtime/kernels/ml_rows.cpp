@@ -43,20 +43,20 @@ void widen_longs_of(const int64_t* x, int64_t n, double* to) {
 }
 
 /// kR rows against all vectors.
-template <int kR, bool kApart>
-void svm_products(const double* x, const double* vectors, int64_t features, int64_t padded,
-                  double* out) {
-  const D d;
+template <int kR, bool kApart, typename T>
+void svm_products(const T* x, const T* vectors, int64_t features, int64_t padded, T* out) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t s = 0; s < padded; s += 4 * lanes) {
-    VD sum[kR][4];
+    V sum[kR][4];
 #pragma GCC unroll 4
     for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 4
       for (int v = 0; v < 4; ++v) sum[r][v] = hn::Zero(d);
     for (int64_t i = 0; i < features; ++i) {
-      const double* from = vectors + i * padded + s;
-      VD part[4];
+      const T* from = vectors + i * padded + s;
+      V part[4];
 #pragma GCC unroll 4
       for (int v = 0; v < 4; ++v) {
         part[v] = hn::LoadU(d, from + v * lanes);
@@ -64,10 +64,10 @@ void svm_products(const double* x, const double* vectors, int64_t features, int6
       }
 #pragma GCC unroll 4
       for (int r = 0; r < kR; ++r) {
-        const VD value = hn::Set(d, x[r * features + i]);
+        const V value = hn::Set(d, x[r * features + i]);
 #pragma GCC unroll 4
         for (int v = 0; v < 4; ++v) {
-          const VD apart = hn::Sub(value, part[v]);
+          const V apart = hn::Sub(value, part[v]);
           sum[r][v] =
               kApart ? hn::MulAdd(apart, apart, sum[r][v]) : hn::MulAdd(value, part[v], sum[r][v]);
         }
@@ -80,9 +80,9 @@ void svm_products(const double* x, const double* vectors, int64_t features, int6
   }
 }
 
-template <bool kApart>
-void svm_products_of(const double* x, int64_t rows, const double* vectors, int64_t features,
-                     int64_t padded, double* out) {
+template <bool kApart, typename T>
+void svm_products_of(const T* x, int64_t rows, const T* vectors, int64_t features, int64_t padded,
+                     T* out) {
   constexpr int kRows = HWY_LANES(double) == 8 ? 4 : 2;
   int64_t r = 0;
   for (; r + kRows <= rows; r += kRows)
@@ -159,6 +159,27 @@ void values_of(const SvmParameters& p, const double* x, int64_t rows, const doub
     });
   } else if (p.kind == SvmKind::kPoly) {
     for (int64_t i = 0; i < n; ++i) out[i] = std::pow(p.gamma * out[i] + p.coef0, p.degree);
+  }
+}
+
+/// The same in float, of polynomials and the sigmoid.
+void narrow_values_of(const SvmParameters& p, const float* x, int64_t rows, const float* vectors,
+                      int64_t features, int64_t padded, float* out) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  svm_products_of<false>(x, rows, vectors, features, padded, out);
+  const auto gamma = hn::Set(d, static_cast<float>(p.gamma));
+  const auto coef0 = hn::Set(d, static_cast<float>(p.coef0));
+  const int64_t n = rows * padded;
+  const auto degree = static_cast<int>(p.degree);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const auto y = hn::MulAdd(gamma, hn::LoadU(d, out + i), coef0);
+    auto result = y;
+    if (p.kind == SvmKind::kSigmoid)
+      result = v_tanh(d, y);
+    else
+      for (int k = 1; k < degree; ++k) result = hn::Mul(result, y);
+    hn::StoreU(result, d, out + i);
   }
 }
 
@@ -267,6 +288,12 @@ void svm_values(const SvmParameters& parameters, const double* x, int64_t rows,
   using Fn =
       void(const SvmParameters&, const double*, int64_t, const double*, int64_t, int64_t, double*);
   TOMBOLO_TARGET(Fn, values_of).get()(parameters, x, rows, vectors, features, padded, out);
+}
+void svm_values(const SvmParameters& parameters, const float* x, int64_t rows, const float* vectors,
+                int64_t features, int64_t padded, float* out) {
+  using Fn =
+      void(const SvmParameters&, const float*, int64_t, const float*, int64_t, int64_t, float*);
+  TOMBOLO_TARGET(Fn, narrow_values_of).get()(parameters, x, rows, vectors, features, padded, out);
 }
 double dot_f64(const double* a, const double* b, int64_t n) {
   return TOMBOLO_TARGET(double(const double*, const double*, int64_t), dot_of)(a, b, n);

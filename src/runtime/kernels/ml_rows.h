@@ -16,13 +16,21 @@ enum class SvmKind : uint8_t { kLinear, kPoly, kRbf, kSigmoid };
 struct SvmParameters {
   SvmKind kind = SvmKind::kLinear;
   double gamma = 0, coef0 = 0, degree = 0;
+
+  /// Whether svm_values has it in float: the sigmoid, and powers that are products.
+  bool narrow() const {
+    return kind == SvmKind::kSigmoid ||
+           (kind == SvmKind::kPoly && (degree == 1 || degree == 2 || degree == 3 || degree == 4));
+  }
 };
 /// Supports are padded to whole steps of this many.
-inline constexpr int64_t kSvmStep = 32;
+inline constexpr int64_t kSvmStep = 64;
 /// out[r * padded + s] = kernel(row r, vector s) for s < padded, with vectors as
 /// [feature][padded].
 void svm_values(const SvmParameters& parameters, const double* x, int64_t rows,
                 const double* vectors, int64_t features, int64_t padded, double* out);
+void svm_values(const SvmParameters& parameters, const float* x, int64_t rows, const float* vectors,
+                int64_t features, int64_t padded, float* out);
 
 /// y = (x - offset) * scale, rounded once.
 void scale_features(const float* x, const double* offset, const double* scale, int64_t n, float* y);

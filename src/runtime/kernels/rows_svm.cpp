@@ -1,4 +1,5 @@
-// Support vectors of ai.onnx.ml, in double as the reference computes them. With the linear kernel
+// Support vectors of ai.onnx.ml: distances and sums in double as the reference computes them,
+// polynomials and sigmoids of floats in float. With the linear kernel
 // all vectors of a sum are one.
 
 #include <algorithm>
@@ -18,12 +19,13 @@ namespace {
 struct SvmVectors {
   SvmParameters parameters;
   std::vector<double> values;  ///< [feature][padded]
+  std::vector<float> narrow;   ///< in their place, of floats whose kernel needs no more
   int64_t features = 1, count = 0, padded = 0;
 
   bool linear() const { return parameters.kind == SvmKind::kLinear; }
 
   void read(const ops::SvmKernel& kernel, std::span<const float> vectors, int64_t number,
-            int64_t width) {
+            int64_t width, DType input) {
     using Type = ops::SvmKernel::Type;
     parameters = {kernel.type == Type::kPoly      ? SvmKind::kPoly
                   : kernel.type == Type::kRbf     ? SvmKind::kRbf
@@ -34,11 +36,18 @@ struct SvmVectors {
     count = number;
     padded = (count + kSvmStep - 1) / kSvmStep * kSvmStep;
     if (linear()) return;
-    values.resize(static_cast<size_t>(features * padded));
+    if (input == DType::kFloat32 && parameters.narrow())
+      lay_out(vectors, narrow);
+    else
+      lay_out(vectors, values);
+  }
+  template <typename T>
+  void lay_out(std::span<const float> vectors, std::vector<T>& to) const {
+    to.resize(static_cast<size_t>(features * padded));
     for (int64_t j = 0; j < count; ++j)
       for (int64_t i = 0; i < features; ++i)
-        values[static_cast<size_t>(i * padded + j)] =
-            static_cast<double>(vectors[static_cast<size_t>(j * features + i)]);
+        to[static_cast<size_t>(i * padded + j)] =
+            static_cast<T>(vectors[static_cast<size_t>(j * features + i)]);
   }
 };
 
@@ -59,11 +68,16 @@ void for_svm_rows(const KernelRun& run, const SvmVectors& v, Make&& make, Body&&
       (x.dim(0) + kRows - 1) / kRows, ml_grain(kRows * work), [&](int64_t first, int64_t last) {
         std::vector<double> wide(static_cast<size_t>(kRows * v.features));
         std::vector<double> values(static_cast<size_t>(v.linear() ? 0 : kRows * v.padded));
+        std::vector<float> narrow(v.narrow.empty() ? 0 : values.size());
         auto own = make();
         for (int64_t row = first * kRows; row < std::min(x.dim(0), last * kRows); row += kRows) {
           const int64_t rows = std::min(kRows, x.dim(0) - row);
-          widen_features(x, row * v.features, rows * v.features, wide.data());
-          if (!v.linear())
+          if (v.narrow.empty()) widen_features(x, row * v.features, rows * v.features, wide.data());
+          if (!v.narrow.empty()) {
+            svm_values(v.parameters, x.data<float>() + row * v.features, rows, v.narrow.data(),
+                       v.features, v.padded, narrow.data());
+            widen_floats(narrow.data(), rows * v.padded, values.data());
+          } else if (!v.linear())
             svm_values(v.parameters, wide.data(), rows, v.values.data(), v.features, v.padded,
                        values.data());
           for (int64_t r = 0; r < rows; ++r)
@@ -108,7 +122,7 @@ Result<std::unique_ptr<KernelState>> prepare_svm_regressor(const PrepareContext&
   TRY(const ops::SvmKernel kernel, read_with_host(q, ops::SvmKernel::read));
   const auto coefficients = a.get_floats("coefficients"), vectors = a.get_floats("support_vectors");
   const int64_t supports = a.get_int("n_supports", 0), features = q.dims(0)[1];
-  state->vectors.read(kernel, vectors, supports, features);
+  state->vectors.read(kernel, vectors, supports, features, q.dtype(0));
   state->rho = static_cast<double>(a.get_floats("rho")[0]);
   state->one_class = a.get_int("one_class", 0) != 0;
   if (state->vectors.linear()) {
@@ -169,7 +183,7 @@ Result<std::unique_ptr<KernelState>> prepare_svm_classifier(const PrepareContext
       }));
   const ops::SvmClassification& rule = state->rule;
   const int64_t count = rule.starts.back();
-  state->vectors.read(rule.kernel, rule.vectors, count, rule.features);
+  state->vectors.read(rule.kernel, rule.vectors, count, rule.features, q.dtype(0));
   std::vector<double> scores, votes;
   rule.decide_pairs([](size_t, size_t, size_t) { return 0.0; }, scores, votes);
   state->columns = scores.size();
