@@ -1,7 +1,7 @@
 #pragma once
 
-// Products of many rows with a small matrix, whose rows and columns fit a vector: several rows at a
-// time, which lie one behind the other.
+// Products of many rows with a small matrix: several rows at a time, one behind the other in a
+// vector, or each with its columns in one where they are longer.
 
 #include <cstdint>
 
