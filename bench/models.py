@@ -552,6 +552,8 @@ probe("mvn", "MeanVarianceNormalization", IMAGE)
 probe("reduce_l2_mid", "ReduceL2", (64, 512, 64), np.array([1]))
 probe("reduce_prod_last", "ReduceProd", (2048, 1024), np.array([-1]))
 probe("log_softmax", "LogSoftmax", (2048, 1000), axis=-1)
+probe("softmax_short", "Softmax", (10000, 3), axis=-1)
+probe("softmax_f64", "Softmax", (10000, 10), axis=-1, x_type=np.float64, out_type=np.float64)
 probe("average_pool", "AveragePool", (1, 64, 112, 112), kernel_shape=[3, 3], strides=[2, 2])
 probe("global_average_pool", "GlobalAveragePool", (1, 1280, 7, 7))
 probe("conv_transpose", "ConvTranspose", (1, 64, 56, 56), (_rng.standard_normal((64, 32, 2, 2)) * 0.05).astype(np.float32), kernel_shape=[2, 2], strides=[2, 2])
@@ -597,7 +599,7 @@ probe("fused_matmul", "FusedMatMul", (12, 128, 64), np.ones((12, 128, 64), np.fl
 probe("quick_gelu", "QuickGelu", (128, 3072), domain="com.microsoft")
 probe("qlinear_add", "QLinearAdd", IMAGE, np.array(0.1, np.float32), np.array(3, np.uint8), np.ones(IMAGE, np.uint8), np.array(0.1, np.float32), np.array(3, np.uint8), np.array(0.2, np.float32), np.array(3, np.uint8), x_type=np.uint8, out_type=np.uint8, domain="com.microsoft")
 probe("fused_conv", "FusedConv", IMAGE, (_rng.standard_normal((64, 64, 1, 1)) * 0.05).astype(np.float32), activation="Relu", domain="com.microsoft")
-for _kind, _attributes in (("LinearRegressor", dict(coefficients=[0.5] * 30, intercepts=[1.0])), ("Scaler", dict(offset=[0.5] * 30, scale=[2.0] * 30)), ("Normalizer", dict(norm="L2")),
+for _kind, _attributes in (("LinearRegressor", dict(coefficients=[0.5] * 30, intercepts=[1.0])), ("Scaler", dict(offset=[0.5] * 30, scale=[2.0] * 30)), ("Normalizer", dict(norm="L2")), ("Imputer", dict(imputed_value_floats=[0.5] * 30, replaced_value_float=float("nan"))),
                            ("LinearClassifier", dict(coefficients=[0.5] * 90, intercepts=[1.0] * 3, classlabels_ints=[0, 1, 2])),
                            ("SVMRegressor", dict(coefficients=[0.25] * 100, support_vectors=[float(v) for v in np.round(_rng.standard_normal(3000), 3)], kernel_type="RBF", kernel_params=[0.1, 0.0, 3.0], n_supports=100, rho=[0.5])),
                            ("SVMClassifier", dict(coefficients=[0.25] * 100, support_vectors=[float(v) for v in np.round(_rng.standard_normal(3000), 3)], kernel_type="SIGMOID", kernel_params=[0.1, 0.0, 3.0], vectors_per_class=[60, 40], rho=[0.5], classlabels_ints=[0, 1]))):
@@ -816,6 +818,7 @@ probe("linear_attention", "LinearAttention", (1, 64, 2048), _small(1, 64, 2048),
 probe("causal_conv", "CausalConvWithState", (1, 2048, 256), _small(2048, 1, 4), _small(2048), _small(1, 2048, 3), activation="silu", outputs=2, **_ms)
 probe("sparse_attention", "SparseAttention", (1, 1, 2048), _small(1, 1, 512), _small(1, 1, 512), _small(1, 8, 1024, 64), _small(1, 8, 1024, 64), np.arange(17, dtype=np.int32)[None], np.arange(16, dtype=np.int32)[None], np.array([600], np.int32), np.array([600], np.int32), num_heads=32, kv_num_heads=8, sparse_block_size=64, outputs=3, **_ms)
 probe("cdist", "CDist", (64, 30), _small(2000, 30), metric="euclidean", **_ms)
+probe("cdist_f64", "CDist", (64, 30), _small(2000, 30).astype(np.float64), metric="euclidean", x_type=np.float64, out_type=np.float64, **_ms)
 probe("inverse", "Inverse", (256, 16, 16), **_ms)
 probe("rfft", "Rfft", (64, 1024), signal_ndim=1, **_ms)
 probe("irfft", "Irfft", (64, 513, 2), signal_ndim=1, **_ms)

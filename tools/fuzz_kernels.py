@@ -253,7 +253,8 @@ def lines(r):
     half = r.random() < 0.2
     axis = r.randint(-len(dims), len(dims) - 1)
     c.attributes = dict(axis=axis)
-    c.add("x", x.astype(np.float16) if half else x)
+    wide = "Softmax" in op and r.random() < 0.3
+    c.add("x", x.astype(np.float64) if wide else x.astype(np.float16) if half else x)
     if "Norm" in op:
         scale = floats(r, dims[axis:])
         c.add("s", scale.astype(np.float16) if half else scale)
@@ -782,9 +783,12 @@ def models(r):
         c.attributes = dict(norm=r.choice(["MAX", "L1", "L2"]))
         x[0] *= r.random() < 0.7
     elif op == "Imputer":
-        x = np.round(x)
+        x = np.round(x).astype(r.choice([np.float32, np.float64, np.int64]))
         c.attributes = dict(imputed_value_floats=some(r.choice([1, features])), replaced_value_float=r.choice([0.0, 1.0, float("nan")]))
-        x[0, 0] = np.nan
+        if x.dtype == np.int64:
+            c.attributes = dict(imputed_value_int64s=[5 * i for i in range(r.choice([1, features]))], replaced_value_int64=1)
+        else:
+            x[0, 0] = np.nan
     elif op == "Binarizer":
         c.attributes = dict(threshold=0.2)
     else:
@@ -792,12 +796,27 @@ def models(r):
         keys = sorted(set(int(v) for v in rng.integers(-5, 12, 6))) if r.random() < 0.7 else [1, 5, 1 << 40, -7]
         if op == "LabelEncoder":
             c.attributes = dict(keys_int64s=keys, values_floats=some(len(keys)), default_float=0.5)
+            if r.random() < 0.5:
+                step = r.choice([1.0, 0.5])
+                x = (x * step).astype(np.float32)
+                c.attributes = dict(keys_floats=[step * k for k in keys], values_floats=some(len(keys)), default_float=0.5)
         else:
             c.attributes = dict(cats_int64s=keys)
-    if op in ("LinearRegressor", "LinearClassifier", "SVMRegressor", "SVMClassifier", "Scaler"):
+    if op in ("LinearRegressor", "LinearClassifier", "SVMRegressor", "SVMClassifier", "Scaler", "Normalizer"):
         x = x.astype(r.choice([np.float32, np.float32, np.float64, np.int64, np.int32]))
     c.add("x", x)
     return op, c
+
+
+def distances(r):
+    c = Case()
+    c.domain = "com.microsoft"
+    width = r.choice([1, 3, 20, 70])
+    c.attributes = dict(metric=r.choice(["euclidean", "sqeuclidean"]))
+    dtype = r.choice([np.float32, np.float64, np.float64])
+    c.add("a", floats(r, [r.choice([1, 3, 9, 40]), width]).astype(dtype))
+    c.add("b", floats(r, [r.choice([1, 30, 64, 100]), width]).astype(dtype))
+    return "CDist", c
 
 
 def loss(r):
@@ -819,7 +838,7 @@ def loss(r):
 MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
           selection, images, images, pool_more, models, rotary, regions, conv_clipped, conv_transpose, matmul_turned, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, loss, qlinear_where, gather_block_quantized, matrices, experts,
-          group_norm, small_microsoft, decoding, codes_of_microsoft, movement]
+          group_norm, small_microsoft, decoding, codes_of_microsoft, movement, distances]
 
 
 def build(op, case):

@@ -15,6 +15,10 @@ void pick_columns(const T* __restrict from, int64_t rows, int64_t features,
                   const std::vector<int64_t>& columns, T* __restrict to) {
   const int64_t* __restrict column = columns.data();
   const auto count = static_cast<int64_t>(columns.size());
+  if (rows == 1) {
+    for (int64_t i = 0; i < count; ++i) to[i] = from[column[i]];
+    return;
+  }
   if (count == 1) {
     for (int64_t row = 0; row < rows; ++row) to[row] = from[row * features + column[0]];
     return;
@@ -41,12 +45,18 @@ Status run_array_feature_extractor(KernelContext& context) {
   Dims dims = x->dims();
   dims.back() = indices->size();
   if (dims.size() == 1) dims.insert(0, 1);  // a vector gives a matrix of one row
-  std::vector<int64_t> columns;
-  for (int64_t i = 0; i < indices->size(); ++i) {
-    columns.push_back(indices->get_int64(i));
-    if (columns.back() < 0 || columns.back() >= features)
-      return context.error("Y has the index " + std::to_string(columns.back()) +
+  std::vector<int64_t> columns(static_cast<size_t>(indices->size()));
+  if (indices->dtype() == DType::kInt64)
+    std::copy_n(indices->data<int64_t>(), columns.size(), columns.begin());
+  else
+    for (size_t i = 0; i < columns.size(); ++i)
+      columns[i] = indices->get_int64(static_cast<int64_t>(i));
+  // Models of neighbours within a radius have -1 where there is none, and leave out what they get.
+  for (int64_t& column : columns) {
+    if (column < -features || column >= features)
+      return context.error("Y has the index " + std::to_string(column) +
                            ", the last axis of X has " + std::to_string(features));
+    if (column < 0) column += features;
   }
   TRY(Tensor * y, context.output(0, x->dtype(), dims));
   if (y->size() == 0) return ok();

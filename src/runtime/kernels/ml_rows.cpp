@@ -232,19 +232,23 @@ void impute_longs(const int64_t* x, int64_t marker, const int64_t* by, int64_t n
   impute_any(x, marker, by, n, y);
 }
 
+HWY_INLINE VD wide(const double* x, int64_t left) { return load_n(D(), x, left); }
+
 /// What a row is divided by, but for zero.
-HWY_INLINE double norm_of_row(RowNorm norm, const float* x, int64_t n) {
+template <typename T>
+HWY_INLINE double norm_of_row(RowNorm norm, const T* x, int64_t n) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   if (norm == RowNorm::kMax) {
-    const hn::ScalableTag<float> df;
+    const hn::ScalableTag<T> df;
     const auto wide_lanes = static_cast<int64_t>(hn::Lanes(df));
-    auto most = hn::Set(df, -std::numeric_limits<float>::infinity());
+    constexpr T kLeast = -std::numeric_limits<T>::infinity();
+    auto most = hn::Set(df, kLeast);
     int64_t i = 0;
     for (; i + wide_lanes <= n; i += wide_lanes) most = greatest_number(hn::LoadU(df, x + i), most);
-    float rest = hn::GetLane(hn::MaxOfLanes(df, most));
+    T rest = i > 0 ? hn::GetLane(hn::MaxOfLanes(df, most)) : kLeast;
     for (; i < n; ++i) rest = x[i] > rest ? x[i] : rest;
-    if (rest > -std::numeric_limits<float>::infinity()) return static_cast<double>(rest);
+    if (rest > kLeast) return static_cast<double>(rest);
     // Nothing but infinity below zero, and what is no number.
     for (i = 0, rest = x[0]; i < n; ++i) rest = std::fmax(rest, x[i]);
     return static_cast<double>(rest);
@@ -258,7 +262,8 @@ HWY_INLINE double norm_of_row(RowNorm norm, const float* x, int64_t n) {
   return norm == RowNorm::kL2 ? std::sqrt(total) : total;
 }
 
-void norm_of(RowNorm norm, const float* x, int64_t rows, int64_t n, float* y) {
+template <typename T>
+void divide_rows(RowNorm norm, const T* x, int64_t rows, int64_t n, float* y) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (; rows > 0; --rows, x += n, y += n) {
@@ -268,6 +273,20 @@ void norm_of(RowNorm norm, const float* x, int64_t rows, int64_t n, float* y) {
     for (int64_t i = 0; i < n; i += lanes)
       store_n(hn::DemoteTo(DF(), hn::Mul(wide(x + i, n - i), by)), DF(), y + i, n - i);
   }
+}
+void norm_of(RowNorm norm, const float* x, int64_t rows, int64_t n, float* y) {
+  divide_rows(norm, x, rows, n, y);
+}
+void wide_norm_of(RowNorm norm, const double* x, int64_t rows, int64_t n, float* y) {
+  divide_rows(norm, x, rows, n, y);
+}
+
+void distances_of(const double* x, int64_t rows, const double* vectors, int64_t features,
+                  int64_t padded, bool root, double* out) {
+  const D d;
+  svm_products_of<true>(x, rows, vectors, features, padded, out);
+  for (int64_t i = 0; root && i < rows * padded; i += static_cast<int64_t>(hn::Lanes(d)))
+    hn::StoreU(hn::Sqrt(hn::LoadU(d, out + i)), d, out + i);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -321,6 +340,16 @@ void impute<int64_t>(const int64_t* x, int64_t marker, const int64_t* by, int64_
 void divide_by_norm(RowNorm norm, const float* x, int64_t rows, int64_t n, float* y) {
   TOMBOLO_TARGET(void(RowNorm, const float*, int64_t, int64_t, float*), norm_of)
   (norm, x, rows, n, y);
+}
+
+void divide_by_norm(RowNorm norm, const double* x, int64_t rows, int64_t n, float* y) {
+  TOMBOLO_TARGET(void(RowNorm, const double*, int64_t, int64_t, float*), wide_norm_of)
+  (norm, x, rows, n, y);
+}
+void squared_distances(const double* x, int64_t rows, const double* vectors, int64_t features,
+                       int64_t padded, bool root, double* out) {
+  using Fn = void(const double*, int64_t, const double*, int64_t, int64_t, bool, double*);
+  TOMBOLO_TARGET(Fn, distances_of)(x, rows, vectors, features, padded, root, out);
 }
 
 }  // namespace tombolo

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
 #include "runtime/kernels/distance.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/ml_rows.h"
 
 namespace tombolo {
 namespace {
@@ -82,8 +84,84 @@ Status run_distance(KernelRun& run) {
   return ok();
 }
 
+// Doubles, all of whose sums are squares of differences.
+
+struct WideState final : KernelState {
+  bool root = false;
+  int64_t padded = 0;
+  std::vector<double> vectors;  ///< constant B as [feature][padded]
+};
+
+bool supports_wide(const KernelQuery& q) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() != 2) return false;
+  for (size_t i = 0; i < 2; ++i)
+    if (q.dtype(i) != DType::kFloat64 || q.dims(i).size() != 2 || element_count(q.dims(i)) < 1)
+      return false;
+  const Text metric = q.attributes.get_string("metric", "sqeuclidean");
+  return q.dims(0)[1] == q.dims(1)[1] && (metric == "sqeuclidean" || metric == "euclidean");
+}
+
+void lay_out(const Tensor& b, int64_t padded, double* to) {
+  const int64_t count = b.dim(0), width = b.dim(1);
+  for (int64_t i = 0; i < width; ++i) {
+    for (int64_t j = 0; j < count; ++j) to[i * padded + j] = b.data<double>()[j * width + i];
+    std::fill(to + i * padded + count, to + (i + 1) * padded, 0.0);
+  }
+}
+
+Result<std::unique_ptr<KernelState>> prepare_wide(const PrepareContext& q) {
+  auto state = std::make_unique<WideState>();
+  state->root = q.attributes.get_string("metric", "sqeuclidean") == "euclidean";
+  state->padded = (q.dims(1)[0] + kSvmStep - 1) / kSvmStep * kSvmStep;
+  const auto size = static_cast<size_t>(state->padded * q.dims(1)[1]);
+  if (q.constant(1) == nullptr) {
+    state->scratch_bytes = size * sizeof(double);
+    return state;
+  }
+  Tensor room;
+  state->vectors.resize(size);
+  lay_out(q.aligned_constant(1, room), state->padded, state->vectors.data());
+  return state;
+}
+
+Status run_wide(KernelRun& run) {
+  const auto& s = run.state<WideState>();
+  const Tensor &a = run.input(0), &b = run.input(1);
+  const int64_t rows = a.dim(0), columns = b.dim(0), width = a.dim(1);
+  TRY(Tensor * y, run.output(0, DType::kFloat64, std::array{rows, columns}));
+  const double* vectors = s.vectors.data();
+  if (s.vectors.empty()) {
+    auto* room = reinterpret_cast<double*>(run.scratch());
+    lay_out(b, s.padded, room);
+    vectors = room;
+  }
+  constexpr int64_t kRows = 4;
+  run.parallel_for(
+      (rows + kRows - 1) / kRows, std::max<int64_t>(1, (1 << 15) / (kRows * s.padded * width)),
+      [&](int64_t begin, int64_t end) {
+        std::vector<double> block(static_cast<size_t>(kRows * s.padded));
+        for (int64_t row = begin * kRows; row < std::min(rows, end * kRows); row += kRows) {
+          const int64_t some = std::min(kRows, rows - row);
+          squared_distances(a.data<double>() + row * width, some, vectors, width, s.padded, s.root,
+                            block.data());
+          for (int64_t r = 0; r < some; ++r)
+            std::copy_n(block.data() + r * s.padded, columns,
+                        y->data<double>() + (row + r) * columns);
+        }
+      });
+  return ok();
+}
+
 }  // namespace
 
+KERNEL(distance_f64) = {
+    .name = "distance_f64",
+    .op = "CDist",
+    .domain = "com.microsoft",
+    .supports = supports_wide,
+    .prepare = prepare_wide,
+    .run = run_wide,
+};
 KERNEL(cdist) = {
     .name = "cdist",
     .op = "CDist",

@@ -134,7 +134,7 @@ bool read_norm(const KernelQuery& q, RowNorm& norm) {
 }
 bool supports_normalizer(const KernelQuery& q) {
   RowNorm norm;
-  return has_feature_rows(q) && q.dtype(0) == DType::kFloat32 && read_norm(q, norm);
+  return has_feature_rows(q) && read_norm(q, norm);
 }
 Result<std::unique_ptr<KernelState>> prepare_normalizer(const PrepareContext& q) {
   auto state = std::make_unique<NormalizerState>();
@@ -144,12 +144,21 @@ Result<std::unique_ptr<KernelState>> prepare_normalizer(const PrepareContext& q)
 Status run_normalizer(KernelRun& run) {
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, DType::kFloat32, x.dims()));
-  const float* from = x.data<float>();
   float* to = y->data<float>();
   const int64_t features = x.dim(1);
   const RowNorm norm = run.state<NormalizerState>().norm;
   run.parallel_for(x.dim(0), ml_grain(features), [&](int64_t begin, int64_t end) {
-    divide_by_norm(norm, from + begin * features, end - begin, features, to + begin * features);
+    if (x.dtype() == DType::kFloat32)
+      return divide_by_norm(norm, x.data<float>() + begin * features, end - begin, features,
+                            to + begin * features);
+    // Others as doubles, some rows at a time.
+    const int64_t some = std::max<int64_t>(1, 1024 / features);
+    std::vector<double> wide(static_cast<size_t>(some * features));
+    for (int64_t row = begin; row < end; row += some) {
+      const int64_t rows = std::min(some, end - row);
+      widen_features(x, row * features, rows * features, wide.data());
+      divide_by_norm(norm, wide.data(), rows, features, to + row * features);
+    }
   });
   return ok();
 }

@@ -67,7 +67,7 @@ TEST(Trees, AgreeWithTheReference) {
         forest.random.seed(static_cast<unsigned>(++round));
         constexpr int kFeatures = 5;
         for (int tree = 0; tree < 11; ++tree)
-          forest.add_tree(tree, tree % 6, kFeatures, targets, every_mode);
+          forest.add_tree(tree, tree == 7 ? 10 : tree % 6, kFeatures, targets, every_mode);
         const std::string text = forest.model(targets, aggregate);
         for (const int64_t rows : {1, 7, 8, 65}) {
           std::vector<float> x(static_cast<size_t>(rows * kFeatures));
@@ -92,6 +92,48 @@ TEST(Trees, AgreeWithTheReference) {
           EXPECT_EQ(results[0].tensor(), results[1].tensor()) << aggregate << " " << rows;
         }
       }
+}
+
+TEST(Trees, ClassesHaveNames) {
+  for (const char* type : {"1", "11", "7", "6"})
+    for (const char* labels : {"classlabels_int64s = [3, 5, 9]",
+                               "classlabels_strings = [\"low\", \"middle\", \"top\"]"}) {
+      Forest forest;
+      forest.random.seed(5);
+      constexpr int kFeatures = 5;
+      for (int tree = 0; tree < 7; ++tree) forest.add_tree(tree, 1 + tree % 5, kFeatures, 3, false);
+      const std::string text =
+          "<ir_version: 8, opset_import: [\"\" : 18, \"ai.onnx.ml\" : 3]>\n"
+          "g (float[N, F] x) => (l, p) {\n  f = Cast <to = " +
+          std::string(type) +
+          "> (x)\n  l, p = ai.onnx.ml.TreeEnsembleClassifier <nodes_treeids = [" + forest.trees +
+          "], nodes_nodeids = [" + forest.ids + "], nodes_featureids = [" + forest.features +
+          "], nodes_modes = [" + forest.modes + "], nodes_values = [" + forest.splits +
+          "], nodes_truenodeids = [" + forest.yes + "], nodes_falsenodeids = [" + forest.no +
+          "], nodes_missing_value_tracks_true = [" + forest.missing + "], class_treeids = [" +
+          forest.leaf_trees + "], class_nodeids = [" + forest.leaf_ids + "], class_ids = [" +
+          forest.leaf_targets + "], class_weights = [" + forest.leaf_weights + "], " + labels +
+          "> (f)\n}\n";
+      for (const int64_t rows : {1, 9, 130}) {
+        std::vector<float> x(static_cast<size_t>(rows * kFeatures));
+        for (float& value : x) value = 0.25f * static_cast<float>(forest.number(11) - 5);
+        const int64_t dims[] = {rows, kFeatures};
+        std::vector<std::vector<RunValue>> results;
+        for (const bool reference : {false, true}) {
+          auto model = parse_text(text);
+          ASSERT_TRUE(model) << model.error().message;
+          SessionOptions options;
+          options.reference = reference;
+          auto session = Session::create(*std::move(model), options);
+          ASSERT_TRUE(session) << session.error().message;
+          auto outputs = (*session)->run({{"x", Tensor::of<float>(DType::kFloat32, dims, x)}});
+          ASSERT_TRUE(outputs) << outputs.error().message;
+          results.push_back(*std::move(outputs));
+        }
+        for (size_t i = 0; i < 2; ++i)
+          EXPECT_EQ(results[0][i].tensor(), results[1][i].tensor()) << type << " " << rows;
+      }
+    }
 }
 
 }  // namespace

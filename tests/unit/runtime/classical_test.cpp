@@ -1,0 +1,83 @@
+// Rows of features on the fast kernels and on the reference: softmax of short rows and of doubles,
+// distances, scalers, narrow products.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "operators.h"
+#include "runtime/kernels/isa.h"
+
+namespace tombolo {
+namespace {
+
+class Classical : public Operators {};
+
+TEST_P(Classical, SoftmaxOfShortRowsAndDoubles) {
+  for (const char* op : {"Softmax", "LogSoftmax"})
+    for (const int64_t rows : {1, 7, 15, 16, 33, 64, 65, 200})
+      for (const int64_t n : {1, 2, 3, 5, 11, 12, 17, 63, 64, 65, 130}) {
+        const Tensor x = numbers({rows, n}, 20);
+        agree(std::string("main (float[R,N] x) => (y) { y = ") + op + " (x) }", {{"x", x}}, 1e-6);
+        agree(std::string("main (float[R,N] x) => (y) { d = Cast <to = 11> (x)\n e = ") + op +
+                  " (d)\n y = Cast <to = 1> (e) }",
+              {{"x", x}}, 1e-7);
+      }
+}
+
+TEST_P(Classical, ProductsWithFewColumns) {
+  for (const int64_t rows : {31, 32, 47, 130, 1000})
+    for (const int64_t k : {1, 9, 20, 33, 128, 129})
+      for (const int64_t n : {1, 3, 4, 5, 8, 9}) {
+        agree("main (float[R,K] a, float[K,N] b) => (y) { y = MatMul (a, b) }",
+              {{"a", numbers({rows, k}, 1)}, {"b", numbers({k, n}, 1)}}, 1e-5);
+        agree(
+            "main (float[R,K] a, float[N,K] b, float[N] c) => (y) {\n g = Gemm <transB = 1, "
+            "alpha = 0.5> (a, b, c)\n y = Relu (g) }",
+            {{"a", numbers({rows, k}, 1)}, {"b", numbers({n, k}, 1)}, {"c", numbers({n}, 1)}},
+            1e-5);
+      }
+}
+
+TEST_P(Classical, DistancesOfDoubles) {
+  for (const int64_t rows : {1, 3, 4, 21})
+    for (const int64_t others : {1, 63, 64, 70})
+      for (const int64_t width : {1, 5, 40})
+        for (const char* metric : {"euclidean", "sqeuclidean"})
+          agree(std::string("main (float[A,C] a, float[B,C] b) => (y) {\n c = Cast <to = 11> (a)\n "
+                            "d = Cast <to = 11> (b)\n e = com.microsoft.CDist <metric = \"") +
+                    metric + "\"> (c, d)\n y = Cast <to = 1> (e) }",
+                {{"a", numbers({rows, width}, 1)}, {"b", numbers({others, width}, 1)}}, 1e-7);
+}
+
+TEST_P(Classical, NormsAndMissingValuesOfAllTypes) {
+  for (const int64_t rows : {1, 5, 40})
+    for (const int64_t features : {1, 3, 8, 70})
+      for (const char* type : {"1", "11", "7", "6"}) {
+        const Tensor x = numbers({rows, features}, 4);
+        const std::string in =
+            std::string("main (float[N, F] x) => (y) { f = Cast <to = ") + type + "> (x)\n ";
+        for (const char* norm : {"MAX", "L1", "L2"})
+          agree(in + "y = ai.onnx.ml.Normalizer <norm = \"" + norm + "\"> (f) }", {{"x", x}}, 1e-6);
+        if (*type == '6') continue;
+        std::string floats = "[1.5", ints = "[9";
+        for (int64_t i = 1; i < features; ++i) {
+          floats += ", " + std::to_string(0.5 * static_cast<double>(i));
+          ints += ", " + std::to_string(i);
+        }
+        for (const char* marker : {"2.0", "0.0"})
+          agree(in + "y = ai.onnx.ml.Imputer <imputed_value_floats = " + floats +
+                    "], imputed_value_int64s = " + ints +
+                    "], replaced_value_int64 = 2, "
+                    "replaced_value_float = " +
+                    marker + "> (f) }",
+                {{"x", x}});
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, Classical,
+                         ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+}  // namespace
+}  // namespace tombolo
