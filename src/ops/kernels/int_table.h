@@ -67,7 +67,8 @@ class IntTable {
   size_t offset(int64_t key) const {
     return static_cast<size_t>(static_cast<uint64_t>(key) - static_cast<uint64_t>(least_));
   }
-  /// The slot that holds the key, or the free one where it would stand. Half of them are free, or most.
+  /// The slot that holds the key, or the free one where it would stand. Half of them are free, or
+  /// most.
   size_t slot_of(int64_t key) const {
     size_t at = (static_cast<uint64_t>(key) * 0x9E3779B97F4A7C15u) >> shift_;
     while (slots_[at].place >= 0 && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);

@@ -1,7 +1,9 @@
 // Concat and Split. Along the outermost axis that is not 1 neither moves anything: the inputs of
 // Concat are made where they belong (KernelState::joins_inputs), the outputs of Split are views.
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/transpose_tile.h"
@@ -60,6 +62,29 @@ Result<std::unique_ptr<KernelState>> prepare_concat(const PrepareContext& contex
   return std::unique_ptr<KernelState>(std::move(state));
 }
 
+/// Many columns of one element become rows: blocks of them are laid one after the other, then
+/// turned.
+template <size_t kBytes>
+void join_columns(const KernelRun& run, int64_t outer, std::byte* to) {
+  constexpr int64_t kRows = 64;
+  const auto columns = static_cast<int64_t>(run.input_count());
+  run.parallel_for(
+      (outer + kRows - 1) / kRows, std::max<int64_t>(1, 256 / columns),
+      [&](int64_t begin, int64_t end) {
+        std::vector<std::byte> block(static_cast<size_t>(columns * kRows) * kBytes);
+        for (int64_t row = begin * kRows; row < std::min(outer, end * kRows); row += kRows) {
+          const int64_t rows = std::min(kRows, outer - row);
+          for (int64_t i = 0; i < columns; ++i)
+            std::memcpy(block.data() + static_cast<size_t>(i * kRows) * kBytes,
+                        run.input(static_cast<size_t>(i)).data<std::byte>() +
+                            static_cast<size_t>(row) * kBytes,
+                        static_cast<size_t>(rows) * kBytes);
+          transpose_tile(block.data(), kRows, to + static_cast<size_t>(row * columns) * kBytes,
+                         columns, columns, rows, static_cast<int64_t>(kBytes));
+        }
+      });
+}
+
 Status run_concat(KernelRun& run) {
   const auto& state = run.state<JoinState>();
   TRY(Tensor * y, run.output(0, run.input(0).dtype(), state.dims));
@@ -76,6 +101,13 @@ Status run_concat(KernelRun& run) {
     return ok();
   }
   if (state.row_bytes == 0) return ok();
+  const auto all_have = [&](size_t bytes) {
+    return run.input_count() >= 8 && state.outer >= 16 &&
+           std::all_of(state.part_bytes.begin(), state.part_bytes.end(),
+                       [&](size_t part) { return part == bytes; });
+  };
+  if (all_have(4)) return join_columns<4>(run, state.outer, to), ok();
+  if (all_have(8)) return join_columns<8>(run, state.outer, to), ok();
   const int64_t grain = std::max<int64_t>(1, kGrainBytes / static_cast<int64_t>(state.row_bytes));
   run.parallel_for(state.outer, grain, [&](int64_t begin, int64_t end) {
     std::byte* at = to + static_cast<size_t>(begin) * state.row_bytes;

@@ -10,6 +10,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/rows.h"
+#include "runtime/kernels/transpose_tile.h"
 
 namespace tombolo {
 namespace {
@@ -156,8 +157,35 @@ Result<std::unique_ptr<KernelState>> prepare_reduce(const PrepareContext& contex
 
 constexpr int64_t kWidth = 2048;  ///< columns at a time: their results stay in the first cache
 
+/// Rows that leave most of a vector empty are turned into columns, so many at a time.
+constexpr int64_t kShortRow = 12, kShortRows = 64;
+bool short_rows(const Step& step) {
+  return step.inner == 1 && step.length > 1 && step.length < kShortRow && step.outer >= 32;
+}
+/// body(first, rows, columns) for blocks of short rows; the columns are kShortRows apart.
+template <typename T, typename Body>
+void for_short_rows(const KernelRun& run, const Step& step, const T* x, Body&& body) {
+  const int64_t blocks = (step.outer + kShortRows - 1) / kShortRows;
+  run.parallel_for(blocks, std::max<int64_t>(1, 16384 / (step.length * kShortRows)),
+                   [&](int64_t begin, int64_t end) {
+                     T columns[kShortRow * kShortRows];
+                     for (int64_t block = begin; block < end; ++block) {
+                       const int64_t first = block * kShortRows;
+                       const int64_t rows = std::min(kShortRows, step.outer - first);
+                       transpose_tile(reinterpret_cast<const std::byte*>(x + first * step.length),
+                                      step.length, reinterpret_cast<std::byte*>(columns),
+                                      kShortRows, rows, step.length, sizeof(T));
+                       body(first, rows, static_cast<const T*>(columns));
+                     }
+                   });
+}
+
 template <typename T>
 void fold_step(const KernelRun& run, const Step& step, const T* x, T* y) {
+  if (short_rows(step))
+    return for_short_rows(run, step, x, [&](int64_t first, int64_t rows, const T* columns) {
+      fold_columns(step.fold, columns, step.length, kShortRows, rows, y + first);
+    });
   if (step.inner == 1) {
     run.parallel_for(
         step.outer, std::max<int64_t>(1, 16384 / step.length), [&](int64_t begin, int64_t end) {
@@ -183,6 +211,13 @@ void log_sum_exp(const KernelRun& run, const Step& step, const float* x, float* 
   const auto finish = [](float most, float sum) {
     return std::isfinite(most) ? most + std::log(sum) : most;
   };
+  if (short_rows(step))
+    return for_short_rows(run, step, x, [&](int64_t first, int64_t rows, const float* columns) {
+      float most[kShortRows], sums[kShortRows];
+      fold_columns(Fold::kMax, columns, step.length, kShortRows, rows, most);
+      exp_sum_columns(columns, step.length, kShortRows, rows, most, sums);
+      for (int64_t r = 0; r < rows; ++r) y[first + r] = finish(most[r], sums[r]);
+    });
   if (step.inner == 1) {
     run.parallel_for(step.outer, std::max<int64_t>(1, 8192 / step.length),
                      [&](int64_t begin, int64_t end) {

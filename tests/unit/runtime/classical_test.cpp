@@ -75,6 +75,37 @@ TEST_P(Classical, NormsAndMissingValuesOfAllTypes) {
       }
 }
 
+TEST_P(Classical, ReductionsOfShortRows) {
+  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceLogSumExp",
+                         "ReduceSumSquare", "ReduceL1"})
+    for (const int64_t rows : {31, 32, 63, 64, 65, 200})
+      for (const int64_t n : {1, 2, 3, 7, 11, 12})
+        for (const char* type : {"1", "11"}) {
+          const Tensor x = numbers({rows, n}, 2);
+          agree(std::string("main (float[R,N] x) => (y) {\n c = Cast <to = ") + type +
+                    "> (x)\n a = Constant <value_ints = [-1]> ()\n d = " + op +
+                    " <keepdims = 0> (c, a)\n y = Cast <to = 1> (d) }",
+                {{"x", x}}, 2e-6);
+        }
+}
+
+TEST_P(Classical, ColumnsJoined) {
+  for (const int64_t rows : {15, 16, 64, 65, 200})
+    for (const int columns : {7, 8, 17, 70})
+      for (const char* type : {"1", "11", "7", "6"}) {
+        std::string text =
+            "main (float[R,1] x) => (y) {\n c0 = Cast <to = " + std::string(type) + "> (x)\n ";
+        std::string names = "c0";
+        for (int i = 1; i < columns; ++i) {
+          const std::string name = "c" + std::to_string(i);
+          text += name + " = Add (c" + std::to_string(i - 1) + ", c0)\n ";
+          names += ", " + name;
+        }
+        agree(text + "z = Concat <axis = 1> (" + names + ")\n y = Cast <to = 1> (z) }",
+              {{"x", numbers({rows, 1}, 1)}});
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, Classical,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });
