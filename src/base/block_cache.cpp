@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "base/sanitizer.h"
 
@@ -44,11 +45,32 @@ class Cache {
     bytes_ += size;
     return true;
   }
+  using Texts = std::vector<std::string>;
+  Texts take_texts(size_t count) {
+    std::lock_guard lock(mutex_);
+    const auto found = texts_.lower_bound(count);
+    if (found == texts_.end() || found->first > 2 * count) return {};
+    Texts texts = std::move(found->second);
+    texts_.erase(found);
+    bytes_ -= texts.capacity() * sizeof(std::string);
+    return texts;
+  }
+  void give_texts(Texts texts) {
+    texts.clear();
+    const size_t size = texts.capacity() * sizeof(std::string);
+    std::lock_guard lock(mutex_);
+    if (size > kMost / 2 || bytes_ + size > kMost) return;
+    const size_t capacity = texts.capacity();
+    texts_.emplace(capacity, std::move(texts));
+    bytes_ += size;
+  }
   void drop() {
     std::multimap<size_t, void*> dropped;
+    std::multimap<size_t, Texts> dropped_texts;
     {
       std::lock_guard lock(mutex_);
       dropped.swap(blocks_);
+      dropped_texts.swap(texts_);
       bytes_ = 0;
     }
     for (const auto& [size, block] : dropped) {
@@ -66,6 +88,7 @@ class Cache {
  private:
   std::mutex mutex_;
   std::multimap<size_t, void*> blocks_;
+  std::multimap<size_t, Texts> texts_;  ///< empty, by what they hold
   size_t bytes_ = 0;
 };
 
@@ -92,6 +115,17 @@ void give_block(void* block, size_t bytes) {
   const size_t size = block_size(bytes);
   if (kKeep && size >= kSmallest && cache().give(block, size)) return;
   std::free(block);
+}
+
+std::shared_ptr<std::vector<std::string>> take_texts(size_t count) {
+  if (!kKeep || count * sizeof(std::string) < kSmallest)
+    return std::make_shared<std::vector<std::string>>(count);
+  auto texts = std::make_unique<std::vector<std::string>>(cache().take_texts(count));
+  texts->resize(count);
+  return {texts.release(), [](std::vector<std::string>* made) {
+            cache().give_texts(std::move(*made));
+            delete made;
+          }};
 }
 
 void drop_kept_blocks() { cache().drop(); }

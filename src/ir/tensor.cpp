@@ -65,8 +65,7 @@ Result<Tensor> Tensor::allocate(DType dtype, std::span<const int64_t> dims) {
   if (dtype == DType::kString) {
     if (static_cast<uint64_t>(tensor.count_) > (uint64_t{1} << 34) / sizeof(std::string))
       return resource_error("a string tensor of shape " + dims_to_string(dims) + " is too large");
-    tensor.strings_ =
-        std::make_shared<std::vector<std::string>>(static_cast<size_t>(tensor.count_));
+    tensor.strings_ = take_texts(static_cast<size_t>(tensor.count_));
     return tensor;
   }
   auto bytes = packed_bytes(dtype, static_cast<uint64_t>(tensor.count_));

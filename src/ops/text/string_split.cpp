@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <string>
+#include <string_view>
+
 #include "ops/infer_helpers.h"
 #include "ops/kernel_context.h"
 #include "ops/schema.h"
@@ -15,36 +19,39 @@ Status infer_string_split(InferContext& context) {
   return ok();
 }
 /// As Python's str.split: without a delimiter, runs of white space separate and ends are trimmed.
-/// Adds the parts to `parts`.
-void split_text(std::string_view text, std::string_view delimiter, int64_t most,
-                std::vector<std::string_view>& parts) {
-  const size_t first = parts.size();
-  const auto count = [&] { return static_cast<int64_t>(parts.size() - first); };
+/// Calls found(part) for each and gives their number.
+template <typename Found>
+int64_t split_text(std::string_view text, std::string_view delimiter, int64_t most, Found&& found) {
+  int64_t parts = 0;
+  const auto give = [&](std::string_view part) {
+    found(part);
+    ++parts;
+  };
   if (!delimiter.empty()) {
     size_t end;
-    while ((most < 0 || count() < most) &&
+    while ((most < 0 || parts < most) &&
            (end = delimiter.size() == 1 ? text.find(delimiter[0]) : text.find(delimiter)) !=
                std::string_view::npos) {
-      parts.push_back(text.substr(0, end));
+      give(text.substr(0, end));
       text.remove_prefix(end + delimiter.size());
     }
-    parts.push_back(text);
-    return;
+    give(text);
+    return parts;
   }
   const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   size_t at = 0;
   while (true) {
     while (at < text.size() && is_space(text[at])) ++at;
-    if (at == text.size()) return;
+    if (at == text.size()) return parts;
     const size_t begin = at;
-    if (most >= 0 && count() == most) {
+    if (most >= 0 && parts == most) {
       size_t end = text.size();
       while (is_space(text[end - 1])) --end;
-      parts.push_back(text.substr(begin, end - begin));
-      return;
+      give(text.substr(begin, end - begin));
+      return parts;
     }
     while (at < text.size() && !is_space(text[at])) ++at;
-    parts.push_back(text.substr(begin, at - begin));
+    give(text.substr(begin, at - begin));
   }
 }
 
@@ -55,23 +62,22 @@ Status run_string_split(KernelContext& context) {
   const int64_t most = context.attributes.get_int("maxsplit", -1);
   TRY(Tensor * counts,
       context.output(1 < context.output_count() ? 1 : 0, DType::kInt64, x->dims()));
-  std::vector<std::string_view> parts;  // of one text after the other
-  std::vector<size_t> ends;
-  size_t longest = 0;
-  for (const std::string& text : x->strings()) {
-    const size_t begin = parts.size();
-    split_text(text, delimiter, most, parts);
-    counts->data<int64_t>()[ends.size()] = static_cast<int64_t>(parts.size() - begin);
-    ends.push_back(parts.size());
-    longest = std::max(longest, parts.size() - begin);
+  // Twice: a list of all parts would take longer.
+  const auto& texts = x->strings();
+  int64_t longest = 0;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const int64_t parts = split_text(texts[i], delimiter, most, [](std::string_view) {});
+    counts->data<int64_t>()[i] = parts;
+    longest = std::max(longest, parts);
   }
   Dims dims = x->dims();
-  dims.push_back(static_cast<int64_t>(longest));
+  dims.push_back(longest);
   TRY(Tensor * out, context.output(0, DType::kString, dims));
-  size_t at = 0;
-  for (size_t i = 0; i < ends.size(); ++i)
-    for (std::string* to = out->strings().data() + i * longest; at < ends[i]; ++at)
-      to++->assign(parts[at].data(), parts[at].size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    std::string* to = out->strings().data() + i * static_cast<size_t>(longest);
+    split_text(texts[i], delimiter, most,
+               [&](std::string_view part) { to++->assign(part.data(), part.size()); });
+  }
   return ok();
 }
 
