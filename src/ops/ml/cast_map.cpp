@@ -50,7 +50,7 @@ Status run_cast_map(KernelContext& context) {
   if (form != "DENSE" && form != "SPARSE")
     return context.error("map_form \"" + std::string(form) + "\" is not known");
   const bool sparse = form == "SPARSE";
-  std::vector<size_t> order(map.values.size());
+  std::vector<size_t> order(map.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   const auto key = [&](size_t i) { return map.keys.get_int64(static_cast<int64_t>(i)); };
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
@@ -60,7 +60,7 @@ Status run_cast_map(KernelContext& context) {
   TRY(Tensor * y, context.output(0, dtype, {{1, width}}));
   fill_zero(*y);
   for (size_t i = 0; i < order.size(); ++i) {
-    const RunValue& value = map.values[order[i]];
+    const RunValue value = map.value(order[i]);
     if (!value.is_tensor() || value.tensor().size() != 1)
       return context.error("the map's values must be scalars");
     const int64_t at = sparse ? key(order[i]) : static_cast<int64_t>(i);

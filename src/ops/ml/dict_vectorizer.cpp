@@ -1,8 +1,11 @@
 #include <string>
+#include <vector>
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
+#include "ops/kernels/int_table.h"
 #include "ops/kernels/movement.h"
+#include "ops/kernels/text_table.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -17,22 +20,34 @@ Status run_dict_vectorizer(KernelContext& context) {
   const auto strings = context.attributes.get_strings("string_vocabulary");
   const size_t count = map.keys.is_string() ? strings.size() : ints.size();
   DType dtype = DType::kFloat32;
-  for (const RunValue& value : map.values) {
+  std::vector<Tensor> values;
+  for (size_t i = 0; i < map.size(); ++i) {
+    const RunValue value = map.value(i);
     if (!value.is_tensor() || value.tensor().size() != 1)
       return context.error("the map's values must be scalars");
-    dtype = value.tensor().dtype();
+    values.push_back(value.tensor());
+    dtype = values.back().dtype();
   }
   TRY(Tensor * y, context.output(0, dtype, {{1, static_cast<int64_t>(count)}}));
   fill_zero(*y);
-  for (size_t i = 0; i < map.values.size(); ++i) {
-    const auto place = static_cast<int64_t>(i);
-    for (size_t at = 0; at < count; ++at) {
-      const bool same = map.keys.is_string() ? strings[at] == map.keys.strings()[i]
-                                             : ints[at] == map.keys.get_int64(place);
-      if (same) copy_elements(map.values[i].tensor(), 0, *y, static_cast<int64_t>(at), 1);
-    }
+  // Of repeated keys the last counts; a repeated word of the vocabulary has the value each time.
+  const auto fill = [&](auto&& place_of) {
+    for (size_t at = 0; at < count; ++at)
+      if (const int64_t place = place_of(at); place >= 0)
+        copy_elements(values[static_cast<size_t>(place)], 0, *y, static_cast<int64_t>(at), 1);
+    return ok();
+  };
+  if (map.keys.is_string()) {
+    TextTable table(values.size());
+    for (size_t i = 0; i < values.size(); ++i)
+      table.add(map.keys.strings()[i], static_cast<int64_t>(i), true);
+    return fill([&](size_t at) { return table.find(strings[at]); });
   }
-  return ok();
+  std::vector<int64_t> keys;
+  for (size_t i = 0; i < values.size(); ++i)
+    keys.push_back(map.keys.get_int64(static_cast<int64_t>(i)));
+  const IntTable table(keys, true);
+  return fill([&](size_t at) { return table.find(ints[at]); });
 }
 
 }  // namespace

@@ -106,6 +106,43 @@ TEST_P(Classical, ColumnsJoined) {
       }
 }
 
+TEST_P(Classical, Maps) {
+  const auto run = [](const std::string& main, const MapValue& map) {
+    auto model =
+        parse_text("<ir_version: 10, opset_import: [\"\" : 21, \"ai.onnx.ml\" : 4]>\n" + main);
+    EXPECT_TRUE(model) << model.error().message;
+    auto session = Session::create(*std::move(model), {});
+    EXPECT_TRUE(session) << session.error().message;
+    auto outputs = (*session)->run({{"m", RunValue(map)}});
+    EXPECT_TRUE(outputs) << outputs.error().message;
+    return outputs ? (*outputs)[0].tensor() : Tensor();
+  };
+  const int64_t three[] = {3}, numbers[] = {7, 2, 5};
+  const float values[] = {0.5f, 1.5f, 2.5f};
+  const Tensor scalars = Tensor::of<float>(DType::kFloat32, three, values);
+  const std::vector<RunValue> apart = {scalars.part(0, {}), scalars.part(1, {}),
+                                       scalars.part(2, {})};
+  const Tensor words = Tensor::of_strings(three, {"b", "a", "c"});
+  for (const bool together : {false, true}) {
+    const auto map = [&](const Tensor& keys) {
+      return together ? MapValue{keys, {}, scalars} : MapValue{keys, apart, {}};
+    };
+    const float by_word[] = {1.5f, 0, 0.5f, 1.5f}, by_number[] = {2.5f, 0.5f, 0},
+                in_order[] = {1.5f, 2.5f, 0.5f};
+    EXPECT_EQ(run("main (map(string, float) m) => (y) { y = ai.onnx.ml.DictVectorizer "
+                  "<string_vocabulary = [\"a\", \"x\", \"b\", \"a\"]> (m) }",
+                  map(words)),
+              Tensor::of<float>(DType::kFloat32, {{1, 4}}, by_word));
+    EXPECT_EQ(run("main (map(int64, float) m) => (y) { y = ai.onnx.ml.DictVectorizer "
+                  "<int64_vocabulary = [5, 7, 100000]> (m) }",
+                  map(Tensor::int64s(numbers))),
+              Tensor::of<float>(DType::kFloat32, {{1, 3}}, by_number));
+    EXPECT_EQ(run("main (map(int64, float) m) => (y) { y = ai.onnx.ml.CastMap (m) }",
+                  map(Tensor::int64s(numbers))),
+              Tensor::of<float>(DType::kFloat32, three, in_order).reshaped({{1, 3}}));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, Classical,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });
