@@ -49,6 +49,17 @@ class Network:
             inputs.append(self.constant(floats(r, [out])))
         self.add("Conv", inputs, [n, out, (height - 1) // stride + 1, (width - 1) // stride + 1], pads=[k // 2] * 4, strides=[stride] * 2, group=c if deep else 1)
 
+    def conv_transpose(self, x):
+        r, (n, c, height, width) = self.r, self.shapes[x]
+        deep = r.random() < 0.2
+        out, k, stride = c if deep else r.choice(CHANNELS), r.randint(1, 5), r.randint(1, 3)
+        pads = [r.randint(0, (k - 1) // 2) for _ in range(4)]
+        to = [(size - 1) * stride + k - pads[i] - pads[i + 2] for i, size in enumerate((height, width))]
+        if min(to) < 1 or n * out * to[0] * to[1] > 200_000:
+            return
+        w = self.constant(floats(r, [c, 1 if deep else out, k, k], 1 / np.sqrt(c)))
+        self.add("ConvTranspose", [x, w], [n, out] + to, pads=pads, strides=[stride] * 2, group=c if deep else 1)
+
     def activation(self, x):
         op = self.r.choice(["Relu", "Sigmoid", "HardSwish", "LeakyRelu", "Tanh", "Elu", "Abs", "Neg"])
         self.add(op, [x], self.shapes[x])
@@ -135,12 +146,12 @@ class Network:
         self.add("Reshape", [bent, self.constant(np.array(self.shapes[x]))], self.shapes[x])
 
 
-STEPS = ["conv"] * 5 + ["activation"] * 3 + ["scale", "norm", "pool", "gate", "resize", "resize", "pad", "slice", "split", "join", "join", "sum", "views"]
+STEPS = ["conv"] * 5 + ["conv_transpose"] * 2 + ["activation"] * 3 + ["scale", "norm", "pool", "gate", "resize", "resize", "pad", "slice", "split", "join", "join", "sum", "views"]
 
 
 def build(r):
     network = Network(r)
-    network.shapes["x"] = [r.choice([1, 1, 2]), r.choice([1, 3, 4, 20]), r.randint(6, 20), r.randint(6, 20)]
+    network.shapes["x"] = [r.choice([1, 1, 2, 5]), r.choice([1, 3, 4, 7, 20]), r.randint(6, 20), r.randint(6, 20)]
     image = list(network.shapes["x"])
     network.conv("x")
     for _ in range(r.randint(3, 12)):
