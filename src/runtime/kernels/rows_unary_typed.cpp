@@ -84,6 +84,30 @@ KERNEL(sqrt_typed) = {
     .run = run_typed,
     .in_place = 1,
 };
+KERNEL(floor_typed) = {
+    .name = "floor",
+    .op = "Floor",
+    .supports = supports_typed<UnaryTyped::kFloor>,
+    .prepare = prepare_typed<UnaryTyped::kFloor>,
+    .run = run_typed,
+    .in_place = 1,
+};
+KERNEL(ceil_typed) = {
+    .name = "ceil",
+    .op = "Ceil",
+    .supports = supports_typed<UnaryTyped::kCeil>,
+    .prepare = prepare_typed<UnaryTyped::kCeil>,
+    .run = run_typed,
+    .in_place = 1,
+};
+KERNEL(round_typed) = {
+    .name = "round",
+    .op = "Round",
+    .supports = supports_typed<UnaryTyped::kRound>,
+    .prepare = prepare_typed<UnaryTyped::kRound>,
+    .run = run_typed,
+    .in_place = 1,
+};
 KERNEL(not_bool) = {
     .name = "not_bool",
     .op = "Not",

@@ -45,6 +45,9 @@ EACH(relu_any, T, x < 0 ? T{0} : x)
 EACH(sign_any, T, (x > 0) - (x < 0))
 EACH(not_any, T, ~x)
 EACH(sqrt_any, T, std::sqrt(x))
+EACH(floor_any, T, std::floor(x))
+EACH(ceil_any, T, std::ceil(x))
+EACH(round_any, T, std::nearbyint(x))
 EACH(logical_not_any, uint8_t, x == 0)
 EACH(is_nan_any, uint8_t, x != x)
 
@@ -442,6 +445,15 @@ UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype) {
       return nullptr;
     case UnaryTyped::kSqrt:
       ROW(kFloat64, double, sqrt_any)
+      return nullptr;
+    case UnaryTyped::kFloor:
+      ROW(kFloat64, double, floor_any)
+      return nullptr;
+    case UnaryTyped::kCeil:
+      ROW(kFloat64, double, ceil_any)
+      return nullptr;
+    case UnaryTyped::kRound:
+      ROW(kFloat64, double, round_any)
       return nullptr;
     case UnaryTyped::kExp:
       if (dtype == DType::kFloat64) return TOMBOLO_TARGET(UnaryTypedFn, exp_f64).get();

@@ -646,10 +646,11 @@ TEST_P(Operators, ClipOfOtherTypes) {
     }
 }
 
-TEST_P(Operators, SquareRootsOfDoubles) {
+TEST_P(Operators, RootsAndRoundingOfDoubles) {
   for (const int64_t n : {1, 3, 8, 100})
-    agree("main (float[N] x) => (y) { d = Cast <to = 11> (x) y = Sqrt (d) }",
-          {{"x", numbers({n}, 20, true)}});
+    for (const char* op : {"Sqrt", "Floor", "Ceil", "Round"})
+      agree(std::string("main (float[N] x) => (y) { d = Cast <to = 11> (x) y = ") + op + " (d) }",
+            {{"x", numbers({n}, 20, true)}});
 }
 
 TEST_P(Operators, ReverseSequence) {
