@@ -9,6 +9,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/thread_pool.h"
 #include "passes/passes.h"
 
 namespace tombolo::passes {
@@ -211,6 +212,52 @@ class Products {
     return true;
   }
 
+  static constexpr int64_t kGroup = 64;
+  /// Codes of columns [first, last), `row` bytes each, which are zero before.
+  static void fill_columns(const Weights& w, int64_t first, int64_t last, int64_t row,
+                           uint8_t* codes) {
+    const auto* from = reinterpret_cast<const uint8_t*>(w.codes.bytes().data());
+    const int64_t bits = w.bits, per_byte = 8 / bits;
+    // The highest bit of each signed code is turned.
+    const int sign = !w.is_signed ? 0 : bits == 8 ? 0x80 : bits == 4 ? 0x88 : 0xAA;
+    if (w.by_columns && w.k % per_byte == 0) {
+      for (int64_t n = first; n < last; ++n)
+        for (int64_t i = 0; i < w.k / per_byte; ++i)
+          codes[n * row + i] = static_cast<uint8_t>(from[n * w.k / per_byte + i] ^ sign);
+      return;
+    }
+    constexpr int64_t kDepth = 32;  // a whole number of bytes, whatever the bits
+    uint8_t tile[kGroup][kDepth];
+    const int64_t columns = last - first;
+    for (int64_t k0 = 0; k0 < w.k; k0 += kDepth) {
+      const int64_t depth = std::min(kDepth, w.k - k0);
+      for (int64_t k = 0; k < depth; ++k) {
+        const int64_t at = (k0 + k) * w.n + first;
+        if (!w.by_columns && bits == 8)
+          for (int64_t n = 0; n < columns; ++n)
+            tile[n][k] = static_cast<uint8_t>(from[at + n] ^ sign);
+        else if (!w.by_columns && bits == 4 && w.n % 2 == 0)
+          for (int64_t n = 0; n < columns; n += 2) {
+            const int pair = from[(at + n) / 2] ^ sign;
+            tile[n][k] = static_cast<uint8_t>(pair & 15);
+            tile[n + 1][k] = static_cast<uint8_t>(pair >> 4);
+          }
+        else
+          for (int64_t n = 0; n < columns; ++n)
+            tile[n][k] = w.code(w.codes, w.by_columns ? (first + n) * w.k + k0 + k : at + n);
+      }
+      for (int64_t n = 0; n < columns; ++n) {
+        uint8_t* const to = codes + (first + n) * row + k0 / per_byte;
+        if (bits == 8)
+          std::memcpy(to, tile[n], static_cast<size_t>(depth));
+        else
+          for (int64_t k = 0; k < depth; ++k)
+            to[k / per_byte] =
+                static_cast<uint8_t>(to[k / per_byte] | tile[n][k] << k % per_byte * bits);
+      }
+    }
+  }
+
   /// [N, blocks, bytes of a block], [N, blocks] and, unless they are all in the middle,
   /// [N, bytes of a zero point for each block].
   const Made& constants(const Weights& w) {
@@ -226,14 +273,15 @@ class Products {
       for (int64_t b = 0; b < blocks; ++b)
         places[static_cast<size_t>(n * blocks + b)] = b * w.scale_k + n * w.scale_n;
     // Columns in groups, so that what is read of a row of [K, N] lies side by side.
-    constexpr int64_t kGroup = 64;
-    for (int64_t first = 0; first < w.n; first += kGroup)
-      for (int64_t k = 0; k < w.k; ++k)
-        for (int64_t n = first; n < std::min(w.n, first + kGroup); ++n) {
-          const int64_t at = w.by_columns ? n * w.k + k : k * w.n + n;
-          codes[static_cast<size_t>(n * row + k / per_byte)] |=
-              static_cast<uint8_t>(w.code(w.codes, at) << k % per_byte * w.bits);
-        }
+    auto fill = [&](int64_t begin, int64_t end) {
+      for (int64_t g = begin; g < end; ++g)
+        fill_columns(w, g * kGroup, std::min(w.n, (g + 1) * kGroup), row, codes.data());
+    };
+    parallel_for((w.n + kGroup - 1) / kGroup, std::max<int64_t>(1, 65536 / (w.k * kGroup)),
+                 [](void* function, int64_t begin, int64_t end) {
+                   (*static_cast<decltype(fill)*>(function))(begin, end);
+                 },
+                 &fill);
     // Without zero points a code of MatMulNBits is less by half its range: signed codes are just
     // that, unsigned ones have 0.
     bool moved = !w.is_signed && !w.zeros;
