@@ -47,7 +47,7 @@ float finish(float sum, float alpha, const GemmEpilogue& e, int64_t row, int64_t
   if (e.row_bias != nullptr) sum += e.row_bias[row];
   if (e.col_bias != nullptr) sum += e.col_bias[column];
   if (e.init != nullptr) sum += e.init[row * e.ldi + column];
-  return e.clamp ? std::min(e.hi, std::max(sum, e.lo)) : sum;  // a NaN stays
+  return e.clamp ? std::min(std::max(sum, e.lo), e.hi) : sum;  // in this order a NaN stays
 }
 
 /// Rows from `row` on and columns from `column` on, `last` of them in the last vector.

@@ -86,6 +86,21 @@ TEST_P(Kernels, SmallProducts) {
       }
 }
 
+TEST_P(Kernels, LimitsOfSmallProductsKeepWhatIsNoNumber) {
+  const float a[] = {1, std::numeric_limits<float>::quiet_NaN(), 1}, b[] = {1, 1, 1, 2, 2, 2};
+  const GemmEpilogue limits{.clamp = true, .lo = 0, .hi = 6};
+  for (const int way : {0, 1, 2}) {
+    float c[2] = {};
+    if (way < 2 && gemm_small_fits(1, 2, 3, limits))
+      gemm_small(1, 2, 3, a, b, way == 1, 1, c, limits);
+    else if (way == 2 && gemm_dots_fits(1, limits))
+      gemm_dots(1, 2, 3, a, b, 1, c, limits);
+    else
+      continue;
+    EXPECT_TRUE(std::isnan(c[0]) && std::isnan(c[1])) << way;
+  }
+}
+
 TEST_P(Kernels, ProductsOfOddSizes) {
   double worst = 0;
   for (const int64_t m : {1, 2, 3, 4, 6, 8, 14, 29, 70})
