@@ -49,8 +49,7 @@ class BlockLayout {
     next:;
     }
     for (Node* node : made_)
-      if (node->output(0)->uses().empty() && node->output(0)->output_uses() == 0)
-        rewriter_.erase(*node);
+      if (!node->output(0)->has_uses()) rewriter_.erase(*node);
     return count;
   }
 

@@ -196,9 +196,7 @@ class Chain {
     for (size_t i = taken_.size(); i-- > 0;)
       if (taken_[i] != last_) rewriter_.erase(*taken_[i]);
     if (last_ != &node_) rewriter_.erase(node_);
-    if (turned_ != nullptr && turned_->output(0)->uses().empty() &&
-        turned_->output(0)->output_uses() == 0)
-      rewriter_.erase(*turned_);
+    if (turned_ != nullptr && !turned_->output(0)->has_uses()) rewriter_.erase(*turned_);
   }
 
   Rewriter& rewriter_;

@@ -29,7 +29,7 @@ class ChannelsLast {
       count += conv(*node) || pool(*node) || concat(*node) || unary(*node) || binary(*node);
     }
     for (Node* node : made_)
-      if (node->output(0)->uses().empty() && node->output(0)->output_uses() == 0) r_.erase(*node);
+      if (!node->output(0)->has_uses()) r_.erase(*node);
     return count;
   }
 

@@ -60,7 +60,7 @@ class Products {
     Value* bias = nullptr;
     if (gemm) {
       if (attributes.get_int("transA", 0) != 0 || attributes.get_float("alpha", 1) != 1) return 0;
-      bias = node.inputs().size() > 2 ? node.input(2) : nullptr;
+      bias = node.input(2);
       if (bias != nullptr && attributes.get_float("beta", 1) != 1) return 0;
     }
     auto w = read(node.input(1), gemm && attributes.get_int("transB", 0) != 0);
@@ -81,9 +81,7 @@ class Products {
     rewriter_.touch(product);
     rewriter_.supersede(*node.output(0), *product.output(0));
     for (Node* unread : {w->transpose, w->dequantize})
-      if (unread != nullptr && unread->output(0)->uses().empty() &&
-          unread->output(0)->output_uses() == 0)
-        rewriter_.erase(*unread);
+      if (unread != nullptr && !unread->output(0)->has_uses()) rewriter_.erase(*unread);
     return 1;
   }
 
@@ -95,8 +93,7 @@ class Products {
     const AttributeReader attributes(*dequantize);
     const auto dims = rewriter_.dims(dequantize->input(0));
     const DType type = rewriter_.dtype(dequantize->input(0));
-    Value* list[] = {dequantize->input(0), dequantize->input(1),
-                     dequantize->inputs().size() > 2 ? dequantize->input(2) : nullptr};
+    Value* list[] = {dequantize->input(0), dequantize->input(1), dequantize->input(2)};
     if (!dims || dims->size() != 2 || (type != DType::kInt8 && type != DType::kUInt8) ||
         attributes.get_int("block_size", 0) != 0)
       return 0;
@@ -126,8 +123,7 @@ class Products {
     if (rows) made.set_int("block_size", (*dims)[1]);
     rewriter_.touch(made);
     rewriter_.supersede(*node.output(0), *made.output(0));
-    if (dequantize->output(0)->uses().empty() && dequantize->output(0)->output_uses() == 0)
-      rewriter_.erase(*dequantize);
+    if (!dequantize->output(0)->has_uses()) rewriter_.erase(*dequantize);
     return 1;
   }
 
@@ -146,8 +142,7 @@ class Products {
     if (w.dequantize == nullptr || &w.dequantize->graph() != &graph_) return std::nullopt;
     if (transpose != nullptr && &transpose->graph() != &graph_) return std::nullopt;
     const Node& node = *w.dequantize;
-    Value* const list[] = {node.input(0), node.input(1),
-                           node.inputs().size() > 2 ? node.input(2) : nullptr};
+    Value* const list[] = {node.input(0), node.input(1), node.input(2)};
     const Tensor* constants[3] = {};
     for (size_t i = 0; i < 3; ++i) {
       if (list[i] == nullptr) continue;

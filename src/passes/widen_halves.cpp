@@ -159,7 +159,7 @@ class Widen {
         count += moves(*node);
     }
     for (Node* node : made_)
-      if (node->output(0)->uses().empty() && node->output(0)->output_uses() == 0) r_.erase(*node);
+      if (!node->output(0)->has_uses()) r_.erase(*node);
     return count;
   }
 
