@@ -13,8 +13,6 @@
 namespace tombolo {
 namespace {
 
-int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
-
 /// The phases of an axis. Positions of the kernel come in the order of what they see.
 struct AxisPhase {
   int64_t output = 0;         ///< the first output, those after it are a stride apart
@@ -37,7 +35,7 @@ std::vector<AxisPhase> phases_of(const ConvGeometry& s, int axis) {
     for (int64_t k = s.kernel[axis] - 1; k >= 0; --k)
       if ((k * s.dilation[axis] - rest) % stride == 0) {
         phase.taps.push_back(k);
-        phase.back.push_back(floor_div(k * s.dilation[axis] - rest, stride));
+        phase.back.push_back((k * s.dilation[axis] - rest) / stride);
       }
     phases.push_back(std::move(phase));
   }
