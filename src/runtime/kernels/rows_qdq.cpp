@@ -8,6 +8,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/quantize.h"
+#include "runtime/kernels/scale_rows.h"
 
 namespace tombolo {
 namespace {
@@ -46,15 +47,9 @@ bool plan_scales(const KernelQuery& q, QdqState& s) {
 
 bool plan_quantize(const KernelQuery& q, QdqState& s) {
   if (q.dtype(0) != DType::kFloat32 || !plan_scales(q, s)) return false;
-  const int64_t precision = q.attributes.get_int("precision", 0);
-  if (precision != 0 && precision != static_cast<int64_t>(DType::kFloat32)) return false;
-  const int64_t given = q.attributes.get_int("output_dtype", 0);
-  s.type = q.has_input(2) ? q.dtype(2) : DType::kUInt8;
-  if (given != 0) {
-    const auto type = dtype_from_number(given);
-    if (!type || (q.has_input(2) && *type != s.type)) return false;
-    s.type = *type;
-  }
+  const auto type = read_quantised_type(q);
+  if (!type) return false;
+  s.type = *type;
   return is_byte(s.type) || is_16(s.type);
 }
 

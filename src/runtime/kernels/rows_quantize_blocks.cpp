@@ -67,6 +67,15 @@ std::optional<ScaleRows> read_scale_rows(const KernelQuery& q) {
   return s;
 }
 
+std::optional<DType> read_quantised_type(const KernelQuery& q) {
+  const int64_t precision = q.attributes.get_int("precision", 0);
+  if (precision != 0 && precision != static_cast<int64_t>(DType::kFloat32)) return std::nullopt;
+  const int64_t given = q.attributes.get_int("output_dtype", 0);
+  if (given == 0) return q.has_input(2) ? q.dtype(2) : DType::kUInt8;
+  const auto type = dtype_from_number(given);
+  return type && (!q.has_input(2) || *type == q.dtype(2)) ? type : std::nullopt;
+}
+
 namespace {
 
 struct QuantizeState final : KernelState {
@@ -99,15 +108,9 @@ bool plan_quantize_blocks(const KernelQuery& q, QuantizeState& s) {
   if (active_isa() == Isa::kScalar || q.inputs.size() < 2 || q.dtype(0) != DType::kFloat32 ||
       q.dtype(1) != DType::kFloat32 || (q.has_input(2) && Dims(q.dims(2)) != Dims(q.dims(1))))
     return false;
-  const int64_t precision = q.attributes.get_int("precision", 0);
-  if (precision != 0 && precision != static_cast<int64_t>(DType::kFloat32)) return false;
-  const int64_t given = q.attributes.get_int("output_dtype", 0);
-  s.type = q.has_input(2) ? q.dtype(2) : DType::kUInt8;
-  if (given != 0) {
-    const auto type = dtype_from_number(given);
-    if (!type || (q.has_input(2) && *type != s.type)) return false;
-    s.type = *type;
-  }
+  const auto type = read_quantised_type(q);
+  if (!type) return false;
+  s.type = *type;
   const auto rows = read_scale_rows(q);
   if (!rows) return false;
   s.rows = *rows;

@@ -3,6 +3,9 @@
 // How QuantizeLinear and DequantizeLinear share scales, as rows of neighbouring elements: one for
 // all, for each index of an axis, or for each block of an axis.
 
+#include <algorithm>
+#include <optional>
+
 #include "runtime/kernels/kernel.h"
 
 namespace tombolo {
@@ -22,5 +25,8 @@ struct ScaleRows {
 
 /// Of inputs 0 and 1; nothing where the scales do not fit, or nothing is there.
 std::optional<ScaleRows> read_scale_rows(const KernelQuery& query);
+
+/// What QuantizeLinear of floats gives, divided in float; nothing where it is asked for otherwise.
+std::optional<DType> read_quantised_type(const KernelQuery& query);
 
 }  // namespace tombolo
