@@ -29,20 +29,21 @@ size_t block_size(size_t bytes) {
 
 class Cache {
  public:
-  void* take(size_t size) {
+  /// The smallest that is large enough, if it is not far too large.
+  Block take(size_t size) {
     std::lock_guard lock(mutex_);
-    const auto found = blocks_.find(size);
-    if (found == blocks_.end()) return nullptr;
-    void* block = found->second;
+    const auto found = blocks_.lower_bound(size);
+    if (found == blocks_.end() || found->first > 2 * size) return {};
+    const Block block{found->second, found->first};
     blocks_.erase(found);
-    bytes_ -= size;
+    bytes_ -= block.size;
     return block;
   }
-  bool give(void* block, size_t size) {
+  bool give(const Block& block) {
     std::lock_guard lock(mutex_);
-    if (size > kMost / 2 || bytes_ + size > kMost) return false;
-    blocks_.emplace(size, block);
-    bytes_ += size;
+    if (block.size > kMost / 2 || bytes_ + block.size > kMost) return false;
+    blocks_.emplace(block.size, block.data);
+    bytes_ += block.size;
     return true;
   }
   using Texts = std::vector<std::string>;
@@ -100,21 +101,20 @@ Cache& cache() {
 
 }  // namespace
 
-void* take_block(size_t bytes) {
+Block take_block(size_t bytes) {
   const size_t size = block_size(bytes);
   if (kKeep && size >= kSmallest)
-    if (void* block = cache().take(size)) return block;
-  if (size < kHuge) return std::aligned_alloc(64, size);
+    if (const Block block = cache().take(size); block.data != nullptr) return block;
+  if (size < kHuge) return {std::aligned_alloc(64, size), size};
   // Large blocks on huge pages where the system has them: fewer faults, fewer misses of the TLB.
-  void* block = std::aligned_alloc(kHuge, (size + kHuge - 1) / kHuge * kHuge);
-  if (block != nullptr) madvise(block, size / 4096 * 4096, MADV_HUGEPAGE);
-  return block;
+  void* data = std::aligned_alloc(kHuge, (size + kHuge - 1) / kHuge * kHuge);
+  if (data != nullptr) madvise(data, size / 4096 * 4096, MADV_HUGEPAGE);
+  return {data, size};
 }
 
-void give_block(void* block, size_t bytes) {
-  const size_t size = block_size(bytes);
-  if (kKeep && size >= kSmallest && cache().give(block, size)) return;
-  std::free(block);
+void give_block(const Block& block) {
+  if (kKeep && block.size >= kSmallest && cache().give(block)) return;
+  std::free(block.data);
 }
 
 std::shared_ptr<std::vector<std::string>> take_texts(size_t count) {

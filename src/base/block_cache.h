@@ -9,13 +9,17 @@ namespace tombolo {
 
 /// Memory for tensors, 64-byte aligned. Large blocks that are given back are kept for a while: the
 /// system's allocator would return them, and every run would then pay for their pages again.
-/// Null when memory is refused.
-void* take_block(size_t bytes);
+/// No data when memory is refused.
+struct Block {
+  void* data = nullptr;
+  size_t size = 0;  ///< what it holds: up to twice what was asked for
+};
+Block take_block(size_t bytes);
 /// `count` empty texts, in memory that texts were in before, where there is some: pages that are
 /// new to the process cost more than what is written there.
 std::shared_ptr<std::vector<std::string>> take_texts(size_t count);
-/// `bytes` as given to take_block.
-void give_block(void* block, size_t bytes);
+/// As take_block gave it.
+void give_block(const Block& block);
 /// Returns the kept blocks to the system.
 void drop_kept_blocks();
 size_t kept_block_bytes();

@@ -82,15 +82,15 @@ Result<Tensor> Tensor::allocate(DType dtype, std::span<const int64_t> dims) {
       tensor.data_[tensor.byte_size_ - 1] = std::byte{0};
     return tensor;
   }
-  void* block = take_block(rounded);
-  if (block == nullptr)
+  const Block block = take_block(rounded);
+  if (block.data == nullptr)
     return resource_error("out of memory for a tensor of shape " + dims_to_string(dims));
-  live_bytes += rounded;
-  tensor.owner_ = std::shared_ptr<const void>(block, [rounded](void* p) {
-    live_bytes -= rounded;
-    give_block(p, rounded);
+  live_bytes += block.size;
+  tensor.owner_ = std::shared_ptr<const void>(block.data, [size = block.size](void* data) {
+    live_bytes -= size;
+    give_block({data, size});
   });
-  tensor.data_ = static_cast<std::byte*>(block);
+  tensor.data_ = static_cast<std::byte*>(block.data);
   tensor.byte_size_ = static_cast<size_t>(*bytes);
   // Writing packed elements one by one leaves the unused bits of the last byte as they are.
   if (is_sub_byte(dtype) && tensor.byte_size_ != 0)
