@@ -138,7 +138,13 @@ Result<ExternalData> external_data(const Constant& constant) {
   return external;
 }
 
+Result<Tensor> Constant::lazy_value(const StoragePtr& storage) const {
+  if (deferred() == nullptr) return value(storage);
+  return Tensor::of_deferred(dtype(), dims, extra->deferred);
+}
+
 Result<Tensor> Constant::value(const StoragePtr& storage) const {
+  if (deferred() != nullptr) return Tensor::of_deferred(dtype(), dims, extra->deferred).clone();
   const DType type = dtype();
   if (type == DType::kUndefined)
     return parse_error(label(*this) + " has the unknown element type " + std::to_string(data_type));
@@ -202,12 +208,27 @@ Result<Tensor> Constant::value(const StoragePtr& storage) const {
   }
 }
 
-Constant Constant::from_tensor(const Tensor& tensor, Text name, Storage& storage) {
+namespace {
+Constant described(DType dtype, std::span<const int64_t> dims, Text name, Storage& storage) {
   Constant constant;
   constant.name = present(name) ? storage.copy(name) : Text();
-  constant.data_type = static_cast<int32_t>(tensor.dtype());
+  constant.data_type = static_cast<int32_t>(dtype);
   constant.has_data_type = true;
-  constant.dims.assign(tensor.dims());
+  constant.dims.assign(dims);
+  return constant;
+}
+}  // namespace
+
+Constant Constant::from_deferred(DType dtype, std::span<const int64_t> dims,
+                                 std::shared_ptr<const Deferred> elements, Text name,
+                                 Storage& storage) {
+  Constant constant = described(dtype, dims, name, storage);
+  constant.ensure_extra().deferred = std::move(elements);
+  return constant;
+}
+
+Constant Constant::from_tensor(const Tensor& tensor, Text name, Storage& storage) {
+  Constant constant = described(tensor.dtype(), tensor.dims(), name, storage);
   if (tensor.is_string()) {
     constant.encoding = Encoding::kString;
     for (const std::string& text : tensor.strings()) constant.strings.push_back(storage.copy(text));

@@ -36,6 +36,7 @@ struct Constant {
     int64_t segment_begin = 0, segment_end = 0;
     std::vector<StringEntry> metadata;
     Text unknown;  ///< unknown fields, and data fields beside the main one, as wire bytes
+    std::shared_ptr<const Deferred> deferred;  ///< in place of any encoding; never in a file
   };
 
   Text name;
@@ -58,9 +59,16 @@ struct Constant {
   /// otherwise. `storage` (of the model) is kept alive by the view and resolves external data.
   /// Fails when the data do not fit type and shape.
   Result<Tensor> value(const StoragePtr& storage) const;
+  /// The same, with elements that are deferred left so.
+  Result<Tensor> lazy_value(const StoragePtr& storage) const;
 
   /// A constant in raw encoding whose bytes stay in `tensor`'s buffer (kept alive by `storage`).
   static Constant from_tensor(const Tensor& tensor, Text name, Storage& storage);
+  /// One whose elements are made each time that somebody asks for them.
+  static Constant from_deferred(DType dtype, std::span<const int64_t> dims,
+                                std::shared_ptr<const Deferred> elements, Text name,
+                                Storage& storage);
+  const Deferred* deferred() const { return extra ? extra->deferred.get() : nullptr; }
 };
 
 /// What a constant's external_data entries say, checked: SPEC ExternalData.md.

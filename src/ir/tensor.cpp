@@ -48,6 +48,8 @@ int64_t element_count(std::span<const int64_t> dims) {
   return count;
 }
 
+Deferred::~Deferred() = default;
+
 Tensor::Tensor(const Tensor& other) = default;
 Tensor::Tensor(Tensor&& other) noexcept = default;
 Tensor& Tensor::operator=(const Tensor& other) = default;
@@ -130,6 +132,19 @@ Tensor Tensor::of_strings(std::span<const int64_t> dims, std::vector<std::string
   return tensor;
 }
 
+Tensor Tensor::of_deferred(DType dtype, std::span<const int64_t> dims,
+                           std::shared_ptr<const Deferred> elements) {
+  Tensor tensor;
+  tensor.dtype_ = dtype;
+  tensor.dims_.assign(dims);
+  tensor.count_ = element_count(dims);
+  tensor.byte_size_ =
+      static_cast<size_t>(packed_bytes(dtype, static_cast<uint64_t>(tensor.count_)).value_or(0));
+  tensor.deferred_ = elements.get();
+  tensor.owner_ = std::move(elements);
+  return tensor;
+}
+
 Tensor Tensor::int64s(std::span<const int64_t> values) {
   const int64_t dims[] = {static_cast<int64_t>(values.size())};
   return of<int64_t>(DType::kInt64, dims, values);
@@ -160,12 +175,15 @@ Result<Tensor> Tensor::clone() const {
   TRY(Tensor copy, allocate(dtype_, dims_));
   if (is_string())
     *copy.strings_ = *strings_;
+  else if (deferred_ != nullptr)
+    deferred_->write(copy.data_);
   else if (byte_size_ != 0)
     std::memcpy(copy.data_, data_, byte_size_);
   return copy;
 }
 
 bool Tensor::aligned() const {
+  if (deferred_ != nullptr) return false;
   const size_t width = bytes_of(dtype_);
   const size_t need = is_complex(dtype_) ? width / 2 : width;
   return need < 2 || reinterpret_cast<uintptr_t>(data_) % need == 0;

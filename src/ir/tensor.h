@@ -23,6 +23,17 @@ using Dims = InlineVector<int64_t, 6>;
 /// overflows.
 int64_t element_count(std::span<const int64_t> dims);
 
+/// Elements that are computed from what lies elsewhere whenever somebody asks for them: a weight
+/// that is read once, when it is packed, needs no memory of its own until then.
+class Deferred {
+ public:
+  virtual ~Deferred();
+  /// Writes all elements.
+  virtual void write(std::byte* to) const = 0;
+  /// What write() reads; it may come from the model's file again.
+  virtual std::span<const std::byte> source() const = 0;
+};
+
 class Tensor {
  public:
   Tensor() = default;
@@ -40,6 +51,9 @@ class Tensor {
   static Tensor view(DType dtype, std::span<const int64_t> dims, std::span<const std::byte> bytes,
                      std::shared_ptr<const void> owner);
   static Tensor of_strings(std::span<const int64_t> dims, std::vector<std::string> strings);
+  /// Has no data to read, and so is not aligned(); its clone() has.
+  static Tensor of_deferred(DType dtype, std::span<const int64_t> dims,
+                            std::shared_ptr<const Deferred> elements);
 
   /// Small tensors from values; for tests, passes and importers. Aborts never: sizes are trusted.
   template <typename T>
@@ -89,6 +103,10 @@ class Tensor {
   bool unique() const { return owner_.use_count() == 1 && writable_; }
   /// True when data() is aligned for its element type (views into a file may not be).
   bool aligned() const;
+  /// How the elements are made; null where data() has them.
+  const Deferred* deferred() const { return deferred_; }
+  /// What the elements are read or made from, for telling tensors apart and for letting go of it.
+  std::span<const std::byte> source() const { return deferred_ ? deferred_->source() : bytes(); }
 
   /// Element `index` (in row-major order) of any numeric type, converted. Slow: for reference
   /// kernels on rare types, shapes, indices and tests. Sub-byte types are unpacked.
@@ -109,6 +127,7 @@ class Tensor {
   std::byte* data_ = nullptr;
   size_t byte_size_ = 0;
   std::shared_ptr<const void> owner_;
+  const Deferred* deferred_ = nullptr;  ///< owned by owner_
   std::shared_ptr<std::vector<std::string>> strings_;
 };
 

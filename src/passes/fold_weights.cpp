@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/float_formats.h"
+#include "ir/borrowed.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
 
@@ -162,6 +163,115 @@ bool scale_floats(const std::byte* from, int64_t n, double factor, float* to) {
   return all;
 }
 
+/// Which elements of a weight belong to which channel: runs of `inner` elements share one.
+struct ChannelRuns {
+  int64_t inner = 1, runs = 0;
+  int64_t count = 1;         ///< channels that runs go through before the first comes again
+  int64_t rows_a_group = 0;  ///< of ConvTranspose: each group has `count` channels of its own
+
+  int64_t channel(int64_t run) const {
+    return run % count + (rows_a_group > 0 ? run / count / rows_a_group * count : 0);
+  }
+  friend bool operator==(const ChannelRuns&, const ChannelRuns&) = default;
+};
+
+ChannelRuns channel_runs(const Linear& linear, std::span<const int64_t> dims) {
+  const AttributeReader attributes(*linear.node);
+  ChannelRuns out{.count = linear.channels};
+  if (linear.kind == Kind::kConv || linear.kind == Kind::kConvTranspose) {
+    for (size_t i = linear.kind == Kind::kConv ? 1 : 2; i < dims.size(); ++i) out.inner *= dims[i];
+  } else if (linear.kind == Kind::kGemm && attributes.get_int("transB", 0) != 0) {
+    out.inner = dims[1];
+  }
+  if (linear.kind == Kind::kConvTranspose) {
+    const int64_t group = attributes.get_int("group", 1);
+    out.count = dims[1];
+    out.rows_a_group = group > 0 ? dims[0] / group : 1;
+  }
+  out.runs = out.inner == 0 ? 0 : element_count(dims) / out.inner;
+  return out;
+}
+
+bool is_scaled_as_floats(DType from, DType to) {
+  return to == DType::kFloat32 &&
+         (from == DType::kFloat32 || from == DType::kFloat16 || from == DType::kBFloat16);
+}
+
+/// `n` floats of `from`, elements at any address, as floats: in `to` unless they are floats.
+const std::byte* as_floats(DType dtype, const std::byte* from, int64_t n, float* to) {
+  if (dtype == DType::kFloat32) return from;
+  decode_floats(dtype, from, static_cast<size_t>(n), to);
+  return reinterpret_cast<const std::byte*>(to);
+}
+
+/// A weight whose channels are scaled when it is packed: written down it would take as much memory
+/// as the file's, and a page that is new to the process costs more than computing what stands
+/// there.
+class ScaledWeight final : public Deferred {
+ public:
+  /// `weight` may lie anywhere.
+  ScaledWeight(Tensor weight, ChannelRuns runs, std::vector<double> factor)
+      : weight_(std::move(weight)), runs_(runs), factor_(std::move(factor)) {}
+
+  void write(std::byte* to) const override {
+    auto* out = reinterpret_cast<float*>(to);
+    const auto width = static_cast<int64_t>(bits_of(weight_.dtype()) / 8);
+    for (int64_t run = 0; run < runs_.runs; ++run, out += runs_.inner) {
+      const double k = factor_[static_cast<size_t>(runs_.channel(run))];
+      const std::byte* from = as_floats(
+          weight_.dtype(), weight_.data<std::byte>() + run * runs_.inner * width, runs_.inner, out);
+      for (int64_t i = 0; i < runs_.inner; ++i) {
+        float before;
+        std::memcpy(&before, from + i * 4, sizeof before);
+        out[i] = static_cast<float>(before * k);
+      }
+    }
+  }
+  std::span<const std::byte> source() const override { return weight_.bytes(); }
+
+  const Tensor& weight() const { return weight_; }
+  const ChannelRuns& runs() const { return runs_; }
+  const std::vector<double>& factor() const { return factor_; }
+
+ private:
+  Tensor weight_;
+  ChannelRuns runs_;
+  std::vector<double> factor_;
+};
+
+/// The same as scaled_weight() gives, computed when it is asked for. Null where that is not worth
+/// it, or where a product might leave the range of floats: nobody looks at the weights for that,
+/// so factors must be such that only a number beyond 1e31 could, or one below 1e-31 be lost.
+std::shared_ptr<const Deferred> deferred_weight(const Rewriter& rewriter, const Linear& linear,
+                                                DType dtype, std::vector<double> factor) {
+  constexpr size_t kWorthIt = size_t{64} << 10;
+  constexpr double kMost = 1 << 24;
+  const Constant* constant = linear.node->input(1)->initializer();
+  if (!rewriter.defers || constant == nullptr ||
+      (linear.kind != Kind::kConv && linear.kind != Kind::kConvTranspose))
+    return nullptr;
+  const ChannelRuns runs = channel_runs(linear, constant->dims.span());
+  Tensor weight;
+  if (constant->deferred() != nullptr) {
+    const auto* before = dynamic_cast<const ScaledWeight*>(constant->deferred());
+    if (before == nullptr || !(before->runs() == runs)) return nullptr;
+    weight = before->weight();
+    for (size_t c = 0; c < factor.size(); ++c) factor[c] *= before->factor()[c];
+  } else {
+    auto found = constant->value(borrowed(linear.node->graph().storage_ptr()));
+    if (!found || found->bytes().size() < kWorthIt) return nullptr;
+    // What is decoded for this call would have to be kept.
+    if (constant->encoding != Constant::Encoding::kRaw &&
+        constant->encoding != Constant::Encoding::kFloat && !constant->is_external())
+      return nullptr;
+    weight = *std::move(found);
+  }
+  if (!is_scaled_as_floats(weight.dtype(), dtype)) return nullptr;
+  for (const double k : factor)
+    if (k != 0 && (std::abs(k) > kMost || std::abs(k) < 1 / kMost)) return nullptr;
+  return std::make_shared<ScaledWeight>(std::move(weight), runs, std::move(factor));
+}
+
 /// W with channel c multiplied by factor[c], in the type that the node computes in: wider than W in
 /// networks whose halves were widened. Fails where a product leaves the type's range.
 std::optional<Tensor> scaled_weight(const Rewriter& rewriter, const Linear& linear, DType dtype,
@@ -170,44 +280,19 @@ std::optional<Tensor> scaled_weight(const Rewriter& rewriter, const Linear& line
   if (weight == nullptr) return std::nullopt;
   auto out = Tensor::allocate(dtype, weight->dims());
   if (!out) return std::nullopt;
-  const AttributeReader attributes(*linear.node);
-  const auto& dims = weight->dims();
-  const int64_t group = attributes.get_int("group", 1);
-  // Elements of one run share a channel: index = (outer, run channel, inner).
-  int64_t inner = 1, count = linear.channels;
-  const bool by_rows = linear.kind == Kind::kConv ||
-                       (linear.kind == Kind::kGemm && attributes.get_int("transB", 0) != 0);
-  if (linear.kind == Kind::kConv || linear.kind == Kind::kConvTranspose) {
-    for (size_t i = linear.kind == Kind::kConv ? 1 : 2; i < dims.size(); ++i) inner *= dims[i];
-  } else if (by_rows) {
-    inner = dims[1];
-  }
-  if (linear.kind == Kind::kConvTranspose) count = dims[1];
-  const int64_t rows_a_group =
-      linear.kind == Kind::kConvTranspose && group > 0 ? dims[0] / group : 1;
+  const ChannelRuns runs = channel_runs(linear, weight->dims());
   const DType from = weight->dtype();
-  const bool floats =
-      dtype == DType::kFloat32 &&
-      (from == DType::kFloat32 || from == DType::kFloat16 || from == DType::kBFloat16);
-  const int64_t runs = inner == 0 ? 0 : weight->size() / inner;
-  for (int64_t run = 0; run < runs; ++run) {
-    int64_t channel = run % count;
-    if (linear.kind == Kind::kConvTranspose && rows_a_group > 0)
-      channel += run / count / rows_a_group * count;
-    const double k = factor[static_cast<size_t>(channel)];
-    const int64_t at = run * inner;
+  const auto width = static_cast<int64_t>(bits_of(from) / 8);
+  for (int64_t run = 0; run < runs.runs; ++run) {
+    const double k = factor[static_cast<size_t>(runs.channel(run))];
+    const int64_t at = run * runs.inner;
     bool within = false;
-    if (floats) {
+    if (is_scaled_as_floats(from, dtype)) {
       float* to = out->data<float>() + at;
-      const std::byte* source =
-          weight->data<std::byte>() + at * static_cast<int64_t>(bits_of(from) / 8);
-      if (from != DType::kFloat32) {
-        decode_floats(from, source, static_cast<size_t>(inner), to);
-        source = reinterpret_cast<const std::byte*>(to);
-      }
-      within = scale_floats(source, inner, k, to);
+      within = scale_floats(as_floats(from, weight->data<std::byte>() + at * width, runs.inner, to),
+                            runs.inner, k, to);
     } else {
-      within = scale_run(*weight, at, inner, k, *out);
+      within = scale_run(*weight, at, runs.inner, k, *out);
     }
     if (!within) return std::nullopt;
   }
@@ -225,8 +310,10 @@ Result<bool> absorb(Rewriter& rewriter, Linear& linear, const std::vector<double
   const bool has_bias = node.input(2) != nullptr;
   if (linear.kind == Kind::kMatMul && shifts) return false;
   std::optional<Tensor> weight;
+  std::shared_ptr<const Deferred> deferred;
   uint64_t growth = 0;
-  if (scales) {
+  if (scales) deferred = deferred_weight(rewriter, linear, dtype, factor);
+  if (scales && deferred == nullptr) {
     // A weight that others read too is there twice afterwards.
     if (!Rewriter::single_use(node.input(1))) {
       growth = rewriter.constant(node.input(1))->bytes().size();
@@ -251,7 +338,13 @@ Result<bool> absorb(Rewriter& rewriter, Linear& linear, const std::vector<double
   }
   rewriter.grown() += growth;
   Graph& graph = node.graph();
-  if (weight) node.set_input(1, rewriter.initializer(graph, *weight, node.input(1)->name()));
+  const Text name = node.input(1)->name();
+  if (deferred != nullptr) {
+    const auto dims = *rewriter.dims(node.input(1));
+    node.set_input(1, rewriter.initializer(graph, dtype, dims, std::move(deferred), name));
+  } else if (weight) {
+    node.set_input(1, rewriter.initializer(graph, *weight, name));
+  }
   if (bias) {
     const Text hint = has_bias ? node.input(2)->name() : Text("bias");
     node.set_input(2, rewriter.initializer(graph, *bias, hint));

@@ -131,6 +131,7 @@ Result<size_t> merge_equal_constants(Rewriter& rewriter) {
     for (Value* value : graph.initializers()) {
       if (value->is_input() || value->output_uses() != 0 || !value->has_uses()) continue;
       const Constant& constant = *value->initializer();
+      if (constant.deferred() != nullptr) continue;
       std::string key;
       put_number(key, constant.data_type);
       put(key, constant.dims.data(), constant.dims.size() * sizeof(int64_t));

@@ -284,10 +284,18 @@ void Rewriter::touch(Node& node) {
 }
 
 Value* Rewriter::initializer(Graph& graph, const Tensor& tensor, Text hint) {
-  const Text name = unique_name(hint);
-  Value* value = graph.new_value_view(name);
-  graph.define_initializer(
-      value, std::make_unique<Constant>(Constant::from_tensor(tensor, name, graph.storage())));
+  return define(graph, Constant::from_tensor(tensor, unique_name(hint), graph.storage()));
+}
+
+Value* Rewriter::initializer(Graph& graph, DType dtype, std::span<const int64_t> dims,
+                             std::shared_ptr<const Deferred> elements, Text hint) {
+  return define(graph, Constant::from_deferred(dtype, dims, std::move(elements), unique_name(hint),
+                                               graph.storage()));
+}
+
+Value* Rewriter::define(Graph& graph, Constant constant) {
+  Value* value = graph.new_value_view(constant.name);
+  graph.define_initializer(value, std::make_unique<Constant>(std::move(constant)));
   own_types_[value->id()] = pool_.intern(from_constant(*value->initializer()));
   stale_ = true;
   return value;

@@ -36,6 +36,8 @@ class Rewriter {
   Model& model() { return model_; }
   int level() const { return level_; }
   RewriteLimits limits;
+  /// New weights may be Deferred: what only the runtime can read.
+  bool defers = false;
 
   // Facts.
 
@@ -86,6 +88,8 @@ class Rewriter {
   /// Infers the outputs of a node that was added or whose attributes or inputs were changed.
   void touch(Node& node);
   Value* initializer(Graph& graph, const Tensor& tensor, Text hint);
+  Value* initializer(Graph& graph, DType dtype, std::span<const int64_t> dims,
+                     std::shared_ptr<const Deferred> elements, Text hint);
   Value* ints_initializer(Graph& graph, std::span<const int64_t> values, Text hint);
   /// All that reads `from` reads `to` instead. A name of the graph's interface stays: `to` takes it
   /// over, or, where that cannot be, an Identity keeps it (false is returned then, and when that
@@ -111,6 +115,7 @@ class Rewriter {
  private:
   class Host;
   void collect_names();
+  Value* define(Graph& graph, Constant constant);
   bool is_overridable(const Value& value) const;
 
   Model& model_;

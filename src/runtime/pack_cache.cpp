@@ -82,7 +82,13 @@ std::string PackCache::name_of(std::span<const Tensor* const> sources, std::stri
     const auto dtype = static_cast<int32_t>(source->dtype());
     add(&dtype, sizeof dtype);
     add(source->dims().data(), source->dims().size() * sizeof(int64_t));
-    add(source->bytes().data(), source->bytes().size());
+    if (source->deferred() != nullptr) {
+      std::vector<std::byte> made(source->bytes().size());
+      source->deferred()->write(made.data());
+      add(made.data(), made.size());
+    } else {
+      add(source->bytes().data(), source->bytes().size());
+    }
   }
   XXH128_canonical_t canonical;
   XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&state));

@@ -53,7 +53,9 @@ Result<const std::byte*> SessionPacks::get(const PackRequest& request) {
   {
     std::string key(request.key);
     for (const Tensor* source : request.sources)
-      key += "/" + std::to_string(reinterpret_cast<uintptr_t>(source->bytes().data()));
+      key += "/" + std::to_string(source->deferred() != nullptr
+                                      ? reinterpret_cast<uintptr_t>(source->deferred())
+                                      : reinterpret_cast<uintptr_t>(source->bytes().data()));
     std::lock_guard lock(mutex_);
     entry = &entries_[std::move(key)];
   }
@@ -63,7 +65,7 @@ Result<const std::byte*> SessionPacks::get(const PackRequest& request) {
     entry->filled = true;
     bytes_ += request.bytes;
     // What was packed is not read again, as a rule: its pages come back when it is.
-    for (const Tensor* source : request.sources) release(source->bytes());
+    for (const Tensor* source : request.sources) release(source->source());
   }
   return entry->data;
 }

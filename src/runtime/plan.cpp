@@ -62,10 +62,10 @@ class Planner {
 
   Result<RunValue> constant_of(const Value& value) {
     if (value.initializer() != nullptr) {
-      TRY(Tensor tensor, value.initializer()->value(model_.storage_ptr()));
+      TRY(Tensor tensor, value.initializer()->lazy_value(model_.storage_ptr()));
       if (tensor.aligned() || may_lie_unaligned(value, tensor)) return RunValue(std::move(tensor));
       TRY(Tensor copy, tensor.clone());
-      const auto bytes = tensor.bytes();
+      const auto bytes = tensor.source();
       model_.storage_ptr()->release({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
       return RunValue(std::move(copy));
     }
@@ -76,7 +76,8 @@ class Planner {
   }
 
   /// A large weight of nodes whose kernels pack it, or read it where it lies, is not copied
-  /// because the file has it at an odd address (see KernelRow::unaligned).
+  /// because the file has it at an odd address, or it is yet to be made (see
+  /// KernelRow::unaligned).
   bool may_lie_unaligned(const Value& value, const Tensor& tensor) const {
     constexpr size_t kSmall = size_t{64} << 10;
     if (!options_.fast_kernels || tensor.bytes().size() < kSmall || value.is_input() ||

@@ -34,17 +34,20 @@ bool lacks_input(const NodePlan& node, std::span<const InputInfo> inputs) {
 /// An aligned copy of a constant, one a session.
 Result<RunValue> aligned_copy(const Tensor& tensor, PackStore& packs) {
   const Tensor* const sources[] = {&tensor};
-  TRY(const std::byte* copy, packs.get({.sources = sources,
-                                        .key = "aligned",
-                                        .bytes = tensor.bytes().size(),
-                                        .fill =
-                                            [](void* argument, std::byte* target) {
-                                              const auto from =
-                                                  static_cast<const Tensor*>(argument)->bytes();
-                                              std::memcpy(target, from.data(), from.size());
-                                            },
-                                        .argument = const_cast<Tensor*>(&tensor),
-                                        .worth_keeping = false}));
+  TRY(const std::byte* copy,
+      packs.get({.sources = sources,
+                 .key = "aligned",
+                 .bytes = tensor.bytes().size(),
+                 .fill =
+                     [](void* argument, std::byte* target) {
+                       const auto& from = *static_cast<const Tensor*>(argument);
+                       if (from.deferred() != nullptr)
+                         from.deferred()->write(target);
+                       else
+                         std::memcpy(target, from.bytes().data(), from.bytes().size());
+                     },
+                 .argument = const_cast<Tensor*>(&tensor),
+                 .worth_keeping = false}));
   return RunValue(
       Tensor::view(tensor.dtype(), tensor.dims(), {copy, tensor.bytes().size()}, nullptr));
 }

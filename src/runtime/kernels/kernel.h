@@ -135,8 +135,8 @@ struct PrepareContext : KernelQuery {
                       &fill});
   }
 
-  /// Constant input `index` for `fill` to read: where it lies, or copied to `room` if it is not
-  /// aligned there. What is made of it must not outlive `room`.
+  /// Constant input `index` for `fill` to read: where it lies, or in `room` if it is not aligned
+  /// there or yet to be made. What is made of it must not outlive `room`.
   const Tensor& aligned_constant(size_t index, Tensor& room) const {
     const Tensor& tensor = *inputs[index].constant;
     if (tensor.aligned()) return tensor;
@@ -241,8 +241,8 @@ struct KernelRow {
   /// Bit i: output 0 may be written where input i lies, if both have the same bytes and nobody
   /// needs the input afterwards.
   uint32_t in_place = 0;
-  /// Bit i: a constant input i may lie anywhere in the model's file, not aligned for its type. All
-  /// others are aligned: by a copy, where the file has them otherwise.
+  /// Bit i: a constant input i may lie anywhere in the model's file, not aligned for its type, or
+  /// be deferred. All others are aligned, and have data: by a copy, where that is not so.
   uint32_t unaligned = 0;
   int priority = 0;  ///< the highest goes first
   /// `run` only makes views, and which ones follows from the shapes and constant inputs alone: the

@@ -171,7 +171,10 @@ PanelFormat format_of(const KernelQuery& query, const MatMulState& s) {
 void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t start,
                  std::byte* target) {
   constexpr int64_t kFloats = int64_t{1} << 20;
-  const Tensor& weights = *context.constant(1);
+  Tensor made;
+  const Tensor& weights = context.constant(1)->deferred() != nullptr
+                              ? context.aligned_constant(1, made)
+                              : *context.constant(1);
   const auto bytes_of_one = static_cast<int64_t>(bits_of(weights.dtype()) / 8);
   std::vector<float> room;
   const int64_t width = gemm_tiles().panel(), panels = (s.n + width - 1) / width;
