@@ -17,6 +17,8 @@ namespace {
 
 enum class Kind { kConv, kConvTranspose, kGemm, kMatMul };
 
+bool is_convolution(Kind kind) { return kind == Kind::kConv || kind == Kind::kConvTranspose; }
+
 /// A node y = W(x) + b with constant W and b, whose channels can be scaled and shifted.
 struct Linear {
   Node* node = nullptr;
@@ -178,7 +180,7 @@ struct ChannelRuns {
 ChannelRuns channel_runs(const Linear& linear, std::span<const int64_t> dims) {
   const AttributeReader attributes(*linear.node);
   ChannelRuns out{.count = linear.channels};
-  if (linear.kind == Kind::kConv || linear.kind == Kind::kConvTranspose) {
+  if (is_convolution(linear.kind)) {
     for (size_t i = linear.kind == Kind::kConv ? 1 : 2; i < dims.size(); ++i) out.inner *= dims[i];
   } else if (linear.kind == Kind::kGemm && attributes.get_int("transB", 0) != 0) {
     out.inner = dims[1];
@@ -247,9 +249,7 @@ std::shared_ptr<const Deferred> deferred_weight(const Rewriter& rewriter, const 
   constexpr size_t kWorthIt = size_t{64} << 10;
   constexpr double kMost = 1 << 24;
   const Constant* constant = linear.node->input(1)->initializer();
-  if (!rewriter.defers || constant == nullptr ||
-      (linear.kind != Kind::kConv && linear.kind != Kind::kConvTranspose))
-    return nullptr;
+  if (!rewriter.defers || constant == nullptr || !is_convolution(linear.kind)) return nullptr;
   const ChannelRuns runs = channel_runs(linear, constant->dims.span());
   Tensor weight;
   if (constant->deferred() != nullptr) {
@@ -307,6 +307,10 @@ Result<bool> absorb(Rewriter& rewriter, Linear& linear, const std::vector<double
   DType dtype = rewriter.dtype(node.output(0));
   if (dtype == DType::kUndefined) dtype = rewriter.dtype(node.input(1));
   const bool scales = !only_ones(factor);
+  // The runtime widens convolutions of halves, and then nothing of the product is lost.
+  if (scales && rewriter.defers && is_convolution(linear.kind) &&
+      (dtype == DType::kFloat16 || dtype == DType::kBFloat16))
+    return false;
   const bool has_bias = node.input(2) != nullptr;
   if (linear.kind == Kind::kMatMul && shifts) return false;
   std::optional<Tensor> weight;
