@@ -2,6 +2,9 @@
 // tensors that inference knows (Shape, Size and arithmetic on them) become constants.
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
 
 #include "ir/clone.h"
 #include "passes/evaluate.h"
@@ -10,7 +13,10 @@
 namespace tombolo::passes {
 namespace {
 
-constexpr double kMaxWork = 4e9;  ///< multiplications that folding one node may cost
+/// Multiplications that folding one node may cost: some seconds. The first of the reference
+/// kernels, the second of the runtime's.
+constexpr double kMaxWork = 4e9, kMaxFastWork = 1e11;
+constexpr double kManyProducts = 1e7;  ///< more than this the runtime's kernels do
 
 uint64_t bytes_of_value(const Rewriter& rewriter, const Value* value) {
   if (const Constant* constant = value->initializer()) {
@@ -22,13 +28,61 @@ uint64_t bytes_of_value(const Rewriter& rewriter, const Value* value) {
   return tensor != nullptr ? tensor->bytes().size() : 0;
 }
 
-/// Operators that cost far more than the size of what they give.
+double elements_of(const Rewriter& rewriter, const Value* value) {
+  const auto dims = value != nullptr ? rewriter.dims(value) : std::nullopt;
+  return dims ? static_cast<double>(std::max<int64_t>(0, element_count(*dims))) : 0;
+}
+
+/// The product of the lengths of all labels.
+double work_of_einsum(const Rewriter& rewriter, const Node& node) {
+  const Text equation = AttributeReader(node).get_string("equation", "");
+  std::map<char, double> lengths;
+  double rest = 1;  // behind an ellipsis
+  size_t at = 0;
+  for (const Value* input : node.inputs()) {
+    const auto dims = rewriter.dims(input);
+    if (!dims) return INFINITY;
+    size_t axis = 0, labels = 0;
+    const size_t end = std::min(equation.find_first_of(",-", at), equation.size());
+    for (size_t i = at; i < end; ++i)
+      labels += std::isalpha(static_cast<unsigned char>(equation[i])) != 0;
+    for (size_t i = at; i < end; ++i) {
+      if (equation[i] == '.' && axis + labels < dims->size()) {
+        double part = 1;
+        for (; axis + labels < dims->size(); ++axis) part *= static_cast<double>((*dims)[axis]);
+        rest = std::max(rest, part);
+      } else if (std::isalpha(static_cast<unsigned char>(equation[i])) != 0 &&
+                 axis < dims->size()) {
+        double& length = lengths[equation[i]];
+        length = std::max(length, static_cast<double>((*dims)[axis++]));
+        --labels;
+      }
+    }
+    at = end + 1;
+  }
+  for (const auto& [label, length] : lengths) rest *= length;
+  return rest;
+}
+
+/// Multiplications of operators that cost far more than the size of what they give.
 double work_of(const Rewriter& rewriter, const Node& node) {
   const Text op = node.op_type();
-  if (op != "MatMul" && op != "Gemm" && op != "Conv" && op != "ConvTranspose" && op != "Einsum" &&
-      op != "LSTM" && op != "GRU" && op != "RNN" && op != "Attention")
-    return 0;
-  double work = 1;
+  const AttributeReader attributes(node);
+  if (op == "MatMul" || op == "Gemm") {
+    const auto dims = rewriter.dims(node.input(0));
+    if (!dims || dims->empty()) return 0;
+    const int64_t depth = attributes.get_int("transA", 0) != 0 ? dims->front() : dims->back();
+    return elements_of(rewriter, node.output(0)) * static_cast<double>(depth);
+  }
+  if (op == "Conv" || op == "ConvTranspose") {
+    const auto dims = rewriter.dims(node.input(1));
+    if (!dims || dims->empty() || dims->front() <= 0) return 0;
+    return elements_of(rewriter, op == "Conv" ? node.output(0) : node.input(0)) *
+           elements_of(rewriter, node.input(1)) / static_cast<double>(dims->front());
+  }
+  if (op == "Einsum") return work_of_einsum(rewriter, node);
+  if (op != "LSTM" && op != "GRU" && op != "RNN" && op != "Attention") return 0;
+  double work = 1;  // at most
   for (const Value* input : node.inputs())
     if (input != nullptr && bytes_of_value(rewriter, input) > 0)
       work *= static_cast<double>(bytes_of_value(rewriter, input));
@@ -109,7 +163,9 @@ class Folder {
       inputs[i] = &held[i];
       if (dies(*input, node)) dying += bytes_of(*input);
     }
-    if (work_of(rewriter_, node) > kMaxWork) return;
+    const double work = work_of(rewriter_, node);
+    const bool fast = rewriter_.run_node != nullptr && work > kManyProducts;
+    if (work > (fast ? kMaxFastWork : kMaxWork)) return;
     uint64_t expected = 0;
     for (const Value* output : node.outputs()) {
       if (output == nullptr) continue;
@@ -129,7 +185,8 @@ class Folder {
       held[i] = *tensor;
     }
     const uint64_t room = std::max<uint64_t>(dying, rewriter_.limits.fold_growth);
-    auto outputs = evaluate(rewriter_, node, inputs, room * 4 + (1 << 20));
+    auto outputs = fast ? rewriter_.run_node(node, rewriter_.model().opset(node.domain()), inputs)
+                        : evaluate(rewriter_, node, inputs, room * 4 + (1 << 20));
     if (!outputs) return;  // what fails here fails when the model runs, with a place
     uint64_t bytes = 0;
     for (size_t i = 0; i < outputs->size(); ++i) {

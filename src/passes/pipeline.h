@@ -30,6 +30,8 @@ struct OptimiseOptions {
   int max_rounds = 10;
   bool verify = false;  ///< the graph's structure is checked after every pass
   RewriteLimits limits = {};
+  /// With it folding leaves what costs much to the runtime's kernels; null: reference kernels.
+  NodeRunner run_node = nullptr;
 };
 
 struct PassResult {

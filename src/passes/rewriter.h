@@ -16,6 +16,7 @@
 
 #include "analysis/infer.h"
 #include "ir/model.h"
+#include "ir/run_value.h"
 #include "ops/infer_context.h"
 #include "ops/schema.h"
 
@@ -28,6 +29,10 @@ struct RewriteLimits {
   int opset_ceiling = 26;                      ///< operators that came later are not written
 };
 
+/// Runs a node that the model has at `opset` on its inputs (null where absent).
+using NodeRunner = Result<std::vector<RunValue>> (*)(const Node& node, int64_t opset,
+                                                     std::span<const RunValue* const> inputs);
+
 class Rewriter {
  public:
   explicit Rewriter(Model& model, int level = 2, RewriteLimits limits = {});
@@ -38,6 +43,7 @@ class Rewriter {
   RewriteLimits limits;
   /// New weights may be Deferred: what only the runtime can read.
   bool defers = false;
+  NodeRunner run_node = nullptr;  ///< null: there are the reference kernels alone
 
   // Facts.
 

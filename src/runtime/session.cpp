@@ -17,6 +17,7 @@
 #include "runtime/executor.h"
 #include "runtime/pack_store.h"
 #include "runtime/planned_sizes.h"
+#include "runtime/run_node.h"
 #include "version/upgrade.h"
 
 namespace tombolo {
@@ -129,6 +130,7 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
     OptimiseOptions rewrite{.level = options.optimise, .target = Target::kRuntime};
     // What is constant is computed once, whatever its size: it would be made in every run.
     rewrite.limits.fold_growth = rewrite.limits.total_growth = options.memory_limit / 4;
+    rewrite.run_node = run_node;
     CHECK_OK(optimise(*session->model_, rewrite));
   }
   if (leaves_body_types_open(*session->model_)) {

@@ -169,6 +169,36 @@ g (float[2] x) => (y) <bool c = {1}> {
   }
 }
 
+TEST(Session, ComputesLargeProductsOfConstantsOnce) {
+  for (const char* product :
+       {"MatMul (a, b)", "Gemm <transA = 1, transB = 1> (a, b)",
+        "Einsum <equation = \"ik, jk -> ij\"> (a, b)",
+        "Einsum <equation = \"...k, k... -> ...\"> (a, b)",  // the sizes behind dots are equal
+        "Conv (c, d)", "ConvTranspose (c, d)"}) {
+    const std::string text =
+        "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (float x) => (y) "
+        "<int64 zero = {0}, int64 many = {90000}, int64 one = {1}, int64[2] square = {300, 300}, "
+        "int64[4] image = {1, 100, 30, 30}, int64[4] taps = {100, 100, 3, 3}, int64 seven = {7}> {"
+        " n = Range (zero, many, one) m = Mod (n, seven) f = Cast <to = 1> (m)"
+        " a = Reshape (f, square) b = Transpose (a) c = Reshape (f, image) d = Reshape (f, taps)"
+        " p = " +
+        std::string(product) + " s = ReduceSum <keepdims = 0> (p) y = Add (x, s) }";
+    SessionOptions plain;
+    plain.reference = true;
+    plain.optimise = 0;
+    auto fast = session_of(text), slow = session_of(text, plain);
+    ASSERT_TRUE(fast && slow) << product;
+    size_t nodes = 0;
+    for ([[maybe_unused]] const Node* node : (*fast)->model().graph->nodes()) ++nodes;
+    EXPECT_EQ(nodes, 1u) << product;
+    auto got = (*fast)->run({{"x", Tensor::scalar_float(1)}});
+    auto want = (*slow)->run({{"x", Tensor::scalar_float(1)}});
+    ASSERT_TRUE(got && want) << product;
+    const double value = (*want)[0].tensor().get_double(0);
+    EXPECT_NEAR((*got)[0].tensor().get_double(0), value, 1e-6 * std::abs(value)) << product;
+  }
+}
+
 TEST(Session, TakesWeightsAtOddAddresses) {
   struct Case {
     const char* text;
