@@ -6,6 +6,7 @@
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/transpose_tile.h"
 
 namespace tombolo {
 namespace {
@@ -183,20 +184,26 @@ void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, const i
   const ConvGeometry& g = plan.shape;
   const int64_t taps = g.taps(), inputs = g.in_channels, outputs = plan.outputs();
   // [M][C][taps] to [M][taps][C].
-  std::vector<uint8_t> turned(static_cast<size_t>(outputs * taps * inputs));
-  for (int64_t m = 0; m < outputs; ++m)
-    for (int64_t c = 0; c < inputs; ++c)
-      for (int64_t t = 0; t < taps; ++t)
-        turned[static_cast<size_t>((m * taps + t) * inputs + c)] =
-            static_cast<uint8_t>(w[(m * inputs + c) * taps + t] ^ (flip ? 0x80 : 0));
-  const auto* bytes = reinterpret_cast<const int8_t*>(turned.data());
+  const int64_t filter = taps * inputs;
+  std::vector<uint8_t> room(taps == 1 && !flip ? 0 : static_cast<size_t>(outputs * filter));
+  const uint8_t* turned = room.empty() ? w : room.data();
+  if (!room.empty())
+    parallel(outputs, std::max<int64_t>(1, 16384 / filter), [&](int64_t begin, int64_t end) {
+      for (int64_t m = begin; m < end; ++m) {
+        uint8_t* to = room.data() + m * filter;
+        transpose_tile(reinterpret_cast<const std::byte*>(w + m * filter), taps,
+                       reinterpret_cast<std::byte*>(to), inputs, inputs, taps, 1);
+        for (int64_t i = 0; i < filter && flip; ++i) to[i] ^= 0x80;
+      }
+    });
+  const auto* bytes = reinterpret_cast<const int8_t*>(turned);
   if (plan.winograd) {
     q_winograd_pack(g, bytes, packed);
     std::fill_n(sums, outputs, 0);  // the image is less its zero point
     return;
   }
   if (plan.depthwise) {
-    std::vector<int16_t> wide(turned.size());
+    std::vector<int16_t> wide(static_cast<size_t>(outputs * filter));
     for (int64_t m = 0; m < outputs; ++m) {
       sums[m] = 0;
       for (int64_t i = m * taps; i < (m + 1) * taps; ++i) {
@@ -209,17 +216,16 @@ void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, const i
     return;
   }
   const auto stretches = static_cast<int64_t>(plan.product.offsets.size());
-  const int64_t depth = taps * inputs;
-  std::vector<int32_t> room(static_cast<size_t>(g.out_channels + 64));
+  std::vector<int32_t> panel_sums(static_cast<size_t>(g.out_channels + 64));
   for (int64_t group = 0; group < g.groups; ++group) {
-    q_pack_stretches(turned.data() + group * g.out_channels * depth, 1, depth, stretches, plan.run,
+    q_pack_stretches(turned + group * g.out_channels * filter, 1, filter, stretches, plan.run,
                      g.out_channels, false,
                      packed + group * static_cast<int64_t>(plan.weight_bytes) / g.groups,
-                     room.data(), *plan.product.inner);
-    std::copy_n(room.data(), g.out_channels, sums + group * g.out_channels);
+                     panel_sums.data(), *plan.product.inner);
+    std::copy_n(panel_sums.data(), g.out_channels, sums + group * g.out_channels);
   }
   if (zeros != nullptr)
-    for (int64_t m = 0; m < outputs; ++m) sums[m] -= static_cast<int32_t>(depth) * zeros[m];
+    for (int64_t m = 0; m < outputs; ++m) sums[m] -= static_cast<int32_t>(filter) * zeros[m];
 }
 
 void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const std::byte* packed,

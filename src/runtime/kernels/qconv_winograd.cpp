@@ -302,11 +302,16 @@ size_t q_winograd_image_bytes(const ConvGeometry& g) {
 
 void q_winograd_pack(const ConvGeometry& g, const int8_t* w, std::byte* packed) {
   const int64_t width = panel_width(), inputs = g.in_channels;
-  for (int64_t m = 0; m < g.out_channels; ++m)
-    for (int64_t t = 0; t < 9; ++t)
-      for (int64_t c = 0; c < inputs; ++c)
-        packed[m / width * panel_bytes(g) + (c / 2 * 9 + t) * 2 * width + m % width * 2 + c % 2] =
-            static_cast<std::byte>(w[(m * 9 + t) * inputs + c]);
+  const int64_t panels = (g.out_channels + width - 1) / width;
+  parallel(panels, std::max<int64_t>(1, 16384 / (width * inputs)), [&](int64_t begin, int64_t end) {
+    for (int64_t m = begin * width; m < std::min(g.out_channels, end * width); ++m)
+      for (int64_t t = 0; t < 9; ++t) {
+        std::byte* to = packed + m / width * panel_bytes(g) + t * 2 * width + m % width * 2;
+        const int8_t* from = w + (m * 9 + t) * inputs;
+        for (int64_t c = 0; c < inputs; ++c)
+          to[c / 2 * 18 * width + c % 2] = static_cast<std::byte>(from[c]);
+      }
+  });
 }
 
 void q_winograd_run(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const std::byte* packed,

@@ -6,6 +6,7 @@
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/transpose_tile.h"
 
 namespace tombolo {
 namespace {
@@ -148,6 +149,24 @@ void pack_below(const uint8_t* x, int64_t run, int64_t width, uint8_t mask, std:
   sum += static_cast<int32_t>(q_sum_bytes(x, run, mask ^ 0x80) - 128 * run);
 }
 
+/// One stretch of a panel of such columns, `column` bytes apart.
+void pack_columns_below(const uint8_t* x, int64_t column, int64_t run, int64_t columns,
+                        int64_t width, uint8_t mask, std::byte* out, int32_t* sums) {
+  int64_t done = 0;
+  if (column % 4 == 0 && run >= 16) {  // words of four bytes are turned in squares
+    const int64_t words = run / 4;
+    done = words * 4;
+    transpose_tile(reinterpret_cast<const std::byte*>(x), column / 4, out, width, columns, words,
+                   4);
+    for (int64_t i = 0; i < words && mask != 0; ++i)
+      for (int64_t j = 0; j < columns * 4; ++j) out[i * width * 4 + j] ^= std::byte{mask};
+    for (int64_t c = 0; c < columns; ++c)
+      sums[c] += static_cast<int32_t>(q_sum_bytes(x + c * column, done, mask ^ 0x80) - 128 * done);
+  }
+  for (int64_t c = 0; c < columns && done < run; ++c)
+    pack_below(x + c * column + done, run - done, width, mask, out + done * width + c * 4, sums[c]);
+}
+
 /// Both in groups of two 16-bit numbers.
 void pack_pairs_beside(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
                        uint8_t mask, std::byte* out, int32_t* sums) {
@@ -202,10 +221,11 @@ void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t str
                    if (column == 1)
                      (pairs ? pack_pairs_beside : pack_beside)(from, row, run, columns, width, mask,
                                                                to, down);
+                   else if (!pairs)
+                     pack_columns_below(from, column, run, columns, width, mask, to, down);
                    else
                      for (int64_t c = 0; c < columns; ++c)
-                       (pairs ? pack_pairs_below : pack_below)(from + c * column, run, width, mask,
-                                                               to + c * 4, down[c]);
+                       pack_pairs_below(from + c * column, run, width, mask, to + c * 4, down[c]);
                  }
                  if (sums != nullptr) std::copy_n(down, columns, sums + p * width);
                  sort();
