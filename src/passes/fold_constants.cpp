@@ -262,51 +262,6 @@ class Folder {
 
 Result<size_t> fold_constants(Rewriter& rewriter) { return Folder(rewriter).run(); }
 
-/// Weights that no operator of integers took would be dequantised and packed in every run.
-Result<size_t> dequantise_weights(Rewriter& rewriter) {
-  rewriter.refresh();
-  std::vector<Node*> found;
-  rewriter.for_each([&](Graph& graph) {
-    for (Node* node : graph.nodes()) {
-      if (!rewriter.is(node, "DequantizeLinear") || node->output(0) == nullptr ||
-          node->output(0)->output_uses() != 0)
-        continue;
-      bool fits = !node->output(0)->uses().empty();
-      for (const Use& use : node->output(0)->uses()) {
-        constexpr Text kPackers[] = {"Conv", "ConvTranspose", "MatMul", "Gemm",
-                                     "LSTM", "GRU",           "RNN"};
-        fits = fits && std::any_of(std::begin(kPackers), std::end(kPackers),
-                                   [&](Text op) { return rewriter.is(use.node, op); });
-      }
-      for (const Value* input : node->inputs())
-        fits = fits && (input == nullptr || rewriter.is_constant(input));
-      if (fits) found.push_back(node);
-    }
-  });
-  size_t count = 0;
-  for (Node* node : found) {
-    std::vector<RunValue> held(node->inputs().size());
-    std::vector<const RunValue*> inputs(held.size());
-    uint64_t bytes = 1 << 20;  // what the kernel may hold, intermediate forms included
-    for (size_t i = 0; i < held.size(); ++i) {
-      if (node->inputs()[i] == nullptr) continue;
-      const Tensor* tensor = rewriter.constant(node->inputs()[i]);
-      if (tensor == nullptr) break;
-      bytes += tensor->bytes().size() * 64;
-      held[i] = *tensor;
-      inputs[i] = &held[i];
-    }
-    auto outputs = evaluate(rewriter, *node, inputs, bytes);
-    if (!outputs || !(*outputs)[0].is_tensor()) continue;
-    Value& output = *node->output(0);
-    rewriter.replace(output,
-                     *rewriter.initializer(node->graph(), (*outputs)[0].tensor(), output.name()));
-    rewriter.erase(*node);
-    ++count;
-  }
-  return count;
-}
-
 /// Constant nodes become initialisers, which every reader of the file knows as weights.
 Result<size_t> lift_constants(Rewriter& rewriter) {
   size_t count = 0;

@@ -79,6 +79,38 @@ TEST_P(DeferredWeights, Halves) {
   agree(text, {{"x", numbers({1, 32, 7, 7}, 1)}}, 3e-3);
 }
 
+TEST_P(DeferredWeights, Codes) {
+  const auto codes = [&](const std::string& type, const std::string& name,
+                         const std::vector<int64_t>& dims) {
+    std::string text = type, values;
+    for (size_t i = 0; i < dims.size(); ++i) text += (i == 0 ? "[" : ",") + std::to_string(dims[i]);
+    const int least = type == "int8" ? -128 : 0;
+    for (int64_t i = 0; i < element_count(dims); ++i)
+      values += (i == 0 ? "" : ",") + std::to_string(least + static_cast<int>(engine_() % 256));
+    return text + "] " + name + " = {" + values + "}";
+  };
+  const auto image = numbers({2, 32, 9, 8}, 1);
+  for (const char* type : {"int8", "uint8"})
+    for (const bool turned : {false, true}) {
+      const int64_t channels = turned ? 32 : 64;
+      const std::string head =
+          "main (float[2,32,H,W] x) => (y) <" +
+          codes(type, "w",
+                turned ? std::vector<int64_t>{32, 32, 5, 5} : std::vector<int64_t>{64, 32, 3, 3}) +
+          "," + list("k", {channels}) + "," + codes(type, "z", {channels}) + "," +
+          statistics(channels) + ", float one = {0.01}> {";
+      const std::string conv = turned ? "ConvTranspose (x, d)" : "Conv (x, d)";
+      const std::string axis = std::string("<axis = ") + (turned ? "1" : "-4") + ">";
+      for (const std::string& weight :
+           {"DequantizeLinear " + axis + " (w, k, z)", "DequantizeLinear " + axis + " (w, k)",
+            std::string("DequantizeLinear (w, one)")}) {
+        agree(head + "d = " + weight + " y = " + conv + "}", {{"x", image}}, 5e-6);
+        agree(head + "d = " + weight + " p = " + conv + " y = " + norm("p") + "}", {{"x", image}},
+              5e-6);
+      }
+    }
+}
+
 /// A convolution, and a normalisation that multiplies by `factor`.
 std::unique_ptr<Session> scaled_session(int factor, const SessionOptions& options = {}) {
   std::string values, list;
