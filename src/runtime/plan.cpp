@@ -83,14 +83,22 @@ class Planner {
     if (!options_.fast_kernels || tensor.bytes().size() < kSmall || value.is_input() ||
         value.output_uses() != 0)
       return false;
-    constexpr Text kPackers[] = {"MatMul",        "Gemm",      "Conv",
-                                 "ConvTranspose", "BlockConv", "BlockConvTranspose"};
+    struct Reader {
+      Text op;
+      uint32_t input;
+    };
+    constexpr Reader kReaders[] = {{"MatMul", 1},    {"Gemm", 1},
+                                   {"Conv", 1},      {"ConvTranspose", 1},
+                                   {"BlockConv", 1}, {"BlockConvTranspose", 1},
+                                   {"Gather", 0}};
     return std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& use) {
       const Node& node = *use.node;
       const Text domain = canonical_domain(node.domain());
-      return use.index == 1 && (domain.empty() || domain == "ai.tombolo") &&
-             std::find(std::begin(kPackers), std::end(kPackers), node.op_type()) !=
-                 std::end(kPackers) &&
+      return (domain.empty() || domain == "ai.tombolo") &&
+             std::any_of(std::begin(kReaders), std::end(kReaders),
+                         [&](const Reader& reader) {
+                           return reader.op == node.op_type() && reader.input == use.index;
+                         }) &&
              model_.find_function(node.domain(), node.op_type(), node.overload()) == nullptr &&
              !has_references(node) && &node.graph() == &value.graph();
     });

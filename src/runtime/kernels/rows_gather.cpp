@@ -352,6 +352,7 @@ KERNEL(gather_pieces) = {
     .supports = supports_gather,
     .prepare = prepare_gather,
     .run = run_gather,
+    .unaligned = 1u << 0,
     .priority = -1,
 };
 KERNEL(compress) = {
