@@ -218,14 +218,18 @@ class ScaledWeight final : public Deferred {
   void write(std::byte* to) const override {
     auto* out = reinterpret_cast<float*>(to);
     const auto width = static_cast<int64_t>(bits_of(weight_.dtype()) / 8);
-    for (int64_t run = 0; run < runs_.runs; ++run, out += runs_.inner) {
-      const double k = factor_[static_cast<size_t>(runs_.channel(run))];
+    // Where neighbours are channels, a row of all channels is worked on at a time.
+    const bool beside = runs_.inner == 1 && runs_.rows_a_group == 0;
+    const int64_t length = beside ? runs_.count : runs_.inner;
+    const int64_t lines = beside ? runs_.runs / runs_.count : runs_.runs;
+    for (int64_t line = 0; line < lines; ++line, out += length) {
       const std::byte* from = as_floats(
-          weight_.dtype(), weight_.data<std::byte>() + run * runs_.inner * width, runs_.inner, out);
-      for (int64_t i = 0; i < runs_.inner; ++i) {
+          weight_.dtype(), weight_.data<std::byte>() + line * length * width, length, out);
+      const double* factor = factor_.data() + (beside ? 0 : runs_.channel(line));
+      for (int64_t i = 0; i < length; ++i) {
         float before;
         std::memcpy(&before, from + i * 4, sizeof before);
-        out[i] = static_cast<float>(before * k);
+        out[i] = static_cast<float>(before * factor[beside ? i : 0]);
       }
     }
   }
@@ -249,7 +253,9 @@ std::shared_ptr<const Deferred> deferred_weight(const Rewriter& rewriter, const 
   constexpr size_t kWorthIt = size_t{64} << 10;
   constexpr double kMost = 1 << 24;
   const Constant* constant = linear.node->input(1)->initializer();
-  if (!rewriter.defers || constant == nullptr || !is_convolution(linear.kind)) return nullptr;
+  if (!rewriter.defers || constant == nullptr) return nullptr;
+  // Products of halves keep their weights as they are, at half the memory.
+  if (!is_convolution(linear.kind) && constant->dtype() != DType::kFloat32) return nullptr;
   const ChannelRuns runs = channel_runs(linear, constant->dims.span());
   Tensor weight;
   if (constant->deferred() != nullptr) {

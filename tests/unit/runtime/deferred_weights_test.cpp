@@ -56,6 +56,25 @@ TEST_P(DeferredWeights, Convolutions) {
         "[1,32,D,H,W]");
 }
 
+TEST_P(DeferredWeights, Products) {
+  const auto check = [&](const std::string& type, const Tensor& x, const std::vector<int64_t>& dims,
+                         const std::string& product) {
+    agree("main (float" + type + " x) => (y) <" + list("w", dims) + "," + list("k", {130}) + "," +
+              list("c", {130}) + "," + statistics(130) + "> { p = " + product + " y = Mul (p, k) }",
+          {{"x", x}}, 5e-6);
+  };
+  for (const int64_t rows : {1, 2, 7, 40}) {
+    const Tensor x = numbers({rows, 140}, 1);
+    check("[M,140]", x, {140, 130}, "MatMul (x, w)");
+    check("[M,140]", x, {130, 140}, "Gemm <transB = 1> (x, w, c)");
+    check("[M,140]", x, {140, 130}, "Gemm <alpha = 0.5, beta = 2.0> (x, w, c)");
+    check("[1,M,140]", x.reshaped(std::vector<int64_t>{1, rows, 140}), {140, 130}, "MatMul (x, w)");
+    agree("main (float[M,140] x) => (y) <" + list("w", {140, 130}) + "," + list("c", {130}) + "," +
+              statistics(130) + "> { p = Gemm (x, w, c) y = " + norm("p") + " }",
+          {{"x", x}}, 5e-6);
+  }
+}
+
 TEST_P(DeferredWeights, ScaledTwice) {
   agree("main (float[2,32,H,W] x) => (y) <" + list("w", {64, 32, 3, 3}) + "," + statistics(64) +
             "," + list("k", {64, 1, 1}) + "> { p = Conv (x, w) q = " + norm("p") +
