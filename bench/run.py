@@ -68,6 +68,9 @@ def measure(tombolo, library, path, name, sizes, threads, runs, seconds, more=()
     return json.loads(done.stdout), ""
 
 
+LOADED = ("vgg19", "resnet50", "mobilenet_v2", "bert_base", "vit_b16", "resnet50_f16", "resnet50_qdq", "bert_base_int8")
+
+
 def load(tombolo, path):
     """Load alone, load and first run: of ours and of ONNX Runtime, each in a process of its own. The file is in memory for both."""
     with open(path, "rb") as file:
@@ -77,10 +80,13 @@ def load(tombolo, path):
         done = subprocess.run([tombolo, "bench", path, "--json", "--runs", "1", "--warmup", "0", "--no-roofline", "--no-progress"], capture_output=True, text=True)
         return json.loads(done.stdout)
 
-    code = ("import sys,time,resource,json,numpy as np\nimport onnxruntime as o\nbase=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\nt=time.perf_counter()\n"
-            "s=o.InferenceSession(sys.argv[1],providers=['CPUExecutionProvider'])\na=time.perf_counter()-t\nm=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-            "i=s.get_inputs()[0]\nt=time.perf_counter()\ns.run(None,{i.name:np.zeros([d if isinstance(d,int) else 1 for d in i.shape],np.float32)})\nb=time.perf_counter()-t\n"
-            "print(json.dumps([a*1e3,b*1e3,m*1024,resource.getrusage(resource.RUSAGE_SELF).ru_maxrss*1024]))")
+    # Memory is what the session adds to a process of Python: of ours all counts.
+    code = ("import sys,time,json,numpy as np\nimport onnxruntime as o\n"
+            "def kib(what):\n  return int(next(l for l in open('/proc/self/status') if l.startswith(what)).split()[1])\nbase=kib('VmRSS')\nt=time.perf_counter()\n"
+            "s=o.InferenceSession(sys.argv[1],providers=['CPUExecutionProvider'])\na=time.perf_counter()-t\nm=kib('VmHWM')-base\n"
+            "kinds={'tensor(float)':np.float32,'tensor(int64)':np.int64,'tensor(int32)':np.int32,'tensor(float16)':np.float16}\n"
+            "x={i.name:np.zeros([d if isinstance(d,int) else 1 for d in i.shape],kinds[i.type]) for i in s.get_inputs()}\n"
+            "t=time.perf_counter()\ns.run(None,x)\nb=time.perf_counter()-t\nprint(json.dumps([a*1e3,b*1e3,m*1024,(kib('VmHWM')-base)*1024]))")
     def their_turn():
         return json.loads(subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True).stdout)
 
@@ -169,6 +175,7 @@ def main():
     parser.add_argument("--fast-math-alone", action="store_true", help="that table and no other")
     parser.add_argument("--peers", default="openvino,mnn", help="further peers, for what is no operator probe; empty: none")
     parser.add_argument("--peers-alone", action="store_true", help="that table and no other")
+    parser.add_argument("--loading-alone", action="store_true", help="that table and no other")
     args = parser.parse_args()
     library = args.onnxruntime
     if not library:
@@ -186,7 +193,7 @@ def main():
         machine[t] = f"{found['peak_flops'] * 1e-9:.0f} Gop/s, {found['bandwidth'] * 1e-9:.0f} GB/s"
     version = ""
     rows = []
-    alone = args.fast_math_alone or args.peers_alone
+    alone = args.fast_math_alone or args.peers_alone or args.loading_alone
     for name, path in [] if alone else paths.items():
         for label, sizes in SIZES.get(name, [("", {})]):
             title = name + (f" ({label})" if label else "")
@@ -216,16 +223,22 @@ def main():
         head = ["model"] + [c for t in threads for c in (f"Tombolo, {t}t ms", f"ONNX Runtime, {t}t ms", f"ratio {t}t")] + ["outputs' relative rms apart"]
         lines += ["", "| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
         lines += ["| " + " | ".join(cells + [""] * (len(head) - len(cells))) + " |" for cells in rows]
-    rounded = {} if args.peers_alone else {name: path for name, path in paths.items() if name in args.fast_math.split(",")}
+    rounded = {} if args.peers_alone or args.loading_alone else {name: path for name, path in paths.items() if name in args.fast_math.split(",")}
     if rounded:
         lines += fast_math(args.tombolo, library, rounded, threads, args.runs)
-    if args.peers and not args.fast_math_alone:
+    if args.peers and not args.fast_math_alone and not args.loading_alone:
         lines += peers(args.tombolo, args.peers.split(","), {n: p for n, p in paths.items() if not n.startswith("op_")}, threads, args.runs, args.seconds)
-    if "vgg19" in paths and not alone:
-        ours, theirs = load(args.tombolo, paths["vgg19"])
-        lines += ["", "## Loading VGG-19 (575 MB)", "", "| | load ms | first run ms | peak memory MB |", "| --- | --- | --- | --- |",
-                  f"| Tombolo | {ours['load_ms']:.0f} | {ours['first_ms']:.0f} | {ours['rss_after_load_bytes'] / 1e6:.0f} after load, {ours['peak_rss_bytes'] / 1e6:.0f} after the first run |",
-                  f"| ONNX Runtime | {theirs[0]:.0f} | {theirs[1]:.0f} | {theirs[2] / 1e6:.0f}, {theirs[3] / 1e6:.0f} |"]
+    loaded = [] if alone and not args.loading_alone else [name for name in LOADED if name in paths]
+    if loaded:
+        lines += ["", "## Loading", "", "Load alone and the first run, in a process of its own, the file in memory; memory is what the process held at most, of ONNX Runtime what it added to one of Python.", "",
+                  "| model | Tombolo, load ms | first run ms | MB after load | MB after the first run | ONNX Runtime, load ms | first run ms | MB after load | MB after the first run | ratio of times |",
+                  "|" + " --- |" * 10]
+    for name in loaded:
+        ours, theirs = load(args.tombolo, paths[name])
+        times = [ours["load_ms"], ours["first_ms"], theirs[0], theirs[1]]
+        memory = [x / 1e6 for x in (ours["rss_after_load_bytes"], ours["peak_rss_bytes"], theirs[2], theirs[3])]
+        lines.append(f"| {name} | {times[0]:.0f} | {times[1]:.0f} | {memory[0]:.0f} | {memory[1]:.0f} | {times[2]:.0f} | {times[3]:.0f} | {memory[2]:.0f} | {memory[3]:.0f} | "
+                     f"{(times[2] + times[3]) / (times[0] + times[1]):.1f} |")
     text = "\n".join(lines) + "\n"
     if args.out:
         with open(args.out, "w") as file:
