@@ -29,11 +29,11 @@ size_t block_size(size_t bytes) {
 
 class Cache {
  public:
-  /// The smallest that is large enough, if it is not far too large.
-  Block take(size_t size) {
+  /// The smallest that is large enough, if it has no more than `most`.
+  Block take(size_t size, size_t most) {
     std::lock_guard lock(mutex_);
     const auto found = blocks_.lower_bound(size);
-    if (found == blocks_.end() || found->first > 2 * size) return {};
+    if (found == blocks_.end() || found->first > most) return {};
     const Block block{found->second, found->first};
     blocks_.erase(found);
     bytes_ -= block.size;
@@ -101,10 +101,11 @@ Cache& cache() {
 
 }  // namespace
 
-Block take_block(size_t bytes) {
+Block take_block(size_t bytes, bool lasting) {
   const size_t size = block_size(bytes);
   if (kKeep && size >= kSmallest)
-    if (const Block block = cache().take(size); block.data != nullptr) return block;
+    if (const Block block = cache().take(size, lasting ? size : 2 * size); block.data != nullptr)
+      return block;
   if (size < kHuge) return {std::aligned_alloc(64, size), size};
   // Large blocks on huge pages where the system has them: fewer faults, fewer misses of the TLB.
   void* data = std::aligned_alloc(kHuge, (size + kHuge - 1) / kHuge * kHuge);

@@ -14,7 +14,8 @@ struct Block {
   void* data = nullptr;
   size_t size = 0;  ///< what it holds: up to twice what was asked for
 };
-Block take_block(size_t bytes);
+/// What lasts gets no more than an eighth too much.
+Block take_block(size_t bytes, bool lasting = false);
 /// `count` empty texts, in memory that texts were in before, where there is some: pages that are
 /// new to the process cost more than what is written there.
 std::shared_ptr<std::vector<std::string>> take_texts(size_t count);

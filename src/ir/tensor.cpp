@@ -56,7 +56,7 @@ Tensor& Tensor::operator=(const Tensor& other) = default;
 Tensor& Tensor::operator=(Tensor&& other) noexcept = default;
 Tensor::~Tensor() = default;
 
-Result<Tensor> Tensor::allocate(DType dtype, std::span<const int64_t> dims) {
+Result<Tensor> Tensor::allocate(DType dtype, std::span<const int64_t> dims, bool lasting) {
   Tensor tensor;
   tensor.dtype_ = dtype;
   tensor.dims_.assign(dims);
@@ -84,7 +84,7 @@ Result<Tensor> Tensor::allocate(DType dtype, std::span<const int64_t> dims) {
       tensor.data_[tensor.byte_size_ - 1] = std::byte{0};
     return tensor;
   }
-  const Block block = take_block(rounded);
+  const Block block = take_block(rounded, lasting);
   if (block.data == nullptr)
     return resource_error("out of memory for a tensor of shape " + dims_to_string(dims));
   live_bytes += block.size;

@@ -46,7 +46,8 @@ class Tensor {
 
   /// A new buffer, uninitialised (strings are empty). Fails with a resource error, never an abort,
   /// when the size overflows or the allocation is refused.
-  static Result<Tensor> allocate(DType dtype, std::span<const int64_t> dims);
+  /// What is to last, such as packed weights, gets no block that is far larger.
+  static Result<Tensor> allocate(DType dtype, std::span<const int64_t> dims, bool lasting = false);
   /// A view of bytes that `owner` keeps alive. `bytes` must be exactly the packed size.
   static Tensor view(DType dtype, std::span<const int64_t> dims, std::span<const std::byte> bytes,
                      std::shared_ptr<const void> owner);

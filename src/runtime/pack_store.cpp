@@ -23,7 +23,7 @@ Result<std::byte*> SessionPacks::room(size_t bytes) {
   if (bytes >= kLarge) drop_kept_blocks();
   const size_t block = alone ? bytes : std::max(next_, size);
   const int64_t dims[] = {static_cast<int64_t>(block)};
-  TRY(Tensor tensor, Tensor::allocate(DType::kUInt8, dims));
+  TRY(Tensor tensor, Tensor::allocate(DType::kUInt8, dims, true));
   std::byte* data = tensor.mutable_bytes().data();
   blocks_.push_back(std::move(tensor));
   if (alone) return data;

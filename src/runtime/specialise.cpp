@@ -453,7 +453,7 @@ Result<Tensor> ArenaPool::take(size_t bytes, const std::byte* preferred) {
   }
   small = Tensor();
   const int64_t dims[] = {static_cast<int64_t>(bytes)};
-  return Tensor::allocate(DType::kUInt8, dims);
+  return Tensor::allocate(DType::kUInt8, dims, true);
 }
 
 void ArenaPool::give(Tensor block) {
