@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "runtime/kernels/conv.h"
 #include "runtime/kernels/dispatch.h"
@@ -334,17 +335,25 @@ void pack_winograd(const ConvPlan& plan, const float* w, float* packed) {
   const int64_t rows = gemm_tiles().tile_rows(s.out_channels);
   const int64_t weight = packed_a_floats(s.out_channels, s.in_channels);
   const int64_t padded = weight / std::max<int64_t>(1, s.in_channels), depth = s.kernel[0];
-  parallel(s.groups * padded, 1, [&](int64_t begin, int64_t end) {
+  // A panel of outputs at a time: they are neighbours in each of the matrices.
+  const int64_t panels = padded / rows;
+  parallel(s.groups * panels, 1, [&](int64_t begin, int64_t end) {
+    std::vector<float> room(static_cast<size_t>(kMatrices * rows));
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t group = task / padded, o = task % padded;
+      const int64_t group = task / panels, panel = task % panels;
+      const int64_t count = std::min(rows, s.out_channels - panel * rows);
       for (int64_t i = 0; i < s.in_channels * depth; ++i) {
         const int64_t c = i / depth, d = i % depth;
-        float* to = packed + (group * kMatrices * depth + d) * weight +
-                    (o / rows * s.in_channels + c) * rows + o % rows;
-        float u[36] = {};
-        if (o < s.out_channels)
-          transform.apply(w + ((group * s.out_channels + o) * s.in_channels * depth + i) * 9, u);
-        for (int64_t m = 0; m < kMatrices; ++m) to[m * depth * weight] = u[m];
+        for (int64_t o = 0; o < count; ++o) {
+          const int64_t output = group * s.out_channels + panel * rows + o;
+          float u[kMatrices];
+          transform.apply(w + (output * s.in_channels * depth + i) * 9, u);
+          for (int64_t m = 0; m < kMatrices; ++m) room[static_cast<size_t>(m * rows + o)] = u[m];
+        }
+        float* to =
+            packed + (group * kMatrices * depth + d) * weight + (panel * s.in_channels + c) * rows;
+        for (int64_t m = 0; m < kMatrices; ++m)
+          std::copy_n(room.data() + m * rows, rows, to + m * depth * weight);
       }
     }
   });
