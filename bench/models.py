@@ -836,6 +836,8 @@ probe("matmul_4bits_any_order", "MatMulNBits", (64, 1024), _codes(1024, 32, 16),
 probe("embed_layer_norm", "EmbedLayerNormalization", (1, 128), np.zeros((1, 128), np.int32), _small(1000, 768), _small(512, 768), _small(2, 768), _small(768), _small(768), x_type=np.int32, outputs=2, **_ms)
 probe("word_conv_embedding", "WordConvEmbedding", (32, 20), _small(100, 1, 3, 50), _small(100), _small(200, 50), x_type=np.int32, **_ms)
 probe("qlinear_add_channels", "QLinearAdd", (1, 64, 56, 56), *_steps(0.02, 3), _codes(1, 64, 1, 1), *_steps(0.03, 5), *_steps(0.04, 7), **_bytes, **_ms)
+probe("lstm_hard_sigmoid", "LSTM", (20, 1, 64), _small(1, 1024, 64), _small(1, 1024, 256), hidden_size=256, activations=["HardSigmoid", "Tanh", "Tanh"], outputs=2)
+probe("lstm_peepholes", "LSTM", (20, 1, 64), _small(1, 1024, 64), _small(1, 1024, 256), None, None, None, None, _small(1, 768), hidden_size=256, outputs=2)
 probe("lstm_lengths", "LSTM", (30, 4, 64), _small(1, 256, 64), _small(1, 256, 64), _small(1, 512), np.array([30, 20, 10, 5], np.int32), hidden_size=64, outputs=2)
 probe("dequantize_blocks", "DequantizeLinear", (512, 1024), np.abs(_small(512, 32)), _codes(512, 32), opset=21, x_type=np.uint8, axis=1, block_size=32)
 probe("gather_elements_i64", "GatherElements", (512, 512), _codes(512, 256).astype(np.int64), x_type=np.int64, out_type=np.int64, axis=1)

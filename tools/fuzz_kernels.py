@@ -378,23 +378,41 @@ def attention(r):
 def recurrent(r):
     c = Case()
     op, gates = r.choice([("LSTM", 4), ("GRU", 3), ("RNN", 1)])
-    steps, batch, width, hidden = r.randint(1, 7), r.choice([1, 2, 5]), r.choice([1, 5, 20]), r.choice([1, 3, 16, 40])
+    steps, batch, width, hidden = r.randint(1, 7), r.choice([1, 2, 5, 17]), r.choice([1, 5, 20]), r.choice([1, 3, 16, 40])
     direction = r.choice(["forward", "reverse", "bidirectional"])
     d = 2 if direction == "bidirectional" else 1
-    c.add("x", floats(r, [steps, batch, width]))
-    c.add("w", floats(r, [d, gates * hidden, width], 0.5), True)
-    c.add("r", floats(r, [d, gates * hidden, hidden], 0.3), True)
+    major, constant = r.random() < 0.3, r.random() < 0.8
+    c.add("x", floats(r, [batch, steps, width] if major else [steps, batch, width]))
+    c.add("w", floats(r, [d, gates * hidden, width], 0.5), constant)
+    c.add("r", floats(r, [d, gates * hidden, hidden], 0.3), constant or r.random() < 0.5)
     c.add("b", floats(r, [d, 2 * gates * hidden]), True) if r.random() < 0.7 else c.skip()
     c.add("l", np.random.default_rng(r.getrandbits(32)).integers(0, steps + 1, batch).astype(np.int32)) if r.random() < 0.3 else c.skip()
+    state = [batch, d, hidden] if major else [d, batch, hidden]
+    peepholes = op == "LSTM" and r.random() < 0.4
     if r.random() < 0.5:
-        c.add("h", floats(r, [d, batch, hidden]))
+        c.add("h", floats(r, state))
         if op == "LSTM":
-            c.add("c", floats(r, [d, batch, hidden]))
-    c.attributes = dict(hidden_size=hidden, direction=direction)
+            c.add("c", floats(r, state))
+    elif peepholes:
+        c.skip()
+        c.skip()
+    if peepholes:
+        c.add("p", floats(r, [d, 3 * hidden]), True)
+    c.attributes = dict(hidden_size=hidden, direction=direction, layout=int(major))
     if op == "GRU":
         c.attributes["linear_before_reset"] = r.randint(0, 1)
+    if op == "LSTM" and r.random() < 0.2:
+        c.attributes["input_forget"] = 1
+    if r.random() < 0.3:
+        c.attributes["clip"] = 0.7
+    if r.random() < 0.5:
+        names = ["Elu", "Sigmoid", "HardSigmoid", "Tanh", "Relu", "Softsign", "ScaledTanh", "LeakyRelu"]
+        c.attributes["activations"] = [r.choice(names[3:8] if i or gates == 1 else names[1:3]) for _ in range(d) for i in range({4: 3, 3: 2, 1: 1}[gates])]
+        if r.random() < 0.5:
+            c.attributes.update(activation_alpha=[0.3, 0.4], activation_beta=[0.2, 0.6])
     c.outputs = 3 if op == "LSTM" else 2
     return op, c
+
 
 def typed_binary(r):
     """Integers, doubles and bools: arithmetic, comparison, bits, remainders."""
