@@ -340,8 +340,9 @@ def quantize(r):
         c.add("x", floats(r, dims, 3))
         c.outputs = 3
         return op, c
-    c.add("x", floats(r, dims, 10) if op[0] == "Q" else numbers(r, dims, dtype))
-    c.add("s", scale)
+    half = op[0] == "Q" and r.random() < 0.3
+    c.add("x", floats(r, dims, 10).astype(np.float16 if half else np.float32) if op[0] == "Q" else numbers(r, dims, dtype))
+    c.add("s", scale.astype(np.float16) if half else scale)
     if r.random() < 0.8 or (op[0] == "Q" and dtype == np.int8):
         c.add("z", zero)
     c.attributes = dict(axis=axis)

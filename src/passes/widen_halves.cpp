@@ -27,11 +27,14 @@ constexpr Text kComputes[] = {"Abs",
                               "Ceil",
                               "Celu",
                               "Clip",
+                              "Col2Im",
                               "Conv",
                               "ConvTranspose",
                               "Cos",
                               "Cosh",
                               "CumSum",
+                              "DFT",
+                              "DeformConv",
                               "Div",
                               "Einsum",
                               "Elu",
@@ -42,6 +45,7 @@ constexpr Text kComputes[] = {"Abs",
                               "Gelu",
                               "Gemm",
                               "GlobalAveragePool",
+                              "GlobalLpPool",
                               "GlobalMaxPool",
                               "GridSample",
                               "GroupNormalization",
@@ -54,15 +58,19 @@ constexpr Text kComputes[] = {"Abs",
                               "LeakyRelu",
                               "Log",
                               "LogSoftmax",
+                              "LpNormalization",
+                              "LpPool",
                               "MatMul",
                               "Max",
                               "MaxPool",
+                              "MaxRoiPool",
                               "Mean",
                               "MeanVarianceNormalization",
                               "Min",
                               "Mish",
                               "Mul",
                               "Neg",
+                              "NegativeLogLikelihoodLoss",
                               "PRelu",
                               "Pow",
                               "RMSNormalization",
@@ -80,15 +88,18 @@ constexpr Text kComputes[] = {"Abs",
                               "ReduceSumSquare",
                               "Relu",
                               "Resize",
+                              "RoiAlign",
                               "RotaryEmbedding",
                               "Round",
+                              "STFT",
                               "Selu",
                               "Sigmoid",
                               "Sign",
+                              "SimplifiedLayerNormalization",
                               "Sin",
                               "Sinh",
-                              "SimplifiedLayerNormalization",
                               "Softmax",
+                              "SoftmaxCrossEntropyLoss",
                               "Softplus",
                               "Softsign",
                               "Sqrt",
@@ -119,6 +130,11 @@ constexpr Text kMicrosoftComputes[] = {"Attention",
 constexpr Text kMoves[] = {"Concat",   "DepthToSpace", "Expand",  "Flatten",   "Gather",
                            "Identity", "Pad",          "Reshape", "Slice",     "SpaceToDepth",
                            "Split",    "Squeeze",      "Tile",    "Transpose", "Unsqueeze"};
+
+/// Operators that compare, search or take apart: which element it is depends on each bit, so that
+/// they see what was rounded.
+constexpr Text kOrders[] = {"ArgMax", "ArgMin",  "Hardmax", "IsInf",
+                            "IsNaN",  "NonZero", "TopK",    "Unique"};
 
 /// What has a kernel that widens and rounds on its way: by itself it reads and writes half as much.
 constexpr Text kAlone[] = {"Abs",       "Add",         "Div",
@@ -157,6 +173,8 @@ class Widen {
         count += computes(*node);
       else if (contains(kMoves, op))
         count += moves(*node);
+      else if (contains(kOrders, op) && half(node->input(0)))
+        count += orders(*node);
     }
     for (Node* node : made_)
       if (!node->output(0)->has_uses()) r_.erase(*node);
@@ -256,6 +274,17 @@ class Widen {
     if (!any) return 0;
     std::vector<Value*> inputs;
     for (Value* value : node.inputs()) inputs.push_back(half(value) ? wide(value, node) : value);
+    rebuild(node, inputs);
+    return 1;
+  }
+
+  size_t orders(Node& node) {
+    std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
+    // A Cast of its own, of what other operators may have at hand before it was rounded.
+    Node& cast = r_.add(node, "Cast", {inputs[0]}, inputs[0]->name());
+    cast.set_int("to", static_cast<int64_t>(DType::kFloat32));
+    r_.touch(cast);
+    inputs[0] = cast.output(0);
     rebuild(node, inputs);
     return 1;
   }
