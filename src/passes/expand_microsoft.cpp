@@ -22,9 +22,9 @@ class Expander {
     if (const size_t done = twin(node); done != 0) return done;
     if (rewriter_.is(&node, "Unique", kMicrosoft)) return unique(node);
     if (rewriter_.is(&node, "ConvTransposeWithDynamicPads", kMicrosoft)) return transposed(node);
-    if (node.outputs().empty() || node.output(0) == nullptr || node.input(0) == nullptr ||
-        rewriter_.dtype(node.output(0)) != DType::kFloat32)
-      return 0;
+    if (node.outputs().empty() || node.output(0) == nullptr || node.input(0) == nullptr) return 0;
+    if (rewriter_.is(&node, "EmbedLayerNormalization", kMicrosoft)) return embed_norm(node, false);
+    if (rewriter_.dtype(node.output(0)) != DType::kFloat32) return 0;
     if (rewriter_.is(&node, kSimplified)) return simplified_norm(node);
     const auto is = [&](Text op) { return rewriter_.is(&node, op, kMicrosoft); };
     if (is("BiasGelu") || is("FastGelu") || is("Gelu")) return gelu(node, is("FastGelu"));
@@ -37,8 +37,9 @@ class Expander {
     if (is("MaxpoolWithMask")) return masked_pool(node);
     if (is("GatedAdd")) return gated_add(node);
     if (is("DynamicQuantizeMatMul")) return quantise_matmul(node);
-    if (is("EmbedLayerNormalization") || is("QEmbedLayerNormalization"))
-      return embed_norm(node, is("QEmbedLayerNormalization"));
+    if (is("QEmbedLayerNormalization")) return embed_norm(node, true);
+    if (is("BiasAdd")) return bias_add(node);
+    if (is("BiasSplitGelu")) return bias_split_gelu(node);
     return expand_microsoft_attention(rewriter_, node);
   }
 
@@ -165,10 +166,14 @@ class Expander {
     return numbers_of(node, rows.output(0), scale, zero);
   }
   Value* numbers_of(Node& node, Value* codes, Value* scale, Value* zero) {
-    if (scale == nullptr) return codes;
+    if (scale == nullptr) return as_floats(node, codes);
     Node& numbers = rewriter_.add(node, "DequantizeLinear", {codes, scale, zero}, codes->name());
     rewriter_.touch(numbers);
     return numbers.output(0);
+  }
+  /// Rows of tables of 16 bits are added and normalised as floats.
+  Value* as_floats(Node& before, Value* x) {
+    return rewriter_.dtype(x) == DType::kFloat32 ? x : cast(before, x, DType::kFloat32);
   }
   Value* length_of(Node& node, Value* x, int64_t axis) {
     Node& shape = rewriter_.add(node, "Shape", {x}, x->name());
@@ -186,6 +191,8 @@ class Expander {
       if (node.input(i) == nullptr && i != 4) return 0;
     for (size_t i = 8; quantised && i < 18; ++i)
       if (node.input(i) != nullptr && rewriter_.rank(node.input(i)) != 0) return 0;
+    const DType type = rewriter_.dtype(node.output(0));
+    if (type != DType::kFloat32 && type != DType::kFloat16 && type != DType::kBFloat16) return 0;
     if (rewriter_.rank(ids) != 2 || (segments == nullptr) != (node.input(4) == nullptr)) return 0;
     const Text name = node.output(0)->name();
     const auto scale = [&](size_t i) { return quantised ? node.input(6 + i) : nullptr; };
@@ -205,11 +212,31 @@ class Expander {
     norm.set_int("axis", -1);
     norm.set_float("epsilon", AttributeReader(node).get_float("epsilon", 1e-12f));
     rewriter_.touch(norm);
-    if (Rewriter::is_read(node.output(kSum))) rewriter_.replace(*node.output(kSum), *sum);
+    const auto given = [&](Value* x) { return type == DType::kFloat32 ? x : cast(node, x, type); };
+    if (Rewriter::is_read(node.output(kSum))) rewriter_.replace(*node.output(kSum), *given(sum));
     if (Rewriter::is_read(node.output(1)))
       rewriter_.replace(*node.output(1), *count_of_ones(node, node.input(kMask)));
-    rewriter_.supersede(*node.output(0), *norm.output(0));
+    rewriter_.supersede(*node.output(0), *given(norm.output(0)));
     return 1;
+  }
+  size_t bias_add(Node& node) {
+    if (node.input(1) == nullptr || node.input(2) == nullptr) return 0;
+    const Text name = node.output(0)->name();
+    Value* biased = add(node, node.input(0), node.input(1), name);
+    Node& sum = rewriter_.add(node, "Add", {biased, node.input(2)}, name);
+    return become(node, sum);
+  }
+  size_t bias_split_gelu(Node& node) {
+    if (node.input(1) == nullptr) return 0;
+    const Text name = node.output(0)->name();
+    Value* biased = add(node, node.input(0), node.input(1), name);
+    Node& halves = rewriter_.add(node, "Split", {biased}, name, 2);
+    halves.set_int("axis", -1);
+    halves.set_int("num_outputs", 2);
+    rewriter_.touch(halves);
+    Node& gelu = rewriter_.add(node, "Gelu", {halves.output(1)}, name);
+    rewriter_.touch(gelu);
+    return become(node, rewriter_.add(node, "Mul", {halves.output(0), gelu.output(0)}, name));
   }
   Value* count_of_ones(Node& node, Value* mask) {
     if (mask == nullptr) {

@@ -112,7 +112,9 @@ constexpr Text kComputes[] = {"Abs",
                               "Where"};
 /// The same of com.microsoft.
 constexpr Text kMicrosoftComputes[] = {"Attention",
+                                       "BiasAdd",
                                        "BiasGelu",
+                                       "BiasSplitGelu",
                                        "DecoderMaskedMultiHeadAttention",
                                        "FastGelu",
                                        "FusedMatMul",

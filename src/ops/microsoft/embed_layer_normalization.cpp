@@ -78,12 +78,14 @@ Status embed(KernelContext& context, const Tables& tables, size_t mask_input, in
                              static_cast<double>(tables.beta.data<float>()[j]));
   }
   // How many steps of each sequence count; 0 without a mask.
-  TRY(Tensor * ends, context.output(1, DType::kInt32, {{batch}}));
-  for (int64_t b = 0; b < batch; ++b) {
-    int64_t count = 0;
-    for (int64_t s = 0; mask != nullptr && s < steps; ++s)
-      count += mask->get_int64(b * steps + s) == 1;
-    ends->set_int64(b, count);
+  if (context.wants_output(1)) {
+    TRY(Tensor * ends, context.output(1, DType::kInt32, {{batch}}));
+    for (int64_t b = 0; b < batch; ++b) {
+      int64_t count = 0;
+      for (int64_t s = 0; mask != nullptr && s < steps; ++s)
+        count += mask->get_int64(b * steps + s) == 1;
+      ends->set_int64(b, count);
+    }
   }
   if (sum_output >= 0)
     CHECK_OK(give(context, static_cast<size_t>(sum_output), type, std::move(sum)));

@@ -359,7 +359,7 @@ Result<std::unique_ptr<KernelState>> prepare_recurrent(const PrepareContext& con
   }
   // Sequences of a batch know nothing of each other. Where each core can keep all weights near,
   // threads take some each, and wait for nobody at the end of a step.
-  constexpr int64_t kNear = int64_t{128} << 10, kLeastRows = 4;
+  constexpr int64_t kNear = int64_t{512} << 10, kLeastRows = 4;
   if (!s.coarse && s.r_step <= kNear / int64_t{sizeof(float)})
     s.parts = std::clamp<int64_t>(context.options.threads / s.directions, 1,
                                   std::max<int64_t>(s.batch / kLeastRows, 1));
