@@ -126,12 +126,13 @@ class BlockLayout {
     const int64_t inputs = (*w)[0], outputs = (*w)[1] * group;
     const Blocked* x = find(node.input(0));
     if (x != nullptr ? x->channels != inputs : inputs < kBlock || outputs < kBlock) return false;
-    constexpr int64_t kFewTaps = 8;
-    if (outputs < kBlock / 2 && (*w)[2] * (*w)[3] > kFewTaps) return false;
-    // What begins with one pixel is a product with the weights as they lie. Groups whose windows do
-    // not meet take less than to turn their pixels.
     const auto strides = AttributeReader(node).get_ints("strides");
     const bool apart = strides.size() == 2 && strides[0] >= (*w)[2] && strides[1] >= (*w)[3];
+    // Windows that do not meet give each input a few results: with few channels, mostly such lanes.
+    constexpr int64_t kFewTaps = 8;
+    if (outputs < kBlock / 2 && (apart || (*w)[2] * (*w)[3] > kFewTaps)) return false;
+    // What begins with one pixel is a product with the weights as they lie. Groups whose windows do
+    // not meet take less than to turn their pixels.
     if (x == nullptr && ((group > 1 && apart) || (rewriter_.dim(node.input(0), 2) == 1 &&
                                                   rewriter_.dim(node.input(0), 3) == 1)))
       return false;
