@@ -733,6 +733,8 @@ probe("affine_grid", "AffineGrid", (4, 2, 3), np.array([4, 3, 128, 128]), opset=
 probe("roi_align_max", "RoiAlign", (1, 64, 50, 50), (_rng.random((100, 4)) * 25 + np.array([0, 0, 25, 25])).astype(np.float32), np.zeros(100, np.int64), output_height=7, output_width=7, sampling_ratio=2, mode="max", opset=16)
 probe("nms_classes", "NonMaxSuppression", (1, 1000, 4), _rng.random((1, 80, 1000)).astype(np.float32), np.array([20]), np.array([0.5], np.float32), np.array([0.3], np.float32), out_type=np.int64)
 probe("einsum_outer", "Einsum", (8, 56, 56, 64), _rng.standard_normal((56, 32, 64)).astype(np.float32), equation="bhwc,hkc->bhwk")
+probe("einsum_ellipsis", "Einsum", (8, 12, 128, 64), _rng.standard_normal((8, 12, 64, 128)).astype(np.float32), equation="...ij,...jk->...ik")
+probe("einsum_bilinear", "Einsum", (64, 64), _rng.standard_normal((64, 64, 64)).astype(np.float32), _rng.standard_normal((64, 64)).astype(np.float32), equation="bi,ijk,bk->bj")
 probe("einsum_trace", "Einsum", (64, 128, 128), equation="bij->bji")
 probe("det", "Det", (256, 16, 16))
 probe("matmul_i64", "MatMul", (256, 256), np.ones((256, 256), np.int64), **_i64)

@@ -415,6 +415,31 @@ def recurrent(r):
     return op, c
 
 
+def einsum(r):
+    c = Case()
+    dtype = r.choice([np.float32, np.float32, np.float64, np.int32, np.int64])
+    size = {letter: r.choice([1, 2, 3, 5, 8, 17]) for letter in "abcdijkZ"}
+    front = [r.choice([2, 3]) for _ in range(r.randint(0, 2))]
+    terms, spread = [], r.random() < 0.4
+    for i in range(r.choice([1, 2, 2, 2, 3, 3, 4])):
+        letters = "".join(r.sample("abcdijkZ"[: r.choice([3, 5, 8])], r.randint(1, 3)))
+        dims = [size[x] for x in letters]
+        if spread and r.random() < 0.7:
+            own = front[r.randint(0, len(front)):] if r.random() < 0.3 else front
+            at = r.choice([0, len(letters)])
+            letters, dims = letters[:at] + "..." + letters[at:], dims[:at] + own + dims[at:]
+        terms.append(letters)
+        values = numbers(r, dims, dtype) % 50 if dtype in (np.int32, np.int64) else floats(r, dims).astype(dtype)
+        c.add(f"x{i}", values)
+    equation = ",".join(terms)
+    if r.random() < 0.8:
+        used = sorted(set(equation) - set(",."))
+        out = "".join(r.sample(used, r.randint(0, min(4, len(used)))))
+        equation += "->" + ("..." if "." in equation else "") + out
+    c.attributes = dict(equation=equation)
+    return "Einsum", c
+
+
 def typed_binary(r):
     """Integers, doubles and bools: arithmetic, comparison, bits, remainders."""
     c = Case()
@@ -854,7 +879,7 @@ def loss(r):
     return op, c
 
 
-MAKERS = [recurrent, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
+MAKERS = [recurrent, einsum, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
           selection, images, images, pool_more, models, rotary, regions, conv_clipped, conv_transpose, matmul_turned, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, loss, qlinear_where, gather_block_quantized, matrices, experts,
           group_norm, small_microsoft, decoding, codes_of_microsoft, movement, distances]

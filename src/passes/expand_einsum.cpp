@@ -1,7 +1,10 @@
 // For the runtime: Einsum of two operands becomes one MatMul between Transposes. What stands alone
-// in one operand is summed first, several labels of a kind are joined by Reshape.
+// in one operand is summed first, several labels of a kind are joined by Reshape. Of more operands
+// the first two become one, which keeps the labels that the others or the output have.
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "passes/passes.h"
 #include "passes/runtime_operators.h"
@@ -14,10 +17,11 @@ class Einsum {
   Einsum(Rewriter& rewriter, Node& node) : rewriter_(rewriter), node_(node) {}
 
   size_t expand() {
-    if (rewriter_.is(&node_, "Einsum") && node_.inputs().size() == 1) return turn();
-    if (!rewriter_.is(&node_, "Einsum") || node_.inputs().size() != 2 || !read()) return 0;
-    for (size_t i = 0; i < 2; ++i)
-      if (rewriter_.dtype(node_.input(i)) != DType::kFloat32) return 0;
+    if (!rewriter_.is(&node_, "Einsum") || !read()) return 0;
+    if (terms_.size() == 1) return turn();
+    for (const Value* input : node_.inputs())
+      if (!multiplied(rewriter_.dtype(input))) return 0;
+    if (terms_.size() > 2) return first_two();
     // Labels by where they stand.
     for (const char label : terms_[0]) {
       if (!contains(terms_[1], label)) {
@@ -36,6 +40,8 @@ class Einsum {
     for (const std::string* group : {&batch_, &left_, &right_, &common_})
       for (const char label : *group)
         if (!agree(label) || (group != &batch_ && group->size() != 1 && !length(label))) return 0;
+    if (left_.empty() && right_.empty() && rewriter_.dtype(node_.input(0)) != DType::kFloat32)
+      return sums_of_products();
     // Joined axes are split again by their lengths, which must be known then; so must the batch's.
     const bool reshapes = left_.size() != 1 || right_.size() != 1 || common_.size() != 1;
     if (reshapes)
@@ -91,20 +97,29 @@ class Einsum {
     return 1;
   }
 
+  /// One number for each of a batch: no work for a product of matrices that is made for many.
+  size_t sums_of_products() {
+    const std::string order = batch_ + common_;
+    Node& product = rewriter_.add(
+        node_, "Mul", {operand(0, order, "", "", false), operand(1, order, "", "", false)}, name());
+    rewriter_.touch(product);
+    std::vector<int64_t> last;
+    for (size_t i = batch_.size(); i < order.size(); ++i) last.push_back(static_cast<int64_t>(i));
+    Node& sum = rewriter_.add(
+        node_, "ReduceSum",
+        {product.output(0), rewriter_.ints_initializer(node_.graph(), last, name())}, name());
+    sum.set_int("keepdims", 0);
+    rewriter_.touch(sum);
+    rewriter_.supersede(*node_.output(0), *sum.output(0));
+    return 1;
+  }
+
   /// One operand whose labels come back in another order, but for those that are summed.
   size_t turn() {
-    std::string equation(AttributeReader(node_).get_string("equation", ""));
-    equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
-    const size_t arrow = equation.find("->");
-    if (arrow == std::string::npos) return 0;
-    const std::string from = equation.substr(0, arrow), to = equation.substr(arrow + 2);
-    if (from.empty() || rewriter_.rank(node_.input(0)) != from.size()) return 0;
+    const std::string &from = terms_[0], &to = out_;
     std::string left;
     std::vector<int64_t> summed;
     for (size_t i = 0; i < from.size(); ++i) {
-      if (!((from[i] >= 'a' && from[i] <= 'z') || (from[i] >= 'A' && from[i] <= 'Z')) ||
-          from.find(from[i], i + 1) != std::string::npos)
-        return 0;
       if (contains(to, from[i]))
         left += from[i];
       else
@@ -113,7 +128,7 @@ class Einsum {
     if (left.size() != to.size()) return 0;
     Value* x = node_.input(0);
     if (!summed.empty()) {
-      if (rewriter_.dtype(x) != DType::kFloat32) return 0;
+      if (!multiplied(rewriter_.dtype(x))) return 0;
       Node& sum =
           rewriter_.add(node_, "ReduceSum",
                         {x, rewriter_.ints_initializer(node_.graph(), summed, name())}, name());
@@ -125,27 +140,104 @@ class Einsum {
     return 1;
   }
 
-  /// Letters, each once in a term; no ellipsis.
+  /// Types whose products have fast kernels.
+  static bool multiplied(DType dtype) {
+    return dtype == DType::kFloat32 || dtype == DType::kFloat64 || dtype == DType::kInt32 ||
+           dtype == DType::kInt64;
+  }
+  static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+  /// Terms and output as letters, each once in a term; the axes of an ellipsis get letters that the
+  /// equation does not use.
   bool read() {
     std::string equation(AttributeReader(node_).get_string("equation", ""));
     equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
-    const size_t comma = equation.find(','), arrow = equation.find("->");
-    if (comma == std::string::npos || arrow == std::string::npos || comma > arrow) return false;
-    terms_[0] = equation.substr(0, comma);
-    terms_[1] = equation.substr(comma + 1, arrow - comma - 1);
-    out_ = equation.substr(arrow + 2);
-    for (const std::string* term : {&terms_[0], &terms_[1], &out_})
-      for (size_t i = 0; i < term->size(); ++i) {
-        const char c = (*term)[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) ||
-            term->find(c, i + 1) != std::string::npos)
-          return false;
-      }
-    for (const char label : out_)
-      if (!contains(terms_[0], label) && !contains(terms_[1], label)) return false;
-    for (size_t i = 0; i < 2; ++i)
-      if (rewriter_.rank(node_.input(i)) != terms_[i].size() || terms_[i].empty()) return false;
+    const size_t arrow = equation.find("->");
+    std::string unused;
+    for (const char first : {'a', 'A'})
+      for (char c = first; c < first + 26; ++c)
+        if (!contains(equation, c)) unused += c;
+    const std::string inputs = equation.substr(0, arrow);
+    for (size_t from = 0; from <= inputs.size();) {
+      const size_t comma = std::min(inputs.find(',', from), inputs.size());
+      terms_.push_back(inputs.substr(from, comma - from));
+      from = comma + 1;
+    }
+    if (terms_.size() != node_.inputs().size()) return false;
+    size_t longest = 0;  // ellipsis
+    for (size_t i = 0; i < terms_.size(); ++i) {
+      const auto rank = rewriter_.rank(node_.input(i));
+      const size_t dots = terms_[i].find("...");
+      const size_t letters = terms_[i].size() - (dots == std::string::npos ? 0 : 3);
+      if (!rank || *rank == 0 || *rank < letters || *rank - letters > unused.size()) return false;
+      longest = std::max(longest, *rank - letters);
+      // Counted from its last axis.
+      if (dots != std::string::npos) terms_[i].replace(dots, 3, axes(unused, *rank - letters));
+      if (terms_[i].size() != *rank || !letters_once(terms_[i])) return false;
+    }
+    if (arrow != std::string::npos) {
+      out_ = equation.substr(arrow + 2);
+      const size_t dots = out_.find("...");
+      if ((dots == std::string::npos) != (equation.find("...") >= arrow)) return false;
+      if (dots != std::string::npos) out_.replace(dots, 3, axes(unused, longest));
+    } else {
+      // The ellipsis, then what stands once, by its letter.
+      out_ = axes(unused, longest);
+      for (char c = 'A'; c <= 'z'; ++c)
+        if (std::count(inputs.begin(), inputs.end(), c) == 1 && is_letter(c)) out_ += c;
+    }
+    if (!letters_once(out_)) return false;
+    return std::all_of(out_.begin(), out_.end(), [&](char label) {
+      return std::any_of(terms_.begin(), terms_.end(),
+                         [&](const std::string& term) { return contains(term, label); });
+    });
+  }
+  static std::string axes(const std::string& unused, size_t count) {
+    std::string labels = unused.substr(0, count);
+    std::reverse(labels.begin(), labels.end());
+    return labels;
+  }
+  static bool letters_once(const std::string& term) {
+    for (size_t i = 0; i < term.size(); ++i)
+      if (!is_letter(term[i]) || term.find(term[i], i + 1) != std::string::npos) return false;
     return true;
+  }
+
+  /// The first two operands become one.
+  size_t first_two() {
+    std::string rest = out_, equation;
+    for (size_t i = 2; i < terms_.size(); ++i) rest += terms_[i];
+    // As MatMul gives them: what both have, what the first has, what the second has.
+    std::string kept;
+    for (const bool both : {true, false})
+      for (const size_t term : {size_t(0), size_t(1)})
+        for (const char label : terms_[term])
+          if (contains(rest, label) && contains(terms_[1 - term], label) == both &&
+              !contains(kept, label))
+            kept += label;
+    if (kept.empty()) return 0;
+    constexpr int64_t kMost = int64_t{1} << 26;  // elements
+    int64_t elements = 1;
+    for (const char label : kept) {
+      if (!agree(label)) return 0;
+      elements *= std::max<int64_t>(length(label).value_or(1), 1);
+      if (elements > kMost) return 0;
+    }
+    Node& pair =
+        rewriter_.add(node_, "Einsum", {node_.input(0), node_.input(1)}, node_.input(0)->name());
+    pair.set_string("equation", terms_[0] + "," + terms_[1] + "->" + kept);
+    rewriter_.touch(pair);
+    std::vector<Value*> operands = {pair.output(0)};
+    equation = kept;
+    for (size_t i = 2; i < terms_.size(); ++i) {
+      operands.push_back(node_.input(i));
+      equation += "," + terms_[i];
+    }
+    Node& made = rewriter_.add(node_, "Einsum", operands, name());
+    made.set_string("equation", equation + "->" + out_);
+    rewriter_.touch(made);
+    rewriter_.supersede(*node_.output(0), *made.output(0));
+    return 1;
   }
 
   const SymDim* dim(size_t operand, char label) const {
@@ -219,7 +311,8 @@ class Einsum {
 
   Rewriter& rewriter_;
   Node& node_;
-  std::string terms_[2], out_;
+  std::vector<std::string> terms_;
+  std::string out_;
   std::string batch_, left_, right_, common_;
 };
 
