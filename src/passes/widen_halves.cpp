@@ -174,7 +174,9 @@ class Widen {
         continue;
       }
       if (!r_.is(node, op)) continue;
-      if (contains(kComputes, op))
+      const bool combines = (op == "ScatterND" || op == "ScatterElements") &&
+                            AttributeReader(*node).get_string("reduction", "none") != "none";
+      if (combines || contains(kComputes, op))
         count += computes(*node);
       else if (contains(kMoves, op))
         count += moves(*node);

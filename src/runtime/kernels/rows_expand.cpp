@@ -1,4 +1,5 @@
-// Expand, and ScatterND that replaces, of elements of 1 to 16 bytes.
+// Expand, and ScatterND that replaces, of elements of 1 to 16 bytes; ScatterND that combines
+// floats.
 
 #include <algorithm>
 #include <cstring>
@@ -105,19 +106,28 @@ Status run_expand(KernelRun& run) {
   return ok();
 }
 
-// ScatterND: tuples of indices say where pieces go, the last one of a place stays.
+// ScatterND: tuples of indices say where pieces go, the last one of a place stays, or floats are
+// combined with what is there, one after the other.
+
+enum class Combine : uint8_t { kReplace, kAdd, kMul, kMax, kMin };
+constexpr Text kCombinations[] = {"none", "add", "mul", "max", "min"};
 
 struct ScatterState final : KernelState {
   Dims lengths, steps;  ///< of the axes that a tuple names; bytes from one to the next
   int64_t piece = 1, count = 0;
+  Combine combine = Combine::kReplace;
 };
 
 bool plan_scatter(const KernelQuery& q, ScatterState& s) {
   if (active_isa() == Isa::kScalar || q.inputs.size() != 3 || bytes_of(q.dtype(0)) == 0 ||
-      q.dtype(1) != DType::kInt64 || q.dtype(2) != q.dtype(0) ||
-      q.attributes.get_string("reduction", "none") != "none" || element_count(q.dims(0)) < 1 ||
+      q.dtype(1) != DType::kInt64 || q.dtype(2) != q.dtype(0) || element_count(q.dims(0)) < 1 ||
       element_count(q.dims(1)) < 1)
     return false;
+  const auto* const how = std::find(std::begin(kCombinations), std::end(kCombinations),
+                                    q.attributes.get_string("reduction", "none"));
+  if (how == std::end(kCombinations)) return false;
+  s.combine = static_cast<Combine>(how - kCombinations);
+  if (s.combine != Combine::kReplace && q.dtype(0) != DType::kFloat32) return false;
   const auto data = q.dims(0), index = q.dims(1);
   if (index.empty() || index.back() > static_cast<int64_t>(data.size())) return false;
   const auto depth = static_cast<size_t>(index.back());
@@ -143,12 +153,12 @@ Result<std::unique_ptr<KernelState>> prepare_scatter(const PrepareContext& q) {
   return state;
 }
 
-/// kPiece: bytes of a piece, 0 for any number.
-template <size_t kPiece>
-Status scatter(const ScatterState& s, const int64_t* index, const std::byte* from, std::byte* to) {
-  const size_t piece = kPiece != 0 ? kPiece : static_cast<size_t>(s.piece);
+/// put(to, from) for each piece.
+template <typename Put>
+Status scatter(const ScatterState& s, const int64_t* index, const std::byte* from, std::byte* to,
+               Put&& put) {
   const auto depth = static_cast<uint32_t>(s.lengths.size());
-  for (int64_t i = 0; i < s.count; ++i, index += depth, from += piece) {
+  for (int64_t i = 0; i < s.count; ++i, index += depth, from += s.piece) {
     int64_t place = 0;
     for (uint32_t j = 0; j < depth; ++j) {
       const int64_t given = index[j], at = given < 0 ? given + s.lengths[j] : given;
@@ -156,9 +166,28 @@ Status scatter(const ScatterState& s, const int64_t* index, const std::byte* fro
         return ops::checked_index(given, s.lengths[j], j).error();
       place += at * s.steps[j];
     }
-    std::memcpy(to + place, from, piece);
+    put(to + place, from);
   }
   return ok();
+}
+
+/// kPiece: bytes of a piece, 0 for any number.
+template <size_t kPiece>
+Status replace(const ScatterState& s, const int64_t* index, const std::byte* from, std::byte* to) {
+  const size_t piece = kPiece != 0 ? kPiece : static_cast<size_t>(s.piece);
+  return scatter(s, index, from, to,
+                 [piece](std::byte* target, const std::byte* x) { std::memcpy(target, x, piece); });
+}
+
+template <typename Fold>
+Status combine(const ScatterState& s, const int64_t* index, const std::byte* from, std::byte* to,
+               Fold&& fold) {
+  const int64_t floats = s.piece / int64_t{sizeof(float)};
+  return scatter(s, index, from, to, [&](std::byte* target, const std::byte* source) {
+    auto* y = reinterpret_cast<float*>(target);
+    const auto* x = reinterpret_cast<const float*>(source);
+    for (int64_t i = 0; i < floats; ++i) y[i] = fold(y[i], x[i]);
+  });
 }
 
 Status run_scatter(KernelRun& run) {
@@ -174,13 +203,25 @@ Status run_scatter(KernelRun& run) {
   }
   const auto* index = run.data<int64_t>(1);
   const auto* from = updates.data<std::byte>();
+  switch (s.combine) {
+    case Combine::kAdd:
+      return combine(s, index, from, to, [](float a, float b) { return a + b; });
+    case Combine::kMul:
+      return combine(s, index, from, to, [](float a, float b) { return a * b; });
+    case Combine::kMax:
+      return combine(s, index, from, to, [](float a, float b) { return a > b || a != a ? a : b; });
+    case Combine::kMin:
+      return combine(s, index, from, to, [](float a, float b) { return a < b || a != a ? a : b; });
+    case Combine::kReplace:
+      break;
+  }
   switch (s.piece) {
     case 4:
-      return scatter<4>(s, index, from, to);
+      return replace<4>(s, index, from, to);
     case 8:
-      return scatter<8>(s, index, from, to);
+      return replace<8>(s, index, from, to);
     default:
-      return scatter<0>(s, index, from, to);
+      return replace<0>(s, index, from, to);
   }
 }
 

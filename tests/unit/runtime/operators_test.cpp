@@ -414,6 +414,24 @@ TEST_P(Operators, Expands) {
   }
 }
 
+TEST_P(Operators, ScattersThatCombine) {
+  for (const char* how : {"add", "mul", "max", "min"})
+    for (const int64_t count : {1, 50, 4000}) {
+      const std::string body =
+          std::string(") => (y) { y = ScatterND <reduction = \"") + how + "\"> (x, i, u) }";
+      agree("main (float[A,B,C] x, int64[K,T] i, float[K] u" + body,
+            {{"x", numbers({5, 5, 5}, 1, true)},
+             {"i", places({count, 3}, 5)},
+             {"u", numbers({count}, 1, true)}},
+            1e-6);
+      agree("main (float[A,B,C] x, int64[K,T] i, float[K,C] u" + body,
+            {{"x", numbers({5, 5, 7}, 1)},
+             {"i", places({count, 2}, 5)},
+             {"u", numbers({count, 7}, 1)}},
+            1e-6);
+    }
+}
+
 TEST_P(Operators, ScattersOfTuples) {
   const auto main = [](const char* inputs) {
     return "main (" + std::string(inputs) +
