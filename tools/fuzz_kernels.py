@@ -423,7 +423,7 @@ def einsum(r):
     terms, spread = [], r.random() < 0.4
     for i in range(r.choice([1, 2, 2, 2, 3, 3, 4])):
         letters = "".join(r.sample("abcdijkZ"[: r.choice([3, 5, 8])], r.randint(1, 3)))
-        dims = [size[x] for x in letters]
+        dims = [1 if r.random() < 0.08 else size[x] for x in letters]
         if spread and r.random() < 0.7:
             own = front[r.randint(0, len(front)):] if r.random() < 0.3 else front
             at = r.choice([0, len(letters)])

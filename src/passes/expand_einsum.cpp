@@ -37,17 +37,12 @@ class Einsum {
     for (std::string* group : {&batch_, &left_, &right_})
       std::sort(group->begin(), group->end(), by_output);
     if (common_.empty()) return outer_product();
-    for (const std::string* group : {&batch_, &left_, &right_, &common_})
-      for (const char label : *group)
-        if (!agree(label) || (group != &batch_ && group->size() != 1 && !length(label))) return 0;
+    // Axes of a batch may be 1 in one operand, as MatMul takes them, where they stay what they are.
+    const bool reshapes = left_.size() != 1 || right_.size() != 1 || common_.size() != 1;
+    for (const char label : (reshapes ? batch_ : std::string()) + common_)
+      if (!agree(label)) return 0;
     if (left_.empty() && right_.empty() && rewriter_.dtype(node_.input(0)) != DType::kFloat32)
       return sums_of_products();
-    // Joined axes are split again by their lengths, which must be known then; so must the batch's.
-    const bool reshapes = left_.size() != 1 || right_.size() != 1 || common_.size() != 1;
-    if (reshapes)
-      for (const std::string* group : {&batch_, &left_, &right_})
-        for (const char label : *group)
-          if (!length(label)) return 0;
 
     Value* a = operand(0, batch_ + left_ + common_, left_, common_, reshapes);
     Value* b = operand(1, batch_ + common_ + right_, common_, right_, reshapes);
@@ -55,7 +50,11 @@ class Einsum {
     rewriter_.touch(product);
     Value* y = product.output(0);
     std::string now = batch_ + left_ + right_;
-    if (reshapes) y = reshape(y, lengths(now));
+    if (reshapes) {
+      std::vector<std::string> axes;
+      for (const char label : now) axes.emplace_back(1, label);
+      y = reshape(y, axes);
+    }
     y = transpose(y, now, out_);
     rewriter_.supersede(*node_.output(0), *y);
     return 1;
@@ -256,16 +255,63 @@ class Einsum {
         return known->value();
     return std::nullopt;
   }
-  std::vector<int64_t> lengths(const std::string& labels) const {
-    std::vector<int64_t> list;
-    for (const char label : labels) list.push_back(length(label).value_or(0));
-    return list;
+  /// The length of an axis that joins these labels, as a list of one: from the shapes of what comes
+  /// in where it is not known.
+  Value* joined_length(const std::string& labels) {
+    std::vector<int64_t> known = {1};
+    Value* product = nullptr;
+    const auto times = [&](Value* factor) {
+      if (product == nullptr) {
+        product = factor;
+        return;
+      }
+      Node& both = rewriter_.add(node_, "Mul", {product, factor}, name());
+      rewriter_.touch(both);
+      product = both.output(0);
+    };
+    for (const char label : labels) {
+      if (const auto one = length(label)) {
+        known[0] *= *one;
+        continue;
+      }
+      const size_t index = contains(terms_[0], label) ? 0 : 1;
+      const auto at = static_cast<int64_t>(terms_[index].find(label));
+      Node& shape = rewriter_.add(node_, "Shape", {node_.input(index)}, name());
+      shape.set_int("start", at);
+      shape.set_int("end", at + 1);
+      rewriter_.touch(shape);
+      times(shape.output(0));
+    }
+    if (product == nullptr || known[0] != 1)
+      times(rewriter_.ints_initializer(node_.graph(), known, name()));
+    return product;
   }
 
-  Value* reshape(Value* x, const std::vector<int64_t>& dims) {
-    Value* shape = rewriter_.ints_initializer(node_.graph(), dims, name());
+  /// x with axes that each join some labels.
+  Value* reshape(Value* x, const std::vector<std::string>& axes) {
+    std::vector<int64_t> dims;
+    for (const std::string& axis : axes) {
+      int64_t product = 1;
+      for (const char label : axis) {
+        const auto one = length(label);
+        product = one && product >= 0 ? product * *one : -1;
+      }
+      dims.push_back(product);
+    }
+    Value* shape = nullptr;
+    if (std::find(dims.begin(), dims.end(), -1) == dims.end()) {
+      shape = rewriter_.ints_initializer(node_.graph(), dims, name());
+    } else {
+      std::vector<Value*> parts;
+      for (const std::string& axis : axes) parts.push_back(joined_length(axis));
+      Node& list = rewriter_.add(node_, "Concat", parts, name());
+      list.set_int("axis", 0);
+      rewriter_.touch(list);
+      shape = list.output(0);
+    }
     Node& made = rewriter_.add(node_, "Reshape", {x, shape}, name());
-    if (std::find(dims.begin(), dims.end(), 0) != dims.end()) made.set_int("allowzero", 1);
+    if (std::any_of(dims.begin(), dims.end(), [](int64_t dim) { return dim <= 0; }))
+      made.set_int("allowzero", 1);
     rewriter_.touch(made);
     return made.output(0);
   }
@@ -300,13 +346,11 @@ class Einsum {
     }
     x = transpose(x, labels, order);
     if (!reshapes) return x;
-    std::vector<int64_t> dims = lengths(batch_);
-    for (const std::string* group : {&rows, &columns}) {
-      int64_t product = 1;
-      for (const int64_t one : lengths(*group)) product *= one;
-      dims.push_back(product);
-    }
-    return reshape(x, dims);
+    std::vector<std::string> axes;
+    for (const char label : batch_) axes.emplace_back(1, label);
+    axes.push_back(rows);
+    axes.push_back(columns);
+    return reshape(x, axes);
   }
 
   Rewriter& rewriter_;
