@@ -11,6 +11,7 @@
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/extremum.h"
+#include "runtime/kernels/transpose_tile.h"
 #include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -239,6 +240,22 @@ bool has_extremum_places(DType dtype) {
 
 void extremum_places(const Extremum& extremum, DType dtype, const void* x, int64_t count,
                      int64_t* places) {
+  // Short lines leave most of a vector empty: they are turned into columns.
+  constexpr int64_t kShort = 32, kLines = 64;
+  if (extremum.step == 1 && extremum.n > 1 && extremum.n <= kShort && count >= 16) {
+    const auto size = static_cast<int64_t>(bytes_of(dtype));
+    const int64_t n = extremum.n;
+    alignas(64) std::byte columns[kShort * kLines * 8];
+    Extremum down = extremum;
+    down.step = kLines;
+    for (int64_t i = 0; i < count; i += kLines) {
+      const int64_t some = std::min(kLines, count - i);
+      transpose_tile(static_cast<const std::byte*>(x) + i * n * size, n, columns, kLines, some, n,
+                     size);
+      extremum_places(down, dtype, columns, some, places + i);
+    }
+    return;
+  }
   using Fn = void(const Extremum&, const void*, int64_t, bool, int64_t*);
   const auto run = [&](const IsaRow<Fn>& row, bool is_unsigned = false) {
     row.get()(extremum, x, count, is_unsigned, places);

@@ -1,4 +1,4 @@
-// Operators that look for elements or places: Hardmax, TopK, Unique, GatherElements, MaxUnpool.
+// Operators that look for elements or places: Hardmax, TopK, Unique, GatherElements.
 
 #include <algorithm>
 #include <array>
@@ -13,6 +13,8 @@
 
 #include "ops/kernels/movement.h"
 #include "ops/kernels/order_key.h"
+#include "runtime/kernels/best_columns.h"
+#include "runtime/kernels/blocks.h"
 #include "runtime/kernels/extremum.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
@@ -40,12 +42,12 @@ bool read_axis(std::span<const int64_t> dims, int64_t axis, AxisState& s) {
   return s.outer > 0 && s.length > 0 && s.inner > 0 && s.length < INT32_MAX;
 }
 
-// Hardmax along the last axis.
+// Hardmax.
 
 bool plan_hardmax(const KernelQuery& q, AxisState& s) {
   return active_isa() != Isa::kScalar && q.opset >= 13 && !q.inputs.empty() &&
-         q.dtype(0) == DType::kFloat32 &&
-         read_axis(q.dims(0), q.attributes.get_int("axis", -1), s) && s.inner == 1;
+         (q.dtype(0) == DType::kFloat32 || q.dtype(0) == DType::kFloat64) &&
+         read_axis(q.dims(0), q.attributes.get_int("axis", -1), s);
 }
 bool supports_hardmax(const KernelQuery& q) {
   AxisState state;
@@ -56,28 +58,53 @@ Result<std::unique_ptr<KernelState>> prepare_hardmax(const PrepareContext& q) {
   plan_hardmax(q, *state);
   return state;
 }
-Status run_hardmax(KernelRun& run) {
-  const auto& s = run.state<AxisState>();
-  TRY(Tensor * y, run.output(0, DType::kFloat32, run.input(0).dims()));
-  const float* from = run.data<float>(0);
-  float* to = y->data<float>();
-  run.parallel_for(s.outer, grain_of(s.length), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const float* x = from + i * s.length;
-      int64_t place = 0;
-      extremum_places({.n = s.length}, DType::kFloat32, x, 1, &place);
-      // A NaN is no maximum here.
-      if (x[place] != x[place]) place = std::max_element(x, x + s.length) - x;
-      std::memset(to + i * s.length, 0, static_cast<size_t>(s.length) * sizeof(float));
-      to[i * s.length + place] = 1;
+template <typename T>
+void hardmax(KernelRun& run, const AxisState& s, T* to) {
+  const DType dtype = run.input(0).dtype();
+  const T* from = run.data<T>(0);
+  // Lines one behind the other, or side by side, some at a time.
+  constexpr int64_t kLines = 256;
+  const int64_t step = s.inner, next = s.inner == 1 ? s.length : 1;
+  const int64_t outer = s.inner == 1 ? 1 : s.outer, lines = s.inner == 1 ? s.outer : s.inner;
+  const int64_t some = std::min(kLines, lines), strips = (lines + some - 1) / some;
+  run.parallel_for(outer * strips, grain_of(s.length * some), [&](int64_t begin, int64_t end) {
+    int64_t places[kLines];
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t first = task % strips * some, count = std::min(some, lines - first);
+      const int64_t at = task / strips * s.length * s.inner + first * next;
+      const T* x = from + at;
+      T* y = to + at;
+      extremum_places({.n = s.length, .step = step}, dtype, x, count, places);
+      if (step == 1)
+        std::memset(y, 0, static_cast<size_t>(count * s.length) * sizeof(T));
+      else
+        for (int64_t i = 0; i < s.length; ++i)
+          std::memset(y + i * step, 0, static_cast<size_t>(count) * sizeof(T));
+      for (int64_t j = 0; j < count; ++j) {
+        const T* line = x + j * next;
+        int64_t place = places[j];
+        if (line[place * step] != line[place * step]) {  // a NaN is no maximum here
+          place = 0;
+          for (int64_t i = 1; i < s.length; ++i)
+            if (line[place * step] < line[i * step]) place = i;
+        }
+        y[j * next + place * step] = 1;
+      }
     }
   });
+}
+Status run_hardmax(KernelRun& run) {
+  const auto& s = run.state<AxisState>();
+  TRY(Tensor * y, run.output(0, run.input(0).dtype(), run.input(0).dims()));
+  y->dtype() == DType::kFloat32 ? hardmax(run, s, y->data<float>())
+                                : hardmax(run, s, y->data<double>());
   return ok();
 }
 
 // TopK.
 
 constexpr int64_t kFew = 24;
+constexpr int64_t kShortLine = 64;  ///< such lines are turned into columns
 
 bool supports_topk(const KernelQuery& q) {
   AxisState state;
@@ -92,6 +119,8 @@ bool supports_topk(const KernelQuery& q) {
     case DType::kFloat64:
     case DType::kInt32:
     case DType::kInt64:
+    case DType::kFloat16:
+    case DType::kBFloat16:
       return true;
     default:
       return false;
@@ -107,6 +136,8 @@ Result<std::unique_ptr<KernelState>> prepare_topk(const PrepareContext& q) {
   const int64_t axis = q.attributes.get_int("axis", -1);
   read_axis(q.dims(0), axis, *state);
   state->k = q.constant(1)->get_int64(0);
+  if (is_short_float(q.dtype(0)))
+    state->scratch_bytes = static_cast<size_t>(q.inputs[0].size()) * sizeof(float);
   state->largest = q.attributes.get_int("largest", 1) != 0;
   state->output = Dims(q.dims(0));
   state->output[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(q.dims(0).size())
@@ -274,12 +305,59 @@ void best_many(const T* x, int64_t n, int64_t k, bool largest, std::vector<Numbe
   sort_best_first(found, sorted, false);
 }
 
+/// What a run of TopK reads and writes. `given` are the numbers as they came, `x` what they are
+/// compared as.
+template <typename T, typename Given>
+struct TopkRun {
+  const TopkState& s;
+  const T* x;
+  const Given* given;
+  Given* values;  ///< null where nobody asks
+  int64_t* indices;
+
+  /// Result r of a line stands at `place` of it.
+  void put(int64_t outer, int64_t column, int64_t r, int64_t place) const {
+    const int64_t to = (outer * s.k + r) * s.inner + column;
+    if (values != nullptr) values[to] = given[(outer * s.length + place) * s.inner + column];
+    if (indices != nullptr) indices[to] = place;
+  }
+};
+
+/// Lines side by side, or short ones that are turned into columns.
+template <typename T, typename Given>
+void topk_columns(const KernelRun& run, const TopkRun<T, Given>& topk) {
+  constexpr int64_t kLines = 32;
+  const TopkState& s = topk.s;
+  const int64_t outer = s.inner == 1 ? 1 : s.outer, lines = s.inner == 1 ? s.outer : s.inner;
+  const int64_t strips = (lines + kLines - 1) / kLines;
+  run.parallel_for(outer * strips, grain_of(s.length * kLines), [&](int64_t begin, int64_t end) {
+    int32_t places[kBestOfColumns * kLines];
+    alignas(64) T turned[kShortLine * kLines];
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t block = task / strips, first = task % strips * kLines;
+      const int64_t count = std::min(kLines, lines - first);
+      const T* x = topk.x + block * s.length * s.inner + first;
+      if (s.inner == 1) {
+        transpose_tile(reinterpret_cast<const std::byte*>(topk.x + first * s.length), s.length,
+                       reinterpret_cast<std::byte*>(turned), kLines, count, s.length, sizeof(T));
+        x = turned;
+      }
+      best_of_columns(x, s.length, s.inner == 1 ? kLines : s.inner, count, s.k, s.largest, places,
+                      kLines);
+      for (int64_t r = 0; r < s.k; ++r)
+        for (int64_t j = 0; j < count; ++j) {
+          const int64_t place = places[r * kLines + j];
+          s.inner == 1 ? topk.put(first + j, 0, r, place) : topk.put(block, first + j, r, place);
+        }
+    }
+  });
+}
+
 /// Lines that do not lie in one piece are copied sixteen at a time.
-template <typename T>
-Status topk_of(KernelRun& run, Tensor* values, Tensor* indices) {
+template <typename T, typename Given>
+void topk_lines(const KernelRun& run, const TopkRun<T, Given>& topk) {
   using Number = typename Ranking<T>::Number;
-  const auto& s = run.state<TopkState>();
-  const T* from = run.data<T>(0);
+  const TopkState& s = topk.s;
   constexpr int64_t kLines = 16;
   const int64_t together = s.inner == 1 ? 1 : kLines, groups = (s.inner + together - 1) / together;
   run.parallel_for(s.outer * groups, grain_of(s.length * together),
@@ -290,7 +368,7 @@ Status topk_of(KernelRun& run, Tensor* values, Tensor* indices) {
                      for (int64_t task = begin; task < end; ++task) {
                        const int64_t outer = task / groups, first = task % groups * together;
                        const int64_t lines = std::min(together, s.inner - first);
-                       const T* block = from + outer * s.length * s.inner + first;
+                       const T* block = topk.x + outer * s.length * s.inner + first;
                        if (s.inner != 1)
                          transpose_tile(reinterpret_cast<const std::byte*>(block), s.inner,
                                         reinterpret_cast<std::byte*>(room.data()), s.length,
@@ -304,37 +382,54 @@ Status topk_of(KernelRun& run, Tensor* values, Tensor* indices) {
                            best_many(x, s.length, s.k, s.largest, many, sorted);
                            found = many.data();
                          }
-                         int64_t to = outer * s.k * s.inner + first + j;
-                         for (int64_t i = 0; i < s.k; ++i, to += s.inner) {
-                           const int64_t place = Ranking<T>::place(found[i]);
-                           if (values != nullptr) values->data<T>()[to] = x[place];
-                           if (indices != nullptr) indices->data<int64_t>()[to] = place;
-                         }
+                         for (int64_t r = 0; r < s.k; ++r)
+                           topk.put(outer, first + j, r, Ranking<T>::place(found[r]));
                        }
                      }
                    });
+}
+
+template <typename T, typename Given>
+Status topk_of(KernelRun& run, const T* x, Tensor* values, Tensor* indices) {
+  const auto& s = run.state<TopkState>();
+  const TopkRun<T, Given> topk{s, x, run.data<Given>(0),
+                               values == nullptr ? nullptr : values->data<Given>(),
+                               indices == nullptr ? nullptr : indices->data<int64_t>()};
+  const bool side_by_side =
+      s.inner >= 8 || (s.inner == 1 && s.outer >= 16 && s.length <= kShortLine);
+  if (s.k <= kBestOfColumns && side_by_side)
+    topk_columns(run, topk);
+  else
+    topk_lines(run, topk);
   return ok();
 }
 
 Status run_topk(KernelRun& run) {
   const auto& s = run.state<TopkState>();
-  const DType dtype = run.input(0).dtype();
+  const Tensor& x = run.input(0);
   Tensor *values = nullptr, *indices = nullptr;
   if (run.wants_output(0)) {
-    TRY(values, run.output(0, dtype, s.output));
+    TRY(values, run.output(0, x.dtype(), s.output));
   }
   if (run.wants_output(1)) {
     TRY(indices, run.output(1, DType::kInt64, s.output));
   }
-  switch (dtype) {
+  switch (x.dtype()) {
     case DType::kFloat64:
-      return topk_of<double>(run, values, indices);
+      return topk_of<double, double>(run, x.data<double>(), values, indices);
     case DType::kInt32:
-      return topk_of<int32_t>(run, values, indices);
+      return topk_of<int32_t, int32_t>(run, x.data<int32_t>(), values, indices);
     case DType::kInt64:
-      return topk_of<int64_t>(run, values, indices);
-    default:
-      return topk_of<float>(run, values, indices);
+      return topk_of<int64_t, int64_t>(run, x.data<int64_t>(), values, indices);
+    case DType::kFloat32:
+      return topk_of<float, float>(run, x.data<float>(), values, indices);
+    default: {  // 16-bit floats, compared as floats
+      auto* wide = reinterpret_cast<float*>(run.scratch());
+      run.parallel_for(x.size(), 1 << 15, [&](int64_t begin, int64_t end) {
+        load_floats(x, begin, end - begin, wide + begin);
+      });
+      return topk_of<float, uint16_t>(run, wide, values, indices);
+    }
   }
 }
 
@@ -564,81 +659,6 @@ Status run_pick(KernelRun& run) {
   return ok();
 }
 
-// MaxUnpool of 32-bit floats to the size that the attributes give.
-
-struct UnpoolState final : KernelState {
-  Dims output;
-};
-bool plan_unpool(const KernelQuery& q, UnpoolState& s) {
-  if (active_isa() == Isa::kScalar || q.inputs.size() != 2 || q.dtype(0) != DType::kFloat32 ||
-      q.dtype(1) != DType::kInt64)
-    return false;
-  const auto x = q.dims(0);
-  if (x.size() < 3 || Dims(x) != Dims(q.dims(1)) || element_count(x) < 1) return false;
-  const auto kernel = q.attributes.get_ints("kernel_shape"),
-             strides = q.attributes.get_ints("strides"), pads = q.attributes.get_ints("pads");
-  const size_t axes = x.size() - 2;
-  if (kernel.size() != axes || (!strides.empty() && strides.size() != axes) ||
-      (!pads.empty() && pads.size() != 2 * axes))
-    return false;
-  s.output = {x[0], x[1]};
-  for (size_t j = 0; j < axes; ++j) {
-    const int64_t stride = strides.empty() ? 1 : strides[j];
-    const int64_t begin = pads.empty() ? 0 : pads[j], end = pads.empty() ? 0 : pads[j + axes];
-    constexpr int64_t kMost = 1 << 20;
-    if (x[2 + j] > kMost || kernel[j] < 1 || kernel[j] > kMost || stride < 1 || stride > kMost ||
-        begin < 0 || begin > kMost || end < 0 || end > kMost)
-      return false;
-    s.output.push_back((x[2 + j] - 1) * stride + kernel[j] - begin - end);
-    if (s.output.back() < 1) return false;
-  }
-  return element_count(s.output) > 0;
-}
-bool supports_unpool(const KernelQuery& q) {
-  UnpoolState state;
-  return plan_unpool(q, state);
-}
-Result<std::unique_ptr<KernelState>> prepare_unpool(const PrepareContext& q) {
-  auto state = std::make_unique<UnpoolState>();
-  plan_unpool(q, *state);
-  return state;
-}
-Status run_unpool(KernelRun& run) {
-  const Tensor& x = run.input(0);
-  TRY(Tensor * y, run.output(0, DType::kFloat32, run.state<UnpoolState>().output));
-  const float* from = x.data<float>();
-  const int64_t* places = run.data<int64_t>(1);
-  float* to = y->data<float>();
-  const int64_t planes = x.dim(0) * x.dim(1), in = x.size() / planes, out = y->size() / planes;
-  // Each plane into its own part of the output, as MaxPool gives them. Where one reaches into
-  // another, the order of writing counts: all of it again, in order.
-  std::atomic<bool> crosses = false;
-  run.parallel_for(planes, grain_of(out), [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      float* plane = to + p * out;
-      std::memset(plane, 0, static_cast<size_t>(out) * sizeof(float));
-      bool inside = true;
-      for (int64_t i = p * in; i < (p + 1) * in; ++i) {
-        const auto at = static_cast<uint64_t>(places[i] - p * out);
-        if (at < static_cast<uint64_t>(out))
-          plane[at] = from[i];
-        else
-          inside = false;
-      }
-      if (!inside) crosses = true;
-    }
-  });
-  if (!crosses) return ok();
-  std::memset(to, 0, static_cast<size_t>(y->size()) * sizeof(float));
-  for (int64_t i = 0; i < x.size(); ++i) {
-    if (places[i] < 0 || places[i] >= y->size())
-      return runtime_error("index " + std::to_string(places[i]) +
-                           " is outside the output, which is " + dims_to_string(y->dims()));
-    to[places[i]] = from[i];
-  }
-  return ok();
-}
-
 }  // namespace
 
 KERNEL(hardmax) = {
@@ -668,13 +688,6 @@ KERNEL(gather_elements) = {
     .supports = supports_pick,
     .prepare = prepare_pick,
     .run = run_pick,
-};
-KERNEL(max_unpool) = {
-    .name = "max_unpool",
-    .op = "MaxUnpool",
-    .supports = supports_unpool,
-    .prepare = prepare_unpool,
-    .run = run_unpool,
 };
 
 }  // namespace tombolo
