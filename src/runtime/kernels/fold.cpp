@@ -113,6 +113,21 @@ HWY_INLINE bool fold_numbers(const T* x, int64_t n, T& result) {
   return true;
 }
 
+/// The greatest or the least of a vector of integers.
+template <Fold kFold, class D, class V, typename T = hn::TFromD<D>>
+HWY_INLINE T extreme_lane(D d, V v) {
+  if constexpr (sizeof(T) == 1) {  // Highway has none for bytes
+    const hn::Half<D> half;
+    const hn::Repartition<int16_t, D> wide;
+    const auto parts = combine<kFold>(half, hn::LowerHalf(half, v), hn::UpperHalf(half, v));
+    return static_cast<T>(extreme_lane<kFold>(wide, hn::PromoteTo(wide, parts)));
+  } else if constexpr (kFold == Fold::kMax) {
+    return hn::GetLane(hn::MaxOfLanes(d, v));
+  } else {
+    return hn::GetLane(hn::MinOfLanes(d, v));
+  }
+}
+
 template <Fold kFold, typename T>
 T fold_one(const T* x, int64_t n) {
   const hn::ScalableTag<T> d;
@@ -137,6 +152,8 @@ T fold_one(const T* x, int64_t n) {
   s0 = merge<kFold>(d, merge<kFold>(d, s0, s1), merge<kFold>(d, s2, s3));
   if constexpr (kFold == Fold::kSum || kFold == Fold::kSumSquare || kFold == Fold::kSumAbs)
     return hn::GetLane(hn::SumOfLanes(d, s0));
+  if constexpr (!hwy::IsFloat<T>() && (kFold == Fold::kMax || kFold == Fold::kMin))
+    return extreme_lane<kFold>(d, s0);
   if constexpr (hwy::IsFloat<T>() && (kFold == Fold::kMax || kFold == Fold::kMin))
     if (hn::AllFalse(d, hn::IsNaN(s0)))
       return hn::GetLane(kFold == Fold::kMax ? hn::MaxOfLanes(d, s0) : hn::MinOfLanes(d, s0));
@@ -208,7 +225,25 @@ void fold_down(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
   }
 }
 
-#define EACH_FOLD(CASE) CASE(kSum) CASE(kSumSquare) CASE(kSumAbs) CASE(kMax) CASE(kMin) CASE(kProd)
+// Of bytes only the greatest and the least are asked for.
+#define EACH_FOLD(CASE)           \
+  if constexpr (sizeof(T) == 1) { \
+    switch (fold) {               \
+      CASE(kMax)                  \
+      CASE(kMin)                  \
+      default:                    \
+        break;                    \
+    }                             \
+  } else {                        \
+    switch (fold) {               \
+      CASE(kSum)                  \
+      CASE(kSumSquare)            \
+      CASE(kSumAbs)               \
+      CASE(kMax)                  \
+      CASE(kMin)                  \
+      CASE(kProd)                 \
+    }                             \
+  }
 
 /// Rows of a few elements, less than a vector: one after the other.
 template <Fold kFold, typename T, int kN>
@@ -260,24 +295,20 @@ void fold_all(const T* x, int64_t n, int64_t count, T* y) {
 
 template <typename T>
 void fold_any(Fold fold, const T* x, int64_t n, int64_t count, T* y) {
-  switch (fold) {
 #define CASE(id) \
   case Fold::id: \
     return fold_all<Fold::id>(x, n, count, y);
-    EACH_FOLD(CASE)
+  EACH_FOLD(CASE)
 #undef CASE
-  }
 }
 
 template <typename T>
 void fold_down_any(Fold fold, const T* x, int64_t n, int64_t step, int64_t width, T* y) {
-  switch (fold) {
 #define CASE(id) \
   case Fold::id: \
     return fold_down<Fold::id>(x, n, step, width, y);
-    EACH_FOLD(CASE)
+  EACH_FOLD(CASE)
 #undef CASE
-  }
 }
 
 float exp_sum(const float* x, int64_t n, float shift) {
@@ -337,6 +368,8 @@ TOMBOLO_FOLD(float)
 TOMBOLO_FOLD(double)
 TOMBOLO_FOLD(int32_t)
 TOMBOLO_FOLD(int64_t)
+TOMBOLO_FOLD(uint8_t)
+TOMBOLO_FOLD(int8_t)
 #undef TOMBOLO_FOLD
 
 float exp_sum_row(const float* x, int64_t n, float shift) {

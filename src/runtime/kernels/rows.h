@@ -30,7 +30,8 @@ void softmax_columns(const float* x, float* y, int64_t n, int64_t step, int64_t 
                      bool logarithm);
 
 enum class Fold : uint8_t { kSum, kSumSquare, kSumAbs, kMax, kMin, kProd };
-/// Each of `count` rows of n numbers into one: of float, double, int32_t or int64_t. Integers wrap.
+/// Each of `count` rows of n numbers into one: of float, double, int32_t, int64_t, or of uint8_t or
+/// int8_t for kMax and kMin. Integers wrap.
 template <typename T>
 void fold_rows(Fold fold, const T* x, int64_t n, int64_t count, T* y);
 template <typename T>

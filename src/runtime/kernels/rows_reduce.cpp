@@ -1,16 +1,19 @@
-// Reductions of floats, and of doubles and integers where these only fold, along any axes: axes are
-// joined into alternating groups, the reduced groups are folded one after the other from the
-// innermost.
+// Reductions of floats, and of doubles, integers and bytes where these only fold, along any axes:
+// axes are joined into alternating groups, the reduced groups are folded one after the other from
+// the innermost.
 
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
 #include <vector>
 
+#include "runtime/kernels/binary.h"
+#include "runtime/kernels/convert.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/rows.h"
 #include "runtime/kernels/transpose_tile.h"
+#include "runtime/kernels/unary_typed.h"
 
 namespace tombolo {
 namespace {
@@ -39,7 +42,13 @@ struct ReduceState final : KernelState {
   Reduce op = Reduce::kSum;
   int64_t count = 1;  ///< numbers that go into one
   DType dtype = DType::kFloat32;
+
+  /// Sums of int32 numbers of which the mean is taken must not wrap.
+  bool widens() const { return op == Reduce::kMean && dtype == DType::kInt32; }
 };
+
+/// Bytes for n numbers of any type, and what keeps the next ones aligned.
+size_t scratch_of(int64_t n) { return static_cast<size_t>(n + 15) / 16 * 16 * sizeof(double); }
 
 Fold fold_of(Reduce op) {
   switch (op) {
@@ -68,10 +77,13 @@ bool plan_reduce(const KernelQuery& query, Reduce op, ReduceState& state) {
     case DType::kFloat64:
       break;
     case DType::kInt32:
-    case DType::kInt64:  // what is divided, or has a root or logarithm, is left to the reference
-      if (op == Reduce::kMean || op == Reduce::kL2 || op == Reduce::kLogSum ||
-          op == Reduce::kLogSumExp || op == Reduce::kProd)
-        return false;
+    case DType::kInt64:  // what has a root or logarithm is left to the reference
+      if (op == Reduce::kL2 || op == Reduce::kLogSum || op == Reduce::kLogSumExp) return false;
+      break;
+    case DType::kUInt8:
+    case DType::kInt8:
+    case DType::kBool:
+      if (op != Reduce::kMax && op != Reduce::kMin) return false;
       break;
     default:
       return false;
@@ -137,8 +149,10 @@ bool plan_reduce(const KernelQuery& query, Reduce op, ReduceState& state) {
       op != Reduce::kMin && op != Reduce::kProd)
     return false;
   for (size_t i = 0; i + 1 < state.steps.size(); ++i)
+    state.scratch_bytes += scratch_of(state.steps[i].outer * state.steps[i].inner);
+  if (state.widens())  // all that comes in and what it is folded to
     state.scratch_bytes +=
-        static_cast<size_t>(state.steps[i].outer * state.steps[i].inner + 16) * sizeof(double);
+        scratch_of(element_count(dims)) + scratch_of(element_count(state.output));
   return true;
 }
 
@@ -158,7 +172,7 @@ Result<std::unique_ptr<KernelState>> prepare_reduce(const PrepareContext& contex
 constexpr int64_t kWidth = 2048;  ///< columns at a time: their results stay in the first cache
 
 /// Rows that leave most of a vector empty are turned into columns, so many at a time.
-constexpr int64_t kShortRow = 12, kShortRows = 64;
+constexpr int64_t kShortRow = 33, kShortRows = 64;
 bool short_rows(const Step& step) {
   return step.inner == 1 && step.length > 1 && step.length < kShortRow && step.outer >= 32;
 }
@@ -247,27 +261,54 @@ void log_sum_exp(const KernelRun& run, const Step& step, const float* x, float* 
                    });
 }
 
+/// All steps, from x to `out`, which is y or has its number of elements.
+template <typename T>
+void fold_steps(const KernelRun& run, const ReduceState& state, const T* from, T* out,
+                std::byte* scratch, int64_t count) {
+  for (size_t i = 0; i < state.steps.size(); ++i) {
+    const Step& step = state.steps[i];
+    const bool last = i + 1 == state.steps.size();
+    T* to = last ? out : reinterpret_cast<T*>(scratch);
+    fold_step(run, step, from, to);
+    from = to;
+    if (!last) scratch += scratch_of(step.outer * step.inner);
+  }
+  if (state.steps.empty()) std::copy_n(from, count, out);
+}
+
+Status mean_of_int32(KernelRun& run) {
+  const auto& state = run.state<ReduceState>();
+  const Tensor& x = run.input(0);
+  TRY(Tensor * y, run.output(0, DType::kInt32, state.output));
+  auto* wide = reinterpret_cast<int64_t*>(run.scratch());
+  auto* sums = reinterpret_cast<int64_t*>(run.scratch() + scratch_of(x.size()));
+  const int32_t* from = x.data<int32_t>();
+  ConvertFn* const widen = convert_fn(DType::kInt32, DType::kInt64);
+  run.parallel_for(x.size(), 1 << 15, [&](int64_t begin, int64_t end) {
+    widen(from + begin, wide + begin, end - begin);
+  });
+  fold_steps(run, state, wide, sums, run.scratch() + scratch_of(x.size()) + scratch_of(y->size()),
+             y->size());
+  binary_fn(Binary::kDiv, DType::kInt64)(sums, false, &state.count, true, sums, y->size());
+  convert_fn(DType::kInt64, DType::kInt32)(sums, y->data<int32_t>(), y->size());
+  return ok();
+}
+
 template <typename T>
 Status reduce(KernelRun& run) {
   const auto& state = run.state<ReduceState>();
   TRY(Tensor * y, run.output(0, state.dtype, state.output));
   const T* from = run.data<T>(0);
   T* out = y->template data<T>();
-  auto* scratch = reinterpret_cast<T*>(run.scratch());
   if constexpr (std::is_same_v<T, float>)
     if (state.op == Reduce::kLogSumExp) {
       log_sum_exp(run, state.steps[0], from, out);
       return ok();
     }
-  for (size_t i = 0; i < state.steps.size(); ++i) {
-    const Step& step = state.steps[i];
-    const bool last = i + 1 == state.steps.size();
-    T* to = last ? out : scratch;
-    fold_step(run, step, from, to);
-    from = to;
-    if (!last) scratch += (step.outer * step.inner + 15) / 16 * 16;
-  }
-  if (state.steps.empty()) std::copy_n(from, y->size(), out);
+  fold_steps(run, state, from, out, run.scratch(), y->size());
+  if constexpr (std::is_same_v<T, int64_t>)
+    if (state.op == Reduce::kMean)
+      binary_fn(Binary::kDiv, DType::kInt64)(out, false, &state.count, true, out, y->size());
   if constexpr (std::is_floating_point_v<T>) {
     switch (state.op) {
       case Reduce::kMean:
@@ -293,9 +334,13 @@ Status run_reduce(KernelRun& run) {
     case DType::kFloat64:
       return reduce<double>(run);
     case DType::kInt32:
-      return reduce<int32_t>(run);
-    default:
+      return run.state<ReduceState>().widens() ? mean_of_int32(run) : reduce<int32_t>(run);
+    case DType::kInt64:
       return reduce<int64_t>(run);
+    case DType::kInt8:
+      return reduce<int8_t>(run);
+    default:
+      return reduce<uint8_t>(run);
   }
 }
 
