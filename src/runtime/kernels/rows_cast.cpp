@@ -38,6 +38,11 @@ struct CastPair {
   CastFn *first = nullptr, *second = nullptr;
 };
 CastPair by_floats(DType from, DType to) {
+  if (from == DType::kFloat64 && to == DType::kFloat16)
+    return {[](const void* x, void* y, int64_t n) {
+              f64_to_odd(static_cast<const double*>(x), static_cast<float*>(y), n);
+            },
+            cast_of(DType::kFloat32, to)};
   if (from != DType::kFloat16 && to != DType::kFloat16) return {};
   if (to == DType::kFloat16 && !is_integer(from) && from != DType::kBool) return {};
   return {cast_of(from, DType::kFloat32), cast_of(DType::kFloat32, to)};

@@ -172,6 +172,46 @@ KERNEL(log_typed) = {
     .run = run_typed,
     .in_place = 1,
 };
+KERNEL(tanh_typed) = {
+    .name = "tanh",
+    .op = "Tanh",
+    .supports = supports_typed<UnaryTyped::kTanh>,
+    .prepare = prepare_typed<UnaryTyped::kTanh>,
+    .run = run_typed,
+    .in_place = 1,
+};
+KERNEL(sigmoid_typed) = {
+    .name = "sigmoid",
+    .op = "Sigmoid",
+    .supports = supports_typed<UnaryTyped::kSigmoid>,
+    .prepare = prepare_typed<UnaryTyped::kSigmoid>,
+    .run = run_typed,
+    .in_place = 1,
+};
+KERNEL(sin_typed) = {
+    .name = "sin",
+    .op = "Sin",
+    .supports = supports_typed<UnaryTyped::kSin>,
+    .prepare = prepare_typed<UnaryTyped::kSin>,
+    .run = run_typed,
+    .in_place = 1,
+};
+KERNEL(cos_typed) = {
+    .name = "cos",
+    .op = "Cos",
+    .supports = supports_typed<UnaryTyped::kCos>,
+    .prepare = prepare_typed<UnaryTyped::kCos>,
+    .run = run_typed,
+    .in_place = 1,
+};
+KERNEL(reciprocal_typed) = {
+    .name = "reciprocal",
+    .op = "Reciprocal",
+    .supports = supports_typed<UnaryTyped::kReciprocal>,
+    .prepare = prepare_typed<UnaryTyped::kReciprocal>,
+    .run = run_typed,
+    .in_place = 1,
+};
 KERNEL(is_na_n_typed) = {
     .name = "is_na_n",
     .op = "IsNaN",

@@ -16,14 +16,6 @@
 #include "runtime/kernels/transpose_tile.h"
 #include "runtime/kernels/vec-inl.h"
 
-namespace tombolo {
-#ifndef TOMBOLO_SOFTMAX_F64_ROWS
-#define TOMBOLO_SOFTMAX_F64_ROWS
-/// So many rows are turned into columns and worked on together.
-constexpr int64_t kSoftmaxRows = 32;
-#endif
-}  // namespace tombolo
-
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
 namespace HWY_NAMESPACE {
@@ -39,16 +31,16 @@ HWY_INLINE V exp_negative(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(hn::Lt(x, least), power));
 }
 
-/// Columns [n][kSoftmaxRows] in place.
+/// Columns [n][kSoftmaxDoubles] in place.
 void columns_of_doubles(double* columns, int64_t n, bool logarithm) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t r = 0; r < kSoftmaxRows; r += lanes) {
+  for (int64_t r = 0; r < kSoftmaxDoubles; r += lanes) {
     V most = hn::LoadU(d, columns + r), sum = hn::Zero(d);
     for (int64_t i = 1; i < n; ++i)
-      most = greatest_number(hn::LoadU(d, columns + i * kSoftmaxRows + r), most);
+      most = greatest_number(hn::LoadU(d, columns + i * kSoftmaxDoubles + r), most);
     for (int64_t i = 0; i < n; ++i) {
-      double* at = columns + i * kSoftmaxRows + r;
+      double* at = columns + i * kSoftmaxDoubles + r;
       const V apart = hn::Sub(hn::LoadU(d, at), most);
       const V power = exp_negative(apart);
       sum = hn::Add(sum, power);
@@ -61,7 +53,7 @@ void columns_of_doubles(double* columns, int64_t n, bool logarithm) {
       sum = hn::Load(d, logs);
     }
     for (int64_t i = 0; i < n; ++i) {
-      double* at = columns + i * kSoftmaxRows + r;
+      double* at = columns + i * kSoftmaxDoubles + r;
       const V v = hn::LoadU(d, at);
       hn::StoreU(logarithm ? hn::Sub(v, sum) : hn::Div(v, sum), d, at);
     }
@@ -100,18 +92,28 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
+void softmax_columns(const double* x, double* y, int64_t n, int64_t step, int64_t width,
+                     bool logarithm) {
+  std::vector<double> columns(static_cast<size_t>(n * kSoftmaxDoubles));
+  for (int64_t i = 0; i < n; ++i)
+    std::copy_n(x + i * step, width, columns.data() + i * kSoftmaxDoubles);
+  TOMBOLO_TARGET(void(double*, int64_t, bool), columns_of_doubles)(columns.data(), n, logarithm);
+  for (int64_t i = 0; i < n; ++i)
+    std::copy_n(columns.data() + i * kSoftmaxDoubles, width, y + i * step);
+}
+
 void softmax_rows(const double* x, double* y, int64_t rows, int64_t n, bool logarithm) {
   constexpr int64_t kShort = 64;  // longer rows fill vectors themselves
   if (n <= kShort && rows >= 8) {
-    std::vector<double> columns(static_cast<size_t>(n * kSoftmaxRows));
-    for (; rows > 0; rows -= kSoftmaxRows, x += n * kSoftmaxRows, y += n * kSoftmaxRows) {
-      const int64_t some = std::min(rows, kSoftmaxRows);
+    std::vector<double> columns(static_cast<size_t>(n * kSoftmaxDoubles));
+    for (; rows > 0; rows -= kSoftmaxDoubles, x += n * kSoftmaxDoubles, y += n * kSoftmaxDoubles) {
+      const int64_t some = std::min(rows, kSoftmaxDoubles);
       transpose_tile(reinterpret_cast<const std::byte*>(x), n,
-                     reinterpret_cast<std::byte*>(columns.data()), kSoftmaxRows, some, n,
+                     reinterpret_cast<std::byte*>(columns.data()), kSoftmaxDoubles, some, n,
                      sizeof(double));
       TOMBOLO_TARGET(void(double*, int64_t, bool), columns_of_doubles)
       (columns.data(), n, logarithm);
-      transpose_tile(reinterpret_cast<const std::byte*>(columns.data()), kSoftmaxRows,
+      transpose_tile(reinterpret_cast<const std::byte*>(columns.data()), kSoftmaxDoubles,
                      reinterpret_cast<std::byte*>(y), n, n, some, sizeof(double));
     }
     return;

@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -43,6 +44,8 @@ EACH(abs_any, T, x < 0 ? -static_cast<Bits<T>>(x) : static_cast<Bits<T>>(x))
 EACH(neg_any, T, -static_cast<Bits<T>>(x))
 EACH(relu_any, T, x < 0 ? T{0} : x)
 EACH(sign_any, T, (x > 0) - (x < 0))
+EACH(same_any, T, x)
+EACH(not_zero_any, T, x != 0)
 EACH(not_any, T, ~x)
 EACH(sqrt_any, T, std::sqrt(x))
 EACH(floor_any, T, std::floor(x))
@@ -111,6 +114,48 @@ void log_f64(const void* from, void* to, int64_t n, int) {
       [](double x) { return std::log(x); });
 }
 
+EACH(reciprocal_any, T, T{1} / x)
+
+void sign_f64(const void* from, void* to, int64_t n, int) {
+  const hn::ScalableTag<double> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const double* in = static_cast<const double*>(from);
+  const auto zero = hn::Zero(d), one = hn::Set(d, 1.0);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const auto x = load_n(d, in + i, n - i);
+    const auto above = hn::IfThenElseZero(hn::Gt(x, zero), one);
+    const auto sign = hn::Sub(above, hn::IfThenElseZero(hn::Lt(x, zero), one));
+    store_n(hn::IfThenElse(hn::IsNaN(x), x, sign), d, static_cast<double*>(to) + i, n - i);
+  }
+}
+
+void tanh_f64(const void* from, void* to, int64_t n, int) {
+  guarded_f64(
+      from, to, n, -1e300, 1e300, [](auto d, auto x) HWY_ATTR { return hn::Tanh(d, x); },
+      [](double x) { return std::tanh(x); });
+}
+void sigmoid_f64(const void* from, void* to, int64_t n, int) {
+  guarded_f64(
+      from, to, n, -700, 700,
+      [](auto d, auto x) HWY_ATTR {
+        const auto one = hn::Set(d, 1.0);
+        return hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(x))));
+      },
+      [](double x) { return 1 / (1 + std::exp(-x)); });
+}
+/// Beyond these limits the reduction to [-pi, pi] loses digits.
+constexpr double kMostTurns = 10000;
+void sin_f64(const void* from, void* to, int64_t n, int) {
+  guarded_f64(
+      from, to, n, -kMostTurns, kMostTurns, [](auto d, auto x) HWY_ATTR { return hn::Sin(d, x); },
+      [](double x) { return std::sin(x); });
+}
+void cos_f64(const void* from, void* to, int64_t n, int) {
+  guarded_f64(
+      from, to, n, -kMostTurns, kMostTurns, [](auto d, auto x) HWY_ATTR { return hn::Cos(d, x); },
+      [](double x) { return std::cos(x); });
+}
+
 template <class D, class V>
 HWY_INLINE V times_wrapping(D d, V a, V b) {
   if constexpr (sizeof(hn::TFromD<D>) == 4) {
@@ -170,6 +215,16 @@ void power_any(const T* x, T* y, int64_t n, int64_t exponent) {
   }
 }
 
+void to_odd(const double* HWY_RESTRICT x, float* HWY_RESTRICT y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const auto near = static_cast<float>(x[i]);
+    const double back = static_cast<double>(near);
+    const auto bits = std::bit_cast<uint32_t>(near);
+    const uint32_t above = std::fabs(back) > std::fabs(x[i]), lost = back != x[i];
+    y[i] = std::bit_cast<float>((bits - above) | lost);
+  }
+}
+
 struct Boolean {};
 
 /// Truncated towards zero; out of range to the nearest end, NaN to zero: without a branch, so that
@@ -182,6 +237,13 @@ HWY_INLINE To to_integer_of(From x) {
     x = x < static_cast<From>(kLow) ? static_cast<From>(kLow) : x;
     x = x > static_cast<From>(kHigh) ? static_cast<From>(kHigh) : x;
     return static_cast<To>(static_cast<int32_t>(x));
+  } else if constexpr (std::is_unsigned_v<To>) {
+    constexpr From kEnd = 2 * static_cast<From>(uint64_t{1} << (8 * sizeof(To) - 1));
+    constexpr From kLast = kEnd - kEnd * std::numeric_limits<From>::epsilon() / 2;
+    From inside = x < From{0} ? From{0} : x;
+    inside = inside > kLast ? kLast : inside;
+    const To whole = static_cast<To>(inside);
+    return x >= kEnd ? kHigh : whole;
   } else {
     // The least power of two that is too large, and the greatest number below it.
     constexpr From kEnd = static_cast<From>(uint64_t{1} << (8 * sizeof(To) - 1));
@@ -226,6 +288,27 @@ void truncate_floats(const float* x, To* y, int64_t n) {
       store_n(v, d, y + i, n - i);
     else
       store_n(hn::DemoteTo(part, v), part, y + i, n - i);
+  }
+}
+
+/// The same for doubles.
+template <typename To>
+void truncate_doubles(const double* x, To* y, int64_t n) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<int32_t, decltype(d)> whole;
+  const hn::Rebind<To, decltype(d)> part;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  using Limits = std::numeric_limits<To>;
+  const auto low = hn::Set(d, static_cast<double>(Limits::lowest()));
+  const auto high = hn::Set(d, static_cast<double>(Limits::max()));
+  for (int64_t i = 0; i < n; i += lanes) {
+    auto v = load_n(d, x + i, n - i);
+    v = hn::Min(hn::Max(hn::IfThenElseZero(hn::Eq(v, v), v), low), high);
+    const auto integer = hn::DemoteTo(whole, v);
+    if constexpr (sizeof(To) == 4)
+      store_n(integer, whole, y + i, n - i);
+    else
+      store_n(hn::DemoteTo(part, integer), part, y + i, n - i);
   }
 }
 
@@ -310,8 +393,10 @@ void convert_all(const void* from, void* to, int64_t n) {
   using Out = std::conditional_t<std::is_same_v<To, Boolean>, uint8_t, To>;
   const In* HWY_RESTRICT x = static_cast<const In*>(from);
   Out* HWY_RESTRICT y = static_cast<Out*>(to);
-  if constexpr (std::is_same_v<From, float> && std::is_integral_v<To> && sizeof(Out) <= 4)
-    return truncate_floats(x, y, n);
+  constexpr bool kShort = std::is_integral_v<To> && sizeof(Out) <= 4 &&
+                          !std::is_same_v<To, uint32_t>;  // what signed 32 bits hold
+  if constexpr (std::is_same_v<From, float> && kShort) return truncate_floats(x, y, n);
+  if constexpr (std::is_same_v<From, double> && kShort) return truncate_doubles(x, y, n);
   int64_t i = 0;
 #if HWY_TARGET == HWY_AVX2
   if constexpr (std::is_same_v<From, float> && std::is_same_v<To, int64_t>)
@@ -350,6 +435,10 @@ ConvertFn* convert_from(DType to) {
       return convert_all<uint16_t, From>;
     case DType::kUInt8:
       return convert_all<uint8_t, From>;
+    case DType::kUInt32:
+      return convert_all<uint32_t, From>;
+    case DType::kUInt64:
+      return convert_all<uint64_t, From>;
     case DType::kBool:
       return convert_all<Boolean, From>;
     default:
@@ -375,6 +464,10 @@ ConvertFn* convert_of(DType from, DType to) {
       return convert_from<uint16_t>(to);
     case DType::kUInt8:
       return convert_from<uint8_t>(to);
+    case DType::kUInt32:
+      return convert_from<uint32_t>(to);
+    case DType::kUInt64:
+      return convert_from<uint64_t>(to);
     case DType::kBool:
       return convert_from<Boolean>(to);
     default:
@@ -396,6 +489,11 @@ namespace tombolo {
   ROW(kInt16, int16_t, name) \
   ROW(kInt32, int32_t, name) \
   ROW(kInt64, int64_t, name)
+#define UNSIGNED(name)         \
+  ROW(kUInt8, uint8_t, name)   \
+  ROW(kUInt16, uint16_t, name) \
+  ROW(kUInt32, uint32_t, name) \
+  ROW(kUInt64, uint64_t, name)
 
 ClipFn* clip_fn(DType dtype) {
 #define CLIP(id, T) \
@@ -421,6 +519,7 @@ UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype) {
   switch (op) {
     case UnaryTyped::kAbs:
       SIGNED(abs_any)
+      UNSIGNED(same_any)
       break;
     case UnaryTyped::kNeg:
       SIGNED(neg_any)
@@ -428,6 +527,8 @@ UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype) {
       break;
     case UnaryTyped::kSign:
       SIGNED(sign_any)
+      UNSIGNED(not_zero_any)
+      if (dtype == DType::kFloat64) return TOMBOLO_TARGET(UnaryTypedFn, sign_f64).get();
       break;
     case UnaryTyped::kRelu:
       SIGNED(relu_any)
@@ -435,10 +536,7 @@ UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype) {
       break;
     case UnaryTyped::kNot:
       SIGNED(not_any)
-      ROW(kUInt8, uint8_t, not_any)
-      ROW(kUInt16, uint16_t, not_any)
-      ROW(kUInt32, uint32_t, not_any)
-      ROW(kUInt64, uint64_t, not_any)
+      UNSIGNED(not_any)
       break;
     case UnaryTyped::kLogicalNot:
       ROW(kBool, uint8_t, logical_not_any)
@@ -461,6 +559,21 @@ UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype) {
     case UnaryTyped::kLog:
       if (dtype == DType::kFloat64) return TOMBOLO_TARGET(UnaryTypedFn, log_f64).get();
       break;
+    case UnaryTyped::kTanh:
+      if (dtype == DType::kFloat64) return TOMBOLO_TARGET(UnaryTypedFn, tanh_f64).get();
+      break;
+    case UnaryTyped::kSigmoid:
+      if (dtype == DType::kFloat64) return TOMBOLO_TARGET(UnaryTypedFn, sigmoid_f64).get();
+      break;
+    case UnaryTyped::kSin:
+      if (dtype == DType::kFloat64) return TOMBOLO_TARGET(UnaryTypedFn, sin_f64).get();
+      break;
+    case UnaryTyped::kCos:
+      if (dtype == DType::kFloat64) return TOMBOLO_TARGET(UnaryTypedFn, cos_f64).get();
+      break;
+    case UnaryTyped::kReciprocal:
+      ROW(kFloat64, double, reciprocal_any)
+      break;
     case UnaryTyped::kIsNan:
       ROW(kFloat32, float, is_nan_any)
       ROW(kFloat64, double, is_nan_any)
@@ -474,6 +587,7 @@ UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype) {
 }
 #undef ROW
 #undef SIGNED
+#undef UNSIGNED
 
 void power_u32(const uint32_t* x, uint32_t* y, int64_t n, int64_t exponent) {
   TOMBOLO_TARGET(void(const uint32_t*, uint32_t*, int64_t, int64_t), power_any<uint32_t>)
@@ -482,6 +596,10 @@ void power_u32(const uint32_t* x, uint32_t* y, int64_t n, int64_t exponent) {
 void power_u64(const uint64_t* x, uint64_t* y, int64_t n, int64_t exponent) {
   TOMBOLO_TARGET(void(const uint64_t*, uint64_t*, int64_t, int64_t), power_any<uint64_t>)
   (x, y, n, exponent);
+}
+
+void f64_to_odd(const double* x, float* y, int64_t n) {
+  TOMBOLO_TARGET(void(const double*, float*, int64_t), to_odd)(x, y, n);
 }
 
 ConvertFn* convert_fn(DType from, DType to) {

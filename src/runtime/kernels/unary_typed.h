@@ -21,6 +21,11 @@ enum class UnaryTyped : uint8_t {
   kRound,
   kExp,
   kLog,
+  kTanh,
+  kSigmoid,
+  kSin,
+  kCos,
+  kReciprocal,
   kIsNan,
   kIsInf
 };
@@ -41,5 +46,8 @@ void power_u64(const uint64_t* x, uint64_t* y, int64_t n, int64_t exponent);
 /// From one type to another as Cast does it (docs/numerics.md); null where there is none.
 using ConvertFn = void(const void* x, void* y, int64_t n);
 ConvertFn* convert_fn(DType from, DType to);
+/// Doubles to floats that have more digits than 16 bits hold, and are odd where some were lost: to
+/// round those again gives what rounding the doubles would.
+void f64_to_odd(const double* x, float* y, int64_t n);
 
 }  // namespace tombolo
