@@ -24,7 +24,10 @@ class Expander {
     if (rewriter_.is(&node, "ConvTransposeWithDynamicPads", kMicrosoft)) return transposed(node);
     if (node.outputs().empty() || node.output(0) == nullptr || node.input(0) == nullptr) return 0;
     if (rewriter_.is(&node, "EmbedLayerNormalization", kMicrosoft)) return embed_norm(node, false);
-    if (rewriter_.dtype(node.output(0)) != DType::kFloat32) return 0;
+    const DType dtype = rewriter_.dtype(node.output(0));
+    if (dtype == DType::kFloat64 && rewriter_.is(&node, "FusedMatMul", kMicrosoft))
+      return fused_matmul(node);
+    if (dtype != DType::kFloat32) return 0;
     if (rewriter_.is(&node, kSimplified)) return simplified_norm(node);
     const auto is = [&](Text op) { return rewriter_.is(&node, op, kMicrosoft); };
     if (is("BiasGelu") || is("FastGelu") || is("Gelu")) return gelu(node, is("FastGelu"));
@@ -313,7 +316,7 @@ class Expander {
     const AttributeReader attributes(node);
     for (const size_t i : {size_t(0), size_t(1)})
       if (node.input(i) == nullptr || rewriter_.rank(node.input(i)).value_or(0) < 2 ||
-          rewriter_.dtype(node.input(i)) != DType::kFloat32)
+          rewriter_.dtype(node.input(i)) != rewriter_.dtype(node.output(0)))
         return 0;
     Value* sides[2] = {node.input(0), node.input(1)};
     for (const size_t i : {size_t(0), size_t(1)})
@@ -404,22 +407,27 @@ class Expander {
     return become(node, rewriter_.add(node, "MatMulIntegerToFloat", inputs, name, 1, kMicrosoft));
   }
 
-  /// Y = norm(X + skip + bias); output 3 is the sum.
+  /// Y = norm(X + skip + bias); outputs 1 and 2 are its moments, output 3 is the sum.
   size_t skip_norm(Node& node, Text op) {
     const bool simplified = op == "RMSNormalization";
     const size_t bias = simplified ? 3 : 4;
-    for (size_t i = 1; i < node.outputs().size(); ++i)
-      if (i != 3 && Rewriter::is_read(node.output(i))) return 0;
-    if (node.input(1) == nullptr || node.input(2) == nullptr) return 0;
+    Value *const mean = node.output(1), *const inverse = node.output(2);
+    const bool moments = Rewriter::is_read(mean) || Rewriter::is_read(inverse);
+    if ((simplified && Rewriter::is_read(mean)) || node.input(1) == nullptr ||
+        node.input(2) == nullptr)
+      return 0;
+    if (simplified && moments) op = kSimplified;
     const Text name = node.output(0)->name();
     Value* sum = add(node, node.input(0), node.input(1), name);
     if (node.input(bias) != nullptr) sum = add(node, sum, node.input(bias), name);
     std::vector<Value*> inputs = {sum, node.input(2)};
     if (!simplified && node.input(3) != nullptr) inputs.push_back(node.input(3));
-    Node& norm = rewriter_.add(node, op, inputs, name);
+    Node& norm = rewriter_.add(node, op, inputs, name, !moments ? 1 : simplified ? 2 : 3);
     norm.set_int("axis", -1);
     norm.set_float("epsilon", AttributeReader(node).get_float("epsilon", 1e-12f));
     rewriter_.touch(norm);
+    if (Rewriter::is_read(mean)) rewriter_.replace(*mean, *norm.output(1));
+    if (Rewriter::is_read(inverse)) rewriter_.replace(*inverse, *norm.output(simplified ? 1 : 2));
     Value* const fourth = node.output(3);
     if (Rewriter::is_read(fourth)) rewriter_.replace(*fourth, *sum);
     rewriter_.supersede(*node.output(0), *norm.output(0));

@@ -10,6 +10,7 @@
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/gemm_wide.h"
+#include "runtime/kernels/transpose_tile.h"
 #include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -144,6 +145,12 @@ void pack_wide(const T* b, int64_t row, int64_t column, int64_t k, int64_t n, in
     const int64_t first = panel * width, count = std::min(width, n - first);
     T* to = packed + panel * k * width;
     const T* from = b + first * column;
+    if (row == 1) {
+      if (count < width) std::fill_n(to, k * width, T{});
+      transpose_tile(reinterpret_cast<const std::byte*>(from), column,
+                     reinterpret_cast<std::byte*>(to), width, count, k, sizeof(T));
+      continue;
+    }
     for (int64_t p = 0; p < k; ++p, to += width) {
       if (column == 1)
         std::memcpy(to, from + p * row, static_cast<size_t>(count) * sizeof(T));

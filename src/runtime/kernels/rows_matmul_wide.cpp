@@ -1,4 +1,4 @@
-// MatMul of doubles and of 32- and 64-bit integers, Gemm of doubles.
+// MatMul of doubles, also with sides to be turned, and of 32- and 64-bit integers, Gemm of doubles.
 
 #include <algorithm>
 #include <string>
@@ -7,6 +7,7 @@
 #include "runtime/kernels/gemm_wide.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/transpose_tile.h"
 
 namespace tombolo {
 namespace {
@@ -40,6 +41,13 @@ bool plan_wide(const KernelQuery& q, bool gemm, WideState& s) {
     s.trans_b = q.attributes.get_int("transB", 0) != 0;
     s.alpha = static_cast<double>(q.attributes.get_float("alpha", 1));
     s.beta = static_cast<double>(q.attributes.get_float("beta", 1));
+  } else if (q.node.domain() == "ai.tombolo") {
+    if (row || column || q.inputs.size() > 2 || dtype != DType::kFloat64 ||
+        !q.attributes.get_string("activation", "").empty())
+      return false;
+    s.trans_a = q.attributes.get_int("transA", 0) != 0;
+    s.trans_b = q.attributes.get_int("transB", 0) != 0;
+    s.alpha = static_cast<double>(q.attributes.get_float("alpha", 1));
   }
   const auto ra = a.size(), rb = b.size();
   s.m = a[ra - (s.trans_a ? 1 : 2)];
@@ -153,8 +161,11 @@ Status multiply(KernelRun& run) {
           });
     if (s.trans_a) {
       T* turned = packed + s.packed;
-      for (int64_t p = 0; p < s.k; ++p)
-        for (int64_t r = 0; r < s.m; ++r) turned[r * s.k + p] = a[p * s.m + r];
+      run.parallel_for(s.k, std::max<int64_t>(1, (1 << 14) / s.m), [&](int64_t begin, int64_t end) {
+        transpose_tile(reinterpret_cast<const std::byte*>(a + begin * s.m), s.m,
+                       reinterpret_cast<std::byte*>(turned + begin), s.k, end - begin, s.m,
+                       sizeof(T));
+      });
       a = turned;
     }
     const T* panels_of_b =
@@ -176,14 +187,17 @@ Status multiply(KernelRun& run) {
       const int64_t row_step = dims.size() == 2 && dims[0] != 1 ? dims[1] : 0;
       const int64_t column_step = !dims.empty() && dims.back() != 1 ? 1 : 0;
       double* to = y->template data<double>();
-      run.parallel_for(s.m, std::max<int64_t>(1, (1 << 13) / s.n), [&](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r)
-          for (int64_t j = 0; j < s.n; ++j) {
-            double& x = to[r * s.n + j];
-            x *= s.alpha;
-            if (add) x += s.beta * c[r * row_step + j * column_step];
-          }
-      });
+      // Of a batch, which comes without an addend, all rows.
+      const int64_t rows_of_all = s.m * static_cast<int64_t>(s.a_at.size());
+      run.parallel_for(rows_of_all, std::max<int64_t>(1, (1 << 13) / s.n),
+                       [&](int64_t begin, int64_t end) {
+                         for (int64_t r = begin; r < end; ++r)
+                           for (int64_t j = 0; j < s.n; ++j) {
+                             double& x = to[r * s.n + j];
+                             x *= s.alpha;
+                             if (add) x += s.beta * c[r * row_step + j * column_step];
+                           }
+                       });
     }
   }
   return ok();
@@ -198,6 +212,14 @@ Status run_wide(KernelRun& run) {
 KERNEL(matmul_wide) = {
     .name = "matmul_wide",
     .op = "MatMul",
+    .supports = supports_wide<false>,
+    .prepare = prepare_wide<false>,
+    .run = run_wide,
+};
+KERNEL(matmul_wide_turned) = {
+    .name = "matmul_wide",
+    .op = "MatMul",
+    .domain = "ai.tombolo",
     .supports = supports_wide<false>,
     .prepare = prepare_wide<false>,
     .run = run_wide,

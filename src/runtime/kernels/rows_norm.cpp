@@ -134,12 +134,13 @@ Status run_softmax(KernelRun& run) {
   return ok();
 }
 
-// LayerNormalization, RMSNormalization.
+// LayerNormalization, RMSNormalization and, as ONNX Runtime names it, SimplifiedLayerNormalization.
 
 struct NormState final : KernelState {
   int64_t rows = 1, length = 1;
   float epsilon = 1e-5f;
   bool rms = false;
+  Dims kept;  ///< of the moments that are given out
 };
 
 template <bool kRms>
@@ -153,8 +154,7 @@ bool supports_norm(const KernelQuery& query) {
     if (query.has_input(i) &&
         (Dims(query.dims(i)) != normalized || query.dtype(i) != query.dtype(0)))
       return false;
-  if (query.attributes.get_int("stash_type", 1) != 1) return false;
-  return !query.wants_output(1) && !query.wants_output(2);
+  return query.attributes.get_int("stash_type", 1) == 1;
 }
 
 template <bool kRms>
@@ -166,6 +166,8 @@ Result<std::unique_ptr<KernelState>> prepare_norm(const PrepareContext& context)
   state->length = element_count(context.dims(0).subspan(static_cast<size_t>(axis)));
   state->epsilon = context.attributes.get_float("epsilon", 1e-5f);
   state->rms = kRms;
+  state->kept = Dims(context.dims(0).first(static_cast<size_t>(axis)));
+  state->kept.resize(static_cast<uint32_t>(context.dims(0).size()), 1);
   return state;
 }
 
@@ -173,6 +175,16 @@ Status run_norm(KernelRun& run) {
   const auto& s = run.state<NormState>();
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, x.dtype(), x.dims()));
+  // Without a mean the inverse deviation is the only moment.
+  float *means = nullptr, *inverses = nullptr;
+  if (!s.rms && run.wants_output(1)) {
+    TRY(Tensor * mean, run.output(1, DType::kFloat32, s.kept));
+    means = mean->data<float>();
+  }
+  if (const size_t at = s.rms ? 1 : 2; run.wants_output(at)) {
+    TRY(Tensor * inverse, run.output(at, DType::kFloat32, s.kept));
+    inverses = inverse->data<float>();
+  }
   // Scale and bias as floats once, whatever their type.
   std::vector<float> wide[2];
   const float* factors[2] = {nullptr, nullptr};
@@ -189,6 +201,8 @@ Status run_norm(KernelRun& run) {
       const float* from = load_floats(x, at, s.length, room);
       const RowMoments moments = s.rms ? RowMoments{0, row_inverse_rms(from, s.length, s.epsilon)}
                                        : row_moments(from, s.length, s.epsilon);
+      if (means != nullptr) means[i] = moments.mean;
+      if (inverses != nullptr) inverses[i] = moments.inverse_deviation;
       float* to = floats_to_fill(*y, at, room);
       normalize_row(from, to, s.length, moments, factors[0], factors[1]);
       store_floats(to, s.length, *y, at);
@@ -383,6 +397,14 @@ KERNEL(layer_normalization) = {
 KERNEL(rms_normalization) = {
     .name = "rms_normalization",
     .op = "RMSNormalization",
+    .supports = supports_norm<true>,
+    .prepare = prepare_norm<true>,
+    .run = run_norm,
+    .in_place = 1,
+};
+KERNEL(simplified_layer_normalization) = {
+    .name = "rms_normalization",
+    .op = "SimplifiedLayerNormalization",
     .supports = supports_norm<true>,
     .prepare = prepare_norm<true>,
     .run = run_norm,
