@@ -17,6 +17,7 @@ namespace {
 struct DequantizeState final : KernelState {
   ScaleRows rows;
   DType from = DType::kUInt8, to = DType::kFloat32;
+  int64_t repeats = 1;  ///< of all scales and zero points, in a row of several
 };
 
 /// Of types that unpack_blocks reads.
@@ -38,6 +39,7 @@ bool plan_dequantize_blocks(const KernelQuery& q, DequantizeState& s) {
   const auto rows = read_scale_rows(q);
   if (!rows) return false;
   s.rows = *rows;
+  s.repeats = s.rows.join_short();
   // Rows of small floats begin with a byte.
   return !small_float || s.rows.n * static_cast<int64_t>(bits_of(s.from)) % 8 == 0;
 }
@@ -76,11 +78,20 @@ Status run_dequantize_blocks(KernelRun& run) {
   const ScaleRows& s = state.rows;
   const Tensor &x = run.input(0), &scale = run.input(1);
   TRY(Tensor * y, run.output(0, state.to, x.dims()));
-  const int64_t count = scale.size();
-  std::vector<float> wide(scale.dtype() == DType::kFloat32 ? 0 : static_cast<size_t>(count));
+  const int64_t count = scale.size(), all = count * state.repeats;
+  const bool same = state.repeats == 1 && scale.dtype() == DType::kFloat32;
+  std::vector<float> wide(same ? 0 : static_cast<size_t>(all));
   const float* scales = load_floats(scale, 0, count, wide.data());
-  std::vector<float> zeros(static_cast<size_t>(count));
+  std::vector<float> zeros(static_cast<size_t>(all));
   if (run.has_input(2)) read_codes(run.input(2), 0, count, zeros.data());
+  if (state.repeats > 1) {
+    if (scales != wide.data()) std::copy_n(scales, count, wide.data());
+    for (int64_t i = count; i < all; ++i) {
+      wide[static_cast<size_t>(i)] = wide[static_cast<size_t>(i - count)];
+      zeros[static_cast<size_t>(i)] = zeros[static_cast<size_t>(i - count)];
+    }
+    scales = wide.data();
+  }
   const bool narrow = state.to != DType::kFloat32;
   run.parallel_for(s.rows, std::max<int64_t>(1, (1 << 14) / s.n), [&](int64_t begin, int64_t end) {
     std::vector<float> room(narrow ? static_cast<size_t>(s.n) : 0);

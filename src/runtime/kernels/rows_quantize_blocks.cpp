@@ -1,5 +1,5 @@
-// QuantizeLinear with a scale for each block or for each element of the last axis, and to what has
-// fewer than 8 bits or is a float.
+// QuantizeLinear with a scale for each block or for each element of the last axis, to what has
+// fewer than 8 bits or is a float, and of floats of 16 bits.
 
 #include <algorithm>
 #include <limits>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/float_formats.h"
+#include "runtime/kernels/blocks.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/quantize.h"
 #include "runtime/kernels/scale_rows.h"
@@ -82,6 +83,7 @@ struct QuantizeState final : KernelState {
   ScaleRows rows;
   DType type = DType::kUInt8;
   bool saturate = true;
+  int64_t repeats = 1;  ///< of all scales and zero points, in a row of several
 };
 
 bool is_whole(DType type) {
@@ -105,9 +107,12 @@ bool is_signed(DType type) {
 }
 
 bool plan_quantize_blocks(const KernelQuery& q, QuantizeState& s) {
-  if (active_isa() == Isa::kScalar || q.inputs.size() < 2 || q.dtype(0) != DType::kFloat32 ||
-      q.dtype(1) != DType::kFloat32 || (q.has_input(2) && Dims(q.dims(2)) != Dims(q.dims(1))))
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 2 || !is_f32_or_short(q.dtype(0)) ||
+      q.dtype(1) != q.dtype(0) || (q.has_input(2) && Dims(q.dims(2)) != Dims(q.dims(1))))
     return false;
+  // Quotients of 16 bits are rounded to these, unless floats are asked for.
+  const bool narrow = is_short_float(q.dtype(0));
+  if (narrow && q.attributes.get_int("precision", 0) != 0) return false;
   const auto type = read_quantised_type(q);
   if (!type) return false;
   s.type = *type;
@@ -115,8 +120,12 @@ bool plan_quantize_blocks(const KernelQuery& q, QuantizeState& s) {
   if (!rows) return false;
   s.rows = *rows;
   s.saturate = q.attributes.get_int("saturate", 1) != 0;
-  // Whole rows to 8 and 16 bits: quantize_linear.
-  if (is_whole(s.type)) return bits_of(s.type) < 8 || s.rows.block != s.rows.n;
+  // Whole rows of floats to 8 and 16 bits: quantize_linear.
+  if (is_whole(s.type)) {
+    s.repeats = s.rows.join_short();
+    return narrow || bits_of(s.type) < 8 || s.rows.block != s.rows.n;
+  }
+  if (narrow) return false;
   if (!is_float(s.type) || bits_of(s.type) > 8 || s.type == DType::kFloat8E8M0) return false;
   // Their zero point is zero; another one is the reference's.
   if (!q.has_input(2)) return true;
@@ -157,22 +166,37 @@ void quantize_each(const float* x, int64_t n, const float* scale, const int32_t*
 class Quantizer {
  public:
   Quantizer(const KernelRun& run, const QuantizeState& state, Tensor& y)
-      : state_(state), x_(run.data<float>(0)), scale_(run.data<float>(1)), y_(y) {
+      : state_(state), x_(run.input(0)), y_(y) {
     bits_ = static_cast<int>(bits_of(state.type));
     const int64_t range = int64_t{1} << bits_;
     least_ = is_signed(state.type) ? static_cast<int32_t>(-range / 2) : 0;
     greatest_ = static_cast<int32_t>(least_ + range - 1);
-    zeros_.assign(static_cast<size_t>(run.input(1).size()), 0);
-    if (!is_whole(state.type) || !run.has_input(2)) return;
-    const Tensor& zero = run.input(2);
-    for (int64_t i = 0; i < zero.size(); ++i)
-      zeros_[static_cast<size_t>(i)] = static_cast<int32_t>(zero.get_int64(i));
+    const Tensor& scale = run.input(1);
+    const auto count = static_cast<size_t>(scale.size()),
+               all = count * static_cast<size_t>(state.repeats);
+    scales_.resize(all);
+    const float* const floats = load_floats(scale, 0, scale.size(), scales_.data());
+    if (floats != scales_.data()) std::copy_n(floats, count, scales_.data());
+    zeros_.assign(all, 0);
+    if (is_whole(state.type) && run.has_input(2)) {
+      const Tensor& zero = run.input(2);
+      for (int64_t i = 0; i < zero.size(); ++i)
+        zeros_[static_cast<size_t>(i)] = static_cast<int32_t>(zero.get_int64(i));
+    }
+    for (size_t i = count; i < all; ++i) {
+      scales_[i] = scales_[i - count];
+      zeros_[i] = zeros_[i - count];
+    }
+    scale_ = scales_.data();
+    if (is_short_float(x_.dtype())) ones_.assign(all, 1.0f);
   }
 
   void row(int64_t r) {
     const ScaleRows& s = state_.rows;
     const int64_t first = r * s.n, n = s.elements_of(r), at = s.scales_of(r);
-    const float* const x = x_ + first;
+    std::vector<float> room(is_short_float(x_.dtype()) ? static_cast<size_t>(n) : 0);
+    const float* const x = load_floats(x_, first, n, room.data());
+    if (!room.empty()) divide(room.data(), n, at);
     auto* const bytes = reinterpret_cast<uint8_t*>(y_.mutable_bytes().data());
     if (!is_whole(state_.type)) {
       std::vector<float> quotients(static_cast<size_t>(n));
@@ -191,28 +215,46 @@ class Quantizer {
   bool apart() const { return state_.rows.n * bits_ % 8 == 0; }
 
  private:
+  /// Floats that were 16 bits by their scales, as 16 bits hold the quotients.
+  void divide(float* x, int64_t n, int64_t at) const {
+    const int64_t block = state_.rows.block;
+    if (block == 0)
+      for (int64_t i = 0; i < n; ++i) x[i] /= scale_[at + i];
+    else
+      for (int64_t b = 0; b < n; b += block, ++at)
+        for (int64_t i = b; i < std::min(n, b + block); ++i) x[i] /= scale_[at];
+    std::vector<uint16_t> narrow(static_cast<size_t>(n));
+    if (x_.dtype() == DType::kFloat16) {
+      f32_to_f16(x, narrow.data(), n);
+      f16_to_f32(narrow.data(), x, n);
+    } else {
+      f32_to_bf16(x, narrow.data(), n);
+      bf16_to_f32(narrow.data(), x, n);
+    }
+  }
+
   /// To 8 or 16 bits each.
   void whole(const float* x, int64_t n, int64_t at, uint8_t* y) const {
+    const float* const scale = ones_.empty() ? scale_ : ones_.data();
     const int64_t block = state_.rows.block;
     const bool wide = bits_ == 16, negative = least_ < 0;
     if (block == 0) {
       const int32_t* const zero = zeros_.data() + at;
       if (wide && negative)
-        quantize_each(x, n, scale_ + at, zero, least_, greatest_, reinterpret_cast<int16_t*>(y));
+        quantize_each(x, n, scale + at, zero, least_, greatest_, reinterpret_cast<int16_t*>(y));
       else if (wide)
-        quantize_each(x, n, scale_ + at, zero, least_, greatest_, reinterpret_cast<uint16_t*>(y));
+        quantize_each(x, n, scale + at, zero, least_, greatest_, reinterpret_cast<uint16_t*>(y));
       else
-        quantize_each(x, n, scale_ + at, zero, least_, greatest_, y);
+        quantize_each(x, n, scale + at, zero, least_, greatest_, y);
       return;
     }
     for (int64_t i = 0; i < n; i += block, ++at) {
       const int64_t count = std::min(block, n - i);
       const int32_t zero = zeros_[static_cast<size_t>(at)];
       if (wide)
-        quantize_row16(x + i, count, scale_[at], zero, negative,
-                       reinterpret_cast<uint16_t*>(y) + i);
+        quantize_row16(x + i, count, scale[at], zero, negative, reinterpret_cast<uint16_t*>(y) + i);
       else
-        quantize_row(x + i, count, scale_[at], zero, negative, y + i);
+        quantize_row(x + i, count, scale[at], zero, negative, y + i);
     }
   }
 
@@ -237,11 +279,13 @@ class Quantizer {
   }
 
   const QuantizeState& state_;
-  const float *x_, *scale_;
+  const Tensor& x_;
+  const float* scale_;
   Tensor& y_;
   int bits_;
   int32_t least_, greatest_;
   std::vector<int32_t> zeros_;
+  std::vector<float> scales_, ones_;  ///< the latter where quotients are there already
 };
 
 Status run_quantize_blocks(KernelRun& run) {

@@ -20,6 +20,16 @@ struct ScaleRows {
   int64_t scales_of(int64_t row) const {
     return (row / length * blocks + row % length / share) * step;
   }
+  /// Joins short rows whose elements have scales of their own, the same in each row: how many
+  /// became one.
+  int64_t join_short() {
+    constexpr int64_t kLong = 1024;
+    if (block != 0 || step != 0 || n > kLong / 2) return 1;
+    const int64_t joined = std::min(rows, kLong / n);
+    n *= joined;
+    rows = (rows + joined - 1) / joined;
+    return joined;
+  }
   int64_t elements_of(int64_t row) const { return std::min(n, all - row * n); }
 };
 
