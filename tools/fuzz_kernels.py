@@ -22,6 +22,7 @@ from fuzz_case import Case, floats, numbers, shape
 from fuzz_convolutions import conv, conv_clipped, conv_transpose, deform_conv
 from fuzz_microsoft import codes_of_microsoft, decoding, experts, gather_block_quantized, group_norm, matmul_nbits, matrices, qlinear_where, small_microsoft
 from fuzz_movement import movement
+from fuzz_typed import max_unpool, moments, norms_f64, pool, pool_places, short_floats
 
 
 def trilu(r):
@@ -283,26 +284,6 @@ def channels(r):
     return op, c
 
 
-def pool(r):
-    c = Case()
-    spatial = r.choice([1, 2, 2, 3])
-    kernel = [r.randint(1, 4) for _ in range(spatial)]
-    image = [r.randint(1, 25 if spatial < 3 else 7) + k for k in kernel]
-    c.add("x", floats(r, [r.randint(1, 2), r.randint(1, 5)] + image))
-    op = r.choice(["MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"])
-    if op[0] == "G":
-        return op, c
-    c.attributes = dict(kernel_shape=kernel, strides=[r.choice([1, 2, 3])] * spatial, ceil_mode=r.randint(0, 1))
-    if r.random() < 0.3:
-        c.attributes["auto_pad"] = r.choice(["SAME_UPPER", "SAME_LOWER"])
-        c.attributes["ceil_mode"] = 0
-    else:
-        c.attributes["pads"] = [r.randint(0, max(0, k - 1)) for k in kernel + kernel]
-    if op == "AveragePool":
-        c.attributes["count_include_pad"] = r.randint(0, 1)
-    return op, c
-
-
 def reduce(r):
     c = Case()
     dims = shape(r, r.randint(1, 5), 40 if r.random() < 0.5 else 7)
@@ -488,8 +469,8 @@ def typed_unary(r):
     if op in ("IsNaN", "IsInf", "Tan"):
         dtype = np.float32
     if op == "Cast":
-        dtype = r.choice([np.int8, np.uint8, np.int16, np.int32, np.int64, np.float32, np.float32, np.float64, np.bool_])
-        c.attributes = dict(to=int(r.choice([T.FLOAT, T.DOUBLE, T.INT8, T.UINT8, T.INT16, T.INT32, T.INT64, T.BOOL])))
+        dtype = r.choice([np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float32, np.float64, np.bool_])
+        c.attributes = dict(to=int(r.choice([T.FLOAT, T.DOUBLE, T.FLOAT16, T.UINT16, T.UINT32, T.UINT64, T.INT8, T.UINT8, T.INT16, T.INT32, T.INT64, T.BOOL])))
     x = floats(r, dims, r.choice([1, 100, 1e10]))
     if x.size > 6 and np.dtype(dtype).kind == "f":
         x.flat[:6] = [np.nan, np.inf, -np.inf, -0.0, 2.0**31, -(2.0**63)]
@@ -519,7 +500,10 @@ def typed_reduce(r):
     dtype = r.choice([np.float32, np.float64, np.int32, np.int64])
     if op in ("LogSumExp", "LogSum"):
         dtype = np.float32
-    x = floats(r, dims, 3).astype(dtype)
+    if op in ("Max", "Min") and r.random() < 0.5:
+        dtype = r.choice([np.uint8, np.int8, np.bool_])
+    x = floats(r, dims, 3)
+    x = numbers(r, dims, dtype) if np.dtype(dtype).kind in "iu" and r.random() < 0.7 else (np.abs(x) if dtype == np.uint8 else x).astype(dtype)
     if op == "LogSum":
         x = np.abs(x)
     if op == "LogSumExp" and x.size > 3 and r.random() < 0.3:
@@ -882,7 +866,7 @@ def loss(r):
 MAKERS = [recurrent, einsum, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
           selection, images, images, pool_more, models, rotary, regions, conv_clipped, conv_transpose, matmul_turned, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, loss, qlinear_where, gather_block_quantized, matrices, experts,
-          group_norm, small_microsoft, decoding, codes_of_microsoft, movement, distances]
+          group_norm, small_microsoft, decoding, codes_of_microsoft, movement, distances, pool_places, max_unpool, short_floats, norms_f64, moments]
 
 
 def build(op, case):

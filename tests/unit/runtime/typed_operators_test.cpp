@@ -1,0 +1,321 @@
+// Operators over types and axes that networks use now and then: fast kernels against the
+// reference's.
+
+#include "operators.h"
+#include "runtime/kernels/unary_typed.h"
+
+namespace tombolo {
+namespace {
+
+class TypedOperators : public Operators {
+ protected:
+  /// `node` (of x) over numbers that are first cast to each of the types. Those that no byte holds
+  /// keep their low bits.
+  void agree_cast(std::initializer_list<int> types, const std::string& node, const Tensor& x,
+                  const std::string& outputs = "y", const std::string& constants = "") {
+    std::string axes;
+    for (size_t i = 0; i < x.rank(); ++i) axes += (i == 0 ? "D" : ",D") + std::to_string(i);
+    for (const int type : types)
+      agree("main (float[" + axes + "] given) => (" + outputs + ") " + constants +
+                " { x = Cast <to = " + std::to_string(type) + "> (given) " + outputs + " = " +
+                node + " }",
+            {{"given", x}});
+  }
+};
+constexpr int kF32 = 1, kU8 = 2, kI8 = 3, kI32 = 6, kI64 = 7, kBool = 9, kF16 = 10, kF64 = 11,
+              kU32 = 12, kU64 = 13;
+
+TEST_P(TypedOperators, MaxPoolGivesPlaces) {
+  for (const char* attributes :
+       {"kernel_shape = [2, 2], strides = [2, 2]", "kernel_shape = [3, 3], pads = [1, 1, 1, 1]",
+        "kernel_shape = [3, 2], strides = [2, 3], pads = [2, 1, 0, 1], ceil_mode = 1",
+        "kernel_shape = [2, 3], dilations = [2, 3], storage_order = 1",
+        "kernel_shape = [3, 3], strides = [2, 2], auto_pad = \"SAME_UPPER\", storage_order = 1"})
+    for (const auto& [height, width] : {std::pair<int64_t, int64_t>{7, 8}, {9, 40}, {20, 35}})
+      for (const bool odd : {false, true})
+        agree_cast(odd ? std::initializer_list<int>{kF32, kF64}
+                       : std::initializer_list<int>{kF32, kF64, kU8, kI8},
+                   std::string("MaxPool <") + attributes + "> (x)",
+                   numbers({2, 3, height, width}, odd ? 0.05f : 20, odd), "y, places");
+  agree_cast({kF32, kI8}, "MaxPool <kernel_shape = [3], strides = [2], pads = [2, 2]> (x)",
+             numbers({2, 2, 65}, 30), "y, places");
+  agree_cast({kF32, kU8},
+             "MaxPool <kernel_shape = [2, 2, 3], strides = [1, 2, 2], pads = [1, 0, 1, 1, 1, 1], "
+             "storage_order = 1> (x)",
+             numbers({1, 2, 5, 6, 21}, 30), "y, places");
+  // Doubles without places, and windows that see nothing but padding.
+  agree_cast({kF64}, "MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (x)",
+             numbers({1, 3, 17, 19}, 1, true));
+  agree_cast({kF32, kU8},
+             "MaxPool <kernel_shape = [2, 2], strides = [2, 2], dilations = [4, 4], pads = [2, 2, "
+             "2, 2]> (x)",
+             numbers({1, 1, 5, 5}, 9), "y, places");
+}
+
+TEST_P(TypedOperators, MaxUnpool) {
+  const auto model = [](const std::string& shape) {
+    return "main (float[N,C,H,W] given) => (y)" +
+           (shape.empty() ? "" : " <int64[4] s = {" + shape + "}>") +
+           " { x, i = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (given) wide = Cast <to = "
+           "11> (x) y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (wide, i" +
+           (shape.empty() ? ")" : ", s)") + " }";
+  };
+  agree(model(""), {{"given", numbers({2, 3, 8, 10}, 1)}});
+  agree(model("2, 3, 8, 10"), {{"given", numbers({2, 3, 8, 10}, 1)}});
+  agree(model("2, 3, 9, 13"), {{"given", numbers({2, 3, 8, 10}, 1)}});
+}
+
+TEST_P(TypedOperators, ExtremesOfAnyAxis) {
+  for (const bool odd : {false, true})
+    for (const auto& x :
+         {numbers({70, 5, 3}, odd ? 0.05f : 20, odd), numbers({3, 40, 33}, odd ? 0.05f : 20, odd),
+          numbers({2, 17, 300}, odd ? 0.05f : 20, odd)})
+      for (const char* axis : {"0", "1", "-1"}) {
+        const std::string on = std::string("<axis = ") + axis;
+        agree_cast({kF32, kF64}, "Hardmax " + on + "> (x)", x);
+        for (const char* op : {"ArgMax ", "ArgMin "})
+          for (const char* last :
+               {", select_last_index = 0, keepdims = 0> (x)", ", select_last_index = 1> (x)"}) {
+            agree_cast({kF32, kF64, kF16}, op + on + last, x);
+            if (!odd) agree_cast({kU8, kI8, kI32, kI64, kU32, kU64}, op + on + last, x);
+          }
+      }
+}
+
+TEST_P(TypedOperators, BestOfColumns) {
+  for (const bool odd : {false, true})
+    for (const auto& x :
+         {numbers({70, 8, 3}, odd ? 0.05f : 20, odd), numbers({3, 40, 33}, odd ? 0.05f : 20, odd),
+          numbers({9, 64}, odd ? 0.05f : 20, odd), numbers({40, 64}, odd ? 0.05f : 20, odd)})
+      for (const char* axis : {"1", "-1"})
+        for (const char* k : {"1", "2", "3", "8"})
+          for (const char* largest : {"0", "1"}) {
+            if (*k > '3' && x.dim(x.rank() - 1) == 3 && *axis == '-') continue;
+            const std::string node = std::string("TopK <axis = ") + axis +
+                                     ", largest = " + largest + "> (x, k)",
+                              constants = std::string("<int64[1] k = {") + k + "}>";
+            agree_cast({kF32, kF64, kF16}, node, x, "y, places", constants);
+            if (!odd) agree_cast({kI32, kI64}, node, x, "y, places", constants);
+          }
+  // Nothing is better than the least integer: those come by their places.
+  const std::vector<int64_t> least(20 * 16, std::numeric_limits<int64_t>::min());
+  Tensor x = Tensor::of<int64_t>(DType::kInt64, std::vector<int64_t>{20, 16}, least);
+  x.data<int64_t>()[5] = x.data<int64_t>()[40] = 3;
+  for (const char* axis : {"0", "1"})
+    agree(std::string("main (int64[N,M] x) => (y, i) <int64[1] k = {3}> { y, i = TopK <axis = ") +
+              axis + "> (x, k) }",
+          {{"x", x}});
+}
+
+TEST_P(TypedOperators, ReductionsOfIntegers) {
+  opset_ = 20;
+  for (const auto& x : {numbers({70, 3}, 60), numbers({5, 200}, 60), numbers({4, 33, 18}, 60),
+                        numbers({3, 7, 64, 2}, 60)})
+    for (const char* axes : {"{0}", "{1}", "{-1}", "{0, 1}"})
+      for (const char* keep : {"0", "1"}) {
+        const std::string count = std::string(axes) == "{0, 1}" ? "2" : "1";
+        const std::string constants = "<int64[" + count + "] a = " + axes + ">",
+                          end = std::string(" <keepdims = ") + keep + "> (x, a)";
+        agree_cast({kU8, kI8, kBool, kI32, kI64}, "ReduceMax" + end, x, "y", constants);
+        agree_cast({kU8, kI8, kBool, kI32, kI64}, "ReduceMin" + end, x, "y", constants);
+        for (const char* op : {"ReduceMean", "ReduceProd", "ReduceSum", "ReduceL1"})
+          agree_cast({kI32, kI64}, op + end, x, "y", constants);
+      }
+  // A sum that int32 does not hold, of which the mean is one.
+  const std::vector<int32_t> great(300, 2000000000);
+  agree("main (int32[N,M] x) => (y) <int64[1] a = {1}> { y = ReduceMean (x, a) }",
+        {{"x", Tensor::of<int32_t>(DType::kInt32, std::vector<int64_t>{3, 100}, great)}});
+}
+
+TEST_P(TypedOperators, CastOfAllPairs) {
+  std::vector<double> values;
+  for (const double x : {0.0,
+                         0.4,
+                         0.6,
+                         1.5,
+                         127.9,
+                         128.0,
+                         255.5,
+                         256.0,
+                         32767.7,
+                         32768.0,
+                         65519.99,
+                         65520.0,
+                         65535.5,
+                         65536.0,
+                         2147483647.9,
+                         2147483648.0,
+                         4294967295.9,
+                         4294967296.0,
+                         9.2233720368547748e18,
+                         9.2233720368547758e18,
+                         1.8446744073709550e19,
+                         1.8446744073709552e19,
+                         1e30,
+                         1e300,
+                         2049.0,
+                         2049.0000001,
+                         2051.0,
+                         1.00048828125,
+                         1.0004882812500002,
+                         3e-8,
+                         2.98e-8,
+                         2.9802322387695312e-8,
+                         2.980232238769532e-8,
+                         1e-320,
+                         HUGE_VAL})
+    values.insert(values.end(), {x, -x});
+  values.push_back(std::numeric_limits<double>::quiet_NaN());
+  const Tensor x = Tensor::of<double>(
+      DType::kFloat64, std::vector<int64_t>{static_cast<int64_t>(values.size())}, values);
+  for (const int from : {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13})
+    for (const int to : {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13}) {
+      if (from == to) continue;
+      const std::string first =
+          from == kF64 ? "" : "v = Cast <to = " + std::to_string(from) + "> (x) ";
+      agree("main (double[N] x) => (y) { " + first + "y = Cast <to = " + std::to_string(to) +
+                "> (" + (from == kF64 ? "x" : "v") + ") }",
+            {{"x", x}});
+    }
+}
+
+TEST_P(TypedOperators, NormsGiveTheirMoments) {
+  for (const int64_t n : {7, 33, 64, 200}) {
+    const std::vector<NamedValue> inputs = {
+        {"x", numbers({3, 5, n}, 1)}, {"s", numbers({n}, 1)}, {"b", numbers({n}, 1)}};
+    agree(
+        "main (float[A,B,C] x, float[C] s, float[C] b) => (y, m, v) { y, m, v = "
+        "LayerNormalization (x, s, b) }",
+        inputs, 1e-5);
+    agree(
+        "main (float[A,B,C] x, float[C] s, float[C] b) => (y, v) { y, v = "
+        "SimplifiedLayerNormalization (x, s) }",
+        inputs, 1e-5);
+    agree(
+        "main (float[A,B,C] x, float[C] s, float[C] b) => (y, v, t) { y, m, v, t = "
+        "com.microsoft.SkipSimplifiedLayerNormalization (x, x, s, b) }",
+        inputs, 1e-5);
+    agree(
+        "main (float[A,B,C] x, float[C] s, float[C] b) => (y, m, v) { y, m, v = "
+        "com.microsoft.SkipLayerNormalization (x, x, s, b) }",
+        inputs, 1e-5);
+  }
+}
+
+TEST_P(TypedOperators, QuantiseHalves) {
+  for (const char* type : {"uint8", "int8", "int16"})
+    for (const bool odd : {false, true}) {
+      const auto model = [&](const std::string& attributes) {
+        return "main (float[A,B] given, float[S,T] scales, " + std::string(type) +
+               "[S,T] z) => (q, y) { x = Cast <to = 10> (given) s = Cast <to = 10> (scales) q = "
+               "QuantizeLinear <" +
+               attributes + "> (x, s, z) y = DequantizeLinear <" + attributes + "> (q, s, z) }";
+      };
+      const auto zeros = [&](std::vector<int64_t> dims) {
+        Tensor z = *Tensor::allocate(dtype_from_name(type).value(), dims);
+        for (int64_t i = 0; i < z.size(); ++i) z.set_int64(i, i % 7);
+        return z;
+      };
+      Tensor scales = numbers({9, 5}, 0.01f);
+      for (float& s : scales.span<float>()) s = std::fabs(s) + 0.003f;
+      agree(model("axis = 1, block_size = 16"),
+            {{"given", numbers({9, 70}, 1, odd)}, {"scales", scales}, {"z", zeros({9, 5})}});
+    }
+}
+
+TEST_P(TypedOperators, ThreeOperands) {
+  for (const char* op : {"Max", "Min", "Sum"})
+    for (const int type : {kF64, kI32, kI64, kU8, kI8}) {
+      if (*op == 'S' && type != kF64) continue;
+      const std::string to = std::to_string(type);
+      agree(
+          "main (float[A,B,C] a, float[B,C2] b, float[A,B2,C] c, float[C] d) => (y) { p = Cast "
+          "<to = " +
+              to + "> (a) q = Cast <to = " + to + "> (b) r = Cast <to = " + to +
+              "> (c) s = Cast <to = " + to + "> (d) y = " + op + " (p, q, r, s) }",
+          {{"a", numbers({5, 7, 90}, 20)},
+           {"b", numbers({7, 1}, 20)},
+           {"c", numbers({5, 1, 90}, 20, type == kF64)},
+           {"d", numbers({90}, 20)}});
+    }
+}
+
+TEST_P(TypedOperators, ProductsOfDoubles) {
+  const auto model = [](const std::string& node) {
+    return "main (float[A,B,C] x, float[A2,B2,C2] w) => (y) { a = Cast <to = 11> (x) b = Cast <to "
+           "= 11> (w) z = " +
+           node + " y = Cast <to = 1> (z) }";
+  };
+  const auto fused = [](const std::string& attributes) {
+    return "com.microsoft.FusedMatMul <" + attributes + "> (a, b)";
+  };
+  agree(model(fused("transB = 1, alpha = 0.25")),
+        {{"x", numbers({3, 17, 20}, 1)}, {"w", numbers({3, 9, 20}, 1)}}, 1e-6);
+  agree(model(fused("transA = 1, alpha = -3.0")),
+        {{"x", numbers({2, 20, 17}, 1)}, {"w", numbers({1, 20, 9}, 1)}}, 1e-6);
+  agree(model(fused("transA = 1, transB = 1")),
+        {{"x", numbers({2, 20, 5}, 1)}, {"w", numbers({2, 33, 20}, 1)}}, 1e-6);
+  agree(model("Einsum <equation = \"bid,bjd->bij\"> (a, b)"),
+        {{"x", numbers({3, 17, 20}, 1)}, {"w", numbers({3, 9, 20}, 1)}}, 1e-6);
+  agree(model("Einsum <equation = \"abc,dec->adbe\"> (a, b)"),
+        {{"x", numbers({3, 7, 20}, 1)}, {"w", numbers({2, 9, 20}, 1)}}, 1e-6);
+}
+
+/// The greatest distance from `exact` in units of the last place.
+double worst(UnaryTyped op, double low, double high, double (*exact)(double),
+             std::mt19937& engine) {
+  std::uniform_real_distribution<double> any(low, high);
+  std::vector<double> x(10007), y(x.size());
+  for (double& v : x) v = any(engine);
+  unary_typed_fn(op, DType::kFloat64)(x.data(), y.data(), static_cast<int64_t>(x.size()), 0);
+  double most = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double want = exact(x[i]);
+    const double unit = std::nextafter(std::fabs(want), HUGE_VAL) - std::fabs(want);
+    most = std::max(most, std::fabs(y[i] - want) / unit);
+  }
+  return most;
+}
+
+TEST_P(TypedOperators, FunctionsOfDoubles) {
+  for (const double size : {0.01, 1.0, 5.0, 30.0, 600.0}) {
+    const auto at = [&](UnaryTyped op, double (*exact)(double)) {
+      return worst(op, -size, size, exact, engine_);
+    };
+    EXPECT_LE(at(UnaryTyped::kTanh, [](double x) { return std::tanh(x); }), 4) << size;
+    EXPECT_LE(at(UnaryTyped::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }), 4) << size;
+    EXPECT_LE(at(UnaryTyped::kSin, [](double x) { return std::sin(x); }), 4) << size;
+    EXPECT_LE(at(UnaryTyped::kCos, [](double x) { return std::cos(x); }), 4) << size;
+  }
+  for (const char* type : {"uint8", "uint16", "int8", "uint32", "int64"})
+    for (const char* op : {"Abs", "Sign"})
+      agree("main (float[N] given, " + std::string(type) +
+                "[1] like) => (y) { x = CastLike (given, like) y = " + op + " (x) }",
+            {{"given", numbers({100}, 100)},
+             {"like", *Tensor::allocate(dtype_from_name(type).value(), std::vector<int64_t>{1})}});
+  for (const char* op : {"Tanh", "Sigmoid", "Sin", "Cos", "Reciprocal", "Sign"}) {
+    const std::vector<double> odd = {std::numeric_limits<double>::quiet_NaN(),
+                                     HUGE_VAL,
+                                     -HUGE_VAL,
+                                     -0.0,
+                                     0.0,
+                                     1e300,
+                                     -1e300,
+                                     5e-324,
+                                     -5e-324,
+                                     1e-300,
+                                     710,
+                                     -746};
+    agree("main (double[N] x) => (y) { z = " + std::string(op) + " (x) y = Cast <to = 1> (z) }",
+          {{"x", Tensor::of<double>(DType::kFloat64,
+                                    std::vector<int64_t>{static_cast<int64_t>(odd.size())}, odd)}},
+          1e-6);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, TypedOperators,
+                         ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+}  // namespace
+}  // namespace tombolo
