@@ -101,12 +101,17 @@ def norms_f64(r):
     c = Case()
     dims = shape(r, r.randint(1, 4), 40)
     x = floats(r, dims, r.choice([1, 5, 300])).astype(np.float64)
-    op = r.choice(["Softmax", "LogSoftmax", "Tanh", "Sigmoid", "Sin", "Cos", "Reciprocal", "Sign", "Hardmax"])
+    op = r.choice(["Softmax", "LogSoftmax", "Tanh", "Sigmoid", "Sin", "Cos", "Reciprocal", "Sign", "Hardmax", "LayerNormalization", "RMSNormalization", "LpNormalization"])
     if x.size > 6 and op in ("Tanh", "Sigmoid", "Sin", "Cos", "Sign"):
         x.flat[:6] = [np.nan, np.inf, -np.inf, -0.0, 1e300, 5e-324]
     if op.endswith("max"):
         c.attributes = dict(axis=r.randrange(-len(dims), len(dims)))
     c.add("x", x)
+    if op == "LpNormalization":
+        c.attributes = dict(axis=r.randrange(-len(dims), len(dims)), p=r.choice([1, 2]))
+    elif op.endswith("Normalization"):
+        for name in ["scale", "bias"][:1 if op[0] == "R" else r.randint(1, 2)]:
+            c.add(name, floats(r, dims[-1:]).astype(np.float64))
     return op, c
 
 

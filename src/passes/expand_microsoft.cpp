@@ -27,6 +27,7 @@ class Expander {
     const DType dtype = rewriter_.dtype(node.output(0));
     if (dtype == DType::kFloat64 && rewriter_.is(&node, "FusedMatMul", kMicrosoft))
       return fused_matmul(node);
+    if (rewriter_.is(&node, "MatMulInteger16", kMicrosoft)) return matmul_16(node);
     if (dtype != DType::kFloat32) return 0;
     if (rewriter_.is(&node, kSimplified)) return simplified_norm(node);
     const auto is = [&](Text op) { return rewriter_.is(&node, op, kMicrosoft); };
@@ -63,6 +64,14 @@ class Expander {
     made.set_int("to", static_cast<int64_t>(to));
     rewriter_.touch(made);
     return made.output(0);
+  }
+
+  /// Integers wrap, so that products of 32 bits are what 16 bits give.
+  size_t matmul_16(Node& node) {
+    const DType dtype = rewriter_.dtype(node.output(0));
+    if (node.input(1) == nullptr || (dtype != DType::kInt32 && dtype != DType::kUInt32)) return 0;
+    Value *a = cast(node, node.input(0), dtype), *b = cast(node, node.input(1), dtype);
+    return become(node, rewriter_.add(node, "MatMul", {a, b}, node.output(0)->name()));
   }
 
   size_t unique(Node& node) {

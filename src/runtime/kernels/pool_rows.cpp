@@ -77,6 +77,11 @@ void rows_of(const T* x, const PoolWindows& s, T empty, T* lines) {
     // The taps that lie inside, in either direction.
     const auto inside = [](int64_t first, int64_t step, int64_t count, int64_t end, int64_t& low,
                            int64_t& high) {
+      if (first >= 0 && first + (count - 1) * step < end) {  // without a division
+        low = 0;
+        high = count;
+        return;
+      }
       low = first >= 0 ? 0 : (-first + step - 1) / step;
       high = end <= first ? 0 : (end - 1 - first) / step + 1;
       if (high > count) high = count;

@@ -31,7 +31,7 @@ Status do_inverse(KernelRun& run) {
   run.parallel_for(x.size() / size, std::max<int64_t>(1, (1 << 15) / (size * n)),
                    [&](int64_t begin, int64_t end) {
                      std::vector<double> matrix(static_cast<size_t>(n * step)),
-                         factors(static_cast<size_t>(n));
+                         factors(static_cast<size_t>(inverse_room(n)));
                      std::vector<int64_t> order(static_cast<size_t>(n));
                      for (int64_t i = begin; i < end; ++i) {
                        for (int64_t row = 0; row < n; ++row)

@@ -95,9 +95,15 @@ TEST_P(Microsoft, GatherBlockQuantized) {
 }
 
 TEST_P(Microsoft, InverseMatrices) {
-  for (const int64_t n : {1, 2, 3, 4, 7, 16, 33})
+  for (const int64_t n : {1, 2, 3, 4, 7, 16, 33, 95, 96, 101, 200})
     agree("main (float[N,M,M] x) => (y) { y = com.microsoft.Inverse (x) }",
-          {{"x", numbers({5, n, n}, 1)}}, 1e-4);
+          {{"x", numbers({n < 50 ? 5 : 2, n, n}, 1)}}, 1e-4);
+  // One that has no inverse, and one whose rows are exchanged.
+  Tensor x = numbers({2, 100, 100}, 1);
+  std::fill_n(x.data<float>() + 4200, 100, 0.0f);
+  for (int64_t i = 0; i < 10000; ++i)
+    x.data<float>()[10000 + i] = (i / 100 + i % 100) % 100 == 57 ? 2.0f : 0.0f;
+  agree("main (float[N,M,M] x) => (y) { y = com.microsoft.Inverse (x) }", {{"x", x}}, 1e-6);
 }
 
 TEST_P(Microsoft, RealTransforms) {

@@ -261,6 +261,38 @@ TEST_P(TypedOperators, ProductsOfDoubles) {
         {{"x", numbers({3, 7, 20}, 1)}, {"w", numbers({2, 9, 20}, 1)}}, 1e-6);
 }
 
+TEST_P(TypedOperators, NormsOfDoubles) {
+  opset_ = 23;
+  for (const int64_t n : {1, 7, 33, 200}) {
+    const auto model = [](const std::string& node) {
+      return "main (float[A,B,C] given, float[C] scales, float[C] biases) => (y) { x = Cast <to = "
+             "11> (given) s = Cast <to = 11> (scales) b = Cast <to = 11> (biases) z = " +
+             node + " y = Cast <to = 1> (z) }";
+    };
+    const std::vector<NamedValue> inputs = {
+        {"given", numbers({3, 5, n}, 1)}, {"scales", numbers({n}, 1)}, {"biases", numbers({n}, 1)}};
+    for (const char* node :
+         {"LayerNormalization (x, s, b)", "LayerNormalization (x, s)", "RMSNormalization (x, s)",
+          "SimplifiedLayerNormalization (x, s)", "LpNormalization <axis = -1, p = 1> (x)",
+          "LpNormalization <axis = 1> (x)", "LpNormalization <axis = 0, p = 1> (x)",
+          "Softmax <axis = 1> (x)", "LogSoftmax <axis = 0> (x)"})
+      agree(model(node), inputs, 1e-6);
+  }
+}
+
+TEST_P(TypedOperators, ProductsOf16Bits) {
+  for (const auto& [a, b] : {std::pair<const char*, const char*>{"int16", "int16"},
+                             {"uint16", "uint16"},
+                             {"int16", "uint16"}})
+    agree("main (float[A,B,C] x, float[C,D] w, " + std::string(a) + "[1] p, " + b +
+              "[1] q) => (y) { a = CastLike (x, p) b = CastLike (w, q) y = "
+              "com.microsoft.MatMulInteger16 (a, b) }",
+          {{"x", numbers({2, 17, 40}, 20000)},
+           {"w", numbers({40, 33}, 20000)},
+           {"p", *Tensor::allocate(dtype_from_name(a).value(), std::vector<int64_t>{1})},
+           {"q", *Tensor::allocate(dtype_from_name(b).value(), std::vector<int64_t>{1})}});
+}
+
 /// The greatest distance from `exact` in units of the last place.
 double worst(UnaryTyped op, double low, double high, double (*exact)(double),
              std::mt19937& engine) {
