@@ -183,8 +183,10 @@ def decoding(r):
         c.add("q", floats(r, [batch, steps, heads * size]))
         c.add("k", floats(r, [batch, steps, kv_heads * size]))
         c.add("v", floats(r, [batch, steps, kv_heads * size]))
+    coded = r.random() < 0.3
     for name in "ab":
-        c.add(name, floats(r, [batch, kv_heads, total + 3, size])) if past else c.skip()
+        cache = [batch, kv_heads, total + 3, size]
+        c.add(name, numbers(r, cache, np.int8) if coded else floats(r, cache)) if past else c.skip()
     lengths = rng.integers(max(1, steps), total + 1, batch) - 1
     c.add("l", lengths.astype(np.int32))
     c.add("t", np.array(total, np.int32))
@@ -195,10 +197,16 @@ def decoding(r):
     c.add("p", rng.integers(0, 64, [batch, steps])) if rotary and r.random() < 0.4 else c.skip()
     c.add("x", floats(r, [r.choice([1, batch]), r.choice([1, heads]), steps, total])) if r.random() < 0.3 else c.skip()
     c.add("h", floats(r, [heads])) if r.random() < 0.3 else c.skip()
+    channel = r.random() < 0.5
+    for name in ("ks", "vs"):
+        c.add(name, np.abs(floats(r, [kv_heads * size if channel else 1])) * 0.03 + np.float32(0.005)) if coded else c.skip()
     while c.names[-1] == "":
         c.names.pop()
     c.attributes = dict(num_heads=heads, kv_num_heads=kv_heads, do_rotary=int(rotary), rotary_interleaved=r.randint(0, 1), local_window_size=r.choice([-1, -1, r.randint(1, 20)]),
                         smooth_softmax=r.choice([0, 0, 1]), softcap=r.choice([0.0, 0.0, 3.0]))
+    if coded:
+        kind = "PER_CHANNEL" if channel else "PER_TENSOR"
+        c.attributes |= dict(k_quant_type=kind, v_quant_type=kind, kv_cache_bit_width=8)
     c.outputs = r.choice([1, 3, 3])
     return "GroupQueryAttention", c
 

@@ -161,7 +161,7 @@ namespace tombolo {
 
 bool invert(int64_t n, double* matrix, double* factors, int64_t* order) {
   using Fn = bool(int64_t, double*, double*, int64_t*);
-  constexpr int64_t kLarge = 96;
+  constexpr int64_t kLarge = 48;
   return (n < kLarge ? TOMBOLO_TARGET(Fn, invert_any) : TOMBOLO_TARGET(Fn, invert_large))(
       n, matrix, factors, order);
 }

@@ -11,6 +11,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/ml_rows.h"
+#include "runtime/kernels/transpose_tile.h"
 
 namespace tombolo {
 namespace {
@@ -103,10 +104,10 @@ bool supports_wide(const KernelQuery& q) {
 
 void lay_out(const Tensor& b, int64_t padded, double* to) {
   const int64_t count = b.dim(0), width = b.dim(1);
-  for (int64_t i = 0; i < width; ++i) {
-    for (int64_t j = 0; j < count; ++j) to[i * padded + j] = b.data<double>()[j * width + i];
+  transpose_tile(b.data<std::byte>(), width, reinterpret_cast<std::byte*>(to), padded, count, width,
+                 sizeof(double));
+  for (int64_t i = 0; i < width; ++i)
     std::fill(to + i * padded + count, to + (i + 1) * padded, 0.0);
-  }
 }
 
 Result<std::unique_ptr<KernelState>> prepare_wide(const PrepareContext& q) {

@@ -1,6 +1,7 @@
 // GroupQueryAttention and SparseAttention of com.microsoft in floats, as decoders are exported:
-// separate query, key and value, a plain cache, rotary embedding. How far a sequence is comes with
-// the run, and so does the layout of blocks that SparseAttention's heads see.
+// separate query, key and value, a cache of floats or of codes, rotary embedding. How far a
+// sequence is comes with the run, and so does the layout of blocks that SparseAttention's heads
+// see.
 
 #include <algorithm>
 #include <cmath>
@@ -10,16 +11,19 @@
 #include <vector>
 
 #include "runtime/kernels/attention.h"
+#include "runtime/kernels/binary.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/rotate.h"
+#include "runtime/kernels/unpack_codes.h"
 
 namespace tombolo {
 namespace {
 
 constexpr size_t kPastKey = 3, kPastValue = 4;
 constexpr size_t kPositions = 9, kScoreBias = 10, kHeadSink = 11;
+constexpr size_t kKeyScale = 12, kValueScale = 13;
 constexpr size_t kQueryNorm = 14, kKeyNorm = 15;
 constexpr size_t kBlockRows = 5, kBlockColumns = 6;  // of SparseAttention
 
@@ -42,9 +46,36 @@ struct GroupQueryState final : KernelState {
   bool sink = false;    ///< one more score of 0 where no sinks are given
   bool positions_given = false, norms = false;
   float scale = 1, softcap = 0, epsilon = 0;
+  int bits = 32;  ///< of an element of the cache: floats, or codes of 8 or 4 bits
+  bool coded() const { return bits != 32; }
+  DType cached() const {
+    return bits == 32 ? DType::kFloat32 : bits == 8 ? DType::kInt8 : DType::kUInt8;
+  }
+  /// Elements of a step of a head in the cache.
+  int64_t cached_size() const { return bits == 4 ? size / 2 : size; }
   int64_t width() const { return (heads + (packed ? 2 * kv_heads : 0)) * size; }
   int64_t kv_width() const { return packed ? width() : kv_heads * size; }
 };
+
+/// Keys and values as codes, both of them.
+bool plan_codes(const KernelQuery& q, GroupQueryState& s) {
+  const Text keys = q.attributes.get_string("k_quant_type", "NONE"),
+             values = q.attributes.get_string("v_quant_type", "NONE");
+  const auto plain = [](Text kind) { return kind.empty() || kind == "NONE"; };
+  if (plain(keys) && plain(values)) return true;
+  if (s.sparse || plain(keys) || plain(values)) return false;
+  const int64_t bits = q.attributes.get_int("kv_cache_bit_width", 8);
+  if (bits != 8 && (bits != 4 || s.size % 2 != 0)) return false;
+  s.bits = static_cast<int>(bits);
+  for (const size_t i : {kKeyScale, kValueScale}) {
+    const Text kind = i == kKeyScale ? keys : values;
+    const bool channel = kind == "PER_CHANNEL";
+    if ((!channel && kind != "PER_TENSOR") || !q.has_input(i) ||
+        q.inputs[i].size() != (channel ? s.kv_heads * s.size : 1))
+      return false;
+  }
+  return true;
+}
 
 constexpr int64_t kMostSeen = int64_t{1} << 25;  ///< bytes that say who sees whom
 
@@ -74,15 +105,12 @@ bool plan_group_query(const KernelQuery& q, GroupQueryState& s) {
     if (q.dtype(i) != DType::kFloat32 || q.dims(i).size() != 3 || element_count(q.dims(i)) < 1)
       return false;
   for (size_t i = s.ports.sines + 1; i < q.inputs.size(); ++i) {
-    const bool known = !s.sparse && (i == kPositions || i == kScoreBias || i == kHeadSink ||
-                                     i == kQueryNorm || i == kKeyNorm);
+    const bool known =
+        !s.sparse && (i == kPositions || i == kScoreBias || i == kHeadSink || i == kQueryNorm ||
+                      i == kKeyNorm || i == kKeyScale || i == kValueScale);
     if (q.has_input(i) && !known) return false;
     if (q.has_input(i) && q.dtype(i) != (i == kPositions ? DType::kInt64 : DType::kFloat32))
       return false;
-  }
-  for (const Text name : {Text("k_quant_type"), Text("v_quant_type")}) {
-    const Text kind = attributes.get_string(name, "NONE");
-    if (kind != "NONE" && !kind.empty()) return false;
   }
   if (attributes.get_int("sliding_window_cache", 0) != 0) return false;
   s.causal = s.sparse || attributes.get_int("causal", 1) != 0;
@@ -97,14 +125,14 @@ bool plan_group_query(const KernelQuery& q, GroupQueryState& s) {
   if (s.size < 1 || s.width() != q.dims(0)[2]) return false;
   for (size_t i = 1; i < 3 && !s.packed; ++i)
     if (Dims(q.dims(i)) != Dims{s.batch, s.rows, s.kv_heads * s.size}) return false;
-  if (q.has_input(kPastKey) != q.has_input(kPastValue)) return false;
+  if (!plan_codes(q, s) || q.has_input(kPastKey) != q.has_input(kPastValue)) return false;
   s.has_past = q.has_input(kPastKey);
   if (s.has_past) {
     if (q.dims(kPastKey).size() != 4) return false;
     s.capacity = q.dims(kPastKey)[2];
     for (const size_t i : {kPastKey, kPastValue})
-      if (q.dtype(i) != DType::kFloat32 ||
-          Dims(q.dims(i)) != Dims{s.batch, s.kv_heads, s.capacity, s.size})
+      if (q.dtype(i) != s.cached() ||
+          Dims(q.dims(i)) != Dims{s.batch, s.kv_heads, s.capacity, s.cached_size()})
         return false;
   }
   for (const size_t i : {lengths, total})
@@ -248,6 +276,84 @@ void prepare_head(const GroupQueryState& s, const float* from, const float* weig
     std::memcpy(to, from, static_cast<size_t>(s.size) * sizeof(float));
 }
 
+/// The codes of one head of the cache, and the floats that they stand for.
+class CodedHead {
+ public:
+  /// `scales`: one for each feature, or one.
+  CodedHead(const GroupQueryState& s, const float* scales, bool channel)
+      : s_(s), scales_(scales), channel_(channel) {
+    for (int64_t i = 0; channel && i < kTogether * s.size; ++i)
+      spread_.push_back(scales[i % s.size]);
+  }
+
+  /// `steps` steps from `codes` on.
+  void decode(const uint8_t* codes, int64_t steps, float* to) const {
+    if (steps < 1) return;
+    const int64_t n = steps * s_.size;
+    const float one = 1, zero = s_.bits == 4 ? 8 : 0;
+    unpack_blocks({codes, 0, s_.bits, s_.bits == 8}, n, n, channel_ ? &one : scales_, &zero, to);
+    const int64_t block = kTogether * s_.size;
+    for (int64_t i = 0; channel_ && i < n; i += block)
+      multiply_(to + i, false, spread_.data(), false, to + i, std::min(block, n - i));
+  }
+  /// One step.
+  void encode(const float* x, uint8_t* codes) const {
+    const double low = s_.bits == 8 ? -128 : -8, high = -low - 1;
+    const auto code = [&](int64_t i) {
+      const double exact =
+          static_cast<double>(x[i]) / static_cast<double>(scales_[channel_ ? i : 0]);
+      const double inside = std::min(std::max(exact == exact ? exact : 0.0, low), high);
+      // To the nearest whole number, of two the even one: doubles of this size are whole.
+      constexpr double kWhole = 6755399441055744.0;
+      return static_cast<int>((inside + kWhole) - kWhole);
+    };
+    for (int64_t i = 0; s_.bits == 8 && i < s_.size; ++i) codes[i] = static_cast<uint8_t>(code(i));
+    for (int64_t i = 0; s_.bits == 4 && i < s_.size; i += 2)
+      codes[i / 2] = static_cast<uint8_t>((code(i) + 8) | (code(i + 1) + 8) << 4);
+  }
+
+ private:
+  static constexpr int64_t kTogether = 8;  ///< steps that are multiplied at once
+  const GroupQueryState& s_;
+  const float* scales_;
+  bool channel_;
+  std::vector<float> spread_;
+  BinaryFn* multiply_ = binary_fn(Binary::kMul, DType::kFloat32);
+};
+
+/// Head i of the coded keys (`which` is 1) or values: what the cache has, then new steps, then
+/// nothing, as codes to `codes`, if anybody wants them; and the floats of all but the last to `to`.
+template <typename NewStep>
+void write_codes(const KernelRun& run, const GroupQueryState& s, size_t which, int64_t i,
+                 int64_t past, int64_t columns, Tensor* codes, float* to, NewStep&& new_step) {
+  const size_t input = which == 1 ? kKeyScale : kValueScale;
+  const bool channel = run.input(input).size() != 1;
+  const CodedHead head(s, run.data<float>(input) + (channel ? i % s.kv_heads * s.size : 0),
+                       channel);
+  const int64_t width = s.cached_size();
+  uint8_t* out = codes == nullptr
+                     ? nullptr
+                     : reinterpret_cast<uint8_t*>(codes->data<std::byte>()) + i * columns * width;
+  if (past > 0) {
+    const auto* old =
+        reinterpret_cast<const uint8_t*>(run.data<std::byte>(which + 2)) + i * s.capacity * width;
+    head.decode(old, past, to);
+    if (out != nullptr) std::memcpy(out, old, static_cast<size_t>(past * width));
+  }
+  std::vector<uint8_t> step(static_cast<size_t>(width));
+  const int64_t room = std::min(s.rows, columns - past);
+  for (int64_t r = past; r < past + room; ++r) {
+    float* floats = to + r * s.size;
+    new_step(r - past, floats);
+    head.encode(floats, step.data());
+    head.decode(step.data(), 1, floats);
+    if (out != nullptr) std::copy(step.begin(), step.end(), out + r * width);
+  }
+  if (out != nullptr)
+    std::memset(out + (past + room) * width, 0,
+                static_cast<size_t>((columns - past - room) * width));
+}
+
 Status run_group_query(KernelRun& run) {
   const auto& s = run.state<GroupQueryState>();
   TRY(const Progress progress, read_progress(run, s));
@@ -255,8 +361,14 @@ Status run_group_query(KernelRun& run) {
   TRY(Tensor * y, run.output(0, DType::kFloat32, {{s.batch, s.rows, s.heads * s.size}}));
   const int64_t cache[] = {s.batch, s.kv_heads, columns, s.size};
   Tensor rooms[2];
+  Tensor* codes[2] = {};
+  for (size_t i = 1; s.coded() && i < 3; ++i)
+    if (run.wants_output(i)) {
+      TRY(codes[i - 1],
+          run.output(i, s.cached(), {{s.batch, s.kv_heads, columns, s.cached_size()}}));
+    }
   const auto cache_at = [&](size_t i) -> Result<Tensor*> {
-    if (run.wants_output(i)) return run.output(i, DType::kFloat32, cache);
+    if (!s.coded() && run.wants_output(i)) return run.output(i, DType::kFloat32, cache);
     TRY(rooms[i - 1], Tensor::allocate(DType::kFloat32, cache));
     return &rooms[i - 1];
   };
@@ -280,6 +392,14 @@ Status run_group_query(KernelRun& run) {
   for (const size_t i : {size_t(1), size_t(2)})
     news[i] = s.packed ? news[0] + (s.heads + static_cast<int64_t>(i - 1) * s.kv_heads) * s.size
                        : run.data<float>(i);
+  const auto new_step = [&](size_t which, int64_t b, int64_t h, int64_t r, float* to) {
+    const float* from = news[which] + (b * s.rows + r) * s.kv_width() + h * s.size;
+    if (which == 1 && (s.half != 0 || key_norm != nullptr))
+      prepare_head(s, from, key_norm, s.half != 0 ? cosine + angle(b, r) : nullptr,
+                   sine + angle(b, r), to);
+    else
+      std::memcpy(to, from, bytes);
+  };
   // Keys and values: the cache, what is new, zeros.
   run.parallel_for(
       s.batch * s.kv_heads, std::max<int64_t>(1, 16384 / (columns * s.size)),
@@ -290,18 +410,17 @@ Status run_group_query(KernelRun& run) {
           const int64_t room = std::min(s.rows, columns - past);
           for (const size_t which : {size_t(1), size_t(2)}) {
             float* to = (which == 1 ? keys : values)->data<float>() + i * columns * s.size;
-            if (past > 0)
+            if (s.coded())
+              write_codes(run, s, which, i, past, columns, codes[which - 1], to,
+                          [&](int64_t r, float* step) { new_step(which, b, h, r, step); });
+            else if (past > 0)
               std::memcpy(to, run.data<float>(which + 2) + i * s.capacity * s.size,
                           static_cast<size_t>(past) * bytes);
             to += past * s.size;
-            const float* from = news[which] + b * s.rows * s.kv_width() + h * s.size;
-            for (int64_t r = 0; r < room; ++r, to += s.size, from += s.kv_width()) {
-              if (which == 1 && (s.half != 0 || key_norm != nullptr))
-                prepare_head(s, from, key_norm, s.half != 0 ? cosine + angle(b, r) : nullptr,
-                             sine + angle(b, r), to);
-              else
-                std::memcpy(to, from, bytes);
-            }
+            if (s.coded())
+              to += room * s.size;
+            else
+              for (int64_t r = 0; r < room; ++r, to += s.size) new_step(which, b, h, r, to);
             const size_t rest = static_cast<size_t>(columns - past - room) * bytes;
             if (s.sparse)  // its cache stays what it was
               std::memcpy(to, run.data<float>(which + 2) + (i * s.capacity + past + room) * s.size,

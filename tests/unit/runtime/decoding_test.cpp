@@ -65,6 +65,50 @@ TEST_P(Decoding, GroupQueryAttention) {
       }
 }
 
+TEST_P(Decoding, CachesOfCodes) {
+  // Two sequences, four heads over two of keys and values, codes of 8 and of 4 bits.
+  for (const int64_t steps : {1, 5})
+    for (const int64_t past : {0, 9})
+      for (const int bits : {8, 4})
+        for (const char* kinds : {"PER_TENSOR", "PER_CHANNEL"})
+          for (const bool turn : {false, true}) {
+            const bool channel = std::string(kinds) == "PER_CHANNEL";
+            const int64_t size = 16, total = past + steps, width = bits == 4 ? size / 2 : size;
+            const std::string type = bits == 4 ? "uint8" : "int8",
+                              number = std::to_string(total - 1);
+            const auto codes = [&] {
+              Tensor made = *Tensor::allocate(dtype_from_name(type).value(),
+                                              std::vector<int64_t>{2, 2, past + 2, width});
+              for (int64_t i = 0; i < made.size(); ++i)
+                made.set_int64(i, static_cast<int64_t>(engine_() % 256));
+              return made;
+            };
+            Tensor scales = numbers({channel ? 2 * size : 1}, 1);
+            for (float& scale : scales.span<float>())
+              scale = (std::fabs(scale) + 0.3f) * (bits == 4 ? 0.2f : 0.01f);
+            agree("main (float[2,S,64] q, float[2,S,32] k, float[2,S,32] v, " + type +
+                      "[2,2,P,W] a, " + type +
+                      "[2,2,P,W] b, float[N] s, float[32,8] c, float[32,8] d) => (y, g, h) <int32 "
+                      "t = {" +
+                      std::to_string(total) + "}, int32[2] l = {" + number + "," + number +
+                      "}> { y, g, h = com.microsoft.GroupQueryAttention <num_heads = 4, "
+                      "kv_num_heads = 2, do_rotary = " +
+                      (turn ? "1" : "0") + ", kv_cache_bit_width = " + std::to_string(bits) +
+                      ", k_quant_type = \"" + kinds + "\", v_quant_type = \"" + kinds +
+                      "\"> (q, k, v, " + (past == 0 ? ", " : "a, b") +
+                      ", l, t, c, d, , , , s, s) }",
+                  {{"q", numbers({2, steps, 64}, 0.5f)},
+                   {"k", numbers({2, steps, 32}, 0.5f, !turn && channel)},
+                   {"v", numbers({2, steps, 32}, 0.5f)},
+                   {"a", codes()},
+                   {"b", codes()},
+                   {"s", scales},
+                   {"c", numbers({32, 8}, 1)},
+                   {"d", numbers({32, 8}, 1)}},
+                  1e-5);
+          }
+}
+
 TEST_P(Decoding, SharedBuffers) {
   for (const int64_t size : {8, 20, 64})
     for (const int64_t before : {0, 3, 8})
