@@ -145,23 +145,26 @@ Status multiply(KernelRun& run) {
   const int64_t width = wide_panel<T>(), panels = (s.n + width - 1) / width;
   // Tiles of rows and of panels so that there is one for each thread, and B's part stays near.
   const int64_t rows = wide_rows<T>() * 4, row_blocks = (s.m + rows - 1) / rows;
-  const int64_t together = std::max<int64_t>(1, 4096 / width / 8),
+  const int64_t shares =
+      run.options().threads == 1 ? 1 : (2 * run.options().threads - 1) / row_blocks + 1;
+  const int64_t together = std::max<int64_t>(
+                    1, std::min(4096 / width / 8, (panels + shares - 1) / shares)),
                 column_blocks = (panels + together - 1) / together;
   const int64_t grain =
       std::max<int64_t>(1, (1 << 16) / std::max<int64_t>(1, rows * together * width * s.k));
-  for (size_t i = 0; i < s.a_at.size(); ++i) {
+  // Product i; `fresh`: what `room` holds is of another one.
+  const auto one = [&](size_t i, bool fresh, T* room, auto&& share) {
     const T* a = reinterpret_cast<const T*>(run.data<std::byte>(0)) + s.a_at[i];
     const T* b = reinterpret_cast<const T*>(run.data<std::byte>(1)) + s.b_at[i];
     T* c = reinterpret_cast<T*>(y->data<std::byte>()) + static_cast<int64_t>(i) * s.m * s.n;
-    if (s.constant_b == nullptr && (i == 0 || s.b_at[i] != s.b_at[i - 1]))
-      run.parallel_for(
-          panels, std::max<int64_t>(1, (1 << 14) / (width * std::max<int64_t>(1, s.k))),
-          [&](int64_t begin, int64_t end) {
-            pack_wide(b, s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, begin, end, packed);
-          });
+    if (s.constant_b == nullptr && fresh)
+      share(panels, std::max<int64_t>(1, (1 << 14) / (width * std::max<int64_t>(1, s.k))),
+            [&](int64_t begin, int64_t end) {
+              pack_wide(b, s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, begin, end, room);
+            });
     if (s.trans_a) {
-      T* turned = packed + s.packed;
-      run.parallel_for(s.k, std::max<int64_t>(1, (1 << 14) / s.m), [&](int64_t begin, int64_t end) {
+      T* turned = room + s.packed;
+      share(s.k, std::max<int64_t>(1, (1 << 14) / s.m), [&](int64_t begin, int64_t end) {
         transpose_tile(reinterpret_cast<const std::byte*>(a + begin * s.m), s.m,
                        reinterpret_cast<std::byte*>(turned + begin), s.k, end - begin, s.m,
                        sizeof(T));
@@ -169,15 +172,36 @@ Status multiply(KernelRun& run) {
       a = turned;
     }
     const T* panels_of_b =
-        s.constant_b != nullptr ? reinterpret_cast<const T*>(s.constant_b) : packed;
+        s.constant_b != nullptr ? reinterpret_cast<const T*>(s.constant_b) : room;
     const WideProduct<T> product{a, s.k, panels_of_b, c, s.n, s.n, s.k};
-    run.parallel_for(row_blocks * column_blocks, grain, [&](int64_t begin, int64_t end) {
+    share(row_blocks * column_blocks, grain, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t row = task % row_blocks * rows, panel = task / row_blocks * together;
         multiply_wide(product, row, std::min(rows, s.m - row), panel,
                       std::min(together, panels - panel));
       }
     });
+  };
+  const auto fresh = [&](int64_t i, int64_t first) {
+    const auto at = static_cast<size_t>(i);
+    return i == first || s.b_at[at] != s.b_at[at - 1];
+  };
+  const auto batch = static_cast<int64_t>(s.a_at.size());
+  constexpr int64_t kSmall = int64_t{1} << 21;  // products that a thread had better take whole
+  if (run.options().threads > 1 && batch >= run.options().threads && s.m * s.n * s.k <= kSmall) {
+    const int64_t least = std::max<int64_t>(1, (1 << 16) / std::max<int64_t>(1, s.m * s.n * s.k));
+    run.parallel_for(batch, least, [&](int64_t begin, int64_t end) {
+      const bool uses = s.constant_b == nullptr || s.trans_a;
+      std::vector<T> room(uses ? static_cast<size_t>(s.packed + (s.trans_a ? s.m * s.k : 0) + 64)
+                               : 0);
+      for (int64_t i = begin; i < end; ++i)
+        one(static_cast<size_t>(i), fresh(i, begin), room.data(),
+            [](int64_t count, int64_t, auto&& body) { body(int64_t{0}, count); });
+    });
+  } else {
+    for (int64_t i = 0; i < batch; ++i)
+      one(static_cast<size_t>(i), fresh(i, 0), packed,
+          [&](int64_t count, int64_t least, auto&& body) { run.parallel_for(count, least, body); });
   }
   if constexpr (std::is_same_v<T, double>) {
     const bool add = run.has_input(2);

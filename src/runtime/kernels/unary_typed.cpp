@@ -387,6 +387,33 @@ HWY_INLINE int64_t long_to_floats(const int64_t* x, float* y, int64_t n) {
 }
 #endif
 
+#if HWY_TARGET != HWY_AVX3
+/// Doubles below 2^51 to integers of 64 bits, which AVX-512 alone converts in vectors; the first
+/// that is not converted.
+HWY_INLINE int64_t doubles_to_long(const double* x, int64_t* y, int64_t n) {
+  const hn::ScalableTag<double> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto shift = hn::Set(d, 6755399441055744.0), limit = hn::Set(d, 2251799813685248.0);
+  const auto shift_bits = hn::BitCast(di, shift);
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const auto a = hn::LoadU(d, x + i), b = hn::LoadU(d, x + i + lanes);
+    const auto small = hn::And(hn::Lt(hn::Abs(a), limit), hn::Lt(hn::Abs(b), limit));
+    if (HWY_LIKELY(hn::AllTrue(d, small))) {
+      const auto whole = [&](auto v) HWY_ATTR {
+        return hn::Sub(hn::BitCast(di, hn::Add(hn::Trunc(v), shift)), shift_bits);
+      };
+      hn::StoreU(whole(a), di, y + i);
+      hn::StoreU(whole(b), di, y + i + lanes);
+      continue;
+    }
+    for (int64_t j = i; j < i + 2 * lanes; ++j) y[j] = to_integer_of<int64_t>(x[j]);
+  }
+  return i;
+}
+#endif
+
 template <typename To, typename From>
 void convert_all(const void* from, void* to, int64_t n) {
   using In = std::conditional_t<std::is_same_v<From, Boolean>, uint8_t, From>;
@@ -398,6 +425,10 @@ void convert_all(const void* from, void* to, int64_t n) {
   if constexpr (std::is_same_v<From, float> && kShort) return truncate_floats(x, y, n);
   if constexpr (std::is_same_v<From, double> && kShort) return truncate_doubles(x, y, n);
   int64_t i = 0;
+#if HWY_TARGET != HWY_AVX3
+  if constexpr (std::is_same_v<From, double> && std::is_same_v<To, int64_t>)
+    i = doubles_to_long(x, y, n);
+#endif
 #if HWY_TARGET == HWY_AVX2
   if constexpr (std::is_same_v<From, float> && std::is_same_v<To, int64_t>)
     i = floats_to_long(x, y, n);
