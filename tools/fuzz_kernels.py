@@ -499,7 +499,7 @@ def typed_reduce(r):
     op = r.choice(["Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp"])
     dtype = r.choice([np.float32, np.float64, np.int32, np.int64])
     if op in ("LogSumExp", "LogSum"):
-        dtype = np.float32
+        dtype = r.choice([np.float32, np.float64])
     if op in ("Max", "Min") and r.random() < 0.5:
         dtype = r.choice([np.uint8, np.int8, np.bool_])
     x = floats(r, dims, 3)

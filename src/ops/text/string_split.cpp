@@ -55,6 +55,21 @@ int64_t split_text(std::string_view text, std::string_view delimiter, int64_t mo
   }
 }
 
+/// The parts of split_text() between white space: without a branch for each character.
+int64_t count_words(std::string_view text) {
+  const auto is_space = [](char c) {
+    return static_cast<int64_t>(c == ' ') |
+           static_cast<int64_t>(static_cast<uint8_t>(c - '\t') < 5);
+  };
+  int64_t words = 0, before = 1;
+  for (const char c : text) {
+    const int64_t space = is_space(c);
+    words += before & (space ^ 1);
+    before = space;
+  }
+  return words;
+}
+
 Status run_string_split(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
   if (!x->is_string()) return context.error("strings are needed, not " + to_string(*x));
@@ -66,7 +81,9 @@ Status run_string_split(KernelContext& context) {
   const auto& texts = x->strings();
   int64_t longest = 0;
   for (size_t i = 0; i < texts.size(); ++i) {
-    const int64_t parts = split_text(texts[i], delimiter, most, [](std::string_view) {});
+    const int64_t parts = delimiter.empty() && most < 0
+                              ? count_words(texts[i])
+                              : split_text(texts[i], delimiter, most, [](std::string_view) {});
     counts->data<int64_t>()[i] = parts;
     longest = std::max(longest, parts);
   }

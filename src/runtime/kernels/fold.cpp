@@ -311,28 +311,38 @@ void fold_down_any(Fold fold, const T* x, int64_t n, int64_t step, int64_t width
 #undef CASE
 }
 
-float exp_sum(const float* x, int64_t n, float shift) {
-  const hn::ScalableTag<float> d;
+/// e^x for x <= 0. Of doubles below -700 it is not told from zero.
+template <class D, class V>
+HWY_INLINE V exp_below(D d, V x) {
+  if constexpr (sizeof(hn::TFromD<D>) == 8)
+    return hn::Exp(d, hn::Max(hn::Set(d, -700.0), x));
+  else
+    return v_exp_negative(d, x);
+}
+
+template <typename T>
+T exp_sum(const T* x, int64_t n, T shift) {
+  const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const V by = hn::Set(d, shift);
   V s0 = hn::Zero(d), s1 = s0;
   int64_t i = 0;
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    s0 = hn::Add(s0, v_exp_negative(d, hn::Sub(hn::LoadU(d, x + i), by)));
-    s1 = hn::Add(s1, v_exp_negative(d, hn::Sub(hn::LoadU(d, x + i + lanes), by)));
+    s0 = hn::Add(s0, exp_below(d, hn::Sub(hn::LoadU(d, x + i), by)));
+    s1 = hn::Add(s1, exp_below(d, hn::Sub(hn::LoadU(d, x + i + lanes), by)));
   }
   for (; i < n; i += lanes) {
-    const V e = v_exp_negative(d, hn::Sub(load_n(d, x + i, n - i), by));
+    const V e = exp_below(d, hn::Sub(load_n(d, x + i, n - i), by));
     s0 = hn::Add(
         s0, n - i >= lanes ? e : hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n - i)), e));
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
 }
 
-void exp_sum_down(const float* x, int64_t n, int64_t step, int64_t width, const float* shifts,
-                  float* sums) {
-  const hn::ScalableTag<float> d;
+template <typename T>
+void exp_sum_down(const T* x, int64_t n, int64_t step, int64_t width, const T* shifts, T* sums) {
+  const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t j = 0; j < width; j += lanes) {
@@ -340,7 +350,7 @@ void exp_sum_down(const float* x, int64_t n, int64_t step, int64_t width, const 
     const V by = load_n(d, shifts + j, left);
     V sum = hn::Zero(d);
     for (int64_t i = 0; i < n; ++i)
-      sum = hn::Add(sum, v_exp_negative(d, hn::Sub(load_n(d, x + i * step + j, left), by)));
+      sum = hn::Add(sum, exp_below(d, hn::Sub(load_n(d, x + i * step + j, left), by)));
     store_n(sum, d, sums + j, left);
   }
 }
@@ -372,14 +382,21 @@ TOMBOLO_FOLD(uint8_t)
 TOMBOLO_FOLD(int8_t)
 #undef TOMBOLO_FOLD
 
-float exp_sum_row(const float* x, int64_t n, float shift) {
-  return TOMBOLO_TARGET(float(const float*, int64_t, float), exp_sum)(x, n, shift);
+template <typename T>
+T exp_sum_row(const T* x, int64_t n, T shift) {
+  return TOMBOLO_TARGET(T(const T*, int64_t, T), exp_sum<T>)(x, n, shift);
 }
-void exp_sum_columns(const float* x, int64_t n, int64_t step, int64_t width, const float* shifts,
-                     float* sums) {
-  TOMBOLO_TARGET(void(const float*, int64_t, int64_t, int64_t, const float*, float*), exp_sum_down)
+template <typename T>
+void exp_sum_columns(const T* x, int64_t n, int64_t step, int64_t width, const T* shifts, T* sums) {
+  TOMBOLO_TARGET(void(const T*, int64_t, int64_t, int64_t, const T*, T*), exp_sum_down<T>)
   (x, n, step, width, shifts, sums);
 }
+#define TOMBOLO_EXP_SUM(T)                      \
+  template T exp_sum_row(const T*, int64_t, T); \
+  template void exp_sum_columns(const T*, int64_t, int64_t, int64_t, const T*, T*);
+TOMBOLO_EXP_SUM(float)
+TOMBOLO_EXP_SUM(double)
+#undef TOMBOLO_EXP_SUM
 
 }  // namespace tombolo
 #endif

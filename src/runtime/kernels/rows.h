@@ -44,11 +44,12 @@ T fold_row(Fold fold, const T* x, int64_t n) {
 template <typename T>
 void fold_columns(Fold fold, const T* x, int64_t n, int64_t step, int64_t width, T* y);
 
-/// Sum of e^(x[i] - shift), for shift the greatest of x.
-float exp_sum_row(const float* x, int64_t n, float shift);
+/// Sum of e^(x[i] - shift), for shift the greatest of x: of float or double.
+template <typename T>
+T exp_sum_row(const T* x, int64_t n, T shift);
 /// sums[j] = sum over i of e^(x[i * step + j] - shifts[j]).
-void exp_sum_columns(const float* x, int64_t n, int64_t step, int64_t width, const float* shifts,
-                     float* sums);
+template <typename T>
+void exp_sum_columns(const T* x, int64_t n, int64_t step, int64_t width, const T* shifts, T* sums);
 
 /// One run of n positions of LRN: y = x[c] * (bias + factor * sum of squares of x[low..high])^-beta
 /// for each channel c; channels are `plane` apart.

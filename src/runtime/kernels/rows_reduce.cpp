@@ -88,7 +88,6 @@ bool plan_reduce(const KernelQuery& query, Reduce op, ReduceState& state) {
     default:
       return false;
   }
-  if (op == Reduce::kLogSumExp && state.dtype != DType::kFloat32) return false;
   const auto dims = query.dims(0);
   if (element_count(dims) < 1) return false;
   std::vector<int64_t> axes;
@@ -220,14 +219,15 @@ void fold_step(const KernelRun& run, const Step& step, const T* x, T* y) {
                    });
 }
 
-void log_sum_exp(const KernelRun& run, const Step& step, const float* x, float* y) {
+template <typename T>
+void log_sum_exp(const KernelRun& run, const Step& step, const T* x, T* y) {
   // An infinity or NaN as the greatest is the result.
-  const auto finish = [](float most, float sum) {
+  const auto finish = [](T most, T sum) {
     return std::isfinite(most) ? most + std::log(sum) : most;
   };
   if (short_rows(step))
-    return for_short_rows(run, step, x, [&](int64_t first, int64_t rows, const float* columns) {
-      float most[kShortRows], sums[kShortRows];
+    return for_short_rows(run, step, x, [&](int64_t first, int64_t rows, const T* columns) {
+      T most[kShortRows], sums[kShortRows];
       fold_columns(Fold::kMax, columns, step.length, kShortRows, rows, most);
       exp_sum_columns(columns, step.length, kShortRows, rows, most, sums);
       for (int64_t r = 0; r < rows; ++r) y[first + r] = finish(most[r], sums[r]);
@@ -236,8 +236,8 @@ void log_sum_exp(const KernelRun& run, const Step& step, const float* x, float* 
     run.parallel_for(step.outer, std::max<int64_t>(1, 8192 / step.length),
                      [&](int64_t begin, int64_t end) {
                        for (int64_t i = begin; i < end; ++i) {
-                         const float* row = x + i * step.length;
-                         const float most = fold_row(Fold::kMax, row, step.length);
+                         const T* row = x + i * step.length;
+                         const T most = fold_row(Fold::kMax, row, step.length);
                          y[i] = finish(most, exp_sum_row(row, step.length, most));
                        }
                      });
@@ -248,11 +248,11 @@ void log_sum_exp(const KernelRun& run, const Step& step, const float* x, float* 
   run.parallel_for(step.outer * columns,
                    std::max<int64_t>(1, 8192 / (step.length * std::min(kFew, step.inner))),
                    [&](int64_t begin, int64_t end) {
-                     float most[kFew], sums[kFew];
+                     T most[kFew], sums[kFew];
                      for (int64_t task = begin; task < end; ++task) {
                        const int64_t column = task % columns * kFew, i = task / columns;
                        const int64_t width = std::min(kFew, step.inner - column);
-                       const float* from = x + i * step.length * step.inner + column;
+                       const T* from = x + i * step.length * step.inner + column;
                        fold_columns(Fold::kMax, from, step.length, step.inner, width, most);
                        exp_sum_columns(from, step.length, step.inner, width, most, sums);
                        for (int64_t j = 0; j < width; ++j)
@@ -300,7 +300,7 @@ Status reduce(KernelRun& run) {
   TRY(Tensor * y, run.output(0, state.dtype, state.output));
   const T* from = run.data<T>(0);
   T* out = y->template data<T>();
-  if constexpr (std::is_same_v<T, float>)
+  if constexpr (std::is_floating_point_v<T>)
     if (state.op == Reduce::kLogSumExp) {
       log_sum_exp(run, state.steps[0], from, out);
       return ok();

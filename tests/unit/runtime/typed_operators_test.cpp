@@ -277,6 +277,12 @@ TEST_P(TypedOperators, NormsOfDoubles) {
           "LpNormalization <axis = 1> (x)", "LpNormalization <axis = 0, p = 1> (x)",
           "Softmax <axis = 1> (x)", "LogSoftmax <axis = 0> (x)"})
       agree(model(node), inputs, 1e-6);
+    for (const char* axis : {"0", "1", "2"})
+      for (const bool odd : {false, true})
+        agree("main (float[A,B,C] given) => (y) <int64[1] a = {" + std::string(axis) +
+                  "}> { x = Cast <to = 11> (given) z = ReduceLogSumExp (x, a) y = Cast <to = 1> "
+                  "(z) }",
+              {{"given", numbers({3, 5, n}, 4, odd)}}, 1e-6);
   }
 }
 
