@@ -119,6 +119,46 @@ void fold_planes(KernelRun& run, Fold fold, int64_t planes, int64_t plane, Tenso
   });
 }
 
+/// Windows side by side without a gap, that cover an image exactly: rows of several planes are
+/// those of one, and neighbours of all rows lie behind one another.
+bool tiles_exactly(const PoolState& state) {
+  const ConvGeometry& s = state.shape;
+  bool exact = state.factors.empty() && s.in[0] == 1 && s.kernel[0] == 1 && s.pad[0] == 0;
+  for (int axis = 1; axis < 3; ++axis)
+    exact = exact && s.pad[axis] == 0 && s.kernel[axis] == s.stride[axis] &&
+            s.in[axis] == s.out[axis] * s.stride[axis] &&
+            (s.dilation[axis] == 1 || s.kernel[axis] == 1);
+  return exact;
+}
+template <typename T>
+void pool_tiles(const KernelRun& run, const PoolState& state, int64_t planes, const T* x, T* y) {
+  const ConvGeometry& s = state.shape;
+  constexpr int64_t kNumbers = 4096, kSlack = 192;  // whole vectors are read
+  const int64_t in = s.in_plane(), out = s.out_plane(), width = s.in[2];
+  const int64_t together = std::clamp<int64_t>(kNumbers / (s.out[1] * width), 1, planes);
+  run.parallel_for(
+      (planes + together - 1) / together, std::max<int64_t>(1, 16384 / (together * (in + out))),
+      [&](int64_t begin, int64_t end) {
+        std::vector<T> lines(static_cast<size_t>(together * s.out[1] * width + kSlack));
+        for (int64_t p = begin * together; p < std::min(planes, end * together); p += together) {
+          const int64_t some = std::min(together, planes - p), rows = some * s.out[1];
+          const T* from = x + p * in;
+          T* to = y + p * out;
+          bool numbers = true;
+          if constexpr (std::is_same_v<T, float>)
+            numbers = state.fold != PoolFold::kMax || !any_nan(from, some * in);
+          const PoolWindows windows{
+              1, 0, 1, 1, rows, s.kernel[1], s.stride[1], 1, 0, some * s.in[1], width, width};
+          pool_rows(state.fold, from, windows, fill_of<T>(state.fold), numbers, lines.data());
+          const PoolLines work{1, 0, s.kernel[2], s.stride[2], 1, some * out, numbers};
+          pool_neighbours(state.fold, lines.data(), work, to);
+          if constexpr (std::is_same_v<T, float>)
+            if (state.fold == PoolFold::kSumSquare)
+              unary_fn(Unary::kSqrt)(to, to, some * out, 0, 0);
+        }
+      });
+}
+
 template <typename T>
 Status pool_all(KernelRun& run) {
   const auto& state = run.state<PoolState>();
@@ -137,8 +177,12 @@ Status pool_all(KernelRun& run) {
       return ok();
     }
   }
-  constexpr int64_t kSlack = 192;  // whole vectors are read
+  if (tiles_exactly(state)) {
+    pool_tiles(run, state, x.dim(0) * x.dim(1), x.data<T>(), y->data<T>());
+    return ok();
+  }
   constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+  constexpr int64_t kSlack = 3 * kLine;  // whole vectors are read
   const int64_t reach = (s.out[2] - 1) * s.stride[2] + s.extent(2);
   const int64_t step = (std::max(reach, s.pad[2] + s.in[2]) + kSlack) / kLine * kLine;
   run.parallel_for(x.dim(0) * x.dim(1), std::max<int64_t>(1, 16384 / (s.in_plane() + pixels)),
