@@ -120,6 +120,50 @@ void wide_u64(const WideProduct<uint64_t>& s, int64_t row, int64_t rows, int64_t
 int64_t wide_bytes() { return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<uint8_t>())); }
 int64_t wide_tile_rows() { return kWideRows; }
 
+/// Columns [j, end) by rows [0, depth) of B; `add`: to what c holds.
+template <int kVectors>
+HWY_INLINE void row_by_columns(const double* a, const double* b, int64_t depth, int64_t n,
+                               int64_t left, bool add, double* c) {
+  const hn::ScalableTag<double> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto load = [&](const double* from, int v) HWY_ATTR {
+    return kVectors == 1 ? load_n(d, from, left) : hn::LoadU(d, from + v * lanes);
+  };
+  V sums[kVectors];
+#pragma GCC unroll 8
+  for (V& sum : sums) sum = hn::Zero(d);
+  for (int64_t p = 0; p < depth; ++p, b += n) {
+    const V factor = hn::Set(d, a[p]);
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) sums[v] = hn::MulAdd(factor, load(b, v), sums[v]);
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+    if (add) sums[v] = hn::Add(load(c, v), sums[v]);
+    if (kVectors == 1)
+      store_n(sums[v], d, c, left);
+    else
+      hn::StoreU(sums[v], d, c + v * lanes);
+  }
+}
+
+void row_by_rows(const double* a, const double* b, int64_t k, int64_t n, int64_t begin, int64_t end,
+                 double* c) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<double>()));
+  constexpr int kVectors = 8;
+  int64_t p = 0;
+  do {
+    const int64_t depth = std::min(kWideDepth, k - p);
+    int64_t j = begin;
+    for (; j + kVectors * lanes <= end; j += kVectors * lanes)
+      row_by_columns<kVectors>(a + p, b + p * n + j, depth, n, 0, p > 0, c + j);
+    for (; j < end; j += lanes)
+      row_by_columns<1>(a + p, b + p * n + j, depth, n, end - j, p > 0, c + j);
+    p += kWideDepth;
+  } while (p < k);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -159,6 +203,12 @@ void pack_wide(const T* b, int64_t row, int64_t column, int64_t k, int64_t n, in
       std::fill_n(to + count, width - count, T{});
     }
   }
+}
+
+void multiply_row(const double* a, const double* b, int64_t k, int64_t n, int64_t begin,
+                  int64_t end, double* c) {
+  using Fn = void(const double*, const double*, int64_t, int64_t, int64_t, int64_t, double*);
+  TOMBOLO_TARGET(Fn, row_by_rows)(a, b, k, n, begin, end, c);
 }
 
 template <>

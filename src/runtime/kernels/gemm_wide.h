@@ -36,4 +36,8 @@ template <typename T>
 void multiply_wide(const WideProduct<T>& product, int64_t row, int64_t rows, int64_t panel,
                    int64_t panels);
 
+/// Columns [begin, end) of one row by B[k, n] as it lies.
+void multiply_row(const double* a, const double* b, int64_t k, int64_t n, int64_t begin,
+                  int64_t end, double* c);
+
 }  // namespace tombolo

@@ -157,6 +157,16 @@ Status multiply(KernelRun& run) {
     const T* a = reinterpret_cast<const T*>(run.data<std::byte>(0)) + s.a_at[i];
     const T* b = reinterpret_cast<const T*>(run.data<std::byte>(1)) + s.b_at[i];
     T* c = reinterpret_cast<T*>(y->data<std::byte>()) + static_cast<int64_t>(i) * s.m * s.n;
+    if constexpr (std::is_same_v<T, double>)
+      if (s.m == 1 && s.constant_b == nullptr && !s.trans_b) {  // to pack B would take longer
+        constexpr int64_t kColumns = 64;
+        share((s.n + kColumns - 1) / kColumns,
+              std::max<int64_t>(1, (1 << 14) / (kColumns * std::max<int64_t>(1, s.k))),
+              [&](int64_t begin, int64_t end) {
+                multiply_row(a, b, s.k, s.n, begin * kColumns, std::min(s.n, end * kColumns), c);
+              });
+        return;
+      }
     if (s.constant_b == nullptr && fresh)
       share(panels, std::max<int64_t>(1, (1 << 14) / (width * std::max<int64_t>(1, s.k))),
             [&](int64_t begin, int64_t end) {

@@ -255,6 +255,10 @@ TEST_P(TypedOperators, ProductsOfDoubles) {
         {{"x", numbers({2, 20, 17}, 1)}, {"w", numbers({1, 20, 9}, 1)}}, 1e-6);
   agree(model(fused("transA = 1, transB = 1")),
         {{"x", numbers({2, 20, 5}, 1)}, {"w", numbers({2, 33, 20}, 1)}}, 1e-6);
+  for (const int64_t k : {1, 20, 300, 513})
+    for (const int64_t n : {1, 7, 64, 75, 150})
+      agree(model("MatMul (a, b)"), {{"x", numbers({3, 1, k}, 1)}, {"w", numbers({3, k, n}, 1)}},
+            1e-6);
   agree(model("Einsum <equation = \"bid,bjd->bij\"> (a, b)"),
         {{"x", numbers({3, 17, 20}, 1)}, {"w", numbers({3, 9, 20}, 1)}}, 1e-6);
   agree(model("Einsum <equation = \"abc,dec->adbe\"> (a, b)"),
