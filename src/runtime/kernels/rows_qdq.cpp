@@ -5,7 +5,6 @@
 #include <cmath>
 #include <vector>
 
-#include "runtime/kernels/convert.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/quantize.h"
@@ -15,7 +14,6 @@ namespace tombolo {
 namespace {
 
 bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
-bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 bool is_16(DType dtype) { return dtype == DType::kInt16 || dtype == DType::kUInt16; }
 
 struct QdqState final : KernelState {
@@ -24,8 +22,8 @@ struct QdqState final : KernelState {
 };
 
 /// Granularity: one scale, or one for each index of an axis.
-bool plan_scales(const KernelQuery& q, QdqState& s, DType type = DType::kFloat32) {
-  if (active_isa() == Isa::kScalar || q.inputs.size() < 2 || q.dtype(1) != type ||
+bool plan_scales(const KernelQuery& q, QdqState& s) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 2 || q.dtype(1) != DType::kFloat32 ||
       q.attributes.get_int("block_size", 0) != 0)
     return false;
   const auto dims = q.dims(0), scale = q.dims(1);
@@ -109,49 +107,6 @@ void for_scales(const KernelRun& run, const QdqState& s, Body&& body) {
   });
 }
 
-/// Floats of 16 bits: a quotient is rounded to them before it is rounded to a code. That of floats
-/// has more than twice their digits, so that rounding it again gives the one of them.
-bool plan_quantize_half(const KernelQuery& q, QdqState& s) {
-  if (!is_half(q.dtype(0)) || !plan_scales(q, s, q.dtype(0))) return false;
-  const auto type = read_quantised_type(q);
-  if (!type || q.attributes.get_int("precision", 0) != 0) return false;
-  s.type = *type;
-  // Shorter runs that share a scale cost as much as the reference.
-  constexpr int64_t kLeastRun = 16;
-  return (is_byte(s.type) || is_16(s.type)) && s.inner >= kLeastRun;
-}
-
-Status run_quantize_half(KernelRun& run) {
-  const auto& s = run.state<QdqState>();
-  TRY(Tensor * y, run.output(0, s.type, run.input(0).dims()));
-  const bool brain = run.input(0).dtype() == DType::kBFloat16;
-  const auto widen = brain ? bf16_to_f32 : f16_to_f32;
-  const auto narrow = brain ? f32_to_bf16 : f32_to_f16;
-  const auto *x = run.data<uint16_t>(0), *scales = run.data<uint16_t>(1);
-  auto* out = y->data<std::byte>();
-  for_scales(run, s, [&](int64_t at, int64_t n, int64_t index) {
-    constexpr int64_t kPart = 512;
-    float part[kPart], scale;
-    uint16_t rounded[kPart];
-    widen(scales + index, &scale, 1);
-    const int32_t zero = integer_at(run, 2, index);
-    for (int64_t end = at + n; at < end; at += kPart) {
-      const int64_t count = std::min(kPart, end - at);
-      widen(x + at, part, count);
-      for (int64_t i = 0; i < count; ++i) part[i] /= scale;
-      narrow(part, rounded, count);
-      widen(rounded, part, count);
-      if (is_16(s.type))
-        quantize_row16(part, count, 1, zero, s.type == DType::kInt16,
-                       reinterpret_cast<uint16_t*>(out) + at);
-      else
-        quantize_row(part, count, 1, zero, s.type == DType::kInt8,
-                     reinterpret_cast<uint8_t*>(out) + at);
-    }
-  });
-  return ok();
-}
-
 Status run_quantize(KernelRun& run) {
   const auto& s = run.state<QdqState>();
   TRY(Tensor * y, run.output(0, s.type, run.input(0).dims()));
@@ -231,13 +186,6 @@ KERNEL(quantize_linear) = {
     .supports = supports<plan_quantize>,
     .prepare = prepare<plan_quantize>,
     .run = run_quantize,
-};
-KERNEL(quantize_linear_half) = {
-    .name = "quantize_linear_half",
-    .op = "QuantizeLinear",
-    .supports = supports<plan_quantize_half>,
-    .prepare = prepare<plan_quantize_half>,
-    .run = run_quantize_half,
 };
 KERNEL(dequantize_linear) = {
     .name = "dequantize_linear",
