@@ -160,7 +160,7 @@ void Checker::constant(const Constant& constant, const Place& place) {
       external(constant, *bytes, place);
     return;
   }
-  inline_data(constant, static_cast<uint64_t>(count), place);
+  if (constant.deferred() == nullptr) inline_data(constant, static_cast<uint64_t>(count), place);
 }
 
 void Checker::inline_data(const Constant& constant, uint64_t count, const Place& place) {

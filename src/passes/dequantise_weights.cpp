@@ -51,6 +51,7 @@ class DequantisedWeight final : public Deferred {
 };
 
 std::shared_ptr<const Deferred> deferred_weight(const Rewriter& rewriter, const Node& node) {
+  constexpr int64_t kWorthIt = int64_t{16} << 10;  // elements
   const AttributeReader attributes(node);
   const Value* output = node.output(0);
   if (!rewriter.defers || node.input(0)->initializer() == nullptr ||
@@ -66,7 +67,7 @@ std::shared_ptr<const Deferred> deferred_weight(const Rewriter& rewriter, const 
   const Tensor* zeros = node.input(2) != nullptr ? rewriter.constant(node.input(2)) : nullptr;
   if (!codes || scales == nullptr || (node.input(2) != nullptr && zeros == nullptr) ||
       (codes->dtype() != DType::kInt8 && codes->dtype() != DType::kUInt8) ||
-      (zeros != nullptr && zeros->size() != scales->size()) || codes->size() == 0)
+      (zeros != nullptr && zeros->size() != scales->size()) || codes->size() < kWorthIt)
     return nullptr;
   const auto rank = static_cast<int64_t>(codes->rank());
   int64_t inner = codes->size();
