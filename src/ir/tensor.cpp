@@ -140,7 +140,7 @@ Tensor Tensor::of_deferred(DType dtype, std::span<const int64_t> dims,
   tensor.count_ = element_count(dims);
   tensor.byte_size_ =
       static_cast<size_t>(packed_bytes(dtype, static_cast<uint64_t>(tensor.count_)).value_or(0));
-  tensor.deferred_ = elements.get();
+  tensor.is_deferred_ = true;
   tensor.owner_ = std::move(elements);
   return tensor;
 }
@@ -175,15 +175,15 @@ Result<Tensor> Tensor::clone() const {
   TRY(Tensor copy, allocate(dtype_, dims_));
   if (is_string())
     *copy.strings_ = *strings_;
-  else if (deferred_ != nullptr)
-    deferred_->write(copy.data_);
+  else if (is_deferred_)
+    deferred()->write(copy.data_);
   else if (byte_size_ != 0)
     std::memcpy(copy.data_, data_, byte_size_);
   return copy;
 }
 
 bool Tensor::aligned() const {
-  if (deferred_ != nullptr) return false;
+  if (is_deferred_) return false;
   const size_t width = bytes_of(dtype_);
   const size_t need = is_complex(dtype_) ? width / 2 : width;
   return need < 2 || reinterpret_cast<uintptr_t>(data_) % need == 0;

@@ -105,9 +105,13 @@ class Tensor {
   /// True when data() is aligned for its element type (views into a file may not be).
   bool aligned() const;
   /// How the elements are made; null where data() has them.
-  const Deferred* deferred() const { return deferred_; }
+  const Deferred* deferred() const {
+    return is_deferred_ ? static_cast<const Deferred*>(owner_.get()) : nullptr;
+  }
   /// What the elements are read or made from, for telling tensors apart and for letting go of it.
-  std::span<const std::byte> source() const { return deferred_ ? deferred_->source() : bytes(); }
+  std::span<const std::byte> source() const {
+    return is_deferred_ ? deferred()->source() : bytes();
+  }
 
   /// Element `index` (in row-major order) of any numeric type, converted. Slow: for reference
   /// kernels on rare types, shapes, indices and tests. Sub-byte types are unpacked.
@@ -123,12 +127,12 @@ class Tensor {
  private:
   DType dtype_ = DType::kUndefined;
   bool writable_ = false;
+  bool is_deferred_ = false;  ///< the owner is a Deferred
   Dims dims_;
   int64_t count_ = 0;
   std::byte* data_ = nullptr;
   size_t byte_size_ = 0;
   std::shared_ptr<const void> owner_;
-  const Deferred* deferred_ = nullptr;  ///< owned by owner_
   std::shared_ptr<std::vector<std::string>> strings_;
 };
 
