@@ -47,7 +47,7 @@ BinaryFn* binary_fn(Binary op, DType dtype);
 // The parts.
 BinaryFn* arithmetic_fn(Binary op, DType dtype);
 BinaryFn* comparison_fn(Binary op, DType dtype);
-BinaryFn* pow_fn();
+BinaryFn* pow_fn(DType dtype);
 BinaryFn* typed_fn(Binary op, DType dtype);  ///< what the others lack: plain loops
 BinaryFn* typed_compare_fn(Binary op, DType dtype);
 BinaryFn* fmod_fn();

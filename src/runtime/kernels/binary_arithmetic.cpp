@@ -110,7 +110,7 @@ BinaryFn* arithmetic_fn(Binary op, DType dtype) {
 }
 
 BinaryFn* binary_fn(Binary op, DType dtype) {
-  if (op == Binary::kPow) return dtype == DType::kFloat32 ? pow_fn() : nullptr;
+  if (op == Binary::kPow) return pow_fn(dtype);
   if (op == Binary::kFmod && dtype == DType::kFloat32) return fmod_fn();
   if (is_comparison(op)) {
     BinaryFn* fn = comparison_fn(op, dtype);

@@ -120,7 +120,27 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
-BinaryFn* pow_fn() { return TOMBOLO_TARGET(BinaryFn, power_row).get(); }
+namespace {
+
+/// Squares and cubes by products, all else by the library, as the reference.
+void pow_doubles(const void* a, bool a_repeats, const void* b, bool b_repeats, void* y, int64_t n) {
+  const auto *p = static_cast<const double*>(a), *q = static_cast<const double*>(b);
+  auto* out = static_cast<double*>(y);
+  if (b_repeats && !a_repeats && *q == 2) {
+    for (int64_t i = 0; i < n; ++i) out[i] = p[i] * p[i];
+  } else if (b_repeats && !a_repeats && *q == 3) {
+    for (int64_t i = 0; i < n; ++i) out[i] = p[i] * p[i] * p[i];
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = std::pow(p[a_repeats ? 0 : i], q[b_repeats ? 0 : i]);
+  }
+}
+
+}  // namespace
+
+BinaryFn* pow_fn(DType dtype) {
+  if (dtype == DType::kFloat64) return pow_doubles;
+  return dtype == DType::kFloat32 ? TOMBOLO_TARGET(BinaryFn, power_row).get() : nullptr;
+}
 
 }  // namespace tombolo
 #endif

@@ -392,7 +392,7 @@ class Compiler {
     auto [form, with] = operand(other);
     with.fn = forms_of(step.op->name).forms[turned ? 1 : 0][form];
     if (step.op->name == "Pow") {
-      with.row = reinterpret_cast<void (*)()>(pow_fn());
+      with.row = reinterpret_cast<void (*)()>(pow_fn(DType::kFloat32));
       with.b = turned ? 1 : 0;
     }
     put(with);

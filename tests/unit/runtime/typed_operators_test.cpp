@@ -290,6 +290,14 @@ TEST_P(TypedOperators, NormsOfDoubles) {
   }
 }
 
+TEST_P(TypedOperators, PowersOfDoubles) {
+  for (const char* exponent :
+       {"double k = {2}", "double k = {3}", "double k = {0.5}", "double k = {-1.5}",
+        "double[7] k = {0, 1, 2, 3, -2, 0.5, 1.25}", "double[5,1] k = {2, 3, -1, 0.25, 7}"})
+    agree_cast({kF64}, "Pow (x, k)", numbers({3, 5, 7}, 2, true), "y",
+               std::string("<") + exponent + ">");
+}
+
 TEST_P(TypedOperators, ProductsOf16Bits) {
   for (const auto& [a, b] : {std::pair<const char*, const char*>{"int16", "int16"},
                              {"uint16", "uint16"},
