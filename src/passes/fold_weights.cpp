@@ -264,12 +264,12 @@ std::shared_ptr<const Deferred> deferred_weight(const Rewriter& rewriter, const 
     weight = before->weight();
     for (size_t c = 0; c < factor.size(); ++c) factor[c] *= before->factor()[c];
   } else {
-    auto found = constant->value(borrowed(linear.node->graph().storage_ptr()));
-    if (!found || found->bytes().size() < kWorthIt) return nullptr;
     // What is decoded for this call would have to be kept.
     if (constant->encoding != Constant::Encoding::kRaw &&
         constant->encoding != Constant::Encoding::kFloat && !constant->is_external())
       return nullptr;
+    auto found = constant->value(borrowed(linear.node->graph().storage_ptr()));
+    if (!found || found->bytes().size() < kWorthIt) return nullptr;
     weight = *std::move(found);
   }
   if (!is_scaled_as_floats(weight.dtype(), dtype)) return nullptr;
