@@ -175,11 +175,16 @@ Result<Tensor> Tensor::clone() const {
   TRY(Tensor copy, allocate(dtype_, dims_));
   if (is_string())
     *copy.strings_ = *strings_;
-  else if (is_deferred_)
-    deferred()->write(copy.data_);
-  else if (byte_size_ != 0)
-    std::memcpy(copy.data_, data_, byte_size_);
+  else
+    write_to(copy.data_);
   return copy;
+}
+
+void Tensor::write_to(std::byte* to) const {
+  if (is_deferred_)
+    deferred()->write(to);
+  else if (byte_size_ != 0)
+    std::memcpy(to, data_, byte_size_);
 }
 
 bool Tensor::aligned() const {

@@ -108,10 +108,14 @@ class Tensor {
   const Deferred* deferred() const {
     return is_deferred_ ? static_cast<const Deferred*>(owner_.get()) : nullptr;
   }
-  /// What the elements are read or made from, for telling tensors apart and for letting go of it.
+  /// Writes the elements to bytes().size() bytes, makes them if need be. Not of strings.
+  void write_to(std::byte* to) const;
+  /// What the elements are read or made from, to let go of it. Two deferred tensors may share it.
   std::span<const std::byte> source() const {
     return is_deferred_ ? deferred()->source() : bytes();
   }
+  /// The same address for copies of one tensor only, as long as one of them lives.
+  const void* identity() const { return is_deferred_ ? owner_.get() : data_; }
 
   /// Element `index` (in row-major order) of any numeric type, converted. Slow: for reference
   /// kernels on rare types, shapes, indices and tests. Sub-byte types are unpacked.

@@ -84,7 +84,7 @@ std::string PackCache::name_of(std::span<const Tensor* const> sources, std::stri
     add(source->dims().data(), source->dims().size() * sizeof(int64_t));
     if (source->deferred() != nullptr) {
       std::vector<std::byte> made(source->bytes().size());
-      source->deferred()->write(made.data());
+      source->write_to(made.data());
       add(made.data(), made.size());
     } else {
       add(source->bytes().data(), source->bytes().size());

@@ -53,9 +53,7 @@ Result<const std::byte*> SessionPacks::get(const PackRequest& request) {
   {
     std::string key(request.key);
     for (const Tensor* source : request.sources)
-      key += "/" + std::to_string(source->deferred() != nullptr
-                                      ? reinterpret_cast<uintptr_t>(source->deferred())
-                                      : reinterpret_cast<uintptr_t>(source->bytes().data()));
+      key += "/" + std::to_string(reinterpret_cast<uintptr_t>(source->identity()));
     std::lock_guard lock(mutex_);
     entry = &entries_[std::move(key)];
   }

@@ -40,11 +40,7 @@ Result<RunValue> aligned_copy(const Tensor& tensor, PackStore& packs) {
                  .bytes = tensor.bytes().size(),
                  .fill =
                      [](void* argument, std::byte* target) {
-                       const auto& from = *static_cast<const Tensor*>(argument);
-                       if (from.deferred() != nullptr)
-                         from.deferred()->write(target);
-                       else
-                         std::memcpy(target, from.bytes().data(), from.bytes().size());
+                       static_cast<const Tensor*>(argument)->write_to(target);
                      },
                  .argument = const_cast<Tensor*>(&tensor),
                  .worth_keeping = false}));
