@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "runtime/kernels/conv.h"
-#include "runtime/kernels/gemm.h"
+#include "runtime/kernels/conv/conv.h"
 #include "runtime/kernels/isa.h"
-#include "runtime/kernels/nbits.h"
-#include "runtime/kernels/qgemm.h"
+#include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/matmul/nbits.h"
+#include "runtime/kernels/quant/qgemm.h"
 
 namespace tombolo {
 namespace {

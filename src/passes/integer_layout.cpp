@@ -1,6 +1,6 @@
 // For the runtime: quantised convolutions, and what lies between them, with channels last, where a
-// window is a few stretches of bytes (runtime/kernels/qconv_last.h). Limits and a residual that
-// follow a convolution join it, in QLinearConvLast of ai.tombolo:
+// window is a few stretches of bytes (runtime/kernels/quant/qconv_last.h). Limits and a residual
+// that follow a convolution join it, in QLinearConvLast of ai.tombolo:
 //   Transpose(conv(x)) = conv_last(Transpose(x)), and the like for each operator below.
 
 #include <algorithm>

@@ -13,8 +13,8 @@
 
 #include "base/cpu.h"
 #include "base/output_file.h"
-#include "runtime/kernels/gemm.h"
 #include "runtime/kernels/isa.h"
+#include "runtime/kernels/matmul/gemm.h"
 
 namespace tombolo {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "ir/tensor.h"
-#include "runtime/kernels/convert.h"
+#include "runtime/kernels/elementwise/convert.h"
 
 namespace tombolo {
 

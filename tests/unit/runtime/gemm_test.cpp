@@ -1,7 +1,7 @@
 // Matrix products at their own interface: exactness, shapes that do not fill tiles, what is not
 // finite.
 
-#include "runtime/kernels/gemm.h"
+#include "runtime/kernels/matmul/gemm.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "runtime/kernels/convert.h"
-#include "runtime/kernels/gemm_bf16x3.h"
+#include "runtime/kernels/elementwise/convert.h"
 #include "runtime/kernels/isa.h"
+#include "runtime/kernels/matmul/gemm_bf16x3.h"
 
 namespace tombolo {
 namespace {

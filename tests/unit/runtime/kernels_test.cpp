@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "each_isa.h"
-#include "runtime/kernels/binary.h"
-#include "runtime/kernels/conv.h"
-#include "runtime/kernels/gemm.h"
-#include "runtime/kernels/gemm_small.h"
+#include "runtime/kernels/conv/conv.h"
+#include "runtime/kernels/elementwise/binary.h"
+#include "runtime/kernels/elementwise/unary.h"
+#include "runtime/kernels/elementwise/unary_typed.h"
 #include "runtime/kernels/isa.h"
-#include "runtime/kernels/qgemm.h"
-#include "runtime/kernels/rows.h"
-#include "runtime/kernels/unary.h"
-#include "runtime/kernels/unary_typed.h"
+#include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/matmul/gemm_small.h"
+#include "runtime/kernels/quant/qgemm.h"
+#include "runtime/kernels/reduce/rows.h"
 
 namespace tombolo {
 namespace {

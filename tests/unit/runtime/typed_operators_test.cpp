@@ -2,7 +2,7 @@
 // reference's.
 
 #include "operators.h"
-#include "runtime/kernels/unary_typed.h"
+#include "runtime/kernels/elementwise/unary_typed.h"
 
 namespace tombolo {
 namespace {

@@ -1,0 +1,397 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/attention/attention.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/kernels/attention/attention.h"
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/elementwise/unary.h"
+#include "runtime/kernels/math-inl.h"
+#include "runtime/kernels/matmul/bf16.h"
+#include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/parallel.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::ScalableTag<float>;
+using V = hn::Vec<F>;
+
+void dots(const float* HWY_RESTRICT q, const float* HWY_RESTRICT k, int64_t step, int64_t n,
+          int64_t size, float* HWY_RESTRICT out) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  int64_t j = 0;
+  for (; j + 4 <= n; j += 4) {
+    V s[4] = {hn::Zero(f), hn::Zero(f), hn::Zero(f), hn::Zero(f)};
+    const float* from = k + j * step;
+    for (int64_t i = 0; i < size; i += lanes) {
+      const V x = load_n(f, q + i, size - i);
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r)
+        s[r] = hn::MulAdd(x, load_n(f, from + r * step + i, size - i), s[r]);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) out[j + r] = hn::GetLane(hn::SumOfLanes(f, s[r]));
+  }
+  for (; j < n; ++j) {
+    V s = hn::Zero(f);
+    for (int64_t i = 0; i < size; i += lanes)
+      s = hn::MulAdd(load_n(f, q + i, size - i), load_n(f, k + j * step + i, size - i), s);
+    out[j] = hn::GetLane(hn::SumOfLanes(f, s));
+  }
+}
+
+void add_rows(const float* HWY_RESTRICT weights, const float* HWY_RESTRICT v, int64_t step,
+              int64_t n, int64_t size, float* HWY_RESTRICT out) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  int64_t i = 0;
+  for (; i + 4 * lanes <= size; i += 4 * lanes) {
+    V s[4];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) s[r] = hn::LoadU(f, out + i + r * lanes);
+    for (int64_t j = 0; j < n; ++j) {
+      const V w = hn::Set(f, weights[j]);
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r)
+        s[r] = hn::MulAdd(w, hn::LoadU(f, v + j * step + i + r * lanes), s[r]);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) hn::StoreU(s[r], f, out + i + r * lanes);
+  }
+  for (; i < size; i += lanes) {
+    V s = load_n(f, out + i, size - i);
+    for (int64_t j = 0; j < n; ++j)
+      s = hn::MulAdd(hn::Set(f, weights[j]), load_n(f, v + j * step + i, size - i), s);
+    store_n(s, f, out + i, size - i);
+  }
+}
+
+float scale_and_mask(float* row, int64_t n, float scale, const float* mask) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const V s = hn::Set(f, scale);
+  const auto one = [&](V x, V added) HWY_ATTR { return hn::Add(hn::Mul(x, s), added); };
+  V top = hn::Set(f, -std::numeric_limits<float>::infinity()), top1 = top;
+  int64_t i = 0;
+  if (mask == nullptr && scale == 1) {
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      top = hn::Max(hn::LoadU(f, row + i), top);
+      top1 = hn::Max(hn::LoadU(f, row + i + lanes), top1);
+    }
+  } else {
+    for (; i + lanes <= n; i += lanes) {
+      const V x =
+          one(hn::LoadU(f, row + i), mask != nullptr ? hn::LoadU(f, mask + i) : hn::Zero(f));
+      hn::StoreU(x, f, row + i);
+      top = hn::Max(x, top);
+    }
+  }
+  float most = hn::GetLane(hn::MaxOfLanes(f, hn::Max(top, top1)));
+  for (; i < n; ++i) {
+    row[i] = row[i] * scale + (mask != nullptr ? mask[i] : 0.0f);
+    most = row[i] > most ? row[i] : most;
+  }
+  return most;
+}
+
+/// row = row * scale, -infinity where the mask is 0; gives the largest, leaving out NaN.
+float scale_and_choose(float* row, int64_t n, float scale, const uint8_t* mask) {
+  const F f;
+  const hn::RebindToSigned<F> integers;
+  const hn::Rebind<uint8_t, F> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  const V s = hn::Set(f, scale), never = hn::Set(f, kNever);
+  V top = never;
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto seen = hn::PromoteTo(integers, hn::LoadU(bytes, mask + i));
+    const auto hidden = hn::RebindMask(f, hn::Eq(seen, hn::Zero(integers)));
+    const V x = hn::IfThenElse(hidden, never, hn::Mul(hn::LoadU(f, row + i), s));
+    hn::StoreU(x, f, row + i);
+    top = hn::Max(x, top);
+  }
+  float most = hn::GetLane(hn::MaxOfLanes(f, top));
+  for (; i < n; ++i) {
+    row[i] = mask[i] == 0 ? kNever : row[i] * scale;
+    most = row[i] > most ? row[i] : most;
+  }
+  return most;
+}
+
+/// row = e^(row - most); gives the sum. What is too small to matter is 0: denormal numbers would
+/// slow down the product with the values.
+template <int kTogether>
+HWY_INLINE float powers_of(float* row, int64_t n, float most) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const V m = hn::Set(f, most), least = hn::Set(f, 1e-30f);
+  const auto power = [&](auto x) HWY_ATTR __attribute__((always_inline)) {
+    return v_exp_or_zero(f, decltype(x)(gn::Sub(x, m)), least);
+  };
+  V sum = hn::Zero(f), sum1 = sum;
+  int64_t i = 0;
+  if constexpr (kTogether == 4)
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+      const auto e = power(gn::Load(f, row + i));
+      sum = hn::Add(sum, hn::Add(e.v[0], e.v[1]));
+      sum1 = hn::Add(sum1, hn::Add(e.v[2], e.v[3]));
+      gn::Store(e, f, row + i);
+    }
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const V a = power(hn::LoadU(f, row + i)), b = power(hn::LoadU(f, row + i + lanes));
+    sum = hn::Add(sum, a);
+    sum1 = hn::Add(sum1, b);
+    hn::StoreU(a, f, row + i);
+    hn::StoreU(b, f, row + i + lanes);
+  }
+  for (; i < n; i += lanes) {
+    const V e = power(load_n(f, row + i, n - i));
+    const int64_t left = std::min(lanes, n - i);
+    sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(f, static_cast<size_t>(left)), e));
+    store_n(e, f, row + i, n - i);
+  }
+  return hn::GetLane(hn::SumOfLanes(f, hn::Add(sum, sum1)));
+}
+float powers(float* row, int64_t n, float most) { return powers_of<kGroup>(row, n, most); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+namespace {
+
+constexpr int64_t kFew = 4;  ///< queries for which K is not worth packing
+
+bool pack_keys(const AttentionShape& s) {
+  return s.bf16 || s.rows * (s.q_heads / s.kv_heads) > kFew;
+}
+/// Many queries read all values again and again: in one piece, not a head apart.
+bool pack_values(const AttentionShape& s) {
+  return s.bf16 || s.value_size % gemm_tiles().lanes != 0 || s.rows >= 64;
+}
+
+size_t key_floats(const AttentionShape& s) {
+  if (s.bf16) return static_cast<size_t>((bf16_b_bytes(s.size, s.columns) + 63) / 64 * 16);
+  return pack_keys(s) ? static_cast<size_t>(packed_b_floats(s.size, s.columns)) : 0;
+}
+size_t value_floats(const AttentionShape& s) {
+  if (s.bf16) return static_cast<size_t>((bf16_b_bytes(s.columns, s.value_size) + 63) / 64 * 16);
+  return pack_values(s) ? static_cast<size_t>(packed_b_floats(s.columns, s.value_size)) : 0;
+}
+
+/// c[rows, columns) = a b by tiles, b in panels `panel_step` apart.
+void product(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t lda, const float* b,
+             int64_t ldb, int64_t panel_step, float* c, int64_t ldc) {
+  const GemmTiles& tiles = gemm_tiles();
+  const int tile_rows = tiles.tile_rows(rows);
+  const int64_t width = tiles.panel();
+  GemmTile tile{.lda = lda, .ldb = ldb, .k = k, .ldc = ldc};
+  for (int64_t column = 0; column < columns; column += width) {
+    tile.b = b + column / width * panel_step;
+    tile.cols = std::min(width, columns - column);
+    for (int64_t r = 0; r < rows; r += tile_rows) {
+      tile.a = a + r * lda;
+      tile.c = c + r * ldc + column;
+      const int count = static_cast<int>(std::min<int64_t>(tile_rows, rows - r));
+      tiles.row_major_tile(count, tile.cols)(tile);
+    }
+  }
+}
+
+std::byte* bytes_of(float* p) { return reinterpret_cast<std::byte*>(p); }
+
+/// The keys that count for one query.
+struct Range {
+  int64_t from, to;
+};
+
+Range range_of(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t row) {
+  const int64_t position = d.offsets[b] + row;
+  Range range{0, std::min(s.columns, d.valid[b])};
+  if (s.causal) range.to = std::min(range.to, position + 1);
+  if (s.left >= 0) range.from = std::max(range.from, position - s.left);
+  if (s.right >= 0) range.to = std::min(range.to, position + s.right + 1);
+  if (d.mask != nullptr || d.bool_mask != nullptr) range.to = std::min(range.to, s.mask_columns);
+  range.to = std::max(range.to, int64_t{0});
+  if (s.last >= 0) range.from = std::max(range.from, range.to - s.last);
+  range.from = std::min(range.from, range.to);
+  return range;
+}
+
+/// Scores of one query to weights but for a factor, in place; outside of the range they become 0.
+/// Gives the factor.
+float weigh(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t h, int64_t row,
+            Range range, Range block, float* scores) {
+  const int64_t n = range.to - range.from;
+  float* x = scores + range.from;
+  std::fill(scores + block.from, x, 0.0f);
+  std::fill(x + n, scores + block.to, 0.0f);
+  if (n == 0) return 1;
+  const int64_t mask_at =
+      b * s.mask_stride[0] + h * s.mask_stride[1] + row * s.mask_stride[2] + range.from;
+  const float* mask = d.mask != nullptr ? d.mask + mask_at : nullptr;
+  const uint8_t* bytes = d.bool_mask != nullptr ? d.bool_mask + mask_at : nullptr;
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  float scale = pack_keys(s) ? 1 : s.scale;  // packed keys have it
+  if (s.softcap > 0) {
+    unary_fn(Unary::kAffine)(x, x, n, scale / s.softcap, 0);
+    unary_fn(Unary::kTanh)(x, x, n, 0, 0);
+    scale = s.softcap;
+  }
+  using Choose = float(float*, int64_t, float, const uint8_t*);
+  float most = bytes == nullptr ? scale_scores(x, n, scale, mask)
+                                : TOMBOLO_TARGET(Choose, scale_and_choose)(x, n, scale, bytes);
+  if (most == kNever && std::none_of(x, x + n, [](float v) { return std::isnan(v); })) {
+    std::fill_n(x, n, 0.0f);
+    return 1;
+  }
+  float rest = 0;
+  if (d.sinks != nullptr) {
+    const float sink = d.sinks[h * s.sink_head + row * s.sink_row];
+    most = std::max(most, sink);
+    rest = std::exp(sink - most);
+  }
+  return 1 / (rest + powers_of_scores(x, n, most));
+}
+
+}  // namespace
+
+void dot_rows(const float* q, const float* k, int64_t step, int64_t n, int64_t size, float* out) {
+  TOMBOLO_TARGET(void(const float*, const float*, int64_t, int64_t, int64_t, float*), dots)
+  (q, k, step, n, size, out);
+}
+
+void add_weighted_rows(const float* weights, const float* v, int64_t step, int64_t n, int64_t size,
+                       float* out) {
+  TOMBOLO_TARGET(void(const float*, const float*, int64_t, int64_t, int64_t, float*), add_rows)
+  (weights, v, step, n, size, out);
+}
+
+float scale_scores(float* row, int64_t n, float scale, const float* mask) {
+  return TOMBOLO_TARGET(float(float*, int64_t, float, const float*), scale_and_mask)(row, n, scale,
+                                                                                     mask);
+}
+
+float powers_of_scores(float* row, int64_t n, float most) {
+  return TOMBOLO_TARGET(float(float*, int64_t, float), powers)(row, n, most);
+}
+
+bool attention_bf16_fits(const AttentionShape& s) {
+  return has_bf16_dot() && s.rows >= 16 && s.columns >= 16 && s.size >= 16 && s.value_size >= 16;
+}
+
+size_t attention_scratch_floats(const AttentionShape& s) {
+  return static_cast<size_t>(s.batch * s.kv_heads) * (key_floats(s) + value_floats(s)) + 128;
+}
+
+void run_attention(const AttentionShape& s, const AttentionData& d, float* scratch) {
+  const bool keys = pack_keys(s), values = pack_values(s);
+  const size_t key_step = key_floats(s), value_step = value_floats(s);
+  const int64_t lines = s.batch * s.kv_heads, group = s.q_heads / s.kv_heads;
+  float* packed_keys = scratch;
+  float* packed_values = scratch + (static_cast<size_t>(lines) * key_step + 15) / 16 * 16;
+  if (keys || values)
+    parallel(lines, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t b = i / s.kv_heads, h = i % s.kv_heads;
+        if (s.bf16) {
+          bf16_pack_b(d.k + s.k.at(b, h), 1, s.k.step_stride, s.size, s.columns, s.scale,
+                      bytes_of(packed_keys + static_cast<size_t>(i) * key_step));
+          // What does not count may be no number: it must not meet even a weight of 0.
+          bf16_pack_b(d.v + s.v.at(b, h), s.v.step_stride, 1, std::min(s.columns, d.valid[b]),
+                      s.value_size, 1,
+                      bytes_of(packed_values + static_cast<size_t>(i) * value_step));
+          continue;
+        }
+        if (keys)
+          pack_b(d.k + s.k.at(b, h), 1, s.k.step_stride, s.size, s.columns, s.scale,
+                 packed_keys + static_cast<size_t>(i) * key_step);
+        if (values)
+          pack_b(d.v + s.v.at(b, h), s.v.step_stride, 1, s.columns, s.value_size, 1,
+                 packed_values + static_cast<size_t>(i) * value_step);
+      }
+    });
+  // Blocks of queries whose scores take at most half a megabyte.
+  const int64_t ld = (s.columns + 15) / 16 * 16 + 16;
+  const int64_t width = gemm_tiles().panel();
+  // A causal block computes a triangle that counts for nothing: smaller ones waste less.
+  const int64_t most = s.causal ? std::clamp<int64_t>(s.rows / 8, 32, 256) : 256;
+  int64_t block = std::clamp<int64_t>((1 << 17) / ld, 4, most);
+  const int64_t blocks = (s.rows + block - 1) / block;
+  block = (s.rows + blocks - 1) / blocks;
+  parallel(s.batch * s.q_heads * blocks, 1, [&](int64_t begin, int64_t end) {
+    float* scores = thread_floats(1, static_cast<size_t>(block * (ld + 1)));
+    float* factors = scores + block * ld;
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t b = task / blocks / s.q_heads, h = task / blocks % s.q_heads;
+      const int64_t line = b * s.kv_heads + h / group;
+      const int64_t first = task % blocks * block, last = std::min(s.rows, first + block);
+      if (first >= last) continue;
+      Range whole{s.columns, 0};
+      for (int64_t row = first; row < last; ++row) {
+        const Range range = range_of(s, d, b, row);
+        if (range.from == range.to) continue;
+        whole.from = std::min(whole.from, range.from);
+        whole.to = std::max(whole.to, range.to);
+      }
+      const int64_t count = last - first;
+      const float* q = d.q + s.q.at(b, h) + first * s.q.step_stride;
+      float* y = d.y + s.y.at(b, h) + first * s.y.step_stride;
+      if (whole.from >= whole.to) {
+        for (int64_t i = 0; i < count; ++i)
+          std::fill_n(y + i * s.y.step_stride, s.value_size, 0.0f);
+        continue;
+      }
+      // Whole panels of keys; for bf16, whose values are packed as one, all that may count.
+      whole.from = whole.from / width * width;
+      if (s.bf16) whole = {0, std::min(s.columns, d.valid[b])};
+      const float* k = d.k + s.k.at(b, h / group);
+      if (s.bf16)
+        bf16_gemm(count, whole.to, s.size, q, s.q.step_stride,
+                  bytes_of(packed_keys + static_cast<size_t>(line) * key_step), scores, ld, {});
+      else if (keys)
+        product(count, whole.to - whole.from, s.size, q, s.q.step_stride,
+                packed_keys + static_cast<size_t>(line) * key_step + whole.from * s.size, width,
+                width * s.size, scores + whole.from, ld);
+      else
+        for (int64_t i = 0; i < count; ++i)
+          dot_rows(q + i * s.q.step_stride, k + whole.from * s.k.step_stride, s.k.step_stride,
+                   whole.to - whole.from, s.size, scores + i * ld + whole.from);
+      for (int64_t i = 0; i < count; ++i)
+        factors[i] =
+            weigh(s, d, b, h, first + i, range_of(s, d, b, first + i), whole, scores + i * ld);
+      const int64_t used = whole.to - whole.from;
+      if (s.bf16)
+        bf16_gemm(count, s.value_size, whole.to, scores, ld,
+                  bytes_of(packed_values + static_cast<size_t>(line) * value_step), y,
+                  s.y.step_stride, {});
+      else if (values)
+        product(count, s.value_size, used, scores + whole.from, ld,
+                packed_values + static_cast<size_t>(line) * value_step + whole.from * width, width,
+                width * s.columns, y, s.y.step_stride);
+      else
+        product(count, s.value_size, used, scores + whole.from, ld,
+                d.v + s.v.at(b, h / group) + whole.from * s.v.step_stride, s.v.step_stride, width,
+                y, s.y.step_stride);
+      for (int64_t i = 0; i < count; ++i)
+        unary_fn(Unary::kAffine)(y + i * s.y.step_stride, y + i * s.y.step_stride, s.value_size,
+                                 factors[i], 0);
+    }
+  });
+}
+
+}  // namespace tombolo
+#endif

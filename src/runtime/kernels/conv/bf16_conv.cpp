@@ -1,0 +1,173 @@
+// Convolution over blocked channels by products of bf16.
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/conv/block.h"
+#include "runtime/kernels/matmul/bf16.h"
+#include "runtime/kernels/parallel.h"
+
+namespace tombolo {
+namespace {
+
+/// Whether the taps of a row of the kernel lie side by side in the image.
+bool whole_rows(const ConvGeometry& s) {
+  return s.stride[2] == 1 && (s.dilation[2] == 1 || s.kernel[2] == 1);
+}
+
+/// The taps, and the phases of the image that they need.
+void plan_taps(Bf16Conv& plan) {
+  const ConvGeometry& s = plan.shape;
+  plan.rows = s.out[1] + (s.extent(1) - 1) / s.stride[1];
+  plan.columns = s.out[2] + (s.extent(2) - 1) / s.stride[2];
+  const int64_t pixel = plan.channels * 2;
+  plan.product.offsets.clear();
+  for (int64_t i = 0; i < s.kernel[1]; ++i)
+    for (int64_t j = 0; j < (whole_rows(s) ? 1 : s.kernel[2]); ++j) {
+      const int64_t y = i * s.dilation[1], x = j * s.dilation[2];
+      const int64_t row = y % s.stride[1], column = x % s.stride[2];
+      auto& phases = plan.phases;
+      auto found = std::find_if(phases.begin(), phases.end(), [&](const Bf16Conv::Phase& p) {
+        return p.row == row && p.column == column;
+      });
+      if (found == phases.end()) found = phases.insert(found, {row, column});
+      plan.product.offsets.push_back(((found - phases.begin()) * plan.rows * plan.columns +
+                                      y / s.stride[1] * plan.columns + x / s.stride[2]) *
+                                     pixel);
+    }
+}
+
+/// One row of pixels after the other; nobody reads the results of those between them.
+void plan_rows(Bf16Conv& plan) {
+  const ConvGeometry& s = plan.shape;
+  QProduct& p = plan.product;
+  const int64_t width = s.out[2], count = (s.out[1] - 1) * plan.columns + width;
+  p.amx = bf16_use_amx(count);
+  p.add_rows(0, count, bf16_tile_rows(count), [&](int64_t at, int32_t rows) {
+    for (int64_t i = 0; i < rows;) {
+      const int64_t row = (at + i) / plan.columns, column = (at + i) % plan.columns;
+      const int64_t n = std::min(rows - i, plan.columns - column);
+      if (column < width)
+        p.runs.push_back({static_cast<int32_t>(i),
+                          static_cast<int32_t>(std::min(n, width - column)), row * width + column});
+      i += n;
+    }
+  });
+}
+
+/// Channels of one image, [block][row][column][16], as the phases.
+void copy_phases(const Bf16Conv& plan, const float* x, std::byte* image) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t pixel = plan.channels * 2, row_bytes = plan.columns * pixel;
+  const int64_t plane = s.in_plane() * kBlock;
+  const auto rows = static_cast<int64_t>(plan.phases.size()) * plan.rows;
+  parallel(rows, std::max<int64_t>(1, 32768 / row_bytes), [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const Bf16Conv::Phase& phase = plan.phases[static_cast<size_t>(task / plan.rows)];
+      const int64_t y = phase.row + task % plan.rows * s.stride[1] - s.pad[1];
+      const int64_t x0 = phase.column - s.pad[2];
+      std::byte* to = image + task * row_bytes;
+      // Columns [from, until) are inside.
+      const int64_t from =
+          std::clamp<int64_t>((-x0 + s.stride[2] - 1) / s.stride[2], 0, plan.columns);
+      const int64_t until =
+          std::clamp<int64_t>((s.in[2] - x0 + s.stride[2] - 1) / s.stride[2], from, plan.columns);
+      if (y < 0 || y >= s.in[1] || from == until) {
+        std::memset(to, 0, static_cast<size_t>(row_bytes));
+        continue;
+      }
+      std::memset(to, 0, static_cast<size_t>(from * pixel));
+      std::memset(to + until * pixel, 0, static_cast<size_t>((plan.columns - until) * pixel));
+      const float* line = x + (y * s.in[2] + x0 + from * s.stride[2]) * kBlock;
+      for (int64_t c = 0; c < plan.channels; c += kBlock)
+        bf16_pixels(line + std::min(c / kBlock, blocks_of(s.in_channels) - 1) * plane,
+                    s.stride[2] * kBlock, until - from,
+                    std::clamp<int64_t>(s.in_channels - c, 0, kBlock),
+                    std::min(plan.channels - c, kBlock), to + from * pixel + c * 2, pixel);
+    }
+  });
+}
+
+struct Blocks {
+  float* y;
+  int64_t plane;  ///< floats of a block of channels
+  const ConvEpilogue& e;
+  const float* residual;
+
+  static void finish(const void* argument, const float* sums, int64_t row, int64_t rows,
+                     int64_t column, int64_t columns) {
+    const Blocks& self = *static_cast<const Blocks*>(argument);
+    for (int64_t c = 0; c < columns; c += kBlock) {
+      const int64_t at = (column + c) / kBlock * self.plane + row * kBlock;
+      bf16_store_block(sums + c, rows, self.e.bias != nullptr ? self.e.bias + column + c : nullptr,
+                       self.residual != nullptr ? self.residual + at : nullptr, self.e.activation,
+                       self.y + at);
+    }
+  }
+};
+
+}  // namespace
+
+bool bf16_conv_fits(const ConvGeometry& s) {
+  return s.groups == 1 && s.kernel[0] == 1 && s.in[0] == 1 && s.in_channels >= kBlock / 2 &&
+         s.out_plane() >= 1;
+}
+
+Bf16Conv plan_bf16_conv(const ConvGeometry& shape) {
+  Bf16Conv plan;
+  plan.shape = shape;
+  const int64_t taps = whole_rows(shape) ? shape.kernel[2] : 1;
+  plan.product.run = bf16_stretch(shape.in_channels * taps, 2 * taps);
+  plan.channels = plan.product.run / taps;
+  plan_taps(plan);
+  plan.product.n = blocks_of(shape.out_channels) * kBlock;
+  plan.product.lda = plan.channels * 2;
+  plan_rows(plan);
+  const auto stretches = static_cast<int64_t>(plan.product.offsets.size());
+  const int64_t panels = (plan.product.n + kBf16Panel - 1) / kBf16Panel;
+  plan.weight_bytes = static_cast<size_t>(panels * kBf16Panel * stretches * plan.product.run * 2);
+  // Tiles are read whole.
+  const auto phases = static_cast<int64_t>(plan.phases.size());
+  plan.image_bytes =
+      static_cast<size_t>((phases * plan.rows * plan.columns + 32) * plan.channels * 2 + 4096);
+  return plan;
+}
+
+void pack_bf16_conv(const Bf16Conv& plan, const float* w, std::byte* packed) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t run = plan.product.run, together = run / plan.channels, taps = s.taps();
+  const auto stretches = static_cast<int64_t>(plan.product.offsets.size());
+  const int64_t panels = (plan.product.n + kBf16Panel - 1) / kBf16Panel;
+  const int64_t stretch_bytes = run * 2 * kBf16Panel;
+  parallel(panels, 1, [&](int64_t begin, int64_t end) {
+    std::vector<float> rows(static_cast<size_t>(run * kBf16Panel));
+    for (int64_t p = begin; p < end; ++p)
+      for (int64_t stretch = 0; stretch < stretches; ++stretch) {
+        std::fill(rows.begin(), rows.end(), 0.0f);
+        const int64_t outputs = std::min(kBf16Panel, s.out_channels - p * kBf16Panel);
+        for (int64_t o = 0; o < outputs; ++o) {
+          const float* from = w + (p * kBf16Panel + o) * s.in_channels * taps + stretch * together;
+          for (int64_t t = 0; t < together; ++t)
+            for (int64_t c = 0; c < s.in_channels; ++c)
+              rows[static_cast<size_t>((t * plan.channels + c) * kBf16Panel + o)] =
+                  from[c * taps + t];
+        }
+        bf16_pair_rows(rows.data(), run, packed + (p * stretches + stretch) * stretch_bytes);
+      }
+  });
+}
+
+void run_bf16_conv(const Bf16Conv& plan, const float* x, const std::byte* packed, float* y,
+                   const ConvEpilogue& epilogue, std::byte* image) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t in = blocks_of(s.in_channels) * s.in_plane() * kBlock;
+  const int64_t plane = s.out_plane() * kBlock, out = blocks_of(s.out_channels) * plane;
+  for (int64_t n = 0; n < s.batch; ++n) {
+    copy_phases(plan, x + n * in, image);
+    const Blocks result{y + n * out, plane, epilogue,
+                        epilogue.residual != nullptr ? epilogue.residual + n * out : nullptr};
+    bf16_product(plan.product, image, packed, {&Blocks::finish, &result});
+  }
+}
+
+}  // namespace tombolo

@@ -1,0 +1,176 @@
+#pragma once
+
+// Convolutions and pools of two spatial axes over blocked channels: [N, C / 16, H, W, 16], the last
+// block filled up. What a vector holds is then one pixel's channels: windows of any stride and
+// dilation are read as they lie, and a tile of results is pixels by channels in registers. The pass
+// block-layout writes these operators (ops/tombolo/block.cpp); lanes beyond the last channel may
+// hold anything.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "ops/tombolo/block.h"
+#include "runtime/kernels/conv/activation.h"
+#include "runtime/kernels/conv/conv.h"
+
+namespace tombolo {
+
+inline constexpr int64_t kBlock = kChannelBlock;
+inline constexpr int64_t blocks_of(int64_t channels) { return (channels + kBlock - 1) / kBlock; }
+
+/// One tile: up to kRows pixels by one or two vectors of channels, summed over entries (a block of
+/// input channels at a kernel position, as a rule) of some neighbouring inputs each.
+struct BlockTile {
+  const float* a;          ///< of the first pixel
+  const int64_t* offsets;  ///< of each entry, from a
+  int64_t entries, length;
+  int64_t rest = 0, rest_length = 0;  ///< further entries, of another length
+  int64_t step;                       ///< floats of a from pixel to pixel
+  int64_t jump;                       ///< from the first pixel to that in the middle (rows / 2)
+  const float* b;                     ///< [entry][input][channel of the tile]
+  float* c;
+  int64_t c_step = kBlock;      ///< from pixel to pixel
+  int64_t c_skip = 0;           ///< two_rows: more than that to the pixel in the middle
+  int64_t c_block;              ///< from one block of channels to the next
+  const float* init = nullptr;  ///< added, laid out as c
+  const float* bias = nullptr;  ///< added, one for each channel of the tile
+  const float* next = nullptr;  ///< what is needed soon: it is asked for with each input
+  int64_t ahead = kBlock;       ///< floats of it for each input; fewer only in narrow tiles
+  bool clamp = false;
+  float lo = 0, hi = 0;
+};
+
+using BlockTileFn = void(const BlockTile&);
+inline constexpr int kMaxBlockRows = 14;
+
+struct BlockTiles {
+  int max_rows;
+  int lanes;
+  BlockTileFn* dense[kMaxBlockRows + 1][3] = {};         ///< step is kBlock
+  BlockTileFn* every_second[kMaxBlockRows + 1][3] = {};  ///< step is 2 kBlock
+  BlockTileFn* strided[kMaxBlockRows + 1][3] = {};       ///< any step
+  BlockTileFn* two_rows[kMaxBlockRows / 2 + 1][3] = {};  ///< [pixels of a row]; step is kBlock
+  /// Steps of kBlock, init is c or null, no bias and no limits: the sums of each entry are added to
+  /// those of all. Where there are none summed_rows is 0.
+  BlockTileFn* summed[kMaxBlockRows / 2 + 1][3] = {};
+  int summed_rows = 0;
+  BlockTileFn* get(int64_t step, int rows, int vectors) const {
+    return (step == kBlock ? dense : step == 2 * kBlock ? every_second : strided)[rows][vectors];
+  }
+  int64_t panel() const { return 2 * lanes; }  ///< channels of a whole tile
+};
+const BlockTiles& block_tiles();
+
+struct BlockConvPlan {
+  enum class Algorithm : uint8_t { kDirect, kClipped, kWinograd, kGroups };
+  /// Neighbouring output pixels that one tile computes.
+  struct Piece {
+    int64_t in, out;  ///< of the first pixel: floats in the image, floats in a block of the output
+    int64_t jump;
+    int rows;
+    uint64_t taps = 0;  ///< kClipped: positions of the kernel inside the image, as bits
+  };
+  ConvGeometry shape;
+  Algorithm algorithm = Algorithm::kDirect;
+  bool plain = false;             ///< the input is not blocked: few channels
+  bool copy = false;              ///< it is copied with its padding
+  int64_t rows = 0, columns = 0;  ///< of the image
+  int64_t step = 0;               ///< floats from one output pixel's window to the next
+  std::vector<Piece> pieces;
+  /// [input block][kernel position], or [channel][kernel row]; kClipped: [input block].
+  std::vector<int64_t> offsets;
+  int64_t length = 0, rest = 0, rest_length = 0;
+  int64_t chunk = 0;  ///< entries of the weights that stay in the second cache
+  int64_t band = 0;   ///< pieces of a task; Winograd: output channels
+  size_t weight_floats = 0, scratch_floats = 0;
+  int64_t tiles_y = 0, tiles_x = 0, tile_block = 0;  ///< Winograd
+  bool own_blocks = false;  ///< Winograd: a thread takes a block of tiles all the way
+  bool on_the_way = false;  ///< Winograd: weights are transformed in every run, not when packed
+};
+
+BlockConvPlan plan_block_conv(const ConvGeometry& shape, bool plain, bool allow_winograd = true);
+const char* name_of(BlockConvPlan::Algorithm algorithm);
+void pack_block_conv(const BlockConvPlan& plan, const float* w, float* packed);
+/// The bias has an element for each output channel, the residual is blocked like y.
+void run_block_conv(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                    const ConvEpilogue& epilogue, float* scratch);
+
+// The parts.
+/// Tiles of four output pixels along an axis. A dilated kernel sees images that lie inside each
+/// other, one for each place within the dilation, and each has tiles of its own.
+inline int64_t winograd_tiles(const ConvGeometry& s, int axis) {
+  const int64_t d = s.dilation[axis];
+  return d * (((s.out[axis] + d - 1) / d + 3) / 4);
+}
+void plan_block_winograd(BlockConvPlan& plan);
+void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packed);
+void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                        const ConvEpilogue& epilogue, float* scratch);
+/// Whether it takes the shape, which Winograd's filtering would otherwise, or the direct way.
+bool plan_block_clipped(BlockConvPlan& plan, bool winograd);
+void run_block_clipped(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                       const ConvEpilogue& epilogue);
+/// Entries, of so many inputs each, to be summed on their own: the error of a sum grows with the
+/// root of its length, and their weights stay near.
+int64_t block_chunk(int64_t entries, int64_t length);
+/// Groups that a block has several of.
+void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                      const ConvEpilogue& epilogue, float* scratch);
+
+/// ConvTranspose: `in` of the shape is that of X, `out` that of Y.
+struct BlockTransposedPlan {
+  /// Output pixels a stride apart.
+  struct Phase {
+    int64_t rows, columns;  ///< output pixels
+    int64_t in, out;        ///< of the first pixel: floats in the image, floats in a block of Y
+    int64_t weights;        ///< floats before its own
+    std::vector<int64_t> taps,
+        offsets;         ///< kernel positions; [input block][position], in the image
+    BlockConvPlan part;  ///< of several groups: what it is, as a convolution
+  };
+  ConvGeometry shape;
+  std::vector<Phase> phases;
+  bool copy = false;                           ///< the image is X with a border
+  int64_t top = 0, left = 0;                   ///< pixels of the border
+  int64_t rows = 0, columns = 0;               ///< of the image
+  size_t image_floats = 0, result_floats = 0;  ///< of scratch: the image, the results of a part
+  size_t weight_floats = 0, scratch_floats = 0;
+};
+BlockTransposedPlan plan_block_transposed(const ConvGeometry& shape);
+void pack_block_transposed(const BlockTransposedPlan& plan, const float* w, float* packed);
+/// The bias fills up the last block.
+void run_block_transposed(const BlockTransposedPlan& plan, const float* x, const float* packed,
+                          const float* bias, float* y, float* scratch);
+
+/// `planes` times [height][width] floats, to [rows][columns] with zeros around them.
+void copy_with_border(const float* x, int64_t planes, int64_t height, int64_t width, int64_t top,
+                      int64_t left, int64_t rows, int64_t columns, float* image);
+
+/// Floats of the weights of one group: panels of as many channels as a tile is wide, the last one
+/// as wide as it must be to fill up a block.
+inline int64_t panel_floats(int64_t inputs, int64_t outputs) {
+  return inputs * blocks_of(outputs) * kBlock;
+}
+/// One panel: w(channel, input) for `outputs` of its `columns` channels, to [input][channel].
+template <typename Weight>
+void pack_panel(int64_t inputs, int64_t columns, int64_t outputs, const Weight& w, float* out) {
+  for (int64_t i = 0; i < inputs; ++i)
+    for (int64_t c = 0; c < columns; ++c) *out++ = c < outputs ? w(c, i) : 0.0f;
+}
+
+/// Pools over blocked channels; shape.groups is the number of channels.
+struct BlockPool {
+  ConvGeometry shape;
+  bool average = false;
+  /// Average: elements that count, of each output row and of each output column.
+  std::vector<float> row_counts, column_counts;
+};
+void run_block_pool(const BlockPool& pool, const float* x, float* y);
+void run_block_global_pool(const float* x, int64_t planes, int64_t pixels, bool average, float* y);
+
+/// Channels first to blocks and back, `plane` pixels.
+void block_channels(const float* x, int64_t batch, int64_t channels, int64_t plane, float* y);
+void unblock_channels(const float* x, int64_t batch, int64_t channels, int64_t plane, float* y);
+
+}  // namespace tombolo

@@ -1,0 +1,368 @@
+// Convolution over blocked channels: which way a shape is computed, and the direct one.
+
+#include "runtime/kernels/conv/block.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/parallel.h"
+
+namespace tombolo {
+namespace {
+
+using Algorithm = BlockConvPlan::Algorithm;
+
+bool winograd_fits(const ConvGeometry& s) {
+  if (s.kernel[1] != 3 || s.kernel[2] != 3 || s.in_channels < 16) return false;
+  if (s.stride[1] != 1 || s.stride[2] != 1) return false;
+  // Tiles of 4 x 4 that are mostly outside save nothing; neither do few tiles for many weights,
+  // which are four times as large then.
+  const int64_t tiles = winograd_tiles(s, 1) * winograd_tiles(s, 2);
+  return s.out[1] >= 6 && s.out[2] >= 6 && tiles * s.batch >= 8 &&
+         tiles * 16 * 36 * 10 <= s.out_plane() * 16 * 9 * 7;
+}
+
+/// Runs of output pixels that tiles take: cut evenly, and two short rows at a time.
+void plan_pieces(BlockConvPlan& plan, bool one_row) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t most = block_tiles().max_rows;
+  const int64_t row_step = s.stride[1] * plan.columns * (plan.plain ? 1 : kBlock);
+  // Outputs of one column, as a kernel as wide as the image has them, are a row of another step.
+  if (s.out[2] == 1 && !one_row) plan.step = row_step;
+  one_row |= s.out[2] == 1;
+  const int64_t width = one_row ? s.out_plane() : s.out[2], height = one_row ? 1 : s.out[1];
+  const auto add = [&](int64_t row, int64_t column, int64_t rows, int64_t jump) {
+    plan.pieces.push_back({row * row_step + column * plan.step, (row * width + column) * kBlock,
+                           jump, static_cast<int>(rows)});
+  };
+  for (int64_t row = 0; row < height; ++row) {
+    if (2 * width <= most && row + 1 < height) {
+      add(row, 0, 2 * width, row_step);
+      ++row;
+      continue;
+    }
+    const int64_t count = (width + most - 1) / most;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t from = width * i / count, rows = width * (i + 1) / count - from;
+      add(row, from, rows, rows / 2 * plan.step);
+    }
+  }
+}
+
+void plan_direct(BlockConvPlan& plan) {
+  const ConvGeometry& s = plan.shape;
+  const bool flat = !plan.plain && !plan.copy && s.taps() == 1 && s.stride[1] == 1 &&
+                    s.stride[2] == 1 && s.out[1] == s.in[1] && s.out[2] == s.in[2];
+  const int64_t pixel = plan.plain ? 1 : kBlock;
+  plan.step = s.stride[2] * pixel;
+  plan_pieces(plan, flat);
+  const int64_t plane = plan.rows * plan.columns * pixel;
+  if (plan.plain) {
+    // Neighbours along a row of the kernel lie side by side.
+    const bool dense = s.dilation[2] == 1;
+    plan.length = dense ? s.kernel[2] : 1;
+    for (int64_t c = 0; c < s.in_channels; ++c)
+      for (int64_t r = 0; r < s.kernel[1]; ++r)
+        for (int64_t k = 0; k < (dense ? 1 : s.kernel[2]); ++k)
+          plan.offsets.push_back(c * plane + r * s.dilation[1] * plan.columns + k * s.dilation[2]);
+  } else {
+    plan.length = kBlock;
+    plan.rest_length = s.in_channels % kBlock;
+    for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
+      for (int64_t r = 0; r < s.kernel[1]; ++r)
+        for (int64_t k = 0; k < s.kernel[2]; ++k)
+          plan.offsets.push_back(b * plane +
+                                 (r * s.dilation[1] * plan.columns + k * s.dilation[2]) * kBlock);
+    if (plan.rest_length != 0) plan.rest = s.taps();
+  }
+  const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
+  plan.chunk = block_chunk(entries, plan.length);
+  // Weights that stay near are used for one band of pixels after the other; of larger ones each
+  // panel is fetched once for as many pixels as stay near.
+  const auto pieces = static_cast<int64_t>(plan.pieces.size());
+  const int64_t weights = s.depth() * s.out_channels * 4;
+  const int64_t image = (plan.plain ? s.in_channels : blocks_of(s.in_channels) * kBlock) *
+                        plan.rows * plan.columns * 4;
+  const int64_t room = weights <= near_bytes() ? 128 << 10 : 768 << 10;
+  plan.band = std::clamp<int64_t>(pieces * room / std::max<int64_t>(image, 1), 1, pieces);
+  plan.weight_floats = static_cast<size_t>(s.groups * panel_floats(s.depth(), s.out_channels));
+}
+
+}  // namespace
+
+int64_t block_chunk(int64_t entries, int64_t length) {
+  const int64_t bytes = entries * length * block_tiles().panel() * 4;
+  constexpr int64_t kLongest = 256;
+  const int64_t chunks = std::max({int64_t{1}, (bytes + near_bytes() - 1) / near_bytes(),
+                                   (entries * length + kLongest - 1) / kLongest});
+  return std::max<int64_t>(1, (entries + chunks - 1) / chunks);
+}
+
+const char* name_of(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kClipped:
+      return "clipped";
+    case Algorithm::kWinograd:
+      return "winograd";
+    case Algorithm::kGroups:
+      return "groups";
+    default:
+      return "direct";
+  }
+}
+
+BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_winograd) {
+  BlockConvPlan plan;
+  plan.shape = s;
+  plan.plain = plain;
+  plan.rows = s.in[1];
+  plan.columns = s.in[2];
+  const size_t bias = static_cast<size_t>(blocks_of(s.groups * s.out_channels) * kBlock) + 16;
+  if (!plain && shares_blocks(s.groups, s.in_channels, s.out_channels)) {
+    plan.algorithm = Algorithm::kGroups;
+    plan.weight_floats =
+        static_cast<size_t>(blocks_of(s.groups * s.out_channels) * kBlock * s.depth());
+    plan.scratch_floats = bias;
+    return plan;
+  }
+  const bool winograd = !plain && allow_winograd && winograd_fits(s);
+  if (plan_block_clipped(plan, winograd)) {
+    plan.scratch_floats = bias;
+    return plan;
+  }
+  if (winograd) {
+    plan.algorithm = Algorithm::kWinograd;
+    plan_block_winograd(plan);
+    plan.scratch_floats += bias;
+    return plan;
+  }
+  for (int axis = 1; axis < 3; ++axis) {
+    const int64_t span = (s.out[axis] - 1) * s.stride[axis] + s.extent(axis);
+    plan.copy |= s.pad[axis] != 0 || span > s.in[axis];
+    (axis == 1 ? plan.rows : plan.columns) = std::max(span, s.in[axis] + s.pad[axis]);
+  }
+  if (!plan.copy) {
+    plan.rows = s.in[1];
+    plan.columns = s.in[2];
+  }
+  plan_direct(plan);
+  const int64_t channels = s.groups * s.in_channels;
+  plan.scratch_floats = bias;
+  if (plan.copy)
+    plan.scratch_floats += static_cast<size_t>(
+        (plain ? channels : blocks_of(channels) * kBlock) * plan.rows * plan.columns + 16);
+  return plan;
+}
+
+void pack_block_conv(const BlockConvPlan& plan, const float* w, float* packed) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t taps = s.taps();
+  if (plan.algorithm == Algorithm::kWinograd) return pack_block_winograd(plan, w, packed);
+  if (plan.algorithm == Algorithm::kGroups) {
+    // [block][kernel position][input of the group][channel]
+    const int64_t channels = s.groups * s.out_channels, depth = s.depth();
+    for (int64_t c = 0; c < blocks_of(channels) * kBlock; ++c)
+      for (int64_t t = 0; t < taps; ++t)
+        for (int64_t i = 0; i < s.in_channels; ++i)
+          packed[(c / kBlock * depth + t * s.in_channels + i) * kBlock + c % kBlock] =
+              c < channels ? w[c * depth + i * taps + t] : 0.0f;
+    return;
+  }
+  // The order of entries: see plan_direct().
+  std::vector<int64_t> order;
+  order.reserve(static_cast<size_t>(s.depth()));
+  if (plan.plain) {
+    for (int64_t i = 0; i < s.depth(); ++i) order.push_back(i);
+  } else if (plan.algorithm == Algorithm::kClipped) {
+    for (int64_t t = 0; t < taps; ++t)
+      for (int64_t c = 0; c < s.in_channels; ++c) order.push_back(c * taps + t);
+  } else {
+    for (int64_t c0 = 0; c0 < s.in_channels; c0 += kBlock)
+      for (int64_t t = 0; t < taps; ++t)
+        for (int64_t c = c0; c < std::min(s.in_channels, c0 + kBlock); ++c)
+          order.push_back(c * taps + t);
+  }
+  const int64_t depth = s.depth(), width = block_tiles().panel();
+  const int64_t padded = blocks_of(s.out_channels) * kBlock, panels = (padded + width - 1) / width;
+  parallel(
+      s.groups * panels, std::max<int64_t>(1, 32768 / (depth * width)),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t group = task / panels, first = task % panels * width;
+          const float* from = w + (group * s.out_channels + first) * depth;
+          pack_panel(
+              depth, std::min(width, padded - first), s.out_channels - first,
+              [&](int64_t o, int64_t i) { return from[o * depth + order[static_cast<size_t>(i)]]; },
+              packed + (group * padded + first) * depth);
+        }
+      });
+}
+
+void copy_with_border(const float* x, int64_t planes, int64_t height, int64_t width, int64_t top,
+                      int64_t left, int64_t rows, int64_t columns, float* image) {
+  const int64_t inside = std::min(width, columns - left);
+  parallel(planes * rows, std::max<int64_t>(1, 16384 / columns), [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      float* to = image + task * columns;
+      const int64_t from_row = task % rows - top;
+      if (from_row < 0 || from_row >= height) {
+        std::fill_n(to, columns, 0.0f);
+        continue;
+      }
+      std::fill_n(to, left, 0.0f);
+      std::memcpy(to + left, x + (task / rows * height + from_row) * width,
+                  static_cast<size_t>(inside) * sizeof(float));
+      std::fill_n(to + left + inside, columns - left - inside, 0.0f);
+    }
+  });
+}
+
+namespace {
+
+/// An activation that is no part of the tiles takes the results of so many at once, out of the
+/// nearest cache: a call costs as much as a tenth of a tile.
+constexpr int64_t kPiecesAtOnce = 8;
+
+/// Pieces [from, to) of one panel of output channels.
+void run_panel(const BlockConvPlan& plan, const BlockTiles& tiles, BlockTile t, int vectors,
+               int64_t columns, const float* image, float* y, const ConvEpilogue& epilogue,
+               const float* bias, const float* residual, int64_t from, int64_t to) {
+  const Activation& act = epilogue.activation;
+  const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
+  const float* weights = t.b;
+  if (tiles.lanes < kBlock)
+    t.ahead = std::clamp(columns / std::max<int64_t>(1, to - from), kBlock / 4, kBlock);
+  for (int64_t e = 0; e == 0 || e < entries; e += plan.chunk) {
+    const bool first = e == 0, last = e + plan.chunk >= entries;
+    t.offsets = plan.offsets.data() + e;
+    t.entries = std::min(plan.chunk, entries - e);
+    t.length = plan.length;
+    t.rest = last ? plan.rest : 0;
+    t.rest_length = plan.rest_length;
+    t.b = weights + e * plan.length * columns;
+    const int64_t size = t.entries * t.length * columns;
+    t.bias = first ? bias : nullptr;
+    t.clamp = last && act.kind == Activation::Kind::kClamp;
+    t.lo = act.alpha;
+    t.hi = act.beta;
+    int64_t raw = from;  // from this piece on the activation is still to come
+    for (int64_t p = from; p < to; ++p) {
+      const BlockConvPlan::Piece& piece = plan.pieces[static_cast<size_t>(p)];
+      t.a = image + piece.in;
+      t.jump = piece.jump;
+      t.c = y + piece.out;
+      t.init = !first ? t.c : residual != nullptr ? residual + piece.out : nullptr;
+      // While these weights are used, those that come after them come nearer, a part with each
+      // piece: all of it with the first ones would wait for the memory.
+      const int64_t line = (p - from) * t.entries * t.length * t.ahead;
+      t.next = line < size ? t.b + size + line : nullptr;
+      tiles.get(plan.step, piece.rows, vectors)(t);
+      if (!last || act.tiled()) continue;
+      const int64_t floats = piece.rows * kBlock, start = plan.pieces[static_cast<size_t>(raw)].out;
+      if (p + 1 < to && p + 1 < raw + kPiecesAtOnce &&
+          plan.pieces[static_cast<size_t>(p + 1)].out == piece.out + floats)
+        continue;
+      // A tile narrower than a block fills it up with the next one.
+      const int64_t n = piece.out + floats - start, width = std::min<int64_t>(columns, kBlock);
+      for (int64_t c = 0; c < columns; c += kBlock)
+        apply_activation(act, y + start + c / kBlock * t.c_block, kBlock, n / kBlock, width);
+      raw = p + 1;
+    }
+  }
+}
+
+void run_block_direct(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                      const ConvEpilogue& epilogue, float* scratch) {
+  const ConvGeometry& s = plan.shape;
+  const BlockTiles& tiles = block_tiles();
+  const int64_t pixel = plan.plain ? 1 : kBlock;
+  const int64_t in_planes =
+      plan.plain ? s.groups * s.in_channels : blocks_of(s.groups * s.in_channels);
+  const int64_t in_plane = s.in_plane() * pixel, plane = plan.rows * plan.columns * pixel;
+  const int64_t group_planes = plan.plain ? s.in_channels : blocks_of(s.in_channels);
+  const int64_t out_plane = s.out_plane() * kBlock, out_blocks = blocks_of(s.out_channels);
+  const int64_t width = tiles.panel(), padded = out_blocks * kBlock;
+  const int64_t panels = (padded + width - 1) / width;
+  const auto pieces = static_cast<int64_t>(plan.pieces.size());
+  const bool apart = images_apart(s.batch, static_cast<int64_t>(plan.weight_floats));
+  const int64_t depth = s.depth(), threads = apart ? 1 : thread_count();
+  // Bands small enough for all threads to have some. Where weights do not stay near, a thread takes
+  // one panel of them after the other, but where to fetch all pixels for each panel is more than to
+  // fetch all weights for each band; also where it is less to fetch all pixels than all weights.
+  const int64_t pixels = in_planes * in_plane + s.groups * out_blocks * out_plane;
+  const int64_t weights = depth * s.out_channels;
+  int64_t bands = (pieces + plan.band - 1) / plan.band;
+  const bool near =
+      (weights * 4 <= near_bytes() || weights * bands < in_planes * in_plane * panels) &&
+      (threads == 1 || weights * s.groups <= pixels);
+  const int64_t others = s.groups * (near ? 1 : panels);
+  if (threads > 1) bands = std::max(bands, std::min(pieces, (4 * threads + others - 1) / others));
+  const auto run_image = [&](int64_t n, float* room) {
+    const float* image = x + n * in_planes * in_plane;
+    if (plan.copy) {
+      copy_with_border(image, in_planes, s.in[1], s.in[2] * pixel, s.pad[1], s.pad[2] * pixel,
+                       plan.rows, plan.columns * pixel, room);
+      image = room;
+    }
+    const int64_t tasks = s.groups * bands * panels;
+    const int64_t cost = std::max<int64_t>(1, s.out_plane() * depth * width / bands);
+    const int64_t grain = std::max(near && bands >= threads ? panels : 1, 100'000 / cost);
+    parallel(tasks, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t group = task / (bands * panels), within = task % (bands * panels);
+        const int64_t band = near ? within / panels : within % bands;
+        const int64_t first = (near ? within % panels : within / bands) * width;
+        const int64_t columns = std::min(width, padded - first);
+        const int64_t channel = group * s.out_channels + first;  // whole blocks where groups > 1
+        const int64_t at =
+            (n * blocks_of(s.groups * s.out_channels) + channel / kBlock) * out_plane +
+            channel % kBlock;
+        BlockTile t{.step = plan.step,
+                    .b = packed + (group * padded + first) * depth,
+                    .c_block = out_plane};
+        run_panel(plan, tiles, t, columns > tiles.lanes ? 2 : 1, columns,
+                  image + group * group_planes * plane, y + at, epilogue,
+                  epilogue.bias != nullptr ? epilogue.bias + channel : nullptr,
+                  epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
+                  pieces * band / bands, pieces * (band + 1) / bands);
+      }
+    });
+  };
+  if (!apart) {
+    for (int64_t n = 0; n < s.batch; ++n) run_image(n, scratch);
+    return;
+  }
+  parallel(s.batch, 1, [&](int64_t begin, int64_t end) {
+    float* room =
+        plan.copy ? thread_floats(2, static_cast<size_t>(in_planes * plane + 16)) : nullptr;
+    for (int64_t n = begin; n < end; ++n) run_image(n, room);
+  });
+}
+
+}  // namespace
+
+void run_block_conv(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                    const ConvEpilogue& given, float* scratch) {
+  const ConvGeometry& s = plan.shape;
+  ConvEpilogue epilogue = given;
+  const int64_t channels = s.groups * s.out_channels, padded = blocks_of(channels) * kBlock;
+  if (epilogue.bias != nullptr && channels != padded) {
+    float* bias = scratch + plan.scratch_floats - padded;
+    std::copy_n(given.bias, channels, bias);
+    std::fill(bias + channels, bias + padded, 0.0f);
+    epilogue.bias = bias;
+  }
+  switch (plan.algorithm) {
+    case Algorithm::kDirect:
+      return run_block_direct(plan, x, packed, y, epilogue, scratch);
+    case Algorithm::kClipped:
+      return run_block_clipped(plan, x, packed, y, epilogue);
+    case Algorithm::kWinograd:
+      return run_block_winograd(plan, x, packed, y, epilogue, scratch);
+    case Algorithm::kGroups:
+      return run_block_groups(plan, x, packed, y, epilogue, scratch);
+  }
+}
+
+}  // namespace tombolo

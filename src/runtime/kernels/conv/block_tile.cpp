@@ -1,0 +1,286 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/conv/block_tile.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <utility>
+
+#include "runtime/kernels/conv/block.h"
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using F = hn::ScalableTag<float>;
+using V = hn::Vec<F>;
+
+// Registers: 32 take 14 x 2 sums, 16 take 6 x 2, with two of B and one of A besides.
+#if HWY_TARGET == HWY_AVX3
+inline constexpr int kRows = 14;
+#elif HWY_TARGET == HWY_NEON
+inline constexpr int kRows = 12;
+#else
+inline constexpr int kRows = 6;
+#endif
+inline constexpr int kLanes = static_cast<int>(HWY_LANES(float)) < 16 ? HWY_LANES(float) : 16;
+
+/// Sums over `entries` entries of `length` inputs.
+template <int kR, int kV, int64_t kStep>
+HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const int64_t* offsets,
+                                    int64_t entries, int64_t length, const float* HWY_RESTRICT b,
+                                    const float*& next) {
+  const F f;
+  constexpr int kHalf = kR / 2;
+  // One pixel is through with its weights as fast as they come: they are asked for early.
+  constexpr int64_t kAhead = kR == 1 ? 128 : 16;
+  const int64_t step = kStep != 0 ? kStep : t.step;
+  const int64_t jump = t.jump;
+  // A constant where it is always the same: one more register took an eighth of the speed there.
+  const int64_t ahead = kLanes < kBlock ? t.ahead : kBlock;
+  for (int64_t e = 0; e < entries; ++e) {
+    const float* HWY_RESTRICT a = t.a + offsets[e];
+    const float* HWY_RESTRICT second = a + jump;
+    const auto one = [&](int s) HWY_ATTR __attribute__((always_inline)) {
+      V bv[kV];
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) bv[v] = hn::LoadU(f, b + (s * kV + v) * kLanes);
+#pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r) {
+        const V av = hn::Set(f, r < kHalf ? a[r * step + s] : second[(r - kHalf) * step + s]);
+#pragma GCC unroll 2
+        for (int v = 0; v < kV; ++v) add_product(acc[r][v], av, bv[v]);
+      }
+    };
+    int64_t i = 0;
+    // Sixteen registers do with few sums a step, so what surrounds them counts: four steps at a
+    // time, and every second line is asked for, as lines come in pairs.
+    if constexpr (kLanes < 16 && kR > 2)
+      for (; i + 4 <= length; i += 4) {
+        __builtin_prefetch(b + kAhead * kV * kLanes);
+        if (kV * kLanes >= 16) __builtin_prefetch(b + (kAhead + 2) * kV * kLanes);
+        __builtin_prefetch(next, 0, 2);
+        __builtin_prefetch(next + 2 * ahead, 0, 2);
+        next += 4 * ahead;
+#pragma GCC unroll 4
+        for (int s = 0; s < 4; ++s) one(s);
+        a += 4;
+        second += 4;
+        b += 4 * kV * kLanes;
+      }
+    // Three are a row of most kernels over an image of few channels, whose weights are few too.
+    if constexpr (kLanes < 16 && kR > 2) {
+      if (i + 3 == length) {
+#pragma GCC unroll 3
+        for (int s = 0; s < 3; ++s) one(s);
+        b += 3 * kV * kLanes;
+        continue;
+      }
+    }
+    for (; i < length; ++i) {
+      if constexpr (kLanes >= 16 || kR <= 2) {
+        __builtin_prefetch(b + kAhead * kV * kLanes);
+        if (kV * kLanes > 16) __builtin_prefetch(b + kAhead * kV * kLanes + 16);
+        __builtin_prefetch(next, 0, 2);
+        next += ahead;
+      }
+      one(0);
+      ++a;
+      ++second;
+      b += kV * kLanes;
+    }
+  }
+  return b;
+}
+
+#if HWY_TARGET == HWY_AVX3
+/// Half the rows, as the sums of an entry take registers too.
+template <int kR, int kV>
+void summed_tile(const BlockTile& t) {
+  const F f;
+  V total[kR][kV];
+  const auto place = [&](int r, int v) HWY_ATTR { return t.c + v * t.c_block + r * kBlock; };
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) {
+      __builtin_prefetch(place(r, v), 1);
+      total[r][v] = hn::Zero(f);
+    }
+  const float* next = t.next != nullptr ? t.next : t.b;
+  const float* b = t.b;
+  for (int64_t e = 0; e < t.entries + t.rest; ++e) {
+    V acc[kR][kV];
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
+    b = add_entries<kR, kV, kBlock>(acc, t, t.offsets + e, 1,
+                                    e < t.entries ? t.length : t.rest_length, b, next);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) total[r][v] = hn::Add(total[r][v], acc[r][v]);
+  }
+  const bool more = t.init != nullptr;
+#pragma GCC unroll 2
+  for (int v = 0; v < kV; ++v) {
+    float* to = place(0, v);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r, to += kBlock)
+      hn::StoreU(more ? hn::Add(total[r][v], hn::LoadU(f, to)) : total[r][v], f, to);
+  }
+}
+
+#elif HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+/// The sums so far wait in the first cache: sixteen registers have no room for them.
+template <int kR, int kV>
+void summed_tile(const BlockTile& t) {
+  const F f;
+  HWY_ALIGN float sums[kR * kV * kLanes];
+  // Told that they are read elsewhere: gcc otherwise holds them in registers and moves these about.
+  asm volatile("" : : "r"(sums) : "memory");
+  const auto place = [&](int r, int v) HWY_ATTR {
+    return t.c + r * kBlock + v * kLanes / kBlock * t.c_block + v * kLanes % kBlock;
+  };
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) __builtin_prefetch(place(r, 0), 1);
+  const float* next = t.next != nullptr ? t.next : t.b;
+  const float* b = t.b;
+  const int64_t entries = t.entries + t.rest;
+  for (int64_t e = 0; e < entries; ++e) {
+    V acc[kR][kV];
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
+    b = add_entries<kR, kV, kBlock>(acc, t, t.offsets + e, 1,
+                                    e < t.entries ? t.length : t.rest_length, b, next);
+    const bool last = e + 1 == entries, more = last && t.init != nullptr;
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) {
+        float* const sum = sums + (r * kV + v) * kLanes;
+        if (e > 0) acc[r][v] = hn::Add(acc[r][v], hn::Load(f, sum));
+        if (more) acc[r][v] = hn::Add(acc[r][v], hn::LoadU(f, place(r, v)));
+        if (last)
+          hn::StoreU(acc[r][v], f, place(r, v));
+        else
+          hn::Store(acc[r][v], f, sum);
+      }
+  }
+}
+#endif
+
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+inline constexpr int kSummedRows = HWY_TARGET == HWY_AVX3 ? kRows / 2 : kRows;
+template <int... kR>
+void fill_summed(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
+  ((tiles.summed[kR + 1][1] = &summed_tile<kR + 1, 1>), ...);
+  ((tiles.summed[kR + 1][2] = &summed_tile<kR + 1, 2>), ...);
+}
+#endif
+
+/// kSkips: the second half of the pixels goes somewhere else. Asking t.c_skip of all tiles would
+/// cost networks of small ones a hundredth.
+template <int kR, int kV, int64_t kStep, bool kSkips = false>
+void tile(const BlockTile& t) {
+  const F f;
+  V acc[kR][kV];
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
+  const auto at = [&](int r, int v) {
+    return r * t.c_step + (!kSkips || r < kR / 2 ? 0 : t.c_skip) + v * kLanes / kBlock * t.c_block +
+           v * kLanes % kBlock;
+  };
+  // What is written in the end comes nearer meanwhile.
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; v += kLanes == 16 ? 1 : 2) __builtin_prefetch(t.c + at(r, v), 1);
+  if (t.init != nullptr && t.init != t.c)
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; v += kLanes == 16 ? 1 : 2) __builtin_prefetch(t.init + at(r, v));
+  const float* next = t.next != nullptr ? t.next : t.b;
+  const float* b = add_entries<kR, kV, kStep>(acc, t, t.offsets, t.entries, t.length, t.b, next);
+  if (t.rest > 0)
+    add_entries<kR, kV, kStep>(acc, t, t.offsets + t.entries, t.rest, t.rest_length, b, next);
+  if (t.bias != nullptr) {
+    V bias[kV];
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) bias[v] = hn::LoadU(f, t.bias + v * kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) acc[r][v] = hn::Add(acc[r][v], bias[v]);
+  }
+  if (t.init != nullptr) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) acc[r][v] = hn::Add(acc[r][v], hn::LoadU(f, t.init + at(r, v)));
+  }
+  if (t.clamp) {
+    const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v)
+        acc[r][v] = hn::Min(hi, hn::Max(lo, acc[r][v]));  // in this order a NaN stays
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) hn::StoreU(acc[r][v], f, t.c + at(r, v));
+}
+
+template <int... kR>
+void fill(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
+  ((tiles.dense[kR + 1][1] = &tile<kR + 1, 1, kBlock>), ...);
+  ((tiles.dense[kR + 1][2] = &tile<kR + 1, 2, kBlock>), ...);
+  ((tiles.every_second[kR + 1][1] = &tile<kR + 1, 1, 2 * kBlock>), ...);
+  ((tiles.every_second[kR + 1][2] = &tile<kR + 1, 2, 2 * kBlock>), ...);
+  ((tiles.strided[kR + 1][1] = &tile<kR + 1, 1, 0>), ...);
+  ((tiles.strided[kR + 1][2] = &tile<kR + 1, 2, 0>), ...);
+}
+
+template <int... kR>
+void fill_two_rows(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
+  ((tiles.two_rows[kR + 1][1] = &tile<2 * kR + 2, 1, kBlock, true>), ...);
+  ((tiles.two_rows[kR + 1][2] = &tile<2 * kR + 2, 2, kBlock, true>), ...);
+}
+
+BlockTiles make_block_tiles() {
+  BlockTiles tiles{kRows, kLanes};
+  fill_two_rows(tiles, std::make_integer_sequence<int, kRows / 2>());
+  fill(tiles, std::make_integer_sequence<int, kRows>());
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+  tiles.summed_rows = kSummedRows;
+  fill_summed(tiles, std::make_integer_sequence<int, kSummedRows>());
+#endif
+  return tiles;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+const BlockTiles& block_tiles() {
+  static IsaTables<BlockTiles> tables;
+  return tables.get(TOMBOLO_TARGET(BlockTiles(), make_block_tiles));
+}
+
+}  // namespace tombolo
+#endif

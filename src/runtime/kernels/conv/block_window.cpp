@@ -1,0 +1,440 @@
+// Convolution of groups that a block has several of (depthwise: of one channel each) and pools over
+// blocked channels: one window slides over the pixels of a block, vectors are its channels. Rows
+// and columns of a window that lie in the padding are left out.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/conv/block_window.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/kernels/conv/block.h"
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/parallel.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
+#include "runtime/kernels/vec-inl.h"
+
+#ifndef TOMBOLO_BLOCK_WINDOW
+#define TOMBOLO_BLOCK_WINDOW
+namespace tombolo {
+namespace {
+
+enum class Window : uint8_t { kConv, kMax, kSum };
+
+/// Output rows [from, to) of one block.
+struct WindowTask {
+  const ConvGeometry& s;
+  const float* x;  ///< the block: [row][column][channel]
+  float* y;
+  int64_t from, to;
+  const float* weights = nullptr;  ///< [kernel position][input of the group][channel]
+  int64_t group = 1;               ///< channels of one
+  const int32_t* each = nullptr;   ///< [input of the group][channel]: where that input is
+  const float* bias = nullptr;
+  const float* residual = nullptr;  ///< as y
+  bool clamp = false;
+  float lo = 0, hi = 0;
+  const float* row_counts = nullptr;
+  const float* column_counts = nullptr;
+};
+
+/// The kernel positions [first, last) along an axis whose input is inside, for output `at`.
+inline void inside(const ConvGeometry& s, int axis, int64_t at, int64_t& first, int64_t& last) {
+  const int64_t start = at * s.stride[axis] - s.pad[axis], d = s.dilation[axis];
+  first = start >= 0 ? 0 : (-start + d - 1) / d;
+  last = s.in[axis] <= start ? 0 : std::min(s.kernel[axis], (s.in[axis] - start + d - 1) / d);
+  if (last < first) last = first = 0;
+}
+
+}  // namespace
+}  // namespace tombolo
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::CappedTag<float, 16>;
+using V = hn::Vec<F>;
+
+/// What of a pixel a vector of outputs takes: its own channels, one of the group that all are in,
+/// or one of each of their groups.
+enum class Take : uint8_t { kOwn, kOne, kEach };
+using Table = decltype(hn::SetTableIndices(F(), static_cast<const int32_t*>(nullptr)));
+
+template <Take kTake>
+HWY_INLINE V take(const float* x, [[maybe_unused]] const Table& each) {
+  const F f;
+  if constexpr (kTake == Take::kOne) return hn::Set(f, *x);
+  if constexpr (kTake == Take::kEach) return hn::TableLookupLanes(hn::LoadU(f, x), each);
+  return hn::LoadU(f, x);
+}
+
+template <Window kWindow>
+HWY_INLINE V combine(V sum, V v, V weight) {
+  if constexpr (kWindow == Window::kConv) return hn::MulAdd(v, weight, sum);
+  if constexpr (kWindow == Window::kSum) return hn::Add(sum, v);
+  // A NaN stays whichever side it comes from.
+  return hn::IfThenElse(hn::IsNaN(sum), sum, hn::IfThenElse(hn::Lt(v, sum), sum, v));
+}
+
+/// Outputs of one row at a time: the sums of so many leave room for a weight in 16 registers.
+constexpr int kPixels = 8;
+
+/// The sums of kPixels outputs from `column` on go to y, but for those before `from`.
+template <Window kWindow>
+HWY_INLINE void store_pixels(const WindowTask& t, const V (&sums)[kPixels], int64_t row,
+                             int64_t column, int64_t lane, int64_t from, int64_t to) {
+  const F f;
+  const int64_t at = (row * t.s.out[2] + column) * kBlock + lane;
+  float* const y = t.y + at;
+  const float* const residual = t.residual == nullptr ? nullptr : t.residual + at;
+  const bool clamp = t.clamp;
+  const V low = hn::Set(f, t.lo), high = hn::Set(f, t.hi);
+  if (kWindow != Window::kSum && from <= 0 && to >= kPixels) {
+    // Asked once for all: with short sums, questions take as long as they do.
+    V v[kPixels];
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) v[p] = sums[p];
+    if (residual != nullptr)
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p) v[p] = hn::Add(v[p], hn::LoadU(f, residual + p * kBlock));
+    if (clamp)
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p) v[p] = hn::Min(high, hn::Max(low, v[p]));
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) hn::StoreU(v[p], f, y + p * kBlock);
+    return;
+  }
+#pragma GCC unroll 8
+  for (int p = 0; p < kPixels; ++p) {
+    if (p < from || p >= to) continue;
+    V v = sums[p];
+    if (kWindow == Window::kSum) {
+      const float n = t.row_counts[row] * t.column_counts[column + p];
+      v = n == 0 ? hn::Zero(f) : hn::Div(v, hn::Set(f, n));
+    }
+    if (residual != nullptr) v = hn::Add(v, hn::LoadU(f, residual + p * kBlock));
+    if (clamp) v = hn::Min(high, hn::Max(low, v));
+    hn::StoreU(v, f, y + p * kBlock);
+  }
+}
+
+/// Inputs of a row of the kernel, from `start` of a row of `width` floats on; `outside` stands for
+/// those beyond.
+struct Inputs {
+  const float* row;
+  const float* outside;
+  int64_t start, width;
+  template <bool kEdge>
+  HWY_INLINE const float* at(int64_t offset) const {
+    const int64_t i = start + offset;
+    const bool inside = static_cast<uint64_t>(i) < static_cast<uint64_t>(width);
+    return !kEdge || inside ? row + i : outside;
+  }
+};
+
+/// Adds a row of the kernel, kKernel wide, its weights at w: each input is read once for all
+/// outputs that it is a part of. Of the inputs, so many on the left and on the right are outside.
+template <Take kTake, int kKernel, int kStride, bool kEdge, int kLeft, int kRight>
+HWY_INLINE void add_row(V (&sums)[kPixels], const Inputs& x, const float* w, int64_t w_step,
+                        const Table& each) {
+  const F f;
+  V weights[kKernel];
+#pragma GCC unroll 8
+  for (int c = 0; c < kKernel; ++c) weights[c] = hn::LoadU(f, w + c * w_step);
+#pragma GCC unroll 32
+  for (int i = kLeft; i < (kPixels - 1) * kStride + kKernel - kRight; ++i) {
+    V v = take<kTake>(x.at<kEdge>(i * kBlock), each);
+    keep_in_register(v);
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) {
+      const int c = i - p * kStride;
+      if (c >= 0 && c < kKernel) sums[p] = hn::MulAdd(v, weights[c], sums[p]);
+    }
+  }
+}
+
+/// The same for any width, stride and dilation, and for pools.
+template <Window kWindow, Take kTake, bool kEdge>
+HWY_INLINE void add_any_row(V (&sums)[kPixels], Inputs x, const float* w, int64_t w_step,
+                            int64_t kernel, int64_t step, int64_t across, const Table& each) {
+  const F f;
+  for (int64_t c = 0; c < kernel; ++c, x.start += across) {
+    V weight = hn::Zero(f);
+    if (kWindow == Window::kConv) weight = hn::LoadU(f, w + c * w_step);
+    if (!kEdge || (x.start >= 0 && x.start + (kPixels - 1) * step < x.width)) {
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p)
+        sums[p] = combine<kWindow>(sums[p], take<kTake>(x.row + x.start + p * step, each), weight);
+    } else {
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p)
+        sums[p] = combine<kWindow>(sums[p], take<kTake>(x.at<kEdge>(p * step), each), weight);
+    }
+  }
+}
+
+/// Of kPixels outputs from `column` on those in [from, to), of the kernel's rows [r0, r1). Eight
+/// sums that wait for nothing cost less than one that waits for itself, so all are formed, also at
+/// an edge of the image, where what the padding would hold is read for inputs outside (kEdge) or
+/// they are left out (kLeft and kRight of them). kKernel is the kernel's width where the dilation
+/// is 1, 0 for any.
+template <Window kWindow, Take kTake, int kKernel, int kStride, bool kEdge, int kLeft = 0,
+          int kRight = 0>
+void pixels(const WindowTask& t, int64_t row, int64_t column, int64_t from, int64_t to, int64_t r0,
+            int64_t r1) {
+  const F f;
+  const ConvGeometry& s = t.s;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const int64_t step = s.stride[2] * kBlock, across = s.dilation[2] * kBlock;
+  const int64_t width = s.in[2] * kBlock, start = (column * s.stride[2] - s.pad[2]) * kBlock;
+  const int64_t kernel = s.kernel[2], down = s.dilation[1] * width;
+  const int64_t first = row * s.stride[1] - s.pad[1] + r0 * s.dilation[1];
+  const float none = kWindow == Window::kMax ? -std::numeric_limits<float>::infinity() : 0.0f;
+  HWY_ALIGN float outside[HWY_LANES(float)];
+  if (kEdge) hn::Store(hn::Set(f, none), f, outside);
+  for (int64_t lane = 0; lane < kBlock; lane += lanes) {
+    V sums[kPixels];
+    const V begin = kWindow == Window::kConv && t.bias != nullptr ? hn::LoadU(f, t.bias + lane)
+                                                                  : hn::Set(f, none);
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) sums[p] = begin;
+    // One input channel of the groups after the other.
+    const int64_t group = kTake == Take::kOwn ? 1 : t.group, w_step = group * kBlock;
+    for (int64_t i = 0; i < group; ++i) {
+      const int64_t from_lane = kTake == Take::kOne ? lane / group * group + i : lane;
+      Inputs x{t.x + first * width + from_lane, outside, start, width};
+      const float* w = kWindow == Window::kConv
+                           ? t.weights + (r0 * kernel * group + i) * kBlock + lane
+                           : nullptr;
+      Table each{};
+      if constexpr (kTake == Take::kEach) each = hn::SetTableIndices(f, t.each + i * kBlock);
+      int64_t r = r0;
+      if constexpr (kKernel == 3 && !kEdge)
+        if (r1 - r0 == kKernel) {
+#pragma GCC unroll 3
+          for (int k = 0; k < kKernel; ++k) {
+            add_row<kTake, kKernel, kStride, kEdge, kLeft, kRight>(sums, x, w, w_step, each);
+            x.row += down;
+            w += kKernel * w_step;
+          }
+          r = r1;
+        }
+      for (; r < r1; ++r) {
+        if constexpr (kKernel > 0)
+          add_row<kTake, kKernel, kStride, kEdge, kLeft, kRight>(sums, x, w, w_step, each);
+        else
+          add_any_row<kWindow, kTake, kEdge>(sums, x, w, w_step, kernel, step, across, each);
+        x.row += down;
+        if (kWindow == Window::kConv) w += kernel * w_step;
+      }
+    }
+    store_pixels<kWindow>(t, sums, row, column, lane, from, to);
+  }
+}
+
+using PixelsFn = void(const WindowTask&, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
+
+/// For outputs whose windows reach so far outside. What is usual has a kernel of its own: in small
+/// images most outputs are at an edge.
+template <Window kWindow, Take kTake, int kKernel, int kStride>
+PixelsFn* pixels_of(int64_t left, int64_t right) {
+  left = std::max<int64_t>(0, left);
+  right = std::max<int64_t>(0, right);
+  if (left == 0 && right == 0) return &pixels<kWindow, kTake, kKernel, kStride, false>;
+  if constexpr (kKernel > 0) {
+    constexpr int kPad = kKernel / 2;
+    static constexpr PixelsFn* some[2][4] = {
+        {nullptr, &pixels<kWindow, kTake, kKernel, kStride, false, 0, 1>,
+         &pixels<kWindow, kTake, kKernel, kStride, false, 0, 2>,
+         &pixels<kWindow, kTake, kKernel, kStride, false, 0, 3>},
+        {&pixels<kWindow, kTake, kKernel, kStride, false, kPad, 0>,
+         &pixels<kWindow, kTake, kKernel, kStride, false, kPad, 1>,
+         &pixels<kWindow, kTake, kKernel, kStride, false, kPad, 2>,
+         &pixels<kWindow, kTake, kKernel, kStride, false, kPad, 3>}};
+    if ((left == 0 || left == kPad) && right <= 3) return some[left > 0 ? 1 : 0][right];
+  }
+  return &pixels<kWindow, kTake, kKernel, kStride, true>;
+}
+
+template <Window kWindow, Take kTake = Take::kOwn, int kKernel = 0, int kStride = 0>
+void window_rows(const WindowTask& t) {
+  const ConvGeometry& s = t.s;
+  const int64_t span = (kPixels - 1) * s.stride[2] + s.extent(2);
+  for (int64_t row = t.from; row < t.to; ++row) {
+    int64_t r0, r1;
+    inside(s, 1, row, r0, r1);
+    for (int64_t done = 0; done < s.out[2]; done += kPixels) {
+      // The last ones begin further to the left, where fewer windows reach outside.
+      const int64_t column = std::max<int64_t>(0, std::min(done, s.out[2] - kPixels));
+      const int64_t to = std::min<int64_t>(kPixels, s.out[2]);
+      const int64_t start = column * s.stride[2] - s.pad[2];
+      pixels_of<kWindow, kTake, kKernel, kStride>(-start, start + span - s.in[2])(
+          t, row, column, done - column, to, r0, r1);
+    }
+  }
+}
+
+template <Take kTake>
+void conv_rows_of(const WindowTask& t) {
+  const int64_t kernel = t.s.dilation[2] == 1 ? t.s.kernel[2] : 0, stride = t.s.stride[2];
+  if (kernel == 3 && stride == 1) return window_rows<Window::kConv, kTake, 3, 1>(t);
+  if (kernel == 3 && stride == 2) return window_rows<Window::kConv, kTake, 3, 2>(t);
+  if constexpr (kTake == Take::kOwn) {
+    if (kernel == 5 && stride == 1) return window_rows<Window::kConv, kTake, 5, 1>(t);
+    if (kernel == 5 && stride == 2) return window_rows<Window::kConv, kTake, 5, 2>(t);
+  }
+  window_rows<Window::kConv, kTake>(t);
+}
+void conv_rows(const WindowTask& t) {
+  if (t.group == 1) return conv_rows_of<Take::kOwn>(t);
+  if (t.group < static_cast<int64_t>(hn::Lanes(F()))) return conv_rows_of<Take::kEach>(t);
+  conv_rows_of<Take::kOne>(t);
+}
+void max_rows(const WindowTask& t) { window_rows<Window::kMax>(t); }
+void sum_rows(const WindowTask& t) { window_rows<Window::kSum>(t); }
+
+void global_pool(const float* x, int64_t n, bool average, float* y) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  for (int64_t lane = 0; lane < kBlock; lane += lanes) {
+    const V start = average ? hn::Zero(f) : hn::Set(f, -std::numeric_limits<float>::infinity());
+    V sums[4] = {start, start, start, start};
+    for (int64_t i = 0; i < n; ++i) {
+      const float* from = x + i * kBlock + lane;
+      V& sum = sums[i % 4];
+      const V in = hn::LoadU(f, from);
+      sum = average ? combine<Window::kSum>(sum, in, start) : combine<Window::kMax>(sum, in, start);
+    }
+    V v;
+    if (average) {
+      v = hn::Div(hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3])),
+                  hn::Set(f, static_cast<float>(n)));
+    } else {
+      v = sums[0];
+      for (int i = 1; i < 4; ++i) {
+        HWY_ALIGN float part[HWY_LANES(float)];
+        hn::Store(sums[i], f, part);
+        v = combine<Window::kMax>(v, hn::Load(f, part), start);
+      }
+    }
+    hn::StoreU(v, f, y + lane);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+namespace {
+
+using TaskFn = void(const WindowTask&);
+
+/// run(block, from, to) over rows of `planes` blocks: bands of rows of all blocks, one after the
+/// other, as the convolutions before and behind share out the pixels.
+template <typename Run>
+void share_rows(int64_t planes, const ConvGeometry& s, Run&& run) {
+  const int64_t row_work = s.out[2] * s.depth() * kBlock;
+  const int64_t most = thread_count() == 1 ? 1 : 4 * thread_count();
+  const int64_t parts = std::clamp<int64_t>(s.out[1] / 7, 1, most);
+  parallel(planes * parts, std::max<int64_t>(1, 32768 * parts / (s.out[1] * row_work)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t task = begin; task < end; ++task) {
+               const int64_t part = task / planes;
+               run(task % planes, s.out[1] * part / parts, s.out[1] * (part + 1) / parts);
+             }
+           });
+}
+
+}  // namespace
+
+void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                      const ConvEpilogue& epilogue, float*) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t blocks = blocks_of(s.groups * s.out_channels), in = s.in_plane() * kBlock,
+                out = s.out_plane() * kBlock;
+  TaskFn* const fn = TOMBOLO_TARGET(TaskFn, conv_rows).get();
+  const auto group = static_cast<int32_t>(s.in_channels);
+  alignas(64) int32_t each[kBlock / 2 * kBlock];
+  for (int32_t i = 0; i < group; ++i)
+    for (int32_t c = 0; c < kBlock; ++c) each[i * kBlock + c] = c / group * group + i;
+  const Activation& act = epilogue.activation;
+  share_rows(s.batch * blocks, s, [&](int64_t plane, int64_t from, int64_t to) {
+    const int64_t block = plane % blocks;
+    WindowTask task{s, x + plane * in, y + plane * out, from, to};
+    task.weights = packed + block * s.depth() * kBlock;
+    task.group = group;
+    task.each = each;
+    if (epilogue.bias != nullptr) task.bias = epilogue.bias + block * kBlock;
+    if (epilogue.residual != nullptr) task.residual = epilogue.residual + plane * out;
+    task.clamp = act.kind == Activation::Kind::kClamp;
+    task.lo = act.alpha;
+    task.hi = act.beta;
+    fn(task);
+    const int64_t row = s.out[2] * kBlock;
+    if (!act.tiled()) apply_activation(act, task.y + from * row, (to - from) * row);
+  });
+}
+
+void run_block_pool(const BlockPool& pool, const float* x, float* y) {
+  const ConvGeometry& s = pool.shape;
+  const int64_t in = s.in_plane() * kBlock, out = s.out_plane() * kBlock;
+  TaskFn* const fn =
+      (pool.average ? TOMBOLO_TARGET(TaskFn, sum_rows) : TOMBOLO_TARGET(TaskFn, max_rows)).get();
+  share_rows(s.batch * blocks_of(s.groups), s, [&](int64_t plane, int64_t from, int64_t to) {
+    WindowTask task{s, x + plane * in, y + plane * out, from, to};
+    task.row_counts = pool.row_counts.data();
+    task.column_counts = pool.column_counts.data();
+    fn(task);
+  });
+}
+
+void run_block_global_pool(const float* x, int64_t planes, int64_t pixels, bool average, float* y) {
+  auto* const fn = TOMBOLO_TARGET(void(const float*, int64_t, bool, float*), global_pool).get();
+  parallel(planes, std::max<int64_t>(1, 2048 / pixels), [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p)
+      fn(x + p * pixels * kBlock, pixels, average, y + p * kBlock);
+  });
+}
+
+void block_channels(const float* x, int64_t batch, int64_t channels, int64_t plane, float* y) {
+  constexpr int64_t kRun = 64;
+  const int64_t blocks = blocks_of(channels), runs = (plane + kRun - 1) / kRun;
+  parallel(batch * blocks * runs, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t block = task / runs % blocks, n = task / runs / blocks;
+      const int64_t at = task % runs * kRun, count = std::min(kRun, plane - at);
+      const int64_t rows = std::min(kBlock, channels - block * kBlock);
+      float* to = y + (task / runs * plane + at) * kBlock;
+      if (rows < kBlock) std::fill_n(to, count * kBlock, 0.0f);
+      transpose_tile(
+          reinterpret_cast<const std::byte*>(x + (n * channels + block * kBlock) * plane + at),
+          plane, reinterpret_cast<std::byte*>(to), kBlock, rows, count, 4);
+    }
+  });
+}
+
+void unblock_channels(const float* x, int64_t batch, int64_t channels, int64_t plane, float* y) {
+  constexpr int64_t kRun = 64;
+  const int64_t blocks = blocks_of(channels), runs = (plane + kRun - 1) / kRun;
+  parallel(batch * blocks * runs, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t block = task / runs % blocks, n = task / runs / blocks;
+      const int64_t at = task % runs * kRun, count = std::min(kRun, plane - at);
+      transpose_tile(reinterpret_cast<const std::byte*>(x + (task / runs * plane + at) * kBlock),
+                     kBlock,
+                     reinterpret_cast<std::byte*>(y + (n * channels + block * kBlock) * plane + at),
+                     plane, count, std::min(kBlock, channels - block * kBlock), 4);
+    }
+  });
+}
+
+}  // namespace tombolo
+#endif

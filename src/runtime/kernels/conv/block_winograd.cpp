@@ -1,0 +1,568 @@
+// Winograd's minimal filtering F(4x4, 3x3) over blocked channels: vectors are channels of one tile.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/conv/block_winograd.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/conv/block.h"
+#include "runtime/kernels/conv/winograd-inl.h"
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/parallel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::CappedTag<float, 16>;
+using V = hn::Vec<F>;
+
+/// 6 x 6 pixels of one block to v[matrix * matrix_step].
+void input_tile(const float* x, int64_t row_step, int64_t pixel_step, float* v,
+                int64_t matrix_step) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  HWY_ALIGN float half[36 * HWY_LANES(float)];
+  for (int64_t lane = 0; lane < kBlock; lane += lanes) {
+    for (int i = 0; i < 6; ++i) {
+      const float* row = x + i * row_step + lane;
+      V y0, y1, y2, y3, y4, y5;
+      transform6(f, hn::LoadU(f, row), hn::LoadU(f, row + pixel_step),
+                 hn::LoadU(f, row + 2 * pixel_step), hn::LoadU(f, row + 3 * pixel_step),
+                 hn::LoadU(f, row + 4 * pixel_step), hn::LoadU(f, row + 5 * pixel_step), y0, y1, y2,
+                 y3, y4, y5);
+      float* out = half + i * 6 * lanes;
+      hn::Store(y0, f, out);
+      hn::Store(y1, f, out + lanes);
+      hn::Store(y2, f, out + 2 * lanes);
+      hn::Store(y3, f, out + 3 * lanes);
+      hn::Store(y4, f, out + 4 * lanes);
+      hn::Store(y5, f, out + 5 * lanes);
+    }
+    for (int j = 0; j < 6; ++j) {
+      const float* in = half + j * lanes;
+      const int64_t step = 6 * lanes;
+      V y0, y1, y2, y3, y4, y5;
+      transform6(f, hn::Load(f, in), hn::Load(f, in + step), hn::Load(f, in + 2 * step),
+                 hn::Load(f, in + 3 * step), hn::Load(f, in + 4 * step), hn::Load(f, in + 5 * step),
+                 y0, y1, y2, y3, y4, y5);
+      float* out = v + lane + j * matrix_step;
+      const int64_t rows = 6 * matrix_step;
+      hn::StoreU(y0, f, out);
+      hn::StoreU(y1, f, out + rows);
+      hn::StoreU(y2, f, out + 2 * rows);
+      hn::StoreU(y3, f, out + 3 * rows);
+      hn::StoreU(y4, f, out + 4 * rows);
+      hn::StoreU(y5, f, out + 5 * rows);
+    }
+  }
+}
+
+/// m[matrix * matrix_step] of one block to 4 x 4 pixels, finished.
+void output_tile(const float* m, int64_t matrix_step, const float* bias, const float* residual,
+                 bool clamp, float lo, float hi, float* y, int64_t row_step, int64_t pixel_step) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  HWY_ALIGN float half[24 * HWY_LANES(float)];
+  const int64_t step = 6 * matrix_step;
+  const V low = hn::Set(f, lo), high = hn::Set(f, hi);
+  for (int64_t lane = 0; lane < kBlock; lane += lanes) {
+    for (int j = 0; j < 6; ++j) {
+      const float* in = m + lane + j * matrix_step;
+      V y0, y1, y2, y3;
+      inverse6(f, hn::LoadU(f, in), hn::LoadU(f, in + step), hn::LoadU(f, in + 2 * step),
+               hn::LoadU(f, in + 3 * step), hn::LoadU(f, in + 4 * step),
+               hn::LoadU(f, in + 5 * step), y0, y1, y2, y3);
+      float* out = half + j * lanes;
+      hn::Store(y0, f, out);
+      hn::Store(y1, f, out + 6 * lanes);
+      hn::Store(y2, f, out + 12 * lanes);
+      hn::Store(y3, f, out + 18 * lanes);
+    }
+    const V b = bias != nullptr ? hn::LoadU(f, bias + lane) : hn::Zero(f);
+    for (int i = 0; i < 4; ++i) {
+      const float* in = half + i * 6 * lanes;
+      V out[4];
+      inverse6(f, hn::Load(f, in), hn::Load(f, in + lanes), hn::Load(f, in + 2 * lanes),
+               hn::Load(f, in + 3 * lanes), hn::Load(f, in + 4 * lanes),
+               hn::Load(f, in + 5 * lanes), out[0], out[1], out[2], out[3]);
+#pragma GCC unroll 4
+      for (int p = 0; p < 4; ++p) {
+        const int64_t at = i * row_step + p * pixel_step + lane;
+        V v = hn::Add(out[p], b);
+        if (residual != nullptr) v = hn::Add(v, hn::LoadU(f, residual + at));
+        if (clamp) v = hn::Min(high, hn::Max(low, v));
+        hn::StoreU(v, f, y + at);
+      }
+    }
+  }
+}
+
+/// G k for one column k: what is even and what is odd in each pair of points apart.
+template <class D, typename T = hn::TFromD<D>, class W = hn::Vec<D>>
+HWY_INLINE void weights6(D d, const T (&g)[6][3], W k0, W k1, W k2, W (&y)[6]) {
+  y[0] = hn::Mul(hn::Set(d, g[0][0]), k0);
+  for (int i = 1; i < 5; i += 2) {
+    const W even = hn::MulAdd(hn::Set(d, g[i][2]), k2, hn::Mul(hn::Set(d, g[i][0]), k0));
+    const W c = hn::Set(d, g[i][1]);
+    y[i] = hn::MulAdd(c, k1, even);
+    y[i + 1] = hn::NegMulAdd(c, k1, even);
+  }
+  y[5] = k2;
+}
+
+/// Kernels of `inputs` inputs, [input][tap][channel], to u[matrix * matrix_step], [input][channel];
+/// `columns` channels, a multiple of 16. Computed in T.
+template <typename T>
+void weight_tiles(const float* k, int64_t inputs, int64_t columns, float* u, int64_t matrix_step) {
+  const hn::ScalableTag<T> d;
+  const hn::Rebind<float, decltype(d)> f;
+  using W = hn::Vec<decltype(d)>;
+  const auto load = [&](const float* from) HWY_ATTR __attribute__((always_inline)) {
+    if constexpr (sizeof(T) == sizeof(float))
+      return hn::LoadU(d, from);
+    else
+      return hn::PromoteTo(d, hn::LoadU(f, from));
+  };
+  const auto store = [&](W x, float* to) HWY_ATTR __attribute__((always_inline)) {
+    if constexpr (sizeof(T) == sizeof(float))
+      hn::StoreU(x, d, to);
+    else
+      hn::StoreU(hn::DemoteTo(f, x), f, to);
+  };
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const WinogradWeights transform;
+  T g[6][3];
+  for (int i = 0; i < 6; ++i)
+    for (int j = 0; j < 3; ++j) g[i][j] = static_cast<T>(transform.g[i][j]);
+  for (int64_t i = 0; i < inputs; ++i)
+    for (int64_t c = 0; c < columns; c += lanes) {
+      const float* from = k + i * 9 * columns + c;
+      float* to = u + i * columns + c;
+      W half[3][6];
+#pragma GCC unroll 3
+      for (int j = 0; j < 3; ++j)
+        weights6(d, g, load(from + j * columns), load(from + (3 + j) * columns),
+                 load(from + (6 + j) * columns), half[j]);
+#pragma GCC unroll 6
+      for (int r = 0; r < 6; ++r) {
+        W y[6];
+        weights6(d, g, half[0][r], half[1][r], half[2][r], y);
+#pragma GCC unroll 6
+        for (int j = 0; j < 6; ++j) store(y[j], to + (r * 6 + j) * matrix_step);
+      }
+    }
+}
+void weight_tiles_f32(const float* k, int64_t inputs, int64_t columns, float* u, int64_t step) {
+  weight_tiles<float>(k, inputs, columns, u, step);
+}
+void weight_tiles_f64(const float* k, int64_t inputs, int64_t columns, float* u, int64_t step) {
+  weight_tiles<double>(k, inputs, columns, u, step);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+namespace {
+
+struct Work {
+  const BlockConvPlan& plan;
+  const float* x;  ///< blocks of this group of the first image
+  int64_t image;   ///< floats from image to image, in and out
+  int64_t out_image;
+  const float* packed;
+  float* y;
+  const float* bias;
+  const float* residual;
+  const Activation& act;
+  float* v;       ///< [matrix][block][tile][channel]
+  float* m;       ///< the same, of the output blocks at hand
+  int64_t tiles;  ///< of a row of v and m
+};
+
+struct TilePlace {
+  int64_t image, y, x;
+};
+/// The first output pixel of a tile, whose neighbours are a dilation apart: those from one pixel of
+/// the first dilation's on, then those from the next.
+TilePlace place_of(const BlockConvPlan& plan, int64_t tile) {
+  const ConvGeometry& s = plan.shape;
+  const auto first = [](int64_t i, int64_t count, int64_t dilation) {
+    const int64_t each = count / dilation;
+    return i % each * 4 * dilation + i / each;
+  };
+  const int64_t each = plan.tiles_y * plan.tiles_x;
+  return {tile / each, first(tile % each / plan.tiles_x, plan.tiles_y, s.dilation[1]),
+          first(tile % plan.tiles_x, plan.tiles_x, s.dilation[2])};
+}
+/// Of pixels `step` apart from `at` on, the first that is not below `limit`.
+int64_t steps_to(int64_t limit, int64_t at, int64_t step) {
+  return at >= limit ? 0 : (limit - at + step - 1) / step;
+}
+
+/// Input blocks [first, last) of tiles [begin, end).
+void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin, int64_t end) {
+  const ConvGeometry& s = w.plan.shape;
+  auto* const fn =
+      TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), input_tile).get();
+  const int64_t row = s.in[2] * kBlock, down = s.dilation[1], across = s.dilation[2];
+  const int64_t matrix_step = blocks_of(s.in_channels) * w.tiles * kBlock;
+  alignas(64) float room[36 * kBlock];
+  for (int64_t block = first; block < last; ++block)
+    for (int64_t t = begin; t < end; ++t) {
+      const TilePlace at = place_of(w.plan, t);
+      const int64_t y = at.y - s.pad[1], x = at.x - s.pad[2];
+      const float* plane = w.x + at.image * w.image + block * s.in[1] * row;
+      float* v = w.v + (block * w.tiles + t - begin) * kBlock;
+      if (y >= 0 && x >= 0 && y + 5 * down < s.in[1] && x + 5 * across < s.in[2]) {
+        fn(plane + y * row + x * kBlock, down * row, across * kBlock, v, matrix_step);
+        continue;
+      }
+      std::memset(room, 0, sizeof room);
+      const int64_t left = steps_to(0, x, across), top = steps_to(0, y, down);
+      const int64_t right = std::min<int64_t>(6, steps_to(s.in[2], x, across));
+      const int64_t bottom = std::min<int64_t>(6, steps_to(s.in[1], y, down));
+      for (int64_t i = top; i < bottom; ++i)
+        for (int64_t j = left; j < right; ++j)
+          std::memcpy(room + (i * 6 + j) * kBlock,
+                      plane + ((y + i * down) * s.in[2] + x + j * across) * kBlock,
+                      kBlock * sizeof(float));
+      fn(room, 6 * kBlock, kBlock, v, matrix_step);
+    }
+}
+
+constexpr int64_t kPart = 2;   ///< input blocks that are summed in one piece
+constexpr int64_t kParts = 8;  ///< ... where each of them has a sum of its own
+
+/// Floats of what is needed soon that are asked for with each input: a tile of sixteen registers is
+/// through with an input sooner.
+int64_t asked_for() { return block_tiles().lanes < kBlock ? kBlock / 2 : kBlock; }
+
+/// One product of `count` tiles: input blocks [from, to) by the panel of `columns` channels whose
+/// weights lie at b; to m, of the block of its first channel on. `near` is needed soon: as much of
+/// it as asked_for() is asked for with each input, until `end`.
+void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const float* b,
+              int64_t columns, float* m, int64_t count, const float* near, const float* end) {
+  const ConvGeometry& s = w.plan.shape;
+  const BlockTiles& tiles = block_tiles();
+  const int64_t plane = w.tiles * kBlock;
+  const bool summed = tiles.summed_rows != 0;
+  const int64_t most = summed ? tiles.summed_rows : tiles.max_rows;
+  const int64_t cuts = (count + most - 1) / most;
+  const int64_t whole = s.in_channels / kBlock;
+  BlockTile t{.offsets = w.plan.offsets.data(),
+              .length = kBlock,
+              .rest_length = s.in_channels % kBlock,
+              .step = kBlock,
+              .c_block = plane,
+              .ahead = asked_for()};
+  for (int64_t i = 0; i < cuts; ++i) {
+    const int64_t first = count * i / cuts, rows = count * (i + 1) / cuts - first;
+    t.jump = rows / 2 * kBlock;
+    t.c = m + first * kBlock;
+    // Sums of parts are added: what is transformed back magnifies the error of long sums.
+    const int64_t step = summed ? kParts : kPart;
+    for (int64_t part = from; part < to; part += step) {
+      const int64_t until = std::min(to, part + step), full = std::min(until, whole);
+      t.entries = full - part;
+      t.rest = until - full;
+      t.a = w.v + (matrix * blocks_of(s.in_channels) + part) * plane + first * kBlock;
+      t.b = b + (part - from) * kBlock * columns;
+      t.next = near < end ? near : nullptr;
+      near += (until - part) * kBlock * t.ahead;
+      t.init = part == 0 ? nullptr : t.c;
+      const int vectors = columns > tiles.lanes ? 2 : 1;
+      (summed ? tiles.summed : tiles.dense)[rows][vectors](t);
+    }
+  }
+}
+
+/// Products [first, last) of `count` tiles with weights that were transformed before.
+void multiply_all(const Work& w, int64_t first, int64_t last, int64_t count) {
+  const ConvGeometry& s = w.plan.shape;
+  const int64_t width = block_tiles().panel(), padded = blocks_of(s.out_channels) * kBlock;
+  for (int64_t matrix = first; matrix < last; ++matrix)
+    for (int64_t channel = 0; channel < padded; channel += width) {
+      const int64_t columns = std::min(width, padded - channel), size = columns * s.in_channels;
+      const float* b = w.packed + (matrix * padded + channel) * s.in_channels;
+      multiply(
+          w, matrix, 0, blocks_of(s.in_channels), b, columns,
+          w.m + matrix * padded * w.tiles + channel / kBlock * w.tiles * kBlock + channel % kBlock,
+          count, b + size, b + 2 * size);
+    }
+}
+
+/// Floats between the matrices of a chunk of transformed weights, in cache sets of their own.
+int64_t chunk_step(const BlockConvPlan& plan) {
+  return plan.chunk * kBlock * block_tiles().panel() + 16;
+}
+int64_t group_panels(const BlockConvPlan& plan) { return plan.band / block_tiles().panel(); }
+
+/// Channels [first, last) of the output of `count` tiles: weights are transformed as they are
+/// needed, some input blocks at a time, and stay in the second cache with the sums.
+void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, float* room) {
+  const BlockConvPlan& plan = w.plan;
+  const ConvGeometry& s = plan.shape;
+  auto* const transform =
+      TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), weight_tiles_f32).get();
+  const int64_t width = block_tiles().panel(), blocks = blocks_of(s.in_channels);
+  const int64_t plane = w.tiles * kBlock, step = chunk_step(plan);
+  const int64_t tiles = block_tiles().max_rows, padded = blocks_of(s.out_channels) * kBlock;
+  for (int64_t from = 0; from < blocks; from += plan.chunk) {
+    const int64_t to = std::min(blocks, from + plan.chunk), after = to < blocks ? to : 0;
+    const int64_t inputs = std::min(s.in_channels, to * kBlock) - from * kBlock;
+    for (int64_t channel = first; channel < last; channel += width) {
+      const int64_t columns = std::min(width, last - channel);
+      transform(w.packed + 9 * (channel * s.in_channels + from * kBlock * columns), inputs, columns,
+                room + (channel - first) / width * kMatrices * step, step);
+    }
+    // Meanwhile the next chunk comes nearer: images with the first panel, weights with the others.
+    const int64_t asked = (count + tiles - 1) / tiles * (to - from) * kBlock * asked_for();
+    for (int64_t matrix = 0; matrix < kMatrices; ++matrix) {
+      const float* v = w.v + (matrix * blocks + after) * plane;
+      for (int64_t channel = first; channel < last; channel += width) {
+        const int64_t columns = std::min(width, last - channel);
+        const float *near = v, *end = v + (to - from) * plane;
+        if (channel != first) {
+          // The second panel asks for the weights of the first one afterwards.
+          const bool other = channel == first + width && matrix >= kMatrices / 2;
+          const int64_t of = (other ? first : channel) + (after == 0 ? last - first : 0);
+          near = w.packed + 9 * (of * s.in_channels + after * kBlock * columns);
+          end = of < padded ? near + 9 * (to - from) * kBlock * columns : near;
+          near += (matrix - (other ? kMatrices / 2 : 0)) * asked;
+        }
+        multiply(w, matrix, from, to,
+                 room + ((channel - first) / width * kMatrices + matrix) * step, columns,
+                 w.m + (matrix * (last - first) + (channel - first) / kBlock * kBlock) * w.tiles +
+                     (channel - first) % kBlock,
+                 count, near, end);
+      }
+    }
+  }
+}
+
+/// Output blocks [first, last) of tiles [begin, end); m holds blocks [held, held_end).
+void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t first, int64_t last,
+                       int64_t begin, int64_t end) {
+  const ConvGeometry& s = w.plan.shape;
+  using Fn = void(const float*, int64_t, const float*, const float*, bool, float, float, float*,
+                  int64_t, int64_t);
+  auto* const fn = TOMBOLO_TARGET(Fn, output_tile).get();
+  const int64_t row = s.out[2] * kBlock, down = s.dilation[1] * row,
+                across = s.dilation[2] * kBlock;
+  const int64_t matrix_step = (held_end - held) * w.tiles * kBlock;
+  const bool clamp = w.act.kind == Activation::Kind::kClamp;
+  alignas(64) float room[16 * kBlock], rest[16 * kBlock];
+  for (int64_t block = first; block < last; ++block)
+    for (int64_t t = begin; t < end; ++t) {
+      const TilePlace at = place_of(w.plan, t);
+      const int64_t to =
+          at.image * w.out_image + block * s.out[1] * row + at.y * row + at.x * kBlock;
+      const float* m = w.m + ((block - held) * w.tiles + t - begin) * kBlock;
+      const float* bias = w.bias != nullptr ? w.bias + block * kBlock : nullptr;
+      const float* residual = w.residual != nullptr ? w.residual + to : nullptr;
+      const int64_t height = std::min<int64_t>(4, steps_to(s.out[1], at.y, s.dilation[1]));
+      const int64_t width = std::min<int64_t>(4, steps_to(s.out[2], at.x, s.dilation[2]));
+      // Other activations take pixels that lie side by side.
+      const bool whole = height == 4 && width == 4 && (w.act.tiled() || across == kBlock);
+      const auto each_pixel = [&](auto&& move) {
+        for (int64_t i = 0; i < height; ++i)
+          for (int64_t j = 0; j < width; ++j)
+            move((i * 4 + j) * kBlock, to + i * down + j * across);
+      };
+      constexpr size_t kPixel = kBlock * sizeof(float);
+      if (!whole && residual != nullptr) {
+        each_pixel([&](int64_t here, int64_t there) {
+          std::memcpy(rest + here, w.residual + there, kPixel);
+        });
+        residual = rest;
+      }
+      float* out = whole ? w.y + to : room;
+      const int64_t step = whole ? down : 4 * kBlock;
+      fn(m, matrix_step, bias, residual, clamp, w.act.alpha, w.act.beta, out, step,
+         whole ? across : kBlock);
+      if (!w.act.tiled())
+        for (int64_t i = 0; i < 4; ++i) apply_activation(w.act, out + i * step, 4 * kBlock);
+      if (!whole)
+        each_pixel(
+            [&](int64_t here, int64_t there) { std::memcpy(w.y + there, room + here, kPixel); });
+    }
+}
+
+int64_t tile_floats(const ConvGeometry& s) {
+  return kMatrices * kBlock * (blocks_of(s.in_channels) + blocks_of(s.out_channels));
+}
+
+/// Whether every thread works on blocks of its own, from image to output: pays while the weights
+/// stay in its second cache beside them.
+bool private_blocks(const BlockConvPlan& plan) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x;
+  return s.in_channels * s.out_channels <= 64 * 128 && tiles >= 2 * 28 * thread_count();
+}
+
+}  // namespace
+
+void plan_block_winograd(BlockConvPlan& plan) {
+  const ConvGeometry& s = plan.shape;
+  plan.tiles_y = winograd_tiles(s, 1);
+  plan.tiles_x = winograd_tiles(s, 2);
+  const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x;
+  const bool own = plan.own_blocks = private_blocks(plan);
+  const int64_t rows = block_tiles().max_rows;
+  const int64_t room = own ? 200'000 : 4'000'000;
+  plan.tile_block = std::clamp<int64_t>(room / tile_floats(s) / rows * rows, 2 * rows, 64 * rows);
+  // Blocks of one size, as many for each thread.
+  int64_t blocks = (tiles + plan.tile_block - 1) / plan.tile_block;
+  if (own) blocks = (blocks + thread_count() - 1) / thread_count() * thread_count();
+  plan.tile_block = (tiles + blocks - 1) / blocks;
+  for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
+    plan.offsets.push_back(b * plan.tile_block * kBlock);
+  // Few tiles and many weights: to fetch transformed ones, four times as many, takes longer than to
+  // transform them again. Below this size they stay in a shared cache from one run to the next, and
+  // transforming 256 x 256 of them at 14 x 14 made a layer 1.4 times slower.
+  constexpr int64_t kFar = 16 << 20;
+  const int64_t bytes =
+      kMatrices * s.in_channels * s.out_channels * static_cast<int64_t>(sizeof(float));
+  plan.on_the_way = !own && tiles <= 112 && bytes > kFar;
+  const int64_t matrices = plan.on_the_way ? s.taps() : kMatrices;
+  plan.weight_floats =
+      static_cast<size_t>(s.groups * matrices * panel_floats(s.in_channels, s.out_channels));
+  plan.scratch_floats = own ? 64 : static_cast<size_t>(tile_floats(s) * plan.tile_block) + 64;
+  if (!plan.on_the_way) return;
+  plan.scratch_floats =
+      static_cast<size_t>(kMatrices * kBlock * blocks_of(s.in_channels) * plan.tile_block) + 64;
+  // Transformed weights, sums, and what is read of the images take three quarters of a second cache
+  // of which near_bytes() is half. Every thread has some groups of channels.
+  const int64_t padded = blocks_of(s.out_channels) * kBlock;
+  const int64_t floats = near_bytes() * 3 / 2 / 4;
+  plan.band = std::max(block_tiles().panel(), kBlock);
+  while (plan.band * 2 <= padded && plan.band < 128 &&
+         kMatrices * plan.band * 2 * plan.tile_block <= floats / 2)
+    plan.band *= 2;
+  const int64_t inputs =
+      (floats / kMatrices - plan.band * plan.tile_block) / (plan.band + plan.tile_block) / kBlock;
+  plan.chunk = std::min(std::max<int64_t>(inputs, 2), blocks_of(s.in_channels));
+  // Sums are the same for any number of threads.
+  while (plan.band > std::max(block_tiles().panel(), kBlock) &&
+         plan.band * 2 * thread_count() > padded)
+    plan.band /= 2;
+}
+
+void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packed) {
+  auto* const transform =
+      TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), weight_tiles_f64).get();
+  const ConvGeometry& s = plan.shape;
+  const int64_t inputs = s.in_channels, width = block_tiles().panel();
+  const int64_t padded = blocks_of(s.out_channels) * kBlock, panels = (padded + width - 1) / width;
+  const int64_t matrix = padded * inputs;
+  constexpr int64_t kAtOnce = 16;  ///< inputs, whose kernels stay in the first cache
+  parallel(s.groups * panels, 1, [&](int64_t begin, int64_t end) {
+    std::vector<float> room(plan.on_the_way ? 0 : static_cast<size_t>(kAtOnce * 9 * width));
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t group = task / panels, first = task % panels * width;
+      const int64_t columns = std::min(width, padded - first);
+      const float* from = w + (group * s.out_channels + first) * inputs * 9;
+      // [input][tap][channel]
+      const auto kernels = [&](int64_t input, int64_t count, float* to) {
+        pack_panel(
+            count * 9, columns, s.out_channels - first,
+            [&](int64_t o, int64_t i) { return from[(o * inputs + input) * 9 + i]; }, to);
+      };
+      if (plan.on_the_way) {  // transformed in every run; see plan_block_winograd
+        kernels(0, inputs, packed + (group * padded + first) * inputs * 9);
+        continue;
+      }
+      float* out = packed + group * kMatrices * matrix + first * inputs;
+      for (int64_t i = 0; i < inputs; i += kAtOnce) {
+        const int64_t count = std::min(kAtOnce, inputs - i);
+        kernels(i, count, room.data());
+        transform(room.data(), count, columns, out + i * columns, matrix);
+      }
+    }
+  });
+}
+
+void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                        const ConvEpilogue& epilogue, float* scratch) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x, block = plan.tile_block;
+  const int64_t blocks = (tiles + block - 1) / block;
+  const int64_t in_blocks = blocks_of(s.in_channels), out_blocks = blocks_of(s.out_channels);
+  const int64_t v_floats = kMatrices * in_blocks * kBlock * block;
+  const int64_t padded = out_blocks * kBlock;
+  const int64_t in_plane = s.in_plane() * kBlock, out_plane = s.out_plane() * kBlock;
+  for (int64_t group = 0; group < s.groups; ++group) {
+    const int64_t to = group * out_blocks * out_plane;
+    Work work{plan,
+              x + group * in_blocks * in_plane,
+              blocks_of(s.groups * s.in_channels) * in_plane,
+              blocks_of(s.groups * s.out_channels) * out_plane,
+              packed + group * (plan.on_the_way ? s.taps() : kMatrices) * padded * s.in_channels,
+              y + to,
+              epilogue.bias != nullptr ? epilogue.bias + group * padded : nullptr,
+              epilogue.residual != nullptr ? epilogue.residual + to : nullptr,
+              epilogue.activation,
+              nullptr,
+              nullptr,
+              block};
+    if (plan.own_blocks) {
+      parallel(blocks, 1, [&](int64_t first, int64_t last) {
+        Work own = work;
+        const int64_t m_floats = kMatrices * padded * block;
+        own.v = thread_floats(2, static_cast<size_t>(v_floats + m_floats + 64));
+        own.m = own.v + v_floats;
+        for (int64_t b = first; b < last; ++b) {
+          const int64_t begin = b * block, end = std::min(tiles, begin + block);
+          transform_inputs(own, 0, in_blocks, begin, end);
+          multiply_all(own, 0, kMatrices, end - begin);
+          transform_outputs(own, 0, out_blocks, 0, out_blocks, begin, end);
+        }
+      });
+      continue;
+    }
+    work.v = scratch;
+    for (int64_t b = 0; b < blocks; ++b) {
+      const int64_t begin = b * block, end = std::min(tiles, begin + block);
+      parallel(in_blocks, 1, [&](int64_t first, int64_t last) {
+        transform_inputs(work, first, last, begin, end);
+      });
+      if (!plan.on_the_way) {
+        work.m = scratch + v_floats;
+        parallel(kMatrices, 1, [&](int64_t first, int64_t last) {
+          multiply_all(work, first, last, end - begin);
+        });
+        parallel(out_blocks, 1, [&](int64_t first, int64_t last) {
+          transform_outputs(work, 0, out_blocks, first, last, begin, end);
+        });
+        continue;
+      }
+      const int64_t groups = (padded + plan.band - 1) / plan.band;
+      parallel(groups, 1, [&](int64_t first, int64_t last) {
+        Work own = work;
+        const int64_t m_floats = kMatrices * plan.band * block;
+        own.m = thread_floats(
+            2,
+            static_cast<size_t>(m_floats + group_panels(plan) * kMatrices * chunk_step(plan) + 64));
+        for (int64_t g = first; g < last; ++g) {
+          const int64_t from = g * plan.band, until = std::min(padded, from + plan.band);
+          multiply_group(own, from, until, end - begin, own.m + m_floats);
+          transform_outputs(own, from / kBlock, until / kBlock, from / kBlock, until / kBlock,
+                            begin, end);
+        }
+      });
+    }
+  }
+}
+
+}  // namespace tombolo
+#endif

@@ -1,0 +1,249 @@
+// Convolution as a product of packed weights with windows that are gathered
+// panel by panel.
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/conv/conv.h"
+#include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/parallel.h"
+
+namespace tombolo {
+namespace {
+
+constexpr int64_t kDepth = 256;  ///< rows of a panel at a time
+constexpr int64_t kPanels = 4;   ///< panels that a block of weights is used for
+constexpr int64_t kRows = 8;     ///< rows of a panel that are gathered before those of the next
+constexpr int kMaxRuns = 64;
+
+/// Copies all channels of all groups of one image where the plan wants that;
+/// where they then lie.
+const float* prepare(const ConvPlan& plan, const float* x, int64_t channels, float* scratch) {
+  if (!plan.image.copy) return x;
+  parallel(channels, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, plan.image.plane)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t c = begin; c < end; ++c)
+               split_image(plan.shape, plan.image, x + c * plan.shape.in_plane(), 0,
+                           scratch + c * plan.image.plane);
+           });
+  return scratch;
+}
+
+/// Offset of the first window element of output pixel `pixel`.
+int64_t pixel_offset(const ConvGeometry& s, const ConvImage& image, int64_t pixel) {
+  const int64_t column = pixel % s.out[2], row = pixel / s.out[2] % s.out[1];
+  const int64_t depth = pixel / (s.out[2] * s.out[1]);
+  return depth * s.stride[0] * image.slice + row * image.columns + column;
+}
+
+std::vector<int64_t> depth_offsets(const ConvPlan& plan) {
+  std::vector<int64_t> offsets;
+  offsets.reserve(static_cast<size_t>(plan.shape.depth()));
+  for (int64_t c = 0; c < plan.shape.in_channels; ++c)
+    for (int64_t tap : plan.image.taps) offsets.push_back(c * plan.image.plane + tap);
+  return offsets;
+}
+
+}  // namespace
+
+int64_t find_runs(const ConvGeometry& shape, const ConvImage& image, int64_t begin, int64_t end,
+                  PixelRun* runs) {
+  int64_t count = 0;
+  for (int64_t pixel = begin; pixel < end;) {
+    const int64_t here = std::min(end - pixel, shape.out[2] - pixel % shape.out[2]);
+    const int64_t from = pixel_offset(shape, image, pixel);
+    PixelRun* before = count > 0 ? &runs[count - 1] : nullptr;
+    if (before != nullptr && before->from + before->count == from)
+      before->count += here;
+    else
+      runs[count++] = {pixel - begin, from, here};
+    pixel += here;
+  }
+  return count;
+}
+
+void run_direct(const ConvPlan& plan, const float* x, const float* packed, float* y,
+                const ConvEpilogue& epilogue, float* scratch) {
+  const ConvGeometry& s = plan.shape;
+  const GemmTiles& tiles = gemm_tiles();
+  const int64_t width = tiles.panel(), pixels = s.out_plane(), depth = s.depth();
+  const int64_t tile_rows = tiles.tile_rows(s.out_channels);
+  const int64_t tile_count = (s.out_channels + tile_rows - 1) / tile_rows;
+  const int64_t panels = (pixels + width - 1) / width;
+  if (panels == 0 || s.batch == 0 || s.out_channels == 0) return;
+  const std::vector<int64_t> offsets = depth_offsets(plan);
+  const int64_t cuts = std::max<int64_t>(1, (depth + kDepth - 1) / kDepth);
+  const int64_t step = std::max<int64_t>(1, (depth + cuts - 1) / cuts);
+  // A panel, and what gathering may write beyond its end.
+  const int64_t panel = step * width + tiles.lanes;
+  const bool apart = images_apart(s.batch, static_cast<int64_t>(plan.weight_floats));
+  const int64_t threads = apart ? 1 : thread_count();
+  const int64_t group_panels = std::clamp<int64_t>(panels * s.groups / (4 * threads), 1, kPanels);
+  const int64_t panel_groups = (panels + group_panels - 1) / group_panels;
+  // Few panels: threads share them and take different output channels.
+  int64_t row_groups = 1;
+  if (panel_groups * s.groups < 4 * threads && tile_count > 1 && threads > 1)
+    row_groups = std::min<int64_t>((tile_count + 3) / 4, 4 * threads / panel_groups);
+  row_groups = std::max<int64_t>(row_groups, 1);
+  const int64_t group_tiles = (tile_count + row_groups - 1) / row_groups;
+  const int64_t weight_step = packed_a_floats(s.out_channels, depth);
+  const Activation& act = epilogue.activation;
+  const int64_t channels = s.groups * s.in_channels;
+  const auto run_image = [&](int64_t n, float* room) {
+    const float* image = prepare(plan, x + n * channels * s.in_plane(), channels, room);
+    const int64_t work = group_panels * width * depth * group_tiles * tile_rows;
+    parallel(
+        s.groups * panel_groups * row_groups,
+        std::max<int64_t>(1, 200'000 / std::max<int64_t>(1, work)),
+        [&](int64_t begin, int64_t end) {
+          float* columns = thread_floats(1, static_cast<size_t>(group_panels * panel) + 64);
+          PixelRun runs[kPanels][kMaxRuns];
+          int64_t run_counts[kPanels] = {};
+          for (int64_t task = begin; task < end; ++task) {
+            const int64_t group = task / (panel_groups * row_groups);
+            const int64_t first = task / row_groups % panel_groups * group_panels;
+            const int64_t last = std::min(panels, first + group_panels);
+            const int64_t tile_from = task % row_groups * group_tiles;
+            const int64_t tile_to = std::min(tile_count, tile_from + group_tiles);
+            const float* source =
+                image + group * s.in_channels * (plan.image.copy ? plan.image.plane : s.in_plane());
+            const int64_t out_row = (n * s.groups + group) * s.out_channels;
+            for (int64_t p = first; p < last; ++p)
+              run_counts[p - first] = find_runs(s, plan.image, p * width,
+                                                std::min(pixels, (p + 1) * width), runs[p - first]);
+            for (int64_t k0 = 0; k0 == 0 || k0 < depth; k0 += step) {
+              const int64_t k = std::min(step, depth - k0);
+              // Some rows of all panels, then the next: what lies side by side in the image is read
+              // together.
+              for (int64_t from = k0; from < k0 + k; from += kRows)
+                for (int64_t p = first; p < last; ++p)
+                  gather_pixels(source, offsets.data(), from, std::min(k0 + k, from + kRows),
+                                runs[p - first], run_counts[p - first], width,
+                                columns + (p - first) * panel + (from - k0) * width);
+              for (int64_t t = tile_from; t < tile_to; ++t) {
+                const int64_t row = t * tile_rows;
+                const int rows = static_cast<int>(std::min(tile_rows, s.out_channels - row));
+                const bool done = k0 + k >= depth;
+                GemmTile tile{.a = packed + group * weight_step + (t * depth + k0) * tile_rows,
+                              .lda = tile_rows,
+                              .ldb = width,
+                              .k = k,
+                              .ldc = pixels,
+                              .ldi = pixels,
+                              .clamp = done && act.kind == Activation::Kind::kClamp,
+                              .lo = act.alpha,
+                              .hi = act.beta};
+                if (k0 == 0 && epilogue.bias != nullptr)
+                  tile.row_bias = epilogue.bias + group * s.out_channels + row;
+                const float* init = k0 != 0 ? y : epilogue.residual;
+                for (int64_t p = first; p < last; ++p) {
+                  const int64_t cols = std::min(width, pixels - p * width);
+                  const int64_t at = (out_row + row) * pixels + p * width;
+                  float* c = y + at;
+                  tile.b = columns + (p - first) * panel;
+                  tile.c = c;
+                  tile.cols = cols;
+                  if (init != nullptr) tile.init = init + at;
+                  // The weights of the next tile come nearer, a part with each
+                  // panel.
+                  tile.next = tile.a + (depth * tile_rows) + (p - first) * k * 16;
+                  if (t + 1 >= tile_to || (p - first + 1) * 16 > tile_rows + 16) tile.next = tile.a;
+                  tiles.packed_tile(rows, cols)(tile);
+                  if (done && !act.tiled())
+                    for (int r = 0; r < rows; ++r) apply_activation(act, c + r * pixels, cols);
+                }
+              }
+            }
+          }
+        });
+  };
+  if (!apart) {
+    for (int64_t n = 0; n < s.batch; ++n) run_image(n, scratch);
+    return;
+  }
+  parallel(s.batch, 1, [&](int64_t begin, int64_t end) {
+    float* room = plan.image.copy
+                      ? thread_floats(2, static_cast<size_t>(channels * plan.image.plane + 128))
+                      : nullptr;
+    for (int64_t n = begin; n < end; ++n) run_image(n, room);
+  });
+}
+
+void run_transposed(const ConvPlan& plan, const float* x, const float* packed, float* y,
+                    const ConvEpilogue& epilogue, float* scratch) {
+  const ConvGeometry& s = plan.shape;
+  const GemmTiles& tiles = gemm_tiles();
+  const int64_t pixels = s.out_plane(), depth = s.depth(), width = tiles.panel();
+  const std::vector<int64_t> offsets = depth_offsets(plan);
+  // Windows as [k][pixel], pixels padded to whole vectors; a 1x1 kernel reads
+  // the image itself.
+  const bool as_it_lies = s.taps() == 1 && !plan.image.copy;
+  const int64_t row = as_it_lies ? pixels : transposed_row(pixels);
+  float* windows = scratch;
+  float* product = windows + (as_it_lies ? 0 : depth * row + 64);
+  float* images = product + pixels * s.out_channels + 64;
+  const int tile_rows = tiles.tile_rows(pixels);
+  const int64_t panels = (s.out_channels + width - 1) / width;
+  for (int64_t n = 0; n < s.batch; ++n) {
+    const float* image = prepare(plan, x + n * s.in_channels * s.in_plane(), s.in_channels, images);
+    if (!as_it_lies) {
+      std::vector<PixelRun> runs(static_cast<size_t>(pixels));
+      const int64_t count = find_runs(s, plan.image, 0, pixels, runs.data());
+      constexpr int64_t kBlock = 64;
+      parallel((depth + kBlock - 1) / kBlock, std::max<int64_t>(1, 256 / pixels),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t b = begin; b < end; ++b) {
+                   const int64_t from = b * kBlock;
+                   gather_pixels(image, offsets.data(), from, std::min(depth, from + kBlock),
+                                 runs.data(), count, row, windows + from * row);
+                 }
+               });
+    }
+    const float* a = as_it_lies ? image : windows;
+    parallel(panels, std::max<int64_t>(1, 200'000 / (pixels * width * depth)),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t k0 = 0; k0 == 0 || k0 < depth; k0 += kDepth) {
+                 const int64_t k = std::min(kDepth, depth - k0);
+                 for (int64_t p = begin; p < end; ++p) {
+                   GemmTile t{.lda = row,
+                              .b = packed + p * width * depth + k0 * width,
+                              .ldb = width,
+                              .k = k,
+                              .ldc = s.out_channels,
+                              .cols = std::min(width, s.out_channels - p * width)};
+                   if (k0 == 0 && epilogue.bias != nullptr) t.col_bias = epilogue.bias + p * width;
+                   const float* next = p + 1 < end ? t.b + width * depth : nullptr;
+                   for (int64_t r = 0, turn = 0; r < pixels; r += tile_rows, ++turn) {
+                     const int rows = static_cast<int>(std::min<int64_t>(tile_rows, pixels - r));
+                     t.a = a + k0 * row + r;
+                     t.c = product + r * s.out_channels + p * width;
+                     t.next = next != nullptr && turn < width / 16 ? next + turn * k * 16 : t.b;
+                     if (k0 != 0) {
+                       t.init = t.c;
+                       t.ldi = s.out_channels;
+                     }
+                     tiles.packed_tile(rows, t.cols)(t);
+                   }
+                 }
+               }
+             });
+    parallel(s.out_channels, std::max<int64_t>(1, 8192 / pixels), [&](int64_t begin, int64_t end) {
+      // Sixteen channels at a time share the lines that are read.
+      float* turned = thread_floats(2, static_cast<size_t>(16 * pixels));
+      for (int64_t c0 = begin; c0 < end; c0 += 16) {
+        const int64_t channels = std::min<int64_t>(16, end - c0);
+        for (int64_t p = 0; p < pixels; ++p)
+          for (int64_t c = 0; c < channels; ++c)
+            turned[c * pixels + p] = product[p * s.out_channels + c0 + c];
+        for (int64_t c = 0; c < channels; ++c) {
+          const int64_t at = (n * s.out_channels + c0 + c) * pixels;
+          finish_row(turned + c * pixels, 0,
+                     epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
+                     epilogue.activation, pixels, y + at);
+        }
+      }
+    });
+  }
+}
+
+}  // namespace tombolo

@@ -1,0 +1,378 @@
+// The operators Block... of ai.tombolo, floats.
+
+#include <algorithm>
+#include <string>
+
+#include "runtime/kernels/conv/block.h"
+#include "runtime/kernels/conv/conv_weights.h"
+#include "runtime/kernels/conv/geometry.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/kernels/matmul/bf16.h"
+
+namespace tombolo {
+namespace {
+
+bool floats(const KernelQuery& query, size_t rank) {
+  return active_isa() != Isa::kScalar && query.dtype(0) == DType::kFloat32 &&
+         query.dims(0).size() >= rank && element_count(query.dims(0)) > 0;
+}
+
+bool supports_block(const KernelQuery& query) { return floats(query, 2); }
+
+Status run_block(KernelRun& run) {
+  const Tensor& x = run.input(0);
+  Dims dims = {x.dim(0), blocks_of(x.dim(1))};
+  for (size_t i = 2; i < x.rank(); ++i) dims.push_back(x.dim(i));
+  dims.push_back(kBlock);
+  TRY(Tensor * y, run.output(0, DType::kFloat32, dims));
+  const int64_t plane = x.size() / (x.dim(0) * x.dim(1));
+  block_channels(x.data<float>(), x.dim(0), x.dim(1), plane, y->data<float>());
+  return ok();
+}
+
+struct UnblockState final : KernelState {
+  int64_t channels = 0, plane = 1;
+  Dims output;
+};
+
+bool supports_unblock(const KernelQuery& query) {
+  if (!floats(query, 3) || query.dims(0).back() != kBlock) return false;
+  const int64_t channels = query.attributes.get_int("channels", 0);
+  return channels > 0 && blocks_of(channels) == query.dims(0)[1];
+}
+
+Result<std::unique_ptr<KernelState>> prepare_unblock(const PrepareContext& context) {
+  auto state = std::make_unique<UnblockState>();
+  const auto dims = context.dims(0);
+  state->channels = context.attributes.get_int("channels", 0);
+  state->output = {dims[0], state->channels};
+  for (size_t i = 2; i + 1 < dims.size(); ++i) {
+    state->output.push_back(dims[i]);
+    state->plane *= dims[i];
+  }
+  return state;
+}
+
+Status run_unblock(KernelRun& run) {
+  const auto& state = run.state<UnblockState>();
+  const Tensor& x = run.input(0);
+  // One pixel of whole blocks lies as it is.
+  if (state.plane == 1 && state.channels % kBlock == 0)
+    return run.view(0, 0, 0, DType::kFloat32, state.output);
+  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
+  unblock_channels(x.data<float>(), x.dim(0), state.channels, state.plane, y->data<float>());
+  return ok();
+}
+
+struct BlockConvState final : KernelState {
+  BlockConvPlan plan;
+  const float* packed = nullptr;
+  Activation activation;
+  Dims output;
+};
+
+std::optional<ConvGeometry> block_conv_geometry(const KernelQuery& q, LiveTaps& live) {
+  const bool plain = q.attributes.get_int("plain", 0) != 0;
+  if (!floats(q, 4) || q.inputs.size() < 2 || q.constant(1) == nullptr) return std::nullopt;
+  if (!takes_floats_and_weight(q)) return std::nullopt;
+  const auto x = q.dims(0), w = q.dims(1);
+  if (x.size() != (plain ? 4u : 5u) || w.size() != 4 || !read_activation(q.attributes))
+    return std::nullopt;
+  const int64_t channels = w[1] * q.attributes.get_int("group", 1);
+  if (!plain && (x[4] != kBlock || x[1] != blocks_of(channels))) return std::nullopt;
+  const int64_t dims[4] = {x[0], plain ? x[1] : channels, x[2], x[3]};
+  const auto s = read_conv_geometry(q.attributes, dims, w, &live);
+  if (!s) return std::nullopt;
+  if (plain && s->groups > 1) return std::nullopt;
+  if (!takes_groups(s->groups, s->in_channels, s->out_channels)) return std::nullopt;
+  if (q.has_input(2) && (q.dims(2).size() != 1 || q.dims(2)[0] != w[0])) return std::nullopt;
+  return s;
+}
+
+Dims block_dims(const ConvGeometry& s, int64_t channels) {
+  return {s.batch, blocks_of(channels), s.out[1], s.out[2], kBlock};
+}
+
+bool supports_block_conv(const KernelQuery& query) {
+  LiveTaps live;
+  const auto s = block_conv_geometry(query, live);
+  return s && (!query.has_input(3) ||
+               Dims(query.dims(3)) == block_dims(*s, s->groups * s->out_channels));
+}
+
+Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& context) {
+  auto state = std::make_unique<BlockConvState>();
+  LiveTaps live;
+  const ConvGeometry shape = *block_conv_geometry(context, live);
+  const bool plain = context.attributes.get_int("plain", 0) != 0;
+  state->plan = plan_block_conv(shape, plain);
+  const BlockConvPlan& plan = state->plan;
+  state->activation = *read_activation(context.attributes);
+  state->output = block_dims(shape, shape.groups * shape.out_channels);
+  state->scratch_bytes = (plan.scratch_floats + 64) * sizeof(float);
+  const std::string key = "block_conv_f32/" + std::string(name_of(active_isa())) + "/" +
+                          name_of(plan.algorithm) + "/" + std::to_string(shape.groups) +
+                          (plain ? "/plain" : "") + (plan.on_the_way ? "/taps" : "") + live.key();
+  TRY(const std::byte* packed,
+      context.packed(1, key, (plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
+        ConvWeights w(context, live);
+        pack_block_conv(plan, w.data, reinterpret_cast<float*>(target));
+      }));
+  state->packed = reinterpret_cast<const float*>(packed);
+  return state;
+}
+
+Status run_block_convolution(KernelRun& run) {
+  const auto& state = run.state<BlockConvState>();
+  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
+  ConvEpilogue epilogue{.activation = state.activation};
+  if (run.has_input(2)) epilogue.bias = run.data<float>(2);
+  if (run.has_input(3)) epilogue.residual = run.data<float>(3);
+  run_block_conv(state.plan, run.data<float>(0), state.packed, y->data<float>(), epilogue,
+                 reinterpret_cast<float*>(run.scratch()));
+  return ok();
+}
+
+struct Bf16ConvState final : KernelState {
+  Bf16Conv plan;
+  const std::byte* packed = nullptr;
+  Activation activation;
+  Dims output;
+};
+
+bool supports_bf16_conv(const KernelQuery& query) {
+  if (!query.options.fast_math || !has_bf16_dot() || query.attributes.get_int("plain", 0) != 0 ||
+      !supports_block_conv(query))
+    return false;
+  LiveTaps live;
+  const ConvGeometry shape = *block_conv_geometry(query, live);
+  // Winograd saves more than dot products of bf16 do, which are twice those of floats; tiles of
+  // AMX are more.
+  return bf16_conv_fits(shape) && (has_amx_bf16() || plan_block_conv(shape, false).algorithm !=
+                                                         BlockConvPlan::Algorithm::kWinograd);
+}
+
+Result<std::unique_ptr<KernelState>> prepare_bf16_conv(const PrepareContext& context) {
+  auto state = std::make_unique<Bf16ConvState>();
+  LiveTaps live;
+  const ConvGeometry shape = *block_conv_geometry(context, live);
+  state->plan = plan_bf16_conv(shape);
+  const Bf16Conv& plan = state->plan;
+  state->activation = *read_activation(context.attributes);
+  state->output = block_dims(shape, shape.out_channels);
+  state->scratch_bytes =
+      plan.image_bytes + static_cast<size_t>(plan.product.n) * sizeof(float) + 64;
+  // Strides decide which taps lie side by side.
+  const std::string key = "block_conv_bf16/" + std::to_string(plan.product.run) + "/" +
+                          std::to_string(plan.product.offsets.size()) + live.key();
+  TRY(state->packed, context.packed(1, key, plan.weight_bytes, [&](std::byte* target) {
+    ConvWeights w(context, live);
+    pack_bf16_conv(plan, w.data, target);
+  }));
+  return state;
+}
+
+Status run_bf16_convolution(KernelRun& run) {
+  const auto& state = run.state<Bf16ConvState>();
+  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
+  ConvEpilogue epilogue{.activation = state.activation};
+  auto* bias = reinterpret_cast<float*>(run.scratch());
+  std::byte* image = run.scratch() + (state.plan.product.n * 4 + 63) / 64 * 64;
+  if (run.has_input(2)) {
+    const int64_t channels = state.plan.shape.out_channels;
+    std::copy_n(run.data<float>(2), channels, bias);
+    std::fill(bias + channels, bias + state.plan.product.n, 0.0f);
+    epilogue.bias = bias;
+  }
+  if (run.has_input(3)) epilogue.residual = run.data<float>(3);
+  run_bf16_conv(state.plan, run.data<float>(0), state.packed, y->data<float>(), epilogue, image);
+  return ok();
+}
+
+struct BlockTransposedState final : KernelState {
+  BlockTransposedPlan plan;
+  const float* packed = nullptr;
+  Dims output;
+};
+
+std::optional<ConvGeometry> block_transposed_geometry(const KernelQuery& q) {
+  if (!floats(q, 5) || q.inputs.size() < 2 || q.constant(1) == nullptr ||
+      q.dtype(1) != DType::kFloat32 || (q.has_input(2) && q.dtype(2) != DType::kFloat32))
+    return std::nullopt;
+  const auto x = q.dims(0), w = q.dims(1);
+  if (x.size() != 5 || w.size() != 4 || x[4] != kBlock || x[1] != blocks_of(w[0]))
+    return std::nullopt;
+  const int64_t dims[4] = {x[0], w[0], x[2], x[3]};
+  const auto s = read_transposed_geometry(q.attributes, dims, w);
+  if (!s || !takes_groups(s->groups, s->in_channels, s->out_channels)) return std::nullopt;
+  if (q.has_input(2) && (q.dims(2).size() != 1 || q.dims(2)[0] != s->groups * s->out_channels))
+    return std::nullopt;
+  return s;
+}
+
+bool supports_block_transposed(const KernelQuery& query) {
+  const auto s = block_transposed_geometry(query);
+  if (!s) return false;
+  // An output far larger than what the kernel reaches is odd enough for the reference.
+  const BlockTransposedPlan plan = plan_block_transposed(*s);
+  return plan.rows * plan.columns <= 16 * s->in_plane() + 4096;
+}
+
+Result<std::unique_ptr<KernelState>> prepare_block_transposed(const PrepareContext& context) {
+  auto state = std::make_unique<BlockTransposedState>();
+  const ConvGeometry s = *block_transposed_geometry(context);
+  state->plan = plan_block_transposed(s);
+  state->output = block_dims(s, s.groups * s.out_channels);
+  state->scratch_bytes = (static_cast<size_t>(blocks_of(s.groups * s.out_channels) * kBlock + 16) +
+                          state->plan.scratch_floats) *
+                         sizeof(float);
+  // Positions of the kernel are in the order of the phases they are seen by.
+  std::string key = "block_conv_transpose_f32/" + std::string(name_of(active_isa())) + "/" +
+                    std::to_string(s.groups);
+  for (const int axis : {1, 2})
+    for (const int64_t number : {s.stride[axis], s.dilation[axis], s.pad[axis] % s.stride[axis],
+                                 std::min(s.out[axis], s.stride[axis])})
+      key += "/" + std::to_string(number);
+  TRY(const std::byte* packed,
+      context.packed(
+          1, key, (state->plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
+            Tensor copy;
+            pack_block_transposed(state->plan, context.aligned_constant(1, copy).data<float>(),
+                                  reinterpret_cast<float*>(target));
+          }));
+  state->packed = reinterpret_cast<const float*>(packed);
+  return state;
+}
+
+Status run_block_transposed_conv(KernelRun& run) {
+  const auto& state = run.state<BlockTransposedState>();
+  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
+  const float* bias = run.has_input(2) ? run.data<float>(2) : nullptr;
+  auto* padded = reinterpret_cast<float*>(run.scratch());
+  const int64_t channels = state.plan.shape.groups * state.plan.shape.out_channels;
+  if (bias != nullptr) {
+    std::copy_n(bias, channels, padded);
+    std::fill(padded + channels, padded + blocks_of(channels) * kBlock, 0.0f);
+    bias = padded;
+  }
+  run_block_transposed(state.plan, run.data<float>(0), state.packed, bias, y->data<float>(),
+                       padded + blocks_of(channels) * kBlock);
+  return ok();
+}
+
+struct BlockPoolState final : KernelState {
+  BlockPool pool;
+  bool global = false;
+  Dims output;
+};
+
+std::optional<SlidingWindow> block_window(const KernelQuery& q) {
+  const Text op = q.attributes.get_string("pool", "");
+  if (!floats(q, 5) || q.dims(0).size() != 5 || q.dims(0)[4] != kBlock) return std::nullopt;
+  if (op == "GlobalMaxPool" || op == "GlobalAveragePool") return SlidingWindow{};
+  if (op != "MaxPool" && op != "AveragePool") return std::nullopt;
+  return read_sliding_window(q.attributes, q.dims(0).subspan(2, 2), {},
+                             q.attributes.get_int("ceil_mode", 0) != 0);
+}
+
+bool supports_block_pool(const KernelQuery& query) { return block_window(query).has_value(); }
+
+Result<std::unique_ptr<KernelState>> prepare_block_pool(const PrepareContext& context) {
+  auto state = std::make_unique<BlockPoolState>();
+  const Text op = context.attributes.get_string("pool", "");
+  const auto x = context.dims(0);
+  const SlidingWindow window = *block_window(context);
+  BlockPool& pool = state->pool;
+  ConvGeometry& s = pool.shape = window.shape;
+  s.batch = x[0];
+  s.groups = x[1] * kBlock;
+  pool.average = op == "AveragePool" || op == "GlobalAveragePool";
+  state->global = op == "GlobalMaxPool" || op == "GlobalAveragePool";
+  state->output = {x[0], x[1], state->global ? 1 : s.out[1], state->global ? 1 : s.out[2], kBlock};
+  if (state->global || !pool.average) return state;
+  // Positions of a window along an axis that count: those inside the input, or inside the padding
+  // too; never what lies beyond because the output's size was rounded up.
+  const bool pads = context.attributes.get_int("count_include_pad", 0) != 0;
+  for (int axis = 1; axis < 3; ++axis)
+    for (int64_t o = 0; o < s.out[axis]; ++o) {
+      int64_t count = 0;
+      for (int64_t k = 0; k < s.kernel[axis]; ++k) {
+        const int64_t at = o * s.stride[axis] - s.pad[axis] + k * s.dilation[axis];
+        count += pads ? at < s.in[axis] + window.pad_end[axis] : at >= 0 && at < s.in[axis];
+      }
+      (axis == 1 ? pool.row_counts : pool.column_counts).push_back(static_cast<float>(count));
+    }
+  return state;
+}
+
+Status run_block_pools(KernelRun& run) {
+  const auto& state = run.state<BlockPoolState>();
+  const Tensor& x = run.input(0);
+  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
+  if (state.global)
+    run_block_global_pool(x.data<float>(), x.dim(0) * x.dim(1), x.dim(2) * x.dim(3),
+                          state.pool.average, y->data<float>());
+  else
+    run_block_pool(state.pool, x.data<float>(), y->data<float>());
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(block_channels_f32) = {
+    .name = "block_channels_f32",
+    .op = "BlockChannels",
+    .domain = "ai.tombolo",
+    .supports = supports_block,
+    .run = run_block,
+};
+KERNEL(unblock_channels_f32) = {
+    .name = "unblock_channels_f32",
+    .op = "UnblockChannels",
+    .domain = "ai.tombolo",
+    .supports = supports_unblock,
+    .prepare = prepare_unblock,
+    .run = run_unblock,
+};
+// In place of the residual: a tile reads what it then writes.
+KERNEL(block_conv_f32) = {
+    .name = "block_conv_f32",
+    .op = "BlockConv",
+    .domain = "ai.tombolo",
+    .supports = supports_block_conv,
+    .prepare = prepare_block_conv,
+    .run = run_block_convolution,
+    .in_place = 1u << 3,
+    .unaligned = 1u << 1,
+};
+KERNEL(block_conv_bf16) = {
+    .name = "block_conv_bf16",
+    .op = "BlockConv",
+    .domain = "ai.tombolo",
+    .supports = supports_bf16_conv,
+    .prepare = prepare_bf16_conv,
+    .run = run_bf16_convolution,
+    .in_place = 1u << 3,
+    .unaligned = 1u << 1,
+    .priority = 1,
+};
+KERNEL(block_conv_transpose_f32) = {
+    .name = "block_conv_transpose_f32",
+    .op = "BlockConvTranspose",
+    .domain = "ai.tombolo",
+    .supports = supports_block_transposed,
+    .prepare = prepare_block_transposed,
+    .run = run_block_transposed_conv,
+    .unaligned = 1u << 1,
+};
+KERNEL(block_pool_f32) = {
+    .name = "block_pool_f32",
+    .op = "BlockPool",
+    .domain = "ai.tombolo",
+    .supports = supports_block_pool,
+    .prepare = prepare_block_pool,
+    .run = run_block_pools,
+};
+
+}  // namespace tombolo

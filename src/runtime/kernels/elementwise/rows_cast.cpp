@@ -1,0 +1,119 @@
+// Cast between the types that networks use.
+
+#include <algorithm>
+
+#include "runtime/kernels/elementwise/convert.h"
+#include "runtime/kernels/elementwise/unary_typed.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+
+namespace tombolo {
+namespace {
+
+using CastFn = ConvertFn;
+
+CastFn* cast_of(DType from, DType to) {
+  if (from == DType::kFloat32 && to == DType::kFloat16)
+    return [](const void* x, void* y, int64_t n) {
+      f32_to_f16(static_cast<const float*>(x), static_cast<uint16_t*>(y), n);
+    };
+  if (from == DType::kFloat32 && to == DType::kBFloat16)
+    return [](const void* x, void* y, int64_t n) {
+      f32_to_bf16(static_cast<const float*>(x), static_cast<uint16_t*>(y), n);
+    };
+  if (from == DType::kFloat16 && to == DType::kFloat32)
+    return [](const void* x, void* y, int64_t n) {
+      f16_to_f32(static_cast<const uint16_t*>(x), static_cast<float*>(y), n);
+    };
+  if (from == DType::kBFloat16 && to == DType::kFloat32)
+    return [](const void* x, void* y, int64_t n) {
+      bf16_to_f32(static_cast<const uint16_t*>(x), static_cast<float*>(y), n);
+    };
+  return convert_fn(from, to);
+}
+
+/// float16 has no direct way to integers and back: a block of floats at a time. Nothing is rounded
+/// twice: what float32 does not hold exactly is beyond all float16.
+struct CastPair {
+  CastFn *first = nullptr, *second = nullptr;
+};
+CastPair by_floats(DType from, DType to) {
+  if (from == DType::kFloat64 && to == DType::kFloat16)
+    return {[](const void* x, void* y, int64_t n) {
+              f64_to_odd(static_cast<const double*>(x), static_cast<float*>(y), n);
+            },
+            cast_of(DType::kFloat32, to)};
+  if (from != DType::kFloat16 && to != DType::kFloat16) return {};
+  if (to == DType::kFloat16 && !is_integer(from) && from != DType::kBool) return {};
+  return {cast_of(from, DType::kFloat32), cast_of(DType::kFloat32, to)};
+}
+
+struct CastState final : KernelState {
+  CastFn* fn = nullptr;
+  CastPair pair;  ///< where there is no `fn`
+  DType to = DType::kUndefined;
+};
+
+DType target_of(const KernelQuery& q) {
+  return q.node.op_type() == "CastLike" ? q.dtype(1)
+                                        : static_cast<DType>(q.attributes.get_int("to", 0));
+}
+
+/// Newest version only: old ones may treat what is out of range otherwise.
+bool supports_cast(const KernelQuery& q) {
+  const DType to = target_of(q);
+  return active_isa() != Isa::kScalar && q.opset >= 13 && q.dtype(0) != to &&
+         (cast_of(q.dtype(0), to) != nullptr || by_floats(q.dtype(0), to).second != nullptr) &&
+         (cast_of(q.dtype(0), to) != nullptr || by_floats(q.dtype(0), to).first != nullptr);
+}
+
+Result<std::unique_ptr<KernelState>> prepare_cast(const PrepareContext& q) {
+  auto state = std::make_unique<CastState>();
+  state->to = target_of(q);
+  state->fn = cast_of(q.dtype(0), state->to);
+  if (state->fn == nullptr) state->pair = by_floats(q.dtype(0), state->to);
+  return state;
+}
+
+Status run_cast(KernelRun& run) {
+  const auto& state = run.state<CastState>();
+  const Tensor& x = run.input(0);
+  TRY(Tensor * y, run.output(0, state.to, x.dims()));
+  const auto from_size = static_cast<int64_t>(bytes_of(x.dtype()));
+  const auto to_size = static_cast<int64_t>(bytes_of(state.to));
+  const std::byte* from = x.data<std::byte>();
+  std::byte* to = y->data<std::byte>();
+  run.parallel_for(x.size(), 1 << 15, [&](int64_t begin, int64_t end) {
+    if (state.fn != nullptr) {
+      state.fn(from + begin * from_size, to + begin * to_size, end - begin);
+      return;
+    }
+    constexpr int64_t kBlock = 1024;
+    alignas(64) float block[kBlock];
+    for (int64_t i = begin; i < end; i += kBlock) {
+      const int64_t n = std::min(kBlock, end - i);
+      state.pair.first(from + i * from_size, block, n);
+      state.pair.second(block, to + i * to_size, n);
+    }
+  });
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(cast) = {
+    .name = "cast",
+    .op = "Cast",
+    .supports = supports_cast,
+    .prepare = prepare_cast,
+    .run = run_cast,
+};
+KERNEL(cast_like) = {
+    .name = "cast",
+    .op = "CastLike",
+    .supports = supports_cast,
+    .prepare = prepare_cast,
+    .run = run_cast,
+};
+
+}  // namespace tombolo

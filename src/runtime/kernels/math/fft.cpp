@@ -1,0 +1,341 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/math/fft.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/math/fft.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class V>
+struct Number {
+  V re, im;
+};
+template <class V>
+HWY_INLINE Number<V> plus(Number<V> a, Number<V> b) {
+  return {hn::Add(a.re, b.re), hn::Add(a.im, b.im)};
+}
+template <class V>
+HWY_INLINE Number<V> minus(Number<V> a, Number<V> b) {
+  return {hn::Sub(a.re, b.re), hn::Sub(a.im, b.im)};
+}
+template <class V>
+HWY_INLINE Number<V> times(Number<V> a, Number<V> b) {
+  return {hn::NegMulAdd(a.im, b.im, hn::Mul(a.re, b.re)),
+          hn::MulAdd(a.re, b.im, hn::Mul(a.im, b.re))};
+}
+/// a - i b and a + i b.
+template <class V>
+HWY_INLINE Number<V> minus_i(Number<V> a, Number<V> b) {
+  return {hn::Add(a.re, b.im), hn::Sub(a.im, b.re)};
+}
+template <class V>
+HWY_INLINE Number<V> plus_i(Number<V> a, Number<V> b) {
+  return {hn::Sub(a.re, b.im), hn::Add(a.im, b.re)};
+}
+
+/// The transform of R numbers, in place.
+template <int R, class D, class V>
+HWY_INLINE void butterfly(D d, Number<V>* a) {
+  if constexpr (R == 2) {
+    const Number<V> x = a[0];
+    a[0] = plus(x, a[1]);
+    a[1] = minus(x, a[1]);
+  } else if constexpr (R == 3) {
+    const V half = hn::Set(d, -0.5), sine = hn::Set(d, 0.86602540378443864676);
+    const Number<V> sum = plus(a[1], a[2]), difference = minus(a[1], a[2]);
+    const Number<V> middle = {hn::MulAdd(half, sum.re, a[0].re), hn::MulAdd(half, sum.im, a[0].im)};
+    const Number<V> side = {hn::Mul(sine, difference.re), hn::Mul(sine, difference.im)};
+    a[0] = plus(a[0], sum);
+    a[1] = minus_i(middle, side);
+    a[2] = plus_i(middle, side);
+  } else if constexpr (R == 4) {
+    const Number<V> s0 = plus(a[0], a[2]), d0 = minus(a[0], a[2]);
+    const Number<V> s1 = plus(a[1], a[3]), d1 = minus(a[1], a[3]);
+    a[0] = plus(s0, s1);
+    a[1] = minus_i(d0, d1);
+    a[2] = minus(s0, s1);
+    a[3] = plus_i(d0, d1);
+  } else {
+    static_assert(R == 5);
+    const V c1 = hn::Set(d, 0.30901699437494742410), c2 = hn::Set(d, -0.80901699437494742410);
+    const V s1 = hn::Set(d, 0.95105651629515357212), s2 = hn::Set(d, 0.58778525229247312917);
+    const Number<V> p1 = plus(a[1], a[4]), m1 = minus(a[1], a[4]);
+    const Number<V> p2 = plus(a[2], a[3]), m2 = minus(a[2], a[3]);
+    const Number<V> x1 = {hn::MulAdd(c2, p2.re, hn::MulAdd(c1, p1.re, a[0].re)),
+                          hn::MulAdd(c2, p2.im, hn::MulAdd(c1, p1.im, a[0].im))};
+    const Number<V> x2 = {hn::MulAdd(c1, p2.re, hn::MulAdd(c2, p1.re, a[0].re)),
+                          hn::MulAdd(c1, p2.im, hn::MulAdd(c2, p1.im, a[0].im))};
+    const Number<V> y1 = {hn::MulAdd(s2, m2.re, hn::Mul(s1, m1.re)),
+                          hn::MulAdd(s2, m2.im, hn::Mul(s1, m1.im))};
+    const Number<V> y2 = {hn::NegMulAdd(s1, m2.re, hn::Mul(s2, m1.re)),
+                          hn::NegMulAdd(s1, m2.im, hn::Mul(s2, m1.im))};
+    a[0] = plus(a[0], plus(p1, p2));
+    a[1] = minus_i(x1, y1);
+    a[2] = minus_i(x2, y2);
+    a[3] = plus_i(x2, y2);
+    a[4] = plus_i(x1, y1);
+  }
+}
+
+/// One step over `run` neighbours (elements that go together times signals).
+template <int R, class D>
+void step(D d, const FftStage& stage, int64_t run, const double* HWY_RESTRICT xr,
+          const double* HWY_RESTRICT xi, double* HWY_RESTRICT yr, double* HWY_RESTRICT yi) {
+  using V = hn::Vec<D>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t far = stage.parts * run;
+  for (int64_t p = 0; p < stage.parts; ++p) {
+    Number<V> w[R];
+    for (int k = 1; k < R; ++k)
+      w[k] = {hn::Set(d, stage.roots_re[static_cast<size_t>(p * (R - 1) + k - 1)]),
+              hn::Set(d, stage.roots_im[static_cast<size_t>(p * (R - 1) + k - 1)])};
+    const int64_t from = p * run, to = p * R * run;
+    for (int64_t q = 0; q < run; q += lanes) {
+      const int64_t left = run - q;
+      Number<V> a[R];
+      for (int k = 0; k < R; ++k)
+        a[k] = {load_n(d, xr + from + k * far + q, left), load_n(d, xi + from + k * far + q, left)};
+      butterfly<R>(d, a);
+      for (int k = 1; k < R; ++k) a[k] = times(a[k], w[k]);
+      for (int k = 0; k < R; ++k) {
+        store_n(a[k].re, d, yr + to + k * run + q, left);
+        store_n(a[k].im, d, yi + to + k * run + q, left);
+      }
+    }
+  }
+}
+
+/// A step of any radix, term by term.
+template <class D>
+void any_step(D d, const FftStage& stage, int64_t run, const double* HWY_RESTRICT xr,
+              const double* HWY_RESTRICT xi, double* HWY_RESTRICT yr, double* HWY_RESTRICT yi) {
+  using V = hn::Vec<D>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t far = stage.parts * run, r = stage.radix;
+  for (int64_t p = 0; p < stage.parts; ++p)
+    for (int64_t q = 0; q < run; q += lanes) {
+      const int64_t left = run - q, from = p * run + q, to = p * r * run + q;
+      for (int64_t k = 0; k < r; ++k) {
+        Number<V> sum = {load_n(d, xr + from, left), load_n(d, xi + from, left)};
+        for (int64_t j = 1; j < r; ++j) {
+          const auto turn = static_cast<size_t>(j * k % r);
+          sum = plus(sum, times(Number<V>{load_n(d, xr + from + j * far, left),
+                                          load_n(d, xi + from + j * far, left)},
+                                Number<V>{hn::Set(d, stage.turn_re[turn]),
+                                          hn::Set(d, stage.turn_im[turn])}));
+        }
+        if (k != 0) {
+          const auto root = static_cast<size_t>(p * (r - 1) + k - 1);
+          sum = times(
+              sum, Number<V>{hn::Set(d, stage.roots_re[root]), hn::Set(d, stage.roots_im[root])});
+        }
+        store_n(sum.re, d, yr + to + k * run, left);
+        store_n(sum.im, d, yi + to + k * run, left);
+      }
+    }
+}
+
+template <class D>
+void step_of(D d, const FftStage& stage, int64_t run, const double* xr, const double* xi,
+             double* yr, double* yi) {
+  switch (stage.radix) {
+    case 2:
+      return step<2>(d, stage, run, xr, xi, yr, yi);
+    case 3:
+      return step<3>(d, stage, run, xr, xi, yr, yi);
+    case 4:
+      return step<4>(d, stage, run, xr, xi, yr, yi);
+    case 5:
+      return step<5>(d, stage, run, xr, xi, yr, yi);
+    default:
+      return any_step(d, stage, run, xr, xi, yr, yi);
+  }
+}
+
+void fft_step(const FftStage& stage, int64_t run, const double* xr, const double* xi, double* yr,
+              double* yi) {
+  if (run == 1) return step_of(hn::CappedTag<double, 1>(), stage, run, xr, xi, yr, yi);
+  step_of(hn::ScalableTag<double>(), stage, run, xr, xi, yr, yi);
+}
+
+/// y[i][j] = x[i][j] * (cr[i] + i ci[i]) * scale, complex.
+void fft_scale(int64_t n, int64_t signals, const double* xr, const double* xi, const double* cr,
+               const double* ci, double scale, double* yr, double* yi) {
+  const hn::ScalableTag<double> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < n; ++i) {
+    const Number<V> c = {hn::Set(d, cr[i] * scale), hn::Set(d, ci[i] * scale)};
+    for (int64_t j = 0; j < signals; j += lanes) {
+      const int64_t at = i * signals + j, left = signals - j;
+      const Number<V> y = times(Number<V>{load_n(d, xr + at, left), load_n(d, xi + at, left)}, c);
+      store_n(y.re, d, yr + at, left);
+      store_n(y.im, d, yi + at, left);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+namespace {
+
+constexpr double kTau = 6.28318530717958647692528676655900577;
+
+/// exp(-2 pi i k / n), with the angle brought into the first eighth, where it keeps its digits.
+std::pair<double, double> root(int64_t k, int64_t n) {
+  k %= n;
+  int64_t turn = k * 8 / n;  // which eighth
+  double re = 0, im = 0;
+  const auto of = [&](int64_t up) {
+    const double angle = kTau * static_cast<double>(up) / static_cast<double>(8 * n);
+    re = std::cos(angle);
+    im = std::sin(angle);
+  };
+  const int64_t eighths = 8 * k - turn * n;  // in units of tau / 8 n
+  if (turn % 2 == 0) {
+    of(eighths);
+  } else {
+    of(n - eighths);
+    std::swap(re, im);
+  }
+  switch (turn / 2) {
+    case 1:
+      std::swap(re, im);
+      re = -re;
+      break;
+    case 2:
+      re = -re;
+      im = -im;
+      break;
+    case 3:
+      std::swap(re, im);
+      im = -im;
+      break;
+    default:
+      break;
+  }
+  return {re, -im};
+}
+
+using StepFn = void(const FftStage&, int64_t, const double*, const double*, double*, double*);
+using ScaleFn = void(int64_t, int64_t, const double*, const double*, const double*, const double*,
+                     double, double*, double*);
+
+void scale(int64_t n, int64_t signals, const double* xr, const double* xi, const double* cr,
+           const double* ci, double factor, double* yr, double* yi) {
+  TOMBOLO_TARGET(ScaleFn, fft_scale)(n, signals, xr, xi, cr, ci, factor, yr, yi);
+}
+
+}  // namespace
+
+FftPlan::FftPlan(int64_t length) : length_(length), padded_(length) {
+  int64_t rest = length;
+  for (const int64_t prime : {2, 3, 5, 7, 11, 13})
+    while (rest % prime == 0) rest /= prime;
+  if (rest == 1) {
+    stages_of(length);
+    return;
+  }
+  padded_ = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(2 * length - 1)));
+  stages_of(padded_);
+  const auto n = static_cast<size_t>(length), padded = static_cast<size_t>(padded_);
+  chirp_re_.resize(n);
+  chirp_im_.resize(n);
+  filter_re_.assign(padded, 0);
+  filter_im_.assign(padded, 0);
+  int64_t square = 0;  // k^2 modulo 2 n
+  for (size_t k = 0; k < n; ++k) {
+    std::tie(chirp_re_[k], chirp_im_[k]) = root(square, 2 * length);
+    filter_re_[k] = chirp_re_[k];
+    filter_im_[k] = -chirp_im_[k];
+    if (k != 0) {
+      filter_re_[padded - k] = filter_re_[k];
+      filter_im_[padded - k] = filter_im_[k];
+    }
+    square = (square + 2 * static_cast<int64_t>(k) + 1) % (2 * length);
+  }
+  std::vector<double> work(2 * padded);
+  walk(filter_re_.data(), filter_im_.data(), work.data(), 1);
+}
+
+void FftPlan::stages_of(int64_t length) {
+  int64_t rest = length, stride = 1;
+  const auto add = [&](int radix) {
+    FftStage stage;
+    stage.radix = radix;
+    stage.parts = rest / radix;
+    stage.stride = stride;
+    for (int64_t p = 0; p < stage.parts; ++p)
+      for (int k = 1; k < radix; ++k) {
+        const auto [re, im] = root(p * k, rest);
+        stage.roots_re.push_back(re);
+        stage.roots_im.push_back(im);
+      }
+    if (radix > 5)
+      for (int k = 0; k < radix; ++k) {
+        const auto [re, im] = root(k, radix);
+        stage.turn_re.push_back(re);
+        stage.turn_im.push_back(im);
+      }
+    stages_.push_back(std::move(stage));
+    rest /= radix;
+    stride *= radix;
+  };
+  for (const int radix : {4, 2, 3, 5, 7, 11, 13})
+    while (rest % radix == 0) add(radix);
+}
+
+size_t FftPlan::work_doubles(int64_t signals) const {
+  return static_cast<size_t>((padded_ == length_ ? 2 : 4) * padded_ * signals);
+}
+
+void FftPlan::walk(double* re, double* im, double* work, int64_t signals) const {
+  const int64_t size = padded_ * signals;
+  double *xr = re, *xi = im, *yr = work, *yi = work + size;
+  for (const FftStage& stage : stages_) {
+    TOMBOLO_TARGET(StepFn, fft_step)(stage, stage.stride * signals, xr, xi, yr, yi);
+    std::swap(xr, yr);
+    std::swap(xi, yi);
+  }
+  if (xr != re) {
+    std::copy_n(xr, size, re);
+    std::copy_n(xi, size, im);
+  }
+}
+
+void FftPlan::run(double* re, double* im, double* work, int64_t signals) const {
+  if (padded_ == length_) return walk(re, im, work, signals);
+  // k n = (k^2 + n^2 - (k - n)^2) / 2 turns the transform into a convolution with a chirp.
+  const int64_t size = padded_ * signals, given = length_ * signals;
+  double *ar = work + 2 * size, *ai = work + 3 * size;
+  scale(length_, signals, re, im, chirp_re_.data(), chirp_im_.data(), 1, ar, ai);
+  std::fill_n(ar + given, size - given, 0.0);
+  std::fill_n(ai + given, size - given, 0.0);
+  walk(ar, ai, work, signals);
+  scale(padded_, signals, ar, ai, filter_re_.data(), filter_im_.data(), 1, ar, ai);
+  walk(ai, ar, work, signals);
+  scale(length_, signals, ar, ai, chirp_re_.data(), chirp_im_.data(),
+        1 / static_cast<double>(padded_), re, im);
+}
+
+}  // namespace tombolo
+#endif

@@ -1,0 +1,96 @@
+#pragma once
+
+// Products of floats that are rounded to bf16 (to nearest even), with sums of floats: what the
+// option fast_math allows where the processor multiplies bf16 (has_bf16_dot()), by AMX or by dot
+// products. B lies in panels of 32 columns, in pairs of k: [panel][k / 2][column][2]. Denormal
+// numbers count as zero. A sum is taken in one order, whatever the number of threads.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/kernels/conv/conv.h"
+#include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/quant/qgemm.h"
+
+namespace tombolo {
+
+inline constexpr int64_t kBf16Panel = 32;
+
+/// n floats as bf16.
+void round_bf16(const float* x, int64_t n, std::byte* out);
+/// k rows of a panel, floats [k][32], as pairs; an odd k gets a row of zeros.
+void bf16_pair_rows(const float* rows, int64_t k, std::byte* out);
+/// `pixels` times 16 floats, x_step floats apart: the first `channels` of each, rounded, and zeros
+/// up to `width`, at most 16, to places `step` bytes apart.
+void bf16_pixels(const float* x, int64_t x_step, int64_t pixels, int64_t channels, int64_t width,
+                 std::byte* out, int64_t step);
+
+/// sums[rows][32], finished but for `post`, to rows of c.
+void bf16_store(const GemmEpilogue& epilogue, const float* sums, int64_t row, int64_t rows,
+                int64_t column, int64_t columns, float* c, int64_t ldc);
+/// sums[rows][32], 16 columns of it, to y[rows][16]: plus bias and residual, between limits.
+void bf16_store_block(const float* sums, int64_t rows, const float* bias, const float* residual,
+                      const Activation& activation, float* y);
+
+/// What becomes of a block of sums[rows][32]: its place is (row, column).
+struct Bf16Finish {
+  void (*apply)(const void* argument, const float* sums, int64_t row, int64_t rows, int64_t column,
+                int64_t columns);
+  const void* argument;
+};
+/// C = A B. `run` elements of a stretch are bf16_stretch() of something; A may be read for whole
+/// tiles of 16 rows. Threaded.
+void bf16_product(const QProduct& product, const std::byte* a, const std::byte* b,
+                  const Bf16Finish& finish);
+/// The least number of elements, a multiple of `unit`, from `k` on that is cut into whole chunks.
+int64_t bf16_stretch(int64_t k, int64_t unit = 2);
+/// Whether products of m rows go by tiles of AMX, and the rows of a tile.
+bool bf16_use_amx(int64_t m);
+int64_t bf16_tile_rows(int64_t m);
+
+/// Dot products without tiles: `rows` rows (at most kBf16DotRows) times one panel.
+inline constexpr int kBf16DotRows = 12;
+struct Bf16Dot {
+  const std::byte* a;
+  int64_t lda;             ///< bytes
+  const int64_t* offsets;  ///< of each stretch in `a`, bytes
+  int64_t stretches, pairs;
+  const std::byte* b;
+  float* sums;  ///< [rows][32]
+};
+void bf16_dot(const Bf16Dot& dot, int rows);
+
+/// C[m, n] = A[m, k] B + epilogue with B packed: bf16_stretch(k) rows, the last ones zeros.
+/// Threaded.
+int64_t bf16_b_bytes(int64_t k, int64_t n);
+/// Rows [from, from + k) (`from` even, k too unless they are the last) of panel `panel` of a matrix
+/// of `depth` rows, from floats [k][32].
+void bf16_pack(const float* rows, int64_t from, int64_t k, int64_t depth, int64_t panel,
+               std::byte* packed);
+/// alpha * B at once, with B[i, j] at b[i * row + j * column]. Threaded.
+void bf16_pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
+                 std::byte* packed);
+void bf16_gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const std::byte* b,
+               float* c, int64_t ldc, const GemmEpilogue& epilogue);
+
+/// Convolution over blocked channels (block.h): the image becomes bf16 with a pixel's channels
+/// together, padded, and split by stride so that what neighbouring results read lies side by side.
+struct Bf16Conv {
+  struct Phase {
+    int64_t row, column;  ///< of the first pixel in the padded image, less the padding
+  };
+  ConvGeometry shape;
+  int64_t channels = 0;           ///< elements of a pixel
+  int64_t rows = 0, columns = 0;  ///< of a phase
+  std::vector<Phase> phases;
+  QProduct product;
+  size_t weight_bytes = 0, image_bytes = 0;
+};
+bool bf16_conv_fits(const ConvGeometry& shape);
+Bf16Conv plan_bf16_conv(const ConvGeometry& shape);
+void pack_bf16_conv(const Bf16Conv& plan, const float* w, std::byte* packed);
+/// The bias fills up the last block of channels.
+void run_bf16_conv(const Bf16Conv& plan, const float* x, const std::byte* packed, float* y,
+                   const ConvEpilogue& epilogue, std::byte* image);
+
+}  // namespace tombolo

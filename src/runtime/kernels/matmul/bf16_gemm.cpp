@@ -1,0 +1,187 @@
+// Products of bf16: how the work is shared out, and matrices of floats by them.
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/matmul/bf16.h"
+#include "runtime/kernels/parallel.h"
+
+namespace tombolo {
+namespace {
+
+constexpr int64_t kFewRows = 8;  ///< for which tiles of 16 rows are mostly empty
+
+int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+
+void finish_rows(const QProduct& p, const Bf16Finish& finish, const QTileRows& rows,
+                 const float* sums, int64_t column) {
+  for (int32_t i = rows.first_run; i < rows.last_run; ++i) {
+    const QRun& run = p.runs[static_cast<size_t>(i)];
+    finish.apply(finish.argument, sums + run.from * kBf16Panel, run.to, run.count, column,
+                 std::min(kBf16Panel, p.n - column));
+  }
+}
+
+/// Tiles [first, last) times one panel. While it is multiplied, the one after it comes nearer.
+void tile_rows(const QProduct& p, const std::byte* a, size_t first, size_t last,
+               const std::byte* panel, const std::byte* next, int64_t column, int64_t chunk,
+               const Bf16Finish& finish) {
+  alignas(64) float sums[32 * kBf16Panel];
+  const auto turns = static_cast<int64_t>((last - first + 1) / 2);
+  const int64_t chunks = p.run * 2 / chunk;
+  const auto stretches = static_cast<int64_t>(p.offsets.size());
+  const int64_t bytes = stretches * p.run * 2 * kBf16Panel;
+  for (size_t i = first; i < last; i += 2) {
+    const int parts = i + 1 < last ? 2 : 1;
+    AmxTile tile{{nullptr, nullptr}, {p.lda, p.lda}, panel, chunks,
+                 p.offsets.data(),   stretches,      sums};
+    for (int part = 0; part < parts; ++part)
+      tile.a[part] = a + p.tiles[i + static_cast<size_t>(part)].offset;
+    if (next != nullptr) tile.ask(next, bytes, static_cast<int64_t>((i - first) / 2), turns, chunk);
+    amx_tile(tile, parts, p.n - column, AmxKind::kBf16);
+    for (int part = 0; part < parts; ++part)
+      finish_rows(p, finish, p.tiles[i + static_cast<size_t>(part)], sums + part * 16 * kBf16Panel,
+                  column);
+  }
+}
+
+void dot_rows(const QProduct& p, const std::byte* a, size_t first, size_t last,
+              const std::byte* panel, int64_t column, const Bf16Finish& finish) {
+  alignas(64) float sums[kBf16DotRows * kBf16Panel];
+  for (size_t i = first; i < last; ++i) {
+    const QTileRows& rows = p.tiles[i];
+    bf16_dot({a + rows.offset, p.lda, p.offsets.data(), static_cast<int64_t>(p.offsets.size()),
+              p.run / 2, panel, sums},
+             rows.count);
+    finish_rows(p, finish, rows, sums, column);
+  }
+}
+
+/// C in rows, as GemmEpilogue says.
+struct Rows {
+  float* c;
+  int64_t ldc;
+  const GemmEpilogue& e;
+
+  static void finish(const void* argument, const float* sums, int64_t row, int64_t rows,
+                     int64_t column, int64_t columns) {
+    const Rows& self = *static_cast<const Rows*>(argument);
+    const GemmEpilogue& e = self.e;
+    float* c = self.c + row * self.ldc + column;
+    bf16_store(e, sums, row, rows, column, columns, c, self.ldc);
+    if (e.post != nullptr) e.post->apply(e.post->argument, c, self.ldc, row, rows, column, columns);
+  }
+};
+
+}  // namespace
+
+bool bf16_use_amx(int64_t m) { return m > kFewRows && has_amx_bf16(); }
+
+int64_t bf16_tile_rows(int64_t m) {
+  if (bf16_use_amx(m)) return 16;
+  const int64_t tiles = (m + kBf16DotRows - 1) / kBf16DotRows;
+  return (m + tiles - 1) / tiles;
+}
+
+int64_t bf16_stretch(int64_t k, int64_t unit) {
+  for (int64_t n = round_up(std::max<int64_t>(k, 1), unit);; n += unit)
+    if (n * 2 % amx_chunk(n * 2) == 0) return n;
+}
+
+void bf16_product(const QProduct& p, const std::byte* a, const std::byte* b,
+                  const Bf16Finish& finish) {
+  const int64_t panels = (p.n + kBf16Panel - 1) / kBf16Panel;
+  const auto count = static_cast<int64_t>(p.tiles.size());
+  if (count == 0 || panels <= 0) return;
+  const int64_t depth = static_cast<int64_t>(p.offsets.size()) * p.run;
+  const int64_t panel_bytes = depth * 2 * kBf16Panel;
+  // A block of rows that the second cache holds, times as many panels as make a task worth while.
+  const int64_t rows = std::max(1, p.tiles.front().count);
+  const int64_t most = std::max<int64_t>(2, near_bytes() / std::max<int64_t>(1, rows * p.lda));
+  int64_t blocks = (count + most - 1) / most;
+  // Weights that stay near are used for one part of the rows after the other.
+  const int64_t threads = thread_count();
+  if (threads > 1 && panels * panel_bytes <= near_bytes() && count >= 8 * threads)
+    blocks = std::max(blocks, 2 * threads);
+  const int64_t block = round_up((count + blocks - 1) / blocks, 2);
+  blocks = (count + block - 1) / block;
+  const int64_t work = std::max<int64_t>(1, block * rows * kBf16Panel * depth);
+  const int64_t group = std::clamp<int64_t>((p.amx ? 4'000'000 : 600'000) / work, 1, panels);
+  const int64_t turns = (panels + group - 1) / group;
+  const int64_t chunk = amx_chunk(p.run * 2);
+  parallel(blocks * turns, 1, [&](int64_t begin, int64_t end) {
+    if (p.amx) amx_begin(chunk);
+    for (int64_t i = begin; i < end; ++i) {
+      const auto first = static_cast<size_t>(i / turns * block);
+      const size_t last = std::min(static_cast<size_t>(count), first + static_cast<size_t>(block));
+      for (int64_t q = i % turns * group; q < std::min(panels, (i % turns + 1) * group); ++q) {
+        const std::byte* panel = b + q * panel_bytes;
+        const std::byte* next = q + 1 < panels ? panel + panel_bytes : nullptr;
+        if (p.amx)
+          tile_rows(p, a, first, last, panel, next, q * kBf16Panel, chunk, finish);
+        else
+          dot_rows(p, a, first, last, panel, q * kBf16Panel, finish);
+      }
+    }
+    if (p.amx) amx_end();
+  });
+}
+
+int64_t bf16_b_bytes(int64_t k, int64_t n) { return round_up(n, kBf16Panel) * bf16_stretch(k) * 2; }
+
+void bf16_pack(const float* rows, int64_t from, int64_t k, int64_t depth, int64_t panel,
+               std::byte* packed) {
+  const int64_t stretch = bf16_stretch(depth);
+  std::byte* to = packed + panel * stretch * 2 * kBf16Panel;
+  bf16_pair_rows(rows, k, to + from * 2 * kBf16Panel);
+  const int64_t end = round_up(from + k, 2);
+  if (from + k == depth)
+    std::memset(to + end * 2 * kBf16Panel, 0,
+                static_cast<size_t>((stretch - end) * 2 * kBf16Panel));
+}
+
+void bf16_pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
+                 std::byte* packed) {
+  constexpr int64_t kRows = 128;
+  const int64_t panels = (n + kBf16Panel - 1) / kBf16Panel;
+  parallel(panels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, k * kBf16Panel)),
+           [&](int64_t begin, int64_t end) {
+             alignas(64) float room[kRows * kBf16Panel];
+             for (int64_t p = begin; p < end; ++p)
+               for (int64_t from = 0; from == 0 || from < k; from += kRows) {
+                 const int64_t rows = std::min(kRows, k - from);
+                 pack_b_panel(b + p * kBf16Panel * column + from * row, row, column, rows,
+                              std::min(kBf16Panel, n - p * kBf16Panel), alpha, room);
+                 bf16_pack(room, from, rows, k, p, packed);
+               }
+           });
+}
+
+void bf16_gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const std::byte* b,
+               float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+  const int64_t depth = bf16_stretch(k);
+  // Rows of a tile begin in lines of their own, and not all in one set of the caches.
+  const int64_t row = round_up(depth * 2, 64) + 64, tall = round_up(m, 16);
+  QProduct p;
+  p.n = n;
+  p.run = depth;
+  p.lda = row;
+  p.amx = bf16_use_amx(m);
+  p.add_rows(0, m, bf16_tile_rows(m), [&](int64_t at, int32_t rows) {
+    p.runs.push_back({0, rows, at});
+  });
+  auto* const rounded =
+      reinterpret_cast<std::byte*>(thread_floats(0, static_cast<size_t>(tall * row / 4)));
+  parallel(m, std::max<int64_t>(1, 16384 / depth), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      std::byte* to = rounded + i * row;
+      round_bf16(a + i * lda, k, to);
+      std::memset(to + k * 2, 0, static_cast<size_t>((depth - k) * 2));
+    }
+  });
+  const Rows rows{c, ldc, epilogue};
+  bf16_product(p, rounded, b, {&Rows::finish, &rows});
+}
+
+}  // namespace tombolo

@@ -1,0 +1,544 @@
+#include "runtime/kernels/matmul/gemm.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "runtime/kernels/matmul/bf16.h"
+#include "runtime/kernels/matmul/gemm_bf16x3.h"
+#include "runtime/kernels/parallel.h"
+#include "runtime/kernels/quant/qgemm.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
+
+namespace tombolo {
+namespace {
+
+constexpr int64_t kBlockBytes = 512 << 10;  ///< of C, to stay in the second cache
+constexpr int64_t kBlockRows = 256;
+constexpr int64_t kMostSpread = 4 << 20;  ///< floats of A that are copied at once
+
+struct Free {
+  void operator()(float* p) const { std::free(p); }
+};
+
+/// A weight as it lies in a model's file, perhaps at an odd address.
+template <typename T>
+T load_any(const T* p) {
+  T value;
+  std::memcpy(&value, p, sizeof value);
+  return value;
+}
+
+int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+
+struct Product {
+  int64_t m, n, k;
+  const float* a;
+  int64_t lda;
+  const float* b;
+  int64_t ldb;         ///< unpacked: from row to row
+  int64_t panel_step;  ///< from panel to panel
+  const float* tail;   ///< unpacked: the last panel where it is not whole, packed; else null
+  float* c;
+  int64_t ldc;
+  const GemmEpilogue& e;
+  /// A once more, packed by tiles (pack_rows), or null: the tile that begins at row r at `r * k`.
+  const float* packed = nullptr;
+  PanelFormat format = PanelFormat::kFloat32;  ///< of B, where `b` points to
+
+  int64_t element() const { return format == PanelFormat::kFloat32 ? 4 : 2; }
+  /// Element `at` of B.
+  const float* b_at(int64_t at) const {
+    return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(b) + at * element());
+  }
+};
+
+/// Rows that are a multiple of 4 KiB apart fall into one set of the first cache.
+bool collides(const Product& p) { return p.k > 0 && p.lda * 4 % 4096 == 0; }
+
+/// Rows of B that are summed over at a time: as many as leave what is used of A, `rows` rows, in
+/// the second cache, in even parts. Each part reads and writes C once.
+int64_t depth_of(int64_t rows, int64_t k) {
+  if (rows <= kMaxWideRows || k < 1) return std::max<int64_t>(k, 1);
+  const int64_t most = std::clamp<int64_t>(near_bytes() / (rows * 4), 256, 1024);
+  const int64_t parts = (k + most - 1) / most;
+  return (k + parts - 1) / parts;
+}
+
+/// How many panels of B to take at a time for so few rows, of `left` whole ones.
+int64_t wide_panels(const GemmTiles& tiles, int64_t rows, int64_t left) {
+  if (rows > kMaxWideRows) return 1;
+  for (const int64_t panels : {4, 2})
+    if (panels <= left && tiles.wide[0][rows][panels] != nullptr) return panels;
+  return 1;
+}
+
+/// Whether to pack A, for so many rows and panels: rows lie far from each other and six of them
+/// keep the processor's streams busy, where packed ones are one stream; panels have to repay the
+/// copy.
+bool packs(const GemmTiles& tiles, int64_t rows, int64_t panels, int64_t k) {
+  return tiles.packs_rows && rows > tiles.max_rows && panels >= 16 && k >= 64;
+}
+
+/// The tiles of a block of rows, which are of about the same height, and the first row of each.
+int64_t tiles_of(const GemmTiles& tiles, int64_t rows) {
+  return (rows + tiles.max_rows - 1) / tiles.max_rows;
+}
+int64_t tile_begin(int64_t rows, int64_t turns, int64_t turn) { return rows * turn / turns; }
+
+/// Rows of A to [k][rows], as packed tiles read them.
+void pack_tile(const float* a, int64_t lda, int64_t rows, int64_t k, float* out) {
+  transpose_tile(reinterpret_cast<const std::byte*>(a), lda, reinterpret_cast<std::byte*>(out),
+                 rows, rows, k, sizeof(float));
+}
+
+/// Rows [row, row + rows) by panels [from, to) of C.
+void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, int64_t from,
+           int64_t to) {
+  const int64_t width = tiles.panel();
+  const int tile_rows = tiles.tile_rows(rows);
+  const int64_t turns = tiles_of(tiles, rows);
+  const int64_t depth = depth_of(rows, p.k);
+  const bool pack = p.packed == nullptr && packs(tiles, rows, to - from, p.k);
+  const bool copy =
+      p.packed == nullptr && !pack && rows > tile_rows && collides(p) && to - from > 2;
+  const auto& wide = tiles.wide[static_cast<int>(p.format)];
+  const auto& widening = tiles.widening[static_cast<int>(p.format)];
+  const bool widens = p.format != PanelFormat::kFloat32 && rows > kMaxWideRows;
+  for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += depth) {
+    const int64_t k = std::min(depth, p.k - k0);
+    const bool first = k0 == 0, last = k0 + k >= p.k;
+    const float* a = p.a + row * p.lda + k0;
+    int64_t lda = p.lda;
+    // These rows packed, of `packed_k` inputs, of which `skipped` come before k0.
+    const float* packed = p.packed != nullptr ? p.packed + row * p.k : nullptr;
+    int64_t packed_k = p.k, skipped = k0;
+    if (pack) {
+      float* const here = thread_floats(0, static_cast<size_t>(rows * depth));
+      for (int64_t turn = 0; turn < turns; ++turn) {
+        const int64_t r = tile_begin(rows, turns, turn);
+        pack_tile(a + r * lda, lda, tile_begin(rows, turns, turn + 1) - r, k, here + r * k);
+      }
+      packed = here;
+      packed_k = k;
+      skipped = 0;
+    } else if (copy) {
+      lda = round_up(depth, 16) + 16;
+      float* spread = thread_floats(0, static_cast<size_t>(rows * lda));
+      for (int64_t r = 0; r < rows; ++r)
+        std::memcpy(spread + r * lda, a + r * p.lda, static_cast<size_t>(k) * sizeof(float));
+      a = spread;
+    }
+    for (int64_t panel = from, step = 1; panel < to; panel += step) {
+      const int64_t column = panel * width;
+      step = wide_panels(tiles, rows, std::min(to, p.n / width) - panel);
+      const int64_t cols = std::min(step * width, p.n - column);
+      GemmTile t{.panel_step = p.panel_step, .k = k, .cols = cols};
+      if (p.tail != nullptr && cols < width) {
+        t.b = p.tail + k0 * width;
+        t.ldb = width;
+      } else {
+        t.b = p.b_at(panel * p.panel_step + k0 * p.ldb);
+        t.ldb = p.ldb;
+      }
+      t.ldc = p.ldc;
+      if (first && p.e.col_bias != nullptr) t.col_bias = p.e.col_bias + column;
+      t.clamp = last && p.e.clamp;
+      t.lo = p.e.lo;
+      t.hi = p.e.hi;
+      // While this panel is multiplied, what comes next is asked for: the next panel, then the next
+      // rows of the first one, then the panel of the next task.
+      const float* next = nullptr;
+      if (rows > kMaxWideRows && p.tail == nullptr) {
+        const int64_t panels = (p.n + width - 1) / width;
+        if (panel + 1 < to)
+          next = p.b_at((panel + 1) * p.panel_step + k0 * p.ldb);
+        else if (!last)
+          next = p.b_at(from * p.panel_step + (k0 + depth) * p.ldb);
+        else if (to < panels)
+          next = p.b_at(to * p.panel_step);
+      }
+      const int64_t panel_floats = k * width * p.element() / 4, ahead = panel_floats / turns;
+      if (widens) t.widened = thread_floats(6, static_cast<size_t>(k * width));
+      for (int64_t turn = 0; turn < turns; ++turn) {
+        const int64_t r = tile_begin(rows, turns, turn);
+        if (next != nullptr) {
+          t.next = next + turn * ahead / 2;
+          t.next_step = (ahead / 2 + k - 1) / std::max<int64_t>(k, 1);
+          t.next_also = panel_floats / 2;
+        }
+        const int count = static_cast<int>(tile_begin(rows, turns, turn + 1) - r);
+        t.lda = packed != nullptr ? count : lda;
+        t.a = packed != nullptr ? packed + r * packed_k + skipped * count : a + r * lda;
+        t.c = p.c + (row + r) * p.ldc + column;
+        if (!first) {
+          t.init = t.c;
+          t.ldi = p.ldc;
+        } else if (p.e.init != nullptr) {
+          t.init = p.e.init + (row + r) * p.e.ldi + column;
+          t.ldi = p.e.ldi;
+        }
+        t.row_bias = first && p.e.row_bias != nullptr ? p.e.row_bias + row + r : nullptr;
+        // All columns are summed in the same order: equal ones give equal bits.
+        (t.widened != nullptr   ? widening[count][packed != nullptr ? 1 : 0]
+         : packed != nullptr    ? tiles.packed_tile(count, cols)
+         : rows <= kMaxWideRows ? wide[count][step]
+                                : tiles.row_major_tile(count, cols))(t);
+        if (t.widened != nullptr) t.b = std::exchange(t.widened, nullptr);
+        // At once, while the tile is in the first cache.
+        if (last && p.e.post != nullptr)
+          p.e.post->apply(p.e.post->argument, t.c, p.ldc, row + r, count, column, cols);
+      }
+    }
+  }
+}
+
+/// How the parts of A (gemm_bf16x3.h) lie: blocks of rows, of each its stretches of k one after the
+/// other, so that what a panel of B meets at a time stays in the second cache.
+struct PartsPlan {
+  int64_t row_blocks, rows, turns;  ///< turns: of 32 rows, in a block
+  int64_t depth, stretches;
+  int64_t stretch_bytes() const { return turns * (depth / kPartsDepth) * kPartsBytes; }
+  int64_t block_bytes() const { return stretches * stretch_bytes(); }
+};
+
+constexpr int64_t kPartsStep = 4 * kPartsDepth;   ///< of B, whose parts stay in the first cache
+constexpr int64_t kPartsSummed = 4 * kPartsStep;  ///< what is summed up before it is added
+
+PartsPlan plan_parts(const Product& p) {
+  PartsPlan plan{};
+  plan.row_blocks = (p.m + kBlockRows - 1) / kBlockRows;
+  plan.rows = round_up((p.m + plan.row_blocks - 1) / plan.row_blocks, kPartsRows);
+  plan.row_blocks = (p.m + plan.rows - 1) / plan.rows;
+  plan.turns = plan.rows / kPartsRows;
+  const int64_t most = std::max(kPartsStep, near_bytes() * 5 / 4 / (plan.rows * 6));
+  plan.stretches = (p.k + most - 1) / most;
+  plan.depth = round_up((p.k + plan.stretches - 1) / plan.stretches, kPartsStep);
+  plan.stretches = (p.k + plan.depth - 1) / plan.depth;
+  return plan;
+}
+
+/// Rows [row, row + rows), whose parts are `a`, by panels [from, to) of C. What turns out not to be
+/// finite is left to vectors.
+void parts_block(const Product& p, const PartsPlan& plan, const std::byte* a, int64_t row,
+                 int64_t rows, int64_t from, int64_t to) {
+  const int64_t sum_floats = plan.rows * kPartsWidth;
+  const bool whole = plan.stretches == 1;  // each panel is done with at once
+  float* const some =
+      thread_floats(5, static_cast<size_t>((whole ? 2 : to - from + 1) * sum_floats));
+  alignas(64) std::byte b[kPartsStep / kPartsDepth * kPartsBytes];
+  const int64_t a_step = plan.depth / kPartsDepth * kPartsBytes;
+  amx_begin(64);
+  for (int64_t k0 = 0; k0 < p.k; k0 += plan.depth, a += plan.stretch_bytes()) {
+    const int64_t k = std::min(plan.depth, p.k - k0);
+    const bool last = k0 + k >= p.k;
+    for (int64_t panel = from; panel < to; ++panel) {
+      const float* floats = p.b + panel * p.panel_step + k0 * kPartsWidth;
+      float* sums = some + (whole ? 1 : panel - from + 1) * sum_floats;
+      for (int64_t i = 0; i < k; i += kPartsStep) {
+        const int64_t count = std::min(kPartsStep, k - i);
+        bf16x3_panel(floats + i * kPartsWidth, count, b);
+        const float* next = nullptr;
+        if (i + kPartsStep < k)
+          next = floats + (i + kPartsStep) * kPartsWidth;
+        else if (panel + 1 < to)
+          next = floats + p.panel_step;
+        else if (!last)
+          next = p.b + from * p.panel_step + (k0 + plan.depth) * kPartsWidth;
+        const bool first = k0 == 0 && i < kPartsSummed;
+        bf16x3_product({a + i / kPartsDepth * kPartsBytes, a_step, rows, b,
+                        (count + kPartsDepth - 1) / kPartsDepth, i % kPartsSummed != 0,
+                        first ? sums : some, next});
+        if (!first && ((i + kPartsStep) % kPartsSummed == 0 || i + kPartsStep >= k))
+          bf16x3_add(some, rows, sums);
+      }
+      if (!last) continue;
+      const int64_t column = panel * kPartsWidth, columns = std::min(kPartsWidth, p.n - column);
+      if (!bf16x3_finite(sums, rows)) {
+        block(p, gemm_tiles(), row, rows, panel, panel + 1);
+        continue;
+      }
+      float* c = p.c + row * p.ldc + column;
+      bf16_store(p.e, sums, row, rows, column, columns, c, p.ldc);
+      if (p.e.post != nullptr)
+        p.e.post->apply(p.e.post->argument, c, p.ldc, row, rows, column, columns);
+    }
+  }
+  amx_end();
+}
+
+/// By AMX: some blocks of rows are taken apart at a time, for all panels.
+void run_parts(const Product& p) {
+  constexpr int64_t kMostBytes = 16 << 20;
+  const PartsPlan plan = plan_parts(p);
+  const int64_t panels = (p.n + kPartsWidth - 1) / kPartsWidth, threads = thread_count();
+  const int64_t at_once =
+      threads == 1 ? 1 : std::clamp<int64_t>(kMostBytes / plan.block_bytes(), 1, plan.row_blocks);
+  auto* const a = reinterpret_cast<std::byte*>(
+      thread_floats(4, static_cast<size_t>(at_once * plan.block_bytes() / 4)));
+  for (int64_t first = 0; first < plan.row_blocks; first += at_once) {
+    const int64_t blocks = std::min(at_once, plan.row_blocks - first);
+    parallel(blocks * plan.turns, std::max<int64_t>(1, 1024 / p.k),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t i = begin; i < end; ++i) {
+                 const int64_t row = first * plan.rows + i * kPartsRows;
+                 std::byte* to = a + i / plan.turns * plan.block_bytes() +
+                                 i % plan.turns * (plan.depth / kPartsDepth) * kPartsBytes;
+                 if (row >= p.m) continue;
+                 for (int64_t k0 = 0; k0 < p.k; k0 += plan.depth, to += plan.stretch_bytes())
+                   bf16x3_rows(p.a + row * p.lda + k0, p.lda, std::min(kPartsRows, p.m - row),
+                               std::min(plan.depth, p.k - k0), to);
+               }
+             });
+    // Several tasks for each thread: cores are not equally fast at all times.
+    const int64_t groups = threads == 1 ? 1
+                                        : std::clamp<int64_t>(8 * threads / blocks, 1,
+                                                              std::max<int64_t>(1, panels / 2));
+    parallel(blocks * groups, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t row = (first + task / groups) * plan.rows, at = task % groups;
+        parts_block(p, plan, a + task / groups * plan.block_bytes(), row,
+                    std::min(plan.rows, p.m - row), panels * at / groups,
+                    panels * (at + 1) / groups);
+      }
+    });
+  }
+}
+
+/// A with its rows in other sets.
+Product spread_rows(const Product& p) {
+  int64_t lda = round_up(p.k, 16) + 16;
+  if (lda % 1024 == 0) lda += 16;
+  float* a = thread_floats(4, static_cast<size_t>(p.m * lda));
+  parallel(p.m, std::max<int64_t>(1, 16384 / p.k), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      std::memcpy(a + i * lda, p.a + i * p.lda, static_cast<size_t>(p.k) * sizeof(float));
+  });
+  return {p.m,          p.n,    p.k, a,     lda, p.b,     p.ldb,
+          p.panel_step, p.tail, p.c, p.ldc, p.e, nullptr, p.format};
+}
+
+/// A packed by the tiles that `run` cuts it into: blocks of `rows` rows, in each tiles of about the
+/// same height.
+Product pack_rows(const Product& p, const GemmTiles& tiles, int64_t rows) {
+  float* packed = thread_floats(4, static_cast<size_t>(p.m * p.k));
+  const int64_t most = tiles_of(tiles, rows);
+  parallel((p.m + rows - 1) / rows * most, std::max<int64_t>(1, 4096 / p.k),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t i = begin; i < end; ++i) {
+               const int64_t row = i / most * rows, height = std::min(rows, p.m - row);
+               const int64_t turns = tiles_of(tiles, height), turn = i % most;
+               if (turn >= turns) continue;
+               const int64_t r = row + tile_begin(height, turns, turn);
+               pack_tile(p.a + r * p.lda, p.lda, row + tile_begin(height, turns, turn + 1) - r, p.k,
+                         packed + r * p.k);
+             }
+           });
+  return {p.m,          p.n,    p.k, p.a,   p.lda, p.b,    p.ldb,
+          p.panel_step, p.tail, p.c, p.ldc, p.e,   packed, p.format};
+}
+
+void run(const Product& p) {
+  const GemmTiles& tiles = gemm_tiles();
+  const int64_t panels = (p.n + tiles.panel() - 1) / tiles.panel();
+  if (p.m <= 0 || panels <= 0) return;
+  // Row blocks of about the same height.
+  const int64_t row_blocks = (p.m + kBlockRows - 1) / kBlockRows;
+  const int64_t rows = (p.m + row_blocks - 1) / row_blocks;
+  const int64_t threads = thread_count();
+  if (p.packed == nullptr && packs(tiles, rows, panels, p.k) && p.m * p.k <= kMostSpread)
+    return run(pack_rows(p, tiles, rows));
+  if (threads > 1 && p.packed == nullptr && collides(p) && rows >= 64 && panels > 2 &&
+      p.m * p.k <= kMostSpread)
+    return run(spread_rows(p));
+  // Panels a task: enough work to be worth a turn (few rows wait for B, not for sums), few enough
+  // that C stays in the second cache; several for each thread, as cores are not equally fast at all
+  // times, unless each has to copy A.
+  const int64_t work = std::max<int64_t>(1, std::max<int64_t>(rows, 4) * tiles.panel() * p.k);
+  int64_t group = std::max<int64_t>(1, 200'000 / work);
+  if (rows <= kMaxWideRows) group = std::max<int64_t>(group, 4);
+  if (rows > tiles.max_rows) group = std::max(group, std::min<int64_t>(8, panels / 8));
+  if (rows >= 64) {
+    const int64_t stays = std::max<int64_t>(1, kBlockBytes / (rows * tiles.panel() * 4));
+    const int64_t tasks = threads == 1 ? 1 : (p.packed == nullptr && collides(p) ? 2 : 8) * threads;
+    group = std::max(group, std::min(stays, panels * row_blocks / tasks));
+  }
+  int64_t groups = std::max<int64_t>(1, (panels + group - 1) / group);
+  if (groups >= threads) groups = std::min(panels, (groups + threads - 1) / threads * threads);
+  parallel(row_blocks * groups, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t row = task / groups * rows, at = task % groups;
+      if (row >= p.m) continue;
+      block(p, tiles, row, std::min(rows, p.m - row), panels * at / groups,
+            panels * (at + 1) / groups);
+    }
+  });
+}
+
+}  // namespace
+
+bool images_apart(int64_t batch, int64_t weight_floats) {
+  const int64_t threads = thread_count();
+  return threads > 1 && batch >= 2 * threads && weight_floats * 4 <= near_bytes();
+}
+
+int64_t near_bytes() {
+  static const int64_t bytes = [] {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    const int64_t size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    if (size > 0) return std::clamp<int64_t>(size / 2, 128 << 10, 1 << 20);
+#endif
+    return int64_t{512} << 10;
+  }();
+  return bytes;
+}
+
+float* thread_floats(int slot, size_t count) {
+  struct Buffer {
+    std::unique_ptr<float, Free> data;
+    size_t size = 0;
+  };
+  static thread_local Buffer buffers[7];
+  Buffer& buffer = buffers[slot];
+  if (buffer.size < count || buffer.size == 0) {
+    const size_t size = (count + 1024) / 1024 * 1024;
+    buffer.data.reset();
+    buffer.size = 0;
+    buffer.data.reset(static_cast<float*>(std::aligned_alloc(64, size * sizeof(float))));
+    if (buffer.data == nullptr) throw std::bad_alloc();
+    buffer.size = size;
+  }
+  return buffer.data.get();
+}
+
+int64_t packed_b_floats(int64_t k, int64_t n) { return k * round_up(n, gemm_tiles().panel()); }
+
+bool takes_panels(PanelFormat format) {
+  return gemm_tiles().wide[static_cast<int>(format)][1][1] != nullptr;
+}
+
+namespace {
+
+/// A panel of any element; `change(elements, count)` sees each piece that was written.
+template <typename T, typename Change>
+void pack_panel(const T* b, int64_t row, int64_t column, int64_t k, int64_t n, T* out,
+                Change&& change) {
+  const int64_t width = gemm_tiles().panel();
+  if (column == 1) {
+    for (int64_t i = 0; i < k; ++i, b += row, out += width) {
+      std::memcpy(out, b, static_cast<size_t>(n) * sizeof(T));
+      std::fill(out + n, out + width, T{0});
+      change(out, n);
+    }
+    return;
+  }
+  if (row == 1 && reinterpret_cast<uintptr_t>(b) % sizeof(T) == 0) {
+    constexpr int64_t kRun = 64;
+    for (int64_t i0 = 0; i0 < k; i0 += kRun) {
+      const int64_t run = std::min(kRun, k - i0);
+      T* to = out + i0 * width;
+      transpose_tile(reinterpret_cast<const std::byte*>(b + i0), column,
+                     reinterpret_cast<std::byte*>(to), width, n, run, sizeof(T));
+      if (n < width)
+        for (int64_t i = 0; i < run; ++i) std::fill(to + i * width + n, to + (i + 1) * width, T{0});
+      change(to, run * width);
+    }
+    return;
+  }
+  // Columns are far apart: short runs down each, so that what is written stays in the cache.
+  constexpr int64_t kRun = 16;
+  for (int64_t i0 = 0; i0 < k; i0 += kRun) {
+    const int64_t run = std::min(kRun, k - i0);
+    T* to = out + i0 * width;
+    for (int64_t j = 0; j < n; ++j) {
+      const T* from = b + i0 * row + j * column;
+      for (int64_t i = 0; i < run; ++i) to[i * width + j] = load_any(from + i * row);
+    }
+    for (int64_t i = 0; i < run; ++i) std::fill(to + i * width + n, to + (i + 1) * width, T{0});
+    change(to, run * width);
+  }
+}
+
+}  // namespace
+
+void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
+                  float* out) {
+  pack_panel(b, row, column, k, n, out, [alpha](float* x, int64_t count) {
+    if (alpha != 1)
+      for (int64_t i = 0; i < count; ++i) x[i] *= alpha;
+  });
+}
+
+void pack_b_panel(const uint16_t* b, int64_t row, int64_t column, int64_t k, int64_t n,
+                  uint16_t* out) {
+  pack_panel(b, row, column, k, n, out, [](uint16_t*, int64_t) {});
+}
+
+void pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
+            float* out) {
+  if (k == 0) return;
+  const int64_t width = gemm_tiles().panel();
+  const int64_t panels = (n + width - 1) / width;
+  parallel(panels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, k * width)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t p = begin; p < end; ++p)
+               pack_b_panel(b + p * width * column, row, column, k, std::min(width, n - p * width),
+                            alpha, out + p * width * k);
+           });
+}
+
+void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed_b,
+          float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+  const int64_t width = gemm_tiles().panel();
+  const Product product{m, n, k, a, lda, packed_b, width, width * k, nullptr, c, ldc, epilogue};
+  bf16x3_fits(m, n, k) ? run_parts(product) : run(product);
+}
+
+void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const void* packed_b,
+          PanelFormat format, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+  const int64_t width = gemm_tiles().panel();
+  const auto* const b = static_cast<const float*>(packed_b);
+  if (format == PanelFormat::kFloat32) return gemm(m, n, k, a, lda, b, c, ldc, epilogue);
+  run({m, n, k, a, lda, b, width, width * k, nullptr, c, ldc, epilogue, nullptr, format});
+}
+
+void gemm_unpacked(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+                   int64_t ldb, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+  const int64_t width = gemm_tiles().panel();
+  if (k == 0) return gemm(m, n, 0, a, lda, thread_floats(3, 1), c, ldc, epilogue);
+  const int64_t rest = n % width;
+  float* tail = nullptr;
+  if (rest != 0) {
+    tail = thread_floats(3, static_cast<size_t>(k * width));
+    pack_b_panel(b + n - rest, ldb, 1, k, rest, 1, tail);
+  }
+  run({m, n, k, a, lda, b, ldb, width, tail, c, ldc, epilogue});
+}
+
+int64_t packed_a_floats(int64_t m, int64_t k) {
+  const int64_t rows = gemm_tiles().tile_rows(m);
+  return round_up(m, rows) * k;
+}
+
+void pack_a(const float* a, int64_t row, int64_t column, int64_t m, int64_t k, float* out) {
+  const int64_t rows = gemm_tiles().tile_rows(m);
+  const int64_t count = (m + rows - 1) / rows;
+  parallel(count, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, k * rows)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t t = begin; t < end; ++t) {
+               float* to = out + t * rows * k;
+               for (int64_t r = 0; r < rows; ++r) {
+                 const int64_t i = t * rows + r;
+                 for (int64_t j = 0; j < k; ++j)
+                   to[j * rows + r] = i < m ? a[i * row + j * column] : 0.0f;
+               }
+             }
+           });
+}
+
+}  // namespace tombolo

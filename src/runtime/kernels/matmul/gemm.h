@@ -1,0 +1,75 @@
+#pragma once
+
+// Float matrix products over packed weights. A is row major, B lies in panels of as many columns as
+// a tile is wide ([panel][k][column], padded with zeros), C is row major.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/kernels/matmul/gemm_tile.h"
+
+namespace tombolo {
+
+/// What is applied to a finished block of C that no tile can do itself (Gelu, ...).
+struct BlockPost {
+  void (*apply)(const void* argument, float* c, int64_t ldc, int64_t row, int64_t rows,
+                int64_t column, int64_t columns);
+  const void* argument;
+};
+
+struct GemmEpilogue {
+  const float* row_bias = nullptr;
+  const float* col_bias = nullptr;
+  const float* init = nullptr;  ///< added: a residual, or C itself for C += A B
+  int64_t ldi = 0;
+  bool clamp = false;
+  float lo = 0, hi = 0;
+  const BlockPost* post = nullptr;
+};
+
+/// Floats of the packed form of a k x n matrix.
+int64_t packed_b_floats(int64_t k, int64_t n);
+/// Packs alpha * B, with B[i, j] at b[i * row + j * column]. Threaded.
+void pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
+            float* out);
+/// One panel: columns [0, n) of b, n at most the width of a panel.
+void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
+                  float* out);
+
+/// Whether gemm() takes B in this format on the active instruction set.
+bool takes_panels(PanelFormat format);
+/// One panel of 16-bit elements, as they are, from any address: b[i * row + j * column].
+void pack_b_panel(const uint16_t* b, int64_t row, int64_t column, int64_t k, int64_t n,
+                  uint16_t* out);
+
+/// C[m, n] = A[m, k] B + epilogue. Threaded.
+void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed_b,
+          float* c, int64_t ldc, const GemmEpilogue& epilogue);
+/// The same with panels of another format (takes_panels), as many elements: equal bits to those of
+/// the panels widened.
+void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const void* packed_b,
+          PanelFormat format, float* c, int64_t ldc, const GemmEpilogue& epilogue);
+/// The same with B as it lies: row major, rows ldb apart. For few rows of A, where packing would
+/// cost more than it saves.
+void gemm_unpacked(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+                   int64_t ldb, float* c, int64_t ldc, const GemmEpilogue& epilogue);
+
+/// Floats of A (m x k) packed by tiles, as the left side of a product whose right side is made on
+/// the way (convolution): [tile][k][row].
+int64_t packed_a_floats(int64_t m, int64_t k);
+/// A[i, j] at a[i * row + j * column].
+void pack_a(const float* a, int64_t row, int64_t column, int64_t m, int64_t k, float* out);
+
+/// What may take part of the second cache and stay there: half of it.
+int64_t near_bytes();
+
+/// Whether threads take whole images of a batch with so many weights, rather than parts of one
+/// image after the other: small images do not wait for one another then, but each thread reads all
+/// weights.
+bool images_apart(int64_t batch, int64_t weight_floats);
+
+/// Memory of the calling thread, 64-byte aligned, valid until its next call. `slot` tells apart
+/// what is needed at the same time (0 to 6; 4 to 6: gemm() itself).
+float* thread_floats(int slot, size_t count);
+
+}  // namespace tombolo

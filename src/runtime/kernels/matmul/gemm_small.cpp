@@ -1,0 +1,236 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/matmul/gemm_small.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/matmul/gemm_small.h"
+#include "runtime/kernels/parallel.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
+#include "runtime/kernels/vec-inl.h"
+
+namespace tombolo {
+#ifndef TOMBOLO_GEMM_SMALL_PRODUCT
+#define TOMBOLO_GEMM_SMALL_PRODUCT
+struct SmallProduct {
+  int64_t m, n, k;
+  const float *a, *b;
+  float alpha;
+  float* c;
+  const GemmEpilogue& epilogue;
+  int64_t ldc, first;  ///< columns of all of C, and the first of these
+};
+#endif
+}  // namespace tombolo
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::ScalableTag<float>;
+using V = hn::Vec<F>;
+
+#if HWY_TARGET <= HWY_AVX3
+inline constexpr int kRows = 8;
+#else
+inline constexpr int kRows = 6;
+#endif
+
+float finish(float sum, float alpha, const GemmEpilogue& e, int64_t row, int64_t column) {
+  sum *= alpha;
+  if (e.row_bias != nullptr) sum += e.row_bias[row];
+  if (e.col_bias != nullptr) sum += e.col_bias[column];
+  if (e.init != nullptr) sum += e.init[row * e.ldi + column];
+  return e.clamp ? std::min(std::max(sum, e.lo), e.hi) : sum;  // in this order a NaN stays
+}
+
+/// Rows from `row` on and columns from `column` on, `last` of them in the last vector.
+template <int kR, int kV, bool kPartial>
+void small_tile(const SmallProduct& p, int64_t row, int64_t column, int64_t last) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const GemmEpilogue& e = p.epilogue;
+  const auto load = [&](const float* from, int v) HWY_ATTR __attribute__((always_inline)) {
+    return kPartial && v == kV - 1 ? load_n(f, from + v * lanes, last)
+                                   : hn::LoadU(f, from + v * lanes);
+  };
+  V sum[kR][kV];
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) sum[r][v] = hn::Zero(f);
+  const float* a = p.a + row * p.k;
+  const float* b = p.b + column;
+  for (int64_t i = 0; i < p.k; ++i, b += p.n) {
+    V bv[kV];
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) bv[v] = load(b, v);
+#pragma GCC unroll 8
+    for (int r = 0; r < kR; ++r) {
+      const V av = hn::Set(f, a[r * p.k + i]);
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) add_product(sum[r][v], av, bv[v]);
+    }
+  }
+  const V lo = hn::Set(f, e.lo), hi = hn::Set(f, e.hi);
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) {
+      V value = p.alpha == 1 ? sum[r][v] : hn::Mul(sum[r][v], hn::Set(f, p.alpha));
+      if (e.row_bias != nullptr) value = hn::Add(value, hn::Set(f, e.row_bias[row + r]));
+      if (e.col_bias != nullptr) value = hn::Add(value, load(e.col_bias + column, v));
+      if (e.init != nullptr) value = hn::Add(value, load(e.init + (row + r) * e.ldi + column, v));
+      if (e.clamp) value = hn::Min(hi, hn::Max(lo, value));  // in this order a NaN stays
+      store_n(value, f, p.c + (row + r) * p.n + column + v * lanes,
+              kPartial && v == kV - 1 ? last : lanes);
+    }
+}
+
+using Tile = void(const SmallProduct&, int64_t, int64_t, int64_t);
+struct Tiles {
+  Tile* get[kRows + 1][3][2] = {};
+};
+template <int... kR>
+constexpr Tiles fill(std::integer_sequence<int, kR...>) {
+  Tiles tiles;
+  ((tiles.get[kR + 1][1][0] = &small_tile<kR + 1, 1, false>), ...);
+  ((tiles.get[kR + 1][1][1] = &small_tile<kR + 1, 1, true>), ...);
+  ((tiles.get[kR + 1][2][0] = &small_tile<kR + 1, 2, false>), ...);
+  ((tiles.get[kR + 1][2][1] = &small_tile<kR + 1, 2, true>), ...);
+  return tiles;
+}
+
+void small_product(const SmallProduct& p) {
+  static constexpr Tiles kTiles = fill(std::make_integer_sequence<int, kRows>());
+  const auto lanes = static_cast<int64_t>(hn::Lanes(F()));
+  const int64_t cuts = (p.m + kRows - 1) / kRows;
+  for (int64_t column = 0; column < p.n; column += 2 * lanes) {
+    const int64_t rest = p.n - column;
+    const int vectors = rest > lanes ? 2 : 1;
+    const int64_t last = std::min(lanes, rest - (vectors - 1) * lanes);
+    for (int64_t i = 0; i < cuts; ++i) {
+      const int64_t row = p.m * i / cuts, rows = p.m * (i + 1) / cuts - row;
+      kTiles.get[rows][vectors][last < lanes](p, row, column, last);
+    }
+  }
+}
+
+/// The sums of the lanes of four vectors.
+void sum_four(V s0, V s1, V s2, V s3, float* out) {
+  const F f;
+  const hn::RepartitionToWide<F> wide;
+  const V s01 = hn::Add(hn::InterleaveLower(f, s0, s1), hn::InterleaveUpper(f, s0, s1));
+  const V s23 = hn::Add(hn::InterleaveLower(f, s2, s3), hn::InterleaveUpper(f, s2, s3));
+  const auto low = hn::BitCast(wide, s01), high = hn::BitCast(wide, s23);
+  const V all = hn::Add(hn::BitCast(f, hn::InterleaveLower(wide, low, high)),
+                        hn::BitCast(f, hn::InterleaveUpper(wide, low, high)));
+#if HWY_TARGET <= HWY_AVX3
+  const hn::Half<F> half;
+  const hn::Half<decltype(half)> quarter;
+  const auto two = hn::Add(hn::LowerHalf(half, all), hn::UpperHalf(half, all));
+  hn::StoreU(hn::Add(hn::LowerHalf(quarter, two), hn::UpperHalf(quarter, two)), quarter, out);
+#elif HWY_TARGET <= HWY_AVX2
+  const hn::Half<F> half;
+  hn::StoreU(hn::Add(hn::LowerHalf(half, all), hn::UpperHalf(half, all)), half, out);
+#else
+  hn::StoreU(all, f, out);
+#endif
+}
+
+/// Each element along both rows, which lie one behind the other: B is turned, or a column. Four of
+/// the more rows at a time with one of the other matrix.
+void small_dots(const SmallProduct& p) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const int64_t whole = p.k / lanes * lanes, rest = p.k - whole;
+  const bool columns = p.m < 4 && p.n > p.m;
+  const int64_t many = columns ? p.n : p.m, few = columns ? p.m : p.n;
+  const float *const all = columns ? p.b : p.a, *const each = columns ? p.a : p.b;
+  const auto put = [&](int64_t i, int64_t j, float sum) {
+    const int64_t row = columns ? j : i, column = columns ? i : j;
+    p.c[row * p.ldc + column] = finish(sum, p.alpha, p.epilogue, row, p.first + column);
+  };
+  for (int64_t j = 0; j < few; ++j) {
+    const float* const b = each + j * p.k;
+    const V tail = rest > 0 ? load_n(f, b + whole, rest) : hn::Zero(f);
+    int64_t i = 0;
+    for (; i + 4 <= many; i += 4) {
+      const float* const a = all + i * p.k;
+      V sum[4];
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r)
+        sum[r] = rest > 0 ? hn::Mul(load_n(f, a + r * p.k + whole, rest), tail) : hn::Zero(f);
+      for (int64_t k = 0; k < whole; k += lanes) {
+        const V bv = hn::LoadU(f, b + k);
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; ++r) add_product(sum[r], hn::LoadU(f, a + r * p.k + k), bv);
+      }
+      float sums[4];
+      sum_four(sum[0], sum[1], sum[2], sum[3], sums);
+      for (int r = 0; r < 4; ++r) put(i + r, j, sums[r]);
+    }
+    for (; i < many; ++i) {
+      const float* const a = all + i * p.k;
+      V sum = rest > 0 ? hn::Mul(load_n(f, a + whole, rest), tail) : hn::Zero(f);
+      for (int64_t k = 0; k < whole; k += lanes)
+        add_product(sum, hn::LoadU(f, a + k), hn::LoadU(f, b + k));
+      put(i, j, hn::GetLane(hn::SumOfLanes(f, sum)));
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+bool gemm_small_fits(int64_t m, int64_t n, int64_t k, const GemmEpilogue& epilogue) {
+  // Narrower vectors have no masks: what is left of a row would go by memory.
+  return vector_floats() >= 8 && m <= 64 && n <= 64 && k >= 1 && k <= 256 && n * k <= 4096 &&
+         m * n * k <= 65536 && epilogue.post == nullptr;
+}
+
+void gemm_small(int64_t m, int64_t n, int64_t k, const float* a, const float* b, bool trans_b,
+                float alpha, float* c, const GemmEpilogue& epilogue) {
+  using Fn = void(const SmallProduct&);
+  SmallProduct product{m, n, k, a, b, alpha, c, epilogue, n, 0};
+  // From a few rows on turning B costs less than adding up lanes for each element.
+  const bool turn = trans_b && m > 4 && n > 1;
+  if (turn) {
+    float* const turned = thread_floats(3, static_cast<size_t>(n * k));
+    transpose_tile(reinterpret_cast<const std::byte*>(b), k, reinterpret_cast<std::byte*>(turned),
+                   n, n, k, sizeof(float));
+    product.b = turned;
+  }
+  if ((trans_b && !turn) || n == 1)
+    TOMBOLO_TARGET(Fn, small_dots)(product);
+  else
+    TOMBOLO_TARGET(Fn, small_product)(product);
+}
+
+bool gemm_dots_fits(int64_t m, const GemmEpilogue& epilogue) {
+  return vector_floats() >= 8 && m <= 4 && epilogue.post == nullptr;
+}
+
+void gemm_dots(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float alpha,
+               float* c, const GemmEpilogue& epilogue) {
+  using Fn = void(const SmallProduct&);
+  parallel(n, std::max<int64_t>(4, 65536 / std::max<int64_t>(1, m * k)),
+           [&](int64_t begin, int64_t end) {
+             const SmallProduct product{m,     end - begin, k,        a, b + begin * k,
+                                        alpha, c + begin,   epilogue, n, begin};
+             TOMBOLO_TARGET(Fn, small_dots)(product);
+           });
+}
+
+}  // namespace tombolo
+#endif

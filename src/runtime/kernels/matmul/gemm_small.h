@@ -1,0 +1,24 @@
+#pragma once
+
+// Products so small that to pack B or to ask for threads would cost more than they do: many of them
+// make up a batch. B lies in the first cache and is read where it is.
+
+#include <cstdint>
+
+#include "runtime/kernels/matmul/gemm.h"
+
+namespace tombolo {
+
+bool gemm_small_fits(int64_t m, int64_t n, int64_t k, const GemmEpilogue& epilogue);
+
+/// C[m, n] = alpha * A[m, k] B + epilogue; A and C in one piece, rows of B one behind the other. B
+/// is turned if `trans_b`: [n, k].
+void gemm_small(int64_t m, int64_t n, int64_t k, const float* a, const float* b, bool trans_b,
+                float alpha, float* c, const GemmEpilogue& epilogue);
+
+/// Few rows with a B of any size that is turned: its rows are read where they are. Threaded.
+bool gemm_dots_fits(int64_t m, const GemmEpilogue& epilogue);
+void gemm_dots(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float alpha,
+               float* c, const GemmEpilogue& epilogue);
+
+}  // namespace tombolo

@@ -1,0 +1,391 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/matmul/gemm_tile.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <utility>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/matmul/gemm_tile.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using F = hn::ScalableTag<float>;
+using V = hn::Vec<F>;
+
+// Registers: 32 take 14 x 2 sums, 16 take 6 x 2, with two of B and one of A besides.
+#if HWY_TARGET == HWY_AVX3
+inline constexpr int kRows = 14;
+#elif HWY_TARGET == HWY_NEON
+inline constexpr int kRows = 12;
+#else
+inline constexpr int kRows = 6;
+#endif
+
+/// How elements of a format become floats.
+template <PanelFormat kFormat>
+struct Element {
+  using Type = float;
+  static HWY_INLINE V load(const float* b) { return hn::LoadU(F(), b); }
+};
+#if HWY_TARGET <= HWY_AVX2
+template <>
+struct Element<PanelFormat::kFloat16> {
+  using Type = uint16_t;
+  static HWY_INLINE V load(const uint16_t* b) {
+    const hn::Rebind<hwy::float16_t, F> half;
+    return hn::PromoteTo(F(), hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(b)));
+  }
+};
+#endif
+template <>
+struct Element<PanelFormat::kBfloat16> {
+  using Type = uint16_t;
+  static HWY_INLINE V load(const uint16_t* b) {
+    const hn::Rebind<uint16_t, F> half;
+    const hn::RebindToUnsigned<F> word;
+    return hn::BitCast(F(), hn::ShiftLeft<16>(hn::PromoteTo(word, hn::LoadU(half, b))));
+  }
+};
+
+// One step of k: `acc += a[:, k] * b[k, :]`. Where b has to be widened, the floats go to `widened`.
+template <int kR, int kV, bool kPacked, PanelFormat kFormat = PanelFormat::kFloat32>
+HWY_INLINE void step(V (&acc)[kR][kV], const float* HWY_RESTRICT a, int64_t lda,
+                     const typename Element<kFormat>::Type* HWY_RESTRICT b,
+                     [[maybe_unused]] float* HWY_RESTRICT widened = nullptr) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  V bv[kV];
+#pragma GCC unroll 4
+  for (int v = 0; v < kV; ++v) {
+    bv[v] = Element<kFormat>::load(b + v * lanes);
+    if constexpr (kFormat != PanelFormat::kFloat32) hn::Store(bv[v], f, widened + v * lanes);
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) {
+    const V av = hn::Set(f, kPacked ? a[r] : a[r * lda]);
+#pragma GCC unroll 4
+    for (int v = 0; v < kV; ++v) add_product(acc[r][v], av, bv[v]);
+  }
+}
+
+// Rows of B. What is far comes into the second cache, which waits for more lines at a time than the
+// first: it decides how fast weights come from memory.
+inline constexpr int64_t kAhead = 12, kFar = 96;
+inline constexpr int64_t kBetween = 24;  ///< where few rows leave no time to ask twice
+inline constexpr int64_t kAlone = 32, kFarAlone = 192;  ///< of a panel that is the only stream
+
+/// What surrounds the sums, and the sums to C. Asked once for whole tiles, not for each vector: few
+/// products are not hidden behind it.
+template <int kR, int kV>
+HWY_INLINE void finish_whole(const GemmTile& t, V (&acc)[kR][kV]) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  // By value: what is stored to C might else have changed them.
+  float* const c = t.c;
+  const int64_t ldc = t.ldc;
+  const auto each = [&](auto&& change) HWY_ATTR __attribute__((always_inline)) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < kV; ++v) acc[r][v] = change(acc[r][v], r, v * lanes);
+  };
+  if (t.row_bias != nullptr)
+    each([&](V x, int r, int64_t) HWY_ATTR
+         __attribute__((always_inline)) { return hn::Add(x, hn::Set(f, t.row_bias[r])); });
+  if (t.col_bias != nullptr)
+    each([&](V x, int, int64_t at) HWY_ATTR
+         __attribute__((always_inline)) { return hn::Add(x, hn::LoadU(f, t.col_bias + at)); });
+  if (t.init != nullptr)
+    each([&](V x, int r, int64_t at) HWY_ATTR __attribute__((always_inline)) {
+      return hn::Add(x, hn::LoadU(f, t.init + r * t.ldi + at));
+    });
+  if (t.clamp) {
+    const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
+    each([&](V x, int, int64_t) HWY_ATTR __attribute__((always_inline)) {
+      return hn::Min(hi, hn::Max(lo, x));  // in this order a NaN stays
+    });
+  }
+  each([&](V x, int r, int64_t at) HWY_ATTR __attribute__((always_inline)) {
+    hn::StoreU(x, f, c + r * ldc + at);
+    return x;
+  });
+}
+
+/// The same where C ends within the tile.
+template <int kR, int kV>
+void finish_part(const GemmTile& t, const float* sums) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
+  for (int r = 0; r < kR; ++r)
+    for (int v = 0; v < kV; ++v) {
+      const int64_t at = v * lanes, left = t.cols - at;
+      if (left <= 0) continue;
+      V x = hn::Load(f, sums + (r * kV + v) * lanes);
+      if (t.row_bias != nullptr) x = hn::Add(x, hn::Set(f, t.row_bias[r]));
+      if (t.col_bias != nullptr) x = hn::Add(x, load_n(f, t.col_bias + at, left));
+      if (t.init != nullptr) x = hn::Add(x, load_n(f, t.init + r * t.ldi + at, left));
+      if (t.clamp) x = hn::Min(hi, hn::Max(lo, x));
+      store_n(x, f, t.c + r * t.ldc + at, left);
+    }
+}
+
+template <int kR, int kV>
+HWY_INLINE void finish(const GemmTile& t, V (&acc)[kR][kV]) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  if (t.cols >= kV * lanes) return finish_whole(t, acc);
+  HWY_ALIGN float sums[kR * kV * HWY_LANES(float)];
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < kV; ++v) hn::Store(acc[r][v], f, sums + (r * kV + v) * lanes);
+  finish_part<kR, kV>(t, sums);
+}
+
+/// Rows of B that are summed in one piece. Sums of such parts are added: the error of a long sum
+/// grows with the root of its length.
+inline constexpr int64_t kPart = 192;
+inline int64_t next_part(int64_t k) { return k > kPart + kPart / 2 ? kPart : k; }
+
+/// The sums of the parts so far.
+template <int kR, int kV>
+struct Parts {
+  HWY_ALIGN float sums[kR * kV * HWY_LANES(float)];
+
+  // Told that they are read elsewhere: gcc otherwise holds them in registers, which a short sum,
+  // the only part of its own, then moves about.
+  HWY_INLINE Parts() { asm volatile("" : : "r"(sums) : "memory"); }
+  /// acc begins anew.
+  HWY_INLINE void put(V (&acc)[kR][kV]) {
+    const F f;
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < kV; ++v) {
+        hn::Store(acc[r][v], f, sums + (r * kV + v) * HWY_LANES(float));
+        acc[r][v] = hn::Zero(f);
+      }
+  }
+  /// acc, and all before it.
+  HWY_INLINE void take(V (&acc)[kR][kV]) const {
+    const F f;
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < kV; ++v)
+        acc[r][v] = hn::Add(acc[r][v], hn::Load(f, sums + (r * kV + v) * HWY_LANES(float)));
+  }
+};
+
+template <int kR, int kV, bool kPacked, PanelFormat kFormat = PanelFormat::kFloat32>
+void tile(const GemmTile& t) {
+  constexpr bool kWidens = kFormat != PanelFormat::kFloat32;
+  static_assert(!kWidens || kR > 2);
+  const F f;
+  V acc[kR][kV];
+  // What is written in the end comes nearer meanwhile: rows of C lie far apart.
+  if (kR >= 4)
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r) {
+      __builtin_prefetch(t.c + r * t.ldc, 1);
+      if (kV * HWY_LANES(float) > 16) __builtin_prefetch(t.c + r * t.ldc + 16, 1);
+    }
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
+  const float* HWY_RESTRICT a = t.a;
+  const auto* HWY_RESTRICT b = reinterpret_cast<const typename Element<kFormat>::Type*>(t.b);
+  float* HWY_RESTRICT widened = t.widened;
+  const int64_t lda = t.lda, ldb = t.ldb;
+  int64_t k = t.k;
+  if constexpr (kR <= 2) {
+    // Too few sums to hide the latency of a fused multiply-add: keep four sets.
+    V more[3][kR][kV];
+    for (int s = 0; s < 3; ++s)
+#pragma GCC unroll 4
+      for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+        for (int v = 0; v < kV; ++v) more[s][r][v] = hn::Zero(f);
+    const int64_t next = kPacked ? lda : 1;
+    for (; k >= 4; k -= 4) {
+      // A panel lies in one piece: four rows of it are eight lines.
+#pragma GCC unroll 8
+      for (int line = 0; line < 4; ++line) {
+        __builtin_prefetch(b + (kBetween + line) * ldb);
+        if (kV > 1) __builtin_prefetch(b + (kBetween + line) * ldb + 16);
+      }
+      step<kR, kV, kPacked>(acc, a, lda, b);
+      step<kR, kV, kPacked>(more[0], a + next, lda, b + ldb);
+      step<kR, kV, kPacked>(more[1], a + 2 * next, lda, b + 2 * ldb);
+      step<kR, kV, kPacked>(more[2], a + 3 * next, lda, b + 3 * ldb);
+      a += 4 * next;
+      b += 4 * ldb;
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < kV; ++v)
+        acc[r][v] =
+            hn::Add(hn::Add(acc[r][v], more[0][r][v]), hn::Add(more[1][r][v], more[2][r][v]));
+  }
+  constexpr bool kTwice = kR >= 8;
+  constexpr int kSteps = kPacked && !kTwice && kR > 2 ? 4 : 1;  ///< of k at a time
+  const auto* next = t.next != nullptr
+                         ? t.next
+                         : reinterpret_cast<const float*>(b + (kTwice ? kFar : kBetween) * ldb);
+  const int64_t next_step = t.next != nullptr ? t.next_step : ldb;
+  const int64_t also = t.next != nullptr ? t.next_also : kSteps == 4 ? 2 * ldb : 16;
+  Parts<kR, kV> parts;
+  bool any = false;
+  while (k > 0) {
+    const int64_t part = next_part(k);
+    k -= part;
+    int64_t i = 0;
+    if constexpr (kSteps == 4) {
+      // Four steps at a time: sixteen registers do with few sums a step, so what surrounds them
+      // counts, most where another thread shares the core.
+      for (; i + 4 <= part; i += 4) {
+        __builtin_prefetch(next, 0, 2);
+        __builtin_prefetch(next + also, 0, 2);
+        next += 4 * next_step;
+#pragma GCC unroll 4
+        for (int s = 0; s < 4; ++s, a += lda, b += ldb) {
+          step<kR, kV, kPacked, kFormat>(acc, a, lda, b, widened);
+          if constexpr (kWidens) widened += ldb;
+        }
+      }
+    }
+    for (; i < part; ++i) {
+      if constexpr (kTwice) {
+        __builtin_prefetch(b + kAhead * ldb);
+        if (kV > 1) __builtin_prefetch(b + kAhead * ldb + 16);
+        __builtin_prefetch(next, 0, 2);
+        __builtin_prefetch(next + also, 0, 2);
+      } else {
+        __builtin_prefetch(next);
+      }
+      if (kR < 8 && kV > 1) __builtin_prefetch(next + also, 0, 3);
+      next += next_step;
+      step<kR, kV, kPacked, kFormat>(acc, a, lda, b, widened);
+      if constexpr (kWidens) widened += ldb;
+      a += kPacked ? lda : 1;
+      b += ldb;
+    }
+    if (any) parts.take(acc);
+    any = k > 0;
+    if (any) parts.put(acc);
+  }
+  finish(t, acc);
+}
+
+/// Some panels of B side by side. What comes from memory is left to the processor's own streams,
+/// where there are several: asking for lines besides took as many of its buffers as it gave. One
+/// stream alone stops at each page, and is asked for: twice as fast.
+template <PanelFormat kFormat, int kR, int kP>
+void wide(const GemmTile& t) {
+  using B = Element<kFormat>;
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  V acc[kR][2 * kP];
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < 2 * kP; ++v) acc[r][v] = hn::Zero(f);
+  const float* HWY_RESTRICT a = t.a;
+  const auto* HWY_RESTRICT b = reinterpret_cast<const typename B::Type*>(t.b);
+  const int64_t lda = t.lda, ldb = t.ldb, panel = t.panel_step;
+  Parts<kR, 2 * kP> parts;
+  bool any = false;
+  for (int64_t k = t.k; k > 0;) {
+    const int64_t part = next_part(k);
+    k -= part;
+    for (int64_t i = 0; i < part; ++i) {
+      if constexpr (kP == 1) {
+        __builtin_prefetch(b + kFarAlone * ldb, 0, 2);
+        __builtin_prefetch(b + kAlone * ldb);
+      }
+#pragma GCC unroll 4
+      for (int p = 0; p < kP; ++p) {
+        const V left = B::load(b + p * panel), right = B::load(b + p * panel + lanes);
+#pragma GCC unroll 8
+        for (int r = 0; r < kR; ++r) {
+          const V av = hn::Set(f, a[r * lda]);
+          acc[r][2 * p] = hn::MulAdd(av, left, acc[r][2 * p]);
+          acc[r][2 * p + 1] = hn::MulAdd(av, right, acc[r][2 * p + 1]);
+        }
+      }
+      ++a;
+      b += ldb;
+    }
+    if (any) parts.take(acc);
+    any = k > 0;
+    if (any) parts.put(acc);
+  }
+  finish(t, acc);
+}
+
+template <int... kR>
+void fill(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
+  ((tiles.row_major[kR + 1][1] = &tile<kR + 1, 1, false>), ...);
+  ((tiles.row_major[kR + 1][2] = &tile<kR + 1, 2, false>), ...);
+  ((tiles.packed[kR + 1][1] = &tile<kR + 1, 1, true>), ...);
+  ((tiles.packed[kR + 1][2] = &tile<kR + 1, 2, true>), ...);
+}
+
+// More rows than wide tiles have are cut into tiles of at least half of the most.
+template <PanelFormat kFormat, int... kR>
+void fill_widening(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
+  auto& to = tiles.widening[static_cast<int>(kFormat)];
+  ((to[kR + kRows / 2][0] = &tile<kR + kRows / 2, 2, false, kFormat>), ...);
+  if (tiles.packs_rows) ((to[kR + kRows / 2][1] = &tile<kR + kRows / 2, 2, true, kFormat>), ...);
+}
+
+template <PanelFormat kFormat, int... kR>
+void fill_wide(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
+  constexpr int kSums = kRows * 2;  // that registers hold
+  auto& to = tiles.wide[static_cast<int>(kFormat)];
+  (((to[kR + 1][1] = &wide<kFormat, kR + 1, 1>),
+    (to[kR + 1][2] = (kR + 1) * 4 <= kSums ? &wide<kFormat, kR + 1, 2> : nullptr),
+    (to[kR + 1][4] = (kR + 1) * 8 <= kSums ? &wide<kFormat, kR + 1, 4> : nullptr)),
+   ...);
+}
+
+GemmTiles make_tiles() {
+  GemmTiles tiles{kRows, static_cast<int>(hn::Lanes(F()))};
+  tiles.packs_rows = kRows < 8;
+  fill(tiles, std::make_integer_sequence<int, kRows>());
+  constexpr std::make_integer_sequence<int, kMaxWideRows> few;
+  fill_wide<PanelFormat::kFloat32>(tiles, few);
+  constexpr std::make_integer_sequence<int, kRows - kRows / 2 + 1> tall;
+  fill_wide<PanelFormat::kBfloat16>(tiles, few);
+  fill_widening<PanelFormat::kBfloat16>(tiles, tall);
+#if HWY_TARGET <= HWY_AVX2
+  fill_wide<PanelFormat::kFloat16>(tiles, few);
+  fill_widening<PanelFormat::kFloat16>(tiles, tall);
+#endif
+  return tiles;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+const GemmTiles& gemm_tiles() {
+  static IsaTables<GemmTiles> tables;
+  return tables.get(TOMBOLO_TARGET(GemmTiles(), make_tiles));
+}
+
+}  // namespace tombolo
+#endif

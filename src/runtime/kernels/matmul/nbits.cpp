@@ -1,0 +1,733 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/matmul/nbits.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/matmul/bf16.h"
+#include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/matmul/nbits.h"
+#include "runtime/kernels/parallel.h"
+#include "runtime/kernels/quant/qgemm.h"
+#include "runtime/kernels/vec-inl.h"
+
+#ifndef TOMBOLO_NBITS_PANEL
+#define TOMBOLO_NBITS_PANEL
+namespace tombolo {
+namespace {
+
+/// A panel from one of its blocks on.
+struct Panel {
+  const std::byte* at;
+  int64_t blocks, block;
+  bool has_zeros;
+  NbitsKind kind;
+  const float* table;
+
+  int64_t bytes() const { return kind == NbitsKind::kEight ? block : block / 2; }  ///< of a column
+  int64_t step(int64_t lanes) const { return lanes * (bytes() + 4 + (has_zeros ? 1 : 0)); }
+  const uint32_t* words() const { return reinterpret_cast<const uint32_t*>(at); }
+  const float* scales(int64_t lanes) const {
+    return reinterpret_cast<const float*>(at + lanes * bytes());
+  }
+  const uint8_t* zeros(int64_t lanes) const {
+    return reinterpret_cast<const uint8_t*>(at + lanes * (bytes() + 4));
+  }
+};
+
+}  // namespace
+}  // namespace tombolo
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::ScalableTag<float>;
+using U = hn::RebindToUnsigned<F>;
+using V = hn::Vec<F>;
+
+/// What codes stand for, but for the scale.
+template <NbitsKind kKind>
+class Weights {
+ public:
+  static constexpr int kBits = kKind == NbitsKind::kEight ? 8 : 4;
+  static constexpr int kWords = kBits / 4;  ///< of 8 k
+
+  explicit Weights(const Panel& p) {
+    if constexpr (kKind == NbitsKind::kTable) {
+      table_ = p.table;
+#if HWY_TARGET <= HWY_AVX2
+      const F f;
+      low_ = hn::LoadU(f, table_);
+      high_ = hn::LoadU(f, table_ + 16 - hn::Lanes(f));
+#endif
+    }
+  }
+  /// The next block: 2^23 plus its zero points.
+  void next(const Panel& p, int64_t lanes) {
+    if constexpr (kKind != NbitsKind::kTable) {
+      const U u;
+      const hn::Rebind<uint8_t, U> bytes;
+      const auto number = p.has_zeros ? hn::PromoteTo(u, hn::LoadU(bytes, p.zeros(lanes)))
+                                      : hn::Set(u, 1u << (kBits - 1));
+      zero_ = hn::BitCast(F(), hn::Or(number, hn::Set(u, 0x4B000000)));
+    }
+  }
+  /// The words of the next 8 k: the even ones begin in the first, the odd ones in the second.
+  void load(const uint32_t* words, int64_t lanes) {
+    const U u;
+    even_ = hn::LoadU(u, words);
+    odd_ = kWords == 2 ? hn::LoadU(u, words + lanes) : hn::ShiftRight<4>(even_);
+  }
+  V even() const { return weight(even_); }
+  V odd() const { return weight(odd_); }
+  void shift() {
+    even_ = hn::ShiftRight<8>(even_);
+    odd_ = hn::ShiftRight<8>(odd_);
+  }
+
+ private:
+  /// The code in the lowest bits, less the zero point, exactly: it becomes the last bits of 2^23,
+  /// from which 2^23 plus the zero point is taken.
+  HWY_INLINE V weight(hn::Vec<U> word) const {
+    const U u;
+    if constexpr (kKind == NbitsKind::kTable) {
+#if HWY_TARGET <= HWY_AVX3
+      return V{_mm512_permutexvar_ps(word.raw, low_.raw)};
+#elif HWY_TARGET == HWY_AVX2
+      // The lookup takes three bits; the fourth says of which half.
+      const V low{_mm256_permutevar8x32_ps(low_.raw, word.raw)};
+      const V high{_mm256_permutevar8x32_ps(high_.raw, word.raw)};
+      return V{_mm256_blendv_ps(low.raw, high.raw, hn::BitCast(F(), hn::ShiftLeft<28>(word)).raw)};
+#else
+      const hn::RebindToSigned<F> d;
+      return hn::GatherIndex(F(), table_, hn::BitCast(d, hn::And(word, hn::Set(u, 15))));
+#endif
+    } else {
+      const auto code = hn::And(word, hn::Set(u, (1u << kBits) - 1));
+      return hn::Sub(hn::BitCast(F(), hn::Or(code, hn::Set(u, 0x4B000000))), zero_);
+    }
+  }
+
+  hn::Vec<U> even_, odd_;
+  V zero_, low_, high_;
+  const float* table_ = nullptr;
+};
+
+/// kR rows of a (lda apart, padded to whole blocks) times one panel.
+template <NbitsKind kKind, int kR>
+void panel_rows(Panel p, const float* HWY_RESTRICT a, int64_t lda, const float* bias, float* out,
+                int64_t ldo, int64_t cols) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  Weights<kKind> weights(p);
+  V total[kR];
+  for (int r = 0; r < kR; ++r) total[r] = bias != nullptr ? load_n(f, bias, cols) : hn::Zero(f);
+  const int64_t step = p.step(lanes);
+  for (int64_t b = 0; b < p.blocks; ++b, p.at += step) {
+    const uint32_t* words = p.words();
+    const V scale = hn::LoadU(f, p.scales(lanes));
+    weights.next(p, lanes);
+    V even[kR], odd[kR];
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r) even[r] = odd[r] = hn::Zero(f);
+    const float* x = a + b * p.block;
+    for (int64_t k = 0; k < p.block; k += 8, words += weights.kWords * lanes, x += 8) {
+      __builtin_prefetch(words + 32 * lanes);
+      if constexpr (Weights<kKind>::kWords == 2) __builtin_prefetch(words + 33 * lanes);
+      weights.load(words, lanes);
+#pragma GCC unroll 4
+      for (int j = 0; j < 8; j += 2) {
+        const V w0 = weights.even(), w1 = weights.odd();
+        weights.shift();
+#pragma GCC unroll 4
+        for (int r = 0; r < kR; ++r) {
+          even[r] = hn::MulAdd(hn::Set(f, x[r * lda + j]), w0, even[r]);
+          odd[r] = hn::MulAdd(hn::Set(f, x[r * lda + j + 1]), w1, odd[r]);
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r) total[r] = hn::MulAdd(scale, hn::Add(even[r], odd[r]), total[r]);
+  }
+  for (int r = 0; r < kR; ++r) store_n(total[r], f, out + r * ldo, cols);
+}
+
+template <NbitsKind kKind>
+void panel_of(const Panel& p, int rows, const float* a, int64_t lda, const float* bias, float* out,
+              int64_t ldo, int64_t cols) {
+  switch (rows) {
+    case 1:
+      return panel_rows<kKind, 1>(p, a, lda, bias, out, ldo, cols);
+    case 2:
+      return panel_rows<kKind, 2>(p, a, lda, bias, out, ldo, cols);
+    case 3:
+      return panel_rows<kKind, 3>(p, a, lda, bias, out, ldo, cols);
+    default:
+      return panel_rows<kKind, 4>(p, a, lda, bias, out, ldo, cols);
+  }
+}
+
+void panel_any(const Panel& p, int rows, const float* a, int64_t lda, const float* bias, float* out,
+               int64_t ldo, int64_t cols) {
+  switch (p.kind) {
+    case NbitsKind::kFour:
+      return panel_of<NbitsKind::kFour>(p, rows, a, lda, bias, out, ldo, cols);
+    case NbitsKind::kEight:
+      return panel_of<NbitsKind::kEight>(p, rows, a, lda, bias, out, ldo, cols);
+    case NbitsKind::kTable:
+      return panel_of<NbitsKind::kTable>(p, rows, a, lda, bias, out, ldo, cols);
+  }
+}
+
+/// Blocks [from, to) of a panel as floats: out[k][column], rows ldo apart.
+template <NbitsKind kKind>
+void widen_of(Panel p, int64_t from, int64_t to, float* HWY_RESTRICT out, int64_t ldo) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  Weights<kKind> weights(p);
+  const int64_t step = p.step(lanes);
+  p.at += from * step;
+  for (int64_t b = from; b < to; ++b, p.at += step) {
+    const uint32_t* words = p.words();
+    const V scale = hn::LoadU(f, p.scales(lanes));
+    weights.next(p, lanes);
+    for (int64_t k = 0; k < p.block; k += 8, words += weights.kWords * lanes) {
+      weights.load(words, lanes);
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j, out += 2 * ldo) {
+        hn::StoreU(hn::Mul(weights.even(), scale), f, out);
+        hn::StoreU(hn::Mul(weights.odd(), scale), f, out + ldo);
+        weights.shift();
+      }
+    }
+  }
+}
+
+void widen(const Panel& p, int64_t from, int64_t to, float* out, int64_t ldo) {
+  switch (p.kind) {
+    case NbitsKind::kFour:
+      return widen_of<NbitsKind::kFour>(p, from, to, out, ldo);
+    case NbitsKind::kEight:
+      return widen_of<NbitsKind::kEight>(p, from, to, out, ldo);
+    case NbitsKind::kTable:
+      return widen_of<NbitsKind::kTable>(p, from, to, out, ldo);
+  }
+}
+
+#if HWY_ARCH_X86
+/// Products of unsigned bytes and signed ones, two added in 16 bits.
+template <class V>
+HWY_INLINE V pairs(V codes, V bytes) {
+#if HWY_TARGET == HWY_AVX3
+  return V{_mm512_maddubs_epi16(codes.raw, bytes.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return V{_mm256_maddubs_epi16(codes.raw, bytes.raw)};
+#else
+  return V{_mm_maddubs_epi16(codes.raw, bytes.raw)};
+#endif
+}
+/// Neighbouring numbers of 16 bits, added.
+template <class V>
+HWY_INLINE V added_pairs(V v) {
+#if HWY_TARGET == HWY_AVX3
+  return V{_mm512_madd_epi16(v.raw, _mm512_set1_epi16(1))};
+#elif HWY_TARGET == HWY_AVX2
+  return V{_mm256_madd_epi16(v.raw, _mm256_set1_epi16(1))};
+#else
+  return V{_mm_madd_epi16(v.raw, _mm_set1_epi16(1))};
+#endif
+}
+
+/// Codes times bytes without VNNI. Sums of 16 bits are safe: two products of 4 bits and a byte are
+/// 3,810 at most, and eight of those fit. Codes of 8 bits go by halves.
+template <bool kEight, int kR>
+void bytes_tile(const NbitsTile& t) {
+  const F f;
+  const hn::RebindToSigned<F> d;
+  const hn::Repartition<int16_t, F> d16;
+  using W = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  constexpr int64_t kAhead = 2048;  // bytes that are asked for early
+  constexpr int64_t kWords = kEight ? 2 : 1;
+  const auto mask = hn::Set(d, 0x0F0F0F0F);
+  const auto word_at = [&](const std::byte* p) HWY_ATTR {
+    int32_t word;
+    std::memcpy(&word, p, 4);
+    return hn::Set(d, word);
+  };
+  const auto product = [&](W codes, const std::byte* p)
+                           HWY_ATTR { return hn::BitCast(d16, pairs(codes, word_at(p))); };
+  V total[kR];
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r) total[r] = t.bias != nullptr ? hn::LoadU(f, t.bias) : hn::Zero(f);
+  Panel p{t.panel, t.blocks, t.block, t.has_zeros, t.kind, nullptr};
+  const int64_t step = p.step(lanes);
+  const std::byte* a = t.a;
+  for (int64_t b = 0; b < t.blocks; ++b, p.at += step) {
+    const hn::Rebind<uint8_t, F> bytes;
+    const auto zero = t.has_zeros ? hn::PromoteTo(d, hn::LoadU(bytes, p.zeros(lanes)))
+                                  : hn::Set(d, kEight ? 128 : 8);
+    W sum[kR];
+#pragma GCC unroll 8
+    for (int r = 0; r < kR; ++r) sum[r] = hn::Mul(zero, word_at(a + 4 * r));
+    const std::byte* const scales = a + 4 * kR;
+    a += 8 * kR;
+    const uint32_t* words = p.words();
+    for (int64_t k = 0; k < t.block; k += 32) {
+      hn::Vec<decltype(d16)> part[kR], high[kR];
+#pragma GCC unroll 8
+      for (int r = 0; r < kR; ++r) part[r] = high[r] = hn::Zero(d16);
+      for (int64_t j = k; j < k + 32 && j < t.block; j += 8, words += kWords * lanes, a += 8 * kR) {
+        __builtin_prefetch(reinterpret_cast<const std::byte*>(words) + kAhead);
+        const auto word = hn::BitCast(d, hn::LoadU(U(), words));
+        const auto first = hn::And(word, mask), second = hn::And(hn::ShiftRight<4>(word), mask);
+        if constexpr (kEight) {
+          const auto odd = hn::BitCast(d, hn::LoadU(U(), words + lanes));
+          const auto third = hn::And(odd, mask), fourth = hn::And(hn::ShiftRight<4>(odd), mask);
+#pragma GCC unroll 8
+          for (int r = 0; r < kR; ++r) {
+            part[r] =
+                hn::Add(part[r], hn::Add(product(first, a + 8 * r), product(third, a + 8 * r + 4)));
+            high[r] = hn::Add(high[r],
+                              hn::Add(product(second, a + 8 * r), product(fourth, a + 8 * r + 4)));
+          }
+        } else {
+#pragma GCC unroll 8
+          for (int r = 0; r < kR; ++r)
+            part[r] = hn::Add(part[r],
+                              hn::Add(product(first, a + 8 * r), product(second, a + 8 * r + 4)));
+        }
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < kR; ++r) {
+        sum[r] = hn::Add(sum[r], added_pairs(hn::BitCast(d, part[r])));
+        if constexpr (kEight)
+          sum[r] = hn::Add(sum[r], hn::ShiftLeft<4>(added_pairs(hn::BitCast(d, high[r]))));
+      }
+    }
+    const V scale = hn::LoadU(f, p.scales(lanes));
+#pragma GCC unroll 8
+    for (int r = 0; r < kR; ++r) {
+      const V row_scale = hn::BitCast(f, word_at(scales + 4 * r));
+      total[r] = hn::MulAdd(hn::Mul(scale, hn::ConvertTo(f, sum[r])), row_scale, total[r]);
+    }
+  }
+  for (int r = 0; r < kR; ++r) store_n(total[r], f, t.y + r * t.ldy, t.cols);
+}
+
+/// Rows whose sums and parts have registers.
+constexpr int kBytesRows = HWY_TARGET == HWY_AVX3 ? 8 : 4;
+template <bool kEight>
+constexpr std::array<void (*)(const NbitsTile&), kBytesRows> kBytesTiles = [
+]<int... kR>(std::integer_sequence<int, kR...>) {
+  return std::array<void (*)(const NbitsTile&), kBytesRows>{&bytes_tile<kEight, kR + 1>...};
+}
+(std::make_integer_sequence<int, kBytesRows>());
+void bytes_tiles(const NbitsTile& t, int rows) {
+  const auto at = static_cast<size_t>(rows - 1);
+  (t.kind == NbitsKind::kEight ? kBytesTiles<true>[at] : kBytesTiles<false>[at])(t);
+}
+int bytes_rows() { return kBytesRows; }
+#endif
+
+/// Sixteen bytes at `part`, as the tile takes codes out of a word: of every eight the even ones,
+/// then the odd ones. The second eight go `step` behind the first.
+HWY_INLINE void store_eights(const int8_t* part, std::byte* out, int64_t step) {
+  const hn::Full128<int8_t> sixteen;
+  HWY_ALIGN constexpr int8_t kOrder[16] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15};
+  HWY_ALIGN int8_t turned[16];
+  hn::Store(hn::TableLookupBytes(hn::Load(sixteen, part), hn::Load(sixteen, kOrder)), sixteen,
+            turned);
+  std::memcpy(out, turned, 8);
+  std::memcpy(out + step, turned + 8, 8);
+}
+
+/// A block of floats, n and zeros behind them, as bytes: of every eight the even ones, then the odd
+/// ones, as the tile takes codes out of a word; the eights `step` apart. Gives the scale, and less
+/// the sum of the bytes.
+float round_block(const float* x, int64_t n, int64_t block, std::byte* out, int64_t step,
+                  int32_t* less) {
+  const F f;
+  const hn::RebindToSigned<F> integers;
+  const hn::Rebind<int8_t, F> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  V most = hn::Zero(f);
+  for (int64_t i = 0; i < n; i += lanes) most = hn::Max(most, hn::Abs(load_n(f, x + i, n - i)));
+  const float scale = hn::GetLane(hn::MaxOfLanes(f, most)) / 127;
+  const V inverse = hn::Set(f, scale > 0 ? 1 / scale : 0);
+  auto sum = hn::Zero(integers);
+  for (int64_t i = 0; i < block; i += 16, out += 2 * step) {
+    HWY_ALIGN int8_t part[16];
+    for (int64_t j = 0; j < 16; j += lanes) {
+      const auto q = hn::NearestInt(hn::Mul(load_n(f, x + i + j, n - i - j), inverse));
+      sum = hn::Add(sum, q);
+      hn::StoreU(hn::DemoteTo(bytes, q), bytes, part + j);
+    }
+    store_eights(part, out, step);
+  }
+  *less = -hn::GetLane(hn::SumOfLanes(integers, sum));
+  return scale;
+}
+
+/// The same as three bytes each, of 65,536, 256 and 1: 24 bits of the greatest of the block, which
+/// is what floats have. The bytes of one value follow each other 8 bytes apart. Gives a scale that
+/// is not finite where some number is not, or they are too small for a scale of their own.
+float split_block(const float* x, int64_t n, int64_t block, std::byte* out, int64_t step,
+                  int32_t* less) {
+  const F f;
+  const hn::RebindToSigned<F> integers;
+  const hn::Rebind<int8_t, F> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  V most = hn::Zero(f), odd = hn::Zero(f);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const V v = load_n(f, x + i, n - i);
+    most = hn::Max(most, hn::Abs(v));
+    odd = hn::Add(odd, hn::Sub(v, v));  // zero, but for what is not finite
+  }
+  const float greatest = hn::GetLane(hn::MaxOfLanes(f, most)) + hn::GetLane(hn::SumOfLanes(f, odd));
+  if (greatest > 0 && greatest < 1e-30f) return std::numeric_limits<float>::infinity();
+  const float scale = greatest / (127 * 65536);
+  const V inverse = hn::Set(f, scale > 0 ? 127 * 65536 / greatest : 0);
+  hn::Vec<decltype(integers)> sums[3] = {hn::Zero(integers), hn::Zero(integers),
+                                         hn::Zero(integers)};
+  for (int64_t i = 0; i < block; i += 16, out += 2 * step) {
+    HWY_ALIGN int8_t part[3][16];
+    for (int64_t j = 0; j < 16; j += lanes) {
+      auto rest = hn::NearestInt(hn::Mul(load_n(f, x + i + j, n - i - j), inverse));
+      for (int d = 2; d >= 0; --d) {
+        // What a signed byte holds of it; the next one takes what is left.
+        const auto digit = hn::ShiftRight<24>(hn::ShiftLeft<24>(rest));
+        sums[d] = hn::Add(sums[d], digit);
+        hn::StoreU(hn::DemoteTo(bytes, digit), bytes, part[d] + j);
+        rest = hn::ShiftRight<8>(hn::Sub(rest, digit));
+      }
+    }
+    for (int d = 0; d < 3; ++d) store_eights(part[d], out + 8 * d, step);
+  }
+  for (int d = 0; d < 3; ++d) less[d] = -hn::GetLane(hn::SumOfLanes(integers, sums[d]));
+  return scale;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+namespace {
+
+int64_t panels_of(const NbitsShape& s) { return (s.n + nbits_panel() - 1) / nbits_panel(); }
+
+int64_t panel_bytes(const NbitsShape& s) {
+  return Panel{nullptr, s.blocks(), s.block, s.has_zeros, s.kind, s.table}.step(nbits_panel()) *
+         s.blocks();
+}
+
+Panel panel_at(const NbitsShape& s, const std::byte* packed, int64_t index) {
+  return {packed + index * panel_bytes(s), s.blocks(), s.block, s.has_zeros, s.kind, s.table};
+}
+
+}  // namespace
+
+int nbits_panel() { return vector_floats(); }
+
+size_t nbits_packed_bytes(const NbitsShape& s) {
+  return static_cast<size_t>(panels_of(s) * panel_bytes(s)) + 64;
+}
+
+namespace {
+
+/// The words of eight codes of a row; behind its end there are zeros.
+std::array<uint32_t, 2> words_of(const NbitsWeights& w, const uint8_t* row, int64_t eight) {
+  uint64_t bytes = 0;
+  const int64_t at = eight * w.bits;
+  const int64_t inside = std::clamp<int64_t>(w.row_bytes - at, 0, w.bits);
+  std::memcpy(&bytes, row + std::min(at, w.row_bytes), static_cast<size_t>(inside));
+  if (w.bits == 4) {
+    const auto word = static_cast<uint32_t>(bytes);
+    if (!w.high_first) return {word, 0};
+    return {(word & 0x0F0F0F0F) << 4 | (word >> 4 & 0x0F0F0F0F), 0};
+  }
+  std::array<uint32_t, 2> words = {};
+  for (uint32_t i = 0; i < 8; ++i) {
+    if (w.bits == 2)
+      words[0] |= (static_cast<uint32_t>(bytes) >> (2 * i) & 3) << (4 * i);
+    else
+      words[i % 2] |= static_cast<uint32_t>(bytes >> (8 * i) & 255) << (i / 2 * 8);
+  }
+  return words;
+}
+
+}  // namespace
+
+void nbits_pack(const NbitsShape& s, const NbitsWeights& w, std::byte* packed) {
+  const int64_t width = nbits_panel(), blocks = s.blocks(), eights = s.block / 8;
+  const int64_t each = s.bits() / 4;
+  parallel(panels_of(s), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      const Panel panel = panel_at(s, packed, p);
+      std::byte* to = packed + p * panel_bytes(s);
+      for (int64_t b = 0; b < blocks; ++b, to += panel.step(width)) {
+        auto* to_scales = reinterpret_cast<float*>(to + width * panel.bytes());
+        auto* to_zeros = reinterpret_cast<uint8_t*>(to_scales + width);
+        for (int64_t c = 0; c < width; ++c) {
+          const int64_t column = p * width + c;
+          const bool inside = column < s.n;
+          for (int64_t i = 0; i < eights; ++i) {
+            std::array<uint32_t, 2> words = {};
+            if (inside) words = words_of(w, w.codes + column * w.row_bytes, b * eights + i);
+            for (int64_t j = 0; j < each; ++j)
+              std::memcpy(to + ((i * each + j) * width + c) * 4, &words[static_cast<size_t>(j)], 4);
+          }
+          to_scales[c] = inside ? w.scales[column * blocks + b] : 0.0f;
+          if (s.has_zeros) to_zeros[c] = inside ? w.zeros[column * blocks + b] : uint8_t{0};
+        }
+      }
+    }
+  });
+}
+
+namespace {
+
+/// The tile for this processor, and the most rows that it takes; null where there is none.
+NbitsTileFn* nbits_tile(int& rows) {
+  rows = kNbitsRows;
+  if (NbitsTileFn* const tile = nbits_vnni_tile()) return tile;
+#if HWY_ARCH_X86
+  rows = TOMBOLO_TARGET(int(), bytes_rows)();
+  return TOMBOLO_TARGET(NbitsTileFn, bytes_tiles).get();
+#else
+  return nullptr;
+#endif
+}
+
+}  // namespace
+
+bool nbits_has_bytes() {
+  int rows = 0;
+  return nbits_tile(rows) != nullptr;
+}
+
+namespace {
+
+constexpr int64_t kMostPanel = 16;
+
+/// Rows as bytes, `kParts` for each of their numbers, times the panels. False where a row has no
+/// such parts.
+template <int64_t kParts>
+bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
+                const float* bias, float* y) {
+  const int64_t width = nbits_panel(), panels = panels_of(s), blocks = s.blocks();
+  const int64_t padded = blocks * s.block;
+  int most = 1;
+  NbitsTileFn* const tile = nbits_tile(most);
+  const int64_t fit = most / kParts;
+  const int64_t tiles = (m + fit - 1) / fit, height = (m + tiles - 1) / tiles;
+  const int64_t row_bytes = blocks * (8 + s.block) * kParts;
+  // Whole words: blocks are of whole 16.
+  auto* const rows =
+      reinterpret_cast<std::byte*>(thread_floats(4, static_cast<size_t>(m * row_bytes / 4)));
+  std::atomic<bool> fine = true;
+  parallel(m, std::max<int64_t>(1, 16384 / padded), [&](int64_t begin, int64_t end) {
+    using Round = float(const float*, int64_t, int64_t, std::byte*, int64_t, int32_t*);
+    auto* const round = kParts == 1 ? TOMBOLO_TARGET(Round, round_block).get()
+                                    : TOMBOLO_TARGET(Round, split_block).get();
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i / height * height, r = (i - first) * kParts;
+      const int64_t tall = std::min(height, m - first) * kParts;
+      std::byte* to = rows + first * row_bytes;
+      for (int64_t k = 0; k < padded; k += s.block, to += tall * (8 + s.block)) {
+        int32_t less[kParts];
+        float scale = round(a + i * s.k + k, std::min(s.block, s.k - k), s.block,
+                            to + 8 * tall + 8 * r, 8 * tall, less);
+        if (kParts > 1 && !std::isfinite(scale)) fine = false;
+        for (int64_t part = kParts; part-- > 0; scale *= 256) {
+          std::memcpy(to + 4 * (r + part), &less[part], 4);
+          std::memcpy(to + 4 * (tall + r + part), &scale, 4);
+        }
+      }
+    }
+  });
+  if (!fine) return false;
+  parallel(panels, std::max<int64_t>(1, 400'000 / (padded * width * m)),
+           [&](int64_t begin, int64_t end) {
+             float sums[kParts == 1 ? 1 : kNbitsRows * kMostPanel];
+             for (int64_t p = begin; p < end; ++p) {
+               const int64_t cols = std::min(width, s.n - p * width);
+               float padded_bias[kMostPanel] = {};
+               if (bias != nullptr) std::copy_n(bias + p * width, cols, padded_bias);
+               for (int64_t r = 0; r < m; r += height) {
+                 const int64_t tall = std::min(height, m - r);
+                 float* out = y + r * s.n + p * width;
+                 tile({.a = rows + r * row_bytes,
+                       .panel = panel_at(s, packed, p).at,
+                       .kind = s.kind,
+                       .has_zeros = s.has_zeros,
+                       .blocks = blocks,
+                       .block = s.block,
+                       .bias = kParts == 1 && bias != nullptr ? padded_bias : nullptr,
+                       .y = kParts == 1 ? out : sums,
+                       .ldy = kParts == 1 ? s.n : width,
+                       .cols = cols},
+                      static_cast<int>(tall * kParts));
+                 for (int64_t i = 0; kParts > 1 && i < tall; ++i, out += s.n) {
+                   const float* sum = sums + i * kParts * width;
+                   for (int64_t c = 0; c < cols; ++c)
+                     out[c] = sum[c] + (sum[width + c] + sum[2 * width + c]) + padded_bias[c];
+                 }
+               }
+             }
+           });
+  return true;
+}
+
+}  // namespace
+
+void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
+                const float* bias, float* y) {
+  const int64_t width = nbits_panel(), panels = panels_of(s), blocks = s.blocks();
+  const int64_t padded = blocks * s.block;
+  // Three products of bytes take less time than one of floats and widening for it; without VNNI
+  // only those of a row or two with codes of 4 bits.
+  const bool splits =
+      nbits_vnni_tile() != nullptr || (m <= 2 && s.kind == NbitsKind::kFour && nbits_has_bytes());
+  if (splits && s.kind != NbitsKind::kTable && s.block % 16 == 0 && s.block <= 1 << 15 &&
+      gemm_parts<3>(s, m, a, packed, bias, y))
+    return;
+  // Rows of whole blocks.
+  std::vector<float> copy;
+  if (padded != s.k) {
+    copy.assign(static_cast<size_t>(m * padded), 0.0f);
+    for (int64_t i = 0; i < m; ++i) std::copy_n(a + i * s.k, s.k, copy.data() + i * padded);
+    a = copy.data();
+  }
+  if (m <= 8) {
+    using Fn =
+        void(const Panel&, int, const float*, int64_t, const float*, float*, int64_t, int64_t);
+    Fn* const run = TOMBOLO_TARGET(Fn, panel_any).get();
+    parallel(panels, std::max<int64_t>(1, 65536 / (padded * width)),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t p = begin; p < end; ++p) {
+                 const Panel panel = panel_at(s, packed, p);
+                 const int64_t cols = std::min(width, s.n - p * width);
+                 for (int64_t r = 0; r < m; r += 4) {
+                   const int rows = static_cast<int>(std::min<int64_t>(4, m - r));
+                   const float* more = bias != nullptr ? bias + p * width : nullptr;
+                   const float* x = a + r * padded;
+                   float* out = y + r * s.n + p * width;
+                   run(panel, rows, x, padded, more, out, s.n, cols);
+                 }
+               }
+             });
+    return;
+  }
+  // Many rows: widen a few panels for a stretch of k, then products of floats.
+  const GemmTiles& tiles = gemm_tiles();
+  const int64_t wide = tiles.panel(), count = (s.n + wide - 1) / wide;
+  const int64_t step = std::max<int64_t>(1, 256 / s.block);
+  using Widen = void(const Panel&, int64_t, int64_t, float*, int64_t);
+  Widen* const widen_panel = TOMBOLO_TARGET(Widen, widen).get();
+  parallel(count, 1, [&](int64_t begin, int64_t end) {
+    float* room = thread_floats(1, static_cast<size_t>(step * s.block * wide) + 64);
+    for (int64_t q = begin; q < end; ++q) {
+      const int64_t cols = std::min(wide, s.n - q * wide);
+      for (int64_t b = 0; b < blocks; b += step) {
+        const int64_t last = std::min(blocks, b + step), depth = (last - b) * s.block;
+        for (int64_t half = 0; half * width < cols; ++half) {
+          const Panel panel = panel_at(s, packed, q * (wide / width) + half);
+          float* to = room + half * width;
+          widen_panel(panel, b, last, to, wide);
+        }
+        const int tile_rows = tiles.tile_rows(m);
+        GemmTile tile{.lda = padded,
+                      .b = room,
+                      .ldb = wide,
+                      .k = depth,
+                      .ldc = s.n,
+                      .cols = cols,
+                      .ldi = s.n,
+                      .next = room};
+        if (b == 0 && bias != nullptr) tile.col_bias = bias + q * wide;
+        for (int64_t r = 0; r < m; r += tile_rows) {
+          const int rows = static_cast<int>(std::min<int64_t>(tile_rows, m - r));
+          tile.a = a + r * padded + b * s.block;
+          tile.c = y + r * s.n + q * wide;
+          if (b != 0) tile.init = tile.c;
+          tiles.row_major_tile(rows, cols)(tile);
+        }
+      }
+    }
+  });
+}
+
+namespace {
+
+/// Many rows with AMX: weights become bf16 once for all of them, and so do the
+/// rows. That keeps more of the numbers than bytes do.
+void gemm_bf16(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
+               const float* bias, float* y) {
+  constexpr int64_t kWide = 32;
+  const int64_t panels = panels_of(s), blocks = s.blocks(), padded = blocks * s.block;
+  // Rows of a tile begin in lines of their own, and not all in one set of the caches.
+  const int64_t depth = padded * 2, lda = (depth + 63) / 64 * 64 + 64, tall = (m + 31) / 32 * 32;
+  std::vector<std::byte> memory(static_cast<size_t>(tall * lda + 64));
+  std::byte* const rows =
+      memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
+  parallel(m, std::max<int64_t>(1, 16384 / padded), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) round_bf16(a + i * s.k, s.k, rows + i * lda);
+  });
+  const int64_t chunk = amx_chunk(depth), chunks = depth / chunk;
+  parallel((s.n + kWide - 1) / kWide, 1, [&](int64_t begin, int64_t end) {
+    auto* room = reinterpret_cast<std::byte*>(
+        thread_floats(1, static_cast<size_t>(padded * kWide / 2 + 64)));
+    alignas(64) float sums[32 * kWide];
+    const int64_t start = 0;
+    amx_begin(chunk);
+    for (int64_t q = begin; q < end; ++q) {
+      const int64_t columns = std::min(kWide, s.n - q * kWide);
+      const bool two = 2 * q + 1 < panels;
+      nbits_widen_bf16(s, panel_at(s, packed, 2 * q).at,
+                       two ? panel_at(s, packed, 2 * q + 1).at : nullptr, room);
+      for (int64_t r = 0; r < m; r += 32) {
+        const std::byte* from = rows + r * lda;
+        amx_tile({{from, from + 16 * lda}, {lda, lda}, room, chunks, &start, 1, sums},
+                 m - r > 16 ? 2 : 1, columns, AmxKind::kBf16);
+        for (int64_t i = 0; i < std::min<int64_t>(32, m - r); ++i) {
+          float* to = y + (r + i) * s.n + q * kWide;
+          const float* sum = sums + i * kWide;
+          if (bias == nullptr)
+            std::copy_n(sum, columns, to);
+          else
+            for (int64_t c = 0; c < columns; ++c) to[c] = sum[c] + bias[q * kWide + c];
+        }
+      }
+    }
+    amx_end();
+  });
+}
+
+}  // namespace
+
+void nbits_gemm_bytes(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
+                      const float* bias, float* y) {
+  // Blocks of 32 and more are whole tiles.
+  if (m >= 24 && s.block % 32 == 0 && has_amx_bf16()) return gemm_bf16(s, m, a, packed, bias, y);
+  gemm_parts<1>(s, m, a, packed, bias, y);
+}
+
+}  // namespace tombolo
+#endif

@@ -1,0 +1,180 @@
+// Weights of 4 bits times bytes with AVX-512 VNNI (others: nbits.cpp): codes are unsigned bytes as
+// they come out of a word by masks, the even and the odd ones of eight, and the rows of A are
+// stored in that order. And the weights as bf16, for AMX.
+
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/matmul/nbits.h"
+
+#if defined(__x86_64__)
+#if !defined(__clang__)
+// gcc 12 takes its own _mm512_undefined_* inside the intrinsics for a mistake
+// (gcc bug 105593).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+
+#include <array>
+#include <utility>
+
+#define TOMBOLO_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+#define TOMBOLO_BF16 \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx512bf16")))
+
+namespace tombolo {
+namespace {
+
+constexpr int64_t kAhead = 2048;  ///< bytes that are asked for early
+
+inline int32_t word_at(const std::byte* p) {
+  int32_t word;
+  __builtin_memcpy(&word, p, 4);
+  return word;
+}
+inline float float_at(const std::byte* p) {
+  float number;
+  __builtin_memcpy(&number, p, 4);
+  return number;
+}
+
+template <bool kEight, int kR>
+TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
+  constexpr int64_t kBytes = kEight ? 128 : 64;  // of eight k
+  const __m512i mask = _mm512_set1_epi32(0x0F0F0F0F);
+  __m512 total[kR];
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+    total[r] = t.bias != nullptr ? _mm512_loadu_ps(t.bias) : _mm512_setzero_ps();
+  const std::byte *at = t.panel, *a = t.a;
+  for (int64_t b = 0; b < t.blocks; ++b) {
+    __m512i zero = _mm512_set1_epi32(8);
+    if (t.has_zeros) {
+      __m128i bytes;
+      __builtin_memcpy(&bytes, at + kBytes / 8 * t.block + 64, 16);
+      zero = _mm512_cvtepu8_epi32(bytes);
+    }
+    // Few rows have few sums: two of each are in flight.
+    __m512i sum[kR], more[kR];
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r) {
+      const __m512i start = _mm512_set1_epi32(word_at(a + 4 * r));
+      sum[r] =
+          t.has_zeros ? _mm512_mullo_epi32(start, zero) : _mm512_slli_epi32(start, kEight ? 7 : 3);
+      more[r] = _mm512_setzero_si512();
+    }
+    const std::byte* const scales = a + 4 * kR;
+    a += 8 * kR;
+    for (int64_t k = 0; k < t.block; k += 8, at += kBytes, a += 8 * kR) {
+      _mm_prefetch(reinterpret_cast<const char*>(at + kAhead), _MM_HINT_T0);
+      const __m512i word = _mm512_loadu_si512(at);
+      __m512i even = word, odd;
+      if constexpr (kEight) {
+        _mm_prefetch(reinterpret_cast<const char*>(at + kAhead + 64), _MM_HINT_T0);
+        odd = _mm512_loadu_si512(at + 64);
+      } else {
+        even = _mm512_and_si512(word, mask);
+        odd = _mm512_and_si512(_mm512_srli_epi32(word, 4), mask);
+      }
+#pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r)
+        sum[r] = _mm512_dpbusd_epi32(sum[r], even, _mm512_set1_epi32(word_at(a + 8 * r)));
+#pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r) {
+        __m512i& to = kR <= 4 ? more[r] : sum[r];
+        to = _mm512_dpbusd_epi32(to, odd, _mm512_set1_epi32(word_at(a + 8 * r + 4)));
+      }
+    }
+    const __m512 scale = _mm512_loadu_ps(at);
+    at += t.has_zeros ? 80 : 64;
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r) {
+      if constexpr (kR <= 4) sum[r] = _mm512_add_epi32(sum[r], more[r]);
+      const __m512 scaled = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(sum[r]));
+      total[r] = _mm512_fmadd_ps(scaled, _mm512_set1_ps(float_at(scales + 4 * r)), total[r]);
+    }
+  }
+  const __mmask16 some = static_cast<__mmask16>(t.cols >= 16 ? 0xFFFF : (1 << t.cols) - 1);
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) _mm512_mask_storeu_ps(t.y + r * t.ldy, some, total[r]);
+}
+
+using TileFn = void(const NbitsTile&);
+
+template <bool kEight, int... kR>
+constexpr std::array<TileFn*, sizeof...(kR)> vnni_tiles(std::integer_sequence<int, kR...>) {
+  return {&vnni_tile<kEight, kR + 1>...};
+}
+
+void run_vnni(const NbitsTile& t, int rows) {
+  constexpr auto kRows = std::make_integer_sequence<int, kNbitsRows>();
+  static constexpr auto kFours = vnni_tiles<false>(kRows), kEights = vnni_tiles<true>(kRows);
+  (t.kind == NbitsKind::kEight ? kEights : kFours)[static_cast<size_t>(rows - 1)](t);
+}
+
+/// The code in the lowest bits, less the zero point above 2^23, times the
+/// scale.
+template <bool kEight>
+TOMBOLO_BF16 inline __m512 weight(__m512i word, __m512 zero, __m512 scale) {
+  const __m512i code = _mm512_and_si512(word, _mm512_set1_epi32(kEight ? 255 : 15));
+  const __m512i bits = _mm512_or_si512(code, _mm512_set1_epi32(0x4B000000));
+  return _mm512_mul_ps(_mm512_sub_ps(_mm512_castsi512_ps(bits), zero), scale);
+}
+
+template <bool kEight>
+TOMBOLO_BF16 void widen(const NbitsShape& s, const std::byte* at, std::byte* out) {
+  // Odd ones above even ones, column by column.
+  alignas(64) uint16_t order[32];
+  for (int i = 0; i < 16; ++i) {
+    order[2 * i] = static_cast<uint16_t>(i);
+    order[2 * i + 1] = static_cast<uint16_t>(16 + i);
+  }
+  constexpr int64_t kBytes = kEight ? 128 : 64;  // of eight k
+  const __m512i turns = _mm512_load_si512(order);
+  const int64_t blocks = s.blocks();
+  for (int64_t b = 0; b < blocks; ++b) {
+    const std::byte* tail = at + kBytes / 8 * s.block;
+    const __m512 scale = _mm512_loadu_ps(tail);
+    __m512i number = _mm512_set1_epi32(kEight ? 128 : 8);
+    if (s.has_zeros) {
+      __m128i bytes;
+      __builtin_memcpy(&bytes, tail + 64, 16);
+      number = _mm512_cvtepu8_epi32(bytes);
+    }
+    const __m512 zero = _mm512_castsi512_ps(_mm512_or_si512(number, _mm512_set1_epi32(0x4B000000)));
+    for (int64_t k = 0; k < s.block; k += 8, at += kBytes) {
+      __m512i first = _mm512_loadu_si512(at);
+      __m512i second = kEight ? _mm512_loadu_si512(at + 64) : _mm512_srli_epi32(first, 4);
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j, out += 128) {
+        const __m512 even = weight<kEight>(first, zero, scale);
+        const __m512 odd = weight<kEight>(second, zero, scale);
+        first = _mm512_srli_epi32(first, 8);
+        second = _mm512_srli_epi32(second, 8);
+        const auto both = _mm512_cvtne2ps_pbh(odd, even);
+        _mm512_storeu_si512(out, _mm512_permutexvar_epi16(turns, (__m512i)both));
+      }
+    }
+    at = tail + 64 + (s.has_zeros ? 16 : 0);
+  }
+}
+
+}  // namespace
+
+NbitsTileFn* nbits_vnni_tile() { return has_vnni() ? &run_vnni : nullptr; }
+
+void nbits_widen_bf16(const NbitsShape& shape, const std::byte* first, const std::byte* second,
+                      std::byte* out) {
+  auto* const fn = shape.kind == NbitsKind::kEight ? &widen<true> : &widen<false>;
+  fn(shape, first, out);
+  if (second != nullptr) fn(shape, second, out + 64);
+}
+
+}  // namespace tombolo
+
+#else
+
+namespace tombolo {
+NbitsTileFn* nbits_vnni_tile() { return nullptr; }
+void nbits_widen_bf16(const NbitsShape&, const std::byte*, const std::byte*, std::byte*) {}
+}  // namespace tombolo
+
+#endif

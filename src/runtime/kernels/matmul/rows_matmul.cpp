@@ -1,0 +1,483 @@
+// MatMul and Gemm of floats, and MatMul with what surrounds it (ai.tombolo MatMul: A, B, bias, Z;
+// transA, transB, alpha, activation).
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <string>
+
+#include "runtime/kernels/conv/geometry.h"
+#include "runtime/kernels/elementwise/unary.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/kernels/matmul/bf16.h"
+#include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/matmul/gemm_bf16x3.h"
+#include "runtime/kernels/matmul/gemm_narrow.h"
+#include "runtime/kernels/matmul/gemm_small.h"
+#include "runtime/kernels/parallel.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
+#include "runtime/kernels/weights.h"
+
+namespace tombolo {
+namespace {
+
+struct MatMulState final : KernelState {
+  int64_t m = 1, n = 1, k = 1;
+  int64_t batch = 1;
+  std::vector<int64_t> a_offset, b_offset;  ///< of each matrix of the batch
+  bool trans_a = false, trans_b = false, b_shared = false;
+  float alpha = 1, beta = 1;
+  bool bf16 = false;                           ///< products of bf16
+  PanelFormat format = PanelFormat::kFloat32;  ///< of B packed, where products are of float32
+  const std::byte* packed = nullptr;  ///< B, when it is constant: its matrices one behind the other
+  int64_t matrices = 1;               ///< of B
+  size_t packed_step = 0;             ///< bytes from one to the next
+  size_t a_floats = 0;                ///< scratch for A turned
+  Activation activation;
+  Dims output;
+  enum class Addend : uint8_t { kNone, kColumns, kRows, kScalar, kMatrix } bias = Addend::kNone;
+
+  /// Scratch for what is added where it does not lie there as it is.
+  int64_t bias_floats() const {
+    if (bias == Addend::kNone || (beta == 1 && bias != Addend::kScalar)) return 0;
+    const int64_t size = bias == Addend::kMatrix ? m * n : bias == Addend::kRows ? m : n;
+    return (size + 31) / 16 * 16;
+  }
+};
+
+/// Everything but the packed weights. False where the reference must answer.
+bool plan_matmul(const KernelQuery& q, bool gemm, MatMulState& s) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 2) return false;
+  if (!takes_floats_and_weight(q)) return false;
+  const auto activation = read_activation(q.attributes);
+  if (!activation) return false;
+  s.activation = *activation;
+  s.trans_a = q.attributes.get_int("transA", 0) != 0;
+  s.trans_b = q.attributes.get_int("transB", 0) != 0;
+  s.alpha = q.attributes.get_float("alpha", 1);
+  s.beta = q.attributes.get_float("beta", 1);
+  Dims a(q.dims(0)), b(q.dims(1));
+  if (a.empty() || b.empty() || (gemm && (a.size() != 2 || b.size() != 2))) return false;
+  if ((a.size() == 1 && s.trans_a) || (b.size() == 1 && s.trans_b)) return false;
+  const bool vector_a = a.size() == 1, vector_b = b.size() == 1;
+  if (vector_a) a = {1, a[0]};
+  if (vector_b) b = {b[0], 1};
+  const auto ra = a.size(), rb = b.size();
+  s.m = a[ra - (s.trans_a ? 1 : 2)];
+  s.k = a[ra - (s.trans_a ? 2 : 1)];
+  s.n = b[rb - (s.trans_b ? 2 : 1)];
+  if (b[rb - (s.trans_b ? 1 : 2)] != s.k) return false;
+  const auto rank = std::max(ra, rb) - 2;
+  Dims batch;
+  std::vector<int64_t> steps_a, steps_b;
+  for (uint32_t i = 0; i < rank; ++i) {
+    const int64_t da = i + ra >= rank + 2 ? a[i + ra - rank - 2] : 1;
+    const int64_t db = i + rb >= rank + 2 ? b[i + rb - rank - 2] : 1;
+    if (da != db && da != 1 && db != 1) return false;
+    batch.push_back(da == 1 ? db : da);
+  }
+  s.batch = element_count(batch);
+  if (s.batch < 0 || s.m < 1 || s.n < 1 || s.batch < 1 || s.k < 0) return false;
+  if (s.batch > 1 << 20) return false;
+  s.b_shared = element_count(std::span(b.span()).first(rb - 2)) == 1;
+  s.matrices = element_count(std::span(b.span()).first(rb - 2));
+  // Only packing widens weights.
+  if (!s.b_shared && q.constant(1) == nullptr && q.dtype(1) != DType::kFloat32) return false;
+  // One shared B and A in one piece: one product of many rows.
+  if (s.b_shared && !s.trans_a && s.batch > 1 &&
+      element_count(std::span(a.span()).first(ra - 2)) == s.batch) {
+    s.m *= s.batch;
+    s.batch = 1;
+  }
+  const int64_t matrix_a = a[ra - 1] * a[ra - 2], matrix_b = b[rb - 1] * b[rb - 2];
+  for (int64_t i = 0; i < s.batch; ++i) {
+    int64_t rest = i, at_a = 0, at_b = 0, step_a = matrix_a, step_b = matrix_b;
+    if (s.batch > 1)
+      for (uint32_t j = static_cast<uint32_t>(rank); j-- > 0; rest /= batch[j]) {
+        const int64_t da = j + ra >= rank + 2 ? a[j + ra - rank - 2] : 1;
+        const int64_t db = j + rb >= rank + 2 ? b[j + rb - rank - 2] : 1;
+        if (da != 1) at_a += rest % batch[j] * step_a;
+        if (db != 1) at_b += rest % batch[j] * step_b;
+        step_a *= da;
+        step_b *= db;
+      }
+    s.a_offset.push_back(at_a);
+    s.b_offset.push_back(at_b);
+  }
+  s.output = batch;
+  const int64_t rows = a[ra - (s.trans_a ? 1 : 2)];
+  if (!vector_a) s.output.push_back(rows);
+  if (!vector_b) s.output.push_back(s.n);
+  if (s.trans_a) s.a_floats = static_cast<size_t>(s.m * s.k);
+  using Addend = MatMulState::Addend;
+  if (q.has_input(2)) {
+    const auto c = q.dims(2);
+    const int64_t size = element_count(c);
+    if (gemm) {
+      if (c.size() > 2) return false;
+      const int64_t rows_c = c.size() == 2 ? c[0] : 1, cols_c = c.empty() ? 1 : c.back();
+      if ((rows_c != 1 && rows_c != s.m) || (cols_c != 1 && cols_c != s.n)) return false;
+      s.bias = size == 1     ? Addend::kScalar
+               : rows_c == 1 ? Addend::kColumns
+               : cols_c == 1 ? Addend::kRows
+                             : Addend::kMatrix;
+    } else {
+      if (c.size() > 1 || (size != 1 && size != s.n)) return false;
+      s.bias = size == 1 && s.n != 1 ? Addend::kScalar : Addend::kColumns;
+    }
+  }
+  if (q.has_input(3) && Dims(q.dims(3)) != s.output) return false;
+  return true;
+}
+
+template <bool kGemm>
+bool supports_matmul(const KernelQuery& query) {
+  MatMulState state;
+  return plan_matmul(query, kGemm, state);
+}
+
+/// Where few rows are used once, rounding B would cost more than it saves; and so for small
+/// matrices.
+bool supports_bf16(const KernelQuery& query, const MatMulState& s) {
+  const bool constant = s.b_shared && query.constant(1) != nullptr;
+  return query.options.fast_math && has_bf16_dot() && s.k >= 16 && s.n >= 16 &&
+         (constant || s.m >= 16);
+}
+
+template <bool kGemm>
+bool supports_matmul_bf16(const KernelQuery& query) {
+  MatMulState state;
+  return plan_matmul(query, kGemm, state) && supports_bf16(query, state);
+}
+
+int64_t round16(int64_t x) { return (x + 31) / 16 * 16; }
+
+/// Halves stay halves in memory: half of it, and what waits for memory, products of few rows, takes
+/// half the time. Not where they are taken apart for AMX, or scaled.
+PanelFormat format_of(const KernelQuery& query, const MatMulState& s) {
+  const Tensor* const b = query.constant(1);
+  if (b == nullptr || s.bf16 || s.alpha != 1 || bf16x3_fits(s.m, s.n, s.k))
+    return PanelFormat::kFloat32;
+  const PanelFormat format = b->dtype() == DType::kFloat16    ? PanelFormat::kFloat16
+                             : b->dtype() == DType::kBFloat16 ? PanelFormat::kBfloat16
+                                                              : PanelFormat::kFloat32;
+  return takes_panels(format) ? format : PanelFormat::kFloat32;
+}
+
+/// Packs the matrix of B that begins at element `start`, some megabytes at a time, and lets go of
+/// what was read: both forms of a large weight never take memory together. Panels of floats, or
+/// those of bf16_gemm().
+void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t start,
+                 std::byte* target) {
+  constexpr int64_t kFloats = int64_t{1} << 20;
+  Tensor made;
+  const Tensor& weights = context.constant(1)->deferred() != nullptr
+                              ? context.aligned_constant(1, made)
+                              : *context.constant(1);
+  const auto bytes_of_one = static_cast<int64_t>(bits_of(weights.dtype()) / 8);
+  std::vector<float> room;
+  const int64_t width = gemm_tiles().panel(), panels = (s.n + width - 1) / width;
+  // Bf16 is packed in pairs of rows.
+  const int64_t rows = s.trans_b ? s.k : std::clamp<int64_t>(kFloats / s.n / 2 * 2, 2, s.k + 1);
+  const int64_t group =
+      s.trans_b ? std::clamp<int64_t>(kFloats / std::max<int64_t>(1, s.k * width), 1, panels)
+                : panels;
+  for (int64_t k0 = 0; k0 < s.k; k0 += rows)
+    for (int64_t from = 0; from < panels; from += group) {
+      const int64_t k = std::min(rows, s.k - k0), to = std::min(panels, from + group);
+      const int64_t begin = start + (s.trans_b ? from * width * s.k : k0 * s.n);
+      const int64_t end = start + (s.trans_b ? std::min(s.n, to * width) * s.k : (k0 + k) * s.n);
+      const bool halves = s.format != PanelFormat::kFloat32;
+      const float* b =
+          halves ? nullptr : weight_floats(weights, begin, end - begin, room) - (begin - start);
+      const auto* half = weights.data<uint16_t>() + start;
+      parallel(
+          to - from, std::max<int64_t>(1, 16384 / (k * width)), [&](int64_t first, int64_t last) {
+            for (int64_t p = from + first; p < from + last; ++p) {
+              const int64_t column = p * width;
+              const int64_t row_step = s.trans_b ? 1 : s.n, column_step = s.trans_b ? s.k : 1;
+              const int64_t from_at = s.trans_b ? column * s.k : k0 * s.n + column;
+              const int64_t columns = std::min(width, s.n - column), to_at = (p * s.k + k0) * width;
+              if (halves) {
+                pack_b_panel(half + from_at, row_step, column_step, k, columns,
+                             reinterpret_cast<uint16_t*>(target) + to_at);
+                continue;
+              }
+              float* panel = s.bf16 ? thread_floats(0, static_cast<size_t>(k * width))
+                                    : reinterpret_cast<float*>(target) + to_at;
+              pack_b_panel(b + from_at, row_step, column_step, k, columns, s.alpha, panel);
+              if (s.bf16) bf16_pack(panel, k0, k, s.k, p, target);
+            }
+          });
+      const std::byte* bytes = weights.data<std::byte>();
+      context.packs.release({bytes + begin * bytes_of_one, bytes + end * bytes_of_one});
+    }
+}
+
+/// Floats that the packed form of B takes.
+int64_t packed_floats(const MatMulState& s) {
+  if (s.bf16) return (bf16_b_bytes(s.k, s.n) + 3) / 4 + 64;
+  const int64_t elements = packed_b_floats(s.k, s.n);
+  return (s.format == PanelFormat::kFloat32 ? elements : (elements + 1) / 2) + 64;
+}
+
+template <bool kGemm, bool kBf16 = false>
+Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& context) {
+  auto state = std::make_unique<MatMulState>();
+  MatMulState& s = *state;
+  plan_matmul(context, kGemm, s);
+  s.bf16 = kBf16;
+  s.format = format_of(context, s);
+  const int64_t packed = packed_floats(s);
+  size_t floats = s.a_floats + 64;
+  floats += static_cast<size_t>(s.bias_floats());
+  if (context.constant(1) != nullptr) {
+    s.packed_step = (static_cast<size_t>(packed) * sizeof(float) + 63) / 64 * 64;
+    const std::string key =
+        (kBf16 ? "gemm_b_bf16"
+               : (s.format == PanelFormat::kFloat32 ? "gemm_b_f32/" : "gemm_b_half/") +
+                     std::string(name_of(active_isa()))) +
+        (s.trans_b ? "/t" : "/n") + std::to_string(std::bit_cast<uint32_t>(s.alpha));
+    TRY(s.packed, context.packed(1, key, static_cast<size_t>(s.matrices) * s.packed_step,
+                                 [&](std::byte* target) {
+                                   for (int64_t i = 0; i < s.matrices; ++i)
+                                     pack_weight(context, s, i * s.k * s.n,
+                                                 target + static_cast<size_t>(i) * s.packed_step);
+                                 }));
+  } else {
+    floats += static_cast<size_t>(packed);
+  }
+  s.scratch_bytes = floats * sizeof(float);
+  return state;
+}
+
+/// out[j, i] = a[i, j].
+void turn(const float* a, int64_t rows, int64_t columns, float* out) {
+  constexpr int64_t kTile = 32;
+  parallel((rows + kTile - 1) / kTile, std::max<int64_t>(1, 1024 / columns),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t i = begin * kTile; i < std::min(rows, end * kTile); i += kTile)
+               for (int64_t j = 0; j < columns; j += kTile)
+                 transpose_tile(reinterpret_cast<const std::byte*>(a + i * columns + j), columns,
+                                reinterpret_cast<std::byte*>(out + j * rows + i), rows,
+                                std::min(kTile, rows - i), std::min(kTile, columns - j),
+                                sizeof(float));
+           });
+}
+
+struct ActivationPost {
+  static void apply(const void* argument, float* c, int64_t ldc, int64_t, int64_t rows, int64_t,
+                    int64_t columns) {
+    apply_activation(*static_cast<const Activation*>(argument), c, ldc, rows, columns);
+  }
+};
+
+/// Nothing is done to the sums.
+bool is_plain(const GemmEpilogue& e) {
+  return e.row_bias == nullptr && e.col_bias == nullptr && e.init == nullptr && !e.clamp &&
+         e.post == nullptr;
+}
+
+/// Products that take less than to prepare a tile.
+constexpr int64_t kTiny = 128;
+void tiny_product(const MatMulState& s, const float* a, const float* b, float* c) {
+  const int64_t row = s.trans_b ? 1 : s.n, column = s.trans_b ? s.k : 1;
+  for (int64_t i = 0; i < s.m; ++i, a += s.k)
+    for (int64_t j = 0; j < s.n; ++j) {
+      float sum = 0;
+      for (int64_t k = 0; k < s.k; ++k) sum += a[k] * b[k * row + j * column];
+      *c++ = s.alpha * sum;
+    }
+}
+
+/// A column times a row.
+void outer_product(const MatMulState& s, const float* a, const float* b, float* c) {
+  parallel(s.m, std::max<int64_t>(1, 16384 / s.n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      unary_fn(Unary::kAffine)(b, c + i * s.n, s.n, s.alpha * a[i], 0);
+  });
+}
+
+/// Matrix `index` of the batch. `room` is for B when it is not packed yet.
+void multiply(const MatMulState& s, int64_t index, const float* a, const float* all_b, float* room,
+              float* c, const GemmEpilogue& epilogue) {
+  const int64_t offset = s.b_offset[static_cast<size_t>(index)];
+  const int64_t row = s.trans_b ? 1 : s.n, column = s.trans_b ? s.k : 1;
+  const float* b = all_b + offset;
+  const std::byte* packed = nullptr;
+  if (s.packed != nullptr) {
+    const int64_t matrix = s.matrices == 1 ? 0 : offset / std::max<int64_t>(1, s.k * s.n);
+    packed = s.packed + static_cast<size_t>(matrix) * s.packed_step;
+  }
+  if (s.bf16) {
+    if (packed == nullptr) {
+      auto* rounded = reinterpret_cast<std::byte*>(room);
+      bf16_pack_b(b, row, column, s.k, s.n, s.alpha, rounded);
+      packed = rounded;
+    }
+    return bf16_gemm(s.m, s.n, s.k, a, s.k, packed, c, s.n, epilogue);
+  }
+  if (packed == nullptr && s.k == 1 && is_plain(epilogue)) return outer_product(s, a, b, c);
+  // Short columns leave most of a vector idle.
+  if (packed == nullptr && s.m * s.n * s.k <= kTiny && is_plain(epilogue) &&
+      ((s.n == 1 && s.k < 8) || !gemm_small_fits(s.m, s.n, s.k, epilogue)))
+    return tiny_product(s, a, b, c);
+  if (s.format == PanelFormat::kFloat32 && gemm_narrow_fits(s.m, s.n, s.k, epilogue)) {
+    if (packed == nullptr)
+      return gemm_narrow(s.m, s.n, s.k, a, b, row, column, s.alpha, c, epilogue);
+    const auto* panels = reinterpret_cast<const float*>(packed);
+    return gemm_narrow(s.m, s.n, s.k, a, panels, gemm_tiles().panel(), 1, 1, c, epilogue);
+  }
+  if (packed != nullptr) return gemm(s.m, s.n, s.k, a, s.k, packed, s.format, c, s.n, epilogue);
+  if (gemm_small_fits(s.m, s.n, s.k, epilogue))
+    return gemm_small(s.m, s.n, s.k, a, b, s.trans_b, s.alpha, c, epilogue);
+  if (s.trans_b && gemm_dots_fits(s.m, epilogue))
+    return gemm_dots(s.m, s.n, s.k, a, b, s.alpha, c, epilogue);
+  // Packing pays when B is used by many rows; it must be done when B is turned.
+  if (!s.trans_b && s.alpha == 1 && s.m <= 2 * gemm_tiles().max_rows)
+    return gemm_unpacked(s.m, s.n, s.k, a, s.k, b, s.n, c, s.n, epilogue);
+  pack_b(b, row, column, s.k, s.n, s.alpha, room);
+  gemm(s.m, s.n, s.k, a, s.k, room, c, s.n, epilogue);
+}
+
+Status run_matmul(KernelRun& run) {
+  const auto& s = run.state<MatMulState>();
+  TRY(Tensor * y, run.output(0, DType::kFloat32, s.output));
+  auto* scratch = reinterpret_cast<float*>(run.scratch());
+  float* turned = scratch;
+  float* bias_room = turned + round16(static_cast<int64_t>(s.a_floats));
+  const float* a = run.data<float>(0);
+  const float* b = run.data<float>(1);
+  float* c = y->data<float>();
+  using Addend = MatMulState::Addend;
+  GemmEpilogue epilogue;
+  const BlockPost post{&ActivationPost::apply, &s.activation};
+  if (s.activation.kind == Activation::Kind::kClamp) {
+    epilogue.clamp = true;
+    epilogue.lo = s.activation.alpha;
+    epilogue.hi = s.activation.beta;
+  } else if (!s.activation.tiled()) {
+    epilogue.post = &post;
+  }
+  float* packed = bias_room;
+  if (s.bias != Addend::kNone) {
+    const float* bias = run.data<float>(2);
+    if (s.bias == Addend::kScalar) {
+      std::fill_n(bias_room, s.n, s.beta * bias[0]);
+      bias = bias_room;
+    } else if (s.beta != 1) {
+      const int64_t size = run.input(2).size();
+      for (int64_t j = 0; j < size; ++j) bias_room[j] = s.beta * bias[j];
+      bias = bias_room;
+    }
+    packed += s.bias_floats();
+    if (s.bias == Addend::kColumns || s.bias == Addend::kScalar) {
+      epilogue.col_bias = bias;
+    } else if (s.bias == Addend::kRows) {
+      epilogue.row_bias = bias;
+    } else {
+      epilogue.init = bias;
+      epilogue.ldi = s.n;
+    }
+  }
+  const float* residual = run.has_input(3) ? run.data<float>(3) : nullptr;
+  const int64_t matrix_c = s.m * s.n;
+  // Many small products: each thread takes whole ones.
+  if (s.batch >= 2 * thread_count() && (s.packed == nullptr || s.matrices > 1) && s.a_floats == 0) {
+    parallel(s.batch, std::max<int64_t>(1, 100'000 / std::max<int64_t>(1, s.m * s.n * s.k)),
+             [&](int64_t begin, int64_t end) {
+               float* own = s.packed != nullptr
+                                ? nullptr
+                                : thread_floats(2, static_cast<size_t>(packed_floats(s)));
+               for (int64_t i = begin; i < end; ++i) {
+                 GemmEpilogue e = epilogue;
+                 if (residual != nullptr) {
+                   e.init = residual + i * matrix_c;
+                   e.ldi = s.n;
+                 }
+                 multiply(s, i, a + s.a_offset[static_cast<size_t>(i)], b, own, c + i * matrix_c,
+                          e);
+               }
+             });
+    return ok();
+  }
+  for (int64_t i = 0; i < s.batch; ++i) {
+    const float* from = a + s.a_offset[static_cast<size_t>(i)];
+    if (s.a_floats != 0) {
+      turn(from, s.k, s.m, turned);
+      from = turned;
+    }
+    if (residual != nullptr) {
+      epilogue.init = residual + i * matrix_c;
+      epilogue.ldi = s.n;
+    }
+    multiply(s, i, from, b, packed, c + i * matrix_c, epilogue);
+  }
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(matmul_f32) = {
+    .name = "matmul_f32",
+    .op = "MatMul",
+    .supports = supports_matmul<false>,
+    .prepare = prepare_matmul<false>,
+    .run = run_matmul,
+    .unaligned = 1u << 1,
+};
+
+KERNEL(gemm_f32) = {
+    .name = "gemm_f32",
+    .op = "Gemm",
+    .supports = supports_matmul<true>,
+    .prepare = prepare_matmul<true>,
+    .run = run_matmul,
+    .unaligned = 1u << 1,
+};
+
+KERNEL(fused_matmul_f32) = {
+    .name = "fused_matmul_f32",
+    .op = "MatMul",
+    .domain = "ai.tombolo",
+    .supports = supports_matmul<false>,
+    .prepare = prepare_matmul<false>,
+    .run = run_matmul,
+    .in_place = 1u << 3,
+    .unaligned = 1u << 1,
+};
+
+KERNEL(matmul_bf16) = {
+    .name = "matmul_bf16",
+    .op = "MatMul",
+    .supports = supports_matmul_bf16<false>,
+    .prepare = prepare_matmul<false, true>,
+    .run = run_matmul,
+    .unaligned = 1u << 1,
+    .priority = 1,
+};
+
+KERNEL(gemm_bf16) = {
+    .name = "gemm_bf16",
+    .op = "Gemm",
+    .supports = supports_matmul_bf16<true>,
+    .prepare = prepare_matmul<true, true>,
+    .run = run_matmul,
+    .unaligned = 1u << 1,
+    .priority = 1,
+};
+
+KERNEL(fused_matmul_bf16) = {
+    .name = "fused_matmul_bf16",
+    .op = "MatMul",
+    .domain = "ai.tombolo",
+    .supports = supports_matmul_bf16<false>,
+    .prepare = prepare_matmul<false, true>,
+    .run = run_matmul,
+    .in_place = 1u << 3,
+    .unaligned = 1u << 1,
+    .priority = 1,
+};
+
+}  // namespace tombolo

@@ -1,0 +1,286 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/pool/pool_rows.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <type_traits>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/pool/pool_rows.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <PoolFold kFold, class V>
+HWY_INLINE V first_of(V x) {
+  if constexpr (kFold == PoolFold::kSumSquare) return hn::Mul(x, x);
+  if constexpr (kFold == PoolFold::kSumMagnitude) return hn::Abs(x);
+  return x;
+}
+template <PoolFold kFold, bool kNumbers, class D, class V>
+HWY_INLINE V fold_in(D, V sum, V x) {
+  if constexpr (kFold == PoolFold::kMax) {
+    if constexpr (hwy::IsFloat<hn::TFromD<D>>() && !kNumbers)
+      return hn::IfThenElse(hn::Or(hn::IsNaN(sum), hn::Lt(x, sum)), sum, x);
+    else
+      return hn::Max(sum, x);
+  }
+  if constexpr (kFold == PoolFold::kSum) return hn::Add(sum, x);
+  if constexpr (kFold == PoolFold::kSumSquare) return hn::MulAdd(x, x, sum);
+  if constexpr (kFold == PoolFold::kSumMagnitude) return hn::Add(sum, hn::Abs(x));
+}
+
+/// one(i) for vectors that cover [0, n): whole ones, the last of which reaches back.
+template <typename One>
+HWY_INLINE void cover(int64_t n, int64_t lanes, One&& one) {
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) one(i);
+  if (i < n) one(n - lanes);
+}
+
+/// The rows of a window: `rows` of each of `depths`. Known numbers of rows need no loop.
+template <PoolFold kFold, bool kNumbers, int kRows, typename T>
+HWY_INLINE void fold_window(const T* first, int64_t row_step, int64_t many, int64_t depth_step,
+                            int64_t depths, int64_t width, T* line) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t rows = kRows != 0 ? kRows : many;
+  const auto window = [&](const T* from, auto&& load) HWY_ATTR {
+    V sum = first_of<kFold>(load(from));
+    for (int64_t k = 1; k < rows; ++k)
+      sum = fold_in<kFold, kNumbers>(d, sum, load(from + k * row_step));
+    for (int64_t q = 1; q < depths; ++q)
+      for (int64_t k = 0; k < rows; ++k)
+        sum = fold_in<kFold, kNumbers>(d, sum, load(from + q * depth_step + k * row_step));
+    return sum;
+  };
+  if (width >= lanes)
+    cover(width, lanes, [&](int64_t i) HWY_ATTR {
+      const auto whole = [&](const T* from) HWY_ATTR { return hn::LoadU(d, from); };
+      hn::StoreU(window(first + i, whole), d, line + i);
+    });
+  else
+    store_n(window(first, [&](const T* from) HWY_ATTR { return load_n(d, from, width); }), d, line,
+            width);
+}
+
+template <PoolFold kFold, bool kNumbers, typename T>
+void rows_of(const T* x, const PoolWindows& s, T empty, T* lines) {
+  const int64_t slice = s.in_rows * s.width;
+  for (int64_t r = 0; r < s.rows; ++r, lines += s.step) {
+    // The taps that lie inside, in either direction.
+    const auto inside = [](int64_t first, int64_t step, int64_t count, int64_t end, int64_t& low,
+                           int64_t& high) {
+      if (first >= 0 && first + (count - 1) * step < end) {  // without a division
+        low = 0;
+        high = count;
+        return;
+      }
+      low = first >= 0 ? 0 : (-first + step - 1) / step;
+      high = end <= first ? 0 : (end - 1 - first) / step + 1;
+      if (high > count) high = count;
+    };
+    const int64_t first_row = r * s.stride - s.pad;
+    int64_t low, high, near, far;
+    inside(first_row, s.dilation, s.taps, s.in_rows, low, high);
+    inside(s.first_depth, s.depth_step, s.depths, s.in_depths, near, far);
+    if (low >= high || near >= far) {
+      for (int64_t i = 0; i < s.width; ++i) lines[i] = empty;
+      continue;
+    }
+    const T* first = x + (s.first_depth + near * s.depth_step) * slice +
+                     (first_row + low * s.dilation) * s.width;
+    const int64_t row_step = s.dilation * s.width, depth_step = s.depth_step * slice;
+    const int64_t rows = high - low, depths = far - near;
+    const auto fold = rows == 3   ? fold_window<kFold, kNumbers, 3, T>
+                      : rows == 2 ? fold_window<kFold, kNumbers, 2, T>
+                      : rows == 5 ? fold_window<kFold, kNumbers, 5, T>
+                                  : fold_window<kFold, kNumbers, 0, T>;
+    fold(first, row_step, rows, depth_step, depths, s.width, lines);
+  }
+}
+
+/// Neighbours that fill vectors themselves: four sums that take turns.
+template <PoolFold kFold, bool kNumbers, typename T>
+HWY_INLINE T long_window(const T* x, int64_t taps) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto s0 = hn::LoadU(d, x), s1 = hn::LoadU(d, x + lanes);
+  auto s2 = hn::LoadU(d, x + 2 * lanes), s3 = hn::LoadU(d, x + 3 * lanes);
+  int64_t k = 4 * lanes;
+  for (; k + 4 * lanes <= taps; k += 4 * lanes) {
+    s0 = fold_in<kFold, kNumbers>(d, s0, hn::LoadU(d, x + k));
+    s1 = fold_in<kFold, kNumbers>(d, s1, hn::LoadU(d, x + k + lanes));
+    s2 = fold_in<kFold, kNumbers>(d, s2, hn::LoadU(d, x + k + 2 * lanes));
+    s3 = fold_in<kFold, kNumbers>(d, s3, hn::LoadU(d, x + k + 3 * lanes));
+  }
+  for (; k + lanes <= taps; k += lanes) s0 = fold_in<kFold, kNumbers>(d, s0, hn::LoadU(d, x + k));
+  s0 = fold_in<kFold, kNumbers>(d, fold_in<kFold, kNumbers>(d, s0, s1),
+                                fold_in<kFold, kNumbers>(d, s2, s3));
+  HWY_ALIGN T all[HWY_LANES(T)];
+  hn::Store(s0, d, all);
+  T sum = all[0];
+  const auto fold = [&](T value) {
+    if constexpr (kFold == PoolFold::kMax)
+      sum = sum != sum || value < sum ? sum : value;
+    else
+      sum = static_cast<T>(sum + value);
+  };
+  for (int64_t i = 1; i < lanes; ++i) fold(all[i]);
+  for (; k < taps; ++k) fold(x[k]);
+  return sum;
+}
+
+template <PoolFold kFold, bool kNumbers, int kTaps, typename T>
+HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T* out) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t taps = kTaps != 0 ? kTaps : s.taps, dilation = s.dilation, n = s.n;
+  const auto next_to = [&](int64_t i) HWY_ATTR {
+    V sum = hn::LoadU(d, x + i);
+    for (int64_t k = 1; k < taps; ++k)
+      sum = fold_in<kFold, kNumbers>(d, sum, hn::LoadU(d, x + i + k * dilation));
+    return sum;
+  };
+  // Even and odd elements apart, two taps at a time.
+  const auto every_other = [&](int64_t i) HWY_ATTR {
+    V sum = hn::Zero(d);
+    if constexpr (sizeof(T) == 4)
+      for (int64_t k = 0; k < taps; ++k) {
+        const T* from = x + 2 * i + k * dilation;
+        const V low = hn::LoadU(d, from), high = hn::LoadU(d, from + lanes);
+        const V value = hn::ConcatEven(d, high, low);
+        sum = k == 0 ? value : fold_in<kFold, kNumbers>(d, sum, value);
+        if (k + 1 < taps && dilation == 1) {
+          sum = fold_in<kFold, kNumbers>(d, sum, hn::ConcatOdd(d, high, low));
+          ++k;
+        }
+      }
+    return sum;
+  };
+  const auto line = [&](auto&& sum_at) HWY_ATTR {
+    if (n >= lanes) {
+      cover(n, lanes, [&](int64_t j) HWY_ATTR {
+        V sum = sum_at(j);
+        if constexpr (std::is_same_v<T, float>)
+          if (factors != nullptr) sum = hn::Mul(sum, hn::LoadU(d, factors + j));
+        hn::StoreU(sum, d, out + j);
+      });
+      return;
+    }
+    V sum = sum_at(0);
+    if constexpr (std::is_same_v<T, float>)
+      if (factors != nullptr) sum = hn::Mul(sum, load_n(d, factors, n));
+    store_n(sum, d, out, n);
+  };
+  if (kTaps == 0 && dilation == 1 && taps >= 4 * lanes && (n < lanes || s.stride > 2)) {
+    for (int64_t i = 0; i < n; ++i) {
+      out[i] = long_window<kFold, kNumbers>(x + i * s.stride, taps);
+      if constexpr (std::is_same_v<T, float>)
+        if (factors != nullptr) out[i] *= factors[i];
+    }
+    return;
+  }
+  if (s.stride == 1) return line(next_to);
+  if (sizeof(T) == 4 && s.stride == 2) return line(every_other);
+  for (int64_t i = 0; i < n; ++i) {
+    T sum = x[i * s.stride];
+    for (int64_t k = 1; k < taps; ++k) {
+      const T value = x[i * s.stride + k * dilation];
+      if constexpr (kFold == PoolFold::kMax)
+        sum = sum != sum || value < sum ? sum : value;
+      else
+        sum = static_cast<T>(sum + value);
+    }
+    if constexpr (std::is_same_v<T, float>)
+      if (factors != nullptr) sum *= factors[i];
+    out[i] = sum;
+  }
+}
+
+template <PoolFold kFold, bool kNumbers, typename T>
+void neighbours_of(const T* x, const PoolLines& s, T* out) {
+  const auto line = s.taps == 3   ? one_line<kFold, kNumbers, 3, T>
+                    : s.taps == 2 ? one_line<kFold, kNumbers, 2, T>
+                    : s.taps == 5 ? one_line<kFold, kNumbers, 5, T>
+                                  : one_line<kFold, kNumbers, 0, T>;
+  for (int64_t r = 0; r < s.rows; ++r)
+    line(x + r * s.step, s, s.factors == nullptr ? nullptr : s.factors + r * s.n, out + r * s.n);
+}
+
+template <typename T>
+void rows_any(PoolFold fold, const T* x, const PoolWindows& windows, T empty, bool numbers,
+              T* lines) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (fold == PoolFold::kMax && !numbers)
+      return rows_of<PoolFold::kMax, false>(x, windows, empty, lines);
+    if (fold == PoolFold::kSum) return rows_of<PoolFold::kSum, true>(x, windows, empty, lines);
+    if (fold == PoolFold::kSumSquare)
+      return rows_of<PoolFold::kSumSquare, true>(x, windows, empty, lines);
+    if (fold == PoolFold::kSumMagnitude)
+      return rows_of<PoolFold::kSumMagnitude, true>(x, windows, empty, lines);
+  }
+  rows_of<PoolFold::kMax, true>(x, windows, empty, lines);
+}
+template <typename T>
+void neighbours_any(PoolFold fold, const T* x, const PoolLines& lines, T* out) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (fold != PoolFold::kMax) return neighbours_of<PoolFold::kSum, true>(x, lines, out);
+    if (!lines.numbers) return neighbours_of<PoolFold::kMax, false>(x, lines, out);
+  }
+  neighbours_of<PoolFold::kMax, true>(x, lines, out);
+}
+
+bool has_nan(const float* x, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto a = hn::LoadU(d, x + i), b = hn::LoadU(d, x + i + lanes),
+               c = hn::LoadU(d, x + i + 2 * lanes), e = hn::LoadU(d, x + i + 3 * lanes);
+    const auto nan = hn::Or(hn::Or(hn::IsNaN(a), hn::IsNaN(b)), hn::Or(hn::IsNaN(c), hn::IsNaN(e)));
+    if (!hn::AllFalse(d, nan)) return true;
+  }
+  for (; i < n; i += lanes)
+    if (!hn::AllFalse(d, hn::IsNaN(load_n(d, x + i, n - i)))) return true;
+  return false;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+template <typename T>
+void pool_rows(PoolFold fold, const T* x, const PoolWindows& windows, T empty, bool numbers,
+               T* lines) {
+  using Fn = void(PoolFold, const T*, const PoolWindows&, T, bool, T*);
+  TOMBOLO_TARGET(Fn, rows_any<T>).get()(fold, x, windows, empty, numbers, lines);
+}
+bool any_nan(const float* x, int64_t n) {
+  return TOMBOLO_TARGET(bool(const float*, int64_t), has_nan)(x, n);
+}
+template <typename T>
+void pool_neighbours(PoolFold fold, const T* x, const PoolLines& lines, T* out) {
+  using Fn = void(PoolFold, const T*, const PoolLines&, T*);
+  TOMBOLO_TARGET(Fn, neighbours_any<T>).get()(fold, x, lines, out);
+}
+#define TOMBOLO_POOL(T)                                                         \
+  template void pool_rows(PoolFold, const T*, const PoolWindows&, T, bool, T*); \
+  template void pool_neighbours(PoolFold, const T*, const PoolLines&, T*);
+TOMBOLO_POOL(float)
+TOMBOLO_POOL(uint8_t)
+TOMBOLO_POOL(int8_t)
+#undef TOMBOLO_POOL
+
+}  // namespace tombolo
+#endif

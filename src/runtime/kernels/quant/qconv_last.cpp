@@ -1,0 +1,277 @@
+#include "runtime/kernels/quant/qconv_last.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/parallel.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
+
+namespace tombolo {
+namespace {
+
+constexpr int64_t kSlack = 4096;  ///< bytes behind a copy that whole tiles may read
+
+/// Rows of the product of one group: all pixels, as far as one product takes them.
+void plan_rows(QConvPlan& plan) {
+  const ConvGeometry& g = plan.shape;
+  QProduct& p = plan.product;
+  const int64_t height = g.out[1], width = g.out[2];
+  p.runs.clear();
+  p.tiles.clear();
+  if (g.stride[1] == 1 && g.stride[2] == 1) {
+    // One row of pixels after the other, those between them too: nobody reads their results.
+    const int64_t count =
+        plan.copy ? (height - 1) * plan.columns + width : plan.batches * height * width;
+    const int64_t period = plan.copy ? plan.columns : count;
+    const int64_t useful = plan.copy ? width : count;
+    p.add_rows(0, count, q_tile_rows(count, p.amx, *p.inner), [&](int64_t at, int32_t rows) {
+      for (int64_t i = 0; i < rows;) {
+        const int64_t row = (at + i) / period, column = (at + i) % period;
+        const int64_t n = std::min(rows - i, period - column);
+        if (column < useful)
+          p.runs.push_back({static_cast<int32_t>(i),
+                            static_cast<int32_t>(std::min(n, useful - column)),
+                            row * useful + column});
+        i += n;
+      }
+    });
+    return;
+  }
+  const int64_t row_bytes = plan.columns * plan.channels() * plan.element;
+  for (int64_t n = 0; n < plan.batches; ++n)
+    for (int64_t y = 0; y < height; ++y)
+      p.add_rows((n * plan.rows + y * g.stride[1]) * row_bytes, width,
+                 q_tile_rows(width, p.amx, *p.inner), [&](int64_t at, int32_t rows) {
+                   p.runs.push_back({0, rows, (n * height + y) * width + at});
+                 });
+}
+
+/// The image with its padding, as bytes or 16-bit numbers.
+void copy_image(const QConvPlan& plan, const uint8_t* x, uint8_t zero, std::byte* image) {
+  const ConvGeometry& g = plan.shape;
+  const int64_t channels = plan.channels(), row = plan.columns * channels;
+  const uint8_t mask = plan.flip ? 0x80 : 0;
+  const uint8_t fill = zero ^ mask;
+  const int64_t left = std::min(g.pad[2], plan.columns) * channels;
+  const int64_t inside = std::min(g.in[2] * channels, row - left);
+  parallel(plan.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t r = begin; r < end; ++r) {
+               const int64_t y = r - g.pad[1];
+               const bool empty = y < 0 || y >= g.in[1];
+               const uint8_t* from = x + y * g.in[2] * channels;
+               if (plan.element == 1) {
+                 auto* to = reinterpret_cast<uint8_t*>(image) + r * row;
+                 if (empty) {
+                   std::memset(to, fill, static_cast<size_t>(row));
+                   continue;
+                 }
+                 std::memset(to, fill, static_cast<size_t>(left));
+                 q_turn_bytes(from, inside, mask, to + left);
+                 std::memset(to + left + inside, fill, static_cast<size_t>(row - left - inside));
+                 continue;
+               }
+               auto* to = reinterpret_cast<int16_t*>(image) + r * row;
+               if (empty) {
+                 std::fill_n(to, row, int16_t{fill});
+                 continue;
+               }
+               std::fill_n(to, left, int16_t{fill});
+               for (int64_t i = 0; i < inside; ++i)
+                 to[left + i] = static_cast<uint8_t>(from[i] ^ mask);
+               std::fill_n(to + left + inside, row - left - inside, int16_t{fill});
+             }
+           });
+}
+
+void run_depthwise(const QConvPlan& plan, const uint8_t* x, const std::byte* packed,
+                   const QFinish& finish) {
+  const ConvGeometry& g = plan.shape;
+  const int64_t channels = plan.channels(), block = q_depthwise_block(plan.zeros);
+  const int64_t row_bytes = plan.columns * channels;
+  // The block's part of the rows that are read stays in the first cache from tap to tap.
+  const int64_t pixels = g.out[2];
+  const int64_t work = std::max<int64_t>(1, pixels * channels * g.taps());
+  parallel(g.out[1], std::max<int64_t>(1, 200'000 / work), [&](int64_t begin, int64_t end) {
+    const uint8_t* taps[256];
+    for (int64_t y = begin; y < end; ++y)
+      for (int64_t c = 0; c < channels; c += block) {
+        int64_t t = 0;
+        for (int64_t i = 0; i < g.kernel[1]; ++i)
+          for (int64_t j = 0; j < g.kernel[2]; ++j)
+            taps[t++] = x + (y * g.stride[1] + i * g.dilation[1]) * row_bytes +
+                        j * g.dilation[2] * channels + c;
+        q_depthwise({taps, t, g.stride[2] * channels, pixels, plan.x_signed, packed, c, channels,
+                     finish.column_add, finish.column_scale, finish.zero_point, finish.least,
+                     finish.greatest,
+                     static_cast<std::byte*>(finish.out) + y * pixels * channels + c, channels},
+                    plan.zeros);
+      }
+  });
+}
+
+}  // namespace
+
+int32_t product_zero(const QConvPlan& plan, int32_t zero) {
+  if (plan.winograd) return 0;
+  return plan.flip ? zero + 128 : zero;
+}
+
+QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest, const QTiles& tiles,
+                          const uint8_t* w, bool flip, bool zeros) {
+  QConvPlan plan;
+  plan.shape = g;
+  plan.x_signed = x_signed;
+  plan.zeros = zeros;
+  if (!zeros && q_winograd_takes(g, w, flip)) {
+    plan.winograd = true;
+    plan.weight_bytes = q_winograd_weight_bytes(g);
+    plan.image_bytes = q_winograd_image_bytes(g);
+    return plan;
+  }
+  plan.depthwise = !rest && g.in_channels == 1 && g.out_channels == 1 && g.taps() <= 256;
+  const int64_t needed_rows = (g.out[1] - 1) * g.stride[1] + g.extent(1);
+  const int64_t needed_columns = (g.out[2] - 1) * g.stride[2] + g.extent(2);
+  const bool padded =
+      g.pad[1] > 0 || g.pad[2] > 0 || needed_rows > g.in[1] || needed_columns > g.in[2];
+  const int64_t pixels = g.batch * g.out_plane();
+  QProduct& p = plan.product;
+  p.inner = &tiles;
+  if (plan.depthwise) {
+    plan.flip = x_signed && has_vnni() && !zeros;
+    plan.copy = padded || plan.flip;
+    plan.weight_bytes = q_depthwise_bytes(g.groups, g.taps(), zeros);
+  } else {
+    p.amx = q_use_amx(pixels);
+    p.a_signed = x_signed && p.amx;
+    plan.flip = x_signed && !p.amx;
+    plan.element = tiles.element;
+    // Stretches of a row of the window lie in one piece unless it is dilated or grouped.
+    const bool whole = g.groups == 1 && (g.dilation[2] == 1 || g.kernel[2] == 1);
+    plan.run = whole ? g.kernel[2] * g.in_channels : g.in_channels;
+    const int64_t stretches = whole ? g.kernel[1] : g.kernel[1] * g.kernel[2];
+    // VNNI reads whole groups, which must not be beyond the end of what is no copy.
+    const bool odd = plan.run % 4 != 0 && !p.amx;
+    plan.copy = padded || plan.flip || plan.element != 1 || stretches > 1 || odd || g.groups > 1;
+    plan.weight_bytes =
+        static_cast<size_t>(g.groups) * q_stretch_bytes(stretches, plan.run, g.out_channels, tiles);
+  }
+  plan.columns =
+      plan.copy ? std::max(needed_columns, std::min(g.in[2] + g.pad[2], needed_columns)) : g.in[2];
+  plan.rows = plan.copy ? needed_rows : g.in[1];
+  plan.batches = plan.copy || plan.depthwise ? 1 : g.batch;
+  const int64_t pixel = plan.channels() * plan.element;
+  if (plan.copy)
+    plan.image_bytes =
+        static_cast<size_t>(plan.rows * plan.columns * pixel + 32 * g.stride[2] * pixel + kSlack);
+  if (plan.depthwise) return plan;
+  p.n = g.out_channels;
+  p.run = plan.run;
+  p.lda = g.stride[2] * pixel;
+  p.offsets.clear();
+  const bool whole = plan.run != g.in_channels || g.kernel[2] == 1;
+  for (int64_t i = 0; i < g.kernel[1]; ++i)
+    for (int64_t j = 0; j < (whole ? 1 : g.kernel[2]); ++j)
+      p.offsets.push_back((i * g.dilation[1] * plan.columns + j * g.dilation[2]) * pixel);
+  plan_rows(plan);
+  return plan;
+}
+
+void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, const int32_t* zeros,
+                     std::byte* packed, int32_t* sums) {
+  const ConvGeometry& g = plan.shape;
+  const int64_t taps = g.taps(), inputs = g.in_channels, outputs = plan.outputs();
+  // [M][C][taps] to [M][taps][C].
+  const int64_t filter = taps * inputs;
+  std::vector<uint8_t> room(taps == 1 && !flip ? 0 : static_cast<size_t>(outputs * filter));
+  const uint8_t* turned = room.empty() ? w : room.data();
+  if (!room.empty())
+    parallel(outputs, std::max<int64_t>(1, 16384 / filter), [&](int64_t begin, int64_t end) {
+      for (int64_t m = begin; m < end; ++m) {
+        uint8_t* to = room.data() + m * filter;
+        transpose_tile(reinterpret_cast<const std::byte*>(w + m * filter), taps,
+                       reinterpret_cast<std::byte*>(to), inputs, inputs, taps, 1);
+        for (int64_t i = 0; i < filter && flip; ++i) to[i] ^= 0x80;
+      }
+    });
+  const auto* bytes = reinterpret_cast<const int8_t*>(turned);
+  if (plan.winograd) {
+    q_winograd_pack(g, bytes, packed);
+    std::fill_n(sums, outputs, 0);  // the image is less its zero point
+    return;
+  }
+  if (plan.depthwise) {
+    std::vector<int16_t> wide(static_cast<size_t>(outputs * filter));
+    for (int64_t m = 0; m < outputs; ++m) {
+      sums[m] = 0;
+      for (int64_t i = m * taps; i < (m + 1) * taps; ++i) {
+        const int weight = bytes[i] - (zeros != nullptr ? zeros[m] : 0);
+        wide[static_cast<size_t>(i)] = static_cast<int16_t>(weight);
+        sums[m] += weight;
+      }
+    }
+    q_depthwise_pack(wide.data(), outputs, taps, plan.zeros, packed);
+    return;
+  }
+  const auto stretches = static_cast<int64_t>(plan.product.offsets.size());
+  std::vector<int32_t> panel_sums(static_cast<size_t>(g.out_channels + 64));
+  for (int64_t group = 0; group < g.groups; ++group) {
+    q_pack_stretches(turned + group * g.out_channels * filter, 1, filter, stretches, plan.run,
+                     g.out_channels, false,
+                     packed + group * static_cast<int64_t>(plan.weight_bytes) / g.groups,
+                     panel_sums.data(), *plan.product.inner);
+    std::copy_n(panel_sums.data(), g.out_channels, sums + group * g.out_channels);
+  }
+  if (zeros != nullptr)
+    for (int64_t m = 0; m < outputs; ++m) sums[m] -= static_cast<int32_t>(filter) * zeros[m];
+}
+
+void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const std::byte* packed,
+                    const QFinish& finish, std::byte* scratch) {
+  const ConvGeometry& g = plan.shape;
+  std::byte* const image = scratch;
+  auto* const row_sums =
+      reinterpret_cast<int32_t*>(scratch + plan.scratch_bytes() - plan.sum_bytes());
+  const int64_t in_bytes = g.in_plane() * plan.channels();
+  const int64_t out_bytes = g.out_plane() * plan.outputs();
+  for (int64_t n = 0; n < g.batch; n += plan.batches) {
+    const uint8_t* from = x + n * in_bytes;
+    QFinish part = finish;
+    part.out = static_cast<std::byte*>(finish.out) + n * out_bytes;
+    if (part.rest != nullptr) part.rest += n * out_bytes;
+    if (plan.winograd) {
+      q_winograd_run(plan, from, zero, packed, part, image);
+      continue;
+    }
+    if (plan.copy) {
+      copy_image(plan, from, zero, image);
+      from = reinterpret_cast<const uint8_t*>(image);
+    }
+    if (plan.depthwise) {
+      run_depthwise(plan, from, packed, part);
+      continue;
+    }
+    const int64_t readable =
+        plan.copy ? static_cast<int64_t>(plan.image_bytes) : plan.batches * in_bytes;
+    for (int64_t group = 0; group < g.groups; ++group) {
+      const int64_t first = group * g.out_channels, skip = group * g.in_channels * plan.element;
+      QFinish own = part;
+      own.out = static_cast<std::byte*>(part.out) + first;
+      if (own.rest != nullptr) own.rest += first;
+      if (own.column_add != nullptr) own.column_add += first;
+      if (own.column_scale != nullptr) own.column_scale += first;
+      const auto* x_of_group = reinterpret_cast<const std::byte*>(from) + skip;
+      if (plan.zeros) {
+        q_product_row_sums(plan.product, x_of_group, row_sums);
+        own.row_sum = row_sums;
+        own.zero += first;
+      }
+      q_product(plan.product, x_of_group, readable - skip,
+                packed + group * static_cast<int64_t>(plan.weight_bytes) / g.groups, own);
+    }
+  }
+}
+
+}  // namespace tombolo

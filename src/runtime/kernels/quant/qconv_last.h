@@ -1,0 +1,94 @@
+#pragma once
+
+// Convolution of bytes with channels last: a pixel's channels lie together, so a window is a few
+// stretches of bytes and neighbouring pixels lie a constant distance apart, which is what products
+// of rows want. One input channel a group (depthwise) has a loop of its own, channel by channel.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/kernels/conv/conv.h"
+#include "runtime/kernels/quant/qgemm.h"
+
+namespace tombolo {
+
+struct QConvPlan {
+  ConvGeometry shape;  ///< in[0] is 1
+  bool x_signed = false, depthwise = false;
+  bool winograd = false;  ///< the image is transformed, see qconv_winograd.cpp
+  bool copy = false;      ///< the image is copied, with its padding
+  bool flip = false;      ///< bytes of x get 128 more: the products want them unsigned
+  bool zeros = false;     ///< weights have zero points besides the middle
+  int element = 1;        ///< bytes of an element of the copy
+  int64_t columns = 0;    ///< pixels of a row of the image that is read
+  int64_t rows = 0;       ///< of them
+  int64_t run = 0;        ///< elements of a stretch
+  int64_t batches = 1;    ///< images that one product takes
+  QProduct product;       ///< of one group
+  size_t weight_bytes = 0, image_bytes = 0;
+  /// Sums of what each output pixel sees, behind the image: what the weights' zero points multiply.
+  size_t sum_bytes() const {
+    return zeros && !depthwise ? static_cast<size_t>(batches * shape.out_plane()) * 4 : 0;
+  }
+  size_t scratch_bytes() const { return (image_bytes + 63) / 64 * 64 + sum_bytes(); }
+  int64_t outputs() const { return shape.groups * shape.out_channels; }
+  int64_t channels() const { return shape.groups * shape.in_channels; }
+};
+
+/// `rest`: something is added to the result, which the depthwise kernel does not do. `w` as in
+/// pack_qconv_last, or null where it is not known: large weights keep Winograd's transform out.
+QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest,
+                          const QTiles& tiles = q_tiles(), const uint8_t* w = nullptr,
+                          bool flip = false, bool zeros = false);
+/// w [M, C / group, kh, kw], around 0 (around 128 with `flip`), and `zeros`: how far each output's
+/// zero point is from there, or null. sums: of each output, less the zero points.
+void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, const int32_t* zeros,
+                     std::byte* packed, int32_t* sums);
+/// `finish`'s columns are the outputs of all groups; its `zero` is that of the weights, where they
+/// have some. `zero`: the code of x that padding has.
+void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const std::byte* packed,
+                    const QFinish& finish, std::byte* scratch);
+/// What x's zero point is to the products: 128 more where bytes are flipped.
+int32_t product_zero(const QConvPlan& plan, int32_t zero);
+
+/// F(4x4, 3x3) of bytes: whether it takes a convolution and is faster, and its parts. Weights are
+/// [M][taps][C] when they are packed.
+bool q_winograd_takes(const ConvGeometry& shape, const uint8_t* w, bool flip);
+size_t q_winograd_weight_bytes(const ConvGeometry& shape);
+size_t q_winograd_image_bytes(const ConvGeometry& shape);
+void q_winograd_pack(const ConvGeometry& shape, const int8_t* w, std::byte* packed);
+void q_winograd_run(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const std::byte* packed,
+                    const QFinish& finish, std::byte* image);
+
+/// Depthwise: a block of channels at some pixels of a row; see qconv_depthwise.cpp
+/// and qconv_depthwise_vnni.cpp.
+struct QDepthwise {
+  const uint8_t* const* taps;  ///< bytes of each tap at the first pixel
+  int64_t tap_count;
+  int64_t step;    ///< bytes from pixel to pixel
+  int64_t pixels;  ///< neighbours in one row
+  bool x_signed;
+  const std::byte* weights;   ///< from q_depthwise_pack, of all channels
+  int64_t channel, channels;  ///< the block's first channel, and all of them
+  // What is added to sums, and their scale, of all channels where q_depthwise_place has them.
+  const int32_t* add;
+  const float* scale;
+  int32_t zero, least, greatest;  ///< of the result
+  std::byte* out;                 ///< the block's first channel at the first pixel
+  int64_t ldo;
+};
+/// `wide`: weights have nine bits.
+int64_t q_depthwise_place(int64_t channel, int64_t channels, bool wide);
+int64_t q_depthwise_block(bool wide);
+size_t q_depthwise_bytes(int64_t channels, int64_t taps, bool wide);
+void q_depthwise_pack(const int16_t* w, int64_t channels, int64_t taps, bool wide,
+                      std::byte* packed);
+void q_depthwise(const QDepthwise& job, bool wide);
+/// The same with VNNI, which wants x unsigned (QConvPlan::flip).
+int64_t q_depthwise_vnni_place(int64_t channel, int64_t channels);
+int64_t q_depthwise_vnni_block();
+size_t q_depthwise_vnni_bytes(int64_t channels, int64_t taps);
+void q_depthwise_vnni_pack(const int8_t* w, int64_t channels, int64_t taps, std::byte* packed);
+void q_depthwise_vnni(const QDepthwise& job);
+
+}  // namespace tombolo

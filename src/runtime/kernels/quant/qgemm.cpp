@@ -1,0 +1,558 @@
+#include "runtime/kernels/quant/qgemm.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/parallel.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
+
+namespace tombolo {
+namespace {
+
+/// A byte as the number that the products see.
+int32_t number(uint8_t byte, bool flip, bool is_signed) {
+  const auto value = static_cast<uint8_t>(flip ? byte ^ 0x80 : byte);
+  return is_signed ? static_cast<int8_t>(value) : value;
+}
+
+void put(std::byte* out, int64_t index, int element, int32_t value) {
+  if (element == 1) {
+    out[index] = static_cast<std::byte>(value);
+  } else {
+    const auto wide = static_cast<int16_t>(value);
+    std::memcpy(out + 2 * index, &wide, 2);
+  }
+}
+
+}  // namespace
+
+void q_turn_bytes(const uint8_t* from, int64_t n, uint8_t mask, uint8_t* to) {
+  if (mask == 0) {
+    std::memcpy(to, from, static_cast<size_t>(n));
+    return;
+  }
+  // Words: gcc leaves loops of bytes as they are.
+  const uint64_t turn = mask * uint64_t{0x0101010101010101};
+  int64_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    uint64_t words[4];
+    std::memcpy(words, from + i, 32);
+    for (uint64_t& word : words) word ^= turn;
+    std::memcpy(to + i, words, 32);
+  }
+  for (; i < n; ++i) to[i] = from[i] ^ mask;
+}
+
+int64_t q_row_bytes(int64_t k, const QTiles& tiles) { return tiles.groups_of(k) * 4; }
+
+void q_pack_rows(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
+                 std::byte* out, const QTiles& tiles) {
+  const int64_t row_bytes = q_row_bytes(k, tiles);
+  parallel(m, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, k)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t i = begin; i < end; ++i) {
+               const uint8_t* from = x + i * ldx;
+               std::byte* to = out + i * row_bytes;
+               if (tiles.element == 1) {
+                 const uint8_t mask = flip ? 0x80 : 0;
+                 auto* bytes = reinterpret_cast<uint8_t*>(to);
+                 q_turn_bytes(from, k, mask, bytes);
+               } else {
+                 auto* wide = reinterpret_cast<int16_t*>(to);
+                 const uint8_t mask = flip ? 0x80 : 0;
+                 if (is_signed)
+                   for (int64_t j = 0; j < k; ++j) wide[j] = static_cast<int8_t>(from[j] ^ mask);
+                 else
+                   for (int64_t j = 0; j < k; ++j) wide[j] = static_cast<uint8_t>(from[j] ^ mask);
+               }
+               std::memset(to + k * tiles.element, 0,
+                           static_cast<size_t>(row_bytes - k * tiles.element));
+             }
+           });
+}
+
+int64_t amx_chunk(int64_t run) {
+  const int64_t chunks = std::max<int64_t>(1, (run + 63) / 64);
+  return std::max<int64_t>(4, ((run + chunks - 1) / chunks + 3) / 4 * 4);
+}
+
+int64_t q_panel_groups(int64_t k, const QTiles& tiles) {
+  if (tiles.element != 1) return tiles.groups_of(k);
+  const int64_t chunk = amx_chunk(k);
+  return (k + chunk - 1) / chunk * chunk / 4;
+}
+
+namespace {
+
+/// A sorted panel: counts, order, bytes. There is room for wide groups alone; what nobody writes to
+/// costs no memory.
+int64_t order_bytes(int64_t groups) { return (groups * 4 + 127) / 64 * 64; }
+int64_t panel_bytes(const QTiles& tiles, int64_t groups) {
+  return tiles.sorted ? 64 + order_bytes(groups) + groups * tiles.panel * 8
+                      : groups * tiles.panel * 4;
+}
+QSorted sorted_at(std::byte* at, int64_t groups) {
+  return {reinterpret_cast<int32_t*>(at), reinterpret_cast<uint32_t*>(at + 64),
+          at + 64 + order_bytes(groups)};
+}
+
+}  // namespace
+
+size_t q_stretch_bytes(int64_t stretches, int64_t run, int64_t n, const QTiles& tiles) {
+  const int64_t groups = stretches * q_panel_groups(run, tiles);
+  return static_cast<size_t>((n + tiles.panel - 1) / tiles.panel * panel_bytes(tiles, groups));
+}
+
+size_t q_panel_bytes(int64_t k, int64_t n, const QTiles& tiles) {
+  return q_stretch_bytes(1, k, n, tiles);
+}
+
+const QTiles& q_constant_tiles() {
+  if (active_isa() != Isa::kAvx2 || has_vnni()) return q_tiles();
+  static const QTiles bytes = make_byte_tiles();
+  return bytes;
+}
+
+namespace {
+
+/// One stretch of a panel whose columns lie side by side, in groups of four bytes: a word a column.
+void pack_beside(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
+                 uint8_t mask, std::byte* out, int32_t* sums) {
+  std::vector<uint8_t> none(static_cast<size_t>(columns), mask);
+  for (int64_t i = 0; i < run; i += 4, out += width * 4) {
+    const uint8_t* rows[4];
+    for (int64_t r = 0; r < 4; ++r) rows[r] = i + r < run ? x + (i + r) * row : none.data();
+    const uint8_t *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
+    uint32_t words[kMaxQPanel];
+    for (int64_t c = 0; c < columns; ++c) {
+      const uint32_t b0 = r0[c] ^ mask, b1 = r1[c] ^ mask, b2 = r2[c] ^ mask, b3 = r3[c] ^ mask;
+      words[c] = b0 | b1 << 8 | b2 << 16 | b3 << 24;
+      sums[c] += static_cast<int8_t>(b0) + static_cast<int8_t>(b1) + static_cast<int8_t>(b2) +
+                 static_cast<int8_t>(b3);
+    }
+    std::memcpy(out, words, static_cast<size_t>(columns) * 4);
+  }
+}
+
+/// One stretch of one column whose bytes lie side by side.
+void pack_below(const uint8_t* x, int64_t run, int64_t width, uint8_t mask, std::byte* out,
+                int32_t& sum) {
+  const uint32_t turn = mask * 0x01010101u;
+  for (int64_t i = 0; i < run; i += 4, out += width * 4) {
+    uint32_t word = turn;
+    std::memcpy(&word, x + i, static_cast<size_t>(std::min<int64_t>(4, run - i)));
+    word ^= turn;
+    std::memcpy(out, &word, 4);
+  }
+  sum += static_cast<int32_t>(q_sum_bytes(x, run, mask ^ 0x80) - 128 * run);
+}
+
+/// One stretch of a panel of such columns, `column` bytes apart.
+void pack_columns_below(const uint8_t* x, int64_t column, int64_t run, int64_t columns,
+                        int64_t width, uint8_t mask, std::byte* out, int32_t* sums) {
+  int64_t done = 0;
+  if (column % 4 == 0 && run >= 16) {  // words of four bytes are turned in squares
+    const int64_t words = run / 4;
+    done = words * 4;
+    transpose_tile(reinterpret_cast<const std::byte*>(x), column / 4, out, width, columns, words,
+                   4);
+    for (int64_t i = 0; i < words && mask != 0; ++i)
+      for (int64_t j = 0; j < columns * 4; ++j) out[i * width * 4 + j] ^= std::byte{mask};
+    for (int64_t c = 0; c < columns; ++c)
+      sums[c] += static_cast<int32_t>(q_sum_bytes(x + c * column, done, mask ^ 0x80) - 128 * done);
+  }
+  for (int64_t c = 0; c < columns && done < run; ++c)
+    pack_below(x + c * column + done, run - done, width, mask, out + done * width + c * 4, sums[c]);
+}
+
+/// Both in groups of two 16-bit numbers.
+void pack_pairs_beside(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
+                       uint8_t mask, std::byte* out, int32_t* sums) {
+  const std::vector<uint8_t> none(static_cast<size_t>(columns), mask);
+  for (int64_t i = 0; i < run; i += 2, out += width * 4) {
+    const uint8_t *r0 = x + i * row, *r1 = i + 1 < run ? r0 + row : none.data();
+    uint32_t words[kMaxQPanel];
+    for (int64_t c = 0; c < columns; ++c) {
+      const int32_t v0 = static_cast<int8_t>(r0[c] ^ mask), v1 = static_cast<int8_t>(r1[c] ^ mask);
+      words[c] = (static_cast<uint32_t>(v0) & 0xFFFF) | static_cast<uint32_t>(v1) << 16;
+      sums[c] += v0 + v1;
+    }
+    std::memcpy(out, words, static_cast<size_t>(columns) * 4);
+  }
+}
+void pack_pairs_below(const uint8_t* x, int64_t run, int64_t width, uint8_t mask, std::byte* out,
+                      int32_t& sum) {
+  for (int64_t i = 0; i < run; i += 2, out += width * 4) {
+    const int32_t v0 = static_cast<int8_t>(x[i] ^ mask);
+    const int32_t v1 = i + 1 < run ? static_cast<int8_t>(x[i + 1] ^ mask) : 0;
+    const uint32_t word = (static_cast<uint32_t>(v0) & 0xFFFF) | static_cast<uint32_t>(v1) << 16;
+    std::memcpy(out, &word, 4);
+    sum += v0 + v1;
+  }
+}
+
+}  // namespace
+
+void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t stretches, int64_t run,
+                      int64_t n, bool flip, std::byte* out, int32_t* sums, const QTiles& tiles) {
+  const int64_t width = tiles.panel, groups = q_panel_groups(run, tiles);
+  const int64_t k = stretches * run, all = stretches * groups, bytes = all * width * 4;
+  const int64_t panels = (n + width - 1) / width, step = panel_bytes(tiles, all);
+  parallel(panels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, k * width)),
+           [&](int64_t begin, int64_t end) {
+             std::vector<std::byte> room(tiles.sorted ? static_cast<size_t>(bytes) : 0);
+             for (int64_t p = begin; p < end; ++p) {
+               std::byte* panel = tiles.sorted ? room.data() : out + p * step;
+               const auto sort = [&] {
+                 if (tiles.sorted)
+                   q_sort_groups(panel, stretches, groups, sorted_at(out + p * step, all));
+               };
+               std::memset(panel, 0, static_cast<size_t>(bytes));
+               const int64_t columns = std::min(width, n - p * width);
+               const uint8_t mask = flip ? 0x80 : 0;
+               int32_t down[kMaxQPanel] = {};
+               if (column == 1 || row == 1) {
+                 const bool pairs = tiles.element != 1;
+                 for (int64_t s = 0; s < stretches; ++s) {
+                   const uint8_t* from = x + p * width * column + s * run * row;
+                   std::byte* to = panel + s * groups * width * 4;
+                   if (column == 1)
+                     (pairs ? pack_pairs_beside : pack_beside)(from, row, run, columns, width, mask,
+                                                               to, down);
+                   else if (!pairs)
+                     pack_columns_below(from, column, run, columns, width, mask, to, down);
+                   else
+                     for (int64_t c = 0; c < columns; ++c)
+                       pack_pairs_below(from + c * column, run, width, mask, to + c * 4, down[c]);
+                 }
+                 if (sums != nullptr) std::copy_n(down, columns, sums + p * width);
+                 sort();
+                 continue;
+               }
+               for (int64_t c = 0; c < columns; ++c) {
+                 const uint8_t* from = x + (p * width + c) * column;
+                 int32_t sum = 0;
+                 for (int64_t s = 0; s < stretches; ++s) {
+                   std::byte* to = panel + s * groups * width * 4;
+                   for (int64_t i = 0; i < run; ++i, from += row) {
+                     const int32_t value = number(*from, flip, true);
+                     sum += value;
+                     put(to, (i / tiles.group * width + c) * tiles.group + i % tiles.group,
+                         tiles.element, value);
+                   }
+                 }
+                 if (sums != nullptr) sums[p * width + c] = sum;
+               }
+               sort();
+             }
+           });
+}
+
+void q_pack_panels(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n, bool flip,
+                   bool /*is_signed*/, std::byte* out, int32_t* sums, const QTiles& tiles) {
+  q_pack_stretches(x, row, column, 1, k, n, flip, out, sums, tiles);
+}
+
+void q_row_sums(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
+                int32_t* sums) {
+  // A signed byte is the unsigned one with its first bit turned, less 128.
+  const uint8_t mask = flip != is_signed ? 0x80 : 0;
+  const int64_t less = is_signed ? 128 * k : 0;
+  parallel(m, std::max<int64_t>(1, 262144 / std::max<int64_t>(1, k)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t i = begin; i < end; ++i)
+               sums[i] = static_cast<int32_t>(q_sum_bytes(x + i * ldx, k, mask) - less);
+           });
+}
+
+int64_t q_tile_rows(int64_t m, bool amx, const QTiles& tiles) {
+  return amx ? 16 : tiles.tile_rows(m);
+}
+
+bool q_use_amx(int64_t m) { return m > 4 && has_amx_int8(); }
+
+QProduct q_plan_rows(int64_t m, int64_t n, int64_t k, int64_t lda, bool a_signed,
+                     const QTiles& tiles) {
+  QProduct p;
+  p.inner = &tiles;
+  p.n = n;
+  p.run = k;
+  p.lda = lda;
+  p.amx = q_use_amx(m);
+  p.a_signed = a_signed;
+  p.add_rows(0, m, q_tile_rows(m, p.amx, tiles), [&](int64_t at, int32_t rows) {
+    p.runs.push_back({0, rows, at});
+  });
+  return p;
+}
+
+namespace {
+
+constexpr int64_t kPanel = 32;  ///< columns of a panel of AMX
+
+struct Task {
+  const QProduct& p;
+  const std::byte* a;
+  int64_t a_bytes;
+  const QFinish& finish;
+};
+
+void finish_rows(const Task& t, const QTileRows& rows, const int32_t* sums, int64_t width,
+                 int64_t column) {
+  const int64_t columns = std::min(width, t.p.n - column);
+  for (int32_t i = rows.first_run; i < rows.last_run; ++i) {
+    const QRun& run = t.p.runs[static_cast<size_t>(i)];
+    q_finish(t.finish, sums + run.from * width, width, run.to, run.count, column, columns);
+  }
+}
+
+/// Tiles [first, last) times one panel with AMX, two tiles at a time. While it is multiplied, the
+/// one after it comes nearer.
+void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
+              const std::byte* next, int64_t column, int64_t chunk) {
+  const QProduct& p = t.p;
+  alignas(64) int32_t sums[32 * kPanel];
+  const int64_t chunks = (p.run + chunk - 1) / chunk, padded = chunks * chunk;
+  const auto turns = static_cast<int64_t>((last - first + 1) / 2);
+  const int64_t bytes = static_cast<int64_t>(p.offsets.size()) * padded * kPanel;
+  std::byte* room = nullptr;
+  for (size_t i = first; i < last; i += 2) {
+    const int parts = i + 1 < last ? 2 : 1;
+    AmxTile tile{{nullptr, nullptr},
+                 {0, 0},
+                 panel,
+                 chunks,
+                 p.offsets.data(),
+                 static_cast<int64_t>(p.offsets.size()),
+                 sums};
+    if (next != nullptr) tile.ask(next, bytes, static_cast<int64_t>((i - first) / 2), turns, chunk);
+    for (int part = 0; part < parts; ++part) {
+      const QTileRows& rows = p.tiles[i + static_cast<size_t>(part)];
+      tile.a[part] = t.a + rows.offset;
+      tile.lda[part] = p.lda;
+      // Tiles are read whole: one that would leave A is copied. Only products without stretches
+      // have such, the others have A in a copy with room behind it.
+      if (rows.offset + 15 * p.lda + padded + p.offsets.back() <= t.a_bytes) continue;
+      if (room == nullptr)
+        room = reinterpret_cast<std::byte*>(thread_floats(1, static_cast<size_t>(8 * padded)));
+      std::byte* to = room + part * 16 * padded;
+      std::memset(to, 0, static_cast<size_t>(16 * padded));
+      for (int64_t r = 0; r < rows.count; ++r)
+        std::memcpy(to + r * padded, tile.a[part] + r * p.lda, static_cast<size_t>(p.run));
+      tile.a[part] = to;
+      tile.lda[part] = padded;
+    }
+    amx_tile(tile, parts, p.n - column, p.a_signed ? AmxKind::kSigned : AmxKind::kUnsigned);
+    for (int part = 0; part < parts; ++part)
+      finish_rows(t, p.tiles[i + static_cast<size_t>(part)], sums + part * 16 * kPanel, kPanel,
+                  column);
+  }
+}
+
+}  // namespace
+
+QEnds q_ends(const QFinish& f, int64_t column, int64_t columns) {
+  const bool rest = f.rest != nullptr;
+  const int32_t origin = rest ? f.zero_point2 : f.zero_point;
+  const int32_t low = rest ? f.least2 : f.least, high = rest ? f.greatest2 : f.greatest;
+  const int32_t middle = low < 0 ? 0 : 128;
+  QEnds e = {};
+  for (int64_t i = 0; i < columns; ++i) {
+    if (f.column_add != nullptr) e.add[i] = f.column_add[column + i];
+    e.scale[i] = f.column_scale != nullptr ? f.scale * f.column_scale[column + i] : f.scale;
+  }
+  e.high = static_cast<float>(high - origin);
+  e.own_low = static_cast<float>(f.least - f.zero_point);
+  e.own_high = static_cast<float>(f.greatest - f.zero_point);
+  e.own = f.own;
+  e.other = f.other;
+  e.rest_zero = f.rest_zero;
+  e.zero = static_cast<int16_t>(origin - middle);
+  e.least = static_cast<int8_t>(low - middle);
+  e.greatest = static_cast<int8_t>(high - middle);
+  e.middle = static_cast<int8_t>(middle);
+  e.rest_signed = f.rest_signed;
+  e.rest = rest ? f.rest + column : nullptr;
+  e.out = static_cast<std::byte*>(f.out) + column;
+  e.ldo = f.ldo;
+  return e;
+}
+
+namespace {
+
+constexpr int64_t kLongRow = 256;  ///< bytes from which the next tile's rows are asked for
+constexpr int kSumRows = 40;       ///< of the tiles whose sums are finished at once
+
+/// Tiles [first, last), whose sums lie one after the other: runs that go on are finished as one.
+void finish_tiles(const Task& t, size_t first, size_t last, const int32_t* sums, int64_t width,
+                  int64_t column) {
+  const int64_t columns = std::min(width, t.p.n - column);
+  int64_t from = 0, count = 0, to = 0, start = 0;
+  const auto flush = [&] {
+    if (count > 0) q_finish(t.finish, sums + from * width, width, to, count, column, columns);
+  };
+  for (size_t i = first; i < last; ++i) {
+    const QTileRows& rows = t.p.tiles[i];
+    for (int32_t r = rows.first_run; r < rows.last_run; ++r) {
+      const QRun& run = t.p.runs[static_cast<size_t>(r)];
+      if (from + count != start + run.from || to + count != run.to) {
+        flush();
+        from = start + run.from;
+        to = run.to;
+        count = 0;
+      }
+      count += run.count;
+    }
+    start += rows.count;
+  }
+  flush();
+}
+
+void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
+                const std::byte* next, int64_t column) {
+  const QProduct& p = t.p;
+  const QTiles& tiles = *p.inner;
+  alignas(64) int32_t sums[kSumRows * kMaxQPanel];
+  int64_t ahead = 0;
+  QTile tile{nullptr, p.lda, panel, tiles.groups_of(p.run), sums, tiles.panel};
+  tile.offsets = p.offsets.data();
+  tile.stretches = static_cast<int64_t>(p.offsets.size());
+  tile.stretch_bytes = q_panel_groups(p.run, tiles) * tiles.panel * 4;
+  if (tiles.sorted) {
+    const int64_t groups = q_panel_groups(p.run, tiles), all = tile.stretches * groups;
+    const QSorted sorted = sorted_at(const_cast<std::byte*>(panel), all);
+    auto* places = reinterpret_cast<int64_t*>(thread_floats(3, static_cast<size_t>(2 * all)));
+    for (int64_t i = 0; i < all; ++i) {
+      const uint32_t at = sorted.order[i];
+      places[i] = p.offsets[at >> kQGroupBits] + 4 * int64_t{at & ((1u << kQGroupBits) - 1)};
+    }
+    tile.b = sorted.bytes;
+    tile.places = places;
+    tile.counts = sorted.counts;
+    // The next panel comes nearer meanwhile: about as much as this one has, in front of its room.
+    if (next != nullptr) ahead = (sorted.bytes - panel) + 64 * (all + sorted.counts[kQWide]);
+  }
+  const int64_t columns = std::min<int64_t>(tiles.panel, p.n - column);
+  const auto& byte_rows = tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
+  const bool bytes = t.finish.bytes_of_columns() && columns >= tiles.least_columns;
+  const QEnds ends = bytes ? q_ends(t.finish, column, columns) : QEnds();
+  const auto at_once = static_cast<size_t>(std::max(1, kSumRows / tiles.max_rows));
+  const auto turns = static_cast<int64_t>((last - first + at_once - 1) / at_once);
+  const int64_t lines = (ahead / 64 + turns - 1) / turns;
+  for (size_t i = first; i < last; i += at_once) {
+    const size_t end = std::min(last, i + at_once);
+    for (int64_t line = 0; line < lines && ahead > 0; ++line, ahead -= 64, next += 64)
+      __builtin_prefetch(next, 0, 2);
+    tile.c = sums;
+    size_t summed = i;  // tiles before it are finished
+    for (size_t j = i; j < end; ++j) {
+      const QTileRows& rows = p.tiles[j];
+      tile.a = t.a + rows.offset;
+      // Sorted groups read rows here and there, which no prefetcher sees through.
+      if (tiles.sorted && tile.stretches == 1 && p.run >= kLongRow && j + 1 < last)
+        for (int32_t r = 0; r < p.tiles[j + 1].count; ++r)
+          for (int64_t k = 0; k < p.run; k += 64)
+            __builtin_prefetch(t.a + p.tiles[j + 1].offset + r * p.lda + k);
+      const QRun& run = p.runs[static_cast<size_t>(rows.first_run)];
+      if (bytes && byte_rows[rows.count] != nullptr && rows.last_run == rows.first_run + 1 &&
+          run.from == 0 && run.count == rows.count) {
+        finish_tiles(t, summed, j, sums, tiles.panel, column);
+        byte_rows[rows.count](tile, ends, run.to, columns);
+        tile.c = sums;
+        summed = j + 1;
+        continue;
+      }
+      tiles.unsigned_rows[rows.count](tile);
+      tile.c += rows.count * tile.ldc;
+    }
+    finish_tiles(t, summed, end, sums, tiles.panel, column);
+  }
+}
+
+}  // namespace
+
+void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std::byte* b,
+               const QFinish& finish) {
+  const QTiles& tiles = *p.inner;
+  const int64_t width = tiles.panel, panels = (p.n + width - 1) / width;
+  const auto count = static_cast<int64_t>(p.tiles.size());
+  if (count == 0 || panels <= 0) return;
+  const int64_t stretches = static_cast<int64_t>(p.offsets.size());
+  const int64_t step = panel_bytes(tiles, stretches * q_panel_groups(p.run, tiles));
+  // A block of rows that the second cache holds, times as many panels as make a task worth while.
+  const int64_t rows = std::max(1, p.tiles.front().count), row_bytes = rows * p.lda;
+  const int64_t most = std::max<int64_t>(2, (int64_t{192} << 10) / std::max<int64_t>(1, row_bytes));
+  int64_t blocks = (count + most - 1) / most;
+  // Threads that took panels of the same rows would write to the same cache lines: rows are cut
+  // where all the weights stay near.
+  const int64_t threads = thread_count();
+  if (threads > 1 && panels * step <= near_bytes() && count >= 8 * threads)
+    blocks = std::max(blocks, 2 * threads);
+  int64_t block = (count + blocks - 1) / blocks;
+  if (p.amx) block += block % 2;
+  blocks = (count + block - 1) / block;
+  const int64_t work = std::max<int64_t>(1, block * rows * width * p.run * stretches);
+  const int64_t group = std::clamp<int64_t>((p.amx ? 4'000'000 : 600'000) / work, 1, panels);
+  const int64_t turns = (panels + group - 1) / group;
+  const int64_t chunk = amx_chunk(p.run);
+  const bool ahead = p.n * p.run * stretches > near_bytes();  // else it is near already
+  const Task task{p, a, a_bytes, finish};
+  parallel(blocks * turns, 1, [&](int64_t begin, int64_t end) {
+    if (p.amx) amx_begin(chunk);
+    for (int64_t i = begin; i < end; ++i) {
+      const auto first = static_cast<size_t>(i / turns * block);
+      const size_t last = std::min(static_cast<size_t>(count), first + static_cast<size_t>(block));
+      for (int64_t q = i % turns * group; q < std::min(panels, (i % turns + 1) * group); ++q) {
+        const std::byte* panel = b + q * step;
+        if (p.amx)
+          amx_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width,
+                   chunk);
+        else
+          plain_rows(task, first, last, panel, ahead && q + 1 < panels ? panel + step : nullptr,
+                     q * width);
+      }
+    }
+    if (p.amx) amx_end();
+  });
+}
+
+void q_product_row_sums(const QProduct& p, const std::byte* a, int32_t* sums) {
+  const auto of_stretch = [&](const std::byte* from) {
+    if (p.inner->element == 1) {
+      // A signed byte is the unsigned one with its first bit turned, less 128.
+      return q_sum_bytes(reinterpret_cast<const uint8_t*>(from), p.run, p.a_signed ? 0x80 : 0) -
+             (p.a_signed ? 128 * p.run : 0);
+    }
+    int64_t sum = 0;
+    const auto* wide = reinterpret_cast<const int16_t*>(from);
+    for (int64_t i = 0; i < p.run; ++i) sum += wide[i];
+    return sum;
+  };
+  const int64_t work = p.run * static_cast<int64_t>(p.offsets.size()) * 8;
+  parallel(static_cast<int64_t>(p.tiles.size()), std::max<int64_t>(1, 65536 / work),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t i = begin; i < end; ++i) {
+               const QTileRows& rows = p.tiles[static_cast<size_t>(i)];
+               for (int32_t r = rows.first_run; r < rows.last_run; ++r) {
+                 const QRun& run = p.runs[static_cast<size_t>(r)];
+                 for (int64_t j = 0; j < run.count; ++j) {
+                   int64_t sum = 0;
+                   for (const int64_t offset : p.offsets)
+                     sum += of_stretch(a + rows.offset + (run.from + j) * p.lda + offset);
+                   sums[run.to + j] = static_cast<int32_t>(sum);
+                 }
+               }
+             }
+           });
+}
+
+void qgemm(int64_t m, int64_t n, int64_t k, const std::byte* a, const std::byte* b,
+           const QFinish& finish, const QTiles& tiles) {
+  if (m <= 0 || n <= 0) return;
+  const int64_t lda = q_row_bytes(k, tiles);
+  q_product(q_plan_rows(m, n, k, lda, false, tiles), a, m * lda, b, finish);
+}
+
+}  // namespace tombolo

@@ -1,0 +1,203 @@
+// The tile of byte products with AVX-512 VNNI, which Highway does not know yet. Functions carry
+// their target; nothing else in this file uses it.
+
+#include <utility>
+
+#include "runtime/kernels/quant/qgemm.h"
+
+#if defined(__x86_64__)
+#if !defined(__clang__)
+// gcc 12 takes its own _mm512_undefined_* inside the intrinsics for a mistake (gcc bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+
+#define TOMBOLO_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+#define TOMBOLO_INLINE TOMBOLO_VNNI inline __attribute__((always_inline))
+
+namespace tombolo {
+namespace {
+
+/// Which side of bytes is unsigned; or pairs of 16-bit numbers, whose sums may wrap.
+enum class Kind : uint8_t { kUnsignedRows, kSignedRows, kPairs };
+
+template <Kind kKind>
+TOMBOLO_INLINE __m512i add_product(__m512i sum, __m512i a, __m512i b) {
+  if constexpr (kKind == Kind::kUnsignedRows) return _mm512_dpbusd_epi32(sum, a, b);
+  if constexpr (kKind == Kind::kSignedRows) return _mm512_dpbusd_epi32(sum, b, a);
+  if constexpr (kKind == Kind::kPairs) return _mm512_dpwssd_epi32(sum, a, b);
+}
+
+template <int kR, Kind kKind>
+TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) acc[r][0] = acc[r][1] = _mm512_setzero_si512();
+  const int64_t lda = t.lda;
+  for (int64_t s = 0; s < t.stretches; ++s) {
+    const std::byte* a = t.a + (t.offsets != nullptr ? t.offsets[s] : 0);
+    const std::byte* b = t.b + s * t.stretch_bytes;
+    for (int64_t g = t.groups; g > 0; --g, a += 4, b += 128) {
+      const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 64);
+#pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r) {
+        int32_t group;
+        __builtin_memcpy(&group, a + r * lda, 4);
+        const __m512i av = _mm512_set1_epi32(group);
+        acc[r][0] = add_product<kKind>(acc[r][0], av, b0);
+        acc[r][1] = add_product<kKind>(acc[r][1], av, b1);
+      }
+    }
+  }
+}
+
+template <int kR, Kind kKind>
+TOMBOLO_VNNI void tile(const QTile& t) {
+  __m512i acc[kR][2];
+  accumulate<kR, kKind>(t, acc);
+  if constexpr (kKind == Kind::kPairs)
+    if (t.add)
+#pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r)
+        for (int i = 0; i < 2; ++i)
+          acc[r][i] = _mm512_add_epi32(acc[r][i], _mm512_loadu_si512(t.c + r * t.ldc + 16 * i));
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) {
+    _mm512_storeu_si512(t.c + r * t.ldc, acc[r][0]);
+    _mm512_storeu_si512(t.c + r * t.ldc + 16, acc[r][1]);
+  }
+}
+
+/// What finish_columns (qgemm_tile.cpp) makes of sums, here where they are: layers of few inputs
+/// would spend as long on writing and reading them as on the products.
+struct Ends {
+  __m512i add[2];
+  __m512 scale[2], high, own_low, own_high, own, other;
+  __m512i rest_zero, zero, least, greatest, flip, order;
+  bool rest_signed;
+};
+
+TOMBOLO_INLINE Ends ends_of(const QEnds& q) {
+  Ends e;
+  for (int i = 0; i < 2; ++i) {
+    e.add[i] = _mm512_load_si512(q.add + 16 * i);
+    e.scale[i] = _mm512_load_ps(q.scale + 16 * i);
+  }
+  e.high = _mm512_set1_ps(q.high);
+  e.own_low = _mm512_set1_ps(q.own_low);
+  e.own_high = _mm512_set1_ps(q.own_high);
+  e.own = _mm512_set1_ps(q.own);
+  e.other = _mm512_set1_ps(q.other);
+  e.rest_zero = _mm512_set1_epi32(q.rest_zero);
+  e.zero = _mm512_set1_epi16(q.zero);
+  e.least = _mm512_set1_epi8(q.least);
+  e.greatest = _mm512_set1_epi8(q.greatest);
+  e.flip = _mm512_set1_epi8(q.middle);
+  // Narrowing leaves fours of columns: of both vectors of the first row, then of the second.
+  e.order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  e.rest_signed = q.rest_signed;
+  return e;
+}
+
+template <bool kRest>
+TOMBOLO_INLINE __m512i number(const Ends& e, int i, __m512i sum, const std::byte* rest,
+                              __mmask16 some) {
+  __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(sum, e.add[i])), e.scale[i]);
+  if constexpr (kRest) {
+    const __m512 first =
+        _mm512_roundscale_ps(_mm512_min_ps(e.own_high, _mm512_max_ps(e.own_low, x)),
+                             _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m128i bytes = _mm_maskz_loadu_epi8(some, rest + 16 * i);
+    const __m512i wide = e.rest_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+    const __m512 other = _mm512_cvtepi32_ps(_mm512_sub_epi32(wide, e.rest_zero));
+    x = _mm512_add_ps(_mm512_mul_ps(first, e.own), _mm512_mul_ps(other, e.other));
+  }
+  return _mm512_cvtps_epi32(_mm512_min_ps(e.high, x));
+}
+
+template <bool kRest>
+TOMBOLO_INLINE __m512i row_of(const Ends& e, const __m512i (&sums)[2], const std::byte* rest,
+                              __mmask32 some) {
+  return _mm512_adds_epi16(
+      _mm512_packs_epi32(number<kRest>(e, 0, sums[0], rest, static_cast<__mmask16>(some)),
+                         number<kRest>(e, 1, sums[1], rest, static_cast<__mmask16>(some >> 16))),
+      e.zero);
+}
+
+template <int kR, bool kRest, bool kWhole>
+TOMBOLO_INLINE void store_bytes(const QEnds& q, const __m512i (&acc)[kR][2], int64_t row,
+                                int64_t columns) {
+  const Ends e = ends_of(q);
+  const __mmask32 some = kWhole ? 0xFFFFFFFFu : (1u << columns) - 1;
+  const int64_t ldo = q.ldo;
+  std::byte* to = q.out + row * ldo;
+  const std::byte* rest = kRest ? q.rest + row * ldo : nullptr;
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; r += 2, to += 2 * ldo) {
+    const int next = r + 1 < kR ? r + 1 : r;
+    const __m512i first = row_of<kRest>(e, acc[r], rest, some);
+    const __m512i second =
+        row_of<kRest>(e, acc[next], kRest && next != r ? rest + ldo : rest, some);
+    __m512i bytes = _mm512_packs_epi16(first, second);
+    bytes = _mm512_max_epi8(_mm512_min_epi8(bytes, e.greatest), e.least);
+    bytes = _mm512_permutexvar_epi32(e.order, _mm512_xor_si512(bytes, e.flip));
+    const __m256i low = _mm512_castsi512_si256(bytes), high = _mm512_extracti64x4_epi64(bytes, 1);
+    if constexpr (kWhole) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), low);
+      if (next != r) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + ldo), high);
+    } else {
+      _mm256_mask_storeu_epi8(to, some, low);
+      if (next != r) _mm256_mask_storeu_epi8(to + ldo, some, high);
+    }
+    if constexpr (kRest) rest += 2 * ldo;
+  }
+}
+
+template <int kR, bool kRest>
+TOMBOLO_VNNI void byte_tile(const QTile& t, const QEnds& ends, int64_t row, int64_t columns) {
+  __m512i acc[kR][2];
+  accumulate<kR, Kind::kUnsignedRows>(t, acc);
+  if (columns >= 32)
+    store_bytes<kR, kRest, true>(ends, acc, row, 32);
+  else
+    store_bytes<kR, kRest, false>(ends, acc, row, columns);
+}
+
+constexpr int kRows = 14;
+
+template <int... kR>
+void fill(QTiles& tiles, std::integer_sequence<int, kR...>) {
+  ((tiles.unsigned_rows[kR + 1] = &tile<kR + 1, Kind::kUnsignedRows>), ...);
+  ((tiles.signed_rows[kR + 1] = &tile<kR + 1, Kind::kSignedRows>), ...);
+  ((tiles.byte_rows[0][kR + 1] = &byte_tile<kR + 1, false>), ...);
+  ((tiles.byte_rows[1][kR + 1] = &byte_tile<kR + 1, true>), ...);
+}
+template <int... kR>
+void fill_pairs(QTiles& tiles, std::integer_sequence<int, kR...>) {
+  ((tiles.unsigned_rows[kR + 1] = tiles.signed_rows[kR + 1] = &tile<kR + 1, Kind::kPairs>), ...);
+}
+
+}  // namespace
+
+QTiles make_vnni_tiles() {
+  QTiles tiles{.max_rows = kRows, .panel = 32, .group = 4, .element = 1, .name = "vnni"};
+  fill(tiles, std::make_integer_sequence<int, kRows>());
+  return tiles;
+}
+
+QTiles make_vnni_pair_tiles() {
+  QTiles tiles{.max_rows = kRows, .panel = 32, .group = 2, .element = 2, .name = "vnni pairs"};
+  fill_pairs(tiles, std::make_integer_sequence<int, kRows>());
+  return tiles;
+}
+
+}  // namespace tombolo
+
+#else
+
+namespace tombolo {
+QTiles make_vnni_tiles() { return {}; }
+QTiles make_vnni_pair_tiles() { return {}; }
+}  // namespace tombolo
+
+#endif

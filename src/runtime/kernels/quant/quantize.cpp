@@ -1,0 +1,193 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/quant/quantize.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <limits>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/quant/nearest-inl.h"
+#include "runtime/kernels/quant/quantize.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::ScalableTag<float>;
+using I32 = hn::RebindToSigned<F>;
+
+template <typename T>
+void quantize_any(const float* x, int64_t n, float scale, int32_t zero, T* y) {
+  constexpr int32_t kLeast = std::numeric_limits<T>::min(),
+                    kGreatest = std::numeric_limits<T>::max();
+  const F f;
+  const I32 d;
+  const hn::Rebind<T, F> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const auto s = hn::Set(f, scale), lo = hn::Set(f, static_cast<float>(kLeast - zero)),
+             hi = hn::Set(f, static_cast<float>(kGreatest - zero));
+  const auto z = hn::Set(d, zero);
+  // The specification divides. A product with 1 / scale gives the same integer unless it comes near
+  // the middle between two: then, and where the reciprocal is no normal number, the division is
+  // made.
+  const float reciprocal = 1 / scale;
+  const bool usable = reciprocal > 1e-30f && reciprocal < 1e30f;
+  const auto inverse = hn::Set(f, usable ? reciprocal : 0.0f);
+  const auto near_middle = hn::Set(f, usable ? 0.4999f : -1.0f);
+  const auto product = [&](int64_t j, int64_t left) HWY_ATTR {
+    return hn::Min(hi, hn::Mul(load_n(f, x + j, left), inverse));
+  };
+  const auto quotient = [&](int64_t j, int64_t left) HWY_ATTR {
+    const auto exact = hn::Div(load_n(f, x + j, left), s);
+    return nearest(hn::Min(hi, hn::Max(lo, hn::IfThenElseZero(hn::Eq(exact, exact), exact))));
+  };
+  // Bits of magnitudes, which compare as integers do; NaN is the greatest.
+  const auto off = [&](hn::Vec<F> v, hn::Vec<I32> q) HWY_ATTR {
+    return hn::BitCast(d, hn::Abs(hn::Sub(v, hn::ConvertTo(f, q))));
+  };
+  const auto limit = hn::BitCast(d, near_middle);
+  int64_t i = 0;
+  const hn::ScalableTag<T> four;
+  const hn::ScalableTag<int16_t> d16;
+  const auto z16 = hn::Set(d16, static_cast<int16_t>(zero));
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto v0 = product(i, lanes), v1 = product(i + lanes, lanes),
+               v2 = product(i + 2 * lanes, lanes), v3 = product(i + 3 * lanes, lanes);
+    auto q0 = nearest(v0), q1 = nearest(v1), q2 = nearest(v2), q3 = nearest(v3);
+    const auto most = hn::Max(hn::Max(off(v0, q0), off(v1, q1)), hn::Max(off(v2, q2), off(v3, q3)));
+    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(most, limit)))) {
+      q0 = quotient(i, lanes);
+      q1 = quotient(i + lanes, lanes);
+      q2 = quotient(i + 2 * lanes, lanes);
+      q3 = quotient(i + 3 * lanes, lanes);
+    }
+    const auto joined =
+        join_bytes(four, q0, q1, q2, q3, [&](auto v) HWY_ATTR { return hn::SaturatedAdd(v, z16); });
+    hn::StoreU(joined, four, y + i);
+  }
+  for (; i < n; i += lanes) {
+    const auto v = hn::Max(lo, product(i, n - i));
+    auto q = nearest(v);
+    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(off(v, q), limit)))) q = quotient(i, n - i);
+    store_n(bytes_inside(bytes, hn::Add(q, z)), bytes, y + i, n - i);
+  }
+}
+
+/// To 16 bits, which no product with 1 / scale is exact enough for.
+template <typename T>
+void quantize16(const float* x, int64_t n, float scale, int32_t zero, T* y) {
+  constexpr int32_t kLeast = std::numeric_limits<T>::min(),
+                    kGreatest = std::numeric_limits<T>::max();
+  const F f;
+  const I32 d;
+  const hn::Rebind<T, F> narrow;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const auto s = hn::Set(f, scale), lo = hn::Set(f, static_cast<float>(kLeast - zero)),
+             hi = hn::Set(f, static_cast<float>(kGreatest - zero));
+  const auto z = hn::Set(d, zero);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const auto exact = hn::Div(load_n(f, x + i, n - i), s);
+    const auto number = hn::IfThenElseZero(hn::Eq(exact, exact), exact);
+    const auto q = hn::Add(nearest(hn::Min(hi, hn::Max(lo, number))), z);
+    store_n(hn::DemoteTo(narrow, q), narrow, y + i, n - i);
+  }
+}
+
+template <typename T>
+void dequantize(const void* x, int64_t n, float scale, int32_t zero, float* y) {
+  const F f;
+  const I32 d;
+  const hn::Rebind<T, F> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const auto s = hn::Set(f, scale);
+  const auto z = hn::Set(d, zero);
+  const T* from = static_cast<const T*>(x);
+  for (int64_t i = 0; i < n; i += lanes) {
+    auto v = hn::Zero(d);
+    if constexpr (sizeof(T) == 4)
+      v = load_n(d, from + i, n - i);
+    else
+      v = hn::PromoteTo(d, load_n(bytes, from + i, n - i));
+    store_n(hn::Mul(hn::ConvertTo(f, hn::Sub(v, z)), s), f, y + i, n - i);
+  }
+}
+
+/// Takes n numbers into the range; those that are none (NaN) change nothing.
+void widen_range(const float* x, int64_t n, float* least, float* greatest) {
+  const F f;
+  using V = hn::Vec<F>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  V low = hn::Set(f, *least), high = hn::Set(f, *greatest);
+  V low1 = low, low2 = low, low3 = low, high1 = high, high2 = high, high3 = high;
+  const auto take = [&](const float* from, V& a, V& b) HWY_ATTR {
+    const V v = hn::LoadU(f, from);
+    a = least_number(v, a);
+    b = greatest_number(v, b);
+  };
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    take(x + i, low, high);
+    take(x + i + lanes, low1, high1);
+    take(x + i + 2 * lanes, low2, high2);
+    take(x + i + 3 * lanes, low3, high3);
+  }
+  *least = hn::GetLane(hn::MinOfLanes(f, hn::Min(hn::Min(low, low1), hn::Min(low2, low3))));
+  *greatest = hn::GetLane(hn::MaxOfLanes(f, hn::Max(hn::Max(high, high1), hn::Max(high2, high3))));
+  for (; i < n; ++i) {
+    if (x[i] < *least) *least = x[i];
+    if (x[i] > *greatest) *greatest = x[i];
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+void quantize_row(const float* x, int64_t n, float scale, int32_t zero, bool is_signed,
+                  uint8_t* y) {
+  if (is_signed)
+    TOMBOLO_TARGET(void(const float*, int64_t, float, int32_t, int8_t*), quantize_any<int8_t>)
+  (x, n, scale, zero, reinterpret_cast<int8_t*>(y));
+  else TOMBOLO_TARGET(void(const float*, int64_t, float, int32_t, uint8_t*), quantize_any<uint8_t>)(
+      x, n, scale, zero, y);
+}
+
+void quantize_row16(const float* x, int64_t n, float scale, int32_t zero, bool is_signed,
+                    uint16_t* y) {
+  if (is_signed)
+    TOMBOLO_TARGET(void(const float*, int64_t, float, int32_t, int16_t*), quantize16<int16_t>)
+  (x, n, scale, zero, reinterpret_cast<int16_t*>(y));
+  else TOMBOLO_TARGET(void(const float*, int64_t, float, int32_t, uint16_t*), quantize16<uint16_t>)(
+      x, n, scale, zero, y);
+}
+
+void value_range(const float* x, int64_t n, float& least, float& greatest) {
+  TOMBOLO_TARGET(void(const float*, int64_t, float*, float*), widen_range)(x, n, &least, &greatest);
+}
+
+void dequantize_row(const void* x, bool is_signed, int64_t n, float scale, int32_t zero, float* y) {
+  using Fn = void(const void*, int64_t, float, int32_t, float*);
+  (is_signed ? TOMBOLO_TARGET(Fn, dequantize<int8_t>) : TOMBOLO_TARGET(Fn, dequantize<uint8_t>))(
+      x, n, scale, zero, y);
+}
+
+void dequantize_row16(const void* x, bool is_signed, int64_t n, float scale, int32_t zero,
+                      float* y) {
+  using Fn = void(const void*, int64_t, float, int32_t, float*);
+  (is_signed ? TOMBOLO_TARGET(Fn, dequantize<int16_t>) : TOMBOLO_TARGET(Fn, dequantize<uint16_t>))(
+      x, n, scale, zero, y);
+}
+
+void dequantize_sums(const int32_t* x, int64_t n, float scale, int32_t zero, float* y) {
+  using Fn = void(const void*, int64_t, float, int32_t, float*);
+  TOMBOLO_TARGET(Fn, dequantize<int32_t>)(x, n, scale, zero, y);
+}
+
+}  // namespace tombolo
+#endif

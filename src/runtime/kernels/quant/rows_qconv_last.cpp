@@ -1,0 +1,223 @@
+// QLinearConv with channels last: of com.microsoft, and of ai.tombolo with limits and a residual.
+
+#include <cmath>
+#include <string>
+
+#include "runtime/kernels/conv/geometry.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/kernels/quant/qconv_last.h"
+#include "runtime/kernels/quant/weight_zeros.h"
+
+namespace tombolo {
+namespace {
+
+constexpr size_t kX = 0, kXScale = 1, kXZero = 2, kW = 3, kWScale = 4, kWZero = 5, kYScale = 6,
+                 kYZero = 7, kBias = 8;
+// ai.tombolo: what is added to y, its scale and zero point, and those of the sum.
+constexpr size_t kZ = 9, kZScale = 10, kZZero = 11, kSumScale = 12, kSumZero = 13;
+
+struct LastState final : KernelState {
+  QConvPlan plan;
+  const std::byte* packed = nullptr;
+  bool has_rest = false;
+  int32_t low = 0, high = 255;  ///< limits of what is written last
+  DType out_type = DType::kUInt8;
+  Dims output;
+  /// Of each output, where all that they depend on is constant: what its sum is multiplied by, and
+  /// what is added to it first.
+  std::vector<float> scales;
+  std::vector<int32_t> adds;
+  std::vector<int32_t> zeros;  ///< of each output's weights, from the middle; empty: none
+};
+
+int32_t byte_at(const Tensor& tensor) {
+  return tensor.dtype() == DType::kInt8 ? tensor.data<int8_t>()[0] : tensor.data<uint8_t>()[0];
+}
+
+/// input(i) of the node, null for a bias that is not there.
+template <typename Input>
+void column_terms(const LastState& s, Input&& input, float* scales, int32_t* adds) {
+  const int64_t outputs = s.plan.outputs();
+  const auto* sums =
+      reinterpret_cast<const int32_t*>(s.packed + (s.plan.weight_bytes + 63) / 64 * 64);
+  const int32_t zero = product_zero(s.plan, byte_at(*input(kXZero)));
+  const Tensor &w_scale = *input(kWScale), *bias = input(kBias);
+  const double factor = static_cast<double>(input(kXScale)->template data<float>()[0]) /
+                        static_cast<double>(input(kYScale)->template data<float>()[0]);
+  for (int64_t i = 0; i < outputs; ++i) {
+    const float scale = w_scale.data<float>()[w_scale.size() == 1 ? 0 : i];
+    const int64_t at = s.plan.depthwise ? q_depthwise_place(i, outputs, s.plan.zeros) : i;
+    scales[at] = static_cast<float>(factor * static_cast<double>(scale));
+    // Sums wrap, as the reference's do.
+    adds[at] =
+        static_cast<int32_t>(static_cast<uint32_t>(bias != nullptr ? bias->data<int32_t>()[i] : 0) -
+                             static_cast<uint32_t>(zero) * static_cast<uint32_t>(sums[i]));
+  }
+}
+
+bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
+
+bool one_scale(const KernelQuery& q, size_t scale, size_t zero) {
+  return q.has_input(scale) && q.has_input(zero) && q.dtype(scale) == DType::kFloat32 &&
+         is_byte(q.dtype(zero)) && element_count(q.dims(scale)) == 1 &&
+         element_count(q.dims(zero)) == 1;
+}
+
+std::optional<ConvGeometry> geometry(const KernelQuery& q, LiveTaps& live) {
+  const auto x = q.dims(kX), w = q.dims(kW);
+  if ((x.size() != 3 && x.size() != 4) || w.size() != x.size()) return std::nullopt;
+  Dims first = {x[0], x.back()};
+  for (size_t i = 1; i + 1 < x.size(); ++i) first.push_back(x[i]);
+  return read_conv_geometry(q.attributes, {first.begin(), first.size()}, w, &live);
+}
+
+bool supports_last(const KernelQuery& q) {
+  const bool own = q.node.domain() == "ai.tombolo";
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 8 ||
+      (!own && q.attributes.get_int("channels_last", 0) == 0))
+    return false;
+  if (!is_byte(q.dtype(kX)) || !is_byte(q.dtype(kW)) || !one_scale(q, kXScale, kXZero) ||
+      !one_scale(q, kYScale, kYZero) || q.dtype(kXZero) != q.dtype(kX) ||
+      q.dtype(kWZero) != q.dtype(kW) || q.dtype(kWScale) != DType::kFloat32)
+    return false;
+  const Tensor *w = q.constant(kW), *zero = q.constant(kWZero);
+  LiveTaps live;
+  const auto shape = geometry(q, live);
+  if (!shape || w == nullptr || zero == nullptr || shape->in[0] != 1) return false;
+  const int64_t outputs = shape->groups * shape->out_channels;
+  for (const size_t i : {kWScale, kWZero}) {
+    const int64_t size = element_count(q.dims(i));
+    if (q.dims(i).size() > 1 || (size != 1 && size != outputs)) return false;
+  }
+  if (q.has_input(kBias) &&
+      (q.dtype(kBias) != DType::kInt32 || q.dims(kBias).size() != 1 || q.dims(kBias)[0] != outputs))
+    return false;
+  if (shape->depth() > 1 << 16 || element_count(q.dims(kX)) < 1) return false;
+  if (!q.has_input(kZ)) return true;
+  return own && is_byte(q.dtype(kZ)) && one_scale(q, kZScale, kZZero) &&
+         one_scale(q, kSumScale, kSumZero) && q.dtype(kZZero) == q.dtype(kZ);
+}
+
+Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context) {
+  auto state = std::make_unique<LastState>();
+  LastState& s = *state;
+  LiveTaps live;
+  const ConvGeometry shape = *geometry(context, live);
+  const uint8_t* w = context.constant(kW)->data<uint8_t>();
+  std::vector<uint8_t> room;
+  if (!live.whole()) {
+    room = live.weights(w, shape.groups * shape.out_channels * shape.in_channels);
+    w = room.data();
+  }
+  const QTiles& tiles = q_constant_tiles();
+  const bool w_unsigned = context.dtype(kW) == DType::kUInt8;
+  s.zeros = weight_zeros(context.constant(kWZero), !w_unsigned, shape.groups * shape.out_channels);
+  s.plan = plan_qconv_last(shape, context.dtype(kX) == DType::kInt8, context.has_input(kZ), tiles,
+                           w, w_unsigned, !s.zeros.empty());
+  const ConvGeometry& g = s.plan.shape;
+  const int64_t outputs = s.plan.outputs();
+  s.has_rest = context.has_input(kZ);
+  s.out_type = context.dtype(s.has_rest ? kSumZero : kYZero);
+  const bool is_signed = s.out_type == DType::kInt8;
+  s.low = static_cast<int32_t>(context.attributes.get_int("low", is_signed ? -128 : 0));
+  s.high = static_cast<int32_t>(context.attributes.get_int("high", is_signed ? 127 : 255));
+  s.output = {g.batch};
+  const size_t rank = context.dims(kX).size();
+  for (size_t i = 5 - rank; i < 3; ++i) s.output.push_back(g.out[i]);
+  s.output.push_back(outputs);
+  const size_t weights = (s.plan.weight_bytes + 63) / 64 * 64;
+  std::string key = std::string("qconv_last/") + tiles.name + "/" + std::to_string(g.groups) +
+                    (s.plan.run != g.in_channels ? "/rows" : "/taps") +
+                    (s.plan.depthwise  ? "/depthwise/" + std::string(name_of(active_isa()))
+                     : s.plan.winograd ? "/winograd/" + std::string(name_of(active_isa()))
+                                       : std::string()) +
+                    live.key() + weight_zeros_key(s.zeros);
+  TRY(s.packed, context.packed(kW, key, weights + static_cast<size_t>(outputs + 64) * 4,
+                               [&](std::byte* target) {
+                                 // Sorted panels have room that need not be there.
+                                 if (!tiles.sorted || s.plan.winograd || s.plan.depthwise)
+                                   std::memset(target, 0, weights);
+                                 pack_qconv_last(s.plan, w, w_unsigned,
+                                                 s.zeros.empty() ? nullptr : s.zeros.data(), target,
+                                                 reinterpret_cast<int32_t*>(target + weights));
+                               }));
+  s.scratch_bytes = static_cast<size_t>(outputs + 64) * 8 + 128 + s.plan.scratch_bytes();
+  for (const size_t i : {kXScale, kXZero, kWScale, kYScale, kBias})
+    if (context.has_input(i) && context.constant(i) == nullptr) return state;
+  s.scales.resize(static_cast<size_t>(outputs + 64));
+  s.adds.resize(s.scales.size());
+  Tensor copies[kBias + 1];
+  column_terms(
+      s,
+      [&](size_t i) {
+        return context.has_input(i) ? &context.aligned_constant(i, copies[i]) : nullptr;
+      },
+      s.scales.data(), s.adds.data());
+  return state;
+}
+
+Status run_last(KernelRun& run) {
+  const auto& s = run.state<LastState>();
+  TRY(Tensor * y, run.output(0, s.out_type, s.output));
+  const int64_t outputs = s.plan.outputs();
+  auto* scales = reinterpret_cast<float*>(run.scratch());
+  auto* adds = reinterpret_cast<int32_t*>(scales + (outputs + 63) / 32 * 32);
+  auto* image = reinterpret_cast<std::byte*>(adds + (outputs + 63) / 32 * 32);
+  const bool known = !s.scales.empty();
+  if (!known)
+    column_terms(
+        s, [&](size_t at) { return run.has_input(at) ? &run.input(at) : nullptr; }, scales, adds);
+  QFinish finish;
+  finish.kind = QFinish::Kind::kByte;
+  finish.column_add = known ? s.adds.data() : adds;
+  finish.column_scale = known ? s.scales.data() : scales;
+  const auto range = [](DType type, int32_t& least, int32_t& greatest) {
+    least = type == DType::kInt8 ? -128 : 0;
+    greatest = type == DType::kInt8 ? 127 : 255;
+  };
+  finish.zero_point = byte_at(run.input(kYZero));
+  range(run.input(kYZero).dtype(), finish.least, finish.greatest);
+  if (s.has_rest) {
+    const Tensor& rest = run.input(kZ);
+    const auto sum_scale = static_cast<double>(run.data<float>(kSumScale)[0]);
+    finish.rest = rest.data<std::byte>();
+    finish.rest_signed = rest.dtype() == DType::kInt8;
+    finish.rest_zero = byte_at(run.input(kZZero));
+    finish.zero_point2 = byte_at(run.input(kSumZero));
+    finish.least2 = s.low;
+    finish.greatest2 = s.high;
+    finish.own = static_cast<float>(static_cast<double>(run.data<float>(kYScale)[0]) / sum_scale);
+    finish.other = static_cast<float>(static_cast<double>(run.data<float>(kZScale)[0]) / sum_scale);
+  } else {
+    finish.least = s.low;
+    finish.greatest = s.high;
+  }
+  if (!s.zeros.empty()) finish.zero = s.zeros.data();
+  finish.out = y->data<std::byte>();
+  finish.ldo = outputs;
+  run_qconv_last(s.plan, run.data<uint8_t>(kX), static_cast<uint8_t>(byte_at(run.input(kXZero))),
+                 s.packed, finish, image);
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(qlinear_conv_channels_last) = {
+    .name = "qlinear_conv_channels_last",
+    .op = "QLinearConv",
+    .domain = "com.microsoft",
+    .supports = supports_last,
+    .prepare = prepare_last,
+    .run = run_last,
+};
+KERNEL(tombolo_qlinear_conv) = {
+    .name = "tombolo_qlinear_conv",
+    .op = "QLinearConvLast",
+    .domain = "ai.tombolo",
+    .supports = supports_last,
+    .prepare = prepare_last,
+    .run = run_last,
+};
+
+}  // namespace tombolo

@@ -1,0 +1,402 @@
+// Many numbers into one, along rows and down columns.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/reduce/fold.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <limits>
+#include <type_traits>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/math-inl.h"
+#include "runtime/kernels/reduce/rows.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D, class V>
+HWY_INLINE V magnitude(D d, V x) {
+  if constexpr (hwy::IsFloat<hn::TFromD<D>>()) return hn::Abs(x);
+  return hn::Max(x, hn::Sub(hn::Zero(d), x));
+}
+
+template <class D, class V>
+HWY_INLINE V product(D d, V a, V b) {
+  if constexpr (sizeof(hn::TFromD<D>) == 8 && !hwy::IsFloat<hn::TFromD<D>>()) {
+    const hn::Repartition<uint32_t, D> half;
+    const hn::RebindToUnsigned<D> du;
+    const auto ah = hn::BitCast(half, a), bh = hn::BitCast(half, b);
+    const auto a_up = hn::BitCast(half, hn::ShiftRight<32>(hn::BitCast(du, a))),
+               b_up = hn::BitCast(half, hn::ShiftRight<32>(hn::BitCast(du, b)));
+    const auto cross = hn::Add(hn::MulEven(a_up, bh), hn::MulEven(ah, b_up));
+    return hn::BitCast(d, hn::Add(hn::MulEven(ah, bh), hn::ShiftLeft<32>(cross)));
+  } else {
+    (void)d;
+    return hn::Mul(a, b);
+  }
+}
+
+/// `acc` with x taken in.
+template <Fold kFold, class D, class V>
+HWY_INLINE V combine(D d, V acc, V x) {
+  constexpr bool kFloating = hwy::IsFloat<hn::TFromD<D>>();
+  if constexpr (kFold == Fold::kSum) return hn::Add(acc, x);
+  if constexpr (kFold == Fold::kSumSquare) {
+    if constexpr (kFloating) return hn::MulAdd(x, x, acc);
+    return hn::Add(acc, product(d, x, x));
+  }
+  if constexpr (kFold == Fold::kSumAbs) return hn::Add(acc, magnitude(d, x));
+  if constexpr (kFold == Fold::kProd) return product(d, acc, x);
+  if constexpr (!kFloating) {
+    if constexpr (kFold == Fold::kMax) return hn::Max(acc, x);
+    if constexpr (kFold == Fold::kMin) return hn::Min(acc, x);
+  } else {
+    // A NaN stays whichever side it comes from.
+    if constexpr (kFold == Fold::kMax)
+      return hn::IfThenElse(hn::IsNaN(acc), acc, hn::IfThenElse(hn::Lt(x, acc), acc, x));
+    if constexpr (kFold == Fold::kMin)
+      return hn::IfThenElse(hn::IsNaN(acc), acc, hn::IfThenElse(hn::Gt(x, acc), acc, x));
+  }
+}
+
+template <Fold kFold, typename T>
+constexpr T start_of() {
+  using Limits = std::numeric_limits<T>;
+  if (kFold == Fold::kMax) return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  if (kFold == Fold::kMin) return Limits::has_infinity ? Limits::infinity() : Limits::max();
+  return kFold == Fold::kProd ? T{1} : T{0};
+}
+
+/// Partial results together: those of squares and magnitudes are sums already.
+template <Fold kFold, class D, class V>
+HWY_INLINE V merge(D d, V a, V b) {
+  if constexpr (kFold == Fold::kSumSquare || kFold == Fold::kSumAbs) return hn::Add(a, b);
+  return combine<kFold>(d, a, b);
+}
+
+/// The greatest (or least) of floats; false where one is NaN: to look for those beside takes less
+/// than to keep them on the way.
+template <Fold kFold, typename T>
+HWY_INLINE bool fold_numbers(const T* x, int64_t n, T& result) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  V best[4];
+  auto nan = hn::MaskFromVec(hn::Zero(d));
+  const auto take = [&](V& sum, const T* from) HWY_ATTR {
+    const V v = hn::LoadU(d, from);
+    nan = hn::Or(nan, hn::IsNaN(v));
+    sum = kFold == Fold::kMax ? hn::Max(sum, v) : hn::Min(sum, v);
+  };
+  // The last ones first, as they may not fill four vectors.
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; ++k) {
+    best[k] = hn::LoadU(d, x + n - (k + 1) * lanes);
+    nan = hn::Or(nan, hn::IsNaN(best[k]));
+  }
+  for (int64_t i = 0; i + 4 * lanes <= n; i += 4 * lanes)
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) take(best[k], x + i + k * lanes);
+  if (!hn::AllFalse(d, nan)) return false;
+  if constexpr (kFold == Fold::kMax)
+    result = hn::GetLane(
+        hn::MaxOfLanes(d, hn::Max(hn::Max(best[0], best[1]), hn::Max(best[2], best[3]))));
+  else
+    result = hn::GetLane(
+        hn::MinOfLanes(d, hn::Min(hn::Min(best[0], best[1]), hn::Min(best[2], best[3]))));
+  return true;
+}
+
+/// The greatest or the least of a vector of integers.
+template <Fold kFold, class D, class V, typename T = hn::TFromD<D>>
+HWY_INLINE T extreme_lane(D d, V v) {
+  if constexpr (sizeof(T) == 1) {  // Highway has none for bytes
+    const hn::Half<D> half;
+    const hn::Repartition<int16_t, D> wide;
+    const auto parts = combine<kFold>(half, hn::LowerHalf(half, v), hn::UpperHalf(half, v));
+    return static_cast<T>(extreme_lane<kFold>(wide, hn::PromoteTo(wide, parts)));
+  } else if constexpr (kFold == Fold::kMax) {
+    return hn::GetLane(hn::MaxOfLanes(d, v));
+  } else {
+    return hn::GetLane(hn::MinOfLanes(d, v));
+  }
+}
+
+template <Fold kFold, typename T>
+T fold_one(const T* x, int64_t n) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if constexpr (hwy::IsFloat<T>() && (kFold == Fold::kMax || kFold == Fold::kMin))
+    if (T result; n >= 4 * lanes && fold_numbers<kFold>(x, n, result)) return result;
+  const V start = hn::Set(d, start_of<kFold, T>());
+  V s0 = start, s1 = start, s2 = start, s3 = start;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = combine<kFold>(d, s0, hn::LoadU(d, x + i));
+    s1 = combine<kFold>(d, s1, hn::LoadU(d, x + i + lanes));
+    s2 = combine<kFold>(d, s2, hn::LoadU(d, x + i + 2 * lanes));
+    s3 = combine<kFold>(d, s3, hn::LoadU(d, x + i + 3 * lanes));
+  }
+  for (; i + lanes <= n; i += lanes) s0 = combine<kFold>(d, s0, hn::LoadU(d, x + i));
+  if (i < n)
+    s1 = combine<kFold>(
+        d, s1,
+        hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n - i)), load_n(d, x + i, n - i), start));
+  s0 = merge<kFold>(d, merge<kFold>(d, s0, s1), merge<kFold>(d, s2, s3));
+  if constexpr (kFold == Fold::kSum || kFold == Fold::kSumSquare || kFold == Fold::kSumAbs)
+    return hn::GetLane(hn::SumOfLanes(d, s0));
+  if constexpr (!hwy::IsFloat<T>() && (kFold == Fold::kMax || kFold == Fold::kMin))
+    return extreme_lane<kFold>(d, s0);
+  if constexpr (hwy::IsFloat<T>() && (kFold == Fold::kMax || kFold == Fold::kMin))
+    if (hn::AllFalse(d, hn::IsNaN(s0)))
+      return hn::GetLane(kFold == Fold::kMax ? hn::MaxOfLanes(d, s0) : hn::MinOfLanes(d, s0));
+  HWY_ALIGN T parts[HWY_LANES(T)];
+  hn::Store(s0, d, parts);
+  using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                               std::type_identity<T>>::type;
+  T result = parts[0];
+  for (int64_t j = 1; j < lanes; ++j) {
+    const T p = parts[j];
+    if constexpr (kFold == Fold::kMax)
+      result = result != result ? result : (p < result ? result : p);
+    else if constexpr (kFold == Fold::kMin)
+      result = result != result ? result : (p > result ? result : p);
+    else
+      result = static_cast<T>(static_cast<Wrapping>(result) * static_cast<Wrapping>(p));
+  }
+  return result;
+}
+
+template <Fold kFold, typename T>
+void fold_down(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V start = hn::Set(d, start_of<kFold, T>());
+  if (width >= 16 * lanes && n >= 4) {
+    // Wide: a few rows at a time as they lie in memory, results in the cache.
+    for (int64_t i = 0; i < n;) {
+      const int64_t rows = n - i >= 4 ? 4 : 1;
+      const T* from = x + i * step;
+      int64_t j = 0;
+      for (; j < width; j += lanes) {
+        const int64_t left = width - j;
+        V s = i == 0 ? start : load_n(d, y + j, left);
+        s = combine<kFold>(d, s, load_n(d, from + j, left));
+        if (rows == 4) {
+          V t = combine<kFold>(d, start, load_n(d, from + step + j, left));
+          s = combine<kFold>(d, s, load_n(d, from + 2 * step + j, left));
+          t = combine<kFold>(d, t, load_n(d, from + 3 * step + j, left));
+          s = merge<kFold>(d, s, t);
+        }
+        store_n(s, d, y + j, left);
+      }
+      i += rows;
+    }
+    return;
+  }
+  int64_t j = 0;
+  for (; j + 4 * lanes <= width; j += 4 * lanes) {
+    V s0 = start, s1 = start, s2 = start, s3 = start;
+    const T* from = x + j;
+    for (int64_t i = 0; i < n; ++i, from += step) {
+      s0 = combine<kFold>(d, s0, hn::LoadU(d, from));
+      s1 = combine<kFold>(d, s1, hn::LoadU(d, from + lanes));
+      s2 = combine<kFold>(d, s2, hn::LoadU(d, from + 2 * lanes));
+      s3 = combine<kFold>(d, s3, hn::LoadU(d, from + 3 * lanes));
+    }
+    hn::StoreU(s0, d, y + j);
+    hn::StoreU(s1, d, y + j + lanes);
+    hn::StoreU(s2, d, y + j + 2 * lanes);
+    hn::StoreU(s3, d, y + j + 3 * lanes);
+  }
+  for (; j < width; j += lanes) {
+    V s = start;
+    for (int64_t i = 0; i < n; ++i)
+      s = combine<kFold>(d, s, load_n(d, x + i * step + j, width - j));
+    store_n(s, d, y + j, width - j);
+  }
+}
+
+// Of bytes only the greatest and the least are asked for.
+#define EACH_FOLD(CASE)           \
+  if constexpr (sizeof(T) == 1) { \
+    switch (fold) {               \
+      CASE(kMax)                  \
+      CASE(kMin)                  \
+      default:                    \
+        break;                    \
+    }                             \
+  } else {                        \
+    switch (fold) {               \
+      CASE(kSum)                  \
+      CASE(kSumSquare)            \
+      CASE(kSumAbs)               \
+      CASE(kMax)                  \
+      CASE(kMin)                  \
+      CASE(kProd)                 \
+    }                             \
+  }
+
+/// Rows of a few elements, less than a vector: one after the other.
+template <Fold kFold, typename T, int kN>
+void fold_short(const T* x, int64_t count, T* y) {
+  using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                               std::type_identity<T>>::type;
+  const auto one = [](T v) -> T {
+    if constexpr (kFold == Fold::kSumSquare)
+      return static_cast<T>(static_cast<Wrapping>(v) * static_cast<Wrapping>(v));
+    if constexpr (kFold == Fold::kSumAbs)
+      return v < 0 ? static_cast<T>(Wrapping{0} - static_cast<Wrapping>(v)) : v == 0 ? T{0} : v;
+    return v;
+  };
+  for (int64_t i = 0; i < count; ++i, x += kN) {
+    T result = one(x[0]);
+#pragma GCC unroll 8
+    for (int j = 1; j < kN; ++j) {
+      const T v = one(x[j]);
+      if constexpr (kFold == Fold::kMax)
+        result = result != result ? result : (v < result ? result : v);
+      else if constexpr (kFold == Fold::kMin)
+        result = result != result ? result : (v > result ? result : v);
+      else if constexpr (kFold == Fold::kProd)
+        result = static_cast<T>(static_cast<Wrapping>(result) * static_cast<Wrapping>(v));
+      else
+        result = static_cast<T>(static_cast<Wrapping>(result) + static_cast<Wrapping>(v));
+    }
+    y[i] = result;
+  }
+}
+
+template <Fold kFold, typename T>
+void fold_all(const T* x, int64_t n, int64_t count, T* y) {
+  switch (n) {
+    case 2:
+      return fold_short<kFold, T, 2>(x, count, y);
+    case 3:
+      return fold_short<kFold, T, 3>(x, count, y);
+    case 4:
+      return fold_short<kFold, T, 4>(x, count, y);
+    case 5:
+      return fold_short<kFold, T, 5>(x, count, y);
+    case 6:
+      return fold_short<kFold, T, 6>(x, count, y);
+    default:
+      for (int64_t i = 0; i < count; ++i) y[i] = fold_one<kFold>(x + i * n, n);
+  }
+}
+
+template <typename T>
+void fold_any(Fold fold, const T* x, int64_t n, int64_t count, T* y) {
+#define CASE(id) \
+  case Fold::id: \
+    return fold_all<Fold::id>(x, n, count, y);
+  EACH_FOLD(CASE)
+#undef CASE
+}
+
+template <typename T>
+void fold_down_any(Fold fold, const T* x, int64_t n, int64_t step, int64_t width, T* y) {
+#define CASE(id) \
+  case Fold::id: \
+    return fold_down<Fold::id>(x, n, step, width, y);
+  EACH_FOLD(CASE)
+#undef CASE
+}
+
+/// e^x for x <= 0. Of doubles below -700 it is not told from zero.
+template <class D, class V>
+HWY_INLINE V exp_below(D d, V x) {
+  if constexpr (sizeof(hn::TFromD<D>) == 8)
+    return hn::Exp(d, hn::Max(hn::Set(d, -700.0), x));
+  else
+    return v_exp_negative(d, x);
+}
+
+template <typename T>
+T exp_sum(const T* x, int64_t n, T shift) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V by = hn::Set(d, shift);
+  V s0 = hn::Zero(d), s1 = s0;
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    s0 = hn::Add(s0, exp_below(d, hn::Sub(hn::LoadU(d, x + i), by)));
+    s1 = hn::Add(s1, exp_below(d, hn::Sub(hn::LoadU(d, x + i + lanes), by)));
+  }
+  for (; i < n; i += lanes) {
+    const V e = exp_below(d, hn::Sub(load_n(d, x + i, n - i), by));
+    s0 = hn::Add(
+        s0, n - i >= lanes ? e : hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n - i)), e));
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
+}
+
+template <typename T>
+void exp_sum_down(const T* x, int64_t n, int64_t step, int64_t width, const T* shifts, T* sums) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t j = 0; j < width; j += lanes) {
+    const int64_t left = width - j;
+    const V by = load_n(d, shifts + j, left);
+    V sum = hn::Zero(d);
+    for (int64_t i = 0; i < n; ++i)
+      sum = hn::Add(sum, exp_below(d, hn::Sub(load_n(d, x + i * step + j, left), by)));
+    store_n(sum, d, sums + j, left);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+template <typename T>
+void fold_rows(Fold fold, const T* x, int64_t n, int64_t count, T* y) {
+  TOMBOLO_TARGET(void(Fold, const T*, int64_t, int64_t, T*), fold_any<T>)(fold, x, n, count, y);
+}
+template <typename T>
+void fold_columns(Fold fold, const T* x, int64_t n, int64_t step, int64_t width, T* y) {
+  TOMBOLO_TARGET(void(Fold, const T*, int64_t, int64_t, int64_t, T*), fold_down_any<T>)
+  (fold, x, n, step, width, y);
+}
+#define TOMBOLO_FOLD(T)                                          \
+  template void fold_rows(Fold, const T*, int64_t, int64_t, T*); \
+  template void fold_columns(Fold, const T*, int64_t, int64_t, int64_t, T*);
+TOMBOLO_FOLD(float)
+TOMBOLO_FOLD(double)
+TOMBOLO_FOLD(int32_t)
+TOMBOLO_FOLD(int64_t)
+TOMBOLO_FOLD(uint8_t)
+TOMBOLO_FOLD(int8_t)
+#undef TOMBOLO_FOLD
+
+template <typename T>
+T exp_sum_row(const T* x, int64_t n, T shift) {
+  return TOMBOLO_TARGET(T(const T*, int64_t, T), exp_sum<T>)(x, n, shift);
+}
+template <typename T>
+void exp_sum_columns(const T* x, int64_t n, int64_t step, int64_t width, const T* shifts, T* sums) {
+  TOMBOLO_TARGET(void(const T*, int64_t, int64_t, int64_t, const T*, T*), exp_sum_down<T>)
+  (x, n, step, width, shifts, sums);
+}
+#define TOMBOLO_EXP_SUM(T)                      \
+  template T exp_sum_row(const T*, int64_t, T); \
+  template void exp_sum_columns(const T*, int64_t, int64_t, int64_t, const T*, T*);
+TOMBOLO_EXP_SUM(float)
+TOMBOLO_EXP_SUM(double)
+#undef TOMBOLO_EXP_SUM
+
+}  // namespace tombolo
+#endif

@@ -1,0 +1,184 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/reduce/scan.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/reduce/scan.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Columns side by side. Some rows of all columns at a time, as they lie in memory: on their way
+/// down these the sums of some vectors stay in registers.
+template <bool kExclusive, typename T>
+void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, bool reverse, T* y) {
+  using S = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+  constexpr int64_t kColumns = 256, kRows = 4, kVectors = 8;
+  const hn::ScalableTag<S> d;
+  const hn::Rebind<T, hn::ScalableTag<S>> narrow;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN S sums[kColumns];
+  const int64_t by = reverse ? -step : step, start = reverse ? (n - 1) * step : 0;
+  const auto add = [&](V& sum, int64_t at, int64_t left) HWY_ATTR {
+    V v;
+    if constexpr (std::is_same_v<T, S>)
+      v = load_n(d, x + at, left);
+    else
+      v = hn::PromoteTo(d, load_n(narrow, x + at, left));
+    const V next = hn::Add(sum, v), given = kExclusive ? sum : next;
+    sum = next;
+    if constexpr (std::is_same_v<T, S>)
+      store_n(given, d, y + at, left);
+    else
+      store_n(hn::DemoteTo(narrow, given), narrow, y + at, left);
+  };
+  for (int64_t first = 0; first < width; first += kColumns) {
+    const int64_t count = std::min(kColumns, width - first);
+    std::fill_n(sums, kColumns, S{0});
+    for (int64_t row = 0; row < n; row += kRows) {
+      const int64_t rows = std::min(kRows, n - row), top = start + row * by + first;
+      int64_t j = 0;
+      for (; j + kVectors * lanes <= count; j += kVectors * lanes) {
+        V sum[kVectors];
+#pragma GCC unroll 8
+        for (int64_t v = 0; v < kVectors; ++v) sum[v] = hn::Load(d, sums + j + v * lanes);
+        for (int64_t i = 0, at = top + j; i < rows; ++i, at += by) {
+#pragma GCC unroll 8
+          for (int64_t v = 0; v < kVectors; ++v) add(sum[v], at + v * lanes, lanes);
+        }
+#pragma GCC unroll 8
+        for (int64_t v = 0; v < kVectors; ++v) hn::Store(sum[v], d, sums + j + v * lanes);
+      }
+      // The rest: with AVX2 a store under a mask is slower than its elements.
+      for (; j + (HWY_TARGET <= HWY_AVX3 ? 1 : lanes) <= count; j += lanes) {
+        V sum = hn::Load(d, sums + j);
+        for (int64_t i = 0, at = top + j; i < rows; ++i, at += by) add(sum, at, count - j);
+        hn::Store(sum, d, sums + j);
+      }
+      for (int64_t i = 0, at = top; i < rows && j < count; ++i, at += by)
+        for (int64_t k = j; k < count; ++k) {
+          const S next = sums[k] + static_cast<S>(x[at + k]);
+          y[at + k] = static_cast<T>(kExclusive ? sums[k] : next);
+          sums[k] = next;
+        }
+    }
+  }
+}
+
+/// Integers wrap.
+template <typename T>
+void sums_down(const T* x, int64_t n, int64_t step, int64_t width, bool exclusive, bool reverse,
+               T* y) {
+  using U = typename std::conditional_t<
+      std::is_floating_point_v<T>, std::type_identity<T>,
+      std::make_unsigned<std::conditional_t<std::is_integral_v<T>, T, int>>>::type;
+  const U* from = reinterpret_cast<const U*>(x);
+  U* to = reinterpret_cast<U*>(y);
+  return exclusive ? sums_of_columns<true>(from, n, step, width, reverse, to)
+                   : sums_of_columns<false>(from, n, step, width, reverse, to);
+}
+
+/// v with each lane `kBy` lanes further on, zeros behind.
+template <int kBy, bool kReverse, class D, class V>
+HWY_INLINE V moved_on(D d, V v) {
+  const hn::RebindToSigned<D> di;
+  using I = hn::TFromD<decltype(di)>;
+  const size_t lanes = hn::Lanes(d);
+  if constexpr (kReverse) {
+    const auto last = hn::Set(di, static_cast<I>(lanes - 1));
+    const auto from = hn::IndicesFromVec(d, hn::Min(last, hn::Iota(di, kBy)));
+    return hn::IfThenElseZero(hn::FirstN(d, lanes - kBy), hn::TableLookupLanes(v, from));
+  }
+  const auto from = hn::IndicesFromVec(d, hn::Max(hn::Zero(di), hn::Iota(di, -kBy)));
+  return hn::IfThenZeroElse(hn::FirstN(d, kBy), hn::TableLookupLanes(v, from));
+}
+
+/// The sums of each lane and those before it.
+template <bool kReverse, class D, class V>
+HWY_INLINE V sums_of_lanes(D d, V v) {
+  v = hn::Add(v, moved_on<1, kReverse>(d, v));
+  if constexpr (hn::MaxLanes(D()) > 2) v = hn::Add(v, moved_on<2, kReverse>(d, v));
+  if constexpr (hn::MaxLanes(D()) > 4) v = hn::Add(v, moved_on<4, kReverse>(d, v));
+  if constexpr (hn::MaxLanes(D()) > 8) v = hn::Add(v, moved_on<8, kReverse>(d, v));
+  return v;
+}
+
+/// A vector at a time, so that sums wait for one addition a vector. A reversed row is taken from
+/// its end; its last vector is the short one at its beginning.
+template <bool kExclusive, bool kReverse, typename T>
+void sums_of_rows(const T* x, int64_t rows, int64_t n, T* y) {
+  using S = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+  const hn::ScalableTag<S> d;
+  const hn::Rebind<T, hn::ScalableTag<S>> narrow;
+  const hn::RebindToSigned<decltype(d)> di;
+  using I = hn::TFromD<decltype(di)>;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto all = hn::IndicesFromVec(d, hn::Set(di, kReverse ? I{0} : static_cast<I>(lanes - 1)));
+  for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
+    V before = hn::Zero(d);
+    for (int64_t done = 0; done < n; done += lanes) {
+      const int64_t left = std::min(n - done, lanes), at = kReverse ? n - done - left : done;
+      V v;
+      if constexpr (std::is_same_v<T, S>)
+        v = load_n(d, x + at, left);
+      else
+        v = hn::PromoteTo(d, load_n(narrow, x + at, left));
+      const V inside = sums_of_lanes<kReverse>(d, v);
+      const V sums = hn::Add(before, kExclusive ? moved_on<1, kReverse>(d, inside) : inside);
+      before = hn::Add(before, hn::TableLookupLanes(inside, all));
+      if constexpr (std::is_same_v<T, S>)
+        store_n(sums, d, y + at, left);
+      else
+        store_n(hn::DemoteTo(narrow, sums), narrow, y + at, left);
+    }
+  }
+}
+template <typename T>
+void sums_along(const T* x, int64_t rows, int64_t n, bool exclusive, bool reverse, T* y) {
+  if (exclusive)
+    return reverse ? sums_of_rows<true, true>(x, rows, n, y)
+                   : sums_of_rows<true, false>(x, rows, n, y);
+  return reverse ? sums_of_rows<false, true>(x, rows, n, y)
+                 : sums_of_rows<false, false>(x, rows, n, y);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+template <typename T>
+void running_sums(const T* x, int64_t n, int64_t step, int64_t width, bool exclusive, bool reverse,
+                  T* y) {
+  TOMBOLO_TARGET(void(const T*, int64_t, int64_t, int64_t, bool, bool, T*), sums_down<T>)
+  (x, n, step, width, exclusive, reverse, y);
+}
+template <typename T>
+void running_rows(const T* x, int64_t rows, int64_t n, bool exclusive, bool reverse, T* y) {
+  TOMBOLO_TARGET(void(const T*, int64_t, int64_t, bool, bool, T*), sums_along<T>)
+  (x, rows, n, exclusive, reverse, y);
+}
+#define TOMBOLO_SCAN(T)                                                            \
+  template void running_sums(const T*, int64_t, int64_t, int64_t, bool, bool, T*); \
+  template void running_rows(const T*, int64_t, int64_t, bool, bool, T*);
+TOMBOLO_SCAN(float)
+TOMBOLO_SCAN(double)
+TOMBOLO_SCAN(int32_t)
+TOMBOLO_SCAN(int64_t)
+#undef TOMBOLO_SCAN
+
+}  // namespace tombolo
+#endif

@@ -1,0 +1,266 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/tensor/lookup.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/tensor/lookup.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+bool pick(const uint32_t* from, const int64_t* index, int64_t n, int64_t length, int64_t step,
+          int64_t stride, uint32_t* out) {
+  const hn::ScalableTag<int64_t> d;
+  const hn::Rebind<int32_t, decltype(d)> di;
+  const hn::Rebind<uint32_t, decltype(d)> du;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto zero = hn::Zero(d), size = hn::Set(d, length);
+  const auto by = hn::Set(di, static_cast<int32_t>(stride)),
+             first = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(step)));
+  auto wrong = hn::Lt(zero, zero);
+  int64_t i = 0;
+  const auto* source = reinterpret_cast<const int32_t*>(from);
+  for (; i + lanes <= n; i += lanes) {
+    auto place = hn::LoadU(d, index + i);
+    place = hn::Add(place, hn::IfThenElseZero(hn::Lt(place, zero), size));
+    const auto outside = hn::Or(hn::Lt(place, zero), hn::Not(hn::Lt(place, size)));
+    wrong = hn::Or(wrong, outside);
+    place = hn::IfThenElse(outside, zero, place);
+    auto offset = hn::BitCast(
+        di, hn::TruncateTo(du, hn::BitCast(hn::RebindToUnsigned<decltype(d)>(), place)));
+    if (stride != 1) offset = hn::Mul(offset, by);
+    if (step != 0)
+      offset = hn::Add(offset, hn::Add(first, hn::Set(di, static_cast<int32_t>(i * step))));
+    hn::StoreU(hn::GatherIndex(di, source, offset), di, reinterpret_cast<int32_t*>(out) + i);
+  }
+  bool good = hn::AllFalse(d, wrong);
+  for (; i < n; ++i) {
+    int64_t place = index[i] + (index[i] < 0 ? length : 0);
+    if (place < 0 || place >= length) {
+      good = false;
+      place = 0;
+    }
+    out[i] = from[i * step + place * stride];
+  }
+  return good;
+}
+
+using F = hn::ScalableTag<float>;
+using V = hn::Vec<F>;
+
+void blend(const float* from, const int32_t* offsets, const float* weights, int64_t taps, int64_t n,
+           float* out) {
+  const F f;
+  const hn::RebindToSigned<F> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = n - i;
+    V sum = hn::Zero(f);
+    for (int64_t t = 0; t < taps; ++t) {
+      const V weight = load_n(f, weights + t * n + i, left);
+      const V value = hn::GatherIndex(f, from, load_n(di, offsets + t * n + i, left));
+      sum = hn::IfThenElse(hn::Eq(weight, hn::Zero(f)), sum, hn::MulAdd(weight, value, sum));
+    }
+    store_n(sum, f, out + i, left);
+  }
+}
+
+template <bool kMaximum>
+void rows_at(const float* from, const int32_t* rows, const float* weights, int64_t taps, int64_t n,
+             float* out) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  [[maybe_unused]] const V least = hn::Set(f, -std::numeric_limits<float>::infinity());
+  const auto fold = [&](V sum, V weight, V value) HWY_ATTR {
+    if constexpr (kMaximum) {
+      value = hn::Mul(weight, value);
+      return hn::IfThenElse(hn::Gt(value, sum), value, sum);
+    } else {
+      return hn::MulAdd(weight, value, sum);
+    }
+  };
+  int64_t j = 0;
+  for (; j + 2 * lanes <= n; j += 2 * lanes) {
+    const float* first = from + rows[0] * n + j;
+    const V w0 = hn::Set(f, weights[0]);
+    V s0 = hn::Mul(w0, hn::LoadU(f, first)), s1 = hn::Mul(w0, hn::LoadU(f, first + lanes));
+    if constexpr (kMaximum) {  // a NaN is passed over
+      s0 = hn::IfThenElse(hn::IsNaN(s0), least, s0);
+      s1 = hn::IfThenElse(hn::IsNaN(s1), least, s1);
+    }
+    for (int64_t t = 1; t < taps; ++t) {
+      const float* row = from + rows[t] * n + j;
+      const V w = hn::Set(f, weights[t]);
+      s0 = fold(s0, w, hn::LoadU(f, row));
+      s1 = fold(s1, w, hn::LoadU(f, row + lanes));
+    }
+    hn::StoreU(s0, f, out + j);
+    hn::StoreU(s1, f, out + j + lanes);
+  }
+  for (; j < n; j += lanes) {
+    V sum = hn::Mul(hn::Set(f, weights[0]), load_n(f, from + rows[0] * n + j, n - j));
+    if constexpr (kMaximum) sum = hn::IfThenElse(hn::IsNaN(sum), least, sum);
+    for (int64_t t = 1; t < taps; ++t)
+      sum = fold(sum, hn::Set(f, weights[t]), load_n(f, from + rows[t] * n + j, n - j));
+    store_n(sum, f, out + j, n - j);
+  }
+}
+void any_rows_at(const float* from, const int32_t* rows, const float* weights, int64_t taps,
+                 int64_t n, bool maximum, float* out) {
+  maximum ? rows_at<true>(from, rows, weights, taps, n, out)
+          : rows_at<false>(from, rows, weights, taps, n, out);
+}
+
+template <bool kInclusive, bool kGreater>
+int64_t beyond(const float* x, int64_t n, float limit, int32_t* places) {
+  const F f;
+  const hn::RebindToSigned<F> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const V bound = hn::Set(f, limit);
+  const auto found = [&](V v, int64_t i, int64_t left, int64_t count) HWY_ATTR {
+    const V low = kGreater ? v : bound, high = kGreater ? bound : v;
+    auto mask = hn::Not(kInclusive ? hn::Lt(low, high) : hn::Le(low, high));
+    if (left < lanes) mask = hn::And(mask, hn::FirstN(f, static_cast<size_t>(left)));
+    if (hn::AllFalse(f, mask)) return count;
+    // Storing while compressing takes Zen 4 a hundred cycles.
+    const auto where = hn::RebindMask(di, mask);
+    hn::StoreU(hn::Compress(hn::Iota(di, static_cast<int32_t>(i)), where), di, places + count);
+    return count + static_cast<int64_t>(hn::CountTrue(di, where));
+  };
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; i += lanes) count = found(load_n(f, x + i, n - i), i, n - i, count);
+  return count;
+}
+int64_t beyond_any(const float* x, int64_t n, float limit, bool inclusive, bool greater,
+                   int32_t* places) {
+  if (inclusive)
+    return greater ? beyond<true, true>(x, n, limit, places)
+                   : beyond<true, false>(x, n, limit, places);
+  return greater ? beyond<false, true>(x, n, limit, places)
+                 : beyond<false, false>(x, n, limit, places);
+}
+
+template <bool kGreater, typename T>
+int64_t next_beyond(const T* x, int64_t i, int64_t n, T limit) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto bound = hn::Set(d, limit);
+  const auto beyond = [&](int64_t at) HWY_ATTR {
+    const auto v = hn::LoadU(d, x + at), low = kGreater ? v : bound, high = kGreater ? bound : v;
+    if constexpr (hwy::IsFloat<T>())
+      return hn::Not(hn::Le(low, high));
+    else
+      return hn::Gt(low, high);
+  };
+  for (; i + 4 * lanes <= n; i += 4 * lanes)
+    if (!hn::AllFalse(d, hn::Or(hn::Or(beyond(i), beyond(i + lanes)),
+                                hn::Or(beyond(i + 2 * lanes), beyond(i + 3 * lanes)))))
+      break;
+  for (; i + lanes <= n; i += lanes)
+    if (!hn::AllFalse(d, beyond(i))) break;
+  while (i < n && (kGreater ? x[i] <= limit : x[i] >= limit)) ++i;
+  return i;
+}
+template <typename T>
+int64_t next_beyond_any(const T* x, int64_t i, int64_t n, T limit, bool greater) {
+  return greater ? next_beyond<true>(x, i, n, limit) : next_beyond<false>(x, i, n, limit);
+}
+
+/// The greatest numbers of some dozen groups: the k-th of them is no greater than the k-th of all.
+template <bool kGreatest>
+float kth_of_groups(const float* x, int64_t n, int64_t k) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const auto better = [](V v, V best) HWY_ATTR {
+    return kGreatest ? greatest_number(v, best) : least_number(v, best);
+  };
+  constexpr float kWorst =
+      kGreatest ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
+  V a = hn::Set(f, kWorst), b = a, c = a, e = a;
+  for (int64_t i = 0; i + 4 * lanes <= n; i += 4 * lanes) {
+    a = better(hn::LoadU(f, x + i), a);
+    b = better(hn::LoadU(f, x + i + lanes), b);
+    c = better(hn::LoadU(f, x + i + 2 * lanes), c);
+    e = better(hn::LoadU(f, x + i + 3 * lanes), e);
+  }
+  int64_t groups = 4 * lanes;
+  if (k <= lanes) {
+    a = better(a, c);
+    b = better(b, e);
+    groups = 2 * lanes;
+  }
+  HWY_ALIGN float best[4 * HWY_LANES(float)];
+  hn::Store(a, f, best);
+  hn::Store(b, f, best + lanes);
+  hn::Store(c, f, best + 2 * lanes);
+  hn::Store(e, f, best + 3 * lanes);
+  if (k > groups) return kWorst;
+  float result = -kWorst;
+  for (int64_t i = 0; i < groups; ++i) {
+    const V one = hn::Set(f, best[i]);
+    size_t ahead = 0;
+    for (int64_t j = 0; j < groups; j += lanes) {
+      const V other = hn::Load(f, best + j);
+      ahead += hn::CountTrue(f, kGreatest ? hn::Gt(other, one) : hn::Lt(other, one));
+    }
+    const float value = static_cast<int64_t>(ahead) < k ? best[i] : -kWorst;
+    result = kGreatest ? std::min(result, value) : std::max(result, value);
+  }
+  return result;
+}
+float kth_bound(const float* x, int64_t n, int64_t k, bool greatest) {
+  return greatest ? kth_of_groups<true>(x, n, k) : kth_of_groups<false>(x, n, k);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+bool pick_elements(const uint32_t* from, const int64_t* index, int64_t n, int64_t length,
+                   int64_t step, int64_t stride, uint32_t* out) {
+  return TOMBOLO_TARGET(
+      bool(const uint32_t*, const int64_t*, int64_t, int64_t, int64_t, int64_t, uint32_t*), pick)(
+      from, index, n, length, step, stride, out);
+}
+void blend_places(const float* from, const int32_t* offsets, const float* weights, int64_t taps,
+                  int64_t n, float* out) {
+  TOMBOLO_TARGET(void(const float*, const int32_t*, const float*, int64_t, int64_t, float*), blend)
+  (from, offsets, weights, taps, n, out);
+}
+void blend_rows_at(const float* from, const int32_t* rows, const float* weights, int64_t taps,
+                   int64_t n, bool maximum, float* out) {
+  TOMBOLO_TARGET(void(const float*, const int32_t*, const float*, int64_t, int64_t, bool, float*),
+                 any_rows_at)
+  (from, rows, weights, taps, n, maximum, out);
+}
+int64_t places_beyond(const float* x, int64_t n, float limit, bool inclusive, bool greater,
+                      int32_t* places) {
+  return TOMBOLO_TARGET(int64_t(const float*, int64_t, float, bool, bool, int32_t*), beyond_any)(
+      x, n, limit, inclusive, greater, places);
+}
+template <typename T>
+int64_t first_beyond(const T* x, int64_t i, int64_t n, T limit, bool greater) {
+  return TOMBOLO_TARGET(int64_t(const T*, int64_t, int64_t, T, bool), next_beyond_any<T>)(
+      x, i, n, limit, greater);
+}
+template int64_t first_beyond(const double*, int64_t, int64_t, double, bool);
+template int64_t first_beyond(const int32_t*, int64_t, int64_t, int32_t, bool);
+template int64_t first_beyond(const int64_t*, int64_t, int64_t, int64_t, bool);
+float bound_of_best(const float* x, int64_t n, int64_t k, bool greatest) {
+  return TOMBOLO_TARGET(float(const float*, int64_t, int64_t, bool), kth_bound)(x, n, k, greatest);
+}
+
+}  // namespace tombolo
+#endif

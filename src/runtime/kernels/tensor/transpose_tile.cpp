@@ -1,0 +1,303 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/tensor/transpose_tile.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename T>
+void scalar_tile(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
+  for (int64_t j = 0; j < columns; ++j)
+    for (int64_t i = 0; i < rows; ++i) y[j * y_step + i] = x[i * x_step + j];
+}
+
+#if HWY_TARGET <= HWY_AVX2
+/// Eight rows of eight 32-bit elements, halves of rows from memory beside each other: two rounds
+/// are left, and one store goes to each row.
+HWY_INLINE void tile8(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_step) {
+  const hn::CappedTag<uint32_t, 8> d;
+  const hn::Half<decltype(d)> half;
+  const hn::RepartitionToWide<decltype(d)> w;
+#pragma GCC unroll 2
+  for (int64_t j = 0; j < 8; j += 4) {
+    const auto load = [&](int64_t i) HWY_ATTR {
+      return hn::Combine(d, hn::LoadU(half, x + (i + 4) * x_step + j),
+                         hn::LoadU(half, x + i * x_step + j));
+    };
+    const auto a = load(0), b = load(1), c = load(2), e = load(3);
+    const auto ab = hn::BitCast(w, hn::InterleaveLower(d, a, b));
+    const auto ce = hn::BitCast(w, hn::InterleaveLower(d, c, e));
+    const auto ab1 = hn::BitCast(w, hn::InterleaveUpper(d, a, b));
+    const auto ce1 = hn::BitCast(w, hn::InterleaveUpper(d, c, e));
+    uint32_t* to = y + j * y_step;
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, ab, ce)), d, to);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, ab, ce)), d, to + y_step);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, ab1, ce1)), d, to + 2 * y_step);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, ab1, ce1)), d, to + 3 * y_step);
+  }
+}
+#endif
+
+#if HWY_TARGET == HWY_AVX3
+/// Sixteen rows of sixteen: whole cache lines on both sides.
+HWY_INLINE void tile16(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_step) {
+  const hn::ScalableTag<uint32_t> d;
+  const hn::RepartitionToWide<decltype(d)> w;
+  using V = hn::Vec<decltype(d)>;
+  V a[16], b[16];
+#pragma GCC unroll 16
+  for (int64_t i = 0; i < 16; ++i) a[i] = hn::LoadU(d, x + i * x_step);
+    // Within 128 bits: pairs, then fours.
+#pragma GCC unroll 8
+  for (size_t i = 0; i < 16; i += 2) {
+    b[i] = hn::InterleaveLower(d, a[i], a[i + 1]);
+    b[i + 1] = hn::InterleaveUpper(d, a[i], a[i + 1]);
+  }
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 16; i += 4) {
+    const auto wide = [&](V v) HWY_ATTR { return hn::BitCast(w, v); };
+    a[i] = hn::BitCast(d, hn::InterleaveLower(w, wide(b[i]), wide(b[i + 2])));
+    a[i + 1] = hn::BitCast(d, hn::InterleaveUpper(w, wide(b[i]), wide(b[i + 2])));
+    a[i + 2] = hn::BitCast(d, hn::InterleaveLower(w, wide(b[i + 1]), wide(b[i + 3])));
+    a[i + 3] = hn::BitCast(d, hn::InterleaveUpper(w, wide(b[i + 1]), wide(b[i + 3])));
+  }
+  // Then the blocks of 128 bits among themselves.
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; ++i) {
+    const __m512i p = _mm512_shuffle_i32x4(a[i].raw, a[i + 4].raw, 0x88),
+                  q = _mm512_shuffle_i32x4(a[i].raw, a[i + 4].raw, 0xdd),
+                  r = _mm512_shuffle_i32x4(a[i + 8].raw, a[i + 12].raw, 0x88),
+                  s = _mm512_shuffle_i32x4(a[i + 8].raw, a[i + 12].raw, 0xdd);
+    const auto row = static_cast<int64_t>(i);
+    hn::StoreU(V{_mm512_shuffle_i32x4(p, r, 0x88)}, d, y + row * y_step);
+    hn::StoreU(V{_mm512_shuffle_i32x4(q, s, 0x88)}, d, y + (row + 4) * y_step);
+    hn::StoreU(V{_mm512_shuffle_i32x4(p, r, 0xdd)}, d, y + (row + 8) * y_step);
+    hn::StoreU(V{_mm512_shuffle_i32x4(q, s, 0xdd)}, d, y + (row + 12) * y_step);
+  }
+}
+#endif
+
+/// Few columns that lie one after the other, or few rows that go side by side: pixels and planes.
+template <typename T>
+bool interleaved(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  using V = hn::Vec<decltype(d)>;
+  int64_t i = 0;
+  if (x_step == columns && columns >= 2 && columns <= 4) {
+    V a, b, c, e;
+    for (; i + lanes <= rows; i += lanes) {
+      if (columns == 2 && sizeof(T) == 4) {
+        a = hn::LoadU(d, x + i * 2);
+        b = hn::LoadU(d, x + i * 2 + lanes);
+        const V even = hn::ConcatEven(d, b, a);
+        b = hn::ConcatOdd(d, b, a);
+        a = even;
+      } else if (columns == 2) {
+        hn::LoadInterleaved2(d, x + i * 2, a, b);
+      } else if (columns == 3) {
+        hn::LoadInterleaved3(d, x + i * 3, a, b, c);
+        hn::StoreU(c, d, y + 2 * y_step + i);
+      } else {
+        hn::LoadInterleaved4(d, x + i * 4, a, b, c, e);
+        hn::StoreU(c, d, y + 2 * y_step + i);
+        hn::StoreU(e, d, y + 3 * y_step + i);
+      }
+      hn::StoreU(a, d, y + i);
+      hn::StoreU(b, d, y + y_step + i);
+    }
+    scalar_tile(x + i * x_step, x_step, y + i, y_step, rows - i, columns);
+    return true;
+  }
+  if (y_step == rows && rows >= 2 && rows <= 4) {
+    for (; i + lanes <= columns; i += lanes) {
+      const V a = hn::LoadU(d, x + i), b = hn::LoadU(d, x + x_step + i);
+      if (rows == 2) {
+        hn::StoreInterleaved2(a, b, d, y + i * 2);
+        continue;
+      }
+      const V c = hn::LoadU(d, x + 2 * x_step + i);
+      if (rows == 3)
+        hn::StoreInterleaved3(a, b, c, d, y + i * 3);
+      else
+        hn::StoreInterleaved4(a, b, c, hn::LoadU(d, x + 3 * x_step + i), d, y + i * 4);
+    }
+    scalar_tile(x + i, x_step, y + i * y_step, y_step, rows, columns - i);
+    return true;
+  }
+  return false;
+}
+
+/// A square of 64-bit elements whose side is half a cache line, or a quarter of one.
+HWY_INLINE void quarter_wide(const uint64_t* x, int64_t x_step, uint64_t* y, int64_t y_step) {
+  const hn::CappedTag<uint64_t, 4> d;
+  const auto load = [&](int64_t i) HWY_ATTR { return hn::LoadU(d, x + i * x_step); };
+  const auto a = load(0), b = load(1);
+  const auto ab = hn::InterleaveLower(d, a, b), ab_up = hn::InterleaveUpper(d, a, b);
+  if constexpr (hn::MaxLanes(hn::CappedTag<uint64_t, 4>()) == 4) {
+    const auto c = load(2), e = load(3);
+    const auto ce = hn::InterleaveLower(d, c, e), ce_up = hn::InterleaveUpper(d, c, e);
+    hn::StoreU(hn::ConcatLowerLower(d, ce, ab), d, y);
+    hn::StoreU(hn::ConcatLowerLower(d, ce_up, ab_up), d, y + y_step);
+    hn::StoreU(hn::ConcatUpperUpper(d, ce, ab), d, y + 2 * y_step);
+    hn::StoreU(hn::ConcatUpperUpper(d, ce_up, ab_up), d, y + 3 * y_step);
+  } else {
+    hn::StoreU(ab, d, y);
+    hn::StoreU(ab_up, d, y + y_step);
+  }
+}
+
+/// Four of them.
+HWY_INLINE void tile_wide(const uint64_t* x, int64_t x_step, uint64_t* y, int64_t y_step) {
+  constexpr auto kSide = static_cast<int64_t>(hn::MaxLanes(hn::CappedTag<uint64_t, 4>()));
+  quarter_wide(x, x_step, y, y_step);
+  quarter_wide(x + kSide * x_step, x_step, y + kSide, y_step);
+  quarter_wide(x + kSide, x_step, y + kSide * y_step, y_step);
+  quarter_wide(x + kSide * x_step + kSide, x_step, y + kSide * y_step + kSide, y_step);
+}
+
+/// As many rows as kSide. Rows i and i + half, taken in turns, move the highest bit of the row's
+/// number to the end of the column's: as many rounds as it has bits.
+template <size_t kSide, typename T>
+HWY_INLINE void tile_square(const T* x, int64_t x_step, T* y, int64_t y_step) {
+  constexpr size_t kHalf = kSide / 2;
+  const hn::CappedTag<T, kSide> d;
+  hn::Vec<decltype(d)> a[kSide], b[kSide];
+#pragma GCC unroll 16
+  for (size_t i = 0; i < kSide; ++i) a[i] = hn::LoadU(d, x + static_cast<int64_t>(i) * x_step);
+#pragma GCC unroll 4
+  for (size_t round = 1; round < kSide; round *= 2) {
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kHalf; ++i) {
+      b[2 * i] = hn::InterleaveLower(d, a[i], a[i + kHalf]);
+      b[2 * i + 1] = hn::InterleaveUpper(d, a[i], a[i + kHalf]);
+    }
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kSide; ++i) a[i] = b[i];
+  }
+#pragma GCC unroll 16
+  for (size_t i = 0; i < kSide; ++i) hn::StoreU(a[i], d, y + static_cast<int64_t>(i) * y_step);
+}
+
+/// Squares of kSide; the last ones reach back over what is done. They follow each other along the
+/// longer side: few streams are read and written at a time, in order. Where it is very long, parts
+/// of it: of each of their lines a piece is left, and is to be taken while it is near.
+template <int64_t kSide, typename T, typename Square>
+HWY_INLINE void squares(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
+                        int64_t columns, Square&& square) {
+  constexpr int64_t kPart = 512;
+  const auto at = [&](int64_t i, int64_t j) HWY_ATTR {
+    i = std::min(i, rows - kSide);
+    j = std::min(j, columns - kSide);
+    square(x + i * x_step + j, x_step, y + j * y_step + i, y_step);
+  };
+  if (rows > columns || (rows == columns && x_step < y_step)) {
+    for (int64_t first = 0; first < rows; first += kPart)
+      for (int64_t j = 0; j < columns; j += kSide)
+        for (int64_t i = first; i < std::min(rows, first + kPart); i += kSide) at(i, j);
+  } else {
+    for (int64_t first = 0; first < columns; first += kPart)
+      for (int64_t i = 0; i < rows; i += kSide)
+        for (int64_t j = first; j < std::min(columns, first + kPart); j += kSide) at(i, j);
+  }
+}
+
+template <typename T>
+void tile_of(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
+  if constexpr (sizeof(T) == 1 || sizeof(T) == 4)
+    if (interleaved(x, x_step, y, y_step, rows, columns)) return;
+  const int64_t shorter = std::min(rows, columns);
+  const auto with = [&]<int64_t kSide>(auto&& square)
+                        HWY_ATTR { squares<kSide>(x, x_step, y, y_step, rows, columns, square); };
+  if constexpr (sizeof(T) == 8) {
+    constexpr auto kSide = static_cast<int64_t>(hn::MaxLanes(hn::CappedTag<T, 4>()));
+    if (shorter >= 2 * kSide) return with.template operator()<2 * kSide>(tile_wide);
+    if (shorter >= kSide) return with.template operator()<kSide>(quarter_wide);
+  } else if constexpr (sizeof(T) == 4) {
+#if HWY_TARGET == HWY_AVX3
+    if (shorter >= 16) return with.template operator()<16>(tile16);
+#endif
+#if HWY_TARGET <= HWY_AVX2
+    if (shorter >= 8) return with.template operator()<8>(tile8);
+#endif
+    if (shorter >= 4) return with.template operator()<4>(tile_square<4, T>);
+  } else {
+    constexpr size_t kSide = 16 / sizeof(T);
+    if (shorter >= int64_t{kSide}) return with.template operator()<kSide>(tile_square<kSide, T>);
+    if (shorter >= int64_t{kSide / 2})
+      return with.template operator()<kSide / 2>(tile_square<kSide / 2, T>);
+  }
+  scalar_tile(x, x_step, y, y_step, rows, columns);
+}
+
+void tile(const std::byte* x, int64_t x_step, std::byte* y, int64_t y_step, int64_t rows,
+          int64_t columns, int64_t bytes) {
+  const auto typed = [&]<typename T>(T) HWY_ATTR {
+    tile_of(reinterpret_cast<const T*>(x), x_step, reinterpret_cast<T*>(y), y_step, rows, columns);
+  };
+  switch (bytes) {
+    case 1:
+      return typed(uint8_t{});
+    case 2:
+      return typed(uint16_t{});
+    case 4:
+      return typed(uint32_t{});
+    default:
+      return typed(uint64_t{});
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+
+void transpose_tile(const std::byte* x, int64_t x_step, std::byte* y, int64_t y_step, int64_t rows,
+                    int64_t columns, int64_t bytes) {
+  TOMBOLO_TARGET(void(const std::byte*, int64_t, std::byte*, int64_t, int64_t, int64_t, int64_t),
+                 tile)
+  (x, x_step, y, y_step, rows, columns, bytes);
+}
+
+void copy_strided(const std::byte* x, size_t x_step, std::byte* y, size_t y_step, size_t size,
+                  int64_t count) {
+  const auto fixed = [&]<size_t kSize>() {
+    for (int64_t i = 0; i < count; ++i, x += x_step, y += y_step) std::memcpy(y, x, kSize);
+  };
+  switch (size) {
+    case 1:
+      return fixed.template operator()<1>();
+    case 2:
+      return fixed.template operator()<2>();
+    case 4:
+      return fixed.template operator()<4>();
+    case 8:
+      return fixed.template operator()<8>();
+    case 12:
+      return fixed.template operator()<12>();
+    case 16:
+      return fixed.template operator()<16>();
+    case 32:
+      return fixed.template operator()<32>();
+    case 64:
+      return fixed.template operator()<64>();
+    default:
+      for (int64_t i = 0; i < count; ++i, x += x_step, y += y_step) std::memcpy(y, x, size);
+  }
+}
+
+}  // namespace tombolo
+#endif
