@@ -137,6 +137,7 @@ void weight_tiles(const float* k, int64_t inputs, int64_t columns, float* u, int
       hn::StoreU(hn::DemoteTo(f, x), f, to);
   };
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int64_t kWeightsAhead = 4;  ///< inputs whose kernels are asked for meanwhile
   const WinogradWeights transform;
   T g[6][3];
   for (int i = 0; i < 6; ++i)
@@ -145,6 +146,8 @@ void weight_tiles(const float* k, int64_t inputs, int64_t columns, float* u, int
     for (int64_t c = 0; c < columns; c += lanes) {
       const float* from = k + i * 9 * columns + c;
       float* to = u + i * columns + c;
+      for (int64_t tap = 0; tap < 9; ++tap)
+        __builtin_prefetch(from + (kWeightsAhead * 9 + tap) * columns);
       W half[3][6];
 #pragma GCC unroll 3
       for (int j = 0; j < 3; ++j)

@@ -203,67 +203,56 @@ HWY_INLINE void interleave(const uint8_t* a, const uint8_t* b, __m256i (&x)[4]) 
   x[3] = kSigned ? _mm256_unpackhi_epi8(zero, high) : _mm256_unpackhi_epi8(high, zero);
 }
 
-/// 32 channels of kP neighbours. Sums of signed bytes are 256 times what they should be, which
-/// 256 taps of nine bits leave room for.
-template <bool kSigned, int kP>
-HWY_INLINE void whole_pixels(const QDepthwise& job, int64_t first, const int16_t* weights) {
-  __m256i sum[kP][4];
+/// 32 channels of one pixel: the sums of two would leave the registers. Sums of signed bytes are
+/// 256 times what they should be, which 256 taps of nine bits leave room for.
+template <bool kSigned>
+HWY_INLINE void whole_pixel(const QDepthwise& job, int64_t pixel, const int16_t* weights) {
+  __m256i sum[4];
 #pragma GCC unroll 4
-  for (int p = 0; p < kP; ++p)
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) sum[p][v] = _mm256_setzero_si256();
-  const int64_t step = job.step;
+  for (int v = 0; v < 4; ++v) sum[v] = _mm256_setzero_si256();
   const auto add_pair = [&](const uint8_t* a, const uint8_t* b) HWY_ATTR
       __attribute__((always_inline)) {
+    __m256i x[4];
+    interleave<kSigned>(a, b, x);
 #pragma GCC unroll 4
-    for (int p = 0; p < kP; ++p) {
-      __m256i x[4];
-      interleave<kSigned>(a + p * step, b != nullptr ? b + p * step : nullptr, x);
-#pragma GCC unroll 4
-      for (int v = 0; v < 4; ++v)
-        sum[p][v] = _mm256_add_epi32(
-            sum[p][v],
-            _mm256_madd_epi16(
-                x[v], _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + 16 * v))));
-    }
+    for (int v = 0; v < 4; ++v)
+      sum[v] = _mm256_add_epi32(
+          sum[v], _mm256_madd_epi16(x[v], _mm256_loadu_si256(
+                                              reinterpret_cast<const __m256i*>(weights + 16 * v))));
   };
+  const int64_t at = pixel * job.step;
   int64_t t = 0;
   for (; t + 1 < job.tap_count; t += 2, weights += 64)
-    add_pair(job.taps[t] + first * step, job.taps[t + 1] + first * step);
-  if (t < job.tap_count) add_pair(job.taps[t] + first * step, nullptr);
+    add_pair(job.taps[t] + at, job.taps[t + 1] + at);
+  if (t < job.tap_count) add_pair(job.taps[t] + at, nullptr);
   const __m256 high = _mm256_set1_ps(static_cast<float>(job.greatest - job.zero));
   const __m256i zero = _mm256_set1_epi16(static_cast<int16_t>(job.zero));
   const __m256i least = _mm256_set1_epi8(static_cast<char>(job.least));
   const __m256i greatest = _mm256_set1_epi8(static_cast<char>(job.greatest));
+  __m256i q[4];
 #pragma GCC unroll 4
-  for (int p = 0; p < kP; ++p) {
-    __m256i q[4];
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) {
-      const int64_t at = job.channel + 8 * v;
-      const __m256i total = kSigned ? _mm256_srai_epi32(sum[p][v], 8) : sum[p][v];
-      const __m256 x = _mm256_cvtepi32_ps(_mm256_add_epi32(
-          total, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(job.add + at))));
-      q[v] = _mm256_cvtps_epi32(
-          _mm256_min_ps(_mm256_mul_ps(x, _mm256_loadu_ps(job.scale + at)), high));
-    }
-    const __m256i left = _mm256_adds_epi16(_mm256_packs_epi32(q[0], q[1]), zero);
-    const __m256i right = _mm256_adds_epi16(_mm256_packs_epi32(q[2], q[3]), zero);
-    const __m256i bytes =
-        job.least < 0
-            ? _mm256_max_epi8(_mm256_min_epi8(_mm256_packs_epi16(left, right), greatest), least)
-            : _mm256_max_epu8(_mm256_min_epu8(_mm256_packus_epi16(left, right), greatest), least);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(job.out + (first + p) * job.ldo), bytes);
+  for (int v = 0; v < 4; ++v) {
+    const int64_t channel = job.channel + 8 * v;
+    const __m256i total = kSigned ? _mm256_srai_epi32(sum[v], 8) : sum[v];
+    const __m256 x = _mm256_cvtepi32_ps(_mm256_add_epi32(
+        total, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(job.add + channel))));
+    q[v] = _mm256_cvtps_epi32(
+        _mm256_min_ps(_mm256_mul_ps(x, _mm256_loadu_ps(job.scale + channel)), high));
   }
+  const __m256i left = _mm256_adds_epi16(_mm256_packs_epi32(q[0], q[1]), zero);
+  const __m256i right = _mm256_adds_epi16(_mm256_packs_epi32(q[2], q[3]), zero);
+  const __m256i bytes =
+      job.least < 0
+          ? _mm256_max_epi8(_mm256_min_epi8(_mm256_packs_epi16(left, right), greatest), least)
+          : _mm256_max_epu8(_mm256_min_epu8(_mm256_packus_epi16(left, right), greatest), least);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(job.out + pixel * job.ldo), bytes);
 }
 
 template <bool kSigned>
 void whole(const QDepthwise& job) {
   const int64_t tap_pairs = (job.tap_count + 1) / 2;
   const auto* weights = reinterpret_cast<const int16_t*>(job.weights) + job.channel * tap_pairs * 2;
-  int64_t p = 0;
-  for (; p + 2 <= job.pixels; p += 2) whole_pixels<kSigned, 2>(job, p, weights);
-  if (p < job.pixels) whole_pixels<kSigned, 1>(job, p, weights);
+  for (int64_t p = 0; p < job.pixels; ++p) whole_pixel<kSigned>(job, p, weights);
 }
 #endif
 

@@ -497,7 +497,6 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t group = std::clamp<int64_t>((p.amx ? 4'000'000 : 600'000) / work, 1, panels);
   const int64_t turns = (panels + group - 1) / group;
   const int64_t chunk = amx_chunk(p.run);
-  const bool ahead = p.n * p.run * stretches > near_bytes();  // else it is near already
   const Task task{p, a, a_bytes, finish};
   parallel(blocks * turns, 1, [&](int64_t begin, int64_t end) {
     if (p.amx) amx_begin(chunk);
@@ -510,8 +509,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
           amx_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width,
                    chunk);
         else
-          plain_rows(task, first, last, panel, ahead && q + 1 < panels ? panel + step : nullptr,
-                     q * width);
+          plain_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width);
       }
     }
     if (p.amx) amx_end();
