@@ -212,8 +212,12 @@ Result<std::vector<RunValue>> Executor::graph(const GraphPlan& plan, Frame* pare
     return node_by_node(frame, std::move(inputs), nullptr);
   }
   signature_.clear();
-  for (size_t i = 0; i < plan.inputs.size(); ++i)
-    signature_.add(i < inputs.size() && !inputs[i].is_none() ? &inputs[i] : plan.defaults[i]);
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    const RunValue* input =
+        i < inputs.size() && !inputs[i].is_none() ? &inputs[i] : plan.defaults[i];
+    signature_.add(input);
+    if (plan.chosen_by[i]) signature_.add_value(input);
+  }
   for (const ValueRef& ref : plan.outer) signature_.add(frame.resolve(ref));
   signature_.finish();
   for (auto& held : held_)
@@ -333,7 +337,13 @@ Status Executor::steps(Instance& instance) {
   const std::vector<int>& dead = instance.specialisation->dead;
   for (Instance::Call& call : instance.calls) {
     if (watched_) CHECK_OK(interrupted());
-    if (call.run != nullptr && profile_ == nullptr) [[likely]] {
+    if (call.chosen != nullptr && !call.values_fit()) {
+      if (Status status = node(*call.node, instance, nullptr); !status)
+        return std::move(status).error().at(describe(*call.node->node));
+      instance.compare(*call.node);
+      instance.varying.push_back(instance.plan->slot_count + static_cast<int>(call.node->index));
+      instance.deviated = true;
+    } else if (call.run != nullptr && profile_ == nullptr) [[likely]] {
       if (Status status = call.run(call); !status) [[unlikely]] {
         Pointers inputs(call.node->inputs.count);
         size_t at = 0;

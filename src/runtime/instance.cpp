@@ -116,6 +116,7 @@ Result<std::unique_ptr<Instance>> Instance::create(const GraphPlan& plan,
     if (step.prepared == nullptr) continue;
     call.row = step.prepared->row;
     call.run = step.prepared->row->run;
+    if (step.by_values) call.chosen = step.prepared.get();
     const size_t first_input = input_at, first_output = output_at;
     for (const ValueRef& ref : plan.inputs_of(node)) {
       const Tensor*& pointer = made->input_pointers[input_at];

@@ -19,9 +19,11 @@ struct Instance final : Frame {
     const NodePlan* node = nullptr;
     const KernelRow* row = nullptr;
     Status (*run)(KernelRun&) = nullptr;  ///< null: run as in a run without specialisation
+    const Prepared* chosen = nullptr;     ///< by values that may be others in this run; else null
     uint32_t dead_begin = 0, dead_count = 0;
 
     void set_scratch(std::byte* scratch) { scratch_ = scratch; }
+    bool values_fit() const { return chosen->values_fit(inputs_); }
     void bind(const Tensor* const* inputs, uint32_t input_count, Tensor* const* outputs,
               const bool* wanted, uint32_t output_count, std::byte* scratch,
               const KernelState* state, const KernelOptions* options);
@@ -59,7 +61,7 @@ struct Instance final : Frame {
   };
   std::vector<Outer> outer;
   Executor* executor = nullptr;  ///< of the run that is going on
-  std::vector<int> varying;      ///< slots that came out otherwise, in this run
+  std::vector<int> varying;      ///< what came out otherwise in this run, as note_varying() has it
   bool deviated = false;
 
  private:

@@ -184,8 +184,20 @@ class Planner {
       plan->outputs.push_back(*seen);
     }
     find_last_uses(*plan);
+    find_chosen_by(*plan);
     plan->cache = std::make_unique<SpecialisationCache>(plan->nodes.size());
     return plan;
+  }
+
+  static void find_chosen_by(GraphPlan& plan) {
+    std::vector<bool> slots(static_cast<size_t>(plan.slot_count));
+    for (const NodePlan& node : plan.nodes) {
+      const std::span<const ValueRef> refs = plan.inputs_of(node);
+      for (size_t i = 0; i < refs.size() && node.values >> i != 0; ++i)
+        if ((node.values >> i & 1) != 0 && refs[i].slot >= 0 && refs[i].depth == 0)
+          slots[static_cast<size_t>(refs[i].slot)] = true;
+    }
+    for (const int slot : plan.inputs) plan.chosen_by.push_back(slots[static_cast<size_t>(slot)]);
   }
 
   bool constant_default(const GraphPlan& plan) const {
@@ -233,6 +245,7 @@ class Planner {
       node.bound = has_references(source);
       if (options_.fast_kernels && !node.bound)
         node.rows = kernels_of(source.domain(), source.op_type());
+      for (const KernelRow* row : node.rows) node.values |= row->values;
       if (node.kernel == nullptr && node.rows.empty()) {
         const Text domain = canonical_domain(source.domain());
         ++missing_[(domain.empty() ? "" : std::string(domain) + ".") +

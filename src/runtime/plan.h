@@ -42,6 +42,7 @@ struct NodePlan {
   uint32_t index = 0;      ///< in GraphPlan::nodes
   bool subgraphs = false;  ///< the node holds graphs
   bool bound = false;      ///< attributes are taken from the function that is called
+  uint32_t values = 0;     ///< KernelRow::values of all its rows
   Span inputs;             ///< of GraphPlan::refs
   Span outputs;            ///< of GraphPlan::slots; -1 where not wanted
   Span dead;               ///< of GraphPlan::dead: slots of this frame not used after this node
@@ -56,6 +57,7 @@ struct GraphPlan {
   std::vector<int> slots, dead;
   std::vector<int> inputs;                ///< slot of each graph input
   std::vector<const RunValue*> defaults;  ///< per input: its initialiser, or null
+  std::vector<bool> chosen_by;            ///< per input: its value may decide on kernels
   std::vector<ValueRef> outputs;
   std::vector<std::unique_ptr<RunValue>> constants;
   std::unordered_map<const Graph*, std::unique_ptr<GraphPlan>> subgraphs;

@@ -31,6 +31,12 @@ bool lacks_input(const NodePlan& node, std::span<const InputInfo> inputs) {
   return false;
 }
 
+/// Whether `value`, if there is one, is that of a tensor of the same type and shape.
+bool same_value(const Tensor& value, const Tensor& tensor) {
+  return value.dtype() == DType::kUndefined || value.bytes().empty() ||
+         std::memcmp(value.data<std::byte>(), tensor.data<std::byte>(), value.bytes().size()) == 0;
+}
+
 /// An aligned copy of a constant, one a session.
 Result<RunValue> aligned_copy(const Tensor& tensor, PackStore& packs) {
   const Tensor* const sources[] = {&tensor};
@@ -58,8 +64,16 @@ bool Prepared::fits(std::span<const RunValue* const> values) const {
       if (inputs[i].dtype != DType::kUndefined) return false;
       continue;
     }
-    if (tensor->dtype() != inputs[i].dtype || !(tensor->dims() == inputs[i].dims)) return false;
+    if (tensor->dtype() != inputs[i].dtype || !(tensor->dims() == inputs[i].dims) ||
+        !same_value(inputs[i].value, *tensor))
+      return false;
   }
+  return true;
+}
+
+bool Prepared::values_fit(const Tensor* const* given) const {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (given[i] != nullptr && !same_value(inputs[i].value, *given[i])) return false;
   return true;
 }
 
@@ -86,9 +100,17 @@ Result<PreparedPtr> PreparedCache::get(const GraphPlan& plan, const NodePlan& no
   for (size_t i = 0; i < values.size(); ++i) {
     const Tensor* tensor = tensor_of(values[i]);
     if (tensor == nullptr) continue;
-    prepared->inputs[i] = {tensor->dtype(), tensor->dims()};
-    infos[i] = {true, tensor->dtype(), prepared->inputs[i].dims,
-                refs[i].constant != nullptr ? tensor : nullptr};
+    Prepared::Input& input = prepared->inputs[i];
+    input.dtype = tensor->dtype();
+    input.dims = tensor->dims();
+    if (refs[i].constant == nullptr && is_chosen_value(node.values, i, *tensor)) {
+      TRY(input.value, tensor->clone());
+      prepared->by_values = true;
+      tensor = &input.value;
+    } else if (refs[i].constant == nullptr) {
+      tensor = nullptr;
+    }
+    infos[i] = {true, input.dtype, input.dims, tensor};
   }
   const PrepareContext context{
       {*node.node, node.opset, AttributeReader(*node.node), infos, setting.options}, setting.packs};

@@ -18,14 +18,18 @@ struct Prepared {
   struct Input {
     DType dtype = DType::kUndefined;  ///< kUndefined: absent
     Dims dims;
+    Tensor value;  ///< where that is part of the choice; else of no type
   };
   std::vector<Input> inputs;
+  bool by_values = false;          ///< an input has one
   const KernelRow* row = nullptr;  ///< null: the reference kernel
   std::unique_ptr<KernelState> state;
   /// Constants that lie unaligned in the model's file and that the kernel wants aligned, by input.
   std::vector<std::pair<size_t, RunValue>> aligned;
 
   bool fits(std::span<const RunValue* const> values) const;
+  /// Whether the values that are part of the choice are those of inputs of the same shapes.
+  bool values_fit(const Tensor* const* given) const;
 };
 using PreparedPtr = std::shared_ptr<const Prepared>;
 

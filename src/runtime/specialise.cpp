@@ -171,7 +171,8 @@ class Builder {
     }
     StepPlan step;
     step.node = node.index;
-    const bool fast = steady && prepared != nullptr && prepared->row != nullptr;
+    const bool fast = steady && prepared != nullptr && prepared->row != nullptr &&
+                      !varies(plan_.slot_count + static_cast<int>(node.index));
     if (fast) {
       step.prepared = prepared;
       if (prepared->state != nullptr && prepared->state->scratch_bytes != 0) {
@@ -188,6 +189,7 @@ class Builder {
       first = false;
     }
     if (fast && prepared->row->view_only && all_views && views_follow(node)) return;
+    step.by_values = fast && prepared->by_values && !values_hold(node, *prepared);
     if (fast && prepared->state != nullptr && prepared->state->joins_inputs) join(node);
     result_->steps.push_back(step);
   }
@@ -212,6 +214,20 @@ class Builder {
       if (refs[i].constant != nullptr || (refs[i].slot < 0 && refs[i].depth == 0)) continue;
       if (refs[i].depth > 0 || slot_plan(refs[i].slot).where != SlotPlan::Where::kFixed)
         return false;
+    }
+    return true;
+  }
+
+  /// Whether the values that the kernel was chosen by are the same in all runs that follow the
+  /// plan.
+  bool values_hold(const NodePlan& node, const Prepared& prepared) {
+    const std::span<const ValueRef> refs = plan_.inputs_of(node);
+    for (size_t i = 0; i < refs.size(); ++i) {
+      if (prepared.inputs[i].value.dtype() == DType::kUndefined) continue;
+      if (refs[i].depth > 0) return false;
+      const SlotPlan::Where where = slot_plan(refs[i].slot).where;
+      // Those of inputs are part of the signature.
+      if (where != SlotPlan::Where::kFixed && where != SlotPlan::Where::kCaller) return false;
     }
     return true;
   }
@@ -406,6 +422,15 @@ void Signature::add(const RunValue* value) {
   for (int64_t dim : tensor.dims()) words.push_back(dim);
 }
 
+void Signature::add_value(const RunValue* value) {
+  if (value == nullptr || !value->is_tensor()) return;
+  const Tensor& tensor = value->tensor();
+  if (!is_chosen_value(1, 0, tensor)) return;
+  const size_t bytes = tensor.bytes().size(), first = words.size();
+  words.resize(first + (bytes + sizeof(int64_t) - 1) / sizeof(int64_t));
+  if (bytes != 0) std::memcpy(words.data() + first, tensor.data<std::byte>(), bytes);
+}
+
 void Signature::finish() {
   hash = 0x9E3779B97F4A7C15u;
   for (int64_t word : words) {
@@ -506,10 +531,10 @@ bool SpecialisationCache::insert(const GraphPlan& plan, Signature signature, con
 }
 
 void SpecialisationCache::note_varying(const GraphPlan& plan, const SpecialisationPtr& wrong,
-                                       const std::vector<int>& slots) {
+                                       const std::vector<int>& list) {
   std::lock_guard lock(mutex_);
-  varying_.resize(static_cast<size_t>(plan.slot_count));
-  for (int slot : slots) varying_[static_cast<size_t>(slot)] = 1;
+  varying_.resize(static_cast<size_t>(plan.slot_count) + plan.nodes.size());
+  for (int at : list) varying_[static_cast<size_t>(at)] = 1;
   list_.remove(wrong);
 }
 

@@ -20,13 +20,15 @@
 
 namespace tombolo {
 
-/// Kinds, types and shapes of what a graph reads: its inputs, then values of frames around it.
+/// Kinds, types and shapes of what a graph reads: its inputs, then values of frames around it; of
+/// small inputs that decide on kernels also what they say.
 struct Signature {
   std::vector<int64_t> words;
   uint64_t hash = 0;
 
   void clear() { words.clear(); }
   void add(const RunValue* value);
+  void add_value(const RunValue* value);
   void finish();
   friend bool operator==(const Signature& a, const Signature& b) {
     return a.hash == b.hash && a.words == b.words;
@@ -74,6 +76,7 @@ struct StepPlan {
   uint32_t node = 0;
   PreparedPtr prepared;                     ///< null: run as in a run without specialisation
   size_t scratch = SIZE_MAX;                ///< offset in the arena
+  bool by_values = false;                   ///< to be checked: values the kernel was chosen by
   uint32_t dead_begin = 0, dead_count = 0;  ///< of Specialisation::dead: kFree slots
 };
 
@@ -102,7 +105,8 @@ struct Specialisation {
 };
 using SpecialisationPtr = std::shared_ptr<Specialisation>;
 
-/// Makes the memory plan. `varying` says of each slot whether its shape was seen to vary.
+/// Makes the memory plan. `varying` says of each slot whether its shape was seen to vary, then of
+/// each node whether the values were that its kernel was chosen by.
 SpecialisationPtr specialise(const GraphPlan& plan, const Trace& trace,
                              const std::vector<uint8_t>& varying);
 
@@ -142,9 +146,10 @@ class SpecialisationCache {
   bool worth_tracing(const Signature& signature);
   /// True for the first one.
   bool insert(const GraphPlan& plan, Signature signature, const Trace& trace);
-  /// Slot `slot` came out otherwise than `wrong` says.
+  /// These came out otherwise than `wrong` says: slots, then nodes by their values, as specialise()
+  /// counts them.
   void note_varying(const GraphPlan& plan, const SpecialisationPtr& wrong,
-                    const std::vector<int>& slots);
+                    const std::vector<int>& list);
   size_t size();
 
   PreparedCache prepared;

@@ -17,8 +17,9 @@
 // src/ops comes last, and is the oracle. So a row may be as narrow as it likes.
 //
 // The executor asks when the node is first met with inputs of these types and shapes: they are all
-// known then, only the data are not (but for constants). What `prepare` made is kept for these
-// shapes and shared by all threads that run the session: it must not change afterwards.
+// known then, only the data are not (but for constants, and for small inputs that `values` names).
+// What `prepare` made is kept for these shapes and shared by all threads that run the session: it
+// must not change afterwards.
 
 #include <array>
 #include <cstddef>
@@ -44,7 +45,8 @@ struct InputInfo {
   bool present = false;  ///< false: an optional input that is not given
   DType dtype = DType::kUndefined;
   std::span<const int64_t> dims;
-  const Tensor* constant = nullptr;  ///< its value, when that is the same in every run
+  /// Its value, when that is the same in every run, or part of the choice (KernelRow::values).
+  const Tensor* constant = nullptr;
 
   size_t rank() const { return dims.size(); }
   int64_t size() const { return element_count(dims); }
@@ -244,6 +246,9 @@ struct KernelRow {
   /// Bit i: a constant input i may lie anywhere in the model's file, not aligned for its type, or
   /// be deferred. All others are aligned, and have data: by a copy, where that is not so.
   uint32_t unaligned = 0;
+  /// Bit i: what a small input i says (axes, sizes, a count) is part of the choice, like the shapes
+  /// of all inputs, whether it is constant or not: the query sees it as a constant.
+  uint32_t values = 0;
   int priority = 0;  ///< the highest goes first
   /// `run` only makes views, and which ones follows from the shapes and constant inputs alone: the
   /// plan leaves the node out where it can.
@@ -256,6 +261,13 @@ struct KernelRow {
 
 /// All rows, in the order of their symbols (made by cmake/index.cmake).
 extern const std::span<const KernelRow* const> kKernelIndex;
+
+/// What an input named by KernelRow::values may have at most; a larger one is chosen for unseen.
+constexpr int64_t kMostChosenValues = 32;
+inline bool is_chosen_value(uint32_t values, size_t index, const Tensor& tensor) {
+  return index < 32 && (values >> index & 1) != 0 && tensor.size() <= kMostChosenValues &&
+         bytes_of(tensor.dtype()) != 0 && !tensor.is_string();
+}
 
 /// The rows of an operator, best first; empty when there is none.
 std::span<const KernelRow* const> kernels_of(std::string_view domain, std::string_view op);

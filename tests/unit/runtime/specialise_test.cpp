@@ -134,6 +134,80 @@ main (float[N,32] x) => (float[N,32] y) <int64[2] shape = {32, 32}> {
         {{{"x", ramp({40, 32})}}, {{"x", ramp({3, 32})}}});
 }
 
+Tensor integers(std::initializer_list<int64_t> values) {
+  const int64_t dims[] = {static_cast<int64_t>(values.size())};
+  return Tensor::of<int64_t>(DType::kInt64, dims, std::vector<int64_t>(values));
+}
+
+// Axes and counts decide which kernel runs, and how: other ones may come with each run.
+TEST(Specialise, ValuesThatChooseKernels) {
+  const std::vector<std::vector<NamedValue>> given = {
+      {{"x", ramp({3, 4, 5})}, {"axes", integers({0})}},
+      {{"x", ramp({3, 4, 5})}, {"axes", integers({1})}},
+      {{"x", ramp({3, 4, 5})}, {"axes", integers({-1})}},
+      {{"x", ramp({3, 4, 5})}, {"axes", integers({0, 2})}},
+      {{"x", ramp({3, 4, 5})}, {"axes", integers({1, 2})}},
+      {{"x", ramp({2, 2, 2})}, {"axes", integers({1, 2})}}};
+  agree(R"(
+<ir_version: 10, opset_import: ["" : 21]>
+main (float[A,B,C] x, int64[N] axes) => (float y, float z) {
+  a = Neg (x)
+  y = ReduceMax (a, axes)
+  b = Relu (y)
+  z = Neg (b)
+}
+)",
+        given);
+  // Computed, and the same while shapes differ or the other way round.
+  agree(R"(
+<ir_version: 10, opset_import: ["" : 21]>
+main (float[A,B,C] x, int64[N] axes) => (float y, float z, float v) {
+  other = Neg (axes)
+  back = Neg (other)
+  a = Neg (x)
+  b = ReduceMax (a, back)
+  c = Relu (b)
+  y = Neg (c)
+  d = ReduceMin <keepdims = 0> (a, back)
+  z = Neg (d)
+  v = Neg (a)
+}
+)",
+        given);
+  agree(R"(
+<ir_version: 10, opset_import: ["" : 21]>
+main (float[A,B] x, int64[1] k) => (float y, int64 places) {
+  more = Neg (k)
+  count = Abs (more)
+  a = Neg (x)
+  y, places = TopK (a, count)
+}
+)",
+        {{{"x", ramp({3, 40})}, {"k", integers({2})}},
+         {{"x", ramp({3, 40})}, {"k", integers({3})}},
+         {{"x", ramp({3, 40})}, {"k", integers({40})}}});
+}
+
+TEST(Specialise, ValuesThatChooseKernelsOfALoop) {
+  agree(R"(
+<ir_version: 10, opset_import: ["" : 21]>
+main (float[A,B] x, int64[N] axes) => (float y, float z) <int64 trips = {2}, bool go = {1}> {
+  around = Neg (axes)
+  y, z = Loop (trips, go, x) <body = step (int64 i, bool was, float[P,Q] state) => (bool on, float[R,S] next, float[T,U] seen) <int64[1] one = {1}> {
+    on = Identity (was)
+    axis = Reshape (i, one)
+    most = ReduceMax (state, axis)
+    next = Sub (state, most)
+    least = ReduceMin (state, around)
+    seen = Neg (least)
+  }>
+}
+)",
+        {{{"x", ramp({3, 7})}, {"axes", integers({1})}},
+         {{"x", ramp({3, 7})}, {"axes", integers({2})}},
+         {{"x", ramp({3, 7})}, {"axes", integers({1})}}});
+}
+
 TEST(Specialise, ConcatAndSplitInOnePiece) {
   agree(R"(
 <ir_version: 10, opset_import: ["" : 21]>

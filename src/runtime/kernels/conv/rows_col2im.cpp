@@ -141,6 +141,7 @@ KERNEL(col2im) = {
     .supports = supports_fold,
     .prepare = prepare_fold,
     .run = run_fold,
+    .values = 0b110,
 };
 
 }  // namespace tombolo

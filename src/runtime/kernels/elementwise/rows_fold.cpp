@@ -137,6 +137,7 @@ KERNEL(pow_whole) = {
     .prepare = prepare_pow,
     .run = run_pow,
     .in_place = 1,
+    .values = 1 << 1,
 };
 
 }  // namespace tombolo

@@ -334,6 +334,7 @@ KERNEL(resize_f32) = {
     .supports = supports_resize,
     .prepare = prepare_resize,
     .run = run_resize,
+    .values = 0b1110,
 };
 
 }  // namespace tombolo

@@ -157,6 +157,7 @@ KERNEL(resize_nearest) = {
     .supports = supports_nearest,
     .prepare = prepare_nearest,
     .run = run_nearest,
+    .values = 0b1110,
     .priority = -1,
 };
 

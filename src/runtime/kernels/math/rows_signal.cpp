@@ -327,6 +327,7 @@ KERNEL(dft) = {
     .supports = supports_dft,
     .prepare = prepare_dft,
     .run = run_dft,
+    .values = 0b110,
 };
 KERNEL(rfft) = {
     .name = "rfft",
@@ -350,6 +351,7 @@ KERNEL(stft) = {
     .supports = supports_stft,
     .prepare = prepare_stft,
     .run = run_stft,
+    .values = 0b1010,
 };
 
 }  // namespace tombolo

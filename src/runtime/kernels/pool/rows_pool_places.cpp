@@ -233,6 +233,7 @@ KERNEL(max_unpool) = {
     .supports = supports_unpool,
     .prepare = prepare_unpool,
     .run = run_unpool,
+    .values = 1 << 2,
 };
 
 }  // namespace tombolo

@@ -352,6 +352,7 @@ KERNEL(reduce_sum) = {
     .supports = supports_reduce<Reduce::kSum>,
     .prepare = prepare_reduce<Reduce::kSum>,
     .run = run_reduce,
+    .values = 1 << 1,
 };
 KERNEL(reduce_mean) = {
     .name = "reduce_mean",
@@ -359,6 +360,7 @@ KERNEL(reduce_mean) = {
     .supports = supports_reduce<Reduce::kMean>,
     .prepare = prepare_reduce<Reduce::kMean>,
     .run = run_reduce,
+    .values = 1 << 1,
 };
 KERNEL(reduce_max) = {
     .name = "reduce_max",
@@ -366,6 +368,7 @@ KERNEL(reduce_max) = {
     .supports = supports_reduce<Reduce::kMax>,
     .prepare = prepare_reduce<Reduce::kMax>,
     .run = run_reduce,
+    .values = 1 << 1,
 };
 KERNEL(reduce_min) = {
     .name = "reduce_min",
@@ -373,6 +376,7 @@ KERNEL(reduce_min) = {
     .supports = supports_reduce<Reduce::kMin>,
     .prepare = prepare_reduce<Reduce::kMin>,
     .run = run_reduce,
+    .values = 1 << 1,
 };
 KERNEL(reduce_prod) = {
     .name = "reduce_prod",
@@ -380,6 +384,7 @@ KERNEL(reduce_prod) = {
     .supports = supports_reduce<Reduce::kProd>,
     .prepare = prepare_reduce<Reduce::kProd>,
     .run = run_reduce,
+    .values = 1 << 1,
 };
 KERNEL(reduce_l1) = {
     .name = "reduce_l1",
@@ -387,6 +392,7 @@ KERNEL(reduce_l1) = {
     .supports = supports_reduce<Reduce::kL1>,
     .prepare = prepare_reduce<Reduce::kL1>,
     .run = run_reduce,
+    .values = 1 << 1,
 };
 KERNEL(reduce_l2) = {
     .name = "reduce_l2",
@@ -394,6 +400,7 @@ KERNEL(reduce_l2) = {
     .supports = supports_reduce<Reduce::kL2>,
     .prepare = prepare_reduce<Reduce::kL2>,
     .run = run_reduce,
+    .values = 1 << 1,
 };
 KERNEL(reduce_sum_square) = {
     .name = "reduce_sum_square",
@@ -401,6 +408,7 @@ KERNEL(reduce_sum_square) = {
     .supports = supports_reduce<Reduce::kSumSquare>,
     .prepare = prepare_reduce<Reduce::kSumSquare>,
     .run = run_reduce,
+    .values = 1 << 1,
 };
 KERNEL(reduce_log_sum) = {
     .name = "reduce_log_sum",
@@ -408,6 +416,7 @@ KERNEL(reduce_log_sum) = {
     .supports = supports_reduce<Reduce::kLogSum>,
     .prepare = prepare_reduce<Reduce::kLogSum>,
     .run = run_reduce,
+    .values = 1 << 1,
 };
 
 KERNEL(reduce_log_sum_exp) = {
@@ -416,6 +425,7 @@ KERNEL(reduce_log_sum_exp) = {
     .supports = supports_reduce<Reduce::kLogSumExp>,
     .prepare = prepare_reduce<Reduce::kLogSumExp>,
     .run = run_reduce,
+    .values = 1 << 1,
 };
 
 }  // namespace tombolo

@@ -96,6 +96,7 @@ KERNEL(cum_sum) = {
     .prepare = prepare_scan,
     .run = run_scan,
     .in_place = 1,
+    .values = 1 << 1,
 };
 
 }  // namespace tombolo

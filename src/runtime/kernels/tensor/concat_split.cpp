@@ -217,6 +217,7 @@ KERNEL(split_copy) = {
     .supports = supports_split,
     .prepare = prepare_split,
     .run = run_split,
+    .values = 1 << 1,
 };
 
 }  // namespace tombolo

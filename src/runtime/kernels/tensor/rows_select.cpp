@@ -674,6 +674,7 @@ KERNEL(top_k) = {
     .supports = supports_topk,
     .prepare = prepare_topk,
     .run = run_topk,
+    .values = 1 << 1,
 };
 KERNEL(unique) = {
     .name = "unique",
