@@ -126,6 +126,40 @@ TEST_P(Operators, Pools) {
     }
 }
 
+// Small planes are turned, many into one image; large ones go a few rows at a time.
+TEST_P(Operators, PoolsOfManyPlanes) {
+  for (const char* attributes :
+       {"kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]",
+        "kernel_shape = [2, 2], strides = [2, 2]", "kernel_shape = [3, 3], pads = [1, 1, 1, 1]",
+        "kernel_shape = [5, 3], strides = [3, 4], pads = [2, 1, 0, 1], ceil_mode = 1",
+        "kernel_shape = [3, 2], dilations = [2, 3], strides = [1, 2], pads = [0, 1, 1, 0]"}) {
+    const std::string rest = std::string(attributes) + "> (x) }";
+    for (Tensor x :
+         {numbers({1, 16, 7, 7}, 1), numbers({3, 13, 9, 8}, 1, true), numbers({1, 8, 40, 37}, 1),
+          numbers({1, 9, 67, 65}, 1, true), numbers({2, 1, 131, 129}, 1, true)}) {
+      for (float& value : x.span<float>()) value += 0.0f;  // which zero is the greatest is open
+      agree("main (float[N,C,H,W] x) => (y) { y = MaxPool <" + rest, {{"x", x}});
+      agree("main (float[N,C,H,W] x) => (y) { y = AveragePool <" + rest, {{"x", x}}, 1e-6);
+      agree("main (float[N,C,H,W] x) => (y) { y = LpPool <" + rest, {{"x", x}}, 1e-6);
+      for (const char* type : {"2", "3"})
+        agree("main (float[N,C,H,W] x) => (y) { b = Cast <to = " + std::string(type) +
+                  "> (x)\n p = MaxPool <" + std::string(attributes) +
+                  "> (b)\n y = Cast <to = 1> (p) }",
+              {{"x", x}});
+    }
+  }
+  for (const Tensor& x : {numbers({2, 21, 61}, 1), numbers({1, 17, 30}, 1, true)})
+    for (const char* op : {"MaxPool", "AveragePool"})
+      agree("main (float[N,C,L] x) => (y) { y = " + std::string(op) +
+                " <kernel_shape = [3], strides = [2], pads = [1, 0]> (x) }",
+            {{"x", x}}, 1e-6);
+  for (const Tensor& x : {numbers({2, 21, 4, 6, 5}, 1), numbers({1, 17, 5, 17, 19}, 1, true)})
+    for (const char* op : {"MaxPool", "AveragePool"})
+      agree("main (float[N,C,D,H,W] x) => (y) { y = " + std::string(op) +
+                " <kernel_shape = [2, 3, 2], strides = [2, 1, 2], pads = [1, 0, 1, 0, 1, 0]> (x) }",
+            {{"x", x}}, 1e-6);
+}
+
 TEST_P(Operators, AttentionOfMicrosoft) {
   const auto whole = [&]<typename T>(DType dtype, std::initializer_list<int64_t> dims, T below) {
     const std::vector<int64_t> shape(dims);

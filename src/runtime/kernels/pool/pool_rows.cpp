@@ -180,6 +180,20 @@ HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T
       if (factors != nullptr) sum = hn::Mul(sum, load_n(d, factors, n));
     store_n(sum, d, out, n);
   };
+  if (s.pixel > 1) {  // whole vectors, wherever they are
+    const int64_t pixel = s.pixel, step = s.stride * pixel, down = dilation * pixel;
+    for (int64_t p = 0; p * pixel < n; ++p)
+      for (int64_t lane = 0; lane < pixel; lane += lanes) {
+        const T* from = x + p * step + lane;
+        V sum = hn::LoadU(d, from);
+        for (int64_t k = 1; k < taps; ++k)
+          sum = fold_in<kFold, kNumbers>(d, sum, hn::LoadU(d, from + k * down));
+        if constexpr (std::is_same_v<T, float>)
+          if (factors != nullptr) sum = hn::Mul(sum, hn::Set(d, factors[p]));
+        hn::StoreU(sum, d, out + p * pixel + lane);
+      }
+    return;
+  }
   if (kTaps == 0 && dilation == 1 && taps >= 4 * lanes && (n < lanes || s.stride > 2)) {
     for (int64_t i = 0; i < n; ++i) {
       out[i] = long_window<kFold, kNumbers>(x + i * s.stride, taps);
@@ -212,7 +226,8 @@ void neighbours_of(const T* x, const PoolLines& s, T* out) {
                     : s.taps == 5 ? one_line<kFold, kNumbers, 5, T>
                                   : one_line<kFold, kNumbers, 0, T>;
   for (int64_t r = 0; r < s.rows; ++r)
-    line(x + r * s.step, s, s.factors == nullptr ? nullptr : s.factors + r * s.n, out + r * s.n);
+    line(x + r * s.step, s, s.factors == nullptr ? nullptr : s.factors + r * (s.n / s.pixel),
+         out + r * s.n);
 }
 
 template <typename T>
@@ -242,12 +257,16 @@ bool has_nan(const float* x, int64_t n) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
+  // Zero times a finite number adds nothing.
+  const auto zero = hn::Zero(d);
+  auto a = zero, b = zero, c = zero, e = zero;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    const auto a = hn::LoadU(d, x + i), b = hn::LoadU(d, x + i + lanes),
-               c = hn::LoadU(d, x + i + 2 * lanes), e = hn::LoadU(d, x + i + 3 * lanes);
-    const auto nan = hn::Or(hn::Or(hn::IsNaN(a), hn::IsNaN(b)), hn::Or(hn::IsNaN(c), hn::IsNaN(e)));
-    if (!hn::AllFalse(d, nan)) return true;
+    a = hn::MulAdd(hn::LoadU(d, x + i), zero, a);
+    b = hn::MulAdd(hn::LoadU(d, x + i + lanes), zero, b);
+    c = hn::MulAdd(hn::LoadU(d, x + i + 2 * lanes), zero, c);
+    e = hn::MulAdd(hn::LoadU(d, x + i + 3 * lanes), zero, e);
   }
+  if (!hn::AllFalse(d, hn::IsNaN(hn::Add(hn::Add(a, b), hn::Add(c, e))))) i = 0;  // or infinite
   for (; i < n; i += lanes)
     if (!hn::AllFalse(d, hn::IsNaN(load_n(d, x + i, n - i)))) return true;
   return false;

@@ -33,6 +33,9 @@ struct PoolLines {
   int64_t n;                       ///< results of a row
   bool numbers = false;            ///< there is no NaN
   const float* factors = nullptr;  ///< one for each result of all rows, or null
+  /// Numbers side by side that are results of their own with one factor: stride and dilation count
+  /// such pixels, n and step numbers. 1, or those of a cache line.
+  int64_t pixel = 1;
 };
 /// out[r * n + i] = fold over k < taps of x[r * step + i * stride + k * dilation], times its
 /// factor. What is read lies within n * stride + taps * dilation of each line, and two vectors

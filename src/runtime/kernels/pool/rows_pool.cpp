@@ -1,5 +1,5 @@
 // MaxPool, AveragePool, LpPool and the global pools. The rows of a window are combined over the
-// whole width of an image, then neighbours within that row.
+// whole width of an image, then neighbours within that row. Small images are turned, many into one.
 
 #include <algorithm>
 #include <limits>
@@ -12,6 +12,7 @@
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/pool/pool_rows.h"
 #include "runtime/kernels/reduce/rows.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
 
 namespace tombolo {
 namespace {
@@ -87,27 +88,81 @@ constexpr T fill_of(PoolFold fold) {
   return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
 }
 
-/// One channel, depth by depth: the rows of all windows combined, a line each, then neighbours
-/// within the lines. `lines` has what lies left and right of an image filled in.
+/// Lines of combined rows: what lies left and right of an image is filled in.
 template <typename T>
-void pool_plane(const PoolState& state, const T* from, T* to, T* lines, int64_t step) {
-  const ConvGeometry& s = state.shape;
-  const int64_t slice = s.out[1] * s.out[2];
-  bool numbers = true;
-  if constexpr (std::is_same_v<T, float>)
-    numbers = state.fold != PoolFold::kMax || !any_nan(from, s.in_plane());
-  PoolLines work{s.out[1], step, s.kernel[2], s.stride[2], s.dilation[2], s.out[2], numbers};
-  for (int64_t d = 0; d < s.out[0]; ++d) {
-    const PoolWindows windows{s.kernel[0],   d * s.stride[0] - s.pad[0],
-                              s.dilation[0], s.in[0],
-                              s.out[1],      s.kernel[1],
-                              s.stride[1],   s.dilation[1],
-                              s.pad[1],      s.in[1],
-                              s.in[2],       step};
-    pool_rows(state.fold, from, windows, fill_of<T>(state.fold), numbers, lines + s.pad[2]);
-    if (!state.factors.empty()) work.factors = state.factors.data() + d * slice;
-    pool_neighbours(state.fold, lines, work, to + d * slice);
+class Lines {
+ public:
+  /// Of images whose pixels are `pixel` numbers, as many rows at a time as stay near.
+  Lines(const PoolState& state, int64_t pixel) : pixel_(pixel) {
+    constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T)), kNear = 16384 / sizeof(T);
+    constexpr int64_t kSlack = 3 * kLine;  // whole vectors are read
+    const ConvGeometry& s = state.shape;
+    const int64_t reach = (s.out[2] - 1) * s.stride[2] + s.extent(2);
+    step_ = (std::max(reach, s.pad[2] + s.in[2]) * pixel + kSlack) / kLine * kLine;
+    rows_ = s.out[1];
+    if (s.in[0] == 1)
+      rows_ = std::clamp<int64_t>(kNear / (step_ + s.stride[1] * s.in[2] * pixel), 1, rows_);
+    room_.assign(static_cast<size_t>(step_ * rows_ + kLine), fill_of<T>(state.fold));
+    // What an image's rows give begins a cache line.
+    const auto past = reinterpret_cast<uintptr_t>(room_.data() + s.pad[2] * pixel) % 64;
+    lines_ = room_.data() + (64 - past) % 64 / sizeof(T);
   }
+
+  /// One image, depth by depth: the rows of windows combined, a line each, then neighbours within
+  /// the lines.
+  void pool(const PoolState& state, const T* from, T* to) {
+    const ConvGeometry& s = state.shape;
+    PoolLines work{rows_, step_, s.kernel[2], s.stride[2], s.dilation[2], s.out[2] * pixel_};
+    work.pixel = pixel_;
+    if constexpr (std::is_same_v<T, float>)
+      if (s.in[0] > 1)
+        work.numbers = state.fold != PoolFold::kMax || !any_nan(from, s.in_plane() * pixel_);
+    for (int64_t d = 0; d < s.out[0]; ++d)
+      for (int64_t row = 0; row < s.out[1]; row += rows_) {
+        work.rows = std::min(rows_, s.out[1] - row);
+        if (s.in[0] == 1) work.numbers = only_numbers(state, from, row, work.rows);
+        const PoolWindows windows{s.kernel[0],
+                                  d * s.stride[0] - s.pad[0],
+                                  s.dilation[0],
+                                  s.in[0],
+                                  work.rows,
+                                  s.kernel[1],
+                                  s.stride[1],
+                                  s.dilation[1],
+                                  s.pad[1] - row * s.stride[1],
+                                  s.in[1],
+                                  s.in[2] * pixel_,
+                                  step_};
+        pool_rows(state.fold, from, windows, fill_of<T>(state.fold), work.numbers,
+                  lines_ + s.pad[2] * pixel_);
+        const int64_t at = (d * s.out[1] + row) * s.out[2];
+        if (!state.factors.empty()) work.factors = state.factors.data() + at;
+        pool_neighbours(state.fold, lines_, work, to + at * pixel_);
+      }
+  }
+
+ private:
+  /// Whether no NaN is in the windows of these rows.
+  bool only_numbers(const PoolState& state, const T* from, int64_t row, int64_t rows) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (state.fold != PoolFold::kMax) return true;
+      const ConvGeometry& s = state.shape;
+      const int64_t width = s.in[2] * pixel_;
+      const int64_t begin = std::max<int64_t>(0, row * s.stride[1] - s.pad[1]);
+      const int64_t end =
+          std::min(s.in[1], (row + rows - 1) * s.stride[1] - s.pad[1] + s.extent(1));
+      return begin >= end || !any_nan(from + begin * width, (end - begin) * width);
+    }
+    return true;
+  }
+
+  int64_t pixel_, step_ = 0, rows_ = 0;
+  std::vector<T> room_;
+  T* lines_ = nullptr;
+};
+
+void take_roots(const PoolState& state, float* y, int64_t count) {
+  if (state.fold == PoolFold::kSumSquare) unary_fn(Unary::kSqrt)(y, y, count, 0, 0);
 }
 
 /// y[p] = fold over plane p of input 0.
@@ -152,9 +207,44 @@ void pool_tiles(const KernelRun& run, const PoolState& state, int64_t planes, co
           pool_rows(state.fold, from, windows, fill_of<T>(state.fold), numbers, lines.data());
           const PoolLines work{1, 0, s.kernel[2], s.stride[2], 1, some * out, numbers};
           pool_neighbours(state.fold, lines.data(), work, to);
-          if constexpr (std::is_same_v<T, float>)
-            if (state.fold == PoolFold::kSumSquare)
-              unary_fn(Unary::kSqrt)(to, to, some * out, 0, 0);
+          if constexpr (std::is_same_v<T, float>) take_roots(state, to, some * out);
+        }
+      });
+}
+
+/// As many small planes at a time as a cache line has numbers, turned into one image of pixels: the
+/// rows of each alone would not fill vectors.
+template <typename T>
+constexpr int64_t kTurned = 64 / static_cast<int64_t>(sizeof(T));
+template <typename T>
+bool worth_turning(const PoolState& state, int64_t planes) {
+  constexpr int64_t kMost = int64_t{1} << 18;  // bytes
+  const ConvGeometry& s = state.shape;
+  // Where rows fill vectors, slices of volumes lie too far apart, and tiles need no neighbours.
+  const bool rows = s.in[2] >= 16 && (s.in[0] > 1 || (s.in[2] >= 24 && tiles_exactly(state)));
+  return planes >= kTurned<T> / 2 && !rows && s.out_plane() > 1 && s.in_plane() * 64 <= kMost &&
+         s.out_plane() * 64 <= kMost;
+}
+template <typename T>
+void pool_turned(const KernelRun& run, const PoolState& state, int64_t planes, const T* x, T* y) {
+  constexpr int64_t kPixel = kTurned<T>;
+  const int64_t in = state.shape.in_plane(), out = state.shape.out_plane();
+  run.parallel_for(
+      (planes + kPixel - 1) / kPixel, std::max<int64_t>(1, 16384 / (kPixel * (in + out))),
+      [&](int64_t begin, int64_t end) {
+        Lines<T> lines(state, kPixel);
+        std::vector<T> room(static_cast<size_t>((in + out + 1) * kPixel));
+        const auto past = reinterpret_cast<uintptr_t>(room.data()) % 64;
+        T* image = room.data() + (64 - past) % 64 / sizeof(T);
+        T* pooled = image + in * kPixel;
+        for (int64_t block = begin; block < end; ++block) {
+          const int64_t first = block * kPixel, some = std::min(kPixel, planes - first);
+          transpose_tile(reinterpret_cast<const std::byte*>(x + first * in), in,
+                         reinterpret_cast<std::byte*>(image), kPixel, some, in, sizeof(T));
+          lines.pool(state, image, pooled);
+          transpose_tile(reinterpret_cast<const std::byte*>(pooled), kPixel,
+                         reinterpret_cast<std::byte*>(y + first * out), out, out, some, sizeof(T));
+          if constexpr (std::is_same_v<T, float>) take_roots(state, y + first * out, some * out);
         }
       });
 }
@@ -168,36 +258,31 @@ Status pool_all(KernelRun& run) {
   const int64_t pixels = s.out_plane();
   if constexpr (std::is_same_v<T, float>) {
     // One window that is the whole plane, as adaptive pools write global ones.
-    const int64_t planes = x.dim(0) * x.dim(1), plane = s.in_plane();
+    const int64_t plane = s.in_plane();
     bool whole = state.fold == PoolFold::kMax && pixels == 1 && s.taps() == plane;
     for (int axis = 0; axis < 3; ++axis)
       whole = whole && s.pad[axis] == 0 && s.extent(axis) == s.in[axis];
     if (whole) {
-      fold_planes(run, Fold::kMax, planes, plane, *y);
+      fold_planes(run, Fold::kMax, x.dim(0) * x.dim(1), plane, *y);
       return ok();
     }
   }
-  if (tiles_exactly(state)) {
-    pool_tiles(run, state, x.dim(0) * x.dim(1), x.data<T>(), y->data<T>());
+  const int64_t planes = x.dim(0) * x.dim(1);
+  if (worth_turning<T>(state, planes)) {
+    pool_turned(run, state, planes, x.data<T>(), y->data<T>());
     return ok();
   }
-  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
-  constexpr int64_t kSlack = 3 * kLine;  // whole vectors are read
-  const int64_t reach = (s.out[2] - 1) * s.stride[2] + s.extent(2);
-  const int64_t step = (std::max(reach, s.pad[2] + s.in[2]) + kSlack) / kLine * kLine;
-  run.parallel_for(x.dim(0) * x.dim(1), std::max<int64_t>(1, 16384 / (s.in_plane() + pixels)),
+  if (tiles_exactly(state)) {
+    pool_tiles(run, state, planes, x.data<T>(), y->data<T>());
+    return ok();
+  }
+  run.parallel_for(planes, std::max<int64_t>(1, 16384 / (s.in_plane() + pixels)),
                    [&](int64_t begin, int64_t end) {
-                     std::vector<T> room(static_cast<size_t>(step * s.out[1] + kLine),
-                                         fill_of<T>(state.fold));
-                     // What an image's rows give begins a cache line.
-                     const auto past = reinterpret_cast<uintptr_t>(room.data() + s.pad[2]) % 64;
-                     T* lines = room.data() + (64 - past) % 64 / sizeof(T);
+                     Lines<T> lines(state, 1);
                      for (int64_t p = begin; p < end; ++p) {
                        T* to = y->data<T>() + p * pixels;
-                       pool_plane(state, x.data<T>() + p * s.in_plane(), to, lines, step);
-                       if constexpr (std::is_same_v<T, float>)
-                         if (state.fold == PoolFold::kSumSquare)
-                           unary_fn(Unary::kSqrt)(to, to, pixels, 0, 0);
+                       lines.pool(state, x.data<T>() + p * s.in_plane(), to);
+                       if constexpr (std::is_same_v<T, float>) take_roots(state, to, pixels);
                      }
                    });
   return ok();
