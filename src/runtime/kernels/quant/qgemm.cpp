@@ -434,6 +434,7 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
     // The next panel comes nearer meanwhile: about as much as this one has, in front of its room.
     if (next != nullptr) ahead = (sorted.bytes - panel) + 64 * (all + sorted.counts[kQWide]);
   }
+  const bool ask = next != nullptr && !tiles.sorted;
   const int64_t columns = std::min<int64_t>(tiles.panel, p.n - column);
   const auto& byte_rows = tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
   const bool bytes = t.finish.bytes_of_columns() && columns >= tiles.least_columns;
@@ -450,6 +451,7 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
     for (size_t j = i; j < end; ++j) {
       const QTileRows& rows = p.tiles[j];
       tile.a = t.a + rows.offset;
+      tile.ahead = ask && j == first ? next - panel : 0;
       // Sorted groups read rows here and there, which no prefetcher sees through.
       if (tiles.sorted && tile.stretches == 1 && p.run >= kLongRow && j + 1 < last)
         for (int32_t r = 0; r < p.tiles[j + 1].count; ++r)

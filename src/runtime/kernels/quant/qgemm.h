@@ -33,6 +33,7 @@ struct QTile {
   /// many there are of each QKind. The members of stretches do not count.
   const int64_t* places = nullptr;
   const int32_t* counts = nullptr;
+  int64_t ahead = 0;  ///< bytes from `b` to what is needed next, for tiles that ask for it
 };
 using QTileFn = void(const QTile&);
 

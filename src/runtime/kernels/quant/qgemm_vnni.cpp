@@ -29,6 +29,10 @@ TOMBOLO_INLINE __m512i add_product(__m512i sum, __m512i a, __m512i b) {
   if constexpr (kKind == Kind::kPairs) return _mm512_dpwssd_epi32(sum, a, b);
 }
 
+/// Tiles of these rows ask for QTile::ahead: one row streams its panel anyway, and more rows are at
+/// it longer than the next panel takes to come.
+constexpr bool asks(int rows) { return rows >= 2 && rows <= 8; }
+
 template <int kR, Kind kKind>
 TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
 #pragma GCC unroll 16
@@ -39,6 +43,10 @@ TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
     const std::byte* b = t.b + s * t.stretch_bytes;
     for (int64_t g = t.groups; g > 0; --g, a += 4, b += 128) {
       const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 64);
+      if constexpr (asks(kR)) {
+        _mm_prefetch(b + t.ahead, _MM_HINT_T1);
+        _mm_prefetch(b + t.ahead + 64, _MM_HINT_T1);
+      }
 #pragma GCC unroll 16
       for (int r = 0; r < kR; ++r) {
         int32_t group;
