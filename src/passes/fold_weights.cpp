@@ -601,6 +601,82 @@ Result<bool> pad_into_conv(Rewriter& rewriter, Node& node) {
   return true;
 }
 
+/// What a Slice cuts off the ends of a convolution's output is not computed: Conv takes it from its
+/// padding, as causal ones pad both ends and drop one; ConvTranspose crops by its pads anyway.
+Result<bool> slice_into_conv(Rewriter& rewriter, Node& slice) {
+  if (!rewriter.is(&slice, "Slice")) return false;
+  Node* node = rewriter.producer(slice.input(0), "Conv");
+  const bool transposed = node == nullptr;
+  if (transposed) node = rewriter.producer(slice.input(0), "ConvTranspose");
+  if (node == nullptr || &node->graph() != &slice.graph() || !Rewriter::single_use(node->output(0)))
+    return false;
+  const AttributeReader attributes(*node);
+  const auto weight = rewriter.dims(node->input(1));
+  const SymShape* whole = rewriter.shape(node->output(0));
+  const SymShape* part = rewriter.shape(slice.output(0));
+  const auto starts = rewriter.ints(slice.input(1));
+  if (attributes.get_string("auto_pad", "NOTSET") != "NOTSET" ||
+      !attributes.get_ints("output_shape").empty() || !weight || weight->size() < 3 ||
+      whole == nullptr || part == nullptr || whole->size() != weight->size() ||
+      part->size() != weight->size() || !starts)
+    return false;
+  const size_t rank = weight->size(), spatial = rank - 2;
+  std::vector<int64_t> first(rank, 0);
+  std::vector<bool> sliced(rank, false);
+  std::vector<int64_t> axes;
+  if (slice.input(3) != nullptr) {
+    const auto given = rewriter.ints(slice.input(3));
+    if (!given || given->size() != starts->size()) return false;
+    axes = *given;
+  } else {
+    for (size_t i = 0; i < starts->size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  }
+  if (slice.input(4) != nullptr) {
+    const auto steps = rewriter.ints(slice.input(4));
+    if (!steps || std::any_of(steps->begin(), steps->end(), [](int64_t s) { return s != 1; }))
+      return false;
+  }
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = axes[i] < 0 ? axes[i] + static_cast<int64_t>(rank) : axes[i];
+    if (axis < 2 || axis >= static_cast<int64_t>(rank)) return false;
+    first[static_cast<size_t>(axis)] = (*starts)[i];
+    sliced[static_cast<size_t>(axis)] = true;
+  }
+  std::vector<int64_t> pads(2 * spatial, 0);
+  if (const auto own = attributes.get_ints("pads"); own.size() == pads.size())
+    std::copy(own.begin(), own.end(), pads.begin());
+  else if (!own.empty())
+    return false;
+  const auto strides = attributes.get_ints("strides"), dilations = attributes.get_ints("dilations");
+  for (size_t i = 0; i < spatial; ++i) {
+    const size_t axis = i + 2;
+    if (!sliced[axis]) continue;
+    const auto cut = ((*whole)[axis] - (*part)[axis]).constant();
+    const int64_t begin = first[axis];
+    // The output without the cuts must have a length, whatever that of the input.
+    if (!cut || begin < 0 || begin > *cut) return false;
+    const int64_t end = *cut - begin;
+    const int64_t extent = ((*weight)[axis] - 1) * (i < dilations.size() ? dilations[i] : 1) + 1;
+    if (transposed) {
+      pads[i] += begin;
+      pads[i + spatial] += end;
+      if ((*part)[axis].lower_bound().value_or(0) < 1 && pads[i] + pads[i + spatial] > extent)
+        return false;
+      continue;
+    }
+    if (i < strides.size() && strides[i] != 1) return false;
+    pads[i] -= begin;
+    pads[i + spatial] -= end;
+    if (pads[i] < 0 || pads[i + spatial] < 0) return false;
+    if ((*part)[axis].lower_bound().value_or(0) < 1 && pads[i] + pads[i + spatial] < extent - 1)
+      return false;
+  }
+  node->set_ints("pads", pads);
+  rewriter.touch(*node);
+  rewriter.supersede(*slice.output(0), *node->output(0));
+  return true;
+}
+
 }  // namespace
 
 Result<size_t> fold_batch_norm(Rewriter& rewriter) {
@@ -611,7 +687,11 @@ Result<size_t> fold_batch_norm(Rewriter& rewriter) {
 Result<size_t> fold_scale_and_bias(Rewriter& rewriter) {
   return absorb_everywhere(rewriter, absorb_arithmetic);
 }
-Result<size_t> fold_pad(Rewriter& rewriter) { return absorb_everywhere(rewriter, pad_into_conv); }
+Result<size_t> fold_pad(Rewriter& rewriter) {
+  TRY(size_t count, absorb_everywhere(rewriter, pad_into_conv));
+  TRY(const size_t cut, absorb_everywhere(rewriter, slice_into_conv));
+  return count + cut;
+}
 Result<size_t> matmul_to_gemm(Rewriter& rewriter) {
   TRY(size_t count, absorb_everywhere(rewriter, to_gemm));
   TRY(const size_t transposes, absorb_everywhere(rewriter, transpose_into_gemm));

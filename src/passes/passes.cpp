@@ -60,7 +60,10 @@ constexpr Pass kPasses[] = {
      "Mul, Div, Add, Sub by constants go into the weights of the Conv, ConvTranspose, Gemm or "
      "MatMul before them",
      2, fold_scale_and_bias},
-    {"fold-pad", "Pad with zeros goes into Conv and AveragePool", 1, fold_pad},
+    {"fold-pad",
+     "Pad with zeros goes into Conv and AveragePool; what a Slice cuts off the ends of Conv or "
+     "ConvTranspose is not computed",
+     1, fold_pad},
     {"matmul-to-gemm",
      "MatMul and Add of matrices become Gemm; a Transpose before Gemm becomes its attribute", 2,
      matmul_to_gemm},
