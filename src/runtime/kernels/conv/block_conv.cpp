@@ -16,10 +16,11 @@ using Algorithm = BlockConvPlan::Algorithm;
 bool winograd_fits(const ConvGeometry& s) {
   if (s.kernel[1] != 3 || s.kernel[2] != 3 || s.in_channels < 16) return false;
   if (s.stride[1] != 1 || s.stride[2] != 1) return false;
-  // Tiles of 4 x 4 that are mostly outside save nothing; neither do few tiles for many weights,
-  // which are four times as large then.
+  // Tiles of 4 x 4 that are mostly outside save nothing; neither do very few tiles for so many
+  // weights, four times as large then, that they come from far away.
   const int64_t tiles = winograd_tiles(s, 1) * winograd_tiles(s, 2);
-  return s.out[1] >= 6 && s.out[2] >= 6 && tiles * s.batch >= 8 &&
+  const bool few_weights = s.depth() * s.out_channels * 16 <= 16 << 20;
+  return s.out[1] >= 6 && s.out[2] >= 6 && tiles * s.batch >= (few_weights ? 4 : 8) &&
          tiles * 16 * 36 * 10 <= s.out_plane() * 16 * 9 * 7;
 }
 
