@@ -286,7 +286,8 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
   const int64_t width = tiles.panel(), padded = out_blocks * kBlock;
   const int64_t panels = (padded + width - 1) / width;
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
-  const bool apart = images_apart(s.batch, static_cast<int64_t>(plan.weight_floats));
+  const bool apart =
+      images_apart(s.batch, static_cast<int64_t>(plan.weight_floats), s.groups * pieces);
   const int64_t depth = s.depth(), threads = apart ? 1 : thread_count();
   // Bands small enough for all threads to have some. Where weights do not stay near, a thread takes
   // one panel of them after the other, but where to fetch all pixels for each panel is more than to

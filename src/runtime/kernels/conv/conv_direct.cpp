@@ -76,7 +76,8 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
   const int64_t step = std::max<int64_t>(1, (depth + cuts - 1) / cuts);
   // A panel, and what gathering may write beyond its end.
   const int64_t panel = step * width + tiles.lanes;
-  const bool apart = images_apart(s.batch, static_cast<int64_t>(plan.weight_floats));
+  const bool apart =
+      images_apart(s.batch, static_cast<int64_t>(plan.weight_floats), panels * s.groups);
   const int64_t threads = apart ? 1 : thread_count();
   const int64_t group_panels = std::clamp<int64_t>(panels * s.groups / (4 * threads), 1, kPanels);
   const int64_t panel_groups = (panels + group_panels - 1) / group_panels;

@@ -382,9 +382,10 @@ void run(const Product& p) {
 
 }  // namespace
 
-bool images_apart(int64_t batch, int64_t weight_floats) {
+bool images_apart(int64_t batch, int64_t weight_floats, int64_t parts) {
   const int64_t threads = thread_count();
-  return threads > 1 && batch >= 2 * threads && weight_floats * 4 <= near_bytes();
+  if (threads == 1 || weight_floats * 4 > near_bytes()) return false;
+  return batch >= 2 * threads || (batch == threads && parts < 8 * threads);
 }
 
 int64_t near_bytes() {

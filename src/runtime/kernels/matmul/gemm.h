@@ -65,8 +65,8 @@ int64_t near_bytes();
 
 /// Whether threads take whole images of a batch with so many weights, rather than parts of one
 /// image after the other: small images do not wait for one another then, but each thread reads all
-/// weights.
-bool images_apart(int64_t batch, int64_t weight_floats);
+/// weights. `parts`: how many of an image threads could share; few do not come out even.
+bool images_apart(int64_t batch, int64_t weight_floats, int64_t parts);
 
 /// Memory of the calling thread, 64-byte aligned, valid until its next call. `slot` tells apart
 /// what is needed at the same time (0 to 6; 4 to 6: gemm() itself).
