@@ -19,8 +19,8 @@ namespace tombolo {
 inline constexpr int64_t kBlock = kChannelBlock;
 inline constexpr int64_t blocks_of(int64_t channels) { return (channels + kBlock - 1) / kBlock; }
 
-/// One tile: up to kRows pixels by one or two vectors of channels, summed over entries (a block of
-/// input channels at a kernel position, as a rule) of some neighbouring inputs each.
+/// One tile: up to max_rows pixels by one or two vectors of channels, summed over entries (a block
+/// of input channels at a kernel position, as a rule) of some neighbouring inputs each.
 struct BlockTile {
   const float* a;          ///< of the first pixel
   const int64_t* offsets;  ///< of each entry, from a
@@ -46,6 +46,7 @@ inline constexpr int kMaxBlockRows = 14;
 
 struct BlockTiles {
   int max_rows;
+  int single_rows;  ///< of tiles of one vector of channels
   int lanes;
   BlockTileFn* dense[kMaxBlockRows + 1][3] = {};         ///< step is kBlock
   BlockTileFn* every_second[kMaxBlockRows + 1][3] = {};  ///< step is 2 kBlock
@@ -151,6 +152,11 @@ void copy_with_border(const float* x, int64_t planes, int64_t height, int64_t wi
 /// as wide as it must be to fill up a block.
 inline int64_t panel_floats(int64_t inputs, int64_t outputs) {
   return inputs * blocks_of(outputs) * kBlock;
+}
+/// Output channels that tiles compute: whole vectors, which may leave the end of a block as it is.
+inline int64_t vector_channels(int64_t outputs) {
+  const int64_t lanes = block_tiles().lanes;
+  return (outputs + lanes - 1) / lanes * lanes;
 }
 /// One panel: w(channel, input) for `outputs` of its `columns` channels, to [input][channel].
 template <typename Weight>

@@ -83,7 +83,7 @@ bool plan_block_clipped(BlockConvPlan& plan, bool winograd) {
   for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
     plan.offsets.push_back(b * s.in_plane() * kBlock);
   plan.chunk = block_chunk(s.in_channels / kBlock, kBlock);
-  plan.weight_floats = static_cast<size_t>(s.groups * panel_floats(s.depth(), s.out_channels));
+  plan.weight_floats = static_cast<size_t>(s.groups * s.depth() * vector_channels(s.out_channels));
   return true;
 }
 
@@ -93,7 +93,7 @@ void run_block_clipped(const BlockConvPlan& plan, const float* x, const float* p
   const BlockTiles& tiles = block_tiles();
   const Activation& act = epilogue.activation;
   const int64_t out_plane = s.out_plane() * kBlock, in_plane = s.in_plane() * kBlock;
-  const int64_t padded = blocks_of(s.out_channels) * kBlock, width = tiles.panel();
+  const int64_t padded = vector_channels(s.out_channels), width = tiles.panel();
   const int64_t panels = (padded + width - 1) / width, entries = s.in_channels / kBlock;
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
   const int64_t others = s.groups * panels;

@@ -27,7 +27,8 @@ bool winograd_fits(const ConvGeometry& s) {
 /// Runs of output pixels that tiles take: cut evenly, and two short rows at a time.
 void plan_pieces(BlockConvPlan& plan, bool one_row) {
   const ConvGeometry& s = plan.shape;
-  const int64_t most = block_tiles().max_rows;
+  const BlockTiles& tiles = block_tiles();
+  const int64_t most = s.out_channels <= tiles.lanes ? tiles.single_rows : tiles.max_rows;
   const int64_t row_step = s.stride[1] * plan.columns * (plan.plain ? 1 : kBlock);
   // Outputs of one column, as a kernel as wide as the image has them, are a row of another step.
   if (s.out[2] == 1 && !one_row) plan.step = row_step;
@@ -87,7 +88,7 @@ void plan_direct(BlockConvPlan& plan) {
                         plan.rows * plan.columns * 4;
   const int64_t room = weights <= near_bytes() ? 128 << 10 : 768 << 10;
   plan.band = std::clamp<int64_t>(pieces * room / std::max<int64_t>(image, 1), 1, pieces);
-  plan.weight_floats = static_cast<size_t>(s.groups * panel_floats(s.depth(), s.out_channels));
+  plan.weight_floats = static_cast<size_t>(s.groups * s.depth() * vector_channels(s.out_channels));
 }
 
 }  // namespace
@@ -185,7 +186,7 @@ void pack_block_conv(const BlockConvPlan& plan, const float* w, float* packed) {
           order.push_back(c * taps + t);
   }
   const int64_t depth = s.depth(), width = block_tiles().panel();
-  const int64_t padded = blocks_of(s.out_channels) * kBlock, panels = (padded + width - 1) / width;
+  const int64_t padded = vector_channels(s.out_channels), panels = (padded + width - 1) / width;
   parallel(
       s.groups * panels, std::max<int64_t>(1, 32768 / (depth * width)),
       [&](int64_t begin, int64_t end) {
@@ -283,7 +284,7 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
   const int64_t in_plane = s.in_plane() * pixel, plane = plan.rows * plan.columns * pixel;
   const int64_t group_planes = plan.plain ? s.in_channels : blocks_of(s.in_channels);
   const int64_t out_plane = s.out_plane() * kBlock, out_blocks = blocks_of(s.out_channels);
-  const int64_t width = tiles.panel(), padded = out_blocks * kBlock;
+  const int64_t width = tiles.panel(), padded = vector_channels(s.out_channels);
   const int64_t panels = (padded + width - 1) / width;
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
   const bool apart =

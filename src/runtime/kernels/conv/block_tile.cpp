@@ -27,6 +27,8 @@ inline constexpr int kRows = 12;
 #else
 inline constexpr int kRows = 6;
 #endif
+// One vector of channels takes more pixels: fewer sums than these wait for one another.
+inline constexpr int kSingleRows = kRows < 12 ? 12 : kRows;
 inline constexpr int kLanes = static_cast<int>(HWY_LANES(float)) < 16 ? HWY_LANES(float) : 16;
 
 /// Sums over `entries` entries of `length` inputs.
@@ -243,14 +245,11 @@ void tile(const BlockTile& t) {
     for (int v = 0; v < kV; ++v) hn::StoreU(acc[r][v], f, t.c + at(r, v));
 }
 
-template <int... kR>
+template <int kV, int... kR>
 void fill(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
-  ((tiles.dense[kR + 1][1] = &tile<kR + 1, 1, kBlock>), ...);
-  ((tiles.dense[kR + 1][2] = &tile<kR + 1, 2, kBlock>), ...);
-  ((tiles.every_second[kR + 1][1] = &tile<kR + 1, 1, 2 * kBlock>), ...);
-  ((tiles.every_second[kR + 1][2] = &tile<kR + 1, 2, 2 * kBlock>), ...);
-  ((tiles.strided[kR + 1][1] = &tile<kR + 1, 1, 0>), ...);
-  ((tiles.strided[kR + 1][2] = &tile<kR + 1, 2, 0>), ...);
+  ((tiles.dense[kR + 1][kV] = &tile<kR + 1, kV, kBlock>), ...);
+  ((tiles.every_second[kR + 1][kV] = &tile<kR + 1, kV, 2 * kBlock>), ...);
+  ((tiles.strided[kR + 1][kV] = &tile<kR + 1, kV, 0>), ...);
 }
 
 template <int... kR>
@@ -260,9 +259,10 @@ void fill_two_rows(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
 }
 
 BlockTiles make_block_tiles() {
-  BlockTiles tiles{kRows, kLanes};
+  BlockTiles tiles{kRows, kSingleRows, kLanes};
   fill_two_rows(tiles, std::make_integer_sequence<int, kRows / 2>());
-  fill(tiles, std::make_integer_sequence<int, kRows>());
+  fill<1>(tiles, std::make_integer_sequence<int, kSingleRows>());
+  fill<2>(tiles, std::make_integer_sequence<int, kRows>());
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
   tiles.summed_rows = kSummedRows;
   fill_summed(tiles, std::make_integer_sequence<int, kSummedRows>());
