@@ -581,8 +581,10 @@ TEST_P(Operators, Resize) {
 
 TEST_P(Operators, Turned) {
   for (const int type : {1, 2, 7, 10})
-    for (const auto& dims : {Dims{1, 2, 5, 3}, Dims{2, 3, 16, 8}, Dims{2, 4, 19, 33},
-                             Dims{1, 4, 70, 130}, Dims{1, 4, 400, 2}, Dims{1, 8, 4, 300}}) {
+    for (const auto& dims :
+         {Dims{1, 2, 5, 3}, Dims{2, 3, 16, 8}, Dims{2, 4, 19, 33}, Dims{1, 4, 70, 130},
+          Dims{1, 4, 400, 2}, Dims{1, 8, 4, 300}, Dims{3, 60, 4, 4}, Dims{5, 9, 3, 5},
+          Dims{2, 60, 8, 8}, Dims{9, 40, 7, 7}, Dims{4, 31, 2, 14}}) {
       const Tensor x = numbers({dims[0], dims[1], dims[2], dims[3]}, 60);
       const std::string node =
           "main (float[A,B,C,D] x) => (y) <float l = {0}, float h = {200}> "

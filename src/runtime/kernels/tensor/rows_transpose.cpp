@@ -212,17 +212,35 @@ Status run_transpose(KernelRun& run) {
       outer * parts,
       std::max<int64_t>(1, 16384 / (std::min(rows, row_part) * std::min(columns, column_part))),
       [&](int64_t begin, int64_t end) {
-        for (int64_t task = begin; task < end; ++task) {
+        // Tiles that are one part follow each other along the two innermost of the other axes.
+        const size_t levels = parts > 1 ? 0 : std::min<size_t>(2, axes.size());
+        const size_t inner = levels > 0 ? axes.back() : 0;
+        const size_t around = levels > 1 ? axes[axes.size() - 2] : 0;
+        const int64_t along = levels > 0 ? s.length[inner] : 1;
+        int64_t done = 1;
+        for (int64_t task = begin; task < end; task += done) {
           int64_t from, to;
           locate(s, axes, task / parts, from, to);
           const int64_t part = task % parts;
           const int64_t at_row = by_rows ? part / column_parts : part % row_parts;
           const int64_t at_column = by_rows ? part % column_parts : part / row_parts;
           const int64_t row = at_row * row_part, column = at_column * column_part;
-          transpose_tile(in + (from + row * s.from[last] + column) * s.bytes, s.from[last],
-                         out + (to + column * s.to[s.source] + row) * s.bytes, s.to[s.source],
-                         at_row + 1 == row_parts ? rows - row : row_part,
-                         at_column + 1 == column_parts ? columns - column : column_part, s.bytes);
+          Tiles tiles{s.from[last], s.to[s.source], at_row + 1 == row_parts ? rows - row : row_part,
+                      at_column + 1 == column_parts ? columns - column : column_part};
+          if (levels > 0) {
+            tiles.count = std::min(end - task, along - task % along);
+            tiles.x_next = s.from[inner];
+            tiles.y_next = s.to[inner];
+          }
+          if (levels > 1 && tiles.count == along) {
+            const int64_t line = task / along % s.length[around];
+            tiles.lines = std::min((end - task) / along, s.length[around] - line);
+            tiles.x_line = s.from[around];
+            tiles.y_line = s.to[around];
+          }
+          done = tiles.count * tiles.lines;
+          transpose_tiles(in + (from + row * s.from[last] + column) * s.bytes,
+                          out + (to + column * s.to[s.source] + row) * s.bytes, tiles, s.bytes);
         }
       });
   return ok();

@@ -88,54 +88,65 @@ HWY_INLINE void tile16(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y
 }
 #endif
 
-/// Few columns that lie one after the other, or few rows that go side by side: pixels and planes.
-template <typename T>
-bool interleaved(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
-  const hn::ScalableTag<T> d;
+/// Rows of few columns that lie one after the other, from `i` on: as many as D has lanes.
+template <int64_t kColumns, class D, typename T>
+HWY_INLINE void take_apart(D d, const T* x, T* y, int64_t y_step, int64_t i) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  using V = hn::Vec<decltype(d)>;
-  int64_t i = 0;
-  if (x_step == columns && columns >= 2 && columns <= 4) {
-    V a, b, c, e;
-    for (; i + lanes <= rows; i += lanes) {
-      if (columns == 2 && sizeof(T) == 4) {
-        a = hn::LoadU(d, x + i * 2);
-        b = hn::LoadU(d, x + i * 2 + lanes);
-        const V even = hn::ConcatEven(d, b, a);
-        b = hn::ConcatOdd(d, b, a);
-        a = even;
-      } else if (columns == 2) {
-        hn::LoadInterleaved2(d, x + i * 2, a, b);
-      } else if (columns == 3) {
-        hn::LoadInterleaved3(d, x + i * 3, a, b, c);
-        hn::StoreU(c, d, y + 2 * y_step + i);
-      } else {
-        hn::LoadInterleaved4(d, x + i * 4, a, b, c, e);
-        hn::StoreU(c, d, y + 2 * y_step + i);
-        hn::StoreU(e, d, y + 3 * y_step + i);
-      }
-      hn::StoreU(a, d, y + i);
-      hn::StoreU(b, d, y + y_step + i);
-    }
-    scalar_tile(x + i * x_step, x_step, y + i, y_step, rows - i, columns);
-    return true;
+  hn::Vec<D> a, b, c, e;
+  if constexpr (kColumns == 2 && sizeof(T) == 4) {
+    const auto first = hn::LoadU(d, x + i * 2), second = hn::LoadU(d, x + i * 2 + lanes);
+    a = hn::ConcatEven(d, second, first);
+    b = hn::ConcatOdd(d, second, first);
+  } else if constexpr (kColumns == 2) {
+    hn::LoadInterleaved2(d, x + i * 2, a, b);
+  } else if constexpr (kColumns == 3) {
+    hn::LoadInterleaved3(d, x + i * 3, a, b, c);
+  } else {
+    hn::LoadInterleaved4(d, x + i * 4, a, b, c, e);
+    hn::StoreU(e, d, y + 3 * y_step + i);
   }
-  if (y_step == rows && rows >= 2 && rows <= 4) {
-    for (; i + lanes <= columns; i += lanes) {
-      const V a = hn::LoadU(d, x + i), b = hn::LoadU(d, x + x_step + i);
-      if (rows == 2) {
-        hn::StoreInterleaved2(a, b, d, y + i * 2);
-        continue;
-      }
-      const V c = hn::LoadU(d, x + 2 * x_step + i);
-      if (rows == 3)
-        hn::StoreInterleaved3(a, b, c, d, y + i * 3);
-      else
-        hn::StoreInterleaved4(a, b, c, hn::LoadU(d, x + 3 * x_step + i), d, y + i * 4);
-    }
-    scalar_tile(x + i, x_step, y + i * y_step, y_step, rows, columns - i);
+  if constexpr (kColumns > 2) hn::StoreU(c, d, y + 2 * y_step + i);
+  hn::StoreU(a, d, y + i);
+  hn::StoreU(b, d, y + y_step + i);
+}
+/// The way back, of as many columns.
+template <int64_t kRows, class D, typename T>
+HWY_INLINE void put_together(D d, const T* x, int64_t x_step, T* y, int64_t i) {
+  const auto row = [&](int64_t r) HWY_ATTR { return hn::LoadU(d, x + r * x_step + i); };
+  if constexpr (kRows == 2) hn::StoreInterleaved2(row(0), row(1), d, y + i * 2);
+  if constexpr (kRows == 3) hn::StoreInterleaved3(row(0), row(1), row(2), d, y + i * 3);
+  if constexpr (kRows == 4) hn::StoreInterleaved4(row(0), row(1), row(2), row(3), d, y + i * 4);
+}
+
+/// one(d, i) for vectors that cover [0, n), the last of which reaches back; short ones where n is
+/// less than a whole one. False where it is less than those, too.
+template <typename T, typename One>
+HWY_INLINE bool cover(int64_t n, One&& one) {
+  const auto with = [&](auto d) HWY_ATTR {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    if (n < lanes) return false;
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) one(d, i);
+    if (i < n) one(d, n - lanes);
     return true;
-  }
+  };
+  if (with(hn::ScalableTag<T>())) return true;
+  if constexpr (sizeof(T) == 4)
+    return with(hn::CappedTag<T, 8>()) || with(hn::CappedTag<T, 4>());
+  else
+    return with(hn::CappedTag<T, 16>());
+}
+
+/// Few columns that lie one after the other, or few rows that go side by side: pixels and planes.
+template <int64_t kFew, typename T>
+HWY_INLINE bool interleaved(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
+                            int64_t columns) {
+  if (x_step == columns && columns == kFew)
+    return cover<T>(rows,
+                    [&](auto d, int64_t i) HWY_ATTR { take_apart<kFew>(d, x, y, y_step, i); });
+  if (y_step == rows && rows == kFew)
+    return cover<T>(columns,
+                    [&](auto d, int64_t i) HWY_ATTR { put_together<kFew>(d, x, x_step, y, i); });
   return false;
 }
 
@@ -197,6 +208,7 @@ template <int64_t kSide, typename T, typename Square>
 HWY_INLINE void squares(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
                         int64_t columns, Square&& square) {
   constexpr int64_t kPart = 512;
+  if (rows == kSide && columns == kSide) return square(x, x_step, y, y_step);
   const auto at = [&](int64_t i, int64_t j) HWY_ATTR {
     i = std::min(i, rows - kSide);
     j = std::min(j, columns - kSide);
@@ -215,9 +227,12 @@ HWY_INLINE void squares(const T* x, int64_t x_step, T* y, int64_t y_step, int64_
 
 template <typename T>
 void tile_of(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
-  if constexpr (sizeof(T) == 1 || sizeof(T) == 4)
-    if (interleaved(x, x_step, y, y_step, rows, columns)) return;
   const int64_t shorter = std::min(rows, columns);
+  if constexpr (sizeof(T) == 1 || sizeof(T) == 4) {
+    if (shorter == 2 && interleaved<2>(x, x_step, y, y_step, rows, columns)) return;
+    if (shorter == 3 && interleaved<3>(x, x_step, y, y_step, rows, columns)) return;
+    if (shorter == 4 && interleaved<4>(x, x_step, y, y_step, rows, columns)) return;
+  }
   const auto with = [&]<int64_t kSide>(auto&& square)
                         HWY_ATTR { squares<kSide>(x, x_step, y, y_step, rows, columns, square); };
   if constexpr (sizeof(T) == 8) {
@@ -241,10 +256,14 @@ void tile_of(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int
   scalar_tile(x, x_step, y, y_step, rows, columns);
 }
 
-void tile(const std::byte* x, int64_t x_step, std::byte* y, int64_t y_step, int64_t rows,
-          int64_t columns, int64_t bytes) {
+void tiles(const std::byte* x, std::byte* y, const Tiles& t, int64_t bytes) {
   const auto typed = [&]<typename T>(T) HWY_ATTR {
-    tile_of(reinterpret_cast<const T*>(x), x_step, reinterpret_cast<T*>(y), y_step, rows, columns);
+    for (int64_t line = 0; line < t.lines; ++line) {
+      const T* from = reinterpret_cast<const T*>(x) + line * t.x_line;
+      T* to = reinterpret_cast<T*>(y) + line * t.y_line;
+      for (int64_t i = 0; i < t.count; ++i, from += t.x_next, to += t.y_next)
+        tile_of(from, t.x_step, to, t.y_step, t.rows, t.columns);
+    }
   };
   switch (bytes) {
     case 1:
@@ -265,11 +284,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
+void transpose_tiles(const std::byte* x, std::byte* y, const Tiles& all, int64_t bytes) {
+  TOMBOLO_TARGET(void(const std::byte*, std::byte*, const Tiles&, int64_t), tiles)
+  (x, y, all, bytes);
+}
+
 void transpose_tile(const std::byte* x, int64_t x_step, std::byte* y, int64_t y_step, int64_t rows,
                     int64_t columns, int64_t bytes) {
-  TOMBOLO_TARGET(void(const std::byte*, int64_t, std::byte*, int64_t, int64_t, int64_t, int64_t),
-                 tile)
-  (x, x_step, y, y_step, rows, columns, bytes);
+  transpose_tiles(x, y, {x_step, y_step, rows, columns}, bytes);
 }
 
 void copy_strided(const std::byte* x, size_t x_step, std::byte* y, size_t y_step, size_t size,
