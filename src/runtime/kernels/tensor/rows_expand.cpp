@@ -45,6 +45,39 @@ void repeat(const std::byte* x, std::byte* y, int64_t count, size_t bytes) {
   }
 }
 
+/// `count` copies of each of n elements. Stores are of a fixed number, which the next element's
+/// then write over, but for the last ones.
+template <typename T>
+void repeat_each(const T* x, T* y, int64_t n, int64_t count) {
+  constexpr auto kAtOnce = static_cast<int64_t>(64 / sizeof(T));
+  const T* end = y + n * count;
+  for (int64_t i = 0; i < n; ++i, y += count) {
+    const T value = x[i];
+    int64_t done = 0;
+    for (; done < count && end - (y + done) >= kAtOnce; done += kAtOnce)
+      for (int64_t k = 0; k < kAtOnce; ++k) y[done + k] = value;
+    for (; done < count; ++done) y[done] = value;
+  }
+}
+void repeat_each(const std::byte* x, std::byte* y, int64_t n, int64_t count, size_t bytes) {
+  const auto typed = [&]<typename T>(T) {
+    repeat_each(reinterpret_cast<const T*>(x), reinterpret_cast<T*>(y), n, count);
+  };
+  switch (bytes) {
+    case 1:
+      return typed(uint8_t{});
+    case 2:
+      return typed(uint16_t{});
+    case 4:
+      return typed(uint32_t{});
+    case 8:
+      return typed(uint64_t{});
+    default:
+      for (int64_t i = 0; i < n; ++i, x += bytes)
+        for (int64_t k = 0; k < count; ++k, y += bytes) std::memcpy(y, x, bytes);
+  }
+}
+
 /// Copies the first `bytes` bytes `count` - 1 times behind them, more and more at a time.
 void copy_again(std::byte* y, int64_t bytes, int64_t count) {
   constexpr int64_t kMost = 1 << 14;
@@ -84,6 +117,12 @@ Status run_expand(KernelRun& run) {
   const int64_t rows = y->size() / line.length, size = static_cast<int64_t>(bytes);
   // Rows that follow one another and are equal.
   const int64_t equal = axes.size() > 1 && axes[1].step == 0 ? axes[1].length : 1;
+  // Short rows of one element, one after the other.
+  constexpr int64_t kShort = 1024;
+  const int64_t each =
+      axes.size() > 1 && line.step == 0 && line.length * size <= kShort && axes[1].step != 0
+          ? axes[1].length
+          : 1;
   const std::byte* from = x.data<std::byte>();
   std::byte* to = y->data<std::byte>();
   run.parallel_for(rows, std::max<int64_t>(1, (1 << 16) / (line.length * size)),
@@ -91,10 +130,15 @@ Status run_expand(KernelRun& run) {
                      int64_t same = 1;
                      for (int64_t row = begin; row < end; row += same) {
                        int64_t at = 0, rest = row;
-                       same = std::min(end - row, equal - row % equal);
+                       const int64_t many = std::max(equal, each);
+                       same = std::min(end - row, many - row % many);
                        for (size_t j = 1; j < axes.size(); rest /= axes[j++].length)
                          at += rest % axes[j].length * axes[j].step;
                        std::byte* out = to + row * line.length * size;
+                       if (each > 1) {
+                         repeat_each(from + at * size, out, same, line.length, bytes);
+                         continue;
+                       }
                        if (line.step == 0)
                          repeat(from + at * size, out, line.length, bytes);
                        else
