@@ -297,7 +297,18 @@ struct Task {
   const std::byte* a;
   int64_t a_bytes;
   const QFinish& finish;
+  std::vector<uint32_t> places;  ///< of sorted groups of several stretches in a row of A, in bytes
 };
+
+std::vector<uint32_t> places_of(const QProduct& p) {
+  std::vector<uint32_t> places;
+  if (!p.inner->sorted || p.offsets.size() == 1) return places;
+  const int64_t groups = q_panel_groups(p.run, *p.inner);
+  places.reserve(p.offsets.size() * static_cast<size_t>(groups));
+  for (const int64_t offset : p.offsets)
+    for (int64_t i = 0; i < groups; ++i) places.push_back(static_cast<uint32_t>(offset + 4 * i));
+  return places;
+}
 
 void finish_rows(const Task& t, const QTileRows& rows, const int32_t* sums, int64_t width,
                  int64_t column) {
@@ -423,18 +434,19 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
   if (tiles.sorted) {
     const int64_t groups = q_panel_groups(p.run, tiles), all = tile.stretches * groups;
     const QSorted sorted = sorted_at(const_cast<std::byte*>(panel), all);
-    auto* places = reinterpret_cast<int64_t*>(thread_floats(3, static_cast<size_t>(2 * all)));
-    for (int64_t i = 0; i < all; ++i) {
-      const uint32_t at = sorted.order[i];
-      places[i] = p.offsets[at >> kQGroupBits] + 4 * int64_t{at & ((1u << kQGroupBits) - 1)};
-    }
     tile.b = sorted.bytes;
-    tile.places = places;
+    tile.places = sorted.order;
+    if (!t.places.empty()) {
+      auto* places = reinterpret_cast<uint32_t*>(thread_floats(3, static_cast<size_t>(all)));
+      for (int64_t i = 0; i < all; ++i) places[i] = t.places[sorted.order[i]];
+      tile.places = places;
+    }
     tile.counts = sorted.counts;
     // The next panel comes nearer meanwhile: about as much as this one has, in front of its room.
     if (next != nullptr) ahead = (sorted.bytes - panel) + 64 * (all + sorted.counts[kQWide]);
   }
-  const bool ask = next != nullptr && !tiles.sorted;
+  const bool ask = next != nullptr && tiles.asks(p.tiles[first].count);
+  if (ask) ahead = 0;
   const int64_t columns = std::min<int64_t>(tiles.panel, p.n - column);
   const auto& byte_rows = tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
   const bool bytes = t.finish.bytes_of_columns() && columns >= tiles.least_columns;
@@ -499,7 +511,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t group = std::clamp<int64_t>((p.amx ? 4'000'000 : 600'000) / work, 1, panels);
   const int64_t turns = (panels + group - 1) / group;
   const int64_t chunk = amx_chunk(p.run);
-  const Task task{p, a, a_bytes, finish};
+  const Task task{p, a, a_bytes, finish, places_of(p)};
   parallel(blocks * turns, 1, [&](int64_t begin, int64_t end) {
     if (p.amx) amx_begin(chunk);
     for (int64_t i = begin; i < end; ++i) {

@@ -31,9 +31,9 @@ struct QTile {
   bool add = false;  ///< to what is in c; pairs of 16-bit numbers alone do
   /// QTiles::sorted: where each group of the panel is in `a` (bytes), in the panel's order, and how
   /// many there are of each QKind. The members of stretches do not count.
-  const int64_t* places = nullptr;
+  const uint32_t* places = nullptr;
   const int32_t* counts = nullptr;
-  int64_t ahead = 0;  ///< bytes from `b` to what is needed next, for tiles that ask for it
+  int64_t ahead = 0;  ///< bytes from `b` to what is needed next, see QTiles::asks
 };
 using QTileFn = void(const QTile&);
 
@@ -72,8 +72,12 @@ struct QTiles {
   /// QFinish::rest. Null where q_finish does it, as for fewer columns than `least_columns`.
   QByteTileFn* byte_rows[2][kMaxQRows + 1] = {};
   int least_columns = 1;
+  /// Tiles of so many rows ask for QTile::ahead: of fewer it is better to ask before, and more are
+  /// at a panel longer than the next one takes to come.
+  int least_asking = 0, most_asking = 0;
   const char* name = "";
 
+  bool asks(int rows) const { return rows >= least_asking && rows <= most_asking; }
   int64_t groups_of(int64_t k) const { return (k + group - 1) / group; }
   int tile_rows(int64_t rows) const {
     if (rows <= 0) return 1;
@@ -96,10 +100,10 @@ QTiles make_byte_tiles();
 /// bytes: 64 for the 16 columns, 128 of wide ones.
 struct QSorted {
   int32_t* counts;
-  uint32_t* order;  ///< the stretch, and the group of it in the last kQGroupBits
+  /// Which group each one is, stretch by stretch; of one stretch where it is in a row, in bytes.
+  uint32_t* order;
   std::byte* bytes;
 };
-inline constexpr int kQGroupBits = 15;
 /// panel: groups of 64 bytes, [stretch][group][column][4].
 void q_sort_groups(const std::byte* panel, int64_t stretches, int64_t groups,
                    const QSorted& sorted);

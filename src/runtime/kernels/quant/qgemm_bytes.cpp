@@ -88,6 +88,14 @@ TOMBOLO_AVX2_INLINE __m256i order_of(QKind kind) {
                                            0x08080808, 0x0c0c0c0c));
 }
 
+constexpr int kLeastAsking = 3, kMostAsking = 4;
+template <int kR>
+TOMBOLO_AVX2_INLINE void ask(const std::byte* b, int64_t ahead, int lines) {
+  if constexpr (kR >= kLeastAsking && kR <= kMostAsking)
+    for (int i = 0; i < lines; ++i)
+      _mm_prefetch(reinterpret_cast<const char*>(b) + ahead + 64 * i, _MM_HINT_T1);
+}
+
 /// The broadcast side is unsigned, the packed one signed and sorted.
 template <int kR>
 TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1,
@@ -98,13 +106,14 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
     sum[r][1] = from1;
   }
   const int64_t lda = t.lda;
-  const int64_t* place = t.places;
+  const uint32_t* place = t.places;
   const std::byte* b = t.b;
   const __m256i ones = _mm256_set1_epi16(1);
   for (int32_t i = t.counts[kQDouble]; i > 0; --i, place += 2, b += 128) {
     const std::byte *a = t.a + place[0], *c = t.a + place[1];
     const std::byte *a3 = a + 3 * lda, *c3 = c + 3 * lda;
     const __m256i b0 = load(b);
+    ask<kR>(b, t.ahead, 2);
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r)
       add_double(sum[r][0], sum[r][1], group_of(r < 3 ? a + r * lda : a3 + (r - 3) * lda),
@@ -113,6 +122,7 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
   for (int32_t i = t.counts[kQSingle]; i > 0; --i, ++place, b += 64) {
     const std::byte *a = t.a + place[0], *a3 = a + 3 * lda;
     const __m256i b0 = load(b), b1 = load(b + 32);
+    ask<kR>(b, t.ahead, 1);
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r) {
       const __m256i av = group_of(r < 3 ? a + r * lda : a3 + (r - 3) * lda);
@@ -141,6 +151,7 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
   for (int32_t i = t.counts[kQWide]; i > 0; --i, ++place, b += 128) {
     const std::byte *a = t.a + place[0], *a3 = a + 3 * lda;
     const __m256i b0 = load(b), b1 = load(b + 32);
+    ask<kR>(b, t.ahead, 2);
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r)
       add_wide(sum[r][0], sum[r][1], group_of(r < 3 ? a + r * lda : a3 + (r - 3) * lda), b0, b1, b,
@@ -336,7 +347,7 @@ void q_sort_groups(const std::byte* panel, int64_t stretches, int64_t groups,
   for (int k = 0; k < kQKinds; ++k) {
     sorted.counts[k] = static_cast<int32_t>(kinds[k].size() / (k == kQDouble ? 2 : 1));
     for (const int32_t i : kinds[k]) {
-      *order++ = static_cast<uint32_t>(i / groups << kQGroupBits | i % groups);
+      *order++ = static_cast<uint32_t>(stretches == 1 ? 4 * i : i);
       put_group(panel + int64_t{i} * 64, static_cast<QKind>(k), out);
       out += k == kQWide ? 128 : 64;
     }
@@ -347,6 +358,8 @@ QTiles make_byte_tiles() {
   QTiles tiles{
       .max_rows = 5, .panel = 16, .group = 4, .element = 1, .sorted = true, .name = "bytes"};
   tiles.least_columns = tiles.panel;
+  tiles.least_asking = kLeastAsking;
+  tiles.most_asking = kMostAsking;
   fill(tiles, std::make_integer_sequence<int, 5>());
   return tiles;
 }

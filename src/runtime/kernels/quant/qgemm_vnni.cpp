@@ -29,9 +29,7 @@ TOMBOLO_INLINE __m512i add_product(__m512i sum, __m512i a, __m512i b) {
   if constexpr (kKind == Kind::kPairs) return _mm512_dpwssd_epi32(sum, a, b);
 }
 
-/// Tiles of these rows ask for QTile::ahead: one row streams its panel anyway, and more rows are at
-/// it longer than the next panel takes to come.
-constexpr bool asks(int rows) { return rows >= 2 && rows <= 8; }
+constexpr int kLeastAsking = 2, kMostAsking = 8;
 
 template <int kR, Kind kKind>
 TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
@@ -43,7 +41,7 @@ TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
     const std::byte* b = t.b + s * t.stretch_bytes;
     for (int64_t g = t.groups; g > 0; --g, a += 4, b += 128) {
       const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 64);
-      if constexpr (asks(kR)) {
+      if constexpr (kR >= kLeastAsking && kR <= kMostAsking) {
         _mm_prefetch(b + t.ahead, _MM_HINT_T1);
         _mm_prefetch(b + t.ahead + 64, _MM_HINT_T1);
       }
@@ -189,12 +187,16 @@ void fill_pairs(QTiles& tiles, std::integer_sequence<int, kR...>) {
 
 QTiles make_vnni_tiles() {
   QTiles tiles{.max_rows = kRows, .panel = 32, .group = 4, .element = 1, .name = "vnni"};
+  tiles.least_asking = kLeastAsking;
+  tiles.most_asking = kMostAsking;
   fill(tiles, std::make_integer_sequence<int, kRows>());
   return tiles;
 }
 
 QTiles make_vnni_pair_tiles() {
   QTiles tiles{.max_rows = kRows, .panel = 32, .group = 2, .element = 2, .name = "vnni pairs"};
+  tiles.least_asking = kLeastAsking;
+  tiles.most_asking = kMostAsking;
   fill_pairs(tiles, std::make_integer_sequence<int, kRows>());
   return tiles;
 }
