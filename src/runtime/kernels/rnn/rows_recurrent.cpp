@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/kernels/elementwise/binary.h"
 #include "runtime/kernels/elementwise/unary.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
@@ -387,9 +388,15 @@ struct Cell {
   float *h, *c, *room;
   // DynamicQuantizeLSTM: by h, to each gate.
   float* given;
-  ByteProduct* product;
+  ByteProduct* bytes;
+
+  BinaryFn& sum = *binary_fn(Binary::kAdd, DType::kFloat32);
+  BinaryFn& difference = *binary_fn(Binary::kSub, DType::kFloat32);
+  BinaryFn& product = *binary_fn(Binary::kMul, DType::kFloat32);
 
   const GateFunction& function(size_t index) const { return s.functions[direction][index]; }
+  void add(float* x, const float* y, int64_t n) const { sum(x, false, y, false, x, n); }
+  void multiply(float* x, const float* y, int64_t n) const { product(x, false, y, false, x, n); }
   bool limited() const { return s.clip != std::numeric_limits<float>::infinity(); }
   void limit(float* x, int64_t n) const {
     for (int64_t j = 0; j < n; ++j) x[j] = x[j] > s.clip ? s.clip : x[j] < -s.clip ? -s.clip : x[j];
@@ -399,8 +406,8 @@ struct Cell {
   void lstm(float* gates) const {
     const int64_t n = s.hidden, width = s.width();
     if (s.bytes[1].packed != nullptr) {
-      product->multiply(h, s.bytes[1], direction, nullptr, given);
-      for (int64_t j = 0; j < rows * width; ++j) gates[j] += given[j];
+      bytes->multiply(h, s.bytes[1], direction, nullptr, given);
+      add(gates, given, rows * width);
     } else {
       if (s.coarse) round_to_bytes(h, rows * n, h);
       gemm(rows, width, n, h, n, r, gates, step, {.init = gates, .ldi = step});
@@ -414,9 +421,11 @@ struct Cell {
       }
       function(0)(g, g, 3 * n);
       function(1)(g + 3 * n, g + 3 * n, n);
-      for (int64_t j = 0; j < n; ++j) cb[j] = g[2 * n + j] * cb[j] + g[j] * g[3 * n + j];
+      multiply(cb, g + 2 * n, n);
+      multiply(g, g + 3 * n, n);
+      add(cb, g, n);
       function(2)(cb, hb, n);
-      for (int64_t j = 0; j < n; ++j) hb[j] *= g[n + j];
+      multiply(hb, g + n, n);
     }
   }
 
@@ -466,19 +475,20 @@ struct Cell {
   /// One step of GRU: gates [rows, z r h].
   void gru(float* gates) const {
     const int64_t n = s.hidden;
+    constexpr float one = 1;
     gemm(rows, 2 * n, n, h, n, r, gates, step, {.init = gates, .ldi = step});
     for (int64_t b = 0; b < rows; ++b) {
       float* g = gates + b * step;
       if (limited()) limit(g, 2 * n);
       function(0)(g, g, 2 * n);
-      if (!s.linear_before_reset)
-        for (int64_t j = 0; j < n; ++j) room[b * n + j] = g[n + j] * h[b * n + j];
+      if (!s.linear_before_reset) product(g + n, false, h + b * n, false, room + b * n, n);
     }
     if (s.linear_before_reset) {
       gemm(rows, n, n, h, n, r + s.r_gates, room, n, {.col_bias = recurrent_bias});
       for (int64_t b = 0; b < rows; ++b) {
         float* g = gates + b * step;
-        for (int64_t j = 0; j < n; ++j) g[2 * n + j] += g[n + j] * room[b * n + j];
+        multiply(g + n, room + b * n, n);
+        add(g + 2 * n, g + n, n);
       }
     } else {
       gemm(rows, n, n, room, n, r + s.r_gates, gates + 2 * n, step,
@@ -488,7 +498,10 @@ struct Cell {
       float *g = gates + b * step, *hb = h + b * n;
       if (limited()) limit(g + 2 * n, n);
       function(1)(g + 2 * n, g + 2 * n, n);
-      for (int64_t j = 0; j < n; ++j) hb[j] = (1 - g[j]) * g[2 * n + j] + g[j] * hb[j];
+      multiply(hb, g, n);  // h = (1 - z) * candidate + z * h
+      difference(&one, true, g, false, g, n);
+      multiply(g + 2 * n, g, n);
+      add(hb, g + 2 * n, n);
     }
   }
 };
@@ -590,7 +603,7 @@ Status run_recurrent(KernelRun& run) {
         .c = c,
         .room = gates + room_at + from * s.hidden,
         .given = gates + given_at,
-        .product = product ? &*product : nullptr,
+        .bytes = product ? &*product : nullptr,
     };
     for (int64_t step = 0; step < s.steps; ++step) {
       const int64_t t = s.reversed[d] ? s.steps - 1 - step : step;
