@@ -118,13 +118,37 @@ TEST_P(TypedOperators, ReductionsOfIntegers) {
                           end = std::string(" <keepdims = ") + keep + "> (x, a)";
         agree_cast({kU8, kI8, kBool, kI32, kI64}, "ReduceMax" + end, x, "y", constants);
         agree_cast({kU8, kI8, kBool, kI32, kI64}, "ReduceMin" + end, x, "y", constants);
-        for (const char* op : {"ReduceMean", "ReduceProd", "ReduceSum", "ReduceL1"})
+        for (const char* op : {"ReduceMean", "ReduceProd", "ReduceSum", "ReduceL1", "ReduceL2",
+                               "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"})
           agree_cast({kI32, kI64}, op + end, x, "y", constants);
       }
   // A sum that int32 does not hold, of which the mean is one.
   const std::vector<int32_t> great(300, 2000000000);
   agree("main (int32[N,M] x) => (y) <int64[1] a = {1}> { y = ReduceMean (x, a) }",
         {{"x", Tensor::of<int32_t>(DType::kInt32, std::vector<int64_t>{3, 100}, great)}});
+  agree("main (int32[N,M] x) => (y) <int64[1] a = {1}> { y = ReduceL2 (x, a) }",
+        {{"x", Tensor::of<int32_t>(DType::kInt32, std::vector<int64_t>{3, 100}, great)}});
+}
+
+// NaNs in any place of columns, whose extrema go without them where there are none.
+TEST_P(TypedOperators, ExtremaDownColumns) {
+  opset_ = 20;
+  for (const auto& x :
+       {numbers({3, 37, 56}, 6, true), numbers({2, 9, 300}, 6), numbers({2, 9, 300}, 6, true),
+        numbers({4, 5, 3}, 6, true), numbers({2, 130, 35}, 6), numbers({1, 6, 1}, 6, true)})
+    for (const char* op : {"ReduceMax", "ReduceMin"})
+      agree_cast({kF32, kF64}, std::string(op) + " (x, a)", x, "y", "<int64[1] a = {1}>");
+}
+
+TEST_P(TypedOperators, ExpandsRowsOfOneElement) {
+  for (const char* shape : {"{5, 7, 3}", "{5, 7, 64}", "{2, 5, 7, 9}", "{5, 7, 900}"}) {
+    const std::string size =
+        std::string(shape).front() == '{' && std::string(shape)[1] == '2' ? "4" : "3";
+    agree_cast({kF32, kU8, kI64, kF16}, "Expand (x, s)", numbers({7, 1}, 6), "y",
+               "<int64[" + size + "] s = " + shape + ">");
+    agree_cast({kF32, kU8}, "Expand (x, s)", numbers({5, 7, 1}, 6), "y",
+               "<int64[" + size + "] s = " + shape + ">");
+  }
 }
 
 TEST_P(TypedOperators, CastOfAllPairs) {

@@ -174,12 +174,22 @@ T fold_one(const T* x, int64_t n) {
   return result;
 }
 
-template <Fold kFold, typename T>
-void fold_down(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
+/// kNumbers: extrema of floats for which a NaN is looked for beside, as in fold_numbers; false
+/// where there is one.
+template <Fold kFold, bool kNumbers, typename T>
+HWY_INLINE bool fold_down_as(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const V start = hn::Set(d, start_of<kFold, T>());
+  auto nan = hn::MaskFromVec(hn::Zero(d));
+  const auto take = [&](V sum, V v) HWY_ATTR {
+    if constexpr (kNumbers) {
+      nan = hn::Or(nan, hn::IsNaN(v));
+      return kFold == Fold::kMax ? hn::Max(sum, v) : hn::Min(sum, v);
+    }
+    return combine<kFold>(d, sum, v);
+  };
   if (width >= 16 * lanes && n >= 4) {
     // Wide: a few rows at a time as they lie in memory, results in the cache.
     for (int64_t i = 0; i < n;) {
@@ -189,40 +199,63 @@ void fold_down(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
       for (; j < width; j += lanes) {
         const int64_t left = width - j;
         V s = i == 0 ? start : load_n(d, y + j, left);
-        s = combine<kFold>(d, s, load_n(d, from + j, left));
+        s = take(s, load_n(d, from + j, left));
         if (rows == 4) {
-          V t = combine<kFold>(d, start, load_n(d, from + step + j, left));
-          s = combine<kFold>(d, s, load_n(d, from + 2 * step + j, left));
-          t = combine<kFold>(d, t, load_n(d, from + 3 * step + j, left));
+          V t = take(start, load_n(d, from + step + j, left));
+          s = take(s, load_n(d, from + 2 * step + j, left));
+          t = take(t, load_n(d, from + 3 * step + j, left));
           s = merge<kFold>(d, s, t);
         }
         store_n(s, d, y + j, left);
       }
       i += rows;
     }
-    return;
+    return !kNumbers || hn::AllFalse(d, nan);
   }
   int64_t j = 0;
   for (; j + 4 * lanes <= width; j += 4 * lanes) {
     V s0 = start, s1 = start, s2 = start, s3 = start;
     const T* from = x + j;
     for (int64_t i = 0; i < n; ++i, from += step) {
-      s0 = combine<kFold>(d, s0, hn::LoadU(d, from));
-      s1 = combine<kFold>(d, s1, hn::LoadU(d, from + lanes));
-      s2 = combine<kFold>(d, s2, hn::LoadU(d, from + 2 * lanes));
-      s3 = combine<kFold>(d, s3, hn::LoadU(d, from + 3 * lanes));
+      s0 = take(s0, hn::LoadU(d, from));
+      s1 = take(s1, hn::LoadU(d, from + lanes));
+      s2 = take(s2, hn::LoadU(d, from + 2 * lanes));
+      s3 = take(s3, hn::LoadU(d, from + 3 * lanes));
     }
     hn::StoreU(s0, d, y + j);
     hn::StoreU(s1, d, y + j + lanes);
     hn::StoreU(s2, d, y + j + 2 * lanes);
     hn::StoreU(s3, d, y + j + 3 * lanes);
   }
-  for (; j < width; j += lanes) {
-    V s = start;
-    for (int64_t i = 0; i < n; ++i)
-      s = combine<kFold>(d, s, load_n(d, x + i * step + j, width - j));
-    store_n(s, d, y + j, width - j);
+  // What is left of the width: two vectors at a time, the last of which may be short.
+  for (; j < width; j += 2 * lanes) {
+    const int64_t left = width - j;
+    V s = start, t = start;
+    const T* from = x + j;
+    if (left > lanes) {
+      for (int64_t i = 0; i < n; ++i, from += step) {
+        s = take(s, hn::LoadU(d, from));
+        t = take(t, load_n(d, from + lanes, left - lanes));
+      }
+      hn::StoreU(s, d, y + j);
+      store_n(t, d, y + j + lanes, left - lanes);
+      continue;
+    }
+    int64_t i = 0;
+    for (; i + 2 <= n; i += 2, from += 2 * step) {
+      s = take(s, load_n(d, from, left));
+      t = take(t, load_n(d, from + step, left));
+    }
+    if (i < n) s = take(s, load_n(d, from, left));
+    store_n(merge<kFold>(d, s, t), d, y + j, left);
   }
+  return !kNumbers || hn::AllFalse(d, nan);
+}
+template <Fold kFold, typename T>
+void fold_down(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
+  if constexpr (hwy::IsFloat<T>() && (kFold == Fold::kMax || kFold == Fold::kMin))
+    if (fold_down_as<kFold, true>(x, n, step, width, y)) return;
+  fold_down_as<kFold, false>(x, n, step, width, y);
 }
 
 // Of bytes only the greatest and the least are asked for.

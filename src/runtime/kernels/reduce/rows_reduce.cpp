@@ -43,8 +43,15 @@ struct ReduceState final : KernelState {
   int64_t count = 1;  ///< numbers that go into one
   DType dtype = DType::kFloat32;
 
-  /// Sums of int32 numbers of which the mean is taken must not wrap.
-  bool widens() const { return op == Reduce::kMean && dtype == DType::kInt32; }
+  /// The type of what is folded: sums of int32 numbers of which the mean is taken must not wrap,
+  /// and what has a root or logarithm is computed in doubles.
+  DType wide() const {
+    if (dtype != DType::kInt32 && dtype != DType::kInt64) return dtype;
+    if (op == Reduce::kL2 || op == Reduce::kLogSum || op == Reduce::kLogSumExp)
+      return DType::kFloat64;
+    return op == Reduce::kMean ? DType::kInt64 : dtype;
+  }
+  bool widens() const { return wide() != dtype; }
 };
 
 /// Bytes for n numbers of any type, and what keeps the next ones aligned.
@@ -77,8 +84,7 @@ bool plan_reduce(const KernelQuery& query, Reduce op, ReduceState& state) {
     case DType::kFloat64:
       break;
     case DType::kInt32:
-    case DType::kInt64:  // what has a root or logarithm is left to the reference
-      if (op == Reduce::kL2 || op == Reduce::kLogSum || op == Reduce::kLogSumExp) return false;
+    case DType::kInt64:
       break;
     case DType::kUInt8:
     case DType::kInt8:
@@ -276,72 +282,84 @@ void fold_steps(const KernelRun& run, const ReduceState& state, const T* from, T
   if (state.steps.empty()) std::copy_n(from, count, out);
 }
 
-Status mean_of_int32(KernelRun& run) {
-  const auto& state = run.state<ReduceState>();
-  const Tensor& x = run.input(0);
-  TRY(Tensor * y, run.output(0, DType::kInt32, state.output));
-  auto* wide = reinterpret_cast<int64_t*>(run.scratch());
-  auto* sums = reinterpret_cast<int64_t*>(run.scratch() + scratch_of(x.size()));
-  const int32_t* from = x.data<int32_t>();
-  ConvertFn* const widen = convert_fn(DType::kInt32, DType::kInt64);
-  run.parallel_for(x.size(), 1 << 15, [&](int64_t begin, int64_t end) {
-    widen(from + begin, wide + begin, end - begin);
-  });
-  fold_steps(run, state, wide, sums, run.scratch() + scratch_of(x.size()) + scratch_of(y->size()),
-             y->size());
-  binary_fn(Binary::kDiv, DType::kInt64)(sums, false, &state.count, true, sums, y->size());
-  convert_fn(DType::kInt64, DType::kInt32)(sums, y->data<int32_t>(), y->size());
-  return ok();
-}
-
+/// Everything but the widths: from x, with `scratch` for what is between the steps, to `out`.
 template <typename T>
-Status reduce(KernelRun& run) {
-  const auto& state = run.state<ReduceState>();
-  TRY(Tensor * y, run.output(0, state.dtype, state.output));
-  const T* from = run.data<T>(0);
-  T* out = y->template data<T>();
+void reduce(const KernelRun& run, const ReduceState& state, const T* from, T* out,
+            std::byte* scratch, int64_t count) {
   if constexpr (std::is_floating_point_v<T>)
-    if (state.op == Reduce::kLogSumExp) {
-      log_sum_exp(run, state.steps[0], from, out);
-      return ok();
-    }
-  fold_steps(run, state, from, out, run.scratch(), y->size());
+    if (state.op == Reduce::kLogSumExp) return log_sum_exp(run, state.steps[0], from, out);
+  fold_steps(run, state, from, out, scratch, count);
   if constexpr (std::is_same_v<T, int64_t>)
     if (state.op == Reduce::kMean)
-      binary_fn(Binary::kDiv, DType::kInt64)(out, false, &state.count, true, out, y->size());
+      binary_fn(Binary::kDiv, DType::kInt64)(out, false, &state.count, true, out, count);
   if constexpr (std::is_floating_point_v<T>) {
     switch (state.op) {
       case Reduce::kMean:
-        for (int64_t i = 0; i < y->size(); ++i) out[i] /= static_cast<T>(state.count);
+        for (int64_t i = 0; i < count; ++i) out[i] /= static_cast<T>(state.count);
         break;
       case Reduce::kL2:
-        for (int64_t i = 0; i < y->size(); ++i) out[i] = std::sqrt(out[i]);
+        for (int64_t i = 0; i < count; ++i) out[i] = std::sqrt(out[i]);
         break;
       case Reduce::kLogSum:
-        for (int64_t i = 0; i < y->size(); ++i) out[i] = std::log(out[i]);
+        for (int64_t i = 0; i < count; ++i) out[i] = std::log(out[i]);
         break;
       default:
         break;
     }
   }
-  return ok();
+}
+
+/// Integers by numbers of another type.
+template <typename Wide>
+void reduce_widened(const KernelRun& run, const ReduceState& state, Tensor& y) {
+  const Tensor& x = run.input(0);
+  std::byte* scratch = run.scratch();
+  auto* wide = reinterpret_cast<Wide*>(scratch);
+  auto* results = reinterpret_cast<Wide*>(scratch += scratch_of(x.size()));
+  const auto bytes = static_cast<int64_t>(bytes_of(x.dtype()));
+  ConvertFn* const widen = convert_fn(x.dtype(), state.wide());
+  run.parallel_for(x.size(), 1 << 15, [&](int64_t begin, int64_t end) {
+    widen(x.data<std::byte>() + begin * bytes, wide + begin, end - begin);
+  });
+  reduce(run, state, wide, results, scratch + scratch_of(y.size()), y.size());
+  // By way of int64, as the reference: what does not fit int32 wraps.
+  if (x.dtype() == DType::kInt64)
+    return convert_fn(state.wide(), DType::kInt64)(results, y.data<int64_t>(), y.size());
+  if constexpr (std::is_same_v<Wide, double>)
+    convert_fn(DType::kFloat64, DType::kInt64)(results, results, y.size());
+  convert_fn(DType::kInt64, DType::kInt32)(results, y.data<int32_t>(), y.size());
+}
+
+template <typename T>
+void reduce_plain(const KernelRun& run, const ReduceState& state, Tensor& y) {
+  reduce(run, state, run.data<T>(0), y.data<T>(), run.scratch(), y.size());
 }
 
 Status run_reduce(KernelRun& run) {
-  switch (run.state<ReduceState>().dtype) {
+  const auto& state = run.state<ReduceState>();
+  TRY(Tensor * y, run.output(0, state.dtype, state.output));
+  switch (state.wide()) {
     case DType::kFloat32:
-      return reduce<float>(run);
+      reduce_plain<float>(run, state, *y);
+      break;
     case DType::kFloat64:
-      return reduce<double>(run);
+      state.widens() ? reduce_widened<double>(run, state, *y)
+                     : reduce_plain<double>(run, state, *y);
+      break;
     case DType::kInt32:
-      return run.state<ReduceState>().widens() ? mean_of_int32(run) : reduce<int32_t>(run);
+      reduce_plain<int32_t>(run, state, *y);
+      break;
     case DType::kInt64:
-      return reduce<int64_t>(run);
+      state.widens() ? reduce_widened<int64_t>(run, state, *y)
+                     : reduce_plain<int64_t>(run, state, *y);
+      break;
     case DType::kInt8:
-      return reduce<int8_t>(run);
+      reduce_plain<int8_t>(run, state, *y);
+      break;
     default:
-      return reduce<uint8_t>(run);
+      reduce_plain<uint8_t>(run, state, *y);
   }
+  return ok();
 }
 
 }  // namespace
