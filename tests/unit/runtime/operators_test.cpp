@@ -102,6 +102,15 @@ TEST_P(Operators, BatchNormalizationOfRows) {
     agree("main (float[N,C]" + node, inputs, 1e-6);
     inputs[0] = {"x", numbers({2, channels, 3}, 2)};
     agree("main (float[N,C,L]" + node, inputs, 1e-6);
+    const std::string training =
+        " x, float[C] s, float[C] b, float[C] m, float[C] v) => (y, p, q) { y, p, q = "
+        "BatchNormalization <training_mode = 1, epsilon = 0.001, momentum = 0.7> (x, s, b, m, v) }";
+    for (const int64_t length : {1, 2, 37}) {
+      inputs[0] = {"x", numbers({5, channels, length}, 2)};
+      agree("main (float[N,C,L]" + training, inputs, 2e-6);
+    }
+    inputs[0] = {"x", numbers({33, channels}, 2)};
+    agree("main (float[N,C]" + training, inputs, 2e-6);
   }
 }
 
