@@ -240,12 +240,14 @@ bool has_extremum_places(DType dtype) {
 
 void extremum_places(const Extremum& extremum, DType dtype, const void* x, int64_t count,
                      int64_t* places) {
-  // Short lines leave most of a vector empty: they are turned into columns.
-  constexpr int64_t kShort = 32, kLines = 64;
-  if (extremum.step == 1 && extremum.n > 1 && extremum.n <= kShort && count >= 16) {
-    const auto size = static_cast<int64_t>(bytes_of(dtype));
+  // Short lines leave most of a vector empty, or take longer to end than to read: they are turned
+  // into columns.
+  constexpr int64_t kShort = 64, kLines = 64, kShortBytes = 256;
+  const auto size = static_cast<int64_t>(bytes_of(dtype));
+  if (extremum.step == 1 && extremum.n > 1 && extremum.n <= kShort &&
+      extremum.n * size <= kShortBytes && count >= 16) {
     const int64_t n = extremum.n;
-    alignas(64) std::byte columns[kShort * kLines * 8];
+    alignas(64) std::byte columns[kShortBytes * kLines];
     Extremum down = extremum;
     down.step = kLines;
     for (int64_t i = 0; i < count; i += kLines) {
