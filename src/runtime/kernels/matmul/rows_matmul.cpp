@@ -110,6 +110,7 @@ bool plan_matmul(const KernelQuery& q, bool gemm, MatMulState& s) {
   if (!vector_a) s.output.push_back(rows);
   if (!vector_b) s.output.push_back(s.n);
   if (s.trans_a) s.a_floats = static_cast<size_t>(s.m * s.k);
+  if (s.n == 1) s.trans_b = true;  // one column lies as one row does
   using Addend = MatMulState::Addend;
   if (q.has_input(2)) {
     const auto c = q.dims(2);
@@ -323,6 +324,9 @@ void multiply(const MatMulState& s, int64_t index, const float* a, const float* 
   if (packed == nullptr && s.m * s.n * s.k <= kTiny && is_plain(epilogue) &&
       ((s.n == 1 && s.k < 8) || !gemm_small_fits(s.m, s.n, s.k, epilogue)))
     return tiny_product(s, a, b, c);
+  // One column: the rows of A are those of a matrix that is turned.
+  if (packed == nullptr && s.n == 1 && is_plain(epilogue) && gemm_dots_fits(1, epilogue))
+    return gemm_dots(1, s.m, s.k, b, a, s.alpha, c, epilogue);
   if (s.format == PanelFormat::kFloat32 && gemm_narrow_fits(s.m, s.n, s.k, epilogue)) {
     if (packed == nullptr)
       return gemm_narrow(s.m, s.n, s.k, a, b, row, column, s.alpha, c, epilogue);
