@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "operators.h"
+#include "runtime/kernels/elementwise/convert.h"
 #include "runtime/kernels/isa.h"
 
 namespace tombolo {
@@ -167,6 +168,54 @@ TEST_P(Operators, PoolsOfManyPlanes) {
       agree("main (float[N,C,D,H,W] x) => (y) { y = " + std::string(op) +
                 " <kernel_shape = [2, 3, 2], strides = [2, 1, 2], pads = [1, 0, 1, 0, 1, 0]> (x) }",
             {{"x", x}}, 1e-6);
+}
+
+TEST_P(Operators, ProductsOfOneColumn) {
+  for (const int64_t k : {1, 7, 33, 400, 1003})
+    for (const int64_t m : {1, 3, 7, 64}) {
+      agree("main (float[M,K] a, float[K,N] b) => (y) { y = MatMul (a, b) }",
+            {{"a", numbers({m, k}, 1)}, {"b", numbers({k, 1}, 1)}}, 1e-5);
+      agree("main (float[B,M,K] a, float[B,K,N] b) => (y) { y = MatMul (a, b) }",
+            {{"a", numbers({5, m, k}, 1)}, {"b", numbers({5, k, 1}, 1)}}, 1e-5);
+      agree(
+          "main (float[M,K] a, float[K,N] b, float[N] c) => (y) "
+          "{ y = Gemm <alpha = 0.5, beta = 2.0> (a, b, c) }",
+          {{"a", numbers({m, k}, 1)}, {"b", numbers({k, 1}, 1)}, {"c", numbers({1}, 1)}}, 1e-5);
+      agree(
+          "main (float[K,M] a, float[N,K] b) => (y) { y = Gemm <transA = 1, transB = 1, alpha = "
+          "0.5> (a, b) }",
+          {{"a", numbers({k, m}, 1)}, {"b", numbers({1, k}, 1)}}, 1e-5);
+    }
+}
+
+// Rows of 16-bit floats that meet longer tensors.
+TEST_P(Operators, BroadcastsOfShortFloats) {
+  const auto halves = [](const Tensor& x) {
+    std::vector<uint16_t> values(static_cast<size_t>(x.size()));
+    f32_to_f16(x.data<float>(), values.data(), x.size());
+    return Tensor::of<uint16_t>(DType::kFloat16, x.dims(), values);
+  };
+  for (const int64_t width : {3, 17, 50, 65, 300})
+    for (const char* op : {"Add", "Div", "Max", "Less"}) {
+      const auto check = [&](const Tensor& a, const Tensor& b) {
+        const auto dims = [](char name, size_t rank) {
+          std::string text;
+          for (size_t i = 0; i < rank; ++i)
+            text += (i == 0 ? "" : ",") + (name + std::to_string(i));
+          return text;
+        };
+        agree("main (float16[" + dims('A', a.rank()) + "] a, float16[" + dims('B', b.rank()) +
+                  "] b) => (y) { y = " + op + " (a, b) }",
+              {{"a", halves(a)}, {"b", halves(b)}});
+      };
+      const Tensor x = numbers({3, 37, width}, 1);
+      for (const Tensor& other :
+           {numbers({width}, 1), numbers({37, 1}, 1), numbers({3, 1, 1}, 1)}) {
+        check(x, other);
+        check(other, x);
+      }
+      check(numbers({37, 1}, 1), numbers({3, 1, width}, 1));
+    }
 }
 
 TEST_P(Operators, AttentionOfMicrosoft) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "runtime/kernels/blocks.h"
 #include "runtime/kernels/broadcast.h"
@@ -137,6 +138,48 @@ bool has_short_rows(const BroadcastLoops<2>& loops) {
                             (loops.length[0] <= kShortRow && (repeats(0) || repeats(1))));
 }
 
+/// 16-bit floats of which one repeats along rows: it is converted once, and the other and the
+/// results by blocks of rows.
+void run_short_broadcast(const BinaryState& state, const Tensor& a, const Tensor& b, Tensor& y,
+                         int64_t begin, int64_t end) {
+  alignas(64) float rooms[2][kSpreadBefore + kBlockFloats + kSpreadBehind], results[kBlockFloats];
+  const auto& loops = state.loops;
+  std::vector<float> few[2];
+  for (int k = 0; k < 2; ++k) {
+    const Tensor& x = k == 0 ? a : b;
+    if (state.dense[k]) continue;
+    few[k].resize(static_cast<size_t>(x.size()));
+    load_floats(x, 0, x.size(), few[k].data());
+  }
+  const bool short_rows = has_short_rows(loops), compares = state.output == DType::kBool;
+  const int64_t many = short_rows ? kBlockFloats / loops.length[0] * loops.length[0] : kBlockFloats;
+  int64_t held[2] = {-1, -1};
+  for (int64_t at = begin; at < end; at += many) {
+    const int64_t n = std::min(many, end - at);
+    const float* rows[2];
+    for (int k = 0; k < 2; ++k) {
+      float* room = rooms[k] + kSpreadBefore;
+      rows[k] = state.dense[k] ? load_floats(k == 0 ? a : b, at, n, room)
+                : short_rows   ? spread_rows(loops, k, few[k].data(), at, n, room, held[k])
+                               : few[k].data();
+    }
+    const auto to = [&](int64_t i) -> void* {
+      if (compares) return y.data<uint8_t>() + at + i;
+      return results + i;
+    };
+    if (short_rows)
+      state.fn(rows[0], false, rows[1], false, to(0), n);
+    else
+      loops.for_runs(at, at + n, [&](int64_t from, const int64_t* offset, int64_t count) {
+        const float* run[2];
+        for (int k = 0; k < 2; ++k) run[k] = rows[k] + (state.dense[k] ? from - at : offset[k]);
+        state.fn(run[0], loops.step[0][0] == 0, run[1], loops.step[0][1] == 0, to(from - at),
+                 count);
+      });
+    if (!compares) store_floats(results, n, y, at);
+  }
+}
+
 /// Elements [begin, end) along short rows: what is broadcast is written out for a block of them.
 template <typename T>
 void run_short_rows(const BinaryState& state, const std::byte* const (&x)[2], std::byte* y,
@@ -167,8 +210,12 @@ Status run_binary(KernelRun& run) {
   if (state.divides) CHECK_OK(refuse_zero(b));
   TRY(Tensor * y, run.output(0, state.output, loops.output));
   if (is_short_float(a.dtype())) {
+    constexpr int64_t kFew = 1 << 16;
+    const auto is_few = [&](int k) { return state.dense[k] || (k == 0 ? a : b).size() <= kFew; };
+    const auto run_rows =
+        loops.axes > 1 && is_few(0) && is_few(1) ? run_short_broadcast : run_short;
     run.parallel_for(loops.count, kGrain,
-                     [&](int64_t begin, int64_t end) { run_short(state, a, b, *y, begin, end); });
+                     [&](int64_t begin, int64_t end) { run_rows(state, a, b, *y, begin, end); });
     return ok();
   }
   const auto size = static_cast<int64_t>(bytes_of(a.dtype()));
