@@ -192,8 +192,24 @@ TEST_P(TypedOperators, CastOfAllPairs) {
   values.push_back(std::numeric_limits<double>::quiet_NaN());
   const Tensor x = Tensor::of<double>(
       DType::kFloat64, std::vector<int64_t>{static_cast<int64_t>(values.size())}, values);
-  for (const int from : {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13})
-    for (const int to : {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13}) {
+  // Halfway between bfloat16 numbers, but for the last bit of an int64.
+  std::vector<int64_t> long_ones;
+  for (const int64_t v :
+       {int64_t{257} << 53, int64_t{257} << 45, int64_t{259} << 53, int64_t{771} << 46})
+    for (const int64_t by : {-1, 0, 1, 700, -700})
+      long_ones.insert(long_ones.end(), {v + by, -v + by});
+  agree("main (int64[N] x) => (y) { y = Cast <to = 16> (x) }",
+        {{"x", Tensor::of<int64_t>(DType::kInt64,
+                                   std::vector<int64_t>{static_cast<int64_t>(long_ones.size())},
+                                   long_ones)}});
+  std::vector<int32_t> ones;
+  for (const int32_t v : {257 << 21, 257 << 16, 259 << 21, 771 << 17, (1 << 24) + 1, 0})
+    for (const int32_t by : {-1, 0, 1, 70, -70}) ones.insert(ones.end(), {v + by, -v + by});
+  agree("main (int32[N] x) => (y) { y = Cast <to = 16> (x) }",
+        {{"x", Tensor::of<int32_t>(
+                   DType::kInt32, std::vector<int64_t>{static_cast<int64_t>(ones.size())}, ones)}});
+  for (const int from : {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16})
+    for (const int to : {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16}) {
       if (from == to) continue;
       const std::string first =
           from == kF64 ? "" : "v = Cast <to = " + std::to_string(from) + "> (x) ";

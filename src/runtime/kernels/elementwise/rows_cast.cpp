@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/kernels/blocks.h"
 #include "runtime/kernels/elementwise/convert.h"
 #include "runtime/kernels/elementwise/unary_typed.h"
 #include "runtime/kernels/isa.h"
@@ -32,19 +33,52 @@ CastFn* cast_of(DType from, DType to) {
   return convert_fn(from, to);
 }
 
-/// float16 has no direct way to integers and back: a block of floats at a time. Nothing is rounded
-/// twice: what float32 does not hold exactly is beyond all float16.
+constexpr int64_t kBlock = 1024;  ///< elements that a pair of casts takes at a time
+
+/// Integers of which a float of kDigits digits does not hold all: where digits are lost, the last
+/// one that is kept stands for them.
+template <int kDigits, typename T>
+void mark_lost(const void* x, T* y, int64_t n) {
+  constexpr int kBits = 8 * static_cast<int>(sizeof(T));
+  constexpr T kWhole = T{1} << kDigits, kLost = (T{1} << (kBits - kDigits)) - 1;
+  const auto* from = static_cast<const T*>(x);
+  for (int64_t i = 0; i < n; ++i) {
+    const T v = from[i], odd = (v & ~kLost) | ((v & kLost) != 0 ? (kLost + 1) / 2 : 0);
+    y[i] = v + kWhole > 2 * kWhole ? odd : v;
+  }
+}
+/// To floats that are odd where digits were lost.
+void i32_to_odd(const void* x, void* y, int64_t n) {
+  alignas(64) uint32_t marked[kBlock];
+  mark_lost<24>(x, marked, n);
+  convert_fn(DType::kInt32, DType::kFloat32)(marked, y, n);
+}
+void i64_to_odd(const void* x, void* y, int64_t n) {
+  alignas(64) uint64_t marked[kBlock];
+  alignas(64) double wide[kBlock];
+  mark_lost<53>(x, marked, n);
+  convert_fn(DType::kInt64, DType::kFloat64)(marked, wide, n);
+  f64_to_odd(wide, static_cast<float*>(y), n);
+}
+
+/// 16-bit floats have no direct way to integers and doubles, and back: a block of floats at a time.
+/// Nothing is rounded twice: what float32 does not hold exactly is beyond all float16, and for
+/// bfloat16 it is made odd.
 struct CastPair {
   CastFn *first = nullptr, *second = nullptr;
 };
 CastPair by_floats(DType from, DType to) {
-  if (from == DType::kFloat64 && to == DType::kFloat16)
+  if (to == DType::kBFloat16 && from == DType::kInt32)
+    return {i32_to_odd, cast_of(DType::kFloat32, to)};
+  if (to == DType::kBFloat16 && from == DType::kInt64)
+    return {i64_to_odd, cast_of(DType::kFloat32, to)};
+  if (to == DType::kBFloat16 && (from == DType::kUInt32 || from == DType::kUInt64)) return {};
+  if (from == DType::kFloat64 && is_short_float(to))
     return {[](const void* x, void* y, int64_t n) {
               f64_to_odd(static_cast<const double*>(x), static_cast<float*>(y), n);
             },
             cast_of(DType::kFloat32, to)};
-  if (from != DType::kFloat16 && to != DType::kFloat16) return {};
-  if (to == DType::kFloat16 && !is_integer(from) && from != DType::kBool) return {};
+  if (!is_short_float(from) && !is_short_float(to)) return {};
   return {cast_of(from, DType::kFloat32), cast_of(DType::kFloat32, to)};
 }
 
@@ -88,7 +122,6 @@ Status run_cast(KernelRun& run) {
       state.fn(from + begin * from_size, to + begin * to_size, end - begin);
       return;
     }
-    constexpr int64_t kBlock = 1024;
     alignas(64) float block[kBlock];
     for (int64_t i = begin; i < end; i += kBlock) {
       const int64_t n = std::min(kBlock, end - i);
