@@ -118,6 +118,10 @@ TEST_P(Networks, TransposedConvolutions) {
             std::string("y = ConvTranspose <") + list + "> (x, w, b)", {{2, 5, 4, width}});
   agree(constant("w", {5, 2, 1, 3}), "y = ConvTranspose <strides = [1, 3]> (x, w)",
         {{1, 5, 3, 11}});
+  for (const char* strides : {"[1, 3]", "[3, 4]", "[2, 5]"})
+    agree(constant("w", {5, 2, 3, 5}),
+          std::string("y = ConvTranspose <pads = [1, 1, 0, 2], strides = ") + strides + "> (x, w)",
+          {{1, 5, 4, 37}});
   agree(constant("w", {4, 3, 2, 3, 2}), "y = ConvTranspose <strides = [2, 1, 2]> (x, w)",
         {{1, 4, 3, 4, 5}});
   agree(constant("w", {40, 20, 2, 2}) + "," + constant("b", {20}),
@@ -131,6 +135,14 @@ TEST_P(Networks, TransposedConvolutionsOfComputedWeights) {
                                "y = ConvTranspose <strides = [2, 2]> (x, v, b)",
                                {{2, 6, 7, width}});
     EXPECT_EQ(kernels.back(), "conv_transpose_f32");
+    agree(constant("w", {6, 1, 3, 2}),
+          "s = ReduceMean <keepdims = 0> (x)\n v = Add (w, s)\n"
+          "y = ConvTranspose <group = 6, strides = [2, 2]> (x, v)",
+          {{2, 6, 7, width}});
+    agree(constant("w", {6, 4, 3, 2}),
+          "s = ReduceMean <keepdims = 0> (x)\n v = Add (w, s)\n"
+          "y = ConvTranspose <group = 3> (x, v)",
+          {{2, 6, 7, width}});
   }
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/kernels/conv/conv.h"
 #include "runtime/kernels/conv/geometry.h"
 #include "runtime/kernels/conv/spread.h"
+#include "runtime/kernels/elementwise/unary.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/gemm.h"
@@ -35,16 +36,42 @@ std::optional<ConvGeometry> read_transposed(const KernelQuery& q) {
 
 bool supports_transposed(const KernelQuery& query) { return read_transposed(query).has_value(); }
 
-/// [group][input][output x tap] to [group][output x tap][input], packed.
-void pack_transposed(const TransposedState& state, const float* w, float* packed) {
+/// [group][input][output x tap] to [group][output x tap][input].
+void turn_weights(const TransposedState& state, const float* w, float* turned) {
   const ConvGeometry& s = state.shape;
   const int64_t inputs = s.in_channels, rows = state.product.shape.out_channels;
-  std::vector<float> turned(static_cast<size_t>(s.groups * inputs * rows));
   for (int64_t g = 0; g < s.groups; ++g)
     transpose_tile(reinterpret_cast<const std::byte*>(w + g * inputs * rows), rows,
-                   reinterpret_cast<std::byte*>(turned.data() + g * inputs * rows), inputs, inputs,
-                   rows, sizeof(float));
+                   reinterpret_cast<std::byte*>(turned + g * inputs * rows), inputs, inputs, rows,
+                   sizeof(float));
+}
+void pack_transposed(const TransposedState& state, const float* w, float* packed) {
+  const ConvGeometry& s = state.shape;
+  std::vector<float> turned(
+      static_cast<size_t>(s.groups * s.in_channels * state.product.shape.out_channels));
+  turn_weights(state, w, turned.data());
   pack_convolution(state.product, turned.data(), packed);
+}
+/// The product of one image with weights that were turned; the image is packed into `room`.
+void multiply_turned(const KernelRun& run, const TransposedState& state, const float* x,
+                     const float* turned, float* columns, float* room) {
+  const ConvGeometry& s = state.shape;
+  const int64_t inputs = s.in_channels, rows = state.product.shape.out_channels;
+  const int64_t pixels = s.in_plane();
+  if (inputs == 1) {
+    run.parallel_for(s.groups * rows, std::max<int64_t>(1, 16384 / pixels),
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t row = begin; row < end; ++row)
+                         unary_fn(Unary::kAffine)(x + row / rows * pixels, columns + row * pixels,
+                                                  pixels, turned[row], 0);
+                     });
+    return;
+  }
+  for (int64_t g = 0; g < s.groups; ++g) {
+    pack_b(x + g * inputs * pixels, pixels, 1, inputs, pixels, 1.0f, room);
+    gemm(rows, pixels, inputs, turned + g * rows * inputs, inputs, room,
+         columns + g * rows * pixels, pixels, {});
+  }
 }
 
 /// [input] times [input][output x tap]: each position of the kernel gives one output, or none.
@@ -80,14 +107,16 @@ Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& co
   state->output = output_dims(s, s.groups * s.out_channels, context.dims(0).size() - 2);
   if (s.groups == 1 && s.in_plane() == 1 && context.constant(1) != nullptr)
     return prepare_one_pixel(context, std::move(state));
-  state->scratch_bytes =
-      (plan.scratch_floats + static_cast<size_t>(s.groups * product.out_channels * s.in_plane()) +
-       128) *
-      sizeof(float);
-  if (context.constant(1) == nullptr) {
-    state->scratch_bytes += (plan.weight_floats + 64) * sizeof(float);
+  const auto columns = static_cast<size_t>(s.groups * product.out_channels * s.in_plane());
+  if (context.constant(1) == nullptr) {  // packing them would take longer than to multiply
+    state->scratch_bytes = (columns +
+                            static_cast<size_t>(s.groups * product.out_channels * s.in_channels +
+                                                packed_b_floats(s.in_channels, s.in_plane())) +
+                            128) *
+                           sizeof(float);
     return state;
   }
+  state->scratch_bytes = (plan.scratch_floats + columns + 128) * sizeof(float);
   const std::string key = "conv_transpose_f32/" + std::string(name_of(active_isa())) + "/" +
                           name_of(plan.algorithm) + "/" + std::to_string(s.groups);
   TRY(const std::byte* packed,
@@ -143,20 +172,25 @@ Status run_transposed_conv(KernelRun& run) {
     return ok();
   }
   auto* scratch = reinterpret_cast<float*>(run.scratch());
-  float* columns = scratch + (state.product.scratch_floats + 31) / 16 * 16;
   const float* packed = state.packed;
+  const int64_t rows_in = s.groups * state.product.shape.out_channels;
+  float *columns = scratch, *turned = nullptr, *image = nullptr;
   if (packed == nullptr) {  // weights that are computed, those of a quantised network say
-    float* target =
-        columns + (s.groups * state.product.shape.out_channels * s.in_plane() + 31) / 16 * 16;
-    pack_transposed(state, run.data<float>(1), target);
-    packed = target;
+    turned = columns + (rows_in * s.in_plane() + 31) / 16 * 16;
+    image = turned + (rows_in * s.in_channels + 31) / 16 * 16;
+    turn_weights(state, run.data<float>(1), turned);
+  } else {
+    columns += (state.product.scratch_floats + 31) / 16 * 16;
   }
   const float* bias = run.has_input(2) ? run.data<float>(2) : nullptr;
   const int64_t outputs = s.groups * s.out_channels, plane = s.out_plane();
   const int64_t column_floats = s.taps() * s.in_plane();
   for (int64_t n = 0; n < s.batch; ++n) {
-    run_convolution(state.product, run.data<float>(0) + n * s.groups * s.in_channels * s.in_plane(),
-                    packed, columns, {}, scratch);
+    const float* x = run.data<float>(0) + n * s.groups * s.in_channels * s.in_plane();
+    if (packed == nullptr)
+      multiply_turned(run, state, x, turned, columns, image);
+    else
+      run_convolution(state.product, x, packed, columns, {}, scratch);
     float* to = y->data<float>() + n * outputs * plane;
     // Rows of all channels, one channel behind the other.
     const int64_t rows = s.out[0] * s.out[1];

@@ -6,6 +6,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "runtime/kernels/conv/spread.h"
 #include "runtime/kernels/dispatch.h"
@@ -37,13 +38,22 @@ HWY_INLINE void add_to_row(const float* from, int64_t n, float* to) {
 HWY_INLINE void interleave(const float* phases, int64_t length, int64_t count, int64_t n,
                            float more, float* to) {
   int64_t i = 0;
-  if (count == 2) {
+  if (count >= 2 && count <= 4) {
     const F d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const auto extra = hn::Set(d, more);
-    for (; 2 * (i + lanes) <= n; i += lanes)
-      hn::StoreInterleaved2(hn::Add(hn::LoadU(d, phases + i), extra),
-                            hn::Add(hn::LoadU(d, phases + length + i), extra), d, to + 2 * i);
+    for (; count * (i + lanes) <= n; i += lanes) {
+      const auto phase = [&](int64_t p) HWY_ATTR {
+        return hn::Add(hn::LoadU(d, phases + p * length + i), extra);
+      };
+      float* out = to + count * i;
+      if (count == 2)
+        hn::StoreInterleaved2(phase(0), phase(1), d, out);
+      else if (count == 3)
+        hn::StoreInterleaved3(phase(0), phase(1), phase(2), d, out);
+      else
+        hn::StoreInterleaved4(phase(0), phase(1), phase(2), phase(3), d, out);
+    }
   }
   for (int64_t p = 0; p < count; ++p)
     for (int64_t j = i; j * count + p < n; ++j) to[j * count + p] = phases[p * length + j] + more;
@@ -64,6 +74,19 @@ void spread_some(const ConvGeometry& s, const float* columns, float bias, int64_
                  s.in_plane(), step, width, bias, y + row * width);
     return;
   }
+  // What each position of the kernel's width adds, and where.
+  struct Stretch {
+    int64_t from, to, n;
+  };
+  std::vector<Stretch> stretches;
+  for (int64_t kc = 0; kc < s.kernel[2]; ++kc) {
+    const int64_t shift = kc * s.dilation[2] - s.pad[2];
+    const int64_t phase = (shift % step + step) % step, first = (shift - phase) / step;
+    const int64_t places = phase < width ? (width - phase + step - 1) / step : 0;
+    const int64_t skipped = std::max<int64_t>(0, -first);
+    stretches.push_back({kc * s.in_plane() + skipped, phase * length + first + skipped,
+                         std::min(s.in[2], places - first) - skipped});
+  }
   for (int64_t row = begin; row < end; ++row) {
     float* phases = step == 1 ? y + row * width : room;
     fill_row(phases, step == 1 ? width : step * length, bias);
@@ -77,15 +100,9 @@ void spread_some(const ConvGeometry& s, const float* columns, float bias, int64_
           continue;
         const int64_t d = down[0] / s.stride[0], r = down[1] / s.stride[1];
         if (d >= s.in[0] || r >= s.in[1]) continue;
-        for (int64_t kc = 0; kc < s.kernel[2]; ++kc) {
-          const float* from = tap + kc * s.in_plane() + (d * s.in[1] + r) * s.in[2];
-          const int64_t shift = kc * s.dilation[2] - s.pad[2];
-          const int64_t phase = (shift % step + step) % step, first = (shift - phase) / step;
-          const int64_t places = phase < width ? (width - phase + step - 1) / step : 0;
-          const int64_t skipped = std::max<int64_t>(0, -first);
-          add_to_row(from + skipped, std::min(s.in[2], places - first) - skipped,
-                     phases + phase * length + first + skipped);
-        }
+        const float* from = tap + (d * s.in[1] + r) * s.in[2];
+        for (const Stretch& stretch : stretches)
+          add_to_row(from + stretch.from, stretch.n, phases + stretch.to);
       }
     if (step != 1) interleave(phases, length, step, width, -0.0f, y + row * width);
   }
