@@ -138,6 +138,14 @@ TEST_P(TypedOperators, ExtremaDownColumns) {
         numbers({4, 5, 3}, 6, true), numbers({2, 130, 35}, 6), numbers({1, 6, 1}, 6, true)})
     for (const char* op : {"ReduceMax", "ReduceMin"})
       agree_cast({kF32, kF64}, std::string(op) + " (x, a)", x, "y", "<int64[1] a = {1}>");
+  // Rows of one to four vectors.
+  for (const int64_t width : {4, 7, 8, 9, 16, 17, 31, 50, 63, 64, 65, 100})
+    for (const char* op : {"ReduceMax", "ReduceMin"}) {
+      agree_cast({kF32, kF64}, std::string(op) + " (x, a)", numbers({37, width}, 6), "y",
+                 "<int64[1] a = {1}>");
+      agree_cast({kF32, kF64}, std::string(op) + " (x, a)", numbers({37, width}, 6, true), "y",
+                 "<int64[1] a = {1}>");
+    }
 }
 
 TEST_P(TypedOperators, ExpandsRowsOfOneElement) {

@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 
@@ -80,8 +81,8 @@ HWY_INLINE V merge(D d, V a, V b) {
   return combine<kFold>(d, a, b);
 }
 
-/// The greatest (or least) of floats; false where one is NaN: to look for those beside takes less
-/// than to keep them on the way.
+/// The greatest (or least) of floats, at least a vector of them; false where one is NaN: to look
+/// for those beside takes less than to keep them on the way.
 template <Fold kFold, typename T>
 HWY_INLINE bool fold_numbers(const T* x, int64_t n, T& result) {
   const hn::ScalableTag<T> d;
@@ -97,7 +98,7 @@ HWY_INLINE bool fold_numbers(const T* x, int64_t n, T& result) {
   // The last ones first, as they may not fill four vectors.
 #pragma GCC unroll 4
   for (int k = 0; k < 4; ++k) {
-    best[k] = hn::LoadU(d, x + n - (k + 1) * lanes);
+    best[k] = hn::LoadU(d, x + std::max<int64_t>(0, n - (k + 1) * lanes));
     nan = hn::Or(nan, hn::IsNaN(best[k]));
   }
   for (int64_t i = 0; i + 4 * lanes <= n; i += 4 * lanes)
@@ -134,7 +135,7 @@ T fold_one(const T* x, int64_t n) {
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   if constexpr (hwy::IsFloat<T>() && (kFold == Fold::kMax || kFold == Fold::kMin))
-    if (T result; n >= 4 * lanes && fold_numbers<kFold>(x, n, result)) return result;
+    if (T result; n >= lanes && fold_numbers<kFold>(x, n, result)) return result;
   const V start = hn::Set(d, start_of<kFold, T>());
   V s0 = start, s1 = start, s2 = start, s3 = start;
   int64_t i = 0;
