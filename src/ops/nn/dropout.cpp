@@ -1,3 +1,6 @@
+#include <span>
+#include <utility>
+
 #include "ops/infer_helpers.h"
 #include "ops/kernels/elementwise.h"
 #include "ops/kernels/movement.h"
@@ -60,14 +63,25 @@ Status run_dropout(KernelContext& context) {
     TRY(scratch, context.allocate(mask_type, x->dims()));
   }
   CHECK_OK(with_random(context, [&](auto& random) {
-    for (int64_t i = 0; i < mask->size(); ++i)
-      mask->set_int64(i, !drops || random.next_unit() >= mode.ratio);
+    const auto keeps = [&] { return !drops || random.next_unit() >= mode.ratio; };
+    if (mask_type == DType::kBool)
+      for (bool& kept : mask->span<bool>()) kept = keeps();
+    else
+      for (int64_t i = 0; i < mask->size(); ++i) mask->set_int64(i, keeps());
     return ok();
   }));
   if (!drops) return ok();
   if (!is_float(x->dtype())) return context.error("floats are needed, not " + to_string(*x));
   TRY(Tensor * y, context.output(0, x->dtype(), x->dims()));
   const double scale = 1 / (1 - mode.ratio);
+  if (x->dtype() == DType::kFloat32 && mask_type == DType::kBool) {
+    const std::span<const bool> kept = std::as_const(*mask).span<bool>();
+    const std::span<const float> from = x->span<float>();
+    const std::span<float> to = y->span<float>();
+    for (size_t i = 0; i < to.size(); ++i)
+      to[i] = kept[i] ? static_cast<float>(static_cast<double>(from[i]) * scale) : 0.0f;
+    return ok();
+  }
   for (int64_t i = 0; i < x->size(); ++i)
     y->set_double(i, mask->get_int64(i) != 0 ? x->get_double(i) * scale : 0);
   return ok();
