@@ -104,7 +104,7 @@ void correlate_flat(const float* x, const int64_t* taps, const float* w, int64_t
 /// `width` apart. May write a vector beyond the end of a row, never more.
 void gather_pixels(const float* image, const int64_t* offsets, int64_t from, int64_t to,
                    const PixelRun* runs, int64_t run_count, int64_t width, float* out);
-/// y[i] = act(x[i] + bias + residual[i]) for one row of one channel.
+/// y[i] = act(x[i] + bias + residual[i]) for one row of one channel; y may be x.
 void finish_row(const float* x, float bias, const float* residual, const Activation& activation,
                 int64_t n, float* y);
 

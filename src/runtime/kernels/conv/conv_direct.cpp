@@ -7,6 +7,7 @@
 #include "runtime/kernels/conv/conv.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
 
 namespace tombolo {
 namespace {
@@ -180,12 +181,11 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
   // the image itself.
   const bool as_it_lies = s.taps() == 1 && !plan.image.copy;
   const int64_t row = as_it_lies ? pixels : transposed_row(pixels);
-  float* windows = scratch;
-  float* product = windows + (as_it_lies ? 0 : depth * row + 64);
-  float* images = product + pixels * s.out_channels + 64;
   const int tile_rows = tiles.tile_rows(pixels);
   const int64_t panels = (s.out_channels + width - 1) / width;
-  for (int64_t n = 0; n < s.batch; ++n) {
+  const auto run_image = [&](int64_t n, float* windows) {
+    float* product = windows + (as_it_lies ? 0 : depth * row + 64);
+    float* images = product + pixels * s.out_channels + 64;
     const float* image = prepare(plan, x + n * s.in_channels * s.in_plane(), s.in_channels, images);
     if (!as_it_lies) {
       std::vector<PixelRun> runs(static_cast<size_t>(pixels));
@@ -201,6 +201,20 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
                });
     }
     const float* a = as_it_lies ? image : windows;
+    // Channels [begin, end) of the product, pixels down, become rows of the output.
+    const auto turn = [&](int64_t begin, int64_t end) {
+      constexpr int64_t kAtOnce = 16;
+      for (int64_t c0 = begin; c0 < end; c0 += kAtOnce) {
+        const int64_t channels = std::min(kAtOnce, end - c0);
+        const int64_t at = (n * s.out_channels + c0) * pixels;
+        transpose_tile(reinterpret_cast<const std::byte*>(product + c0), s.out_channels,
+                       reinterpret_cast<std::byte*>(y + at), pixels, pixels, channels,
+                       sizeof(float));
+        finish_rows(y + at, pixels, 0,
+                    epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
+                    epilogue.activation, channels, pixels, y + at);
+      }
+    };
     parallel(panels, std::max<int64_t>(1, 200'000 / (pixels * width * depth)),
              [&](int64_t begin, int64_t end) {
                for (int64_t k0 = 0; k0 == 0 || k0 < depth; k0 += kDepth) {
@@ -214,37 +228,30 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
                               .cols = std::min(width, s.out_channels - p * width)};
                    if (k0 == 0 && epilogue.bias != nullptr) t.col_bias = epilogue.bias + p * width;
                    const float* next = p + 1 < end ? t.b + width * depth : nullptr;
-                   for (int64_t r = 0, turn = 0; r < pixels; r += tile_rows, ++turn) {
+                   for (int64_t r = 0, number = 0; r < pixels; r += tile_rows, ++number) {
                      const int rows = static_cast<int>(std::min<int64_t>(tile_rows, pixels - r));
                      t.a = a + k0 * row + r;
                      t.c = product + r * s.out_channels + p * width;
-                     t.next = next != nullptr && turn < width / 16 ? next + turn * k * 16 : t.b;
+                     t.next = next != nullptr && number < width / 16 ? next + number * k * 16 : t.b;
                      if (k0 != 0) {
                        t.init = t.c;
                        t.ldi = s.out_channels;
                      }
                      tiles.packed_tile(rows, t.cols)(t);
                    }
+                   if (k0 + k >= depth) turn(p * width, p * width + t.cols);
                  }
                }
              });
-    parallel(s.out_channels, std::max<int64_t>(1, 8192 / pixels), [&](int64_t begin, int64_t end) {
-      // Sixteen channels at a time share the lines that are read.
-      float* turned = thread_floats(2, static_cast<size_t>(16 * pixels));
-      for (int64_t c0 = begin; c0 < end; c0 += 16) {
-        const int64_t channels = std::min<int64_t>(16, end - c0);
-        for (int64_t p = 0; p < pixels; ++p)
-          for (int64_t c = 0; c < channels; ++c)
-            turned[c * pixels + p] = product[p * s.out_channels + c0 + c];
-        for (int64_t c = 0; c < channels; ++c) {
-          const int64_t at = (n * s.out_channels + c0 + c) * pixels;
-          finish_row(turned + c * pixels, 0,
-                     epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
-                     epilogue.activation, pixels, y + at);
-        }
-      }
-    });
+  };
+  if (!images_apart(s.batch, static_cast<int64_t>(plan.weight_floats), panels)) {
+    for (int64_t n = 0; n < s.batch; ++n) run_image(n, scratch);
+    return;
   }
+  parallel(s.batch, 1, [&](int64_t begin, int64_t end) {
+    float* room = thread_floats(2, plan.scratch_floats);
+    for (int64_t n = begin; n < end; ++n) run_image(n, room);
+  });
 }
 
 }  // namespace tombolo

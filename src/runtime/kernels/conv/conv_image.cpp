@@ -130,8 +130,8 @@ void gather(const float* HWY_RESTRICT image, const int64_t* HWY_RESTRICT offsets
   }
 }
 
-void finish(const float* HWY_RESTRICT x, float bias, const float* residual, bool clamp, float lo,
-            float hi, int64_t n, float* y) {
+void finish(const float* x, float bias, const float* residual, bool clamp, float lo, float hi,
+            int64_t n, float* y) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const auto b = hn::Set(f, bias), l = hn::Set(f, lo), h = hn::Set(f, hi);
@@ -144,8 +144,8 @@ void finish(const float* HWY_RESTRICT x, float bias, const float* residual, bool
 }
 
 /// finish() for `rows` rows, x_step and y_step apart.
-void finish_many(const float* HWY_RESTRICT x, int64_t x_step, float bias, const float* residual,
-                 bool clamp, float lo, float hi, int64_t rows, int64_t n, float* y) {
+void finish_many(const float* x, int64_t x_step, float bias, const float* residual, bool clamp,
+                 float lo, float hi, int64_t rows, int64_t n, float* y) {
   for (int64_t r = 0; r < rows; ++r)
     finish(x + r * x_step, bias, residual != nullptr ? residual + r * n : nullptr, clamp, lo, hi, n,
            y + r * n);
