@@ -14,6 +14,7 @@
 
 #include "runtime/kernels/conv/block.h"
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/tensor/transpose_tile.h"
 #include "runtime/kernels/vec-inl.h"
@@ -338,17 +339,20 @@ namespace {
 using TaskFn = void(const WindowTask&);
 
 /// run(block, from, to) over rows of `planes` blocks: bands of rows of all blocks, one after the
-/// other, as the convolutions before and behind share out the pixels.
+/// other, or one image after the other, as the convolutions before and behind share them out.
 template <typename Run>
 void share_rows(int64_t planes, const ConvGeometry& s, Run&& run) {
   const int64_t row_work = s.out[2] * s.depth() * kBlock;
   const int64_t most = thread_count() == 1 ? 1 : 4 * thread_count();
   const int64_t parts = std::clamp<int64_t>(s.out[1] / 7, 1, most);
+  const int64_t weights = s.groups * s.depth() * s.out_channels;
+  const bool apart = images_apart(s.batch, weights, planes / std::max<int64_t>(1, s.batch) * parts);
   parallel(planes * parts, std::max<int64_t>(1, 32768 * parts / (s.out[1] * row_work)),
            [&](int64_t begin, int64_t end) {
              for (int64_t task = begin; task < end; ++task) {
-               const int64_t part = task / planes;
-               run(task % planes, s.out[1] * part / parts, s.out[1] * (part + 1) / parts);
+               const int64_t part = apart ? task % parts : task / planes;
+               run(apart ? task / parts : task % planes, s.out[1] * part / parts,
+                   s.out[1] * (part + 1) / parts);
              }
            });
 }
