@@ -19,7 +19,8 @@ bool winograd_fits(const ConvGeometry& s) {
   // Tiles of 4 x 4 that are mostly outside save nothing; neither do very few tiles for so many
   // weights, four times as large then, that they come from far away.
   const int64_t tiles = winograd_tiles(s, 1) * winograd_tiles(s, 2);
-  const bool few_weights = s.groups == 1 && s.depth() * s.out_channels * 16 <= 16 << 20;
+  const bool few_weights = s.groups == 1 && s.depth() * s.out_channels * 16 <= 16 << 20 &&
+                           s.out[1] * s.out[2] * 4 >= tiles * 16 * 3;  // and tiles nearly full
   return s.out[1] >= 6 && s.out[2] >= 6 && tiles * s.batch >= (few_weights ? 4 : 8) &&
          tiles * 16 * 36 * 10 <= s.out_plane() * 16 * 9 * 7;
 }
