@@ -10,6 +10,7 @@
 #include "passes/attributes.h"
 #include "passes/passes.h"
 #include "passes/runtime_operators.h"
+#include "passes/slice_bounds.h"
 
 namespace tombolo::passes {
 namespace {
@@ -430,30 +431,19 @@ class BlockLayout {
     if (x == nullptr || !is_image(node.input(0)) || node.input(1) == nullptr ||
         node.input(2) == nullptr)
       return false;
-    const auto optional = [&](size_t i, std::vector<int64_t> otherwise) {
-      return i < node.inputs().size() && node.input(i) != nullptr
-                 ? rewriter_.ints(node.input(i))
-                 : std::optional<std::vector<int64_t>>(std::move(otherwise));
-    };
-    auto starts = rewriter_.ints(node.input(1)), ends = rewriter_.ints(node.input(2));
-    if (!starts || !ends || starts->size() != ends->size() || starts->size() > 4) return false;
-    std::vector<int64_t> all;
-    for (size_t i = 0; i < starts->size(); ++i) all.push_back(static_cast<int64_t>(i));
-    auto axes = optional(3, all);
-    const auto steps = optional(4, std::vector<int64_t>(starts->size(), 1));
-    if (!axes || !steps || axes->size() != starts->size() || steps->size() != starts->size())
-      return false;
+    auto bounds = slice_bounds(rewriter_, node, 4);
+    auto ends = rewriter_.ints(node.input(2));
+    if (!bounds || !ends || bounds->starts.size() != ends->size() || ends->size() > 4) return false;
     int64_t channels = x->channels;
-    for (size_t i = 0; i < starts->size(); ++i) {
-      int64_t& axis = (*axes)[i];
-      if (axis < 0) axis += 4;
+    for (size_t i = 0; i < ends->size(); ++i) {
+      const int64_t axis = bounds->axes[i];
       if (axis < 1 || axis > 3) return false;
       if (axis != 1) continue;
-      int64_t &start = (*starts)[i], &end = (*ends)[i];
+      int64_t &start = bounds->starts[i], &end = (*ends)[i];
       const int64_t total = x->channels;
       if (start < 0) start = std::max<int64_t>(0, start + total);
       end = end < 0 ? end + total : std::min(end, total);
-      if ((*steps)[i] != 1 || start % kBlock != 0 || (end % kBlock != 0 && end != total) ||
+      if (bounds->steps[i] != 1 || start % kBlock != 0 || (end % kBlock != 0 && end != total) ||
           start >= end)
         return false;
       channels = end - start;
@@ -462,8 +452,8 @@ class BlockLayout {
     }
     const Blocked from = *x;
     Node& made = rewriter_.add(node, "Slice",
-                               {from.value, ints(*starts, "starts"), ints(*ends, "ends"),
-                                ints(*axes, "axes"), ints(*steps, "steps")},
+                               {from.value, ints(bounds->starts, "starts"), ints(*ends, "ends"),
+                                ints(bounds->axes, "axes"), ints(bounds->steps, "steps")},
                                node.output(0)->name());
     return replace(node, made, channels);
   }

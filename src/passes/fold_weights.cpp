@@ -11,6 +11,7 @@
 #include "ir/borrowed.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
+#include "passes/slice_bounds.h"
 
 namespace tombolo::passes {
 namespace {
@@ -614,32 +615,20 @@ Result<bool> slice_into_conv(Rewriter& rewriter, Node& slice) {
   const auto weight = rewriter.dims(node->input(1));
   const SymShape* whole = rewriter.shape(node->output(0));
   const SymShape* part = rewriter.shape(slice.output(0));
-  const auto starts = rewriter.ints(slice.input(1));
   if (attributes.get_string("auto_pad", "NOTSET") != "NOTSET" ||
       !attributes.get_ints("output_shape").empty() || !weight || weight->size() < 3 ||
       whole == nullptr || part == nullptr || whole->size() != weight->size() ||
-      part->size() != weight->size() || !starts)
+      part->size() != weight->size())
     return false;
   const size_t rank = weight->size(), spatial = rank - 2;
+  const auto bounds = slice_bounds(rewriter, slice, rank);
+  if (!bounds) return false;
   std::vector<int64_t> first(rank, 0);
   std::vector<bool> sliced(rank, false);
-  std::vector<int64_t> axes;
-  if (slice.input(3) != nullptr) {
-    const auto given = rewriter.ints(slice.input(3));
-    if (!given || given->size() != starts->size()) return false;
-    axes = *given;
-  } else {
-    for (size_t i = 0; i < starts->size(); ++i) axes.push_back(static_cast<int64_t>(i));
-  }
-  if (slice.input(4) != nullptr) {
-    const auto steps = rewriter.ints(slice.input(4));
-    if (!steps || std::any_of(steps->begin(), steps->end(), [](int64_t s) { return s != 1; }))
-      return false;
-  }
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = axes[i] < 0 ? axes[i] + static_cast<int64_t>(rank) : axes[i];
-    if (axis < 2 || axis >= static_cast<int64_t>(rank)) return false;
-    first[static_cast<size_t>(axis)] = (*starts)[i];
+  for (size_t i = 0; i < bounds->axes.size(); ++i) {
+    const int64_t axis = bounds->axes[i];
+    if (axis < 2 || axis >= static_cast<int64_t>(rank) || bounds->steps[i] != 1) return false;
+    first[static_cast<size_t>(axis)] = bounds->starts[i];
     sliced[static_cast<size_t>(axis)] = true;
   }
   std::vector<int64_t> pads(2 * spatial, 0);

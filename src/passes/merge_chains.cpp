@@ -6,6 +6,7 @@
 
 #include "passes/evaluate.h"
 #include "passes/passes.h"
+#include "passes/slice_bounds.h"
 
 namespace tombolo::passes {
 namespace {
@@ -144,46 +145,24 @@ size_t merge_slices(Rewriter& rewriter, Node& node) {
     return 0;
   const auto rank = rewriter.rank(node.output(0));
   if (!rank) return 0;
-  struct Bounds {
-    std::vector<int64_t> starts, ends, axes, steps;
-  };
-  const auto bounds_of = [&](const Node& slice) -> std::optional<Bounds> {
-    const auto starts = rewriter.ints(slice.input(1)), ends = rewriter.ints(slice.input(2));
-    if (!starts || !ends) return std::nullopt;
-    Bounds bounds{*starts, *ends, {}, {}};
-    if (slice.input(3) != nullptr) {
-      const auto axes = rewriter.ints(slice.input(3));
-      if (!axes) return std::nullopt;
-      for (const int64_t axis : *axes)
-        bounds.axes.push_back(axis < 0 ? axis + static_cast<int64_t>(*rank) : axis);
-    } else {
-      for (size_t i = 0; i < starts->size(); ++i) bounds.axes.push_back(static_cast<int64_t>(i));
-    }
-    bounds.steps.assign(starts->size(), 1);
-    if (slice.input(4) != nullptr) {
-      const auto steps = rewriter.ints(slice.input(4));
-      if (!steps) return std::nullopt;
-      bounds.steps = *steps;
-    }
-    if (bounds.axes.size() != starts->size() || bounds.steps.size() != starts->size() ||
-        ends->size() != starts->size())
-      return std::nullopt;
-    return bounds;
-  };
-  auto a = bounds_of(*first);
-  const auto b = bounds_of(node);
-  if (!a || !b) return 0;
+  auto a = slice_bounds(rewriter, *first, *rank);
+  const auto b = slice_bounds(rewriter, node, *rank);
+  auto ends = rewriter.ints(first->input(2));
+  const auto more_ends = rewriter.ints(node.input(2));
+  if (!a || !b || !ends || !more_ends || ends->size() != a->starts.size() ||
+      more_ends->size() != b->starts.size())
+    return 0;
   for (const int64_t axis : b->axes)
     if (std::find(a->axes.begin(), a->axes.end(), axis) != a->axes.end()) return 0;
   a->starts.insert(a->starts.end(), b->starts.begin(), b->starts.end());
-  a->ends.insert(a->ends.end(), b->ends.begin(), b->ends.end());
+  ends->insert(ends->end(), more_ends->begin(), more_ends->end());
   a->axes.insert(a->axes.end(), b->axes.begin(), b->axes.end());
   a->steps.insert(a->steps.end(), b->steps.begin(), b->steps.end());
   Graph& graph = node.graph();
   Node& merged =
       rewriter.add(node, "Slice",
                    {first->input(0), rewriter.ints_initializer(graph, a->starts, "starts"),
-                    rewriter.ints_initializer(graph, a->ends, "ends"),
+                    rewriter.ints_initializer(graph, *ends, "ends"),
                     rewriter.ints_initializer(graph, a->axes, "axes"),
                     rewriter.ints_initializer(graph, a->steps, "steps")},
                    node.output(0)->name());
