@@ -88,6 +88,12 @@ constexpr T fill_of(PoolFold fold) {
   return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
 }
 
+/// The first element from `at` on that begins a cache line.
+template <typename T>
+T* next_line(T* at) {
+  return at + (64 - reinterpret_cast<uintptr_t>(at) % 64) % 64 / sizeof(T);
+}
+
 /// Lines of combined rows: what lies left and right of an image is filled in.
 template <typename T>
 class Lines {
@@ -104,8 +110,7 @@ class Lines {
       rows_ = std::clamp<int64_t>(kNear / (step_ + s.stride[1] * s.in[2] * pixel), 1, rows_);
     room_.assign(static_cast<size_t>(step_ * rows_ + kLine), fill_of<T>(state.fold));
     // What an image's rows give begins a cache line.
-    const auto past = reinterpret_cast<uintptr_t>(room_.data() + s.pad[2] * pixel) % 64;
-    lines_ = room_.data() + (64 - past) % 64 / sizeof(T);
+    lines_ = next_line(room_.data() + s.pad[2] * pixel) - s.pad[2] * pixel;
   }
 
   /// One image, depth by depth: the rows of windows combined, a line each, then neighbours within
@@ -234,8 +239,7 @@ void pool_turned(const KernelRun& run, const PoolState& state, int64_t planes, c
       [&](int64_t begin, int64_t end) {
         Lines<T> lines(state, kPixel);
         std::vector<T> room(static_cast<size_t>((in + out + 1) * kPixel));
-        const auto past = reinterpret_cast<uintptr_t>(room.data()) % 64;
-        T* image = room.data() + (64 - past) % 64 / sizeof(T);
+        T* image = next_line(room.data());
         T* pooled = image + in * kPixel;
         for (int64_t block = begin; block < end; ++block) {
           const int64_t first = block * kPixel, some = std::min(kPixel, planes - first);

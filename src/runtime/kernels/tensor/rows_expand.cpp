@@ -19,6 +19,27 @@ bool supports_expand(const KernelQuery& q) {
          q.dtype(1) == DType::kInt64 && q.dims(1).size() == 1 && element_count(q.dims(0)) > 0;
 }
 
+/// f(T{}) of the unsigned type of so many bytes; false where there is none.
+template <typename F>
+bool with_unsigned(size_t bytes, F&& f) {
+  switch (bytes) {
+    case 1:
+      f(uint8_t{});
+      return true;
+    case 2:
+      f(uint16_t{});
+      return true;
+    case 4:
+      f(uint32_t{});
+      return true;
+    case 8:
+      f(uint64_t{});
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// `count` copies of one element: the first ones are copied with the widest vectors that memcpy
 /// knows of.
 void repeat(const std::byte* x, std::byte* y, int64_t count, size_t bytes) {
@@ -30,19 +51,8 @@ void repeat(const std::byte* x, std::byte* y, int64_t count, size_t bytes) {
     for (int64_t at = kFirst; at < count * kSize; at += kFirst)
       std::memcpy(y + at, y, static_cast<size_t>(std::min(kFirst, count * kSize - at)));
   };
-  switch (bytes) {
-    case 1:
-      return fill(uint8_t{});
-    case 2:
-      return fill(uint16_t{});
-    case 4:
-      return fill(uint32_t{});
-    case 8:
-      return fill(uint64_t{});
-    default:
-      for (int64_t i = 0; i < count; ++i)
-        std::memcpy(y + i * static_cast<int64_t>(bytes), x, bytes);
-  }
+  if (with_unsigned(bytes, fill)) return;
+  for (int64_t i = 0; i < count; ++i) std::memcpy(y + i * static_cast<int64_t>(bytes), x, bytes);
 }
 
 /// `count` copies of each of n elements. Stores are of a fixed number, which the next element's
@@ -63,19 +73,9 @@ void repeat_each(const std::byte* x, std::byte* y, int64_t n, int64_t count, siz
   const auto typed = [&]<typename T>(T) {
     repeat_each(reinterpret_cast<const T*>(x), reinterpret_cast<T*>(y), n, count);
   };
-  switch (bytes) {
-    case 1:
-      return typed(uint8_t{});
-    case 2:
-      return typed(uint16_t{});
-    case 4:
-      return typed(uint32_t{});
-    case 8:
-      return typed(uint64_t{});
-    default:
-      for (int64_t i = 0; i < n; ++i, x += bytes)
-        for (int64_t k = 0; k < count; ++k, y += bytes) std::memcpy(y, x, bytes);
-  }
+  if (with_unsigned(bytes, typed)) return;
+  for (int64_t i = 0; i < n; ++i, x += bytes)
+    for (int64_t k = 0; k < count; ++k, y += bytes) std::memcpy(y, x, bytes);
 }
 
 /// Copies the first `bytes` bytes `count` - 1 times behind them, more and more at a time.
