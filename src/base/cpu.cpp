@@ -109,6 +109,9 @@ CpuFeatures detect() {
     const Leaf leaf = cpuid(row.leaf, row.subleaf);
     features.*row.flag = (leaf[row.reg] >> row.bit & 1) && (state & row.state) == row.state;
   }
+  const Leaf vendor = cpuid(0);
+  features.intel = vendor[kEbx] == signature_INTEL_ebx && vendor[kEdx] == signature_INTEL_edx &&
+                   vendor[kEcx] == signature_INTEL_ecx;
 #elif defined(__aarch64__)
   features.neon = true;  // part of the architecture
 #ifdef __linux__

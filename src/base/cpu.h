@@ -29,6 +29,8 @@ struct CpuFeatures {
   bool bf16 = false;
   bool fp16 = false;
   bool sve = false;
+  /// Who made it: the same instructions cost otherwise. No name of its own.
+  bool intel = false;
 
   /// Names of those that are there, in the order above.
   std::vector<std::string_view> names() const;

@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/cpu.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/gemm.h"
@@ -276,10 +277,12 @@ bool q_winograd_takes(const ConvGeometry& g, const uint8_t* w, bool flip) {
     return false;
   // Products, transforms of inputs, sums and weights, for each input times output, as measured with
   // AVX2; with VNNI the direct product takes half as long and the transforms no less.
-  const int64_t dear = has_vnni() ? 2 : 1;
+  // Intel's processors add no faster than they multiply bytes, others twice as fast: what the
+  // transforms cost there is twice as much beside products.
+  const int64_t dear = !has_vnni() ? 3 : cpu_features().intel ? 12 : 6;
   const int64_t cost =
       dear * (tiles_of(g) * (36 + 160 / g.out_channels + 360 / g.in_channels) + 80);
-  if (g.in_channels < 16 || g.out_channels < 16 || cost >= 9 * g.out[1] * g.out[2]) return false;
+  if (g.in_channels < 16 || g.out_channels < 16 || cost >= 27 * g.out[1] * g.out[2]) return false;
   const int64_t depth = g.depth();
   for (int64_t m = 0; m < g.out_channels; ++m) {
     int64_t sum = 0;

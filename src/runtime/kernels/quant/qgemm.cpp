@@ -447,6 +447,13 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
   }
   const bool ask = next != nullptr && tiles.asks(p.tiles[first].count);
   if (ask) ahead = 0;
+  // Lines of the next panel, a few with each tile: all at once they wait for one another.
+  const bool share = next != nullptr && tiles.shares;
+  const int64_t shared = tile.stretches * tile.stretch_bytes / static_cast<int64_t>(last - first);
+  if (share) {
+    const int64_t steps = tile.stretches * tile.groups;
+    tile.next_step = (shared + steps - 1) / steps;
+  }
   const int64_t columns = std::min<int64_t>(tiles.panel, p.n - column);
   const auto& byte_rows = tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
   const bool bytes = t.finish.bytes_of_columns() && columns >= tiles.least_columns;
@@ -464,6 +471,7 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
       const QTileRows& rows = p.tiles[j];
       tile.a = t.a + rows.offset;
       tile.ahead = ask && j == first ? next - panel : 0;
+      if (share) tile.next = next + static_cast<int64_t>(j - first) * shared;
       // Sorted groups read rows here and there, which no prefetcher sees through.
       if (tiles.sorted && tile.stretches == 1 && p.run >= kLongRow && j + 1 < last)
         for (int32_t r = 0; r < p.tiles[j + 1].count; ++r)

@@ -34,6 +34,10 @@ struct QTile {
   const uint32_t* places = nullptr;
   const int32_t* counts = nullptr;
   int64_t ahead = 0;  ///< bytes from `b` to what is needed next, see QTiles::asks
+  /// Part of the next panel, for tiles of more rows: a line at `next` is asked for with each group,
+  /// `next_step` bytes on. Null: nothing is.
+  const std::byte* next = nullptr;
+  int64_t next_step = 0;
 };
 using QTileFn = void(const QTile&);
 
@@ -72,9 +76,10 @@ struct QTiles {
   /// QFinish::rest. Null where q_finish does it, as for fewer columns than `least_columns`.
   QByteTileFn* byte_rows[2][kMaxQRows + 1] = {};
   int least_columns = 1;
-  /// Tiles of so many rows ask for QTile::ahead: of fewer it is better to ask before, and more are
-  /// at a panel longer than the next one takes to come.
+  /// Tiles of so many rows ask for QTile::ahead: of fewer it is better to ask before, and more
+  /// share the next panel among them, where `shares` (QTile::next).
   int least_asking = 0, most_asking = 0;
+  bool shares = false;
   const char* name = "";
 
   bool asks(int rows) const { return rows >= least_asking && rows <= most_asking; }

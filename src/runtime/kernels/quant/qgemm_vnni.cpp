@@ -36,6 +36,7 @@ TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) acc[r][0] = acc[r][1] = _mm512_setzero_si512();
   const int64_t lda = t.lda;
+  [[maybe_unused]] const std::byte* next = t.next != nullptr ? t.next : t.b;
   for (int64_t s = 0; s < t.stretches; ++s) {
     const std::byte* a = t.a + (t.offsets != nullptr ? t.offsets[s] : 0);
     const std::byte* b = t.b + s * t.stretch_bytes;
@@ -44,6 +45,10 @@ TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
       if constexpr (kR >= kLeastAsking && kR <= kMostAsking) {
         _mm_prefetch(b + t.ahead, _MM_HINT_T1);
         _mm_prefetch(b + t.ahead + 64, _MM_HINT_T1);
+      }
+      if constexpr (kR > kMostAsking) {
+        _mm_prefetch(next, _MM_HINT_T1);
+        next += t.next_step;
       }
 #pragma GCC unroll 16
       for (int r = 0; r < kR; ++r) {
@@ -189,6 +194,7 @@ QTiles make_vnni_tiles() {
   QTiles tiles{.max_rows = kRows, .panel = 32, .group = 4, .element = 1, .name = "vnni"};
   tiles.least_asking = kLeastAsking;
   tiles.most_asking = kMostAsking;
+  tiles.shares = true;
   fill(tiles, std::make_integer_sequence<int, kRows>());
   return tiles;
 }
@@ -197,6 +203,7 @@ QTiles make_vnni_pair_tiles() {
   QTiles tiles{.max_rows = kRows, .panel = 32, .group = 2, .element = 2, .name = "vnni pairs"};
   tiles.least_asking = kLeastAsking;
   tiles.most_asking = kMostAsking;
+  tiles.shares = true;
   fill_pairs(tiles, std::make_integer_sequence<int, kRows>());
   return tiles;
 }
