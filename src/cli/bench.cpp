@@ -311,7 +311,7 @@ const Verb bench_verb = {
         {"each", "", "KEY=A,B", "measure once for each value; several give all combinations", "",
          true},
         {"level", "", "L", "graph rewrites, 0 to 3", "2"},
-        {"fast-math", "", "", "bf16 products may stand for float ones"},
+        {"fast-math", "", "", "products of 16-bit floats may stand for those of 32 bits"},
         {"reference", "", "", "reference kernels alone"},
         {"pack-cache", "", "DIR", "keep packed weights here for sessions to come", "", false,
          Completes::kFolder},

@@ -418,7 +418,7 @@ const Verb compare_verb = {
         {"no-reference", "", "", "leave out the reference kernels, which are slow"},
         {"size", "", "NAME=N", "size of a dimension that the model names", "", true},
         {"level", "", "L", "graph rewrites, 0 to 3", "2"},
-        {"fast-math", "", "", "bf16 products may stand for float ones"},
+        {"fast-math", "", "", "products of 16-bit floats may stand for those of 32 bits"},
     }),
     .examples = {"tombolo compare before.onnx after.onnx",
                  "tombolo compare model.onnx --onnxruntime libonnxruntime.so.1 --threads 1"},

@@ -38,6 +38,7 @@ std::string features_text() {
 /// What --fast-math does here.
 std::string_view fast_math_text() {
   if (has_amx_bf16()) return "bf16 by tiles and dot products";
+  if (has_f16_products()) return "float16, scaled";
   return has_bf16_dot() ? "bf16 by dot products" : "no bf16 here: --fast-math changes nothing";
 }
 

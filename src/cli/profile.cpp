@@ -215,7 +215,7 @@ const Verb profile_verb = {
         {"trace", "", "FILE", "write the last run as a Chrome trace, with the memory alive", "",
          false, Completes::kFile},
         {"level", "", "L", "graph rewrites, 0 to 3", "2"},
-        {"fast-math", "", "", "bf16 products may stand for float ones"},
+        {"fast-math", "", "", "products of 16-bit floats may stand for those of 32 bits"},
         {"reference", "", "", "reference kernels alone"},
     })),
     .examples = {"tombolo profile model.onnx --threads 1",

@@ -204,7 +204,7 @@ const Verb run_verb = {
     .options = load_options(input_options({
         {"sample", "", "", "on the example inputs that the file stores (.pt2)"},
         {"reference", "", "", "reference kernels alone: slow, and what defines the right result"},
-        {"fast-math", "", "", "bf16 products may stand for float ones"},
+        {"fast-math", "", "", "products of 16-bit floats may stand for those of 32 bits"},
         {"pack-cache", "", "DIR", "keep packed weights here for sessions to come", "", false,
          Completes::kFolder},
         {"mean", "", "R,G,B", "subtracted from each channel of a picture"},

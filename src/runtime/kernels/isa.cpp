@@ -114,6 +114,9 @@ bool has_avx_vnni() {
   return active_isa() == Isa::kAvx2 && cpu_features().avxvnni && allows(Extras::kDot);
 }
 bool has_amx_int8() { return cpu_features().amx_int8 && has_vnni() && has_tiles(); }
+bool has_f16_products() {
+  return has_bf16_dot() && cpu_features().avx512fp16 && cpu_features().intel && !has_amx_bf16();
+}
 bool has_amx_bf16() { return cpu_features().amx_bf16 && has_bf16_dot() && has_tiles(); }
 
 int vector_floats() {

@@ -24,6 +24,10 @@ std::string_view name_of(Isa isa);
 /// Instructions beyond the level, which some integer and bf16 kernels use. False below kAvx512.
 bool has_vnni();
 bool has_bf16_dot();
+/// Whether products of float16 are faster than those of bf16: Intel's dot products of bf16 take
+/// twice as long as products of float32 for as many numbers, those of float16 half as long. Not
+/// where AMX is.
+bool has_f16_products();
 /// 256-bit VNNI on a machine without AVX-512, or held to AVX2.
 bool has_avx_vnni();
 /// AMX: products of tiles of 16 rows. Asks the operating system for the registers the first time.

@@ -329,6 +329,44 @@ TEST_F(FastMath, AttentionStaysWithinTheRounding) {
     }
 }
 
+/// Float16 has not the range of bf16: what stands in for it has to scale.
+TEST_F(FastMath, AnyRangeOfNumbers) {
+  whole_ = false;
+  for (const float left : {1e-12f, 1e-3f, 1.0f, 1e5f, 1e15f})
+    for (const float right : {1e-15f, 1e-4f, 1.0f, 1e6f, 1e12f})
+      for (const bool constant_b : {false, true}) {
+        Bf16Case c = matmul({40, 300}, {300, 50}, false);
+        for (NamedValue& input : c.inputs) {
+          const Tensor& t = input.value.tensor();
+          std::vector<float> values(t.data<float>(), t.data<float>() + t.size());
+          for (float& value : values) value *= input.name == "x" ? left : right;
+          if (input.name == "b" && constant_b) {
+            c.constants = "float[300,50] b = {";
+            for (size_t i = 0; i < values.size(); ++i) {
+              char text[32];
+              std::snprintf(text, sizeof text, "%s%.9g", i == 0 ? "" : ",", double{values[i]});
+              c.constants += text;
+            }
+            c.constants += "}";
+          }
+          input.value = Tensor::of<float>(DType::kFloat32, t.dims(), values);
+        }
+        if (constant_b) {
+          c.inputs.pop_back();
+          c.parameters = c.parameters.substr(0, c.parameters.find(", float"));
+        }
+        const std::vector<float> want = run(c, true, false, ""),
+                                 got = run(c, false, true, c.kernel);
+        ASSERT_EQ(got.size(), want.size());
+        double error = 0, size = 0;
+        for (size_t i = 0; i < want.size(); ++i) {
+          error += std::pow(double{got[i]} - double{want[i]}, 2);
+          size += std::pow(double{want[i]}, 2);
+        }
+        EXPECT_LT(std::sqrt(error / size), 4e-3) << left << " " << right;
+      }
+}
+
 /// An odd number of channels leaves room in the last tile: what stands there must not spread.
 TEST_F(FastMath, InfinitiesStayWhereTheyAre) {
   Bf16Case c = convolution({1, 21, 16, 6, 6, 1, 1, 1, 1, 0});

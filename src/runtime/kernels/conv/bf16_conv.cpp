@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/kernels/conv/block.h"
+#include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/bf16.h"
 #include "runtime/kernels/parallel.h"
 
@@ -56,7 +57,7 @@ void plan_rows(Bf16Conv& plan) {
 }
 
 /// Channels of one image, [block][row][column][16], as the phases.
-void copy_phases(const Bf16Conv& plan, const float* x, std::byte* image) {
+void copy_phases(const Bf16Conv& plan, const float* x, float scale, std::byte* image) {
   const ConvGeometry& s = plan.shape;
   const int64_t pixel = plan.channels * 2, row_bytes = plan.columns * pixel;
   const int64_t plane = s.in_plane() * kBlock;
@@ -79,13 +80,28 @@ void copy_phases(const Bf16Conv& plan, const float* x, std::byte* image) {
       std::memset(to, 0, static_cast<size_t>(from * pixel));
       std::memset(to + until * pixel, 0, static_cast<size_t>((plan.columns - until) * pixel));
       const float* line = x + (y * s.in[2] + x0 + from * s.stride[2]) * kBlock;
-      for (int64_t c = 0; c < plan.channels; c += kBlock)
-        bf16_pixels(line + std::min(c / kBlock, blocks_of(s.in_channels) - 1) * plane,
-                    s.stride[2] * kBlock, until - from,
-                    std::clamp<int64_t>(s.in_channels - c, 0, kBlock),
-                    std::min(plan.channels - c, kBlock), to + from * pixel + c * 2, pixel);
+      for (int64_t c = 0; c < plan.channels; c += kBlock) {
+        const float* pixels = line + std::min(c / kBlock, blocks_of(s.in_channels) - 1) * plane;
+        const int64_t step = s.stride[2] * kBlock, count = until - from;
+        const int64_t channels = std::clamp<int64_t>(s.in_channels - c, 0, kBlock);
+        const int64_t wide = std::min(plan.channels - c, kBlock);
+        std::byte* here = to + from * pixel + c * 2;
+        if (has_f16_products())
+          f16_pixels(pixels, step, count, channels, wide, scale, here, pixel);
+        else
+          bf16_pixels(pixels, step, count, channels, wide, here, pixel);
+      }
     }
   });
+}
+
+/// Of the channels that there are: what fills up the last block may be anything.
+float largest_of_image(const ConvGeometry& s, const float* x) {
+  const int64_t whole = s.in_channels / kBlock, rest = s.in_channels % kBlock;
+  const int64_t plane = s.in_plane() * kBlock;
+  const float largest = whole > 0 ? largest_of(x, plane, whole, plane) : 0;
+  return rest == 0 ? largest
+                   : std::max(largest, largest_of(x + whole * plane, kBlock, s.in_plane(), rest));
 }
 
 struct Blocks {
@@ -125,7 +141,9 @@ Bf16Conv plan_bf16_conv(const ConvGeometry& shape) {
   plan_rows(plan);
   const auto stretches = static_cast<int64_t>(plan.product.offsets.size());
   const int64_t panels = (plan.product.n + kBf16Panel - 1) / kBf16Panel;
-  plan.weight_bytes = static_cast<size_t>(panels * kBf16Panel * stretches * plan.product.run * 2);
+  // With a line for their scale.
+  plan.weight_bytes =
+      static_cast<size_t>(panels * kBf16Panel * stretches * plan.product.run * 2 + 64);
   // Tiles are read whole.
   const auto phases = static_cast<int64_t>(plan.phases.size());
   plan.image_bytes =
@@ -139,6 +157,9 @@ void pack_bf16_conv(const Bf16Conv& plan, const float* w, std::byte* packed) {
   const auto stretches = static_cast<int64_t>(plan.product.offsets.size());
   const int64_t panels = (plan.product.n + kBf16Panel - 1) / kBf16Panel;
   const int64_t stretch_bytes = run * 2 * kBf16Panel;
+  const bool f16 = has_f16_products();
+  const float scale = f16 ? f16_scale(largest_finite(w, s.out_channels * s.in_channels * taps)) : 1;
+  std::memcpy(packed + plan.weight_bytes - 64, &scale, sizeof scale);
   parallel(panels, 1, [&](int64_t begin, int64_t end) {
     std::vector<float> rows(static_cast<size_t>(run * kBf16Panel));
     for (int64_t p = begin; p < end; ++p)
@@ -152,7 +173,8 @@ void pack_bf16_conv(const Bf16Conv& plan, const float* w, std::byte* packed) {
               rows[static_cast<size_t>((t * plan.channels + c) * kBf16Panel + o)] =
                   from[c * taps + t];
         }
-        bf16_pair_rows(rows.data(), run, packed + (p * stretches + stretch) * stretch_bytes);
+        std::byte* to = packed + (p * stretches + stretch) * stretch_bytes;
+        f16 ? f16_pair_rows(rows.data(), run, scale, to) : bf16_pair_rows(rows.data(), run, to);
       }
   });
 }
@@ -163,10 +185,17 @@ void run_bf16_conv(const Bf16Conv& plan, const float* x, const std::byte* packed
   const int64_t in = blocks_of(s.in_channels) * s.in_plane() * kBlock;
   const int64_t plane = s.out_plane() * kBlock, out = blocks_of(s.out_channels) * plane;
   for (int64_t n = 0; n < s.batch; ++n) {
-    copy_phases(plan, x + n * in, image);
+    float own = 1, scale = 1;
+    if (has_f16_products()) {
+      own = f16_scale(largest_of_image(s, x + n * in));
+      float other;
+      std::memcpy(&other, packed + plan.weight_bytes - 64, sizeof other);
+      scale = 1 / own / other;
+    }
+    copy_phases(plan, x + n * in, own, image);
     const Blocks result{y + n * out, plane, epilogue,
                         epilogue.residual != nullptr ? epilogue.residual + n * out : nullptr};
-    bf16_product(plan.product, image, packed, {&Blocks::finish, &result});
+    bf16_product(plan.product, image, packed, scale, {&Blocks::finish, &result});
   }
 }
 

@@ -164,8 +164,10 @@ Result<std::unique_ptr<KernelState>> prepare_bf16_conv(const PrepareContext& con
   state->scratch_bytes =
       plan.image_bytes + static_cast<size_t>(plan.product.n) * sizeof(float) + 64;
   // Strides decide which taps lie side by side.
-  const std::string key = "block_conv_bf16/" + std::to_string(plan.product.run) + "/" +
-                          std::to_string(plan.product.offsets.size()) + live.key();
+  const std::string key =
+      (has_f16_products() ? "block_conv_f16_scaled/" : "block_conv_bf16_line/") +
+      std::to_string(plan.product.run) + "/" + std::to_string(plan.product.offsets.size()) +
+      live.key();
   TRY(state->packed, context.packed(1, key, plan.weight_bytes, [&](std::byte* target) {
     ConvWeights w(context, live);
     pack_bf16_conv(plan, w.data, target);

@@ -4,6 +4,10 @@
 // option fast_math allows where the processor multiplies bf16 (has_bf16_dot()), by AMX or by dot
 // products. B lies in panels of 32 columns, in pairs of k: [panel][k / 2][column][2]. Denormal
 // numbers count as zero. A sum is taken in one order, whatever the number of threads.
+//
+// Where has_f16_products(), elements are float16 in the same places: three more digits. What
+// float16 lacks is range, so each side is scaled by the power of two that brings its largest number
+// to kMostF16, and sums of kF16Summed products, which do not overflow then, go to floats.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +19,20 @@
 namespace tombolo {
 
 inline constexpr int64_t kBf16Panel = 32;
+
+inline constexpr float kMostF16 = 16;
+inline constexpr int64_t kF16Summed = 128;
+/// The largest magnitude of n floats, leaving out infinities and NaN.
+float largest_finite(const float* x, int64_t n);
+/// The same of m rows of k, ldx apart. Threaded.
+float largest_of(const float* x, int64_t ldx, int64_t m, int64_t k);
+/// The power of two that brings `largest` to kMostF16 or up to half of it. 1 for zero.
+float f16_scale(float largest);
+/// As the functions of bf16 below: x times a scale as float16.
+void round_f16(const float* x, int64_t n, float scale, std::byte* out);
+void f16_pair_rows(const float* rows, int64_t k, float scale, std::byte* out);
+void f16_pixels(const float* x, int64_t x_step, int64_t pixels, int64_t channels, int64_t width,
+                float scale, std::byte* out, int64_t step);
 
 /// n floats as bf16.
 void round_bf16(const float* x, int64_t n, std::byte* out);
@@ -38,9 +56,9 @@ struct Bf16Finish {
                 int64_t columns);
   const void* argument;
 };
-/// C = A B. `run` elements of a stretch are bf16_stretch() of something; A may be read for whole
-/// tiles of 16 rows. Threaded.
-void bf16_product(const QProduct& product, const std::byte* a, const std::byte* b,
+/// C = A B times `scale`, which is 1 unless has_f16_products(). `run` elements of a stretch are
+/// bf16_stretch() of something; A may be read for whole tiles of 16 rows. Threaded.
+void bf16_product(const QProduct& product, const std::byte* a, const std::byte* b, float scale,
                   const Bf16Finish& finish);
 /// The least number of elements, a multiple of `unit`, from `k` on that is cut into whole chunks.
 int64_t bf16_stretch(int64_t k, int64_t unit = 2);
@@ -56,17 +74,25 @@ struct Bf16Dot {
   const int64_t* offsets;  ///< of each stretch in `a`, bytes
   int64_t stretches, pairs;
   const std::byte* b;
-  float* sums;  ///< [rows][32]
+  float* sums;      ///< [rows][32]
+  float scale = 1;  ///< of sums of float16
+  /// What is needed next: a line is asked for with each pair, `next_step` bytes on. Null: B further
+  /// on.
+  const std::byte* next = nullptr;
+  int64_t next_step = 0;
 };
 void bf16_dot(const Bf16Dot& dot, int rows);
+void f16_dot(const Bf16Dot& dot, int rows);
 
-/// C[m, n] = A[m, k] B + epilogue with B packed: bf16_stretch(k) rows, the last ones zeros.
-/// Threaded.
+/// C[m, n] = A[m, k] B + epilogue with B packed: bf16_stretch(k) rows, the last ones zeros, and a
+/// line behind them with the scale of B. Threaded.
 int64_t bf16_b_bytes(int64_t k, int64_t n);
 /// Rows [from, from + k) (`from` even, k too unless they are the last) of panel `panel` of a matrix
 /// of `depth` rows, from floats [k][32].
 void bf16_pack(const float* rows, int64_t from, int64_t k, int64_t depth, int64_t panel,
-               std::byte* packed);
+               float scale, std::byte* packed);
+/// Before or after: the scale that bf16_pack was given.
+void bf16_pack_scale(float scale, int64_t k, int64_t n, std::byte* packed);
 /// alpha * B at once, with B[i, j] at b[i * row + j * column]. Threaded.
 void bf16_pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
                  std::byte* packed);

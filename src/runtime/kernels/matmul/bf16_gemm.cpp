@@ -1,6 +1,8 @@
 // Products of bf16: how the work is shared out, and matrices of floats by them.
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstring>
 
 #include "runtime/kernels/isa.h"
@@ -47,13 +49,22 @@ void tile_rows(const QProduct& p, const std::byte* a, size_t first, size_t last,
 }
 
 void dot_rows(const QProduct& p, const std::byte* a, size_t first, size_t last,
-              const std::byte* panel, int64_t column, const Bf16Finish& finish) {
+              const std::byte* panel, const std::byte* next, int64_t column, float scale,
+              const Bf16Finish& finish) {
   alignas(64) float sums[kBf16DotRows * kBf16Panel];
+  const auto stretches = static_cast<int64_t>(p.offsets.size());
+  Bf16Dot dot{nullptr, p.lda, p.offsets.data(), stretches, p.run / 2, panel, sums, scale};
+  const int64_t pairs = stretches * p.run / 2;
+  const int64_t shared = pairs * 4 * kBf16Panel / static_cast<int64_t>(last - first);
+  dot.next_step = next != nullptr ? (shared + pairs - 1) / pairs : 0;
+  const auto product = has_f16_products() ? &f16_dot : &bf16_dot;
   for (size_t i = first; i < last; ++i) {
     const QTileRows& rows = p.tiles[i];
-    bf16_dot({a + rows.offset, p.lda, p.offsets.data(), static_cast<int64_t>(p.offsets.size()),
-              p.run / 2, panel, sums},
-             rows.count);
+    dot.a = a + rows.offset;
+    // With one tile B itself is what comes from afar.
+    if (next != nullptr && last - first > 1)
+      dot.next = next + static_cast<int64_t>(i - first) * shared;
+    product(dot, rows.count);
     finish_rows(p, finish, rows, sums, column);
   }
 }
@@ -89,7 +100,7 @@ int64_t bf16_stretch(int64_t k, int64_t unit) {
     if (n * 2 % amx_chunk(n * 2) == 0) return n;
 }
 
-void bf16_product(const QProduct& p, const std::byte* a, const std::byte* b,
+void bf16_product(const QProduct& p, const std::byte* a, const std::byte* b, float scale,
                   const Bf16Finish& finish) {
   const int64_t panels = (p.n + kBf16Panel - 1) / kBf16Panel;
   const auto count = static_cast<int64_t>(p.tiles.size());
@@ -121,20 +132,41 @@ void bf16_product(const QProduct& p, const std::byte* a, const std::byte* b,
         if (p.amx)
           tile_rows(p, a, first, last, panel, next, q * kBf16Panel, chunk, finish);
         else
-          dot_rows(p, a, first, last, panel, q * kBf16Panel, finish);
+          dot_rows(p, a, first, last, panel, next, q * kBf16Panel, scale, finish);
       }
     }
     if (p.amx) amx_end();
   });
 }
 
-int64_t bf16_b_bytes(int64_t k, int64_t n) { return round_up(n, kBf16Panel) * bf16_stretch(k) * 2; }
+namespace {
+
+int64_t panels_bytes(int64_t k, int64_t n) { return round_up(n, kBf16Panel) * bf16_stretch(k) * 2; }
+
+}  // namespace
+
+int64_t bf16_b_bytes(int64_t k, int64_t n) { return panels_bytes(k, n) + 64; }
+
+float f16_scale(float largest) {
+  if (!(largest > 0)) return 1;
+  int exponent;
+  std::frexp(kMostF16 / largest,
+             &exponent);  // limited: two of them and their inverses are normal numbers
+  return std::ldexp(1.0f, std::clamp(exponent - 1, -62, 62));
+}
+
+void bf16_pack_scale(float scale, int64_t k, int64_t n, std::byte* packed) {
+  std::memcpy(packed + panels_bytes(k, n), &scale, sizeof scale);
+}
 
 void bf16_pack(const float* rows, int64_t from, int64_t k, int64_t depth, int64_t panel,
-               std::byte* packed) {
+               float scale, std::byte* packed) {
   const int64_t stretch = bf16_stretch(depth);
   std::byte* to = packed + panel * stretch * 2 * kBf16Panel;
-  bf16_pair_rows(rows, k, to + from * 2 * kBf16Panel);
+  if (has_f16_products())
+    f16_pair_rows(rows, k, scale, to + from * 2 * kBf16Panel);
+  else
+    bf16_pair_rows(rows, k, to + from * 2 * kBf16Panel);
   const int64_t end = round_up(from + k, 2);
   if (from + k == depth)
     std::memset(to + end * 2 * kBf16Panel, 0,
@@ -145,6 +177,15 @@ void bf16_pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t
                  std::byte* packed) {
   constexpr int64_t kRows = 128;
   const int64_t panels = (n + kBf16Panel - 1) / kBf16Panel;
+  float scale = 1;
+  if (has_f16_products()) {
+    float largest = 0;
+    const bool beside = column == 1;
+    for (int64_t i = 0; i < (beside ? k : n); ++i)
+      largest = std::max(largest, largest_finite(b + i * (beside ? row : column), beside ? n : k));
+    scale = f16_scale(largest * std::abs(alpha));
+  }
+  bf16_pack_scale(scale, k, n, packed);
   parallel(panels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, k * kBf16Panel)),
            [&](int64_t begin, int64_t end) {
              alignas(64) float room[kRows * kBf16Panel];
@@ -153,9 +194,23 @@ void bf16_pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t
                  const int64_t rows = std::min(kRows, k - from);
                  pack_b_panel(b + p * kBf16Panel * column + from * row, row, column, rows,
                               std::min(kBf16Panel, n - p * kBf16Panel), alpha, room);
-                 bf16_pack(room, from, rows, k, p, packed);
+                 bf16_pack(room, from, rows, k, p, scale, packed);
                }
            });
+}
+
+float largest_of(const float* x, int64_t ldx, int64_t m, int64_t k) {
+  std::atomic<float> largest = 0;
+  parallel(m, std::max<int64_t>(1, 65536 / std::max<int64_t>(1, k)),
+           [&](int64_t begin, int64_t end) {
+             float most = 0;
+             for (int64_t i = begin; i < end; ++i)
+               most = std::max(most, largest_finite(x + i * ldx, k));
+             for (float before = largest;
+                  before < most && !largest.compare_exchange_weak(before, most);) {
+             }
+           });
+  return largest;
 }
 
 void bf16_gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const std::byte* b,
@@ -173,15 +228,23 @@ void bf16_gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, con
   });
   auto* const rounded =
       reinterpret_cast<std::byte*>(thread_floats(0, static_cast<size_t>(tall * row / 4)));
+  const bool f16 = has_f16_products();
+  float own = 1, scale = 1;
+  if (f16) {
+    own = f16_scale(largest_of(a, lda, m, k));
+    float other;
+    std::memcpy(&other, b + panels_bytes(k, n), sizeof other);
+    scale = 1 / own / other;
+  }
   parallel(m, std::max<int64_t>(1, 16384 / depth), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       std::byte* to = rounded + i * row;
-      round_bf16(a + i * lda, k, to);
+      f16 ? round_f16(a + i * lda, k, own, to) : round_bf16(a + i * lda, k, to);
       std::memset(to + k * 2, 0, static_cast<size_t>((depth - k) * 2));
     }
   });
   const Rows rows{c, ldc, epilogue};
-  bf16_product(p, rounded, b, {&Rows::finish, &rows});
+  bf16_product(p, rounded, b, scale, {&Rows::finish, &rows});
 }
 
 }  // namespace tombolo

@@ -179,6 +179,17 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
   const auto bytes_of_one = static_cast<int64_t>(bits_of(weights.dtype()) / 8);
   std::vector<float> room;
   const int64_t width = gemm_tiles().panel(), panels = (s.n + width - 1) / width;
+  float scale = 1;
+  if (s.bf16 && has_f16_products()) {
+    float largest = 0;
+    for (int64_t i = start; i < start + s.k * s.n; i += kFloats) {
+      const int64_t count = std::min(kFloats, start + s.k * s.n - i);
+      largest =
+          std::max(largest, largest_of(weight_floats(weights, i, count, room), count, 1, count));
+    }
+    scale = f16_scale(largest * std::abs(s.alpha));
+  }
+  if (s.bf16) bf16_pack_scale(scale, s.k, s.n, target);
   // Bf16 is packed in pairs of rows.
   const int64_t rows = s.trans_b ? s.k : std::clamp<int64_t>(kFloats / s.n / 2 * 2, 2, s.k + 1);
   const int64_t group =
@@ -208,7 +219,7 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
               float* panel = s.bf16 ? thread_floats(0, static_cast<size_t>(k * width))
                                     : reinterpret_cast<float*>(target) + to_at;
               pack_b_panel(b + from_at, row_step, column_step, k, columns, s.alpha, panel);
-              if (s.bf16) bf16_pack(panel, k0, k, s.k, p, target);
+              if (s.bf16) bf16_pack(panel, k0, k, s.k, p, scale, target);
             }
           });
       const std::byte* bytes = weights.data<std::byte>();
@@ -236,7 +247,7 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
   if (context.constant(1) != nullptr) {
     s.packed_step = (static_cast<size_t>(packed) * sizeof(float) + 63) / 64 * 64;
     const std::string key =
-        (kBf16 ? "gemm_b_bf16"
+        (kBf16 ? (has_f16_products() ? "gemm_b_f16_scaled" : "gemm_b_bf16_line")
                : (s.format == PanelFormat::kFloat32 ? "gemm_b_f32/" : "gemm_b_half/") +
                      std::string(name_of(active_isa()))) +
         (s.trans_b ? "/t" : "/n") + std::to_string(std::bit_cast<uint32_t>(s.alpha));
