@@ -279,7 +279,7 @@ bool q_winograd_takes(const ConvGeometry& g, const uint8_t* w, bool flip) {
   // AVX2; with VNNI the direct product takes half as long and the transforms no less.
   // Intel's processors add no faster than they multiply bytes, others twice as fast: what the
   // transforms cost there is twice as much beside products.
-  const int64_t dear = !has_vnni() ? 3 : cpu_features().intel ? 12 : 6;
+  const int64_t dear = !has_vnni() && !has_avx_vnni() ? 3 : cpu_features().intel ? 12 : 6;
   const int64_t cost =
       dear * (tiles_of(g) * (36 + 160 / g.out_channels + 360 / g.in_channels) + 80);
   if (g.in_channels < 16 || g.out_channels < 16 || cost >= 27 * g.out[1] * g.out[2]) return false;

@@ -110,7 +110,7 @@ size_t q_panel_bytes(int64_t k, int64_t n, const QTiles& tiles) {
 }
 
 const QTiles& q_constant_tiles() {
-  if (active_isa() != Isa::kAvx2 || has_vnni()) return q_tiles();
+  if (active_isa() != Isa::kAvx2 || has_avx_vnni()) return q_tiles();
   static const QTiles bytes = make_byte_tiles();
   return bytes;
 }

@@ -96,10 +96,13 @@ const QTiles& q_tiles();
 const QTiles& q_constant_tiles();
 /// Pairs of 16-bit numbers, whatever else there is.
 const QTiles& q_pair_tiles();
-/// VNNI's and AVX2's, where the compiler can; the caller asks whether the processor has it.
+/// VNNI's, AVX2's and AVX-VNNI's, where the compiler can; the caller asks whether the processor has
+/// it.
 QTiles make_vnni_tiles();
 QTiles make_vnni_pair_tiles();
 QTiles make_byte_tiles();
+QTiles make_avx_vnni_tiles();
+QTiles make_avx_vnni_pair_tiles();
 
 /// Groups of a panel of the byte tiles, sorted: how many of each kind, their order, and their
 /// bytes: 64 for the 16 columns, 128 of wide ones.

@@ -359,6 +359,10 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 
 const QTiles& q_tiles() {
+  if (has_avx_vnni()) {
+    static const QTiles dots = make_avx_vnni_tiles();
+    return dots;
+  }
   if (!has_vnni()) return q_pair_tiles();
   static const QTiles vnni = make_vnni_tiles();
   return vnni;
@@ -368,6 +372,10 @@ const QTiles& q_pair_tiles() {
   if (has_vnni()) {
     static const QTiles vnni = make_vnni_pair_tiles();
     return vnni;
+  }
+  if (has_avx_vnni()) {
+    static const QTiles dots = make_avx_vnni_pair_tiles();
+    return dots;
   }
   static IsaTables<QTiles> pairs;
   return pairs.get(TOMBOLO_TARGET(QTiles(), make_pair_tiles));
