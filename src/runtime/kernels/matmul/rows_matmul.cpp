@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <limits>
 #include <string>
 
 #include "runtime/kernels/conv/geometry.h"
+#include "runtime/kernels/elementwise/convert.h"
 #include "runtime/kernels/elementwise/unary.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
@@ -154,16 +156,53 @@ bool supports_matmul_bf16(const KernelQuery& query) {
 
 int64_t round16(int64_t x) { return (x + 31) / 16 * 16; }
 
-/// Halves stay halves in memory: half of it, and what waits for memory, products of few rows, takes
-/// half the time. Not where they are taken apart for AMX, or scaled.
-PanelFormat format_of(const KernelQuery& query, const MatMulState& s) {
-  const Tensor* const b = query.constant(1);
+/// Reads `format` back from what it wrote: whether that gives the same bits.
+bool keeps_bits(const float* x, int64_t n, PanelFormat format, uint16_t* halves, float* back) {
+  const bool f16 = format == PanelFormat::kFloat16;
+  (f16 ? f32_to_f16 : f32_to_bf16)(x, halves, n);
+  (f16 ? f16_to_f32 : bf16_to_f32)(halves, back, n);
+  return std::memcmp(x, back, static_cast<size_t>(n) * sizeof(float)) == 0;
+}
+
+/// The 16 bits that hold all of these floats exactly, as those of models that were trained or kept
+/// in halves and exported in float32. Others are told from a few.
+PanelFormat exact_format(const Tensor& floats) {
+  constexpr int64_t kPart = 4096;
+  std::vector<float> part(kPart), back(kPart);
+  std::vector<uint16_t> halves(kPart);
+  bool may[kPanelFormats] = {false, takes_panels(PanelFormat::kFloat16),
+                             takes_panels(PanelFormat::kBfloat16)};
+  const auto elements = static_cast<int64_t>(floats.size());
+  for (int64_t i = 0; i < elements && (may[1] || may[2]); i += kPart) {
+    const int64_t n = std::min(kPart, elements - i);
+    std::memcpy(part.data(), floats.data<std::byte>() + i * 4, static_cast<size_t>(n) * 4);
+    for (const PanelFormat format : {PanelFormat::kFloat16, PanelFormat::kBfloat16}) {
+      bool& still = may[static_cast<int>(format)];
+      still = still && keeps_bits(part.data(), n, format, halves.data(), back.data());
+    }
+  }
+  return may[1] ? PanelFormat::kFloat16 : may[2] ? PanelFormat::kBfloat16 : PanelFormat::kFloat32;
+}
+
+/// Halves stay halves in memory, and floats that halves hold become such: half of it, and what
+/// waits for memory, products of few rows, takes half the time. Not where they are taken apart for
+/// AMX, or scaled.
+Result<PanelFormat> format_of(const PrepareContext& context, const MatMulState& s) {
+  constexpr int64_t kStaysNear = 64 << 10;  ///< floats: no use to make them smaller
+  const Tensor* const b = context.constant(1);
   if (b == nullptr || s.bf16 || s.alpha != 1 || bf16x3_fits(s.m, s.n, s.k))
     return PanelFormat::kFloat32;
   const PanelFormat format = b->dtype() == DType::kFloat16    ? PanelFormat::kFloat16
                              : b->dtype() == DType::kBFloat16 ? PanelFormat::kBfloat16
                                                               : PanelFormat::kFloat32;
-  return takes_panels(format) ? format : PanelFormat::kFloat32;
+  if (format != PanelFormat::kFloat32) return takes_panels(format) ? format : PanelFormat::kFloat32;
+  if (b->deferred() != nullptr || s.n < gemm_tiles().panel() || s.k * s.n < kStaysNear)
+    return PanelFormat::kFloat32;
+  // Looked at once a session, not for each number of rows.
+  TRY(const std::byte* const found,
+      context.packed(1, "exact_format/" + std::string(name_of(active_isa())), 1,
+                     [&](std::byte* target) { *target = std::byte(exact_format(*b)); }));
+  return static_cast<PanelFormat>(*found);
 }
 
 /// Packs the matrix of B that begins at element `start`, some megabytes at a time, and lets go of
@@ -201,8 +240,10 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
       const int64_t begin = start + (s.trans_b ? from * width * s.k : k0 * s.n);
       const int64_t end = start + (s.trans_b ? std::min(s.n, to * width) * s.k : (k0 + k) * s.n);
       const bool halves = s.format != PanelFormat::kFloat32;
-      const float* b =
-          halves ? nullptr : weight_floats(weights, begin, end - begin, room) - (begin - start);
+      const bool narrows = halves && weights.dtype() == DType::kFloat32;
+      const float* b = halves && !narrows
+                           ? nullptr
+                           : weight_floats(weights, begin, end - begin, room) - (begin - start);
       const auto* half = weights.data<uint16_t>() + start;
       parallel(
           to - from, std::max<int64_t>(1, 16384 / (k * width)), [&](int64_t first, int64_t last) {
@@ -211,14 +252,17 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
               const int64_t row_step = s.trans_b ? 1 : s.n, column_step = s.trans_b ? s.k : 1;
               const int64_t from_at = s.trans_b ? column * s.k : k0 * s.n + column;
               const int64_t columns = std::min(width, s.n - column), to_at = (p * s.k + k0) * width;
-              if (halves) {
-                pack_b_panel(half + from_at, row_step, column_step, k, columns,
-                             reinterpret_cast<uint16_t*>(target) + to_at);
+              auto* const half_panel = reinterpret_cast<uint16_t*>(target) + to_at;
+              if (halves && !narrows) {
+                pack_b_panel(half + from_at, row_step, column_step, k, columns, half_panel);
                 continue;
               }
-              float* panel = s.bf16 ? thread_floats(0, static_cast<size_t>(k * width))
-                                    : reinterpret_cast<float*>(target) + to_at;
+              float* panel = s.bf16 || narrows ? thread_floats(0, static_cast<size_t>(k * width))
+                                               : reinterpret_cast<float*>(target) + to_at;
               pack_b_panel(b + from_at, row_step, column_step, k, columns, s.alpha, panel);
+              if (narrows)
+                (s.format == PanelFormat::kFloat16 ? f32_to_f16 : f32_to_bf16)(panel, half_panel,
+                                                                               k * width);
               if (s.bf16) bf16_pack(panel, k0, k, s.k, p, scale, target);
             }
           });
@@ -240,17 +284,19 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
   MatMulState& s = *state;
   plan_matmul(context, kGemm, s);
   s.bf16 = kBf16;
-  s.format = format_of(context, s);
+  TRY(s.format, format_of(context, s));
   const int64_t packed = packed_floats(s);
   size_t floats = s.a_floats + 64;
   floats += static_cast<size_t>(s.bias_floats());
   if (context.constant(1) != nullptr) {
     s.packed_step = (static_cast<size_t>(packed) * sizeof(float) + 63) / 64 * 64;
-    const std::string key =
-        (kBf16 ? (has_f16_products() ? "gemm_b_f16_scaled" : "gemm_b_bf16_line")
-               : (s.format == PanelFormat::kFloat32 ? "gemm_b_f32/" : "gemm_b_half/") +
-                     std::string(name_of(active_isa()))) +
-        (s.trans_b ? "/t" : "/n") + std::to_string(std::bit_cast<uint32_t>(s.alpha));
+    const std::string key = (kBf16 ? (has_f16_products() ? "gemm_b_f16_scaled" : "gemm_b_bf16_line")
+                                   : (s.format == PanelFormat::kFloat32   ? "gemm_b_f32/"
+                                      : s.format == PanelFormat::kFloat16 ? "gemm_b_f16/"
+                                                                          : "gemm_b_bfloat16/") +
+                                         std::string(name_of(active_isa()))) +
+                            (s.trans_b ? "/t" : "/n") +
+                            std::to_string(std::bit_cast<uint32_t>(s.alpha));
     TRY(s.packed, context.packed(1, key, static_cast<size_t>(s.matrices) * s.packed_step,
                                  [&](std::byte* target) {
                                    for (int64_t i = 0; i < s.matrices; ++i)
