@@ -405,12 +405,17 @@ int64_t tile_floats(const ConvGeometry& s) {
   return kMatrices * kBlock * (blocks_of(s.in_channels) + blocks_of(s.out_channels));
 }
 
+/// Whether threads take whole groups: there are enough of them.
+bool groups_apart(const ConvGeometry& s) { return s.groups >= 2 * thread_count(); }
+
 /// Whether every thread works on blocks of its own, from image to output: pays while the weights
-/// stay in its second cache beside them.
+/// stay in its second cache beside them. Groups one after the other would have threads wait for
+/// one another three times in each.
 bool private_blocks(const BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
   const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x;
-  return s.in_channels * s.out_channels <= 64 * 128 && tiles >= 2 * 28 * thread_count();
+  return s.in_channels * s.out_channels <= 64 * 128 &&
+         (tiles >= 2 * 28 * thread_count() || groups_apart(s));
 }
 
 }  // namespace
@@ -426,7 +431,8 @@ void plan_block_winograd(BlockConvPlan& plan) {
   plan.tile_block = std::clamp<int64_t>(room / tile_floats(s) / rows * rows, 2 * rows, 64 * rows);
   // Blocks of one size, as many for each thread.
   int64_t blocks = (tiles + plan.tile_block - 1) / plan.tile_block;
-  if (own) blocks = (blocks + thread_count() - 1) / thread_count() * thread_count();
+  if (own && !groups_apart(s))
+    blocks = (blocks + thread_count() - 1) / thread_count() * thread_count();
   plan.tile_block = (tiles + blocks - 1) / blocks;
   for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
     plan.offsets.push_back(b * plan.tile_block * kBlock);
@@ -504,35 +510,39 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
   const int64_t v_floats = kMatrices * in_blocks * kBlock * block;
   const int64_t padded = out_blocks * kBlock;
   const int64_t in_plane = s.in_plane() * kBlock, out_plane = s.out_plane() * kBlock;
-  for (int64_t group = 0; group < s.groups; ++group) {
+  const auto work_of = [&](int64_t group) {
     const int64_t to = group * out_blocks * out_plane;
-    Work work{plan,
-              x + group * in_blocks * in_plane,
-              blocks_of(s.groups * s.in_channels) * in_plane,
-              blocks_of(s.groups * s.out_channels) * out_plane,
-              packed + group * (plan.on_the_way ? s.taps() : kMatrices) * padded * s.in_channels,
-              y + to,
-              epilogue.bias != nullptr ? epilogue.bias + group * padded : nullptr,
-              epilogue.residual != nullptr ? epilogue.residual + to : nullptr,
-              epilogue.activation,
-              nullptr,
-              nullptr,
-              block};
-    if (plan.own_blocks) {
-      parallel(blocks, 1, [&](int64_t first, int64_t last) {
-        Work own = work;
-        const int64_t m_floats = kMatrices * padded * block;
-        own.v = thread_floats(2, static_cast<size_t>(v_floats + m_floats + 64));
-        own.m = own.v + v_floats;
-        for (int64_t b = first; b < last; ++b) {
-          const int64_t begin = b * block, end = std::min(tiles, begin + block);
-          transform_inputs(own, 0, in_blocks, begin, end);
-          multiply_all(own, 0, kMatrices, end - begin);
-          transform_outputs(own, 0, out_blocks, 0, out_blocks, begin, end);
-        }
-      });
-      continue;
-    }
+    return Work{plan,
+                x + group * in_blocks * in_plane,
+                blocks_of(s.groups * s.in_channels) * in_plane,
+                blocks_of(s.groups * s.out_channels) * out_plane,
+                packed + group * (plan.on_the_way ? s.taps() : kMatrices) * padded * s.in_channels,
+                y + to,
+                epilogue.bias != nullptr ? epilogue.bias + group * padded : nullptr,
+                epilogue.residual != nullptr ? epilogue.residual + to : nullptr,
+                epilogue.activation,
+                nullptr,
+                nullptr,
+                block};
+  };
+  if (plan.own_blocks) {
+    parallel(blocks * s.groups, 1, [&](int64_t first, int64_t last) {
+      const int64_t m_floats = kMatrices * padded * block;
+      float* const v = thread_floats(2, static_cast<size_t>(v_floats + m_floats + 64));
+      for (int64_t task = first; task < last; ++task) {
+        Work own = work_of(task % s.groups);
+        own.v = v;
+        own.m = v + v_floats;
+        const int64_t begin = task / s.groups * block, end = std::min(tiles, begin + block);
+        transform_inputs(own, 0, in_blocks, begin, end);
+        multiply_all(own, 0, kMatrices, end - begin);
+        transform_outputs(own, 0, out_blocks, 0, out_blocks, begin, end);
+      }
+    });
+    return;
+  }
+  for (int64_t group = 0; group < s.groups; ++group) {
+    Work work = work_of(group);
     work.v = scratch;
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t begin = b * block, end = std::min(tiles, begin + block);
