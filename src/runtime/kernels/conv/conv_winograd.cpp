@@ -297,7 +297,7 @@ bool private_blocks(const ConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
   const int64_t tiles = s.batch * s.out[0] * slice_tiles(plan);
   return s.kernel[0] == 1 && s.in_channels * s.out_channels <= 64 * 128 &&
-         tiles >= 64 * 2 * thread_count();
+         (tiles >= 64 * 2 * thread_count() || s.groups >= 2 * thread_count());
 }
 
 }  // namespace
@@ -376,27 +376,31 @@ void run_winograd(const ConvPlan& plan, const float* x, const float* packed, flo
   const int64_t tile_rows = gemm_tiles().tile_rows(s.out_channels);
   const int64_t row_tiles = (s.out_channels + tile_rows - 1) / tile_rows;
   const int64_t blocks = (tiles + plan.tile_block - 1) / plan.tile_block;
-  for (int64_t group = 0; group < s.groups; ++group) {
-    Work work{
+  const int64_t v_floats = kMatrices * s.in_channels * row;
+  const auto work_of = [&](int64_t group) {
+    return Work{
         plan,   scratch, packed + group * kMatrices * weight, y, epilogue, nullptr, nullptr, row,
         weight, group};
-    const int64_t v_floats = kMatrices * s.in_channels * row;
-    if (plan.own_blocks) {
-      parallel(blocks, 1, [&](int64_t first, int64_t last) {
-        Work own = work;
-        own.v =
-            thread_floats(2, static_cast<size_t>(v_floats + kMatrices * s.out_channels * row + 64));
-        own.m = own.v + v_floats;
-        for (int64_t b = first; b < last; ++b) {
-          const int64_t begin = b * plan.tile_block;
-          const int64_t end = std::min(tiles, begin + plan.tile_block);
-          transform_inputs(own, 0, s.in_channels, begin, end);
-          for (int64_t m = 0; m < kMatrices; ++m) multiply(own, m, 0, row_tiles, end - begin);
-          transform_outputs(own, 0, s.out_channels, begin, end);
-        }
-      });
-      continue;
-    }
+  };
+  if (plan.own_blocks) {
+    parallel(blocks * s.groups, 1, [&](int64_t first, int64_t last) {
+      float* const v =
+          thread_floats(2, static_cast<size_t>(v_floats + kMatrices * s.out_channels * row + 64));
+      for (int64_t task = first; task < last; ++task) {
+        Work own = work_of(task % s.groups);
+        own.v = v;
+        own.m = v + v_floats;
+        const int64_t begin = task / s.groups * plan.tile_block;
+        const int64_t end = std::min(tiles, begin + plan.tile_block);
+        transform_inputs(own, 0, s.in_channels, begin, end);
+        for (int64_t m = 0; m < kMatrices; ++m) multiply(own, m, 0, row_tiles, end - begin);
+        transform_outputs(own, 0, s.out_channels, begin, end);
+      }
+    });
+    return;
+  }
+  for (int64_t group = 0; group < s.groups; ++group) {
+    Work work = work_of(group);
     work.v = scratch + channels * plan.image.plane + 64;
     work.m = work.v + v_floats;
     for (int64_t begin = 0, end = 0; begin < tiles; begin = end) {
