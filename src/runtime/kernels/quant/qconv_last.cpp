@@ -255,7 +255,7 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
     }
     const int64_t readable =
         plan.copy ? static_cast<int64_t>(plan.image_bytes) : plan.batches * in_bytes;
-    for (int64_t group = 0; group < g.groups; ++group) {
+    const auto run_group = [&](int64_t group) {
       const int64_t first = group * g.out_channels, skip = group * g.in_channels * plan.element;
       QFinish own = part;
       own.out = static_cast<std::byte*>(part.out) + first;
@@ -270,7 +270,16 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
       }
       q_product(plan.product, x_of_group, readable - skip,
                 packed + group * static_cast<int64_t>(plan.weight_bytes) / g.groups, own);
-    }
+    };
+    // Products of small groups are too short to be shared out one by one.
+    if (!plan.zeros && g.groups >= 2 * thread_count())
+      parallel(g.groups,
+               std::max<int64_t>(1, 200'000 / (g.out_plane() * g.depth() * g.out_channels)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t group = begin; group < end; ++group) run_group(group);
+               });
+    else
+      for (int64_t group = 0; group < g.groups; ++group) run_group(group);
   }
 }
 
