@@ -180,7 +180,8 @@ bool pack_keys(const AttentionShape& s) {
 }
 /// Many queries read all values again and again: in one piece, not a head apart.
 bool pack_values(const AttentionShape& s) {
-  return s.bf16 || s.value_size % gemm_tiles().lanes != 0 || s.rows >= 64;
+  return s.bf16 || s.value_size % gemm_tiles().lanes != 0 ||
+         (s.rows >= 64 && s.v.step_stride != s.value_size);
 }
 
 size_t key_floats(const AttentionShape& s) {

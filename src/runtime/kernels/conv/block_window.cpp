@@ -283,6 +283,7 @@ void window_rows(const WindowTask& t) {
 
 template <Take kTake>
 void conv_rows_of(const WindowTask& t) {
+#if HWY_TARGET != HWY_SSE4  // processors of long ago: not worth a third of this file's compilation
   const int64_t kernel = t.s.dilation[2] == 1 ? t.s.kernel[2] : 0, stride = t.s.stride[2];
   if (kernel == 3 && stride == 1) return window_rows<Window::kConv, kTake, 3, 1>(t);
   if (kernel == 3 && stride == 2) return window_rows<Window::kConv, kTake, 3, 2>(t);
@@ -290,6 +291,7 @@ void conv_rows_of(const WindowTask& t) {
     if (kernel == 5 && stride == 1) return window_rows<Window::kConv, kTake, 5, 1>(t);
     if (kernel == 5 && stride == 2) return window_rows<Window::kConv, kTake, 5, 2>(t);
   }
+#endif
   window_rows<Window::kConv, kTake>(t);
 }
 void conv_rows(const WindowTask& t) {
