@@ -106,7 +106,7 @@ def bench(tombolo, path, name, sizes, threads, runs, more, seconds=4):
 
 def fast_math(tombolo, library, paths, threads, runs):
     """Our own float32 and --fast-math, turn by turn in processes of their own, the best median of three each; and how far outputs are from ONNX Runtime's."""
-    lines = ["", "## --fast-math (bf16) against our own float32", "",
+    lines = ["", "## --fast-math against our own float32", "",
              "| model | " + " | ".join(f"float32, {t}t ms | fast, {t}t ms | ratio {t}t" for t in threads) + " | outputs' relative rms from ONNX Runtime's |",
              "|" + " --- |" * (2 + 3 * len(threads))]
     for name, path in paths.items():

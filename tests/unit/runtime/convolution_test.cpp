@@ -300,6 +300,21 @@ TEST_P(Networks, ConvolutionsOfBatches) {
   set_thread_count(0);
 }
 
+TEST_P(Networks, ConvolutionsOfManyGroups) {
+  // Enough of them for threads to take whole groups, in blocks of channels (16) and beside them.
+  for (const int threads : {1, 2, 3}) {
+    set_thread_count(threads);
+    for (const int64_t inputs : {16, 24})
+      for (const int64_t groups : {2, 5, 7})
+        agree(
+            constant("w", {groups * inputs, inputs, 3, 3}) + "," + constant("b", {groups * inputs}),
+            "a = Conv <pads = [1, 1, 1, 1], group = " + std::to_string(groups) +
+                "> (x, w, b)\n c = Add (a, x)\n y = Relu (c)",
+            {{1, groups * inputs, 14, 13}, {2, groups * inputs, 30, 29}});
+  }
+  set_thread_count(0);
+}
+
 TEST_P(Networks, BlockedTransposedConvolutions) {
   for (const int64_t outputs : {5, 9, 33, 70}) {
     const std::string weights = constant("w", {20, 3, 3, 3}) + "," +
