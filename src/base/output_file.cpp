@@ -57,20 +57,24 @@ std::string follow_links(std::string path) {
   return path;
 }
 
-// What a signal handler needs to find this process's temporaries again: the first folders that got
-// one (a command writes to one or two), and how many names were given out.
+// What a signal handler needs to find this process's temporaries again: the last folders that got
+// one (a command writes to one or two), and how many names were given out. A name that is being
+// replaced meanwhile leads nowhere.
 struct TemporaryFolders {
   std::array<std::array<char, 4096>, 8> names{};
-  std::atomic<size_t> count{0};
+  std::atomic<size_t> count{0};  ///< of all that were added; the last ones are kept
   std::mutex mutex;
+
+  size_t kept() const { return std::min(count.load(), names.size()); }
 
   void add(const std::string& folder) {
     const std::lock_guard lock(mutex);
-    const size_t used = count.load();
-    for (size_t i = 0; i < used; ++i)
+    for (size_t i = 0; i < kept(); ++i)
       if (folder == names[i].data()) return;
-    if (used == names.size() || folder.size() + 64 > names[used].size()) return;
-    std::memcpy(names[used].data(), folder.c_str(), folder.size() + 1);
+    const size_t used = count.load();
+    auto& name = names[used % names.size()];
+    if (folder.size() + 64 > name.size()) return;
+    std::memcpy(name.data(), folder.c_str(), folder.size() + 1);
     count.store(used + 1);
   }
 };
@@ -114,7 +118,7 @@ UniqueFd create_temporary(const std::string& folder, std::string& temporary) {
 }  // namespace
 
 void remove_temporaries() noexcept {
-  const size_t folders = temporary_folders.count.load();
+  const size_t folders = temporary_folders.kept();
   const unsigned used = temporary_counter.load();
   for (size_t i = 0; i < folders; ++i) {
     std::array<char, 4096> path = temporary_folders.names[i];

@@ -185,6 +185,11 @@ TEST(OutputSet, AFailingRenameUndoesTheOthers) {
 
 // What a signal handler does before the process ends.
 TEST(OutputFile, TemporariesCanBeRemovedAtOnce) {
+  // However many folders were written to before.
+  for (int i = 0; i < 10; ++i) {
+    TemporaryFolder other;
+    ASSERT_TRUE(OutputFile::create(other.file("a")));
+  }
   TemporaryFolder folder;
   folder.write("a", "old");
   auto first = OutputFile::create(folder.file("a"));
