@@ -61,6 +61,7 @@ void copy_phases(const Bf16Conv& plan, const float* x, float scale, std::byte* i
   const ConvGeometry& s = plan.shape;
   const int64_t pixel = plan.channels * 2, row_bytes = plan.columns * pixel;
   const int64_t plane = s.in_plane() * kBlock;
+  const bool f16 = has_f16_products();
   const auto rows = static_cast<int64_t>(plan.phases.size()) * plan.rows;
   parallel(rows, std::max<int64_t>(1, 32768 / row_bytes), [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
@@ -86,7 +87,7 @@ void copy_phases(const Bf16Conv& plan, const float* x, float scale, std::byte* i
         const int64_t channels = std::clamp<int64_t>(s.in_channels - c, 0, kBlock);
         const int64_t wide = std::min(plan.channels - c, kBlock);
         std::byte* here = to + from * pixel + c * 2;
-        if (has_f16_products())
+        if (f16)
           f16_pixels(pixels, step, count, channels, wide, scale, here, pixel);
         else
           bf16_pixels(pixels, step, count, channels, wide, here, pixel);
@@ -143,7 +144,7 @@ Bf16Conv plan_bf16_conv(const ConvGeometry& shape) {
   const int64_t panels = (plan.product.n + kBf16Panel - 1) / kBf16Panel;
   // With a line for their scale.
   plan.weight_bytes =
-      static_cast<size_t>(panels * kBf16Panel * stretches * plan.product.run * 2 + 64);
+      static_cast<size_t>(panels * kBf16Panel * stretches * plan.product.run * 2 + kScaleBytes);
   // Tiles are read whole.
   const auto phases = static_cast<int64_t>(plan.phases.size());
   plan.image_bytes =
@@ -159,7 +160,7 @@ void pack_bf16_conv(const Bf16Conv& plan, const float* w, std::byte* packed) {
   const int64_t stretch_bytes = run * 2 * kBf16Panel;
   const bool f16 = has_f16_products();
   const float scale = f16 ? f16_scale(largest_finite(w, s.out_channels * s.in_channels * taps)) : 1;
-  std::memcpy(packed + plan.weight_bytes - 64, &scale, sizeof scale);
+  put_scale(scale, packed + plan.weight_bytes - kScaleBytes);
   parallel(panels, 1, [&](int64_t begin, int64_t end) {
     std::vector<float> rows(static_cast<size_t>(run * kBf16Panel));
     for (int64_t p = begin; p < end; ++p)
@@ -188,9 +189,7 @@ void run_bf16_conv(const Bf16Conv& plan, const float* x, const std::byte* packed
     float own = 1, scale = 1;
     if (has_f16_products()) {
       own = f16_scale(largest_of_image(s, x + n * in));
-      float other;
-      std::memcpy(&other, packed + plan.weight_bytes - 64, sizeof other);
-      scale = 1 / own / other;
+      scale = scale_of_sums(own, packed + plan.weight_bytes - kScaleBytes);
     }
     copy_phases(plan, x + n * in, own, image);
     const Blocks result{y + n * out, plane, epilogue,

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "runtime/kernels/conv/block.h"
+#include "runtime/kernels/conv/geometry.h"
 #include "runtime/kernels/conv/winograd-inl.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/matmul/gemm.h"
@@ -404,9 +405,6 @@ void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t fi
 int64_t tile_floats(const ConvGeometry& s) {
   return kMatrices * kBlock * (blocks_of(s.in_channels) + blocks_of(s.out_channels));
 }
-
-/// Whether threads take whole groups: there are enough of them.
-bool groups_apart(const ConvGeometry& s) { return s.groups >= 2 * thread_count(); }
 
 /// Whether every thread works on blocks of its own, from image to output: pays while the weights
 /// stay in its second cache beside them. Groups one after the other would have threads wait for

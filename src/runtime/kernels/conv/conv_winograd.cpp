@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/kernels/conv/conv.h"
+#include "runtime/kernels/conv/geometry.h"
 #include "runtime/kernels/conv/winograd-inl.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/matmul/gemm.h"
@@ -297,7 +298,7 @@ bool private_blocks(const ConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
   const int64_t tiles = s.batch * s.out[0] * slice_tiles(plan);
   return s.kernel[0] == 1 && s.in_channels * s.out_channels <= 64 * 128 &&
-         (tiles >= 64 * 2 * thread_count() || s.groups >= 2 * thread_count());
+         (tiles >= 64 * 2 * thread_count() || groups_apart(s));
 }
 
 }  // namespace

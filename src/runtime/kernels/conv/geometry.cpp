@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/thread_pool.h"
+
 namespace tombolo {
 namespace {
 
@@ -225,6 +227,8 @@ Dims output_dims(const ConvGeometry& shape, int64_t channels, size_t spatial) {
   for (size_t i = 3 - spatial; i < 3; ++i) dims.push_back(shape.out[i]);
   return dims;
 }
+
+bool groups_apart(const ConvGeometry& shape) { return shape.groups >= 2 * thread_count(); }
 
 std::optional<Activation> read_activation(const AttributeReader& attributes) {
   using Kind = Activation::Kind;

@@ -53,6 +53,9 @@ std::optional<ConvGeometry> read_transposed_geometry(const AttributeReader& attr
 /// The output's shape [batch, channels, spatial...].
 Dims output_dims(const ConvGeometry& shape, int64_t channels, size_t spatial);
 
+/// Whether threads take whole groups: there are enough of them.
+bool groups_apart(const ConvGeometry& shape);
+
 /// Activation of a node of ai.tombolo: attributes `activation` and `activation_params`. Nothing
 /// when the name is not known.
 std::optional<Activation> read_activation(const AttributeReader& attributes);

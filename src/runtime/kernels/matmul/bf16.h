@@ -28,6 +28,11 @@ float largest_finite(const float* x, int64_t n);
 float largest_of(const float* x, int64_t ldx, int64_t m, int64_t k);
 /// The power of two that brings `largest` to kMostF16 or up to half of it. 1 for zero.
 float f16_scale(float largest);
+/// Packed sides end with a line that holds their scale.
+inline constexpr int64_t kScaleBytes = 64;
+void put_scale(float scale, std::byte* line);
+/// What brings sums back, of a side scaled by `own` and a packed one.
+float scale_of_sums(float own, const std::byte* line);
 /// As the functions of bf16 below: x times a scale as float16.
 void round_f16(const float* x, int64_t n, float scale, std::byte* out);
 void f16_pair_rows(const float* rows, int64_t k, float scale, std::byte* out);

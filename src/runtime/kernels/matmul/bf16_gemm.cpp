@@ -145,18 +145,26 @@ int64_t panels_bytes(int64_t k, int64_t n) { return round_up(n, kBf16Panel) * bf
 
 }  // namespace
 
-int64_t bf16_b_bytes(int64_t k, int64_t n) { return panels_bytes(k, n) + 64; }
+int64_t bf16_b_bytes(int64_t k, int64_t n) { return panels_bytes(k, n) + kScaleBytes; }
 
 float f16_scale(float largest) {
   if (!(largest > 0)) return 1;
   int exponent;
-  std::frexp(kMostF16 / largest,
-             &exponent);  // limited: two of them and their inverses are normal numbers
+  std::frexp(kMostF16 / largest, &exponent);
+  // Limited: two of them and their inverses are normal numbers.
   return std::ldexp(1.0f, std::clamp(exponent - 1, -62, 62));
 }
 
+void put_scale(float scale, std::byte* line) { std::memcpy(line, &scale, sizeof scale); }
+
+float scale_of_sums(float own, const std::byte* line) {
+  float other;
+  std::memcpy(&other, line, sizeof other);
+  return 1 / own / other;
+}
+
 void bf16_pack_scale(float scale, int64_t k, int64_t n, std::byte* packed) {
-  std::memcpy(packed + panels_bytes(k, n), &scale, sizeof scale);
+  put_scale(scale, packed + panels_bytes(k, n));
 }
 
 void bf16_pack(const float* rows, int64_t from, int64_t k, int64_t depth, int64_t panel,
@@ -232,9 +240,7 @@ void bf16_gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, con
   float own = 1, scale = 1;
   if (f16) {
     own = f16_scale(largest_of(a, lda, m, k));
-    float other;
-    std::memcpy(&other, b + panels_bytes(k, n), sizeof other);
-    scale = 1 / own / other;
+    scale = scale_of_sums(own, b + panels_bytes(k, n));
   }
   parallel(m, std::max<int64_t>(1, 16384 / depth), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

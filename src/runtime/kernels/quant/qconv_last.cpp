@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/kernels/conv/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/parallel.h"
@@ -272,7 +273,7 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
                 packed + group * static_cast<int64_t>(plan.weight_bytes) / g.groups, own);
     };
     // Products of small groups are too short to be shared out one by one.
-    if (!plan.zeros && g.groups >= 2 * thread_count())
+    if (!plan.zeros && groups_apart(g))
       parallel(g.groups,
                std::max<int64_t>(1, 200'000 / (g.out_plane() * g.depth() * g.out_channels)),
                [&](int64_t begin, int64_t end) {
