@@ -18,6 +18,10 @@ namespace tombolo {
 enum QKind : uint8_t { kQDouble, kQSingle, kQCrossed, kQOuter, kQWide };
 inline constexpr int kQKinds = 5;
 
+/// What dot products multiply: bytes, of which the rows or the panels are the unsigned ones, or
+/// pairs of 16-bit numbers, whose sums may wrap.
+enum class QDotKind : uint8_t { kUnsignedRows, kSignedRows, kPairs };
+
 struct QTile {
   const std::byte* a;  ///< broadcast side: rows of groups
   int64_t lda;         ///< bytes from row to row

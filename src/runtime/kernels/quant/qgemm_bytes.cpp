@@ -98,15 +98,20 @@ TOMBOLO_AVX2_INLINE void ask(const std::byte* b, int64_t ahead, int lines) {
       _mm_prefetch(reinterpret_cast<const char*>(b) + ahead + 64 * i, _MM_HINT_T1);
 }
 
-/// The broadcast side is unsigned, the packed one signed and sorted.
 template <int kR>
-TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1,
-                                    __m256i (&sum)[kR][2]) {
+TOMBOLO_AVX2_INLINE void begin_sums(__m256i (&sum)[kR][2], __m256i from0, __m256i from1) {
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r) {
     sum[r][0] = from0;
     sum[r][1] = from1;
   }
+}
+
+/// The broadcast side is unsigned, the packed one signed and sorted.
+template <int kR>
+TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1,
+                                    __m256i (&sum)[kR][2]) {
+  begin_sums(sum, from0, from1);
   const int64_t lda = t.lda;
   const uint32_t* place = t.places;
   const std::byte* b = t.b;
@@ -234,31 +239,24 @@ TOMBOLO_AVX2 void byte_tile(const QTile& t, const QEnds& e, int64_t row, int64_t
 
 // With AVX-VNNI, which processors without AVX-512 have: four products an instruction, exact.
 
-/// Which side of bytes is unsigned; or pairs of 16-bit numbers, whose sums may wrap.
-enum class Kind : uint8_t { kUnsignedRows, kSignedRows, kPairs };
-
 /// In assembly: gcc otherwise keeps the sums on the stack, too.
-template <Kind kKind>
+template <QDotKind kKind>
 TOMBOLO_AVX_VNNI_INLINE void add_dot(__m256i& sum, __m256i a, __m256i b) {
-  if constexpr (kKind == Kind::kUnsignedRows)
+  if constexpr (kKind == QDotKind::kUnsignedRows)
     asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
-  if constexpr (kKind == Kind::kSignedRows)
+  if constexpr (kKind == QDotKind::kSignedRows)
     asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(b), "x"(a));
-  if constexpr (kKind == Kind::kPairs)
+  if constexpr (kKind == QDotKind::kPairs)
     asm("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
 }
 
 constexpr int kDotRows = 6;
 constexpr int kDotLeastAsking = 2, kDotMostAsking = 4;
 
-template <int kR, Kind kKind>
+template <int kR, QDotKind kKind>
 TOMBOLO_AVX_VNNI_INLINE void accumulate_dots(const QTile& t, __m256i from0, __m256i from1,
                                              __m256i (&sum)[kR][2]) {
-#pragma GCC unroll 8
-  for (int r = 0; r < kR; ++r) {
-    sum[r][0] = from0;
-    sum[r][1] = from1;
-  }
+  begin_sums(sum, from0, from1);
   const int64_t lda = t.lda;
   [[maybe_unused]] const std::byte* next = t.next != nullptr ? t.next : t.b;
   for (int64_t s = 0; s < t.stretches; ++s) {
@@ -283,7 +281,7 @@ TOMBOLO_AVX_VNNI_INLINE void accumulate_dots(const QTile& t, __m256i from0, __m2
   }
 }
 
-template <int kR, Kind kKind>
+template <int kR, QDotKind kKind>
 TOMBOLO_AVX_VNNI void dot_tile(const QTile& t) {
   __m256i sum[kR][2];
   accumulate_dots<kR, kKind>(t, _mm256_setzero_si256(), _mm256_setzero_si256(), sum);
@@ -291,7 +289,7 @@ TOMBOLO_AVX_VNNI void dot_tile(const QTile& t) {
   for (int r = 0; r < kR; ++r)
     for (int i = 0; i < 2; ++i) {
       auto* to = reinterpret_cast<__m256i*>(t.c + r * t.ldc + 8 * i);
-      if (kKind == Kind::kPairs && t.add)
+      if (kKind == QDotKind::kPairs && t.add)
         sum[r][i] = _mm256_add_epi32(sum[r][i], _mm256_loadu_si256(to));
       _mm256_storeu_si256(to, sum[r][i]);
     }
@@ -302,21 +300,21 @@ TOMBOLO_AVX_VNNI void byte_dot_tile(const QTile& t, const QEnds& e, int64_t row,
                                     int64_t /*columns*/) {
   __m256i sum[kR][2];
   const auto* add = reinterpret_cast<const __m256i*>(e.add);
-  accumulate_dots<kR, Kind::kUnsignedRows>(t, _mm256_load_si256(add), _mm256_load_si256(add + 1),
-                                           sum);
+  accumulate_dots<kR, QDotKind::kUnsignedRows>(t, _mm256_load_si256(add),
+                                               _mm256_load_si256(add + 1), sum);
   store_bytes<kR, kRest>(e, sum, row);
 }
 
 template <int... kR>
 void fill_dots(QTiles& tiles, std::integer_sequence<int, kR...>) {
-  ((tiles.unsigned_rows[kR + 1] = &dot_tile<kR + 1, Kind::kUnsignedRows>), ...);
-  ((tiles.signed_rows[kR + 1] = &dot_tile<kR + 1, Kind::kSignedRows>), ...);
+  ((tiles.unsigned_rows[kR + 1] = &dot_tile<kR + 1, QDotKind::kUnsignedRows>), ...);
+  ((tiles.signed_rows[kR + 1] = &dot_tile<kR + 1, QDotKind::kSignedRows>), ...);
   ((tiles.byte_rows[0][kR + 1] = &byte_dot_tile<kR + 1, false>), ...);
   ((tiles.byte_rows[1][kR + 1] = &byte_dot_tile<kR + 1, true>), ...);
 }
 template <int... kR>
 void fill_pairs(QTiles& tiles, std::integer_sequence<int, kR...>) {
-  ((tiles.unsigned_rows[kR + 1] = tiles.signed_rows[kR + 1] = &dot_tile<kR + 1, Kind::kPairs>),
+  ((tiles.unsigned_rows[kR + 1] = tiles.signed_rows[kR + 1] = &dot_tile<kR + 1, QDotKind::kPairs>),
    ...);
 }
 

@@ -19,19 +19,16 @@
 namespace tombolo {
 namespace {
 
-/// Which side of bytes is unsigned; or pairs of 16-bit numbers, whose sums may wrap.
-enum class Kind : uint8_t { kUnsignedRows, kSignedRows, kPairs };
-
-template <Kind kKind>
+template <QDotKind kKind>
 TOMBOLO_INLINE __m512i add_product(__m512i sum, __m512i a, __m512i b) {
-  if constexpr (kKind == Kind::kUnsignedRows) return _mm512_dpbusd_epi32(sum, a, b);
-  if constexpr (kKind == Kind::kSignedRows) return _mm512_dpbusd_epi32(sum, b, a);
-  if constexpr (kKind == Kind::kPairs) return _mm512_dpwssd_epi32(sum, a, b);
+  if constexpr (kKind == QDotKind::kUnsignedRows) return _mm512_dpbusd_epi32(sum, a, b);
+  if constexpr (kKind == QDotKind::kSignedRows) return _mm512_dpbusd_epi32(sum, b, a);
+  if constexpr (kKind == QDotKind::kPairs) return _mm512_dpwssd_epi32(sum, a, b);
 }
 
 constexpr int kLeastAsking = 2, kMostAsking = 8;
 
-template <int kR, Kind kKind>
+template <int kR, QDotKind kKind>
 TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) acc[r][0] = acc[r][1] = _mm512_setzero_si512();
@@ -62,11 +59,11 @@ TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
   }
 }
 
-template <int kR, Kind kKind>
+template <int kR, QDotKind kKind>
 TOMBOLO_VNNI void tile(const QTile& t) {
   __m512i acc[kR][2];
   accumulate<kR, kKind>(t, acc);
-  if constexpr (kKind == Kind::kPairs)
+  if constexpr (kKind == QDotKind::kPairs)
     if (t.add)
 #pragma GCC unroll 16
       for (int r = 0; r < kR; ++r)
@@ -167,7 +164,7 @@ TOMBOLO_INLINE void store_bytes(const QEnds& q, const __m512i (&acc)[kR][2], int
 template <int kR, bool kRest>
 TOMBOLO_VNNI void byte_tile(const QTile& t, const QEnds& ends, int64_t row, int64_t columns) {
   __m512i acc[kR][2];
-  accumulate<kR, Kind::kUnsignedRows>(t, acc);
+  accumulate<kR, QDotKind::kUnsignedRows>(t, acc);
   if (columns >= 32)
     store_bytes<kR, kRest, true>(ends, acc, row, 32);
   else
@@ -178,14 +175,15 @@ constexpr int kRows = 14;
 
 template <int... kR>
 void fill(QTiles& tiles, std::integer_sequence<int, kR...>) {
-  ((tiles.unsigned_rows[kR + 1] = &tile<kR + 1, Kind::kUnsignedRows>), ...);
-  ((tiles.signed_rows[kR + 1] = &tile<kR + 1, Kind::kSignedRows>), ...);
+  ((tiles.unsigned_rows[kR + 1] = &tile<kR + 1, QDotKind::kUnsignedRows>), ...);
+  ((tiles.signed_rows[kR + 1] = &tile<kR + 1, QDotKind::kSignedRows>), ...);
   ((tiles.byte_rows[0][kR + 1] = &byte_tile<kR + 1, false>), ...);
   ((tiles.byte_rows[1][kR + 1] = &byte_tile<kR + 1, true>), ...);
 }
 template <int... kR>
 void fill_pairs(QTiles& tiles, std::integer_sequence<int, kR...>) {
-  ((tiles.unsigned_rows[kR + 1] = tiles.signed_rows[kR + 1] = &tile<kR + 1, Kind::kPairs>), ...);
+  ((tiles.unsigned_rows[kR + 1] = tiles.signed_rows[kR + 1] = &tile<kR + 1, QDotKind::kPairs>),
+   ...);
 }
 
 }  // namespace
