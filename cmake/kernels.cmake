@@ -12,3 +12,14 @@ add_custom_command(
   DEPENDS ${kernel_sources} ${kernel_list} ${PROJECT_SOURCE_DIR}/cmake/index.cmake
   COMMENT "Listing kernels" VERBATIM)
 target_sources(tombolo_runtime PRIVATE ${kernel_index})
+
+# Files that are compiled once for the baseline, unlike those that Highway compiles for each target, hold little but
+# headers: several at a time.
+set(once "")
+foreach(file ${kernel_sources})
+  file(STRINGS ${file} targets REGEX "runtime/kernels/targets.h" LIMIT_COUNT 1)
+  if(NOT targets)
+    list(APPEND once ${file})
+  endif()
+endforeach()
+tombolo_unity(tombolo_runtime 4 ${once})

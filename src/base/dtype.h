@@ -122,6 +122,8 @@ constexpr bool is_complex(DType type) { return class_of(type) == DTypeClass::kCo
 constexpr bool is_string(DType type) { return type == DType::kString; }
 /// Elements that do not start at byte boundaries: 2, 4 and 6 bits.
 constexpr bool is_sub_byte(DType type) { return bits_of(type) != 0 && bits_of(type) < 8; }
+/// Integers of eight bits.
+constexpr bool is_byte(DType type) { return is_integer(type) && bits_of(type) == 8; }
 /// The five 8-bit floats.
 constexpr bool is_float8(DType type) { return is_float(type) && bits_of(type) == 8; }
 

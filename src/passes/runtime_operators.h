@@ -36,7 +36,4 @@ namespace tombolo::passes {
 
 inline constexpr Text kMicrosoft = "com.microsoft", kOwn = "ai.tombolo";
 
-/// What integer operators compute with.
-inline bool is_byte(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
-
 }  // namespace tombolo::passes

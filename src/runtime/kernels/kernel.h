@@ -21,6 +21,7 @@
 // What `prepare` made is kept for these shapes and shared by all threads that run the session: it
 // must not change afterwards.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -267,6 +268,11 @@ constexpr int64_t kMostChosenValues = 32;
 inline bool is_chosen_value(uint32_t values, size_t index, const Tensor& tensor) {
   return index < 32 && (values >> index & 1) != 0 && tensor.size() <= kMostChosenValues &&
          bytes_of(tensor.dtype()) != 0 && !tensor.is_string();
+}
+
+/// How many pieces, of `work` elements each, a thread is worth: `least` elements together.
+inline int64_t grain_of(int64_t work, int64_t least = 1 << 13) {
+  return std::max<int64_t>(1, least / std::max<int64_t>(1, work));
 }
 
 /// The rows of an operator, best first; empty when there is none.

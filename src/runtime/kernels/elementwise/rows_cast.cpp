@@ -33,7 +33,7 @@ CastFn* cast_of(DType from, DType to) {
   return convert_fn(from, to);
 }
 
-constexpr int64_t kBlock = 1024;  ///< elements that a pair of casts takes at a time
+constexpr int64_t kCastBlock = 1024;  ///< elements that a pair of casts takes at a time
 
 /// Integers of which a float of kDigits digits does not hold all: where digits are lost, the last
 /// one that is kept stands for them.
@@ -49,13 +49,13 @@ void mark_lost(const void* x, T* y, int64_t n) {
 }
 /// To floats that are odd where digits were lost.
 void i32_to_odd(const void* x, void* y, int64_t n) {
-  alignas(64) uint32_t marked[kBlock];
+  alignas(64) uint32_t marked[kCastBlock];
   mark_lost<24>(x, marked, n);
   convert_fn(DType::kInt32, DType::kFloat32)(marked, y, n);
 }
 void i64_to_odd(const void* x, void* y, int64_t n) {
-  alignas(64) uint64_t marked[kBlock];
-  alignas(64) double wide[kBlock];
+  alignas(64) uint64_t marked[kCastBlock];
+  alignas(64) double wide[kCastBlock];
   mark_lost<53>(x, marked, n);
   convert_fn(DType::kInt64, DType::kFloat64)(marked, wide, n);
   f64_to_odd(wide, static_cast<float*>(y), n);
@@ -122,9 +122,9 @@ Status run_cast(KernelRun& run) {
       state.fn(from + begin * from_size, to + begin * to_size, end - begin);
       return;
     }
-    alignas(64) float block[kBlock];
-    for (int64_t i = begin; i < end; i += kBlock) {
-      const int64_t n = std::min(kBlock, end - i);
+    alignas(64) float block[kCastBlock];
+    for (int64_t i = begin; i < end; i += kCastBlock) {
+      const int64_t n = std::min(kCastBlock, end - i);
       state.pair.first(from + i * from_size, block, n);
       state.pair.second(block, to + i * to_size, n);
     }

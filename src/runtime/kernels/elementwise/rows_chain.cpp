@@ -16,8 +16,8 @@ namespace tombolo {
 namespace {
 
 constexpr int kMaxReal = 8;  ///< inputs that are no constants of one element
-constexpr int64_t kBlock = 1024;
-constexpr int64_t kBlockRoom = kSpreadBefore + kBlock + kSpreadBehind;
+constexpr int64_t kChainBlock = 1024;
+constexpr int64_t kChainRoom = kSpreadBefore + kChainBlock + kSpreadBehind;
 
 struct ChainInput {
   enum class How : uint8_t { kConstant, kDense, kSingle, kBroadcast } how = How::kConstant;
@@ -86,7 +86,7 @@ Result<std::unique_ptr<KernelState>> prepare_chain(const PrepareContext& q) {
   }
   const auto steps = ops::read_elementwise(q.attributes, q.inputs.size());
   state->program = compile_chain(steps, constants);
-  state->grain = std::max<int64_t>(kBlock, (1 << 16) / static_cast<int64_t>(steps.size() + 2));
+  state->grain = std::max<int64_t>(kChainBlock, (1 << 16) / static_cast<int64_t>(steps.size() + 2));
   return state;
 }
 
@@ -111,7 +111,7 @@ void run_blocks(const KernelRun& run, const ChainState& state, float* y, int64_t
   const int64_t tile = program.tile;
   const auto inputs = state.inputs.size();
   const auto temps = static_cast<size_t>(program.temps) * kChainTile;
-  const auto blocks = static_cast<size_t>(state.buffers) * kBlockRoom;
+  const auto blocks = static_cast<size_t>(state.buffers) * kChainRoom;
   // Temporaries, blocks, and one tile for each input and for the output where they end.
   float* const room = thread_floats(1, temps + blocks + (inputs + 1) * kChainTile);
   float* const block_room = room + temps;
@@ -127,12 +127,12 @@ void run_blocks(const KernelRun& run, const ChainState& state, float* y, int64_t
   for (size_t i = 0; i < inputs; ++i) {
     if (!is_used(i) || state.inputs[i].how == ChainInput::How::kDense) continue;
     own[i] = next + kSpreadBefore;
-    next += kBlockRoom;
+    next += kChainRoom;
     if (state.inputs[i].how == ChainInput::How::kSingle)
-      std::fill_n(own[i], kBlock, *run.data<float>(i));
+      std::fill_n(own[i], kChainBlock, *run.data<float>(i));
   }
-  for (int64_t block = begin; block < end; block += kBlock) {
-    const int64_t n = std::min(kBlock, end - block);
+  for (int64_t block = begin; block < end; block += kChainBlock) {
+    const int64_t n = std::min(kChainBlock, end - block);
     for (size_t i = 0; i < inputs; ++i) {
       if (!is_used(i)) continue;
       at_block[i] = own[i];
@@ -165,11 +165,12 @@ Status run_elementwise(KernelRun& run) {
   const auto& state = run.state<ChainState>();
   TRY(Tensor * y, run.output(0, DType::kFloat32, state.loops.output));
   float* out = y->data<float>();
-  const int64_t blocks = (state.loops.count + kBlock - 1) / kBlock;
-  run.parallel_for(
-      blocks, std::max<int64_t>(1, state.grain / kBlock), [&](int64_t begin, int64_t end) {
-        run_blocks(run, state, out, begin * kBlock, std::min(state.loops.count, end * kBlock));
-      });
+  const int64_t blocks = (state.loops.count + kChainBlock - 1) / kChainBlock;
+  run.parallel_for(blocks, std::max<int64_t>(1, state.grain / kChainBlock),
+                   [&](int64_t begin, int64_t end) {
+                     run_blocks(run, state, out, begin * kChainBlock,
+                                std::min(state.loops.count, end * kChainBlock));
+                   });
   return ok();
 }
 

@@ -12,7 +12,7 @@
 namespace tombolo {
 namespace {
 
-constexpr int64_t kBlock = 2048;
+constexpr int64_t kFoldBlock = 2048;
 
 struct FoldState final : KernelState {
   BinaryFn* fn = nullptr;
@@ -45,9 +45,9 @@ Status run_fold(KernelRun& run) {
   float* to = y->data<float>();
   run.parallel_for(x.size(), 1 << 14, [&](int64_t begin, int64_t end) {
     UnaryFn* affine = unary_fn(Unary::kAffine);
-    alignas(64) float sum[kBlock];
-    for (int64_t at = begin; at < end; at += kBlock) {
-      const int64_t n = std::min(kBlock, end - at);
+    alignas(64) float sum[kFoldBlock];
+    for (int64_t at = begin; at < end; at += kFoldBlock) {
+      const int64_t n = std::min(kFoldBlock, end - at);
       // The output is written last: it may lie where an input does.
       const float* so_far = run.data<float>(0) + at;
       for (size_t i = 1; i < count; ++i) {

@@ -41,8 +41,6 @@ bool is_plane(const ResizeState& s) {
          std::max(s.axes[0].axis, s.axes[1].axis) == std::min(s.axes[0].axis, s.axes[1].axis) + 1;
 }
 
-bool is_byte(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
-
 /// Everything but the image is constant, and the interpolation is one of weighted sums.
 bool supports_resize(const KernelQuery& q) {
   if (active_isa() == Isa::kScalar || q.inputs.empty()) return false;

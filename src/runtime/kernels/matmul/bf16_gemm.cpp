@@ -14,8 +14,6 @@ namespace {
 
 constexpr int64_t kFewRows = 8;  ///< for which tiles of 16 rows are mostly empty
 
-int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
-
 void finish_rows(const QProduct& p, const Bf16Finish& finish, const QTileRows& rows,
                  const float* sums, int64_t column) {
   for (int32_t i = rows.first_run; i < rows.last_run; ++i) {

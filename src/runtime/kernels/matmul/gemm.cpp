@@ -34,8 +34,6 @@ T load_any(const T* p) {
   return value;
 }
 
-int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
-
 struct Product {
   int64_t m, n, k;
   const float* a;

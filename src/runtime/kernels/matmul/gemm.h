@@ -10,6 +10,8 @@
 
 namespace tombolo {
 
+constexpr int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+
 /// What is applied to a finished block of C that no tile can do itself (Gelu, ...).
 struct BlockPost {
   void (*apply)(const void* argument, float* c, int64_t ldc, int64_t row, int64_t rows,

@@ -73,7 +73,7 @@ TOMBOLO_PARTS inline void split_pairs(__m512 low, __m512 high, std::byte* out, i
   _mm512_store_si512(out + 2 * step, beside(even.third, odd.third));
 }
 
-inline __mmask16 first_lanes(int64_t n) {
+inline __mmask16 lanes_below(int64_t n) {
   return static_cast<__mmask16>(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
 }
 
@@ -145,7 +145,7 @@ TOMBOLO_PARTS void bf16x3_rows(const float* a, int64_t lda, int64_t rows, int64_
     std::byte* to = out + row / 32 * blocks * kPartsBytes + row % 32 * 64;
     for (int64_t i = 0; i < k; i += kPartsDepth, to += kPartsBytes) {
       const float* from = a + row * lda + i;
-      const __mmask16 low = first_lanes(k - i), high = first_lanes(k - i - 16);
+      const __mmask16 low = lanes_below(k - i), high = lanes_below(k - i - 16);
       for (int64_t r = 0; r < 16; ++r, from += lda) {
         const bool there = row + r < rows;
         split_pairs(_mm512_maskz_loadu_ps(there ? low : 0, from),

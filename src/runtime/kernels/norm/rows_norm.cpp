@@ -17,10 +17,6 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 13;
 
-int64_t grain_of(int64_t length) {
-  return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, length));
-}
-
 bool read_axis(const KernelQuery& query, int64_t fallback, int64_t& axis) {
   axis = query.attributes.get_int("axis", fallback);
   const auto rank = static_cast<int64_t>(query.dims(0).size());

@@ -13,10 +13,6 @@ namespace {
 
 constexpr int64_t kColumns = 64;
 
-int64_t grain_of(int64_t work) {
-  return std::max<int64_t>(1, (1 << 13) / std::max<int64_t>(1, work));
-}
-
 struct LpState final : KernelState {
   int64_t outer = 1, length = 1, inner = 1;
   Power power = Power::kSquare;

@@ -19,10 +19,6 @@ struct WideNormState final : KernelState {
   SumOf power = SumOf::kSquares;
 };
 
-int64_t grain_of(int64_t work) {
-  return std::max<int64_t>(1, (1 << 13) / std::max<int64_t>(1, work));
-}
-
 bool read_axis(const KernelQuery& q, size_t& axis) {
   if (active_isa() == Isa::kScalar || q.inputs.empty() || q.dtype(0) != DType::kFloat64 ||
       element_count(q.dims(0)) < 1)

@@ -14,10 +14,6 @@
 namespace tombolo {
 namespace {
 
-int64_t grain_of(int64_t work) {
-  return std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, work));
-}
-
 struct PlacesState final : KernelState {
   PoolPlaces pool;
   Dims output;
@@ -65,7 +61,7 @@ void pool_planes(KernelRun& run, Tensor& y, Tensor* indices) {
   const T* x = run.data<T>(0);
   const int64_t in = pool.shape.in_plane(), out = pool.shape.out_plane();
   int64_t* places = indices == nullptr ? nullptr : indices->data<int64_t>();
-  run.parallel_for(y.size() / out, grain_of(out * pool.shape.taps()),
+  run.parallel_for(y.size() / out, grain_of(out * pool.shape.taps(), 1 << 14),
                    [&](int64_t begin, int64_t end) {
                      for (int64_t p = begin; p < end; ++p)
                        pool_places(pool, x + p * in, p * in, y.data<T>() + p * out,
@@ -177,7 +173,7 @@ Status unpool(KernelRun& run, Tensor& y) {
   // Each plane into its own part of the output, as MaxPool gives them. Where one reaches into
   // another, the order of writing counts: all of it again, in order.
   std::atomic<bool> crosses = false;
-  run.parallel_for(planes, grain_of(out), [&](int64_t begin, int64_t end) {
+  run.parallel_for(planes, grain_of(out, 1 << 14), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       T* plane = to + p * out;
       std::memset(plane, 0, static_cast<size_t>(out) * sizeof(T));

@@ -43,8 +43,6 @@ struct QConvState final : KernelState {
   }
 };
 
-bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
-
 /// What both operators ask of the image, of constant weights, and of their zero points.
 bool plan_sums(const KernelQuery& q, size_t w_at, size_t zero_at, QConvState& s) {
   if (!is_byte(q.dtype(kX)) || !is_byte(q.dtype(w_at)) || q.constant(w_at) == nullptr) return false;

@@ -56,8 +56,6 @@ void column_terms(const LastState& s, Input&& input, float* scales, int32_t* add
   }
 }
 
-bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
-
 bool one_scale(const KernelQuery& q, size_t scale, size_t zero) {
   return q.has_input(scale) && q.has_input(zero) && q.dtype(scale) == DType::kFloat32 &&
          is_byte(q.dtype(zero)) && element_count(q.dims(scale)) == 1 &&

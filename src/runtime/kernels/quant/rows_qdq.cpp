@@ -13,7 +13,6 @@
 namespace tombolo {
 namespace {
 
-bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
 bool is_16(DType dtype) { return dtype == DType::kInt16 || dtype == DType::kUInt16; }
 
 struct QdqState final : KernelState {

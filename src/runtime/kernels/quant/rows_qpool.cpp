@@ -21,8 +21,6 @@ struct QPoolState final : KernelState {
   Dims output;
 };
 
-bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
-
 bool plan_pool(const KernelQuery& q, QPoolState& s) {
   const Text op = q.node.op_type();
   s.average = op != "NhwcMaxPool";

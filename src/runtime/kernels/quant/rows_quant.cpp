@@ -40,8 +40,6 @@ struct QMatMulState final : KernelState {
   size_t product_bytes = 0;  ///< scratch of one of them
 };
 
-bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
-
 bool one_or_n(const KernelQuery& query, size_t index, int64_t n) {
   const int64_t size = element_count(query.dims(index));
   return query.dims(index).size() <= 1 && (size == 1 || size == n);

@@ -24,10 +24,6 @@
 namespace tombolo {
 namespace {
 
-int64_t grain_of(int64_t work) {
-  return std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, work));
-}
-
 /// An axis as [outer][length][inner].
 struct AxisState : KernelState {
   int64_t outer = 1, length = 1, inner = 1;
@@ -67,31 +63,32 @@ void hardmax(KernelRun& run, const AxisState& s, T* to) {
   const int64_t step = s.inner, next = s.inner == 1 ? s.length : 1;
   const int64_t outer = s.inner == 1 ? 1 : s.outer, lines = s.inner == 1 ? s.outer : s.inner;
   const int64_t some = std::min(kLines, lines), strips = (lines + some - 1) / some;
-  run.parallel_for(outer * strips, grain_of(s.length * some), [&](int64_t begin, int64_t end) {
-    int64_t places[kLines];
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t first = task % strips * some, count = std::min(some, lines - first);
-      const int64_t at = task / strips * s.length * s.inner + first * next;
-      const T* x = from + at;
-      T* y = to + at;
-      extremum_places({.n = s.length, .step = step}, dtype, x, count, places);
-      if (step == 1)
-        std::memset(y, 0, static_cast<size_t>(count * s.length) * sizeof(T));
-      else
-        for (int64_t i = 0; i < s.length; ++i)
-          std::memset(y + i * step, 0, static_cast<size_t>(count) * sizeof(T));
-      for (int64_t j = 0; j < count; ++j) {
-        const T* line = x + j * next;
-        int64_t place = places[j];
-        if (line[place * step] != line[place * step]) {  // a NaN is no maximum here
-          place = 0;
-          for (int64_t i = 1; i < s.length; ++i)
-            if (line[place * step] < line[i * step]) place = i;
+  run.parallel_for(
+      outer * strips, grain_of(s.length * some, 1 << 14), [&](int64_t begin, int64_t end) {
+        int64_t places[kLines];
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t first = task % strips * some, count = std::min(some, lines - first);
+          const int64_t at = task / strips * s.length * s.inner + first * next;
+          const T* x = from + at;
+          T* y = to + at;
+          extremum_places({.n = s.length, .step = step}, dtype, x, count, places);
+          if (step == 1)
+            std::memset(y, 0, static_cast<size_t>(count * s.length) * sizeof(T));
+          else
+            for (int64_t i = 0; i < s.length; ++i)
+              std::memset(y + i * step, 0, static_cast<size_t>(count) * sizeof(T));
+          for (int64_t j = 0; j < count; ++j) {
+            const T* line = x + j * next;
+            int64_t place = places[j];
+            if (line[place * step] != line[place * step]) {  // a NaN is no maximum here
+              place = 0;
+              for (int64_t i = 1; i < s.length; ++i)
+                if (line[place * step] < line[i * step]) place = i;
+            }
+            y[j * next + place * step] = 1;
+          }
         }
-        y[j * next + place * step] = 1;
-      }
-    }
-  });
+      });
 }
 Status run_hardmax(KernelRun& run) {
   const auto& s = run.state<AxisState>();
@@ -330,27 +327,30 @@ void topk_columns(const KernelRun& run, const TopkRun<T, Given>& topk) {
   const TopkState& s = topk.s;
   const int64_t outer = s.inner == 1 ? 1 : s.outer, lines = s.inner == 1 ? s.outer : s.inner;
   const int64_t strips = (lines + kLines - 1) / kLines;
-  run.parallel_for(outer * strips, grain_of(s.length * kLines), [&](int64_t begin, int64_t end) {
-    int32_t places[kBestOfColumns * kLines];
-    alignas(64) T turned[kShortLine * kLines];
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t block = task / strips, first = task % strips * kLines;
-      const int64_t count = std::min(kLines, lines - first);
-      const T* x = topk.x + block * s.length * s.inner + first;
-      if (s.inner == 1) {
-        transpose_tile(reinterpret_cast<const std::byte*>(topk.x + first * s.length), s.length,
-                       reinterpret_cast<std::byte*>(turned), kLines, count, s.length, sizeof(T));
-        x = turned;
-      }
-      best_of_columns(x, s.length, s.inner == 1 ? kLines : s.inner, count, s.k, s.largest, places,
-                      kLines);
-      for (int64_t r = 0; r < s.k; ++r)
-        for (int64_t j = 0; j < count; ++j) {
-          const int64_t place = places[r * kLines + j];
-          s.inner == 1 ? topk.put(first + j, 0, r, place) : topk.put(block, first + j, r, place);
+  run.parallel_for(
+      outer * strips, grain_of(s.length * kLines, 1 << 14), [&](int64_t begin, int64_t end) {
+        int32_t places[kBestOfColumns * kLines];
+        alignas(64) T turned[kShortLine * kLines];
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t block = task / strips, first = task % strips * kLines;
+          const int64_t count = std::min(kLines, lines - first);
+          const T* x = topk.x + block * s.length * s.inner + first;
+          if (s.inner == 1) {
+            transpose_tile(reinterpret_cast<const std::byte*>(topk.x + first * s.length), s.length,
+                           reinterpret_cast<std::byte*>(turned), kLines, count, s.length,
+                           sizeof(T));
+            x = turned;
+          }
+          best_of_columns(x, s.length, s.inner == 1 ? kLines : s.inner, count, s.k, s.largest,
+                          places, kLines);
+          for (int64_t r = 0; r < s.k; ++r)
+            for (int64_t j = 0; j < count; ++j) {
+              const int64_t place = places[r * kLines + j];
+              s.inner == 1 ? topk.put(first + j, 0, r, place)
+                           : topk.put(block, first + j, r, place);
+            }
         }
-    }
-  });
+      });
 }
 
 /// Lines that do not lie in one piece are copied sixteen at a time.
@@ -360,7 +360,7 @@ void topk_lines(const KernelRun& run, const TopkRun<T, Given>& topk) {
   const TopkState& s = topk.s;
   constexpr int64_t kLines = 16;
   const int64_t together = s.inner == 1 ? 1 : kLines, groups = (s.inner + together - 1) / together;
-  run.parallel_for(s.outer * groups, grain_of(s.length * together),
+  run.parallel_for(s.outer * groups, grain_of(s.length * together, 1 << 14),
                    [&](int64_t begin, int64_t end) {
                      Number few[kFew];
                      std::vector<Number> many, sorted;
@@ -606,7 +606,7 @@ bool pick_rows(const KernelRun& run, const PickState& s, Tensor& y) {
   const size_t last = s.data.size() - 1;
   constexpr bool kWide = std::is_same_v<T, uint32_t> && std::is_same_v<I, int64_t>;
   std::atomic<bool> outside = false;
-  run.parallel_for(s.rows, grain_of(s.width), [&](int64_t begin, int64_t end) {
+  run.parallel_for(s.rows, grain_of(s.width, 1 << 14), [&](int64_t begin, int64_t end) {
     bool good = true;
     for (int64_t row = begin; row < end; ++row) {
       int64_t rest = row, base = s.dense ? row * s.length : 0;
