@@ -10,9 +10,9 @@
 namespace tombolo {
 namespace {
 
-constexpr int kMaxDepth = 32;
+constexpr int kMaxChunkDepth = 32;
 /// zlib's best case is 1032 to 1: what claims more is damaged.
-constexpr uint64_t kMaxExpansion = 1040;
+constexpr uint64_t kMaxFilterExpansion = 1040;
 
 Error damaged(const char* what) { return parse_error(std::string("damaged HDF5 ") + what); }
 
@@ -135,7 +135,7 @@ Result<Tensor> Hdf5File::dataset(std::string_view path) {
   const uint64_t width =
       object->type.kind == Hdf5Type::Kind::kVariableString ? 8 + offset_size_ : object->type.size;
   // Nothing is allocated that the file could not fill.
-  const uint64_t most = bytes_.size() * kMaxExpansion;
+  const uint64_t most = bytes_.size() * kMaxFilterExpansion;
   if (count != 0 && (width > most || count > most / width)) {
     return where(parse_error("damaged HDF5 dataset: " + dims_to_string(object->dims.span()) +
                              " does not fit the file"));
@@ -194,7 +194,7 @@ Result<Tensor> Hdf5File::dataset(std::string_view path) {
 
 Status Hdf5File::read_chunks(const Hdf5Object& object, uint64_t address, int depth,
                              std::span<std::byte> out) {
-  if (depth > kMaxDepth || !spend()) return damaged("chunk index");
+  if (depth > kMaxChunkDepth || !spend()) return damaged("chunk index");
   ByteReader in = at(address);
   in.expect("TREE");
   const uint8_t type = in.u8();
@@ -232,7 +232,7 @@ Status Hdf5File::place_chunk(const Hdf5Object& object, std::span<const std::byte
   for (size_t axis = 0; axis < rank; ++axis) {
     size *= static_cast<uint64_t>(object.chunk[axis]);
     // A chunk may be larger than the data, but not beyond what compression can explain.
-    if (size > UINT32_MAX || size > (stored.size() + 64) * kMaxExpansion) {
+    if (size > UINT32_MAX || size > (stored.size() + 64) * kMaxFilterExpansion) {
       return damaged("chunk shape");
     }
     if (origin[axis] >= static_cast<uint64_t>(object.dims[axis])) return damaged("chunk index");

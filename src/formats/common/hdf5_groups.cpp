@@ -9,7 +9,7 @@
 namespace tombolo {
 namespace {
 
-constexpr int kMaxDepth = 32;
+constexpr int kMaxTreeDepth = 32;
 
 Error damaged(const char* what) { return parse_error(std::string("damaged HDF5 ") + what); }
 Error circle() { return parse_error("the HDF5 file refers to itself in a circle"); }
@@ -40,7 +40,7 @@ Status Hdf5File::read_symbol_table(ByteReader in, Hdf5Object& object) {
 
 Status Hdf5File::read_group_tree(uint64_t address, std::span<const std::byte> names,
                                  Hdf5Object& object, int depth) {
-  if (depth > kMaxDepth || !spend()) return circle();
+  if (depth > kMaxTreeDepth || !spend()) return circle();
   ByteReader in = at(address);
   in.expect("TREE");
   const uint8_t type = in.u8();
@@ -232,7 +232,7 @@ Status Hdf5File::read_dense(uint64_t heap_address, uint64_t tree_address, bool a
   // Records: 5 link by name (hash, id), 6 link by order (order, id), 8 attribute by name (id,
   // flags, order, hash), 9 attribute by order (id, flags, order).
   const size_t id_at = type == 5 ? 4 : type == 6 ? 8 : 0;
-  if (!in.ok() || depth > kMaxDepth || tree.node_size < 32 || tree.record_size <= id_at ||
+  if (!in.ok() || depth > kMaxTreeDepth || tree.node_size < 32 || tree.record_size <= id_at ||
       (attributes ? type != 8 && type != 9 : type != 5 && type != 6)) {
     return damaged("index");
   }

@@ -14,7 +14,7 @@ namespace tombolo {
 
 namespace {
 
-constexpr size_t kMaxDepth = 32;
+constexpr size_t kMaxArrayDepth = 32;
 
 struct Reader {
   std::vector<int64_t> dims;
@@ -27,7 +27,7 @@ struct Reader {
       leaves.push_back(&value);
       return ok();
     }
-    if (depth >= kMaxDepth) return parse_error("the JSON arrays nest too deeply");
+    if (depth >= kMaxArrayDepth) return parse_error("the JSON arrays nest too deeply");
     const auto size = static_cast<int64_t>(value.Size());
     if (depth == dims.size()) {
       if (!leaves.empty())

@@ -13,7 +13,7 @@ std::string data(const std::string& name) {
   return std::string(TOMBOLO_SOURCE_DIR) + "/tests/unit/formats/data/" + name;
 }
 
-std::unique_ptr<Hdf5File> open(const std::string& path) {
+std::unique_ptr<Hdf5File> open_hdf5(const std::string& path) {
   auto file = MappedFile::open(path);
   EXPECT_TRUE(file.ok()) << path;
   auto result = Hdf5File::open(file->bytes(), file->owner());
@@ -33,7 +33,7 @@ void expect_count(Hdf5File& file, const std::string& path, DType dtype,
 class Hdf5Variants : public testing::TestWithParam<const char*> {};
 
 TEST_P(Hdf5Variants, ReadsAll) {
-  const auto file = open(data(GetParam()));
+  const auto file = open_hdf5(data(GetParam()));
   EXPECT_EQ(file->string("", "text"), "héllo");
   EXPECT_EQ(*file->strings("", "list"), (std::vector<std::string>{"a", "bb", ""}));
   EXPECT_EQ(*file->strings("", "fixed"), (std::vector<std::string>{"xx", "y"}));
@@ -65,7 +65,7 @@ TEST_P(Hdf5Variants, ReadsAll) {
 }
 
 TEST_P(Hdf5Variants, FollowsNoLinkOutOfTheFile) {
-  const auto file = open(data(GetParam()));
+  const auto file = open_hdf5(data(GetParam()));
   EXPECT_FALSE(file->exists("outside"));
   EXPECT_FALSE(file->exists("soft"));
 }

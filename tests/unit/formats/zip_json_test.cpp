@@ -38,7 +38,7 @@ std::string archive_of(const std::string& name, const std::string& content,
          number(entry.size(), 4) + number(local.size() + content.size(), 4) + number(0, 2);
 }
 
-Result<ZipArchive> open(const std::string& bytes) {
+Result<ZipArchive> open_zip(const std::string& bytes) {
   return ZipArchive::open(std::as_bytes(std::span<const char>(bytes)), nullptr);
 }
 
@@ -66,25 +66,25 @@ TEST(Deflate, ExpandsWholeFilesUpToALimit) {
 
 TEST(Zip, RefusesUnsafeNames) {
   const std::string good = archive_of("a/b", "hello");
-  auto archive = open(good);
+  auto archive = open_zip(good);
   ASSERT_TRUE(archive.ok()) << archive.error().message;
   EXPECT_EQ(archive->read("a/b")->text(), "hello");
   for (const char* name : {"../a", "a/../b", "/a", "a\\b", "..", ""}) {
-    EXPECT_FALSE(open(archive_of(name, "hello")).ok()) << name;
+    EXPECT_FALSE(open_zip(archive_of(name, "hello")).ok()) << name;
   }
 }
 
 TEST(Zip, RefusesTruncation) {
   const std::string good = archive_of("a", "hello");
   for (size_t size = 0; size < good.size(); ++size) {
-    EXPECT_FALSE(open(good.substr(0, size)).ok()) << size;
+    EXPECT_FALSE(open_zip(good.substr(0, size)).ok()) << size;
   }
 }
 
 TEST(Zip, EndsAtADamagedExtraField) {
   // A field that says it is longer than what is left.
   const std::string bytes = archive_of("a", "hello", std::string("\2\0\7\0xy", 6));
-  auto archive = open(bytes);
+  auto archive = open_zip(bytes);
   ASSERT_TRUE(archive.ok()) << archive.error().message;
   EXPECT_EQ(archive->read("a")->text(), "hello");
 }
@@ -94,7 +94,7 @@ TEST(Zip, RefusesWhatContradictsTheDirectory) {
   for (const size_t at : {size_t{8}, size_t{18}, size_t{22}, size_t{30}}) {  // of the local header
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 1);
-    EXPECT_FALSE(open(bad).ok()) << at;
+    EXPECT_FALSE(open_zip(bad).ok()) << at;
   }
 }
 
@@ -104,11 +104,11 @@ TEST(Zip, VerifiesStoredMembers) {
   const std::string crc = "\x86\xa6\x10\x36";
   archive.replace(14, 4, crc);
   archive.replace(archive.find("PK\1\2") + 16, 4, crc);
-  auto good = open(archive);
+  auto good = open_zip(archive);
   ASSERT_TRUE(good.ok());
   EXPECT_TRUE(good->verify(good->members()[0]).ok());
   archive[archive.find("hello")] = 'j';
-  auto bad = open(archive);
+  auto bad = open_zip(archive);
   ASSERT_TRUE(bad.ok());
   EXPECT_FALSE(bad->verify(bad->members()[0]).ok());
 }

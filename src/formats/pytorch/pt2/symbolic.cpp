@@ -7,7 +7,7 @@
 namespace tombolo::pytorch {
 namespace {
 
-constexpr int kMaxDepth = 64;
+constexpr int kMaxSymbolicDepth = 64;
 
 /// A quotient that is exact or floored: sympy's Rational and Pow(x, -1) meet in a product.
 struct Term {
@@ -47,7 +47,7 @@ class SympyReader {
     return {minus ? left - right : left + right, a.below * b.below};
   }
   Term sum() {
-    if (++depth_ > kMaxDepth) return fail();
+    if (++depth_ > kMaxSymbolicDepth) return fail();
     Term left = product();
     while (!failed_) {
       if (take("+")) {

@@ -603,7 +603,7 @@ Answer range(Interpreter& in, Items& args, NamedItems&) {
   return answer(Item::list(std::move(items)));
 }
 
-constexpr BuiltinRow kRows[] = {
+constexpr BuiltinRow kContainerRows[] = {
     {"len", length},
     {"append", append},
     {"insert", insert},
@@ -648,7 +648,7 @@ constexpr BuiltinRow kRows[] = {
 
 }  // namespace
 
-std::span<const BuiltinRow> container_builtins() { return kRows; }
+std::span<const BuiltinRow> container_builtins() { return kContainerRows; }
 
 void pin(const Item& item) {
   if (item.is_tensor()) AtenContext::pin(origin_of(item.arg.tensor));

@@ -10,7 +10,7 @@ namespace tombolo::script {
 
 namespace {
 
-constexpr size_t kMaxFrames = 100, kMaxSteps = 2'000'000, kMaxDepth = 600;
+constexpr size_t kMaxFrames = 100, kMaxSteps = 2'000'000, kMaxCallDepth = 600;
 constexpr int64_t kMaxUnrolled = 2048;
 /// The class of an object that stands for a function; its path is the function's name.
 constexpr std::string_view kFunctionValue = "a function";
@@ -508,7 +508,7 @@ Result<Item> Interpreter::evaluate(const Expr& expr) {
     ~Deeper() { --depth_; }
     size_t& depth_;
   } const deeper(depth_);
-  if (depth_ > kMaxDepth) return unsupported("calls nested too deeply");
+  if (depth_ > kMaxCallDepth) return unsupported("calls nested too deeply");
   switch (expr.kind) {
     case Kind::kName: {
       if (!frames_.empty()) {

@@ -295,7 +295,7 @@ Answer shift_right(Interpreter& in, Items& args, NamedItems&) {
                                                 SymInt(int64_t{1} << static_cast<int64_t>(*by))))));
 }
 
-constexpr BuiltinRow kRows[] = {
+constexpr BuiltinRow kMathRows[] = {
     {"abs", absolute},
     {"fabs", fabs_of},
     {"ceil", ceil_of},
@@ -345,6 +345,6 @@ constexpr BuiltinRow kRows[] = {
 
 }  // namespace
 
-std::span<const BuiltinRow> math_builtins() { return kRows; }
+std::span<const BuiltinRow> math_builtins() { return kMathRows; }
 
 }  // namespace tombolo::script

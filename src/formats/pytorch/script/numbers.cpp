@@ -332,7 +332,7 @@ Answer range_length(Interpreter& in, Items& args, NamedItems&) {
       c.maximum(c.floor_div(c.add(span, SymInt(size - 1)), SymInt(size)), SymInt(int64_t{0})))));
 }
 
-constexpr BuiltinRow kRows[] = {
+constexpr BuiltinRow kNumberRows[] = {
     {"__derive_index", derive_index},
     {"__range_length", range_length},
     {"add", add},
@@ -374,7 +374,7 @@ constexpr BuiltinRow kRows[] = {
 
 }  // namespace
 
-std::span<const BuiltinRow> number_builtins() { return kRows; }
+std::span<const BuiltinRow> number_builtins() { return kNumberRows; }
 
 Result<Arg> Interpreter::truth(const Item& item) {
   if (item.is_arg(AKind::kBool)) return item.arg;

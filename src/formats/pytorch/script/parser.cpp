@@ -14,7 +14,7 @@ std::string Expr::dotted() const {
 
 namespace {
 
-constexpr int kMaxDepth = 200;
+constexpr int kMaxSyntaxDepth = 200;
 
 /// Binary operators by how tightly they bind.
 int precedence(std::string_view symbol) {
@@ -117,7 +117,7 @@ class Parser {
 
   Result<const Expr*> parse_expr() {
     const Deeper deeper(depth_);
-    if (depth_ > kMaxDepth) return error("expressions nested too deeply");
+    if (depth_ > kMaxSyntaxDepth) return error("expressions nested too deeply");
     return parse_binary(1);
   }
 
@@ -146,7 +146,7 @@ class Parser {
       Expr* both = make(Kind::kBinary);
       both->text = symbol;
       const Deeper deeper(depth_);
-      if (depth_ > kMaxDepth) return error("expressions nested too deeply");
+      if (depth_ > kMaxSyntaxDepth) return error("expressions nested too deeply");
       TRY(const Expr* right, parse_binary(symbol == "**" ? binds : binds + 1));
       both->items = {left, right};
       left = both;
@@ -156,7 +156,7 @@ class Parser {
   Result<const Expr*> parse_unary() {
     if (is_symbol("-") || is_symbol("~") || is_symbol("+") || is_name("not")) {
       const Deeper deeper(depth_);
-      if (depth_ > kMaxDepth) return error("expressions nested too deeply");
+      if (depth_ > kMaxSyntaxDepth) return error("expressions nested too deeply");
       Expr* unary = make(Kind::kUnary);
       unary->text = token().text;
       next();
@@ -349,7 +349,7 @@ class Parser {
     CHECK_OK(expect(":"));
     std::vector<const Stmt*> body;
     const Deeper deeper(depth_);
-    if (depth_ > kMaxDepth) return error("blocks nested too deeply");
+    if (depth_ > kMaxSyntaxDepth) return error("blocks nested too deeply");
     if (!is(Token::Kind::kNewline)) {
       TRY(const Stmt* single, parse_statement());
       body.push_back(single);
@@ -387,7 +387,7 @@ class Parser {
     TRY(statement.body, parse_block());
     if (is_name("elif")) {
       const Deeper deeper(depth_);
-      if (depth_ > kMaxDepth) return error("blocks nested too deeply");
+      if (depth_ > kMaxSyntaxDepth) return error("blocks nested too deeply");
       TRY(const Stmt* other, parse_if());
       statement.otherwise.push_back(other);
     } else if (is_name("else")) {
@@ -435,7 +435,7 @@ class Parser {
     }
     if (is_name("def")) {
       const Deeper deeper(depth_);
-      if (depth_ > kMaxDepth) return error("blocks nested too deeply");
+      if (depth_ > kMaxSyntaxDepth) return error("blocks nested too deeply");
       statement.kind = Stmt::Kind::kDefine;
       TRY(statement.function, parse_function());
       return &statement;

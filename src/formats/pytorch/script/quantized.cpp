@@ -474,7 +474,7 @@ Answer group_norm(Interpreter& in, Items& args, NamedItems&) {
   return finish(in, y, args[5], args[6], args[0], false);
 }
 
-constexpr BuiltinRow kRows[] = {
+constexpr BuiltinRow kQuantizedRows[] = {
     {"is_quantized", is_quantized},
     {"quantize_per_tensor", quantize_per_tensor},
     {"quantize_per_channel", quantize_per_channel},
@@ -531,7 +531,7 @@ constexpr BuiltinRow kRows[] = {
 
 }  // namespace
 
-std::span<const BuiltinRow> quantized_builtins() { return kRows; }
+std::span<const BuiltinRow> quantized_builtins() { return kQuantizedRows; }
 
 Result<Item> Interpreter::dequantized(const Item& item) {
   if (!item.is_tensor() || !item.arg.tensor->quantization) return item;

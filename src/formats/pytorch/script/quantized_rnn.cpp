@@ -175,7 +175,7 @@ Answer cell(Interpreter& in, Items& args, NamedItems&) {
   return answer(next[0]);
 }
 
-constexpr BuiltinRow kRows[] = {
+constexpr BuiltinRow kQuantizedRnnRows[] = {
     {"quantized_lstm", layers<true>},
     {"quantized_gru", layers<false>},
     {"quantized::quantized_lstm_cell_dynamic", cell<Cell::kLstm>},
@@ -186,6 +186,6 @@ constexpr BuiltinRow kRows[] = {
 
 }  // namespace
 
-std::span<const BuiltinRow> quantized_rnn_builtins() { return kRows; }
+std::span<const BuiltinRow> quantized_rnn_builtins() { return kQuantizedRnnRows; }
 
 }  // namespace tombolo::script

@@ -395,7 +395,7 @@ Answer concat(Interpreter&, Items& args, NamedItems&) {
                        args[0].arg.index == 0 && args[1].arg.index == 0));
 }
 
-constexpr BuiltinRow kRows[] = {
+constexpr BuiltinRow kTextRows[] = {
     {"format", format},
     {"percentFormat", percent_format},
     {"str", to_text},
@@ -448,6 +448,6 @@ constexpr BuiltinRow kRows[] = {
 
 }  // namespace
 
-std::span<const BuiltinRow> text_builtins() { return kRows; }
+std::span<const BuiltinRow> text_builtins() { return kTextRows; }
 
 }  // namespace tombolo::script

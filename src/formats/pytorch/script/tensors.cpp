@@ -57,7 +57,7 @@ Answer rank(Interpreter& in, Items& args, NamedItems&) {
   return answer(Item(Arg(static_cast<int64_t>(sizes.size()))));
 }
 
-Answer count(Interpreter& in, Items& args, NamedItems&) {
+Answer numel(Interpreter& in, Items& args, NamedItems&) {
   if (!first_tensor(args)) return not_mine();
   TRY(auto sizes, sizes_of(in, args[0]));
   SymInt product(1);
@@ -414,12 +414,12 @@ Answer interpolate(Interpreter& in, Items& args, NamedItems& named) {
 
 constexpr bool is_signed_type(DType type) { return is_signed_integer(type) || is_float(type); }
 
-constexpr BuiltinRow kRows[] = {
+constexpr BuiltinRow kTensorRows[] = {
     {"size", size},
     {"shape", size},
     {"dim", rank},
     {"ndim", rank},
-    {"numel", count},
+    {"numel", numel},
     {"dtype", dtype},
     {"is_floating_point", type_test<tombolo::is_float>},
     {"is_complex", type_test<tombolo::is_complex>},
@@ -477,6 +477,6 @@ constexpr BuiltinRow kRows[] = {
 
 }  // namespace
 
-std::span<const BuiltinRow> tensor_builtins() { return kRows; }
+std::span<const BuiltinRow> tensor_builtins() { return kTensorRows; }
 
 }  // namespace tombolo::script

@@ -147,10 +147,10 @@ int64_t bf16_b_bytes(int64_t k, int64_t n) { return panels_bytes(k, n) + kScaleB
 
 float f16_scale(float largest) {
   if (!(largest > 0)) return 1;
-  int exponent;
-  std::frexp(kMostF16 / largest, &exponent);
-  // Limited: two of them and their inverses are normal numbers.
-  return std::ldexp(1.0f, std::clamp(exponent - 1, -62, 62));
+  // A double, as the quotient of the least floats is none. Limited: two of them and their inverses
+  // are normal numbers.
+  const int exponent = std::ilogb(static_cast<double>(kMostF16) / largest);
+  return std::ldexp(1.0f, std::clamp(exponent, -62, 62));
 }
 
 void put_scale(float scale, std::byte* line) { std::memcpy(line, &scale, sizeof scale); }
