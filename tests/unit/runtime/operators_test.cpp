@@ -794,6 +794,26 @@ TEST_P(Operators, ReverseSequence) {
   }
 }
 
+TEST_P(Operators, NormsOfShortRows) {
+  for (const int64_t width : {1, 3, 8, 15, 16, 17, 24, 32, 40, 63, 130, 256, 257}) {
+    // Groups of rows and some beside, with numbers that are none in a few.
+    for (const bool odd : {false, true}) {
+      const std::vector<NamedValue> rows = {{"x", numbers({37, width}, 1, odd)},
+                                            {"s", numbers({width}, 1)},
+                                            {"b", numbers({width}, 1)}};
+      const std::string head = "main (float[A,N] x, float[N] s, float[N] b) => (y";
+      for (const char* call : {"LayerNormalization (x, s, b)", "LayerNormalization (x, s)",
+                               "SimplifiedLayerNormalization <axis = -1> (x, s)"})
+        agree(head + ") { y = " + call + " }", rows, 2e-6);
+      agree(head + ", m, v) { y, m, v = LayerNormalization (x, s, b) }", rows, 2e-6);
+      agree(head +
+                ") { h = Cast <to = 10> (x) t = Cast <to = 10> (s) d = Cast <to = 10> (b) n = "
+                "LayerNormalization (h, t, d) y = Cast <to = 1> (n) }",
+            rows, 2e-3);
+    }
+  }
+}
+
 TEST_P(Operators, NormsOfPlanes) {
   for (const int64_t width : {1, 5, 16, 31, 32, 33, 100}) {
     const std::vector<NamedValue> inputs = {

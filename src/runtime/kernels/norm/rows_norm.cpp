@@ -9,6 +9,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/norm/layer_rows.h"
 #include "runtime/kernels/reduce/rows.h"
 #include "runtime/kernels/tensor/transpose_tile.h"
 
@@ -189,19 +190,20 @@ Status run_norm(KernelRun& run) {
     if (x.dtype() != DType::kFloat32) wide[i].resize(static_cast<size_t>(s.length));
     factors[i] = load_floats(run.input(i + 1), 0, s.length, wide[i].data());
   }
+  constexpr int64_t kConverted = 1 << 12;  // floats that elements of 16 bits become at a time
+  const int64_t together =
+      x.dtype() == DType::kFloat32 ? s.rows : std::max<int64_t>(1, kConverted / s.length);
   run.parallel_for(s.rows, grain_of(s.length), [&](int64_t begin, int64_t end) {
-    float* room =
-        x.dtype() == DType::kFloat32 ? nullptr : thread_floats(1, static_cast<size_t>(s.length));
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t at = i * s.length;
-      const float* from = load_floats(x, at, s.length, room);
-      const RowMoments moments = s.rms ? RowMoments{0, row_inverse_rms(from, s.length, s.epsilon)}
-                                       : row_moments(from, s.length, s.epsilon);
-      if (means != nullptr) means[i] = moments.mean;
-      if (inverses != nullptr) inverses[i] = moments.inverse_deviation;
+    float* room = x.dtype() == DType::kFloat32
+                      ? nullptr
+                      : thread_floats(1, static_cast<size_t>(together * s.length));
+    for (int64_t i = begin; i < end; i += together) {
+      const int64_t rows = std::min(together, end - i), at = i * s.length;
       float* to = floats_to_fill(*y, at, room);
-      normalize_row(from, to, s.length, moments, factors[0], factors[1]);
-      store_floats(to, s.length, *y, at);
+      normalize_rows(s.rms, load_floats(x, at, rows * s.length, room), rows, s.length, s.epsilon,
+                     factors[0], factors[1], to, means != nullptr ? means + i : nullptr,
+                     inverses != nullptr ? inverses + i : nullptr);
+      store_floats(to, rows * s.length, *y, at);
     }
   });
   return ok();

@@ -1,0 +1,134 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/norm/layer_rows.cpp"
+#include "runtime/kernels/targets.h"
+// After targets.h, which sets macros for Highway.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/norm/layer_rows.h"
+#include "runtime/kernels/reduce/rows.h"
+#include "runtime/kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tombolo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::ScalableTag<float>;
+using V = hn::Vec<F>;
+
+constexpr int64_t kLanes = HWY_LANES(float);
+
+/// Sums across the lanes of as many vectors as a vector has lanes, each in its own lane: sums of
+/// neighbours, of half as many vectors each time.
+HWY_INLINE V sums_across(V* parts) {
+  const F d;
+  for (int64_t count = kLanes; count > 1; count /= 2)
+    for (int64_t i = 0; i < count / 2; ++i) {
+      const V low = parts[2 * i], high = parts[2 * i + 1];
+      parts[i] = hn::Add(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
+    }
+  return parts[0];
+}
+
+/// fn(x[i..], i, how many) of each vector of a row, the last one filled with zeros.
+template <typename Fn>
+HWY_INLINE void for_vectors(const float* x, int64_t n, Fn&& fn) {
+  const F d;
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) fn(hn::LoadU(d, x + i), i, kLanes);
+  if (i < n) fn(load_n(d, x + i, n - i), i, n - i);
+}
+
+template <bool kRms>
+HWY_INLINE void normalize_some(const float* x, int64_t n, float epsilon, const float* scale,
+                               const float* bias, float* y, float* means, float* inverses) {
+  const F d;
+  const V count = hn::Set(d, static_cast<float>(n));
+  V parts[kLanes];
+  if constexpr (!kRms) {
+    for (int64_t r = 0; r < kLanes; ++r) {
+      V sum = hn::Zero(d);
+      for_vectors(x + r * n, n, [&](V v, int64_t, int64_t) HWY_ATTR { sum = hn::Add(sum, v); });
+      parts[r] = sum;
+    }
+    hn::StoreU(hn::Div(sums_across(parts), count), d, means);
+  }
+  for (int64_t r = 0; r < kLanes; ++r) {
+    const V mean = kRms ? hn::Zero(d) : hn::Set(d, means[r]);
+    V sum = hn::Zero(d);
+    for_vectors(x + r * n, n, [&](V v, int64_t, int64_t left) HWY_ATTR {
+      V c = kRms ? v : hn::Sub(v, mean);
+      if (!kRms && left < kLanes)
+        c = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(left)), c);
+      sum = hn::MulAdd(c, c, sum);
+    });
+    parts[r] = sum;
+  }
+  const V variance = hn::Div(sums_across(parts), count);
+  hn::StoreU(hn::Div(hn::Set(d, 1.0f), hn::Sqrt(hn::Add(variance, hn::Set(d, epsilon)))), d,
+             inverses);
+  for (int64_t r = 0; r < kLanes; ++r) {
+    const V mean = kRms ? hn::Zero(d) : hn::Set(d, means[r]), inverse = hn::Set(d, inverses[r]);
+    float* to = y + r * n;
+    for_vectors(x + r * n, n, [&](V v, int64_t i, int64_t left) HWY_ATTR {
+      V c = hn::Mul(kRms ? v : hn::Sub(v, mean), inverse);
+      if (scale != nullptr && bias != nullptr)
+        c = hn::MulAdd(c, load_n(d, scale + i, left), load_n(d, bias + i, left));
+      else if (scale != nullptr)
+        c = hn::Mul(c, load_n(d, scale + i, left));
+      else if (bias != nullptr)
+        c = hn::Add(c, load_n(d, bias + i, left));
+      store_n(c, d, to + i, left);
+    });
+  }
+}
+
+/// Gives the rows that are done: those that are no whole group are left.
+int64_t normalize_groups(bool rms, const float* x, int64_t rows, int64_t n, float epsilon,
+                         const float* scale, const float* bias, float* y, float* means,
+                         float* inverses) {
+  float own_means[kLanes], own_inverses[kLanes];
+  int64_t row = 0;
+  for (; row + kLanes <= rows; row += kLanes) {
+    float* m = means != nullptr ? means + row : own_means;
+    float* inverse = inverses != nullptr ? inverses + row : own_inverses;
+    (rms ? normalize_some<true> : normalize_some<false>)(x + row * n, n, epsilon, scale, bias,
+                                                         y + row * n, m, inverse);
+  }
+  return row;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tombolo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tombolo {
+namespace {
+constexpr int64_t kMostOfShortRow = 256;  ///< floats of a row from which on its own loop is as fast
+}  // namespace
+
+void normalize_rows(bool rms, const float* x, int64_t rows, int64_t n, float epsilon,
+                    const float* scale, const float* bias, float* y, float* means,
+                    float* inverses) {
+  int64_t row = 0;
+  if (n <= kMostOfShortRow)
+    row =
+        TOMBOLO_TARGET(int64_t(bool, const float*, int64_t, int64_t, float, const float*,
+                               const float*, float*, float*, float*),
+                       normalize_groups)(rms, x, rows, n, epsilon, scale, bias, y, means, inverses);
+  for (; row < rows; ++row) {
+    const float* from = x + row * n;
+    const RowMoments moments =
+        rms ? RowMoments{0, row_inverse_rms(from, n, epsilon)} : row_moments(from, n, epsilon);
+    if (means != nullptr) means[row] = moments.mean;
+    if (inverses != nullptr) inverses[row] = moments.inverse_deviation;
+    normalize_row(from, y + row * n, n, moments, scale, bias);
+  }
+}
+
+}  // namespace tombolo
+#endif
