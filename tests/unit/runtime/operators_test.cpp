@@ -354,7 +354,14 @@ TEST_P(Operators, DeformConv) {
        {7, 28},
        1,
        2,
-       "dilations = [1, 2], pads = [0, 1, 0, 1], offset_group = 2"}};
+       "dilations = [1, 2], pads = [0, 1, 0, 1], offset_group = 2"},
+      // Several blocks of pixels; shares of channels that end inside of groups.
+      {{1, 60, 21, 20},
+       {36, 20, 3, 3},
+       {21, 20},
+       3,
+       2,
+       "pads = [1, 1, 1, 1], group = 3, offset_group = 2"}};
   const auto list = [](std::initializer_list<int64_t> dims) {
     std::string text;
     for (const int64_t d : dims) text += (text.empty() ? "" : ",") + std::to_string(d);
@@ -362,11 +369,19 @@ TEST_P(Operators, DeformConv) {
   };
   for (const Case& c : cases) {
     const int64_t taps = c.w[2] * c.w[3] * c.shares, n = c.x[0];
-    const std::string head = "main (float" + list({n, c.x[1], c.x[2], c.x[3]}) + " x, float" +
-                             list({c.w[0], c.w[1], c.w[2], c.w[3]}) + " w, float" +
-                             list({n, 2 * taps, c.out[0], c.out[1]}) + " o, float" +
-                             list({c.w[0]}) + " b, float" + list({n, taps, c.out[0], c.out[1]}) +
-                             " m) => (y) { y = DeformConv <" + c.attributes + "> ";
+    const std::string ports = "main (float" + list({n, c.x[1], c.x[2], c.x[3]}) + " x, float" +
+                              list({c.w[0], c.w[1], c.w[2], c.w[3]}) + " w, float" +
+                              list({n, 2 * taps, c.out[0], c.out[1]}) + " o, float" +
+                              list({c.w[0]}) + " b, float" + list({n, taps, c.out[0], c.out[1]}) +
+                              " m) => (y) ";
+    const std::string head = ports + "{ y = DeformConv <" + c.attributes + "> ";
+    // Doubles from the same numbers, and back.
+    const std::string wide =
+        ports +
+        "{ p = Cast <to = 11> (x)\n q = Cast <to = 11> (w)\n r = Cast <to = 11> (o)\n"
+        "s = Cast <to = 11> (b)\n t = Cast <to = 11> (m)\n v = DeformConv <" +
+        c.attributes + "> ";
+    const std::string back = "\n y = Cast <to = 1> (v) }";
     const std::vector<NamedValue> inputs = {
         {"x", numbers({n, c.x[1], c.x[2], c.x[3]}, 1)},
         {"w", numbers({c.w[0], c.w[1], c.w[2], c.w[3]}, 0.2f)},
@@ -376,6 +391,8 @@ TEST_P(Operators, DeformConv) {
     agree(head + "(x, w, o, b, m) }", inputs, 1e-5);
     agree(head + "(x, w, o, , m) }", inputs, 1e-5);
     agree(head + "(x, w, o) }", inputs, 1e-5);
+    agree(wide + "(p, q, r, s, t)" + back, inputs, 1e-6);
+    agree(wide + "(p, q, r)" + back, inputs, 1e-6);
   }
 }
 
