@@ -405,6 +405,9 @@ def einsum(r):
     for i in range(r.choice([1, 2, 2, 2, 3, 3, 4])):
         letters = "".join(r.sample("abcdijkZ"[: r.choice([3, 5, 8])], r.randint(1, 3)))
         dims = [1 if r.random() < 0.08 else size[x] for x in letters]
+        while r.random() < 0.2 and len(letters) < 5:  # a diagonal
+            again, at = r.randrange(len(letters)), r.randint(0, len(letters))
+            letters, dims = letters[:at] + letters[again] + letters[at:], dims[:at] + [dims[again]] + dims[at:]
         if spread and r.random() < 0.7:
             own = front[r.randint(0, len(front)):] if r.random() < 0.3 else front
             at = r.choice([0, len(letters)])
