@@ -396,6 +396,47 @@ TEST_P(Operators, DeformConv) {
   }
 }
 
+TEST_P(Operators, AffineGrid) {
+  for (const int64_t axes : {2, 3})
+    for (const char* aligned : {"0", "1"})
+      for (const int64_t width : {1, 7, 16, 37}) {
+        const Tensor size =
+            axes == 2
+                ? Tensor::of<int64_t>(DType::kInt64, {{4}}, std::vector<int64_t>{2, 1, 5, width})
+                : Tensor::of<int64_t>(DType::kInt64, {{5}},
+                                      std::vector<int64_t>{2, 1, 3, 5, width});
+        const std::vector<NamedValue> inputs = {{"t", numbers({2, axes, axes + 1}, 1)},
+                                                {"n", size}};
+        const std::string node = std::string("AffineGrid <align_corners = ") + aligned + "> ";
+        agree("main (float[A,B,C] t, int64[D] n) => (y) { y = " + node + "(t, n) }", inputs, 1e-6);
+        agree("main (float[A,B,C] t, int64[D] n) => (y) { p = Cast <to = 11> (t)\n q = " + node +
+                  "(p, n)\n y = Cast <to = 1> (q) }",
+              inputs, 1e-6);
+      }
+}
+
+TEST_P(Operators, RoiAlign) {
+  // Regions within the picture, half outside, all of it, turned around, and smaller than a cell.
+  const float corners[] = {1, 2,  9,  8, -3, -2,  4,   5,   0, 0,    18,  22,  9,   12,
+                           4, 20, 25, 1, 30, 6.5, 3.2, 4.1, 3, 4.05, -60, -60, -50, -40};
+  const Tensor rois = Tensor::of<float>(DType::kFloat32, {{7, 4}},
+                                        std::vector<float>(std::begin(corners), std::end(corners)));
+  const Tensor one =
+      Tensor::of<int64_t>(DType::kInt64, {{7}}, std::vector<int64_t>{0, 1, 1, 0, 0, 1, 0});
+  // Few channels are read as they lie, of many regions on a small picture they are turned.
+  for (const bool odd : {false, true})
+    for (const char* mode : {"avg", "max"})
+      for (const char* ratio : {"0", "1", "2", "3"})
+        for (const char* place : {"half_pixel", "output_half_pixel"})
+          for (const Tensor& x : {numbers({2, 3, 20, 24}, 1, odd), numbers({2, 70, 9, 10}, 1, odd),
+                                  numbers({2, 9, 90, 100}, 1, odd)})
+            agree(std::string("main (float[A,B,C,D] x, float[E,F] r, int64[G] b) => (y) { y = "
+                              "RoiAlign <output_height = 3, output_width = 5, mode = \"") +
+                      mode + "\", sampling_ratio = " + ratio +
+                      ", coordinate_transformation_mode = \"" + place + "\"> (x, r, b) }",
+                  {{"x", x}, {"r", rois}, {"b", one}}, 1e-5);
+}
+
 TEST_P(Operators, PoolsOfLongWindows) {
   for (const char* attributes :
        {"kernel_shape = [1, 300]", "kernel_shape = [2, 300]",
