@@ -80,19 +80,22 @@ def conv_transpose(r):
 
 def deform_conv(r):
     c = Case()
-    group, share, part = r.choice([1, 2]), r.choice([1, 2]), r.choice([2, 4])
-    kernel, image = [r.choice([1, 2, 3]), r.choice([1, 3])], [r.randint(3, 14), r.randint(3, 20)]
+    group, share, part = r.choice([1, 2, 3]), r.choice([1, 2, 3]), r.choice([1, 2, 4, 9, 16, 20])
+    if group * part % share != 0:
+        share = 1
+    outputs, dtype = group * r.choice([1, 3, 17, 40]), r.choice([np.float32, np.float32, np.float64])
+    kernel, image = [r.choice([1, 2, 3]), r.choice([1, 3])], [r.randint(3, 24), r.randint(3, 24)]
     pads, stride = [r.randint(0, 2) for _ in range(4)], [r.choice([1, 2]) for _ in range(2)]
     out = [(i + pads[a] + pads[a + 2] - k) // s + 1 for a, (i, k, s) in enumerate(zip(image, kernel, stride))]
     n, taps = r.choice([1, 2]), kernel[0] * kernel[1]
-    c.add("x", floats(r, [n, group * part] + image))
-    c.add("w", floats(r, [group * 3, part] + kernel), r.random() < 0.7)
-    c.add("o", floats(r, [n, share * taps * 2] + out, r.choice([0.3, 3, 30])))
+    c.add("x", floats(r, [n, group * part] + image).astype(dtype))
+    c.add("w", floats(r, [outputs, part] + kernel).astype(dtype), r.random() < 0.7)
+    c.add("o", floats(r, [n, share * taps * 2] + out, r.choice([0.3, 3, 30])).astype(dtype))
     if r.random() < 0.5:
-        c.add("b", floats(r, [group * 3]))
+        c.add("b", floats(r, [outputs]).astype(dtype))
     else:
         c.skip()
     if r.random() < 0.5:
-        c.add("m", floats(r, [n, share * taps] + out))
+        c.add("m", floats(r, [n, share * taps] + out).astype(dtype))
     c.attributes = dict(group=group, offset_group=share, pads=pads, strides=stride, kernel_shape=kernel)
     return "DeformConv", c

@@ -405,6 +405,9 @@ def einsum(r):
     for i in range(r.choice([1, 2, 2, 2, 3, 3, 4])):
         letters = "".join(r.sample("abcdijkZ"[: r.choice([3, 5, 8])], r.randint(1, 3)))
         dims = [1 if r.random() < 0.08 else size[x] for x in letters]
+        while r.random() < 0.2 and len(letters) < 5:  # a diagonal
+            again, at = r.randrange(len(letters)), r.randint(0, len(letters))
+            letters, dims = letters[:at] + letters[again] + letters[at:], dims[:at] + [dims[again]] + dims[at:]
         if spread and r.random() < 0.7:
             own = front[r.randint(0, len(front)):] if r.random() < 0.3 else front
             at = r.choice([0, len(letters)])
@@ -701,8 +704,9 @@ def images(r):
         if c.attributes["mode"] != "nearest" and r.random() < 0.3:
             c.attributes["antialias"] = 1
     elif op == "AffineGrid":
-        c.add("t", floats(r, [2, 2, 3]))
-        c.add("n", np.array([2, 1, r.randint(1, 9), r.randint(1, 9)]))
+        axes, dtype = r.choice([2, 3]), r.choice([np.float32, np.float64])
+        c.add("t", floats(r, [2, axes, axes + 1]).astype(dtype))
+        c.add("n", np.array([2, 1] + [r.choice([1, 2, 5, 9, 16, 33]) for _ in range(axes)]), r.random() < 0.5)
         c.attributes = dict(align_corners=r.randint(0, 1))
     else:
         b = r.choice([2, 2, 3, 4])
@@ -757,11 +761,16 @@ def regions(r):
     c = Case()
     if r.random() < 0.5:
         n, count = r.randint(1, 2), r.randint(1, 4)
-        c.add("x", floats(r, [n, r.choice([1, 5, 16, 40]), r.randint(1, 9), r.randint(1, 9)]))
-        rois = np.sort(np.random.default_rng(r.getrandbits(32)).random([count, 2, 2]) * 11 - 1, axis=1).reshape(count, 4)
+        side = r.choice([9, 9, 60])
+        c.add("x", floats(r, [n, r.choice([1, 5, 16, 40, 70]), r.randint(1, side), r.randint(1, side)]))
+        if r.random() < 0.2:  # also where samples lie outside
+            c.inputs["x"].flat[0] = r.choice([np.nan, np.inf])
+        rois = np.sort(np.random.default_rng(r.getrandbits(32)).random([count, 2, 2]) * r.choice([11, side + 2]) - 1, axis=1).reshape(count, 4)
+        if r.random() < 0.15:
+            rois = rois[:, ::-1]
         c.add("rois", rois.astype(np.float32))
         c.add("b", np.random.default_rng(r.getrandbits(32)).integers(0, n, count))
-        c.attributes = dict(output_height=r.randint(1, 4), output_width=r.randint(1, 4), sampling_ratio=r.choice([0, 1, 2, 3]), mode=r.choice(["avg", "max"]),
+        c.attributes = dict(output_height=r.randint(1, 8), output_width=r.randint(1, 8), sampling_ratio=r.choice([0, 1, 2, 3]), mode=r.choice(["avg", "max"]),
                             spatial_scale=r.choice([1.0, 0.5]), coordinate_transformation_mode=r.choice(["half_pixel", "output_half_pixel"]))
         return "RoiAlign", c
     rng = np.random.default_rng(r.getrandbits(32))

@@ -100,6 +100,8 @@ class BlockLayout {
     const int64_t outputs = (*w)[0], inputs = (*w)[1];
     if (outputs < 1 || inputs < 1 || outputs % group != 0) return false;
     if (!takes_groups(group, inputs, outputs / group)) return false;
+    if ((*w)[2] == 1 && (*w)[3] == 1 && alone(node) && turns_cost_more(node, inputs, group))
+      return false;
     const bool plain = group == 1 && inputs <= kFewChannels && find(node.input(0)) == nullptr;
     Value* bias = node.inputs().size() > 2 ? node.input(2) : nullptr;
     Value* residual = node.inputs().size() > 3 ? node.input(3) : nullptr;
@@ -111,6 +113,40 @@ class BlockLayout {
     copy_attributes(node, made);
     if (plain) made.set_int("plain", 1);
     return replace(node, made, outputs);
+  }
+
+  /// Whether nothing before or behind this convolution of one position computes on blocks: it is a
+  /// product of matrices on the pixels as they lie, and to turn them twice costs more than it
+  /// saves, unless products may be rounded.
+  bool alone(const Node& node) const {
+    if (rewriter_.fast_math) return false;
+    const auto pads = AttributeReader(node).get_ints("pads");
+    if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; })) return false;
+    for (const size_t i : {size_t{0}, size_t{3}})
+      if (i < node.inputs().size() && node.input(i) != nullptr && find(node.input(i)) != nullptr)
+        return false;
+    // Several that read one image turn it once, or read it as it lies all.
+    if (rewriter_.dim(node.input(0), 1).value_or(0) > kFewChannels)
+      for (const Use& use : node.input(0)->uses())
+        if (use.node != &node && convolves(*use.node)) return false;
+    return !read_in_blocks(node);
+  }
+  /// Whether to turn channels and back takes longer than what pixels as columns cost: they come in
+  /// whole vectors, gathered before. A number that is turned takes as long as some ten products.
+  bool turns_cost_more(const Node& node, int64_t inputs, int64_t group) const {
+    const auto w = rewriter_.dims(node.input(1));
+    constexpr double kTurned = 10, kGathered = 0.03;
+    const double turned = kTurned * static_cast<double>(inputs * group + (*w)[0]) /
+                          static_cast<double>(inputs * (*w)[0]);
+    const auto height = rewriter_.dim(node.output(0), 2), width = rewriter_.dim(node.output(0), 3);
+    if (!height || !width || *height < 1 || *width < 1) return turned > kGathered;
+    const int64_t pixels = *height * *width;
+    const auto idle = static_cast<double>(blocks_of(pixels) * kBlock - pixels);
+    return turned > kGathered + idle / static_cast<double>(pixels);
+  }
+  bool convolves(const Node& node) const {
+    return rewriter_.is(&node, "Conv") || rewriter_.is(&node, "Conv", kBlockDomain) ||
+           rewriter_.is(&node, "ConvTranspose");
   }
 
   /// ConvTranspose of enough channels, or of values that are in blocks. Few outputs of large
@@ -310,14 +346,18 @@ class BlockLayout {
       return std::any_of(names.begin(), names.end(),
                          [&](Text name) { return rewriter_.is(user, name); });
     };
-    static constexpr Text kPassedOn[] = {"Pad", "Slice", "Clip", "MaxPool", "AveragePool"};
-    for (const Use& use : node.output(0)->uses()) {
-      if (rewriter_.is(use.node, "Conv") || rewriter_.is(use.node, "Conv", kBlockDomain) ||
-          rewriter_.is(use.node, "Concat") || is_any(use.node, kBlockBinary))
-        return true;
-      if (depth > 0 && (is_any(use.node, kPassedOn) || is_any(use.node, kBlockUnary)) &&
-          use.node->output(0) != nullptr && read_in_blocks(*use.node, depth - 1))
-        return true;
+    static constexpr Text kPassedOn[] = {"Pad",  "Slice",   "Split",       "Resize",
+                                         "Clip", "MaxPool", "AveragePool", "BatchNormalization"};
+    for (const Value* output : node.outputs()) {
+      if (output == nullptr) continue;
+      for (const Use& use : output->uses()) {
+        if (convolves(*use.node) || rewriter_.is(use.node, "Concat") ||
+            is_any(use.node, kBlockBinary))
+          return true;
+        if (depth > 0 && (is_any(use.node, kPassedOn) || is_any(use.node, kBlockUnary)) &&
+            read_in_blocks(*use.node, depth - 1))
+          return true;
+      }
     }
     return false;
   }

@@ -1,6 +1,7 @@
 // For the runtime: Einsum of two operands becomes one MatMul between Transposes. What stands alone
 // in one operand is summed first, several labels of a kind are joined by Reshape. Of more operands
-// the first two become one, which keeps the labels that the others or the output have.
+// the first two become one, which keeps the labels that the others or the output have. A label that
+// an operand has several times is its diagonal: every so manyth element of those axes as one.
 
 #include <algorithm>
 #include <string>
@@ -18,6 +19,7 @@ class Einsum {
 
   size_t expand() {
     if (!rewriter_.is(&node_, "Einsum") || !read()) return 0;
+    if (!std::all_of(terms_.begin(), terms_.end(), letters_once)) return diagonals();
     if (terms_.size() == 1) return turn();
     for (const Value* input : node_.inputs())
       if (!multiplied(rewriter_.dtype(input))) return 0;
@@ -146,8 +148,8 @@ class Einsum {
   }
   static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-  /// Terms and output as letters, each once in a term; the axes of an ellipsis get letters that the
-  /// equation does not use.
+  /// Terms and output as letters, each once in the output; the axes of an ellipsis get letters that
+  /// the equation does not use.
   bool read() {
     std::string equation(AttributeReader(node_).get_string("equation", ""));
     equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
@@ -172,7 +174,7 @@ class Einsum {
       longest = std::max(longest, *rank - letters);
       // Counted from its last axis.
       if (dots != std::string::npos) terms_[i].replace(dots, 3, axes(unused, *rank - letters));
-      if (terms_[i].size() != *rank || !letters_once(terms_[i])) return false;
+      if (terms_[i].size() != *rank || !all_letters(terms_[i])) return false;
     }
     if (arrow != std::string::npos) {
       out_ = equation.substr(arrow + 2);
@@ -196,10 +198,84 @@ class Einsum {
     std::reverse(labels.begin(), labels.end());
     return labels;
   }
+  static bool all_letters(const std::string& term) {
+    return std::all_of(term.begin(), term.end(), is_letter);
+  }
   static bool letters_once(const std::string& term) {
     for (size_t i = 0; i < term.size(); ++i)
       if (!is_letter(term[i]) || term.find(term[i], i + 1) != std::string::npos) return false;
     return true;
+  }
+
+  /// The same of operands in which each label stands once.
+  size_t diagonals() {
+    std::vector<Value*> operands;
+    std::string equation;
+    for (size_t i = 0; i < terms_.size(); ++i)
+      if (!has_diagonals(i)) return 0;
+    for (size_t i = 0; i < terms_.size(); ++i) {
+      std::string term = terms_[i];
+      operands.push_back(diagonal(i, term));
+      equation += (i == 0 ? "" : ",") + term;
+    }
+    Node& made = rewriter_.add(node_, "Einsum", operands, name());
+    made.set_string("equation", equation + "->" + out_);
+    rewriter_.touch(made);
+    rewriter_.supersede(*node_.output(0), *made.output(0));
+    return 1;
+  }
+  /// Whether the lengths that diagonal() needs are known, and those of a label are equal.
+  bool has_diagonals(size_t index) const {
+    const std::string& term = terms_[index];
+    if (letters_once(term)) return true;
+    const SymShape* shape = rewriter_.shape(node_.input(index));
+    if (shape == nullptr) return false;
+    for (size_t i = 0; i < term.size(); ++i)
+      if (!(*shape)[i].is_value() || (*shape)[i].value() < 1 ||
+          (*shape)[i].value() != (*shape)[term.find(term[i])].value())
+        return false;
+    return true;
+  }
+  /// Operand `index` with one axis for each label of `term`, which loses the others.
+  Value* diagonal(size_t index, std::string& term) {
+    Value* x = node_.input(index);
+    if (letters_once(term)) return x;
+    const SymShape& shape = *rewriter_.shape(x);
+    std::string gathered;  // equal labels side by side, where the first stands
+    std::vector<int64_t> perm, joined, starts, ends, steps, axes;
+    std::string labels;
+    for (size_t i = 0; i < term.size(); ++i) {
+      if (contains(labels, term[i])) continue;
+      const int64_t length = shape[i].value();
+      int64_t all = 1, step = 0;
+      for (size_t j = i; j < term.size(); ++j) {
+        if (term[j] != term[i]) continue;
+        perm.push_back(static_cast<int64_t>(j));
+        gathered += term[j];
+        step += all;
+        all *= length;
+      }
+      if (all != length || step > 1) {
+        axes.push_back(static_cast<int64_t>(labels.size()));
+        starts.push_back(0);
+        ends.push_back(all);
+        steps.push_back(step);
+      }
+      joined.push_back(all);
+      labels += term[i];
+    }
+    x = transpose_by(x, term, gathered, perm);
+    const auto ints = [&](const std::vector<int64_t>& values) {
+      return rewriter_.ints_initializer(node_.graph(), values, name());
+    };
+    Node& one_axis = rewriter_.add(node_, "Reshape", {x, ints(joined)}, name());
+    rewriter_.touch(one_axis);
+    Node& taken = rewriter_.add(
+        node_, "Slice", {one_axis.output(0), ints(starts), ints(ends), ints(axes), ints(steps)},
+        name());
+    rewriter_.touch(taken);
+    term = labels;
+    return taken.output(0);
   }
 
   /// The first two operands become one.
@@ -319,6 +395,11 @@ class Einsum {
     if (from == to) return x;
     std::vector<int64_t> perm;
     for (const char label : to) perm.push_back(static_cast<int64_t>(from.find(label)));
+    return transpose_by(x, from, to, perm);
+  }
+  Value* transpose_by(Value* x, const std::string& from, const std::string& to,
+                      const std::vector<int64_t>& perm) {
+    if (from == to) return x;
     Node& made = rewriter_.add(node_, "Transpose", {x}, name());
     made.set_ints("perm", perm);
     rewriter_.touch(made);

@@ -175,6 +175,7 @@ Result<OptimiseReport> optimise(Model& model, const OptimiseOptions& options) {
   if (names_values_in_attributes(model)) list.clear();
   Rewriter rewriter(model, options.level, options.limits);
   rewriter.defers = options.target == Target::kRuntime;
+  rewriter.fast_math = options.fast_math;
   rewriter.run_node = options.run_node;
   // The runtime's own operators come last: no other pass knows them.
   const auto own = std::stable_partition(list.begin(), list.end(), [&](const Pass* pass) {

@@ -30,6 +30,7 @@ struct OptimiseOptions {
   int max_rounds = 10;
   bool verify = false;  ///< the graph's structure is checked after every pass
   RewriteLimits limits = {};
+  bool fast_math = false;  ///< the runtime may round products: Rewriter::fast_math
   /// With it folding leaves what costs much to the runtime's kernels; null: reference kernels.
   NodeRunner run_node = nullptr;
 };

@@ -43,6 +43,8 @@ class Rewriter {
   RewriteLimits limits;
   /// New weights may be Deferred: what only the runtime can read.
   bool defers = false;
+  /// Products may be rounded to 16 bits, as kernels for blocks of channels do.
+  bool fast_math = false;
   NodeRunner run_node = nullptr;  ///< null: there are the reference kernels alone
 
   // Facts.

@@ -131,6 +131,7 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
     // What is constant is computed once, whatever its size: it would be made in every run.
     rewrite.limits.fold_growth = rewrite.limits.total_growth = options.memory_limit / 4;
     rewrite.run_node = run_node;
+    rewrite.fast_math = options.fast_math;
     CHECK_OK(optimise(*session->model_, rewrite));
   }
   if (leaves_body_types_open(*session->model_)) {

@@ -354,7 +354,14 @@ TEST_P(Operators, DeformConv) {
        {7, 28},
        1,
        2,
-       "dilations = [1, 2], pads = [0, 1, 0, 1], offset_group = 2"}};
+       "dilations = [1, 2], pads = [0, 1, 0, 1], offset_group = 2"},
+      // Several blocks of pixels; shares of channels that end inside of groups.
+      {{1, 60, 21, 20},
+       {36, 20, 3, 3},
+       {21, 20},
+       3,
+       2,
+       "pads = [1, 1, 1, 1], group = 3, offset_group = 2"}};
   const auto list = [](std::initializer_list<int64_t> dims) {
     std::string text;
     for (const int64_t d : dims) text += (text.empty() ? "" : ",") + std::to_string(d);
@@ -362,11 +369,19 @@ TEST_P(Operators, DeformConv) {
   };
   for (const Case& c : cases) {
     const int64_t taps = c.w[2] * c.w[3] * c.shares, n = c.x[0];
-    const std::string head = "main (float" + list({n, c.x[1], c.x[2], c.x[3]}) + " x, float" +
-                             list({c.w[0], c.w[1], c.w[2], c.w[3]}) + " w, float" +
-                             list({n, 2 * taps, c.out[0], c.out[1]}) + " o, float" +
-                             list({c.w[0]}) + " b, float" + list({n, taps, c.out[0], c.out[1]}) +
-                             " m) => (y) { y = DeformConv <" + c.attributes + "> ";
+    const std::string ports = "main (float" + list({n, c.x[1], c.x[2], c.x[3]}) + " x, float" +
+                              list({c.w[0], c.w[1], c.w[2], c.w[3]}) + " w, float" +
+                              list({n, 2 * taps, c.out[0], c.out[1]}) + " o, float" +
+                              list({c.w[0]}) + " b, float" + list({n, taps, c.out[0], c.out[1]}) +
+                              " m) => (y) ";
+    const std::string head = ports + "{ y = DeformConv <" + c.attributes + "> ";
+    // Doubles from the same numbers, and back.
+    const std::string wide =
+        ports +
+        "{ p = Cast <to = 11> (x)\n q = Cast <to = 11> (w)\n r = Cast <to = 11> (o)\n"
+        "s = Cast <to = 11> (b)\n t = Cast <to = 11> (m)\n v = DeformConv <" +
+        c.attributes + "> ";
+    const std::string back = "\n y = Cast <to = 1> (v) }";
     const std::vector<NamedValue> inputs = {
         {"x", numbers({n, c.x[1], c.x[2], c.x[3]}, 1)},
         {"w", numbers({c.w[0], c.w[1], c.w[2], c.w[3]}, 0.2f)},
@@ -376,7 +391,50 @@ TEST_P(Operators, DeformConv) {
     agree(head + "(x, w, o, b, m) }", inputs, 1e-5);
     agree(head + "(x, w, o, , m) }", inputs, 1e-5);
     agree(head + "(x, w, o) }", inputs, 1e-5);
+    agree(wide + "(p, q, r, s, t)" + back, inputs, 1e-6);
+    agree(wide + "(p, q, r)" + back, inputs, 1e-6);
   }
+}
+
+TEST_P(Operators, AffineGrid) {
+  for (const int64_t axes : {2, 3})
+    for (const char* aligned : {"0", "1"})
+      for (const int64_t width : {1, 7, 16, 37}) {
+        const Tensor size =
+            axes == 2
+                ? Tensor::of<int64_t>(DType::kInt64, {{4}}, std::vector<int64_t>{2, 1, 5, width})
+                : Tensor::of<int64_t>(DType::kInt64, {{5}},
+                                      std::vector<int64_t>{2, 1, 3, 5, width});
+        const std::vector<NamedValue> inputs = {{"t", numbers({2, axes, axes + 1}, 1)},
+                                                {"n", size}};
+        const std::string node = std::string("AffineGrid <align_corners = ") + aligned + "> ";
+        agree("main (float[A,B,C] t, int64[D] n) => (y) { y = " + node + "(t, n) }", inputs, 1e-6);
+        agree("main (float[A,B,C] t, int64[D] n) => (y) { p = Cast <to = 11> (t)\n q = " + node +
+                  "(p, n)\n y = Cast <to = 1> (q) }",
+              inputs, 1e-6);
+      }
+}
+
+TEST_P(Operators, RoiAlign) {
+  // Regions within the picture, half outside, all of it, turned around, and smaller than a cell.
+  const float corners[] = {1, 2,  9,  8, -3, -2,  4,   5,   0, 0,    18,  22,  9,   12,
+                           4, 20, 25, 1, 30, 6.5, 3.2, 4.1, 3, 4.05, -60, -60, -50, -40};
+  const Tensor rois = Tensor::of<float>(DType::kFloat32, {{7, 4}},
+                                        std::vector<float>(std::begin(corners), std::end(corners)));
+  const Tensor one =
+      Tensor::of<int64_t>(DType::kInt64, {{7}}, std::vector<int64_t>{0, 1, 1, 0, 0, 1, 0});
+  // Few channels are read as they lie, of many regions on a small picture they are turned.
+  for (const bool odd : {false, true})
+    for (const char* mode : {"avg", "max"})
+      for (const char* ratio : {"0", "1", "2", "3"})
+        for (const char* place : {"half_pixel", "output_half_pixel"})
+          for (const Tensor& x : {numbers({2, 3, 20, 24}, 1, odd), numbers({2, 70, 9, 10}, 1, odd),
+                                  numbers({2, 9, 90, 100}, 1, odd)})
+            agree(std::string("main (float[A,B,C,D] x, float[E,F] r, int64[G] b) => (y) { y = "
+                              "RoiAlign <output_height = 3, output_width = 5, mode = \"") +
+                      mode + "\", sampling_ratio = " + ratio +
+                      ", coordinate_transformation_mode = \"" + place + "\"> (x, r, b) }",
+                  {{"x", x}, {"r", rois}, {"b", one}}, 1e-5);
 }
 
 TEST_P(Operators, PoolsOfLongWindows) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "runtime/kernels/conv/conv.h"
 #include "runtime/kernels/matmul/gemm.h"
@@ -35,6 +36,15 @@ int64_t pixel_offset(const ConvGeometry& s, const ConvImage& image, int64_t pixe
   const int64_t column = pixel % s.out[2], row = pixel / s.out[2] % s.out[1];
   const int64_t depth = pixel / (s.out[2] * s.out[1]);
   return depth * s.stride[0] * image.slice + row * image.columns + column;
+}
+
+/// Whether whole panels of pixels are read where they lie, the rows of a 1x1 kernel's input: few
+/// enough for the first cache, its sets and what the processor knows of pages.
+bool reads_pixels(const ConvPlan& plan) {
+  constexpr int64_t kMostRows = 128, kPage = 4096, kLine = 64, kWays = 8;
+  const ConvGeometry& s = plan.shape;
+  const int64_t sets = kPage / std::max(kLine, std::gcd(s.in_plane() * 4, kPage));
+  return s.taps() == 1 && !plan.image.copy && s.in_channels <= std::min(kMostRows, sets * kWays);
 }
 
 std::vector<int64_t> depth_offsets(const ConvPlan& plan) {
@@ -91,6 +101,7 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
   const int64_t weight_step = packed_a_floats(s.out_channels, depth);
   const Activation& act = epilogue.activation;
   const int64_t channels = s.groups * s.in_channels;
+  const bool in_place = reads_pixels(plan);
   const auto run_image = [&](int64_t n, float* room) {
     const float* image = prepare(plan, x + n * channels * s.in_plane(), channels, room);
     const int64_t work = group_panels * width * depth * group_tiles * tile_rows;
@@ -118,10 +129,12 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
               // Some rows of all panels, then the next: what lies side by side in the image is read
               // together.
               for (int64_t from = k0; from < k0 + k; from += kRows)
-                for (int64_t p = first; p < last; ++p)
+                for (int64_t p = first; p < last; ++p) {
+                  if (in_place && (p + 1) * width <= pixels) continue;
                   gather_pixels(source, offsets.data(), from, std::min(k0 + k, from + kRows),
                                 runs[p - first], run_counts[p - first], width,
                                 columns + (p - first) * panel + (from - k0) * width);
+                }
               for (int64_t t = tile_from; t < tile_to; ++t) {
                 const int64_t row = t * tile_rows;
                 const int rows = static_cast<int>(std::min(tile_rows, s.out_channels - row));
@@ -142,7 +155,9 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
                   const int64_t cols = std::min(width, pixels - p * width);
                   const int64_t at = (out_row + row) * pixels + p * width;
                   float* c = y + at;
-                  tile.b = columns + (p - first) * panel;
+                  const bool lies = in_place && (p + 1) * width <= pixels;
+                  tile.b = lies ? source + k0 * pixels + p * width : columns + (p - first) * panel;
+                  tile.ldb = lies ? pixels : width;
                   tile.c = c;
                   tile.cols = cols;
                   if (init != nullptr) tile.init = init + at;

@@ -130,7 +130,7 @@ Status run_grid(KernelRun& run) {
               std::fill_n(result, channels, 0.0f);
             else
               blend_rows_at(turned + n * s.plane * channels, rows.data(), shares.data(), taps,
-                            channels, false, result);
+                            channels, result);
           }
           transpose_tile(reinterpret_cast<const std::byte*>(results.data()), channels,
                          reinterpret_cast<std::byte*>(out), s.points, count, channels, 4);

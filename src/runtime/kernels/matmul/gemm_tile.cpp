@@ -199,6 +199,12 @@ void tile(const GemmTile& t) {
       __builtin_prefetch(t.c + r * t.ldc, 1);
       if (kV * HWY_LANES(float) > 16) __builtin_prefetch(t.c + r * t.ldc + 16, 1);
     }
+  if (kR >= 4 && t.init != nullptr && t.init != t.c)
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r) {
+      __builtin_prefetch(t.init + r * t.ldi);
+      if (kV * HWY_LANES(float) > 16) __builtin_prefetch(t.init + r * t.ldi + 16);
+    }
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 4

@@ -74,50 +74,30 @@ void blend(const float* from, const int32_t* offsets, const float* weights, int6
   }
 }
 
-template <bool kMaximum>
 void rows_at(const float* from, const int32_t* rows, const float* weights, int64_t taps, int64_t n,
              float* out) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  [[maybe_unused]] const V least = hn::Set(f, -std::numeric_limits<float>::infinity());
-  const auto fold = [&](V sum, V weight, V value) HWY_ATTR {
-    if constexpr (kMaximum) {
-      value = hn::Mul(weight, value);
-      return hn::IfThenElse(hn::Gt(value, sum), value, sum);
-    } else {
-      return hn::MulAdd(weight, value, sum);
-    }
-  };
   int64_t j = 0;
   for (; j + 2 * lanes <= n; j += 2 * lanes) {
     const float* first = from + rows[0] * n + j;
     const V w0 = hn::Set(f, weights[0]);
     V s0 = hn::Mul(w0, hn::LoadU(f, first)), s1 = hn::Mul(w0, hn::LoadU(f, first + lanes));
-    if constexpr (kMaximum) {  // a NaN is passed over
-      s0 = hn::IfThenElse(hn::IsNaN(s0), least, s0);
-      s1 = hn::IfThenElse(hn::IsNaN(s1), least, s1);
-    }
     for (int64_t t = 1; t < taps; ++t) {
       const float* row = from + rows[t] * n + j;
       const V w = hn::Set(f, weights[t]);
-      s0 = fold(s0, w, hn::LoadU(f, row));
-      s1 = fold(s1, w, hn::LoadU(f, row + lanes));
+      s0 = hn::MulAdd(w, hn::LoadU(f, row), s0);
+      s1 = hn::MulAdd(w, hn::LoadU(f, row + lanes), s1);
     }
     hn::StoreU(s0, f, out + j);
     hn::StoreU(s1, f, out + j + lanes);
   }
   for (; j < n; j += lanes) {
     V sum = hn::Mul(hn::Set(f, weights[0]), load_n(f, from + rows[0] * n + j, n - j));
-    if constexpr (kMaximum) sum = hn::IfThenElse(hn::IsNaN(sum), least, sum);
     for (int64_t t = 1; t < taps; ++t)
-      sum = fold(sum, hn::Set(f, weights[t]), load_n(f, from + rows[t] * n + j, n - j));
+      sum = hn::MulAdd(hn::Set(f, weights[t]), load_n(f, from + rows[t] * n + j, n - j), sum);
     store_n(sum, f, out + j, n - j);
   }
-}
-void any_rows_at(const float* from, const int32_t* rows, const float* weights, int64_t taps,
-                 int64_t n, bool maximum, float* out) {
-  maximum ? rows_at<true>(from, rows, weights, taps, n, out)
-          : rows_at<false>(from, rows, weights, taps, n, out);
 }
 
 template <bool kInclusive, bool kGreater>
@@ -240,10 +220,9 @@ void blend_places(const float* from, const int32_t* offsets, const float* weight
   (from, offsets, weights, taps, n, out);
 }
 void blend_rows_at(const float* from, const int32_t* rows, const float* weights, int64_t taps,
-                   int64_t n, bool maximum, float* out) {
-  TOMBOLO_TARGET(void(const float*, const int32_t*, const float*, int64_t, int64_t, bool, float*),
-                 any_rows_at)
-  (from, rows, weights, taps, n, maximum, out);
+                   int64_t n, float* out) {
+  using Fn = void(const float*, const int32_t*, const float*, int64_t, int64_t, float*);
+  TOMBOLO_TARGET(Fn, rows_at)(from, rows, weights, taps, n, out);
 }
 int64_t places_beyond(const float* x, int64_t n, float limit, bool inclusive, bool greater,
                       int32_t* places) {
