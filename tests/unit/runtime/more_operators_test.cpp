@@ -276,6 +276,87 @@ TEST_P(MoreOperators, Ranges) {
     }
 }
 
+TEST_P(MoreOperators, LossesOfDoubles) {
+  for (const auto& [scores, targets] :
+       {std::pair<std::vector<int64_t>, std::vector<int64_t>>{{9, 130}, {9}},
+        {{5000, 3}, {5000}},
+        {{3, 4, 33}, {3, 33}},
+        {{2, 21, 17, 19}, {2, 17, 19}},
+        {{3, 2, 5000}, {3, 5000}}}) {
+    std::vector<float> x(static_cast<size_t>(element_count(scores)));
+    for (float& score : x) score = 3 * normal_(engine_);
+    std::vector<int64_t> t(static_cast<size_t>(element_count(targets)));
+    for (int64_t& target : t)
+      target = static_cast<int64_t>(engine_() % static_cast<uint32_t>(scores[1]));
+    t[1] = -1;
+    const std::vector<NamedValue> inputs = {{"x", Tensor::of<float>(DType::kFloat32, scores, x)},
+                                            {"t", Tensor::of<int64_t>(DType::kInt64, targets, t)},
+                                            {"w", numbers({scores[1]}, 1)}};
+    for (const int type : {kF32, kF64})
+      for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"})
+        for (const char* reduction : {"none", "sum", "mean"})
+          for (const char* more : {"", ", v"}) {
+            const std::string cast = std::to_string(type),
+                              call = std::string(" = ") + op +
+                                     " <ignore_index = -1, reduction = \"" + reduction +
+                                     "\"> (d, t" + more + ") ";
+            const std::string head = "main (float[] x, int64[] t, float[] w) => (y";
+            const std::string casts =
+                "{ a = Abs (w) d = Cast <to = " + cast + "> (x) v = Cast <to = " + cast + "> (a) ";
+            agree(head + ") " + casts + "l" + call + "y = Cast <to = 1> (l) }", inputs, 4e-6);
+            if (*op == 'S')
+              agree(head + ", p) " + casts + "l, q" + call +
+                        "y = Cast <to = 1> (l) p = Cast <to = 1> (q) }",
+                    inputs, 4e-6);
+          }
+  }
+}
+
+TEST_P(MoreOperators, RunningSumsOfManyColumns) {
+  for (const auto& x : {numbers({11, 1100}, 9), numbers({3, 1024}, 9), numbers({2, 9, 64}, 9),
+                        numbers({2, 7, 65}, 9), numbers({40, 2, 33}, 9)})
+    for (const char* attributes :
+         {"", "exclusive = 1", "reverse = 1", "exclusive = 1, reverse = 1"})
+      for (const char* axis : {"0", "1"})
+        agree_cast({kF32, kF64, kI32, kI64},
+                   std::string("y = CumSum <") + attributes + "> (x, axis)", x, "y",
+                   std::string("<int64 axis = {") + axis + "}>");
+}
+
+TEST_P(MoreOperators, GatheredElements) {
+  for (const char* index : {"6", "7"})
+    for (const int axis : {0, 1, 2}) {
+      const std::string node = "{ x = Cast <to = TYPE> (g) i = Cast <to = " + std::string(index) +
+                               "> (p) y = GatherElements <axis = " + std::to_string(axis) +
+                               "> (x, i) }";
+      for (const int type : {kU8, kI16, kF32, kF64, kI64}) {
+        std::string text = node;
+        text.replace(text.find("TYPE"), 4, std::to_string(type));
+        const std::string main = "main (float[A,B,C] g, int64[D,E,F] p) => (y) " + text;
+        agree(main, {{"g", numbers({5, 7, 33}, 30)}, {"p", places({5, 7, 33}, 5)}});
+        agree(main, {{"g", numbers({9, 9, 9}, 30)}, {"p", places({3, 4, 9}, 9)}});
+        agree(main, {{"g", numbers({9, 9, 9}, 30)}, {"p", places({9, 2, 1}, 9)}});
+      }
+    }
+  agree("main (float[A,B] g, int64[D,E] p) => (y) { y = GatherElements <axis = 1> (g, p) }",
+        {{"g", numbers({2, 3000}, 30)}, {"p", places({2, 2500}, 3000)}});
+  // A place that lies outside is refused, wherever it stands.
+  for (const int64_t outside : {7, -8}) {
+    Tensor places_of = places({2, 1500}, 7);
+    places_of.data<int64_t>()[2777] = outside;
+    auto model = parse_text(
+        "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (float[2,7] g, int64[2,1500] p) => (y) "
+        "{ y = GatherElements <axis = 1> (g, p) }");
+    ASSERT_TRUE(model);
+    auto session = Session::create(*std::move(model), SessionOptions{});
+    ASSERT_TRUE(session);
+    const auto got =
+        (*session)->run(std::vector<NamedValue>{{"g", numbers({2, 7}, 1)}, {"p", places_of}});
+    ASSERT_FALSE(got);
+    EXPECT_NE(got.error().message.find("out of range"), std::string::npos) << got.error().message;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, MoreOperators,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });

@@ -222,26 +222,6 @@ Result<std::unique_ptr<KernelState>> prepare_pick(const PrepareContext& q) {
   return state;
 }
 
-/// pick_elements() of any elements and indices.
-template <typename T, typename I>
-bool pick_any(const T* from, const I* index, int64_t n, int64_t length, int64_t step,
-              int64_t stride, T* out) {
-  // Without branches: signs come in any order. A place outside becomes 0.
-  int64_t good = -1;
-  const auto place_of = [&](int64_t i) {
-    const int64_t given = index[i], place = given + (length & given >> 63);
-    const int64_t inside =
-        -static_cast<int64_t>(static_cast<uint64_t>(place) < static_cast<uint64_t>(length));
-    good &= inside;
-    return place & inside;
-  };
-  if (step == 0 && stride == 1)
-    for (int64_t i = 0; i < n; ++i) out[i] = from[place_of(i)];
-  else
-    for (int64_t i = 0; i < n; ++i) out[i] = from[i * step + place_of(i) * stride];
-  return good != 0;
-}
-
 template <typename T, typename I>
 bool pick_rows(const KernelRun& run, const PickState& s, Tensor& y) {
   const Tensor& index = run.input(1);
@@ -249,29 +229,27 @@ bool pick_rows(const KernelRun& run, const PickState& s, Tensor& y) {
   const auto* places = index.data<I>();
   auto* to = y.data<T>();
   const size_t last = s.data.size() - 1;
-  constexpr bool kWide = std::is_same_v<T, uint32_t> && std::is_same_v<I, int64_t>;
   std::atomic<bool> outside = false;
   run.parallel_for(s.rows, grain_of(s.width, 1 << 14), [&](int64_t begin, int64_t end) {
-    bool good = true;
+    // As many as stay in the first cache, and what becomes of them.
+    constexpr int64_t kPlaces = 1024;
+    int32_t offsets[kPlaces];
     for (int64_t row = begin; row < end; ++row) {
       int64_t rest = row, base = s.dense ? row * s.length : 0;
       for (size_t j = last; !s.dense && j-- > 0; rest /= index.dim(j))
         if (j != s.axis) base += rest % index.dim(j) * s.strides[j];
       const int64_t step = s.axis == last ? 0 : 1, stride = s.strides[s.axis];
-      const I* place = places + row * s.width;
-      T* out = to + row * s.width;
-      bool inside;
-      if constexpr (kWide) {
-        constexpr int64_t kFew = 16;
-        inside = s.width < kFew
-                     ? pick_any(from + base, place, s.width, s.length, step, stride, out)
-                     : pick_elements(from + base, place, s.width, s.length, step, stride, out);
-      } else {
-        inside = pick_any(from + base, place, s.width, s.length, step, stride, out);
+      for (int64_t at = 0; at < s.width; at += kPlaces) {
+        const int64_t n = std::min(kPlaces, s.width - at);
+        if (!place_offsets(places + row * s.width + at, n, s.length, step, stride, offsets)) {
+          outside = true;
+          return;
+        }
+        const T* x = from + base + at * step;
+        T* out = to + row * s.width + at;
+        for (int64_t i = 0; i < n; ++i) out[i] = x[offsets[i]];
       }
-      good &= inside;
     }
-    if (!good) outside = true;
   });
   return !outside;
 }
