@@ -138,18 +138,19 @@ constexpr Text kMoves[] = {"Concat",   "DepthToSpace", "Expand",  "Flatten",   "
 
 /// Operators that compare, search or take apart: which element it is depends on each bit, so that
 /// they see what was rounded.
-constexpr Text kOrders[] = {"ArgMax", "ArgMin",  "Hardmax", "IsInf",
-                            "IsNaN",  "NonZero", "TopK",    "Unique"};
+constexpr Text kOrders[] = {"ArgMax", "ArgMin", "Hardmax", "NonZero", "TopK", "Unique"};
 
 /// What has a kernel that widens and rounds on its way: by itself it reads and writes half as much.
 constexpr Text kAlone[] = {"Abs",       "Add",         "Div",
                            "Elu",       "Erf",         "Exp",
                            "Gelu",      "HardSigmoid", "LayerNormalization",
-                           "LeakyRelu", "Log",         "Mish",
+                           "LeakyRelu", "Log",         "Max",
+                           "Mean",      "Min",         "Mish",
                            "Mul",       "Neg",         "RMSNormalization",
-                           "Relu",      "Sigmoid",     "Softmax",
-                           "Softplus",  "Sqrt",        "Sub",
-                           "Swish",     "Tanh"};
+                           "Relu",      "Sigmoid",     "Sign",
+                           "Softmax",   "Softplus",    "Sqrt",
+                           "Sub",       "Sum",         "Swish",
+                           "Tanh"};
 
 constexpr int64_t kLarge = 1 << 14;  ///< elements from which on a weight stays as it is
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -16,6 +17,30 @@ Result<double> scalar_input(const KernelContext& context, size_t index, const ch
   if (absent(value) || value.size() != 1)
     return context.error(std::string(name) + " must be a scalar");
   return value.data<double>()[0];
+}
+
+/// y[bins][bands]: a triangle down each column, between an edge and the second one after it.
+template <typename T>
+void fill_triangles(const std::vector<int64_t>& edges, int64_t bins, T* y) {
+  const auto bands = static_cast<int64_t>(edges.size()) - 2;
+  std::fill_n(y, bins * bands, T{0});
+  // What lies beyond the spectrum has no bin to be written to.
+  const auto inside = [&](int64_t bin) { return std::clamp<int64_t>(bin, 0, bins); };
+  for (int64_t band = 0; band < bands; ++band) {
+    const int64_t* edge = edges.data() + band;
+    const int64_t left = edge[0], centre = edge[1], right = edge[2];
+    const auto set = [&](int64_t bin, double value) {
+      y[bin * bands + band] = static_cast<T>(value);
+    };
+    if (centre == left) {
+      if (centre >= 0 && centre < bins) set(centre, 1);
+    } else {
+      for (int64_t bin = inside(left); bin < inside(centre + 1); ++bin)
+        set(bin, static_cast<double>(bin - left) / static_cast<double>(centre - left));
+    }
+    for (int64_t bin = inside(centre); bin < inside(right); ++bin)
+      set(bin, static_cast<double>(right - bin) / static_cast<double>(right - centre));
+  }
 }
 
 Status run_mel_weight_matrix(KernelContext& context) {
@@ -36,34 +61,25 @@ Status run_mel_weight_matrix(KernelContext& context) {
     return context.error("output_datatype is not a type of numbers");
   const auto bands = static_cast<int64_t>(bands_given);
   const int64_t bins = static_cast<int64_t>(length) / 2 + 1;
-  TRY(Tensor y, context.allocate(DType::kFloat64, {{bins, bands}}));
-  std::fill_n(y.data<double>(), y.size(), 0.0);
-
   // Edges of the triangles: evenly spaced on the mel scale, as bins of the spectrum.
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
-  const double step = (mel(high) - mel(low)) / static_cast<double>(bands + 2);
-  const auto edge = [&](int64_t i) {
-    const double hertz =
-        700 * (std::pow(10, (mel(low) + step * static_cast<double>(i)) / 2595) - 1);
+  const double first = mel(low), step = (mel(high) - first) / static_cast<double>(bands + 2);
+  CHECK_OK(context.host.reserve(static_cast<uint64_t>(bands + 2) * sizeof(int64_t)));
+  std::vector<int64_t> edges(static_cast<size_t>(bands + 2));
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const double hertz = 700 * (std::pow(10, (first + step * static_cast<double>(i)) / 2595) - 1);
     const double bin = std::floor((length + 1) * hertz / rate);
-    return static_cast<int64_t>(std::clamp(bin, -0x1p50, 0x1p50));
-  };
-  for (int64_t band = 0; band < bands; ++band) {
-    const int64_t left = edge(band), centre = edge(band + 1), right = edge(band + 2);
-    // What lies beyond the spectrum has no bin to be written to.
-    const auto set = [&](int64_t bin, double value) {
-      y.data<double>()[bin * bands + band] = value;
-    };
-    const auto inside = [&](int64_t bin) { return std::clamp<int64_t>(bin, 0, bins); };
-    if (centre == left) {
-      if (centre >= 0 && centre < bins) set(centre, 1);
-    } else {
-      for (int64_t bin = inside(left); bin < inside(centre + 1); ++bin)
-        set(bin, static_cast<double>(bin - left) / static_cast<double>(centre - left));
-    }
-    for (int64_t bin = inside(centre); bin < inside(right); ++bin)
-      set(bin, static_cast<double>(right - bin) / static_cast<double>(right - centre));
+    edges[i] = static_cast<int64_t>(std::clamp(bin, -0x1p50, 0x1p50));
   }
+  const std::array dims{bins, bands};
+  if (*type == DType::kFloat32 || *type == DType::kFloat64) {
+    TRY(Tensor * y, context.output(0, *type, dims));
+    *type == DType::kFloat32 ? fill_triangles(edges, bins, y->data<float>())
+                             : fill_triangles(edges, bins, y->data<double>());
+    return ok();
+  }
+  TRY(Tensor y, context.allocate(DType::kFloat64, dims));
+  fill_triangles(edges, bins, y.data<double>());
   return give(context, 0, *type, std::move(y));
 }
 

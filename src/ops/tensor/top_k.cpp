@@ -36,9 +36,9 @@ Status infer_top_k(InferContext& context) {
   return ok();
 }
 /// The best k of `length` elements by key and then by index, in `found` as (key, index) in one
-/// number each, the best first. The greater number is the better one.
+/// number each, the best first or by index. The greater number is the better one.
 void select_best(const float* data, int64_t step, int64_t length, int64_t k, bool largest,
-                 std::vector<uint64_t>& found) {
+                 bool sorted, std::vector<uint64_t>& found) {
   found.clear();
   const auto packed = [&](int64_t i) {
     const uint32_t key = order_key(data[i * step]);
@@ -65,7 +65,12 @@ void select_best(const float* data, int64_t step, int64_t length, int64_t k, boo
     if (found.size() == room) cut();
   }
   if (found.size() > keep) cut();
-  std::sort(found.begin(), found.end(), std::greater<>());
+  if (sorted)
+    std::sort(found.begin(), found.end(), std::greater<>());
+  else
+    std::sort(found.begin(), found.end(), [](uint64_t a, uint64_t b) {
+      return static_cast<uint32_t>(a) > static_cast<uint32_t>(b);
+    });
 }
 
 Status run_top_k(KernelContext& context) {
@@ -82,6 +87,8 @@ Status run_top_k(KernelContext& context) {
     return context.error("K is " + std::to_string(k) + ", but axis " + std::to_string(axis) +
                          " has " + std::to_string(length) + " elements");
   const bool largest = context.attributes.get_int("largest", 1) != 0;
+  // What is not sorted may come in any order: here in that of the indices, which costs least.
+  const bool sorted = context.attributes.get_int("sorted", 1) != 0;
   if (context.output_count() < 2) return context.error("two outputs are needed");
   Dims dims = x->dims();
   dims[at] = k;
@@ -95,7 +102,7 @@ Status run_top_k(KernelContext& context) {
           std::vector<uint64_t> found;
           for (int64_t line = begin; line < end; ++line) {
             const float* data = x->data<float>() + line / inner * length * inner + line % inner;
-            select_best(data, inner, length, k, largest, found);
+            select_best(data, inner, length, k, largest, sorted, found);
             for (int64_t i = 0; i < k; ++i) {
               const int64_t to = (line / inner * k + i) * inner + line % inner;
               const auto place = static_cast<int64_t>(
@@ -121,6 +128,7 @@ Status run_top_k(KernelContext& context) {
       };
       std::iota(order.begin(), order.end(), 0);
       std::partial_sort(order.begin(), order.begin() + k, order.end(), before);
+      if (!sorted) std::sort(order.begin(), order.begin() + k);
       for (int64_t i = 0; i < k; ++i) {
         const int64_t to = (line / inner * k + i) * inner + line % inner;
         const int64_t place = order[static_cast<size_t>(i)];

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <bit>
 #include <numeric>
+#include <span>
+#include <string_view>
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
@@ -66,6 +69,65 @@ bool complex_less(const T* data, int64_t a, int64_t b) {
   return total_less(data[2 * a + 1], data[2 * b + 1]);
 }
 
+/// The distinct ones of some texts: where each comes first, how often it comes, and the number of
+/// each text's. They are numbered in their order (by bytes), or as they come.
+void group_texts(std::span<const std::string> texts, bool sorted, std::vector<int64_t>& group,
+                 std::vector<int64_t>& firsts, std::vector<int64_t>& counts) {
+  struct Entry {
+    uint64_t hash = 0;
+    int64_t group = -1;
+  };
+  const int bits = static_cast<int>(std::bit_width(2 * texts.size()));
+  const size_t mask = (size_t{1} << bits) - 1;
+  std::vector<Entry> table(mask + 1);
+  group.reserve(texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const uint64_t hash = std::hash<std::string_view>()(texts[i]);
+    size_t at = hash & mask;
+    while (table[at].group >= 0 &&
+           (table[at].hash != hash ||
+            texts[static_cast<size_t>(firsts[static_cast<size_t>(table[at].group)])] != texts[i]))
+      at = (at + 1) & mask;
+    if (table[at].group < 0) {
+      table[at] = {hash, static_cast<int64_t>(firsts.size())};
+      firsts.push_back(static_cast<int64_t>(i));
+      counts.push_back(0);
+    }
+    group.push_back(table[at].group);
+    ++counts[static_cast<size_t>(table[at].group)];
+  }
+  if (!sorted) return;
+  // By their first bytes as one number, which decides between most of them.
+  struct Distinct {
+    uint64_t start;
+    int64_t group;
+  };
+  std::vector<Distinct> order(firsts.size());
+  const auto text_of = [&](int64_t number) -> const std::string& {
+    return texts[static_cast<size_t>(firsts[static_cast<size_t>(number)])];
+  };
+  for (size_t k = 0; k < order.size(); ++k) {
+    const std::string& text = text_of(static_cast<int64_t>(k));
+    uint64_t start = 0;
+    for (size_t j = 0; j < 8; ++j)
+      start = start << 8 | (j < text.size() ? static_cast<unsigned char>(text[j]) : 0u);
+    order[k] = {start, static_cast<int64_t>(k)};
+  }
+  std::sort(order.begin(), order.end(), [&](const Distinct& a, const Distinct& b) {
+    return a.start != b.start ? a.start < b.start : text_of(a.group) < text_of(b.group);
+  });
+  std::vector<int64_t> number(order.size()), sorted_firsts, sorted_counts;
+  for (size_t k = 0; k < order.size(); ++k) {
+    const auto old = static_cast<size_t>(order[k].group);
+    number[old] = static_cast<int64_t>(k);
+    sorted_firsts.push_back(firsts[old]);
+    sorted_counts.push_back(counts[old]);
+  }
+  for (int64_t& one : group) one = number[static_cast<size_t>(one)];
+  firsts = std::move(sorted_firsts);
+  counts = std::move(sorted_counts);
+}
+
 Status write_ints(KernelContext& context, size_t index, const std::vector<int64_t>& values) {
   if (!context.wants_output(index)) return ok();
   const int64_t dims[] = {static_cast<int64_t>(values.size())};
@@ -87,8 +149,12 @@ Status run_unique(KernelContext& context) {
     slices = {product(dims, 0, at), dims[at], product(dims, at + 1, dims.size())};
   }
 
-  std::vector<int64_t> group, order;
-  if (x->is_string()) {
+  const bool sorted = context.attributes.get_int("sorted", 1) != 0;
+  std::vector<int64_t> group, order, firsts, counts;
+  const bool single_texts = x->is_string() && slices.outer == 1 && slices.inner == 1;
+  if (single_texts) {
+    group_texts(x->strings(), sorted, group, firsts, counts);
+  } else if (x->is_string()) {
     const auto& texts = x->strings();
     order = sort_slices(
         slices,
@@ -112,7 +178,6 @@ Status run_unique(KernelContext& context) {
   }
 
   // Equal slices are sorted by index, so the first of a group is its first occurrence.
-  std::vector<int64_t> firsts, counts;
   for (const int64_t slice : order) {
     if (static_cast<size_t>(group[static_cast<size_t>(slice)]) == firsts.size()) {
       firsts.push_back(slice);
@@ -122,7 +187,7 @@ Status run_unique(KernelContext& context) {
   }
   std::vector<int64_t> ranks(firsts.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  if (context.attributes.get_int("sorted", 1) == 0) {
+  if (!sorted && !single_texts) {
     std::sort(ranks.begin(), ranks.end(), [&](int64_t a, int64_t b) {
       return firsts[static_cast<size_t>(a)] < firsts[static_cast<size_t>(b)];
     });

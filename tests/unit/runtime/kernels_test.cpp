@@ -10,6 +10,7 @@
 #include "each_isa.h"
 #include "runtime/kernels/conv/conv.h"
 #include "runtime/kernels/elementwise/binary.h"
+#include "runtime/kernels/elementwise/integer_pow.h"
 #include "runtime/kernels/elementwise/unary.h"
 #include "runtime/kernels/elementwise/unary_typed.h"
 #include "runtime/kernels/isa.h"

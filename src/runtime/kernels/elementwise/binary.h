@@ -50,7 +50,7 @@ BinaryFn* comparison_fn(Binary op, DType dtype);
 BinaryFn* pow_fn(DType dtype);
 BinaryFn* typed_fn(Binary op, DType dtype);  ///< what the others lack: plain loops
 BinaryFn* typed_compare_fn(Binary op, DType dtype);
-BinaryFn* fmod_fn();
+BinaryFn* fmod_fn(DType dtype);  ///< of floats
 
 /// y[i] = c[i] ? a[i] : b[i] for elements of 1, 2, 4 or 8 bytes.
 using WhereFn = void(const uint8_t* c, bool c_repeats, const void* a, bool a_repeats, const void* b,

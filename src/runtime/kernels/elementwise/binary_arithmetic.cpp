@@ -111,7 +111,7 @@ BinaryFn* arithmetic_fn(Binary op, DType dtype) {
 
 BinaryFn* binary_fn(Binary op, DType dtype) {
   if (op == Binary::kPow) return pow_fn(dtype);
-  if (op == Binary::kFmod && dtype == DType::kFloat32) return fmod_fn();
+  if (op == Binary::kFmod && is_float(dtype)) return fmod_fn(dtype);
   if (is_comparison(op)) {
     BinaryFn* fn = comparison_fn(op, dtype);
     return fn != nullptr ? fn : typed_compare_fn(op, dtype);

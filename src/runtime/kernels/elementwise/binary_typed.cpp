@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "runtime/kernels/dispatch.h"
@@ -280,6 +281,36 @@ void fmod_f32(const void* a, bool ar, const void* b, bool br, void* y, int64_t n
   }
 }
 
+/// Remainders of doubles, exact: the quotient, rounded, is too large by one at most, and what is
+/// then left over is, like the remainder itself, a multiple of the divisor's last place.
+void fmod_f64(const void* a, bool ar, const void* b, bool br, void* y, int64_t n) {
+  const hn::ScalableTag<double> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const double* p = static_cast<const double*>(a);
+  const double* q = static_cast<const double*>(b);
+  double* out = static_cast<double*>(y);
+  const auto most = hn::Set(d, 9007199254740992.0), zero = hn::Zero(d);
+  const auto finite = hn::Set(d, std::numeric_limits<double>::max());
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = n - i;
+    const auto u = ar ? hn::Set(d, *p) : load_n(d, p + i, left);
+    auto v = hn::Abs(br ? hn::Set(d, *q) : load_n(d, q + i, left));
+    if (left < lanes)
+      v = hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(left)), v, hn::Set(d, 1.0));
+    const auto size = hn::Abs(u), quotient = hn::Trunc(hn::Div(size, v));
+    const auto good = hn::And(hn::Lt(quotient, most), hn::Le(v, finite));
+    // Without the products of HWY_NATIVE_FMA, which are not rounded, none would be exact.
+    if (HWY_NATIVE_FMA && HWY_LIKELY(hn::AllTrue(d, good))) {
+      auto rest = hn::NegMulAdd(quotient, v, size);
+      rest = hn::Add(rest, hn::IfThenElseZero(hn::Lt(rest, zero), v));
+      store_n(hn::CopySign(rest, u), d, out + i, left);
+    } else {
+      for (int64_t j = i; j < std::min(n, i + lanes); ++j)
+        out[j] = std::fmod(p[ar ? 0 : j], q[br ? 0 : j]);
+    }
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -347,7 +378,11 @@ BinaryFn* typed_compare_fn(Binary op, DType dtype) {
 #undef NUMBERS
 #undef WHOLE
 
-BinaryFn* fmod_fn() { return TOMBOLO_TARGET(BinaryFn, fmod_f32).get(); }
+BinaryFn* fmod_fn(DType dtype) {
+  return dtype == DType::kFloat32   ? TOMBOLO_TARGET(BinaryFn, fmod_f32).get()
+         : dtype == DType::kFloat64 ? TOMBOLO_TARGET(BinaryFn, fmod_f64).get()
+                                    : nullptr;
+}
 
 }  // namespace tombolo
 #endif

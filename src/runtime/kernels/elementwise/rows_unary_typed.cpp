@@ -139,6 +139,7 @@ KERNEL(sign_typed) = {
     .prepare = prepare_typed<UnaryTyped::kSign>,
     .run = run_typed,
     .in_place = 1,
+    .priority = 1,  // of 16-bit floats there is one through blocks of floats
 };
 KERNEL(relu_typed) = {
     .name = "relu",

@@ -65,6 +65,41 @@ void is_inf_any(const void* from, void* to, int64_t n, int flags) {
   for (int64_t i = 0; i < n; ++i) out[i] = static_cast<uint8_t>((in[i] == low) | (in[i] == high));
 }
 
+// Floats of 16 bits, by their bits: kInfinity has all of the exponent's.
+template <uint16_t kInfinity>
+void is_nan_half(const void* from, void* to, int64_t n, int) {
+  const auto* in = static_cast<const uint16_t*>(from);
+  auto* out = static_cast<uint8_t*>(to);
+  TOMBOLO_IVDEP for (int64_t i = 0; i < n; ++i) out[i] = (in[i] & 0x7FFF) > kInfinity;
+}
+template <uint16_t kInfinity>
+void is_inf_half(const void* from, void* to, int64_t n, int flags) {
+  const auto* in = static_cast<const uint16_t*>(from);
+  auto* out = static_cast<uint8_t*>(to);
+  // Where a side does not count, the other one stands for it.
+  const uint16_t above = (flags & 2) != 0 ? kInfinity : 0x8000 | kInfinity;
+  const uint16_t below = (flags & 1) != 0 ? 0x8000 | kInfinity : kInfinity;
+  const uint8_t any = flags != 0 ? 1 : 0;
+  TOMBOLO_IVDEP for (int64_t i = 0; i < n; ++i) {
+    const uint16_t x = in[i];
+    out[i] = static_cast<uint8_t>((x == above) | (x == below)) & any;
+  }
+}
+/// NaN keeps its sign and loses the rest, as by a conversion.
+template <uint16_t kInfinity>
+void sign_half(const void* from, void* to, int64_t n, int) {
+  const auto* in = static_cast<const uint16_t*>(from);
+  auto* out = static_cast<uint16_t*>(to);
+  constexpr uint16_t kQuiet = kInfinity | (kInfinity & -kInfinity) >> 1;
+  constexpr uint16_t kOne = kInfinity & kInfinity >> 1;
+  TOMBOLO_IVDEP for (int64_t i = 0; i < n; ++i) {
+    const uint16_t x = in[i], size = x & 0x7FFF, sign = x & 0x8000;
+    const uint16_t number = size > kInfinity ? kQuiet : kOne;
+    const uint16_t signed_number = number | sign;
+    out[i] = size == 0 ? uint16_t{0} : signed_number;
+  }
+}
+
 template <typename T>
 void clip_any(const void* from, void* to, int64_t n, const void* least, const void* most) {
   using Limits = std::numeric_limits<T>;
@@ -154,65 +189,6 @@ void cos_f64(const void* from, void* to, int64_t n, int) {
   guarded_f64(
       from, to, n, -kMostTurns, kMostTurns, [](auto d, auto x) HWY_ATTR { return hn::Cos(d, x); },
       [](double x) { return std::cos(x); });
-}
-
-template <class D, class V>
-HWY_INLINE V times_wrapping(D d, V a, V b) {
-  if constexpr (sizeof(hn::TFromD<D>) == 4) {
-    (void)d;
-    return hn::Mul(a, b);
-  } else {
-#if HWY_TARGET == HWY_AVX3
-    (void)d;
-    return V{_mm512_mullo_epi64(a.raw, b.raw)};
-#else
-    const hn::Repartition<uint32_t, D> half;
-    const auto al = hn::BitCast(half, a), bl = hn::BitCast(half, b);
-    const auto ah = hn::BitCast(half, hn::ShiftRight<32>(a)),
-               bh = hn::BitCast(half, hn::ShiftRight<32>(b));
-    const V cross = hn::Add(hn::MulEven(ah, bl), hn::MulEven(al, bh));
-    return hn::Add(hn::MulEven(al, bl), hn::ShiftLeft<32>(cross));
-#endif
-  }
-}
-
-template <typename T>
-void power_any(const T* x, T* y, int64_t n, int64_t exponent) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  if (exponent == 0) {
-    std::fill_n(y, n, T{1});
-    return;
-  }
-  // Several vectors take each step together: products of 64 bits are long chains.
-  constexpr int64_t kVectors = 4;
-  HWY_ALIGN T last[kVectors * HWY_LANES(T)] = {};
-  for (int64_t i = 0; i < n; i += kVectors * lanes) {
-    const bool whole = i + kVectors * lanes <= n;
-    if (!whole) std::copy(x + i, x + n, last);
-    const T* from = whole ? x + i : last;
-    hn::Vec<decltype(d)> base[kVectors], result[kVectors];
-#pragma GCC unroll 4
-    for (int64_t v = 0; v < kVectors; ++v) base[v] = hn::LoadU(d, from + v * lanes);
-    const auto square = [&]() HWY_ATTR {
-#pragma GCC unroll 4
-      for (auto& b : base) b = times_wrapping(d, b, b);
-    };
-    int64_t bits = exponent;
-    for (; (bits & 1) == 0; bits >>= 1) square();
-#pragma GCC unroll 4
-    for (int64_t v = 0; v < kVectors; ++v) result[v] = base[v];
-    while ((bits >>= 1) != 0) {
-      square();
-      if ((bits & 1) == 0) continue;
-#pragma GCC unroll 4
-      for (int64_t v = 0; v < kVectors; ++v) result[v] = times_wrapping(d, result[v], base[v]);
-    }
-    T* to = whole ? y + i : last;
-#pragma GCC unroll 4
-    for (int64_t v = 0; v < kVectors; ++v) hn::StoreU(result[v], d, to + v * lanes);
-    if (!whole) std::copy(last, last + (n - i), y + i);
-  }
 }
 
 void to_odd(const double* HWY_RESTRICT x, float* HWY_RESTRICT y, int64_t n) {
@@ -515,6 +491,9 @@ namespace tombolo {
 
 #define ROW(id, T, name) \
   if (dtype == DType::id) return TOMBOLO_TARGET(UnaryTypedFn, name<T>).get();
+#define HALF(name)                                                                       \
+  if (dtype == DType::kFloat16) return TOMBOLO_TARGET(UnaryTypedFn, name<0x7C00>).get(); \
+  if (dtype == DType::kBFloat16) return TOMBOLO_TARGET(UnaryTypedFn, name<0x7F80>).get();
 #define SIGNED(name)         \
   ROW(kInt8, int8_t, name)   \
   ROW(kInt16, int16_t, name) \
@@ -560,6 +539,7 @@ UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype) {
       SIGNED(sign_any)
       UNSIGNED(not_zero_any)
       if (dtype == DType::kFloat64) return TOMBOLO_TARGET(UnaryTypedFn, sign_f64).get();
+      HALF(sign_half)
       break;
     case UnaryTyped::kRelu:
       SIGNED(relu_any)
@@ -608,26 +588,20 @@ UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype) {
     case UnaryTyped::kIsNan:
       ROW(kFloat32, float, is_nan_any)
       ROW(kFloat64, double, is_nan_any)
+      HALF(is_nan_half)
       break;
     case UnaryTyped::kIsInf:
       ROW(kFloat32, float, is_inf_any)
       ROW(kFloat64, double, is_inf_any)
+      HALF(is_inf_half)
       break;
   }
   return nullptr;
 }
 #undef ROW
+#undef HALF
 #undef SIGNED
 #undef UNSIGNED
-
-void power_u32(const uint32_t* x, uint32_t* y, int64_t n, int64_t exponent) {
-  TOMBOLO_TARGET(void(const uint32_t*, uint32_t*, int64_t, int64_t), power_any<uint32_t>)
-  (x, y, n, exponent);
-}
-void power_u64(const uint64_t* x, uint64_t* y, int64_t n, int64_t exponent) {
-  TOMBOLO_TARGET(void(const uint64_t*, uint64_t*, int64_t, int64_t), power_any<uint64_t>)
-  (x, y, n, exponent);
-}
 
 void f64_to_odd(const double* x, float* y, int64_t n) {
   TOMBOLO_TARGET(void(const double*, float*, int64_t), to_odd)(x, y, n);

@@ -39,10 +39,6 @@ UnaryTypedFn* unary_typed_fn(UnaryTyped op, DType dtype);
 using ClipFn = void(const void* x, void* y, int64_t n, const void* low, const void* high);
 ClipFn* clip_fn(DType dtype);
 
-/// y[i] = x[i]^exponent for exponent >= 0, wrapping; y may be x.
-void power_u32(const uint32_t* x, uint32_t* y, int64_t n, int64_t exponent);
-void power_u64(const uint64_t* x, uint64_t* y, int64_t n, int64_t exponent);
-
 /// From one type to another as Cast does it (docs/numerics.md); null where there is none.
 using ConvertFn = void(const void* x, void* y, int64_t n);
 ConvertFn* convert_fn(DType from, DType to);

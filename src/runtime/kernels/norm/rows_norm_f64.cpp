@@ -1,4 +1,4 @@
-// LpNormalization and MeanVarianceNormalization of floats, with sums in double.
+// MeanVarianceNormalization of floats, with sums in double.
 
 #include <algorithm>
 #include <cmath>
@@ -13,72 +13,7 @@ namespace {
 
 constexpr int64_t kColumns = 64;
 
-struct LpState final : KernelState {
-  int64_t outer = 1, length = 1, inner = 1;
-  Power power = Power::kSquare;
-};
-
-bool plan_lp(const KernelQuery& q, LpState& s) {
-  if (active_isa() == Isa::kScalar || q.inputs.empty() || q.dtype(0) != DType::kFloat32 ||
-      element_count(q.dims(0)) < 1)
-    return false;
-  const auto rank = static_cast<int64_t>(q.dims(0).size());
-  int64_t axis = q.attributes.get_int("axis", -1);
-  if (axis < 0) axis += rank;
-  const int64_t p = q.attributes.get_int("p", 2);
-  if (axis < 0 || axis >= rank || (p != 1 && p != 2)) return false;
-  s.power = p == 1 ? Power::kMagnitude : Power::kSquare;
-  s.outer = element_count(q.dims(0).first(static_cast<size_t>(axis)));
-  s.length = q.dims(0)[static_cast<size_t>(axis)];
-  s.inner = element_count(q.dims(0).subspan(static_cast<size_t>(axis) + 1));
-  return true;
-}
-bool supports_lp(const KernelQuery& q) {
-  LpState state;
-  return plan_lp(q, state);
-}
-Result<std::unique_ptr<KernelState>> prepare_lp(const PrepareContext& q) {
-  auto state = std::make_unique<LpState>();
-  plan_lp(q, *state);
-  return state;
-}
-
-Status run_lp(KernelRun& run) {
-  const auto& s = run.state<LpState>();
-  const Tensor& x = run.input(0);
-  TRY(Tensor * y, run.output(0, DType::kFloat32, x.dims()));
-  const float* from = x.data<float>();
-  float* to = y->data<float>();
-  const auto factor = [&](double sum) {
-    const double norm = s.power == Power::kSquare ? std::sqrt(sum) : sum;
-    return norm == 0 ? 0.0 : 1 / norm;
-  };
-  if (s.inner == 1) {
-    run.parallel_for(s.outer, grain_of(s.length), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        shift_scale_row(from + i * s.length, s.length, 0,
-                        factor(row_sum_f64(s.power, from + i * s.length, s.length, 0)),
-                        to + i * s.length);
-    });
-    return ok();
-  }
-  const int64_t columns = (s.inner + kColumns - 1) / kColumns;
-  run.parallel_for(
-      s.outer * columns, grain_of(s.length * kColumns), [&](int64_t begin, int64_t end) {
-        for (int64_t task = begin; task < end; ++task) {
-          const int64_t column = task % columns * kColumns;
-          const int64_t at = task / columns * s.length * s.inner + column;
-          const int64_t width = std::min(kColumns, s.inner - column);
-          double sums[kColumns] = {};
-          column_sums_f64(s.power, from + at, s.length, s.inner, width, nullptr, sums);
-          for (int64_t j = 0; j < width; ++j) sums[j] = factor(sums[j]);
-          shift_scale_columns(from + at, s.length, s.inner, width, nullptr, sums, to + at);
-        }
-      });
-  return ok();
-}
-
-// MeanVarianceNormalization: [outer reduced][kept][inner reduced], or columns where the innermost
+// [outer reduced][kept][inner reduced], or columns where the innermost
 // axis is kept.
 
 struct MeanState final : KernelState {
@@ -167,14 +102,6 @@ Status run_mean(KernelRun& run) {
 
 }  // namespace
 
-KERNEL(lp_normalization) = {
-    .name = "lp_normalization",
-    .op = "LpNormalization",
-    .supports = supports_lp,
-    .prepare = prepare_lp,
-    .run = run_lp,
-    .in_place = 1,
-};
 KERNEL(mean_variance_normalization) = {
     .name = "mean_variance_normalization",
     .op = "MeanVarianceNormalization",

@@ -1,22 +1,18 @@
-// LayerNormalization, RMSNormalization, SimplifiedLayerNormalization and LpNormalization of
-// doubles.
+// LayerNormalization, RMSNormalization and SimplifiedLayerNormalization of doubles.
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/norm/norm_f64.h"
-#include "runtime/kernels/tensor/transpose_tile.h"
 
 namespace tombolo {
 namespace {
 
 struct WideNormState final : KernelState {
-  int64_t rows = 1, length = 1, inner = 1;  ///< inner: of LpNormalization alone
+  int64_t rows = 1, length = 1;
   double epsilon = 1e-5;
-  SumOf power = SumOf::kSquares;
 };
 
 bool read_axis(const KernelQuery& q, size_t& axis) {
@@ -41,17 +37,6 @@ bool plan_norm(const KernelQuery& q, WideNormState& s) {
   s.length = element_count(normalized);
   s.rows = element_count(q.dims(0)) / s.length;
   s.epsilon = static_cast<double>(q.attributes.get_float("epsilon", 1e-5f));
-  return true;
-}
-bool plan_lp(const KernelQuery& q, WideNormState& s) {
-  size_t axis;
-  if (!read_axis(q, axis)) return false;
-  const int64_t p = q.attributes.get_int("p", 2);
-  if (p != 1 && p != 2) return false;
-  s.power = p == 1 ? SumOf::kMagnitudes : SumOf::kSquares;
-  s.length = q.dims(0)[axis];
-  s.rows = element_count(q.dims(0).first(axis));
-  s.inner = element_count(q.dims(0).subspan(axis + 1));
   return true;
 }
 template <bool (*kPlan)(const KernelQuery&, WideNormState&)>
@@ -86,42 +71,6 @@ Status run_norm(KernelRun& run) {
   return ok();
 }
 
-/// Lines that do not lie in one piece are copied sixteen at a time.
-Status run_lp(KernelRun& run) {
-  const auto& s = run.state<WideNormState>();
-  TRY(Tensor * y, run.output(0, DType::kFloat64, run.input(0).dims()));
-  const double* x = run.data<double>(0);
-  double* to = y->data<double>();
-  const auto line = [&](const double* from, double* out) {
-    const double sum = row_sum(s.power, from, s.length, 0);
-    const double norm = s.power == SumOf::kSquares ? std::sqrt(sum) : sum;
-    normalize_row(from, s.length, 0, norm == 0 ? 0 : 1 / norm, nullptr, nullptr, out);
-  };
-  if (s.inner == 1) {
-    run.parallel_for(s.rows, grain_of(s.length), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) line(x + i * s.length, to + i * s.length);
-    });
-    return ok();
-  }
-  constexpr int64_t kLines = 16;
-  const int64_t groups = (s.inner + kLines - 1) / kLines;
-  run.parallel_for(s.rows * groups, grain_of(s.length * kLines), [&](int64_t begin, int64_t end) {
-    std::vector<double> room(static_cast<size_t>(kLines * s.length));
-    auto* const lines = reinterpret_cast<std::byte*>(room.data());
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t first = task % groups * kLines, count = std::min(kLines, s.inner - first);
-      const int64_t at = task / groups * s.length * s.inner + first;
-      transpose_tile(reinterpret_cast<const std::byte*>(x + at), s.inner, lines, s.length, s.length,
-                     count, sizeof(double));
-      for (int64_t j = 0; j < count; ++j)
-        line(room.data() + j * s.length, room.data() + j * s.length);
-      transpose_tile(lines, s.length, reinterpret_cast<std::byte*>(to + at), s.inner, count,
-                     s.length, sizeof(double));
-    }
-  });
-  return ok();
-}
-
 }  // namespace
 
 KERNEL(layer_normalization_f64) = {
@@ -148,13 +97,4 @@ KERNEL(simplified_layer_normalization_f64) = {
     .run = run_norm<false>,
     .in_place = 1,
 };
-KERNEL(lp_normalization_f64) = {
-    .name = "lp_normalization",
-    .op = "LpNormalization",
-    .supports = supports<plan_lp>,
-    .prepare = prepare<plan_lp>,
-    .run = run_lp,
-    .in_place = 1,
-};
-
 }  // namespace tombolo

@@ -59,7 +59,7 @@ Status scan(KernelRun& run) {
                      });
     return ok();
   }
-  constexpr int64_t kWidth = 256;
+  constexpr int64_t kWidth = 1024;
   const int64_t strips = (s.inner + kWidth - 1) / kWidth;
   run.parallel_for(
       s.outer * strips, std::max<int64_t>(1, (1 << 14) / (s.length * std::min(kWidth, s.inner))),

@@ -18,16 +18,17 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Columns side by side. Some rows of all columns at a time, as they lie in memory: on their way
-/// down these the sums of some vectors stay in registers.
+/// down these the sums of some vectors stay in registers. Where those are all columns, that is all
+/// the way.
 template <bool kExclusive, typename T>
 void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, bool reverse, T* y) {
   using S = std::conditional_t<std::is_floating_point_v<T>, double, T>;
-  constexpr int64_t kColumns = 256, kRows = 4, kVectors = 8;
+  constexpr int64_t kColumns = 1024, kVectors = 8;
   const hn::ScalableTag<S> d;
   const hn::Rebind<T, hn::ScalableTag<S>> narrow;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  HWY_ALIGN S sums[kColumns];
+  HWY_ALIGN S sums[kColumns + HWY_LANES(S)];
   const int64_t by = reverse ? -step : step, start = reverse ? (n - 1) * step : 0;
   const auto add = [&](V& sum, int64_t at, int64_t left) HWY_ATTR {
     V v;
@@ -44,9 +45,10 @@ void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, bool re
   };
   for (int64_t first = 0; first < width; first += kColumns) {
     const int64_t count = std::min(kColumns, width - first);
-    std::fill_n(sums, kColumns, S{0});
-    for (int64_t row = 0; row < n; row += kRows) {
-      const int64_t rows = std::min(kRows, n - row), top = start + row * by + first;
+    const int64_t some = count <= kVectors * lanes ? n : 4;
+    std::fill_n(sums, count + lanes, S{0});
+    for (int64_t row = 0; row < n; row += some) {
+      const int64_t rows = std::min(some, n - row), top = start + row * by + first;
       int64_t j = 0;
       for (; j + kVectors * lanes <= count; j += kVectors * lanes) {
         V sum[kVectors];

@@ -17,41 +17,36 @@ namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-bool pick(const uint32_t* from, const int64_t* index, int64_t n, int64_t length, int64_t step,
-          int64_t stride, uint32_t* out) {
-  const hn::ScalableTag<int64_t> d;
+template <typename I>
+bool offsets_of(const I* index, int64_t n, int64_t length, int64_t step, int64_t stride,
+                int32_t* offsets) {
+  const hn::ScalableTag<I> d;
   const hn::Rebind<int32_t, decltype(d)> di;
-  const hn::Rebind<uint32_t, decltype(d)> du;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto zero = hn::Zero(d), size = hn::Set(d, length);
-  const auto by = hn::Set(di, static_cast<int32_t>(stride)),
-             first = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(step)));
-  auto wrong = hn::Lt(zero, zero);
-  int64_t i = 0;
-  const auto* source = reinterpret_cast<const int32_t*>(from);
-  for (; i + lanes <= n; i += lanes) {
-    auto place = hn::LoadU(d, index + i);
+  const auto zero = hn::Zero(d), size = hn::Set(d, static_cast<I>(length)),
+             last = hn::Set(d, static_cast<I>(length - 1));
+  const auto by = hn::Set(di, static_cast<int32_t>(stride));
+  const auto more = hn::Set(di, static_cast<int32_t>(lanes * step));
+  auto first = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(step)));
+  // A sign of a place, or of what it is from the last one, says that it is outside.
+  auto signs = zero;
+  for (int64_t i = 0; i < n; i += lanes) {
+    auto place = load_n(d, index + i, n - i);
     place = hn::Add(place, hn::IfThenElseZero(hn::Lt(place, zero), size));
-    const auto outside = hn::Or(hn::Lt(place, zero), hn::Not(hn::Lt(place, size)));
-    wrong = hn::Or(wrong, outside);
-    place = hn::IfThenElse(outside, zero, place);
-    auto offset = hn::BitCast(
-        di, hn::TruncateTo(du, hn::BitCast(hn::RebindToUnsigned<decltype(d)>(), place)));
-    if (stride != 1) offset = hn::Mul(offset, by);
-    if (step != 0)
-      offset = hn::Add(offset, hn::Add(first, hn::Set(di, static_cast<int32_t>(i * step))));
-    hn::StoreU(hn::GatherIndex(di, source, offset), di, reinterpret_cast<int32_t*>(out) + i);
-  }
-  bool good = hn::AllFalse(d, wrong);
-  for (; i < n; ++i) {
-    int64_t place = index[i] + (index[i] < 0 ? length : 0);
-    if (place < 0 || place >= length) {
-      good = false;
-      place = 0;
+    signs = hn::Or(signs, hn::Or(place, hn::Sub(last, place)));
+    hn::Vec<decltype(di)> offset;
+    if constexpr (sizeof(I) == 8) {
+      const hn::Rebind<uint32_t, decltype(d)> du;
+      const auto bits = hn::BitCast(hn::RebindToUnsigned<decltype(d)>(), place);
+      offset = hn::BitCast(di, hn::TruncateTo(du, bits));
+    } else {
+      offset = place;
     }
-    out[i] = from[i * step + place * stride];
+    if (stride != 1) offset = hn::Mul(offset, by);
+    store_n(hn::Add(offset, first), di, offsets + i, n - i);
+    first = hn::Add(first, more);
   }
-  return good;
+  return hn::AllFalse(d, hn::Lt(signs, zero));
 }
 
 using F = hn::ScalableTag<float>;
@@ -208,12 +203,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
-bool pick_elements(const uint32_t* from, const int64_t* index, int64_t n, int64_t length,
-                   int64_t step, int64_t stride, uint32_t* out) {
-  return TOMBOLO_TARGET(
-      bool(const uint32_t*, const int64_t*, int64_t, int64_t, int64_t, int64_t, uint32_t*), pick)(
-      from, index, n, length, step, stride, out);
+template <typename I>
+bool place_offsets(const I* index, int64_t n, int64_t length, int64_t step, int64_t stride,
+                   int32_t* offsets) {
+  return TOMBOLO_TARGET(bool(const I*, int64_t, int64_t, int64_t, int64_t, int32_t*),
+                        offsets_of<I>)(index, n, length, step, stride, offsets);
 }
+template bool place_offsets(const int32_t*, int64_t, int64_t, int64_t, int64_t, int32_t*);
+template bool place_offsets(const int64_t*, int64_t, int64_t, int64_t, int64_t, int32_t*);
 void blend_places(const float* from, const int32_t* offsets, const float* weights, int64_t taps,
                   int64_t n, float* out) {
   TOMBOLO_TARGET(void(const float*, const int32_t*, const float*, int64_t, int64_t, float*), blend)

@@ -6,11 +6,12 @@
 
 namespace tombolo {
 
-/// out[i] = from[i * step + place * stride] for 32-bit elements, where place is index[i], counted
-/// from the end where it is negative. False if a place is outside [0, length); `out` is then of no
-/// use. Everything reached lies within 2^31 elements from `from`.
-bool pick_elements(const uint32_t* from, const int64_t* index, int64_t n, int64_t length,
-                   int64_t step, int64_t stride, uint32_t* out);
+/// offsets[i] = i * step + place * stride, where place is index[i], counted from the end where it is
+/// negative; all of them below 2^31. False if a place is outside [0, length); the offsets are then
+/// of no use. Of int32_t and int64_t.
+template <typename I>
+bool place_offsets(const I* index, int64_t n, int64_t length, int64_t step, int64_t stride,
+                   int32_t* offsets);
 
 /// out[i] = sum over taps of weights[t * n + i] * from[offsets[t * n + i]]; taps of weight zero are
 /// not looked at.

@@ -1,0 +1,365 @@
+// Operators whose kernels select, step over and fold: against the reference's, over types.
+
+#include "operators.h"
+#include "runtime/kernels/elementwise/binary.h"
+
+namespace tombolo {
+namespace {
+
+class MoreOperators : public Operators {
+ protected:
+  /// Nodes whose input x is `given`, cast to each of the types.
+  void agree_cast(std::initializer_list<int> types, const std::string& nodes, const Tensor& given,
+                  const std::string& outputs = "y", const std::string& constants = "",
+                  double error = 0) {
+    std::string axes;
+    for (size_t i = 0; i < given.rank(); ++i) axes += (i == 0 ? "D" : ",D") + std::to_string(i);
+    for (const int type : types)
+      agree("main (float[" + axes + "] given) => (" + outputs + ") " + constants +
+                " { x = Cast <to = " + std::to_string(type) + "> (given) " + nodes + " }",
+            {{"given", given}}, error);
+  }
+};
+constexpr int kF32 = 1, kU8 = 2, kI8 = 3, kI16 = 5, kI32 = 6, kI64 = 7, kF16 = 10, kF64 = 11,
+              kU64 = 13, kBf16 = 16;
+
+TEST_P(MoreOperators, SeveralWithBroadcasting) {
+  // Rows of all lengths, columns, numbers, and what repeats in the middle, in any place.
+  const std::vector<std::vector<std::vector<int64_t>>> shapes = {
+      {{40, 70}, {70}, {40, 1}},
+      {{70}, {40, 1}, {1}},
+      {{1}, {1, 1}, {1}},
+      {{2, 1, 9}, {33, 1}, {2, 33, 9}},
+      {{5, 17, 16}, {17, 1}, {16}, {}},
+      {{3, 1, 5, 1}, {7, 1, 13}, {3, 7, 5, 13}, {13}},
+      {{1, 3000}, {1, 3000}, {1, 3000}},
+      {{300, 1, 3}, {1, 4, 1}, {300, 4, 3}},
+      {{2, 1100}, {1100}, {2, 1}},
+      {{0, 4}, {4}, {1, 1}},
+      {{6, 200}, {1, 200}}};
+  for (const auto& given : shapes)
+    for (const char* op : {"Sum", "Mean", "Max", "Min"})
+      for (const int type : {kF32, kF64, kF16, kBf16, kI8, kU64, kI32, kI16}) {
+        const bool whole = type != kF32 && type != kF64 && type != kF16 && type != kBf16;
+        if (whole && *op != 'M') continue;
+        if (whole && std::string(op) == "Mean") continue;
+        std::string inputs, casts, names;
+        std::vector<NamedValue> values;
+        std::vector<std::string> kept;
+        for (size_t i = 0; i < given.size(); ++i) {
+          const std::string n = std::to_string(i);
+          std::string axes;
+          for (size_t j = 0; j < given[i].size(); ++j)
+            axes += (j == 0 ? "A" : ",A") + n + "_" + std::to_string(j);
+          inputs += (i == 0 ? "float[" : ", float[") + axes + "] g" + n;
+          casts += " x" + n + " = Cast <to = " + std::to_string(type) + "> (g" + n + ")";
+          names += (i == 0 ? "x" : ", x") + n;
+          std::vector<float> numbers(static_cast<size_t>(element_count(given[i])));
+          for (float& x : numbers) {
+            x = std::round(normal_(engine_) * 64) / (whole ? 1.0f : 64.0f);
+            if (!whole && engine_() % 50 == 0) x = std::numeric_limits<float>::quiet_NaN();
+          }
+          kept.push_back("g" + n);
+          values.push_back({kept.back(), Tensor::of<float>(DType::kFloat32, given[i], numbers)});
+        }
+        agree("main (" + inputs + ") => (y) {" + casts + " y = " + op + " (" + names + ") }",
+              values);
+      }
+}
+
+TEST_P(MoreOperators, TopKOfMany) {
+  for (const char* attributes :
+       {"sorted = 0", "sorted = 1", "sorted = 0, largest = 0", "sorted = 1, largest = 0"})
+    for (const int64_t k : {1, 7, 24, 25, 64, 100, 700, 1500, 2999, 3000}) {
+      const std::string node = std::string("y, places = TopK <") + attributes + "> (x, k)";
+      const std::string constants = "<int64[1] k = {" + std::to_string(k) + "}>";
+      // Numbers of all sizes, few that differ, and one more than all others.
+      for (const float scale : {1e6f, 0.03f, 0.0f}) {
+        agree_cast({kI32, kI64}, node, numbers({2, 3000}, scale), "y, places", constants);
+        agree_cast({kF32, kF64, kF16}, node, numbers({2, 3000}, std::min(scale, 100.0f), true),
+                   "y, places", constants);
+      }
+    }
+  // More than are looked at together, in order and against it.
+  const auto line = [&](auto&& number) {
+    std::vector<float> values(20000);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = number(i);
+    return Tensor::of<float>(DType::kFloat32, std::vector<int64_t>{1, 20000}, values);
+  };
+  for (const auto& x : {line([](size_t i) { return static_cast<float>(i); }),
+                        line([](size_t i) { return -static_cast<float>(i / 3); }),
+                        line([&](size_t) { return static_cast<float>(engine_()); })})
+    for (const char* k : {"30", "900", "9000"})
+      for (const char* attributes : {"sorted = 0", "largest = 0"})
+        agree_cast({kF32, kF64, kI32, kI64},
+                   std::string("y, places = TopK <") + attributes + "> (x, k)", x, "y, places",
+                   std::string("<int64[1] k = {") + k + "}>");
+  // Short lines that are turned, and those side by side.
+  for (const char* axis : {"0", "1", "2"})
+    agree_cast({kF32, kF64, kI32, kI64},
+               std::string("y, places = TopK <sorted = 0, axis = ") + axis + "> (x, k)",
+               numbers({40, 33, 35}, 2), "y, places", "<int64[1] k = {27}>");
+  for (const char* k : {"1", "5", "8"})
+    for (const char* axis : {"0", "1"})
+      agree_cast({kF32, kF64, kI32, kI64},
+                 std::string("y, places = TopK <sorted = 0, axis = ") + axis + "> (x, k)",
+                 numbers({40, 33}, 2), "y, places", std::string("<int64[1] k = {") + k + "}>");
+}
+
+TEST_P(MoreOperators, LpNormalization) {
+  for (const char* p : {"1", "2"})
+    for (const char* axis : {"0", "1", "2"})
+      for (const auto& x :
+           {numbers({67, 3, 1}, 1), numbers({3, 16, 5}, 1), numbers({2, 33, 20}, 1),
+            numbers({5, 9, 33}, 1), numbers({1, 70, 128}, 1), numbers({20, 8, 3}, 1),
+            numbers({3, 1, 700}, 1), numbers({70, 2, 17}, 0), numbers({9, 40, 2}, 1, true)}) {
+        const std::string node =
+            std::string("n = LpNormalization <p = ") + p + ", axis = " + axis + "> (x) ";
+        agree_cast({kF32, kF64}, node + "y = Cast <to = 1> (n)", x, "y", "", 1e-6);
+      }
+}
+
+TEST_P(MoreOperators, RemaindersOfDoublesAreExact) {
+  BinaryFn* fn = binary_fn(Binary::kFmod, DType::kFloat64);
+  ASSERT_NE(fn, nullptr);
+  constexpr double kOdd[] = {0.0,
+                             -0.0,
+                             1.0,
+                             -1.0,
+                             0.1,
+                             3.0,
+                             1e300,
+                             5e-324,
+                             2.5e-310,
+                             INFINITY,
+                             -INFINITY,
+                             NAN,
+                             9007199254740993.0,
+                             1e16,
+                             1.7e308,
+                             0.3};
+  std::vector<double> a, b;
+  for (const double u : kOdd)
+    for (const double v : kOdd) {
+      a.push_back(u);
+      b.push_back(v);
+    }
+  std::uniform_real_distribution<double> any(-1, 1);
+  for (int i = 0; i < 20000; ++i) {
+    const double v = std::ldexp(any(engine_), static_cast<int>(engine_() % 60) - 30);
+    // Multiples, and next to them, where a quotient is rounded to one too many.
+    double u = v * static_cast<double>(static_cast<int64_t>(engine_() % 1000000));
+    if (i % 3 == 1) u = std::nextafter(u, i % 2 == 0 ? INFINITY : -INFINITY);
+    if (i % 3 == 2) u = std::ldexp(any(engine_), static_cast<int>(engine_() % 80) - 30);
+    a.push_back(u);
+    b.push_back(v);
+  }
+  const auto n = static_cast<int64_t>(a.size());
+  for (const int repeats : {0, 1, 2}) {
+    std::vector<double> y(a.size());
+    const size_t one = 300;
+    fn(a.data() + (repeats == 1 ? one : 0), repeats == 1, b.data() + (repeats == 2 ? one : 0),
+       repeats == 2, y.data(), n - static_cast<int64_t>(repeats == 0 ? 0 : one));
+    for (size_t i = 0; i + (repeats == 0 ? 0 : one) < a.size(); ++i) {
+      const double u = a[repeats == 1 ? one : i], v = b[repeats == 2 ? one : i];
+      const double want = std::fmod(u, v);
+      if (want != want)
+        EXPECT_NE(y[i], y[i]) << u << " " << v;
+      else
+        EXPECT_TRUE(y[i] == want && std::signbit(y[i]) == std::signbit(want)) << u << " " << v;
+    }
+  }
+}
+
+TEST_P(MoreOperators, PowersOfIntegers) {
+  const auto pow = [&](int base, int exponent, float least, float most, int64_t rows,
+                       int64_t columns, bool each) {
+    std::vector<float> x(static_cast<size_t>(rows * columns)), e(each ? x.size() : 1);
+    for (float& v : x) v = std::round(normal_(engine_) * 20);
+    for (float& v : e) {
+      v = least + (most - least) * static_cast<float>(engine_() % 1000) / 1000;
+      if (engine_() % 2 == 0) v = std::floor(v);
+    }
+    const std::vector<int64_t> full{rows, columns}, one{1};
+    agree("main (float[N,M] a, float" + std::string(each ? "[N,M]" : "[1]") +
+              " b) => (y) { x = Cast <to = " + std::to_string(base) +
+              "> (a) e = Cast <to = " + std::to_string(exponent) + "> (b) y = Pow (x, e) }",
+          {{"a", Tensor::of<float>(DType::kFloat32, full, x)},
+           {"b", Tensor::of<float>(DType::kFloat32, each ? full : one, e)}});
+  };
+  for (const int base : {kI32, kI64})
+    for (const int exponent : {kI32, kI64, kF32, kF64})
+      for (const bool each : {false, true}) {
+        pow(base, exponent, 0, 9, 3, 40, each);
+        pow(base, exponent, 0, 70, 5, 333, each);
+        if (exponent == kF32 || exponent == kF64) pow(base, exponent, -3, 3, 7, 33, each);
+      }
+  // Exponents beyond what a base of 32 bits can tell apart, and those below zero.
+  const std::vector<int64_t> exponents = {
+      0, 1, 31, 32, 1 << 30, (int64_t{1} << 32) + 3, int64_t{1} << 62, -1, -2, -3};
+  for (const char* base : {"int32", "int64"})
+    for (const char* x : {"1", "-1", "2", "3", "-7", "10"}) {
+      const auto count = static_cast<int64_t>(exponents.size());
+      agree(std::string("main (int64[N] e) => (y) { f = Constant <value_float = ") + x +
+                ".0> () x = Cast <to = " + (base[3] == '3' ? "6" : "7") + "> (f) y = Pow (x, e) }",
+            {{"e", Tensor::of<int64_t>(DType::kInt64, std::vector<int64_t>{count}, exponents)}});
+    }
+}
+
+TEST_P(MoreOperators, SixteenBitsByTheirBits) {
+  std::vector<uint16_t> all(65536);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint16_t>(i);
+  opset_ = 20;
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16})
+    for (const char* node : {"IsNaN (x)", "IsInf (x)", "IsInf <detect_negative = 0> (x)",
+                             "IsInf <detect_positive = 0> (x)",
+                             "IsInf <detect_positive = 0, detect_negative = 0> (x)", "Sign (x)"})
+      for (const int64_t n : {65536, 65533, 1, 0}) {
+        const std::span<const uint16_t> some(all.data(), static_cast<size_t>(n));
+        agree(std::string("main (") + (dtype == DType::kFloat16 ? "float16" : "bfloat16") +
+                  "[N] x) => (y) { y = " + node + " }",
+              {{"x", Tensor::of<uint16_t>(dtype, std::vector<int64_t>{n}, some)}});
+      }
+}
+
+TEST_P(MoreOperators, SlicesThatStepOver) {
+  for (const char* step : {"2", "3", "4", "5", "-1", "-2", "-3", "-4", "-7"})
+    for (const char* bounds : {"0, 1000", "1, -1", "-1, -1000", "-2, 3", "5, 60"})
+      for (const int64_t width : {16, 33, 64, 130, 300}) {
+        const std::string starts(bounds, std::string(bounds).find(',')),
+            ends(bounds + starts.size() + 2);
+        agree_cast({kF32, kF64, kU8, kI16}, "y = Slice (x, s, e, a, p)", numbers({3, 5, width}, 40),
+                   "y",
+                   "<int64[1] s = {" + starts + "}, int64[1] e = {" + ends +
+                       "}, int64[1] a = {-1}, int64[1] p = {" + step + "}>");
+      }
+  agree_cast({kF32, kU8}, "y = Slice (x, s, e, a, p)", numbers({7, 5, 70}, 40), "y",
+             "<int64[3] s = {-1, 4, 1}, int64[3] e = {-100, 0, 69}, int64[3] a = {0, 1, 2}, "
+             "int64[3] p = {-2, -1, 3}>");
+  agree_cast({kF32}, "y = Slice (x, s, e, a, p)", numbers({7, 40, 1}, 40), "y",
+             "<int64[2] s = {0, 0}, int64[2] e = {3, 100}, int64[2] a = {-3, 1}, "
+             "int64[2] p = {1, 2}>");
+}
+
+TEST_P(MoreOperators, Ranges) {
+  for (const char* type : {"float", "double", "int32", "int64"})
+    for (const char* numbers : {"0, 100, 1", "5, -70, -3", "3, 3, 1", "2, 1, 1", "-7, 1000, 7"}) {
+      std::string text(numbers);
+      const auto first = text.find(','), second = text.find(',', first + 1);
+      agree(std::string("main (") + type + "[] s, " + type + "[] l, " + type +
+                "[] d) => (y) { y = Range (s, l, d) }",
+            [&] {
+              std::vector<NamedValue> values;
+              const std::string parts[] = {text.substr(0, first),
+                                           text.substr(first + 1, second - first - 1),
+                                           text.substr(second + 1)};
+              const char* names[] = {"s", "l", "d"};
+              for (int i = 0; i < 3; ++i) {
+                const double number = std::stod(parts[i]);
+                const std::vector<int64_t> none;
+                const std::string_view t = type;
+                Tensor tensor =
+                    t == "float"
+                        ? Tensor::of<float>(DType::kFloat32, none,
+                                            std::vector<float>{static_cast<float>(number) * 1.1f})
+                    : t == "double" ? Tensor::of<double>(DType::kFloat64, none,
+                                                         std::vector<double>{number * 1.1})
+                    : t == "int32"
+                        ? Tensor::of<int32_t>(DType::kInt32, none,
+                                              std::vector<int32_t>{static_cast<int32_t>(number)})
+                        : Tensor::of<int64_t>(DType::kInt64, none,
+                                              std::vector<int64_t>{static_cast<int64_t>(number)});
+                values.push_back({names[i], std::move(tensor)});
+              }
+              return values;
+            }());
+    }
+}
+
+TEST_P(MoreOperators, LossesOfDoubles) {
+  for (const auto& [scores, targets] :
+       {std::pair<std::vector<int64_t>, std::vector<int64_t>>{{9, 130}, {9}},
+        {{5000, 3}, {5000}},
+        {{3, 4, 33}, {3, 33}},
+        {{2, 21, 17, 19}, {2, 17, 19}},
+        {{3, 2, 5000}, {3, 5000}}}) {
+    std::vector<float> x(static_cast<size_t>(element_count(scores)));
+    for (float& score : x) score = 3 * normal_(engine_);
+    std::vector<int64_t> t(static_cast<size_t>(element_count(targets)));
+    for (int64_t& target : t)
+      target = static_cast<int64_t>(engine_() % static_cast<uint32_t>(scores[1]));
+    t[1] = -1;
+    const std::vector<NamedValue> inputs = {{"x", Tensor::of<float>(DType::kFloat32, scores, x)},
+                                            {"t", Tensor::of<int64_t>(DType::kInt64, targets, t)},
+                                            {"w", numbers({scores[1]}, 1)}};
+    for (const int type : {kF32, kF64})
+      for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"})
+        for (const char* reduction : {"none", "sum", "mean"})
+          for (const char* more : {"", ", v"}) {
+            const std::string cast = std::to_string(type),
+                              call = std::string(" = ") + op +
+                                     " <ignore_index = -1, reduction = \"" + reduction +
+                                     "\"> (d, t" + more + ") ";
+            const std::string head = "main (float[] x, int64[] t, float[] w) => (y";
+            const std::string casts =
+                "{ a = Abs (w) d = Cast <to = " + cast + "> (x) v = Cast <to = " + cast + "> (a) ";
+            agree(head + ") " + casts + "l" + call + "y = Cast <to = 1> (l) }", inputs, 4e-6);
+            if (*op == 'S')
+              agree(head + ", p) " + casts + "l, q" + call +
+                        "y = Cast <to = 1> (l) p = Cast <to = 1> (q) }",
+                    inputs, 4e-6);
+          }
+  }
+}
+
+TEST_P(MoreOperators, RunningSumsOfManyColumns) {
+  for (const auto& x : {numbers({11, 1100}, 9), numbers({3, 1024}, 9), numbers({2, 9, 64}, 9),
+                        numbers({2, 7, 65}, 9), numbers({40, 2, 33}, 9)})
+    for (const char* attributes :
+         {"", "exclusive = 1", "reverse = 1", "exclusive = 1, reverse = 1"})
+      for (const char* axis : {"0", "1"})
+        agree_cast({kF32, kF64, kI32, kI64},
+                   std::string("y = CumSum <") + attributes + "> (x, axis)", x, "y",
+                   std::string("<int64 axis = {") + axis + "}>");
+}
+
+TEST_P(MoreOperators, GatheredElements) {
+  for (const char* index : {"6", "7"})
+    for (const int axis : {0, 1, 2}) {
+      const std::string node = "{ x = Cast <to = TYPE> (g) i = Cast <to = " + std::string(index) +
+                               "> (p) y = GatherElements <axis = " + std::to_string(axis) +
+                               "> (x, i) }";
+      for (const int type : {kU8, kI16, kF32, kF64, kI64}) {
+        std::string text = node;
+        text.replace(text.find("TYPE"), 4, std::to_string(type));
+        const std::string main = "main (float[A,B,C] g, int64[D,E,F] p) => (y) " + text;
+        agree(main, {{"g", numbers({5, 7, 33}, 30)}, {"p", places({5, 7, 33}, 5)}});
+        agree(main, {{"g", numbers({9, 9, 9}, 30)}, {"p", places({3, 4, 9}, 9)}});
+        agree(main, {{"g", numbers({9, 9, 9}, 30)}, {"p", places({9, 2, 1}, 9)}});
+      }
+    }
+  agree("main (float[A,B] g, int64[D,E] p) => (y) { y = GatherElements <axis = 1> (g, p) }",
+        {{"g", numbers({2, 3000}, 30)}, {"p", places({2, 2500}, 3000)}});
+  // A place that lies outside is refused, wherever it stands.
+  for (const int64_t outside : {7, -8}) {
+    Tensor places_of = places({2, 1500}, 7);
+    places_of.data<int64_t>()[2777] = outside;
+    auto model = parse_text(
+        "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (float[2,7] g, int64[2,1500] p) => (y) "
+        "{ y = GatherElements <axis = 1> (g, p) }");
+    ASSERT_TRUE(model);
+    auto session = Session::create(*std::move(model), SessionOptions{});
+    ASSERT_TRUE(session);
+    const auto got =
+        (*session)->run(std::vector<NamedValue>{{"g", numbers({2, 7}, 1)}, {"p", places_of}});
+    ASSERT_FALSE(got);
+    EXPECT_NE(got.error().message.find("out of range"), std::string::npos) << got.error().message;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, MoreOperators,
+                         ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+}  // namespace
+}  // namespace tombolo
