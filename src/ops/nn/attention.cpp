@@ -178,19 +178,16 @@ Result<Bias<T>> read_bias(const KernelContext& context, int64_t batch, int64_t h
   return bias;
 }
 
-/// Softmax of scores + bias in place. A row in which no key counts gives zeros.
+/// Softmax in place. A row in which no key counts gives zeros; one with a NaN is NaN throughout.
 template <typename T>
-void softmax_row(const T* biases, int64_t count, T* row) {
-  T most = -std::numeric_limits<T>::infinity();
-  bool any = false;
-  for (int64_t j = 0; j < count; ++j) {
-    any = any || biases[j] != -std::numeric_limits<T>::infinity();
-    if (!(row[j] <= most)) most = row[j];
-  }
-  if (!any || most == -std::numeric_limits<T>::infinity()) {
+void softmax_row(int64_t count, T* row) {
+  constexpr T kNever = -std::numeric_limits<T>::infinity();
+  if (std::all_of(row, row + count, [](T x) { return x == kNever; })) {
     std::fill_n(row, count, T{});
     return;
   }
+  T most = kNever;
+  for (int64_t j = 0; j < count; ++j) most = row[j] > most ? row[j] : most;
   double sum = 0;
   for (int64_t j = 0; j < count; ++j)
     sum += std::exp(static_cast<double>(row[j]) - static_cast<double>(most));
@@ -247,7 +244,6 @@ Status attention(KernelContext& context, const Tensor& query) {
   for (int64_t i = 0; i < ks.size(); ++i) scaled_k.data<T>()[i] = ks.data<T>()[i] * root;
 
   context.parallel_for(q.batch * q.heads, 1, [&](int64_t first, int64_t last) {
-    std::vector<T> biases(static_cast<size_t>(columns));
     for (int64_t task = first; task < last; ++task) {
       const int64_t b = task / q.heads, h = task % q.heads;
       const int64_t kv = b * k.heads + h / (q.heads / k.heads);
@@ -267,12 +263,9 @@ Status attention(KernelContext& context, const Tensor& query) {
         if (softcap > 0)
           for (int64_t j = 0; j < columns; ++j) row[j] = softcap * std::tanh(row[j] / softcap);
         if (wants_scores && mode == 1) keep(i);
-        for (int64_t j = 0; j < columns; ++j) {
-          biases[static_cast<size_t>(j)] = bias.at(b, h, i, j);
-          row[j] += biases[static_cast<size_t>(j)];
-        }
+        for (int64_t j = 0; j < columns; ++j) row[j] += bias.at(b, h, i, j);
         if (wants_scores && mode == 2) keep(i);
-        softmax_row(biases.data(), columns, row);
+        softmax_row(columns, row);
         if (wants_scores && mode == 3) keep(i);
       }
       T* to =

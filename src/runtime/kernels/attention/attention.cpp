@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/kernels/across-inl.h"
 #include "runtime/kernels/attention/attention.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/elementwise/unary.h"
@@ -17,6 +18,22 @@
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/vec-inl.h"
+
+#ifndef TOMBOLO_ATTENTION_ONCE  // included once for each target
+#define TOMBOLO_ATTENTION_ONCE
+namespace tombolo {
+/// Scores of queries for which the same keys count, `ld` apart, and what makes weights of them.
+struct WholeRows {
+  float* scores;
+  int64_t ld, rows, n;
+  float scale;
+  const float* mask;     ///< added, or null; rows mask_step apart
+  const uint8_t* bytes;  ///< bytes of truth, or null
+  int64_t mask_step;
+  float* factors;  ///< for each row, what its weights lack
+};
+}  // namespace tombolo
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
@@ -129,10 +146,10 @@ float scale_and_choose(float* row, int64_t n, float scale, const uint8_t* mask) 
   return most;
 }
 
-/// row = e^(row - most); gives the sum. What is too small to matter is 0: denormal numbers would
-/// slow down the product with the values.
+/// row = e^(row - most); gives the sum, lane by lane. What is too small to matter is 0: denormal
+/// numbers would slow down the product with the values.
 template <int kTogether>
-HWY_INLINE float powers_of(float* row, int64_t n, float most) {
+HWY_INLINE V powers_by_lanes(float* row, int64_t n, float most) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const V m = hn::Set(f, most), least = hn::Set(f, 1e-30f);
@@ -161,9 +178,87 @@ HWY_INLINE float powers_of(float* row, int64_t n, float most) {
     sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(f, static_cast<size_t>(left)), e));
     store_n(e, f, row + i, n - i);
   }
-  return hn::GetLane(hn::SumOfLanes(f, hn::Add(sum, sum1)));
+  return hn::Add(sum, sum1);
 }
-float powers(float* row, int64_t n, float most) { return powers_of<kGroup>(row, n, most); }
+float powers(float* row, int64_t n, float most) {
+  return hn::GetLane(hn::SumOfLanes(F(), powers_by_lanes<kGroup>(row, n, most)));
+}
+
+/// x * scale + mask, -infinity where a byte is 0, in place; gives the greatest, lane by lane.
+HWY_INLINE V prepare_row(float* row, int64_t n, float scale, const float* mask,
+                         const uint8_t* bytes) {
+  const F f;
+  const hn::RebindToSigned<F> integers;
+  const hn::Rebind<uint8_t, F> small;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const V s = hn::Set(f, scale), never = hn::Set(f, -std::numeric_limits<float>::infinity());
+  const bool as_it_is = mask == nullptr && bytes == nullptr && scale == 1;
+  V top = never;
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = std::min(lanes, n - i);
+    V x = load_n(f, row + i, left);
+    if (!as_it_is) {
+      x = hn::Mul(x, s);
+      if (mask != nullptr) x = hn::Add(x, load_n(f, mask + i, left));
+      if (bytes != nullptr) {
+        const auto seen = hn::PromoteTo(integers, load_n(small, bytes + i, left));
+        x = hn::IfThenElse(hn::RebindMask(f, hn::Eq(seen, hn::Zero(integers))), never, x);
+      }
+      store_n(x, f, row + i, left);
+    }
+    if (left < lanes) x = hn::IfThenElse(hn::FirstN(f, static_cast<size_t>(left)), x, never);
+    top = hn::Max(x, top);
+  }
+  return top;
+}
+
+/// As weigh() does, rows of which all keys count: what a row of few keys takes is mostly what is
+/// done across lanes, once for several rows here.
+void weigh_whole_rows(const WholeRows& w) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  const V one = hn::Set(f, 1.0f);
+  V parts[HWY_LANES(float)];
+  HWY_ALIGN float tops[HWY_LANES(float)];
+  for (int64_t first = 0; first < w.rows; first += lanes) {
+    const int64_t count = std::min(lanes, w.rows - first);
+    float* const scores = w.scores + first * w.ld;
+    for (int64_t r = 0; r < lanes; ++r) {
+      const int64_t mask_at = (first + r) * w.mask_step;
+      parts[r] = r >= count ? one
+                            : prepare_row(scores + r * w.ld, w.n, w.scale,
+                                          w.mask != nullptr ? w.mask + mask_at : nullptr,
+                                          w.bytes != nullptr ? w.bytes + mask_at : nullptr);
+    }
+    const auto greater = [](V a, V b) HWY_ATTR { return hn::Max(a, b); };
+    hn::Store(fold_across(f, parts, greater), f, tops);
+    for (int64_t r = 0; r < lanes; ++r) {
+      float* const row = scores + r * w.ld;
+      parts[r] = one;
+      if (r >= count) continue;
+      if (tops[r] == kNever &&
+          std::none_of(row, row + w.n, [](float v) { return std::isnan(v); })) {
+        std::fill_n(row, w.n, 0.0f);
+        parts[r] = hn::IfThenElseZero(hn::FirstN(f, 1), one);
+      } else {
+        parts[r] = powers_by_lanes<kGroup>(row, w.n, tops[r]);
+      }
+    }
+    store_n(hn::Div(one, sums_across(f, parts)), f, w.factors + first, count);
+  }
+}
+
+void multiply_rows(float* y, int64_t step, int64_t rows, int64_t n, const float* factors) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  for (int64_t r = 0; r < rows; ++r, y += step) {
+    const V factor = hn::Set(f, factors[r]);
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(f, y + i), factor), f, y + i);
+    if (i < n) store_n(hn::Mul(load_n(f, y + i, n - i), factor), f, y + i, n - i);
+  }
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
@@ -230,6 +325,11 @@ Range range_of(const AttentionShape& s, const AttentionData& d, int64_t b, int64
   if (s.last >= 0) range.from = std::max(range.from, range.to - s.last);
   range.from = std::min(range.from, range.to);
   return range;
+}
+
+/// Whether the keys that count are the same for all queries of one of the batch.
+bool same_for_all(const AttentionShape& s) {
+  return !s.causal && s.left < 0 && s.right < 0 && s.last < 0;
 }
 
 /// Scores of one query to weights but for a factor, in place; outside of the range they become 0.
@@ -371,9 +471,25 @@ void run_attention(const AttentionShape& s, const AttentionData& d, float* scrat
         for (int64_t i = 0; i < count; ++i)
           dot_rows(q + i * s.q.step_stride, k + whole.from * s.k.step_stride, s.k.step_stride,
                    whole.to - whole.from, s.size, scores + i * ld + whole.from);
-      for (int64_t i = 0; i < count; ++i)
-        factors[i] =
-            weigh(s, d, b, h, first + i, range_of(s, d, b, first + i), whole, scores + i * ld);
+      if (s.softcap <= 0 && d.sinks == nullptr && same_for_all(s) &&
+          range_of(s, d, b, first).to == whole.to) {
+        const int64_t mask_at =
+            b * s.mask_stride[0] + h * s.mask_stride[1] + first * s.mask_stride[2];
+        const WholeRows rows{.scores = scores,
+                             .ld = ld,
+                             .rows = count,
+                             .n = whole.to,
+                             .scale = keys ? 1 : s.scale,
+                             .mask = d.mask != nullptr ? d.mask + mask_at : nullptr,
+                             .bytes = d.bool_mask != nullptr ? d.bool_mask + mask_at : nullptr,
+                             .mask_step = s.mask_stride[2],
+                             .factors = factors};
+        TOMBOLO_TARGET(void(const WholeRows&), weigh_whole_rows)(rows);
+      } else {
+        for (int64_t i = 0; i < count; ++i)
+          factors[i] =
+              weigh(s, d, b, h, first + i, range_of(s, d, b, first + i), whole, scores + i * ld);
+      }
       const int64_t used = whole.to - whole.from;
       if (s.bf16)
         bf16_gemm(count, s.value_size, whole.to, scores, ld,
@@ -387,9 +503,8 @@ void run_attention(const AttentionShape& s, const AttentionData& d, float* scrat
         product(count, s.value_size, used, scores + whole.from, ld,
                 d.v + s.v.at(b, h / group) + whole.from * s.v.step_stride, s.v.step_stride, width,
                 y, s.y.step_stride);
-      for (int64_t i = 0; i < count; ++i)
-        unary_fn(Unary::kAffine)(y + i * s.y.step_stride, y + i * s.y.step_stride, s.value_size,
-                                 factors[i], 0);
+      TOMBOLO_TARGET(void(float*, int64_t, int64_t, int64_t, const float*), multiply_rows)
+      (y, s.y.step_stride, count, s.value_size, factors);
     }
   });
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "runtime/kernels/across-inl.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/norm/layer_rows.h"
 #include "runtime/kernels/reduce/rows.h"
@@ -20,18 +21,6 @@ using F = hn::ScalableTag<float>;
 using V = hn::Vec<F>;
 
 constexpr int64_t kLanes = HWY_LANES(float);
-
-/// Sums across the lanes of as many vectors as a vector has lanes, each in its own lane: sums of
-/// neighbours, of half as many vectors each time.
-HWY_INLINE V sums_across(V* parts) {
-  const F d;
-  for (int64_t count = kLanes; count > 1; count /= 2)
-    for (int64_t i = 0; i < count / 2; ++i) {
-      const V low = parts[2 * i], high = parts[2 * i + 1];
-      parts[i] = hn::Add(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
-    }
-  return parts[0];
-}
 
 /// fn(x[i..], i, how many) of each vector of a row, the last one filled with zeros.
 template <typename Fn>
@@ -54,7 +43,7 @@ HWY_INLINE void normalize_some(const float* x, int64_t n, float epsilon, const f
       for_vectors(x + r * n, n, [&](V v, int64_t, int64_t) HWY_ATTR { sum = hn::Add(sum, v); });
       parts[r] = sum;
     }
-    hn::StoreU(hn::Div(sums_across(parts), count), d, means);
+    hn::StoreU(hn::Div(sums_across(d, parts), count), d, means);
   }
   for (int64_t r = 0; r < kLanes; ++r) {
     const V mean = kRms ? hn::Zero(d) : hn::Set(d, means[r]);
@@ -67,7 +56,7 @@ HWY_INLINE void normalize_some(const float* x, int64_t n, float epsilon, const f
     });
     parts[r] = sum;
   }
-  const V variance = hn::Div(sums_across(parts), count);
+  const V variance = hn::Div(sums_across(d, parts), count);
   hn::StoreU(hn::Div(hn::Set(d, 1.0f), hn::Sqrt(hn::Add(variance, hn::Set(d, epsilon)))), d,
              inverses);
   for (int64_t r = 0; r < kLanes; ++r) {
