@@ -123,16 +123,17 @@ def experts(r):
         c.attributes.update(swiglu_fusion=r.choice([0, 1, 2]), activation_alpha=1.702, activation_beta=1.0, swiglu_limit=r.choice([0.0, 0.5]))
     high = 2 * inner if c.attributes.get("swiglu_fusion", 0) else inner
     bits, block = r.choice([2, 4, 4, 8, 8, 32]), r.choice([0, 16, 32, 64])
-    c.add("x", floats(r, [rows, hidden]))
-    c.add("r", floats(r, [rows, count]))
+    narrow = np.float16 if bits == 32 and r.random() < 0.3 else None
+    c.add("x", floats(r, [rows, hidden]).astype(narrow or np.float32))
+    c.add("r", floats(r, [rows, count]).astype(narrow or np.float32))
     layers = [(high, hidden), (hidden, inner)] + ([(inner, hidden)] if high == inner and r.random() < 0.3 else [])
     for i, (out, into) in enumerate(layers):
         if bits == 32:
-            c.add(f"w{i}", floats(r, [count, out, into], 0.1), True)
+            c.add(f"w{i}", floats(r, [count, out, into], 0.1).astype(np.float32 if narrow is None else narrow), r.random() < 0.5)
         else:
             c.add(f"w{i}", rng.integers(0, 256, [count, out, into * bits // 8]).astype(np.uint8), True)
             c.add(f"s{i}", floats(r, [count, out, -(-into // block)] if block else [count, out], 0.01), True)
-        c.add(f"b{i}", floats(r, [count, out])) if r.random() < 0.6 else c.skip()
+        c.add(f"b{i}", floats(r, [count, out]).astype(narrow or np.float32)) if r.random() < 0.6 else c.skip()
     if bits == 32:
         return "MoE", c
     c.attributes.update(expert_weight_bits=bits, **(dict(block_size=block) if block else {}))

@@ -178,6 +178,18 @@ TEST_P(Microsoft, MixturesOfExperts) {
       agree(head + constant_scales("w", {4, 32, 24}) + ", " + constant_scales("v", {4, 24, inner}) +
                 "> { y = com.microsoft.MoE " + attributes + "> (x, r, w, b, v) }",
             inputs, 1e-5);
+      // Weights that come with the run, also of 16 bits.
+      std::vector<NamedValue> all = inputs;
+      all.push_back({"w", numbers({4, 32, 24}, 0.2f)});
+      all.push_back({"v", numbers({4, 24, inner}, 0.2f)});
+      const std::string open =
+          "main (float[R,24] x, float[R,4] r, float[4,32] b, float[4,32,24] "
+          "w, float[4,24," +
+          std::to_string(inner) + "] v) => (y) { ";
+      agree(open + "y = com.microsoft.MoE " + attributes + "> (x, r, w, b, v) }", all, 1e-5);
+      agree(open + "p = Cast <to = 10> (w)\n q = Cast <to = 10> (v)\n y = com.microsoft.MoE " +
+                attributes + "> (x, r, p, b, q) }",
+            all, 1e-5);
       for (const int64_t bits : {2, 4, 8})
         for (const int64_t block : {0, 16}) {
           const int64_t first = block == 0 ? 1 : 2, second = block == 0 ? 1 : inner / 16;

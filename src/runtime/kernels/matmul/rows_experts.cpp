@@ -1,5 +1,5 @@
 // MoE and QMoE of com.microsoft: the rows of each expert go together through its layers, whose
-// weights are packed as those of MatMul and MatMulNBits.
+// weights are packed as those of MatMul and MatMulNBits, or read as they come.
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,9 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/matmul/gemm_small.h"
 #include "runtime/kernels/matmul/nbits.h"
+#include "runtime/kernels/parallel.h"
 
 namespace tombolo {
 namespace {
@@ -27,7 +29,7 @@ struct ExpertLayer {
   int64_t row_bytes = 0;
   NbitsShape shape = {};
 
-  const std::byte* packed = nullptr;  ///< expert after expert
+  const std::byte* packed = nullptr;  ///< expert after expert; null: weights come with the run
   size_t packed_bytes = 0;            ///< of one
 };
 
@@ -79,7 +81,8 @@ bool plan_layer(const KernelQuery& q, const ExpertsState& s, size_t number, Expe
   layer.bias = layer.weights + step - 1;
   layer.given = q.has_input(layer.weights);
   if (!layer.given) return number == 2;
-  if (q.constant(layer.weights) == nullptr || layer.out < 1 || layer.in < 1) return false;
+  if ((s.codes && q.constant(layer.weights) == nullptr) || layer.out < 1 || layer.in < 1)
+    return false;
   if (q.has_input(layer.bias) &&
       (!is_f32_or_short(q.dtype(layer.bias)) || !fits(q, layer.bias, {s.count, layer.out})))
     return false;
@@ -208,6 +211,8 @@ Result<std::unique_ptr<KernelState>> prepare_experts(const PrepareContext& q) {
   int64_t floats = 0;
   for (ExpertLayer& layer : state->layers) {
     if (!layer.given) continue;
+    floats += layer.out;
+    if (q.constant(layer.weights) == nullptr) continue;
     const std::string key = "experts/" + std::string(name_of(active_isa())) + "/" +
                             std::to_string(layer.bits) + "/" + std::to_string(layer.shape.block);
     auto fill = [&](std::byte* target) {
@@ -218,7 +223,6 @@ Result<std::unique_ptr<KernelState>> prepare_experts(const PrepareContext& q) {
                                 state->codes ? q.constant(layer.zeros) : nullptr};
     TRY(layer.packed,
         q.packed(sources, key, layer.packed_bytes * static_cast<size_t>(state->count), fill));
-    floats += layer.out;
   }
   // Rows of one expert: what goes in, and what each layer gives.
   state->scratch_bytes = static_cast<size_t>(std::min(state->rows, kMostRows) *
@@ -275,10 +279,41 @@ struct Routes {
   }
 };
 
-void run_layer(const ExpertsState& s, const ExpertLayer& layer, int64_t expert, int64_t rows,
-               const float* x, const float* biases, float* y) {
-  const std::byte* packed = layer.packed + static_cast<size_t>(expert) * layer.packed_bytes;
+/// Weights that come with the run: few rows read them where they lie; for more each panel is packed
+/// where it is used.
+void run_layer_as_it_lies(const ExpertLayer& layer, const Tensor& weights, int64_t expert,
+                          int64_t rows, const float* x, const float* bias, float* y) {
+  const int64_t first = expert * layer.out * layer.in;
+  const bool floats = weights.dtype() == DType::kFloat32;
+  constexpr int64_t kRowsAtOnce = 4, kFewRows = 8;
+  if (floats && rows <= kFewRows && gemm_dots_fits(kRowsAtOnce, {.col_bias = bias})) {
+    for (int64_t r = 0; r < rows; r += kRowsAtOnce)
+      gemm_dots(std::min(kRowsAtOnce, rows - r), layer.out, layer.in, x + r * layer.in,
+                weights.data<float>() + first, 1, y + r * layer.out, {.col_bias = bias});
+    return;
+  }
+  const int64_t width = gemm_tiles().panel(), panels = (layer.out + width - 1) / width;
+  parallel(
+      panels, std::max<int64_t>(1, 16384 / (width * layer.in)), [&](int64_t begin, int64_t end) {
+        const auto size = static_cast<size_t>(width * layer.in);
+        float* const panel = thread_floats(1, size);
+        float* const wide = floats ? nullptr : thread_floats(2, size);
+        for (int64_t p = begin; p < end; ++p) {
+          const int64_t column = p * width, columns = std::min(width, layer.out - column);
+          pack_b_panel(load_floats(weights, first + column * layer.in, columns * layer.in, wide), 1,
+                       layer.in, layer.in, columns, 1, panel);
+          gemm(rows, columns, layer.in, x, layer.in, panel, y + column, layer.out,
+               {.col_bias = bias != nullptr ? bias + column : nullptr});
+        }
+      });
+}
+
+void run_layer(const KernelRun& run, const ExpertsState& s, const ExpertLayer& layer,
+               int64_t expert, int64_t rows, const float* x, const float* biases, float* y) {
   const float* bias = biases != nullptr ? biases + expert * layer.out : nullptr;
+  if (layer.packed == nullptr)
+    return run_layer_as_it_lies(layer, run.input(layer.weights), expert, rows, x, bias, y);
+  const std::byte* packed = layer.packed + static_cast<size_t>(expert) * layer.packed_bytes;
   if (s.codes)
     (s.bytes ? nbits_gemm_bytes : nbits_gemm)(layer.shape, rows, x, packed, bias, y);
   else
@@ -360,10 +395,10 @@ Status run_experts(KernelRun& run) {
           std::copy_n(from + own[r].row * s.hidden, s.hidden, given + r * s.hidden);
         in = given;
       }
-      run_layer(s, s.layers[0], e, rows, in, biases[0], first);
-      if (third != nullptr) run_layer(s, s.layers[2], e, rows, in, biases[2], third);
+      run_layer(run, s, s.layers[0], e, rows, in, biases[0], first);
+      if (third != nullptr) run_layer(run, s, s.layers[2], e, rows, in, biases[2], third);
       activate(run, s, rows, first, third, inner);
-      run_layer(s, s.layers[1], e, rows, inner, biases[1], result);
+      run_layer(run, s, s.layers[1], e, rows, inner, biases[1], result);
       for (int64_t r = 0; r < rows; ++r) {
         float* line = to + own[r].row * s.hidden;
         const float* more = result + r * s.hidden;
