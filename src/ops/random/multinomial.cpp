@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "ops/infer_helpers.h"
@@ -33,6 +34,57 @@ double greatest(const std::vector<double>& values) {
   return *std::max_element(most, most + 4);
 }
 
+/// x[i] = e^(x[i] - most), of which none is above 0.
+void exponentials(std::vector<double>& values, double most) {
+  constexpr double kLeast = -708;  // below it results lose digits
+  if (std::any_of(values.begin(), values.end(),
+                  [&](double value) { return value - most < kLeast; })) {
+    for (double& value : values) value = std::exp(value - most);
+    return;
+  }
+  // To some units in the last place, but without a branch or a call, so that the compiler has
+  // vectors for it.
+  constexpr double kRound = 0x1.8p52, kLog2E = 1.4426950408889634;
+  constexpr double kLn2High = 0x1.62e42fefa0000p-1, kLn2Low = 0x1.cf79abc9e3b3ap-40;
+  for (double& value : values) {
+    const double x = value - most;
+    // 2^k * e^rest, k in the low bits of `rounded`.
+    const double rounded = x * kLog2E + kRound, k = rounded - kRound;
+    const double rest = (x - k * kLn2High) - k * kLn2Low;
+    double sum = 1.0 / 479001600;  // of the powers of the rest, each over its factorial
+    sum = sum * rest + 1.0 / 39916800;
+    sum = sum * rest + 1.0 / 3628800;
+    sum = sum * rest + 1.0 / 362880;
+    sum = sum * rest + 1.0 / 40320;
+    sum = sum * rest + 1.0 / 5040;
+    sum = sum * rest + 1.0 / 720;
+    sum = sum * rest + 1.0 / 120;
+    sum = sum * rest + 1.0 / 24;
+    sum = sum * rest + 1.0 / 6;
+    sum = sum * rest + 0.5;
+    sum = sum * rest + 1;
+    sum = sum * rest + 1;
+    const uint64_t power = (std::bit_cast<uint64_t>(rounded) << 52) + (uint64_t{1023} << 52);
+    value = sum * std::bit_cast<double>(power);
+  }
+}
+
+/// Each value becomes the sum up to it, four at a time: one after the other they would wait for
+/// each addition. Gives the last one.
+double add_up(std::vector<double>& values) {
+  double sum = 0;
+  size_t i = 0;
+  for (double* v = values.data(); i + 4 <= values.size(); i += 4, v += 4) {
+    const double two = v[0] + v[1], three = two + v[2], four = two + (v[2] + v[3]);
+    v[0] = sum + v[0];
+    v[1] = sum + two;
+    v[2] = sum + three;
+    v[3] = sum += four;
+  }
+  for (; i < values.size(); ++i) values[i] = sum += values[i];
+  return sum;
+}
+
 Status run_multinomial(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
   TRY(const DType dtype, dtype_attribute(context, "dtype", DType::kInt32));
@@ -49,9 +101,8 @@ Status run_multinomial(KernelContext& context) {
     for (int64_t row = 0; row < dims[0]; ++row) {
       load_doubles(*x, row * classes, classes, sums.data());
       const double most = greatest(sums);
-      for (double& value : sums) value = std::exp(value - most);
-      double sum = 0;
-      for (double& value : sums) value = sum += value;
+      exponentials(sums, most);
+      const double sum = add_up(sums);
       if (!(sum > 0) || std::isinf(sum))
         return context.error("row " + std::to_string(row) + " has no finite probabilities");
       for (int64_t i = 0; i < samples; ++i) {

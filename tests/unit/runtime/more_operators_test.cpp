@@ -357,6 +357,48 @@ TEST_P(MoreOperators, GatheredElements) {
   }
 }
 
+TEST_P(MoreOperators, ScatteredAndCombined) {
+  opset_ = 18;
+  for (const char* reduction : {"none", "add", "mul", "max", "min"})
+    for (const int64_t piece : {1, 2, 7, 8, 33}) {
+      std::vector<int64_t> index(60);
+      for (int64_t& place : index) place = static_cast<int64_t>(engine_() % 40) - 20;
+      const bool single = piece == 1;
+      const std::string node =
+          std::string("y = ScatterND <reduction = \"") + reduction + "\"> (x, i, u) }";
+      const Tensor places_of =
+          Tensor::of<int64_t>(DType::kInt64, std::vector<int64_t>{60, 1}, index);
+      if (single)
+        agree("main (float[A] x, int64[N,1] i, float[N] u) => (y) { " + node,
+              {{"x", numbers({20}, 1, true)}, {"i", places_of}, {"u", numbers({60}, 1, true)}});
+      else
+        agree("main (float[A,P] x, int64[N,1] i, float[N,P] u) => (y) { " + node,
+              {{"x", numbers({20, piece}, 1, true)},
+               {"i", places_of},
+               {"u", numbers({60, piece}, 1, true)}});
+    }
+}
+
+TEST_P(MoreOperators, BatchNormalizationTrainsRowsWithoutScale) {
+  const int64_t channels = 300;
+  const auto ones = [&](float first) {
+    Tensor x = numbers({channels}, 1);
+    for (int64_t i = 0; i < channels; ++i)
+      x.data<float>()[i] = i == 5 ? first : 1 + 0.01f * static_cast<float>(i);
+    return x;
+  };
+  for (const float scale : {1.0f, 0.0f})
+    agree(
+        "main (float[N,C] x, float[C] s, float[C] b, float[C] m, float[C] v) => (y, p, q) { y, p, "
+        "q = BatchNormalization <training_mode = 1> (x, s, b, m, v) }",
+        {{"x", numbers({33, channels}, 2)},
+         {"s", ones(scale)},
+         {"b", numbers({channels}, 50)},
+         {"m", numbers({channels}, 1)},
+         {"v", ones(1)}},
+        2e-6);
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, MoreOperators,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });

@@ -49,13 +49,34 @@ double sum_row(const float* x, int64_t n, double shift) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3]))));
 }
 
+/// Down columns that lie side by side, some vectors together: whole lines of memory, and sums that
+/// do not wait for one another.
+constexpr int64_t kColumnVectors = 4;
+
 template <Power kPower>
 void sum_columns(const float* x, int64_t n, int64_t step, int64_t width, const double* shifts,
                  double* sums) {
   const D d;
   const DF f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t j = 0; j < width; j += lanes) {
+  int64_t j = 0;
+  for (; j + kColumnVectors * lanes <= width; j += kColumnVectors * lanes) {
+    VD by[kColumnVectors], sum[kColumnVectors];
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kColumnVectors; ++v) {
+      by[v] = shifts == nullptr ? hn::Zero(d) : hn::LoadU(d, shifts + j + v * lanes);
+      sum[v] = hn::LoadU(d, sums + j + v * lanes);
+    }
+    for (int64_t i = 0; i < n; ++i)
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < kColumnVectors; ++v) {
+        const VD value = hn::PromoteTo(d, hn::LoadU(f, x + i * step + j + v * lanes));
+        sum[v] = add_power<kPower>(sum[v], hn::Sub(value, by[v]));
+      }
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kColumnVectors; ++v) hn::StoreU(sum[v], d, sums + j + v * lanes);
+  }
+  for (; j < width; j += lanes) {
     const int64_t left = width - j;
     const VD by = shifts == nullptr ? hn::Zero(d) : load_n(d, shifts + j, left);
     VD sum = load_n(d, sums + j, left);
@@ -102,7 +123,23 @@ void scale_columns(const float* x, int64_t n, int64_t step, int64_t width, const
   const D d;
   const DF f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t j = 0; j < width; j += lanes) {
+  int64_t j = 0;
+  for (; j + kColumnVectors * lanes <= width; j += kColumnVectors * lanes) {
+    VD by[kColumnVectors], times[kColumnVectors];
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kColumnVectors; ++v) {
+      by[v] = shifts == nullptr ? hn::Zero(d) : hn::LoadU(d, shifts + j + v * lanes);
+      times[v] = hn::LoadU(d, factors + j + v * lanes);
+    }
+    for (int64_t i = 0; i < n; ++i)
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < kColumnVectors; ++v) {
+        const int64_t at = i * step + j + v * lanes;
+        const VD value = hn::Sub(hn::PromoteTo(d, hn::LoadU(f, x + at)), by[v]);
+        hn::StoreU(hn::DemoteTo(f, hn::Mul(value, times[v])), f, y + at);
+      }
+  }
+  for (; j < width; j += lanes) {
     const int64_t left = width - j;
     const VD by = shifts == nullptr ? hn::Zero(d) : load_n(d, shifts + j, left);
     const VD times = load_n(d, factors + j, left);

@@ -83,11 +83,17 @@ void train_columns(const KernelRun& run, double epsilon, double* means, double* 
           };
           sums(Power::kValue, nullptr, means + c);
           sums(Power::kSquare, means + c, variances + c);
-          double factors[kColumns];
-          for (int64_t j = 0; j < width; ++j)
+          // (x - mean) * factor + bias, with the bias as a part of the mean where that can be.
+          double factors[kColumns], shifts[kColumns];
+          bool whole = true;
+          for (int64_t j = 0; j < width; ++j) {
             factors[j] = static_cast<double>(scale[c + j]) / std::sqrt(variances[c + j] + epsilon);
-          shift_scale_columns(from + c, batch, channels, width, means + c, factors, y + c);
-          for (int64_t n = 0; n < batch; ++n) {
+            shifts[j] = means[c + j] - static_cast<double>(bias[c + j]) / factors[j];
+            whole &= std::fabs(factors[j]) > 1e-30;
+          }
+          shift_scale_columns(from + c, batch, channels, width, whole ? shifts : means + c, factors,
+                              y + c);
+          for (int64_t n = 0; n < batch && !whole; ++n) {
             float* row = y + n * channels + c;
             normalize_row(row, row, width, {0, 1}, nullptr, bias + c);
           }

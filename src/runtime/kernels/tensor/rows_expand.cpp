@@ -2,10 +2,12 @@
 // floats.
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/broadcast.h"
+#include "runtime/kernels/elementwise/binary.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 
@@ -225,13 +227,24 @@ Status replace(const ScatterState& s, const int64_t* index, const std::byte* fro
 
 template <typename Fold>
 Status combine(const ScatterState& s, const int64_t* index, const std::byte* from, std::byte* to,
-               Fold&& fold) {
+               Binary op, Fold&& fold) {
   const int64_t floats = s.piece / int64_t{sizeof(float)};
+  if (floats == 1)
+    return scatter(s, index, from, to, [&](std::byte* target, const std::byte* source) {
+      auto* y = reinterpret_cast<float*>(target);
+      *y = fold(*y, *reinterpret_cast<const float*>(source));
+    });
+  BinaryFn* const fn = binary_fn(op, DType::kFloat32);
   return scatter(s, index, from, to, [&](std::byte* target, const std::byte* source) {
-    auto* y = reinterpret_cast<float*>(target);
-    const auto* x = reinterpret_cast<const float*>(source);
-    for (int64_t i = 0; i < floats; ++i) y[i] = fold(y[i], x[i]);
+    fn(target, false, source, false, target, floats);
   });
+}
+
+/// Which of two numbers stays, without a branch: it would be guessed wrong every other time.
+float choose_float(bool first, float a, float b) {
+  const uint32_t mask = 0u - static_cast<uint32_t>(first);
+  return std::bit_cast<float>((std::bit_cast<uint32_t>(a) & mask) |
+                              (std::bit_cast<uint32_t>(b) & ~mask));
 }
 
 Status run_scatter(KernelRun& run) {
@@ -249,13 +262,15 @@ Status run_scatter(KernelRun& run) {
   const auto* from = updates.data<std::byte>();
   switch (s.combine) {
     case Combine::kAdd:
-      return combine(s, index, from, to, [](float a, float b) { return a + b; });
+      return combine(s, index, from, to, Binary::kAdd, [](float a, float b) { return a + b; });
     case Combine::kMul:
-      return combine(s, index, from, to, [](float a, float b) { return a * b; });
+      return combine(s, index, from, to, Binary::kMul, [](float a, float b) { return a * b; });
     case Combine::kMax:
-      return combine(s, index, from, to, [](float a, float b) { return a > b || a != a ? a : b; });
+      return combine(s, index, from, to, Binary::kMax,
+                     [](float a, float b) { return choose_float((a > b) | (a != a), a, b); });
     case Combine::kMin:
-      return combine(s, index, from, to, [](float a, float b) { return a < b || a != a ? a : b; });
+      return combine(s, index, from, to, Binary::kMin,
+                     [](float a, float b) { return choose_float((a < b) | (a != a), a, b); });
     case Combine::kReplace:
       break;
   }
