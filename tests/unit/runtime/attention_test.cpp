@@ -10,6 +10,8 @@
 namespace tombolo {
 namespace {
 
+class MicrosoftAttention : public Operators {};
+
 class Attentions : public Operators {
  protected:
   Attentions() { opset_ = 23; }
@@ -59,7 +61,100 @@ TEST_P(Attentions, NumbersThatAreNone) {
   }
 }
 
+TEST_P(MicrosoftAttention, Masks) {
+  const auto whole = [&]<typename T>(DType dtype, std::initializer_list<int64_t> dims, T below) {
+    const std::vector<int64_t> shape(dims);
+    std::vector<T> values(static_cast<size_t>(element_count(shape)));
+    for (T& value : values) value = static_cast<T>(engine_() % below);
+    return Tensor::of<T>(dtype, shape, values);
+  };
+  const auto codes = [&](std::initializer_list<int64_t> dims) {
+    return whole(DType::kUInt8, dims, uint8_t{251});
+  };
+  const auto rows = [&](std::initializer_list<int64_t> dims, int32_t below) {
+    return whole(DType::kInt32, dims, below);
+  };
+  const Tensor x = numbers({2, 9, 24}, 0.3f), k = numbers({2, 7, 24}, 0.3f),
+               v = numbers({2, 7, 36}, 0.3f);
+  const Tensor wide = numbers({2, 3, 9, 7}, 0.3f),
+               mask = Tensor::of<int32_t>(
+                   DType::kInt32, std::vector<int64_t>{2, 7},
+                   std::vector<int32_t>{1, 1, 0, 1, 1, 0, 1, 0, 1, 1, 1, 1, 1, 0});
+  const std::string head = "main (float[2,9,24] x, float[2,7,24] k, float[2,7,36] v";
+  const auto heads = [](const std::string& more) {
+    return "com.microsoft.MultiHeadAttention <num_heads = 3" + more + "> ";
+  };
+  agree(head + ") => (y) { y = " + heads("") + "(x, k, v) }", {{"x", x}, {"k", k}, {"v", v}}, 1e-5);
+  agree(head + ", float[84] b, int32[2,7] m, float[2,3,9,7] s) => (y) { y = " +
+            heads(", scale = 0.5, mask_filter_value = -3.0") + "(x, k, v, b, m, s) }",
+        {{"x", x}, {"k", k}, {"v", v}, {"b", numbers({84}, 0.3f)}, {"m", mask}, {"s", wide}}, 1e-5);
+  agree("main (float[2,9,24] x, float[2,9,24] k, float[2,9,24] v) => (y) { y = " +
+            heads(", unidirectional = 1") + "(x, k, v) }",
+        {{"x", x}, {"k", numbers({2, 9, 24}, 0.3f)}, {"v", numbers({2, 9, 24}, 0.3f)}}, 1e-5);
+  agree("main (float[2,1,24] x, float[2,3,5,8] a, float[2,3,5,8] b) => (y, c, d) { y, c, d = " +
+            heads("") + "(x, x, x, , , , a, b) }",
+        {{"x", numbers({2, 1, 24}, 0.3f)},
+         {"a", numbers({2, 3, 5, 8}, 0.3f)},
+         {"b", numbers({2, 3, 5, 8}, 0.3f)}},
+        1e-5);
+  const Tensor w = numbers({24, 72}, 0.3f), bias = numbers({72}, 0.3f);
+  const std::vector<NamedValue> given = {{"x", x}, {"w", w}, {"b", bias}};
+  const std::string projected = "main (float[2,9,24] x, float[24,72] w, float[72] b";
+  const std::string op = "com.microsoft.Attention <num_heads = 3";
+  agree(projected + ") => (y) { y = " + op + "> (x, w, b) }", given, 1e-5);
+  agree(projected + ") => (y) { y = " + op + ", qkv_hidden_sizes = [18, 18, 36]> (x, w, b) }",
+        given, 1e-5);
+  std::vector<NamedValue> masked = given;
+  masked.push_back({"m", Tensor::of<int32_t>(DType::kInt32, std::vector<int64_t>{2},
+                                             std::vector<int32_t>{9, 4})});
+  agree(projected + ", int32[2] m) => (y) { y = " + op + ", unidirectional = 1> (x, w, b, m) }",
+        masked, 1e-5);
+  // Lengths that may be pairs of ends and starts, and a cache, stay as they are.
+  masked.back().value =
+      Tensor::of<int32_t>(DType::kInt32, std::vector<int64_t>{4}, std::vector<int32_t>{9, 4, 1, 0});
+  agree(projected + ", int32[4] m) => (y) { y = " + op + "> (x, w, b, m) }", masked, 1e-5);
+  agree(
+      "main (int32[2,6] i, float[11,16] w, float[8,16] p, int32[2,6] j, float[2,16] q, float[16] "
+      "g, "
+      "float[16] h) => (y, s) { y, , s = com.microsoft.EmbedLayerNormalization (i, j, w, p, q, g, "
+      "h) }",
+      {{"i", rows({2, 6}, 11)},
+       {"w", numbers({11, 16}, 0.3f)},
+       {"p", numbers({8, 16}, 0.3f)},
+       {"j", rows({2, 6}, 2)},
+       {"q", numbers({2, 16}, 0.3f)},
+       {"g", numbers({16}, 0.3f)},
+       {"h", numbers({16}, 0.3f)}},
+      1e-5);
+  agree(
+      "main (float[5,24] x, uint8[24,40] w, float[40] s, uint8[40] z, float[40] b) => (y) { y = "
+      "com.microsoft.DynamicQuantizeMatMul (x, w, s, z, b) }",
+      {{"x", numbers({5, 24}, 0.3f)},
+       {"w", codes({24, 40})},
+       {"s", numbers({40}, 0.3f)},
+       {"z", codes({40})},
+       {"b", numbers({40}, 0.3f)}},
+      1e-5);
+  agree(
+      "main (uint8[2,9,24] x, uint8[24,72] w, float[72] b, float s, float[72] t, uint8 y, uint8 z) "
+      "=> (o) "
+      "{ o = com.microsoft.QAttention <num_heads = 3> (x, w, b, s, t, , y, z) }",
+      {{"x", codes({2, 9, 24})},
+       {"w", codes({24, 72})},
+       {"b", bias},
+       {"s", Tensor::of<float>(DType::kFloat32, std::vector<int64_t>{}, std::vector<float>{0.01f})},
+       {"t", Tensor::of<float>(DType::kFloat32, std::vector<int64_t>{72},
+                               std::vector<float>(72, 0.01f))},
+       {"y", Tensor::of<uint8_t>(DType::kUInt8, std::vector<int64_t>{}, std::vector<uint8_t>{120})},
+       {"z", Tensor::of<uint8_t>(DType::kUInt8, std::vector<int64_t>{}, std::vector<uint8_t>{99})}},
+      1e-5);
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, Attentions,
+                         ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+INSTANTIATE_TEST_SUITE_P(Isa, MicrosoftAttention,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });
 
