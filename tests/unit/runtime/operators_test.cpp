@@ -396,6 +396,43 @@ TEST_P(Operators, DeformConv) {
   }
 }
 
+TEST_P(Operators, ConvolutionsWithWeightsOfTheRun) {
+  const auto run = [&](const char* op, std::initializer_list<int64_t> x,
+                       std::initializer_list<int64_t> w, int64_t outputs,
+                       const std::string& attributes) {
+    const std::string ranks = x.size() == 3 ? "A,B,C" : x.size() == 4 ? "A,B,C,D" : "A,B,C,D,E";
+    const std::string other = x.size() == 3 ? "F,G,H" : x.size() == 4 ? "F,G,H,I" : "F,G,H,I,J";
+    const std::vector<NamedValue> inputs = {
+        {"x", numbers(x, 1)}, {"w", numbers(w, 0.2f)}, {"b", numbers({outputs}, 1)}};
+    for (const char* bias : {"", ", b"})
+      agree("main (float[" + ranks + "] x, float[" + other + "] w, float[K] b) => (y) { y = " + op +
+                " <" + attributes + "> (x, w" + bias + ") }",
+            inputs, 1e-5);
+  };
+  // Panels of pixels, also as they lie; channels as columns, of one image and of several.
+  run("Conv", {1, 20, 13, 14}, {33, 20, 1, 1}, 33, "strides = [1, 1]");
+  run("Conv", {2, 300, 9, 11}, {21, 300, 1, 1}, 21, "strides = [2, 1]");
+  run("Conv", {1, 70, 7, 7}, {150, 70, 3, 3}, 150, "pads = [1, 1, 1, 1]");
+  run("Conv", {2, 300, 3, 5}, {97, 300, 1, 1}, 97, "strides = [1, 1]");
+  run("Conv", {5, 40, 3, 3}, {130, 40, 2, 2}, 130, "pads = [0, 0, 1, 1]");
+  // Tiles of Winograd's, too few for it and enough; one channel a group.
+  run("Conv", {1, 24, 14, 15}, {30, 24, 3, 3}, 30, "pads = [1, 1, 1, 1]");
+  run("Conv", {3, 24, 28, 30}, {30, 24, 3, 3}, 30, "pads = [1, 1, 1, 1]");
+  run("Conv", {2, 12, 9, 8}, {24, 1, 3, 3}, 24, "group = 12, pads = [1, 1, 1, 1]");
+  run("Conv", {2, 30, 61}, {44, 15, 5}, 44, "group = 2, pads = [2, 2]");
+  // Windows that meet, that do not, and that leave gaps; of one channel and of several groups.
+  for (const char* way : {"strides = [2, 2, 2]", "strides = [1, 1, 1], pads = [1, 0, 1, 0, 1, 1]",
+                          "strides = [3, 2, 3], dilations = [1, 2, 1]",
+                          "strides = [2, 1, 4], output_padding = [1, 0, 2]"}) {
+    run("ConvTranspose", {2, 9, 3, 4, 5}, {9, 5, 2, 2, 2}, 5, way);
+    run("ConvTranspose", {1, 4, 4, 3, 19}, {4, 3, 3, 3, 3}, 6, std::string(way) + ", group = 2");
+    run("ConvTranspose", {1, 1, 2, 2, 9}, {1, 2, 2, 1, 4}, 2, way);
+  }
+  run("ConvTranspose", {1, 40, 7, 9}, {40, 30, 2, 2}, 30, "strides = [2, 2]");
+  run("ConvTranspose", {1, 200, 2, 3}, {200, 30, 3, 3}, 30, "strides = [2, 2]");
+  run("ConvTranspose", {2, 6, 50}, {6, 2, 4}, 6, "strides = [2], group = 3");
+}
+
 TEST_P(Operators, AffineGrid) {
   for (const int64_t axes : {2, 3})
     for (const char* aligned : {"0", "1"})

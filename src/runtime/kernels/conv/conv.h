@@ -55,6 +55,7 @@ struct ConvPlan {
   size_t scratch_floats = 0;                         ///< of the run
   int64_t tiles_y = 0, tiles_x = 0, tile_block = 0;  ///< Winograd
   bool own_blocks = false;  ///< Winograd: a thread takes a block of tiles all the way
+  bool as_given = false;    ///< weights are not packed before the run
 };
 
 struct ConvEpilogue {
@@ -64,6 +65,9 @@ struct ConvEpilogue {
 };
 
 ConvPlan plan_convolution(const ConvGeometry& shape, bool allow_winograd = true);
+/// For weights that come with the run: none are packed or transformed that are used too little for
+/// that. Where `as_given`, run_convolution() takes them instead of packed ones.
+ConvPlan plan_convolution_of_run(const ConvGeometry& shape);
 const char* name_of(ConvPlan::Algorithm algorithm);
 void pack_convolution(const ConvPlan& plan, const float* w, float* packed);
 void run_convolution(const ConvPlan& plan, const float* x, const float* packed, float* y,

@@ -232,6 +232,8 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
     };
     parallel(panels, std::max<int64_t>(1, 200'000 / (pixels * width * depth)),
              [&](int64_t begin, int64_t end) {
+               float* const room =
+                   plan.as_given ? thread_floats(3, static_cast<size_t>(kDepth * width)) : nullptr;
                for (int64_t k0 = 0; k0 == 0 || k0 < depth; k0 += kDepth) {
                  const int64_t k = std::min(kDepth, depth - k0);
                  for (int64_t p = begin; p < end; ++p) {
@@ -243,6 +245,11 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
                               .cols = std::min(width, s.out_channels - p * width)};
                    if (k0 == 0 && epilogue.bias != nullptr) t.col_bias = epilogue.bias + p * width;
                    const float* next = p + 1 < end ? t.b + width * depth : nullptr;
+                   if (plan.as_given) {
+                     pack_b_panel(packed + p * width * depth + k0, 1, depth, k, t.cols, 1, room);
+                     t.b = room;
+                     next = nullptr;
+                   }
                    for (int64_t r = 0, number = 0; r < pixels; r += tile_rows, ++number) {
                      const int rows = static_cast<int>(std::min<int64_t>(tile_rows, pixels - r));
                      t.a = a + k0 * row + r;
