@@ -381,11 +381,38 @@ TEST_P(Microsoft, FusedProducts) {
 
 TEST_P(Microsoft, Distances) {
   for (const char* metric : {"euclidean", "sqeuclidean"})
-    for (const int64_t rows : {1, 6, 70})
-      for (const int64_t columns : {1, 15, 40, 100})
-        agree("main (float[A,C] a, float[B,C] b) => (y) { y = com.microsoft.CDist <metric = \"" +
-                  std::string(metric) + "\"> (a, b) }",
-              {{"a", numbers({rows, 13}, 1)}, {"b", numbers({columns, 13}, 1)}}, 1e-6);
+    for (const int64_t rows : {1, 6, 12, 70})
+      for (const int64_t columns : {1, 15, 40, 100}) {
+        const std::vector<NamedValue> inputs = {{"a", numbers({rows, 13}, 1)},
+                                                {"b", numbers({columns, 13}, 1)}};
+        const std::string node = std::string("com.microsoft.CDist <metric = \"") + metric + "\"> ";
+        agree("main (float[A,C] a, float[B,C] b) => (y) { y = " + node + "(a, b) }", inputs, 1e-6);
+        agree(
+            "main (float[A,C] a, float[B,C] b) => (y) { c = Cast <to = 11> (a)\n"
+            " d = Cast <to = 11> (b)\n e = " +
+                node + "(c, d)\n y = Cast <to = 1> (e) }",
+            inputs, 1e-6);
+      }
+}
+
+// Of many features from products: rows that are equal, or all near each other, are not.
+TEST_P(Microsoft, DistancesOfManyFeatures) {
+  for (const char* metric : {"euclidean", "sqeuclidean"})
+    for (const int64_t width : {48, 67, 200})
+      for (const bool odd : {false, true}) {
+        const Tensor a = numbers({40, width}, 1, odd);
+        const std::string node = std::string("com.microsoft.CDist <metric = \"") + metric + "\"> ";
+        for (const Tensor& b : {a, numbers({70, width}, 1)})
+          for (const char* offset : {"0", "50"}) {
+            const std::string head =
+                std::string("main (float[A,C] a, float[B,C] b) => (y) <float h = {") + offset +
+                "}> { c = Add (a, h)\n d = Add (b, h)\n ";
+            agree(head + "y = " + node + "(c, d) }", {{"a", a}, {"b", b}}, 3e-6);
+            agree(head + "e = Cast <to = 11> (c)\n f = Cast <to = 11> (d)\n g = " + node +
+                      "(e, f)\n y = Cast <to = 1> (g) }",
+                  {{"a", a}, {"b", b}}, 1e-6);
+          }
+      }
 }
 
 TEST_P(Microsoft, EmbeddingsOfCodes) {
