@@ -39,12 +39,14 @@ int64_t pixel_offset(const ConvGeometry& s, const ConvImage& image, int64_t pixe
 }
 
 /// Whether whole panels of pixels are read where they lie, the rows of a 1x1 kernel's input: few
-/// enough for the first cache, its sets and what the processor knows of pages.
-bool reads_pixels(const ConvPlan& plan) {
-  constexpr int64_t kMostRows = 128, kPage = 4096, kLine = 64, kWays = 8;
+/// enough for the first cache, its sets and what the processor knows of pages, by few tiles, which
+/// would not repay a copy.
+bool reads_pixels(const ConvPlan& plan, int64_t tiles) {
+  constexpr int64_t kMostRows = 128, kPage = 4096, kLine = 64, kWays = 8, kFewTiles = 8;
   const ConvGeometry& s = plan.shape;
   const int64_t sets = kPage / std::max(kLine, std::gcd(s.in_plane() * 4, kPage));
-  return s.taps() == 1 && !plan.image.copy && s.in_channels <= std::min(kMostRows, sets * kWays);
+  return tiles <= kFewTiles && s.taps() == 1 && !plan.image.copy &&
+         s.in_channels <= std::min(kMostRows, sets * kWays);
 }
 
 std::vector<int64_t> depth_offsets(const ConvPlan& plan) {
@@ -101,7 +103,7 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
   const int64_t weight_step = packed_a_floats(s.out_channels, depth);
   const Activation& act = epilogue.activation;
   const int64_t channels = s.groups * s.in_channels;
-  const bool in_place = reads_pixels(plan);
+  const bool in_place = reads_pixels(plan, tile_count);
   const auto run_image = [&](int64_t n, float* room) {
     const float* image = prepare(plan, x + n * channels * s.in_plane(), channels, room);
     const int64_t work = group_panels * width * depth * group_tiles * tile_rows;
