@@ -563,31 +563,36 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
     }
   });
   if (!fine) return false;
+  const bool pairs = tile == nbits_vnni_tile() && height * kParts <= kNbitsPairRows;
   parallel(panels, std::max<int64_t>(1, 400'000 / (padded * width * m)),
            [&](int64_t begin, int64_t end) {
-             float sums[kParts == 1 ? 1 : kNbitsRows * kMostPanel];
-             for (int64_t p = begin; p < end; ++p) {
-               const int64_t cols = std::min(width, s.n - p * width);
-               float padded_bias[kMostPanel] = {};
+             float sums[kParts == 1 ? 1 : kNbitsRows * 2 * kMostPanel];
+             for (int64_t p = begin, count = 1; p < end; p += count) {
+               count = pairs && p + 1 < end ? 2 : 1;
+               const int64_t cols = std::min(count * width, s.n - p * width);
+               float padded_bias[2 * kMostPanel] = {};
                if (bias != nullptr) std::copy_n(bias + p * width, cols, padded_bias);
+               const std::byte* const panel = panel_at(s, packed, p).at;
                for (int64_t r = 0; r < m; r += height) {
                  const int64_t tall = std::min(height, m - r);
                  float* out = y + r * s.n + p * width;
                  tile({.a = rows + r * row_bytes,
-                       .panel = panel_at(s, packed, p).at,
+                       .panel = panel,
                        .kind = s.kind,
                        .has_zeros = s.has_zeros,
                        .blocks = blocks,
                        .block = s.block,
                        .bias = kParts == 1 && bias != nullptr ? padded_bias : nullptr,
                        .y = kParts == 1 ? out : sums,
-                       .ldy = kParts == 1 ? s.n : width,
-                       .cols = cols},
+                       .ldy = kParts == 1 ? s.n : count * width,
+                       .cols = cols,
+                       .panel_step = count == 2 ? panel_at(s, packed, p + 1).at - panel : 0},
                       static_cast<int>(tall * kParts));
                  for (int64_t i = 0; kParts > 1 && i < tall; ++i, out += s.n) {
-                   const float* sum = sums + i * kParts * width;
+                   const int64_t wide = count * width;
+                   const float* sum = sums + i * kParts * wide;
                    for (int64_t c = 0; c < cols; ++c)
-                     out[c] = sum[c] + (sum[width + c] + sum[2 * width + c]) + padded_bias[c];
+                     out[c] = sum[c] + (sum[wide + c] + sum[2 * wide + c]) + padded_bias[c];
                  }
                }
              }
