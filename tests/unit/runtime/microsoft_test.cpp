@@ -140,11 +140,16 @@ TEST_P(Microsoft, NumbersThatHaveNoBytes) {
   const auto product = [&](float odd) {
     Tensor x = numbers({2, 64}, 1);
     x.data<float>()[70] = odd;
-    agree("main (float[2,64] x) => (y) <" + constant("w", {5, 2, 16}) + ", " +
-              constant_scales("s", {10}) +
-              "> { y = com.microsoft.MatMulNBits <K = 64, N = 5, bits = 4, block_size = 32> (x, w, "
-              "s) }",
-          {{"x", x}}, 1e-5);
+    for (const int64_t bits : {4, 8})
+      for (const Extras extras : {Extras::kTiles, Extras::kNone}) {
+        limit_extras(extras);
+        agree("main (float[2,64] x) => (y) <" + constant("w", {5, 2, 4 * bits}) + ", " +
+                  constant_scales("s", {10}) +
+                  "> { y = com.microsoft.MatMulNBits <K = 64, N = 5, bits = " +
+                  std::to_string(bits) + ", block_size = 32> (x, w, s) }",
+              {{"x", x}}, 1e-5);
+        limit_extras(Extras::kTiles);
+      }
   };
   product(INFINITY);
   product(std::numeric_limits<float>::quiet_NaN());
