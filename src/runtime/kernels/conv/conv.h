@@ -88,6 +88,11 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
 inline int64_t transposed_row(int64_t pixels) { return (pixels + 15) / 16 * 16 + 16; }
 void plan_winograd(ConvPlan& plan);
 void pack_winograd(const ConvPlan& plan, const float* w, float* packed);
+/// Kernels of 3x3 as Winograd's matrices: [input][tap][column] to u[matrix * matrix_step],
+/// [input][column], one input `step` after the other, which may be less than `columns`, a multiple
+/// of 8: what is too much is written anew by the next input.
+void winograd_weights(const float* kernels, int64_t inputs, int64_t columns, float* u, int64_t step,
+                      int64_t matrix_step);
 void run_winograd(const ConvPlan& plan, const float* x, const float* packed, float* y,
                   const ConvEpilogue& epilogue, float* scratch);
 void run_depthwise(const ConvPlan& plan, const float* x, const float* packed, float* y,

@@ -79,7 +79,7 @@ ConvPlan plan_convolution(const ConvGeometry& s, bool allow_winograd) {
 
 ConvPlan plan_convolution_of_run(const ConvGeometry& s) {
   // Winograd's transform of a kernel takes as long as what it saves for so many tiles.
-  constexpr int64_t kTiles = 128, kFewImages = 2;
+  constexpr int64_t kTiles = 32, kFewImages = 2;
   const int64_t tiles = (s.out[1] + 3) / 4 * ((s.out[2] + 3) / 4) * s.out[0] * s.batch;
   ConvPlan plan = plan_convolution(s, tiles >= kTiles);
   plan.as_given = plan.algorithm == ConvPlan::Algorithm::kDepthwise ||
