@@ -13,9 +13,10 @@
 namespace tombolo {
 namespace {
 
-constexpr int64_t kDepth = 256;  ///< rows of a panel at a time
-constexpr int64_t kPanels = 4;   ///< panels that a block of weights is used for
-constexpr int64_t kRows = 8;     ///< rows of a panel that are gathered before those of the next
+constexpr int64_t kDepth = 256;      ///< rows of a panel at a time
+constexpr int64_t kPanels = 4;       ///< panels that a block of weights is used for
+constexpr int64_t kMostPanels = 16;  ///< the same of weights that come from far away
+constexpr int64_t kRows = 8;         ///< rows of a panel that are gathered before those of the next
 constexpr int kMaxRuns = 64;
 
 /// Copies all channels of all groups of one image where the plan wants that;
@@ -92,7 +93,11 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
   const bool apart =
       images_apart(s.batch, static_cast<int64_t>(plan.weight_floats), panels * s.groups);
   const int64_t threads = apart ? 1 : thread_count();
-  const int64_t group_panels = std::clamp<int64_t>(panels * s.groups / (4 * threads), 1, kPanels);
+  const bool far = packed_a_floats(s.out_channels, depth) * 4 > 2 * near_bytes();
+  const int64_t most =
+      far ? std::clamp<int64_t>(near_bytes() / (panel * 8), kPanels, kMostPanels) : kPanels;
+  const int64_t tasks = far && threads == 1 ? 1 : 4 * threads;
+  const int64_t group_panels = std::clamp<int64_t>(panels * s.groups / tasks, 1, most);
   const int64_t panel_groups = (panels + group_panels - 1) / group_panels;
   // Few panels: threads share them and take different output channels.
   int64_t row_groups = 1;
@@ -112,8 +117,8 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
         std::max<int64_t>(1, 200'000 / std::max<int64_t>(1, work)),
         [&](int64_t begin, int64_t end) {
           float* columns = thread_floats(1, static_cast<size_t>(group_panels * panel) + 64);
-          PixelRun runs[kPanels][kMaxRuns];
-          int64_t run_counts[kPanels] = {};
+          PixelRun runs[kMostPanels][kMaxRuns];
+          int64_t run_counts[kMostPanels] = {};
           for (int64_t task = begin; task < end; ++task) {
             const int64_t group = task / (panel_groups * row_groups);
             const int64_t first = task / row_groups % panel_groups * group_panels;
