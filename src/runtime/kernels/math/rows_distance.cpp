@@ -92,8 +92,10 @@ Status run_distance(KernelRun& run) {
     pack_distance(b.data<T>(), width, columns, room);
     packed = room;
   }
-  const bool products =
-      width >= kManyFeatures && !mostly_near(a.data<T>(), rows, b.data<T>(), columns, width);
+  // To look at some pairs has to be little beside all of them.
+  constexpr int64_t kManyPairs = 1024;
+  const bool products = width >= kManyFeatures && rows * columns >= kManyPairs &&
+                        !mostly_near(a.data<T>(), rows, b.data<T>(), columns, width);
   auto* const squares = reinterpret_cast<T*>(run.scratch() + s.squares_at);
   for (int side = 0; products && side < 2; ++side) {
     const T* x = side == 0 ? a.data<T>() : b.data<T>();
@@ -103,7 +105,7 @@ Status run_distance(KernelRun& run) {
     });
   }
   const int64_t wide = distance_panel(packed), panels = (columns + wide - 1) / wide;
-  constexpr int64_t kRows = 240;  // whole tiles of every instruction set, nearly
+  constexpr int64_t kRows = 240;  // whole tiles of every instruction set
   const int64_t stretches = (rows + kRows - 1) / kRows;
   run.parallel_for(
       panels * stretches, std::max<int64_t>(1, (1 << 15) / (wide * width * std::min(kRows, rows))),
