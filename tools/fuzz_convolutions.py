@@ -16,7 +16,7 @@ def conv(r):
         group, ic, oc = r.choice([1, 6, 20]), 1, r.choice([1, 1, 2])
     image = [r.randint(1, 30 if spatial < 3 else 7) + k for k in kernel]
     c.add("x", floats(r, [r.choice([1, 1, 2, 5, 9]), ic * group] + image))
-    c.add("w", floats(r, [oc * group, ic] + kernel, 1 / np.sqrt(ic * np.prod(kernel))), r.random() < 0.8)
+    c.add("w", floats(r, [oc * group, ic] + kernel, 1 / np.sqrt(ic * np.prod(kernel))), r.random() < 0.6)
     if r.random() < 0.6:
         c.add("b", floats(r, [oc * group]), True)
     stride = r.choice([1, 1, 2, 3])
@@ -62,7 +62,7 @@ def conv_transpose(r):
     strides, dilations = [r.randint(1, 4) for _ in kernel], [r.choice([1, 1, 1, 2, 3]) for _ in kernel]
     full = [(i - 1) * s + (k - 1) * d + 1 for i, s, k, d in zip(image, strides, kernel, dilations)]
     c.add("x", floats(r, [r.choice([1, 1, 2]), inputs * group] + image))
-    c.add("w", floats(r, [inputs * group, outputs] + kernel, 0.1), r.random() < 0.9)
+    c.add("w", floats(r, [inputs * group, outputs] + kernel, 0.1), r.random() < 0.7)
     if r.random() < 0.6:
         c.add("b", floats(r, [outputs * group]), r.random() < 0.8)
     c.attributes = dict(group=group, strides=strides, dilations=dilations)

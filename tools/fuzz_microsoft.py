@@ -268,9 +268,12 @@ def small_microsoft(r):
     c.domain = "com.microsoft"
     op = r.choice(["CDist", "FusedGemm", "CausalConvWithState", "LinearAttention"])
     if op == "CDist":
-        width = r.randint(1, 70)
-        c.add("a", floats(r, [r.randint(1, 80), width]))
-        c.add("b", floats(r, [r.randint(1, 80), width]), r.random() < 0.5)
+        width, dtype = r.choice([r.randint(1, 70), r.randint(48, 300)]), r.choice([np.float32, np.float64])
+        a, b = floats(r, [r.randint(1, 80), width]).astype(dtype), floats(r, [r.randint(1, 80), width]).astype(dtype)
+        some = r.randint(0, min(len(a), len(b)))  # neighbours
+        b[:some] = a[:some] * dtype(1 + r.choice([0, 1e-3]))
+        c.add("a", a)
+        c.add("b", b, r.random() < 0.5)
         c.attributes = dict(metric=r.choice(["euclidean", "sqeuclidean"]))
     elif op == "FusedGemm":
         m, n, k = (r.randint(1, 40) for _ in range(3))

@@ -140,11 +140,16 @@ TEST_P(Microsoft, NumbersThatHaveNoBytes) {
   const auto product = [&](float odd) {
     Tensor x = numbers({2, 64}, 1);
     x.data<float>()[70] = odd;
-    agree("main (float[2,64] x) => (y) <" + constant("w", {5, 2, 16}) + ", " +
-              constant_scales("s", {10}) +
-              "> { y = com.microsoft.MatMulNBits <K = 64, N = 5, bits = 4, block_size = 32> (x, w, "
-              "s) }",
-          {{"x", x}}, 1e-5);
+    for (const int64_t bits : {4, 8})
+      for (const Extras extras : {Extras::kTiles, Extras::kNone}) {
+        limit_extras(extras);
+        agree("main (float[2,64] x) => (y) <" + constant("w", {5, 2, 4 * bits}) + ", " +
+                  constant_scales("s", {10}) +
+                  "> { y = com.microsoft.MatMulNBits <K = 64, N = 5, bits = " +
+                  std::to_string(bits) + ", block_size = 32> (x, w, s) }",
+              {{"x", x}}, 1e-5);
+        limit_extras(Extras::kTiles);
+      }
   };
   product(INFINITY);
   product(std::numeric_limits<float>::quiet_NaN());
@@ -381,11 +386,38 @@ TEST_P(Microsoft, FusedProducts) {
 
 TEST_P(Microsoft, Distances) {
   for (const char* metric : {"euclidean", "sqeuclidean"})
-    for (const int64_t rows : {1, 6, 70})
-      for (const int64_t columns : {1, 15, 40, 100})
-        agree("main (float[A,C] a, float[B,C] b) => (y) { y = com.microsoft.CDist <metric = \"" +
-                  std::string(metric) + "\"> (a, b) }",
-              {{"a", numbers({rows, 13}, 1)}, {"b", numbers({columns, 13}, 1)}}, 1e-6);
+    for (const int64_t rows : {1, 6, 12, 70})
+      for (const int64_t columns : {1, 15, 40, 100}) {
+        const std::vector<NamedValue> inputs = {{"a", numbers({rows, 13}, 1)},
+                                                {"b", numbers({columns, 13}, 1)}};
+        const std::string node = std::string("com.microsoft.CDist <metric = \"") + metric + "\"> ";
+        agree("main (float[A,C] a, float[B,C] b) => (y) { y = " + node + "(a, b) }", inputs, 1e-6);
+        agree(
+            "main (float[A,C] a, float[B,C] b) => (y) { c = Cast <to = 11> (a)\n"
+            " d = Cast <to = 11> (b)\n e = " +
+                node + "(c, d)\n y = Cast <to = 1> (e) }",
+            inputs, 1e-6);
+      }
+}
+
+// Of many features from products: rows that are equal, or all near each other, are not.
+TEST_P(Microsoft, DistancesOfManyFeatures) {
+  for (const char* metric : {"euclidean", "sqeuclidean"})
+    for (const int64_t width : {48, 67, 200})
+      for (const bool odd : {false, true}) {
+        const Tensor a = numbers({40, width}, 1, odd);
+        const std::string node = std::string("com.microsoft.CDist <metric = \"") + metric + "\"> ";
+        for (const Tensor& b : {a, numbers({70, width}, 1)})
+          for (const char* offset : {"0", "50"}) {
+            const std::string head =
+                std::string("main (float[A,C] a, float[B,C] b) => (y) <float h = {") + offset +
+                "}> { c = Add (a, h)\n d = Add (b, h)\n ";
+            agree(head + "y = " + node + "(c, d) }", {{"a", a}, {"b", b}}, 3e-6);
+            agree(head + "e = Cast <to = 11> (c)\n f = Cast <to = 11> (d)\n g = " + node +
+                      "(e, f)\n y = Cast <to = 1> (g) }",
+                  {{"a", a}, {"b", b}}, 1e-6);
+          }
+      }
 }
 
 TEST_P(Microsoft, EmbeddingsOfCodes) {

@@ -118,10 +118,11 @@ HWY_INLINE void weights6(D d, const T (&g)[6][3], W k0, W k1, W k2, W (&y)[6]) {
   y[5] = k2;
 }
 
-/// Kernels of `inputs` inputs, [input][tap][channel], to u[matrix * matrix_step], [input][channel];
-/// `columns` channels, a multiple of 16. Computed in T.
+/// Kernels of `inputs` inputs, [input][tap][channel], to u[matrix * matrix_step], [input][channel],
+/// one input `step` after the other; `columns` channels, whole vectors. Computed in T.
 template <typename T>
-void weight_tiles(const float* k, int64_t inputs, int64_t columns, float* u, int64_t matrix_step) {
+void weight_tiles(const float* k, int64_t inputs, int64_t columns, float* u, int64_t step,
+                  int64_t matrix_step) {
   const hn::ScalableTag<T> d;
   const hn::Rebind<float, decltype(d)> f;
   using W = hn::Vec<decltype(d)>;
@@ -146,7 +147,7 @@ void weight_tiles(const float* k, int64_t inputs, int64_t columns, float* u, int
   for (int64_t i = 0; i < inputs; ++i)
     for (int64_t c = 0; c < columns; c += lanes) {
       const float* from = k + i * 9 * columns + c;
-      float* to = u + i * columns + c;
+      float* to = u + i * step + c;
       for (int64_t tap = 0; tap < 9; ++tap)
         __builtin_prefetch(from + (kWeightsAhead * 9 + tap) * columns);
       W half[3][6];
@@ -163,11 +164,13 @@ void weight_tiles(const float* k, int64_t inputs, int64_t columns, float* u, int
       }
     }
 }
-void weight_tiles_f32(const float* k, int64_t inputs, int64_t columns, float* u, int64_t step) {
-  weight_tiles<float>(k, inputs, columns, u, step);
+void weight_tiles_f32(const float* k, int64_t inputs, int64_t columns, float* u,
+                      int64_t matrix_step) {
+  weight_tiles<float>(k, inputs, columns, u, columns, matrix_step);
 }
-void weight_tiles_f64(const float* k, int64_t inputs, int64_t columns, float* u, int64_t step) {
-  weight_tiles<double>(k, inputs, columns, u, step);
+void weight_tiles_f64(const float* k, int64_t inputs, int64_t columns, float* u, int64_t step,
+                      int64_t matrix_step) {
+  weight_tiles<double>(k, inputs, columns, u, step, matrix_step);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -465,9 +468,13 @@ void plan_block_winograd(BlockConvPlan& plan) {
     plan.band /= 2;
 }
 
+void winograd_weights(const float* kernels, int64_t inputs, int64_t columns, float* u, int64_t step,
+                      int64_t matrix_step) {
+  using Fn = void(const float*, int64_t, int64_t, float*, int64_t, int64_t);
+  TOMBOLO_TARGET(Fn, weight_tiles_f64)(kernels, inputs, columns, u, step, matrix_step);
+}
+
 void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packed) {
-  auto* const transform =
-      TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), weight_tiles_f64).get();
   const ConvGeometry& s = plan.shape;
   const int64_t inputs = s.in_channels, width = block_tiles().panel();
   const int64_t padded = blocks_of(s.out_channels) * kBlock, panels = (padded + width - 1) / width;
@@ -493,7 +500,7 @@ void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packe
       for (int64_t i = 0; i < inputs; i += kAtOnce) {
         const int64_t count = std::min(kAtOnce, inputs - i);
         kernels(i, count, room.data());
-        transform(room.data(), count, columns, out + i * columns, matrix);
+        winograd_weights(room.data(), count, columns, out + i * columns, columns, matrix);
       }
     }
   });

@@ -55,6 +55,7 @@ struct ConvPlan {
   size_t scratch_floats = 0;                         ///< of the run
   int64_t tiles_y = 0, tiles_x = 0, tile_block = 0;  ///< Winograd
   bool own_blocks = false;  ///< Winograd: a thread takes a block of tiles all the way
+  bool as_given = false;    ///< weights are not packed before the run
 };
 
 struct ConvEpilogue {
@@ -64,6 +65,9 @@ struct ConvEpilogue {
 };
 
 ConvPlan plan_convolution(const ConvGeometry& shape, bool allow_winograd = true);
+/// For weights that come with the run: none are packed or transformed that are used too little for
+/// that. Where `as_given`, run_convolution() takes them instead of packed ones.
+ConvPlan plan_convolution_of_run(const ConvGeometry& shape);
 const char* name_of(ConvPlan::Algorithm algorithm);
 void pack_convolution(const ConvPlan& plan, const float* w, float* packed);
 void run_convolution(const ConvPlan& plan, const float* x, const float* packed, float* y,
@@ -84,6 +88,11 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
 inline int64_t transposed_row(int64_t pixels) { return (pixels + 15) / 16 * 16 + 16; }
 void plan_winograd(ConvPlan& plan);
 void pack_winograd(const ConvPlan& plan, const float* w, float* packed);
+/// Kernels of 3x3 as Winograd's matrices: [input][tap][column] to u[matrix * matrix_step],
+/// [input][column], one input `step` after the other, which may be less than `columns`, a multiple
+/// of 8: what is too much is written anew by the next input.
+void winograd_weights(const float* kernels, int64_t inputs, int64_t columns, float* u, int64_t step,
+                      int64_t matrix_step);
 void run_winograd(const ConvPlan& plan, const float* x, const float* packed, float* y,
                   const ConvEpilogue& epilogue, float* scratch);
 void run_depthwise(const ConvPlan& plan, const float* x, const float* packed, float* y,

@@ -13,9 +13,10 @@
 namespace tombolo {
 namespace {
 
-constexpr int64_t kDepth = 256;  ///< rows of a panel at a time
-constexpr int64_t kPanels = 4;   ///< panels that a block of weights is used for
-constexpr int64_t kRows = 8;     ///< rows of a panel that are gathered before those of the next
+constexpr int64_t kDepth = 256;      ///< rows of a panel at a time
+constexpr int64_t kPanels = 4;       ///< panels that a block of weights is used for
+constexpr int64_t kMostPanels = 16;  ///< the same of weights that come from far away
+constexpr int64_t kRows = 8;         ///< rows of a panel that are gathered before those of the next
 constexpr int kMaxRuns = 64;
 
 /// Copies all channels of all groups of one image where the plan wants that;
@@ -39,12 +40,14 @@ int64_t pixel_offset(const ConvGeometry& s, const ConvImage& image, int64_t pixe
 }
 
 /// Whether whole panels of pixels are read where they lie, the rows of a 1x1 kernel's input: few
-/// enough for the first cache, its sets and what the processor knows of pages.
-bool reads_pixels(const ConvPlan& plan) {
-  constexpr int64_t kMostRows = 128, kPage = 4096, kLine = 64, kWays = 8;
+/// enough for the first cache, its sets and what the processor knows of pages, by few tiles, which
+/// would not repay a copy.
+bool reads_pixels(const ConvPlan& plan, int64_t tiles) {
+  constexpr int64_t kMostRows = 128, kPage = 4096, kLine = 64, kWays = 8, kFewTiles = 8;
   const ConvGeometry& s = plan.shape;
   const int64_t sets = kPage / std::max(kLine, std::gcd(s.in_plane() * 4, kPage));
-  return s.taps() == 1 && !plan.image.copy && s.in_channels <= std::min(kMostRows, sets * kWays);
+  return tiles <= kFewTiles && s.taps() == 1 && !plan.image.copy &&
+         s.in_channels <= std::min(kMostRows, sets * kWays);
 }
 
 std::vector<int64_t> depth_offsets(const ConvPlan& plan) {
@@ -90,7 +93,11 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
   const bool apart =
       images_apart(s.batch, static_cast<int64_t>(plan.weight_floats), panels * s.groups);
   const int64_t threads = apart ? 1 : thread_count();
-  const int64_t group_panels = std::clamp<int64_t>(panels * s.groups / (4 * threads), 1, kPanels);
+  const bool far = packed_a_floats(s.out_channels, depth) * 4 > 2 * near_bytes();
+  const int64_t most =
+      far ? std::clamp<int64_t>(near_bytes() / (panel * 8), kPanels, kMostPanels) : kPanels;
+  const int64_t tasks = far && threads == 1 ? 1 : 4 * threads;
+  const int64_t group_panels = std::clamp<int64_t>(panels * s.groups / tasks, 1, most);
   const int64_t panel_groups = (panels + group_panels - 1) / group_panels;
   // Few panels: threads share them and take different output channels.
   int64_t row_groups = 1;
@@ -101,7 +108,7 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
   const int64_t weight_step = packed_a_floats(s.out_channels, depth);
   const Activation& act = epilogue.activation;
   const int64_t channels = s.groups * s.in_channels;
-  const bool in_place = reads_pixels(plan);
+  const bool in_place = reads_pixels(plan, tile_count);
   const auto run_image = [&](int64_t n, float* room) {
     const float* image = prepare(plan, x + n * channels * s.in_plane(), channels, room);
     const int64_t work = group_panels * width * depth * group_tiles * tile_rows;
@@ -110,8 +117,8 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
         std::max<int64_t>(1, 200'000 / std::max<int64_t>(1, work)),
         [&](int64_t begin, int64_t end) {
           float* columns = thread_floats(1, static_cast<size_t>(group_panels * panel) + 64);
-          PixelRun runs[kPanels][kMaxRuns];
-          int64_t run_counts[kPanels] = {};
+          PixelRun runs[kMostPanels][kMaxRuns];
+          int64_t run_counts[kMostPanels] = {};
           for (int64_t task = begin; task < end; ++task) {
             const int64_t group = task / (panel_groups * row_groups);
             const int64_t first = task / row_groups % panel_groups * group_panels;
@@ -232,6 +239,8 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
     };
     parallel(panels, std::max<int64_t>(1, 200'000 / (pixels * width * depth)),
              [&](int64_t begin, int64_t end) {
+               float* const room =
+                   plan.as_given ? thread_floats(3, static_cast<size_t>(kDepth * width)) : nullptr;
                for (int64_t k0 = 0; k0 == 0 || k0 < depth; k0 += kDepth) {
                  const int64_t k = std::min(kDepth, depth - k0);
                  for (int64_t p = begin; p < end; ++p) {
@@ -243,6 +252,11 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
                               .cols = std::min(width, s.out_channels - p * width)};
                    if (k0 == 0 && epilogue.bias != nullptr) t.col_bias = epilogue.bias + p * width;
                    const float* next = p + 1 < end ? t.b + width * depth : nullptr;
+                   if (plan.as_given) {
+                     pack_b_panel(packed + p * width * depth + k0, 1, depth, k, t.cols, 1, room);
+                     t.b = room;
+                     next = nullptr;
+                   }
                    for (int64_t r = 0, number = 0; r < pixels; r += tile_rows, ++number) {
                      const int rows = static_cast<int>(std::min<int64_t>(tile_rows, pixels - r));
                      t.a = a + k0 * row + r;

@@ -77,6 +77,16 @@ ConvPlan plan_convolution(const ConvGeometry& s, bool allow_winograd) {
   return plan;
 }
 
+ConvPlan plan_convolution_of_run(const ConvGeometry& s) {
+  // Winograd's transform of a kernel takes as long as what it saves for so many tiles.
+  constexpr int64_t kTiles = 32, kFewImages = 2;
+  const int64_t tiles = (s.out[1] + 3) / 4 * ((s.out[2] + 3) / 4) * s.out[0] * s.batch;
+  ConvPlan plan = plan_convolution(s, tiles >= kTiles);
+  plan.as_given = plan.algorithm == ConvPlan::Algorithm::kDepthwise ||
+                  (plan.algorithm == ConvPlan::Algorithm::kTransposed && s.batch <= kFewImages);
+  return plan;
+}
+
 void pack_convolution(const ConvPlan& plan, const float* w, float* packed) {
   const ConvGeometry& s = plan.shape;
   switch (plan.algorithm) {

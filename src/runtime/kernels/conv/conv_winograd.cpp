@@ -18,6 +18,7 @@
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
 #include "runtime/kernels/vec-inl.h"
 
 #ifndef TOMBOLO_WINOGRAD_TASK
@@ -332,30 +333,38 @@ void plan_winograd(ConvPlan& plan) {
 
 void pack_winograd(const ConvPlan& plan, const float* w, float* packed) {
   const ConvGeometry& s = plan.shape;
-  const WinogradWeights transform;
-  const int64_t rows = gemm_tiles().tile_rows(s.out_channels);
-  const int64_t weight = packed_a_floats(s.out_channels, s.in_channels);
-  const int64_t padded = weight / std::max<int64_t>(1, s.in_channels), depth = s.kernel[0];
-  // A panel of outputs at a time: they are neighbours in each of the matrices.
-  const int64_t panels = padded / rows;
+  const int64_t rows = gemm_tiles().tile_rows(s.out_channels), inputs = s.in_channels;
+  const int64_t weight = packed_a_floats(s.out_channels, inputs), depth = s.kernel[0];
+  const int64_t panels = weight / std::max<int64_t>(1, inputs) / rows;
+  // A panel of outputs at a time: they are neighbours in each of the matrices; of some inputs, as
+  // the matrices lie far from each other.
+  constexpr int64_t kAtOnce = 16, kTaps = 9, kVector = 16;
+  const int64_t columns = round_up(rows, 8), step = kAtOnce * rows + kVector;
   parallel(s.groups * panels, 1, [&](int64_t begin, int64_t end) {
-    std::vector<float> room(static_cast<size_t>(kMatrices * rows));
+    std::vector<float> kernels(static_cast<size_t>(kAtOnce * kTaps * columns));
+    std::vector<float> room(static_cast<size_t>(kMatrices * step));
     for (int64_t task = begin; task < end; ++task) {
       const int64_t group = task / panels, panel = task % panels;
       const int64_t count = std::min(rows, s.out_channels - panel * rows);
-      for (int64_t i = 0; i < s.in_channels * depth; ++i) {
-        const int64_t c = i / depth, d = i % depth;
-        for (int64_t o = 0; o < count; ++o) {
-          const int64_t output = group * s.out_channels + panel * rows + o;
-          float u[kMatrices];
-          transform.apply(w + (output * s.in_channels * depth + i) * 9, u);
-          for (int64_t m = 0; m < kMatrices; ++m) room[static_cast<size_t>(m * rows + o)] = u[m];
+      if (count < rows) std::fill(kernels.begin(), kernels.end(), 0.0f);
+      const float* from = w + (group * s.out_channels + panel * rows) * inputs * depth * kTaps;
+      for (int64_t d = 0; d < depth; ++d)
+        for (int64_t c = 0; c < inputs; c += kAtOnce) {
+          const int64_t some = std::min(kAtOnce, inputs - c);
+          // Those of one slice follow each other; of several, each by itself.
+          const int64_t pieces = depth == 1 ? 1 : some;
+          for (int64_t piece = 0; piece < pieces; ++piece)
+            transpose_tile(
+                reinterpret_cast<const std::byte*>(from + ((c + piece) * depth + d) * kTaps),
+                inputs * depth * kTaps,
+                reinterpret_cast<std::byte*>(kernels.data() + piece * kTaps * columns), columns,
+                count, some / pieces * kTaps, sizeof(float));
+          winograd_weights(kernels.data(), some, columns, room.data(), rows, step);
+          float* to =
+              packed + (group * kMatrices * depth + d) * weight + (panel * inputs + c) * rows;
+          for (int64_t m = 0; m < kMatrices; ++m)
+            std::copy_n(room.data() + m * step, some * rows, to + m * depth * weight);
         }
-        float* to =
-            packed + (group * kMatrices * depth + d) * weight + (panel * s.in_channels + c) * rows;
-        for (int64_t m = 0; m < kMatrices; ++m)
-          std::copy_n(room.data() + m * rows, rows, to + m * depth * weight);
-      }
     }
   });
 }

@@ -76,31 +76,30 @@ void gather_rows(const DeformGather<T>& g) {
   const hn::ScalableTag<T> d;
   using Values = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  // From the first element of a row to its last: what is too much is written anew by the next.
   for (int64_t p = 0; p < g.pixels; ++p)
-    for (int64_t tap = 0; tap < g.taps; ++tap)
-      for (int64_t i = 0; i < g.piece_count; ++i) {
-        const DeformPiece& piece = g.pieces[i];
-        const int64_t at = (piece.share * g.taps + tap) * 4 * kDeformPixels + p;
-        const T* from[4];
-        Values weight[4];
+    for (int64_t group = 0; group < g.groups; ++group)
+      for (int64_t tap = 0; tap < g.taps; ++tap)
+        for (int64_t i = g.first[group]; i < g.first[group + 1]; ++i) {
+          const DeformPiece& piece = g.pieces[i];
+          const int64_t at = (piece.share * g.taps + tap) * 4 * kDeformPixels + p;
+          const T* from[4];
+          Values weight[4];
 #pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) {
-          from[k] = g.image + g.places[at + k * kDeformPixels] * g.channels + piece.channel;
-          weight[k] = hn::Set(d, g.weights[at + k * kDeformPixels]);
+          for (int k = 0; k < 4; ++k) {
+            from[k] = g.image + g.places[at + k * kDeformPixels] * g.channels + piece.channel;
+            weight[k] = hn::Set(d, g.weights[at + k * kDeformPixels]);
+          }
+          T* const to = g.rows + p * g.row + piece.to + tap * piece.step;
+          for (int64_t c = 0; c < piece.count; c += lanes) {
+            const auto load = [&](int k) HWY_ATTR __attribute__((always_inline)) {
+              return hn::LoadU(d, from[k] + c);
+            };
+            const Values a = hn::MulAdd(load(1), weight[1], hn::Mul(load(0), weight[0]));
+            const Values b = hn::MulAdd(load(3), weight[3], hn::Mul(load(2), weight[2]));
+            hn::StoreU(hn::Add(a, b), d, to + c);
+          }
         }
-        T* const to = g.rows + p * g.row + piece.to + tap * piece.step;
-        const auto blend = [&](auto&& load) HWY_ATTR {
-          const Values a = hn::MulAdd(load(1), weight[1], hn::Mul(load(0), weight[0]));
-          const Values b = hn::MulAdd(load(3), weight[3], hn::Mul(load(2), weight[2]));
-          return hn::Add(a, b);
-        };
-        int64_t c = 0;
-        for (; c + lanes <= piece.count; c += lanes)
-          hn::StoreU(blend([&](int k) HWY_ATTR { return hn::LoadU(d, from[k] + c); }), d, to + c);
-        if (const int64_t left = piece.count - c; left > 0)
-          store_n(blend([&](int k) HWY_ATTR { return load_n(d, from[k] + c, left); }), d, to + c,
-                  left);
-      }
 }
 
 }  // namespace HWY_NAMESPACE

@@ -33,13 +33,15 @@ struct DeformPiece {
 };
 
 /// Rows of windows, one for each pixel of the block, from an image of `channels` channels, which
-/// lie together. Places and weights are those of [share][tap].
+/// lie together. Places and weights are those of [share][tap]. Whole vectors are read and written:
+/// image and rows have room for one more.
 template <typename T>
 struct DeformGather {
   const T* image;
   int64_t channels, taps, pixels;
   const DeformPiece* pieces;
-  int64_t piece_count;
+  const int64_t* first;  ///< piece of each group, and the end
+  int64_t groups;
   const int32_t* places;
   const T* weights;
   T* rows;

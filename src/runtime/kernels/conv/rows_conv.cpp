@@ -12,7 +12,7 @@ namespace {
 
 struct ConvState final : KernelState {
   ConvPlan plan;
-  const float* packed = nullptr;  ///< null: packed in every run
+  const float* packed = nullptr;  ///< null: packed in every run, or taken as given
   Activation activation;
   Dims output;
 };
@@ -44,13 +44,14 @@ Result<std::unique_ptr<KernelState>> prepare_conv(const PrepareContext& context)
   auto state = std::make_unique<ConvState>();
   LiveTaps live;
   const ConvGeometry shape = *conv_geometry(context, live);
-  state->plan = plan_convolution(shape);
+  const bool constant = context.constant(1) != nullptr;
+  state->plan = constant ? plan_convolution(shape) : plan_convolution_of_run(shape);
   const ConvPlan& plan = state->plan;
   state->activation = *read_activation(context.attributes);
   state->output = output_dims(shape, shape.groups * shape.out_channels, context.dims(0).size() - 2);
   state->scratch_bytes = (plan.scratch_floats + 64) * sizeof(float);
-  if (context.constant(1) == nullptr) {
-    state->scratch_bytes += (plan.weight_floats + 64) * sizeof(float);
+  if (!constant) {
+    if (!plan.as_given) state->scratch_bytes += (plan.weight_floats + 64) * sizeof(float);
     return state;
   }
   const std::string key = "conv_f32/" + std::string(name_of(active_isa())) + "/" +
@@ -69,7 +70,9 @@ Status run_conv(KernelRun& run) {
   TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
   auto* scratch = reinterpret_cast<float*>(run.scratch());
   const float* packed = state.packed;
-  if (packed == nullptr) {
+  if (state.plan.as_given) {
+    packed = run.data<float>(1);
+  } else if (packed == nullptr) {
     float* target = scratch + (state.plan.scratch_floats + 63) / 16 * 16;
     pack_convolution(state.plan, run.data<float>(1), target);
     packed = target;

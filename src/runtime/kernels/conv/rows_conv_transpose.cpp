@@ -2,22 +2,22 @@
 // adds to the outputs under its window; those are added up channel by channel.
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "runtime/kernels/conv/conv.h"
 #include "runtime/kernels/conv/geometry.h"
 #include "runtime/kernels/conv/spread.h"
-#include "runtime/kernels/elementwise/unary.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/gemm.h"
-#include "runtime/kernels/tensor/transpose_tile.h"
 
 namespace tombolo {
 namespace {
 
 struct TransposedState final : KernelState {
-  ConvGeometry shape;      ///< `in` is that of X, `out` that of Y; channels are those of a group
+  ConvGeometry shape;  ///< `in` is that of X, `out` that of Y; channels are those of a group
+  SpreadPlan spread;
   ConvPlan product;        ///< to [group][output channel][kernel position][pixel of X]
   bool one_pixel = false;  ///< and one group: a plain product with the weights as they lie
   const float* packed = nullptr;
@@ -36,41 +36,20 @@ std::optional<ConvGeometry> read_transposed(const KernelQuery& q) {
 
 bool supports_transposed(const KernelQuery& query) { return read_transposed(query).has_value(); }
 
-/// [group][input][output x tap] to [group][output x tap][input].
-void turn_weights(const TransposedState& state, const float* w, float* turned) {
-  const ConvGeometry& s = state.shape;
-  const int64_t inputs = s.in_channels, rows = state.product.shape.out_channels;
-  for (int64_t g = 0; g < s.groups; ++g)
-    transpose_tile(reinterpret_cast<const std::byte*>(w + g * inputs * rows), rows,
-                   reinterpret_cast<std::byte*>(turned + g * inputs * rows), inputs, inputs, rows,
-                   sizeof(float));
-}
+/// Packs [group][input][output x tap]: inputs are what the product sums over.
 void pack_transposed(const TransposedState& state, const float* w, float* packed) {
-  const ConvGeometry& s = state.shape;
-  std::vector<float> turned(
-      static_cast<size_t>(s.groups * s.in_channels * state.product.shape.out_channels));
-  turn_weights(state, w, turned.data());
-  pack_convolution(state.product, turned.data(), packed);
-}
-/// The product of one image with weights that were turned; the image is packed into `room`.
-void multiply_turned(const KernelRun& run, const TransposedState& state, const float* x,
-                     const float* turned, float* columns, float* room) {
-  const ConvGeometry& s = state.shape;
-  const int64_t inputs = s.in_channels, rows = state.product.shape.out_channels;
-  const int64_t pixels = s.in_plane();
-  if (inputs == 1) {
-    run.parallel_for(s.groups * rows, std::max<int64_t>(1, 16384 / pixels),
-                     [&](int64_t begin, int64_t end) {
-                       for (int64_t row = begin; row < end; ++row)
-                         unary_fn(Unary::kAffine)(x + row / rows * pixels, columns + row * pixels,
-                                                  pixels, turned[row], 0);
-                     });
-    return;
-  }
-  for (int64_t g = 0; g < s.groups; ++g) {
-    pack_b(x + g * inputs * pixels, pixels, 1, inputs, pixels, 1.0f, room);
-    gemm(rows, pixels, inputs, turned + g * rows * inputs, inputs, room,
-         columns + g * rows * pixels, pixels, {});
+  const ConvPlan& plan = state.product;
+  const int64_t inputs = plan.shape.in_channels, rows = plan.shape.out_channels;
+  switch (plan.algorithm) {
+    case ConvPlan::Algorithm::kTransposed:
+      return pack_b(w, rows, 1, inputs, rows, 1, packed);
+    case ConvPlan::Algorithm::kDirect:
+      for (int64_t g = 0; g < plan.shape.groups; ++g)
+        pack_a(w + g * inputs * rows, 1, rows, rows, inputs,
+               packed + g * packed_a_floats(rows, inputs));
+      return;
+    default:  // of one input: as it lies
+      std::memcpy(packed, w, plan.weight_floats * sizeof(float));
   }
 }
 
@@ -97,6 +76,7 @@ Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& co
   auto state = std::make_unique<TransposedState>();
   const ConvGeometry s = *read_transposed(context);
   state->shape = s;
+  state->spread = plan_spread(s);
   ConvGeometry product;
   product.groups = s.groups;
   product.in_channels = s.in_channels;
@@ -108,15 +88,11 @@ Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& co
   if (s.groups == 1 && s.in_plane() == 1 && context.constant(1) != nullptr)
     return prepare_one_pixel(context, std::move(state));
   const auto columns = static_cast<size_t>(s.groups * product.out_channels * s.in_plane());
-  if (context.constant(1) == nullptr) {  // packing them would take longer than to multiply
-    state->scratch_bytes = (columns +
-                            static_cast<size_t>(s.groups * product.out_channels * s.in_channels +
-                                                packed_b_floats(s.in_channels, s.in_plane())) +
-                            128) *
-                           sizeof(float);
+  state->scratch_bytes = (plan.scratch_floats + columns + 128) * sizeof(float);
+  if (context.constant(1) == nullptr) {  // those of a quantised network, say
+    state->scratch_bytes += (plan.weight_floats + 64) * sizeof(float);
     return state;
   }
-  state->scratch_bytes = (plan.scratch_floats + columns + 128) * sizeof(float);
   const std::string key = "conv_transpose_f32/" + std::string(name_of(active_isa())) + "/" +
                           name_of(plan.algorithm) + "/" + std::to_string(s.groups);
   TRY(const std::byte* packed,
@@ -174,23 +150,18 @@ Status run_transposed_conv(KernelRun& run) {
   auto* scratch = reinterpret_cast<float*>(run.scratch());
   const float* packed = state.packed;
   const int64_t rows_in = s.groups * state.product.shape.out_channels;
-  float *columns = scratch, *turned = nullptr, *image = nullptr;
-  if (packed == nullptr) {  // weights that are computed, those of a quantised network say
-    turned = columns + (rows_in * s.in_plane() + 31) / 16 * 16;
-    image = turned + (rows_in * s.in_channels + 31) / 16 * 16;
-    turn_weights(state, run.data<float>(1), turned);
-  } else {
-    columns += (state.product.scratch_floats + 31) / 16 * 16;
+  float* const columns = scratch + (state.product.scratch_floats + 31) / 16 * 16;
+  if (packed == nullptr) {
+    float* const room = columns + (rows_in * s.in_plane() + 31) / 16 * 16;
+    pack_transposed(state, run.data<float>(1), room);
+    packed = room;
   }
   const float* bias = run.has_input(2) ? run.data<float>(2) : nullptr;
   const int64_t outputs = s.groups * s.out_channels, plane = s.out_plane();
   const int64_t column_floats = s.taps() * s.in_plane();
   for (int64_t n = 0; n < s.batch; ++n) {
     const float* x = run.data<float>(0) + n * s.groups * s.in_channels * s.in_plane();
-    if (packed == nullptr)
-      multiply_turned(run, state, x, turned, columns, image);
-    else
-      run_convolution(state.product, x, packed, columns, {}, scratch);
+    run_convolution(state.product, x, packed, columns, {}, scratch);
     float* to = y->data<float>() + n * outputs * plane;
     // Rows of all channels, one channel behind the other.
     const int64_t rows = s.out[0] * s.out[1];
@@ -200,8 +171,8 @@ Status run_transposed_conv(KernelRun& run) {
           while (begin < end) {
             const int64_t c = begin / rows, first = begin % rows;
             const int64_t last = std::min(rows, first + end - begin);
-            spread_rows(s, columns + c * column_floats, bias != nullptr ? bias[c] : 0.0f, first,
-                        last, to + c * plane, room);
+            spread_rows(state.spread, columns + c * column_floats, bias != nullptr ? bias[c] : 0.0f,
+                        first, last, to + c * plane, room);
             begin += last - first;
           }
         });

@@ -24,6 +24,7 @@ struct DeformState final : KernelState {
   int64_t sharing = 1;  ///< groups of channels that share offsets
   Dims output;
   std::vector<DeformPiece> pieces;
+  std::vector<int64_t> first;         ///< piece of each group
   int64_t block = 1;                  ///< output pixels at a time
   const std::byte* packed = nullptr;  ///< null: in every run
   // Of a group's packed weights, and where in scratch: elements.
@@ -112,10 +113,12 @@ Result<std::unique_ptr<KernelState>> prepare_deform(const PrepareContext& contex
   const ConvGeometry& g = s.shape;
   const int64_t shared = s.channels() / s.sharing;
   for (int64_t c = 0, n = 0; c < s.channels(); c += n) {
+    if (c % g.in_channels == 0) s.first.push_back(static_cast<int64_t>(s.pieces.size()));
     n = std::min(shared - c % shared, g.in_channels - c % g.in_channels);
     s.pieces.push_back(
         {c, n, c / shared, c / g.in_channels * g.depth() + c % g.in_channels, g.in_channels});
   }
+  s.first.push_back(static_cast<int64_t>(s.pieces.size()));
   // Windows of a block stay in the second cache, if they are enough for weights to be used again.
   constexpr int64_t kFewest = 96;
   const int64_t row = g.groups * g.depth() * static_cast<int64_t>(sizeof(T));
@@ -175,8 +178,8 @@ void run_deform_block(const DeformState& s, const DeformInputs<T>& from, int64_t
                    from.mask != nullptr ? from.mask + i * pixels + first : nullptr,
                    places + i * 4 * kDeformPixels, weights + i * 4 * kDeformPixels);
   }
-  deform_gather<T>({from.image, s.channels(), taps, count, s.pieces.data(),
-                    static_cast<int64_t>(s.pieces.size()), places, weights, windows, row});
+  deform_gather<T>({from.image, s.channels(), taps, count, s.pieces.data(), s.first.data(),
+                    g.groups, places, weights, windows, row});
   for (int64_t group = 0; group < g.groups; ++group)
     deform_multiply(s, count, windows + group * g.depth(), from.packed + group * s.packed_step,
                     from.bias != nullptr ? from.bias + group * g.out_channels : nullptr,

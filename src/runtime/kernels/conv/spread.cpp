@@ -6,7 +6,6 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "runtime/kernels/conv/spread.h"
 #include "runtime/kernels/dispatch.h"
@@ -24,14 +23,21 @@ HWY_INLINE void fill_row(float* to, int64_t n, float value) {
   for (int64_t i = 0; i < n; i += lanes) store_n(hn::Set(d, value), d, to + i, n - i);
 }
 
-HWY_INLINE void add_to_row(const float* from, int64_t n, float* to) {
-  const F d;
+/// Whole vectors of D from i on; gives where they end.
+template <class D>
+HWY_INLINE int64_t add_vectors(D d, const float* from, int64_t i, int64_t n, float* to) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
   for (; i + lanes <= n; i += lanes)
     hn::StoreU(hn::Add(hn::LoadU(d, to + i), hn::LoadU(d, from + i)), d, to + i);
-  if (i < n)
-    store_n(hn::Add(load_n(d, to + i, n - i), load_n(d, from + i, n - i)), d, to + i, n - i);
+  return i;
+}
+
+/// Without masks: what is added next would wait for a masked store.
+HWY_INLINE void add_to_row(const float* from, int64_t n, float* to) {
+  int64_t i = add_vectors(F(), from, 0, n, to);
+  i = add_vectors(hn::CappedTag<float, 8>(), from, i, n, to);
+  i = add_vectors(hn::CappedTag<float, 4>(), from, i, n, to);
+  for (; i < n; ++i) to[i] += from[i];
 }
 
 /// to[i * count + p] = phases[p * length + i] + more.
@@ -59,51 +65,31 @@ HWY_INLINE void interleave(const float* phases, int64_t length, int64_t count, i
     for (int64_t j = i; j * count + p < n; ++j) to[j * count + p] = phases[p * length + j] + more;
 }
 
-/// Outputs whose places are equal modulo the stride lie together while they are added to: what one
-/// kernel position gives a row is a row again.
-void spread_some(const ConvGeometry& s, const float* columns, float bias, int64_t begin,
+void spread_some(const SpreadPlan& plan, const float* columns, float bias, int64_t begin,
                  int64_t end, float* y, float* room) {
-  const int64_t step = s.stride[2], width = s.out[2];
-  const int64_t length = step == 1 ? width : (width + step - 1) / step;
-  // Windows side by side: each row of them is a row of the result, and is only interleaved.
-  if (step != 1 && s.kernel[2] == step && s.in[2] * step == width && s.pad[2] == 0 &&
-      s.dilation[2] == 1 && s.kernel[0] == 1 && s.in[0] == 1 && s.kernel[1] == s.stride[1] &&
-      s.in[1] * s.stride[1] == s.out[1] && s.pad[1] == 0 && s.dilation[1] == 1) {
-    for (int64_t row = begin; row < end; ++row)
-      interleave(columns + row % s.stride[1] * step * s.in_plane() + row / s.stride[1] * s.in[2],
-                 s.in_plane(), step, width, bias, y + row * width);
-    return;
-  }
-  // What each position of the kernel's width adds, and where.
-  struct Stretch {
-    int64_t from, to, n;
-  };
-  std::vector<Stretch> stretches;
-  for (int64_t kc = 0; kc < s.kernel[2]; ++kc) {
-    const int64_t shift = kc * s.dilation[2] - s.pad[2];
-    const int64_t phase = (shift % step + step) % step, first = (shift - phase) / step;
-    const int64_t places = phase < width ? (width - phase + step - 1) / step : 0;
-    const int64_t skipped = std::max<int64_t>(0, -first);
-    stretches.push_back({kc * s.in_plane() + skipped, phase * length + first + skipped,
-                         std::min(s.in[2], places - first) - skipped});
-  }
+  const ConvGeometry& s = plan.shape;
+  const int64_t step = s.stride[2], width = s.out[2], length = plan.length;
   for (int64_t row = begin; row < end; ++row) {
+    const auto deep = static_cast<size_t>(row / s.out[1]),
+               down = static_cast<size_t>(row % s.out[1]);
+    if (plan.side_by_side && step != 1) {
+      const SpreadPlan::Reach &a = plan.reach[0][deep], &b = plan.reach[1][down];
+      interleave(columns + a.tap + a.at + b.tap + b.at, s.in_plane(), step, width, bias,
+                 y + row * width);
+      continue;
+    }
     float* phases = step == 1 ? y + row * width : room;
-    fill_row(phases, step == 1 ? width : step * length, bias);
-    const int64_t at[2] = {row / s.out[1], row % s.out[1]};
-    const float* tap = columns;
-    for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
-      for (int64_t kr = 0; kr < s.kernel[1]; ++kr, tap += s.kernel[2] * s.in_plane()) {
-        const int64_t down[2] = {at[0] + s.pad[0] - kd * s.dilation[0],
-                                 at[1] + s.pad[1] - kr * s.dilation[1]};
-        if (down[0] < 0 || down[1] < 0 || down[0] % s.stride[0] != 0 || down[1] % s.stride[1] != 0)
-          continue;
-        const int64_t d = down[0] / s.stride[0], r = down[1] / s.stride[1];
-        if (d >= s.in[0] || r >= s.in[1]) continue;
-        const float* from = tap + (d * s.in[1] + r) * s.in[2];
-        for (const Stretch& stretch : stretches)
-          add_to_row(from + stretch.from, stretch.n, phases + stretch.to);
+    // In the room whole vectors.
+    fill_row(phases, step == 1 ? width : step * length + kSpreadVector, bias);
+    for (auto i = plan.first[0][deep]; i < plan.first[0][deep + 1]; ++i) {
+      const SpreadPlan::Reach& a = plan.reach[0][static_cast<size_t>(i)];
+      for (auto j = plan.first[1][down]; j < plan.first[1][down + 1]; ++j) {
+        const SpreadPlan::Reach& b = plan.reach[1][static_cast<size_t>(j)];
+        const float* from = columns + a.tap + a.at + b.tap + b.at;
+        for (const SpreadPlan::Stretch& stretch : plan.stretches)
+          add_to_row(from + stretch.from, stretch.count, phases + stretch.to);
       }
+    }
     if (step != 1) interleave(phases, length, step, width, -0.0f, y + row * width);
   }
 }
@@ -115,12 +101,47 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
+SpreadPlan plan_spread(const ConvGeometry& s) {
+  SpreadPlan plan;
+  plan.shape = s;
+  plan.side_by_side = true;
+  for (int axis = 0; axis < 3; ++axis)
+    plan.side_by_side &= s.kernel[axis] == s.stride[axis] && s.pad[axis] == 0 &&
+                         s.dilation[axis] == 1 && s.in[axis] * s.stride[axis] == s.out[axis];
+  for (int axis = 0; axis < 2; ++axis) {
+    const int64_t taps = s.in_plane() * s.kernel[2] * (axis == 0 ? s.kernel[1] : 1);
+    const int64_t places = s.in[2] * (axis == 0 ? s.in[1] : 1);
+    plan.first[axis].push_back(0);
+    for (int64_t o = 0; o < s.out[axis]; ++o) {
+      for (int64_t k = 0; k < s.kernel[axis]; ++k) {
+        const int64_t at = o + s.pad[axis] - k * s.dilation[axis];
+        if (at >= 0 && at % s.stride[axis] == 0 && at / s.stride[axis] < s.in[axis])
+          plan.reach[axis].push_back({k * taps, at / s.stride[axis] * places});
+      }
+      plan.first[axis].push_back(static_cast<int64_t>(plan.reach[axis].size()));
+    }
+  }
+  const int64_t step = s.stride[2], width = s.out[2];
+  plan.length = step == 1 ? width : (width + step - 1) / step;
+  for (int64_t k = 0; k < s.kernel[2]; ++k) {
+    const int64_t shift = k * s.dilation[2] - s.pad[2];
+    const int64_t phase = (shift % step + step) % step, first = (shift - phase) / step;
+    const int64_t places = phase < width ? (width - phase + step - 1) / step : 0;
+    const int64_t skipped = std::max<int64_t>(0, -first);
+    const int64_t count = std::min(s.in[2], places - first) - skipped;
+    if (count > 0)
+      plan.stretches.push_back(
+          {k * s.in_plane() + skipped, phase * plan.length + first + skipped, count});
+  }
+  return plan;
+}
+
 int64_t spread_room(const ConvGeometry& shape) { return shape.out[2] + shape.stride[2] + 64; }
 
-void spread_rows(const ConvGeometry& shape, const float* columns, float bias, int64_t begin,
+void spread_rows(const SpreadPlan& plan, const float* columns, float bias, int64_t begin,
                  int64_t end, float* y, float* room) {
-  using Fn = void(const ConvGeometry&, const float*, float, int64_t, int64_t, float*, float*);
-  TOMBOLO_TARGET(Fn, spread_some).get()(shape, columns, bias, begin, end, y, room);
+  using Fn = void(const SpreadPlan&, const float*, float, int64_t, int64_t, float*, float*);
+  TOMBOLO_TARGET(Fn, spread_some).get()(plan, columns, bias, begin, end, y, room);
 }
 
 }  // namespace tombolo

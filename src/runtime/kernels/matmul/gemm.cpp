@@ -531,6 +531,21 @@ void pack_a(const float* a, int64_t row, int64_t column, int64_t m, int64_t k, f
            [&](int64_t begin, int64_t end) {
              for (int64_t t = begin; t < end; ++t) {
                float* to = out + t * rows * k;
+               const int64_t used = std::min(rows, m - t * rows);
+               if (column == 1 && reinterpret_cast<uintptr_t>(a) % sizeof(float) == 0) {
+                 if (used < rows) std::fill_n(to, rows * k, 0.0f);
+                 transpose_tile(reinterpret_cast<const std::byte*>(a + t * rows * row), row,
+                                reinterpret_cast<std::byte*>(to), rows, used, k, sizeof(float));
+                 continue;
+               }
+               if (row == 1) {
+                 for (int64_t j = 0; j < k; ++j, to += rows) {
+                   std::memcpy(to, a + t * rows + j * column,
+                               static_cast<size_t>(used) * sizeof(float));
+                   std::fill(to + used, to + rows, 0.0f);
+                 }
+                 continue;
+               }
                for (int64_t r = 0; r < rows; ++r) {
                  const int64_t i = t * rows + r;
                  for (int64_t j = 0; j < k; ++j)

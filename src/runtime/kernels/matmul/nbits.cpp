@@ -19,6 +19,7 @@
 #include "runtime/kernels/matmul/bf16.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/matmul/nbits.h"
+#include "runtime/kernels/matmul/nbits_pairs.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/quant/qgemm.h"
 #include "runtime/kernels/vec-inl.h"
@@ -141,9 +142,13 @@ void panel_rows(Panel p, const float* HWY_RESTRICT a, int64_t lda, const float* 
     const uint32_t* words = p.words();
     const V scale = hn::LoadU(f, p.scales(lanes));
     weights.next(p, lanes);
-    V even[kR], odd[kR];
+    // Few rows have few sums: more of each are in flight.
+    constexpr int kSets = kR <= 2 ? 2 : 1;
+    V even[kSets][kR], odd[kSets][kR];
+#pragma GCC unroll 2
+    for (int set = 0; set < kSets; ++set)
 #pragma GCC unroll 4
-    for (int r = 0; r < kR; ++r) even[r] = odd[r] = hn::Zero(f);
+      for (int r = 0; r < kR; ++r) even[set][r] = odd[set][r] = hn::Zero(f);
     const float* x = a + b * p.block;
     for (int64_t k = 0; k < p.block; k += 8, words += weights.kWords * lanes, x += 8) {
       __builtin_prefetch(words + 32 * lanes);
@@ -153,15 +158,20 @@ void panel_rows(Panel p, const float* HWY_RESTRICT a, int64_t lda, const float* 
       for (int j = 0; j < 8; j += 2) {
         const V w0 = weights.even(), w1 = weights.odd();
         weights.shift();
+        const int set = j / 2 % kSets;
 #pragma GCC unroll 4
         for (int r = 0; r < kR; ++r) {
-          even[r] = hn::MulAdd(hn::Set(f, x[r * lda + j]), w0, even[r]);
-          odd[r] = hn::MulAdd(hn::Set(f, x[r * lda + j + 1]), w1, odd[r]);
+          even[set][r] = hn::MulAdd(hn::Set(f, x[r * lda + j]), w0, even[set][r]);
+          odd[set][r] = hn::MulAdd(hn::Set(f, x[r * lda + j + 1]), w1, odd[set][r]);
         }
       }
     }
 #pragma GCC unroll 4
-    for (int r = 0; r < kR; ++r) total[r] = hn::MulAdd(scale, hn::Add(even[r], odd[r]), total[r]);
+    for (int r = 0; r < kR; ++r) {
+      V sum = hn::Add(even[0][r], odd[0][r]);
+      if constexpr (kSets == 2) sum = hn::Add(sum, hn::Add(even[1][r], odd[1][r]));
+      total[r] = hn::MulAdd(scale, sum, total[r]);
+    }
   }
   for (int r = 0; r < kR; ++r) store_n(total[r], f, out + r * ldo, cols);
 }
@@ -563,31 +573,36 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
     }
   });
   if (!fine) return false;
+  const bool pairs = tile == nbits_vnni_tile() && height * kParts <= kNbitsPairRows;
   parallel(panels, std::max<int64_t>(1, 400'000 / (padded * width * m)),
            [&](int64_t begin, int64_t end) {
-             float sums[kParts == 1 ? 1 : kNbitsRows * kMostPanel];
-             for (int64_t p = begin; p < end; ++p) {
-               const int64_t cols = std::min(width, s.n - p * width);
-               float padded_bias[kMostPanel] = {};
+             float sums[kParts == 1 ? 1 : kNbitsRows * 2 * kMostPanel];
+             for (int64_t p = begin, count = 1; p < end; p += count) {
+               count = pairs && p + 1 < end ? 2 : 1;
+               const int64_t cols = std::min(count * width, s.n - p * width);
+               float padded_bias[2 * kMostPanel] = {};
                if (bias != nullptr) std::copy_n(bias + p * width, cols, padded_bias);
+               const std::byte* const panel = panel_at(s, packed, p).at;
                for (int64_t r = 0; r < m; r += height) {
                  const int64_t tall = std::min(height, m - r);
                  float* out = y + r * s.n + p * width;
                  tile({.a = rows + r * row_bytes,
-                       .panel = panel_at(s, packed, p).at,
+                       .panel = panel,
                        .kind = s.kind,
                        .has_zeros = s.has_zeros,
                        .blocks = blocks,
                        .block = s.block,
                        .bias = kParts == 1 && bias != nullptr ? padded_bias : nullptr,
                        .y = kParts == 1 ? out : sums,
-                       .ldy = kParts == 1 ? s.n : width,
-                       .cols = cols},
+                       .ldy = kParts == 1 ? s.n : count * width,
+                       .cols = cols,
+                       .panel_step = count == 2 ? panel_at(s, packed, p + 1).at - panel : 0},
                       static_cast<int>(tall * kParts));
                  for (int64_t i = 0; kParts > 1 && i < tall; ++i, out += s.n) {
-                   const float* sum = sums + i * kParts * width;
+                   const int64_t wide = count * width;
+                   const float* sum = sums + i * kParts * wide;
                    for (int64_t c = 0; c < cols; ++c)
-                     out[c] = sum[c] + (sum[width + c] + sum[2 * width + c]) + padded_bias[c];
+                     out[c] = sum[c] + (sum[wide + c] + sum[2 * wide + c]) + padded_bias[c];
                  }
                }
              }
@@ -607,6 +622,9 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
       nbits_vnni_tile() != nullptr || (m <= 2 && s.kind == NbitsKind::kFour && nbits_has_bytes());
   if (splits && s.kind != NbitsKind::kTable && s.block % 16 == 0 && s.block <= 1 << 15 &&
       gemm_parts<3>(s, m, a, packed, bias, y))
+    return;
+  if (nbits_vnni_tile() == nullptr && nbits_pairs_fit(s, m) &&
+      nbits_gemm_pairs(s, m, a, packed, panel_bytes(s), bias, y))
     return;
   // Rows of whole blocks.
   std::vector<float> copy;

@@ -58,10 +58,15 @@ struct NbitsTile {
   NbitsKind kind;  ///< not kTable
   bool has_zeros;
   int64_t blocks, block;
-  const float* bias;  ///< a whole vector, or null
+  const float* bias;  ///< whole vectors, or null
   float* y;
   int64_t ldy, cols;
+  /// Bytes to a second panel, whose columns go beside those of the first, all of which are there;
+  /// 0: none. For kNbitsPairRows at most.
+  int64_t panel_step = 0;
 };
+/// So few rows would wait for their bytes to be read again for each panel; with VNNI.
+inline constexpr int kNbitsPairRows = 4;
 using NbitsTileFn = void(const NbitsTile&, int rows);
 /// The tile of up to kNbitsRows for VNNI; null where the processor has none.
 NbitsTileFn* nbits_vnni_tile();

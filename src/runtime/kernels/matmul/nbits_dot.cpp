@@ -36,78 +36,118 @@ inline float float_at(const std::byte* p) {
   return number;
 }
 
-template <bool kEight, int kR>
+/// Four bytes of a row for all columns; told to stay in a register where two panels read them.
+template <bool kStays>
+TOMBOLO_VNNI inline __m512i bytes_of_row(const std::byte* p) {
+  __m512i bytes = _mm512_set1_epi32(word_at(p));
+  if constexpr (kStays) asm("" : "+v"(bytes));
+  return bytes;
+}
+
+template <bool kEight, int kR, int kPanels>
 TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
   constexpr int64_t kBytes = kEight ? 128 : 64;  // of eight k
+  constexpr bool kPair = kPanels == 2;
   const __m512i mask = _mm512_set1_epi32(0x0F0F0F0F);
-  __m512 total[kR];
+  __m512 total[kPanels][kR];
+#pragma GCC unroll 2
+  for (int p = 0; p < kPanels; ++p)
 #pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r)
-    total[r] = t.bias != nullptr ? _mm512_loadu_ps(t.bias) : _mm512_setzero_ps();
+    for (int r = 0; r < kR; ++r)
+      total[p][r] = t.bias != nullptr ? _mm512_loadu_ps(t.bias + 16 * p) : _mm512_setzero_ps();
   const std::byte *at = t.panel, *a = t.a;
+  const int64_t step = t.panel_step;
   for (int64_t b = 0; b < t.blocks; ++b) {
-    __m512i zero = _mm512_set1_epi32(8);
-    if (t.has_zeros) {
-      __m128i bytes;
-      __builtin_memcpy(&bytes, at + kBytes / 8 * t.block + 64, 16);
-      zero = _mm512_cvtepu8_epi32(bytes);
-    }
     // Few rows have few sums: two of each are in flight.
-    __m512i sum[kR], more[kR];
+    __m512i sum[kPanels][kR], more[kPanels][kR];
+#pragma GCC unroll 2
+    for (int p = 0; p < kPanels; ++p) {
+      __m512i zero = _mm512_set1_epi32(8);
+      if (t.has_zeros) {
+        __m128i bytes;
+        __builtin_memcpy(&bytes, at + p * step + kBytes / 8 * t.block + 64, 16);
+        zero = _mm512_cvtepu8_epi32(bytes);
+      }
 #pragma GCC unroll 16
-    for (int r = 0; r < kR; ++r) {
-      const __m512i start = _mm512_set1_epi32(word_at(a + 4 * r));
-      sum[r] =
-          t.has_zeros ? _mm512_mullo_epi32(start, zero) : _mm512_slli_epi32(start, kEight ? 7 : 3);
-      more[r] = _mm512_setzero_si512();
+      for (int r = 0; r < kR; ++r) {
+        const __m512i start = _mm512_set1_epi32(word_at(a + 4 * r));
+        sum[p][r] = t.has_zeros ? _mm512_mullo_epi32(start, zero)
+                                : _mm512_slli_epi32(start, kEight ? 7 : 3);
+        more[p][r] = _mm512_setzero_si512();
+      }
     }
     const std::byte* const scales = a + 4 * kR;
     a += 8 * kR;
     for (int64_t k = 0; k < t.block; k += 8, at += kBytes, a += 8 * kR) {
-      _mm_prefetch(reinterpret_cast<const char*>(at + kAhead), _MM_HINT_T0);
-      const __m512i word = _mm512_loadu_si512(at);
-      __m512i even = word, odd;
-      if constexpr (kEight) {
-        _mm_prefetch(reinterpret_cast<const char*>(at + kAhead + 64), _MM_HINT_T0);
-        odd = _mm512_loadu_si512(at + 64);
-      } else {
-        even = _mm512_and_si512(word, mask);
-        odd = _mm512_and_si512(_mm512_srli_epi32(word, 4), mask);
+      __m512i even[kPanels], odd[kPanels];
+#pragma GCC unroll 2
+      for (int p = 0; p < kPanels; ++p) {
+        const std::byte* const from = at + p * step;
+        _mm_prefetch(reinterpret_cast<const char*>(from + kAhead), _MM_HINT_T0);
+        even[p] = _mm512_loadu_si512(from);
+        if constexpr (kEight) {
+          _mm_prefetch(reinterpret_cast<const char*>(from + kAhead + 64), _MM_HINT_T0);
+          odd[p] = _mm512_loadu_si512(from + 64);
+        } else {
+          odd[p] = _mm512_and_si512(_mm512_srli_epi32(even[p], 4), mask);
+          even[p] = _mm512_and_si512(even[p], mask);
+        }
       }
-#pragma GCC unroll 16
-      for (int r = 0; r < kR; ++r)
-        sum[r] = _mm512_dpbusd_epi32(sum[r], even, _mm512_set1_epi32(word_at(a + 8 * r)));
 #pragma GCC unroll 16
       for (int r = 0; r < kR; ++r) {
-        __m512i& to = kR <= 4 ? more[r] : sum[r];
-        to = _mm512_dpbusd_epi32(to, odd, _mm512_set1_epi32(word_at(a + 8 * r + 4)));
+        const __m512i bytes = bytes_of_row<kPair>(a + 8 * r);
+#pragma GCC unroll 2
+        for (int p = 0; p < kPanels; ++p)
+          sum[p][r] = _mm512_dpbusd_epi32(sum[p][r], even[p], bytes);
+      }
+#pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r) {
+        const __m512i bytes = bytes_of_row<kPair>(a + 8 * r + 4);
+#pragma GCC unroll 2
+        for (int p = 0; p < kPanels; ++p) {
+          __m512i& to = kR <= 4 ? more[p][r] : sum[p][r];
+          to = _mm512_dpbusd_epi32(to, odd[p], bytes);
+        }
       }
     }
-    const __m512 scale = _mm512_loadu_ps(at);
-    at += t.has_zeros ? 80 : 64;
+#pragma GCC unroll 2
+    for (int p = 0; p < kPanels; ++p) {
+      const __m512 scale = _mm512_loadu_ps(at + p * step);
 #pragma GCC unroll 16
-    for (int r = 0; r < kR; ++r) {
-      if constexpr (kR <= 4) sum[r] = _mm512_add_epi32(sum[r], more[r]);
-      const __m512 scaled = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(sum[r]));
-      total[r] = _mm512_fmadd_ps(scaled, _mm512_set1_ps(float_at(scales + 4 * r)), total[r]);
+      for (int r = 0; r < kR; ++r) {
+        if constexpr (kR <= 4) sum[p][r] = _mm512_add_epi32(sum[p][r], more[p][r]);
+        const __m512 scaled = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(sum[p][r]));
+        total[p][r] =
+            _mm512_fmadd_ps(scaled, _mm512_set1_ps(float_at(scales + 4 * r)), total[p][r]);
+      }
     }
+    at += t.has_zeros ? 80 : 64;
   }
-  const __mmask16 some = static_cast<__mmask16>(t.cols >= 16 ? 0xFFFF : (1 << t.cols) - 1);
+#pragma GCC unroll 2
+  for (int p = 0; p < kPanels; ++p) {
+    const int64_t cols = t.cols - 16 * p;
+    const __mmask16 some = static_cast<__mmask16>(cols >= 16 ? 0xFFFF : (1 << cols) - 1);
 #pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r) _mm512_mask_storeu_ps(t.y + r * t.ldy, some, total[r]);
+    for (int r = 0; r < kR; ++r) _mm512_mask_storeu_ps(t.y + r * t.ldy + 16 * p, some, total[p][r]);
+  }
 }
 
 using TileFn = void(const NbitsTile&);
 
-template <bool kEight, int... kR>
+template <bool kEight, int kPanels, int... kR>
 constexpr std::array<TileFn*, sizeof...(kR)> vnni_tiles(std::integer_sequence<int, kR...>) {
-  return {&vnni_tile<kEight, kR + 1>...};
+  return {&vnni_tile<kEight, kR + 1, kPanels>...};
 }
 
 void run_vnni(const NbitsTile& t, int rows) {
   constexpr auto kRows = std::make_integer_sequence<int, kNbitsRows>();
-  static constexpr auto kFours = vnni_tiles<false>(kRows), kEights = vnni_tiles<true>(kRows);
-  (t.kind == NbitsKind::kEight ? kEights : kFours)[static_cast<size_t>(rows - 1)](t);
+  constexpr auto kFew = std::make_integer_sequence<int, kNbitsPairRows>();
+  static constexpr auto kFours = vnni_tiles<false, 1>(kRows), kEights = vnni_tiles<true, 1>(kRows);
+  static constexpr auto kFourPairs = vnni_tiles<false, 2>(kFew),
+                        kEightPairs = vnni_tiles<true, 2>(kFew);
+  const auto row = static_cast<size_t>(rows - 1);
+  if (t.panel_step != 0) return (t.kind == NbitsKind::kEight ? kEightPairs : kFourPairs)[row](t);
+  (t.kind == NbitsKind::kEight ? kEights : kFours)[row](t);
 }
 
 /// The code in the lowest bits, less the zero point above 2^23, times the

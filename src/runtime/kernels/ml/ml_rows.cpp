@@ -281,14 +281,6 @@ void wide_norm_of(RowNorm norm, const double* x, int64_t rows, int64_t n, float*
   divide_rows(norm, x, rows, n, y);
 }
 
-void distances_of(const double* x, int64_t rows, const double* vectors, int64_t features,
-                  int64_t padded, bool root, double* out) {
-  const D d;
-  svm_products_of<true>(x, rows, vectors, features, padded, out);
-  for (int64_t i = 0; root && i < rows * padded; i += static_cast<int64_t>(hn::Lanes(d)))
-    hn::StoreU(hn::Sqrt(hn::LoadU(d, out + i)), d, out + i);
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -345,11 +337,6 @@ void divide_by_norm(RowNorm norm, const float* x, int64_t rows, int64_t n, float
 void divide_by_norm(RowNorm norm, const double* x, int64_t rows, int64_t n, float* y) {
   TOMBOLO_TARGET(void(RowNorm, const double*, int64_t, int64_t, float*), wide_norm_of)
   (norm, x, rows, n, y);
-}
-void squared_distances(const double* x, int64_t rows, const double* vectors, int64_t features,
-                       int64_t padded, bool root, double* out) {
-  using Fn = void(const double*, int64_t, const double*, int64_t, int64_t, bool, double*);
-  TOMBOLO_TARGET(Fn, distances_of)(x, rows, vectors, features, padded, root, out);
 }
 
 }  // namespace tombolo

@@ -39,11 +39,6 @@ void scale_features(const float* x, const double* offset, const double* scale, i
 template <typename T>
 void impute(const T* x, T marker, const T* by, int64_t n, T* y);
 
-/// out[r * padded + s] = sum over i of (x[r * features + i] - vectors[i * padded + s])^2, or its
-/// root; `padded` as for svm_values.
-void squared_distances(const double* x, int64_t rows, const double* vectors, int64_t features,
-                       int64_t padded, bool root, double* out);
-
 enum class RowNorm : uint8_t { kMax, kL1, kL2 };
 /// Each of `rows` rows of n numbers divided by its norm, as it is where that is zero.
 void divide_by_norm(RowNorm norm, const float* x, int64_t rows, int64_t n, float* y);
