@@ -58,22 +58,31 @@ Status run_affine_grid(KernelContext& context) {
           theta->get_double(n * static_cast<int64_t>(axes * (axes + 1)) + static_cast<int64_t>(k));
     Odometer walk(std::span(spatial.span()).first(last));
     do {
-      // The last axis comes first in a position: (x, y) or (x, y, z).
-      for (size_t row = 0; row < axes; ++row) {
-        const double* factor = factors + row * (axes + 1);
-        // The other axes are the same along a line.
-        double rest[2] = {0, 0};
+      // The last axis comes first in a position: (x, y) or (x, y, z). The other axes are the same
+      // along a line.
+      double rest[3][2] = {};
+      for (size_t row = 0; row < axes; ++row)
         for (size_t j = 1; j < axes; ++j)
-          rest[j - 1] = factor[j] * positions[last - j][static_cast<size_t>(walk.index[last - j])];
-        const double* along = positions[last].data();
-        const auto fill = [&](auto* target) {
-          using T = std::remove_pointer_t<decltype(target)>;
-          for (size_t i = 0; i < width; ++i)
-            target[i * axes + row] =
-                static_cast<T>(factor[axes] + factor[0] * along[i] + rest[0] + rest[1]);
-        };
-        floats != nullptr ? fill(floats + to) : fill(line.data());
-      }
+          rest[row][j - 1] = factors[row * (axes + 1) + j] *
+                             positions[last - j][static_cast<size_t>(walk.index[last - j])];
+      const double* along = positions[last].data();
+      const auto fill = [&]<size_t kAxes>(auto* target, std::integral_constant<size_t, kAxes>) {
+        using T = std::remove_pointer_t<decltype(target)>;
+        double first[kAxes], slope[kAxes];
+        for (size_t row = 0; row < kAxes; ++row) {
+          first[row] = factors[row * (kAxes + 1) + kAxes];
+          slope[row] = factors[row * (kAxes + 1)];
+        }
+        for (size_t i = 0; i < width; ++i)
+          for (size_t row = 0; row < kAxes; ++row)
+            target[i * kAxes + row] =
+                static_cast<T>(first[row] + slope[row] * along[i] + rest[row][0] + rest[row][1]);
+      };
+      const auto fill_line = [&](auto* target) {
+        axes == 2 ? fill(target, std::integral_constant<size_t, 2>())
+                  : fill(target, std::integral_constant<size_t, 3>());
+      };
+      floats != nullptr ? fill_line(floats + to) : fill_line(line.data());
       if (floats == nullptr)
         store_doubles(line.data(), static_cast<int64_t>(line.size()), *out, to);
       to += static_cast<int64_t>(line.size());

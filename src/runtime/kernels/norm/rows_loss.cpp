@@ -121,6 +121,16 @@ struct LossSums {
   double losses = 0, weights = 0;
 };
 
+/// Whether each of n numbers lies in [0, end): neither it nor what it lacks to the last is
+/// negative.
+template <typename Index>
+bool all_below(const Index* x, int64_t n, Index end) {
+  const Index last = end - 1;
+  Index signs = 0;
+  for (int64_t i = 0; i < n; ++i) signs |= x[i] | (last - x[i]);
+  return signs >= 0;
+}
+
 /// The losses of positions [begin, end), into y where that is not null: the logarithm less the
 /// score, or the score alone where `logs` is null. A target beyond the classes is an error, and
 /// given by its position.
@@ -147,10 +157,35 @@ LossSums pick_losses(const LossState& s, const T* x, const Index* targets, const
     sum.weights += weight;
     if (y != nullptr) y[i] = static_cast<T>(loss);
   };
+  // Where all targets of some are classes that count as much as any other, there is less to do.
+  constexpr int64_t kTogether = 512;
+  const bool may_be_plain =
+      given == nullptr && (!s.ignores || s.ignored < 0 || s.ignored >= s.classes);
   for (int64_t at = begin; at < end;) {
     const int64_t sample = at / s.plane, first = sample * s.plane;
-    const int64_t until = std::min(end, first + s.plane);
+    const int64_t until = std::min({end, first + s.plane, at + kTogether});
     const T* columns = x + sample * s.classes * s.plane - first;
+    if (may_be_plain && all_below(targets + at, until - at, static_cast<Index>(s.classes))) {
+      const auto score = [&](int64_t i) {
+        return static_cast<double>(columns[static_cast<int64_t>(targets[i]) * s.plane + i]);
+      };
+      const auto losses = [&](auto&& loss) {
+        for (; at + kSums <= until; at += kSums)
+#pragma GCC unroll 4
+          for (int64_t k = 0; k < kSums; ++k) sums[k].losses += loss(at + k);
+        for (; at < until; ++at) sums[0].losses += loss(at);
+      };
+      sums[0].weights += static_cast<double>(until - at);
+      if (logs == nullptr && y == nullptr)
+        losses([&](int64_t i) { return -score(i); });
+      else
+        losses([&](int64_t i) {
+          const double loss = (logs == nullptr ? 0 : logs[i]) - score(i);
+          if (y != nullptr) y[i] = static_cast<T>(loss);
+          return loss;
+        });
+      continue;
+    }
     for (; at + kSums <= until; at += kSums)
       for (int64_t k = 0; k < kSums; ++k) one(at + k, columns + at + k, sums[k]);
     for (; at < until; ++at) one(at, columns + at, sums[at % kSums]);

@@ -232,7 +232,7 @@ bool pick_rows(const KernelRun& run, const PickState& s, Tensor& y) {
   std::atomic<bool> outside = false;
   run.parallel_for(s.rows, grain_of(s.width, 1 << 14), [&](int64_t begin, int64_t end) {
     // As many as stay in the first cache, and what becomes of them.
-    constexpr int64_t kPlaces = 1024;
+    constexpr int64_t kPlaces = 128;
     int32_t offsets[kPlaces];
     for (int64_t row = begin; row < end; ++row) {
       int64_t rest = row, base = s.dense ? row * s.length : 0;
@@ -247,6 +247,7 @@ bool pick_rows(const KernelRun& run, const PickState& s, Tensor& y) {
         }
         const T* x = from + base + at * step;
         T* out = to + row * s.width + at;
+#pragma GCC unroll 4
         for (int64_t i = 0; i < n; ++i) out[i] = x[offsets[i]];
       }
     }
