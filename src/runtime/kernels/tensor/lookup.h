@@ -31,7 +31,9 @@ int64_t places_beyond(const float* x, int64_t n, float limit, bool inclusive, bo
 template <typename T>
 int64_t first_beyond(const T* x, int64_t i, int64_t n, T limit, bool greater);
 /// A number that at least k of x[0..n) reach, and not many more: none of the others is among the k
-/// greatest (or least). NaN does not count.
-float bound_of_best(const float* x, int64_t n, int64_t k, bool greatest);
+/// greatest (or least). NaN does not count; the worst number of the type where there is none. Of
+/// float, double, int32_t and int64_t.
+template <typename T>
+T bound_of_best(const T* x, int64_t n, int64_t k, bool greatest);
 
 }  // namespace tombolo
