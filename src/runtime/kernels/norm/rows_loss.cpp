@@ -10,6 +10,7 @@
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/norm/softmax_f64.h"
 #include "runtime/kernels/reduce/rows.h"
+#include "runtime/kernels/tensor/lookup.h"
 
 namespace tombolo {
 namespace {
@@ -121,16 +122,6 @@ struct LossSums {
   double losses = 0, weights = 0;
 };
 
-/// Whether each of n numbers lies in [0, end): neither it nor what it lacks to the last is
-/// negative.
-template <typename Index>
-bool all_below(const Index* x, int64_t n, Index end) {
-  const Index last = end - 1;
-  Index signs = 0;
-  for (int64_t i = 0; i < n; ++i) signs |= x[i] | (last - x[i]);
-  return signs >= 0;
-}
-
 /// The losses of positions [begin, end), into y where that is not null: the logarithm less the
 /// score, or the score alone where `logs` is null. A target beyond the classes is an error, and
 /// given by its position.
@@ -165,7 +156,7 @@ LossSums pick_losses(const LossState& s, const T* x, const Index* targets, const
     const int64_t sample = at / s.plane, first = sample * s.plane;
     const int64_t until = std::min({end, first + s.plane, at + kTogether});
     const T* columns = x + sample * s.classes * s.plane - first;
-    if (may_be_plain && all_below(targets + at, until - at, static_cast<Index>(s.classes))) {
+    if (may_be_plain && all_places_inside(targets + at, until - at, s.classes)) {
       const auto score = [&](int64_t i) {
         return static_cast<double>(columns[static_cast<int64_t>(targets[i]) * s.plane + i]);
       };

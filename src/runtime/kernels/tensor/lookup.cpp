@@ -49,6 +49,24 @@ bool offsets_of(const I* index, int64_t n, int64_t length, int64_t step, int64_t
   return hn::AllFalse(d, hn::Lt(signs, zero));
 }
 
+/// Neither a place nor what it is from the last one may have a sign.
+template <typename I>
+bool all_inside(const I* index, int64_t n, int64_t length) {
+  const hn::ScalableTag<I> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto last = hn::Set(d, static_cast<I>(length - 1));
+  auto a = hn::Zero(d), b = a;
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const auto v = hn::LoadU(d, index + i), w = hn::LoadU(d, index + i + lanes);
+    a = hn::Or(a, hn::Or(v, hn::Sub(last, v)));
+    b = hn::Or(b, hn::Or(w, hn::Sub(last, w)));
+  }
+  I signs = 0;
+  for (; i < n; ++i) signs |= index[i] | (static_cast<I>(length - 1) - index[i]);
+  return signs >= 0 && hn::AllFalse(d, hn::Lt(hn::Or(a, b), hn::Zero(d)));
+}
+
 using F = hn::ScalableTag<float>;
 using V = hn::Vec<F>;
 
@@ -238,6 +256,12 @@ bool place_offsets(const I* index, int64_t n, int64_t length, int64_t step, int6
 }
 template bool place_offsets(const int32_t*, int64_t, int64_t, int64_t, int64_t, int32_t*);
 template bool place_offsets(const int64_t*, int64_t, int64_t, int64_t, int64_t, int32_t*);
+template <typename I>
+bool all_places_inside(const I* index, int64_t n, int64_t length) {
+  return TOMBOLO_TARGET(bool(const I*, int64_t, int64_t), all_inside<I>)(index, n, length);
+}
+template bool all_places_inside(const int32_t*, int64_t, int64_t);
+template bool all_places_inside(const int64_t*, int64_t, int64_t);
 void blend_places(const float* from, const int32_t* offsets, const float* weights, int64_t taps,
                   int64_t n, float* out) {
   TOMBOLO_TARGET(void(const float*, const int32_t*, const float*, int64_t, int64_t, float*), blend)

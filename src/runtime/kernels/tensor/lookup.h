@@ -6,6 +6,9 @@
 
 namespace tombolo {
 
+/// Whether all of n places lie in [0, length). Of int32_t and int64_t.
+template <typename I>
+bool all_places_inside(const I* index, int64_t n, int64_t length);
 /// offsets[i] = i * step + place * stride, where place is index[i], counted from the end where it
 /// is negative; all of them below 2^31. False if a place is outside [0, length); the offsets are
 /// then of no use. Of int32_t and int64_t.
