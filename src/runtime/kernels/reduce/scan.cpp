@@ -23,7 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <bool kExclusive, typename T>
 void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, bool reverse, T* y) {
   using S = std::conditional_t<std::is_floating_point_v<T>, double, T>;
-  constexpr int64_t kColumns = 1024, kVectors = 8;
+  constexpr int64_t kColumns = 1024, kVectors = 8, kShortRow = 2048;
   const hn::ScalableTag<S> d;
   const hn::Rebind<T, hn::ScalableTag<S>> narrow;
   using V = hn::Vec<decltype(d)>;
@@ -45,7 +45,9 @@ void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, bool re
   };
   for (int64_t first = 0; first < width; first += kColumns) {
     const int64_t count = std::min(kColumns, width - first);
-    const int64_t some = count <= kVectors * lanes ? n : 4;
+    // Short rows as they come: what is read ahead goes on in their order.
+    const bool is_short = count * static_cast<int64_t>(sizeof(T)) < kShortRow;
+    const int64_t some = count <= kVectors * lanes ? n : is_short ? 1 : 4;
     std::fill_n(sums, count + lanes, S{0});
     for (int64_t row = 0; row < n; row += some) {
       const int64_t rows = std::min(some, n - row), top = start + row * by + first;
