@@ -21,7 +21,7 @@ from onnx import numpy_helper as nh
 from fuzz_case import Case, floats, numbers, shape
 from fuzz_convolutions import conv, conv_clipped, conv_transpose, deform_conv
 from fuzz_microsoft import codes_of_microsoft, decoding, experts, gather_block_quantized, group_norm, matmul_nbits, matrices, qlinear_where, small_microsoft
-from fuzz_movement import movement
+from fuzz_movement import broadcast_several, integer_powers, lp_rows, movement, stepped_slice, topk_many
 from fuzz_typed import max_unpool, moments, norms_f64, pool, pool_places, short_floats
 
 
@@ -875,7 +875,8 @@ def loss(r):
 MAKERS = [recurrent, einsum, matmul_nbits, attention, conv, conv, qlinear_conv, qlinear_conv_large, matmul, gemm, matmul_integer, qlinear_matmul, unary, clip, binary, binary, lines,
           channels, pool, reduce, transpose, quantize, typed_binary, typed_unary, several, typed_reduce, wide_matmul, signal, norms, selection,
           selection, images, images, pool_more, models, rotary, regions, conv_clipped, conv_transpose, matmul_turned, deform_conv, trilu, pool_long, matmul_integer_batches, codes_16, loss, qlinear_where, gather_block_quantized, matrices, experts,
-          group_norm, small_microsoft, decoding, codes_of_microsoft, movement, distances, pool_places, max_unpool, short_floats, norms_f64, moments]
+          group_norm, small_microsoft, decoding, codes_of_microsoft, movement, distances, pool_places, max_unpool, short_floats, norms_f64, moments,
+          broadcast_several, topk_many, stepped_slice, integer_powers, lp_rows]
 
 
 def build(op, case):

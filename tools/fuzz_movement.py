@@ -59,3 +59,70 @@ def movement(r):
         c.add("x", x)
         c.add("axes", np.array([-1]), True)
     return op, c
+
+
+def broadcast_several(r):
+    """Max, Min, Sum and Mean of inputs that are repeated along any of their axes."""
+    c = Case()
+    op = r.choice(["Max", "Min", "Sum", "Mean"])
+    full = shape(r, r.randint(1, 4), r.choice([20, 90]))
+    dtype = r.choice([np.float32, np.float32, np.float64, np.float16] + ([np.int32, np.int64, np.uint8] if op[0] == "M" and op != "Mean" else []))
+    for i in range(r.choice([2, 3, 4])):
+        dims = [1 if r.random() < 0.4 else d for d in full[r.randint(0, len(full) - 1) if r.random() < 0.4 else 0:]]
+        c.add(f"x{i}", numbers(r, dims, dtype) if np.dtype(dtype).kind != "f" else floats(r, dims).astype(dtype))
+    return op, c
+
+
+def topk_many(r):
+    """TopK of many, of few that differ, sorted or not."""
+    c = Case()
+    dims = [r.randint(1, 3), r.choice([r.randint(25, 400), r.randint(2000, 9000), r.randint(9000, 30000)])]
+    x = floats(r, dims, r.choice([0.01, 1, 1e6]))
+    x = np.sort(x) * r.choice([-1, 1]) if r.random() < 0.2 else np.round(x) if r.random() < 0.4 else x
+    with np.errstate(over="ignore"):  # infinities are welcome
+        x = x.astype(r.choice([np.float32, np.float64, np.int32, np.int64, np.float16]))
+    if x.dtype.kind == "f" and r.random() < 0.3:
+        x.flat[:5] = [np.nan, np.inf, -np.inf, -0.0, 0]
+    axis = 1
+    if r.random() < 0.2:
+        x, axis = np.ascontiguousarray(x.T), 0
+    c.add("x", x)
+    c.add("k", np.array([r.choice([r.randint(1, dims[1]), r.randint(1, 24), dims[1]])]), True)
+    c.attributes = dict(axis=axis, largest=r.randint(0, 1), sorted=r.randint(0, 1))
+    c.outputs = 2
+    return "TopK", c
+
+
+def stepped_slice(r):
+    c = Case()
+    dims = shape(r, r.randint(1, 4), 90)
+    dtype = r.choice([np.float32, np.float64, np.uint8, np.int16, np.int64])
+    c.add("x", floats(r, dims).astype(dtype) if np.dtype(dtype).kind == "f" else numbers(r, dims, dtype))
+    axes = r.sample(range(len(dims)), r.randint(1, len(dims)))
+    c.add("s", np.array([r.randint(-dims[a] - 2, dims[a] + 2) for a in axes]), True)
+    c.add("e", np.array([r.choice([r.randint(-dims[a] - 2, dims[a] + 2), 2**40, -2**40]) for a in axes]), True)
+    c.add("a", np.array([a - r.choice([0, len(dims)]) for a in axes]), True)
+    c.add("p", np.array([r.choice([1, 2, 3, 4, 7, -1, -2, -3, -4, -9]) for _ in axes]), True)
+    return "Slice", c
+
+
+def integer_powers(r):
+    c = Case()
+    full = shape(r, r.randint(0, 3), 60)
+    for name, types in (("x", [np.int32, np.int64]), ("y", [np.int32, np.int64, np.float32, np.float64])):
+        dims = [1 if r.random() < 0.2 else d for d in full[r.randint(0, len(full)) if r.random() < 0.2 else 0:]]
+        values = np.round(np.abs(floats(r, dims, r.choice([2, 9]))) if name == "y" else floats(r, dims, 9) * 2)
+        if name == "x":
+            values = np.where(values == 0, 1, values)
+        elif r.random() < 0.4:
+            values = values - 3 if r.random() < 0.5 else values * 0.5
+        c.add(name, np.asarray(values).astype(r.choice(types)))
+    return "Pow", c
+
+
+def lp_rows(r):
+    c = Case()
+    dims = shape(r, r.randint(1, 4), r.choice([9, 70]))
+    c.add("x", floats(r, dims, r.choice([0, 1, 1, 1e3])).astype(r.choice([np.float32, np.float64])))
+    c.attributes = dict(axis=r.randrange(-len(dims), len(dims)), p=r.choice([1, 2]))
+    return "LpNormalization", c

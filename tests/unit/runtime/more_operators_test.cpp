@@ -399,6 +399,25 @@ TEST_P(MoreOperators, BatchNormalizationTrainsRowsWithoutScale) {
         2e-6);
 }
 
+TEST_P(MoreOperators, MaxPoolOfPlanes) {
+  for (const char* attributes :
+       {"kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]",
+        "kernel_shape = [2, 2], strides = [2, 2]", "kernel_shape = [3, 3], pads = [1, 1, 1, 1]",
+        "kernel_shape = [5, 5], pads = [2, 2, 2, 2]", "kernel_shape = [1, 4], strides = [3, 2]",
+        "kernel_shape = [5, 3], strides = [3, 2], pads = [2, 2, 0, 1], ceil_mode = 1",
+        "kernel_shape = [4, 1], strides = [1, 2], pads = [3, 0, 3, 0]",
+        "kernel_shape = [2, 5], strides = [2, 1], dilations = [3, 1]"})
+    for (const int64_t width : {16, 24, 25, 31, 39, 40, 47, 64, 100, 199, 200}) {
+      const std::string node = std::string("y = MaxPool <") + attributes + "> (x)";
+      // Which of two zeros is the greatest is left open: they are compared as numbers.
+      agree_cast({kF32}, node, numbers({1, 17, 23, width}, 1), "y", "", 1e-12);
+      agree_cast({kF32}, node, numbers({2, 3, 9, width}, 1, true), "y", "", 1e-12);
+    }
+  for (const int64_t width : {30, 41, 150})
+    agree_cast({kF32}, "y = MaxPool <kernel_shape = [3], strides = [2], pads = [2, 1]> (x)",
+               numbers({2, 9, width}, 1), "y", "", 1e-12);
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, MoreOperators,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });

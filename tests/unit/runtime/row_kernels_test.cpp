@@ -119,11 +119,13 @@ TEST_P(RowKernels, IntegersComputeInTheirWidth) {
   all(DType::kUInt64, uint64_t{});
 }
 
-constexpr float kOdd[] = {
-    0.0f,          -0.9f,    1.9f,      -300.0f,      300.0f,         2147483520.0f, 2.2e9f, -3e9f,
-    65535.9f,      40000.5f, -32769.0f, 9.223371e18f, 9.3e18f,        -1e30f,        NAN,    1e30f,
-    127.5f,        -128.9f,  -INFINITY, INFINITY,     255.9f,         -1.0f,         5.0f,   -NAN,
-    2147483648.0f, 1e-30f,   65520.0f,  65519.9f,     -2147483648.0f, 1e-7f};
+constexpr float kOdd[] = {0.0f,          -0.9f,         1.9f,         -300.0f,        300.0f,
+                          2147483520.0f, 2.2e9f,        -3e9f,        65535.9f,       40000.5f,
+                          -32769.0f,     9.223371e18f,  9.3e18f,      -1e30f,         NAN,
+                          1e30f,         127.5f,        -128.9f,      -INFINITY,      INFINITY,
+                          255.9f,        -1.0f,         5.0f,         -NAN,           2147483648.0f,
+                          1e-30f,        65520.0f,      65519.9f,     -2147483648.0f, 1e-7f,
+                          4294967040.0f, 4294967296.0f, 2147483904.0f};
 
 TEST_P(RowKernels, CastsSaturate) {
   const auto check = [&]<typename T>(DType dtype, T) {
@@ -152,6 +154,7 @@ TEST_P(RowKernels, CastsSaturate) {
   check(DType::kUInt16, uint16_t{});
   check(DType::kInt32, int32_t{});
   check(DType::kInt64, int64_t{});
+  check(DType::kUInt32, uint32_t{});
 }
 
 TEST_P(RowKernels, HalvesRoundToEvenAndDropPayloads) {
@@ -468,6 +471,13 @@ TEST_P(RowKernels, Lookups) {
       }
     }
     auto outside = index;
+    for (int64_t& place : outside) place = place < 0 ? place + 20 : place;
+    EXPECT_TRUE(all_places_inside(outside.data(), n, 20));
+    for (const int64_t wrong : {int64_t{20}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
+      outside[static_cast<size_t>(n / 2)] = wrong;
+      EXPECT_FALSE(all_places_inside(outside.data(), n, 20));
+    }
+    outside = index;
     outside.back() = 20;
     EXPECT_FALSE(place_offsets(outside.data(), n, 20, 0, 25, y.data()));
     outside.back() = -21;

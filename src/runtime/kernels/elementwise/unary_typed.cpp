@@ -267,6 +267,27 @@ void truncate_floats(const float* x, To* y, int64_t n) {
   }
 }
 
+/// The same for unsigned integers of 32 bits: the upper half of them by what it is beyond the
+/// lower.
+void truncate_to_u32(const float* x, uint32_t* y, int64_t n) {
+  const hn::ScalableTag<float> f;
+  const hn::RebindToSigned<decltype(f)> d;
+  const hn::RebindToUnsigned<decltype(f)> u;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const auto half = hn::Set(f, 2147483648.0f), end = hn::Set(f, 4294967296.0f);
+  const auto top = hn::Set(d, std::numeric_limits<int32_t>::min()), all = hn::Set(d, -1);
+  const auto whole = [&](hn::Vec<decltype(f)> v) HWY_ATTR {
+    const auto upper = hn::Ge(v, half);
+    const auto rest =
+        hn::IfThenElseZero(hn::Gt(v, hn::Zero(f)), hn::Sub(v, hn::IfThenElseZero(upper, half)));
+    const auto bits = hn::Or(truncated(rest), hn::IfThenElseZero(hn::RebindMask(d, upper), top));
+    return hn::BitCast(u, hn::IfThenElse(hn::RebindMask(d, hn::Ge(v, end)), all, bits));
+  };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(whole(hn::LoadU(f, x + i)), u, y + i);
+  if (i < n) store_n(whole(load_n(f, x + i, n - i)), u, y + i, n - i);
+}
+
 /// The same for doubles.
 template <typename To>
 void truncate_doubles(const double* x, To* y, int64_t n) {
@@ -399,6 +420,8 @@ void convert_all(const void* from, void* to, int64_t n) {
   constexpr bool kShort = std::is_integral_v<To> && sizeof(Out) <= 4 &&
                           !std::is_same_v<To, uint32_t>;  // what signed 32 bits hold
   if constexpr (std::is_same_v<From, float> && kShort) return truncate_floats(x, y, n);
+  if constexpr (std::is_same_v<From, float> && std::is_same_v<To, uint32_t>)
+    return truncate_to_u32(x, y, n);
   if constexpr (std::is_same_v<From, double> && kShort) return truncate_doubles(x, y, n);
   int64_t i = 0;
 #if HWY_TARGET != HWY_AVX3

@@ -10,6 +10,7 @@
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/norm/softmax_f64.h"
 #include "runtime/kernels/reduce/rows.h"
+#include "runtime/kernels/tensor/lookup.h"
 
 namespace tombolo {
 namespace {
@@ -147,10 +148,35 @@ LossSums pick_losses(const LossState& s, const T* x, const Index* targets, const
     sum.weights += weight;
     if (y != nullptr) y[i] = static_cast<T>(loss);
   };
+  // Where all targets of some are classes that count as much as any other, there is less to do.
+  constexpr int64_t kTogether = 512;
+  const bool may_be_plain =
+      given == nullptr && (!s.ignores || s.ignored < 0 || s.ignored >= s.classes);
   for (int64_t at = begin; at < end;) {
     const int64_t sample = at / s.plane, first = sample * s.plane;
-    const int64_t until = std::min(end, first + s.plane);
+    const int64_t until = std::min({end, first + s.plane, at + kTogether});
     const T* columns = x + sample * s.classes * s.plane - first;
+    if (may_be_plain && all_places_inside(targets + at, until - at, s.classes)) {
+      const auto score = [&](int64_t i) {
+        return static_cast<double>(columns[static_cast<int64_t>(targets[i]) * s.plane + i]);
+      };
+      const auto losses = [&](auto&& loss) {
+        for (; at + kSums <= until; at += kSums)
+#pragma GCC unroll 4
+          for (int64_t k = 0; k < kSums; ++k) sums[k].losses += loss(at + k);
+        for (; at < until; ++at) sums[0].losses += loss(at);
+      };
+      sums[0].weights += static_cast<double>(until - at);
+      if (logs == nullptr && y == nullptr)
+        losses([&](int64_t i) { return -score(i); });
+      else
+        losses([&](int64_t i) {
+          const double loss = (logs == nullptr ? 0 : logs[i]) - score(i);
+          if (y != nullptr) y[i] = static_cast<T>(loss);
+          return loss;
+        });
+      continue;
+    }
     for (; at + kSums <= until; at += kSums)
       for (int64_t k = 0; k < kSums; ++k) one(at + k, columns + at + k, sums[k]);
     for (; at < until; ++at) one(at, columns + at, sums[at % kSums]);

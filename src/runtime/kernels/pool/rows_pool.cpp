@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "runtime/kernels/elementwise/unary.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/pool/max_planes.h"
 #include "runtime/kernels/pool/pool_rows.h"
 #include "runtime/kernels/reduce/rows.h"
 #include "runtime/kernels/tensor/transpose_tile.h"
@@ -253,6 +255,38 @@ void pool_turned(const KernelRun& run, const PoolState& state, int64_t planes, c
       });
 }
 
+/// Planes of floats whose greatest numbers are found without turning or tiling.
+std::optional<MaxPlane> straight_planes(const PoolState& state) {
+  const ConvGeometry& s = state.shape;
+  constexpr int64_t kMost = 200, kTaps = 5;
+  // Turned planes fill vectors of sixteen; narrow ones gain more by that than they pay for it.
+  const bool turns_well = active_isa() == Isa::kAvx512;
+  const int64_t least = !turns_well ? 16 : s.kernel[2] > 3 ? 40 : 24;
+  if (state.fold != PoolFold::kMax || s.in[0] != 1 || s.kernel[0] != 1 || s.pad[0] != 0 ||
+      s.out[0] != 1 || s.in[2] < least || s.in[2] > kMost || s.stride[2] > 2 ||
+      s.kernel[2] > kTaps || s.kernel[1] > kTaps || s.pad[2] >= s.kernel[2])
+    return std::nullopt;
+  for (const int axis : {1, 2})
+    if (s.dilation[axis] != 1 && s.kernel[axis] != 1) return std::nullopt;
+  return MaxPlane{s.in[1],     s.in[2],  s.out[1],    s.out[2],    s.kernel[1],
+                  s.stride[1], s.pad[1], s.kernel[2], s.stride[2], s.pad[2]};
+}
+void pool_straight(const KernelRun& run, const PoolState& state, const MaxPlane& plane,
+                   int64_t planes, const float* x, float* y) {
+  const int64_t in = state.shape.in_plane(), out = state.shape.out_plane();
+  run.parallel_for(planes, std::max<int64_t>(1, 16384 / (in + out)),
+                   [&](int64_t begin, int64_t end) {
+                     std::vector<float> room(static_cast<size_t>(max_plane_room(plane)),
+                                             fill_of<float>(PoolFold::kMax));
+                     for (int64_t p = begin; p < end; ++p) {
+                       if (any_nan(x + p * in, in))
+                         Lines<float>(state, 1).pool(state, x + p * in, y + p * out);
+                       else
+                         max_plane(plane, x + p * in, y + p * out, (end - p) * out, room.data());
+                     }
+                   });
+}
+
 template <typename T>
 Status pool_all(KernelRun& run) {
   const auto& state = run.state<PoolState>();
@@ -272,6 +306,11 @@ Status pool_all(KernelRun& run) {
     }
   }
   const int64_t planes = x.dim(0) * x.dim(1);
+  if constexpr (std::is_same_v<T, float>)
+    if (const auto plane = straight_planes(state)) {
+      pool_straight(run, state, *plane, planes, x.data<float>(), y->data<float>());
+      return ok();
+    }
   if (worth_turning<T>(state, planes)) {
     pool_turned(run, state, planes, x.data<T>(), y->data<T>());
     return ok();

@@ -98,7 +98,7 @@ Status run_places(KernelRun& run) {
 struct UnpoolState final : KernelState {
   Dims counted;                ///< the shape in which places count: what the attributes give
   Dims output;                 ///< as given, or the same
-  std::vector<int64_t> moved;  ///< where the places of a plane lie in a larger output
+  std::vector<int32_t> moved;  ///< where the places of a plane lie in a larger output
 
   int64_t plane() const { return element_count(counted) / (counted[0] * counted[1]); }
   int64_t place_in_output(int64_t place) const {
@@ -145,7 +145,8 @@ bool plan_unpool(const KernelQuery& q, UnpoolState& s) {
     for (size_t j = 0; j < x.size(); ++j)
       if (s.output[j] < s.counted[j] || (j < 2 && s.output[j] != s.counted[j])) return false;
   }
-  return element_count(s.output) > 0;
+  return element_count(s.output) > 0 &&
+         element_count(s.output) / (s.output[0] * s.output[1]) <= INT32_MAX;
 }
 bool supports_unpool(const KernelQuery& q) {
   UnpoolState state;
@@ -157,7 +158,7 @@ Result<std::unique_ptr<KernelState>> prepare_unpool(const PrepareContext& q) {
   if (state->output == state->counted) return state;
   state->moved.resize(static_cast<size_t>(state->plane()));
   for (size_t i = 0; i < state->moved.size(); ++i)
-    state->moved[i] = state->place_in_output(static_cast<int64_t>(i));
+    state->moved[i] = static_cast<int32_t>(state->place_in_output(static_cast<int64_t>(i)));
   return state;
 }
 

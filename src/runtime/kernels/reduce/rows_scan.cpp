@@ -65,8 +65,10 @@ Status scan(KernelRun& run) {
       s.outer * strips, std::max<int64_t>(1, (1 << 14) / (s.length * std::min(kWidth, s.inner))),
       [&](int64_t begin, int64_t end) {
         for (int64_t task = begin; task < end; ++task) {
-          const int64_t column = task % strips * kWidth;
-          const int64_t at = task / strips * s.length * s.inner + column;
+          // Backwards from block to block too.
+          const int64_t block = s.reverse ? s.outer * strips - 1 - task : task;
+          const int64_t column = block % strips * kWidth;
+          const int64_t at = block / strips * s.length * s.inner + column;
           running_sums(from + at, s.length, s.inner, std::min(kWidth, s.inner - column),
                        s.exclusive, s.reverse, to + at);
         }

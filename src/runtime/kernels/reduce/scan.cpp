@@ -20,16 +20,16 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// Columns side by side. Some rows of all columns at a time, as they lie in memory: on their way
 /// down these the sums of some vectors stay in registers. Where those are all columns, that is all
 /// the way.
-template <bool kExclusive, typename T>
-void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, bool reverse, T* y) {
+template <bool kExclusive, bool kReverse, typename T>
+void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
   using S = std::conditional_t<std::is_floating_point_v<T>, double, T>;
-  constexpr int64_t kColumns = 1024, kVectors = 8;
+  constexpr int64_t kColumns = 1024, kVectors = 8, kShortRow = 2048;
   const hn::ScalableTag<S> d;
   const hn::Rebind<T, hn::ScalableTag<S>> narrow;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   HWY_ALIGN S sums[kColumns + HWY_LANES(S)];
-  const int64_t by = reverse ? -step : step, start = reverse ? (n - 1) * step : 0;
+  const int64_t by = kReverse ? -step : step, start = kReverse ? (n - 1) * step : 0;
   const auto add = [&](V& sum, int64_t at, int64_t left) HWY_ATTR {
     V v;
     if constexpr (std::is_same_v<T, S>)
@@ -45,22 +45,30 @@ void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, bool re
   };
   for (int64_t first = 0; first < width; first += kColumns) {
     const int64_t count = std::min(kColumns, width - first);
-    const int64_t some = count <= kVectors * lanes ? n : 4;
+    // Short rows as they come: what is read ahead goes on in their order.
+    const bool is_short = count * static_cast<int64_t>(sizeof(T)) < kShortRow;
+    const int64_t some = count <= kVectors * lanes ? n : is_short ? 1 : 4;
     std::fill_n(sums, count + lanes, S{0});
     for (int64_t row = 0; row < n; row += some) {
       const int64_t rows = std::min(some, n - row), top = start + row * by + first;
-      int64_t j = 0;
-      for (; j + kVectors * lanes <= count; j += kVectors * lanes) {
+      // Backwards within rows too: memory is read ahead in one direction.
+      const int64_t groups = count / (kVectors * lanes);
+      for (int64_t g = 0; g < groups; ++g) {
+        const int64_t j = (kReverse ? groups - 1 - g : g) * kVectors * lanes;
         V sum[kVectors];
 #pragma GCC unroll 8
         for (int64_t v = 0; v < kVectors; ++v) sum[v] = hn::Load(d, sums + j + v * lanes);
         for (int64_t i = 0, at = top + j; i < rows; ++i, at += by) {
 #pragma GCC unroll 8
-          for (int64_t v = 0; v < kVectors; ++v) add(sum[v], at + v * lanes, lanes);
+          for (int64_t w = 0; w < kVectors; ++w) {
+            const int64_t v = kReverse ? kVectors - 1 - w : w;
+            add(sum[v], at + v * lanes, lanes);
+          }
         }
 #pragma GCC unroll 8
         for (int64_t v = 0; v < kVectors; ++v) hn::Store(sum[v], d, sums + j + v * lanes);
       }
+      int64_t j = groups * kVectors * lanes;
       // The rest: with AVX2 a store under a mask is slower than its elements.
       for (; j + (HWY_TARGET <= HWY_AVX3 ? 1 : lanes) <= count; j += lanes) {
         V sum = hn::Load(d, sums + j);
@@ -86,8 +94,11 @@ void sums_down(const T* x, int64_t n, int64_t step, int64_t width, bool exclusiv
       std::make_unsigned<std::conditional_t<std::is_integral_v<T>, T, int>>>::type;
   const U* from = reinterpret_cast<const U*>(x);
   U* to = reinterpret_cast<U*>(y);
-  return exclusive ? sums_of_columns<true>(from, n, step, width, reverse, to)
-                   : sums_of_columns<false>(from, n, step, width, reverse, to);
+  if (exclusive)
+    return reverse ? sums_of_columns<true, true>(from, n, step, width, to)
+                   : sums_of_columns<true, false>(from, n, step, width, to);
+  return reverse ? sums_of_columns<false, true>(from, n, step, width, to)
+                 : sums_of_columns<false, false>(from, n, step, width, to);
 }
 
 /// v with each lane `kBy` lanes further on, zeros behind.
@@ -127,7 +138,13 @@ void sums_of_rows(const T* x, int64_t rows, int64_t n, T* y) {
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto all = hn::IndicesFromVec(d, hn::Set(di, kReverse ? I{0} : static_cast<I>(lanes - 1)));
-  for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
+  // Backwards from row to row too: memory is read ahead in one direction.
+  const int64_t by = kReverse ? -n : n;
+  if (kReverse) {
+    x += (rows - 1) * n;
+    y += (rows - 1) * n;
+  }
+  for (int64_t r = 0; r < rows; ++r, x += by, y += by) {
     V before = hn::Zero(d);
     for (int64_t done = 0; done < n; done += lanes) {
       const int64_t left = std::min(n - done, lanes), at = kReverse ? n - done - left : done;

@@ -49,6 +49,24 @@ bool offsets_of(const I* index, int64_t n, int64_t length, int64_t step, int64_t
   return hn::AllFalse(d, hn::Lt(signs, zero));
 }
 
+/// Neither a place nor what it is from the last one may have a sign.
+template <typename I>
+bool all_inside(const I* index, int64_t n, int64_t length) {
+  const hn::ScalableTag<I> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto last = hn::Set(d, static_cast<I>(length - 1));
+  auto a = hn::Zero(d), b = a;
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const auto v = hn::LoadU(d, index + i), w = hn::LoadU(d, index + i + lanes);
+    a = hn::Or(a, hn::Or(v, hn::Sub(last, v)));
+    b = hn::Or(b, hn::Or(w, hn::Sub(last, w)));
+  }
+  I signs = 0;
+  for (; i < n; ++i) signs |= index[i] | (static_cast<I>(length - 1) - index[i]);
+  return signs >= 0 && hn::AllFalse(d, hn::Lt(hn::Or(a, b), hn::Zero(d)));
+}
+
 using F = hn::ScalableTag<float>;
 using V = hn::Vec<F>;
 
@@ -151,21 +169,27 @@ int64_t next_beyond_any(const T* x, int64_t i, int64_t n, T limit, bool greater)
 }
 
 /// The greatest numbers of some dozen groups: the k-th of them is no greater than the k-th of all.
-template <bool kGreatest>
-float kth_of_groups(const float* x, int64_t n, int64_t k) {
-  const F f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  const auto better = [](V v, V best) HWY_ATTR {
-    return kGreatest ? greatest_number(v, best) : least_number(v, best);
+template <bool kGreatest, typename T>
+T kth_of_groups(const T* x, int64_t n, int64_t k) {
+  const hn::ScalableTag<T> d;
+  using W = hn::Vec<decltype(d)>;
+  using Limits = std::numeric_limits<T>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto better = [](W v, W best) HWY_ATTR {
+    if constexpr (hwy::IsFloat<T>())
+      return kGreatest ? greatest_number(v, best) : least_number(v, best);
+    else
+      return kGreatest ? hn::Max(v, best) : hn::Min(v, best);
   };
-  constexpr float kWorst =
-      kGreatest ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
-  V a = hn::Set(f, kWorst), b = a, c = a, e = a;
+  constexpr T kLow = Limits::has_infinity ? -Limits::infinity() : Limits::lowest(),
+              kHigh = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  constexpr T kWorst = kGreatest ? kLow : kHigh, kBest = kGreatest ? kHigh : kLow;
+  W a = hn::Set(d, kWorst), b = a, c = a, e = a;
   for (int64_t i = 0; i + 4 * lanes <= n; i += 4 * lanes) {
-    a = better(hn::LoadU(f, x + i), a);
-    b = better(hn::LoadU(f, x + i + lanes), b);
-    c = better(hn::LoadU(f, x + i + 2 * lanes), c);
-    e = better(hn::LoadU(f, x + i + 3 * lanes), e);
+    a = better(hn::LoadU(d, x + i), a);
+    b = better(hn::LoadU(d, x + i + lanes), b);
+    c = better(hn::LoadU(d, x + i + 2 * lanes), c);
+    e = better(hn::LoadU(d, x + i + 3 * lanes), e);
   }
   int64_t groups = 4 * lanes;
   if (k <= lanes) {
@@ -173,26 +197,27 @@ float kth_of_groups(const float* x, int64_t n, int64_t k) {
     b = better(b, e);
     groups = 2 * lanes;
   }
-  HWY_ALIGN float best[4 * HWY_LANES(float)];
-  hn::Store(a, f, best);
-  hn::Store(b, f, best + lanes);
-  hn::Store(c, f, best + 2 * lanes);
-  hn::Store(e, f, best + 3 * lanes);
+  HWY_ALIGN T best[4 * HWY_LANES(T)];
+  hn::Store(a, d, best);
+  hn::Store(b, d, best + lanes);
+  hn::Store(c, d, best + 2 * lanes);
+  hn::Store(e, d, best + 3 * lanes);
   if (k > groups) return kWorst;
-  float result = -kWorst;
+  T result = kBest;
   for (int64_t i = 0; i < groups; ++i) {
-    const V one = hn::Set(f, best[i]);
+    const W one = hn::Set(d, best[i]);
     size_t ahead = 0;
     for (int64_t j = 0; j < groups; j += lanes) {
-      const V other = hn::Load(f, best + j);
-      ahead += hn::CountTrue(f, kGreatest ? hn::Gt(other, one) : hn::Lt(other, one));
+      const W other = hn::Load(d, best + j);
+      ahead += hn::CountTrue(d, kGreatest ? hn::Gt(other, one) : hn::Lt(other, one));
     }
-    const float value = static_cast<int64_t>(ahead) < k ? best[i] : -kWorst;
+    const T value = static_cast<int64_t>(ahead) < k ? best[i] : kBest;
     result = kGreatest ? std::min(result, value) : std::max(result, value);
   }
   return result;
 }
-float kth_bound(const float* x, int64_t n, int64_t k, bool greatest) {
+template <typename T>
+T kth_bound(const T* x, int64_t n, int64_t k, bool greatest) {
   return greatest ? kth_of_groups<true>(x, n, k) : kth_of_groups<false>(x, n, k);
 }
 
@@ -211,6 +236,12 @@ bool place_offsets(const I* index, int64_t n, int64_t length, int64_t step, int6
 }
 template bool place_offsets(const int32_t*, int64_t, int64_t, int64_t, int64_t, int32_t*);
 template bool place_offsets(const int64_t*, int64_t, int64_t, int64_t, int64_t, int32_t*);
+template <typename I>
+bool all_places_inside(const I* index, int64_t n, int64_t length) {
+  return TOMBOLO_TARGET(bool(const I*, int64_t, int64_t), all_inside<I>)(index, n, length);
+}
+template bool all_places_inside(const int32_t*, int64_t, int64_t);
+template bool all_places_inside(const int64_t*, int64_t, int64_t);
 void blend_places(const float* from, const int32_t* offsets, const float* weights, int64_t taps,
                   int64_t n, float* out) {
   TOMBOLO_TARGET(void(const float*, const int32_t*, const float*, int64_t, int64_t, float*), blend)
@@ -234,9 +265,14 @@ int64_t first_beyond(const T* x, int64_t i, int64_t n, T limit, bool greater) {
 template int64_t first_beyond(const double*, int64_t, int64_t, double, bool);
 template int64_t first_beyond(const int32_t*, int64_t, int64_t, int32_t, bool);
 template int64_t first_beyond(const int64_t*, int64_t, int64_t, int64_t, bool);
-float bound_of_best(const float* x, int64_t n, int64_t k, bool greatest) {
-  return TOMBOLO_TARGET(float(const float*, int64_t, int64_t, bool), kth_bound)(x, n, k, greatest);
+template <typename T>
+T bound_of_best(const T* x, int64_t n, int64_t k, bool greatest) {
+  return TOMBOLO_TARGET(T(const T*, int64_t, int64_t, bool), kth_bound<T>)(x, n, k, greatest);
 }
+template float bound_of_best(const float*, int64_t, int64_t, bool);
+template double bound_of_best(const double*, int64_t, int64_t, bool);
+template int32_t bound_of_best(const int32_t*, int64_t, int64_t, bool);
+template int64_t bound_of_best(const int64_t*, int64_t, int64_t, bool);
 
 }  // namespace tombolo
 #endif

@@ -55,7 +55,9 @@ int64_t places_at_least(const K* keys, int64_t n, K least, int32_t* places) {
     for (; i + lanes <= n; i += lanes, place = hn::Add(place, step)) {
       const auto here = hn::RebindMask(di, hn::Not(hn::Lt(hn::LoadU(d, keys + i), bound)));
       if (hn::AllFalse(di, here)) continue;
-      count += static_cast<int64_t>(hn::CompressStore(place, here, di, places + count));
+      // Storing while compressing takes Zen 4 a hundred cycles.
+      hn::StoreU(hn::Compress(place, here), di, places + count);
+      count += static_cast<int64_t>(hn::CountTrue(di, here));
     }
   }
   const auto look = [&] {

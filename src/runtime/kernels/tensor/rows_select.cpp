@@ -232,7 +232,7 @@ bool pick_rows(const KernelRun& run, const PickState& s, Tensor& y) {
   std::atomic<bool> outside = false;
   run.parallel_for(s.rows, grain_of(s.width, 1 << 14), [&](int64_t begin, int64_t end) {
     // As many as stay in the first cache, and what becomes of them.
-    constexpr int64_t kPlaces = 1024;
+    constexpr int64_t kPlaces = 256;
     int32_t offsets[kPlaces];
     for (int64_t row = begin; row < end; ++row) {
       int64_t rest = row, base = s.dense ? row * s.length : 0;
@@ -241,12 +241,20 @@ bool pick_rows(const KernelRun& run, const PickState& s, Tensor& y) {
       const int64_t step = s.axis == last ? 0 : 1, stride = s.strides[s.axis];
       for (int64_t at = 0; at < s.width; at += kPlaces) {
         const int64_t n = std::min(kPlaces, s.width - at);
-        if (!place_offsets(places + row * s.width + at, n, s.length, step, stride, offsets)) {
+        const I* place = places + row * s.width + at;
+        const T* x = from + base + at * step;
+        T* out = to + row * s.width + at;
+        // Mostly none is counted from the end.
+        if (step == 0 && stride == 1 && all_places_inside(place, n, s.length)) {
+#pragma GCC unroll 4
+          for (int64_t i = 0; i < n; ++i) out[i] = x[place[i]];
+          continue;
+        }
+        if (!place_offsets(place, n, s.length, step, stride, offsets)) {
           outside = true;
           return;
         }
-        const T* x = from + base + at * step;
-        T* out = to + row * s.width + at;
+#pragma GCC unroll 4
         for (int64_t i = 0; i < n; ++i) out[i] = x[offsets[i]];
       }
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <compare>
 #include <functional>
 #include <limits>
@@ -137,14 +138,30 @@ void best_few(const float* x, int64_t n, int64_t k, bool largest, uint64_t* foun
   }
 }
 
+/// The next worse number, if there is one.
+template <typename T>
+T next_worse(T x, bool largest) {
+  using Limits = std::numeric_limits<T>;
+  if constexpr (std::is_floating_point_v<T>)
+    return std::nextafter(x, largest ? -Limits::infinity() : Limits::infinity());
+  else
+    return largest ? static_cast<T>(x - (x != Limits::lowest()))
+                   : static_cast<T>(x + (x != Limits::max()));
+}
+
 /// The same for other numbers, NaN the greatest.
 template <typename T>
 void best_few(const T* x, int64_t n, int64_t k, bool largest, typename Ranking<T>::Number* found) {
   const Ranking<T> rank(largest);
   int64_t count = 0;
+  // A bound first: what does not reach it is none of the best. Nothing is worse than the worst.
+  constexpr int64_t kBounded = 64;
+  const T bound = n >= kBounded ? bound_of_best(x, n, k, largest) : T{0};
+  T limit = next_worse(bound, largest);
+  const bool bounded = n >= kBounded && limit != bound && bound == bound;
   for (int64_t i = 0; i < n; ++i) {
-    if (count == k) {
-      i = first_beyond(x, i, n, x[Ranking<T>::place(found[k - 1])], largest);
+    if (bounded || count == k) {
+      i = first_beyond(x, i, n, limit, largest);
       if (i == n) return;
     }
     const auto number = rank(x[i], i);
@@ -152,6 +169,7 @@ void best_few(const T* x, int64_t n, int64_t k, bool largest, typename Ranking<T
     int64_t at = count < k ? count++ : k - 1;
     for (; at > 0 && found[at - 1] < number; --at) found[at] = found[at - 1];
     found[at] = number;
+    if (count == k) limit = x[Ranking<T>::place(found[k - 1])];
   }
 }
 
