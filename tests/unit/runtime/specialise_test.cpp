@@ -17,7 +17,7 @@
 namespace tombolo {
 namespace {
 
-std::unique_ptr<Session> session_of(std::string_view text, SessionOptions options = {}) {
+std::unique_ptr<Session> session_for(std::string_view text, SessionOptions options = {}) {
   auto model = parse_text(text);
   EXPECT_TRUE(model) << model.error().message;
   if (!model) return nullptr;
@@ -39,7 +39,7 @@ void agree(std::string_view text, const std::vector<std::vector<NamedValue>>& in
   plain.reference = true;
   plain.specialise = false;
   plain.optimise = 0;
-  auto fast = session_of(text), slow = session_of(text, plain);
+  auto fast = session_for(text), slow = session_for(text, plain);
   ASSERT_TRUE(fast && slow);
   for (int round = 0; round < 3; ++round)
     for (const auto& given : inputs) {
@@ -343,7 +343,7 @@ scale <factor> (a) => (b) { c = Constant <value_float: float = @factor> ()  d = 
 }
 
 TEST(Specialise, WritesOutputsWhereTheCallerWants) {
-  auto session = session_of(R"(
+  auto session = session_for(R"(
 <ir_version: 10, opset_import: ["" : 21]>
 main (float[N] x) => (float[N] y, float[N] z) { a = Neg (x)  y = Relu (a)  z = Relu (x) }
 )");
@@ -364,7 +364,7 @@ main (float[N] x) => (float[N] y, float[N] z) { a = Neg (x)  y = Relu (a)  z = R
 }
 
 TEST(Specialise, UsesTheRowsOfKernels) {
-  auto session = session_of(R"(
+  auto session = session_for(R"(
 <ir_version: 10, opset_import: ["" : 21]>
 main (float[N] x) => (float[N] y) { y = Relu (x) }
 )");
@@ -380,7 +380,7 @@ main (float[N] x) => (float[N] y) { y = Relu (x) }
 }
 
 TEST(Specialise, CancelsARun) {
-  auto session = session_of(R"(
+  auto session = session_for(R"(
 <ir_version: 10, opset_import: ["" : 21]>
 main (int64 n, bool go, float[K] x) => (float[M] y) {
   y = Loop (n, go, x) <body = step (int64 i, bool c, float[A] s) => (bool c2, float[B] t) {
@@ -409,7 +409,7 @@ main (int64 n, bool go, float[K] x) => (float[M] y) {
 }
 
 TEST(Specialise, StaysFlatOverManyShapes) {
-  auto session = session_of(R"(
+  auto session = session_for(R"(
 <ir_version: 10, opset_import: ["" : 21]>
 main (float[N,M] x) => (float[N,M] y, int64[2] s) {
   a = Relu (x)
@@ -437,7 +437,7 @@ main (float[N,M] x) => (float[N,M] y, int64[2] s) {
 }
 
 TEST(Specialise, ManyThreadsOnOneSession) {
-  auto session = session_of(R"(
+  auto session = session_for(R"(
 <ir_version: 10, opset_import: ["" : 21]>
 main (float[N] x) => (float[N] y) {
   a = Relu (x)

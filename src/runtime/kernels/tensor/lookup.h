@@ -21,10 +21,10 @@ bool place_offsets(const I* index, int64_t n, int64_t length, int64_t step, int6
 void blend_places(const float* from, const int32_t* offsets, const float* weights, int64_t taps,
                   int64_t n, float* out);
 
-/// out[j] = sum (or maximum) over taps of weights[t] * from[rows[t] * n + j], for j < n: the same
+/// out[j] = sum over taps of weights[t] * from[rows[t] * n + j], for j < n: the same
 /// with channels last.
 void blend_rows_at(const float* from, const int32_t* rows, const float* weights, int64_t taps,
-                   int64_t n, bool maximum, float* out);
+                   int64_t n, float* out);
 
 /// The places of x[0..n) that are greater (or less) than `limit`, or equal where that is
 /// `inclusive`, or NaN, written to `places`, which has room for a vector more; gives their number.
