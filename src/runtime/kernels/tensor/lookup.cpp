@@ -62,9 +62,9 @@ bool all_inside(const I* index, int64_t n, int64_t length) {
     a = hn::Or(a, hn::Or(v, hn::Sub(last, v)));
     b = hn::Or(b, hn::Or(w, hn::Sub(last, w)));
   }
-  I signs = 0;
-  for (; i < n; ++i) signs |= index[i] | (static_cast<I>(length - 1) - index[i]);
-  return signs >= 0 && hn::AllFalse(d, hn::Lt(hn::Or(a, b), hn::Zero(d)));
+  bool inside = hn::AllFalse(d, hn::Lt(hn::Or(a, b), hn::Zero(d)));
+  for (; i < n; ++i) inside = inside && index[i] >= 0 && index[i] < length;
+  return inside;
 }
 
 using F = hn::ScalableTag<float>;
