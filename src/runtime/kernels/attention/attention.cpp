@@ -93,59 +93,6 @@ void add_rows(const float* HWY_RESTRICT weights, const float* HWY_RESTRICT v, in
   }
 }
 
-float scale_and_mask(float* row, int64_t n, float scale, const float* mask) {
-  const F f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  const V s = hn::Set(f, scale);
-  const auto one = [&](V x, V added) HWY_ATTR { return hn::Add(hn::Mul(x, s), added); };
-  V top = hn::Set(f, -std::numeric_limits<float>::infinity()), top1 = top;
-  int64_t i = 0;
-  if (mask == nullptr && scale == 1) {
-    for (; i + 2 * lanes <= n; i += 2 * lanes) {
-      top = hn::Max(hn::LoadU(f, row + i), top);
-      top1 = hn::Max(hn::LoadU(f, row + i + lanes), top1);
-    }
-  } else {
-    for (; i + lanes <= n; i += lanes) {
-      const V x =
-          one(hn::LoadU(f, row + i), mask != nullptr ? hn::LoadU(f, mask + i) : hn::Zero(f));
-      hn::StoreU(x, f, row + i);
-      top = hn::Max(x, top);
-    }
-  }
-  float most = hn::GetLane(hn::MaxOfLanes(f, hn::Max(top, top1)));
-  for (; i < n; ++i) {
-    row[i] = row[i] * scale + (mask != nullptr ? mask[i] : 0.0f);
-    most = row[i] > most ? row[i] : most;
-  }
-  return most;
-}
-
-/// row = row * scale, -infinity where the mask is 0; gives the largest, leaving out NaN.
-float scale_and_choose(float* row, int64_t n, float scale, const uint8_t* mask) {
-  const F f;
-  const hn::RebindToSigned<F> integers;
-  const hn::Rebind<uint8_t, F> bytes;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  constexpr float kNever = -std::numeric_limits<float>::infinity();
-  const V s = hn::Set(f, scale), never = hn::Set(f, kNever);
-  V top = never;
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto seen = hn::PromoteTo(integers, hn::LoadU(bytes, mask + i));
-    const auto hidden = hn::RebindMask(f, hn::Eq(seen, hn::Zero(integers)));
-    const V x = hn::IfThenElse(hidden, never, hn::Mul(hn::LoadU(f, row + i), s));
-    hn::StoreU(x, f, row + i);
-    top = hn::Max(x, top);
-  }
-  float most = hn::GetLane(hn::MaxOfLanes(f, top));
-  for (; i < n; ++i) {
-    row[i] = mask[i] == 0 ? kNever : row[i] * scale;
-    most = row[i] > most ? row[i] : most;
-  }
-  return most;
-}
-
 /// row = e^(row - most); gives the sum, lane by lane. What is too small to matter is 0: denormal
 /// numbers would slow down the product with the values.
 template <int kTogether>
@@ -193,8 +140,14 @@ HWY_INLINE V prepare_row(float* row, int64_t n, float scale, const float* mask,
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const V s = hn::Set(f, scale), never = hn::Set(f, -std::numeric_limits<float>::infinity());
   const bool as_it_is = mask == nullptr && bytes == nullptr && scale == 1;
-  V top = never;
-  for (int64_t i = 0; i < n; i += lanes) {
+  V top = never, top1 = never;
+  int64_t i = 0;
+  if (as_it_is)
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      top = hn::Max(hn::LoadU(f, row + i), top);
+      top1 = hn::Max(hn::LoadU(f, row + i + lanes), top1);
+    }
+  for (; i < n; i += lanes) {
     const int64_t left = std::min(lanes, n - i);
     V x = load_n(f, row + i, left);
     if (!as_it_is) {
@@ -209,7 +162,11 @@ HWY_INLINE V prepare_row(float* row, int64_t n, float scale, const float* mask,
     if (left < lanes) x = hn::IfThenElse(hn::FirstN(f, static_cast<size_t>(left)), x, never);
     top = hn::Max(x, top);
   }
-  return top;
+  return hn::Max(top, top1);
+}
+
+float scale_and_mask(float* row, int64_t n, float scale, const float* mask, const uint8_t* bytes) {
+  return hn::GetLane(hn::MaxOfLanes(F(), prepare_row(row, n, scale, mask, bytes)));
 }
 
 /// As weigh() does, rows of which all keys count: what a row of few keys takes is mostly what is
@@ -352,9 +309,7 @@ float weigh(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t 
     unary_fn(Unary::kTanh)(x, x, n, 0, 0);
     scale = s.softcap;
   }
-  using Choose = float(float*, int64_t, float, const uint8_t*);
-  float most = bytes == nullptr ? scale_scores(x, n, scale, mask)
-                                : TOMBOLO_TARGET(Choose, scale_and_choose)(x, n, scale, bytes);
+  float most = scale_scores(x, n, scale, mask, bytes);
   if (most == kNever && std::none_of(x, x + n, [](float v) { return std::isnan(v); })) {
     std::fill_n(x, n, 0.0f);
     return 1;
@@ -381,9 +336,9 @@ void add_weighted_rows(const float* weights, const float* v, int64_t step, int64
   (weights, v, step, n, size, out);
 }
 
-float scale_scores(float* row, int64_t n, float scale, const float* mask) {
-  return TOMBOLO_TARGET(float(float*, int64_t, float, const float*), scale_and_mask)(row, n, scale,
-                                                                                     mask);
+float scale_scores(float* row, int64_t n, float scale, const float* mask, const uint8_t* bytes) {
+  using Fn = float(float*, int64_t, float, const float*, const uint8_t*);
+  return TOMBOLO_TARGET(Fn, scale_and_mask)(row, n, scale, mask, bytes);
 }
 
 float powers_of_scores(float* row, int64_t n, float most) {

@@ -50,8 +50,10 @@ void dot_rows(const float* q, const float* k, int64_t step, int64_t n, int64_t s
 /// out += the sum of n rows v_j, each times weights[j].
 void add_weighted_rows(const float* weights, const float* v, int64_t step, int64_t n, int64_t size,
                        float* out);
-/// row = row * scale + mask (null: none); gives the largest, leaving out NaN.
-float scale_scores(float* row, int64_t n, float scale, const float* mask);
+/// row = row * scale + mask (null: none), -infinity where a byte is 0 (null: none); gives the
+/// largest, leaving out NaN.
+float scale_scores(float* row, int64_t n, float scale, const float* mask,
+                   const uint8_t* bytes = nullptr);
 /// row = e^(row - most); gives the sum.
 float powers_of_scores(float* row, int64_t n, float most);
 
