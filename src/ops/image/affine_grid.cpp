@@ -48,7 +48,7 @@ Status run_affine_grid(KernelContext& context) {
     }
   const size_t last = axes - 1;
   const auto width = static_cast<size_t>(spatial[last]);
-  std::vector<double> line(width * axes), ramp(width * axes);
+  std::vector<double> line(width * axes);
   float* floats = out->dtype() == DType::kFloat32 ? out->data<float>() : nullptr;
   int64_t to = 0;
   for (int64_t n = 0; n < size[0]; ++n) {
@@ -56,37 +56,24 @@ Status run_affine_grid(KernelContext& context) {
     for (size_t k = 0; k < axes * (axes + 1); ++k)
       factors[k] =
           theta->get_double(n * static_cast<int64_t>(axes * (axes + 1)) + static_cast<int64_t>(k));
-    // The last axis comes first in a position: (x, y) or (x, y, z). What it adds is the same in
-    // every line, and what the others add along a line.
-    for (size_t i = 0; i < width; ++i)
-      for (size_t row = 0; row < axes; ++row)
-        ramp[i * axes + row] =
-            factors[row * (axes + 1) + axes] + factors[row * (axes + 1)] * positions[last][i];
     Odometer walk(std::span(spatial.span()).first(last));
     do {
-      double rest[3][2] = {};
-      for (size_t row = 0; row < axes; ++row)
+      // The last axis comes first in a position: (x, y) or (x, y, z).
+      for (size_t row = 0; row < axes; ++row) {
+        const double* factor = factors + row * (axes + 1);
+        // The other axes are the same along a line.
+        double rest[2] = {0, 0};
         for (size_t j = 1; j < axes; ++j)
-          rest[row][j - 1] = factors[row * (axes + 1) + j] *
-                             positions[last - j][static_cast<size_t>(walk.index[last - j])];
-      const auto fill = [&]<size_t kAxes>(auto* target, std::integral_constant<size_t, kAxes>) {
-        using T = std::remove_pointer_t<decltype(target)>;
-        const double* from = ramp.data();
-        double near[kAxes], far[kAxes];
-        for (size_t row = 0; row < kAxes; ++row) {
-          near[row] = rest[row][0];
-          far[row] = rest[row][1];
-        }
-        for (size_t i = 0; i < width; ++i, from += kAxes, target += kAxes)
-#pragma GCC unroll 3
-          for (size_t row = 0; row < kAxes; ++row)
-            target[row] = static_cast<T>(from[row] + near[row] + far[row]);
-      };
-      const auto fill_line = [&](auto* target) {
-        axes == 2 ? fill(target, std::integral_constant<size_t, 2>())
-                  : fill(target, std::integral_constant<size_t, 3>());
-      };
-      floats != nullptr ? fill_line(floats + to) : fill_line(line.data());
+          rest[j - 1] = factor[j] * positions[last - j][static_cast<size_t>(walk.index[last - j])];
+        const double* along = positions[last].data();
+        const auto fill = [&](auto* target) {
+          using T = std::remove_pointer_t<decltype(target)>;
+          for (size_t i = 0; i < width; ++i)
+            target[i * axes + row] =
+                static_cast<T>(factor[axes] + factor[0] * along[i] + rest[0] + rest[1]);
+        };
+        floats != nullptr ? fill(floats + to) : fill(line.data());
+      }
       if (floats == nullptr)
         store_doubles(line.data(), static_cast<int64_t>(line.size()), *out, to);
       to += static_cast<int64_t>(line.size());
