@@ -4,6 +4,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
+#include "ops/kernels/slice_range.h"
 #include "ops/schema.h"
 #include "ops/step_context.h"
 
@@ -119,14 +120,7 @@ Status run_slice(KernelContext& context) {
     const auto axis = static_cast<size_t>(axes[k]);
     const int64_t length = data->dim(axis), step = steps[k];
     if (step == 0) return context.error("a step of 0 along axis " + std::to_string(axis));
-    // Where the walk may begin and end: [0, length] forwards, [-1, length - 1] backwards.
-    const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? length : length - 1;
-    const int64_t start = std::clamp(starts[k] < 0 ? starts[k] + length : starts[k],
-                                     std::min<int64_t>(step > 0 ? low : 0, high), high);
-    const int64_t end = std::clamp(ends[k] < 0 ? ends[k] + length : ends[k], low, high);
-    int64_t count = 0;
-    if (step > 0 && end > start) count = (end - start - 1) / step + 1;
-    if (step < 0 && end < start) count = (start - end - 1) / -std::max(step, -INT64_MAX) + 1;
+    const auto [start, count] = slice_range(starts[k], ends[k], step, length);
     dims[axis] = count;
     if (count > 0) offset += start * from[axis];
     if (count > 1) from[axis] *= step;

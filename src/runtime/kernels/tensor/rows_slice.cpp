@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "ops/kernels/slice_range.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/tensor/pick_steps.h"
@@ -60,14 +61,7 @@ bool plan_slice(const KernelQuery& q, SliceState& s) {
     if (axis < 0 || axis >= rank || by == 0 || is_cut[static_cast<size_t>(axis)]) return false;
     const auto j = static_cast<size_t>(axis);
     is_cut[j] = true;
-    // Where the walk may begin and end: [0, length] forwards, [-1, length - 1] backwards.
-    const int64_t length = x[j], low = by > 0 ? 0 : -1, high = by > 0 ? length : length - 1;
-    const int64_t start =
-        std::clamp<int64_t>(starts[k] < 0 ? starts[k] + length : starts[k], 0, high);
-    const int64_t end = std::clamp(ends[k] < 0 ? ends[k] + length : ends[k], low, high);
-    int64_t count = 0;
-    if (by > 0 && end > start) count = (end - start - 1) / by + 1;
-    if (by < 0 && end < start) count = (start - end - 1) / -std::max(by, -INT64_MAX) + 1;
+    const auto [start, count] = ops::slice_range(starts[k], ends[k], by, x[j]);
     if (count == 0) return false;
     s.output[j] = count;
     s.offset += start * step[j];
