@@ -20,6 +20,7 @@
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/matmul/nbits.h"
 #include "runtime/kernels/matmul/nbits_pairs.h"
+#include "runtime/kernels/pair_products-inl.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/quant/qgemm.h"
 #include "runtime/kernels/vec-inl.h"
@@ -250,18 +251,6 @@ HWY_INLINE V pairs(V codes, V bytes) {
   return V{_mm_maddubs_epi16(codes.raw, bytes.raw)};
 #endif
 }
-/// Neighbouring numbers of 16 bits, added.
-template <class V>
-HWY_INLINE V added_pairs(V v) {
-#if HWY_TARGET == HWY_AVX3
-  return V{_mm512_madd_epi16(v.raw, _mm512_set1_epi16(1))};
-#elif HWY_TARGET == HWY_AVX2
-  return V{_mm256_madd_epi16(v.raw, _mm256_set1_epi16(1))};
-#else
-  return V{_mm_madd_epi16(v.raw, _mm_set1_epi16(1))};
-#endif
-}
-
 /// Codes times bytes without VNNI. Sums of 16 bits are safe: two products of 4 bits and a byte are
 /// 3,810 at most, and eight of those fit. Codes of 8 bits go by halves.
 template <bool kEight, int kR>
@@ -274,6 +263,7 @@ void bytes_tile(const NbitsTile& t) {
   constexpr int64_t kAhead = 2048;  // bytes that are asked for early
   constexpr int64_t kWords = kEight ? 2 : 1;
   const auto mask = hn::Set(d, 0x0F0F0F0F);
+  const auto ones = hn::Set(d16, 1);
   const auto word_at = [&](const std::byte* p) HWY_ATTR {
     int32_t word;
     std::memcpy(&word, p, 4);
@@ -324,9 +314,9 @@ void bytes_tile(const NbitsTile& t) {
       }
 #pragma GCC unroll 8
       for (int r = 0; r < kR; ++r) {
-        sum[r] = hn::Add(sum[r], added_pairs(hn::BitCast(d, part[r])));
+        sum[r] = hn::Add(sum[r], pair_products(part[r], ones));
         if constexpr (kEight)
-          sum[r] = hn::Add(sum[r], hn::ShiftLeft<4>(added_pairs(hn::BitCast(d, high[r]))));
+          sum[r] = hn::Add(sum[r], hn::ShiftLeft<4>(pair_products(high[r], ones)));
       }
     }
     const V scale = hn::LoadU(f, p.scales(lanes));

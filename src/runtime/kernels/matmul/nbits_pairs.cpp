@@ -13,6 +13,7 @@
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/matmul/nbits_pairs.h"
+#include "runtime/kernels/pair_products-inl.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -50,34 +51,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::ScalableTag<float>;
 using V = hn::Vec<F>;
 
-#if HWY_ARCH_X86
-/// Products of neighbours of 16 bits, added.
-template <class W>
-HWY_INLINE W pair_products(W a, W b) {
-#if HWY_TARGET == HWY_AVX3
-  return W{_mm512_madd_epi16(a.raw, b.raw)};
-#elif HWY_TARGET == HWY_AVX2
-  return W{_mm256_madd_epi16(a.raw, b.raw)};
-#else
-  return W{_mm_madd_epi16(a.raw, b.raw)};
-#endif
-}
-#endif
-
 /// One row by one panel.
 void panel_pairs([[maybe_unused]] const PairsTask& t) {
 #if HWY_ARCH_X86
   const F f;
   const hn::RebindToSigned<F> d;
   const hn::RebindToUnsigned<F> u;
+  const hn::Repartition<int16_t, F> halves;
   const hn::Rebind<uint8_t, F> bytes;
   using W = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  const W mask = hn::Set(d, 0x00FF00FF);
+  const auto mask = hn::Set(u, 0x00FF00FF);
   const auto word_at = [](const std::byte* p) HWY_ATTR __attribute__((always_inline)) {
     int32_t word;
     std::memcpy(&word, p, 4);
-    return hn::Set(hn::RebindToSigned<F>(), word);
+    return hn::BitCast(hn::Repartition<int16_t, F>(), hn::Set(hn::RebindToSigned<F>(), word));
   };
   constexpr int64_t kAhead = 2048;  // bytes that are asked for early
   V total = t.bias != nullptr ? load_n(f, t.bias, t.cols) : hn::Zero(f);
@@ -94,10 +82,11 @@ void panel_pairs([[maybe_unused]] const PairsTask& t) {
       __builtin_prefetch(at + kAhead);
       const auto even = hn::LoadU(u, reinterpret_cast<const uint32_t*>(at));
       const auto odd = hn::LoadU(u, reinterpret_cast<const uint32_t*>(at + 4 * lanes));
-      const W codes[] = {hn::And(hn::BitCast(d, even), mask),
-                         hn::And(hn::BitCast(d, hn::ShiftRight<8>(even)), mask),
-                         hn::And(hn::BitCast(d, odd), mask),
-                         hn::And(hn::BitCast(d, hn::ShiftRight<8>(odd)), mask)};
+      const hn::Vec<decltype(halves)> codes[] = {
+          hn::BitCast(halves, hn::And(even, mask)),
+          hn::BitCast(halves, hn::And(hn::ShiftRight<8>(even), mask)),
+          hn::BitCast(halves, hn::And(odd, mask)),
+          hn::BitCast(halves, hn::And(hn::ShiftRight<8>(odd), mask))};
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) {
         upper = hn::Add(upper, pair_products(codes[i], word_at(a + 4 * i)));

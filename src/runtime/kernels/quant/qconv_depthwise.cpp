@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/pair_products-inl.h"
 #include "runtime/kernels/quant/nearest-inl.h"
 #include "runtime/kernels/quant/qconv_last.h"
 #include "runtime/kernels/vec-inl.h"
@@ -28,23 +29,6 @@ using I32 = hn::ScalableTag<int32_t>;
 using F = hn::ScalableTag<float>;
 using V16 = hn::Vec<I16>;
 using V32 = hn::Vec<I32>;
-
-HWY_INLINE V32 pairs(V32 sum, V16 a, V16 b) {
-  [[maybe_unused]] const I32 d;
-#if HWY_TARGET == HWY_AVX3
-  return hn::Add(sum, V32{_mm512_madd_epi16(a.raw, b.raw)});
-#elif HWY_TARGET == HWY_AVX2
-  return hn::Add(sum, V32{_mm256_madd_epi16(a.raw, b.raw)});
-#elif HWY_TARGET == HWY_SSE4
-  return hn::Add(sum, V32{_mm_madd_epi16(a.raw, b.raw)});
-#else
-  const auto even = [&](auto v) {
-    return hn::ShiftRight<16>(hn::ShiftLeft<16>(hn::BitCast(d, v)));
-  };
-  const auto odd = [&](auto v) { return hn::ShiftRight<16>(hn::BitCast(d, v)); };
-  return hn::Add(sum, hn::Add(hn::Mul(even(a), even(b)), hn::Mul(odd(a), odd(b))));
-#endif
-}
 
 int64_t lanes16() { return static_cast<int64_t>(hn::Lanes(I16())); }
 
@@ -152,8 +136,8 @@ HWY_INLINE void some_pixels(const QDepthwise& job, int64_t first, const int16_t*
 #pragma GCC unroll 4
     for (int p = 0; p < kP; ++p) {
       const V16 x = load<T>(a + p * job.step, left), y = load<T>(b + p * job.step, left);
-      low[p] = pairs(low[p], hn::InterleaveLower(h, x, y), w0);
-      high[p] = pairs(high[p], hn::InterleaveUpper(h, x, y), w1);
+      low[p] = hn::Add(low[p], pair_products(hn::InterleaveLower(h, x, y), w0));
+      high[p] = hn::Add(high[p], pair_products(hn::InterleaveUpper(h, x, y), w1));
     }
   }
   if (t < job.tap_count) {
@@ -162,8 +146,8 @@ HWY_INLINE void some_pixels(const QDepthwise& job, int64_t first, const int16_t*
 #pragma GCC unroll 4
     for (int p = 0; p < kP; ++p) {
       const V16 x = load<T>(a + p * job.step, left), y = hn::Zero(h);
-      low[p] = pairs(low[p], hn::InterleaveLower(h, x, y), w0);
-      high[p] = pairs(high[p], hn::InterleaveUpper(h, x, y), w1);
+      low[p] = hn::Add(low[p], pair_products(hn::InterleaveLower(h, x, y), w0));
+      high[p] = hn::Add(high[p], pair_products(hn::InterleaveUpper(h, x, y), w1));
     }
   }
 #pragma GCC unroll 4

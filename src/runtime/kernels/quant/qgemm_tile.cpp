@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/pair_products-inl.h"
 #include "runtime/kernels/quant/nearest-inl.h"
 #include "runtime/kernels/quant/qgemm.h"
 #include "runtime/kernels/vec-inl.h"
@@ -29,23 +30,6 @@ inline constexpr int kRows = 12;
 #else
 inline constexpr int kRows = 5;
 #endif
-
-HWY_INLINE VI pair_dot(VI acc, hn::Vec<I16> a, hn::Vec<I16> b) {
-  [[maybe_unused]] const I32 d;
-#if HWY_TARGET == HWY_AVX3
-  return hn::Add(acc, VI{_mm512_madd_epi16(a.raw, b.raw)});
-#elif HWY_TARGET == HWY_AVX2
-  return hn::Add(acc, VI{_mm256_madd_epi16(a.raw, b.raw)});
-#elif HWY_TARGET == HWY_SSE4
-  return hn::Add(acc, VI{_mm_madd_epi16(a.raw, b.raw)});
-#else
-  const auto even = [&](auto v) {
-    return hn::ShiftRight<16>(hn::ShiftLeft<16>(hn::BitCast(d, v)));
-  };
-  const auto odd = [&](auto v) { return hn::ShiftRight<16>(hn::BitCast(d, v)); };
-  return hn::Add(acc, hn::Add(hn::Mul(even(a), even(b)), hn::Mul(odd(a), odd(b))));
-#endif
-}
 
 template <int kR>
 void pair_tile(const QTile& t) {
@@ -74,8 +58,8 @@ void pair_tile(const QTile& t) {
         int32_t group;
         __builtin_memcpy(&group, a + r * lda, 4);
         const auto av = hn::BitCast(h, hn::Set(d, group));
-        acc[r][0] = pair_dot(acc[r][0], av, b0);
-        acc[r][1] = pair_dot(acc[r][1], av, b1);
+        acc[r][0] = hn::Add(acc[r][0], pair_products(av, b0));
+        acc[r][1] = hn::Add(acc[r][1], pair_products(av, b1));
       }
     }
   }
