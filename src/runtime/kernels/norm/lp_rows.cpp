@@ -9,73 +9,25 @@
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/norm/lp_rows.h"
+#include "runtime/kernels/norm/powers-inl.h"
 #include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::ScalableTag<double>;
-using V = hn::Vec<D>;
 
-template <class DT>
-HWY_INLINE V as_doubles(hn::Vec<DT> v) {
-  if constexpr (sizeof(hn::TFromD<DT>) == 8)
-    return v;
-  else
-    return hn::PromoteTo(D(), v);
-}
 template <typename T>
-HWY_INLINE V load_doubles(const T* x) {
-  const hn::Rebind<T, D> dt;
-  return as_doubles<decltype(dt)>(hn::LoadU(dt, x));
-}
-template <typename T>
-HWY_INLINE hn::Vec<hn::Rebind<T, D>> rounded(V v) {
+HWY_INLINE hn::Vec<hn::Rebind<T, D>> rounded(VD v) {
   if constexpr (sizeof(T) == 8)
     return v;
   else
     return hn::DemoteTo(hn::Rebind<T, D>(), v);
 }
 
-template <bool kSquares>
-HWY_INLINE V add_power(V sum, V v) {
-  if constexpr (kSquares)
-    return hn::MulAdd(v, v, sum);
-  else
-    return hn::Add(sum, hn::Abs(v));
-}
-
-template <bool kSquares, typename T>
-HWY_INLINE double sum_of_powers(const T* x, int64_t n) {
-  const D d;
-  const hn::Rebind<T, D> dt;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  V a = hn::Zero(d), b = a;
-  int64_t i = 0;
-  if (n >= 8 * lanes) {
-    V c = a, e = a;
-    for (; i + 4 * lanes <= n; i += 4 * lanes) {
-      a = add_power<kSquares>(a, load_doubles(x + i));
-      b = add_power<kSquares>(b, load_doubles(x + i + lanes));
-      c = add_power<kSquares>(c, load_doubles(x + i + 2 * lanes));
-      e = add_power<kSquares>(e, load_doubles(x + i + 3 * lanes));
-    }
-    a = hn::Add(a, c);
-    b = hn::Add(b, e);
-  }
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    a = add_power<kSquares>(a, load_doubles(x + i));
-    b = add_power<kSquares>(b, load_doubles(x + i + lanes));
-  }
-  for (; i < n; i += lanes)
-    a = add_power<kSquares>(a, as_doubles<decltype(dt)>(load_n(dt, x + i, n - i)));
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
-}
-
 /// Sums of as many rows as a vector has numbers, place by place.
-template <bool kSquares, typename T>
-HWY_INLINE V sums_of_rows(const T* x, int64_t n) {
+template <Power kPower, typename T>
+HWY_INLINE VD sums_of_rows(const T* x, int64_t n) {
   const D d;
   const hn::Rebind<T, D> dt;
   const hn::RebindToSigned<decltype(dt)> di;
@@ -87,15 +39,15 @@ HWY_INLINE V sums_of_rows(const T* x, int64_t n) {
     at = hn::PromoteTo(di, row);
   else
     at = row;
-  V sum = hn::Zero(d);
+  VD sum = hn::Zero(d);
   for (int64_t i = 0; i < n; ++i)
-    sum = add_power<kSquares>(sum, as_doubles<decltype(dt)>(hn::GatherIndex(dt, x + i, at)));
+    sum = add_power<kPower>(sum, as_doubles<decltype(dt)>(hn::GatherIndex(dt, x + i, at)));
   return sum;
 }
 
 constexpr int64_t kRows = 64, kShort = 8, kSpreadRow = 32;
 
-template <bool kSquares, typename T>
+template <Power kPower, typename T>
 void divide_rows(const T* x, int64_t rows, int64_t n, T* y) {
   const D d;
   const hn::Rebind<T, D> dt;
@@ -113,35 +65,35 @@ void divide_rows(const T* x, int64_t rows, int64_t n, T* y) {
     int64_t row = 0;
     if (n <= kShort)
       for (; row + lanes <= count; row += lanes)
-        hn::Store(sums_of_rows<kSquares>(from + row * n, n), d, factors + row);
-    for (; row < count; ++row) factors[row] = sum_of_powers<kSquares>(from + row * n, n);
+        hn::Store(sums_of_rows<kPower>(from + row * n, n), d, factors + row);
+    for (; row < count; ++row) factors[row] = sum_of_powers<kPower>(from + row * n, n, 0);
     for (; row % lanes != 0; ++row) factors[row] = 0;
     for (int64_t r = 0; r < count; r += lanes) {
-      V norm = hn::Load(d, factors + r);
-      if constexpr (kSquares) norm = hn::Sqrt(norm);
+      VD norm = hn::Load(d, factors + r);
+      if constexpr (kPower == Power::kSquare) norm = hn::Sqrt(norm);
       const auto none = hn::Eq(norm, hn::Zero(d));
       hn::Store(hn::IfThenZeroElse(none, hn::Div(hn::Set(d, 1.0), norm)), d, factors + r);
     }
     row = 0;
     if (spreads)
       for (; row + lanes <= count; row += lanes) {
-        const V group = hn::Load(d, factors + row);
+        const VD group = hn::Load(d, factors + row);
         for (int64_t v = 0; v < n; ++v) {
           const int64_t at = row * n + v * lanes;
           const auto owner = hn::IndicesFromVec(d, hn::Load(di, owners + v * lanes));
-          const V factor = hn::TableLookupLanes(group, owner);
+          const VD factor = hn::TableLookupLanes(group, owner);
           hn::StoreU(rounded<T>(hn::Mul(load_doubles(from + at), factor)), dt, to + at);
         }
       }
     for (; row < count; ++row) {
-      const V factor = hn::Set(d, factors[row]);
+      const VD factor = hn::Set(d, factors[row]);
       const T* one = from + row * n;
       T* out = to + row * n;
       int64_t i = 0;
       for (; i + lanes <= n; i += lanes)
         hn::StoreU(rounded<T>(hn::Mul(load_doubles(one + i), factor)), dt, out + i);
       if (i < n) {
-        const V v = as_doubles<decltype(dt)>(load_n(dt, one + i, n - i));
+        const VD v = as_doubles<decltype(dt)>(load_n(dt, one + i, n - i));
         store_n(rounded<T>(hn::Mul(v, factor)), dt, out + i, n - i);
       }
     }
@@ -150,7 +102,8 @@ void divide_rows(const T* x, int64_t rows, int64_t n, T* y) {
 
 template <typename T>
 void divide_any(bool squares, const T* x, int64_t rows, int64_t n, T* y) {
-  squares ? divide_rows<true>(x, rows, n, y) : divide_rows<false>(x, rows, n, y);
+  squares ? divide_rows<Power::kSquare>(x, rows, n, y)
+          : divide_rows<Power::kMagnitude>(x, rows, n, y);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/norm/moments.h"
+#include "runtime/kernels/norm/powers-inl.h"
 #include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -14,40 +15,7 @@ namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using D = hn::ScalableTag<double>;
 using DF = hn::Rebind<float, D>;
-using VD = hn::Vec<D>;
-
-template <Power kPower>
-HWY_INLINE VD add_power(VD sum, VD x) {
-  if constexpr (kPower == Power::kValue) return hn::Add(sum, x);
-  if constexpr (kPower == Power::kMagnitude) return hn::Add(sum, hn::Abs(x));
-  return hn::MulAdd(x, x, sum);
-}
-
-template <Power kPower>
-double sum_row(const float* x, int64_t n, double shift) {
-  const D d;
-  const DF f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const VD by = hn::Set(d, shift);
-  VD sum[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
-  int64_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes)
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v)
-      sum[v] =
-          add_power<kPower>(sum[v], hn::Sub(hn::PromoteTo(d, hn::LoadU(f, x + i + v * lanes)), by));
-  for (; i < n; i += lanes) {
-    const int64_t left = n - i;
-    const VD value = hn::Sub(hn::PromoteTo(d, load_n(f, x + i, left)), by);
-    sum[0] = add_power<kPower>(
-        sum[0], left >= lanes
-                    ? value
-                    : hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(left)), value));
-  }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3]))));
-}
 
 /// Down columns that lie side by side, some vectors together: whole lines of memory, and sums that
 /// do not wait for one another.
@@ -87,10 +55,11 @@ void sum_columns(const float* x, int64_t n, int64_t step, int64_t width, const d
   }
 }
 
-double any_row(Power power, const float* x, int64_t n, double shift) {
-  if (power == Power::kValue) return sum_row<Power::kValue>(x, n, shift);
-  if (power == Power::kMagnitude) return sum_row<Power::kMagnitude>(x, n, shift);
-  return sum_row<Power::kSquare>(x, n, shift);
+template <typename T>
+double any_row(Power power, const T* x, int64_t n, double shift) {
+  if (power == Power::kValue) return sum_of_powers<Power::kValue>(x, n, shift);
+  if (power == Power::kMagnitude) return sum_of_powers<Power::kMagnitude>(x, n, shift);
+  return sum_of_powers<Power::kSquare>(x, n, shift);
 }
 void any_columns(Power power, const float* x, int64_t n, int64_t step, int64_t width,
                  const double* shifts, double* sums) {
@@ -157,9 +126,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
-double row_sum_f64(Power power, const float* x, int64_t n, double shift) {
-  return TOMBOLO_TARGET(double(Power, const float*, int64_t, double), any_row)(power, x, n, shift);
+template <typename T>
+double row_sum_f64(Power power, const T* x, int64_t n, double shift) {
+  return TOMBOLO_TARGET(double(Power, const T*, int64_t, double), any_row<T>)(power, x, n, shift);
 }
+template double row_sum_f64(Power, const float*, int64_t, double);
+template double row_sum_f64(Power, const double*, int64_t, double);
 void column_sums_f64(Power power, const float* x, int64_t n, int64_t step, int64_t width,
                      const double* shifts, double* sums) {
   TOMBOLO_TARGET(void(Power, const float*, int64_t, int64_t, int64_t, const double*, double*),

@@ -16,8 +16,6 @@
 namespace tombolo {
 namespace {
 
-constexpr int64_t kGrain = 1 << 13;
-
 bool read_axis(const KernelQuery& query, int64_t fallback, int64_t& axis) {
   axis = query.attributes.get_int("axis", fallback);
   const auto rank = static_cast<int64_t>(query.dims(0).size());

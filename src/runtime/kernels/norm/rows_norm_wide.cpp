@@ -5,6 +5,7 @@
 
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/norm/moments.h"
 #include "runtime/kernels/norm/norm_f64.h"
 
 namespace tombolo {
@@ -62,8 +63,8 @@ Status run_norm(KernelRun& run) {
   run.parallel_for(s.rows, grain_of(s.length), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const double* row = x + i * s.length;
-      const double mean = kCentred ? row_sum(SumOf::kValues, row, s.length, 0) / count : 0;
-      const double variance = row_sum(SumOf::kSquares, row, s.length, mean) / count;
+      const double mean = kCentred ? row_sum_f64(Power::kValue, row, s.length, 0) / count : 0;
+      const double variance = row_sum_f64(Power::kSquare, row, s.length, mean) / count;
       normalize_row(row, s.length, mean, 1 / std::sqrt(variance + s.epsilon), scale, bias,
                     to + i * s.length);
     }
