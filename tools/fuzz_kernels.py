@@ -360,13 +360,13 @@ def attention(r):
 def recurrent(r):
     c = Case()
     op, gates = r.choice([("LSTM", 4), ("GRU", 3), ("RNN", 1)])
-    steps, batch, width, hidden = r.randint(1, 7), r.choice([1, 2, 5, 17]), r.choice([1, 5, 20]), r.choice([1, 3, 16, 40])
+    steps, batch, width, hidden = r.choice([1, 2, 3, 5, 7, 20]), r.choice([1, 2, 5, 17, 40]), r.choice([1, 5, 20]), r.choice([1, 3, 16, 40, 130])
     direction = r.choice(["forward", "reverse", "bidirectional"])
     d = 2 if direction == "bidirectional" else 1
     major, constant = r.random() < 0.3, r.random() < 0.8
     c.add("x", floats(r, [batch, steps, width] if major else [steps, batch, width]))
     c.add("w", floats(r, [d, gates * hidden, width], 0.5), constant)
-    c.add("r", floats(r, [d, gates * hidden, hidden], 0.3), constant or r.random() < 0.5)
+    c.add("r", floats(r, [d, gates * hidden, hidden], min(0.3, 0.9 / hidden ** 0.5)), constant or r.random() < 0.5)
     c.add("b", floats(r, [d, 2 * gates * hidden]), True) if r.random() < 0.7 else c.skip()
     c.add("l", np.random.default_rng(r.getrandbits(32)).integers(0, steps + 1, batch).astype(np.int32)) if r.random() < 0.3 else c.skip()
     state = [batch, d, hidden] if major else [d, batch, hidden]

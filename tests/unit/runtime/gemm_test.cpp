@@ -104,6 +104,23 @@ TEST_F(Gemm, GivesTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
+TEST_F(Gemm, GivesTheSameBitsBackwards) {
+  for (const int threads : {1, 2})
+    for (const int64_t m : {1, 2, 4, 6, 7, 20, 300})
+      for (const int64_t n : {1, 33, 130, 400}) {
+        set_thread_count(threads);
+        Matrices x(m, n, 300);
+        x.fill([&] { return normal_(engine_); });
+        std::vector<float> bias(static_cast<size_t>(n));
+        for (float& b : bias) b = normal_(engine_);
+        x.multiply({.col_bias = bias.data()});
+        const std::vector<float> forwards = x.c;
+        std::fill(x.c.begin(), x.c.end(), 0.0f);
+        x.multiply({.col_bias = bias.data(), .backwards = true});
+        ASSERT_EQ(x.c, forwards) << m << " x " << n << " on " << threads << " threads";
+      }
+}
+
 TEST_F(Gemm, OfNothingIsZero) {
   for (const int threads : {1, 2}) {
     set_thread_count(threads);

@@ -132,9 +132,12 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
         std::memcpy(spread + r * lda, a + r * p.lda, static_cast<size_t>(k) * sizeof(float));
       a = spread;
     }
-    for (int64_t panel = from, step = 1; panel < to; panel += step) {
+    for (int64_t begin = from, end = to; begin < end;) {
+      const int64_t whole = p.n / width;  // panels
+      const bool partial = p.e.backwards && end > whole;
+      const int64_t step = partial ? 1 : wide_panels(tiles, rows, std::min(end, whole) - begin);
+      const int64_t panel = p.e.backwards ? end -= step : std::exchange(begin, begin + step);
       const int64_t column = panel * width;
-      step = wide_panels(tiles, rows, std::min(to, p.n / width) - panel);
       const int64_t cols = std::min(step * width, p.n - column);
       GemmTile t{.panel_step = p.panel_step, .k = k, .cols = cols};
       if (p.tail != nullptr && cols < width) {
@@ -366,14 +369,21 @@ void run(const Product& p) {
     const int64_t tasks = threads == 1 ? 1 : (p.packed == nullptr && collides(p) ? 2 : 8) * threads;
     group = std::max(group, std::min(stays, panels * row_blocks / tasks));
   }
+  // Tasks begin where few rows take panels several at a time, unless threads would not come out
+  // even.
+  const int64_t wide = wide_panels(tiles, rows, panels);
+  const int64_t unit = threads == 1 || panels >= 2 * threads * wide ? wide : 1;
+  const int64_t units = (panels + unit - 1) / unit;
   int64_t groups = std::max<int64_t>(1, (panels + group - 1) / group);
-  if (groups >= threads) groups = std::min(panels, (groups + threads - 1) / threads * threads);
+  if (groups >= threads) groups = (groups + threads - 1) / threads * threads;
+  groups = std::min(units, groups);
   parallel(row_blocks * groups, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t task = p.e.backwards ? begin + end - 1 - i : i;
       const int64_t row = task / groups * rows, at = task % groups;
       if (row >= p.m) continue;
-      block(p, tiles, row, std::min(rows, p.m - row), panels * at / groups,
-            panels * (at + 1) / groups);
+      block(p, tiles, row, std::min(rows, p.m - row), units * at / groups * unit,
+            std::min(panels, units * (at + 1) / groups * unit));
     }
   });
 }

@@ -27,6 +27,10 @@ struct GemmEpilogue {
   bool clamp = false;
   float lo = 0, hi = 0;
   const BlockPost* post = nullptr;
+  /// Panels of B from the last to the first. Of a B a little larger than a cache that each product
+  /// of a row of them reads anew, the cache holds nothing in time, but what was read last if every
+  /// other product turns round.
+  bool backwards = false;
 };
 
 /// Floats of the packed form of a k x n matrix.

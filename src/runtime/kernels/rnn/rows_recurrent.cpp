@@ -1,4 +1,4 @@
-// LSTM, GRU and RNN of floats: one product for the inputs of all steps, one a step for the state,
+// LSTM, GRU and RNN of floats: one product for the inputs of many steps, one a step for the state,
 // the gates by vectors. DynamicQuantizeLSTM is LSTM but for its
 // weights, which are of 8 bits, and inputs and states, which are rounded to 8 bits on the way.
 
@@ -18,6 +18,7 @@
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/quant/qgemm.h"
 #include "runtime/kernels/quant/quantize.h"
+#include "runtime/kernels/rnn/cells.h"
 
 namespace tombolo {
 namespace {
@@ -46,10 +47,12 @@ struct GateFunction {
 struct RecurrentState final : KernelState {
   int64_t steps = 1, batch = 1, input = 1, hidden = 1, directions = 1, gates = 4;
   int64_t parts = 1;         ///< of the batch, which go their ways by themselves
+  int64_t chunk = 1;         ///< steps whose inputs are multiplied at a time
   bool batch_major = false;  ///< layout = 1
   bool coupled = false;      ///< input_forget: what is not let in is kept
   float clip = std::numeric_limits<float>::infinity();
   GateFunction functions[2][3];  ///< by direction
+  bool usual[2] = {};            ///< whether these and the cell are what cells.h computes
   bool reversed[2] = {false, false};
   bool linear_before_reset = false;
   bool coarse = false;  ///< DynamicQuantizeLSTM
@@ -94,6 +97,7 @@ bool read_functions(const AttributeReader& attributes, RecurrentState& s) {
   // RNN may leave its default, of two directions, on one.
   if (!given.empty() && given.size() != count && !(s.gates == 1 && given.size() == 2)) return false;
   size_t alpha = 0, beta = 0;
+  s.usual[0] = s.usual[1] = s.gates > 1;
   for (size_t i = 0; i < count; ++i) {
     std::string name(!given.empty()                 ? std::string_view(given[i])
                      : i % each == 0 && s.gates > 1 ? "sigmoid"
@@ -105,6 +109,7 @@ bool read_functions(const AttributeReader& attributes, RecurrentState& s) {
     if (row == std::end(kFunctions)) return false;
     GateFunction& function = s.functions[i / each][i % each];
     function = {unary_fn(row->function), row->alpha, row->beta, name == "scaledtanh"};
+    s.usual[i / each] &= name == (i % each == 0 ? "sigmoid" : "tanh");
     if (row->parameters >= 1 && alpha < alphas.size()) function.alpha = alphas[alpha++];
     if (row->parameters >= 2 && beta < betas.size()) function.beta = betas[beta++];
   }
@@ -160,6 +165,7 @@ bool plan_recurrent(const KernelQuery& q, int64_t gates, RecurrentState& s) {
   if (!read_functions(attributes, s)) return false;
   if (q.has_input(4) && (q.dtype(4) != DType::kInt32 || Dims(q.dims(4)) != Dims{s.batch}))
     return false;
+  if (s.coupled || limited || q.has_input(7)) s.usual[0] = s.usual[1] = false;
   s.reversed[0] = direction == "reverse";
   s.reversed[1] = true;
   s.hidden = r[s.coarse ? 1 : 2];
@@ -364,7 +370,18 @@ Result<std::unique_ptr<KernelState>> prepare_recurrent(const PrepareContext& con
   if (!s.coarse && s.r_step <= kNear / int64_t{sizeof(float)})
     s.parts = std::clamp<int64_t>(context.options.threads / s.directions, 1,
                                   std::max<int64_t>(s.batch / kLeastRows, 1));
-  s.room = s.steps * s.batch * s.width() + 6 * s.batch * s.hidden + 2 * s.width() + 256;
+  // The gates of some steps at a time, so that they are near when the states come to them, but of
+  // enough rows for a product. What is rounded to bytes is rounded together.
+  const int64_t near_rows = std::max<int64_t>(near_bytes() / 2 / (s.width() * 4), 64);
+  s.chunk = s.steps;
+  if (!s.coarse && (s.batch == 1 || !s.batch_major)) {
+    constexpr int64_t kEnough = 8;  // rows of a part
+    if (s.parts == 1)
+      s.chunk = std::clamp<int64_t>(near_rows / s.batch, 1, s.steps);
+    else if (s.batch / s.parts >= kEnough)
+      s.chunk = 1;
+  }
+  s.room = s.chunk * s.batch * s.width() + 6 * s.batch * s.hidden + 2 * s.width() + 256;
   int64_t inputs = 0;
   if (s.coarse) {
     inputs = s.steps * s.batch * s.input;  // rounded
@@ -385,7 +402,7 @@ struct Cell {
   const float* r;
   const float* recurrent_bias;  ///< of GRU's candidate gate, when it stands inside the reset
   const float* peepholes;       ///< [i o f], or null
-  float *h, *c, *room;
+  float *c, *room;
   // DynamicQuantizeLSTM: by h, to each gate.
   float* given;
   ByteProduct* bytes;
@@ -402,19 +419,25 @@ struct Cell {
     for (int64_t j = 0; j < n; ++j) x[j] = x[j] > s.clip ? s.clip : x[j] < -s.clip ? -s.clip : x[j];
   }
 
-  /// One step of LSTM: gates [rows, i o f g] hold what the input gives.
-  void lstm(float* gates) const {
+  /// One step of LSTM: gates [rows, i o f g] hold what the input gives; from state h to `next`,
+  /// which may be h.
+  void lstm(float* gates, float* h, float* next, bool backwards) const {
     const int64_t n = s.hidden, width = s.width();
     if (s.bytes[1].packed != nullptr) {
       bytes->multiply(h, s.bytes[1], direction, nullptr, given);
       add(gates, given, rows * width);
     } else {
-      if (s.coarse) round_to_bytes(h, rows * n, h);
-      gemm(rows, width, n, h, n, r, gates, step, {.init = gates, .ldi = step});
+      if (s.coarse) {
+        round_to_bytes(h, rows * n, next);
+        h = next;
+      }
+      gemm(rows, width, n, h, n, r, gates, step,
+           {.init = gates, .ldi = step, .backwards = backwards});
     }
+    if (s.usual[direction]) return lstm_cells(gates, step, rows, n, c, next);
     for (int64_t b = 0; b < rows; ++b) {
       float* g = gates + b * step;
-      float *hb = h + b * n, *cb = c + b * n;
+      float *hb = next + b * n, *cb = c + b * n;
       if (peepholes != nullptr || limited() || s.coupled) {
         special_cell(g, cb, hb);
         continue;
@@ -463,28 +486,38 @@ struct Cell {
   }
 
   /// One step of RNN.
-  void plain(float* gates) const {
+  void plain(float* gates, const float* h, float* next, bool backwards) const {
     const int64_t n = s.hidden;
-    gemm(rows, n, n, h, n, r, gates, step, {.init = gates, .ldi = step});
+    gemm(rows, n, n, h, n, r, gates, step, {.init = gates, .ldi = step, .backwards = backwards});
     for (int64_t b = 0; b < rows; ++b) {
       if (limited()) limit(gates + b * step, n);
-      function(0)(gates + b * step, h + b * n, n);
+      function(0)(gates + b * step, next + b * n, n);
     }
   }
 
   /// One step of GRU: gates [rows, z r h].
-  void gru(float* gates) const {
+  void gru(float* gates, const float* h, float* next, bool backwards) const {
     const int64_t n = s.hidden;
     constexpr float one = 1;
-    gemm(rows, 2 * n, n, h, n, r, gates, step, {.init = gates, .ldi = step});
-    for (int64_t b = 0; b < rows; ++b) {
+    const bool inside = s.linear_before_reset;
+    const auto candidate = [&] {
+      gemm(rows, n, n, h, n, r + s.r_gates, room, n,
+           {.col_bias = recurrent_bias, .backwards = backwards});
+    };
+    if (inside && backwards) candidate();
+    gemm(rows, 2 * n, n, h, n, r, gates, step,
+         {.init = gates, .ldi = step, .backwards = backwards});
+    if (inside && !backwards) candidate();
+    const bool usual = s.usual[direction];
+    if (usual && inside) return gru_cells(gates, step, rows, n, room, h, next);
+    if (usual) gru_reset(gates, step, rows, n, h, room);
+    for (int64_t b = 0; !usual && b < rows; ++b) {
       float* g = gates + b * step;
       if (limited()) limit(g, 2 * n);
       function(0)(g, g, 2 * n);
-      if (!s.linear_before_reset) product(g + n, false, h + b * n, false, room + b * n, n);
+      if (!inside) product(g + n, false, h + b * n, false, room + b * n, n);
     }
-    if (s.linear_before_reset) {
-      gemm(rows, n, n, h, n, r + s.r_gates, room, n, {.col_bias = recurrent_bias});
+    if (inside) {
       for (int64_t b = 0; b < rows; ++b) {
         float* g = gates + b * step;
         multiply(g + n, room + b * n, n);
@@ -492,13 +525,14 @@ struct Cell {
       }
     } else {
       gemm(rows, n, n, room, n, r + s.r_gates, gates + 2 * n, step,
-           {.init = gates + 2 * n, .ldi = step});
+           {.init = gates + 2 * n, .ldi = step, .backwards = backwards});
     }
+    if (usual) return gru_update(gates, step, rows, n, h, next);
     for (int64_t b = 0; b < rows; ++b) {
-      float *g = gates + b * step, *hb = h + b * n;
+      float *g = gates + b * step, *hb = next + b * n;
       if (limited()) limit(g + 2 * n, n);
       function(1)(g + 2 * n, g + 2 * n, n);
-      multiply(hb, g, n);  // h = (1 - z) * candidate + z * h
+      product(h + b * n, false, g, false, hb, n);  // h = (1 - z) * candidate + z * h
       difference(&one, true, g, false, g, n);
       multiply(g + 2 * n, g, n);
       add(hb, g + 2 * n, n);
@@ -545,9 +579,9 @@ Status run_recurrent(KernelRun& run) {
   if (!s.coarse && r == nullptr) r = pack(2, s.hidden, s.r_step, pack_r);
 
   // The memory of a direction begins with the gates.
-  const int64_t h_at = rows * width + 16, c_at = h_at + state + 16, room_at = c_at + state + 16,
-                kept_at = room_at + state + 16, bias_at = kept_at + 2 * state + 16,
-                given_at = bias_at + 2 * width + 16;
+  const int64_t h_at = s.chunk * s.batch * width + 16, c_at = h_at + state + 16,
+                room_at = c_at + state + 16, kept_at = room_at + state + 16,
+                bias_at = kept_at + 2 * state + 16, given_at = bias_at + 2 * width + 16;
   const auto memory = [&](int64_t d) {
     return reinterpret_cast<float*>(run.scratch()) + d * s.room;
   };
@@ -577,13 +611,14 @@ Status run_recurrent(KernelRun& run) {
     }
     if (in_bytes)
       ByteProduct(rows, s.input, width).multiply(x, s.bytes[0], d, bias, gates);
-    else
+    else if (s.chunk == s.steps)
       gemm(rows, width, s.input, x, s.input, w + d * s.w_step, gates, width, {.col_bias = bias});
   };
   // Sequences [from, to) of the batch.
   const auto walk = [&](int64_t d, int64_t from, int64_t to) {
     float* const gates = memory(d);
-    float *h = gates + h_at + from * s.hidden, *c = gates + c_at + from * s.hidden;
+    float *const state_room = gates + h_at + from * s.hidden, *h = state_room;
+    float* const c = gates + c_at + from * s.hidden;
     float* kept = gates + kept_at + 2 * from * s.hidden;
     const int64_t count = to - from, part = count * s.hidden;
     const int64_t of_step = s.batch_major ? 1 : s.batch, of_sequence = s.batch_major ? s.steps : 1;
@@ -599,15 +634,23 @@ Status run_recurrent(KernelRun& run) {
                               ? run.data<float>(3) + (2 * d + 1) * width + 2 * s.hidden
                               : nullptr,
         .peepholes = run.has_input(7) ? run.data<float>(7) + d * 3 * s.hidden : nullptr,
-        .h = h,
         .c = c,
         .room = gates + room_at + from * s.hidden,
         .given = gates + given_at,
         .bytes = product ? &*product : nullptr,
     };
+    // Where nobody needs the state as it was, it is written where it comes out.
+    const bool direct = y != nullptr && lengths == nullptr && (!s.batch_major || count == 1);
+    int64_t low = 0;  // the step whose gates lie first
     for (int64_t step = 0; step < s.steps; ++step) {
       const int64_t t = s.reversed[d] ? s.steps - 1 - step : step;
-      const int64_t first = t * of_step + from * of_sequence;  // row of the first sequence
+      if (s.chunk < s.steps && step % s.chunk == 0) {
+        const int64_t ahead = std::min(s.chunk, s.steps - step);
+        low = s.reversed[d] ? t - ahead + 1 : t;
+        gemm(ahead * count, width, s.input, x + (low * s.batch + from) * s.input, s.input,
+             w + d * s.w_step, gates + from * width, width,
+             {.col_bias = run.has_input(3) ? gates + bias_at : nullptr});
+      }
       // Where a sequence has ended its state stays what it was, and nothing comes out.
       const auto for_ended = [&](auto&& body) {
         for (int64_t b = 0; lengths != nullptr && b < count; ++b)
@@ -617,18 +660,21 @@ Status run_recurrent(KernelRun& run) {
         std::copy_n(h + b * s.hidden, s.hidden, kept + b * s.hidden);
         std::copy_n(c + b * s.hidden, s.hidden, kept + part + b * s.hidden);
       });
-      float* own = gates + first * width;
-      s.gates == 1 ? cell.plain(own) : lstm ? cell.lstm(own) : cell.gru(own);
       float* out = nullptr;
       const int64_t out_step = s.batch_major ? s.steps * s.directions * s.hidden : s.hidden;
-      if (y != nullptr) {
+      if (y != nullptr)
         out = y->data<float>() + (s.batch_major ? (from * s.steps + t) * s.directions + d
                                                 : (t * s.directions + d) * s.batch + from) *
                                      s.hidden;
-        if (!s.batch_major) std::copy_n(h, part, out);
-        for (int64_t b = 0; s.batch_major && b < count; ++b)
-          std::copy_n(h + b * s.hidden, s.hidden, out + b * out_step);
-      }
+      float* const own = gates + ((t - low) * of_step + from * of_sequence) * width;
+      float* const next = direct ? out : state_room;
+      const bool odd = step % 2 != 0;
+      s.gates == 1 ? cell.plain(own, h, next, odd)
+      : lstm       ? cell.lstm(own, h, next, odd)
+                   : cell.gru(own, h, next, odd);
+      h = next;
+      for (int64_t b = 0; !direct && out != nullptr && b < count; ++b)
+        std::copy_n(h + b * s.hidden, s.hidden, out + b * out_step);
       for_ended([&](int64_t b) {
         std::copy_n(kept + b * s.hidden, s.hidden, h + b * s.hidden);
         std::copy_n(kept + part + b * s.hidden, s.hidden, c + b * s.hidden);
