@@ -26,7 +26,7 @@ HWY_INLINE void each_vector(const float* gates, int64_t step, int64_t rows, int6
                             Body&& body) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(F()));
   for (int64_t row = 0; row < rows; ++row, gates += step)
-    for (int64_t j = 0; j < n; j += lanes) body(gates + j, row * n + j, std::min(lanes, n - j));
+    for (int64_t j = 0; j < n; j += lanes) body(gates + j, row, j, std::min(lanes, n - j));
 }
 
 /// (1 - z) candidate + z h
@@ -36,46 +36,55 @@ HWY_INLINE V between(V z, V candidate, V h) {
 
 void lstm(const float* gates, int64_t step, int64_t rows, int64_t n, float* c, float* h) {
   const F f;
-  each_vector(gates, step, rows, n, [&](const float* g, int64_t at, int64_t count) HWY_ATTR {
-    const V in = v_sigmoid(f, load_n(f, g, count));
-    const V out = v_sigmoid(f, load_n(f, g + n, count));
-    const V forget = v_sigmoid(f, load_n(f, g + 2 * n, count));
-    const V candidate = v_tanh(f, load_n(f, g + 3 * n, count));
-    const V cell = hn::MulAdd(forget, load_n(f, c + at, count), hn::Mul(in, candidate));
-    store_n(cell, f, c + at, count);
-    store_n(hn::Mul(out, v_tanh(f, cell)), f, h + at, count);
-  });
+  each_vector(gates, step, rows, n,
+              [&](const float* g, int64_t row, int64_t j, int64_t count) HWY_ATTR {
+                const int64_t at = row * n + j;
+                const V in = v_sigmoid(f, load_n(f, g, count));
+                const V out = v_sigmoid(f, load_n(f, g + n, count));
+                const V forget = v_sigmoid(f, load_n(f, g + 2 * n, count));
+                const V candidate = v_tanh(f, load_n(f, g + 3 * n, count));
+                const V cell = hn::MulAdd(forget, load_n(f, c + at, count), hn::Mul(in, candidate));
+                store_n(cell, f, c + at, count);
+                store_n(hn::Mul(out, v_tanh(f, cell)), f, h + at, count);
+              });
 }
 
 void gru(const float* gates, int64_t step, int64_t rows, int64_t n, const float* inner,
          const float* h, float* next) {
   const F f;
-  each_vector(gates, step, rows, n, [&](const float* g, int64_t at, int64_t count) HWY_ATTR {
-    const V z = v_sigmoid(f, load_n(f, g, count));
-    const V reset = v_sigmoid(f, load_n(f, g + n, count));
-    const V candidate =
-        v_tanh(f, hn::MulAdd(reset, load_n(f, inner + at, count), load_n(f, g + 2 * n, count)));
-    store_n(between(z, candidate, load_n(f, h + at, count)), f, next + at, count);
-  });
+  each_vector(
+      gates, step, rows, n, [&](const float* g, int64_t row, int64_t j, int64_t count) HWY_ATTR {
+        const int64_t at = row * n + j;
+        const float* own = inner + row * 3 * n + j;
+        const V z = v_sigmoid(f, hn::Add(load_n(f, g, count), load_n(f, own, count)));
+        const V reset = v_sigmoid(f, hn::Add(load_n(f, g + n, count), load_n(f, own + n, count)));
+        const V candidate = v_tanh(
+            f, hn::MulAdd(reset, load_n(f, own + 2 * n, count), load_n(f, g + 2 * n, count)));
+        store_n(between(z, candidate, load_n(f, h + at, count)), f, next + at, count);
+      });
 }
 
 void reset_state(const float* gates, int64_t step, int64_t rows, int64_t n, const float* h,
                  float* reset) {
   const F f;
-  each_vector(gates, step, rows, n, [&](const float* g, int64_t at, int64_t count) HWY_ATTR {
-    const V r = v_sigmoid(f, load_n(f, g + n, count));
-    store_n(hn::Mul(r, load_n(f, h + at, count)), f, reset + at, count);
-  });
+  each_vector(gates, step, rows, n,
+              [&](const float* g, int64_t row, int64_t j, int64_t count) HWY_ATTR {
+                const int64_t at = row * n + j;
+                const V r = v_sigmoid(f, load_n(f, g + n, count));
+                store_n(hn::Mul(r, load_n(f, h + at, count)), f, reset + at, count);
+              });
 }
 
 void update_state(const float* gates, int64_t step, int64_t rows, int64_t n, const float* h,
                   float* next) {
   const F f;
-  each_vector(gates, step, rows, n, [&](const float* g, int64_t at, int64_t count) HWY_ATTR {
-    const V z = v_sigmoid(f, load_n(f, g, count));
-    const V candidate = v_tanh(f, load_n(f, g + 2 * n, count));
-    store_n(between(z, candidate, load_n(f, h + at, count)), f, next + at, count);
-  });
+  each_vector(gates, step, rows, n,
+              [&](const float* g, int64_t row, int64_t j, int64_t count) HWY_ATTR {
+                const int64_t at = row * n + j;
+                const V z = v_sigmoid(f, load_n(f, g, count));
+                const V candidate = v_tanh(f, load_n(f, g + 2 * n, count));
+                store_n(between(z, candidate, load_n(f, h + at, count)), f, next + at, count);
+              });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -11,8 +11,8 @@ namespace tombolo {
 /// Gates i, o, f and the candidate. `c` becomes the next cell, `h` gets the next state.
 void lstm_cells(const float* gates, int64_t step, int64_t rows, int64_t n, float* c, float* h);
 
-/// GRU with linear_before_reset = 1: gates z, r and what the input gives the candidate; `inner`,
-/// [rows, n]: what the state gives it. `next` may be h.
+/// GRU with linear_before_reset = 1: what the input gives the gates z, r and the candidate;
+/// `inner`, [rows, 3 n]: what the state gives them. `next` may be h.
 void gru_cells(const float* gates, int64_t step, int64_t rows, int64_t n, const float* inner,
                const float* h, float* next);
 

@@ -63,6 +63,8 @@ struct RecurrentState final : KernelState {
   int64_t room = 0;  ///< floats of scratch memory of a direction
 
   int64_t width() const { return gates * hidden; }
+  /// GRU whose reset gate multiplies what the state gives the candidate, bias and all.
+  bool inside() const { return gates == 3 && linear_before_reset; }
   Dims state_dims() const {
     return batch_major ? Dims{batch, directions, hidden} : Dims{directions, batch, hidden};
   }
@@ -306,7 +308,9 @@ void round_to_bytes(const float* x, int64_t n, float* y) {
 
 /// Floats of R's first gates, which multiply the state as it is: GRU's candidate multiplies another
 /// one and is packed by itself.
-int64_t first_columns(const RecurrentState& s) { return s.gates == 3 ? 2 * s.hidden : s.width(); }
+int64_t first_columns(const RecurrentState& s) {
+  return s.gates == 3 && !s.inside() ? 2 * s.hidden : s.width();
+}
 
 void pack_w(const Weights& from, const RecurrentState& s, float* to) {
   pack_b(from.data, from.row, from.column, s.input, s.width(), 1, to);
@@ -328,7 +332,8 @@ Result<std::unique_ptr<KernelState>> prepare_recurrent(const PrepareContext& con
   s.w_step = packed_b_floats(s.input, s.width());
   s.r_gates = packed_b_floats(s.hidden, first);
   s.r_step = s.r_gates + packed_b_floats(s.hidden, s.width() - first);
-  const std::string isa = std::string(name_of(active_isa())) + "/" + std::to_string(kGates);
+  const std::string isa = std::string(name_of(active_isa())) + "/" + std::to_string(kGates) +
+                          (s.inside() ? "/whole" : "");
   const auto bytes = [&](int64_t step) {
     return static_cast<size_t>(s.directions * step + 64) * sizeof(float);
   };
@@ -381,7 +386,7 @@ Result<std::unique_ptr<KernelState>> prepare_recurrent(const PrepareContext& con
     else if (s.batch / s.parts >= kEnough)
       s.chunk = 1;
   }
-  s.room = s.chunk * s.batch * s.width() + 6 * s.batch * s.hidden + 2 * s.width() + 256;
+  s.room = s.chunk * s.batch * s.width() + 8 * s.batch * s.hidden + 2 * s.width() + 256;
   int64_t inputs = 0;
   if (s.coarse) {
     inputs = s.steps * s.batch * s.input;  // rounded
@@ -400,7 +405,7 @@ struct Cell {
   int64_t direction, rows;
   int64_t step;  ///< from the gates of one sequence to those of the next
   const float* r;
-  const float* recurrent_bias;  ///< of GRU's candidate gate, when it stands inside the reset
+  const float* recurrent_bias;  ///< of what the state gives GRU's gates, where it is by itself
   const float* peepholes;       ///< [i o f], or null
   float *c, *room;
   // DynamicQuantizeLSTM: by h, to each gate.
@@ -499,31 +504,29 @@ struct Cell {
   void gru(float* gates, const float* h, float* next, bool backwards) const {
     const int64_t n = s.hidden;
     constexpr float one = 1;
-    const bool inside = s.linear_before_reset;
-    const auto candidate = [&] {
-      gemm(rows, n, n, h, n, r + s.r_gates, room, n,
-           {.col_bias = recurrent_bias, .backwards = backwards});
-    };
-    if (inside && backwards) candidate();
-    gemm(rows, 2 * n, n, h, n, r, gates, step,
-         {.init = gates, .ldi = step, .backwards = backwards});
-    if (inside && !backwards) candidate();
     const bool usual = s.usual[direction];
-    if (usual && inside) return gru_cells(gates, step, rows, n, room, h, next);
-    if (usual) gru_reset(gates, step, rows, n, h, room);
-    for (int64_t b = 0; !usual && b < rows; ++b) {
-      float* g = gates + b * step;
-      if (limited()) limit(g, 2 * n);
-      function(0)(g, g, 2 * n);
-      if (!inside) product(g + n, false, h + b * n, false, room + b * n, n);
-    }
-    if (inside) {
+    if (s.inside()) {
+      gemm(rows, 3 * n, n, h, n, r, room, 3 * n,
+           {.col_bias = recurrent_bias, .backwards = backwards});
+      if (usual) return gru_cells(gates, step, rows, n, room, h, next);
       for (int64_t b = 0; b < rows; ++b) {
-        float* g = gates + b * step;
-        multiply(g + n, room + b * n, n);
-        add(g + 2 * n, g + n, n);
+        float *g = gates + b * step, *own = room + 3 * b * n;
+        add(g, own, 2 * n);
+        if (limited()) limit(g, 2 * n);
+        function(0)(g, g, 2 * n);
+        multiply(own + 2 * n, g + n, n);
+        add(g + 2 * n, own + 2 * n, n);
       }
     } else {
+      gemm(rows, 2 * n, n, h, n, r, gates, step,
+           {.init = gates, .ldi = step, .backwards = backwards});
+      if (usual) gru_reset(gates, step, rows, n, h, room);
+      for (int64_t b = 0; !usual && b < rows; ++b) {
+        float* g = gates + b * step;
+        if (limited()) limit(g, 2 * n);
+        function(0)(g, g, 2 * n);
+        product(g + n, false, h + b * n, false, room + b * n, n);
+      }
       gemm(rows, n, n, room, n, r + s.r_gates, gates + 2 * n, step,
            {.init = gates + 2 * n, .ldi = step, .backwards = backwards});
     }
@@ -580,7 +583,7 @@ Status run_recurrent(KernelRun& run) {
 
   // The memory of a direction begins with the gates.
   const int64_t h_at = s.chunk * s.batch * width + 16, c_at = h_at + state + 16,
-                room_at = c_at + state + 16, kept_at = room_at + state + 16,
+                room_at = c_at + state + 16, kept_at = room_at + (s.inside() ? 3 : 1) * state + 16,
                 bias_at = kept_at + 2 * state + 16, given_at = bias_at + 2 * width + 16;
   const auto memory = [&](int64_t d) {
     return reinterpret_cast<float*>(run.scratch()) + d * s.room;
@@ -589,7 +592,6 @@ Status run_recurrent(KernelRun& run) {
   const auto state_at = [&](int64_t d, int64_t b) {
     return (s.batch_major ? b * s.directions + d : d * s.batch + b) * s.hidden;
   };
-  const bool inside = !lstm && s.linear_before_reset;  // the bias of the candidate
   const auto begin_direction = [&](int64_t d) {
     float* gates = memory(d);
     for (size_t which = 0; which < (lstm ? 2u : 1u); ++which) {
@@ -603,11 +605,10 @@ Status run_recurrent(KernelRun& run) {
     }
     float* bias = nullptr;
     if (run.has_input(3)) {
-      // Both biases are added before a gate, but for GRU's candidate inside the reset.
+      // Both biases are added to what the input gives, or each to its own.
       const float* given = run.data<float>(3) + d * 2 * width;
       bias = gates + bias_at;
-      for (int64_t j = 0; j < width; ++j)
-        bias[j] = given[j] + (inside && j >= 2 * s.hidden ? 0 : given[width + j]);
+      for (int64_t j = 0; j < width; ++j) bias[j] = given[j] + (s.inside() ? 0 : given[width + j]);
     }
     if (in_bytes)
       ByteProduct(rows, s.input, width).multiply(x, s.bytes[0], d, bias, gates);
@@ -630,12 +631,11 @@ Status run_recurrent(KernelRun& run) {
         .rows = count,
         .step = of_sequence * width,
         .r = r != nullptr ? r + d * s.r_step : nullptr,
-        .recurrent_bias = inside && run.has_input(3)
-                              ? run.data<float>(3) + (2 * d + 1) * width + 2 * s.hidden
-                              : nullptr,
+        .recurrent_bias =
+            s.inside() && run.has_input(3) ? run.data<float>(3) + (2 * d + 1) * width : nullptr,
         .peepholes = run.has_input(7) ? run.data<float>(7) + d * 3 * s.hidden : nullptr,
         .c = c,
-        .room = gates + room_at + from * s.hidden,
+        .room = gates + room_at + (s.inside() ? 3 : 1) * from * s.hidden,
         .given = gates + given_at,
         .bytes = product ? &*product : nullptr,
     };
