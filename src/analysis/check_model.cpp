@@ -7,7 +7,6 @@ namespace tombolo {
 
 namespace {
 constexpr size_t kMaxFunctions = 10'000;
-constexpr int kMaxCallDepth = 100;
 /// A model some releases behind is common (exporters pin the IR version); one that skips this many
 /// was not written by anything that knew the operators.
 constexpr int64_t kIrLagTolerated = 4;

@@ -13,7 +13,6 @@ namespace {
 
 constexpr int64_t kMaxConstant = 1024;     ///< elements of a constant that inference looks at
 constexpr int64_t kMaxFloatConstant = 16;  ///< likewise, of a float tensor read as integers
-constexpr int kMaxCallDepth = 100;         ///< as upstream's checker
 constexpr int kMaxGraphDepth = 64;
 constexpr size_t kSpareVisits = 1'000'000;  ///< repeated visits of loop bodies and functions
 

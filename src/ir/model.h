@@ -22,6 +22,9 @@ struct OpsetImport {
   Text unknown;
 };
 
+/// How deep functions may call each other, as in upstream's checker.
+inline constexpr int kMaxCallDepth = 100;
+
 /// FunctionProto. The body's inputs and outputs are values of `body`; types come from value_info.
 struct Function {
   explicit Function(StoragePtr storage) : body(std::move(storage)) {}

@@ -20,8 +20,6 @@ std::string describe(const Node& node) {
 
 namespace {
 
-constexpr int kMaxCallDepth = 100;  // as upstream's checker
-
 /// Above this, values share slots, and runs are not specialised: a graph of a million nodes would
 /// otherwise ask for hundreds of megabytes of slots.
 constexpr int kMaxOwnSlots = 100000;

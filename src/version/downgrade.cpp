@@ -12,6 +12,7 @@
 #include "ops/registry.h"
 #include "ops/step_context.h"
 #include "version/fit.h"
+#include "version/node_place.h"
 
 namespace tombolo {
 namespace {
@@ -23,12 +24,6 @@ void for_all_graphs(Model& model, const auto& visit) {
     if (training.initialization) for_each_graph(*training.initialization, visit);
     if (training.algorithm) for_each_graph(*training.algorithm, visit);
   }
-}
-
-std::string describe(const Node& node) {
-  std::string text = "node";
-  if (!node.name().empty()) text += " \"" + std::string(node.name()) + "\"";
-  return text + " (" + std::string(node.op_type()) + ")";
 }
 
 /// Wider types that compute the same, for operators that did not take `dtype` yet: best first.
@@ -494,7 +489,7 @@ class Downgrader final : public StepHost, public NameSource {
     done_.lowest = std::max(done_.lowest, opset);
     diagnostics_.add({Severity::kNote,
                       "kept-version",
-                      describe(node),
+                      node_place(node),
                       "needs operator set " + std::to_string(opset) + ": " + why,
                       {}});
   }

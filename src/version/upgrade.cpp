@@ -7,6 +7,7 @@
 #include "ops/registry.h"
 #include "ops/step_context.h"
 #include "version/downgrade.h"
+#include "version/node_place.h"
 #include "version/value_facts.h"
 
 namespace tombolo {
@@ -26,12 +27,6 @@ int domain_index(std::string_view domain) {
   for (size_t i = 0; i < kDomainCount; ++i)
     if (kDomainNames[i] == domain) return static_cast<int>(i);
   return -1;
-}
-
-std::string describe(const Node& node) {
-  std::string text = "node";
-  if (!node.name().empty()) text += " \"" + std::string(node.name()) + "\"";
-  return text + " (" + std::string(node.op_type()) + ")";
 }
 
 class Converter final : public StepHost {
@@ -224,7 +219,7 @@ class Converter final : public StepHost {
     node.set_opset_override(opset);
     diagnostics_.add({Severity::kNote,
                       "kept-version",
-                      describe(node),
+                      node_place(node),
                       "stays at operator set " + std::to_string(opset) + ": " + why.message,
                       {}});
   }
