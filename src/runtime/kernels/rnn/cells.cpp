@@ -36,17 +36,16 @@ HWY_INLINE V between(V z, V candidate, V h) {
 
 void lstm(const float* gates, int64_t step, int64_t rows, int64_t n, float* c, float* h) {
   const F f;
-  each_vector(gates, step, rows, n,
-              [&](const float* g, int64_t row, int64_t j, int64_t count) HWY_ATTR {
-                const int64_t at = row * n + j;
-                const V in = v_sigmoid(f, load_n(f, g, count));
-                const V out = v_sigmoid(f, load_n(f, g + n, count));
-                const V forget = v_sigmoid(f, load_n(f, g + 2 * n, count));
-                const V candidate = v_tanh(f, load_n(f, g + 3 * n, count));
-                const V cell = hn::MulAdd(forget, load_n(f, c + at, count), hn::Mul(in, candidate));
-                store_n(cell, f, c + at, count);
-                store_n(hn::Mul(out, v_tanh(f, cell)), f, h + at, count);
-              });
+  each_vector(
+      gates, step, rows, n, [&](const float* g, int64_t row, int64_t j, int64_t count) HWY_ATTR {
+        const int64_t at = row * n + j;
+        const V in = load_n(f, g, count), out = load_n(f, g + n, count);
+        const V forget = load_n(f, g + 2 * n, count), candidate = load_n(f, g + 3 * n, count);
+        const V kept = v_over_one_plus_exp_negated(f, load_n(f, c + at, count), forget);
+        const V cell = hn::Add(kept, v_sigmoid_times_tanh(f, in, candidate));
+        store_n(cell, f, c + at, count);
+        store_n(v_sigmoid_times_tanh(f, out, cell), f, h + at, count);
+      });
 }
 
 void gru(const float* gates, int64_t step, int64_t rows, int64_t n, const float* inner,
