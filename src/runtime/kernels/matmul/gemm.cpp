@@ -101,7 +101,7 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
   const int64_t width = tiles.panel();
   const int tile_rows = tiles.tile_rows(rows);
   const int64_t turns = tiles_of(tiles, rows);
-  const int64_t depth = depth_of(rows, p.k);
+  const int64_t depth = depth_of(rows, p.k), whole = p.n / width;  // whole: panels
   const bool pack = p.packed == nullptr && packs(tiles, rows, to - from, p.k);
   const bool copy =
       p.packed == nullptr && !pack && rows > tile_rows && collides(p) && to - from > 2;
@@ -133,7 +133,6 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       a = spread;
     }
     for (int64_t begin = from, end = to; begin < end;) {
-      const int64_t whole = p.n / width;  // panels
       const bool partial = p.e.backwards && end > whole;
       const int64_t step = partial ? 1 : wide_panels(tiles, rows, std::min(end, whole) - begin);
       const int64_t panel = p.e.backwards ? end -= step : std::exchange(begin, begin + step);

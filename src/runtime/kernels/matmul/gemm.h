@@ -27,9 +27,9 @@ struct GemmEpilogue {
   bool clamp = false;
   float lo = 0, hi = 0;
   const BlockPost* post = nullptr;
-  /// Panels of B from the last to the first. Of a B a little larger than a cache that each product
-  /// of a row of them reads anew, the cache holds nothing in time, but what was read last if every
-  /// other product turns round.
+  /// Panels of B from the last to the first; the same bits. For products in a row with a B that is
+  /// a little larger than a cache: where every other one goes backwards, it begins with what the
+  /// one before it has left there.
   bool backwards = false;
 };
 

@@ -19,8 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::ScalableTag<float>;
 using V = hn::Vec<F>;
 
-/// body(gates of a sequence, where it begins in [rows, n], index, how many numbers) for each
-/// vector.
+/// body(gates of a sequence from j on, its row, j, how many numbers) for each vector of n.
 template <typename Body>
 HWY_INLINE void each_vector(const float* gates, int64_t step, int64_t rows, int64_t n,
                             Body&& body) {

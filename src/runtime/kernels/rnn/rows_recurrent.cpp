@@ -65,6 +65,8 @@ struct RecurrentState final : KernelState {
   int64_t width() const { return gates * hidden; }
   /// GRU whose reset gate multiplies what the state gives the candidate, bias and all.
   bool inside() const { return gates == 3 && linear_before_reset; }
+  /// Floats of a sequence that a step of GRU needs beside gates and states.
+  int64_t aside() const { return inside() ? width() : hidden; }
   Dims state_dims() const {
     return batch_major ? Dims{batch, directions, hidden} : Dims{directions, batch, hidden};
   }
@@ -386,7 +388,7 @@ Result<std::unique_ptr<KernelState>> prepare_recurrent(const PrepareContext& con
     else if (s.batch / s.parts >= kEnough)
       s.chunk = 1;
   }
-  s.room = s.chunk * s.batch * s.width() + 8 * s.batch * s.hidden + 2 * s.width() + 256;
+  s.room = s.batch * (s.chunk * s.width() + 4 * s.hidden + s.aside()) + 2 * s.width() + 256;
   int64_t inputs = 0;
   if (s.coarse) {
     inputs = s.steps * s.batch * s.input;  // rounded
@@ -520,17 +522,20 @@ struct Cell {
     } else {
       gemm(rows, 2 * n, n, h, n, r, gates, step,
            {.init = gates, .ldi = step, .backwards = backwards});
-      if (usual) gru_reset(gates, step, rows, n, h, room);
-      for (int64_t b = 0; !usual && b < rows; ++b) {
-        float* g = gates + b * step;
-        if (limited()) limit(g, 2 * n);
-        function(0)(g, g, 2 * n);
-        product(g + n, false, h + b * n, false, room + b * n, n);
+      if (usual) {
+        gru_reset(gates, step, rows, n, h, room);
+      } else {
+        for (int64_t b = 0; b < rows; ++b) {
+          float* g = gates + b * step;
+          if (limited()) limit(g, 2 * n);
+          function(0)(g, g, 2 * n);
+          product(g + n, false, h + b * n, false, room + b * n, n);
+        }
       }
       gemm(rows, n, n, room, n, r + s.r_gates, gates + 2 * n, step,
            {.init = gates + 2 * n, .ldi = step, .backwards = backwards});
+      if (usual) return gru_update(gates, step, rows, n, h, next);
     }
-    if (usual) return gru_update(gates, step, rows, n, h, next);
     for (int64_t b = 0; b < rows; ++b) {
       float *g = gates + b * step, *hb = next + b * n;
       if (limited()) limit(g + 2 * n, n);
@@ -583,7 +588,7 @@ Status run_recurrent(KernelRun& run) {
 
   // The memory of a direction begins with the gates.
   const int64_t h_at = s.chunk * s.batch * width + 16, c_at = h_at + state + 16,
-                room_at = c_at + state + 16, kept_at = room_at + (s.inside() ? 3 : 1) * state + 16,
+                room_at = c_at + state + 16, kept_at = room_at + s.batch * s.aside() + 16,
                 bias_at = kept_at + 2 * state + 16, given_at = bias_at + 2 * width + 16;
   const auto memory = [&](int64_t d) {
     return reinterpret_cast<float*>(run.scratch()) + d * s.room;
@@ -591,6 +596,15 @@ Status run_recurrent(KernelRun& run) {
   // A state of one sequence in the tensors of the node.
   const auto state_at = [&](int64_t d, int64_t b) {
     return (s.batch_major ? b * s.directions + d : d * s.batch + b) * s.hidden;
+  };
+  // What `count` rows of the input from `row` on give the gates.
+  const auto multiply_inputs = [&](int64_t d, int64_t row, int64_t count, float* to) {
+    const float* bias = run.has_input(3) ? memory(d) + bias_at : nullptr;
+    const float* from = x + row * s.input;
+    if (in_bytes)
+      ByteProduct(count, s.input, width).multiply(from, s.bytes[0], d, bias, to);
+    else
+      gemm(count, width, s.input, from, s.input, w + d * s.w_step, to, width, {.col_bias = bias});
   };
   const auto begin_direction = [&](int64_t d) {
     float* gates = memory(d);
@@ -603,17 +617,13 @@ Status run_recurrent(KernelRun& run) {
       for (int64_t b = 0; b < s.batch; ++b)
         std::copy_n(run.data<float>(5 + which) + state_at(d, b), s.hidden, to + b * s.hidden);
     }
-    float* bias = nullptr;
     if (run.has_input(3)) {
       // Both biases are added to what the input gives, or each to its own.
       const float* given = run.data<float>(3) + d * 2 * width;
-      bias = gates + bias_at;
+      float* bias = gates + bias_at;
       for (int64_t j = 0; j < width; ++j) bias[j] = given[j] + (s.inside() ? 0 : given[width + j]);
     }
-    if (in_bytes)
-      ByteProduct(rows, s.input, width).multiply(x, s.bytes[0], d, bias, gates);
-    else if (s.chunk == s.steps)
-      gemm(rows, width, s.input, x, s.input, w + d * s.w_step, gates, width, {.col_bias = bias});
+    if (s.chunk == s.steps) multiply_inputs(d, 0, rows, gates);
   };
   // Sequences [from, to) of the batch.
   const auto walk = [&](int64_t d, int64_t from, int64_t to) {
@@ -635,7 +645,7 @@ Status run_recurrent(KernelRun& run) {
             s.inside() && run.has_input(3) ? run.data<float>(3) + (2 * d + 1) * width : nullptr,
         .peepholes = run.has_input(7) ? run.data<float>(7) + d * 3 * s.hidden : nullptr,
         .c = c,
-        .room = gates + room_at + (s.inside() ? 3 : 1) * from * s.hidden,
+        .room = gates + room_at + from * s.aside(),
         .given = gates + given_at,
         .bytes = product ? &*product : nullptr,
     };
@@ -647,9 +657,7 @@ Status run_recurrent(KernelRun& run) {
       if (s.chunk < s.steps && step % s.chunk == 0) {
         const int64_t ahead = std::min(s.chunk, s.steps - step);
         low = s.reversed[d] ? t - ahead + 1 : t;
-        gemm(ahead * count, width, s.input, x + (low * s.batch + from) * s.input, s.input,
-             w + d * s.w_step, gates + from * width, width,
-             {.col_bias = run.has_input(3) ? gates + bias_at : nullptr});
+        multiply_inputs(d, low * s.batch + from, ahead * count, gates + from * width);
       }
       // Where a sequence has ended its state stays what it was, and nothing comes out.
       const auto for_ended = [&](auto&& body) {
