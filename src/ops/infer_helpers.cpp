@@ -241,8 +241,8 @@ Result<SymShape> reshaped(const InferContext& context, const SymShape* data, con
 
 SymDim slice_length(const SymDim& size, const SymDim& start, const SymDim& end, int64_t step) {
   if (step == 0 || size.is_unknown()) return {};
-  // Python's clamping. A negative number counts from the end; a symbol is never negative here
-  // unless its bounds allow it, and then nothing is known.
+  // The specification's clamping, as slice_range does it. A negative number counts from the end; a
+  // symbol is never negative here unless its bounds allow it, and then nothing is known.
   const auto absolute = [&size](const SymDim& index) -> SymDim {
     if (index.is_value()) return index.value() < 0 ? index + size : index;
     if (non_negative(index)) return index;
@@ -268,9 +268,10 @@ SymDim slice_length(const SymDim& size, const SymDim& start, const SymDim& end, 
     return max(ceil_div(last - first, SymDim(step)), SymDim(0));
   }
   if (step == INT64_MIN) return {};
+  // Unlike Python's, a walk backwards from before the first element begins at it.
   first = start.is_value() && start.value() >= kFar
               ? size - 1
-              : min(max(absolute(start), SymDim(-1)), size - 1);
+              : min(max(absolute(start), SymDim(0)), size - 1);
   if (end.is_value() && end.value() <= -kFar)
     last = -1;
   else

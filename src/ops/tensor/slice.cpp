@@ -75,22 +75,10 @@ Status infer_slice(InferContext& context) {
       (*starts)[0].is_value() && (*ends)[0].is_value() && (!has_steps || steps)) {
     const auto size = static_cast<int64_t>(elements->size());
     const int64_t step = steps ? (*steps)[0] : 1;
-    const auto clamped = [size](int64_t index, int64_t low, int64_t high) {
-      if (index < 0) index = index < -size ? -1 : index + size;
-      return std::clamp(index, low, high);
-    };
+    const auto [start, length] = slice_range((*starts)[0].value(), (*ends)[0].value(), step, size);
     SymShape picked;
-    if (step > 0) {
-      const int64_t end = clamped((*ends)[0].value(), 0, size);
-      for (int64_t k = clamped((*starts)[0].value(), 0, size); k < end;
-           k += std::min(step, size + 1))
-        picked.push_back((*elements)[static_cast<size_t>(k)]);
-    } else {
-      const int64_t end = clamped((*ends)[0].value(), -1, size - 1);
-      for (int64_t k = clamped((*starts)[0].value(), -1, size - 1); k > end;
-           k += std::max(step, -size - 1))
-        picked.push_back((*elements)[static_cast<size_t>(k)]);
-    }
+    for (int64_t k = 0; k < length; ++k)
+      picked.push_back((*elements)[static_cast<size_t>(start + k * step)]);
     context.set_value(0, std::move(picked));
   }
   set_shape(context, 0, std::move(out));
