@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/kernels/matmul/bf16.h"
+#include "runtime/kernels/matmul/float28.h"
 #include "runtime/kernels/matmul/gemm_bf16x3.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/quant/qgemm.h"
@@ -49,10 +50,20 @@ struct Product {
   const float* packed = nullptr;
   PanelFormat format = PanelFormat::kFloat32;  ///< of B, where `b` points to
 
-  int64_t element() const { return format == PanelFormat::kFloat32 ? 4 : 2; }
+  bool halves() const {
+    return format == PanelFormat::kFloat16 || format == PanelFormat::kBfloat16;
+  }
+  int64_t element() const { return halves() ? 2 : 4; }
   /// Element `at` of B.
   const float* b_at(int64_t at) const {
     return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(b) + at * element());
+  }
+  Float28Panels float28() const { return {k, gemm_tiles().lanes, 0}; }
+  /// Where rows of B from k0 on begin in a panel.
+  const float* panel_at(int64_t panel, int64_t k0) const {
+    if (format != PanelFormat::kFloat28) return b_at(panel * panel_step + k0 * ldb);
+    const Float28Panels layout = float28();
+    return b + panel * panel_step + layout.words() + k0 / kFloat28Rows * layout.group();
   }
 };
 
@@ -65,7 +76,7 @@ int64_t depth_of(int64_t rows, int64_t k) {
   if (rows <= kMaxWideRows || k < 1) return std::max<int64_t>(k, 1);
   const int64_t most = std::clamp<int64_t>(near_bytes() / (rows * 4), 256, 1024);
   const int64_t parts = (k + most - 1) / most;
-  return (k + parts - 1) / parts;
+  return round_up((k + parts - 1) / parts, kFloat28Rows);  // no group is taken apart
 }
 
 /// How many panels of B to take at a time for so few rows, of `left` whole ones.
@@ -142,6 +153,16 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       if (p.tail != nullptr && cols < width) {
         t.b = p.tail + k0 * width;
         t.ldb = width;
+      } else if (p.format == PanelFormat::kFloat28) {
+        const Float28Panels layout = p.float28();
+        const float* const begins = p.b + panel * p.panel_step;
+        const int64_t groups = k0 / kFloat28Rows;
+        t.bases = reinterpret_cast<const uint8_t*>(begins) + groups;
+        t.raws = begins + layout.raw() +
+                 std::count(t.bases - groups, t.bases, kFloat28Raw) * layout.lanes;
+        t.b = begins + layout.words() + groups * layout.group();
+        t.ldb = width;
+        t.widened_once = turns == 1;
       } else {
         t.b = p.b_at(panel * p.panel_step + k0 * p.ldb);
         t.ldb = p.ldb;
@@ -157,14 +178,17 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       if (rows > kMaxWideRows && p.tail == nullptr) {
         const int64_t panels = (p.n + width - 1) / width;
         if (panel + 1 < to)
-          next = p.b_at((panel + 1) * p.panel_step + k0 * p.ldb);
+          next = p.panel_at(panel + 1, k0);
         else if (!last)
-          next = p.b_at(from * p.panel_step + (k0 + depth) * p.ldb);
+          next = p.panel_at(from, k0 + depth);
         else if (to < panels)
-          next = p.b_at(to * p.panel_step);
+          next = p.panel_at(to, 0);
       }
-      const int64_t panel_floats = k * width * p.element() / 4, ahead = panel_floats / turns;
-      if (widens) t.widened = thread_floats(6, static_cast<size_t>(k * width));
+      const int64_t panel_floats = k * width * p.element() / 4;
+      const int64_t ahead = panel_floats / turns;
+      // Whole groups of rows, as float28 has them.
+      if (widens)
+        t.widened = thread_floats(6, static_cast<size_t>(round_up(k, kFloat28Rows) * width));
       for (int64_t turn = 0; turn < turns; ++turn) {
         const int64_t r = tile_begin(rows, turns, turn);
         if (next != nullptr) {
@@ -512,6 +536,9 @@ void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const vo
   const int64_t width = gemm_tiles().panel();
   const auto* const b = static_cast<const float*>(packed_b);
   if (format == PanelFormat::kFloat32) return gemm(m, n, k, a, lda, b, c, ldc, epilogue);
+  if (format == PanelFormat::kFloat28)
+    return run({m, n, k, a, lda, b + kFloat28Header / 4, width, float28_panels(b, k).panel(),
+                nullptr, c, ldc, epilogue, nullptr, format});
   run({m, n, k, a, lda, b, width, width * k, nullptr, c, ldc, epilogue, nullptr, format});
 }
 

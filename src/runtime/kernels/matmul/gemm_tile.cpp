@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/matmul/gemm_tile-inl.h"
 #include "runtime/kernels/matmul/gemm_tile.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -16,175 +17,11 @@ namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using F = hn::ScalableTag<float>;
-using V = hn::Vec<F>;
-
-// Registers: 32 take 14 x 2 sums, 16 take 6 x 2, with two of B and one of A besides.
-#if HWY_TARGET == HWY_AVX3
-inline constexpr int kRows = 14;
-#elif HWY_TARGET == HWY_NEON
-inline constexpr int kRows = 12;
-#else
-inline constexpr int kRows = 6;
-#endif
-
-/// How elements of a format become floats.
-template <PanelFormat kFormat>
-struct Element {
-  using Type = float;
-  static HWY_INLINE V load(const float* b) { return hn::LoadU(F(), b); }
-};
-#if HWY_TARGET <= HWY_AVX2
-template <>
-struct Element<PanelFormat::kFloat16> {
-  using Type = uint16_t;
-  static HWY_INLINE V load(const uint16_t* b) {
-    const hn::Rebind<hwy::float16_t, F> half;
-    return hn::PromoteTo(F(), hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(b)));
-  }
-};
-#endif
-template <>
-struct Element<PanelFormat::kBfloat16> {
-  using Type = uint16_t;
-  static HWY_INLINE V load(const uint16_t* b) {
-    const hn::Rebind<uint16_t, F> half;
-    const hn::RebindToUnsigned<F> word;
-    return hn::BitCast(F(), hn::ShiftLeft<16>(hn::PromoteTo(word, hn::LoadU(half, b))));
-  }
-};
-
-// One step of k: `acc += a[:, k] * b[k, :]`. Where b has to be widened, the floats go to `widened`.
-template <int kR, int kV, bool kPacked, PanelFormat kFormat = PanelFormat::kFloat32>
-HWY_INLINE void step(V (&acc)[kR][kV], const float* HWY_RESTRICT a, int64_t lda,
-                     const typename Element<kFormat>::Type* HWY_RESTRICT b,
-                     [[maybe_unused]] float* HWY_RESTRICT widened = nullptr) {
-  const F f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  V bv[kV];
-#pragma GCC unroll 4
-  for (int v = 0; v < kV; ++v) {
-    bv[v] = Element<kFormat>::load(b + v * lanes);
-    if constexpr (kFormat != PanelFormat::kFloat32) hn::Store(bv[v], f, widened + v * lanes);
-  }
-#pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r) {
-    const V av = hn::Set(f, kPacked ? a[r] : a[r * lda]);
-#pragma GCC unroll 4
-    for (int v = 0; v < kV; ++v) add_product(acc[r][v], av, bv[v]);
-  }
-}
-
 // Rows of B. What is far comes into the second cache, which waits for more lines at a time than the
 // first: it decides how fast weights come from memory.
 inline constexpr int64_t kAhead = 12, kFar = 96;
 inline constexpr int64_t kBetween = 24;  ///< where few rows leave no time to ask twice
 inline constexpr int64_t kBesideOthers = 32;
-inline constexpr int64_t kAlone = 32, kFarAlone = 192;  ///< of a panel that is the only stream
-
-/// What surrounds the sums, and the sums to C. Asked once for whole tiles, not for each vector: few
-/// products are not hidden behind it.
-template <int kR, int kV>
-HWY_INLINE void finish_whole(const GemmTile& t, V (&acc)[kR][kV]) {
-  const F f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  // By value: what is stored to C might else have changed them.
-  float* const c = t.c;
-  const int64_t ldc = t.ldc;
-  const auto each = [&](auto&& change) HWY_ATTR __attribute__((always_inline)) {
-#pragma GCC unroll 16
-    for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 8
-      for (int v = 0; v < kV; ++v) acc[r][v] = change(acc[r][v], r, v * lanes);
-  };
-  if (t.row_bias != nullptr)
-    each([&](V x, int r, int64_t) HWY_ATTR
-         __attribute__((always_inline)) { return hn::Add(x, hn::Set(f, t.row_bias[r])); });
-  if (t.col_bias != nullptr)
-    each([&](V x, int, int64_t at) HWY_ATTR
-         __attribute__((always_inline)) { return hn::Add(x, hn::LoadU(f, t.col_bias + at)); });
-  if (t.init != nullptr)
-    each([&](V x, int r, int64_t at) HWY_ATTR __attribute__((always_inline)) {
-      return hn::Add(x, hn::LoadU(f, t.init + r * t.ldi + at));
-    });
-  if (t.clamp) {
-    const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
-    each([&](V x, int, int64_t) HWY_ATTR __attribute__((always_inline)) {
-      return hn::Min(hi, hn::Max(lo, x));  // in this order a NaN stays
-    });
-  }
-  each([&](V x, int r, int64_t at) HWY_ATTR __attribute__((always_inline)) {
-    hn::StoreU(x, f, c + r * ldc + at);
-    return x;
-  });
-}
-
-/// The same where C ends within the tile.
-template <int kR, int kV>
-void finish_part(const GemmTile& t, const float* sums) {
-  const F f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
-  for (int r = 0; r < kR; ++r)
-    for (int v = 0; v < kV; ++v) {
-      const int64_t at = v * lanes, left = t.cols - at;
-      if (left <= 0) continue;
-      V x = hn::Load(f, sums + (r * kV + v) * lanes);
-      if (t.row_bias != nullptr) x = hn::Add(x, hn::Set(f, t.row_bias[r]));
-      if (t.col_bias != nullptr) x = hn::Add(x, load_n(f, t.col_bias + at, left));
-      if (t.init != nullptr) x = hn::Add(x, load_n(f, t.init + r * t.ldi + at, left));
-      if (t.clamp) x = hn::Min(hi, hn::Max(lo, x));
-      store_n(x, f, t.c + r * t.ldc + at, left);
-    }
-}
-
-template <int kR, int kV>
-HWY_INLINE void finish(const GemmTile& t, V (&acc)[kR][kV]) {
-  const F f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  if (t.cols >= kV * lanes) return finish_whole(t, acc);
-  HWY_ALIGN float sums[kR * kV * HWY_LANES(float)];
-#pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 8
-    for (int v = 0; v < kV; ++v) hn::Store(acc[r][v], f, sums + (r * kV + v) * lanes);
-  finish_part<kR, kV>(t, sums);
-}
-
-/// Rows of B that are summed in one piece. Sums of such parts are added: the error of a long sum
-/// grows with the root of its length.
-inline constexpr int64_t kPart = 192;
-inline int64_t next_part(int64_t k) { return k > kPart + kPart / 2 ? kPart : k; }
-
-/// The sums of the parts so far.
-template <int kR, int kV>
-struct Parts {
-  HWY_ALIGN float sums[kR * kV * HWY_LANES(float)];
-
-  // Told that they are read elsewhere: gcc otherwise holds them in registers, which a short sum,
-  // the only part of its own, then moves about.
-  HWY_INLINE Parts() { asm volatile("" : : "r"(sums) : "memory"); }
-  /// acc begins anew.
-  HWY_INLINE void put(V (&acc)[kR][kV]) {
-    const F f;
-#pragma GCC unroll 16
-    for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 8
-      for (int v = 0; v < kV; ++v) {
-        hn::Store(acc[r][v], f, sums + (r * kV + v) * HWY_LANES(float));
-        acc[r][v] = hn::Zero(f);
-      }
-  }
-  /// acc, and all before it.
-  HWY_INLINE void take(V (&acc)[kR][kV]) const {
-    const F f;
-#pragma GCC unroll 16
-    for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 8
-      for (int v = 0; v < kV; ++v)
-        acc[r][v] = hn::Add(acc[r][v], hn::Load(f, sums + (r * kV + v) * HWY_LANES(float)));
-  }
-};
 
 template <int kR, int kV, bool kPacked, PanelFormat kFormat = PanelFormat::kFloat32>
 void tile(const GemmTile& t) {
@@ -192,23 +29,7 @@ void tile(const GemmTile& t) {
   static_assert(!kWidens || kR > 2);
   const F f;
   V acc[kR][kV];
-  // What is written in the end comes nearer meanwhile: rows of C lie far apart.
-  if (kR >= 4)
-#pragma GCC unroll 16
-    for (int r = 0; r < kR; ++r) {
-      __builtin_prefetch(t.c + r * t.ldc, 1);
-      if (kV * HWY_LANES(float) > 16) __builtin_prefetch(t.c + r * t.ldc + 16, 1);
-    }
-  if (kR >= 4 && t.init != nullptr && t.init != t.c)
-#pragma GCC unroll 16
-    for (int r = 0; r < kR; ++r) {
-      __builtin_prefetch(t.init + r * t.ldi);
-      if (kV * HWY_LANES(float) > 16) __builtin_prefetch(t.init + r * t.ldi + 16);
-    }
-#pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 4
-    for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
+  begin<kR, kV>(t, acc);
   const float* HWY_RESTRICT a = t.a;
   const auto* HWY_RESTRICT b = reinterpret_cast<const typename Element<kFormat>::Type*>(t.b);
   float* HWY_RESTRICT widened = t.widened;
@@ -376,6 +197,7 @@ GemmTiles make_tiles() {
   constexpr std::make_integer_sequence<int, kMaxWideRows> few;
   fill_wide<PanelFormat::kFloat32>(tiles, few);
   constexpr std::make_integer_sequence<int, kRows - kRows / 2 + 1> tall;
+  fill_float28(tiles);
   fill_wide<PanelFormat::kBfloat16>(tiles, few);
   fill_widening<PanelFormat::kBfloat16>(tiles, tall);
 #if HWY_TARGET <= HWY_AVX2

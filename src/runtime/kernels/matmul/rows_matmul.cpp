@@ -13,6 +13,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/bf16.h"
+#include "runtime/kernels/matmul/float28.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/matmul/gemm_bf16x3.h"
 #include "runtime/kernels/matmul/gemm_narrow.h"
@@ -32,6 +33,7 @@ struct MatMulState final : KernelState {
   float alpha = 1, beta = 1;
   bool bf16 = false;                           ///< products of bf16
   PanelFormat format = PanelFormat::kFloat32;  ///< of B packed, where products are of float32
+  Float28Panels float28;                       ///< of a matrix of B in that format
   const std::byte* packed = nullptr;  ///< B, when it is constant: its matrices one behind the other
   int64_t matrices = 1;               ///< of B
   size_t packed_step = 0;             ///< bytes from one to the next
@@ -164,9 +166,15 @@ bool keeps_bits(const float* x, int64_t n, PanelFormat format, uint16_t* halves,
   return std::memcmp(x, back, static_cast<size_t>(n) * sizeof(float)) == 0;
 }
 
+/// How panels keep a weight of floats, and lose nothing.
+struct ExactFormat {
+  PanelFormat format = PanelFormat::kFloat32;
+  int64_t raws = 0;  ///< Float28Panels::raws
+};
+
 /// The 16 bits that hold all of these floats exactly, as those of models that were trained or kept
 /// in halves and exported in float32. Others are told from a few.
-PanelFormat exact_format(const Tensor& floats) {
+PanelFormat exact_halves(const Tensor& floats) {
   constexpr int64_t kPart = 4096;
   std::vector<float> part(kPart), back(kPart);
   std::vector<uint16_t> halves(kPart);
@@ -184,25 +192,62 @@ PanelFormat exact_format(const Tensor& floats) {
   return may[1] ? PanelFormat::kFloat16 : may[2] ? PanelFormat::kBfloat16 : PanelFormat::kFloat32;
 }
 
-/// Halves stay halves in memory, and floats that halves hold become such: half of it, and what
-/// waits for memory, products of few rows, takes half the time. Not where they are taken apart for
-/// AMX, or scaled.
-Result<PanelFormat> format_of(const PrepareContext& context, const MatMulState& s) {
+/// Few rows wait for a B that no second cache holds: an eighth less of it is worth taking it apart,
+/// once for all rows and several panels. More rows take as long either way, or a little longer.
+bool waits_for_memory(const MatMulState& s) {
+  const auto& wide = gemm_tiles().wide[static_cast<int>(PanelFormat::kFloat28)];
+  return s.m <= kMaxWideRows && wide[s.m][2] != nullptr && s.k >= gemm_tiles().panel() &&
+         s.k * s.n * 4 >= 2 * near_bytes();
+}
+
+ExactFormat exact_format(const PrepareContext& context, const MatMulState& s, const Tensor& b) {
+  ExactFormat found{exact_halves(b)};
+  if (found.format != PanelFormat::kFloat32 || !waits_for_memory(s)) return found;
+  for (int64_t i = 0; i < s.matrices; ++i) {
+    struct Part {
+      PackStore& packs;
+      const std::byte* bytes;
+    } part{context.packs, b.data<std::byte>() + i * s.k * s.n * 4};
+    const auto fits =
+        float28_fits(part.bytes, s.k, s.n, s.trans_b,
+                     {[](const void* argument, int64_t begin, int64_t end) {
+                        const auto& read = *static_cast<const Part*>(argument);
+                        read.packs.release({read.bytes + begin * 4, read.bytes + end * 4});
+                      },
+                      &part});
+    if (!fits) return found;
+    found.raws = std::max(found.raws, fits->raws);
+  }
+  found.format = PanelFormat::kFloat28;
+  return found;
+}
+
+/// Halves stay halves in memory, and floats that halves or 28 bits hold become such: what waits for
+/// memory, products of few rows, has less to wait for. Not where they are taken apart for AMX, or
+/// scaled.
+Status choose_format(const PrepareContext& context, MatMulState& s) {
   constexpr int64_t kStaysNear = 64 << 10;  ///< floats: no use to make them smaller
   const Tensor* const b = context.constant(1);
-  if (b == nullptr || s.bf16 || s.alpha != 1 || bf16x3_fits(s.m, s.n, s.k))
-    return PanelFormat::kFloat32;
-  const PanelFormat format = b->dtype() == DType::kFloat16    ? PanelFormat::kFloat16
-                             : b->dtype() == DType::kBFloat16 ? PanelFormat::kBfloat16
-                                                              : PanelFormat::kFloat32;
-  if (format != PanelFormat::kFloat32) return takes_panels(format) ? format : PanelFormat::kFloat32;
-  if (b->deferred() != nullptr || s.n < gemm_tiles().panel() || s.k * s.n < kStaysNear)
-    return PanelFormat::kFloat32;
-  // Looked at once a session, not for each number of rows.
-  TRY(const std::byte* const found,
-      context.packed(1, "exact_format/" + std::string(name_of(active_isa())), 1,
-                     [&](std::byte* target) { *target = std::byte(exact_format(*b)); }));
-  return static_cast<PanelFormat>(*found);
+  if (b == nullptr || s.bf16 || s.alpha != 1 || bf16x3_fits(s.m, s.n, s.k)) return ok();
+  if (b->dtype() != DType::kFloat32) {
+    const bool f16 = b->dtype() == DType::kFloat16;
+    const PanelFormat format = f16 ? PanelFormat::kFloat16 : PanelFormat::kBfloat16;
+    if (takes_panels(format)) s.format = format;
+    return ok();
+  }
+  if (b->deferred() != nullptr || s.n < gemm_tiles().panel() || s.k * s.n < kStaysNear) return ok();
+  // Looked at once a session, not for each number of rows: the first one decides.
+  TRY(const std::byte* const bytes,
+      context.packed(1, "exact_format/" + std::string(name_of(active_isa())), sizeof(ExactFormat),
+                     [&](std::byte* target) {
+                       const ExactFormat found = exact_format(context, s, *b);
+                       std::memcpy(target, &found, sizeof found);
+                     }));
+  ExactFormat found;
+  std::memcpy(&found, bytes, sizeof found);
+  s.format = found.format;
+  s.float28 = {s.k, gemm_tiles().lanes, found.raws};
+  return ok();
 }
 
 /// Packs the matrix of B that begins at element `start`, some megabytes at a time, and lets go of
@@ -229,8 +274,10 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
     scale = f16_scale(largest * std::abs(s.alpha));
   }
   if (s.bf16) bf16_pack_scale(scale, s.k, s.n, target);
-  // Bf16 is packed in pairs of rows.
-  const int64_t rows = s.trans_b ? s.k : std::clamp<int64_t>(kFloats / s.n / 2 * 2, 2, s.k + 1);
+  const bool float28 = s.format == PanelFormat::kFloat28;
+  if (float28) float28_begin(s.float28, target);
+  // Bf16 is packed in pairs of rows, floats of 28 bits four at a time.
+  const int64_t rows = s.trans_b ? s.k : std::clamp<int64_t>(kFloats / s.n / 4 * 4, 4, s.k + 3);
   const int64_t group =
       s.trans_b ? std::clamp<int64_t>(kFloats / std::max<int64_t>(1, s.k * width), 1, panels)
                 : panels;
@@ -239,7 +286,7 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
       const int64_t k = std::min(rows, s.k - k0), to = std::min(panels, from + group);
       const int64_t begin = start + (s.trans_b ? from * width * s.k : k0 * s.n);
       const int64_t end = start + (s.trans_b ? std::min(s.n, to * width) * s.k : (k0 + k) * s.n);
-      const bool halves = s.format != PanelFormat::kFloat32;
+      const bool halves = s.format == PanelFormat::kFloat16 || s.format == PanelFormat::kBfloat16;
       const bool narrows = halves && weights.dtype() == DType::kFloat32;
       const float* b = halves && !narrows
                            ? nullptr
@@ -257,12 +304,14 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
                 pack_b_panel(half + from_at, row_step, column_step, k, columns, half_panel);
                 continue;
               }
-              float* panel = s.bf16 || narrows ? thread_floats(0, static_cast<size_t>(k * width))
-                                               : reinterpret_cast<float*>(target) + to_at;
+              float* panel = s.bf16 || narrows || float28
+                                 ? thread_floats(0, static_cast<size_t>((k + 3) * width))
+                                 : reinterpret_cast<float*>(target) + to_at;
               pack_b_panel(b + from_at, row_step, column_step, k, columns, s.alpha, panel);
               if (narrows)
                 (s.format == PanelFormat::kFloat16 ? f32_to_f16 : f32_to_bf16)(panel, half_panel,
                                                                                k * width);
+              if (float28) float28_pack(panel, k0, k, columns, s.float28, p, target);
               if (s.bf16) bf16_pack(panel, k0, k, s.k, p, scale, target);
             }
           });
@@ -274,7 +323,9 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
 /// Floats that the packed form of B takes.
 int64_t packed_floats(const MatMulState& s) {
   if (s.bf16) return (bf16_b_bytes(s.k, s.n) + 3) / 4 + 64;
-  const int64_t elements = packed_b_floats(s.k, s.n);
+  const int64_t elements = packed_b_floats(s.k, s.n), width = gemm_tiles().panel();
+  if (s.format == PanelFormat::kFloat28)
+    return (s.float28.bytes((s.n + width - 1) / width) + 3) / 4 + 64;
   return (s.format == PanelFormat::kFloat32 ? elements : (elements + 1) / 2) + 64;
 }
 
@@ -284,19 +335,18 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
   MatMulState& s = *state;
   plan_matmul(context, kGemm, s);
   s.bf16 = kBf16;
-  TRY(s.format, format_of(context, s));
+  CHECK_OK(choose_format(context, s));
   const int64_t packed = packed_floats(s);
   size_t floats = s.a_floats + 64;
   floats += static_cast<size_t>(s.bias_floats());
   if (context.constant(1) != nullptr) {
     s.packed_step = (static_cast<size_t>(packed) * sizeof(float) + 63) / 64 * 64;
-    const std::string key = (kBf16 ? (has_f16_products() ? "gemm_b_f16_scaled" : "gemm_b_bf16_line")
-                                   : (s.format == PanelFormat::kFloat32   ? "gemm_b_f32/"
-                                      : s.format == PanelFormat::kFloat16 ? "gemm_b_f16/"
-                                                                          : "gemm_b_bfloat16/") +
-                                         std::string(name_of(active_isa()))) +
-                            (s.trans_b ? "/t" : "/n") +
-                            std::to_string(std::bit_cast<uint32_t>(s.alpha));
+    constexpr const char* kKeys[kPanelFormats] = {"gemm_b_f32/", "gemm_b_f16/", "gemm_b_bfloat16/",
+                                                  "gemm_b_float28/"};
+    const std::string key =
+        (kBf16 ? (has_f16_products() ? "gemm_b_f16_scaled" : "gemm_b_bf16_line")
+               : kKeys[static_cast<int>(s.format)] + std::string(name_of(active_isa()))) +
+        (s.trans_b ? "/t" : "/n") + std::to_string(std::bit_cast<uint32_t>(s.alpha));
     TRY(s.packed, context.packed(1, key, static_cast<size_t>(s.matrices) * s.packed_step,
                                  [&](std::byte* target) {
                                    for (int64_t i = 0; i < s.matrices; ++i)
