@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -14,7 +15,7 @@
 #include "base/thread_pool.h"
 #include "runtime/kernels/elementwise/convert.h"
 #include "runtime/kernels/isa.h"
-#include "runtime/kernels/matmul/gemm_bf16x3.h"
+#include "runtime/kernels/matmul/gemm_parts.h"
 
 namespace tombolo {
 namespace {
@@ -59,9 +60,9 @@ struct Matrices {
 
 class Gemm : public ::testing::Test {
  protected:
-  void SetUp() override { allow_bf16x3(true); }
+  void SetUp() override { allow_split_floats(true); }
   void TearDown() override {
-    allow_bf16x3(false);
+    allow_split_floats(false);
     limit_extras(Extras::kTiles);
     set_thread_count(0);
   }
@@ -79,11 +80,11 @@ TEST_F(Gemm, ByAmxIsAsExactAsByVectors) {
     Matrices x(m, n, k);
     // Numbers of all sizes, so that lost bits would show.
     x.fill([&] { return std::ldexp(normal_(engine_), static_cast<int>(engine_() % 9) - 4); });
-    ASSERT_TRUE(bf16x3_fits(m, n, k));
+    ASSERT_TRUE(parts_fit(PanelFormat::kFloat32, m, n, k));
     x.multiply();
     const double tiles = x.error();
     limit_extras(Extras::kDot);
-    ASSERT_FALSE(bf16x3_fits(m, n, k));
+    ASSERT_FALSE(parts_fit(PanelFormat::kFloat32, m, n, k));
     x.multiply();
     EXPECT_LT(tiles, 1.1 * x.error()) << m << " x " << n << " x " << k;
     EXPECT_LT(tiles, 3e-7);
@@ -190,7 +191,7 @@ TEST_F(Gemm, KeepsWhatIsNotFinite) {
 // one tile and many, parts of k, columns that end within a panel; both from rows and from columns
 // of B.
 TEST_F(Gemm, HalvesGiveTheBitsOfFloats) {
-  allow_bf16x3(false);
+  allow_split_floats(false);
   for (const PanelFormat format : {PanelFormat::kFloat16, PanelFormat::kBfloat16}) {
     if (!takes_panels(format)) continue;
     for (const auto& [n, k] : {std::array<int64_t, 2>{1, 1}, {70, 33}, {256, 300}, {600, 1100}})
@@ -225,6 +226,51 @@ TEST_F(Gemm, HalvesGiveTheBitsOfFloats) {
         }
       }
   }
+}
+
+// A model in halves: B is exact, of A 16 bits count; what is not finite comes out as in floats.
+TEST_F(Gemm, ModelsInHalvesGoByAmx) {
+  if (!has_amx_bf16()) GTEST_SKIP() << "no AMX on this machine";
+  const int64_t width = gemm_tiles().panel();
+  for (const PanelFormat format : {PanelFormat::kFloat16, PanelFormat::kBfloat16})
+    for (const bool short_a : {false, true})
+      for (const float odd : {0.0f, std::numeric_limits<float>::infinity(), std::nanf(""),
+                              std::bit_cast<float>(0x7FFFFFFFu), 3.4e38f, 1e-42f})
+        for (const auto& [m, n, k] :
+             {std::array<int64_t, 3>{16, 64, 64}, {17, 65, 67}, {113, 100, 130}, {300, 96, 2000}}) {
+          Matrices x(m, n, k);
+          x.fill([&] { return std::ldexp(normal_(engine_), static_cast<int>(engine_() % 9) - 4); });
+          const auto round = [&](std::vector<float>& floats) {
+            std::vector<uint16_t> halves(floats.size());
+            const auto count = static_cast<int64_t>(floats.size());
+            const bool f16 = format == PanelFormat::kFloat16;
+            (f16 ? f32_to_f16 : f32_to_bf16)(floats.data(), halves.data(), count);
+            (f16 ? f16_to_f32 : bf16_to_f32)(halves.data(), floats.data(), count);
+            return halves;
+          };
+          const std::vector<uint16_t> halves = round(x.b);
+          if (short_a) round(x.a);
+          if (odd != 0) x.a[static_cast<size_t>(k + 5)] = odd;
+          std::vector<uint16_t> packed(static_cast<size_t>(packed_b_floats(k, n)));
+          for (int64_t j = 0; j < n; j += width)
+            pack_b_panel(halves.data() + j, n, 1, k, std::min(width, n - j), packed.data() + j * k);
+          ASSERT_TRUE(parts_fit(format, m, n, k));
+          gemm(m, n, k, x.a.data(), k, packed.data(), format, x.c.data(), n, {}, true);
+          if (odd == 0) {
+            // At most 2^-17 of A, and 2^-16 of the product of what the first of two numbers leave.
+            EXPECT_LT(x.error(), 5e-6) << m << " x " << n << " x " << k;
+            continue;
+          }
+          std::vector<float> want(x.c.size());
+          gemm(m, n, k, x.a.data(), k, packed.data(), format, want.data(), n, {});
+          for (size_t i = 0; i < want.size(); ++i)
+            if (std::isnan(want[i]))
+              ASSERT_TRUE(std::isnan(x.c[i])) << odd << " at " << i;
+            else if (std::isinf(want[i]) || std::fabs(want[i]) > 1e30f)
+              ASSERT_EQ(x.c[i], want[i]) << odd << " at " << i;
+            else
+              ASSERT_NEAR(x.c[i], want[i], 0.05f) << odd << " at " << i;
+        }
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 #include "runtime/kernels/matmul/bf16.h"
 #include "runtime/kernels/matmul/float28.h"
-#include "runtime/kernels/matmul/gemm_bf16x3.h"
+#include "runtime/kernels/matmul/gemm_parts.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/quant/qgemm.h"
 #include "runtime/kernels/tensor/transpose_tile.h"
@@ -222,12 +222,14 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
   }
 }
 
-/// How the parts of A (gemm_bf16x3.h) lie: blocks of rows, of each its stretches of k one after the
+/// How the parts of A (gemm_parts.h) lie: blocks of rows, of each its stretches of k one after the
 /// other, so that what a panel of B meets at a time stays in the second cache.
 struct PartsPlan {
   int64_t row_blocks, rows, turns;  ///< turns: of 32 rows, in a block
   int64_t depth, stretches;
-  int64_t stretch_bytes() const { return turns * (depth / kPartsDepth) * kPartsBytes; }
+  int64_t bytes;  ///< of the parts of 32 rows and 32 of k
+  int64_t stretch_bytes() const { return turns * turn_bytes(); }
+  int64_t turn_bytes() const { return depth / kPartsDepth * bytes; }
   int64_t block_bytes() const { return stretches * stretch_bytes(); }
 };
 
@@ -240,7 +242,9 @@ PartsPlan plan_parts(const Product& p) {
   plan.rows = round_up((p.m + plan.row_blocks - 1) / plan.row_blocks, kPartsRows);
   plan.row_blocks = (p.m + plan.rows - 1) / plan.rows;
   plan.turns = plan.rows / kPartsRows;
-  const int64_t most = std::max(kPartsStep, near_bytes() * 5 / 4 / (plan.rows * 6));
+  plan.bytes = parts_bytes_a(p.format);
+  const int64_t most = std::max(
+      kPartsStep, near_bytes() * 5 / 4 / (plan.rows * plan.bytes / (kPartsRows * kPartsDepth)));
   plan.stretches = (p.k + most - 1) / most;
   plan.depth = round_up((p.k + plan.stretches - 1) / plan.stretches, kPartsStep);
   plan.stretches = (p.k + plan.depth - 1) / plan.depth;
@@ -255,35 +259,34 @@ void parts_block(const Product& p, const PartsPlan& plan, const std::byte* a, in
   const bool whole = plan.stretches == 1;  // each panel is done with at once
   float* const some =
       thread_floats(5, static_cast<size_t>((whole ? 2 : to - from + 1) * sum_floats));
-  alignas(64) std::byte b[kPartsStep / kPartsDepth * kPartsBytes];
-  const int64_t a_step = plan.depth / kPartsDepth * kPartsBytes;
+  alignas(64) std::byte b[kPartsStep / kPartsDepth * parts_bytes_b(PanelFormat::kFloat32)];
   amx_begin(64);
   for (int64_t k0 = 0; k0 < p.k; k0 += plan.depth, a += plan.stretch_bytes()) {
     const int64_t k = std::min(plan.depth, p.k - k0);
     const bool last = k0 + k >= p.k;
     for (int64_t panel = from; panel < to; ++panel) {
-      const float* floats = p.b + panel * p.panel_step + k0 * kPartsWidth;
+      const int64_t at = panel * p.panel_step + k0 * kPartsWidth;
       float* sums = some + (whole ? 1 : panel - from + 1) * sum_floats;
       for (int64_t i = 0; i < k; i += kPartsStep) {
         const int64_t count = std::min(kPartsStep, k - i);
-        bf16x3_panel(floats + i * kPartsWidth, count, b);
+        parts_of_panel(p.format, p.b_at(at + i * kPartsWidth), count, b);
         const float* next = nullptr;
         if (i + kPartsStep < k)
-          next = floats + (i + kPartsStep) * kPartsWidth;
+          next = p.b_at(at + (i + kPartsStep) * kPartsWidth);
         else if (panel + 1 < to)
-          next = floats + p.panel_step;
+          next = p.b_at(at + p.panel_step);
         else if (!last)
-          next = p.b + from * p.panel_step + (k0 + plan.depth) * kPartsWidth;
+          next = p.b_at(from * p.panel_step + (k0 + plan.depth) * kPartsWidth);
         const bool first = k0 == 0 && i < kPartsSummed;
-        bf16x3_product({a + i / kPartsDepth * kPartsBytes, a_step, rows, b,
-                        (count + kPartsDepth - 1) / kPartsDepth, i % kPartsSummed != 0,
-                        first ? sums : some, next});
+        parts_product({p.format, a + i / kPartsDepth * plan.bytes, plan.turn_bytes(), rows, b,
+                       (count + kPartsDepth - 1) / kPartsDepth, i % kPartsSummed != 0,
+                       first ? sums : some, next});
         if (!first && ((i + kPartsStep) % kPartsSummed == 0 || i + kPartsStep >= k))
-          bf16x3_add(some, rows, sums);
+          parts_add(some, rows, sums);
       }
       if (!last) continue;
       const int64_t column = panel * kPartsWidth, columns = std::min(kPartsWidth, p.n - column);
-      if (!bf16x3_finite(sums, rows)) {
+      if (!parts_finite(sums, rows)) {
         block(p, gemm_tiles(), row, rows, panel, panel + 1);
         continue;
       }
@@ -307,18 +310,18 @@ void run_parts(const Product& p) {
       thread_floats(4, static_cast<size_t>(at_once * plan.block_bytes() / 4)));
   for (int64_t first = 0; first < plan.row_blocks; first += at_once) {
     const int64_t blocks = std::min(at_once, plan.row_blocks - first);
-    parallel(blocks * plan.turns, std::max<int64_t>(1, 1024 / p.k),
-             [&](int64_t begin, int64_t end) {
-               for (int64_t i = begin; i < end; ++i) {
-                 const int64_t row = first * plan.rows + i * kPartsRows;
-                 std::byte* to = a + i / plan.turns * plan.block_bytes() +
-                                 i % plan.turns * (plan.depth / kPartsDepth) * kPartsBytes;
-                 if (row >= p.m) continue;
-                 for (int64_t k0 = 0; k0 < p.k; k0 += plan.depth, to += plan.stretch_bytes())
-                   bf16x3_rows(p.a + row * p.lda + k0, p.lda, std::min(kPartsRows, p.m - row),
-                               std::min(plan.depth, p.k - k0), to);
-               }
-             });
+    parallel(
+        blocks * plan.turns, std::max<int64_t>(1, 1024 / p.k), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t row = first * plan.rows + i * kPartsRows;
+            std::byte* to =
+                a + i / plan.turns * plan.block_bytes() + i % plan.turns * plan.turn_bytes();
+            if (row >= p.m) continue;
+            for (int64_t k0 = 0; k0 < p.k; k0 += plan.depth, to += plan.stretch_bytes())
+              parts_of_rows(p.format, p.a + row * p.lda + k0, p.lda,
+                            std::min(kPartsRows, p.m - row), std::min(plan.depth, p.k - k0), to);
+          }
+        });
     // Several tasks for each thread: cores are not equally fast at all times.
     const int64_t groups = threads == 1 ? 1
                                         : std::clamp<int64_t>(8 * threads / blocks, 1,
@@ -528,18 +531,20 @@ void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const fl
           float* c, int64_t ldc, const GemmEpilogue& epilogue) {
   const int64_t width = gemm_tiles().panel();
   const Product product{m, n, k, a, lda, packed_b, width, width * k, nullptr, c, ldc, epilogue};
-  bf16x3_fits(m, n, k) ? run_parts(product) : run(product);
+  parts_fit(PanelFormat::kFloat32, m, n, k) ? run_parts(product) : run(product);
 }
 
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const void* packed_b,
-          PanelFormat format, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+          PanelFormat format, float* c, int64_t ldc, const GemmEpilogue& epilogue, bool short_a) {
   const int64_t width = gemm_tiles().panel();
   const auto* const b = static_cast<const float*>(packed_b);
   if (format == PanelFormat::kFloat32) return gemm(m, n, k, a, lda, b, c, ldc, epilogue);
   if (format == PanelFormat::kFloat28)
     return run({m, n, k, a, lda, b + kFloat28Header / 4, width, float28_panels(b, k).panel(),
                 nullptr, c, ldc, epilogue, nullptr, format});
-  run({m, n, k, a, lda, b, width, width * k, nullptr, c, ldc, epilogue, nullptr, format});
+  const Product product{m,         n,       k, a,   lda,      b,       width,
+                        width * k, nullptr, c, ldc, epilogue, nullptr, format};
+  short_a&& parts_fit(format, m, n, k) ? run_parts(product) : run(product);
 }
 
 void gemm_unpacked(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,

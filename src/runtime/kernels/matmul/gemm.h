@@ -52,9 +52,11 @@ void pack_b_panel(const uint16_t* b, int64_t row, int64_t column, int64_t k, int
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed_b,
           float* c, int64_t ldc, const GemmEpilogue& epilogue);
 /// The same with panels of another format (takes_panels), as many elements: equal bits to those of
-/// the panels widened.
+/// the panels widened, unless 16 bits of A count (`short_a`: a model in halves) and the processor
+/// multiplies such faster (gemm_parts.h).
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const void* packed_b,
-          PanelFormat format, float* c, int64_t ldc, const GemmEpilogue& epilogue);
+          PanelFormat format, float* c, int64_t ldc, const GemmEpilogue& epilogue,
+          bool short_a = false);
 /// The same with B as it lies: row major, rows ldb apart. For few rows of A, where packing would
 /// cost more than it saves.
 void gemm_unpacked(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,

@@ -15,8 +15,8 @@
 #include "runtime/kernels/matmul/bf16.h"
 #include "runtime/kernels/matmul/float28.h"
 #include "runtime/kernels/matmul/gemm.h"
-#include "runtime/kernels/matmul/gemm_bf16x3.h"
 #include "runtime/kernels/matmul/gemm_narrow.h"
+#include "runtime/kernels/matmul/gemm_parts.h"
 #include "runtime/kernels/matmul/gemm_small.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/tensor/transpose_tile.h"
@@ -33,6 +33,7 @@ struct MatMulState final : KernelState {
   float alpha = 1, beta = 1;
   bool bf16 = false;                           ///< products of bf16
   PanelFormat format = PanelFormat::kFloat32;  ///< of B packed, where products are of float32
+  bool halves = false;                         ///< the model keeps A and B in 16 bits
   Float28Panels float28;                       ///< of a matrix of B in that format
   const std::byte* packed = nullptr;  ///< B, when it is constant: its matrices one behind the other
   int64_t matrices = 1;               ///< of B
@@ -228,11 +229,13 @@ ExactFormat exact_format(const PrepareContext& context, const MatMulState& s, co
 Status choose_format(const PrepareContext& context, MatMulState& s) {
   constexpr int64_t kStaysNear = 64 << 10;  ///< floats: no use to make them smaller
   const Tensor* const b = context.constant(1);
-  if (b == nullptr || s.bf16 || s.alpha != 1 || bf16x3_fits(s.m, s.n, s.k)) return ok();
+  if (b == nullptr || s.bf16 || s.alpha != 1 || parts_fit(PanelFormat::kFloat32, s.m, s.n, s.k))
+    return ok();
   if (b->dtype() != DType::kFloat32) {
     const bool f16 = b->dtype() == DType::kFloat16;
     const PanelFormat format = f16 ? PanelFormat::kFloat16 : PanelFormat::kBfloat16;
     if (takes_panels(format)) s.format = format;
+    s.halves = true;
     return ok();
   }
   if (b->deferred() != nullptr || s.n < gemm_tiles().panel() || s.k * s.n < kStaysNear) return ok();
@@ -440,7 +443,8 @@ void multiply(const MatMulState& s, int64_t index, const float* a, const float* 
     const auto* panels = reinterpret_cast<const float*>(packed);
     return gemm_narrow(s.m, s.n, s.k, a, panels, gemm_tiles().panel(), 1, 1, c, epilogue);
   }
-  if (packed != nullptr) return gemm(s.m, s.n, s.k, a, s.k, packed, s.format, c, s.n, epilogue);
+  if (packed != nullptr)
+    return gemm(s.m, s.n, s.k, a, s.k, packed, s.format, c, s.n, epilogue, s.halves);
   if (gemm_small_fits(s.m, s.n, s.k, epilogue))
     return gemm_small(s.m, s.n, s.k, a, b, s.trans_b, s.alpha, c, epilogue);
   if (s.trans_b && gemm_dots_fits(s.m, epilogue))
