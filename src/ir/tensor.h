@@ -30,8 +30,9 @@ class Deferred {
   virtual ~Deferred();
   /// Writes all elements.
   virtual void write(std::byte* to) const = 0;
-  /// What write() reads; it may come from the model's file again.
+  /// What write() reads, and its type; it may come from the model's file again.
   virtual std::span<const std::byte> source() const = 0;
+  virtual DType source_dtype() const = 0;
 };
 
 class Tensor {

@@ -33,6 +33,7 @@ class DequantisedWeight final : public Deferred {
       write_codes(codes_.data<uint8_t>(), out);
   }
   std::span<const std::byte> source() const override { return codes_.bytes(); }
+  DType source_dtype() const override { return codes_.dtype(); }
 
  private:
   template <typename Code>

@@ -235,6 +235,7 @@ class ScaledWeight final : public Deferred {
     }
   }
   std::span<const std::byte> source() const override { return weight_.bytes(); }
+  DType source_dtype() const override { return weight_.dtype(); }
 
   const Tensor& weight() const { return weight_; }
   const ChannelRuns& runs() const { return runs_; }
@@ -251,7 +252,8 @@ class ScaledWeight final : public Deferred {
 /// so factors must be such that only a number beyond 1e31 could, or one below 1e-31 be lost.
 std::shared_ptr<const Deferred> deferred_weight(const Rewriter& rewriter, const Linear& linear,
                                                 DType dtype, std::vector<double> factor) {
-  constexpr size_t kWorthIt = size_t{64} << 10;
+  // Kernels tell by what is deferred that a model is one in halves: these from smaller ones on.
+  constexpr size_t kWorthIt = size_t{64} << 10, kHalvesWorthIt = size_t{8} << 10;
   constexpr double kMost = 1 << 24;
   const Constant* constant = linear.node->input(1)->initializer();
   if (!rewriter.defers || constant == nullptr) return nullptr;
@@ -270,7 +272,8 @@ std::shared_ptr<const Deferred> deferred_weight(const Rewriter& rewriter, const 
         constant->encoding != Constant::Encoding::kFloat && !constant->is_external())
       return nullptr;
     auto found = constant->value(borrowed(linear.node->graph().storage_ptr()));
-    if (!found || found->bytes().size() < kWorthIt) return nullptr;
+    const size_t least = constant->dtype() == DType::kFloat32 ? kWorthIt : kHalvesWorthIt;
+    if (!found || found->bytes().size() < least) return nullptr;
     weight = *std::move(found);
   }
   if (!is_scaled_as_floats(weight.dtype(), dtype)) return nullptr;

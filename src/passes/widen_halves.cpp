@@ -152,7 +152,7 @@ constexpr Text kAlone[] = {"Abs",       "Add",         "Div",
                            "Sub",       "Sum",         "Swish",
                            "Tanh"};
 
-constexpr int64_t kLarge = 1 << 14;  ///< elements from which on a weight stays as it is
+constexpr int64_t kLarge = 1 << 12;  ///< elements from which on a weight stays as it is
 
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 

@@ -25,6 +25,12 @@ inline bool takes_floats_and_weight(const KernelQuery& query) {
   return true;
 }
 
+/// A weight of a model in halves: it has 16 bits, or had them before it was scaled.
+inline bool is_of_halves(const Tensor& weight) {
+  return is_short_float(weight.dtype()) ||
+         (weight.deferred() != nullptr && is_short_float(weight.deferred()->source_dtype()));
+}
+
 /// Elements [at, at + n) of a constant at any address, as floats: in `room` unless they are floats
 /// already, which may then lie at any address, too.
 inline const float* weight_floats(const Tensor& tensor, int64_t at, int64_t n,

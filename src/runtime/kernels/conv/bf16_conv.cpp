@@ -1,9 +1,11 @@
 // Convolution over blocked channels by products of bf16.
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "runtime/kernels/conv/block.h"
+#include "runtime/kernels/elementwise/convert.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/bf16.h"
 #include "runtime/kernels/parallel.h"
@@ -21,7 +23,7 @@ void plan_taps(Bf16Conv& plan) {
   const ConvGeometry& s = plan.shape;
   plan.rows = s.out[1] + (s.extent(1) - 1) / s.stride[1];
   plan.columns = s.out[2] + (s.extent(2) - 1) / s.stride[2];
-  const int64_t pixel = plan.channels * 2;
+  const int64_t pixel = plan.pixel;
   plan.product.offsets.clear();
   for (int64_t i = 0; i < s.kernel[1]; ++i)
     for (int64_t j = 0; j < (whole_rows(s) ? 1 : s.kernel[2]); ++j) {
@@ -36,6 +38,32 @@ void plan_taps(Bf16Conv& plan) {
                                       y / s.stride[1] * plan.columns + x / s.stride[2]) *
                                      pixel);
     }
+}
+
+/// Each stretch once for each product of parts: of the image the first, the second and, as weights
+/// have a second part, the first again.
+void plan_parts(Bf16Conv& plan) {
+  if (plan.parts == Bf16Parts::kRounded) return;
+  QProduct& p = plan.product;
+  const std::vector<int64_t> first = std::move(p.offsets);
+  p.offsets.clear();
+  int64_t stretch = 0;  // of weights
+  for (const int64_t offset : first) {
+    p.offsets.insert(p.offsets.end(), {offset, offset + plan.part_bytes()});
+    p.b_stretches.insert(p.b_stretches.end(), {stretch, stretch});
+    if (plan.weight_parts() == 2) {
+      p.offsets.push_back(offset);
+      p.b_stretches.push_back(stretch + 1);
+    }
+    stretch += plan.weight_parts();
+  }
+}
+
+/// Of a panel of weights.
+int64_t weight_stretches(const Bf16Conv& plan) {
+  const auto& stretches = plan.product.b_stretches;
+  return stretches.empty() ? static_cast<int64_t>(plan.product.offsets.size())
+                           : stretches.back() + 1;
 }
 
 /// One row of pixels after the other; nobody reads the results of those between them.
@@ -59,7 +87,7 @@ void plan_rows(Bf16Conv& plan) {
 /// Channels of one image, [block][row][column][16], as the phases.
 void copy_phases(const Bf16Conv& plan, const float* x, float scale, std::byte* image) {
   const ConvGeometry& s = plan.shape;
-  const int64_t pixel = plan.channels * 2, row_bytes = plan.columns * pixel;
+  const int64_t pixel = plan.pixel, row_bytes = plan.columns * pixel;
   const int64_t plane = s.in_plane() * kBlock;
   const bool f16 = has_f16_products();
   const auto rows = static_cast<int64_t>(plan.phases.size()) * plan.rows;
@@ -69,17 +97,23 @@ void copy_phases(const Bf16Conv& plan, const float* x, float scale, std::byte* i
       const int64_t y = phase.row + task % plan.rows * s.stride[1] - s.pad[1];
       const int64_t x0 = phase.column - s.pad[2];
       std::byte* to = image + task * row_bytes;
+      const bool two = plan.parts != Bf16Parts::kRounded;
+      const auto clear = [&](int64_t at, int64_t count) {
+        std::memset(to + at * pixel, 0, static_cast<size_t>(count * pixel));
+        if (two)
+          std::memset(to + plan.part_bytes() + at * pixel, 0, static_cast<size_t>(count * pixel));
+      };
       // Columns [from, until) are inside.
       const int64_t from =
           std::clamp<int64_t>((-x0 + s.stride[2] - 1) / s.stride[2], 0, plan.columns);
       const int64_t until =
           std::clamp<int64_t>((s.in[2] - x0 + s.stride[2] - 1) / s.stride[2], from, plan.columns);
       if (y < 0 || y >= s.in[1] || from == until) {
-        std::memset(to, 0, static_cast<size_t>(row_bytes));
+        clear(0, plan.columns);
         continue;
       }
-      std::memset(to, 0, static_cast<size_t>(from * pixel));
-      std::memset(to + until * pixel, 0, static_cast<size_t>((plan.columns - until) * pixel));
+      clear(0, from);
+      clear(until, plan.columns - until);
       const float* line = x + (y * s.in[2] + x0 + from * s.stride[2]) * kBlock;
       for (int64_t c = 0; c < plan.channels; c += kBlock) {
         const float* pixels = line + std::min(c / kBlock, blocks_of(s.in_channels) - 1) * plane;
@@ -87,7 +121,10 @@ void copy_phases(const Bf16Conv& plan, const float* x, float scale, std::byte* i
         const int64_t channels = std::clamp<int64_t>(s.in_channels - c, 0, kBlock);
         const int64_t wide = std::min(plan.channels - c, kBlock);
         std::byte* here = to + from * pixel + c * 2;
-        if (f16)
+        if (two)
+          bf16_pixels_and_rest(pixels, step, count, channels, wide, here, here + plan.part_bytes(),
+                               pixel);
+        else if (f16)
           f16_pixels(pixels, step, count, channels, wide, scale, here, pixel);
         else
           bf16_pixels(pixels, step, count, channels, wide, here, pixel);
@@ -103,6 +140,17 @@ float largest_of_image(const ConvGeometry& s, const float* x) {
   const float largest = whole > 0 ? largest_of(x, plane, whole, plane) : 0;
   return rest == 0 ? largest
                    : std::max(largest, largest_of(x + whole * plane, kBlock, s.in_plane(), rest));
+}
+
+/// What rounding to bf16 takes off.
+void take_bf16(std::vector<float>& numbers) {
+  std::vector<uint16_t> halves(numbers.size());
+  std::vector<float> rounded(numbers.size());
+  const auto n = static_cast<int64_t>(numbers.size());
+  f32_to_bf16(numbers.data(), halves.data(), n);
+  bf16_to_f32(halves.data(), rounded.data(), n);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = std::isfinite(rounded[i]) ? numbers[i] - rounded[i] : 0;
 }
 
 struct Blocks {
@@ -130,45 +178,51 @@ bool bf16_conv_fits(const ConvGeometry& s) {
          s.out_plane() >= 1;
 }
 
-Bf16Conv plan_bf16_conv(const ConvGeometry& shape) {
+Bf16Conv plan_bf16_conv(const ConvGeometry& shape, Bf16Parts parts) {
   Bf16Conv plan;
   plan.shape = shape;
+  plan.parts = parts;
   const int64_t taps = whole_rows(shape) ? shape.kernel[2] : 1;
   plan.product.run = bf16_stretch(shape.in_channels * taps, 2 * taps);
   plan.channels = plan.product.run / taps;
+  plan.pixel = plan.channels * 2;
+  // Sixteen pixels are read at a time: not all from one set of the caches.
+  if (taps == 1 && plan.pixel % 1024 == 0) plan.pixel += 64;
   plan_taps(plan);
+  plan_parts(plan);
   plan.product.n = blocks_of(shape.out_channels) * kBlock;
-  plan.product.lda = plan.channels * 2;
+  plan.product.lda = plan.pixel;
   plan_rows(plan);
-  const auto stretches = static_cast<int64_t>(plan.product.offsets.size());
+  const int64_t stretches = weight_stretches(plan);
   const int64_t panels = (plan.product.n + kBf16Panel - 1) / kBf16Panel;
   // With a line for their scale.
   plan.weight_bytes =
       static_cast<size_t>(panels * kBf16Panel * stretches * plan.product.run * 2 + kScaleBytes);
   // Tiles are read whole.
-  const auto phases = static_cast<int64_t>(plan.phases.size());
-  plan.image_bytes =
-      static_cast<size_t>((phases * plan.rows * plan.columns + 32) * plan.channels * 2 + 4096);
+  const int64_t image = plan.part_bytes() * (parts == Bf16Parts::kRounded ? 1 : 2);
+  plan.image_bytes = static_cast<size_t>(image + 32 * plan.pixel + 4096);
   return plan;
 }
 
 void pack_bf16_conv(const Bf16Conv& plan, const float* w, std::byte* packed) {
   const ConvGeometry& s = plan.shape;
   const int64_t run = plan.product.run, together = run / plan.channels, taps = s.taps();
-  const auto stretches = static_cast<int64_t>(plan.product.offsets.size());
+  const int64_t stretches = weight_stretches(plan);
   const int64_t panels = (plan.product.n + kBf16Panel - 1) / kBf16Panel;
   const int64_t stretch_bytes = run * 2 * kBf16Panel;
   const bool f16 = has_f16_products();
   const float scale = f16 ? f16_scale(largest_finite(w, s.out_channels * s.in_channels * taps)) : 1;
   put_scale(scale, packed + plan.weight_bytes - kScaleBytes);
+  const int64_t parts = plan.weight_parts();
   parallel(panels, 1, [&](int64_t begin, int64_t end) {
     std::vector<float> rows(static_cast<size_t>(run * kBf16Panel));
     for (int64_t p = begin; p < end; ++p)
-      for (int64_t stretch = 0; stretch < stretches; ++stretch) {
+      for (int64_t stretch = 0; stretch < stretches; stretch += parts) {
         std::fill(rows.begin(), rows.end(), 0.0f);
         const int64_t outputs = std::min(kBf16Panel, s.out_channels - p * kBf16Panel);
         for (int64_t o = 0; o < outputs; ++o) {
-          const float* from = w + (p * kBf16Panel + o) * s.in_channels * taps + stretch * together;
+          const float* from =
+              w + (p * kBf16Panel + o) * s.in_channels * taps + stretch / parts * together;
           for (int64_t t = 0; t < together; ++t)
             for (int64_t c = 0; c < s.in_channels; ++c)
               rows[static_cast<size_t>((t * plan.channels + c) * kBf16Panel + o)] =
@@ -176,6 +230,10 @@ void pack_bf16_conv(const Bf16Conv& plan, const float* w, std::byte* packed) {
         }
         std::byte* to = packed + (p * stretches + stretch) * stretch_bytes;
         f16 ? f16_pair_rows(rows.data(), run, scale, to) : bf16_pair_rows(rows.data(), run, to);
+        if (parts == 2) {
+          take_bf16(rows);
+          bf16_pair_rows(rows.data(), run, to + stretch_bytes);
+        }
       }
   });
 }

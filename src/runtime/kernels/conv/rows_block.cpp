@@ -153,21 +153,38 @@ bool supports_bf16_conv(const KernelQuery& query) {
                                                          BlockConvPlan::Algorithm::kWinograd);
 }
 
+/// Convolutions of models in halves, as sums of bf16: tiles of AMX leave Winograd behind, too, and
+/// take half of its memory.
+bool supports_halves_conv(const KernelQuery& query) {
+  if (query.options.fast_math || !has_amx_bf16() || query.inputs.size() < 2 ||
+      query.constant(1) == nullptr || !is_of_halves(*query.constant(1)) ||
+      query.attributes.get_int("plain", 0) != 0 || !supports_block_conv(query))
+    return false;
+  LiveTaps live;
+  const ConvGeometry shape = *block_conv_geometry(query, live);
+  return bf16_conv_fits(shape) && bf16_use_amx(shape.out_plane());
+}
+
+template <bool kHalves>
 Result<std::unique_ptr<KernelState>> prepare_bf16_conv(const PrepareContext& context) {
   auto state = std::make_unique<Bf16ConvState>();
   LiveTaps live;
   const ConvGeometry shape = *block_conv_geometry(context, live);
-  state->plan = plan_bf16_conv(shape);
+  const Bf16Parts parts = !kHalves                               ? Bf16Parts::kRounded
+                          : context.dtype(1) == DType::kBFloat16 ? Bf16Parts::kBfloat16
+                                                                 : Bf16Parts::kFloat16;
+  state->plan = plan_bf16_conv(shape, parts);
   const Bf16Conv& plan = state->plan;
   state->activation = *read_activation(context.attributes);
   state->output = block_dims(shape, shape.out_channels);
   state->scratch_bytes =
       plan.image_bytes + static_cast<size_t>(plan.product.n) * sizeof(float) + 64;
   // Strides decide which taps lie side by side.
-  const std::string key =
-      (has_f16_products() ? "block_conv_f16_scaled/" : "block_conv_bf16_line/") +
-      std::to_string(plan.product.run) + "/" + std::to_string(plan.product.offsets.size()) +
-      live.key();
+  const std::string key = (kHalves              ? "block_conv_halves/"
+                           : has_f16_products() ? "block_conv_f16_scaled/"
+                                                : "block_conv_bf16_line/") +
+                          std::to_string(plan.product.run) + "/" +
+                          std::to_string(plan.product.offsets.size()) + live.key();
   TRY(state->packed, context.packed(1, key, plan.weight_bytes, [&](std::byte* target) {
     ConvWeights w(context, live);
     pack_bf16_conv(plan, w.data, target);
@@ -353,7 +370,18 @@ KERNEL(block_conv_bf16) = {
     .op = "BlockConv",
     .domain = "ai.tombolo",
     .supports = supports_bf16_conv,
-    .prepare = prepare_bf16_conv,
+    .prepare = prepare_bf16_conv<false>,
+    .run = run_bf16_convolution,
+    .in_place = 1u << 3,
+    .unaligned = 1u << 1,
+    .priority = 1,
+};
+KERNEL(block_conv_halves) = {
+    .name = "block_conv_halves",
+    .op = "BlockConv",
+    .domain = "ai.tombolo",
+    .supports = supports_halves_conv,
+    .prepare = prepare_bf16_conv<true>,
     .run = run_bf16_convolution,
     .in_place = 1u << 3,
     .unaligned = 1u << 1,

@@ -47,6 +47,9 @@ void bf16_pair_rows(const float* rows, int64_t k, std::byte* out);
 /// up to `width`, at most 16, to places `step` bytes apart.
 void bf16_pixels(const float* x, int64_t x_step, int64_t pixels, int64_t channels, int64_t width,
                  std::byte* out, int64_t step);
+/// The same, and to `rest` what rounding took off, rounded; nothing of infinities and NaN.
+void bf16_pixels_and_rest(const float* x, int64_t x_step, int64_t pixels, int64_t channels,
+                          int64_t width, std::byte* out, std::byte* rest, int64_t step);
 
 /// sums[rows][32], finished but for `post`, to rows of c.
 void bf16_store(const GemmEpilogue& epilogue, const float* sums, int64_t row, int64_t rows,
@@ -104,6 +107,11 @@ void bf16_pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t
 void bf16_gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const std::byte* b,
                float* c, int64_t ldc, const GemmEpilogue& epilogue);
 
+/// Numbers as sums of bf16 (gemm_parts.h): images of models in halves as two, weights in float16,
+/// or scaled, as two, in bfloat16 as one. Each stretch of the image is multiplied once for each
+/// product of two such parts that counts.
+enum class Bf16Parts : uint8_t { kRounded, kBfloat16, kFloat16 };
+
 /// Convolution over blocked channels (block.h): the image becomes bf16 with a pixel's channels
 /// together, padded, and split by stride so that what neighbouring results read lies side by side.
 struct Bf16Conv {
@@ -111,14 +119,23 @@ struct Bf16Conv {
     int64_t row, column;  ///< of the first pixel in the padded image, less the padding
   };
   ConvGeometry shape;
+  Bf16Parts parts = Bf16Parts::kRounded;
   int64_t channels = 0;           ///< elements of a pixel
+  int64_t pixel = 0;              ///< bytes from one to the next
   int64_t rows = 0, columns = 0;  ///< of a phase
   std::vector<Phase> phases;
   QProduct product;
   size_t weight_bytes = 0, image_bytes = 0;
+
+  /// Bytes of the image, or of the first part of it.
+  int64_t part_bytes() const {
+    return static_cast<int64_t>(phases.size()) * rows * columns * pixel;
+  }
+  /// Of the weights.
+  int64_t weight_parts() const { return parts == Bf16Parts::kFloat16 ? 2 : 1; }
 };
 bool bf16_conv_fits(const ConvGeometry& shape);
-Bf16Conv plan_bf16_conv(const ConvGeometry& shape);
+Bf16Conv plan_bf16_conv(const ConvGeometry& shape, Bf16Parts parts);
 void pack_bf16_conv(const Bf16Conv& plan, const float* w, std::byte* packed);
 /// The bias fills up the last block of channels.
 void run_bf16_conv(const Bf16Conv& plan, const float* x, const std::byte* packed, float* y,

@@ -109,6 +109,25 @@ TOMBOLO_BF16 void bf16_pixels(const float* x, int64_t x_step, int64_t pixels, in
   }
 }
 
+TOMBOLO_BF16 void bf16_pixels_and_rest(const float* x, int64_t x_step, int64_t pixels,
+                                       int64_t channels, int64_t width, std::byte* out,
+                                       std::byte* rest, int64_t step) {
+  const auto mask = [](int64_t n) {
+    return static_cast<__mmask16>(n >= 16 ? 0xFFFF : (1 << n) - 1);
+  };
+  const __mmask16 some = mask(channels), all = mask(width);
+  const __m512 infinity = _mm512_set1_ps(INFINITY);
+  for (int64_t i = 0; i < pixels; ++i, x += x_step, out += step, rest += step) {
+    const __m512 number = _mm512_maskz_loadu_ps(some, x);
+    const auto half = (__m256i)_mm512_cvtneps_pbh(number);
+    const __m512 wide = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+    const __mmask16 finite = _mm512_cmp_ps_mask(_mm512_abs_ps(wide), infinity, _CMP_LT_OQ);
+    const auto left = _mm512_cvtneps_pbh(_mm512_maskz_sub_ps(finite, number, wide));
+    _mm256_mask_storeu_epi16(out, all, half);
+    _mm256_mask_storeu_epi16(rest, all, (__m256i)left);
+  }
+}
+
 TOMBOLO_BF16 void bf16_store(const GemmEpilogue& e, const float* sums, int64_t row, int64_t rows,
                              int64_t column, int64_t columns, float* c, int64_t ldc) {
   const __m512 lo = _mm512_set1_ps(e.lo), hi = _mm512_set1_ps(e.hi);
@@ -155,6 +174,8 @@ void bf16_dot(const Bf16Dot&, int) {}
 void round_bf16(const float*, int64_t, std::byte*) {}
 void bf16_pair_rows(const float*, int64_t, std::byte*) {}
 void bf16_pixels(const float*, int64_t, int64_t, int64_t, int64_t, std::byte*, int64_t) {}
+void bf16_pixels_and_rest(const float*, int64_t, int64_t, int64_t, int64_t, std::byte*, std::byte*,
+                          int64_t) {}
 void bf16_store(const GemmEpilogue&, const float*, int64_t, int64_t, int64_t, int64_t, float*,
                 int64_t) {}
 void bf16_store_block(const float*, int64_t, const float*, const float*, const Activation&,

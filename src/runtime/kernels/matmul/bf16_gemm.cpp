@@ -23,19 +23,26 @@ void finish_rows(const QProduct& p, const Bf16Finish& finish, const QTileRows& r
   }
 }
 
+/// Stretches of a panel of B.
+int64_t stretches_of_b(const QProduct& p) {
+  return p.b_stretches.empty() ? static_cast<int64_t>(p.offsets.size())
+                               : *std::max_element(p.b_stretches.begin(), p.b_stretches.end()) + 1;
+}
+
 /// Tiles [first, last) times one panel. While it is multiplied, the one after it comes nearer.
-void tile_rows(const QProduct& p, const std::byte* a, size_t first, size_t last,
-               const std::byte* panel, const std::byte* next, int64_t column, int64_t chunk,
-               const Bf16Finish& finish) {
+void tile_rows(const QProduct& p, const std::vector<int64_t>& b_offsets, const std::byte* a,
+               size_t first, size_t last, const std::byte* panel, const std::byte* next,
+               int64_t column, int64_t chunk, const Bf16Finish& finish) {
   alignas(64) float sums[32 * kBf16Panel];
   const auto turns = static_cast<int64_t>((last - first + 1) / 2);
   const int64_t chunks = p.run * 2 / chunk;
   const auto stretches = static_cast<int64_t>(p.offsets.size());
-  const int64_t bytes = stretches * p.run * 2 * kBf16Panel;
+  const int64_t bytes = stretches_of_b(p) * p.run * 2 * kBf16Panel;
   for (size_t i = first; i < last; i += 2) {
     const int parts = i + 1 < last ? 2 : 1;
     AmxTile tile{{nullptr, nullptr}, {p.lda, p.lda}, panel, chunks,
                  p.offsets.data(),   stretches,      sums};
+    if (!b_offsets.empty()) tile.b_offsets = b_offsets.data();
     for (int part = 0; part < parts; ++part)
       tile.a[part] = a + p.tiles[i + static_cast<size_t>(part)].offset;
     if (next != nullptr) tile.ask(next, bytes, static_cast<int64_t>((i - first) / 2), turns, chunk);
@@ -104,7 +111,10 @@ void bf16_product(const QProduct& p, const std::byte* a, const std::byte* b, flo
   const auto count = static_cast<int64_t>(p.tiles.size());
   if (count == 0 || panels <= 0) return;
   const int64_t depth = static_cast<int64_t>(p.offsets.size()) * p.run;
-  const int64_t panel_bytes = depth * 2 * kBf16Panel;
+  const int64_t stretch_bytes = p.run * 2 * kBf16Panel;
+  const int64_t panel_bytes = stretches_of_b(p) * stretch_bytes;
+  std::vector<int64_t> b_offsets;
+  for (const int64_t stretch : p.b_stretches) b_offsets.push_back(stretch * stretch_bytes);
   // A block of rows that the second cache holds, times as many panels as make a task worth while.
   const int64_t rows = std::max(1, p.tiles.front().count);
   const int64_t most = std::max<int64_t>(2, near_bytes() / std::max<int64_t>(1, rows * p.lda));
@@ -128,7 +138,7 @@ void bf16_product(const QProduct& p, const std::byte* a, const std::byte* b, flo
         const std::byte* panel = b + q * panel_bytes;
         const std::byte* next = q + 1 < panels ? panel + panel_bytes : nullptr;
         if (p.amx)
-          tile_rows(p, a, first, last, panel, next, q * kBf16Panel, chunk, finish);
+          tile_rows(p, b_offsets, a, first, last, panel, next, q * kBf16Panel, chunk, finish);
         else
           dot_rows(p, a, first, last, panel, next, q * kBf16Panel, scale, finish);
       }

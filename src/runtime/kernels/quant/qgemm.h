@@ -196,6 +196,8 @@ struct QProduct {
   int64_t n = 0, run = 0;  ///< elements of a stretch
   int64_t lda = 0;
   std::vector<int64_t> offsets = {0};
+  /// Products of bf16 by AMX: which stretch of B each of A meets. Empty: one after the other.
+  std::vector<int64_t> b_stretches;
   std::vector<QTileRows> tiles;
   std::vector<QRun> runs;
   bool amx = false;       ///< tiles of 16 rows, which may be read whole where A goes on so far
