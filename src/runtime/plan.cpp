@@ -78,8 +78,8 @@ class Planner {
   /// KernelRow::unaligned).
   bool may_lie_unaligned(const Value& value, const Tensor& tensor) const {
     constexpr size_t kSmall = size_t{64} << 10;
-    if (!options_.fast_kernels || tensor.bytes().size() < kSmall || value.is_input() ||
-        value.output_uses() != 0)
+    const bool small = tensor.deferred() == nullptr && tensor.bytes().size() < kSmall;
+    if (!options_.fast_kernels || small || value.is_input() || value.output_uses() != 0)
       return false;
     struct Reader {
       Text op;
