@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <string>
@@ -44,8 +45,10 @@ class Float28 : public EachIsa {
                                  ++marks[static_cast<size_t>(i)];
                              },
                              &seen};
-    const auto fits =
-        float28_fits(reinterpret_cast<const std::byte*>(b.data()), k, n, turned, read);
+    // As in a file: at any address.
+    std::vector<std::byte> file(b.size() * sizeof(float) + 1);
+    std::memcpy(file.data() + 1, b.data(), b.size() * sizeof(float));
+    const auto fits = float28_fits(file.data() + 1, k, n, turned, read);
     if (!fits) return std::nullopt;
     EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), std::ssize(seen));
     const int64_t width = gemm_tiles().panel(), count = (n + width - 1) / width;
