@@ -41,6 +41,7 @@ class Failure : public std::runtime_error {
 };
 
 namespace detail {
+/// After the call that made `error`, not in one expression with it: arguments have no order.
 inline void check(tombolo_status status, tombolo_error* error) {
   if (status == TOMBOLO_OK) return;
   if (error == nullptr) throw Failure(status, "tombolo failed", "", "");
@@ -211,14 +212,16 @@ class Session {
     const tombolo_session_options raw = raw_of(options);
     tombolo_session* session = nullptr;
     tombolo_error* error = nullptr;
-    detail::check(tombolo_session_open(path.c_str(), &raw, &session, &error), error);
+    const tombolo_status status = tombolo_session_open(path.c_str(), &raw, &session, &error);
+    detail::check(status, error);
     raw_.reset(session);
   }
   Session(const void* bytes, size_t size, const SessionOptions& options = {}) {
     const tombolo_session_options raw = raw_of(options);
     tombolo_session* session = nullptr;
     tombolo_error* error = nullptr;
-    detail::check(tombolo_session_open_memory(bytes, size, &raw, &session, &error), error);
+    const tombolo_status status = tombolo_session_open_memory(bytes, size, &raw, &session, &error);
+    detail::check(status, error);
     raw_.reset(session);
   }
 
@@ -251,9 +254,9 @@ class Session {
     raw.memory_limit = options.memory_limit;
     tombolo_outputs* outputs = nullptr;
     tombolo_error* error = nullptr;
-    detail::check(tombolo_session_run_bound(raw_.get(), given.data(), given.size(), bound.data(),
-                                            bound.size(), &raw, &outputs, &error),
-                  error);
+    const tombolo_status status = tombolo_session_run_bound(
+        raw_.get(), given.data(), given.size(), bound.data(), bound.size(), &raw, &outputs, &error);
+    detail::check(status, error);
     return Outputs(outputs);
   }
 

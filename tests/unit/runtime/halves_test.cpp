@@ -62,7 +62,10 @@ class Halves : public ::testing::TestWithParam<DType> {
         Constant& weight = *value->initializer();
         auto tensor = weight.value(graph.storage_ptr());
         ASSERT_TRUE(tensor);
-        weight = Constant::from_tensor(*tensor, weight.name, graph.storage());
+        // Copied: what belongs to the storage may not keep it alive.
+        auto own = tensor->clone();
+        ASSERT_TRUE(own);
+        weight = Constant::from_tensor(*own, weight.name, graph.storage());
       }
       SessionOptions options;
       options.reference = reference;
