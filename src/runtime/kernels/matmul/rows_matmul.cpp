@@ -307,14 +307,23 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
                 pack_b_panel(half + from_at, row_step, column_step, k, columns, half_panel);
                 continue;
               }
-              float* panel = s.bf16 || narrows || float28
-                                 ? thread_floats(0, static_cast<size_t>((k + 3) * width))
-                                 : reinterpret_cast<float*>(target) + to_at;
+              if (float28) {  // in pieces that stay near
+                constexpr int64_t kPiece = 256;
+                float* const piece = thread_floats(0, static_cast<size_t>(kPiece * width));
+                for (int64_t at = 0; at < k; at += kPiece) {
+                  const int64_t some = std::min(kPiece, k - at);
+                  pack_b_panel(b + from_at + at * row_step, row_step, column_step, some, columns, 1,
+                               piece);
+                  float28_pack(piece, k0 + at, some, columns, s.float28, p, target);
+                }
+                continue;
+              }
+              float* panel = s.bf16 || narrows ? thread_floats(0, static_cast<size_t>(k * width))
+                                               : reinterpret_cast<float*>(target) + to_at;
               pack_b_panel(b + from_at, row_step, column_step, k, columns, s.alpha, panel);
               if (narrows)
                 (s.format == PanelFormat::kFloat16 ? f32_to_f16 : f32_to_bf16)(panel, half_panel,
                                                                                k * width);
-              if (float28) float28_pack(panel, k0, k, columns, s.float28, p, target);
               if (s.bf16) bf16_pack(panel, k0, k, s.k, p, scale, target);
             }
           });
