@@ -115,6 +115,23 @@ bool leaves_body_types_open(Model& model) {
   return open;
 }
 
+/// Whether the graph adds to a cache of keys and values that it is given and gives back, as a
+/// decoder that makes one token after the other.
+bool keeps_cache(const Graph& graph) {
+  const auto gives = [](const Value* value) {
+    return value != nullptr && value->output_uses() != 0;
+  };
+  const auto is_given = [](const Value* value) { return value != nullptr && value->is_input(); };
+  for (const Node* node : graph.nodes()) {
+    const std::string_view op = node->op_type();
+    if ((op == "Concat" || op.ends_with("Attention")) &&
+        std::any_of(node->inputs().begin(), node->inputs().end(), is_given) &&
+        std::any_of(node->outputs().begin(), node->outputs().end(), gives))
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
@@ -147,7 +164,8 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
   }
   impl.setting.seed = options.seed;
   impl.setting.specialise = options.specialise;
-  impl.setting.kernels.options = {thread_count(), options.deterministic, options.fast_math};
+  impl.setting.kernels.options = {thread_count(), options.deterministic, options.fast_math,
+                                  session->model_->graph && keeps_cache(*session->model_->graph)};
   TRY(impl.plan, plan_model(*session->model_, {!options.reference, true}));
   const Graph& graph = *session->model_->graph;
   for (const Value* input : graph.inputs()) {

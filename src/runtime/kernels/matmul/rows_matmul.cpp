@@ -194,16 +194,18 @@ PanelFormat exact_halves(const Tensor& floats) {
 }
 
 /// Few rows wait for a B that no second cache holds: an eighth less of it is worth taking it apart,
-/// once for all rows and several panels. More rows take as long either way, or a little longer.
-bool waits_for_memory(const MatMulState& s) {
+/// once for all rows and several panels. More rows take as long either way, or a little longer. The
+/// first call of a decoder has many, those after it few.
+bool waits_for_memory(const KernelQuery& query, const MatMulState& s) {
   const auto& wide = gemm_tiles().wide[static_cast<int>(PanelFormat::kFloat28)];
-  return s.m <= kMaxWideRows && wide[s.m][2] != nullptr && s.k >= gemm_tiles().panel() &&
+  const bool few = query.options.decodes || (s.m <= kMaxWideRows && wide[s.m][2] != nullptr);
+  return few && takes_panels(PanelFormat::kFloat28) && s.k >= gemm_tiles().panel() &&
          s.k * s.n * 4 >= 2 * near_bytes();
 }
 
 ExactFormat exact_format(const PrepareContext& context, const MatMulState& s, const Tensor& b) {
   ExactFormat found{exact_halves(b)};
-  if (found.format != PanelFormat::kFloat32 || !waits_for_memory(s)) return found;
+  if (found.format != PanelFormat::kFloat32 || !waits_for_memory(context, s)) return found;
   for (int64_t i = 0; i < s.matrices; ++i) {
     struct Part {
       PackStore& packs;
