@@ -59,13 +59,6 @@ void plan_parts(Bf16Conv& plan) {
   }
 }
 
-/// Of a panel of weights.
-int64_t weight_stretches(const Bf16Conv& plan) {
-  const auto& stretches = plan.product.b_stretches;
-  return stretches.empty() ? static_cast<int64_t>(plan.product.offsets.size())
-                           : stretches.back() + 1;
-}
-
 /// One row of pixels after the other; nobody reads the results of those between them.
 void plan_rows(Bf16Conv& plan) {
   const ConvGeometry& s = plan.shape;
@@ -193,7 +186,7 @@ Bf16Conv plan_bf16_conv(const ConvGeometry& shape, Bf16Parts parts) {
   plan.product.n = blocks_of(shape.out_channels) * kBlock;
   plan.product.lda = plan.pixel;
   plan_rows(plan);
-  const int64_t stretches = weight_stretches(plan);
+  const int64_t stretches = plan.product.stretches_of_b();
   const int64_t panels = (plan.product.n + kBf16Panel - 1) / kBf16Panel;
   // With a line for their scale.
   plan.weight_bytes =
@@ -207,7 +200,7 @@ Bf16Conv plan_bf16_conv(const ConvGeometry& shape, Bf16Parts parts) {
 void pack_bf16_conv(const Bf16Conv& plan, const float* w, std::byte* packed) {
   const ConvGeometry& s = plan.shape;
   const int64_t run = plan.product.run, together = run / plan.channels, taps = s.taps();
-  const int64_t stretches = weight_stretches(plan);
+  const int64_t stretches = plan.product.stretches_of_b();
   const int64_t panels = (plan.product.n + kBf16Panel - 1) / kBf16Panel;
   const int64_t stretch_bytes = run * 2 * kBf16Panel;
   const bool f16 = has_f16_products();

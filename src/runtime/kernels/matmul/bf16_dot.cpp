@@ -60,6 +60,11 @@ constexpr auto all_rows(std::integer_sequence<int, kR...>) {
   return std::array<void (*)(const Bf16Dot&), sizeof...(kR)>{&dot_rows<kR + 1>...};
 }
 
+/// The first n lanes, or all sixteen.
+inline __mmask16 first_lanes(int64_t n) {
+  return static_cast<__mmask16>(n >= 16 ? 0xFFFF : (1 << n) - 1);
+}
+
 }  // namespace
 
 void bf16_dot(const Bf16Dot& dot, int rows) {
@@ -74,7 +79,7 @@ TOMBOLO_BF16 void round_bf16(const float* x, int64_t n, std::byte* out) {
     _mm512_storeu_si512(out + 2 * i, (__m512i)both);
   }
   for (; i < n; i += 16) {
-    const auto some = static_cast<__mmask16>(n - i >= 16 ? 0xFFFF : (1 << (n - i)) - 1);
+    const __mmask16 some = first_lanes(n - i);
     const auto half = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(some, x + i));
     _mm256_mask_storeu_epi16(out + 2 * i, some, (__m256i)half);
   }
@@ -99,10 +104,7 @@ TOMBOLO_BF16 void bf16_pair_rows(const float* rows, int64_t k, std::byte* out) {
 
 TOMBOLO_BF16 void bf16_pixels(const float* x, int64_t x_step, int64_t pixels, int64_t channels,
                               int64_t width, std::byte* out, int64_t step) {
-  const auto mask = [](int64_t n) {
-    return static_cast<__mmask16>(n >= 16 ? 0xFFFF : (1 << n) - 1);
-  };
-  const __mmask16 some = mask(channels), all = mask(width);
+  const __mmask16 some = first_lanes(channels), all = first_lanes(width);
   for (int64_t i = 0; i < pixels; ++i, x += x_step, out += step) {
     const auto half = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(some, x));
     _mm256_mask_storeu_epi16(out, all, (__m256i)half);
@@ -112,10 +114,7 @@ TOMBOLO_BF16 void bf16_pixels(const float* x, int64_t x_step, int64_t pixels, in
 TOMBOLO_BF16 void bf16_pixels_and_rest(const float* x, int64_t x_step, int64_t pixels,
                                        int64_t channels, int64_t width, std::byte* out,
                                        std::byte* rest, int64_t step) {
-  const auto mask = [](int64_t n) {
-    return static_cast<__mmask16>(n >= 16 ? 0xFFFF : (1 << n) - 1);
-  };
-  const __mmask16 some = mask(channels), all = mask(width);
+  const __mmask16 some = first_lanes(channels), all = first_lanes(width);
   const __m512 infinity = _mm512_set1_ps(INFINITY);
   for (int64_t i = 0; i < pixels; ++i, x += x_step, out += step, rest += step) {
     const __m512 number = _mm512_maskz_loadu_ps(some, x);
@@ -133,7 +132,7 @@ TOMBOLO_BF16 void bf16_store(const GemmEpilogue& e, const float* sums, int64_t r
   const __m512 lo = _mm512_set1_ps(e.lo), hi = _mm512_set1_ps(e.hi);
   for (int64_t at = 0; at < columns; at += 16) {
     const int64_t left = columns - at;
-    const auto some = static_cast<__mmask16>(left >= 16 ? 0xFFFF : (1 << left) - 1);
+    const __mmask16 some = first_lanes(left);
     const __m512 bias = e.col_bias != nullptr
                             ? _mm512_maskz_loadu_ps(some, e.col_bias + column + at)
                             : _mm512_setzero_ps();

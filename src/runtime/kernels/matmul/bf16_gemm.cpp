@@ -23,12 +23,6 @@ void finish_rows(const QProduct& p, const Bf16Finish& finish, const QTileRows& r
   }
 }
 
-/// Stretches of a panel of B.
-int64_t stretches_of_b(const QProduct& p) {
-  return p.b_stretches.empty() ? static_cast<int64_t>(p.offsets.size())
-                               : *std::max_element(p.b_stretches.begin(), p.b_stretches.end()) + 1;
-}
-
 /// Tiles [first, last) times one panel. While it is multiplied, the one after it comes nearer.
 void tile_rows(const QProduct& p, const std::vector<int64_t>& b_offsets, const std::byte* a,
                size_t first, size_t last, const std::byte* panel, const std::byte* next,
@@ -37,7 +31,7 @@ void tile_rows(const QProduct& p, const std::vector<int64_t>& b_offsets, const s
   const auto turns = static_cast<int64_t>((last - first + 1) / 2);
   const int64_t chunks = p.run * 2 / chunk;
   const auto stretches = static_cast<int64_t>(p.offsets.size());
-  const int64_t bytes = stretches_of_b(p) * p.run * 2 * kBf16Panel;
+  const int64_t bytes = p.stretches_of_b() * p.run * 2 * kBf16Panel;
   for (size_t i = first; i < last; i += 2) {
     const int parts = i + 1 < last ? 2 : 1;
     AmxTile tile{{nullptr, nullptr}, {p.lda, p.lda}, panel, chunks,
@@ -112,7 +106,7 @@ void bf16_product(const QProduct& p, const std::byte* a, const std::byte* b, flo
   if (count == 0 || panels <= 0) return;
   const int64_t depth = static_cast<int64_t>(p.offsets.size()) * p.run;
   const int64_t stretch_bytes = p.run * 2 * kBf16Panel;
-  const int64_t panel_bytes = stretches_of_b(p) * stretch_bytes;
+  const int64_t panel_bytes = p.stretches_of_b() * stretch_bytes;
   std::vector<int64_t> b_offsets;
   for (const int64_t stretch : p.b_stretches) b_offsets.push_back(stretch * stretch_bytes);
   // A block of rows that the second cache holds, times as many panels as make a task worth while.

@@ -75,10 +75,7 @@ void wide28(const GemmTile& t) {
   const F f;
   constexpr int64_t lanes = HWY_LANES(float);
   V acc[kR][2 * kP];
-#pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 8
-    for (int v = 0; v < 2 * kP; ++v) acc[r][v] = hn::Zero(f);
+  zero(acc);
   const float* HWY_RESTRICT a = t.a;
   const int64_t lda = t.lda, panel = t.panel_step;
   const uint8_t* HWY_RESTRICT bases = t.bases;

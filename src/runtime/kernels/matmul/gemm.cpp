@@ -153,19 +153,18 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       if (p.tail != nullptr && cols < width) {
         t.b = p.tail + k0 * width;
         t.ldb = width;
-      } else if (p.format == PanelFormat::kFloat28) {
+      } else {
+        t.b = p.panel_at(panel, k0);
+        t.ldb = p.ldb;
+      }
+      if (p.format == PanelFormat::kFloat28) {
         const Float28Panels layout = p.float28();
         const float* const begins = p.b + panel * p.panel_step;
         const int64_t groups = k0 / kFloat28Rows;
         t.bases = reinterpret_cast<const uint8_t*>(begins) + groups;
         t.raws = begins + layout.raw() +
                  std::count(t.bases - groups, t.bases, kFloat28Raw) * layout.lanes;
-        t.b = begins + layout.words() + groups * layout.group();
-        t.ldb = width;
         t.widened_once = turns == 1;
-      } else {
-        t.b = p.b_at(panel * p.panel_step + k0 * p.ldb);
-        t.ldb = p.ldb;
       }
       t.ldc = p.ldc;
       if (first && p.e.col_bias != nullptr) t.col_bias = p.e.col_bias + column;

@@ -76,10 +76,17 @@ HWY_INLINE void step(V (&acc)[kR][kV], const float* HWY_RESTRICT a, int64_t lda,
   }
 }
 
+template <int kR, int kV>
+HWY_INLINE void zero(V (&acc)[kR][kV]) {
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(F());
+}
+
 /// Sums of zero. What is written in the end comes nearer meanwhile: rows of C lie far apart.
 template <int kR, int kV>
 HWY_INLINE void begin(const GemmTile& t, V (&acc)[kR][kV]) {
-  const F f;
   if (kR >= 4)
 #pragma GCC unroll 16
     for (int r = 0; r < kR; ++r) {
@@ -92,10 +99,7 @@ HWY_INLINE void begin(const GemmTile& t, V (&acc)[kR][kV]) {
       __builtin_prefetch(t.init + r * t.ldi);
       if (kV * HWY_LANES(float) > 16) __builtin_prefetch(t.init + r * t.ldi + 16);
     }
-#pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 4
-    for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
+  zero(acc);
 }
 
 /// Rows of B that a panel which is the only stream is asked for ahead of the sums.

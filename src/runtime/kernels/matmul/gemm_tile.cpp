@@ -125,10 +125,7 @@ void wide(const GemmTile& t) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   V acc[kR][2 * kP];
-#pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 8
-    for (int v = 0; v < 2 * kP; ++v) acc[r][v] = hn::Zero(f);
+  zero(acc);
   const float* HWY_RESTRICT a = t.a;
   const auto* HWY_RESTRICT b = reinterpret_cast<const typename B::Type*>(t.b);
   const int64_t lda = t.lda, ldb = t.ldb, panel = t.panel_step;

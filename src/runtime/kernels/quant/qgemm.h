@@ -196,7 +196,8 @@ struct QProduct {
   int64_t n = 0, run = 0;  ///< elements of a stretch
   int64_t lda = 0;
   std::vector<int64_t> offsets = {0};
-  /// Products of bf16 by AMX: which stretch of B each of A meets. Empty: one after the other.
+  /// Products of bf16 by AMX: which stretch of B each of A meets, in rising order. Empty: one after
+  /// the other.
   std::vector<int64_t> b_stretches;
   std::vector<QTileRows> tiles;
   std::vector<QRun> runs;
@@ -204,6 +205,10 @@ struct QProduct {
   bool a_signed = false;  ///< AMX only
   const QTiles* inner = nullptr;
 
+  /// Stretches of a panel of B.
+  int64_t stretches_of_b() const {
+    return b_stretches.empty() ? static_cast<int64_t>(offsets.size()) : b_stretches.back() + 1;
+  }
   /// Appends `count` rows of A that begin at `offset`, as tiles whose runs `add_runs` names.
   template <typename AddRuns>
   void add_rows(int64_t offset, int64_t count, int64_t tile_rows, AddRuns&& add_runs) {
