@@ -20,6 +20,16 @@ constexpr int64_t kDepth = 300;
 
 class ExactHalves : public EachIsa {
  protected:
+  // With AMX many rows are multiplied as digits (gemm_digits_test.cpp).
+  void SetUp() override {
+    EachIsa::SetUp();
+    limit_extras(Extras::kDot);
+  }
+  void TearDown() override {
+    limit_extras(Extras::kTiles);
+    EachIsa::TearDown();
+  }
+
   struct Result {
     std::vector<float> y;
     uint64_t packed = 0;

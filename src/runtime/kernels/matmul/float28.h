@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "runtime/kernels/matmul/gemm_tile.h"
+#include "runtime/kernels/matmul/gemm.h"
 
 namespace tombolo {
 
@@ -53,11 +53,6 @@ struct Float28Range {
   uint32_t base() const { return static_cast<uint32_t>(std::max(0, (high >> 23) - 15)); }
 };
 
-/// Is told which floats have been read.
-struct ReadFloats {
-  void (*done)(const void* argument, int64_t begin, int64_t end);
-  const void* argument;
-};
 /// How B, k x n floats at any address (turned: n x k), fits into such panels of the active
 /// instruction set: not at all if too many groups keep their floats. k and n are at least a panel's
 /// width. Threaded.

@@ -226,9 +226,8 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
 struct PartsPlan {
   int64_t row_blocks, rows, turns;  ///< turns: of 32 rows, in a block
   int64_t depth, stretches;
-  int64_t bytes;  ///< of the parts of 32 rows and 32 of k
   int64_t stretch_bytes() const { return turns * turn_bytes(); }
-  int64_t turn_bytes() const { return depth / kPartsDepth * bytes; }
+  int64_t turn_bytes() const { return depth / kPartsDepth * kPartsBytesA; }
   int64_t block_bytes() const { return stretches * stretch_bytes(); }
 };
 
@@ -241,9 +240,8 @@ PartsPlan plan_parts(const Product& p) {
   plan.rows = round_up((p.m + plan.row_blocks - 1) / plan.row_blocks, kPartsRows);
   plan.row_blocks = (p.m + plan.rows - 1) / plan.rows;
   plan.turns = plan.rows / kPartsRows;
-  plan.bytes = parts_bytes_a(p.format);
   const int64_t most = std::max(
-      kPartsStep, near_bytes() * 5 / 4 / (plan.rows * plan.bytes / (kPartsRows * kPartsDepth)));
+      kPartsStep, near_bytes() * 5 / 4 / (plan.rows * kPartsBytesA / (kPartsRows * kPartsDepth)));
   plan.stretches = (p.k + most - 1) / most;
   plan.depth = round_up((p.k + plan.stretches - 1) / plan.stretches, kPartsStep);
   plan.stretches = (p.k + plan.depth - 1) / plan.depth;
@@ -258,7 +256,7 @@ void parts_block(const Product& p, const PartsPlan& plan, const std::byte* a, in
   const bool whole = plan.stretches == 1;  // each panel is done with at once
   float* const some =
       thread_floats(5, static_cast<size_t>((whole ? 2 : to - from + 1) * sum_floats));
-  alignas(64) std::byte b[kPartsStep / kPartsDepth * parts_bytes_b(PanelFormat::kFloat32)];
+  alignas(64) std::byte b[kPartsStep / kPartsDepth * parts_bytes_b(PanelFormat::kFloat16)];
   amx_begin(64);
   for (int64_t k0 = 0; k0 < p.k; k0 += plan.depth, a += plan.stretch_bytes()) {
     const int64_t k = std::min(plan.depth, p.k - k0);
@@ -277,7 +275,7 @@ void parts_block(const Product& p, const PartsPlan& plan, const std::byte* a, in
         else if (!last)
           next = p.b_at(from * p.panel_step + (k0 + plan.depth) * kPartsWidth);
         const bool first = k0 == 0 && i < kPartsSummed;
-        parts_product({p.format, a + i / kPartsDepth * plan.bytes, plan.turn_bytes(), rows, b,
+        parts_product({p.format, a + i / kPartsDepth * kPartsBytesA, plan.turn_bytes(), rows, b,
                        (count + kPartsDepth - 1) / kPartsDepth, i % kPartsSummed != 0,
                        first ? sums : some, next});
         if (!first && ((i + kPartsStep) % kPartsSummed == 0 || i + kPartsStep >= k))
@@ -309,18 +307,18 @@ void run_parts(const Product& p) {
       thread_floats(4, static_cast<size_t>(at_once * plan.block_bytes() / 4)));
   for (int64_t first = 0; first < plan.row_blocks; first += at_once) {
     const int64_t blocks = std::min(at_once, plan.row_blocks - first);
-    parallel(
-        blocks * plan.turns, std::max<int64_t>(1, 1024 / p.k), [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const int64_t row = first * plan.rows + i * kPartsRows;
-            std::byte* to =
-                a + i / plan.turns * plan.block_bytes() + i % plan.turns * plan.turn_bytes();
-            if (row >= p.m) continue;
-            for (int64_t k0 = 0; k0 < p.k; k0 += plan.depth, to += plan.stretch_bytes())
-              parts_of_rows(p.format, p.a + row * p.lda + k0, p.lda,
-                            std::min(kPartsRows, p.m - row), std::min(plan.depth, p.k - k0), to);
-          }
-        });
+    parallel(blocks * plan.turns, std::max<int64_t>(1, 1024 / p.k),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t i = begin; i < end; ++i) {
+                 const int64_t row = first * plan.rows + i * kPartsRows;
+                 std::byte* to =
+                     a + i / plan.turns * plan.block_bytes() + i % plan.turns * plan.turn_bytes();
+                 if (row >= p.m) continue;
+                 for (int64_t k0 = 0; k0 < p.k; k0 += plan.depth, to += plan.stretch_bytes())
+                   parts_of_rows(p.a + row * p.lda + k0, p.lda, std::min(kPartsRows, p.m - row),
+                                 std::min(plan.depth, p.k - k0), to);
+               }
+             });
     // Several tasks for each thread: cores are not equally fast at all times.
     const int64_t groups = threads == 1 ? 1
                                         : std::clamp<int64_t>(8 * threads / blocks, 1,
@@ -530,7 +528,7 @@ void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const fl
           float* c, int64_t ldc, const GemmEpilogue& epilogue) {
   const int64_t width = gemm_tiles().panel();
   const Product product{m, n, k, a, lda, packed_b, width, width * k, nullptr, c, ldc, epilogue};
-  parts_fit(PanelFormat::kFloat32, m, n, k) ? run_parts(product) : run(product);
+  run(product);
 }
 
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const void* packed_b,

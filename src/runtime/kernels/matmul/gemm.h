@@ -42,6 +42,12 @@ void pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, f
 void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
                   float* out);
 
+/// Is told which floats have been read.
+struct ReadFloats {
+  void (*done)(const void* argument, int64_t begin, int64_t end);
+  const void* argument;
+};
+
 /// Whether gemm() takes B in this format on the active instruction set.
 bool takes_panels(PanelFormat format);
 /// One panel of 16-bit elements, as they are, from any address: b[i * row + j * column].

@@ -1,39 +1,11 @@
 #include "runtime/kernels/matmul/gemm_parts.h"
 
-#include <atomic>
-#include <cstdlib>
-#include <string_view>
-
 #include "runtime/kernels/isa.h"
 
 namespace tombolo {
-namespace {
-
-bool asked_for() {
-  const char* value = std::getenv("TOMBOLO_SPLIT_FLOATS");
-  return value != nullptr && std::string_view(value) == "1";
-}
-std::atomic<bool>& allowed() {
-  static std::atomic<bool> value{asked_for()};
-  return value;
-}
-
-}  // namespace
-
-void allow_split_floats(bool allow) { allowed() = allow; }
-
 bool parts_fit(PanelFormat format, int64_t m, int64_t n, int64_t k) {
-  if (n < 64 || k < 64 || !has_amx_bf16()) return false;
-  switch (format) {
-    case PanelFormat::kFloat32:
-      return m >= 96 && allowed().load(std::memory_order_relaxed);
-    case PanelFormat::kFloat16:
-    case PanelFormat::kBfloat16:
-      return m >= 16;
-    case PanelFormat::kFloat28:
-      break;
-  }
-  return false;
+  const bool halves = format == PanelFormat::kFloat16 || format == PanelFormat::kBfloat16;
+  return halves && m >= 16 && n >= 64 && k >= 64 && has_amx_bf16();
 }
 
 }  // namespace tombolo
@@ -53,19 +25,18 @@ namespace {
 
 constexpr int64_t kTile = 1024;  // bytes: 16 rows of 32 bf16
 
+/// A number as the sum of two of 8 bits, which leave the lower halves of their floats empty, and
+/// what is less than half of the last bit.
 struct Parts {
-  __m512 first, second, third;
+  __m512 first, second;
 };
-
-/// The sum of three numbers of 8 bits, which leave the lower halves of their floats empty.
 TOMBOLO_PARTS inline Parts split(__m512 x) {
   const __m512 factor = _mm512_set1_ps(65537);  // 2^16 + 1
   const __m512 c = _mm512_mul_ps(x, factor);
   const __m512 first = _mm512_sub_ps(c, _mm512_sub_ps(c, x));
   const __m512 rest = _mm512_sub_ps(x, first);
   const __m512 d = _mm512_mul_ps(rest, factor);
-  const __m512 second = _mm512_sub_ps(d, _mm512_sub_ps(d, rest));
-  return {first, second, _mm512_sub_ps(rest, second)};
+  return {first, _mm512_sub_ps(d, _mm512_sub_ps(d, rest))};
 }
 
 /// Bf16 in the upper halves of floats: those of `low` below those of `high`.
@@ -92,14 +63,11 @@ TOMBOLO_PARTS inline __m512i upper_halves(__m512i low, __m512i high) {
                                    _mm512_srli_epi32(low, 16), kSelect);
 }
 
-/// 32 numbers as two or three lines of bf16, `step` bytes apart: number i lies beside number i
-/// + 16.
-template <int kParts>
+/// 32 numbers as two lines of bf16, `step` bytes apart: number i lies beside number i + 16.
 TOMBOLO_PARTS inline void split_pairs(__m512 low, __m512 high, std::byte* out, int64_t step) {
   const Parts even = split(low), odd = split(high);
   _mm512_store_si512(out, beside(even.first, odd.first));
   _mm512_store_si512(out + step, beside(even.second, odd.second));
-  if constexpr (kParts == 3) _mm512_store_si512(out + 2 * step, beside(even.third, odd.third));
 }
 /// The same of float16 as floats.
 TOMBOLO_PARTS inline void split_short_pairs(__m512 low, __m512 high, std::byte* out, int64_t step) {
@@ -149,33 +117,17 @@ TOMBOLO_PARTS void tile(const std::byte* a, const std::byte* b, int64_t blocks, 
     if constexpr (kTwo) _tile_zero(2);
     if constexpr (kTwo) _tile_zero(3);
   }
-  for (int64_t i = 0; i < blocks; ++i, a += parts_bytes_a(kFormat), b += parts_bytes_b(kFormat)) {
+  for (int64_t i = 0; i < blocks; ++i, a += kPartsBytesA, b += parts_bytes_b(kFormat)) {
     for (int64_t line = 0; line < lines; ++line, next += 64) __builtin_prefetch(next, 0, 2);
     // The least products first; each tile is loaded as seldom as four registers allow.
-    if constexpr (kFormat == PanelFormat::kFloat32) {
-      TOMBOLO_PARTS_A(1);
+    TOMBOLO_PARTS_A(1);
+    TOMBOLO_PARTS_B(0);
+    TOMBOLO_PARTS_PRODUCT();
+    TOMBOLO_PARTS_A(0);
+    TOMBOLO_PARTS_PRODUCT();
+    if constexpr (kFormat == PanelFormat::kFloat16) {
       TOMBOLO_PARTS_B(1);
       TOMBOLO_PARTS_PRODUCT();
-      TOMBOLO_PARTS_B(0);
-      TOMBOLO_PARTS_PRODUCT();
-      TOMBOLO_PARTS_A(2);
-      TOMBOLO_PARTS_PRODUCT();
-      TOMBOLO_PARTS_A(0);
-      TOMBOLO_PARTS_PRODUCT();
-      TOMBOLO_PARTS_B(1);
-      TOMBOLO_PARTS_PRODUCT();
-      TOMBOLO_PARTS_B(2);
-      TOMBOLO_PARTS_PRODUCT();
-    } else {
-      TOMBOLO_PARTS_A(1);
-      TOMBOLO_PARTS_B(0);
-      TOMBOLO_PARTS_PRODUCT();
-      TOMBOLO_PARTS_A(0);
-      TOMBOLO_PARTS_PRODUCT();
-      if constexpr (kFormat == PanelFormat::kFloat16) {
-        TOMBOLO_PARTS_B(1);
-        TOMBOLO_PARTS_PRODUCT();
-      }
     }
   }
   _tile_stored(0, sums, 128);
@@ -184,10 +136,9 @@ TOMBOLO_PARTS void tile(const std::byte* a, const std::byte* b, int64_t blocks, 
   if constexpr (kTwo) _tile_stored(3, sums + 16 * kPartsWidth + 16, 128);
 }
 
-template <int kParts>
-TOMBOLO_PARTS void split_rows(const float* a, int64_t lda, int64_t rows, int64_t k,
-                              std::byte* out) {
-  constexpr int64_t kBytes = kParts * kPartBytes;
+TOMBOLO_PARTS void split_part_rows(const float* a, int64_t lda, int64_t rows, int64_t k,
+                                   std::byte* out) {
+  constexpr int64_t kBytes = 2 * kPartBytes;
   const int64_t blocks = (k + kPartsDepth - 1) / kPartsDepth;
   for (int64_t row = 0; row < rows; row += 16) {
     std::byte* to = out + row / 32 * blocks * kBytes + row % 32 * 64;
@@ -196,35 +147,27 @@ TOMBOLO_PARTS void split_rows(const float* a, int64_t lda, int64_t rows, int64_t
       const __mmask16 low = lanes_below(k - i), high = lanes_below(k - i - 16);
       for (int64_t r = 0; r < 16; ++r, from += lda) {
         const bool there = row + r < rows;
-        split_pairs<kParts>(_mm512_maskz_loadu_ps(there ? low : 0, from),
-                            _mm512_maskz_loadu_ps(there ? high : 0, from + 16), to + r * 64,
-                            kPartBytes);
+        split_pairs(_mm512_maskz_loadu_ps(there ? low : 0, from),
+                    _mm512_maskz_loadu_ps(there ? high : 0, from + 16), to + r * 64, kPartBytes);
       }
     }
   }
 }
 
-/// Sixteen numbers of a row of B as floats.
-TOMBOLO_PARTS inline __m512 wide_row(const float* b) { return _mm512_loadu_ps(b); }
+/// Sixteen float16 of a row of B as floats.
 TOMBOLO_PARTS inline __m512 wide_row(const uint16_t* b) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)));
 }
 
-template <typename T>
-TOMBOLO_PARTS void split_panel(const T* b, int64_t k, std::byte* out) {
-  constexpr bool kShort = sizeof(T) == 2;
-  for (int64_t i = 0; i < k; i += kPartsDepth, out += (kShort ? 2 : 3) * kPartBytes)
+TOMBOLO_PARTS void split_panel(const uint16_t* b, int64_t k, std::byte* out) {
+  for (int64_t i = 0; i < k; i += kPartsDepth, out += 2 * kPartBytes)
     for (int64_t row = 0; row < 16; ++row)
       for (int64_t half = 0; half < 2; ++half) {
-        const T* from = b + (i + row) * kPartsWidth + half * 16;
+        const uint16_t* from = b + (i + row) * kPartsWidth + half * 16;
         const __m512 low = i + row < k ? wide_row(from) : _mm512_setzero_ps();
         const __m512 high =
             i + row + 16 < k ? wide_row(from + 16 * kPartsWidth) : _mm512_setzero_ps();
-        std::byte* const to = out + half * kTile + row * 64;
-        if constexpr (kShort)
-          split_short_pairs(low, high, to, kPartBytes);
-        else
-          split_pairs<3>(low, high, to, kPartBytes);
+        split_short_pairs(low, high, out + half * kTile + row * 64, kPartBytes);
       }
 }
 
@@ -249,8 +192,7 @@ TOMBOLO_PARTS void pair_panel(const uint16_t* b, int64_t k, std::byte* out) {
 template <PanelFormat kFormat>
 TOMBOLO_PARTS void multiply(const PartsProduct& p) {
   const int64_t turns = (p.rows + kPartsRows - 1) / kPartsRows;
-  constexpr int64_t kLines =  // of a block of B as it was
-      kPartsDepth * kPartsWidth * (kFormat == PanelFormat::kFloat32 ? 4 : 2) / 64;
+  constexpr int64_t kLines = kPartsDepth * kPartsWidth * 2 / 64;  // of a block of B as it was
   const int64_t lines = p.next == nullptr ? 0 : (kLines + turns - 1) / turns;
   TOMBOLO_AMX_FENCE();
   for (int64_t i = 0; i < turns; ++i) {
@@ -267,19 +209,16 @@ TOMBOLO_PARTS void multiply(const PartsProduct& p) {
 
 }  // namespace
 
-void parts_of_rows(PanelFormat format, const float* a, int64_t lda, int64_t rows, int64_t k,
-                   std::byte* out) {
-  (format == PanelFormat::kFloat32 ? split_rows<3> : split_rows<2>)(a, lda, rows, k, out);
+void parts_of_rows(const float* a, int64_t lda, int64_t rows, int64_t k, std::byte* out) {
+  split_part_rows(a, lda, rows, k, out);
 }
 
 void parts_of_panel(PanelFormat format, const void* b, int64_t k, std::byte* out) {
-  if (format == PanelFormat::kFloat32) return split_panel(static_cast<const float*>(b), k, out);
   const auto* halves = static_cast<const uint16_t*>(b);
   format == PanelFormat::kFloat16 ? split_panel(halves, k, out) : pair_panel(halves, k, out);
 }
 
 void parts_product(const PartsProduct& p) {
-  if (p.format == PanelFormat::kFloat32) return multiply<PanelFormat::kFloat32>(p);
   p.format == PanelFormat::kFloat16 ? multiply<PanelFormat::kFloat16>(p)
                                     : multiply<PanelFormat::kBfloat16>(p);
 }
@@ -302,7 +241,7 @@ TOMBOLO_PARTS bool parts_finite(const float* sums, int64_t rows) {
 #else
 
 namespace tombolo {
-void parts_of_rows(PanelFormat, const float*, int64_t, int64_t, int64_t, std::byte*) {}
+void parts_of_rows(const float*, int64_t, int64_t, int64_t, std::byte*) {}
 void parts_of_panel(PanelFormat, const void*, int64_t, std::byte*) {}
 void parts_product(const PartsProduct&) {}
 void parts_add(const float*, int64_t, float*) {}

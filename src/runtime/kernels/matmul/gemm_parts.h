@@ -3,17 +3,11 @@
 // Products by AMX of numbers that are sums of bf16, whose tiles multiply sixteen times as fast as
 // vectors multiply floats.
 //
-// A float is exactly the sum of three bf16 (8 bits of its 24 each), and the product of two floats
-// that of nine products of bf16, of which the three least, at most 2^-23 of the whole together, are
-// left out. As each sum of 32 products is rounded once before it is added, the result is no further
-// from the exact one. (The parts: Veltkamp's splitting, T. J. Dekker, A floating-point technique
-// for extending the available precision, 1971. Six of nine products: G. Henry, P. T. P. Tang,
-// A. Heinecke, Leveraging the bfloat16 artificial intelligence datatype for higher-precision
-// computations, 2019.)
-//
 // A model in float16 has weights that are exactly two bf16, one in bfloat16 such that are one, and
 // what comes in it counts to 11 or 8 bits: two bf16, 17 bits, are more. That takes three products
-// (the fourth is at most 2^-16 of the whole), or two.
+// (the fourth is at most 2^-16 of the whole), or two. As each sum of 32 products is rounded once
+// before it is added, the result is no further from the exact one. (The parts: Veltkamp's
+// splitting, T. J. Dekker, A floating-point technique for extending the available precision, 1971.)
 //
 // Numbers of 2^111 and above, infinities and NaN give NaN in all sums they take part in: the caller
 // computes those again. Denormal parts count as zero: below 2^-110 a number keeps 16 bits.
@@ -30,26 +24,17 @@ inline constexpr int64_t kPartsDepth = 32;  ///< of k in a step
 inline constexpr int64_t kPartsWidth = 32;  ///< columns: a panel of packed B
 inline constexpr int64_t kPartBytes = 2 * 32 * 32;
 
-/// Bytes of the parts of [32][32] numbers of A, and of B, for panels of the format.
-constexpr int64_t parts_bytes_a(PanelFormat format) {
-  return (format == PanelFormat::kFloat32 ? 3 : 2) * kPartBytes;
-}
+/// Bytes of the parts of [32][32] numbers of A, and of B in panels of the format.
+inline constexpr int64_t kPartsBytesA = 2 * kPartBytes;
 constexpr int64_t parts_bytes_b(PanelFormat format) {
-  return (format == PanelFormat::kFloat32   ? 3
-          : format == PanelFormat::kFloat16 ? 2
-                                            : 1) *
-         kPartBytes;
+  return (format == PanelFormat::kFloat16 ? 2 : 1) * kPartBytes;
 }
 
-/// Whether products of floats may go this way at all: off unless TOMBOLO_SPLIT_FLOATS=1 is in the
-/// environment (docs/decisions.md says why), or this says so. Those of halves always may.
-void allow_split_floats(bool allow);
-/// Whether they may, the processor can, and the product is large enough to gain.
+/// Whether B is in halves, the processor can, and the product is large enough to gain.
 bool parts_fit(PanelFormat format, int64_t m, int64_t n, int64_t k);
 
-/// rows x k floats as parts for B of the format: [rows / 32][k / 32] blocks, filled up with zeros.
-void parts_of_rows(PanelFormat format, const float* a, int64_t lda, int64_t rows, int64_t k,
-                   std::byte* out);
+/// rows x k floats as parts: [rows / 32][k / 32] blocks, filled up with zeros.
+void parts_of_rows(const float* a, int64_t lda, int64_t rows, int64_t k, std::byte* out);
 /// k rows of a panel, numbers of the format [k][32], as parts: [k / 32] blocks, filled up with
 /// zeros.
 void parts_of_panel(PanelFormat format, const void* b, int64_t k, std::byte* out);

@@ -15,8 +15,8 @@
 #include "runtime/kernels/matmul/bf16.h"
 #include "runtime/kernels/matmul/float28.h"
 #include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/matmul/gemm_digits.h"
 #include "runtime/kernels/matmul/gemm_narrow.h"
-#include "runtime/kernels/matmul/gemm_parts.h"
 #include "runtime/kernels/matmul/gemm_small.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/tensor/transpose_tile.h"
@@ -35,6 +35,8 @@ struct MatMulState final : KernelState {
   PanelFormat format = PanelFormat::kFloat32;  ///< of B packed, where products are of float32
   bool halves = false;                         ///< the model keeps A and B in 16 bits
   Float28Panels float28;                       ///< of a matrix of B in that format
+  std::optional<DigitPanels> digits;           ///< of a matrix of B kept as such
+  const float* digit_scales = nullptr;         ///< of its matrices, one behind the other
   const std::byte* packed = nullptr;  ///< B, when it is constant: its matrices one behind the other
   int64_t matrices = 1;               ///< of B
   size_t packed_step = 0;             ///< bytes from one to the next
@@ -167,10 +169,12 @@ bool keeps_bits(const float* x, int64_t n, PanelFormat format, uint16_t* halves,
   return std::memcmp(x, back, static_cast<size_t>(n) * sizeof(float)) == 0;
 }
 
-/// How panels keep a weight of floats, and lose nothing.
-struct ExactFormat {
-  PanelFormat format = PanelFormat::kFloat32;
-  int64_t raws = 0;  ///< Float28Panels::raws
+/// How panels keep a weight of floats.
+struct WeightFormat {
+  PanelFormat format = PanelFormat::kFloat32;  ///< loses nothing
+  int64_t raws = 0;                            ///< Float28Panels::raws
+  bool digits = false;                         ///< of bytes (gemm_digits.h) instead
+  bool three_digits = false;                   ///< DigitPanels::three
 };
 
 /// The 16 bits that hold all of these floats exactly, as those of models that were trained or kept
@@ -193,31 +197,54 @@ PanelFormat exact_halves(const Tensor& floats) {
   return may[1] ? PanelFormat::kFloat16 : may[2] ? PanelFormat::kBfloat16 : PanelFormat::kFloat32;
 }
 
+/// The first call of a decoder has many rows, those after it few.
+bool has_few_rows(const KernelQuery& query, const MatMulState& s) {
+  return query.options.decodes || s.m <= kMaxWideRows;
+}
+
 /// Few rows wait for a B that no second cache holds: an eighth less of it is worth taking it apart,
-/// once for all rows and several panels. More rows take as long either way, or a little longer. The
-/// first call of a decoder has many, those after it few.
+/// once for all rows and several panels. More rows take as long either way, or a little longer.
 bool waits_for_memory(const KernelQuery& query, const MatMulState& s) {
   const auto& wide = gemm_tiles().wide[static_cast<int>(PanelFormat::kFloat28)];
-  const bool few = query.options.decodes || (s.m <= kMaxWideRows && wide[s.m][2] != nullptr);
-  return few && takes_panels(PanelFormat::kFloat28) && s.k >= gemm_tiles().panel() &&
+  return has_few_rows(query, s) && (query.options.decodes || wide[s.m][2] != nullptr) &&
+         takes_panels(PanelFormat::kFloat28) && s.k >= gemm_tiles().panel() &&
          s.k * s.n * 4 >= 2 * near_bytes();
 }
 
-ExactFormat exact_format(const PrepareContext& context, const MatMulState& s, const Tensor& b) {
-  ExactFormat found{exact_halves(b)};
+/// Lets go of a weight's memory where it has been read.
+struct Release {
+  PackStore& packs;
+  const std::byte* bytes;
+  static void done(const void* argument, int64_t begin, int64_t end) {
+    const auto& self = *static_cast<const Release*>(argument);
+    self.packs.release({self.bytes + begin * 4, self.bytes + end * 4});
+  }
+};
+
+WeightFormat as_digits(const PrepareContext& context, const MatMulState& s, const Tensor& b,
+                       float* scales) {
+  WeightFormat found{.digits = true, .three_digits = true};
+  for (int64_t i = 0; i < s.matrices; ++i) {
+    const Release part{context.packs, b.data<std::byte>() + i * s.k * s.n * 4};
+    const auto fits = digits_of(part.bytes, s.k, s.n, s.trans_b, {&Release::done, &part}, scales);
+    if (!fits) return {};
+    found.three_digits = found.three_digits && fits->three;
+    scales += fits->scales() / 4;
+  }
+  return found;
+}
+
+WeightFormat weight_format(const PrepareContext& context, const MatMulState& s, const Tensor& b,
+                           float* scales) {
+  if (scales != nullptr && !has_few_rows(context, s))
+    if (const WeightFormat found = as_digits(context, s, b, scales); found.digits) return found;
+  constexpr int64_t kStaysNear = 64 << 10;  // floats: no use to make them smaller
+  if (s.k * s.n < kStaysNear) return {};
+  WeightFormat found{exact_halves(b)};
   if (found.format != PanelFormat::kFloat32 || !waits_for_memory(context, s)) return found;
   for (int64_t i = 0; i < s.matrices; ++i) {
-    struct Part {
-      PackStore& packs;
-      const std::byte* bytes;
-    } part{context.packs, b.data<std::byte>() + i * s.k * s.n * 4};
-    const auto fits =
-        float28_fits(part.bytes, s.k, s.n, s.trans_b,
-                     {[](const void* argument, int64_t begin, int64_t end) {
-                        const auto& read = *static_cast<const Part*>(argument);
-                        read.packs.release({read.bytes + begin * 4, read.bytes + end * 4});
-                      },
-                      &part});
+    const Release part{context.packs, b.data<std::byte>() + i * s.k * s.n * 4};
+    const auto fits = float28_fits(part.bytes, s.k, s.n, s.trans_b, {&Release::done, &part});
     if (!fits) return found;
     found.raws = std::max(found.raws, fits->raws);
   }
@@ -226,13 +253,12 @@ ExactFormat exact_format(const PrepareContext& context, const MatMulState& s, co
 }
 
 /// Halves stay halves in memory, and floats that halves or 28 bits hold become such: what waits for
-/// memory, products of few rows, has less to wait for. Not where they are taken apart for AMX, or
-/// scaled.
+/// memory, products of few rows, has less to wait for. With AMX, products of more rows take digits
+/// (gemm_digits.h). Not where B is scaled.
 Status choose_format(const PrepareContext& context, MatMulState& s) {
-  constexpr int64_t kStaysNear = 64 << 10;  ///< floats: no use to make them smaller
+  constexpr int64_t kFewest = 16 << 10;  // floats
   const Tensor* const b = context.constant(1);
-  if (b == nullptr || s.bf16 || s.alpha != 1 || parts_fit(PanelFormat::kFloat32, s.m, s.n, s.k))
-    return ok();
+  if (b == nullptr || s.bf16 || s.alpha != 1) return ok();
   if (b->dtype() != DType::kFloat32) {
     const bool f16 = b->dtype() == DType::kFloat16;
     const PanelFormat format = f16 ? PanelFormat::kFloat16 : PanelFormat::kBfloat16;
@@ -240,18 +266,29 @@ Status choose_format(const PrepareContext& context, MatMulState& s) {
     s.halves = true;
     return ok();
   }
-  if (b->deferred() != nullptr || s.n < gemm_tiles().panel() || s.k * s.n < kStaysNear) return ok();
+  if (b->deferred() != nullptr || s.n < gemm_tiles().panel() || s.k * s.n < kFewest) return ok();
   // Looked at once a session, not for each number of rows: the first one decides.
-  TRY(const std::byte* const bytes,
-      context.packed(1, "exact_format/" + std::string(name_of(active_isa())), sizeof(ExactFormat),
-                     [&](std::byte* target) {
-                       const ExactFormat found = exact_format(context, s, *b);
+  constexpr size_t kHeader = 64;
+  static_assert(sizeof(WeightFormat) <= kHeader);
+  const DigitPanels panels{s.k, s.n};
+  const bool digits = digits_fit(s.n, s.k);
+  const size_t bytes =
+      kHeader + (digits ? static_cast<size_t>(s.matrices * panels.scales()) : size_t{0});
+  TRY(const std::byte* const kept,
+      context.packed(1,
+                     "weight_format/" + std::string(name_of(active_isa())) +
+                         (digits ? "/digits" : "") + (s.trans_b ? "/t" : "/n"),
+                     bytes, [&](std::byte* target) {
+                       auto* scales = digits ? reinterpret_cast<float*>(target + kHeader) : nullptr;
+                       const WeightFormat found = weight_format(context, s, *b, scales);
                        std::memcpy(target, &found, sizeof found);
                      }));
-  ExactFormat found;
-  std::memcpy(&found, bytes, sizeof found);
+  WeightFormat found;
+  std::memcpy(&found, kept, sizeof found);
   s.format = found.format;
   s.float28 = {s.k, gemm_tiles().lanes, found.raws};
+  if (found.digits) s.digits = {s.k, s.n, found.three_digits};
+  s.digit_scales = reinterpret_cast<const float*>(kept + kHeader);
   return ok();
 }
 
@@ -279,10 +316,15 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
     scale = f16_scale(largest * std::abs(s.alpha));
   }
   if (s.bf16) bf16_pack_scale(scale, s.k, s.n, target);
-  const bool float28 = s.format == PanelFormat::kFloat28;
+  const bool float28 = s.format == PanelFormat::kFloat28, digits = s.digits.has_value();
   if (float28) float28_begin(s.float28, target);
-  // Bf16 is packed in pairs of rows, floats of 28 bits four at a time.
-  const int64_t rows = s.trans_b ? s.k : std::clamp<int64_t>(kFloats / s.n / 4 * 4, 4, s.k + 3);
+  if (digits)
+    std::memcpy(target, s.digit_scales + start / (s.k * s.n) * s.digits->scales() / 4,
+                static_cast<size_t>(s.digits->scales()));
+  // Bf16 is packed in pairs of rows, floats of 28 bits four at a time, digits 64.
+  const int64_t unit = digits ? kDigitsDepth : kFloat28Rows;
+  const int64_t rows =
+      s.trans_b ? s.k : std::clamp(kFloats / s.n / unit * unit, unit, round_up(s.k, unit));
   const int64_t group =
       s.trans_b ? std::clamp<int64_t>(kFloats / std::max<int64_t>(1, s.k * width), 1, panels)
                 : panels;
@@ -309,14 +351,17 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
                 pack_b_panel(half + from_at, row_step, column_step, k, columns, half_panel);
                 continue;
               }
-              if (float28) {  // in pieces that stay near
+              if (float28 || digits) {  // in pieces that stay near
                 constexpr int64_t kPiece = 256;
                 float* const piece = thread_floats(0, static_cast<size_t>(kPiece * width));
                 for (int64_t at = 0; at < k; at += kPiece) {
                   const int64_t some = std::min(kPiece, k - at);
                   pack_b_panel(b + from_at + at * row_step, row_step, column_step, some, columns, 1,
                                piece);
-                  float28_pack(piece, k0 + at, some, columns, s.float28, p, target);
+                  if (digits)
+                    digits_pack(piece, k0 + at, some, *s.digits, p, target);
+                  else
+                    float28_pack(piece, k0 + at, some, columns, s.float28, p, target);
                 }
                 continue;
               }
@@ -337,6 +382,7 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
 /// Floats that the packed form of B takes.
 int64_t packed_floats(const MatMulState& s) {
   if (s.bf16) return (bf16_b_bytes(s.k, s.n) + 3) / 4 + 64;
+  if (s.digits) return s.digits->bytes() / 4 + 64;
   const int64_t elements = packed_b_floats(s.k, s.n), width = gemm_tiles().panel();
   if (s.format == PanelFormat::kFloat28)
     return (s.float28.bytes((s.n + width - 1) / width) + 3) / 4 + 64;
@@ -359,7 +405,9 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
                                                   "gemm_b_float28/"};
     const std::string key =
         (kBf16 ? (has_f16_products() ? "gemm_b_f16_scaled" : "gemm_b_bf16_line")
-               : kKeys[static_cast<int>(s.format)] + std::string(name_of(active_isa()))) +
+         : s.digits.has_value()
+             ? "gemm_b_digits"
+             : kKeys[static_cast<int>(s.format)] + std::string(name_of(active_isa()))) +
         (s.trans_b ? "/t" : "/n") + std::to_string(std::bit_cast<uint32_t>(s.alpha));
     TRY(s.packed, context.packed(1, key, static_cast<size_t>(s.matrices) * s.packed_step,
                                  [&](std::byte* target) {
@@ -448,6 +496,8 @@ void multiply(const MatMulState& s, int64_t index, const float* a, const float* 
   // One column: the rows of A are those of a matrix that is turned.
   if (packed == nullptr && s.n == 1 && is_plain(epilogue) && gemm_dots_fits(1, epilogue))
     return gemm_dots(1, s.m, s.k, b, a, s.alpha, c, epilogue);
+  if (packed != nullptr && s.digits)
+    return gemm_digits(s.m, a, s.k, packed, *s.digits, c, s.n, epilogue);
   if (s.format == PanelFormat::kFloat32 && gemm_narrow_fits(s.m, s.n, s.k, epilogue)) {
     if (packed == nullptr)
       return gemm_narrow(s.m, s.n, s.k, a, b, row, column, s.alpha, c, epilogue);
