@@ -20,7 +20,7 @@ from onnx import numpy_helper as nh
 from fuzz_case import floats
 from fuzz_kernels import differences
 
-CHANNELS = [1, 3, 5, 8, 10, 16, 16, 20, 32, 33, 48, 64]
+CHANNELS = [1, 3, 5, 8, 10, 16, 16, 20, 32, 33, 48, 64, 96, 130]
 
 
 class Network:

@@ -57,10 +57,10 @@ struct DigitsProblem {
     std::vector<std::byte> file(b.size() * sizeof(float) + 1);
     std::memcpy(file.data() + 1, b.data(), b.size() * sizeof(float));
     std::vector<float> scales(static_cast<size_t>(round_up(n, kDigitsWidth)));
-    const auto fits = digits_of(file.data() + 1, k, n, turned, read, scales.data());
+    const bool fits = digits_of(file.data() + 1, k, n, turned, read, scales.data());
     EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), std::ssize(seen));
     if (!fits) return false;
-    panels = *fits;
+    panels = {k, n};
     packed.reset(static_cast<std::byte*>(
         std::aligned_alloc(64, static_cast<size_t>(round_up(panels.bytes(), 64)))));
     std::memcpy(packed.get(), scales.data(), scales.size() * sizeof(float));
@@ -148,8 +148,8 @@ TEST_F(GemmDigits, AreAtLeastAsExactAsVectors) {
         fill(x.b, numbers[of_b]);
         ASSERT_TRUE(x.pack()) << of_b;
         x.multiply();
-        // Few numbers leave vectors little to round off.
-        EXPECT_LE(x.error(x.c), std::max(2e-7, 1.2 * x.error(x.by_vectors())))
+        // Rounded once for each 256 numbers; few of them leave vectors little to round off.
+        EXPECT_LE(x.error(x.c), std::max(7e-8, x.error(x.by_vectors())))
             << m << " x " << n << " x " << k << " of " << of_a << " and " << of_b;
       }
 }
@@ -163,38 +163,6 @@ TEST_F(GemmDigits, OfWholeNumbersAreExact) {
     x.multiply();
     EXPECT_EQ(x.error(x.c), 0) << m;
   }
-}
-
-TEST_F(GemmDigits, LeaveOutTheLowestDigitOnlyOfEvenMatrices) {
-  DigitsProblem x(4, 64, 768);
-  fill(x.a, [&] { return normal(); });
-  fill(x.b, [&] { return normal(); });
-  ASSERT_TRUE(x.pack());
-  EXPECT_TRUE(x.panels.three);
-  // Of a row with one large number all digits count: without the lowest it would be off by 5e-5.
-  x.a[5] = 300;
-  x.multiply();
-  double squares = 0;
-  for (int64_t j = 0; j < x.n; ++j) {
-    double want = 0;
-    for (int64_t p = 0; p < x.k; ++p) want += double{x.a[static_cast<size_t>(p)]} * x.b_at(p, j);
-    squares += std::pow(x.c[static_cast<size_t>(j)] - want, 2);
-  }
-  EXPECT_LT(std::sqrt(squares / static_cast<double>(x.n)), 2.5e-5);
-  x.b[3 * 64 + 9] = 40;  // of one column alone
-  ASSERT_TRUE(x.pack());
-  EXPECT_FALSE(x.panels.three);
-}
-
-// What is left out of positive numbers does not add up.
-TEST_F(GemmDigits, RoundWithoutABias) {
-  DigitsProblem x(16, 64, 4096);
-  fill(x.a, [&] { return std::fabs(normal()); });
-  fill(x.b, [&] { return 1 + 0.2f * std::fabs(normal()); });
-  ASSERT_TRUE(x.pack());
-  EXPECT_TRUE(x.panels.three);
-  x.multiply();
-  EXPECT_LT(x.error(x.c), 6e-8);
 }
 
 TEST_F(GemmDigits, GiveTheSameBitsOnAnyNumberOfThreads) {
@@ -212,7 +180,7 @@ TEST_F(GemmDigits, GiveTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-// A row comes out the same whatever is multiplied beside it, so long as neither is uneven.
+// A row comes out the same whatever is multiplied beside it.
 TEST_F(GemmDigits, GiveARowTheSameBitsAmongAnyNumberOfRows) {
   DigitsProblem all(300, 50, 2000);
   fill(all.a, [&] { return normal(); });

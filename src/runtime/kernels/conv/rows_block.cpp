@@ -5,6 +5,7 @@
 
 #include "runtime/kernels/conv/block.h"
 #include "runtime/kernels/conv/conv_weights.h"
+#include "runtime/kernels/conv/digits_conv.h"
 #include "runtime/kernels/conv/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
@@ -67,6 +68,7 @@ Status run_unblock(KernelRun& run) {
 
 struct BlockConvState final : KernelState {
   BlockConvPlan plan;
+  std::optional<DigitsConv> digits;  ///< in its place
   const float* packed = nullptr;
   Activation activation;
   Dims output;
@@ -101,6 +103,14 @@ bool supports_block_conv(const KernelQuery& query) {
                Dims(query.dims(3)) == block_dims(*s, s->groups * s->out_channels));
 }
 
+/// Winograd reads four times the weights, which few tiles do not repay.
+bool leaves_to_digits(const BlockConvPlan& plan) {
+  using Algorithm = BlockConvPlan::Algorithm;
+  constexpr int64_t kFewTiles = 16;
+  return plan.algorithm == Algorithm::kDirect ||
+         (plan.algorithm == Algorithm::kWinograd && plan.tiles_y * plan.tiles_x <= kFewTiles);
+}
+
 Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& context) {
   auto state = std::make_unique<BlockConvState>();
   LiveTaps live;
@@ -110,6 +120,20 @@ Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& co
   const BlockConvPlan& plan = state->plan;
   state->activation = *read_activation(context.attributes);
   state->output = block_dims(shape, shape.groups * shape.out_channels);
+  if (!plain && leaves_to_digits(plan) && digits_conv_fits(shape)) {
+    const DigitsConv digits = plan_digits_conv(shape);
+    TRY(const std::byte* packed, context.packed(1, "block_conv_digits" + live.key(),
+                                                digits.weight_bytes, [&](std::byte* target) {
+                                                  ConvWeights w(context, live);
+                                                  pack_digits_conv(digits, w.data, target);
+                                                }));
+    if (digits_conv_packed(packed)) {
+      state->packed = reinterpret_cast<const float*>(packed);
+      state->scratch_bytes = digits.scratch_bytes;
+      state->digits = digits;
+      return state;
+    }
+  }
   state->scratch_bytes = (plan.scratch_floats + 64) * sizeof(float);
   const std::string key = "block_conv_f32/" + std::string(name_of(active_isa())) + "/" +
                           name_of(plan.algorithm) + "/" + std::to_string(shape.groups) +
@@ -129,8 +153,13 @@ Status run_block_convolution(KernelRun& run) {
   ConvEpilogue epilogue{.activation = state.activation};
   if (run.has_input(2)) epilogue.bias = run.data<float>(2);
   if (run.has_input(3)) epilogue.residual = run.data<float>(3);
-  run_block_conv(state.plan, run.data<float>(0), state.packed, y->data<float>(), epilogue,
-                 reinterpret_cast<float*>(run.scratch()));
+  if (state.digits)
+    run_digits_conv(*state.digits, run.data<float>(0),
+                    reinterpret_cast<const std::byte*>(state.packed), y->data<float>(), epilogue,
+                    run.scratch());
+  else
+    run_block_conv(state.plan, run.data<float>(0), state.packed, y->data<float>(), epilogue,
+                   reinterpret_cast<float*>(run.scratch()));
   return ok();
 }
 

@@ -6,17 +6,14 @@
 // Each row of A and each column of B is an integer of 31 bits times a power of two that its largest
 // number determines. Integers are four digits of eight signed bits, and of all products of one
 // digit with another the ten that count are added up in int32, which rounds nothing: those whose
-// places together are at least a 2^-32nd of the first one. Where columns of B hold numbers of about
-// one size, and so does a row of A, the lowest digit of B is left out: what that loses is less than
-// sums of floats round off. Rows of A whose numbers are too far from one another go by vectors, as
-// does a B like that (digits_of). (The scheme: K. Ozaki, T. Ogita, S. Oishi, S. M. Rump, Error-free
-// transformations of matrix multiplication by using fast routines of matrix multiplication and its
-// applications, 2012; with integers: H. Ootomo, K. Ozaki, R. Yokota, DGEMM on integer matrix
-// multiplication unit, 2024.)
+// places together are at least a 2^-32nd of the first one. Rows of A whose numbers are too far from
+// one another go by vectors, as does a B like that (digits_of). (The scheme: K. Ozaki, T. Ogita, S.
+// Oishi, S. M. Rump, Error-free transformations of matrix multiplication by using fast routines of
+// matrix multiplication and its applications, 2012; with integers: H. Ootomo, K. Ozaki, R. Yokota,
+// DGEMM on integer matrix multiplication unit, 2024.)
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "runtime/kernels/matmul/gemm.h"
 
@@ -28,11 +25,10 @@ inline constexpr int64_t kDigitsWidth = 32;  ///< columns of a panel
 /// How a matrix of k x n lies:
 ///   scales: for each column what its highest digit counts, up to whole panels
 ///   panel:  two halves of 16 columns
-///   half:   for each step the three higher digits, the highest first; then the lowest of each step
+///   half:   steps, of each its digits, the highest first
 ///   digit:  [16][16 columns][4]: byte i of line j is that of row 16 i + j of the step
 struct DigitPanels {
   int64_t k = 0, n = 0;
-  bool three = false;  ///< digits are enough for rows of A that are even
 
   int64_t steps() const { return (k + kDigitsDepth - 1) / kDigitsDepth; }
   int64_t panels() const { return (n + kDigitsWidth - 1) / kDigitsWidth; }
@@ -44,15 +40,72 @@ struct DigitPanels {
 /// Whether the processor can, and such a product is large enough to gain.
 bool digits_fit(int64_t n, int64_t k);
 
-/// How B, k x n floats at any address (turned: n x k), lies as digits: not at all if a column holds
+/// Whether integers hold B, k x n floats at any address (turned: n x k): not if a column has
 /// numbers too far from one another, infinities or NaN. Writes the scales, up to whole panels.
 /// `read` is told which floats have been read. Threaded.
-std::optional<DigitPanels> digits_of(const std::byte* b, int64_t k, int64_t n, bool turned,
-                                     const ReadFloats& read, float* scales);
+bool digits_of(const std::byte* b, int64_t k, int64_t n, bool turned, const ReadFloats& read,
+               float* scales);
 /// Packs rows [k0, k0 + k) of a panel from floats [k][32]. k0 is a multiple of 64, and so is k but
 /// at the end. The scales are there already.
 void digits_pack(const float* rows, int64_t k0, int64_t k, const DigitPanels& panels, int64_t panel,
                  std::byte* matrix);
+
+/// `k` numbers of A: sixteen at `a`, the next `plane` floats on.
+struct DigitRow {
+  const float* a;
+  int64_t plane;
+  int64_t k;
+};
+/// Where their digits go, 64 bytes of each in a step: the highest first, `digit` bytes apart.
+struct DigitPlaces {
+  std::byte* digits;
+  int64_t step;
+  int64_t digit;
+};
+/// Returns the scale, above zero, or -1 where integers do not hold the row and zeros are written.
+float split_digits(const DigitRow& row, const DigitPlaces& to);
+void clear_digits(int64_t k, const DigitPlaces& to);
+/// One scale for many rows, -1 where integers do not hold them.
+struct DigitScale {
+  float scale;
+  int exponent;
+};
+/// That of an image, [channels / 16][pixel][16]. Threaded.
+DigitScale digits_scale(const float* x, int64_t channels, int64_t pixels);
+void split_digits_as(const DigitRow& row, const DigitScale& scale, const DigitPlaces& to);
+
+/// Rows of A as digits. Whole tiles of 16 rows are read.
+struct DigitRows {
+  const std::byte* digits;
+  int64_t tile;                     ///< bytes from 16 rows to the next
+  int64_t line;                     ///< from a row to the next
+  int64_t digit;                    ///< from a digit to the next
+  const int64_t* steps;             ///< where each step begins
+  const float* scales;              ///< of each row: 0 where nobody reads it, -1: by vectors
+  const int32_t* places = nullptr;  ///< of rows in the result; null: one after the other
+  /// Row `row` as floats, in the order of B; `room` is for k of them.
+  const float* (*floats)(const void* argument, int64_t row, float* room);
+  const void* argument;
+};
+/// Where a product goes: sixteen columns at `c`, the next `plane` floats on, rows `ldc`.
+struct DigitResult {
+  float* c;
+  int64_t ldc;
+  int64_t plane = 16;
+  const float* init = nullptr;  ///< added, or null
+  int64_t ldi = 0;
+  int64_t init_plane = 16;
+  const float* row_bias = nullptr;
+  const float* column_bias = nullptr;
+  bool clamp = false;
+  float lo = 0, hi = 0;
+  /// What is done to finished columns of all rows, or null.
+  void (*post)(const void* argument, int64_t rows, int64_t column, int64_t columns) = nullptr;
+  const void* argument = nullptr;
+};
+/// Rows of A by panels [from, to) of B, `depth` steps of all of them before the next steps.
+void digits_product(const DigitRows& a, int64_t rows, const std::byte* b, const DigitPanels& panels,
+                    const DigitResult& result, int64_t depth, int64_t from, int64_t to);
 
 /// C[m, n] = A B + epilogue. Threaded.
 void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,

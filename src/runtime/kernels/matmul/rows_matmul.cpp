@@ -174,7 +174,6 @@ struct WeightFormat {
   PanelFormat format = PanelFormat::kFloat32;  ///< loses nothing
   int64_t raws = 0;                            ///< Float28Panels::raws
   bool digits = false;                         ///< of bytes (gemm_digits.h) instead
-  bool three_digits = false;                   ///< DigitPanels::three
 };
 
 /// The 16 bits that hold all of these floats exactly, as those of models that were trained or kept
@@ -197,18 +196,21 @@ PanelFormat exact_halves(const Tensor& floats) {
   return may[1] ? PanelFormat::kFloat16 : may[2] ? PanelFormat::kBfloat16 : PanelFormat::kFloat32;
 }
 
-/// The first call of a decoder has many rows, those after it few.
-bool has_few_rows(const KernelQuery& query, const MatMulState& s) {
-  return query.options.decodes || s.m <= kMaxWideRows;
-}
+/// Whether no second cache holds B.
+bool lies_far(const MatMulState& s) { return s.k * s.n * 4 >= 2 * near_bytes(); }
 
-/// Few rows wait for a B that no second cache holds: an eighth less of it is worth taking it apart,
-/// once for all rows and several panels. More rows take as long either way, or a little longer.
+/// Few rows wait for a B that lies far: an eighth less of it is worth taking it apart, once for all
+/// rows and several panels. More rows take as long either way, or a little longer. The first call
+/// of a decoder has many, those after it few.
 bool waits_for_memory(const KernelQuery& query, const MatMulState& s) {
   const auto& wide = gemm_tiles().wide[static_cast<int>(PanelFormat::kFloat28)];
-  return has_few_rows(query, s) && (query.options.decodes || wide[s.m][2] != nullptr) &&
-         takes_panels(PanelFormat::kFloat28) && s.k >= gemm_tiles().panel() &&
-         s.k * s.n * 4 >= 2 * near_bytes();
+  const bool few = query.options.decodes || (s.m <= kMaxWideRows && wide[s.m][2] != nullptr);
+  return few && takes_panels(PanelFormat::kFloat28) && s.k >= gemm_tiles().panel() && lies_far(s);
+}
+
+/// Vectors keep memory busier than tiles do, so it takes more rows where B lies far.
+bool digits_pay(const KernelQuery& query, const MatMulState& s) {
+  return !query.options.decodes && s.m >= (lies_far(s) ? 48 : kMaxWideRows + 1);
 }
 
 /// Lets go of a weight's memory where it has been read.
@@ -221,23 +223,20 @@ struct Release {
   }
 };
 
-WeightFormat as_digits(const PrepareContext& context, const MatMulState& s, const Tensor& b,
-                       float* scales) {
-  WeightFormat found{.digits = true, .three_digits = true};
+bool fits_digits(const PrepareContext& context, const MatMulState& s, const Tensor& b,
+                 float* scales) {
   for (int64_t i = 0; i < s.matrices; ++i) {
     const Release part{context.packs, b.data<std::byte>() + i * s.k * s.n * 4};
-    const auto fits = digits_of(part.bytes, s.k, s.n, s.trans_b, {&Release::done, &part}, scales);
-    if (!fits) return {};
-    found.three_digits = found.three_digits && fits->three;
-    scales += fits->scales() / 4;
+    float* const own = scales + i * DigitPanels{s.k, s.n}.scales() / 4;
+    if (!digits_of(part.bytes, s.k, s.n, s.trans_b, {&Release::done, &part}, own)) return false;
   }
-  return found;
+  return true;
 }
 
 WeightFormat weight_format(const PrepareContext& context, const MatMulState& s, const Tensor& b,
                            float* scales) {
-  if (scales != nullptr && !has_few_rows(context, s))
-    if (const WeightFormat found = as_digits(context, s, b, scales); found.digits) return found;
+  if (scales != nullptr && digits_pay(context, s) && fits_digits(context, s, b, scales))
+    return {.digits = true};
   constexpr int64_t kStaysNear = 64 << 10;  // floats: no use to make them smaller
   if (s.k * s.n < kStaysNear) return {};
   WeightFormat found{exact_halves(b)};
@@ -287,7 +286,7 @@ Status choose_format(const PrepareContext& context, MatMulState& s) {
   std::memcpy(&found, kept, sizeof found);
   s.format = found.format;
   s.float28 = {s.k, gemm_tiles().lanes, found.raws};
-  if (found.digits) s.digits = {s.k, s.n, found.three_digits};
+  if (found.digits) s.digits = panels;
   s.digit_scales = reinterpret_cast<const float*>(kept + kHeader);
   return ok();
 }

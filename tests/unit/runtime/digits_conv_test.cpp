@@ -1,0 +1,200 @@
+// Convolutions in blocks by AMX, as products of digits: what vectors give, nearer to the exact
+// sums.
+
+#include "runtime/kernels/conv/digits_conv.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "runtime/kernels/conv/block.h"
+#include "runtime/kernels/isa.h"
+
+namespace tombolo {
+namespace {
+
+struct Freed {
+  void operator()(std::byte* p) const { std::free(p); }
+};
+using Bytes = std::unique_ptr<std::byte, Freed>;
+Bytes bytes(size_t count) {
+  return Bytes(static_cast<std::byte*>(std::aligned_alloc(64, (count + 127) / 64 * 64)));
+}
+
+struct Case {
+  int64_t batch, in_channels, out_channels, height, width, kernel_y, kernel_x;
+  int64_t stride = 1, dilation = 1, pad = 0;
+};
+
+class DigitsConvolution : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_amx_int8()) GTEST_SKIP() << "no AMX on this machine";
+  }
+  void TearDown() override { set_thread_count(0); }
+
+  static ConvGeometry shape_of(const Case& c) {
+    ConvGeometry s;
+    s.batch = c.batch;
+    s.in_channels = c.in_channels;
+    s.out_channels = c.out_channels;
+    const int64_t in[] = {c.height, c.width}, kernel[] = {c.kernel_y, c.kernel_x};
+    for (int axis = 1; axis < 3; ++axis) {
+      s.in[axis] = in[axis - 1];
+      s.kernel[axis] = kernel[axis - 1];
+      s.stride[axis] = c.stride;
+      s.dilation[axis] = c.dilation;
+      s.pad[axis] = c.pad;
+      s.out[axis] = (s.in[axis] + 2 * c.pad - s.extent(axis)) / c.stride + 1;
+    }
+    return s;
+  }
+  std::vector<float> normal(int64_t count) {
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float& value : values) value = normal_(engine_);
+    return values;
+  }
+
+  std::mt19937 engine_{3};
+  std::normal_distribution<float> normal_;
+};
+
+struct Problem {
+  ConvGeometry s;
+  std::vector<float> x, w, bias, residual;
+  Activation activation;
+
+  int64_t in_floats() const { return blocks_of(s.in_channels) * s.in_plane() * kBlock; }
+  int64_t out_floats() const { return blocks_of(s.out_channels) * s.out_plane() * kBlock; }
+  ConvEpilogue epilogue() const {
+    ConvEpilogue e{.activation = activation};
+    if (!bias.empty()) e.bias = bias.data();
+    if (!residual.empty()) e.residual = residual.data();
+    return e;
+  }
+  std::vector<float> by_digits() const {
+    const DigitsConv plan = plan_digits_conv(s);
+    const Bytes packed = bytes(plan.weight_bytes), scratch = bytes(plan.scratch_bytes);
+    pack_digits_conv(plan, w.data(), packed.get());
+    EXPECT_TRUE(digits_conv_packed(packed.get()));
+    std::vector<float> y(static_cast<size_t>(s.batch * out_floats()));
+    run_digits_conv(plan, x.data(), packed.get(), y.data(), epilogue(), scratch.get());
+    return y;
+  }
+  std::vector<float> by_vectors() const {
+    const BlockConvPlan plan = plan_block_conv(s, false, false);
+    const Bytes packed = bytes((plan.weight_floats + 64) * 4);
+    const Bytes scratch = bytes((plan.scratch_floats + 64) * 4);
+    pack_block_conv(plan, w.data(), reinterpret_cast<float*>(packed.get()));
+    std::vector<float> y(static_cast<size_t>(s.batch * out_floats()));
+    run_block_conv(plan, x.data(), reinterpret_cast<float*>(packed.get()), y.data(), epilogue(),
+                   reinterpret_cast<float*>(scratch.get()));
+    return y;
+  }
+  /// fn(index in y, channel) for each result.
+  template <typename Fn>
+  void each(Fn&& fn) const {
+    for (int64_t n = 0; n < s.batch; ++n)
+      for (int64_t c = 0; c < s.out_channels; ++c)
+        for (int64_t p = 0; p < s.out_plane(); ++p)
+          fn(static_cast<size_t>(n * out_floats() + (c / kBlock * s.out_plane() + p) * kBlock +
+                                 c % kBlock));
+  }
+};
+
+constexpr Case kCases[] = {
+    {1, 128, 96, 7, 8, 1, 1},           {2, 100, 100, 9, 9, 1, 1},
+    {1, 130, 97, 16, 17, 1, 1, 2},      {2, 128, 128, 20, 30, 1, 1},
+    {1, 64, 96, 14, 14, 3, 3, 1, 1, 1}, {2, 60, 100, 13, 11, 3, 3, 2, 1, 1},
+    {1, 64, 96, 9, 33, 1, 7, 1, 1, 3},  {1, 64, 96, 15, 15, 3, 3, 1, 2, 2},
+    {1, 50, 96, 12, 12, 5, 5, 1, 1, 2}, {1, 128, 96, 10, 10, 1, 1, 1, 1, 1},
+    {1, 64, 112, 30, 31, 2, 2, 3},      {1, 192, 96, 12, 12, 3, 1, 2, 1, 1},
+};
+
+TEST_F(DigitsConvolution, GivesWhatVectorsGive) {
+  using Kind = Activation::Kind;
+  const Activation activations[] = {
+      {}, {Kind::kClamp, 0, 2}, {Kind::kSwish, 1}, {Kind::kHardSwish}, {Kind::kLeakyRelu, 0.1f}};
+  size_t turn = 0;
+  for (const Case& c : kCases)
+    for (const int threads : {1, 2}) {
+      set_thread_count(threads);
+      Problem p{.s = shape_of(c)};
+      p.x = normal(c.batch * p.in_floats());
+      p.w = normal(c.out_channels * c.in_channels * p.s.taps());
+      // Lanes beyond the last channel may hold anything.
+      if (const int64_t rest = c.in_channels % kBlock; rest != 0)
+        for (int64_t n = 0; n < c.batch; ++n)
+          for (int64_t i = 0; i < p.s.in_plane(); ++i)
+            for (int64_t lane = rest; lane < kBlock; ++lane)
+              p.x[static_cast<size_t>((n + 1) * p.in_floats() - (p.s.in_plane() - i) * kBlock +
+                                      lane)] = lane % 2 == 0 ? std::nanf("") : 1e30f;
+      if (turn % 2 == 0) p.bias = normal(blocks_of(c.out_channels) * kBlock);
+      if (turn % 3 == 0) p.residual = normal(c.batch * p.out_floats());
+      p.activation = activations[turn++ % std::size(activations)];
+      const std::vector<float> got = p.by_digits(), want = p.by_vectors();
+      const float size = std::sqrt(static_cast<float>(p.s.depth()));
+      p.each([&](size_t at) {
+        ASSERT_NEAR(got[at], want[at], 2e-6f * (size + std::fabs(want[at]))) << turn << " " << at;
+      });
+    }
+}
+
+// An infinity, a NaN and numbers far larger than the others: in the window of some results, whether
+// a pixel or an image goes by vectors for them.
+TEST_F(DigitsConvolution, LeavesOddImagesToVectors) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (const Case& c : kCases)
+    for (const float odd : {kInf, std::nanf(""), 1e20f, 1e-42f}) {
+      Problem p{.s = shape_of(c)};
+      p.x = normal(c.batch * p.in_floats());
+      p.w = normal(c.out_channels * c.in_channels * p.s.taps());
+      p.bias = normal(blocks_of(c.out_channels) * kBlock);
+      p.activation = {Activation::Kind::kSwish, 1};
+      p.x[static_cast<size_t>(p.s.in_plane() / 2 * kBlock + 3)] = odd;
+      const std::vector<float> got = p.by_digits(), want = p.by_vectors();
+      const float size = std::sqrt(static_cast<float>(p.s.depth()));
+      p.each([&](size_t at) {
+        if (std::isnan(want[at])) {
+          ASSERT_TRUE(std::isnan(got[at])) << odd << " " << at;
+        } else if (std::isinf(want[at])) {
+          ASSERT_EQ(got[at], want[at]) << odd << " " << at;
+        } else {
+          ASSERT_NEAR(got[at], want[at], 2e-6f * (size + std::fabs(want[at]))) << odd << " " << at;
+        }
+      });
+    }
+}
+
+TEST_F(DigitsConvolution, GivesTheSameBitsOnAnyNumberOfThreads) {
+  for (const Case& c : kCases) {
+    Problem p{.s = shape_of(c)};
+    p.x = normal(c.batch * p.in_floats());
+    p.w = normal(c.out_channels * c.in_channels * p.s.taps());
+    set_thread_count(1);
+    const std::vector<float> one = p.by_digits();
+    set_thread_count(3);
+    EXPECT_EQ(p.by_digits(), one);
+  }
+}
+
+TEST_F(DigitsConvolution, DoesNotTakeWeightsOfAllSizes) {
+  Problem p{.s = shape_of(kCases[4])};
+  p.w = normal(p.s.out_channels * p.s.in_channels * p.s.taps());
+  p.w[1000] = 1e10f;
+  const DigitsConv plan = plan_digits_conv(p.s);
+  const Bytes packed = bytes(plan.weight_bytes);
+  pack_digits_conv(plan, p.w.data(), packed.get());
+  EXPECT_FALSE(digits_conv_packed(packed.get()));
+}
+
+}  // namespace
+}  // namespace tombolo
