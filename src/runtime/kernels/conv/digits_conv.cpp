@@ -144,20 +144,92 @@ struct Rows {
   }
 };
 
-int64_t block_rows(int64_t results) {
-  const int64_t blocks = (results + kMostRows - 1) / kMostRows;
-  return round_up((results + blocks - 1) / blocks, kTileRows);
+/// How the product is cut: blocks of rows, and panels in groups where threads share them.
+struct Cut {
+  int64_t results, rows, blocks, groups;
+
+  Cut(const DigitsConv& plan) : results(plan.results()) {
+    const int64_t threads = thread_count(), panels = plan.panels.panels();
+    // Weights that stay near are used for some rows after the other, of which each thread has its
+    // own.
+    const bool apart = plan.panels.bytes() <= near_bytes() && results >= 48 * threads;
+    const int64_t most = (results + kMostRows - 1) / kMostRows;
+    const int64_t wanted = apart ? round_up(most, threads) : most;
+    rows = round_up((results + wanted - 1) / wanted, kTileRows);
+    blocks = (results + rows - 1) / rows;
+    groups = apart || threads == 1 ? 1 : std::clamp<int64_t>(8 * threads / blocks, 1, panels);
+  }
+  int64_t rows_at(int64_t block) const { return std::min(rows, results - block * rows); }
+};
+
+/// What a run needs of its scratch.
+struct Room {
+  float* scales;
+  std::byte* digits;
+};
+
+/// Each pixel is a row.
+void run_pointwise(const Image& image, const std::byte* matrix, const Room& room) {
+  const DigitsConv& plan = image.plan;
+  const ConvGeometry& s = plan.shape;
+  const Cut cut(plan);
+  const int64_t tile_bytes = kTileRows * plan.pixel, plane = s.in_plane() * kBlock;
+  const int64_t panels = plan.panels.panels(), tiles = (cut.results + kTileRows - 1) / kTileRows;
+  const auto split = [&](int64_t tile) {
+    for (int64_t line = 0; line < kTileRows; ++line) {
+      const int64_t r = tile * kTileRows + line;
+      const DigitPlaces to{room.digits + tile * tile_bytes + line * 64, 4 * 1024, 1024};
+      if (r >= cut.results) {
+        clear_digits(s.in_channels, to);
+        continue;
+      }
+      const int64_t pixel = r / s.out[2] * s.stride[1] * s.in[2] + r % s.out[2] * s.stride[2];
+      room.scales[r] = split_digits({image.x + pixel * kBlock, plane, s.in_channels}, to);
+    }
+  };
+  if (cut.groups > 1)
+    parallel(tiles, std::max<int64_t>(1, 1024 / plan.channels), [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) split(t);
+    });
+  parallel(cut.blocks * cut.groups, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t block = task / cut.groups, at = task % cut.groups, row = block * cut.rows;
+      const int64_t count = cut.rows_at(block), tile = row / kTileRows;
+      if (cut.groups == 1)
+        for (int64_t t = tile; t < tile + (count + kTileRows - 1) / kTileRows; ++t) split(t);
+      const DigitRows a{.digits = room.digits + tile * tile_bytes,
+                        .tile = tile_bytes,
+                        .line = 64,
+                        .digit = 1024,
+                        .steps = plan.steps.data(),
+                        .scales = room.scales + row};
+      Rows{image, row, count}.multiply(a, matrix, panels * at / cut.groups,
+                                       panels * (at + 1) / cut.groups);
+    }
+  });
 }
 
-/// Tasks for blocks of rows by parts of the panels: body(first row, panels from, to).
-template <typename Body>
-void share(int64_t results, int64_t rows, int64_t panels, Body&& body) {
-  const int64_t blocks = (results + rows - 1) / rows, threads = thread_count();
-  const int64_t groups = threads == 1 ? 1 : std::clamp<int64_t>(8 * threads / blocks, 1, panels);
-  parallel(blocks * groups, 1, [&](int64_t begin, int64_t end) {
+void run_windows(const Image& image, const std::byte* matrix, const Room& room) {
+  const DigitsConv& plan = image.plan;
+  const ConvGeometry& s = plan.shape;
+  const Cut cut(plan);
+  const int64_t panels = plan.panels.panels();
+  const DigitScale scale = digits_scale(image.x, s.in_channels, s.in_plane());
+  if (scale.scale > 0) split_phase_rows(plan, image.x, scale, room.digits);
+  for (int64_t r = 0; r < cut.results; ++r)
+    room.scales[r] = plan.places[static_cast<size_t>(r)] < 0 ? 0 : scale.scale;
+  parallel(cut.blocks * cut.groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t at = task % groups;
-      body(task / groups * rows, panels * at / groups, panels * (at + 1) / groups);
+      const int64_t block = task / cut.groups, at = task % cut.groups, row = block * cut.rows;
+      const DigitRows a{.digits = room.digits + row * plan.pixel,
+                        .tile = kTileRows * plan.pixel,
+                        .line = plan.pixel,
+                        .digit = 64,
+                        .steps = plan.steps.data(),
+                        .scales = room.scales + row,
+                        .places = plan.places.data() + row};
+      Rows{image, row, cut.rows_at(block)}.multiply(a, matrix, panels * at / cut.groups,
+                                                    panels * (at + 1) / cut.groups);
     }
   });
 }
@@ -231,68 +303,12 @@ void run_digits_conv(const DigitsConv& plan, const float* x, const std::byte* pa
   const std::byte* const matrix = packed + kHeader;
   const int64_t in = blocks_of(s.in_channels) * s.in_plane() * kBlock;
   const int64_t out = blocks_of(s.out_channels) * s.out_plane() * kBlock;
-  const int64_t results = plan.results(), rows = block_rows(results);
-  const int64_t tiles = (results + kTileRows - 1) / kTileRows, panels = plan.panels.panels();
-  auto* const scales = reinterpret_cast<float*>(scratch);
-  std::byte* const digits = scratch + round_up(results, kTileRows) * 4;
+  const Room room{reinterpret_cast<float*>(scratch),
+                  scratch + round_up(plan.results(), kTileRows) * 4};
   for (int64_t n = 0; n < s.batch; ++n) {
     const Image image{plan, x + n * in, y + n * out, epilogue,
                       epilogue.residual != nullptr ? epilogue.residual + n * out : nullptr};
-    DigitRows a{.digits = digits, .steps = plan.steps.data(), .scales = scales};
-    if (plan.pointwise()) {
-      const int64_t tile_bytes = kTileRows * plan.pixel;
-      a.tile = tile_bytes;
-      a.line = 64;
-      a.digit = 1024;
-      const int64_t plane = s.in_plane() * kBlock;
-      const auto split = [&](int64_t tile) {
-        for (int64_t line = 0; line < kTileRows; ++line) {
-          const int64_t r = tile * kTileRows + line;
-          const DigitPlaces to{digits + tile * tile_bytes + line * 64, 4 * 1024, 1024};
-          if (r >= results) {
-            clear_digits(s.in_channels, to);
-            continue;
-          }
-          const int64_t pixel = r / s.out[2] * s.stride[1] * s.in[2] + r % s.out[2] * s.stride[2];
-          scales[r] = split_digits({image.x + pixel * kBlock, plane, s.in_channels}, to);
-        }
-      };
-      const auto multiply = [&](int64_t row, int64_t from, int64_t to) {
-        const int64_t tile = row / kTileRows;
-        DigitRows some = a;
-        some.digits += tile * tile_bytes;
-        some.scales += row;
-        Rows{image, row, std::min(rows, results - row)}.multiply(some, matrix, from, to);
-      };
-      if (thread_count() == 1) {  // what is multiplied is near
-        for (int64_t row = 0; row < results; row += rows) {
-          for (int64_t t = row / kTileRows; t < std::min(tiles, (row + rows) / kTileRows); ++t)
-            split(t);
-          multiply(row, 0, panels);
-        }
-        continue;
-      }
-      parallel(tiles, std::max<int64_t>(1, 1024 / plan.channels), [&](int64_t begin, int64_t end) {
-        for (int64_t t = begin; t < end; ++t) split(t);
-      });
-      share(results, rows, panels, multiply);
-      continue;
-    }
-    const DigitScale scale = digits_scale(image.x, s.in_channels, s.in_plane());
-    if (scale.scale > 0) split_phase_rows(plan, image.x, scale, digits);
-    for (int64_t r = 0; r < results; ++r)
-      scales[r] = plan.places[static_cast<size_t>(r)] < 0 ? 0 : scale.scale;
-    a.tile = kTileRows * plan.pixel;
-    a.line = plan.pixel;
-    a.digit = 64;
-    a.places = plan.places.data();
-    share(results, rows, panels, [&](int64_t row, int64_t from, int64_t to) {
-      DigitRows some = a;
-      some.digits += row * plan.pixel;
-      some.scales += row;
-      some.places += row;
-      Rows{image, row, std::min(rows, results - row)}.multiply(some, matrix, from, to);
-    });
+    (plan.pointwise() ? run_pointwise : run_windows)(image, matrix, room);
   }
 }
 

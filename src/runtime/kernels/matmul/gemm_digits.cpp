@@ -292,18 +292,36 @@ TOMBOLO_DIGITS void join_digits(const std::byte* b, const DigitPanels& panels, c
       }
 }
 
-/// Row r of a tile by vectors.
-TOMBOLO_DIGITS void float_row(const Finish& f, int64_t r, const float* a, const float* b,
-                              int64_t k) {
-  __m512 sums[4];
-  for (__m512& sum : sums) sum = _mm512_setzero_ps();
-  for (int64_t i = 0; i < k; ++i)
-    sums[i % 4] = _mm512_fmadd_ps(_mm512_set1_ps(a[i]), _mm512_load_ps(b + i * 16), sums[i % 4]);
-  const __m512 sum =
-      _mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3]));
+/// Some rows by vectors.
+constexpr int64_t kFloatRows = 4;
+struct FloatRows {
+  int64_t count = 0;
+  int64_t row[kFloatRows];
+  const float* a[kFloatRows];
+};
+TOMBOLO_DIGITS void multiply_floats(const Finish& f, const FloatRows& rows, const float* b,
+                                    int64_t k) {
+  // Rows that are not there are the first one once more.
+  const float* a[kFloatRows];
+  __m512 sums[kFloatRows][2];
+  for (int64_t r = 0; r < kFloatRows; ++r) {
+    a[r] = rows.a[r < rows.count ? r : 0];
+    sums[r][0] = sums[r][1] = _mm512_setzero_ps();
+  }
+  for (int64_t i = 0; i < k; i += 2, b += 32) {
+    const __m512 even = _mm512_load_ps(b);
+    for (int64_t r = 0; r < kFloatRows; ++r)
+      sums[r][0] = _mm512_fmadd_ps(_mm512_set1_ps(a[r][i]), even, sums[r][0]);
+    if (i + 1 == k) break;
+    const __m512 odd = _mm512_load_ps(b + 16);
+    for (int64_t r = 0; r < kFloatRows; ++r)
+      sums[r][1] = _mm512_fmadd_ps(_mm512_set1_ps(a[r][i + 1]), odd, sums[r][1]);
+  }
   const __m512 bias = f.column_bias != nullptr ? _mm512_maskz_loadu_ps(f.columns, f.column_bias)
                                                : _mm512_setzero_ps();
-  f.end(r, _mm512_add_ps(sum, f.begin(r, bias)));
+  for (int64_t r = 0; r < rows.count; ++r)
+    f.end(rows.row[r],
+          _mm512_add_ps(_mm512_add_ps(sums[r][0], sums[r][1]), f.begin(rows.row[r], bias)));
 }
 
 /// Steps that a tile takes: what it reads of A and B fits the first cache. The same whatever is
@@ -341,17 +359,29 @@ Finish finish_of(const DigitRows& a, const float* column_scales, const DigitPane
   return f;
 }
 
+bool any_held(const float* scales, int64_t rows) {
+  return std::any_of(scales, scales + rows, [](float scale) { return scale > 0; });
+}
+
 /// Those rows that integers do not hold, by a panel from `column` on.
 TOMBOLO_DIGITS void odd_rows(const DigitRows& a, int64_t rows, const float* column_scales,
                              const std::byte* data, const DigitPanels& panels,
                              const DigitResult& result, int64_t column) {
-  float* const b = thread_floats(5, static_cast<size_t>(panels.k * 17));
+  float* const b = thread_floats(5, static_cast<size_t>(panels.k * (16 + kFloatRows)));
   float* const room = b + panels.k * 16;
   for (const int64_t end = std::min(panels.n, column + kDigitsWidth); column < end; column += 16) {
     join_digits(data + column / 16 * panels.half(), panels, column_scales + column, b);
     const Finish f = finish_of(a, column_scales, panels, result, 0, rows, column, true, true);
-    for (int64_t r = 0; r < rows; ++r)
-      if (a.scales[r] < 0) float_row(f, r, a.floats(a.argument, r, room), b, panels.k);
+    FloatRows some;
+    for (int64_t r = 0; r < rows; ++r) {
+      if (!(a.scales[r] < 0)) continue;
+      some.row[some.count] = r;
+      some.a[some.count] = a.floats(a.argument, r, room + some.count * panels.k);
+      if (++some.count < kFloatRows) continue;
+      multiply_floats(f, some, b, panels.k);
+      some.count = 0;
+    }
+    if (some.count > 0) multiply_floats(f, some, b, panels.k);
   }
 }
 
@@ -529,6 +559,7 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
           const std::byte* const b = data + column / 16 * half_bytes + at * kStepBytes;
           for (int64_t t = 0; t < tiles; ++t) {
             const int64_t r = t * kTileRows, some = std::min(kTileRows, rows - r);
+            if (odd && !any_held(a.scales + r, some)) continue;
             int32_t* const into = sums[turn];
             // The same piece of the next columns is asked for.
             digits_tile(a, a.digits + t * a.tile, at, b, count, into, before,
