@@ -293,7 +293,7 @@ TOMBOLO_DIGITS void join_digits(const std::byte* b, const DigitPanels& panels, c
 }
 
 /// Some rows by vectors.
-constexpr int64_t kFloatRows = 4;
+constexpr int64_t kFloatRows = 8;
 struct FloatRows {
   int64_t count = 0;
   int64_t row[kFloatRows];
@@ -303,25 +303,31 @@ TOMBOLO_DIGITS void multiply_floats(const Finish& f, const FloatRows& rows, cons
                                     int64_t k) {
   // Rows that are not there are the first one once more.
   const float* a[kFloatRows];
-  __m512 sums[kFloatRows][2];
+  __m512 sums[kFloatRows];
+#pragma GCC unroll 8
   for (int64_t r = 0; r < kFloatRows; ++r) {
     a[r] = rows.a[r < rows.count ? r : 0];
-    sums[r][0] = sums[r][1] = _mm512_setzero_ps();
+    sums[r] = _mm512_setzero_ps();
   }
-  for (int64_t i = 0; i < k; i += 2, b += 32) {
-    const __m512 even = _mm512_load_ps(b);
-    for (int64_t r = 0; r < kFloatRows; ++r)
-      sums[r][0] = _mm512_fmadd_ps(_mm512_set1_ps(a[r][i]), even, sums[r][0]);
-    if (i + 1 == k) break;
-    const __m512 odd = _mm512_load_ps(b + 16);
-    for (int64_t r = 0; r < kFloatRows; ++r)
-      sums[r][1] = _mm512_fmadd_ps(_mm512_set1_ps(a[r][i + 1]), odd, sums[r][1]);
+  constexpr int64_t kSummed = 256;  // on their own: the error of a sum grows with its length
+  for (int64_t from = 0; from < k; from += kSummed) {
+    __m512 some[kFloatRows];
+#pragma GCC unroll 8
+    for (__m512& sum : some) sum = _mm512_setzero_ps();
+    for (int64_t i = from; i < std::min(k, from + kSummed); ++i, b += 16) {
+      const __m512 column = _mm512_load_ps(b);
+#pragma GCC unroll 8
+      for (int64_t r = 0; r < kFloatRows; ++r)
+        some[r] = _mm512_fmadd_ps(_mm512_set1_ps(a[r][i]), column, some[r]);
+    }
+#pragma GCC unroll 8
+    for (int64_t r = 0; r < kFloatRows; ++r) sums[r] = _mm512_add_ps(sums[r], some[r]);
   }
   const __m512 bias = f.column_bias != nullptr ? _mm512_maskz_loadu_ps(f.columns, f.column_bias)
                                                : _mm512_setzero_ps();
-  for (int64_t r = 0; r < rows.count; ++r)
-    f.end(rows.row[r],
-          _mm512_add_ps(_mm512_add_ps(sums[r][0], sums[r][1]), f.begin(rows.row[r], bias)));
+#pragma GCC unroll 8
+  for (int64_t r = 0; r < kFloatRows; ++r)
+    if (r < rows.count) f.end(rows.row[r], _mm512_add_ps(sums[r], f.begin(rows.row[r], bias)));
 }
 
 /// Steps that a tile takes: what it reads of A and B fits the first cache. The same whatever is
