@@ -223,7 +223,8 @@ TOMBOLO_DIGITS_INLINE void finish_rows(const Finish& finish, int64_t begin, int6
   }
 }
 
-/// What will be needed soon: so many cache lines with each step.
+/// What will be needed soon: so many cache lines of each step, so that pages of memory come nearer
+/// side by side.
 struct Ahead {
   const std::byte* data;
   int64_t lines;
@@ -243,7 +244,8 @@ TOMBOLO_DIGITS void digits_tile(const DigitRows& rows, const std::byte* first, i
   _tile_zero(3);
   for (int64_t i = 0; i < steps; ++i, b += kStepBytes) {
     const std::byte* const a = first + offsets[i];
-    for (int64_t n = 0; n < next.lines; ++n, next.data += 64) __builtin_prefetch(next.data, 0, 2);
+    for (int64_t n = 0; n < next.lines; ++n) __builtin_prefetch(next.data + n * 64, 0, 2);
+    next.data += kStepBytes;
     _tile_loadd(4, a, line);
     _tile_loadd(7, b + 3 * kDigitTile, 64);
     _tile_dpbssd(3, 4, 7);
@@ -567,9 +569,9 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
             const int64_t r = t * kTileRows, some = std::min(kTileRows, rows - r);
             if (odd && !any_held(a.scales + r, some)) continue;
             int32_t* const into = sums[turn];
-            // The same piece of the next columns is asked for.
+            // The same piece of the next columns is asked for, some lines of each step.
             digits_tile(a, a.digits + t * a.tile, at, b, count, into, before,
-                        {b + half_bytes + t * lines * count * 64, lines});
+                        {b + half_bytes + t * lines * 64, lines});
             before = finish_of(a, column_scales, panels, result, r, some, column, first, last);
             before.sums = into;
             turn ^= 1;
