@@ -88,6 +88,7 @@ struct BlockConvPlan {
   int64_t tiles_y = 0, tiles_x = 0, tile_block = 0;  ///< Winograd
   bool own_blocks = false;  ///< Winograd: a thread takes a block of tiles all the way
   bool on_the_way = false;  ///< Winograd: weights are transformed in every run, not when packed
+  bool digits = false;      ///< Winograd: weights are packed by digits_winograd.h
 };
 
 BlockConvPlan plan_block_conv(const ConvGeometry& shape, bool plain, bool allow_winograd = true);

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "runtime/kernels/conv/block.h"
+#include "runtime/kernels/conv/digits_winograd.h"
 #include "runtime/kernels/conv/geometry.h"
 #include "runtime/kernels/conv/winograd-inl.h"
 #include "runtime/kernels/dispatch.h"
@@ -557,7 +558,11 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
       if (!plan.on_the_way) {
         work.m = scratch + v_floats;
         parallel(kMatrices, 1, [&](int64_t first, int64_t last) {
-          multiply_all(work, first, last, end - begin);
+          if (plan.digits)
+            multiply_digits_winograd(plan, reinterpret_cast<const std::byte*>(packed), work.v,
+                                     work.m, work.tiles, first, last, end - begin);
+          else
+            multiply_all(work, first, last, end - begin);
         });
         parallel(out_blocks, 1, [&](int64_t first, int64_t last) {
           transform_outputs(work, 0, out_blocks, first, last, begin, end);

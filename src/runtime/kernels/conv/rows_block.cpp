@@ -6,6 +6,7 @@
 #include "runtime/kernels/conv/block.h"
 #include "runtime/kernels/conv/conv_weights.h"
 #include "runtime/kernels/conv/digits_conv.h"
+#include "runtime/kernels/conv/digits_winograd.h"
 #include "runtime/kernels/conv/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
@@ -135,6 +136,23 @@ Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& co
     }
   }
   state->scratch_bytes = (plan.scratch_floats + 64) * sizeof(float);
+  if (!plain && plan.algorithm == BlockConvPlan::Algorithm::kWinograd &&
+      digits_winograd_fits(plan)) {
+    // Behind a line that says whether they are there.
+    constexpr size_t kLine = 64;
+    TRY(const std::byte* packed,
+        context.packed(1, "block_conv_winograd_digits" + live.key(),
+                       kLine + digits_winograd_bytes(plan), [&](std::byte* target) {
+                         ConvWeights w(context, live);
+                         target[0] = static_cast<std::byte>(
+                             pack_digits_winograd(plan, w.data, target + kLine));
+                       }));
+    if (packed[0] != std::byte{0}) {
+      state->packed = reinterpret_cast<const float*>(packed + kLine);
+      state->plan.digits = true;
+      return state;
+    }
+  }
   const std::string key = "block_conv_f32/" + std::string(name_of(active_isa())) + "/" +
                           name_of(plan.algorithm) + "/" + std::to_string(shape.groups) +
                           (plain ? "/plain" : "") + (plan.on_the_way ? "/taps" : "") + live.key();

@@ -1,0 +1,118 @@
+#include "runtime/kernels/conv/digits_winograd.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "runtime/kernels/matmul/gemm_digits.h"
+#include "runtime/kernels/parallel.h"
+
+namespace tombolo {
+namespace {
+
+constexpr int64_t kProducts = 36, kRowsOfTile = 16, kRowsAtOnce = 256;
+
+DigitPanels panels_of(const BlockConvPlan& plan) {
+  return {plan.shape.in_channels, plan.shape.out_channels};
+}
+int64_t matrix_bytes(const BlockConvPlan& plan) { return round_up(panels_of(plan).bytes(), 64); }
+
+/// Rows of one matrix of transformed tiles.
+struct TileRows {
+  const float* v;
+  int64_t plane;
+  int64_t channels;
+  static const float* floats(const void* argument, int64_t row, float* room) {
+    const auto& self = *static_cast<const TileRows*>(argument);
+    for (int64_t c = 0; c < self.channels; ++c)
+      room[c] = self.v[c / kBlock * self.plane + row * kBlock + c % kBlock];
+    return room;
+  }
+};
+
+}  // namespace
+
+bool digits_winograd_fits(const BlockConvPlan& plan) {
+  const ConvGeometry& s = plan.shape;
+  return digits_fit(s.out_channels, s.in_channels) && s.groups == 1 && s.in_channels >= 96 &&
+         s.out_channels >= 96 && !plan.own_blocks && !plan.on_the_way && plan.tile_block >= 48;
+}
+
+size_t digits_winograd_bytes(const BlockConvPlan& plan) {
+  return static_cast<size_t>(kProducts * matrix_bytes(plan));
+}
+
+bool pack_digits_winograd(const BlockConvPlan& plan, const float* w, std::byte* packed) {
+  const ConvGeometry& s = plan.shape;
+  const DigitPanels panels = panels_of(plan);
+  const int64_t inputs = s.in_channels, matrix = inputs * kDigitsWidth;
+  const ReadFloats nobody = {[](const void*, int64_t, int64_t) {}, nullptr};
+  std::atomic<bool> held{true};
+  parallel(panels.panels(), 1, [&](int64_t begin, int64_t end) {
+    std::vector<float> kernels(static_cast<size_t>(9 * matrix));
+    std::vector<float> transformed(static_cast<size_t>(kProducts * matrix));
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int64_t first = panel * kDigitsWidth;
+      const float* from = w + first * inputs * 9;
+      pack_panel(
+          inputs * 9, kDigitsWidth, s.out_channels - first,
+          [&](int64_t o, int64_t i) { return from[o * inputs * 9 + i]; }, kernels.data());
+      winograd_weights(kernels.data(), inputs, kDigitsWidth, transformed.data(), kDigitsWidth,
+                       matrix);
+      for (int64_t i = 0; i < kProducts && held.load(std::memory_order_relaxed); ++i) {
+        const float* const rows = transformed.data() + i * matrix;
+        std::byte* const to = packed + i * matrix_bytes(plan);
+        if (!digits_of(reinterpret_cast<const std::byte*>(rows), inputs, kDigitsWidth, false,
+                       nobody, reinterpret_cast<float*>(to) + first))
+          held.store(false, std::memory_order_relaxed);
+        else
+          digits_pack(rows, 0, inputs, panels, panel, to);
+      }
+    }
+  });
+  return held;
+}
+
+void multiply_digits_winograd(const BlockConvPlan& plan, const std::byte* packed, const float* v,
+                              float* m, int64_t tiles, int64_t first, int64_t last, int64_t count) {
+  const ConvGeometry& s = plan.shape;
+  const DigitPanels panels = panels_of(plan);
+  const int64_t steps = panels.steps(), tile_bytes = steps * 4 * 1024, plane = tiles * kBlock;
+  const int64_t in_step = blocks_of(s.in_channels) * plane;
+  const int64_t out_step = blocks_of(s.out_channels) * plane;
+  const int64_t cuts = (count + kRowsAtOnce - 1) / kRowsAtOnce;
+  const int64_t rows = round_up((count + cuts - 1) / cuts, kRowsOfTile);
+  float* const scales =
+      thread_floats(4, static_cast<size_t>(rows + rows / kRowsOfTile * tile_bytes / 4));
+  auto* const digits = reinterpret_cast<std::byte*>(scales + rows);
+  std::vector<int64_t> offsets(static_cast<size_t>(steps));
+  for (int64_t i = 0; i < steps; ++i) offsets[static_cast<size_t>(i)] = i * 4 * 1024;
+  for (int64_t matrix = first; matrix < last; ++matrix)
+    for (int64_t row = 0; row < count; row += rows) {
+      const int64_t some = std::min(rows, count - row);
+      const TileRows from{v + matrix * in_step + row * kBlock, plane, s.in_channels};
+      for (int64_t r = 0; r < round_up(some, kRowsOfTile); ++r) {
+        const DigitPlaces to{digits + r / kRowsOfTile * tile_bytes + r % kRowsOfTile * 64, 4 * 1024,
+                             1024};
+        if (r < some)
+          scales[r] = split_digits({from.v + r * kBlock, plane, s.in_channels}, to);
+        else
+          clear_digits(s.in_channels, to);
+      }
+      const DigitRows a{.digits = digits,
+                        .tile = tile_bytes,
+                        .line = 64,
+                        .digit = 1024,
+                        .steps = offsets.data(),
+                        .scales = scales,
+                        .floats = &TileRows::floats,
+                        .argument = &from};
+      const DigitResult result{
+          .c = m + matrix * out_step + row * kBlock, .ldc = kBlock, .plane = plane};
+      digits_product(a, some, packed + matrix * matrix_bytes(plan), panels, result, steps, 0,
+                     panels.panels());
+    }
+}
+
+}  // namespace tombolo
