@@ -86,7 +86,8 @@ struct Image {
         const int64_t row = y0 + i * s.dilation[1], column = x0 + j * s.dilation[2];
         if (row < 0 || row >= s.in[1] || column < 0 || column >= s.in[2]) continue;
         const float* const from = x + (row * s.in[2] + column) * kBlock;
-        for (int64_t c = 0; c < s.in_channels; ++c) out[c] = from[c / kBlock * plane + c % kBlock];
+        for (int64_t c = 0; c < s.in_channels; c += kBlock)
+          std::copy_n(from + c / kBlock * plane, std::min(kBlock, s.in_channels - c), out + c);
       }
   }
 };

@@ -25,8 +25,9 @@ struct TileRows {
   int64_t channels;
   static const float* floats(const void* argument, int64_t row, float* room) {
     const auto& self = *static_cast<const TileRows*>(argument);
-    for (int64_t c = 0; c < self.channels; ++c)
-      room[c] = self.v[c / kBlock * self.plane + row * kBlock + c % kBlock];
+    for (int64_t c = 0; c < self.channels; c += kBlock)
+      std::copy_n(self.v + c / kBlock * self.plane + row * kBlock,
+                  std::min(kBlock, self.channels - c), room + c);
     return room;
   }
 };
