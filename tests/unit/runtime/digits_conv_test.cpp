@@ -32,7 +32,7 @@ Bytes bytes(size_t count) {
 
 struct Case {
   int64_t batch, in_channels, out_channels, height, width, kernel_y, kernel_x;
-  int64_t stride = 1, dilation = 1, pad = 0;
+  int64_t stride = 1, dilation = 1, pad = 0, groups = 1;
 };
 
 class DigitsConvolution : public ::testing::Test {
@@ -45,6 +45,7 @@ class DigitsConvolution : public ::testing::Test {
   static ConvGeometry shape_of(const Case& c) {
     ConvGeometry s;
     s.batch = c.batch;
+    s.groups = c.groups;
     s.in_channels = c.in_channels;
     s.out_channels = c.out_channels;
     const int64_t in[] = {c.height, c.width}, kernel[] = {c.kernel_y, c.kernel_x};
@@ -73,8 +74,10 @@ struct Problem {
   std::vector<float> x, w, bias, residual;
   Activation activation;
 
-  int64_t in_floats() const { return blocks_of(s.in_channels) * s.in_plane() * kBlock; }
-  int64_t out_floats() const { return blocks_of(s.out_channels) * s.out_plane() * kBlock; }
+  int64_t in_floats() const { return s.groups * blocks_of(s.in_channels) * s.in_plane() * kBlock; }
+  int64_t out_floats() const {
+    return s.groups * blocks_of(s.out_channels) * s.out_plane() * kBlock;
+  }
   ConvEpilogue epilogue() const {
     ConvEpilogue e{.activation = activation};
     if (!bias.empty()) e.bias = bias.data();
@@ -147,7 +150,7 @@ struct Problem {
   template <typename Fn>
   void each(Fn&& fn) const {
     for (int64_t n = 0; n < s.batch; ++n)
-      for (int64_t c = 0; c < s.out_channels; ++c)
+      for (int64_t c = 0; c < s.groups * s.out_channels; ++c)
         for (int64_t p = 0; p < s.out_plane(); ++p)
           fn(static_cast<size_t>(n * out_floats() + (c / kBlock * s.out_plane() + p) * kBlock +
                                  c % kBlock));
@@ -155,12 +158,20 @@ struct Problem {
 };
 
 constexpr Case kCases[] = {
-    {1, 128, 96, 7, 8, 1, 1},           {2, 100, 100, 9, 9, 1, 1},
-    {1, 130, 97, 16, 17, 1, 1, 2},      {2, 128, 128, 20, 30, 1, 1},
-    {1, 64, 96, 14, 14, 3, 3, 1, 1, 1}, {2, 60, 100, 13, 11, 3, 3, 2, 1, 1},
-    {1, 64, 96, 9, 33, 1, 7, 1, 1, 3},  {1, 64, 96, 15, 15, 3, 3, 1, 2, 2},
-    {1, 50, 96, 12, 12, 5, 5, 1, 1, 2}, {1, 128, 96, 10, 10, 1, 1, 1, 1, 1},
-    {1, 64, 112, 30, 31, 2, 2, 3},      {1, 192, 96, 12, 12, 3, 1, 2, 1, 1},
+    {1, 128, 96, 7, 8, 1, 1},
+    {2, 100, 100, 9, 9, 1, 1},
+    {1, 130, 97, 16, 17, 1, 1, 2},
+    {2, 128, 128, 20, 30, 1, 1},
+    {1, 64, 96, 14, 14, 3, 3, 1, 1, 1},
+    {2, 60, 100, 13, 11, 3, 3, 2, 1, 1},
+    {1, 64, 96, 9, 33, 1, 7, 1, 1, 3},
+    {1, 64, 96, 15, 15, 3, 3, 1, 2, 2},
+    {1, 50, 96, 12, 12, 5, 5, 1, 1, 2},
+    {1, 128, 96, 10, 10, 1, 1, 1, 1, 1},
+    {1, 64, 112, 30, 31, 2, 2, 3},
+    {1, 192, 96, 12, 12, 3, 1, 2, 1, 1},
+    {2, 48, 96, 13, 14, 5, 5, 1, 1, 2, 2},
+    {1, 128, 112, 9, 9, 1, 1, 1, 1, 0, 3},
 };
 
 TEST_F(DigitsConvolution, GivesWhatVectorsGive) {
@@ -173,7 +184,7 @@ TEST_F(DigitsConvolution, GivesWhatVectorsGive) {
       set_thread_count(threads);
       Problem p{.s = shape_of(c)};
       p.x = normal(c.batch * p.in_floats());
-      p.w = normal(c.out_channels * c.in_channels * p.s.taps());
+      p.w = normal(c.groups * c.out_channels * c.in_channels * p.s.taps());
       // Lanes beyond the last channel may hold anything.
       if (const int64_t rest = c.in_channels % kBlock; rest != 0)
         for (int64_t n = 0; n < c.batch; ++n)
@@ -181,7 +192,7 @@ TEST_F(DigitsConvolution, GivesWhatVectorsGive) {
             for (int64_t lane = rest; lane < kBlock; ++lane)
               p.x[static_cast<size_t>((n + 1) * p.in_floats() - (p.s.in_plane() - i) * kBlock +
                                       lane)] = lane % 2 == 0 ? std::nanf("") : 1e30f;
-      if (turn % 2 == 0) p.bias = normal(blocks_of(c.out_channels) * kBlock);
+      if (turn % 2 == 0) p.bias = normal(c.groups * blocks_of(c.out_channels) * kBlock);
       if (turn % 3 == 0) p.residual = normal(c.batch * p.out_floats());
       p.activation = activations[turn++ % std::size(activations)];
       const std::vector<float> got = p.by_digits(), want = p.by_vectors();
@@ -200,8 +211,8 @@ TEST_F(DigitsConvolution, LeavesOddImagesToVectors) {
     for (const float odd : {kInf, std::nanf(""), 1e20f, 1e-42f}) {
       Problem p{.s = shape_of(c)};
       p.x = normal(c.batch * p.in_floats());
-      p.w = normal(c.out_channels * c.in_channels * p.s.taps());
-      p.bias = normal(blocks_of(c.out_channels) * kBlock);
+      p.w = normal(c.groups * c.out_channels * c.in_channels * p.s.taps());
+      p.bias = normal(c.groups * blocks_of(c.out_channels) * kBlock);
       p.activation = {Activation::Kind::kSwish, 1};
       p.x[static_cast<size_t>(p.s.in_plane() / 2 * kBlock + 3)] = odd;
       const std::vector<float> got = p.by_digits(), want = p.by_vectors();
@@ -222,7 +233,7 @@ TEST_F(DigitsConvolution, GivesTheSameBitsOnAnyNumberOfThreads) {
   for (const Case& c : kCases) {
     Problem p{.s = shape_of(c)};
     p.x = normal(c.batch * p.in_floats());
-    p.w = normal(c.out_channels * c.in_channels * p.s.taps());
+    p.w = normal(c.groups * c.out_channels * c.in_channels * p.s.taps());
     set_thread_count(1);
     const std::vector<float> one = p.by_digits();
     set_thread_count(3);
@@ -242,7 +253,7 @@ TEST_F(DigitsConvolution, MakesWinogradNoLessExact) {
   Problem p{.s = shape_of(c)};
   p.x = normal(c.batch * p.in_floats());
   p.w = normal(c.out_channels * c.in_channels * 9);
-  p.bias = normal(blocks_of(c.out_channels) * kBlock);
+  p.bias = normal(c.groups * blocks_of(c.out_channels) * kBlock);
   const std::vector<float> digits = p.by_winograd(true);
   EXPECT_LT(p.error(digits), 1.02 * p.error(p.by_winograd(false)));
   set_thread_count(3);

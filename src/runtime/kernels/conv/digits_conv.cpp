@@ -70,7 +70,6 @@ struct Image {
   const float* x;
   float* y;
   const ConvEpilogue& e;
-  const float* residual;
 
   int64_t out_plane() const { return plan.shape.out_plane() * kBlock; }
 
@@ -127,8 +126,8 @@ struct Rows {
     const bool linear = a.places == nullptr;
     DigitResult result{
         .c = image.y + (linear ? begin * kBlock : 0), .ldc = kBlock, .plane = image.out_plane()};
-    if (image.residual != nullptr) {
-      result.init = image.residual + (linear ? begin * kBlock : 0);
+    if (image.e.residual != nullptr) {
+      result.init = image.e.residual + (linear ? begin * kBlock : 0);
       result.ldi = kBlock;
       result.init_plane = image.out_plane();
     }
@@ -243,7 +242,9 @@ int64_t DigitsConv::results() const {
 
 bool digits_conv_fits(const ConvGeometry& s) {
   const int64_t channels = round_up(s.in_channels, kDigitsDepth);
-  return digits_fit(s.out_channels, channels) && s.groups == 1 && s.kernel[0] == 1 &&
+  // Groups of whole blocks lie as images do.
+  const bool apart = s.in_channels % kBlock == 0 && s.out_channels % kBlock == 0;
+  return digits_fit(s.out_channels, channels) && (s.groups == 1 || apart) && s.kernel[0] == 1 &&
          s.in[0] == 1 && s.out_channels >= 96 && s.in_channels * 4 >= channels * 3 &&
          s.taps() * channels >= 128 && s.out_plane() >= 56;
 }
@@ -253,7 +254,7 @@ DigitsConv plan_digits_conv(const ConvGeometry& shape) {
   plan.shape = shape;
   plan.channels = round_up(shape.in_channels, kDigitsDepth);
   plan.panels = {shape.taps() * plan.channels, shape.out_channels};
-  plan.weight_bytes = static_cast<size_t>(kHeader + plan.panels.bytes());
+  plan.weight_bytes = static_cast<size_t>(kHeader + shape.groups * plan.panels.bytes());
   plan.pixel = plan.channels * 4;
   if (plan.pointwise()) {
     for (int64_t i = 0; i < plan.panels.steps(); ++i) plan.steps.push_back(i * 4 * 1024);
@@ -273,24 +274,29 @@ DigitsConv plan_digits_conv(const ConvGeometry& shape) {
 
 void pack_digits_conv(const DigitsConv& plan, const float* w, std::byte* packed) {
   const ConvGeometry& s = plan.shape;
-  const int64_t taps = s.taps(), depth = s.in_channels * taps;
-  std::byte* const matrix = packed + kHeader;
+  const int64_t taps = s.taps(), depth = s.in_channels * taps, group = s.out_channels * depth;
+  std::byte* const matrices = packed + kHeader;
   const ReadFloats nobody = {[](const void*, int64_t, int64_t) {}, nullptr};
-  const bool fits = digits_of(reinterpret_cast<const std::byte*>(w), depth, s.out_channels, true,
-                              nobody, reinterpret_cast<float*>(matrix));
+  bool held = true;
+  for (int64_t g = 0; g < s.groups && held; ++g)
+    held = digits_of(reinterpret_cast<const std::byte*>(w + g * group), depth, s.out_channels, true,
+                     nobody, reinterpret_cast<float*>(matrices + g * plan.panels.bytes()));
   std::memset(packed, 0, kHeader);
-  packed[0] = static_cast<std::byte>(fits);
-  if (!fits) return;
-  parallel(plan.panels.panels(), 1, [&](int64_t begin, int64_t end) {
+  packed[0] = static_cast<std::byte>(held);
+  if (!held) return;
+  const int64_t panels = plan.panels.panels();
+  parallel(s.groups * panels, 1, [&](int64_t begin, int64_t end) {
     std::vector<float> rows(static_cast<size_t>(plan.channels * kDigitsWidth));
-    for (int64_t panel = begin; panel < end; ++panel) {
-      const int64_t first = panel * kDigitsWidth;
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t g = task / panels, panel = task % panels, first = panel * kDigitsWidth;
       const int64_t outputs = std::min(kDigitsWidth, s.out_channels - first);
+      const float* const from = w + g * group + first * depth;
       for (int64_t t = 0; t < taps; ++t) {
         for (int64_t o = 0; o < outputs; ++o)
           for (int64_t c = 0; c < s.in_channels; ++c)
-            rows[static_cast<size_t>(c * kDigitsWidth + o)] = w[(first + o) * depth + c * taps + t];
-        digits_pack(rows.data(), t * plan.channels, plan.channels, plan.panels, panel, matrix);
+            rows[static_cast<size_t>(c * kDigitsWidth + o)] = from[o * depth + c * taps + t];
+        digits_pack(rows.data(), t * plan.channels, plan.channels, plan.panels, panel,
+                    matrices + g * plan.panels.bytes());
       }
     }
   });
@@ -301,14 +307,17 @@ bool digits_conv_packed(const std::byte* packed) { return packed[0] != std::byte
 void run_digits_conv(const DigitsConv& plan, const float* x, const std::byte* packed, float* y,
                      const ConvEpilogue& epilogue, std::byte* scratch) {
   const ConvGeometry& s = plan.shape;
-  const std::byte* const matrix = packed + kHeader;
   const int64_t in = blocks_of(s.in_channels) * s.in_plane() * kBlock;
   const int64_t out = blocks_of(s.out_channels) * s.out_plane() * kBlock;
   const Room room{reinterpret_cast<float*>(scratch),
                   scratch + round_up(plan.results(), kTileRows) * 4};
-  for (int64_t n = 0; n < s.batch; ++n) {
-    const Image image{plan, x + n * in, y + n * out, epilogue,
-                      epilogue.residual != nullptr ? epilogue.residual + n * out : nullptr};
+  for (int64_t i = 0; i < s.batch * s.groups; ++i) {
+    const int64_t group = i % s.groups;
+    ConvEpilogue own = epilogue;
+    if (own.bias != nullptr) own.bias += group * s.out_channels;
+    if (own.residual != nullptr) own.residual += i * out;
+    const Image image{plan, x + i * in, y + i * out, own};
+    const std::byte* const matrix = packed + kHeader + group * plan.panels.bytes();
     (plan.pointwise() ? run_pointwise : run_windows)(image, matrix, room);
   }
 }

@@ -43,7 +43,7 @@ struct DigitsConv {
 /// Whether it pays.
 bool digits_conv_fits(const ConvGeometry& shape);
 DigitsConv plan_digits_conv(const ConvGeometry& shape);
-/// Packs w [output][input][position], if integers hold it.
+/// Packs w [output of a group][input][position], if integers hold it.
 void pack_digits_conv(const DigitsConv& plan, const float* w, std::byte* packed);
 /// Whether the weights lie as digits; then run_digits_conv() takes them.
 bool digits_conv_packed(const std::byte* packed);
