@@ -31,7 +31,6 @@ void tile_rows(const QProduct& p, const std::vector<int64_t>& b_offsets, const s
   const auto turns = static_cast<int64_t>((last - first + 1) / 2);
   const int64_t chunks = p.run * 2 / chunk;
   const auto stretches = static_cast<int64_t>(p.offsets.size());
-  const int64_t bytes = p.stretches_of_b() * p.run * 2 * kBf16Panel;
   for (size_t i = first; i < last; i += 2) {
     const int parts = i + 1 < last ? 2 : 1;
     AmxTile tile{{nullptr, nullptr}, {p.lda, p.lda}, panel, chunks,
@@ -39,7 +38,7 @@ void tile_rows(const QProduct& p, const std::vector<int64_t>& b_offsets, const s
     if (!b_offsets.empty()) tile.b_offsets = b_offsets.data();
     for (int part = 0; part < parts; ++part)
       tile.a[part] = a + p.tiles[i + static_cast<size_t>(part)].offset;
-    if (next != nullptr) tile.ask(next, bytes, static_cast<int64_t>((i - first) / 2), turns, chunk);
+    if (next != nullptr) tile.ask(next, static_cast<int64_t>((i - first) / 2), turns, chunk);
     amx_tile(tile, parts, p.n - column, AmxKind::kBf16);
     for (int part = 0; part < parts; ++part)
       finish_rows(p, finish, p.tiles[i + static_cast<size_t>(part)], sums + part * 16 * kBf16Panel,

@@ -553,6 +553,7 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
   depth = round_up(std::min(depth, steps), piece);
   const bool odd = std::any_of(a.scales, a.scales + rows, [](float scale) { return scale < 0; });
   const int64_t lines = (kDigits * kDigitTile / 64 + tiles - 1) / tiles;
+  const int64_t asked = (lines * 3 + 3) / 4;  // the processor brings what is between by itself
   int turn = 0;
   Finish before;
   set_tiles(std::min(rows, kTileRows));
@@ -571,7 +572,7 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
             int32_t* const into = sums[turn];
             // The same piece of the next columns is asked for, some lines of each step.
             digits_tile(a, a.digits + t * a.tile, at, b, count, into, before,
-                        {b + half_bytes + t * lines * 64, lines});
+                        {b + half_bytes + t * lines * 64, asked});
             before = finish_of(a, column_scales, panels, result, r, some, column, first, last);
             before.sums = into;
             turn ^= 1;

@@ -327,7 +327,6 @@ void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
   alignas(64) int32_t sums[32 * kPanel];
   const int64_t chunks = (p.run + chunk - 1) / chunk, padded = chunks * chunk;
   const auto turns = static_cast<int64_t>((last - first + 1) / 2);
-  const int64_t bytes = static_cast<int64_t>(p.offsets.size()) * padded * kPanel;
   std::byte* room = nullptr;
   for (size_t i = first; i < last; i += 2) {
     const int parts = i + 1 < last ? 2 : 1;
@@ -338,7 +337,7 @@ void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
                  p.offsets.data(),
                  static_cast<int64_t>(p.offsets.size()),
                  sums};
-    if (next != nullptr) tile.ask(next, bytes, static_cast<int64_t>((i - first) / 2), turns, chunk);
+    if (next != nullptr) tile.ask(next, static_cast<int64_t>((i - first) / 2), turns, chunk);
     for (int part = 0; part < parts; ++part) {
       const QTileRows& rows = p.tiles[i + static_cast<size_t>(part)];
       tile.a[part] = t.a + rows.offset;

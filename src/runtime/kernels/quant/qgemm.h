@@ -248,14 +248,17 @@ struct AmxTile {
   void* c;                             ///< [32][32], of int32 or float
   const int64_t* b_offsets = nullptr;  ///< of each stretch in `b`; null: one after the other
   bool accumulate = false;
-  /// What is needed soon, or null: so many cache lines of it are asked for with each chunk.
+  /// What is needed soon, or null: so many cache lines of it are asked for with each chunk, the
+  /// next ones `next_step` bytes on.
   const std::byte* next = nullptr;
-  int64_t next_lines = 0;
+  int64_t next_lines = 0, next_step = 0;
 
-  /// Asks for part `turn` of `turns` of the next panel, whose chunks of k have 32 columns.
-  void ask(const std::byte* panel, int64_t bytes, int64_t turn, int64_t turns, int64_t chunk) {
-    next = panel + bytes * turn / turns / 64 * 64;
+  /// Asks for part `turn` of `turns` of the next panel, whose chunks of k have 32 columns: of each
+  /// chunk some lines, so that pages of memory come nearer side by side.
+  void ask(const std::byte* panel, int64_t turn, int64_t turns, int64_t chunk) {
     next_lines = (chunk / 2 + turns - 1) / turns;
+    next = panel + turn * next_lines * 64;
+    next_step = chunk * 32;
   }
 };
 enum class AmxKind : uint8_t { kUnsigned, kSigned, kBf16 };  ///< of A; B is signed, or bf16

@@ -53,7 +53,8 @@ TOMBOLO_AMX void tile(const AmxTile& t, int64_t chunk) {
     const std::byte* a1 = t.a[kTwoParts ? 1 : 0] + t.offsets[s];
     if (t.b_offsets != nullptr) b = t.b + t.b_offsets[s];
     for (int64_t i = 0; i < t.chunks; ++i) {
-      for (int64_t line = 0; line < lines; ++line, next += 64) __builtin_prefetch(next, 0, 2);
+      for (int64_t line = 0; line < lines; ++line) __builtin_prefetch(next + line * 64, 0, 2);
+      next += t.next_step;
       // All loads first: where another thread of the core uses tiles, a load that waits for a
       // product holds up the others.
       _tile_loadd(4, a0, t.lda[0]);
