@@ -173,35 +173,26 @@ void run_pointwise(const Image& image, const std::byte* matrix, const Room& room
   const DigitsConv& plan = image.plan;
   const ConvGeometry& s = plan.shape;
   const Cut cut(plan);
-  const int64_t tile_bytes = kTileRows * plan.pixel, plane = s.in_plane() * kBlock;
+  const int64_t tile_bytes = digit_tile_bytes(s.in_channels), plane = s.in_plane() * kBlock;
   const int64_t panels = plan.panels.panels(), tiles = (cut.results + kTileRows - 1) / kTileRows;
-  const auto split = [&](int64_t tile) {
-    for (int64_t line = 0; line < kTileRows; ++line) {
-      const int64_t r = tile * kTileRows + line;
-      const DigitPlaces to{room.digits + tile * tile_bytes + line * 64, 4 * 1024, 1024};
-      if (r >= cut.results) {
-        clear_digits(s.in_channels, to);
-        continue;
-      }
-      const int64_t pixel = r / s.out[2] * s.stride[1] * s.in[2] + r % s.out[2] * s.stride[2];
-      room.scales[r] = split_digits({image.x + pixel * kBlock, plane, s.in_channels}, to);
-    }
+  // Tiles [begin, end).
+  const auto split = [&](int64_t begin, int64_t end) {
+    const int64_t first = begin * kTileRows;
+    split_tiles(std::min(cut.results, end * kTileRows) - first, s.in_channels,
+                room.digits + begin * tile_bytes, room.scales + first, [&](int64_t i) {
+                  const int64_t r = first + i, row = r / s.out[2] * s.stride[1];
+                  const int64_t pixel = row * s.in[2] + r % s.out[2] * s.stride[2];
+                  return DigitRow{image.x + pixel * kBlock, plane, s.in_channels};
+                });
   };
-  if (cut.groups > 1)
-    parallel(tiles, std::max<int64_t>(1, 1024 / plan.channels), [&](int64_t begin, int64_t end) {
-      for (int64_t t = begin; t < end; ++t) split(t);
-    });
+  if (cut.groups > 1) parallel(tiles, std::max<int64_t>(1, 1024 / plan.channels), split);
   parallel(cut.blocks * cut.groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t block = task / cut.groups, at = task % cut.groups, row = block * cut.rows;
       const int64_t count = cut.rows_at(block), tile = row / kTileRows;
-      if (cut.groups == 1)
-        for (int64_t t = tile; t < tile + (count + kTileRows - 1) / kTileRows; ++t) split(t);
+      if (cut.groups == 1) split(tile, tile + (count + kTileRows - 1) / kTileRows);
       const DigitRows a{.digits = room.digits + tile * tile_bytes,
                         .tile = tile_bytes,
-                        .line = 64,
-                        .digit = 1024,
-                        .steps = plan.steps.data(),
                         .scales = room.scales + row};
       Rows{image, row, count}.multiply(a, matrix, panels * at / cut.groups,
                                        panels * (at + 1) / cut.groups);
@@ -257,7 +248,6 @@ DigitsConv plan_digits_conv(const ConvGeometry& shape) {
   plan.weight_bytes = static_cast<size_t>(kHeader + shape.groups * plan.panels.bytes());
   plan.pixel = plan.channels * 4;
   if (plan.pointwise()) {
-    for (int64_t i = 0; i < plan.panels.steps(); ++i) plan.steps.push_back(i * 4 * 1024);
     plan.scratch_bytes = static_cast<size_t>(round_up(plan.results(), kTileRows) * plan.pixel +
                                              8 * (plan.results() + kMostRows) + 64);
     return plan;

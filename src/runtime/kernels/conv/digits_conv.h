@@ -24,7 +24,7 @@ struct DigitsConv {
   int64_t pixel = 0;              ///< bytes from one to the next
   int64_t rows = 0, columns = 0;  ///< of a phase
   std::vector<Phase> phases;
-  std::vector<int64_t> steps;   ///< DigitRows::steps
+  std::vector<int64_t> steps;   ///< DigitRows::steps of a kernel of several positions
   std::vector<int32_t> places;  ///< DigitRows::places, -1 where nobody reads the result
   DigitPanels panels;
   size_t weight_bytes = 0, scratch_bytes = 0;

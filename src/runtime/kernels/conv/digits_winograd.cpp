@@ -79,7 +79,7 @@ void multiply_digits_winograd(const BlockConvPlan& plan, const std::byte* packed
                               float* m, int64_t tiles, int64_t first, int64_t last, int64_t count) {
   const ConvGeometry& s = plan.shape;
   const DigitPanels panels = panels_of(plan);
-  const int64_t steps = panels.steps(), tile_bytes = steps * 4 * 1024, plane = tiles * kBlock;
+  const int64_t tile_bytes = digit_tile_bytes(s.in_channels), plane = tiles * kBlock;
   const int64_t in_step = blocks_of(s.in_channels) * plane;
   const int64_t out_step = blocks_of(s.out_channels) * plane;
   const int64_t cuts = (count + kRowsAtOnce - 1) / kRowsAtOnce;
@@ -87,32 +87,22 @@ void multiply_digits_winograd(const BlockConvPlan& plan, const std::byte* packed
   float* const scales =
       thread_floats(4, static_cast<size_t>(rows + rows / kRowsOfTile * tile_bytes / 4));
   auto* const digits = reinterpret_cast<std::byte*>(scales + rows);
-  std::vector<int64_t> offsets(static_cast<size_t>(steps));
-  for (int64_t i = 0; i < steps; ++i) offsets[static_cast<size_t>(i)] = i * 4 * 1024;
   for (int64_t matrix = first; matrix < last; ++matrix)
     for (int64_t row = 0; row < count; row += rows) {
       const int64_t some = std::min(rows, count - row);
       const TileRows from{v + matrix * in_step + row * kBlock, plane, s.in_channels};
-      for (int64_t r = 0; r < round_up(some, kRowsOfTile); ++r) {
-        const DigitPlaces to{digits + r / kRowsOfTile * tile_bytes + r % kRowsOfTile * 64, 4 * 1024,
-                             1024};
-        if (r < some)
-          scales[r] = split_digits({from.v + r * kBlock, plane, s.in_channels}, to);
-        else
-          clear_digits(s.in_channels, to);
-      }
+      split_tiles(some, s.in_channels, digits, scales, [&](int64_t r) {
+        return DigitRow{from.v + r * kBlock, plane, s.in_channels};
+      });
       const DigitRows a{.digits = digits,
                         .tile = tile_bytes,
-                        .line = 64,
-                        .digit = 1024,
-                        .steps = offsets.data(),
                         .scales = scales,
                         .floats = &TileRows::floats,
                         .argument = &from};
       const DigitResult result{
           .c = m + matrix * out_step + row * kBlock, .ldc = kBlock, .plane = plane};
-      digits_product(a, some, packed + matrix * matrix_bytes(plan), panels, result, steps, 0,
-                     panels.panels());
+      digits_product(a, some, packed + matrix * matrix_bytes(plan), panels, result, panels.steps(),
+                     0, panels.panels());
     }
 }
 

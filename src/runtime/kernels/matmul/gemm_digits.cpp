@@ -236,14 +236,14 @@ TOMBOLO_DIGITS void digits_tile(const DigitRows& rows, const std::byte* first, i
                                 const std::byte* b, int64_t steps, int32_t* sums,
                                 const Finish& before, Ahead next) {
   const int64_t each = (before.rows + steps - 1) / steps, line = rows.line, digit = rows.digit;
-  const int64_t* const offsets = rows.steps + at;
   TOMBOLO_AMX_FENCE();
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
   for (int64_t i = 0; i < steps; ++i, b += kStepBytes) {
-    const std::byte* const a = first + offsets[i];
+    const std::byte* const a =
+        first + (rows.steps != nullptr ? rows.steps[at + i] : (at + i) * kStepBytes);
     for (int64_t n = 0; n < next.lines; ++n) __builtin_prefetch(next.data + n * 64, 0, 2);
     next.data += kStepBytes;
     _tile_loadd(4, a, line);
@@ -597,7 +597,7 @@ void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
   const auto parts = [](int64_t whole, int64_t most) { return (whole + most - 1) / most; };
   const int64_t rows = round_up(parts(m, parts(m, kMostRows)), kTileRows);
   const int64_t row_blocks = parts(m, rows), tiles = rows / kTileRows;
-  const int64_t steps = panels.steps(), tile_bytes = steps * kStepBytes;
+  const int64_t steps = panels.steps(), tile_bytes = digit_tile_bytes(panels.k);
   // What a panel of B meets at a time stays in the second cache.
   const int64_t most = std::max<int64_t>(1, near_bytes() * 5 / 4 / (tiles * kStepBytes));
   const int64_t depth = parts(steps, parts(steps, most));
@@ -607,8 +607,6 @@ void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
   float* const scales =
       thread_floats(4, static_cast<size_t>(at_once * (rows + tiles * tile_bytes / 4)));
   auto* const digits = reinterpret_cast<std::byte*>(scales + at_once * rows);
-  std::vector<int64_t> offsets(static_cast<size_t>(steps));
-  for (int64_t i = 0; i < steps; ++i) offsets[static_cast<size_t>(i)] = i * kStepBytes;
   struct Rows {
     const float* a;
     int64_t lda;
@@ -632,13 +630,10 @@ void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
       for (int64_t i = begin; i < end; ++i) {
         const int64_t row = done * rows + i * kTileRows;
         if (row >= m) continue;
-        for (int64_t line = 0; line < kTileRows; ++line) {
-          const DigitPlaces to{digits + i * tile_bytes + line * 64, kStepBytes, kDigitTile};
-          if (row + line < m)
-            scales[i * kTileRows + line] = split_digits({a + (row + line) * lda, 16, panels.k}, to);
-          else
-            clear_digits(panels.k, to);
-        }
+        split_tiles(std::min(kTileRows, m - row), panels.k, digits + i * tile_bytes,
+                    scales + i * kTileRows, [&](int64_t r) {
+                      return DigitRow{a + (row + r) * lda, 16, panels.k};
+                    });
       }
     });
     // Several tasks for each thread: cores are not equally fast at all times.
@@ -651,9 +646,6 @@ void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
         const Rows floats{a + row * lda, lda};
         const DigitRows split{.digits = digits + block * tiles * tile_bytes,
                               .tile = tile_bytes,
-                              .line = 64,
-                              .digit = kDigitTile,
-                              .steps = offsets.data(),
                               .scales = scales + block * rows,
                               .floats = &Rows::floats,
                               .argument = &floats};

@@ -74,13 +74,30 @@ struct DigitScale {
 DigitScale digits_scale(const float* x, int64_t channels, int64_t pixels);
 void split_digits_as(const DigitRow& row, const DigitScale& scale, const DigitPlaces& to);
 
+/// Bytes of a tile of 16 rows as digits: [step][digit][16][64].
+constexpr int64_t digit_tile_bytes(int64_t k) {
+  return (k + kDigitsDepth - 1) / kDigitsDepth * 4 * 1024;
+}
+/// Tiles of `rows` rows of k numbers each, of which row_at(row) is a DigitRow, filled up with
+/// zeros; and their scales.
+template <typename RowAt>
+void split_tiles(int64_t rows, int64_t k, std::byte* digits, float* scales, RowAt&& row_at) {
+  for (int64_t r = 0; r < round_up(rows, 16); ++r) {
+    const DigitPlaces to{digits + r / 16 * digit_tile_bytes(k) + r % 16 * 64, 4 * 1024, 1024};
+    if (r < rows)
+      scales[r] = split_digits(row_at(r), to);
+    else
+      clear_digits(k, to);
+  }
+}
+
 /// Rows of A as digits. Whole tiles of 16 rows are read.
 struct DigitRows {
   const std::byte* digits;
   int64_t tile;                     ///< bytes from 16 rows to the next
-  int64_t line;                     ///< from a row to the next
-  int64_t digit;                    ///< from a digit to the next
-  const int64_t* steps;             ///< where each step begins
+  int64_t line = 64;                ///< from a row to the next
+  int64_t digit = 1024;             ///< from a digit to the next
+  const int64_t* steps = nullptr;   ///< where each step begins; null: one after the other
   const float* scales;              ///< of each row: 0 where nobody reads it, -1: by vectors
   const int32_t* places = nullptr;  ///< of rows in the result; null: one after the other
   /// Row `row` as floats, in the order of B; `room` is for k of them.
