@@ -289,6 +289,24 @@ TEST_F(Quantised, ConvolutionsAlongOneAxisAndThree) {
           }
 }
 
+// Without padding fewer results lie one after the other than pixels do.
+TEST_F(Quantised, WindowsOfOneRow) {
+  for (const int64_t channels : {3, 4, 16})
+    for (const int64_t batch : {1, 2})
+      for (const int64_t step : {1, 2})
+        for (const auto& [height, kernel] : {std::array<int64_t, 2>{6, 2}, {1, 3}, {7, 1}}) {
+          const std::vector<int64_t> x = {batch, channels, height, 21};
+          const std::string text =
+              "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (uint8[" + list(x) +
+              "] x) => (uint8[n,m,h,k] y) <float sx = {0.02}, uint8 zx = {120}, " +
+              constant("uint8", "w", {24, channels, 1, kernel}, 0, 255) + ", " + scales("sw", 24) +
+              ", " + zero_points(false, 2, 24) + ", float sy = {0.1}, uint8 zy = {90}, " +
+              constant("int32", "b", {24}, -5000, 5000) + "> {\n y = QLinearConv <strides = [" +
+              list({step, step}) + "]> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
+          agree(text, codes(x, false), 1, "tombolo_qlinear_conv");
+        }
+}
+
 /// "name = {...}" of so many numbers, each from `of(i)`.
 template <typename Of>
 std::string given(const std::string& head, int64_t count, Of&& of) {

@@ -14,6 +14,12 @@ namespace {
 
 constexpr int64_t kSlack = 4096;  ///< bytes behind a copy that whole tiles may read
 
+/// Whether an image that is not padded has pixels between the rows of results that lie one after
+/// the other: a window of one row and several columns does not reach beyond the last ones.
+bool has_gaps(const ConvGeometry& g) {
+  return g.stride[1] == 1 && g.stride[2] == 1 && (g.out[1] != g.in[1] || g.out[2] != g.in[2]);
+}
+
 /// Rows of the product of one group: all pixels, as far as one product takes them.
 void plan_rows(QConvPlan& plan) {
   const ConvGeometry& g = plan.shape;
@@ -23,10 +29,11 @@ void plan_rows(QConvPlan& plan) {
   p.tiles.clear();
   if (g.stride[1] == 1 && g.stride[2] == 1) {
     // One row of pixels after the other, those between them too: nobody reads their results.
+    const bool between = plan.copy || has_gaps(g);
     const int64_t count =
-        plan.copy ? (height - 1) * plan.columns + width : plan.batches * height * width;
-    const int64_t period = plan.copy ? plan.columns : count;
-    const int64_t useful = plan.copy ? width : count;
+        between ? (height - 1) * plan.columns + width : plan.batches * height * width;
+    const int64_t period = between ? plan.columns : count;
+    const int64_t useful = between ? width : count;
     p.add_rows(0, count, q_tile_rows(count, p.amx, *p.inner), [&](int64_t at, int32_t rows) {
       for (int64_t i = 0; i < rows;) {
         const int64_t row = (at + i) / period, column = (at + i) % period;
@@ -162,7 +169,7 @@ QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest, const
   plan.columns =
       plan.copy ? std::max(needed_columns, std::min(g.in[2] + g.pad[2], needed_columns)) : g.in[2];
   plan.rows = plan.copy ? needed_rows : g.in[1];
-  plan.batches = plan.copy || plan.depthwise ? 1 : g.batch;
+  plan.batches = plan.copy || plan.depthwise || has_gaps(g) ? 1 : g.batch;
   const int64_t pixel = plan.channels() * plan.element;
   if (plan.copy)
     plan.image_bytes =
