@@ -11,7 +11,6 @@ namespace tombolo {
 namespace {
 
 constexpr int64_t kHeader = 64;  // bytes before the matrix: whether it is there
-constexpr int64_t kTileRows = 16, kMostRows = 256;
 
 /// The positions of the kernel, and the phases of the image that they need.
 void plan_positions(DigitsConv& plan) {
@@ -39,31 +38,6 @@ void plan_positions(DigitsConv& plan) {
   }
 }
 
-/// Pixels [begin, end) of all phases' rows, as digits.
-void split_phase_rows(const DigitsConv& plan, const float* x, const DigitScale& scale,
-                      std::byte* image) {
-  const ConvGeometry& s = plan.shape;
-  const int64_t plane = s.in_plane() * kBlock;
-  parallel(static_cast<int64_t>(plan.phases.size()) * plan.rows,
-           std::max<int64_t>(1, 8192 / (plan.columns * plan.channels)),
-           [&](int64_t begin, int64_t end) {
-             for (int64_t task = begin; task < end; ++task) {
-               const DigitsConv::Phase& phase = plan.phases[static_cast<size_t>(task / plan.rows)];
-               const int64_t row = phase.row + task % plan.rows * s.stride[1] - s.pad[1];
-               std::byte* to = image + task * plan.columns * plan.pixel;
-               for (int64_t i = 0; i < plan.columns; ++i, to += plan.pixel) {
-                 const int64_t column = phase.column + i * s.stride[2] - s.pad[2];
-                 const DigitPlaces places{to, 4 * 64, 64};
-                 if (row < 0 || row >= s.in[1] || column < 0 || column >= s.in[2])
-                   clear_digits(s.in_channels, places);
-                 else
-                   split_digits_as({x + (row * s.in[2] + column) * kBlock, plane, s.in_channels},
-                                   scale, places);
-               }
-             }
-           });
-}
-
 /// One image, and how its result is finished.
 struct Image {
   const DigitsConv& plan;
@@ -73,10 +47,14 @@ struct Image {
 
   int64_t out_plane() const { return plan.shape.out_plane() * kBlock; }
 
+  /// The channels of a pixel.
+  DigitRow pixel(int64_t row, int64_t column) const {
+    const ConvGeometry& s = plan.shape;
+    return {x + (row * s.in[2] + column) * kBlock, s.in_plane() * kBlock, s.in_channels};
+  }
   /// The window of result `place` in the order of packed weights.
   void window(int64_t place, float* out) const {
     const ConvGeometry& s = plan.shape;
-    const int64_t plane = s.in_plane() * kBlock;
     std::fill_n(out, plan.panels.k, 0.0f);
     const int64_t y0 = place / s.out[2] * s.stride[1] - s.pad[1];
     const int64_t x0 = place % s.out[2] * s.stride[2] - s.pad[2];
@@ -84,12 +62,33 @@ struct Image {
       for (int64_t j = 0; j < s.kernel[2]; ++j, out += plan.channels) {
         const int64_t row = y0 + i * s.dilation[1], column = x0 + j * s.dilation[2];
         if (row < 0 || row >= s.in[1] || column < 0 || column >= s.in[2]) continue;
-        const float* const from = x + (row * s.in[2] + column) * kBlock;
-        for (int64_t c = 0; c < s.in_channels; c += kBlock)
-          std::copy_n(from + c / kBlock * plane, std::min(kBlock, s.in_channels - c), out + c);
+        copy_row(pixel(row, column), out);
       }
   }
 };
+
+/// All phases of an image as digits.
+void split_phases(const Image& image, const DigitScale& scale, std::byte* digits) {
+  const DigitsConv& plan = image.plan;
+  const ConvGeometry& s = plan.shape;
+  parallel(static_cast<int64_t>(plan.phases.size()) * plan.rows,
+           std::max<int64_t>(1, 8192 / (plan.columns * plan.channels)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t task = begin; task < end; ++task) {
+               const DigitsConv::Phase& phase = plan.phases[static_cast<size_t>(task / plan.rows)];
+               const int64_t row = phase.row + task % plan.rows * s.stride[1] - s.pad[1];
+               std::byte* to = digits + task * plan.columns * plan.pixel;
+               for (int64_t i = 0; i < plan.columns; ++i, to += plan.pixel) {
+                 const int64_t column = phase.column + i * s.stride[2] - s.pad[2];
+                 const DigitPlaces places{to, 4 * 64, 64};
+                 if (row < 0 || row >= s.in[1] || column < 0 || column >= s.in[2])
+                   clear_digits(s.in_channels, places);
+                 else
+                   split_digits_as(image.pixel(row, column), scale, places);
+               }
+             }
+           });
+}
 
 /// Some rows of the product.
 struct Rows {
@@ -153,9 +152,7 @@ struct Cut {
     // Weights that stay near are used for some rows after the other, of which each thread has its
     // own.
     const bool apart = plan.panels.bytes() <= near_bytes() && results >= 48 * threads;
-    const int64_t most = (results + kMostRows - 1) / kMostRows;
-    const int64_t wanted = apart ? round_up(most, threads) : most;
-    rows = round_up((results + wanted - 1) / wanted, kTileRows);
+    rows = digits_block(results, apart ? threads : 1);
     blocks = (results + rows - 1) / rows;
     groups = apart || threads == 1 ? 1 : std::clamp<int64_t>(8 * threads / blocks, 1, panels);
   }
@@ -173,24 +170,24 @@ void run_pointwise(const Image& image, const std::byte* matrix, const Room& room
   const DigitsConv& plan = image.plan;
   const ConvGeometry& s = plan.shape;
   const Cut cut(plan);
-  const int64_t tile_bytes = digit_tile_bytes(s.in_channels), plane = s.in_plane() * kBlock;
-  const int64_t panels = plan.panels.panels(), tiles = (cut.results + kTileRows - 1) / kTileRows;
+  const int64_t tile_bytes = digit_tile_bytes(s.in_channels);
+  const int64_t panels = plan.panels.panels(),
+                tiles = (cut.results + kDigitsRows - 1) / kDigitsRows;
   // Tiles [begin, end).
   const auto split = [&](int64_t begin, int64_t end) {
-    const int64_t first = begin * kTileRows;
-    split_tiles(std::min(cut.results, end * kTileRows) - first, s.in_channels,
+    const int64_t first = begin * kDigitsRows;
+    split_tiles(std::min(cut.results, end * kDigitsRows) - first, s.in_channels,
                 room.digits + begin * tile_bytes, room.scales + first, [&](int64_t i) {
-                  const int64_t r = first + i, row = r / s.out[2] * s.stride[1];
-                  const int64_t pixel = row * s.in[2] + r % s.out[2] * s.stride[2];
-                  return DigitRow{image.x + pixel * kBlock, plane, s.in_channels};
+                  const int64_t r = first + i;
+                  return image.pixel(r / s.out[2] * s.stride[1], r % s.out[2] * s.stride[2]);
                 });
   };
   if (cut.groups > 1) parallel(tiles, std::max<int64_t>(1, 1024 / plan.channels), split);
   parallel(cut.blocks * cut.groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t block = task / cut.groups, at = task % cut.groups, row = block * cut.rows;
-      const int64_t count = cut.rows_at(block), tile = row / kTileRows;
-      if (cut.groups == 1) split(tile, tile + (count + kTileRows - 1) / kTileRows);
+      const int64_t count = cut.rows_at(block), tile = row / kDigitsRows;
+      if (cut.groups == 1) split(tile, tile + (count + kDigitsRows - 1) / kDigitsRows);
       const DigitRows a{.digits = room.digits + tile * tile_bytes,
                         .tile = tile_bytes,
                         .scales = room.scales + row};
@@ -206,14 +203,14 @@ void run_windows(const Image& image, const std::byte* matrix, const Room& room) 
   const Cut cut(plan);
   const int64_t panels = plan.panels.panels();
   const DigitScale scale = digits_scale(image.x, s.in_channels, s.in_plane());
-  if (scale.scale > 0) split_phase_rows(plan, image.x, scale, room.digits);
+  if (scale.scale > 0) split_phases(image, scale, room.digits);
   for (int64_t r = 0; r < cut.results; ++r)
     room.scales[r] = plan.places[static_cast<size_t>(r)] < 0 ? 0 : scale.scale;
   parallel(cut.blocks * cut.groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t block = task / cut.groups, at = task % cut.groups, row = block * cut.rows;
       const DigitRows a{.digits = room.digits + row * plan.pixel,
-                        .tile = kTileRows * plan.pixel,
+                        .tile = kDigitsRows * plan.pixel,
                         .line = plan.pixel,
                         .digit = 64,
                         .steps = plan.steps.data(),
@@ -248,8 +245,8 @@ DigitsConv plan_digits_conv(const ConvGeometry& shape) {
   plan.weight_bytes = static_cast<size_t>(kHeader + shape.groups * plan.panels.bytes());
   plan.pixel = plan.channels * 4;
   if (plan.pointwise()) {
-    plan.scratch_bytes = static_cast<size_t>(round_up(plan.results(), kTileRows) * plan.pixel +
-                                             8 * (plan.results() + kMostRows) + 64);
+    plan.scratch_bytes =
+        static_cast<size_t>(round_up(plan.results(), kDigitsRows) * (plan.pixel + 4));
     return plan;
   }
   // Sixteen pixels are read at a time: not all from one set of the caches.
@@ -257,8 +254,8 @@ DigitsConv plan_digits_conv(const ConvGeometry& shape) {
   plan_positions(plan);
   const int64_t image =
       static_cast<int64_t>(plan.phases.size()) * plan.rows * plan.columns * plan.pixel;
-  plan.scratch_bytes =
-      static_cast<size_t>(image + kTileRows * plan.pixel + 4096 + 8 * (plan.results() + kMostRows));
+  plan.scratch_bytes = static_cast<size_t>(image + kDigitsRows * plan.pixel +
+                                           round_up(plan.results(), kDigitsRows) * 4);
   return plan;
 }
 
@@ -266,11 +263,10 @@ void pack_digits_conv(const DigitsConv& plan, const float* w, std::byte* packed)
   const ConvGeometry& s = plan.shape;
   const int64_t taps = s.taps(), depth = s.in_channels * taps, group = s.out_channels * depth;
   std::byte* const matrices = packed + kHeader;
-  const ReadFloats nobody = {[](const void*, int64_t, int64_t) {}, nullptr};
   bool held = true;
   for (int64_t g = 0; g < s.groups && held; ++g)
     held = digits_of(reinterpret_cast<const std::byte*>(w + g * group), depth, s.out_channels, true,
-                     nobody, reinterpret_cast<float*>(matrices + g * plan.panels.bytes()));
+                     {}, reinterpret_cast<float*>(matrices + g * plan.panels.bytes()));
   std::memset(packed, 0, kHeader);
   packed[0] = static_cast<std::byte>(held);
   if (!held) return;
@@ -300,7 +296,7 @@ void run_digits_conv(const DigitsConv& plan, const float* x, const std::byte* pa
   const int64_t in = blocks_of(s.in_channels) * s.in_plane() * kBlock;
   const int64_t out = blocks_of(s.out_channels) * s.out_plane() * kBlock;
   const Room room{reinterpret_cast<float*>(scratch),
-                  scratch + round_up(plan.results(), kTileRows) * 4};
+                  scratch + round_up(plan.results(), kDigitsRows) * 4};
   for (int64_t i = 0; i < s.batch * s.groups; ++i) {
     const int64_t group = i % s.groups;
     ConvEpilogue own = epilogue;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <vector>
 
 #include "runtime/kernels/matmul/gemm_digits.h"
@@ -11,12 +10,11 @@
 namespace tombolo {
 namespace {
 
-constexpr int64_t kProducts = 36, kRowsOfTile = 16, kRowsAtOnce = 256;
+constexpr int64_t kProducts = 36;
 
 DigitPanels panels_of(const BlockConvPlan& plan) {
   return {plan.shape.in_channels, plan.shape.out_channels};
 }
-int64_t matrix_bytes(const BlockConvPlan& plan) { return round_up(panels_of(plan).bytes(), 64); }
 
 /// Rows of one matrix of transformed tiles.
 struct TileRows {
@@ -25,11 +23,10 @@ struct TileRows {
   int64_t channels;
   static const float* floats(const void* argument, int64_t row, float* room) {
     const auto& self = *static_cast<const TileRows*>(argument);
-    for (int64_t c = 0; c < self.channels; c += kBlock)
-      std::copy_n(self.v + c / kBlock * self.plane + row * kBlock,
-                  std::min(kBlock, self.channels - c), room + c);
+    copy_row(self.at(row), room);
     return room;
   }
+  DigitRow at(int64_t row) const { return {v + row * kBlock, plane, channels}; }
 };
 
 }  // namespace
@@ -41,14 +38,13 @@ bool digits_winograd_fits(const BlockConvPlan& plan) {
 }
 
 size_t digits_winograd_bytes(const BlockConvPlan& plan) {
-  return static_cast<size_t>(kProducts * matrix_bytes(plan));
+  return static_cast<size_t>(kProducts * panels_of(plan).bytes());
 }
 
 bool pack_digits_winograd(const BlockConvPlan& plan, const float* w, std::byte* packed) {
   const ConvGeometry& s = plan.shape;
   const DigitPanels panels = panels_of(plan);
   const int64_t inputs = s.in_channels, matrix = inputs * kDigitsWidth;
-  const ReadFloats nobody = {[](const void*, int64_t, int64_t) {}, nullptr};
   std::atomic<bool> held{true};
   parallel(panels.panels(), 1, [&](int64_t begin, int64_t end) {
     std::vector<float> kernels(static_cast<size_t>(9 * matrix));
@@ -63,9 +59,9 @@ bool pack_digits_winograd(const BlockConvPlan& plan, const float* w, std::byte* 
                        matrix);
       for (int64_t i = 0; i < kProducts && held.load(std::memory_order_relaxed); ++i) {
         const float* const rows = transformed.data() + i * matrix;
-        std::byte* const to = packed + i * matrix_bytes(plan);
-        if (!digits_of(reinterpret_cast<const std::byte*>(rows), inputs, kDigitsWidth, false,
-                       nobody, reinterpret_cast<float*>(to) + first))
+        std::byte* const to = packed + i * panels.bytes();
+        if (!digits_of(reinterpret_cast<const std::byte*>(rows), inputs, kDigitsWidth, false, {},
+                       reinterpret_cast<float*>(to) + first))
           held.store(false, std::memory_order_relaxed);
         else
           digits_pack(rows, 0, inputs, panels, panel, to);
@@ -82,18 +78,15 @@ void multiply_digits_winograd(const BlockConvPlan& plan, const std::byte* packed
   const int64_t tile_bytes = digit_tile_bytes(s.in_channels), plane = tiles * kBlock;
   const int64_t in_step = blocks_of(s.in_channels) * plane;
   const int64_t out_step = blocks_of(s.out_channels) * plane;
-  const int64_t cuts = (count + kRowsAtOnce - 1) / kRowsAtOnce;
-  const int64_t rows = round_up((count + cuts - 1) / cuts, kRowsOfTile);
+  const int64_t rows = digits_block(count);
   float* const scales =
-      thread_floats(4, static_cast<size_t>(rows + rows / kRowsOfTile * tile_bytes / 4));
+      thread_floats(4, static_cast<size_t>(rows + rows / kDigitsRows * tile_bytes / 4));
   auto* const digits = reinterpret_cast<std::byte*>(scales + rows);
   for (int64_t matrix = first; matrix < last; ++matrix)
     for (int64_t row = 0; row < count; row += rows) {
       const int64_t some = std::min(rows, count - row);
       const TileRows from{v + matrix * in_step + row * kBlock, plane, s.in_channels};
-      split_tiles(some, s.in_channels, digits, scales, [&](int64_t r) {
-        return DigitRow{from.v + r * kBlock, plane, s.in_channels};
-      });
+      split_tiles(some, s.in_channels, digits, scales, [&](int64_t r) { return from.at(r); });
       const DigitRows a{.digits = digits,
                         .tile = tile_bytes,
                         .scales = scales,
@@ -101,8 +94,8 @@ void multiply_digits_winograd(const BlockConvPlan& plan, const std::byte* packed
                         .argument = &from};
       const DigitResult result{
           .c = m + matrix * out_step + row * kBlock, .ldc = kBlock, .plane = plane};
-      digits_product(a, some, packed + matrix * matrix_bytes(plan), panels, result, panels.steps(),
-                     0, panels.panels());
+      digits_product(a, some, packed + matrix * panels.bytes(), panels, result, panels.steps(), 0,
+                     panels.panels());
     }
 }
 

@@ -44,8 +44,9 @@ void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_
 
 /// Is told which floats have been read.
 struct ReadFloats {
-  void (*done)(const void* argument, int64_t begin, int64_t end);
-  const void* argument;
+  void (*done)(const void* argument, int64_t begin, int64_t end) = [](const void*, int64_t,
+                                                                      int64_t) {};
+  const void* argument = nullptr;
 };
 
 /// Whether gemm() takes B in this format on the active instruction set.

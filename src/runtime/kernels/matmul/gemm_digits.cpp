@@ -23,6 +23,8 @@ bool digits_fit(int64_t n, int64_t k) { return n >= 16 && k >= 64 && has_amx_int
 #endif
 #include <immintrin.h>
 
+#include "runtime/kernels/amx.h"
+
 #define TOMBOLO_DIGITS __attribute__((target("avx512f,avx512bw,avx512dq,amx-tile,amx-int8")))
 #define TOMBOLO_DIGITS_INLINE TOMBOLO_DIGITS __attribute__((always_inline)) inline
 
@@ -30,7 +32,6 @@ namespace tombolo {
 namespace {
 
 constexpr int64_t kDigitTile = 1024;  // bytes: 16 lines of 64
-constexpr int64_t kTileRows = 16;
 constexpr int64_t kDigits = 4;
 constexpr int64_t kStepBytes = kDigits * kDigitTile;
 constexpr int kIntegerBits = 30;
@@ -150,17 +151,9 @@ TOMBOLO_DIGITS Summary look_at_row(const DigitRow& row) {
   return summary_of(seen);
 }
 
-// The compiler does not know that tile instructions read and write memory.
-#define TOMBOLO_AMX_FENCE() __asm__ volatile("" ::: "memory")
-
-struct DigitTiles {
-  uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t column_bytes[16] = {};
-  uint8_t rows[16] = {};
-};
 /// Tiles for so many rows of A.
 TOMBOLO_DIGITS void set_tiles(int64_t rows) {
-  alignas(64) DigitTiles config;
+  TileConfig config;
   for (int i = 0; i < 8; ++i) {
     config.column_bytes[i] = 64;
     config.rows[i] = static_cast<uint8_t>(i < 5 ? rows : 16);
@@ -549,14 +542,14 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
   const auto* const column_scales = reinterpret_cast<const float*>(matrix);
   const std::byte* const data = matrix + panels.scales();
   const int64_t steps = panels.steps(), half_bytes = panels.half(), piece = piece_of(steps);
-  const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
+  const int64_t tiles = (rows + kDigitsRows - 1) / kDigitsRows;
   depth = round_up(std::min(depth, steps), piece);
   const bool odd = std::any_of(a.scales, a.scales + rows, [](float scale) { return scale < 0; });
   const int64_t lines = (kDigits * kDigitTile / 64 + tiles - 1) / tiles;
   const int64_t asked = (lines * 3 + 3) / 4;  // the processor brings what is between by itself
   int turn = 0;
   Finish before;
-  set_tiles(std::min(rows, kTileRows));
+  set_tiles(std::min(rows, kDigitsRows));
   for (int64_t start = 0; start < steps; start += depth) {
     const int64_t stop = std::min(steps, start + depth);
     for (int64_t panel = from * kDigitsWidth; panel < to * kDigitsWidth; panel += kDigitsWidth) {
@@ -567,7 +560,7 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
         for (int64_t column = panel; column < panel + columns; column += 16) {
           const std::byte* const b = data + column / 16 * half_bytes + at * kStepBytes;
           for (int64_t t = 0; t < tiles; ++t) {
-            const int64_t r = t * kTileRows, some = std::min(kTileRows, rows - r);
+            const int64_t r = t * kDigitsRows, some = std::min(kDigitsRows, rows - r);
             if (odd && !any_held(a.scales + r, some)) continue;
             int32_t* const into = sums[turn];
             // The same piece of the next columns is asked for, some lines of each step.
@@ -593,10 +586,10 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
 void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
                  const DigitPanels& panels, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
   if (m <= 0) return;
-  constexpr int64_t kMostRows = 256, kMostBytes = 16 << 20;
+  constexpr int64_t kMostBytes = 16 << 20;
   const auto parts = [](int64_t whole, int64_t most) { return (whole + most - 1) / most; };
-  const int64_t rows = round_up(parts(m, parts(m, kMostRows)), kTileRows);
-  const int64_t row_blocks = parts(m, rows), tiles = rows / kTileRows;
+  const int64_t rows = digits_block(m);
+  const int64_t row_blocks = parts(m, rows), tiles = rows / kDigitsRows;
   const int64_t steps = panels.steps(), tile_bytes = digit_tile_bytes(panels.k);
   // What a panel of B meets at a time stays in the second cache.
   const int64_t most = std::max<int64_t>(1, near_bytes() * 5 / 4 / (tiles * kStepBytes));
@@ -628,10 +621,10 @@ void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
     const int64_t blocks = std::min(at_once, row_blocks - done);
     parallel(blocks * tiles, std::max<int64_t>(1, 512 / panels.k), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = done * rows + i * kTileRows;
+        const int64_t row = done * rows + i * kDigitsRows;
         if (row >= m) continue;
-        split_tiles(std::min(kTileRows, m - row), panels.k, digits + i * tile_bytes,
-                    scales + i * kTileRows, [&](int64_t r) {
+        split_tiles(std::min(kDigitsRows, m - row), panels.k, digits + i * tile_bytes,
+                    scales + i * kDigitsRows, [&](int64_t r) {
                       return DigitRow{a + (row + r) * lda, 16, panels.k};
                     });
       }

@@ -12,6 +12,7 @@
 // matrix multiplication and its applications, 2012; with integers: H. Ootomo, K. Ozaki, R. Yokota,
 // DGEMM on integer matrix multiplication unit, 2024.)
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -21,6 +22,7 @@ namespace tombolo {
 
 inline constexpr int64_t kDigitsDepth = 64;  ///< of k in a step
 inline constexpr int64_t kDigitsWidth = 32;  ///< columns of a panel
+inline constexpr int64_t kDigitsRows = 16;   ///< of A in a tile
 
 /// How a matrix of k x n lies:
 ///   scales: for each column what its highest digit counts, up to whole panels
@@ -56,6 +58,11 @@ struct DigitRow {
   int64_t plane;
   int64_t k;
 };
+/// As they are, one behind the other.
+inline void copy_row(const DigitRow& row, float* out) {
+  for (int64_t i = 0; i < row.k; i += 16)
+    std::copy_n(row.a + i / 16 * row.plane, std::min<int64_t>(16, row.k - i), out + i);
+}
 /// Where their digits go, 64 bytes of each in a step: the highest first, `digit` bytes apart.
 struct DigitPlaces {
   std::byte* digits;
@@ -74,6 +81,13 @@ struct DigitScale {
 DigitScale digits_scale(const float* x, int64_t channels, int64_t pixels);
 void split_digits_as(const DigitRow& row, const DigitScale& scale, const DigitPlaces& to);
 
+/// Rows of a block, whole tiles, so that `rows` are cut evenly: into a multiple of `unit` blocks,
+/// each of which stays in the second cache while panels of B pass.
+constexpr int64_t digits_block(int64_t rows, int64_t unit = 1) {
+  constexpr int64_t kMost = 256;
+  const int64_t blocks = round_up((rows + kMost - 1) / kMost, unit);
+  return round_up((rows + blocks - 1) / blocks, kDigitsRows);
+}
 /// Bytes of a tile of 16 rows as digits: [step][digit][16][64].
 constexpr int64_t digit_tile_bytes(int64_t k) {
   return (k + kDigitsDepth - 1) / kDigitsDepth * 4 * 1024;
@@ -82,8 +96,9 @@ constexpr int64_t digit_tile_bytes(int64_t k) {
 /// zeros; and their scales.
 template <typename RowAt>
 void split_tiles(int64_t rows, int64_t k, std::byte* digits, float* scales, RowAt&& row_at) {
-  for (int64_t r = 0; r < round_up(rows, 16); ++r) {
-    const DigitPlaces to{digits + r / 16 * digit_tile_bytes(k) + r % 16 * 64, 4 * 1024, 1024};
+  for (int64_t r = 0; r < round_up(rows, kDigitsRows); ++r) {
+    const DigitPlaces to{digits + r / kDigitsRows * digit_tile_bytes(k) + r % kDigitsRows * 64,
+                         4 * 1024, 1024};
     if (r < rows)
       scales[r] = split_digits(row_at(r), to);
     else

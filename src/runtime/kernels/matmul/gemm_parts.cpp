@@ -18,6 +18,8 @@ bool parts_fit(PanelFormat format, int64_t m, int64_t n, int64_t k) {
 #endif
 #include <immintrin.h>
 
+#include "runtime/kernels/amx.h"
+
 #define TOMBOLO_PARTS __attribute__((target("avx512f,avx512bw,amx-tile,amx-bf16")))
 
 namespace tombolo {
@@ -80,9 +82,6 @@ TOMBOLO_PARTS inline void split_short_pairs(__m512 low, __m512 high, std::byte* 
 inline __mmask16 lanes_below(int64_t n) {
   return static_cast<__mmask16>(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
 }
-
-// The compiler does not know that tile instructions read and write memory.
-#define TOMBOLO_AMX_FENCE() __asm__ volatile("" ::: "memory")
 
 #define TOMBOLO_PARTS_A(part)                                              \
   do {                                                                     \

@@ -6,19 +6,12 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include "runtime/kernels/amx.h"
+
 #define TOMBOLO_AMX __attribute__((target("amx-tile,amx-int8,amx-bf16,avx512f")))
 
 namespace tombolo {
 namespace {
-
-struct alignas(64) TileConfig {
-  uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t column_bytes[16] = {};
-  uint8_t rows[16] = {};
-};
-
-// The compiler does not know that tile instructions read and write memory.
-#define TOMBOLO_AMX_FENCE() __asm__ volatile("" ::: "memory")
 
 // Tiles 0 to 3 are sums, 4 and 5 of A, 6 and 7 of B. Their numbers must be constants.
 #define TOMBOLO_AMX_PRODUCT(sum, a, b)          \
