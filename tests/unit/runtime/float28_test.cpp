@@ -16,6 +16,7 @@
 
 #include "each_isa.h"
 #include "ir/text/parser.h"
+#include "odd_file.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/session.h"
 
@@ -37,20 +38,10 @@ class Float28 : public EachIsa {
   /// B, k x n or turned n x k, in pieces of some rows, as a weight is packed.
   static std::optional<Packed> pack(const std::vector<float>& b, int64_t k, int64_t n,
                                     bool turned) {
-    std::vector<int> seen(b.size());
-    const ReadFloats read = {[](const void* argument, int64_t begin, int64_t end) {
-                               auto& marks =
-                                   *static_cast<std::vector<int>*>(const_cast<void*>(argument));
-                               for (int64_t i = begin; i < end; ++i)
-                                 ++marks[static_cast<size_t>(i)];
-                             },
-                             &seen};
-    // As in a file: at any address.
-    std::vector<std::byte> file(b.size() * sizeof(float) + 1);
-    std::memcpy(file.data() + 1, b.data(), b.size() * sizeof(float));
-    const auto fits = float28_fits(file.data() + 1, k, n, turned, read);
+    OddFile file(b);
+    const auto fits = float28_fits(file.data(), k, n, turned, file.read());
     if (!fits) return std::nullopt;
-    EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), std::ssize(seen));
+    EXPECT_TRUE(file.read_once());
     const int64_t width = gemm_tiles().panel(), count = (n + width - 1) / width;
     Packed packed{*fits, std::vector<std::byte>(static_cast<size_t>(fits->bytes(count)))};
     float28_begin(*fits, packed.matrix.data());

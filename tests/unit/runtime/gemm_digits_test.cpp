@@ -20,6 +20,7 @@
 
 #include "base/thread_pool.h"
 #include "ir/text/parser.h"
+#include "odd_file.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/session.h"
 
@@ -46,19 +47,10 @@ struct DigitsProblem {
 
   /// Whether B lies as digits, in pieces of 128 rows, read from an odd address.
   bool pack() {
-    std::vector<int> seen(b.size());
-    const ReadFloats read = {[](const void* argument, int64_t begin, int64_t end) {
-                               auto& marks =
-                                   *static_cast<std::vector<int>*>(const_cast<void*>(argument));
-                               for (int64_t i = begin; i < end; ++i)
-                                 ++marks[static_cast<size_t>(i)];
-                             },
-                             &seen};
-    std::vector<std::byte> file(b.size() * sizeof(float) + 1);
-    std::memcpy(file.data() + 1, b.data(), b.size() * sizeof(float));
+    OddFile file(b);
     std::vector<float> scales(static_cast<size_t>(round_up(n, kDigitsWidth)));
-    const bool fits = digits_of(file.data() + 1, k, n, turned, read, scales.data());
-    EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), std::ssize(seen));
+    const bool fits = digits_of(file.data(), k, n, turned, file.read(), scales.data());
+    EXPECT_TRUE(file.read_once());
     if (!fits) return false;
     panels = {k, n};
     packed.reset(static_cast<std::byte*>(
