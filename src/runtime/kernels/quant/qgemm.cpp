@@ -310,21 +310,68 @@ std::vector<uint32_t> places_of(const QProduct& p) {
   return places;
 }
 
-void finish_rows(const Task& t, const QTileRows& rows, const int32_t* sums, int64_t width,
-                 int64_t column) {
-  const int64_t columns = std::min(width, t.p.n - column);
+/// Rows [from, to) of a tile.
+void finish_rows(const Task& t, const QTileRows& rows, int32_t from, int32_t to,
+                 const int32_t* sums, int64_t column) {
+  const int64_t columns = std::min(kPanel, t.p.n - column);
   for (int32_t i = rows.first_run; i < rows.last_run; ++i) {
     const QRun& run = t.p.runs[static_cast<size_t>(i)];
-    q_finish(t.finish, sums + run.from * width, width, run.to, run.count, column, columns);
+    const int32_t first = std::max(from, run.from), last = std::min(to, run.from + run.count);
+    if (first >= last) continue;
+    q_finish(t.finish, sums + first * kPanel, kPanel, run.to + first - run.from, last - first,
+             column, columns);
   }
 }
+
+/// Sums of AMX: those of two tiles become results while the next two are multiplied.
+class AmxSums {
+ public:
+  explicit AmxSums(const Task& task) : task_(task) {}
+
+  /// Room for the sums of tiles from `first` on.
+  int32_t* room() { return sums_[turn_]; }
+  /// What is to be done meanwhile goes into the tile.
+  void take_along(AmxTile& tile) const {
+    tile.meanwhile = &finish_part;
+    tile.argument = this;
+    tile.turns = parts_ * kParts;
+  }
+  /// room() holds the sums of these tiles now, and those before are results.
+  void keep(size_t first, int parts, int64_t column) {
+    first_ = first;
+    parts_ = parts;
+    column_ = column;
+    turn_ ^= 1;
+  }
+  void finish() {
+    for (int64_t i = 0; i < parts_ * kParts; ++i) finish_part(this, i);
+    parts_ = 0;
+  }
+
+ private:
+  static constexpr int64_t kParts = 1;  ///< of a tile of 16 rows
+
+  static void finish_part(const void* argument, int64_t turn) {
+    const auto& self = *static_cast<const AmxSums*>(argument);
+    const int64_t part = turn / kParts;
+    const auto from = static_cast<int32_t>(turn % kParts * (16 / kParts));
+    finish_rows(self.task_, self.task_.p.tiles[self.first_ + static_cast<size_t>(part)], from,
+                from + static_cast<int32_t>(16 / kParts),
+                self.sums_[self.turn_ ^ 1] + part * 16 * kPanel, self.column_);
+  }
+
+  const Task& task_;
+  alignas(64) int32_t sums_[2][32 * kPanel];
+  int turn_ = 0, parts_ = 0;
+  size_t first_ = 0;
+  int64_t column_ = 0;
+};
 
 /// Tiles [first, last) times one panel with AMX, two tiles at a time. While it is multiplied, the
 /// one after it comes nearer.
 void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
-              const std::byte* next, int64_t column, int64_t chunk) {
+              const std::byte* next, int64_t column, int64_t chunk, AmxSums& sums) {
   const QProduct& p = t.p;
-  alignas(64) int32_t sums[32 * kPanel];
   const int64_t chunks = (p.run + chunk - 1) / chunk, padded = chunks * chunk;
   const auto turns = static_cast<int64_t>((last - first + 1) / 2);
   std::byte* room = nullptr;
@@ -336,7 +383,8 @@ void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
                  chunks,
                  p.offsets.data(),
                  static_cast<int64_t>(p.offsets.size()),
-                 sums};
+                 sums.room()};
+    sums.take_along(tile);
     if (next != nullptr) tile.ask(next, static_cast<int64_t>((i - first) / 2), turns, chunk);
     for (int part = 0; part < parts; ++part) {
       const QTileRows& rows = p.tiles[i + static_cast<size_t>(part)];
@@ -355,9 +403,7 @@ void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
       tile.lda[part] = padded;
     }
     amx_tile(tile, parts, p.n - column, p.a_signed ? AmxKind::kSigned : AmxKind::kUnsigned);
-    for (int part = 0; part < parts; ++part)
-      finish_rows(t, p.tiles[i + static_cast<size_t>(part)], sums + part * 16 * kPanel, kPanel,
-                  column);
+    sums.keep(i, parts, column);
   }
 }
 
@@ -520,6 +566,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t chunk = amx_chunk(p.run);
   const Task task{p, a, a_bytes, finish, places_of(p)};
   parallel(blocks * turns, 1, [&](int64_t begin, int64_t end) {
+    AmxSums sums(task);
     if (p.amx) amx_begin(chunk);
     for (int64_t i = begin; i < end; ++i) {
       const auto first = static_cast<size_t>(i / turns * block);
@@ -528,11 +575,12 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
         const std::byte* panel = b + q * step;
         if (p.amx)
           amx_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width,
-                   chunk);
+                   chunk, sums);
         else
           plain_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width);
       }
     }
+    sums.finish();
     if (p.amx) amx_end();
   });
 }

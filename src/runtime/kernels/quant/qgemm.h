@@ -252,6 +252,10 @@ struct AmxTile {
   /// next ones `next_step` bytes on.
   const std::byte* next = nullptr;
   int64_t next_lines = 0, next_step = 0;
+  /// What is done meanwhile, in `turns` parts: the processor multiplies on while vectors work.
+  void (*meanwhile)(const void* argument, int64_t turn) = nullptr;
+  const void* argument = nullptr;
+  int64_t turns = 0;
 
   /// Asks for part `turn` of `turns` of the next panel, whose chunks of k have 32 columns: of each
   /// chunk some lines, so that pages of memory come nearer side by side.

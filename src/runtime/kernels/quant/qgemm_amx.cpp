@@ -3,6 +3,8 @@
 
 #include "runtime/kernels/quant/qgemm.h"
 
+#include <algorithm>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -40,6 +42,9 @@ TOMBOLO_AMX void tile(const AmxTile& t, int64_t chunk) {
     if constexpr (kTwoParts && kTwoColumns) _tile_zero(3);
   }
   const std::byte *b = t.b, *next = t.next;
+  // Evenly, from the first chunk on.
+  const int64_t wait = t.turns > 0 ? std::max<int64_t>(1, t.stretches * t.chunks / t.turns) : 0;
+  int64_t turn = 0, left = t.turns > 0 ? 1 : -1;
   const int64_t lines = next != nullptr ? t.next_lines : 0;
   for (int64_t s = 0; s < t.stretches; ++s) {
     const std::byte* a0 = t.a[0] + t.offsets[s];
@@ -61,8 +66,12 @@ TOMBOLO_AMX void tile(const AmxTile& t, int64_t chunk) {
       a0 += chunk;
       a1 += chunk;
       b += chunk * 32;
+      if (--left != 0) continue;
+      t.meanwhile(t.argument, turn);
+      left = ++turn < t.turns ? wait : -1;
     }
   }
+  for (; turn < t.turns; ++turn) t.meanwhile(t.argument, turn);
   _tile_stored(0, c, 128);
   if constexpr (kTwoColumns) _tile_stored(1, c + 64, 128);
   if constexpr (kTwoParts) _tile_stored(2, c + 2048, 128);
