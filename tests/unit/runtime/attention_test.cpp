@@ -61,6 +61,74 @@ TEST_P(Attentions, NumbersThatAreNone) {
   }
 }
 
+/// Long enough for products of integers, where the processor has them.
+TEST_P(Attentions, LongSequences) {
+  const std::string types =
+      "main (float[1,4,R,S] q, float[1,2,C,S] k, float[1,2,C,V] v, float[1,1,R,C] m, "
+      "float[1,4,R,C] w) => (y) <float z = {-0.5}> { a = Greater (m, z) y = Attention ";
+  for (const int64_t columns : {131, 213}) {
+    const int64_t rows = 141, size = columns == 131 ? 100 : 64, value_size = 70;
+    const std::vector<NamedValue> inputs = {{"q", numbers({1, 4, rows, size}, 1)},
+                                            {"k", numbers({1, 2, columns, size}, 1)},
+                                            {"v", numbers({1, 2, columns, value_size}, 1)},
+                                            {"m", added_mask({1, 1, rows, columns})},
+                                            {"w", added_mask({1, 4, rows, columns})}};
+    for (const char* attributes : {"", "<scale = -0.3, is_causal = 1> ", "<softcap = 2.0> "})
+      for (const char* mask : {"", ", w", ", a"})
+        agree(types + attributes + "(q, k, v" + mask + ") }", inputs, 1e-5);
+  }
+}
+
+TEST_P(Attentions, LongSequencesWithOddNumbers) {
+  const std::string head =
+      "main (float[1,4,R,S] q, float[1,2,C,S] k, float[1,2,C,S] v) => (y) { y = Attention ";
+  const auto place = [](Tensor& x, int64_t row, int64_t column, float value) {
+    x.data<float>()[row * 64 + column] = value;
+  };
+  // Of queries, then of keys, then of values: one that integers do not hold, and none.
+  for (size_t which = 0; which < 3; ++which)
+    for (const float odd : {30000.0f, 1e30f, NAN, -INFINITY}) {
+      Tensor x[] = {numbers({1, 4, 150, 64}, 0.2f), numbers({1, 2, 200, 64}, 0.2f),
+                    numbers({1, 2, 200, 64}, 1)};
+      place(x[which], 77, 5, odd);
+      place(x[which], 120, 63, odd == 30000 ? -50000 : 1);
+      for (int64_t i = 0; i < 64; ++i) place(x[which], 30, i, 0);
+      // What a weight of zero meets counts for the reference alone.
+      const std::string causal = std::isfinite(odd) ? "<is_causal = 1> " : "";
+      agree(head + causal + "(q, k, v) }", {{"q", x[0]}, {"k", x[1]}, {"v", x[2]}}, 1e-5);
+    }
+}
+
+TEST_P(Attentions, LongSequencesOfWhichPartsCount) {
+  opset_ = 24;
+  Tensor k = numbers({2, 2, 260, 64}, 1), v = numbers({2, 2, 260, 64}, 1);
+  for (int64_t head = 0; head < 4; ++head)  // nobody reads these
+    for (int64_t i = 230 * 64; i < 260 * 64; ++i)
+      k.data<float>()[head * 260 * 64 + i] = v.data<float>()[head * 260 * 64 + i] = 1e6f;
+  const NamedValue lengths{"n", Tensor::of<int64_t>(DType::kInt64, std::vector<int64_t>{2},
+                                                    std::vector<int64_t>{230, 151})};
+  agree(
+      "main (float[2,2,150,64] q, float[2,2,260,64] k, float[2,2,260,64] v, int64[2] n) => (y) { y "
+      "= Attention <is_causal = 1> (q, k, v, , , , n) }",
+      {{"q", numbers({2, 2, 150, 64}, 1)}, {"k", k}, {"v", v}, lengths}, 1e-5);
+  const auto of = [](int32_t value) {
+    return Tensor::of<int32_t>(DType::kInt32, std::vector<int64_t>{1}, std::vector<int32_t>{value});
+  };
+  for (const char* window : {"", ", local_window_size = 70"})
+    agree(std::string("main (float[1,150,256] q, float[1,150,128] k, float[1,150,128] v, "
+                      "float[1,2,63,64] g, float[1,2,63,64] h, int32[1] s, int32[1] t) => (y) { y, "
+                      ", = com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2") +
+              window + "> (q, k, v, g, h, s, t) }",
+          {{"q", numbers({1, 150, 256}, 1)},
+           {"k", numbers({1, 150, 128}, 1)},
+           {"v", numbers({1, 150, 128}, 1)},
+           {"g", numbers({1, 2, 63, 64}, 1)},
+           {"h", numbers({1, 2, 63, 64}, 1)},
+           {"s", of(212)},
+           {"t", of(213)}},
+          1e-5);
+}
+
 TEST_P(MicrosoftAttention, Masks) {
   const auto whole = [&]<typename T>(DType dtype, std::initializer_list<int64_t> dims, T below) {
     const std::vector<int64_t> shape(dims);

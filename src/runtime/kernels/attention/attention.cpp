@@ -8,14 +8,17 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "runtime/kernels/across-inl.h"
 #include "runtime/kernels/attention/attention.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/elementwise/unary.h"
+#include "runtime/kernels/isa.h"
 #include "runtime/kernels/math-inl.h"
 #include "runtime/kernels/matmul/bf16.h"
 #include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/matmul/gemm_digits.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -227,22 +230,33 @@ namespace {
 
 constexpr int64_t kFew = 4;  ///< queries for which K is not worth packing
 
+bool by_bf16(const AttentionShape& s) { return s.products == AttentionProducts::kBf16; }
+bool by_digits(const AttentionShape& s) { return s.products == AttentionProducts::kDigits; }
+
 bool pack_keys(const AttentionShape& s) {
-  return s.bf16 || s.rows * (s.q_heads / s.kv_heads) > kFew;
+  return s.products != AttentionProducts::kFloats || s.rows * (s.q_heads / s.kv_heads) > kFew;
 }
 /// Many queries read all values again and again: in one piece, not a head apart.
 bool pack_values(const AttentionShape& s) {
-  return s.bf16 || s.value_size % gemm_tiles().lanes != 0 ||
+  return s.products != AttentionProducts::kFloats || s.value_size % gemm_tiles().lanes != 0 ||
          (s.rows >= 64 && s.v.step_stride != s.value_size);
 }
 
+DigitPanels key_panels(const AttentionShape& s) { return {s.size, s.columns}; }
+DigitPanels value_panels(const AttentionShape& s) { return {s.columns, s.value_size}; }
+
+/// Floats of B[k, n] as products take it.
+size_t floats_of(const AttentionShape& s, int64_t k, int64_t n) {
+  if (by_bf16(s)) return static_cast<size_t>((bf16_b_bytes(k, n) + 63) / 64 * 16);
+  const int64_t floats = packed_b_floats(k, n);
+  return static_cast<size_t>(by_digits(s) ? std::max(floats, DigitPanels{k, n}.bytes() / 4)
+                                          : floats);
+}
 size_t key_floats(const AttentionShape& s) {
-  if (s.bf16) return static_cast<size_t>((bf16_b_bytes(s.size, s.columns) + 63) / 64 * 16);
-  return pack_keys(s) ? static_cast<size_t>(packed_b_floats(s.size, s.columns)) : 0;
+  return pack_keys(s) ? floats_of(s, s.size, s.columns) : 0;
 }
 size_t value_floats(const AttentionShape& s) {
-  if (s.bf16) return static_cast<size_t>((bf16_b_bytes(s.columns, s.value_size) + 63) / 64 * 16);
-  return pack_values(s) ? static_cast<size_t>(packed_b_floats(s.columns, s.value_size)) : 0;
+  return pack_values(s) ? floats_of(s, s.columns, s.value_size) : 0;
 }
 
 /// c[rows, columns) = a b by tiles, b in panels `panel_step` apart.
@@ -349,119 +363,265 @@ bool attention_bf16_fits(const AttentionShape& s) {
   return has_bf16_dot() && s.rows >= 16 && s.columns >= 16 && s.size >= 16 && s.value_size >= 16;
 }
 
+/// What packs keys and values, and splits queries, has to come back.
+bool attention_digits_pay(const AttentionShape& s) {
+  const int64_t size = std::min(s.size, s.value_size), group = s.q_heads / s.kv_heads;
+  return has_amx_int8() && s.rows >= 16 && s.rows * group >= 128 && s.columns >= 128 &&
+         size >= 48 && size * s.columns >= 192 * 64;
+}
+
 size_t attention_scratch_floats(const AttentionShape& s) {
   return static_cast<size_t>(s.batch * s.kv_heads) * (key_floats(s) + value_floats(s)) + 128;
 }
 
-void run_attention(const AttentionShape& s, const AttentionData& d, float* scratch) {
-  const bool keys = pack_keys(s), values = pack_values(s);
-  const size_t key_step = key_floats(s), value_step = value_floats(s);
-  const int64_t lines = s.batch * s.kv_heads, group = s.q_heads / s.kv_heads;
-  float* packed_keys = scratch;
-  float* packed_values = scratch + (static_cast<size_t>(lines) * key_step + 15) / 16 * 16;
-  if (keys || values)
-    parallel(lines, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t b = i / s.kv_heads, h = i % s.kv_heads;
-        if (s.bf16) {
-          bf16_pack_b(d.k + s.k.at(b, h), 1, s.k.step_stride, s.size, s.columns, s.scale,
-                      bytes_of(packed_keys + static_cast<size_t>(i) * key_step));
-          // What does not count may be no number: it must not meet even a weight of 0.
-          bf16_pack_b(d.v + s.v.at(b, h), s.v.step_stride, 1, std::min(s.columns, d.valid[b]),
-                      s.value_size, 1,
-                      bytes_of(packed_values + static_cast<size_t>(i) * value_step));
-          continue;
-        }
-        if (keys)
-          pack_b(d.k + s.k.at(b, h), 1, s.k.step_stride, s.size, s.columns, s.scale,
-                 packed_keys + static_cast<size_t>(i) * key_step);
-        if (values)
-          pack_b(d.v + s.v.at(b, h), s.v.step_stride, 1, s.columns, s.value_size, 1,
-                 packed_values + static_cast<size_t>(i) * value_step);
-      }
+namespace {
+
+/// One run: keys and values packed, and blocks of queries.
+class Attention {
+ public:
+  Attention(const AttentionShape& shape, const AttentionData& data, float* scratch)
+      : s(shape),
+        d(data),
+        packed_keys(scratch),
+        packed_values(scratch +
+                      (static_cast<size_t>(shape.batch * shape.kv_heads) * key_floats(shape) + 15) /
+                          16 * 16),
+        held(static_cast<size_t>(shape.batch * shape.kv_heads)) {
+    // Blocks whose scores take at most half a megabyte. A causal block computes a triangle that
+    // counts for nothing: smaller ones waste less.
+    const int64_t most = s.causal ? std::clamp<int64_t>(s.rows / 8, 32, 256) : 256;
+    block = std::clamp<int64_t>((1 << 17) / ld, 4, most);
+    blocks = (s.rows + block - 1) / block;
+    block = (s.rows + blocks - 1) / blocks;
+    if (!by_digits(s)) return;
+    block = round_up(block, kDigitsRows);
+    blocks = (s.rows + block - 1) / block;
+  }
+
+  void run() {
+    if (pack_keys(s) || pack_values(s))
+      parallel(s.batch * s.kv_heads, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t line = begin; line < end; ++line) pack(line);
+      });
+    parallel(s.batch * s.q_heads * blocks, 1, [&](int64_t begin, int64_t end) {
+      const int64_t tiles = by_digits(s) ? block / kDigitsRows : 0;
+      float* const room = thread_floats(
+          1, static_cast<size_t>(block * (ld + 2) +
+                                 tiles * digit_tile_bytes(std::max(s.size, s.columns)) / 4 + 16));
+      for (int64_t task = begin; task < end; ++task)
+        attend(task / blocks / s.q_heads, task / blocks % s.q_heads, task % blocks * block, room);
     });
-  // Blocks of queries whose scores take at most half a megabyte.
-  const int64_t ld = (s.columns + 15) / 16 * 16 + 16;
-  const int64_t width = gemm_tiles().panel();
-  // A causal block computes a triangle that counts for nothing: smaller ones waste less.
-  const int64_t most = s.causal ? std::clamp<int64_t>(s.rows / 8, 32, 256) : 256;
-  int64_t block = std::clamp<int64_t>((1 << 17) / ld, 4, most);
-  const int64_t blocks = (s.rows + block - 1) / block;
-  block = (s.rows + blocks - 1) / blocks;
-  parallel(s.batch * s.q_heads * blocks, 1, [&](int64_t begin, int64_t end) {
-    float* scores = thread_floats(1, static_cast<size_t>(block * (ld + 1)));
-    float* factors = scores + block * ld;
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t b = task / blocks / s.q_heads, h = task / blocks % s.q_heads;
-      const int64_t line = b * s.kv_heads + h / group;
-      const int64_t first = task % blocks * block, last = std::min(s.rows, first + block);
-      if (first >= last) continue;
-      Range whole{s.columns, 0};
-      for (int64_t row = first; row < last; ++row) {
-        const Range range = range_of(s, d, b, row);
-        if (range.from == range.to) continue;
-        whole.from = std::min(whole.from, range.from);
-        whole.to = std::max(whole.to, range.to);
-      }
-      const int64_t count = last - first;
-      const float* q = d.q + s.q.at(b, h) + first * s.q.step_stride;
-      float* y = d.y + s.y.at(b, h) + first * s.y.step_stride;
-      if (whole.from >= whole.to) {
-        for (int64_t i = 0; i < count; ++i)
-          std::fill_n(y + i * s.y.step_stride, s.value_size, 0.0f);
-        continue;
-      }
-      // Whole panels of keys; for bf16, whose values are packed as one, all that may count.
-      whole.from = whole.from / width * width;
-      if (s.bf16) whole = {0, std::min(s.columns, d.valid[b])};
-      const float* k = d.k + s.k.at(b, h / group);
-      if (s.bf16)
-        bf16_gemm(count, whole.to, s.size, q, s.q.step_stride,
-                  bytes_of(packed_keys + static_cast<size_t>(line) * key_step), scores, ld, {});
-      else if (keys)
-        product(count, whole.to - whole.from, s.size, q, s.q.step_stride,
-                packed_keys + static_cast<size_t>(line) * key_step + whole.from * s.size, width,
-                width * s.size, scores + whole.from, ld);
-      else
-        for (int64_t i = 0; i < count; ++i)
-          dot_rows(q + i * s.q.step_stride, k + whole.from * s.k.step_stride, s.k.step_stride,
-                   whole.to - whole.from, s.size, scores + i * ld + whole.from);
-      if (s.softcap <= 0 && d.sinks == nullptr && same_for_all(s) &&
-          range_of(s, d, b, first).to == whole.to) {
-        const int64_t mask_at =
-            b * s.mask_stride[0] + h * s.mask_stride[1] + first * s.mask_stride[2];
-        const WholeRows rows{.scores = scores,
-                             .ld = ld,
-                             .rows = count,
-                             .n = whole.to,
-                             .scale = keys ? 1 : s.scale,
-                             .mask = d.mask != nullptr ? d.mask + mask_at : nullptr,
-                             .bytes = d.bool_mask != nullptr ? d.bool_mask + mask_at : nullptr,
-                             .mask_step = s.mask_stride[2],
-                             .factors = factors};
-        TOMBOLO_TARGET(void(const WholeRows&), weigh_whole_rows)(rows);
-      } else {
-        for (int64_t i = 0; i < count; ++i)
-          factors[i] =
-              weigh(s, d, b, h, first + i, range_of(s, d, b, first + i), whole, scores + i * ld);
-      }
-      const int64_t used = whole.to - whole.from;
-      if (s.bf16)
-        bf16_gemm(count, s.value_size, whole.to, scores, ld,
-                  bytes_of(packed_values + static_cast<size_t>(line) * value_step), y,
-                  s.y.step_stride, {});
-      else if (values)
-        product(count, s.value_size, used, scores + whole.from, ld,
-                packed_values + static_cast<size_t>(line) * value_step + whole.from * width, width,
-                width * s.columns, y, s.y.step_stride);
-      else
-        product(count, s.value_size, used, scores + whole.from, ld,
-                d.v + s.v.at(b, h / group) + whole.from * s.v.step_stride, s.v.step_stride, width,
-                y, s.y.step_stride);
-      TOMBOLO_TARGET(void(float*, int64_t, int64_t, int64_t, const float*), multiply_rows)
-      (y, s.y.step_stride, count, s.value_size, factors);
+  }
+
+ private:
+  float* keys_of(int64_t line) const {
+    return packed_keys + static_cast<size_t>(line) * key_floats(s);
+  }
+  float* values_of(int64_t line) const {
+    return packed_values + static_cast<size_t>(line) * value_floats(s);
+  }
+
+  void pack(int64_t line) {
+    const int64_t b = line / s.kv_heads, h = line % s.kv_heads;
+    const float *k = d.k + s.k.at(b, h), *v = d.v + s.v.at(b, h);
+    // What does not count may be no number: it must not meet even a weight of 0.
+    const int64_t valid = std::min(s.columns, d.valid[b]);
+    float *const keys = keys_of(line), *const values = values_of(line);
+    if (by_bf16(s)) {
+      bf16_pack_b(k, 1, s.k.step_stride, s.size, s.columns, s.scale, bytes_of(keys));
+      bf16_pack_b(v, s.v.step_stride, 1, valid, s.value_size, 1, bytes_of(values));
+      return;
     }
-  });
+    if (by_digits(s)) {
+      held[static_cast<size_t>(line)] = digits_pack_b(k, 1, s.k.step_stride, s.size, valid, s.scale,
+                                                      true, key_panels(s), bytes_of(keys)) &&
+                                        digits_pack_b(v, s.v.step_stride, 1, valid, s.value_size, 1,
+                                                      false, value_panels(s), bytes_of(values));
+      if (held[static_cast<size_t>(line)]) return;
+    }
+    if (pack_keys(s)) pack_b(k, 1, s.k.step_stride, s.size, s.columns, s.scale, keys);
+    if (pack_values(s)) pack_b(v, s.v.step_stride, 1, s.columns, s.value_size, 1, values);
+  }
+
+  /// The keys that count for any of the queries, in whole panels.
+  Range keys_for(int64_t b, int64_t first, int64_t last) const {
+    Range whole{s.columns, 0};
+    for (int64_t row = first; row < last; ++row) {
+      const Range range = range_of(s, d, b, row);
+      if (range.from == range.to) continue;
+      whole.from = std::min(whole.from, range.from);
+      whole.to = std::max(whole.to, range.to);
+    }
+    if (whole.from >= whole.to) return {0, 0};
+    // The values of bf16 are packed as one.
+    if (by_bf16(s)) return {0, std::min(s.columns, d.valid[b])};
+    const int64_t unit = by_digits(s) ? kDigitsDepth : gemm_tiles().panel();
+    return {whole.from / unit * unit, whole.to};
+  }
+
+  void attend(int64_t b, int64_t h, int64_t first, float* scores) const {
+    const int64_t count = std::min(s.rows, first + block) - first;
+    const int64_t line = b * s.kv_heads + h / (s.q_heads / s.kv_heads);
+    float* const y = d.y + s.y.at(b, h) + first * s.y.step_stride;
+    const Range keys = keys_for(b, first, first + count);
+    if (keys.from == keys.to) {
+      for (int64_t i = 0; i < count; ++i) std::fill_n(y + i * s.y.step_stride, s.value_size, 0.0f);
+      return;
+    }
+    const float* const q = d.q + s.q.at(b, h) + first * s.q.step_stride;
+    float* const factors = scores + block * ld;
+    if (by_digits(s) && held[static_cast<size_t>(line)]) {
+      float* const scales = factors + block;
+      const Digits digits{scales, bytes_of(scales + round_up(block, 16))};
+      score_by_digits(line, q, count, keys, digits, scores);
+      weigh_by_digits(b, h, first, count, keys, digits, scores, factors);
+      return add_values_by_digits(line, count, keys, digits, factors, y);
+    }
+    score(b, h, line, q, count, keys, scores);
+    weigh_rows(b, h, first, count, keys, scores, factors);
+    add_values(b, h, line, count, keys, scores, y);
+    TOMBOLO_TARGET(void(float*, int64_t, int64_t, int64_t, const float*), multiply_rows)
+    (y, s.y.step_stride, count, s.value_size, factors);
+  }
+
+  void score(int64_t b, int64_t h, int64_t line, const float* q, int64_t count, Range keys,
+             float* scores) const {
+    const int64_t width = gemm_tiles().panel();
+    if (by_bf16(s))
+      return bf16_gemm(count, keys.to, s.size, q, s.q.step_stride, bytes_of(keys_of(line)), scores,
+                       ld, {});
+    if (pack_keys(s))
+      return product(count, keys.to - keys.from, s.size, q, s.q.step_stride,
+                     keys_of(line) + keys.from * s.size, width, width * s.size, scores + keys.from,
+                     ld);
+    const float* const k = d.k + s.k.at(b, h / (s.q_heads / s.kv_heads));
+    for (int64_t i = 0; i < count; ++i)
+      dot_rows(q + i * s.q.step_stride, k + keys.from * s.k.step_stride, s.k.step_stride,
+               keys.to - keys.from, s.size, scores + i * ld + keys.from);
+  }
+
+  /// Scores of queries to weights but for factors.
+  void weigh_rows(int64_t b, int64_t h, int64_t first, int64_t count, Range keys, float* scores,
+                  float* factors) const {
+    if (s.softcap <= 0 && d.sinks == nullptr && same_for_all(s) &&
+        range_of(s, d, b, first).to == keys.to) {
+      const int64_t mask_at =
+          b * s.mask_stride[0] + h * s.mask_stride[1] + first * s.mask_stride[2];
+      const WholeRows rows{.scores = scores,
+                           .ld = ld,
+                           .rows = count,
+                           .n = keys.to,
+                           .scale = pack_keys(s) ? 1 : s.scale,
+                           .mask = d.mask != nullptr ? d.mask + mask_at : nullptr,
+                           .bytes = d.bool_mask != nullptr ? d.bool_mask + mask_at : nullptr,
+                           .mask_step = s.mask_stride[2],
+                           .factors = factors};
+      return TOMBOLO_TARGET(void(const WholeRows&), weigh_whole_rows)(rows);
+    }
+    for (int64_t i = 0; i < count; ++i)
+      factors[i] =
+          weigh(s, d, b, h, first + i, range_of(s, d, b, first + i), keys, scores + i * ld);
+  }
+
+  void add_values(int64_t b, int64_t h, int64_t line, int64_t count, Range keys,
+                  const float* weights, float* y) const {
+    const int64_t width = gemm_tiles().panel(), used = keys.to - keys.from;
+    if (by_bf16(s))
+      return bf16_gemm(count, s.value_size, keys.to, weights, ld, bytes_of(values_of(line)), y,
+                       s.y.step_stride, {});
+    if (pack_values(s))
+      return product(count, s.value_size, used, weights + keys.from, ld,
+                     values_of(line) + keys.from * width, width, width * s.columns, y,
+                     s.y.step_stride);
+    product(count, s.value_size, used, weights + keys.from, ld,
+            d.v + s.v.at(b, h / (s.q_heads / s.kv_heads)) + keys.from * s.v.step_stride,
+            s.v.step_stride, width, y, s.y.step_stride);
+  }
+
+  /// Rows of queries or weights as integers.
+  struct Digits {
+    float* scales;
+    std::byte* tiles;
+  };
+
+  void score_by_digits(int64_t line, const float* q, int64_t count, Range keys,
+                       const Digits& digits, float* scores) const {
+    struct Queries {
+      const float* q;
+      int64_t step;
+      static const float* row(const void* argument, int64_t row, float*) {
+        const auto& self = *static_cast<const Queries*>(argument);
+        return self.q + row * self.step;
+      }
+    };
+    const Queries queries{q, s.q.step_stride};
+    split_tiles(
+        count, s.size, digits.tiles, digits.scales,
+        [&](int64_t r) {
+          return DigitRow{q + r * s.q.step_stride, 16, s.size};
+        },
+        digits_scale_of_rows(q, s.q.step_stride, count, s.size));
+    const DigitRows rows{.digits = digits.tiles,
+                         .tile = digit_tile_bytes(s.size),
+                         .scales = digits.scales,
+                         .floats = &Queries::row,
+                         .argument = &queries};
+    digits_product(rows, count, bytes_of(keys_of(line)), key_panels(s), {.c = scores, .ldc = ld},
+                   digits_depth(count, key_panels(s).steps()), keys.from / kDigitsWidth,
+                   (keys.to + kDigitsWidth - 1) / kDigitsWidth);
+  }
+
+  /// As weigh_rows(), and weights to integers while they are near.
+  void weigh_by_digits(int64_t b, int64_t h, int64_t first, int64_t count, Range keys,
+                       const Digits& digits, float* scores, float* factors) const {
+    const int64_t used = keys.to - keys.from;
+    const auto place_of = [&](int64_t r) {
+      return DigitPlaces{
+          digits.tiles + r / kDigitsRows * digit_tile_bytes(used) + r % kDigitsRows * 64, 4 * 1024,
+          1024};
+    };
+    constexpr int64_t kNear = 8192;  // floats
+    const int64_t together = std::clamp<int64_t>(kNear / used, 1, kDigitsRows);
+    for (int64_t row = 0; row < count; row += together) {
+      const int64_t some = std::min(together, count - row);
+      weigh_rows(b, h, first + row, some, keys, scores + row * ld, factors + row);
+      for (int64_t r = row; r < row + some; ++r) {
+        split_digits_as({scores + r * ld + keys.from, 16, used}, kDigitsOfOne, place_of(r));
+        digits.scales[r] = factors[r] * kDigitsOfOne.scale;
+      }
+    }
+    for (int64_t r = count; r < round_up(count, kDigitsRows); ++r) clear_digits(used, place_of(r));
+  }
+
+  void add_values_by_digits(int64_t line, int64_t count, Range keys, const Digits& digits,
+                            const float* factors, float* y) const {
+    DigitPanels panels = value_panels(s);
+    panels.whole = panels.steps();
+    panels.skipped = keys.from / kDigitsDepth;
+    panels.k = keys.to - keys.from;
+    const DigitRows rows{.digits = digits.tiles,
+                         .tile = digit_tile_bytes(panels.k),
+                         .scales = digits.scales,
+                         .floats = nullptr,  // weights are between 0 and 1
+                         .argument = nullptr};
+    digits_product(rows, count, bytes_of(values_of(line)), panels, {.c = y, .ldc = s.y.step_stride},
+                   digits_depth(count, panels.steps()), 0, panels.panels());
+    for (int64_t r = 0; r < count; ++r)
+      if (std::isnan(factors[r])) std::fill_n(y + r * s.y.step_stride, s.value_size, factors[r]);
+  }
+
+  const AttentionShape& s;
+  const AttentionData& d;
+  const int64_t ld = (s.columns + 15) / 16 * 16 + 16;
+  int64_t block = 0, blocks = 0;
+  float *packed_keys, *packed_values;
+  std::vector<uint8_t> held;  ///< lines whose keys and values integers hold
+};
+
+}  // namespace
+
+void run_attention(const AttentionShape& s, const AttentionData& d, float* scratch) {
+  Attention(s, d, scratch).run();
 }
 
 }  // namespace tombolo

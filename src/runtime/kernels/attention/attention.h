@@ -14,6 +14,13 @@ struct HeadLayout {
   int64_t at(int64_t b, int64_t h) const { return b * batch_stride + h * head_stride; }
 };
 
+/// How both products are taken.
+enum class AttentionProducts : uint8_t {
+  kFloats,
+  kBf16,    ///< rounded (bf16.h): see attention_bf16_fits()
+  kDigits,  ///< as integers (gemm_digits.h): see attention_digits_pay()
+};
+
 struct AttentionShape {
   int64_t batch = 1, q_heads = 1, kv_heads = 1;
   int64_t rows = 1, columns = 1;  ///< queries, keys
@@ -24,7 +31,7 @@ struct AttentionShape {
   int64_t left = -1, right = -1;        ///< window around a query's position; -1: none
   int64_t last = -1;                    ///< of the keys up to a query only so many count; -1: all
   int64_t sink_head = 0, sink_row = 0;  ///< strides of the sinks
-  bool bf16 = false;                    ///< both products by bf16.h: see attention_bf16_fits()
+  AttentionProducts products = AttentionProducts::kFloats;
   // Mask: [batch, heads, rows, columns] by strides (0 where repeated), added or a byte of truth.
   int64_t mask_stride[3] = {}, mask_columns = 0;
 };
@@ -41,6 +48,9 @@ struct AttentionData {
 
 /// Whether fast_math may round these products: there is something to gain, and a processor for it.
 bool attention_bf16_fits(const AttentionShape& shape);
+/// Whether products of integers are faster here. Heads whose numbers these do not hold go by
+/// floats.
+bool attention_digits_pay(const AttentionShape& shape);
 size_t attention_scratch_floats(const AttentionShape& shape);
 /// A row in which no key counts gives zeros.
 void run_attention(const AttentionShape& shape, const AttentionData& data, float* scratch);

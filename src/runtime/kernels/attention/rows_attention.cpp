@@ -126,11 +126,14 @@ bool supports_attention_bf16(const KernelQuery& query) {
          attention_bf16_fits(state.shape);
 }
 
-template <bool kBf16>
+template <bool kRounds>
 Result<std::unique_ptr<KernelState>> prepare_attention(const PrepareContext& context) {
   auto state = std::make_unique<AttentionState>();
   plan_attention(context, *state);
-  state->shape.bf16 = kBf16;
+  if (kRounds)
+    state->shape.products = AttentionProducts::kBf16;
+  else if (attention_digits_pay(state->shape))
+    state->shape.products = AttentionProducts::kDigits;
   state->scratch_bytes = attention_scratch_floats(state->shape) * sizeof(float);
   return state;
 }

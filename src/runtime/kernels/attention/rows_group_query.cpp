@@ -499,7 +499,10 @@ Status run_group_query(KernelRun& run) {
     shape.sink_row = 1;
     shape.causal = false;  // all are at the last position, which sees all keys that count
   }
-  shape.bf16 = run.options().fast_math && attention_bf16_fits(shape);
+  if (run.options().fast_math && attention_bf16_fits(shape))
+    shape.products = AttentionProducts::kBf16;
+  else if (attention_digits_pay(shape))
+    shape.products = AttentionProducts::kDigits;
   data.offsets = progress.past.data();
   data.valid = progress.totals.data();
   // A tensor, whose memory is kept for the next run: that of the heap would come page by page.

@@ -91,6 +91,12 @@ float power_of_two(int exponent) {
   return std::bit_cast<float>(static_cast<uint32_t>(exponent + 127) << 23);
 }
 
+DigitScale scale_of(const Summary& numbers) {
+  if (!numbers.held()) return {-1, 0};
+  if (numbers.some == 0) return {1, 0};
+  return {power_of_two(numbers.exponent() - kHighest), numbers.exponent()};
+}
+
 /// a where the mask is set, b elsewhere.
 TOMBOLO_DIGITS_INLINE __m512i pick(__m512i mask, __m512i a, __m512i b) {
   return _mm512_ternarylogic_epi32(mask, a, b, 0xCA);
@@ -179,6 +185,7 @@ struct Finish {
   const float* column_bias = nullptr;
   bool clamp = false;
   float lo = 0, hi = 0;
+  bool plain = false;  ///< all rows above zero, one after the other, without clamp and row_bias
 
   int64_t place(int64_t r) const { return places != nullptr ? places[r] : r; }
   /// What row r starts from.
@@ -198,23 +205,60 @@ TOMBOLO_DIGITS_INLINE __m512 as_floats(const int32_t* sums) {
   return _mm512_cvtepi32_ps(_mm512_load_si512(sums));
 }
 
-/// Rows [begin, end), but for those that go by vectors.
-TOMBOLO_DIGITS_INLINE void finish_rows(const Finish& finish, int64_t begin, int64_t end) {
-  if (begin >= end) return;
-  const Finish f = finish;  // C cannot be part of it
-  const __m512 place = _mm512_set1_ps(1.0f / 256), scales = _mm512_loadu_ps(f.column_scales);
-  const __m512 bias = f.column_bias != nullptr ? _mm512_maskz_loadu_ps(f.columns, f.column_bias)
-                                               : _mm512_setzero_ps();
-  for (int64_t r = begin; r < end; ++r) {
-    const float scale = f.row_scales[r];
-    if (!(scale > 0)) continue;
-    const int32_t* const sums = f.sums + r * 16;
-    __m512 x = _mm512_fmadd_ps(as_floats(sums + 3 * 256), place, as_floats(sums + 2 * 256));
-    x = _mm512_fmadd_ps(x, place, as_floats(sums + 256));
-    x = _mm512_fmadd_ps(x, place, as_floats(sums));
-    f.end(r, _mm512_fmadd_ps(x, _mm512_mul_ps(scales, _mm512_set1_ps(scale)), f.begin(r, bias)));
-  }
+/// The four sums of 16 results, the highest one's place counting 1.
+TOMBOLO_DIGITS_INLINE __m512 join_sums(const int32_t* sums) {
+  const __m512 place = _mm512_set1_ps(1.0f / 256);
+  __m512 x = _mm512_fmadd_ps(as_floats(sums + 3 * 256), place, as_floats(sums + 2 * 256));
+  x = _mm512_fmadd_ps(x, place, as_floats(sums + 256));
+  return _mm512_fmadd_ps(x, place, as_floats(sums));
 }
+
+/// Rows of a tile on their way into C, some at a time.
+class Rows {
+ public:
+  TOMBOLO_DIGITS_INLINE explicit Rows(const Finish& finish)
+      : f_(finish),
+        plain_(finish.plain),
+        scales_(_mm512_maskz_loadu_ps(finish.columns, finish.column_scales)),
+        bias_(finish.column_bias != nullptr
+                  ? _mm512_maskz_loadu_ps(finish.columns, finish.column_bias)
+                  : _mm512_setzero_ps()) {}
+
+  /// Up to row `end`, but for those that go by vectors.
+  TOMBOLO_DIGITS_INLINE void finish(int64_t end) {
+    if (plain_)
+      plain_rows(end);
+    else
+      for (; at_ < end; ++at_) {
+        const float scale = f_.row_scales[at_];
+        if (!(scale > 0)) continue;
+        const __m512 factor = _mm512_mul_ps(scales_, _mm512_set1_ps(scale));
+        f_.end(at_, _mm512_fmadd_ps(join_sums(f_.sums + at_ * 16), factor, f_.begin(at_, bias_)));
+      }
+  }
+
+ private:
+  TOMBOLO_DIGITS_INLINE void plain_rows(int64_t end) {
+    // C is no part of what is read here.
+    const int32_t* sums = f_.sums + at_ * 16;
+    const float* const row_scales = f_.row_scales;
+    const int64_t ldc = f_.ldc, ld_add = f_.ld_add;
+    const __mmask16 columns = f_.columns;
+    const __mmask16 adds = f_.add != nullptr ? columns : __mmask16{0};
+    float* c = f_.c + at_ * ldc;
+    const float* add = f_.add != nullptr ? f_.add + at_ * ld_add : c;
+    for (; at_ < end; ++at_, sums += 16, c += ldc, add += ld_add) {
+      const __m512 factor = _mm512_mul_ps(scales_, _mm512_set1_ps(row_scales[at_]));
+      const __m512 from = _mm512_add_ps(bias_, _mm512_maskz_loadu_ps(adds, add));
+      _mm512_mask_storeu_ps(c, columns, _mm512_fmadd_ps(join_sums(sums), factor, from));
+    }
+  }
+
+  const Finish& f_;
+  const bool plain_;
+  const __m512 scales_, bias_;
+  int64_t at_ = 0;
+};
 
 /// What will be needed soon: so many cache lines of each step, so that pages of memory come nearer
 /// side by side.
@@ -234,6 +278,7 @@ TOMBOLO_DIGITS void digits_tile(const DigitRows& rows, const std::byte* first, i
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
+  Rows finished(before);
   for (int64_t i = 0; i < steps; ++i, b += kStepBytes) {
     const std::byte* const a =
         first + (rows.steps != nullptr ? rows.steps[at + i] : (at + i) * kStepBytes);
@@ -257,7 +302,7 @@ TOMBOLO_DIGITS void digits_tile(const DigitRows& rows, const std::byte* first, i
     _tile_dpbssd(3, 4, 6);
     _tile_loadd(4, a + 3 * digit, line);
     _tile_dpbssd(3, 4, 5);
-    finish_rows(before, i * each, std::min(before.rows, (i + 1) * each));
+    finished.finish(std::min(before.rows, (i + 1) * each));
   }
   _tile_stored(0, sums, 64);
   _tile_stored(1, sums + 256, 64);
@@ -333,31 +378,30 @@ int64_t piece_of(int64_t steps) {
   return (steps + pieces - 1) / pieces;
 }
 
-Finish finish_of(const DigitRows& a, const float* column_scales, const DigitPanels& panels,
-                 const DigitResult& r, int64_t row, int64_t rows, int64_t column, bool first,
-                 bool last) {
-  Finish f;
+/// In place: what has just been written in small parts is slow to read as a whole.
+TOMBOLO_DIGITS_INLINE void set_finish(const DigitRows& a, const float* column_scales,
+                                      const DigitPanels& panels, const DigitResult& r, int64_t row,
+                                      int64_t rows, int64_t column, bool first, bool last, bool odd,
+                                      Finish& f) {
+  const bool placed = a.places != nullptr;
+  const int64_t skipped = placed ? 0 : row, group = column / 16;
   f.rows = rows;
   f.row_scales = a.scales + row;
+  f.places = placed ? a.places + row : nullptr;
   f.column_scales = column_scales + column;
-  const int64_t skipped = a.places != nullptr ? 0 : row, group = column / 16;
-  if (a.places != nullptr) f.places = a.places + row;
   f.c = r.c + skipped * r.ldc + group * r.plane;
   f.ldc = r.ldc;
   f.columns = digit_lanes(panels.n - column);
-  if (!first) {
-    f.add = f.c;
-    f.ld_add = r.ldc;
-  } else if (r.init != nullptr) {
-    f.add = r.init + skipped * r.ldi + group * r.init_plane;
-    f.ld_add = r.ldi;
-  }
-  if (first && r.row_bias != nullptr) f.row_bias = r.row_bias + row;
-  if (first && r.column_bias != nullptr) f.column_bias = r.column_bias + column;
+  f.add = !first              ? f.c
+          : r.init != nullptr ? r.init + skipped * r.ldi + group * r.init_plane
+                              : nullptr;
+  f.ld_add = first ? r.ldi : r.ldc;
+  f.row_bias = first && r.row_bias != nullptr ? r.row_bias + row : nullptr;
+  f.column_bias = first && r.column_bias != nullptr ? r.column_bias + column : nullptr;
   f.clamp = last && r.clamp;
   f.lo = r.lo;
   f.hi = r.hi;
-  return f;
+  f.plain = !odd && !placed && f.row_bias == nullptr && !f.clamp;
 }
 
 bool any_held(const float* scales, int64_t rows) {
@@ -372,7 +416,8 @@ TOMBOLO_DIGITS void odd_rows(const DigitRows& a, int64_t rows, const float* colu
   float* const room = b + panels.k * 16;
   for (const int64_t end = std::min(panels.n, column + kDigitsWidth); column < end; column += 16) {
     join_digits(data + column / 16 * panels.half(), panels, column_scales + column, b);
-    const Finish f = finish_of(a, column_scales, panels, result, 0, rows, column, true, true);
+    Finish f;
+    set_finish(a, column_scales, panels, result, 0, rows, column, true, true, true, f);
     FloatRows some;
     for (int64_t r = 0; r < rows; ++r) {
       if (!(a.scales[r] < 0)) continue;
@@ -487,6 +532,47 @@ TOMBOLO_DIGITS void digits_pack(const float* rows, int64_t k0, int64_t k, const 
   }
 }
 
+TOMBOLO_DIGITS DigitScale digits_scale_of_rows(const float* x, int64_t ldx, int64_t rows,
+                                               int64_t k) {
+  Numbers seen = no_numbers();
+  for (int64_t r = 0; r < rows; ++r, x += ldx)
+    for (int64_t i = 0; i < k; i += 16)
+      look_at(_mm512_maskz_loadu_ps(digit_lanes(k - i), x + i), seen);
+  return scale_of(summary_of(seen));
+}
+
+bool digits_pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
+                   bool alike, const DigitPanels& panels, std::byte* matrix) {
+  auto* const scales = reinterpret_cast<float*>(matrix);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(b);
+  std::fill_n(scales, panels.panels() * kDigitsWidth, 0.0f);
+  const DigitScale all = !alike        ? DigitScale{-1, 0}
+                         : column == 1 ? digits_scale_of_rows(b, row, k, n)
+                                       : digits_scale_of_rows(b, column, n, k);
+  if (all.scale > 0) std::fill_n(scales, n, all.scale);
+  for (int64_t j = 0; j < n && all.scale < 0; j += 16) {
+    ColumnNumbers numbers;
+    if (column == 1) look_down(bytes + j * 4, k, row * 4, n - j, numbers);
+    for (int64_t i = 0; i < std::min<int64_t>(16, n - j); ++i) {
+      const Summary seen =
+          column == 1 ? numbers.column(i) : look_along(bytes + (j + i) * column * 4, k);
+      if (!seen.held()) return false;
+      if (seen.some != 0) scales[j + i] = power_of_two(seen.exponent() - kHighest);
+    }
+  }
+  constexpr int64_t kPiece = 256;  // rows that stay near
+  float* const piece = thread_floats(0, static_cast<size_t>(kPiece * kDigitsWidth));
+  for (int64_t j = 0; j < n; j += kDigitsWidth)
+    for (int64_t i = 0; i < k; i += kPiece) {
+      const int64_t rows = std::min(kPiece, k - i);
+      pack_b_panel(b + i * row + j * column, row, column, rows, std::min(kDigitsWidth, n - j), 1,
+                   piece);
+      digits_pack(piece, i, rows, panels, j / kDigitsWidth, matrix);
+    }
+  for (int64_t j = 0; j < n; ++j) scales[j] *= alpha;
+  return true;
+}
+
 float split_digits(const DigitRow& row, const DigitPlaces& to) {
   const Summary numbers = look_at_row(row);
   const bool held = numbers.held();
@@ -523,10 +609,7 @@ DigitScale digits_scale(const float* x, int64_t channels, int64_t pixels) {
       all.some += some.some;
       all.roots += some.roots;
     }
-  if (!all.held()) return {-1, 0};
-  if (all.some == 0) return {1, 0};
-  const int exponent = all.exponent();
-  return {power_of_two(exponent - kHighest), exponent};
+  return scale_of(all);
 }
 
 void clear_digits(int64_t k, const DigitPlaces& to) {
@@ -535,12 +618,18 @@ void clear_digits(int64_t k, const DigitPlaces& to) {
     for (int64_t d = 0; d < kDigits; ++d) std::memset(out + d * to.digit, 0, 64);
 }
 
+int64_t digits_depth(int64_t rows, int64_t steps) {
+  const auto parts = [](int64_t whole, int64_t most) { return (whole + most - 1) / most; };
+  const int64_t most = near_bytes() * 5 / 4 / (parts(rows, kDigitsRows) * kStepBytes);
+  return parts(steps, parts(steps, std::max<int64_t>(1, most)));
+}
+
 TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::byte* matrix,
                                    const DigitPanels& panels, const DigitResult& result,
                                    int64_t depth, int64_t from, int64_t to) {
   alignas(64) int32_t sums[2][4 * 256];
   const auto* const column_scales = reinterpret_cast<const float*>(matrix);
-  const std::byte* const data = matrix + panels.scales();
+  const std::byte* const data = matrix + panels.scales() + panels.skipped * kStepBytes;
   const int64_t steps = panels.steps(), half_bytes = panels.half(), piece = piece_of(steps);
   const int64_t tiles = (rows + kDigitsRows - 1) / kDigitsRows;
   depth = round_up(std::min(depth, steps), piece);
@@ -566,20 +655,20 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
             // The same piece of the next columns is asked for, some lines of each step.
             digits_tile(a, a.digits + t * a.tile, at, b, count, into, before,
                         {b + half_bytes + t * lines * 64, asked});
-            before = finish_of(a, column_scales, panels, result, r, some, column, first, last);
+            set_finish(a, column_scales, panels, result, r, some, column, first, last, odd, before);
             before.sums = into;
             turn ^= 1;
           }
         }
       }
       if (stop < steps || (!odd && result.post == nullptr)) continue;
-      finish_rows(before, 0, before.rows);
+      Rows(before).finish(before.rows);
       before.rows = 0;
       if (odd) odd_rows(a, rows, column_scales, data, panels, result, panel);
       if (result.post != nullptr) result.post(result.argument, rows, panel, columns);
     }
   }
-  finish_rows(before, 0, before.rows);
+  Rows(before).finish(before.rows);
   free_tiles();
 }
 
@@ -590,10 +679,8 @@ void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
   const auto parts = [](int64_t whole, int64_t most) { return (whole + most - 1) / most; };
   const int64_t rows = digits_block(m);
   const int64_t row_blocks = parts(m, rows), tiles = rows / kDigitsRows;
-  const int64_t steps = panels.steps(), tile_bytes = digit_tile_bytes(panels.k);
-  // What a panel of B meets at a time stays in the second cache.
-  const int64_t most = std::max<int64_t>(1, near_bytes() * 5 / 4 / (tiles * kStepBytes));
-  const int64_t depth = parts(steps, parts(steps, most));
+  const int64_t tile_bytes = digit_tile_bytes(panels.k);
+  const int64_t depth = digits_depth(rows, panels.steps());
   const int64_t threads = thread_count();
   const int64_t at_once =
       threads == 1 ? 1 : std::clamp<int64_t>(kMostBytes / (tiles * tile_bytes), 1, row_blocks);
@@ -679,6 +766,12 @@ bool digits_of(const std::byte*, int64_t, int64_t, bool, const ReadFloats&, floa
   return false;
 }
 void digits_pack(const float*, int64_t, int64_t, const DigitPanels&, int64_t, std::byte*) {}
+bool digits_pack_b(const float*, int64_t, int64_t, int64_t, int64_t, float, bool,
+                   const DigitPanels&, std::byte*) {
+  return false;
+}
+DigitScale digits_scale_of_rows(const float*, int64_t, int64_t, int64_t) { return {0, 0}; }
+int64_t digits_depth(int64_t, int64_t) { return 1; }
 void gemm_digits(int64_t, const float*, int64_t, const std::byte*, const DigitPanels&, float*,
                  int64_t, const GemmEpilogue&) {}
 }  // namespace tombolo

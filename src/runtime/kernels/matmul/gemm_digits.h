@@ -31,10 +31,11 @@ inline constexpr int64_t kDigitsRows = 16;   ///< of A in a tile
 ///   digit:  [16][16 columns][4]: byte i of line j is that of row 16 i + j of the step
 struct DigitPanels {
   int64_t k = 0, n = 0;
+  int64_t skipped = 0, whole = 0;  ///< of more steps only some: what is before them, how many; or 0
 
   int64_t steps() const { return (k + kDigitsDepth - 1) / kDigitsDepth; }
   int64_t panels() const { return (n + kDigitsWidth - 1) / kDigitsWidth; }
-  int64_t half() const { return steps() * 4 * 1024; }  ///< bytes
+  int64_t half() const { return std::max(steps(), whole) * 4 * 1024; }  ///< bytes
   int64_t scales() const { return panels() * kDigitsWidth * 4; }
   int64_t bytes() const { return scales() + panels() * 2 * half(); }
 };
@@ -51,6 +52,11 @@ bool digits_of(const std::byte* b, int64_t k, int64_t n, bool turned, const Read
 /// at the end. The scales are there already.
 void digits_pack(const float* rows, int64_t k0, int64_t k, const DigitPanels& panels, int64_t panel,
                  std::byte* matrix);
+/// alpha * B at once, B[i, j] at b[i * row + j * column], one of which is 1: `k` rows and `n`
+/// columns, the first ones of the panels. False where integers do not hold it. `alike`: columns may
+/// share a scale, so that those of small numbers are as exact as the others, but no more.
+bool digits_pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
+                   bool alike, const DigitPanels& panels, std::byte* matrix);
 
 /// `k` numbers of A: sixteen at `a`, the next `plane` floats on.
 struct DigitRow {
@@ -80,6 +86,10 @@ struct DigitScale {
 /// That of an image, [channels / 16][pixel][16]. Threaded.
 DigitScale digits_scale(const float* x, int64_t channels, int64_t pixels);
 void split_digits_as(const DigitRow& row, const DigitScale& scale, const DigitPlaces& to);
+/// That of `rows` rows of k numbers, ldx apart.
+DigitScale digits_scale_of_rows(const float* x, int64_t ldx, int64_t rows, int64_t k);
+/// That of numbers up to 1.
+inline constexpr DigitScale kDigitsOfOne{1.0f / 64, 0};
 
 /// Rows of a block, whole tiles, so that `rows` are cut evenly: into a multiple of `unit` blocks,
 /// each of which stays in the second cache while panels of B pass.
@@ -93,16 +103,21 @@ constexpr int64_t digit_tile_bytes(int64_t k) {
   return (k + kDigitsDepth - 1) / kDigitsDepth * 4 * 1024;
 }
 /// Tiles of `rows` rows of k numbers each, of which row_at(row) is a DigitRow, filled up with
-/// zeros; and their scales.
+/// zeros; and their scales: `all` where that is above zero.
 template <typename RowAt>
-void split_tiles(int64_t rows, int64_t k, std::byte* digits, float* scales, RowAt&& row_at) {
+void split_tiles(int64_t rows, int64_t k, std::byte* digits, float* scales, RowAt&& row_at,
+                 const DigitScale& all = {-1, 0}) {
   for (int64_t r = 0; r < round_up(rows, kDigitsRows); ++r) {
     const DigitPlaces to{digits + r / kDigitsRows * digit_tile_bytes(k) + r % kDigitsRows * 64,
                          4 * 1024, 1024};
-    if (r < rows)
-      scales[r] = split_digits(row_at(r), to);
-    else
+    if (r >= rows) {
       clear_digits(k, to);
+    } else if (all.scale > 0) {
+      split_digits_as(row_at(r), all, to);
+      scales[r] = all.scale;
+    } else {
+      scales[r] = split_digits(row_at(r), to);
+    }
   }
 }
 
@@ -135,6 +150,8 @@ struct DigitResult {
   void (*post)(const void* argument, int64_t rows, int64_t column, int64_t columns) = nullptr;
   const void* argument = nullptr;
 };
+/// Steps of k so that what a panel of B meets at a time stays in the second cache.
+int64_t digits_depth(int64_t rows, int64_t steps);
 /// Rows of A by panels [from, to) of B, `depth` steps of all of them before the next steps.
 void digits_product(const DigitRows& a, int64_t rows, const std::byte* b, const DigitPanels& panels,
                     const DigitResult& result, int64_t depth, int64_t from, int64_t to);
