@@ -261,6 +261,65 @@ size_t shorten_shape(Rewriter& rewriter, Node& node) {
   return 0;
 }
 
+/// Where dimensions `run` lie side by side in a shape; as near to `near` as the first such place.
+std::optional<size_t> find_run(const SymShape& shape, const SymShape& run, size_t near) {
+  const auto lies_at = [&](size_t start) {
+    if (start + run.size() > shape.size()) return false;
+    for (size_t i = 0; i < run.size(); ++i)
+      if (!run[i].equals(shape[start + i])) return false;
+    return true;
+  };
+  if (lies_at(near)) return near;
+  for (size_t start = 0; start + run.size() <= shape.size(); ++start)
+    if (lies_at(start)) return start;
+  return std::nullopt;
+}
+
+/// Some dimensions, of which inference knows that a tensor further up has them, too: what lies
+/// between is not computed for its shape alone, and nodes that ask the same become one.
+size_t raise_dimensions(Rewriter& rewriter, Node& node) {
+  const SymShape* shape = rewriter.shape(node.input(0));
+  if (!rewriter.is(&node, "Shape") || shape == nullptr) return 0;
+  const auto rank = static_cast<int64_t>(shape->size());
+  const AttributeReader attributes(node);
+  const auto place = [&](Text name, int64_t fallback) {
+    const int64_t at = attributes.get_int(name, fallback);
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  const int64_t first = place("start", 0), last = place("end", rank);
+  if (first >= last) return 0;
+  const SymShape run(shape->begin() + first, shape->begin() + last);
+  if (std::all_of(run.begin(), run.end(), [](const SymDim& dim) { return dim.is_value(); }))
+    return 0;
+  Value* best = node.input(0);
+  auto start = static_cast<size_t>(first);
+  for (int step = 0; step < 64 && best->producer() != nullptr; ++step) {
+    const Node* maker = best->producer();
+    if (&maker->graph() != &node.graph()) break;
+    Value* next = nullptr;
+    size_t found = 0;
+    for (Value* input : maker->inputs()) {
+      const SymShape* above = input != nullptr ? rewriter.shape(input) : nullptr;
+      if (above == nullptr || rewriter.is_constant(input)) continue;
+      if (const auto at = find_run(*above, run, start); at && next == nullptr) {
+        next = input;
+        found = *at;
+      }
+    }
+    if (next == nullptr) break;
+    best = next;
+    start = found;
+  }
+  if (best == node.input(0)) return 0;
+  Node& direct = rewriter.add(node, "Shape", {best}, node.output(0)->name());
+  if (start != 0) direct.set_int("start", static_cast<int64_t>(start));
+  if (start + run.size() != rewriter.shape(best)->size())
+    direct.set_int("end", static_cast<int64_t>(start + run.size()));
+  rewriter.touch(direct);
+  rewriter.supersede(*node.output(0), *direct.output(0));
+  return 1;
+}
+
 /// Shape reads the dimensions, not the values: it reads them where they come from.
 size_t raise_shape(Rewriter& rewriter, Node& node) {
   if (!rewriter.is(&node, "Shape") && !rewriter.is(&node, "Size")) return 0;
@@ -276,7 +335,7 @@ size_t raise_shape(Rewriter& rewriter, Node& node) {
     if (next == nullptr || rewriter.is_constant(next)) break;
     best = at = next;
   }
-  if (best == node.input(0)) return 0;
+  if (best == node.input(0)) return raise_dimensions(rewriter, node);
   node.set_input(0, best);
   rewriter.touch(node);
   return 1;
