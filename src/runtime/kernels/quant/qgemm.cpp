@@ -549,8 +549,11 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t stretches = static_cast<int64_t>(p.offsets.size());
   const int64_t step = panel_bytes(tiles, stretches * q_panel_groups(p.run, tiles));
   // A block of rows that the second cache holds, times as many panels as make a task worth while.
+  // Each block streams all the weights: where these are far away, blocks are larger.
   const int64_t rows = std::max(1, p.tiles.front().count), row_bytes = rows * p.lda;
-  const int64_t most = std::max<int64_t>(2, (int64_t{192} << 10) / std::max<int64_t>(1, row_bytes));
+  const bool far = panels * step > near_bytes();
+  const int64_t room = std::max(int64_t{192} << 10, far ? near_bytes() / 2 : 0);
+  const int64_t most = std::max<int64_t>(2, room / std::max<int64_t>(1, row_bytes));
   int64_t blocks = (count + most - 1) / most;
   // Threads that took panels of the same rows would write to the same cache lines: rows are cut
   // where all the weights stay near.
