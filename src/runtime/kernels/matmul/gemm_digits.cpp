@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "runtime/kernels/isa.h"
@@ -183,9 +184,7 @@ struct Finish {
   int64_t ld_add = 0;
   const float* row_bias = nullptr;
   const float* column_bias = nullptr;
-  bool clamp = false;
-  float lo = 0, hi = 0;
-  bool plain = false;  ///< all rows above zero, one after the other, without clamp and row_bias
+  float lo = 0, hi = 0;  ///< limits, or infinities
 
   int64_t place(int64_t r) const { return places != nullptr ? places[r] : r; }
   /// What row r starts from.
@@ -196,7 +195,8 @@ struct Finish {
     return x;
   }
   TOMBOLO_DIGITS_INLINE void end(int64_t r, __m512 x) const {
-    if (clamp) x = _mm512_min_ps(_mm512_set1_ps(hi), _mm512_max_ps(_mm512_set1_ps(lo), x));
+    // In this order a NaN stays.
+    x = _mm512_min_ps(_mm512_set1_ps(hi), _mm512_max_ps(_mm512_set1_ps(lo), x));
     _mm512_mask_storeu_ps(c + place(r) * ldc, columns, x);
   }
 };
@@ -218,45 +218,50 @@ class Rows {
  public:
   TOMBOLO_DIGITS_INLINE explicit Rows(const Finish& finish)
       : f_(finish),
-        plain_(finish.plain),
         scales_(_mm512_maskz_loadu_ps(finish.columns, finish.column_scales)),
         bias_(finish.column_bias != nullptr
                   ? _mm512_maskz_loadu_ps(finish.columns, finish.column_bias)
-                  : _mm512_setzero_ps()) {}
+                  : _mm512_setzero_ps()),
+        lo_(_mm512_set1_ps(finish.lo)),
+        hi_(_mm512_set1_ps(finish.hi)) {}
 
   /// Up to row `end`, but for those that go by vectors.
   TOMBOLO_DIGITS_INLINE void finish(int64_t end) {
-    if (plain_)
-      plain_rows(end);
-    else
-      for (; at_ < end; ++at_) {
-        const float scale = f_.row_scales[at_];
-        if (!(scale > 0)) continue;
-        const __m512 factor = _mm512_mul_ps(scales_, _mm512_set1_ps(scale));
-        f_.end(at_, _mm512_fmadd_ps(join_sums(f_.sums + at_ * 16), factor, f_.begin(at_, bias_)));
-      }
+    if (f_.row_bias == nullptr)
+      return f_.places == nullptr ? some_rows<false>(end) : some_rows<true>(end);
+    for (; at_ < end; ++at_) {
+      const float scale = f_.row_scales[at_];
+      if (!(scale > 0)) continue;
+      const __m512 factor = _mm512_mul_ps(scales_, _mm512_set1_ps(scale));
+      f_.end(at_, _mm512_fmadd_ps(join_sums(f_.sums + at_ * 16), factor, f_.begin(at_, bias_)));
+    }
   }
 
  private:
-  TOMBOLO_DIGITS_INLINE void plain_rows(int64_t end) {
+  template <bool kPlaced>
+  TOMBOLO_DIGITS_INLINE void some_rows(int64_t end) {
     // C is no part of what is read here.
     const int32_t* sums = f_.sums + at_ * 16;
     const float* const row_scales = f_.row_scales;
+    const int32_t* const places = f_.places;
     const int64_t ldc = f_.ldc, ld_add = f_.ld_add;
     const __mmask16 columns = f_.columns;
     const __mmask16 adds = f_.add != nullptr ? columns : __mmask16{0};
-    float* c = f_.c + at_ * ldc;
-    const float* add = f_.add != nullptr ? f_.add + at_ * ld_add : c;
-    for (; at_ < end; ++at_, sums += 16, c += ldc, add += ld_add) {
-      const __m512 factor = _mm512_mul_ps(scales_, _mm512_set1_ps(row_scales[at_]));
-      const __m512 from = _mm512_add_ps(bias_, _mm512_maskz_loadu_ps(adds, add));
-      _mm512_mask_storeu_ps(c, columns, _mm512_fmadd_ps(join_sums(sums), factor, from));
+    float* const c = f_.c;
+    const float* const add = f_.add != nullptr ? f_.add : c;
+    for (; at_ < end; ++at_, sums += 16) {
+      const float scale = row_scales[at_];
+      if (!(scale > 0)) continue;
+      const int64_t row = kPlaced ? places[at_] : at_;
+      const __m512 factor = _mm512_mul_ps(scales_, _mm512_set1_ps(scale));
+      const __m512 from = _mm512_add_ps(bias_, _mm512_maskz_loadu_ps(adds, add + row * ld_add));
+      const __m512 x = _mm512_fmadd_ps(join_sums(sums), factor, from);
+      _mm512_mask_storeu_ps(c + row * ldc, columns, _mm512_min_ps(hi_, _mm512_max_ps(lo_, x)));
     }
   }
 
   const Finish& f_;
-  const bool plain_;
-  const __m512 scales_, bias_;
+  const __m512 scales_, bias_, lo_, hi_;
   int64_t at_ = 0;
 };
 
@@ -381,7 +386,7 @@ int64_t piece_of(int64_t steps) {
 /// In place: what has just been written in small parts is slow to read as a whole.
 TOMBOLO_DIGITS_INLINE void set_finish(const DigitRows& a, const float* column_scales,
                                       const DigitPanels& panels, const DigitResult& r, int64_t row,
-                                      int64_t rows, int64_t column, bool first, bool last, bool odd,
+                                      int64_t rows, int64_t column, bool first, bool last,
                                       Finish& f) {
   const bool placed = a.places != nullptr;
   const int64_t skipped = placed ? 0 : row, group = column / 16;
@@ -398,10 +403,9 @@ TOMBOLO_DIGITS_INLINE void set_finish(const DigitRows& a, const float* column_sc
   f.ld_add = first ? r.ldi : r.ldc;
   f.row_bias = first && r.row_bias != nullptr ? r.row_bias + row : nullptr;
   f.column_bias = first && r.column_bias != nullptr ? r.column_bias + column : nullptr;
-  f.clamp = last && r.clamp;
-  f.lo = r.lo;
-  f.hi = r.hi;
-  f.plain = !odd && !placed && f.row_bias == nullptr && !f.clamp;
+  constexpr float kNone = std::numeric_limits<float>::infinity();
+  f.lo = last && r.clamp ? r.lo : -kNone;
+  f.hi = last && r.clamp ? r.hi : kNone;
 }
 
 bool any_held(const float* scales, int64_t rows) {
@@ -417,7 +421,7 @@ TOMBOLO_DIGITS void odd_rows(const DigitRows& a, int64_t rows, const float* colu
   for (const int64_t end = std::min(panels.n, column + kDigitsWidth); column < end; column += 16) {
     join_digits(data + column / 16 * panels.half(), panels, column_scales + column, b);
     Finish f;
-    set_finish(a, column_scales, panels, result, 0, rows, column, true, true, true, f);
+    set_finish(a, column_scales, panels, result, 0, rows, column, true, true, f);
     FloatRows some;
     for (int64_t r = 0; r < rows; ++r) {
       if (!(a.scales[r] < 0)) continue;
@@ -655,7 +659,7 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
             // The same piece of the next columns is asked for, some lines of each step.
             digits_tile(a, a.digits + t * a.tile, at, b, count, into, before,
                         {b + half_bytes + t * lines * 64, asked});
-            set_finish(a, column_scales, panels, result, r, some, column, first, last, odd, before);
+            set_finish(a, column_scales, panels, result, r, some, column, first, last, before);
             before.sums = into;
             turn ^= 1;
           }
