@@ -39,6 +39,26 @@ TEST_P(Classical, ProductsWithFewColumns) {
       }
 }
 
+/// Many rows of both sides, none of them a constant.
+TEST_P(Classical, LargeProducts) {
+  Tensor odd = numbers({160, 200}, 1);
+  odd.data<float>()[77] = 1e6f;
+  for (const Tensor& b : {numbers({160, 200}, 1), odd}) {
+    agree(
+        "main (float[R,K] a, float[K,N] b, float[N] c) => (y) { p = MatMul (a, b) s = Add (p, c) y "
+        "= Gelu (s) }",
+        {{"a", numbers({140, 160}, 1)}, {"b", b}, {"c", numbers({200}, 1)}}, 1e-5);
+    agree(
+        "main (float[B,R,K] a, float[K,N] b, float[B,R,N] z) => (y) { p = MatMul (a, b) y = Add "
+        "(p, z) }",
+        {{"a", numbers({3, 130, 160}, 1)}, {"b", b}, {"z", numbers({3, 130, 200}, 1)}}, 1e-5);
+    agree("main (float[R,N] a, float[K,N] b) => (y) { y = Gemm <transB = 1, alpha = 0.3> (a, b) }",
+          {{"a", numbers({190, 200}, 1)}, {"b", b}}, 1e-5);
+  }
+  agree("main (float[B,R,K] a, float[B,K,N] b) => (y) { y = MatMul (a, b) }",
+        {{"a", numbers({5, 130, 150}, 1)}, {"b", numbers({5, 150, 199}, 1)}}, 1e-5);
+}
+
 TEST_P(Classical, DistancesOfDoubles) {
   for (const int64_t rows : {1, 3, 4, 21})
     for (const int64_t others : {1, 63, 64, 70})

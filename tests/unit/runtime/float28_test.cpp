@@ -129,7 +129,8 @@ TEST_P(Float28, TakesAnEighthLessMemory) {
     int64_t rows;
     bool decodes, turned;
   };
-  for (const Case& c : {Case{1, false, false}, {1, false, true}, {20, true, false}}) {
+  for (const Case& c :
+       {Case{1, false, false}, {1, false, true}, {20, true, false}, {130, true, false}}) {
     const std::vector<float> x = numbers(c.rows * kDepth);
     std::vector<float> weights = numbers(kDepth * kColumns);
     const auto run = [&](uint64_t& packed_bytes) {

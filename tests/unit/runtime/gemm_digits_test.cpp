@@ -74,6 +74,19 @@ struct DigitsProblem {
   void multiply(const GemmEpilogue& epilogue = {}) {
     gemm_digits(m, a.data(), k, packed.get(), panels, c.data(), n, epilogue);
   }
+  /// The same without pack().
+  void multiply_floats(const GemmEpilogue& epilogue = {}) {
+    struct Panels {
+      static const float* panel(const void* argument, int64_t panel, float* room) {
+        const auto& x = *static_cast<const DigitsProblem*>(argument);
+        const int64_t first = panel * kDigitsWidth;
+        pack_b_panel(x.b.data() + first * (x.turned ? x.k : 1), x.turned ? 1 : x.n,
+                     x.turned ? x.k : 1, x.k, std::min(kDigitsWidth, x.n - first), 1, room);
+        return room;
+      }
+    };
+    gemm_digits(m, n, k, a.data(), k, {&Panels::panel, this}, c.data(), n, epilogue);
+  }
   /// By vectors, in floats.
   std::vector<float> by_vectors() const {
     std::vector<float> floats(static_cast<size_t>(packed_b_floats(k, n)) + 16), out(c.size());
@@ -172,6 +185,26 @@ TEST_F(GemmDigits, GiveTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
+// B becomes digits on the way: the same bits.
+TEST_F(GemmDigits, OfFloatsAreThoseOfDigits) {
+  for (const int64_t m : {20, 300, 1100})
+    for (const bool turned : {false, true}) {
+      DigitsProblem x(m, 200, 700);
+      x.turned = turned;
+      fill(x.a, [&] { return normal(); });
+      fill(x.b, [&] { return normal(); });
+      ASSERT_TRUE(x.pack());
+      x.multiply();
+      const std::vector<float> want = x.c;
+      for (const int threads : {1, 2, 3}) {
+        set_thread_count(threads);
+        std::fill(x.c.begin(), x.c.end(), 0.0f);
+        x.multiply_floats();
+        EXPECT_EQ(x.c, want) << m << " " << threads;
+      }
+    }
+}
+
 // A row comes out the same whatever is multiplied beside it.
 TEST_F(GemmDigits, GiveARowTheSameBitsAmongAnyNumberOfRows) {
   DigitsProblem all(300, 50, 2000);
@@ -187,12 +220,16 @@ TEST_F(GemmDigits, GiveARowTheSameBitsAmongAnyNumberOfRows) {
 }
 
 TEST_F(GemmDigits, ApplyTheirEpilogueOnce) {
+  enum class Of { kDigits, kFloats, kFloatsWithOddColumn };
   for (const int64_t k : {64, 1500})
-    for (const float odd : {0.0f, 1e30f}) {
+    for (const auto& [of, odd] :
+         {std::pair{Of::kDigits, 0.0f}, std::pair{Of::kDigits, 1e30f}, std::pair{Of::kFloats, 0.0f},
+          std::pair{Of::kFloats, 1e30f}, std::pair{Of::kFloatsWithOddColumn, 0.0f}}) {
       DigitsProblem x(130, 70, k);
       fill(x.a, [&] { return integer(); });
       fill(x.b, [&] { return integer(); });
-      ASSERT_TRUE(x.pack());
+      if (of == Of::kFloatsWithOddColumn) x.b[5 * 70 + 40] = 1 << 14;
+      ASSERT_EQ(x.pack(), of != Of::kFloatsWithOddColumn);
       std::vector<float> columns(70), rows(130), init(130 * 70);
       for (auto* list : {&columns, &rows, &init}) fill(*list, [&] { return integer(); });
       x.c = init;  // in place
@@ -213,7 +250,7 @@ TEST_F(GemmDigits, ApplyTheirEpilogueOnce) {
                            .lo = -200,
                            .hi = 150,
                            .post = &post};
-      x.multiply(e);
+      of == Of::kDigits ? x.multiply(e) : x.multiply_floats(e);
       for (int64_t i = 0; i < 130; ++i)
         for (int64_t j = 0; j < 70; ++j) {
           const auto at = static_cast<size_t>(i * 70 + j);

@@ -253,6 +253,17 @@ void pack28(const float* rows, int64_t groups, uint8_t* bases, float* words, flo
   }
 }
 
+/// Groups of a panel, as floats.
+void widen28(const uint8_t* bases, int64_t groups, const float* words, const float* raw,
+             float* out) {
+  constexpr int64_t lanes = HWY_LANES(float);
+  for (int64_t g = 0; g < groups; ++g, words += 7 * lanes, out += 8 * lanes)
+    take_group(
+        words, bases[g], raw, [&](int i, V v) HWY_ATTR __attribute__((always_inline)) {
+          hn::StoreU(v, F(), out + i * lanes);
+        });
+}
+
 template <int... kR>
 void fill_wide28(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   constexpr int kSums = kRows * 2;  // that registers hold
@@ -367,6 +378,15 @@ Float28Panels float28_panels(const void* matrix, int64_t k) {
   Float28Panels panels{k, gemm_tiles().lanes, 0};
   std::memcpy(&panels.raws, matrix, sizeof panels.raws);
   return panels;
+}
+
+void float28_widen(const Float28Panels& panels, int64_t panel, const void* matrix, float* out) {
+  const auto* const at =
+      static_cast<const float*>(matrix) + kFloat28Header / 4 + panel * panels.panel();
+  using Fn = void(const uint8_t*, int64_t, const float*, const float*, float*);
+  TOMBOLO_TARGET(Fn, widen28)
+  (reinterpret_cast<const uint8_t*>(at), panels.groups(), at + panels.words(), at + panels.raw(),
+   out);
 }
 
 void float28_pack(float* rows, int64_t k0, int64_t k, int64_t columns, const Float28Panels& panels,

@@ -66,6 +66,8 @@ void float28_begin(const Float28Panels& panels, std::byte* matrix);
 /// what comes before it is packed already.
 void float28_pack(float* rows, int64_t k0, int64_t k, int64_t columns, const Float28Panels& panels,
                   int64_t panel, std::byte* matrix);
+/// Panel `panel` as floats, [k up to a multiple of four][two vectors].
+void float28_widen(const Float28Panels& panels, int64_t panel, const void* matrix, float* out);
 /// What the header of a packed matrix of k rows says.
 Float28Panels float28_panels(const void* matrix, int64_t k);
 

@@ -14,6 +14,10 @@ namespace tombolo {
 
 bool digits_fit(int64_t n, int64_t k) { return n >= 16 && k >= 64 && has_amx_int8(); }
 
+bool digits_pay_for_floats(int64_t m, int64_t n, int64_t k) {
+  return has_amx_int8() && k >= 128 && m >= 96 && n >= 96 && m * n >= 128 * 192;
+}
+
 }  // namespace tombolo
 
 #if defined(__x86_64__)
@@ -545,34 +549,36 @@ TOMBOLO_DIGITS DigitScale digits_scale_of_rows(const float* x, int64_t ldx, int6
   return scale_of(summary_of(seen));
 }
 
+/// A panel of floats, [k][32], with a scale for each column, or `all` where that is above zero.
+/// False where integers do not hold it.
+bool pack_panel_digits(const float* rows, int64_t k, const DigitScale& all,
+                       const DigitPanels& panels, int64_t panel, std::byte* matrix) {
+  float* const scales = reinterpret_cast<float*>(matrix) + panel * kDigitsWidth;
+  std::fill_n(scales, kDigitsWidth, std::max(all.scale, 0.0f));
+  for (int64_t half = 0; half < kDigitsWidth && !(all.scale > 0); half += 16) {
+    ColumnNumbers numbers;
+    look_down(reinterpret_cast<const std::byte*>(rows + half), k, kDigitsWidth * 4, 16, numbers);
+    for (int64_t i = 0; i < 16; ++i) {
+      const Summary seen = numbers.column(i);
+      if (!seen.held()) return false;
+      if (seen.some != 0) scales[half + i] = power_of_two(seen.exponent() - kHighest);
+    }
+  }
+  digits_pack(rows, 0, k, panels, panel, matrix);
+  return true;
+}
+
 bool digits_pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
                    bool alike, const DigitPanels& panels, std::byte* matrix) {
-  auto* const scales = reinterpret_cast<float*>(matrix);
-  const auto* const bytes = reinterpret_cast<const std::byte*>(b);
-  std::fill_n(scales, panels.panels() * kDigitsWidth, 0.0f);
   const DigitScale all = !alike        ? DigitScale{-1, 0}
                          : column == 1 ? digits_scale_of_rows(b, row, k, n)
                                        : digits_scale_of_rows(b, column, n, k);
-  if (all.scale > 0) std::fill_n(scales, n, all.scale);
-  for (int64_t j = 0; j < n && all.scale < 0; j += 16) {
-    ColumnNumbers numbers;
-    if (column == 1) look_down(bytes + j * 4, k, row * 4, n - j, numbers);
-    for (int64_t i = 0; i < std::min<int64_t>(16, n - j); ++i) {
-      const Summary seen =
-          column == 1 ? numbers.column(i) : look_along(bytes + (j + i) * column * 4, k);
-      if (!seen.held()) return false;
-      if (seen.some != 0) scales[j + i] = power_of_two(seen.exponent() - kHighest);
-    }
+  float* const room = thread_floats(0, static_cast<size_t>(k * kDigitsWidth));
+  for (int64_t j = 0; j < n; j += kDigitsWidth) {
+    pack_b_panel(b + j * column, row, column, k, std::min(kDigitsWidth, n - j), 1, room);
+    if (!pack_panel_digits(room, k, all, panels, j / kDigitsWidth, matrix)) return false;
   }
-  constexpr int64_t kPiece = 256;  // rows that stay near
-  float* const piece = thread_floats(0, static_cast<size_t>(kPiece * kDigitsWidth));
-  for (int64_t j = 0; j < n; j += kDigitsWidth)
-    for (int64_t i = 0; i < k; i += kPiece) {
-      const int64_t rows = std::min(kPiece, k - i);
-      pack_b_panel(b + i * row + j * column, row, column, rows, std::min(kDigitsWidth, n - j), 1,
-                   piece);
-      digits_pack(piece, i, rows, panels, j / kDigitsWidth, matrix);
-    }
+  auto* const scales = reinterpret_cast<float*>(matrix);
   for (int64_t j = 0; j < n; ++j) scales[j] *= alpha;
   return true;
 }
@@ -676,82 +682,206 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
   free_tiles();
 }
 
+namespace {
+
+/// Rows of A in blocks, some of which are kept as digits.
+struct RowBlocks {
+  const float* a;
+  int64_t lda, m, k;
+  int64_t rows;  ///< of a block
+  float* scales;
+  std::byte* digits;
+
+  int64_t tile_bytes() const { return digit_tile_bytes(k); }
+  int64_t tiles() const { return rows / kDigitsRows; }
+  int64_t blocks() const { return (m + rows - 1) / rows; }
+  static size_t floats(int64_t rows, int64_t k) {
+    return static_cast<size_t>(rows + rows / kDigitsRows * digit_tile_bytes(k) / 4);
+  }
+  /// Room for so many blocks, which are 64 bytes aligned.
+  void keep_in(float* room, int64_t count) {
+    scales = room;
+    digits = reinterpret_cast<std::byte*>(room + count * rows);
+  }
+  /// Blocks from `first` on are kept. Threaded.
+  void split(int64_t first, int64_t count) const {
+    parallel(count * tiles(), std::max<int64_t>(1, 512 / k), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = first * rows + i * kDigitsRows;
+        if (row >= m) continue;
+        split_tiles(std::min(kDigitsRows, m - row), k, digits + i * tile_bytes(),
+                    scales + i * kDigitsRows, [&](int64_t r) {
+                      return DigitRow{a + (row + r) * lda, 16, k};
+                    });
+      }
+    });
+  }
+};
+
+/// Columns of C from `column` on.
+struct ColumnsOfC {
+  float* c;
+  int64_t ldc, column;
+  const GemmEpilogue& epilogue;
+};
+
+struct BlockRows {
+  const float* a;
+  int64_t lda;
+  static const float* floats(const void* argument, int64_t row, float*) {
+    const auto& self = *static_cast<const BlockRows*>(argument);
+    return self.a + row * self.lda;
+  }
+};
+struct ColumnsPost {
+  const BlockPost* post;
+  float* c;
+  int64_t ldc, row, first;
+  static void apply(const void* argument, int64_t rows, int64_t column, int64_t columns) {
+    const auto& p = *static_cast<const ColumnsPost*>(argument);
+    p.post->apply(p.post->argument, p.c + column, p.ldc, p.row, rows, p.first + column, columns);
+  }
+};
+
+/// Block `block` of A, which is kept as number `kept`, by panels [from, to).
+void multiply_block(const RowBlocks& a, int64_t block, int64_t kept, const std::byte* b,
+                    const DigitPanels& panels, const ColumnsOfC& to_c, int64_t depth, int64_t from,
+                    int64_t to) {
+  const GemmEpilogue& e = to_c.epilogue;
+  const int64_t row = block * a.rows;
+  const BlockRows floats{a.a + row * a.lda, a.lda};
+  const DigitRows split{.digits = a.digits + kept * a.tiles() * a.tile_bytes(),
+                        .tile = a.tile_bytes(),
+                        .scales = a.scales + kept * a.rows,
+                        .floats = &BlockRows::floats,
+                        .argument = &floats};
+  DigitResult result{.c = to_c.c + row * to_c.ldc + to_c.column, .ldc = to_c.ldc};
+  if (e.init != nullptr) {
+    result.init = e.init + row * e.ldi + to_c.column;
+    result.ldi = e.ldi;
+  }
+  if (e.row_bias != nullptr) result.row_bias = e.row_bias + row;
+  if (e.col_bias != nullptr) result.column_bias = e.col_bias + to_c.column;
+  result.clamp = e.clamp;
+  result.lo = e.lo;
+  result.hi = e.hi;
+  const ColumnsPost post{e.post, result.c, to_c.ldc, row, to_c.column};
+  if (e.post != nullptr) {
+    result.post = &ColumnsPost::apply;
+    result.argument = &post;
+  }
+  digits_product(split, std::min(a.rows, a.m - row), b, panels, result, depth, from, to);
+}
+
+/// Several tasks for each thread: cores are not equally fast at all times.
+int64_t column_groups(int64_t blocks, int64_t panels) {
+  const int64_t threads = thread_count();
+  return threads == 1 ? 1 : std::clamp<int64_t>(8 * threads / blocks, 1, panels);
+}
+
+/// What a GemmEpilogue does, from a column on.
+struct ShiftedEpilogue {
+  const GemmEpilogue& whole;
+  int64_t column;
+  BlockPost post{&apply, this};
+
+  static void apply(const void* argument, float* c, int64_t ldc, int64_t row, int64_t rows,
+                    int64_t column, int64_t columns) {
+    const auto& self = *static_cast<const ShiftedEpilogue*>(argument);
+    const BlockPost& inner = *self.whole.post;
+    inner.apply(inner.argument, c, ldc, row, rows, self.column + column, columns);
+  }
+  GemmEpilogue epilogue() const {
+    GemmEpilogue e = whole;
+    if (e.col_bias != nullptr) e.col_bias += column;
+    if (e.init != nullptr) e.init += column;
+    if (e.post != nullptr) e.post = &post;
+    return e;
+  }
+};
+
+}  // namespace
+
 void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
                  const DigitPanels& panels, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
   if (m <= 0) return;
   constexpr int64_t kMostBytes = 16 << 20;
-  const auto parts = [](int64_t whole, int64_t most) { return (whole + most - 1) / most; };
-  const int64_t rows = digits_block(m);
-  const int64_t row_blocks = parts(m, rows), tiles = rows / kDigitsRows;
-  const int64_t tile_bytes = digit_tile_bytes(panels.k);
-  const int64_t depth = digits_depth(rows, panels.steps());
-  const int64_t threads = thread_count();
+  RowBlocks rows{a, lda, m, panels.k, digits_block(m), nullptr, nullptr};
+  const int64_t block_bytes = rows.tiles() * rows.tile_bytes();
+  const int64_t depth = digits_depth(rows.rows, panels.steps());
   const int64_t at_once =
-      threads == 1 ? 1 : std::clamp<int64_t>(kMostBytes / (tiles * tile_bytes), 1, row_blocks);
-  float* const scales =
-      thread_floats(4, static_cast<size_t>(at_once * (rows + tiles * tile_bytes / 4)));
-  auto* const digits = reinterpret_cast<std::byte*>(scales + at_once * rows);
-  struct Rows {
-    const float* a;
-    int64_t lda;
-    static const float* floats(const void* argument, int64_t row, float*) {
-      const auto& self = *static_cast<const Rows*>(argument);
-      return self.a + row * self.lda;
-    }
-  };
-  struct Post {
-    const BlockPost* post;
-    float* c;
-    int64_t ldc, row;
-    static void apply(const void* argument, int64_t rows, int64_t column, int64_t columns) {
-      const auto& p = *static_cast<const Post*>(argument);
-      p.post->apply(p.post->argument, p.c + column, p.ldc, p.row, rows, column, columns);
-    }
-  };
-  for (int64_t done = 0; done < row_blocks; done += at_once) {
-    const int64_t blocks = std::min(at_once, row_blocks - done);
-    parallel(blocks * tiles, std::max<int64_t>(1, 512 / panels.k), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = done * rows + i * kDigitsRows;
-        if (row >= m) continue;
-        split_tiles(std::min(kDigitsRows, m - row), panels.k, digits + i * tile_bytes,
-                    scales + i * kDigitsRows, [&](int64_t r) {
-                      return DigitRow{a + (row + r) * lda, 16, panels.k};
-                    });
-      }
-    });
-    // Several tasks for each thread: cores are not equally fast at all times.
-    const int64_t groups =
-        threads == 1 ? 1 : std::clamp<int64_t>(8 * threads / blocks, 1, panels.panels());
+      thread_count() == 1 ? 1 : std::clamp<int64_t>(kMostBytes / block_bytes, 1, rows.blocks());
+  rows.keep_in(
+      thread_floats(4, static_cast<size_t>(at_once) * RowBlocks::floats(rows.rows, panels.k)),
+      at_once);
+  for (int64_t done = 0; done < rows.blocks(); done += at_once) {
+    const int64_t blocks = std::min(at_once, rows.blocks() - done);
+    rows.split(done, blocks);
+    const int64_t groups = column_groups(blocks, panels.panels());
     parallel(blocks * groups, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t block = task / groups, at = task % groups;
-        const int64_t row = (done + block) * rows;
-        const Rows floats{a + row * lda, lda};
-        const DigitRows split{.digits = digits + block * tiles * tile_bytes,
-                              .tile = tile_bytes,
-                              .scales = scales + block * rows,
-                              .floats = &Rows::floats,
-                              .argument = &floats};
-        DigitResult result{.c = c + row * ldc, .ldc = ldc};
-        if (epilogue.init != nullptr) {
-          result.init = epilogue.init + row * epilogue.ldi;
-          result.ldi = epilogue.ldi;
-        }
-        if (epilogue.row_bias != nullptr) result.row_bias = epilogue.row_bias + row;
-        result.column_bias = epilogue.col_bias;
-        result.clamp = epilogue.clamp;
-        result.lo = epilogue.lo;
-        result.hi = epilogue.hi;
-        const Post post{epilogue.post, c + row * ldc, ldc, row};
-        if (epilogue.post != nullptr) {
-          result.post = &Post::apply;
-          result.argument = &post;
-        }
-        digits_product(split, std::min(rows, m - row), b, panels, result, depth,
+        multiply_block(rows, done + block, block, b, panels, {c, ldc, 0, epilogue}, depth,
                        panels.panels() * at / groups, panels.panels() * (at + 1) / groups);
       }
     });
+  }
+}
+
+void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const FloatPanels& b,
+                 float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+  if (m <= 0) return;
+  constexpr int64_t kMostRows = 1024, kMostBytes = 4 << 20;  // of A and of B, kept as digits
+  RowBlocks rows{a, lda, m, k, digits_block(m), nullptr, nullptr};
+  const int64_t at_once = std::clamp<int64_t>(kMostRows / rows.rows, 1, rows.blocks());
+  const DigitPanels all{k, n};
+  const int64_t panels = all.panels();
+  const int64_t together = std::clamp(kMostBytes / (2 * all.half()),
+                                      std::min<int64_t>(panels, 2 * thread_count()), panels);
+  const size_t row_floats = static_cast<size_t>(at_once) * RowBlocks::floats(rows.rows, k);
+  const int64_t matrix_floats = DigitPanels{k, together * kDigitsWidth}.bytes() / 4;
+  float* const room = thread_floats(4, row_floats + static_cast<size_t>(matrix_floats));
+  rows.keep_in(room, at_once);
+  auto* const matrix = reinterpret_cast<std::byte*>(room + row_floats);
+  const int64_t depth = digits_depth(rows.rows, all.steps());
+  const auto panel_floats = [&](int64_t panel) {
+    return b.panel(b.argument, panel,
+                   thread_floats(0, static_cast<size_t>(round_up(k, 4) * kDigitsWidth)));
+  };
+  std::vector<uint8_t> held(static_cast<size_t>(panels));
+  for (int64_t done = 0; done < rows.blocks(); done += at_once) {
+    const int64_t blocks = std::min(at_once, rows.blocks() - done);
+    rows.split(done, blocks);
+    for (int64_t first = 0; first < panels; first += together) {
+      const int64_t count = std::min(together, panels - first);
+      const DigitPanels some{k, std::min(n - first * kDigitsWidth, count * kDigitsWidth)};
+      uint8_t* const hold = held.data() + first;
+      parallel(count, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t p = begin; p < end; ++p)
+          hold[p] = pack_panel_digits(panel_floats(first + p), k, {-1, 0}, some, p, matrix);
+      });
+      const ColumnsOfC to{c, ldc, first * kDigitsWidth, epilogue};
+      const int64_t groups = column_groups(blocks, count);
+      parallel(blocks * groups, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t block = task / groups, at = task % groups;
+          const int64_t last = count * (at + 1) / groups;
+          for (int64_t p = count * at / groups; p < last; ++p) {
+            const int64_t start = p;
+            while (p < last && hold[p] != 0) ++p;
+            if (start < p)
+              multiply_block(rows, done + block, block, matrix, some, to, depth, start, p);
+          }
+        }
+      });
+    }
+  }
+  for (int64_t p = 0; p < panels; ++p) {
+    if (held[static_cast<size_t>(p)] != 0) continue;
+    const int64_t column = p * kDigitsWidth;
+    const ShiftedEpilogue shifted{epilogue, column};
+    gemm(m, std::min(kDigitsWidth, n - column), k, a, lda, panel_floats(p), c + column, ldc,
+         shifted.epilogue());
   }
 }
 
@@ -777,6 +907,8 @@ bool digits_pack_b(const float*, int64_t, int64_t, int64_t, int64_t, float, bool
 DigitScale digits_scale_of_rows(const float*, int64_t, int64_t, int64_t) { return {0, 0}; }
 int64_t digits_depth(int64_t, int64_t) { return 1; }
 void gemm_digits(int64_t, const float*, int64_t, const std::byte*, const DigitPanels&, float*,
+                 int64_t, const GemmEpilogue&) {}
+void gemm_digits(int64_t, int64_t, int64_t, const float*, int64_t, const FloatPanels&, float*,
                  int64_t, const GemmEpilogue&) {}
 }  // namespace tombolo
 

@@ -160,4 +160,16 @@ void digits_product(const DigitRows& a, int64_t rows, const std::byte* b, const 
 void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
                  const DigitPanels& panels, float* c, int64_t ldc, const GemmEpilogue& epilogue);
 
+/// B as floats, some panels of which become digits at a time.
+struct FloatPanels {
+  /// [k][32], filled up with zeros: in `room` or where they lie.
+  const float* (*panel)(const void* argument, int64_t panel, float* room);
+  const void* argument;
+};
+/// Whether that repays making digits.
+bool digits_pay_for_floats(int64_t m, int64_t n, int64_t k);
+/// C[m, n] = A B + epilogue. Panels that integers do not hold go by vectors. Threaded.
+void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const FloatPanels& b,
+                 float* c, int64_t ldc, const GemmEpilogue& epilogue);
+
 }  // namespace tombolo

@@ -378,6 +378,12 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
     }
 }
 
+/// Whether panels of B become digits in each run.
+bool makes_digits(const MatMulState& s) {
+  return !s.bf16 && !s.digits && digits_pay_for_floats(s.m, s.n, s.k) &&
+         (s.format == PanelFormat::kFloat32 || s.format == PanelFormat::kFloat28);
+}
+
 /// Floats that the packed form of B takes.
 int64_t packed_floats(const MatMulState& s) {
   if (s.bf16) return (bf16_b_bytes(s.k, s.n) + 3) / 4 + 64;
@@ -414,7 +420,7 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
                                      pack_weight(context, s, i * s.k * s.n,
                                                  target + static_cast<size_t>(i) * s.packed_step);
                                  }));
-  } else {
+  } else if (!makes_digits(s)) {
     floats += static_cast<size_t>(packed);
   }
   s.scratch_bytes = floats * sizeof(float);
@@ -468,6 +474,28 @@ void outer_product(const MatMulState& s, const float* a, const float* b, float* 
   });
 }
 
+/// Packed panels of floats, or of 28 bits, or those of a B that is not packed, for gemm_digits().
+struct PanelsOfB {
+  const MatMulState& s;
+  const void* packed;
+  const float* b;
+
+  static const float* panel(const void* argument, int64_t panel, float* room) {
+    const auto& [s, packed, b] = *static_cast<const PanelsOfB*>(argument);
+    if (packed == nullptr) {
+      const int64_t row = s.trans_b ? 1 : s.n, column = s.trans_b ? s.k : 1,
+                    first = panel * kDigitsWidth;
+      pack_b_panel(b + first * column, row, column, s.k, std::min(kDigitsWidth, s.n - first),
+                   s.alpha, room);
+      return room;
+    }
+    if (s.format == PanelFormat::kFloat32)
+      return static_cast<const float*>(packed) + panel * s.k * kDigitsWidth;
+    float28_widen(float28_panels(packed, s.k), panel, packed, room);
+    return room;
+  }
+};
+
 /// Matrix `index` of the batch. `room` is for B when it is not packed yet.
 void multiply(const MatMulState& s, int64_t index, const float* a, const float* all_b, float* room,
               float* c, const GemmEpilogue& epilogue) {
@@ -502,6 +530,10 @@ void multiply(const MatMulState& s, int64_t index, const float* a, const float* 
       return gemm_narrow(s.m, s.n, s.k, a, b, row, column, s.alpha, c, epilogue);
     const auto* panels = reinterpret_cast<const float*>(packed);
     return gemm_narrow(s.m, s.n, s.k, a, panels, gemm_tiles().panel(), 1, 1, c, epilogue);
+  }
+  if (makes_digits(s)) {
+    const PanelsOfB panels{s, packed, b};
+    return gemm_digits(s.m, s.n, s.k, a, s.k, {&PanelsOfB::panel, &panels}, c, s.n, epilogue);
   }
   if (packed != nullptr)
     return gemm(s.m, s.n, s.k, a, s.k, packed, s.format, c, s.n, epilogue, s.halves);
@@ -560,21 +592,22 @@ Status run_matmul(KernelRun& run) {
   const int64_t matrix_c = s.m * s.n;
   // Many small products: each thread takes whole ones.
   if (s.batch >= 2 * thread_count() && (s.packed == nullptr || s.matrices > 1) && s.a_floats == 0) {
-    parallel(s.batch, std::max<int64_t>(1, 100'000 / std::max<int64_t>(1, s.m * s.n * s.k)),
-             [&](int64_t begin, int64_t end) {
-               float* own = s.packed != nullptr
-                                ? nullptr
-                                : thread_floats(2, static_cast<size_t>(packed_floats(s)));
-               for (int64_t i = begin; i < end; ++i) {
-                 GemmEpilogue e = epilogue;
-                 if (residual != nullptr) {
-                   e.init = residual + i * matrix_c;
-                   e.ldi = s.n;
-                 }
-                 multiply(s, i, a + s.a_offset[static_cast<size_t>(i)], b, own, c + i * matrix_c,
-                          e);
-               }
-             });
+    parallel(
+        s.batch, std::max<int64_t>(1, 100'000 / std::max<int64_t>(1, s.m * s.n * s.k)),
+        [&](int64_t begin, int64_t end) {
+          float* own =
+              s.packed != nullptr
+                  ? nullptr
+                  : thread_floats(2, static_cast<size_t>(makes_digits(s) ? 0 : packed_floats(s)));
+          for (int64_t i = begin; i < end; ++i) {
+            GemmEpilogue e = epilogue;
+            if (residual != nullptr) {
+              e.init = residual + i * matrix_c;
+              e.ldi = s.n;
+            }
+            multiply(s, i, a + s.a_offset[static_cast<size_t>(i)], b, own, c + i * matrix_c, e);
+          }
+        });
     return ok();
   }
   for (int64_t i = 0; i < s.batch; ++i) {
