@@ -59,6 +59,19 @@ TEST_P(Classical, LargeProducts) {
         {{"a", numbers({5, 130, 150}, 1)}, {"b", numbers({5, 150, 199}, 1)}}, 1e-5);
 }
 
+/// Few results of many numbers each, which threads share.
+TEST_P(Classical, FoldsOfLongColumns) {
+  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceLogSumExp",
+                         "ReduceSumSquare", "ReduceL1", "ReduceL2"})
+    for (const char* axes : {"0, 1, 2", "1", "1, 2", "2"})
+      for (const int64_t length : {4096, 4099}) {
+        const std::string text =
+            std::string("main (float[A,B,C] x) => (y) {\n a = Constant <value_ints = [") + axes +
+            "]> ()\n y = " + op + " <keepdims = 0> (x, a) }";
+        agree(text, {{"x", numbers({2, length, 40}, 1)}}, 1e-5);
+      }
+}
+
 TEST_P(Classical, DistancesOfDoubles) {
   for (const int64_t rows : {1, 3, 4, 21})
     for (const int64_t others : {1, 63, 64, 70})

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "runtime/kernels/elementwise/binary.h"
@@ -76,6 +77,16 @@ Fold fold_of(Reduce op) {
   }
 }
 
+/// Into how many equal parts few long columns are cut first, so that every thread has some: the
+/// same whatever threads there are.
+int64_t parts_of(int64_t outer, int64_t length, int64_t inner) {
+  constexpr int64_t kPart = 1 << 15, kMost = 64;
+  for (int64_t parts = std::min({kMost / outer, length / 2, length * inner / kPart}); parts > 1;
+       --parts)
+    if (length % parts == 0) return parts;
+  return 1;
+}
+
 bool plan_reduce(const KernelQuery& query, Reduce op, ReduceState& state) {
   if (active_isa() == Isa::kScalar) return false;
   state.dtype = query.dtype(0);
@@ -144,9 +155,15 @@ bool plan_reduce(const KernelQuery& query, Reduce op, ReduceState& state) {
       inner *= groups[i].length;
       continue;
     }
-    total /= groups[i].length;
-    state.steps.push_back({total / inner, groups[i].length, inner, fold});
-    if (fold == Fold::kSumSquare || fold == Fold::kSumAbs) fold = Fold::kSum;
+    const int64_t length = groups[i].length, outer = total / length / inner;
+    const int64_t parts = op == Reduce::kLogSumExp ? 1 : parts_of(outer, length, inner);
+    for (const auto& [rows, part] :
+         {std::pair{outer * parts, length / parts}, std::pair{outer, parts}}) {
+      if (part == 1) continue;
+      state.steps.push_back({rows, part, inner, fold});
+      if (fold == Fold::kSumSquare || fold == Fold::kSumAbs) fold = Fold::kSum;
+    }
+    total /= length;
   }
   if (op == Reduce::kLogSumExp && state.steps.size() != 1) return false;
   // What squares or magnitudes are taken of must pass through a fold.
