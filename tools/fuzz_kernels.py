@@ -128,10 +128,15 @@ def quantised_conv(r, x, w, attributes):
     return "QLinearConv", c
 
 
+def matrix_sizes(r):
+    """m, n, k: now and then large enough for products of digits."""
+    return [r.choice([96, 130, 200, 300] if large else [1, 2, 3, 7, 16, 33, 100]) for large in [r.random() < 0.2] for _ in range(3)]
+
+
 def matmul(r):
     c = Case()
     batch = shape(r, r.choice([0, 0, 1, 2]), 4)
-    m, n, k = (r.choice([1, 2, 3, 7, 16, 33, 100]) for _ in range(3))
+    m, n, k = matrix_sizes(r)
     constant = r.random() < 0.6
     c.add("a", floats(r, batch + [m, k]))
     c.add("b", floats(r, (batch if r.random() < 0.5 else []) + [k, n]), constant)
@@ -153,7 +158,7 @@ def matmul_turned(r):
 
 def gemm(r):
     c = Case()
-    m, n, k = (r.choice([1, 2, 3, 7, 16, 33, 100]) for _ in range(3))
+    m, n, k = matrix_sizes(r)
     ta, tb = r.randint(0, 1), r.randint(0, 1)
     c.add("a", floats(r, [k, m] if ta else [m, k]))
     c.add("b", floats(r, [n, k] if tb else [k, n]), r.random() < 0.6)
@@ -165,7 +170,9 @@ def gemm(r):
 
 def matmul_integer(r):
     c = Case()
-    m, n, k = (r.choice([1, 2, 3, 7, 16, 33, 100]) for _ in range(3))
+    m, n, k = matrix_sizes(r)
+    if r.random() < 0.1:
+        k = r.choice([700, 3000])
     ta, tb = r.choice([np.uint8, np.int8]), r.choice([np.uint8, np.int8])
     c.add("a", np.random.default_rng(r.getrandbits(32)).integers(np.iinfo(ta).min, np.iinfo(ta).max, [2, m, k], endpoint=True).astype(ta))
     c.add("b", np.random.default_rng(r.getrandbits(32)).integers(np.iinfo(tb).min, np.iinfo(tb).max, [k, n], endpoint=True).astype(tb), r.random() < 0.7)
@@ -178,7 +185,9 @@ def matmul_integer(r):
 
 def qlinear_matmul(r):
     c = Case()
-    m, n, k = (r.choice([1, 2, 3, 7, 16, 33, 100]) for _ in range(3))
+    m, n, k = matrix_sizes(r)
+    if r.random() < 0.1:
+        k = r.choice([700, 3000])
     ta, tb, ty = (r.choice([np.uint8, np.int8]) for _ in range(3))
     c.add("a", np.random.default_rng(r.getrandbits(32)).integers(np.iinfo(ta).min, np.iinfo(ta).max, [m, k], endpoint=True).astype(ta))
     c.add("as", np.float32(0.02), True)
@@ -287,6 +296,8 @@ def channels(r):
 def reduce(r):
     c = Case()
     dims = shape(r, r.randint(1, 5), 40 if r.random() < 0.5 else 7)
+    if r.random() < 0.1:
+        dims = [r.choice([1, 2, 5]), r.choice([4096, 4098, 30000]), r.choice([1, 3, 20])]
     op = r.choice(["Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum"])
     x = floats(r, dims)
     c.add("x", np.abs(x) if op == "LogSum" else x)
@@ -334,6 +345,8 @@ def attention(r):
     c = Case()
     batch, kv, group = r.randint(1, 2), r.choice([1, 2, 3]), r.choice([1, 1, 2, 4])
     rows, columns, size, value = r.choice([1, 2, 5, 33]), r.choice([1, 3, 17, 40]), r.choice([4, 16, 20, 64]), r.choice([4, 16, 20, 64])
+    if r.random() < 0.2:  # large enough for products of digits
+        rows, columns, size, value = r.choice([40, 130, 290]), r.choice([192, 257, 400]), r.choice([48, 64, 100]), r.choice([48, 64, 80])
     heads = kv * group
     packed = r.random() < 0.4
     past = r.choice([0, 0, 7]) if r.random() < 0.5 else None
