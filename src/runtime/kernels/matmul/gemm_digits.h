@@ -43,6 +43,12 @@ struct DigitPanels {
 /// Whether the processor can, and such a product is large enough to gain.
 bool digits_fit(int64_t n, int64_t k);
 
+/// One scale for many rows, -1 where integers do not hold them.
+struct DigitScale {
+  float scale;
+  int exponent;
+};
+
 /// Whether integers hold B, k x n floats at any address (turned: n x k): not if a column has
 /// numbers too far from one another, infinities or NaN. Writes the scales, up to whole panels.
 /// `read` is told which floats have been read. Threaded.
@@ -52,6 +58,10 @@ bool digits_of(const std::byte* b, int64_t k, int64_t n, bool turned, const Read
 /// at the end. The scales are there already.
 void digits_pack(const float* rows, int64_t k0, int64_t k, const DigitPanels& panels, int64_t panel,
                  std::byte* matrix);
+/// All k rows of a panel, with a scale for each column, or `all` where that is above zero. False
+/// where integers do not hold it.
+bool digits_pack_panel(const float* rows, int64_t k, const DigitScale& all,
+                       const DigitPanels& panels, int64_t panel, std::byte* matrix);
 /// alpha * B at once, B[i, j] at b[i * row + j * column], one of which is 1: `k` rows and `n`
 /// columns, the first ones of the panels. False where integers do not hold it. `alike`: columns may
 /// share a scale, so that those of small numbers are as exact as the others, but no more.
@@ -78,11 +88,6 @@ struct DigitPlaces {
 /// Returns the scale, above zero, or -1 where integers do not hold the row and zeros are written.
 float split_digits(const DigitRow& row, const DigitPlaces& to);
 void clear_digits(int64_t k, const DigitPlaces& to);
-/// One scale for many rows, -1 where integers do not hold them.
-struct DigitScale {
-  float scale;
-  int exponent;
-};
 /// That of an image, [channels / 16][pixel][16]. Threaded.
 DigitScale digits_scale(const float* x, int64_t channels, int64_t pixels);
 void split_digits_as(const DigitRow& row, const DigitScale& scale, const DigitPlaces& to);
