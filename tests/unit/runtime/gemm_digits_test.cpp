@@ -221,7 +221,7 @@ TEST_F(GemmDigits, GiveARowTheSameBitsAmongAnyNumberOfRows) {
 
 TEST_F(GemmDigits, ApplyTheirEpilogueOnce) {
   enum class Of { kDigits, kFloats, kFloatsWithOddColumn };
-  for (const int64_t k : {64, 1500})
+  for (const int64_t k : {64, 1024, 1500})
     for (const auto& [of, odd] :
          {std::pair{Of::kDigits, 0.0f}, std::pair{Of::kDigits, 1e30f}, std::pair{Of::kFloats, 0.0f},
           std::pair{Of::kFloats, 1e30f}, std::pair{Of::kFloatsWithOddColumn, 0.0f}}) {

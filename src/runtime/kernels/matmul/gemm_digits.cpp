@@ -183,9 +183,9 @@ void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
   rows.keep_in(room, at_once);
   auto* const matrix = reinterpret_cast<std::byte*>(room + row_floats);
   const int64_t depth = digits_depth(rows.rows, all.steps());
-  const auto panel_floats = [&](int64_t panel) {
+  const auto panel_floats = [&](int64_t panel, int slot) {
     return b.panel(b.argument, panel,
-                   thread_floats(0, static_cast<size_t>(round_up(k, 4) * kDigitsWidth)));
+                   thread_floats(slot, static_cast<size_t>(round_up(k, 4) * kDigitsWidth)));
   };
   std::vector<uint8_t> held(static_cast<size_t>(panels));
   for (int64_t done = 0; done < rows.blocks(); done += at_once) {
@@ -197,7 +197,7 @@ void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
       uint8_t* const hold = held.data() + first;
       parallel(count, 1, [&](int64_t begin, int64_t end) {
         for (int64_t p = begin; p < end; ++p)
-          hold[p] = digits_pack_panel(panel_floats(first + p), k, {-1, 0}, some, p, matrix);
+          hold[p] = digits_pack_panel(panel_floats(first + p, 0), k, {-1, 0}, some, p, matrix);
       });
       const ColumnsOfC to{c, ldc, first * kDigitsWidth, epilogue};
       const int64_t groups = column_groups(blocks, count);
@@ -215,12 +215,13 @@ void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
       });
     }
   }
+  constexpr int kBeside = 2;  // what gemm() does not use itself
   for (int64_t p = 0; p < panels; ++p) {
     if (held[static_cast<size_t>(p)] != 0) continue;
     const int64_t column = p * kDigitsWidth;
     const ShiftedEpilogue shifted{epilogue, column};
-    gemm(m, std::min(kDigitsWidth, n - column), k, a, lda, panel_floats(p), c + column, ldc,
-         shifted.epilogue());
+    gemm(m, std::min(kDigitsWidth, n - column), k, a, lda, panel_floats(p, kBeside), c + column,
+         ldc, shifted.epilogue());
   }
 }
 
