@@ -310,16 +310,11 @@ std::vector<uint32_t> places_of(const QProduct& p) {
   return places;
 }
 
-/// Rows [from, to) of a tile.
-void finish_rows(const Task& t, const QTileRows& rows, int32_t from, int32_t to,
-                 const int32_t* sums, int64_t column) {
+void finish_rows(const Task& t, const QTileRows& rows, const int32_t* sums, int64_t column) {
   const int64_t columns = std::min(kPanel, t.p.n - column);
   for (int32_t i = rows.first_run; i < rows.last_run; ++i) {
     const QRun& run = t.p.runs[static_cast<size_t>(i)];
-    const int32_t first = std::max(from, run.from), last = std::min(to, run.from + run.count);
-    if (first >= last) continue;
-    q_finish(t.finish, sums + first * kPanel, kPanel, run.to + first - run.from, last - first,
-             column, columns);
+    q_finish(t.finish, sums + run.from * kPanel, kPanel, run.to, run.count, column, columns);
   }
 }
 
@@ -328,41 +323,36 @@ class AmxSums {
  public:
   explicit AmxSums(const Task& task) : task_(task) {}
 
-  /// Room for the sums of tiles from `first` on.
+  /// Room for the sums of the next two.
   int32_t* room() { return sums_[turn_]; }
   /// What is to be done meanwhile goes into the tile.
   void take_along(AmxTile& tile) const {
-    tile.meanwhile = &finish_part;
+    tile.meanwhile = &finish_tile;
     tile.argument = this;
-    tile.turns = parts_ * kParts;
+    tile.turns = tiles_;
   }
   /// room() holds the sums of these tiles now, and those before are results.
-  void keep(size_t first, int parts, int64_t column) {
+  void keep(size_t first, int tiles, int64_t column) {
     first_ = first;
-    parts_ = parts;
+    tiles_ = tiles;
     column_ = column;
     turn_ ^= 1;
   }
   void finish() {
-    for (int64_t i = 0; i < parts_ * kParts; ++i) finish_part(this, i);
-    parts_ = 0;
+    for (int64_t i = 0; i < tiles_; ++i) finish_tile(this, i);
+    tiles_ = 0;
   }
 
  private:
-  static constexpr int64_t kParts = 1;  ///< of a tile of 16 rows
-
-  static void finish_part(const void* argument, int64_t turn) {
+  static void finish_tile(const void* argument, int64_t tile) {
     const auto& self = *static_cast<const AmxSums*>(argument);
-    const int64_t part = turn / kParts;
-    const auto from = static_cast<int32_t>(turn % kParts * (16 / kParts));
-    finish_rows(self.task_, self.task_.p.tiles[self.first_ + static_cast<size_t>(part)], from,
-                from + static_cast<int32_t>(16 / kParts),
-                self.sums_[self.turn_ ^ 1] + part * 16 * kPanel, self.column_);
+    finish_rows(self.task_, self.task_.p.tiles[self.first_ + static_cast<size_t>(tile)],
+                self.sums_[self.turn_ ^ 1] + tile * 16 * kPanel, self.column_);
   }
 
   const Task& task_;
   alignas(64) int32_t sums_[2][32 * kPanel];
-  int turn_ = 0, parts_ = 0;
+  int turn_ = 0, tiles_ = 0;
   size_t first_ = 0;
   int64_t column_ = 0;
 };
