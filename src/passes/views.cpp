@@ -218,6 +218,33 @@ size_t fix_target(Rewriter& rewriter, Node& node) {
   return 1;
 }
 
+/// Where dimensions `run`, not all of them numbers, lie side by side in a shape: at `near`, or the
+/// first such place.
+std::optional<size_t> find_run(const SymShape& shape, const SymShape& run, size_t near) {
+  if (std::all_of(run.begin(), run.end(), [](const SymDim& dim) { return dim.is_value(); }))
+    return std::nullopt;
+  const auto lies_at = [&](size_t start) {
+    if (start + run.size() > shape.size()) return false;
+    for (size_t i = 0; i < run.size(); ++i)
+      if (!run[i].equals(shape[start + i])) return false;
+    return true;
+  };
+  if (lies_at(near)) return near;
+  for (size_t start = 0; start + run.size() <= shape.size(); ++start)
+    if (lies_at(start)) return start;
+  return std::nullopt;
+}
+
+/// The node's output is `count` dimensions of `source` from `start` on.
+void become_shape(Rewriter& rewriter, Node& node, Value* source, size_t start, size_t count) {
+  Node& direct = rewriter.add(node, "Shape", {source}, node.output(0)->name());
+  if (start != 0) direct.set_int("start", static_cast<int64_t>(start));
+  if (start + count != rewriter.shape(source)->size())
+    direct.set_int("end", static_cast<int64_t>(start + count));
+  rewriter.touch(direct);
+  rewriter.supersede(*node.output(0), *direct.output(0));
+}
+
 /// A list of a shape's elements in their order, put together by Gather, Unsqueeze, Slice and
 /// Concat, is what Shape gives with start and end.
 size_t shorten_shape(Rewriter& rewriter, Node& node) {
@@ -237,42 +264,15 @@ size_t shorten_shape(Rewriter& rewriter, Node& node) {
         Value* source = maker->input(0);
         const SymShape* shape = rewriter.shape(source);
         if (shape == nullptr || &maker->graph() != &node.graph()) break;
-        // A run of its dimensions.
-        for (size_t start = 0; start + elements->size() <= shape->size(); ++start) {
-          bool equal = true, symbolic = false;
-          for (size_t i = 0; equal && i < elements->size(); ++i) {
-            equal = (*elements)[i].equals((*shape)[start + i]);
-            symbolic |= !(*elements)[i].is_value();
-          }
-          if (!equal || !symbolic) continue;
-          Node& direct = rewriter.add(node, "Shape", {source}, output->name());
-          if (start != 0) direct.set_int("start", static_cast<int64_t>(start));
-          if (start + elements->size() != shape->size())
-            direct.set_int("end", static_cast<int64_t>(start + elements->size()));
-          rewriter.touch(direct);
-          rewriter.supersede(*output, *direct.output(0));
-          return 1;
-        }
-        break;
+        const auto start = find_run(*shape, *elements, 0);
+        if (!start) break;
+        become_shape(rewriter, node, source, *start, elements->size());
+        return 1;
       }
       at = maker->input(0);
     }
   }
   return 0;
-}
-
-/// Where dimensions `run` lie side by side in a shape; as near to `near` as the first such place.
-std::optional<size_t> find_run(const SymShape& shape, const SymShape& run, size_t near) {
-  const auto lies_at = [&](size_t start) {
-    if (start + run.size() > shape.size()) return false;
-    for (size_t i = 0; i < run.size(); ++i)
-      if (!run[i].equals(shape[start + i])) return false;
-    return true;
-  };
-  if (lies_at(near)) return near;
-  for (size_t start = 0; start + run.size() <= shape.size(); ++start)
-    if (lies_at(start)) return start;
-  return std::nullopt;
 }
 
 /// Some dimensions, of which inference knows that a tensor further up has them, too: what lies
@@ -289,34 +289,26 @@ size_t raise_dimensions(Rewriter& rewriter, Node& node) {
   const int64_t first = place("start", 0), last = place("end", rank);
   if (first >= last) return 0;
   const SymShape run(shape->begin() + first, shape->begin() + last);
-  if (std::all_of(run.begin(), run.end(), [](const SymDim& dim) { return dim.is_value(); }))
-    return 0;
   Value* best = node.input(0);
   auto start = static_cast<size_t>(first);
   for (int step = 0; step < 64 && best->producer() != nullptr; ++step) {
     const Node* maker = best->producer();
     if (&maker->graph() != &node.graph()) break;
     Value* next = nullptr;
-    size_t found = 0;
     for (Value* input : maker->inputs()) {
       const SymShape* above = input != nullptr ? rewriter.shape(input) : nullptr;
       if (above == nullptr || rewriter.is_constant(input)) continue;
-      if (const auto at = find_run(*above, run, start); at && next == nullptr) {
-        next = input;
-        found = *at;
-      }
+      const auto found = find_run(*above, run, start);
+      if (!found) continue;
+      next = input;
+      start = *found;
+      break;
     }
     if (next == nullptr) break;
     best = next;
-    start = found;
   }
   if (best == node.input(0)) return 0;
-  Node& direct = rewriter.add(node, "Shape", {best}, node.output(0)->name());
-  if (start != 0) direct.set_int("start", static_cast<int64_t>(start));
-  if (start + run.size() != rewriter.shape(best)->size())
-    direct.set_int("end", static_cast<int64_t>(start + run.size()));
-  rewriter.touch(direct);
-  rewriter.supersede(*node.output(0), *direct.output(0));
+  become_shape(rewriter, node, best, start, run.size());
   return 1;
 }
 
