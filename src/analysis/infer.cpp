@@ -497,24 +497,6 @@ class Inference::Engine : public InferHost {
     return text;
   }
 
-  /// What the schema says of an output where the inference function said nothing.
-  static void fill_from_schema(const OpVersion& version, size_t index,
-                               std::span<const InferType> bound, InferType& type) {
-    if (version.outputs.empty()) return;
-    if (type.kind != Type::Kind::kNone && !(type.is_tensor() && type.elem == DType::kUndefined))
-      return;
-    const ResolvedParam& param = version.outputs[std::min(index, version.outputs.size() - 1)];
-    InferType known;
-    if (param.type_var >= 0 && param.homogeneous)
-      known = bound[static_cast<size_t>(param.type_var)];
-    if (known.kind == Type::Kind::kNone) known = only_member(param.allowed);
-    known.shape.reset();
-    if (type.kind == Type::Kind::kNone)
-      type = std::move(known);
-    else if (known.is_tensor())
-      type.elem = known.elem;
-  }
-
   void assign(const Value& value, InferType inferred, std::optional<SymShape> elements) {
     Slot& slot = slot_of(value);
     const InferType* known = declared(value);
@@ -657,6 +639,22 @@ class Inference::Engine : public InferHost {
   bool budget_reported_ = false;
   uint64_t next_symbol_ = 0, next_unnamed_ = 0;
 };
+
+void fill_from_schema(const OpVersion& version, size_t index, std::span<const InferType> bound,
+                      InferType& type) {
+  if (version.outputs.empty()) return;
+  if (type.kind != Type::Kind::kNone && !(type.is_tensor() && type.elem == DType::kUndefined))
+    return;
+  const ResolvedParam& param = version.outputs[std::min(index, version.outputs.size() - 1)];
+  InferType known;
+  if (param.type_var >= 0 && param.homogeneous) known = bound[static_cast<size_t>(param.type_var)];
+  if (known.kind == Type::Kind::kNone) known = only_member(param.allowed);
+  known.shape.reset();
+  if (type.kind == Type::Kind::kNone)
+    type = std::move(known);
+  else if (known.is_tensor())
+    type.elem = known.elem;
+}
 
 Inference::Inference(const Model& model) : engine_(std::make_unique<Engine>(model)) {}
 Inference::~Inference() = default;

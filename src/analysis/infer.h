@@ -4,10 +4,12 @@
 // expressions over the inputs' dimensions.
 
 #include <memory>
+#include <span>
 
 #include "analysis/type_pool.h"
 #include "base/diagnostic.h"
 #include "ir/model.h"
+#include "ops/registry.h"
 
 namespace tombolo {
 
@@ -29,6 +31,11 @@ class Inference {
   class Engine;
   std::unique_ptr<Engine> engine_;
 };
+
+/// What the schema says of output `index`, where the inference function of the operator left that
+/// open; `bound` has its type variables as the inputs are.
+void fill_from_schema(const OpVersion& version, size_t index, std::span<const InferType> bound,
+                      InferType& type);
 
 /// Infers and writes: types of values, entries in value_info for values that had none, dimensions
 /// that are expressions as dim_param. What the file declares is refined, never lost.

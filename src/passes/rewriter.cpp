@@ -243,26 +243,19 @@ Node& Rewriter::add(Node& before, Text op, std::span<Value* const> inputs, Text 
 
 namespace {
 
-/// Inference functions of operators leave alone what the schema says: an output of the type of an
-/// input.
-void fill_from_schema(const OpVersion& version, std::span<const InferType* const> inputs,
-                      std::span<InferType> outputs) {
-  for (size_t i = 0; i < outputs.size() && !version.outputs.empty(); ++i) {
-    InferType& out = outputs[i];
-    const ResolvedParam& param = version.outputs[std::min(i, version.outputs.size() - 1)];
-    const bool open =
-        out.kind == Type::Kind::kNone || (out.is_tensor() && out.elem == DType::kUndefined);
-    if (!open || param.type_var < 0 || !param.homogeneous) continue;
-    for (size_t j = 0; j < inputs.size() && !version.inputs.empty(); ++j) {
-      const ResolvedParam& other = version.inputs[std::min(j, version.inputs.size() - 1)];
-      if (inputs[j] == nullptr || !inputs[j]->is_tensor() || !other.homogeneous ||
-          other.type_var != param.type_var || inputs[j]->elem == DType::kUndefined)
-        continue;
-      out.kind = Type::Kind::kTensor;
-      out.elem = inputs[j]->elem;
-      break;
-    }
+/// The type variables of an operator as its inputs are, without shapes.
+std::vector<InferType> bind_types(const OpVersion& version,
+                                  std::span<const InferType* const> inputs) {
+  std::vector<InferType> bound(version.types.size());
+  for (size_t i = 0; i < inputs.size() && !version.inputs.empty(); ++i) {
+    const ResolvedParam& param = version.inputs[std::min(i, version.inputs.size() - 1)];
+    if (inputs[i] == nullptr || param.type_var < 0 || !param.homogeneous) continue;
+    InferType& variable = bound[static_cast<size_t>(param.type_var)];
+    if (variable.kind != Type::Kind::kNone && variable.elem != DType::kUndefined) continue;
+    variable = *inputs[i];
+    variable.shape.reset();
   }
+  return bound;
 }
 
 }  // namespace
@@ -300,9 +293,10 @@ void Rewriter::touch(Node& node) {
   InferContext context{node,   opset,   AttributeReader(node), host, types, constants,
                        values, outputs, output_values};
   const bool fine = decl->infer(context).ok();
-  if (const OpVersion* version = find_version(node.domain(), node.op_type(), opset);
-      fine && version)
-    fill_from_schema(*version, types, outputs);
+  if (const OpVersion* version = find_version(node.domain(), node.op_type(), opset)) {
+    const std::vector<InferType> bound = bind_types(*version, types);
+    for (size_t i = 0; i < outputs.size(); ++i) fill_from_schema(*version, i, bound, outputs[i]);
+  }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Value* output = node.outputs()[i];
     if (output == nullptr) continue;
