@@ -70,6 +70,11 @@ DigitScale scale_of(const Summary& numbers) {
   if (numbers.some == 0) return {1, 0};
   return {power_of_two(numbers.exponent() - kHighest), numbers.exponent()};
 }
+/// That of a column, 0 where it has zeros alone; false where integers do not hold it.
+bool set_column_scale(const Summary& numbers, float& scale) {
+  scale = numbers.some == 0 ? 0 : scale_of(numbers).scale;
+  return scale >= 0;
+}
 
 /// a where the mask is set, b elsewhere.
 TOMBOLO_DIGITS_INLINE __m512i pick(__m512i mask, __m512i a, __m512i b) {
@@ -151,10 +156,12 @@ TOMBOLO_DIGITS void look_down(const std::byte* b, int64_t rows, int64_t step, in
   _mm512_store_ps(numbers.roots, seen.roots);
 }
 
-TOMBOLO_DIGITS Summary look_along(const std::byte* b, int64_t k) {
+/// `rows` rows of k numbers at any address, `step` bytes apart.
+TOMBOLO_DIGITS Summary look_along(const std::byte* b, int64_t step, int64_t rows, int64_t k) {
   Numbers seen = no_numbers();
-  for (int64_t i = 0; i < k; i += 16)
-    look_at(_mm512_maskz_loadu_ps(digit_lanes(k - i), b + i * 4), seen);
+  for (int64_t r = 0; r < rows; ++r, b += step)
+    for (int64_t i = 0; i < k; i += 16)
+      look_at(_mm512_maskz_loadu_ps(digit_lanes(k - i), b + i * 4), seen);
   return summary_of(seen);
 }
 
@@ -168,7 +175,7 @@ std::vector<Summary> look_at_columns(const std::byte* b, int64_t k, int64_t n, b
       const int64_t to = std::min(n, from + some);
       parallel(to - from, std::max<int64_t>(1, 16384 / k), [&](int64_t begin, int64_t end) {
         for (int64_t j = from + begin; j < from + end; ++j)
-          columns[static_cast<size_t>(j)] = look_along(b + j * k * 4, k);
+          columns[static_cast<size_t>(j)] = look_along(b + j * k * 4, 0, 1, k);
       });
       read.done(read.argument, from * k, to * k);
     }
@@ -196,11 +203,8 @@ bool digits_of(const std::byte* b, int64_t k, int64_t n, bool turned, const Read
                float* scales) {
   const std::vector<Summary> columns = look_at_columns(b, k, n, turned, read);
   std::fill_n(scales, round_up(n, kDigitsWidth), 0.0f);
-  for (const Summary& column : columns) {
-    if (!column.held()) return false;
-    if (column.some != 0) *scales = power_of_two(column.exponent() - kHighest);
-    ++scales;
-  }
+  for (const Summary& column : columns)
+    if (!set_column_scale(column, *scales++)) return false;
   return true;
 }
 
@@ -228,13 +232,8 @@ TOMBOLO_DIGITS void digits_pack(const float* rows, int64_t k0, int64_t k, const 
   }
 }
 
-TOMBOLO_DIGITS DigitScale digits_scale_of_rows(const float* x, int64_t ldx, int64_t rows,
-                                               int64_t k) {
-  Numbers seen = no_numbers();
-  for (int64_t r = 0; r < rows; ++r, x += ldx)
-    for (int64_t i = 0; i < k; i += 16)
-      look_at(_mm512_maskz_loadu_ps(digit_lanes(k - i), x + i), seen);
-  return scale_of(summary_of(seen));
+DigitScale digits_scale_of_rows(const float* x, int64_t ldx, int64_t rows, int64_t k) {
+  return scale_of(look_along(reinterpret_cast<const std::byte*>(x), ldx * 4, rows, k));
 }
 
 bool digits_pack_panel(const float* rows, int64_t k, const DigitScale& all,
@@ -244,11 +243,8 @@ bool digits_pack_panel(const float* rows, int64_t k, const DigitScale& all,
   for (int64_t half = 0; half < kDigitsWidth && !(all.scale > 0); half += 16) {
     ColumnNumbers numbers;
     look_down(reinterpret_cast<const std::byte*>(rows + half), k, kDigitsWidth * 4, 16, numbers);
-    for (int64_t i = 0; i < 16; ++i) {
-      const Summary seen = numbers.column(i);
-      if (!seen.held()) return false;
-      if (seen.some != 0) scales[half + i] = power_of_two(seen.exponent() - kHighest);
-    }
+    for (int64_t i = 0; i < 16; ++i)
+      if (!set_column_scale(numbers.column(i), scales[half + i])) return false;
   }
   digits_pack(rows, 0, k, panels, panel, matrix);
   return true;
@@ -270,14 +266,12 @@ bool digits_pack_b(const float* b, int64_t row, int64_t column, int64_t k, int64
 }
 
 float split_digits(const DigitRow& row, const DigitPlaces& to) {
-  const Summary numbers = look_at_row(row);
-  const bool held = numbers.held();
-  if (held && numbers.some != 0) {
-    split_numbers(row, numbers.exponent(), to);
-    return power_of_two(numbers.exponent() - kHighest);
-  }
-  clear_digits(row.k, to);
-  return held ? 1.0f : -1.0f;
+  const DigitScale scale = scale_of(look_at_row(row));
+  if (scale.scale > 0)
+    split_digits_as(row, scale, to);
+  else
+    clear_digits(row.k, to);
+  return scale.scale;
 }
 
 void split_digits_as(const DigitRow& row, const DigitScale& scale, const DigitPlaces& to) {

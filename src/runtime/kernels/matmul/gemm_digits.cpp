@@ -57,56 +57,47 @@ struct RowBlocks {
   }
 };
 
-/// Columns of C from `column` on.
-struct ColumnsOfC {
+/// C, and what becomes of its sums.
+struct WholeC {
   float* c;
-  int64_t ldc, column;
+  int64_t ldc;
   const GemmEpilogue& epilogue;
 };
-
-struct BlockRows {
-  const float* a;
-  int64_t lda;
-  static const float* floats(const void* argument, int64_t row, float*) {
-    const auto& self = *static_cast<const BlockRows*>(argument);
-    return self.a + row * self.lda;
-  }
-};
-struct ColumnsPost {
+struct RowsPost {
   const BlockPost* post;
   float* c;
-  int64_t ldc, row, first;
+  int64_t ldc, row;
   static void apply(const void* argument, int64_t rows, int64_t column, int64_t columns) {
-    const auto& p = *static_cast<const ColumnsPost*>(argument);
-    p.post->apply(p.post->argument, p.c + column, p.ldc, p.row, rows, p.first + column, columns);
+    const auto& p = *static_cast<const RowsPost*>(argument);
+    p.post->apply(p.post->argument, p.c + column, p.ldc, p.row, rows, column, columns);
   }
 };
 
 /// Block `block` of A, which is kept as number `kept`, by panels [from, to).
 void multiply_block(const RowBlocks& a, int64_t block, int64_t kept, const std::byte* b,
-                    const DigitPanels& panels, const ColumnsOfC& to_c, int64_t depth, int64_t from,
+                    const DigitPanels& panels, const WholeC& to_c, int64_t depth, int64_t from,
                     int64_t to) {
   const GemmEpilogue& e = to_c.epilogue;
   const int64_t row = block * a.rows;
-  const BlockRows floats{a.a + row * a.lda, a.lda};
+  const PlainRows floats{a.a + row * a.lda, a.lda};
   const DigitRows split{.digits = a.digits + kept * a.tiles() * a.tile_bytes(),
                         .tile = a.tile_bytes(),
                         .scales = a.scales + kept * a.rows,
-                        .floats = &BlockRows::floats,
+                        .floats = &PlainRows::row,
                         .argument = &floats};
-  DigitResult result{.c = to_c.c + row * to_c.ldc + to_c.column, .ldc = to_c.ldc};
+  DigitResult result{.c = to_c.c + row * to_c.ldc, .ldc = to_c.ldc};
   if (e.init != nullptr) {
-    result.init = e.init + row * e.ldi + to_c.column;
+    result.init = e.init + row * e.ldi;
     result.ldi = e.ldi;
   }
   if (e.row_bias != nullptr) result.row_bias = e.row_bias + row;
-  if (e.col_bias != nullptr) result.column_bias = e.col_bias + to_c.column;
+  result.column_bias = e.col_bias;
   result.clamp = e.clamp;
   result.lo = e.lo;
   result.hi = e.hi;
-  const ColumnsPost post{e.post, result.c, to_c.ldc, row, to_c.column};
+  const RowsPost post{e.post, result.c, to_c.ldc, row};
   if (e.post != nullptr) {
-    result.post = &ColumnsPost::apply;
+    result.post = &RowsPost::apply;
     result.argument = &post;
   }
   digits_product(split, std::min(a.rows, a.m - row), b, panels, result, depth, from, to);
@@ -160,7 +151,7 @@ void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
     parallel(blocks * groups, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t block = task / groups, at = task % groups;
-        multiply_block(rows, done + block, block, b, panels, {c, ldc, 0, epilogue}, depth,
+        multiply_block(rows, done + block, block, b, panels, {c, ldc, epilogue}, depth,
                        panels.panels() * at / groups, panels.panels() * (at + 1) / groups);
       }
     });
@@ -199,7 +190,9 @@ void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
         for (int64_t p = begin; p < end; ++p)
           hold[p] = digits_pack_panel(panel_floats(first + p, 0), k, {-1, 0}, some, p, matrix);
       });
-      const ColumnsOfC to{c, ldc, first * kDigitsWidth, epilogue};
+      const ShiftedEpilogue shifted{epilogue, first * kDigitsWidth};
+      const GemmEpilogue own = shifted.epilogue();
+      const WholeC to{c + first * kDigitsWidth, ldc, own};
       const int64_t groups = column_groups(blocks, count);
       parallel(blocks * groups, 1, [&](int64_t begin, int64_t end) {
         for (int64_t task = begin; task < end; ++task) {

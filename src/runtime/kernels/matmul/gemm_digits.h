@@ -107,14 +107,18 @@ constexpr int64_t digits_block(int64_t rows, int64_t unit = 1) {
 constexpr int64_t digit_tile_bytes(int64_t k) {
   return (k + kDigitsDepth - 1) / kDigitsDepth * 4 * 1024;
 }
+/// Where row `row` of such tiles goes.
+inline DigitPlaces digit_places(std::byte* digits, int64_t row, int64_t k) {
+  return {digits + row / kDigitsRows * digit_tile_bytes(k) + row % kDigitsRows * 64, 4 * 1024,
+          1024};
+}
 /// Tiles of `rows` rows of k numbers each, of which row_at(row) is a DigitRow, filled up with
 /// zeros; and their scales: `all` where that is above zero.
 template <typename RowAt>
 void split_tiles(int64_t rows, int64_t k, std::byte* digits, float* scales, RowAt&& row_at,
                  const DigitScale& all = {-1, 0}) {
   for (int64_t r = 0; r < round_up(rows, kDigitsRows); ++r) {
-    const DigitPlaces to{digits + r / kDigitsRows * digit_tile_bytes(k) + r % kDigitsRows * 64,
-                         4 * 1024, 1024};
+    const DigitPlaces to = digit_places(digits, r, k);
     if (r >= rows) {
       clear_digits(k, to);
     } else if (all.scale > 0) {
@@ -138,6 +142,15 @@ struct DigitRows {
   /// Row `row` as floats, in the order of B; `room` is for k of them.
   const float* (*floats)(const void* argument, int64_t row, float* room);
   const void* argument;
+};
+/// Rows that lie `step` floats apart, for DigitRows::floats.
+struct PlainRows {
+  const float* a;
+  int64_t step;
+  static const float* row(const void* argument, int64_t row, float*) {
+    const auto& self = *static_cast<const PlainRows*>(argument);
+    return self.a + row * self.step;
+  }
 };
 /// Where a product goes: sixteen columns at `c`, the next `plane` floats on, rows `ldc`.
 struct DigitResult {

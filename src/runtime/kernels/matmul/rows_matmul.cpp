@@ -394,6 +394,9 @@ int64_t packed_floats(const MatMulState& s) {
   return (s.format == PanelFormat::kFloat32 ? elements : (elements + 1) / 2) + 64;
 }
 
+/// Floats that a B which is no constant is packed into.
+int64_t room_floats(const MatMulState& s) { return makes_digits(s) ? 0 : packed_floats(s); }
+
 template <bool kGemm, bool kBf16 = false>
 Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& context) {
   auto state = std::make_unique<MatMulState>();
@@ -420,8 +423,8 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
                                      pack_weight(context, s, i * s.k * s.n,
                                                  target + static_cast<size_t>(i) * s.packed_step);
                                  }));
-  } else if (!makes_digits(s)) {
-    floats += static_cast<size_t>(packed);
+  } else {
+    floats += static_cast<size_t>(room_floats(s));
   }
   s.scratch_bytes = floats * sizeof(float);
   return state;
@@ -596,9 +599,7 @@ Status run_matmul(KernelRun& run) {
         s.batch, std::max<int64_t>(1, 100'000 / std::max<int64_t>(1, s.m * s.n * s.k)),
         [&](int64_t begin, int64_t end) {
           float* own =
-              s.packed != nullptr
-                  ? nullptr
-                  : thread_floats(2, static_cast<size_t>(makes_digits(s) ? 0 : packed_floats(s)));
+              s.packed != nullptr ? nullptr : thread_floats(2, static_cast<size_t>(room_floats(s)));
           for (int64_t i = begin; i < end; ++i) {
             GemmEpilogue e = epilogue;
             if (residual != nullptr) {
