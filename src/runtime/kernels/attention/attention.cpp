@@ -363,11 +363,13 @@ bool attention_bf16_fits(const AttentionShape& s) {
   return has_bf16_dot() && s.rows >= 16 && s.columns >= 16 && s.size >= 16 && s.value_size >= 16;
 }
 
-/// What packs keys and values, and splits queries, has to come back.
-bool attention_digits_pay(const AttentionShape& s) {
+AttentionProducts attention_products(const AttentionShape& s, bool rounds) {
+  if (rounds && attention_bf16_fits(s)) return AttentionProducts::kBf16;
+  // What it takes to pack keys and values and to split queries has to come back.
   const int64_t size = std::min(s.size, s.value_size), group = s.q_heads / s.kv_heads;
-  return has_amx_int8() && s.rows >= 16 && s.rows * group >= 128 && s.columns >= 128 &&
-         size >= 48 && size * s.columns >= 192 * 64;
+  const bool pays = s.rows >= 16 && s.rows * group >= 128 && s.columns >= 128 && size >= 48 &&
+                    size * s.columns >= 192 * 64;
+  return pays && has_amx_int8() ? AttentionProducts::kDigits : AttentionProducts::kFloats;
 }
 
 size_t attention_scratch_floats(const AttentionShape& s) {
@@ -380,99 +382,104 @@ namespace {
 class Attention {
  public:
   Attention(const AttentionShape& shape, const AttentionData& data, float* scratch)
-      : s(shape),
-        d(data),
-        packed_keys(scratch),
-        packed_values(scratch +
-                      (static_cast<size_t>(shape.batch * shape.kv_heads) * key_floats(shape) + 15) /
-                          16 * 16),
-        held(static_cast<size_t>(shape.batch * shape.kv_heads)) {
+      : s_(shape),
+        d_(data),
+        key_step_(key_floats(shape)),
+        value_step_(value_floats(shape)),
+        packed_keys_(scratch),
+        packed_values_(scratch +
+                       (static_cast<size_t>(shape.batch * shape.kv_heads) * key_step_ + 15) / 16 *
+                           16),
+        held_(static_cast<size_t>(shape.batch * shape.kv_heads)) {
     // Blocks whose scores take at most half a megabyte. A causal block computes a triangle that
     // counts for nothing: smaller ones waste less.
-    const int64_t most = s.causal ? std::clamp<int64_t>(s.rows / 8, 32, 256) : 256;
-    block = std::clamp<int64_t>((1 << 17) / ld, 4, most);
-    blocks = (s.rows + block - 1) / block;
-    block = (s.rows + blocks - 1) / blocks;
-    if (!by_digits(s)) return;
-    block = round_up(block, kDigitsRows);
-    blocks = (s.rows + block - 1) / block;
+    const int64_t most = s_.causal ? std::clamp<int64_t>(s_.rows / 8, 32, 256) : 256;
+    block_ = std::clamp<int64_t>((1 << 17) / ld_, 4, most);
+    blocks_ = (s_.rows + block_ - 1) / block_;
+    block_ = (s_.rows + blocks_ - 1) / blocks_;
+    if (!by_digits(s_)) return;
+    block_ = round_up(block_, kDigitsRows);
+    blocks_ = (s_.rows + block_ - 1) / block_;
   }
 
   void run() {
-    if (pack_keys(s) || pack_values(s))
-      parallel(s.batch * s.kv_heads, 1, [&](int64_t begin, int64_t end) {
+    if (pack_keys(s_) || pack_values(s_))
+      parallel(s_.batch * s_.kv_heads, 1, [&](int64_t begin, int64_t end) {
         for (int64_t line = begin; line < end; ++line) pack(line);
       });
-    parallel(s.batch * s.q_heads * blocks, 1, [&](int64_t begin, int64_t end) {
-      const int64_t tiles = by_digits(s) ? block / kDigitsRows : 0;
+    parallel(s_.batch * s_.q_heads * blocks_, 1, [&](int64_t begin, int64_t end) {
+      const int64_t tiles = by_digits(s_) ? block_ / kDigitsRows : 0;
       float* const room = thread_floats(
-          1, static_cast<size_t>(block * (ld + 2) +
-                                 tiles * digit_tile_bytes(std::max(s.size, s.columns)) / 4 + 16));
+          1, static_cast<size_t>(block_ * (ld_ + 2) +
+                                 tiles * digit_tile_bytes(std::max(s_.size, s_.columns)) / 4 + 16));
       for (int64_t task = begin; task < end; ++task)
-        attend(task / blocks / s.q_heads, task / blocks % s.q_heads, task % blocks * block, room);
+        attend(task / blocks_ / s_.q_heads, task / blocks_ % s_.q_heads, task % blocks_ * block_,
+               room);
     });
   }
 
  private:
   float* keys_of(int64_t line) const {
-    return packed_keys + static_cast<size_t>(line) * key_floats(s);
+    return packed_keys_ + static_cast<size_t>(line) * key_step_;
   }
   float* values_of(int64_t line) const {
-    return packed_values + static_cast<size_t>(line) * value_floats(s);
+    return packed_values_ + static_cast<size_t>(line) * value_step_;
   }
 
   void pack(int64_t line) {
-    const int64_t b = line / s.kv_heads, h = line % s.kv_heads;
-    const float *k = d.k + s.k.at(b, h), *v = d.v + s.v.at(b, h);
+    const int64_t b = line / s_.kv_heads, h = line % s_.kv_heads;
+    const float *k = d_.k + s_.k.at(b, h), *v = d_.v + s_.v.at(b, h);
     // What does not count may be no number: it must not meet even a weight of 0.
-    const int64_t valid = std::min(s.columns, d.valid[b]);
+    const int64_t valid = std::min(s_.columns, d_.valid[b]);
     float *const keys = keys_of(line), *const values = values_of(line);
-    if (by_bf16(s)) {
-      bf16_pack_b(k, 1, s.k.step_stride, s.size, s.columns, s.scale, bytes_of(keys));
-      bf16_pack_b(v, s.v.step_stride, 1, valid, s.value_size, 1, bytes_of(values));
+    if (by_bf16(s_)) {
+      bf16_pack_b(k, 1, s_.k.step_stride, s_.size, s_.columns, s_.scale, bytes_of(keys));
+      bf16_pack_b(v, s_.v.step_stride, 1, valid, s_.value_size, 1, bytes_of(values));
       return;
     }
-    if (by_digits(s)) {
-      held[static_cast<size_t>(line)] = digits_pack_b(k, 1, s.k.step_stride, s.size, valid, s.scale,
-                                                      true, key_panels(s), bytes_of(keys)) &&
-                                        digits_pack_b(v, s.v.step_stride, 1, valid, s.value_size, 1,
-                                                      false, value_panels(s), bytes_of(values));
-      if (held[static_cast<size_t>(line)]) return;
+    if (by_digits(s_)) {
+      held_[static_cast<size_t>(line)] =
+          digits_pack_b(k, 1, s_.k.step_stride, s_.size, valid, s_.scale, true, key_panels(s_),
+                        bytes_of(keys)) &&
+          digits_pack_b(v, s_.v.step_stride, 1, valid, s_.value_size, 1, false, value_panels(s_),
+                        bytes_of(values));
+      if (held_[static_cast<size_t>(line)]) return;
     }
-    if (pack_keys(s)) pack_b(k, 1, s.k.step_stride, s.size, s.columns, s.scale, keys);
-    if (pack_values(s)) pack_b(v, s.v.step_stride, 1, s.columns, s.value_size, 1, values);
+    if (pack_keys(s_)) pack_b(k, 1, s_.k.step_stride, s_.size, s_.columns, s_.scale, keys);
+    if (pack_values(s_)) pack_b(v, s_.v.step_stride, 1, s_.columns, s_.value_size, 1, values);
   }
 
   /// The keys that count for any of the queries, in whole panels.
   Range keys_for(int64_t b, int64_t first, int64_t last) const {
-    Range whole{s.columns, 0};
+    Range whole{s_.columns, 0};
     for (int64_t row = first; row < last; ++row) {
-      const Range range = range_of(s, d, b, row);
+      const Range range = range_of(s_, d_, b, row);
       if (range.from == range.to) continue;
       whole.from = std::min(whole.from, range.from);
       whole.to = std::max(whole.to, range.to);
     }
     if (whole.from >= whole.to) return {0, 0};
     // The values of bf16 are packed as one.
-    if (by_bf16(s)) return {0, std::min(s.columns, d.valid[b])};
-    const int64_t unit = by_digits(s) ? kDigitsDepth : gemm_tiles().panel();
+    if (by_bf16(s_)) return {0, std::min(s_.columns, d_.valid[b])};
+    const int64_t unit = by_digits(s_) ? kDigitsDepth : gemm_tiles().panel();
     return {whole.from / unit * unit, whole.to};
   }
 
   void attend(int64_t b, int64_t h, int64_t first, float* scores) const {
-    const int64_t count = std::min(s.rows, first + block) - first;
-    const int64_t line = b * s.kv_heads + h / (s.q_heads / s.kv_heads);
-    float* const y = d.y + s.y.at(b, h) + first * s.y.step_stride;
+    const int64_t count = std::min(s_.rows, first + block_) - first;
+    const int64_t line = b * s_.kv_heads + h / (s_.q_heads / s_.kv_heads);
+    float* const y = d_.y + s_.y.at(b, h) + first * s_.y.step_stride;
     const Range keys = keys_for(b, first, first + count);
     if (keys.from == keys.to) {
-      for (int64_t i = 0; i < count; ++i) std::fill_n(y + i * s.y.step_stride, s.value_size, 0.0f);
+      for (int64_t i = 0; i < count; ++i)
+        std::fill_n(y + i * s_.y.step_stride, s_.value_size, 0.0f);
       return;
     }
-    const float* const q = d.q + s.q.at(b, h) + first * s.q.step_stride;
-    float* const factors = scores + block * ld;
-    if (by_digits(s) && held[static_cast<size_t>(line)]) {
-      float* const scales = factors + block;
-      const Digits digits{scales, bytes_of(scales + round_up(block, 16))};
+    const float* const q = d_.q + s_.q.at(b, h) + first * s_.q.step_stride;
+    float* const factors = scores + block_ * ld_;
+    if (by_digits(s_) && held_[static_cast<size_t>(line)]) {
+      float* const scales = factors + block_;
+      const Digits digits{scales, bytes_of(scales + round_up(block_, 16))};
       score_by_digits(line, q, count, keys, digits, scores);
       weigh_by_digits(b, h, first, count, keys, digits, scores, factors);
       return add_values_by_digits(line, count, keys, digits, factors, y);
@@ -481,61 +488,61 @@ class Attention {
     weigh_rows(b, h, first, count, keys, scores, factors);
     add_values(b, h, line, count, keys, scores, y);
     TOMBOLO_TARGET(void(float*, int64_t, int64_t, int64_t, const float*), multiply_rows)
-    (y, s.y.step_stride, count, s.value_size, factors);
+    (y, s_.y.step_stride, count, s_.value_size, factors);
   }
 
   void score(int64_t b, int64_t h, int64_t line, const float* q, int64_t count, Range keys,
              float* scores) const {
     const int64_t width = gemm_tiles().panel();
-    if (by_bf16(s))
-      return bf16_gemm(count, keys.to, s.size, q, s.q.step_stride, bytes_of(keys_of(line)), scores,
-                       ld, {});
-    if (pack_keys(s))
-      return product(count, keys.to - keys.from, s.size, q, s.q.step_stride,
-                     keys_of(line) + keys.from * s.size, width, width * s.size, scores + keys.from,
-                     ld);
-    const float* const k = d.k + s.k.at(b, h / (s.q_heads / s.kv_heads));
+    if (by_bf16(s_))
+      return bf16_gemm(count, keys.to, s_.size, q, s_.q.step_stride, bytes_of(keys_of(line)),
+                       scores, ld_, {});
+    if (pack_keys(s_))
+      return product(count, keys.to - keys.from, s_.size, q, s_.q.step_stride,
+                     keys_of(line) + keys.from * s_.size, width, width * s_.size,
+                     scores + keys.from, ld_);
+    const float* const k = d_.k + s_.k.at(b, h / (s_.q_heads / s_.kv_heads));
     for (int64_t i = 0; i < count; ++i)
-      dot_rows(q + i * s.q.step_stride, k + keys.from * s.k.step_stride, s.k.step_stride,
-               keys.to - keys.from, s.size, scores + i * ld + keys.from);
+      dot_rows(q + i * s_.q.step_stride, k + keys.from * s_.k.step_stride, s_.k.step_stride,
+               keys.to - keys.from, s_.size, scores + i * ld_ + keys.from);
   }
 
   /// Scores of queries to weights but for factors.
   void weigh_rows(int64_t b, int64_t h, int64_t first, int64_t count, Range keys, float* scores,
                   float* factors) const {
-    if (s.softcap <= 0 && d.sinks == nullptr && same_for_all(s) &&
-        range_of(s, d, b, first).to == keys.to) {
+    if (s_.softcap <= 0 && d_.sinks == nullptr && same_for_all(s_) &&
+        range_of(s_, d_, b, first).to == keys.to) {
       const int64_t mask_at =
-          b * s.mask_stride[0] + h * s.mask_stride[1] + first * s.mask_stride[2];
+          b * s_.mask_stride[0] + h * s_.mask_stride[1] + first * s_.mask_stride[2];
       const WholeRows rows{.scores = scores,
-                           .ld = ld,
+                           .ld = ld_,
                            .rows = count,
                            .n = keys.to,
-                           .scale = pack_keys(s) ? 1 : s.scale,
-                           .mask = d.mask != nullptr ? d.mask + mask_at : nullptr,
-                           .bytes = d.bool_mask != nullptr ? d.bool_mask + mask_at : nullptr,
-                           .mask_step = s.mask_stride[2],
+                           .scale = pack_keys(s_) ? 1 : s_.scale,
+                           .mask = d_.mask != nullptr ? d_.mask + mask_at : nullptr,
+                           .bytes = d_.bool_mask != nullptr ? d_.bool_mask + mask_at : nullptr,
+                           .mask_step = s_.mask_stride[2],
                            .factors = factors};
       return TOMBOLO_TARGET(void(const WholeRows&), weigh_whole_rows)(rows);
     }
     for (int64_t i = 0; i < count; ++i)
       factors[i] =
-          weigh(s, d, b, h, first + i, range_of(s, d, b, first + i), keys, scores + i * ld);
+          weigh(s_, d_, b, h, first + i, range_of(s_, d_, b, first + i), keys, scores + i * ld_);
   }
 
   void add_values(int64_t b, int64_t h, int64_t line, int64_t count, Range keys,
                   const float* weights, float* y) const {
     const int64_t width = gemm_tiles().panel(), used = keys.to - keys.from;
-    if (by_bf16(s))
-      return bf16_gemm(count, s.value_size, keys.to, weights, ld, bytes_of(values_of(line)), y,
-                       s.y.step_stride, {});
-    if (pack_values(s))
-      return product(count, s.value_size, used, weights + keys.from, ld,
-                     values_of(line) + keys.from * width, width, width * s.columns, y,
-                     s.y.step_stride);
-    product(count, s.value_size, used, weights + keys.from, ld,
-            d.v + s.v.at(b, h / (s.q_heads / s.kv_heads)) + keys.from * s.v.step_stride,
-            s.v.step_stride, width, y, s.y.step_stride);
+    if (by_bf16(s_))
+      return bf16_gemm(count, s_.value_size, keys.to, weights, ld_, bytes_of(values_of(line)), y,
+                       s_.y.step_stride, {});
+    if (pack_values(s_))
+      return product(count, s_.value_size, used, weights + keys.from, ld_,
+                     values_of(line) + keys.from * width, width, width * s_.columns, y,
+                     s_.y.step_stride);
+    product(count, s_.value_size, used, weights + keys.from, ld_,
+            d_.v + s_.v.at(b, h / (s_.q_heads / s_.kv_heads)) + keys.from * s_.v.step_stride,
+            s_.v.step_stride, width, y, s_.y.step_stride);
   }
 
   /// Rows of queries or weights as integers.
@@ -546,28 +553,20 @@ class Attention {
 
   void score_by_digits(int64_t line, const float* q, int64_t count, Range keys,
                        const Digits& digits, float* scores) const {
-    struct Queries {
-      const float* q;
-      int64_t step;
-      static const float* row(const void* argument, int64_t row, float*) {
-        const auto& self = *static_cast<const Queries*>(argument);
-        return self.q + row * self.step;
-      }
-    };
-    const Queries queries{q, s.q.step_stride};
+    const PlainRows queries{q, s_.q.step_stride};
     split_tiles(
-        count, s.size, digits.tiles, digits.scales,
+        count, s_.size, digits.tiles, digits.scales,
         [&](int64_t r) {
-          return DigitRow{q + r * s.q.step_stride, 16, s.size};
+          return DigitRow{q + r * s_.q.step_stride, 16, s_.size};
         },
-        digits_scale_of_rows(q, s.q.step_stride, count, s.size));
+        digits_scale_of_rows(q, s_.q.step_stride, count, s_.size));
     const DigitRows rows{.digits = digits.tiles,
-                         .tile = digit_tile_bytes(s.size),
+                         .tile = digit_tile_bytes(s_.size),
                          .scales = digits.scales,
-                         .floats = &Queries::row,
+                         .floats = &PlainRows::row,
                          .argument = &queries};
-    digits_product(rows, count, bytes_of(keys_of(line)), key_panels(s), {.c = scores, .ldc = ld},
-                   digits_depth(count, key_panels(s).steps()), keys.from / kDigitsWidth,
+    digits_product(rows, count, bytes_of(keys_of(line)), key_panels(s_), {.c = scores, .ldc = ld_},
+                   digits_depth(count, key_panels(s_).steps()), keys.from / kDigitsWidth,
                    (keys.to + kDigitsWidth - 1) / kDigitsWidth);
   }
 
@@ -575,27 +574,24 @@ class Attention {
   void weigh_by_digits(int64_t b, int64_t h, int64_t first, int64_t count, Range keys,
                        const Digits& digits, float* scores, float* factors) const {
     const int64_t used = keys.to - keys.from;
-    const auto place_of = [&](int64_t r) {
-      return DigitPlaces{
-          digits.tiles + r / kDigitsRows * digit_tile_bytes(used) + r % kDigitsRows * 64, 4 * 1024,
-          1024};
-    };
     constexpr int64_t kNear = 8192;  // floats
     const int64_t together = std::clamp<int64_t>(kNear / used, 1, kDigitsRows);
     for (int64_t row = 0; row < count; row += together) {
       const int64_t some = std::min(together, count - row);
-      weigh_rows(b, h, first + row, some, keys, scores + row * ld, factors + row);
+      weigh_rows(b, h, first + row, some, keys, scores + row * ld_, factors + row);
       for (int64_t r = row; r < row + some; ++r) {
-        split_digits_as({scores + r * ld + keys.from, 16, used}, kDigitsOfOne, place_of(r));
+        split_digits_as({scores + r * ld_ + keys.from, 16, used}, kDigitsOfOne,
+                        digit_places(digits.tiles, r, used));
         digits.scales[r] = factors[r] * kDigitsOfOne.scale;
       }
     }
-    for (int64_t r = count; r < round_up(count, kDigitsRows); ++r) clear_digits(used, place_of(r));
+    for (int64_t r = count; r < round_up(count, kDigitsRows); ++r)
+      clear_digits(used, digit_places(digits.tiles, r, used));
   }
 
   void add_values_by_digits(int64_t line, int64_t count, Range keys, const Digits& digits,
                             const float* factors, float* y) const {
-    DigitPanels panels = value_panels(s);
+    DigitPanels panels = value_panels(s_);
     panels.whole = panels.steps();
     panels.skipped = keys.from / kDigitsDepth;
     panels.k = keys.to - keys.from;
@@ -604,18 +600,20 @@ class Attention {
                          .scales = digits.scales,
                          .floats = nullptr,  // weights are between 0 and 1
                          .argument = nullptr};
-    digits_product(rows, count, bytes_of(values_of(line)), panels, {.c = y, .ldc = s.y.step_stride},
-                   digits_depth(count, panels.steps()), 0, panels.panels());
+    digits_product(rows, count, bytes_of(values_of(line)), panels,
+                   {.c = y, .ldc = s_.y.step_stride}, digits_depth(count, panels.steps()), 0,
+                   panels.panels());
     for (int64_t r = 0; r < count; ++r)
-      if (std::isnan(factors[r])) std::fill_n(y + r * s.y.step_stride, s.value_size, factors[r]);
+      if (std::isnan(factors[r])) std::fill_n(y + r * s_.y.step_stride, s_.value_size, factors[r]);
   }
 
-  const AttentionShape& s;
-  const AttentionData& d;
-  const int64_t ld = (s.columns + 15) / 16 * 16 + 16;
-  int64_t block = 0, blocks = 0;
-  float *packed_keys, *packed_values;
-  std::vector<uint8_t> held;  ///< lines whose keys and values integers hold
+  const AttentionShape& s_;
+  const AttentionData& d_;
+  const int64_t ld_ = (s_.columns + 15) / 16 * 16 + 16;
+  const size_t key_step_, value_step_;  ///< floats of a head
+  int64_t block_ = 0, blocks_ = 0;
+  float *packed_keys_, *packed_values_;
+  std::vector<uint8_t> held_;  ///< lines whose keys and values integers hold
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ struct HeadLayout {
 enum class AttentionProducts : uint8_t {
   kFloats,
   kBf16,    ///< rounded (bf16.h): see attention_bf16_fits()
-  kDigits,  ///< as integers (gemm_digits.h): see attention_digits_pay()
+  kDigits,  ///< as integers (gemm_digits.h); heads whose numbers these do not hold go by floats
 };
 
 struct AttentionShape {
@@ -48,9 +48,8 @@ struct AttentionData {
 
 /// Whether fast_math may round these products: there is something to gain, and a processor for it.
 bool attention_bf16_fits(const AttentionShape& shape);
-/// Whether products of integers are faster here. Heads whose numbers these do not hold go by
-/// floats.
-bool attention_digits_pay(const AttentionShape& shape);
+/// The fastest; rounded ones only where the option fast_math `rounds`.
+AttentionProducts attention_products(const AttentionShape& shape, bool rounds);
 size_t attention_scratch_floats(const AttentionShape& shape);
 /// A row in which no key counts gives zeros.
 void run_attention(const AttentionShape& shape, const AttentionData& data, float* scratch);

@@ -130,10 +130,7 @@ template <bool kRounds>
 Result<std::unique_ptr<KernelState>> prepare_attention(const PrepareContext& context) {
   auto state = std::make_unique<AttentionState>();
   plan_attention(context, *state);
-  if (kRounds)
-    state->shape.products = AttentionProducts::kBf16;
-  else if (attention_digits_pay(state->shape))
-    state->shape.products = AttentionProducts::kDigits;
+  state->shape.products = attention_products(state->shape, kRounds);
   state->scratch_bytes = attention_scratch_floats(state->shape) * sizeof(float);
   return state;
 }

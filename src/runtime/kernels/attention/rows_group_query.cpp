@@ -499,10 +499,7 @@ Status run_group_query(KernelRun& run) {
     shape.sink_row = 1;
     shape.causal = false;  // all are at the last position, which sees all keys that count
   }
-  if (run.options().fast_math && attention_bf16_fits(shape))
-    shape.products = AttentionProducts::kBf16;
-  else if (attention_digits_pay(shape))
-    shape.products = AttentionProducts::kDigits;
+  shape.products = attention_products(shape, run.options().fast_math);
   data.offsets = progress.past.data();
   data.valid = progress.totals.data();
   // A tensor, whose memory is kept for the next run: that of the heap would come page by page.
