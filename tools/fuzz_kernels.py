@@ -130,7 +130,8 @@ def quantised_conv(r, x, w, attributes):
 
 def matrix_sizes(r):
     """m, n, k: now and then large enough for products of digits."""
-    return [r.choice([96, 130, 200, 300] if large else [1, 2, 3, 7, 16, 33, 100]) for large in [r.random() < 0.2] for _ in range(3)]
+    sizes = [96, 130, 200, 300] if r.random() < 0.2 else [1, 2, 3, 7, 16, 33, 100]
+    return [r.choice(sizes) for _ in range(3)]
 
 
 def matmul(r):
