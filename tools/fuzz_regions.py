@@ -3,7 +3,7 @@
 
     tools/fuzz_regions.py build/release/tombolo [--count 100] [--seed 0] [--isa avx2]
 
-Networks of some operators that stay in blocks of channels, or leave them: convolutions, pools, Resize, Pad, Slice, Split, Concat,
+Networks of some operators that stay in blocks of channels, or leave them: convolutions, pools, LRN, Resize, Pad, Slice, Split, Concat,
 gates, views. Needs the packages onnx and numpy. Prints every network whose results differ and keeps it.
 """
 import argparse
@@ -71,6 +71,9 @@ class Network:
     def norm(self, x):
         c = self.shapes[x][1]
         self.add("BatchNormalization", [x] + [self.constant(floats(self.r, [c])) for _ in range(3)] + [self.constant(np.abs(floats(self.r, [c])) + np.float32(0.5))], self.shapes[x])
+
+    def lrn(self, x):
+        self.add("LRN", [x], self.shapes[x], size=self.r.choice([1, 2, 3, 5, 5, 8, 100]), alpha=self.r.choice([1e-4, 0.5]), beta=self.r.choice([0.5, 0.75, 0.75, 1.0, 0.6]))
 
     def pool(self, x):
         n, c, height, width = self.shapes[x]
@@ -146,7 +149,7 @@ class Network:
         self.add("Reshape", [bent, self.constant(np.array(self.shapes[x]))], self.shapes[x])
 
 
-STEPS = ["conv"] * 5 + ["conv_transpose"] * 2 + ["activation"] * 3 + ["scale", "norm", "pool", "gate", "resize", "resize", "pad", "slice", "split", "join", "join", "sum", "views"]
+STEPS = ["conv"] * 5 + ["conv_transpose"] * 2 + ["activation"] * 3 + ["scale", "norm", "lrn", "pool", "gate", "resize", "resize", "pad", "slice", "split", "join", "join", "sum", "views"]
 
 
 def build(r):

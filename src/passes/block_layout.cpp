@@ -45,8 +45,9 @@ class BlockLayout {
       }
       for (size_t i = 1; i < node->outputs().size(); ++i)
         if (node->output(i) != nullptr) goto next;
-      count += conv(*node) || transposed(*node) || pool(*node) || concat(*node) || unary(*node) ||
-               binary(*node) || batch_norm(*node) || resize(*node) || pad(*node) || slice(*node);
+      count += conv(*node) || transposed(*node) || pool(*node) || lrn(*node) || concat(*node) ||
+               unary(*node) || binary(*node) || batch_norm(*node) || resize(*node) || pad(*node) ||
+               slice(*node);
     next:;
     }
     for (Node* node : made_)
@@ -204,6 +205,18 @@ class BlockLayout {
     return replace(node, made, from.channels);
   }
 
+  bool lrn(Node& node) {
+    if (!rewriter_.is(&node, "LRN")) return false;
+    const Blocked* x = find(node.input(0));
+    if (x == nullptr || !is_image(node.input(0))) return false;
+    const Blocked from = *x;
+    Node& made =
+        rewriter_.add(node, "BlockLRN", {from.value}, node.output(0)->name(), 1, kBlockDomain);
+    copy_attributes(node, made);
+    made.set_int("channels", from.channels);
+    return replace(node, made, from.channels);
+  }
+
   bool concat(Node& node) {
     if (!rewriter_.is(&node, "Concat")) return false;
     const int64_t axis = AttributeReader(node).get_int("axis", 0);
@@ -346,8 +359,9 @@ class BlockLayout {
       return std::any_of(names.begin(), names.end(),
                          [&](Text name) { return rewriter_.is(user, name); });
     };
-    static constexpr Text kPassedOn[] = {"Pad",  "Slice",   "Split",       "Resize",
-                                         "Clip", "MaxPool", "AveragePool", "BatchNormalization"};
+    static constexpr Text kPassedOn[] = {"Pad",         "Slice", "Split",
+                                         "Resize",      "Clip",  "MaxPool",
+                                         "AveragePool", "LRN",   "BatchNormalization"};
     for (const Value* output : node.outputs()) {
       if (output == nullptr) continue;
       for (const Use& use : output->uses()) {

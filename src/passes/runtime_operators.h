@@ -12,6 +12,7 @@
 //   BlockChannels (X), UnblockChannels (X)   [N, C, ...] to [N, C / 16, ..., 16] and back
 //   BlockConcat (X...)                       Concat of such, of so many `channels` each
 //   BlockConvTranspose (X, W, B?)            ConvTranspose on such
+//   BlockLRN (X)                             LRN on such, of so many `channels`
 //   BlockConv (X, W, B?, Z?), BlockPool (X)  Conv above and pools on such tensors: channels in
 //          blocks of 16, the last one filled up with what nobody reads. `plain`: X is not in
 //          blocks.

@@ -86,7 +86,8 @@ uint64_t operation_count(const Node& node, Values inputs, Values outputs) {
     return count(y) * window;
   }
   if (op.starts_with("Reduce") || op.starts_with("Arg")) return count(a);
-  if (contains(op, "Softmax") || contains(op, "Normalization") || op == "LRN") return 5 * count(y);
+  if (contains(op, "Softmax") || contains(op, "Normalization") || contains(op, "LRN"))
+    return 5 * count(y);
   if (std::find(std::begin(kMovers), std::end(kMovers), op) != std::end(kMovers)) return 0;
   return count(y);
 }

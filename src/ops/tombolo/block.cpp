@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "ops/infer_generic.h"
 #include "ops/infer_helpers.h"
 #include "ops/kernel_context.h"
 #include "ops/registry.h"
@@ -189,6 +190,22 @@ Status run_block_pool(KernelContext& context) {
   return ok();
 }
 
+Status run_block_lrn(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  const int64_t channels = context.attributes.get_int("channels", 0);
+  if (x->rank() != 5) return context.error("no channels in " + to_string(*x));
+  TRY(Tensor turned, turn(context, *x, false, channels));
+  const RunValue first(std::move(turned));
+  const RunValue* const inputs[] = {&first};
+  std::vector<RunValue> outputs(1);
+  KernelContext inner{context.node,       latest_opset(""), inputs,         outputs,
+                      context.attributes, context.host,     context.binding};
+  CHECK_OK(find_operator("", "LRN")->reference(inner));
+  TRY(Tensor y, turn(context, outputs[0].tensor(), true, channels));
+  context.set_output(0, RunValue(std::move(y)));
+  return ok();
+}
+
 /// The sum of channels, one number for each input; nothing where they are no such numbers.
 std::optional<int64_t> sum_channels(std::span<const int64_t> channels, size_t inputs) {
   int64_t total = 0;
@@ -324,6 +341,26 @@ OPERATOR(TomboloBlockConvTranspose) = {
     .types = {{"T", {{1, kFloats | kBf16}}}},
     .infer = infer_block_transposed,
     .reference = run_block_transposed,
+};
+
+OPERATOR(TomboloBlockLRN) = {
+    .name = "BlockLRN",
+    .domain = "ai.tombolo",
+    .doc = "LRN in blocks of 16 channels, of which there are so many (channels)",
+    .versions = {1},
+    .inputs = {{"X", "T"}},
+    .outputs = {{"Y", "T"}},
+    .attributes =
+        {
+            {"alpha", 0.0001f},
+            {"beta", 0.75f},
+            {"bias", 1.0f},
+            {"channels", 0},
+            {"size", required(Attr::kInt)},
+        },
+    .types = {{"T", {{1, kFloats | kBf16}}}},
+    .infer = infer_unary,
+    .reference = run_block_lrn,
 };
 
 OPERATOR(TomboloBlockPool) = {

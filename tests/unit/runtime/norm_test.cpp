@@ -92,6 +92,28 @@ TEST_P(Norms, NormsOfPlanes) {
   }
 }
 
+// As channels lie and, behind a convolution, in blocks of them.
+TEST_P(Norms, LocalResponses) {
+  for (const int64_t channels : {1, 3, 16, 20, 33, 70}) {
+    std::string weights;
+    for (int64_t c = 0; c < channels; ++c) weights += c == 0 ? "1,-2" : ",1,-2";
+    const std::string count = std::to_string(channels),
+                      head = "main (float[2," + count + ",H,W] x) => (y) ";
+    for (const char* how :
+         {"size = 5", "size = 2, beta = 0.5", "size = 1, alpha = 2.0, bias = 0.5",
+          "size = 8, beta = 1.0", "size = 3, beta = 0.6, alpha = 0.3", "size = 1000, alpha = 1.0",
+          "size = 3, alpha = 1e-35, bias = 1e-35", "size = 4, alpha = 1e30, bias = 0.0"})
+      for (const bool odd : {false, true}) {
+        const std::vector<NamedValue> inputs = {{"x", numbers({2, channels, 5, 7}, 1, odd)}};
+        const std::string call = "LRN <" + std::string(how) + "> (";
+        agree(head + "{ y = " + call + "x) }", inputs, 1e-6);
+        agree(head + "<float[" + count + ",1,1,2] w = {" + weights + "}> { a = Conv <group = " +
+                  count + "> (x, w) b = " + call + "a) y = MaxPool <kernel_shape = [2, 2]> (b) }",
+              inputs, 1e-6);
+      }
+  }
+}
+
 TEST_P(Norms, Losses) {
   struct Shape {
     std::vector<int64_t> scores, targets;

@@ -321,49 +321,6 @@ Status run_batch_norm(KernelRun& run) {
   return ok();
 }
 
-// LRN.
-
-struct LrnState final : KernelState {
-  int64_t before = 0, after = 0;
-  float factor = 0, bias = 1, beta = 0.75f;
-};
-
-bool supports_lrn(const KernelQuery& query) {
-  return active_isa() != Isa::kScalar && query.dtype(0) == DType::kFloat32 &&
-         query.dims(0).size() >= 2 && element_count(query.dims(0)) > 0 &&
-         query.attributes.get_int("size", 0) >= 1;
-}
-
-Result<std::unique_ptr<KernelState>> prepare_lrn(const PrepareContext& context) {
-  auto state = std::make_unique<LrnState>();
-  const int64_t size = context.attributes.get_int("size", 1);
-  const int64_t channels = context.dims(0)[1];
-  state->before = std::min((size - 1) / 2, channels);
-  state->after = std::min(size - 1 - (size - 1) / 2, channels);
-  state->factor = context.attributes.get_float("alpha", 0.0001f) / static_cast<float>(size);
-  state->beta = context.attributes.get_float("beta", 0.75f);
-  state->bias = context.attributes.get_float("bias", 1.0f);
-  return state;
-}
-
-Status run_lrn(KernelRun& run) {
-  const auto& s = run.state<LrnState>();
-  const Tensor& x = run.input(0);
-  TRY(Tensor * y, run.output(0, x.dtype(), x.dims()));
-  const int64_t channels = x.dim(1), plane = x.size() / (x.dim(0) * channels);
-  constexpr int64_t kRun = 64;
-  const int64_t runs = (plane + kRun - 1) / kRun;
-  run.parallel_for(x.dim(0) * runs, grain_of(channels * kRun), [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t at = task / runs * channels * plane + task % runs * kRun;
-      lrn_run(x.data<float>() + at, y->data<float>() + at, channels, plane,
-              std::min(kRun, plane - task % runs * kRun), s.before, s.after, s.factor, s.bias,
-              s.beta);
-    }
-  });
-  return ok();
-}
-
 }  // namespace
 
 KERNEL(softmax) = {
@@ -429,13 +386,6 @@ KERNEL(batch_normalization) = {
     .prepare = prepare_batch_norm,
     .run = run_batch_norm,
     .in_place = 1,
-};
-KERNEL(lrn) = {
-    .name = "lrn",
-    .op = "LRN",
-    .supports = supports_lrn,
-    .prepare = prepare_lrn,
-    .run = run_lrn,
 };
 
 }  // namespace tombolo

@@ -9,11 +9,11 @@
 namespace tombolo {
 namespace {
 
-struct SoftmaxState final : KernelState {
+struct WideSoftmaxState final : KernelState {
   int64_t outer = 1, n = 1, inner = 1;
 };
 
-bool plan_softmax(const KernelQuery& q, SoftmaxState& s) {
+bool plan_softmax(const KernelQuery& q, WideSoftmaxState& s) {
   if (active_isa() == Isa::kScalar || q.opset < 13 || q.dtype(0) != DType::kFloat64 ||
       element_count(q.dims(0)) < 1)
     return false;
@@ -26,19 +26,19 @@ bool plan_softmax(const KernelQuery& q, SoftmaxState& s) {
   s.inner = element_count(q.dims(0).subspan(static_cast<size_t>(axis) + 1));
   return true;
 }
-bool supports_softmax(const KernelQuery& q) {
-  SoftmaxState state;
+bool supports_wide_softmax(const KernelQuery& q) {
+  WideSoftmaxState state;
   return plan_softmax(q, state);
 }
-Result<std::unique_ptr<KernelState>> prepare_softmax(const PrepareContext& q) {
-  auto state = std::make_unique<SoftmaxState>();
+Result<std::unique_ptr<KernelState>> prepare_wide_softmax(const PrepareContext& q) {
+  auto state = std::make_unique<WideSoftmaxState>();
   plan_softmax(q, *state);
   return state;
 }
 
 template <bool kLogarithm>
-Status run_softmax(KernelRun& run) {
-  const auto& s = run.state<SoftmaxState>();
+Status run_wide_softmax(KernelRun& run) {
+  const auto& s = run.state<WideSoftmaxState>();
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, DType::kFloat64, x.dims()));
   const double* from = x.data<double>();
@@ -67,17 +67,17 @@ Status run_softmax(KernelRun& run) {
 KERNEL(softmax_f64) = {
     .name = "softmax_f64",
     .op = "Softmax",
-    .supports = supports_softmax,
-    .prepare = prepare_softmax,
-    .run = run_softmax<false>,
+    .supports = supports_wide_softmax,
+    .prepare = prepare_wide_softmax,
+    .run = run_wide_softmax<false>,
     .in_place = 1,
 };
 KERNEL(log_softmax_f64) = {
     .name = "log_softmax_f64",
     .op = "LogSoftmax",
-    .supports = supports_softmax,
-    .prepare = prepare_softmax,
-    .run = run_softmax<true>,
+    .supports = supports_wide_softmax,
+    .prepare = prepare_wide_softmax,
+    .run = run_wide_softmax<true>,
     .in_place = 1,
 };
 

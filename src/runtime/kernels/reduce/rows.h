@@ -51,9 +51,4 @@ T exp_sum_row(const T* x, int64_t n, T shift);
 template <typename T>
 void exp_sum_columns(const T* x, int64_t n, int64_t step, int64_t width, const T* shifts, T* sums);
 
-/// One run of n positions of LRN: y = x[c] * (bias + factor * sum of squares of x[low..high])^-beta
-/// for each channel c; channels are `plane` apart.
-void lrn_run(const float* x, float* y, int64_t channels, int64_t plane, int64_t n, int64_t before,
-             int64_t after, float factor, float bias, float beta);
-
 }  // namespace tombolo

@@ -360,38 +360,6 @@ void softmax_down(const float* x, float* y, int64_t n, int64_t step, int64_t wid
   }
 }
 
-void lrn(const float* HWY_RESTRICT x, float* HWY_RESTRICT y, int64_t channels, int64_t plane,
-         int64_t n, int64_t before, int64_t after, float factor, float bias, float beta) {
-  const F d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const V f = hn::Set(d, factor), b = hn::Set(d, bias);
-  for (int64_t i = 0; i < n; i += lanes) {
-    const int64_t left = n - i;
-    for (int64_t c = 0; c < channels; ++c) {
-      V sum = hn::Zero(d);
-      const int64_t high = std::min(channels - 1, c + after);
-      for (int64_t k = std::max<int64_t>(0, c - before); k <= high; ++k) {
-        const V v = load_n(d, x + k * plane + i, left);
-        sum = hn::MulAdd(v, v, sum);
-      }
-      const V base = hn::MulAdd(f, sum, b);
-      const V v = load_n(d, x + c * plane + i, left);
-      V result;
-      if (beta == 0.75f) {  // x^(3/4) = sqrt(x) * sqrt(sqrt(x))
-        const V root = hn::Sqrt(base);
-        result = hn::Div(v, hn::Mul(root, hn::Sqrt(root)));
-      } else if (beta == 0.5f) {
-        result = hn::Div(v, hn::Sqrt(base));
-      } else if (beta == 1.0f) {
-        result = hn::Div(v, base);
-      } else {
-        result = hn::Mul(v, v_exp(d, hn::Mul(hn::Set(d, -beta), v_log(d, base))));
-      }
-      store_n(result, d, y + c * plane + i, left);
-    }
-  }
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -425,13 +393,6 @@ void softmax_columns(const float* x, float* y, int64_t n, int64_t step, int64_t 
   float* room = thread_floats(0, static_cast<size_t>(n * padded));
   TOMBOLO_TARGET(void(const float*, float*, int64_t, int64_t, int64_t, bool, float*), softmax_down)
   (x, y, n, step, width, logarithm, room);
-}
-void lrn_run(const float* x, float* y, int64_t channels, int64_t plane, int64_t n, int64_t before,
-             int64_t after, float factor, float bias, float beta) {
-  TOMBOLO_TARGET(
-      void(const float*, float*, int64_t, int64_t, int64_t, int64_t, int64_t, float, float, float),
-      lrn)
-  (x, y, channels, plane, n, before, after, factor, bias, beta);
 }
 
 }  // namespace tombolo
