@@ -8,6 +8,8 @@ def matmul_nbits(r):
     c = Case()
     c.domain = "com.microsoft"
     m, n, k, block = r.choice([1, 2, 5, 9, 30]), r.choice([1, 7, 16, 40, 70]), r.choice([8, 32, 50, 128, 300]), r.choice([16, 32, 64])
+    if r.random() < 0.2:
+        m, n, k = r.randint(50, 200), r.randint(100, 300), r.randint(100, 700)
     blocks = (k + block - 1) // block
     rng = np.random.default_rng(r.getrandbits(32))
     bits = r.choice([2, 4, 4, 8])

@@ -157,6 +157,26 @@ TEST_P(Microsoft, NumbersThatHaveNoBytes) {
   product(1e-38f);
 }
 
+// Digits where there are tiles; blocks of rows, of which the last is smaller.
+TEST_P(Microsoft, ManyRowsTimesWeightsOfFewBits) {
+  for (const int64_t m : {100, 301})
+    for (const int64_t block : {32, 256})
+      for (const int64_t bits : {4, 8})
+        for (const float odd : {0.0f, INFINITY, 1e30f}) {
+          const int64_t n = m < 200 ? 250 : 100, k = 2 * block * (block == 32 ? 9 : 2) - 5;
+          const int64_t blocks = (k + block - 1) / block;
+          Tensor x = numbers({m, k}, 1);
+          if (odd != 0) x.data<float>()[3 * k + 7] = odd;
+          agree("main (float[M," + std::to_string(k) + "] x) => (y) <" +
+                    constant("w", {n, blocks, block * bits / 8}) + ", " +
+                    constant_scales("s", {n * blocks}) +
+                    "> { y = com.microsoft.MatMulNBits <K = " + std::to_string(k) +
+                    ", N = " + std::to_string(n) + ", bits = " + std::to_string(bits) +
+                    ", block_size = " + std::to_string(block) + "> (x, w, s) }",
+                {{"x", x}}, 1e-5);
+        }
+}
+
 TEST_P(Microsoft, ProductsWithFormatsOfBitsandbytes) {
   for (const int64_t m : {1, 3, 30})
     for (const int kind : {0, 1})

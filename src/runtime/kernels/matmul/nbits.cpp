@@ -18,6 +18,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/bf16.h"
 #include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/matmul/gemm_digits.h"
 #include "runtime/kernels/matmul/nbits.h"
 #include "runtime/kernels/matmul/nbits_pairs.h"
 #include "runtime/kernels/pair_products-inl.h"
@@ -600,16 +601,41 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   return true;
 }
 
+using Widen = void(const Panel&, int64_t, int64_t, float*, int64_t);
+
+/// Panels as floats, for gemm_digits().
+struct WidePanels {
+  const NbitsShape& shape;
+  const std::byte* packed;
+
+  static const float* panel(const void* argument, int64_t panel, float* room) {
+    const auto& [s, packed] = *static_cast<const WidePanels*>(argument);
+    Widen* const widen_panel = TOMBOLO_TARGET(Widen, widen).get();
+    const int64_t width = nbits_panel(), each = kDigitsWidth / width;
+    for (int64_t i = 0; i < each; ++i) {
+      if (const int64_t at = panel * each + i; at < panels_of(s)) {
+        widen_panel(panel_at(s, packed, at), 0, s.blocks(), room + i * width, kDigitsWidth);
+        continue;
+      }
+      for (int64_t k = 0; k < s.blocks() * s.block; ++k)
+        std::fill_n(room + k * kDigitsWidth + i * width, width, 0.0f);
+    }
+    return room;
+  }
+};
+
 }  // namespace
 
 void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
                 const float* bias, float* y) {
   const int64_t width = nbits_panel(), panels = panels_of(s), blocks = s.blocks();
   const int64_t padded = blocks * s.block;
-  // Three products of bytes take less time than one of floats and widening for it; without VNNI
-  // only those of a row or two with codes of 4 bits.
-  const bool splits =
-      nbits_vnni_tile() != nullptr || (m <= 2 && s.kind == NbitsKind::kFour && nbits_has_bytes());
+  // Three products of bytes take less time than one of floats and widening for it, unless many rows
+  // share that or sums are of short blocks; without VNNI only those of a row or two with codes of 4
+  // bits.
+  const bool splits = nbits_vnni_tile() != nullptr
+                          ? m * 8 <= s.block * 3
+                          : m <= 2 && s.kind == NbitsKind::kFour && nbits_has_bytes();
   if (splits && s.kind != NbitsKind::kTable && s.block % 16 == 0 && s.block <= 1 << 15 &&
       gemm_parts<3>(s, m, a, packed, bias, y))
     return;
@@ -643,43 +669,53 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
              });
     return;
   }
-  // Many rows: widen a few panels for a stretch of k, then products of floats.
+  if (digits_pay_for_floats(m, s.n, padded)) {
+    const WidePanels wide{s, packed};
+    GemmEpilogue epilogue;
+    epilogue.col_bias = bias;
+    return gemm_digits(m, s.n, padded, a, padded, {&WidePanels::panel, &wide}, y, s.n, epilogue);
+  }
+  // Many rows: widen a few panels for a stretch of k, then products of floats with rows that stay
+  // near.
   const GemmTiles& tiles = gemm_tiles();
   const int64_t wide = tiles.panel(), count = (s.n + wide - 1) / wide;
   const int64_t step = std::max<int64_t>(1, 256 / s.block);
-  using Widen = void(const Panel&, int64_t, int64_t, float*, int64_t);
+  const int64_t near = std::max<int64_t>(64, near_bytes() / (padded * 4));
+  const int64_t row_blocks = (m + near - 1) / near;
   Widen* const widen_panel = TOMBOLO_TARGET(Widen, widen).get();
-  parallel(count, 1, [&](int64_t begin, int64_t end) {
-    float* room = thread_floats(1, static_cast<size_t>(step * s.block * wide) + 64);
-    for (int64_t q = begin; q < end; ++q) {
-      const int64_t cols = std::min(wide, s.n - q * wide);
-      for (int64_t b = 0; b < blocks; b += step) {
-        const int64_t last = std::min(blocks, b + step), depth = (last - b) * s.block;
-        for (int64_t half = 0; half * width < cols; ++half) {
-          const Panel panel = panel_at(s, packed, q * (wide / width) + half);
-          float* to = room + half * width;
-          widen_panel(panel, b, last, to, wide);
-        }
-        const int tile_rows = tiles.tile_rows(m);
-        GemmTile tile{.lda = padded,
-                      .b = room,
-                      .ldb = wide,
-                      .k = depth,
-                      .ldc = s.n,
-                      .cols = cols,
-                      .ldi = s.n,
-                      .next = room};
-        if (b == 0 && bias != nullptr) tile.col_bias = bias + q * wide;
-        for (int64_t r = 0; r < m; r += tile_rows) {
-          const int rows = static_cast<int>(std::min<int64_t>(tile_rows, m - r));
-          tile.a = a + r * padded + b * s.block;
-          tile.c = y + r * s.n + q * wide;
-          if (b != 0) tile.init = tile.c;
-          tiles.row_major_tile(rows, cols)(tile);
-        }
+  // Rows [top, end) times panel q.
+  const auto multiply = [&](int64_t top, int64_t end, int64_t q, float* room) {
+    const int64_t cols = std::min(wide, s.n - q * wide);
+    const int tile_rows = tiles.tile_rows(end - top);
+    for (int64_t b = 0; b < blocks; b += step) {
+      const int64_t last = std::min(blocks, b + step), depth = (last - b) * s.block;
+      for (int64_t half = 0; half * width < cols; ++half)
+        widen_panel(panel_at(s, packed, q * (wide / width) + half), b, last, room + half * width,
+                    wide);
+      GemmTile tile{.lda = padded,
+                    .b = room,
+                    .ldb = wide,
+                    .k = depth,
+                    .ldc = s.n,
+                    .cols = cols,
+                    .ldi = s.n,
+                    .next = room};
+      if (b == 0 && bias != nullptr) tile.col_bias = bias + q * wide;
+      for (int64_t r = top; r < end; r += tile_rows) {
+        const int rows = static_cast<int>(std::min<int64_t>(tile_rows, end - r));
+        tile.a = a + r * padded + b * s.block;
+        tile.c = y + r * s.n + q * wide;
+        if (b != 0) tile.init = tile.c;
+        tiles.row_major_tile(rows, cols)(tile);
       }
     }
-  });
+  };
+  for (int64_t i = 0; i < row_blocks; ++i)
+    parallel(count, 1, [&](int64_t begin, int64_t end) {
+      float* room = thread_floats(1, static_cast<size_t>(step * s.block * wide) + 64);
+      for (int64_t q = begin; q < end; ++q)
+        multiply(m * i / row_blocks, m * (i + 1) / row_blocks, q, room);
+    });
 }
 
 namespace {

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Writes a copy of ONNX Runtime's library that takes the processor for one without AVX-512.
+"""Writes a copy of ONNX Runtime's library that takes the processor for one without AMX (avx512) or AVX-512 (avx2).
 
-    python bench/hold_avx2.py build/onnxruntime_avx2.so
+    python bench/hold.py avx2 build/onnxruntime_avx2.so
     TOMBOLO_ISA=avx2 python bench/run.py build/release/tombolo build/bench --onnxruntime build/onnxruntime_avx2.so
+    python bench/hold.py avx512 build/onnxruntime_avx512.so
+    TOMBOLO_ISA=avx512-dot python bench/run.py build/release/tombolo build/bench --onnxruntime build/onnxruntime_avx512.so
 
 It has no option for that. Before it picks kernels of AVX-512 its product library asks whether the system saves the
-upper registers (bits 5 to 7 of XCR0), in four places; what it knows of the processor elsewhere it asks in one. Written for
-version 1.31.1 on x86-64 Linux; of a library with other places nothing is written.
+upper registers (bits 5 to 7 of XCR0), in four places; what it knows of the processor elsewhere it asks in one. Whether there are
+tiles of bytes (bits 24 and 25 of CPUID 7) it asks in three. Written for version 1.31.1 on x86-64 Linux; of a library with
+other places nothing is written.
 """
 import argparse
 import glob
@@ -19,15 +22,23 @@ GATE = re.compile(rb"(?:\xf7[\xc0-\xc7]|\x41\xf7[\xc0-\xc7])\x00\x00\x01\x00\x74
 STATE = re.compile(rb"\xa8\xe0|\xf6\xc0\xe0")
 # and r9d, 0xe6: XCR0 with those bits; 0x06 leaves AVX alone.
 MASK = b"\x41\x81\xe1\xe6\x00\x00\x00"
+# not reg; and reg, 0x3000000; jne far: what follows is for tiles.
+TILES = re.compile(rb"(?:\xf7[\xd0-\xd7]\x81[\xe0-\xe7]|\x41\xf7[\xd0-\xd7]\x41\x81[\xe0-\xe7])\x00\x00\x00\x03\x0f\x85", re.S)
 
 
-def hold(library):
-    """The library's bytes with the five places changed; ValueError where they are others."""
+def hold(library, isa):
+    """The library's bytes with those places changed; ValueError where they are others."""
+    tiles = [m.end() for m in TILES.finditer(library)]
     gates = [m.end() for m in GATE.finditer(library) if STATE.search(library[m.end():m.end() + 16])]
     masks = [m.start() for m in re.finditer(re.escape(MASK), library)]
-    if len(gates) != 4 or len(masks) != 1:
-        raise ValueError(f"{len(gates)} and {len(masks)} places where 4 and 1 were expected: another version than 1.31.1?")
+    found = len(gates), len(masks), len(tiles)
+    if found != (4, 1, 3):
+        raise ValueError(f"{found} places where (4, 1, 3) were expected: another version than 1.31.1?")
     held = bytearray(library)
+    for end in tiles:
+        held[end - 2:end] = b"\x90\xe9"  # jne becomes jmp
+    if isa == "avx512":
+        return bytes(held)
     for end in gates:
         held[end - 2] = 0xEB  # je becomes jmp
     held[masks[0] + 3] = 0x06
@@ -36,6 +47,7 @@ def hold(library):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("isa", choices=["avx2", "avx512"])
     parser.add_argument("out")
     parser.add_argument("--onnxruntime", help="the library; else that of the installed Python package")
     args = parser.parse_args()
@@ -46,7 +58,7 @@ def main():
     with open(library, "rb") as file:
         data = file.read()
     try:
-        held = hold(data)
+        held = hold(data, args.isa)
     except ValueError as error:
         sys.exit(f"{library}: {error}")
     with open(args.out + ".part", "wb") as file:
