@@ -139,8 +139,7 @@ void widening28(const GemmTile& t) {
   constexpr int64_t lanes = HWY_LANES(float), width = 2 * lanes;
   V acc[kR][2];
   begin<kR, 2>(t, acc);
-  const float* HWY_RESTRICT a = t.a;
-  const int64_t lda = t.lda;
+  RowsOfA<kR, kPacked> a(t.a, t.lda);
   const uint8_t* HWY_RESTRICT bases = t.bases;
   const float* HWY_RESTRICT words = t.b;
   const float* raw = t.raws;
@@ -167,8 +166,8 @@ void widening28(const GemmTile& t) {
         __builtin_prefetch(next, 0, 2);
         __builtin_prefetch(next + also, 0, 2);
         next += next_step;
-        step<kR, 2, kPacked>(acc, a, lda, widened + s * width);
-        a += kPacked ? lda : 1;
+        step<kR, 2, kPacked>(acc, a, widened + s * width);
+        a.advance();
       }
     }
     if (any) parts.take(acc);

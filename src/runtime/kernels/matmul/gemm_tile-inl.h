@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include "runtime/kernels/matmul/gemm_tile.h"
+#include "runtime/kernels/row_pointers.h"
 #include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -55,11 +56,29 @@ struct Element<PanelFormat::kBfloat16> {
   }
 };
 
-// One step of k: `acc += a[:, k] * b[k, :]`. Where b has to be widened, the floats go to `widened`.
+/// A where the next step of k reads it: kR rows lda apart, or packed, rows side by side and steps
+/// lda apart.
+template <int kR, bool kPacked>
+class RowsOfA {
+ public:
+  HWY_INLINE RowsOfA(const float* a, int64_t lda) : rows_(a, lda), lda_(lda) {}
+  /// Of row r, so many steps on.
+  HWY_INLINE float get(int r, int steps = 0) const {
+    return kPacked ? rows_.at(0)[steps * lda_ + r] : rows_.at(r)[steps];
+  }
+  HWY_INLINE void advance(int steps = 1) { rows_.advance(kPacked ? steps * lda_ : steps); }
+
+ private:
+  RowPointers<float, kPacked ? 1 : kR> rows_;
+  int64_t lda_;
+};
+
+// One step of k, the next one or `ahead` of it: `acc += a[:, k] * b[k, :]`. Where b has to be
+// widened, the floats go to `widened`.
 template <int kR, int kV, bool kPacked, PanelFormat kFormat = PanelFormat::kFloat32>
-HWY_INLINE void step(V (&acc)[kR][kV], const float* HWY_RESTRICT a, int64_t lda,
+HWY_INLINE void step(V (&acc)[kR][kV], const RowsOfA<kR, kPacked>& a,
                      const typename Element<kFormat>::Type* HWY_RESTRICT b,
-                     [[maybe_unused]] float* HWY_RESTRICT widened = nullptr) {
+                     [[maybe_unused]] float* HWY_RESTRICT widened = nullptr, int ahead = 0) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   V bv[kV];
@@ -70,7 +89,7 @@ HWY_INLINE void step(V (&acc)[kR][kV], const float* HWY_RESTRICT a, int64_t lda,
   }
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) {
-    const V av = hn::Set(f, kPacked ? a[r] : a[r * lda]);
+    const V av = hn::Set(f, a.get(r, ahead));
 #pragma GCC unroll 4
     for (int v = 0; v < kV; ++v) add_product(acc[r][v], av, bv[v]);
   }

@@ -30,10 +30,10 @@ void tile(const GemmTile& t) {
   const F f;
   V acc[kR][kV];
   begin<kR, kV>(t, acc);
-  const float* HWY_RESTRICT a = t.a;
+  RowsOfA<kR, kPacked> a(t.a, t.lda);
   const auto* HWY_RESTRICT b = reinterpret_cast<const typename Element<kFormat>::Type*>(t.b);
   float* HWY_RESTRICT widened = t.widened;
-  const int64_t lda = t.lda, ldb = t.ldb;
+  const int64_t ldb = t.ldb;
   int64_t k = t.k;
   if constexpr (kR <= 2) {
     // Too few sums to hide the latency of a fused multiply-add: keep four sets.
@@ -43,7 +43,6 @@ void tile(const GemmTile& t) {
       for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 4
         for (int v = 0; v < kV; ++v) more[s][r][v] = hn::Zero(f);
-    const int64_t next = kPacked ? lda : 1;
     for (; k >= 4; k -= 4) {
       // A panel lies in one piece: four rows of it are eight lines.
 #pragma GCC unroll 8
@@ -51,11 +50,11 @@ void tile(const GemmTile& t) {
         __builtin_prefetch(b + (kBetween + line) * ldb);
         if (kV > 1) __builtin_prefetch(b + (kBetween + line) * ldb + 16);
       }
-      step<kR, kV, kPacked>(acc, a, lda, b);
-      step<kR, kV, kPacked>(more[0], a + next, lda, b + ldb);
-      step<kR, kV, kPacked>(more[1], a + 2 * next, lda, b + 2 * ldb);
-      step<kR, kV, kPacked>(more[2], a + 3 * next, lda, b + 3 * ldb);
-      a += 4 * next;
+      step<kR, kV, kPacked>(acc, a, b);
+      step<kR, kV, kPacked>(more[0], a, b + ldb, nullptr, 1);
+      step<kR, kV, kPacked>(more[1], a, b + 2 * ldb, nullptr, 2);
+      step<kR, kV, kPacked>(more[2], a, b + 3 * ldb, nullptr, 3);
+      a.advance(4);
       b += 4 * ldb;
     }
 #pragma GCC unroll 4
@@ -86,8 +85,8 @@ void tile(const GemmTile& t) {
         __builtin_prefetch(next + also, 0, 2);
         next += 4 * next_step;
 #pragma GCC unroll 4
-        for (int s = 0; s < 4; ++s, a += lda, b += ldb) {
-          step<kR, kV, kPacked, kFormat>(acc, a, lda, b, widened);
+        for (int s = 0; s < 4; ++s, a.advance(), b += ldb) {
+          step<kR, kV, kPacked, kFormat>(acc, a, b, widened);
           if constexpr (kWidens) widened += ldb;
         }
       }
@@ -103,9 +102,9 @@ void tile(const GemmTile& t) {
       }
       if (kR < 8 && kV > 1) __builtin_prefetch(next + also, 0, 3);
       next += next_step;
-      step<kR, kV, kPacked, kFormat>(acc, a, lda, b, widened);
+      step<kR, kV, kPacked, kFormat>(acc, a, b, widened);
       if constexpr (kWidens) widened += ldb;
-      a += kPacked ? lda : 1;
+      a.advance();
       b += ldb;
     }
     if (any) parts.take(acc);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/kernels/quant/qgemm.h"
+#include "runtime/kernels/row_pointers.h"
 
 #if defined(__x86_64__)
 #if !defined(__clang__)
@@ -32,12 +33,11 @@ template <int kR, QDotKind kKind>
 TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) acc[r][0] = acc[r][1] = _mm512_setzero_si512();
-  const int64_t lda = t.lda;
   [[maybe_unused]] const std::byte* next = t.next != nullptr ? t.next : t.b;
   for (int64_t s = 0; s < t.stretches; ++s) {
-    const std::byte* a = t.a + (t.offsets != nullptr ? t.offsets[s] : 0);
+    RowPointers<std::byte, kR> a(t.a + (t.offsets != nullptr ? t.offsets[s] : 0), t.lda);
     const std::byte* b = t.b + s * t.stretch_bytes;
-    for (int64_t g = t.groups; g > 0; --g, a += 4, b += 128) {
+    for (int64_t g = t.groups; g > 0; --g, a.advance(4), b += 128) {
       const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 64);
       if constexpr (kR >= kLeastAsking && kR <= kMostAsking) {
         _mm_prefetch(b + t.ahead, _MM_HINT_T1);
@@ -50,7 +50,7 @@ TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
 #pragma GCC unroll 16
       for (int r = 0; r < kR; ++r) {
         int32_t group;
-        __builtin_memcpy(&group, a + r * lda, 4);
+        __builtin_memcpy(&group, a.at(r), 4);
         const __m512i av = _mm512_set1_epi32(group);
         acc[r][0] = add_product<kKind>(acc[r][0], av, b0);
         acc[r][1] = add_product<kKind>(acc[r][1], av, b1);
