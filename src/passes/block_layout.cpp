@@ -101,7 +101,9 @@ class BlockLayout {
     const int64_t outputs = (*w)[0], inputs = (*w)[1];
     if (outputs < 1 || inputs < 1 || outputs % group != 0) return false;
     if (!takes_groups(group, inputs, outputs / group)) return false;
-    if ((*w)[2] == 1 && (*w)[3] == 1 && alone(node) && turns_cost_more(node, inputs, group))
+    const bool point = (*w)[2] == 1 && (*w)[3] == 1 && !pads(node);
+    if (point && alone(node) && turns_cost_more(node, inputs, group)) return false;
+    if (!point && inputs == 1 && group == outputs && alone(node) && takes_long_rows(node, *w))
       return false;
     const bool plain = group == 1 && inputs <= kFewChannels && find(node.input(0)) == nullptr;
     Value* bias = node.inputs().size() > 2 ? node.input(2) : nullptr;
@@ -116,13 +118,15 @@ class BlockLayout {
     return replace(node, made, outputs);
   }
 
-  /// Whether nothing before or behind this convolution of one position computes on blocks: it is a
+  static bool pads(const Node& node) {
+    const auto pads = AttributeReader(node).get_ints("pads");
+    return std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; });
+  }
+  /// Whether nothing before or behind this convolution computes on blocks. One of one position is a
   /// product of matrices on the pixels as they lie, and to turn them twice costs more than it
   /// saves, unless products may be rounded.
   bool alone(const Node& node) const {
     if (rewriter_.fast_math) return false;
-    const auto pads = AttributeReader(node).get_ints("pads");
-    if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; })) return false;
     for (const size_t i : {size_t{0}, size_t{3}})
       if (i < node.inputs().size() && node.input(i) != nullptr && find(node.input(i)) != nullptr)
         return false;
@@ -144,6 +148,12 @@ class BlockLayout {
     const int64_t pixels = *height * *width;
     const auto idle = static_cast<double>(blocks_of(pixels) * kBlock - pixels);
     return turned > kGathered + idle / static_cast<double>(pixels);
+  }
+  /// A convolution of each channel by itself computes as little as it moves, and rows of some
+  /// vectors are as good as blocks.
+  bool takes_long_rows(const Node& node, const std::vector<int64_t>& w) const {
+    constexpr int64_t kLong = 40, kMostTaps = 25;
+    return w[2] * w[3] <= kMostTaps && rewriter_.dim(node.output(0), 3).value_or(0) >= kLong;
   }
   bool convolves(const Node& node) const {
     return rewriter_.is(&node, "Conv") || rewriter_.is(&node, "Conv", kBlockDomain) ||
