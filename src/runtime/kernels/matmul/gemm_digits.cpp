@@ -165,48 +165,69 @@ void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
   RowBlocks rows{a, lda, m, k, digits_block(m), nullptr, nullptr};
   const int64_t at_once = std::clamp<int64_t>(kMostRows / rows.rows, 1, rows.blocks());
   const DigitPanels all{k, n};
-  const int64_t panels = all.panels();
-  const int64_t together = std::clamp(kMostBytes / (2 * all.half()),
-                                      std::min<int64_t>(panels, 2 * thread_count()), panels);
-  const size_t row_floats = static_cast<size_t>(at_once) * RowBlocks::floats(rows.rows, k);
-  const int64_t matrix_floats = DigitPanels{k, together * kDigitsWidth}.bytes() / 4;
-  float* const room = thread_floats(4, row_floats + static_cast<size_t>(matrix_floats));
-  rows.keep_in(room, at_once);
-  auto* const matrix = reinterpret_cast<std::byte*>(room + row_floats);
+  const int64_t panels = all.panels(), threads = thread_count();
+  rows.keep_in(thread_floats(4, static_cast<size_t>(at_once) * RowBlocks::floats(rows.rows, k)),
+               at_once);
   const int64_t depth = digits_depth(rows.rows, all.steps());
   const auto panel_floats = [&](int64_t panel, int slot) {
     return b.panel(b.argument, panel,
                    thread_floats(slot, static_cast<size_t>(round_up(k, 4) * kDigitsWidth)));
   };
   std::vector<uint8_t> held(static_cast<size_t>(panels));
+  // Panels [from, to) of those that begin with `first` and lie in `matrix`.
+  const auto pack = [&](int64_t first, int64_t from, int64_t to, const DigitPanels& some,
+                        std::byte* matrix) {
+    for (int64_t p = from; p < to; ++p)
+      held[static_cast<size_t>(first + p)] =
+          digits_pack_panel(panel_floats(first + p, 0), k, {-1, 0}, some, p, matrix);
+  };
+  const auto multiply = [&](int64_t block, int64_t kept, int64_t first, int64_t from, int64_t to,
+                            const DigitPanels& some, const std::byte* matrix) {
+    const ShiftedEpilogue shifted{epilogue, first * kDigitsWidth};
+    const GemmEpilogue own = shifted.epilogue();
+    const uint8_t* const hold = held.data() + first;
+    for (int64_t p = from; p < to; ++p) {
+      const int64_t start = p;
+      while (p < to && hold[p] != 0) ++p;
+      if (start < p)
+        multiply_block(rows, block, kept, matrix, some, {c + first * kDigitsWidth, ldc, own}, depth,
+                       start, p);
+    }
+  };
+  const auto room = [](const DigitPanels& some) {
+    return reinterpret_cast<std::byte*>(thread_floats(6, static_cast<size_t>(some.bytes() / 4)));
+  };
+  // Each thread makes digits of some panels for itself, and multiplies them while they are near.
+  // Few panels do not come out even: all are made before blocks of rows are shared, too.
+  const bool few = threads > 1 && panels < 4 * threads;
+  const int64_t most = std::max<int64_t>(1, kMostBytes / (2 * all.half()));
+  const int64_t tasks = std::min(panels, round_up((panels + most - 1) / most, threads));
   for (int64_t done = 0; done < rows.blocks(); done += at_once) {
     const int64_t blocks = std::min(at_once, rows.blocks() - done);
     rows.split(done, blocks);
-    for (int64_t first = 0; first < panels; first += together) {
-      const int64_t count = std::min(together, panels - first);
-      const DigitPanels some{k, std::min(n - first * kDigitsWidth, count * kDigitsWidth)};
-      uint8_t* const hold = held.data() + first;
-      parallel(count, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t p = begin; p < end; ++p)
-          hold[p] = digits_pack_panel(panel_floats(first + p, 0), k, {-1, 0}, some, p, matrix);
-      });
-      const ShiftedEpilogue shifted{epilogue, first * kDigitsWidth};
-      const GemmEpilogue own = shifted.epilogue();
-      const WholeC to{c + first * kDigitsWidth, ldc, own};
-      const int64_t groups = column_groups(blocks, count);
+    if (few) {
+      std::byte* const matrix = room(all);
+      parallel(panels, 1, [&](int64_t begin, int64_t end) { pack(0, begin, end, all, matrix); });
+      const int64_t groups = column_groups(blocks, panels);
       parallel(blocks * groups, 1, [&](int64_t begin, int64_t end) {
         for (int64_t task = begin; task < end; ++task) {
           const int64_t block = task / groups, at = task % groups;
-          const int64_t last = count * (at + 1) / groups;
-          for (int64_t p = count * at / groups; p < last; ++p) {
-            const int64_t start = p;
-            while (p < last && hold[p] != 0) ++p;
-            if (start < p)
-              multiply_block(rows, done + block, block, matrix, some, to, depth, start, p);
-          }
+          multiply(done + block, block, 0, panels * at / groups, panels * (at + 1) / groups, all,
+                   matrix);
         }
       });
+      continue;
     }
+    parallel(tasks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t first = panels * task / tasks, count = panels * (task + 1) / tasks - first;
+        const DigitPanels some{k, std::min(n - first * kDigitsWidth, count * kDigitsWidth)};
+        std::byte* const matrix = room(some);
+        pack(first, 0, count, some, matrix);
+        for (int64_t block = 0; block < blocks; ++block)
+          multiply(done + block, block, first, 0, count, some, matrix);
+      }
+    });
   }
   constexpr int kBeside = 2;  // what gemm() does not use itself
   for (int64_t p = 0; p < panels; ++p) {
