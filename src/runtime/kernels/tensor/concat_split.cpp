@@ -90,14 +90,32 @@ Status run_concat(KernelRun& run) {
   TRY(Tensor * y, run.output(0, run.input(0).dtype(), state.dims));
   std::byte* to = y->data<std::byte>();
   if (state.outer == 1) {
+    // All parts that are not made in place in one go: each by itself would not come out even among
+    // threads.
+    struct Part {
+      const std::byte* from;
+      std::byte* to;
+      int64_t bytes;
+    };
+    std::vector<Part> parts;
+    int64_t total = 0;
     for (size_t i = 0; i < run.input_count(); to += state.part_bytes[i], ++i) {
       const std::byte* from = run.input(i).data<std::byte>();
-      if (from == to || state.part_bytes[i] == 0) continue;  // made in place
-      run.parallel_for(static_cast<int64_t>(state.part_bytes[i]), kGrainBytes,
-                       [&](int64_t begin, int64_t end) {
-                         std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
-                       });
+      if (from == to || state.part_bytes[i] == 0) continue;
+      parts.push_back({from, to, static_cast<int64_t>(state.part_bytes[i])});
+      total += parts.back().bytes;
     }
+    if (parts.empty()) return ok();
+    run.parallel_for(total, kGrainBytes, [&](int64_t begin, int64_t end) {
+      int64_t at = 0;
+      for (const Part& part : parts) {
+        const int64_t first = std::max(begin - at, int64_t{0});
+        const int64_t last = std::min(end - at, part.bytes);
+        if (first < last)
+          std::memcpy(part.to + first, part.from + first, static_cast<size_t>(last - first));
+        at += part.bytes;
+      }
+    });
     return ok();
   }
   if (state.row_bytes == 0) return ok();
