@@ -201,7 +201,9 @@ void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
   // Few panels do not come out even: all are made before blocks of rows are shared, too.
   const bool few = threads > 1 && panels < 4 * threads;
   const int64_t most = std::max<int64_t>(1, kMostBytes / (2 * all.half()));
-  const int64_t tasks = std::min(panels, round_up((panels + most - 1) / most, threads));
+  const int64_t least = threads == 1 ? 1 : 4 * threads;  // cores are not equally fast at all times
+  const int64_t tasks =
+      std::min(panels, round_up(std::max((panels + most - 1) / most, least), threads));
   for (int64_t done = 0; done < rows.blocks(); done += at_once) {
     const int64_t blocks = std::min(at_once, rows.blocks() - done);
     rows.split(done, blocks);
