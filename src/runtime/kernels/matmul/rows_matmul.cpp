@@ -2,6 +2,7 @@
 // transA, transB, alpha, activation).
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -25,6 +26,8 @@
 namespace tombolo {
 namespace {
 
+constexpr int64_t kFewRows = 6;  ///< products of so many wait for their weights
+
 struct MatMulState final : KernelState {
   int64_t m = 1, n = 1, k = 1;
   int64_t batch = 1;
@@ -44,6 +47,7 @@ struct MatMulState final : KernelState {
   Activation activation;
   Dims output;
   enum class Addend : uint8_t { kNone, kColumns, kRows, kScalar, kMatrix } bias = Addend::kNone;
+  mutable std::atomic<uint32_t> turns = 0;  ///< of a weight, see GemmEpilogue::backwards
 
   /// Scratch for what is added where it does not lie there as it is.
   int64_t bias_floats() const {
@@ -591,6 +595,11 @@ Status run_matmul(KernelRun& run) {
       epilogue.ldi = s.n;
     }
   }
+  // Weights of a small network that are a little more than the second cache holds: what a run reads
+  // first is what the one before has left there.
+  if (s.packed != nullptr && s.m <= kFewRows &&
+      s.packed_step <= static_cast<size_t>(2 * near_bytes()))
+    epilogue.backwards = s.turns.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
   const float* residual = run.has_input(3) ? run.data<float>(3) : nullptr;
   const int64_t matrix_c = s.m * s.n;
   // Many small products: each thread takes whole ones.
