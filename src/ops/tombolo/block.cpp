@@ -106,6 +106,31 @@ Status infer_as(InferContext& context, Text op, Text domain, const SymDim& chann
   return ok();
 }
 
+/// Runs `op` on channels first: input 0 turned to `channels` channels, unless it lies so already,
+/// and the result, of `made` channels, turned to blocks.
+Status run_turned(KernelContext& context, Text op, Text domain, std::vector<const RunValue*> inputs,
+                  std::optional<int64_t> channels, int64_t made) {
+  RunValue first;
+  if (channels) {
+    TRY(const Tensor* x, context.input(0));
+    TRY(Tensor turned, turn(context, *x, false, *channels));
+    first = RunValue(std::move(turned));
+    inputs[0] = &first;
+  }
+  std::vector<RunValue> outputs(1);
+  KernelContext inner{context.node,
+                      domain.empty() ? latest_opset("") : 1,
+                      inputs,
+                      outputs,
+                      context.attributes,
+                      context.host,
+                      context.binding};
+  CHECK_OK(find_operator(domain, op)->reference(inner));
+  TRY(Tensor y, turn(context, outputs[0].tensor(), true, made));
+  context.set_output(0, RunValue(std::move(y)));
+  return ok();
+}
+
 Status infer_block_conv(InferContext& context) {
   const SymShape* w = context.shape(1);
   if (w == nullptr || w->size() != 4) return ok();
@@ -114,30 +139,20 @@ Status infer_block_conv(InferContext& context) {
                   context.attributes.get_int("plain", 0) != 0);
 }
 Status run_block_conv(KernelContext& context) {
-  TRY(const Tensor* x, context.input(0));
   TRY(const Tensor* w, context.input(1));
   if (w->rank() != 4) return context.error("W must have rank 4, is " + to_string(*w));
   std::vector<const RunValue*> inputs(context.inputs.begin(), context.inputs.end());
-  RunValue first, rest;
-  if (context.attributes.get_int("plain", 0) == 0) {
-    TRY(Tensor turned,
-        turn(context, *x, false, w->dim(1) * context.attributes.get_int("group", 1)));
-    first = RunValue(std::move(turned));
-    inputs[0] = &first;
-  }
+  RunValue rest;
   if (context.has_input(3)) {
     TRY(const Tensor* z, context.input(3));
     TRY(Tensor turned, turn(context, *z, false, w->dim(0)));
     rest = RunValue(std::move(turned));
     inputs[3] = &rest;
   }
-  std::vector<RunValue> outputs(1);
-  KernelContext inner{context.node,   1, inputs, outputs, context.attributes, context.host,
-                      context.binding};
-  CHECK_OK(find_operator("ai.tombolo", "Conv")->reference(inner));
-  TRY(Tensor y, turn(context, outputs[0].tensor(), true, w->dim(0)));
-  context.set_output(0, RunValue(std::move(y)));
-  return ok();
+  std::optional<int64_t> channels;
+  if (context.attributes.get_int("plain", 0) == 0)
+    channels = w->dim(1) * context.attributes.get_int("group", 1);
+  return run_turned(context, "Conv", "ai.tombolo", std::move(inputs), channels, w->dim(0));
 }
 
 Status infer_block_transposed(InferContext& context) {
@@ -146,21 +161,10 @@ Status infer_block_transposed(InferContext& context) {
   return infer_as(context, "ConvTranspose", "", (*w)[0], false);
 }
 Status run_block_transposed(KernelContext& context) {
-  TRY(const Tensor* x, context.input(0));
   TRY(const Tensor* w, context.input(1));
   if (w->rank() != 4) return context.error("W must have rank 4, is " + to_string(*w));
-  TRY(Tensor turned, turn(context, *x, false, w->dim(0)));
-  const RunValue first(std::move(turned));
-  std::vector<const RunValue*> inputs(context.inputs.begin(), context.inputs.end());
-  inputs[0] = &first;
-  std::vector<RunValue> outputs(1);
-  KernelContext inner{context.node,       latest_opset(""), inputs,         outputs,
-                      context.attributes, context.host,     context.binding};
-  CHECK_OK(find_operator("", "ConvTranspose")->reference(inner));
-  TRY(Tensor y,
-      turn(context, outputs[0].tensor(), true, w->dim(1) * context.attributes.get_int("group", 1)));
-  context.set_output(0, RunValue(std::move(y)));
-  return ok();
+  return run_turned(context, "ConvTranspose", "", {context.inputs.begin(), context.inputs.end()},
+                    w->dim(0), w->dim(1) * context.attributes.get_int("group", 1));
 }
 
 bool is_pool(Text op) {
@@ -178,32 +182,15 @@ Status run_block_pool(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
   const Text op = context.attributes.get_string("pool", "");
   if (!is_pool(op) || x->rank() != 5) return context.error("no pool of " + to_string(*x));
-  TRY(Tensor turned, turn(context, *x, false, x->dim(1) * kBlock));
-  const RunValue first(std::move(turned));
-  const RunValue* const inputs[] = {&first};
-  std::vector<RunValue> outputs(1);
-  KernelContext inner{context.node,       latest_opset(""), inputs,         outputs,
-                      context.attributes, context.host,     context.binding};
-  CHECK_OK(find_operator("", op)->reference(inner));
-  TRY(Tensor y, turn(context, outputs[0].tensor(), true, x->dim(1) * kBlock));
-  context.set_output(0, RunValue(std::move(y)));
-  return ok();
+  const int64_t channels = x->dim(1) * kBlock;
+  return run_turned(context, op, "", {context.inputs[0]}, channels, channels);
 }
 
 Status run_block_lrn(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
-  const int64_t channels = context.attributes.get_int("channels", 0);
   if (x->rank() != 5) return context.error("no channels in " + to_string(*x));
-  TRY(Tensor turned, turn(context, *x, false, channels));
-  const RunValue first(std::move(turned));
-  const RunValue* const inputs[] = {&first};
-  std::vector<RunValue> outputs(1);
-  KernelContext inner{context.node,       latest_opset(""), inputs,         outputs,
-                      context.attributes, context.host,     context.binding};
-  CHECK_OK(find_operator("", "LRN")->reference(inner));
-  TRY(Tensor y, turn(context, outputs[0].tensor(), true, channels));
-  context.set_output(0, RunValue(std::move(y)));
-  return ok();
+  const int64_t channels = context.attributes.get_int("channels", 0);
+  return run_turned(context, "LRN", "", {context.inputs[0]}, channels, channels);
 }
 
 /// The sum of channels, one number for each input; nothing where they are no such numbers.
