@@ -183,17 +183,12 @@ void run_pointwise(const Image& image, const std::byte* matrix, const Room& room
                 });
   };
   if (cut.groups > 1) parallel(tiles, std::max<int64_t>(1, 1024 / plan.channels), split);
-  parallel(cut.blocks * cut.groups, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t block = task / cut.groups, at = task % cut.groups, row = block * cut.rows;
-      const int64_t count = cut.rows_at(block), tile = row / kDigitsRows;
-      if (cut.groups == 1) split(tile, tile + (count + kDigitsRows - 1) / kDigitsRows);
-      const DigitRows a{.digits = room.digits + tile * tile_bytes,
-                        .tile = tile_bytes,
-                        .scales = room.scales + row};
-      Rows{image, row, count}.multiply(a, matrix, panels * at / cut.groups,
-                                       panels * (at + 1) / cut.groups);
-    }
+  share_products(cut.blocks, cut.groups, panels, [&](int64_t block, int64_t from, int64_t to) {
+    const int64_t row = block * cut.rows, count = cut.rows_at(block), tile = row / kDigitsRows;
+    if (cut.groups == 1) split(tile, tile + (count + kDigitsRows - 1) / kDigitsRows);
+    const DigitRows a{
+        .digits = room.digits + tile * tile_bytes, .tile = tile_bytes, .scales = room.scales + row};
+    Rows{image, row, count}.multiply(a, matrix, from, to);
   });
 }
 
@@ -206,19 +201,16 @@ void run_windows(const Image& image, const std::byte* matrix, const Room& room) 
   if (scale.scale > 0) split_phases(image, scale, room.digits);
   for (int64_t r = 0; r < cut.results; ++r)
     room.scales[r] = plan.places[static_cast<size_t>(r)] < 0 ? 0 : scale.scale;
-  parallel(cut.blocks * cut.groups, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t block = task / cut.groups, at = task % cut.groups, row = block * cut.rows;
-      const DigitRows a{.digits = room.digits + row * plan.pixel,
-                        .tile = kDigitsRows * plan.pixel,
-                        .line = plan.pixel,
-                        .digit = 64,
-                        .steps = plan.steps.data(),
-                        .scales = room.scales + row,
-                        .places = plan.places.data() + row};
-      Rows{image, row, cut.rows_at(block)}.multiply(a, matrix, panels * at / cut.groups,
-                                                    panels * (at + 1) / cut.groups);
-    }
+  share_products(cut.blocks, cut.groups, panels, [&](int64_t block, int64_t from, int64_t to) {
+    const int64_t row = block * cut.rows;
+    const DigitRows a{.digits = room.digits + row * plan.pixel,
+                      .tile = kDigitsRows * plan.pixel,
+                      .line = plan.pixel,
+                      .digit = 64,
+                      .steps = plan.steps.data(),
+                      .scales = room.scales + row,
+                      .places = plan.places.data() + row};
+    Rows{image, row, cut.rows_at(block)}.multiply(a, matrix, from, to);
   });
 }
 

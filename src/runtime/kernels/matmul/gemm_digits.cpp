@@ -147,14 +147,11 @@ void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
   for (int64_t done = 0; done < rows.blocks(); done += at_once) {
     const int64_t blocks = std::min(at_once, rows.blocks() - done);
     rows.split(done, blocks);
-    const int64_t groups = column_groups(blocks, panels.panels());
-    parallel(blocks * groups, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t task = begin; task < end; ++task) {
-        const int64_t block = task / groups, at = task % groups;
-        multiply_block(rows, done + block, block, b, panels, {c, ldc, epilogue}, depth,
-                       panels.panels() * at / groups, panels.panels() * (at + 1) / groups);
-      }
-    });
+    share_products(
+        blocks, column_groups(blocks, panels.panels()), panels.panels(),
+        [&](int64_t block, int64_t from, int64_t to) {
+          multiply_block(rows, done + block, block, b, panels, {c, ldc, epilogue}, depth, from, to);
+        });
   }
 }
 
@@ -174,28 +171,35 @@ void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
                    thread_floats(slot, static_cast<size_t>(round_up(k, 4) * kDigitsWidth)));
   };
   std::vector<uint8_t> held(static_cast<size_t>(panels));
-  // Panels [from, to) of those that begin with `first` and lie in `matrix`.
-  const auto pack = [&](int64_t first, int64_t from, int64_t to, const DigitPanels& some,
-                        std::byte* matrix) {
-    for (int64_t p = from; p < to; ++p)
-      held[static_cast<size_t>(first + p)] =
-          digits_pack_panel(panel_floats(first + p, 0), k, {-1, 0}, some, p, matrix);
+  // Panels from `first` on, in this thread's own room.
+  struct Some {
+    int64_t first;
+    DigitPanels shape;
+    std::byte* matrix;
   };
-  const auto multiply = [&](int64_t block, int64_t kept, int64_t first, int64_t from, int64_t to,
-                            const DigitPanels& some, const std::byte* matrix) {
-    const ShiftedEpilogue shifted{epilogue, first * kDigitsWidth};
+  const auto room_for = [&](int64_t first, int64_t count) {
+    const DigitPanels shape{k, std::min(n - first * kDigitsWidth, count * kDigitsWidth)};
+    float* const room = thread_floats(6, static_cast<size_t>(shape.bytes() / 4));
+    return Some{first, shape, reinterpret_cast<std::byte*>(room)};
+  };
+  // Those [from, to) of them.
+  const auto pack = [&](const Some& some, int64_t from, int64_t to) {
+    for (int64_t p = from; p < to; ++p)
+      held[static_cast<size_t>(some.first + p)] = digits_pack_panel(
+          panel_floats(some.first + p, 0), k, {-1, 0}, some.shape, p, some.matrix);
+  };
+  const auto multiply = [&](int64_t done, int64_t block, const Some& some, int64_t from,
+                            int64_t to) {
+    const ShiftedEpilogue shifted{epilogue, some.first * kDigitsWidth};
     const GemmEpilogue own = shifted.epilogue();
-    const uint8_t* const hold = held.data() + first;
+    const WholeC to_c{c + some.first * kDigitsWidth, ldc, own};
+    const uint8_t* const hold = held.data() + some.first;
     for (int64_t p = from; p < to; ++p) {
       const int64_t start = p;
       while (p < to && hold[p] != 0) ++p;
       if (start < p)
-        multiply_block(rows, block, kept, matrix, some, {c + first * kDigitsWidth, ldc, own}, depth,
-                       start, p);
+        multiply_block(rows, done + block, block, some.matrix, some.shape, to_c, depth, start, p);
     }
-  };
-  const auto room = [](const DigitPanels& some) {
-    return reinterpret_cast<std::byte*>(thread_floats(6, static_cast<size_t>(some.bytes() / 4)));
   };
   // Each thread makes digits of some panels for itself, and multiplies them while they are near.
   // Few panels do not come out even: all are made before blocks of rows are shared, too.
@@ -208,26 +212,19 @@ void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
     const int64_t blocks = std::min(at_once, rows.blocks() - done);
     rows.split(done, blocks);
     if (few) {
-      std::byte* const matrix = room(all);
-      parallel(panels, 1, [&](int64_t begin, int64_t end) { pack(0, begin, end, all, matrix); });
-      const int64_t groups = column_groups(blocks, panels);
-      parallel(blocks * groups, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t task = begin; task < end; ++task) {
-          const int64_t block = task / groups, at = task % groups;
-          multiply(done + block, block, 0, panels * at / groups, panels * (at + 1) / groups, all,
-                   matrix);
-        }
-      });
+      const Some whole = room_for(0, panels);
+      parallel(panels, 1, [&](int64_t begin, int64_t end) { pack(whole, begin, end); });
+      share_products(
+          blocks, column_groups(blocks, panels), panels,
+          [&](int64_t block, int64_t from, int64_t to) { multiply(done, block, whole, from, to); });
       continue;
     }
     parallel(tasks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t first = panels * task / tasks, count = panels * (task + 1) / tasks - first;
-        const DigitPanels some{k, std::min(n - first * kDigitsWidth, count * kDigitsWidth)};
-        std::byte* const matrix = room(some);
-        pack(first, 0, count, some, matrix);
-        for (int64_t block = 0; block < blocks; ++block)
-          multiply(done + block, block, first, 0, count, some, matrix);
+        const Some some = room_for(first, count);
+        pack(some, 0, count);
+        for (int64_t block = 0; block < blocks; ++block) multiply(done, block, some, 0, count);
       }
     });
   }

@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/parallel.h"
 
 namespace tombolo {
 
@@ -173,6 +174,18 @@ int64_t digits_depth(int64_t rows, int64_t steps);
 /// Rows of A by panels [from, to) of B, `depth` steps of all of them before the next steps.
 void digits_product(const DigitRows& a, int64_t rows, const std::byte* b, const DigitPanels& panels,
                     const DigitResult& result, int64_t depth, int64_t from, int64_t to);
+
+/// fn(block, from, to) for each block of rows and panels [from, to) of each group of panels, of
+/// which there are so many. Threaded.
+template <typename Fn>
+void share_products(int64_t blocks, int64_t groups, int64_t panels, Fn&& fn) {
+  parallel(blocks * groups, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t at = task % groups;
+      fn(task / groups, panels * at / groups, panels * (at + 1) / groups);
+    }
+  });
+}
 
 /// C[m, n] = A B + epilogue. Threaded.
 void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
