@@ -601,7 +601,16 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   return true;
 }
 
-using Widen = void(const Panel&, int64_t, int64_t, float*, int64_t);
+/// Blocks [from, to) of `columns` columns, those of whole panels, as floats: out[k][column], rows
+/// `columns` long. Columns that are not there are left as they are.
+void widen_columns(const NbitsShape& s, const std::byte* packed, int64_t first, int64_t columns,
+                   int64_t from, int64_t to, float* out) {
+  using Fn = void(const Panel&, int64_t, int64_t, float*, int64_t);
+  Fn* const widen_panel = TOMBOLO_TARGET(Fn, widen).get();
+  const int64_t width = nbits_panel();
+  for (int64_t at = 0; at < columns && first + at < s.n; at += width)
+    widen_panel(panel_at(s, packed, (first + at) / width), from, to, out + at, columns);
+}
 
 /// Panels as floats, for gemm_digits().
 struct WidePanels {
@@ -610,16 +619,9 @@ struct WidePanels {
 
   static const float* panel(const void* argument, int64_t panel, float* room) {
     const auto& [s, packed] = *static_cast<const WidePanels*>(argument);
-    Widen* const widen_panel = TOMBOLO_TARGET(Widen, widen).get();
-    const int64_t width = nbits_panel(), each = kDigitsWidth / width;
-    for (int64_t i = 0; i < each; ++i) {
-      if (const int64_t at = panel * each + i; at < panels_of(s)) {
-        widen_panel(panel_at(s, packed, at), 0, s.blocks(), room + i * width, kDigitsWidth);
-        continue;
-      }
-      for (int64_t k = 0; k < s.blocks() * s.block; ++k)
-        std::fill_n(room + k * kDigitsWidth + i * width, width, 0.0f);
-    }
+    const int64_t first = panel * kDigitsWidth;
+    if (first + kDigitsWidth > s.n) std::fill_n(room, s.blocks() * s.block * kDigitsWidth, 0.0f);
+    widen_columns(s, packed, first, kDigitsWidth, 0, s.blocks(), room);
     return room;
   }
 };
@@ -682,16 +684,13 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   const int64_t step = std::max<int64_t>(1, 256 / s.block);
   const int64_t near = std::max<int64_t>(64, near_bytes() / (padded * 4));
   const int64_t row_blocks = (m + near - 1) / near;
-  Widen* const widen_panel = TOMBOLO_TARGET(Widen, widen).get();
   // Rows [top, end) times panel q.
   const auto multiply = [&](int64_t top, int64_t end, int64_t q, float* room) {
     const int64_t cols = std::min(wide, s.n - q * wide);
     const int tile_rows = tiles.tile_rows(end - top);
     for (int64_t b = 0; b < blocks; b += step) {
       const int64_t last = std::min(blocks, b + step), depth = (last - b) * s.block;
-      for (int64_t half = 0; half * width < cols; ++half)
-        widen_panel(panel_at(s, packed, q * (wide / width) + half), b, last, room + half * width,
-                    wide);
+      widen_columns(s, packed, q * wide, wide, b, last, room);
       GemmTile tile{.lda = padded,
                     .b = room,
                     .ldb = wide,
