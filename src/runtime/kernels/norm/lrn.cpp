@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/tombolo/block.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/math-inl.h"
 #include "runtime/kernels/matmul/gemm.h"
@@ -17,7 +18,6 @@
 #ifndef TOMBOLO_LRN_ONCE  // included once for each target
 #define TOMBOLO_LRN_ONCE
 namespace tombolo {
-constexpr int64_t kLrnBlock = 16;   ///< channels
 constexpr int64_t kSquares = 4096;  ///< stay in the first cache
 }  // namespace tombolo
 #endif
@@ -88,26 +88,29 @@ void lrn_in_blocks(const Lrn& lrn, const float* x, float* y, int64_t channels, i
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const V factor = hn::Set(d, lrn.factor), bias = hn::Set(d, lrn.bias);
   const int64_t window = lrn.before + lrn.after;
-  std::fill_n(room, together * row, 0.0f);
+  for (int64_t i = 0; i < together; ++i) {
+    std::fill_n(room + i * row, lrn.before, 0.0f);
+    std::fill(room + i * row + lrn.before + channels, room + (i + 1) * row, 0.0f);
+  }
   for (int64_t from = 0; from < pixels; from += together) {
     const int64_t count = std::min(together, pixels - from);
     for (int64_t c = 0; c < channels; c += lanes) {
-      const float* at = x + (c / kLrnBlock * plane + from) * kLrnBlock + c % kLrnBlock;
+      const float* at = x + (c / kChannelBlock * plane + from) * kChannelBlock + c % kChannelBlock;
       float* squares = room + lrn.before + c;
-      for (int64_t i = 0; i < count; ++i, at += kLrnBlock, squares += row) {
+      for (int64_t i = 0; i < count; ++i, at += kChannelBlock, squares += row) {
         const V v = hn::LoadU(d, at);
         store_n(hn::Mul(v, v), d, squares, channels - c);
       }
     }
     for (int64_t c = 0; c < channels; c += lanes) {
-      const int64_t at = (c / kLrnBlock * plane + from) * kLrnBlock + c % kLrnBlock;
+      const int64_t at = (c / kChannelBlock * plane + from) * kChannelBlock + c % kChannelBlock;
       const float* squares = room + c;
       for (int64_t i = 0; i < count; ++i, squares += row) {
         V sum = hn::LoadU(d, squares);
         for (int64_t k = 1; k <= window; ++k) sum = hn::Add(sum, hn::LoadU(d, squares + k));
-        const V v = hn::LoadU(d, x + at + i * kLrnBlock);
+        const V v = hn::LoadU(d, x + at + i * kChannelBlock);
         hn::StoreU(scaled_down(v, hn::MulAdd(factor, sum, bias), lrn.beta), d,
-                   y + at + i * kLrnBlock);
+                   y + at + i * kChannelBlock);
       }
     }
   }
@@ -128,7 +131,7 @@ void lrn_run(const Lrn& lrn, const float* x, float* y, int64_t channels, int64_t
 void lrn_blocks(const Lrn& lrn, const float* x, float* y, int64_t channels, int64_t plane,
                 int64_t pixels) {
   // A vector is read at every channel.
-  const int64_t row = lrn.before + (channels + kLrnBlock - 1) / kLrnBlock * kLrnBlock + lrn.after;
+  const int64_t row = lrn.before + round_up(channels, kChannelBlock) + lrn.after;
   const int64_t together = std::min(pixels, std::clamp<int64_t>(kSquares / row, 1, 16));
   float* room = thread_floats(0, static_cast<size_t>(together * row));
   TOMBOLO_TARGET(

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "ops/tombolo/block.h"
+#include "runtime/kernels/conv/block.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/norm/lrn.h"
@@ -11,7 +11,6 @@
 namespace tombolo {
 namespace {
 
-constexpr int64_t kBlock = kChannelBlock;
 constexpr int64_t kPixels = 64;  ///< of a task
 
 struct LrnState final : KernelState {
@@ -27,7 +26,7 @@ bool supports_lrn(const KernelQuery& query) {
 bool supports_block_lrn(const KernelQuery& query) {
   if (!supports_lrn(query) || query.dims(0).size() != 5 || query.dims(0)[4] != kBlock) return false;
   const int64_t channels = query.attributes.get_int("channels", 0);
-  return channels > 0 && (channels + kBlock - 1) / kBlock == query.dims(0)[1];
+  return channels > 0 && blocks_of(channels) == query.dims(0)[1];
 }
 
 template <bool kBlocks>
