@@ -26,7 +26,7 @@
 namespace tombolo {
 namespace {
 
-constexpr int64_t kFewRows = 6;  ///< products of so many wait for their weights
+constexpr int64_t kTurnedRows = 6;  ///< products of so many wait for their weights
 
 struct MatMulState final : KernelState {
   int64_t m = 1, n = 1, k = 1;
@@ -597,7 +597,7 @@ Status run_matmul(KernelRun& run) {
   }
   // Weights of a small network that are a little more than the second cache holds: what a run reads
   // first is what the one before has left there.
-  if (s.packed != nullptr && s.m <= kFewRows &&
+  if (s.packed != nullptr && s.m <= kTurnedRows &&
       s.packed_step <= static_cast<size_t>(2 * near_bytes()))
     epilogue.backwards = s.turns.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
   const float* residual = run.has_input(3) ? run.data<float>(3) : nullptr;
