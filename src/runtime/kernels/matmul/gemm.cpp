@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "runtime/kernels/matmul/bf16.h"
-#include "runtime/kernels/matmul/float28.h"
+#include "runtime/kernels/matmul/fixed26.h"
 #include "runtime/kernels/matmul/gemm_parts.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/quant/qgemm.h"
@@ -58,12 +58,12 @@ struct Product {
   const float* b_at(int64_t at) const {
     return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(b) + at * element());
   }
-  Float28Panels float28() const { return {k, gemm_tiles().lanes, 0}; }
+  Fixed26Panels fixed26() const { return {k, gemm_tiles().lanes, 0}; }
   /// Where rows of B from k0 on begin in a panel.
   const float* panel_at(int64_t panel, int64_t k0) const {
-    if (format != PanelFormat::kFloat28) return b_at(panel * panel_step + k0 * ldb);
-    const Float28Panels layout = float28();
-    return b + panel * panel_step + layout.words() + k0 / kFloat28Rows * layout.group();
+    if (format != PanelFormat::kFixed26) return b_at(panel * panel_step + k0 * ldb);
+    const Fixed26Panels layout = fixed26();
+    return b + panel * panel_step + layout.words() + k0 / kFixed26Rows * layout.group();
   }
 };
 
@@ -76,7 +76,7 @@ int64_t depth_of(int64_t rows, int64_t k) {
   if (rows <= kMaxWideRows || k < 1) return std::max<int64_t>(k, 1);
   const int64_t most = std::clamp<int64_t>(near_bytes() / (rows * 4), 256, 1024);
   const int64_t parts = (k + most - 1) / most;
-  return round_up((k + parts - 1) / parts, kFloat28Rows);  // no group is taken apart
+  return round_up((k + parts - 1) / parts, kFixed26Rows);  // no group is taken apart
 }
 
 /// How many panels of B to take at a time for so few rows, of `left` whole ones.
@@ -157,13 +157,13 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
         t.b = p.panel_at(panel, k0);
         t.ldb = p.ldb;
       }
-      if (p.format == PanelFormat::kFloat28) {
-        const Float28Panels layout = p.float28();
+      if (p.format == PanelFormat::kFixed26) {
+        const Fixed26Panels layout = p.fixed26();
         const float* const begins = p.b + panel * p.panel_step;
-        const int64_t groups = k0 / kFloat28Rows;
-        t.bases = reinterpret_cast<const uint8_t*>(begins) + groups;
+        const int64_t groups = k0 / kFixed26Rows;
+        t.scales = reinterpret_cast<const uint8_t*>(begins) + groups;
         t.raws = begins + layout.raw() +
-                 std::count(t.bases - groups, t.bases, kFloat28Raw) * layout.lanes;
+                 std::count(t.scales - groups, t.scales, kFixed26Raw) * kFixed26Rest * layout.lanes;
         t.widened_once = turns == 1;
       }
       t.ldc = p.ldc;
@@ -174,8 +174,10 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       // While this panel is multiplied, what comes next is asked for: the next panel, then the next
       // rows of the first one, then the panel of the next task.
       const float* next = nullptr;
+      const int64_t panels = (p.n + width - 1) / width;
+      if (p.format == PanelFormat::kFixed26 && rows <= kMaxWideRows && panel + step < panels)
+        t.next = p.panel_at(panel + step, k0);
       if (rows > kMaxWideRows && p.tail == nullptr) {
-        const int64_t panels = (p.n + width - 1) / width;
         if (panel + 1 < to)
           next = p.panel_at(panel + 1, k0);
         else if (!last)
@@ -185,9 +187,9 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       }
       const int64_t panel_floats = k * width * p.element() / 4;
       const int64_t ahead = panel_floats / turns;
-      // Whole groups of rows, as float28 has them.
+      // Whole groups of rows, as fixed26 has them.
       if (widens)
-        t.widened = thread_floats(6, static_cast<size_t>(round_up(k, kFloat28Rows) * width));
+        t.widened = thread_floats(6, static_cast<size_t>(round_up(k, kFixed26Rows) * width));
       for (int64_t turn = 0; turn < turns; ++turn) {
         const int64_t r = tile_begin(rows, turns, turn);
         if (next != nullptr) {
@@ -536,8 +538,8 @@ void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const vo
   const int64_t width = gemm_tiles().panel();
   const auto* const b = static_cast<const float*>(packed_b);
   if (format == PanelFormat::kFloat32) return gemm(m, n, k, a, lda, b, c, ldc, epilogue);
-  if (format == PanelFormat::kFloat28)
-    return run({m, n, k, a, lda, b + kFloat28Header / 4, width, float28_panels(b, k).panel(),
+  if (format == PanelFormat::kFixed26)
+    return run({m, n, k, a, lda, b + kFixed26Header / 4, width, fixed26_panels(b, k).panel(),
                 nullptr, c, ldc, epilogue, nullptr, format});
   const Product product{m,         n,       k, a,   lda,      b,       width,
                         width * k, nullptr, c, ldc, epilogue, nullptr, format};

@@ -60,7 +60,7 @@ void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const fl
           float* c, int64_t ldc, const GemmEpilogue& epilogue);
 /// The same with panels of another format (takes_panels), as many elements: equal bits to those of
 /// the panels widened, unless 16 bits of A count (`short_a`: a model in halves) and the processor
-/// multiplies such faster (gemm_parts.h).
+/// multiplies such faster (gemm_parts.h). Few rows by kFixed26 have more exact sums.
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const void* packed_b,
           PanelFormat format, float* c, int64_t ldc, const GemmEpilogue& epilogue,
           bool short_a = false);

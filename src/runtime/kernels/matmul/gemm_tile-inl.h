@@ -196,7 +196,7 @@ HWY_INLINE void finish(const GemmTile& t, V (&acc)[kR][kV]) {
 /// Rows of B that are summed in one piece. Sums of such parts are added: the error of a long sum
 /// grows with the root of its length.
 inline constexpr int64_t kPart = 192;
-inline int64_t next_part(int64_t k) { return k > kPart + kPart / 2 ? kPart : k; }
+inline int64_t next_part(int64_t k, int64_t part = kPart) { return k > part + part / 2 ? part : k; }
 
 /// The sums of the parts so far.
 template <int kR, int kV>
@@ -228,8 +228,8 @@ struct Parts {
   }
 };
 
-/// Puts the panels of PanelFormat::kFloat28 (float28.h) into the table.
-void fill_float28(GemmTiles& tiles);
+/// Puts the panels of PanelFormat::kFixed26 (fixed26.h) into the table.
+void fill_fixed26(GemmTiles& tiles);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo

@@ -193,7 +193,7 @@ GemmTiles make_tiles() {
   constexpr std::make_integer_sequence<int, kMaxWideRows> few;
   fill_wide<PanelFormat::kFloat32>(tiles, few);
   constexpr std::make_integer_sequence<int, kRows - kRows / 2 + 1> tall;
-  fill_float28(tiles);
+  fill_fixed26(tiles);
   fill_wide<PanelFormat::kBfloat16>(tiles, few);
   fill_widening<PanelFormat::kBfloat16>(tiles, tall);
 #if HWY_TARGET <= HWY_AVX2

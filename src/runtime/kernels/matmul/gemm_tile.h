@@ -9,8 +9,8 @@
 namespace tombolo {
 
 /// How the elements of packed panels of B are kept. Halves are widened on the way into registers
-/// or, for many rows, a panel at a time: products are those of float32. Float28: float28.h.
-enum class PanelFormat : uint8_t { kFloat32, kFloat16, kBfloat16, kFloat28 };
+/// or, for many rows, a panel at a time: products are those of float32. Fixed26: fixed26.h.
+enum class PanelFormat : uint8_t { kFloat32, kFloat16, kBfloat16, kFixed26 };
 inline constexpr int kPanelFormats = 4;
 
 /// Made once for many tiles: to fill it with zeros takes as long as a sixth of a tile of 64 inputs.
@@ -35,10 +35,10 @@ struct GemmTile {
   int64_t next_step = 16;     ///< floats from one step of k to the next
   int64_t next_also = 0;      ///< floats to a second place that is asked for as well
   float* widened = nullptr;   ///< widening tiles: where B goes as floats, for the tiles after this
-  bool widened_once = false;  ///< no tile after this: kFloat28 keeps one group there
-  /// Of PanelFormat::kFloat28, whose groups begin at `b`: their bases, and what they keep as
+  bool widened_once = false;  ///< no tile after this: kFixed26 keeps one group there
+  /// Of PanelFormat::kFixed26, whose groups begin at `b`: their scales, and what they keep as
   /// floats.
-  const uint8_t* bases = nullptr;
+  const uint8_t* scales = nullptr;
   const float* raws = nullptr;
 };
 

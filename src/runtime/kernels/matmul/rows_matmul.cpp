@@ -14,7 +14,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/bf16.h"
-#include "runtime/kernels/matmul/float28.h"
+#include "runtime/kernels/matmul/fixed26.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/matmul/gemm_digits.h"
 #include "runtime/kernels/matmul/gemm_narrow.h"
@@ -37,7 +37,7 @@ struct MatMulState final : KernelState {
   bool bf16 = false;                           ///< products of bf16
   PanelFormat format = PanelFormat::kFloat32;  ///< of B packed, where products are of float32
   bool halves = false;                         ///< the model keeps A and B in 16 bits
-  Float28Panels float28;                       ///< of a matrix of B in that format
+  Fixed26Panels fixed26;                       ///< of a matrix of B in that format
   std::optional<DigitPanels> digits;           ///< of a matrix of B kept as such
   const float* digit_scales = nullptr;         ///< of its matrices, one behind the other
   const std::byte* packed = nullptr;  ///< B, when it is constant: its matrices one behind the other
@@ -175,9 +175,9 @@ bool keeps_bits(const float* x, int64_t n, PanelFormat format, uint16_t* halves,
 
 /// How panels keep a weight of floats.
 struct WeightFormat {
-  PanelFormat format = PanelFormat::kFloat32;  ///< loses nothing
-  int64_t raws = 0;                            ///< Float28Panels::raws
-  bool digits = false;                         ///< of bytes (gemm_digits.h) instead
+  PanelFormat format = PanelFormat::kFloat32;
+  int64_t raws = 0;     ///< Fixed26Panels::raws
+  bool digits = false;  ///< of bytes (gemm_digits.h) instead
 };
 
 /// The 16 bits that hold all of these floats exactly, as those of models that were trained or kept
@@ -203,13 +203,13 @@ PanelFormat exact_halves(const Tensor& floats) {
 /// Whether no second cache holds B.
 bool lies_far(const MatMulState& s) { return s.k * s.n * 4 >= 2 * near_bytes(); }
 
-/// Few rows wait for a B that lies far: an eighth less of it is worth taking it apart, once for all
+/// Few rows wait for a B that lies far: a fifth less of it is worth taking it apart, once for all
 /// rows and several panels. More rows take as long either way, or a little longer. The first call
 /// of a decoder has many, those after it few.
 bool waits_for_memory(const KernelQuery& query, const MatMulState& s) {
-  const auto& wide = gemm_tiles().wide[static_cast<int>(PanelFormat::kFloat28)];
+  const auto& wide = gemm_tiles().wide[static_cast<int>(PanelFormat::kFixed26)];
   const bool few = query.options.decodes || (s.m <= kMaxWideRows && wide[s.m][2] != nullptr);
-  return few && takes_panels(PanelFormat::kFloat28) && s.k >= gemm_tiles().panel() && lies_far(s);
+  return few && takes_panels(PanelFormat::kFixed26) && s.k >= gemm_tiles().panel() && lies_far(s);
 }
 
 /// Vectors keep memory busier than tiles do, so it takes more rows where B lies far.
@@ -247,15 +247,15 @@ WeightFormat weight_format(const PrepareContext& context, const MatMulState& s, 
   if (found.format != PanelFormat::kFloat32 || !waits_for_memory(context, s)) return found;
   for (int64_t i = 0; i < s.matrices; ++i) {
     const Release part{context.packs, b.data<std::byte>() + i * s.k * s.n * 4};
-    const auto fits = float28_fits(part.bytes, s.k, s.n, s.trans_b, {&Release::done, &part});
+    const auto fits = fixed26_fits(part.bytes, s.k, s.n, s.trans_b, {&Release::done, &part});
     if (!fits) return found;
     found.raws = std::max(found.raws, fits->raws);
   }
-  found.format = PanelFormat::kFloat28;
+  found.format = PanelFormat::kFixed26;
   return found;
 }
 
-/// Halves stay halves in memory, and floats that halves or 28 bits hold become such: what waits for
+/// Halves stay halves in memory, and floats that halves or 26 bits hold become such: what waits for
 /// memory, products of few rows, has less to wait for. With AMX, products of more rows take digits
 /// (gemm_digits.h). Not where B is scaled.
 Status choose_format(const PrepareContext& context, MatMulState& s) {
@@ -289,7 +289,7 @@ Status choose_format(const PrepareContext& context, MatMulState& s) {
   WeightFormat found;
   std::memcpy(&found, kept, sizeof found);
   s.format = found.format;
-  s.float28 = {s.k, gemm_tiles().lanes, found.raws};
+  s.fixed26 = {s.k, gemm_tiles().lanes, found.raws};
   if (found.digits) s.digits = panels;
   s.digit_scales = reinterpret_cast<const float*>(kept + kHeader);
   return ok();
@@ -319,13 +319,13 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
     scale = f16_scale(largest * std::abs(s.alpha));
   }
   if (s.bf16) bf16_pack_scale(scale, s.k, s.n, target);
-  const bool float28 = s.format == PanelFormat::kFloat28, digits = s.digits.has_value();
-  if (float28) float28_begin(s.float28, target);
+  const bool fixed26 = s.format == PanelFormat::kFixed26, digits = s.digits.has_value();
+  if (fixed26) fixed26_begin(s.fixed26, target);
   if (digits)
     std::memcpy(target, s.digit_scales + start / (s.k * s.n) * s.digits->scales() / 4,
                 static_cast<size_t>(s.digits->scales()));
-  // Bf16 is packed in pairs of rows, floats of 28 bits four at a time, digits 64.
-  const int64_t unit = digits ? kDigitsDepth : kFloat28Rows;
+  // Bf16 is packed in pairs of rows, weights of 26 bits in eights, digits 64.
+  const int64_t unit = digits ? kDigitsDepth : kFixed26Rows;
   const int64_t rows =
       s.trans_b ? s.k : std::clamp(kFloats / s.n / unit * unit, unit, round_up(s.k, unit));
   const int64_t group =
@@ -354,7 +354,7 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
                 pack_b_panel(half + from_at, row_step, column_step, k, columns, half_panel);
                 continue;
               }
-              if (float28 || digits) {  // in pieces that stay near
+              if (fixed26 || digits) {  // in pieces that stay near
                 constexpr int64_t kPiece = 256;
                 float* const piece = thread_floats(0, static_cast<size_t>(kPiece * width));
                 for (int64_t at = 0; at < k; at += kPiece) {
@@ -364,7 +364,7 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
                   if (digits)
                     digits_pack(piece, k0 + at, some, *s.digits, p, target);
                   else
-                    float28_pack(piece, k0 + at, some, columns, s.float28, p, target);
+                    fixed26_pack(piece, k0 + at, some, s.fixed26, p, target);
                 }
                 continue;
               }
@@ -385,7 +385,7 @@ void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t st
 /// Whether panels of B become digits in each run.
 bool makes_digits(const MatMulState& s) {
   return !s.bf16 && !s.digits && digits_pay_for_floats(s.m, s.n, s.k) &&
-         (s.format == PanelFormat::kFloat32 || s.format == PanelFormat::kFloat28);
+         (s.format == PanelFormat::kFloat32 || s.format == PanelFormat::kFixed26);
 }
 
 /// Floats that the packed form of B takes.
@@ -393,8 +393,8 @@ int64_t packed_floats(const MatMulState& s) {
   if (s.bf16) return (bf16_b_bytes(s.k, s.n) + 3) / 4 + 64;
   if (s.digits) return s.digits->bytes() / 4 + 64;
   const int64_t elements = packed_b_floats(s.k, s.n), width = gemm_tiles().panel();
-  if (s.format == PanelFormat::kFloat28)
-    return (s.float28.bytes((s.n + width - 1) / width) + 3) / 4 + 64;
+  if (s.format == PanelFormat::kFixed26)
+    return (s.fixed26.bytes((s.n + width - 1) / width) + 3) / 4 + 64;
   return (s.format == PanelFormat::kFloat32 ? elements : (elements + 1) / 2) + 64;
 }
 
@@ -414,7 +414,7 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
   if (context.constant(1) != nullptr) {
     s.packed_step = (static_cast<size_t>(packed) * sizeof(float) + 63) / 64 * 64;
     constexpr const char* kKeys[kPanelFormats] = {"gemm_b_f32/", "gemm_b_f16/", "gemm_b_bfloat16/",
-                                                  "gemm_b_float28/"};
+                                                  "gemm_b_fixed26/"};
     const std::string key =
         (kBf16 ? (has_f16_products() ? "gemm_b_f16_scaled" : "gemm_b_bf16_line")
          : s.digits.has_value()
@@ -481,7 +481,7 @@ void outer_product(const MatMulState& s, const float* a, const float* b, float* 
   });
 }
 
-/// Packed panels of floats, or of 28 bits, or those of a B that is not packed, for gemm_digits().
+/// Packed panels of floats, or of 26 bits, or those of a B that is not packed, for gemm_digits().
 struct PanelsOfB {
   const MatMulState& s;
   const void* packed;
@@ -498,7 +498,7 @@ struct PanelsOfB {
     }
     if (s.format == PanelFormat::kFloat32)
       return static_cast<const float*>(packed) + panel * s.k * kDigitsWidth;
-    float28_widen(float28_panels(packed, s.k), panel, packed, room);
+    fixed26_widen(fixed26_panels(packed, s.k), panel, packed, room);
     return room;
   }
 };
