@@ -8,7 +8,7 @@ namespace tombolo {
 
 /// Memory for a pack, 64-byte aligned, with a cache line behind it that may be read.
 Result<std::byte*> SessionPacks::room(size_t bytes) {
-  constexpr size_t kShared = size_t{2} << 20, kLarge = size_t{32} << 20;
+  constexpr size_t kShared = size_t{32} << 20, kAlone = kShared / 4, kLarge = size_t{32} << 20;
   const size_t size = (bytes + 127) / 64 * 64;
   std::lock_guard lock(mutex_);
   if (size <= left_) {
@@ -17,7 +17,7 @@ Result<std::byte*> SessionPacks::room(size_t bytes) {
     left_ -= size;
     return data;
   }
-  const bool alone = size > kShared / 2;
+  const bool alone = size > kAlone;
   // Blocks that earlier nodes of a first run left behind would stand beside a large pack, which is
   // when a session takes the most memory.
   if (bytes >= kLarge) drop_kept_blocks();

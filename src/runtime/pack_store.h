@@ -39,7 +39,7 @@ class SessionPacks final : public PackStore {
   std::mutex mutex_;
   std::map<std::string, Entry> entries_;  ///< by key and where the sources lie
   std::atomic<uint64_t> bytes_{0};
-  // Small packs share blocks that grow to the size of a huge page: what is streamed through in
+  // Packs that are not large share blocks that grow to some huge pages: what is streamed through in
   // every run misses the TLB less often, and the processor fetches ahead across packs.
   std::vector<Tensor> blocks_;
   std::byte* shared_ = nullptr;  ///< what is left of the last shared block
