@@ -405,9 +405,16 @@ QEnds q_ends(const QFinish& f, int64_t column, int64_t columns) {
   const int32_t low = rest ? f.least2 : f.least, high = rest ? f.greatest2 : f.greatest;
   const int32_t middle = low < 0 ? 0 : 128;
   QEnds e = {};
+  e.biased = f.column_bias != nullptr;
   for (int64_t i = 0; i < columns; ++i) {
     if (f.column_add != nullptr) e.add[i] = f.column_add[column + i];
     e.scale[i] = f.column_scale != nullptr ? f.scale * f.column_scale[column + i] : f.scale;
+    if (e.biased) e.bias[i] = f.column_bias[column + i];
+  }
+  e.ldo = f.ldo;
+  if (f.kind == QFinish::Kind::kFloat) {
+    e.out = static_cast<std::byte*>(f.out) + column * int64_t{sizeof(float)};
+    return e;
   }
   e.high = static_cast<float>(high - origin);
   e.own_low = static_cast<float>(f.least - f.zero_point);
@@ -422,7 +429,6 @@ QEnds q_ends(const QFinish& f, int64_t column, int64_t columns) {
   e.rest_signed = f.rest_signed;
   e.rest = rest ? f.rest + column : nullptr;
   e.out = static_cast<std::byte*>(f.out) + column;
-  e.ldo = f.ldo;
   return e;
 }
 
@@ -490,9 +496,11 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
     tile.next_step = (shared + steps - 1) / steps;
   }
   const int64_t columns = std::min<int64_t>(tiles.panel, p.n - column);
-  const auto& byte_rows = tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
-  const bool bytes = t.finish.bytes_of_columns() && columns >= tiles.least_columns;
-  const QEnds ends = bytes ? q_ends(t.finish, column, columns) : QEnds();
+  const bool floats = t.finish.kind == QFinish::Kind::kFloat;
+  const auto& end_rows =
+      floats ? tiles.float_rows : tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
+  const bool ends_here = t.finish.of_columns() && columns >= tiles.least_columns;
+  const QEnds ends = ends_here ? q_ends(t.finish, column, columns) : QEnds();
   const auto at_once = static_cast<size_t>(std::max(1, kSumRows / tiles.max_rows));
   const auto turns = static_cast<int64_t>((last - first + at_once - 1) / at_once);
   const int64_t lines = (ahead / 64 + turns - 1) / turns;
@@ -513,10 +521,10 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
           for (int64_t k = 0; k < p.run; k += 64)
             __builtin_prefetch(t.a + p.tiles[j + 1].offset + r * p.lda + k);
       const QRun& run = p.runs[static_cast<size_t>(rows.first_run)];
-      if (bytes && byte_rows[rows.count] != nullptr && rows.last_run == rows.first_run + 1 &&
+      if (ends_here && end_rows[rows.count] != nullptr && rows.last_run == rows.first_run + 1 &&
           run.from == 0 && run.count == rows.count) {
         finish_tiles(t, summed, j, sums, tiles.panel, column);
-        byte_rows[rows.count](tile, ends, run.to, columns);
+        end_rows[rows.count](tile, ends, run.to, columns);
         tile.c = sums;
         summed = j + 1;
         continue;

@@ -48,10 +48,12 @@ using QTileFn = void(const QTile&);
 inline constexpr int kMaxQRows = 14;
 inline constexpr int kMaxQPanel = 32;  ///< columns of a panel, at most
 
-/// What makes bytes of a panel's sums, see QFinish.
+/// What makes bytes or floats of a panel's sums, see QFinish.
 struct alignas(64) QEnds {
   int32_t add[kMaxQPanel];
   float scale[kMaxQPanel];
+  float bias[kMaxQPanel];  ///< of floats
+  bool biased;
   float high, own_low, own_high, own, other;
   int32_t rest_zero;
   // Of bytes that are `middle` lower than those of the result: unsigned ones are limited as signed
@@ -60,11 +62,11 @@ struct alignas(64) QEnds {
   int8_t least, greatest, middle;
   bool rest_signed;
   const std::byte* rest;  ///< the panel's columns of the first row, or null
-  std::byte* out;
-  int64_t ldo;
+  std::byte* out;         ///< bytes or floats
+  int64_t ldo;            ///< elements
 };
-/// The sums of a tile as bytes, from `row` of the result: those that q_finish would make.
-using QByteTileFn = void(const QTile&, const QEnds&, int64_t row, int64_t columns);
+/// The sums of a tile as bytes or floats, from `row` of the result: those that q_finish would make.
+using QEndTileFn = void(const QTile&, const QEnds&, int64_t row, int64_t columns);
 
 struct QTiles {
   int max_rows = 0;
@@ -78,7 +80,8 @@ struct QTiles {
   QTileFn* signed_rows[kMaxQRows + 1] = {};    ///< the broadcast side is signed
   /// The broadcast side is unsigned, and QFinish has no addends or scales of rows; second with
   /// QFinish::rest. Null where q_finish does it, as for fewer columns than `least_columns`.
-  QByteTileFn* byte_rows[2][kMaxQRows + 1] = {};
+  QEndTileFn* byte_rows[2][kMaxQRows + 1] = {};
+  QEndTileFn* float_rows[kMaxQRows + 1] = {};  ///< the same, of floats
   int least_columns = 1;
   /// Tiles of so many rows ask for QTile::ahead: of fewer it is better to ask before, and more
   /// share the next panel among them, where `shares` (QTile::next).
@@ -143,12 +146,12 @@ struct QFinish {
   void* out = nullptr;
   int64_t ldo = 0;  ///< elements from row to row
 
-  /// Bytes that depend on columns alone.
-  bool bytes_of_columns() const {
-    return kind == Kind::kByte && row_add == nullptr && row_sum == nullptr && row_scale == nullptr;
+  /// Bytes or floats that depend on columns alone.
+  bool of_columns() const {
+    return kind != Kind::kInt32 && row_add == nullptr && row_sum == nullptr && row_scale == nullptr;
   }
 };
-/// Where QFinish::bytes_of_columns().
+/// Where QFinish::of_columns().
 QEnds q_ends(const QFinish& finish, int64_t column, int64_t columns);
 /// sums[rows][columns] (ldc apart) belong at (row, column) of the result.
 void q_finish(const QFinish& finish, const int32_t* sums, int64_t ldc, int64_t row, int64_t rows,

@@ -1,6 +1,7 @@
 // The tile of byte products with AVX-512 VNNI, which Highway does not know yet. Functions carry
 // their target; nothing else in this file uses it.
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/kernels/quant/qgemm.h"
@@ -29,6 +30,30 @@ TOMBOLO_INLINE __m512i add_product(__m512i sum, __m512i a, __m512i b) {
 
 constexpr int kLeastAsking = 2, kMostAsking = 8;
 
+constexpr int kGroups = 4;  ///< at a time: what counts them takes turns from the products
+
+template <int kR, QDotKind kKind>
+TOMBOLO_INLINE void add_group(const QTile& t, const RowPointers<std::byte, kR>& a, int at,
+                              const std::byte* b, const std::byte*& next, __m512i (&acc)[kR][2]) {
+  const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 64);
+  if constexpr (kR >= kLeastAsking && kR <= kMostAsking) {
+    _mm_prefetch(b + t.ahead, _MM_HINT_T1);
+    _mm_prefetch(b + t.ahead + 64, _MM_HINT_T1);
+  }
+  if constexpr (kR > kMostAsking) {
+    _mm_prefetch(next, _MM_HINT_T1);
+    next += t.next_step;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) {
+    int32_t group;
+    __builtin_memcpy(&group, a.at(r) + at, 4);
+    const __m512i av = _mm512_set1_epi32(group);
+    acc[r][0] = add_product<kKind>(acc[r][0], av, b0);
+    acc[r][1] = add_product<kKind>(acc[r][1], av, b1);
+  }
+}
+
 template <int kR, QDotKind kKind>
 TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
 #pragma GCC unroll 16
@@ -37,25 +62,11 @@ TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
   for (int64_t s = 0; s < t.stretches; ++s) {
     RowPointers<std::byte, kR> a(t.a + (t.offsets != nullptr ? t.offsets[s] : 0), t.lda);
     const std::byte* b = t.b + s * t.stretch_bytes;
-    for (int64_t g = t.groups; g > 0; --g, a.advance(4), b += 128) {
-      const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 64);
-      if constexpr (kR >= kLeastAsking && kR <= kMostAsking) {
-        _mm_prefetch(b + t.ahead, _MM_HINT_T1);
-        _mm_prefetch(b + t.ahead + 64, _MM_HINT_T1);
-      }
-      if constexpr (kR > kMostAsking) {
-        _mm_prefetch(next, _MM_HINT_T1);
-        next += t.next_step;
-      }
-#pragma GCC unroll 16
-      for (int r = 0; r < kR; ++r) {
-        int32_t group;
-        __builtin_memcpy(&group, a.at(r), 4);
-        const __m512i av = _mm512_set1_epi32(group);
-        acc[r][0] = add_product<kKind>(acc[r][0], av, b0);
-        acc[r][1] = add_product<kKind>(acc[r][1], av, b1);
-      }
-    }
+    int64_t g = t.groups;
+    for (; g >= kGroups; g -= kGroups, a.advance(4 * kGroups), b += 128 * kGroups)
+#pragma GCC unroll 4
+      for (int i = 0; i < kGroups; ++i) add_group<kR, kKind>(t, a, 4 * i, b + 128 * i, next, acc);
+    for (; g > 0; --g, a.advance(4), b += 128) add_group<kR, kKind>(t, a, 0, b, next, acc);
   }
 }
 
@@ -171,6 +182,32 @@ TOMBOLO_VNNI void byte_tile(const QTile& t, const QEnds& ends, int64_t row, int6
     store_bytes<kR, kRest, false>(ends, acc, row, columns);
 }
 
+/// A tile whose sums become floats at once.
+template <int kR>
+TOMBOLO_VNNI void float_tile(const QTile& t, const QEnds& ends, int64_t row, int64_t columns) {
+  __m512i acc[kR][2];
+  accumulate<kR, QDotKind::kUnsignedRows>(t, acc);
+  const int64_t ldo = ends.ldo;
+  const bool biased = ends.biased;  // -0 + 0 would be 0
+  float* const to = reinterpret_cast<float*>(ends.out) + row * ldo;
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    const __m512i add = _mm512_load_si512(ends.add + 16 * i);
+    const __m512 scale = _mm512_load_ps(ends.scale + 16 * i);
+    const __m512 bias = _mm512_load_ps(ends.bias + 16 * i);
+    const int64_t left = columns - 16 * i;
+    const __mmask16 some = left >= 16
+                               ? __mmask16{0xFFFF}
+                               : static_cast<__mmask16>((1 << std::max<int64_t>(left, 0)) - 1);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r) {
+      __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(acc[r][i], add)), scale);
+      if (biased) x = _mm512_add_ps(x, bias);
+      _mm512_mask_storeu_ps(to + r * ldo + 16 * i, some, x);
+    }
+  }
+}
+
 constexpr int kRows = 14;
 
 template <int... kR>
@@ -179,6 +216,7 @@ void fill(QTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.signed_rows[kR + 1] = &tile<kR + 1, QDotKind::kSignedRows>), ...);
   ((tiles.byte_rows[0][kR + 1] = &byte_tile<kR + 1, false>), ...);
   ((tiles.byte_rows[1][kR + 1] = &byte_tile<kR + 1, true>), ...);
+  ((tiles.float_rows[kR + 1] = &float_tile<kR + 1>), ...);
 }
 template <int... kR>
 void fill_pairs(QTiles& tiles, std::integer_sequence<int, kR...>) {
