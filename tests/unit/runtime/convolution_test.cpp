@@ -207,6 +207,15 @@ TEST_P(Networks, BlockedConvolutions) {
       {{1, 64, 16, 16}, {96, 32, 3, 3}, "group = 2, dilations = [4, 4], pads = [4, 4, 4, 4]"},
       {{1, 16, 40, 39}, {16, 16, 3, 3}, "dilations = [3, 1], pads = [0, 1, 3, 2]"},
       {{1, 700, 8, 8}, {720, 700, 3, 3}, "dilations = [2, 2], pads = [2, 2, 2, 2]"},
+      // Winograd's filtering by 5 x 5: whole tiles and parts, groups, dilations, batches, weights
+      // transformed in every run.
+      {{1, 128, 28, 28}, {160, 128, 5, 5}, "pads = [2, 2, 2, 2]"},
+      {{2, 24, 30, 33}, {40, 24, 5, 5}, "pads = [2, 0, 1, 4]"},
+      {{1, 201, 9, 11}, {70, 201, 5, 5}, "pads = [2, 2, 2, 2]"},
+      {{2, 30, 33, 18}, {3, 30, 5, 5}, "pads = [0, 2, 2, 0]"},
+      {{1, 64, 15, 12}, {96, 32, 5, 5}, "group = 2, pads = [2, 2, 2, 2]"},
+      {{3, 32, 17, 15}, {16, 32, 5, 5}, "dilations = [2, 3], pads = [4, 6, 4, 6]"},
+      {{1, 350, 12, 13}, {352, 350, 5, 5}, "pads = [2, 2, 2, 2]"},
       // Kernels mostly beyond the image: pixels that see the same positions go together.
       {{1, 72, 16, 16}, {40, 72, 3, 3}, "dilations = [12, 12], pads = [12, 12, 12, 12]"},
       {{2, 64, 9, 11}, {96, 64, 3, 3}, "dilations = [6, 8], pads = [6, 8, 6, 8]"},

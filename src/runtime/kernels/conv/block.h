@@ -99,11 +99,14 @@ void run_block_conv(const BlockConvPlan& plan, const float* x, const float* pack
                     const ConvEpilogue& epilogue, float* scratch);
 
 // The parts.
-/// Tiles of four output pixels along an axis. A dilated kernel sees images that lie inside each
-/// other, one for each place within the dilation, and each has tiles of its own.
+/// Output pixels of a tile along an axis: its six input pixels make four by a kernel of 3 x 3, two
+/// by one of 5 x 5.
+inline int64_t winograd_edge(const ConvGeometry& s) { return 7 - s.kernel[1]; }
+/// Tiles along an axis. A dilated kernel sees images that lie inside each other, one for each place
+/// within the dilation, and each has tiles of its own.
 inline int64_t winograd_tiles(const ConvGeometry& s, int axis) {
-  const int64_t d = s.dilation[axis];
-  return d * (((s.out[axis] + d - 1) / d + 3) / 4);
+  const int64_t d = s.dilation[axis], edge = winograd_edge(s);
+  return d * (((s.out[axis] + d - 1) / d + edge - 1) / edge);
 }
 void plan_block_winograd(BlockConvPlan& plan);
 void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packed);

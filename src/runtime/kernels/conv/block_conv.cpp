@@ -14,15 +14,18 @@ namespace {
 using Algorithm = BlockConvPlan::Algorithm;
 
 bool winograd_fits(const ConvGeometry& s) {
-  if (s.kernel[1] != 3 || s.kernel[2] != 3 || s.in_channels < 16) return false;
-  if (s.stride[1] != 1 || s.stride[2] != 1) return false;
-  // Tiles of 4 x 4 that are mostly outside save nothing; neither do very few tiles for so many
-  // weights, four times as large then, that they come from far away.
+  if (s.kernel[1] != s.kernel[2] || (s.kernel[1] != 3 && s.kernel[1] != 5)) return false;
+  if (s.in_channels < 16 || s.stride[1] != 1 || s.stride[2] != 1) return false;
+  // Tiles that are mostly outside save nothing; neither do very few tiles for so many weights, four
+  // times as large then (those of 5 x 5 half as large again), that they come from far away.
   const int64_t tiles = winograd_tiles(s, 1) * winograd_tiles(s, 2);
+  const int64_t outputs = winograd_edge(s) * winograd_edge(s);
   const bool few_weights = s.groups == 1 && s.depth() * s.out_channels * 16 <= 16 << 20 &&
-                           s.out[1] * s.out[2] * 4 >= tiles * 16 * 3;  // and tiles nearly full
+                           s.out[1] * s.out[2] * 4 >= tiles * outputs * 3;  // and tiles nearly full
+  // Tiles of two pixels have as much to transform as those of four: few inputs do not repay it.
+  if (s.kernel[1] == 5 && s.in_channels < 24 && tiles < 32) return false;
   return s.out[1] >= 6 && s.out[2] >= 6 && tiles * s.batch >= (few_weights ? 4 : 8) &&
-         tiles * 16 * 36 * 10 <= s.out_plane() * 16 * 9 * 7;
+         tiles * 36 * 10 <= s.out_plane() * s.taps() * 7;
 }
 
 /// Runs of output pixels that tiles take: cut evenly, and two short rows at a time.

@@ -1,4 +1,5 @@
-// Winograd's minimal filtering F(4x4, 3x3) over blocked channels: vectors are channels of one tile.
+// Winograd's minimal filtering F(4x4, 3x3) and F(2x2, 5x5) over blocked channels: vectors are
+// channels of one tile.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/kernels/conv/block_winograd.cpp"
@@ -66,36 +67,34 @@ void input_tile(const float* x, int64_t row_step, int64_t pixel_step, float* v,
   }
 }
 
-/// m[matrix * matrix_step] of one block to 4 x 4 pixels, finished.
+/// m[matrix * matrix_step] of one block to kEdge x kEdge pixels, finished.
+template <int kEdge>
 void output_tile(const float* m, int64_t matrix_step, const float* bias, const float* residual,
                  bool clamp, float lo, float hi, float* y, int64_t row_step, int64_t pixel_step) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  HWY_ALIGN float half[24 * HWY_LANES(float)];
+  HWY_ALIGN float half[6 * kEdge * HWY_LANES(float)];
   const int64_t step = 6 * matrix_step;
   const V low = hn::Set(f, lo), high = hn::Set(f, hi);
   for (int64_t lane = 0; lane < kBlock; lane += lanes) {
     for (int j = 0; j < 6; ++j) {
       const float* in = m + lane + j * matrix_step;
-      V y0, y1, y2, y3;
+      V column[kEdge];
       inverse6(f, hn::LoadU(f, in), hn::LoadU(f, in + step), hn::LoadU(f, in + 2 * step),
                hn::LoadU(f, in + 3 * step), hn::LoadU(f, in + 4 * step),
-               hn::LoadU(f, in + 5 * step), y0, y1, y2, y3);
-      float* out = half + j * lanes;
-      hn::Store(y0, f, out);
-      hn::Store(y1, f, out + 6 * lanes);
-      hn::Store(y2, f, out + 12 * lanes);
-      hn::Store(y3, f, out + 18 * lanes);
+               hn::LoadU(f, in + 5 * step), column);
+#pragma GCC unroll 4
+      for (int i = 0; i < kEdge; ++i) hn::Store(column[i], f, half + (i * 6 + j) * lanes);
     }
     const V b = bias != nullptr ? hn::LoadU(f, bias + lane) : hn::Zero(f);
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < kEdge; ++i) {
       const float* in = half + i * 6 * lanes;
-      V out[4];
+      V out[kEdge];
       inverse6(f, hn::Load(f, in), hn::Load(f, in + lanes), hn::Load(f, in + 2 * lanes),
                hn::Load(f, in + 3 * lanes), hn::Load(f, in + 4 * lanes),
-               hn::Load(f, in + 5 * lanes), out[0], out[1], out[2], out[3]);
+               hn::Load(f, in + 5 * lanes), out);
 #pragma GCC unroll 4
-      for (int p = 0; p < 4; ++p) {
+      for (int p = 0; p < kEdge; ++p) {
         const int64_t at = i * row_step + p * pixel_step + lane;
         V v = hn::Add(out[p], b);
         if (residual != nullptr) v = hn::Add(v, hn::LoadU(f, residual + at));
@@ -106,22 +105,40 @@ void output_tile(const float* m, int64_t matrix_step, const float* bias, const f
   }
 }
 
+void output_tile_4(const float* m, int64_t matrix_step, const float* bias, const float* residual,
+                   bool clamp, float lo, float hi, float* y, int64_t row_step, int64_t pixel_step) {
+  output_tile<4>(m, matrix_step, bias, residual, clamp, lo, hi, y, row_step, pixel_step);
+}
+void output_tile_2(const float* m, int64_t matrix_step, const float* bias, const float* residual,
+                   bool clamp, float lo, float hi, float* y, int64_t row_step, int64_t pixel_step) {
+  output_tile<2>(m, matrix_step, bias, residual, clamp, lo, hi, y, row_step, pixel_step);
+}
+
 /// G k for one column k: what is even and what is odd in each pair of points apart.
-template <class D, typename T = hn::TFromD<D>, class W = hn::Vec<D>>
-HWY_INLINE void weights6(D d, const T (&g)[6][3], W k0, W k1, W k2, W (&y)[6]) {
-  y[0] = hn::Mul(hn::Set(d, g[0][0]), k0);
+template <class D, int kTaps, typename T = hn::TFromD<D>, class W = hn::Vec<D>>
+HWY_INLINE void weights6(D d, const T (&g)[6][kTaps], const W (&k)[kTaps], W (&y)[6]) {
+  y[0] = hn::Mul(hn::Set(d, g[0][0]), k[0]);
+#pragma GCC unroll 2
   for (int i = 1; i < 5; i += 2) {
-    const W even = hn::MulAdd(hn::Set(d, g[i][2]), k2, hn::Mul(hn::Set(d, g[i][0]), k0));
-    const W c = hn::Set(d, g[i][1]);
-    y[i] = hn::MulAdd(c, k1, even);
-    y[i + 1] = hn::NegMulAdd(c, k1, even);
+    W even = hn::Mul(hn::Set(d, g[i][0]), k[0]);
+#pragma GCC unroll 2
+    for (int j = 2; j < kTaps; j += 2) even = hn::MulAdd(hn::Set(d, g[i][j]), k[j], even);
+    if constexpr (kTaps == 3) {
+      const W c = hn::Set(d, g[i][1]);
+      y[i] = hn::MulAdd(c, k[1], even);
+      y[i + 1] = hn::NegMulAdd(c, k[1], even);
+    } else {
+      const W odd = hn::MulAdd(hn::Set(d, g[i][3]), k[3], hn::Mul(hn::Set(d, g[i][1]), k[1]));
+      y[i] = hn::Add(even, odd);
+      y[i + 1] = hn::Sub(even, odd);
+    }
   }
-  y[5] = k2;
+  y[5] = k[kTaps - 1];
 }
 
 /// Kernels of `inputs` inputs, [input][tap][channel], to u[matrix * matrix_step], [input][channel],
 /// one input `step` after the other; `columns` channels, whole vectors. Computed in T.
-template <typename T>
+template <typename T, int kTaps>
 void weight_tiles(const float* k, int64_t inputs, int64_t columns, float* u, int64_t step,
                   int64_t matrix_step) {
   const hn::ScalableTag<T> d;
@@ -141,37 +158,45 @@ void weight_tiles(const float* k, int64_t inputs, int64_t columns, float* u, int
   };
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr int64_t kWeightsAhead = 4;  ///< inputs whose kernels are asked for meanwhile
-  const WinogradWeights transform;
-  T g[6][3];
+  constexpr int64_t kAll = kTaps * kTaps;
+  const WinogradWeights<kTaps> transform;
+  T g[6][kTaps];
   for (int i = 0; i < 6; ++i)
-    for (int j = 0; j < 3; ++j) g[i][j] = static_cast<T>(transform.g[i][j]);
+    for (int j = 0; j < kTaps; ++j) g[i][j] = static_cast<T>(transform.g[i][j]);
   for (int64_t i = 0; i < inputs; ++i)
     for (int64_t c = 0; c < columns; c += lanes) {
-      const float* from = k + i * 9 * columns + c;
+      const float* from = k + i * kAll * columns + c;
       float* to = u + i * step + c;
-      for (int64_t tap = 0; tap < 9; ++tap)
-        __builtin_prefetch(from + (kWeightsAhead * 9 + tap) * columns);
-      W half[3][6];
-#pragma GCC unroll 3
-      for (int j = 0; j < 3; ++j)
-        weights6(d, g, load(from + j * columns), load(from + (3 + j) * columns),
-                 load(from + (6 + j) * columns), half[j]);
+      for (int64_t tap = 0; tap < kAll; ++tap)
+        __builtin_prefetch(from + (kWeightsAhead * kAll + tap) * columns);
+      W half[kTaps][6];
+#pragma GCC unroll 5
+      for (int j = 0; j < kTaps; ++j) {
+        W column[kTaps];
+#pragma GCC unroll 5
+        for (int t = 0; t < kTaps; ++t) column[t] = load(from + (t * kTaps + j) * columns);
+        weights6(d, g, column, half[j]);
+      }
 #pragma GCC unroll 6
       for (int r = 0; r < 6; ++r) {
-        W y[6];
-        weights6(d, g, half[0][r], half[1][r], half[2][r], y);
+        W row[kTaps], y[6];
+#pragma GCC unroll 5
+        for (int t = 0; t < kTaps; ++t) row[t] = half[t][r];
+        weights6(d, g, row, y);
 #pragma GCC unroll 6
         for (int j = 0; j < 6; ++j) store(y[j], to + (r * 6 + j) * matrix_step);
       }
     }
 }
-void weight_tiles_f32(const float* k, int64_t inputs, int64_t columns, float* u,
+void weight_tiles_f32(int64_t kernel, const float* k, int64_t inputs, int64_t columns, float* u,
                       int64_t matrix_step) {
-  weight_tiles<float>(k, inputs, columns, u, columns, matrix_step);
+  kernel == 3 ? weight_tiles<float, 3>(k, inputs, columns, u, columns, matrix_step)
+              : weight_tiles<float, 5>(k, inputs, columns, u, columns, matrix_step);
 }
-void weight_tiles_f64(const float* k, int64_t inputs, int64_t columns, float* u, int64_t step,
-                      int64_t matrix_step) {
-  weight_tiles<double>(k, inputs, columns, u, step, matrix_step);
+void weight_tiles_f64(int64_t kernel, const float* k, int64_t inputs, int64_t columns, float* u,
+                      int64_t step, int64_t matrix_step) {
+  kernel == 3 ? weight_tiles<double, 3>(k, inputs, columns, u, step, matrix_step)
+              : weight_tiles<double, 5>(k, inputs, columns, u, step, matrix_step);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -204,9 +229,9 @@ struct TilePlace {
 /// the first dilation's on, then those from the next.
 TilePlace place_of(const BlockConvPlan& plan, int64_t tile) {
   const ConvGeometry& s = plan.shape;
-  const auto first = [](int64_t i, int64_t count, int64_t dilation) {
+  const auto first = [edge = winograd_edge(s)](int64_t i, int64_t count, int64_t dilation) {
     const int64_t each = count / dilation;
-    return i % each * 4 * dilation + i / each;
+    return i % each * edge * dilation + i / each;
   };
   const int64_t each = plan.tiles_y * plan.tiles_x;
   return {tile / each, first(tile % each / plan.tiles_x, plan.tiles_y, s.dilation[1]),
@@ -320,8 +345,9 @@ int64_t group_panels(const BlockConvPlan& plan) { return plan.band / block_tiles
 void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, float* room) {
   const BlockConvPlan& plan = w.plan;
   const ConvGeometry& s = plan.shape;
-  auto* const transform =
-      TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), weight_tiles_f32).get();
+  using Transform = void(int64_t, const float*, int64_t, int64_t, float*, int64_t);
+  auto* const transform = TOMBOLO_TARGET(Transform, weight_tiles_f32).get();
+  const int64_t taps = s.taps();
   const int64_t width = block_tiles().panel(), blocks = blocks_of(s.in_channels);
   const int64_t plane = w.tiles * kBlock, step = chunk_step(plan);
   const int64_t tiles = block_tiles().max_rows, padded = blocks_of(s.out_channels) * kBlock;
@@ -330,8 +356,8 @@ void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, f
     const int64_t inputs = std::min(s.in_channels, to * kBlock) - from * kBlock;
     for (int64_t channel = first; channel < last; channel += width) {
       const int64_t columns = std::min(width, last - channel);
-      transform(w.packed + 9 * (channel * s.in_channels + from * kBlock * columns), inputs, columns,
-                room + (channel - first) / width * kMatrices * step, step);
+      transform(s.kernel[1], w.packed + taps * (channel * s.in_channels + from * kBlock * columns),
+                inputs, columns, room + (channel - first) / width * kMatrices * step, step);
     }
     // Meanwhile the next chunk comes nearer: images with the first panel, weights with the others.
     const int64_t asked = (count + tiles - 1) / tiles * (to - from) * kBlock * asked_for();
@@ -344,8 +370,8 @@ void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, f
           // The second panel asks for the weights of the first one afterwards.
           const bool other = channel == first + width && matrix >= kMatrices / 2;
           const int64_t of = (other ? first : channel) + (after == 0 ? last - first : 0);
-          near = w.packed + 9 * (of * s.in_channels + after * kBlock * columns);
-          end = of < padded ? near + 9 * (to - from) * kBlock * columns : near;
+          near = w.packed + taps * (of * s.in_channels + after * kBlock * columns);
+          end = of < padded ? near + taps * (to - from) * kBlock * columns : near;
           near += (matrix - (other ? kMatrices / 2 : 0)) * asked;
         }
         multiply(w, matrix, from, to,
@@ -364,7 +390,9 @@ void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t fi
   const ConvGeometry& s = w.plan.shape;
   using Fn = void(const float*, int64_t, const float*, const float*, bool, float, float, float*,
                   int64_t, int64_t);
-  auto* const fn = TOMBOLO_TARGET(Fn, output_tile).get();
+  const int64_t edge = winograd_edge(s);
+  auto* const fn = (edge == 4 ? TOMBOLO_TARGET(Fn, output_tile_4).get()
+                              : TOMBOLO_TARGET(Fn, output_tile_2).get());
   const int64_t row = s.out[2] * kBlock, down = s.dilation[1] * row,
                 across = s.dilation[2] * kBlock;
   const int64_t matrix_step = (held_end - held) * w.tiles * kBlock;
@@ -378,14 +406,14 @@ void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t fi
       const float* m = w.m + ((block - held) * w.tiles + t - begin) * kBlock;
       const float* bias = w.bias != nullptr ? w.bias + block * kBlock : nullptr;
       const float* residual = w.residual != nullptr ? w.residual + to : nullptr;
-      const int64_t height = std::min<int64_t>(4, steps_to(s.out[1], at.y, s.dilation[1]));
-      const int64_t width = std::min<int64_t>(4, steps_to(s.out[2], at.x, s.dilation[2]));
+      const int64_t height = std::min(edge, steps_to(s.out[1], at.y, s.dilation[1]));
+      const int64_t width = std::min(edge, steps_to(s.out[2], at.x, s.dilation[2]));
       // Other activations take pixels that lie side by side.
-      const bool whole = height == 4 && width == 4 && (w.act.tiled() || across == kBlock);
+      const bool whole = height == edge && width == edge && (w.act.tiled() || across == kBlock);
       const auto each_pixel = [&](auto&& move) {
         for (int64_t i = 0; i < height; ++i)
           for (int64_t j = 0; j < width; ++j)
-            move((i * 4 + j) * kBlock, to + i * down + j * across);
+            move((i * edge + j) * kBlock, to + i * down + j * across);
       };
       constexpr size_t kPixel = kBlock * sizeof(float);
       if (!whole && residual != nullptr) {
@@ -395,11 +423,11 @@ void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t fi
         residual = rest;
       }
       float* out = whole ? w.y + to : room;
-      const int64_t step = whole ? down : 4 * kBlock;
+      const int64_t step = whole ? down : edge * kBlock;
       fn(m, matrix_step, bias, residual, clamp, w.act.alpha, w.act.beta, out, step,
          whole ? across : kBlock);
       if (!w.act.tiled())
-        for (int64_t i = 0; i < 4; ++i) apply_activation(w.act, out + i * step, 4 * kBlock);
+        for (int64_t i = 0; i < edge; ++i) apply_activation(w.act, out + i * step, edge * kBlock);
       if (!whole)
         each_pixel(
             [&](int64_t here, int64_t there) { std::memcpy(w.y + there, room + here, kPixel); });
@@ -469,39 +497,40 @@ void plan_block_winograd(BlockConvPlan& plan) {
     plan.band /= 2;
 }
 
-void winograd_weights(const float* kernels, int64_t inputs, int64_t columns, float* u, int64_t step,
-                      int64_t matrix_step) {
-  using Fn = void(const float*, int64_t, int64_t, float*, int64_t, int64_t);
-  TOMBOLO_TARGET(Fn, weight_tiles_f64)(kernels, inputs, columns, u, step, matrix_step);
+void winograd_weights(int64_t kernel, const float* kernels, int64_t inputs, int64_t columns,
+                      float* u, int64_t step, int64_t matrix_step) {
+  using Fn = void(int64_t, const float*, int64_t, int64_t, float*, int64_t, int64_t);
+  TOMBOLO_TARGET(Fn, weight_tiles_f64)(kernel, kernels, inputs, columns, u, step, matrix_step);
 }
 
 void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packed) {
   const ConvGeometry& s = plan.shape;
-  const int64_t inputs = s.in_channels, width = block_tiles().panel();
+  const int64_t inputs = s.in_channels, width = block_tiles().panel(), taps = s.taps();
   const int64_t padded = blocks_of(s.out_channels) * kBlock, panels = (padded + width - 1) / width;
   const int64_t matrix = padded * inputs;
   constexpr int64_t kAtOnce = 16;  ///< inputs, whose kernels stay in the first cache
   parallel(s.groups * panels, 1, [&](int64_t begin, int64_t end) {
-    std::vector<float> room(plan.on_the_way ? 0 : static_cast<size_t>(kAtOnce * 9 * width));
+    std::vector<float> room(plan.on_the_way ? 0 : static_cast<size_t>(kAtOnce * taps * width));
     for (int64_t task = begin; task < end; ++task) {
       const int64_t group = task / panels, first = task % panels * width;
       const int64_t columns = std::min(width, padded - first);
-      const float* from = w + (group * s.out_channels + first) * inputs * 9;
+      const float* from = w + (group * s.out_channels + first) * inputs * taps;
       // [input][tap][channel]
       const auto kernels = [&](int64_t input, int64_t count, float* to) {
         pack_panel(
-            count * 9, columns, s.out_channels - first,
-            [&](int64_t o, int64_t i) { return from[(o * inputs + input) * 9 + i]; }, to);
+            count * taps, columns, s.out_channels - first,
+            [&](int64_t o, int64_t i) { return from[(o * inputs + input) * taps + i]; }, to);
       };
       if (plan.on_the_way) {  // transformed in every run; see plan_block_winograd
-        kernels(0, inputs, packed + (group * padded + first) * inputs * 9);
+        kernels(0, inputs, packed + (group * padded + first) * inputs * taps);
         continue;
       }
       float* out = packed + group * kMatrices * matrix + first * inputs;
       for (int64_t i = 0; i < inputs; i += kAtOnce) {
         const int64_t count = std::min(kAtOnce, inputs - i);
         kernels(i, count, room.data());
-        winograd_weights(room.data(), count, columns, out + i * columns, columns, matrix);
+        winograd_weights(s.kernel[1], room.data(), count, columns, out + i * columns, columns,
+                         matrix);
       }
     }
   });

@@ -118,23 +118,20 @@ HWY_INLINE void output_tiles(D d, const OutputTask& task, int64_t from, int64_t 
   const int64_t step = 6 * task.matrix_step;
   for (int j = 0; j < 6; ++j) {
     const float* in = task.m + from + j * task.matrix_step;
-    V y0, y1, y2, y3;
+    V y[4];
     inverse6(d, hn::LoadU(d, in), hn::LoadU(d, in + step), hn::LoadU(d, in + 2 * step),
              hn::LoadU(d, in + 3 * step), hn::LoadU(d, in + 4 * step), hn::LoadU(d, in + 5 * step),
-             y0, y1, y2, y3);
-    float* out = half + j * lanes;
-    hn::Store(y0, d, out);
-    hn::Store(y1, d, out + 6 * lanes);
-    hn::Store(y2, d, out + 12 * lanes);
-    hn::Store(y3, d, out + 18 * lanes);
+             y);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) hn::Store(y[i], d, half + (i * 6 + j) * lanes);
   }
   for (int i = 0; i < 4; ++i) {
     const float* in = half + i * 6 * lanes;
-    V y0, y1, y2, y3;
+    V y[4];
     inverse6(d, hn::Load(d, in), hn::Load(d, in + lanes), hn::Load(d, in + 2 * lanes),
              hn::Load(d, in + 3 * lanes), hn::Load(d, in + 4 * lanes), hn::Load(d, in + 5 * lanes),
-             y0, y1, y2, y3);
-    hn::StoreInterleaved4(y0, y1, y2, y3, d, task.rows + i * task.row_step + 4 * to);
+             y);
+    hn::StoreInterleaved4(y[0], y[1], y[2], y[3], d, task.rows + i * task.row_step + 4 * to);
   }
 }
 
@@ -359,7 +356,7 @@ void pack_winograd(const ConvPlan& plan, const float* w, float* packed) {
                 inputs * depth * kTaps,
                 reinterpret_cast<std::byte*>(kernels.data() + piece * kTaps * columns), columns,
                 count, some / pieces * kTaps, sizeof(float));
-          winograd_weights(kernels.data(), some, columns, room.data(), rows, step);
+          winograd_weights(3, kernels.data(), some, columns, room.data(), rows, step);
           float* to =
               packed + (group * kMatrices * depth + d) * weight + (panel * inputs + c) * rows;
           for (int64_t m = 0; m < kMatrices; ++m)

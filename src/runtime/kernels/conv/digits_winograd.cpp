@@ -44,19 +44,19 @@ size_t digits_winograd_bytes(const BlockConvPlan& plan) {
 bool pack_digits_winograd(const BlockConvPlan& plan, const float* w, std::byte* packed) {
   const ConvGeometry& s = plan.shape;
   const DigitPanels panels = panels_of(plan);
-  const int64_t inputs = s.in_channels, matrix = inputs * kDigitsWidth;
+  const int64_t inputs = s.in_channels, taps = s.taps(), matrix = inputs * kDigitsWidth;
   std::atomic<bool> held{true};
   parallel(panels.panels(), 1, [&](int64_t begin, int64_t end) {
-    std::vector<float> kernels(static_cast<size_t>(9 * matrix));
+    std::vector<float> kernels(static_cast<size_t>(taps * matrix));
     std::vector<float> transformed(static_cast<size_t>(kProducts * matrix));
     for (int64_t panel = begin; panel < end; ++panel) {
       const int64_t first = panel * kDigitsWidth;
-      const float* from = w + first * inputs * 9;
+      const float* from = w + first * inputs * taps;
       pack_panel(
-          inputs * 9, kDigitsWidth, s.out_channels - first,
-          [&](int64_t o, int64_t i) { return from[o * inputs * 9 + i]; }, kernels.data());
-      winograd_weights(kernels.data(), inputs, kDigitsWidth, transformed.data(), kDigitsWidth,
-                       matrix);
+          inputs * taps, kDigitsWidth, s.out_channels - first,
+          [&](int64_t o, int64_t i) { return from[o * inputs * taps + i]; }, kernels.data());
+      winograd_weights(s.kernel[1], kernels.data(), inputs, kDigitsWidth, transformed.data(),
+                       kDigitsWidth, matrix);
       for (int64_t i = 0; i < kProducts && held.load(std::memory_order_relaxed); ++i) {
         const float* const rows = transformed.data() + i * matrix;
         std::byte* const to = packed + i * panels.bytes();

@@ -104,12 +104,15 @@ bool supports_block_conv(const KernelQuery& query) {
                Dims(query.dims(3)) == block_dims(*s, s->groups * s->out_channels));
 }
 
-/// Winograd reads four times the weights, which few tiles do not repay.
+/// Winograd by 3 x 3 reads four times the weights, which few tiles do not repay; by 5 x 5 it saves
+/// less, which floats do not make up for where there are many.
 bool leaves_to_digits(const BlockConvPlan& plan) {
   using Algorithm = BlockConvPlan::Algorithm;
-  constexpr int64_t kFewTiles = 16;
-  return plan.algorithm == Algorithm::kDirect ||
-         (plan.algorithm == Algorithm::kWinograd && plan.tiles_y * plan.tiles_x <= kFewTiles);
+  constexpr int64_t kFewTiles = 16, kManyTiles = 256;
+  if (plan.algorithm != Algorithm::kWinograd) return plan.algorithm == Algorithm::kDirect;
+  const int64_t tiles = plan.tiles_y * plan.tiles_x;
+  return plan.shape.kernel[1] == 3 ? tiles <= kFewTiles
+                                   : tiles > kManyTiles && !digits_winograd_fits(plan);
 }
 
 Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& context) {

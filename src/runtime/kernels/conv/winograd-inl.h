@@ -1,5 +1,6 @@
-// Transforms of F(4x4, 3x3) by the points 0, +-5/8, +-3/2 and infinity, which lose less precision
-// than the integers. Included once for each target (Highway's include guards toggle).
+// Transforms of F(4x4, 3x3) and F(2x2, 5x5) by the points 0, +-5/8, +-3/2 and infinity, which lose
+// less precision than the integers. Included once for each target (Highway's include guards
+// toggle).
 
 #ifndef TOMBOLO_WINOGRAD_POINTS
 #define TOMBOLO_WINOGRAD_POINTS
@@ -9,32 +10,20 @@ inline constexpr int64_t kMatrices = 36;
 inline constexpr double kA = 0.625, kB = 1.5;
 inline constexpr double kA2 = kA * kA, kB2 = kB * kB;
 
-/// G k G'.
+/// G of k G', for kernels of kTaps x kTaps.
+template <int kTaps>
 struct WinogradWeights {
-  // Row p of G is [1, p, p^2] / m'(p), m(x) = x (x^2 - a^2) (x^2 - b^2); that of infinity [0, 0,
-  // 1].
-  double g[6][3] = {{1 / (kA2 * kB2), 0, 0}};
+  // Row p of G is [1, p, p^2, ...] / m'(p), m(x) = x (x^2 - a^2) (x^2 - b^2); that of infinity [0,
+  // ..., 0, 1].
+  double g[6][kTaps] = {{1 / (kA2 * kB2)}};
 
   WinogradWeights() {
     const double points[] = {kA, -kA, kB, -kB};
     for (int i = 0; i < 4; ++i) {
-      const double p = points[i], scale = i < 2 ? 2 * kA2 * (kA2 - kB2) : 2 * kB2 * (kB2 - kA2);
-      g[i + 1][0] = 1 / scale;
-      g[i + 1][1] = p / scale;
-      g[i + 1][2] = p * p / scale;
+      double power = 1 / (i < 2 ? 2 * kA2 * (kA2 - kB2) : 2 * kB2 * (kB2 - kA2));
+      for (int j = 0; j < kTaps; ++j, power *= points[i]) g[i + 1][j] = power;
     }
-    g[5][2] = 1;
-  }
-  void apply(const float* k, float* out) const {
-    double half[6][3];
-    for (int i = 0; i < 6; ++i)
-      for (int j = 0; j < 3; ++j)
-        half[i][j] = g[i][0] * static_cast<double>(k[j]) + g[i][1] * static_cast<double>(k[3 + j]) +
-                     g[i][2] * static_cast<double>(k[6 + j]);
-    for (int i = 0; i < 6; ++i)
-      for (int j = 0; j < 6; ++j)
-        out[i * 6 + j] =
-            static_cast<float>(half[i][0] * g[j][0] + half[i][1] * g[j][1] + half[i][2] * g[j][2]);
+    g[5][kTaps - 1] = 1;
   }
 };
 
@@ -72,18 +61,28 @@ HWY_INLINE void transform6(D d, const V& x0, const V& x1, const V& x2, const V& 
   y4 = hn::NegMulAdd(b, odd_b, even_b);
 }
 
+/// Two outputs.
 template <class D, class V>
 HWY_INLINE void inverse6(D d, const V& x0, const V& x1, const V& x2, const V& x3, const V& x4,
-                         const V& x5, V& y0, V& y1, V& y2, V& y3) {
+                         const V& x5, V (&y)[2]) {
+  const V dif_a = hn::Sub(x1, x2), dif_b = hn::Sub(x3, x4);
+  y[0] = hn::Add(x0, hn::Add(hn::Add(x1, x2), hn::Add(x3, x4)));
+  y[1] = hn::MulAdd(hn::Set(d, static_cast<float>(kA)), dif_a,
+                    hn::MulAdd(hn::Set(d, static_cast<float>(kB)), dif_b, x5));
+}
+
+template <class D, class V>
+HWY_INLINE void inverse6(D d, const V& x0, const V& x1, const V& x2, const V& x3, const V& x4,
+                         const V& x5, V (&y)[4]) {
   const V sum_a = hn::Add(x1, x2), sum_b = hn::Add(x3, x4);
   const V dif_a = hn::Sub(x1, x2), dif_b = hn::Sub(x3, x4);
-  y0 = hn::Add(x0, hn::Add(sum_a, sum_b));
-  y1 = hn::MulAdd(hn::Set(d, static_cast<float>(kA)), dif_a,
-                  hn::Mul(hn::Set(d, static_cast<float>(kB)), dif_b));
-  y2 = hn::MulAdd(hn::Set(d, static_cast<float>(kA2)), sum_a,
-                  hn::Mul(hn::Set(d, static_cast<float>(kB2)), sum_b));
-  y3 = hn::MulAdd(hn::Set(d, static_cast<float>(kA2 * kA)), dif_a,
-                  hn::MulAdd(hn::Set(d, static_cast<float>(kB2 * kB)), dif_b, x5));
+  y[0] = hn::Add(x0, hn::Add(sum_a, sum_b));
+  y[1] = hn::MulAdd(hn::Set(d, static_cast<float>(kA)), dif_a,
+                    hn::Mul(hn::Set(d, static_cast<float>(kB)), dif_b));
+  y[2] = hn::MulAdd(hn::Set(d, static_cast<float>(kA2)), sum_a,
+                    hn::Mul(hn::Set(d, static_cast<float>(kB2)), sum_b));
+  y[3] = hn::MulAdd(hn::Set(d, static_cast<float>(kA2 * kA)), dif_a,
+                    hn::MulAdd(hn::Set(d, static_cast<float>(kB2 * kB)), dif_b, x5));
 }
 
 }  // namespace HWY_NAMESPACE
