@@ -86,9 +86,13 @@ struct BlockConvPlan {
   int64_t band = 0;   ///< pieces of a task; Winograd: output channels
   size_t weight_floats = 0, scratch_floats = 0;
   int64_t tiles_y = 0, tiles_x = 0, tile_block = 0;  ///< Winograd
-  bool own_blocks = false;  ///< Winograd: a thread takes a block of tiles all the way
-  bool on_the_way = false;  ///< Winograd: weights are transformed in every run, not when packed
-  bool digits = false;      ///< Winograd: weights are packed by digits_winograd.h
+  struct Pixel {
+    int64_t y, x;
+  };
+  std::vector<Pixel> tiles;  ///< Winograd: of an image, their first output pixels
+  bool own_blocks = false;   ///< Winograd: a thread takes a block of tiles all the way
+  bool on_the_way = false;   ///< Winograd: weights are transformed in every run, not when packed
+  bool digits = false;       ///< Winograd: weights are packed by digits_winograd.h
 };
 
 BlockConvPlan plan_block_conv(const ConvGeometry& shape, bool plain, bool allow_winograd = true);
@@ -99,13 +103,21 @@ void run_block_conv(const BlockConvPlan& plan, const float* x, const float* pack
                     const ConvEpilogue& epilogue, float* scratch);
 
 // The parts.
-/// Output pixels of a tile along an axis: its six input pixels make four by a kernel of 3 x 3, two
-/// by one of 5 x 5.
-inline int64_t winograd_edge(const ConvGeometry& s) { return 7 - s.kernel[1]; }
+/// Input pixels of a tile along an axis, as many as weights are made of the kernel's, and output
+/// pixels: six make four by a kernel of 3, two by one of 5; eight make two by one of 7.
+inline int64_t winograd_points(const ConvGeometry& s, int axis) {
+  return s.kernel[axis] == 1 ? 1 : s.kernel[axis] == 7 ? 8 : 6;
+}
+inline int64_t winograd_edge(const ConvGeometry& s, int axis) {
+  return winograd_points(s, axis) - s.kernel[axis] + 1;
+}
+inline int64_t winograd_matrices(const ConvGeometry& s) {
+  return winograd_points(s, 1) * winograd_points(s, 2);
+}
 /// Tiles along an axis. A dilated kernel sees images that lie inside each other, one for each place
 /// within the dilation, and each has tiles of its own.
 inline int64_t winograd_tiles(const ConvGeometry& s, int axis) {
-  const int64_t d = s.dilation[axis], edge = winograd_edge(s);
+  const int64_t d = s.dilation[axis], edge = winograd_edge(s, axis);
   return d * (((s.out[axis] + d - 1) / d + edge - 1) / edge);
 }
 void plan_block_winograd(BlockConvPlan& plan);

@@ -31,7 +31,7 @@ int64_t cost_of(int64_t pixels) { return pixels + tiles_of(pixels); }
 
 /// Of the whole kernel at every output pixel, by Winograd's filtering where that is done.
 int64_t cost_of_all(const ConvGeometry& s, bool winograd) {
-  if (winograd) return winograd_tiles(s, 1) * winograd_tiles(s, 2) * 36 * 8 / 5;
+  if (winograd) return winograd_tiles(s, 1) * winograd_tiles(s, 2) * winograd_matrices(s) * 8 / 5;
   return s.out[1] * cost_of(s.out[2]) * s.taps();
 }
 

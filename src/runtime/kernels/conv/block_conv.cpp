@@ -13,19 +13,36 @@ namespace {
 
 using Algorithm = BlockConvPlan::Algorithm;
 
+/// Kernels that Winograd's filtering takes: squares and lines.
+bool is_winograd_kernel(int64_t height, int64_t width) {
+  if (height == width) return height == 3 || height == 5;
+  const int64_t along = std::max(height, width);
+  return std::min(height, width) == 1 && (along == 3 || along == 5 || along == 7);
+}
+
+/// Along one axis there is less to save beside the transforms, which take as long for one input and
+/// one output as products take for some of the others.
+bool repays_lines(const ConvGeometry& s) {
+  const int64_t channels = s.in_channels + s.out_channels;
+  return s.in_channels * s.out_channels >= 3 * block_tiles().lanes * channels;
+}
+
 bool winograd_fits(const ConvGeometry& s) {
-  if (s.kernel[1] != s.kernel[2] || (s.kernel[1] != 3 && s.kernel[1] != 5)) return false;
+  if (!is_winograd_kernel(s.kernel[1], s.kernel[2])) return false;
   if (s.in_channels < 16 || s.stride[1] != 1 || s.stride[2] != 1) return false;
+  for (const int axis : {1, 2})
+    if (s.kernel[axis] > 1 && s.out[axis] < 6) return false;
   // Tiles that are mostly outside save nothing; neither do very few tiles for so many weights, four
-  // times as large then (those of 5 x 5 half as large again), that they come from far away.
+  // times as large then (but by 3 x 3 less), that they come from far away.
   const int64_t tiles = winograd_tiles(s, 1) * winograd_tiles(s, 2);
-  const int64_t outputs = winograd_edge(s) * winograd_edge(s);
+  const int64_t outputs = winograd_edge(s, 1) * winograd_edge(s, 2);
   const bool few_weights = s.groups == 1 && s.depth() * s.out_channels * 16 <= 16 << 20 &&
                            s.out[1] * s.out[2] * 4 >= tiles * outputs * 3;  // and tiles nearly full
-  // Tiles of two pixels have as much to transform as those of four: few inputs do not repay it.
+  if (s.kernel[1] != s.kernel[2] && !repays_lines(s)) return false;
+  // Tiles of 2 x 2 have as much to transform as those of 4 x 4: few inputs do not repay it.
   if (s.kernel[1] == 5 && s.in_channels < 24 && tiles < 32) return false;
-  return s.out[1] >= 6 && s.out[2] >= 6 && tiles * s.batch >= (few_weights ? 4 : 8) &&
-         tiles * 36 * 10 <= s.out_plane() * s.taps() * 7;
+  return tiles * s.batch >= (few_weights ? 4 : 8) &&
+         tiles * winograd_matrices(s) * 10 <= s.out_plane() * s.taps() * 7;
 }
 
 /// Runs of output pixels that tiles take: cut evenly, and two short rows at a time.

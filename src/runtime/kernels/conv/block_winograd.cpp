@@ -1,5 +1,5 @@
-// Winograd's minimal filtering F(4x4, 3x3) and F(2x2, 5x5) over blocked channels: vectors are
-// channels of one tile.
+// Winograd's minimal filtering over blocked channels, F(4x4, 3x3) and F(2x2, 5x5), and along one
+// axis F(4, 3), F(2, 5) and F(2, 7): vectors are channels of one tile.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/kernels/conv/block_winograd.cpp"
@@ -34,111 +34,137 @@ void input_tile(const float* x, int64_t row_step, int64_t pixel_step, float* v,
   HWY_ALIGN float half[36 * HWY_LANES(float)];
   for (int64_t lane = 0; lane < kBlock; lane += lanes) {
     for (int i = 0; i < 6; ++i) {
-      const float* row = x + i * row_step + lane;
-      V y0, y1, y2, y3, y4, y5;
-      transform6(f, hn::LoadU(f, row), hn::LoadU(f, row + pixel_step),
-                 hn::LoadU(f, row + 2 * pixel_step), hn::LoadU(f, row + 3 * pixel_step),
-                 hn::LoadU(f, row + 4 * pixel_step), hn::LoadU(f, row + 5 * pixel_step), y0, y1, y2,
-                 y3, y4, y5);
-      float* out = half + i * 6 * lanes;
-      hn::Store(y0, f, out);
-      hn::Store(y1, f, out + lanes);
-      hn::Store(y2, f, out + 2 * lanes);
-      hn::Store(y3, f, out + 3 * lanes);
-      hn::Store(y4, f, out + 4 * lanes);
-      hn::Store(y5, f, out + 5 * lanes);
+      V in[6], out[6];
+#pragma GCC unroll 6
+      for (int j = 0; j < 6; ++j) in[j] = hn::LoadU(f, x + i * row_step + j * pixel_step + lane);
+      transform(f, in, out);
+#pragma GCC unroll 6
+      for (int j = 0; j < 6; ++j) hn::Store(out[j], f, half + (i * 6 + j) * lanes);
     }
     for (int j = 0; j < 6; ++j) {
-      const float* in = half + j * lanes;
-      const int64_t step = 6 * lanes;
-      V y0, y1, y2, y3, y4, y5;
-      transform6(f, hn::Load(f, in), hn::Load(f, in + step), hn::Load(f, in + 2 * step),
-                 hn::Load(f, in + 3 * step), hn::Load(f, in + 4 * step), hn::Load(f, in + 5 * step),
-                 y0, y1, y2, y3, y4, y5);
-      float* out = v + lane + j * matrix_step;
-      const int64_t rows = 6 * matrix_step;
-      hn::StoreU(y0, f, out);
-      hn::StoreU(y1, f, out + rows);
-      hn::StoreU(y2, f, out + 2 * rows);
-      hn::StoreU(y3, f, out + 3 * rows);
-      hn::StoreU(y4, f, out + 4 * rows);
-      hn::StoreU(y5, f, out + 5 * rows);
+      V in[6], out[6];
+#pragma GCC unroll 6
+      for (int i = 0; i < 6; ++i) in[i] = hn::Load(f, half + (i * 6 + j) * lanes);
+      transform(f, in, out);
+#pragma GCC unroll 6
+      for (int i = 0; i < 6; ++i) hn::StoreU(out[i], f, v + lane + (i * 6 + j) * matrix_step);
     }
   }
 }
+
+/// The same of pixels along one axis.
+template <int kPoints>
+void input_line(const float* x, int64_t step, float* v, int64_t matrix_step) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  for (int64_t lane = 0; lane < kBlock; lane += lanes) {
+    V in[kPoints], out[kPoints];
+#pragma GCC unroll 8
+    for (int i = 0; i < kPoints; ++i) in[i] = hn::LoadU(f, x + i * step + lane);
+    transform(f, in, out);
+#pragma GCC unroll 8
+    for (int i = 0; i < kPoints; ++i) hn::StoreU(out[i], f, v + lane + i * matrix_step);
+  }
+}
+void input_line_6(const float* x, int64_t, int64_t step, float* v, int64_t matrix_step) {
+  input_line<6>(x, step, v, matrix_step);
+}
+void input_line_8(const float* x, int64_t, int64_t step, float* v, int64_t matrix_step) {
+  input_line<8>(x, step, v, matrix_step);
+}
+
+/// What becomes of the sums of a block.
+struct Finish {
+  const float* bias;
+  const float* residual;  ///< strides are those of the output
+  bool clamp;
+  float lo, hi;
+  float* y;
+
+  HWY_INLINE V biases(int64_t lane) const {
+    return bias != nullptr ? hn::LoadU(F(), bias + lane) : hn::Zero(F());
+  }
+  HWY_INLINE void store(V v, V b, int64_t at) const {
+    const F f;
+    v = hn::Add(v, b);
+    if (residual != nullptr) v = hn::Add(v, hn::LoadU(f, residual + at));
+    if (clamp) v = hn::Min(hn::Set(f, hi), hn::Max(hn::Set(f, lo), v));
+    hn::StoreU(v, f, y + at);
+  }
+};
 
 /// m[matrix * matrix_step] of one block to kEdge x kEdge pixels, finished.
 template <int kEdge>
-void output_tile(const float* m, int64_t matrix_step, const float* bias, const float* residual,
-                 bool clamp, float lo, float hi, float* y, int64_t row_step, int64_t pixel_step) {
+HWY_INLINE void output_tile(const float* m, int64_t matrix_step, const Finish& finish,
+                            int64_t row_step, int64_t pixel_step) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   HWY_ALIGN float half[6 * kEdge * HWY_LANES(float)];
-  const int64_t step = 6 * matrix_step;
-  const V low = hn::Set(f, lo), high = hn::Set(f, hi);
   for (int64_t lane = 0; lane < kBlock; lane += lanes) {
     for (int j = 0; j < 6; ++j) {
-      const float* in = m + lane + j * matrix_step;
-      V column[kEdge];
-      inverse6(f, hn::LoadU(f, in), hn::LoadU(f, in + step), hn::LoadU(f, in + 2 * step),
-               hn::LoadU(f, in + 3 * step), hn::LoadU(f, in + 4 * step),
-               hn::LoadU(f, in + 5 * step), column);
+      V in[6], out[kEdge];
+#pragma GCC unroll 6
+      for (int i = 0; i < 6; ++i) in[i] = hn::LoadU(f, m + lane + (i * 6 + j) * matrix_step);
+      inverse(f, in, out);
 #pragma GCC unroll 4
-      for (int i = 0; i < kEdge; ++i) hn::Store(column[i], f, half + (i * 6 + j) * lanes);
+      for (int i = 0; i < kEdge; ++i) hn::Store(out[i], f, half + (i * 6 + j) * lanes);
     }
-    const V b = bias != nullptr ? hn::LoadU(f, bias + lane) : hn::Zero(f);
+    const V b = finish.biases(lane);
     for (int i = 0; i < kEdge; ++i) {
-      const float* in = half + i * 6 * lanes;
-      V out[kEdge];
-      inverse6(f, hn::Load(f, in), hn::Load(f, in + lanes), hn::Load(f, in + 2 * lanes),
-               hn::Load(f, in + 3 * lanes), hn::Load(f, in + 4 * lanes),
-               hn::Load(f, in + 5 * lanes), out);
+      V in[6], out[kEdge];
+#pragma GCC unroll 6
+      for (int j = 0; j < 6; ++j) in[j] = hn::Load(f, half + (i * 6 + j) * lanes);
+      inverse(f, in, out);
 #pragma GCC unroll 4
-      for (int p = 0; p < kEdge; ++p) {
-        const int64_t at = i * row_step + p * pixel_step + lane;
-        V v = hn::Add(out[p], b);
-        if (residual != nullptr) v = hn::Add(v, hn::LoadU(f, residual + at));
-        if (clamp) v = hn::Min(high, hn::Max(low, v));
-        hn::StoreU(v, f, y + at);
-      }
+      for (int p = 0; p < kEdge; ++p) finish.store(out[p], b, i * row_step + p * pixel_step + lane);
     }
   }
 }
-
-void output_tile_4(const float* m, int64_t matrix_step, const float* bias, const float* residual,
-                   bool clamp, float lo, float hi, float* y, int64_t row_step, int64_t pixel_step) {
-  output_tile<4>(m, matrix_step, bias, residual, clamp, lo, hi, y, row_step, pixel_step);
+/// The same along one axis.
+template <int kPoints, int kEdge>
+HWY_INLINE void output_line(const float* m, int64_t matrix_step, const Finish& finish,
+                            int64_t step) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  for (int64_t lane = 0; lane < kBlock; lane += lanes) {
+    V in[kPoints], out[kEdge];
+#pragma GCC unroll 8
+    for (int i = 0; i < kPoints; ++i) in[i] = hn::LoadU(f, m + lane + i * matrix_step);
+    inverse(f, in, out);
+    const V b = finish.biases(lane);
+#pragma GCC unroll 4
+    for (int p = 0; p < kEdge; ++p) finish.store(out[p], b, p * step + lane);
+  }
 }
-void output_tile_2(const float* m, int64_t matrix_step, const float* bias, const float* residual,
-                   bool clamp, float lo, float hi, float* y, int64_t row_step, int64_t pixel_step) {
-  output_tile<2>(m, matrix_step, bias, residual, clamp, lo, hi, y, row_step, pixel_step);
+/// By the kernel's greater axis; `line`: the other one is 1.
+void output(int64_t kernel, bool line, const float* m, int64_t matrix_step, const float* bias,
+            const float* residual, bool clamp, float lo, float hi, float* y, int64_t row_step,
+            int64_t pixel_step) {
+  const Finish finish{bias, residual, clamp, lo, hi, y};
+  if (!line)
+    return kernel == 3 ? output_tile<4>(m, matrix_step, finish, row_step, pixel_step)
+                       : output_tile<2>(m, matrix_step, finish, row_step, pixel_step);
+  kernel == 3   ? output_line<6, 4>(m, matrix_step, finish, pixel_step)
+  : kernel == 5 ? output_line<6, 2>(m, matrix_step, finish, pixel_step)
+                : output_line<8, 2>(m, matrix_step, finish, pixel_step);
 }
 
 /// G k for one column k: what is even and what is odd in each pair of points apart.
-template <class D, int kTaps, typename T = hn::TFromD<D>, class W = hn::Vec<D>>
-HWY_INLINE void weights6(D d, const T (&g)[6][kTaps], const W (&k)[kTaps], W (&y)[6]) {
-  y[0] = hn::Mul(hn::Set(d, g[0][0]), k[0]);
-#pragma GCC unroll 2
+template <class D, typename T = hn::TFromD<D>, class W = hn::Vec<D>>
+HWY_INLINE void weights6(D d, const T (&g)[6][3], W k0, W k1, W k2, W (&y)[6]) {
+  y[0] = hn::Mul(hn::Set(d, g[0][0]), k0);
   for (int i = 1; i < 5; i += 2) {
-    W even = hn::Mul(hn::Set(d, g[i][0]), k[0]);
-#pragma GCC unroll 2
-    for (int j = 2; j < kTaps; j += 2) even = hn::MulAdd(hn::Set(d, g[i][j]), k[j], even);
-    if constexpr (kTaps == 3) {
-      const W c = hn::Set(d, g[i][1]);
-      y[i] = hn::MulAdd(c, k[1], even);
-      y[i + 1] = hn::NegMulAdd(c, k[1], even);
-    } else {
-      const W odd = hn::MulAdd(hn::Set(d, g[i][3]), k[3], hn::Mul(hn::Set(d, g[i][1]), k[1]));
-      y[i] = hn::Add(even, odd);
-      y[i + 1] = hn::Sub(even, odd);
-    }
+    const W even = hn::MulAdd(hn::Set(d, g[i][2]), k2, hn::Mul(hn::Set(d, g[i][0]), k0));
+    const W c = hn::Set(d, g[i][1]);
+    y[i] = hn::MulAdd(c, k1, even);
+    y[i + 1] = hn::NegMulAdd(c, k1, even);
   }
-  y[5] = k[kTaps - 1];
+  y[5] = k2;
 }
 
 /// Kernels of `inputs` inputs, [input][tap][channel], to u[matrix * matrix_step], [input][channel],
 /// one input `step` after the other; `columns` channels, whole vectors. Computed in T.
-template <typename T, int kTaps>
+template <typename T>
 void weight_tiles(const float* k, int64_t inputs, int64_t columns, float* u, int64_t step,
                   int64_t matrix_step) {
   const hn::ScalableTag<T> d;
@@ -158,45 +184,67 @@ void weight_tiles(const float* k, int64_t inputs, int64_t columns, float* u, int
   };
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr int64_t kWeightsAhead = 4;  ///< inputs whose kernels are asked for meanwhile
-  constexpr int64_t kAll = kTaps * kTaps;
-  const WinogradWeights<kTaps> transform;
-  T g[6][kTaps];
+  const WinogradWeights transform(3);
+  T g[6][3];
   for (int i = 0; i < 6; ++i)
-    for (int j = 0; j < kTaps; ++j) g[i][j] = static_cast<T>(transform.g[i][j]);
+    for (int j = 0; j < 3; ++j) g[i][j] = static_cast<T>(transform.g[i][j]);
   for (int64_t i = 0; i < inputs; ++i)
     for (int64_t c = 0; c < columns; c += lanes) {
-      const float* from = k + i * kAll * columns + c;
+      const float* from = k + i * 9 * columns + c;
       float* to = u + i * step + c;
-      for (int64_t tap = 0; tap < kAll; ++tap)
-        __builtin_prefetch(from + (kWeightsAhead * kAll + tap) * columns);
-      W half[kTaps][6];
-#pragma GCC unroll 5
-      for (int j = 0; j < kTaps; ++j) {
-        W column[kTaps];
-#pragma GCC unroll 5
-        for (int t = 0; t < kTaps; ++t) column[t] = load(from + (t * kTaps + j) * columns);
-        weights6(d, g, column, half[j]);
-      }
+      for (int64_t tap = 0; tap < 9; ++tap)
+        __builtin_prefetch(from + (kWeightsAhead * 9 + tap) * columns);
+      W half[3][6];
+#pragma GCC unroll 3
+      for (int j = 0; j < 3; ++j)
+        weights6(d, g, load(from + j * columns), load(from + (3 + j) * columns),
+                 load(from + (6 + j) * columns), half[j]);
 #pragma GCC unroll 6
       for (int r = 0; r < 6; ++r) {
-        W row[kTaps], y[6];
-#pragma GCC unroll 5
-        for (int t = 0; t < kTaps; ++t) row[t] = half[t][r];
-        weights6(d, g, row, y);
+        W y[6];
+        weights6(d, g, half[0][r], half[1][r], half[2][r], y);
 #pragma GCC unroll 6
         for (int j = 0; j < 6; ++j) store(y[j], to + (r * 6 + j) * matrix_step);
       }
     }
 }
-void weight_tiles_f32(int64_t kernel, const float* k, int64_t inputs, int64_t columns, float* u,
+void weight_tiles_f32(const float* k, int64_t inputs, int64_t columns, float* u,
                       int64_t matrix_step) {
-  kernel == 3 ? weight_tiles<float, 3>(k, inputs, columns, u, columns, matrix_step)
-              : weight_tiles<float, 5>(k, inputs, columns, u, columns, matrix_step);
+  weight_tiles<float>(k, inputs, columns, u, columns, matrix_step);
 }
-void weight_tiles_f64(int64_t kernel, const float* k, int64_t inputs, int64_t columns, float* u,
-                      int64_t step, int64_t matrix_step) {
-  kernel == 3 ? weight_tiles<double, 3>(k, inputs, columns, u, step, matrix_step)
-              : weight_tiles<double, 5>(k, inputs, columns, u, step, matrix_step);
+
+/// The same in double, of kernels of any size.
+void weights_f64(int64_t height, int64_t width, const float* k, int64_t inputs, int64_t columns,
+                 float* u, int64_t step, int64_t matrix_step) {
+  if (height == 3 && width == 3)
+    return weight_tiles<double>(k, inputs, columns, u, step, matrix_step);
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> f;
+  const WinogradWeights down(static_cast<int>(height)), across(static_cast<int>(width));
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN double half[7 * 8 * HWY_LANES(double)];  // [tap down][point across]
+  for (int64_t i = 0; i < inputs; ++i)
+    for (int64_t c = 0; c < columns; c += lanes) {
+      const float* from = k + i * height * width * columns + c;
+      for (int r = 0; r < down.taps; ++r)
+        for (int q = 0; q < across.points; ++q) {
+          auto sum = hn::Zero(d);
+          for (int t = 0; t < across.taps; ++t)
+            sum = hn::MulAdd(hn::Set(d, across.g[q][t]),
+                             hn::PromoteTo(d, hn::LoadU(f, from + (r * across.taps + t) * columns)),
+                             sum);
+          hn::Store(sum, d, half + (r * across.points + q) * lanes);
+        }
+      for (int p = 0; p < down.points; ++p)
+        for (int q = 0; q < across.points; ++q) {
+          auto sum = hn::Zero(d);
+          for (int r = 0; r < down.taps; ++r)
+            sum = hn::MulAdd(hn::Set(d, down.g[p][r]),
+                             hn::Load(d, half + (r * across.points + q) * lanes), sum);
+          hn::StoreU(hn::DemoteTo(f, sum), f,
+                     u + i * step + c + (p * across.points + q) * matrix_step);
+        }
+    }
 }
 
 }  // namespace HWY_NAMESPACE
@@ -222,20 +270,26 @@ struct Work {
   int64_t tiles;  ///< of a row of v and m
 };
 
-struct TilePlace {
-  int64_t image, y, x;
-};
-/// The first output pixel of a tile, whose neighbours are a dilation apart: those from one pixel of
-/// the first dilation's on, then those from the next.
-TilePlace place_of(const BlockConvPlan& plan, int64_t tile) {
+/// The first output pixels of an image's tiles, whose neighbours are a dilation apart: those from
+/// one pixel of the first dilation's on, then those from the next.
+std::vector<BlockConvPlan::Pixel> tiles_of(const BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
-  const auto first = [edge = winograd_edge(s)](int64_t i, int64_t count, int64_t dilation) {
-    const int64_t each = count / dilation;
-    return i % each * edge * dilation + i / each;
+  const auto first = [&s](int64_t i, int64_t count, int axis) {
+    const int64_t dilation = s.dilation[axis], each = count / dilation;
+    return i % each * winograd_edge(s, axis) * dilation + i / each;
   };
-  const int64_t each = plan.tiles_y * plan.tiles_x;
-  return {tile / each, first(tile % each / plan.tiles_x, plan.tiles_y, s.dilation[1]),
-          first(tile % plan.tiles_x, plan.tiles_x, s.dilation[2])};
+  std::vector<BlockConvPlan::Pixel> tiles;
+  for (int64_t y = 0; y < plan.tiles_y; ++y)
+    for (int64_t x = 0; x < plan.tiles_x; ++x)
+      tiles.push_back({first(y, plan.tiles_y, 1), first(x, plan.tiles_x, 2)});
+  return tiles;
+}
+
+/// Whether tiles lie along one axis.
+bool is_line(const ConvGeometry& s) { return s.kernel[1] == 1 || s.kernel[2] == 1; }
+/// From one pixel of a tile to the next across, or along its axis.
+int64_t pixel_step(const ConvGeometry& s, int64_t down, int64_t across) {
+  return s.kernel[2] == 1 ? down : across;
 }
 /// Of pixels `step` apart from `at` on, the first that is not below `limit`.
 int64_t steps_to(int64_t limit, int64_t at, int64_t step) {
@@ -245,31 +299,37 @@ int64_t steps_to(int64_t limit, int64_t at, int64_t step) {
 /// Input blocks [first, last) of tiles [begin, end).
 void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin, int64_t end) {
   const ConvGeometry& s = w.plan.shape;
-  auto* const fn =
-      TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), input_tile).get();
+  using Fn = void(const float*, int64_t, int64_t, float*, int64_t);
+  const int64_t height = winograd_points(s, 1), width = winograd_points(s, 2);
+  auto* const fn = !is_line(s)           ? TOMBOLO_TARGET(Fn, input_tile).get()
+                   : height * width == 6 ? TOMBOLO_TARGET(Fn, input_line_6).get()
+                                         : TOMBOLO_TARGET(Fn, input_line_8).get();
   const int64_t row = s.in[2] * kBlock, down = s.dilation[1], across = s.dilation[2];
   const int64_t matrix_step = blocks_of(s.in_channels) * w.tiles * kBlock;
+  const int64_t each = w.plan.tiles_y * w.plan.tiles_x;
   alignas(64) float room[36 * kBlock];
   for (int64_t block = first; block < last; ++block)
     for (int64_t t = begin; t < end; ++t) {
-      const TilePlace at = place_of(w.plan, t);
+      const BlockConvPlan::Pixel at = w.plan.tiles[static_cast<size_t>(t % each)];
       const int64_t y = at.y - s.pad[1], x = at.x - s.pad[2];
-      const float* plane = w.x + at.image * w.image + block * s.in[1] * row;
+      const float* plane = w.x + t / each * w.image + block * s.in[1] * row;
       float* v = w.v + (block * w.tiles + t - begin) * kBlock;
-      if (y >= 0 && x >= 0 && y + 5 * down < s.in[1] && x + 5 * across < s.in[2]) {
-        fn(plane + y * row + x * kBlock, down * row, across * kBlock, v, matrix_step);
+      if (y >= 0 && x >= 0 && y + (height - 1) * down < s.in[1] &&
+          x + (width - 1) * across < s.in[2]) {
+        fn(plane + y * row + x * kBlock, down * row, pixel_step(s, down * row, across * kBlock), v,
+           matrix_step);
         continue;
       }
       std::memset(room, 0, sizeof room);
       const int64_t left = steps_to(0, x, across), top = steps_to(0, y, down);
-      const int64_t right = std::min<int64_t>(6, steps_to(s.in[2], x, across));
-      const int64_t bottom = std::min<int64_t>(6, steps_to(s.in[1], y, down));
+      const int64_t right = std::min(width, steps_to(s.in[2], x, across));
+      const int64_t bottom = std::min(height, steps_to(s.in[1], y, down));
       for (int64_t i = top; i < bottom; ++i)
         for (int64_t j = left; j < right; ++j)
-          std::memcpy(room + (i * 6 + j) * kBlock,
+          std::memcpy(room + (i * width + j) * kBlock,
                       plane + ((y + i * down) * s.in[2] + x + j * across) * kBlock,
                       kBlock * sizeof(float));
-      fn(room, 6 * kBlock, kBlock, v, matrix_step);
+      fn(room, width * kBlock, kBlock, v, matrix_step);
     }
 }
 
@@ -340,14 +400,13 @@ int64_t chunk_step(const BlockConvPlan& plan) {
 }
 int64_t group_panels(const BlockConvPlan& plan) { return plan.band / block_tiles().panel(); }
 
-/// Channels [first, last) of the output of `count` tiles: weights are transformed as they are
-/// needed, some input blocks at a time, and stay in the second cache with the sums.
+/// Channels [first, last) of the output of `count` tiles by 3 x 3: weights are transformed as they
+/// are needed, some input blocks at a time, and stay in the second cache with the sums.
 void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, float* room) {
   const BlockConvPlan& plan = w.plan;
   const ConvGeometry& s = plan.shape;
-  using Transform = void(int64_t, const float*, int64_t, int64_t, float*, int64_t);
-  auto* const transform = TOMBOLO_TARGET(Transform, weight_tiles_f32).get();
-  const int64_t taps = s.taps();
+  auto* const transform =
+      TOMBOLO_TARGET(void(const float*, int64_t, int64_t, float*, int64_t), weight_tiles_f32).get();
   const int64_t width = block_tiles().panel(), blocks = blocks_of(s.in_channels);
   const int64_t plane = w.tiles * kBlock, step = chunk_step(plan);
   const int64_t tiles = block_tiles().max_rows, padded = blocks_of(s.out_channels) * kBlock;
@@ -356,8 +415,8 @@ void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, f
     const int64_t inputs = std::min(s.in_channels, to * kBlock) - from * kBlock;
     for (int64_t channel = first; channel < last; channel += width) {
       const int64_t columns = std::min(width, last - channel);
-      transform(s.kernel[1], w.packed + taps * (channel * s.in_channels + from * kBlock * columns),
-                inputs, columns, room + (channel - first) / width * kMatrices * step, step);
+      transform(w.packed + 9 * (channel * s.in_channels + from * kBlock * columns), inputs, columns,
+                room + (channel - first) / width * kMatrices * step, step);
     }
     // Meanwhile the next chunk comes nearer: images with the first panel, weights with the others.
     const int64_t asked = (count + tiles - 1) / tiles * (to - from) * kBlock * asked_for();
@@ -370,8 +429,8 @@ void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, f
           // The second panel asks for the weights of the first one afterwards.
           const bool other = channel == first + width && matrix >= kMatrices / 2;
           const int64_t of = (other ? first : channel) + (after == 0 ? last - first : 0);
-          near = w.packed + taps * (of * s.in_channels + after * kBlock * columns);
-          end = of < padded ? near + taps * (to - from) * kBlock * columns : near;
+          near = w.packed + 9 * (of * s.in_channels + after * kBlock * columns);
+          end = of < padded ? near + 9 * (to - from) * kBlock * columns : near;
           near += (matrix - (other ? kMatrices / 2 : 0)) * asked;
         }
         multiply(w, matrix, from, to,
@@ -388,32 +447,32 @@ void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, f
 void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t first, int64_t last,
                        int64_t begin, int64_t end) {
   const ConvGeometry& s = w.plan.shape;
-  using Fn = void(const float*, int64_t, const float*, const float*, bool, float, float, float*,
-                  int64_t, int64_t);
-  const int64_t edge = winograd_edge(s);
-  auto* const fn = (edge == 4 ? TOMBOLO_TARGET(Fn, output_tile_4).get()
-                              : TOMBOLO_TARGET(Fn, output_tile_2).get());
+  using Fn = void(int64_t, bool, const float*, int64_t, const float*, const float*, bool, float,
+                  float, float*, int64_t, int64_t);
+  auto* const fn = TOMBOLO_TARGET(Fn, output).get();
+  const int64_t edge_y = winograd_edge(s, 1), edge_x = winograd_edge(s, 2);
   const int64_t row = s.out[2] * kBlock, down = s.dilation[1] * row,
                 across = s.dilation[2] * kBlock;
   const int64_t matrix_step = (held_end - held) * w.tiles * kBlock;
+  const int64_t each = w.plan.tiles_y * w.plan.tiles_x;
   const bool clamp = w.act.kind == Activation::Kind::kClamp;
   alignas(64) float room[16 * kBlock], rest[16 * kBlock];
   for (int64_t block = first; block < last; ++block)
     for (int64_t t = begin; t < end; ++t) {
-      const TilePlace at = place_of(w.plan, t);
+      const BlockConvPlan::Pixel at = w.plan.tiles[static_cast<size_t>(t % each)];
       const int64_t to =
-          at.image * w.out_image + block * s.out[1] * row + at.y * row + at.x * kBlock;
+          t / each * w.out_image + block * s.out[1] * row + at.y * row + at.x * kBlock;
       const float* m = w.m + ((block - held) * w.tiles + t - begin) * kBlock;
       const float* bias = w.bias != nullptr ? w.bias + block * kBlock : nullptr;
       const float* residual = w.residual != nullptr ? w.residual + to : nullptr;
-      const int64_t height = std::min(edge, steps_to(s.out[1], at.y, s.dilation[1]));
-      const int64_t width = std::min(edge, steps_to(s.out[2], at.x, s.dilation[2]));
+      const int64_t height = std::min(edge_y, steps_to(s.out[1], at.y, s.dilation[1]));
+      const int64_t width = std::min(edge_x, steps_to(s.out[2], at.x, s.dilation[2]));
       // Other activations take pixels that lie side by side.
-      const bool whole = height == edge && width == edge && (w.act.tiled() || across == kBlock);
+      const bool whole = height == edge_y && width == edge_x && (w.act.tiled() || across == kBlock);
       const auto each_pixel = [&](auto&& move) {
         for (int64_t i = 0; i < height; ++i)
           for (int64_t j = 0; j < width; ++j)
-            move((i * edge + j) * kBlock, to + i * down + j * across);
+            move((i * edge_x + j) * kBlock, to + i * down + j * across);
       };
       constexpr size_t kPixel = kBlock * sizeof(float);
       if (!whole && residual != nullptr) {
@@ -423,11 +482,12 @@ void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t fi
         residual = rest;
       }
       float* out = whole ? w.y + to : room;
-      const int64_t step = whole ? down : edge * kBlock;
-      fn(m, matrix_step, bias, residual, clamp, w.act.alpha, w.act.beta, out, step,
-         whole ? across : kBlock);
+      const int64_t step = whole ? down : edge_x * kBlock;
+      fn(std::max(s.kernel[1], s.kernel[2]), is_line(s), m, matrix_step, bias, residual, clamp,
+         w.act.alpha, w.act.beta, out, step, pixel_step(s, step, whole ? across : kBlock));
       if (!w.act.tiled())
-        for (int64_t i = 0; i < edge; ++i) apply_activation(w.act, out + i * step, edge * kBlock);
+        for (int64_t i = 0; i < edge_y; ++i)
+          apply_activation(w.act, out + i * step, edge_x * kBlock);
       if (!whole)
         each_pixel(
             [&](int64_t here, int64_t there) { std::memcpy(w.y + there, room + here, kPixel); });
@@ -435,7 +495,7 @@ void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t fi
 }
 
 int64_t tile_floats(const ConvGeometry& s) {
-  return kMatrices * kBlock * (blocks_of(s.in_channels) + blocks_of(s.out_channels));
+  return winograd_matrices(s) * kBlock * (blocks_of(s.in_channels) + blocks_of(s.out_channels));
 }
 
 /// Whether every thread works on blocks of its own, from image to output: pays while the weights
@@ -454,6 +514,7 @@ void plan_block_winograd(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
   plan.tiles_y = winograd_tiles(s, 1);
   plan.tiles_x = winograd_tiles(s, 2);
+  plan.tiles = tiles_of(plan);
   const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x;
   const bool own = plan.own_blocks = private_blocks(plan);
   const int64_t rows = block_tiles().max_rows;
@@ -472,8 +533,9 @@ void plan_block_winograd(BlockConvPlan& plan) {
   constexpr int64_t kFar = 16 << 20;
   const int64_t bytes =
       kMatrices * s.in_channels * s.out_channels * static_cast<int64_t>(sizeof(float));
-  plan.on_the_way = !own && tiles <= 112 && bytes > kFar;
-  const int64_t matrices = plan.on_the_way ? s.taps() : kMatrices;
+  plan.on_the_way =
+      !own && winograd_edge(s, 1) == 4 && winograd_edge(s, 2) == 4 && tiles <= 112 && bytes > kFar;
+  const int64_t matrices = plan.on_the_way ? s.taps() : winograd_matrices(s);
   plan.weight_floats =
       static_cast<size_t>(s.groups * matrices * panel_floats(s.in_channels, s.out_channels));
   plan.scratch_floats = own ? 64 : static_cast<size_t>(tile_floats(s) * plan.tile_block) + 64;
@@ -497,10 +559,11 @@ void plan_block_winograd(BlockConvPlan& plan) {
     plan.band /= 2;
 }
 
-void winograd_weights(int64_t kernel, const float* kernels, int64_t inputs, int64_t columns,
-                      float* u, int64_t step, int64_t matrix_step) {
-  using Fn = void(int64_t, const float*, int64_t, int64_t, float*, int64_t, int64_t);
-  TOMBOLO_TARGET(Fn, weight_tiles_f64)(kernel, kernels, inputs, columns, u, step, matrix_step);
+void winograd_weights(const std::array<int64_t, 2>& kernel, const float* kernels, int64_t inputs,
+                      int64_t columns, float* u, int64_t step, int64_t matrix_step) {
+  using Fn = void(int64_t, int64_t, const float*, int64_t, int64_t, float*, int64_t, int64_t);
+  TOMBOLO_TARGET(Fn, weights_f64)
+  (kernel[0], kernel[1], kernels, inputs, columns, u, step, matrix_step);
 }
 
 void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packed) {
@@ -525,12 +588,12 @@ void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packe
         kernels(0, inputs, packed + (group * padded + first) * inputs * taps);
         continue;
       }
-      float* out = packed + group * kMatrices * matrix + first * inputs;
+      float* out = packed + group * winograd_matrices(s) * matrix + first * inputs;
       for (int64_t i = 0; i < inputs; i += kAtOnce) {
         const int64_t count = std::min(kAtOnce, inputs - i);
         kernels(i, count, room.data());
-        winograd_weights(s.kernel[1], room.data(), count, columns, out + i * columns, columns,
-                         matrix);
+        winograd_weights({s.kernel[1], s.kernel[2]}, room.data(), count, columns, out + i * columns,
+                         columns, matrix);
       }
     }
   });
@@ -542,7 +605,8 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
   const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x, block = plan.tile_block;
   const int64_t blocks = (tiles + block - 1) / block;
   const int64_t in_blocks = blocks_of(s.in_channels), out_blocks = blocks_of(s.out_channels);
-  const int64_t v_floats = kMatrices * in_blocks * kBlock * block;
+  const int64_t matrices = winograd_matrices(s);
+  const int64_t v_floats = matrices * in_blocks * kBlock * block;
   const int64_t padded = out_blocks * kBlock;
   const int64_t in_plane = s.in_plane() * kBlock, out_plane = s.out_plane() * kBlock;
   const auto work_of = [&](int64_t group) {
@@ -551,7 +615,7 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
                 x + group * in_blocks * in_plane,
                 blocks_of(s.groups * s.in_channels) * in_plane,
                 blocks_of(s.groups * s.out_channels) * out_plane,
-                packed + group * (plan.on_the_way ? s.taps() : kMatrices) * padded * s.in_channels,
+                packed + group * (plan.on_the_way ? s.taps() : matrices) * padded * s.in_channels,
                 y + to,
                 epilogue.bias != nullptr ? epilogue.bias + group * padded : nullptr,
                 epilogue.residual != nullptr ? epilogue.residual + to : nullptr,
@@ -562,7 +626,7 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
   };
   if (plan.own_blocks) {
     parallel(blocks * s.groups, 1, [&](int64_t first, int64_t last) {
-      const int64_t m_floats = kMatrices * padded * block;
+      const int64_t m_floats = matrices * padded * block;
       float* const v = thread_floats(2, static_cast<size_t>(v_floats + m_floats + 64));
       for (int64_t task = first; task < last; ++task) {
         Work own = work_of(task % s.groups);
@@ -570,7 +634,7 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
         own.m = v + v_floats;
         const int64_t begin = task / s.groups * block, end = std::min(tiles, begin + block);
         transform_inputs(own, 0, in_blocks, begin, end);
-        multiply_all(own, 0, kMatrices, end - begin);
+        multiply_all(own, 0, matrices, end - begin);
         transform_outputs(own, 0, out_blocks, 0, out_blocks, begin, end);
       }
     });
@@ -586,7 +650,7 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
       });
       if (!plan.on_the_way) {
         work.m = scratch + v_floats;
-        parallel(kMatrices, 1, [&](int64_t first, int64_t last) {
+        parallel(matrices, 1, [&](int64_t first, int64_t last) {
           if (plan.digits)
             multiply_digits_winograd(plan, reinterpret_cast<const std::byte*>(packed), work.v,
                                      work.m, work.tiles, first, last, end - begin);

@@ -91,8 +91,8 @@ void pack_winograd(const ConvPlan& plan, const float* w, float* packed);
 /// Kernels of 3x3 as Winograd's matrices: [input][tap][column] to u[matrix * matrix_step],
 /// [input][column], one input `step` after the other, which may be less than `columns`, a multiple
 /// of 8: what is too much is written anew by the next input.
-void winograd_weights(int64_t kernel, const float* kernels, int64_t inputs, int64_t columns,
-                      float* u, int64_t step, int64_t matrix_step);
+void winograd_weights(const std::array<int64_t, 2>& kernel, const float* kernels, int64_t inputs,
+                      int64_t columns, float* u, int64_t step, int64_t matrix_step);
 void run_winograd(const ConvPlan& plan, const float* x, const float* packed, float* y,
                   const ConvEpilogue& epilogue, float* scratch);
 void run_depthwise(const ConvPlan& plan, const float* x, const float* packed, float* y,

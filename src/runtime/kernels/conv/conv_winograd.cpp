@@ -56,35 +56,26 @@ HWY_INLINE void input_tiles(D d, const InputTask& task, int64_t column, int64_t 
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int i = 0; i < 6; ++i) {
     const float* row = task.image + i * task.row_step + column;
-    const V x0 = hn::LoadU(d, row), x1 = hn::LoadU(d, row + task.phase_step),
-            x2 = hn::LoadU(d, row + 2 * task.phase_step),
-            x3 = hn::LoadU(d, row + 3 * task.phase_step), x4 = hn::LoadU(d, row + 1),
-            x5 = hn::LoadU(d, row + task.phase_step + 1);
-    V y0, y1, y2, y3, y4, y5;
-    transform6(d, x0, x1, x2, x3, x4, x5, y0, y1, y2, y3, y4, y5);
-    float* out = half + i * 6 * lanes;
-    hn::Store(y0, d, out);
-    hn::Store(y1, d, out + lanes);
-    hn::Store(y2, d, out + 2 * lanes);
-    hn::Store(y3, d, out + 3 * lanes);
-    hn::Store(y4, d, out + 4 * lanes);
-    hn::Store(y5, d, out + 5 * lanes);
+    const int64_t phase = task.phase_step;
+    const V x[6] = {hn::LoadU(d, row),
+                    hn::LoadU(d, row + phase),
+                    hn::LoadU(d, row + 2 * phase),
+                    hn::LoadU(d, row + 3 * phase),
+                    hn::LoadU(d, row + 1),
+                    hn::LoadU(d, row + phase + 1)};
+    V y[6];
+    transform(d, x, y);
+#pragma GCC unroll 6
+    for (int j = 0; j < 6; ++j) hn::Store(y[j], d, half + (i * 6 + j) * lanes);
   }
   for (int j = 0; j < 6; ++j) {
     const float* in = half + j * lanes;
-    const int64_t step = 6 * lanes;
-    V y0, y1, y2, y3, y4, y5;
-    transform6(d, hn::Load(d, in), hn::Load(d, in + step), hn::Load(d, in + 2 * step),
-               hn::Load(d, in + 3 * step), hn::Load(d, in + 4 * step), hn::Load(d, in + 5 * step),
-               y0, y1, y2, y3, y4, y5);
-    float* out = task.v + to + j * task.matrix_step;
-    const int64_t rows = 6 * task.matrix_step;
-    hn::StoreU(y0, d, out);
-    hn::StoreU(y1, d, out + rows);
-    hn::StoreU(y2, d, out + 2 * rows);
-    hn::StoreU(y3, d, out + 3 * rows);
-    hn::StoreU(y4, d, out + 4 * rows);
-    hn::StoreU(y5, d, out + 5 * rows);
+    V x[6], y[6];
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; ++i) x[i] = hn::Load(d, in + i * 6 * lanes);
+    transform(d, x, y);
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; ++i) hn::StoreU(y[i], d, task.v + to + (i * 6 + j) * task.matrix_step);
   }
 }
 
@@ -118,19 +109,19 @@ HWY_INLINE void output_tiles(D d, const OutputTask& task, int64_t from, int64_t 
   const int64_t step = 6 * task.matrix_step;
   for (int j = 0; j < 6; ++j) {
     const float* in = task.m + from + j * task.matrix_step;
-    V y[4];
-    inverse6(d, hn::LoadU(d, in), hn::LoadU(d, in + step), hn::LoadU(d, in + 2 * step),
-             hn::LoadU(d, in + 3 * step), hn::LoadU(d, in + 4 * step), hn::LoadU(d, in + 5 * step),
-             y);
+    V x[6], y[4];
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; ++i) x[i] = hn::LoadU(d, in + i * step);
+    inverse(d, x, y);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) hn::Store(y[i], d, half + (i * 6 + j) * lanes);
   }
   for (int i = 0; i < 4; ++i) {
     const float* in = half + i * 6 * lanes;
-    V y[4];
-    inverse6(d, hn::Load(d, in), hn::Load(d, in + lanes), hn::Load(d, in + 2 * lanes),
-             hn::Load(d, in + 3 * lanes), hn::Load(d, in + 4 * lanes), hn::Load(d, in + 5 * lanes),
-             y);
+    V x[6], y[4];
+#pragma GCC unroll 6
+    for (int j = 0; j < 6; ++j) x[j] = hn::Load(d, in + j * lanes);
+    inverse(d, x, y);
     hn::StoreInterleaved4(y[0], y[1], y[2], y[3], d, task.rows + i * task.row_step + 4 * to);
   }
 }
@@ -356,7 +347,7 @@ void pack_winograd(const ConvPlan& plan, const float* w, float* packed) {
                 inputs * depth * kTaps,
                 reinterpret_cast<std::byte*>(kernels.data() + piece * kTaps * columns), columns,
                 count, some / pieces * kTaps, sizeof(float));
-          winograd_weights(3, kernels.data(), some, columns, room.data(), rows, step);
+          winograd_weights({3, 3}, kernels.data(), some, columns, room.data(), rows, step);
           float* to =
               packed + (group * kMatrices * depth + d) * weight + (panel * inputs + c) * rows;
           for (int64_t m = 0; m < kMatrices; ++m)

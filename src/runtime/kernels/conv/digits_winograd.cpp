@@ -10,8 +10,6 @@
 namespace tombolo {
 namespace {
 
-constexpr int64_t kProducts = 36;
-
 DigitPanels panels_of(const BlockConvPlan& plan) {
   return {plan.shape.in_channels, plan.shape.out_channels};
 }
@@ -38,26 +36,27 @@ bool digits_winograd_fits(const BlockConvPlan& plan) {
 }
 
 size_t digits_winograd_bytes(const BlockConvPlan& plan) {
-  return static_cast<size_t>(kProducts * panels_of(plan).bytes());
+  return static_cast<size_t>(winograd_matrices(plan.shape) * panels_of(plan).bytes());
 }
 
 bool pack_digits_winograd(const BlockConvPlan& plan, const float* w, std::byte* packed) {
   const ConvGeometry& s = plan.shape;
   const DigitPanels panels = panels_of(plan);
+  const int64_t products = winograd_matrices(s);
   const int64_t inputs = s.in_channels, taps = s.taps(), matrix = inputs * kDigitsWidth;
   std::atomic<bool> held{true};
   parallel(panels.panels(), 1, [&](int64_t begin, int64_t end) {
     std::vector<float> kernels(static_cast<size_t>(taps * matrix));
-    std::vector<float> transformed(static_cast<size_t>(kProducts * matrix));
+    std::vector<float> transformed(static_cast<size_t>(products * matrix));
     for (int64_t panel = begin; panel < end; ++panel) {
       const int64_t first = panel * kDigitsWidth;
       const float* from = w + first * inputs * taps;
       pack_panel(
           inputs * taps, kDigitsWidth, s.out_channels - first,
           [&](int64_t o, int64_t i) { return from[o * inputs * taps + i]; }, kernels.data());
-      winograd_weights(s.kernel[1], kernels.data(), inputs, kDigitsWidth, transformed.data(),
-                       kDigitsWidth, matrix);
-      for (int64_t i = 0; i < kProducts && held.load(std::memory_order_relaxed); ++i) {
+      winograd_weights({s.kernel[1], s.kernel[2]}, kernels.data(), inputs, kDigitsWidth,
+                       transformed.data(), kDigitsWidth, matrix);
+      for (int64_t i = 0; i < products && held.load(std::memory_order_relaxed); ++i) {
         const float* const rows = transformed.data() + i * matrix;
         std::byte* const to = packed + i * panels.bytes();
         if (!digits_of(reinterpret_cast<const std::byte*>(rows), inputs, kDigitsWidth, false, {},

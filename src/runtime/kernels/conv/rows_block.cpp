@@ -104,15 +104,17 @@ bool supports_block_conv(const KernelQuery& query) {
                Dims(query.dims(3)) == block_dims(*s, s->groups * s->out_channels));
 }
 
-/// Winograd by 3 x 3 reads four times the weights, which few tiles do not repay; by 5 x 5 it saves
-/// less, which floats do not make up for where there are many.
+/// Winograd by 3 x 3 reads four times the weights, which few tiles do not repay; others save less,
+/// which floats do not make up for: by 5 x 5 where there are many, along one axis never.
 bool leaves_to_digits(const BlockConvPlan& plan) {
   using Algorithm = BlockConvPlan::Algorithm;
   constexpr int64_t kFewTiles = 16, kManyTiles = 256;
   if (plan.algorithm != Algorithm::kWinograd) return plan.algorithm == Algorithm::kDirect;
   const int64_t tiles = plan.tiles_y * plan.tiles_x;
-  return plan.shape.kernel[1] == 3 ? tiles <= kFewTiles
-                                   : tiles > kManyTiles && !digits_winograd_fits(plan);
+  const int64_t outputs = winograd_edge(plan.shape, 1) * winograd_edge(plan.shape, 2);
+  const bool line = plan.shape.kernel[1] != plan.shape.kernel[2];
+  return outputs == 16 ? tiles <= kFewTiles
+                       : line || (tiles > kManyTiles && !digits_winograd_fits(plan));
 }
 
 Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& context) {
