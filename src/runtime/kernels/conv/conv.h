@@ -88,7 +88,7 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
 inline int64_t transposed_row(int64_t pixels) { return (pixels + 15) / 16 * 16 + 16; }
 void plan_winograd(ConvPlan& plan);
 void pack_winograd(const ConvPlan& plan, const float* w, float* packed);
-/// Kernels of 3x3 as Winograd's matrices: [input][tap][column] to u[matrix * matrix_step],
+/// Kernels (height, width) as Winograd's matrices: [input][tap][column] to u[matrix * matrix_step],
 /// [input][column], one input `step` after the other, which may be less than `columns`, a multiple
 /// of 8: what is too much is written anew by the next input.
 void winograd_weights(const std::array<int64_t, 2>& kernel, const float* kernels, int64_t inputs,

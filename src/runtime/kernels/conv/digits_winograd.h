@@ -1,7 +1,7 @@
 #pragma once
 
-// The products of Winograd's F(4x4, 3x3) over blocked channels (block_winograd.cpp) by AMX
-// (gemm_digits.h): 36 matrices of transformed tiles by transformed weights, each tile's channels
+// The products of Winograd's filtering over blocked channels (block_winograd.cpp) by AMX
+// (gemm_digits.h): matrices of transformed tiles by transformed weights, each tile's channels
 // with a scale of their own. They are exact but for a rounding each 256 channels, so what is
 // transformed back magnifies less.
 

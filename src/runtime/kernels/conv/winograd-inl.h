@@ -1,5 +1,5 @@
 // Winograd's transforms along one axis: six inputs make four outputs by three taps or two by five,
-// at the points 0, +-5/8, +-3/2 and infinity; eight make two by seven, at 0, +-5/8, +-1, +-2 and
+// at the points 0, +-5/8, +-3/2 and infinity; eight make two by seven, at 0, +-1/2, +-1, +-2 and
 // infinity. These points lose less precision than the integers. Included once for each target
 // (Highway's include guards toggle).
 
@@ -10,7 +10,7 @@ namespace tombolo {
 inline constexpr int64_t kMatrices = 36;  ///< of a kernel of 3 x 3 or 5 x 5
 inline constexpr double kA = 0.625, kB = 1.5;
 inline constexpr double kA2 = kA * kA, kB2 = kB * kB;
-inline constexpr double kOf8[3] = {0.625, 1, 2};
+inline constexpr double kOf8[3] = {0.5, 1, 2};
 
 /// G, of which G k are the weights of the points: row p is [1, p, p^2, ...] / m'(p), m(x) = x (x^2
 /// - a^2) (x^2 - b^2) ...; that of infinity [0, ..., 0, 1]. One tap is one weight.
