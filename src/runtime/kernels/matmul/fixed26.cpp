@@ -195,6 +195,7 @@ void wide26(const GemmTile& t) {
   if (!finite(acc)) [[unlikely]] {
     HWY_ALIGN float again[kR * 2 * kP * lanes];
     sum_again(t, kR, kP, again);
+#pragma GCC unroll 32
     for (int i = 0; i < kR * 2 * kP; ++i)
       acc[i / (2 * kP)][i % (2 * kP)] = hn::Load(f, again + i * lanes);
   }
