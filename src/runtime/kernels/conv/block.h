@@ -103,16 +103,14 @@ void run_block_conv(const BlockConvPlan& plan, const float* x, const float* pack
                     const ConvEpilogue& epilogue, float* scratch);
 
 // The parts.
-/// Input pixels of a tile along an axis, as many as weights are made of the kernel's, and output
-/// pixels: six make four by a kernel of 3, two by one of 5; eight make two by one of 7.
-inline int64_t winograd_points(const ConvGeometry& s, int axis) {
-  return s.kernel[axis] == 1 ? 1 : s.kernel[axis] == 7 ? 8 : 6;
-}
+/// Output pixels of a tile along an axis.
 inline int64_t winograd_edge(const ConvGeometry& s, int axis) {
-  return winograd_points(s, axis) - s.kernel[axis] + 1;
+  return winograd_points(s.kernel[axis]) - s.kernel[axis] + 1;
 }
+/// Whether tiles lie along one axis.
+inline bool winograd_line(const ConvGeometry& s) { return s.kernel[1] != s.kernel[2]; }
 inline int64_t winograd_matrices(const ConvGeometry& s) {
-  return winograd_points(s, 1) * winograd_points(s, 2);
+  return winograd_points(s.kernel[1]) * winograd_points(s.kernel[2]);
 }
 /// Tiles along an axis. A dilated kernel sees images that lie inside each other, one for each place
 /// within the dilation, and each has tiles of its own.

@@ -32,13 +32,13 @@ bool winograd_fits(const ConvGeometry& s) {
   if (s.in_channels < 16 || s.stride[1] != 1 || s.stride[2] != 1) return false;
   for (const int axis : {1, 2})
     if (s.kernel[axis] > 1 && s.out[axis] < 6) return false;
-  // Tiles that are mostly outside save nothing; neither do very few tiles for so many weights, four
-  // times as large then (but by 3 x 3 less), that they come from far away.
+  // Tiles that are mostly outside save nothing; neither do very few tiles for so many weights, up
+  // to four times as large then, that they come from far away.
   const int64_t tiles = winograd_tiles(s, 1) * winograd_tiles(s, 2);
   const int64_t outputs = winograd_edge(s, 1) * winograd_edge(s, 2);
   const bool few_weights = s.groups == 1 && s.depth() * s.out_channels * 16 <= 16 << 20 &&
                            s.out[1] * s.out[2] * 4 >= tiles * outputs * 3;  // and tiles nearly full
-  if (s.kernel[1] != s.kernel[2] && !repays_lines(s)) return false;
+  if (winograd_line(s) && !repays_lines(s)) return false;
   // Tiles of 2 x 2 have as much to transform as those of 4 x 4: few inputs do not repay it.
   if (s.kernel[1] == 5 && s.in_channels < 24 && tiles < 32) return false;
   return tiles * s.batch >= (few_weights ? 4 : 8) &&

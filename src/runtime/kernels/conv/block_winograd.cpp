@@ -66,11 +66,11 @@ void input_line(const float* x, int64_t step, float* v, int64_t matrix_step) {
     for (int i = 0; i < kPoints; ++i) hn::StoreU(out[i], f, v + lane + i * matrix_step);
   }
 }
-void input_line_6(const float* x, int64_t, int64_t step, float* v, int64_t matrix_step) {
-  input_line<6>(x, step, v, matrix_step);
-}
-void input_line_8(const float* x, int64_t, int64_t step, float* v, int64_t matrix_step) {
-  input_line<8>(x, step, v, matrix_step);
+/// By the kernel's greater axis; `line`: the other one is 1.
+void input(int64_t kernel, bool line, const float* x, int64_t row_step, int64_t pixel_step,
+           float* v, int64_t matrix_step) {
+  if (!line) return input_tile(x, row_step, pixel_step, v, matrix_step);
+  (kernel == 7 ? input_line<8> : input_line<6>)(x, pixel_step, v, matrix_step);
 }
 
 /// What becomes of the sums of a block.
@@ -136,7 +136,7 @@ HWY_INLINE void output_line(const float* m, int64_t matrix_step, const Finish& f
     for (int p = 0; p < kEdge; ++p) finish.store(out[p], b, p * step + lane);
   }
 }
-/// By the kernel's greater axis; `line`: the other one is 1.
+/// As input().
 void output(int64_t kernel, bool line, const float* m, int64_t matrix_step, const float* bias,
             const float* residual, bool clamp, float lo, float hi, float* y, int64_t row_step,
             int64_t pixel_step) {
@@ -220,7 +220,7 @@ void weights_f64(int64_t height, int64_t width, const float* k, int64_t inputs, 
     return weight_tiles<double>(k, inputs, columns, u, step, matrix_step);
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> f;
-  const WinogradWeights down(static_cast<int>(height)), across(static_cast<int>(width));
+  const WinogradWeights down(height), across(width);
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   HWY_ALIGN double half[7 * 8 * HWY_LANES(double)];  // [tap down][point across]
   for (int64_t i = 0; i < inputs; ++i)
@@ -285,8 +285,6 @@ std::vector<BlockConvPlan::Pixel> tiles_of(const BlockConvPlan& plan) {
   return tiles;
 }
 
-/// Whether tiles lie along one axis.
-bool is_line(const ConvGeometry& s) { return s.kernel[1] == 1 || s.kernel[2] == 1; }
 /// From one pixel of a tile to the next across, or along its axis.
 int64_t pixel_step(const ConvGeometry& s, int64_t down, int64_t across) {
   return s.kernel[2] == 1 ? down : across;
@@ -299,11 +297,11 @@ int64_t steps_to(int64_t limit, int64_t at, int64_t step) {
 /// Input blocks [first, last) of tiles [begin, end).
 void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin, int64_t end) {
   const ConvGeometry& s = w.plan.shape;
-  using Fn = void(const float*, int64_t, int64_t, float*, int64_t);
-  const int64_t height = winograd_points(s, 1), width = winograd_points(s, 2);
-  auto* const fn = !is_line(s)           ? TOMBOLO_TARGET(Fn, input_tile).get()
-                   : height * width == 6 ? TOMBOLO_TARGET(Fn, input_line_6).get()
-                                         : TOMBOLO_TARGET(Fn, input_line_8).get();
+  using Fn = void(int64_t, bool, const float*, int64_t, int64_t, float*, int64_t);
+  auto* const fn = TOMBOLO_TARGET(Fn, input).get();
+  const int64_t kernel = std::max(s.kernel[1], s.kernel[2]);
+  const bool line = winograd_line(s);
+  const int64_t height = winograd_points(s.kernel[1]), width = winograd_points(s.kernel[2]);
   const int64_t row = s.in[2] * kBlock, down = s.dilation[1], across = s.dilation[2];
   const int64_t matrix_step = blocks_of(s.in_channels) * w.tiles * kBlock;
   const int64_t each = w.plan.tiles_y * w.plan.tiles_x;
@@ -316,8 +314,8 @@ void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin,
       float* v = w.v + (block * w.tiles + t - begin) * kBlock;
       if (y >= 0 && x >= 0 && y + (height - 1) * down < s.in[1] &&
           x + (width - 1) * across < s.in[2]) {
-        fn(plane + y * row + x * kBlock, down * row, pixel_step(s, down * row, across * kBlock), v,
-           matrix_step);
+        fn(kernel, line, plane + y * row + x * kBlock, down * row,
+           pixel_step(s, down * row, across * kBlock), v, matrix_step);
         continue;
       }
       std::memset(room, 0, sizeof room);
@@ -329,7 +327,7 @@ void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin,
           std::memcpy(room + (i * width + j) * kBlock,
                       plane + ((y + i * down) * s.in[2] + x + j * across) * kBlock,
                       kBlock * sizeof(float));
-      fn(room, width * kBlock, kBlock, v, matrix_step);
+      fn(kernel, line, room, width * kBlock, kBlock, v, matrix_step);
     }
 }
 
@@ -483,8 +481,8 @@ void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t fi
       }
       float* out = whole ? w.y + to : room;
       const int64_t step = whole ? down : edge_x * kBlock;
-      fn(std::max(s.kernel[1], s.kernel[2]), is_line(s), m, matrix_step, bias, residual, clamp,
-         w.act.alpha, w.act.beta, out, step, pixel_step(s, step, whole ? across : kBlock));
+      fn(std::max(s.kernel[1], s.kernel[2]), winograd_line(s), m, matrix_step, bias, residual,
+         clamp, w.act.alpha, w.act.beta, out, step, pixel_step(s, step, whole ? across : kBlock));
       if (!w.act.tiled())
         for (int64_t i = 0; i < edge_y; ++i)
           apply_activation(w.act, out + i * step, edge_x * kBlock);

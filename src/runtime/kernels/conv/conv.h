@@ -88,6 +88,9 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
 inline int64_t transposed_row(int64_t pixels) { return (pixels + 15) / 16 * 16 + 16; }
 void plan_winograd(ConvPlan& plan);
 void pack_winograd(const ConvPlan& plan, const float* w, float* packed);
+/// Input pixels of Winograd's tiles along an axis, and as many weights that are made of the
+/// kernel's: six make four outputs by a kernel of 3, two by one of 5; eight make two by one of 7.
+constexpr int64_t winograd_points(int64_t kernel) { return kernel == 1 ? 1 : kernel == 7 ? 8 : 6; }
 /// Kernels (height, width) as Winograd's matrices: [input][tap][column] to u[matrix * matrix_step],
 /// [input][column], one input `step` after the other, which may be less than `columns`, a multiple
 /// of 8: what is too much is written anew by the next input.

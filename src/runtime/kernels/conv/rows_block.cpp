@@ -110,11 +110,10 @@ bool leaves_to_digits(const BlockConvPlan& plan) {
   using Algorithm = BlockConvPlan::Algorithm;
   constexpr int64_t kFewTiles = 16, kManyTiles = 256;
   if (plan.algorithm != Algorithm::kWinograd) return plan.algorithm == Algorithm::kDirect;
+  if (winograd_line(plan.shape)) return true;
   const int64_t tiles = plan.tiles_y * plan.tiles_x;
-  const int64_t outputs = winograd_edge(plan.shape, 1) * winograd_edge(plan.shape, 2);
-  const bool line = plan.shape.kernel[1] != plan.shape.kernel[2];
-  return outputs == 16 ? tiles <= kFewTiles
-                       : line || (tiles > kManyTiles && !digits_winograd_fits(plan));
+  return plan.shape.kernel[1] == 3 ? tiles <= kFewTiles
+                                   : tiles > kManyTiles && !digits_winograd_fits(plan);
 }
 
 Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& context) {

@@ -5,6 +5,8 @@
 
 #ifndef TOMBOLO_WINOGRAD_POINTS
 #define TOMBOLO_WINOGRAD_POINTS
+#include "runtime/kernels/conv/conv.h"
+
 namespace tombolo {
 
 inline constexpr int64_t kMatrices = 36;  ///< of a kernel of 3 x 3 or 5 x 5
@@ -19,11 +21,8 @@ struct WinogradWeights {
   int taps, points;
   double g[kMostPoints][kMostTaps] = {};
 
-  explicit WinogradWeights(int kernel)
-      : taps(kernel),
-        points(kernel == 1   ? 1
-               : kernel == 7 ? 8
-                             : 6) {
+  explicit WinogradWeights(int64_t kernel)
+      : taps(static_cast<int>(kernel)), points(static_cast<int>(winograd_points(kernel))) {
     const double six[] = {0, kA, -kA, kB, -kB};
     const double eight[] = {0, kOf8[0], -kOf8[0], kOf8[1], -kOf8[1], kOf8[2], -kOf8[2]};
     const double* const all = points == 8 ? eight : six;
