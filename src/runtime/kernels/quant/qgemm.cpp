@@ -499,7 +499,8 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
   const bool floats = t.finish.kind == QFinish::Kind::kFloat;
   const auto& end_rows =
       floats ? tiles.float_rows : tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
-  const bool ends_here = t.finish.of_columns() && columns >= tiles.least_columns;
+  const bool ends_here =
+      end_rows[1] != nullptr && t.finish.of_columns() && columns >= tiles.least_columns;
   const QEnds ends = ends_here ? q_ends(t.finish, column, columns) : QEnds();
   const auto at_once = static_cast<size_t>(std::max(1, kSumRows / tiles.max_rows));
   const auto turns = static_cast<int64_t>((last - first + at_once - 1) / at_once);
@@ -521,8 +522,8 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
           for (int64_t k = 0; k < p.run; k += 64)
             __builtin_prefetch(t.a + p.tiles[j + 1].offset + r * p.lda + k);
       const QRun& run = p.runs[static_cast<size_t>(rows.first_run)];
-      if (ends_here && end_rows[rows.count] != nullptr && rows.last_run == rows.first_run + 1 &&
-          run.from == 0 && run.count == rows.count) {
+      if (ends_here && rows.last_run == rows.first_run + 1 && run.from == 0 &&
+          run.count == rows.count) {
         finish_tiles(t, summed, j, sums, tiles.panel, column);
         end_rows[rows.count](tile, ends, run.to, columns);
         tile.c = sums;

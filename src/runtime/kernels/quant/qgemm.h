@@ -81,7 +81,7 @@ struct QTiles {
   /// The broadcast side is unsigned, and QFinish has no addends or scales of rows; second with
   /// QFinish::rest. Null where q_finish does it, as for fewer columns than `least_columns`.
   QEndTileFn* byte_rows[2][kMaxQRows + 1] = {};
-  QEndTileFn* float_rows[kMaxQRows + 1] = {};  ///< the same, of floats
+  QEndTileFn* float_rows[kMaxQRows + 1] = {};  ///< the same, of floats; of all heights or none
   int least_columns = 1;
   /// Tiles of so many rows ask for QTile::ahead: of fewer it is better to ask before, and more
   /// share the next panel among them, where `shares` (QTile::next).
