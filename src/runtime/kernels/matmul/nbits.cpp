@@ -684,17 +684,15 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   const int64_t step = std::max<int64_t>(1, 256 / s.block);
   const int64_t near = std::max<int64_t>(64, near_bytes() / (padded * 4));
   const int64_t row_blocks = (m + near - 1) / near;
-  // Rows a multiple of 4 KiB apart would share one set of the first cache.
   const bool packs = tiles.packs_rows;
-  const int64_t lda = packs || padded % 1024 != 0 ? padded : padded + 16;
-  // Rows [top, end), prepared, times panel q.
+  // Rows [top, end), as tiles read them, times panel q.
   const auto multiply = [&](int64_t top, int64_t end, const float* rows, int64_t q, float* room) {
     const int64_t cols = std::min(wide, s.n - q * wide);
     const int tile_rows = tiles.tile_rows(end - top);
     for (int64_t b = 0; b < blocks; b += step) {
       const int64_t last = std::min(blocks, b + step), depth = (last - b) * s.block;
       widen_columns(s, packed, q * wide, wide, b, last, room);
-      GemmTile tile{.lda = packs ? tile_rows : lda,
+      GemmTile tile{.lda = packs ? tile_rows : padded,
                     .b = room,
                     .ldb = wide,
                     .k = depth,
@@ -705,7 +703,7 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
       if (b == 0 && bias != nullptr) tile.col_bias = bias + q * wide;
       for (int64_t r = 0; r < end - top; r += tile_rows) {
         const int some = static_cast<int>(std::min<int64_t>(tile_rows, end - top - r));
-        tile.a = rows + r * lda + b * s.block * (packs ? tile_rows : 1);
+        tile.a = rows + r * padded + b * s.block * (packs ? tile_rows : 1);
         tile.c = y + (top + r) * s.n + q * wide;
         if (b != 0) tile.init = tile.c;
         (packs ? tiles.packed_tile(some, cols) : tiles.row_major_tile(some, cols))(tile);
@@ -719,10 +717,6 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
       float* const tall = thread_floats(4, static_cast<size_t>(packed_a_floats(height, padded)));
       pack_a(rows, padded, 1, height, padded, tall);
       rows = tall;
-    } else if (lda != padded) {
-      float* const spread = thread_floats(4, static_cast<size_t>(height * lda));
-      for (int64_t r = 0; r < height; ++r) std::copy_n(rows + r * padded, padded, spread + r * lda);
-      rows = spread;
     }
     parallel(count, 1, [&](int64_t begin, int64_t last) {
       float* room = thread_floats(1, static_cast<size_t>(step * s.block * wide) + 64);
