@@ -516,6 +516,9 @@ probe("resize_cubic", "Resize", (1, 3, 224, 224), np.array([], np.float32), np.a
 probe("topk", "TopK", (1, 100000), np.array([100]))
 probe("max_pool", "MaxPool", (1, 64, 112, 112), kernel_shape=[3, 3], strides=[2, 2])
 probe("conv_3x3", "Conv", (1, 64, 56, 56), np.random.default_rng(1).standard_normal((64, 64, 3, 3)).astype(np.float32) * 0.05, pads=[1] * 4)
+probe("conv_5x5", "Conv", (1, 128, 28, 28), np.random.default_rng(1).standard_normal((128, 128, 5, 5)).astype(np.float32) * 0.02, pads=[2] * 4)
+probe("conv_1x7", "Conv", (1, 192, 17, 17), np.random.default_rng(1).standard_normal((192, 192, 1, 7)).astype(np.float32) * 0.03, pads=[0, 3, 0, 3])
+probe("conv_1x3", "Conv", (1, 384, 16, 16), np.random.default_rng(1).standard_normal((384, 384, 1, 3)).astype(np.float32) * 0.03, pads=[0, 1, 0, 1])
 
 # Operators that stand in networks as they are deployed, in sizes that those have.
 _rng = np.random.default_rng(5)
