@@ -3,8 +3,8 @@
 
     tools/fuzz_regions.py build/release/tombolo [--count 100] [--seed 0] [--isa avx2]
 
-Networks of some operators that stay in blocks of channels, or leave them: convolutions, pools, LRN, Resize, Pad, Slice, Split, Concat,
-gates, views. Needs the packages onnx and numpy. Prints every network whose results differ and keeps it.
+Networks of some operators, on images or on lines (one spatial axis), that stay in blocks of channels, or leave them: convolutions, pools,
+LRN, Resize, Pad, Slice, Split, Concat, gates, views. Needs the packages onnx and numpy. Prints every network whose results differ and keeps it.
 """
 import argparse
 import os
@@ -27,6 +27,7 @@ class Network:
     def __init__(self, r):
         self.r, self.nodes, self.constants = r, [], []
         self.shapes = {}  # of the values that may be read
+        self.bent = set()  # of whose shapes nothing is known
 
     def constant(self, value):
         name = f"c{len(self.constants)}"
@@ -40,33 +41,36 @@ class Network:
         return names[0]
 
     def conv(self, x):
-        r, (n, c, height, width) = self.r, self.shapes[x]
+        r, (n, c, *plane) = self.r, self.shapes[x]
         k, deep = r.choice([1, 1, 3, 3, 5]), r.random() < 0.2
+        axes = len(plane)
         out = c if deep else r.choice(CHANNELS)
-        stride = r.choice([1, 1, 1, 2]) if min(height, width) > 8 else 1
-        inputs = [x, self.constant(floats(r, [out, 1 if deep else c, k, k], 1 / np.sqrt(k * k * (1 if deep else c))))]
+        stride = r.choice([1, 1, 1, 2]) if min(plane) > 8 else 1
+        inputs = [x, self.constant(floats(r, [out, 1 if deep else c] + [k] * axes, 1 / np.sqrt(k**axes * (1 if deep else c))))]
         if r.random() < 0.5:
             inputs.append(self.constant(floats(r, [out])))
-        self.add("Conv", inputs, [n, out, (height - 1) // stride + 1, (width - 1) // stride + 1], pads=[k // 2] * 4, strides=[stride] * 2, group=c if deep else 1)
+        self.add("Conv", inputs, [n, out] + [(size - 1) // stride + 1 for size in plane], pads=[k // 2] * 2 * axes, strides=[stride] * axes, group=c if deep else 1)
 
     def conv_transpose(self, x):
-        r, (n, c, height, width) = self.r, self.shapes[x]
-        deep = r.random() < 0.2
+        r, (n, c, *plane) = self.r, self.shapes[x]
+        axes, deep = len(plane), r.random() < 0.2
         out, k, stride = c if deep else r.choice(CHANNELS), r.randint(1, 5), r.randint(1, 3)
-        pads = [r.randint(0, (k - 1) // 2) for _ in range(4)]
-        to = [(size - 1) * stride + k - pads[i] - pads[i + 2] for i, size in enumerate((height, width))]
-        if min(to) < 1 or n * out * to[0] * to[1] > 200_000:
+        pads = [r.randint(0, (k - 1) // 2) for _ in range(2 * axes)]
+        to = [(size - 1) * stride + k - pads[i] - pads[i + axes] for i, size in enumerate(plane)]
+        if min(to) < 1 or n * out * np.prod(to) > 200_000:
             return
-        w = self.constant(floats(r, [c, 1 if deep else out, k, k], 1 / np.sqrt(c)))
-        self.add("ConvTranspose", [x, w], [n, out] + to, pads=pads, strides=[stride] * 2, group=c if deep else 1)
+        w = self.constant(floats(r, [c, 1 if deep else out] + [k] * axes, 1 / np.sqrt(c)))
+        more = dict(output_shape=to) if r.random() < 0.2 else dict(pads=pads)
+        self.add("ConvTranspose", [x, w], [n, out] + to, strides=[stride] * axes, group=c if deep else 1, **more)
 
     def activation(self, x):
         op = self.r.choice(["Relu", "Sigmoid", "HardSwish", "LeakyRelu", "Tanh", "Elu", "Abs", "Neg"])
         self.add(op, [x], self.shapes[x])
 
     def scale(self, x):
-        c = self.shapes[x][1]
-        self.add(self.r.choice(["Mul", "Add", "Sub"]), [x, self.constant(floats(self.r, self.r.choice([[1, c, 1, 1], [c, 1, 1], [], [1]])))], self.shapes[x])
+        n, c, *plane = self.shapes[x]
+        ones = [1] * len(plane)
+        self.add(self.r.choice(["Mul", "Add", "Sub"]), [x, self.constant(floats(self.r, self.r.choice([[1, c] + ones, [c] + ones, [], [1]])))], self.shapes[x])
 
     def norm(self, x):
         c = self.shapes[x][1]
@@ -76,21 +80,22 @@ class Network:
         self.add("LRN", [x], self.shapes[x], size=self.r.choice([1, 2, 3, 5, 5, 8, 100]), alpha=self.r.choice([1e-4, 0.5]), beta=self.r.choice([0.5, 0.75, 0.75, 1.0, 0.6]))
 
     def pool(self, x):
-        n, c, height, width = self.shapes[x]
-        k = self.r.choice([2, 3])
-        if min(height, width) >= 2 * k:
-            self.add(self.r.choice(["MaxPool", "AveragePool"]), [x], [n, c, (height - k) // 2 + 1, (width - k) // 2 + 1], kernel_shape=[k, k], strides=[2, 2])
+        n, c, *plane = self.shapes[x]
+        k, axes = self.r.choice([2, 3]), len(plane)
+        if min(plane) >= 2 * k:
+            self.add(self.r.choice(["MaxPool", "AveragePool"]), [x], [n, c] + [(size - k) // 2 + 1 for size in plane], kernel_shape=[k] * axes, strides=[2] * axes)
 
     def gate(self, x):
-        n, c, height, width = self.shapes[x]
-        mean = self.add("GlobalAveragePool", [x], [n, c, 1, 1])
-        gate = self.add("Sigmoid", [mean], [n, c, 1, 1])
+        n, c, *plane = self.shapes[x]
+        one = [n, c] + [1] * len(plane)
+        mean = self.add("GlobalAveragePool", [x], one) if self.r.random() < 0.5 else self.add("ReduceMean", [x, self.constant(np.arange(2, len(one)))], one)
+        gate = self.add("Sigmoid", [mean], one)
         self.add("Mul", [x, gate], self.shapes[x])
 
     def resize(self, x):
-        r, (n, c, height, width) = self.r, self.shapes[x]
-        to = [r.choice([height, 2 * height, max(1, height // 2), r.randint(1, 24)]), r.choice([width, 2 * width, r.randint(1, 24)])]
-        if n * c * to[0] * to[1] > 200_000:
+        r, (n, c, *plane) = self.r, self.shapes[x]
+        to = [r.choice([size, 2 * size, max(1, size // 2), r.randint(1, 24)]) for size in plane]
+        if n * c * np.prod(to) > 200_000:
             return
         mode = r.choice(["nearest", "linear", "linear", "cubic"])
         attributes = dict(mode=mode, coordinate_transformation_mode=r.choice(["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"]))
@@ -99,29 +104,30 @@ class Network:
         elif r.random() < 0.2:
             attributes["antialias"] = 1
         if r.random() < 0.5:
-            attributes["axes"], sizes = [2, -1], to
+            attributes["axes"], sizes = [2, -1][-len(plane) :], to
         else:
             sizes = [n, c] + to
         self.add("Resize", [x, "", "", self.constant(np.array(sizes))], [n, c] + to, **attributes)
 
     def pad(self, x):
-        r, (n, c, height, width) = self.r, self.shapes[x]
-        mode = r.choice(["constant", "reflect", "edge"])
-        most = min(3, height - 1, width - 1)
-        p = [r.randint(0, max(0, most)) for _ in range(4)]
-        inputs = [x, self.constant(np.array([0, 0, p[0], p[1], 0, 0, p[2], p[3]] if r.random() < 0.5 else p))]
-        if self.constants[-1].dims[0] == 4:
-            inputs += ["", self.constant(np.array([2, 3]))]
-        self.add("Pad", inputs, [n, c, height + p[0] + p[2], width + p[1] + p[3]], mode=mode)
+        r, (n, c, *plane) = self.r, self.shapes[x]
+        mode, axes = r.choice(["constant", "reflect", "edge"]), len(plane)
+        most = min(3, *(size - 1 for size in plane))
+        p = [r.randint(0, max(0, most)) for _ in range(2 * axes)]
+        every = r.random() < 0.5
+        inputs = [x, self.constant(np.array([0, 0] + p[:axes] + [0, 0] + p[axes:] if every else p))]
+        if not every:
+            inputs += ["", self.constant(np.arange(2, 2 + axes) - r.choice([0, 2 + axes]))]
+        self.add("Pad", inputs, [n, c] + [size + p[i] + p[i + axes] for i, size in enumerate(plane)], mode=mode)
 
     def slice(self, x):
         r, shape = self.r, list(self.shapes[x])
-        axis = r.choice([1, 2, 3])
+        axis = r.randrange(1, len(shape))
         first = r.choice([0, 16, r.randint(0, shape[axis] - 1)]) % shape[axis]
         last = r.choice([shape[axis], r.randint(first + 1, shape[axis])])
         step = 1 if axis == 1 else r.choice([1, 2])
         shape[axis] = (last - first + step - 1) // step
-        self.add("Slice", [x] + [self.constant(np.array([v])) for v in (first, last, axis, step)], shape)
+        self.add("Slice", [x] + [self.constant(np.array([v])) for v in (first, last, axis - r.choice([0, len(shape)]), step)], shape)
 
     def split(self, x):
         n, c, *plane = self.shapes[x]
@@ -131,21 +137,22 @@ class Network:
         self.add("Split", [x, self.constant(np.array([at, c - at]))], [n, at] + plane, [n, c - at] + plane, axis=1)
 
     def join(self, x):
-        same = [v for v, s in self.shapes.items() if len(s) == 4 and s[0] == self.shapes[x][0] and s[2:] == self.shapes[x][2:]]
+        same = [v for v, s in self.shapes.items() if len(s) == len(self.shapes[x]) and s[0] == self.shapes[x][0] and s[2:] == self.shapes[x][2:]]
         parts = [x] + [self.r.choice(same) for _ in range(self.r.randint(1, 3))]
         channels = sum(self.shapes[v][1] for v in parts)
         if channels <= 200:
-            self.add("Concat", parts, [self.shapes[x][0], channels] + self.shapes[x][2:], axis=self.r.choice([1, -3]))
+            self.add("Concat", parts, [self.shapes[x][0], channels] + self.shapes[x][2:], axis=self.r.choice([1, 1 - len(self.shapes[x])]))
 
     def sum(self, x):
         same = [v for v, s in self.shapes.items() if s == self.shapes[x]]
         self.add(self.r.choice(["Add", "Mul", "Max"]), [x, self.r.choice(same)], self.shapes[x])
 
     def views(self, x):
-        n, c, height, width = self.shapes[x]
-        shape = [n * c, height, width] if self.r.random() < 0.5 else [n, c, height * width]
+        n, c, *plane = self.shapes[x]
+        shape = [n * c] + plane if self.r.random() < 0.5 else [n, c, int(np.prod(plane))]
         flat = self.add("Reshape", [x, self.constant(np.array(shape))], shape)
         bent = self.add("Relu", [flat], shape)
+        self.bent |= {flat, bent}
         self.add("Reshape", [bent, self.constant(np.array(self.shapes[x]))], self.shapes[x])
 
 
@@ -154,11 +161,11 @@ STEPS = ["conv"] * 5 + ["conv_transpose"] * 2 + ["activation"] * 3 + ["scale", "
 
 def build(r):
     network = Network(r)
-    network.shapes["x"] = [r.choice([1, 1, 2, 5]), r.choice([1, 3, 4, 7, 20]), r.randint(6, 20), r.randint(6, 20)]
+    network.shapes["x"] = [r.choice([1, 1, 2, 5]), r.choice([1, 3, 4, 7, 20])] + ([r.randint(6, 20), r.randint(6, 20)] if r.random() < 0.7 else [r.randint(6, 300)])
     image = list(network.shapes["x"])
     network.conv("x")
     for _ in range(r.randint(3, 12)):
-        images = [v for v, s in network.shapes.items() if len(s) == 4]
+        images = [v for v, s in network.shapes.items() if len(s) == len(image) and v not in network.bent]
         getattr(network, r.choice(STEPS))(r.choice(images[-3:]))
     read = {name for node in network.nodes for name in node.input}
     outputs = [v for v in network.shapes if v not in read] + [v for v in network.shapes if v in read and v != "x" and r.random() < 0.1]

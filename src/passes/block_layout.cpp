@@ -1,6 +1,7 @@
 // For the runtime: convolutions, pools and what lies between them on channels in blocks of 16
 // (ops/tombolo/block.cpp). Values change layout where a region begins and ends:
 //   Conv(Unblock(x), W) = Unblock(BlockConv(x, W)), and the like for each operator below.
+// What has one spatial axis, a line, is an image of one row inside of a region.
 
 #include <algorithm>
 #include <cmath>
@@ -50,8 +51,8 @@ class BlockLayout {
                slice(*node);
     next:;
     }
-    for (Node* node : made_)
-      if (!node->output(0)->has_uses()) rewriter_.erase(*node);
+    for (auto node = made_.rbegin(); node != made_.rend(); ++node)  // readers first
+      if (!(*node)->output(0)->has_uses()) rewriter_.erase(**node);
     return count;
   }
 
@@ -59,6 +60,14 @@ class BlockLayout {
   struct Blocked {
     Value* value;
     int64_t channels;
+    bool line;  ///< channels first it has one spatial axis
+
+    size_t rank() const { return line ? 3 : 4; }  ///< channels first
+    /// Of an axis of the value channels first, perhaps negative: where it stands in an image.
+    int64_t axis(int64_t given) const {
+      const int64_t positive = given < 0 ? given + static_cast<int64_t>(rank()) : given;
+      return line && positive == 2 ? 3 : positive;
+    }
   };
 
   const Blocked* find(const Value* value) const {
@@ -68,63 +77,126 @@ class BlockLayout {
   /// The value in blocks, by a node before `before` if it is not so already.
   Value* to_blocks(Value* value, int64_t channels, Node& before) {
     if (const Blocked* found = find(value)) return found->value;
-    Node& node = rewriter_.add(before, "BlockChannels", {value}, value->name(), 1, kBlockDomain);
+    const bool line = is_line(value);
+    Node& node = rewriter_.add(before, "BlockChannels", {line ? in_row(value, before) : value},
+                               value->name(), 1, kBlockDomain);
     rewriter_.touch(node);
-    blocked_[value] = {node.output(0), channels};
+    blocked_[value] = {node.output(0), channels, line};
+    return node.output(0);
+  }
+  Value* row_axis() {
+    if (row_axis_ == nullptr) row_axis_ = ints({2}, "row");
+    return row_axis_;
+  }
+  /// A line as an image of one row.
+  Value* in_row(Value* value, Node& before) {
+    Node& node = rewriter_.add(before, "Unsqueeze", {value, row_axis()}, value->name());
+    rewriter_.touch(node);
     return node.output(0);
   }
   /// What read `old` reads the blocks of `made`, turned back.
-  bool replace(Node& old, Node& made, int64_t channels, size_t output = 0) {
+  bool replace(Node& old, Node& made, int64_t channels, bool line, size_t output = 0) {
     rewriter_.touch(made);
     Value* const was = old.output(output);
-    Node& back =
-        rewriter_.add(old, "UnblockChannels", {made.output(0)}, was->name(), 1, kBlockDomain);
-    back.set_int("channels", channels);
-    rewriter_.touch(back);
-    rewriter_.supersede(*was, *back.output(0));
-    blocked_[back.output(0)] = {made.output(0), channels};
-    made_.push_back(&back);
+    Node* back =
+        &rewriter_.add(old, "UnblockChannels", {made.output(0)}, was->name(), 1, kBlockDomain);
+    back->set_int("channels", channels);
+    rewriter_.touch(*back);
+    made_.push_back(back);
+    if (line) {
+      back = &rewriter_.add(old, "Squeeze", {back->output(0), row_axis()}, was->name());
+      rewriter_.touch(*back);
+      made_.push_back(back);
+    }
+    rewriter_.supersede(*was, *back->output(0));
+    blocked_[back->output(0)] = {made.output(0), channels, line};
     return true;
   }
-  bool is_image(const Value* value) const {
-    // Of a new node the rewriter does not always know the type.
-    return find(value) != nullptr ||
-           (rewriter_.dtype(value) == DType::kFloat32 && rewriter_.rank(value) == 4u);
+  // Of a new node the rewriter does not always know the type.
+  bool has_rank(const Value* value, size_t rank) const {
+    if (const Blocked* found = find(value)) return found->rank() == rank;
+    return rewriter_.dtype(value) == DType::kFloat32 && rewriter_.rank(value) == rank;
+  }
+  bool is_line(const Value* value) const { return has_rank(value, 3); }
+  bool is_image(const Value* value) const { return has_rank(value, 4) || is_line(value); }
+  /// Attributes of a window, which on a line has one row.
+  static void copy_window(const Node& from, Node& to, bool line) {
+    copy_attributes(from, to);
+    if (!line) return;
+    for (const Text name :
+         {Text("dilations"), Text("kernel_shape"), Text("output_shape"), Text("strides")})
+      widen(to, name, 1);
+    for (const Text name : {Text("output_padding"), Text("pads")}) widen(to, name, 0);
+  }
+  /// Puts `value` before each end's one number.
+  static void widen(Node& node, Text name, int64_t value) {
+    std::vector<int64_t> wide;
+    for (const int64_t number : AttributeReader(node).get_ints(name)) {
+      wide.push_back(value);
+      wide.push_back(number);
+    }
+    if (!wide.empty()) node.set_ints(name, wide);
   }
 
   bool conv(Node& node) {
     if (!rewriter_.is(&node, "Conv") && !rewriter_.is(&node, "Conv", kBlockDomain)) return false;
     if (!is_image(node.input(0)) || !rewriter_.is_constant(node.input(1))) return false;
-    const auto w = rewriter_.dims(node.input(1));
+    const auto w = window_dims(node);
     const int64_t group = AttributeReader(node).get_int("group", 1);
-    if (!w || w->size() != 4 || group < 1) return false;
+    if (!w || group < 1) return false;
+    const bool line = is_line(node.input(0));
     const int64_t outputs = (*w)[0], inputs = (*w)[1];
     if (outputs < 1 || inputs < 1 || outputs % group != 0) return false;
     if (!takes_groups(group, inputs, outputs / group)) return false;
     const bool point = (*w)[2] == 1 && (*w)[3] == 1 && !pads(node);
-    if (point && alone(node) && turns_cost_more(node, inputs, group)) return false;
+    if ((point || line) && alone(node) && turns_cost_more(node, *w, group)) return false;
     if (!point && inputs == 1 && group == outputs && alone(node) && takes_long_rows(node, *w))
       return false;
     const bool plain = group == 1 && inputs <= kFewChannels && find(node.input(0)) == nullptr;
     Value* bias = node.inputs().size() > 2 ? node.input(2) : nullptr;
     Value* residual = node.inputs().size() > 3 ? node.input(3) : nullptr;
-    std::vector<Value*> list = {
-        plain ? node.input(0) : to_blocks(node.input(0), inputs * group, node), node.input(1), bias,
-        residual != nullptr ? to_blocks(residual, outputs, node) : nullptr};
+    Value* x = node.input(0);
+    if (!plain)
+      x = to_blocks(x, inputs * group, node);
+    else if (line)
+      x = in_row(x, node);
+    std::vector<Value*> list = {x, window_weights(node, *w), bias,
+                                residual != nullptr ? to_blocks(residual, outputs, node) : nullptr};
     while (list.back() == nullptr) list.pop_back();
     Node& made = rewriter_.add(node, "BlockConv", list, node.output(0)->name(), 1, kBlockDomain);
-    copy_attributes(node, made);
+    copy_window(node, made, line);
     if (plain) made.set_int("plain", 1);
-    return replace(node, made, outputs);
+    return replace(node, made, outputs, line);
+  }
+  static const Deferred* deferred(const Value* weights) {
+    return weights->initializer() != nullptr ? weights->initializer()->deferred() : nullptr;
+  }
+  /// Dimensions of constant weights as those of an image; nothing where they are none of a window.
+  std::optional<std::vector<int64_t>> window_dims(const Node& node) const {
+    const Value* weights = node.input(1);
+    auto w = rewriter_.dims(weights);
+    if (!w || w->size() != (is_line(node.input(0)) ? 3u : 4u)) return std::nullopt;
+    if (w->size() == 4) return w;
+    if (deferred(weights) == nullptr && rewriter_.constant(weights) == nullptr) return std::nullopt;
+    w->insert(w->begin() + 2, 1);
+    return w;
+  }
+  /// The weights themselves, of the dimensions that window_dims gives.
+  Value* window_weights(const Node& node, const std::vector<int64_t>& dims) {
+    Value* weights = node.input(1);
+    if (!is_line(node.input(0))) return weights;
+    if (deferred(weights) != nullptr)
+      return rewriter_.initializer(graph_, weights->initializer()->dtype(), dims,
+                                   weights->initializer()->extra->deferred, weights->name());
+    return rewriter_.initializer(graph_, rewriter_.constant(weights)->reshaped(dims),
+                                 weights->name());
   }
 
   static bool pads(const Node& node) {
     const auto pads = AttributeReader(node).get_ints("pads");
     return std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; });
   }
-  /// Whether nothing before or behind this convolution computes on blocks. One of one position is a
-  /// product of matrices on the pixels as they lie, and to turn them twice costs more than it
-  /// saves, unless products may be rounded.
+  /// Whether nothing before or behind this convolution computes on blocks.
   bool alone(const Node& node) const {
     if (rewriter_.fast_math) return false;
     for (const size_t i : {size_t{0}, size_t{3}})
@@ -136,14 +208,18 @@ class BlockLayout {
         if (use.node != &node && convolves(*use.node)) return false;
     return !read_in_blocks(node);
   }
-  /// Whether to turn channels and back takes longer than what pixels as columns cost: they come in
-  /// whole vectors, gathered before. A number that is turned takes as long as some ten products.
-  bool turns_cost_more(const Node& node, int64_t inputs, int64_t group) const {
-    const auto w = rewriter_.dims(node.input(1));
-    constexpr double kTurned = 10, kGathered = 0.03;
-    const double turned = kTurned * static_cast<double>(inputs * group + (*w)[0]) /
-                          static_cast<double>(inputs * (*w)[0]);
-    const auto height = rewriter_.dim(node.output(0), 2), width = rewriter_.dim(node.output(0), 3);
+  /// Whether to turn channels and back takes longer than what is saved, unless products may be
+  /// rounded. A number that is turned takes as long as some ten products. One position is a product
+  /// of matrices on the pixels as they lie, at the cost of columns that are gathered, and come in
+  /// whole vectors; on a line blocks save about a seventh.
+  bool turns_cost_more(const Node& node, const std::vector<int64_t>& w, int64_t group) const {
+    constexpr double kTurned = 10, kGathered = 0.03, kLineSaves = 0.15;
+    const int64_t given = group == 1 && w[1] <= kFewChannels ? 0 : w[1] * group;
+    const double turned = kTurned * static_cast<double>(given + w[0]) /
+                          static_cast<double>(w[0] * w[1] * w[2] * w[3]);
+    if (w[2] * w[3] > 1) return turned > kLineSaves;
+    const auto height = is_line(node.input(0)) ? 1 : rewriter_.dim(node.output(0), 2);
+    const auto width = rewriter_.dim(node.output(0), -1);
     if (!height || !width || *height < 1 || *width < 1) return turned > kGathered;
     const int64_t pixels = *height * *width;
     const auto idle = static_cast<double>(blocks_of(pixels) * kBlock - pixels);
@@ -153,7 +229,7 @@ class BlockLayout {
   /// vectors are as good as blocks.
   bool takes_long_rows(const Node& node, const std::vector<int64_t>& w) const {
     constexpr int64_t kLong = 40, kMostTaps = 25;
-    return w[2] * w[3] <= kMostTaps && rewriter_.dim(node.output(0), 3).value_or(0) >= kLong;
+    return w[2] * w[3] <= kMostTaps && rewriter_.dim(node.output(0), -1).value_or(0) >= kLong;
   }
   bool convolves(const Node& node) const {
     return rewriter_.is(&node, "Conv") || rewriter_.is(&node, "Conv", kBlockDomain) ||
@@ -166,30 +242,32 @@ class BlockLayout {
     if (!rewriter_.is(&node, "ConvTranspose") || node.inputs().size() < 2 ||
         !is_image(node.input(0)) || !rewriter_.is_constant(node.input(1)))
       return false;
-    const auto w = rewriter_.dims(node.input(1));
+    const auto w = window_dims(node);
     const int64_t group = AttributeReader(node).get_int("group", 1);
-    if (!w || w->size() != 4 || group < 1 || (*w)[0] % group != 0 ||
-        !takes_groups(group, (*w)[0] / group, (*w)[1]))
+    if (!w || group < 1 || (*w)[0] % group != 0 || !takes_groups(group, (*w)[0] / group, (*w)[1]))
       return false;
     const int64_t inputs = (*w)[0], outputs = (*w)[1] * group;
     const Blocked* x = find(node.input(0));
     if (x != nullptr ? x->channels != inputs : inputs < kBlock || outputs < kBlock) return false;
+    const bool line = is_line(node.input(0));
     const auto strides = AttributeReader(node).get_ints("strides");
-    const bool apart = strides.size() == 2 && strides[0] >= (*w)[2] && strides[1] >= (*w)[3];
+    const size_t axes = line ? 1 : 2;
+    bool apart = strides.size() == axes;
+    for (size_t i = 0; apart && i < axes; ++i) apart = strides[i] >= (*w)[4 - axes + i];
     // Windows that do not meet give each input a few results: with few channels, mostly such lanes.
     constexpr int64_t kFewTaps = 8;
     if (outputs < kBlock / 2 && (apart || (*w)[2] * (*w)[3] > kFewTaps)) return false;
     // What begins with one pixel is a product with the weights as they lie. Groups whose windows do
     // not meet take less than to turn their pixels.
     if (x == nullptr && ((group > 1 && apart) || (rewriter_.dim(node.input(0), 2) == 1 &&
-                                                  rewriter_.dim(node.input(0), 3) == 1)))
+                                                  rewriter_.dim(node.input(0), -1) == 1)))
       return false;
-    std::vector<Value*> list = {to_blocks(node.input(0), inputs, node), node.input(1)};
+    std::vector<Value*> list = {to_blocks(node.input(0), inputs, node), window_weights(node, *w)};
     if (node.inputs().size() > 2 && node.input(2) != nullptr) list.push_back(node.input(2));
     Node& made =
         rewriter_.add(node, "BlockConvTranspose", list, node.output(0)->name(), 1, kBlockDomain);
-    copy_attributes(node, made);
-    return replace(node, made, outputs);
+    copy_window(node, made, line);
+    return replace(node, made, outputs, line);
   }
 
   bool pool(Node& node) {
@@ -202,17 +280,17 @@ class BlockLayout {
     if (rewriter_.is(&node, "ReduceMean") && AttributeReader(node).get_int("keepdims", 1) != 0 &&
         node.inputs().size() > 1) {
       const auto axes = rewriter_.ints(node.input(1));
-      if (axes && axes->size() == 2 && ((*axes)[0] + 4) % 4 + ((*axes)[1] + 4) % 4 == 5 &&
-          ((*axes)[0] + 4) % 4 >= 2 && ((*axes)[1] + 4) % 4 >= 2)
+      if (axes && axes->size() == x->rank() - 2 &&
+          std::all_of(axes->begin(), axes->end(), [&](int64_t axis) { return x->axis(axis) >= 2; }))
         op = "GlobalAveragePool";
     }
     if (op.empty() || AttributeReader(node).get_int("storage_order", 0) != 0) return false;
     const Blocked from = *x;
     Node& made =
         rewriter_.add(node, "BlockPool", {from.value}, node.output(0)->name(), 1, kBlockDomain);
-    if (!rewriter_.is(&node, "ReduceMean")) copy_attributes(node, made);
+    if (!rewriter_.is(&node, "ReduceMean")) copy_window(node, made, from.line);
     made.set_string("pool", op);
-    return replace(node, made, from.channels);
+    return replace(node, made, from.channels, from.line);
   }
 
   bool lrn(Node& node) {
@@ -224,20 +302,21 @@ class BlockLayout {
         rewriter_.add(node, "BlockLRN", {from.value}, node.output(0)->name(), 1, kBlockDomain);
     copy_attributes(node, made);
     made.set_int("channels", from.channels);
-    return replace(node, made, from.channels);
+    return replace(node, made, from.channels, from.line);
   }
 
   bool concat(Node& node) {
     if (!rewriter_.is(&node, "Concat")) return false;
     const int64_t axis = AttributeReader(node).get_int("axis", 0);
-    if ((axis != 1 && axis != -3) || !is_image(node.output(0))) return false;
+    if (!is_image(node.output(0))) return false;
     std::vector<Value*> list;
     std::vector<int64_t> parts;
     int64_t channels = 0;
-    bool whole = true;
+    bool whole = true, line = false;
     for (Value* input : node.inputs()) {
       const Blocked* found = input == nullptr ? nullptr : find(input);
-      if (found == nullptr) return false;
+      if (found == nullptr || found->axis(axis) != 1) return false;
+      line = found->line;
       whole &= channels % kBlock == 0;
       list.push_back(found->value);
       parts.push_back(found->channels);
@@ -251,7 +330,7 @@ class BlockLayout {
       made.set_int("axis", 1);
     else
       made.set_ints("channels", parts);
-    return replace(node, made, channels);
+    return replace(node, made, channels, line);
   }
 
   bool unary(Node& node) {
@@ -270,10 +349,10 @@ class BlockLayout {
       }
     }
     if (op.empty()) return false;
-    const int64_t channels = x->channels;
+    const Blocked from = *x;
     Node& made = rewriter_.add(node, op, list, node.output(0)->name());
     copy_attributes(node, made);
-    return replace(node, made, channels);
+    return replace(node, made, from.channels, from.line);
   }
 
   /// One that no weights before it take: x * a + b, of constants.
@@ -309,17 +388,18 @@ class BlockLayout {
     rewriter_.touch(scaled);
     Node& made = rewriter_.add(node, "Add", {scaled.output(0), constant(offset, "offset")},
                                node.output(0)->name());
-    return replace(node, made, from.channels);
+    return replace(node, made, from.channels, from.line);
   }
 
   /// A constant of one element, or of one for each channel, as it broadcasts over blocks.
-  Value* constant_in_blocks(Value* value, int64_t channels) {
+  Value* constant_in_blocks(Value* value, int64_t channels, bool line) {
     const Tensor* tensor = rewriter_.constant(value);
     if (tensor == nullptr || tensor->dtype() != DType::kFloat32) return nullptr;
     const Dims dims = tensor->dims();
-    if (tensor->size() == 1 && dims.size() <= 4) return value;
-    const size_t rank = dims.size();
-    if (tensor->size() != channels || (rank != 3 && rank != 4) || dims[rank - 3] != channels)
+    const size_t rank = dims.size(), whole = line ? 3 : 4;
+    if (tensor->size() == 1 && rank <= whole) return value;
+    if (tensor->size() != channels || (rank != whole - 1 && rank != whole) ||
+        dims[rank - whole + 1] != channels)
       return nullptr;
     const int64_t shape[] = {1, blocks_of(channels), 1, 1, kBlock};
     std::vector<float> values(static_cast<size_t>(blocks_of(channels) * kBlock), 1.0f);
@@ -339,17 +419,18 @@ class BlockLayout {
     if (op.empty() || (x[0] == nullptr && x[1] == nullptr) || !is_image(node.output(0)))
       return false;
     const int64_t channels = (x[0] != nullptr ? x[0] : x[1])->channels;
+    const bool line = (x[0] != nullptr ? x[0] : x[1])->line;
     Value* list[2];
     for (int i = 0; i < 2; ++i) {
       Value* input = node.input(static_cast<size_t>(i));
       if (x[i] != nullptr) {
-        if (x[i]->channels != channels) return false;
+        if (x[i]->channels != channels || x[i]->line != line) return false;
         list[i] = x[i]->value;
       } else if (rewriter_.is_constant(input)) {
-        list[i] = constant_in_blocks(input, channels);
+        list[i] = constant_in_blocks(input, channels, line);
         if (list[i] == nullptr) return false;
-      } else if (is_image(input) && rewriter_.dim(input, 1) == channels &&
-                 rewriter_.dim(input, 2) == 1 && rewriter_.dim(input, 3) == 1) {
+      } else if (is_image(input) && is_line(input) == line && rewriter_.dim(input, 1) == channels &&
+                 rewriter_.dim(input, 2) == 1 && rewriter_.dim(input, -1) == 1) {
         list[i] = nullptr;  // made below, when all fits
       } else {
         return false;
@@ -359,7 +440,7 @@ class BlockLayout {
       if (list[i] == nullptr)
         list[i] = to_blocks(node.input(static_cast<size_t>(i)), channels, node);
     Node& made = rewriter_.add(node, op, {list[0], list[1]}, node.output(0)->name());
-    return replace(node, made, channels);
+    return replace(node, made, channels, line);
   }
 
   /// Whether blocks of what the node makes are read, perhaps behind others, by one that computes
@@ -412,12 +493,13 @@ class BlockLayout {
     if (amounts == nullptr || (by_size && given(2) != nullptr)) return false;
     std::vector<int64_t> axes;
     for (const int64_t axis : attributes.get_ints("axes")) axes.push_back(axis);
-    if (axes.empty()) axes = {0, 1, 2, 3};
+    if (axes.empty())
+      for (size_t axis = 0; axis < x->rank(); ++axis) axes.push_back(static_cast<int64_t>(axis));
     if (amounts->size() != static_cast<int64_t>(axes.size())) return false;
     std::vector<int64_t> kept;
     std::vector<double> wanted;
     for (size_t i = 0; i < axes.size(); ++i) {
-      const int64_t axis = axes[i] < 0 ? axes[i] + 4 : axes[i];
+      const int64_t axis = x->axis(axes[i]);
       const double amount = amounts->get_double(static_cast<int64_t>(i));
       if (axis >= 2 && axis < 4) {
         kept.push_back(axis);
@@ -448,7 +530,7 @@ class BlockLayout {
     Node& made = rewriter_.add(node, "Resize", list, node.output(0)->name());
     copy_attributes(node, made);
     made.set_ints("axes", kept);
-    return replace(node, made, from.channels);
+    return replace(node, made, from.channels, from.line);
   }
 
   /// Of height and width alone, by constant amounts.
@@ -458,16 +540,18 @@ class BlockLayout {
     const Blocked* x = find(node.input(0));
     if (x == nullptr || !is_image(node.input(0))) return false;
     const auto pads = rewriter_.ints(node.input(1));
-    std::vector<int64_t> axes = {0, 1, 2, 3};
+    std::vector<int64_t> axes;
     if (node.inputs().size() > 3 && node.input(3) != nullptr) {
       const auto given = rewriter_.ints(node.input(3));
       if (!given) return false;
       axes = *given;
+    } else {
+      for (size_t axis = 0; axis < x->rank(); ++axis) axes.push_back(static_cast<int64_t>(axis));
     }
     if (!pads || pads->size() != 2 * axes.size()) return false;
     std::vector<int64_t> amounts, after, kept;
     for (size_t i = 0; i < axes.size(); ++i) {
-      const int64_t axis = axes[i] < 0 ? axes[i] + 4 : axes[i];
+      const int64_t axis = x->axis(axes[i]);
       const int64_t begin = (*pads)[i], end = (*pads)[axes.size() + i];
       if (axis >= 2 && axis < 4) {
         amounts.push_back(begin);
@@ -485,7 +569,7 @@ class BlockLayout {
         rewriter_.add(node, "Pad", {from.value, ints(amounts, "pads"), fill, ints(kept, "axes")},
                       node.output(0)->name());
     copy_attributes(node, made);
-    return replace(node, made, from.channels);
+    return replace(node, made, from.channels, from.line);
   }
 
   /// Of height and width, or of whole blocks of channels.
@@ -495,12 +579,13 @@ class BlockLayout {
     if (x == nullptr || !is_image(node.input(0)) || node.input(1) == nullptr ||
         node.input(2) == nullptr)
       return false;
-    auto bounds = slice_bounds(rewriter_, node, 4);
+    auto bounds = slice_bounds(rewriter_, node, x->rank());
     auto ends = rewriter_.ints(node.input(2));
     if (!bounds || !ends || bounds->starts.size() != ends->size() || ends->size() > 4) return false;
     int64_t channels = x->channels;
     for (size_t i = 0; i < ends->size(); ++i) {
-      const int64_t axis = bounds->axes[i];
+      int64_t& axis = bounds->axes[i];
+      axis = x->axis(axis);
       if (axis < 1 || axis > 3) return false;
       if (axis != 1) continue;
       int64_t &start = bounds->starts[i], &end = (*ends)[i];
@@ -519,7 +604,7 @@ class BlockLayout {
                                {from.value, ints(bounds->starts, "starts"), ints(*ends, "ends"),
                                 ints(bounds->axes, "axes"), ints(bounds->steps, "steps")},
                                node.output(0)->name());
-    return replace(node, made, channels);
+    return replace(node, made, channels, from.line);
   }
 
   /// Along channels where whole blocks part, as slices.
@@ -527,7 +612,7 @@ class BlockLayout {
     if (!rewriter_.is(&node, "Split") || node.input(0) == nullptr) return false;
     const Blocked* x = find(node.input(0));
     const int64_t axis = AttributeReader(node).get_int("axis", 0);
-    if (x == nullptr || !is_image(node.input(0)) || (axis != 1 && axis != -3)) return false;
+    if (x == nullptr || !is_image(node.input(0)) || x->axis(axis) != 1) return false;
     std::vector<int64_t> sizes;
     int64_t total = 0;
     for (size_t i = 0; i < node.outputs().size(); ++i) {
@@ -545,7 +630,7 @@ class BlockLayout {
                                  {from.value, ints({at / kBlock}, "starts"),
                                   ints({blocks_of(at + sizes[i])}, "ends"), ints({1}, "axes")},
                                  node.output(i)->name());
-      replace(node, made, sizes[i], i);
+      replace(node, made, sizes[i], from.line, i);
       at += sizes[i];
     }
     return true;
@@ -554,7 +639,8 @@ class BlockLayout {
   Rewriter& rewriter_;
   Graph& graph_;
   std::map<const Value*, Blocked> blocked_;
-  std::vector<Node*> made_;  ///< UnblockChannels
+  Value* row_axis_ = nullptr;  ///< of Unsqueeze and Squeeze
+  std::vector<Node*> made_;    ///< UnblockChannels, and Squeeze behind it
 };
 
 }  // namespace
