@@ -166,3 +166,62 @@ def llama_decode(name):
         gate = n.op("Mul", gate, n.op("Sigmoid", gate))
         x = n.op("Add", x, matmul(n.op("Mul", gate, matmul(a, width, hidden)), hidden, width))
     return n, matmul(norm(x), width, vocabulary)
+
+
+def conv_line(n, x, cin, out, k, s=1, dilation=1, pads=None, bias=True):
+    pads = [(k - 1) * dilation // 2] * 2 if pads is None else pads
+    b = [n.constant((n.rng.standard_normal(out) * 0.1).astype(np.float32))] if bias else []
+    return n.op("Conv", x, n.weight(out, cin, k, fan=2 * cin * k), *b, kernel_shape=[k], strides=[s], dilations=[dilation], pads=pads)
+
+
+@model
+def hifi_gan(name):
+    """A vocoder (Kong et al. 2020, its smaller second version, of text-to-speech voices): 96 frames of 80 mel bands to 24,576 samples."""
+    n = Net(name)
+    width = 128
+    x = conv_line(n, n.input("mel", [1, 80, 96]), 80, width, 7)
+    for rate, k in ((8, 16), (8, 16), (2, 4), (2, 4)):
+        x = n.op("LeakyRelu", x, alpha=0.1)
+        w = n.weight(width, width // 2, k, fan=2 * width * k // rate)
+        x = n.op("ConvTranspose", x, w, n.constant(np.zeros(width // 2, np.float32)), kernel_shape=[k], strides=[rate], pads=[(k - rate) // 2] * 2)
+        width //= 2
+        blocks = []
+        for kernel in (3, 7, 11):
+            y = x
+            for dilation in (1, 3, 5):
+                z = conv_line(n, n.op("LeakyRelu", y, alpha=0.1), width, width, kernel, dilation=dilation)
+                z = conv_line(n, n.op("LeakyRelu", z, alpha=0.1), width, width, kernel)
+                y = n.op("Add", z, y)
+            blocks.append(y)
+        x = n.op("Div", n.op("Add", n.op("Add", blocks[0], blocks[1]), blocks[2]), n.scalar(3))
+    return n, n.op("Tanh", conv_line(n, n.op("LeakyRelu", x), width, 1, 7))
+
+
+@model
+def wav2vec2_features(name):
+    """The convolutions of wav2vec 2.0 (Baevski et al. 2020) on a second of sound."""
+    n = Net(name)
+    x = conv_line(n, n.input("sound", [1, 1, 16000]), 1, 512, 10, 5, pads=[0, 0], bias=False)
+    y = n.op("Reshape", x, n.ints(0, 512, -1))
+    y = n.op("InstanceNormalization", y, n.constant(np.ones(512, np.float32)), n.constant(np.zeros(512, np.float32)))
+    x = n.gelu(n.op("Reshape", y, n.op("Shape", x)))
+    for k in (3, 3, 3, 3, 2, 2):
+        x = n.gelu(conv_line(n, x, 512, 512, k, 2, pads=[0, 0], bias=False))
+    return n, n.op("Transpose", x, perm=[0, 2, 1])
+
+
+@model
+def tcn(name):
+    """Dilated convolutions along time with what they are added to (Bai et al. 2018), 400 steps of 64."""
+    n = Net(name)
+    x, width = n.input("x", [1, 64, 400]), 64
+    for level in range(6):
+        out, dilation = 150, 2**level
+        y = x
+        for cin in (width, out):
+            y = conv_line(n, y, cin, out, 7, dilation=dilation, pads=[6 * dilation, 6 * dilation])
+            y = n.op("Relu", n.op("Slice", y, n.ints(0), n.ints(-6 * dilation), n.ints(2), n.ints(1)))
+        rest = x if width == out else conv_line(n, x, width, out, 1)
+        x, width = n.op("Relu", n.op("Add", y, rest)), out
+    last = n.op("Gather", x, n.constant(np.array(-1, np.int64)), axis=2)
+    return n, n.dense(last, 10, width)

@@ -128,7 +128,7 @@ void run_block_clipped(const BlockConvPlan& plan, const float* x, const float* p
                        const ConvEpilogue& epilogue);
 /// Entries, of so many inputs each, to be summed on their own: the error of a sum grows with the
 /// root of its length, and their weights stay near.
-int64_t block_chunk(int64_t entries, int64_t length);
+int64_t block_chunk(int64_t entries, int64_t length, int64_t longest = 256);
 /// Groups that a block has several of.
 void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                       const ConvEpilogue& epilogue, float* scratch);

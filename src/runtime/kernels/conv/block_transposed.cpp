@@ -182,7 +182,7 @@ void run_phase(const BlockTransposedPlan& plan, const BlockTransposedPlan::Phase
   const int64_t row = plan.columns * kBlock, out_row = s.stride[1] * s.out[2] * kBlock;
   const auto taps = static_cast<int64_t>(phase.taps.size());
   const int64_t entries = s.in_channels / kBlock * taps;
-  const int64_t chunk = block_chunk(entries, kBlock);
+  const int64_t chunk = block_chunk(entries, kBlock, 128);
   const int64_t cuts = (phase.columns + tiles.max_rows - 1) / tiles.max_rows;
   // Two short rows at a time.
   const bool two = 2 * phase.columns <= tiles.max_rows;
