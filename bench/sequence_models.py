@@ -225,3 +225,29 @@ def tcn(name):
         x, width = n.op("Relu", n.op("Add", y, rest)), out
     last = n.op("Gather", x, n.constant(np.array(-1, np.int64)), axis=2)
     return n, n.dense(last, 10, width)
+
+
+@model
+def conformer(name):
+    """Four blocks of a recogniser of speech (Gulati et al. 2020): feed forward, attention, convolutions of each channel along 200 frames."""
+    n = Net(name)
+    width, heads, frames = 256, 4, 200
+    x = n.input("frames", [1, frames, width])
+
+    def forward(x):
+        y = n.linear(n.layer_norm(x, width), width, 4 * width)
+        y = n.linear(n.op("Mul", y, n.op("Sigmoid", y)), 4 * width, width)
+        return n.op("Add", x, n.op("Mul", y, n.scalar(0.5)))
+
+    for _ in range(4):
+        x = forward(x)
+        x = n.op("Add", x, n.attention(n.layer_norm(x, width), width, heads)[0])
+        y = n.op("Transpose", n.layer_norm(x, width), perm=[0, 2, 1])
+        a, gate = n.op("Split", conv_line(n, y, width, 2 * width, 1), n.ints(width, width), axis=1, outputs=2)
+        y = n.op("Mul", a, n.op("Sigmoid", gate))
+        w = n.weight(width, 1, 31)
+        y = n.op("Conv", y, w, n.constant(np.zeros(width, np.float32)), kernel_shape=[31], pads=[15, 15], group=width)
+        y = n.op("BatchNormalization", y, *[n.constant(n.rng.uniform(0.8, 1.2, width).astype(np.float32)) for _ in range(4)])
+        y = conv_line(n, n.op("Mul", y, n.op("Sigmoid", y)), width, width, 1)
+        x = n.layer_norm(forward(n.op("Add", x, n.op("Transpose", y, perm=[0, 2, 1]))), width)
+    return n, x

@@ -134,3 +134,134 @@ def yolo_v8(name):
     boxes = n.op("Concat", n.op("Div", n.op("Add", a, b), n.scalar(2)), n.op("Sub", b, a), axis=1)
     boxes = n.op("Mul", boxes, n.constant(np.concatenate(strides, 1)[None].astype(np.float32)))
     return n, n.op("Concat", boxes, n.op("Sigmoid", score), axis=1)
+
+
+def group_norm(n, x, groups=32):
+    """As PyTorch's exporter wrote it before the operator existed."""
+    c = n.channels[x]
+    y = n.op("Reshape", x, n.ints(0, groups, -1))
+    y = n.op("InstanceNormalization", y, n.constant(np.ones(groups, np.float32)), n.constant(np.zeros(groups, np.float32)), epsilon=1e-5)
+    y = n.op("Reshape", y, n.op("Shape", x))
+    y = n.op("Add", n.op("Mul", y, n.constant(n.rng.uniform(0.8, 1.2, (c, 1, 1)).astype(np.float32))), n.constant(np.zeros((c, 1, 1), np.float32)))
+    n.channels[y] = c
+    return y
+
+
+@model
+def diffusion_unet(name):
+    """Two levels of the network of latent diffusion (Rombach et al. 2022): norms over groups, time steps, attention over pixels and over text."""
+    n = Net(name)
+    x, text = n.input("latent", [1, 4, 32, 32]), n.input("text", [1, 77, 768])
+    time = n.input("time", [1, 1280])
+
+    def residual(x, out):
+        y = n.conv(n.activate(group_norm(n, x), "swish"), out)
+        shift = n.op("Unsqueeze", n.dense(n.op("Mul", time, n.op("Sigmoid", time)), out, 1280), n.ints(2, 3))
+        y = n.like("Add", y, shift)
+        y = n.conv(n.activate(group_norm(n, y), "swish"), out)
+        return n.like("Add", y, x if n.channels[x] == out else n.conv(x, out, 1))
+
+    def attend(q_from, k_from, width, k_width):
+        heads, depth = 8, width // 8
+        q = n.heads(n.op("MatMul", q_from, n.weight(width, width, fan=width)), heads, depth)
+        k = n.heads(n.op("MatMul", k_from, n.weight(k_width, width, fan=k_width)), heads, depth, key=True)
+        v = n.heads(n.op("MatMul", k_from, n.weight(k_width, width, fan=k_width)), heads, depth)
+        scores = n.op("Softmax", n.op("Mul", n.op("MatMul", q, k), n.scalar(depth**-0.5)), axis=-1)
+        y = n.op("Transpose", n.op("MatMul", scores, v), perm=[0, 2, 1, 3])
+        return n.linear(n.op("Reshape", y, n.ints(0, -1, width)), width, width)
+
+    def transformer(x, size):
+        width = n.channels[x]
+        y = n.conv(group_norm(n, x), width, 1)
+        y = n.op("Transpose", n.op("Reshape", y, n.ints(0, width, -1)), perm=[0, 2, 1])
+        a = n.layer_norm(y, width)
+        y = n.op("Add", y, attend(a, a, width, width))
+        y = n.op("Add", y, attend(n.layer_norm(y, width), text, width, 768))
+        gate = n.linear(n.layer_norm(y, width), width, 8 * width)
+        value, gate = n.op("Split", gate, n.ints(4 * width, 4 * width), axis=-1, outputs=2)
+        y = n.op("Add", y, n.linear(n.op("Mul", value, n.gelu(gate)), 4 * width, width))
+        y = n.op("Reshape", n.op("Transpose", y, perm=[0, 2, 1]), n.ints(0, width, size, size))
+        n.channels[y] = width
+        return n.like("Add", n.conv(y, width, 1), x)
+
+    first = n.conv(x, 320)
+    a = transformer(residual(first, 320), 32)
+    b = transformer(residual(n.conv(a, 320, 3, 2), 640), 16)
+    b = transformer(residual(n.concat(b, n.conv(a, 320, 3, 2)), 640), 16)
+    up = n.like("Resize", b, "", n.constant(np.array([1, 1, 2, 2], np.float32)), mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    c = transformer(residual(n.concat(n.conv(up, 640), a), 320), 32)
+    return n, n.conv(n.activate(group_norm(n, c), "swish"), 4)
+
+
+@model
+def esrgan(name):
+    """Super-resolution by dense blocks (Wang et al. 2018), 3 of its 23, four times an image of 64 x 64."""
+    n = Net(name)
+    leaky = lambda y: n.like("LeakyRelu", y, alpha=0.2)
+    first = x = n.conv(n.input("x", [1, 3, 64, 64]), 64)
+    for _ in range(3):
+        outer = x
+        for _ in range(3):
+            parts = [x]
+            for _ in range(4):
+                parts.append(leaky(n.conv(n.concat(*parts) if len(parts) > 1 else x, 32)))
+            y = n.conv(n.concat(*parts), 64)
+            x = n.like("Add", n.like("Mul", y, n.scalar(0.2)), x)
+        x = n.like("Add", n.like("Mul", x, n.scalar(0.2)), outer)
+    x = n.like("Add", n.conv(x, 64), first)
+    for _ in range(2):
+        x = n.like("Resize", x, "", n.constant(np.array([1, 1, 2, 2], np.float32)), mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+        x = leaky(n.conv(x, 64))
+    return n, n.conv(leaky(n.conv(x, 64)), 3)
+
+
+@model
+def convnext_tiny(name):
+    """Convolutions of 7 x 7 of each channel, then channels last (Liu et al. 2022)."""
+    n = Net(name)
+
+    def turned(x, perm):
+        y = n.op("Transpose", x, perm=perm)
+        n.channels[y] = n.channels[x]
+        return y
+
+    def norm(x):
+        y = n.layer_norm(turned(x, [0, 2, 3, 1]), n.channels[x])
+        n.channels[y] = n.channels[x]
+        return y
+
+    x = turned(norm(n.conv(n.input("x", [1, 3, 224, 224]), 96, 4, 4, p=0)), [0, 3, 1, 2])
+    for width, count in ((96, 3), (192, 3), (384, 9), (768, 3)):
+        if width > 96:
+            x = n.conv(turned(norm(x), [0, 3, 1, 2]), width, 2, 2, p=0)
+        for _ in range(count):
+            y = norm(n.conv(x, width, 7, groups=width))
+            y = n.linear(n.gelu(n.linear(y, width, 4 * width)), 4 * width, width)
+            y = n.op("Mul", y, n.constant(n.rng.uniform(0.5, 1, width).astype(np.float32)))
+            n.channels[y] = width
+            x = n.like("Add", x, turned(y, [0, 3, 1, 2]))
+    y = n.layer_norm(n.op("Flatten", n.op("GlobalAveragePool", x)), 768)
+    return n, n.dense(y, 1000, 768)
+
+
+@model
+def unet_3d(name):
+    """A network of volumes (Isensee et al. 2021): convolutions along three axes, norms of instances, 32 x 64 x 64."""
+    n = Net(name)
+
+    def conv(x, cin, out, s=1):
+        b = n.constant(np.zeros(out, np.float32))
+        y = n.op("Conv", x, n.weight(out, cin, 3, 3, 3), b, kernel_shape=[3] * 3, strides=[s] * 3, pads=[1] * 6)
+        y = n.op("InstanceNormalization", y, n.constant(n.rng.uniform(0.8, 1.2, out).astype(np.float32)), b, epsilon=1e-5)
+        return n.op("LeakyRelu", y, alpha=0.01)
+
+    x, cin, kept = n.input("x", [1, 1, 32, 64, 64]), 1, []
+    for level, out in enumerate((32, 64, 128)):
+        x = conv(conv(x, cin, out, 2 if level else 1), out, out)
+        kept.append(x)
+        cin = out
+    for out, skip in ((64, kept[1]), (32, kept[0])):
+        x = n.op("ConvTranspose", x, n.weight(cin, out, 2, 2, 2, fan=cin), kernel_shape=[2] * 3, strides=[2] * 3)
+        x = conv(conv(n.op("Concat", x, skip, axis=1), 2 * out, out), out, out)
+        cin = out
+    return n, n.op("Conv", x, n.weight(3, cin, 1, 1, 1), kernel_shape=[1] * 3)
