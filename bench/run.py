@@ -49,7 +49,7 @@ def arguments_of(name, sizes, folder):
         past, new = sizes["past"], sizes["new"]
         given["position_ids"] = past + np.arange(new)[None]
         given["mask"] = np.triu(np.full((1, 1, new, past + new), -3e38, np.float32), past + 1)
-    if "bert" in name or "minilm" in name:
+    if "sequence" in sizes:
         given["attention_mask"] = np.ones((1, sizes["sequence"]), np.int64)
     if not given:
         return arguments

@@ -251,3 +251,76 @@ def conformer(name):
         y = conv_line(n, n.op("Mul", y, n.op("Sigmoid", y)), width, width, 1)
         x = n.layer_norm(forward(n.op("Add", x, n.op("Transpose", y, perm=[0, 2, 1]))), width)
     return n, x
+
+
+@model
+def t5_encoder(name):
+    """Six layers of T5 (Raffel et al. 2020, base), 128 tokens: norms without means, biases of relative positions."""
+    n = Net(name)
+    width, heads = 768, 12
+    x = n.op("Gather", n.weight(8000, width, fan=width), n.input("ids", [1, 128], np.int64))
+
+    def norm(x):
+        y = n.op("ReduceMean", n.op("Pow", x, n.scalar(2)), axes=[-1])
+        y = n.op("Div", x, n.op("Sqrt", n.op("Add", y, n.scalar(1e-6))))
+        return n.op("Mul", y, n.constant(n.rng.uniform(0.5, 1.5, width).astype(np.float32)))
+
+    matmul = lambda y, a, b: n.op("MatMul", y, n.weight(a, b, fan=a))
+    distance = np.clip(np.arange(128)[None] - np.arange(128)[:, None], -15, 15) + 15
+    bias = n.op("Gather", n.weight(31, heads, fan=heads), n.constant(distance.astype(np.int64)))
+    bias = n.op("Unsqueeze", n.op("Transpose", bias, perm=[2, 0, 1]), n.ints(0))
+    for _ in range(6):
+        a = norm(x)
+        q, v = (n.heads(matmul(a, width, width), heads, 64) for _ in range(2))
+        k = n.heads(matmul(a, width, width), heads, 64, key=True)
+        scores = n.op("Softmax", n.op("Add", n.op("MatMul", q, k), bias), axis=-1)
+        y = n.op("Reshape", n.op("Transpose", n.op("MatMul", scores, v), perm=[0, 2, 1, 3]), n.ints(0, -1, width))
+        x = n.op("Add", x, matmul(y, width, width))
+        x = n.op("Add", x, matmul(n.op("Relu", matmul(norm(x), width, 3072)), 3072, width))
+    return n, norm(x)
+
+
+@model
+def deberta(name):
+    """Four layers with attention to content and to positions apart (He et al. 2021), 96 tokens."""
+    n = Net(name)
+    width, heads, length = 768, 12, 96
+    x = n.op("Gather", n.weight(8000, width, fan=width), n.input("ids", [1, length], np.int64))
+    table = n.weight(2 * length, width, fan=width)
+    distance = np.arange(length)[:, None] - np.arange(length)[None] + length
+    index = n.constant(np.broadcast_to(distance, (1, heads, length, length)).astype(np.int64))
+    for _ in range(4):
+        q, v = (n.heads(n.linear(x, width, width), heads, 64) for _ in range(2))
+        k = n.heads(n.linear(x, width, width), heads, 64)
+        places = n.op("Unsqueeze", table, n.ints(0))
+        pk, pq = (n.heads(n.linear(places, width, width), heads, 64, key=True) for _ in range(2))
+        scale = n.scalar((3 * 64) ** 0.5)
+        scores = n.op("MatMul", q, n.op("Div", n.op("Transpose", k, perm=[0, 1, 3, 2]), scale))
+        c2p = n.op("GatherElements", n.op("MatMul", q, n.op("Div", pk, scale)), index, axis=3)
+        p2c = n.op("GatherElements", n.op("MatMul", k, n.op("Div", pq, scale)), index, axis=3)
+        scores = n.op("Add", n.op("Add", scores, c2p), n.op("Transpose", p2c, perm=[0, 1, 3, 2]))
+        y = n.op("Transpose", n.op("MatMul", n.op("Softmax", scores, axis=-1), v), perm=[0, 2, 1, 3])
+        y = n.linear(n.op("Reshape", y, n.ints(0, -1, width)), width, width)
+        x = n.layer_norm(n.op("Add", x, y), width)
+        y = n.linear(n.gelu(n.linear(x, width, 3072)), 3072, width)
+        x = n.layer_norm(n.op("Add", x, y), width)
+    return n, x
+
+
+@model
+def dlrm(name):
+    """Recommends (Naumov et al. 2019): 26 tables, products of all pairs, 128 rows at a time."""
+    n = Net(name)
+    dense, ids = n.input("dense", [128, 13]), n.input("ids", [128, 26], np.int64)
+    x = n.dense(n.dense(n.dense(dense, 512, 13, "relu"), 256, 512, "relu"), 64, 256, "relu")
+    rows = [n.op("Unsqueeze", x, n.ints(1))]
+    for i in range(26):
+        column = n.op("Gather", ids, n.constant(np.array(i, np.int64)), axis=1)
+        rows.append(n.op("Unsqueeze", n.op("Gather", n.weight(2000, 64, fan=64), column), n.ints(1)))
+    t = n.op("Concat", *rows, axis=1)
+    z = n.op("MatMul", t, n.op("Transpose", t, perm=[0, 2, 1]))
+    i, j = np.tril_indices(27, -1)
+    z = n.op("Gather", n.op("Reshape", z, n.ints(0, 729)), n.constant((i * 27 + j).astype(np.int64)), axis=1)
+    y = n.op("Concat", x, z, axis=1)
+    y = n.dense(n.dense(n.dense(y, 512, 64 + 351, "relu"), 256, 512, "relu"), 1, 256)
+    return n, n.op("Sigmoid", y)

@@ -265,3 +265,80 @@ def unet_3d(name):
         x = conv(conv(n.op("Concat", x, skip, axis=1), 2 * out, out), out, out)
         cin = out
     return n, n.op("Conv", x, n.weight(3, cin, 1, 1, 1), kernel_shape=[1] * 3)
+
+
+@model
+def resnext50(name):
+    """Groups of 4 to 32 channels (Xie et al. 2017, 32 x 4d)."""
+    n = Net(name)
+    c = lambda y, w, k=1, s=1, g=1: n.conv(y, w, k, s, groups=g)
+    x = n.max_pool(n.activate(c(n.input("x", [1, 3, 224, 224]), 64, 7, 2), "relu"))
+    for stage, count in enumerate((3, 4, 6, 3)):
+        width, out = 128 << stage, 256 << stage
+        for i in range(count):
+            s = 2 if stage and i == 0 else 1
+            y = n.activate(c(x, width), "relu")
+            y = n.activate(c(y, width, 3, s, 32), "relu")
+            y = c(y, out)
+            x = n.activate(n.like("Add", y, c(x, out, 1, s) if i == 0 else x), "relu")
+    return n, n.head(x)
+
+
+@model
+def regnet_y(name):
+    """Groups of 48 and gates (Radosavovic et al. 2020, 1.6 GF)."""
+    n = Net(name)
+    x = n.conv(n.input("x", [1, 3, 224, 224]), 32, 3, 2, act="relu")
+    for width, count in ((48, 2), (120, 6), (336, 17), (888, 2)):
+        for i in range(count):
+            s = 2 if i == 0 else 1
+            y = n.conv(n.conv(x, width, 1, act="relu"), width, 3, s, groups=width // 24, act="relu")
+            y = n.squeeze_excite(y, max(8, n.channels[x] // 4))
+            x = n.activate(n.like("Add", n.conv(y, width, 1), n.conv(x, width, 1, s) if i == 0 else x), "relu")
+    return n, n.head(x)
+
+
+@model
+def deeplab_v3(name):
+    """Dilated convolutions and images made larger (Chen et al. 2017) behind a small backbone, 256 x 256."""
+    n = Net(name)
+    x = n.conv(n.conv(n.input("x", [1, 3, 256, 256]), 32, 3, 2, act="relu"), 64, 3, 2, act="relu")
+    for width, s, d in ((128, 2, 1), (128, 1, 1), (256, 2, 1), (256, 1, 2), (512, 1, 2), (512, 1, 4)):
+        y = n.conv(x, width, 3, s, dilation=d, act="relu") if d == 1 else n.conv(x, width, 3, 1, dilation=d, act="relu")
+        x = n.activate(n.like("Add", n.conv(y, width), n.conv(x, width, 1, s)), "relu")
+    parts = [n.conv(x, 256, 1, act="relu")] + [n.conv(x, 256, 3, dilation=d, act="relu") for d in (6, 12, 18)]
+    pooled = n.conv(n.like("GlobalAveragePool", x), 256, 1, act="relu")
+    parts.append(n.like("Resize", pooled, "", "", n.ints(1, 256, 16, 16), mode="linear", coordinate_transformation_mode="half_pixel"))
+    x = n.conv(n.conv(n.concat(*parts), 256, 1, act="relu"), 256, 3, act="relu")
+    x = n.conv(x, 21, 1)
+    return n, n.op("Resize", x, "", "", n.ints(1, 21, 256, 256), mode="linear", coordinate_transformation_mode="half_pixel")
+
+
+@model
+def crnn(name):
+    """Reads a line of text (Shi et al. 2017): convolutions, then LSTMs along the width, 32 x 256."""
+    n = Net(name)
+    c = lambda y, w, k=3, p=None: n.conv(y, w, k, 1, p, act="relu")
+    pool = lambda y, k, s, p: n.like("MaxPool", y, kernel_shape=k, strides=s, pads=p)
+    x = pool(c(n.input("x", [1, 1, 32, 256]), 64), [2, 2], [2, 2], [0] * 4)
+    x = c(c(pool(c(x, 128), [2, 2], [2, 2], [0] * 4), 256), 256)
+    x = c(c(pool(x, [2, 2], [2, 1], [0, 1, 0, 1]), 512), 512)
+    x = c(pool(x, [2, 2], [2, 1], [0, 1, 0, 1]), 512, 2, 0)
+    x = n.op("Transpose", n.op("Squeeze", x, n.ints(2)), perm=[2, 0, 1])
+    for width in (512, 512):
+        w, r = n.weight(2, 1024, width), n.weight(2, 1024, 256, fan=512)
+        y = n.op("LSTM", x, w, r, n.constant(np.zeros((2, 2048), np.float32)), outputs=3, hidden_size=256, direction="bidirectional")[0]
+        x = n.op("Reshape", n.op("Transpose", y, perm=[0, 2, 1, 3]), n.ints(0, 0, -1))
+    return n, n.op("LogSoftmax", n.linear(x, 512, 37), axis=2)
+
+
+@model
+def dcgan(name):
+    """An image of 64 x 64 from noise (Radford et al. 2016)."""
+    n = Net(name)
+    x, cin = n.input("z", [1, 100, 1, 1]), 100
+    for out, s, p in ((512, 1, 0), (256, 2, 1), (128, 2, 1), (64, 2, 1), (3, 2, 1)):
+        x = n.op("ConvTranspose", x, n.weight(cin, out, 4, 4, fan=cin * 4), kernel_shape=[4, 4], strides=[s, s], pads=[p] * 4)
+        n.channels[x], cin = out, out
+        x = n.batch_norm(x, "relu") if out > 3 else n.op("Tanh", x)
+    return n, x
