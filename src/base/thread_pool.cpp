@@ -89,11 +89,15 @@ int current_core() { return -1; }
 void leave_core(int) {}
 #endif
 
-// Waits until done() holds, at most about this long; whether it does. Between two loops of a model
-// lie microseconds, waking a sleeper costs tens of them.
+// How long to wait awake. Between two loops of a model lie microseconds, in models of many small
+// operators a hundred; waking a sleeper costs tens of them, on a virtual machine more than the
+// loops of such a model take.
+constexpr std::chrono::microseconds kSpin{200};
+
+// Waits until done() holds, at most about that long; whether it does.
 template <typename Done>
-bool spin(std::chrono::microseconds limit, Done done) {
-  const auto end = std::chrono::steady_clock::now() + limit;
+bool spin(Done done) {
+  const auto end = std::chrono::steady_clock::now() + kSpin;
   for (;;) {
     for (int i = 0; i < 32; ++i) {
       if (done()) return true;
@@ -128,14 +132,13 @@ class Pool {
     if (!exclusive.owns_lock()) return loop.work(0);
     while (static_cast<int>(workers_.size()) < threads - 1)
       workers_.emplace_back([this, index = static_cast<int>(workers_.size())] { main(index); });
-    spin_ = std::chrono::microseconds(50);
     core_.store(current_core(), std::memory_order_relaxed);
     publish(&loop, threads - 1);
     inside_loop = true;
     loop.work(0);
     inside_loop = false;
     uint64_t state = state_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
-    if (spin(spin_.load(std::memory_order_relaxed), [&] {
+    if (spin([&] {
           state = state_.load(std::memory_order_acquire);
           return (state & kJoined) == 0;
         }))
@@ -173,7 +176,7 @@ class Pool {
         state = state_.load(std::memory_order_seq_cst);
         return (state & kOpen) != 0 && (state & ~(kNumber - 1)) != seen;
       };
-      if (!spin(spin_.load(std::memory_order_relaxed), fresh)) {
+      if (!spin(fresh)) {
         sleepers_.fetch_add(1, std::memory_order_seq_cst);
         while (!fresh()) state_.wait(state);
         sleepers_.fetch_sub(1, std::memory_order_seq_cst);
@@ -192,7 +195,6 @@ class Pool {
   std::mutex busy_;
   std::atomic<uint64_t> state_{0};
   std::atomic<int> sleepers_{0};
-  std::atomic<std::chrono::microseconds> spin_{std::chrono::microseconds(50)};
   Loop* loop_ = nullptr;  ///< written while no worker is in a loop and none may join
   int invited_ = 0;
   std::atomic<int> core_{-1};  ///< of the caller; -1: not known, or a worker has left it
