@@ -20,7 +20,7 @@ from onnx import numpy_helper as nh
 from fuzz_case import floats
 from fuzz_kernels import differences
 
-CHANNELS = [1, 3, 5, 8, 10, 16, 16, 20, 32, 33, 48, 64, 96, 130]
+CHANNELS = [1, 3, 5, 8, 10, 16, 16, 20, 32, 33, 48, 64, 72, 96, 120, 130]
 
 
 class Network:
@@ -45,11 +45,12 @@ class Network:
         k, deep = r.choice([1, 1, 3, 3, 5]), r.random() < 0.2
         axes = len(plane)
         out = c if deep else r.choice(CHANNELS)
+        groups = c if deep else r.choice([g for g in (1, 1, 1, 2, 3, 4, 8) if c % g == 0 and out % g == 0])
         stride = r.choice([1, 1, 1, 2]) if min(plane) > 8 else 1
-        inputs = [x, self.constant(floats(r, [out, 1 if deep else c] + [k] * axes, 1 / np.sqrt(k**axes * (1 if deep else c))))]
+        inputs = [x, self.constant(floats(r, [out, c // groups] + [k] * axes, 1 / np.sqrt(k**axes * c // groups)))]
         if r.random() < 0.5:
             inputs.append(self.constant(floats(r, [out])))
-        self.add("Conv", inputs, [n, out] + [(size - 1) // stride + 1 for size in plane], pads=[k // 2] * 2 * axes, strides=[stride] * axes, group=c if deep else 1)
+        self.add("Conv", inputs, [n, out] + [(size - 1) // stride + 1 for size in plane], pads=[k // 2] * 2 * axes, strides=[stride] * axes, group=groups)
 
     def conv_transpose(self, x):
         r, (n, c, *plane) = self.r, self.shapes[x]

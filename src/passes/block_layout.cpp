@@ -147,7 +147,10 @@ class BlockLayout {
     const bool line = is_line(node.input(0));
     const int64_t outputs = (*w)[0], inputs = (*w)[1];
     if (outputs < 1 || inputs < 1 || outputs % group != 0) return false;
-    if (!takes_groups(group, inputs, outputs / group)) return false;
+    // Groups that bridge blocks are in no hurry to be in some: a lone one had better stay.
+    if (!takes_groups(group, inputs, outputs / group) &&
+        (!bridges_blocks(group, inputs, outputs / group) || alone(node)))
+      return false;
     const bool point = (*w)[2] == 1 && (*w)[3] == 1 && !pads(node);
     if ((point || line) && alone(node) && turns_cost_more(node, *w, group)) return false;
     if (!point && inputs == 1 && group == outputs && alone(node) && takes_long_rows(node, *w))

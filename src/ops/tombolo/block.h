@@ -18,5 +18,10 @@ inline bool takes_groups(int64_t groups, int64_t inputs, int64_t outputs) {
   return groups == 1 || shares_blocks(groups, inputs, outputs) ||
          (inputs % kChannelBlock == 0 && outputs % kChannelBlock == 0);
 }
+/// Whether groups of half blocks begin or end within a block, so that a block has parts of several.
+inline bool bridges_blocks(int64_t groups, int64_t inputs, int64_t outputs) {
+  constexpr int64_t kHalf = kChannelBlock / 2;
+  return !takes_groups(groups, inputs, outputs) && inputs % kHalf == 0 && outputs % kHalf == 0;
+}
 
 }  // namespace tombolo

@@ -378,6 +378,35 @@ TEST_P(Networks, BlockedTransposedConvolutionsWhoseWindowsMeet) {
       }
 }
 
+TEST_P(Networks, BlockedConvolutionsOfGroupsThatBridgeBlocks) {
+  struct Groups {
+    int64_t groups, inputs, outputs;
+  };
+  for (const Groups g : {Groups{3, 24, 24}, Groups{2, 40, 8}, Groups{5, 8, 24}, Groups{3, 16, 24},
+                         Groups{2, 56, 56}}) {
+    const int64_t inputs = g.groups * g.inputs, outputs = g.groups * g.outputs;
+    const std::string weights = constant("p", {inputs, 3, 1, 1}) + "," +
+                                constant("w", {outputs, g.inputs, 3, 2}) + "," +
+                                constant("b", {outputs}) + "," + constant("z", {outputs, 3, 1, 1});
+    for (const char* attributes :
+         {"pads = [1, 0, 1, 1]", "strides = [2, 2], pads = [1, 1, 1, 1]",
+          "strides = [1, 2], dilations = [2, 3], pads = [0, 3, 2, 3]", "strides = [3, 1]"})
+      for (const char* activation : {"Relu", "Swish"}) {
+        const auto kernels =
+            agree(weights,
+                  "a = Conv (x, p)  c = Conv <group = " + std::to_string(g.groups) + ", " +
+                      attributes + "> (a, w, b)  y = " + activation + " (c)",
+                  {{1, 3, 9, 21}, {2, 3, 5, 5}, {1, 3, 4, 7}});
+        EXPECT_EQ(std::count(kernels.begin(), kernels.end(), "block_conv_f32"), 2);
+      }
+    const auto kernels = agree(weights,
+                               "a = Conv (x, p)  c = Conv <group = " + std::to_string(g.groups) +
+                                   ", pads = [1, 1, 1, 0]> (a, w)  d = Conv (x, z)  y = Add (c, d)",
+                               {{2, 3, 8, 8}});
+    EXPECT_EQ(std::count(kernels.begin(), kernels.end(), "block_conv_f32"), 3);
+  }
+}
+
 TEST_P(Networks, BlockedLines) {
   const std::string weights = constant("w", {40, 24, 3}) + "," + constant("wide", {128, 128, 3}) +
                               "," + constant("v", {40, 33, 4}) + "," + constant("d", {33, 1, 5}) +

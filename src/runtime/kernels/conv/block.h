@@ -64,7 +64,7 @@ struct BlockTiles {
 const BlockTiles& block_tiles();
 
 struct BlockConvPlan {
-  enum class Algorithm : uint8_t { kDirect, kClipped, kWinograd, kGroups };
+  enum class Algorithm : uint8_t { kDirect, kClipped, kWinograd, kGroups, kBands };
   /// Neighbouring output pixels that one tile computes.
   struct Piece {
     int64_t in, out;  ///< of the first pixel: floats in the image, floats in a block of the output
@@ -83,7 +83,13 @@ struct BlockConvPlan {
   std::vector<int64_t> offsets;
   int64_t length = 0, rest = 0, rest_length = 0;
   int64_t chunk = 0;  ///< entries of the weights that stay in the second cache
-  int64_t band = 0;   ///< pieces of a task; Winograd: output channels
+  /// What a vector of output channels sums up: as many inputs as its groups have.
+  struct Band {
+    int64_t first, entries;  ///< of `offsets`
+    int64_t weights;         ///< floats before them
+  };
+  std::vector<Band> bands;  ///< kBands
+  int64_t band = 0;         ///< pieces of a task; Winograd: output channels
   size_t weight_floats = 0, scratch_floats = 0;
   int64_t tiles_y = 0, tiles_x = 0, tile_block = 0;  ///< Winograd
   struct Pixel {
@@ -129,6 +135,20 @@ void run_block_clipped(const BlockConvPlan& plan, const float* x, const float* p
 /// Entries, of so many inputs each, to be summed on their own: the error of a sum grows with the
 /// root of its length, and their weights stay near.
 int64_t block_chunk(int64_t entries, int64_t length, int64_t longest = 256);
+/// Pieces [from, to) of one panel of output channels: t has its entries, without plan.rest, its
+/// weights and what is the same for all pieces.
+void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, const float* image,
+                     float* y, const ConvEpilogue& epilogue, const float* bias,
+                     const float* residual, int64_t from, int64_t to);
+/// Runs of output pixels that tiles take, of one vector of channels perhaps, and how many runs
+/// belong together.
+void plan_block_pieces(BlockConvPlan& plan, bool one_row, bool one_vector);
+void plan_block_band(BlockConvPlan& plan);
+/// Groups of half blocks.
+void plan_block_bands(BlockConvPlan& plan);
+void pack_block_bands(const BlockConvPlan& plan, const float* w, float* packed);
+void run_block_bands(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                     const ConvEpilogue& epilogue, float* scratch);
 /// Groups that a block has several of.
 void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                       const ConvEpilogue& epilogue, float* scratch);

@@ -48,11 +48,45 @@ bool winograd_fits(const ConvGeometry& s) {
          tiles * winograd_matrices(s) * 10 <= s.out_plane() * s.taps() * 7;
 }
 
-/// Runs of output pixels that tiles take: cut evenly, and two short rows at a time.
-void plan_pieces(BlockConvPlan& plan, bool one_row) {
+void plan_direct(BlockConvPlan& plan) {
+  const ConvGeometry& s = plan.shape;
+  const bool flat = !plan.plain && !plan.copy && s.taps() == 1 && s.stride[1] == 1 &&
+                    s.stride[2] == 1 && s.out[1] == s.in[1] && s.out[2] == s.in[2];
+  const int64_t pixel = plan.plain ? 1 : kBlock;
+  plan.step = s.stride[2] * pixel;
+  plan_block_pieces(plan, flat, s.out_channels <= block_tiles().lanes);
+  const int64_t plane = plan.rows * plan.columns * pixel;
+  if (plan.plain) {
+    // Neighbours along a row of the kernel lie side by side.
+    const bool dense = s.dilation[2] == 1;
+    plan.length = dense ? s.kernel[2] : 1;
+    for (int64_t c = 0; c < s.in_channels; ++c)
+      for (int64_t r = 0; r < s.kernel[1]; ++r)
+        for (int64_t k = 0; k < (dense ? 1 : s.kernel[2]); ++k)
+          plan.offsets.push_back(c * plane + r * s.dilation[1] * plan.columns + k * s.dilation[2]);
+  } else {
+    plan.length = kBlock;
+    plan.rest_length = s.in_channels % kBlock;
+    for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
+      for (int64_t r = 0; r < s.kernel[1]; ++r)
+        for (int64_t k = 0; k < s.kernel[2]; ++k)
+          plan.offsets.push_back(b * plane +
+                                 (r * s.dilation[1] * plan.columns + k * s.dilation[2]) * kBlock);
+    if (plan.rest_length != 0) plan.rest = s.taps();
+  }
+  const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
+  plan.chunk = block_chunk(entries, plan.length);
+  plan_block_band(plan);
+  plan.weight_floats = static_cast<size_t>(s.groups * s.depth() * vector_channels(s.out_channels));
+}
+
+}  // namespace
+
+/// They are cut evenly, and two short rows at a time.
+void plan_block_pieces(BlockConvPlan& plan, bool one_row, bool one_vector) {
   const ConvGeometry& s = plan.shape;
   const BlockTiles& tiles = block_tiles();
-  const int64_t most = s.out_channels <= tiles.lanes ? tiles.single_rows : tiles.max_rows;
+  const int64_t most = one_vector ? tiles.single_rows : tiles.max_rows;
   const int64_t row_step = s.stride[1] * plan.columns * (plan.plain ? 1 : kBlock);
   // Outputs of one column, as a kernel as wide as the image has them, are a row of another step.
   if (s.out[2] == 1 && !one_row) plan.step = row_step;
@@ -76,34 +110,8 @@ void plan_pieces(BlockConvPlan& plan, bool one_row) {
   }
 }
 
-void plan_direct(BlockConvPlan& plan) {
+void plan_block_band(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
-  const bool flat = !plan.plain && !plan.copy && s.taps() == 1 && s.stride[1] == 1 &&
-                    s.stride[2] == 1 && s.out[1] == s.in[1] && s.out[2] == s.in[2];
-  const int64_t pixel = plan.plain ? 1 : kBlock;
-  plan.step = s.stride[2] * pixel;
-  plan_pieces(plan, flat);
-  const int64_t plane = plan.rows * plan.columns * pixel;
-  if (plan.plain) {
-    // Neighbours along a row of the kernel lie side by side.
-    const bool dense = s.dilation[2] == 1;
-    plan.length = dense ? s.kernel[2] : 1;
-    for (int64_t c = 0; c < s.in_channels; ++c)
-      for (int64_t r = 0; r < s.kernel[1]; ++r)
-        for (int64_t k = 0; k < (dense ? 1 : s.kernel[2]); ++k)
-          plan.offsets.push_back(c * plane + r * s.dilation[1] * plan.columns + k * s.dilation[2]);
-  } else {
-    plan.length = kBlock;
-    plan.rest_length = s.in_channels % kBlock;
-    for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
-      for (int64_t r = 0; r < s.kernel[1]; ++r)
-        for (int64_t k = 0; k < s.kernel[2]; ++k)
-          plan.offsets.push_back(b * plane +
-                                 (r * s.dilation[1] * plan.columns + k * s.dilation[2]) * kBlock);
-    if (plan.rest_length != 0) plan.rest = s.taps();
-  }
-  const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
-  plan.chunk = block_chunk(entries, plan.length);
   // Weights that stay near are used for one band of pixels after the other; of larger ones each
   // panel is fetched once for as many pixels as stay near.
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
@@ -112,10 +120,7 @@ void plan_direct(BlockConvPlan& plan) {
                         plan.rows * plan.columns * 4;
   const int64_t room = weights <= near_bytes() ? 128 << 10 : 768 << 10;
   plan.band = std::clamp<int64_t>(pieces * room / std::max<int64_t>(image, 1), 1, pieces);
-  plan.weight_floats = static_cast<size_t>(s.groups * s.depth() * vector_channels(s.out_channels));
 }
-
-}  // namespace
 
 int64_t block_chunk(int64_t entries, int64_t length, int64_t longest) {
   const int64_t bytes = entries * length * block_tiles().panel() * 4;
@@ -132,6 +137,8 @@ const char* name_of(Algorithm algorithm) {
       return "winograd";
     case Algorithm::kGroups:
       return "groups";
+    case Algorithm::kBands:
+      return "bands";
     default:
       return "direct";
   }
@@ -151,8 +158,9 @@ BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_wino
     plan.scratch_floats = bias;
     return plan;
   }
-  const bool winograd = !plain && allow_winograd && winograd_fits(s);
-  if (plan_block_clipped(plan, winograd)) {
+  const bool bands = !plain && bridges_blocks(s.groups, s.in_channels, s.out_channels);
+  const bool winograd = !plain && !bands && allow_winograd && winograd_fits(s);
+  if (!bands && plan_block_clipped(plan, winograd)) {
     plan.scratch_floats = bias;
     return plan;
   }
@@ -171,7 +179,10 @@ BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_wino
     plan.rows = s.in[1];
     plan.columns = s.in[2];
   }
-  plan_direct(plan);
+  if (bands)
+    plan_block_bands(plan);
+  else
+    plan_direct(plan);
   const int64_t channels = s.groups * s.in_channels;
   plan.scratch_floats = bias;
   if (plan.copy)
@@ -184,6 +195,7 @@ void pack_block_conv(const BlockConvPlan& plan, const float* w, float* packed) {
   const ConvGeometry& s = plan.shape;
   const int64_t taps = s.taps();
   if (plan.algorithm == Algorithm::kWinograd) return pack_block_winograd(plan, w, packed);
+  if (plan.algorithm == Algorithm::kBands) return pack_block_bands(plan, w, packed);
   if (plan.algorithm == Algorithm::kGroups) {
     // [block][kernel position][input of the group][channel]
     const int64_t channels = s.groups * s.out_channels, depth = s.depth();
@@ -243,24 +255,24 @@ void copy_with_border(const float* x, int64_t planes, int64_t height, int64_t wi
   });
 }
 
-namespace {
-
 /// An activation that is no part of the tiles takes the results of so many at once, out of the
 /// nearest cache: a call costs as much as a tenth of a tile.
-constexpr int64_t kPiecesAtOnce = 8;
+static constexpr int64_t kPiecesAtOnce = 8;
 
-/// Pieces [from, to) of one panel of output channels.
-void run_panel(const BlockConvPlan& plan, const BlockTiles& tiles, BlockTile t, int vectors,
-               int64_t columns, const float* image, float* y, const ConvEpilogue& epilogue,
-               const float* bias, const float* residual, int64_t from, int64_t to) {
+void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, const float* image,
+                     float* y, const ConvEpilogue& epilogue, const float* bias,
+                     const float* residual, int64_t from, int64_t to) {
+  const BlockTiles& tiles = block_tiles();
+  const int vectors = columns > tiles.lanes ? 2 : 1;
   const Activation& act = epilogue.activation;
-  const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
-  const float* weights = t.b;
+  const int64_t entries = t.entries;
+  const int64_t* const offsets = t.offsets;
+  const float* const weights = t.b;
   if (tiles.lanes < kBlock)
     t.ahead = std::clamp(columns / std::max<int64_t>(1, to - from), kBlock / 4, kBlock);
   for (int64_t e = 0; e == 0 || e < entries; e += plan.chunk) {
     const bool first = e == 0, last = e + plan.chunk >= entries;
-    t.offsets = plan.offsets.data() + e;
+    t.offsets = offsets + e;
     t.entries = std::min(plan.chunk, entries - e);
     t.length = plan.length;
     t.rest = last ? plan.rest : 0;
@@ -296,6 +308,8 @@ void run_panel(const BlockConvPlan& plan, const BlockTiles& tiles, BlockTile t, 
     }
   }
 }
+
+namespace {
 
 void run_block_direct(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                       const ConvEpilogue& epilogue, float* scratch) {
@@ -344,14 +358,15 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
         const int64_t at =
             (n * blocks_of(s.groups * s.out_channels) + channel / kBlock) * out_plane +
             channel % kBlock;
-        BlockTile t{.step = plan.step,
-                    .b = packed + (group * padded + first) * depth,
-                    .c_block = out_plane};
-        run_panel(plan, tiles, t, columns > tiles.lanes ? 2 : 1, columns,
-                  image + group * group_planes * plane, y + at, epilogue,
-                  epilogue.bias != nullptr ? epilogue.bias + channel : nullptr,
-                  epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
-                  pieces * band / bands, pieces * (band + 1) / bands);
+        const BlockTile t{.offsets = plan.offsets.data(),
+                          .entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest,
+                          .step = plan.step,
+                          .b = packed + (group * padded + first) * depth,
+                          .c_block = out_plane};
+        run_block_panel(plan, t, columns, image + group * group_planes * plane, y + at, epilogue,
+                        epilogue.bias != nullptr ? epilogue.bias + channel : nullptr,
+                        epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
+                        pieces * band / bands, pieces * (band + 1) / bands);
       }
     });
   };
@@ -388,6 +403,8 @@ void run_block_conv(const BlockConvPlan& plan, const float* x, const float* pack
       return run_block_winograd(plan, x, packed, y, epilogue, scratch);
     case Algorithm::kGroups:
       return run_block_groups(plan, x, packed, y, epilogue, scratch);
+    case Algorithm::kBands:
+      return run_block_bands(plan, x, packed, y, epilogue, scratch);
   }
 }
 

@@ -88,7 +88,9 @@ std::optional<ConvGeometry> block_conv_geometry(const KernelQuery& q, LiveTaps& 
   const auto s = read_conv_geometry(q.attributes, dims, w, &live);
   if (!s) return std::nullopt;
   if (plain && s->groups > 1) return std::nullopt;
-  if (!takes_groups(s->groups, s->in_channels, s->out_channels)) return std::nullopt;
+  if (!takes_groups(s->groups, s->in_channels, s->out_channels) &&
+      !bridges_blocks(s->groups, s->in_channels, s->out_channels))
+    return std::nullopt;
   if (q.has_input(2) && (q.dims(2).size() != 1 || q.dims(2)[0] != w[0])) return std::nullopt;
   return s;
 }
