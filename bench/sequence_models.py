@@ -324,3 +324,53 @@ def dlrm(name):
     y = n.op("Concat", x, z, axis=1)
     y = n.dense(n.dense(n.dense(y, 512, 64 + 351, "relu"), 256, 512, "relu"), 1, 256)
     return n, n.op("Sigmoid", y)
+
+
+@model
+def wavenet(name):
+    """Gated dilated convolutions with what they leave for the end (van den Oord et al. 2016), 2,000 samples."""
+    n = Net(name)
+    x, total = conv_line(n, n.input("x", [1, 1, 2000]), 1, 64, 1), None
+    for layer in range(10):
+        d = 2**layer
+        y = n.op("Pad", x, n.ints(0, 0, d, 0, 0, 0))
+        y = conv_line(n, y, 64, 128, 2, dilation=d, pads=[0, 0])
+        a, b = n.op("Split", y, n.ints(64, 64), axis=1, outputs=2)
+        y = n.op("Mul", n.op("Tanh", a), n.op("Sigmoid", b))
+        skip = conv_line(n, y, 64, 128, 1)
+        total = skip if total is None else n.op("Add", total, skip)
+        x = n.op("Add", x, conv_line(n, y, 64, 64, 1))
+    y = conv_line(n, n.op("Relu", total), 128, 128, 1)
+    return n, conv_line(n, n.op("Relu", y), 128, 256, 1)
+
+
+@model
+def graph_sage(name):
+    """Two layers of means of neighbours by ScatterElements (Hamilton et al. 2017): 2,000 nodes, 12,000 edges."""
+    n = Net(name)
+    x, source, target = n.input("x", [2000, 128]), n.input("source", [12000], np.int64), n.input("target", [12000], np.int64)
+    for width, out in ((128, 128), (128, 64)):
+        rows = n.op("Gather", x, source, axis=0)
+        index = n.op("Expand", n.op("Unsqueeze", target, n.ints(1)), n.ints(12000, width))
+        total = n.op("ScatterElements", n.constant(np.zeros((2000, width), np.float32)), index, rows, axis=0, reduction="add")
+        x = n.op("Relu", n.op("Add", n.linear(n.op("Mul", total, n.scalar(1 / 6)), width, out), n.op("MatMul", x, n.weight(width, out, fan=width))))
+    return n, n.op("LogSoftmax", n.linear(x, 64, 7), axis=1)
+
+
+@model
+def decoder_cross(name):
+    """One step of a translator's decoder (Vaswani et al. 2017, base): 40 tokens before, 30 of the source."""
+    n = Net(name)
+    width, heads = 512, 8
+    x, source = n.input("x", [1, 1, width]), [(n.input(f"k{i}", [1, heads, 64, 30]), n.input(f"v{i}", [1, heads, 30, 64])) for i in range(6)]
+    past = [(n.input(f"pk{i}", [1, heads, 40, 64]), n.input(f"pv{i}", [1, heads, 40, 64])) for i in range(6)]
+    head = lambda y: n.op("Transpose", n.op("Reshape", n.linear(y, width, width), n.ints(0, -1, heads, 64)), perm=[0, 2, 1, 3])
+    for i in range(6):
+        q, k, v = head(x), n.op("Concat", past[i][0], head(x), axis=2), n.op("Concat", past[i][1], head(x), axis=2)
+        for keys, values in ((n.op("Transpose", k, perm=[0, 1, 3, 2]), v), source[i]):
+            s = n.op("Softmax", n.op("Div", n.op("MatMul", q, keys), n.scalar(8)), axis=-1)
+            y = n.op("Reshape", n.op("Transpose", n.op("MatMul", s, values), perm=[0, 2, 1, 3]), n.ints(0, -1, width))
+            x = n.layer_norm(n.op("Add", x, n.linear(y, width, width)), width)
+            q = head(x)
+        x = n.layer_norm(n.op("Add", x, n.linear(n.op("Relu", n.linear(x, width, 2048)), 2048, width)), width)
+    return n, n.op("MatMul", x, n.weight(width, 8000, fan=width))

@@ -342,3 +342,87 @@ def dcgan(name):
         n.channels[x], cin = out, out
         x = n.batch_norm(x, "relu") if out > 3 else n.op("Tanh", x)
     return n, x
+
+
+@model
+def hrnet(name):
+    """Three resolutions side by side, each made of all (Sun et al. 2019), 256 x 192."""
+    n = Net(name)
+    x = n.conv(n.conv(n.input("x", [1, 3, 256, 192]), 64, 3, 2, act="relu"), 64, 3, 2, act="relu")
+
+    def block(y, width):
+        z = n.conv(n.conv(y, width, act="relu"), width)
+        return n.activate(n.like("Add", z, y), "relu")
+
+    def larger(y, times):
+        return n.like("Resize", y, "", n.constant(np.array([1, 1, times, times], np.float32)), mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+
+    levels = [n.conv(x, 32, act="relu"), n.conv(x, 64, 3, 2, act="relu")]
+    levels.append(n.conv(levels[1], 128, 3, 2, act="relu"))
+    for _ in range(3):
+        levels = [block(block(y, 32 << i), 32 << i) for i, y in enumerate(levels)]
+        mixed = []
+        for i in range(3):
+            total = None
+            for j, y in enumerate(levels):
+                if j > i:
+                    y = larger(n.conv(y, 32 << i, 1), 2 ** (j - i))
+                for step in range(i - j):
+                    y = n.conv(y, 32 << (i if step == i - j - 1 else j), 3, 2, act=None if step == i - j - 1 else "relu")
+                total = y if total is None else n.like("Add", total, y)
+            mixed.append(n.activate(total, "relu"))
+        levels = mixed
+    return n, n.conv(levels[0], 17, 1)
+
+
+@model
+def mobilevit(name):
+    """Convolutions around attention over patches of 2 x 2 (Mehta and Rastegari 2022)."""
+    n = Net(name)
+
+    def inverted(x, out, s):
+        c = n.channels[x]
+        y = n.conv(n.conv(n.conv(x, 4 * c, 1, act="swish"), 4 * c, 3, s, groups=4 * c, act="swish"), out, 1)
+        return n.like("Add", x, y) if s == 1 and c == out else y
+
+    def vit(x, size, width, layers):
+        c = n.channels[x]
+        y = n.conv(n.conv(x, c, act="swish"), width, 1)
+        half = size // 2
+        y = n.op("Reshape", y, n.ints(width * half, 2, half, 2))
+        y = n.op("Reshape", n.op("Transpose", y, perm=[0, 2, 1, 3]), n.ints(1, width, half * half, 4))
+        y = n.op("Reshape", n.op("Transpose", y, perm=[0, 3, 2, 1]), n.ints(4, half * half, width))
+        for _ in range(layers):
+            a = n.layer_norm(y, width)
+            q, v = (n.op("Transpose", n.op("Reshape", n.linear(a, width, width), n.ints(0, 0, 4, width // 4)), perm=[0, 2, 1, 3]) for _ in range(2))
+            k = n.op("Transpose", n.op("Reshape", n.linear(a, width, width), n.ints(0, 0, 4, width // 4)), perm=[0, 2, 3, 1])
+            s = n.op("Softmax", n.op("Mul", n.op("MatMul", q, k), n.scalar((width // 4) ** -0.5)), axis=-1)
+            z = n.op("Reshape", n.op("Transpose", n.op("MatMul", s, v), perm=[0, 2, 1, 3]), n.ints(0, 0, width))
+            y = n.op("Add", y, n.linear(z, width, width))
+            z = n.linear(n.layer_norm(y, width), width, 2 * width)
+            y = n.op("Add", y, n.linear(n.op("Mul", z, n.op("Sigmoid", z)), 2 * width, width))
+        y = n.op("Transpose", n.op("Reshape", n.layer_norm(y, width), n.ints(1, 4, half * half, width)), perm=[0, 3, 2, 1])
+        y = n.op("Transpose", n.op("Reshape", y, n.ints(width * half, half, 2, 2)), perm=[0, 2, 1, 3])
+        y = n.op("Reshape", y, n.ints(1, width, size, size))
+        n.channels[y] = width
+        return n.conv(n.concat(x, n.conv(y, c, 1, act="swish")), c, act="swish")
+
+    x = inverted(n.conv(n.input("x", [1, 3, 256, 256]), 16, 3, 2, act="swish"), 32, 1)
+    x = inverted(inverted(x, 64, 2), 64, 1)
+    x = vit(inverted(x, 96, 2), 32, 144, 2)
+    x = vit(inverted(x, 128, 2), 16, 192, 4)
+    x = vit(inverted(x, 160, 2), 8, 240, 3)
+    return n, n.head(n.conv(x, 640, 1, act="swish"))
+
+
+@model
+def pointnet(name):
+    """2,048 points, each through the same layers, and their largest (Qi et al. 2017)."""
+    n = Net(name)
+    x, cin = n.input("points", [1, 3, 2048]), 3
+    for out in (64, 128, 1024):
+        w = n.weight(out, cin, 1)
+        y = n.op("Conv", x, w, n.constant(np.zeros(out, np.float32)), kernel_shape=[1])
+        x, cin = n.op("Relu", y), out
+    y = n.op("Reshape", n.op("ReduceMax", x, axes=[2], keepdims=1), n.ints(-1, 1024))
+    return n, n.dense(n.dense(n.dense(y, 512, 1024, "relu"), 256, 512, "relu"), 40, 256)

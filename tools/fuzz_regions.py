@@ -89,7 +89,11 @@ class Network:
     def gate(self, x):
         n, c, *plane = self.shapes[x]
         one = [n, c] + [1] * len(plane)
-        mean = self.add("GlobalAveragePool", [x], one) if self.r.random() < 0.5 else self.add("ReduceMean", [x, self.constant(np.arange(2, len(one)))], one)
+        kind = self.r.choice(["GlobalAveragePool", "GlobalMaxPool", "ReduceMean", "ReduceMax"])
+        axes = [self.constant(np.arange(2, len(one)))] if kind.startswith("Reduce") else []
+        if axes and self.r.random() < 0.3:
+            self.bent.add(self.add(kind, [x] + axes, [n, c], keepdims=0))
+        mean = self.add(kind, [x] + axes, one)
         gate = self.add("Sigmoid", [mean], one)
         self.add("Mul", [x, gate], self.shapes[x])
 

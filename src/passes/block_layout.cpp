@@ -281,20 +281,35 @@ class BlockLayout {
     for (const Text name :
          {Text("MaxPool"), Text("AveragePool"), Text("GlobalMaxPool"), Text("GlobalAveragePool")})
       if (rewriter_.is(&node, name)) op = name;
-    if (rewriter_.is(&node, "ReduceMean") && AttributeReader(node).get_int("keepdims", 1) != 0 &&
-        node.inputs().size() > 1) {
-      const auto axes = rewriter_.ints(node.input(1));
-      if (axes && axes->size() == x->rank() - 2 &&
-          std::all_of(axes->begin(), axes->end(), [&](int64_t axis) { return x->axis(axis) >= 2; }))
-        op = "GlobalAveragePool";
-    }
-    if (op.empty() || AttributeReader(node).get_int("storage_order", 0) != 0) return false;
     const Blocked from = *x;
+    const bool reduces = op.empty() && over_pixels(node, from);
+    if (reduces && rewriter_.is(&node, "ReduceMean")) op = "GlobalAveragePool";
+    if (reduces && rewriter_.is(&node, "ReduceMax")) op = "GlobalMaxPool";
+    if (op.empty() || AttributeReader(node).get_int("storage_order", 0) != 0) return false;
     Node& made =
         rewriter_.add(node, "BlockPool", {from.value}, node.output(0)->name(), 1, kBlockDomain);
-    if (!rewriter_.is(&node, "ReduceMean")) copy_window(node, made, from.line);
+    if (!reduces) copy_window(node, made, from.line);
     made.set_string("pool", op);
-    return replace(node, made, from.channels, from.line);
+    if (!reduces || AttributeReader(node).get_int("keepdims", 1) != 0)
+      return replace(node, made, from.channels, from.line);
+    rewriter_.touch(made);
+    Value* const was = node.output(0);
+    Node& back =
+        rewriter_.add(node, "UnblockChannels", {made.output(0)}, was->name(), 1, kBlockDomain);
+    back.set_int("channels", from.channels);
+    rewriter_.touch(back);
+    Node& flat =
+        rewriter_.add(node, "Squeeze", {back.output(0), ints({2, 3}, "axes")}, was->name());
+    rewriter_.touch(flat);
+    rewriter_.supersede(*was, *flat.output(0));
+    return true;
+  }
+  /// Whether the constant axes of a reduction are all spatial ones.
+  bool over_pixels(const Node& node, const Blocked& x) const {
+    if (node.inputs().size() < 2 || node.input(1) == nullptr) return false;
+    const auto axes = rewriter_.ints(node.input(1));
+    return axes && axes->size() == x.rank() - 2 &&
+           std::all_of(axes->begin(), axes->end(), [&](int64_t axis) { return x.axis(axis) >= 2; });
   }
 
   bool lrn(Node& node) {

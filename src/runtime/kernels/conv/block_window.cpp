@@ -302,32 +302,36 @@ void conv_rows(const WindowTask& t) {
 void max_rows(const WindowTask& t) { window_rows<Window::kMax>(t); }
 void sum_rows(const WindowTask& t) { window_rows<Window::kSum>(t); }
 
-void global_pool(const float* x, int64_t n, bool average, float* y) {
+template <Window kWindow>
+void global_pool_of(const float* x, int64_t n, float* y) {
   const F f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  for (int64_t lane = 0; lane < kBlock; lane += lanes) {
-    const V start = average ? hn::Zero(f) : hn::Set(f, -std::numeric_limits<float>::infinity());
-    V sums[4] = {start, start, start, start};
-    for (int64_t i = 0; i < n; ++i) {
-      const float* from = x + i * kBlock + lane;
-      V& sum = sums[i % 4];
-      const V in = hn::LoadU(f, from);
-      sum = average ? combine<Window::kSum>(sum, in, start) : combine<Window::kMax>(sum, in, start);
-    }
-    V v;
-    if (average) {
-      v = hn::Div(hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3])),
-                  hn::Set(f, static_cast<float>(n)));
-    } else {
-      v = sums[0];
-      for (int i = 1; i < 4; ++i) {
-        HWY_ALIGN float part[HWY_LANES(float)];
-        hn::Store(sums[i], f, part);
-        v = combine<Window::kMax>(v, hn::Load(f, part), start);
-      }
-    }
-    hn::StoreU(v, f, y + lane);
+  constexpr int kLanes = static_cast<int>(HWY_LANES(float)) < kBlock ? HWY_LANES(float) : kBlock;
+  constexpr int kVectors = kBlock / kLanes, kSums = kVectors > 2 ? 2 : 4;
+  const V start =
+      hn::Set(f, kWindow == Window::kMax ? -std::numeric_limits<float>::infinity() : 0.0f);
+  V sums[kSums][kVectors];
+  for (auto& sum : sums)
+    for (V& v : sum) v = start;
+  // A pixel's channels together: each line is read once.
+  const auto add = [&](int s, int64_t i) HWY_ATTR __attribute__((always_inline)) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+      sums[s][v] = combine<kWindow>(sums[s][v], hn::LoadU(f, x + i * kBlock + v * kLanes), start);
+  };
+  int64_t i = 0;
+  for (; i + kSums <= n; i += kSums)
+#pragma GCC unroll 4
+    for (int s = 0; s < kSums; ++s) add(s, i + s);
+  for (; i < n; ++i) add(0, i);
+  for (int v = 0; v < kVectors; ++v) {
+    V all = sums[0][v];
+    for (int s = 1; s < kSums; ++s) all = combine<kWindow>(all, sums[s][v], start);
+    if (kWindow == Window::kSum) all = hn::Div(all, hn::Set(f, static_cast<float>(n)));
+    hn::StoreU(all, f, y + v * kLanes);
   }
+}
+void global_pool(const float* x, int64_t n, bool average, float* y) {
+  (average ? global_pool_of<Window::kSum> : global_pool_of<Window::kMax>)(x, n, y);
 }
 
 }  // namespace HWY_NAMESPACE
