@@ -892,21 +892,27 @@ probe("pad_reflect_long", "Pad", (1, 1, 160000), np.array([0, 0, 200, 0, 0, 200]
 
 # The float model, and the type of activations.
 QUANTISED = {"resnet50_qdq": ("resnet50", "QUInt8"), "resnet50_qdq_s8": ("resnet50", "QInt8"), "mobilenet_v2_qdq": ("mobilenet_v2", "QUInt8"),
-             "mobilenet_v2_qdq_s8": ("mobilenet_v2", "QInt8"), "bert_base_int8": ("bert_base", None)}
+             "mobilenet_v2_qdq_s8": ("mobilenet_v2", "QInt8"), "bert_base_int8": ("bert_base", None),
+             "efficientnet_b0_qdq": ("efficientnet_b0", "QUInt8"), "yolo_v8_qdq": ("yolo_v8", "QUInt8"), "unet_qdq": ("unet", "QUInt8"),
+             "wav2vec2_features_qdq": ("wav2vec2_features", "QUInt8"), "vit_b16_qdq": ("vit_b16", "QInt8"), "crnn_int8": ("crnn", None),
+             "conformer_int8": ("conformer", None), "t5_encoder_int8": ("t5_encoder", None)}
 
 
 def quantised(name, folder):
     from onnxruntime import quantization as q
     source = os.path.join(folder, QUANTISED[name][0] + ".onnx")
     target = os.path.join(folder, name + ".onnx")
-    if name == "bert_base_int8":
+    if QUANTISED[name][1] is None:
         q.quantize_dynamic(source, target)
         return
+
+    import onnx
+    inputs = {i.name: [d.dim_value for d in i.type.tensor_type.shape.dim] for i in onnx.load(source, load_external_data=False).graph.input}
 
     class Reader(q.CalibrationDataReader):
         def __init__(self):
             rng = np.random.default_rng(3)
-            self.left = [{"x": rng.standard_normal((1, 3, 224, 224)).astype(np.float32)} for _ in range(2)]
+            self.left = [{name: rng.standard_normal(shape).astype(np.float32) for name, shape in inputs.items()} for _ in range(2)]
 
         def get_next(self):
             return self.left.pop() if self.left else None
