@@ -426,3 +426,88 @@ def pointnet(name):
         x, cin = n.op("Relu", y), out
     y = n.op("Reshape", n.op("ReduceMax", x, axes=[2], keepdims=1), n.ints(-1, 1024))
     return n, n.dense(n.dense(n.dense(y, 512, 1024, "relu"), 256, 512, "relu"), 40, 256)
+
+
+@model
+def u2net(name):
+    """Dilated blocks of one width, made smaller and larger (Qin et al. 2020, its small form), 160 x 160."""
+    n = Net(name)
+    c = lambda y, w, d=1: n.conv(y, w, dilation=d, act="relu")
+    down = lambda y: n.like("MaxPool", y, kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1)
+
+    def up(y, like):
+        shape = n.op("Concat", n.op("Slice", n.op("Shape", y), n.ints(0), n.ints(2)), n.op("Slice", n.op("Shape", like), n.ints(2), n.ints(4)), axis=0)
+        return n.like("Resize", y, "", "", shape, mode="linear", coordinate_transformation_mode="half_pixel")
+
+    def block(x, mid, out, depth):
+        first = c(x, out)
+        levels = [c(first, mid)]
+        for _ in range(depth - 2):
+            levels.append(c(down(levels[-1]), mid))
+        y = c(levels[-1], mid, 2)
+        for i in reversed(range(len(levels))):
+            y = c(n.concat(y, levels[i]), mid if i else out)
+            if i:
+                y = up(y, levels[i - 1])
+        return n.like("Add", y, first)
+
+    x, kept = n.input("x", [1, 3, 160, 160]), []
+    for depth in (6, 5, 4):
+        x = block(x, 16, 64, depth)
+        kept.append(x)
+        x = down(x)
+    x = block(x, 16, 64, 3)
+    for depth, skip in zip((4, 5, 6), reversed(kept)):
+        x = block(n.concat(up(x, skip), skip), 16, 64, depth)
+    return n, n.op("Sigmoid", n.conv(x, 1))
+
+
+@model
+def style_blocks(name):
+    """Convolutions whose weights are scaled by a style in each run (Karras et al. 2020), 4 x 4 to 64 x 64."""
+    n = Net(name)
+    style = n.input("style", [1, 512])
+    x = n.constant(n.rng.standard_normal((1, 512, 4, 4)).astype(np.float32))
+    cin = 512
+    for size, out in ((8, 512), (16, 256), (32, 128), (64, 64)):
+        x = n.op("Resize", x, "", n.constant(np.array([1, 1, 2, 2], np.float32)), mode="linear", coordinate_transformation_mode="half_pixel")
+        for _ in range(2):
+            s = n.op("Reshape", n.dense(style, cin, 512), n.ints(1, 1, cin, 1, 1))
+            w = n.op("Mul", n.op("Unsqueeze", n.weight(out, cin, 3, 3), n.ints(0)), s)
+            norm = n.op("Sqrt", n.op("Add", n.op("ReduceSum", n.op("Mul", w, w), n.ints(2, 3, 4)), n.scalar(1e-8)))
+            w = n.op("Reshape", n.op("Div", w, norm), n.ints(out, cin, 3, 3))
+            x = n.op("LeakyRelu", n.op("Conv", x, w, pads=[1] * 4), alpha=0.2)
+            cin = out
+    return n, n.op("Conv", x, n.weight(3, cin, 1, 1))
+
+
+@model
+def anchors(name):
+    """A small backbone, three levels of a pyramid, heads and NonMaxSuppression, as detectors are exported (Liu et al. 2016; Lin et al. 2017)."""
+    n = Net(name)
+    c = lambda y, w, k=3, s=1, act="relu": n.conv(y, w, k, s, act=act)
+    x = c(c(n.input("x", [1, 3, 256, 256]), 32, 3, 2), 64, 3, 2)
+    levels = []
+    for width in (128, 256, 512):
+        x = c(c(x, width, 3, 2), width)
+        levels.append(x)
+    top = n.conv(levels[2], 128, 1)
+    pyramid = [top]
+    for y in (levels[1], levels[0]):
+        top = n.like("Resize", top, "", n.constant(np.array([1, 1, 2, 2], np.float32)), mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+        top = n.like("Add", n.conv(y, 128, 1), top)
+        pyramid.insert(0, top)
+    boxes, scores = [], []
+    for y in pyramid:
+        for out, into in ((12, boxes), (24, scores)):
+            z = c(c(c(y, 128), 128), out, act=None)
+            z = n.op("Reshape", n.op("Transpose", z, perm=[0, 2, 3, 1]), n.ints(1, -1, out // 3))
+            into.append(z)
+    boxes = n.op("Concat", *boxes, axis=1)
+    scores = n.op("Sigmoid", n.op("Concat", *scores, axis=1))
+    center, size = n.op("Split", boxes, n.ints(2, 2), axis=2, outputs=2)
+    half = n.op("Mul", n.op("Exp", n.op("Clip", size, n.scalar(-4), n.scalar(4))), n.scalar(0.5))
+    boxes = n.op("Concat", n.op("Sub", center, half), n.op("Add", center, half), axis=2)
+    picked = n.op("NonMaxSuppression", boxes, n.op("Transpose", scores, perm=[0, 2, 1]), n.constant(np.array(20, np.int64)), n.scalar(0.5), n.scalar(0.6))
+    n.output(picked, dtype=np.int64)
+    return n, boxes
