@@ -96,21 +96,25 @@ class BlockLayout {
   }
   /// What read `old` reads the blocks of `made`, turned back.
   bool replace(Node& old, Node& made, int64_t channels, bool line, size_t output = 0) {
-    rewriter_.touch(made);
     Value* const was = old.output(output);
-    Node* back =
-        &rewriter_.add(old, "UnblockChannels", {made.output(0)}, was->name(), 1, kBlockDomain);
+    Value* const back = unblock(old, made, channels, line ? row_axis() : nullptr, was->name());
+    rewriter_.supersede(*was, *back);
+    blocked_[back] = {made.output(0), channels, line};
+    return true;
+  }
+  /// What `made` gives, channels first and without the axes of one element that `squeezed` names.
+  Value* unblock(Node& before, Node& made, int64_t channels, Value* squeezed, Text hint) {
+    rewriter_.touch(made);
+    Node* back = &rewriter_.add(before, "UnblockChannels", {made.output(0)}, hint, 1, kBlockDomain);
     back->set_int("channels", channels);
     rewriter_.touch(*back);
     made_.push_back(back);
-    if (line) {
-      back = &rewriter_.add(old, "Squeeze", {back->output(0), row_axis()}, was->name());
+    if (squeezed != nullptr) {
+      back = &rewriter_.add(before, "Squeeze", {back->output(0), squeezed}, hint);
       rewriter_.touch(*back);
       made_.push_back(back);
     }
-    rewriter_.supersede(*was, *back->output(0));
-    blocked_[back->output(0)] = {made.output(0), channels, line};
-    return true;
+    return back->output(0);
   }
   // Of a new node the rewriter does not always know the type.
   bool has_rank(const Value* value, size_t rank) const {
@@ -292,24 +296,19 @@ class BlockLayout {
     made.set_string("pool", op);
     if (!reduces || AttributeReader(node).get_int("keepdims", 1) != 0)
       return replace(node, made, from.channels, from.line);
-    rewriter_.touch(made);
     Value* const was = node.output(0);
-    Node& back =
-        rewriter_.add(node, "UnblockChannels", {made.output(0)}, was->name(), 1, kBlockDomain);
-    back.set_int("channels", from.channels);
-    rewriter_.touch(back);
-    Node& flat =
-        rewriter_.add(node, "Squeeze", {back.output(0), ints({2, 3}, "axes")}, was->name());
-    rewriter_.touch(flat);
-    rewriter_.supersede(*was, *flat.output(0));
+    rewriter_.supersede(*was,
+                        *unblock(node, made, from.channels, ints({2, 3}, "axes"), was->name()));
     return true;
   }
   /// Whether the constant axes of a reduction are all spatial ones.
   bool over_pixels(const Node& node, const Blocked& x) const {
     if (node.inputs().size() < 2 || node.input(1) == nullptr) return false;
     const auto axes = rewriter_.ints(node.input(1));
-    return axes && axes->size() == x.rank() - 2 &&
-           std::all_of(axes->begin(), axes->end(), [&](int64_t axis) { return x.axis(axis) >= 2; });
+    if (!axes || axes->size() != x.rank() - 2) return false;
+    int64_t sum = 0;
+    for (const int64_t axis : *axes) sum += x.axis(axis);
+    return sum == (x.line ? 3 : 5) && x.axis(axes->front()) >= 2;  // 2 and 3, in any order
   }
 
   bool lrn(Node& node) {

@@ -224,9 +224,11 @@ bool digits_conv_fits(const ConvGeometry& s) {
   const int64_t channels = round_up(s.in_channels, kDigitsDepth);
   // Groups of whole blocks lie as images do.
   const bool apart = s.in_channels % kBlock == 0 && s.out_channels % kBlock == 0;
+  // What an input's digits take to make is repaid by the outputs of all positions of the kernel.
+  const int64_t fewest = s.taps() > 2 ? 64 : 96;
   return digits_fit(s.out_channels, channels) && (s.groups == 1 || apart) && s.kernel[0] == 1 &&
-         s.in[0] == 1 && s.out_channels * (s.taps() > 2 ? 3 : 2) >= 192 &&
-         s.in_channels * 4 >= channels * 3 && s.taps() * channels >= 128 && s.out_plane() >= 48;
+         s.in[0] == 1 && s.out_channels >= fewest && s.in_channels * 4 >= channels * 3 &&
+         s.taps() * channels >= 128 && s.out_plane() >= 48;
 }
 
 DigitsConv plan_digits_conv(const ConvGeometry& shape) {
