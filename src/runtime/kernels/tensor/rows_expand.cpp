@@ -199,44 +199,55 @@ Result<std::unique_ptr<KernelState>> prepare_scatter(const PrepareContext& q) {
   return state;
 }
 
-/// put(to, from) for each piece.
+/// put(to, from, bytes) for each piece; of long ones each thread takes a part of all, so that those
+/// of one place come in their order.
 template <typename Put>
-Status scatter(const ScatterState& s, const int64_t* index, const std::byte* from, std::byte* to,
+Status scatter(KernelRun& run, const ScatterState& s, const std::byte* from, std::byte* to,
                Put&& put) {
+  constexpr int64_t kLine = 64;
   const auto depth = static_cast<uint32_t>(s.lengths.size());
-  for (int64_t i = 0; i < s.count; ++i, index += depth, from += s.piece) {
-    int64_t place = 0;
-    for (uint32_t j = 0; j < depth; ++j) {
-      const int64_t given = index[j], at = given < 0 ? given + s.lengths[j] : given;
-      if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(s.lengths[j]))
-        return ops::checked_index(given, s.lengths[j], j).error();
-      place += at * s.steps[j];
-    }
-    put(to + place, from);
-  }
-  return ok();
+  Status said = ok();
+  run.parallel_for(
+      (s.piece + kLine - 1) / kLine, std::max<int64_t>(2, 4096 / std::max<int64_t>(1, s.count)),
+      [&](int64_t begin, int64_t end) {
+        const auto* index = run.data<int64_t>(1);
+        const int64_t first = begin * kLine, bytes = std::min(s.piece, end * kLine) - first;
+        const std::byte* source = from + first;
+        for (int64_t i = 0; i < s.count; ++i, index += depth, source += s.piece) {
+          int64_t place = first;
+          for (uint32_t j = 0; j < depth; ++j) {
+            const int64_t given = index[j], at = given < 0 ? given + s.lengths[j] : given;
+            if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(s.lengths[j])) {
+              if (begin == 0) said = ops::checked_index(given, s.lengths[j], j).error();
+              return;  // all parts find the same
+            }
+            place += at * s.steps[j];
+          }
+          put(to + place, source, bytes);
+        }
+      });
+  return said;
 }
 
 /// kPiece: bytes of a piece, 0 for any number.
 template <size_t kPiece>
-Status replace(const ScatterState& s, const int64_t* index, const std::byte* from, std::byte* to) {
-  const size_t piece = kPiece != 0 ? kPiece : static_cast<size_t>(s.piece);
-  return scatter(s, index, from, to,
-                 [piece](std::byte* target, const std::byte* x) { std::memcpy(target, x, piece); });
+Status replace(KernelRun& run, const ScatterState& s, const std::byte* from, std::byte* to) {
+  return scatter(run, s, from, to, [](std::byte* target, const std::byte* x, int64_t bytes) {
+    std::memcpy(target, x, kPiece != 0 ? kPiece : static_cast<size_t>(bytes));
+  });
 }
 
 template <typename Fold>
-Status combine(const ScatterState& s, const int64_t* index, const std::byte* from, std::byte* to,
+Status combine(KernelRun& run, const ScatterState& s, const std::byte* from, std::byte* to,
                Binary op, Fold&& fold) {
-  const int64_t floats = s.piece / int64_t{sizeof(float)};
-  if (floats == 1)
-    return scatter(s, index, from, to, [&](std::byte* target, const std::byte* source) {
+  if (s.piece == int64_t{sizeof(float)})
+    return scatter(run, s, from, to, [&](std::byte* target, const std::byte* source, int64_t) {
       auto* y = reinterpret_cast<float*>(target);
       *y = fold(*y, *reinterpret_cast<const float*>(source));
     });
   BinaryFn* const fn = binary_fn(op, DType::kFloat32);
-  return scatter(s, index, from, to, [&](std::byte* target, const std::byte* source) {
-    fn(target, false, source, false, target, floats);
+  return scatter(run, s, from, to, [&](std::byte* target, const std::byte* source, int64_t bytes) {
+    fn(target, false, source, false, target, bytes / int64_t{sizeof(float)});
   });
 }
 
@@ -258,29 +269,28 @@ Status run_scatter(KernelRun& run) {
       std::memcpy(to + begin, data.data<std::byte>() + begin, static_cast<size_t>(end - begin));
     });
   }
-  const auto* index = run.data<int64_t>(1);
   const auto* from = updates.data<std::byte>();
   switch (s.combine) {
     case Combine::kAdd:
-      return combine(s, index, from, to, Binary::kAdd, [](float a, float b) { return a + b; });
+      return combine(run, s, from, to, Binary::kAdd, [](float a, float b) { return a + b; });
     case Combine::kMul:
-      return combine(s, index, from, to, Binary::kMul, [](float a, float b) { return a * b; });
+      return combine(run, s, from, to, Binary::kMul, [](float a, float b) { return a * b; });
     case Combine::kMax:
-      return combine(s, index, from, to, Binary::kMax,
+      return combine(run, s, from, to, Binary::kMax,
                      [](float a, float b) { return choose_float((a > b) | (a != a), a, b); });
     case Combine::kMin:
-      return combine(s, index, from, to, Binary::kMin,
+      return combine(run, s, from, to, Binary::kMin,
                      [](float a, float b) { return choose_float((a < b) | (a != a), a, b); });
     case Combine::kReplace:
       break;
   }
   switch (s.piece) {
     case 4:
-      return replace<4>(s, index, from, to);
+      return replace<4>(run, s, from, to);
     case 8:
-      return replace<8>(s, index, from, to);
+      return replace<8>(run, s, from, to);
     default:
-      return replace<0>(s, index, from, to);
+      return replace<0>(run, s, from, to);
   }
 }
 
