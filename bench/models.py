@@ -7,6 +7,7 @@ import os
 import sys
 
 import numpy as np
+import onnx
 from onnx import TensorProto as T
 from onnx import helper as h
 from onnx import numpy_helper as nh
@@ -906,7 +907,6 @@ def quantised(name, folder):
         q.quantize_dynamic(source, target)
         return
 
-    import onnx
     inputs = {i.name: [d.dim_value for d in i.type.tensor_type.shape.dim] for i in onnx.load(source, load_external_data=False).graph.input}
 
     class Reader(q.CalibrationDataReader):

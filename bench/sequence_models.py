@@ -236,7 +236,7 @@ def conformer(name):
 
     def forward(x):
         y = n.linear(n.layer_norm(x, width), width, 4 * width)
-        y = n.linear(n.op("Mul", y, n.op("Sigmoid", y)), 4 * width, width)
+        y = n.linear(n.activate(y, "swish"), 4 * width, width)
         return n.op("Add", x, n.op("Mul", y, n.scalar(0.5)))
 
     for _ in range(4):
@@ -248,7 +248,7 @@ def conformer(name):
         w = n.weight(width, 1, 31)
         y = n.op("Conv", y, w, n.constant(np.zeros(width, np.float32)), kernel_shape=[31], pads=[15, 15], group=width)
         y = n.op("BatchNormalization", y, *[n.constant(n.rng.uniform(0.8, 1.2, width).astype(np.float32)) for _ in range(4)])
-        y = conv_line(n, n.op("Mul", y, n.op("Sigmoid", y)), width, width, 1)
+        y = conv_line(n, n.activate(y, "swish"), width, width, 1)
         x = n.layer_norm(forward(n.op("Add", x, n.op("Transpose", y, perm=[0, 2, 1]))), width)
     return n, x
 
@@ -364,13 +364,12 @@ def decoder_cross(name):
     width, heads = 512, 8
     x, source = n.input("x", [1, 1, width]), [(n.input(f"k{i}", [1, heads, 64, 30]), n.input(f"v{i}", [1, heads, 30, 64])) for i in range(6)]
     past = [(n.input(f"pk{i}", [1, heads, 40, 64]), n.input(f"pv{i}", [1, heads, 40, 64])) for i in range(6)]
-    head = lambda y: n.op("Transpose", n.op("Reshape", n.linear(y, width, width), n.ints(0, -1, heads, 64)), perm=[0, 2, 1, 3])
+    head = lambda y: n.heads(n.linear(y, width, width), heads, 64)
     for i in range(6):
-        q, k, v = head(x), n.op("Concat", past[i][0], head(x), axis=2), n.op("Concat", past[i][1], head(x), axis=2)
+        k, v = n.op("Concat", past[i][0], head(x), axis=2), n.op("Concat", past[i][1], head(x), axis=2)
         for keys, values in ((n.op("Transpose", k, perm=[0, 1, 3, 2]), v), source[i]):
-            s = n.op("Softmax", n.op("Div", n.op("MatMul", q, keys), n.scalar(8)), axis=-1)
+            s = n.op("Softmax", n.op("Div", n.op("MatMul", head(x), keys), n.scalar(8)), axis=-1)
             y = n.op("Reshape", n.op("Transpose", n.op("MatMul", s, values), perm=[0, 2, 1, 3]), n.ints(0, -1, width))
             x = n.layer_norm(n.op("Add", x, n.linear(y, width, width)), width)
-            q = head(x)
         x = n.layer_norm(n.op("Add", x, n.linear(n.op("Relu", n.linear(x, width, 2048)), 2048, width)), width)
     return n, n.op("MatMul", x, n.weight(width, 8000, fan=width))

@@ -156,7 +156,7 @@ def diffusion_unet(name):
 
     def residual(x, out):
         y = n.conv(n.activate(group_norm(n, x), "swish"), out)
-        shift = n.op("Unsqueeze", n.dense(n.op("Mul", time, n.op("Sigmoid", time)), out, 1280), n.ints(2, 3))
+        shift = n.op("Unsqueeze", n.dense(n.activate(time, "swish"), out, 1280), n.ints(2, 3))
         y = n.like("Add", y, shift)
         y = n.conv(n.activate(group_norm(n, y), "swish"), out)
         return n.like("Add", y, x if n.channels[x] == out else n.conv(x, out, 1))
@@ -304,7 +304,7 @@ def deeplab_v3(name):
     n = Net(name)
     x = n.conv(n.conv(n.input("x", [1, 3, 256, 256]), 32, 3, 2, act="relu"), 64, 3, 2, act="relu")
     for width, s, d in ((128, 2, 1), (128, 1, 1), (256, 2, 1), (256, 1, 2), (512, 1, 2), (512, 1, 4)):
-        y = n.conv(x, width, 3, s, dilation=d, act="relu") if d == 1 else n.conv(x, width, 3, 1, dilation=d, act="relu")
+        y = n.conv(x, width, 3, s, dilation=d, act="relu")
         x = n.activate(n.like("Add", n.conv(y, width), n.conv(x, width, 1, s)), "relu")
     parts = [n.conv(x, 256, 1, act="relu")] + [n.conv(x, 256, 3, dilation=d, act="relu") for d in (6, 12, 18)]
     pooled = n.conv(n.like("GlobalAveragePool", x), 256, 1, act="relu")
@@ -394,13 +394,13 @@ def mobilevit(name):
         y = n.op("Reshape", n.op("Transpose", y, perm=[0, 3, 2, 1]), n.ints(4, half * half, width))
         for _ in range(layers):
             a = n.layer_norm(y, width)
-            q, v = (n.op("Transpose", n.op("Reshape", n.linear(a, width, width), n.ints(0, 0, 4, width // 4)), perm=[0, 2, 1, 3]) for _ in range(2))
-            k = n.op("Transpose", n.op("Reshape", n.linear(a, width, width), n.ints(0, 0, 4, width // 4)), perm=[0, 2, 3, 1])
+            q, v = (n.heads(n.linear(a, width, width), 4, width // 4) for _ in range(2))
+            k = n.heads(n.linear(a, width, width), 4, width // 4, key=True)
             s = n.op("Softmax", n.op("Mul", n.op("MatMul", q, k), n.scalar((width // 4) ** -0.5)), axis=-1)
             z = n.op("Reshape", n.op("Transpose", n.op("MatMul", s, v), perm=[0, 2, 1, 3]), n.ints(0, 0, width))
             y = n.op("Add", y, n.linear(z, width, width))
             z = n.linear(n.layer_norm(y, width), width, 2 * width)
-            y = n.op("Add", y, n.linear(n.op("Mul", z, n.op("Sigmoid", z)), 2 * width, width))
+            y = n.op("Add", y, n.linear(n.activate(z, "swish"), 2 * width, width))
         y = n.op("Transpose", n.op("Reshape", n.layer_norm(y, width), n.ints(1, 4, half * half, width)), perm=[0, 3, 2, 1])
         y = n.op("Transpose", n.op("Reshape", y, n.ints(width * half, half, 2, 2)), perm=[0, 2, 1, 3])
         y = n.op("Reshape", y, n.ints(1, width, size, size))

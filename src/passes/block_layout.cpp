@@ -203,7 +203,8 @@ class BlockLayout {
     const auto pads = AttributeReader(node).get_ints("pads");
     return std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; });
   }
-  /// Whether nothing before or behind this convolution computes on blocks.
+  /// Whether nothing before or behind this convolution computes on blocks, and products may not be
+  /// rounded, which repays to turn it alone.
   bool alone(const Node& node) const {
     if (rewriter_.fast_math) return false;
     for (const size_t i : {size_t{0}, size_t{3}})
@@ -215,10 +216,10 @@ class BlockLayout {
         if (use.node != &node && convolves(*use.node)) return false;
     return !read_in_blocks(node);
   }
-  /// Whether to turn channels and back takes longer than what is saved, unless products may be
-  /// rounded. A number that is turned takes as long as some ten products. One position is a product
-  /// of matrices on the pixels as they lie, at the cost of columns that are gathered, and come in
-  /// whole vectors; on a line blocks save about a seventh.
+  /// Whether to turn channels and back takes longer than what is saved. A number that is turned
+  /// takes as long as some ten products. One position is a product of matrices on the pixels as
+  /// they lie, at the cost of columns that are gathered, and come in whole vectors; on a line
+  /// blocks save about a seventh.
   bool turns_cost_more(const Node& node, const std::vector<int64_t>& w, int64_t group) const {
     constexpr double kTurned = 10, kGathered = 0.03, kLineSaves = 0.15;
     const int64_t given = group == 1 && w[1] <= kFewChannels ? 0 : w[1] * group;

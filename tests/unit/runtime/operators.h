@@ -40,14 +40,30 @@ class Operators : public EachIsa {
     return Tensor::of<int64_t>(DType::kInt64, shape, values);
   }
 
+  std::string model_text(const std::string& main) const {
+    return "<ir_version: 10, opset_import: [\"\" : " + std::to_string(opset_) +
+           ", \"com.microsoft\" : 1, \"ai.onnx.ml\" : 4]>\n" + main;
+  }
+
+  /// Runs main (...) => (...) { nodes }, which must fail and say `why`.
+  void refuse(const std::string& main, const std::vector<NamedValue>& inputs,
+              std::string_view why) const {
+    auto model = parse_text(model_text(main));
+    ASSERT_TRUE(model) << model.error().message;
+    auto session = Session::create(*std::move(model), SessionOptions{});
+    ASSERT_TRUE(session) << session.error().message;
+    const auto got = (*session)->run(inputs);
+    ASSERT_FALSE(got) << main;
+    EXPECT_NE(got.error().message.find(why), std::string::npos) << got.error().message;
+  }
+
   /// Runs main (...) => (...) { nodes }, twice; outputs must be `error` apart at most, measured by
   /// the greatest number.
   void agree(const std::string& main, const std::vector<NamedValue>& inputs, double error = 0) {
     SessionOptions plain;
     plain.reference = true;
     plain.optimise = 0;
-    const std::string text = "<ir_version: 10, opset_import: [\"\" : " + std::to_string(opset_) +
-                             ", \"com.microsoft\" : 1, \"ai.onnx.ml\" : 4]>\n" + main;
+    const std::string text = model_text(main);
     std::unique_ptr<Session> sessions[2];
     for (int i = 0; i < 2; ++i) {
       auto model = parse_text(text);

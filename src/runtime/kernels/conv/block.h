@@ -64,7 +64,7 @@ struct BlockTiles {
 const BlockTiles& block_tiles();
 
 struct BlockConvPlan {
-  enum class Algorithm : uint8_t { kDirect, kClipped, kWinograd, kGroups, kBands };
+  enum class Algorithm : uint8_t { kDirect, kClipped, kWinograd, kGroups, kBridged };
   /// Neighbouring output pixels that one tile computes.
   struct Piece {
     int64_t in, out;  ///< of the first pixel: floats in the image, floats in a block of the output
@@ -84,12 +84,12 @@ struct BlockConvPlan {
   int64_t length = 0, rest = 0, rest_length = 0;
   int64_t chunk = 0;  ///< entries of the weights that stay in the second cache
   /// What a vector of output channels sums up: as many inputs as its groups have.
-  struct Band {
+  struct Vector {
     int64_t first, entries;  ///< of `offsets`
     int64_t weights;         ///< floats before them
   };
-  std::vector<Band> bands;  ///< kBands
-  int64_t band = 0;         ///< pieces of a task; Winograd: output channels
+  std::vector<Vector> vectors;  ///< kBridged
+  int64_t band = 0;             ///< pieces of a task; Winograd: output channels
   size_t weight_floats = 0, scratch_floats = 0;
   int64_t tiles_y = 0, tiles_x = 0, tile_block = 0;  ///< Winograd
   struct Pixel {
@@ -144,11 +144,11 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
 /// belong together.
 void plan_block_pieces(BlockConvPlan& plan, bool one_row, bool one_vector);
 void plan_block_band(BlockConvPlan& plan);
-/// Groups of half blocks.
-void plan_block_bands(BlockConvPlan& plan);
-void pack_block_bands(const BlockConvPlan& plan, const float* w, float* packed);
-void run_block_bands(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
-                     const ConvEpilogue& epilogue, float* scratch);
+/// Groups of half blocks, which bridge blocks.
+void plan_block_bridged(BlockConvPlan& plan);
+void pack_block_bridged(const BlockConvPlan& plan, const float* w, float* packed);
+void run_block_bridged(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                       const ConvEpilogue& epilogue, float* scratch);
 /// Groups that a block has several of.
 void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                       const ConvEpilogue& epilogue, float* scratch);
@@ -181,6 +181,8 @@ void run_block_transposed(const BlockTransposedPlan& plan, const float* x, const
 /// `planes` times [height][width] floats, to [rows][columns] with zeros around them.
 void copy_with_border(const float* x, int64_t planes, int64_t height, int64_t width, int64_t top,
                       int64_t left, int64_t rows, int64_t columns, float* image);
+/// An image of the plan's convolution as its tiles read it: copied to `room` if plan.copy.
+const float* with_border(const BlockConvPlan& plan, const float* image, float* room);
 
 /// Floats of the weights of one group: panels of as many channels as a tile is wide, the last one
 /// as wide as it must be to fill up a block.

@@ -137,8 +137,8 @@ const char* name_of(Algorithm algorithm) {
       return "winograd";
     case Algorithm::kGroups:
       return "groups";
-    case Algorithm::kBands:
-      return "bands";
+    case Algorithm::kBridged:
+      return "bridged";
     default:
       return "direct";
   }
@@ -158,9 +158,9 @@ BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_wino
     plan.scratch_floats = bias;
     return plan;
   }
-  const bool bands = !plain && bridges_blocks(s.groups, s.in_channels, s.out_channels);
-  const bool winograd = !plain && !bands && allow_winograd && winograd_fits(s);
-  if (!bands && plan_block_clipped(plan, winograd)) {
+  const bool bridged = !plain && bridges_blocks(s.groups, s.in_channels, s.out_channels);
+  const bool winograd = !plain && !bridged && allow_winograd && winograd_fits(s);
+  if (!bridged && plan_block_clipped(plan, winograd)) {
     plan.scratch_floats = bias;
     return plan;
   }
@@ -179,8 +179,8 @@ BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_wino
     plan.rows = s.in[1];
     plan.columns = s.in[2];
   }
-  if (bands)
-    plan_block_bands(plan);
+  if (bridged)
+    plan_block_bridged(plan);
   else
     plan_direct(plan);
   const int64_t channels = s.groups * s.in_channels;
@@ -195,7 +195,7 @@ void pack_block_conv(const BlockConvPlan& plan, const float* w, float* packed) {
   const ConvGeometry& s = plan.shape;
   const int64_t taps = s.taps();
   if (plan.algorithm == Algorithm::kWinograd) return pack_block_winograd(plan, w, packed);
-  if (plan.algorithm == Algorithm::kBands) return pack_block_bands(plan, w, packed);
+  if (plan.algorithm == Algorithm::kBridged) return pack_block_bridged(plan, w, packed);
   if (plan.algorithm == Algorithm::kGroups) {
     // [block][kernel position][input of the group][channel]
     const int64_t channels = s.groups * s.out_channels, depth = s.depth();
@@ -253,6 +253,15 @@ void copy_with_border(const float* x, int64_t planes, int64_t height, int64_t wi
       std::fill_n(to + left + inside, columns - left - inside, 0.0f);
     }
   });
+}
+
+const float* with_border(const BlockConvPlan& plan, const float* image, float* room) {
+  if (!plan.copy) return image;
+  const ConvGeometry& s = plan.shape;
+  const int64_t channels = s.groups * s.in_channels, pixel = plan.plain ? 1 : kBlock;
+  copy_with_border(image, plan.plain ? channels : blocks_of(channels), s.in[1], s.in[2] * pixel,
+                   s.pad[1], s.pad[2] * pixel, plan.rows, plan.columns * pixel, room);
+  return room;
 }
 
 /// An activation that is no part of the tiles takes the results of so many at once, out of the
@@ -339,12 +348,7 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
   const int64_t others = s.groups * (near ? 1 : panels);
   if (threads > 1) bands = std::max(bands, std::min(pieces, (4 * threads + others - 1) / others));
   const auto run_image = [&](int64_t n, float* room) {
-    const float* image = x + n * in_planes * in_plane;
-    if (plan.copy) {
-      copy_with_border(image, in_planes, s.in[1], s.in[2] * pixel, s.pad[1], s.pad[2] * pixel,
-                       plan.rows, plan.columns * pixel, room);
-      image = room;
-    }
+    const float* const image = with_border(plan, x + n * in_planes * in_plane, room);
     const int64_t tasks = s.groups * bands * panels;
     const int64_t cost = std::max<int64_t>(1, s.out_plane() * depth * width / bands);
     const int64_t grain = std::max(near && bands >= threads ? panels : 1, 100'000 / cost);
@@ -403,8 +407,8 @@ void run_block_conv(const BlockConvPlan& plan, const float* x, const float* pack
       return run_block_winograd(plan, x, packed, y, epilogue, scratch);
     case Algorithm::kGroups:
       return run_block_groups(plan, x, packed, y, epilogue, scratch);
-    case Algorithm::kBands:
-      return run_block_bands(plan, x, packed, y, epilogue, scratch);
+    case Algorithm::kBridged:
+      return run_block_bridged(plan, x, packed, y, epilogue, scratch);
   }
 }
 

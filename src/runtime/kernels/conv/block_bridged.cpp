@@ -23,9 +23,9 @@ struct Groups {
 
 }  // namespace
 
-void plan_block_bands(BlockConvPlan& plan) {
+void plan_block_bridged(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
-  plan.algorithm = BlockConvPlan::Algorithm::kBands;
+  plan.algorithm = BlockConvPlan::Algorithm::kBridged;
   plan.step = s.stride[2] * kBlock;
   plan.length = kHalf;
   plan_block_pieces(plan, false, true);
@@ -41,7 +41,7 @@ void plan_block_bands(BlockConvPlan& plan) {
           plan.offsets.push_back(c / kBlock * plane + c % kBlock +
                                  (r * s.dilation[1] * plan.columns + k * s.dilation[2]) * kBlock);
     const int64_t entries = static_cast<int64_t>(plan.offsets.size()) - first;
-    plan.bands.push_back({first, entries, weights});
+    plan.vectors.push_back({first, entries, weights});
     most = std::max(most, entries);
     weights += entries * kHalf * lanes;
   }
@@ -50,13 +50,13 @@ void plan_block_bands(BlockConvPlan& plan) {
   plan.weight_floats = static_cast<size_t>(weights);
 }
 
-void pack_block_bands(const BlockConvPlan& plan, const float* w, float* packed) {
+void pack_block_bridged(const BlockConvPlan& plan, const float* w, float* packed) {
   const ConvGeometry& s = plan.shape;
   const int64_t lanes = block_tiles().lanes, taps = s.taps(), channels = s.groups * s.out_channels;
-  for (size_t v = 0; v < plan.bands.size(); ++v) {
+  for (size_t v = 0; v < plan.vectors.size(); ++v) {
     const auto vector = static_cast<int64_t>(v);
     const Groups groups(s, vector, lanes);
-    float* out = packed + plan.bands[v].weights;
+    float* out = packed + plan.vectors[v].weights;
     for (int64_t c = groups.first * s.in_channels; c < groups.last * s.in_channels; c += kHalf)
       for (int64_t t = 0; t < taps; ++t)
         for (int64_t i = c; i < c + kHalf; ++i)
@@ -68,36 +68,31 @@ void pack_block_bands(const BlockConvPlan& plan, const float* w, float* packed) 
   }
 }
 
-void run_block_bands(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
-                     const ConvEpilogue& epilogue, float* scratch) {
+void run_block_bridged(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                       const ConvEpilogue& epilogue, float* scratch) {
   const ConvGeometry& s = plan.shape;
-  const int64_t in_planes = blocks_of(s.groups * s.in_channels), in_plane = s.in_plane() * kBlock;
+  const int64_t in_image = blocks_of(s.groups * s.in_channels) * s.in_plane() * kBlock;
   const int64_t out_plane = s.out_plane() * kBlock, lanes = block_tiles().lanes;
   const int64_t out_image = blocks_of(s.groups * s.out_channels) * out_plane;
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
-  const auto vectors = static_cast<int64_t>(plan.bands.size());
+  const auto vectors = static_cast<int64_t>(plan.vectors.size());
   const int64_t parts = std::min(
       pieces, std::max((pieces + plan.band - 1) / plan.band, 4 * thread_count() / vectors));
   const int64_t cost =
-      std::max<int64_t>(1, s.out_plane() * plan.bands[0].entries * kHalf * lanes / parts);
+      std::max<int64_t>(1, s.out_plane() * plan.vectors[0].entries * kHalf * lanes / parts);
   for (int64_t n = 0; n < s.batch; ++n) {
-    const float* image = x + n * in_planes * in_plane;
-    if (plan.copy) {
-      copy_with_border(image, in_planes, s.in[1], s.in[2] * kBlock, s.pad[1], s.pad[2] * kBlock,
-                       plan.rows, plan.columns * kBlock, scratch);
-      image = scratch;
-    }
+    const float* const image = with_border(plan, x + n * in_image, scratch);
     parallel(vectors * parts, std::max<int64_t>(1, 100'000 / cost),
              [&](int64_t begin, int64_t end) {
                for (int64_t task = begin; task < end; ++task) {
                  const int64_t vector = task / parts, part = task % parts;
                  const int64_t channel = vector * lanes;
-                 const BlockConvPlan::Band& band = plan.bands[static_cast<size_t>(vector)];
+                 const BlockConvPlan::Vector& sums = plan.vectors[static_cast<size_t>(vector)];
                  const int64_t at = n * out_image + channel / kBlock * out_plane + channel % kBlock;
-                 const BlockTile t{.offsets = plan.offsets.data() + band.first,
-                                   .entries = band.entries,
+                 const BlockTile t{.offsets = plan.offsets.data() + sums.first,
+                                   .entries = sums.entries,
                                    .step = plan.step,
-                                   .b = packed + band.weights,
+                                   .b = packed + sums.weights,
                                    .c_block = out_plane};
                  run_block_panel(plan, t, lanes, image, y + at, epilogue,
                                  epilogue.bias != nullptr ? epilogue.bias + channel : nullptr,
