@@ -14,6 +14,11 @@ inline uint32_t order_key(float x) {
   return (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;
 }
 
+/// The float of a key.
+inline float float_of_order_key(uint32_t key) {
+  return std::bit_cast<float>((key >> 31) != 0 ? key ^ 0x80000000u : ~key);
+}
+
 inline uint64_t order_key(double x) {
   if (x != x) return UINT64_MAX;
   const auto bits = std::bit_cast<uint64_t>(x == 0 ? 0.0 : x);

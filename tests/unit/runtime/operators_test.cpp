@@ -1,10 +1,12 @@
 // Single operators at every instruction set of this machine, against the reference kernels.
 
 #include <gtest/gtest.h>
+#include <numeric>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -61,6 +63,17 @@ TEST_P(Operators, TopK) {
       agree(node(0), {{"x", numbers({130, 19}, 1, true)}});
       agree(node(1), {{"x", equal}});
     }
+  // Parts of long lines: noise, many equal ones beside NaN, and each better than all before.
+  std::vector<float> rising(13000);
+  std::iota(rising.begin(), rising.end(), -6000.0f);
+  for (const Tensor& x :
+       {numbers({2, 13000}, 1), numbers({1, 13000}, 0.02f, true),
+        Tensor::of<float>(DType::kFloat32, std::vector<int64_t>{1, 13000}, rising)})
+    for (const char* attributes : {"largest = 0", "largest = 1", "largest = 1, sorted = 0"})
+      for (const int64_t k : {25, 100, 1500, 3100})
+        agree("main (float[N,M] x) => (y, i) <int64[1] k = {" + std::to_string(k) +
+                  "}> { y, i = TopK <" + attributes + "> (x, k) }",
+              {{"x", x}});
   // Other types, and so many that they are counted into place; many of them equal.
   for (const int type : {1, 11, 6, 7})
     for (const char* attributes : {"largest = 0", "largest = 1", "largest = 1, axis = 0"})

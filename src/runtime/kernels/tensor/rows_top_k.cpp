@@ -183,7 +183,7 @@ class BestOfMany {
       : k_(k), n_(n), largest_(largest), sorted_(sorted) {
     constexpr int64_t kPart = 4096;
     part_ = 4 * k >= n ? n : std::min(n, std::max(4 * k, kPart));
-    const int64_t most = part_ == n ? n : k + part_;
+    const int64_t most = part_ == n ? n : k + part_ / 2 + part_;
     size_t bytes = 0;
     const auto take = [&](int64_t count, size_t size) {
       const size_t at = bytes;
@@ -191,7 +191,8 @@ class BestOfMany {
       return at;
     };
     const size_t keys = take(most, sizeof(Key)), left = take(most, sizeof(Key));
-    const size_t part_keys = take(part_ == n ? 0 : part_, sizeof(Key));
+    const bool direct = part_ == n || std::is_same_v<T, float>;
+    const size_t part_keys = take(direct ? 0 : part_, sizeof(Key));
     const size_t places = take(most + kSpare, 4), chosen = take(most + kSpare, 4);
     const size_t numbered = take(sorted ? k : 0, sizeof(Numbered));
     const size_t room = take(sorted ? k : 0, sizeof(Numbered));
@@ -213,17 +214,13 @@ class BestOfMany {
     int64_t held = part;
     Key least = 0;
     for (int64_t at = part;; at += part) {
-      if (held > k_) least = cut(held);
-      held = k_;
-      if (at >= n_ || least == std::numeric_limits<Key>::max()) break;
-      const int64_t some = std::min(part, n_ - at);
-      order_keys(x + at, some, largest_, part_keys_);
-      const int64_t better = places_from(part_keys_, some, static_cast<Key>(least + 1), chosen_);
-      for (int64_t j = 0; j < better; ++j) {
-        keys_[held + j] = part_keys_[chosen_[j]];
-        places_[held + j] = static_cast<int32_t>(at) + chosen_[j];
+      // Few more are no trouble yet, and to cut them takes as long as to look at a part.
+      if (held > k_ + (at < n_ ? std::min(k_ / 2, part_ / 2) : 0)) {
+        least = cut(held);
+        held = k_;
       }
-      held += better;
+      if (at >= n_ || least == std::numeric_limits<Key>::max()) break;
+      held += add_better(x, at, std::min(part, n_ - at), least, held);
     }
     if (sorted_) sort();
     return places_;
@@ -287,6 +284,24 @@ class BestOfMany {
     std::nth_element(left_, nth, left_ + n, std::greater<>());
     // Those before it are as great at least.
     return {*nth, wanted - std::count_if(left_, nth, [&](Key key) { return key > *nth; })};
+  }
+
+  /// What is better than `least` among x[at..at + n) goes behind the first `held`; gives how many.
+  int64_t add_better(const T* x, int64_t at, int64_t n, Key least, int64_t held) {
+    int64_t better = 0;
+    if constexpr (std::is_same_v<T, float>) {
+      // Numbers as they are, in order of which few need a key. NaN comes in, and is cut again.
+      const float limit = ops::float_of_order_key(largest_ ? least : ~least);
+      better = places_beyond(x + at, n, limit, false, largest_, chosen_);
+      for (int64_t j = 0; j < better; ++j)
+        keys_[held + j] = ops::order_key(x[at + chosen_[j]]) ^ (largest_ ? 0 : UINT32_MAX);
+    } else {
+      order_keys(x + at, n, largest_, part_keys_);
+      better = places_from(part_keys_, n, static_cast<Key>(least + 1), chosen_);
+      for (int64_t j = 0; j < better; ++j) keys_[held + j] = part_keys_[chosen_[j]];
+    }
+    for (int64_t j = 0; j < better; ++j) places_[held + j] = static_cast<int32_t>(at) + chosen_[j];
+    return better;
   }
 
   /// Of the first n only the best k stay; gives the least key of them.
