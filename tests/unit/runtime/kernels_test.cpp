@@ -550,6 +550,12 @@ void products_of_bytes_are_exact(const QTiles& tiles, Bytes&& bytes) {
         std::vector<int32_t> sums(static_cast<size_t>(n) + 64), c(static_cast<size_t>(m * n));
         q_pack_rows(a.data(), k, m, k, false, false, rows.data(), tiles);
         q_pack_panels(b.data(), n, 1, k, n, false, true, panels.data(), sums.data(), tiles);
+        for (int64_t j = 0; j < n; ++j) {
+          int32_t sum = 0;
+          for (int64_t q = 0; q < k; ++q)
+            sum += static_cast<int8_t>(b[static_cast<size_t>(q * n + j)]);
+          ASSERT_EQ(sums[static_cast<size_t>(j)], sum) << n << " " << k;
+        }
         QFinish finish;
         finish.out = c.data();
         finish.ldo = n;
@@ -562,6 +568,26 @@ void products_of_bytes_are_exact(const QTiles& tiles, Bytes&& bytes) {
                      static_cast<int8_t>(b[static_cast<size_t>(q * n + j)]);
             ASSERT_EQ(c[static_cast<size_t>(i * n + j)], sum) << m << " " << n << " " << k;
           }
+      }
+}
+
+TEST_P(Kernels, SumsOfRowsOfBytesAreExact) {
+  for (const int64_t k : {1, 7, 15, 16, 63, 64, 65, 130, 300})
+    for (const bool flip : {false, true})
+      for (const bool is_signed : {false, true}) {
+        constexpr int64_t kRows = 5;
+        const auto x = bytes(static_cast<size_t>(kRows * k));
+        std::vector<int32_t> sums(kRows);
+        q_row_sums(x.data(), k, kRows, k, flip, is_signed, sums.data());
+        for (int64_t i = 0; i < kRows; ++i) {
+          int32_t sum = 0;
+          for (int64_t q = 0; q < k; ++q) {
+            const auto byte =
+                static_cast<uint8_t>(x[static_cast<size_t>(i * k + q)] ^ (flip ? 0x80 : 0));
+            sum += is_signed ? static_cast<int8_t>(byte) : byte;
+          }
+          ASSERT_EQ(sums[static_cast<size_t>(i)], sum) << k << flip << is_signed;
+        }
       }
 }
 

@@ -120,20 +120,13 @@ namespace {
 /// One stretch of a panel whose columns lie side by side, in groups of four bytes: a word a column.
 void pack_beside(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
                  uint8_t mask, std::byte* out, int32_t* sums) {
-  std::vector<uint8_t> none(static_cast<size_t>(columns), mask);
-  for (int64_t i = 0; i < run; i += 4, out += width * 4) {
-    const uint8_t* rows[4];
-    for (int64_t r = 0; r < 4; ++r) rows[r] = i + r < run ? x + (i + r) * row : none.data();
-    const uint8_t *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
-    uint32_t words[kMaxQPanel];
-    for (int64_t c = 0; c < columns; ++c) {
-      const uint32_t b0 = r0[c] ^ mask, b1 = r1[c] ^ mask, b2 = r2[c] ^ mask, b3 = r3[c] ^ mask;
-      words[c] = b0 | b1 << 8 | b2 << 16 | b3 << 24;
-      sums[c] += static_cast<int8_t>(b0) + static_cast<int8_t>(b1) + static_cast<int8_t>(b2) +
-                 static_cast<int8_t>(b3);
+  const int64_t done = q_pack_words(x, row, run, columns, width, mask, out, sums);
+  for (int64_t i = 0; i < run && done < columns; ++i)
+    for (int64_t c = done; c < columns; ++c) {
+      const auto value = static_cast<int8_t>(x[i * row + c] ^ mask);
+      out[(i / 4 * width + c) * 4 + i % 4] = static_cast<std::byte>(value);
+      sums[c] += value;
     }
-    std::memcpy(out, words, static_cast<size_t>(columns) * 4);
-  }
 }
 
 /// One stretch of one column whose bytes lie side by side.
@@ -253,18 +246,6 @@ void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t str
 void q_pack_panels(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n, bool flip,
                    bool /*is_signed*/, std::byte* out, int32_t* sums, const QTiles& tiles) {
   q_pack_stretches(x, row, column, 1, k, n, flip, out, sums, tiles);
-}
-
-void q_row_sums(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
-                int32_t* sums) {
-  // A signed byte is the unsigned one with its first bit turned, less 128.
-  const uint8_t mask = flip != is_signed ? 0x80 : 0;
-  const int64_t less = is_signed ? 128 * k : 0;
-  parallel(m, std::max<int64_t>(1, 262144 / std::max<int64_t>(1, k)),
-           [&](int64_t begin, int64_t end) {
-             for (int64_t i = begin; i < end; ++i)
-               sums[i] = static_cast<int32_t>(q_sum_bytes(x + i * ldx, k, mask) - less);
-           });
 }
 
 int64_t q_tile_rows(int64_t m, bool amx, const QTiles& tiles) {

@@ -175,6 +175,11 @@ void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t str
                       const QTiles& tiles = q_tiles());
 /// rows[i][0..width) (bytes, `step` apart), i < k, as one panel.
 void q_interleave(const uint8_t* rows, int64_t step, int64_t k, bool is_signed, std::byte* out);
+/// Rows of bytes, in which `mask` is turned, to out[i / 4][column][i % 4] for i < run, with `width`
+/// columns in a group, and what column j sums to as signed ones added to sums[j]: as many columns
+/// as vectors take, whose number it gives.
+int64_t q_pack_words(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
+                     uint8_t mask, std::byte* out, int32_t* sums);
 void q_row_sums(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
                 int32_t* sums);
 

@@ -7,11 +7,13 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/pair_products-inl.h"
+#include "runtime/kernels/parallel.h"
 #include "runtime/kernels/quant/nearest-inl.h"
 #include "runtime/kernels/quant/qgemm.h"
 #include "runtime/kernels/vec-inl.h"
@@ -297,6 +299,84 @@ int64_t sum_bytes(const uint8_t* x, int64_t n, uint8_t mask) {
   return sum;
 }
 
+/// sums[i] = the sum of row i as sum_bytes gives it, less `less`.
+void sum_rows(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, uint8_t mask, int64_t less,
+              int32_t* sums) {
+  const hn::ScalableTag<uint8_t> d;
+  const hn::Repartition<uint64_t, decltype(d)> wide;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t whole = k / lanes * lanes;
+  const auto turned = hn::Set(d, mask);
+  for (int64_t r = 0; r < m; ++r, x += ldx) {
+    auto sum = hn::Zero(wide);
+    int64_t i = 0;
+    for (; i < whole; i += lanes)
+      sum = hn::Add(sum, hn::SumsOf8(hn::Xor(hn::LoadU(d, x + i), turned)));
+    if (i < k) {
+      const auto inside = hn::FirstN(d, static_cast<size_t>(k - i));
+      const auto last = hn::Xor(load_n(d, x + i, k - i), turned);
+      sum = hn::Add(sum, hn::SumsOf8(hn::IfThenElseZero(inside, last)));
+    }
+    sums[r] =
+        static_cast<int32_t>(static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(wide, sum))) - less);
+  }
+}
+
+/// As q_pack_words.
+int64_t pack_words(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
+                   uint8_t mask, std::byte* out, int32_t* sums) {
+  const hn::CappedTag<uint8_t, 16> d;
+  const hn::RepartitionToWide<decltype(d)> w;
+  const hn::RepartitionToWide<decltype(w)> ww;
+  using W = hn::Vec<decltype(w)>;
+  constexpr int64_t kGroups = 64;  // of 4 bytes: their sum is a number of 16 bits
+  const auto turned = hn::Set(d, mask);
+  const auto sign = hn::Set(w, uint16_t{0x8080}), even = hn::Set(w, uint16_t{0xFF});
+  const auto bytes_of_pairs = [&](W v) HWY_ATTR {
+    v = hn::Xor(v, sign);
+    return hn::Add(hn::And(v, even), hn::ShiftRight<8>(v));
+  };
+  uint8_t none[16];
+  std::fill_n(none, 16, mask);
+  const int64_t whole = columns / 16 * 16;
+  for (int64_t c = 0; c < whole; c += 16) {
+    auto* to = reinterpret_cast<uint8_t*>(out) + c * 4;
+    for (int64_t first = 0; first < run; first += 4 * kGroups) {
+      const int64_t last = std::min(run, first + 4 * kGroups);
+      W low = hn::Zero(w), high = low;
+      for (int64_t i = first; i < last; i += 4, to += width * 4) {
+        const uint8_t* from = x + i * row + c;
+        const auto load = [&](int64_t r) HWY_ATTR {
+          return hn::Xor(hn::LoadU(d, i + r < last ? from + r * row : none), turned);
+        };
+        const auto r0 = load(0), r1 = load(1), r2 = load(2), r3 = load(3);
+        const W low01 = hn::BitCast(w, hn::InterleaveLower(d, r0, r1));
+        const W low23 = hn::BitCast(w, hn::InterleaveLower(d, r2, r3));
+        const W high01 = hn::BitCast(w, hn::InterleaveUpper(d, r0, r1));
+        const W high23 = hn::BitCast(w, hn::InterleaveUpper(d, r2, r3));
+        hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, low01, low23)), d, to);
+        hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, low01, low23)), d, to + 16);
+        hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, high01, high23)), d, to + 32);
+        hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, high01, high23)), d, to + 48);
+        low = hn::Add(low, hn::Add(bytes_of_pairs(low01), bytes_of_pairs(low23)));
+        high = hn::Add(high, hn::Add(bytes_of_pairs(high01), bytes_of_pairs(high23)));
+      }
+      // What each byte had more than its number.
+      const auto more = hn::Set(ww, static_cast<uint32_t>((last - first + 3) / 4 * 4 * 128));
+      const auto add = [&](auto v, int64_t at) HWY_ATTR {
+        auto* sum = reinterpret_cast<uint32_t*>(sums) + c + at;
+        hn::StoreU(hn::Add(hn::LoadU(ww, sum), hn::Sub(hn::PromoteTo(ww, v), more)), ww, sum);
+      };
+      const hn::Half<decltype(w)> half;
+      add(hn::LowerHalf(half, low), 0);
+      add(hn::UpperHalf(half, low), 4);
+      add(hn::LowerHalf(half, high), 8);
+      add(hn::UpperHalf(half, high), 12);
+    }
+  }
+  return whole;
+}
+
 /// Four rows of bytes to [column][4].
 void interleave4(const uint8_t* rows, int64_t step, int64_t k, int64_t width, std::byte* out) {
   const hn::CappedTag<uint8_t, 16> d;
@@ -393,6 +473,26 @@ int64_t sum_few(const uint8_t* x, int64_t n, uint8_t mask) {
 int64_t q_sum_bytes(const uint8_t* x, int64_t n, uint8_t mask) {
   if (n < 128) return sum_few(x, n, mask);
   return TOMBOLO_TARGET(int64_t(const uint8_t*, int64_t, uint8_t), sum_bytes)(x, n, mask);
+}
+
+void q_row_sums(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
+                int32_t* sums) {
+  using Fn = void(const uint8_t*, int64_t, int64_t, int64_t, uint8_t, int64_t, int32_t*);
+  const auto row = TOMBOLO_TARGET(Fn, sum_rows);
+  // A signed byte is the unsigned one with its first bit turned, less 128.
+  const uint8_t mask = flip != is_signed ? 0x80 : 0;
+  const int64_t less = is_signed ? 128 * k : 0;
+  parallel(m, std::max<int64_t>(1, 262144 / std::max<int64_t>(1, k)),
+           [&](int64_t begin, int64_t end) {
+             row.get()(x + begin * ldx, ldx, end - begin, k, mask, less, sums + begin);
+           });
+}
+
+int64_t q_pack_words(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
+                     uint8_t mask, std::byte* out, int32_t* sums) {
+  using Fn =
+      int64_t(const uint8_t*, int64_t, int64_t, int64_t, int64_t, uint8_t, std::byte*, int32_t*);
+  return TOMBOLO_TARGET(Fn, pack_words)(x, row, run, columns, width, mask, out, sums);
 }
 
 void q_interleave(const uint8_t* rows, int64_t step, int64_t k, bool is_signed, std::byte* out) {
