@@ -69,11 +69,11 @@ HWY_INLINE bool better_one(C v, C best, bool last) {
   return v != v || v > best || (last && v == best);
 }
 
-/// The same for floats of which none is NaN, else -1: what is greatest, then where it stands, is
-/// less to do than to keep places on the way.
-template <typename T>
-HWY_INLINE int64_t place_of_number(const T* x, int64_t n, T flip, bool last) {
-  const hn::ScalableTag<T> d;
+/// Where the greatest of at least four vectors stands, -1 where one is NaN: what is greatest, then
+/// its place, is less to do than to keep places on the way.
+template <typename C>
+HWY_INLINE int64_t place_of_number(const C* x, int64_t n, C flip, bool last) {
+  const hn::ScalableTag<C> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr int kVectors = 4;
@@ -81,17 +81,20 @@ HWY_INLINE int64_t place_of_number(const T* x, int64_t n, T flip, bool last) {
   const auto value = [&](int64_t i) HWY_ATTR { return turned(d, hn::LoadU(d, x + i), flip); };
   V most[kVectors];
   auto nan = hn::MaskFromVec(hn::Zero(d));
+  const auto look = [&](V v) HWY_ATTR {
+    if constexpr (std::is_floating_point_v<C>) nan = hn::Or(nan, hn::IsNaN(v));
+  };
 #pragma GCC unroll 4
   for (int k = 0; k < kVectors; ++k) most[k] = value(n - (k + 1) * lanes);
   for (int64_t i = 0; i < whole; i += step)
 #pragma GCC unroll 4
     for (int k = 0; k < kVectors; ++k) {
       const V v = value(i + k * lanes);
-      nan = hn::Or(nan, hn::IsNaN(v));
+      look(v);
       most[k] = hn::Max(most[k], v);
     }
 #pragma GCC unroll 4
-  for (int k = 0; k < kVectors; ++k) nan = hn::Or(nan, hn::IsNaN(value(n - (k + 1) * lanes)));
+  for (int k = 0; k < kVectors; ++k) look(value(n - (k + 1) * lanes));
   if (!hn::AllFalse(d, nan)) return -1;
   const V best = hn::MaxOfLanes(d, hn::Max(hn::Max(most[0], most[1]), hn::Max(most[2], most[3])));
   if (last)
@@ -118,9 +121,11 @@ HWY_INLINE int64_t place_in_row(const T* x, int64_t n, C flip, bool last) {
   using I = hn::TFromD<decltype(di)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t place = 0, i = 0;
-  if constexpr (std::is_floating_point_v<T>)
+  if constexpr (sizeof(T) == sizeof(C))
     if (n >= 4 * lanes)
-      if (const int64_t found = place_of_number(x, n, flip, last); found >= 0) return found;
+      if (const int64_t found = place_of_number(reinterpret_cast<const C*>(x), n, flip, last);
+          found >= 0)
+        return found;
   C best = turned_one(static_cast<C>(x[0]), flip);
   if (n >= 2 * lanes) {
     // Two places in turn: each waits for its last comparison.

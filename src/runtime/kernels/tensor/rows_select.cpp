@@ -38,11 +38,12 @@ template <typename T>
 void hardmax(KernelRun& run, const AxisLines& s, T* to) {
   const DType dtype = run.input(0).dtype();
   const T* from = run.data<T>(0);
-  // Lines one behind the other, or side by side, some at a time.
-  constexpr int64_t kLines = 256;
+  // Lines one behind the other, or side by side, some at a time; no more than stay near.
+  constexpr int64_t kLines = 256, kNear = 1 << 14;
   const int64_t step = s.inner, next = s.inner == 1 ? s.length : 1;
   const int64_t outer = s.inner == 1 ? 1 : s.outer, lines = s.inner == 1 ? s.outer : s.inner;
-  const int64_t some = std::min(kLines, lines), strips = (lines + some - 1) / some;
+  const int64_t most = s.inner == 1 ? std::max<int64_t>(1, kNear / s.length) : kLines;
+  const int64_t some = std::min({kLines, most, lines}), strips = (lines + some - 1) / some;
   run.parallel_for(
       outer * strips, grain_of(s.length * some, 1 << 14), [&](int64_t begin, int64_t end) {
         int64_t places[kLines];
