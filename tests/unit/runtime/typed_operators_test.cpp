@@ -382,6 +382,7 @@ TEST_P(TypedOperators, FunctionsOfDoubles) {
     };
     EXPECT_LE(at(UnaryTyped::kTanh, [](double x) { return std::tanh(x); }), 4) << size;
     EXPECT_LE(at(UnaryTyped::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }), 4) << size;
+    EXPECT_LE(at(UnaryTyped::kExp, [](double x) { return std::exp(x); }), 2) << size;
     EXPECT_LE(at(UnaryTyped::kSin, [](double x) { return std::sin(x); }), 4) << size;
     EXPECT_LE(at(UnaryTyped::kCos, [](double x) { return std::cos(x); }), 4) << size;
   }
@@ -391,7 +392,7 @@ TEST_P(TypedOperators, FunctionsOfDoubles) {
                 "[1] like) => (y) { x = CastLike (given, like) y = " + op + " (x) }",
             {{"given", numbers({100}, 100)},
              {"like", *Tensor::allocate(dtype_from_name(type).value(), std::vector<int64_t>{1})}});
-  for (const char* op : {"Tanh", "Sigmoid", "Sin", "Cos", "Reciprocal", "Sign"}) {
+  for (const char* op : {"Tanh", "Exp", "Sigmoid", "Sin", "Cos", "Reciprocal", "Sign"}) {
     const std::vector<double> odd = {std::numeric_limits<double>::quiet_NaN(),
                                      HUGE_VAL,
                                      -HUGE_VAL,
