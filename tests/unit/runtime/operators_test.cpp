@@ -408,15 +408,6 @@ TEST_P(Operators, NonMaxSuppression) {
       }
 }
 
-TEST_P(Operators, TransposesOfNarrowElements) {
-  for (const char* type : {"uint8", "float16"})
-    for (const int64_t rows : {5, 8, 16, 33, 70, 130})
-      for (const int64_t columns : {7, 8, 17, 64, 97})
-        agree("main (float[N,A,B] x) => (y) <" + std::string(type) +
-                  "[1] o = {1}> { c = CastLike (x, o) y = Transpose <perm = [0, 2, 1]> (c) }",
-              {{"x", numbers({2, rows, columns}, 30)}});
-}
-
 TEST_P(Operators, Compress) {
   for (const int type : {1, 2, 10, 7})  // of four, one, two and eight bytes
     for (const int some : {0, 1, 2, 7}) {

@@ -52,6 +52,15 @@ TEST_P(TypedOperators, MaxPoolGivesPlaces) {
              numbers({1, 1, 5, 5}, 9), "y, places");
 }
 
+// Matrices that are cut into tiles of every size, with what is left beside them.
+TEST_P(TypedOperators, TransposedMatrices) {
+  for (const int64_t rows : {5, 7, 8, 16, 17, 20, 24, 31, 33, 36, 50, 70, 600})
+    for (const int64_t columns : {7, 8, 16, 19, 25, 40, 65, 530})
+      if (rows * columns < 100000)
+        agree_cast({kU8, kF16, kF32, kI64}, "Transpose <perm = [0, 2, 1]> (x)",
+                   numbers({2, rows, columns}, 60));
+}
+
 TEST_P(TypedOperators, MaxUnpool) {
   const auto model = [](const std::string& shape) {
     return "main (float[N,C,H,W] given) => (y)" +

@@ -201,40 +201,103 @@ HWY_INLINE void tile_square(const T* x, int64_t x_step, T* y, int64_t y_step) {
   for (size_t i = 0; i < kSide; ++i) hn::StoreU(a[i], d, y + static_cast<int64_t>(i) * y_step);
 }
 
-/// Squares of kSide; the last ones reach back over what is done. They follow each other along the
-/// longer side: few streams are read and written at a time, in order. Where it is very long, parts
-/// of it: of each of their lines a piece is left, and is to be taken while it is near.
-template <int64_t kSide, typename T, typename Square>
+#if HWY_TARGET <= HWY_AVX2
+/// Two of them, the second of rows from kSide on: each half of a vector is one's.
+template <size_t kSide, typename T>
+HWY_INLINE void tile_tall(const T* x, int64_t x_step, T* y, int64_t y_step) {
+  constexpr size_t kHalf = kSide / 2;
+  constexpr auto kRows = static_cast<int64_t>(kSide);
+  const hn::CappedTag<T, 2 * kSide> d;
+  const hn::Half<decltype(d)> half;
+  hn::Vec<decltype(d)> a[kSide], b[kSide];
+#pragma GCC unroll 16
+  for (int64_t i = 0; i < kRows; ++i)
+    a[i] =
+        hn::Combine(d, hn::LoadU(half, x + (i + kRows) * x_step), hn::LoadU(half, x + i * x_step));
+#pragma GCC unroll 4
+  for (size_t round = 1; round < kSide; round *= 2) {
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kHalf; ++i) {
+      b[2 * i] = hn::InterleaveLower(d, a[i], a[i + kHalf]);
+      b[2 * i + 1] = hn::InterleaveUpper(d, a[i], a[i + kHalf]);
+    }
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kSide; ++i) a[i] = b[i];
+  }
+#pragma GCC unroll 16
+  for (size_t i = 0; i < kSide; ++i) hn::StoreU(a[i], d, y + static_cast<int64_t>(i) * y_step);
+}
+#endif
+
+/// Tiles of kRows x kColumns; the last ones reach back over what is done. They follow each other
+/// along the longer side: few streams are read and written at a time, in order. Where it is very
+/// long, parts of it: of each of their lines a piece is left, and is to be taken while it is near.
+template <int64_t kRows, int64_t kColumns, typename T, typename Square>
 HWY_INLINE void squares(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
                         int64_t columns, Square&& square) {
   constexpr int64_t kPart = 512;
-  if (rows == kSide && columns == kSide) return square(x, x_step, y, y_step);
+  if (rows == kRows && columns == kColumns) return square(x, x_step, y, y_step);
+  const bool down = rows > columns || (rows == columns && x_step < y_step);
   const auto at = [&](int64_t i, int64_t j) HWY_ATTR {
-    i = std::min(i, rows - kSide);
-    j = std::min(j, columns - kSide);
+    i = std::min(i, rows - kRows);
+    j = std::min(j, columns - kColumns);
     square(x + i * x_step + j, x_step, y + j * y_step + i, y_step);
   };
-  if (rows > columns || (rows == columns && x_step < y_step)) {
+  if (down) {
     for (int64_t first = 0; first < rows; first += kPart)
-      for (int64_t j = 0; j < columns; j += kSide)
-        for (int64_t i = first; i < std::min(rows, first + kPart); i += kSide) at(i, j);
+      for (int64_t j = 0; j < columns; j += kColumns)
+        for (int64_t i = first; i < std::min(rows, first + kPart); i += kRows) at(i, j);
   } else {
     for (int64_t first = 0; first < columns; first += kPart)
-      for (int64_t i = 0; i < rows; i += kSide)
-        for (int64_t j = first; j < std::min(columns, first + kPart); j += kSide) at(i, j);
+      for (int64_t i = 0; i < rows; i += kRows)
+        for (int64_t j = first; j < std::min(columns, first + kPart); j += kColumns) at(i, j);
   }
 }
+
+#if HWY_TARGET == HWY_AVX3
+/// What is left of n beside whole tiles of sixteen where these are few: as squares of four or eight
+/// it is less than tiles that reach back. Nought where they may as well.
+HWY_INLINE int64_t narrow_rest(int64_t n) {
+  constexpr int64_t kFewTiles = 8;
+  const int64_t rest = n % 16;
+  if (n < 16 || n >= kFewTiles * 16 || rest == 0 || rest > 8) return 0;
+  return rest <= 4 ? 4 : 8;
+}
+#endif
 
 template <typename T>
 void tile_of(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
   const int64_t shorter = std::min(rows, columns);
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (sizeof(T) == 4) {
+    // Part by part, so that both pieces of a line are written while it is near.
+    constexpr int64_t kPart = 512;
+    const auto sides = [&](int64_t rest, int64_t few, int64_t many, auto&& part) HWY_ATTR {
+      const int64_t whole = few / 16 * 16;
+      for (int64_t at = 0; at < many; at += kPart) {
+        const int64_t some = std::min(kPart, many - at);
+        part(0, whole, at, some);
+        part(few - rest, rest, at, some);
+      }
+    };
+    if (const int64_t rest = narrow_rest(rows); rest != 0 && columns >= 16)
+      return sides(rest, rows, columns, [&](int64_t i, int64_t n, int64_t j, int64_t m) HWY_ATTR {
+        tile_of(x + i * x_step + j, x_step, y + j * y_step + i, y_step, n, m);
+      });
+    if (const int64_t rest = narrow_rest(columns); rest != 0 && rows >= 16)
+      return sides(rest, columns, rows, [&](int64_t j, int64_t n, int64_t i, int64_t m) HWY_ATTR {
+        tile_of(x + i * x_step + j, x_step, y + j * y_step + i, y_step, m, n);
+      });
+  }
+#endif
   if constexpr (sizeof(T) == 1 || sizeof(T) == 4) {
     if (shorter == 2 && interleaved<2>(x, x_step, y, y_step, rows, columns)) return;
     if (shorter == 3 && interleaved<3>(x, x_step, y, y_step, rows, columns)) return;
     if (shorter == 4 && interleaved<4>(x, x_step, y, y_step, rows, columns)) return;
   }
-  const auto with = [&]<int64_t kSide>(auto&& square)
-                        HWY_ATTR { squares<kSide>(x, x_step, y, y_step, rows, columns, square); };
+  const auto with = [&]<int64_t kSide>(auto&& square) HWY_ATTR {
+    squares<kSide, kSide>(x, x_step, y, y_step, rows, columns, square);
+  };
   if constexpr (sizeof(T) == 8) {
     constexpr auto kSide = static_cast<int64_t>(hn::MaxLanes(hn::CappedTag<T, 4>()));
     if (shorter >= 2 * kSide) return with.template operator()<2 * kSide>(tile_wide);
@@ -249,6 +312,11 @@ void tile_of(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int
     if (shorter >= 4) return with.template operator()<4>(tile_square<4, T>);
   } else {
     constexpr size_t kSide = 16 / sizeof(T);
+#if HWY_TARGET <= HWY_AVX2
+    constexpr auto kColumns = static_cast<int64_t>(kSide), kTall = 2 * kColumns;
+    if (rows >= kTall && columns >= kColumns)
+      return squares<kTall, kColumns>(x, x_step, y, y_step, rows, columns, tile_tall<kSide, T>);
+#endif
     if (shorter >= int64_t{kSide}) return with.template operator()<kSide>(tile_square<kSide, T>);
     if (shorter >= int64_t{kSide / 2})
       return with.template operator()<kSide / 2>(tile_square<kSide / 2, T>);
