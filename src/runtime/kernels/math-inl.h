@@ -19,7 +19,7 @@ namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// x * 2^n for a whole n from -150 to 128, with `bits` the bits of n + kExpMagic.
+/// x * 2^n for a whole n from -150 to 128, with n + kExpMagic in `shifted`.
 inline constexpr float kExpMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
 template <class D, class V>
 HWY_INLINE V v_times_power_of_2(D d, V x, V n, V shifted) {
@@ -89,22 +89,6 @@ HWY_INLINE V v_exp_inside(D d, V x) {
 
 // Min(limit, x) and Max(limit, x) in this order give x when it is NaN.
 
-/// e^x within 1 ULP.
-template <class D, class V>
-HWY_INLINE V v_exp(D d, V x) {
-  return v_exp_inside(d, gn::Max(hn::Set(d, -104.0f), gn::Min(hn::Set(d, 89.0f), x)));
-}
-
-/// e^x within 1 ULP for x <= 0 (or NaN): no overflow to look after. Below -87.3, where results are
-/// subnormal, it may be 0.
-template <class D, class V>
-HWY_INLINE V v_exp_negative(D d, V x) {
-  V n, shifted;
-  const V r = v_exp_reduce(d, gn::Max(hn::Set(d, -104.0f), x), n, shifted);
-  return v_times_small_power(d, gn::MulAdd(v_expm1_polynomial(d, r), r, hn::Set(d, 1.0f)), n,
-                             shifted);
-}
-
 /// 2^n for n from -126 to 127, with `shifted` as v_exp_reduce gives it.
 template <class D, class V>
 HWY_INLINE V v_moderate_power(D d, V shifted) {
@@ -114,7 +98,7 @@ HWY_INLINE V v_moderate_power(D d, V shifted) {
   return gn::BitCast(d, gn::Add(gn::ShiftLeft<23>(gn::BitCast(di, shifted)), one));
 }
 
-/// e^x within 1 ULP for -87 <= x <= 88 (or NaN).
+/// e^x within 1 ULP for -87.33 <= x <= 88 (or NaN).
 template <class D, class V>
 HWY_INLINE V v_exp_moderate(D d, V x) {
 #if HWY_TARGET == HWY_AVX3
@@ -124,6 +108,55 @@ HWY_INLINE V v_exp_moderate(D d, V x) {
   const V r = v_exp_reduce(d, x, n, shifted);
   return gn::Mul(gn::MulAdd(v_expm1_polynomial(d, r), r, hn::Set(d, 1.0f)),
                  v_moderate_power(d, shifted));
+}
+
+/// Below this e^x is a subnormal number: to make one, or to compute with one, takes some processors
+/// a hundred times as long.
+inline constexpr float kExpNormal = -87.33f;
+
+/// Whether any number of a vector, or of a group of them, is below `limit`.
+template <class D, class V>
+HWY_INLINE bool any_below(D d, const V& x, float limit) {
+  if constexpr (kIsGroup<V>) {
+    auto below = hn::Lt(part_of(x, 0), hn::Set(d, limit));
+    for (int i = 1; i < kGroup; ++i)
+      below = hn::Or(below, hn::Lt(part_of(x, i), hn::Set(d, limit)));
+    return !hn::AllFalse(d, below);
+  } else {
+    return !hn::AllFalse(d, hn::Lt(x, hn::Set(d, limit)));
+  }
+}
+
+/// The subnormal e^x, zero included, for x below kExpNormal: its bits are e^x / 2^-149 as a whole
+/// number.
+template <class D, class V>
+HWY_INLINE V v_exp_subnormal(D d, V x) {
+  V n, shifted;
+  x = gn::Min(hn::Set(d, kExpNormal), gn::Max(hn::Set(d, -106.0f), x));
+  const V r = v_exp_reduce(d, x, n, shifted);
+  const V p = gn::MulAdd(v_expm1_polynomial(d, r), r, hn::Set(d, 1.0f));
+  constexpr float kMore = 149;
+  const V more = hn::Set(d, kMore);
+  const V bits = v_times_small_power(d, p, V(gn::Add(n, more)), V(gn::Add(shifted, more)));
+  return gn::BitCast(d, gn::NearestInt(bits));
+}
+
+/// e^x within 1 ULP.
+template <class D, class V>
+HWY_INLINE V v_exp(D d, V x) {
+  const V least = hn::Set(d, kExpNormal);
+  const V y = v_exp_inside(d, V(gn::Max(least, gn::Min(hn::Set(d, 89.0f), x))));
+  if (HWY_LIKELY(!any_below(d, x, kExpNormal))) return y;
+  return gn::IfThenElse(gn::Lt(x, least), v_exp_subnormal(d, x), y);
+}
+
+/// e^x within 1 ULP for x <= 0 (or NaN): no overflow to look after. Below kExpNormal, where results
+/// are subnormal, it is 0.
+template <class D, class V>
+HWY_INLINE V v_exp_negative(D d, V x) {
+  const V least = hn::Set(d, kExpNormal);
+  const V y = v_exp_moderate(d, V(gn::Max(least, x)));
+  return gn::IfThenZeroElse(gn::Lt(x, least), y);
 }
 
 /// e^x for x <= 0 (or NaN), 0 where it is below `least`, which is no less than e^-87: no denormal
@@ -163,11 +196,12 @@ HWY_INLINE V v_exp_negated_reduced(D d, V a, V& n, V& shifted) {
   return gn::NegMulAdd(gn::MulAdd(p, r, one), r, one);
 }
 
-/// 1 + e^-x within 2 ULP; infinite for x < -88.4.
+/// 1 + e^-x within 2 ULP; infinite where its reciprocal would be a subnormal number.
 template <class D, class V>
 HWY_INLINE V v_one_plus_exp_negated(D d, V x) {
-  // From -89 the power of 2 has the bits of infinity; to 87 it is no subnormal number.
-  x = gn::Max(hn::Set(d, -89.0f), gn::Min(hn::Set(d, 87.0f), x));
+  // At -89 the power of 2 has the bits of infinity; to 87 it is no subnormal number.
+  const V below = hn::Set(d, -89.0f);
+  x = gn::IfThenElse(gn::Lt(x, V(hn::Set(d, kExpNormal))), below, gn::Min(hn::Set(d, 87.0f), x));
   V n, shifted;
   const V p = v_exp_negated_reduced(d, x, n, shifted);
   return gn::MulAdd(p, v_moderate_power(d, shifted), hn::Set(d, 1.0f));
@@ -178,11 +212,12 @@ template <class D, class V>
 HWY_INLINE V v_over_one_plus_exp_negated(D d, V x, V by) {
 #if HWY_TARGET == HWY_AVX3
   if constexpr (hn::MaxLanes(D()) == 16) {
-    // The reciprocal of what is clamped is the last one that is no subnormal number.
-    const V least = hn::Set(d, -87.33f), one = hn::Set(d, 1.0f);
+    // No subnormal numbers, not even on the way: this would take ten times as long with them. The
+    // reciprocal of what is clamped below is the last that is none; above, the power is, and 1
+    // with it stays 1.
+    const V least = hn::Set(d, kExpNormal), most = hn::Set(d, -kExpNormal), one = hn::Set(d, 1.0f);
     V n, shifted;
-    const V p =
-        v_exp_negated_reduced(d, V(gn::Max(least, gn::Min(hn::Set(d, 104.0f), by))), n, shifted);
+    const V p = v_exp_negated_reduced(d, V(gn::Max(least, gn::Min(most, by))), n, shifted);
     const V y = gn::Mul(x, v_reciprocal(d, gn::Add(one, V{_mm512_scalef_ps(p.raw, n.raw)})));
     return gn::IfThenZeroElse(gn::Lt(by, least), y);
   }
@@ -309,8 +344,10 @@ HWY_INLINE V v_softplus(D d, V x) {
 /// and no difference of nearly equal numbers where x is negative.
 template <class D, class V>
 HWY_INLINE V v_gelu(D d, V x) {
-  const V one = hn::Set(d, 1.0f);
-  const V t = gn::Min(hn::Set(d, 20.0f), gn::Abs(x));  // beyond, q is 0
+  // Beyond, q is taken for 0: it would be a subnormal number, with which this and what comes next
+  // would take a hundred times as long.
+  const V one = hn::Set(d, 1.0f), most = hn::Set(d, 12.94f);
+  const V t = gn::Min(most, gn::Abs(x));
   const V u = v_reciprocal(d, gn::MulAdd(hn::Set(d, 0.3f), t, one));
   V p = gn::MulAdd(hn::Set(d, 3.83782908e-2f), u, hn::Set(d, -1.69166118e-1f));
   p = gn::MulAdd(p, u, hn::Set(d, 2.28660077e-1f));
@@ -320,7 +357,8 @@ HWY_INLINE V v_gelu(D d, V x) {
   p = gn::MulAdd(p, u, hn::Set(d, 1.2192034e-1f));
   p = gn::MulAdd(p, u, hn::Set(d, 1.19487688e-1f));
   p = gn::MulAdd(p, u, hn::Set(d, 7.16887598e-6f));
-  const V q = gn::Mul(p, v_exp_negative(d, gn::Mul(gn::Mul(t, hn::Set(d, -0.5f)), t)));
+  const V power = v_exp_moderate(d, V(gn::Mul(gn::Mul(t, hn::Set(d, -0.5f)), t)));
+  const V q = gn::IfThenZeroElse(gn::Ge(t, most), gn::Mul(p, power));
   return gn::Mul(x, gn::IfThenElse(gn::Lt(x, hn::Zero(d)), q, gn::Sub(one, q)));
 }
 
@@ -337,7 +375,10 @@ HWY_INLINE V v_gelu_tanh(D d, V x) {
 template <class D, class V>
 HWY_INLINE V v_mish(D d, V x) {
   const V two = hn::Set(d, 2.0f);
-  const V e = v_exp(d, gn::Min(hn::Set(d, 30.0f), x));  // beyond, the quotient is 1
+  // Beyond 30 the quotient is 1, below the least it is taken for 0.
+  const V least = hn::Set(d, kExpNormal);
+  const V moderate = v_exp_moderate(d, V(gn::Max(least, gn::Min(hn::Set(d, 30.0f), x))));
+  const V e = gn::IfThenZeroElse(gn::Lt(x, least), moderate);
   const V w = gn::Mul(e, gn::Add(e, two));
   return gn::Mul(x, gn::Div(w, gn::Add(w, two)));
 }

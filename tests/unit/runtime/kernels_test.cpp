@@ -347,6 +347,51 @@ TEST_P(Kernels, FunctionsWithinTheirBounds) {
   }
 }
 
+// Subnormal numbers take some processors a hundred times as long, in what comes next too.
+TEST_P(Kernels, ActivationsGiveNoSubnormalNumbers) {
+  const struct {
+    Unary op;
+    double (*exact)(double);
+    float a = 0;
+  } functions[] = {
+      {Unary::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {Unary::kSwish, [](double x) { return x / (1 + std::exp(-x)); }, 1},
+      {Unary::kGelu, [](double x) { return x * std::erfc(-x * std::sqrt(0.5)) / 2; }},
+      {Unary::kGeluTanh,
+       [](double x) {
+         return x / (1 + std::exp(-1.5957691216057308 * (x + 0.044715 * x * x * x)));
+       }},
+      {Unary::kSoftplus, [](double x) { return std::log1p(std::exp(x)); }},
+      {Unary::kMish, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }},
+  };
+  std::vector<float> x;
+  for (float v = -120; v < 0; v += 0.01f) x.push_back(v);
+  for (const float v : {-1e3f, -1e6f, -1e30f}) x.push_back(v);
+  std::vector<float> y(x.size());
+  const auto count = static_cast<int64_t>(x.size());
+  for (const auto& f : functions) {
+    unary_fn(f.op)(x.data(), y.data(), count, f.a, 0);
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_NE(std::fpclassify(y[i]), FP_SUBNORMAL) << static_cast<int>(f.op) << " of " << x[i];
+      const double exact = f.exact(static_cast<double>(x[i]));
+      EXPECT_NEAR(static_cast<double>(y[i]), exact, 2e-5 * std::fabs(exact) + 2e-36)
+          << static_cast<int>(f.op) << " of " << x[i];
+    }
+  }
+  // Exp has them: to half of the last place, and next to numbers that are none.
+  x.push_back(std::numeric_limits<float>::quiet_NaN());
+  x.insert(x.end(), {-HUGE_VALF, -90, 1, -88, -1e30f});
+  y.resize(x.size());
+  unary_fn(Unary::kExp)(x.data(), y.data(), static_cast<int64_t>(x.size()), 0, 0);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double exact = std::exp(static_cast<double>(x[i]));
+    if (std::isnan(exact))
+      EXPECT_TRUE(std::isnan(y[i]));
+    else
+      EXPECT_NEAR(static_cast<double>(y[i]), exact, 1.5e-7 * exact + 0.75e-45) << x[i];
+  }
+}
+
 TEST_P(Kernels, ExpAndLogOfDoublesWithinTheirBounds) {
   const struct {
     UnaryTyped op;

@@ -144,16 +144,13 @@ HWY_INLINE V exp_reduced_f64(D d, V x, V& power) {
   constexpr double kMagic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to a whole number
   const V shifted = hn::MulAdd(x, hn::Set(d, 1.4426950408889634), hn::Set(d, kMagic));
   const V n = hn::Sub(shifted, hn::Set(d, kMagic));
-  V r = hn::NegMulAdd(n, hn::Set(d, 0.6931471804855391), x);  // n times this is exact
-  r = hn::NegMulAdd(n, hn::Set(d, 7.440617110012397e-11), r);
-  // (e^r - 1) / r by Chebyshev's nodes, within 2.4e-17.
-  constexpr double kTerms[] = {0.0001984126987482063,
-                               0.001388888893251478,
-                               0.008333333333326136,
-                               0.041666666666573066,
-                               0.1666666666666667,
-                               0.5000000000000006,
-                               1.0};
+  // The first product and difference are exact; what r is rounded by is added at the end.
+  const V low = hn::Set(d, 7.440617110012397e-11);
+  const V first = hn::NegMulAdd(n, hn::Set(d, 0.6931471804855391), x);
+  const V r = hn::NegMulAdd(n, low, first), rounded = hn::NegMulAdd(n, low, hn::Sub(first, r));
+  // e^r = 1 + r + r^2 p(r), by Chebyshev's nodes, within 2.4e-17.
+  constexpr double kTerms[] = {0.0001984126987482063, 0.001388888893251478, 0.008333333333326136,
+                               0.041666666666573066,  0.1666666666666667,   0.5000000000000006};
   V p = hn::MulAdd(r, hn::Set(d, 2.5105217004720745e-08), hn::Set(d, 2.7626371065696354e-07));
   p = hn::MulAdd(p, r, hn::Set(d, 2.7557255400206422e-06));
   p = hn::MulAdd(p, r, hn::Set(d, 2.480150431378554e-05));
@@ -161,9 +158,9 @@ HWY_INLINE V exp_reduced_f64(D d, V x, V& power) {
   const hn::RebindToSigned<D> di;
   power = hn::BitCast(
       d, hn::Add(hn::ShiftLeft<52>(hn::BitCast(di, shifted)), hn::BitCast(di, hn::Set(d, 1.0))));
-  return hn::Mul(p, r);
+  return hn::Add(hn::MulAdd(hn::Mul(r, r), p, rounded), r);
 }
-/// e^x for |x| <= 700, within 1.1 ULP; e^x - 1 for 0 <= x <= 700, within 2.
+/// e^x for |x| <= 700, within 1 ULP; e^x - 1 for 0 <= x <= 700, within 2.
 template <class D, class V>
 HWY_INLINE V v_exp_f64(D d, V x) {
   V power;
