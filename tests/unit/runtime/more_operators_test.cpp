@@ -400,23 +400,44 @@ TEST_P(MoreOperators, BatchNormalizationTrainsRowsWithoutScale) {
         2e-6);
 }
 
-TEST_P(MoreOperators, MaxPoolOfPlanes) {
+TEST_P(MoreOperators, PoolsOfWidePlanes) {
+  // Which of two zeros is the greatest is left open: they are compared as numbers.
+  const auto pool = [&](const std::string& attributes, const Tensor& x) {
+    agree_cast({kF32}, "y = MaxPool <" + attributes + "> (x)", x, "y", "", 1e-12);
+    agree_cast({kF32}, "y = AveragePool <count_include_pad = 1, " + attributes + "> (x)", x, "y",
+               "", 1e-6);
+  };
   for (const char* attributes :
        {"kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]",
         "kernel_shape = [2, 2], strides = [2, 2]", "kernel_shape = [3, 3], pads = [1, 1, 1, 1]",
         "kernel_shape = [5, 5], pads = [2, 2, 2, 2]", "kernel_shape = [1, 4], strides = [3, 2]",
         "kernel_shape = [5, 3], strides = [3, 2], pads = [2, 2, 0, 1], ceil_mode = 1",
         "kernel_shape = [4, 1], strides = [1, 2], pads = [3, 0, 3, 0]",
+        "kernel_shape = [30, 3], strides = [30, 1], pads = [0, 2, 29, 0]",
         "kernel_shape = [2, 5], strides = [2, 1], dilations = [3, 1]"})
     for (const int64_t width : {16, 24, 25, 31, 39, 40, 47, 64, 100, 199, 200}) {
-      const std::string node = std::string("y = MaxPool <") + attributes + "> (x)";
-      // Which of two zeros is the greatest is left open: they are compared as numbers.
-      agree_cast({kF32}, node, numbers({1, 17, 23, width}, 1), "y", "", 1e-12);
-      agree_cast({kF32}, node, numbers({2, 3, 9, width}, 1, true), "y", "", 1e-12);
+      pool(attributes, numbers({1, 17, 23, width}, 1));
+      pool(attributes, numbers({2, 3, 9, width}, 1, true));
     }
-  for (const int64_t width : {30, 41, 150})
-    agree_cast({kF32}, "y = MaxPool <kernel_shape = [3], strides = [2], pads = [2, 1]> (x)",
-               numbers({2, 9, width}, 1), "y", "", 1e-12);
+  for (const int64_t width : {30, 41, 150, 5001})
+    pool("kernel_shape = [3], strides = [2], pads = [2, 1]", numbers({2, 9, width}, 1));
+  for (const char* attributes :
+       {"kernel_shape = [2, 2, 2], strides = [2, 2, 2]",
+        "kernel_shape = [3, 3, 3], pads = [1, 1, 1, 1, 1, 1]",
+        "kernel_shape = [2, 3, 5], strides = [1, 2, 2], pads = [1, 0, 2, 1, 2, 4]"})
+    for (const int64_t width : {24, 33, 64}) {
+      pool(attributes, numbers({1, 3, 5, 7, width}, 1));
+      pool(attributes, numbers({2, 2, 3, 40, width}, 1));
+    }
+  // A NaN in one plane of many, and in one slice of many.
+  for (const int64_t at : {0, 39, 3 * 70 * 40 + 69 * 40 + 5, 4 * 70 * 40 - 1}) {
+    Tensor planes = numbers({1, 5, 70, 40}, 1), slices = numbers({1, 1, 5, 70, 40}, 1);
+    planes.span<float>()[static_cast<size_t>(at)] = std::nanf("");
+    slices.span<float>()[static_cast<size_t>(at)] = std::nanf("");
+    pool("kernel_shape = [3, 3], pads = [1, 1, 1, 1]", planes);
+    pool("kernel_shape = [3, 3, 3], pads = [1, 1, 1, 1, 1, 1]", slices);
+    pool("kernel_shape = [2, 2, 2], strides = [2, 2, 2]", slices);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, MoreOperators,

@@ -266,6 +266,7 @@ bool has_nan(const float* x, int64_t n) {
     c = hn::MulAdd(hn::LoadU(d, x + i + 2 * lanes), zero, c);
     e = hn::MulAdd(hn::LoadU(d, x + i + 3 * lanes), zero, e);
   }
+  for (; i + lanes <= n; i += lanes) a = hn::MulAdd(hn::LoadU(d, x + i), zero, a);
   if (!hn::AllFalse(d, hn::IsNaN(hn::Add(hn::Add(a, b), hn::Add(c, e))))) i = 0;  // or infinite
   for (; i < n; i += lanes)
     if (!hn::AllFalse(d, hn::IsNaN(load_n(d, x + i, n - i)))) return true;

@@ -11,7 +11,7 @@
 #include "runtime/kernels/elementwise/unary.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
-#include "runtime/kernels/pool/max_planes.h"
+#include "runtime/kernels/pool/plane_windows.h"
 #include "runtime/kernels/pool/pool_rows.h"
 #include "runtime/kernels/reduce/rows.h"
 #include "runtime/kernels/tensor/transpose_tile.h"
@@ -173,7 +173,7 @@ void take_roots(const PoolState& state, float* y, int64_t count) {
 }
 
 /// y[p] = fold over plane p of input 0.
-void fold_planes(KernelRun& run, Fold fold, int64_t planes, int64_t plane, Tensor& y) {
+void reduce_planes(KernelRun& run, Fold fold, int64_t planes, int64_t plane, Tensor& y) {
   const float* from = run.data<float>(0);
   float* to = y.data<float>();
   run.parallel_for(planes, std::max<int64_t>(1, 16384 / plane), [&](int64_t begin, int64_t end) {
@@ -255,36 +255,30 @@ void pool_turned(const KernelRun& run, const PoolState& state, int64_t planes, c
       });
 }
 
-/// Planes of floats whose greatest numbers are found without turning or tiling.
-std::optional<MaxPlane> straight_planes(const PoolState& state) {
+/// Planes of floats whose windows are combined without turning or tiling.
+bool worth_no_turning(const PoolState& state) {
   const ConvGeometry& s = state.shape;
-  constexpr int64_t kMost = 200, kTaps = 5;
   // Turned planes fill vectors of sixteen; narrow ones gain more by that than they pay for it.
   const bool turns_well = active_isa() == Isa::kAvx512;
-  const int64_t least = !turns_well ? 16 : s.kernel[2] > 3 ? 40 : 24;
-  if (state.fold != PoolFold::kMax || s.in[0] != 1 || s.kernel[0] != 1 || s.pad[0] != 0 ||
-      s.out[0] != 1 || s.in[2] < least || s.in[2] > kMost || s.stride[2] > 2 ||
-      s.kernel[2] > kTaps || s.kernel[1] > kTaps || s.pad[2] >= s.kernel[2])
-    return std::nullopt;
-  for (const int axis : {1, 2})
-    if (s.dilation[axis] != 1 && s.kernel[axis] != 1) return std::nullopt;
-  return MaxPlane{s.in[1],     s.in[2],  s.out[1],    s.out[2],    s.kernel[1],
-                  s.stride[1], s.pad[1], s.kernel[2], s.stride[2], s.pad[2]};
+  const int64_t least = !turns_well ? 16 : s.kernel[2] > 3 ? 22 : 20;
+  return s.in[2] >= least && folds_planes(state.fold, s);
 }
-void pool_straight(const KernelRun& run, const PoolState& state, const MaxPlane& plane,
-                   int64_t planes, const float* x, float* y) {
-  const int64_t in = state.shape.in_plane(), out = state.shape.out_plane();
-  run.parallel_for(planes, std::max<int64_t>(1, 16384 / (in + out)),
-                   [&](int64_t begin, int64_t end) {
-                     std::vector<float> room(static_cast<size_t>(max_plane_room(plane)),
-                                             fill_of<float>(PoolFold::kMax));
-                     for (int64_t p = begin; p < end; ++p) {
-                       if (any_nan(x + p * in, in))
-                         Lines<float>(state, 1).pool(state, x + p * in, y + p * out);
-                       else
-                         max_plane(plane, x + p * in, y + p * out, (end - p) * out, room.data());
-                     }
-                   });
+void pool_straight(const KernelRun& run, const PoolState& state, int64_t planes, const float* x,
+                   float* y) {
+  const ConvGeometry& s = state.shape;
+  const int64_t in = s.in_plane(), out = s.out_plane();
+  run.parallel_for(
+      planes, std::max<int64_t>(1, 16384 / (in + out)), [&](int64_t begin, int64_t end) {
+        std::vector<float> room(static_cast<size_t>(plane_room(s) + 16),
+                                fill_of<float>(state.fold));
+        while (begin < end) {
+          begin += fold_planes(state.fold, s, end - begin, x + begin * in, state.factors.data(),
+                               y + begin * out, next_line(room.data()));
+          if (begin == end) break;
+          Lines<float>(state, 1).pool(state, x + begin * in, y + begin * out);
+          ++begin;
+        }
+      });
 }
 
 template <typename T>
@@ -301,14 +295,14 @@ Status pool_all(KernelRun& run) {
     for (int axis = 0; axis < 3; ++axis)
       whole = whole && s.pad[axis] == 0 && s.extent(axis) == s.in[axis];
     if (whole) {
-      fold_planes(run, Fold::kMax, x.dim(0) * x.dim(1), plane, *y);
+      reduce_planes(run, Fold::kMax, x.dim(0) * x.dim(1), plane, *y);
       return ok();
     }
   }
   const int64_t planes = x.dim(0) * x.dim(1);
   if constexpr (std::is_same_v<T, float>)
-    if (const auto plane = straight_planes(state)) {
-      pool_straight(run, state, *plane, planes, x.data<float>(), y->data<float>());
+    if (worth_no_turning(state)) {
+      pool_straight(run, state, planes, x.data<float>(), y->data<float>());
       return ok();
     }
   if (worth_turning<T>(state, planes)) {
@@ -354,7 +348,7 @@ Status run_global_pool(KernelRun& run) {
   for (uint32_t i = 2; i < dims.size(); ++i) dims[i] = 1;
   TRY(Tensor * y, run.output(0, DType::kFloat32, dims));
   const int64_t planes = x.dim(0) * x.dim(1), plane = x.size() / planes;
-  fold_planes(run, kAverage ? Fold::kSum : Fold::kMax, planes, plane, *y);
+  reduce_planes(run, kAverage ? Fold::kSum : Fold::kMax, planes, plane, *y);
   if (kAverage)
     for (float& value : y->span<float>()) value /= static_cast<float>(plane);
   return ok();
