@@ -234,10 +234,10 @@ class BlockLayout {
     return turned > kGathered + idle / static_cast<double>(pixels);
   }
   /// A convolution of each channel by itself computes as little as it moves, and rows of some
-  /// vectors are as good as blocks.
+  /// vectors are as good as blocks; the more so the fewer the products.
   bool takes_long_rows(const Node& node, const std::vector<int64_t>& w) const {
-    constexpr int64_t kLong = 40, kMostTaps = 25;
-    return w[2] * w[3] <= kMostTaps && rewriter_.dim(node.output(0), -1).value_or(0) >= kLong;
+    const int64_t taps = w[2] * w[3], least = taps <= 9 ? 24 : taps <= 25 ? 40 : 100;
+    return taps <= 49 && rewriter_.dim(node.output(0), -1).value_or(0) >= least;
   }
   bool convolves(const Node& node) const {
     return rewriter_.is(&node, "Conv") || rewriter_.is(&node, "Conv", kBlockDomain) ||

@@ -35,13 +35,15 @@ class Networks : public EachIsa {
   }
 
   /// Runs main(float[...] x) => (float[...] y) with these initialisers and nodes, twice with each
-  /// shape of x, and compares. Gives the names of the kernels of the last run.
+  /// shape of x, and compares. Gives the names of the kernels of the last run. `fixed`: the model
+  /// says the only shape.
   std::vector<std::string> agree(const std::string& constants, const std::string& nodes,
-                                 const std::vector<std::vector<int64_t>>& shapes) {
+                                 const std::vector<std::vector<int64_t>>& shapes,
+                                 bool fixed = false) {
     std::string rank;
     for (size_t i = 0; i < shapes[0].size(); ++i) {
       if (i > 0) rank += ",";
-      rank += i == 1 ? std::to_string(shapes[0][1]) : "d" + std::to_string(i);
+      rank += i == 1 || fixed ? std::to_string(shapes[0][i]) : "d" + std::to_string(i);
     }
     const std::string text = "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (float[" + rank +
                              "] x) => (y) <" + constants + "> {\n" + nodes + "\n}\n";
@@ -317,6 +319,44 @@ TEST_P(Networks, ConvolutionsOfBatches) {
   agree(constant("w", {20, 24, 5, 1}), "y = Conv <strides = [2, 1], pads = [2, 0, 2, 0]> (x, w)",
         {{5, 24, 30, 1}, {1, 24, 70, 1}});
   set_thread_count(0);
+}
+
+// Channels by themselves: rows that fill vectors, several at a time, and narrow ones as one.
+TEST_P(Networks, LoneConvolutionsOfChannels) {
+  struct Case {
+    std::vector<int64_t> x, w;
+    const char* attributes;
+  };
+  const Case cases[] = {
+      {{1, 3, 9, 24}, {3, 1, 3, 3}, "pads = [1, 1, 1, 1]"},
+      {{2, 5, 18, 33}, {5, 1, 3, 3}, "pads = [1, 1, 1, 1]"},
+      {{1, 4, 11, 57}, {8, 1, 3, 3}, "pads = [0, 1, 2, 0]"},
+      {{1, 3, 7, 50}, {3, 1, 3, 3}, "strides = [2, 2], pads = [1, 1, 1, 1]"},
+      {{1, 3, 21, 140}, {3, 1, 3, 3}, "strides = [1, 2], dilations = [2, 3], pads = [2, 3, 1, 0]"},
+      {{1, 3, 13, 45}, {3, 1, 5, 5}, "pads = [2, 2, 2, 2]"},
+      {{1, 3, 5, 64}, {3, 1, 5, 5}, "pads = [0, 2, 4, 0]"},
+      {{1, 2, 23, 90}, {2, 1, 5, 5}, "strides = [2, 2], pads = [2, 2, 2, 2]"},
+      {{1, 3, 12, 115}, {3, 1, 7, 7}, "pads = [3, 3, 3, 3]"},
+      {{1, 3, 4, 70}, {9, 1, 1, 3}, "pads = [0, 1, 0, 1]"},
+      {{1, 3, 40, 26}, {3, 1, 5, 1}, "strides = [3, 1]"},
+      {{1, 3, 4, 9, 33}, {6, 1, 3, 3, 3}, "pads = [1, 1, 1, 1, 1, 1]"},
+      {{2, 3, 4, 9, 6}, {6, 1, 2, 3, 3}, "pads = [1, 1, 1, 0, 1, 1]"},
+      {{1, 3, 300}, {3, 1, 5}, "pads = [2, 2]"},
+  };
+  for (const Case& c : cases) {
+    const std::string conv =
+        "Conv <group = " + std::to_string(c.x[1]) + ", " + c.attributes + "> (x, w, b)";
+    const std::string constants = constant("w", c.w) + "," + constant("b", {c.w[0]}) +
+                                  ", float low = {-0.5}, float high = {1.5}";
+    const auto kernels = agree(constants, "y = " + conv, {c.x}, true);
+    EXPECT_EQ(kernels, std::vector<std::string>{"conv_f32"}) << conv;
+    for (const char* after : {"y = Clip (a, low, high)", "y = HardSwish (a)",
+                              "c = Sin (a)\n d = Add (a, c)\n y = Relu (d)"})
+      agree(constants, "a = " + conv + "\n " + after, {c.x}, true);
+    if (c.x[1] == c.w[0] && c.w[2] == 3 && c.attributes == std::string("pads = [1, 1, 1, 1]"))
+      agree(constants, "c = Sin (x)\n a = " + conv + "\n d = Add (a, c)\n y = Relu (d)", {c.x},
+            true);
+  }
 }
 
 TEST_P(Networks, ConvolutionsOfManyGroups) {

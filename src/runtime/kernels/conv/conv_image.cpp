@@ -43,16 +43,24 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::ScalableTag<float>;
 
-void split_plane(const SplitTask& t) {
+void split_plane(const SplitTask& task) {
   const F f;
+  const SplitTask t = task;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  const int64_t width = t.columns * t.stride_x;
+  const int64_t width = t.columns * t.stride_x, right = t.left + t.n;
   const auto fill = hn::Set(f, t.fill);
   if (t.stride_x > 1)
     for (int64_t i = 0; i < width; i += lanes) store_n(fill, f, t.room + i, width - i);
+  int64_t row_phase = 0;
+  float* line = t.out;  // of the first row phase
   for (int64_t row = 0; row < t.height; ++row) {
-    if (t.first_row_phase_only && row % t.stride_y != 0) continue;
-    float* to = t.out + row % t.stride_y * t.stride_x * t.phase + row / t.stride_y * t.columns;
+    const int64_t phase = row_phase;
+    float* to = line + phase * t.stride_x * t.phase;
+    if (++row_phase == t.stride_y) {
+      row_phase = 0;
+      line += t.columns;
+    }
+    if (t.first_row_phase_only && phase != 0) continue;
     const int64_t from_row = row - t.top;
     if (from_row < 0 || from_row >= t.rows) {
       for (int64_t p = 0; p < t.stride_x; ++p)
@@ -61,15 +69,16 @@ void split_plane(const SplitTask& t) {
       continue;
     }
     const float* from = t.x + from_row * t.n;
+    float* inside = (t.stride_x == 1 ? to : t.room) + t.left;
+    int64_t whole = 0;
+    for (; whole + lanes <= t.n; whole += lanes)
+      hn::StoreU(hn::LoadU(f, from + whole), f, inside + whole);
+    if (whole < t.n) store_n(load_n(f, from + whole, t.n - whole), f, inside + whole, t.n - whole);
     if (t.stride_x == 1) {
-      for (int64_t i = 0; i < t.left; ++i) to[i] = t.fill;
-      for (int64_t i = 0; i < t.n; i += lanes)
-        store_n(load_n(f, from + i, t.n - i), f, to + t.left + i, t.n - i);
-      for (int64_t i = t.left + t.n; i < width; ++i) to[i] = t.fill;
+      for (int64_t i = 0; i < t.left; i += lanes) store_n(fill, f, to + i, t.left - i);
+      for (int64_t i = right; i < width; i += lanes) store_n(fill, f, to + i, width - i);
       continue;
     }
-    for (int64_t i = 0; i < t.n; i += lanes)
-      store_n(load_n(f, from + i, t.n - i), f, t.room + t.left + i, t.n - i);
     for (int64_t c = 0; c < t.columns; c += lanes) {
       const int64_t left = t.columns - c;
       if (t.stride_x == 2) {
