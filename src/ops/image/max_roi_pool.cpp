@@ -4,24 +4,12 @@
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
+#include "ops/kernels/roi_cells.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
 
 namespace {
-
-/// Cells [first, last) of one axis of a region, cut to the picture.
-struct Span {
-  int64_t first, last;
-};
-Span cell_span(int64_t cell, int64_t cells, double start, double end, int64_t limit) {
-  const double size = std::max(end - start + 1, 1.0) / static_cast<double>(cells);
-  const double low = std::floor(static_cast<double>(cell) * size) + start;
-  const double high = std::ceil(static_cast<double>(cell + 1) * size) + start;
-  const auto most = static_cast<double>(limit);
-  return {static_cast<int64_t>(std::clamp(low, 0.0, most)),
-          static_cast<int64_t>(std::clamp(high, 0.0, most))};
-}
 
 template <typename T>
 Status max_roi_pool(KernelContext& context, const Tensor& x) {
@@ -40,7 +28,7 @@ Status max_roi_pool(KernelContext& context, const Tensor& x) {
   TRY(Tensor y, context.allocate(dtype_of<T>(), {{count, channels, rows, columns}}));
   if (y.size() == 0) return give(context, 0, x.dtype(), std::move(y));
   const int64_t width = x.dim(3), plane = x.dim(2) * width, cells = rows * columns;
-  std::vector<Span> down(static_cast<size_t>(count * rows)),
+  std::vector<CellSpan> down(static_cast<size_t>(count * rows)),
       across(static_cast<size_t>(count * columns));
   for (int64_t n = 0; n < count; ++n) {
     const double* roi = rois.data<double>() + n * 5;
@@ -65,11 +53,11 @@ Status max_roi_pool(KernelContext& context, const Tensor& x) {
       const auto image = static_cast<int64_t>(rois.data<double>()[n * 5]);
       const T* from = in.data<T>() + (image * channels + task % channels) * plane;
       T* to = y.data<T>() + task * cells;
-      const Span* spans = across.data() + n * columns;
+      const CellSpan* spans = across.data() + n * columns;
       for (int64_t row = 0; row < rows; ++row) {
-        const Span high = down[static_cast<size_t>(n * rows + row)];
+        const CellSpan high = down[static_cast<size_t>(n * rows + row)];
         for (int64_t column = 0; column < columns; ++column, ++to) {
-          const Span wide = spans[column];
+          const CellSpan wide = spans[column];
           if (high.first >= high.last || wide.first >= wide.last) {
             *to = T{};
             continue;

@@ -8,36 +8,12 @@
 
 #include "ops/infer_helpers.h"
 #include "ops/kernels/compute.h"
+#include "ops/kernels/crop_sample.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
 
 namespace {
-
-/// Where sample `i` of `count` between `first` and `last` (of [0, 1]) lies on an axis of `length`.
-float sample_at(int64_t i, int64_t count, float first, float last, int64_t length) {
-  const auto span = static_cast<float>(length - 1);
-  if (count > 1)
-    return first * span +
-           static_cast<float>(i) * ((last - first) * span / static_cast<float>(count - 1));
-  return 0.5f * (first + last) * span;
-}
-
-/// The elements of an axis that a sample lies between.
-struct Sample {
-  int64_t first = 0, second = 0;
-  float share = 0;  ///< of the second
-  bool inside = false;
-
-  Sample() = default;
-  Sample(float at, int64_t length, bool nearest) {
-    inside = at >= 0 && at <= static_cast<float>(length - 1);
-    if (!inside) return;
-    first = static_cast<int64_t>(nearest ? std::round(at) : std::floor(at));
-    second = nearest ? first : static_cast<int64_t>(std::ceil(at));
-    share = at - static_cast<float>(first);
-  }
-};
 
 Status run_crop_and_resize(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
@@ -61,18 +37,18 @@ Status run_crop_and_resize(KernelContext& context) {
   if (y.size() == 0) return give(context, 0, x->dtype(), std::move(y));
   const bool nearest = mode == "nearest";
   // Where the rows and columns of all boxes lie, which all channels share.
-  std::vector<Sample> samples(static_cast<size_t>(count * (size[0] + size[1])));
+  std::vector<CropSample> samples(static_cast<size_t>(count * (size[0] + size[1])));
   for (int64_t n = 0; n < count; ++n) {
     const int64_t image = images->get_int64(n);
     if (image < 0 || image >= x->dim(0))
       return context.error("batch_indices has the value " + std::to_string(image) + ", there are " +
                            std::to_string(x->dim(0)) + " images");
     const float* box = boxes.data<float>() + n * 4;
-    Sample* to = samples.data() + n * (size[0] + size[1]);
+    CropSample* to = samples.data() + n * (size[0] + size[1]);
     for (int64_t i = 0; i < size[0]; ++i)
-      *to++ = Sample(sample_at(i, size[0], box[0], box[2], height), height, nearest);
+      *to++ = CropSample(crop_position(i, size[0], box[0], box[2], height), height, nearest);
     for (int64_t j = 0; j < size[1]; ++j)
-      *to++ = Sample(sample_at(j, size[1], box[1], box[3], width), width, nearest);
+      *to++ = CropSample(crop_position(j, size[1], box[1], box[3], width), width, nearest);
   }
   context.parallel_for(count * channels, 8, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
@@ -80,17 +56,17 @@ Status run_crop_and_resize(KernelContext& context) {
       const float* from =
           in.data<float>() + (images->get_int64(n) * channels + task % channels) * height * width;
       float* to = y.data<float>() + task * size[0] * size[1];
-      const Sample* rows = samples.data() + n * (size[0] + size[1]);
-      const Sample* columns = rows + size[0];
+      const CropSample* rows = samples.data() + n * (size[0] + size[1]);
+      const CropSample* columns = rows + size[0];
       for (int64_t i = 0; i < size[0]; ++i, to += size[1]) {
-        const Sample& v = rows[i];
+        const CropSample& v = rows[i];
         if (!v.inside) {
           std::fill_n(to, size[1], outside);
           continue;
         }
         const float *above = from + v.first * width, *below = from + v.second * width;
         for (int64_t j = 0; j < size[1]; ++j) {
-          const Sample& u = columns[j];
+          const CropSample& u = columns[j];
           if (!u.inside) {
             to[j] = outside;
           } else if (nearest) {

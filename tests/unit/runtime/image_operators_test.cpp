@@ -142,6 +142,51 @@ TEST_P(ImageOperators, RoiAlign) {
                   {{"x", x}, {"r", rois}, {"b", one}}, 1e-5);
 }
 
+TEST_P(ImageOperators, CropsOfBoxes) {
+  // Parts of a picture, beyond it, turned around, a point, and the whole of it.
+  const float corners[] = {0.1f, 0.2f, 0.5f, 0.4f, -0.3f, -0.2f, 0.4f, 1.5f,  0.9f, 0.8f, 0.1f,
+                           0.3f, 0.5f, 0.5f, 0.5f, 0.5f,  0,     0,    1,     1,    2,    0,
+                           3,    0.5f, 0,    0,    0.3f,  1,     0.f,  -0.0f, 0.1f, 0.02f};
+  const Tensor rois = Tensor::of<float>(DType::kFloat32, {{8, 4}},
+                                        std::vector<float>(std::begin(corners), std::end(corners)));
+  const Tensor one =
+      Tensor::of<int32_t>(DType::kInt32, {{8}}, std::vector<int32_t>{0, 1, 1, 0, 0, 1, 0, 1});
+  const int32_t sizes[][2] = {{1, 1}, {5, 3}, {2, 16}, {14, 14}, {3, 37}};
+  for (const auto& size : sizes)
+    for (const char* mode : {"bilinear", "nearest"})
+      for (const Tensor& x : {numbers({2, 3, 20, 24}, 1), numbers({2, 70, 1, 7}, 1),
+                              numbers({2, 2, 40, 133}, 1), numbers({2, 5, 9, 1}, 1, true)})
+        agree(
+            std::string("main (float[A,B,C,D] x, float[E,F] r, int32[E] b, int32[G] s) => (y) { "
+                        "y = com.microsoft.CropAndResize <extrapolation_value = 0.25, mode = \"") +
+                mode + "\"> (x, r, b, s) }",
+            {{"x", x},
+             {"r", rois},
+             {"b", one},
+             {"s",
+              Tensor::of<int32_t>(DType::kInt32, {{2}}, std::vector<int32_t>{size[0], size[1]})}},
+            1e-6);
+}
+
+TEST_P(ImageOperators, MaxRoiPool) {
+  const float regions[] = {0,   2, 1,  8, 9, 1,  -3, -2, 5, 4,  1,  0,  0,  22, 18, 0, 12,
+                           9,   4, 20, 1, 3, 4,  3,  4,  0, 30, 30, 40, 40, 1,  0,  0, 400,
+                           400, 0, 5,  0, 6, 60, 0,  0,  9, 90, 9,  1,  17, 3,  19, 11};
+  const Tensor rois = Tensor::of<float>(DType::kFloat32, {{10, 5}},
+                                        std::vector<float>(std::begin(regions), std::end(regions)));
+  for (const char* shape : {"[1, 1]", "[7, 7]", "[2, 17]", "[3, 5]"})
+    for (const char* scale : {"1", "0.37"})
+      for (const bool odd : {false, true})
+        for (Tensor x : {numbers({2, 3, 20, 24}, 1, odd), numbers({2, 30, 9, 7}, 1, odd),
+                         numbers({2, 2, 90, 150}, 1, odd)}) {
+          for (float& value : x.span<float>()) value += 0.0f;  // which zero is the greatest is open
+          agree(std::string("main (float[A,B,C,D] x, float[E,F] r) => (y) { y = MaxRoiPool "
+                            "<pooled_shape = ") +
+                    shape + ", spatial_scale = " + scale + "> (x, r) }",
+                {{"x", x}, {"r", rois}});
+        }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, ImageOperators,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });
