@@ -23,6 +23,32 @@ inline Box read_box(const float* numbers, bool centred) {
           std::max(numbers[0], numbers[2]), std::max(numbers[1], numbers[3])};
 }
 
+/// Moves some of the greatest of n distinct keys before all others, about `wanted` of them, and
+/// gives how many: at least one. A sample says where to part them, by which no branch is foreseen
+/// wrongly.
+inline size_t greatest_first(uint64_t* keys, size_t n, size_t wanted) {
+  constexpr size_t kSample = 32;
+  const auto descending = [](uint64_t a, uint64_t b) { return a > b; };
+  if (n <= wanted) return n;
+  size_t some = n;
+  if (n / 4 >= wanted && n >= 8 * kSample) {
+    uint64_t sample[kSample];
+    for (size_t i = 0; i < kSample; ++i) sample[i] = keys[i * (n / kSample)];
+    std::sort(sample, sample + kSample, descending);
+    const uint64_t least = sample[wanted * kSample / n + 1];
+    some = 0;
+    for (size_t i = 0; i < n; ++i) {
+      const uint64_t key = keys[i];
+      keys[i] = keys[some];
+      keys[some] = key;
+      some += static_cast<size_t>(key >= least);
+    }
+  }
+  if (some <= 4 * wanted) return some;
+  std::nth_element(keys, keys + wanted - 1, keys + some, descending);
+  return wanted;
+}
+
 struct BoxSelection {
   int64_t batch = 0, classes = 0, count = 0;
   int64_t most = 0;  ///< of each class
@@ -51,7 +77,7 @@ std::vector<int64_t> select_boxes(const BoxSelection& s, const float* boxes, con
       size_t some = 0;
       for (int64_t i = 0; i < s.count; ++i) {
         candidates[some] =
-            uint64_t{order_key(score[i])} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
+            uint64_t{order_key_of_number(score[i])} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
         some += static_cast<size_t>(score[i] == score[i]) &
                 static_cast<size_t>(!s.filtered | (score[i] > s.score_threshold));
       }
@@ -60,12 +86,9 @@ std::vector<int64_t> select_boxes(const BoxSelection& s, const float* boxes, con
       auto part = static_cast<size_t>(2 * std::clamp<int64_t>(s.most, 32, 1 << 19));
       for (size_t done = 0;
            done < candidates.size() && static_cast<int64_t>(kept.size()) < s.most;) {
-        const size_t stop = std::min(candidates.size(), done + part);
-        const auto first = candidates.begin() + static_cast<std::ptrdiff_t>(done),
-                   last = candidates.begin() + static_cast<std::ptrdiff_t>(stop);
-        if (stop < candidates.size())
-          std::nth_element(first, last - 1, candidates.end(), descending);
-        std::sort(first, last, descending);
+        uint64_t* const first = candidates.data() + done;
+        const size_t stop = done + greatest_first(first, candidates.size() - done, part);
+        std::sort(first, candidates.data() + stop, descending);
         for (; done < stop && static_cast<int64_t>(kept.size()) < s.most; ++done) {
           const auto i = static_cast<int64_t>(UINT32_MAX - static_cast<uint32_t>(candidates[done]));
           const Box candidate = read_box(box + i * 4, s.centred);
