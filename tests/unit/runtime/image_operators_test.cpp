@@ -168,6 +168,18 @@ TEST_P(ImageOperators, CropsOfBoxes) {
             1e-6);
 }
 
+TEST_P(ImageOperators, NearestNeighbours) {
+  for (const char* scale : {"0.3", "0.5", "0.52", "0.8", "1.1", "1.37", "1.5", "2", "3", "9.5"})
+    for (const int64_t width : {5, 11, 17, 40, 67})
+      for (const char* way : {"half_pixel", "asymmetric", "align_corners"})
+        for (const char* round : {"round_prefer_floor", "ceil"})
+          agree(std::string("main (float[2,3,7,") + std::to_string(width) +
+                    "] x) => (y) <float[4] s = {1, 1, 1.3, " + scale +
+                    "}> { y = Resize <mode = \"nearest\", coordinate_transformation_mode = \"" +
+                    way + "\", nearest_mode = \"" + round + "\"> (x, , s) }",
+                {{"x", numbers({2, 3, 7, width}, 1, true)}});
+}
+
 TEST_P(ImageOperators, MaxRoiPool) {
   const float regions[] = {0,   2, 1,  8, 9, 1,  -3, -2, 5, 4,  1,  0,  0,  22, 18, 0, 12,
                            9,   4, 20, 1, 3, 4,  3,  4,  0, 30, 30, 40, 40, 1,  0,  0, 400,

@@ -216,6 +216,47 @@ void twice(const uint32_t* x, int64_t n, uint32_t* y, uint32_t* again) {
   }
 }
 
+/// A vector of numbers at places that ascend: those within one are distributed from there.
+HWY_INLINE void pick_vector(const uint32_t* x, int64_t length, const int32_t* from, uint32_t* y) {
+  const hn::ScalableTag<uint32_t> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t low = from[0], span = from[lanes - 1] - low, left = length - low;
+  const auto at = hn::LoadU(di, from), lane = hn::Sub(at, hn::Set(di, from[0]));
+  if (span < lanes) {
+    const auto near = load_n(d, x + low, left);
+    hn::StoreU(hn::TableLookupLanes(near, hn::IndicesFromVec(d, lane)), d, y);
+    return;
+  }
+#if HWY_TARGET == HWY_AVX3
+  if (span < 2 * lanes) {
+    const auto near = hn::LoadU(d, x + low), far = load_n(d, x + low + lanes, left - lanes);
+    const hn::Vec<decltype(d)> v{_mm512_permutex2var_epi32(near.raw, lane.raw, far.raw)};
+    hn::StoreU(v, d, y);
+    return;
+  }
+#endif
+#if HWY_TARGET <= HWY_AVX2
+  const auto all = hn::GatherIndex(di, reinterpret_cast<const int32_t*>(x), at);
+  hn::StoreU(hn::BitCast(d, all), d, y);
+#else
+  for (int64_t j = 0; j < lanes; ++j) y[j] = x[from[j]];
+#endif
+}
+void pick(const uint32_t* x, int64_t length, const int32_t* from, int64_t n, uint32_t* y) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<uint32_t>()));
+  int64_t i = 0;
+  if (n < lanes) {
+    for (; i < n; ++i) y[i] = x[from[i]];
+    return;
+  }
+  // The last vector reaches back.
+  for (; i < n; i += lanes) {
+    const int64_t j = std::min(i, n - lanes);
+    pick_vector(x, length, from + j, y + j);
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -267,6 +308,10 @@ template void bytes_to_doubles(const int8_t*, int64_t, double*);
 template void doubles_to_bytes(const double*, int64_t, uint8_t*);
 template void doubles_to_bytes(const double*, int64_t, int8_t*);
 
+void pick_row(const uint32_t* x, int64_t length, const int32_t* from, int64_t n, uint32_t* y) {
+  TOMBOLO_TARGET(void(const uint32_t*, int64_t, const int32_t*, int64_t, uint32_t*), pick)
+  (x, length, from, n, y);
+}
 void double_row(const uint32_t* x, int64_t n, uint32_t* y, uint32_t* again) {
   TOMBOLO_TARGET(void(const uint32_t*, int64_t, uint32_t*, uint32_t*), twice)(x, n, y, again);
 }

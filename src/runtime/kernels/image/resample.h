@@ -31,5 +31,7 @@ void doubles_to_bytes(const double* x, int64_t n, T* y);
 
 /// Each of n 32-bit elements twice, to y and, unless it is null, to `again`.
 void double_row(const uint32_t* x, int64_t n, uint32_t* y, uint32_t* again);
+/// y[i] = x[from[i]] of `length` numbers; places ascend.
+void pick_row(const uint32_t* x, int64_t length, const int32_t* from, int64_t n, uint32_t* y);
 
 }  // namespace tombolo

@@ -22,6 +22,7 @@ struct NearestState final : KernelState {
   /// Of pixels: where each of a row's comes from, and their bytes; no pixels of an element.
   std::vector<int64_t> columns;
   size_t pixel = 0;
+  std::vector<int32_t> places;  ///< the same of pixels of 32 bits, counted in those
 };
 
 bool stays(const std::vector<ops::ResizeTaps>& places, int64_t length) {
@@ -80,6 +81,14 @@ bool plan_nearest(const KernelQuery& q, NearestState& s) {
   s.row = q.dims(0)[width] * static_cast<int64_t>(s.pixel);
   for (const auto& place : places[width])
     s.columns.push_back(place.first * static_cast<int64_t>(s.pixel));
+  // Vectors are made from one or two of the input, unless an image shrinks by more than that.
+  const auto count = static_cast<int64_t>(s.columns.size()), given = q.dims(0)[width];
+  const bool dense = active_isa() == Isa::kAvx512
+                         ? 2 * count >= given
+                         : active_isa() == Isa::kAvx2 && 3 * count >= 2 * given;
+  if (s.pixel == 4 && count >= 16 && dense && s.row <= INT32_MAX &&
+      std::is_sorted(s.columns.begin(), s.columns.end()))
+    for (const int64_t column : s.columns) s.places.push_back(static_cast<int32_t>(column / 4));
   return true;
 }
 bool supports_nearest(const KernelQuery& q) {
@@ -93,6 +102,10 @@ Result<std::unique_ptr<KernelState>> prepare_nearest(const PrepareContext& q) {
   return state;
 }
 
+void pick_places(const NearestState& s, const std::byte* from, std::byte* to) {
+  pick_row(reinterpret_cast<const uint32_t*>(from), s.row / 4, s.places.data(),
+           static_cast<int64_t>(s.places.size()), reinterpret_cast<uint32_t*>(to));
+}
 /// kPixel: the bytes of a pixel, 0 for any.
 template <size_t kPixel>
 void copy_row(const NearestState& s, const std::byte* from, std::byte* to) {
@@ -105,12 +118,13 @@ void copy_row(const NearestState& s, const std::byte* from, std::byte* to) {
 void copy_pixels(const KernelRun& run, const NearestState& s, const std::byte* x, std::byte* y) {
   const auto row_bytes = static_cast<int64_t>(s.columns.size() * s.pixel);
   using Copy = void(const NearestState&, const std::byte*, std::byte*);
-  Copy* const copy = s.pixel == 64  ? copy_row<64>
-                     : s.pixel == 8 ? copy_row<8>
-                     : s.pixel == 4 ? copy_row<4>
-                     : s.pixel == 2 ? copy_row<2>
-                     : s.pixel == 1 ? copy_row<1>
-                                    : copy_row<0>;
+  Copy* const copy = !s.places.empty() ? pick_places
+                     : s.pixel == 64   ? copy_row<64>
+                     : s.pixel == 8    ? copy_row<8>
+                     : s.pixel == 4    ? copy_row<4>
+                     : s.pixel == 2    ? copy_row<2>
+                     : s.pixel == 1    ? copy_row<1>
+                                       : copy_row<0>;
   run.parallel_for(static_cast<int64_t>(s.rows.size()), std::max<int64_t>(1, (1 << 16) / row_bytes),
                    [&](int64_t begin, int64_t end) {
                      for (int64_t r = begin; r < end; ++r) {
