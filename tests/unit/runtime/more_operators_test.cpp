@@ -440,6 +440,22 @@ TEST_P(MoreOperators, PoolsOfWidePlanes) {
   }
 }
 
+TEST_P(MoreOperators, OneHot) {
+  // Indices on both sides of what counts, of rows that several threads share.
+  for (const int axis : {0, 1, 2, -1})
+    for (const int depth : {1, 5, 90})
+      for (const int type : {1, 7, 9, 10})
+        for (const char* index : {"6", "7"})
+          for (const char* off : {"0", "3"})
+            for (const Tensor& x : {places({7, 5}, 2 * depth), places({80, 13}, depth + 1)})
+              agree("main (int64[A,B] x) => (y) <int64[1] d = {" + std::to_string(depth) +
+                        "}, float[2] v = {" + off + ", 1}> { i = Cast <to = " + index +
+                        "> (x) w = Cast <to = " + std::to_string(type) +
+                        "> (v) z = OneHot <axis = " + std::to_string(axis) +
+                        "> (i, d, w) y = Cast <to = 1> (z) }",
+                    {{"x", x}});
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, MoreOperators,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });
