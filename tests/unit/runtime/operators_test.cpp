@@ -362,6 +362,11 @@ TEST_P(Operators, ScattersThatCombine) {
              {"i", places({count, 3}, 5)},
              {"u", numbers({count}, 1, true)}},
             1e-6);
+      agree("main (float[A] x, int64[K,T] i, float[K] u" + body,
+            {{"x", numbers({70}, 1, true)},
+             {"i", places({count, 1}, 70)},
+             {"u", numbers({count}, 1, true)}},
+            1e-6);
       agree("main (float[A,B,C] x, int64[K,T] i, float[K,C] u" + body,
             {{"x", numbers({5, 5, 7}, 1)},
              {"i", places({count, 2}, 5)},

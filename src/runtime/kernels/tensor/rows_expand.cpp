@@ -2,7 +2,6 @@
 // floats.
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "ops/kernels/arguments.h"
@@ -213,6 +212,19 @@ Status scatter(KernelRun& run, const ScatterState& s, const std::byte* from, std
         const auto* index = run.data<int64_t>(1);
         const int64_t first = begin * kLine, bytes = std::min(s.piece, end * kLine) - first;
         const std::byte* source = from + first;
+        if (depth == 1) {  // what is written could be all that is read, but for these
+          const int64_t length = s.lengths[0], step = s.steps[0], piece = s.piece;
+          for (const int64_t* const stop = index + s.count; index != stop; ++index) {
+            const int64_t given = *index, at = given < 0 ? given + length : given;
+            if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(length)) {
+              if (begin == 0) said = ops::checked_index(given, length, 0).error();
+              return;  // all parts find the same
+            }
+            put(to + first + at * step, source, bytes);
+            source += piece;
+          }
+          return;
+        }
         for (int64_t i = 0; i < s.count; ++i, index += depth, source += s.piece) {
           int64_t place = first;
           for (uint32_t j = 0; j < depth; ++j) {
@@ -251,11 +263,11 @@ Status combine(KernelRun& run, const ScatterState& s, const std::byte* from, std
   });
 }
 
-/// Which of two numbers stays, without a branch: it would be guessed wrong every other time.
-float choose_float(bool first, float a, float b) {
-  const uint32_t mask = 0u - static_cast<uint32_t>(first);
-  return std::bit_cast<float>((std::bit_cast<uint32_t>(a) & mask) |
-                              (std::bit_cast<uint32_t>(b) & ~mask));
+/// `other`, which one instruction makes, unless a stays as it is no number: seldom, as is foreseen.
+float unless_nan(float a, float other) {
+  if (a != a) [[unlikely]]
+    return a;
+  return other;
 }
 
 Status run_scatter(KernelRun& run) {
@@ -277,10 +289,10 @@ Status run_scatter(KernelRun& run) {
       return combine(run, s, from, to, Binary::kMul, [](float a, float b) { return a * b; });
     case Combine::kMax:
       return combine(run, s, from, to, Binary::kMax,
-                     [](float a, float b) { return choose_float((a > b) | (a != a), a, b); });
+                     [](float a, float b) { return unless_nan(a, a > b ? a : b); });
     case Combine::kMin:
       return combine(run, s, from, to, Binary::kMin,
-                     [](float a, float b) { return choose_float((a < b) | (a != a), a, b); });
+                     [](float a, float b) { return unless_nan(a, a < b ? a : b); });
     case Combine::kReplace:
       break;
   }
