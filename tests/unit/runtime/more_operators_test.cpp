@@ -440,6 +440,16 @@ TEST_P(MoreOperators, PoolsOfWidePlanes) {
   }
 }
 
+TEST_P(MoreOperators, SumsOfShortRows) {
+  for (const char* op : {"ReduceSum", "ReduceL1", "ReduceSumSquare", "ReduceMean"})
+    for (const int64_t rows : {1, 3, 4, 6, 150})
+      for (const int64_t n : {16, 17, 31, 32, 49, 100, 128, 129})
+        for (const bool odd : {false, true})
+          agree("main (float[A,B] x) => (y) <int64[1] a = {1}> { y = " + std::string(op) +
+                    " <keepdims = 0> (x, a) }",
+                {{"x", numbers({rows, n}, 1, odd)}}, 1e-6);
+}
+
 TEST_P(MoreOperators, OneHot) {
   // Indices on both sides of what counts, of rows that several threads share.
   for (const int axis : {0, 1, 2, -1})

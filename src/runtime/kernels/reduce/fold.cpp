@@ -309,8 +309,53 @@ void fold_short(const T* x, int64_t count, T* y) {
   }
 }
 
+#if HWY_TARGET == HWY_AVX3
+/// Sums of a row, lane by lane.
+template <Fold kFold>
+HWY_INLINE hn::Vec<hn::ScalableTag<float>> sum_lanes(const float* x, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto s0 = hn::Zero(d), s1 = s0;
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    s0 = combine<kFold>(d, s0, hn::LoadU(d, x + i));
+    s1 = combine<kFold>(d, s1, hn::LoadU(d, x + i + lanes));
+  }
+  for (; i < n; i += lanes) s0 = combine<kFold>(d, s0, load_n(d, x + i, n - i));
+  return hn::Add(s0, s1);
+}
+/// Sums of rows of a few vectors of sixteen: lanes are summed for four rows at once. The last row
+/// stands in for those that are not there, as no sum may depend on how rows are shared.
+template <Fold kFold>
+void sum_four(const float* x, int64_t n, int64_t count, float* y) {
+  const hn::ScalableTag<float> d;
+  const hn::Repartition<double, decltype(d)> pairs;
+  const hn::Half<decltype(d)> half;
+  const hn::Half<decltype(half)> four;
+  for (int64_t i = 0; i < count; i += 4) {
+    const auto row = [&](int64_t k) HWY_ATTR {
+      return sum_lanes<kFold>(x + std::min(i + k, count - 1) * n, n);
+    };
+    const auto a = row(0), b = row(1), c = row(2), e = row(3);
+    const auto ab =
+        hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
+    const auto ce =
+        hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e)));
+    const auto all = hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, ab, ce)),
+                             hn::BitCast(d, hn::InterleaveUpper(pairs, ab, ce)));
+    const auto two = hn::Add(hn::LowerHalf(half, all), hn::UpperHalf(half, all));
+    store_n(hn::Add(hn::LowerHalf(four, two), hn::UpperHalf(four, two)), four, y + i, count - i);
+  }
+}
+#endif
+
 template <Fold kFold, typename T>
 void fold_all(const T* x, int64_t n, int64_t count, T* y) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (std::is_same_v<T, float> &&
+                (kFold == Fold::kSum || kFold == Fold::kSumSquare || kFold == Fold::kSumAbs))
+    if (n > 16 && n <= 128) return sum_four<kFold>(x, n, count, y);
+#endif
   switch (n) {
     case 2:
       return fold_short<kFold, T, 2>(x, count, y);
