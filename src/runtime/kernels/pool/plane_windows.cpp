@@ -25,7 +25,7 @@ struct PlaneLines {
   int64_t tap[5] = {0, 0, 0, 0, 0};     ///< of the first window
 
   explicit PlaneLines(const ConvGeometry& s) {
-    constexpr int64_t kNear = 4096;
+    constexpr int64_t kNear = 5120;
     const int64_t stride = s.stride[2], pad = s.pad[2];
     const int64_t phase =
         (std::max(s.out[2] + s.kernel[2], (s.in[2] + pad) / stride + 1) + 4 * kLine) / kLine *
@@ -93,15 +93,41 @@ HWY_NOINLINE void combine_rows(const float* x, const RowsOfWindows& windows,
     return down(from, [&](const float* p) HWY_ATTR { return hn::LoadU(f, p); });
   };
   // Behind the last column nothing is added.
-  const auto part = [&](const float* from) HWY_ATTR {
-    const PV some =
-        down(from, [&](const float* p) HWY_ATTR { return load_n(f, p, width % lanes); });
+  const auto behind_none = [&](PV some) HWY_ATTR {
     if (kFold == PoolFold::kSum) return some;
     return hn::IfThenElse(inside, some, hn::Set(f, -std::numeric_limits<float>::infinity()));
   };
+  const auto part = [&](const float* from) HWY_ATTR {
+    return behind_none(
+        down(from, [&](const float* p) HWY_ATTR { return load_n(f, p, width % lanes); }));
+  };
   float* first = line + lines.column[0];
   float* second = line + lines.column[1];
-  for (int64_t r = 0; r < count; ++r) {
+  int64_t r = 0;
+  // Two windows that have all rows but one in common.
+  if constexpr (kStride == 1 && kRows > 1)
+    for (; windows.stride == 1 && r + 2 <= count; r += 2) {
+      const auto both = [&](int64_t j, auto&& load, auto&& store) HWY_ATTR {
+        const float* from = x + j;
+        PV all = load(from + width);
+#pragma GCC unroll 8
+        for (int64_t k = 2; k < kRows; ++k) all = fold_two<kFold>(all, load(from + k * width));
+        store(fold_two<kFold>(load(from), all), first + j);
+        store(fold_two<kFold>(all, load(from + kRows * width)), first + step + j);
+      };
+      int64_t j = 0;
+      for (; j + lanes <= width; j += lanes)
+        both(
+            j, [&](const float* p) HWY_ATTR { return hn::LoadU(f, p); },
+            [&](PV v, float* to) HWY_ATTR { hn::StoreU(v, f, to); });
+      if (j < width)
+        both(
+            j, [&](const float* p) HWY_ATTR { return load_n(f, p, width % lanes); },
+            [&](PV v, float* to) HWY_ATTR { hn::StoreU(behind_none(v), f, to); });
+      x += 2 * width;
+      first += 2 * step;
+    }
+  for (; r < count; ++r) {
     int64_t j = 0;
     if constexpr (kStride == 1) {
       for (; j + lanes <= width; j += lanes) hn::StoreU(whole(x + j), f, first + j);
