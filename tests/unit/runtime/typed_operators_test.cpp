@@ -72,6 +72,7 @@ TEST_P(TypedOperators, MaxUnpool) {
   agree(model(""), {{"given", numbers({2, 3, 8, 10}, 1)}});
   agree(model("2, 3, 8, 10"), {{"given", numbers({2, 3, 8, 10}, 1)}});
   agree(model("2, 3, 9, 13"), {{"given", numbers({2, 3, 8, 10}, 1)}});
+  agree(model("2, 3, 11, 10"), {{"given", numbers({2, 3, 8, 10}, 1)}});
 }
 
 TEST_P(TypedOperators, ExtremesOfAnyAxis) {

@@ -155,7 +155,9 @@ bool supports_unpool(const KernelQuery& q) {
 Result<std::unique_ptr<KernelState>> prepare_unpool(const PrepareContext& q) {
   auto state = std::make_unique<UnpoolState>();
   plan_unpool(q, *state);
-  if (state->output == state->counted) return state;
+  // Where only the first axis of a plane is longer, places stay.
+  if (std::equal(state->output.begin() + 3, state->output.end(), state->counted.begin() + 3))
+    return state;
   state->moved.resize(static_cast<size_t>(state->plane()));
   for (size_t i = 0; i < state->moved.size(); ++i)
     state->moved[i] = static_cast<int32_t>(state->place_in_output(static_cast<int64_t>(i)));
