@@ -66,27 +66,30 @@ struct RowsOfWindows {
 };
 
 /// A line for each row of windows, the first of which begins at x: the fold down its columns, of
-/// kRows numbers if that is not 0.
-template <PoolFold kFold, int64_t kStride, int64_t kRows>
+/// kRows numbers of a slice if that is not 0, of one slice unless kDeep.
+template <PoolFold kFold, int64_t kStride, int64_t kRows, bool kDeep>
 HWY_NOINLINE void combine_rows(const float* x, const RowsOfWindows& windows,
                                const PlaneLines& lines, float* line) {
   const PF f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const int64_t width = windows.width, rows = kRows != 0 ? kRows : windows.rows;
-  const int64_t depths = kRows != 0 ? 1 : windows.depths, slice = windows.slice;
+  const int64_t depths = kDeep ? windows.depths : 1, slice = windows.slice;
   const int64_t count = windows.count, down_step = windows.stride * width, step = lines.step;
   const auto inside = hn::FirstN(f, static_cast<size_t>(width % lanes));
   const auto down = [&](const float* from, auto&& load) HWY_ATTR {
-    PV all = load(from);
-    if constexpr (kRows != 0) {
+    const auto of_slice = [&](const float* p) HWY_ATTR {
+      PV all = load(p);
+      if constexpr (kRows != 0) {
 #pragma GCC unroll 8
-      for (int64_t k = 1; k < kRows; ++k) all = fold_two<kFold>(all, load(from + k * width));
-    } else {
-      for (int64_t k = 1; k < rows; ++k) all = fold_two<kFold>(all, load(from + k * width));
-      for (int64_t q = 1; q < depths; ++q)
-        for (int64_t k = 0; k < rows; ++k)
-          all = fold_two<kFold>(all, load(from + q * slice + k * width));
-    }
+        for (int64_t k = 1; k < kRows; ++k) all = fold_two<kFold>(all, load(p + k * width));
+      } else {
+        for (int64_t k = 1; k < rows; ++k) all = fold_two<kFold>(all, load(p + k * width));
+      }
+      return all;
+    };
+    PV all = of_slice(from);
+    if constexpr (kDeep)
+      for (int64_t q = 1; q < depths; ++q) all = fold_two<kFold>(all, of_slice(from + q * slice));
     return all;
   };
   const auto whole = [&](const float* from) HWY_ATTR {
@@ -105,7 +108,7 @@ HWY_NOINLINE void combine_rows(const float* x, const RowsOfWindows& windows,
   float* second = line + lines.column[1];
   int64_t r = 0;
   // Two windows that have all rows but one in common.
-  if constexpr (kStride == 1 && kRows > 1)
+  if constexpr (kStride == 1 && kRows > 1 && !kDeep)
     for (; windows.stride == 1 && r + 2 <= count; r += 2) {
       const auto both = [&](int64_t j, auto&& load, auto&& store) HWY_ATTR {
         const float* from = x + j;
@@ -151,6 +154,14 @@ HWY_NOINLINE void combine_rows(const float* x, const RowsOfWindows& windows,
     first += step;
     second += step;
   }
+}
+
+template <PoolFold kFold, int64_t kStride, bool kDeep>
+auto rows_by_count(int64_t rows) {
+  return rows == 2   ? combine_rows<kFold, kStride, 2, kDeep>
+         : rows == 3 ? combine_rows<kFold, kStride, 3, kDeep>
+         : rows == 5 ? combine_rows<kFold, kStride, 5, kDeep>
+                     : combine_rows<kFold, kStride, 0, kDeep>;
 }
 
 /// kTaps neighbours of some lines, one line of results behind the other; sums times their factors.
@@ -231,11 +242,8 @@ bool windows_of(const ConvGeometry& s, const PlaneLines& lines, const float* x,
         if (rows == s.kernel[1])
           count = std::min(end - r, (s.in[1] - s.kernel[1] - top) / s.stride[1] + 1);
         const RowsOfWindows windows{count, rows, depths, width, slice, s.stride[1]};
-        const auto rows_of = depths > 1  ? combine_rows<kFold, kStride, 0>
-                             : rows == 2 ? combine_rows<kFold, kStride, 2>
-                             : rows == 3 ? combine_rows<kFold, kStride, 3>
-                             : rows == 5 ? combine_rows<kFold, kStride, 5>
-                                         : combine_rows<kFold, kStride, 0>;
+        const auto rows_of = depths > 1 ? rows_by_count<kFold, kStride, true>(rows)
+                                        : rows_by_count<kFold, kStride, false>(rows);
         rows_of(x + near * slice + begin * width, windows, lines, line);
         r += count;
       }
