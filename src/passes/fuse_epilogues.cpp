@@ -1,5 +1,6 @@
 // For the runtime: what follows a convolution or a product element by element is done before its
-// result is stored (runtime_operators.h).
+// result is stored (runtime_operators.h). A product reads its sides and writes its result where
+// Transposes around it would have taken them from and put it.
 
 #include <cmath>
 #include <limits>
@@ -65,21 +66,31 @@ class Chain {
   size_t fuse() {
     const bool conv = rewriter_.is(&node_, "Conv"), matmul = rewriter_.is(&node_, "MatMul"),
                gemm = rewriter_.is(&node_, "Gemm");
-    if ((!conv && !matmul && !gemm) || rewriter_.dtype(node_.output(0)) != DType::kFloat32)
-      return 0;
+    const DType dtype = rewriter_.dtype(node_.output(0));
+    const bool doubles = matmul && dtype == DType::kFloat64;
+    if ((!conv && !matmul && !gemm) || (dtype != DType::kFloat32 && !doubles)) return 0;
     if (conv) bias_ = node_.input(2);
     if (gemm && !take_gemm()) return 0;
     if (matmul && (rewriter_.rank(node_.input(0)).value_or(0) < 2 ||
                    rewriter_.rank(node_.input(1)).value_or(0) < 2))
       return 0;
     if (matmul) take_transpose();
-    if (matmul) take_scale();
-    if (!conv && bias_ == nullptr) take_bias();
-    take_residual();
-    take_activation();
+    if (matmul) take_orders();
+    if (doubles) {
+      take_order_of_result();
+    } else {
+      if (matmul) take_scale();
+      if (!conv && bias_ == nullptr) take_bias();
+      if (matmul) take_order_of_result();
+      if (matmul && bias_ == nullptr) take_bias();
+      take_residual();
+      take_activation();
+    }
     // Only operators of ai.tombolo take weights of another type (widen_halves.cpp).
     const bool narrow = bits_of(rewriter_.dtype(node_.input(1))) == 16;
-    if (taken_.empty() && !narrow && turned_ == nullptr) return 0;
+    if (taken_.empty() && !narrow && turned_ == nullptr && ordered_[0] == nullptr &&
+        ordered_[1] == nullptr)
+      return 0;
     write(conv ? "Conv" : "MatMul");
     return 1;
   }
@@ -111,6 +122,42 @@ class Chain {
     for (int64_t i = 0; i + 2 < rank; ++i)
       if (perm[static_cast<size_t>(i)] != i) return;
     turned_ = transpose;
+  }
+
+  /// A Transpose's order of axes, empty where it does not name them all.
+  static std::span<const int64_t> perm_of(const Node& transpose, std::optional<size_t> rank) {
+    const auto perm = AttributeReader(transpose).get_ints("perm");
+    return rank && perm.size() == *rank && *rank >= 2 ? perm : std::span<const int64_t>();
+  }
+
+  /// A side is read as it lies before its axes are put in another order, where its rows stay in one
+  /// piece or become columns. A constant is packed as the file has it.
+  void take_orders() {
+    for (const size_t side : {size_t(0), size_t(1)}) {
+      Node* transpose = rewriter_.producer(node_.input(side), "Transpose");
+      if (transpose == nullptr || transpose == turned_ || &transpose->graph() != &node_.graph() ||
+          !Rewriter::single_use(transpose->output(0)) || rewriter_.is_constant(transpose->input(0)))
+        continue;
+      const auto rank = rewriter_.rank(node_.input(side));
+      const auto perm = perm_of(*transpose, rank);
+      if (perm.empty()) continue;
+      const auto last = static_cast<int64_t>(*rank) - 1;
+      // Rows of A that become columns are turned a matrix at a time, which many products of one B
+      // would rather have as more rows.
+      const bool turns = perm[perm.size() - 2] == last &&
+                         (side == 1 || (*rank > 2 && rewriter_.rank(node_.input(1)) == rank));
+      if (perm.back() == last || turns) ordered_[side] = transpose;
+    }
+  }
+
+  /// The result is written in the order that it is read in, if its rows stay in one piece.
+  void take_order_of_result() {
+    Node* transpose = reader();
+    if (!rewriter_.is(transpose, "Transpose")) return;
+    const auto perm = perm_of(*transpose, rewriter_.rank(last_->output(0)));
+    if (perm.empty() || perm.back() != static_cast<int64_t>(perm.size()) - 1) return;
+    result_order_.assign(perm.begin(), perm.end());
+    take(*transpose);
   }
 
   void take_scale() {
@@ -171,8 +218,10 @@ class Chain {
   }
 
   void write(Text op) {
-    std::vector<Value*> inputs = {
-        node_.input(0), turned_ != nullptr ? turned_->input(0) : node_.input(1), bias_, residual_};
+    std::vector<Value*> inputs = {node_.input(0), node_.input(1), bias_, residual_};
+    if (turned_ != nullptr) inputs[1] = turned_->input(0);
+    for (const size_t side : {size_t(0), size_t(1)})
+      if (ordered_[side] != nullptr) inputs[side] = ordered_[side]->input(0);
     while (inputs.back() == nullptr) inputs.pop_back();
     Node& fused = rewriter_.add(*last_, op, inputs, last_->output(0)->name(), 1, kDomain);
     if (op == "Conv") {
@@ -186,6 +235,11 @@ class Chain {
         if (AttributeReader(node_).get_int(name, 0) != 0) fused.set_int(name, 1);
       if (turned_ != nullptr) fused.set_int("transB", 1);
       if (alpha_ != 1) fused.set_float("alpha", alpha_);
+      for (const size_t side : {size_t(0), size_t(1)})
+        if (ordered_[side] != nullptr)
+          fused.set_ints(side == 0 ? "perm_a" : "perm_b",
+                         AttributeReader(*ordered_[side]).get_ints("perm"));
+      if (!result_order_.empty()) fused.set_ints("perm_y", result_order_);
     }
     if (activation_) {
       fused.set_string("activation", activation_->name);
@@ -196,14 +250,17 @@ class Chain {
     for (size_t i = taken_.size(); i-- > 0;)
       if (taken_[i] != last_) rewriter_.erase(*taken_[i]);
     if (last_ != &node_) rewriter_.erase(node_);
-    if (turned_ != nullptr && !turned_->output(0)->has_uses()) rewriter_.erase(*turned_);
+    for (Node* before : {turned_, ordered_[0], ordered_[1]})
+      if (before != nullptr && !before->output(0)->has_uses()) rewriter_.erase(*before);
   }
 
   Rewriter& rewriter_;
   Node& node_;
   Node* last_;
   std::vector<Node*> taken_;
-  Node* turned_ = nullptr;  ///< Transpose before the right side
+  Node* turned_ = nullptr;  ///< Transpose of the last two axes before the right side
+  Node* ordered_[2] = {};   ///< any other before a side
+  std::vector<int64_t> result_order_;
   Value *bias_ = nullptr, *residual_ = nullptr;
   float alpha_ = 1;
   std::optional<Activation> activation_;

@@ -114,7 +114,9 @@ constexpr Pass kPasses[] = {
      kRuntimeLevel, expand_microsoft},
     {"expand-einsum", "Einsum becomes MatMul between Transposes", kRuntimeLevel, expand_einsum},
     {"fuse-epilogues",
-     "what follows Conv, MatMul and Gemm element by element joins them, in operators of ai.tombolo",
+     "what follows Conv, MatMul and Gemm element by element joins them, and Transposes around "
+     "MatMul, "
+     "in operators of ai.tombolo",
      kRuntimeLevel, fuse_epilogues},
     {"block-layout",
      "convolutions, pools and what lies between them work on channels in blocks of 16, in "

@@ -5,9 +5,10 @@
 //
 //   Conv   (X, W, B?, Z?)      Y = act(Conv(X, W) + B + Z)
 //          All attributes of Conv. Z has the shape of Y.
-//   MatMul (A, B, bias?, Z?)   Y = act(alpha A B + bias + Z)
-//          transA, transB exchange the last two axes; alpha. bias has one element or one a column
-//          (rank 0 or 1); Z has the shape of Y.
+//   MatMul (A, B, bias?, Z?)   Y = act(Transpose(alpha A B + bias) + Z)
+//          perm_a, perm_b: a Transpose of A and B before the product, perm_y the one behind it.
+//          transA, transB exchange the last two axes then; alpha. bias has one element or one a
+//          column (rank 0 or 1); Z has the shape of Y.
 //   Elementwise (X, ...)       several operators of single elements (ops/tombolo/elementwise.h)
 //   BlockChannels (X), UnblockChannels (X)   [N, C, ...] to [N, C / 16, ..., 16] and back
 //   BlockConcat (X...)                       Concat of such, of so many `channels` each

@@ -65,8 +65,12 @@ uint64_t operation_count(const Node& node, Values inputs, Values outputs) {
   if (op == "QLinearMatMul" && a != nullptr) return 2 * count(y) * dim(*a, 1);
   if (contains(op, "Gemm") && a != nullptr)
     return 2 * count(y) * (attributes.get_int("transA", 0) != 0 ? dim(*a, 2) : dim(*a, 1));
-  if (contains(op, "MatMul") && a != nullptr)
-    return 2 * count(y) * (attributes.get_int("transA", 0) != 0 ? dim(*a, 2) : dim(*a, 1));
+  if (contains(op, "MatMul") && a != nullptr) {
+    uint64_t from_end = attributes.get_int("transA", 0) != 0 ? 2 : 1;
+    if (const auto perm = attributes.get_ints("perm_a"); perm.size() >= from_end)
+      from_end = perm.size() - static_cast<uint64_t>(perm[perm.size() - from_end]);
+    return 2 * count(y) * dim(*a, from_end);
+  }
   if (op == "LSTM" || op == "GRU" || op == "RNN") {
     const Tensor* recurrent = tensor(inputs, 2);
     if (a == nullptr || b == nullptr || recurrent == nullptr || a->rank() != 3) return 0;

@@ -97,39 +97,78 @@ Status run_conv_like(KernelContext& context) {
   return finish(context, std::move(outputs[0]));
 }
 
+/// Whether `perm` names each axis of so many once.
+bool orders(std::span<const int64_t> perm, size_t rank) {
+  if (perm.size() != rank) return false;
+  std::vector<bool> seen(rank);
+  for (const int64_t axis : perm) {
+    if (axis < 0 || axis >= static_cast<int64_t>(rank)) return false;
+    seen[static_cast<size_t>(axis)] = true;
+  }
+  return std::find(seen.begin(), seen.end(), false) == seen.end();
+}
+
+/// The order in which the product reads axes of a side: its perm, then the last two exchanged where
+/// the attribute says so.
+std::vector<int64_t> order_of(const AttributeReader& attributes, Text perm_name, Text trans,
+                              size_t rank) {
+  const auto perm = attributes.get_ints(perm_name);
+  std::vector<int64_t> order(perm.begin(), perm.end());
+  if (order.empty())
+    for (size_t i = 0; i < rank; ++i) order.push_back(static_cast<int64_t>(i));
+  if (attributes.get_int(trans, 0) != 0 && order.size() == rank && rank >= 2)
+    std::swap(order[rank - 1], order[rank - 2]);
+  return order;
+}
+
+/// Axes of `shape` in that order.
+std::optional<SymShape> ordered(const SymShape& shape, std::span<const int64_t> order) {
+  if (!orders(order, shape.size())) return std::nullopt;
+  SymShape out;
+  for (const int64_t axis : order) out.push_back(shape[static_cast<size_t>(axis)]);
+  return out;
+}
+
 Status infer_matmul_like(InferContext& context) {
   const SymShape* a = context.shape(0);
   const SymShape* b = context.shape(1);
   if (a == nullptr || b == nullptr || a->size() < 2 || b->size() < 2) return ok();
-  SymShape x = *a, y = *b;
-  if (context.attributes.get_int("transA", 0) != 0) std::swap(x[x.size() - 1], x[x.size() - 2]);
-  if (context.attributes.get_int("transB", 0) != 0) std::swap(y[y.size() - 1], y[y.size() - 2]);
-  auto batch = broadcast(SymShape(x.begin(), x.end() - 2), SymShape(y.begin(), y.end() - 2));
+  const auto x = ordered(*a, order_of(context.attributes, "perm_a", "transA", a->size()));
+  const auto y = ordered(*b, order_of(context.attributes, "perm_b", "transB", b->size()));
+  if (!x || !y) return context.error("a perm does not name each axis once");
+  auto batch = broadcast(SymShape(x->begin(), x->end() - 2), SymShape(y->begin(), y->end() - 2));
   if (!batch) return std::move(batch).error();
   SymShape out = *batch;
-  out.push_back(x[x.size() - 2]);
-  out.push_back(y[y.size() - 1]);
+  out.push_back((*x)[x->size() - 2]);
+  out.push_back((*y)[y->size() - 1]);
+  if (const auto perm = context.attributes.get_ints("perm_y"); !perm.empty()) {
+    const auto result = ordered(out, perm);
+    if (!result) return context.error("perm_y does not name each axis once");
+    out = *result;
+  }
   context.set_tensor(0, context.elem(0), std::move(out));
   return ok();
 }
 
-/// The last two axes exchanged where the attribute asks for it.
-Result<RunValue> turned(KernelContext& context, const RunValue& value, Text attribute) {
-  const Tensor* tensor = &value.tensor();
-  if (context.attributes.get_int(attribute, 0) == 0 || tensor->rank() < 2) return value;
-  std::vector<int64_t> perm;
-  for (size_t i = 0; i < tensor->rank(); ++i) perm.push_back(static_cast<int64_t>(i));
-  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+/// Transposed, unless `order` is the one that it has.
+Result<RunValue> turned(KernelContext& context, const RunValue& value,
+                        const std::vector<int64_t>& order) {
+  if (std::is_sorted(order.begin(), order.end())) return value;
+  if (!orders(order, value.tensor().rank()))
+    return context.error("a perm does not name each axis once");
   Loose loose("Transpose", 1);
-  loose.node.set_ints("perm", perm);
+  loose.node.set_ints("perm", order);
   const RunValue* const inputs[] = {&value};
   return run_as(context, loose.node, inputs);
+}
+Result<RunValue> side(KernelContext& context, const RunValue& value, Text perm, Text trans) {
+  return turned(context, value, order_of(context.attributes, perm, trans, value.tensor().rank()));
 }
 
 Status run_matmul_like(KernelContext& context) {
   TRY(const RunValue w, weights(context));
-  TRY(const RunValue a, turned(context, context.value(0), "transA"));
-  TRY(const RunValue b, turned(context, w, "transB"));
+  TRY(const RunValue a, side(context, context.value(0), "perm_a", "transA"));
+  TRY(const RunValue b, side(context, w, "perm_b", "transB"));
   TRY(RunValue value, binary(context, "MatMul", a, b));
   const float alpha = context.attributes.get_float("alpha", 1);
   if (alpha != 1) {
@@ -140,6 +179,8 @@ Status run_matmul_like(KernelContext& context) {
   if (context.has_input(2)) {
     TRY(value, binary(context, "Add", value, context.value(2)));
   }
+  const auto perm = context.attributes.get_ints("perm_y");
+  TRY(value, turned(context, value, {perm.begin(), perm.end()}));
   return finish(context, std::move(value));
 }
 
@@ -180,6 +221,9 @@ OPERATOR(TomboloMatMul) = {
             {"activation", ""},
             {"activation_params", Attr::kFloats},
             {"alpha", 1.0f},
+            {"perm_a", Attr::kInts},
+            {"perm_b", Attr::kInts},
+            {"perm_y", Attr::kInts},
             {"transA", 0},
             {"transB", 0},
         },

@@ -75,12 +75,12 @@ TEST_P(Kernels, SmallProducts) {
           std::vector<float> c(static_cast<size_t>(m * n));
           if (gemm_small_fits(m, n, k, e))
             for (const bool trans : {false, true}) {
-              gemm_small(m, n, k, a.data(), trans ? turned.data() : b.data(), trans, 0.5f, c.data(),
-                         e);
+              gemm_small(m, n, k, a.data(), k, trans ? turned.data() : b.data(), trans ? k : n,
+                         trans, 0.5f, c.data(), n, e);
               check(c, trans ? "turned" : "small");
             }
           if (gemm_dots_fits(m, e)) {
-            gemm_dots(m, n, k, a.data(), turned.data(), 0.5f, c.data(), e);
+            gemm_dots(m, n, k, a.data(), k, turned.data(), k, 0.5f, c.data(), n, e);
             check(c, "dots");
           }
         }
@@ -93,9 +93,9 @@ TEST_P(Kernels, LimitsOfSmallProductsKeepWhatIsNoNumber) {
   for (const int way : {0, 1, 2}) {
     float c[2] = {};
     if (way < 2 && gemm_small_fits(1, 2, 3, limits))
-      gemm_small(1, 2, 3, a, b, way == 1, 1, c, limits);
+      gemm_small(1, 2, 3, a, 3, b, way == 1 ? 3 : 2, way == 1, 1, c, 2, limits);
     else if (way == 2 && gemm_dots_fits(1, limits))
-      gemm_dots(1, 2, 3, a, b, 1, c, limits);
+      gemm_dots(1, 2, 3, a, 3, b, 3, 1, c, 2, limits);
     else
       continue;
     EXPECT_TRUE(std::isnan(c[0]) && std::isnan(c[1])) << way;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -163,6 +164,55 @@ TEST_P(Operators, ProductsOfOneColumn) {
 }
 
 // Rows of 16-bit floats that meet longer tensors.
+// Sides and results that are read and written where other orders of axes have them.
+TEST_P(Operators, ProductsInOtherOrders) {
+  const auto model = [](const std::string& equation) {
+    return "main (float[A,B,C,D] x, float[E,F,G,H] w) => (y) { y = Einsum <equation = \"" +
+           equation + "\"> (x, w) }";
+  };
+  // Queries, keys and size: few products, tiny ones, one key, parts of tiles.
+  for (const auto& [q, k, size] :
+       {std::array<int64_t, 3>{1, 130, 32}, {3, 7, 2}, {17, 1, 20}, {40, 33, 24}, {100, 65, 70}})
+    for (const int64_t heads : {1, 3}) {
+      agree(model("bqhd,bkhd->bhqk"),
+            {{"x", numbers({2, q, heads, size}, 1)}, {"w", numbers({2, k, heads, size}, 1)}}, 2e-6);
+      agree(model("bhqk,bkhd->bqhd"),
+            {{"x", numbers({2, heads, q, k}, 1)}, {"w", numbers({2, k, heads, size}, 1)}}, 2e-6);
+      agree(model("bhkq,bkhd->bqhd"),
+            {{"x", numbers({2, heads, k, q}, 1)}, {"w", numbers({2, k, heads, size}, 1)}}, 2e-6);
+      agree(model("bhdq,bkhd->bhkq"),
+            {{"x", numbers({2, heads, size, q}, 1)}, {"w", numbers({2, k, heads, size}, 1)}}, 2e-6);
+    }
+  // Rows of one B that lie apart, in blocks and in one piece; columns that are joined.
+  const auto weight = [](const std::string& equation, const std::string& dims) {
+    return "main (float[A,B,C,D] x, float[" + dims +
+           "] w, float[N] c) => (y) { p = Einsum <equation = \"" + equation +
+           "\"> (x, w) b = Add (p, c) y = Relu (b) }";
+  };
+  for (const int64_t width : {5, 16, 37}) {
+    agree(weight("bhwc,hkc->bhwk", "E,F,G"),
+          {{"x", numbers({3, 4, width, 21}, 1)},
+           {"w", numbers({4, 19, 21}, 1)},
+           {"c", numbers({19}, 1)}},
+          2e-6);
+    agree(weight("bhwc,wck->bhwk", "E,F,G"),
+          {{"x", numbers({3, 20, width, 21}, 1)},
+           {"w", numbers({width, 21, 35}, 1)},
+           {"c", numbers({35}, 1)}},
+          2e-6);
+    agree(weight("bhwc,wcg->bwgh", "E,F,G"),
+          {{"x", numbers({3, 20, width, 21}, 1)},
+           {"w", numbers({width, 21, 35}, 1)},
+           {"c", numbers({20}, 1)}},
+          2e-6);
+    agree(weight("bhwc,wcg->whgb", "E,F,G"),
+          {{"x", numbers({3, 20, width, 21}, 1)},
+           {"w", numbers({width, 21, 35}, 1)},
+           {"c", numbers({3}, 1)}},
+          2e-6);
+  }
+}
+
 TEST_P(Operators, BroadcastsOfShortFloats) {
   const auto halves = [](const Tensor& x) {
     std::vector<uint16_t> values(static_cast<size_t>(x.size()));

@@ -20,11 +20,15 @@ namespace tombolo {
 #define TOMBOLO_GEMM_SMALL_PRODUCT
 struct SmallProduct {
   int64_t m, n, k;
-  const float *a, *b;
+  const float* a;
+  int64_t lda;
+  const float* b;
+  int64_t ldb;
   float alpha;
   float* c;
+  int64_t ldc;
   const GemmEpilogue& epilogue;
-  int64_t ldc, first;  ///< columns of all of C, and the first of these
+  int64_t first = 0;  ///< of the columns, in all of C
 };
 #endif
 }  // namespace tombolo
@@ -65,15 +69,15 @@ void small_tile(const SmallProduct& p, int64_t row, int64_t column, int64_t last
   for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 2
     for (int v = 0; v < kV; ++v) sum[r][v] = hn::Zero(f);
-  const float* a = p.a + row * p.k;
+  const float* a = p.a + row * p.lda;
   const float* b = p.b + column;
-  for (int64_t i = 0; i < p.k; ++i, b += p.n) {
+  for (int64_t i = 0; i < p.k; ++i, b += p.ldb) {
     V bv[kV];
 #pragma GCC unroll 2
     for (int v = 0; v < kV; ++v) bv[v] = load(b, v);
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r) {
-      const V av = hn::Set(f, a[r * p.k + i]);
+      const V av = hn::Set(f, a[r * p.lda + i]);
 #pragma GCC unroll 2
       for (int v = 0; v < kV; ++v) add_product(sum[r][v], av, bv[v]);
     }
@@ -88,7 +92,7 @@ void small_tile(const SmallProduct& p, int64_t row, int64_t column, int64_t last
       if (e.col_bias != nullptr) value = hn::Add(value, load(e.col_bias + column, v));
       if (e.init != nullptr) value = hn::Add(value, load(e.init + (row + r) * e.ldi + column, v));
       if (e.clamp) value = hn::Min(hi, hn::Max(lo, value));  // in this order a NaN stays
-      store_n(value, f, p.c + (row + r) * p.n + column + v * lanes,
+      store_n(value, f, p.c + (row + r) * p.ldc + column + v * lanes,
               kPartial && v == kV - 1 ? last : lanes);
     }
 }
@@ -153,31 +157,32 @@ void small_dots(const SmallProduct& p) {
   const bool columns = p.m < 4 && p.n > p.m;
   const int64_t many = columns ? p.n : p.m, few = columns ? p.m : p.n;
   const float *const all = columns ? p.b : p.a, *const each = columns ? p.a : p.b;
+  const int64_t step = columns ? p.ldb : p.lda, step_each = columns ? p.lda : p.ldb;
   const auto put = [&](int64_t i, int64_t j, float sum) {
     const int64_t row = columns ? j : i, column = columns ? i : j;
     p.c[row * p.ldc + column] = finish(sum, p.alpha, p.epilogue, row, p.first + column);
   };
   for (int64_t j = 0; j < few; ++j) {
-    const float* const b = each + j * p.k;
+    const float* const b = each + j * step_each;
     const V tail = rest > 0 ? load_n(f, b + whole, rest) : hn::Zero(f);
     int64_t i = 0;
     for (; i + 4 <= many; i += 4) {
-      const float* const a = all + i * p.k;
+      const float* const a = all + i * step;
       V sum[4];
 #pragma GCC unroll 4
       for (int r = 0; r < 4; ++r)
-        sum[r] = rest > 0 ? hn::Mul(load_n(f, a + r * p.k + whole, rest), tail) : hn::Zero(f);
+        sum[r] = rest > 0 ? hn::Mul(load_n(f, a + r * step + whole, rest), tail) : hn::Zero(f);
       for (int64_t k = 0; k < whole; k += lanes) {
         const V bv = hn::LoadU(f, b + k);
 #pragma GCC unroll 4
-        for (int r = 0; r < 4; ++r) add_product(sum[r], hn::LoadU(f, a + r * p.k + k), bv);
+        for (int r = 0; r < 4; ++r) add_product(sum[r], hn::LoadU(f, a + r * step + k), bv);
       }
       float sums[4];
       sum_four(sum[0], sum[1], sum[2], sum[3], sums);
       for (int r = 0; r < 4; ++r) put(i + r, j, sums[r]);
     }
     for (; i < many; ++i) {
-      const float* const a = all + i * p.k;
+      const float* const a = all + i * step;
       V sum = rest > 0 ? hn::Mul(load_n(f, a + whole, rest), tail) : hn::Zero(f);
       for (int64_t k = 0; k < whole; k += lanes)
         add_product(sum, hn::LoadU(f, a + k), hn::LoadU(f, b + k));
@@ -199,19 +204,22 @@ bool gemm_small_fits(int64_t m, int64_t n, int64_t k, const GemmEpilogue& epilog
          m * n * k <= 65536 && epilogue.post == nullptr;
 }
 
-void gemm_small(int64_t m, int64_t n, int64_t k, const float* a, const float* b, bool trans_b,
-                float alpha, float* c, const GemmEpilogue& epilogue) {
+void gemm_small(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+                int64_t ldb, bool trans_b, float alpha, float* c, int64_t ldc,
+                const GemmEpilogue& epilogue) {
   using Fn = void(const SmallProduct&);
-  SmallProduct product{m, n, k, a, b, alpha, c, epilogue, n, 0};
+  SmallProduct product{m, n, k, a, lda, b, ldb, alpha, c, ldc, epilogue};
   // From a few rows on turning B costs less than adding up lanes for each element.
   const bool turn = trans_b && m > 4 && n > 1;
   if (turn) {
     float* const turned = thread_floats(3, static_cast<size_t>(n * k));
-    transpose_tile(reinterpret_cast<const std::byte*>(b), k, reinterpret_cast<std::byte*>(turned),
+    transpose_tile(reinterpret_cast<const std::byte*>(b), ldb, reinterpret_cast<std::byte*>(turned),
                    n, n, k, sizeof(float));
     product.b = turned;
+    product.ldb = n;
   }
-  if ((trans_b && !turn) || n == 1)
+  const bool column = n == 1 && (trans_b || ldb == 1);
+  if ((trans_b && !turn) || column)
     TOMBOLO_TARGET(Fn, small_dots)(product);
   else
     TOMBOLO_TARGET(Fn, small_product)(product);
@@ -221,13 +229,13 @@ bool gemm_dots_fits(int64_t m, const GemmEpilogue& epilogue) {
   return vector_floats() >= 8 && m <= 4 && epilogue.post == nullptr;
 }
 
-void gemm_dots(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float alpha,
-               float* c, const GemmEpilogue& epilogue) {
+void gemm_dots(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+               int64_t ldb, float alpha, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
   using Fn = void(const SmallProduct&);
   parallel(n, std::max<int64_t>(4, 65536 / std::max<int64_t>(1, m * k)),
            [&](int64_t begin, int64_t end) {
-             const SmallProduct product{m,     end - begin, k,        a, b + begin * k,
-                                        alpha, c + begin,   epilogue, n, begin};
+             const SmallProduct product{m,   end - begin, k,         a,   lda,      b + begin * ldb,
+                                        ldb, alpha,       c + begin, ldc, epilogue, begin};
              TOMBOLO_TARGET(Fn, small_dots)(product);
            });
 }

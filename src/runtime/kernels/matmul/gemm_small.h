@@ -11,14 +11,15 @@ namespace tombolo {
 
 bool gemm_small_fits(int64_t m, int64_t n, int64_t k, const GemmEpilogue& epilogue);
 
-/// C[m, n] = alpha * A[m, k] B + epilogue; A and C in one piece, rows of B one behind the other. B
-/// is turned if `trans_b`: [n, k].
-void gemm_small(int64_t m, int64_t n, int64_t k, const float* a, const float* b, bool trans_b,
-                float alpha, float* c, const GemmEpilogue& epilogue);
+/// C[m, n] = alpha * A[m, k] B + epilogue, rows of each in one piece and lda, ldb, ldc apart. B is
+/// turned if `trans_b`: [n, k].
+void gemm_small(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+                int64_t ldb, bool trans_b, float alpha, float* c, int64_t ldc,
+                const GemmEpilogue& epilogue);
 
 /// Few rows with a B of any size that is turned: its rows are read where they are. Threaded.
 bool gemm_dots_fits(int64_t m, const GemmEpilogue& epilogue);
-void gemm_dots(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float alpha,
-               float* c, const GemmEpilogue& epilogue);
+void gemm_dots(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+               int64_t ldb, float alpha, float* c, int64_t ldc, const GemmEpilogue& epilogue);
 
 }  // namespace tombolo

@@ -288,8 +288,9 @@ void run_layer_as_it_lies(const ExpertLayer& layer, const Tensor& weights, int64
   constexpr int64_t kRowsAtOnce = 4, kFewRows = 8;
   if (floats && rows <= kFewRows && gemm_dots_fits(kRowsAtOnce, {.col_bias = bias})) {
     for (int64_t r = 0; r < rows; r += kRowsAtOnce)
-      gemm_dots(std::min(kRowsAtOnce, rows - r), layer.out, layer.in, x + r * layer.in,
-                weights.data<float>() + first, 1, y + r * layer.out, {.col_bias = bias});
+      gemm_dots(std::min(kRowsAtOnce, rows - r), layer.out, layer.in, x + r * layer.in, layer.in,
+                weights.data<float>() + first, layer.in, 1, y + r * layer.out, layer.out,
+                {.col_bias = bias});
     return;
   }
   const int64_t width = gemm_tiles().panel(), panels = (layer.out + width - 1) / width;

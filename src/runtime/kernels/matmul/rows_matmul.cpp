@@ -19,6 +19,7 @@
 #include "runtime/kernels/matmul/gemm_digits.h"
 #include "runtime/kernels/matmul/gemm_narrow.h"
 #include "runtime/kernels/matmul/gemm_small.h"
+#include "runtime/kernels/matmul/product_axes.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/tensor/transpose_tile.h"
 #include "runtime/kernels/weights.h"
@@ -28,11 +29,7 @@ namespace {
 
 constexpr int64_t kTurnedRows = 6;  ///< products of so many wait for their weights
 
-struct MatMulState final : KernelState {
-  int64_t m = 1, n = 1, k = 1;
-  int64_t batch = 1;
-  std::vector<int64_t> a_offset, b_offset;  ///< of each matrix of the batch
-  bool trans_a = false, trans_b = false, b_shared = false;
+struct MatMulState final : KernelState, ProductAxes {
   float alpha = 1, beta = 1;
   bool bf16 = false;                           ///< products of bf16
   PanelFormat format = PanelFormat::kFloat32;  ///< of B packed, where products are of float32
@@ -41,11 +38,9 @@ struct MatMulState final : KernelState {
   std::optional<DigitPanels> digits;           ///< of a matrix of B kept as such
   const float* digit_scales = nullptr;         ///< of its matrices, one behind the other
   const std::byte* packed = nullptr;  ///< B, when it is constant: its matrices one behind the other
-  int64_t matrices = 1;               ///< of B
-  size_t packed_step = 0;             ///< bytes from one to the next
+  size_t packed_step = 0;             ///< bytes from one of its matrices to the next
   size_t a_floats = 0;                ///< scratch for A turned
   Activation activation;
-  Dims output;
   enum class Addend : uint8_t { kNone, kColumns, kRows, kScalar, kMatrix } bias = Addend::kNone;
   mutable std::atomic<uint32_t> turns = 0;  ///< of a weight, see GemmEpilogue::backwards
 
@@ -64,64 +59,18 @@ bool plan_matmul(const KernelQuery& q, bool gemm, MatMulState& s) {
   const auto activation = read_activation(q.attributes);
   if (!activation) return false;
   s.activation = *activation;
-  s.trans_a = q.attributes.get_int("transA", 0) != 0;
-  s.trans_b = q.attributes.get_int("transB", 0) != 0;
   s.alpha = q.attributes.get_float("alpha", 1);
   s.beta = q.attributes.get_float("beta", 1);
-  Dims a(q.dims(0)), b(q.dims(1));
-  if (a.empty() || b.empty() || (gemm && (a.size() != 2 || b.size() != 2))) return false;
-  if ((a.size() == 1 && s.trans_a) || (b.size() == 1 && s.trans_b)) return false;
-  const bool vector_a = a.size() == 1, vector_b = b.size() == 1;
-  if (vector_a) a = {1, a[0]};
-  if (vector_b) b = {b[0], 1};
-  const auto ra = a.size(), rb = b.size();
-  s.m = a[ra - (s.trans_a ? 1 : 2)];
-  s.k = a[ra - (s.trans_a ? 2 : 1)];
-  s.n = b[rb - (s.trans_b ? 2 : 1)];
-  if (b[rb - (s.trans_b ? 1 : 2)] != s.k) return false;
-  const auto rank = std::max(ra, rb) - 2;
-  Dims batch;
-  std::vector<int64_t> steps_a, steps_b;
-  for (uint32_t i = 0; i < rank; ++i) {
-    const int64_t da = i + ra >= rank + 2 ? a[i + ra - rank - 2] : 1;
-    const int64_t db = i + rb >= rank + 2 ? b[i + rb - rank - 2] : 1;
-    if (da != db && da != 1 && db != 1) return false;
-    batch.push_back(da == 1 ? db : da);
-  }
-  s.batch = element_count(batch);
-  if (s.batch < 0 || s.m < 1 || s.n < 1 || s.batch < 1 || s.k < 0) return false;
-  if (s.batch > 1 << 20) return false;
-  s.b_shared = element_count(std::span(b.span()).first(rb - 2)) == 1;
-  s.matrices = element_count(std::span(b.span()).first(rb - 2));
-  // Only packing widens weights.
+  if (gemm && (q.dims(0).size() != 2 || q.dims(1).size() != 2)) return false;
+  auto axes = product_axes(q, q.attributes.get_int("transA", 0) != 0,
+                           q.attributes.get_int("transB", 0) != 0);
+  if (!axes) return false;
+  static_cast<ProductAxes&>(s) = *std::move(axes);
+  // Only packing widens weights, and weights are packed as the file has them.
   if (!s.b_shared && q.constant(1) == nullptr && q.dtype(1) != DType::kFloat32) return false;
-  // One shared B and A in one piece: one product of many rows.
-  if (s.b_shared && !s.trans_a && s.batch > 1 &&
-      element_count(std::span(a.span()).first(ra - 2)) == s.batch) {
-    s.m *= s.batch;
-    s.batch = 1;
-  }
-  const int64_t matrix_a = a[ra - 1] * a[ra - 2], matrix_b = b[rb - 1] * b[rb - 2];
-  for (int64_t i = 0; i < s.batch; ++i) {
-    int64_t rest = i, at_a = 0, at_b = 0, step_a = matrix_a, step_b = matrix_b;
-    if (s.batch > 1)
-      for (uint32_t j = static_cast<uint32_t>(rank); j-- > 0; rest /= batch[j]) {
-        const int64_t da = j + ra >= rank + 2 ? a[j + ra - rank - 2] : 1;
-        const int64_t db = j + rb >= rank + 2 ? b[j + rb - rank - 2] : 1;
-        if (da != 1) at_a += rest % batch[j] * step_a;
-        if (db != 1) at_b += rest % batch[j] * step_b;
-        step_a *= da;
-        step_b *= db;
-      }
-    s.a_offset.push_back(at_a);
-    s.b_offset.push_back(at_b);
-  }
-  s.output = batch;
-  const int64_t rows = a[ra - (s.trans_a ? 1 : 2)];
-  if (!vector_a) s.output.push_back(rows);
-  if (!vector_b) s.output.push_back(s.n);
+  const bool ordered_b = !q.attributes.get_ints("perm_b").empty();
+  if (ordered_b && q.constant(1) != nullptr) return false;
   if (s.trans_a) s.a_floats = static_cast<size_t>(s.m * s.k);
-  if (s.n == 1) s.trans_b = true;  // one column lies as one row does
   using Addend = MatMulState::Addend;
   if (q.has_input(2)) {
     const auto c = q.dims(2);
@@ -434,14 +383,14 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
   return state;
 }
 
-/// out[j, i] = a[i, j].
-void turn(const float* a, int64_t rows, int64_t columns, float* out) {
+/// out[j, i] = a[i, j], with rows of `a` lda apart.
+void turn(const float* a, int64_t lda, int64_t rows, int64_t columns, float* out) {
   constexpr int64_t kTile = 32;
   parallel((rows + kTile - 1) / kTile, std::max<int64_t>(1, 1024 / columns),
            [&](int64_t begin, int64_t end) {
              for (int64_t i = begin * kTile; i < std::min(rows, end * kTile); i += kTile)
                for (int64_t j = 0; j < columns; j += kTile)
-                 transpose_tile(reinterpret_cast<const std::byte*>(a + i * columns + j), columns,
+                 transpose_tile(reinterpret_cast<const std::byte*>(a + i * lda + j), lda,
                                 reinterpret_cast<std::byte*>(out + j * rows + i), rows,
                                 std::min(kTile, rows - i), std::min(kTile, columns - j),
                                 sizeof(float));
@@ -463,21 +412,21 @@ bool is_plain(const GemmEpilogue& e) {
 
 /// Products that take less than to prepare a tile.
 constexpr int64_t kTiny = 128;
-void tiny_product(const MatMulState& s, const float* a, const float* b, float* c) {
-  const int64_t row = s.trans_b ? 1 : s.n, column = s.trans_b ? s.k : 1;
-  for (int64_t i = 0; i < s.m; ++i, a += s.k)
+void tiny_product(const MatMulState& s, const float* a, int64_t lda, const float* b, float* c) {
+  const int64_t row = s.b_row(), column = s.b_column();
+  for (int64_t i = 0; i < s.m; ++i, a += lda, c += s.ldc)
     for (int64_t j = 0; j < s.n; ++j) {
       float sum = 0;
       for (int64_t k = 0; k < s.k; ++k) sum += a[k] * b[k * row + j * column];
-      *c++ = s.alpha * sum;
+      c[j] = s.alpha * sum;
     }
 }
 
 /// A column times a row.
-void outer_product(const MatMulState& s, const float* a, const float* b, float* c) {
+void outer_product(const MatMulState& s, const float* a, int64_t lda, const float* b, float* c) {
   parallel(s.m, std::max<int64_t>(1, 16384 / s.n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      unary_fn(Unary::kAffine)(b, c + i * s.n, s.n, s.alpha * a[i], 0);
+      unary_fn(Unary::kAffine)(b, c + i * s.ldc, s.n, s.alpha * a[i * lda], 0);
   });
 }
 
@@ -490,8 +439,7 @@ struct PanelsOfB {
   static const float* panel(const void* argument, int64_t panel, float* room) {
     const auto& [s, packed, b] = *static_cast<const PanelsOfB*>(argument);
     if (packed == nullptr) {
-      const int64_t row = s.trans_b ? 1 : s.n, column = s.trans_b ? s.k : 1,
-                    first = panel * kDigitsWidth;
+      const int64_t row = s.b_row(), column = s.b_column(), first = panel * kDigitsWidth;
       pack_b_panel(b + first * column, row, column, s.k, std::min(kDigitsWidth, s.n - first),
                    s.alpha, room);
       return room;
@@ -503,11 +451,12 @@ struct PanelsOfB {
   }
 };
 
-/// Matrix `index` of the batch. `room` is for B when it is not packed yet.
-void multiply(const MatMulState& s, int64_t index, const float* a, const float* all_b, float* room,
-              float* c, const GemmEpilogue& epilogue) {
-  const int64_t offset = s.b_offset[static_cast<size_t>(index)];
-  const int64_t row = s.trans_b ? 1 : s.n, column = s.trans_b ? s.k : 1;
+/// Product `index` of the batch, of rows of A that lie lda apart. `room` is for B when it is not
+/// packed yet; `fresh`: what it holds is of another B.
+void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, int64_t lda,
+              const float* all_b, float* room, float* c, const GemmEpilogue& epilogue) {
+  const int64_t offset = s.b_at[static_cast<size_t>(index)];
+  const int64_t row = s.b_row(), column = s.b_column();
   const float* b = all_b + offset;
   const std::byte* packed = nullptr;
   if (s.packed != nullptr) {
@@ -517,22 +466,24 @@ void multiply(const MatMulState& s, int64_t index, const float* a, const float* 
   if (s.bf16) {
     if (packed == nullptr) {
       auto* rounded = reinterpret_cast<std::byte*>(room);
-      bf16_pack_b(b, row, column, s.k, s.n, s.alpha, rounded);
+      if (fresh) bf16_pack_b(b, row, column, s.k, s.n, s.alpha, rounded);
       packed = rounded;
     }
-    return bf16_gemm(s.m, s.n, s.k, a, s.k, packed, c, s.n, epilogue);
+    return bf16_gemm(s.m, s.n, s.k, a, lda, packed, c, s.ldc, epilogue);
   }
-  if (packed == nullptr && s.k == 1 && is_plain(epilogue)) return outer_product(s, a, b, c);
+  const bool dense = (lda == s.k || s.m == 1) && (s.ldc == s.n || s.m == 1);  // A and C
+  if (packed == nullptr && s.k == 1 && is_plain(epilogue)) return outer_product(s, a, lda, b, c);
   // Short columns leave most of a vector idle.
   if (packed == nullptr && s.m * s.n * s.k <= kTiny && is_plain(epilogue) &&
       ((s.n == 1 && s.k < 8) || !gemm_small_fits(s.m, s.n, s.k, epilogue)))
-    return tiny_product(s, a, b, c);
+    return tiny_product(s, a, lda, b, c);
   // One column: the rows of A are those of a matrix that is turned.
-  if (packed == nullptr && s.n == 1 && is_plain(epilogue) && gemm_dots_fits(1, epilogue))
-    return gemm_dots(1, s.m, s.k, b, a, s.alpha, c, epilogue);
+  if (packed == nullptr && s.n == 1 && s.trans_b && (s.ldc == 1 || s.m == 1) &&
+      is_plain(epilogue) && gemm_dots_fits(1, epilogue))
+    return gemm_dots(1, s.m, s.k, b, s.k, a, lda, s.alpha, c, s.m, epilogue);
   if (packed != nullptr && s.digits)
-    return gemm_digits(s.m, a, s.k, packed, *s.digits, c, s.n, epilogue);
-  if (s.format == PanelFormat::kFloat32 && gemm_narrow_fits(s.m, s.n, s.k, epilogue)) {
+    return gemm_digits(s.m, a, lda, packed, *s.digits, c, s.ldc, epilogue);
+  if (s.format == PanelFormat::kFloat32 && dense && gemm_narrow_fits(s.m, s.n, s.k, epilogue)) {
     if (packed == nullptr)
       return gemm_narrow(s.m, s.n, s.k, a, b, row, column, s.alpha, c, epilogue);
     const auto* panels = reinterpret_cast<const float*>(packed);
@@ -540,19 +491,19 @@ void multiply(const MatMulState& s, int64_t index, const float* a, const float* 
   }
   if (makes_digits(s)) {
     const PanelsOfB panels{s, packed, b};
-    return gemm_digits(s.m, s.n, s.k, a, s.k, {&PanelsOfB::panel, &panels}, c, s.n, epilogue);
+    return gemm_digits(s.m, s.n, s.k, a, lda, {&PanelsOfB::panel, &panels}, c, s.ldc, epilogue);
   }
   if (packed != nullptr)
-    return gemm(s.m, s.n, s.k, a, s.k, packed, s.format, c, s.n, epilogue, s.halves);
+    return gemm(s.m, s.n, s.k, a, lda, packed, s.format, c, s.ldc, epilogue, s.halves);
   if (gemm_small_fits(s.m, s.n, s.k, epilogue))
-    return gemm_small(s.m, s.n, s.k, a, b, s.trans_b, s.alpha, c, epilogue);
+    return gemm_small(s.m, s.n, s.k, a, lda, b, s.ldb, s.trans_b, s.alpha, c, s.ldc, epilogue);
   if (s.trans_b && gemm_dots_fits(s.m, epilogue))
-    return gemm_dots(s.m, s.n, s.k, a, b, s.alpha, c, epilogue);
+    return gemm_dots(s.m, s.n, s.k, a, lda, b, s.ldb, s.alpha, c, s.ldc, epilogue);
   // Packing pays when B is used by many rows; it must be done when B is turned.
   if (!s.trans_b && s.alpha == 1 && s.m <= 2 * gemm_tiles().max_rows)
-    return gemm_unpacked(s.m, s.n, s.k, a, s.k, b, s.n, c, s.n, epilogue);
-  pack_b(b, row, column, s.k, s.n, s.alpha, room);
-  gemm(s.m, s.n, s.k, a, s.k, room, c, s.n, epilogue);
+    return gemm_unpacked(s.m, s.n, s.k, a, lda, b, s.ldb, c, s.ldc, epilogue);
+  if (fresh) pack_b(b, row, column, s.k, s.n, s.alpha, room);
+  gemm(s.m, s.n, s.k, a, lda, room, c, s.ldc, epilogue);
 }
 
 Status run_matmul(KernelRun& run) {
@@ -592,7 +543,7 @@ Status run_matmul(KernelRun& run) {
       epilogue.row_bias = bias;
     } else {
       epilogue.init = bias;
-      epilogue.ldi = s.n;
+      epilogue.ldi = s.ldc;
     }
   }
   // Weights of a small network that are a little more than the second cache holds: what a run reads
@@ -601,37 +552,41 @@ Status run_matmul(KernelRun& run) {
       s.packed_step <= static_cast<size_t>(2 * near_bytes()))
     epilogue.backwards = s.turns.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
   const float* residual = run.has_input(3) ? run.data<float>(3) : nullptr;
-  const int64_t matrix_c = s.m * s.n;
+  // Product i, with what its matrices need: A turned, B packed.
+  const auto product = [&](int64_t i, bool fresh, float* room_a, float* room_b) {
+    const auto at = static_cast<size_t>(i);
+    const float* from = a + s.a_at[at];
+    int64_t lda = s.lda;
+    if (s.a_floats != 0) {
+      turn(from, s.lda, s.k, s.m, room_a);
+      from = room_a;
+      lda = s.k;
+    }
+    GemmEpilogue e = epilogue;
+    if (residual != nullptr) {
+      e.init = residual + s.c_at[at];
+      e.ldi = s.ldc;
+    }
+    multiply(s, i, fresh, from, lda, b, room_b, c + s.c_at[at], e);
+  };
+  const auto fresh = [&](int64_t i, int64_t first) {
+    const auto at = static_cast<size_t>(i);
+    return i == first || s.b_at[at] != s.b_at[at - 1];
+  };
   // Many small products: each thread takes whole ones.
-  if (s.batch >= 2 * thread_count() && (s.packed == nullptr || s.matrices > 1) && s.a_floats == 0) {
-    parallel(
-        s.batch, std::max<int64_t>(1, 100'000 / std::max<int64_t>(1, s.m * s.n * s.k)),
-        [&](int64_t begin, int64_t end) {
-          float* own =
-              s.packed != nullptr ? nullptr : thread_floats(2, static_cast<size_t>(room_floats(s)));
-          for (int64_t i = begin; i < end; ++i) {
-            GemmEpilogue e = epilogue;
-            if (residual != nullptr) {
-              e.init = residual + i * matrix_c;
-              e.ldi = s.n;
-            }
-            multiply(s, i, a + s.a_offset[static_cast<size_t>(i)], b, own, c + i * matrix_c, e);
-          }
-        });
+  const int64_t batch = s.batch(), work = std::max<int64_t>(1, s.m * s.n * s.k);
+  constexpr int64_t kSmall = int64_t{1} << 21;
+  if (batch >= 2 * thread_count() && (s.packed == nullptr || s.matrices > 1 || work <= kSmall) &&
+      (s.a_floats == 0 || work <= kSmall)) {
+    parallel(batch, std::max<int64_t>(1, 100'000 / work), [&](int64_t begin, int64_t end) {
+      const int64_t floats_a = round16(static_cast<int64_t>(s.a_floats));
+      const int64_t floats_b = s.packed != nullptr ? 0 : room_floats(s);
+      float* const own = thread_floats(2, static_cast<size_t>(floats_a + floats_b));
+      for (int64_t i = begin; i < end; ++i) product(i, fresh(i, begin), own, own + floats_a);
+    });
     return ok();
   }
-  for (int64_t i = 0; i < s.batch; ++i) {
-    const float* from = a + s.a_offset[static_cast<size_t>(i)];
-    if (s.a_floats != 0) {
-      turn(from, s.k, s.m, turned);
-      from = turned;
-    }
-    if (residual != nullptr) {
-      epilogue.init = residual + i * matrix_c;
-      epilogue.ldi = s.n;
-    }
-    multiply(s, i, from, b, packed, c + i * matrix_c, epilogue);
-  }
+  for (int64_t i = 0; i < batch; ++i) product(i, fresh(i, 0), turned, packed);
   return ok();
 }
 

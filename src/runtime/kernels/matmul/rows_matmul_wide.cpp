@@ -7,19 +7,16 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/gemm_wide.h"
+#include "runtime/kernels/matmul/product_axes.h"
 #include "runtime/kernels/tensor/transpose_tile.h"
 
 namespace tombolo {
 namespace {
 
-struct WideState final : KernelState {
-  int64_t m = 1, n = 1, k = 1;
-  std::vector<int64_t> a_at, b_at;  ///< of each matrix of the batch, in elements
-  bool trans_a = false, trans_b = false;
+struct WideState final : KernelState, ProductAxes {
   double alpha = 1, beta = 1;
   int64_t packed = 0;                     ///< elements of packed B; A turned lies behind
   const std::byte* constant_b = nullptr;  ///< packed, where there is one B and it is constant
-  Dims output;
 };
 
 bool plan_wide(const KernelQuery& q, bool gemm, WideState& s) {
@@ -30,55 +27,23 @@ bool plan_wide(const KernelQuery& q, bool gemm, WideState& s) {
     return false;
   for (size_t i = 1; i < q.inputs.size(); ++i)
     if ((i == 1 || q.has_input(i)) && q.dtype(i) != dtype) return false;
-  Dims a(q.dims(0)), b(q.dims(1));
-  if (a.empty() || b.empty() || (gemm && (a.size() != 2 || b.size() != 2))) return false;
-  const bool row = a.size() == 1, column = b.size() == 1;
-  if (row) a = {1, a[0]};
-  if (column) b = {b[0], 1};
+  const bool own = q.node.domain() == "ai.tombolo";
+  bool trans_a = false, trans_b = false;
   if (gemm) {
-    if (q.opset < 7) return false;
-    s.trans_a = q.attributes.get_int("transA", 0) != 0;
-    s.trans_b = q.attributes.get_int("transB", 0) != 0;
-    s.alpha = static_cast<double>(q.attributes.get_float("alpha", 1));
+    if (q.opset < 7 || q.dims(0).size() != 2 || q.dims(1).size() != 2) return false;
     s.beta = static_cast<double>(q.attributes.get_float("beta", 1));
-  } else if (q.node.domain() == "ai.tombolo") {
-    if (row || column || q.inputs.size() > 2 || dtype != DType::kFloat64 ||
-        !q.attributes.get_string("activation", "").empty())
-      return false;
-    s.trans_a = q.attributes.get_int("transA", 0) != 0;
-    s.trans_b = q.attributes.get_int("transB", 0) != 0;
+  } else if (own && (q.inputs.size() > 2 || dtype != DType::kFloat64 ||
+                     !q.attributes.get_string("activation", "").empty())) {
+    return false;
+  }
+  if (gemm || own) {
+    trans_a = q.attributes.get_int("transA", 0) != 0;
+    trans_b = q.attributes.get_int("transB", 0) != 0;
     s.alpha = static_cast<double>(q.attributes.get_float("alpha", 1));
   }
-  const auto ra = a.size(), rb = b.size();
-  s.m = a[ra - (s.trans_a ? 1 : 2)];
-  s.k = a[ra - (s.trans_a ? 2 : 1)];
-  s.n = b[rb - (s.trans_b ? 2 : 1)];
-  if (b[rb - (s.trans_b ? 1 : 2)] != s.k || s.m < 1 || s.n < 1) return false;
-  const uint32_t rank = std::max(ra, rb) - 2;
-  for (uint32_t i = 0; i < rank; ++i) {
-    const int64_t da = i + ra >= rank + 2 ? a[i + ra - rank - 2] : 1;
-    const int64_t db = i + rb >= rank + 2 ? b[i + rb - rank - 2] : 1;
-    if (da != db && da != 1 && db != 1) return false;
-    s.output.push_back(da == 1 ? db : da);
-  }
-  const int64_t batch = element_count(s.output);
-  if (batch < 1 || batch > 1 << 20) return false;
-  const Dims outer = s.output;
-  for (int64_t i = 0; i < batch; ++i) {
-    int64_t rest = i, at_a = 0, at_b = 0, step_a = s.m * s.k, step_b = s.k * s.n;
-    for (uint32_t j = rank; j-- > 0; rest /= outer[j]) {
-      const int64_t da = j + ra >= rank + 2 ? a[j + ra - rank - 2] : 1;
-      const int64_t db = j + rb >= rank + 2 ? b[j + rb - rank - 2] : 1;
-      if (da != 1) at_a += rest % outer[j] * step_a;
-      if (db != 1) at_b += rest % outer[j] * step_b;
-      step_a *= da;
-      step_b *= db;
-    }
-    s.a_at.push_back(at_a);
-    s.b_at.push_back(at_b);
-  }
-  if (!row) s.output.push_back(s.m);
-  if (!column) s.output.push_back(s.n);
+  auto axes = product_axes(q, trans_a, trans_b);
+  if (!axes) return false;
+  static_cast<ProductAxes&>(s) = *std::move(axes);
   if (gemm && q.has_input(2)) {
     const auto c = q.dims(2);
     if (c.size() > 2) return false;
@@ -122,17 +87,17 @@ Result<std::unique_ptr<KernelState>> prepare_wide(const PrepareContext& context)
       std::all_of(state->b_at.begin(), state->b_at.end(), [](int64_t at) { return at == 0; });
   if (!one || context.constant(1) == nullptr) return state;
   const WideState& s = *state;
-  const std::string key = "wide_b/" + std::string(name_of(active_isa())) + (s.trans_b ? "t" : "");
+  const std::string key = "wide_b/" + std::string(name_of(active_isa())) + (s.trans_b ? "t" : "") +
+                          std::to_string(s.ldb);
   TRY(state->constant_b, with_width(context.dtype(0), [&]<typename T>(T*) {
         const int64_t width = wide_panel<T>();
-        return context.packed(1, key, static_cast<size_t>(s.packed + 64) * sizeof(T),
-                              [&](std::byte* target) {
-                                Tensor room;
-                                const Tensor& b = context.aligned_constant(1, room);
-                                pack_wide(reinterpret_cast<const T*>(b.data<std::byte>()),
-                                          s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, 0,
-                                          (s.n + width - 1) / width, reinterpret_cast<T*>(target));
-                              });
+        return context.packed(
+            1, key, static_cast<size_t>(s.packed + 64) * sizeof(T), [&](std::byte* target) {
+              Tensor room;
+              const Tensor& b = context.aligned_constant(1, room);
+              pack_wide(reinterpret_cast<const T*>(b.data<std::byte>()), s.b_row(), s.b_column(),
+                        s.k, s.n, 0, (s.n + width - 1) / width, reinterpret_cast<T*>(target));
+            });
       }));
   return state;
 }
@@ -156,9 +121,10 @@ Status multiply(KernelRun& run) {
   const auto one = [&](size_t i, bool fresh, T* room, auto&& share) {
     const T* a = reinterpret_cast<const T*>(run.data<std::byte>(0)) + s.a_at[i];
     const T* b = reinterpret_cast<const T*>(run.data<std::byte>(1)) + s.b_at[i];
-    T* c = reinterpret_cast<T*>(y->data<std::byte>()) + static_cast<int64_t>(i) * s.m * s.n;
+    T* c = reinterpret_cast<T*>(y->data<std::byte>()) + s.c_at[i];
     if constexpr (std::is_same_v<T, double>)
-      if (s.m == 1 && s.constant_b == nullptr && !s.trans_b) {  // to pack B would take longer
+      if (s.m == 1 && s.constant_b == nullptr && !s.trans_b &&
+          s.ldb == s.n) {  // to pack B would take longer
         constexpr int64_t kColumns = 64;
         share((s.n + kColumns - 1) / kColumns,
               std::max<int64_t>(1, (1 << 14) / (kColumns * std::max<int64_t>(1, s.k))),
@@ -170,20 +136,22 @@ Status multiply(KernelRun& run) {
     if (s.constant_b == nullptr && fresh)
       share(panels, std::max<int64_t>(1, (1 << 14) / (width * std::max<int64_t>(1, s.k))),
             [&](int64_t begin, int64_t end) {
-              pack_wide(b, s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, begin, end, room);
+              pack_wide(b, s.b_row(), s.b_column(), s.k, s.n, begin, end, room);
             });
+    int64_t lda = s.lda;
     if (s.trans_a) {
       T* turned = room + s.packed;
       share(s.k, std::max<int64_t>(1, (1 << 14) / s.m), [&](int64_t begin, int64_t end) {
-        transpose_tile(reinterpret_cast<const std::byte*>(a + begin * s.m), s.m,
+        transpose_tile(reinterpret_cast<const std::byte*>(a + begin * s.lda), s.lda,
                        reinterpret_cast<std::byte*>(turned + begin), s.k, end - begin, s.m,
                        sizeof(T));
       });
       a = turned;
+      lda = s.k;
     }
     const T* panels_of_b =
         s.constant_b != nullptr ? reinterpret_cast<const T*>(s.constant_b) : room;
-    const WideProduct<T> product{a, s.k, panels_of_b, c, s.n, s.n, s.k};
+    const WideProduct<T> product{a, lda, panels_of_b, c, s.ldc, s.n, s.k};
     share(row_blocks * column_blocks, grain, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t row = task % row_blocks * rows, panel = task / row_blocks * together;
