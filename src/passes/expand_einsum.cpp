@@ -1,7 +1,11 @@
-// For the runtime: Einsum of two operands becomes one MatMul between Transposes. What stands alone
-// in one operand is summed first, several labels of a kind are joined by Reshape. Of more operands
-// the first two become one, which keeps the labels that the others or the output have. A label that
-// an operand has several times is its diagonal: every so manyth element of those axes as one.
+// For the runtime: Einsum of two operands becomes one MatMul between Transposes, which it takes
+// into itself where rows stay in one piece (fuse_epilogues.cpp). What stands alone in one operand
+// is summed first. Of several labels that one operand has, one is that of the rows or columns and
+// the others are a batch for which the other side repeats; where such products would be small they
+// are joined by Reshape. Labels that stand side by side everywhere are joined first. Of more
+// operands the first two become one, which keeps the labels that the others or the output have. A
+// label that an operand has several times is its diagonal: every so manyth element of those axes as
+// one.
 
 #include <algorithm>
 #include <string>
@@ -39,12 +43,15 @@ class Einsum {
     for (std::string* group : {&batch_, &left_, &right_})
       std::sort(group->begin(), group->end(), by_output);
     if (common_.empty()) return outer_product();
+    if (left_.size() > 1 || right_.size() > 1 || common_.size() > 1)
+      if (const size_t joined = join_neighbours(); joined != 0) return joined;
     // Axes of a batch may be 1 in one operand, as MatMul takes them, where they stay what they are.
     const bool reshapes = left_.size() != 1 || right_.size() != 1 || common_.size() != 1;
     for (const char label : (reshapes ? batch_ : std::string()) + common_)
       if (!agree(label)) return 0;
     if (left_.empty() && right_.empty() && rewriter_.dtype(node_.input(0)) != DType::kFloat32)
       return sums_of_products();
+    if (const size_t done = batched_product(); done != 0) return done;
 
     Value* a = operand(0, batch_ + left_ + common_, left_, common_, reshapes);
     Value* b = operand(1, batch_ + common_ + right_, common_, right_, reshapes);
@@ -52,21 +59,24 @@ class Einsum {
     rewriter_.touch(product);
     Value* y = product.output(0);
     std::string now = batch_ + left_ + right_;
-    if (reshapes) {
-      std::vector<std::string> axes;
-      for (const char label : now) axes.emplace_back(1, label);
-      y = reshape(y, axes);
-    }
+    if (reshapes) y = reshape(y, axes_of(now));
     y = transpose(y, now, out_);
     rewriter_.supersede(*node_.output(0), *y);
     return 1;
   }
 
  private:
+  static constexpr int64_t kUnknownLength = 64;
+
   static bool contains(const std::string& text, char label) {
     return text.find(label) != std::string::npos;
   }
   Text name() const { return node_.output(0)->name(); }
+  static std::vector<std::string> axes_of(const std::string& labels) {
+    std::vector<std::string> axes;
+    for (const char label : labels) axes.emplace_back(1, label);
+    return axes;
+  }
 
   /// Nothing is summed: both operands with all axes of the output, multiplied.
   size_t outer_product() {
@@ -96,6 +106,120 @@ class Einsum {
     rewriter_.touch(product);
     rewriter_.supersede(*node_.output(0), *product.output(0));
     return 1;
+  }
+
+  /// Label `b` stands behind `a` wherever one of them stands.
+  bool neighbours(char a, char b) const {
+    const auto in = [&](const std::string& text) {
+      const size_t at = text.find(a);
+      return at == std::string::npos ? !contains(text, b) : text.find(b) == at + 1;
+    };
+    return in(terms_[0]) && in(terms_[1]) && in(out_);
+  }
+
+  /// The axes of a term, each of which may be of several labels.
+  std::vector<std::string> joined_axes(const std::string& term) const {
+    std::vector<std::string> axes;
+    const auto of_a_kind = [&](char a, char b) {
+      return std::any_of(std::begin(kinds_), std::end(kinds_), [&](const std::string* kind) {
+        return contains(*kind, a) && contains(*kind, b);
+      });
+    };
+    for (size_t i = 0; i < term.size(); ++i) {
+      if (i > 0 && of_a_kind(term[i - 1], term[i]) && neighbours(term[i - 1], term[i]))
+        axes.back() += term[i];
+      else
+        axes.emplace_back(1, term[i]);
+    }
+    return axes;
+  }
+
+  /// The same of fewer labels, where some that would be joined stand side by side: nothing has to
+  /// be moved for that.
+  size_t join_neighbours() {
+    const std::vector<std::string> axes[] = {joined_axes(terms_[0]), joined_axes(terms_[1]),
+                                             joined_axes(out_)};
+    if (axes[0].size() == terms_[0].size() && axes[1].size() == terms_[1].size()) return 0;
+    for (const char label : common_)
+      if (!agree(label)) return 0;
+    std::string names[3];
+    for (size_t i = 0; i < 3; ++i)
+      for (const std::string& axis : axes[i]) names[i] += axis[0];
+    Value* operands[2];
+    for (size_t i = 0; i < 2; ++i)
+      operands[i] =
+          axes[i].size() == terms_[i].size() ? node_.input(i) : reshape(node_.input(i), axes[i]);
+    Node& made = rewriter_.add(node_, "Einsum", {operands[0], operands[1]}, name());
+    made.set_string("equation", names[0] + "," + names[1] + "->" + names[2]);
+    rewriter_.touch(made);
+    Value* y = made.output(0);
+    if (axes[2].size() != out_.size()) y = reshape(y, axes_of(out_));
+    rewriter_.supersede(*node_.output(0), *y);
+    return 1;
+  }
+
+  /// The label of the longest axis, of equals the last in the output. What is not known is long.
+  char longest(const std::string& labels) const {
+    const auto length_or_long = [&](char label) { return length(label).value_or(kUnknownLength); };
+    return *std::max_element(labels.begin(), labels.end(), [&](char a, char b) {
+      const int64_t la = length_or_long(a), lb = length_or_long(b);
+      return la != lb ? la < lb : out_.find(a) < out_.find(b);
+    });
+  }
+
+  /// Rows and columns are of one label each; whatever else the output has is the batch.
+  size_t batched_product() {
+    if (left_.empty() || right_.empty() || common_.size() != 1) return 0;
+    // The output's rows are in one piece if the right side has its last label.
+    size_t first = 0;
+    std::string lefts = left_, rights = right_;
+    if (contains(left_, out_.back()) && terms_[1].back() == common_[0]) {
+      std::swap(lefts, rights);
+      first = 1;
+    }
+    const auto contiguous = [](const std::string& term, const std::string& kind) {
+      return contains(kind, term.back()) ? term.back() : '\0';
+    };
+    char row = contiguous(terms_[first], lefts);
+    if (row == '\0') row = longest(lefts);
+    char column = contiguous(out_, rights);
+    if (column == '\0') column = contiguous(terms_[1 - first], rights);
+    if (column == '\0') column = longest(rights);
+    // Small products take longer than what it takes to join labels.
+    constexpr int64_t kFewRows = 16;
+    if (rights.size() > 1 || (lefts.size() > 1 && length(row).value_or(kUnknownLength) < kFewRows))
+      return 0;
+    std::string outer;
+    for (const char label : out_)
+      if (label != row && label != column) outer += label;
+    Value* a = side_of_batch(first, outer, {row, common_[0]});
+    Value* b = side_of_batch(1 - first, outer, {common_[0], column});
+    Node& product = rewriter_.add(node_, "MatMul", {a, b}, name());
+    rewriter_.touch(product);
+    Value* y = transpose(product.output(0), outer + row + column, out_);
+    rewriter_.supersede(*node_.output(0), *y);
+    return 1;
+  }
+
+  /// Operand `index` with axes `outer`, of which it has some only as ones, then `matrix`.
+  Value* side_of_batch(size_t index, const std::string& outer, const std::string& matrix) {
+    std::string labels;
+    Value* x = sum_of_alone(index, outer + matrix, labels);
+    std::string order, ones;
+    for (const char label : outer) {
+      const bool has = contains(labels, label);
+      if (has || !order.empty()) order += label;
+      if (!has && !order.empty()) ones += label;
+    }
+    if (!ones.empty()) {
+      std::vector<int64_t> axes;
+      for (size_t i = 0; i < ones.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+      Node& wide = rewriter_.add(
+          node_, "Unsqueeze", {x, rewriter_.ints_initializer(node_.graph(), axes, name())}, name());
+      rewriter_.touch(wide);
+      x = wide.output(0);
+    }
+    return transpose(x, ones + labels, order + matrix);
   }
 
   /// One number for each of a batch: no work for a product of matrices that is made for many.
@@ -376,6 +500,9 @@ class Einsum {
     }
     Value* shape = nullptr;
     if (std::find(dims.begin(), dims.end(), -1) == dims.end()) {
+      // A single column is no weight to pack: rows are multiplied by it as it lies.
+      if (const Tensor* tensor = lone_constant(x); tensor != nullptr && dims.back() != 1)
+        return rewriter_.initializer(node_.graph(), tensor->reshaped(dims), name());
       shape = rewriter_.ints_initializer(node_.graph(), dims, name());
     } else {
       std::vector<Value*> parts;
@@ -400,31 +527,54 @@ class Einsum {
   Value* transpose_by(Value* x, const std::string& from, const std::string& to,
                       const std::vector<int64_t>& perm) {
     if (from == to) return x;
+    if (Value* constant = transposed_constant(x, perm)) return constant;
     Node& made = rewriter_.add(node_, "Transpose", {x}, name());
     made.set_ints("perm", perm);
     rewriter_.touch(made);
     return made.output(0);
   }
 
-  /// Operand `index` as batch, `rows`, `columns`.
-  Value* operand(size_t index, const std::string& order, const std::string& rows,
-                 const std::string& columns, bool reshapes) {
+  /// A weight that nobody else reads is turned once, unless packing turns it.
+  Value* transposed_constant(const Value* x, const std::vector<int64_t>& perm) {
+    const Tensor* tensor = lone_constant(x);
+    if (tensor == nullptr) return nullptr;
+    const size_t rank = perm.size();
+    std::vector<int64_t> turned(rank);
+    for (size_t i = 0; i < rank; ++i) turned[i] = static_cast<int64_t>(i);
+    std::swap(turned[rank - 1], turned[rank - 2]);
+    if (perm == turned) return nullptr;
+    auto moved = transposed(*tensor, perm);
+    return moved ? rewriter_.initializer(node_.graph(), *moved, name()) : nullptr;
+  }
+  const Tensor* lone_constant(const Value* x) const {
+    if (!Rewriter::single_use(x) || !rewriter_.is_constant(x)) return nullptr;
+    const Tensor* tensor = rewriter_.constant(x);
+    return tensor != nullptr && tensor->deferred() == nullptr ? tensor : nullptr;
+  }
+
+  /// Operand `index` without what is not among `kept`; `labels`: of the axes that it has then.
+  Value* sum_of_alone(size_t index, const std::string& kept, std::string& labels) {
     Value* x = node_.input(index);
-    std::string labels;
     std::vector<int64_t> alone;
     for (size_t i = 0; i < terms_[index].size(); ++i) {
-      if (contains(order, terms_[index][i]))
+      if (contains(kept, terms_[index][i]))
         labels += terms_[index][i];
       else
         alone.push_back(static_cast<int64_t>(i));
     }
-    if (!alone.empty()) {
-      Value* axes = rewriter_.ints_initializer(node_.graph(), alone, name());
-      Node& sum = rewriter_.add(node_, "ReduceSum", {x, axes}, name());
-      sum.set_int("keepdims", 0);
-      rewriter_.touch(sum);
-      x = sum.output(0);
-    }
+    if (alone.empty()) return x;
+    Value* axes = rewriter_.ints_initializer(node_.graph(), alone, name());
+    Node& sum = rewriter_.add(node_, "ReduceSum", {x, axes}, name());
+    sum.set_int("keepdims", 0);
+    rewriter_.touch(sum);
+    return sum.output(0);
+  }
+
+  /// Operand `index` as batch, `rows`, `columns`.
+  Value* operand(size_t index, const std::string& order, const std::string& rows,
+                 const std::string& columns, bool reshapes) {
+    std::string labels;
+    Value* x = sum_of_alone(index, order, labels);
     x = transpose(x, labels, order);
     if (!reshapes) return x;
     std::vector<std::string> axes;
@@ -439,6 +589,7 @@ class Einsum {
   std::vector<std::string> terms_;
   std::string out_;
   std::string batch_, left_, right_, common_;
+  const std::string* const kinds_[3] = {&left_, &right_, &common_};
 };
 
 }  // namespace
