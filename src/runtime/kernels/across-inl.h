@@ -33,6 +33,28 @@ HWY_INLINE V sums_across(D d, V* parts) {
   return fold_across(d, parts, [](V a, V b) HWY_ATTR { return hn::Add(a, b); });
 }
 
+/// The sums of the lanes of four vectors of floats.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void sums_of_four(D d, V s0, V s1, V s2, V s3, float* out) {
+  const hn::RepartitionToWide<D> wide;
+  const V s01 = hn::Add(hn::InterleaveLower(d, s0, s1), hn::InterleaveUpper(d, s0, s1));
+  const V s23 = hn::Add(hn::InterleaveLower(d, s2, s3), hn::InterleaveUpper(d, s2, s3));
+  const auto low = hn::BitCast(wide, s01), high = hn::BitCast(wide, s23);
+  const V all = hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, low, high)),
+                        hn::BitCast(d, hn::InterleaveUpper(wide, low, high)));
+#if HWY_TARGET <= HWY_AVX3
+  const hn::Half<D> half;
+  const hn::Half<decltype(half)> quarter;
+  const auto two = hn::Add(hn::LowerHalf(half, all), hn::UpperHalf(half, all));
+  hn::StoreU(hn::Add(hn::LowerHalf(quarter, two), hn::UpperHalf(quarter, two)), quarter, out);
+#elif HWY_TARGET <= HWY_AVX2
+  const hn::Half<D> half;
+  hn::StoreU(hn::Add(hn::LowerHalf(half, all), hn::UpperHalf(half, all)), half, out);
+#else
+  hn::StoreU(all, d, out);
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();

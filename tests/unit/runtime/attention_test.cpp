@@ -129,6 +129,67 @@ TEST_P(Attentions, LongSequencesOfWhichPartsCount) {
           1e-5);
 }
 
+// A new token for a cache: heads that share keys, sizes of odd length, parts of the cache that do
+// not count; whether somebody keeps it or not, floats and codes.
+TEST_P(Attentions, OneTokenMore) {
+  const auto of = [](std::vector<int32_t> values) {
+    return Tensor::of<int32_t>(DType::kInt32,
+                               std::vector<int64_t>{static_cast<int64_t>(values.size())}, values);
+  };
+  const auto codes = [&](const std::vector<int64_t>& dims) {
+    std::vector<int8_t> values(static_cast<size_t>(element_count(dims)));
+    for (int8_t& value : values) value = static_cast<int8_t>(engine_() % 256);
+    return Tensor::of<int8_t>(DType::kInt8, dims, values);
+  };
+  struct Case {
+    int64_t group, size, capacity;
+    const char* attributes;
+    const char* more;  ///< inputs behind the total
+  };
+  const Case cases[] = {{1, 64, 150, "", ""},
+                        {3, 40, 150, "", ""},
+                        {2, 24, 31, ", local_window_size = 9", ""},
+                        {4, 64, 150, ", local_window_size = 33", ", , , , , f"},
+                        {5, 16, 600, ", smooth_softmax = 1", ""},
+                        {8, 128, 70, ", do_rotary = 1", ", c, d"},
+                        {12, 20, 70, ", softcap = 3.0", ""}};
+  for (const Case& c : cases)
+    for (const bool coded : {false, true})
+      for (const char* outputs : {"y", "y, g, h"}) {
+        const int64_t kv = 2 * c.size, heads = 2 * c.group;
+        const std::string element = coded ? "int8" : "float";
+        const std::string more = std::string(c.more) + (!coded              ? ""
+                                                        : c.more[0] == '\0' ? ", , , , , , w, w"
+                                                        : c.more[2] == 'c'  ? ", , , , w, w"
+                                                                            : ", w, w");
+        const std::vector<int64_t> cache = {2, 2, c.capacity, c.size};
+        const auto past = [&] {
+          return coded ? codes(cache) : numbers({2, 2, c.capacity, c.size}, 1);
+        };
+        const auto total = static_cast<int32_t>(c.capacity * 3 / 4);
+        agree("main (float[2,1,Q] q, float[2,1,K] k, float[2,1,K] v, " + element + "[2,2,C,S] a, " +
+                  element +
+                  "[2,2,C,S] b, int32[2] s, int32[1] t, float[N,M] c, float[N,M] d, "
+                  "float[H] f) => (" +
+                  outputs + ") <float[1] w = {0.02}> { " + outputs +
+                  " = com.microsoft.GroupQueryAttention <num_heads = " + std::to_string(heads) +
+                  ", kv_num_heads = 2" + c.attributes +
+                  (coded ? ", k_quant_type = \"PER_TENSOR\", v_quant_type = \"PER_TENSOR\"" : "") +
+                  "> (q, k, v, a, b, s, t" + more + ") }",
+              {{"q", numbers({2, 1, heads * c.size}, 1)},
+               {"k", numbers({2, 1, kv}, 1)},
+               {"v", numbers({2, 1, kv}, 1)},
+               {"a", past()},
+               {"b", past()},
+               {"s", of({total - 1, 5})},
+               {"t", of({total})},
+               {"c", numbers({c.capacity, c.size / 2}, 1)},
+               {"d", numbers({c.capacity, c.size / 2}, 1)},
+               {"f", numbers({heads}, 1)}},
+              1e-5);
+      }
+}
+
 TEST_P(MicrosoftAttention, Masks) {
   const auto whole = [&]<typename T>(DType dtype, std::initializer_list<int64_t> dims, T below) {
     const std::vector<int64_t> shape(dims);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -35,6 +36,16 @@ struct WholeRows {
   int64_t mask_step;
   float* factors;  ///< for each row, what its weights lack
 };
+
+/// Some queries and n keys; scores of a query ld behind those of the one before.
+struct QueryRows {
+  const float* q;
+  int64_t q_step, rows;
+  const float* k;
+  int64_t k_step, n, size;
+  float* out;
+  int64_t ld;
+};
 }  // namespace tombolo
 #endif
 
@@ -45,28 +56,78 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::ScalableTag<float>;
 using V = hn::Vec<F>;
 
-void dots(const float* HWY_RESTRICT q, const float* HWY_RESTRICT k, int64_t step, int64_t n,
-          int64_t size, float* HWY_RESTRICT out) {
+#if HWY_TARGET == HWY_AVX3
+inline constexpr int kQueries = 4;  ///< whose sums with four keys stay in registers
+#else
+inline constexpr int kQueries = 2;
+#endif
+
+/// Scores of kQ queries with n keys.
+template <int kQ>
+void dots_of(const QueryRows& t) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const int64_t whole = t.size / lanes * lanes, rest = t.size - whole;
   int64_t j = 0;
-  for (; j + 4 <= n; j += 4) {
-    V s[4] = {hn::Zero(f), hn::Zero(f), hn::Zero(f), hn::Zero(f)};
-    const float* from = k + j * step;
-    for (int64_t i = 0; i < size; i += lanes) {
-      const V x = load_n(f, q + i, size - i);
+  for (; j + 4 <= t.n; j += 4) {
+    const float* const k = t.k + j * t.k_step;
+    V sum[kQ][4];
 #pragma GCC unroll 4
-      for (int r = 0; r < 4; ++r)
-        s[r] = hn::MulAdd(x, load_n(f, from + r * step + i, size - i), s[r]);
-    }
+    for (int r = 0; r < kQ; ++r)
 #pragma GCC unroll 4
-    for (int r = 0; r < 4; ++r) out[j + r] = hn::GetLane(hn::SumOfLanes(f, s[r]));
+      for (int key = 0; key < 4; ++key) sum[r][key] = hn::Zero(f);
+    const auto add = [&](auto&& load, int64_t i) HWY_ATTR __attribute__((always_inline)) {
+      V q[kQ];
+#pragma GCC unroll 4
+      for (int r = 0; r < kQ; ++r) q[r] = load(t.q + r * t.q_step + i);
+#pragma GCC unroll 4
+      for (int key = 0; key < 4; ++key) {
+        const V x = load(k + key * t.k_step + i);
+#pragma GCC unroll 4
+        for (int r = 0; r < kQ; ++r) sum[r][key] = hn::MulAdd(q[r], x, sum[r][key]);
+      }
+    };
+    for (int64_t i = 0; i < whole; i += lanes)
+      add(
+          [&](const float* p) HWY_ATTR __attribute__((always_inline)) { return hn::LoadU(f, p); },
+          i);
+    if (rest > 0)
+      add(
+          [&](const float* p) HWY_ATTR
+          __attribute__((always_inline)) { return load_n(f, p, rest); },
+          whole);
+#pragma GCC unroll 4
+    for (int r = 0; r < kQ; ++r)
+      sums_of_four(f, sum[r][0], sum[r][1], sum[r][2], sum[r][3], t.out + r * t.ld + j);
   }
-  for (; j < n; ++j) {
-    V s = hn::Zero(f);
-    for (int64_t i = 0; i < size; i += lanes)
-      s = hn::MulAdd(load_n(f, q + i, size - i), load_n(f, k + j * step + i, size - i), s);
-    out[j] = hn::GetLane(hn::SumOfLanes(f, s));
+  for (; j < t.n; ++j)
+    for (int r = 0; r < kQ; ++r) {
+      const float *const q = t.q + r * t.q_step, *const k = t.k + j * t.k_step;
+      V s = hn::Zero(f);
+      for (int64_t i = 0; i < t.size; i += lanes)
+        s = hn::MulAdd(load_n(f, q + i, t.size - i), load_n(f, k + i, t.size - i), s);
+      t.out[r * t.ld + j] = hn::GetLane(hn::SumOfLanes(f, s));
+    }
+}
+
+void dots(const QueryRows& all) {
+  for (int64_t r = 0; r < all.rows; r += kQueries) {
+    QueryRows t = all;
+    t.q += r * t.q_step;
+    t.out += r * t.ld;
+    switch (std::min<int64_t>(kQueries, all.rows - r)) {
+      case 1:
+        dots_of<1>(t);
+        break;
+      case 2:
+        dots_of<2>(t);
+        break;
+      case 3:
+        dots_of<3>(t);
+        break;
+      default:
+        dots_of<4>(t);
+    }
   }
 }
 
@@ -228,7 +289,7 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 namespace {
 
-constexpr int64_t kFew = 4;  ///< queries for which K is not worth packing
+constexpr int64_t kFew = 8;  ///< queries for which K is not worth packing
 
 bool by_bf16(const AttentionShape& s) { return s.products == AttentionProducts::kBf16; }
 bool by_digits(const AttentionShape& s) { return s.products == AttentionProducts::kDigits; }
@@ -259,9 +320,9 @@ size_t value_floats(const AttentionShape& s) {
   return pack_values(s) ? floats_of(s, s.columns, s.value_size) : 0;
 }
 
-/// c[rows, columns) = a b by tiles, b in panels `panel_step` apart.
+/// c[rows, columns) = a b by tiles, or += it, b in panels `panel_step` apart.
 void product(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t lda, const float* b,
-             int64_t ldb, int64_t panel_step, float* c, int64_t ldc) {
+             int64_t ldb, int64_t panel_step, float* c, int64_t ldc, bool add = false) {
   const GemmTiles& tiles = gemm_tiles();
   const int tile_rows = tiles.tile_rows(rows);
   const int64_t width = tiles.panel();
@@ -272,6 +333,10 @@ void product(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t l
     for (int64_t r = 0; r < rows; r += tile_rows) {
       tile.a = a + r * lda;
       tile.c = c + r * ldc + column;
+      if (add) {
+        tile.init = tile.c;
+        tile.ldi = ldc;
+      }
       const int count = static_cast<int>(std::min<int64_t>(tile_rows, rows - r));
       tiles.row_major_tile(count, tile.cols)(tile);
     }
@@ -340,8 +405,7 @@ float weigh(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t 
 }  // namespace
 
 void dot_rows(const float* q, const float* k, int64_t step, int64_t n, int64_t size, float* out) {
-  TOMBOLO_TARGET(void(const float*, const float*, int64_t, int64_t, int64_t, float*), dots)
-  (q, k, step, n, size, out);
+  TOMBOLO_TARGET(void(const QueryRows&), dots)(QueryRows{q, 0, 1, k, step, n, size, out, 0});
 }
 
 void add_weighted_rows(const float* weights, const float* v, int64_t step, int64_t n, int64_t size,
@@ -370,6 +434,10 @@ AttentionProducts attention_products(const AttentionShape& s, bool rounds) {
   const bool pays = s.rows >= 16 && s.rows * group >= 128 && s.columns >= 128 && size >= 48 &&
                     size * s.columns >= 192 * 64;
   return pays && has_amx_int8() ? AttentionProducts::kDigits : AttentionProducts::kFloats;
+}
+
+bool attention_reads_once(const AttentionShape& s) {
+  return s.q_heads == s.kv_heads && s.rows <= kFew && !pack_keys(s) && !pack_values(s);
 }
 
 size_t attention_scratch_floats(const AttentionShape& s) {
@@ -403,9 +471,14 @@ class Attention {
   }
 
   void run() {
-    if (pack_keys(s_) || pack_values(s_))
+    const bool packs = pack_keys(s_) || pack_values(s_), makes = d_.make != nullptr && !once_;
+    if (packs || makes)
       parallel(s_.batch * s_.kv_heads, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t line = begin; line < end; ++line) pack(line);
+        for (int64_t line = begin; line < end; ++line) {
+          for (const bool values : {false, true})
+            if (makes) d_.make(d_.argument, line, values, 0, s_.columns, true);
+          if (packs) pack(line);
+        }
       });
     parallel(s_.batch * s_.q_heads * blocks_, 1, [&](int64_t begin, int64_t end) {
       const int64_t tiles = by_digits(s_) ? block_ / kDigitsRows : 0;
@@ -471,6 +544,8 @@ class Attention {
     float* const y = d_.y + s_.y.at(b, h) + first * s_.y.step_stride;
     const Range keys = keys_for(b, first, first + count);
     if (keys.from == keys.to) {
+      for (const bool values : {false, true})
+        each_part(line, values, keys, nullptr, [](auto...) {});
       for (int64_t i = 0; i < count; ++i)
         std::fill_n(y + i * s_.y.step_stride, s_.value_size, 0.0f);
       return;
@@ -501,10 +576,31 @@ class Attention {
       return product(count, keys.to - keys.from, s_.size, q, s_.q.step_stride,
                      keys_of(line) + keys.from * s_.size, width, width * s_.size,
                      scores + keys.from, ld_);
-    const float* const k = d_.k + s_.k.at(b, h / (s_.q_heads / s_.kv_heads));
-    for (int64_t i = 0; i < count; ++i)
-      dot_rows(q + i * s_.q.step_stride, k + keys.from * s_.k.step_stride, s_.k.step_stride,
-               keys.to - keys.from, s_.size, scores + i * ld_ + keys.from);
+    each_part(line, false, keys, d_.k + s_.k.at(b, h / (s_.q_heads / s_.kv_heads)),
+              [&](const float* k, int64_t from, int64_t to) {
+                TOMBOLO_TARGET(void(const QueryRows&), dots)
+                (QueryRows{q, s_.q.step_stride, count, k, s_.k.step_stride, to - from, s_.size,
+                           scores + from, ld_});
+              });
+  }
+
+  /// take(steps, from, to) for the keys that count, or their values: all of them where they lie
+  /// (`there`), or as they are made, while they are in the first cache.
+  template <typename Take>
+  void each_part(int64_t line, bool values, Range keys, const float* there, Take&& take) const {
+    const int64_t step = values ? s_.v.step_stride : s_.k.step_stride;
+    if (d_.make == nullptr || !once_) {
+      if (keys.from < keys.to) take(there + keys.from * step, keys.from, keys.to);
+      return;
+    }
+    constexpr int64_t kNear = 4096;  // floats
+    const int64_t together = std::clamp<int64_t>(kNear / step / 16 * 16, 16, 256);
+    for (int64_t at = 0; at < s_.columns; at += together) {
+      const int64_t end = std::min(s_.columns, at + together);
+      const float* const made = d_.make(d_.argument, line, values, at, end, false);
+      const int64_t from = std::max(at, keys.from), to = std::min(end, keys.to);
+      if (from < to) take(made + (from - at) * step, from, to);
+    }
   }
 
   /// Scores of queries to weights but for factors.
@@ -540,9 +636,11 @@ class Attention {
       return product(count, s_.value_size, used, weights + keys.from, ld_,
                      values_of(line) + keys.from * width, width, width * s_.columns, y,
                      s_.y.step_stride);
-    product(count, s_.value_size, used, weights + keys.from, ld_,
-            d_.v + s_.v.at(b, h / (s_.q_heads / s_.kv_heads)) + keys.from * s_.v.step_stride,
-            s_.v.step_stride, width, y, s_.y.step_stride);
+    each_part(line, true, keys, d_.v + s_.v.at(b, h / (s_.q_heads / s_.kv_heads)),
+              [&](const float* v, int64_t from, int64_t to) {
+                product(count, s_.value_size, to - from, weights + from, ld_, v, s_.v.step_stride,
+                        width, y, s_.y.step_stride, from > keys.from);
+              });
   }
 
   /// Rows of queries or weights as integers.
@@ -610,6 +708,7 @@ class Attention {
   const AttentionShape& s_;
   const AttentionData& d_;
   const int64_t ld_ = (s_.columns + 15) / 16 * 16 + 16;
+  const bool once_ = attention_reads_once(s_);
   const size_t key_step_, value_step_;  ///< floats of a head
   int64_t block_ = 0, blocks_ = 0;
   float *packed_keys_, *packed_values_;

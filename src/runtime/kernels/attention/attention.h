@@ -44,6 +44,12 @@ struct AttentionData {
   const int64_t* offsets = nullptr;  ///< position of the first query, one for each of the batch
   const int64_t* valid = nullptr;    ///< keys that count, one for each of the batch
   const float* sinks = nullptr;      ///< one more score each, without a value
+  /// Makes steps [from, to) of head `line` of the keys, or `values`: where they are not there yet;
+  /// null: all are. Each is asked for once. Gives where the first lies; if `keep` is false that
+  /// need only stay until the next call of the same thread.
+  const float* (*make)(const void* argument, int64_t line, bool values, int64_t from, int64_t to,
+                       bool keep) = nullptr;
+  const void* argument = nullptr;
 };
 
 /// Whether fast_math may round these products: there is something to gain, and a processor for it.
@@ -51,6 +57,9 @@ bool attention_bf16_fits(const AttentionShape& shape);
 /// The fastest; rounded ones only where the option fast_math `rounds`.
 AttentionProducts attention_products(const AttentionShape& shape, bool rounds);
 size_t attention_scratch_floats(const AttentionShape& shape);
+/// Whether AttentionData::make is only asked for what need not be kept: a head's keys and values
+/// are read once, some steps at a time, as soon as they are made.
+bool attention_reads_once(const AttentionShape& shape);
 /// A row in which no key counts gives zeros.
 void run_attention(const AttentionShape& shape, const AttentionData& data, float* scratch);
 

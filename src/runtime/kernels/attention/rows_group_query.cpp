@@ -263,7 +263,7 @@ Result<Tensor> read_layout(const KernelRun& run, const GroupQueryState& s,
 void prepare_head(const GroupQueryState& s, const float* from, const float* weight,
                   const float* cosine, const float* sine, float* to) {
   if (weight != nullptr) {
-    float* normal = thread_floats(1, static_cast<size_t>(s.size));
+    float* normal = thread_floats(3, static_cast<size_t>(s.size));
     float squares = 0;
     dot_rows(from, from, s.size, 1, s.size, &squares);
     const float inverse = 1 / std::sqrt(squares / static_cast<float>(s.size) + s.epsilon);
@@ -321,37 +321,44 @@ class CodedHead {
   BinaryFn* multiply_ = binary_fn(Binary::kMul, DType::kFloat32);
 };
 
-/// Head i of the coded keys (`which` is 1) or values: what the cache has, then new steps, then
-/// nothing, as codes to `codes`, if anybody wants them; and the floats of all but the last to `to`.
+/// Steps of a head of the cache: what is there, then new ones, then nothing that counts.
+struct Steps {
+  int64_t from, old, fresh, to;  ///< old, fresh: where these end
+  Steps(int64_t begin, int64_t end, int64_t past, int64_t room)
+      : from(begin),
+        old(std::clamp(past, begin, end)),
+        fresh(std::clamp(past + room, old, end)),
+        to(end) {}
+};
+
+/// Steps of head i of the coded keys (`which` is 1) or values as codes to `codes`, which may be
+/// null, and the floats of those that count to `to`. `past`: steps of the cache.
 template <typename NewStep>
 void write_codes(const KernelRun& run, const GroupQueryState& s, size_t which, int64_t i,
-                 int64_t past, int64_t columns, Tensor* codes, float* to, NewStep&& new_step) {
+                 const Steps& steps, int64_t past, uint8_t* codes, float* to, NewStep&& new_step) {
   const size_t input = which == 1 ? kKeyScale : kValueScale;
   const bool channel = run.input(input).size() != 1;
   const CodedHead head(s, run.data<float>(input) + (channel ? i % s.kv_heads * s.size : 0),
                        channel);
   const int64_t width = s.cached_size();
-  uint8_t* out = codes == nullptr
-                     ? nullptr
-                     : reinterpret_cast<uint8_t*>(codes->data<std::byte>()) + i * columns * width;
-  if (past > 0) {
-    const auto* old =
-        reinterpret_cast<const uint8_t*>(run.data<std::byte>(which + 2)) + i * s.capacity * width;
-    head.decode(old, past, to);
-    if (out != nullptr) std::memcpy(out, old, static_cast<size_t>(past * width));
+  if (steps.from < steps.old) {
+    const auto* old = reinterpret_cast<const uint8_t*>(run.data<std::byte>(which + 2)) +
+                      (i * s.capacity + steps.from) * width;
+    const int64_t count = steps.old - steps.from;
+    head.decode(old, count, to);
+    if (codes != nullptr) std::memcpy(codes, old, static_cast<size_t>(count * width));
   }
-  std::vector<uint8_t> step(static_cast<size_t>(width));
-  const int64_t room = std::min(s.rows, columns - past);
-  for (int64_t r = past; r < past + room; ++r) {
-    float* floats = to + r * s.size;
+  for (int64_t r = steps.old; r < steps.fresh; ++r) {
+    float* floats = to + (r - steps.from) * s.size;
+    std::vector<uint8_t> step(static_cast<size_t>(width));
     new_step(r - past, floats);
     head.encode(floats, step.data());
     head.decode(step.data(), 1, floats);
-    if (out != nullptr) std::copy(step.begin(), step.end(), out + r * width);
+    if (codes != nullptr) std::copy(step.begin(), step.end(), codes + (r - steps.from) * width);
   }
-  if (out != nullptr)
-    std::memset(out + (past + room) * width, 0,
-                static_cast<size_t>((columns - past - room) * width));
+  if (codes != nullptr)
+    std::memset(codes + (steps.fresh - steps.from) * width, 0,
+                static_cast<size_t>((steps.to - steps.fresh) * width));
 }
 
 Status run_group_query(KernelRun& run) {
@@ -367,13 +374,6 @@ Status run_group_query(KernelRun& run) {
       TRY(codes[i - 1],
           run.output(i, s.cached(), {{s.batch, s.kv_heads, columns, s.cached_size()}}));
     }
-  const auto cache_at = [&](size_t i) -> Result<Tensor*> {
-    if (!s.coded() && run.wants_output(i)) return run.output(i, DType::kFloat32, cache);
-    TRY(rooms[i - 1], Tensor::allocate(DType::kFloat32, cache));
-    return &rooms[i - 1];
-  };
-  TRY(Tensor * keys, cache_at(1));
-  TRY(Tensor * values, cache_at(2));
   const float* cosine = s.half != 0 ? run.data<float>(s.ports.cosines) : nullptr;
   const float* sine = s.half != 0 ? run.data<float>(s.ports.sines) : nullptr;
   const auto angle = [&](int64_t b, int64_t row) {
@@ -400,36 +400,6 @@ Status run_group_query(KernelRun& run) {
     else
       std::memcpy(to, from, bytes);
   };
-  // Keys and values: the cache, what is new, zeros.
-  run.parallel_for(
-      s.batch * s.kv_heads, std::max<int64_t>(1, 16384 / (columns * s.size)),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t b = i / s.kv_heads, h = i % s.kv_heads;
-          const int64_t past = progress.past[static_cast<size_t>(b)];
-          const int64_t room = std::min(s.rows, columns - past);
-          for (const size_t which : {size_t(1), size_t(2)}) {
-            float* to = (which == 1 ? keys : values)->data<float>() + i * columns * s.size;
-            if (s.coded())
-              write_codes(run, s, which, i, past, columns, codes[which - 1], to,
-                          [&](int64_t r, float* step) { new_step(which, b, h, r, step); });
-            else if (past > 0)
-              std::memcpy(to, run.data<float>(which + 2) + i * s.capacity * s.size,
-                          static_cast<size_t>(past) * bytes);
-            to += past * s.size;
-            if (s.coded())
-              to += room * s.size;
-            else
-              for (int64_t r = 0; r < room; ++r, to += s.size) new_step(which, b, h, r, to);
-            const size_t rest = static_cast<size_t>(columns - past - room) * bytes;
-            if (s.sparse)  // its cache stays what it was
-              std::memcpy(to, run.data<float>(which + 2) + (i * s.capacity + past + room) * s.size,
-                          rest);
-            else
-              std::memset(to, 0, rest);
-          }
-        }
-      });
   const float* query = news[0];
   int64_t query_step = s.width();
   if (s.half != 0 || query_norm != nullptr) {
@@ -463,7 +433,7 @@ Status run_group_query(KernelRun& run) {
   shape.causal = s.causal;
   shape.last = s.window;
   shape.sink_head = 1;
-  AttentionData data{query, keys->data<float>(), values->data<float>(), y->data<float>()};
+  AttentionData data{query, nullptr, nullptr, y->data<float>()};
   const std::vector<float> zeros(s.sink ? static_cast<size_t>(s.heads) : 0);
   if (s.sink) data.sinks = zeros.data();
   if (!s.sparse && run.has_input(kHeadSink)) data.sinks = run.data<float>(kHeadSink);
@@ -502,6 +472,61 @@ Status run_group_query(KernelRun& run) {
   shape.products = attention_products(shape, run.options().fast_math);
   data.offsets = progress.past.data();
   data.valid = progress.totals.data();
+  const bool once = attention_reads_once(shape);
+  float* cached[2] = {};
+  for (const size_t i : {size_t(0), size_t(1)}) {
+    if (!s.coded() && run.wants_output(i + 1)) {
+      TRY(Tensor * out, run.output(i + 1, DType::kFloat32, cache));
+      cached[i] = out->data<float>();
+    } else if (!once) {
+      TRY(rooms[i], Tensor::allocate(DType::kFloat32, cache));
+      cached[i] = rooms[i].data<float>();
+    }
+  }
+  data.k = cached[0];
+  data.v = cached[1];
+  // Keys and values: the cache, what is new, zeros.
+  const auto make = [&](int64_t i, bool is_value, int64_t from, int64_t to, bool keep) {
+    const int64_t b = i / s.kv_heads, h = i % s.kv_heads;
+    const int64_t past = progress.past[static_cast<size_t>(b)];
+    const Steps steps(from, to, past, std::min(s.rows, columns - past));
+    const size_t which = is_value ? 2 : 1;
+    float* const all = cached[is_value];
+    if (!s.coded() && all == nullptr && steps.old == to)  // nobody keeps them: read where they are
+      return run.data<float>(which + 2) + (i * s.capacity + from) * s.size;
+    float* const floats = all != nullptr && (keep || !s.coded())
+                              ? all + (i * columns + from) * s.size
+                              : thread_floats(2, static_cast<size_t>((to - from) * s.size));
+    const auto fresh = [&](int64_t r, float* step) { new_step(which, b, h, r, step); };
+    if (s.coded()) {
+      Tensor* const out = codes[is_value];
+      const int64_t width = s.cached_size();
+      write_codes(run, s, which, i, steps, past,
+                  out == nullptr ? nullptr
+                                 : reinterpret_cast<uint8_t*>(out->data<std::byte>()) +
+                                       (i * columns + from) * width,
+                  floats, fresh);
+    } else {
+      if (steps.from < steps.old)
+        std::memcpy(floats, run.data<float>(which + 2) + (i * s.capacity + from) * s.size,
+                    static_cast<size_t>(steps.old - steps.from) * bytes);
+      for (int64_t r = steps.old; r < steps.fresh; ++r)
+        fresh(r - past, floats + (r - from) * s.size);
+    }
+    float* const rest = floats + (steps.fresh - from) * s.size;
+    const size_t rest_bytes = static_cast<size_t>(to - steps.fresh) * bytes;
+    if (s.sparse && rest_bytes > 0)  // its cache stays what it was
+      std::memcpy(rest, run.data<float>(which + 2) + (i * s.capacity + steps.fresh) * s.size,
+                  rest_bytes);
+    else
+      std::memset(rest, 0, rest_bytes);
+    return static_cast<const float*>(floats);
+  };
+  data.argument = &make;
+  data.make = [](const void* argument, int64_t line, bool is_value, int64_t from, int64_t to,
+                 bool keep) {
+    return (*static_cast<decltype(&make)>(argument))(line, is_value, from, to, keep);
+  };
   // A tensor, whose memory is kept for the next run: that of the heap would come page by page.
   const int64_t floats[] = {static_cast<int64_t>(attention_scratch_floats(shape))};
   TRY(Tensor scratch, Tensor::allocate(DType::kFloat32, floats));

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/kernels/across-inl.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/gemm_small.h"
@@ -126,28 +127,6 @@ void small_product(const SmallProduct& p) {
   }
 }
 
-/// The sums of the lanes of four vectors.
-void sum_four(V s0, V s1, V s2, V s3, float* out) {
-  const F f;
-  const hn::RepartitionToWide<F> wide;
-  const V s01 = hn::Add(hn::InterleaveLower(f, s0, s1), hn::InterleaveUpper(f, s0, s1));
-  const V s23 = hn::Add(hn::InterleaveLower(f, s2, s3), hn::InterleaveUpper(f, s2, s3));
-  const auto low = hn::BitCast(wide, s01), high = hn::BitCast(wide, s23);
-  const V all = hn::Add(hn::BitCast(f, hn::InterleaveLower(wide, low, high)),
-                        hn::BitCast(f, hn::InterleaveUpper(wide, low, high)));
-#if HWY_TARGET <= HWY_AVX3
-  const hn::Half<F> half;
-  const hn::Half<decltype(half)> quarter;
-  const auto two = hn::Add(hn::LowerHalf(half, all), hn::UpperHalf(half, all));
-  hn::StoreU(hn::Add(hn::LowerHalf(quarter, two), hn::UpperHalf(quarter, two)), quarter, out);
-#elif HWY_TARGET <= HWY_AVX2
-  const hn::Half<F> half;
-  hn::StoreU(hn::Add(hn::LowerHalf(half, all), hn::UpperHalf(half, all)), half, out);
-#else
-  hn::StoreU(all, f, out);
-#endif
-}
-
 /// Each element along both rows, which lie one behind the other: B is turned, or a column. Four of
 /// the more rows at a time with one of the other matrix.
 void small_dots(const SmallProduct& p) {
@@ -178,7 +157,7 @@ void small_dots(const SmallProduct& p) {
         for (int r = 0; r < 4; ++r) add_product(sum[r], hn::LoadU(f, a + r * step + k), bv);
       }
       float sums[4];
-      sum_four(sum[0], sum[1], sum[2], sum[3], sums);
+      sums_of_four(f, sum[0], sum[1], sum[2], sum[3], sums);
       for (int r = 0; r < 4; ++r) put(i + r, j, sums[r]);
     }
     for (; i < many; ++i) {
