@@ -318,33 +318,39 @@ TEST_P(Microsoft, CausalAttentionWithMaskAndCache) {
 }
 
 TEST_P(Microsoft, LinearAttention) {
-  for (const int64_t steps : {1, 3, 70})
-    for (const char* rule : {"linear", "gated", "delta", "gated_delta"})
-      for (const int per_key : {0, 1})
-        for (const int heads : {1, 2, 4}) {
-          // Two states of 5 keys and 37 values; a query of four, two or one head.
-          const bool gated = std::string(rule).find("gated") == 0;
-          const bool delta = std::string(rule).find("delta") != std::string::npos;
-          const int64_t gates = per_key == 1 ? 10 : 2;
-          Tensor decay = numbers({2, steps, gates}, 0.3f),
-                 beta = numbers({2, steps, 2 - per_key}, 1);
-          for (float& value : decay.span<float>()) value = -std::fabs(value);
-          for (float& value : beta.span<float>()) value = std::fabs(value) / 4;
-          agree(
-              "main (float[2,S,?] q, float[2,S,10] k, float[2,S,74] v, float[2,2,5,37] s, "
-              "float[2,S,?] g, float[2,S,?] b) => (y, z) { y, z = com.microsoft.LinearAttention "
-              "<q_num_heads = " +
-                  std::to_string(heads) + ", kv_num_heads = 2, update_rule = \"" +
-                  std::string(rule) + "\"> (q, k, v, " + (per_key == 1 && steps == 3 ? "" : "s") +
-                  ", " + (gated ? "g" : "") + ", " + (delta ? "b" : "") + ") }",
-              {{"q", numbers({2, steps, 5 * heads}, 0.3f)},
-               {"k", numbers({2, steps, 10}, 0.3f)},
-               {"v", numbers({2, steps, 74}, 0.3f)},
-               {"s", numbers({2, 2, 5, 37}, 0.3f)},
-               {"g", decay},
-               {"b", beta}},
-              2e-5);
-        }
+  // Sizes of a state: less than a strip of columns, whole ones and a part, and rows for which
+  // strips are narrow.
+  for (const auto& [keys, values] :
+       {std::pair<int64_t, int64_t>{5, 37}, {6, 130}, {260, 64}, {1, 1}})
+    for (const int64_t steps : {1, 3, 70})
+      for (const char* rule : {"linear", "gated", "delta", "gated_delta"})
+        for (const int per_key : {0, 1})
+          for (const int heads : {1, 2, 4}) {
+            // Two states; a query of four, two or one head.
+            if (keys > 100 && (heads != 4 || steps == 70)) continue;
+            const bool gated = std::string(rule).find("gated") == 0;
+            const bool delta = std::string(rule).find("delta") != std::string::npos;
+            const int64_t gates = per_key == 1 ? 2 * keys : 2;
+            Tensor decay = numbers({2, steps, gates}, 0.3f),
+                   beta = numbers({2, steps, 2 - per_key}, 1);
+            for (float& value : decay.span<float>()) value = -std::fabs(value);
+            for (float& value : beta.span<float>()) value = std::fabs(value) / 4;
+            const float size = keys > 100 ? 0.05f : 0.3f;
+            agree(
+                "main (float[2,S,?] q, float[2,S,?] k, float[2,S,?] v, float[2,2,?,?] s, "
+                "float[2,S,?] g, float[2,S,?] b) => (y, z) { y, z = com.microsoft.LinearAttention "
+                "<q_num_heads = " +
+                    std::to_string(heads) + ", kv_num_heads = 2, update_rule = \"" +
+                    std::string(rule) + "\"> (q, k, v, " + (per_key == 1 && steps == 3 ? "" : "s") +
+                    ", " + (gated ? "g" : "") + ", " + (delta ? "b" : "") + ") }",
+                {{"q", numbers({2, steps, keys * heads}, size)},
+                 {"k", numbers({2, steps, 2 * keys}, size)},
+                 {"v", numbers({2, steps, 2 * values}, 0.3f)},
+                 {"s", numbers({2, 2, keys, values}, 0.3f)},
+                 {"g", decay},
+                 {"b", beta}},
+                2e-5);
+          }
 }
 
 TEST_P(Microsoft, CausalConvWithState) {

@@ -19,11 +19,15 @@ struct LinearSteps {
   int64_t ldy;
   const float* from;  ///< the state before, rows ldfrom apart: whole linear_columns()
   int64_t ldfrom;
-  float* state;  ///< and after
+  float* state;  ///< and between steps
   int64_t ldstate;
-  int64_t cols;  ///< columns of v and y, from 1 on
+  float* to;  ///< and after the last
+  int64_t ldto;
+  int64_t width;  ///< linear_columns()
+  int64_t cols;   ///< columns of v and y, from 1 on
 };
-int linear_columns();
+/// Columns of a state that are worked on together.
+int64_t linear_columns(int64_t keys, int64_t values);
 void linear_steps(const LinearSteps& steps);
 
 }  // namespace tombolo

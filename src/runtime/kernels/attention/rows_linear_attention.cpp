@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "runtime/kernels/attention/linear_state.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/matmul/gemm.h"
 
 namespace tombolo {
 namespace {
@@ -80,11 +80,12 @@ constexpr int64_t kSteps = 64;  ///< that a strip takes at a time
 /// All steps of one head's state, which begins as `past` (null: zeros) and ends in `state`.
 void run_head(const KernelRun& run, const LinearAttentionState& s, int64_t batch, int64_t head,
               const float* past, float* state, float* y) {
-  const int64_t width = linear_columns(), key_line = s.states * s.keys;
+  const int64_t width = linear_columns(s.keys, s.values), key_line = s.states * s.keys;
   const int64_t shared = std::max<int64_t>(1, s.heads / s.states);
   const int64_t query = s.heads >= s.states ? head * shared : head / (s.states / s.heads);
-  std::vector<float> room(static_cast<size_t>(s.keys * (width + 2 * std::min(kSteps, s.steps))));
-  float *strip = room.data(), *gates = strip + s.keys * width;
+  float* const strip =
+      thread_floats(1, static_cast<size_t>(s.keys * (width + 2 * std::min(kSteps, s.steps))));
+  float* const gates = strip + s.keys * width;
   for (int64_t t = 0; t < s.steps; t += kSteps, past = state) {
     const int64_t steps = std::min(kSteps, s.steps - t), at = batch * s.steps + t;
     float* gk = gates + steps * s.keys;
@@ -104,10 +105,10 @@ void run_head(const KernelRun& run, const LinearAttentionState& s, int64_t batch
     const int64_t betas = s.beta_per_head ? s.states : 1;
     for (int64_t c = 0; c < s.values; c += width) {
       const int64_t cols = std::min(width, s.values - c);
-      // One step reads and writes the state where it lies.
-      const bool once = steps == 1 && past != nullptr && cols == width;
-      if (past == nullptr || cols < width) std::fill_n(strip, s.keys * width, 0.0f);
-      for (int64_t i = 0; i < s.keys && past != nullptr && !once; ++i)
+      // The first step reads and the last one writes the state where it lies.
+      const bool whole = cols == width, there = whole && past != nullptr;
+      if (!there) std::fill_n(strip, s.keys * width, 0.0f);
+      for (int64_t i = 0; i < s.keys && past != nullptr && !there; ++i)
         std::copy_n(past + i * s.values + c, cols, strip + i * width);
       linear_steps({.steps = steps,
                     .keys = s.keys,
@@ -129,12 +130,15 @@ void run_head(const KernelRun& run, const LinearAttentionState& s, int64_t batch
                     .scale = s.scale,
                     .y = y + (at * s.all() + head * shared) * s.values + c,
                     .ldy = s.all() * s.values,
-                    .from = once ? past + c : strip,
-                    .ldfrom = once ? s.values : width,
-                    .state = once ? state + c : strip,
-                    .ldstate = once ? s.values : width,
+                    .from = there ? past + c : strip,
+                    .ldfrom = there ? s.values : width,
+                    .state = strip,
+                    .ldstate = width,
+                    .to = whole ? state + c : strip,
+                    .ldto = whole ? s.values : width,
+                    .width = width,
                     .cols = cols});
-      for (int64_t i = 0; i < s.keys && !once; ++i)
+      for (int64_t i = 0; i < s.keys && !whole; ++i)
         std::copy_n(strip + i * width, cols, state + i * s.values + c);
     }
   }
