@@ -129,6 +129,44 @@ TEST_P(Attentions, LongSequencesOfWhichPartsCount) {
           1e-5);
 }
 
+// Queries of one step, whose heads become rows where they share keys; with a cache and without.
+TEST_P(Attentions, OneQuery) {
+  const std::string types =
+      "main (float[2,H,1,S] q, float[2,2,N,S] k, float[2,2,N,V] v, float[M,H2,1,C] m, "
+      "float[2,2,P,S] a, float[2,2,P,V] b, int64[2] n) => ";
+  struct Case {
+    int64_t group, size, value_size, steps, past;
+    bool mask_per_head;
+  };
+  const Case cases[] = {{1, 64, 64, 1, 300, true},  {3, 40, 24, 1, 70, true},
+                        {4, 16, 32, 5, 33, false},  {8, 64, 64, 1, 130, true},
+                        {12, 48, 16, 1, 20, false}, {5, 20, 64, 90, 0, true}};
+  for (const Case& c : cases) {
+    const int64_t heads = 2 * c.group, columns = c.steps + c.past;
+    const std::vector<NamedValue> inputs = {
+        {"q", numbers({2, heads, 1, c.size}, 1)},
+        {"k", numbers({2, 2, c.steps, c.size}, 1)},
+        {"v", numbers({2, 2, c.steps, c.value_size}, 1)},
+        {"m", added_mask({c.mask_per_head ? 2 : 1, c.mask_per_head ? heads : 1, 1, columns})},
+        {"a", numbers({2, 2, c.past, c.size}, 1)},
+        {"b", numbers({2, 2, c.past, c.value_size}, 1)},
+        {"n", Tensor::of<int64_t>(DType::kInt64, std::vector<int64_t>{2},
+                                  std::vector<int64_t>{columns / 2, columns})}};
+    for (const char* attributes : {"", "<is_causal = 1> ", "<softcap = 2.0, scale = 0.3> "})
+      for (const char* mask : {"", "m"}) {
+        const std::string call = std::string("Attention ") + attributes + "(q, k, v, " + mask;
+        if (c.past > 0) {
+          opset_ = 23;
+          agree(types + "(y, g, h) { y, g, h = " + call + ", a, b) }", inputs, 1e-5);
+        } else {
+          opset_ = 24;
+          agree(types + "(y) { y = " + call + ") }", inputs, 1e-5);
+          agree(types + "(y) { y = " + call + ", , , n) }", inputs, 1e-5);
+        }
+      }
+  }
+}
+
 // A new token for a cache: heads that share keys, sizes of odd length, parts of the cache that do
 // not count; whether somebody keeps it or not, floats and codes.
 TEST_P(Attentions, OneTokenMore) {

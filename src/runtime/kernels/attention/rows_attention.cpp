@@ -15,7 +15,9 @@ namespace {
 struct AttentionState final : KernelState {
   AttentionShape shape;
   int64_t past = 0, steps = 0;  ///< keys of the cache, keys that come in
-  bool joined = false;          ///< keys and values are the outputs present_key, present_value
+  int64_t queries = 1;
+  bool up_to_query = false;  ///< causal queries that became rows of one place
+  bool joined = false;       ///< keys and values are the outputs present_key, present_value
   HeadLayout k_in, v_in;
   Dims output, present_key, present_value;
 };
@@ -37,7 +39,7 @@ bool read_layout(std::span<const int64_t> dims, int64_t given, int64_t& heads, i
   return true;
 }
 
-bool plan_attention(const KernelQuery& q, AttentionState& state) {
+bool plan_shapes(const KernelQuery& q, AttentionState& state) {
   AttentionShape& s = state.shape;
   if (active_isa() == Isa::kScalar || q.inputs.size() < 3 || q.wants_output(3)) return false;
   for (size_t i = 0; i < 3; ++i)
@@ -115,6 +117,26 @@ bool plan_attention(const KernelQuery& q, AttentionState& state) {
   return true;
 }
 
+bool plan_attention(const KernelQuery& q, AttentionState& state) {
+  if (!plan_shapes(q, state)) return false;
+  AttentionShape& s = state.shape;
+  state.queries = s.rows;
+  const int64_t group = s.q_heads / s.kv_heads;
+  if (s.rows != 1 || group == 1 || s.left >= 0 || s.right >= 0) return true;
+  // One query: the heads that share keys are rows of one product, which reads them once.
+  s.q_heads = s.kv_heads;
+  s.rows = group;
+  for (HeadLayout* layout : {&s.q, &s.y}) {
+    layout->step_stride = layout->head_stride;
+    layout->head_stride *= group;
+  }
+  s.mask_stride[2] = s.mask_stride[1];
+  s.mask_stride[1] *= group;
+  state.up_to_query = s.causal;
+  s.causal = false;
+  return true;
+}
+
 bool supports_attention(const KernelQuery& query) {
   AttentionState state;
   return plan_attention(query, state);
@@ -135,25 +157,35 @@ Result<std::unique_ptr<KernelState>> prepare_attention(const PrepareContext& con
   return state;
 }
 
-/// [batch, heads, past + steps, size] from the cache and what comes in.
-void join(const KernelRun& run, const AttentionState& state, const float* past, const float* now,
-          const HeadLayout& layout, int64_t size, float* out) {
-  const AttentionShape& s = state.shape;
-  const auto bytes = static_cast<size_t>(size) * sizeof(float);
-  run.parallel_for(s.batch * s.kv_heads, std::max<int64_t>(1, 16384 / (s.columns * size)),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       float* to = out + i * s.columns * size;
-                       if (past != nullptr)
-                         std::memcpy(to, past + i * state.past * size,
-                                     bytes * static_cast<size_t>(state.past));
-                       to += state.past * size;
-                       const float* from = now + layout.at(i / s.kv_heads, i % s.kv_heads);
-                       for (int64_t t = 0; t < state.steps; ++t, to += size)
-                         std::memcpy(to, from + t * layout.step_stride, bytes);
-                     }
-                   });
-}
+/// What makes present_key and present_value: the cache, and what comes in.
+struct Joined {
+  struct Side {
+    const float *past, *now;
+    HeadLayout layout;  ///< of what comes in
+    int64_t size;
+    float* out;  ///< [batch, heads, past + steps, size]
+  };
+  const AttentionState& state;
+  Side sides[2];  ///< keys, values
+
+  static const float* make(const void* argument, int64_t line, bool values, int64_t from,
+                           int64_t to, bool) {
+    const auto& self = *static_cast<const Joined*>(argument);
+    const AttentionState& state = self.state;
+    const AttentionShape& s = state.shape;
+    const Side& side = self.sides[values];
+    float* const out = side.out + (line * s.columns + from) * side.size;
+    const int64_t old = std::clamp(state.past, from, to);
+    if (from < old)
+      std::memcpy(out, side.past + (line * state.past + from) * side.size,
+                  static_cast<size_t>((old - from) * side.size) * sizeof(float));
+    const float* now = side.now + side.layout.at(line / s.kv_heads, line % s.kv_heads);
+    for (int64_t t = old; t < to; ++t)
+      std::memcpy(out + (t - from) * side.size, now + (t - state.past) * side.layout.step_stride,
+                  static_cast<size_t>(side.size) * sizeof(float));
+    return out;
+  }
+};
 
 Status run_attention_node(KernelRun& run) {
   const auto& state = run.state<AttentionState>();
@@ -170,16 +202,22 @@ Status run_attention_node(KernelRun& run) {
         return runtime_error("nonpad_kv_seqlen has the value " + std::to_string(length) +
                              ", there are " + std::to_string(s.columns) + " keys");
       valid[static_cast<size_t>(b)] = length;
-      offsets[static_cast<size_t>(b)] = length - s.rows;
+      offsets[static_cast<size_t>(b)] = length - state.queries;
     }
+  if (state.up_to_query)
+    for (size_t b = 0; b < valid.size(); ++b)
+      valid[b] = std::min(valid[b], std::max<int64_t>(offsets[b] + 1, 0));
+  Joined joined{state, {}};
   if (state.joined) {
     TRY(Tensor * keys, run.output(1, DType::kFloat32, state.present_key));
     TRY(Tensor * values, run.output(2, DType::kFloat32, state.present_value));
     const bool past = run.has_input(4);
-    join(run, state, past ? run.data<float>(4) : nullptr, data.k, state.k_in, s.size,
-         keys->data<float>());
-    join(run, state, past ? run.data<float>(5) : nullptr, data.v, state.v_in, s.value_size,
-         values->data<float>());
+    joined.sides[0] = {past ? run.data<float>(4) : nullptr, data.k, state.k_in, s.size,
+                       keys->data<float>()};
+    joined.sides[1] = {past ? run.data<float>(5) : nullptr, data.v, state.v_in, s.value_size,
+                       values->data<float>()};
+    data.make = &Joined::make;
+    data.argument = &joined;
     data.k = keys->data<float>();
     data.v = values->data<float>();
   }
