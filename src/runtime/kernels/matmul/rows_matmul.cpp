@@ -499,8 +499,11 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
     return gemm_small(s.m, s.n, s.k, a, lda, b, s.ldb, s.trans_b, s.alpha, c, s.ldc, epilogue);
   if (s.trans_b && gemm_dots_fits(s.m, epilogue))
     return gemm_dots(s.m, s.n, s.k, a, lda, b, s.ldb, s.alpha, c, s.ldc, epilogue);
-  // Packing pays when B is used by many rows; it must be done when B is turned.
-  if (!s.trans_b && s.alpha == 1 && s.m <= 2 * gemm_tiles().max_rows)
+  // Packing pays when B is used by many rows and is not near anyway; it must be done when B is
+  // turned.
+  constexpr int64_t kNear = 8192;  // floats
+  if (!s.trans_b && s.alpha == 1 &&
+      (s.m <= 2 * gemm_tiles().max_rows || (s.k * s.n <= kNear && s.ldb == s.n)))
     return gemm_unpacked(s.m, s.n, s.k, a, lda, b, s.ldb, c, s.ldc, epilogue);
   if (fresh) pack_b(b, row, column, s.k, s.n, s.alpha, room);
   gemm(s.m, s.n, s.k, a, lda, room, c, s.ldc, epilogue);
