@@ -170,10 +170,12 @@ class Einsum {
   /// Rows and columns are of one label each; whatever else the output has is the batch.
   size_t batched_product() {
     if (left_.empty() || right_.empty() || common_.size() != 1) return 0;
-    // The output's rows are in one piece if the right side has its last label.
+    // The output's rows are in one piece if the right side has its last label. Not where both sides
+    // would have to be turned for it.
     size_t first = 0;
     std::string lefts = left_, rights = right_;
-    if (contains(left_, out_.back()) && terms_[1].back() == common_[0]) {
+    if (contains(left_, out_.back()) &&
+        (terms_[1].back() == common_[0] || terms_[0].back() == out_.back())) {
       std::swap(lefts, rights);
       first = 1;
     }
@@ -185,15 +187,18 @@ class Einsum {
     char column = contiguous(out_, rights);
     if (column == '\0') column = contiguous(terms_[1 - first], rights);
     if (column == '\0') column = longest(rights);
-    // Small products take longer than what it takes to join labels.
+    // Small products take longer than what it takes to join labels; but for the last one of the
+    // output, which would move all of it.
     constexpr int64_t kFewRows = 16;
-    if (rights.size() > 1 || (lefts.size() > 1 && length(row).value_or(kUnknownLength) < kFewRows))
+    const auto few = [&](char label) { return length(label).value_or(kUnknownLength) < kFewRows; };
+    if ((rights.size() > 1 && (first == 0 || few(row) || few(column))) ||
+        (lefts.size() > 1 && few(row)))
       return 0;
     std::string outer;
     for (const char label : out_)
       if (label != row && label != column) outer += label;
-    Value* a = side_of_batch(first, outer, {row, common_[0]});
-    Value* b = side_of_batch(1 - first, outer, {common_[0], column});
+    Value* a = side_of_batch(first, outer, {row, common_[0]}, false);
+    Value* b = side_of_batch(1 - first, outer, {common_[0], column}, true);
     Node& product = rewriter_.add(node_, "MatMul", {a, b}, name());
     rewriter_.touch(product);
     Value* y = transpose(product.output(0), outer + row + column, out_);
@@ -201,8 +206,10 @@ class Einsum {
     return 1;
   }
 
-  /// Operand `index` with axes `outer`, of which it has some only as ones, then `matrix`.
-  Value* side_of_batch(size_t index, const std::string& outer, const std::string& matrix) {
+  /// Operand `index` with axes `outer`, of which it has some only as ones, then `matrix`. `packed`:
+  /// its matrices are packed, turned or not.
+  Value* side_of_batch(size_t index, const std::string& outer, const std::string& matrix,
+                       bool packed) {
     std::string labels;
     Value* x = sum_of_alone(index, outer + matrix, labels);
     std::string order, ones;
@@ -219,7 +226,7 @@ class Einsum {
       rewriter_.touch(wide);
       x = wide.output(0);
     }
-    return transpose(x, ones + labels, order + matrix);
+    return transpose(x, ones + labels, order + matrix, packed);
   }
 
   /// One number for each of a batch: no work for a product of matrices that is made for many.
@@ -518,16 +525,16 @@ class Einsum {
     rewriter_.touch(made);
     return made.output(0);
   }
-  Value* transpose(Value* x, const std::string& from, const std::string& to) {
+  Value* transpose(Value* x, const std::string& from, const std::string& to, bool packed = true) {
     if (from == to) return x;
     std::vector<int64_t> perm;
     for (const char label : to) perm.push_back(static_cast<int64_t>(from.find(label)));
-    return transpose_by(x, from, to, perm);
+    return transpose_by(x, from, to, perm, packed);
   }
   Value* transpose_by(Value* x, const std::string& from, const std::string& to,
-                      const std::vector<int64_t>& perm) {
+                      const std::vector<int64_t>& perm, bool packed = true) {
     if (from == to) return x;
-    if (Value* constant = transposed_constant(x, perm)) return constant;
+    if (Value* constant = transposed_constant(x, perm, packed)) return constant;
     Node& made = rewriter_.add(node_, "Transpose", {x}, name());
     made.set_ints("perm", perm);
     rewriter_.touch(made);
@@ -535,14 +542,14 @@ class Einsum {
   }
 
   /// A weight that nobody else reads is turned once, unless packing turns it.
-  Value* transposed_constant(const Value* x, const std::vector<int64_t>& perm) {
+  Value* transposed_constant(const Value* x, const std::vector<int64_t>& perm, bool packed) {
     const Tensor* tensor = lone_constant(x);
     if (tensor == nullptr) return nullptr;
     const size_t rank = perm.size();
     std::vector<int64_t> turned(rank);
     for (size_t i = 0; i < rank; ++i) turned[i] = static_cast<int64_t>(i);
     std::swap(turned[rank - 1], turned[rank - 2]);
-    if (perm == turned) return nullptr;
+    if (packed && perm == turned) return nullptr;
     auto moved = transposed(*tensor, perm);
     return moved ? rewriter_.initializer(node_.graph(), *moved, name()) : nullptr;
   }

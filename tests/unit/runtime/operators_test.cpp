@@ -200,6 +200,11 @@ TEST_P(Operators, ProductsInOtherOrders) {
            {"w", numbers({width, 21, 35}, 1)},
            {"c", numbers({35}, 1)}},
           2e-6);
+    agree(weight("bhcw,cg->bhgw", "E,F"),
+          {{"x", numbers({3, 4, 21, width}, 1)},
+           {"w", numbers({21, 35}, 1)},
+           {"c", numbers({width}, 1)}},
+          2e-6);
     agree(weight("bhwc,wcg->bwgh", "E,F,G"),
           {{"x", numbers({3, 20, width, 21}, 1)},
            {"w", numbers({width, 21, 35}, 1)},
