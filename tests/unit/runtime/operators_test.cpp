@@ -163,12 +163,27 @@ TEST_P(Operators, ProductsOfOneColumn) {
     }
 }
 
-// Rows of 16-bit floats that meet longer tensors.
 // Sides and results that are read and written where other orders of axes have them.
 TEST_P(Operators, ProductsInOtherOrders) {
-  const auto model = [](const std::string& equation) {
-    return "main (float[A,B,C,D] x, float[E,F,G,H] w) => (y) { y = Einsum <equation = \"" +
-           equation + "\"> (x, w) }";
+  // Labels are the names of lengths: which ones are equal is known.
+  const auto dims = [](std::string_view term) {
+    std::string names = "float[";
+    for (const char label : term) names += (names.back() == '[' ? "" : ",") + std::string(1, label);
+    return names + "]";
+  };
+  const auto operands = [&](const std::string& equation) {
+    const size_t comma = equation.find(','), arrow = equation.find('-');
+    return dims(equation.substr(0, comma)) + " x, " +
+           dims(equation.substr(comma + 1, arrow - comma - 1)) + " w";
+  };
+  const auto model = [&](const std::string& equation) {
+    return "main (" + operands(equation) + ") => (y) { y = Einsum <equation = \"" + equation +
+           "\"> (x, w) }";
+  };
+  const auto doubles = [&](const std::string& equation) {
+    return "main (" + operands(equation) +
+           ") => (y) { a = Cast <to = 11> (x) b = Cast <to = 11> (w) z = Einsum <equation = \"" +
+           equation + "\"> (a, b) y = Cast <to = 1> (z) }";
   };
   // Queries, keys and size: few products, tiny ones, one key, parts of tiles.
   for (const auto& [q, k, size] :
@@ -176,6 +191,10 @@ TEST_P(Operators, ProductsInOtherOrders) {
     for (const int64_t heads : {1, 3}) {
       agree(model("bqhd,bkhd->bhqk"),
             {{"x", numbers({2, q, heads, size}, 1)}, {"w", numbers({2, k, heads, size}, 1)}}, 2e-6);
+      agree(doubles("bqhd,bkhd->bhqk"),
+            {{"x", numbers({2, q, heads, size}, 1)}, {"w", numbers({2, k, heads, size}, 1)}}, 2e-6);
+      agree(doubles("bhqk,bkhd->bqhd"),
+            {{"x", numbers({2, heads, q, k}, 1)}, {"w", numbers({2, k, heads, size}, 1)}}, 2e-6);
       agree(model("bhqk,bkhd->bqhd"),
             {{"x", numbers({2, heads, q, k}, 1)}, {"w", numbers({2, k, heads, size}, 1)}}, 2e-6);
       agree(model("bhkq,bkhd->bqhd"),
@@ -184,33 +203,32 @@ TEST_P(Operators, ProductsInOtherOrders) {
             {{"x", numbers({2, heads, size, q}, 1)}, {"w", numbers({2, k, heads, size}, 1)}}, 2e-6);
     }
   // Rows of one B that lie apart, in blocks and in one piece; columns that are joined.
-  const auto weight = [](const std::string& equation, const std::string& dims) {
-    return "main (float[A,B,C,D] x, float[" + dims +
-           "] w, float[N] c) => (y) { p = Einsum <equation = \"" + equation +
-           "\"> (x, w) b = Add (p, c) y = Relu (b) }";
+  const auto weight = [&](const std::string& equation) {
+    return "main (" + operands(equation) + ", float[N] c) => (y) { p = Einsum <equation = \"" +
+           equation + "\"> (x, w) b = Add (p, c) y = Relu (b) }";
   };
   for (const int64_t width : {5, 16, 37}) {
-    agree(weight("bhwc,hkc->bhwk", "E,F,G"),
+    agree(weight("bhwc,hkc->bhwk"),
           {{"x", numbers({3, 4, width, 21}, 1)},
            {"w", numbers({4, 19, 21}, 1)},
            {"c", numbers({19}, 1)}},
           2e-6);
-    agree(weight("bhwc,wck->bhwk", "E,F,G"),
+    agree(weight("bhwc,wck->bhwk"),
           {{"x", numbers({3, 20, width, 21}, 1)},
            {"w", numbers({width, 21, 35}, 1)},
            {"c", numbers({35}, 1)}},
           2e-6);
-    agree(weight("bhcw,cg->bhgw", "E,F"),
+    agree(weight("bhcw,cg->bhgw"),
           {{"x", numbers({3, 4, 21, width}, 1)},
            {"w", numbers({21, 35}, 1)},
            {"c", numbers({width}, 1)}},
           2e-6);
-    agree(weight("bhwc,wcg->bwgh", "E,F,G"),
+    agree(weight("bhwc,wcg->bwgh"),
           {{"x", numbers({3, 20, width, 21}, 1)},
            {"w", numbers({width, 21, 35}, 1)},
            {"c", numbers({20}, 1)}},
           2e-6);
-    agree(weight("bhwc,wcg->whgb", "E,F,G"),
+    agree(weight("bhwc,wcg->whgb"),
           {{"x", numbers({3, 20, width, 21}, 1)},
            {"w", numbers({width, 21, 35}, 1)},
            {"c", numbers({3}, 1)}},
@@ -218,6 +236,7 @@ TEST_P(Operators, ProductsInOtherOrders) {
   }
 }
 
+// Rows of 16-bit floats that meet longer tensors.
 TEST_P(Operators, BroadcastsOfShortFloats) {
   const auto halves = [](const Tensor& x) {
     std::vector<uint16_t> values(static_cast<size_t>(x.size()));
