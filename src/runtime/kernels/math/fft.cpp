@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/math/fft-inl.h"
 #include "runtime/kernels/math/fft.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -69,6 +70,23 @@ HWY_INLINE void butterfly(D d, Number<V>* a) {
     a[1] = minus_i(d0, d1);
     a[2] = minus(s0, s1);
     a[3] = plus_i(d0, d1);
+  } else if constexpr (R == 8) {
+    Number<V> even[4] = {a[0], a[2], a[4], a[6]}, odd[4] = {a[1], a[3], a[5], a[7]};
+    butterfly<4>(d, even);
+    butterfly<4>(d, odd);
+    const V sine = hn::Set(d, 0.70710678118654752440);
+    const Number<V> turned1 = {hn::Mul(sine, hn::Add(odd[1].re, odd[1].im)),
+                               hn::Mul(sine, hn::Sub(odd[1].im, odd[1].re))};
+    const Number<V> turned3 = {hn::Mul(sine, hn::Sub(odd[3].im, odd[3].re)),
+                               hn::Mul(sine, hn::Add(odd[3].im, odd[3].re))};
+    a[0] = plus(even[0], odd[0]);
+    a[4] = minus(even[0], odd[0]);
+    a[1] = plus(even[1], turned1);
+    a[5] = minus(even[1], turned1);
+    a[2] = minus_i(even[2], odd[2]);
+    a[6] = plus_i(even[2], odd[2]);
+    a[3] = {hn::Add(even[3].re, turned3.re), hn::Sub(even[3].im, turned3.im)};
+    a[7] = {hn::Sub(even[3].re, turned3.re), hn::Add(even[3].im, turned3.im)};
   } else {
     static_assert(R == 5);
     const V c1 = hn::Set(d, 0.30901699437494742410), c2 = hn::Set(d, -0.80901699437494742410);
@@ -91,32 +109,91 @@ HWY_INLINE void butterfly(D d, Number<V>* a) {
   }
 }
 
-/// One step over `run` neighbours (elements that go together times signals).
+/// One step over `run` neighbours (elements that go together times signals), from part `first` on.
 template <int R, class D>
-void step(D d, const FftStage& stage, int64_t run, const double* HWY_RESTRICT xr,
+void step(D d, const FftStage& stage, int64_t first, int64_t run, const double* HWY_RESTRICT xr,
           const double* HWY_RESTRICT xi, double* HWY_RESTRICT yr, double* HWY_RESTRICT yi) {
   using V = hn::Vec<D>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t far = stage.parts * run;
-  for (int64_t p = 0; p < stage.parts; ++p) {
+  for (int64_t p = first; p < stage.parts; ++p) {
     Number<V> w[R];
     for (int k = 1; k < R; ++k)
       w[k] = {hn::Set(d, stage.roots_re[static_cast<size_t>(p * (R - 1) + k - 1)]),
               hn::Set(d, stage.roots_im[static_cast<size_t>(p * (R - 1) + k - 1)])};
     const int64_t from = p * run, to = p * R * run;
-    for (int64_t q = 0; q < run; q += lanes) {
-      const int64_t left = run - q;
+    const auto some = [&](int64_t q, int64_t left, bool turn) HWY_ATTR {
       Number<V> a[R];
+#pragma GCC unroll 8
       for (int k = 0; k < R; ++k)
         a[k] = {load_n(d, xr + from + k * far + q, left), load_n(d, xi + from + k * far + q, left)};
       butterfly<R>(d, a);
-      for (int k = 1; k < R; ++k) a[k] = times(a[k], w[k]);
+      if (turn)
+#pragma GCC unroll 8
+        for (int k = 1; k < R; ++k) a[k] = times(a[k], w[k]);
+#pragma GCC unroll 8
       for (int k = 0; k < R; ++k) {
         store_n(a[k].re, d, yr + to + k * run + q, left);
         store_n(a[k].im, d, yi + to + k * run + q, left);
       }
-    }
+    };
+    int64_t q = 0;
+    if (p == 0)  // whose roots are 1
+      for (; q + lanes <= run; q += lanes) some(q, lanes, false);
+    else
+      for (; q + lanes <= run; q += lanes) some(q, lanes, true);
+    if (q < run) some(q, run - q, true);
   }
+}
+
+/// The first step of a signal alone: vectors run across parts.
+template <int R>
+void first_step(const FftStage& stage, const double* HWY_RESTRICT xr, const double* HWY_RESTRICT xi,
+                double* HWY_RESTRICT yr, double* HWY_RESTRICT yi) {
+  const FftTag d;
+  const int64_t parts = stage.parts;
+  const auto put = [&](const FftWide* v, double* to) HWY_ATTR {
+    if constexpr (R == 2) {
+      hn::StoreInterleaved2(v[0], v[1], d, to);
+    } else if constexpr (R == 3) {
+      hn::StoreInterleaved3(v[0], v[1], v[2], d, to);
+    } else if constexpr (R == 4) {
+      hn::StoreInterleaved4(v[0], v[1], v[2], v[3], d, to);
+    } else {
+      static_assert(R % kFftLanes == 0);
+#pragma GCC unroll 4
+      for (int k = 0; k < R; k += kFftLanes) {
+        FftWide square[kFftLanes];
+#pragma GCC unroll 8
+        for (int j = 0; j < kFftLanes; ++j) square[j] = v[k + j];
+        transpose_square(square);
+#pragma GCC unroll 8
+        for (int j = 0; j < kFftLanes; ++j) hn::StoreU(square[j], d, to + j * R + k);
+      }
+    }
+  };
+  int64_t p = 0;
+  for (; p + kFftLanes <= parts; p += kFftLanes) {
+    Number<FftWide> a[R];
+#pragma GCC unroll 8
+    for (int k = 0; k < R; ++k)
+      a[k] = {hn::LoadU(d, xr + k * parts + p), hn::LoadU(d, xi + k * parts + p)};
+    butterfly<R>(d, a);
+    FftWide re[R], im[R];
+    re[0] = a[0].re;
+    im[0] = a[0].im;
+#pragma GCC unroll 8
+    for (int k = 1; k < R; ++k) {
+      const int64_t root = (k - 1) * parts + p;
+      a[k] = times(a[k], Number<FftWide>{hn::LoadU(d, stage.along_re.data() + root),
+                                         hn::LoadU(d, stage.along_im.data() + root)});
+      re[k] = a[k].re;
+      im[k] = a[k].im;
+    }
+    put(re, yr + p * R);
+    put(im, yi + p * R);
+  }
+  step<R>(hn::CappedTag<double, 1>(), stage, p, 1, xr, xi, yr, yi);
 }
 
 /// A step of any radix, term by term.
@@ -149,27 +226,33 @@ void any_step(D d, const FftStage& stage, int64_t run, const double* HWY_RESTRIC
     }
 }
 
-template <class D>
-void step_of(D d, const FftStage& stage, int64_t run, const double* xr, const double* xi,
-             double* yr, double* yi) {
-  switch (stage.radix) {
-    case 2:
-      return step<2>(d, stage, run, xr, xi, yr, yi);
-    case 3:
-      return step<3>(d, stage, run, xr, xi, yr, yi);
-    case 4:
-      return step<4>(d, stage, run, xr, xi, yr, yi);
-    case 5:
-      return step<5>(d, stage, run, xr, xi, yr, yi);
-    default:
-      return any_step(d, stage, run, xr, xi, yr, yi);
-  }
+template <int R>
+void step_of(const FftStage& stage, int64_t run, const double* xr, const double* xi, double* yr,
+             double* yi) {
+  if (run > 1) return step<R>(hn::ScalableTag<double>(), stage, 0, run, xr, xi, yr, yi);
+  if constexpr (R == 5)
+    step<R>(hn::CappedTag<double, 1>(), stage, 0, run, xr, xi, yr, yi);
+  else
+    first_step<R>(stage, xr, xi, yr, yi);
 }
 
 void fft_step(const FftStage& stage, int64_t run, const double* xr, const double* xi, double* yr,
               double* yi) {
-  if (run == 1) return step_of(hn::CappedTag<double, 1>(), stage, run, xr, xi, yr, yi);
-  step_of(hn::ScalableTag<double>(), stage, run, xr, xi, yr, yi);
+  switch (stage.radix) {
+    case 2:
+      return step_of<2>(stage, run, xr, xi, yr, yi);
+    case 3:
+      return step_of<3>(stage, run, xr, xi, yr, yi);
+    case 4:
+      return step_of<4>(stage, run, xr, xi, yr, yi);
+    case 5:
+      return step_of<5>(stage, run, xr, xi, yr, yi);
+    case 8:
+      return step_of<8>(stage, run, xr, xi, yr, yi);
+    default:
+      if (run == 1) return any_step(hn::CappedTag<double, 1>(), stage, run, xr, xi, yr, yi);
+      return any_step(hn::ScalableTag<double>(), stage, run, xr, xi, yr, yi);
+  }
 }
 
 /// y[i][j] = x[i][j] * (cr[i] + i ci[i]) * scale, complex.
@@ -178,6 +261,18 @@ void fft_scale(int64_t n, int64_t signals, const double* xr, const double* xi, c
   const hn::ScalableTag<double> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (signals == 1) {
+    const V by = hn::Set(d, scale);
+    for (int64_t i = 0; i < n; i += lanes) {
+      const int64_t left = n - i;
+      const Number<V> c = {hn::Mul(load_n(d, cr + i, left), by),
+                           hn::Mul(load_n(d, ci + i, left), by)};
+      const Number<V> y = times(Number<V>{load_n(d, xr + i, left), load_n(d, xi + i, left)}, c);
+      store_n(y.re, d, yr + i, left);
+      store_n(y.im, d, yi + i, left);
+    }
+    return;
+  }
   for (int64_t i = 0; i < n; ++i) {
     const Number<V> c = {hn::Set(d, cr[i] * scale), hn::Set(d, ci[i] * scale)};
     for (int64_t j = 0; j < signals; j += lanes) {
@@ -274,7 +369,11 @@ FftPlan::FftPlan(int64_t length) : length_(length), padded_(length) {
     square = (square + 2 * static_cast<int64_t>(k) + 1) % (2 * length);
   }
   std::vector<double> work(2 * padded);
-  walk(filter_re_.data(), filter_im_.data(), work.data(), 1);
+  double *re = filter_re_.data(), *im = filter_im_.data();
+  walk(re, im, work.data(), 1);
+  if (re == filter_re_.data()) return;
+  filter_re_.assign(re, re + padded);
+  filter_im_.assign(im, im + padded);
 }
 
 void FftPlan::stages_of(int64_t length) {
@@ -290,6 +389,12 @@ void FftPlan::stages_of(int64_t length) {
         stage.roots_re.push_back(re);
         stage.roots_im.push_back(im);
       }
+    for (int k = 1; stride == 1 && k < radix; ++k)
+      for (int64_t p = 0; p < stage.parts; ++p) {
+        const auto at = static_cast<size_t>(p * (radix - 1) + k - 1);
+        stage.along_re.push_back(stage.roots_re[at]);
+        stage.along_im.push_back(stage.roots_im[at]);
+      }
     if (radix > 5)
       for (int k = 0; k < radix; ++k) {
         const auto [re, im] = root(k, radix);
@@ -300,6 +405,8 @@ void FftPlan::stages_of(int64_t length) {
     rest /= radix;
     stride *= radix;
   };
+  // As few steps as there may be: by 8, unless that left one by 2.
+  while (rest % 8 == 0 && rest % 32 != 16) add(8);
   for (const int radix : {4, 2, 3, 5, 7, 11, 13})
     while (rest % radix == 0) add(radix);
 }
@@ -308,21 +415,16 @@ size_t FftPlan::work_doubles(int64_t signals) const {
   return static_cast<size_t>((padded_ == length_ ? 2 : 4) * padded_ * signals);
 }
 
-void FftPlan::walk(double* re, double* im, double* work, int64_t signals) const {
-  const int64_t size = padded_ * signals;
-  double *xr = re, *xi = im, *yr = work, *yi = work + size;
+void FftPlan::walk(double*& re, double*& im, double* work, int64_t signals) const {
+  double *to_re = work, *to_im = work + padded_ * signals;
   for (const FftStage& stage : stages_) {
-    TOMBOLO_TARGET(StepFn, fft_step)(stage, stage.stride * signals, xr, xi, yr, yi);
-    std::swap(xr, yr);
-    std::swap(xi, yi);
-  }
-  if (xr != re) {
-    std::copy_n(xr, size, re);
-    std::copy_n(xi, size, im);
+    TOMBOLO_TARGET(StepFn, fft_step)(stage, stage.stride * signals, re, im, to_re, to_im);
+    std::swap(re, to_re);
+    std::swap(im, to_im);
   }
 }
 
-void FftPlan::run(double* re, double* im, double* work, int64_t signals) const {
+void FftPlan::run(double*& re, double*& im, double* work, int64_t signals) const {
   if (padded_ == length_) return walk(re, im, work, signals);
   // k n = (k^2 + n^2 - (k - n)^2) / 2 turns the transform into a convolution with a chirp.
   const int64_t size = padded_ * signals, given = length_ * signals;
@@ -330,9 +432,10 @@ void FftPlan::run(double* re, double* im, double* work, int64_t signals) const {
   scale(length_, signals, re, im, chirp_re_.data(), chirp_im_.data(), 1, ar, ai);
   std::fill_n(ar + given, size - given, 0.0);
   std::fill_n(ai + given, size - given, 0.0);
+  double* const room = work + 2 * size;
   walk(ar, ai, work, signals);
   scale(padded_, signals, ar, ai, filter_re_.data(), filter_im_.data(), 1, ar, ai);
-  walk(ai, ar, work, signals);
+  walk(ai, ar, ar == room ? work : room, signals);
   scale(length_, signals, ar, ai, chirp_re_.data(), chirp_im_.data(),
         1 / static_cast<double>(padded_), re, im);
 }

@@ -2,19 +2,20 @@
 // reference does: eight lines at a time, so that vectors run across them.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <vector>
 
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/math/fft.h"
+#include "runtime/kernels/math/fft_lines.h"
 #include "runtime/kernels/matmul/gemm.h"
 
 namespace tombolo {
 namespace {
 
 constexpr int64_t kLongest = int64_t{1} << 20;  ///< longer ones count their memory: the reference
-constexpr int64_t kSignals = 8;
 
 struct SignalState final : KernelState {
   SignalState(int64_t size, bool real_pairs)
@@ -40,53 +41,138 @@ struct SignalState final : KernelState {
   int64_t frames = 0, hop = 0;
 };
 
-/// Elements [0, out_length) of line `line` of `signals`, from the transform in re and im.
-template <typename Put>
-void take_apart(const SignalState& s, const double* re, const double* im, int64_t signals,
-                int64_t line, int64_t count, Put&& put) {
-  if (!s.pairs) {
-    for (int64_t i = 0; i < count; ++i) put(i, re[i * signals + line], im[i * signals + line]);
-    return;
-  }
-  const int64_t half = s.length / 2;
-  const auto at = [&](const double* x, int64_t k) { return x[k % half * signals + line]; };
-  for (int64_t i = 0; i < count; ++i) {
-    // The spectrum of a real line: its second half is the conjugate of the first.
-    const int64_t k = i <= half ? i : s.length - i;
-    const double zr = at(re, k), zi = at(im, k), cr = at(re, half - k), ci = -at(im, half - k);
-    const double er = (zr + cr) / 2, ei = (zi + ci) / 2;        // of the even elements
-    const double odd_r = (zi - ci) / 2, odd_i = (cr - zr) / 2;  // of the odd ones
-    const auto p = static_cast<size_t>(k);
-    const double x = er + odd_r * s.cosine[p] + odd_i * s.sine[p];
-    const double y = ei + odd_i * s.cosine[p] - odd_r * s.sine[p];
-    put(i, x, i <= half ? y : -y);
-  }
-}
+/// Lines that are transformed together: `signals` of them, of which `count` are asked for.
+struct SignalBlock {
+  int64_t first, count, signals;
+  FftRows rows;
+};
 
-/// Transforms all lines: fill(line, re, im, signals, j) puts line `line` at place j, give() takes
-/// it from there.
+/// Fewer lines go one by one: vectors across them would hold little.
+constexpr int64_t kFewSignals = 4;
+
+/// Transforms all lines: fill(block) puts lines into rows, give(block) takes them from there.
 template <typename Fill, typename Give>
 void transform(const KernelRun& run, const SignalState& s, Fill&& fill, Give&& give) {
   const int64_t n = s.plan.length();
-  const int64_t signals = n * kSignals <= int64_t{1} << 20 ? std::min(kSignals, s.lines) : 1;
-  const int64_t blocks = (s.lines + signals - 1) / signals;
-  const size_t numbers = static_cast<size_t>(2 * n * signals) + s.plan.work_doubles(signals);
-  run.parallel_for(
-      blocks, std::max<int64_t>(1, (1 << 12) / (n * signals)), [&](int64_t begin, int64_t end) {
-        auto* re = reinterpret_cast<double*>(thread_floats(1, 2 * numbers));
-        double *im = re + n * signals, *work = im + n * signals;
-        for (int64_t block = begin; block < end; ++block) {
-          const int64_t first = block * signals, count = std::min(signals, s.lines - first);
-          for (int64_t j = 0; j < count; ++j) fill(first + j, re, im, signals, j);
-          for (int64_t j = count; j < signals; ++j)
-            for (int64_t i = 0; i < n; ++i) re[i * signals + j] = im[i * signals + j] = 0;
-          if (s.inverse)
-            s.plan.run(im, re, work, signals);
-          else
-            s.plan.run(re, im, work, signals);
-          for (int64_t j = 0; j < count; ++j) give(first + j, re, im, signals, j);
-        }
-      });
+  // Eight long lines leave the near caches, and a line alone has vectors along it: by steps of 4
+  // and 8 soon no slower. Lines whose elements lie apart share what they read.
+  const bool power = std::has_single_bit(static_cast<uint64_t>(n));
+  const int64_t longest = s.inner > 1 ? int64_t{1} << 17 : power ? 256 : int64_t{1} << 13;
+  const int64_t most = s.lines >= kFewSignals && s.plan.stepped() <= longest ? kFftSignals : 1;
+  const int64_t blocks = (s.lines + most - 1) / most;
+  const size_t numbers = static_cast<size_t>(2 * n * most) + s.plan.work_doubles(most);
+  run.parallel_for(blocks, std::max<int64_t>(1, (1 << 12) / (n * most)),
+                   [&](int64_t begin, int64_t end) {
+                     auto* room = reinterpret_cast<double*>(thread_floats(1, 2 * numbers));
+                     const auto some = [&](int64_t first, int64_t count, int64_t signals) {
+                       double *re = room, *im = re + n * signals, *work = im + n * signals;
+                       SignalBlock block = {first, count, signals, FftRows{re, im}};
+                       fill(block);
+                       if (s.inverse)
+                         s.plan.run(im, re, work, signals);
+                       else
+                         s.plan.run(re, im, work, signals);
+                       block.rows = FftRows{re, im};
+                       give(block);
+                     };
+                     for (int64_t i = begin; i < end; ++i) {
+                       const int64_t first = i * most, count = std::min(most, s.lines - first);
+                       if (most > 1 && count >= kFewSignals)
+                         some(first, count, most);
+                       else
+                         for (int64_t j = 0; j < count; ++j) some(first + j, 1, 1);
+                     }
+                   });
+}
+
+/// Rows of lines whose elements lie `step` apart, number by number.
+template <typename T>
+void fill_apart(const SignalState& s, const T* const* lines, int64_t step, int64_t elements,
+                const SignalBlock& block) {
+  const auto [re, im] = block.rows;
+  for (int64_t i = 0; i < elements; ++i)
+    for (int64_t j = 0; j < block.signals; ++j) {
+      const T* x = lines[j] + i * step;
+      if (s.pairs) {
+        (i % 2 == 0 ? re : im)[i / 2 * block.signals + j] = static_cast<double>(x[0]);
+        continue;
+      }
+      re[i * block.signals + j] = static_cast<double>(x[0]);
+      if (s.parts == 2) im[i * block.signals + j] = static_cast<double>(x[1]);
+    }
+}
+
+/// What the numbers of a block leave of its rows: zeros and mirrored halves.
+void fill_rest(const SignalState& s, int64_t elements, const SignalBlock& block) {
+  const auto [re, im] = block.rows;
+  const int64_t n = s.plan.length(), row = block.signals;
+  const auto clear = [&](double* part, int64_t from) {
+    if (from < n) std::fill_n(part + from * row, (n - from) * row, 0.0);
+  };
+  if (s.pairs) {
+    clear(re, (elements + 1) / 2);
+    clear(im, elements / 2);
+    return;
+  }
+  clear(re, elements);
+  clear(im, s.parts == 2 ? elements : 0);
+  if (!s.half) return;
+  // The inverse of a one-sided spectrum: its other half is the conjugate of the first.
+  std::fill_n(im, row, 0.0);
+  if (n % 2 == 0) std::fill_n(im + n / 2 * row, row, 0.0);
+  for (int64_t i = n / 2 + 1; i < n; ++i)
+    for (int64_t j = 0; j < row; ++j) {
+      re[i * row + j] = re[(n - i) * row + j];
+      im[i * row + j] = -im[(n - i) * row + j];
+    }
+}
+
+/// Elements [0, out_length) of lines whose elements lie `step` apart, number by number.
+template <typename T>
+void give_apart(const SignalState& s, double scale, T* const* lines, int64_t step,
+                const SignalBlock& block) {
+  const int64_t half = s.length / 2, row = block.signals;
+  for (int64_t j = 0; j < block.count; ++j) {
+    const double *re = block.rows.re + j, *im = block.rows.im + j;
+    for (int64_t i = 0; i < s.out_length; ++i) {
+      T* const to = lines[j] + i * step;
+      if (!s.pairs) {
+        to[0] = static_cast<T>(re[i * row] * scale);
+        if (s.out_parts == 2) to[1] = static_cast<T>(im[i * row] * scale);
+        continue;
+      }
+      // The spectrum of a real line: its second half is the conjugate of the first.
+      const int64_t k = i <= half ? i : s.length - i;
+      const int64_t at = k % half * row, other = (half - k) % half * row;
+      const double er = (re[at] + re[other]) / 2, ei = (im[at] - im[other]) / 2;  // even elements
+      const double odd_r = (im[at] + im[other]) / 2, odd_i = (re[other] - re[at]) / 2;  // odd ones
+      const auto p = static_cast<size_t>(k);
+      const double y = ei + odd_i * s.cosine[p] - odd_r * s.sine[p];
+      to[0] = static_cast<T>(er + odd_r * s.cosine[p] + odd_i * s.sine[p]);
+      to[1] = static_cast<T>(i <= half ? y : -y);
+    }
+  }
+}
+
+template <typename T>
+void give_lines(const SignalState& s, double scale, T* const* lines, const SignalBlock& block) {
+  const FftPairs pairs = {s.length, s.cosine.data(), s.sine.data()};
+  if (block.signals == kFftSignals)
+    return write_fft_lines(block.rows, s.pairs ? &pairs : nullptr, s.out_length, s.out_parts == 2,
+                           scale, block.count, lines);
+  write_fft_line(block.rows, s.pairs ? &pairs : nullptr, s.out_length, s.out_parts == 2, scale,
+                 lines[0]);
+}
+
+/// Rows of lines whose numbers lie side by side.
+template <typename T>
+void fill_lines(const SignalState& s, const T* const* lines, int64_t elements, const T* window,
+                const SignalBlock& block) {
+  const bool apart = s.pairs || s.parts == 2;
+  if (block.signals == kFftSignals)
+    read_fft_lines(lines, elements * s.parts, apart, window, block.rows);
+  else
+    read_fft_line(lines[0], elements * s.parts, apart, window, block.rows);
 }
 
 bool constant_scalar(const KernelQuery& q, size_t index, int64_t& value) {
@@ -187,47 +273,37 @@ Status do_dft(KernelRun& run, Tensor& y) {
   const T* from = run.data<T>(0);
   T* to = y.data<T>();
   const double scale = s.inverse ? 1 / static_cast<double>(s.length) : 1;
-  const auto fill = [&](int64_t line, double* re, double* im, int64_t signals, int64_t j) {
-    const T* x = from + (line / s.inner * s.given * s.inner + line % s.inner) * s.parts;
-    const int64_t step = s.inner * s.parts, present = std::min(s.given, s.length);
-    const auto put = [&](int64_t i, double real, double imaginary) {
-      re[i * signals + j] = real;
-      im[i * signals + j] = imaginary;
-    };
-    if (s.pairs) {
-      const auto at = [&](int64_t i) {
-        return i < present ? static_cast<double>(x[i * step]) : 0.0;
-      };
-      for (int64_t i = 0; i < s.length / 2; ++i) put(i, at(2 * i), at(2 * i + 1));
-      return;
-    }
-    const auto number = [&](int64_t i, double sign) {
-      const bool inside = i < s.given;
-      return std::pair(inside ? static_cast<double>(x[i * step]) : 0.0,
-                       inside && s.parts == 2 ? sign * static_cast<double>(x[i * step + 1]) : 0.0);
-    };
-    if (s.half) {
-      // The inverse of a one-sided spectrum: its other half is the conjugate of the first.
-      for (int64_t i = 0; i < s.length; ++i) {
-        const auto [real, imaginary] = i <= s.length / 2 ? number(i, 1) : number(s.length - i, -1);
-        put(i, real, i == 0 || 2 * i == s.length ? 0 : imaginary);
-      }
-      return;
-    }
-    for (int64_t i = 0; i < present; ++i) {
-      const auto [real, imaginary] = number(i, 1);
-      put(i, real, imaginary);
-    }
-    for (int64_t i = present; i < s.length; ++i) put(i, 0, 0);
+  const auto at = [&](int64_t line, int64_t elements) {
+    return line / s.inner * elements * s.inner + line % s.inner;
   };
-  const auto give = [&](int64_t line, const double* re, const double* im, int64_t signals,
-                        int64_t j) {
-    T* out = to + (line / s.inner * s.out_length * s.inner + line % s.inner) * s.out_parts;
-    take_apart(s, re, im, signals, j, s.out_length, [&](int64_t i, double real, double imaginary) {
-      T* part = out + i * s.inner * s.out_parts;
-      part[0] = static_cast<T>(real * scale);
-      if (s.out_parts == 2) part[1] = static_cast<T>(imaginary * scale);
-    });
+  // Whether the lines of a block are neighbours, so that a row of them lies in one piece.
+  const auto together = [&](const SignalBlock& block) {
+    return block.signals == kFftSignals &&
+           block.first / s.inner == (block.first + block.count - 1) / s.inner;
+  };
+  const int64_t present = std::min(s.given, s.half ? s.length / 2 + 1 : s.length);
+  const auto fill = [&](const SignalBlock& block) {
+    const T* lines[kFftSignals];
+    for (int64_t j = 0; j < block.signals; ++j)
+      lines[j] = from + at(block.first + std::min(j, block.count - 1), s.given) * s.parts;
+    if (s.inner == 1)
+      fill_lines<T>(s, lines, present, nullptr, block);
+    else if (together(block))
+      read_fft_neighbours(lines[0], s.inner * s.parts, present, s.parts == 2, s.pairs, block.count,
+                          block.rows);
+    else
+      fill_apart(s, lines, s.inner * s.parts, present, block);
+    fill_rest(s, present, block);
+  };
+  const auto give = [&](const SignalBlock& block) {
+    T* lines[kFftSignals];
+    for (int64_t j = 0; j < block.count; ++j)
+      lines[j] = to + at(block.first + j, s.out_length) * s.out_parts;
+    if (s.inner == 1) return give_lines(s, scale, lines, block);
+    if (!together(block)) return give_apart(s, scale, lines, s.inner * s.out_parts, block);
+    const FftPairs pairs = {s.length, s.cosine.data(), s.sine.data()};
+    write_fft_neighbours(block.rows, s.pairs ? &pairs : nullptr, s.out_length, s.out_parts == 2,
+                         scale, block.count, lines[0], s.inner * s.out_parts);
   };
   transform(run, s, fill, give);
   return ok();
@@ -284,30 +360,25 @@ Status do_stft(KernelRun& run, Tensor& y) {
   const T* from = run.data<T>(0);
   const T* window = run.has_input(2) ? run.data<T>(2) : nullptr;
   T* to = y.data<T>();
-  const auto fill = [&](int64_t line, double* re, double* im, int64_t signals, int64_t j) {
-    const T* x = from + (line / s.frames * s.given + line % s.frames * s.hop) * s.parts;
-    const auto weight = [&](int64_t i) {
-      return window == nullptr ? 1.0 : static_cast<double>(window[i]);
-    };
-    if (s.pairs) {
-      for (int64_t i = 0; i < s.length / 2; ++i) {
-        re[i * signals + j] = static_cast<double>(x[2 * i]) * weight(2 * i);
-        im[i * signals + j] = static_cast<double>(x[2 * i + 1]) * weight(2 * i + 1);
-      }
-      return;
+  // A weight for each number.
+  std::vector<T> weights;
+  if (window != nullptr && s.parts == 2) {
+    for (int64_t i = 0; i < s.length; ++i) weights.insert(weights.end(), 2, window[i]);
+    window = weights.data();
+  }
+  const auto fill = [&](const SignalBlock& block) {
+    const T* lines[kFftSignals];
+    for (int64_t j = 0; j < block.signals; ++j) {
+      const int64_t line = block.first + std::min(j, block.count - 1);
+      lines[j] = from + (line / s.frames * s.given + line % s.frames * s.hop) * s.parts;
     }
-    for (int64_t i = 0; i < s.length; ++i) {
-      re[i * signals + j] = static_cast<double>(x[i * s.parts]) * weight(i);
-      im[i * signals + j] = s.parts == 2 ? static_cast<double>(x[i * 2 + 1]) * weight(i) : 0.0;
-    }
+    fill_lines(s, lines, s.length, window, block);
+    fill_rest(s, s.length, block);
   };
-  const auto give = [&](int64_t line, const double* re, const double* im, int64_t signals,
-                        int64_t j) {
-    T* out = to + line * s.out_length * 2;
-    take_apart(s, re, im, signals, j, s.out_length, [&](int64_t i, double real, double imaginary) {
-      out[2 * i] = static_cast<T>(real);
-      out[2 * i + 1] = static_cast<T>(imaginary);
-    });
+  const auto give = [&](const SignalBlock& block) {
+    T* lines[kFftSignals];
+    for (int64_t j = 0; j < block.count; ++j) lines[j] = to + (block.first + j) * s.out_length * 2;
+    give_lines<T>(s, 1, lines, block);
   };
   transform(run, s, fill, give);
   return ok();
