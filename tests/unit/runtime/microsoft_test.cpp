@@ -95,15 +95,26 @@ TEST_P(Microsoft, GatherBlockQuantized) {
 }
 
 TEST_P(Microsoft, InverseMatrices) {
-  for (const int64_t n : {1, 2, 3, 4, 7, 16, 33, 95, 96, 101, 200})
-    agree("main (float[N,M,M] x) => (y) { y = com.microsoft.Inverse (x) }",
-          {{"x", numbers({n < 50 ? 5 : 2, n, n}, 1)}}, 1e-4);
-  // One that has no inverse, and one whose rows are exchanged.
-  Tensor x = numbers({2, 100, 100}, 1);
-  std::fill_n(x.data<float>() + 4200, 100, 0.0f);
-  for (int64_t i = 0; i < 10000; ++i)
-    x.data<float>()[10000 + i] = (i / 100 + i % 100) % 100 == 57 ? 2.0f : 0.0f;
-  agree("main (float[N,M,M] x) => (y) { y = com.microsoft.Inverse (x) }", {{"x", x}}, 1e-6);
+  const std::string text = "main (float[N,M,M] x) => (y) { y = com.microsoft.Inverse (x) }";
+  for (const int64_t n :
+       {1, 2, 3, 4, 7, 8, 13, 16, 24, 31, 32, 33, 48, 49, 95, 96, 101, 129, 200}) {
+    const Tensor x = numbers({n < 50 ? 11 : 2, n, n}, 1), alone = numbers({1, n, n}, 1);
+    agree(text, {{"x", x}}, 1e-4);
+    agree(text, {{"x", alone}}, 1e-4);
+    agree(
+        "main (float[N,M,M] x) => (y) { d = Cast <to = 11> (x)\n e = com.microsoft.Inverse (d)\n"
+        " y = Cast <to = 1> (e) }",
+        {{"x", x}}, 1e-4);
+  }
+  // Some that have no inverse or no number, and one whose rows are exchanged.
+  for (const int64_t n : {5, 20, 40, 100}) {
+    Tensor x = numbers({10, n, n}, 1);
+    std::fill_n(x.data<float>() + n * (n / 2), n, 0.0f);
+    x.data<float>()[2 * n * n + n + 1] = std::numeric_limits<float>::quiet_NaN();
+    for (int64_t i = 0; i < n * n; ++i)
+      x.data<float>()[n * n + i] = (i / n + i % n) % n == n / 2 ? 2.0f : 0.0f;
+    agree(text, {{"x", x}}, 1e-4);
+  }
 }
 
 TEST_P(Microsoft, RealTransforms) {

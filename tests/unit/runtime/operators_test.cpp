@@ -711,14 +711,23 @@ TEST_P(Operators, ReverseSequence) {
 }
 
 TEST_P(Operators, Determinants) {
-  for (const int64_t n : {1, 2, 7, 8, 9, 12, 15, 16, 17, 33, 70}) {
-    const Tensor x = numbers({3, n, n}, 0.5);
+  for (const int64_t n : {1, 2, 3, 7, 8, 9, 12, 15, 16, 17, 32, 33, 70}) {
+    const Tensor x = numbers({n < 33 ? 13 : 3, n, n}, 0.5);
     agree("main (float[A,N,N] x) => (y) { y = Det (x) }", {{"x", x}}, 1e-5);
     agree(
         "main (float[A,N,N] x) => (y) { d = Cast <to = 11> (x)\n e = Det (d)\n y = Cast <to = 1> "
         "(e) }",
         {{"x", x}}, 1e-5);
     agree("main (float[A,N,N] z) => (y) { x = Sub (z, z)\n y = Det (x) }", {{"z", x}});
+    const Tensor alone = numbers({n, n}, 0.5);
+    agree("main (float[N,N] x) => (y) { y = Det (x) }", {{"x", alone}}, 1e-5);
+  }
+  // What has no number or is singular changes no other.
+  for (const int64_t n : {4, 11, 40}) {
+    Tensor x = numbers({10, n, n}, 0.5);
+    x.data<float>()[3 * n * n + n + 1] = std::numeric_limits<float>::quiet_NaN();
+    std::fill_n(x.data<float>() + 6 * n * n + n, n, 0.0f);
+    agree("main (float[A,N,N] x) => (y) { y = Det (x) }", {{"x", x}}, 1e-5);
   }
 }
 

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "runtime/kernels/dispatch.h"
-#include "runtime/kernels/math/fft-inl.h"
 #include "runtime/kernels/math/fft.h"
+#include "runtime/kernels/math/square-inl.h"
 #include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -150,9 +150,9 @@ void step(D d, const FftStage& stage, int64_t first, int64_t run, const double* 
 template <int R>
 void first_step(const FftStage& stage, const double* HWY_RESTRICT xr, const double* HWY_RESTRICT xi,
                 double* HWY_RESTRICT yr, double* HWY_RESTRICT yi) {
-  const FftTag d;
+  const SquareTag d;
   const int64_t parts = stage.parts;
-  const auto put = [&](const FftWide* v, double* to) HWY_ATTR {
+  const auto put = [&](const SquareRow* v, double* to) HWY_ATTR {
     if constexpr (R == 2) {
       hn::StoreInterleaved2(v[0], v[1], d, to);
     } else if constexpr (R == 3) {
@@ -160,33 +160,33 @@ void first_step(const FftStage& stage, const double* HWY_RESTRICT xr, const doub
     } else if constexpr (R == 4) {
       hn::StoreInterleaved4(v[0], v[1], v[2], v[3], d, to);
     } else {
-      static_assert(R % kFftLanes == 0);
+      static_assert(R % kSquare == 0);
 #pragma GCC unroll 4
-      for (int k = 0; k < R; k += kFftLanes) {
-        FftWide square[kFftLanes];
+      for (int k = 0; k < R; k += kSquare) {
+        SquareRow square[kSquare];
 #pragma GCC unroll 8
-        for (int j = 0; j < kFftLanes; ++j) square[j] = v[k + j];
+        for (int j = 0; j < kSquare; ++j) square[j] = v[k + j];
         transpose_square(square);
 #pragma GCC unroll 8
-        for (int j = 0; j < kFftLanes; ++j) hn::StoreU(square[j], d, to + j * R + k);
+        for (int j = 0; j < kSquare; ++j) hn::StoreU(square[j], d, to + j * R + k);
       }
     }
   };
   int64_t p = 0;
-  for (; p + kFftLanes <= parts; p += kFftLanes) {
-    Number<FftWide> a[R];
+  for (; p + kSquare <= parts; p += kSquare) {
+    Number<SquareRow> a[R];
 #pragma GCC unroll 8
     for (int k = 0; k < R; ++k)
       a[k] = {hn::LoadU(d, xr + k * parts + p), hn::LoadU(d, xi + k * parts + p)};
     butterfly<R>(d, a);
-    FftWide re[R], im[R];
+    SquareRow re[R], im[R];
     re[0] = a[0].re;
     im[0] = a[0].im;
 #pragma GCC unroll 8
     for (int k = 1; k < R; ++k) {
       const int64_t root = (k - 1) * parts + p;
-      a[k] = times(a[k], Number<FftWide>{hn::LoadU(d, stage.along_re.data() + root),
-                                         hn::LoadU(d, stage.along_im.data() + root)});
+      a[k] = times(a[k], Number<SquareRow>{hn::LoadU(d, stage.along_re.data() + root),
+                                           hn::LoadU(d, stage.along_im.data() + root)});
       re[k] = a[k].re;
       im[k] = a[k].im;
     }

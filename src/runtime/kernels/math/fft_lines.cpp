@@ -9,8 +9,8 @@
 #include <type_traits>
 
 #include "runtime/kernels/dispatch.h"
-#include "runtime/kernels/math/fft-inl.h"
 #include "runtime/kernels/math/fft_lines.h"
+#include "runtime/kernels/math/square-inl.h"
 #include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,6 +18,10 @@ namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+using FftTag = SquareTag;
+using FftWide = SquareRow;
+constexpr int kFftLanes = kSquare;
+static_assert(kFftSignals % kFftLanes == 0);
 template <typename T>
 using FftNarrow = hn::Rebind<T, FftTag>;
 

@@ -7,149 +7,264 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/math/inverse.h"
+#include "runtime/kernels/math/square-inl.h"
+#include "runtime/kernels/vec-inl.h"
+
+#ifndef TOMBOLO_INVERSE_WORK
+#define TOMBOLO_INVERSE_WORK
+namespace tombolo {
+
+/// Columns whose pivots are found before all rows lose what those rows take from them.
+inline int64_t inverse_block(int64_t n) { return n <= 128 ? 8 : 16; }
+inline int64_t inverse_rows(int64_t n) { return (n + 7) / 8 * 8; }
+/// How far apart the rows lie: whole blocks, and not all in one set of the caches.
+inline int64_t inverse_step(int64_t n) {
+  const int64_t block = inverse_block(n);
+  return (n + block - 1) / block * block + (n >= 32 ? 8 : 0);
+}
+
+/// A matrix whose rows stay where they are: order[c] is the row of which pivot c was found.
+struct InverseWork {
+  double* matrix;    ///< [rows][step]: what lies behind n numbers of n rows is computed, not read
+  double* columns;   ///< [block][rows]: of the block, later what rows take of `tops`, negative
+  double* tops;      ///< [block][step]: the rows of the pivots
+  double* position;  ///< [rows]: of a row in the order, -1 behind the last
+  int64_t* order;    ///< [n]
+  bool regular = true;
+
+  InverseWork() = default;
+  InverseWork(int64_t n, std::byte* room) {
+    const int64_t rows = inverse_rows(n), step = inverse_step(n), block = inverse_block(n);
+    matrix = reinterpret_cast<double*>(room);
+    columns = matrix + rows * step;
+    tops = columns + block * rows;
+    position = tops + block * step;
+    order = reinterpret_cast<int64_t*>(position + rows);
+  }
+  static int64_t numbers(int64_t n) {
+    const int64_t rows = inverse_rows(n), step = inverse_step(n), block = inverse_block(n);
+    return rows * step + block * (rows + step) + 2 * rows;
+  }
+};
+
+}  // namespace tombolo
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Rows are whole vectors: what lies behind their n numbers is computed as well and never read.
-bool invert_any(int64_t n, double* matrix, double* factors, int64_t* order) {
-  const hn::CappedTag<double, 8> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t step = inverse_step(n);
-  for (int64_t column = 0; column < n; ++column) {
-    for (int64_t row = 0; row < n; ++row) factors[row] = matrix[row * step + column];
-    int64_t pivot = column;
-    double most = std::fabs(factors[column]);
-    for (int64_t row = column + 1; row < n; ++row) {
-      const double size = std::fabs(factors[row]);
-      if (size > most) {
-        most = size;
-        pivot = row;
-      }
+template <typename T>
+HWY_INLINE SquareRow load_inverse(const T* p, int64_t left) {
+  if constexpr (std::is_same_v<T, double>)
+    return load_n(SquareTag(), p, left);
+  else
+    return hn::PromoteTo(SquareTag(), load_n(hn::Rebind<T, SquareTag>(), p, left));
+}
+
+template <typename T>
+void read_matrix(int64_t n, const T* x, InverseWork& w) {
+  const SquareTag d;
+  const int64_t rows = inverse_rows(n), step = inverse_step(n);
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t there = row < n ? n : 0;
+    for (int64_t j = 0; j < step; j += kSquare)
+      hn::StoreU(j < there ? load_inverse(x + row * n + j, n - j) : hn::Zero(d), d,
+                 w.matrix + row * step + j);
+    w.position[row] = row < n ? static_cast<double>(row) : -1;
+  }
+  for (int64_t row = 0; row < n; ++row) w.order[row] = row;
+}
+
+/// Columns [first, first + block) of the matrix, as rows.
+void take_columns(int64_t n, int64_t first, InverseWork& w) {
+  const SquareTag d;
+  const int64_t rows = inverse_rows(n), step = inverse_step(n), block = inverse_block(n);
+  for (int64_t row = 0; row < rows; row += kSquare)
+    for (int64_t j = 0; j < block; j += kSquare) {
+      SquareRow v[kSquare];
+#pragma GCC unroll 8
+      for (int i = 0; i < kSquare; ++i)
+        v[i] = hn::LoadU(d, w.matrix + (row + i) * step + first + j);
+      transpose_square(v);
+#pragma GCC unroll 8
+      for (int i = 0; i < kSquare; ++i) hn::StoreU(v[i], d, w.columns + (j + i) * rows + row);
     }
-    double* const top = matrix + column * step;
-    const double head = factors[pivot];
-    if (head == 0) return false;
-    order[column] = pivot;
-    if (pivot != column) {
-      std::swap_ranges(top, top + n, matrix + pivot * step);
-      factors[pivot] = factors[column];
+}
+
+/// The place in the order of the row that has the greatest number of `column`, the first of them.
+/// No number is never greater.
+HWY_INLINE int64_t find_place(int64_t column, int64_t rows, const double* numbers,
+                              const InverseWork& w) {
+  const SquareTag d;
+  const SquareRow from = hn::Set(d, static_cast<double>(column)), none = hn::Set(d, -1.0);
+  const SquareRow last = hn::Set(d, static_cast<double>(rows));
+  const auto size_of = [&](int64_t row, SquareRow place) HWY_ATTR {
+    const SquareRow v = hn::LoadU(d, numbers + row);
+    return hn::IfThenElse(hn::And(hn::Ge(place, from), hn::Eq(v, v)), hn::Abs(v), none);
+  };
+  SquareRow most = none;
+  for (int64_t row = 0; row < rows; row += kSquare)
+    most = hn::Max(most, size_of(row, hn::LoadU(d, w.position + row)));
+  most = hn::MaxOfLanes(d, most);
+  SquareRow least = last;
+  for (int64_t row = 0; row < rows; row += kSquare) {
+    const SquareRow place = hn::LoadU(d, w.position + row);
+    const auto found = hn::And(hn::Eq(size_of(row, place), most), hn::Ge(place, from));
+    least = hn::Min(least, hn::IfThenElse(found, place, last));
+  }
+  const double head = numbers[w.order[column]];
+  return head != head ? column : static_cast<int64_t>(hn::GetLane(hn::MinOfLanes(d, least)));
+}
+
+/// Finds the pivot of column first + j, of `count` in the block, and takes it from the others.
+void pivot_column(int64_t n, int64_t first, int64_t j, int64_t count, InverseWork& w) {
+  const SquareTag d;
+  const int64_t rows = inverse_rows(n), step = inverse_step(n), block = inverse_block(n);
+  const int64_t column = first + j;
+  double* const own = w.columns + j * rows;
+  const int64_t place = find_place(column, rows, own, w), pivot = w.order[place];
+  const int64_t before = w.order[column];
+  const double head = own[pivot];
+  if (head == 0) {
+    w.regular = false;
+    return;
+  }
+  w.order[place] = before;
+  w.order[column] = pivot;
+  // All lanes are written at once: a vector that is read behind a single number written to it
+  // would wait.
+  const double inverse = 1 / head;
+  const SquareRow here = hn::Set(d, static_cast<double>(pivot));
+  const SquareRow there = hn::Set(d, static_cast<double>(before));
+  const SquareRow lanes = hn::Set(d, static_cast<double>(kSquare));
+  SquareRow at = hn::Iota(d, 0);
+  for (int64_t row = 0; row < rows; row += kSquare, at = hn::Add(at, lanes)) {
+    SquareRow places = hn::LoadU(d, w.position + row);
+    places = hn::IfThenElse(hn::Eq(at, there), hn::Set(d, static_cast<double>(place)), places);
+    places = hn::IfThenElse(hn::Eq(at, here), hn::Set(d, static_cast<double>(column)), places);
+    hn::StoreU(places, d, w.position + row);
+    hn::StoreU(hn::IfThenZeroElse(hn::Eq(at, here), hn::Neg(hn::LoadU(d, own + row))), d,
+               own + row);
+  }
+  for (int64_t i = j + 1; i < count; ++i) {
+    double* const other = w.columns + i * rows;
+    const SquareRow top = hn::Set(d, other[pivot] * inverse);
+    at = hn::Iota(d, 0);
+    for (int64_t row = 0; row < rows; row += kSquare, at = hn::Add(at, lanes)) {
+      const SquareRow old = hn::IfThenElse(hn::Eq(at, here), top, hn::LoadU(d, other + row));
+      hn::StoreU(hn::MulAdd(hn::LoadU(d, own + row), top, old), d, other + row);
     }
-    // The inverse grows in the columns that are done. Of its new column only registers know: a
-    // vector that is read behind a single number written to it would wait.
-    const int64_t near = column / lanes * lanes;
-    const auto place =
-        hn::Eq(hn::Iota(d, static_cast<double>(near)), hn::Set(d, static_cast<double>(column)));
-    const auto inverse_head = hn::Set(d, 1 / head);
-    for (int64_t j = 0; j < n; j += lanes) {
-      const auto row = hn::Mul(hn::LoadU(d, top + j), inverse_head);
-      hn::StoreU(j == near ? hn::IfThenElse(place, inverse_head, row) : row, d, top + j);
+  }
+  // The inverse grows in the columns that are done.
+  const SquareRow by = hn::Set(d, inverse);
+  for (int64_t k = 0; k < step; k += kSquare) {
+    SquareRow sum;
+    if (k >= first && k < first + block)
+      sum = hn::IfThenElseZero(
+          hn::Eq(hn::Iota(d, static_cast<double>(k)), hn::Set(d, static_cast<double>(column))),
+          hn::Set(d, 1.0));
+    else
+      sum = hn::LoadU(d, w.matrix + pivot * step + k);
+    for (int64_t i = 0; i < j; ++i)
+      sum = hn::MulAdd(hn::Set(d, w.columns[i * rows + pivot]), hn::LoadU(d, w.tops + i * step + k),
+                       sum);
+    hn::StoreU(hn::Mul(sum, by), d, w.tops + j * step + k);
+  }
+  for (int64_t i = 0; i < j; ++i) w.columns[i * rows + pivot] = 0;
+}
+
+/// kR rows from `row` on gain count products of columns and tops, in kC vectors from k on.
+template <int kR, int kC>
+void add_inverse_tile(int64_t rows, int64_t step, int64_t count, int64_t row, int64_t k,
+                      const InverseWork& w) {
+  const SquareTag d;
+  double* const at = w.matrix + row * step + k;
+  SquareRow sums[kR][kC];
+#pragma GCC unroll 4
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+    for (int c = 0; c < kC; ++c) sums[r][c] = hn::LoadU(d, at + r * step + c * kSquare);
+  for (int64_t j = 0; j < count; ++j) {
+    SquareRow tops[kC];
+#pragma GCC unroll 4
+    for (int c = 0; c < kC; ++c) tops[c] = hn::LoadU(d, w.tops + j * step + k + c * kSquare);
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r) {
+      const SquareRow factor = hn::Set(d, w.columns[j * rows + row + r]);
+#pragma GCC unroll 4
+      for (int c = 0; c < kC; ++c) add_product(sums[r][c], factor, tops[c]);
     }
-    for (int64_t row = 0; row < n; ++row) {
-      if (row == column) continue;
-      double* const at = matrix + row * step;
-      const auto factor = hn::Set(d, factors[row]);
-      for (int64_t j = 0; j < n; j += lanes) {
-        auto old = hn::LoadU(d, at + j);
-        if (j == near) old = hn::IfThenZeroElse(place, old);
-        hn::StoreU(hn::NegMulAdd(factor, hn::LoadU(d, top + j), old), d, at + j);
-      }
-    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+    for (int c = 0; c < kC; ++c) hn::StoreU(sums[r][c], d, at + r * step + c * kSquare);
+}
+
+template <int kC>
+void add_inverse_tiles(int64_t n, int64_t count, int64_t k, const InverseWork& w) {
+  const int64_t rows = inverse_rows(n), step = inverse_step(n);
+  int64_t row = 0;
+  for (; row + 4 <= n; row += 4) add_inverse_tile<4, kC>(rows, step, count, row, k, w);
+  for (; row < n; ++row) add_inverse_tile<1, kC>(rows, step, count, row, k, w);
+}
+
+/// What all rows lose to the pivots of a block. Those of the pivots are `tops` until then, and of
+/// the block's columns nothing is left.
+void finish_block(int64_t n, int64_t first, int64_t count, const InverseWork& w) {
+  const SquareTag d;
+  const int64_t step = inverse_step(n), block = inverse_block(n);
+  for (int64_t row = 0; row < n; ++row)
+    for (int64_t k = 0; k < block; k += kSquare)
+      hn::StoreU(hn::Zero(d), d, w.matrix + row * step + first + k);
+  for (int64_t j = 0; j < count; ++j)
+    std::copy_n(w.tops + j * step, step, w.matrix + w.order[first + j] * step);
+  constexpr int kC = kSquare == 8 ? 3 : 2;
+  int64_t k = 0;
+  for (; k + kC * kSquare <= n; k += kC * kSquare) add_inverse_tiles<kC>(n, count, k, w);
+  for (; k < n; k += kSquare) add_inverse_tiles<1>(n, count, k, w);
+}
+
+template <typename T>
+void write_inverse(int64_t n, const InverseWork& w, T* y) {
+  if (!w.regular) {
+    std::fill_n(y, n * n, std::numeric_limits<T>::infinity());
+    return;
   }
   // Rows that were exchanged are columns of the inverse.
-  for (int64_t column = n; column-- > 0;)
-    if (order[column] != column)
-      for (int64_t row = 0; row < n; ++row)
-        std::swap(matrix[row * step + column], matrix[row * step + order[column]]);
-  return true;
-}
-
-/// rows [0, n) -= kInverseBlock products of factors[j][row] and tops[j], four rows at a time.
-void subtract_products(int64_t n, int64_t step, const double* factors, const double* tops,
-                       double* matrix) {
-  const hn::CappedTag<double, 8> d;
-  using V = hn::Vec<decltype(d)>;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  constexpr int kRows = 4;
-  const auto some = [&](int64_t row, auto count) HWY_ATTR {
-    constexpr int kCount = decltype(count)::value;
-    double* const at = matrix + row * step;
-    for (int64_t k = 0; k < n; k += lanes) {
-      V sums[kCount];
-#pragma GCC unroll 4
-      for (int r = 0; r < kCount; ++r) sums[r] = hn::LoadU(d, at + r * step + k);
-#pragma GCC unroll 8
-      for (int64_t j = 0; j < kInverseBlock; ++j) {
-        const V top = hn::LoadU(d, tops + j * step + k);
-#pragma GCC unroll 4
-        for (int r = 0; r < kCount; ++r)
-          sums[r] = hn::NegMulAdd(hn::Set(d, factors[j * n + row + r]), top, sums[r]);
-      }
-#pragma GCC unroll 4
-      for (int r = 0; r < kCount; ++r) hn::StoreU(sums[r], d, at + r * step + k);
-    }
-  };
-  int64_t row = 0;
-  for (; row + kRows <= n; row += kRows) some(row, std::integral_constant<int, kRows>());
-  for (; row < n; ++row) some(row, std::integral_constant<int, 1>());
-}
-
-/// The same for matrices that no near cache holds: what several columns take from all rows is
-/// taken at once. Until then a row is what the matrix has, less the products of its factors.
-bool invert_large(int64_t n, double* matrix, double* factors, int64_t* order) {
   const int64_t step = inverse_step(n);
-  double* const tops = factors + kInverseBlock * n;
-  for (int64_t first = 0; first < n; first += kInverseBlock) {
-    const int64_t count = std::min(kInverseBlock, n - first);
-    std::fill_n(factors, kInverseBlock * n, 0.0);
-    std::fill_n(tops, kInverseBlock * step, 0.0);
-    for (int64_t j = 0; j < count; ++j) {
-      const int64_t column = first + j;
-      double* const own = factors + j * n;
-      for (int64_t row = 0; row < n; ++row) own[row] = matrix[row * step + column];
-      for (int64_t i = 0; i < j; ++i) {
-        const double top = tops[i * step + column];
-        for (int64_t row = 0; row < n; ++row) own[row] -= factors[i * n + row] * top;
-      }
-      int64_t pivot = column;
-      for (int64_t row = column + 1; row < n; ++row)
-        if (std::fabs(own[row]) > std::fabs(own[pivot])) pivot = row;
-      const double head = own[pivot];
-      if (head == 0) return false;
-      order[column] = pivot;
-      if (pivot != column) {
-        std::swap_ranges(matrix + column * step, matrix + column * step + n, matrix + pivot * step);
-        for (int64_t i = 0; i <= j; ++i) std::swap(factors[i * n + pivot], factors[i * n + column]);
-      }
-      double* const row_here = matrix + column * step;
-      double* const top = tops + j * step;
-      std::copy_n(row_here, n, top);
-      for (int64_t i = 0; i < j; ++i) {
-        const double factor = factors[i * n + column];
-        for (int64_t k = 0; k < n; ++k) top[k] -= factor * tops[i * step + k];
-        factors[i * n + column] = 0;
-      }
-      for (int64_t k = 0; k < n; ++k) top[k] /= head;
-      // The inverse grows in the columns that are done.
-      for (int64_t row = 0; row < n; ++row) matrix[row * step + column] = 0;
-      for (int64_t i = 0; i < j; ++i) tops[i * step + column] = 0;
-      top[column] = 1 / head;
-      std::copy_n(top, n, row_here);
-      own[column] = 0;
-    }
-    subtract_products(n, step, factors, tops, matrix);
+  for (int64_t i = 0; i < n; ++i, y += n) {
+    const double* const row = w.matrix + w.order[i] * step;
+    for (int64_t j = 0; j < n; ++j) y[w.order[j]] = static_cast<T>(row[j]);
   }
-  for (int64_t column = n; column-- > 0;)
-    if (order[column] != column)
-      for (int64_t row = 0; row < n; ++row)
-        std::swap(matrix[row * step + column], matrix[row * step + order[column]]);
-  return true;
+}
+
+template <typename T>
+void invert_some(int64_t n, int64_t count, const T* x, T* y, std::byte* room) {
+  InverseWork work[kInverseTogether];
+  for (int64_t m = 0; m < count; ++m) {
+    work[m] =
+        InverseWork(n, room + m * InverseWork::numbers(n) * static_cast<int64_t>(sizeof(double)));
+    read_matrix(n, x + m * n * n, work[m]);
+  }
+  const int64_t block = inverse_block(n);
+  for (int64_t first = 0; first < n; first += block) {
+    const int64_t columns = std::min(block, n - first);
+    for (int64_t m = 0; m < count; ++m) take_columns(n, first, work[m]);
+    for (int64_t j = 0; j < columns; ++j)
+      for (int64_t m = 0; m < count; ++m)
+        if (work[m].regular) pivot_column(n, first, j, columns, work[m]);
+    for (int64_t m = 0; m < count; ++m)
+      if (work[m].regular) finish_block(n, first, columns, work[m]);
+  }
+  for (int64_t m = 0; m < count; ++m) write_inverse(n, work[m], y + m * n * n);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -159,12 +274,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
-bool invert(int64_t n, double* matrix, double* factors, int64_t* order) {
-  using Fn = bool(int64_t, double*, double*, int64_t*);
-  constexpr int64_t kLarge = 48;
-  return (n < kLarge ? TOMBOLO_TARGET(Fn, invert_any) : TOMBOLO_TARGET(Fn, invert_large))(
-      n, matrix, factors, order);
+size_t inverse_bytes(int64_t n) {
+  return static_cast<size_t>(InverseWork::numbers(n) * inverse_together(n)) * sizeof(double);
 }
+
+template <typename T>
+void invert_matrices(int64_t n, int64_t count, const T* x, T* y, std::byte* room) {
+  using Fn = void(int64_t, int64_t, const T*, T*, std::byte*);
+  TOMBOLO_TARGET(Fn, invert_some<T>)(n, count, x, y, room);
+}
+
+template void invert_matrices(int64_t, int64_t, const float*, float*, std::byte*);
+template void invert_matrices(int64_t, int64_t, const double*, double*, std::byte*);
 
 }  // namespace tombolo
 #endif

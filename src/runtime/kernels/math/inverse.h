@@ -1,18 +1,21 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tombolo {
 
-/// How far apart the rows lie: whole vectors, and not all in one set of the caches.
-inline int64_t inverse_step(int64_t n) { return (n + 7) / 8 * 8 + (n >= 32 ? 8 : 0); }
-/// Columns of large matrices that are worked on before all rows are.
-inline constexpr int64_t kInverseBlock = 8;
-/// Numbers that `factors` has room for.
-inline int64_t inverse_room(int64_t n) { return kInverseBlock * (n + inverse_step(n)); }
-/// Inverts a matrix of n rows, inverse_step(n) apart, in place: Gauss and Jordan, with the greatest
-/// pivot of each column. `factors` has room for inverse_room(n) numbers, `order` for n. False where
-/// the matrix is singular.
-bool invert(int64_t n, double* matrix, double* factors, int64_t* order);
+/// Matrices up to so many rows are inverted several at a time: one waits for its pivots while the
+/// others go on.
+inline constexpr int64_t kInverseSmall = 48;
+inline constexpr int64_t kInverseTogether = 4;
+inline int64_t inverse_together(int64_t n) { return n <= kInverseSmall ? kInverseTogether : 1; }
+/// Bytes of memory, 64-byte aligned, that invert_matrices needs.
+size_t inverse_bytes(int64_t n);
+/// Inverts at most inverse_together(n) matrices of n rows, in double: Gauss and Jordan, with the
+/// greatest pivot of each column. One that is singular gives infinities. x may be y. T: float or
+/// double.
+template <typename T>
+void invert_matrices(int64_t n, int64_t count, const T* x, T* y, std::byte* room);
 
 }  // namespace tombolo

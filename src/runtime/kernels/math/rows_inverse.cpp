@@ -1,12 +1,12 @@
 // Inverse of com.microsoft, in double as the reference has it.
 
 #include <algorithm>
-#include <limits>
-#include <vector>
 
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/math/inverse.h"
+#include "runtime/kernels/math/small_matrices.h"
+#include "runtime/kernels/matmul/gemm.h"
 
 namespace tombolo {
 namespace {
@@ -25,25 +25,29 @@ template <typename T>
 Status do_inverse(KernelRun& run) {
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, x.dtype(), x.dims()));
-  const int64_t n = x.dim(x.rank() - 1), size = n * n, step = inverse_step(n);
+  const int64_t n = x.dim(x.rank() - 1), size = n * n;
+  const int64_t matrices = x.size() / size;
+  int64_t together = n < kSmallMatrix ? small_matrices_together() : 1;
+  const bool in_lanes = together > 1 && 2 * matrices >= together;
+  if (!in_lanes) together = inverse_together(n);
+  const size_t bytes =
+      in_lanes ? static_cast<size_t>(small_matrices_room(n)) * sizeof(double) : inverse_bytes(n);
   const T* from = x.data<T>();
   T* to = y->data<T>();
-  run.parallel_for(x.size() / size, std::max<int64_t>(1, (1 << 15) / (size * n)),
-                   [&](int64_t begin, int64_t end) {
-                     std::vector<double> matrix(static_cast<size_t>(n * step)),
-                         factors(static_cast<size_t>(inverse_room(n)));
-                     std::vector<int64_t> order(static_cast<size_t>(n));
-                     for (int64_t i = begin; i < end; ++i) {
-                       for (int64_t row = 0; row < n; ++row)
-                         std::copy_n(from + i * size + row * n, n, matrix.data() + row * step);
-                       const bool regular = invert(n, matrix.data(), factors.data(), order.data());
-                       T* out = to + i * size;
-                       if (!regular) std::fill_n(out, size, std::numeric_limits<T>::infinity());
-                       for (int64_t row = 0; regular && row < n; ++row, out += n)
-                         for (int64_t j = 0; j < n; ++j)
-                           out[j] = static_cast<T>(matrix[static_cast<size_t>(row * step + j)]);
-                     }
-                   });
+  run.parallel_for(
+      (matrices + together - 1) / together, std::max<int64_t>(1, (1 << 15) / (size * n * together)),
+      [&](int64_t begin, int64_t end) {
+        float* const room = thread_floats(1, bytes / sizeof(float));
+        for (int64_t i = begin * together; i < std::min(matrices, end * together); i += together) {
+          const int64_t count = std::min(together, matrices - i);
+          if (in_lanes)
+            small_inverses(n, count, from + i * size, to + i * size,
+                           reinterpret_cast<double*>(room));
+          else
+            invert_matrices(n, count, from + i * size, to + i * size,
+                            reinterpret_cast<std::byte*>(room));
+        }
+      });
   return ok();
 }
 
