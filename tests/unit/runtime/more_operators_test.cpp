@@ -112,7 +112,9 @@ TEST_P(MoreOperators, LpNormalization) {
       for (const auto& x :
            {numbers({67, 3, 1}, 1), numbers({3, 16, 5}, 1), numbers({2, 33, 20}, 1),
             numbers({5, 9, 33}, 1), numbers({1, 70, 128}, 1), numbers({20, 8, 3}, 1),
-            numbers({3, 1, 700}, 1), numbers({70, 2, 17}, 0), numbers({9, 40, 2}, 1, true)}) {
+            numbers({3, 1, 700}, 1), numbers({70, 2, 17}, 0), numbers({9, 40, 2}, 1, true),
+            numbers({50, 4, 1}, 1e-18f), numbers({7, 29, 4}, 1, true), numbers({31, 3, 1}, 1e18f),
+            numbers({2, 3, 67}, 1, true)}) {
         const std::string node =
             std::string("n = LpNormalization <p = ") + p + ", axis = " + axis + "> (x) ";
         agree_cast({kF32, kF64}, node + "y = Cast <to = 1> (n)", x, "y", "", 1e-6);

@@ -11,5 +11,8 @@ namespace tombolo {
 /// float and double.
 template <typename T>
 void lp_rows(bool squares, const T* x, int64_t rows, int64_t n, T* y);
+/// The same for each of `width` columns of `length` rows, `step` apart.
+template <typename T>
+void lp_columns(bool squares, const T* x, int64_t length, int64_t step, int64_t width, T* y);
 
 }  // namespace tombolo

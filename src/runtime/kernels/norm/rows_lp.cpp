@@ -43,26 +43,20 @@ Result<std::unique_ptr<KernelState>> prepare_lp(const PrepareContext& q) {
   return state;
 }
 
-/// Wide blocks of floats: down their columns.
-void lp_columns(const KernelRun& run, const LpState& s, const float* from, float* to) {
+/// Wide blocks: down their columns.
+template <typename T>
+void lp_blocks(const KernelRun& run, const LpState& s, const T* from, T* to) {
   constexpr int64_t kColumns = 64;
   const int64_t columns = (s.inner + kColumns - 1) / kColumns;
-  const Power power = s.squares ? Power::kSquare : Power::kMagnitude;
-  run.parallel_for(
-      s.outer * columns, grain_of(s.length * kColumns), [&](int64_t begin, int64_t end) {
-        for (int64_t task = begin; task < end; ++task) {
-          const int64_t column = task % columns * kColumns;
-          const int64_t at = task / columns * s.length * s.inner + column;
-          const int64_t width = std::min(kColumns, s.inner - column);
-          double sums[kColumns] = {};
-          column_sums_f64(power, from + at, s.length, s.inner, width, nullptr, sums);
-          for (int64_t j = 0; j < width; ++j) {
-            const double norm = s.squares ? std::sqrt(sums[j]) : sums[j];
-            sums[j] = norm == 0 ? 0.0 : 1 / norm;
-          }
-          shift_scale_columns(from + at, s.length, s.inner, width, nullptr, sums, to + at);
-        }
-      });
+  run.parallel_for(s.outer * columns, grain_of(s.length * kColumns),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t task = begin; task < end; ++task) {
+                       const int64_t column = task % columns * kColumns;
+                       const int64_t at = task / columns * s.length * s.inner + column;
+                       lp_columns(s.squares, from + at, s.length, s.inner,
+                                  std::min(kColumns, s.inner - column), to + at);
+                     }
+                   });
 }
 
 /// Lines that do not lie in one piece are copied some at a time, of several blocks where they are
@@ -109,8 +103,7 @@ void lp_any(const KernelRun& run, const LpState& s, const T* from, T* to) {
     return;
   }
   constexpr int64_t kNarrow = 16;
-  if constexpr (std::is_same_v<T, float>)
-    if (s.inner >= kNarrow) return lp_columns(run, s, from, to);
+  if (s.inner >= kNarrow) return lp_blocks(run, s, from, to);
   lp_lines(run, s, from, to);
 }
 Status run_lp(KernelRun& run) {
