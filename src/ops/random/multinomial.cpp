@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 
@@ -96,23 +97,37 @@ Status run_multinomial(KernelContext& context) {
   const int64_t classes = x->dim(1);
   const int64_t dims[] = {x->dim(0), samples};
   TRY(Tensor * out, context.output(0, dtype, dims));
-  return with_random(context, [&](auto& random) -> Status {
+  // Drawn in order, whichever thread has a row.
+  TRY(Tensor units, context.allocate(DType::kFloat64, dims));
+  CHECK_OK(with_random(context, [&](auto& random) -> Status {
+    for (int64_t i = 0; i < units.size(); ++i) units.data<double>()[i] = random.next_unit();
+    return ok();
+  }));
+  std::atomic<int64_t> without = dims[0];  // the first row that has no finite probabilities
+  const int64_t grain = std::max<int64_t>(1, 4096 / (classes + samples));
+  context.parallel_for(dims[0], grain, [&](int64_t first, int64_t last) {
     std::vector<double> sums(static_cast<size_t>(classes));
-    for (int64_t row = 0; row < dims[0]; ++row) {
+    for (int64_t row = first; row < last; ++row) {
       load_doubles(*x, row * classes, classes, sums.data());
       const double most = greatest(sums);
       exponentials(sums, most);
       const double sum = add_up(sums);
-      if (!(sum > 0) || std::isinf(sum))
-        return context.error("row " + std::to_string(row) + " has no finite probabilities");
-      for (int64_t i = 0; i < samples; ++i) {
+      if (!(sum > 0) || std::isinf(sum)) {
+        int64_t known = without;
+        while (row < known && !without.compare_exchange_weak(known, row)) continue;
+        return;
+      }
+      for (int64_t i = row * samples; i < (row + 1) * samples; ++i) {
         const auto place =
-            std::upper_bound(sums.begin(), sums.end(), random.next_unit() * sum) - sums.begin();
-        out->set_int64(row * samples + i, std::min<int64_t>(place, classes - 1));
+            std::upper_bound(sums.begin(), sums.end(), units.data<double>()[i] * sum) -
+            sums.begin();
+        out->set_int64(i, std::min<int64_t>(place, classes - 1));
       }
     }
-    return ok();
   });
+  if (without < dims[0])
+    return context.error("row " + std::to_string(without) + " has no finite probabilities");
+  return ok();
 }
 
 }  // namespace

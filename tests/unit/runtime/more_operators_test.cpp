@@ -1,5 +1,6 @@
 // Operators whose kernels select, step over and fold: against the reference's, over types.
 
+#include "base/thread_pool.h"
 #include "operators.h"
 #include "runtime/kernels/elementwise/binary.h"
 
@@ -466,6 +467,28 @@ TEST_P(MoreOperators, OneHot) {
                         "> (v) z = OneHot <axis = " + std::to_string(axis) +
                         "> (i, d, w) y = Cast <to = 1> (z) }",
                     {{"x", x}});
+}
+
+// Draws are made in order, however many threads share the rows.
+TEST_P(MoreOperators, MultinomialInThreads) {
+  const std::string main = "main (float[N,C] x) => (y) { y = Multinomial <sample_size = 3> (x) }";
+  Tensor x = numbers({60, 700}, 1);
+  Tensor drawn[2];
+  for (const int threads : {1, 2}) {
+    auto model = parse_text(model_text(main));
+    ASSERT_TRUE(model) << model.error().message;
+    auto session = Session::create(*std::move(model), SessionOptions{});
+    ASSERT_TRUE(session) << session.error().message;
+    set_thread_count(threads);
+    auto got = (*session)->run({{"x", x}});
+    ASSERT_TRUE(got) << got.error().message;
+    drawn[threads - 1] = (*got)[0].tensor();
+  }
+  EXPECT_EQ(drawn[0], drawn[1]);
+  for (const int64_t row : {50, 7, 23})
+    std::fill_n(x.data<float>() + row * 700, 700, -std::numeric_limits<float>::infinity());
+  refuse(main, {{"x", x}}, "row 7 has no finite probabilities");
+  set_thread_count(0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, MoreOperators,
