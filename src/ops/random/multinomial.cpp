@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -43,30 +44,36 @@ void exponentials(std::vector<double>& values, double most) {
     for (double& value : values) value = std::exp(value - most);
     return;
   }
-  // To some units in the last place, but without a branch or a call, so that the compiler has
-  // vectors for it.
-  constexpr double kRound = 0x1.8p52, kLog2E = 1.4426950408889634;
-  constexpr double kLn2High = 0x1.62e42fefa0000p-1, kLn2Low = 0x1.cf79abc9e3b3ap-40;
-  for (double& value : values) {
-    const double x = value - most;
-    // 2^k * e^rest, k in the low bits of `rounded`.
-    const double rounded = x * kLog2E + kRound, k = rounded - kRound;
-    const double rest = (x - k * kLn2High) - k * kLn2Low;
-    double sum = 1.0 / 479001600;  // of the powers of the rest, each over its factorial
-    sum = sum * rest + 1.0 / 39916800;
-    sum = sum * rest + 1.0 / 3628800;
-    sum = sum * rest + 1.0 / 362880;
-    sum = sum * rest + 1.0 / 40320;
-    sum = sum * rest + 1.0 / 5040;
-    sum = sum * rest + 1.0 / 720;
-    sum = sum * rest + 1.0 / 120;
-    sum = sum * rest + 1.0 / 24;
-    sum = sum * rest + 1.0 / 6;
-    sum = sum * rest + 0.5;
-    sum = sum * rest + 1;
-    sum = sum * rest + 1;
-    const uint64_t power = (std::bit_cast<uint64_t>(rounded) << 52) + (uint64_t{1023} << 52);
-    value = sum * std::bit_cast<double>(power);
+  // To some units in the last place, without a branch or a call: 2^(k / 64) * e^rest, where the
+  // compiler has vectors for the latter and k, its fraction from a table.
+  constexpr uint64_t kParts = 64;
+  static const std::array<double, kParts> kPowers = [] {
+    std::array<double, kParts> powers;
+    for (size_t i = 0; i < kParts; ++i) powers[i] = std::exp2(static_cast<double>(i) / kParts);
+    return powers;
+  }();
+  constexpr double kRound = 0x1.8p52, kLog2E = 1.4426950408889634 * kParts;
+  constexpr double kLn2High = 0x1.62e42fefa0000p-7, kLn2Low = 0x1.cf79abc9e3b3ap-46;
+  constexpr size_t kBlock = 128;
+  uint64_t places[kBlock];  // k in the low bits
+  for (size_t first = 0; first < values.size(); first += kBlock) {
+    double* const some = values.data() + first;
+    const size_t count = std::min(kBlock, values.size() - first);
+    for (size_t i = 0; i < count; ++i) {
+      const double x = some[i] - most, rounded = x * kLog2E + kRound, k = rounded - kRound;
+      const double rest = (x - k * kLn2High) - k * kLn2Low;
+      double sum = 1.0 / 120;  // of the powers of the rest, each over its factorial
+      sum = sum * rest + 1.0 / 24;
+      sum = sum * rest + 1.0 / 6;
+      sum = sum * rest + 0.5;
+      sum = sum * rest + 1;
+      some[i] = sum * rest + 1;
+      places[i] = std::bit_cast<uint64_t>(rounded);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const auto part = std::bit_cast<uint64_t>(kPowers[places[i] % kParts]);
+      some[i] *= std::bit_cast<double>(part + (places[i] / kParts << 52));
+    }
   }
 }
 
