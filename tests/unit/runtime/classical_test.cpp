@@ -70,6 +70,13 @@ TEST_P(Classical, FoldsOfLongColumns) {
             "]> ()\n y = " + op + " <keepdims = 0> (x, a) }";
         agree(text, {{"x", numbers({2, length, 40}, 1)}}, 1e-5);
       }
+  // Wide ones, of which threads share the columns.
+  for (const char* op : {"ReduceSum", "ReduceMax", "ReduceL2"})
+    for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{70, 5003}, {3, 70001}})
+      agree(
+          std::string("main (float[A,B] x) => (y) {\n a = Constant <value_ints = [0]> ()\n y = ") +
+              op + " (x, a) }",
+          {{"x", numbers({rows, columns}, 1)}}, 1e-5);
 }
 
 TEST_P(Classical, DistancesOfDoubles) {

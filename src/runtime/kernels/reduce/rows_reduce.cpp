@@ -78,10 +78,10 @@ Fold fold_of(Reduce op) {
 }
 
 /// Into how many equal parts few long columns are cut first, so that every thread has some: the
-/// same whatever threads there are.
+/// same whatever threads there are. What parts give is written and read again.
 int64_t parts_of(int64_t outer, int64_t length, int64_t inner) {
-  constexpr int64_t kPart = 1 << 15, kMost = 64;
-  for (int64_t parts = std::min({kMost / outer, length / 2, length * inner / kPart}); parts > 1;
+  constexpr int64_t kPart = 1 << 15, kMost = 64, kRows = 32;
+  for (int64_t parts = std::min({kMost / outer, length / kRows, length * inner / kPart}); parts > 1;
        --parts)
     if (length % parts == 0) return parts;
   return 1;
@@ -191,7 +191,13 @@ Result<std::unique_ptr<KernelState>> prepare_reduce(const PrepareContext& contex
   return state;
 }
 
-constexpr int64_t kWidth = 2048;  ///< columns at a time: their results stay in the first cache
+/// Columns at a time. Their results stay in the second cache: memory is read ahead along rows, and
+/// parts of them that are shorter take up to twice as long. But each thread has some.
+int64_t columns_together(const Step& step) {
+  constexpr int64_t kMost = 1 << 16, kLeast = 2048;
+  const int64_t parts = (thread_count() + step.outer - 1) / step.outer;
+  return std::clamp((step.inner + parts - 1) / parts, kLeast, kMost);
+}
 
 /// Rows that leave most of a vector empty are turned into columns, so many at a time.
 constexpr int64_t kShortRow = 33, kShortRows = 64;
@@ -229,14 +235,14 @@ void fold_step(const KernelRun& run, const Step& step, const T* x, T* y) {
         });
     return;
   }
-  const int64_t columns = (step.inner + kWidth - 1) / kWidth;
+  const int64_t width = columns_together(step), columns = (step.inner + width - 1) / width;
   run.parallel_for(step.outer * columns,
-                   std::max<int64_t>(1, 16384 / (step.length * std::min(kWidth, step.inner))),
+                   std::max<int64_t>(1, 16384 / (step.length * std::min(width, step.inner))),
                    [&](int64_t begin, int64_t end) {
                      for (int64_t task = begin; task < end; ++task) {
-                       const int64_t column = task % columns * kWidth, i = task / columns;
+                       const int64_t column = task % columns * width, i = task / columns;
                        fold_columns(step.fold, x + i * step.length * step.inner + column,
-                                    step.length, step.inner, std::min(kWidth, step.inner - column),
+                                    step.length, step.inner, std::min(width, step.inner - column),
                                     y + i * step.inner + column);
                      }
                    });
