@@ -204,7 +204,10 @@ Status unpool(KernelRun& run, Tensor& y) {
     if (place < 0 || place >= all)
       return runtime_error("index " + std::to_string(place) + " is outside the output, which is " +
                            dims_to_string(s.counted));
-    to[place / counted * out + s.place_in_output(place % counted)] = from[i];
+    if (s.output == s.counted)
+      to[place] = from[i];
+    else
+      to[place / counted * out + s.place_in_output(place % counted)] = from[i];
   }
   return ok();
 }

@@ -69,11 +69,33 @@ void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
         for (int64_t v = 0; v < kVectors; ++v) hn::Store(sum[v], d, sums + j + v * lanes);
       }
       int64_t j = groups * kVectors * lanes;
-      // The rest: with AVX2 a store under a mask is slower than its elements.
-      for (; j + (HWY_TARGET <= HWY_AVX3 ? 1 : lanes) <= count; j += lanes) {
-        V sum = hn::Load(d, sums + j);
-        for (int64_t i = 0, at = top + j; i < rows; ++i, at += by) add(sum, at, count - j);
-        hn::Store(sum, d, sums + j);
+      // The rest, some vectors at a time: with AVX2 a store under a mask is slower than its
+      // elements.
+      constexpr bool kMasks = HWY_TARGET <= HWY_AVX3;
+      const auto beside = [&]<int64_t kSome>() HWY_ATTR {
+        V sum[kSome];
+        const int64_t left = count - j - (kSome - 1) * lanes;
+#pragma GCC unroll 4
+        for (int64_t v = 0; v < kSome; ++v) sum[v] = hn::Load(d, sums + j + v * lanes);
+        for (int64_t i = 0, at = top + j; i < rows; ++i, at += by) {
+#pragma GCC unroll 4
+          for (int64_t v = 0; v + 1 < kSome; ++v) add(sum[v], at + v * lanes, lanes);
+          add(sum[kSome - 1], at + (kSome - 1) * lanes, left);
+        }
+#pragma GCC unroll 4
+        for (int64_t v = 0; v < kSome; ++v) hn::Store(sum[v], d, sums + j + v * lanes);
+        j += kSome * lanes;
+      };
+      while (j + (kMasks ? 1 : lanes) <= count) {
+        const int64_t vectors = (count - j + (kMasks ? lanes - 1 : 0)) / lanes;
+        if (vectors >= 4)
+          beside.template operator()<4>();
+        else if (vectors == 3)
+          beside.template operator()<3>();
+        else if (vectors == 2)
+          beside.template operator()<2>();
+        else
+          beside.template operator()<1>();
       }
       for (int64_t i = 0, at = top; i < rows && j < count; ++i, at += by)
         for (int64_t k = j; k < count; ++k) {
