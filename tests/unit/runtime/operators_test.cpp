@@ -111,6 +111,44 @@ TEST_P(Operators, Pools) {
     }
 }
 
+// Windows of many neighbours, and such as lie some numbers apart.
+TEST_P(Operators, PoolsOfManyNeighbours) {
+  for (const auto& [kernel, stride] : {std::pair{8, 4},
+                                       {10, 5},
+                                       {3, 3},
+                                       {5, 7},
+                                       {40, 17},
+                                       {70, 40},
+                                       {90, 60},
+                                       {100, 10},
+                                       {31, 1},
+                                       {64, 1},
+                                       {65, 1},
+                                       {127, 2}})
+    for (const int64_t length : {150, 333, 9000}) {
+      const std::string window = "kernel_shape = [" + std::to_string(kernel) + "], strides = [" +
+                                 std::to_string(stride) + "]";
+      const auto line = [&](const std::string& op, const std::string& more, const Tensor& x,
+                            double tolerance) {
+        agree("main (float[N,C,L] x) => (y) { y = " + op + " <" + window + more + "> (x) }",
+              {{"x", x}}, tolerance);
+      };
+      line("MaxPool", "", numbers({1, 2, length}, 1, true), 0);
+      line("MaxPool", ", pads = [2, 1]", numbers({1, 2, length}, 1), 0);
+      line("AveragePool", ", pads = [1, 2]", numbers({1, 2, length}, 1), 1e-6);
+      line("LpPool", "", numbers({1, 2, length}, 1), 1e-6);
+      agree(
+          "main (float[N,C,L] x) => (y) { b = Cast <to = 2> (x) y = MaxPool <" + window + "> (b) }",
+          {{"x", numbers({1, 2, length}, 90)}});
+    }
+  // Pixels of many planes side by side.
+  for (const int64_t kernel : {17, 31})
+    for (const char* op : {"MaxPool", "AveragePool"})
+      agree("main (float[N,C,H,W] x) => (y) { y = " + std::string(op) + " <kernel_shape = [3, " +
+                std::to_string(kernel) + "], strides = [1, 1]> (x) }",
+            {{"x", numbers({1, 21, 9, 60}, 1)}}, 1e-6);
+}
+
 // Small planes are turned, many into one image; large ones go a few rows at a time.
 TEST_P(Operators, PoolsOfManyPlanes) {
   for (const char* attributes :

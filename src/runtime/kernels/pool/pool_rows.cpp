@@ -5,10 +5,14 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
+#include <bit>
 #include <type_traits>
+#include <vector>
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/pool/pool_rows.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
 #include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -219,8 +223,141 @@ HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T
   }
 }
 
+/// to[i] = from[i] and from[i + by] folded, for i < n; in whole vectors.
+template <PoolFold kFold, bool kNumbers, typename T>
+HWY_INLINE void fold_shifted(const T* from, const T* with, int64_t n, T* to) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < n; i += lanes)
+    hn::StoreU(fold_in<kFold, kNumbers>(d, hn::LoadU(d, from + i), hn::LoadU(d, with + i)), d,
+               to + i);
+}
+
+/// Windows of many neighbours, from those of half as many: of twice as many in each round.
+template <PoolFold kFold, bool kNumbers, typename T>
+void doubled_line(const T* x, const PoolLines& s, int64_t results, const float* factors,
+                  std::vector<T>& room, T* out) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t unit = s.pixel;
+  const int64_t starts = (results - 1) * s.stride + 1;  // where windows might begin
+  const int64_t span = (starts + s.taps) * unit + 2 * lanes;
+  room.resize(static_cast<size_t>(2 * span));
+  T *const doubled = room.data(), *const all = doubled + span;
+  // `from` has windows of `taps`; some of those make up all, of which `done` neighbours are.
+  const T* from = x;
+  int64_t taps = 1, done = 0;
+  const auto add = [&] {
+    const T* with = from + done * unit;
+    if (done == 0)
+      std::copy_n(with, starts * unit, all);
+    else
+      fold_shifted<kFold, kNumbers>(all, with, starts * unit, all);
+    done += taps;
+  };
+  if (kFold == PoolFold::kSum && s.taps % 2 != 0) add();
+  while (2 * taps <= s.taps) {
+    const int64_t left = (starts + s.taps - 2 * taps) * unit;
+    fold_shifted<kFold, kNumbers>(from, from + taps * unit, left, doubled);
+    from = doubled;
+    taps *= 2;
+    if (kFold == PoolFold::kSum && (s.taps & taps) != 0) add();
+  }
+  // The greatest may be looked at twice.
+  if (kFold == PoolFold::kMax)
+    fold_shifted<kFold, kNumbers>(from, from + (s.taps - taps) * unit, starts * unit, all);
+  if (s.stride == 1)
+    std::copy_n(all, results * unit, out);
+  else
+    for (int64_t i = 0; i < results; ++i)
+      std::copy_n(all + i * s.stride * unit, unit, out + i * unit);
+  if constexpr (std::is_same_v<T, float>) {
+    if (factors == nullptr) return;
+    if (unit == 1)
+      for (int64_t i = 0; i < results; ++i) out[i] *= factors[i];
+    else
+      for (int64_t i = 0; i < results; ++i)
+        for (int64_t j = 0; j < unit; ++j) out[i * unit + j] *= factors[i];
+  }
+}
+template <PoolFold kFold, bool kNumbers, typename T>
+void doubled_lines(const T* x, const PoolLines& s, T* out) {
+  constexpr int64_t kNear = 4096;  // numbers at a time, unless one window has more
+  const int64_t results = s.n / s.pixel;
+  const int64_t some = std::max<int64_t>(1, (kNear / s.pixel - s.taps) / s.stride);
+  const int64_t together = std::max(some, std::min(results, 4 * s.taps / s.stride + 1));
+  std::vector<T> room;
+  for (int64_t r = 0; r < s.rows; ++r)
+    for (int64_t i = 0; i < results; i += together)
+      doubled_line<kFold, kNumbers>(x + r * s.step + i * s.stride * s.pixel, s,
+                                    std::min(together, results - i),
+                                    s.factors == nullptr ? nullptr : s.factors + r * results + i,
+                                    room, out + r * s.n + i * s.pixel);
+}
+/// Whether that takes less than to go through all windows, in vectors' steps: those of a round
+/// move what they fold.
+bool worth_doubling(const PoolLines& s) {
+  if (s.dilation != 1) return false;
+  const int64_t results = s.n / s.pixel;
+  const int64_t span = ((results - 1) * s.stride + s.taps) * s.pixel;
+  const auto rounds = static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(s.taps)));
+  return s.n * s.taps > 4 * span * (rounds + 2);
+}
+
+/// Windows some numbers apart: a line is turned, so that each of the numbers between two windows
+/// has a line of its own; what a window takes of those whole is folded once for all windows.
+template <PoolFold kFold, bool kNumbers, typename T>
+void strided_lines(const T* x, const PoolLines& s, T* out) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int64_t kNear = 4096;
+  const int64_t whole = s.taps / s.stride, beside = s.taps % s.stride;
+  const int64_t together =
+      std::clamp<int64_t>(kNear / s.stride - whole, 64, std::max(s.n, int64_t{64}));
+  const int64_t step = together + whole + 2 * lanes;
+  std::vector<T> room(static_cast<size_t>(step * (s.stride + 1)));
+  T *const lines = room.data(), *const folded = lines + step * s.stride;
+  for (int64_t task = 0, parts = (s.n + together - 1) / together; task < s.rows * parts; ++task) {
+    const int64_t row = task / parts, first = task % parts * together;
+    const int64_t count = std::min(together, s.n - first);
+    const T* const from = x + row * s.step + first * s.stride;
+    // The last window may end within a row.
+    const int64_t turned = count + whole - 1;
+    transpose_tile(reinterpret_cast<const std::byte*>(from), s.stride,
+                   reinterpret_cast<std::byte*>(lines), step, turned, s.stride, sizeof(T));
+    for (int64_t c = 0; c < beside; ++c) lines[c * step + turned] = from[turned * s.stride + c];
+    for (int64_t i = 0; i < turned && whole > 0; i += lanes) {
+      V sum = hn::LoadU(d, lines + i);
+      for (int64_t c = 1; c < s.stride; ++c)
+        sum = fold_in<kFold, kNumbers>(d, sum, hn::LoadU(d, lines + c * step + i));
+      hn::StoreU(sum, d, folded + i);
+    }
+    T* const to = out + row * s.n + first;
+    for (int64_t i = 0; i < count; i += lanes) {
+      V sum = hn::LoadU(d, (whole > 0 ? folded : lines) + i);
+      for (int64_t k = 1; k < whole; ++k)
+        sum = fold_in<kFold, kNumbers>(d, sum, hn::LoadU(d, folded + i + k));
+      for (int64_t c = whole > 0 ? 0 : 1; c < beside; ++c)
+        sum = fold_in<kFold, kNumbers>(d, sum, hn::LoadU(d, lines + c * step + i + whole));
+      if constexpr (std::is_same_v<T, float>)
+        if (s.factors != nullptr)
+          sum = hn::Mul(sum, load_n(d, s.factors + row * s.n + first + i, count - i));
+      store_n(sum, d, to + i, count - i);
+    }
+  }
+}
+bool worth_turning_lines(const PoolLines& s, int64_t lanes) {
+  constexpr int64_t kMostStride = 16;  // else long windows are gone through
+  return s.stride > 2 && s.pixel == 1 && s.dilation == 1 && s.n >= lanes &&
+         (s.stride <= kMostStride || (s.taps < 4 * lanes && 2 * s.taps > s.stride));
+}
+
 template <PoolFold kFold, bool kNumbers, typename T>
 void neighbours_of(const T* x, const PoolLines& s, T* out) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  if (worth_turning_lines(s, lanes)) return strided_lines<kFold, kNumbers>(x, s, out);
+  if (worth_doubling(s)) return doubled_lines<kFold, kNumbers>(x, s, out);
   const auto line = s.taps == 3   ? one_line<kFold, kNumbers, 3, T>
                     : s.taps == 2 ? one_line<kFold, kNumbers, 2, T>
                     : s.taps == 5 ? one_line<kFold, kNumbers, 5, T>
