@@ -291,11 +291,18 @@ Status pool_all(KernelRun& run) {
   if constexpr (std::is_same_v<T, float>) {
     // One window that is the whole plane, as adaptive pools write global ones.
     const int64_t plane = s.in_plane();
-    bool whole = state.fold == PoolFold::kMax && pixels == 1 && s.taps() == plane;
+    bool whole = pixels == 1 && s.taps() == plane;
     for (int axis = 0; axis < 3; ++axis)
       whole = whole && s.pad[axis] == 0 && s.extent(axis) == s.in[axis];
     if (whole) {
-      reduce_planes(run, Fold::kMax, x.dim(0) * x.dim(1), plane, *y);
+      const Fold fold = state.fold == PoolFold::kMax         ? Fold::kMax
+                        : state.fold == PoolFold::kSum       ? Fold::kSum
+                        : state.fold == PoolFold::kSumSquare ? Fold::kSumSquare
+                                                             : Fold::kSumAbs;
+      reduce_planes(run, fold, x.dim(0) * x.dim(1), plane, *y);
+      for (size_t i = 0; !state.factors.empty() && i < static_cast<size_t>(y->size()); ++i)
+        y->data<float>()[i] *= state.factors[0];
+      take_roots(state, y->data<float>(), y->size());
       return ok();
     }
   }
