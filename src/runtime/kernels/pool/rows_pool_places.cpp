@@ -199,12 +199,13 @@ Status unpool(KernelRun& run, Tensor& y) {
   });
   if (!crosses) return ok();
   std::memset(to, 0, static_cast<size_t>(y.size()) * sizeof(T));
+  const bool same = s.output == s.counted;
   for (int64_t i = 0; i < x.size(); ++i) {
     const int64_t place = places[i];
     if (place < 0 || place >= all)
       return runtime_error("index " + std::to_string(place) + " is outside the output, which is " +
                            dims_to_string(s.counted));
-    if (s.output == s.counted)
+    if (same)
       to[place] = from[i];
     else
       to[place / counted * out + s.place_in_output(place % counted)] = from[i];
