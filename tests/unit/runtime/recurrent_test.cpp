@@ -134,6 +134,23 @@ TEST_P(Recurrent, LengthsAndPartsOfABatch) {
       }
 }
 
+// Steps after the longest sequence are not taken: none at all, or more than lie ahead at a time.
+TEST_P(Recurrent, SequencesThatEndEarly) {
+  for (const char* op : {"LSTM", "GRU", "RNN"})
+    for (const int64_t directions : {1, 2})
+      for (const int64_t batch : {1, 3, 40})
+        for (const int64_t steps : {2, 4, 25, 150}) {
+          if (steps == 150 && batch > 1) continue;
+          Case c{.op = op, .directions = directions, .batch = batch, .lengths = true};
+          c.steps = steps;
+          c.states = steps != 25;
+          c.hidden = batch == 3 && steps == 25 ? 150 : 20;
+          check(c);
+          c.batch_major = true;
+          check(c);
+        }
+}
+
 TEST_P(Recurrent, WeightsThatComeIn) {
   for (const char* op : {"LSTM", "GRU", "RNN"})
     for (const int64_t directions : {1, 2})

@@ -567,6 +567,9 @@ Status run_recurrent(KernelRun& run) {
     if (lengths[b] < 0 || lengths[b] > s.steps)
       return runtime_error("sequence_lens has the value " + std::to_string(lengths[b]) +
                            ", X has " + std::to_string(s.steps) + " steps");
+  // No step is taken after the end of the longest sequence.
+  const int64_t longest =
+      lengths == nullptr ? s.steps : *std::max_element(lengths, lengths + s.batch);
   const float* x = run.data<float>(0);
   const bool in_bytes = s.bytes[0].packed != nullptr;
   float* room = reinterpret_cast<float*>(run.scratch()) + s.directions * s.room;
@@ -623,7 +626,8 @@ Status run_recurrent(KernelRun& run) {
       float* bias = gates + bias_at;
       for (int64_t j = 0; j < width; ++j) bias[j] = given[j] + (s.inside() ? 0 : given[width + j]);
     }
-    if (s.chunk == s.steps) multiply_inputs(d, 0, rows, gates);
+    if (s.chunk == s.steps && longest > 0)
+      multiply_inputs(d, 0, s.batch_major || in_bytes ? rows : longest * s.batch, gates);
   };
   // Sequences [from, to) of the batch.
   const auto walk = [&](int64_t d, int64_t from, int64_t to) {
@@ -635,7 +639,7 @@ Status run_recurrent(KernelRun& run) {
     const int64_t of_step = s.batch_major ? 1 : s.batch, of_sequence = s.batch_major ? s.steps : 1;
     std::optional<ByteProduct> product;
     if (s.bytes[1].packed != nullptr) product.emplace(s.batch, s.hidden, width);
-    const Cell cell{
+    Cell cell{
         .s = s,
         .direction = d,
         .rows = count,
@@ -651,29 +655,43 @@ Status run_recurrent(KernelRun& run) {
     };
     // Where nobody needs the state as it was, it is written where it comes out.
     const bool direct = y != nullptr && lengths == nullptr && (!s.batch_major || count == 1);
+    const int64_t out_step = s.batch_major ? s.steps * s.directions * s.hidden : s.hidden;
+    const auto out_at = [&](int64_t t) {
+      if (y == nullptr) return static_cast<float*>(nullptr);
+      const int64_t row = s.batch_major ? (from * s.steps + t) * s.directions + d
+                                        : (t * s.directions + d) * s.batch + from;
+      return y->data<float>() + row * s.hidden;
+    };
+    const auto clear = [&](float* out, int64_t first) {
+      for (int64_t b = first; out != nullptr && b < count; ++b)
+        std::fill_n(out + b * out_step, s.hidden, 0.0f);
+    };
+    for (int64_t t = longest; t < s.steps; ++t) clear(out_at(t), 0);
     int64_t low = 0;  // the step whose gates lie first
-    for (int64_t step = 0; step < s.steps; ++step) {
-      const int64_t t = s.reversed[d] ? s.steps - 1 - step : step;
+    for (int64_t step = 0; step < longest; ++step) {
+      const int64_t t = s.reversed[d] ? longest - 1 - step : step;
       if (s.chunk < s.steps && step % s.chunk == 0) {
-        const int64_t ahead = std::min(s.chunk, s.steps - step);
+        const int64_t ahead = std::min(s.chunk, longest - step);
         low = s.reversed[d] ? t - ahead + 1 : t;
         multiply_inputs(d, low * s.batch + from, ahead * count, gates + from * width);
       }
-      // Where a sequence has ended its state stays what it was, and nothing comes out.
+      // Where a sequence has ended its state stays what it was, and nothing comes out. What comes
+      // after the last one that goes on is left out; states that are rounded are so together.
+      int64_t active = count;
+      while (lengths != nullptr && !s.coarse && active > 0 && t >= lengths[from + active - 1])
+        --active;
       const auto for_ended = [&](auto&& body) {
-        for (int64_t b = 0; lengths != nullptr && b < count; ++b)
+        for (int64_t b = 0; lengths != nullptr && b < active; ++b)
           if (t >= lengths[from + b]) body(b);
       };
       for_ended([&](int64_t b) {
         std::copy_n(h + b * s.hidden, s.hidden, kept + b * s.hidden);
         std::copy_n(c + b * s.hidden, s.hidden, kept + part + b * s.hidden);
       });
-      float* out = nullptr;
-      const int64_t out_step = s.batch_major ? s.steps * s.directions * s.hidden : s.hidden;
-      if (y != nullptr)
-        out = y->data<float>() + (s.batch_major ? (from * s.steps + t) * s.directions + d
-                                                : (t * s.directions + d) * s.batch + from) *
-                                     s.hidden;
+      float* const out = out_at(t);
+      clear(out, active);
+      if (active == 0) continue;
+      cell.rows = active;
       float* const own = gates + ((t - low) * of_step + from * of_sequence) * width;
       float* const next = direct ? out : state_room;
       const bool odd = step % 2 != 0;
@@ -681,7 +699,7 @@ Status run_recurrent(KernelRun& run) {
       : lstm       ? cell.lstm(own, h, next, odd)
                    : cell.gru(own, h, next, odd);
       h = next;
-      for (int64_t b = 0; !direct && out != nullptr && b < count; ++b)
+      for (int64_t b = 0; !direct && out != nullptr && b < active; ++b)
         std::copy_n(h + b * s.hidden, s.hidden, out + b * out_step);
       for_ended([&](int64_t b) {
         std::copy_n(kept + b * s.hidden, s.hidden, h + b * s.hidden);
