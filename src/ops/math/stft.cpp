@@ -20,8 +20,10 @@ Result<int64_t> scalar_input(const KernelContext& context, size_t index, const c
 
 Status run_stft(KernelContext& context) {
   TRY(const Tensor* x, context.input(0));
-  if (x->rank() != 3 || (x->dim(2) != 1 && x->dim(2) != 2))
-    return context.error("signal must be [batch, length, 1 or 2], is " + to_string(*x));
+  // Two axes are a real signal as well: PyTorch's exporter writes them, and others run them.
+  if (x->rank() != 2 && (x->rank() != 3 || (x->dim(2) != 1 && x->dim(2) != 2)))
+    return context.error("signal must be [batch, length] or [batch, length, 1 or 2], is " +
+                         to_string(*x));
   TRY(const int64_t step, scalar_input(context, 1, "frame_step"));
   TRY(Tensor window, optional_as<double>(context, 2));
   if (!absent(window) && window.rank() != 1)
@@ -31,7 +33,7 @@ Status run_stft(KernelContext& context) {
     TRY(length, scalar_input(context, 3, "frame_length"));
     if (!absent(window)) CHECK_OK(check_dims(context, "window", window, {{length}}));
   }
-  const int64_t signal = x->dim(1), parts = x->dim(2);
+  const int64_t signal = x->dim(1), parts = x->rank() == 2 ? 1 : x->dim(2);
   if (length < 1 || length > signal)
     return context.error("frame_length is " + std::to_string(length) + ", the signal has " +
                          std::to_string(signal) + " samples");

@@ -491,6 +491,17 @@ TEST_P(MoreOperators, MultinomialInThreads) {
   set_thread_count(0);
 }
 
+// PyTorch's exporter leaves out the axis of length 1 behind a real signal.
+TEST_P(MoreOperators, SpectraOfSignalsOfTwoAxes) {
+  for (const int64_t length : {8, 9, 100}) {
+    const std::string n = std::to_string(length);
+    for (const char* window : {"", "w"})
+      agree("main (float[A,B] x, float[N] w) => (float[A,F,K,2] y) <int64 s = {5}, int64 n = {" +
+                n + "}> { y = STFT (x, s, " + window + ", n) }",
+            {{"x", numbers({3, 117}, 1)}, {"w", numbers({length}, 1)}}, 1e-6);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, MoreOperators,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });

@@ -319,7 +319,8 @@ Status run_dft(KernelRun& run) {
 int64_t frame_length(const KernelQuery& q, int64_t& hop) {
   if (active_isa() == Isa::kScalar || q.inputs.size() < 2 || !is_wide_float(q.dtype(0))) return 0;
   const auto dims = q.dims(0);
-  if (dims.size() != 3 || dims[0] < 1 || (dims[2] != 1 && dims[2] != 2)) return 0;
+  if (dims.size() < 2 || dims.size() > 3 || dims[0] < 1) return 0;
+  if (dims.size() == 3 && dims[2] != 1 && dims[2] != 2) return 0;
   if (!constant_scalar(q, 1, hop) || hop < 1) return 0;
   int64_t length = dims[1];
   if (q.has_input(2)) {
@@ -342,9 +343,10 @@ Result<std::unique_ptr<KernelState>> prepare_stft(const PrepareContext& q) {
   int64_t hop = 1;
   const int64_t length = frame_length(q, hop);
   const auto dims = q.dims(0);
-  auto state = std::make_unique<SignalState>(length, dims[2] == 1 && length % 2 == 0);
+  const int64_t parts = dims.size() == 2 ? 1 : dims[2];
+  auto state = std::make_unique<SignalState>(length, parts == 1 && length % 2 == 0);
   state->given = dims[1];
-  state->parts = dims[2];
+  state->parts = parts;
   state->hop = hop;
   state->frames = (dims[1] - length) / hop + 1;
   state->lines = dims[0] * state->frames;
