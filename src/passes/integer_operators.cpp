@@ -43,6 +43,44 @@ class Sandwich {
            max_pool(*node) || concat(*node) || unary(*node);
   }
 
+  /// A product of codes whose result stays a float: the anchor is the MatMul or Gemm itself.
+  size_t multiply() {
+    const bool gemm = r_.is(&q_, "Gemm");
+    const AttributeReader attributes(q_);
+    if (attributes.get_int("transA", 0) != 0 || attributes.get_float("alpha", 1) != 1 ||
+        attributes.get_float("beta", 1) != 1)
+      return 0;
+    const bool turned = attributes.get_int("transB", 0) != 0;
+    const auto x = codes_of(q_.input(0));
+    const auto dims = r_.dims(q_.input(1));
+    constexpr int64_t kLongest = 1 << 16;  // sums stay in 32 bits
+    if (!x || r_.rank(x->codes).value_or(0) < 2 || !dims || dims->size() != 2 ||
+        (*dims)[turned ? 1 : 0] > kLongest)
+      return 0;
+    const int64_t axis = turned ? 0 : 1, count = (*dims)[static_cast<size_t>(axis)];
+    const auto w = weights_of(q_.input(1), axis, count);
+    if (!w) return 0;
+    Value* bias = gemm ? q_.input(2) : nullptr;
+    if (bias != nullptr) {
+      const auto size = r_.dims(bias);
+      if (!size || size->size() != 1 || (*size)[0] != count) return 0;
+    }
+    Value* codes = w->codes;
+    if (turned) {
+      Node& transpose = r_.add(q_, "Transpose", {codes}, codes->name());
+      transpose.set_ints("perm", std::vector<int64_t>{1, 0});
+      r_.touch(transpose);
+      codes = transpose.output(0);
+    }
+    std::vector<Value*> inputs = {x->codes,    codes,       x->scale, w->scale,
+                                  zero_of(*x), zero_of(*w), bias};
+    if (bias == nullptr) inputs.pop_back();
+    Node& made = r_.add(q_, "MatMulIntegerToFloat", inputs, q_.output(0)->name(), 1, kMicrosoft);
+    r_.touch(made);
+    r_.supersede(*q_.output(0), *made.output(0));
+    return 1;
+  }
+
  private:
   /// The producer of a value that nothing else reads, in this graph.
   Node* inner(const Value* value) const {
@@ -277,15 +315,20 @@ class Sandwich {
   bool matmul(Node& node) {
     if (!r_.is(&node, "MatMul")) return false;
     const auto x = codes_of(node.input(0));
-    const auto dims = r_.dims(node.input(1));
-    if (!x || !dims || dims->size() != 2 || r_.rank(node.input(0)).value_or(0) < 2) return false;
-    const auto w = weights_of(node.input(1), 1, (*dims)[1]);
-    if (!w) return false;
-    Node& made = r_.add(q_, "QLinearMatMul",
-                        {x->codes, x->scale, zero_of(*x), w->codes, w->scale, zero_of(*w),
-                         out_.scale, zero_of(out_)},
-                        q_.output(0)->name());
-    return finish(made);
+    const auto y = codes_of(node.input(1));
+    const auto rank = r_.rank(node.input(1));
+    if (!x || !rank || *rank < 2 || r_.rank(node.input(0)).value_or(0) < 2) return false;
+    std::vector<Value*> inputs = {x->codes, x->scale, zero_of(*x)};
+    if (y && !r_.is_constant(y->codes)) {
+      inputs.insert(inputs.end(), {y->codes, y->scale, zero_of(*y)});
+    } else {
+      const auto columns = r_.dim(node.input(1), -1);
+      const auto w = columns && *rank == 2 ? weights_of(node.input(1), 1, *columns) : std::nullopt;
+      if (!w) return false;
+      inputs.insert(inputs.end(), {w->codes, w->scale, zero_of(*w)});
+    }
+    inputs.insert(inputs.end(), {out_.scale, zero_of(out_)});
+    return finish(r_.add(q_, "QLinearMatMul", inputs, q_.output(0)->name()));
   }
 
   bool binary(Node& node) {
@@ -382,6 +425,16 @@ Result<size_t> integer_operators(Rewriter& rewriter) {
       if (rewriter.is(node, "QuantizeLinear") && node->outputs().size() == 1 &&
           node->output(0) != nullptr)
         count += Sandwich(rewriter, *node).rewrite();
+  });
+  return count;
+}
+
+Result<size_t> integer_products(Rewriter& rewriter) {
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) {
+    for (Node* node : graph.nodes())
+      if ((rewriter.is(node, "MatMul") || rewriter.is(node, "Gemm")) && node->output(0) != nullptr)
+        count += Sandwich(rewriter, *node).multiply();
   });
   return count;
 }

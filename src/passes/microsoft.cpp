@@ -133,11 +133,15 @@ Result<size_t> fuse_microsoft(Rewriter& rewriter) {
 }
 
 Result<size_t> integer_regions(Rewriter& rewriter) {
+  TRY(const size_t moved, lower_dequantised(rewriter));
   TRY(const size_t operators, integer_operators(rewriter));
-  TRY(const size_t products, apply_rules(rewriter, kIntegerRules));
+  const size_t count = moved + operators;
   // What was replaced would be run, and would keep its inputs from joining what they follow.
-  if (operators + products != 0) CHECK_OK(remove_dead_code(rewriter));
-  return operators + products;
+  if (count != 0) CHECK_OK(remove_dead_code(rewriter));
+  TRY(const size_t floats, integer_products(rewriter));
+  TRY(const size_t products, apply_rules(rewriter, kIntegerRules));
+  if (floats + products != 0) CHECK_OK(remove_dead_code(rewriter));
+  return count + floats + products;
 }
 
 }  // namespace tombolo::passes

@@ -89,7 +89,8 @@ constexpr Pass kPasses[] = {
      "QuantizeLinear and DequantizeLinear of com.microsoft become those of the standard",
      kRuntimeLevel, standard_quantise},
     {"integer-regions",
-     "integer-operators and products of dynamically quantised tensors, for the runtime",
+     "integer-operators and products of quantised tensors whose results stay floats, for the "
+     "runtime",
      kRuntimeLevel, integer_regions},
     {"byte-tables",
      "functions of single elements between DequantizeLinear and QuantizeLinear of bytes become "

@@ -53,4 +53,11 @@ TOMBOLO_PASS(block_layout);
 TOMBOLO_PASS(fuse_elementwise);
 #undef TOMBOLO_PASS
 
+// Parts of integer_regions.
+
+/// What is dequantised and then moved to a product of two such tensors is moved first.
+Result<size_t> lower_dequantised(Rewriter& rewriter);
+/// MatMul and Gemm of dequantised tensors whose results stay floats.
+Result<size_t> integer_products(Rewriter& rewriter);
+
 }  // namespace tombolo::passes

@@ -123,7 +123,75 @@ size_t turn_codes(Rewriter& rewriter, Node& node) {
   return 1;
 }
 
+/// The DequantizeLinear of one scale from which `value` comes through nothing but data movement,
+/// which is appended to `path`, the last node first.
+Node* dequantised_source(const Rewriter& rewriter, const Value* value, std::vector<Node*>& path) {
+  while (value != nullptr) {
+    Node* node = value->producer();
+    if (node == nullptr || (!path.empty() && &node->graph() != &path.back()->graph()))
+      return nullptr;
+    if (rewriter.is(node, "DequantizeLinear")) {
+      const DType dtype = rewriter.dtype(node->input(0));
+      const bool plain = AttributeReader(*node).get_int("block_size", 0) == 0 &&
+                         rewriter.scalar(node->input(1)) &&
+                         (node->input(2) == nullptr || rewriter.scalar(node->input(2)));
+      return plain && is_integer(dtype) && bits_of(dtype) == 8 ? node : nullptr;
+    }
+    if (!Rewriter::single_use(value) || !moves_data(rewriter, *node)) return nullptr;
+    path.push_back(node);
+    value = node->input(0);
+  }
+  return nullptr;
+}
+
+/// The codes move, and are dequantised after that.
+void move_codes(Rewriter& rewriter, Node& before, const Node& dequantize,
+                const std::vector<Node*>& path) {
+  Graph& graph = before.graph();
+  const auto one_number = [&](Value* value) {
+    if (value == nullptr || rewriter.rank(value) == 0u) return value;
+    return rewriter.initializer(graph, rewriter.constant(value)->reshaped({}), value->name());
+  };
+  std::vector<Value*> made = {dequantize.input(0), one_number(dequantize.input(1)),
+                              one_number(dequantize.input(2))};
+  if (made.back() == nullptr) made.pop_back();
+  for (size_t i = path.size(); i-- > 0;) {
+    std::vector<Value*> inputs(path[i]->inputs().begin(), path[i]->inputs().end());
+    inputs[0] = made[0];
+    Node& moved = rewriter.add(before, path[i]->op_type(), inputs, path[i]->output(0)->name());
+    copy_attributes(*path[i], moved);
+    rewriter.touch(moved);
+    made[0] = moved.output(0);
+  }
+  Node& after = rewriter.add(before, "DequantizeLinear", made, path[0]->output(0)->name());
+  rewriter.touch(after);
+  rewriter.supersede(*path[0]->output(0), *after.output(0));
+  for (size_t i = 1; i < path.size(); ++i) rewriter.erase(*path[i]);
+}
+
 }  // namespace
+
+Result<size_t> lower_dequantised(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) {
+    for (Node* node : graph.nodes()) {
+      if (!rewriter.is(node, "MatMul") && !rewriter.is(node, "Gemm")) continue;
+      std::vector<Node*> paths[2];
+      Node* sources[2] = {dequantised_source(rewriter, node->input(0), paths[0]), nullptr};
+      if (sources[0] == nullptr) continue;
+      sources[1] = rewriter.producer(node->input(1), "DequantizeLinear");
+      if (sources[1] == nullptr)
+        sources[1] = dequantised_source(rewriter, node->input(1), paths[1]);
+      for (size_t i = 0; sources[1] != nullptr && i < 2; ++i) {
+        if (paths[i].empty() || &paths[i].back()->graph() != &graph) continue;
+        move_codes(rewriter, *node, *sources[i], paths[i]);
+        ++count;
+      }
+    }
+  });
+  return count;
+}
 
 Result<size_t> shrink_quantised(Rewriter& rewriter) {
   rewriter.refresh();
