@@ -66,11 +66,19 @@ class Sandwich {
       if (!size || size->size() != 1 || (*size)[0] != count) return 0;
     }
     Value* codes = w->codes;
+    if (turned && r_.constant(codes) == nullptr) return 0;
     if (turned) {
-      Node& transpose = r_.add(q_, "Transpose", {codes}, codes->name());
-      transpose.set_ints("perm", std::vector<int64_t>{1, 0});
-      r_.touch(transpose);
-      codes = transpose.output(0);
+      // The runtime folds nothing after this.
+      const Tensor& given = *r_.constant(codes);
+      const auto* from = reinterpret_cast<const uint8_t*>(given.bytes().data());
+      const int64_t rows = given.dim(0), columns = given.dim(1);
+      std::vector<uint8_t> bytes(static_cast<size_t>(rows * columns));
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j)
+          bytes[static_cast<size_t>(j * rows + i)] = from[i * columns + j];
+      const int64_t size[] = {columns, rows};
+      codes = r_.initializer(q_.graph(), Tensor::of<uint8_t>(given.dtype(), size, bytes),
+                             codes->name());
     }
     std::vector<Value*> inputs = {x->codes,    codes,       x->scale, w->scale,
                                   zero_of(*x), zero_of(*w), bias};

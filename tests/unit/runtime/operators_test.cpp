@@ -275,6 +275,28 @@ TEST_P(Operators, ProductsInOtherOrders) {
 }
 
 // Rows of 16-bit floats that meet longer tensors.
+TEST_P(Operators, ProductsOfNothing) {
+  const Tensor w = numbers({5, 7}, 1), c = numbers({7}, 1);
+  agree(
+      "main (float[A,K] x, float[K,N] w, float[N] c, float[N,M] v) => (y, z, u) { p = MatMul (x, "
+      "w) q = Add (p, c) "
+      "s = Sigmoid (q) y = Mul (q, s) z = Gemm (x, w, c) u = MatMul (p, v) }",
+      {{"x", Tensor::of<float>(DType::kFloat32, Dims{0, 5}, {})},
+       {"w", w},
+       {"c", c},
+       {"v", numbers({7, 2}, 1)}});
+  for (const Dims& dims : {Dims{0, 3, 5}, Dims{2, 0, 5}})
+    agree(
+        "main (float[B,A,K] x, float[K,N] w, float[N] c) => (y) { p = MatMul (x, w) y = Add (p, c) "
+        "}",
+        {{"x", Tensor::of<float>(DType::kFloat32, dims, {})}, {"w", w}, {"c", c}});
+  // Sums of nothing are zeros, and biases.
+  agree("main (float[A,K] x, float[K,N] w, float[N] c) => (y) { p = MatMul (x, w) y = Add (p, c) }",
+        {{"x", Tensor::of<float>(DType::kFloat32, Dims{3, 0}, {})},
+         {"w", Tensor::of<float>(DType::kFloat32, Dims{0, 7}, {})},
+         {"c", c}});
+}
+
 TEST_P(Operators, BroadcastsOfShortFloats) {
   const auto halves = [](const Tensor& x) {
     std::vector<uint16_t> values(static_cast<size_t>(x.size()));

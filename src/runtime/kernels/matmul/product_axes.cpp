@@ -87,12 +87,12 @@ std::optional<ProductAxes> product_axes(const KernelQuery& q, bool trans_a, bool
   p.m = a.rows();
   p.k = a.columns();
   p.n = b.columns();
-  if (b.rows() != p.k || p.m < 1 || p.n < 1) return std::nullopt;
+  if (b.rows() != p.k) return std::nullopt;
   Dims product;
   if (!batch_lengths(a, b, product)) return std::nullopt;
   const auto rank = static_cast<uint32_t>(product.size());
   const int64_t batch = element_count(product);
-  if (batch < 1 || batch > 1 << 20) return std::nullopt;
+  if (batch < 0 || batch > 1 << 20) return std::nullopt;
   p.matrices = element_count(std::span(b.dims.span()).first(b.rank() - 2));
   p.b_shared = p.matrices == 1;
   product.push_back(p.m);

@@ -355,6 +355,7 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
   auto state = std::make_unique<MatMulState>();
   MatMulState& s = *state;
   plan_matmul(context, kGemm, s);
+  if (element_count(s.output) == 0) return state;  // an expert to whom nobody was sent
   s.bf16 = kBf16;
   CHECK_OK(choose_format(context, s));
   const int64_t packed = packed_floats(s);
@@ -512,6 +513,7 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
 Status run_matmul(KernelRun& run) {
   const auto& s = run.state<MatMulState>();
   TRY(Tensor * y, run.output(0, DType::kFloat32, s.output));
+  if (y->size() == 0) return ok();
   auto* scratch = reinterpret_cast<float*>(run.scratch());
   float* turned = scratch;
   float* bias_room = turned + round16(static_cast<int64_t>(s.a_floats));

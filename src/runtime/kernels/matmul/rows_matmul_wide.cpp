@@ -42,7 +42,7 @@ bool plan_wide(const KernelQuery& q, bool gemm, WideState& s) {
     s.alpha = static_cast<double>(q.attributes.get_float("alpha", 1));
   }
   auto axes = product_axes(q, trans_a, trans_b);
-  if (!axes) return false;
+  if (!axes || element_count(axes->output) == 0) return false;
   static_cast<ProductAxes&>(s) = *std::move(axes);
   if (gemm && q.has_input(2)) {
     const auto c = q.dims(2);
