@@ -155,7 +155,7 @@ Status run_loop(KernelContext& context) {
   std::vector<RunValue> carried;
   for (size_t k = 0; k < carried_count; ++k)
     carried.push_back(context.has_input(k + 2) ? context.value(k + 2) : RunValue());
-  std::vector<std::vector<Tensor>> scanned(scan_count);
+  std::vector<Stack> scanned(scan_count, Stack(0, limit.value_or(-1)));
 
   Standstill standstill(*body);
   for (int64_t i = 0; condition && (!limit || i < *limit); ++i) {
@@ -172,7 +172,7 @@ Status run_loop(KernelContext& context) {
     for (size_t k = 0; k < carried_count; ++k) carried[k] = std::move(results[1 + k]);
     for (size_t k = 0; k < scan_count; ++k) {
       TRY(Tensor item, tensor_of(context, results[1 + carried_count + k], "a scan output"));
-      scanned[k].push_back(std::move(item));
+      CHECK_OK(scanned[k].add(context, item));
     }
     if (condition && standstill.after(carried)) {
       if (!limit)
@@ -184,7 +184,7 @@ Status run_loop(KernelContext& context) {
   for (size_t k = 0; k < carried_count; ++k) context.set_output(k, std::move(carried[k]));
   for (size_t k = 0; k < scan_count; ++k) {
     TRY(Tensor out, scanned[k].empty() ? empty_scan_output(context, *body, 1 + carried_count + k, 0)
-                                       : stack(context, scanned[k], 0));
+                                       : scanned[k].take(context));
     context.set_output(carried_count + k, std::move(out));
   }
   return ok();

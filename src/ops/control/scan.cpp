@@ -94,13 +94,13 @@ struct Scan {
   std::vector<size_t> axes;         ///< per scanned input
   std::vector<int64_t> directions;  ///< per scanned input: 1 is backwards
 
-  /// Runs `length` steps. `values` holds the states and is updated.
-  Result<std::vector<std::vector<Tensor>>> run(std::vector<RunValue>& values,
-                                               std::span<const Tensor> inputs,
-                                               int64_t length) const {
-    std::vector<std::vector<Tensor>> scanned(results);
+  /// Runs `length` steps. `values` holds the states and is updated, `scanned` gets what they give.
+  Status run(std::vector<RunValue>& values, std::span<const Tensor> inputs, int64_t length,
+             std::vector<Stack>& scanned) const {
     for (int64_t i = 0; i < length; ++i) {
-      std::vector<RunValue> given = values;
+      std::vector<RunValue> given;
+      given.reserve(states + scans);
+      for (RunValue& value : values) given.push_back(std::move(value));
       for (size_t k = 0; k < scans; ++k) {
         TRY(Tensor slice,
             element_along(context, inputs[k], axes[k], directions[k] == 1 ? length - 1 - i : i));
@@ -110,10 +110,10 @@ struct Scan {
       for (size_t k = 0; k < states; ++k) values[k] = std::move(outputs[k]);
       for (size_t k = 0; k < results; ++k) {
         TRY(Tensor item, tensor_of(context, outputs[states + k], "a scan output"));
-        scanned[k].push_back(std::move(item));
+        CHECK_OK(scanned[k].add(context, item));
       }
     }
-    return scanned;
+    return ok();
   }
 };
 
@@ -151,12 +151,15 @@ Status run_scan_unbatched(KernelContext& context, Scan scan) {
                            std::to_string(input->dim(scan.axes[k])) + " elements");
     inputs.push_back(*input);
   }
-  TRY(const auto scanned, scan.run(values, inputs, length));
+  std::vector<Stack> scanned;
+  for (size_t k = 0; k < scan.results; ++k)
+    scanned.emplace_back(out_axes[k], length, out_directions[k] == 1);
+  CHECK_OK(scan.run(values, inputs, length, scanned));
   for (size_t k = 0; k < scan.states; ++k) context.set_output(k, std::move(values[k]));
   for (size_t k = 0; k < scan.results; ++k) {
     TRY(Tensor out, scanned[k].empty()
                         ? empty_scan_output(context, scan.body, scan.states + k, out_axes[k])
-                        : stack(context, scanned[k], out_axes[k], out_directions[k] == 1));
+                        : scanned[k].take(context));
     context.set_output(scan.states + k, std::move(out));
   }
   return ok();
@@ -205,7 +208,8 @@ Status run_scan_batched(KernelContext& context, Scan scan) {
       else
         rows.push_back(std::move(row));
     }
-    TRY(const auto scanned, scan.run(values, rows, length));
+    std::vector<Stack> scanned(scan.results, Stack(0, length));
+    CHECK_OK(scan.run(values, rows, length, scanned));
     for (size_t k = 0; k < scan.states; ++k) {
       TRY(Tensor value, tensor_of(context, values[k], "a state"));
       outputs[k].push_back(std::move(value));
@@ -213,7 +217,7 @@ Status run_scan_batched(KernelContext& context, Scan scan) {
     for (size_t k = 0; k < scan.results; ++k) {
       TRY(const Tensor some, scanned[k].empty()
                                  ? empty_scan_output(context, scan.body, scan.states + k, 0)
-                                 : stack(context, scanned[k], 0));
+                                 : scanned[k].take(context));
       Dims dims = some.dims();
       dims[0] = longest;
       TRY(Tensor padded, context.allocate(some.dtype(), dims));

@@ -1,5 +1,8 @@
 #include "ops/kernels/join.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
 
@@ -71,10 +74,57 @@ Result<Tensor> slice_along(const KernelContext& context, const Tensor& tensor, s
 
 Result<Tensor> element_along(const KernelContext& context, const Tensor& tensor, size_t axis,
                              int64_t index) {
-  TRY(const Tensor part, slice_along(context, tensor, axis, index, 1));
-  Dims dims = part.dims();
+  Dims dims = tensor.dims();
   dims.erase(static_cast<uint32_t>(axis));
+  if (product(tensor.dims(), 0, axis) == 1 && !tensor.is_string() && bits_of(tensor.dtype()) >= 8)
+    return tensor.part(index * element_count(dims), dims);
+  TRY(const Tensor part, slice_along(context, tensor, axis, index, 1));
   return part.reshaped(dims);
+}
+
+Status Stack::add(const KernelContext& context, const Tensor& item) {
+  if (count_ == 0) {
+    dims_ = item.dims();
+    TRY(axis_, normalize_axis(axis_, static_cast<int64_t>(item.rank()) + 1));
+  }
+  if (count_ != 0) {
+    const Tensor& first = items_.empty() ? joined_ : items_[0];
+    if (item.dims() != dims_ || item.dtype() != first.dtype())
+      return context.error("element " + std::to_string(count_) + ", " + to_string(item) +
+                           ", has another " + (item.dims() != dims_ ? "shape" : "type") +
+                           " than the first, " +
+                           to_string(items_.empty() ? joined_.part(0, dims_) : first));
+  }
+  const bool whole = axis_ == 0 && !reversed_ && !item.is_string() && bits_of(item.dtype()) >= 8;
+  if (!whole) {
+    items_.push_back(item);
+    ++count_;
+    return ok();
+  }
+  if (count_ == 0 || count_ == joined_.dim(0)) {
+    constexpr int64_t kFirst = 64;  // of an unknown number
+    Dims dims = dims_;
+    int64_t room = expected_ < 0 ? kFirst : std::min(expected_, kFirst);
+    if (count_ != 0) room = expected_ > count_ ? std::min(2 * count_, expected_) : 2 * count_;
+    dims.insert(0, room);
+    TRY(Tensor larger, context.allocate(item.dtype(), dims));
+    const auto bytes = static_cast<size_t>(count_) * item.bytes().size();
+    if (bytes != 0) std::memcpy(larger.data<std::byte>(), joined_.data<std::byte>(), bytes);
+    joined_ = std::move(larger);
+  }
+  const auto bytes = item.bytes();
+  if (!bytes.empty())
+    std::memcpy(joined_.data<std::byte>() + static_cast<size_t>(count_) * bytes.size(),
+                bytes.data(), bytes.size());
+  ++count_;
+  return ok();
+}
+
+Result<Tensor> Stack::take(const KernelContext& context) {
+  if (!items_.empty()) return stack(context, items_, axis_, reversed_);
+  if (count_ == 0) return context.error("nothing to stack");
+  if (count_ == joined_.dim(0)) return std::move(joined_);
+  return slice_along(context, joined_, 0, 0, count_);
 }
 
 }  // namespace tombolo::ops
