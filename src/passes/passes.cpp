@@ -114,6 +114,10 @@ constexpr Pass kPasses[] = {
      "operators of com.microsoft become those of the standard that have fast kernels",
      kRuntimeLevel, expand_microsoft},
     {"expand-einsum", "Einsum becomes MatMul between Transposes", kRuntimeLevel, expand_einsum},
+    {"whole-rows",
+     "GatherElements and ScatterElements whose indices are one for each row become Gather and "
+     "ScatterND",
+     kRuntimeLevel, whole_rows},
     {"fuse-epilogues",
      "what follows Conv, MatMul and Gemm element by element joins them, and Transposes around "
      "MatMul, "

@@ -48,6 +48,7 @@ TOMBOLO_PASS(widen_halves);
 TOMBOLO_PASS(expand_microsoft);
 TOMBOLO_PASS(standard_quantise);
 TOMBOLO_PASS(expand_einsum);
+TOMBOLO_PASS(whole_rows);
 TOMBOLO_PASS(fuse_epilogues);
 TOMBOLO_PASS(block_layout);
 TOMBOLO_PASS(fuse_elementwise);
