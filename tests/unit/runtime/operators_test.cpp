@@ -408,6 +408,15 @@ TEST_P(Operators, Gathers) {
     agree(data + "N,M] i) => (y) { y = Gather <axis = 1> (x, i) }",
           {{"x", x}, {"i", places({3, 7}, 6)}});
   }
+  // One piece of each part.
+  for (const char* type : {"uint8", "float16", "float", "double"})
+    for (const int64_t length : {1, 2, 3, 4, 7})
+      for (const int64_t piece : {1, 2, 4, 5, 16})
+        for (const int64_t outer : {1, 5, 70, 3000})
+          agree("main (float[A,B,C] x) => (y) <" + std::string(type) + "[1] o = {1}, int64 i = {" +
+                    std::to_string(length - 1) +
+                    "}> { c = CastLike (x, o) y = Gather <axis = 1> (c, i) }",
+                {{"x", numbers({outer, length, piece}, 1)}});
   agree(data + "N,T] i) => (y) { y = GatherND (x, i) }",
         {{"x", numbers({5, 5, 5}, 1)}, {"i", places({40, 3}, 5)}});
 }

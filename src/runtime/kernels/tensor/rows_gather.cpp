@@ -1,6 +1,7 @@
 // Gather, GatherND and Compress of pieces of some bytes, NonZero.
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "ops/kernels/arguments.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/tensor/pick_steps.h"
 
 namespace tombolo {
 namespace {
@@ -61,11 +63,43 @@ void copy_pieces(const std::byte* from, const int64_t* places, int64_t count, si
   }
 }
 
+/// Copies a piece out of each of `count` parts that are `step` bytes apart.
+template <size_t kFixed>
+void copy_far(const std::byte* from, int64_t step, int64_t count, size_t size, std::byte* to) {
+  const size_t bytes = kFixed != 0 ? kFixed : size;
+  for (int64_t i = 0; i < count; ++i, from += step, to += bytes) std::memcpy(to, from, bytes);
+}
+
+/// One piece of each part: a column, or one of the two numbers of complex ones.
+void gather_one(const KernelRun& run, const std::byte* from, int64_t outer, int64_t length,
+                int64_t piece, std::byte* to) {
+  const auto size = static_cast<size_t>(piece);
+  const int64_t step = length * piece;
+  const auto places = reinterpret_cast<uintptr_t>(from) | reinterpret_cast<uintptr_t>(to);
+  const bool number = size <= 8 && std::has_single_bit(size) && places % size == 0;
+  PickStepsFn* const pick = number ? pick_steps_fn(size) : nullptr;
+  const auto copy = size == 16   ? copy_far<16>
+                    : size == 32 ? copy_far<32>
+                    : size == 64 ? copy_far<64>
+                                 : copy_far<0>;
+  run.parallel_for(outer, std::max<int64_t>(1, (1 << 16) / (piece + 64)),
+                   [&](int64_t begin, int64_t end) {
+                     const std::byte* source = from + begin * step;
+                     std::byte* target = to + begin * piece;
+                     if (pick != nullptr)
+                       pick(source, length, end - begin, target);
+                     else
+                       copy(source, step, end - begin, size, target);
+                   });
+}
+
 /// Copies the pieces at `places`, for each of `outer` parts of `length` pieces.
 void gather_all(const KernelRun& run, const std::byte* from, int64_t outer, int64_t length,
                 int64_t piece, const std::vector<int64_t>& places, std::byte* to) {
   // Parts of the list of places, for each outer part.
   const auto count = static_cast<int64_t>(places.size());
+  if (count == 1 && outer > 1)
+    return gather_one(run, from + places[0] * piece, outer, length, piece, to);
   const int64_t part = std::max<int64_t>(1, (1 << 16) / piece), parts = (count + part - 1) / part;
   const auto size = static_cast<size_t>(piece);
   const bool far = length * piece > 1 << 22;  // beyond the second cache
