@@ -31,7 +31,7 @@ inline size_t greatest_first(uint64_t* keys, size_t n, size_t wanted) {
   const auto descending = [](uint64_t a, uint64_t b) { return a > b; };
   if (n <= wanted) return n;
   size_t some = n;
-  if (n / 4 >= wanted && n >= 8 * kSample) {
+  if (n / 2 >= wanted && n >= 4 * kSample) {
     uint64_t sample[kSample];
     for (size_t i = 0; i < kSample; ++i) sample[i] = keys[i * (n / kSample)];
     std::sort(sample, sample + kSample, descending);
