@@ -421,6 +421,26 @@ TEST_P(Operators, Gathers) {
         {{"x", numbers({5, 5, 5}, 1)}, {"i", places({40, 3}, 5)}});
 }
 
+// Lists that are read a part at a time: windows of a signal, and places without order.
+TEST_P(Operators, GathersOfLongLists) {
+  std::vector<int64_t> windows;
+  for (int64_t i = 0; i < 13 * 400; ++i) windows.push_back(i / 400 * 160 + i % 400);
+  for (const int64_t piece : {1, 3, 16, 70})
+    for (const int64_t outer : {1, 3})
+      for (const char* type : {"int32", "int64"}) {
+        const std::string text =
+            std::string("main (float[A,B,C] x, int64[N,M] i) => (y) <") + type +
+            "[1] o = {1}> { j = CastLike (i, o) y = Gather <axis = 1> (x, j) }";
+        const Tensor x = numbers({outer, 2400, piece}, 1);
+        agree(text, {{"x", x}, {"i", Tensor::of<int64_t>(DType::kInt64, Dims{13, 400}, windows)}});
+        agree(text, {{"x", x}, {"i", places({3, 701}, 2400)}});
+        std::vector<int64_t> wrong = windows;
+        wrong[4000] = -2401;
+        refuse(text, {{"x", x}, {"i", Tensor::of<int64_t>(DType::kInt64, Dims{13, 400}, wrong)}},
+               "-2401");
+      }
+}
+
 TEST_P(Operators, BroadcastsAlongShortRows) {
   struct Shapes {
     std::initializer_list<int64_t> a, b;

@@ -1,6 +1,7 @@
 // Gather, GatherND and Compress of pieces of some bytes, NonZero.
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <string>
@@ -93,6 +94,90 @@ void gather_one(const KernelRun& run, const std::byte* from, int64_t outer, int6
                    });
 }
 
+auto pieces_copier(size_t size) {
+  switch (size) {
+    case 1:
+      return copy_pieces<1>;
+    case 2:
+      return copy_pieces<2>;
+    case 4:
+      return copy_pieces<4>;
+    case 8:
+      return copy_pieces<8>;
+    case 16:
+      return copy_pieces<16>;
+    case 32:
+      return copy_pieces<32>;
+    case 64:
+      return copy_pieces<64>;
+    case 128:
+      return copy_pieces<128>;
+    case 256:
+      return copy_pieces<256>;
+    default:
+      return copy_pieces<0>;
+  }
+}
+
+/// Reads places along an axis, also counted from its end; false where one is outside. `runs` is how
+/// many follow the one before.
+template <typename T>
+bool read_places(const T* index, int64_t count, int64_t length, int64_t* places, int64_t& runs) {
+  bool inside = true;
+  int64_t before = -2;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t given = index[i], place = given < 0 ? given + length : given;
+    inside &= static_cast<uint64_t>(place) < static_cast<uint64_t>(length);
+    runs += static_cast<int64_t>(place == before + 1);
+    places[i] = before = place;
+  }
+  return inside;
+}
+
+constexpr int64_t kLongList = 1024;
+
+/// Places of a long list are read a part at a time, where they are near. What stands side by side,
+/// as in windows of a signal, is copied as one. False where a place is outside.
+template <typename T>
+bool gather_long(const KernelRun& run, const std::byte* from, int64_t outer, int64_t length,
+                 int64_t piece, const T* index, int64_t count, std::byte* to) {
+  const int64_t part = std::clamp<int64_t>((1 << 16) / piece, 1, kLongList),
+                parts = (count + part - 1) / part;
+  // A part is read once for all, or for some where there are too few parts for the threads.
+  const int64_t shares = std::clamp<int64_t>(4 * run.options().threads / parts, 1, outer);
+  const bool far = length * piece > 1 << 22;  // beyond the second cache
+  const auto copy = pieces_copier(static_cast<size_t>(piece));
+  std::atomic<bool> inside = true;
+  run.parallel_for(
+      parts * shares, std::max<int64_t>(1, (1 << 16) * shares / (part * (piece + 8) * outer)),
+      [&](int64_t begin, int64_t end) {
+        int64_t places[kLongList];
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t first = task / shares * part, share = task % shares;
+          const int64_t some = std::min(part, count - first);
+          int64_t runs = 0;
+          if (!read_places(index + first, some, length, places, runs)) {
+            inside = false;
+            return;
+          }
+          for (int64_t at = share * outer / shares; at < (share + 1) * outer / shares; ++at) {
+            const std::byte* source = from + at * length * piece;
+            std::byte* target = to + (at * count + first) * piece;
+            if (runs < some / 4 * 3) {
+              copy(source, places, some, static_cast<size_t>(piece), far, target);
+              continue;
+            }
+            for (int64_t i = 0, stop; i < some; i = stop) {
+              for (stop = i + 1; stop < some && places[stop] == places[stop - 1] + 1;) ++stop;
+              std::memcpy(target + i * piece, source + places[i] * piece,
+                          static_cast<size_t>((stop - i) * piece));
+            }
+          }
+        }
+      });
+  return inside;
+}
+
 /// Copies the pieces at `places`, for each of `outer` parts of `length` pieces.
 void gather_all(const KernelRun& run, const std::byte* from, int64_t outer, int64_t length,
                 int64_t piece, const std::vector<int64_t>& places, std::byte* to) {
@@ -103,30 +188,7 @@ void gather_all(const KernelRun& run, const std::byte* from, int64_t outer, int6
   const int64_t part = std::max<int64_t>(1, (1 << 16) / piece), parts = (count + part - 1) / part;
   const auto size = static_cast<size_t>(piece);
   const bool far = length * piece > 1 << 22;  // beyond the second cache
-  const auto copy = [&] {
-    switch (size) {
-      case 1:
-        return copy_pieces<1>;
-      case 2:
-        return copy_pieces<2>;
-      case 4:
-        return copy_pieces<4>;
-      case 8:
-        return copy_pieces<8>;
-      case 16:
-        return copy_pieces<16>;
-      case 32:
-        return copy_pieces<32>;
-      case 64:
-        return copy_pieces<64>;
-      case 128:
-        return copy_pieces<128>;
-      case 256:
-        return copy_pieces<256>;
-      default:
-        return copy_pieces<0>;
-    }
-  }();
+  const auto copy = pieces_copier(size);
   const int64_t grain =
       std::max<int64_t>(1, (1 << 16) / (std::clamp<int64_t>(count, 1, part) * piece));
   run.parallel_for(outer * parts, grain, [&](int64_t begin, int64_t end) {
@@ -142,23 +204,27 @@ Status run_gather(KernelRun& run) {
   const auto& s = run.state<GatherState>();
   const Tensor &data = run.input(0), &indices = run.input(1);
   const int64_t count = indices.size();
-  std::vector<int64_t> places(static_cast<size_t>(count));
-  bool inside = true;
-  const auto read = [&]<typename T>(const T* index) {
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t given = index[i], place = given < 0 ? given + s.length : given;
-      inside &= static_cast<uint64_t>(place) < static_cast<uint64_t>(s.length);
-      places[static_cast<size_t>(i)] = place;
+  const auto gather = [&]<typename T>(const T* index) -> Status {
+    bool inside = true;
+    if (count > kLongList) {
+      TRY(Tensor * y, run.output(0, data.dtype(), s.output));
+      inside = gather_long(run, data.data<std::byte>(), s.outer, s.length, s.piece, index, count,
+                           y->data<std::byte>());
+      if (inside) return ok();
     }
-  };
-  indices.dtype() == DType::kInt64 ? read(indices.data<int64_t>()) : read(indices.data<int32_t>());
-  if (!inside)
-    for (int64_t i = 0; i < count; ++i)
-      if (const int64_t given = indices.get_int64(i); given < -s.length || given >= s.length)
+    std::vector<int64_t> places(static_cast<size_t>(count));
+    int64_t runs = 0;
+    inside = inside && read_places(index, count, s.length, places.data(), runs);
+    for (int64_t i = 0; !inside && i < count; ++i)
+      if (const int64_t given = index[i]; given < -s.length || given >= s.length)
         return ops::checked_index(given, s.length, s.axis).error();
-  TRY(Tensor * y, run.output(0, data.dtype(), s.output));
-  gather_all(run, data.data<std::byte>(), s.outer, s.length, s.piece, places, y->data<std::byte>());
-  return ok();
+    TRY(Tensor * y, run.output(0, data.dtype(), s.output));
+    gather_all(run, data.data<std::byte>(), s.outer, s.length, s.piece, places,
+               y->data<std::byte>());
+    return ok();
+  };
+  return indices.dtype() == DType::kInt64 ? gather(indices.data<int64_t>())
+                                          : gather(indices.data<int32_t>());
 }
 
 // GatherND: tuples of indices, each of which names a piece.
