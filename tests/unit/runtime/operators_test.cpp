@@ -275,6 +275,34 @@ TEST_P(Operators, ProductsInOtherOrders) {
 }
 
 // Rows of 16-bit floats that meet longer tensors.
+// Constant weights of few columns, with rows that are whole vectors and others.
+TEST_P(Operators, ProductsOfFewColumns) {
+  for (const int64_t k : {129, 144, 200, 517})
+    for (const int64_t n : {1, 2, 3, 4, 7, 8}) {
+      std::string weights, bias;
+      const Tensor w = numbers({k, n}, 1), c = numbers({n}, 1);
+      for (int64_t i = 0; i < k * n; ++i)
+        weights += (i == 0 ? "" : ", ") + std::to_string(w.data<float>()[i]);
+      for (int64_t i = 0; i < n; ++i)
+        bias += (i == 0 ? "" : ", ") + std::to_string(c.data<float>()[i]);
+      const std::string of = std::to_string(k) + "," + std::to_string(n),
+                        turned = std::to_string(n) + "," + std::to_string(k);
+      const std::string constants = "<float[" + of + "] w = {" + weights + "}, float[" + turned +
+                                    "] t = {" + weights + "}, float[" + std::to_string(n) +
+                                    "] c = {" + bias + "}>";
+      for (const int64_t m : {1, 2, 4, 7, 600}) {
+        const Tensor x = numbers({m, k}, 1, m == 7);
+        agree("main (float[M,K] x) => (y, z) " + constants +
+                  " { y = Gemm <alpha = 0.5, beta = 2.0> (x, w, c) p = Gemm <transB = 1> (x, t, c) "
+                  "z = Sigmoid (p) }",
+              {{"x", x}}, 1e-6);
+      }
+      agree("main (float[A,M,K] x, float[A,M,N] r) => (y) " + constants +
+                " { p = MatMul (x, w) s = Add (p, c) q = Add (s, r) y = Relu (q) }",
+            {{"x", numbers({3, 5, k}, 1)}, {"r", numbers({3, 5, n}, 1)}}, 1e-6);
+    }
+}
+
 TEST_P(Operators, ProductsOfNothing) {
   const Tensor w = numbers({5, 7}, 1), c = numbers({7}, 1);
   agree(

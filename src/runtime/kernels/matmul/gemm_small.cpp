@@ -47,7 +47,8 @@ inline constexpr int kRows = 8;
 inline constexpr int kRows = 6;
 #endif
 
-float finish(float sum, float alpha, const GemmEpilogue& e, int64_t row, int64_t column) {
+HWY_INLINE float finish(float sum, float alpha, const GemmEpilogue& e, int64_t row,
+                        int64_t column) {
   sum *= alpha;
   if (e.row_bias != nullptr) sum += e.row_bias[row];
   if (e.col_bias != nullptr) sum += e.col_bias[column];
@@ -170,6 +171,74 @@ void small_dots(const SmallProduct& p) {
   }
 }
 
+/// kR rows of A with kC of B.
+template <int kR, int kC>
+void dots_tile(const SmallProduct& p, int64_t row, int64_t column) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const int64_t whole = p.k / lanes * lanes, rest = p.k - whole;
+  const float *const a = p.a + row * p.lda, *const b = p.b + column * p.k;
+  V sum[kR * kC];
+#pragma GCC unroll 16
+  for (int i = 0; i < kR * kC; ++i) sum[i] = hn::Zero(f);
+  for (int64_t k = 0; k < whole; k += lanes) {
+    V bv[kC];
+#pragma GCC unroll 4
+    for (int j = 0; j < kC; ++j) bv[j] = hn::LoadU(f, b + j * p.k + k);
+#pragma GCC unroll 4
+    for (int i = 0; i < kR; ++i) {
+      const V av = hn::LoadU(f, a + i * p.lda + k);
+#pragma GCC unroll 4
+      for (int j = 0; j < kC; ++j) add_product(sum[i * kC + j], av, bv[j]);
+    }
+  }
+  if (rest > 0)
+#pragma GCC unroll 4
+    for (int i = 0; i < kR; ++i)
+#pragma GCC unroll 4
+      for (int j = 0; j < kC; ++j)
+        add_product(sum[i * kC + j], load_n(f, a + i * p.lda + whole, rest),
+                    load_n(f, b + j * p.k + whole, rest));
+  float sums[kR * kC + 3];
+  constexpr int kFours = kR * kC / 4 * 4;
+#pragma GCC unroll 4
+  for (int i = 0; i < kFours; i += 4)
+    sums_of_four(f, sum[i], sum[i + 1], sum[i + 2], sum[i + 3], sums + i);
+#pragma GCC unroll 4
+  for (int i = kFours; i < kR * kC; ++i) sums[i] = hn::GetLane(hn::SumOfLanes(f, sum[i]));
+  for (int i = 0; i < kR; ++i)
+    for (int j = 0; j < kC; ++j)
+      p.c[(row + i) * p.ldc + column + j] =
+          finish(sums[i * kC + j], p.alpha, p.epilogue, row + i, column + j);
+}
+
+using DotsTile = void(const SmallProduct&, int64_t, int64_t);
+constexpr int kDotRows = 4, kDotColumns = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+struct DotsTiles {
+  DotsTile* get[kDotRows + 1][kDotColumns + 1] = {};
+};
+template <int... kI>
+constexpr DotsTiles fill_dots(std::integer_sequence<int, kI...>) {
+  DotsTiles tiles;
+  ((tiles.get[kI / kDotColumns + 1][kI % kDotColumns + 1] =
+        &dots_tile<kI / kDotColumns + 1, kI % kDotColumns + 1>),
+   ...);
+  return tiles;
+}
+
+/// Rows [begin, end) of C, all columns of each before the next, while A is near.
+void dots_rows(const SmallProduct& p, int64_t begin, int64_t end) {
+  static constexpr DotsTiles kTiles =
+      fill_dots(std::make_integer_sequence<int, kDotRows * kDotColumns>());
+  for (int64_t row = begin; row < end; row += kDotRows) {
+    const int64_t rows = std::min<int64_t>(kDotRows, end - row);
+    for (int64_t column = 0; column < p.n; column += kDotColumns)
+      kTiles.get[rows][std::min<int64_t>(kDotColumns, p.n - column)](p, row, column);
+    if (const BlockPost* post = p.epilogue.post)
+      post->apply(post->argument, p.c + row * p.ldc, p.ldc, row, rows, 0, p.n);
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -216,6 +285,23 @@ void gemm_dots(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, con
              const SmallProduct product{m,   end - begin, k,         a,   lda,      b + begin * ldb,
                                         ldb, alpha,       c + begin, ldc, epilogue, begin};
              TOMBOLO_TARGET(Fn, small_dots)(product);
+           });
+}
+
+bool gemm_columns_fits(int64_t n, int64_t k) {
+  const int64_t most = vector_floats() >= 16 ? 8 : 6;
+  return vector_floats() >= 8 && n <= most && k > 128;  // shorter rows: gemm_narrow()
+}
+
+void gemm_columns(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+                  float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+  using Fn = void(const SmallProduct&, int64_t, int64_t);
+  constexpr int64_t kRowsOfTile = 4;
+  const SmallProduct product{m, n, k, a, lda, b, k, 1, c, ldc, epilogue};
+  parallel((m + kRowsOfTile - 1) / kRowsOfTile, std::max<int64_t>(1, 65536 / (n * k)),
+           [&](int64_t begin, int64_t end) {
+             TOMBOLO_TARGET(Fn, dots_rows)
+             (product, begin * kRowsOfTile, std::min(m, end * kRowsOfTile));
            });
 }
 

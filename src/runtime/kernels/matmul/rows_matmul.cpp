@@ -33,6 +33,7 @@ struct MatMulState final : KernelState, ProductAxes {
   float alpha = 1, beta = 1;
   bool bf16 = false;                           ///< products of bf16
   PanelFormat format = PanelFormat::kFloat32;  ///< of B packed, where products are of float32
+  bool columns = false;                        ///< B is kept turned, for gemm_columns()
   bool halves = false;                         ///< the model keeps A and B in 16 bits
   Fixed26Panels fixed26;                       ///< of a matrix of B in that format
   std::optional<DigitPanels> digits;           ///< of a matrix of B kept as such
@@ -244,11 +245,24 @@ Status choose_format(const PrepareContext& context, MatMulState& s) {
   return ok();
 }
 
+/// The matrix of B that begins at element `start`, turned for gemm_columns().
+void pack_columns(const PrepareContext& context, const MatMulState& s, int64_t start,
+                  float* target) {
+  Tensor made;
+  const Tensor& weights = context.aligned_constant(1, made);
+  std::vector<float> room;
+  const float* from = weight_floats(weights, start, s.k * s.n, room);
+  for (int64_t j = 0; j < s.n; ++j)
+    for (int64_t i = 0; i < s.k; ++i)
+      target[j * s.k + i] = s.alpha * from[s.trans_b ? j * s.k + i : i * s.n + j];
+}
+
 /// Packs the matrix of B that begins at element `start`, some megabytes at a time, and lets go of
 /// what was read: both forms of a large weight never take memory together. Panels of floats, or
 /// those of bf16_gemm().
 void pack_weight(const PrepareContext& context, const MatMulState& s, int64_t start,
                  std::byte* target) {
+  if (s.columns) return pack_columns(context, s, start, reinterpret_cast<float*>(target));
   constexpr int64_t kFloats = int64_t{1} << 20;
   Tensor made;
   const Tensor& weights = context.constant(1)->deferred() != nullptr
@@ -358,7 +372,9 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
   if (element_count(s.output) == 0) return state;  // an expert to whom nobody was sent
   s.bf16 = kBf16;
   CHECK_OK(choose_format(context, s));
-  const int64_t packed = packed_floats(s);
+  s.columns = context.constant(1) != nullptr && s.format == PanelFormat::kFloat32 && !s.bf16 &&
+              !s.halves && !s.digits && gemm_columns_fits(s.n, s.k);
+  const int64_t packed = s.columns ? s.k * s.n : packed_floats(s);
   size_t floats = s.a_floats + 64;
   floats += static_cast<size_t>(s.bias_floats());
   if (context.constant(1) != nullptr) {
@@ -366,7 +382,8 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
     constexpr const char* kKeys[kPanelFormats] = {"gemm_b_f32/", "gemm_b_f16/", "gemm_b_bfloat16/",
                                                   "gemm_b_fixed26/"};
     const std::string key =
-        (kBf16 ? (has_f16_products() ? "gemm_b_f16_scaled" : "gemm_b_bf16_line")
+        (kBf16       ? (has_f16_products() ? "gemm_b_f16_scaled" : "gemm_b_bf16_line")
+         : s.columns ? "gemm_b_columns"
          : s.digits.has_value()
              ? "gemm_b_digits"
              : kKeys[static_cast<int>(s.format)] + std::string(name_of(active_isa()))) +
@@ -482,6 +499,9 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
   if (packed == nullptr && s.n == 1 && s.trans_b && (s.ldc == 1 || s.m == 1) &&
       is_plain(epilogue) && gemm_dots_fits(1, epilogue))
     return gemm_dots(1, s.m, s.k, b, s.k, a, lda, s.alpha, c, s.m, epilogue);
+  if (s.columns)
+    return gemm_columns(s.m, s.n, s.k, a, lda, reinterpret_cast<const float*>(packed), c, s.ldc,
+                        epilogue);
   if (packed != nullptr && s.digits)
     return gemm_digits(s.m, a, lda, packed, *s.digits, c, s.ldc, epilogue);
   if (s.format == PanelFormat::kFloat32 && dense && gemm_narrow_fits(s.m, s.n, s.k, epilogue)) {
