@@ -57,12 +57,14 @@ struct BoxSelection {
 };
 
 /// [batch, class, box] of each box that is picked. `Picked` has clear(), add(box) and
-/// overlaps(box, threshold), with any of them; parallel_for(count, grain, body).
+/// overlaps(box, threshold), with any of them; any_above(scores, count, threshold) may say yes
+/// where none is; parallel_for(count, grain, body).
 template <typename Picked, typename ParallelFor>
 std::vector<int64_t> select_boxes(const BoxSelection& s, const float* boxes, const float* scores,
                                   ParallelFor&& parallel_for) {
   std::vector<std::vector<int64_t>> kept_of(
       s.most > 0 && s.count > 0 ? static_cast<size_t>(s.batch * s.classes) : size_t{0});
+  constexpr int64_t kBlock = 64;
   parallel_for(static_cast<int64_t>(kept_of.size()), 1, [&](int64_t begin, int64_t end) {
     std::vector<uint64_t> candidates;  // score and place in one number
     Picked better;
@@ -72,14 +74,20 @@ std::vector<int64_t> select_boxes(const BoxSelection& s, const float* boxes, con
       const float* box = boxes + n / s.classes * s.count * 4;
       std::vector<int64_t>& kept = kept_of[static_cast<size_t>(n)];
       better.clear();
-      // Each is written, and the next over it where it is none: no branch foresees a score.
+      // Most scores are low. Of others each is written, and the next over it where it is none: no
+      // branch foresees a score.
       candidates.resize(static_cast<size_t>(s.count) + 1);
       size_t some = 0;
-      for (int64_t i = 0; i < s.count; ++i) {
-        candidates[some] =
-            uint64_t{order_key_of_number(score[i])} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
-        some += static_cast<size_t>(score[i] == score[i]) &
-                static_cast<size_t>(!s.filtered | (score[i] > s.score_threshold));
+      for (int64_t block = 0; block < s.count; block += kBlock) {
+        const int64_t stop = std::min(block + kBlock, s.count);
+        if (s.filtered && !Picked::any_above(score + block, stop - block, s.score_threshold))
+          continue;
+        for (int64_t i = block; i < stop; ++i) {
+          candidates[some] = uint64_t{order_key_of_number(score[i])} << 32 |
+                             (UINT32_MAX - static_cast<uint32_t>(i));
+          some += static_cast<size_t>(score[i] == score[i]) &
+                  static_cast<size_t>(!s.filtered | (score[i] > s.score_threshold));
+        }
       }
       candidates.resize(some);
       // The best ones first, sorted a part at a time: few are looked at as a rule.

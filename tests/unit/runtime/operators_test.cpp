@@ -713,13 +713,14 @@ TEST_P(Operators, NonMaxSuppressionByItsDefinition) {
     if (!(height > 0 && width > 0)) return 0.0f;
     return height * width / (area(a) + area(b) - height * width);
   };
-  for (const int64_t most : {1, 17, 60, 500}) {
+  for (const auto& [most, least] :
+       {std::pair(1, -0.2f), {17, -0.2f}, {60, -0.2f}, {500, -0.2f}, {60, 0.7f}, {60, 9.0f}}) {
     std::vector<int64_t> want;
     for (int64_t line = 0; line < 6; ++line) {
       const float* score = scores.data<float>() + line * kBoxes;
       std::vector<int64_t> order, kept;
       for (int64_t i = 0; i < kBoxes; ++i)
-        if (score[i] > -0.2f) order.push_back(i);
+        if (score[i] > least) order.push_back(i);
       std::stable_sort(order.begin(), order.end(),
                        [&](int64_t a, int64_t b) { return score[a] > score[b]; });
       for (const int64_t i : order) {
@@ -734,8 +735,8 @@ TEST_P(Operators, NonMaxSuppressionByItsDefinition) {
     auto model = parse_text(
         "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (float[A,B,4] b, float[A,C,B] s) => (y) "
         "<int64 most = {" +
-        std::to_string(most) +
-        "}, float iou = {0.4}, float least = {-0.2}> "
+        std::to_string(most) + "}, float iou = {0.4}, float least = {" + std::to_string(least) +
+        "}> "
         "{ y = NonMaxSuppression (b, s, most, iou, least) }");
     ASSERT_TRUE(model) << model.error().message;
     auto session = Session::create(*std::move(model), SessionOptions{});

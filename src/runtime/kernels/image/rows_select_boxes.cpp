@@ -47,6 +47,18 @@ bool overlaps_any(const float* blocks, int64_t count, const ops::Box& box, float
   return false;
 }
 
+bool any_above(const float* x, int64_t count, float threshold) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto limit = hn::Set(d, threshold);
+  auto found = hn::Gt(hn::Zero(d), hn::Zero(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) found = hn::Or(found, hn::Gt(hn::LoadU(d, x + i), limit));
+  bool any = !hn::AllFalse(d, found);
+  for (; i < count; ++i) any |= x[i] > threshold;
+  return any;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -67,6 +79,10 @@ class PickedBlocks {
     const float numbers[5] = {box.top, box.left, box.bottom, box.right, box.area()};
     for (size_t i = 0; i < 5; ++i) at[i * 16] = numbers[i];
     ++count_;
+  }
+  static bool any_above(const float* scores, int64_t count, float threshold) {
+    using Fn = bool(const float*, int64_t, float);
+    return TOMBOLO_TARGET(Fn, any_above)(scores, count, threshold);
   }
   bool overlaps(const ops::Box& box, float threshold) const {
     using Fn = bool(const float*, int64_t, const ops::Box&, float);
