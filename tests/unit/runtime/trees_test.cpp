@@ -69,7 +69,7 @@ TEST(Trees, AgreeWithTheReference) {
         for (int tree = 0; tree < 11; ++tree)
           forest.add_tree(tree, tree == 7 ? 10 : tree % 6, kFeatures, targets, every_mode);
         const std::string text = forest.model(targets, aggregate);
-        for (const int64_t rows : {1, 7, 8, 65}) {
+        for (const int64_t rows : {1, 7, 8, 13, 65}) {
           std::vector<float> x(static_cast<size_t>(rows * kFeatures));
           for (float& value : x) {
             value = 0.25f * static_cast<float>(forest.number(11) - 5);
@@ -114,7 +114,7 @@ TEST(Trees, ClassesHaveNames) {
           forest.leaf_trees + "], class_nodeids = [" + forest.leaf_ids + "], class_ids = [" +
           forest.leaf_targets + "], class_weights = [" + forest.leaf_weights + "], " + labels +
           "> (f)\n}\n";
-      for (const int64_t rows : {1, 9, 130}) {
+      for (const int64_t rows : {1, 9, 30, 130}) {
         std::vector<float> x(static_cast<size_t>(rows * kFeatures));
         for (float& value : x) value = 0.25f * static_cast<float>(forest.number(11) - 5);
         const int64_t dims[] = {rows, kFeatures};

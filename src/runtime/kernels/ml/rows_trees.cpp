@@ -452,13 +452,18 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
                    [&](int64_t first, int64_t last) {
                      std::vector<double> room;
                      std::vector<T> wide, mirror;
+                     std::vector<int32_t> leaves;
                      Sums sums(state, kBlock);
                      for (int64_t block = first; block < last; ++block) {
                        const int64_t begin = block * kBlock, n = std::min(kBlock, rows - begin);
                        const T* x = read(begin, n, wide, mirror);
                        sums.clear();
+                       // Rows that are left go down several trees at a time.
+                       const int64_t rest = n % kWalks;
+                       const bool apart = rest * ((trees + kWalks - 1) / kWalks) < trees;
+                       const int64_t together = apart ? n - rest : n;
                        for (size_t t = 0; t < flat.roots.size(); ++t)
-                         for (int64_t r = 0; r < n; r += kWalks) {
+                         for (int64_t r = 0; r < together; r += kWalks) {
                            int32_t at[kWalks];
                            const T* from[kWalks];
                            for (int64_t i = 0; i < kWalks; ++i) {
@@ -469,6 +474,11 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
                            for (int64_t i = 0; i < std::min<int64_t>(kWalks, n - r); ++i)
                              sums.add(flat, r + i, at[i]);
                          }
+                       for (int64_t r = together; r < n; ++r) {
+                         leaves.resize(static_cast<size_t>(trees));
+                         by_trees(x + r * features, 0, trees, leaves.data());
+                         for (const int32_t leaf : leaves) sums.add(flat, r, leaf);
+                       }
                        for (int64_t r = 0; r < n; ++r) sums.finish(r, room, begin + r, to);
                      }
                    });
