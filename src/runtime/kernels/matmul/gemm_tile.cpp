@@ -142,7 +142,11 @@ void wide(const GemmTile& t) {
       for (int p = 0; p < kP; ++p) {
         if constexpr (kP > 1 && kFormat != PanelFormat::kFloat32)
           __builtin_prefetch(b + p * panel + kBesideOthers * ldb);
-        const V left = B::load(b + p * panel), right = B::load(b + p * panel + lanes);
+        V left = B::load(b + p * panel), right = B::load(b + p * panel + lanes);
+        if constexpr (kR == 2 || (kR > 2 && HWY_TARGET <= HWY_AVX3)) {
+          keep_in_register(left);
+          keep_in_register(right);
+        }
 #pragma GCC unroll 8
         for (int r = 0; r < kR; ++r) {
           const V av = hn::Set(f, a[r * lda]);
