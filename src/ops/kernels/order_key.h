@@ -14,15 +14,15 @@ inline uint32_t order_key(float x) {
   return (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;
 }
 
-/// The float of a key.
-inline float float_of_order_key(uint32_t key) {
-  return std::bit_cast<float>((key >> 31) != 0 ? key ^ 0x80000000u : ~key);
-}
-
 /// The same of what is no NaN, without a branch.
 inline uint32_t order_key_of_number(float x) {
   const auto bits = std::bit_cast<uint32_t>(x + 0.0f);  // both zeros are the positive one
   return bits ^ (static_cast<uint32_t>(static_cast<int32_t>(bits) >> 31) | 0x80000000u);
+}
+
+/// The float of a key.
+inline float float_of_order_key(uint32_t key) {
+  return std::bit_cast<float>((key >> 31) != 0 ? key ^ 0x80000000u : ~key);
 }
 
 inline uint64_t order_key(double x) {
