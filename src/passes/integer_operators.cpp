@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "passes/attributes.h"
+#include "passes/evaluate.h"
 #include "passes/passes.h"
 #include "passes/runtime_operators.h"
 
@@ -66,26 +67,20 @@ class Sandwich {
       if (!size || size->size() != 1 || (*size)[0] != count) return 0;
     }
     Value* codes = w->codes;
-    if (turned && r_.constant(codes) == nullptr) return 0;
-    if (turned) {
-      // The runtime folds nothing after this.
-      const Tensor& given = *r_.constant(codes);
-      const auto* from = reinterpret_cast<const uint8_t*>(given.bytes().data());
-      const int64_t rows = given.dim(0), columns = given.dim(1);
-      std::vector<uint8_t> bytes(static_cast<size_t>(rows * columns));
-      for (int64_t i = 0; i < rows; ++i)
-        for (int64_t j = 0; j < columns; ++j)
-          bytes[static_cast<size_t>(j * rows + i)] = from[i * columns + j];
-      const int64_t size[] = {columns, rows};
-      codes = r_.initializer(q_.graph(), Tensor::of<uint8_t>(given.dtype(), size, bytes),
-                             codes->name());
+    if (turned) {  // here, as the runtime folds nothing after this
+      const Tensor* given = r_.constant(codes);
+      if (given == nullptr) return 0;
+      constexpr int64_t kTurned[] = {1, 0};
+      auto made = transposed(*given, kTurned);
+      if (!made) return 0;
+      codes = r_.initializer(q_.graph(), *std::move(made), codes->name());
     }
     std::vector<Value*> inputs = {x->codes,    codes,       x->scale, w->scale,
                                   zero_of(*x), zero_of(*w), bias};
     if (bias == nullptr) inputs.pop_back();
-    Node& made = r_.add(q_, "MatMulIntegerToFloat", inputs, q_.output(0)->name(), 1, kMicrosoft);
-    r_.touch(made);
-    r_.supersede(*q_.output(0), *made.output(0));
+    Node& product = r_.add(q_, "MatMulIntegerToFloat", inputs, q_.output(0)->name(), 1, kMicrosoft);
+    r_.touch(product);
+    r_.supersede(*q_.output(0), *product.output(0));
     return 1;
   }
 

@@ -23,35 +23,17 @@ using FftWide = SquareRow;
 constexpr int kFftLanes = kSquare;
 static_assert(kFftSignals % kFftLanes == 0);
 template <typename T>
-using FftNarrow = hn::Rebind<T, FftTag>;
-
-template <typename T>
-HWY_INLINE FftWide wide_line(hn::Vec<FftNarrow<T>> v) {
-  if constexpr (std::is_same_v<T, double>)
-    return v;
-  else
-    return hn::PromoteTo(FftTag(), v);
-}
-template <typename T>
-HWY_INLINE hn::Vec<FftNarrow<T>> narrow_line(FftWide v) {
-  if constexpr (std::is_same_v<T, double>)
-    return v;
-  else
-    return hn::DemoteTo(FftNarrow<T>(), v);
-}
-
-template <typename T>
 void lines_to_rows(const T* const* lines, int64_t numbers, bool apart, const T* window,
                    FftRows rows) {
   const FftTag d;
-  const FftNarrow<T> few;
+  const SquareNumbers<T> few;
   const auto some = [&](int64_t g, int64_t m, auto whole) HWY_ATTR {
     const int64_t left = whole ? kFftLanes : numbers - m;
     FftWide v[kFftLanes];
 #pragma GCC unroll 8
-    for (int j = 0; j < kFftLanes; ++j) v[j] = wide_line<T>(load_n(few, lines[g + j] + m, left));
+    for (int j = 0; j < kFftLanes; ++j) v[j] = widened<T>(load_n(few, lines[g + j] + m, left));
     if (window != nullptr) {
-      const FftWide weight = wide_line<T>(load_n(few, window + m, left));
+      const FftWide weight = widened<T>(load_n(few, window + m, left));
 #pragma GCC unroll 8
       for (int j = 0; j < kFftLanes; ++j) v[j] = hn::Mul(v[j], weight);
     }
@@ -75,21 +57,21 @@ template <typename T>
 void neighbours_to_rows(const T* x, int64_t step, int64_t elements, bool complex, bool apart,
                         int64_t count, FftRows rows) {
   const FftTag d;
-  const FftNarrow<T> few;
+  const SquareNumbers<T> few;
   for (int64_t g = 0; g < kFftSignals; g += kFftLanes) {
     const int64_t left = count - g;
     for (int64_t i = 0; i < elements; ++i) {
       const int64_t at = i * kFftSignals + g;
       const T* const from = x + i * step + (complex ? 2 * g : g);
       if (!complex) {
-        const FftWide v = wide_line<T>(load_n(few, from, left));
+        const FftWide v = widened<T>(load_n(few, from, left));
         if (apart)
           hn::StoreU(v, d, (i % 2 != 0 ? rows.im : rows.re) + i / 2 * kFftSignals + g);
         else
           hn::StoreU(v, d, rows.re + at);
         continue;
       }
-      hn::Vec<FftNarrow<T>> re, im;
+      hn::Vec<SquareNumbers<T>> re, im;
       if (left >= kFftLanes) {
         hn::LoadInterleaved2(few, from, re, im);
       } else {
@@ -97,8 +79,8 @@ void neighbours_to_rows(const T* x, int64_t step, int64_t elements, bool complex
         if (left > 0) std::copy_n(from, 2 * left, numbers);
         hn::LoadInterleaved2(few, numbers, re, im);
       }
-      hn::StoreU(wide_line<T>(re), d, rows.re + at);
-      hn::StoreU(wide_line<T>(im), d, rows.im + at);
+      hn::StoreU(widened<T>(re), d, rows.re + at);
+      hn::StoreU(widened<T>(im), d, rows.im + at);
     }
   }
 }
@@ -146,7 +128,7 @@ struct FftPairsSource {
 template <typename T, class Source>
 void source_to_lines(const Source& source, int64_t elements, bool complex, int64_t count,
                      T* const* lines) {
-  const FftNarrow<T> few;
+  const SquareNumbers<T> few;
   const auto some = [&](int64_t g, int64_t i, auto as_complex) HWY_ATTR {
     constexpr int kStep = decltype(as_complex)::value ? kFftLanes / 2 : kFftLanes;
     constexpr int kParts = kFftLanes / kStep;
@@ -163,7 +145,7 @@ void source_to_lines(const Source& source, int64_t elements, bool complex, int64
     const int64_t left = (elements - i) * kParts;
 #pragma GCC unroll 8
     for (int j = 0; j < kFftLanes; ++j)
-      if (g + j < count) store_n(narrow_line<T>(v[j]), few, lines[g + j] + i * kParts, left);
+      if (g + j < count) store_n(narrowed<T>(v[j]), few, lines[g + j] + i * kParts, left);
   };
   for (int64_t i = 0; i < elements; i += complex ? kFftLanes / 2 : kFftLanes)
     for (int64_t g = 0; g < count; g += kFftLanes)
@@ -185,22 +167,22 @@ void rows_to_lines(FftRows rows, const FftPairs* pairs, int64_t elements, bool c
 template <typename T, class Source>
 void source_to_neighbours(const Source& source, int64_t elements, bool complex, int64_t count, T* y,
                           int64_t step) {
-  const FftNarrow<T> few;
+  const SquareNumbers<T> few;
   for (int64_t g = 0; g < count; g += kFftLanes) {
     const int64_t left = count - g;
     for (int64_t i = 0; i < elements; ++i) {
       if (!complex) {
-        store_n(narrow_line<T>(source.real(i, g)), few, y + i * step + g, left);
+        store_n(narrowed<T>(source.real(i, g)), few, y + i * step + g, left);
         continue;
       }
       T* const to = y + i * step + 2 * g;
       FftWide re, im;
       source.take(i, g, re, im);
       if (left >= kFftLanes) {
-        hn::StoreInterleaved2(narrow_line<T>(re), narrow_line<T>(im), few, to);
+        hn::StoreInterleaved2(narrowed<T>(re), narrowed<T>(im), few, to);
       } else {
         HWY_ALIGN T numbers[2 * kFftLanes];
-        hn::StoreInterleaved2(narrow_line<T>(re), narrow_line<T>(im), few, numbers);
+        hn::StoreInterleaved2(narrowed<T>(re), narrowed<T>(im), few, numbers);
         std::copy_n(numbers, 2 * left, to);
       }
     }
@@ -219,25 +201,25 @@ void rows_to_neighbours(FftRows rows, const FftPairs* pairs, int64_t elements, b
 template <typename T>
 void line_to_row(const T* x, int64_t numbers, bool apart, const T* window, FftRows rows) {
   const FftTag d;
-  const FftNarrow<T> few;
+  const SquareNumbers<T> few;
   int64_t m = 0;
   if (apart) {
     for (; m + 2 * kFftLanes <= numbers; m += 2 * kFftLanes) {
-      hn::Vec<FftNarrow<T>> even, odd;
+      hn::Vec<SquareNumbers<T>> even, odd;
       hn::LoadInterleaved2(few, x + m, even, odd);
-      FftWide re = wide_line<T>(even), im = wide_line<T>(odd);
+      FftWide re = widened<T>(even), im = widened<T>(odd);
       if (window != nullptr) {
         hn::LoadInterleaved2(few, window + m, even, odd);
-        re = hn::Mul(re, wide_line<T>(even));
-        im = hn::Mul(im, wide_line<T>(odd));
+        re = hn::Mul(re, widened<T>(even));
+        im = hn::Mul(im, widened<T>(odd));
       }
       hn::StoreU(re, d, rows.re + m / 2);
       hn::StoreU(im, d, rows.im + m / 2);
     }
   } else {
     for (; m + kFftLanes <= numbers; m += kFftLanes) {
-      FftWide re = wide_line<T>(hn::LoadU(few, x + m));
-      if (window != nullptr) re = hn::Mul(re, wide_line<T>(hn::LoadU(few, window + m)));
+      FftWide re = widened<T>(hn::LoadU(few, x + m));
+      if (window != nullptr) re = hn::Mul(re, widened<T>(hn::LoadU(few, window + m)));
       hn::StoreU(re, d, rows.re + m);
     }
   }
@@ -254,13 +236,13 @@ void line_to_row(const T* x, int64_t numbers, bool apart, const T* window, FftRo
 template <typename T>
 void row_to_line(FftRows rows, int64_t elements, bool complex, double scale, T* y) {
   const FftTag d;
-  const FftNarrow<T> few;
+  const SquareNumbers<T> few;
   const FftWide by = hn::Set(d, scale);
   int64_t i = 0;
   for (; i + kFftLanes <= elements; i += kFftLanes) {
-    const auto re = narrow_line<T>(hn::Mul(hn::LoadU(d, rows.re + i), by));
+    const auto re = narrowed<T>(hn::Mul(hn::LoadU(d, rows.re + i), by));
     if (complex)
-      hn::StoreInterleaved2(re, narrow_line<T>(hn::Mul(hn::LoadU(d, rows.im + i), by)), few,
+      hn::StoreInterleaved2(re, narrowed<T>(hn::Mul(hn::LoadU(d, rows.im + i), by)), few,
                             y + 2 * i);
     else
       hn::StoreU(re, few, y + i);
@@ -275,7 +257,7 @@ void row_to_line(FftRows rows, int64_t elements, bool complex, double scale, T* 
 template <typename T>
 void spectrum_to_line(FftRows rows, const FftPairs& pairs, int64_t elements, T* y) {
   const FftTag d;
-  const FftNarrow<T> few;
+  const SquareNumbers<T> few;
   const int64_t n = pairs.length, half = n / 2;
   const bool mirrored = elements > half + 1;
   int64_t k = 1;
@@ -290,10 +272,10 @@ void spectrum_to_line(FftRows rows, const FftPairs& pairs, int64_t elements, T* 
     const FftWide c = hn::LoadU(d, pairs.cosine + k), s = hn::LoadU(d, pairs.sine + k);
     const FftWide re = hn::MulAdd(odd_im, s, hn::MulAdd(odd_re, c, even_re));
     const FftWide im = hn::NegMulAdd(odd_re, s, hn::MulAdd(odd_im, c, even_im));
-    hn::StoreInterleaved2(narrow_line<T>(re), narrow_line<T>(im), few, y + 2 * k);
+    hn::StoreInterleaved2(narrowed<T>(re), narrowed<T>(im), few, y + 2 * k);
     if (mirrored)
-      hn::StoreInterleaved2(narrow_line<T>(hn::Reverse(d, re)),
-                            narrow_line<T>(hn::Reverse(d, hn::Neg(im))), few,
+      hn::StoreInterleaved2(narrowed<T>(hn::Reverse(d, re)),
+                            narrowed<T>(hn::Reverse(d, hn::Neg(im))), few,
                             y + 2 * (n - k - kFftLanes + 1));
   }
   const auto one = [&](int64_t i) {

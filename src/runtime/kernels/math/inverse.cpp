@@ -61,22 +61,15 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <typename T>
-HWY_INLINE SquareRow load_inverse(const T* p, int64_t left) {
-  if constexpr (std::is_same_v<T, double>)
-    return load_n(SquareTag(), p, left);
-  else
-    return hn::PromoteTo(SquareTag(), load_n(hn::Rebind<T, SquareTag>(), p, left));
-}
-
-template <typename T>
 void read_matrix(int64_t n, const T* x, InverseWork& w) {
   const SquareTag d;
   const int64_t rows = inverse_rows(n), step = inverse_step(n);
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t there = row < n ? n : 0;
     for (int64_t j = 0; j < step; j += kSquare)
-      hn::StoreU(j < there ? load_inverse(x + row * n + j, n - j) : hn::Zero(d), d,
-                 w.matrix + row * step + j);
+      hn::StoreU(
+          j < there ? widened<T>(load_n(SquareNumbers<T>(), x + row * n + j, n - j)) : hn::Zero(d),
+          d, w.matrix + row * step + j);
     w.position[row] = row < n ? static_cast<double>(row) : -1;
   }
   for (int64_t row = 0; row < n; ++row) w.order[row] = row;

@@ -20,21 +20,6 @@ namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <typename T>
-HWY_INLINE SquareRow load_small(const T* p, int64_t left) {
-  if constexpr (std::is_same_v<T, double>)
-    return load_n(SquareTag(), p, left);
-  else
-    return hn::PromoteTo(SquareTag(), load_n(hn::Rebind<T, SquareTag>(), p, left));
-}
-template <typename T>
-HWY_INLINE void store_small(SquareRow v, T* p, int64_t left) {
-  if constexpr (std::is_same_v<T, double>)
-    store_n(v, SquareTag(), p, left);
-  else
-    store_n(hn::DemoteTo(hn::Rebind<T, SquareTag>(), v), hn::Rebind<T, SquareTag>(), p, left);
-}
-
 /// [element][matrix]; lanes without a matrix repeat the last one.
 template <typename T>
 void interleave_matrices(int64_t n, int64_t count, const T* x, double* a) {
@@ -43,7 +28,8 @@ void interleave_matrices(int64_t n, int64_t count, const T* x, double* a) {
     SquareRow v[kSquare];
 #pragma GCC unroll 8
     for (int m = 0; m < kSquare; ++m)
-      v[m] = load_small(x + std::min<int64_t>(m, count - 1) * size + e, size - e);
+      v[m] = widened<T>(
+          load_n(SquareNumbers<T>(), x + std::min<int64_t>(m, count - 1) * size + e, size - e));
     transpose_square(v);
 #pragma GCC unroll 8
     for (int t = 0; t < kSquare; ++t) hn::StoreU(v[t], SquareTag(), a + (e + t) * kSquare);
@@ -152,7 +138,8 @@ template <typename T>
 void determinants_in_lanes(int64_t n, int64_t count, const T* x, T* y, double* room) {
   interleave_matrices(n, count, x, room);
   double* const moved = room + (n * n + 8) * kSquare;
-  store_small(eliminate_small<false>(n, room, moved, nullptr), y, count);
+  store_n(narrowed<T>(eliminate_small<false>(n, room, moved, nullptr)), SquareNumbers<T>(), y,
+          count);
 }
 
 template <typename T>

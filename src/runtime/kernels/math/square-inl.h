@@ -8,6 +8,10 @@
 
 #include <hwy/highway.h>
 
+#include <type_traits>
+
+#include "runtime/kernels/vec-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
 namespace HWY_NAMESPACE {
@@ -16,6 +20,24 @@ namespace hn = hwy::HWY_NAMESPACE;
 using SquareTag = hn::CappedTag<double, 8>;
 using SquareRow = hn::Vec<SquareTag>;
 constexpr int kSquare = HWY_LANES(double) < 8 ? HWY_LANES(double) : 8;
+
+/// Floats or doubles as they stand in memory, and as rows of doubles.
+template <typename T>
+using SquareNumbers = hn::Rebind<T, SquareTag>;
+template <typename T>
+HWY_INLINE SquareRow widened(hn::Vec<SquareNumbers<T>> v) {
+  if constexpr (std::is_same_v<T, double>)
+    return v;
+  else
+    return hn::PromoteTo(SquareTag(), v);
+}
+template <typename T>
+HWY_INLINE hn::Vec<SquareNumbers<T>> narrowed(SquareRow v) {
+  if constexpr (std::is_same_v<T, double>)
+    return v;
+  else
+    return hn::DemoteTo(SquareNumbers<T>(), v);
+}
 
 /// Lane j of vector i becomes lane i of vector j.
 HWY_INLINE void transpose_square(SquareRow* v) {

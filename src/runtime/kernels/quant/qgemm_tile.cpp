@@ -322,10 +322,30 @@ void sum_rows(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, uint8_t mask,
   }
 }
 
+/// Sixteen columns of four rows of bytes to [column][4]. Gives pairs of rows, as they lie in there.
+using ByteRow = hn::CappedTag<uint8_t, 16>;
+struct RowPairs {
+  hn::Vec<hn::RepartitionToWide<ByteRow>> low01, low23, high01, high23;
+};
+HWY_INLINE RowPairs store_words(hn::Vec<ByteRow> r0, hn::Vec<ByteRow> r1, hn::Vec<ByteRow> r2,
+                                hn::Vec<ByteRow> r3, uint8_t* to) {
+  const ByteRow d;
+  const hn::RepartitionToWide<ByteRow> w;
+  const RowPairs p{hn::BitCast(w, hn::InterleaveLower(d, r0, r1)),
+                   hn::BitCast(w, hn::InterleaveLower(d, r2, r3)),
+                   hn::BitCast(w, hn::InterleaveUpper(d, r0, r1)),
+                   hn::BitCast(w, hn::InterleaveUpper(d, r2, r3))};
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, p.low01, p.low23)), d, to);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, p.low01, p.low23)), d, to + 16);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, p.high01, p.high23)), d, to + 32);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, p.high01, p.high23)), d, to + 48);
+  return p;
+}
+
 /// As q_pack_words.
 int64_t pack_words(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
                    uint8_t mask, std::byte* out, int32_t* sums) {
-  const hn::CappedTag<uint8_t, 16> d;
+  const ByteRow d;
   const hn::RepartitionToWide<decltype(d)> w;
   const hn::RepartitionToWide<decltype(w)> ww;
   using W = hn::Vec<decltype(w)>;
@@ -349,17 +369,9 @@ int64_t pack_words(const uint8_t* x, int64_t row, int64_t run, int64_t columns, 
         const auto load = [&](int64_t r) HWY_ATTR {
           return hn::Xor(hn::LoadU(d, i + r < last ? from + r * row : none), turned);
         };
-        const auto r0 = load(0), r1 = load(1), r2 = load(2), r3 = load(3);
-        const W low01 = hn::BitCast(w, hn::InterleaveLower(d, r0, r1));
-        const W low23 = hn::BitCast(w, hn::InterleaveLower(d, r2, r3));
-        const W high01 = hn::BitCast(w, hn::InterleaveUpper(d, r0, r1));
-        const W high23 = hn::BitCast(w, hn::InterleaveUpper(d, r2, r3));
-        hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, low01, low23)), d, to);
-        hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, low01, low23)), d, to + 16);
-        hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, high01, high23)), d, to + 32);
-        hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, high01, high23)), d, to + 48);
-        low = hn::Add(low, hn::Add(bytes_of_pairs(low01), bytes_of_pairs(low23)));
-        high = hn::Add(high, hn::Add(bytes_of_pairs(high01), bytes_of_pairs(high23)));
+        const RowPairs pairs = store_words(load(0), load(1), load(2), load(3), to);
+        low = hn::Add(low, hn::Add(bytes_of_pairs(pairs.low01), bytes_of_pairs(pairs.low23)));
+        high = hn::Add(high, hn::Add(bytes_of_pairs(pairs.high01), bytes_of_pairs(pairs.high23)));
       }
       // What each byte had more than its number.
       const auto more = hn::Set(ww, static_cast<uint32_t>((last - first + 3) / 4 * 4 * 128));
@@ -379,8 +391,7 @@ int64_t pack_words(const uint8_t* x, int64_t row, int64_t run, int64_t columns, 
 
 /// Four rows of bytes to [column][4].
 void interleave4(const uint8_t* rows, int64_t step, int64_t k, int64_t width, std::byte* out) {
-  const hn::CappedTag<uint8_t, 16> d;
-  const hn::RepartitionToWide<decltype(d)> w;
+  const ByteRow d;
   auto* to = reinterpret_cast<uint8_t*>(out);
   for (int64_t i = 0; i < k; i += 4)
     for (int64_t c = 0; c < width; c += 16, to += 64) {
@@ -390,14 +401,7 @@ void interleave4(const uint8_t* rows, int64_t step, int64_t k, int64_t width, st
       const auto r1 = i + 1 < k ? hn::LoadU(d, from + step) : zero;
       const auto r2 = i + 2 < k ? hn::LoadU(d, from + 2 * step) : zero;
       const auto r3 = i + 3 < k ? hn::LoadU(d, from + 3 * step) : zero;
-      const auto low01 = hn::BitCast(w, hn::InterleaveLower(d, r0, r1));
-      const auto low23 = hn::BitCast(w, hn::InterleaveLower(d, r2, r3));
-      const auto high01 = hn::BitCast(w, hn::InterleaveUpper(d, r0, r1));
-      const auto high23 = hn::BitCast(w, hn::InterleaveUpper(d, r2, r3));
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, low01, low23)), d, to);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, low01, low23)), d, to + 16);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, high01, high23)), d, to + 32);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, high01, high23)), d, to + 48);
+      store_words(r0, r1, r2, r3, to);
     }
 }
 

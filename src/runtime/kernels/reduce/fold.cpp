@@ -11,6 +11,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "runtime/kernels/across-inl.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/math-inl.h"
 #include "runtime/kernels/reduce/rows.h"
@@ -329,22 +330,13 @@ HWY_INLINE hn::Vec<hn::ScalableTag<float>> sum_lanes(const float* x, int64_t n) 
 template <Fold kFold>
 void sum_four(const float* x, int64_t n, int64_t count, float* y) {
   const hn::ScalableTag<float> d;
-  const hn::Repartition<double, decltype(d)> pairs;
-  const hn::Half<decltype(d)> half;
-  const hn::Half<decltype(half)> four;
   for (int64_t i = 0; i < count; i += 4) {
     const auto row = [&](int64_t k) HWY_ATTR {
       return sum_lanes<kFold>(x + std::min(i + k, count - 1) * n, n);
     };
-    const auto a = row(0), b = row(1), c = row(2), e = row(3);
-    const auto ab =
-        hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
-    const auto ce =
-        hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e)));
-    const auto all = hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, ab, ce)),
-                             hn::BitCast(d, hn::InterleaveUpper(pairs, ab, ce)));
-    const auto two = hn::Add(hn::LowerHalf(half, all), hn::UpperHalf(half, all));
-    store_n(hn::Add(hn::LowerHalf(four, two), hn::UpperHalf(four, two)), four, y + i, count - i);
+    float sums[4];
+    sums_of_four(d, row(0), row(1), row(2), row(3), sums);
+    std::copy_n(sums, std::min<int64_t>(4, count - i), y + i);
   }
 }
 #endif

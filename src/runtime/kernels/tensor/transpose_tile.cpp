@@ -178,15 +178,13 @@ HWY_INLINE void tile_wide(const uint64_t* x, int64_t x_step, uint64_t* y, int64_
   quarter_wide(x + kSide * x_step + kSide, x_step, y + kSide * y_step + kSide, y_step);
 }
 
-/// As many rows as kSide. Rows i and i + half, taken in turns, move the highest bit of the row's
-/// number to the end of the column's: as many rounds as it has bits.
-template <size_t kSide, typename T>
-HWY_INLINE void tile_square(const T* x, int64_t x_step, T* y, int64_t y_step) {
+/// Stores as many rows as kSide turned, in each block of 128 bits. Rows i and i + half, taken in
+/// turns, move the highest bit of the row's number to the end of the column's: as many rounds as it
+/// has bits.
+template <size_t kSide, class D, typename T = hn::TFromD<D>>
+HWY_INLINE void store_turned(D d, hn::Vec<D>* a, T* y, int64_t y_step) {
   constexpr size_t kHalf = kSide / 2;
-  const hn::CappedTag<T, kSide> d;
-  hn::Vec<decltype(d)> a[kSide], b[kSide];
-#pragma GCC unroll 16
-  for (size_t i = 0; i < kSide; ++i) a[i] = hn::LoadU(d, x + static_cast<int64_t>(i) * x_step);
+  hn::Vec<D> b[kSide];
 #pragma GCC unroll 4
   for (size_t round = 1; round < kSide; round *= 2) {
 #pragma GCC unroll 8
@@ -201,31 +199,29 @@ HWY_INLINE void tile_square(const T* x, int64_t x_step, T* y, int64_t y_step) {
   for (size_t i = 0; i < kSide; ++i) hn::StoreU(a[i], d, y + static_cast<int64_t>(i) * y_step);
 }
 
+/// A square of kSide.
+template <size_t kSide, typename T>
+HWY_INLINE void tile_square(const T* x, int64_t x_step, T* y, int64_t y_step) {
+  const hn::CappedTag<T, kSide> d;
+  hn::Vec<decltype(d)> a[kSide];
+#pragma GCC unroll 16
+  for (size_t i = 0; i < kSide; ++i) a[i] = hn::LoadU(d, x + static_cast<int64_t>(i) * x_step);
+  store_turned<kSide>(d, a, y, y_step);
+}
+
 #if HWY_TARGET <= HWY_AVX2
 /// Two of them, the second of rows from kSide on: each half of a vector is one's.
 template <size_t kSide, typename T>
 HWY_INLINE void tile_tall(const T* x, int64_t x_step, T* y, int64_t y_step) {
-  constexpr size_t kHalf = kSide / 2;
   constexpr auto kRows = static_cast<int64_t>(kSide);
   const hn::CappedTag<T, 2 * kSide> d;
   const hn::Half<decltype(d)> half;
-  hn::Vec<decltype(d)> a[kSide], b[kSide];
+  hn::Vec<decltype(d)> a[kSide];
 #pragma GCC unroll 16
   for (int64_t i = 0; i < kRows; ++i)
     a[i] =
         hn::Combine(d, hn::LoadU(half, x + (i + kRows) * x_step), hn::LoadU(half, x + i * x_step));
-#pragma GCC unroll 4
-  for (size_t round = 1; round < kSide; round *= 2) {
-#pragma GCC unroll 8
-    for (size_t i = 0; i < kHalf; ++i) {
-      b[2 * i] = hn::InterleaveLower(d, a[i], a[i + kHalf]);
-      b[2 * i + 1] = hn::InterleaveUpper(d, a[i], a[i + kHalf]);
-    }
-#pragma GCC unroll 16
-    for (size_t i = 0; i < kSide; ++i) a[i] = b[i];
-  }
-#pragma GCC unroll 16
-  for (size_t i = 0; i < kSide; ++i) hn::StoreU(a[i], d, y + static_cast<int64_t>(i) * y_step);
+  store_turned<kSide>(d, a, y, y_step);
 }
 #endif
 
