@@ -74,15 +74,19 @@ Status looks_like_onnx(std::string_view bytes) {
   if (!guess.empty()) return parse_error("not an ONNX model: " + guess);
   WireReader reader(bytes);
   size_t known = 0, foreign = 0;
-  bool telling = false;
+  bool version = false, telling = false;
   while (known + foreign < 1000 && reader.next()) {
-    ++(of_model(reader) ? known : foreign);
-    telling = telling ||
-              ((reader.field == 1 || reader.field == 7 || reader.field == 8) && of_model(reader));
+    const bool fits = of_model(reader);
+    ++(fits ? known : foreign);
+    version = version || (fits && reader.field == 1);
+    telling = telling || (fits && (reader.field == 7 || reader.field == 8));
   }
   // A truncated model still counts as one: reading it will say where it breaks off.
-  const bool cut = reader.fault != nullptr && known > 0 && telling;
-  if ((reader.fault == nullptr || cut) && telling && known > foreign) return ok();
+  const bool whole = reader.fault == nullptr;
+  if (known > foreign && (telling || (version && !whole))) return ok();
+  if (known > foreign && version)
+    // As TensorFlow's SavedModel, Core ML's Model and CNTK's Dictionary begin, too.
+    return parse_error("not an ONNX model: a version, but neither a graph nor operator sets");
   return parse_error("not an ONNX model: the bytes are not those of a ModelProto");
 }
 

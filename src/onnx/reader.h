@@ -12,7 +12,7 @@
 namespace tombolo {
 
 /// Ok when `bytes` could be the beginning-to-end content of an .onnx file: a sequence of protobuf
-/// fields that ModelProto has, with a graph or an IR version among them. Otherwise a parse error
+/// fields that ModelProto has, with a graph or operator sets among them. Otherwise a parse error
 /// that says what the bytes look like instead (empty, a web page, a zip archive, ...). Looks at
 /// the top level only: costs nothing, proves little.
 Status looks_like_onnx(std::string_view bytes);

@@ -209,6 +209,9 @@ TEST(OnnxReader, TellsWhatAFileIs) {
   EXPECT_NE(message("PK\x03\x04rest").find("zip"), std::string::npos);
   EXPECT_NE(message("<!DOCTYPE html>").find("web page"), std::string::npos);
   EXPECT_NE(message("any text at all").find("not an ONNX model"), std::string::npos);
+  // A SavedModel: the version of its schema and a graph of TensorFlow, fields that ONNX has as
+  // well.
+  EXPECT_NE(message(V(1, 1) + L(2, "graph")).find("neither a graph"), std::string::npos);
 }
 
 TEST(OnnxReader, TenThousandNodesTakeMilliseconds) {
