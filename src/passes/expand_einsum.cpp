@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "passes/evaluate.h"
 #include "passes/passes.h"
 #include "passes/runtime_operators.h"
 

@@ -2,6 +2,7 @@
 // convolution or a product, and what is done to each element before it is stored. Here they are run
 // as the operators of the standard that they stand for.
 
+#include <algorithm>
 #include <string>
 
 #include "ops/infer_helpers.h"

@@ -13,6 +13,7 @@
 // by stride into phases, so that what neighbouring outputs read lies side by
 // side whatever the stride.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>

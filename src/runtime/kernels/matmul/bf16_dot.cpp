@@ -10,6 +10,7 @@
 #include <immintrin.h>
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 #define TOMBOLO_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
