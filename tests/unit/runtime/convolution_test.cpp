@@ -470,6 +470,72 @@ TEST_P(Networks, BlockedLines) {
   EXPECT_EQ(std::count(kernels.begin(), kernels.end(), "block_conv_f32"), 2);
 }
 
+// Images of one column, windows that cover rows from end to end, and channels of narrow rows are
+// convolved as one row: with strides, dilations and padding at both ends, whether channels come in
+// blocks or first.
+TEST_P(Networks, ConvolutionsOfNarrowImages) {
+  struct Case {
+    std::vector<int64_t> kernel;  // of 32 channels
+    int64_t width;
+    const char* attributes;
+  };
+  for (const Case& c :
+       {Case{{5, 1}, 1, "pads = [2, 0, 1, 0]"},
+        Case{{4, 1}, 1, "pads = [1, 0, 3, 0], strides = [3, 2]"},
+        Case{{3, 3}, 1, "pads = [2, 1, 2, 1], dilations = [2, 1]"},
+        Case{{3, 4}, 4, "pads = [1, 0, 2, 0]"},
+        Case{{4, 3}, 3, "pads = [0, 0, 1, 0], strides = [2, 3]"},
+        Case{{2, 3}, 3, "dilations = [3, 1]"}, Case{{3, 5}, 3, "pads = [1, 1, 1, 1]"},
+        Case{{9, 1}, 5, "pads = [4, 0, 3, 0]"},
+        Case{{3, 1}, 7, "pads = [2, 0, 2, 0], dilations = [2, 1]"},
+        Case{{3, 1}, 7, "pads = [1, 0, 0, 0], strides = [2, 1]"}}) {
+    const std::vector<int64_t> x = {2, 32, 21, c.width};
+    const std::string list(c.attributes);
+    const std::string weights = constant("d", {32, 1, c.kernel[0], c.kernel[1]}) + "," +
+                                constant("w", {40, 32, c.kernel[0], c.kernel[1]}) + "," +
+                                constant("p", {32, 32, 1, 1}) + "," + constant("b", {32});
+    agree(weights, "y = Conv <group = 32, " + list + "> (x, d, b)", {x});
+    agree(weights, "y = Conv <" + list + "> (x, w)", {x, {1, 32, 60, c.width}});
+    const auto kernels = agree(
+        weights, "a = Conv (x, p, b)  c = Conv <group = 32, " + list + "> (a, d)  y = Conv (c, p)",
+        {x});
+    EXPECT_EQ(std::count(kernels.begin(), kernels.end(), "block_conv_f32"), 3);
+    agree(weights, "a = Conv (x, p)  c = Conv <" + list + "> (a, w)  y = Relu (c)", {x});
+  }
+  // With depth, and a sum.
+  agree(constant("w", {8, 6, 3, 3, 1}), "y = Conv <pads = [1, 1, 0, 1, 1, 0]> (x, w)",
+        {{1, 6, 5, 9, 1}});
+  agree(constant("w", {32, 32, 3, 1}),
+        "a = Conv <pads = [1, 0, 1, 0]> (x, w)  b = Relu (a)  c = Conv <pads = [1, 0, 1, 0]> (b, "
+        "w)  y = Add (c, a)",
+        {{1, 32, 30, 1}, {2, 32, 17, 1}});
+  for (const char* list : {"strides = [4, 1]", "strides = [2, 1], pads = [1, 0, 0, 0]",
+                           "strides = [3, 2], dilations = [2, 1], output_padding = [1, 0]"})
+    for (const int64_t width : {1, 2, 5, 8, 9}) {
+      const std::string transposed = std::string("ConvTranspose <") + list + "> ";
+      const std::string weights = constant("w", {32, 20, 4, 1}) + "," + constant("b", {20}) + "," +
+                                  constant("p", {32, 32, 1, 1});
+      agree(weights, "y = " + transposed + "(x, w, b)", {{2, 32, 9, width}});
+      agree(weights, "a = Conv (x, p)  c = " + transposed + "(a, w, b)  y = Relu (c)",
+            {{2, 32, 9, width}});
+    }
+}
+
+TEST_P(Networks, PoolsOfOneColumn) {
+  for (const char* pool :
+       {"MaxPool <kernel_shape = [3, 1], strides = [2, 1], pads = [1, 0, 1, 0]>",
+        "MaxPool <kernel_shape = [2, 1], dilations = [3, 1]>",
+        "AveragePool <kernel_shape = [4, 1], strides = [3, 1], pads = [2, 0, 1, 0], ceil_mode = 1>",
+        "AveragePool <kernel_shape = [3, 1], pads = [0, 0, 2, 0], count_include_pad = 1>",
+        "AveragePool <kernel_shape = [2, 2], pads = [0, 0, 0, 1]>",
+        "LpPool <kernel_shape = [3, 1], strides = [2, 1]>"}) {
+    const std::string weights = constant("p", {32, 32, 1, 1});
+    agree(weights, std::string("y = ") + pool + " (x)", {{2, 32, 29, 1}});
+    agree(weights, std::string("a = Conv (x, p)  b = ") + pool + " (a)  y = Conv (b, p)",
+          {{2, 32, 29, 1}, {1, 32, 12, 1}});
+  }
+}
+
 TEST_P(Networks, BlockedTransposedConvolutionsOfGroups) {
   struct Groups {
     int64_t groups, inputs, outputs;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/thread_pool.h"
 
@@ -54,6 +55,30 @@ LiveTaps trim_kernel(ConvGeometry& s) {
     if (s.kernel[axis] == 1) s.dilation[axis] = 1;
   }
   return live;
+}
+
+/// Makes one row of an image, where rows are so narrow that kernels, which take many pixels of one
+/// at a time, would take few: those of one column, those that a window covers from end to end, and
+/// narrow ones where each channel has a kernel of its own, one pixel wide.
+void lay_line(ConvGeometry& s) {
+  const int64_t width = s.in[2];
+  constexpr int64_t kNarrow = 16;
+  if (s.in[1] == 1 || s.pad[2] != 0) return;
+  const bool covers = s.kernel[2] == width && s.out[2] == 1 &&
+                      (width == 1 || (s.dilation[1] == 1 && s.dilation[2] == 1));
+  const bool apart = s.kernel[2] == 1 && s.out[2] == width && s.in_channels == 1 &&
+                     s.out_channels == 1 && width <= kNarrow && s.stride[1] == 1 &&
+                     s.stride[2] == 1;
+  if (!covers && !apart) return;
+  s.line = s.out[2];
+  s.in[2] *= std::exchange(s.in[1], 1);
+  s.out[2] *= std::exchange(s.out[1], 1);
+  s.kernel[2] *= std::exchange(s.kernel[1], 1);
+  s.pad[2] = std::exchange(s.pad[1], 0) * width;
+  // A step down is as many pixels as a row has. Positions of a window that covers rows lie side by
+  // side.
+  s.stride[2] = std::exchange(s.stride[1], 1) * (covers ? width : 1);
+  s.dilation[2] = covers && width > 1 ? 1 : std::exchange(s.dilation[1], 1) * width;
 }
 
 std::optional<SlidingWindow> slide(const AttributeReader& attributes,
@@ -119,6 +144,12 @@ std::optional<SlidingWindow> read_sliding_window(const AttributeReader& attribut
   return window;
 }
 
+void lay_column(SlidingWindow& window) {
+  if (window.shape.in[2] != 1 || window.pad_end[2] != 0) return;
+  lay_line(window.shape);
+  if (window.shape.line != 0) window.pad_end[2] = std::exchange(window.pad_end[1], 0);
+}
+
 template <typename T>
 std::vector<T> LiveTaps::weights(const T* w, int64_t rows) const {
   std::vector<T> out;
@@ -142,7 +173,7 @@ std::string LiveTaps::key() const {
     if (count[axis] != all[axis])
       text += "/" + std::to_string(axis) + ":" + std::to_string(first[axis]) + "+" +
               std::to_string(count[axis]);
-  return text;
+  return line != 0 ? text + "/line:" + std::to_string(line) : text;
 }
 
 std::optional<ConvGeometry> read_conv_geometry(const AttributeReader& attributes,
@@ -161,6 +192,10 @@ std::optional<ConvGeometry> read_conv_geometry(const AttributeReader& attributes
     return std::nullopt;
   s.in_channels = x[1] / s.groups;
   s.out_channels = w[0] / s.groups;
+  if (live != nullptr) {
+    lay_line(s);
+    live->line = s.line;
+  }
   return s;
 }
 
@@ -219,12 +254,14 @@ std::optional<ConvGeometry> read_transposed_geometry(const AttributeReader& attr
     floats *= static_cast<double>(s.out[axis]);
   }
   if (floats > 1e9) return std::nullopt;
+  if (s.in[2] == 1) lay_line(s);
   return s;
 }
 
 Dims output_dims(const ConvGeometry& shape, int64_t channels, size_t spatial) {
   Dims dims = {shape.batch, channels};
-  for (size_t i = 3 - spatial; i < 3; ++i) dims.push_back(shape.out[i]);
+  for (int axis = 3 - static_cast<int>(spatial); axis < 3; ++axis)
+    dims.push_back(shape.out_size(axis));
   return dims;
 }
 

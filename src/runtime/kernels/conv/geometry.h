@@ -25,27 +25,32 @@ std::optional<SlidingWindow> read_sliding_window(const AttributeReader& attribut
                                                  std::span<const int64_t> input,
                                                  std::span<const int64_t> kernel, bool ceil_mode);
 
+/// Makes a row of one column: see ConvGeometry::line.
+void lay_column(SlidingWindow& window);
+
 /// Positions of a kernel, along each axis, that meet the input at all. A dilation as large as the
 /// input leaves but the middle one: what the others are multiplied with is padding.
 struct LiveTaps {
   int64_t all[3] = {1, 1, 1}, first[3] = {0, 0, 0}, count[3] = {1, 1, 1};
+  int64_t line = 0;  ///< as ConvGeometry::line; the others are by the operator's axes
 
   bool whole() const { return count[0] == all[0] && count[1] == all[1] && count[2] == all[2]; }
   /// What is left of w, `rows` kernels: of float or uint8_t.
   template <typename T>
   std::vector<T> weights(const T* w, int64_t rows) const;
-  std::string key() const;  ///< tells packed weights apart; empty when whole
+  std::string key() const;  ///< tells packed weights apart; empty when nothing is
 };
 
 /// Conv: x [N, C, ...] and w [M, C / group, ...]. With `live`, the shape is that of a kernel which
-/// has lost all other positions.
+/// has lost all other positions, and narrow rows may be one (ConvGeometry::line).
 std::optional<ConvGeometry> read_conv_geometry(const AttributeReader& attributes,
                                                std::span<const int64_t> x,
                                                std::span<const int64_t> w,
                                                LiveTaps* live = nullptr);
 
-/// ConvTranspose: x [N, C, ...] and w [C, M / group, ...]; `in` is that of x. What sizes the output
-/// in another way than by pads and output_padding stays with the reference.
+/// ConvTranspose: x [N, C, ...] and w [C, M / group, ...]; `in` is that of x, and one column is a
+/// row. What sizes the output in another way than by pads and output_padding stays with the
+/// reference.
 std::optional<ConvGeometry> read_transposed_geometry(const AttributeReader& attributes,
                                                      std::span<const int64_t> x,
                                                      std::span<const int64_t> w);

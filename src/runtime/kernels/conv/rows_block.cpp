@@ -96,7 +96,7 @@ std::optional<ConvGeometry> block_conv_geometry(const KernelQuery& q, LiveTaps& 
 }
 
 Dims block_dims(const ConvGeometry& s, int64_t channels) {
-  return {s.batch, blocks_of(channels), s.out[1], s.out[2], kBlock};
+  return {s.batch, blocks_of(channels), s.out_size(1), s.out_size(2), kBlock};
 }
 
 bool supports_block_conv(const KernelQuery& query) {
@@ -306,6 +306,7 @@ Result<std::unique_ptr<KernelState>> prepare_block_transposed(const PrepareConte
     for (const int64_t number : {s.stride[axis], s.dilation[axis], s.pad[axis] % s.stride[axis],
                                  std::min(s.out[axis], s.stride[axis])})
       key += "/" + std::to_string(number);
+  if (s.line != 0) key += "/line";
   TRY(const std::byte* packed,
       context.packed(
           1, key, (state->plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
@@ -344,8 +345,10 @@ std::optional<SlidingWindow> block_window(const KernelQuery& q) {
   if (!floats(q, 5) || q.dims(0).size() != 5 || q.dims(0)[4] != kBlock) return std::nullopt;
   if (op == "GlobalMaxPool" || op == "GlobalAveragePool") return SlidingWindow{};
   if (op != "MaxPool" && op != "AveragePool") return std::nullopt;
-  return read_sliding_window(q.attributes, q.dims(0).subspan(2, 2), {},
-                             q.attributes.get_int("ceil_mode", 0) != 0);
+  auto window = read_sliding_window(q.attributes, q.dims(0).subspan(2, 2), {},
+                                    q.attributes.get_int("ceil_mode", 0) != 0);
+  if (window) lay_column(*window);
+  return window;
 }
 
 bool supports_block_pool(const KernelQuery& query) { return block_window(query).has_value(); }
@@ -361,7 +364,8 @@ Result<std::unique_ptr<KernelState>> prepare_block_pool(const PrepareContext& co
   s.groups = x[1] * kBlock;
   pool.average = op == "AveragePool" || op == "GlobalAveragePool";
   state->global = op == "GlobalMaxPool" || op == "GlobalAveragePool";
-  state->output = {x[0], x[1], state->global ? 1 : s.out[1], state->global ? 1 : s.out[2], kBlock};
+  state->output = {x[0], x[1], state->global ? 1 : s.out_size(1), state->global ? 1 : s.out_size(2),
+                   kBlock};
   if (state->global || !pool.average) return state;
   // Positions of a window along an axis that count: those inside the input, or inside the padding
   // too; never what lies beyond because the output's size was rounded up.

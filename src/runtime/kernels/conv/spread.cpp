@@ -6,6 +6,8 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "runtime/kernels/conv/spread.h"
 #include "runtime/kernels/dispatch.h"
@@ -65,10 +67,39 @@ HWY_INLINE void interleave(const float* phases, int64_t length, int64_t count, i
     for (int64_t j = i; j * count + p < n; ++j) to[j * count + p] = phases[p * length + j] + more;
 }
 
+/// Rows of few pixels where windows lie side by side, one pixel wide: those of a position of the
+/// kernel one after the other.
+template <int kWidth>
+void spread_narrow(const SpreadPlan& plan, const float* columns, float bias, int64_t begin,
+                   int64_t end, float* y) {
+  const ConvGeometry& s = plan.shape;
+  for (int64_t row = begin; row < end;) {
+    const int64_t deep = row / s.out[1], down = row % s.out[1];
+    const int64_t rows = std::min(s.out[1] - down, end - row);
+    const SpreadPlan::Reach& a = plan.reach[0][static_cast<size_t>(deep)];
+    for (int64_t k = 0; k < std::min(s.stride[1], rows); ++k) {
+      const SpreadPlan::Reach& b = plan.reach[1][static_cast<size_t>(down + k)];
+      const float* HWY_RESTRICT from = columns + a.tap + a.at + b.tap + b.at;
+      float* HWY_RESTRICT to = y + (row + k) * kWidth;
+      for (int64_t r = k; r < rows; r += s.stride[1], from += kWidth, to += s.stride[1] * kWidth)
+        for (int i = 0; i < kWidth; ++i) to[i] = from[i] + bias;
+    }
+    row += rows;
+  }
+}
+
+template <int... kLess>
+constexpr auto all_narrow(std::integer_sequence<int, kLess...>) {
+  return std::array{&spread_narrow<kLess + 1>...};
+}
+
 void spread_some(const SpreadPlan& plan, const float* columns, float bias, int64_t begin,
                  int64_t end, float* y, float* room) {
   const ConvGeometry& s = plan.shape;
   const int64_t step = s.stride[2], width = s.out[2], length = plan.length;
+  static constexpr auto kNarrow = all_narrow(std::make_integer_sequence<int, 8>());
+  if (plan.side_by_side && step == 1 && width <= static_cast<int64_t>(kNarrow.size()))
+    return kNarrow[static_cast<size_t>(width - 1)](plan, columns, bias, begin, end, y);
   for (int64_t row = begin; row < end; ++row) {
     const auto deep = static_cast<size_t>(row / s.out[1]),
                down = static_cast<size_t>(row % s.out[1]);

@@ -41,8 +41,10 @@ std::optional<SlidingWindow> window_of(const KernelQuery& query) {
     const int64_t p = query.attributes.get_int("p", 2);
     if (query.opset < 2 || (p != 1 && p != 2)) return std::nullopt;
   }
-  return read_sliding_window(query.attributes, query.dims(0).subspan(2), {},
-                             query.attributes.get_int("ceil_mode", 0) != 0);
+  auto window = read_sliding_window(query.attributes, query.dims(0).subspan(2), {},
+                                    query.attributes.get_int("ceil_mode", 0) != 0);
+  if (window) lay_column(*window);
+  return window;
 }
 
 template <Pool kPool>

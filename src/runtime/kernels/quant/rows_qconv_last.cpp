@@ -122,7 +122,8 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
   s.high = static_cast<int32_t>(context.attributes.get_int("high", is_signed ? 127 : 255));
   s.output = {g.batch};
   const size_t rank = context.dims(kX).size();
-  for (size_t i = 5 - rank; i < 3; ++i) s.output.push_back(g.out[i]);
+  for (int axis = 5 - static_cast<int>(rank); axis < 3; ++axis)
+    s.output.push_back(g.out_size(axis));
   s.output.push_back(outputs);
   const size_t weights = (s.plan.weight_bytes + 63) / 64 * 64;
   std::string key = std::string("qconv_last/") + tiles.name + "/" + std::to_string(g.groups) +
