@@ -540,7 +540,8 @@ Result<bool> transpose_into_gemm(Rewriter& rewriter, Node& node) {
   return false;
 }
 
-/// Zeros around a convolution's input are its pads.
+/// Zeros around a convolution's input are its pads, also where the axes are moved between the two,
+/// as models of images with channels last have it.
 Result<bool> pad_into_conv(Rewriter& rewriter, Node& node) {
   const bool conv = rewriter.is(&node, "Conv");
   if (!conv && !rewriter.is(&node, "AveragePool")) return false;
@@ -550,7 +551,12 @@ Result<bool> pad_into_conv(Rewriter& rewriter, Node& node) {
     return false;
   const Text automatic = attributes.get_string("auto_pad", "NOTSET");
   if (automatic != "NOTSET" && automatic != "VALID") return false;
-  Node* pad = rewriter.producer(node.input(0), "Pad");
+  Node* const turn = rewriter.producer(node.input(0), "Transpose");
+  if (turn != nullptr && (&turn->graph() != &node.graph() || turn->input(0) == nullptr ||
+                          !Rewriter::single_use(turn->output(0))))
+    return false;
+  Node& reader = turn != nullptr ? *turn : node;  // of the Pad
+  Node* pad = rewriter.producer(reader.input(0), "Pad");
   if (pad == nullptr || &pad->graph() != &node.graph() || !Rewriter::single_use(pad->output(0)) ||
       AttributeReader(*pad).get_string("mode", "constant") != "constant")
     return false;
@@ -577,6 +583,17 @@ Result<bool> pad_into_conv(Rewriter& rewriter, Node& node) {
     full[static_cast<size_t>(axis)] = (*amounts)[i];
     full[static_cast<size_t>(axis) + *rank] = (*amounts)[i + axes.size()];
   }
+  if (turn != nullptr) {
+    const auto perm = AttributeReader(*turn).get_ints("perm");
+    if (perm.size() != *rank) return false;
+    const std::vector<int64_t> before = full;
+    for (size_t i = 0; i < *rank; ++i) {
+      if (perm[i] < 0 || perm[i] >= static_cast<int64_t>(*rank)) return false;
+      const auto from = static_cast<size_t>(perm[i]);
+      full[i] = before[from];
+      full[i + *rank] = before[from + *rank];
+    }
+  }
   const size_t spatial = *rank - 2;
   std::vector<int64_t> pads(2 * spatial, 0);
   const auto own = attributes.get_ints("pads");
@@ -599,8 +616,9 @@ Result<bool> pad_into_conv(Rewriter& rewriter, Node& node) {
   }
   node.remove_attribute("auto_pad");
   node.set_ints("pads", pads);
-  node.set_input(0, pad->input(0));
+  reader.set_input(0, pad->input(0));
   rewriter.erase(*pad);
+  if (turn != nullptr) rewriter.touch(*turn);
   rewriter.touch(node);
   return true;
 }

@@ -60,18 +60,20 @@ size_t merge_pair(Rewriter& rewriter, Node& node, const Perm& outer) {
 }
 
 /// Axes of length 1 may go anywhere without moving an element.
+bool moves_no_element(const SymShape* shape, const Perm& perm) {
+  if (shape == nullptr || shape->size() != perm.size()) return false;
+  int64_t last = -1;
+  for (const int64_t axis : perm) {
+    if ((*shape)[static_cast<size_t>(axis)].constant() == 1) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
+
 size_t to_reshape(Rewriter& rewriter, Node& node, const Perm& perm) {
   const SymShape* shape = rewriter.shape(node.input(0));
-  if (shape == nullptr || shape->size() != perm.size()) return 0;
-  int64_t last = -1;
-  bool moves = false;
-  for (size_t i = 0; i < perm.size(); ++i) {
-    moves |= perm[i] != static_cast<int64_t>(i);
-    if ((*shape)[static_cast<size_t>(perm[i])].constant() == 1) continue;
-    if (perm[i] < last) return 0;
-    last = perm[i];
-  }
-  if (!moves) return 0;
+  if (!moves_no_element(shape, perm) || std::is_sorted(perm.begin(), perm.end())) return 0;
   std::vector<int64_t> target;
   int open = 0;
   for (size_t i = 0; i < perm.size(); ++i) {
@@ -239,6 +241,51 @@ const Row* row_of(const Rewriter& rewriter, const Node& node) {
   return nullptr;
 }
 
+/// The axes before a Transpose by `perm` that stand for those a node reduces behind it, if it drops
+/// them and those it leaves keep their order: then it needs no Transpose.
+std::optional<std::vector<int64_t>> reduced_before(const Rewriter& rewriter, const Node& node,
+                                                   const Perm& perm) {
+  const Row* row = row_of(rewriter, node);
+  if (row == nullptr || row->axes != Axes::kReduce || node.outputs().size() != 1 ||
+      AttributeReader(node).get_int("keepdims", 1) != 0 || node.input(1) == nullptr)
+    return std::nullopt;
+  auto axes = rewriter.ints(node.input(1));
+  if (!axes || axes->empty()) return std::nullopt;
+  const auto rank = static_cast<int64_t>(perm.size());
+  std::vector<bool> reduced(perm.size());
+  for (int64_t& axis : *axes) {
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) return std::nullopt;
+    reduced[static_cast<size_t>(axis)] = true;
+    axis = perm[static_cast<size_t>(axis)];
+  }
+  int64_t last = -1;
+  for (size_t i = 0; i < perm.size(); ++i) {
+    if (reduced[i]) continue;
+    if (perm[i] < last) return std::nullopt;
+    last = perm[i];
+  }
+  return axes;
+}
+
+/// Readers of a Transpose that reduce its axes do so before it.
+size_t reduce_before(Rewriter& rewriter, Node& transpose, const Perm& perm) {
+  const Value& turned = *transpose.output(0);
+  const std::vector<Use> uses(turned.uses().begin(), turned.uses().end());
+  size_t count = 0;
+  for (const Use& use : uses) {
+    Node& node = *use.node;
+    if (use.index != 0 || &node.graph() != &transpose.graph()) continue;
+    const auto axes = reduced_before(rewriter, node, perm);
+    if (!axes) continue;
+    node.set_input(0, transpose.input(0));
+    node.set_input(1, rewriter.ints_initializer(node.graph(), *axes, "axes"));
+    rewriter.touch(node);
+    ++count;
+  }
+  return count;
+}
+
 /// Nodes between Transposes by `perm` above and its inverse below, whose values can all be held in
 /// the other order.
 class Region {
@@ -270,7 +317,8 @@ class Region {
     return gain() > 0;
   }
 
-  /// What comes in and goes out, and how many Transposes are saved.
+  /// What comes in and goes out, and how many Transposes are saved. Those that would be added where
+  /// they move no element, as around a mean over all pixels, become Reshapes and do not count.
   int gain() {
     int saved = 0;
     std::set<const Node*> above, below;
@@ -281,7 +329,7 @@ class Region {
         if (!carries_axes(*node, i) || inside(*input)) continue;
         if (is_ours(*input))
           above.insert(input->producer());
-        else if (!rewriter_.is_constant(input))
+        else if (!rewriter_.is_constant(input) && !moves_nothing(*input))
           added_in.insert(input);
       }
       const Value* output = node->output(0);
@@ -290,10 +338,10 @@ class Region {
         if (nodes_.contains(use.node)) continue;
         if (undoes(*use.node))
           below.insert(use.node);
-        else
+        else if (use.index != 0 || !reduced_before(rewriter_, *use.node, perm_))
           needs = true;
       }
-      if (needs) --saved;
+      if (needs && !moves_nothing(*output)) --saved;
     }
     for (const Node* node : above) {
       bool gone = node->output(0)->output_uses() == 0;
@@ -360,6 +408,9 @@ class Region {
   }
   bool is_ours(const Value& value) const {
     return &value.graph() == &graph_ && perm_of(rewriter_, value.producer()) == perm_;
+  }
+  bool moves_nothing(const Value& value) const {
+    return moves_no_element(rewriter_.shape(&value), back_);
   }
   bool undoes(const Node& node) const {
     return &node.graph() == &graph_ && perm_of(rewriter_, &node) == back_;
@@ -512,6 +563,7 @@ Result<size_t> move_transposes(Rewriter& rewriter) {
         if (!status) return;
         const auto perm = perm_of(rewriter, node);
         if (!perm || node->output(0) == nullptr) continue;
+        count += reduce_before(rewriter, *node, *perm);
         Region region(rewriter, graph, *perm);
         if (!region.grow(*node)) continue;
         status = region.apply();

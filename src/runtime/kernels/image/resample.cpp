@@ -20,15 +20,24 @@ using V = hn::Vec<F>;
 
 /// Places of 16 results lie next to each other where an image grows: a few vectors are read and
 /// their lanes distributed. Otherwise two neighbours are gathered as one number of 64 bits.
-void row(const float* x, int64_t length, const int32_t* first, const float* weights, int64_t taps,
-         int64_t n, float* y) {
+void row(const float* x, int64_t length, const int32_t* first, const float* weights, int64_t step,
+         int64_t taps, int64_t n, float* y) {
   const F d;
   const hn::RebindToSigned<F> di;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto weight = [&](int64_t t, int64_t i)
-                          HWY_ATTR { return hn::LoadU(d, weights + t * n + i); };
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
+                          HWY_ATTR { return hn::LoadU(d, weights + t * step + i); };
+  if (n < lanes) {
+    for (int64_t i = 0; i < n; ++i) {
+      float sum = 0;
+      for (int64_t t = 0; t < taps; ++t) sum += weights[t * step + i] * x[first[i] + t];
+      y[i] = sum;
+    }
+    return;
+  }
+  // The last vector reaches back.
+  for (int64_t begin = 0; begin < n; begin += lanes) {
+    const int64_t i = std::min(begin, n - lanes);
     const auto places = hn::LoadU(di, first + i);
     const int64_t low = std::min(first[i], first[i + lanes - 1]),
                   high = std::max(first[i], first[i + lanes - 1]);
@@ -72,11 +81,6 @@ void row(const float* x, int64_t length, const int32_t* first, const float* weig
       if (t < taps) sum = hn::MulAdd(weight(t, i), hn::GatherIndex(d, x + t, places), sum);
     }
     hn::StoreU(sum, d, y + i);
-  }
-  for (; i < n; ++i) {
-    float sum = 0;
-    for (int64_t t = 0; t < taps; ++t) sum += weights[t * n + i] * x[first[i] + t];
-    y[i] = sum;
   }
 }
 
@@ -136,7 +140,7 @@ void places(const float* x, const int32_t* first, const float* weights, int64_t 
 // are made of them are cut off.
 
 void exact_row(const double* x, int64_t length, const int32_t* first, const double* weights,
-               int64_t taps, int64_t n, double* y) {
+               int64_t step, int64_t taps, int64_t n, double* y) {
   const hn::ScalableTag<double> d;
   const hn::RebindToSigned<decltype(d)> di;
   const hn::Rebind<int32_t, decltype(d)> narrow;
@@ -153,13 +157,13 @@ void exact_row(const double* x, int64_t length, const int32_t* first, const doub
     for (int64_t t = 0; t < taps; ++t) {
       const auto value = near ? hn::TableLookupLanes(hn::LoadU(d, x + low + t), lane)
                               : hn::GatherIndex(d, x + t, places);
-      sum = hn::Add(sum, hn::Mul(hn::LoadU(d, weights + t * n + i), value));
+      sum = hn::Add(sum, hn::Mul(hn::LoadU(d, weights + t * step + i), value));
     }
     hn::StoreU(sum, d, y + i);
   }
   for (; i < n; ++i) {
     double sum = 0;
-    for (int64_t t = 0; t < taps; ++t) sum += weights[t * n + i] * x[first[i] + t];
+    for (int64_t t = 0; t < taps; ++t) sum += weights[t * step + i] * x[first[i] + t];
     y[i] = sum;
   }
 }
@@ -265,10 +269,11 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 
 void resample_row(const float* x, int64_t length, const int32_t* first, const float* weights,
-                  int64_t taps, int64_t n, float* y) {
+                  int64_t step, int64_t taps, int64_t n, float* y) {
   TOMBOLO_TARGET(
-      void(const float*, int64_t, const int32_t*, const float*, int64_t, int64_t, float*), row)
-  (x, length, first, weights, taps, n, y);
+      void(const float*, int64_t, const int32_t*, const float*, int64_t, int64_t, int64_t, float*),
+      row)
+  (x, length, first, weights, step, taps, n, y);
 }
 void blend_rows(const float* x, int64_t step, const float* weights, int64_t taps, int64_t n,
                 float* y) {
@@ -283,11 +288,11 @@ void blend_places(const float* x, const int32_t* first, const float* weights, in
 }
 
 void resample_row(const double* x, int64_t length, const int32_t* first, const double* weights,
-                  int64_t taps, int64_t n, double* y) {
-  TOMBOLO_TARGET(
-      void(const double*, int64_t, const int32_t*, const double*, int64_t, int64_t, double*),
-      exact_row)
-  (x, length, first, weights, taps, n, y);
+                  int64_t step, int64_t taps, int64_t n, double* y) {
+  TOMBOLO_TARGET(void(const double*, int64_t, const int32_t*, const double*, int64_t, int64_t,
+                      int64_t, double*),
+                 exact_row)
+  (x, length, first, weights, step, taps, n, y);
 }
 void blend_rows(const double* x, int64_t step, const double* weights, int64_t taps, int64_t n,
                 double* y) {

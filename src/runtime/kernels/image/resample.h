@@ -6,10 +6,10 @@
 
 namespace tombolo {
 
-/// y[i] = sum over t of weights[t * n + i] * x[first[i] + t], for i in [0, n) and x[0..length).
+/// y[i] = sum over t of weights[t * step + i] * x[first[i] + t], for i in [0, n) and x[0..length).
 /// Places rise or fall.
 void resample_row(const float* x, int64_t length, const int32_t* first, const float* weights,
-                  int64_t taps, int64_t n, float* y);
+                  int64_t step, int64_t taps, int64_t n, float* y);
 /// y[i] = sum over t of weights[t] * x[t * step + i], for i in [0, n).
 void blend_rows(const float* x, int64_t step, const float* weights, int64_t taps, int64_t n,
                 float* y);
@@ -20,7 +20,7 @@ void blend_places(const float* x, const int32_t* first, const float* weights, in
 
 /// The same in double, with the very sums of the reference kernel.
 void resample_row(const double* x, int64_t length, const int32_t* first, const double* weights,
-                  int64_t taps, int64_t n, double* y);
+                  int64_t step, int64_t taps, int64_t n, double* y);
 void blend_rows(const double* x, int64_t step, const double* weights, int64_t taps, int64_t n,
                 double* y);
 /// int8_t and uint8_t; what is no whole number is cut off.

@@ -21,6 +21,7 @@ struct Axis {
   std::vector<int32_t> first;
   std::vector<float> weights;  ///< [tap][place] for the last axis, else [place][tap]
   std::vector<double> exact;   ///< the same for bytes, instead
+  int64_t rows = 1;  ///< of the last axis: so many, one behind the other, stand in the lists
 
   const float* weights_for(const float*) const { return weights.data(); }
   const double* weights_for(const double*) const { return exact.data(); }
@@ -81,6 +82,33 @@ Axis axis_of(size_t index, bool last, bool bytes, int64_t length,
   return axis;
 }
 
+/// Rows shorter than some vectors are resampled several at a time.
+void join_rows(Axis& axis, int64_t length) {
+  constexpr int64_t kEnough = 64, kMost = 16;
+  axis.rows = std::clamp<int64_t>(kEnough / std::max<int64_t>(1, axis.length), 1, kMost);
+  const std::vector<int32_t> first = std::exchange(axis.first, {});
+  const std::vector<float> weights = std::exchange(axis.weights, {});
+  for (int64_t row = 0; row < axis.rows; ++row)
+    for (const int32_t place : first)
+      axis.first.push_back(place + static_cast<int32_t>(row * length));
+  for (auto tap = weights.begin(); tap != weights.end(); tap += axis.length)
+    for (int64_t row = 0; row < axis.rows; ++row)
+      axis.weights.insert(axis.weights.end(), tap, tap + axis.length);
+}
+
+/// `count` rows along the last axis, which has `length` elements in x.
+template <typename T>
+void resample_rows(const Axis& axis, const T* x, int64_t length, int64_t count, T* y) {
+  while (count > 0) {
+    const int64_t rows = std::min(count, axis.rows);
+    resample_row(x, rows * length, axis.first.data(), axis.weights_for(x), axis.rows * axis.length,
+                 axis.taps, rows * axis.length, y);
+    x += rows * length;
+    y += rows * axis.length;
+    count -= rows;
+  }
+}
+
 void note_outside(size_t axis, size_t rank, const std::vector<ops::ResizeTaps>& places,
                   ResizeState& state) {
   const auto lies_outside = [](const ops::ResizeTaps& place) { return place.outside; };
@@ -128,6 +156,7 @@ Result<std::unique_ptr<KernelState>> prepare_resize(const PrepareContext& q) {
       if (moves_nothing(places, now[j])) continue;
     }
     state->axes.push_back(axis_of(j, j + 1 == rank, bytes, now[j], places));
+    if (j + 1 == rank && !bytes) join_rows(state->axes.back(), now[j]);
   }
   // Rows that are left out need not be resampled: axes that shrink come before the last one, whose
   // elements are gathered one by one, and those that grow after it.
@@ -154,7 +183,6 @@ Result<std::unique_ptr<KernelState>> prepare_resize(const PrepareContext& q) {
 
 template <typename T>
 void do_axis(const KernelRun& run, const Axis& axis, const T* x, const Dims& dims, T* y) {
-  const T* weights = axis.weights_for(x);
   const auto rank = dims.size();
   int64_t outer = 1, inner = 1;
   for (size_t j = 0; j < axis.axis; ++j) outer *= dims[j];
@@ -163,12 +191,12 @@ void do_axis(const KernelRun& run, const Axis& axis, const T* x, const Dims& dim
   if (axis.axis + 1 == rank) {
     run.parallel_for(outer, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, axis.length)),
                      [&](int64_t begin, int64_t end) {
-                       for (int64_t i = begin; i < end; ++i)
-                         resample_row(x + i * length, length, axis.first.data(), weights, axis.taps,
-                                      axis.length, y + i * axis.length);
+                       resample_rows(axis, x + begin * length, length, end - begin,
+                                     y + begin * axis.length);
                      });
     return;
   }
+  const T* weights = axis.weights_for(x);
   run.parallel_for(outer * axis.length, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, inner)),
                    [&](int64_t begin, int64_t end) {
                      for (int64_t row = begin; row < end; ++row) {
@@ -196,11 +224,9 @@ void do_plane(const KernelRun& run, const ResizeState& s, const float* x, const 
   for (size_t j = 0; j < down.axis; ++j) outer *= dims[j];
   for (size_t j = across.axis + 1; j < dims.size(); ++j) inner *= dims[j];
   const int64_t in_row = width * inner, out_row = across.length * inner;
-  const auto resample = [&](const float* from, float* to) {
-    if (across.axis + 1 == dims.size())
-      resample_row(from, width, across.first.data(), across.weights.data(), across.taps,
-                   across.length, to);
-    else
+  const auto resample = [&](const float* from, int64_t rows, float* to) {
+    if (across.axis + 1 == dims.size()) return resample_rows(across, from, width, rows, to);
+    for (; rows > 0; --rows, from += in_row, to += out_row)
       blend_places(from, across.first.data(), across.weights.data(), across.taps, across.length,
                    inner, to);
   };
@@ -223,8 +249,7 @@ void do_plane(const KernelRun& run, const ResizeState& s, const float* x, const 
               blend(x + (plane + down.first[size_t(place)]) * in_row, place, in_row,
                     room + i * in_row);
             }
-            for (int64_t i = 0; i < rows; ++i)
-              resample(room + i * in_row, y + (from + i) * out_row);
+            resample(room, rows, y + from * out_row);
           }
           return;
         }
@@ -232,10 +257,13 @@ void do_plane(const KernelRun& run, const ResizeState& s, const float* x, const 
         const int64_t most = down.taps + std::max<int64_t>(4, (1 << 12) / out_row);
         float* room = room_for(most * out_row, memory);
         int64_t low = 0, high = 0;
-        for (int64_t row = begin; row < end; ++row) {
-          const int64_t place = row % down.length;
-          const int64_t first = row / down.length * height + down.first[size_t(place)];
-          const int64_t last = first + down.taps;
+        int64_t place = begin % down.length, plane = begin / down.length * height;
+        for (int64_t row = begin; row < end; ++row, ++place) {
+          if (place == down.length) {
+            place = 0;
+            plane += height;
+          }
+          const int64_t first = plane + down.first[size_t(place)], last = first + down.taps;
           if (first < low || first >= high) {
             low = high = first;
           } else if (last > low + most) {
@@ -245,10 +273,10 @@ void do_plane(const KernelRun& run, const ResizeState& s, const float* x, const 
           if (high < last) {
             // As many as there is room for, of those that the rest of the plane reads.
             const int64_t left = std::min(end - row, down.length - place) - 1;
-            const int64_t reads =
-                first - down.first[size_t(place)] + down.first[size_t(place + left)] + down.taps;
+            const int64_t reads = plane + down.first[size_t(place + left)] + down.taps;
             const int64_t until = std::max(last, std::min(low + most, reads));
-            for (; high < until; ++high) resample(x + high * in_row, room + (high - low) * out_row);
+            resample(x + high * in_row, until - high, room + (high - low) * out_row);
+            high = until;
           }
           blend(room + (first - low) * out_row, place, out_row, y + row * out_row);
         }
