@@ -214,7 +214,7 @@ class BlockLayout {
     if (rewriter_.dim(node.input(0), 1).value_or(0) > kFewChannels)
       for (const Use& use : node.input(0)->uses())
         if (use.node != &node && convolves(*use.node)) return false;
-    return !read_in_blocks(node);
+    return !read_in_blocks(node, is_line(node.input(0)));
   }
   /// Whether to turn channels and back takes longer than what is saved. A number that is turned
   /// takes as long as some ten products. One position is a product of matrices on the pixels as
@@ -287,7 +287,7 @@ class BlockLayout {
          {Text("MaxPool"), Text("AveragePool"), Text("GlobalMaxPool"), Text("GlobalAveragePool")})
       if (rewriter_.is(&node, name)) op = name;
     const Blocked from = *x;
-    const bool reduces = op.empty() && over_pixels(node, from);
+    const bool reduces = op.empty() && over_pixels(node, from.line);
     if (reduces && rewriter_.is(&node, "ReduceMean")) op = "GlobalAveragePool";
     if (reduces && rewriter_.is(&node, "ReduceMax")) op = "GlobalMaxPool";
     if (op.empty() || AttributeReader(node).get_int("storage_order", 0) != 0) return false;
@@ -303,13 +303,14 @@ class BlockLayout {
     return true;
   }
   /// Whether the constant axes of a reduction are all spatial ones.
-  bool over_pixels(const Node& node, const Blocked& x) const {
+  bool over_pixels(const Node& node, bool line) const {
     if (node.inputs().size() < 2 || node.input(1) == nullptr) return false;
+    const Blocked x{nullptr, 0, line};
     const auto axes = rewriter_.ints(node.input(1));
     if (!axes || axes->size() != x.rank() - 2) return false;
     int64_t sum = 0;
     for (const int64_t axis : *axes) sum += x.axis(axis);
-    return sum == (x.line ? 3 : 5) && x.axis(axes->front()) >= 2;  // 2 and 3, in any order
+    return sum == (line ? 3 : 5) && x.axis(axes->front()) >= 2;  // 2 and 3, in any order
   }
 
   bool lrn(Node& node) {
@@ -342,7 +343,7 @@ class BlockLayout {
       channels += found->channels;
     }
     // Channels that begin inside of a block are moved, for those who read blocks.
-    if (!whole && !read_in_blocks(node)) return false;
+    if (!whole && !read_in_blocks(node, line)) return false;
     Node& made = rewriter_.add(node, whole ? "Concat" : "BlockConcat", list, node.output(0)->name(),
                                1, whole ? Text() : kBlockDomain);
     if (whole)
@@ -464,7 +465,7 @@ class BlockLayout {
 
   /// Whether blocks of what the node makes are read, perhaps behind others, by one that computes
   /// on them: what is only made larger and given away had better be turned while it is small.
-  bool read_in_blocks(const Node& node, int depth = 4) const {
+  bool read_in_blocks(const Node& node, bool line, int depth = 4) const {
     const auto is_any = [&](const Node* user, std::span<const Text> names) {
       return std::any_of(names.begin(), names.end(),
                          [&](Text name) { return rewriter_.is(user, name); });
@@ -472,14 +473,17 @@ class BlockLayout {
     static constexpr Text kPassedOn[] = {"Pad",         "Slice", "Split",
                                          "Resize",      "Clip",  "MaxPool",
                                          "AveragePool", "LRN",   "BatchNormalization"};
+    static constexpr Text kGlobal[] = {"GlobalAveragePool", "GlobalMaxPool"};
+    static constexpr Text kReduced[] = {"ReduceMean", "ReduceMax"};
     for (const Value* output : node.outputs()) {
       if (output == nullptr) continue;
       for (const Use& use : output->uses()) {
         if (convolves(*use.node) || rewriter_.is(use.node, "Concat") ||
-            is_any(use.node, kBlockBinary))
+            is_any(use.node, kBlockBinary) || is_any(use.node, kGlobal) ||
+            (is_any(use.node, kReduced) && over_pixels(*use.node, line)))
           return true;
         if (depth > 0 && (is_any(use.node, kPassedOn) || is_any(use.node, kBlockUnary)) &&
-            read_in_blocks(*use.node, depth - 1))
+            read_in_blocks(*use.node, line, depth - 1))
           return true;
       }
     }
@@ -493,7 +497,7 @@ class BlockLayout {
   bool resize(Node& node) {
     if (!rewriter_.is(&node, "Resize") || node.input(0) == nullptr) return false;
     const Blocked* x = find(node.input(0));
-    if (x == nullptr || !is_image(node.input(0)) || !read_in_blocks(node)) return false;
+    if (x == nullptr || !is_image(node.input(0)) || !read_in_blocks(node, x->line)) return false;
     const AttributeReader attributes(node);
     if (attributes.get_string("coordinate_transformation_mode", "half_pixel") ==
             "tf_crop_and_resize" ||
