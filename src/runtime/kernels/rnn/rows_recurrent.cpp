@@ -413,6 +413,7 @@ struct Cell {
   // DynamicQuantizeLSTM: by h, to each gate.
   float* given;
   ByteProduct* bytes;
+  bool at_rest;  ///< the state is zero, as it is before the first step
 
   BinaryFn& sum = *binary_fn(Binary::kAdd, DType::kFloat32);
   BinaryFn& difference = *binary_fn(Binary::kSub, DType::kFloat32);
@@ -430,7 +431,9 @@ struct Cell {
   /// which may be h.
   void lstm(float* gates, float* h, float* next, bool backwards) const {
     const int64_t n = s.hidden, width = s.width();
-    if (s.bytes[1].packed != nullptr) {
+    if (at_rest) {
+      // What it gives is zero.
+    } else if (s.bytes[1].packed != nullptr) {
       bytes->multiply(h, s.bytes[1], direction, nullptr, given);
       add(gates, given, rows * width);
     } else {
@@ -495,7 +498,8 @@ struct Cell {
   /// One step of RNN.
   void plain(float* gates, const float* h, float* next, bool backwards) const {
     const int64_t n = s.hidden;
-    gemm(rows, n, n, h, n, r, gates, step, {.init = gates, .ldi = step, .backwards = backwards});
+    if (!at_rest)
+      gemm(rows, n, n, h, n, r, gates, step, {.init = gates, .ldi = step, .backwards = backwards});
     for (int64_t b = 0; b < rows; ++b) {
       if (limited()) limit(gates + b * step, n);
       function(0)(gates + b * step, next + b * n, n);
@@ -508,8 +512,15 @@ struct Cell {
     constexpr float one = 1;
     const bool usual = s.usual[direction];
     if (s.inside()) {
-      gemm(rows, 3 * n, n, h, n, r, room, 3 * n,
-           {.col_bias = recurrent_bias, .backwards = backwards});
+      if (!at_rest)
+        gemm(rows, 3 * n, n, h, n, r, room, 3 * n,
+             {.col_bias = recurrent_bias, .backwards = backwards});
+      for (int64_t b = 0; at_rest && b < rows; ++b) {
+        if (recurrent_bias != nullptr)
+          std::copy_n(recurrent_bias, 3 * n, room + 3 * b * n);
+        else
+          std::fill_n(room + 3 * b * n, 3 * n, 0.0f);
+      }
       if (usual) return gru_cells(gates, step, rows, n, room, h, next);
       for (int64_t b = 0; b < rows; ++b) {
         float *g = gates + b * step, *own = room + 3 * b * n;
@@ -520,8 +531,9 @@ struct Cell {
         add(g + 2 * n, own + 2 * n, n);
       }
     } else {
-      gemm(rows, 2 * n, n, h, n, r, gates, step,
-           {.init = gates, .ldi = step, .backwards = backwards});
+      if (!at_rest)
+        gemm(rows, 2 * n, n, h, n, r, gates, step,
+             {.init = gates, .ldi = step, .backwards = backwards});
       if (usual) {
         gru_reset(gates, step, rows, n, h, room);
       } else {
@@ -532,8 +544,9 @@ struct Cell {
           product(g + n, false, h + b * n, false, room + b * n, n);
         }
       }
-      gemm(rows, n, n, room, n, r + s.r_gates, gates + 2 * n, step,
-           {.init = gates + 2 * n, .ldi = step, .backwards = backwards});
+      if (!at_rest)
+        gemm(rows, n, n, room, n, r + s.r_gates, gates + 2 * n, step,
+             {.init = gates + 2 * n, .ldi = step, .backwards = backwards});
       if (usual) return gru_update(gates, step, rows, n, h, next);
     }
     for (int64_t b = 0; b < rows; ++b) {
@@ -652,6 +665,7 @@ Status run_recurrent(KernelRun& run) {
         .room = gates + room_at + from * s.aside(),
         .given = gates + given_at,
         .bytes = product ? &*product : nullptr,
+        .at_rest = std::all_of(h, h + part, [](float number) { return number == 0; }),
     };
     // Where nobody needs the state as it was, it is written where it comes out.
     const bool direct = y != nullptr && lengths == nullptr && (!s.batch_major || count == 1);
@@ -698,6 +712,7 @@ Status run_recurrent(KernelRun& run) {
       s.gates == 1 ? cell.plain(own, h, next, odd)
       : lstm       ? cell.lstm(own, h, next, odd)
                    : cell.gru(own, h, next, odd);
+      cell.at_rest = false;
       h = next;
       for (int64_t b = 0; !direct && out != nullptr && b < active; ++b)
         std::copy_n(h + b * s.hidden, s.hidden, out + b * out_step);
