@@ -521,6 +521,35 @@ TEST_P(Networks, ConvolutionsOfNarrowImages) {
     }
 }
 
+// Of images of few rows, rows of the kernel that see padding alone are left out: with channels that
+// fill blocks, that do not, and fewer than a block, several chunks of weights, and what follows in
+// tiles or behind them.
+TEST_P(Networks, ConvolutionsOfFewRows) {
+  for (const int64_t channels : {8, 16, 40, 96, 272})
+    for (const char* attributes :
+         {"pads = [1, 1, 1, 1]", "pads = [2, 1, 2, 1], dilations = [2, 1]",
+          "pads = [1, 1, 1, 1], strides = [2, 1]", "pads = [2, 0, 0, 0]", "pads = [0, 1, 2, 1]"}) {
+      const std::string list(attributes), in = std::to_string(channels);
+      const std::string weights = constant("p", {channels, channels, 1, 1}) + "," +
+                                  constant("w", {40, channels, 3, 3}) + "," +
+                                  constant("q", {40, channels, 1, 1}) + "," + constant("b", {40});
+      for (const int64_t rows : {3, 4, 5}) {
+        agree(weights,
+              "a = Conv (x, p)  c = Conv <" + list + "> (a, w, b)  d = Gelu (c)  y = Relu (d)",
+              {{2, channels, rows, 19}, {1, channels, rows, 5}});
+        agree(weights,
+              "a = Conv (x, p)  c = Conv <" + list +
+                  "> (a, w)  d = Relu (c)  e = Sigmoid (c)  "
+                  "y = Mul (d, e)",
+              {{1, channels, rows, 33}});
+      }
+    }
+  agree(constant("w", {48, 48, 5, 3}) + "," + constant("b", {48}),
+        "a = Conv <pads = [2, 1, 2, 1]> (x, w, b)  r = Relu (a)  "
+        "c = Conv <pads = [2, 1, 2, 1]> (r, w)  y = Add (c, a)",
+        {{1, 48, 3, 20}, {2, 48, 4, 9}});
+}
+
 TEST_P(Networks, PoolsOfOneColumn) {
   for (const char* pool :
        {"MaxPool <kernel_shape = [3, 1], strides = [2, 1], pads = [1, 0, 1, 0]>",

@@ -70,7 +70,8 @@ struct BlockConvPlan {
     int64_t in, out;  ///< of the first pixel: floats in the image, floats in a block of the output
     int64_t jump;
     int rows;
-    uint64_t taps = 0;  ///< kClipped: positions of the kernel inside the image, as bits
+    uint64_t taps = 0;         ///< kClipped: positions of the kernel inside the image, as bits
+    int above = 0, below = 0;  ///< kDirect: rows of the kernel that only see padding
   };
   ConvGeometry shape;
   Algorithm algorithm = Algorithm::kDirect;
@@ -79,10 +80,12 @@ struct BlockConvPlan {
   int64_t rows = 0, columns = 0;  ///< of the image
   int64_t step = 0;               ///< floats from one output pixel's window to the next
   std::vector<Piece> pieces;
-  /// [input block][kernel position], or [channel][kernel row]; kClipped: [input block].
+  /// [kernel row][input block][column], then those of a block that is not full; or [channel][kernel
+  /// row]; kClipped: [input block].
   std::vector<int64_t> offsets;
   int64_t length = 0, rest = 0, rest_length = 0;
-  int64_t chunk = 0;  ///< entries of the weights that stay in the second cache
+  int64_t row_entries = 0;  ///< of a row of the kernel, where pieces leave some out; else 0
+  int64_t chunk = 0;        ///< entries of the weights that stay in the second cache
   /// What a vector of output channels sums up: as many inputs as its groups have.
   struct Vector {
     int64_t first, entries;  ///< of `offsets`

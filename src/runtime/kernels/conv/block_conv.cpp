@@ -48,6 +48,29 @@ bool winograd_fits(const ConvGeometry& s) {
          tiles * winograd_matrices(s) * 10 <= s.out_plane() * s.taps() * 7;
 }
 
+/// Rows of the kernel that no output of a piece sees the image with: at both ends of an image of
+/// few rows that is a good part of all.
+void leave_out_rows(BlockConvPlan& plan) {
+  const ConvGeometry& s = plan.shape;
+  const auto inside = [&](int64_t row, int64_t k) {
+    const int64_t at = row * s.stride[1] - s.pad[1] + k * s.dilation[1];
+    return at >= 0 && at < s.in[1];
+  };
+  for (BlockConvPlan::Piece& piece : plan.pieces) {
+    const int64_t first = piece.out / kBlock;
+    const int64_t from = first / s.out[2], to = (first + piece.rows - 1) / s.out[2];
+    const auto seen = [&](int64_t k) {
+      for (int64_t row = from; row <= to; ++row)
+        if (inside(row, k)) return true;
+      return false;
+    };
+    const auto kernel = static_cast<int>(s.kernel[1]);
+    while (piece.above + 1 < kernel && !seen(piece.above)) ++piece.above;
+    while (piece.above + piece.below + 1 < kernel && !seen(kernel - 1 - piece.below)) ++piece.below;
+    if (piece.above + piece.below > 0) plan.row_entries = s.in_channels / kBlock * s.kernel[2];
+  }
+}
+
 void plan_direct(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
   const bool flat = !plan.plain && !plan.copy && s.taps() == 1 && s.stride[1] == 1 &&
@@ -67,12 +90,18 @@ void plan_direct(BlockConvPlan& plan) {
   } else {
     plan.length = kBlock;
     plan.rest_length = s.in_channels % kBlock;
-    for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
+    const int64_t whole = s.in_channels / kBlock;
+    const auto add_blocks = [&](int64_t from, int64_t to) {
       for (int64_t r = 0; r < s.kernel[1]; ++r)
-        for (int64_t k = 0; k < s.kernel[2]; ++k)
-          plan.offsets.push_back(b * plane +
-                                 (r * s.dilation[1] * plan.columns + k * s.dilation[2]) * kBlock);
+        for (int64_t b = from; b < to; ++b)
+          for (int64_t k = 0; k < s.kernel[2]; ++k)
+            plan.offsets.push_back(b * plane +
+                                   (r * s.dilation[1] * plan.columns + k * s.dilation[2]) * kBlock);
+    };
+    add_blocks(0, whole);
+    add_blocks(whole, blocks_of(s.in_channels));
     if (plan.rest_length != 0) plan.rest = s.taps();
+    leave_out_rows(plan);
   }
   const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
   plan.chunk = block_chunk(entries, plan.length);
@@ -215,10 +244,15 @@ void pack_block_conv(const BlockConvPlan& plan, const float* w, float* packed) {
     for (int64_t t = 0; t < taps; ++t)
       for (int64_t c = 0; c < s.in_channels; ++c) order.push_back(c * taps + t);
   } else {
-    for (int64_t c0 = 0; c0 < s.in_channels; c0 += kBlock)
-      for (int64_t t = 0; t < taps; ++t)
-        for (int64_t c = c0; c < std::min(s.in_channels, c0 + kBlock); ++c)
-          order.push_back(c * taps + t);
+    const auto add_blocks = [&](int64_t from, int64_t to) {
+      for (int64_t r = 0; r < s.kernel[1]; ++r)
+        for (int64_t c0 = from; c0 < to; c0 += kBlock)
+          for (int64_t t = r * s.kernel[2]; t < (r + 1) * s.kernel[2]; ++t)
+            for (int64_t c = c0; c < std::min(to, c0 + kBlock); ++c) order.push_back(c * taps + t);
+    };
+    const int64_t whole = s.in_channels / kBlock * kBlock;
+    add_blocks(0, whole);
+    add_blocks(whole, s.in_channels);
   }
   const int64_t depth = s.depth(), width = block_tiles().panel();
   const int64_t padded = vector_channels(s.out_channels), panels = (padded + width - 1) / width;
@@ -279,36 +313,73 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
   const float* const weights = t.b;
   if (tiles.lanes < kBlock)
     t.ahead = std::clamp(columns / std::max<int64_t>(1, to - from), kBlock / 4, kBlock);
+  const int64_t row = plan.row_entries, all = plan.shape.kernel[1];
   for (int64_t e = 0; e == 0 || e < entries; e += plan.chunk) {
-    const bool first = e == 0, last = e + plan.chunk >= entries;
-    t.offsets = offsets + e;
-    t.entries = std::min(plan.chunk, entries - e);
-    t.length = plan.length;
-    t.rest = last ? plan.rest : 0;
-    t.rest_length = plan.rest_length;
-    t.b = weights + e * plan.length * columns;
-    const int64_t size = t.entries * t.length * columns;
-    t.bias = first ? bias : nullptr;
-    t.clamp = last && act.kind == Activation::Kind::kClamp;
+    const int64_t end = std::min(entries, e + plan.chunk);
+    const bool ends = end == entries;
+    const float* const b = weights + e * plan.length * columns;
+    const int64_t size = (end - e) * plan.length * columns;
     t.lo = act.alpha;
     t.hi = act.beta;
+    // Whether a piece is done with these entries, and not before.
+    const auto completes = [&](const BlockConvPlan::Piece& piece) {
+      if (piece.below == 0 || plan.rest > 0) return ends;
+      const int64_t high = (all - piece.below) * row;
+      return high > e && high <= end;
+    };
     int64_t raw = from;  // from this piece on the activation is still to come
     for (int64_t p = from; p < to; ++p) {
       const BlockConvPlan::Piece& piece = plan.pieces[static_cast<size_t>(p)];
+      // Of these entries those that it sees, and whether they are its first ones.
+      const int64_t low = std::clamp(piece.above * row, e, end);
+      const int64_t high = piece.below == 0 ? end : std::clamp((all - piece.below) * row, low, end);
+      const bool cut = piece.above + piece.below > 0, first = piece.above * row >= e;
+      const bool rests = ends && plan.rest > 0;
+      if (low == high && !rests) {
+        raw = p + 1;
+        continue;
+      }
+      const bool last = completes(piece);
       t.a = image + piece.in;
       t.jump = piece.jump;
       t.c = y + piece.out;
-      t.init = !first ? t.c : residual != nullptr ? residual + piece.out : nullptr;
+      BlockTileFn* const tile = tiles.get(plan.step, piece.rows, vectors);
       // While these weights are used, those that come after them come nearer, a part with each
       // piece: all of it with the first ones would wait for the memory.
-      const int64_t line = (p - from) * t.entries * t.length * t.ahead;
-      t.next = line < size ? t.b + size + line : nullptr;
-      tiles.get(plan.step, piece.rows, vectors)(t);
-      if (!last || act.tiled()) continue;
-      const int64_t floats = piece.rows * kBlock, start = plan.pieces[static_cast<size_t>(raw)].out;
-      if (p + 1 < to && p + 1 < raw + kPiecesAtOnce &&
-          plan.pieces[static_cast<size_t>(p + 1)].out == piece.out + floats)
+      const int64_t line = (p - from) * (end - e) * plan.length * t.ahead;
+      t.next = line < size ? b + size + line : nullptr;
+      const auto sum = [&](int64_t begin, int64_t count, int64_t length, const float* of,
+                           bool begins, bool done) {
+        t.offsets = offsets + begin;
+        t.entries = count;
+        t.length = length;
+        t.b = of;
+        t.bias = begins ? bias : nullptr;
+        t.init = !begins ? t.c : residual != nullptr ? residual + piece.out : nullptr;
+        t.clamp = done && act.kind == Activation::Kind::kClamp;
+        tile(t);
+      };
+      t.rest = rests && !cut ? plan.rest : 0;
+      t.rest_length = plan.rest_length;
+      const bool rest_apart = rests && cut;
+      if (low < high || !rest_apart)
+        sum(low, high - low, plan.length, b + (low - e) * plan.length * columns, first,
+            last && !rest_apart);
+      if (rest_apart) {
+        const int64_t of_row = plan.rest / all, skipped = piece.above * of_row;
+        sum(entries + skipped, plan.rest - skipped - piece.below * of_row, plan.rest_length,
+            weights + (entries * plan.length + skipped * plan.rest_length) * columns,
+            first && low == high, true);
+      }
+      if (!last || act.tiled()) {
+        raw = p + 1;
         continue;
+      }
+      const int64_t floats = piece.rows * kBlock, start = plan.pieces[static_cast<size_t>(raw)].out;
+      if (p + 1 < to && p + 1 < raw + kPiecesAtOnce) {
+        const BlockConvPlan::Piece& next = plan.pieces[static_cast<size_t>(p + 1)];
+        if (next.out == piece.out + floats && completes(next)) continue;
+      }
       // A tile narrower than a block fills it up with the next one.
       const int64_t n = piece.out + floats - start, width = std::min<int64_t>(columns, kBlock);
       for (int64_t c = 0; c < columns; c += kBlock)
