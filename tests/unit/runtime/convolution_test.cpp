@@ -502,7 +502,19 @@ TEST_P(Networks, ConvolutionsOfNarrowImages) {
     EXPECT_EQ(std::count(kernels.begin(), kernels.end(), "block_conv_f32"), 3);
     agree(weights, "a = Conv (x, p)  c = Conv <" + list + "> (a, w)  y = Relu (c)", {x});
   }
-  // With depth, and a sum.
+  // With depth, planes as rows, and a sum.
+  for (const char* attributes :
+       {"pads = [1, 0, 0, 2, 0, 0]", "strides = [2, 1, 1], pads = [1, 0, 0, 0, 0, 0]",
+        "dilations = [2, 1, 1]", "strides = [1, 2, 1]", "pads = [0, 1, 0, 0, 0, 0]"}) {
+    const std::string list(attributes);
+    const std::string weights = constant("w", {8, 6, 3, 1, 1}) + "," + constant("b", {8}) + "," +
+                                constant("d", {6, 1, 3, 1, 1});
+    for (const std::vector<int64_t>& x :
+         {std::vector<int64_t>{2, 6, 7, 5, 4}, {1, 6, 5, 9, 1}, {1, 6, 6, 1, 1}}) {
+      agree(weights, "c = Conv <" + list + "> (x, w, b)  y = Relu (c)", {x});
+      agree(weights, "y = Conv <group = 6, " + list + "> (x, d)", {x});
+    }
+  }
   agree(constant("w", {8, 6, 3, 3, 1}), "y = Conv <pads = [1, 1, 0, 1, 1, 0]> (x, w)",
         {{1, 6, 5, 9, 1}});
   agree(constant("w", {32, 32, 3, 1}),

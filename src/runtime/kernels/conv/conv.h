@@ -28,19 +28,17 @@ struct ConvGeometry {
   // Depth, height, width; those an operator does not have are 1.
   int64_t in[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1};
   int64_t dilation[3] = {1, 1, 1}, pad[3] = {0, 0, 0}, out[3] = {1, 1, 1};
-  /// Not 0: so many pixels wide is the operator's output, whose rows lie one behind the other and
-  /// are one row here, as are those of its input.
-  int64_t line = 0;
+  /// The operator's `out` where axes of it are joined to one here; else zeros.
+  int64_t given_out[3] = {0, 0, 0};
 
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t depth() const { return in_channels * taps(); }
   int64_t in_plane() const { return in[0] * in[1] * in[2]; }
   int64_t out_plane() const { return out[0] * out[1] * out[2]; }
   int64_t extent(int axis) const { return (kernel[axis] - 1) * dilation[axis] + 1; }
+  bool joined() const { return given_out[2] != 0; }
   /// Of the output, by the operator's axes.
-  int64_t out_size(int axis) const {
-    return line == 0 || axis == 0 ? out[axis] : axis == 1 ? out[2] / line : line;
-  }
+  int64_t out_size(int axis) const { return joined() ? given_out[axis] : out[axis]; }
 };
 
 /// One channel with its padding, split into phases: [depth][row phase][column

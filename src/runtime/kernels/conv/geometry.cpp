@@ -60,7 +60,7 @@ LiveTaps trim_kernel(ConvGeometry& s) {
 /// Makes one row of an image, where rows are so narrow that kernels, which take many pixels of one
 /// at a time, would take few: those of one column, those that a window covers from end to end, and
 /// narrow ones where each channel has a kernel of its own, one pixel wide.
-void lay_line(ConvGeometry& s) {
+void join_rows(ConvGeometry& s) {
   const int64_t width = s.in[2];
   constexpr int64_t kNarrow = 16;
   if (s.in[1] == 1 || s.pad[2] != 0) return;
@@ -70,7 +70,7 @@ void lay_line(ConvGeometry& s) {
                      s.out_channels == 1 && width <= kNarrow && s.stride[1] == 1 &&
                      s.stride[2] == 1;
   if (!covers && !apart) return;
-  s.line = s.out[2];
+  if (!s.joined()) std::copy_n(s.out, 3, s.given_out);
   s.in[2] *= std::exchange(s.in[1], 1);
   s.out[2] *= std::exchange(s.out[1], 1);
   s.kernel[2] *= std::exchange(s.kernel[1], 1);
@@ -79,6 +79,28 @@ void lay_line(ConvGeometry& s) {
   // side.
   s.stride[2] = std::exchange(s.stride[1], 1) * (covers ? width : 1);
   s.dilation[2] = covers && width > 1 ? 1 : std::exchange(s.dilation[1], 1) * width;
+}
+
+/// Makes a row of each plane of a volume whose kernel is one pixel high and wide.
+void join_planes(ConvGeometry& s) {
+  if (s.in[0] == 1) return;
+  for (const int axis : {1, 2})
+    if (s.kernel[axis] != 1 || s.pad[axis] != 0 || s.out[axis] != s.in[axis] ||
+        (s.stride[axis] != 1 && s.in[axis] != 1))
+      return;
+  std::copy_n(s.out, 3, s.given_out);
+  for (int64_t* sizes : {s.in, s.out}) sizes[2] *= sizes[1];
+  for (int64_t* sizes : {s.in, s.kernel, s.stride, s.dilation, s.pad, s.out}) {
+    sizes[1] = sizes[0];
+    sizes[0] = sizes == s.pad ? 0 : 1;
+  }
+  s.stride[2] = 1;
+}
+
+/// Joins axes where that makes longer rows of what lies in memory as before.
+void join_axes(ConvGeometry& s) {
+  join_planes(s);
+  join_rows(s);
 }
 
 std::optional<SlidingWindow> slide(const AttributeReader& attributes,
@@ -144,10 +166,10 @@ std::optional<SlidingWindow> read_sliding_window(const AttributeReader& attribut
   return window;
 }
 
-void lay_column(SlidingWindow& window) {
+void join_column(SlidingWindow& window) {
   if (window.shape.in[2] != 1 || window.pad_end[2] != 0) return;
-  lay_line(window.shape);
-  if (window.shape.line != 0) window.pad_end[2] = std::exchange(window.pad_end[1], 0);
+  join_rows(window.shape);
+  if (window.shape.joined()) window.pad_end[2] = std::exchange(window.pad_end[1], 0);
 }
 
 template <typename T>
@@ -173,7 +195,9 @@ std::string LiveTaps::key() const {
     if (count[axis] != all[axis])
       text += "/" + std::to_string(axis) + ":" + std::to_string(first[axis]) + "+" +
               std::to_string(count[axis]);
-  return line != 0 ? text + "/line:" + std::to_string(line) : text;
+  if (joined[0] != 0)
+    for (const int64_t size : joined) text += "/" + std::to_string(size);
+  return text;
 }
 
 std::optional<ConvGeometry> read_conv_geometry(const AttributeReader& attributes,
@@ -193,8 +217,8 @@ std::optional<ConvGeometry> read_conv_geometry(const AttributeReader& attributes
   s.in_channels = x[1] / s.groups;
   s.out_channels = w[0] / s.groups;
   if (live != nullptr) {
-    lay_line(s);
-    live->line = s.line;
+    join_axes(s);
+    if (s.joined()) std::copy_n(s.kernel, 3, live->joined);
   }
   return s;
 }
@@ -254,7 +278,7 @@ std::optional<ConvGeometry> read_transposed_geometry(const AttributeReader& attr
     floats *= static_cast<double>(s.out[axis]);
   }
   if (floats > 1e9) return std::nullopt;
-  if (s.in[2] == 1) lay_line(s);
+  if (s.in[2] == 1) join_rows(s);
   return s;
 }
 

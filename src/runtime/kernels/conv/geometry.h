@@ -25,14 +25,15 @@ std::optional<SlidingWindow> read_sliding_window(const AttributeReader& attribut
                                                  std::span<const int64_t> input,
                                                  std::span<const int64_t> kernel, bool ceil_mode);
 
-/// Makes a row of one column: see ConvGeometry::line.
-void lay_column(SlidingWindow& window);
+/// Makes one row of one column: see ConvGeometry::given_out.
+void join_column(SlidingWindow& window);
 
 /// Positions of a kernel, along each axis, that meet the input at all. A dilation as large as the
 /// input leaves but the middle one: what the others are multiplied with is padding.
 struct LiveTaps {
   int64_t all[3] = {1, 1, 1}, first[3] = {0, 0, 0}, count[3] = {1, 1, 1};
-  int64_t line = 0;  ///< as ConvGeometry::line; the others are by the operator's axes
+  int64_t joined[3] = {0, 0,
+                       0};  ///< the kernel where axes are joined; the rest is by the operator's
 
   bool whole() const { return count[0] == all[0] && count[1] == all[1] && count[2] == all[2]; }
   /// What is left of w, `rows` kernels: of float or uint8_t.
@@ -42,7 +43,7 @@ struct LiveTaps {
 };
 
 /// Conv: x [N, C, ...] and w [M, C / group, ...]. With `live`, the shape is that of a kernel which
-/// has lost all other positions, and narrow rows may be one (ConvGeometry::line).
+/// has lost all other positions, and axes may be joined (ConvGeometry::given_out).
 std::optional<ConvGeometry> read_conv_geometry(const AttributeReader& attributes,
                                                std::span<const int64_t> x,
                                                std::span<const int64_t> w,

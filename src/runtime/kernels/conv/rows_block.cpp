@@ -306,7 +306,7 @@ Result<std::unique_ptr<KernelState>> prepare_block_transposed(const PrepareConte
     for (const int64_t number : {s.stride[axis], s.dilation[axis], s.pad[axis] % s.stride[axis],
                                  std::min(s.out[axis], s.stride[axis])})
       key += "/" + std::to_string(number);
-  if (s.line != 0) key += "/line";
+  if (s.joined()) key += "/joined";
   TRY(const std::byte* packed,
       context.packed(
           1, key, (state->plan.weight_floats + 64) * sizeof(float), [&](std::byte* target) {
@@ -347,7 +347,7 @@ std::optional<SlidingWindow> block_window(const KernelQuery& q) {
   if (op != "MaxPool" && op != "AveragePool") return std::nullopt;
   auto window = read_sliding_window(q.attributes, q.dims(0).subspan(2, 2), {},
                                     q.attributes.get_int("ceil_mode", 0) != 0);
-  if (window) lay_column(*window);
+  if (window) join_column(*window);
   return window;
 }
 

@@ -43,7 +43,7 @@ std::optional<SlidingWindow> window_of(const KernelQuery& query) {
   }
   auto window = read_sliding_window(query.attributes, query.dims(0).subspan(2), {},
                                     query.attributes.get_int("ceil_mode", 0) != 0);
-  if (window) lay_column(*window);
+  if (window) join_column(*window);
   return window;
 }
 
