@@ -51,8 +51,9 @@ constexpr Pass kPasses[] = {
      "Transpose of Transpose becomes one; one that moves only axes of length 1 becomes a Reshape",
      1, merge_transposes},
     {"move-transposes",
-     "Transposes around a region that does not care about the order of axes cancel through it", 1,
-     move_transposes},
+     "Transposes around a region that does not care about the order of axes cancel through it; "
+     "reductions that leave the order of the other axes go before them",
+     1, move_transposes},
     {"fold-batch-norm",
      "BatchNormalization goes into the weights of the Conv, ConvTranspose or Gemm before it", 2,
      fold_batch_norm},
@@ -61,8 +62,8 @@ constexpr Pass kPasses[] = {
      "MatMul before them",
      2, fold_scale_and_bias},
     {"fold-pad",
-     "Pad with zeros goes into Conv and AveragePool; what a Slice cuts off the ends of Conv or "
-     "ConvTranspose is not computed",
+     "Pad with zeros goes into Conv and AveragePool, also past a Transpose; what a Slice cuts off "
+     "the ends of Conv or ConvTranspose is not computed",
      1, fold_pad},
     {"matmul-to-gemm",
      "MatMul and Add of matrices become Gemm; a Transpose before Gemm becomes its attribute", 2,
