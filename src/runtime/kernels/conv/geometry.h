@@ -32,8 +32,8 @@ void join_column(SlidingWindow& window);
 /// input leaves but the middle one: what the others are multiplied with is padding.
 struct LiveTaps {
   int64_t all[3] = {1, 1, 1}, first[3] = {0, 0, 0}, count[3] = {1, 1, 1};
-  int64_t joined[3] = {0, 0,
-                       0};  ///< the kernel where axes are joined; the rest is by the operator's
+  /// The kernel where axes are joined, else zeros; the others are by the operator's axes.
+  int64_t joined[3] = {0, 0, 0};
 
   bool whole() const { return count[0] == all[0] && count[1] == all[1] && count[2] == all[2]; }
   /// What is left of w, `rows` kernels: of float or uint8_t.

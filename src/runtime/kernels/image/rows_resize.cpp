@@ -82,8 +82,10 @@ Axis axis_of(size_t index, bool last, bool bytes, int64_t length,
   return axis;
 }
 
-/// Rows shorter than some vectors are resampled several at a time.
+/// Rows shorter than some vectors are resampled several at a time; not where places fall, as those
+/// of the next row rise then.
 void join_rows(Axis& axis, int64_t length) {
+  if (!std::is_sorted(axis.first.begin(), axis.first.end())) return;
   constexpr int64_t kEnough = 64, kMost = 16;
   axis.rows = std::clamp<int64_t>(kEnough / std::max<int64_t>(1, axis.length), 1, kMost);
   const std::vector<int32_t> first = std::exchange(axis.first, {});
