@@ -429,6 +429,19 @@ def pointnet(name):
 
 
 @model
+def keyword_columns(name):
+    """A keyword spotter's separable convolutions along time (Banbury et al. 2021, streaming), as Keras writes them: images of one column."""
+    n = Net(name)
+    x, cin = n.op("Transpose", n.input("x", [1, 98, 1, 40]), perm=[0, 3, 1, 2]), 40
+    for out, taps in ((128, 3), (128, 5), (128, 10), (128, 15), (64, 9)):
+        x = n.op("Conv", x, n.weight(cin, 1, taps, 1), group=cin, kernel_shape=[taps, 1])
+        x = n.op("Conv", x, n.weight(out, cin, 1, 1), n.constant(np.zeros(out, np.float32)), kernel_shape=[1, 1])
+        x, cin = n.op("Relu", x), out
+    y = n.op("Reshape", n.op("GlobalAveragePool", x), n.ints(-1, 64))
+    return n, n.op("Softmax", n.dense(y, 12, 64), axis=-1)
+
+
+@model
 def u2net(name):
     """Dilated blocks of one width, made smaller and larger (Qin et al. 2020, its small form), 160 x 160."""
     n = Net(name)

@@ -353,7 +353,7 @@ void share_rows(int64_t planes, const ConvGeometry& s, Run&& run) {
   const int64_t parts = std::clamp<int64_t>(s.out[1] / 7, 1, most);
   const int64_t weights = s.groups * s.depth() * s.out_channels;
   const bool apart = images_apart(s.batch, weights, planes / std::max<int64_t>(1, s.batch) * parts);
-  parallel(planes * parts, std::max<int64_t>(1, 32768 * parts / (s.out[1] * row_work)),
+  parallel(planes * parts, std::max<int64_t>(1, 131072 * parts / (s.out[1] * row_work)),
            [&](int64_t begin, int64_t end) {
              for (int64_t task = begin; task < end; ++task) {
                const int64_t part = apart ? task % parts : task / planes;

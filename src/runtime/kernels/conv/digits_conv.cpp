@@ -146,15 +146,22 @@ struct Rows {
 /// How the product is cut: blocks of rows, and panels in groups where threads share them.
 struct Cut {
   int64_t results, rows, blocks, groups;
+  int64_t grain = 1;  ///< of these that a thread takes at least
 
   Cut(const DigitsConv& plan) : results(plan.results()) {
-    const int64_t threads = thread_count(), panels = plan.panels.panels();
+    const ConvGeometry& s = plan.shape;
+    // What takes some 20 microseconds is not shared: what one thread has made the other would
+    // fetch.
+    constexpr int64_t kSmall = 2'000'000;
+    const bool alone = s.out_plane() * s.depth() * s.out_channels <= kSmall;
+    const int64_t threads = alone ? 1 : thread_count(), panels = plan.panels.panels();
     // Weights that stay near are used for some rows after the other, of which each thread has its
     // own.
     const bool apart = plan.panels.bytes() <= near_bytes() && results >= 48 * threads;
     rows = digits_block(results, apart ? threads : 1);
     blocks = (results + rows - 1) / rows;
     groups = apart || threads == 1 ? 1 : std::clamp<int64_t>(8 * threads / blocks, 1, panels);
+    if (alone) grain = blocks;
   }
   int64_t rows_at(int64_t block) const { return std::min(rows, results - block * rows); }
 };
@@ -183,13 +190,17 @@ void run_pointwise(const Image& image, const std::byte* matrix, const Room& room
                 });
   };
   if (cut.groups > 1) parallel(tiles, std::max<int64_t>(1, 1024 / plan.channels), split);
-  share_products(cut.blocks, cut.groups, panels, [&](int64_t block, int64_t from, int64_t to) {
-    const int64_t row = block * cut.rows, count = cut.rows_at(block), tile = row / kDigitsRows;
-    if (cut.groups == 1) split(tile, tile + (count + kDigitsRows - 1) / kDigitsRows);
-    const DigitRows a{
-        .digits = room.digits + tile * tile_bytes, .tile = tile_bytes, .scales = room.scales + row};
-    Rows{image, row, count}.multiply(a, matrix, from, to);
-  });
+  share_products(
+      cut.blocks, cut.groups, panels,
+      [&](int64_t block, int64_t from, int64_t to) {
+        const int64_t row = block * cut.rows, count = cut.rows_at(block), tile = row / kDigitsRows;
+        if (cut.groups == 1) split(tile, tile + (count + kDigitsRows - 1) / kDigitsRows);
+        const DigitRows a{.digits = room.digits + tile * tile_bytes,
+                          .tile = tile_bytes,
+                          .scales = room.scales + row};
+        Rows{image, row, count}.multiply(a, matrix, from, to);
+      },
+      cut.grain);
 }
 
 void run_windows(const Image& image, const std::byte* matrix, const Room& room) {
@@ -201,17 +212,20 @@ void run_windows(const Image& image, const std::byte* matrix, const Room& room) 
   if (scale.scale > 0) split_phases(image, scale, room.digits);
   for (int64_t r = 0; r < cut.results; ++r)
     room.scales[r] = plan.places[static_cast<size_t>(r)] < 0 ? 0 : scale.scale;
-  share_products(cut.blocks, cut.groups, panels, [&](int64_t block, int64_t from, int64_t to) {
-    const int64_t row = block * cut.rows;
-    const DigitRows a{.digits = room.digits + row * plan.pixel,
-                      .tile = kDigitsRows * plan.pixel,
-                      .line = plan.pixel,
-                      .digit = 64,
-                      .steps = plan.steps.data(),
-                      .scales = room.scales + row,
-                      .places = plan.places.data() + row};
-    Rows{image, row, cut.rows_at(block)}.multiply(a, matrix, from, to);
-  });
+  share_products(
+      cut.blocks, cut.groups, panels,
+      [&](int64_t block, int64_t from, int64_t to) {
+        const int64_t row = block * cut.rows;
+        const DigitRows a{.digits = room.digits + row * plan.pixel,
+                          .tile = kDigitsRows * plan.pixel,
+                          .line = plan.pixel,
+                          .digit = 64,
+                          .steps = plan.steps.data(),
+                          .scales = room.scales + row,
+                          .places = plan.places.data() + row};
+        Rows{image, row, cut.rows_at(block)}.multiply(a, matrix, from, to);
+      },
+      cut.grain);
 }
 
 }  // namespace

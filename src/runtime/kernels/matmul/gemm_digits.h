@@ -176,10 +176,10 @@ void digits_product(const DigitRows& a, int64_t rows, const std::byte* b, const 
                     const DigitResult& result, int64_t depth, int64_t from, int64_t to);
 
 /// fn(block, from, to) for each block of rows and panels [from, to) of each group of panels, of
-/// which there are so many. Threaded.
+/// which there are so many. Threaded, at least `grain` of them for each.
 template <typename Fn>
-void share_products(int64_t blocks, int64_t groups, int64_t panels, Fn&& fn) {
-  parallel(blocks * groups, 1, [&](int64_t begin, int64_t end) {
+void share_products(int64_t blocks, int64_t groups, int64_t panels, Fn&& fn, int64_t grain = 1) {
+  parallel(blocks * groups, grain, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t at = task % groups;
       fn(task / groups, panels * at / groups, panels * (at + 1) / groups);
