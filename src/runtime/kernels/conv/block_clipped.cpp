@@ -14,11 +14,9 @@ namespace {
 
 /// Positions of the kernel along an axis that output `o` sees, as bits.
 uint64_t seen(const ConvGeometry& s, int axis, int64_t o) {
+  const auto [first, last] = positions_inside(s, axis, o);
   uint64_t bits = 0;
-  for (int64_t k = 0; k < s.kernel[axis]; ++k) {
-    const int64_t at = o * s.stride[axis] + k * s.dilation[axis] - s.pad[axis];
-    if (at >= 0 && at < s.in[axis]) bits |= uint64_t{1} << k;
-  }
+  for (int64_t k = first; k < last; ++k) bits |= uint64_t{1} << k;
   return bits;
 }
 

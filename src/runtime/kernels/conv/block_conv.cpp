@@ -52,21 +52,16 @@ bool winograd_fits(const ConvGeometry& s) {
 /// few rows that is a good part of all.
 void leave_out_rows(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
-  const auto inside = [&](int64_t row, int64_t k) {
-    const int64_t at = row * s.stride[1] - s.pad[1] + k * s.dilation[1];
-    return at >= 0 && at < s.in[1];
-  };
   for (BlockConvPlan::Piece& piece : plan.pieces) {
-    const int64_t first = piece.out / kBlock;
-    const int64_t from = first / s.out[2], to = (first + piece.rows - 1) / s.out[2];
-    const auto seen = [&](int64_t k) {
-      for (int64_t row = from; row <= to; ++row)
-        if (inside(row, k)) return true;
-      return false;
-    };
-    const auto kernel = static_cast<int>(s.kernel[1]);
-    while (piece.above + 1 < kernel && !seen(piece.above)) ++piece.above;
-    while (piece.above + piece.below + 1 < kernel && !seen(kernel - 1 - piece.below)) ++piece.below;
+    const int64_t begin = piece.out / kBlock, end = begin + piece.rows;
+    KernelPositions seen{s.kernel[1] - 1, 1};  // one at least
+    for (int64_t row = begin / s.out[2]; row * s.out[2] < end; ++row) {
+      const auto [first, last] = positions_inside(s, 1, row);
+      if (first < last) seen = {std::min(seen.first, first), std::max(seen.last, last)};
+    }
+    seen.first = std::min(seen.first, seen.last - 1);
+    piece.above = static_cast<int>(seen.first);
+    piece.below = static_cast<int>(s.kernel[1] - seen.last);
     if (piece.above + piece.below > 0) plan.row_entries = s.in_channels / kBlock * s.kernel[2];
   }
 }

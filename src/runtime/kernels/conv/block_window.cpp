@@ -43,14 +43,6 @@ struct WindowTask {
   const float* column_counts = nullptr;
 };
 
-/// The kernel positions [first, last) along an axis whose input is inside, for output `at`.
-inline void inside(const ConvGeometry& s, int axis, int64_t at, int64_t& first, int64_t& last) {
-  const int64_t start = at * s.stride[axis] - s.pad[axis], d = s.dilation[axis];
-  first = start >= 0 ? 0 : (-start + d - 1) / d;
-  last = s.in[axis] <= start ? 0 : std::min(s.kernel[axis], (s.in[axis] - start + d - 1) / d);
-  if (last < first) last = first = 0;
-}
-
 }  // namespace
 }  // namespace tombolo
 #endif
@@ -268,8 +260,7 @@ void window_rows(const WindowTask& t) {
   const ConvGeometry& s = t.s;
   const int64_t span = (kPixels - 1) * s.stride[2] + s.extent(2);
   for (int64_t row = t.from; row < t.to; ++row) {
-    int64_t r0, r1;
-    inside(s, 1, row, r0, r1);
+    const auto [r0, r1] = positions_inside(s, 1, row);
     for (int64_t done = 0; done < s.out[2]; done += kPixels) {
       // The last ones begin further to the left, where fewer windows reach outside.
       const int64_t column = std::max<int64_t>(0, std::min(done, s.out[2] - kPixels));

@@ -13,6 +13,7 @@
 // by stride into phases, so that what neighbouring outputs read lies side by
 // side whatever the stride.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +41,19 @@ struct ConvGeometry {
   /// Of the output, by the operator's axes.
   int64_t out_size(int axis) const { return joined() ? given_out[axis] : out[axis]; }
 };
+
+/// Positions of the kernel along an axis.
+struct KernelPositions {
+  int64_t first, last;  ///< none where they are equal
+};
+/// Those that output `at` sees the input with, not padding.
+inline KernelPositions positions_inside(const ConvGeometry& s, int axis, int64_t at) {
+  const int64_t start = at * s.stride[axis] - s.pad[axis], d = s.dilation[axis];
+  const int64_t first = start >= 0 ? 0 : (-start + d - 1) / d;
+  const int64_t last =
+      s.in[axis] <= start ? 0 : std::min(s.kernel[axis], (s.in[axis] - start + d - 1) / d);
+  return last < first ? KernelPositions{0, 0} : KernelPositions{first, last};
+}
 
 /// One channel with its padding, split into phases: [depth][row phase][column
 /// phase][row][column].
