@@ -170,6 +170,25 @@ TEST_F(GemmDigits, OfWholeNumbersAreExact) {
   }
 }
 
+// Activations of networks that nobody trained grow or vanish from layer to layer.
+TEST_F(GemmDigits, OfHugeAndTinyNumbersAreThoseOfOthersScaled) {
+  DigitsProblem x(20, 70, 500);
+  fill(x.a, [&] { return normal(); });
+  fill(x.b, [&] { return normal(); });
+  ASSERT_TRUE(x.pack());
+  x.multiply();
+  const std::vector<float> a = x.a, b = x.b, usual = x.c;
+  for (const int left : {-56, 56})
+    for (const int right : {-50, 50}) {
+      for (size_t i = 0; i < a.size(); ++i) x.a[i] = std::ldexp(a[i], left);
+      for (size_t i = 0; i < b.size(); ++i) x.b[i] = std::ldexp(b[i], right);
+      ASSERT_TRUE(x.pack());
+      x.multiply();
+      for (size_t i = 0; i < usual.size(); ++i)
+        ASSERT_EQ(x.c[i], std::ldexp(usual[i], left + right)) << left << " " << right;
+    }
+}
+
 TEST_F(GemmDigits, GiveTheSameBitsOnAnyNumberOfThreads) {
   DigitsProblem x(530, 200, 1500);
   fill(x.a, [&] { return normal(); });
