@@ -172,18 +172,18 @@ Result<int> run_profile(const Args& args, Console& console) {
                     short_number(roofline.flops * 1e-9) + " Gop/s of float, " +
                     short_number(roofline.bandwidth * 1e-9) + " GB/s from memory, " +
                     short_number(roofline.cached * 1e-9) + " GB/s from cache\n\n";
-  out += pad("ms", 10) + pad("%", 7) + pad("Gop/s", 9) + pad("GB/s", 8) + pad("roof %", 8) + "  " +
+  out += pad("ms", 10) + pad("%", 9) + pad("Gop/s", 9) + pad("GB/s", 8) + pad("roof %", 8) + "  " +
          pad("operator", 22, false) + pad("kernel", 22, false) + "node\n";
   for (size_t i = 0; i < order.size() && static_cast<int64_t>(i) < top; ++i) {
     const ProfileLine& line = *order[i];
     out += pad(short_number(line.times.median()), 10) +
-           pad(short_number(total > 0 ? line.times.median() / total * 100 : 0), 7) +
+           pad(short_number(total > 0 ? line.times.median() / total * 100 : 0), 9) +
            pad(short_number(line.gops()), 9) + pad(short_number(line.gbps()), 8) +
            pad(short_number(line.attained(roofline) * 100), 8) + "  " +
            pad(std::string(static_cast<size_t>(line.depth), '>') + line.op, 22, false) +
            pad(line.kernel, 22, false) + line.name + "\n";
     if (console.verbosity > 0)
-      out += std::string(44, ' ') + line.inputs + " -> " + line.outputs + "\n";
+      out += std::string(46, ' ') + line.inputs + " -> " + line.outputs + "\n";
   }
   out += "\nby operator and kernel\n";
   std::vector<std::pair<std::string, std::pair<double, size_t>>> sums(by_op.begin(), by_op.end());
@@ -191,7 +191,7 @@ Result<int> run_profile(const Args& args, Console& console) {
                    [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
   for (const auto& [key, sum] : sums)
     out += pad(short_number(sum.first), 10) +
-           pad(short_number(total > 0 ? sum.first / total * 100 : 0), 7) +
+           pad(short_number(total > 0 ? sum.first / total * 100 : 0), 9) +
            pad(std::to_string(sum.second) + "x", 9) + "  " + key + "\n";
   console.print(out);
   return kYes;
