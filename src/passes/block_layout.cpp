@@ -156,7 +156,9 @@ class BlockLayout {
         (!bridges_blocks(group, inputs, outputs / group) || alone(node)))
       return false;
     const bool point = (*w)[2] == 1 && (*w)[3] == 1 && !pads(node);
-    if ((point || line) && alone(node) && turns_cost_more(node, *w, group)) return false;
+    const bool narrow = is_narrow(group, inputs, outputs, (*w)[2] * (*w)[3]);
+    if ((point || (line && !narrow)) && alone(node) && turns_cost_more(node, *w, group))
+      return false;
     if (!point && inputs == 1 && group == outputs && alone(node) && takes_long_rows(node, *w))
       return false;
     const bool plain = group == 1 && inputs <= kFewChannels && find(node.input(0)) == nullptr;
@@ -167,13 +169,47 @@ class BlockLayout {
       x = to_blocks(x, inputs * group, node);
     else if (line)
       x = in_row(x, node);
-    std::vector<Value*> list = {x, window_weights(node, *w), bias,
-                                residual != nullptr ? to_blocks(residual, outputs, node) : nullptr};
+    // Few channels would mostly be lanes that hold nothing: what comes behind takes less as they
+    // lie.
+    const bool plain_output = !plain && narrow &&
+                              (residual == nullptr || find(residual) == nullptr) &&
+                              !joins_blocks(node);
+    if (residual != nullptr && !plain_output)
+      residual = to_blocks(residual, outputs, node);
+    else if (residual != nullptr && line)
+      residual = in_row(residual, node);
+    std::vector<Value*> list = {x, window_weights(node, *w), bias, residual};
     while (list.back() == nullptr) list.pop_back();
     Node& made = rewriter_.add(node, "BlockConv", list, node.output(0)->name(), 1, kBlockDomain);
     copy_window(node, made, line);
     if (plain) made.set_int("plain", 1);
-    return replace(node, made, outputs, line);
+    if (!plain_output) return replace(node, made, outputs, line);
+    made.set_int("plain_output", 1);
+    rewriter_.touch(made);
+    Value* y = made.output(0);
+    if (line) {
+      Node& squeezed = rewriter_.add(node, "Squeeze", {y, row_axis()}, node.output(0)->name());
+      rewriter_.touch(squeezed);
+      y = squeezed.output(0);
+    }
+    rewriter_.supersede(*node.output(0), *y);
+    return true;
+  }
+  /// Whether what the node makes is read, perhaps behind others, together with blocks or by one
+  /// that computes on them.
+  bool joins_blocks(const Node& node, int depth = 4) const {
+    const Value* made = node.output(0);
+    for (const Use& use : made->uses()) {
+      if (convolves(*use.node) || rewriter_.is(use.node, "Concat")) return true;
+      for (const Text name : kBlockBinary)
+        if (rewriter_.is(use.node, name))
+          for (const Value* input : use.node->inputs())
+            if (input != made && find(input) != nullptr) return true;
+      for (const Text name : kBlockUnary)
+        if (depth > 0 && rewriter_.is(use.node, name) && joins_blocks(*use.node, depth - 1))
+          return true;
+    }
+    return false;
   }
   static const Deferred* deferred(const Value* weights) {
     return weights->initializer() != nullptr ? weights->initializer()->deferred() : nullptr;

@@ -85,8 +85,9 @@ Status run_unblock(KernelContext& context) {
   return ok();
 }
 
-/// Infers `op` on channels first; `channels` of input 0.
-Status infer_as(InferContext& context, Text op, Text domain, const SymDim& channels, bool plain) {
+/// Infers `op` on channels first; `channels` of input 0. What is plain is not in blocks.
+Status infer_as(InferContext& context, Text op, Text domain, const SymDim& channels, bool plain,
+                bool plain_output = false) {
   const SymShape* x = context.shape(0);
   if (x == nullptr || x->size() != (plain ? 4u : 5u)) return ok();
   const InferType first =
@@ -101,15 +102,19 @@ Status infer_as(InferContext& context, Text op, Text domain, const SymDim& chann
   CHECK_OK(find_operator(domain, op)->infer(inner));
   if (!outputs[0].has_shape() || outputs[0].shape->size() != 4) return ok();
   const SymShape& y = *outputs[0].shape;
+  if (plain_output) {
+    context.set_tensor(0, context.elem(0), y);
+    return ok();
+  }
   context.set_tensor(0, context.elem(0),
                      {y[0], ceil_div(y[1], kBlock), y[2], y[3], SymDim(kBlock)});
   return ok();
 }
 
 /// Runs `op` on channels first: input 0 turned to `channels` channels, unless it lies so already,
-/// and the result, of `made` channels, turned to blocks.
+/// and the result turned to blocks of `made` channels, if any are named.
 Status run_turned(KernelContext& context, Text op, Text domain, std::vector<const RunValue*> inputs,
-                  std::optional<int64_t> channels, int64_t made) {
+                  std::optional<int64_t> channels, std::optional<int64_t> made) {
   RunValue first;
   if (channels) {
     TRY(const Tensor* x, context.input(0));
@@ -126,7 +131,11 @@ Status run_turned(KernelContext& context, Text op, Text domain, std::vector<cons
                       context.host,
                       context.binding};
   CHECK_OK(find_operator(domain, op)->reference(inner));
-  TRY(Tensor y, turn(context, outputs[0].tensor(), true, made));
+  if (!made) {
+    context.set_output(0, std::move(outputs[0]));
+    return ok();
+  }
+  TRY(Tensor y, turn(context, outputs[0].tensor(), true, *made));
   context.set_output(0, RunValue(std::move(y)));
   return ok();
 }
@@ -136,14 +145,16 @@ Status infer_block_conv(InferContext& context) {
   if (w == nullptr || w->size() != 4) return ok();
   return infer_as(context, "Conv", "ai.tombolo",
                   (*w)[1] * SymDim(context.attributes.get_int("group", 1)),
-                  context.attributes.get_int("plain", 0) != 0);
+                  context.attributes.get_int("plain", 0) != 0,
+                  context.attributes.get_int("plain_output", 0) != 0);
 }
 Status run_block_conv(KernelContext& context) {
   TRY(const Tensor* w, context.input(1));
   if (w->rank() != 4) return context.error("W must have rank 4, is " + to_string(*w));
   std::vector<const RunValue*> inputs(context.inputs.begin(), context.inputs.end());
+  const bool plain_output = context.attributes.get_int("plain_output", 0) != 0;
   RunValue rest;
-  if (context.has_input(3)) {
+  if (context.has_input(3) && !plain_output) {
     TRY(const Tensor* z, context.input(3));
     TRY(Tensor turned, turn(context, *z, false, w->dim(0)));
     rest = RunValue(std::move(turned));
@@ -152,7 +163,9 @@ Status run_block_conv(KernelContext& context) {
   std::optional<int64_t> channels;
   if (context.attributes.get_int("plain", 0) == 0)
     channels = w->dim(1) * context.attributes.get_int("group", 1);
-  return run_turned(context, "Conv", "ai.tombolo", std::move(inputs), channels, w->dim(0));
+  std::optional<int64_t> made;
+  if (!plain_output) made = w->dim(0);
+  return run_turned(context, "Conv", "ai.tombolo", std::move(inputs), channels, made);
 }
 
 Status infer_block_transposed(InferContext& context) {
@@ -286,7 +299,9 @@ OPERATOR(TomboloBlockConcat) = {
 OPERATOR(TomboloBlockConv) = {
     .name = "BlockConv",
     .domain = "ai.tombolo",
-    .doc = "Conv of ai.tombolo with X (unless it is plain), Z and Y in blocks of 16 channels",
+    .doc =
+        "Conv of ai.tombolo with X (unless it is plain), Z and Y (unless that is) in blocks of 16 "
+        "channels",
     .versions = {1},
     .inputs = {{"X", "T"}, {"W", "TW"}, {"B", "T", kOptional}, {"Z", "T", kOptional}},
     .outputs = {{"Y", "T"}},
@@ -300,6 +315,7 @@ OPERATOR(TomboloBlockConv) = {
             {"kernel_shape", Attr::kInts},
             {"pads", Attr::kInts},
             {"plain", 0},
+            {"plain_output", 0},
             {"strides", Attr::kInts},
         },
     .types = {{"T", {{1, kFloats | kBf16}}}, {"TW", {{1, kFloats | kBf16}}}},

@@ -23,5 +23,10 @@ inline bool bridges_blocks(int64_t groups, int64_t inputs, int64_t outputs) {
   constexpr int64_t kHalf = kChannelBlock / 2;
   return !takes_groups(groups, inputs, outputs) && inputs % kHalf == 0 && outputs % kHalf == 0;
 }
+/// Whether a convolution has so few outputs that its lanes had better be inputs. What adds them up
+/// is a good part of the work where there is one position of the kernel.
+inline bool is_narrow(int64_t groups, int64_t inputs, int64_t outputs, int64_t taps) {
+  return groups == 1 && inputs >= kChannelBlock && outputs <= (taps == 1 ? 4 : 6);
+}
 
 }  // namespace tombolo

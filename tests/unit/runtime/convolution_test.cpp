@@ -447,6 +447,54 @@ TEST_P(Networks, BlockedConvolutionsOfGroupsThatBridgeBlocks) {
   }
 }
 
+// To few channels, which give channels first unless blocks are read of them.
+TEST_P(Networks, BlockedConvolutionsOfFewOutputs) {
+  struct Case {
+    std::vector<int64_t> x, w;
+    const char* attributes;
+  };
+  const Case cases[] = {
+      {{1, 64, 20, 33}, {3, 64, 3, 3}, "pads = [1, 1, 1, 1]"},
+      {{2, 32, 9, 14}, {3, 32, 9, 9}, "pads = [4, 4, 4, 4]"},
+      {{1, 40, 12, 12}, {1, 40, 5, 5}, "pads = [2, 2, 2, 2]"},
+      {{1, 17, 11, 21}, {2, 17, 3, 3}, "pads = [1, 0, 2, 3]"},
+      {{3, 30, 10, 9}, {4, 30, 3, 2}, "pads = [0, 1, 0, 0]"},
+      {{1, 16, 9, 30}, {5, 16, 3, 3}, "strides = [1, 2], pads = [1, 1, 1, 1]"},
+      {{2, 48, 17, 19}, {6, 48, 3, 3}, "strides = [2, 3], dilations = [2, 1], pads = [2, 0, 2, 0]"},
+      {{1, 32, 16, 16}, {4, 32, 3, 3}, "dilations = [5, 6], pads = [5, 6, 5, 6]"},
+      {{1, 20, 7, 40}, {3, 20, 1, 1}, "strides = [1, 1]"},
+      {{2, 64, 1, 700}, {1, 64, 1, 7}, "pads = [0, 3, 0, 3]"},
+      {{1, 24, 600, 1}, {2, 24, 5, 1}, "pads = [2, 0, 2, 0]"},
+      {{1, 18, 5, 3}, {4, 18, 5, 5}, "pads = [2, 2, 2, 2]"},
+      {{1, 33, 2, 2}, {1, 33, 3, 3}, "pads = [4, 4, 4, 4]"},
+      {{1, 16, 3, 5}, {6, 16, 4, 6}, "pads = [3, 1, 0, 0]"},
+  };
+  for (const Case& c : cases) {
+    const std::string conv = std::string("Conv <") + c.attributes + "> (h, w, b)";
+    const std::string constants = constant("w", c.w) + "," + constant("b", {c.w[0]}) + "," +
+                                  constant("u", {c.x[1], c.x[1], 1, 1}) + "," +
+                                  constant("v", {24, c.w[0], 1, 1}) + "," +
+                                  constant("f", {c.w[0], c.w[0], 1, 1});
+    const std::string region = "g = Conv (x, u)\n h = Tanh (g)\n a = " + conv + "\n";
+    // As they are, with what goes into the tiles, behind them and beside them.
+    for (const char* rest :
+         {"y = Identity (a)", "y = Relu (a)", "c = Sigmoid (a)\n y = Cos (c)",
+          "c = Sin (a)\n y = Add (a, c)", "y = Conv (a, v)", "c = Conv (a, f)\n y = Sub (c, a)"})
+      agree(constants, region + rest, {c.x});
+    agree(constants, region + "c = " + conv + "\n d = Add (a, c)\n y = Conv (d, v)", {c.x});
+    agree(constants,
+          region + "c = Softmax <axis = 1> (a)\n d = " + conv +
+              "\n e = Add (c, d)\n"
+              "y = LeakyRelu (e)",
+          {c.x});
+  }
+  const auto line = agree(constant("w", {1, 32, 7}) + "," + constant("u", {32, 32, 3}),
+                          "a = Conv <pads = [1, 1]> (x, u)\n b = LeakyRelu (a)\n"
+                          "c = Conv <pads = [3, 3]> (b, w)\n y = Tanh (c)",
+                          {{2, 32, 900}});
+  EXPECT_EQ(std::find(line.begin(), line.end(), "unblock_channels_f32"), line.end());
+}
+
 TEST_P(Networks, BlockedLines) {
   const std::string weights = constant("w", {40, 24, 3}) + "," + constant("wide", {128, 128, 3}) +
                               "," + constant("v", {40, 33, 4}) + "," + constant("d", {33, 1, 5}) +

@@ -64,7 +64,7 @@ struct BlockTiles {
 const BlockTiles& block_tiles();
 
 struct BlockConvPlan {
-  enum class Algorithm : uint8_t { kDirect, kClipped, kWinograd, kGroups, kBridged };
+  enum class Algorithm : uint8_t { kDirect, kClipped, kWinograd, kGroups, kBridged, kNarrow };
   /// Neighbouring output pixels that one tile computes.
   struct Piece {
     int64_t in, out;  ///< of the first pixel: floats in the image, floats in a block of the output
@@ -76,6 +76,7 @@ struct BlockConvPlan {
   ConvGeometry shape;
   Algorithm algorithm = Algorithm::kDirect;
   bool plain = false;             ///< the input is not blocked: few channels
+  bool plain_output = false;      ///< kNarrow: nor is the output
   bool copy = false;              ///< it is copied with its padding
   int64_t rows = 0, columns = 0;  ///< of the image
   int64_t step = 0;               ///< floats from one output pixel's window to the next
@@ -104,7 +105,8 @@ struct BlockConvPlan {
   bool digits = false;       ///< Winograd: weights are packed by digits_winograd.h
 };
 
-BlockConvPlan plan_block_conv(const ConvGeometry& shape, bool plain, bool allow_winograd = true);
+BlockConvPlan plan_block_conv(const ConvGeometry& shape, bool plain, bool allow_winograd = true,
+                              bool plain_output = false);
 const char* name_of(BlockConvPlan::Algorithm algorithm);
 void pack_block_conv(const BlockConvPlan& plan, const float* w, float* packed);
 /// The bias has an element for each output channel, the residual is blocked like y.
@@ -152,6 +154,11 @@ void plan_block_bridged(BlockConvPlan& plan);
 void pack_block_bridged(const BlockConvPlan& plan, const float* w, float* packed);
 void run_block_bridged(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                        const ConvEpilogue& epilogue, float* scratch);
+/// Few outputs: whether it takes the shape.
+bool plan_block_narrow(BlockConvPlan& plan);
+void pack_block_narrow(const BlockConvPlan& plan, const float* w, float* packed);
+void run_block_narrow(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                      const ConvEpilogue& epilogue);
 /// Groups that a block has several of.
 void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                       const ConvEpilogue& epilogue, float* scratch);

@@ -163,15 +163,19 @@ const char* name_of(Algorithm algorithm) {
       return "groups";
     case Algorithm::kBridged:
       return "bridged";
+    case Algorithm::kNarrow:
+      return "narrow";
     default:
       return "direct";
   }
 }
 
-BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_winograd) {
+BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_winograd,
+                              bool plain_output) {
   BlockConvPlan plan;
   plan.shape = s;
   plan.plain = plain;
+  plan.plain_output = plain_output;
   plan.rows = s.in[1];
   plan.columns = s.in[2];
   const size_t bias = static_cast<size_t>(blocks_of(s.groups * s.out_channels) * kBlock) + 16;
@@ -179,6 +183,11 @@ BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_wino
     plan.algorithm = Algorithm::kGroups;
     plan.weight_floats =
         static_cast<size_t>(blocks_of(s.groups * s.out_channels) * kBlock * s.depth());
+    plan.scratch_floats = bias;
+    return plan;
+  }
+  if (plan_block_narrow(plan)) {
+    plan.algorithm = Algorithm::kNarrow;
     plan.scratch_floats = bias;
     return plan;
   }
@@ -220,6 +229,7 @@ void pack_block_conv(const BlockConvPlan& plan, const float* w, float* packed) {
   const int64_t taps = s.taps();
   if (plan.algorithm == Algorithm::kWinograd) return pack_block_winograd(plan, w, packed);
   if (plan.algorithm == Algorithm::kBridged) return pack_block_bridged(plan, w, packed);
+  if (plan.algorithm == Algorithm::kNarrow) return pack_block_narrow(plan, w, packed);
   if (plan.algorithm == Algorithm::kGroups) {
     // [block][kernel position][input of the group][channel]
     const int64_t channels = s.groups * s.out_channels, depth = s.depth();
@@ -477,6 +487,8 @@ void run_block_conv(const BlockConvPlan& plan, const float* x, const float* pack
       return run_block_groups(plan, x, packed, y, epilogue, scratch);
     case Algorithm::kBridged:
       return run_block_bridged(plan, x, packed, y, epilogue, scratch);
+    case Algorithm::kNarrow:
+      return run_block_narrow(plan, x, packed, y, epilogue);
   }
 }
 

@@ -349,10 +349,11 @@ void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const flo
   const bool summed = tiles.summed_rows != 0;
   const int64_t most = summed ? tiles.summed_rows : tiles.max_rows;
   const int64_t cuts = (count + most - 1) / most;
-  const int64_t whole = s.in_channels / kBlock;
+  const int64_t length = w.plan.length, in_block = kBlock / length;
+  const int64_t whole = s.in_channels / length, all = (s.in_channels + length - 1) / length;
   BlockTile t{.offsets = w.plan.offsets.data(),
-              .length = kBlock,
-              .rest_length = s.in_channels % kBlock,
+              .length = length,
+              .rest_length = s.in_channels % length,
               .step = kBlock,
               .c_block = plane,
               .ahead = asked_for()};
@@ -361,11 +362,12 @@ void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const flo
     t.jump = rows / 2 * kBlock;
     t.c = m + first * kBlock;
     // Sums of parts are added: what is transformed back magnifies the error of long sums.
-    const int64_t step = summed ? kParts : kPart;
+    const int64_t step = !summed ? kPart : length < kBlock ? kParts / 4 : kParts;
     for (int64_t part = from; part < to; part += step) {
-      const int64_t until = std::min(to, part + step), full = std::min(until, whole);
-      t.entries = full - part;
-      t.rest = until - full;
+      const int64_t until = std::min(to, part + step);
+      const int64_t last = std::min(all, until * in_block), full = std::min(last, whole);
+      t.entries = full - part * in_block;
+      t.rest = last - full;
       t.a = w.v + (matrix * blocks_of(s.in_channels) + part) * plane + first * kBlock;
       t.b = b + (part - from) * kBlock * columns;
       t.next = near < end ? near : nullptr;
@@ -523,8 +525,12 @@ void plan_block_winograd(BlockConvPlan& plan) {
   if (own && !groups_apart(s))
     blocks = (blocks + thread_count() - 1) / thread_count() * thread_count();
   plan.tile_block = (tiles + blocks - 1) / blocks;
-  for (int64_t b = 0; b < blocks_of(s.in_channels); ++b)
-    plan.offsets.push_back(b * plan.tile_block * kBlock);
+  // Few channels are summed by eights: their sums are the larger part of a layer's error, and
+  // networks of them (super-resolution) have nothing that errs less.
+  constexpr int64_t kFew = 64;
+  plan.length = block_tiles().summed_rows != 0 && s.in_channels <= kFew ? kBlock / 2 : kBlock;
+  for (int64_t c = 0; c < s.in_channels; c += plan.length)
+    plan.offsets.push_back(c / kBlock * plan.tile_block * kBlock + c % kBlock);
   // Few tiles and many weights: to fetch transformed ones, four times as many, takes longer than to
   // transform them again. Below this size they stay in a shared cache from one run to the next, and
   // transforming 256 x 256 of them at 14 x 14 made a layer 1.4 times slower.

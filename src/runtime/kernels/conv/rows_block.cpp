@@ -75,6 +75,10 @@ struct BlockConvState final : KernelState {
   Dims output;
 };
 
+bool plain_output(const KernelQuery& query) {
+  return query.attributes.get_int("plain_output", 0) != 0;
+}
+
 std::optional<ConvGeometry> block_conv_geometry(const KernelQuery& q, LiveTaps& live) {
   const bool plain = q.attributes.get_int("plain", 0) != 0;
   if (!floats(q, 4) || q.inputs.size() < 2 || q.constant(1) == nullptr) return std::nullopt;
@@ -88,6 +92,9 @@ std::optional<ConvGeometry> block_conv_geometry(const KernelQuery& q, LiveTaps& 
   const auto s = read_conv_geometry(q.attributes, dims, w, &live);
   if (!s) return std::nullopt;
   if (plain && s->groups > 1) return std::nullopt;
+  if (plain_output(q) &&
+      (plain || !is_narrow(s->groups, s->in_channels, s->out_channels, s->taps())))
+    return std::nullopt;
   if (!takes_groups(s->groups, s->in_channels, s->out_channels) &&
       !bridges_blocks(s->groups, s->in_channels, s->out_channels))
     return std::nullopt;
@@ -98,12 +105,15 @@ std::optional<ConvGeometry> block_conv_geometry(const KernelQuery& q, LiveTaps& 
 Dims block_dims(const ConvGeometry& s, int64_t channels) {
   return {s.batch, blocks_of(channels), s.out_size(1), s.out_size(2), kBlock};
 }
+Dims output_dims(const ConvGeometry& s, bool plain) {
+  const int64_t channels = s.groups * s.out_channels;
+  return plain ? Dims{s.batch, channels, s.out_size(1), s.out_size(2)} : block_dims(s, channels);
+}
 
 bool supports_block_conv(const KernelQuery& query) {
   LiveTaps live;
   const auto s = block_conv_geometry(query, live);
-  return s && (!query.has_input(3) ||
-               Dims(query.dims(3)) == block_dims(*s, s->groups * s->out_channels));
+  return s && (!query.has_input(3) || Dims(query.dims(3)) == output_dims(*s, plain_output(query)));
 }
 
 /// Winograd by 3 x 3 reads four times the weights, which few tiles do not repay; others save less,
@@ -123,10 +133,10 @@ Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& co
   LiveTaps live;
   const ConvGeometry shape = *block_conv_geometry(context, live);
   const bool plain = context.attributes.get_int("plain", 0) != 0;
-  state->plan = plan_block_conv(shape, plain);
+  state->plan = plan_block_conv(shape, plain, true, plain_output(context));
   const BlockConvPlan& plan = state->plan;
   state->activation = *read_activation(context.attributes);
-  state->output = block_dims(shape, shape.groups * shape.out_channels);
+  state->output = output_dims(shape, plan.plain_output);
   if (!plain && leaves_to_digits(plan) && digits_conv_fits(shape)) {
     const DigitsConv digits = plan_digits_conv(shape);
     TRY(const std::byte* packed, context.packed(1, "block_conv_digits" + live.key(),
@@ -196,7 +206,7 @@ struct Bf16ConvState final : KernelState {
 
 bool supports_bf16_conv(const KernelQuery& query) {
   if (!query.options.fast_math || !has_bf16_dot() || query.attributes.get_int("plain", 0) != 0 ||
-      !supports_block_conv(query))
+      plain_output(query) || !supports_block_conv(query))
     return false;
   LiveTaps live;
   const ConvGeometry shape = *block_conv_geometry(query, live);
@@ -211,7 +221,8 @@ bool supports_bf16_conv(const KernelQuery& query) {
 bool supports_halves_conv(const KernelQuery& query) {
   if (query.options.fast_math || !has_amx_bf16() || query.inputs.size() < 2 ||
       query.constant(1) == nullptr || !is_of_halves(*query.constant(1)) ||
-      query.attributes.get_int("plain", 0) != 0 || !supports_block_conv(query))
+      query.attributes.get_int("plain", 0) != 0 || plain_output(query) ||
+      !supports_block_conv(query))
     return false;
   LiveTaps live;
   const ConvGeometry shape = *block_conv_geometry(query, live);
