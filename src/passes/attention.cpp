@@ -24,7 +24,19 @@ struct Found {
   std::optional<Tensor> computed;  ///< a mask that stands in no initialiser yet
   double scale = 1;
   bool guarded = false;
+  bool turned = false;  ///< the product is v' p', whose result is turned, and v is given as v'
 };
+
+/// Whether a Transpose exchanges the last two axes and no others.
+bool turns_matrices(const Node& transpose, size_t rank) {
+  const auto perm = AttributeReader(transpose).get_ints("perm");
+  if (perm.size() != rank || rank < 2) return false;
+  for (size_t i = 0; i < rank; ++i) {
+    const size_t want = i + 2 == rank ? rank - 1 : i + 1 == rank ? rank - 2 : i;
+    if (perm[i] != static_cast<int64_t>(want)) return false;
+  }
+  return true;
+}
 
 class Recogniser {
  public:
@@ -32,10 +44,19 @@ class Recogniser {
 
   std::optional<Found> run() {
     Node& root = *found_.root;
-    if (rewriter_.rank(root.input(0)) != 4u || rewriter_.rank(root.input(1)) != 4u)
-      return std::nullopt;
+    const auto rank = rewriter_.rank(root.input(0));
+    if ((rank != 3u && rank != 4u) || rewriter_.rank(root.input(1)) != rank) return std::nullopt;
     found_.v = root.input(1);
     Value* weights = root.input(0);
+    // Over the pixels of an image channels come first, and all is turned.
+    Node* turn = inner(root.input(1), "Transpose", 1);
+    if (turn != nullptr && turns_matrices(*turn, *rank) &&
+        rewriter_.producer(turn->input(0), "Softmax") != nullptr) {
+      found_.turned = true;
+      found_.v = root.input(0);
+      weights = turn->input(0);
+      take(*turn);
+    }
     size_t uses = 1;
     Node* guard = inner(weights, "Where", 1);
     if (guard != nullptr) {
@@ -56,7 +77,7 @@ class Recogniser {
     if (softmax == nullptr || (shared_ != nullptr && softmax->input(0) != shared_))
       return std::nullopt;
     const int64_t axis = AttributeReader(*softmax).get_int("axis", -1);
-    if (axis != -1 && axis != 3) return std::nullopt;
+    if (axis != -1 && axis != static_cast<int64_t>(*rank) - 1) return std::nullopt;
     take(*softmax);
     Value* scores = softmax->input(0);
     if (Value* inside = without_windows(scores)) {
@@ -204,6 +225,14 @@ class Recogniser {
 
 bool is_one(const SymDim& dim) { return dim.constant() == 1; }
 
+/// Scores of a matrix that are so many that not to write them repays what Attention takes to begin,
+/// where heads do not share it, and to turn its sides.
+constexpr int64_t kOneHeadScores = 4096, kTurnedScores = 1 << 19;
+bool many_scores(const SymDim& queries, const SymDim& keys, int64_t least) {
+  const auto rows = queries.constant(), columns = keys.constant();
+  return rows && columns && *columns > 0 && *rows >= least / *columns;
+}
+
 /// Keys and values whose heads are repeated for groups of queries: the value before the repetition.
 Value* before_repeat(const Rewriter& rewriter, Value* value) {
   const Node* reshape = value->producer();
@@ -267,24 +296,23 @@ bool mask_fits(const Rewriter& rewriter, const Found& found, const SymShape& q,
          bounds_of(rewriter, found.mask).has_value();
 }
 
-/// k from its transposition: the Transpose goes, or turns the other way.
-Value* untransposed(Rewriter& rewriter, Node& before, Value* transposed) {
-  Node* node = rewriter.producer(transposed, "Transpose");
-  const int64_t swap[] = {0, 1, 3, 2};
-  if (node != nullptr) {
-    const AttributeReader attributes(*node);
-    const auto perm = attributes.get_ints("perm");
-    if (perm.size() == 4) {
-      const std::vector<int64_t> back = {perm[0], perm[1], perm[3], perm[2]};
-      if (back == std::vector<int64_t>{0, 1, 2, 3}) return node->input(0);
-      Node& other = rewriter.add(before, "Transpose", {node->input(0)}, transposed->name());
-      other.set_ints("perm", back);
-      rewriter.touch(other);
-      return other.output(0);
+/// Matrices from their transposition: a Transpose goes, or turns the other way.
+Value* untransposed(Rewriter& rewriter, Node& before, Value* transposed, size_t rank) {
+  std::vector<int64_t> perm(rank);
+  for (size_t i = 0; i < rank; ++i) perm[i] = static_cast<int64_t>(i);
+  const std::vector<int64_t> same = perm;
+  Value* source = transposed;
+  if (const Node* node = rewriter.producer(transposed, "Transpose")) {
+    const auto own = AttributeReader(*node).get_ints("perm");
+    if (own.size() == rank) {
+      perm.assign(own.begin(), own.end());
+      source = node->input(0);
     }
   }
-  Node& other = rewriter.add(before, "Transpose", {transposed}, transposed->name());
-  other.set_ints("perm", swap);
+  std::swap(perm[rank - 2], perm[rank - 1]);
+  if (perm == same) return source;
+  Node& other = rewriter.add(before, "Transpose", {source}, transposed->name());
+  other.set_ints("perm", perm);
   rewriter.touch(other);
   return other.output(0);
 }
@@ -358,20 +386,30 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
   const SymShape* q = rewriter.shape(found->q);
   const SymShape* kt = rewriter.shape(found->k_transposed);
   const SymShape* v = rewriter.shape(found->v);
-  if (q == nullptr || kt == nullptr || v == nullptr || q->size() != 4 || kt->size() != 4 ||
-      v->size() != 4)
+  const size_t rank = q != nullptr ? q->size() : 0;
+  if ((rank != 3 && rank != 4) || kt == nullptr || v == nullptr || kt->size() != rank ||
+      v->size() != rank)
     return 0;
-  if (!(*q)[0].equals((*kt)[0]) || !(*q)[0].equals((*v)[0]) || !(*kt)[1].equals((*v)[1]) ||
-      !(*kt)[3].equals((*v)[2]) || !(*q)[3].equals((*kt)[2]))
+  const SymDim &keys = (*kt)[rank - 1], &values = (*v)[found->turned ? rank - 1 : rank - 2];
+  if (!(*q)[0].equals((*kt)[0]) || !(*q)[0].equals((*v)[0]) || !keys.equals(values) ||
+      !(*q)[rank - 1].equals((*kt)[rank - 2]))
     return 0;
-  const bool same_heads = (*q)[1].equals((*kt)[1]);
-  if (!same_heads && !(is_one((*kt)[1]) && (*q)[1].lower_bound().value_or(0) >= 1)) return 0;
+  const SymDim& queries = (*q)[rank - 2];
+  if (found->turned && !many_scores(queries, keys, kTurnedScores)) return 0;
+  if (rank == 4) {
+    if (!(*kt)[1].equals((*v)[1])) return 0;
+    const bool same_heads = (*q)[1].equals((*kt)[1]);
+    if (!same_heads && !(is_one((*kt)[1]) && (*q)[1].lower_bound().value_or(0) >= 1)) return 0;
+  } else if (found->mask != nullptr || found->computed ||  // it would be one of heads
+             !many_scores(queries, keys, kOneHeadScores)) {
+    return 0;
+  }
   if (found->computed) found->mask = rewriter.initializer(root.graph(), *found->computed, "mask");
-  if (found->mask != nullptr && !mask_fits(rewriter, *found, *q, (*kt)[3])) return 0;
+  if (found->mask != nullptr && !mask_fits(rewriter, *found, *q, keys)) return 0;
   // No key at all: softmax of nothing, and a sum of nothing; both give zeros.
 
-  Value* k = untransposed(rewriter, root, found->k_transposed);
-  Value* value = found->v;
+  Value* k = untransposed(rewriter, root, found->k_transposed, rank);
+  Value* value = found->turned ? untransposed(rewriter, root, found->v, rank) : found->v;
   if (Value* k_source = before_repeat(rewriter, k))
     if (Value* v_source = before_repeat(rewriter, value))
       if (rewriter.shape(k_source) != nullptr && rewriter.shape(v_source) != nullptr &&
@@ -387,8 +425,14 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
   }
   Node& attention = rewriter.add(root, "Attention", inputs, root.output(0)->name());
   attention.set_float("scale", static_cast<float>(found->scale));
+  if (rank == 3) {
+    attention.set_int("q_num_heads", 1);
+    attention.set_int("kv_num_heads", 1);
+  }
   rewriter.touch(attention);
-  rewriter.supersede(*root.output(0), *attention.output(0));
+  Value* y = attention.output(0);
+  if (found->turned) y = untransposed(rewriter, root, y, rank);
+  rewriter.supersede(*root.output(0), *y);
   for (Node* node : found->nodes)
     if (!node->output(0)->has_uses() && node->output(0)->producer() == node) rewriter.erase(*node);
   for (size_t i = found->nodes.size(); i-- > 0;) {

@@ -320,27 +320,30 @@ size_t value_floats(const AttentionShape& s) {
   return pack_values(s) ? floats_of(s, s.columns, s.value_size) : 0;
 }
 
-/// c[rows, columns) = a b by tiles, or += it, b in panels `panel_step` apart.
+/// c[rows, columns) = a b by tiles, or += it, b in panels `panel_step` apart. Of a long b what the
+/// first cache holds meets all rows before the next.
 void product(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t lda, const float* b,
              int64_t ldb, int64_t panel_step, float* c, int64_t ldc, bool add = false) {
+  constexpr int64_t kMost = 320;
   const GemmTiles& tiles = gemm_tiles();
   const int tile_rows = tiles.tile_rows(rows);
-  const int64_t width = tiles.panel();
-  GemmTile tile{.lda = lda, .ldb = ldb, .k = k, .ldc = ldc};
-  for (int64_t column = 0; column < columns; column += width) {
-    tile.b = b + column / width * panel_step;
-    tile.cols = std::min(width, columns - column);
-    for (int64_t r = 0; r < rows; r += tile_rows) {
-      tile.a = a + r * lda;
-      tile.c = c + r * ldc + column;
-      if (add) {
-        tile.init = tile.c;
+  const int64_t width = tiles.panel(), parts = (k + kMost - 1) / kMost;
+  GemmTile tile{.lda = lda, .ldb = ldb, .ldc = ldc};
+  for (int64_t column = 0; column < columns; column += width)
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t from = k * part / parts;
+      tile.k = k * (part + 1) / parts - from;
+      tile.b = b + column / width * panel_step + from * ldb;
+      tile.cols = std::min(width, columns - column);
+      for (int64_t r = 0; r < rows; r += tile_rows) {
+        tile.a = a + r * lda + from;
+        tile.c = c + r * ldc + column;
+        tile.init = add || part > 0 ? tile.c : nullptr;
         tile.ldi = ldc;
+        const int count = static_cast<int>(std::min<int64_t>(tile_rows, rows - r));
+        tiles.row_major_tile(count, tile.cols)(tile);
       }
-      const int count = static_cast<int>(std::min<int64_t>(tile_rows, rows - r));
-      tiles.row_major_tile(count, tile.cols)(tile);
     }
-  }
 }
 
 std::byte* bytes_of(float* p) { return reinterpret_cast<std::byte*>(p); }
