@@ -725,17 +725,17 @@ TEST_P(Networks, BlockedRegions) {
 
 // Attention over the pixels of an image, whose scores are never written.
 TEST_P(Networks, AttentionOfPixels) {
-  const std::string weights = constant("a", {8, 20, 1, 1}) + "," + constant("b", {8, 20, 1, 1}) +
-                              "," + constant("c", {20, 20, 1, 1}) + "," +
-                              constant("s", {20, 20, 3, 3}) +
-                              ", int64[3] flat = {0, 0, -1}, int64[4] image = {0, 0, 28, 30}";
+  const std::string weights =
+      constant("a", {8, 20, 1, 1}) + "," + constant("b", {8, 20, 1, 1}) + "," +
+      constant("c", {20, 20, 1, 1}) + "," + constant("s", {20, 20, 3, 3}) +
+      ", float tenth = {0.1}, int64[3] flat = {0, 0, -1}, int64[4] image = {0, 0, 28, 30}";
   const auto kernels =
       agree(weights,
-            "h = Conv <pads = [1, 1, 1, 1]> (x, s)\n"
+            "g = Conv <pads = [1, 1, 1, 1]> (x, s)\n h = Tanh (g)\n"
             "q = Conv (h, a)\n k = Conv (h, b)\n v = Conv (h, c)\n"
             "q1 = Reshape (q, flat)\n k1 = Reshape (k, flat)\n v1 = Reshape (v, flat)\n"
-            "q2 = Transpose <perm = [0, 2, 1]> (q1)\n p = MatMul (q2, k1)\n"
-            "w = Softmax <axis = -1> (p)\n u = Transpose <perm = [0, 2, 1]> (w)\n"
+            "q2 = Transpose <perm = [0, 2, 1]> (q1)\n p = MatMul (q2, k1)\n z = Mul (p, tenth)\n"
+            "w = Softmax <axis = -1> (z)\n u = Transpose <perm = [0, 2, 1]> (w)\n"
             "m = MatMul (v1, u)\n r = Reshape (m, image)\n y = Add (r, h)",
             {{2, 20, 28, 30}}, true);
   EXPECT_NE(std::find(kernels.begin(), kernels.end(), "attention_f32"), kernels.end());
