@@ -610,6 +610,31 @@ TEST_P(Networks, ConvolutionsOfFewRows) {
         {{1, 48, 3, 20}, {2, 48, 4, 9}});
 }
 
+// Of many neighbours rows are combined first; a number that is none stays.
+TEST_P(Networks, BlockedPoolsOfLargeWindows) {
+  const std::string weights = constant("w", {20, 3, 3, 3}) + ", float two = {2}, float seven = {7}";
+  for (const char* window :
+       {"kernel_shape = [5, 5], pads = [2, 2, 2, 2]",
+        "kernel_shape = [13, 13], pads = [6, 6, 6, 6]",
+        "kernel_shape = [7, 7], strides = [2, 2], pads = [3, 2, 1, 3]",
+        "kernel_shape = [3, 3], pads = [1, 1, 1, 1]", "kernel_shape = [4, 6], pads = [3, 0, 0, 5]",
+        "kernel_shape = [5, 4], strides = [3, 1], ceil_mode = 1",
+        "kernel_shape = [4, 5], dilations = [3, 2], pads = [4, 4, 4, 4]"}) {
+    const std::string pool = std::string("Pool <") + window + "> ";
+    const std::string before = "c = Conv <pads = [1, 1, 1, 1]> (x, w)\n t = Tanh (c)\n";
+    const std::vector<std::vector<int64_t>> shapes = {{2, 3, 21, 23}, {1, 3, 14, 6}};
+    agree(weights, before + "y = Average" + pool + "(t)", shapes);
+    agree(weights,
+          before + "y = Average" + pool.substr(0, pool.size() - 2) + ", count_include_pad = 1> (t)",
+          shapes);
+    agree(weights,
+          "c = Conv <pads = [1, 1, 1, 1]> (x, w)\n d = Div (c, seven)\n a = Add (d, two)\n"
+          "n = Sqrt (a)\n p = Max" +
+              pool + "(n)\n i = IsNaN (p)\n y = Where (i, seven, p)",
+          shapes);
+  }
+}
+
 TEST_P(Networks, PoolsOfOneColumn) {
   for (const char* pool :
        {"MaxPool <kernel_shape = [3, 1], strides = [2, 1], pads = [1, 0, 1, 0]>",
