@@ -429,18 +429,27 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
       std::copy_n(at, n, leaves + (t - begin));
     }
   };
-  constexpr int64_t kWork = 2048;  // walks that are worth a thread
+  constexpr int64_t kWork = 400;  // walks that are worth a thread: some microseconds
   if (rows < kWalks) {
-    std::vector<int32_t> leaves(static_cast<size_t>(trees));
+    std::vector<int32_t> leaves(static_cast<size_t>(rows * trees));
     std::vector<double> room;
     std::vector<T> wide, mirror;
     const T* x = read(0, rows, wide, mirror);
+    const int64_t groups = (trees + kWalks - 1) / kWalks;
+    run.parallel_for(rows * groups, kWork / kWalks, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end;) {
+        const int64_t row = task / groups, until = std::min(end, (row + 1) * groups);
+        const int64_t from = task % groups * kWalks;
+        by_trees(x + row * features, from, std::min(trees, from + (until - task) * kWalks),
+                 leaves.data() + row * trees + from);
+        task = until;
+      }
+    });
+    Sums sums(state, 1);
     for (int64_t row = 0; row < rows; ++row) {
-      run.parallel_for(trees, kWork, [&](int64_t begin, int64_t end) {
-        by_trees(x + row * features, begin, end, leaves.data() + begin);
-      });
-      Sums sums(state, 1);
-      for (const int32_t leaf : leaves) sums.add(flat, 0, leaf);
+      sums.clear();
+      for (int64_t t = 0; t < trees; ++t)
+        sums.add(flat, 0, leaves[static_cast<size_t>(row * trees + t)]);
       sums.finish(0, room, row, to);
     }
     return;
