@@ -20,7 +20,7 @@ from onnx import numpy_helper as nh
 from fuzz_case import floats
 from fuzz_kernels import differences
 
-CHANNELS = [1, 3, 5, 8, 10, 16, 16, 20, 32, 33, 48, 64, 72, 96, 120, 130]
+CHANNELS = [1, 2, 3, 4, 5, 6, 8, 10, 16, 16, 20, 32, 33, 48, 64, 72, 96, 120, 130]
 
 
 class Network:
@@ -42,7 +42,7 @@ class Network:
 
     def conv(self, x):
         r, (n, c, *plane) = self.r, self.shapes[x]
-        k, deep = r.choice([1, 1, 3, 3, 5]), r.random() < 0.2
+        k, deep = r.choice([1, 1, 3, 3, 5, 7]), r.random() < 0.2
         axes = len(plane)
         out = c if deep else r.choice(CHANNELS)
         groups = c if deep else r.choice([g for g in (1, 1, 1, 2, 3, 4, 8) if c % g == 0 and out % g == 0])
@@ -50,7 +50,12 @@ class Network:
         inputs = [x, self.constant(floats(r, [out, c // groups] + [k] * axes, 1 / np.sqrt(k**axes * c // groups)))]
         if r.random() < 0.5:
             inputs.append(self.constant(floats(r, [out])))
-        self.add("Conv", inputs, [n, out] + [(size - 1) // stride + 1 for size in plane], pads=[k // 2] * 2 * axes, strides=[stride] * axes, group=groups)
+        apart = r.choice([1, 1, 1, 2, 3])
+        pads = [r.randint(0, (k - 1) * apart) for _ in range(2 * axes)] if r.random() < 0.3 else [k // 2 * apart] * 2 * axes
+        to = [(size + pads[i] + pads[i + axes] - (k - 1) * apart - 1) // stride + 1 for i, size in enumerate(plane)]
+        if min(to) < 1:
+            return
+        self.add("Conv", inputs, [n, out] + to, pads=pads, strides=[stride] * axes, dilations=[apart] * axes, group=groups)
 
     def conv_transpose(self, x):
         r, (n, c, *plane) = self.r, self.shapes[x]
@@ -82,9 +87,12 @@ class Network:
 
     def pool(self, x):
         n, c, *plane = self.shapes[x]
-        k, axes = self.r.choice([2, 3]), len(plane)
-        if min(plane) >= 2 * k:
-            self.add(self.r.choice(["MaxPool", "AveragePool"]), [x], [n, c] + [(size - k) // 2 + 1 for size in plane], kernel_shape=[k] * axes, strides=[2] * axes)
+        r, axes = self.r, len(plane)
+        k, stride = r.choice([2, 3, 3, 5, 9]), r.choice([1, 2, 2])
+        pads = [r.randint(0, k // 2) for _ in range(2 * axes)]
+        to = [(size + pads[i] + pads[i + axes] - k) // stride + 1 for i, size in enumerate(plane)]
+        if min(plane) > k // 2 and min(to) >= 1:
+            self.add(r.choice(["MaxPool", "AveragePool"]), [x], [n, c] + to, kernel_shape=[k] * axes, strides=[stride] * axes, pads=pads)
 
     def gate(self, x):
         n, c, *plane = self.shapes[x]

@@ -78,7 +78,7 @@ constexpr Pass kPasses[] = {
     {"recognise-rotary", "x cos + rotate(x) sin becomes RotaryEmbedding", 2, recognise_rotary},
     {"recognise-attention",
      "softmax(q k' + mask) v becomes Attention, with grouped heads and packed inputs where the "
-     "graph has them",
+     "graph has them, of one head and over pixels",
      2, recognise_attention},
     {"integer-operators",
      "an operator between DequantizeLinear and QuantizeLinear works on the integers: QLinearConv, "
