@@ -14,7 +14,8 @@
 namespace tombolo {
 namespace {
 
-constexpr int kMostExponent = 60;  // either way: products stay inside of float, and scales of products
+// Either way: products stay inside of float, and so do products of scales.
+constexpr int kMostExponent = 60;
 
 /// What is known of 16 rows or columns of numbers, or of 16 parts of one.
 struct Numbers {
