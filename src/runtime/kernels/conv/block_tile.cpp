@@ -123,6 +123,13 @@ void summed_tile(const BlockTile& t) {
       for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
     b = add_entries<kR, kV, kBlock>(acc, t, t.offsets + e, 1,
                                     e < t.entries ? t.length : t.rest_length, b, next);
+    if (e == 0) {
+#pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+        for (int v = 0; v < kV; ++v) total[r][v] = acc[r][v];
+      continue;
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 2

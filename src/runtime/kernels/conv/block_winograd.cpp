@@ -528,7 +528,8 @@ void plan_block_winograd(BlockConvPlan& plan) {
   // Few channels are summed by eights: their sums are the larger part of a layer's error, and
   // networks of them (super-resolution) have nothing that errs less.
   constexpr int64_t kFew = 64;
-  plan.length = block_tiles().summed_rows != 0 && s.in_channels <= kFew ? kBlock / 2 : kBlock;
+  const bool few = s.in_channels <= kFew && s.out_channels <= kFew;
+  plan.length = few && block_tiles().summed_rows != 0 ? kBlock / 2 : kBlock;
   for (int64_t c = 0; c < s.in_channels; c += plan.length)
     plan.offsets.push_back(c / kBlock * plan.tile_block * kBlock + c % kBlock);
   // Few tiles and many weights: to fetch transformed ones, four times as many, takes longer than to
