@@ -156,6 +156,15 @@ class Network:
         if channels <= 200:
             self.add("Concat", parts, [self.shapes[x][0], channels] + self.shapes[x][2:], axis=self.r.choice([1, 1 - len(self.shapes[x])]))
 
+    def residual(self, x):
+        """x and a convolution of what has x's plane: the sum may lie where x does."""
+        r, (n, c, *plane) = self.r, self.shapes[x]
+        axes, k = len(plane), r.choice([1, 3, 5])
+        z = r.choice([v for v, s in self.shapes.items() if s[:1] + s[2:] == [n] + plane and v not in self.bent])
+        w = self.constant(floats(r, [c, self.shapes[z][1]] + [k] * axes, 1 / np.sqrt(k**axes * self.shapes[z][1])))
+        y = self.add("Conv", [z, w], self.shapes[x], pads=[k // 2] * 2 * axes)
+        self.add("Add", [x, y], self.shapes[x])
+
     def sum(self, x):
         same = [v for v, s in self.shapes.items() if s == self.shapes[x]]
         self.add(self.r.choice(["Add", "Mul", "Max"]), [x, self.r.choice(same)], self.shapes[x])
@@ -169,7 +178,7 @@ class Network:
         self.add("Reshape", [bent, self.constant(np.array(self.shapes[x]))], self.shapes[x])
 
 
-STEPS = ["conv"] * 5 + ["conv_transpose"] * 2 + ["activation"] * 3 + ["scale", "norm", "lrn", "pool", "gate", "resize", "resize", "pad", "slice", "split", "join", "join", "sum", "views"]
+STEPS = ["conv"] * 5 + ["conv_transpose"] * 2 + ["activation"] * 3 + ["scale", "norm", "lrn", "pool", "gate", "resize", "resize", "pad", "slice", "split", "join", "join", "sum", "residual", "residual", "views"]
 
 
 def build(r):

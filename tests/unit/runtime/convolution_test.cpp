@@ -481,7 +481,10 @@ TEST_P(Networks, BlockedConvolutionsOfFewOutputs) {
          {"y = Identity (a)", "y = Relu (a)", "c = Sigmoid (a)\n y = Cos (c)",
           "c = Sin (a)\n y = Add (a, c)", "y = Conv (a, v)", "c = Conv (a, f)\n y = Sub (c, a)"})
       agree(constants, region + rest, {c.x});
-    agree(constants, region + "c = " + conv + "\n d = Add (a, c)\n y = Conv (d, v)", {c.x});
+    // Added to what lies in blocks, where that lies.
+    agree(constants + "," + constant("w2", c.w),
+          region + "c = Conv <" + c.attributes + "> (h, w2)\n d = Add (a, c)\n y = Conv (d, v)",
+          {c.x});
     agree(constants,
           region + "c = Softmax <axis = 1> (a)\n d = " + conv +
               "\n e = Add (c, d)\n"

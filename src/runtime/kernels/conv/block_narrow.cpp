@@ -231,13 +231,16 @@ void finish_narrow(const BlockConvPlan& plan, const float* sums, int64_t ld, int
   }
   const int64_t start = (image * s.out_plane() + first) * kBlock;
   const float* rest = e.residual != nullptr ? e.residual + start : nullptr;
-  float* to = y + start;
-  std::fill_n(to, pixels * kBlock, 0.0f);
-  for (int64_t o = 0; o < outputs; ++o) {
-    const float bias = e.bias != nullptr ? e.bias[o] : 0;
-    for (int64_t p = 0; p < pixels; ++p)
-      to[p * kBlock + o] =
-          sums[o * ld + p] + bias + (rest != nullptr ? rest[p * kBlock + o] : 0.0f);
+  float* const to = y + start;
+  // A pixel at a time: the residual may lie where the output goes.
+  for (int64_t p = 0; p < pixels; ++p) {
+    float pixel[kBlock] = {};
+    for (int64_t o = 0; o < outputs; ++o) {
+      pixel[o] = sums[o * ld + p];
+      if (e.bias != nullptr) pixel[o] += e.bias[o];
+      if (rest != nullptr) pixel[o] += rest[p * kBlock + o];
+    }
+    std::copy_n(pixel, kBlock, to + p * kBlock);
   }
   if (e.activation.kind != Activation::Kind::kNone)
     apply_activation(e.activation, to, kBlock, pixels, outputs);
