@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 
+#include "passes/attributes.h"
 #include "passes/bounds.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
@@ -27,17 +28,6 @@ struct Found {
   bool turned = false;  ///< the product is v' p', whose result is turned, and v is given as v'
 };
 
-/// Whether a Transpose exchanges the last two axes and no others.
-bool turns_matrices(const Node& transpose, size_t rank) {
-  const auto perm = AttributeReader(transpose).get_ints("perm");
-  if (perm.size() != rank || rank < 2) return false;
-  for (size_t i = 0; i < rank; ++i) {
-    const size_t want = i + 2 == rank ? rank - 1 : i + 1 == rank ? rank - 2 : i;
-    if (perm[i] != static_cast<int64_t>(want)) return false;
-  }
-  return true;
-}
-
 class Recogniser {
  public:
   Recogniser(Rewriter& rewriter, Node& root) : rewriter_(rewriter) { found_.root = &root; }
@@ -50,7 +40,7 @@ class Recogniser {
     Value* weights = root.input(0);
     // Over the pixels of an image channels come first, and all is turned.
     Node* turn = inner(root.input(1), "Transpose", 1);
-    if (turn != nullptr && turns_matrices(*turn, *rank) &&
+    if (turn != nullptr && turns_matrices(AttributeReader(*turn).get_ints("perm")) &&
         rewriter_.producer(turn->input(0), "Softmax") != nullptr) {
       found_.turned = true;
       found_.v = root.input(0);

@@ -1,9 +1,10 @@
 #pragma once
 
-// Attributes from one node to another.
+// Attributes from one node to another, and what they say.
 
 #include <algorithm>
 #include <initializer_list>
+#include <span>
 
 #include "ir/graph.h"
 
@@ -36,6 +37,16 @@ inline void copy_attributes(const Node& from, Node& to, std::initializer_list<Te
   for (const Attribute& attribute : from.attributes())
     if (std::find(skip.begin(), skip.end(), attribute.name) == skip.end())
       copy_attribute(attribute, to);
+}
+
+/// Whether an order of axes exchanges the last two and no others.
+inline bool turns_matrices(std::span<const int64_t> perm) {
+  const auto rank = static_cast<int64_t>(perm.size());
+  if (rank < 2 || perm[perm.size() - 1] != rank - 2 || perm[perm.size() - 2] != rank - 1)
+    return false;
+  for (int64_t i = 0; i + 2 < rank; ++i)
+    if (perm[static_cast<size_t>(i)] != i) return false;
+  return true;
 }
 
 }  // namespace tombolo::passes

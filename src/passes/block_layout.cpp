@@ -201,13 +201,11 @@ class BlockLayout {
     const Value* made = node.output(0);
     for (const Use& use : made->uses()) {
       if (convolves(*use.node) || rewriter_.is(use.node, "Concat")) return true;
-      for (const Text name : kBlockBinary)
-        if (rewriter_.is(use.node, name))
-          for (const Value* input : use.node->inputs())
-            if (input != made && find(input) != nullptr) return true;
-      for (const Text name : kBlockUnary)
-        if (depth > 0 && rewriter_.is(use.node, name) && joins_blocks(*use.node, depth - 1))
-          return true;
+      if (is_any(use.node, kBlockBinary))
+        for (const Value* input : use.node->inputs())
+          if (input != made && find(input) != nullptr) return true;
+      if (depth > 0 && is_any(use.node, kBlockUnary) && joins_blocks(*use.node, depth - 1))
+        return true;
     }
     return false;
   }
@@ -274,6 +272,10 @@ class BlockLayout {
   bool takes_long_rows(const Node& node, const std::vector<int64_t>& w) const {
     const int64_t taps = w[2] * w[3], least = taps <= 9 ? 24 : taps <= 25 ? 40 : 100;
     return taps <= 49 && rewriter_.dim(node.output(0), -1).value_or(0) >= least;
+  }
+  bool is_any(const Node* node, std::span<const Text> names) const {
+    return std::any_of(names.begin(), names.end(),
+                       [&](Text name) { return rewriter_.is(node, name); });
   }
   bool convolves(const Node& node) const {
     return rewriter_.is(&node, "Conv") || rewriter_.is(&node, "Conv", kBlockDomain) ||
@@ -502,10 +504,6 @@ class BlockLayout {
   /// Whether blocks of what the node makes are read, perhaps behind others, by one that computes
   /// on them: what is only made larger and given away had better be turned while it is small.
   bool read_in_blocks(const Node& node, bool line, int depth = 4) const {
-    const auto is_any = [&](const Node* user, std::span<const Text> names) {
-      return std::any_of(names.begin(), names.end(),
-                         [&](Text name) { return rewriter_.is(user, name); });
-    };
     static constexpr Text kPassedOn[] = {"Pad",         "Slice", "Split",
                                          "Resize",      "Clip",  "MaxPool",
                                          "AveragePool", "LRN",   "BatchNormalization"};

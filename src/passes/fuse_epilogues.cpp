@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "passes/attributes.h"
 #include "passes/passes.h"
 #include "passes/runtime_operators.h"
 
@@ -116,12 +117,7 @@ class Chain {
   void take_transpose() {
     Node* transpose = rewriter_.producer(node_.input(1), "Transpose");
     if (transpose == nullptr || &transpose->graph() != &node_.graph()) return;
-    const auto perm = AttributeReader(*transpose).get_ints("perm");
-    const auto rank = static_cast<int64_t>(perm.size());
-    if (rank < 2 || perm[perm.size() - 1] != rank - 2 || perm[perm.size() - 2] != rank - 1) return;
-    for (int64_t i = 0; i + 2 < rank; ++i)
-      if (perm[static_cast<size_t>(i)] != i) return;
-    turned_ = transpose;
+    if (turns_matrices(AttributeReader(*transpose).get_ints("perm"))) turned_ = transpose;
   }
 
   /// A Transpose's order of axes, empty where it does not name them all.

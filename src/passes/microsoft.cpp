@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "passes/attributes.h"
 #include "passes/passes.h"
 #include "passes/rule.h"
 
@@ -26,11 +27,7 @@ bool last_two(Match& match) {
   if (!is_single(match) || !rank || !a || *rank < 2 || *a < 2) return false;
   if (found == match.attributes.end()) return *rank == 2;
   const auto perm = found->second.ints();
-  if (perm.size() != *rank) return false;
-  for (size_t i = 0; i + 2 < perm.size(); ++i)
-    if (perm[i] != static_cast<int64_t>(i)) return false;
-  return perm[perm.size() - 1] == static_cast<int64_t>(perm.size()) - 2 &&
-         perm[perm.size() - 2] == static_cast<int64_t>(perm.size()) - 1;
+  return perm.size() == *rank && turns_matrices(perm);
 }
 
 /// A factor of one element that does not widen the product.

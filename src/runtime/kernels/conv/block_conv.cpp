@@ -427,9 +427,7 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
     const float* const image = with_border(plan, x + n * in_planes * in_plane, room);
     const int64_t tasks = s.groups * bands * panels;
     const int64_t cost = std::max<int64_t>(1, s.out_plane() * depth * width / bands);
-    // Some microseconds: what one thread has made the other would have to fetch.
-    constexpr int64_t kLeast = 500'000;
-    const int64_t grain = std::max(near && bands >= threads ? panels : 1, kLeast / cost);
+    const int64_t grain = std::max(near && bands >= threads ? panels : 1, kLeastProducts / cost);
     parallel(tasks, grain, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t group = task / (bands * panels), within = task % (bands * panels);

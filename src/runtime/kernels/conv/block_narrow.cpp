@@ -278,8 +278,6 @@ void run_block_narrow(const BlockConvPlan& plan, const float* x, const float* pa
   const int64_t position = outputs * kBlock, w_row = s.kernel[2] * position;
   const int64_t in_image = blocks_of(s.in_channels) * s.in_plane() * kBlock;
   const int64_t cost = length * outputs * blocks_of(s.in_channels) * kBlock * s.taps();
-  // Some microseconds: what one thread has made the other would have to fetch.
-  constexpr int64_t kLeast = 500'000;
   const auto run_segment = [&](int64_t image, int64_t line, int64_t begin, int64_t end) {
     float* const sums =
         thread_floats(2, static_cast<size_t>(outputs * length + NarrowRow::room_floats(s)));
@@ -314,7 +312,7 @@ void run_block_narrow(const BlockConvPlan& plan, const float* x, const float* pa
     }
     finish_narrow(plan, sums, length, image, line * s.out[2] + begin, end - begin, epilogue, y);
   };
-  parallel(s.batch * s.out[1] * segments, std::max<int64_t>(1, kLeast / std::max<int64_t>(1, cost)),
+  parallel(s.batch * s.out[1] * segments, std::max<int64_t>(1, kLeastProducts / cost),
            [&](int64_t from, int64_t to) {
              for (int64_t task = from; task < to; ++task) {
                const int64_t line = task / segments, begin = task % segments * length;
