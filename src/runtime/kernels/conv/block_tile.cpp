@@ -24,11 +24,13 @@ using V = hn::Vec<F>;
 inline constexpr int kRows = 14;
 #elif HWY_TARGET == HWY_NEON
 inline constexpr int kRows = 12;
+#elif HWY_TARGET == HWY_SSE4  // without fused products fewer sums hide what they wait for
+inline constexpr int kRows = 4;
 #else
 inline constexpr int kRows = 6;
 #endif
 // One vector of channels takes more pixels: fewer sums than these wait for one another.
-inline constexpr int kSingleRows = kRows < 12 ? 12 : kRows;
+inline constexpr int kSingleRows = kRows < 12 ? 2 * kRows : kRows;
 inline constexpr int kLanes = static_cast<int>(HWY_LANES(float)) < 16 ? HWY_LANES(float) : 16;
 
 /// Sums over `entries` entries of `length` inputs.
@@ -255,7 +257,8 @@ void tile(const BlockTile& t) {
 template <int kV, int... kR>
 void fill(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.dense[kR + 1][kV] = &tile<kR + 1, kV, kBlock>), ...);
-  ((tiles.every_second[kR + 1][kV] = &tile<kR + 1, kV, 2 * kBlock>), ...);
+  constexpr int64_t kSecond = HWY_TARGET == HWY_SSE4 ? 0 : 2 * kBlock;
+  ((tiles.every_second[kR + 1][kV] = &tile<kR + 1, kV, kSecond>), ...);
   ((tiles.strided[kR + 1][kV] = &tile<kR + 1, kV, 0>), ...);
 }
 
