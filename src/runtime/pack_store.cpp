@@ -52,8 +52,11 @@ Result<const std::byte*> SessionPacks::get(const PackRequest& request) {
   Entry* entry = nullptr;
   {
     std::string key(request.key);
-    for (const Tensor* source : request.sources)
-      key += "/" + std::to_string(reinterpret_cast<uintptr_t>(source->identity()));
+    key += '\0';
+    for (const Tensor* source : request.sources) {
+      const void* const identity = source->identity();
+      key.append(reinterpret_cast<const char*>(&identity), sizeof identity);
+    }
     std::lock_guard lock(mutex_);
     entry = &entries_[std::move(key)];
   }

@@ -57,11 +57,21 @@ class Builder {
     for (size_t slot = 0; slot < last_.size(); ++slot)
       if (last_[slot] == kAlways && result_->slots[slot].where == SlotPlan::Where::kFree)
         result_->left.push_back(static_cast<int>(slot));
+    result_->kept_bytes = kept_bytes();
     return std::move(result_);
   }
 
  private:
   static constexpr int kNever = -1, kAlways = INT32_MAX;
+  static constexpr size_t kStepBytes = 2048;
+
+  /// What kernels note of a shape grows with its pixels, each of at least sixteen floats, and takes
+  /// less than a sixteenth of them.
+  size_t kept_bytes() const {
+    size_t bytes = result_->slots.size() * sizeof(SlotPlan) + result_->steps.size() * kStepBytes;
+    for (const SlotPlan& slot : result_->slots) bytes += slot.bytes / 16;
+    return bytes;
+  }
 
   SlotPlan& slot_plan(int slot) { return result_->slots[static_cast<size_t>(slot)]; }
   const TraceSlot& traced(int slot) const { return trace_.slots[static_cast<size_t>(slot)]; }
@@ -525,8 +535,12 @@ bool SpecialisationCache::insert(const GraphPlan& plan, Signature signature, con
   std::lock_guard lock(mutex_);
   for (const SpecialisationPtr& known : list_)
     if (known->signature == made->signature) return false;  // another thread was faster
+  kept_bytes_ += made->kept_bytes;
   list_.push_front(std::move(made));
-  if (list_.size() > kKeep) list_.pop_back();
+  while (list_.size() > kKeepMost || (list_.size() > kKeepAlways && kept_bytes_ > kKeepBytes)) {
+    kept_bytes_ -= list_.back()->kept_bytes;
+    list_.pop_back();
+  }
   return list_.size() == 1;
 }
 
@@ -535,7 +549,7 @@ void SpecialisationCache::note_varying(const GraphPlan& plan, const Specialisati
   std::lock_guard lock(mutex_);
   varying_.resize(static_cast<size_t>(plan.slot_count) + plan.nodes.size());
   for (int at : list) varying_[static_cast<size_t>(at)] = 1;
-  list_.remove(wrong);
+  if (list_.remove(wrong) > 0) kept_bytes_ -= wrong->kept_bytes;
 }
 
 size_t SpecialisationCache::size() {

@@ -96,6 +96,7 @@ struct Specialisation {
   std::vector<int> dead;
   std::vector<int> left;  ///< kFree slots that live to the end of the run
   size_t arena_bytes = 0;
+  size_t kept_bytes = 0;   ///< that keeping it takes, about: of kernels' states by their tensors
   size_t fixed_nodes = 0;  ///< nodes left out because their outputs follow from the shapes
 
   ~Specialisation();
@@ -157,9 +158,11 @@ class SpecialisationCache {
   ArenaPool arenas;
 
  private:
-  static constexpr size_t kKeep = 16;
+  // As many as shapes that come again and again, as far as that takes little.
+  static constexpr size_t kKeepAlways = 16, kKeepMost = 256, kKeepBytes = size_t{32} << 20;
   std::mutex mutex_;
   std::list<SpecialisationPtr> list_;
+  size_t kept_bytes_ = 0;  ///< of list_
   std::vector<uint8_t> varying_;
   int traced_ = 0;
   std::vector<uint64_t> seen_;  ///< hashes of shapes that came, the latest last
