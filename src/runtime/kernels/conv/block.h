@@ -20,6 +20,8 @@ inline constexpr int64_t kBlock = kChannelBlock;
 /// Products that are worth a thread, some microseconds: what one thread has made the other would
 /// have to fetch.
 inline constexpr int64_t kLeastProducts = 500'000;
+/// That take as long as a weight on its way from the last cache.
+inline constexpr int64_t kProductsOfAWeight = 12;
 inline constexpr int64_t blocks_of(int64_t channels) { return (channels + kBlock - 1) / kBlock; }
 
 /// One tile: up to max_rows pixels by one or two vectors of channels, summed over entries (a block

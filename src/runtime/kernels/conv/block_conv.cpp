@@ -426,7 +426,9 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
   const auto run_image = [&](int64_t n, float* room) {
     const float* const image = with_border(plan, x + n * in_planes * in_plane, room);
     const int64_t tasks = s.groups * bands * panels;
-    const int64_t cost = std::max<int64_t>(1, s.out_plane() * depth * width / bands);
+    // Of few pixels it is the weights that take time, which come from afar.
+    const int64_t times = std::max(s.out_plane() / bands, kProductsOfAWeight);
+    const int64_t cost = std::max<int64_t>(1, times * depth * width);
     const int64_t grain = std::max(near && bands >= threads ? panels : 1, kLeastProducts / cost);
     parallel(tasks, grain, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {

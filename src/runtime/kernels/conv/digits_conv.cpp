@@ -1,7 +1,9 @@
 #include "runtime/kernels/conv/digits_conv.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <limits>
 
 #include "runtime/kernels/conv/block.h"
 #include "runtime/kernels/elementwise/unary.h"
@@ -10,7 +12,8 @@
 namespace tombolo {
 namespace {
 
-constexpr int64_t kHeader = 64;  // bytes before the matrix: whether it is there
+constexpr int64_t kFewestOfParts = 8;  // steps
+constexpr int64_t kHeader = 64;        // bytes before the matrix: whether it is there
 
 /// The positions of the kernel, and the phases of the image that they need.
 void plan_positions(DigitsConv& plan) {
@@ -51,6 +54,21 @@ struct Image {
   DigitRow pixel(int64_t row, int64_t column) const {
     const ConvGeometry& s = plan.shape;
     return {x + (row * s.in[2] + column) * kBlock, s.in_plane() * kBlock, s.in_channels};
+  }
+  /// Of results from `place` on.
+  DigitResult result(int64_t place) const {
+    const int64_t at = place * kBlock;
+    DigitResult result{.c = y + at, .ldc = kBlock, .plane = out_plane()};
+    if (e.residual != nullptr) {
+      result.init = e.residual + at;
+      result.ldi = kBlock;
+      result.init_plane = out_plane();
+    }
+    result.column_bias = e.bias;
+    result.clamp = e.activation.kind == Activation::Kind::kClamp;
+    result.lo = e.activation.alpha;
+    result.hi = e.activation.beta;
+    return result;
   }
   /// The window of result `place` in the order of packed weights.
   void window(int64_t place, float* out) const {
@@ -122,20 +140,8 @@ struct Rows {
     const DigitPanels& panels = image.plan.panels;
     a.floats = &floats;
     a.argument = this;
-    const bool linear = a.places == nullptr;
-    DigitResult result{
-        .c = image.y + (linear ? begin * kBlock : 0), .ldc = kBlock, .plane = image.out_plane()};
-    if (image.e.residual != nullptr) {
-      result.init = image.e.residual + (linear ? begin * kBlock : 0);
-      result.ldi = kBlock;
-      result.init_plane = image.out_plane();
-    }
-    const Activation& activation = image.e.activation;
-    result.column_bias = image.e.bias;
-    result.clamp = activation.kind == Activation::Kind::kClamp;
-    result.lo = activation.alpha;
-    result.hi = activation.beta;
-    if (!activation.tiled()) {
+    DigitResult result = image.result(0);
+    if (!image.e.activation.tiled()) {
       result.post = &finish;
       result.argument = this;
     }
@@ -143,12 +149,15 @@ struct Rows {
   }
 };
 
+constexpr int64_t parts_of(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
+
 /// How the product is cut: blocks of rows, and panels in groups where threads share them.
 struct Cut {
   int64_t results, rows, blocks, groups;
-  int64_t grain = 1;  ///< of these that a thread takes at least
+  int64_t grain = 1;    ///< of these that a thread takes at least
+  bool shared = false;  ///< threads read digits that others have made
 
-  Cut(const DigitsConv& plan) : results(plan.results()) {
+  explicit Cut(const DigitsConv& plan) : results(plan.results()) {
     const ConvGeometry& s = plan.shape;
     // What takes some 20 microseconds is not shared: what one thread has made the other would
     // fetch.
@@ -157,11 +166,17 @@ struct Cut {
     const int64_t threads = alone ? 1 : thread_count(), panels = plan.panels.panels();
     // Weights that stay near are used for some rows after the other, of which each thread has its
     // own.
-    const bool apart = plan.panels.bytes() <= near_bytes() && results >= 48 * threads;
+    const bool apart =
+        plan.parts == 1 && plan.panels.bytes() <= near_bytes() && results >= 48 * threads;
     rows = digits_block(results, apart ? threads : 1);
-    blocks = (results + rows - 1) / rows;
+    // The same pixels for each as other layers give it.
+    if (apart) rows = parts_of(results, round_up(parts_of(results, rows), threads));
+    blocks = parts_of(results, rows);
     groups = apart || threads == 1 ? 1 : std::clamp<int64_t>(8 * threads / blocks, 1, panels);
-    if (alone) grain = blocks;
+    if (alone) grain = blocks * plan.parts;
+    // To make the digits of an input takes as long as 40 products with them, and to fetch them
+    // about as long.
+    shared = groups > 1 && plan.parts == 1 && 80 * threads > s.out_channels;
   }
   int64_t rows_at(int64_t block) const { return std::min(rows, results - block * rows); }
 };
@@ -173,35 +188,168 @@ struct Room {
 };
 
 /// Each pixel is a row.
-void run_pointwise(const Image& image, const std::byte* matrix, const Room& room) {
-  const DigitsConv& plan = image.plan;
-  const ConvGeometry& s = plan.shape;
-  const Cut cut(plan);
-  const int64_t tile_bytes = digit_tile_bytes(s.in_channels);
-  const int64_t panels = plan.panels.panels(),
-                tiles = (cut.results + kDigitsRows - 1) / kDigitsRows;
-  // Tiles [begin, end).
-  const auto split = [&](int64_t begin, int64_t end) {
-    const int64_t first = begin * kDigitsRows;
-    split_tiles(std::min(cut.results, end * kDigitsRows) - first, s.in_channels,
-                room.digits + begin * tile_bytes, room.scales + first, [&](int64_t i) {
-                  const int64_t r = first + i;
-                  return image.pixel(r / s.out[2] * s.stride[1], r % s.out[2] * s.stride[2]);
-                });
+class Pointwise {
+ public:
+  Pointwise(const Image& image, const std::byte* matrix, const Room& room)
+      : image_(image), matrix_(matrix), room_(room), cut_(image.plan), run_(++runs) {}
+
+  void run() {
+    const int64_t panels = image_.plan.panels.panels();
+    if (image_.plan.parts > 1) return run_parts();
+    if (cut_.shared) split_shared();
+    share_products(
+        cut_.blocks, cut_.groups, panels,
+        [&](int64_t block, int64_t from, int64_t to) {
+          const Inputs all{0, image_.plan.shape.in_channels, image_.plan.panels};
+          multiply(block, all, cut_.shared ? shared(block) : own(block, all, block),
+                   image_.result(block * cut_.rows), from, to);
+        },
+        cut_.grain);
+  }
+
+ private:
+  /// Input channels from `first` on, whole steps.
+  struct Inputs {
+    int64_t first, count;
+    DigitPanels panels;
   };
-  if (cut.groups > 1) parallel(tiles, std::max<int64_t>(1, 1024 / plan.channels), split);
-  share_products(
-      cut.blocks, cut.groups, panels,
-      [&](int64_t block, int64_t from, int64_t to) {
-        const int64_t row = block * cut.rows, count = cut.rows_at(block), tile = row / kDigitsRows;
-        if (cut.groups == 1) split(tile, tile + (count + kDigitsRows - 1) / kDigitsRows);
-        const DigitRows a{.digits = room.digits + tile * tile_bytes,
-                          .tile = tile_bytes,
-                          .scales = room.scales + row};
-        Rows{image, row, count}.multiply(a, matrix, from, to);
-      },
-      cut.grain);
-}
+  /// A block's rows as floats.
+  struct Floats {
+    const Pointwise& run;
+    int64_t row, first, count;
+    static const float* at(const void* argument, int64_t row, float* room) {
+      const auto& self = *static_cast<const Floats*>(argument);
+      copy_row(self.run.input(self.row + row, self.first, self.count), room);
+      return room;
+    }
+  };
+
+  DigitRow input(int64_t row, int64_t first, int64_t count) const {
+    const ConvGeometry& s = image_.plan.shape;
+    DigitRow pixel = image_.pixel(row / s.out[2] * s.stride[1], row % s.out[2] * s.stride[2]);
+    pixel.a += first / kBlock * pixel.plane;
+    pixel.k = count;
+    return pixel;
+  }
+
+  int64_t tiles() const { return parts_of(cut_.rows, kDigitsRows); }  ///< of a block
+  int64_t block_floats(int64_t k) const { return digit_block_floats(tiles() * kDigitsRows, k); }
+  Room room_in(float* floats) const {
+    return {floats, reinterpret_cast<std::byte*>(floats + tiles() * kDigitsRows)};
+  }
+  Room shared(int64_t block) const {
+    return room_in(room_.scales + block * block_floats(image_.plan.shape.in_channels));
+  }
+
+  /// Tiles [begin, end) of a block.
+  void split(int64_t block, const Inputs& inputs, const Room& to, int64_t begin,
+             int64_t end) const {
+    const int64_t first = begin * kDigitsRows;
+    const int64_t rows = std::min(cut_.rows_at(block), end * kDigitsRows) - first;
+    if (rows <= 0) return;
+    split_tiles(rows, inputs.count, to.digits + begin * digit_tile_bytes(inputs.count),
+                to.scales + first, [&](int64_t i) {
+                  return input(block * cut_.rows + first + i, inputs.first, inputs.count);
+                });
+  }
+  void split_shared() const {
+    const Inputs all{0, image_.plan.shape.in_channels, image_.plan.panels};
+    parallel(cut_.blocks * tiles(), std::max<int64_t>(1, 1024 / image_.plan.channels),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t i = begin; i < end; ++i) {
+                 const int64_t block = i / tiles(), tile = i % tiles();
+                 split(block, all, shared(block), tile, tile + 1);
+               }
+             });
+  }
+  /// In this thread's own room, unless what lies there is `piece` of this run already.
+  Room own(int64_t block, const Inputs& inputs, int64_t piece) const {
+    thread_local uint64_t last_run = 0;
+    thread_local int64_t last_piece = 0;
+    const Room to = room_in(thread_floats(4, static_cast<size_t>(block_floats(inputs.count))));
+    if (last_run != run_ || last_piece != piece) split(block, inputs, to, 0, tiles());
+    last_run = run_;
+    last_piece = piece;
+    return to;
+  }
+
+  void multiply(int64_t block, const Inputs& inputs, const Room& digits, DigitResult result,
+                int64_t from, int64_t to) const {
+    const int64_t row = block * cut_.rows, count = cut_.rows_at(block);
+    const Floats floats{*this, row, inputs.first, inputs.count};
+    const DigitRows a{.digits = digits.digits,
+                      .tile = digit_tile_bytes(inputs.count),
+                      .scales = digits.scales,
+                      .floats = &Floats::at,
+                      .argument = &floats};
+    const Rows rows{image_, row, count};
+    if (image_.plan.parts == 1 && !image_.e.activation.tiled()) {
+      result.post = &Rows::finish;
+      result.argument = &rows;
+    }
+    digits_product(a, count, matrix_, inputs.panels, result, inputs.panels.steps(), from, to);
+  }
+
+  /// Each part of the inputs by all panels: the first one's product goes where the result will be,
+  /// the others' beside it.
+  void run_parts() {
+    const DigitsConv& plan = image_.plan;
+    const int64_t panels = plan.panels.panels(), parts = plan.parts, steps = plan.panels.steps();
+    const int64_t threads = cut_.groups > 1 ? thread_count() : 1;
+    // Who took over a small piece of a part would have to make all its digits first.
+    const int64_t groups = std::min((threads + parts - 1) / parts, panels);
+    const int64_t beside = blocks_of(plan.shape.out_channels) * image_.out_plane();
+    share_products(
+        parts, groups, panels,
+        [&](int64_t part, int64_t from, int64_t to) {
+          // The first part is the longer one: the thread that shares the work out begins earlier.
+          const int64_t begin = (steps * part + parts - 1) / parts;
+          const int64_t end = (steps * (part + 1) + parts - 1) / parts;
+          Inputs inputs{begin * kDigitsDepth, 0, plan.panels};
+          inputs.count = std::min(plan.shape.in_channels, end * kDigitsDepth) - inputs.first;
+          inputs.panels.k = inputs.count;
+          inputs.panels.skipped = begin;
+          inputs.panels.whole = steps;
+          DigitResult to_c = image_.result(0);
+          to_c.clamp = false;
+          if (part > 0)
+            to_c = {.c = room_.scales + (part - 1) * beside,
+                    .ldc = kBlock,
+                    .plane = image_.out_plane()};
+          multiply(0, inputs, own(0, inputs, part), to_c, from, to);
+        },
+        cut_.grain);
+    constexpr int64_t kLeast = 4096;  // floats
+    parallel(blocks_of(plan.shape.out_channels), std::max<int64_t>(1, kLeast / image_.out_plane()),
+             [&](int64_t from, int64_t to) { add_parts(beside, from, to); });
+  }
+  /// Of blocks [from, to) of the result.
+  void add_parts(int64_t beside, int64_t from, int64_t to) const {
+    const DigitsConv& plan = image_.plan;
+    const Activation& act = image_.e.activation;
+    const bool clamp = act.kind == Activation::Kind::kClamp;
+    constexpr float kNone = std::numeric_limits<float>::infinity();
+    const float lo = clamp ? act.alpha : -kNone, hi = clamp ? act.beta : kNone;
+    const int64_t begin = from * image_.out_plane(), n = (to - from) * image_.out_plane();
+    float* const y = image_.y + begin;
+    for (int64_t part = 1; part < plan.parts; ++part) {
+      const float* const other = room_.scales + (part - 1) * beside + begin;
+      for (int64_t i = 0; i < n; ++i) y[i] += other[i];
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      const float above = y[i] < lo ? lo : y[i];  // a NaN stays
+      y[i] = hi < above ? hi : above;
+    }
+    if (!act.tiled()) apply_activation(act, y, n);
+  }
+
+  static inline std::atomic<uint64_t> runs{0};
+  const Image& image_;
+  const std::byte* const matrix_;
+  const Room room_;
+  const Cut cut_;
+  const uint64_t run_;
+};
 
 void run_windows(const Image& image, const std::byte* matrix, const Room& room) {
   const DigitsConv& plan = image.plan;
@@ -253,8 +401,18 @@ DigitsConv plan_digits_conv(const ConvGeometry& shape) {
   plan.weight_bytes = static_cast<size_t>(kHeader + shape.groups * plan.panels.bytes());
   plan.pixel = plan.channels * 4;
   if (plan.pointwise()) {
+    const int64_t results = plan.results(), rows = digits_block(results);
+    // What a projection has of inputs is far more than what it makes of them.
+    if (rows >= results && plan.channels >= kFewestOfParts * kDigitsDepth &&
+        shape.in_channels > shape.out_channels &&
+        (results < 96 || plan.panels.bytes() > near_bytes()))
+      plan.parts = 2;
     plan.scratch_bytes =
-        static_cast<size_t>(round_up(plan.results(), kDigitsRows) * (plan.pixel + 4));
+        sizeof(float) *
+        static_cast<size_t>(
+            plan.parts > 1
+                ? (plan.parts - 1) * blocks_of(shape.out_channels) * kBlock * shape.out_plane()
+                : parts_of(results, rows) * digit_block_floats(rows, shape.in_channels));
     return plan;
   }
   // Sixteen pixels are read at a time: not all from one set of the caches.
@@ -312,7 +470,10 @@ void run_digits_conv(const DigitsConv& plan, const float* x, const std::byte* pa
     if (own.residual != nullptr) own.residual += i * out;
     const Image image{plan, x + i * in, y + i * out, own};
     const std::byte* const matrix = packed + kHeader + group * plan.panels.bytes();
-    (plan.pointwise() ? run_pointwise : run_windows)(image, matrix, room);
+    if (plan.pointwise())
+      Pointwise(image, matrix, room).run();
+    else
+      run_windows(image, matrix, room);
   }
 }
 

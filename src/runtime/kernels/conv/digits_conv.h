@@ -27,6 +27,9 @@ struct DigitsConv {
   std::vector<int64_t> steps;   ///< DigitRows::steps of a kernel of several positions
   std::vector<int32_t> places;  ///< DigitRows::places, -1 where nobody reads the result
   DigitPanels panels;
+  /// The inputs are cut into so many, whose products are added up in the end: threads then share
+  /// them out, and read little of what another has made.
+  int64_t parts = 1;
   size_t weight_bytes = 0, scratch_bytes = 0;
 
   /// No result sees more than one pixel, nor padding.

@@ -79,7 +79,7 @@ void multiply_digits_winograd(const BlockConvPlan& plan, const std::byte* packed
   const int64_t out_step = blocks_of(s.out_channels) * plane;
   const int64_t rows = digits_block(count);
   float* const scales =
-      thread_floats(4, static_cast<size_t>(rows + rows / kDigitsRows * tile_bytes / 4));
+      thread_floats(4, static_cast<size_t>(digit_block_floats(rows, s.in_channels)));
   auto* const digits = reinterpret_cast<std::byte*>(scales + rows);
   for (int64_t matrix = first; matrix < last; ++matrix)
     for (int64_t row = 0; row < count; row += rows) {

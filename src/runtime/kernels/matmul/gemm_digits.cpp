@@ -35,7 +35,7 @@ struct RowBlocks {
   int64_t tiles() const { return rows / kDigitsRows; }
   int64_t blocks() const { return (m + rows - 1) / rows; }
   static size_t floats(int64_t rows, int64_t k) {
-    return static_cast<size_t>(rows + rows / kDigitsRows * digit_tile_bytes(k) / 4);
+    return static_cast<size_t>(digit_block_floats(rows, k));
   }
   /// Room for so many blocks, which are 64 bytes aligned.
   void keep_in(float* room, int64_t count) {

@@ -108,6 +108,10 @@ constexpr int64_t digits_block(int64_t rows, int64_t unit = 1) {
 constexpr int64_t digit_tile_bytes(int64_t k) {
   return (k + kDigitsDepth - 1) / kDigitsDepth * 4 * 1024;
 }
+/// Floats that a block of whole tiles takes: a scale for each row, then the tiles.
+constexpr int64_t digit_block_floats(int64_t rows, int64_t k) {
+  return rows + rows / kDigitsRows * digit_tile_bytes(k) / 4;
+}
 /// Where row `row` of such tiles goes.
 inline DigitPlaces digit_places(std::byte* digits, int64_t row, int64_t k) {
   return {digits + row / kDigitsRows * digit_tile_bytes(k) + row % kDigitsRows * 64, 4 * 1024,
