@@ -172,6 +172,11 @@ constexpr Case kCases[] = {
     {1, 192, 96, 12, 12, 3, 1, 2, 1, 1},
     {2, 48, 96, 13, 14, 5, 5, 1, 1, 2, 2},
     {1, 128, 112, 9, 9, 1, 1, 1, 1, 0, 3},
+    // In parts of the inputs.
+    {1, 960, 160, 7, 7, 1, 1},
+    {2, 604, 100, 7, 8, 1, 1},
+    {1, 576, 128, 13, 14, 1, 1, 2, 1, 0, 2},
+    {1, 1280, 272, 14, 14, 1, 1},
 };
 
 TEST_F(DigitsConvolution, GivesWhatVectorsGive) {
@@ -180,7 +185,7 @@ TEST_F(DigitsConvolution, GivesWhatVectorsGive) {
       {}, {Kind::kClamp, 0, 2}, {Kind::kSwish, 1}, {Kind::kHardSwish}, {Kind::kLeakyRelu, 0.1f}};
   size_t turn = 0;
   for (const Case& c : kCases)
-    for (const int threads : {1, 2}) {
+    for (const int threads : {1, 2, 3}) {
       set_thread_count(threads);
       Problem p{.s = shape_of(c)};
       p.x = normal(c.batch * p.in_floats());
@@ -214,7 +219,9 @@ TEST_F(DigitsConvolution, LeavesOddImagesToVectors) {
       p.w = normal(c.groups * c.out_channels * c.in_channels * p.s.taps());
       p.bias = normal(c.groups * blocks_of(c.out_channels) * kBlock);
       p.activation = {Activation::Kind::kSwish, 1};
+      const int64_t last = (c.groups * blocks_of(c.in_channels) - 1) * p.s.in_plane();
       p.x[static_cast<size_t>(p.s.in_plane() / 2 * kBlock + 3)] = odd;
+      p.x[static_cast<size_t>((last + p.s.in_plane() / 3) * kBlock)] = odd;
       const std::vector<float> got = p.by_digits(), want = p.by_vectors();
       const float size = std::sqrt(static_cast<float>(p.s.depth()));
       p.each([&](size_t at) {

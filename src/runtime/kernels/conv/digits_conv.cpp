@@ -333,12 +333,13 @@ class Pointwise {
     const int64_t begin = from * image_.out_plane(), n = (to - from) * image_.out_plane();
     float* const y = image_.y + begin;
     for (int64_t part = 1; part < plan.parts; ++part) {
+      const bool last = part + 1 == plan.parts;
+      const float low = last ? lo : -kNone, high = last ? hi : kNone;
       const float* const other = room_.scales + (part - 1) * beside + begin;
-      for (int64_t i = 0; i < n; ++i) y[i] += other[i];
-    }
-    for (int64_t i = 0; i < n; ++i) {
-      const float above = y[i] < lo ? lo : y[i];  // a NaN stays
-      y[i] = hi < above ? hi : above;
+      for (int64_t i = 0; i < n; ++i) {
+        const float sum = y[i] + other[i], above = sum < low ? low : sum;  // a NaN stays
+        y[i] = high < above ? high : above;
+      }
     }
     if (!act.tiled()) apply_activation(act, y, n);
   }

@@ -262,16 +262,6 @@ TOMBOLO_DIGITS_INLINE void set_finish(const DigitRows& a, const float* column_sc
   f.hi = last && r.clamp ? r.hi : kNone;
 }
 
-/// Where some rows will be written: another core may have had it last.
-void ask_for_result(const DigitRows& a, const DigitResult& result, int64_t row, int64_t rows,
-                    int64_t group) {
-  float* const c = result.c + group * result.plane;
-  for (int64_t r = row; r < row + rows; ++r) {
-    const int64_t place = a.places != nullptr ? std::max(0, a.places[r]) : r;
-    __builtin_prefetch(c + place * result.ldc, 1);
-  }
-}
-
 bool any_held(const float* scales, int64_t rows) {
   return std::any_of(scales, scales + rows, [](float scale) { return scale > 0; });
 }
@@ -329,7 +319,6 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
             const int64_t r = t * kDigitsRows, some = std::min(kDigitsRows, rows - r);
             if (odd && !any_held(a.scales + r, some)) continue;
             int32_t* const into = sums[turn];
-            if (first) ask_for_result(a, result, r, some, column / 16);
             // The same piece of the next columns is asked for, some lines of each step.
             digits_tile(a, a.digits + t * a.tile, at, b, count, into, before,
                         {b + half_bytes + t * lines * 64, asked});
