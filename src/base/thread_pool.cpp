@@ -221,7 +221,11 @@ void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int
   const int64_t parts =
       std::min<int64_t>(std::min(thread_count(), pool().cores()), (count + grain - 1) / grain);
   if (parts <= 1) return body(argument, 0, count);
-  const int64_t chunk = std::max(grain, (count + parts * 8 - 1) / (parts * 8));
+  // Of little work as much for each thread, of more some chunks for each; of many elements whole
+  // cache lines.
+  const int64_t chunks = parts * std::clamp<int64_t>(count / (grain * parts), 1, 8);
+  int64_t chunk = (count + chunks - 1) / chunks;
+  if (chunk >= 1024) chunk = (chunk + 63) / 64 * 64;
   Loop loop(count, chunk, parts, body, argument);
   pool().run(loop, static_cast<int>(parts));
 }
