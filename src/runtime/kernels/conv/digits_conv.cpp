@@ -1,7 +1,6 @@
 #include "runtime/kernels/conv/digits_conv.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <limits>
 
@@ -163,7 +162,7 @@ struct Cut {
     // fetch.
     constexpr int64_t kSmall = 2'000'000;
     const bool alone = s.out_plane() * s.depth() * s.out_channels <= kSmall;
-    const int64_t threads = alone ? 1 : thread_count(), panels = plan.panels.panels();
+    const int64_t threads = alone ? 1 : thread_count();
     // Weights that stay near are used for some rows after the other, of which each thread has its
     // own.
     const bool apart =
@@ -172,11 +171,9 @@ struct Cut {
     // The same pixels for each as other layers give it.
     if (apart) rows = parts_of(results, round_up(parts_of(results, rows), threads));
     blocks = parts_of(results, rows);
-    groups = apart || threads == 1 ? 1 : std::clamp<int64_t>(8 * threads / blocks, 1, panels);
+    groups = apart || threads == 1 ? 1 : digits_groups(blocks, plan.panels.panels());
     if (alone) grain = blocks * plan.parts;
-    // To make the digits of an input takes as long as 40 products with them, and to fetch them
-    // about as long.
-    shared = groups > 1 && plan.parts == 1 && 80 * threads > s.out_channels;
+    shared = groups > 1 && plan.parts == 1 && !own_digits_pay(s.out_channels);
   }
   int64_t rows_at(int64_t block) const { return std::min(rows, results - block * rows); }
 };
@@ -191,7 +188,7 @@ struct Room {
 class Pointwise {
  public:
   Pointwise(const Image& image, const std::byte* matrix, const Room& room)
-      : image_(image), matrix_(matrix), room_(room), cut_(image.plan), run_(++runs) {}
+      : image_(image), matrix_(matrix), room_(room), cut_(image.plan), run_(digits_run()) {}
 
   void run() {
     const int64_t panels = image_.plan.panels.panels();
@@ -264,12 +261,8 @@ class Pointwise {
   }
   /// In this thread's own room, unless what lies there is `piece` of this run already.
   Room own(int64_t block, const Inputs& inputs, int64_t piece) const {
-    thread_local uint64_t last_run = 0;
-    thread_local int64_t last_piece = 0;
     const Room to = room_in(thread_floats(4, static_cast<size_t>(block_floats(inputs.count))));
-    if (last_run != run_ || last_piece != piece) split(block, inputs, to, 0, tiles());
-    last_run = run_;
-    last_piece = piece;
+    if (!has_own_digits(run_, piece)) split(block, inputs, to, 0, tiles());
     return to;
   }
 
@@ -344,7 +337,6 @@ class Pointwise {
     if (!act.tiled()) apply_activation(act, y, n);
   }
 
-  static inline std::atomic<uint64_t> runs{0};
   const Image& image_;
   const std::byte* const matrix_;
   const Room room_;

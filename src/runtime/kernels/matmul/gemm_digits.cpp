@@ -1,6 +1,7 @@
 #include "runtime/kernels/matmul/gemm_digits.h"
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "runtime/kernels/isa.h"
@@ -19,6 +20,25 @@ int64_t digits_depth(int64_t rows, int64_t steps) {
   const int64_t most =
       near_bytes() * 5 / 4 / (parts(rows, kDigitsRows) * digit_tile_bytes(kDigitsDepth));
   return parts(steps, parts(steps, std::max<int64_t>(1, most)));
+}
+
+int64_t digits_groups(int64_t blocks, int64_t panels) {
+  const int64_t threads = thread_count();
+  if (threads == 1) return 1;
+  return std::clamp<int64_t>(blocks == 1 ? threads : 8 * threads / blocks, 1, panels);
+}
+
+uint64_t digits_run() {
+  static std::atomic<uint64_t> runs{0};
+  return ++runs;
+}
+bool has_own_digits(uint64_t run, int64_t piece) {
+  thread_local uint64_t last_run = 0;
+  thread_local int64_t last_piece = 0;
+  const bool there = last_run == run && last_piece == piece;
+  last_run = run;
+  last_piece = piece;
+  return there;
 }
 
 namespace {
@@ -44,16 +64,19 @@ struct RowBlocks {
   }
   /// Blocks from `first` on are kept. Threaded.
   void split(int64_t first, int64_t count) const {
-    parallel(count * tiles(), std::max<int64_t>(1, 512 / k), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = first * rows + i * kDigitsRows;
-        if (row >= m) continue;
-        split_tiles(std::min(kDigitsRows, m - row), k, digits + i * tile_bytes(),
-                    scales + i * kDigitsRows, [&](int64_t r) {
-                      return DigitRow{a + (row + r) * lda, 16, k};
-                    });
-      }
-    });
+    parallel(count * tiles(), std::max<int64_t>(1, 512 / k),
+             [&](int64_t begin, int64_t end) { split_here(first, begin, end); });
+  }
+  /// Their tiles [begin, end).
+  void split_here(int64_t first, int64_t begin, int64_t end) const {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = first * rows + i * kDigitsRows;
+      if (row >= m) continue;
+      split_tiles(std::min(kDigitsRows, m - row), k, digits + i * tile_bytes(),
+                  scales + i * kDigitsRows, [&](int64_t r) {
+                    return DigitRow{a + (row + r) * lda, 16, k};
+                  });
+    }
   }
 };
 
@@ -103,12 +126,6 @@ void multiply_block(const RowBlocks& a, int64_t block, int64_t kept, const std::
   digits_product(split, std::min(a.rows, a.m - row), b, panels, result, depth, from, to);
 }
 
-/// Several tasks for each thread: cores are not equally fast at all times.
-int64_t column_groups(int64_t blocks, int64_t panels) {
-  const int64_t threads = thread_count();
-  return threads == 1 ? 1 : std::clamp<int64_t>(8 * threads / blocks, 1, panels);
-}
-
 /// What a GemmEpilogue does, from a column on.
 struct ShiftedEpilogue {
   const GemmEpilogue& whole;
@@ -148,7 +165,7 @@ void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
     const int64_t blocks = std::min(at_once, rows.blocks() - done);
     rows.split(done, blocks);
     share_products(
-        blocks, column_groups(blocks, panels.panels()), panels.panels(),
+        blocks, digits_groups(blocks, panels.panels()), panels.panels(),
         [&](int64_t block, int64_t from, int64_t to) {
           multiply_block(rows, done + block, block, b, panels, {c, ldc, epilogue}, depth, from, to);
         });
@@ -215,7 +232,7 @@ void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
       const Some whole = room_for(0, panels);
       parallel(panels, 1, [&](int64_t begin, int64_t end) { pack(whole, begin, end); });
       share_products(
-          blocks, column_groups(blocks, panels), panels,
+          blocks, digits_groups(blocks, panels), panels,
           [&](int64_t block, int64_t from, int64_t to) { multiply(done, block, whole, from, to); });
       continue;
     }

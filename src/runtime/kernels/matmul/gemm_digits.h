@@ -135,6 +135,20 @@ void split_tiles(int64_t rows, int64_t k, std::byte* digits, float* scales, RowA
   }
 }
 
+/// Groups of panels that threads take of each block: several tasks for each thread, as cores are
+/// not equally fast at all times, but of one block no more than threads, as each begins with panels
+/// that nobody has asked for yet.
+int64_t digits_groups(int64_t blocks, int64_t panels);
+/// Threads that share the columns of a product fetch the digits that others have made, or each
+/// makes all: which takes as long as so many columns of the product, and fetching them about as
+/// long.
+inline constexpr int64_t kColumnsOfDigits = 40;
+inline bool own_digits_pay(int64_t n) { return 2 * kColumnsOfDigits * thread_count() <= n; }
+/// A number for a product, and whether piece `piece` of its digits is what this thread made last;
+/// notes that it is from now on.
+uint64_t digits_run();
+bool has_own_digits(uint64_t run, int64_t piece);
+
 /// Rows of A as digits. Whole tiles of 16 rows are read.
 struct DigitRows {
   const std::byte* digits;
