@@ -667,8 +667,8 @@ class Attention {
                          .floats = &PlainRows::row,
                          .argument = &queries};
     digits_product(rows, count, bytes_of(keys_of(line)), key_panels(s_), {.c = scores, .ldc = ld_},
-                   digits_depth(count, key_panels(s_).steps()), keys.from / kDigitsWidth,
-                   (keys.to + kDigitsWidth - 1) / kDigitsWidth);
+                   digits_depth(count, key_panels(s_).steps()), keys.from / 16,
+                   (keys.to + 15) / 16);
   }
 
   /// As weigh_rows(), and weights to integers while they are near.
@@ -703,7 +703,7 @@ class Attention {
                          .argument = nullptr};
     digits_product(rows, count, bytes_of(values_of(line)), panels,
                    {.c = y, .ldc = s_.y.step_stride}, digits_depth(count, panels.steps()), 0,
-                   panels.panels());
+                   panels.halves());
     for (int64_t r = 0; r < count; ++r)
       if (std::isnan(factors[r])) std::fill_n(y + r * s_.y.step_stride, s_.value_size, factors[r]);
   }

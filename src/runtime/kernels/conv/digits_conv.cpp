@@ -171,7 +171,7 @@ struct Cut {
     // The same pixels for each as other layers give it.
     if (apart) rows = parts_of(results, round_up(parts_of(results, rows), threads));
     blocks = parts_of(results, rows);
-    groups = apart || threads == 1 ? 1 : digits_groups(blocks, plan.panels.panels());
+    groups = apart || threads == 1 ? 1 : digits_groups(blocks, plan.panels.halves());
     if (alone) grain = blocks * plan.parts;
     shared = groups > 1 && plan.parts == 1 && !own_digits_pay(s.out_channels);
   }
@@ -191,11 +191,11 @@ class Pointwise {
       : image_(image), matrix_(matrix), room_(room), cut_(image.plan), run_(digits_run()) {}
 
   void run() {
-    const int64_t panels = image_.plan.panels.panels();
+    const int64_t halves = image_.plan.panels.halves();
     if (image_.plan.parts > 1) return run_parts();
     if (cut_.shared) split_shared();
     share_products(
-        cut_.blocks, cut_.groups, panels,
+        cut_.blocks, cut_.groups, halves,
         [&](int64_t block, int64_t from, int64_t to) {
           const Inputs all{0, image_.plan.shape.in_channels, image_.plan.panels};
           multiply(block, all, cut_.shared ? shared(block) : own(block, all, block),
@@ -287,13 +287,13 @@ class Pointwise {
   /// the others' beside it.
   void run_parts() {
     const DigitsConv& plan = image_.plan;
-    const int64_t panels = plan.panels.panels(), parts = plan.parts, steps = plan.panels.steps();
+    const int64_t halves = plan.panels.halves(), parts = plan.parts, steps = plan.panels.steps();
     const int64_t threads = cut_.groups > 1 ? thread_count() : 1;
     // Who took over a small piece of a part would have to make all its digits first.
-    const int64_t groups = std::min((threads + parts - 1) / parts, panels);
+    const int64_t groups = std::min((threads + parts - 1) / parts, halves);
     const int64_t beside = blocks_of(plan.shape.out_channels) * image_.out_plane();
     share_products(
-        parts, groups, panels,
+        parts, groups, halves,
         [&](int64_t part, int64_t from, int64_t to) {
           // The first part is the longer one: the thread that shares the work out begins earlier.
           const int64_t begin = (steps * part + parts - 1) / parts;
@@ -348,13 +348,13 @@ void run_windows(const Image& image, const std::byte* matrix, const Room& room) 
   const DigitsConv& plan = image.plan;
   const ConvGeometry& s = plan.shape;
   const Cut cut(plan);
-  const int64_t panels = plan.panels.panels();
+  const int64_t halves = plan.panels.halves();
   const DigitScale scale = digits_scale(image.x, s.in_channels, s.in_plane());
   if (scale.scale > 0) split_phases(image, scale, room.digits);
   for (int64_t r = 0; r < cut.results; ++r)
     room.scales[r] = plan.places[static_cast<size_t>(r)] < 0 ? 0 : scale.scale;
   share_products(
-      cut.blocks, cut.groups, panels,
+      cut.blocks, cut.groups, halves,
       [&](int64_t block, int64_t from, int64_t to) {
         const int64_t row = block * cut.rows;
         const DigitRows a{.digits = room.digits + row * plan.pixel,

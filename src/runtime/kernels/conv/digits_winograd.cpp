@@ -94,7 +94,7 @@ void multiply_digits_winograd(const BlockConvPlan& plan, const std::byte* packed
       const DigitResult result{
           .c = m + matrix * out_step + row * kBlock, .ldc = kBlock, .plane = plane};
       digits_product(a, some, packed + matrix * panels.bytes(), panels, result, panels.steps(), 0,
-                     panels.panels());
+                     panels.halves());
     }
 }
 

@@ -266,13 +266,13 @@ bool any_held(const float* scales, int64_t rows) {
   return std::any_of(scales, scales + rows, [](float scale) { return scale > 0; });
 }
 
-/// Those rows that integers do not hold, by a panel from `column` on.
+/// Those rows that integers do not hold, by so many columns from `column` on.
 TOMBOLO_DIGITS void odd_rows(const DigitRows& a, int64_t rows, const float* column_scales,
                              const std::byte* data, const DigitPanels& panels,
-                             const DigitResult& result, int64_t column) {
+                             const DigitResult& result, int64_t column, int64_t columns) {
   float* const b = thread_floats(5, static_cast<size_t>(panels.k * (16 + kFloatRows)));
   float* const room = b + panels.k * 16;
-  for (const int64_t end = std::min(panels.n, column + kDigitsWidth); column < end; column += 16) {
+  for (const int64_t end = column + columns; column < end; column += 16) {
     join_digits(data + column / 16 * panels.half(), panels, column_scales + column, b);
     Finish f;
     set_finish(a, column_scales, panels, result, 0, rows, column, true, true, f);
@@ -308,8 +308,9 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
   set_tiles(std::min(rows, kDigitsRows));
   for (int64_t start = 0; start < steps; start += depth) {
     const int64_t stop = std::min(steps, start + depth);
-    for (int64_t panel = from * kDigitsWidth; panel < to * kDigitsWidth; panel += kDigitsWidth) {
-      const int64_t columns = std::min(kDigitsWidth, panels.n - panel);
+    const int64_t end = std::min(panels.n, to * 16);
+    for (int64_t panel = from * 16; panel < end; panel += kDigitsWidth) {
+      const int64_t columns = std::min(kDigitsWidth, end - panel);
       for (int64_t at = start; at < stop; at += piece) {
         const int64_t count = std::min(piece, stop - at);
         const bool first = at == 0, last = at + count == steps;
@@ -331,7 +332,7 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
       if (stop < steps || (!odd && result.post == nullptr)) continue;
       FinishedRows(before).finish(before.rows);
       before.rows = 0;
-      if (odd) odd_rows(a, rows, column_scales, data, panels, result, panel);
+      if (odd) odd_rows(a, rows, column_scales, data, panels, result, panel, columns);
       if (result.post != nullptr) result.post(result.argument, rows, panel, columns);
     }
   }

@@ -96,7 +96,7 @@ struct RowsPost {
   }
 };
 
-/// Block `block` of A, which is kept as number `kept`, by panels [from, to).
+/// Block `block` of A, which is kept as number `kept`, by halves [from, to) of panels.
 void multiply_block(const RowBlocks& a, int64_t block, int64_t kept, const std::byte* b,
                     const DigitPanels& panels, const WholeC& to_c, int64_t depth, int64_t from,
                     int64_t to) {
@@ -165,7 +165,7 @@ void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
     const int64_t blocks = std::min(at_once, rows.blocks() - done);
     rows.split(done, blocks);
     share_products(
-        blocks, digits_groups(blocks, panels.panels()), panels.panels(),
+        blocks, digits_groups(blocks, panels.halves()), panels.halves(),
         [&](int64_t block, int64_t from, int64_t to) {
           multiply_block(rows, done + block, block, b, panels, {c, ldc, epilogue}, depth, from, to);
         });
@@ -215,7 +215,8 @@ void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
       const int64_t start = p;
       while (p < to && hold[p] != 0) ++p;
       if (start < p)
-        multiply_block(rows, done + block, block, some.matrix, some.shape, to_c, depth, start, p);
+        multiply_block(rows, done + block, block, some.matrix, some.shape, to_c, depth, 2 * start,
+                       2 * p);
     }
   };
   // Each thread makes digits of some panels for itself, and multiplies them while they are near.

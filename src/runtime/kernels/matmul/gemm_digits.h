@@ -36,6 +36,7 @@ struct DigitPanels {
 
   int64_t steps() const { return (k + kDigitsDepth - 1) / kDigitsDepth; }
   int64_t panels() const { return (n + kDigitsWidth - 1) / kDigitsWidth; }
+  int64_t halves() const { return (n + 15) / 16; }  ///< of panels that hold a column
   int64_t half() const { return std::max(steps(), whole) * 4 * 1024; }  ///< bytes
   int64_t scales() const { return panels() * kDigitsWidth * 4; }
   int64_t bytes() const { return scales() + panels() * 2 * half(); }
@@ -135,9 +136,9 @@ void split_tiles(int64_t rows, int64_t k, std::byte* digits, float* scales, RowA
   }
 }
 
-/// Groups of panels that threads take of each block: several tasks for each thread, as cores are
-/// not equally fast at all times, but of one block no more than threads, as each begins with panels
-/// that nobody has asked for yet.
+/// Groups of panels, or halves, that threads take of each block: several tasks for each thread, as
+/// cores are not equally fast at all times, but of one block no more than threads, as each begins
+/// with panels that nobody has asked for yet.
 int64_t digits_groups(int64_t blocks, int64_t panels);
 /// Threads that share the columns of a product fetch the digits that others have made, or each
 /// makes all: which takes as long as so many columns of the product, and fetching them about as
@@ -189,12 +190,13 @@ struct DigitResult {
 };
 /// Steps of k so that what a panel of B meets at a time stays in the second cache.
 int64_t digits_depth(int64_t rows, int64_t steps);
-/// Rows of A by panels [from, to) of B, `depth` steps of all of them before the next steps.
+/// Rows of A by halves [from, to) of panels of B, `depth` steps of all of them before the next
+/// steps.
 void digits_product(const DigitRows& a, int64_t rows, const std::byte* b, const DigitPanels& panels,
                     const DigitResult& result, int64_t depth, int64_t from, int64_t to);
 
-/// fn(block, from, to) for each block of rows and panels [from, to) of each group of panels, of
-/// which there are so many. Threaded, at least `grain` of them for each.
+/// fn(block, from, to) for each block of rows and panels (or halves) [from, to) of each group of
+/// them, of which there are so many. Threaded, at least `grain` of them for each.
 template <typename Fn>
 void share_products(int64_t blocks, int64_t groups, int64_t panels, Fn&& fn, int64_t grain = 1) {
   parallel(blocks * groups, grain, [&](int64_t begin, int64_t end) {
