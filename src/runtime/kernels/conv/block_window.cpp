@@ -347,7 +347,7 @@ void share_rows(int64_t planes, const ConvGeometry& s, Run&& run) {
   const int64_t row_work = s.out[2] * s.depth() * kBlock;
   const int64_t most = thread_count() == 1 ? 1 : 4 * thread_count();
   // Of small images whole blocks: a processor that fetches ahead reaches into what another writes.
-  const bool whole = s.out[1] <= 14 && planes >= most;
+  const bool whole = s.in[1] <= 14 && planes >= most;
   const int64_t parts = whole ? 1 : std::clamp<int64_t>(s.out[1] / 7, 1, most);
   const int64_t weights = s.groups * s.depth() * s.out_channels;
   const bool apart = images_apart(s.batch, weights, planes / std::max<int64_t>(1, s.batch) * parts);
