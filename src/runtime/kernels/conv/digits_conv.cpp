@@ -171,7 +171,7 @@ struct Cut {
     // The same pixels for each as other layers give it.
     if (apart) rows = parts_of(results, round_up(parts_of(results, rows), threads));
     blocks = parts_of(results, rows);
-    groups = apart || threads == 1 ? 1 : digits_groups(blocks, plan.panels.halves());
+    groups = apart || threads == 1 ? 1 : panel_groups(blocks, plan.panels.halves());
     if (alone) grain = blocks * plan.parts;
     shared = groups > 1 && plan.parts == 1 && !own_digits_pay(s.out_channels);
   }

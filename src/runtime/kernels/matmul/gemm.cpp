@@ -321,10 +321,7 @@ void run_parts(const Product& p) {
                                  std::min(plan.depth, p.k - k0), to);
                }
              });
-    // Several tasks for each thread: cores are not equally fast at all times.
-    const int64_t groups = threads == 1 ? 1
-                                        : std::clamp<int64_t>(8 * threads / blocks, 1,
-                                                              std::max<int64_t>(1, panels / 2));
+    const int64_t groups = panel_groups(blocks, std::max<int64_t>(1, panels / 2));
     parallel(blocks * groups, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t row = (first + task / groups) * plan.rows, at = task % groups;
@@ -419,6 +416,12 @@ bool images_apart(int64_t batch, int64_t weight_floats, int64_t parts) {
   const int64_t threads = thread_count();
   if (threads == 1 || weight_floats * 4 > near_bytes()) return false;
   return batch >= 2 * threads || (batch == threads && parts < 8 * threads);
+}
+
+int64_t panel_groups(int64_t blocks, int64_t panels) {
+  const int64_t threads = thread_count();
+  if (threads == 1) return 1;
+  return std::clamp<int64_t>(blocks == 1 ? threads : 8 * threads / blocks, 1, panels);
 }
 
 int64_t near_bytes() {

@@ -22,12 +22,6 @@ int64_t digits_depth(int64_t rows, int64_t steps) {
   return parts(steps, parts(steps, std::max<int64_t>(1, most)));
 }
 
-int64_t digits_groups(int64_t blocks, int64_t panels) {
-  const int64_t threads = thread_count();
-  if (threads == 1) return 1;
-  return std::clamp<int64_t>(blocks == 1 ? threads : 8 * threads / blocks, 1, panels);
-}
-
 uint64_t digits_run() {
   static std::atomic<uint64_t> runs{0};
   return ++runs;
@@ -165,7 +159,7 @@ void gemm_digits(int64_t m, const float* a, int64_t lda, const std::byte* b,
     const int64_t blocks = std::min(at_once, rows.blocks() - done);
     rows.split(done, blocks);
     share_products(
-        blocks, digits_groups(blocks, panels.halves()), panels.halves(),
+        blocks, panel_groups(blocks, panels.halves()), panels.halves(),
         [&](int64_t block, int64_t from, int64_t to) {
           multiply_block(rows, done + block, block, b, panels, {c, ldc, epilogue}, depth, from, to);
         });
@@ -233,7 +227,7 @@ void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
       const Some whole = room_for(0, panels);
       parallel(panels, 1, [&](int64_t begin, int64_t end) { pack(whole, begin, end); });
       share_products(
-          blocks, digits_groups(blocks, panels), panels,
+          blocks, panel_groups(blocks, panels), panels,
           [&](int64_t block, int64_t from, int64_t to) { multiply(done, block, whole, from, to); });
       continue;
     }

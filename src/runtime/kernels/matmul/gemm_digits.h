@@ -136,10 +136,6 @@ void split_tiles(int64_t rows, int64_t k, std::byte* digits, float* scales, RowA
   }
 }
 
-/// Groups of panels, or halves, that threads take of each block: several tasks for each thread, as
-/// cores are not equally fast at all times, but of one block no more than threads, as each begins
-/// with panels that nobody has asked for yet.
-int64_t digits_groups(int64_t blocks, int64_t panels);
 /// Threads that share the columns of a product fetch the digits that others have made, or each
 /// makes all: which takes as long as so many columns of the product, and fetching them about as
 /// long.
