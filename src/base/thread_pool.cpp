@@ -217,13 +217,13 @@ void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int
                   void* argument) {
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
-  if (inside_loop || count <= grain) return body(argument, 0, count);
-  const int64_t parts =
-      std::min<int64_t>(std::min(thread_count(), pool().cores()), (count + grain - 1) / grain);
+  if (inside_loop) return body(argument, 0, count);
+  const int64_t parts = std::min<int64_t>(std::min(thread_count(), pool().cores()),
+                                          count / grain + (count % grain > grain / 2 ? 1 : 0));
   if (parts <= 1) return body(argument, 0, count);
   // Of little work as much for each thread, of more some chunks for each; of many elements whole
   // cache lines.
-  const int64_t chunks = parts * std::clamp<int64_t>(count / (grain * parts), 1, 8);
+  const int64_t chunks = parts * std::clamp<int64_t>(count / grain / parts, 1, 8);
   int64_t chunk = (count + chunks - 1) / chunks;
   if (chunk >= 1024) chunk = (chunk + 63) / 64 * 64;
   Loop loop(count, chunk, parts, body, argument);

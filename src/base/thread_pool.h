@@ -15,8 +15,8 @@ void set_thread_count(int count);
 int thread_count();
 
 /// Calls body(argument, begin, end) over disjoint parts of [0, count), each about `grain` long or
-/// longer, and returns when all are done. Runs inline up to `grain`, or when called from inside a
-/// loop.
+/// longer, and returns when all are done. Runs inline up to one and a half of these, or when called
+/// from inside a loop.
 void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),
                   void* argument);
 

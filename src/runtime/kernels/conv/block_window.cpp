@@ -429,7 +429,7 @@ void run_block_pool(const BlockPool& pool, const float* x, float* y) {
 
 void run_block_global_pool(const float* x, int64_t planes, int64_t pixels, bool average, float* y) {
   auto* const fn = TOMBOLO_TARGET(void(const float*, int64_t, bool, float*), global_pool).get();
-  parallel(planes, std::max<int64_t>(1, 2048 / pixels), [&](int64_t begin, int64_t end) {
+  parallel(planes, std::max<int64_t>(1, 1024 / pixels), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p)
       fn(x + p * pixels * kBlock, pixels, average, y + p * kBlock);
   });
