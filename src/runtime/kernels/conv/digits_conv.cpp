@@ -11,7 +11,7 @@
 namespace tombolo {
 namespace {
 
-constexpr int64_t kFewestOfParts = 8;  // steps
+constexpr int64_t kFewestOfParts = 8;  // steps of inputs that are cut into parts
 constexpr int64_t kHeader = 64;        // bytes before the matrix: whether it is there
 
 /// The positions of the kernel, and the phases of the image that they need.
