@@ -195,7 +195,7 @@ class KernelRun {
   }
   const KernelOptions& options() const { return *options_; }
 
-  /// Splits [0, count) among threads, at least `grain` each: body(begin, end), concurrently.
+  /// Splits [0, count) among threads, about `grain` or more each: body(begin, end), concurrently.
   template <typename Body>
   void parallel_for(int64_t count, int64_t grain, Body&& body) const {
     if (count <= grain || options_->threads == 1) {

@@ -6,7 +6,7 @@
 
 namespace tombolo {
 
-/// body(begin, end) over [0, count), split among threads in parts of at least `grain`.
+/// body(begin, end) over [0, count), split among threads in parts of about `grain` or more.
 template <typename Body>
 void parallel(int64_t count, int64_t grain, Body&& body) {
   parallel_for(
