@@ -667,8 +667,8 @@ class Attention {
                          .floats = &PlainRows::row,
                          .argument = &queries};
     digits_product(rows, count, bytes_of(keys_of(line)), key_panels(s_), {.c = scores, .ldc = ld_},
-                   digits_depth(count, key_panels(s_).steps()), keys.from / 16,
-                   (keys.to + 15) / 16);
+                   digits_depth(count, key_panels(s_).steps()), keys.from / kDigitsHalf,
+                   (keys.to + kDigitsHalf - 1) / kDigitsHalf);
   }
 
   /// As weigh_rows(), and weights to integers while they are near.

@@ -1,6 +1,7 @@
 #include "runtime/kernels/conv/digits_conv.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <limits>
 
@@ -173,12 +174,31 @@ struct Cut {
     blocks = parts_of(results, rows);
     groups = apart || threads == 1 ? 1 : panel_groups(blocks, plan.panels.halves());
     if (alone) grain = blocks * plan.parts;
-    shared = groups > 1 && plan.parts == 1 && !own_digits_pay(s.out_channels);
+    // To make the digits of a number takes as long as so many of its products, and to fetch them
+    // about as long.
+    constexpr int64_t kProductsOfDigits = 40;
+    shared =
+        groups > 1 && plan.parts == 1 && 2 * kProductsOfDigits * thread_count() > s.out_channels;
   }
   int64_t rows_at(int64_t block) const { return std::min(rows, results - block * rows); }
 };
 
-/// What a run needs of its scratch.
+/// A number for a product, and whether piece `piece` of its digits is what this thread made last;
+/// notes that it is from now on.
+uint64_t next_run() {
+  static std::atomic<uint64_t> runs{0};
+  return ++runs;
+}
+bool has_own_digits(uint64_t run, int64_t piece) {
+  thread_local uint64_t last_run = 0;
+  thread_local int64_t last_piece = 0;
+  const bool there = last_run == run && last_piece == piece;
+  last_run = run;
+  last_piece = piece;
+  return there;
+}
+
+/// Rows as digits.
 struct Room {
   float* scales;
   std::byte* digits;
@@ -187,8 +207,9 @@ struct Room {
 /// Each pixel is a row.
 class Pointwise {
  public:
-  Pointwise(const Image& image, const std::byte* matrix, const Room& room)
-      : image_(image), matrix_(matrix), room_(room), cut_(image.plan), run_(digits_run()) {}
+  /// The results of parts but the first go to `beside`.
+  Pointwise(const Image& image, const std::byte* matrix, float* beside)
+      : image_(image), matrix_(matrix), beside_(beside), cut_(image.plan), run_(next_run()) {}
 
   void run() {
     const int64_t halves = image_.plan.panels.halves();
@@ -235,7 +256,7 @@ class Pointwise {
     return {floats, reinterpret_cast<std::byte*>(floats + tiles() * kDigitsRows)};
   }
   Room shared(int64_t block) const {
-    return room_in(room_.scales + block * block_floats(image_.plan.shape.in_channels));
+    return room_in(shared_ + block * block_floats(image_.plan.shape.in_channels));
   }
 
   /// Tiles [begin, end) of a block.
@@ -249,8 +270,9 @@ class Pointwise {
                   return input(block * cut_.rows + first + i, inputs.first, inputs.count);
                 });
   }
-  void split_shared() const {
+  void split_shared() {
     const Inputs all{0, image_.plan.shape.in_channels, image_.plan.panels};
+    shared_ = thread_floats(4, static_cast<size_t>(cut_.blocks * block_floats(all.count)));
     parallel(cut_.blocks * tiles(), std::max<int64_t>(1, 1024 / image_.plan.channels),
              [&](int64_t begin, int64_t end) {
                for (int64_t i = begin; i < end; ++i) {
@@ -291,7 +313,6 @@ class Pointwise {
     const int64_t threads = cut_.groups > 1 ? thread_count() : 1;
     // Who took over a small piece of a part would have to make all its digits first.
     const int64_t groups = std::min((threads + parts - 1) / parts, halves);
-    const int64_t beside = blocks_of(plan.shape.out_channels) * image_.out_plane();
     share_products(
         parts, groups, halves,
         [&](int64_t part, int64_t from, int64_t to) {
@@ -305,19 +326,19 @@ class Pointwise {
           inputs.panels.whole = steps;
           DigitResult to_c = image_.result(0);
           to_c.clamp = false;
-          if (part > 0)
-            to_c = {.c = room_.scales + (part - 1) * beside,
-                    .ldc = kBlock,
-                    .plane = image_.out_plane()};
+          if (part > 0) to_c = {.c = result_of(part), .ldc = kBlock, .plane = image_.out_plane()};
           multiply(0, inputs, own(0, inputs, part), to_c, from, to);
         },
         cut_.grain);
     constexpr int64_t kLeast = 4096;  // floats
     parallel(blocks_of(plan.shape.out_channels), std::max<int64_t>(1, kLeast / image_.out_plane()),
-             [&](int64_t from, int64_t to) { add_parts(beside, from, to); });
+             [&](int64_t from, int64_t to) { add_parts(from, to); });
+  }
+  float* result_of(int64_t part) const {
+    return beside_ + (part - 1) * blocks_of(image_.plan.shape.out_channels) * image_.out_plane();
   }
   /// Of blocks [from, to) of the result.
-  void add_parts(int64_t beside, int64_t from, int64_t to) const {
+  void add_parts(int64_t from, int64_t to) const {
     const DigitsConv& plan = image_.plan;
     const Activation& act = image_.e.activation;
     const bool clamp = act.kind == Activation::Kind::kClamp;
@@ -328,7 +349,7 @@ class Pointwise {
     for (int64_t part = 1; part < plan.parts; ++part) {
       const bool last = part + 1 == plan.parts;
       const float low = last ? lo : -kNone, high = last ? hi : kNone;
-      const float* const other = room_.scales + (part - 1) * beside + begin;
+      const float* const other = result_of(part) + begin;
       for (int64_t i = 0; i < n; ++i) {
         const float sum = y[i] + other[i], above = sum < low ? low : sum;  // a NaN stays
         y[i] = high < above ? high : above;
@@ -339,7 +360,8 @@ class Pointwise {
 
   const Image& image_;
   const std::byte* const matrix_;
-  const Room room_;
+  float* const beside_;
+  float* shared_ = nullptr;  ///< digits that all threads read
   const Cut cut_;
   const uint64_t run_;
 };
@@ -394,18 +416,15 @@ DigitsConv plan_digits_conv(const ConvGeometry& shape) {
   plan.weight_bytes = static_cast<size_t>(kHeader + shape.groups * plan.panels.bytes());
   plan.pixel = plan.channels * 4;
   if (plan.pointwise()) {
-    const int64_t results = plan.results(), rows = digits_block(results);
+    const int64_t results = plan.results();
     // What a projection has of inputs is far more than what it makes of them.
-    if (rows >= results && plan.channels >= kFewestOfParts * kDigitsDepth &&
+    if (digits_block(results) >= results && plan.channels >= kFewestOfParts * kDigitsDepth &&
         shape.in_channels > shape.out_channels &&
         (results < 96 || plan.panels.bytes() > near_bytes()))
       plan.parts = 2;
-    plan.scratch_bytes =
-        sizeof(float) *
-        static_cast<size_t>(
-            plan.parts > 1
-                ? (plan.parts - 1) * blocks_of(shape.out_channels) * kBlock * shape.out_plane()
-                : parts_of(results, rows) * digit_block_floats(rows, shape.in_channels));
+    plan.scratch_bytes = static_cast<size_t>((plan.parts - 1) * blocks_of(shape.out_channels) *
+                                             kBlock * shape.out_plane()) *
+                         sizeof(float);
     return plan;
   }
   // Sixteen pixels are read at a time: not all from one set of the caches.
@@ -454,8 +473,7 @@ void run_digits_conv(const DigitsConv& plan, const float* x, const std::byte* pa
   const ConvGeometry& s = plan.shape;
   const int64_t in = blocks_of(s.in_channels) * s.in_plane() * kBlock;
   const int64_t out = blocks_of(s.out_channels) * s.out_plane() * kBlock;
-  const Room room{reinterpret_cast<float*>(scratch),
-                  scratch + round_up(plan.results(), kDigitsRows) * 4};
+  auto* const floats = reinterpret_cast<float*>(scratch);
   for (int64_t i = 0; i < s.batch * s.groups; ++i) {
     const int64_t group = i % s.groups;
     ConvEpilogue own = epilogue;
@@ -464,9 +482,9 @@ void run_digits_conv(const DigitsConv& plan, const float* x, const std::byte* pa
     const Image image{plan, x + i * in, y + i * out, own};
     const std::byte* const matrix = packed + kHeader + group * plan.panels.bytes();
     if (plan.pointwise())
-      Pointwise(image, matrix, room).run();
+      Pointwise(image, matrix, floats).run();
     else
-      run_windows(image, matrix, room);
+      run_windows(image, matrix, {floats, scratch + round_up(plan.results(), kDigitsRows) * 4});
   }
 }
 

@@ -308,8 +308,8 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
   set_tiles(std::min(rows, kDigitsRows));
   for (int64_t start = 0; start < steps; start += depth) {
     const int64_t stop = std::min(steps, start + depth);
-    const int64_t end = std::min(panels.n, to * 16);
-    for (int64_t panel = from * 16; panel < end; panel += kDigitsWidth) {
+    const int64_t end = std::min(panels.n, to * kDigitsHalf);
+    for (int64_t panel = from * kDigitsHalf; panel < end; panel += kDigitsWidth) {
       const int64_t columns = std::min(kDigitsWidth, end - panel);
       for (int64_t at = start; at < stop; at += piece) {
         const int64_t count = std::min(piece, stop - at);

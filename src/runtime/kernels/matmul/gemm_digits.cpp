@@ -1,7 +1,6 @@
 #include "runtime/kernels/matmul/gemm_digits.h"
 
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "runtime/kernels/isa.h"
@@ -20,19 +19,6 @@ int64_t digits_depth(int64_t rows, int64_t steps) {
   const int64_t most =
       near_bytes() * 5 / 4 / (parts(rows, kDigitsRows) * digit_tile_bytes(kDigitsDepth));
   return parts(steps, parts(steps, std::max<int64_t>(1, most)));
-}
-
-uint64_t digits_run() {
-  static std::atomic<uint64_t> runs{0};
-  return ++runs;
-}
-bool has_own_digits(uint64_t run, int64_t piece) {
-  thread_local uint64_t last_run = 0;
-  thread_local int64_t last_piece = 0;
-  const bool there = last_run == run && last_piece == piece;
-  last_run = run;
-  last_piece = piece;
-  return there;
 }
 
 namespace {
@@ -58,19 +44,16 @@ struct RowBlocks {
   }
   /// Blocks from `first` on are kept. Threaded.
   void split(int64_t first, int64_t count) const {
-    parallel(count * tiles(), std::max<int64_t>(1, 512 / k),
-             [&](int64_t begin, int64_t end) { split_here(first, begin, end); });
-  }
-  /// Their tiles [begin, end).
-  void split_here(int64_t first, int64_t begin, int64_t end) const {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = first * rows + i * kDigitsRows;
-      if (row >= m) continue;
-      split_tiles(std::min(kDigitsRows, m - row), k, digits + i * tile_bytes(),
-                  scales + i * kDigitsRows, [&](int64_t r) {
-                    return DigitRow{a + (row + r) * lda, 16, k};
-                  });
-    }
+    parallel(count * tiles(), std::max<int64_t>(1, 512 / k), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = first * rows + i * kDigitsRows;
+        if (row >= m) continue;
+        split_tiles(std::min(kDigitsRows, m - row), k, digits + i * tile_bytes(),
+                    scales + i * kDigitsRows, [&](int64_t r) {
+                      return DigitRow{a + (row + r) * lda, 16, k};
+                    });
+      }
+    });
   }
 };
 

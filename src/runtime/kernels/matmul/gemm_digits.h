@@ -23,7 +23,8 @@ namespace tombolo {
 
 inline constexpr int64_t kDigitsDepth = 64;  ///< of k in a step
 inline constexpr int64_t kDigitsWidth = 32;  ///< columns of a panel
-inline constexpr int64_t kDigitsRows = 16;   ///< of A in a tile
+inline constexpr int64_t kDigitsHalf = kDigitsWidth / 2;
+inline constexpr int64_t kDigitsRows = 16;  ///< of A in a tile
 
 /// How a matrix of k x n lies:
 ///   scales: for each column what its highest digit counts, up to whole panels
@@ -36,7 +37,9 @@ struct DigitPanels {
 
   int64_t steps() const { return (k + kDigitsDepth - 1) / kDigitsDepth; }
   int64_t panels() const { return (n + kDigitsWidth - 1) / kDigitsWidth; }
-  int64_t halves() const { return (n + 15) / 16; }  ///< of panels that hold a column
+  int64_t halves() const {
+    return (n + kDigitsHalf - 1) / kDigitsHalf;
+  }  ///< of panels that hold a column
   int64_t half() const { return std::max(steps(), whole) * 4 * 1024; }  ///< bytes
   int64_t scales() const { return panels() * kDigitsWidth * 4; }
   int64_t bytes() const { return scales() + panels() * 2 * half(); }
@@ -135,16 +138,6 @@ void split_tiles(int64_t rows, int64_t k, std::byte* digits, float* scales, RowA
     }
   }
 }
-
-/// Threads that share the columns of a product fetch the digits that others have made, or each
-/// makes all: which takes as long as so many columns of the product, and fetching them about as
-/// long.
-inline constexpr int64_t kColumnsOfDigits = 40;
-inline bool own_digits_pay(int64_t n) { return 2 * kColumnsOfDigits * thread_count() <= n; }
-/// A number for a product, and whether piece `piece` of its digits is what this thread made last;
-/// notes that it is from now on.
-uint64_t digits_run();
-bool has_own_digits(uint64_t run, int64_t piece);
 
 /// Rows of A as digits. Whole tiles of 16 rows are read.
 struct DigitRows {
