@@ -584,35 +584,40 @@ TEST_P(Kernels, RowsOfAnyLength) {
   }
 }
 
+/// a[m][k] of unsigned bytes times b[k][n] of signed ones.
+void expect_exact_product(const QTiles& tiles, int64_t m, int64_t n, int64_t k,
+                          const std::vector<uint8_t>& a, const std::vector<uint8_t>& b) {
+  std::vector<std::byte> rows(static_cast<size_t>(m * q_row_bytes(k, tiles)) + 64);
+  std::vector<std::byte> panels(q_panel_bytes(k, n, tiles) + 64);
+  std::vector<int32_t> sums(static_cast<size_t>(n) + 64), c(static_cast<size_t>(m * n));
+  q_pack_rows(a.data(), k, m, k, false, false, rows.data(), tiles);
+  q_pack_panels(b.data(), n, 1, k, n, false, true, panels.data(), sums.data(), tiles);
+  for (int64_t j = 0; j < n; ++j) {
+    int32_t sum = 0;
+    for (int64_t q = 0; q < k; ++q) sum += static_cast<int8_t>(b[static_cast<size_t>(q * n + j)]);
+    ASSERT_EQ(sums[static_cast<size_t>(j)], sum) << n << " " << k;
+  }
+  QFinish finish;
+  finish.out = c.data();
+  finish.ldo = n;
+  qgemm(m, n, k, rows.data(), panels.data(), finish, tiles);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      int32_t sum = 0;
+      for (int64_t q = 0; q < k; ++q)
+        sum += a[static_cast<size_t>(i * k + q)] *
+               static_cast<int8_t>(b[static_cast<size_t>(q * n + j)]);
+      ASSERT_EQ(c[static_cast<size_t>(i * n + j)], sum) << m << " " << n << " " << k;
+    }
+}
+
 template <typename Bytes>
 void products_of_bytes_are_exact(const QTiles& tiles, Bytes&& bytes) {
   for (const int64_t m : {1, 3, 13, 30})
     for (const int64_t n : {1, 17, 32, 70})
       for (const int64_t k : {1, 3, 4, 7, 64, 301}) {
         const auto a = bytes(static_cast<size_t>(m * k)), b = bytes(static_cast<size_t>(k * n));
-        std::vector<std::byte> rows(static_cast<size_t>(m * q_row_bytes(k, tiles)) + 64);
-        std::vector<std::byte> panels(q_panel_bytes(k, n, tiles) + 64);
-        std::vector<int32_t> sums(static_cast<size_t>(n) + 64), c(static_cast<size_t>(m * n));
-        q_pack_rows(a.data(), k, m, k, false, false, rows.data(), tiles);
-        q_pack_panels(b.data(), n, 1, k, n, false, true, panels.data(), sums.data(), tiles);
-        for (int64_t j = 0; j < n; ++j) {
-          int32_t sum = 0;
-          for (int64_t q = 0; q < k; ++q)
-            sum += static_cast<int8_t>(b[static_cast<size_t>(q * n + j)]);
-          ASSERT_EQ(sums[static_cast<size_t>(j)], sum) << n << " " << k;
-        }
-        QFinish finish;
-        finish.out = c.data();
-        finish.ldo = n;
-        qgemm(m, n, k, rows.data(), panels.data(), finish, tiles);
-        for (int64_t i = 0; i < m; ++i)
-          for (int64_t j = 0; j < n; ++j) {
-            int32_t sum = 0;
-            for (int64_t q = 0; q < k; ++q)
-              sum += a[static_cast<size_t>(i * k + q)] *
-                     static_cast<int8_t>(b[static_cast<size_t>(q * n + j)]);
-            ASSERT_EQ(c[static_cast<size_t>(i * n + j)], sum) << m << " " << n << " " << k;
-          }
+        expect_exact_product(tiles, m, n, k, a, b);
       }
 }
 
@@ -644,6 +649,112 @@ TEST_P(Kernels, ProductsOfBytesAreExact) {
 TEST_P(Kernels, SplitProductsOfBytesAreExact) {
   if (GetParam() != Isa::kAvx2) GTEST_SKIP() << "only AVX2's tiles split";
   products_of_bytes_are_exact(make_byte_tiles(), [&](size_t n) { return bytes(n); });
+}
+
+/// Normal numbers, those beyond a byte at its ends.
+std::vector<uint8_t> normal_bytes(size_t n, float middle, float deviation, bool is_signed) {
+  std::mt19937 random(static_cast<uint32_t>(n));
+  std::normal_distribution<float> numbers(middle, deviation);
+  std::vector<uint8_t> out(n);
+  for (uint8_t& x : out)
+    x = is_signed ? static_cast<uint8_t>(std::clamp(std::lround(numbers(random)), -128L, 127L))
+                  : static_cast<uint8_t>(std::clamp(std::lround(numbers(random)), 0L, 255L));
+  return out;
+}
+
+// Sums of 16 bits hold what the groups were sorted for, whatever the numbers within the cap.
+TEST_P(Kernels, SortedProductsOfBytesAreExactAtTheirCaps) {
+  if (GetParam() != Isa::kAvx2) GTEST_SKIP() << "only AVX2's tiles sort";
+  const QTiles tiles = make_byte_tiles();
+  constexpr int64_t kColumns = 48;
+  for (const float deviation : {12.0f, 26.0f, 42.0f, 90.0f})
+    for (const int64_t k : {44, 257, 640}) {
+      const auto b = normal_bytes(static_cast<size_t>(k * kColumns), 0, deviation, true);
+      for (const int cap : {255, 208, 160, 128})
+        for (const int least : {0, 40}) {
+          // Row i is the worst one for column i: what is above zero alone, and what is below.
+          const auto most = static_cast<uint8_t>(std::min(255, least + cap));
+          std::vector<uint8_t> a(static_cast<size_t>(2 * kColumns * k));
+          for (int64_t i = 0; i < 2 * kColumns; ++i)
+            for (int64_t q = 0; q < k; ++q) {
+              const auto weight = static_cast<int8_t>(b[static_cast<size_t>(q * kColumns + i / 2)]);
+              a[static_cast<size_t>(i * k + q)] =
+                  (weight > 0) == (i % 2 == 0) ? most : static_cast<uint8_t>(least);
+            }
+          expect_exact_product(tiles, 2 * kColumns, kColumns, k, a, b);
+        }
+    }
+}
+
+// Rows around a zero point, with some numbers far from it, are copied without what most of them
+// have.
+TEST_P(Kernels, SortedProductsOfBytesAreExactBeyondTheirCaps) {
+  if (GetParam() != Isa::kAvx2) GTEST_SKIP() << "only AVX2's tiles sort";
+  const QTiles tiles = make_byte_tiles();
+  constexpr int64_t kColumns = 50;
+  for (const int64_t m : {2, 37, 90})
+    for (const int64_t k : {120, 768, 1001})
+      for (const float deviation : {8.0f, 25.0f})
+        for (const int64_t far : {0, 300, 40}) {
+          auto a = normal_bytes(static_cast<size_t>(m * k), 128, deviation, false);
+          for (size_t i = 0; far > 0 && i < a.size(); i += static_cast<size_t>(far))
+            a[i] = i % 2 == 0 ? 0 : 255;
+          const auto b = normal_bytes(static_cast<size_t>(k * kColumns), 0, 30, true);
+          expect_exact_product(tiles, m, kColumns, k, a, b);
+        }
+}
+
+// Stretches of k lie apart in a row: what is beside a group in a panel need not be there.
+TEST_P(Kernels, SortedProductsOfStretchesAreExact) {
+  if (GetParam() != Isa::kAvx2) GTEST_SKIP() << "only AVX2's tiles sort";
+  const QTiles tiles = make_byte_tiles();
+  constexpr int64_t kRows = 23, kStretches = 3, kGap = 100;
+  for (const int64_t n : {8, 60})
+    for (const int64_t run : {1, 12, 20, 64})
+      for (const float deviation : {5.0f, 30.0f}) {
+        const int64_t lda = kStretches * (run + kGap), k = kStretches * run;
+        const auto a = normal_bytes(static_cast<size_t>(kRows * lda + 64), 100, deviation, false);
+        const auto b = normal_bytes(static_cast<size_t>(k * n), 0, deviation, true);
+        std::vector<std::byte> panels(q_stretch_bytes(kStretches, run, n, tiles) + 64);
+        q_pack_stretches(b.data(), n, 1, kStretches, run, n, false, panels.data(), nullptr, tiles);
+        QProduct product = q_plan_rows(kRows, n, run, lda, false, tiles);
+        product.offsets = {0, run + kGap, 2 * (run + kGap)};
+        std::vector<int32_t> c(static_cast<size_t>(kRows * n));
+        QFinish finish;
+        finish.out = c.data();
+        finish.ldo = n;
+        q_product(product, reinterpret_cast<const std::byte*>(a.data()),
+                  static_cast<int64_t>(a.size()), panels.data(), finish);
+        for (int64_t i = 0; i < kRows; ++i)
+          for (int64_t j = 0; j < n; ++j) {
+            int32_t sum = 0;
+            for (int64_t q = 0; q < k; ++q)
+              sum += a[static_cast<size_t>(i * lda + q / run * (run + kGap) + q % run)] *
+                     static_cast<int8_t>(b[static_cast<size_t>(q * n + j)]);
+            ASSERT_EQ(c[static_cast<size_t>(i * n + j)], sum) << n << " " << run;
+          }
+      }
+}
+
+TEST_P(Kernels, SortedGroupsAreAllThere) {
+  if (GetParam() != Isa::kAvx2) GTEST_SKIP() << "only AVX2's tiles sort";
+  constexpr int64_t kGroups = 201;
+  for (const float deviation : {15.0f, 30.0f, 60.0f}) {
+    const auto panel = normal_bytes(kGroups * 64, 0, deviation, true);
+    int32_t counts[std::size(kQCaps)][kQKinds];
+    uint16_t order[std::size(kQCaps)][kGroups];
+    q_sort_groups(reinterpret_cast<const std::byte*>(panel.data()), 3, kGroups / 3, counts[0],
+                  order[0]);
+    for (size_t cap = 0; cap < std::size(kQCaps); ++cap) {
+      std::vector<int> seen(kGroups);
+      const uint16_t* at = order[cap];
+      for (int i = 0; i < 2 * counts[cap][kQFour]; ++i, ++at) ++seen[*at], ++seen[*at + 1u];
+      int64_t others = 2 * counts[cap][kQDouble];
+      for (int kind = kQSingle; kind < kQKinds; ++kind) others += counts[cap][kind];
+      for (; others > 0; --others, ++at) ++seen[*at];
+      EXPECT_EQ(seen, std::vector<int>(kGroups, 1)) << deviation << " " << int{kQCaps[cap]};
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, Kernels,

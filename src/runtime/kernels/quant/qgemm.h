@@ -13,14 +13,41 @@
 
 namespace tombolo {
 
-/// How a group of four bytes of k is multiplied: as bytes, two groups at a time; alone, with the
-/// bytes 0 1 2 3, 0 2 1 3 or 0 3 1 2 side by side; or as 16-bit numbers.
-enum QKind : uint8_t { kQDouble, kQSingle, kQCrossed, kQOuter, kQWide };
-inline constexpr int kQKinds = 5;
+/// How a group of four bytes of k is multiplied where sums of two products have 16 bits: with three
+/// others, or one; alone, with the bytes 0 1 2 3, 0 2 1 3 or 0 3 1 2 side by side; or as 16-bit
+/// numbers.
+enum QKind : uint8_t { kQFour, kQDouble, kQSingle, kQCrossed, kQOuter, kQWide };
+inline constexpr int kQKinds = 6;
+/// What numbers of the broadcast side may not be above, for each of which groups are sorted.
+inline constexpr uint8_t kQCaps[] = {255, 208, 160, 128};
+inline constexpr int kQRareRows = 5;  ///< of tiles that are sorted, at most
+/// Tiles of so few rows take a sorted panel as it lies.
+inline constexpr int kQUnsortedRows = 2;
 
 /// What dot products multiply: bytes, of which the rows or the panels are the unsigned ones, or
 /// pairs of 16-bit numbers, whose sums may wrap.
 enum class QDotKind : uint8_t { kUnsignedRows, kSignedRows, kPairs };
+
+/// Where a group of four bytes is, in bytes: in a row, and in a panel of 16 columns.
+struct QGroup {
+  uint32_t row, panel;
+};
+
+/// What a tile of sorted groups knows of its panel and of its rows.
+struct QSorted {
+  /// How many groups there are of each QKind (of two, and of two times two neighbours), and which
+  /// those are, kind by kind.
+  const int32_t* counts;
+  const QGroup* groups;
+  const std::byte* wide;  ///< those of kQWide as 16-bit numbers, see q_widen_group()
+  const int32_t* column_sums;
+  int32_t less;  ///< than they should be the rows are
+  /// Groups with numbers that are not within: 0 in the rows, and here what those would be,
+  /// [group][kQRareRows][4]: the even ones, then the odd ones.
+  int32_t rares;
+  const uint16_t* rare_groups;
+  const int16_t* rare;
+};
 
 struct QTile {
   const std::byte* a;  ///< broadcast side: rows of groups
@@ -32,12 +59,9 @@ struct QTile {
   // Several stretches of k: where each begins in `a` (bytes), and how far apart they are in `b`.
   const int64_t* offsets = nullptr;
   int64_t stretches = 1, stretch_bytes = 0;
-  bool add = false;  ///< to what is in c; pairs of 16-bit numbers alone do
-  /// QTiles::sorted: where each group of the panel is in `a` (bytes), in the panel's order, and how
-  /// many there are of each QKind. The members of stretches do not count.
-  const uint32_t* places = nullptr;
-  const int32_t* counts = nullptr;
-  int64_t ahead = 0;  ///< bytes from `b` to what is needed next, see QTiles::asks
+  bool add = false;                 ///< to what is in c; pairs of 16-bit numbers alone do
+  const QSorted* sorted = nullptr;  ///< of QTiles::sorted
+  int64_t ahead = 0;                ///< bytes from `b` to what is needed next, see QTiles::asks
   /// Part of the next panel, for tiles of more rows: a line at `next` is asked for with each group,
   /// `next_step` bytes on. Null: nothing is.
   const std::byte* next = nullptr;
@@ -73,8 +97,8 @@ struct QTiles {
   int panel = 0;    ///< columns
   int group = 0;    ///< elements of k in a group: 4 or 2
   int element = 0;  ///< bytes of one: 1 or 2
-  /// Two products side by side are added in 16 bits: the groups of a panel are sorted by how they
-  /// have to be multiplied so that such sums fit.
+  /// Products side by side are added in 16 bits: the groups of a panel are sorted by how they have
+  /// to be multiplied so that such sums fit.
   bool sorted = false;
   QTileFn* unsigned_rows[kMaxQRows + 1] = {};  ///< the broadcast side is unsigned
   QTileFn* signed_rows[kMaxQRows + 1] = {};    ///< the broadcast side is signed
@@ -99,8 +123,6 @@ struct QTiles {
 };
 /// What serves any numbers. Below, `tiles` of a product and of both its sides are the same.
 const QTiles& q_tiles();
-/// What serves constant panels best, whose packing may take its time.
-const QTiles& q_constant_tiles();
 /// Pairs of 16-bit numbers, whatever else there is.
 const QTiles& q_pair_tiles();
 /// VNNI's, AVX2's and AVX-VNNI's, where the compiler can; the caller asks whether the processor has
@@ -108,20 +130,25 @@ const QTiles& q_pair_tiles();
 QTiles make_vnni_tiles();
 QTiles make_vnni_pair_tiles();
 QTiles make_byte_tiles();
+/// AVX2's pairs of 16-bit numbers, and what makes bytes and floats of their sums.
+QTiles with_ends(QTiles pairs);
 QTiles make_avx_vnni_tiles();
 QTiles make_avx_vnni_pair_tiles();
 
-/// Groups of a panel of the byte tiles, sorted: how many of each kind, their order, and their
-/// bytes: 64 for the 16 columns, 128 of wide ones.
-struct QSorted {
-  int32_t* counts;
-  /// Which group each one is, stretch by stretch; of one stretch where it is in a row, in bytes.
-  uint32_t* order;
-  std::byte* bytes;
-};
-/// panel: groups of 64 bytes, [stretch][group][column][4].
-void q_sort_groups(const std::byte* panel, int64_t stretches, int64_t groups,
-                   const QSorted& sorted);
+/// Counts and order (QSorted) of a panel of 16 columns with so many groups in each stretch, for one
+/// cap after the other.
+void q_sort_groups(const std::byte* panel, int64_t stretches, int64_t groups, int32_t* counts,
+                   uint16_t* order);
+/// The 64 bytes of a group as 16-bit numbers: two even ones of each column, then two odd ones.
+void q_widen_group(const std::byte* group, std::byte* out);
+/// How many bytes are above the limit.
+int64_t q_count_above(const uint8_t* x, int64_t n, uint8_t limit);
+/// The largest and the smallest number of some rows in each group of a stretch.
+void q_range_of_groups(const std::byte* a, int64_t lda, int32_t rows, int64_t run, uint8_t* most,
+                       uint8_t* least);
+/// to[r * to_step + i] = from[r * step + i] - less for i < run
+void q_copy_less(const std::byte* from, int64_t step, int32_t rows, int64_t run, uint8_t less,
+                 std::byte* to, int64_t to_step);
 
 /// What becomes of a block of sums: value = sum + row_add[r] + column_add[c] - row_sum[r] *
 /// zero[c].
@@ -173,6 +200,9 @@ size_t q_stretch_bytes(int64_t stretches, int64_t run, int64_t n, const QTiles& 
 void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t stretches, int64_t run,
                       int64_t n, bool flip, std::byte* out, int32_t* sums,
                       const QTiles& tiles = q_tiles());
+/// What serves constant panels of these numbers best, whose packing may take its time.
+const QTiles& q_constant_tiles(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n,
+                               bool flip);
 /// rows[i][0..width) (bytes, `step` apart), i < k, as one panel.
 void q_interleave(const uint8_t* rows, int64_t step, int64_t k, bool is_signed, std::byte* out);
 /// Rows of bytes, in which `mask` is turned, to out[i / 4][column][i % 4] for i < run, with `width`

@@ -108,8 +108,10 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
     room = live.weights(w, shape.groups * shape.out_channels * shape.in_channels);
     w = room.data();
   }
-  const QTiles& tiles = q_constant_tiles();
   const bool w_unsigned = context.dtype(kW) == DType::kUInt8;
+  // Of several groups the first one stands for all.
+  const int64_t depth = shape.taps() * shape.in_channels;
+  const QTiles& tiles = q_constant_tiles(w, 1, depth, depth, shape.out_channels, w_unsigned);
   s.zeros = weight_zeros(context.constant(kWZero), !w_unsigned, shape.groups * shape.out_channels);
   s.plan = plan_qconv_last(shape, context.dtype(kX) == DType::kInt8, context.has_input(kZ), tiles,
                            w, w_unsigned, !s.zeros.empty());
@@ -134,9 +136,7 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
                     live.key() + weight_zeros_key(s.zeros);
   TRY(s.packed, context.packed(kW, key, weights + static_cast<size_t>(outputs + 64) * 4,
                                [&](std::byte* target) {
-                                 // Sorted panels have room that need not be there.
-                                 if (!tiles.sorted || s.plan.winograd || s.plan.depthwise)
-                                   std::memset(target, 0, weights);
+                                 std::memset(target, 0, weights);
                                  pack_qconv_last(s.plan, w, w_unsigned,
                                                  s.zeros.empty() ? nullptr : s.zeros.data(), target,
                                                  reinterpret_cast<int32_t*>(target + weights));

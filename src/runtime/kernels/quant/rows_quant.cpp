@@ -129,7 +129,9 @@ Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& conte
   QMatMulState& s = *state;
   plan_qmatmul(context, kAt, s);
   const Tensor* b = s.b_at.empty() ? context.constant(kAt.b) : nullptr;
-  s.tiles = b != nullptr ? &q_constant_tiles() : &q_tiles();
+  s.tiles = b == nullptr ? &q_tiles()
+                         : &q_constant_tiles(b->data<uint8_t>(), s.trans_b ? 1 : s.n,
+                                             s.trans_b ? s.k : 1, s.k, s.n, !s.b_signed);
   s.panel_bytes = q_panel_bytes(s.k, s.n, *s.tiles);
   // Unsigned bytes whose rows are whole groups are taken as they lie; AMX takes signed ones, too.
   const bool amx = q_use_amx(s.m);
