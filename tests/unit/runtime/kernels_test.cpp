@@ -16,7 +16,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/matmul/gemm_small.h"
-#include "runtime/kernels/quant/qgemm.h"
+#include "runtime/kernels/quant/qgemm_sorted.h"
 #include "runtime/kernels/reduce/rows.h"
 
 namespace tombolo {

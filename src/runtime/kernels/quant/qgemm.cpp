@@ -1,15 +1,15 @@
 #include "runtime/kernels/quant/qgemm.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <iterator>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/quant/qgemm_sorted.h"
 #include "runtime/kernels/tensor/transpose_tile.h"
 
 namespace tombolo {
@@ -90,34 +90,10 @@ int64_t q_panel_groups(int64_t k, const QTiles& tiles) {
 
 namespace {
 
-constexpr size_t kCaps = std::size(kQCaps);
-
-/// Behind the bytes of a sorted panel: what its columns sum to, and of each cap in turn the counts
-/// and the order.
-struct SortedPanel {
-  std::byte* at;
-  int32_t* column_sums() const { return reinterpret_cast<int32_t*>(at); }
-  int32_t* counts(size_t cap) const {
-    return reinterpret_cast<int32_t*>(at + 64) + cap * size_t{kQKinds};
-  }
-  uint16_t* order(int64_t groups, size_t cap) const {
-    return reinterpret_cast<uint16_t*>(counts(kCaps)) + groups * static_cast<int64_t>(cap);
-  }
-};
-
-/// Instructions for 128 products of a row with a sorted panel.
-double cost_of(const int32_t* counts, int64_t groups) {
-  constexpr double kCosts[kQKinds] = {4 * 9, 2 * 10, 12, 14, 14, 20};
-  double sum = 0;
-  for (int i = 0; i < kQKinds; ++i) sum += kCosts[i] * counts[i];
-  return sum / static_cast<double>(groups);
-}
-
 int64_t panel_bytes(const QTiles& tiles, int64_t groups) {
   const int64_t bytes = groups * tiles.panel * 4;
   if (!tiles.sorted) return bytes;
-  const auto* end = reinterpret_cast<std::byte*>(SortedPanel{nullptr}.order(groups, kCaps));
-  return (bytes + (end - static_cast<std::byte*>(nullptr)) + 63) / 64 * 64;
+  return bytes + SortedPanel::bytes(groups);
 }
 
 }  // namespace
@@ -216,9 +192,9 @@ void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t str
                std::memset(panel, 0, static_cast<size_t>(step));
                const auto sort = [&](const int32_t* column_sums) {
                  if (!tiles.sorted) return;
-                 const SortedPanel sorted{panel + all * width * 4};
+                 const SortedPanel sorted(panel, all);
                  std::copy_n(column_sums, width, sorted.column_sums());
-                 q_sort_groups(panel, stretches, groups, sorted.counts(0), sorted.order(all, 0));
+                 q_sort_groups(panel, stretches, groups, sorted.counts(0), sorted.order(0));
                };
                const int64_t columns = std::min(width, n - p * width);
                const uint8_t mask = flip ? 0x80 : 0;
@@ -266,28 +242,6 @@ void q_pack_panels(const uint8_t* x, int64_t row, int64_t column, int64_t k, int
   q_pack_stretches(x, row, column, 1, k, n, flip, out, sums, tiles);
 }
 
-const QTiles& q_constant_tiles(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n,
-                               bool flip) {
-  constexpr int64_t kMostGroups = int64_t{1} << 16;  // that an order can name
-  if (active_isa() != Isa::kAvx2 || has_avx_vnni() || k > 3 * kMostGroups) return q_tiles();
-  static const QTiles bytes = make_byte_tiles(), pairs = with_ends(q_pair_tiles());
-  // Pairs of 16-bit numbers would take 16 instructions, without a choice to make: where few of the
-  // bytes of some panels fit side by side, bytes are no gain.
-  constexpr double kMost = 17;
-  constexpr int64_t kSamples = 4;
-  const int64_t width = bytes.panel, panels = (n + width - 1) / width;
-  const int64_t groups = bytes.groups_of(k);
-  std::vector<std::byte> panel(q_panel_bytes(k, width, bytes));
-  double sum = 0;
-  int64_t samples = 0;
-  for (int64_t p = 0; p < panels; p += (panels + kSamples - 1) / kSamples, ++samples) {
-    q_pack_panels(x + p * width * column, row, column, k, std::min(width, n - p * width), flip,
-                  true, panel.data(), nullptr, bytes);
-    sum += cost_of(SortedPanel{panel.data() + groups * width * 4}.counts(0), groups);
-  }
-  return sum > kMost * static_cast<double>(samples) ? pairs : bytes;
-}
-
 int64_t q_tile_rows(int64_t m, bool amx, const QTiles& tiles) {
   return amx ? 16 : tiles.tile_rows(m);
 }
@@ -318,18 +272,7 @@ struct Task {
   const std::byte* a;
   int64_t a_bytes;
   const QFinish& finish;
-  std::vector<uint32_t> places;  ///< of sorted groups in a row of A, in bytes
 };
-
-std::vector<uint32_t> places_of(const QProduct& p) {
-  std::vector<uint32_t> places;
-  if (!p.inner->sorted) return places;
-  const int64_t groups = p.inner->groups_of(p.run);
-  places.reserve(p.offsets.size() * static_cast<size_t>(groups));
-  for (const int64_t offset : p.offsets)
-    for (int64_t i = 0; i < groups; ++i) places.push_back(static_cast<uint32_t>(offset + 4 * i));
-  return places;
-}
 
 void finish_rows(const Task& t, const QTileRows& rows, const int32_t* sums, int64_t column) {
   const int64_t columns = std::min(kPanel, t.p.n - column);
@@ -482,223 +425,6 @@ void finish_tiles(const Task& t, size_t first, size_t last, const int32_t* sums,
   flush();
 }
 
-/// The rows of tiles whose panels are sorted. Where it serves a tile, it has a copy of its rows,
-/// without what lies between most of their numbers and 0, under a cap that all but a few groups are
-/// within; those few are multiplied as 16-bit numbers.
-class SortedRows {
- public:
-  /// For tiles [first, last). Of small products nothing is asked of the numbers: that takes longer
-  /// than it saves.
-  SortedRows(const Task& t, size_t first, size_t last, const SortedPanel& panel,
-             std::vector<uint64_t>& room_of_thread)
-      : t_(t),
-        stretches_(static_cast<int64_t>(t.p.offsets.size())),
-        groups_(t.p.inner->groups_of(t.p.run)),
-        all_(stretches_ * groups_),
-        tiles_(last - first) {
-    const bool asks = t.p.n >= kLeastColumns && t.p.run * t.p.n >= kLeastProducts;
-    const auto all = static_cast<size_t>(all_);
-    const size_t rares = all / kMostShare * tiles_.size();
-    const size_t rows = asks ? static_cast<size_t>(row_bytes() * t.p.inner->max_rows) : 0;
-    const size_t bytes = rows * tiles_.size() + rares * (8 * kQRareRows + 2) +
-                         all * (16 * kCaps + 2 * kTogether) + 64;
-    if (room_of_thread.size() < bytes / 8) room_of_thread.resize(bytes / 8);
-    auto* room = reinterpret_cast<std::byte*>(room_of_thread.data());
-    places_ = reinterpret_cast<QGroup*>(room);
-    auto* rare = reinterpret_cast<int16_t*>(places_ + 2 * kCaps * all);
-    auto* copies = reinterpret_cast<std::byte*>(rare + rares * size_t{4 * kQRareRows});
-    auto* rare_groups = reinterpret_cast<uint16_t*>(copies + rows * tiles_.size());
-    most_ = reinterpret_cast<uint8_t*>(rare_groups + rares);
-    least_ = most_ + kTogether * all;
-    for (size_t i = 0; i < tiles_.size(); ++i) {
-      Tile& tile = tiles_[i];
-      tile.a = t.a + t.p.tiles[first + i].offset;
-      tile.copy = copies + rows * i;
-      tile.rare = rare + all / kMostShare * i * size_t{4 * kQRareRows};
-      tile.rare_groups = rare_groups + all / kMostShare * i;
-    }
-    for (size_t cap = 0; cap < kCaps; ++cap) costs_[cap] = cost_of(panel.counts(cap), all_);
-    for (size_t i = 0; i < tiles_.size() && asks; i += kTogether)
-      ask(i, std::min(tiles_.size(), i + kTogether), first);
-  }
-
-  /// The products after it are those with this panel.
-  void begin(const SortedPanel& panel, const std::byte* bytes) {
-    panel_ = panel;
-    bytes_ = bytes;
-    std::fill_n(placed_, 2 * kCaps, false);
-    sorted_.column_sums = panel.column_sums();
-  }
-  /// What the product of tile i reads, until the next one is asked for.
-  void set(size_t i, QTile& out) {
-    const Tile& tile = tiles_[i];
-    const bool copied = tile.a == tile.copy;
-    const size_t which = tile.cap + (copied ? kCaps : 0);
-    if (!placed_[which]) place(which);
-    sorted_.counts = panel_.counts(tile.cap);
-    sorted_.groups = places_ + all_ * static_cast<int64_t>(which);
-    sorted_.wide = wide_[tile.cap].data();
-    sorted_.less = tile.less;
-    sorted_.rares = tile.rares;
-    sorted_.rare_groups = tile.rare_groups;
-    sorted_.rare = tile.rare;
-    out.sorted = &sorted_;
-    out.a = tile.a;
-    out.lda = copied ? row_bytes() : t_.p.lda;
-  }
-
-  static int64_t row_bytes(const QProduct& p) {
-    return static_cast<int64_t>(p.offsets.size()) * p.inner->groups_of(p.run) * 4;
-  }
-
- private:
-  struct Tile {
-    const std::byte* a = nullptr;
-    std::byte* copy = nullptr;
-    int16_t* rare = nullptr;
-    uint16_t* rare_groups = nullptr;
-    size_t cap = 0;
-    int32_t rares = 0;
-    uint8_t less = 0;
-  };
-  static constexpr int64_t kLeastColumns = 40, kLeastProducts = 2048;
-  static constexpr size_t kMostShare = 8;  ///< one group of so many may be none of a copy's
-  static constexpr double kRareCost = 18;  ///< as cost_of()
-  static constexpr int kStep = 16;         ///< of what copies are less
-  /// Tiles under one cap: loops over kinds of groups whose numbers differ from tile to tile end
-  /// where no processor foretells it.
-  static constexpr size_t kTogether = 8;
-
-  int64_t row_bytes() const { return all_ * 4; }
-  uint8_t* most_of(size_t tile) const { return most_ + static_cast<int64_t>(tile) * all_; }
-  uint8_t* least_of(size_t tile) const { return least_ + static_cast<int64_t>(tile) * all_; }
-
-  /// Copies of tiles [begin, end) where they are worth it.
-  void ask(size_t begin, size_t end, size_t first) {
-    for (size_t i = begin; i < end; ++i)
-      for (int64_t s = 0; s < stretches_; ++s)
-        q_range_of_groups(tiles_[i].a + t_.p.offsets[static_cast<size_t>(s)], t_.p.lda,
-                          t_.p.tiles[first + i].count, t_.p.run, most_of(i - begin) + s * groups_,
-                          least_of(i - begin) + s * groups_);
-    // Copies hold what is from `less` to as much above it as the cap is: what serves these tiles
-    // best, as far as the panel of costs_ tells.
-    const int64_t all = all_ * static_cast<int64_t>(end - begin);
-    constexpr int kSteps = 8;
-    int64_t below[kSteps + 1] = {}, above[256 / kStep + 1] = {};
-    for (int i = 1; i <= kSteps; ++i)
-      below[i] = all - q_count_above(least_, all, static_cast<uint8_t>(i * kStep - 1));
-    for (int i = kQCaps[kCaps - 1] / kStep; i < 256 / kStep; ++i)
-      above[i] = q_count_above(most_, all, static_cast<uint8_t>(i * kStep));
-    double best = costs_[0];
-    size_t cap = 0;
-    int less = 0;
-    for (size_t c = 1; c < kCaps; ++c)
-      for (int i = 0; i <= kSteps; ++i) {
-        const int64_t rares = below[i] + above[std::min(256 / kStep, i + kQCaps[c] / kStep)];
-        const double cost =
-            costs_[c] + kRareCost * static_cast<double>(rares) / static_cast<double>(all);
-        if (cost >= best) continue;
-        best = cost;
-        cap = c;
-        less = i * kStep;
-      }
-    if (cap == 0) return;
-    const int limit = std::min(255, less + kQCaps[cap]);
-    for (size_t i = begin; i < end; ++i) {
-      const uint8_t *most = most_of(i - begin), *least = least_of(i - begin);
-      Tile& tile = tiles_[i];
-      for (int64_t j = 0; j < all_; ++j)
-        if (most[j] > limit || least[j] < less) {
-          if (tile.rares == all_ / static_cast<int64_t>(kMostShare)) {
-            tile.rares = -1;
-            break;
-          }
-          tile.rare_groups[tile.rares++] = static_cast<uint16_t>(j);
-        }
-      if (tile.rares < 0) {
-        tile.rares = 0;
-        continue;
-      }
-      tile.cap = cap;
-      tile.less = static_cast<uint8_t>(less);
-      if (less > 0 || tile.rares > 0) copy(tile, t_.p.tiles[first + i]);
-    }
-  }
-
-  void copy(Tile& tile, const QTileRows& rows) const {
-    for (int64_t s = 0; s < stretches_; ++s)
-      q_copy_less(tile.a + t_.p.offsets[static_cast<size_t>(s)], t_.p.lda, rows.count, t_.p.run,
-                  tile.less, tile.copy + s * groups_ * 4, row_bytes());
-    tile.a = tile.copy;
-    for (int32_t i = 0; i < tile.rares; ++i)
-      for (int32_t r = 0; r < rows.count; ++r) {
-        std::byte* at = tile.copy + r * row_bytes() + int64_t{tile.rare_groups[i]} * 4;
-        int16_t* rare = tile.rare + (i * kQRareRows + r) * 4;
-        for (int j = 0; j < 4; ++j) {
-          // As it was, less so much; what is beyond the run meets zeros.
-          const auto was = static_cast<uint8_t>(static_cast<uint8_t>(at[j]) + tile.less);
-          rare[j % 2 * 2 + j / 2] = static_cast<int16_t>(was - tile.less);
-        }
-        std::memset(at, 0, 4);
-      }
-  }
-
-  /// Where the panel's groups are, in order: of a cap in rows, then in copies.
-  void place(size_t which) {
-    const size_t cap = which % kCaps;
-    QGroup* groups = places_ + all_ * static_cast<int64_t>(which);
-    const uint16_t* order = panel_.order(all_, cap);
-    const int32_t* counts = panel_.counts(cap);
-    int64_t listed = 2 * (counts[kQFour] + counts[kQDouble]);
-    for (int k = kQSingle; k < kQKinds; ++k) listed += counts[k];
-    if (!placed_[(which + kCaps) % (2 * kCaps)]) {
-      const int32_t wide = counts[kQWide];
-      wide_[cap].resize(std::max(wide_[cap].size(), static_cast<size_t>(wide) * 128));
-      for (int32_t i = 0; i < wide; ++i)
-        q_widen_group(bytes_ + int64_t{order[listed - wide + i]} * 64, wide_[cap].data() + i * 128);
-    }
-    for (int64_t i = 0; i < listed; ++i)
-      groups[i] = {which < kCaps ? t_.places[order[i]] : 4u * order[i], 64u * order[i]};
-    placed_[which] = true;
-  }
-
-  const Task& t_;
-  int64_t stretches_, groups_, all_;
-  double costs_[kCaps];
-  std::vector<Tile> tiles_;
-  uint8_t *most_ = nullptr, *least_ = nullptr;
-  SortedPanel panel_ = {};
-  const std::byte* bytes_ = nullptr;
-  std::vector<std::byte> wide_[kCaps];  ///< of kQWide
-  QSorted sorted_ = {};
-  QGroup* places_ = nullptr;
-  bool placed_[2 * kCaps] = {};
-};
-
-/// What a thread knows of the block of rows that it was at last: loops come in parts.
-struct SortedBlock {
-  uint64_t product = 0;
-  int64_t block = -1;
-  std::vector<uint64_t> room;
-  std::optional<SortedRows> rows;
-};
-
-uint64_t next_product() {
-  static std::atomic<uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
-SortedRows& sorted_rows(const Task& t, uint64_t product, int64_t block, size_t first, size_t last,
-                        const SortedPanel& panel) {
-  thread_local SortedBlock now;
-  if (now.product != product || now.block != block) {
-    now.product = product;
-    now.block = block;
-    now.rows.emplace(t, first, last, panel, now.room);
-  }
-  return *now.rows;
-}
-
 /// `sorted`: of these tiles, where panels are sorted.
 void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
                 const std::byte* next, int64_t column, SortedRows* sorted) {
@@ -709,8 +435,7 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
   tile.offsets = p.offsets.data();
   tile.stretches = static_cast<int64_t>(p.offsets.size());
   tile.stretch_bytes = q_panel_groups(p.run, tiles) * tiles.panel * 4;
-  if (sorted != nullptr)
-    sorted->begin({const_cast<std::byte*>(panel) + tile.stretches * tile.stretch_bytes}, panel);
+  if (sorted != nullptr) sorted->begin(panel);
   const bool ask = next != nullptr && tiles.asks(p.tiles[first].count);
   // Lines of the next panel, a few with each tile: all at once they wait for one another.
   const bool share = next != nullptr && tiles.shares;
@@ -767,7 +492,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   // A block of rows that the second cache holds, times as many panels as make a task worth while.
   // Each block streams all the weights: where these are far away, blocks are larger.
   const int64_t rows = std::max(1, p.tiles.front().count);
-  const int64_t row_bytes = rows * (tiles.sorted ? SortedRows::row_bytes(p) : p.lda);
+  const int64_t row_bytes = rows * (tiles.sorted ? SortedProduct::row_bytes(p) : p.lda);
   const bool far = panels * step > near_bytes();
   const int64_t room = std::max(int64_t{192} << 10, far || tiles.sorted ? near_bytes() / 2 : 0);
   const int64_t most = std::max<int64_t>(2, room / std::max<int64_t>(1, row_bytes));
@@ -784,9 +509,9 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t group = std::clamp<int64_t>((p.amx ? 4'000'000 : 600'000) / work, 1, panels);
   const int64_t turns = (panels + group - 1) / group;
   const int64_t chunk = amx_chunk(p.run);
-  const Task task{p, a, a_bytes, finish, places_of(p)};
-  const int64_t bytes = stretches * q_panel_groups(p.run, tiles) * width * 4;
-  const uint64_t product = tiles.sorted ? next_product() : 0;
+  const Task task{p, a, a_bytes, finish};
+  const std::optional<SortedProduct> sorted_product =
+      tiles.sorted ? std::optional<SortedProduct>(std::in_place, p, a) : std::nullopt;
   parallel(blocks * turns, 1, [&](int64_t begin, int64_t end) {
     AmxSums sums(task);
     if (p.amx) amx_begin(chunk);
@@ -794,9 +519,9 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
       const auto first = static_cast<size_t>(i / turns * block);
       const size_t last = std::min(static_cast<size_t>(count), first + static_cast<size_t>(block));
       SortedRows* sorted = nullptr;
-      if (tiles.sorted && rows > kQUnsortedRows)
-        sorted = &sorted_rows(task, product, i / turns, first, last,
-                              {const_cast<std::byte*>(b) + i % turns * group * step + bytes});
+      if (sorted_product && sorted_product->takes_lists())
+        sorted =
+            &sorted_rows(*sorted_product, i / turns, first, last, b + i % turns * group * step);
       for (int64_t q = i % turns * group; q < std::min(panels, (i % turns + 1) * group); ++q) {
         const std::byte* panel = b + q * step;
         if (p.amx)

@@ -135,21 +135,6 @@ QTiles with_ends(QTiles pairs);
 QTiles make_avx_vnni_tiles();
 QTiles make_avx_vnni_pair_tiles();
 
-/// Counts and order (QSorted) of a panel of 16 columns with so many groups in each stretch, for one
-/// cap after the other.
-void q_sort_groups(const std::byte* panel, int64_t stretches, int64_t groups, int32_t* counts,
-                   uint16_t* order);
-/// The 64 bytes of a group as 16-bit numbers: two even ones of each column, then two odd ones.
-void q_widen_group(const std::byte* group, std::byte* out);
-/// How many bytes are above the limit.
-int64_t q_count_above(const uint8_t* x, int64_t n, uint8_t limit);
-/// The largest and the smallest number of some rows in each group of a stretch.
-void q_range_of_groups(const std::byte* a, int64_t lda, int32_t rows, int64_t run, uint8_t* most,
-                       uint8_t* least);
-/// to[r * to_step + i] = from[r * step + i] - less for i < run
-void q_copy_less(const std::byte* from, int64_t step, int32_t rows, int64_t run, uint8_t less,
-                 std::byte* to, int64_t to_step);
-
 /// What becomes of a block of sums: value = sum + row_add[r] + column_add[c] - row_sum[r] *
 /// zero[c].
 struct QFinish {
