@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes a copy of ONNX Runtime's library that takes the processor for one without AMX (avx512) or AVX-512 (avx2).
+"""Writes a copy of ONNX Runtime's library that takes the processor for one without AMX (avx512), AVX-512 (avx2) or
+AVX-VNNI besides (avx2-base).
 
     python bench/hold.py avx2 build/onnxruntime_avx2.so
     TOMBOLO_ISA=avx2 python bench/run.py build/release/tombolo build/bench --onnxruntime build/onnxruntime_avx2.so
@@ -8,7 +9,7 @@
 
 It has no option for that. Before it picks kernels of AVX-512 its product library asks whether the system saves the
 upper registers (bits 5 to 7 of XCR0), in four places; what it knows of the processor elsewhere it asks in one. Whether there are
-tiles of bytes (bits 24 and 25 of CPUID 7) it asks in three. Written for version 1.31.1 on x86-64 Linux; of a library with
+tiles of bytes (bits 24 and 25 of CPUID 7) it asks in three, and AVX-VNNI (bit 4 of EAX of CPUID 7.1) in four. Written for version 1.31.1 on x86-64 Linux; of a library with
 other places nothing is written.
 """
 import argparse
@@ -26,14 +27,19 @@ MASK = b"\x41\x81\xe1\xe6\x00\x00\x00"
 TILES = re.compile(rb"(?:\xf7[\xd0-\xd7]\x81[\xe0-\xe7]|\x41\xf7[\xd0-\xd7]\x41\x81[\xe0-\xe7])\x00\x00\x00\x03\x0f\x85", re.S)
 
 
+# cpuid; test al, 0x10; je short: what follows is for AVX-VNNI.
+DOTS = re.compile(rb"\x0f\xa2\xa8\x10\x74.", re.S)
+
+
 def hold(library, isa):
     """The library's bytes with those places changed; ValueError where they are others."""
     tiles = [m.end() for m in TILES.finditer(library)]
     gates = [m.end() for m in GATE.finditer(library) if STATE.search(library[m.end():m.end() + 16])]
     masks = [m.start() for m in re.finditer(re.escape(MASK), library)]
-    found = len(gates), len(masks), len(tiles)
-    if found != (4, 1, 3):
-        raise ValueError(f"{found} places where (4, 1, 3) were expected: another version than 1.31.1?")
+    dots = [m.end() for m in DOTS.finditer(library)]
+    found = len(gates), len(masks), len(tiles), len(dots)
+    if found != (4, 1, 3, 4):
+        raise ValueError(f"{found} places where (4, 1, 3, 4) were expected: another version than 1.31.1?")
     held = bytearray(library)
     for end in tiles:
         held[end - 2:end] = b"\x90\xe9"  # jne becomes jmp
@@ -42,12 +48,14 @@ def hold(library, isa):
     for end in gates:
         held[end - 2] = 0xEB  # je becomes jmp
     held[masks[0] + 3] = 0x06
+    for end in dots if isa == "avx2-base" else []:
+        held[end - 2] = 0xEB
     return bytes(held)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("isa", choices=["avx2", "avx512"])
+    parser.add_argument("isa", choices=["avx2", "avx2-base", "avx512"])
     parser.add_argument("out")
     parser.add_argument("--onnxruntime", help="the library; else that of the installed Python package")
     args = parser.parse_args()
