@@ -253,8 +253,8 @@ HWY_INLINE V pairs(V codes, V bytes) {
 #endif
 }
 /// Codes times bytes without VNNI. Sums of 16 bits are safe: two products of 4 bits and a byte are
-/// 3,810 at most, and eight of those fit. Codes of 8 bits go by halves.
-template <bool kEight, int kR>
+/// 3,810 at most, and eight of those fit. Codes of 8 bits go by halves. kShort: of blocks of 32.
+template <bool kEight, bool kShort, int kR>
 void bytes_tile(const NbitsTile& t) {
   const F f;
   const hn::RebindToSigned<F> d;
@@ -284,15 +284,22 @@ void bytes_tile(const NbitsTile& t) {
                                   : hn::Set(d, kEight ? 128 : 8);
     W sum[kR];
 #pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r) sum[r] = hn::Mul(zero, word_at(a + 4 * r));
+    for (int r = 0; r < kR; ++r) {
+      // Of so short a block both have 16 bits.
+      const W less = word_at(a + 4 * r);
+      sum[r] = kShort || t.block <= 256
+                   ? pair_products(hn::BitCast(d16, zero), hn::BitCast(d16, less))
+                   : hn::Mul(zero, less);
+    }
     const std::byte* const scales = a + 4 * kR;
     a += 8 * kR;
     const uint32_t* words = p.words();
-    for (int64_t k = 0; k < t.block; k += 32) {
+    const int64_t block = kShort ? 32 : t.block;
+    for (int64_t k = 0; k < block; k += 32) {
       hn::Vec<decltype(d16)> part[kR], high[kR];
 #pragma GCC unroll 8
       for (int r = 0; r < kR; ++r) part[r] = high[r] = hn::Zero(d16);
-      for (int64_t j = k; j < k + 32 && j < t.block; j += 8, words += kWords * lanes, a += 8 * kR) {
+      const auto add_eight = [&]() HWY_ATTR {
         __builtin_prefetch(reinterpret_cast<const std::byte*>(words) + kAhead);
         const auto word = hn::BitCast(d, hn::LoadU(U(), words));
         const auto first = hn::And(word, mask), second = hn::And(hn::ShiftRight<4>(word), mask);
@@ -312,6 +319,13 @@ void bytes_tile(const NbitsTile& t) {
             part[r] = hn::Add(part[r],
                               hn::Add(product(first, a + 8 * r), product(second, a + 8 * r + 4)));
         }
+        words += kWords * lanes;
+        a += 8 * kR;
+      };
+      if constexpr (kShort) {
+        for (int i = 0; i < 4; ++i) add_eight();
+      } else {
+        for (int64_t j = k; j < k + 32 && j < block; j += 8) add_eight();
       }
 #pragma GCC unroll 8
       for (int r = 0; r < kR; ++r) {
@@ -330,17 +344,21 @@ void bytes_tile(const NbitsTile& t) {
   for (int r = 0; r < kR; ++r) store_n(total[r], f, t.y + r * t.ldy, t.cols);
 }
 
-/// Rows whose sums and parts have registers.
-constexpr int kBytesRows = HWY_TARGET == HWY_AVX3 ? 8 : 4;
-template <bool kEight>
+/// Rows whose parts have registers; what is added to once a block may be in memory.
+constexpr int kBytesRows = HWY_TARGET == HWY_AVX3 ? 8 : 6;
+template <bool kEight, bool kShort>
 constexpr std::array<void (*)(const NbitsTile&), kBytesRows> kBytesTiles = [
 ]<int... kR>(std::integer_sequence<int, kR...>) {
-  return std::array<void (*)(const NbitsTile&), kBytesRows>{&bytes_tile<kEight, kR + 1>...};
+  return std::array<void (*)(const NbitsTile&), kBytesRows>{&bytes_tile<kEight, kShort, kR + 1>...};
 }
 (std::make_integer_sequence<int, kBytesRows>());
 void bytes_tiles(const NbitsTile& t, int rows) {
   const auto at = static_cast<size_t>(rows - 1);
-  (t.kind == NbitsKind::kEight ? kBytesTiles<true>[at] : kBytesTiles<false>[at])(t);
+  const bool eight = t.kind == NbitsKind::kEight;
+  if (t.block == 32)
+    (eight ? kBytesTiles<true, true> : kBytesTiles<false, true>)[at](t);
+  else
+    (eight ? kBytesTiles<true, false> : kBytesTiles<false, false>)[at](t);
 }
 int bytes_rows() { return kBytesRows; }
 #endif
