@@ -34,16 +34,12 @@ TOMBOLO_AVX2_INLINE Range range_of(const std::byte* group, QKind kind = kQSingle
 }
 
 TOMBOLO_AVX2 uint8_t largest(const Range& range) {
-  alignas(32) uint8_t sums[32];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(sums), _mm256_max_epu8(range.above, range.below));
-  return *std::max_element(sums, sums + 32);
-}
-
-/// The least demanding kind of a group that does not fit in its own order.
-TOMBOLO_AVX2 QKind kind_beyond(const std::byte* group, uint8_t most) {
-  for (const QKind kind : {kQCrossed, kQOuter})
-    if (largest(range_of(group, kind)) <= most) return kind;
-  return kQWide;
+  const __m256i x = _mm256_max_epu8(range.above, range.below);
+  __m128i most = _mm_max_epu8(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+  most = _mm_max_epu8(most, _mm_srli_epi16(most, 8));
+  // The largest is what is least of what is left of 255.
+  const __m128i left = _mm_and_si128(_mm_xor_si128(most, _mm_set1_epi8(-1)), _mm_set1_epi16(255));
+  return static_cast<uint8_t>(255 - _mm_extract_epi16(_mm_minpos_epu16(left), 0));
 }
 
 /// What may add up to so that 16 bits hold products with numbers up to the cap; sums of 255 may be
@@ -53,43 +49,44 @@ constexpr uint8_t most_at(int cap) { return static_cast<uint8_t>(std::min(254, 3
 /// Sorts the groups of one panel by what fits sums of 16 bits.
 class Sorter {
  public:
-  TOMBOLO_AVX2 Sorter(const std::byte* panel, int64_t stretches, int64_t groups) : panel_(panel) {
-    for (int64_t i = 0; i < stretches * groups; ++i)
-      units_.push_back(unit_of(static_cast<uint16_t>(i), range_of(panel + i * 64)));
+  TOMBOLO_AVX2 Sorter(const std::byte* panel, int64_t stretches, int64_t groups) {
+    const auto all = static_cast<size_t>(stretches * groups);
+    units_.reserve(all);
+    twos_.reserve(all / 2);
+    for (size_t i = 0; i < all; ++i) {
+      const std::byte* group = panel + i * 64;
+      Unit& unit = units_.emplace_back(unit_of(i, range_of(group)));
+      if (unit.largest <= most_at(255)) continue;  // it fits in its own order
+      unit.crossed = largest(range_of(group, kQCrossed));
+      unit.outer = largest(range_of(group, kQOuter));
+    }
     // Two neighbours of one stretch: they are neighbours in a row, too.
-    for (size_t i = 0; i + 1 < units_.size(); ++i)
+    for (size_t i = 0; i + 1 < all; ++i)
       if (const size_t at = i % static_cast<size_t>(groups);
           at % 2 == 0 && at + 1 < static_cast<size_t>(groups))
-        twos_.push_back(unit_of(static_cast<uint16_t>(i), sums_of(units_[i], units_[i + 1])));
-    sort(twos_);
+        twos_.push_back(unit_of(i, sums_of(units_[i], units_[i + 1])));
+    by_size_ = by_size(units_);
+    twos_by_size_ = by_size(twos_);
   }
 
   /// For numbers up to `cap`: counts of each kind and their groups, in that order.
   TOMBOLO_AVX2 void sort_for(int cap, int32_t* counts, uint16_t* order) const {
     const uint8_t most = most_at(cap);
     std::vector<bool> done(units_.size());
-    uint16_t* to = order;
-    const auto fours = pairs_of(twos_, most);
-    for (const uint16_t i : fours) {
-      *to++ = i;
-      done[i] = done[i + 1u] = true;
+    const auto fours = pairs_of(twos_, twos_by_size_, most);
+    for (const uint16_t i : fours) done[i] = done[i + 1u] = true;
+    std::vector<uint16_t> kinds[kQKinds], single;
+    for (const uint16_t i : by_size_) {
+      if (done[i]) continue;
+      const QKind kind = kind_of(units_[i], most);
+      (kind == kQSingle ? single : kinds[kind]).push_back(i);
     }
-    std::vector<uint16_t> kinds[kQKinds];
-    std::vector<Unit> single;
-    for (const Unit& unit : units_) {
-      if (done[unit.index]) continue;
-      const QKind kind = kind_of(unit, most);
-      if (kind == kQSingle)
-        single.push_back(unit);
-      else
-        kinds[kind].push_back(unit.index);
-    }
-    sort(single);
-    kinds[kQDouble] = pairs_of(single, most);
+    kinds[kQDouble] = pairs_of(units_, single, most);
     for (const uint16_t i : kinds[kQDouble]) done[i] = true;
-    for (const Unit& unit : single)
-      if (!done[unit.index]) kinds[kQSingle].push_back(unit.index);
+    for (const uint16_t i : single)
+      if (!done[i]) kinds[kQSingle].push_back(i);
     counts[kQFour] = static_cast<int32_t>(fours.size() / 2);
+    uint16_t* to = std::copy(fours.begin(), fours.end(), order);
     for (int k = kQDouble; k < kQKinds; ++k) {
       counts[k] = static_cast<int32_t>(kinds[k].size() / (k == kQDouble ? 2 : 1));
       to = std::copy(kinds[k].begin(), kinds[k].end(), to);
@@ -97,17 +94,16 @@ class Sorter {
   }
 
  private:
-  /// A group, or two neighbours, and what they add up to (a Range).
+  /// A group, or two neighbours, the first of which it has the index of.
   struct Unit {
-    std::byte range[64];
+    std::byte range[64];  ///< Range
     uint16_t index;
-    uint8_t largest;
+    uint8_t largest, crossed, outer;  ///< in each order of a group
   };
 
-  TOMBOLO_AVX2 static Unit unit_of(uint16_t index, const Range& range) {
-    Unit unit;
-    unit.index = index;
-    unit.largest = tombolo::largest(range);
+  TOMBOLO_AVX2 static Unit unit_of(size_t index, const Range& range) {
+    const uint8_t most = tombolo::largest(range);
+    Unit unit{{}, static_cast<uint16_t>(index), most, most, most};
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(unit.range), range.above);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(unit.range + 32), range.below);
     return unit;
@@ -116,46 +112,59 @@ class Sorter {
     return {_mm256_adds_epu8(load_bytes(x.range), load_bytes(y.range)),
             _mm256_adds_epu8(load_bytes(x.range + 32), load_bytes(y.range + 32))};
   }
-  static void sort(std::vector<Unit>& units) {
-    std::sort(units.begin(), units.end(), [](const Unit& x, const Unit& y) {
-      return x.largest != y.largest ? x.largest > y.largest : x.index < y.index;
-    });
+
+  /// Places of units, the largest first.
+  static std::vector<uint16_t> by_size(const std::vector<Unit>& units) {
+    std::vector<uint16_t> places(units.size());
+    size_t begin[257] = {};
+    for (const Unit& unit : units) ++begin[256 - unit.largest];
+    for (int i = 1; i <= 256; ++i) begin[i] += begin[i - 1];
+    for (size_t i = 0; i < units.size(); ++i)
+      places[begin[255 - units[i].largest]++] = static_cast<uint16_t>(i);
+    return places;
   }
 
-  /// Finds pairs of sorted units that fit together, two neighbours each: the largest are given the
-  /// first partner that they find among the smallest.
-  TOMBOLO_AVX2 static std::vector<uint16_t> pairs_of(const std::vector<Unit>& units, uint8_t most) {
-    constexpr int kTries = 24;
-    std::vector<bool> taken(units.size());
+  /// Finds pairs of units that fit together, two neighbours each: the largest are given the first
+  /// partner that they find among the smallest.
+  TOMBOLO_AVX2 static std::vector<uint16_t> pairs_of(const std::vector<Unit>& units,
+                                                     const std::vector<uint16_t>& places,
+                                                     uint8_t most) {
+    constexpr int kTries = 16;
+    std::vector<uint8_t> taken(places.size());
     std::vector<uint16_t> pairs;
     const __m256i limit = _mm256_set1_epi8(static_cast<char>(most));
-    size_t least = units.size();
-    for (size_t i = 0; i < units.size(); ++i) {
-      if (taken[i] || units[i].largest > most) continue;
+    size_t least = places.size();
+    for (size_t i = 0; i < places.size(); ++i) {
+      const Unit& unit = units[places[i]];
+      if (taken[i] || unit.largest > most) continue;
       while (least > 0 && taken[least - 1]) --least;
       int tries = 0;
       for (size_t j = least; j-- > i + 1 && tries < kTries;) {
         if (taken[j]) continue;
         ++tries;
-        const Range sums = sums_of(units[i], units[j]);
+        const Unit& other = units[places[j]];
+        const Range sums = sums_of(unit, other);
         const __m256i over = _mm256_subs_epu8(_mm256_max_epu8(sums.above, sums.below), limit);
         if (_mm256_testz_si256(over, over) == 0) continue;
-        taken[j] = true;
-        pairs.push_back(units[i].index);
-        pairs.push_back(units[j].index);
+        taken[j] = 1;
+        pairs.push_back(unit.index);
+        pairs.push_back(other.index);
         break;
       }
     }
     return pairs;
   }
 
-  QKind kind_of(const Unit& unit, uint8_t most) const {
-    if (unit.largest <= most) return kQSingle;
-    return kind_beyond(panel_ + int64_t{unit.index} * 64, most);
+  /// The least demanding kind of a group that stands alone.
+  static QKind kind_of(const Unit& unit, uint8_t most) {
+    return unit.largest <= most   ? kQSingle
+           : unit.crossed <= most ? kQCrossed
+           : unit.outer <= most   ? kQOuter
+                                  : kQWide;
   }
 
-  const std::byte* panel_;
   std::vector<Unit> units_, twos_;
+  std::vector<uint16_t> by_size_, twos_by_size_;
 };
 
 /// Eight bytes in the lower half of a register.
@@ -197,10 +206,11 @@ TOMBOLO_AVX2 void q_sort_groups(const std::byte* panel, int64_t stretches, int64
 
 TOMBOLO_AVX2 int64_t q_count_wide(const std::byte* panel, int64_t groups) {
   int64_t count = 0;
-  for (int64_t i = 0; i < groups; ++i) {
-    const std::byte* group = panel + i * 64;
-    if (largest(range_of(group)) > most_at(255))
-      count += kind_beyond(group, most_at(255)) == kQWide ? 1 : 0;
+  for (int64_t i = 0; i < groups; ++i, panel += 64) {
+    bool wide = true;
+    for (const QKind kind : {kQSingle, kQCrossed, kQOuter})
+      wide = wide && largest(range_of(panel, kind)) > most_at(255);
+    count += wide ? 1 : 0;
   }
   return count;
 }
