@@ -9,8 +9,8 @@ AVX-VNNI besides (avx2-base).
 
 It has no option for that. Before it picks kernels of AVX-512 its product library asks whether the system saves the
 upper registers (bits 5 to 7 of XCR0), in four places; what it knows of the processor elsewhere it asks in one. Whether there are
-tiles of bytes (bits 24 and 25 of CPUID 7) it asks in three, and AVX-VNNI (bit 4 of EAX of CPUID 7.1) in four. Written for version 1.31.1 on x86-64 Linux; of a library with
-other places nothing is written.
+tiles of bytes (bits 24 and 25 of CPUID 7) it asks in three, and AVX-VNNI (bit 4 of EAX of CPUID 7.1) in four. Written for
+version 1.31.1 on x86-64 Linux; of a library with other places nothing is written.
 """
 import argparse
 import glob
@@ -25,8 +25,6 @@ STATE = re.compile(rb"\xa8\xe0|\xf6\xc0\xe0")
 MASK = b"\x41\x81\xe1\xe6\x00\x00\x00"
 # not reg; and reg, 0x3000000; jne far: what follows is for tiles.
 TILES = re.compile(rb"(?:\xf7[\xd0-\xd7]\x81[\xe0-\xe7]|\x41\xf7[\xd0-\xd7]\x41\x81[\xe0-\xe7])\x00\x00\x00\x03\x0f\x85", re.S)
-
-
 # cpuid; test al, 0x10; je short: what follows is for AVX-VNNI.
 DOTS = re.compile(rb"\x0f\xa2\xa8\x10\x74.", re.S)
 
