@@ -511,7 +511,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t chunk = amx_chunk(p.run);
   const Task task{p, a, a_bytes, finish};
   const std::optional<SortedProduct> sorted_product =
-      tiles.sorted ? std::optional<SortedProduct>(std::in_place, p, a) : std::nullopt;
+      SortedProduct::serves(p) ? std::optional<SortedProduct>(std::in_place, p, a) : std::nullopt;
   parallel(blocks * turns, 1, [&](int64_t begin, int64_t end) {
     AmxSums sums(task);
     if (p.amx) amx_begin(chunk);
@@ -519,7 +519,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
       const auto first = static_cast<size_t>(i / turns * block);
       const size_t last = std::min(static_cast<size_t>(count), first + static_cast<size_t>(block));
       SortedRows* sorted = nullptr;
-      if (sorted_product && sorted_product->takes_lists())
+      if (sorted_product)
         sorted =
             &sorted_rows(*sorted_product, i / turns, first, last, b + i % turns * group * step);
       for (int64_t q = i % turns * group; q < std::min(panels, (i % turns + 1) * group); ++q) {

@@ -184,15 +184,18 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
       for (int i = 0; i < lines; ++i)
         _mm_prefetch(reinterpret_cast<const char*>(panel) + group->panel + 64 * i, _MM_HINT_T0);
   };
-  const int64_t step2 = 2 * t.next_step, step4 = 4 * t.next_step;
+  // Of two groups, or of two times two neighbours.
+  const auto ask_for_two = [&](int lines) TOMBOLO_AVX2 __attribute__((always_inline)) {
+    ask(panel + at[0].panel, lines);
+    ask(panel + at[1].panel, lines);
+    share(2 * lines * t.next_step);
+    soon(at + 8, lines);
+    soon(at + 9, lines);
+  };
   for (const QGroup* end = at + 2 * q.counts[kQFour]; at < end; at += 2) {
     const int64_t x = at[0].row, y = at[1].row;
     const std::byte *b = panel + at[0].panel, *d = panel + at[1].panel;
-    ask(b, 2);
-    ask(d, 2);
-    share(step4);
-    soon(at + 6, 2);
-    soon(at + 7, 2);
+    ask_for_two(2);
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r) {
       __m256i right = group_of(rows[r] + x);
@@ -208,11 +211,7 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
     const int64_t x = at[0].row, y = at[1].row;
     const std::byte *b = panel + at[0].panel, *d = panel + at[1].panel;
     const __m256i b0 = load_bytes(b);
-    ask(b, 1);
-    ask(d, 1);
-    share(step2);
-    soon(at + 8, 1);
-    soon(at + 9, 1);
+    ask_for_two(1);
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r)
       add_double(sum[r][0], sum[r][1], group_of(rows[r] + x), group_of(rows[r] + y), b0, b, d,
@@ -510,13 +509,17 @@ void fill_ends(QTiles& tiles, std::integer_sequence<int, kR...>) {
 }  // namespace
 
 QTiles make_byte_tiles() {
-  QTiles tiles{
-      .max_rows = 5, .panel = 16, .group = 4, .element = 1, .sorted = true, .name = "sorted bytes"};
+  QTiles tiles{.max_rows = kQRareRows,
+               .panel = 16,
+               .group = 4,
+               .element = 1,
+               .sorted = true,
+               .name = "sorted bytes"};
   tiles.least_columns = tiles.panel;
   tiles.least_asking = kLeastAsking;
   tiles.most_asking = kMostAsking;
   tiles.shares = true;
-  fill(tiles, std::make_integer_sequence<int, 5>());
+  fill(tiles, std::make_integer_sequence<int, kQRareRows>());
   return tiles;
 }
 

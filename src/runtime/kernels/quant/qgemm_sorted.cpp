@@ -38,7 +38,12 @@ SortedProduct::SortedProduct(const QProduct& product, const std::byte* a)
   for (const int64_t offset : product.offsets)
     for (int64_t i = 0; i < groups_of_stretch(); ++i)
       places_.push_back(static_cast<uint32_t>(offset + 4 * i));
-  for (const QTileRows& rows : product.tiles) takes_lists_ |= rows.count > kQUnsortedRows;
+}
+
+bool SortedProduct::serves(const QProduct& p) {
+  return p.inner->sorted && std::any_of(p.tiles.begin(), p.tiles.end(), [](const QTileRows& rows) {
+           return rows.count > kQUnsortedRows;
+         });
 }
 
 SortedRows::SortedRows(const SortedProduct& product, size_t first, size_t last,

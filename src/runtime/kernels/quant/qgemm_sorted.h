@@ -60,7 +60,7 @@ class SortedPanel {
   int64_t groups_ = 0;
 };
 
-/// A product whose panels are sorted.
+/// A product whose panels are sorted, and what does not change from one of them to the next.
 class SortedProduct {
  public:
   SortedProduct(const QProduct& product, const std::byte* a);
@@ -73,9 +73,10 @@ class SortedProduct {
   int64_t groups() const { return stretches() * groups_of_stretch(); }
   /// Where a group is in a row of A, in bytes.
   uint32_t place(uint16_t group) const { return places_[group]; }
-  /// Whether any tile has more than kQUnsortedRows rows.
-  bool takes_lists() const { return takes_lists_; }
 
+  /// Whether a product has any use for one: sorted panels, and a tile of more than kQUnsortedRows
+  /// rows.
+  static bool serves(const QProduct& p);
   /// Of a row whose stretches lie side by side.
   static int64_t row_bytes(const QProduct& p) {
     return static_cast<int64_t>(p.offsets.size()) * p.inner->groups_of(p.run) * 4;
@@ -86,7 +87,6 @@ class SortedProduct {
   const std::byte* a_;
   uint64_t id_;
   std::vector<uint32_t> places_;
-  bool takes_lists_ = false;
 };
 
 /// The rows of some tiles of a sorted product. Where it serves a tile, it has a copy of its rows,
