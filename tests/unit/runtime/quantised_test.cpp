@@ -463,6 +463,22 @@ TEST_F(Quantised, ConvolutionsOfExtremes) {
       }
 }
 
+// Sums times scales that no 32 bits hold end at the limits, those of scales below 1 nearby.
+TEST_F(Quantised, ConvolutionsBeyond32Bits) {
+  for (const int64_t out : {16, 40})
+    for (const double scale : {0.75, 1.0, 1e6, 1e30}) {
+      const std::string text =
+          "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (uint8[1,24,5,6] x) => (int8[n,m,h,k] "
+          "y) <float sx = {" +
+          std::to_string(scale) + "}, uint8 zx = {128}, " +
+          constant("int8", "w", {out, 24, 1, 1}, -128, 127) +
+          ", float sw = {1}, int8 zw = {0}, float sy = {1}, int8 zy = {-7}, " +
+          constant("int32", "b", {out}, -5000, 5000) +
+          "> {\n y = QLinearConv <kernel_shape = [1, 1]> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
+      agree(text, codes({1, 24, 5, 6}, false), 1, "tombolo_qlinear_conv");
+    }
+}
+
 TEST_F(Quantised, ProductsOfGroupsOfEachKind) {
   // Neighbours that are too large together in one order of their four bytes, in two, or in all, and
   // those that two groups may be added of: sums are exact.

@@ -1,6 +1,7 @@
 #include "runtime/kernels/quant/qgemm.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -370,17 +371,25 @@ QEnds q_ends(const QFinish& f, int64_t column, int64_t columns) {
   const int32_t middle = low < 0 ? 0 : 128;
   QEnds e = {};
   e.biased = f.column_bias != nullptr;
-  for (int64_t i = 0; i < columns; ++i) {
-    if (f.column_add != nullptr) e.add[i] = f.column_add[column + i];
-    e.scale[i] = f.column_scale != nullptr ? f.scale * f.column_scale[column + i] : f.scale;
-    if (e.biased) e.bias[i] = f.column_bias[column + i];
-  }
+  const float scale = f.scale;
+  // Loops that vectors do: this is asked for with every panel.
+  const int32_t* const add = f.column_add != nullptr ? f.column_add + column : nullptr;
+  const float* const by = f.column_scale != nullptr ? f.column_scale + column : nullptr;
+  const float* const bias = e.biased ? f.column_bias + column : nullptr;
+  if (add != nullptr)
+    for (int64_t i = 0; i < columns; ++i) e.add[i] = add[i];
+  for (int64_t i = 0; i < columns; ++i) e.scale[i] = by != nullptr ? scale * by[i] : scale;
+  if (e.biased)
+    for (int64_t i = 0; i < columns; ++i) e.bias[i] = bias[i];
   e.ldo = f.ldo;
   if (f.kind == QFinish::Kind::kFloat) {
     e.out = static_cast<std::byte*>(f.out) + column * int64_t{sizeof(float)};
     return e;
   }
-  e.high = static_cast<float>(high - origin);
+  // Sums of 32 bits times less than 1; numbers of a byte times less than 2^20.
+  constexpr float kOwn = 1 << 20;
+  e.within = !rest || (std::abs(f.own) < kOwn && std::abs(f.other) < kOwn);
+  for (int64_t i = 0; i < columns; ++i) e.within &= std::abs(e.scale[i]) < 1;
   e.own_low = static_cast<float>(f.least - f.zero_point);
   e.own_high = static_cast<float>(f.greatest - f.zero_point);
   e.own = f.own;
@@ -448,9 +457,10 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
   const bool floats = t.finish.kind == QFinish::Kind::kFloat;
   const auto& end_rows =
       floats ? tiles.float_rows : tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
-  const bool ends_here =
+  bool ends_here =
       end_rows[1] != nullptr && t.finish.of_columns() && columns >= tiles.least_columns;
   const QEnds ends = ends_here ? q_ends(t.finish, column, columns) : QEnds();
+  ends_here = ends_here && (floats || ends.within);
   const auto at_once = static_cast<size_t>(std::max(1, kSumRows / tiles.max_rows));
   for (size_t i = first; i < last; i += at_once) {
     const size_t end = std::min(last, i + at_once);

@@ -78,7 +78,8 @@ struct alignas(64) QEnds {
   float scale[kMaxQPanel];
   float bias[kMaxQPanel];  ///< of floats
   bool biased;
-  float high, own_low, own_high, own, other;
+  bool within;  ///< bytes: 32 bits hold every sum times its scale, with what is added to it
+  float own_low, own_high, own, other;
   int32_t rest_zero;
   // Of bytes that are `middle` lower than those of the result: unsigned ones are limited as signed
   // ones and turned at the end.
@@ -163,7 +164,7 @@ struct QFinish {
     return kind != Kind::kInt32 && row_add == nullptr && row_sum == nullptr && row_scale == nullptr;
   }
 };
-/// Where QFinish::of_columns().
+/// Where QFinish::of_columns(); bytes of what is not QEnds::within are q_finish's.
 QEnds q_ends(const QFinish& finish, int64_t column, int64_t columns);
 /// sums[rows][columns] (ldc apart) belong at (row, column) of the result.
 void q_finish(const QFinish& finish, const int32_t* sums, int64_t ldc, int64_t row, int64_t rows,

@@ -301,7 +301,7 @@ TOMBOLO_AVX2_INLINE __m256i number(const QEnds& e, int i, __m256i sum, const std
     x = _mm256_add_ps(_mm256_mul_ps(first, _mm256_set1_ps(e.own)),
                       _mm256_mul_ps(other, _mm256_set1_ps(e.other)));
   }
-  return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_set1_ps(e.high), x));
+  return _mm256_cvtps_epi32(x);
 }
 
 template <bool kRest>

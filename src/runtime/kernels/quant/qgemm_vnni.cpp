@@ -21,11 +21,14 @@
 namespace tombolo {
 namespace {
 
+/// In assembly: gcc otherwise keeps sums on the stack that begin anywhere but at 0.
 template <QDotKind kKind>
-TOMBOLO_INLINE __m512i add_product(__m512i sum, __m512i a, __m512i b) {
-  if constexpr (kKind == QDotKind::kUnsignedRows) return _mm512_dpbusd_epi32(sum, a, b);
-  if constexpr (kKind == QDotKind::kSignedRows) return _mm512_dpbusd_epi32(sum, b, a);
-  if constexpr (kKind == QDotKind::kPairs) return _mm512_dpwssd_epi32(sum, a, b);
+TOMBOLO_INLINE void add_product(__m512i& sum, __m512i a, __m512i b) {
+  if constexpr (kKind == QDotKind::kUnsignedRows)
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  if constexpr (kKind == QDotKind::kSignedRows)
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(b), "v"(a));
+  if constexpr (kKind == QDotKind::kPairs) asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
 }
 
 constexpr int kLeastAsking = 2, kMostAsking = 8;
@@ -49,15 +52,20 @@ TOMBOLO_INLINE void add_group(const QTile& t, const RowPointers<std::byte, kR>& 
     int32_t group;
     __builtin_memcpy(&group, a.at(r) + at, 4);
     const __m512i av = _mm512_set1_epi32(group);
-    acc[r][0] = add_product<kKind>(acc[r][0], av, b0);
-    acc[r][1] = add_product<kKind>(acc[r][1], av, b1);
+    add_product<kKind>(acc[r][0], av, b0);
+    add_product<kKind>(acc[r][1], av, b1);
   }
 }
 
+/// On top of `from`.
 template <int kR, QDotKind kKind>
-TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
+TOMBOLO_INLINE void accumulate(const QTile& t, __m512i from0, __m512i from1,
+                               __m512i (&acc)[kR][2]) {
 #pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r) acc[r][0] = acc[r][1] = _mm512_setzero_si512();
+  for (int r = 0; r < kR; ++r) {
+    acc[r][0] = from0;
+    acc[r][1] = from1;
+  }
   [[maybe_unused]] const std::byte* next = t.next != nullptr ? t.next : t.b;
   for (int64_t s = 0; s < t.stretches; ++s) {
     RowPointers<std::byte, kR> a(t.a + (t.offsets != nullptr ? t.offsets[s] : 0), t.lda);
@@ -73,7 +81,7 @@ TOMBOLO_INLINE void accumulate(const QTile& t, __m512i (&acc)[kR][2]) {
 template <int kR, QDotKind kKind>
 TOMBOLO_VNNI void tile(const QTile& t) {
   __m512i acc[kR][2];
-  accumulate<kR, kKind>(t, acc);
+  accumulate<kR, kKind>(t, _mm512_setzero_si512(), _mm512_setzero_si512(), acc);
   if constexpr (kKind == QDotKind::kPairs)
     if (t.add)
 #pragma GCC unroll 16
@@ -90,19 +98,14 @@ TOMBOLO_VNNI void tile(const QTile& t) {
 /// What finish_columns (qgemm_tile.cpp) makes of sums, here where they are: layers of few inputs
 /// would spend as long on writing and reading them as on the products.
 struct Ends {
-  __m512i add[2];
-  __m512 scale[2], high, own_low, own_high, own, other;
+  __m512 scale[2], own_low, own_high, own, other;
   __m512i rest_zero, zero, least, greatest, flip, order;
   bool rest_signed;
 };
 
 TOMBOLO_INLINE Ends ends_of(const QEnds& q) {
   Ends e;
-  for (int i = 0; i < 2; ++i) {
-    e.add[i] = _mm512_load_si512(q.add + 16 * i);
-    e.scale[i] = _mm512_load_ps(q.scale + 16 * i);
-  }
-  e.high = _mm512_set1_ps(q.high);
+  for (int i = 0; i < 2; ++i) e.scale[i] = _mm512_load_ps(q.scale + 16 * i);
   e.own_low = _mm512_set1_ps(q.own_low);
   e.own_high = _mm512_set1_ps(q.own_high);
   e.own = _mm512_set1_ps(q.own);
@@ -121,7 +124,7 @@ TOMBOLO_INLINE Ends ends_of(const QEnds& q) {
 template <bool kRest>
 TOMBOLO_INLINE __m512i number(const Ends& e, int i, __m512i sum, const std::byte* rest,
                               __mmask16 some) {
-  __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(sum, e.add[i])), e.scale[i]);
+  __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), e.scale[i]);
   if constexpr (kRest) {
     const __m512 first =
         _mm512_roundscale_ps(_mm512_min_ps(e.own_high, _mm512_max_ps(e.own_low, x)),
@@ -131,7 +134,7 @@ TOMBOLO_INLINE __m512i number(const Ends& e, int i, __m512i sum, const std::byte
     const __m512 other = _mm512_cvtepi32_ps(_mm512_sub_epi32(wide, e.rest_zero));
     x = _mm512_add_ps(_mm512_mul_ps(first, e.own), _mm512_mul_ps(other, e.other));
   }
-  return _mm512_cvtps_epi32(_mm512_min_ps(e.high, x));
+  return _mm512_cvtps_epi32(x);
 }
 
 template <bool kRest>
@@ -175,37 +178,37 @@ TOMBOLO_INLINE void store_bytes(const QEnds& q, const __m512i (&acc)[kR][2], int
 template <int kR, bool kRest>
 TOMBOLO_VNNI void byte_tile(const QTile& t, const QEnds& ends, int64_t row, int64_t columns) {
   __m512i acc[kR][2];
-  accumulate<kR, QDotKind::kUnsignedRows>(t, acc);
+  accumulate<kR, QDotKind::kUnsignedRows>(t, _mm512_load_si512(ends.add),
+                                          _mm512_load_si512(ends.add + 16), acc);
   if (columns >= 32)
     store_bytes<kR, kRest, true>(ends, acc, row, 32);
   else
     store_bytes<kR, kRest, false>(ends, acc, row, columns);
 }
 
+TOMBOLO_INLINE void store_floats(const QEnds& e, __m512i sum, int i, __mmask16 some, float* to) {
+  __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_load_ps(e.scale + 16 * i));
+  if (e.biased) x = _mm512_add_ps(x, _mm512_load_ps(e.bias + 16 * i));  // -0 + 0 would be 0
+  _mm512_mask_storeu_ps(to + 16 * i, some, x);
+}
+template <int kR, int... r>
+TOMBOLO_INLINE void store_floats(const QEnds& e, const __m512i (&acc)[kR][2], int64_t row,
+                                 int64_t columns, std::integer_sequence<int, r...>) {
+  const int64_t ldo = e.ldo;
+  const uint32_t some = columns >= 32 ? 0xFFFFFFFFu : (1u << columns) - 1;
+  float* to = reinterpret_cast<float*>(e.out) + row * ldo;
+  ((store_floats(e, acc[r][0], 0, static_cast<__mmask16>(some), to + r * ldo),
+    store_floats(e, acc[r][1], 1, static_cast<__mmask16>(some >> 16), to + r * ldo)),
+   ...);
+}
+
 /// A tile whose sums become floats at once.
 template <int kR>
 TOMBOLO_VNNI void float_tile(const QTile& t, const QEnds& ends, int64_t row, int64_t columns) {
   __m512i acc[kR][2];
-  accumulate<kR, QDotKind::kUnsignedRows>(t, acc);
-  const int64_t ldo = ends.ldo;
-  const bool biased = ends.biased;  // -0 + 0 would be 0
-  float* const to = reinterpret_cast<float*>(ends.out) + row * ldo;
-#pragma GCC unroll 2
-  for (int i = 0; i < 2; ++i) {
-    const __m512i add = _mm512_load_si512(ends.add + 16 * i);
-    const __m512 scale = _mm512_load_ps(ends.scale + 16 * i);
-    const __m512 bias = _mm512_load_ps(ends.bias + 16 * i);
-    const int64_t left = columns - 16 * i;
-    const __mmask16 some = left >= 16
-                               ? __mmask16{0xFFFF}
-                               : static_cast<__mmask16>((1 << std::max<int64_t>(left, 0)) - 1);
-#pragma GCC unroll 16
-    for (int r = 0; r < kR; ++r) {
-      __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(acc[r][i], add)), scale);
-      if (biased) x = _mm512_add_ps(x, bias);
-      _mm512_mask_storeu_ps(to + r * ldo + 16 * i, some, x);
-    }
-  }
+  accumulate<kR, QDotKind::kUnsignedRows>(t, _mm512_load_si512(ends.add),
+                                          _mm512_load_si512(ends.add + 16), acc);
+  store_floats(ends, acc, row, columns, std::make_integer_sequence<int, kR>());
 }
 
 constexpr int kRows = 14;
