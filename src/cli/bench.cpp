@@ -23,7 +23,7 @@ struct Setting {
   int64_t level = -1;
   bool fast_math = false;
   bool reference = false;
-  std::vector<std::pair<std::string, int64_t>> sizes;
+  NamedSizes sizes;  ///< besides those of --size
 };
 
 struct Row {
@@ -40,17 +40,9 @@ struct Row {
   double attained = 0;  ///< the share of what the machine could do at best
 };
 
-Result<int64_t> whole(const std::string& key, const std::string& text) {
-  char* end = nullptr;
-  const long long value = std::strtoll(text.c_str(), &end, 10);
-  if (text.empty() || *end != '\0' || value < 0)
-    return usage_error(key + " takes whole numbers, not \"" + text + "\"");
-  return static_cast<int64_t>(value);
-}
-
 Status apply(Setting& setting, const std::string& key, const std::string& value) {
   setting.given.emplace_back(key, value);
-  TRY(const int64_t number, whole(key, value));
+  TRY(const int64_t number, whole_number(key, value));
   if (key == "threads")
     setting.threads = number;
   else if (key == "level")
@@ -64,7 +56,7 @@ Status apply(Setting& setting, const std::string& key, const std::string& value)
   return ok();
 }
 
-/// The product of all --each lists, over what --size and the other options fix.
+/// The product of all --each lists, over what the other options fix.
 Result<std::vector<Setting>> settings_of(const Args& args) {
   Setting base;
   TRY(base.threads, args.get_int("threads", 0));
@@ -73,21 +65,9 @@ Result<std::vector<Setting>> settings_of(const Args& args) {
   if (args.get("level")) {
     TRY(base.level, args.get_int("level", 2));
   }
-  auto parts = [](const std::string& text,
-                  const char* option) -> Result<std::pair<std::string, std::string>> {
-    const size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return usage_error(std::string("--") + option + " takes NAME=VALUE, not \"" + text + "\"");
-    return std::pair(text.substr(0, equals), text.substr(equals + 1));
-  };
-  for (const std::string& text : args.all("size")) {
-    TRY(const auto part, parts(text, "size"));
-    TRY(const int64_t size, whole(part.first, part.second));
-    base.sizes.emplace_back(part.first, size);
-  }
   std::vector<Setting> list = {base};
   for (const std::string& text : args.all("each")) {
-    TRY(const auto part, parts(text, "each"));
+    TRY(const auto part, name_and_value("each", text));
     std::vector<Setting> product;
     for (const Setting& so_far : list)
       for (const std::string& value : split_commas(part.second)) {
@@ -307,7 +287,6 @@ const Verb bench_verb = {
         {"runs", "", "N", "runs that are timed; 0 only loads", "50"},
         {"warmup", "", "N", "runs before", "3"},
         {"max-time", "", "SECONDS", "no further runs after this time", "10"},
-        {"size", "", "NAME=N", "size of a dimension that the model names", "", true},
         {"each", "", "KEY=A,B", "measure once for each value; several give all combinations", "",
          true},
         {"level", "", "L", "graph rewrites, 0 to 3", "2"},

@@ -281,14 +281,7 @@ Result<int> run_compare(const Args& args, Console& console) {
       console.message("ONNX Runtime was not found: name its library with --onnxruntime\n");
     }
   }
-  std::vector<std::pair<std::string, int64_t>> sizes;
-  for (const std::string& text : args.all("size")) {
-    const size_t equals = text.find('=');
-    if (equals == std::string::npos)
-      return usage_error("--size takes NAME=N, not \"" + text + "\"");
-    sizes.emplace_back(text.substr(0, equals), std::atoll(text.c_str() + equals + 1));
-  }
-  TRY(const std::vector<NamedValue> inputs, gather_inputs(args, *sides[0].session, true, sizes));
+  TRY(const std::vector<NamedValue> inputs, gather_inputs(args, *sides[0].session, true));
 
   // First runs, then turns of a few runs each, so that what else the machine does meets all.
   for (Side& side : sides) {
@@ -417,7 +410,6 @@ const Verb compare_verb = {
         {"ort-without", "", "NAME", "one more side: ONNX Runtime with this optimiser off", "",
          true},
         {"no-reference", "", "", "leave out the reference kernels, which are slow"},
-        {"size", "", "NAME=N", "size of a dimension that the model names", "", true},
         {"level", "", "L", "graph rewrites, 0 to 3", "2"},
         {"fast-math", "", "", "products of 16-bit floats may stand for those of 32 bits"},
     }),

@@ -1,6 +1,7 @@
 #include "cli/inputs.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <optional>
 
@@ -37,29 +38,54 @@ Result<const SessionPort*> port_of(const Session& session, const std::string& na
       .with_help("its inputs are: " + names);
 }
 
-/// The shape that `sizes` gives a declared type with names in it; nothing when it has none of them.
-std::optional<std::vector<int64_t>> sized(
-    const SessionPort& port, const std::vector<std::pair<std::string, int64_t>>& sizes) {
+/// The shape that `sizes` gives a declared type with names in it, the first one of a name; nothing
+/// when it has none of them.
+std::optional<std::vector<int64_t>> sized(const SessionPort& port, const NamedSizes& sizes) {
   if (port.type == nullptr || !port.type->is_tensor() || !port.type->has_shape) return std::nullopt;
   std::vector<int64_t> dims;
   bool found = false;
   for (const Dim& dim : port.type->dims) {
-    dims.push_back(dim.kind == Dim::Kind::kValue ? dim.value : 1);
-    for (const auto& [name, size] : sizes)
-      if (dim.kind == Dim::Kind::kParam && dim.param == name) {
-        dims.back() = size;
-        found = true;
-      }
+    const auto size = std::find_if(sizes.begin(), sizes.end(), [&](const auto& s) {
+      return dim.kind == Dim::Kind::kParam && dim.param == s.first;
+    });
+    dims.push_back(size != sizes.end()             ? size->second
+                   : dim.kind == Dim::Kind::kValue ? dim.value
+                                                   : 1);
+    found |= size != sizes.end();
   }
   if (!found) return std::nullopt;
   return dims;
 }
 
+/// Sizes of dimensions that no input names would be given in vain.
+Status expect_named(const Session& session, const NamedSizes& sizes) {
+  std::vector<std::string> known;
+  for (const SessionPort& port : session.inputs())
+    if (port.type != nullptr && port.type->is_tensor() && port.type->has_shape)
+      for (const Dim& dim : port.type->dims)
+        if (dim.kind == Dim::Kind::kParam &&
+            std::find(known.begin(), known.end(), dim.param) == known.end())
+          known.emplace_back(dim.param);
+  for (const auto& [name, size] : sizes) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string names;
+    for (const std::string& other : known) names += (names.empty() ? "" : ", ") + other;
+    return usage_error("no input of the model has a dimension \"" + name + "\"")
+        .with_help(known.empty() ? "its inputs name none" : "its inputs name: " + names);
+  }
+  return ok();
+}
+
 }  // namespace
 
-Result<std::vector<NamedValue>> gather_inputs(
-    const Args& args, const Session& session, bool random,
-    const std::vector<std::pair<std::string, int64_t>>& sizes) {
+Result<std::vector<NamedValue>> gather_inputs(const Args& args, const Session& session, bool random,
+                                              NamedSizes sizes) {
+  for (const std::string& text : args.all("size")) {
+    TRY(const auto part, name_and_value("size", text));
+    TRY(const int64_t size, whole_number(part.first, part.second));
+    sizes.emplace_back(part.first, size);
+  }
+  CHECK_OK(expect_named(session, sizes));
   ImageOptions image;
   TRY(image.mean, numbers_of(args, "mean"));
   TRY(image.std, numbers_of(args, "std"));
@@ -131,6 +157,23 @@ Result<std::vector<NamedValue>> gather_inputs(
   return values;
 }
 
+Result<std::pair<std::string, std::string>> name_and_value(std::string_view option,
+                                                           const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return usage_error("--" + std::string(option) + " takes NAME=VALUE, not \"" + text + "\"");
+  return std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+Result<int64_t> whole_number(const std::string& key, const std::string& text) {
+  int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || value < 0)
+    return usage_error(key + " takes whole numbers, not \"" + text + "\"");
+  return value;
+}
+
 Result<double> number_of(const Args& args, std::string_view option, double fallback) {
   auto text = args.get(option);
   if (!text) return fallback;
@@ -158,6 +201,8 @@ std::vector<Option> input_options(std::vector<Option> more) {
       {"input", "i", "NAME=FILE", "one input; or NAME:1x3x224x224 for random values of that shape",
        "", true, Completes::kFile},
       {"random", "", "", "random values for inputs that are not given"},
+      {"size", "", "NAME=N", "size of a dimension that the model names, in random values", "",
+       true},
       {"seed", "", "S", "seed of random inputs and random operators", "0"},
   };
   for (Option& option : more) options.push_back(option);

@@ -161,6 +161,17 @@ Result<int> run_model(const Args& args, Console& console) {
     if (std::none_of(inputs.begin(), inputs.end(),
                      [&](const NamedValue& value) { return value.name == example.name; }))
       inputs.push_back({example.name, RunValue(std::move(example.tensor))});
+  for (const SessionPort& port : (*session)->inputs()) {
+    const bool optional = port.type != nullptr && port.type->kind == Type::Kind::kOptional;
+    if (optional || port.has_default ||
+        std::any_of(inputs.begin(), inputs.end(),
+                    [&](const NamedValue& value) { return value.name == port.name; }))
+      continue;
+    return usage_error("input \"" + port.name + "\" is missing")
+        .at(args.positional("MODEL"))
+        .with_help("give it with --input " + port.name +
+                   "=FILE or --inputs FILE.npz, or all that is missing with --random");
+  }
   auto outputs = (*session)->run(inputs);
   if (!outputs) return std::move(outputs).error().at(args.positional("MODEL"));
   const std::vector<NamedTensor> flat = flatten_outputs((*session)->outputs(), *outputs);

@@ -122,6 +122,7 @@ expect 0 "run, expected" "$tombolo" run add.onnx -i x=x.json -i x=x.json -i b=b.
 expect 1 "run, not as expected" "$tombolo" run add.onnx -i x=x.json -i x=x.json -i b=c.json --expected y.npz
 expect 2 "run, missing input" "$tombolo" run add.onnx --input x=x.json
 has "$err" '"b" is missing'
+has "$err" 'help: give it with --input b=FILE'
 expect 2 "run, unknown input" "$tombolo" run add.onnx --input q=x.json
 has "$err" 'its inputs are: x, b'
 expect 2 "run, wrong shape" "$tombolo" run add.onnx --random --input b:4
@@ -204,6 +205,14 @@ expect 0 "bench only loads" "$tombolo" bench add.onnxtxt --runs 0
 expect 0 "bench --each" "$tombolo" bench add.onnxtxt --runs 2 --no-roofline --each N=1,2 --each threads=1,2 --format csv
 has "$out" '^N,threads'
 expect 2 "bench of nonsense" "$tombolo" bench add.onnxtxt --each N=a
+expect 0 "profile --size" "$tombolo" profile pair.onnxtxt --runs 2 --size N=6 -v
+has "$out" 'float\[6,3\]'
+expect 0 "run --size" "$tombolo" run pair.onnxtxt --random --size N=6
+has "$out" '\[6,3\]'
+expect 2 "compare with a size that is no number" "$tombolo" compare pair.onnxtxt --runs 1 --size N=six
+has "$err" 'takes whole numbers, not "six"'
+expect 2 "a size of what no input has" "$tombolo" bench pair.onnxtxt --runs 1 --size M=6
+has "$err" 'its inputs name: N'
 expect 0 profile "$tombolo" profile pair.onnxtxt --runs 2 --trace trace.json
 has "$out" 'Elementwise'
 has trace.json traceEvents
