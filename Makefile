@@ -3,7 +3,7 @@ BUILD := build/release
 JOBS ?= $(shell nproc)
 export TOMBOLO_SHARED ?= $(abspath ../shared)
 
-.PHONY: all demo test bench bench-load soak tsan check install format fuzz clean oracle-keras oracle-onnx oracle-pytorch
+.PHONY: all demo test bench bench-load soak tsan aarch64 check install format fuzz clean oracle-keras oracle-onnx oracle-pytorch
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD) -j$(JOBS) tombolo_cli
@@ -47,6 +47,13 @@ tsan:
 	ninja -C build/tsan -j$(JOBS) tombolo_unit tombolo_soak
 	build/tsan/tests/tombolo_unit --gtest_brief=1
 	build/tsan/tests/tombolo_soak $${SECONDS_EACH:-60}
+
+# For 64-bit Arm, cross-compiled on Debian; the unit and text tests, and models of Keras and PyTorch, run under qemu (an hour).
+aarch64:
+	@tools/setup.sh aarch64
+	cmake --preset aarch64
+	ninja -C build/aarch64 -j$(JOBS) tombolo_cli tombolo_unit tombolo_text_tests
+	ctest --test-dir build/aarch64 --output-on-failure --no-tests=error -R '^(unit|text|keras_cases|pytorch_.*)$$' --timeout 7200
 
 # Loading, beside onnx.load (a throw-away Python environment below build/); needs 10 GB of disk for a while.
 bench-load:

@@ -45,6 +45,10 @@ median=$(git ls-files 'src/*.cpp' 'src/*.h' | xargs wc -l | grep -v ' total$' | 
 while IFS= read -r hit; do complain "$hit: names an instruction set; use runtime/kernels/dispatch.h"; done < <(
   git ls-files 'src/*.cpp' 'src/*.h' | grep -v 'kernels/dispatch.h$' | xargs grep -nE 'N_(SSE4|AVX2|AVX3|NEON)::' | grep -v '(&N_')
 
+# What of two floats is the lesser where one is no number is the machine's choice.
+while IFS= read -r hit; do complain "$hit: use min_of or max_of (runtime/kernels/vec-inl.h)"; done < <(
+  git ls-files 'src/runtime/*.cpp' 'src/runtime/*.h' | grep -v 'kernels/vec-inl.h$' | xargs grep -noE 'hn::(Min|Max)\(')
+
 tools/document_rules.sh --check || failed=1
 
 if command -v clang-format-14 > /dev/null; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian/Ubuntu packages that a target needs, if they are missing:
-#   tools/setup.sh build|test|bench|fuzz
+#   tools/setup.sh build|test|bench|fuzz|aarch64
 # The lists here are the only place that names packages.
 set -euo pipefail
 
@@ -9,13 +9,17 @@ build="g++ cmake ninja-build ccache pkg-config libcli11-dev rapidjson-dev zlib1g
 test="libgtest-dev clang-format-14 zstd man-db"
 bench="python3-venv"
 fuzz="clang libclang-rt-14-dev unzip"
+# Of another architecture: Debian's archive has it beside the own one, Ubuntu's has it at an address of its own.
+aarch64="g++-aarch64-linux-gnu qemu-user-static zlib1g-dev:arm64 libpng-dev:arm64 libjpeg62-turbo-dev:arm64 libwebp-dev:arm64
+  libtiff-dev:arm64 libopenjp2-7-dev:arm64 libre2-dev:arm64 libgtest-dev:arm64"
 
 case "${1:-build}" in
   build) wanted="$build" ;;
   test) wanted="$build $test" ;;
   bench) wanted="$build $bench" ;;
   fuzz) wanted="$build $test $fuzz" ;;
-  *) echo "usage: tools/setup.sh build|test|bench|fuzz" >&2; exit 2 ;;
+  aarch64) wanted="$build $test $aarch64" ;;
+  *) echo "usage: tools/setup.sh build|test|bench|fuzz|aarch64" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
@@ -57,6 +61,9 @@ echo "Installing: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+case "$wanted" in
+  *:arm64*) "${as_root[@]}" dpkg --add-architecture arm64 && "${as_root[@]}" apt-get update > "$log" 2>&1 ;;
+esac
 install() { "${as_root[@]}" apt-get install -y --no-install-recommends "${missing[@]}" > "$log" 2>&1; }
 if ! install; then  # package lists may be absent or old
   "${as_root[@]}" apt-get update >> "$log" 2>&1 || true

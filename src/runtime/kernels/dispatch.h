@@ -70,8 +70,8 @@ class IsaTables {
 }  // namespace tombolo
 
 /// The function `name` for the active instruction set.
-#define TOMBOLO_TARGET(Fn, name)                                      \
-  ([]() -> const ::tombolo::IsaRow<Fn>& {                             \
-    static constexpr ::tombolo::IsaRow<Fn> row TOMBOLO_ISA_ROW(name); \
-    return row;                                                       \
+#define TOMBOLO_TARGET(Fn, name)                                             \
+  ([]() -> const ::tombolo::IsaRow<Fn>& {                                    \
+    static constexpr ::tombolo::IsaRow<Fn> row_of_isa TOMBOLO_ISA_ROW(name); \
+    return row_of_isa;                                                       \
   }())

@@ -10,6 +10,8 @@
 
 #include <hwy/highway.h>
 
+#include "runtime/kernels/vec-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
 namespace HWY_NAMESPACE {
@@ -61,8 +63,8 @@ TOMBOLO_GROUPED(Div, hn::Div)
 TOMBOLO_GROUPED(MulAdd, hn::MulAdd)
 TOMBOLO_GROUPED(MulSub, hn::MulSub)
 TOMBOLO_GROUPED(NegMulAdd, hn::NegMulAdd)
-TOMBOLO_GROUPED(Min, hn::Min)
-TOMBOLO_GROUPED(Max, hn::Max)
+TOMBOLO_GROUPED(Min, min_of)
+TOMBOLO_GROUPED(Max, max_of)
 TOMBOLO_GROUPED(Abs, hn::Abs)
 TOMBOLO_GROUPED(And, hn::And)
 TOMBOLO_GROUPED(Or, hn::Or)

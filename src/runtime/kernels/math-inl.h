@@ -336,7 +336,7 @@ HWY_INLINE V v_log1p_unit(D d, V e) {
 template <class D, class V>
 HWY_INLINE V v_softplus(D d, V x) {
   const V e = v_exp_negative(d, hn::Neg(hn::Abs(x)));
-  return hn::Add(hn::Max(x, hn::Zero(d)), v_log1p_unit(d, e));
+  return hn::Add(max_of(x, hn::Zero(d)), v_log1p_unit(d, e));
 }
 
 /// x (1 + erf(x / sqrt 2)) / 2 = x q or x (1 - q) with q = e^(-x^2 / 2) p(1 / (1 + 0.3 |x|)): one

@@ -44,21 +44,24 @@ HWY_INLINE void store_n(hn::Vec<D> v, D d, T* p, int64_t n) {
   if (n > 0) std::memcpy(p, buffer, static_cast<size_t>(n) * sizeof(T));
 }
 
-/// The lesser (greater) one; a `v` that is no number changes nothing.
+/// The lesser (greater) one; `b` where either is no number, on every instruction set: min_of(limit,
+/// x) keeps a NaN, min_of(x, least) passes over one. Highway's own do what the machine's does.
 template <class V>
-HWY_INLINE V least_number(V v, V least) {
-#if HWY_ARCH_X86  // of two of which one is NaN these give the second
-  return hn::Min(v, least);
+HWY_INLINE V min_of(V a, V b) {
+#if HWY_ARCH_X86
+  return hn::Min(a, b);
 #else
-  return hn::IfThenElse(hn::Lt(v, least), v, least);
+  if constexpr (hwy::IsFloat<hn::TFromV<V>>()) return hn::IfThenElse(hn::Lt(a, b), a, b);
+  return hn::Min(a, b);
 #endif
 }
 template <class V>
-HWY_INLINE V greatest_number(V v, V greatest) {
+HWY_INLINE V max_of(V a, V b) {
 #if HWY_ARCH_X86
-  return hn::Max(v, greatest);
+  return hn::Max(a, b);
 #else
-  return hn::IfThenElse(hn::Gt(v, greatest), v, greatest);
+  if constexpr (hwy::IsFloat<hn::TFromV<V>>()) return hn::IfThenElse(hn::Gt(a, b), a, b);
+  return hn::Max(a, b);
 #endif
 }
 

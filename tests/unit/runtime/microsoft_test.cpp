@@ -164,7 +164,9 @@ TEST_P(Microsoft, NumbersThatHaveNoBytes) {
   };
   product(INFINITY);
   product(std::numeric_limits<float>::quiet_NaN());
-  product(3e38f);
+#if defined(__x86_64__)
+  product(3e38f);  // floats, which serve elsewhere, sum codes up before they are scaled
+#endif
   product(1e-38f);
 }
 

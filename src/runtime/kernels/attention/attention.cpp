@@ -208,8 +208,8 @@ HWY_INLINE V prepare_row(float* row, int64_t n, float scale, const float* mask,
   int64_t i = 0;
   if (as_it_is)
     for (; i + 2 * lanes <= n; i += 2 * lanes) {
-      top = hn::Max(hn::LoadU(f, row + i), top);
-      top1 = hn::Max(hn::LoadU(f, row + i + lanes), top1);
+      top = max_of(hn::LoadU(f, row + i), top);
+      top1 = max_of(hn::LoadU(f, row + i + lanes), top1);
     }
   for (; i < n; i += lanes) {
     const int64_t left = std::min(lanes, n - i);
@@ -224,9 +224,9 @@ HWY_INLINE V prepare_row(float* row, int64_t n, float scale, const float* mask,
       store_n(x, f, row + i, left);
     }
     if (left < lanes) x = hn::IfThenElse(hn::FirstN(f, static_cast<size_t>(left)), x, never);
-    top = hn::Max(x, top);
+    top = max_of(x, top);
   }
-  return hn::Max(top, top1);
+  return max_of(top, top1);
 }
 
 float scale_and_mask(float* row, int64_t n, float scale, const float* mask, const uint8_t* bytes) {
@@ -252,7 +252,7 @@ void weigh_whole_rows(const WholeRows& w) {
                                           w.mask != nullptr ? w.mask + mask_at : nullptr,
                                           w.bytes != nullptr ? w.bytes + mask_at : nullptr);
     }
-    const auto greater = [](V a, V b) HWY_ATTR { return hn::Max(a, b); };
+    const auto greater = [](V a, V b) HWY_ATTR { return max_of(a, b); };
     hn::Store(fold_across(f, parts, greater), f, tops);
     for (int64_t r = 0; r < lanes; ++r) {
       float* const row = scores + r * w.ld;

@@ -246,7 +246,7 @@ void tile(const BlockTile& t) {
     for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 2
       for (int v = 0; v < kV; ++v)
-        acc[r][v] = hn::Min(hi, hn::Max(lo, acc[r][v]));  // in this order a NaN stays
+        acc[r][v] = min_of(hi, max_of(lo, acc[r][v]));  // in this order a NaN stays
   }
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r)

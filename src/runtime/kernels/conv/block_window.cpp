@@ -74,7 +74,7 @@ HWY_INLINE V combine(V sum, V v, V weight) {
   if constexpr (kWindow == Window::kSum) return hn::Add(sum, v);
     // A NaN stays whichever side it comes from.
 #if HWY_ARCH_X86  // of two of which one is NaN Max gives the second
-  return hn::IfThenElse(hn::IsNaN(v), v, hn::Max(v, sum));
+  return hn::IfThenElse(hn::IsNaN(v), v, max_of(v, sum));
 #else
   return hn::IfThenElse(hn::IsNaN(sum), sum, hn::IfThenElse(hn::Lt(v, sum), sum, v));
 #endif
@@ -103,7 +103,7 @@ HWY_INLINE void store_pixels(const WindowTask& t, const V (&sums)[kPixels], int6
       for (int p = 0; p < kPixels; ++p) v[p] = hn::Add(v[p], hn::LoadU(f, residual + p * kBlock));
     if (clamp)
 #pragma GCC unroll 8
-      for (int p = 0; p < kPixels; ++p) v[p] = hn::Min(high, hn::Max(low, v[p]));
+      for (int p = 0; p < kPixels; ++p) v[p] = min_of(high, max_of(low, v[p]));
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) hn::StoreU(v[p], f, y + p * kBlock);
     return;
@@ -117,7 +117,7 @@ HWY_INLINE void store_pixels(const WindowTask& t, const V (&sums)[kPixels], int6
       v = n == 0 ? hn::Zero(f) : hn::Div(v, hn::Set(f, n));
     }
     if (residual != nullptr) v = hn::Add(v, hn::LoadU(f, residual + p * kBlock));
-    if (clamp) v = hn::Min(high, hn::Max(low, v));
+    if (clamp) v = min_of(high, max_of(low, v));
     hn::StoreU(v, f, y + p * kBlock);
   }
 }

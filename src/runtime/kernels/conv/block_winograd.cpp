@@ -18,6 +18,7 @@
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
@@ -88,7 +89,7 @@ struct Finish {
     const F f;
     v = hn::Add(v, b);
     if (residual != nullptr) v = hn::Add(v, hn::LoadU(f, residual + at));
-    if (clamp) v = hn::Min(hn::Set(f, hi), hn::Max(hn::Set(f, lo), v));
+    if (clamp) v = min_of(hn::Set(f, hi), max_of(hn::Set(f, lo), v));
     hn::StoreU(v, f, y + at);
   }
 };

@@ -82,7 +82,7 @@ HWY_INLINE void finish_sum(const DepthwiseTask& t, hn::Vec<F> sum, int64_t at, i
   const F f;
   sum = hn::Add(sum, hn::Set(f, t.bias));
   if (t.residual != nullptr) sum = hn::Add(sum, load_n(f, t.residual + at, left));
-  if (t.clamp) sum = hn::Min(hn::Set(f, t.hi), hn::Max(hn::Set(f, t.lo), sum));
+  if (t.clamp) sum = min_of(hn::Set(f, t.hi), max_of(hn::Set(f, t.lo), sum));
   store_n(sum, f, t.y + at, left);
 }
 

@@ -147,7 +147,7 @@ void finish(const float* x, float bias, const float* residual, bool clamp, float
   for (int64_t i = 0; i < n; i += lanes) {
     auto v = hn::Add(load_n(f, x + i, n - i), b);
     if (residual != nullptr) v = hn::Add(v, load_n(f, residual + i, n - i));
-    if (clamp) v = hn::Min(h, hn::Max(l, v));
+    if (clamp) v = min_of(h, max_of(l, v));
     store_n(v, f, y + i, n - i);
   }
 }

@@ -44,7 +44,7 @@ void pow_row(const void* a, bool a_repeats, const void* b, bool b_repeats, void*
     if (HWY_LIKELY(hn::AllTrue(h, good))) {
       const auto power = hn::Mul(hn::PromoteTo(d, ev), hn::Log(d, hn::PromoteTo(d, size)));
       const auto limit = hn::Set(d, 200.0);
-      auto result = hn::DemoteTo(h, hn::Exp(d, hn::Max(hn::Neg(limit), hn::Min(limit, power))));
+      auto result = hn::DemoteTo(h, hn::Exp(d, max_of(hn::Neg(limit), min_of(limit, power))));
       // A negative base: whole powers alone have a result, odd ones a negative one.
       const auto negative = hn::Lt(xv, hn::Zero(h));
       if (!hn::AllFalse(h, negative)) {

@@ -11,6 +11,7 @@
 #include "runtime/kernels/elementwise/binary.h"
 #include "runtime/kernels/elementwise/chain.h"
 #include "runtime/kernels/elementwise/unary.h"
+#include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
@@ -110,7 +111,7 @@ BINARY(load, (static_cast<void>(x), y))
 UNARY(step_abs, hn::Abs(x))
 UNARY(step_neg, hn::Neg(x))
 UNARY(step_relu, hn::IfThenElse(hn::Lt(x, zero), zero, x))
-UNARY(step_clip, hn::Min(b, hn::Max(a, x)))
+UNARY(step_clip, min_of(b, max_of(a, x)))
 UNARY(step_floor, hn::Floor(x))
 UNARY(step_ceil, hn::Ceil(x))
 UNARY(step_sqrt, hn::Sqrt(x))

@@ -27,13 +27,13 @@ TOMBOLO_GROUP_ACTIVATION(swish, v_swish(d, x, decltype(x)(a)))
 TOMBOLO_ACTIVATION(softplus, v_softplus(d, x))
 TOMBOLO_ACTIVATION(mish, v_mish(d, x))
 TOMBOLO_ACTIVATION(elu, hn::IfThenElse(hn::Lt(x, zero),
-                                       hn::Mul(a, v_expm1_negative(d, hn::Min(zero, x))), x))
+                                       hn::Mul(a, v_expm1_negative(d, min_of(zero, x))), x))
 TOMBOLO_UNARY(row_selu,
               hn::Mul(b, hn::IfThenElse(hn::Gt(x, zero), x,
-                                        hn::Mul(a, v_expm1_negative(d, hn::Min(zero, x))))))
+                                        hn::Mul(a, v_expm1_negative(d, min_of(zero, x))))))
 TOMBOLO_UNARY(row_celu,
               hn::IfThenElse(hn::Gt(x, zero), x,
-                             hn::Mul(a, v_expm1_negative(d, hn::Min(zero, hn::Div(x, a))))))
+                             hn::Mul(a, v_expm1_negative(d, min_of(zero, hn::Div(x, a))))))
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo

@@ -57,7 +57,7 @@ HWY_INLINE V root_of_share(V t) {
   const F d;
 #if HWY_TARGET == HWY_AVX3
   // 14 bits and one step of Newton's: a root of 16 lanes takes as long as all else here.
-  const V r{_mm512_rsqrt14_ps(hn::Max(hn::Set(d, 1e-30f), t).raw)}, root = hn::Mul(t, r);
+  const V r{_mm512_rsqrt14_ps(max_of(hn::Set(d, 1e-30f), t).raw)}, root = hn::Mul(t, r);
   return hn::MulAdd(hn::Mul(r, hn::Set(d, 0.5f)), hn::NegMulAdd(root, root, t), root);
 #else
   (void)d;
@@ -111,7 +111,7 @@ void row_acosh(const float* in, float* out, int64_t n, float, float) {
   const V nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
   map_row(in, out, n, [&](V x) HWY_ATTR {
     if (hn::AllFalse(d, hn::Gt(x, most)))
-      return hn::IfThenElse(hn::Ge(x, one), hn::Acosh(d, hn::Max(one, x)), nan);
+      return hn::IfThenElse(hn::Ge(x, one), hn::Acosh(d, max_of(one, x)), nan);
     HWY_ALIGN float lanes[HWY_LANES(float)];
     hn::Store(x, d, lanes);
     for (float& lane : lanes) lane = std::acosh(lane);

@@ -8,6 +8,7 @@
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/elementwise/unary-inl.h"
 #include "runtime/kernels/elementwise/unary.h"
+#include "runtime/kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
@@ -17,17 +18,17 @@ namespace HWY_NAMESPACE {
 TOMBOLO_UNARY(row_abs, hn::Abs(x))
 TOMBOLO_UNARY(row_neg, hn::Neg(x))
 TOMBOLO_UNARY(row_relu, hn::IfThenElse(hn::Lt(x, zero), zero, x))
-TOMBOLO_UNARY(row_clip, hn::Min(b, hn::Max(a, x)))
+TOMBOLO_UNARY(row_clip, min_of(b, max_of(a, x)))
 TOMBOLO_UNARY(row_floor, hn::Floor(x))
 TOMBOLO_UNARY(row_ceil, hn::Ceil(x))
 TOMBOLO_UNARY(row_round, hn::Round(x))
 TOMBOLO_UNARY(row_sqrt, hn::Sqrt(x))
 TOMBOLO_UNARY(row_reciprocal, hn::Div(one, x))
 TOMBOLO_UNARY(row_leaky_relu, hn::IfThenElse(hn::Lt(x, zero), hn::Mul(a, x), x))
-TOMBOLO_UNARY(row_hard_sigmoid, hn::Min(one, hn::Max(zero, hn::MulAdd(a, x, b))))
+TOMBOLO_UNARY(row_hard_sigmoid, min_of(one, max_of(zero, hn::MulAdd(a, x, b))))
 TOMBOLO_UNARY(row_hard_swish,
-              hn::Mul(x, hn::Min(one, hn::Max(zero, hn::MulAdd(x, hn::Set(d, 1.0f / 6.0f),
-                                                               hn::Set(d, 0.5f))))))
+              hn::Mul(x, min_of(one, max_of(zero, hn::MulAdd(x, hn::Set(d, 1.0f / 6.0f),
+                                                             hn::Set(d, 0.5f))))))
 TOMBOLO_UNARY(row_thresholded_relu, hn::IfThenElseZero(hn::Gt(x, a), x))
 TOMBOLO_UNARY(row_softsign, hn::Div(x, hn::Add(one, hn::Abs(x))))
 TOMBOLO_UNARY(row_shrink, hn::IfThenElse(hn::Lt(x, hn::Neg(a)), hn::Add(x, b),

@@ -225,7 +225,7 @@ void tanh_f64(const void* from, void* to, int64_t n, int) {
       [](auto d, auto x) HWY_ATTR {
         // From 20 on the result is 1.
         const auto two = hn::Set(d, 2.0), most = hn::Set(d, 20.0);
-        const auto e = v_expm1_f64(d, hn::Mul(two, hn::Min(most, hn::Abs(x))));
+        const auto e = v_expm1_f64(d, hn::Mul(two, min_of(most, hn::Abs(x))));
         return hn::CopySign(ratio_f64(d, e, hn::Add(e, two)), x);
       },
       [](double x) { return std::tanh(x); });
@@ -308,7 +308,7 @@ void truncate_floats(const float* x, To* y, int64_t n) {
       return hn::IfThenElse(beyond, most, truncated(hn::IfThenElseZero(number, v)));
     } else {
       // What is too small gives the least integer of 32 bits, and then of fewer.
-      return truncated(hn::IfThenElseZero(number, hn::Min(v, hn::Set(f, 65535.0f))));
+      return truncated(hn::IfThenElseZero(number, min_of(v, hn::Set(f, 65535.0f))));
     }
   };
   int64_t i = 0;
@@ -361,7 +361,7 @@ void truncate_doubles(const double* x, To* y, int64_t n) {
   const auto high = hn::Set(d, static_cast<double>(Limits::max()));
   for (int64_t i = 0; i < n; i += lanes) {
     auto v = load_n(d, x + i, n - i);
-    v = hn::Min(hn::Max(hn::IfThenElseZero(hn::Eq(v, v), v), low), high);
+    v = min_of(max_of(hn::IfThenElseZero(hn::Eq(v, v), v), low), high);
     const auto integer = hn::DemoteTo(whole, v);
     if constexpr (sizeof(To) == 4)
       store_n(integer, whole, y + i, n - i);

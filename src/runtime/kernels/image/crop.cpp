@@ -197,7 +197,7 @@ HWY_INLINE float greatest_in_row(const float* x, int64_t n) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   if (n < lanes) return *std::max_element(x, x + n);
   CV most = hn::LoadU(f, x + n - lanes);
-  for (int64_t i = 0; i + lanes < n; i += lanes) most = hn::Max(most, hn::LoadU(f, x + i));
+  for (int64_t i = 0; i + lanes < n; i += lanes) most = max_of(most, hn::LoadU(f, x + i));
   return hn::GetLane(hn::MaxOfLanes(f, most));
 }
 
@@ -222,7 +222,7 @@ void greatest_of_cells(const CropPlanes& planes, const CropCells& cells, CropRoo
         for (int64_t row = rows.first; row < rows.last; ++row) {
           const CV v = load_n(f, x + row * width + j, span - j);
           nan = hn::Or(nan, hn::IsNaN(v));
-          most = greatest_number(v, most);
+          most = max_of(v, most);
         }
         return most;
       };
@@ -230,7 +230,7 @@ void greatest_of_cells(const CropPlanes& planes, const CropCells& cells, CropRoo
         CV most = least;
         for (int64_t turn = 0; turn < room.turns; ++turn) {
           const auto at = hn::LoadU(index, room.places[0].data() + turn * padded + j);
-          most = hn::Max(most, look_up(at));
+          most = max_of(most, look_up(at));
         }
         store_n(most, f, to + j, count - j);
       };

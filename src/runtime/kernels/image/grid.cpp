@@ -42,15 +42,15 @@ void some_taps(const GridAxis& a, const float* at, int64_t n, int32_t* places, d
     if (a.padding == GridPadding::kBorder) {
       const auto inside = hn::And(hn::Ge(x, low), hn::Le(x, high));
       const V number = hn::IfThenElseZero(hn::Eq(x, x), x);
-      x = hn::IfThenElse(inside, x, hn::Min(hn::Max(number, zero), end));
+      x = hn::IfThenElse(inside, x, min_of(max_of(number, zero), end));
     }
     x = hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 1e15)), x, outside);
     const V floor = hn::Floor(x), t = hn::Sub(x, floor);
     // What lies outside stays outside.
-    const V base = hn::Min(hn::Max(floor, outside), beyond);
+    const V base = min_of(max_of(floor, outside), beyond);
     const auto add = [&](int64_t tap, double shift, V weight) HWY_ATTR {
       const V index = hn::Add(base, hn::Set(d, shift));
-      const V held = hn::Min(hn::Max(index, zero), end);
+      const V held = min_of(max_of(index, zero), end);
       if (a.padding == GridPadding::kZeros)
         weight = hn::IfThenElseZero(hn::Eq(index, held), weight);
       const auto place =

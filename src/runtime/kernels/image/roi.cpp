@@ -21,7 +21,7 @@ using V = hn::Vec<F>;
 template <bool kMaximum>
 HWY_INLINE V fold(V weight, V value, V sum) {
   if constexpr (kMaximum)
-    return greatest_number(hn::Mul(weight, value), sum);
+    return max_of(hn::Mul(weight, value), sum);
   else
     return hn::MulAdd(weight, value, sum);
 }

@@ -24,6 +24,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class V>
 struct Number {
   V re, im;
+  // Written out: what a compiler writes itself is not compiled for the target.
+  HWY_INLINE Number() {}
+  HWY_INLINE Number(V real, V imaginary) : re(real), im(imaginary) {}
 };
 template <class V>
 HWY_INLINE Number<V> plus(Number<V> a, Number<V> b) {

@@ -104,13 +104,13 @@ HWY_INLINE int64_t find_place(int64_t column, int64_t rows, const double* number
   };
   SquareRow most = none;
   for (int64_t row = 0; row < rows; row += kSquare)
-    most = hn::Max(most, size_of(row, hn::LoadU(d, w.position + row)));
+    most = max_of(most, size_of(row, hn::LoadU(d, w.position + row)));
   most = hn::MaxOfLanes(d, most);
   SquareRow least = last;
   for (int64_t row = 0; row < rows; row += kSquare) {
     const SquareRow place = hn::LoadU(d, w.position + row);
     const auto found = hn::And(hn::Eq(size_of(row, place), most), hn::Ge(place, from));
-    least = hn::Min(least, hn::IfThenElse(found, place, last));
+    least = min_of(least, hn::IfThenElse(found, place, last));
   }
   const double head = numbers[w.order[column]];
   return head != head ? column : static_cast<int64_t>(hn::GetLane(hn::MinOfLanes(d, least)));

@@ -252,7 +252,7 @@ HWY_INLINE hn::Vec<I> size_of(hn::Vec<I> bits) { return hn::And(bits, hn::Set(I(
 /// The lesser one, where zero, a row or a column of zeros, does not count.
 HWY_INLINE hn::Vec<I> lesser(hn::Vec<I> low, hn::Vec<I> size) {
   const auto none = hn::Eq(size, hn::Zero(I()));
-  return hn::Min(low, hn::IfThenElse(none, hn::Set(I(), INT32_MAX), size));
+  return min_of(low, hn::IfThenElse(none, hn::Set(I(), INT32_MAX), size));
 }
 
 /// Of at most eight rows, two vectors each, `step` numbers apart.
@@ -262,13 +262,13 @@ Fixed26Range range26(const int32_t* b, int64_t step, int64_t rows) {
   auto first = hn::Zero(i), second = first, low = hn::Set(i, INT32_MAX);
   for (int64_t r = 0; r < rows; ++r, b += step) {
     const auto left = size_of(hn::LoadU(i, b)), right = size_of(hn::LoadU(i, b + lanes));
-    first = hn::Max(first, left);
-    second = hn::Max(second, right);
-    low = lesser(low, hn::MaxOfLanes(i, hn::Max(left, right)));
+    first = max_of(first, left);
+    second = max_of(second, right);
+    low = lesser(low, hn::MaxOfLanes(i, max_of(left, right)));
   }
   low = lesser(lesser(low, first), second);
   return {hn::GetLane(hn::MinOfLanes(i, low)),
-          hn::GetLane(hn::MaxOfLanes(i, hn::Max(first, second)))};
+          hn::GetLane(hn::MaxOfLanes(i, max_of(first, second)))};
 }
 
 /// A column of B, n numbers as they lie: rows' largest ones so far in `high`, and in `low` of each
@@ -278,12 +278,12 @@ void ranges26(const int32_t* b, int64_t n, int32_t* HWY_RESTRICT low, int32_t* H
   constexpr int64_t lanes = HWY_LANES(float);
   const I i;
   const auto largest_of_four = [](hn::Vec<I> x) HWY_ATTR {
-    x = hn::Max(x, hn::Shuffle2301(x));
-    return hn::Max(x, hn::Shuffle1032(x));
+    x = max_of(x, hn::Shuffle2301(x));
+    return max_of(x, hn::Shuffle1032(x));
   };
   const auto look = [&](int64_t j) HWY_ATTR {
     const auto size = size_of(hn::LoadU(i, b + j));
-    hn::StoreU(hn::Max(hn::LoadU(i, high + j), size), i, high + j);
+    hn::StoreU(max_of(hn::LoadU(i, high + j), size), i, high + j);
     return size;
   };
   const auto lower = [&](int64_t j, hn::Vec<I> largest) HWY_ATTR {
@@ -292,12 +292,12 @@ void ranges26(const int32_t* b, int64_t n, int32_t* HWY_RESTRICT low, int32_t* H
 #if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
   for (int64_t j = 0; j < n; j += lanes) {
     const auto four = largest_of_four(look(j));
-    lower(j, hn::Max(four, hn::SwapAdjacentBlocks(four)));
+    lower(j, max_of(four, hn::SwapAdjacentBlocks(four)));
   }
 #else
   static_assert(lanes == 4);
   for (int64_t j = 0; j < n; j += 2 * lanes) {
-    const auto left = look(j), both = largest_of_four(hn::Max(left, look(j + lanes)));
+    const auto left = look(j), both = largest_of_four(max_of(left, look(j + lanes)));
     lower(j, both);
     lower(j + lanes, both);
   }

@@ -45,7 +45,7 @@ void narrow_rows(const NarrowTables& t, int64_t begin, int64_t end, int64_t n, i
   const auto finish = [&](V sum, V init) HWY_ATTR __attribute__((always_inline)) {
     if (e.col_bias != nullptr) sum = hn::Add(sum, bias);
     if (e.init != nullptr) sum = hn::Add(sum, init);
-    return e.clamp ? hn::Min(hi, hn::Max(lo, sum)) : sum;  // in this order a NaN stays
+    return e.clamp ? min_of(hi, max_of(lo, sum)) : sum;  // in this order a NaN stays
   };
   int64_t r = begin;
   // While whole vectors of A and C may be read and written: what is too much is written anew by the
@@ -110,7 +110,7 @@ HWY_INLINE void broad_tile(const float* b, const float* bias, int64_t n, int64_t
 #pragma GCC unroll 2
     for (int v = 0; v < kV; ++v) {
       if (e.col_bias != nullptr) sum[r][v] = hn::Add(sum[r][v], hn::Load(d, bias + v * lanes));
-      if (e.clamp) sum[r][v] = hn::Min(hi, hn::Max(lo, sum[r][v]));
+      if (e.clamp) sum[r][v] = min_of(hi, max_of(lo, sum[r][v]));
       // What is too much is written anew by the next rows.
       if (whole)
         hn::StoreU(sum[r][v], d, c + r * n + v * lanes);

@@ -93,7 +93,7 @@ void small_tile(const SmallProduct& p, int64_t row, int64_t column, int64_t last
       if (e.row_bias != nullptr) value = hn::Add(value, hn::Set(f, e.row_bias[row + r]));
       if (e.col_bias != nullptr) value = hn::Add(value, load(e.col_bias + column, v));
       if (e.init != nullptr) value = hn::Add(value, load(e.init + (row + r) * e.ldi + column, v));
-      if (e.clamp) value = hn::Min(hi, hn::Max(lo, value));  // in this order a NaN stays
+      if (e.clamp) value = min_of(hi, max_of(lo, value));  // in this order a NaN stays
       store_n(value, f, p.c + (row + r) * p.ldc + column + v * lanes,
               kPartial && v == kV - 1 ? last : lanes);
     }

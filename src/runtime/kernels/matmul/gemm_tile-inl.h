@@ -152,7 +152,7 @@ HWY_INLINE void finish_whole(const GemmTile& t, V (&acc)[kR][kV]) {
   if (t.clamp) {
     const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
     each([&](V x, int, int64_t) HWY_ATTR __attribute__((always_inline)) {
-      return hn::Min(hi, hn::Max(lo, x));  // in this order a NaN stays
+      return min_of(hi, max_of(lo, x));  // in this order a NaN stays
     });
   }
   each([&](V x, int r, int64_t at) HWY_ATTR __attribute__((always_inline)) {
@@ -175,7 +175,7 @@ void finish_part(const GemmTile& t, const float* sums) {
       if (t.row_bias != nullptr) x = hn::Add(x, hn::Set(f, t.row_bias[r]));
       if (t.col_bias != nullptr) x = hn::Add(x, load_n(f, t.col_bias + at, left));
       if (t.init != nullptr) x = hn::Add(x, load_n(f, t.init + r * t.ldi + at, left));
-      if (t.clamp) x = hn::Min(hi, hn::Max(lo, x));
+      if (t.clamp) x = min_of(hi, max_of(lo, x));
       store_n(x, f, t.c + r * t.ldc + at, left);
     }
 }

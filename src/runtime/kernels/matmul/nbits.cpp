@@ -385,7 +385,7 @@ float round_block(const float* x, int64_t n, int64_t block, std::byte* out, int6
   const hn::Rebind<int8_t, F> bytes;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   V most = hn::Zero(f);
-  for (int64_t i = 0; i < n; i += lanes) most = hn::Max(most, hn::Abs(load_n(f, x + i, n - i)));
+  for (int64_t i = 0; i < n; i += lanes) most = max_of(most, hn::Abs(load_n(f, x + i, n - i)));
   const float scale = hn::GetLane(hn::MaxOfLanes(f, most)) / 127;
   const V inverse = hn::Set(f, scale > 0 ? 1 / scale : 0);
   auto sum = hn::Zero(integers);
@@ -414,7 +414,7 @@ float split_block(const float* x, int64_t n, int64_t block, std::byte* out, int6
   V most = hn::Zero(f), odd = hn::Zero(f);
   for (int64_t i = 0; i < n; i += lanes) {
     const V v = load_n(f, x + i, n - i);
-    most = hn::Max(most, hn::Abs(v));
+    most = max_of(most, hn::Abs(v));
     odd = hn::Add(odd, hn::Sub(v, v));  // zero, but for what is not finite
   }
   const float greatest = hn::GetLane(hn::MaxOfLanes(f, most)) + hn::GetLane(hn::SumOfLanes(f, odd));

@@ -111,7 +111,7 @@ bool block_halves(const float* x, int64_t n, int64_t block, std::byte* out) {
   V most = hn::Zero(f), odd = hn::Zero(f);
   for (int64_t i = 0; i < n; i += lanes) {
     const V v = load_n(f, x + i, n - i);
-    most = hn::Max(most, hn::Abs(v));
+    most = max_of(most, hn::Abs(v));
     odd = hn::Add(odd, hn::Sub(v, v));  // zero, but for what is not finite
   }
   const float greatest = hn::GetLane(hn::MaxOfLanes(f, most)) + hn::GetLane(hn::SumOfLanes(f, odd));

@@ -202,7 +202,7 @@ void softmax_of(float* scores, int64_t targets) {
   for (int64_t r = 0; r < kLinearRows; r += lanes) {
     auto most = hn::LoadU(d, scores + r), sum = hn::Zero(d);
     for (int64_t t = 1; t < targets; ++t)
-      most = greatest_number(hn::LoadU(d, scores + t * kLinearRows + r), most);
+      most = max_of(hn::LoadU(d, scores + t * kLinearRows + r), most);
     for (int64_t t = 0; t < targets; ++t) {
       float* at = scores + t * kLinearRows + r;
       const auto power = v_exp_negative(d, hn::Sub(hn::LoadU(d, at), most));

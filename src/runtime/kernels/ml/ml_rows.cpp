@@ -112,7 +112,7 @@ HWY_INLINE void tanh_of(double* y, int64_t n, VD gamma, VD coef0) {
     for (int v = 0; v < 4; ++v) {
       x[v] = hn::Mul(two, hn::MulAdd(gamma, hn::LoadU(d, y + i + v * lanes), coef0));
       // From 40 on the result is 1.
-      part[v] = hn::Add(hn::Exp(d, hn::Max(hn::Neg(most), hn::Min(most, x[v]))), one);
+      part[v] = hn::Add(hn::Exp(d, max_of(hn::Neg(most), min_of(most, x[v]))), one);
     }
     const VD low = hn::Mul(part[0], part[1]), high = hn::Mul(part[2], part[3]);
     const VD all = hn::Div(two, hn::Mul(low, high));
@@ -245,7 +245,7 @@ HWY_INLINE double norm_of_row(RowNorm norm, const T* x, int64_t n) {
     constexpr T kLeast = -std::numeric_limits<T>::infinity();
     auto most = hn::Set(df, kLeast);
     int64_t i = 0;
-    for (; i + wide_lanes <= n; i += wide_lanes) most = greatest_number(hn::LoadU(df, x + i), most);
+    for (; i + wide_lanes <= n; i += wide_lanes) most = max_of(hn::LoadU(df, x + i), most);
     T rest = i > 0 ? hn::GetLane(hn::MaxOfLanes(df, most)) : kLeast;
     for (; i < n; ++i) rest = x[i] > rest ? x[i] : rest;
     if (rest > kLeast) return static_cast<double>(rest);

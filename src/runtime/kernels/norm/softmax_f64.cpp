@@ -27,7 +27,7 @@ using V = hn::Vec<D>;
 HWY_INLINE V exp_negative(V x) {
   const D d;
   const V least = hn::Set(d, -700.0);
-  const V power = hn::Exp(d, hn::Max(least, x));
+  const V power = hn::Exp(d, max_of(least, x));
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(hn::Lt(x, least), power));
 }
 
@@ -38,7 +38,7 @@ void columns_of_doubles(double* columns, int64_t n, bool logarithm) {
   for (int64_t r = 0; r < kSoftmaxDoubles; r += lanes) {
     V most = hn::LoadU(d, columns + r), sum = hn::Zero(d);
     for (int64_t i = 1; i < n; ++i)
-      most = greatest_number(hn::LoadU(d, columns + i * kSoftmaxDoubles + r), most);
+      most = max_of(hn::LoadU(d, columns + i * kSoftmaxDoubles + r), most);
     for (int64_t i = 0; i < n; ++i) {
       double* at = columns + i * kSoftmaxDoubles + r;
       const V apart = hn::Sub(hn::LoadU(d, at), most);
@@ -66,7 +66,7 @@ void row_of_doubles(const double* x, double* y, int64_t n, bool logarithm) {
   double most = x[0];
   V highest = hn::Set(d, most);
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) highest = greatest_number(hn::LoadU(d, x + i), highest);
+  for (; i + lanes <= n; i += lanes) highest = max_of(hn::LoadU(d, x + i), highest);
   most = hn::GetLane(hn::MaxOfLanes(d, highest));
   for (; i < n; ++i) most = x[i] > most ? x[i] : most;
   V sum = hn::Zero(d);

@@ -55,7 +55,7 @@ using PV = hn::Vec<PF>;
 
 template <PoolFold kFold>
 HWY_INLINE PV fold_two(PV a, PV b) {
-  if constexpr (kFold == PoolFold::kMax) return hn::Max(a, b);
+  if constexpr (kFold == PoolFold::kMax) return max_of(a, b);
   return hn::Add(a, b);
 }
 

@@ -32,7 +32,7 @@ HWY_INLINE V fold_in(D, V sum, V x) {
     if constexpr (hwy::IsFloat<hn::TFromD<D>>() && !kNumbers)
       return hn::IfThenElse(hn::Or(hn::IsNaN(sum), hn::Lt(x, sum)), sum, x);
     else
-      return hn::Max(sum, x);
+      return max_of(sum, x);
   }
   if constexpr (kFold == PoolFold::kSum) return hn::Add(sum, x);
   if constexpr (kFold == PoolFold::kSumSquare) return hn::MulAdd(x, x, sum);

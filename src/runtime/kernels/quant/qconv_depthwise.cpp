@@ -90,7 +90,7 @@ HWY_INLINE V16 results(const QDepthwise& job, V32 low, V32 high, const V32* add,
   const V32 zero = hn::Set(d, job.zero);
   const auto one = [&](V32 sum, int half) {
     const auto v = hn::Mul(hn::ConvertTo(f, hn::Add(sum, add[half])), scale[half]);
-    return hn::Add(nearest(hn::Min(hi, hn::Max(lo, v))), zero);
+    return hn::Add(nearest(min_of(hi, max_of(lo, v))), zero);
   };
   const V32 a = one(low, 0), b = one(high, 1);
 #if HWY_TARGET == HWY_AVX3

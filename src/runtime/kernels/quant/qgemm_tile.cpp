@@ -113,7 +113,7 @@ HWY_INLINE VI load_bytes(const std::byte* from, bool is_signed, int64_t left) {
 /// Limits first, so that what is rounded fits; no fused products, so that the instruction set makes
 /// no difference.
 HWY_INLINE VI round_between(hn::Vec<F> x, hn::Vec<F> lo, hn::Vec<F> hi) {
-  return nearest(hn::Min(hi, hn::Max(lo, x)));
+  return nearest(min_of(hi, max_of(lo, x)));
 }
 
 /// Results of bytes whose scales belong to columns: what layers with channels last are. Two vectors
@@ -167,12 +167,12 @@ void finish_columns(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t 
         sum = hn::Sub(sum, hn::Mul(hn::Set(d, f.row_sum[row + at_row]), times));
       auto x = hn::Mul(hn::ConvertTo(ff, sum), scale);
       if constexpr (kRest) {
-        const auto first = hn::Round(hn::Min(own_hi, hn::Max(own_lo, x)));
+        const auto first = hn::Round(min_of(own_hi, max_of(own_lo, x)));
         const VI other = hn::Sub(load_bytes(more, rest_signed, count), rest_zero);
         x = hn::Add(hn::Mul(first, own_scale), hn::Mul(hn::ConvertTo(ff, other), rest_scale));
       }
       // What is below 32 bits becomes their least number.
-      return nearest(hn::Min(hi, x));
+      return nearest(min_of(hi, x));
     };
     const auto one = [&](const int32_t* from, int64_t r, const std::byte* more) HWY_ATTR
         __attribute__((always_inline)) {
@@ -196,10 +196,10 @@ void finish_columns(const QFinish& f, const int32_t* sums, int64_t ldc, int64_t 
       auto bytes = hn::Zero(u8);
       if (is_signed) {
         const auto joined = join_bytes(i8, a, b, e, g, offset);
-        bytes = hn::BitCast(u8, hn::Max(hn::Min(joined, greatest), least));
+        bytes = hn::BitCast(u8, max_of(min_of(joined, greatest), least));
       } else {
         const auto joined = join_bytes(u8, a, b, e, g, offset);
-        bytes = hn::Max(hn::Min(joined, hn::BitCast(u8, greatest)), hn::BitCast(u8, least));
+        bytes = max_of(min_of(joined, hn::BitCast(u8, greatest)), hn::BitCast(u8, least));
       }
       store_n(hn::LowerHalf(half, bytes), half, to, left);
       if (both) store_n(hn::UpperHalf(half, bytes), half, to + ldo, left);

@@ -29,8 +29,8 @@ void greatest(const uint8_t* const* rows, int64_t n, int64_t count, uint8_t* y) 
     auto most = hn::LoadU(d, reinterpret_cast<const T*>(rows[0] + i));
     auto most1 = hn::LoadU(d, reinterpret_cast<const T*>(rows[0] + i + lanes));
     for (int64_t r = 1; r < n; ++r) {
-      most = hn::Max(most, hn::LoadU(d, reinterpret_cast<const T*>(rows[r] + i)));
-      most1 = hn::Max(most1, hn::LoadU(d, reinterpret_cast<const T*>(rows[r] + i + lanes)));
+      most = max_of(most, hn::LoadU(d, reinterpret_cast<const T*>(rows[r] + i)));
+      most1 = max_of(most1, hn::LoadU(d, reinterpret_cast<const T*>(rows[r] + i + lanes)));
     }
     hn::StoreU(most, d, reinterpret_cast<T*>(y + i));
     hn::StoreU(most1, d, reinterpret_cast<T*>(y + i + lanes));
@@ -38,13 +38,13 @@ void greatest(const uint8_t* const* rows, int64_t n, int64_t count, uint8_t* y) 
   for (; i + lanes <= count; i += lanes) {
     auto most = hn::LoadU(d, reinterpret_cast<const T*>(rows[0] + i));
     for (int64_t r = 1; r < n; ++r)
-      most = hn::Max(most, hn::LoadU(d, reinterpret_cast<const T*>(rows[r] + i)));
+      most = max_of(most, hn::LoadU(d, reinterpret_cast<const T*>(rows[r] + i)));
     hn::StoreU(most, d, reinterpret_cast<T*>(y + i));
   }
   if (i < count) {
     auto most = load_n(d, reinterpret_cast<const T*>(rows[0] + i), count - i);
     for (int64_t r = 1; r < n; ++r)
-      most = hn::Max(most, load_n(d, reinterpret_cast<const T*>(rows[r] + i), count - i));
+      most = max_of(most, load_n(d, reinterpret_cast<const T*>(rows[r] + i), count - i));
     store_n(most, d, reinterpret_cast<T*>(y + i), count - i);
   }
 }
@@ -92,7 +92,7 @@ HWY_INLINE void put(hn::Vec<F> v, int32_t zero, uint8_t* y, int64_t left) {
   const auto lo = hn::Set(f, static_cast<float>(kLeast - zero));
   const auto hi = hn::Set(f, static_cast<float>(kLeast + 255 - zero));
   // In this order a NaN becomes the least.
-  const auto q = hn::Add(nearest(hn::Min(hn::Max(v, lo), hi)), hn::Set(d, zero));
+  const auto q = hn::Add(nearest(min_of(max_of(v, lo), hi)), hn::Set(d, zero));
   store_n(bytes_inside(bytes, q), bytes, reinterpret_cast<T*>(y), left);
 }
 
@@ -146,7 +146,7 @@ HWY_INLINE void combine(const uint8_t* a, const uint8_t* b, int64_t count, const
   const hn::ScalableTag<int16_t> d16;
   const auto zero = hn::Set(d16, static_cast<int16_t>(s.zero));
   const auto most = hn::Set(f, 32767.0f);
-  const auto part = [&](int64_t i) HWY_ATTR { return nearest(hn::Min(most, sum(i, lanes))); };
+  const auto part = [&](int64_t i) HWY_ATTR { return nearest(min_of(most, sum(i, lanes))); };
   int64_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
     const auto joined =

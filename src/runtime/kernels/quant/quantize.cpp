@@ -38,11 +38,11 @@ void quantize_any(const float* x, int64_t n, float scale, int32_t zero, T* y) {
   const auto inverse = hn::Set(f, usable ? reciprocal : 0.0f);
   const auto near_middle = hn::Set(f, usable ? 0.4999f : -1.0f);
   const auto product = [&](int64_t j, int64_t left) HWY_ATTR {
-    return hn::Min(hi, hn::Mul(load_n(f, x + j, left), inverse));
+    return min_of(hi, hn::Mul(load_n(f, x + j, left), inverse));
   };
   const auto quotient = [&](int64_t j, int64_t left) HWY_ATTR {
     const auto exact = hn::Div(load_n(f, x + j, left), s);
-    return nearest(hn::Min(hi, hn::Max(lo, hn::IfThenElseZero(hn::Eq(exact, exact), exact))));
+    return nearest(min_of(hi, max_of(lo, hn::IfThenElseZero(hn::Eq(exact, exact), exact))));
   };
   // Bits of magnitudes, which compare as integers do; NaN is the greatest.
   const auto off = [&](hn::Vec<F> v, hn::Vec<I32> q) HWY_ATTR {
@@ -57,7 +57,7 @@ void quantize_any(const float* x, int64_t n, float scale, int32_t zero, T* y) {
     const auto v0 = product(i, lanes), v1 = product(i + lanes, lanes),
                v2 = product(i + 2 * lanes, lanes), v3 = product(i + 3 * lanes, lanes);
     auto q0 = nearest(v0), q1 = nearest(v1), q2 = nearest(v2), q3 = nearest(v3);
-    const auto most = hn::Max(hn::Max(off(v0, q0), off(v1, q1)), hn::Max(off(v2, q2), off(v3, q3)));
+    const auto most = max_of(max_of(off(v0, q0), off(v1, q1)), max_of(off(v2, q2), off(v3, q3)));
     if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(most, limit)))) {
       q0 = quotient(i, lanes);
       q1 = quotient(i + lanes, lanes);
@@ -69,7 +69,7 @@ void quantize_any(const float* x, int64_t n, float scale, int32_t zero, T* y) {
     hn::StoreU(joined, four, y + i);
   }
   for (; i < n; i += lanes) {
-    const auto v = hn::Max(lo, product(i, n - i));
+    const auto v = max_of(lo, product(i, n - i));
     auto q = nearest(v);
     if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(off(v, q), limit)))) q = quotient(i, n - i);
     store_n(bytes_inside(bytes, hn::Add(q, z)), bytes, y + i, n - i);
@@ -91,7 +91,7 @@ void quantize16(const float* x, int64_t n, float scale, int32_t zero, T* y) {
   for (int64_t i = 0; i < n; i += lanes) {
     const auto exact = hn::Div(load_n(f, x + i, n - i), s);
     const auto number = hn::IfThenElseZero(hn::Eq(exact, exact), exact);
-    const auto q = hn::Add(nearest(hn::Min(hi, hn::Max(lo, number))), z);
+    const auto q = hn::Add(nearest(min_of(hi, max_of(lo, number))), z);
     store_n(hn::DemoteTo(narrow, q), narrow, y + i, n - i);
   }
 }
@@ -124,8 +124,8 @@ void widen_range(const float* x, int64_t n, float* least, float* greatest) {
   V low1 = low, low2 = low, low3 = low, high1 = high, high2 = high, high3 = high;
   const auto take = [&](const float* from, V& a, V& b) HWY_ATTR {
     const V v = hn::LoadU(f, from);
-    a = least_number(v, a);
-    b = greatest_number(v, b);
+    a = min_of(v, a);
+    b = max_of(v, b);
   };
   int64_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
@@ -134,8 +134,8 @@ void widen_range(const float* x, int64_t n, float* least, float* greatest) {
     take(x + i + 2 * lanes, low2, high2);
     take(x + i + 3 * lanes, low3, high3);
   }
-  *least = hn::GetLane(hn::MinOfLanes(f, hn::Min(hn::Min(low, low1), hn::Min(low2, low3))));
-  *greatest = hn::GetLane(hn::MaxOfLanes(f, hn::Max(hn::Max(high, high1), hn::Max(high2, high3))));
+  *least = hn::GetLane(hn::MinOfLanes(f, min_of(min_of(low, low1), min_of(low2, low3))));
+  *greatest = hn::GetLane(hn::MaxOfLanes(f, max_of(max_of(high, high1), max_of(high2, high3))));
   for (; i < n; ++i) {
     if (x[i] < *least) *least = x[i];
     if (x[i] > *greatest) *greatest = x[i];

@@ -91,12 +91,12 @@ HWY_INLINE int64_t place_of_number(const C* x, int64_t n, C flip, bool last) {
     for (int k = 0; k < kVectors; ++k) {
       const V v = value(i + k * lanes);
       look(v);
-      most[k] = hn::Max(most[k], v);
+      most[k] = max_of(most[k], v);
     }
 #pragma GCC unroll 4
   for (int k = 0; k < kVectors; ++k) look(value(n - (k + 1) * lanes));
   if (!hn::AllFalse(d, nan)) return -1;
-  const V best = hn::MaxOfLanes(d, hn::Max(hn::Max(most[0], most[1]), hn::Max(most[2], most[3])));
+  const V best = hn::MaxOfLanes(d, max_of(max_of(most[0], most[1]), max_of(most[2], most[3])));
   if (last)
     for (int64_t i = n; i > 0; i -= lanes) {
       const int64_t at = std::max<int64_t>(0, i - lanes);

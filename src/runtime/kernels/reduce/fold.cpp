@@ -25,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class D, class V>
 HWY_INLINE V magnitude(D d, V x) {
   if constexpr (hwy::IsFloat<hn::TFromD<D>>()) return hn::Abs(x);
-  return hn::Max(x, hn::Sub(hn::Zero(d), x));
+  return max_of(x, hn::Sub(hn::Zero(d), x));
 }
 
 template <class D, class V>
@@ -56,8 +56,8 @@ HWY_INLINE V combine(D d, V acc, V x) {
   if constexpr (kFold == Fold::kSumAbs) return hn::Add(acc, magnitude(d, x));
   if constexpr (kFold == Fold::kProd) return product(d, acc, x);
   if constexpr (!kFloating) {
-    if constexpr (kFold == Fold::kMax) return hn::Max(acc, x);
-    if constexpr (kFold == Fold::kMin) return hn::Min(acc, x);
+    if constexpr (kFold == Fold::kMax) return max_of(acc, x);
+    if constexpr (kFold == Fold::kMin) return min_of(acc, x);
   } else {
     // A NaN stays whichever side it comes from.
     if constexpr (kFold == Fold::kMax)
@@ -94,7 +94,7 @@ HWY_INLINE bool fold_numbers(const T* x, int64_t n, T& result) {
   const auto take = [&](V& sum, const T* from) HWY_ATTR {
     const V v = hn::LoadU(d, from);
     nan = hn::Or(nan, hn::IsNaN(v));
-    sum = kFold == Fold::kMax ? hn::Max(sum, v) : hn::Min(sum, v);
+    sum = kFold == Fold::kMax ? max_of(sum, v) : min_of(sum, v);
   };
   // The last ones first, as they may not fill four vectors.
 #pragma GCC unroll 4
@@ -107,11 +107,11 @@ HWY_INLINE bool fold_numbers(const T* x, int64_t n, T& result) {
     for (int k = 0; k < 4; ++k) take(best[k], x + i + k * lanes);
   if (!hn::AllFalse(d, nan)) return false;
   if constexpr (kFold == Fold::kMax)
-    result = hn::GetLane(
-        hn::MaxOfLanes(d, hn::Max(hn::Max(best[0], best[1]), hn::Max(best[2], best[3]))));
+    result =
+        hn::GetLane(hn::MaxOfLanes(d, max_of(max_of(best[0], best[1]), max_of(best[2], best[3]))));
   else
-    result = hn::GetLane(
-        hn::MinOfLanes(d, hn::Min(hn::Min(best[0], best[1]), hn::Min(best[2], best[3]))));
+    result =
+        hn::GetLane(hn::MinOfLanes(d, min_of(min_of(best[0], best[1]), min_of(best[2], best[3]))));
   return true;
 }
 
@@ -188,7 +188,7 @@ HWY_INLINE bool fold_down_as(const T* x, int64_t n, int64_t step, int64_t width,
   const auto take = [&](V sum, V v) HWY_ATTR {
     if constexpr (kNumbers) {
       nan = hn::Or(nan, hn::IsNaN(v));
-      return kFold == Fold::kMax ? hn::Max(sum, v) : hn::Min(sum, v);
+      return kFold == Fold::kMax ? max_of(sum, v) : min_of(sum, v);
     }
     return combine<kFold>(d, sum, v);
   };
@@ -386,7 +386,7 @@ void fold_down_any(Fold fold, const T* x, int64_t n, int64_t step, int64_t width
 template <class D, class V>
 HWY_INLINE V exp_below(D d, V x) {
   if constexpr (sizeof(hn::TFromD<D>) == 8)
-    return hn::Exp(d, hn::Max(hn::Set(d, -700.0), x));
+    return hn::Exp(d, max_of(hn::Set(d, -700.0), x));
   else
     return v_exp_negative(d, x);
 }

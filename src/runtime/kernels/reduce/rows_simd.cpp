@@ -124,17 +124,17 @@ HWY_INLINE float greatest(const float* x, int64_t n) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V top = hn::Set(d, x[0]), top1 = top;
   if (n < lanes) {
-    top = hn::Max(hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n)), load_n(d, x, n), top), top);
+    top = max_of(hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n)), load_n(d, x, n), top), top);
     return hn::GetLane(hn::MaxOfLanes(d, top));
   }
   int64_t i = 0;
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    top = hn::Max(hn::LoadU(d, x + i), top);
-    top1 = hn::Max(hn::LoadU(d, x + i + lanes), top1);
+    top = max_of(hn::LoadU(d, x + i), top);
+    top1 = max_of(hn::LoadU(d, x + i + lanes), top1);
   }
-  if (i + lanes <= n) top = hn::Max(hn::LoadU(d, x + i), top);
-  top1 = hn::Max(hn::LoadU(d, x + n - lanes), top1);  // some of them again
-  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(top, top1)));
+  if (i + lanes <= n) top = max_of(hn::LoadU(d, x + i), top);
+  top1 = max_of(hn::LoadU(d, x + n - lanes), top1);  // some of them again
+  return hn::GetLane(hn::MaxOfLanes(d, max_of(top, top1)));
 }
 
 /// The last vector of a row, of which the first lanes were seen before, unless the row is shorter.
@@ -247,9 +247,9 @@ HWY_INLINE void softmax_of_four(const float* x, float* y, int64_t n) {
 #pragma GCC unroll 4
   for (int k = 0; k < 4; ++k) {
     V top = hn::Set(d, x[k * n]);
-    for (int64_t i = 0; i < whole; i += lanes) top = hn::Max(hn::LoadU(d, x + k * n + i), top);
+    for (int64_t i = 0; i < whole; i += lanes) top = max_of(hn::LoadU(d, x + k * n + i), top);
     end.v[k] = load_end(x + k * n, n);
-    if (whole < n) top = hn::Max(hn::IfThenElse(fresh, end.v[k], top), top);
+    if (whole < n) top = max_of(hn::IfThenElse(fresh, end.v[k], top), top);
     m.v[k] = hn::MaxOfLanes(d, top);
     sum.v[k] = hn::Zero(d);
   }
@@ -338,7 +338,7 @@ void softmax_down(const float* x, float* y, int64_t n, int64_t step, int64_t wid
   for (int64_t i = 0; i < n; ++i) {
     float* to = room + i * padded;
     const auto take = [&](int64_t j, V a) HWY_ATTR {
-      hn::Store(i == 0 ? a : hn::Max(a, hn::Load(d, most + j)), d, most + j);
+      hn::Store(i == 0 ? a : max_of(a, hn::Load(d, most + j)), d, most + j);
       hn::StoreU(a, d, to + j);
     };
     for (int64_t j = 0; j < whole; j += lanes) take(j, hn::LoadU(d, x + i * step + j));

@@ -131,10 +131,10 @@ HWY_INLINE V moved_on(D d, V v) {
   const size_t lanes = hn::Lanes(d);
   if constexpr (kReverse) {
     const auto last = hn::Set(di, static_cast<I>(lanes - 1));
-    const auto from = hn::IndicesFromVec(d, hn::Min(last, hn::Iota(di, kBy)));
+    const auto from = hn::IndicesFromVec(d, min_of(last, hn::Iota(di, kBy)));
     return hn::IfThenElseZero(hn::FirstN(d, lanes - kBy), hn::TableLookupLanes(v, from));
   }
-  const auto from = hn::IndicesFromVec(d, hn::Max(hn::Zero(di), hn::Iota(di, -kBy)));
+  const auto from = hn::IndicesFromVec(d, max_of(hn::Zero(di), hn::Iota(di, -kBy)));
   return hn::IfThenZeroElse(hn::FirstN(d, kBy), hn::TableLookupLanes(v, from));
 }
 

@@ -177,9 +177,9 @@ T kth_of_groups(const T* x, int64_t n, int64_t k) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto better = [](W v, W best) HWY_ATTR {
     if constexpr (hwy::IsFloat<T>())
-      return kGreatest ? greatest_number(v, best) : least_number(v, best);
+      return kGreatest ? max_of(v, best) : min_of(v, best);
     else
-      return kGreatest ? hn::Max(v, best) : hn::Min(v, best);
+      return kGreatest ? max_of(v, best) : min_of(v, best);
   };
   constexpr T kLow = Limits::has_infinity ? -Limits::infinity() : Limits::lowest(),
               kHigh = Limits::has_infinity ? Limits::infinity() : Limits::max();
