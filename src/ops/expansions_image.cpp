@@ -103,6 +103,7 @@ class GridWriter {
   }
   void number(const char* name, double value) { text_ += typed_scalar(name, type_, value); }
   std::string fresh(const std::string& call) { return line("v" + std::to_string(++count_), call); }
+  /// Writes a line: of two calls as arguments a compiler makes either first.
   std::string call(const char* op, const std::string& a, const std::string& b) {
     return fresh(std::string(op) + " (" + a + ", " + b + ")");
   }
@@ -121,15 +122,20 @@ class GridWriter {
     const std::string rest = call("Sub", away, call("Mul", turns, range));
     const std::string halves = call("Mul", turns, "half");
     const std::string even = call("Equal", halves, call("Floor", halves));
-    const std::string inside =
-        where(even, call("Add", rest, low), call("Sub", name_at("high_", j), rest));
+    const std::string up = call("Add", rest, low);
+    const std::string inside = where(even, up, call("Sub", name_at("high_", j), rest));
     return where(beyond, inside, x);
   }
   std::string beyond(const std::string& x, const std::string& low, const std::string& high) {
     // So that NaN lies outside.
-    const std::string within =
-        call("And", call("Not", call("Less", x, low)), call("Not", call("Greater", x, high)));
-    return call("Or", call("Not", within), call("IsNaN", x));
+    const std::string above = call("Not", call("Less", x, low));
+    const std::string within = call("And", above, call("Not", call("Greater", x, high)));
+    const std::string without = call("Not", within);
+    return call("Or", without, call("IsNaN", x));
+  }
+  std::string outside(const std::string& index, const std::string& last) {
+    const std::string below = call("Less", index, "zero");
+    return call("Or", below, call("Greater", index, last));
   }
 
   void axis(size_t j) {
@@ -174,10 +180,12 @@ class GridWriter {
       taps.push_back(tap(j, call("Add", base, "one"), t));
     } else {
       const std::string t = call("Sub", x, base), rest = call("Sub", "one", t);
-      taps.push_back(tap(j, call("Sub", base, "one"), far(call("Add", t, "one"))));
+      const std::string before = call("Sub", base, "one"), after = call("Add", base, "one"),
+                        second = call("Add", base, "two");
+      taps.push_back(tap(j, before, far(call("Add", t, "one"))));
       taps.push_back(tap(j, base, near(t)));
-      taps.push_back(tap(j, call("Add", base, "one"), near(rest)));
-      taps.push_back(tap(j, call("Add", base, "two"), far(call("Add", rest, "one"))));
+      taps.push_back(tap(j, after, near(rest)));
+      taps.push_back(tap(j, second, far(call("Add", rest, "one"))));
     }
   }
   /// Keys' cubic kernel with a = -0.75, at distances below and above 1.
@@ -206,13 +214,10 @@ class GridWriter {
   Tap tap(size_t j, std::string index, std::string weight) {
     const std::string last = name_at("last_", j);
     if (padding_ == GridPadding::kZeros) {
-      const std::string inside = fresh(
-          into(type_) + "(" +
-          call("Not", call("Or", call("Less", index, "zero"), call("Greater", index, last))) + ")");
+      const std::string inside = fresh(into(type_) + "(" + call("Not", outside(index, last)) + ")");
       weight = weight.empty() ? inside : call("Mul", weight, inside);
     } else if (padding_ == GridPadding::kReflection) {
-      index = reflected(j, index,
-                        call("Or", call("Less", index, "zero"), call("Greater", index, last)));
+      index = reflected(j, index, outside(index, last));
     }
     index = call("Min", call("Max", index, "zero"), last);
     return {fresh(into(DType::kInt64) + "(" + index + ")"), weight};
