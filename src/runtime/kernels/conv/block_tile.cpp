@@ -23,7 +23,7 @@ using V = hn::Vec<F>;
 #if HWY_TARGET == HWY_AVX3
 inline constexpr int kRows = 14;
 #elif HWY_TARGET == HWY_NEON
-inline constexpr int kRows = 12;
+inline constexpr int kRows = 10;
 #elif HWY_TARGET == HWY_SSE4  // without fused products fewer sums hide what they wait for
 inline constexpr int kRows = 4;
 #else
