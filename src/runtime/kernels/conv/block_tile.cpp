@@ -5,6 +5,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/kernels/conv/block.h"
@@ -30,7 +31,7 @@ inline constexpr int kRows = 4;
 inline constexpr int kRows = 6;
 #endif
 // One vector of channels takes more pixels: fewer sums than these wait for one another.
-inline constexpr int kSingleRows = kRows < 12 ? 2 * kRows : kRows;
+inline constexpr int kSingleRows = std::min(2 * kRows, kMaxBlockRows);
 inline constexpr int kLanes = static_cast<int>(HWY_LANES(float)) < 16 ? HWY_LANES(float) : 16;
 
 /// Sums over `entries` entries of `length` inputs.
