@@ -45,7 +45,7 @@ std::string identity() {
   }();
   std::string text = program + " " + std::string(name_of(active_isa()));
   for (const bool extra :
-       {has_vnni(), has_bf16_dot(), has_avx_vnni(), has_amx_int8(), has_amx_bf16()})
+       {has_vnni(), has_bf16_dot(), has_avx_vnni(), has_arm_dot(), has_amx_int8(), has_amx_bf16()})
     text += extra ? '1' : '0';
   return text;
 }

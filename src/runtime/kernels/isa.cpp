@@ -113,6 +113,9 @@ bool has_bf16_dot() {
 bool has_avx_vnni() {
   return active_isa() == Isa::kAvx2 && cpu_features().avxvnni && allows(Extras::kDot);
 }
+bool has_arm_dot() {
+  return active_isa() == Isa::kNeon && cpu_features().dotprod && allows(Extras::kDot);
+}
 bool has_amx_int8() { return cpu_features().amx_int8 && has_vnni() && has_tiles(); }
 bool has_f16_products() {
   return has_bf16_dot() && cpu_features().avx512fp16 && cpu_features().intel && !has_amx_bf16();

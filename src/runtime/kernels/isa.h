@@ -30,6 +30,8 @@ bool has_bf16_dot();
 bool has_f16_products();
 /// 256-bit VNNI on a machine without AVX-512, or held to AVX2.
 bool has_avx_vnni();
+/// Arm's dot products of signed bytes.
+bool has_arm_dot();
 /// AMX: products of tiles of 16 rows. Asks the operating system for the registers the first time.
 bool has_amx_int8();
 bool has_amx_bf16();

@@ -126,14 +126,15 @@ struct QTiles {
 const QTiles& q_tiles();
 /// Pairs of 16-bit numbers, whatever else there is.
 const QTiles& q_pair_tiles();
-/// VNNI's, AVX2's and AVX-VNNI's, where the compiler can; the caller asks whether the processor has
-/// it.
+/// VNNI's, AVX2's, AVX-VNNI's and Arm's, where the compiler can; the caller asks whether the
+/// processor has it.
 QTiles make_vnni_tiles();
 QTiles make_vnni_pair_tiles();
 QTiles make_byte_tiles();
 /// AVX2's pairs of 16-bit numbers, and what makes bytes and floats of their sums.
 QTiles with_ends(QTiles pairs);
 QTiles make_avx_vnni_tiles();
+QTiles make_arm_dot_tiles();
 QTiles make_avx_vnni_pair_tiles();
 
 /// What becomes of a block of sums: value = sum + row_add[r] + column_add[c] - row_sum[r] *

@@ -431,6 +431,10 @@ const QTiles& q_tiles() {
     static const QTiles dots = make_avx_vnni_tiles();
     return dots;
   }
+  if (has_arm_dot()) {
+    static const QTiles dots = make_arm_dot_tiles();
+    return dots;
+  }
   if (!has_vnni()) return q_pair_tiles();
   static const QTiles vnni = make_vnni_tiles();
   return vnni;
