@@ -62,7 +62,7 @@ export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 case "$wanted" in
-  *:arm64*) "${as_root[@]}" dpkg --add-architecture arm64 && "${as_root[@]}" apt-get update > "$log" 2>&1 ;;
+  *:arm64*) "${as_root[@]}" dpkg --add-architecture arm64 && "${as_root[@]}" apt-get update > "$log" 2>&1 || true ;;
 esac
 install() { "${as_root[@]}" apt-get install -y --no-install-recommends "${missing[@]}" > "$log" 2>&1; }
 if ! install; then  # package lists may be absent or old
