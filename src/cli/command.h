@@ -41,6 +41,9 @@ struct Positional {
   bool repeats = false;
 };
 
+/// A whole number that is not negative, if the text is one and nothing else.
+std::optional<int64_t> read_whole(std::string_view text);
+
 class Args;
 class Console;
 

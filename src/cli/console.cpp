@@ -38,14 +38,19 @@ std::vector<std::string> Args::all(std::string_view option) const {
 std::string Args::positional(std::string_view name) const { return get(name).value_or(""); }
 std::vector<std::string> Args::positionals(std::string_view name) const { return all(name); }
 
+std::optional<int64_t> read_whole(std::string_view text) {
+  int64_t value = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, code] = std::from_chars(text.data(), last, value);
+  if (code != std::errc() || end != last || value < 0) return std::nullopt;
+  return value;
+}
+
 Result<int64_t> Args::get_int(std::string_view option, int64_t fallback) const {
   auto text = get(option);
   if (!text) return fallback;
-  int64_t value = 0;
-  auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (code != std::errc() || end != text->data() + text->size() || value < 0)
-    return usage_error("--" + std::string(option) + " takes a number, not \"" + *text + "\"");
-  return value;
+  if (const std::optional<int64_t> value = read_whole(*text)) return *value;
+  return usage_error("--" + std::string(option) + " takes a number, not \"" + *text + "\"");
 }
 
 namespace {

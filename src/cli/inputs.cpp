@@ -1,7 +1,6 @@
 #include "cli/inputs.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 
@@ -27,15 +26,21 @@ Result<std::vector<double>> numbers_of(const Args& args, std::string_view option
   return values;
 }
 
-/// Names close to what was given, for the help of a usage error.
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// All names, for the help of a usage error.
 Result<const SessionPort*> port_of(const Session& session, const std::string& name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const SessionPort& port : session.inputs()) {
     if (port.name == name) return &port;
-    names += (names.empty() ? "" : ", ") + port.name;
+    names.push_back(port.name);
   }
   return usage_error("the model has no input \"" + name + "\"")
-      .with_help("its inputs are: " + names);
+      .with_help("its inputs are: " + listed(names));
 }
 
 /// The shape that `sizes` gives a declared type with names in it, the first one of a name; nothing
@@ -68,10 +73,8 @@ Status expect_named(const Session& session, const NamedSizes& sizes) {
           known.emplace_back(dim.param);
   for (const auto& [name, size] : sizes) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    std::string names;
-    for (const std::string& other : known) names += (names.empty() ? "" : ", ") + other;
     return usage_error("no input of the model has a dimension \"" + name + "\"")
-        .with_help(known.empty() ? "its inputs name none" : "its inputs name: " + names);
+        .with_help(known.empty() ? "its inputs name none" : "its inputs name: " + listed(known));
   }
   return ok();
 }
@@ -166,12 +169,8 @@ Result<std::pair<std::string, std::string>> name_and_value(std::string_view opti
 }
 
 Result<int64_t> whole_number(const std::string& key, const std::string& text) {
-  int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value < 0)
-    return usage_error(key + " takes whole numbers, not \"" + text + "\"");
-  return value;
+  if (const std::optional<int64_t> value = read_whole(text)) return *value;
+  return usage_error(key + " takes whole numbers, not \"" + text + "\"");
 }
 
 Result<double> number_of(const Args& args, std::string_view option, double fallback) {

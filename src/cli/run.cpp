@@ -162,8 +162,7 @@ Result<int> run_model(const Args& args, Console& console) {
                      [&](const NamedValue& value) { return value.name == example.name; }))
       inputs.push_back({example.name, RunValue(std::move(example.tensor))});
   for (const SessionPort& port : (*session)->inputs()) {
-    const bool optional = port.type != nullptr && port.type->kind == Type::Kind::kOptional;
-    if (optional || port.has_default ||
+    if (!port.is_required() ||
         std::any_of(inputs.begin(), inputs.end(),
                     [&](const NamedValue& value) { return value.name == port.name; }))
       continue;

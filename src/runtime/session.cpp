@@ -216,10 +216,8 @@ Result<std::vector<RunValue>> Session::run_ordered(std::vector<RunValue> values,
     RunValue& value = values[i];
     const SessionPort& port = inputs_[i];
     if (value.is_none()) {
-      if (port.type != nullptr && port.type->kind == Type::Kind::kOptional)
-        value = RunValue::empty_optional();
-      else if (!port.has_default)
-        return usage_error("input \"" + port.name + "\" is missing");
+      if (port.is_required()) return usage_error("input \"" + port.name + "\" is missing");
+      if (port.is_optional()) value = RunValue::empty_optional();
       continue;
     }
     given_default |= port.has_default;

@@ -50,6 +50,10 @@ struct SessionPort {
   std::string name;
   const Type* type = nullptr;  ///< declared; null when unknown
   bool has_default = false;    ///< an input that an initialiser also gives
+
+  bool is_optional() const { return type != nullptr && type->kind == Type::Kind::kOptional; }
+  /// An input without which nothing runs.
+  bool is_required() const { return !has_default && !is_optional(); }
 };
 
 struct NamedValue {

@@ -72,12 +72,8 @@ template <Window kWindow>
 HWY_INLINE V combine(V sum, V v, V weight) {
   if constexpr (kWindow == Window::kConv) return hn::MulAdd(v, weight, sum);
   if constexpr (kWindow == Window::kSum) return hn::Add(sum, v);
-    // A NaN stays whichever side it comes from.
-#if HWY_ARCH_X86  // of two of which one is NaN Max gives the second
+  // A NaN stays whichever side it comes from.
   return hn::IfThenElse(hn::IsNaN(v), v, max_of(v, sum));
-#else
-  return hn::IfThenElse(hn::IsNaN(sum), sum, hn::IfThenElse(hn::Lt(v, sum), sum, v));
-#endif
 }
 
 /// Outputs of one row at a time: the sums of so many leave room for a weight in 16 registers.

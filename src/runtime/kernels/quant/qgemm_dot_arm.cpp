@@ -49,35 +49,43 @@ TOMBOLO_INLINE void sums_of_rows(const QTile& t, int32_t (&sums)[kR]) {
   }
 }
 
+/// What is turned of rows and of panels.
+template <bool kUnsignedRows>
+struct Turn {
+  uint8x16_t rows = vdupq_n_u8(kUnsignedRows ? 0x80 : 0);
+  uint8x16_t panel = vdupq_n_u8(kUnsignedRows ? 0 : 0x80);
+};
+
+/// A group of the panel at `b`, and the one of each row that is so far in its register.
+template <int kR, bool kUnsignedRows, int kLane>
+TOMBOLO_INLINE void add_group(const Turn<kUnsignedRows>& turn, const int8x16_t (&rows)[kR],
+                              const std::byte* b, int32x4_t (&acc)[kR][2], int32x4_t (&down)[2]) {
+  const std::byte* const at = b + kLane * 4 * kColumns;
+  const int8x16_t b0 = load(at, turn.panel), b1 = load(at + 16, turn.panel);
+  if constexpr (kUnsignedRows) {
+    down[0] = vdotq_s32(down[0], b0, vdupq_n_s8(1));
+    down[1] = vdotq_s32(down[1], b1, vdupq_n_s8(1));
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r) {
+    acc[r][0] = vdotq_laneq_s32(acc[r][0], b0, rows[r], kLane);
+    acc[r][1] = vdotq_laneq_s32(acc[r][1], b1, rows[r], kLane);
+  }
+}
+
 /// Groups that lie side by side in rows and below one another in the panel: four in a register of
 /// each row, or one.
-template <int kR, bool kUnsignedRows, int kGroups>
+template <int kR, bool kUnsignedRows, int... kLane>
 TOMBOLO_INLINE void add_groups(const QTile& t, const std::byte* a, const std::byte* b,
-                               int32x4_t (&acc)[kR][2], int32x4_t (&down)[2]) {
-  const uint8x16_t turn = vdupq_n_u8(0x80), keep = vdupq_n_u8(0);
-  const uint8x16_t of_rows = kUnsignedRows ? turn : keep, of_panel = kUnsignedRows ? keep : turn;
+                               int32x4_t (&acc)[kR][2], int32x4_t (&down)[2],
+                               std::integer_sequence<int, kLane...>) {
+  const Turn<kUnsignedRows> turn;
   int8x16_t rows[kR];
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r)
-    rows[r] = kGroups == 4 ? load(a + r * t.lda, of_rows) : load_group(a + r * t.lda, of_rows);
-#define TOMBOLO_ADD_GROUP(lane)                                            \
-  if constexpr (lane < kGroups) {                                          \
-    const std::byte* const at = b + lane * 4 * kColumns;                   \
-    const int8x16_t b0 = load(at, of_panel), b1 = load(at + 16, of_panel); \
-    if constexpr (kUnsignedRows) {                                         \
-      down[0] = vdotq_s32(down[0], b0, vdupq_n_s8(1));                     \
-      down[1] = vdotq_s32(down[1], b1, vdupq_n_s8(1));                     \
-    }                                                                      \
-    _Pragma("GCC unroll 8") for (int r = 0; r < kR; ++r) {                 \
-      acc[r][0] = vdotq_laneq_s32(acc[r][0], b0, rows[r], lane);           \
-      acc[r][1] = vdotq_laneq_s32(acc[r][1], b1, rows[r], lane);           \
-    }                                                                      \
-  }
-  TOMBOLO_ADD_GROUP(0)
-  TOMBOLO_ADD_GROUP(1)
-  TOMBOLO_ADD_GROUP(2)
-  TOMBOLO_ADD_GROUP(3)
-#undef TOMBOLO_ADD_GROUP
+    rows[r] = sizeof...(kLane) == 4 ? load(a + r * t.lda, turn.rows)
+                                    : load_group(a + r * t.lda, turn.rows);
+  (add_group<kR, kUnsignedRows, kLane>(turn, rows, b, acc, down), ...);
 }
 
 template <int kR, bool kUnsignedRows>
@@ -93,9 +101,9 @@ TOMBOLO_ARM_DOT void tile(const QTile& t) {
       const std::byte* b = t.b + s * t.stretch_bytes + 16 * v;
       int64_t g = t.groups;
       for (; g >= 4; g -= 4, a += 16, b += 16 * kColumns)
-        add_groups<kR, kUnsignedRows, 4>(t, a, b, acc, down);
+        add_groups<kR, kUnsignedRows>(t, a, b, acc, down, std::make_integer_sequence<int, 4>());
       for (; g > 0; --g, a += 4, b += 4 * kColumns)
-        add_groups<kR, kUnsignedRows, 1>(t, a, b, acc, down);
+        add_groups<kR, kUnsignedRows>(t, a, b, acc, down, std::make_integer_sequence<int, 1>());
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r)
