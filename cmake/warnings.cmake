@@ -28,12 +28,14 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 if(TOMBOLO_SANITIZE OR TOMBOLO_FUZZ)
   target_compile_options(tombolo_flags INTERFACE
-    -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+    -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>) # behind the checks gcc 12 no longer sees what is set
   target_link_options(tombolo_flags INTERFACE -fsanitize=address,undefined)
 endif()
 if(TOMBOLO_SANITIZE_THREADS)
   # gcc warns that it does not see through atomic_thread_fence; the code has to be read for these.
-  target_compile_options(tombolo_flags INTERFACE -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)
+  target_compile_options(tombolo_flags INTERFACE -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(tombolo_flags INTERFACE -fsanitize=thread)
 endif()
 if(TOMBOLO_FUZZ)
