@@ -94,9 +94,9 @@ class Products {
     const auto dims = rewriter_.dims(dequantize->input(0));
     const DType type = rewriter_.dtype(dequantize->input(0));
     Value* list[] = {dequantize->input(0), dequantize->input(1), dequantize->input(2)};
-    if (!dims || dims->size() != 2 || (type != DType::kInt8 && type != DType::kUInt8) ||
-        attributes.get_int("block_size", 0) != 0)
-      return 0;
+    const bool whole = type == DType::kInt8 || type == DType::kUInt8 || type == DType::kInt16 ||
+                       type == DType::kUInt16;
+    if (!dims || dims->size() != 2 || !whole || attributes.get_int("block_size", 0) != 0) return 0;
     for (const Value* value : list)
       if (value != nullptr && !rewriter_.is_constant(value)) return 0;
     const auto scales = rewriter_.dims(list[1]);

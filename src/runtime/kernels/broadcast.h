@@ -71,18 +71,27 @@ struct BroadcastLoops {
   /// body(output index, offsets of the inputs, length).
   template <typename Body>
   void for_runs(int64_t begin, int64_t end, Body&& body) const {
-    while (begin < end) {
-      int64_t rest = begin / length[0], offset[kInputs];
-      const int64_t inside = begin % length[0];
-      for (int k = 0; k < kInputs; ++k) offset[k] = inside * step[0][k];
-      for (int axis = 1; axis < axes; ++axis) {
-        const int64_t at = rest % length[axis];
-        rest /= length[axis];
-        for (int k = 0; k < kInputs; ++k) offset[k] += at * step[axis][k];
-      }
-      const int64_t n = std::min(end - begin, length[0] - inside);
+    if (begin >= end) return;
+    int64_t place[kMaxAxes], offset[kInputs] = {};
+    int64_t rest = begin;
+    for (int axis = 0; axis < axes; ++axis) {
+      place[axis] = rest % length[axis];
+      rest /= length[axis];
+      for (int k = 0; k < kInputs; ++k) offset[k] += place[axis] * step[axis][k];
+    }
+    while (true) {
+      const int64_t n = std::min(end - begin, length[0] - place[0]);
       body(begin, offset, n);
       begin += n;
+      if (begin >= end) return;
+      for (int k = 0; k < kInputs; ++k) offset[k] -= place[0] * step[0][k];
+      place[0] = 0;
+      for (int axis = 1; axis < axes; ++axis) {
+        for (int k = 0; k < kInputs; ++k) offset[k] += step[axis][k];
+        if (++place[axis] < length[axis]) break;
+        for (int k = 0; k < kInputs; ++k) offset[k] -= length[axis] * step[axis][k];
+        place[axis] = 0;
+      }
     }
   }
 };

@@ -523,6 +523,8 @@ TEST_P(Microsoft, SumsAndProductsOfCodes) {
       check({2, 3, 5000}, {1, 1, 1});
       check({2, 7, 50}, {1, 1, 50});
       check({2, 7, 1}, {1, 7, 130});
+      check({1, 70, 9}, {30, 70, 1});
+      check({40, 1, 3}, {1, 50, 3});
     }
 }
 

@@ -275,17 +275,25 @@ TEST_F(Quantised, ConvolutionsAlongOneAxisAndThree) {
             const std::vector<int64_t> w = along_one
                                                ? std::vector<int64_t>{24, 12 / groups, 3}
                                                : std::vector<int64_t>{24, 12 / groups, 2, 1, 3};
-            const std::string text =
-                "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + xt + "[" + list(x) +
-                "] x) => (uint8[" + (along_one ? "n,m,k" : "n,m,d,h,k") +
-                "] y) <float sx = {0.02}, " + constant(xt, "zx", {}, x_signed ? -90 : 0, 120) +
-                ", " + constant(wt, "w", w, w_signed ? -128 : 0, w_signed ? 127 : 255) + ", " +
-                scales("sw", 24) + ", " + zero_points(w_signed, kind, 24) +
-                ", float sy = {0.1}, uint8 zy = {90}, " +
-                constant("int32", "b", {24}, -5000, 5000) + "> {\n y = QLinearConv <pads = [" +
-                (along_one ? "2, 1" : "1, 0, 2, 0, 0, 1") + "], group = " + std::to_string(groups) +
-                "> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
-            agree(text, codes(x, x_signed), 1, along_one ? "tombolo_qlinear_conv" : "qlinear_conv");
+            const std::string weights =
+                constant(wt, "w", w, w_signed ? -128 : 0, w_signed ? 127 : 255) + ", " +
+                scales("sw", 24) + ", " + zero_points(w_signed, kind, 24);
+            // As inputs with values they might change.
+            for (const bool change : {false, true}) {
+              const std::string text =
+                  "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + xt + "[" + list(x) +
+                  "] x" + (change ? ", " + weights : std::string()) + ") => (uint8[" +
+                  (along_one ? "n,m,k" : "n,m,d,h,k") + "] y) <float sx = {0.02}, " +
+                  constant(xt, "zx", {}, x_signed ? -90 : 0, 120) +
+                  (change ? std::string() : ", " + weights) +
+                  ", float sy = {0.1}, uint8 zy = {90}, " +
+                  constant("int32", "b", {24}, -5000, 5000) + "> {\n y = QLinearConv <pads = [" +
+                  (along_one ? "2, 1" : "1, 0, 2, 0, 0, 1") +
+                  "], group = " + std::to_string(groups) +
+                  "> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
+              agree(text, codes(x, x_signed), 1,
+                    along_one && !change ? "tombolo_qlinear_conv" : "qlinear_conv");
+            }
           }
 }
 
@@ -327,18 +335,23 @@ TEST_F(Quantised, IntegerConvolutions) {
         for (const int zeros : {0, 1, 2, 3}) {
           const std::string xt = x_signed ? "int8" : "uint8", wt = w_signed ? "int8" : "uint8";
           const std::vector<int64_t> x = {w.batch, w.in, w.height, w.width};
-          const std::string text =
-              "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + xt + "[" + list(x) +
-              "] x) => (int32[n,m,h,k] y) <" + constant(xt, "zx", {}, x_signed ? -90 : 0, 120) +
-              ", " +
+          const std::string weights =
               constant(wt, "w", {w.out, w.in / w.groups, w.kernel, w.kernel}, w_signed ? -128 : 0,
                        w_signed ? 127 : 255) +
-              ", " + zero_points(w_signed, std::max(0, zeros - 1), w.out) +
-              "> {\n y = ConvInteger <strides = [" + list({w.stride, w.stride}) +
-              "], dilations = [" + list({w.dilation, w.dilation}) + "], pads = [" +
-              list({w.pad, w.pad, w.pad, w.pad}) + "], group = " + std::to_string(w.groups) +
-              "> (x, w" + (zeros > 0 ? ", zx, zw" : "") + ")\n}\n";
-          agree(text, codes(x, x_signed), 0, "conv_integer");
+              ", " + zero_points(w_signed, std::max(0, zeros - 1), w.out);
+          // As inputs with values they might change.
+          for (const bool change : {false, true}) {
+            const std::string text =
+                "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + xt + "[" + list(x) + "] x" +
+                (change ? ", " + weights : std::string()) + ") => (int32[n,m,h,k] y) <" +
+                constant(xt, "zx", {}, x_signed ? -90 : 0, 120) +
+                (change ? std::string() : ", " + weights) + "> {\n y = ConvInteger <strides = [" +
+                list({w.stride, w.stride}) + "], dilations = [" + list({w.dilation, w.dilation}) +
+                "], pads = [" + list({w.pad, w.pad, w.pad, w.pad}) +
+                "], group = " + std::to_string(w.groups) + "> (x, w" +
+                (zeros > 0 ? ", zx, zw" : "") + ")\n}\n";
+            agree(text, codes(x, x_signed), 0, "conv_integer");
+          }
         }
 }
 

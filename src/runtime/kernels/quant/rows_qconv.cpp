@@ -29,12 +29,15 @@ struct QConvState final : KernelState {
   LiveTaps live;
   ConvImage image;
   std::vector<int64_t> offsets;
-  const std::byte* packed = nullptr;  ///< rows (or floats), then the sums of the weights
-  size_t row_bytes = 0;
+  /// Rows (or floats), then the sums of the weights. Null: the weights or their zero points change,
+  /// and each run packs them behind the rest of its scratch.
+  const std::byte* packed = nullptr;
+  size_t row_bytes = 0, packed_at = 0;
+  size_t w_at = 0, zero_at = 0;
   bool depthwise = false, x_signed = false, w_signed = false;
   DType out_type = DType::kUInt8;
   Dims output;
-  std::vector<int32_t> zeros;  ///< of each output's weights, from the middle; empty: none
+  std::vector<int32_t> zeros;  ///< of each output's weights, see weight_zeros()
 
   int64_t outputs() const { return shape.groups * shape.out_channels; }
   /// Bytes of the output of one image.
@@ -43,9 +46,9 @@ struct QConvState final : KernelState {
   }
 };
 
-/// What both operators ask of the image, of constant weights, and of their zero points.
+/// What both operators ask of the image, of the weights, and of their zero points.
 bool plan_sums(const KernelQuery& q, size_t w_at, size_t zero_at, QConvState& s) {
-  if (!is_byte(q.dtype(kX)) || !is_byte(q.dtype(w_at)) || q.constant(w_at) == nullptr) return false;
+  if (!is_byte(q.dtype(kX)) || !is_byte(q.dtype(w_at))) return false;
   const auto shape = read_conv_geometry(q.attributes, q.dims(kX), q.dims(w_at), &s.live);
   if (!shape || shape->depth() > 1 << 16) return false;
   s.shape = *shape;
@@ -53,13 +56,12 @@ bool plan_sums(const KernelQuery& q, size_t w_at, size_t zero_at, QConvState& s)
   s.w_signed = q.dtype(w_at) == DType::kInt8;
   s.depthwise = shape->in_channels == 1 && shape->taps() <= 256;
   s.output = output_dims(*shape, s.outputs(), q.dims(kX).size() - 2);
-  const Tensor* zero = q.has_input(zero_at) ? q.constant(zero_at) : nullptr;
-  if (q.has_input(zero_at) &&
-      (zero == nullptr || zero->dtype() != q.dtype(w_at) || zero->rank() > 1 ||
-       (zero->size() != 1 && zero->size() != s.outputs())))
-    return false;
-  s.zeros = weight_zeros(zero, s.w_signed, s.outputs());
-  return true;
+  s.w_at = w_at;
+  s.zero_at = zero_at;
+  if (!q.has_input(zero_at)) return true;
+  const int64_t zeros = element_count(q.dims(zero_at));
+  return q.dtype(zero_at) == q.dtype(w_at) && q.dims(zero_at).size() <= 1 &&
+         (zeros == 1 || zeros == s.outputs());
 }
 
 bool plan_qconv(const KernelQuery& q, QConvState& s) {
@@ -99,7 +101,8 @@ bool supports_conv_integer(const KernelQuery& query) {
   return plan_conv_integer(query, state);
 }
 
-void pack(const QConvState& s, const uint8_t* w, std::byte* target) {
+void pack(const QConvState& s, const uint8_t* w, const std::vector<int32_t>& zeros,
+          std::byte* target) {
   const ConvGeometry& g = s.shape;
   const int64_t outputs = g.groups * g.out_channels, depth = g.depth();
   const bool flip = !s.w_signed;
@@ -111,19 +114,18 @@ void pack(const QConvState& s, const uint8_t* w, std::byte* target) {
   if (s.depthwise) {
     auto* floats = reinterpret_cast<float*>(target);
     for (int64_t i = 0; i < outputs * depth; ++i)
-      floats[i] =
-          static_cast<float>(static_cast<int8_t>(flip ? w[i] ^ 0x80 : w[i]) -
-                             (s.zeros.empty() ? 0 : s.zeros[static_cast<size_t>(i / depth)]));
+      floats[i] = static_cast<float>(static_cast<int8_t>(flip ? w[i] ^ 0x80 : w[i]) -
+                                     (zeros.empty() ? 0 : zeros[static_cast<size_t>(i / depth)]));
   } else {
     q_pack_rows(w, depth, outputs, depth, flip, true, target);
   }
   auto* sums = reinterpret_cast<int32_t*>(target + s.row_bytes);
   q_row_sums(w, depth, outputs, depth, flip, true, sums);
-  for (size_t i = 0; i < s.zeros.size(); ++i) sums[i] -= static_cast<int32_t>(depth) * s.zeros[i];
+  for (size_t i = 0; i < zeros.size(); ++i) sums[i] -= static_cast<int32_t>(depth) * zeros[i];
 }
 
 Result<std::unique_ptr<KernelState>> prepare(const PrepareContext& context,
-                                             std::unique_ptr<QConvState> state, size_t w_at) {
+                                             std::unique_ptr<QConvState> state) {
   QConvState& s = *state;
   const ConvGeometry& g = s.shape;
   s.image = plan_image(g);
@@ -135,12 +137,21 @@ Result<std::unique_ptr<KernelState>> prepare(const PrepareContext& context,
   s.scratch_bytes = static_cast<size_t>(outputs) * 2 * sizeof(float) + 256;
   if (!s.depthwise && (s.image.copy || s.x_signed))
     s.scratch_bytes += static_cast<size_t>(g.groups * g.in_channels * s.image.plane) + 128;
-  TRY(s.packed, context.packed(w_at,
+  const size_t packed = s.row_bytes + static_cast<size_t>(outputs) * sizeof(int32_t);
+  const Tensor* w = context.constant(s.w_at);
+  const bool has_zero = context.has_input(s.zero_at);
+  const Tensor* zero = has_zero ? context.constant(s.zero_at) : nullptr;
+  if (w == nullptr || (has_zero && zero == nullptr)) {
+    s.packed_at = (s.scratch_bytes + 63) / 64 * 64;
+    s.scratch_bytes = s.packed_at + packed;
+    return state;
+  }
+  s.zeros = weight_zeros(zero, s.w_signed, outputs);
+  TRY(s.packed, context.packed(s.w_at,
                                std::string("qconv/") + (s.depthwise ? "floats" : q_tiles().name) +
                                    s.live.key() + weight_zeros_key(s.zeros),
-                               s.row_bytes + static_cast<size_t>(outputs) * sizeof(int32_t),
-                               [&](std::byte* target) {
-                                 pack(s, context.constant(w_at)->data<uint8_t>(), target);
+                               packed, [&](std::byte* target) {
+                                 pack(s, w->data<uint8_t>(), s.zeros, target);
                                }));
   return state;
 }
@@ -148,13 +159,13 @@ Result<std::unique_ptr<KernelState>> prepare(const PrepareContext& context,
 Result<std::unique_ptr<KernelState>> prepare_qconv(const PrepareContext& context) {
   auto state = std::make_unique<QConvState>();
   plan_qconv(context, *state);
-  return prepare(context, std::move(state), kW);
+  return prepare(context, std::move(state));
 }
 
 Result<std::unique_ptr<KernelState>> prepare_conv_integer(const PrepareContext& context) {
   auto state = std::make_unique<QConvState>();
   plan_conv_integer(context, *state);
-  return prepare(context, std::move(state), kIntegerW);
+  return prepare(context, std::move(state));
 }
 
 int32_t byte_at(const Tensor& tensor) {
@@ -195,15 +206,37 @@ void split_bytes(const ConvGeometry& s, const ConvImage& image, const uint8_t* x
 
 struct Job {
   const QConvState& s;
-  QFinish finish;
-  int32_t x_zero;
+  int32_t x_zero;  ///< of bytes that are stored unsigned
+  const std::byte* packed = nullptr;
+  std::span<const int32_t> zeros = {};
+  QFinish finish = {};
+
+  /// What is added to each output's sum for the zero point of x, which the depthwise kernel takes
+  /// away itself.
+  int32_t zero_term(int64_t output) const {
+    if (s.depthwise) return 0;
+    const auto* sums = reinterpret_cast<const int32_t*>(packed + s.row_bytes);
+    return static_cast<int32_t>(-static_cast<uint32_t>(x_zero) *
+                                static_cast<uint32_t>(sums[output]));
+  }
 };
+
+/// The weights as they were packed, or as this run has them; `room` keeps their zero points.
+Job job_of(KernelRun& run, int32_t x_zero, std::vector<int32_t>& room) {
+  const auto& s = run.state<QConvState>();
+  if (s.packed != nullptr) return {s, x_zero, s.packed, s.zeros};
+  room = weight_zeros(run.has_input(s.zero_at) ? &run.input(s.zero_at) : nullptr, s.w_signed,
+                      s.outputs());
+  std::byte* packed = run.scratch() + s.packed_at;
+  pack(s, run.data<uint8_t>(s.w_at), room, packed);
+  return {s, x_zero, packed, room};
+}
 
 void run_depthwise_bytes(const Job& job, const uint8_t* x) {
   const QConvState& s = job.s;
   const ConvGeometry& g = s.shape;
   const int64_t pixels = g.out_plane(), flat = (g.out[1] - 1) * s.image.columns + g.out[2];
-  const auto* weights = reinterpret_cast<const float*>(s.packed);
+  const auto* weights = reinterpret_cast<const float*>(job.packed);
   constexpr int64_t kSlack = 256;
   parallel(g.batch * g.groups, std::max<int64_t>(1, 16384 / (pixels * g.taps())),
            [&](int64_t begin, int64_t end) {
@@ -291,31 +324,22 @@ void run_panels(const Job& job, const uint8_t* x, int64_t n, uint8_t* images) {
           QFinish finish = job.finish;
           finish.out = static_cast<std::byte*>(finish.out) + n * s.image_bytes() +
                        first * static_cast<int64_t>(bytes_of(s.out_type));
-          if (!s.zeros.empty()) {
+          if (!job.zeros.empty()) {
             std::fill_n(seen, width, 0);
             const uint8_t* from = whole ? source + runs[0].from : rows;
             for (int64_t k = 0; k < depth; ++k, from += whole ? plane : width)
               for (int64_t c = 0; c < width; ++c) seen[c] += from[c];
-            finish.row_sum = s.zeros.data();
+            finish.row_sum = job.zeros.data();
             finish.zero = seen;
           }
           for (int64_t r = 0; r < g.out_channels; r += tile_rows) {
             const int64_t height = std::min<int64_t>(tile_rows, g.out_channels - r);
             const int64_t row = group * g.out_channels + r;
-            tiles.signed_rows[height]({s.packed + row * lda, lda, panel, groups, sums, width});
+            tiles.signed_rows[height]({job.packed + row * lda, lda, panel, groups, sums, width});
             q_finish(finish, sums, width, row, height, 0, std::min(width, pixels - first));
           }
         }
       });
-}
-
-/// What is added to each output's sum for the zero point of x, which the depthwise kernel takes
-/// away itself.
-int32_t zero_term(const QConvState& s, int32_t x_zero, int64_t output) {
-  const auto* sums = reinterpret_cast<const int32_t*>(s.packed + s.row_bytes);
-  return s.depthwise ? 0
-                     : static_cast<int32_t>(-static_cast<uint32_t>(x_zero) *
-                                            static_cast<uint32_t>(sums[output]));
 }
 
 Status run_sums(KernelRun& run, Job& job, Tensor& y, uint8_t* images) {
@@ -339,6 +363,8 @@ Status run_qconv(KernelRun& run) {
   auto* add = reinterpret_cast<int32_t*>(scales + outputs);
   auto* images = reinterpret_cast<uint8_t*>(add + outputs + 16);
   const int32_t x_zero = byte_at(run.input(kXZero)) + (s.x_signed ? 128 : 0);
+  std::vector<int32_t> zeros;
+  Job job = job_of(run, x_zero, zeros);
   const Tensor& w_scale = run.input(kWScale);
   const double factor = static_cast<double>(run.data<float>(kXScale)[0]) /
                         static_cast<double>(run.data<float>(kYScale)[0]);
@@ -347,10 +373,9 @@ Status run_qconv(KernelRun& run) {
     scales[i] = static_cast<float>(factor * static_cast<double>(scale));
     const int32_t bias = run.has_input(kBias) ? run.data<int32_t>(kBias)[i] : 0;
     // Sums wrap, as the reference's do.
-    add[i] = static_cast<int32_t>(static_cast<uint32_t>(bias) +
-                                  static_cast<uint32_t>(zero_term(s, x_zero, i)));
+    add[i] =
+        static_cast<int32_t>(static_cast<uint32_t>(bias) + static_cast<uint32_t>(job.zero_term(i)));
   }
-  Job job{s, {}, x_zero};
   job.finish.row_add = add;
   job.finish.row_scale = scales;
   job.finish.kind = QFinish::Kind::kByte;
@@ -366,8 +391,9 @@ Status run_conv_integer(KernelRun& run) {
   auto* add = reinterpret_cast<int32_t*>(run.scratch());
   const int32_t x_zero = (run.has_input(kIntegerXZero) ? byte_at(run.input(kIntegerXZero)) : 0) +
                          (s.x_signed ? 128 : 0);
-  for (int64_t i = 0; i < s.outputs(); ++i) add[i] = zero_term(s, x_zero, i);
-  Job job{s, {}, x_zero};
+  std::vector<int32_t> zeros;
+  Job job = job_of(run, x_zero, zeros);
+  for (int64_t i = 0; i < s.outputs(); ++i) add[i] = job.zero_term(i);
   job.finish.row_add = add;
   job.finish.kind = QFinish::Kind::kInt32;
   return run_sums(run, job, *y, reinterpret_cast<uint8_t*>(add + s.outputs() + 16));

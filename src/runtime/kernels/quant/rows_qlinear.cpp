@@ -70,6 +70,32 @@ Status run_qbinary(KernelRun& run) {
       a.zero,       b.zero, to.zero, a.scale / to.scale, b.scale / to.scale, dtype == DType::kInt8,
       state.product};
   if (state.product) sum.a_scale = a.scale * b.scale / to.scale;
+  constexpr int64_t kRow = 4096, kShort = 64;
+  if (loops.axes > 1 && loops.length[0] < kShort) {
+    // Runs that fill no vector are put together first.
+    run.parallel_for(loops.count, 1 << 15, [&](int64_t begin, int64_t end) {
+      uint8_t rows[2][kRow];
+      int64_t first = begin, filled = 0;
+      const auto combine = [&] {
+        add_bytes(rows[0], rows[1], filled, sum, out + first);
+        first += filled;
+        filled = 0;
+      };
+      loops.for_runs(begin, end, [&](int64_t, const int64_t* offset, int64_t n) {
+        if (filled + n > kRow) combine();
+        for (int k = 0; k < 2; ++k) {
+          const uint8_t* side = from[k] + offset[k];
+          if (loops.step[0][k] == 0)
+            std::memset(rows[k] + filled, *side, static_cast<size_t>(n));
+          else
+            std::memcpy(rows[k] + filled, side, static_cast<size_t>(n));
+        }
+        filled += n;
+      });
+      combine();
+    });
+    return ok();
+  }
   if (!state.product && (loops.step[0][0] == 0) != (loops.step[0][1] == 0)) {
     const int many = loops.step[0][0] == 0 ? 1 : 0;
     if (many == 1) {
@@ -85,7 +111,6 @@ Status run_qbinary(KernelRun& run) {
   }
   run.parallel_for(loops.count, 1 << 15, [&](int64_t begin, int64_t end) {
     // What is repeated along the innermost axis, as a row.
-    constexpr int64_t kRow = 4096;
     uint8_t rows[2][kRow];
     loops.for_runs(begin, end, [&](int64_t at, const int64_t* offset, int64_t n) {
       for (int k = 0; k < 2; ++k)
