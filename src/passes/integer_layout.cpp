@@ -44,8 +44,10 @@ class ChannelsLast {
   Value* to_last(Value* value, Node& before, size_t rank) {
     if (Value* found = find(value)) return found;
     Node& node = r_.add(before, "Transpose", {value}, value->name());
-    node.set_ints("perm",
-                  rank == 3 ? std::vector<int64_t>{0, 2, 1} : std::vector<int64_t>{0, 2, 3, 1});
+    std::vector<int64_t> perm = {0};
+    for (size_t i = 2; i < rank; ++i) perm.push_back(static_cast<int64_t>(i));
+    perm.push_back(1);
+    node.set_ints("perm", perm);
     r_.touch(node);
     last_[value] = {node.output(0), rank};
     return node.output(0);
@@ -54,8 +56,9 @@ class ChannelsLast {
   bool replace(Node& old, Node& made, size_t rank) {
     r_.touch(made);
     Node& back = r_.add(old, "Transpose", {made.output(0)}, old.output(0)->name());
-    back.set_ints("perm",
-                  rank == 3 ? std::vector<int64_t>{0, 2, 1} : std::vector<int64_t>{0, 3, 1, 2});
+    std::vector<int64_t> perm = {0, static_cast<int64_t>(rank) - 1};
+    for (size_t i = 1; i + 1 < rank; ++i) perm.push_back(static_cast<int64_t>(i));
+    back.set_ints("perm", perm);
     r_.touch(back);
     r_.supersede(*old.output(0), *back.output(0));
     last_[back.output(0)] = {made.output(0), rank};
@@ -73,10 +76,11 @@ class ChannelsLast {
     // What the kernels take: constant weights and zero points.
     const Tensor* zero = r_.constant(node.input(5));
     const auto w = r_.dims(node.input(3));
-    if (zero == nullptr || !w || (w->size() != 3 && w->size() != 4) ||
-        !r_.is_constant(node.input(3)))
+    if (zero == nullptr || !w || w->size() < 3 || w->size() > 5 || !r_.is_constant(node.input(3)))
       return false;
     const size_t rank = w->size();
+    // Channels one by one have a loop of their own, for images.
+    if (rank == 5 && (*w)[1] == 1 && AttributeReader(node).get_int("group", 1) != 1) return false;
     if (r_.rank(node.input(0)).value_or(rank) != rank) return false;
     std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
     inputs[0] = to_last(inputs[0], node, rank);

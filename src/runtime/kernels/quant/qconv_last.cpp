@@ -27,6 +27,8 @@ void plan_rows(QConvPlan& plan) {
   const int64_t height = g.out[1], width = g.out[2];
   p.runs.clear();
   p.tiles.clear();
+  const int64_t row_bytes = plan.columns * plan.channels() * plan.element;
+  const int64_t slice_bytes = g.stride[0] * plan.rows * row_bytes;
   if (g.stride[1] == 1 && g.stride[2] == 1) {
     // One row of pixels after the other, those between them too: nobody reads their results.
     const bool between = plan.copy || has_gaps(g);
@@ -34,26 +36,28 @@ void plan_rows(QConvPlan& plan) {
         between ? (height - 1) * plan.columns + width : plan.batches * height * width;
     const int64_t period = between ? plan.columns : count;
     const int64_t useful = between ? width : count;
-    p.add_rows(0, count, q_tile_rows(count, p.amx, *p.inner), [&](int64_t at, int32_t rows) {
-      for (int64_t i = 0; i < rows;) {
-        const int64_t row = (at + i) / period, column = (at + i) % period;
-        const int64_t n = std::min(rows - i, period - column);
-        if (column < useful)
-          p.runs.push_back({static_cast<int32_t>(i),
-                            static_cast<int32_t>(std::min(n, useful - column)),
-                            row * useful + column});
-        i += n;
-      }
-    });
+    for (int64_t d = 0; d < g.out[0]; ++d)
+      p.add_rows(d * slice_bytes, count, q_tile_rows(count, p.amx, *p.inner),
+                 [&](int64_t at, int32_t rows) {
+                   for (int64_t i = 0; i < rows;) {
+                     const int64_t row = (at + i) / period, column = (at + i) % period;
+                     const int64_t n = std::min(rows - i, period - column);
+                     if (column < useful)
+                       p.runs.push_back({static_cast<int32_t>(i),
+                                         static_cast<int32_t>(std::min(n, useful - column)),
+                                         (d * height + row) * useful + column});
+                     i += n;
+                   }
+                 });
     return;
   }
-  const int64_t row_bytes = plan.columns * plan.channels() * plan.element;
   for (int64_t n = 0; n < plan.batches; ++n)
-    for (int64_t y = 0; y < height; ++y)
-      p.add_rows((n * plan.rows + y * g.stride[1]) * row_bytes, width,
-                 q_tile_rows(width, p.amx, *p.inner), [&](int64_t at, int32_t rows) {
-                   p.runs.push_back({0, rows, (n * height + y) * width + at});
-                 });
+    for (int64_t d = 0; d < g.out[0]; ++d)
+      for (int64_t y = 0; y < height; ++y)
+        p.add_rows(d * slice_bytes + (n * plan.rows + y * g.stride[1]) * row_bytes, width,
+                   q_tile_rows(width, p.amx, *p.inner), [&](int64_t at, int32_t rows) {
+                     p.runs.push_back({0, rows, ((n * g.out[0] + d) * height + y) * width + at});
+                   });
 }
 
 /// The image with its padding, as bytes or 16-bit numbers.
@@ -64,12 +68,12 @@ void copy_image(const QConvPlan& plan, const uint8_t* x, uint8_t zero, std::byte
   const uint8_t fill = zero ^ mask;
   const int64_t left = std::min(g.pad[2], plan.columns) * channels;
   const int64_t inside = std::min(g.in[2] * channels, row - left);
-  parallel(plan.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row)),
+  parallel(plan.slices * plan.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row)),
            [&](int64_t begin, int64_t end) {
              for (int64_t r = begin; r < end; ++r) {
-               const int64_t y = r - g.pad[1];
-               const bool empty = y < 0 || y >= g.in[1];
-               const uint8_t* from = x + y * g.in[2] * channels;
+               const int64_t z = r / plan.rows - g.pad[0], y = r % plan.rows - g.pad[1];
+               const bool empty = z < 0 || z >= g.in[0] || y < 0 || y >= g.in[1];
+               const uint8_t* from = x + (z * g.in[1] + y) * g.in[2] * channels;
                if (plan.element == 1) {
                  auto* to = reinterpret_cast<uint8_t*>(image) + r * row;
                  if (empty) {
@@ -127,19 +131,26 @@ int32_t product_zero(const QConvPlan& plan, int32_t zero) {
   return plan.flip ? zero + 128 : zero;
 }
 
-QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest, const QTiles& tiles,
+QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest, const QTiles& tiles,
                           const uint8_t* w, bool flip, bool zeros) {
   QConvPlan plan;
-  plan.shape = g;
+  ConvGeometry& g = plan.shape;
+  g = shape;
+  if (g.kernel[0] == 1 && g.stride[0] == 1 && g.pad[0] == 0 && g.out[0] == g.in[0]) {
+    g.batch *= g.in[0];
+    g.in[0] = g.out[0] = 1;
+  }
+  const bool deep = g.in[0] != 1 || g.kernel[0] != 1 || g.out[0] != 1;
   plan.x_signed = x_signed;
   plan.zeros = zeros;
-  if (!zeros && q_winograd_takes(g, w, flip)) {
+  if (!zeros && !deep && q_winograd_takes(g, w, flip)) {
     plan.winograd = true;
     plan.weight_bytes = q_winograd_weight_bytes(g);
     plan.image_bytes = q_winograd_image_bytes(g);
     return plan;
   }
-  plan.depthwise = !rest && g.in_channels == 1 && g.out_channels == 1 && g.taps() <= 256;
+  plan.depthwise = !rest && !deep && g.in_channels == 1 && g.out_channels == 1 && g.taps() <= 256;
+  const int64_t needed_slices = (g.out[0] - 1) * g.stride[0] + g.extent(0);
   const int64_t needed_rows = (g.out[1] - 1) * g.stride[1] + g.extent(1);
   const int64_t needed_columns = (g.out[2] - 1) * g.stride[2] + g.extent(2);
   const bool padded =
@@ -159,30 +170,35 @@ QConvPlan plan_qconv_last(const ConvGeometry& g, bool x_signed, bool rest, const
     // Stretches of a row of the window lie in one piece unless it is dilated or grouped.
     const bool whole = g.groups == 1 && (g.dilation[2] == 1 || g.kernel[2] == 1);
     plan.run = whole ? g.kernel[2] * g.in_channels : g.in_channels;
-    const int64_t stretches = whole ? g.kernel[1] : g.kernel[1] * g.kernel[2];
+    const int64_t stretches = g.kernel[0] * g.kernel[1] * (whole ? 1 : g.kernel[2]);
     // VNNI reads whole groups, which must not be beyond the end of what is no copy.
     const bool odd = plan.run % 4 != 0 && !p.amx;
-    plan.copy = padded || plan.flip || plan.element != 1 || stretches > 1 || odd || g.groups > 1;
+    plan.copy =
+        padded || plan.flip || plan.element != 1 || stretches > 1 || odd || g.groups > 1 || deep;
     plan.weight_bytes =
         static_cast<size_t>(g.groups) * q_stretch_bytes(stretches, plan.run, g.out_channels, tiles);
   }
   plan.columns =
       plan.copy ? std::max(needed_columns, std::min(g.in[2] + g.pad[2], needed_columns)) : g.in[2];
   plan.rows = plan.copy ? needed_rows : g.in[1];
+  plan.slices = plan.copy ? needed_slices : 1;
   plan.batches = plan.copy || plan.depthwise || has_gaps(g) ? 1 : g.batch;
   const int64_t pixel = plan.channels() * plan.element;
   if (plan.copy)
-    plan.image_bytes =
-        static_cast<size_t>(plan.rows * plan.columns * pixel + 32 * g.stride[2] * pixel + kSlack);
+    plan.image_bytes = static_cast<size_t>(
+        (plan.slices * plan.rows * plan.columns + 32 * g.stride[2]) * pixel + kSlack);
   if (plan.depthwise) return plan;
   p.n = g.out_channels;
   p.run = plan.run;
   p.lda = g.stride[2] * pixel;
   p.offsets.clear();
   const bool whole = plan.run != g.in_channels || g.kernel[2] == 1;
-  for (int64_t i = 0; i < g.kernel[1]; ++i)
-    for (int64_t j = 0; j < (whole ? 1 : g.kernel[2]); ++j)
-      p.offsets.push_back((i * g.dilation[1] * plan.columns + j * g.dilation[2]) * pixel);
+  for (int64_t d = 0; d < g.kernel[0]; ++d)
+    for (int64_t i = 0; i < g.kernel[1]; ++i)
+      for (int64_t j = 0; j < (whole ? 1 : g.kernel[2]); ++j)
+        p.offsets.push_back(((d * g.dilation[0] * plan.rows + i * g.dilation[1]) * plan.columns +
+                             j * g.dilation[2]) *
+                            pixel);
   plan_rows(plan);
   return plan;
 }

@@ -13,7 +13,8 @@
 namespace tombolo {
 
 struct QConvPlan {
-  ConvGeometry shape;  ///< in[0] is 1
+  /// Where the window has no depth, the input's slices are images of a batch.
+  ConvGeometry shape;
   bool x_signed = false, depthwise = false;
   bool winograd = false;  ///< the image is transformed, see qconv_winograd.cpp
   bool copy = false;      ///< the image is copied, with its padding
@@ -22,6 +23,7 @@ struct QConvPlan {
   int element = 1;        ///< bytes of an element of the copy
   int64_t columns = 0;    ///< pixels of a row of the image that is read
   int64_t rows = 0;       ///< of them
+  int64_t slices = 1;     ///< of rows, one behind the other
   int64_t run = 0;        ///< elements of a stretch
   int64_t batches = 1;    ///< images that one product takes
   QProduct product;       ///< of one group

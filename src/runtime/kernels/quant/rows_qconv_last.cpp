@@ -64,7 +64,7 @@ bool one_scale(const KernelQuery& q, size_t scale, size_t zero) {
 
 std::optional<ConvGeometry> geometry(const KernelQuery& q, LiveTaps& live) {
   const auto x = q.dims(kX), w = q.dims(kW);
-  if ((x.size() != 3 && x.size() != 4) || w.size() != x.size()) return std::nullopt;
+  if (x.size() < 3 || x.size() > 5 || w.size() != x.size()) return std::nullopt;
   Dims first = {x[0], x.back()};
   for (size_t i = 1; i + 1 < x.size(); ++i) first.push_back(x[i]);
   return read_conv_geometry(q.attributes, {first.begin(), first.size()}, w, &live);
@@ -82,7 +82,9 @@ bool supports_last(const KernelQuery& q) {
   const Tensor *w = q.constant(kW), *zero = q.constant(kWZero);
   LiveTaps live;
   const auto shape = geometry(q, live);
-  if (!shape || w == nullptr || zero == nullptr || shape->in[0] != 1) return false;
+  if (!shape || w == nullptr || zero == nullptr) return false;
+  // Channels one by one have a loop of their own, for images.
+  if (q.dims(kX).size() == 5 && shape->groups > 1 && shape->in_channels == 1) return false;
   const int64_t outputs = shape->groups * shape->out_channels;
   for (const size_t i : {kWScale, kWZero}) {
     const int64_t size = element_count(q.dims(i));
@@ -115,21 +117,20 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
   s.zeros = weight_zeros(context.constant(kWZero), !w_unsigned, shape.groups * shape.out_channels);
   s.plan = plan_qconv_last(shape, context.dtype(kX) == DType::kInt8, context.has_input(kZ), tiles,
                            w, w_unsigned, !s.zeros.empty());
-  const ConvGeometry& g = s.plan.shape;
   const int64_t outputs = s.plan.outputs();
   s.has_rest = context.has_input(kZ);
   s.out_type = context.dtype(s.has_rest ? kSumZero : kYZero);
   const bool is_signed = s.out_type == DType::kInt8;
   s.low = static_cast<int32_t>(context.attributes.get_int("low", is_signed ? -128 : 0));
   s.high = static_cast<int32_t>(context.attributes.get_int("high", is_signed ? 127 : 255));
-  s.output = {g.batch};
+  s.output = {shape.batch};
   const size_t rank = context.dims(kX).size();
   for (int axis = 5 - static_cast<int>(rank); axis < 3; ++axis)
-    s.output.push_back(g.out_size(axis));
+    s.output.push_back(shape.out_size(axis));
   s.output.push_back(outputs);
   const size_t weights = (s.plan.weight_bytes + 63) / 64 * 64;
-  std::string key = std::string("qconv_last/") + tiles.name + "/" + std::to_string(g.groups) +
-                    (s.plan.run != g.in_channels ? "/rows" : "/taps") +
+  std::string key = std::string("qconv_last/") + tiles.name + "/" + std::to_string(shape.groups) +
+                    (s.plan.run != shape.in_channels ? "/rows" : "/taps") +
                     (s.plan.depthwise  ? "/depthwise/" + std::string(name_of(active_isa()))
                      : s.plan.winograd ? "/winograd/" + std::string(name_of(active_isa()))
                                        : std::string()) +
