@@ -84,6 +84,58 @@ class Sandwich {
     return 1;
   }
 
+  /// The same of a convolution, as ConvInteger, whose sums are scaled: integer_layout() joins
+  /// these.
+  size_t convolve() {
+    const auto x = codes_of(q_.input(0));
+    const auto dims = r_.dims(q_.input(1));
+    if (!x || !dims || !convolves_integers(*dims, AttributeReader(q_).get_int("group", 1)) ||
+        r_.rank(x->codes) != dims->size())
+      return 0;
+    const int64_t count = (*dims)[0];
+    const auto w = weights_of(q_.input(1), 0, count);
+    if (!w) return 0;
+    std::vector<float> bias;
+    if (q_.input(2) != nullptr) {
+      Node* node = r_.producer(q_.input(2), "DequantizeLinear");
+      const Tensor* given = r_.constant(node != nullptr ? node->input(0) : q_.input(2));
+      const Tensor* steps = node != nullptr ? r_.constant(node->input(1)) : nullptr;
+      if (given == nullptr || given->size() != count || (node == nullptr) != (steps == nullptr) ||
+          (steps != nullptr && (!plain(*node) || given->dtype() != DType::kInt32 ||
+                                (steps->size() != 1 && steps->size() != count) ||
+                                (node->input(2) != nullptr && one_value(node->input(2)) != 0))))
+        return 0;
+      for (int64_t i = 0; i < count; ++i)
+        bias.push_back(static_cast<float>(
+            given->get_double(i) *
+            (steps != nullptr ? steps->get_double(steps->size() == 1 ? 0 : i) : 1.0)));
+    }
+    std::vector<float> scales;
+    for (int64_t i = 0; i < count; ++i)
+      scales.push_back(static_cast<float>(
+          x->step * w->steps[w->steps.size() == 1 ? 0 : static_cast<size_t>(i)]));
+    const Text name = q_.output(0)->name();
+    const auto each = [&](const std::vector<float>& values) {
+      std::vector<int64_t> shape(dims->size() - 1, 1);
+      shape[0] = count;
+      return r_.initializer(q_.graph(), Tensor::of<float>(DType::kFloat32, shape, values), name);
+    };
+    Node& sums = r_.add(q_, "ConvInteger", {x->codes, w->codes, zero_of(*x), zero_of(*w)}, name);
+    copy_attributes(q_, sums);
+    r_.touch(sums);
+    Node& cast = r_.add(q_, "Cast", {sums.output(0)}, name);
+    cast.set_int("to", static_cast<int64_t>(DType::kFloat32));
+    r_.touch(cast);
+    Node* last = &r_.add(q_, "Mul", {cast.output(0), each(scales)}, name);
+    r_.touch(*last);
+    if (!bias.empty()) {
+      last = &r_.add(q_, "Add", {last->output(0), each(bias)}, name);
+      r_.touch(*last);
+    }
+    r_.supersede(*q_.output(0), *last->output(0));
+    return 1;
+  }
+
  private:
   /// The producer of a value that nothing else reads, in this graph.
   Node* inner(const Value* value) const {
@@ -436,8 +488,12 @@ Result<size_t> integer_products(Rewriter& rewriter) {
   size_t count = 0;
   rewriter.for_each([&](Graph& graph) {
     for (Node* node : graph.nodes())
-      if ((rewriter.is(node, "MatMul") || rewriter.is(node, "Gemm")) && node->output(0) != nullptr)
+      if (node->outputs().empty() || node->output(0) == nullptr)
+        continue;
+      else if (rewriter.is(node, "MatMul") || rewriter.is(node, "Gemm"))
         count += Sandwich(rewriter, *node).multiply();
+      else if (rewriter.is(node, "Conv"))
+        count += Sandwich(rewriter, *node).convolve();
   });
   return count;
 }

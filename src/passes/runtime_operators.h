@@ -22,6 +22,10 @@
 //   and
 //          `high`; Z, under its own scale, is added to the rounded result, and that rounded again.
 //
+//   ConvIntegerToFloat (x, w, x_scale, w_scale, x_zero_point, w_zero_point, B?)   ConvInteger of x
+//          with channels last, times both scales, plus B for each output; the result has channels
+//          first.
+//
 //   ByteTable (X, table)   a function of single bytes: element X of the 256 of `table`, the bits of
 //   X
 //          read as a number without sign
@@ -37,5 +41,13 @@
 namespace tombolo::passes {
 
 inline constexpr Text kMicrosoft = "com.microsoft", kOwn = "ai.tombolo";
+
+/// Whether ConvIntegerToFloat takes weights of these dimensions: of few outputs a group most of
+/// what it multiplies at once would be empty.
+template <typename Sizes>
+bool convolves_integers(const Sizes& w, int64_t groups) {
+  constexpr int64_t kFewOutputs = 8;
+  return w.size() >= 3 && w.size() <= 5 && groups >= 1 && w[0] / groups >= kFewOutputs;
+}
 
 }  // namespace tombolo::passes

@@ -1,5 +1,6 @@
 // QLinearConvLast of ai.tombolo, QLinearConv with channels last, limits, and a sum that is rounded
-// again; run as the operators that it stands for. ByteTable: any function of one byte.
+// again, and ConvIntegerToFloat; run as the operators that they stand for. ByteTable: any function
+// of one byte.
 
 #include <string>
 #include <vector>
@@ -75,6 +76,54 @@ Status run_last(KernelContext& context) {
   return ok();
 }
 
+Status infer_to_float(InferContext& context) {
+  InferType x = context.input(0);
+  if (x.shape) x.shape = channels_first(*x.shape);
+  std::vector<const InferType*> inputs(context.inputs.begin(), context.inputs.end());
+  if (inputs.empty()) return ok();
+  inputs[0] = &x;
+  InferContext inner{context.node, kOfficialOpset,  context.attributes,
+                     context.host, inputs,          {},
+                     {},           context.outputs, {}};
+  CHECK_OK(infer_convolution(inner, 1));
+  if (context.outputs.empty()) return ok();
+  InferType y = InferType::tensor(DType::kFloat32);
+  if (context.outputs[0].shape) y.shape = *context.outputs[0].shape;
+  context.set_output(0, std::move(y));
+  return ok();
+}
+
+Status run_to_float(KernelContext& context) {
+  std::vector<Tensor> inputs;
+  for (const size_t i : {size_t(0), size_t(1), size_t(4), size_t(5)}) {
+    TRY(Tensor input, tensor_or_absent(context, i));
+    inputs.push_back(std::move(input));
+  }
+  TRY(inputs[0], channels_first(context, inputs[0]));
+  TRY(const Tensor* x_scale, context.input(2));
+  TRY(const Tensor* w_scale, context.input(3));
+  TRY(const Tensor bias, tensor_or_absent(context, 6));
+  Official official(context);
+  const Node& node = official.node_with(
+      "ConvInteger", {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"});
+  TRY(std::vector<RunValue> outputs, official.run(node, inputs));
+  const Tensor& sums = outputs[0].tensor();
+  const int64_t channels = sums.dim(1);
+  if (x_scale->size() != 1 || (w_scale->size() != 1 && w_scale->size() != channels) ||
+      (context.has_input(6) && bias.size() != channels))
+    return context.error("scales and bias do not fit " + std::to_string(channels) + " outputs");
+  TRY(Tensor * y, context.output(0, DType::kFloat32, sums.dims()));
+  const int64_t plane = sums.size() / std::max<int64_t>(1, sums.dim(0) * channels);
+  for (int64_t i = 0; i < sums.size(); ++i) {
+    const int64_t channel = i / plane % channels;
+    const double scale =
+        x_scale->get_double(0) * w_scale->get_double(w_scale->size() == 1 ? 0 : channel);
+    y->set_double(
+        i, sums.get_double(i) * scale + (context.has_input(6) ? bias.get_double(channel) : 0.0));
+  }
+  return ok();
+}
+
 Status infer_table(InferContext& context) {
   InferType y = InferType::tensor(context.elem(1));
   if (context.shape(0) != nullptr) y.shape = *context.shape(0);
@@ -112,6 +161,40 @@ OPERATOR(TomboloByteTable) = {
         },
     .infer = infer_table,
     .reference = run_table,
+};
+
+OPERATOR(TomboloConvIntegerToFloat) = {
+    .name = "ConvIntegerToFloat",
+    .domain = "ai.tombolo",
+    .doc = "ConvInteger of x with channels last, times both scales, plus B for each output",
+    .versions = {1},
+    .inputs =
+        {
+            {"x", "T1"},
+            {"w", "T2"},
+            {"x_scale", "tensor(float)"},
+            {"w_scale", "tensor(float)"},
+            {"x_zero_point", "T1"},
+            {"w_zero_point", "T2"},
+            {"B", "tensor(float)", kOptional},
+        },
+    .outputs = {{"y", "tensor(float)"}},
+    .attributes =
+        {
+            {"auto_pad", "NOTSET"},
+            {"dilations", Attr::kInts},
+            {"group", 1},
+            {"kernel_shape", Attr::kInts},
+            {"pads", Attr::kInts},
+            {"strides", Attr::kInts},
+        },
+    .types =
+        {
+            {"T1", {{1, kInt8s}}},
+            {"T2", {{1, kInt8s}}},
+        },
+    .infer = infer_to_float,
+    .reference = run_to_float,
 };
 
 OPERATOR(TomboloQLinearConvLast) = {

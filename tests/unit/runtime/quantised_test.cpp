@@ -389,6 +389,73 @@ TEST_F(Quantised, IntegerConvolutions) {
         }
 }
 
+// As quantize_dynamic writes them: with a bias, with a normalisation behind, with neither.
+TEST_F(Quantised, DynamicConvolutions) {
+  struct Case {
+    std::vector<int64_t> x, w;
+    const char* attributes;
+    const char* kernel = "conv_integer_to_float";
+  };
+  const Case cases[] = {{{2, 3, 19, 23}, {18, 3, 7, 7}, "strides = [2, 2], pads = [3, 3, 3, 3]"},
+                        {{2, 24, 7, 9}, {40, 24, 1, 1}, "group = 1"},
+                        {{1, 70, 9, 8}, {33, 70, 3, 3}, "pads = [1, 1, 1, 1]"},
+                        {{1, 40, 30, 29}, {33, 40, 3, 3}, "pads = [1, 1, 1, 1]"},
+                        {{2, 24, 9, 9}, {32, 6, 3, 3}, "pads = [1, 1, 1, 1], group = 4"},
+                        {{2, 12, 45}, {24, 12, 3}, "pads = [2, 1], dilations = [2]"},
+                        {{1, 9, 5, 6, 7}, {16, 9, 3, 3, 3}, "pads = [1, 1, 1, 1, 1, 1]"},
+                        {{1, 20, 9, 9}, {3, 20, 3, 3}, "pads = [1, 1, 1, 1]", "conv_integer"},
+                        {{1, 20, 9, 9}, {20, 1, 3, 3}, "group = 20", "conv_integer"}};
+  for (const Case& c : cases)
+    for (const bool w_signed : {false, true})
+      for (const int kind : {0, 1, 2}) {
+        const std::string wt = w_signed ? "int8" : "uint8";
+        const int64_t m = c.w[0];
+        std::string each = std::to_string(m);
+        for (size_t i = 2; i < c.w.size(); ++i) each += ",1";
+        const auto channels = [&](const char* name) {
+          return given("float[" + each + "] " + name, m,
+                       [&](int64_t) { return static_cast<double>(integer(1, 99)) / 300; });
+        };
+        const std::string text =
+            "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (float[" + list(c.x) +
+            "] x) => (y) <" + constant(wt, "w", c.w, w_signed ? -128 : 0, w_signed ? 127 : 255) +
+            ", " + zero_points(w_signed, kind, m) + ", float ws = {0.02}, " + channels("b") + ", " +
+            channels("es") + ", " + scales("g", m) + ", " + scales("c", m) + ", " + scales("n", m) +
+            ", " + scales("v", m) +
+            "> {\n q, xs, xz = DynamicQuantizeLinear (x)\n i = ConvInteger <" + c.attributes +
+            "> (q, w, xz, zw)\n f = Cast <to = 1> (i)\n s = Mul (xs, ws)\n" +
+            (kind == 0   ? " p = Mul (f, s)\n y = Add (p, b)\n"
+             : kind == 1 ? " p = Mul (f, s)\n y = BatchNormalization (p, g, c, n, v)\n"
+                         : " p = Mul (es, f)\n y = Mul (p, s)\n") +
+            "}\n";
+        agree_roughly(text, floats(c.x), 1e-5, c.kernel);
+      }
+}
+
+// The last layers of quantised networks: nothing quantises their results.
+TEST_F(Quantised, ConvolutionsToFloats) {
+  for (const bool x_signed : {false, true})
+    for (const int kind : {0, 1, 2})
+      for (const int bias : {0, 1, 2}) {
+        const std::string t = x_signed ? "int8" : "uint8", wt = kind == 1 ? "uint8" : "int8";
+        const std::string text =
+            "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + t +
+            "[2,20,9,7] x) => (y) <float sx = {0.02}, " + constant(t, "zx", {}, 0, 120) + ", " +
+            constant(wt, "w", {18, 20, 3, 3}, kind == 1 ? 0 : -128, kind == 1 ? 255 : 127) + ", " +
+            zero_points(kind != 1, kind, 18) + ", " +
+            (kind == 2 ? scales("sw", 18) : "float sw = {0.03}") + ", " + scales("bf", 18) + ", " +
+            constant("int32", "bq", {18}, -5000, 5000) +
+            ", float sb = {0.0006}> {\n dx = DequantizeLinear (x, sx, zx)\n dw = DequantizeLinear "
+            "<axis = 0> (w, sw, zw)\n b = DequantizeLinear (bq, sb)\n y = Conv <pads = [1, 1, 1, "
+            "1]> (dx, dw" +
+            (bias == 0   ? ""
+             : bias == 1 ? ", bf"
+                         : ", b") +
+            ")\n}\n";
+        agree_roughly(text, codes({2, 20, 9, 7}, x_signed), 1e-5, "conv_integer_to_float");
+      }
+}
+
 TEST_F(Quantised, FunctionsOfBytesAreTables) {
   const std::string head = "<ir_version: 10, opset_import: [\"\" : 24]>\nmain (";
   for (const char* function :

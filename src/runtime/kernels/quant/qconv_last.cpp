@@ -259,12 +259,13 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
   auto* const row_sums =
       reinterpret_cast<int32_t*>(scratch + plan.scratch_bytes() - plan.sum_bytes());
   const int64_t in_bytes = g.in_plane() * plan.channels();
-  const int64_t out_bytes = g.out_plane() * plan.outputs();
+  const int64_t element = finish.kind == QFinish::Kind::kByte ? 1 : 4;
+  const int64_t out_elements = g.out_plane() * plan.outputs();
   for (int64_t n = 0; n < g.batch; n += plan.batches) {
     const uint8_t* from = x + n * in_bytes;
     QFinish part = finish;
-    part.out = static_cast<std::byte*>(finish.out) + n * out_bytes;
-    if (part.rest != nullptr) part.rest += n * out_bytes;
+    part.out = static_cast<std::byte*>(finish.out) + n * out_elements * element;
+    if (part.rest != nullptr) part.rest += n * out_elements;
     if (plan.winograd) {
       q_winograd_run(plan, from, zero, packed, part, image);
       continue;
@@ -282,10 +283,11 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
     const auto run_group = [&](int64_t group) {
       const int64_t first = group * g.out_channels, skip = group * g.in_channels * plan.element;
       QFinish own = part;
-      own.out = static_cast<std::byte*>(part.out) + first;
+      own.out = static_cast<std::byte*>(part.out) + first * element;
       if (own.rest != nullptr) own.rest += first;
       if (own.column_add != nullptr) own.column_add += first;
       if (own.column_scale != nullptr) own.column_scale += first;
+      if (own.column_bias != nullptr) own.column_bias += first;
       const auto* x_of_group = reinterpret_cast<const std::byte*>(from) + skip;
       if (plan.zeros) {
         q_product_row_sums(plan.product, x_of_group, row_sums);
