@@ -899,7 +899,8 @@ QUANTISED = {"resnet50_qdq": ("resnet50", "QUInt8"), "resnet50_qdq_s8": ("resnet
              "mobilenet_v2_qdq_s8": ("mobilenet_v2", "QInt8"), "bert_base_int8": ("bert_base", None),
              "efficientnet_b0_qdq": ("efficientnet_b0", "QUInt8"), "yolo_v8_qdq": ("yolo_v8", "QUInt8"), "unet_qdq": ("unet", "QUInt8"),
              "wav2vec2_features_qdq": ("wav2vec2_features", "QUInt8"), "vit_b16_qdq": ("vit_b16", "QInt8"), "crnn_int8": ("crnn", None),
-             "conformer_int8": ("conformer", None), "t5_encoder_int8": ("t5_encoder", None)}
+             "conformer_int8": ("conformer", None), "t5_encoder_int8": ("t5_encoder", None), "resnet50_int8": ("resnet50", None),
+             "hifi_gan_int8": ("hifi_gan", None), "unet_3d_qdq": ("unet_3d", "QUInt8")}
 
 
 def quantised(name, folder):

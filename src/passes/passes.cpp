@@ -90,16 +90,17 @@ constexpr Pass kPasses[] = {
      "QuantizeLinear and DequantizeLinear of com.microsoft become those of the standard",
      kRuntimeLevel, standard_quantise},
     {"integer-regions",
-     "integer-operators and products of quantised tensors whose results stay floats, for the "
-     "runtime",
+     "integer-operators, products and convolutions of quantised tensors whose results stay floats, "
+     "for the runtime",
      kRuntimeLevel, integer_regions},
     {"byte-tables",
      "functions of single elements between DequantizeLinear and QuantizeLinear of bytes become "
      "tables of 256, in an operator of ai.tombolo",
      kRuntimeLevel, byte_tables},
     {"integer-layout",
-     "quantised convolutions and what lies between them have their channels last; limits and "
-     "residuals join them, in operators of ai.tombolo",
+     "quantised convolutions and what lies between them have their channels last; limits, "
+     "residuals "
+     "and what makes floats of their sums join them, in operators of ai.tombolo",
      kRuntimeLevel, integer_layout},
     {"weight-codes",
      "MatMul and Gemm whose constant weights alone are quantised become MatMulNBits, which keeps "
