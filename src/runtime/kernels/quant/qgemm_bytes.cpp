@@ -117,30 +117,65 @@ TOMBOLO_AVX2_INLINE void next_of_four(__m256i& left, __m256i& right, __m256i a,
       : "+x"(left), "+x"(right), "+x"(a), "=&x"(product)
       : "m"(from[0]), "m"(from[1]));
 }
+/// Products of halves to sums of 32 bits, those of what is left to sums of 16.
+TOMBOLO_AVX2_INLINE void add_half(__m256i& halves, __m256i& rest, __m256i high, __m256i low,
+                                  __m256i b, __m256i ones) {
+  __m256i product;
+  asm("vpmaddubsw %4, %3, %2\n\t"
+      "vpmaddwd %6, %2, %2\n\t"
+      "vpaddd %2, %0, %0\n\t"
+      "vpmaddubsw %4, %5, %2\n\t"
+      "vpaddw %2, %1, %1"
+      : "+x"(halves), "+x"(rest), "=&x"(product)
+      : "x"(high), "x"(b), "x"(low), "x"(ones));
+}
+TOMBOLO_AVX2_INLINE __m256i with_halves(__m256i sum, __m256i halves, __m256i rest, __m256i ones) {
+  const __m256i twice = _mm256_add_epi32(halves, halves);
+  return _mm256_add_epi32(sum, _mm256_add_epi32(twice, _mm256_madd_epi16(rest, ones)));
+}
 TOMBOLO_AVX2_INLINE void end_four(__m256i& sum, __m256i products, __m256i ones) {
   asm("vpmaddwd %2, %1, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "+x"(products) : "x"(ones));
 }
 
-/// Of so few rows that the panels take as long to come as to be multiplied: as 16-bit numbers,
-/// group by group.
+/// Of so few rows that the panels take as long to come as to be multiplied: halves of the rows'
+/// numbers, whose products fit with whatever weights, and what is left of them, 0 or 1, whose sums
+/// have room in 16 bits for some time.
 template <int kR>
-TOMBOLO_AVX2_INLINE void accumulate_wide(const QTile& t, __m256i from0, __m256i from1,
-                                         __m256i (&sum)[kR][2]) {
+TOMBOLO_AVX2_INLINE void accumulate_halves(const QTile& t, __m256i from0, __m256i from1,
+                                           __m256i (&sum)[kR][2]) {
   begin_sums(sum, from0, from1);
-  const __m256i low = _mm256_set1_epi16(255);
+  const __m256i ones = _mm256_set1_epi16(1), one = _mm256_set1_epi8(1),
+                half = _mm256_set1_epi8(127);
+  constexpr int64_t kRoom = 32767 / (2 * 128);  // groups whose remainders 16 bits hold
   const std::byte* next = t.next != nullptr ? t.next : t.b;
   for (int64_t s = 0; s < t.stretches; ++s) {
     RowPointers<std::byte, kR> a(t.a + (t.offsets != nullptr ? t.offsets[s] : 0), t.lda);
     const std::byte* b = t.b + s * t.stretch_bytes;
-    for (int64_t g = t.groups; g > 0; --g, a.advance(4), b += 64) {
-      _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
-      next += t.next_step;
-      alignas(32) std::byte wide[128];
-      widen_group(b, wide);
-      const __m256i b0 = load_bytes(wide), b1 = load_bytes(wide + 32);
+    for (int64_t left = t.groups; left > 0;) {
+      const int64_t part = std::min(left, kRoom);
+      left -= part;
+      __m256i halves[kR][2], rest[kR][2];
+      const __m256i zero = _mm256_setzero_si256();
+      begin_sums(halves, zero, zero);
+      begin_sums(rest, zero, zero);
+      for (int64_t g = part; g > 0; --g, a.advance(4), b += 64) {
+        _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
+        next += t.next_step;
+        const __m256i b0 = load_bytes(b), b1 = load_bytes(b + 32);
 #pragma GCC unroll 2
-      for (int r = 0; r < kR; ++r)
-        add_wide(sum[r][0], sum[r][1], group_of(a.at(r)), b0, b1, wide, low);
+        for (int r = 0; r < kR; ++r) {
+          const __m256i group = group_of(a.at(r));
+          const __m256i low = _mm256_and_si256(group, one),
+                        high = _mm256_and_si256(_mm256_srli_epi16(group, 1), half);
+          add_half(halves[r][0], rest[r][0], high, low, b0, ones);
+          add_half(halves[r][1], rest[r][1], high, low, b1, ones);
+        }
+      }
+#pragma GCC unroll 2
+      for (int r = 0; r < kR; ++r) {
+        sum[r][0] = with_halves(sum[r][0], halves[r][0], rest[r][0], ones);
+        sum[r][1] = with_halves(sum[r][1], halves[r][1], rest[r][1], ones);
+      }
     }
   }
 }
@@ -149,7 +184,7 @@ TOMBOLO_AVX2_INLINE void accumulate_wide(const QTile& t, __m256i from0, __m256i 
 template <int kR>
 TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1,
                                     __m256i (&sum)[kR][2]) {
-  if constexpr (kR <= kQUnsortedRows) return accumulate_wide<kR>(t, from0, from1, sum);
+  if constexpr (kR <= kQUnsortedRows) return accumulate_halves<kR>(t, from0, from1, sum);
   const QSorted& q = *t.sorted;
   if (q.less != 0) {
     const __m256i less = _mm256_set1_epi32(q.less);
@@ -417,30 +452,62 @@ TOMBOLO_AVX_VNNI_INLINE void add_dot(__m256i& sum, __m256i a, __m256i b) {
 
 constexpr int kDotRows = 6;
 
+/// Sums of a few rows would wait for themselves: groups take turns among so many of them.
+template <int kR>
+inline constexpr int kTurns = kR == 1   ? 4
+                              : kR == 2 ? 2
+                                        : 1;
+
 template <int kR, QDotKind kKind>
+TOMBOLO_AVX_VNNI_INLINE void add_group(const QTile& t, const RowPointers<std::byte, kR>& a, int at,
+                                       const std::byte* b, const std::byte*& next,
+                                       __m256i (&sum)[kR][2]) {
+  const __m256i b0 = load_bytes(b), b1 = load_bytes(b + 32);
+  if constexpr (kR >= kLeastAsking && kR <= kMostAsking)
+    _mm_prefetch(reinterpret_cast<const char*>(b) + t.ahead, _MM_HINT_T1);
+  if constexpr (kR > kMostAsking) {
+    _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
+    next += t.next_step;
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r) {
+    const __m256i av = group_of(a.at(r) + at);
+    add_dot<kKind>(sum[r][0], av, b0);
+    add_dot<kKind>(sum[r][1], av, b1);
+  }
+}
+
+template <int kR, QDotKind kKind, int... kTurn>
 TOMBOLO_AVX_VNNI_INLINE void accumulate_dots(const QTile& t, __m256i from0, __m256i from1,
-                                             __m256i (&sum)[kR][2]) {
-  begin_sums(sum, from0, from1);
+                                             __m256i (&sum)[kR][2],
+                                             std::integer_sequence<int, kTurn...>) {
+  constexpr int kCount = sizeof...(kTurn);
+  __m256i sums[kCount][kR][2];
+  const __m256i zero = _mm256_setzero_si256();
+  (begin_sums(sums[kTurn], kTurn == 0 ? from0 : zero, kTurn == 0 ? from1 : zero), ...);
   [[maybe_unused]] const std::byte* next = t.next != nullptr ? t.next : t.b;
   for (int64_t s = 0; s < t.stretches; ++s) {
     RowPointers<std::byte, kR> a(t.a + (t.offsets != nullptr ? t.offsets[s] : 0), t.lda);
     const std::byte* b = t.b + s * t.stretch_bytes;
-    for (int64_t g = t.groups; g > 0; --g, a.advance(4), b += 64) {
-      const __m256i b0 = load_bytes(b), b1 = load_bytes(b + 32);
-      if constexpr (kR >= kLeastAsking && kR <= kMostAsking)
-        _mm_prefetch(reinterpret_cast<const char*>(b) + t.ahead, _MM_HINT_T1);
-      if constexpr (kR > kMostAsking) {
-        _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
-        next += t.next_step;
-      }
-#pragma GCC unroll 8
-      for (int r = 0; r < kR; ++r) {
-        const __m256i av = group_of(a.at(r));
-        add_dot<kKind>(sum[r][0], av, b0);
-        add_dot<kKind>(sum[r][1], av, b1);
-      }
-    }
+    int64_t g = t.groups;
+    for (; g >= kCount; g -= kCount, a.advance(4 * kCount), b += 64 * kCount)
+      (add_group<kR, kKind>(t, a, 4 * kTurn, b + 64 * kTurn, next, sums[kTurn]), ...);
+    if constexpr (kCount > 1)
+      for (; g > 0; --g, a.advance(4), b += 64) add_group<kR, kKind>(t, a, 0, b, next, sums[0]);
   }
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r)
+    for (int i = 0; i < 2; ++i) {
+      sum[r][i] = sums[0][r][i];
+      ((kTurn == 0 ? void() : void(sum[r][i] = _mm256_add_epi32(sum[r][i], sums[kTurn][r][i]))),
+       ...);
+    }
+}
+
+template <int kR, QDotKind kKind>
+TOMBOLO_AVX_VNNI_INLINE void accumulate_dots(const QTile& t, __m256i from0, __m256i from1,
+                                             __m256i (&sum)[kR][2]) {
+  accumulate_dots<kR, kKind>(t, from0, from1, sum, std::make_integer_sequence<int, kTurns<kR>>());
 }
 
 template <int kR, QDotKind kKind>

@@ -57,14 +57,23 @@ TOMBOLO_INLINE void add_group(const QTile& t, const RowPointers<std::byte, kR>& 
   }
 }
 
+/// Sums of a few rows would wait for themselves: groups take turns among so many of them.
+template <int kR>
+inline constexpr int kTurns = kR == 1   ? 4
+                              : kR == 2 ? 2
+                                        : 1;
+
 /// On top of `from`.
-template <int kR, QDotKind kKind>
-TOMBOLO_INLINE void accumulate(const QTile& t, __m512i from0, __m512i from1,
-                               __m512i (&acc)[kR][2]) {
+template <int kR, QDotKind kKind, int... kTurn>
+TOMBOLO_INLINE void accumulate(const QTile& t, __m512i from0, __m512i from1, __m512i (&acc)[kR][2],
+                               std::integer_sequence<int, kTurn...>) {
+  constexpr int kCount = sizeof...(kTurn), kTimes = kGroups / kCount;
+  __m512i sums[kCount][kR][2];
+  const __m512i zero = _mm512_setzero_si512();
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) {
-    acc[r][0] = from0;
-    acc[r][1] = from1;
+    ((sums[kTurn][r][0] = kTurn == 0 ? from0 : zero), ...);
+    ((sums[kTurn][r][1] = kTurn == 0 ? from1 : zero), ...);
   }
   [[maybe_unused]] const std::byte* next = t.next != nullptr ? t.next : t.b;
   for (int64_t s = 0; s < t.stretches; ++s) {
@@ -73,9 +82,25 @@ TOMBOLO_INLINE void accumulate(const QTile& t, __m512i from0, __m512i from1,
     int64_t g = t.groups;
     for (; g >= kGroups; g -= kGroups, a.advance(4 * kGroups), b += 128 * kGroups)
 #pragma GCC unroll 4
-      for (int i = 0; i < kGroups; ++i) add_group<kR, kKind>(t, a, 4 * i, b + 128 * i, next, acc);
-    for (; g > 0; --g, a.advance(4), b += 128) add_group<kR, kKind>(t, a, 0, b, next, acc);
+      for (int i = 0; i < kTimes; ++i)
+        (add_group<kR, kKind>(t, a, 4 * (i * kCount + kTurn), b + 128 * (i * kCount + kTurn), next,
+                              sums[kTurn]),
+         ...);
+    for (; g > 0; --g, a.advance(4), b += 128) add_group<kR, kKind>(t, a, 0, b, next, sums[0]);
   }
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+    for (int i = 0; i < 2; ++i) {
+      acc[r][i] = sums[0][r][i];
+      ((kTurn == 0 ? void() : void(acc[r][i] = _mm512_add_epi32(acc[r][i], sums[kTurn][r][i]))),
+       ...);
+    }
+}
+
+template <int kR, QDotKind kKind>
+TOMBOLO_INLINE void accumulate(const QTile& t, __m512i from0, __m512i from1,
+                               __m512i (&acc)[kR][2]) {
+  accumulate<kR, kKind>(t, from0, from1, acc, std::make_integer_sequence<int, kTurns<kR>>());
 }
 
 template <int kR, QDotKind kKind>
