@@ -20,6 +20,14 @@ bool has_gaps(const ConvGeometry& g) {
   return g.stride[1] == 1 && g.stride[2] == 1 && (g.out[1] != g.in[1] || g.out[2] != g.in[2]);
 }
 
+/// What it takes to multiply so many rows, in rows: two loads beside those of each tile, or whole
+/// tiles of AMX.
+int64_t cost_of_rows(const QProduct& p, int64_t rows) {
+  if (p.amx) return (rows + 15) / 16 * 16;
+  const int64_t tile = q_tile_rows(rows, false, *p.inner);
+  return rows + 2 * ((rows + tile - 1) / tile);
+}
+
 /// Rows of the product of one group: all pixels, as far as one product takes them.
 void plan_rows(QConvPlan& plan) {
   const ConvGeometry& g = plan.shape;
@@ -29,11 +37,13 @@ void plan_rows(QConvPlan& plan) {
   p.tiles.clear();
   const int64_t row_bytes = plan.columns * plan.channels() * plan.element;
   const int64_t slice_bytes = g.stride[0] * plan.rows * row_bytes;
-  if (g.stride[1] == 1 && g.stride[2] == 1) {
+  const bool between = plan.copy || has_gaps(g);
+  const int64_t count =
+      between ? (height - 1) * plan.columns + width : plan.batches * height * width;
+  // Padding of large dilations is longer than the rows.
+  const bool apart = between && 13 * height * cost_of_rows(p, width) < 10 * cost_of_rows(p, count);
+  if (g.stride[1] == 1 && g.stride[2] == 1 && !apart) {
     // One row of pixels after the other, those between them too: nobody reads their results.
-    const bool between = plan.copy || has_gaps(g);
-    const int64_t count =
-        between ? (height - 1) * plan.columns + width : plan.batches * height * width;
     const int64_t period = between ? plan.columns : count;
     const int64_t useful = between ? width : count;
     for (int64_t d = 0; d < g.out[0]; ++d)
