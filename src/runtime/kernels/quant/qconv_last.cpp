@@ -134,6 +134,50 @@ void run_depthwise(const QConvPlan& plan, const uint8_t* x, const std::byte* pac
   });
 }
 
+/// sums[i]: of all that output pixel i of a group sees, from the sums of each pixel, for which
+/// there is room behind.
+void sum_windows(const QConvPlan& plan, const std::byte* x, int32_t* sums) {
+  const ConvGeometry& g = plan.shape;
+  const int64_t pixels = plan.pixels(), outputs = plan.batches * g.out_plane();
+  const bool each = g.taps() == 1 && pixels == outputs;
+  int32_t* const of_pixels = each ? sums : sums + outputs;
+  if (plan.element == 1)
+    q_row_sums(reinterpret_cast<const uint8_t*>(x), plan.channels(), pixels, g.in_channels, false,
+               plan.product.a_signed, of_pixels);
+  else
+    parallel(pixels, std::max<int64_t>(1, 65536 / g.in_channels), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const auto* from = reinterpret_cast<const int16_t*>(x) + i * plan.channels();
+        int32_t sum = 0;
+        for (int64_t c = 0; c < g.in_channels; ++c) sum += from[c];
+        of_pixels[i] = sum;
+      }
+    });
+  if (each) return;
+  const int64_t width = g.out[2], lines = outputs / width, step = g.stride[2];
+  parallel(lines, std::max<int64_t>(1, 65536 / (width * g.taps())),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t line = begin; line < end; ++line) {
+               const int64_t y = line % g.out[1], z = line / g.out[1];  // slices, or images of one
+               int32_t* to = sums + line * width;
+               std::fill_n(to, width, 0);
+               for (int64_t d = 0; d < g.kernel[0]; ++d)
+                 for (int64_t i = 0; i < g.kernel[1]; ++i)
+                   for (int64_t j = 0; j < g.kernel[2]; ++j) {
+                     const int32_t* from = of_pixels +
+                                           ((z * g.stride[0] + d * g.dilation[0]) * plan.rows +
+                                            y * g.stride[1] + i * g.dilation[1]) *
+                                               plan.columns +
+                                           j * g.dilation[2];
+                     if (step == 1)
+                       for (int64_t c = 0; c < width; ++c) to[c] += from[c];
+                     else
+                       for (int64_t c = 0; c < width; ++c) to[c] += from[c * step];
+                   }
+             }
+           });
+}
+
 }  // namespace
 
 int32_t product_zero(const QConvPlan& plan, int32_t zero) {
@@ -151,6 +195,7 @@ QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest, c
     g.in[0] = g.out[0] = 1;
   }
   const bool deep = g.in[0] != 1 || g.kernel[0] != 1 || g.out[0] != 1;
+  if (!deep) g.stride[0] = 1;
   plan.x_signed = x_signed;
   plan.zeros = zeros;
   if (!zeros && !deep && q_winograd_takes(g, w, flip)) {
@@ -300,7 +345,7 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
       if (own.column_bias != nullptr) own.column_bias += first;
       const auto* x_of_group = reinterpret_cast<const std::byte*>(from) + skip;
       if (plan.zeros) {
-        q_product_row_sums(plan.product, x_of_group, row_sums);
+        sum_windows(plan, x_of_group, row_sums);
         own.row_sum = row_sums;
         own.zero += first;
       }

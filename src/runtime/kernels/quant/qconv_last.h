@@ -28,9 +28,14 @@ struct QConvPlan {
   int64_t batches = 1;    ///< images that one product takes
   QProduct product;       ///< of one group
   size_t weight_bytes = 0, image_bytes = 0;
-  /// Sums of what each output pixel sees, behind the image: what the weights' zero points multiply.
+  int64_t pixels() const {  ///< that one product reads from
+    return copy ? slices * rows * columns : batches * shape.in_plane();
+  }
+  /// Sums of what each output pixel sees, which the weights' zero points multiply, and of each
+  /// pixel, behind the image.
   size_t sum_bytes() const {
-    return zeros && !depthwise ? static_cast<size_t>(batches * shape.out_plane()) * 4 : 0;
+    return zeros && !depthwise ? static_cast<size_t>(batches * shape.out_plane() + pixels()) * 4
+                               : 0;
   }
   size_t scratch_bytes() const { return (image_bytes + 63) / 64 * 64 + sum_bytes(); }
   int64_t outputs() const { return shape.groups * shape.out_channels; }

@@ -547,36 +547,6 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   });
 }
 
-void q_product_row_sums(const QProduct& p, const std::byte* a, int32_t* sums) {
-  const auto of_stretch = [&](const std::byte* from) {
-    if (p.inner->element == 1) {
-      // A signed byte is the unsigned one with its first bit turned, less 128.
-      return q_sum_bytes(reinterpret_cast<const uint8_t*>(from), p.run, p.a_signed ? 0x80 : 0) -
-             (p.a_signed ? 128 * p.run : 0);
-    }
-    int64_t sum = 0;
-    const auto* wide = reinterpret_cast<const int16_t*>(from);
-    for (int64_t i = 0; i < p.run; ++i) sum += wide[i];
-    return sum;
-  };
-  const int64_t work = p.run * static_cast<int64_t>(p.offsets.size()) * 8;
-  parallel(static_cast<int64_t>(p.tiles.size()), std::max<int64_t>(1, 65536 / work),
-           [&](int64_t begin, int64_t end) {
-             for (int64_t i = begin; i < end; ++i) {
-               const QTileRows& rows = p.tiles[static_cast<size_t>(i)];
-               for (int32_t r = rows.first_run; r < rows.last_run; ++r) {
-                 const QRun& run = p.runs[static_cast<size_t>(r)];
-                 for (int64_t j = 0; j < run.count; ++j) {
-                   int64_t sum = 0;
-                   for (const int64_t offset : p.offsets)
-                     sum += of_stretch(a + rows.offset + (run.from + j) * p.lda + offset);
-                   sums[run.to + j] = static_cast<int32_t>(sum);
-                 }
-               }
-             }
-           });
-}
-
 void qgemm(int64_t m, int64_t n, int64_t k, const std::byte* a, const std::byte* b,
            const QFinish& finish, const QTiles& tiles) {
   if (m <= 0 || n <= 0) return;

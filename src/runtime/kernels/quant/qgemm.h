@@ -252,8 +252,6 @@ bool q_use_amx(int64_t m);
 /// m rows of A, lda bytes apart, times n columns.
 QProduct q_plan_rows(int64_t m, int64_t n, int64_t k, int64_t lda, bool a_signed = false,
                      const QTiles& tiles = q_tiles());
-/// sums[i]: of all of A that row i of the result is made of.
-void q_product_row_sums(const QProduct& product, const std::byte* a, int32_t* sums);
 /// Threaded. `a_bytes` may be read from `a`.
 void q_product(const QProduct& product, const std::byte* a, int64_t a_bytes, const std::byte* b,
                const QFinish& finish);
