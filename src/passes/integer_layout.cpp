@@ -155,6 +155,8 @@ class ChannelsLast {
     }
     if (attributes.get_int("training_mode", 0) != 0) return false;
     const auto epsilon = static_cast<double>(attributes.get_float("epsilon", 1e-5f));
+    for (size_t i = 0; i < count; ++i)
+      if (!(values[3][i] + epsilon > 0)) return false;
     for (size_t i = 0; i < count; ++i) {
       const double by = values[0][i] / std::sqrt(values[3][i] + epsilon);
       ends.scale[i] *= by;

@@ -120,11 +120,14 @@ bool supports_last(const KernelQuery& q) {
          one_scale(q, kSumScale, kSumZero) && q.dtype(kZZero) == q.dtype(kZ);
 }
 
-/// Plans the sums and packs the weights; gives the geometry of the operator.
+/// Plans the sums and packs the weights; gives the geometry of the operator. `images`: whether the
+/// plan is for one image after the other.
 Result<ConvGeometry> prepare_sums(const PrepareContext& context, size_t w_at, size_t zero_at,
-                                  bool rest, SumState& s) {
+                                  bool rest, bool images, SumState& s) {
   LiveTaps live;
-  const ConvGeometry shape = *geometry(context, w_at, live);
+  const ConvGeometry given = *geometry(context, w_at, live);
+  ConvGeometry shape = given;
+  if (images) shape.batch = 1;
   const uint8_t* w = context.constant(w_at)->data<uint8_t>();
   std::vector<uint8_t> room;
   if (!live.whole()) {
@@ -153,14 +156,14 @@ Result<ConvGeometry> prepare_sums(const PrepareContext& context, size_t w_at, si
                                                  s.zeros.empty() ? nullptr : s.zeros.data(), target,
                                                  reinterpret_cast<int32_t*>(target + weights));
                                }));
-  return shape;
+  return given;
 }
 
 Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context) {
   auto state = std::make_unique<LastState>();
   LastState& s = *state;
   s.has_rest = context.has_input(kZ);
-  TRY(const ConvGeometry shape, prepare_sums(context, kW, kWZero, s.has_rest, s));
+  TRY(const ConvGeometry shape, prepare_sums(context, kW, kWZero, s.has_rest, false, s));
   const int64_t outputs = s.plan.outputs();
   s.out_type = context.dtype(s.has_rest ? kSumZero : kYZero);
   const bool is_signed = s.out_type == DType::kInt8;
@@ -232,8 +235,8 @@ Status run_last(KernelRun& run) {
 
 /// ConvIntegerToFloat: sums become floats with channels last, which are turned.
 struct FloatState final : SumState {
-  int64_t pixels = 1;       ///< of the output, of one image
-  size_t floats_bytes = 0;  ///< of all images, with channels last
+  int64_t images = 1, pixels = 1;  ///< of the output, and of one of its images
+  size_t floats_bytes = 0;         ///< of one image, with channels last
 };
 
 bool supports_to_float(const KernelQuery& q) {
@@ -250,11 +253,12 @@ Result<std::unique_ptr<KernelState>> prepare_to_float(const PrepareContext& cont
   auto state = std::make_unique<FloatState>();
   FloatState& s = *state;
   // The loop for channels one by one makes bytes; as groups of one they are products.
-  TRY(const ConvGeometry shape, prepare_sums(context, kIntegerW, kIntegerWZero, true, s));
+  TRY(const ConvGeometry shape, prepare_sums(context, kIntegerW, kIntegerWZero, true, true, s));
   const int64_t outputs = s.plan.outputs();
   s.output = output_dims(shape, outputs, context.dims(kX).size() - 2);
+  s.images = shape.batch;
   s.pixels = shape.out_plane();
-  s.floats_bytes = static_cast<size_t>((shape.batch * s.pixels * outputs * 4 + 63) / 64 * 64);
+  s.floats_bytes = static_cast<size_t>((s.pixels * outputs * 4 + 63) / 64 * 64);
   s.scratch_bytes =
       s.floats_bytes + static_cast<size_t>(outputs + 64) * 8 + 128 + s.plan.scratch_bytes();
   return state;
@@ -284,21 +288,22 @@ Status run_to_float(KernelRun& run) {
   if (!s.zeros.empty()) finish.zero = s.zeros.data();
   finish.out = floats;
   finish.ldo = outputs;
-  run_qconv_last(s.plan, run.data<uint8_t>(kX), static_cast<uint8_t>(x_zero), s.packed, finish,
-                 image);
-  const auto* from = reinterpret_cast<const std::byte*>(floats);
-  auto* to = y->data<std::byte>();
+  const int64_t in_bytes = run.input(kX).size() / s.images;
   constexpr int64_t kStrip = 64;
   const int64_t strips = (pixels + kStrip - 1) / kStrip;
-  run.parallel_for(
-      y->size() / (pixels * outputs) * strips, std::max<int64_t>(1, 16384 / (kStrip * outputs)),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t task = begin; task < end; ++task) {
-          const int64_t at = task / strips * outputs * pixels, first = task % strips * kStrip;
-          transpose_tile(from + (at + first * outputs) * 4, outputs, to + (at + first) * 4, pixels,
-                         std::min(kStrip, pixels - first), outputs, 4);
-        }
-      });
+  const auto* from = reinterpret_cast<const std::byte*>(floats);
+  for (int64_t n = 0; n < s.images; ++n) {
+    run_qconv_last(s.plan, run.data<uint8_t>(kX) + n * in_bytes, static_cast<uint8_t>(x_zero),
+                   s.packed, finish, image);
+    std::byte* to = y->data<std::byte>() + n * outputs * pixels * 4;
+    run.parallel_for(strips, std::max<int64_t>(1, 16384 / (kStrip * outputs)),
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t first = begin * kStrip; first < std::min(end * kStrip, pixels);
+                            first += kStrip)
+                         transpose_tile(from + first * outputs * 4, outputs, to + first * 4, pixels,
+                                        std::min(kStrip, pixels - first), outputs, 4);
+                     });
+  }
   return ok();
 }
 
