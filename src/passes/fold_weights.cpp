@@ -9,6 +9,7 @@
 
 #include "base/float_formats.h"
 #include "ir/borrowed.h"
+#include "passes/by_channel.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
 #include "passes/slice_bounds.h"
@@ -27,6 +28,8 @@ struct Linear {
   int64_t channels = 0;
   size_t rank = 0;          ///< of the output
   size_t channel_axis = 1;  ///< of the output
+
+  Channels output() const { return {rank, channel_axis, channels}; }
 };
 
 /// `value` is the output of such a node, read by nobody else.
@@ -85,35 +88,12 @@ std::optional<Linear> linear(const Rewriter& rewriter, const Value* value, const
   return found;
 }
 
-/// Makes `constant`, broadcast against the linear node's output, one number a channel. Nothing when
-/// it differs along another axis, or would give the output more axes.
-std::optional<std::vector<double>> by_channel(const Rewriter& rewriter, const Value* constant,
-                                              const Linear& linear) {
-  const auto dims = rewriter.is_constant(constant) ? rewriter.dims(constant) : std::nullopt;
-  if (!dims || dims->size() > linear.rank) return std::nullopt;
-  const size_t skipped = linear.rank - dims->size();
-  bool whole = false;
-  for (size_t i = 0; i < dims->size(); ++i) {
-    if ((*dims)[i] == 1) continue;
-    if (i + skipped != linear.channel_axis || (*dims)[i] != linear.channels) return std::nullopt;
-    whole = true;
-  }
-  const Tensor* tensor = rewriter.constant(constant);
-  if (tensor == nullptr || !is_float(tensor->dtype())) return std::nullopt;
-  std::vector<double> out(static_cast<size_t>(linear.channels));
-  for (size_t c = 0; c < out.size(); ++c) {
-    out[c] = tensor->get_double(whole ? static_cast<int64_t>(c) : 0);
-    if (!std::isfinite(out[c])) return std::nullopt;
-  }
-  return out;
-}
-
 /// The node's bias as doubles (its factor beta included), zeros where it has none.
 std::optional<std::vector<double>> bias_of(const Rewriter& rewriter, const Linear& linear) {
   std::vector<double> out(static_cast<size_t>(linear.channels), 0.0);
   const Value* bias = linear.node->input(2);
   if (bias == nullptr || linear.kind == Kind::kMatMul) return out;
-  const auto found = by_channel(rewriter, bias, linear);
+  const auto found = by_channel(rewriter, bias, linear.output());
   const auto dims = rewriter.dims(bias);
   // A convolution's bias stands along the channels, whatever axis broadcasting would give it.
   if (linear.kind != Kind::kGemm) {
@@ -370,36 +350,6 @@ Result<bool> absorb(Rewriter& rewriter, Linear& linear, const std::vector<double
   return true;
 }
 
-/// y = factor x + shift, by channels.
-struct Affine {
-  std::vector<double> factor, shift;
-};
-
-/// What a BatchNormalization of `channels` constant statistics does.
-std::optional<Affine> batch_norm_affine(const Rewriter& rewriter, const Node& node,
-                                        int64_t channels) {
-  if (!rewriter.is(&node, "BatchNormalization") || node.inputs().size() < 5) return std::nullopt;
-  const AttributeReader attributes(node);
-  if (attributes.get_int("training_mode", 0) != 0) return std::nullopt;
-  for (size_t i = 1; i < node.outputs().size(); ++i)
-    if (node.output(i) != nullptr && node.output(i)->has_uses()) return std::nullopt;
-  const double epsilon = attributes.get_float("epsilon", 1e-5f);
-  std::vector<double> numbers[4];
-  for (size_t i = 0; i < 4; ++i) {
-    const Tensor* tensor = rewriter.constant(node.input(i + 1));
-    if (tensor == nullptr || tensor->size() != channels) return std::nullopt;
-    for (int64_t c = 0; c < tensor->size(); ++c) numbers[i].push_back(tensor->get_double(c));
-  }
-  Affine affine;
-  for (size_t c = 0; c < numbers[0].size(); ++c) {
-    const double k = numbers[0][c] / std::sqrt(numbers[3][c] + epsilon);
-    affine.factor.push_back(k);
-    affine.shift.push_back(numbers[1][c] - k * numbers[2][c]);
-    if (!std::isfinite(k) || !std::isfinite(affine.shift.back())) return std::nullopt;
-  }
-  return affine;
-}
-
 Result<bool> absorb_batch_norm(Rewriter& rewriter, Node& node) {
   if (!rewriter.is(&node, "BatchNormalization")) return false;
   auto found = linear(rewriter, node.input(0), node);
@@ -450,7 +400,7 @@ Result<bool> absorb_arithmetic(Rewriter& rewriter, Node& node) {
     if (node.input(side) == nullptr || node.input(1 - side) == nullptr) continue;
     auto found = linear(rewriter, node.input(side), node);
     if (!found) continue;
-    const auto numbers = by_channel(rewriter, node.input(1 - side), *found);
+    const auto numbers = by_channel(rewriter, node.input(1 - side), found->output());
     if (!numbers) continue;
     std::vector<double> factor(numbers->size(), 1.0), shift(numbers->size(), 0.0);
     for (size_t c = 0; c < numbers->size(); ++c) {

@@ -50,15 +50,6 @@ std::optional<Activation> activation_of(const Rewriter& rewriter, const Node& no
   return std::nullopt;
 }
 
-/// The only reader of `value`, in the same graph.
-Node* only_reader(const Value* value, const Graph& graph) {
-  if (!Rewriter::single_use(value)) return nullptr;
-  Node* node = value->uses()[0].node;
-  return &node->graph() == &graph && node->outputs().size() == 1 && node->output(0) != nullptr
-             ? node
-             : nullptr;
-}
-
 /// A node, and what behind it can join it.
 class Chain {
  public:
@@ -97,7 +88,7 @@ class Chain {
   }
 
  private:
-  Node* reader() const { return only_reader(last_->output(0), node_.graph()); }
+  Node* reader() const { return Rewriter::only_reader(last_->output(0), node_.graph()); }
   void take(Node& node) {
     taken_.push_back(&node);
     last_ = &node;

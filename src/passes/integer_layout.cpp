@@ -6,12 +6,11 @@
 // turned; scales, biases and normalisation of each output join them in ConvIntegerToFloat.
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "passes/attributes.h"
+#include "passes/by_channel.h"
 #include "passes/passes.h"
 #include "passes/runtime_operators.h"
 
@@ -101,36 +100,15 @@ class ChannelsLast {
     bool biased = false;
   };
 
-  /// The values that each of a tensor's channels has, of `rank` axes; none where they differ within
-  /// a channel.
-  std::optional<std::vector<double>> of_channels(const Value* value, size_t rank, int64_t count) {
-    const Tensor* tensor = r_.constant(value);
-    if (tensor == nullptr || tensor->dtype() != DType::kFloat32 || tensor->rank() > rank)
-      return std::nullopt;
-    const bool each = tensor->size() == count && tensor->rank() + 1 >= rank &&
-                      tensor->dim(tensor->rank() + 1 - rank) == count;
-    if (!each && tensor->size() != 1) return std::nullopt;
-    std::vector<double> values;
-    for (int64_t i = 0; i < count; ++i) values.push_back(tensor->get_double(each ? i : 0));
-    return values;
-  }
-
   /// Lets a node that follows join; `value` is what it reads.
   bool joins(const Node& node, const Value* value, size_t rank, Ends& ends) {
-    const size_t count = ends.scale.size();
-    const auto channels = static_cast<int64_t>(count);
-    if (r_.is(&node, "Mul") || r_.is(&node, "Add")) {
-      const bool product = r_.is(&node, "Mul");
+    const auto count = static_cast<int64_t>(ends.scale.size());
+    if (const bool product = r_.is(&node, "Mul"); product || r_.is(&node, "Add")) {
       Value* other = node.input(node.input(0) == value ? 1 : 0);
-      if (other == value) return false;
-      if (const auto values = of_channels(other, rank, channels)) {
-        for (size_t i = 0; i < count; ++i) {
-          if (product) {
-            ends.scale[i] *= (*values)[i];
-            ends.bias[i] *= (*values)[i];
-          } else {
-            ends.bias[i] += (*values)[i];
-          }
+      if (const auto numbers = by_channel(r_, other, {rank, 1, count})) {
+        for (size_t i = 0; i < numbers->size(); ++i) {
+          if (product) ends.scale[i] *= (*numbers)[i];
+          ends.bias[i] = product ? ends.bias[i] * (*numbers)[i] : ends.bias[i] + (*numbers)[i];
         }
         ends.biased |= !product;
         return true;
@@ -143,24 +121,12 @@ class ChannelsLast {
       ends.factor = other;
       return true;
     }
-    if (!r_.is(&node, "BatchNormalization") || node.input(0) != value) return false;
-    const AttributeReader attributes(node);
-    std::vector<double> values[4];
-    for (size_t k = 0; k < 4; ++k) {
-      const Tensor* tensor = r_.constant(node.input(k + 1));
-      if (tensor == nullptr || tensor->dtype() != DType::kFloat32 || tensor->rank() != 1 ||
-          tensor->size() != channels)
-        return false;
-      for (int64_t i = 0; i < channels; ++i) values[k].push_back(tensor->get_double(i));
-    }
-    if (attributes.get_int("training_mode", 0) != 0) return false;
-    const auto epsilon = static_cast<double>(attributes.get_float("epsilon", 1e-5f));
-    for (size_t i = 0; i < count; ++i)
-      if (!(values[3][i] + epsilon > 0)) return false;
-    for (size_t i = 0; i < count; ++i) {
-      const double by = values[0][i] / std::sqrt(values[3][i] + epsilon);
-      ends.scale[i] *= by;
-      ends.bias[i] = (ends.bias[i] - values[2][i]) * by + values[1][i];
+    if (node.input(0) != value) return false;
+    const auto affine = batch_norm_affine(r_, node, count);
+    if (!affine) return false;
+    for (size_t i = 0; i < ends.scale.size(); ++i) {
+      ends.scale[i] *= affine->factor[i];
+      ends.bias[i] = ends.bias[i] * affine->factor[i] + affine->shift[i];
     }
     ends.biased = true;
     return true;
@@ -177,32 +143,26 @@ class ChannelsLast {
     for (const size_t i : {size_t(0), size_t(1)}) {
       const DType type = r_.dtype(node.input(i));
       zeros[i] = node.input(i + 2);
-      if (zeros[i] == nullptr) {
-        const Tensor zero = type == DType::kInt8
-                                ? Tensor::of<int8_t>(type, {}, std::vector<int8_t>{0})
-                                : Tensor::of<uint8_t>(type, {}, std::vector<uint8_t>{0});
-        zeros[i] = r_.initializer(graph_, zero, "zero_point");
-      }
+      if (zeros[i] == nullptr) zeros[i] = r_.byte_initializer(graph_, type, 0, "zero_point");
       const auto dims = r_.dims(zeros[i]);
       if (!dims || dims->size() > 1 || r_.dtype(zeros[i]) != type) return false;
       const int64_t size = dims->empty() ? 1 : (*dims)[0];
       if (size != 1 && (i == 0 || size != outputs)) return false;
     }
     if (r_.constant(zeros[1]) == nullptr) return false;
-    Node* cast = reader(node.output(0));
+    Node* cast = Rewriter::only_reader(node.output(0), graph_);
     if (!r_.is(cast, "Cast") || r_.dtype(cast->output(0)) != DType::kFloat32) return false;
     Ends ends;
     ends.scale.assign(static_cast<size_t>(outputs), 1.0);
     ends.bias.assign(static_cast<size_t>(outputs), 0.0);
     Node* last = cast;
-    for (Node* next = reader(last->output(0)); next != nullptr && next->outputs().size() == 1 &&
-                                               joins(*next, last->output(0), rank, ends);
-         next = reader(last->output(0)))
+    while (Node* next = Rewriter::only_reader(last->output(0), graph_)) {
+      if (!joins(*next, last->output(0), rank, ends)) break;
       last = next;
-    const auto one = [&] {
-      return r_.initializer(graph_, Tensor::of<float>(DType::kFloat32, {}, std::vector<float>{1}),
-                            "scale");
-    };
+    }
+    if (ends.factor == nullptr)
+      ends.factor = r_.initializer(
+          graph_, Tensor::of<float>(DType::kFloat32, {}, std::vector<float>{1}), "scale");
     const auto floats = [&](const std::vector<double>& values, Text name) {
       const int64_t dims[] = {outputs};
       return r_.initializer(graph_,
@@ -210,24 +170,14 @@ class ChannelsLast {
                                               std::vector<float>(values.begin(), values.end())),
                             name);
     };
-    std::vector<Value*> inputs = {to_last(node.input(0), node, rank),
-                                  node.input(1),
-                                  ends.factor != nullptr ? ends.factor : one(),
-                                  floats(ends.scale, "scale"),
-                                  zeros[0],
-                                  zeros[1]};
+    std::vector<Value*> inputs = {to_last(node.input(0), node, rank), node.input(1), ends.factor,
+                                  floats(ends.scale, "scale"),        zeros[0],      zeros[1]};
     if (ends.biased) inputs.push_back(floats(ends.bias, "bias"));
     Node& made = r_.add(*last, "ConvIntegerToFloat", inputs, last->output(0)->name(), 1, kOwn);
     copy_attributes(node, made);
     r_.touch(made);
     r_.supersede(*last->output(0), *made.output(0));
     return true;
-  }
-  /// The only node that reads a value, in this graph.
-  Node* reader(const Value* value) const {
-    if (!Rewriter::single_use(value)) return nullptr;
-    Node* node = value->uses()[0].node;
-    return &node->graph() == &graph_ ? node : nullptr;
   }
 
   bool pool(Node& node) {

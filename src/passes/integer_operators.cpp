@@ -97,18 +97,10 @@ class Sandwich {
     if (!w) return 0;
     std::vector<float> bias;
     if (q_.input(2) != nullptr) {
-      Node* node = r_.producer(q_.input(2), "DequantizeLinear");
-      const Tensor* given = r_.constant(node != nullptr ? node->input(0) : q_.input(2));
-      const Tensor* steps = node != nullptr ? r_.constant(node->input(1)) : nullptr;
-      if (given == nullptr || given->size() != count || (node == nullptr) != (steps == nullptr) ||
-          (steps != nullptr && (!plain(*node) || given->dtype() != DType::kInt32 ||
-                                (steps->size() != 1 && steps->size() != count) ||
-                                (node->input(2) != nullptr && one_value(node->input(2)) != 0))))
-        return 0;
+      const auto given = read_bias(q_.input(2), count);
+      if (!given) return 0;
       for (int64_t i = 0; i < count; ++i)
-        bias.push_back(static_cast<float>(
-            given->get_double(i) *
-            (steps != nullptr ? steps->get_double(steps->size() == 1 ? 0 : i) : 1.0)));
+        bias.push_back(static_cast<float>(given->numbers->get_double(i) * given->step(i)));
     }
     std::vector<float> scales;
     for (int64_t i = 0; i < count; ++i)
@@ -183,10 +175,7 @@ class Sandwich {
   /// The zero point as an input: one is made where none was given.
   Value* zero_of(const Codes& codes) {
     if (codes.zero != nullptr) return codes.zero;
-    const DType dtype = r_.dtype(codes.codes);
-    Tensor zero = dtype == DType::kInt8 ? Tensor::of<int8_t>(dtype, {}, std::vector<int8_t>{0})
-                                        : Tensor::of<uint8_t>(dtype, {}, std::vector<uint8_t>{0});
-    return r_.initializer(q_.graph(), zero, "zero_point");
+    return r_.byte_initializer(q_.graph(), r_.dtype(codes.codes), 0, "zero_point");
   }
 
   int64_t code(double number) const {
@@ -257,31 +246,46 @@ class Sandwich {
     return w.zero != nullptr ? w.zero : zero_of(Codes{w.codes, w.scale, nullptr, 0, 0});
   }
 
-  /// The bias in steps of the sums. One of other steps may be rounded where that is little.
-  std::optional<Value*> bias_of(Value* bias, const Codes& x, const Weights& w, int64_t count) {
-    if (bias == nullptr) return nullptr;
+  /// A constant bias of `count` floats, or of integers behind a DequantizeLinear.
+  struct Bias {
+    Node* dequantize;
+    const Tensor* numbers;
+    const Tensor* scale;  ///< null: they are floats
+
+    double step(int64_t i) const {
+      return scale == nullptr ? 1 : scale->get_double(scale->size() == 1 ? 0 : i);
+    }
+  };
+  std::optional<Bias> read_bias(Value* bias, int64_t count) const {
     Node* node = r_.producer(bias, "DequantizeLinear");
     const Tensor* given = r_.constant(node != nullptr ? node->input(0) : bias);
     if (given == nullptr || given->size() != count ||
         (given->rank() != 1 && !(given->rank() == 2 && given->dim(0) == 1)))
       return std::nullopt;
-    const Tensor* scale = nullptr;
-    if (node != nullptr) {
-      scale = r_.constant(node->input(1));
-      const auto zero = node->input(2) == nullptr ? 0.0 : one_value(node->input(2));
-      if (given->dtype() != DType::kInt32 || scale == nullptr || zero != 0.0 || !plain(*node) ||
-          (scale->size() != 1 && scale->size() != count))
-        return std::nullopt;
-    } else if (given->dtype() != DType::kFloat32) {
+    if (node == nullptr)
+      return given->dtype() == DType::kFloat32 ? std::optional(Bias{nullptr, given, nullptr})
+                                               : std::nullopt;
+    const Tensor* scale = r_.constant(node->input(1));
+    const auto zero = node->input(2) == nullptr ? 0.0 : one_value(node->input(2));
+    if (given->dtype() != DType::kInt32 || scale == nullptr || zero != 0.0 || !plain(*node) ||
+        (scale->size() != 1 && scale->size() != count))
       return std::nullopt;
-    }
+    return Bias{node, given, scale};
+  }
+
+  /// The bias in steps of the sums. One of other steps may be rounded where that is little.
+  std::optional<Value*> bias_of(Value* bias, const Codes& x, const Weights& w, int64_t count) {
+    if (bias == nullptr) return nullptr;
+    const auto read = read_bias(bias, count);
+    if (!read) return std::nullopt;
+    const auto [node, given, scale] = *read;
     std::vector<int32_t> sums(static_cast<size_t>(count));
     bool same = node != nullptr && given->rank() == 1;
     for (int64_t i = 0; i < count; ++i) {
       const double step = x.step * w.steps[w.steps.size() == 1 ? 0 : static_cast<size_t>(i)];
       double number = given->get_double(i);
       if (scale != nullptr) {
-        const double own = scale->get_double(scale->size() == 1 ? 0 : i);
+        const double own = read->step(i);
         if (std::fabs(own - step) <= 1e-5 * step) {
           sums[static_cast<size_t>(i)] = static_cast<int32_t>(number);
           continue;
@@ -312,13 +316,7 @@ class Sandwich {
     if (low_ > least_ || high_ < greatest_) {
       const DType dtype = r_.dtype(q_.output(0));
       const auto limit = [&](int64_t number) {
-        return r_.initializer(
-            q_.graph(),
-            dtype == DType::kInt8
-                ? Tensor::of<int8_t>(dtype, {}, std::vector<int8_t>{static_cast<int8_t>(number)})
-                : Tensor::of<uint8_t>(dtype, {},
-                                      std::vector<uint8_t>{static_cast<uint8_t>(number)}),
-            "limit");
+        return r_.byte_initializer(q_.graph(), dtype, number, "limit");
       };
       Node& clip = r_.add(q_, "Clip", {result, limit(low_), limit(high_)}, q_.output(0)->name());
       result = clip.output(0);

@@ -212,6 +212,14 @@ bool Rewriter::single_use(const Value* value) {
   return value != nullptr && value->uses().size() == 1 && value->output_uses() == 0;
 }
 
+Node* Rewriter::only_reader(const Value* value, const Graph& graph) {
+  if (!single_use(value)) return nullptr;
+  Node* node = value->uses()[0].node;
+  return &node->graph() == &graph && node->outputs().size() == 1 && node->output(0) != nullptr
+             ? node
+             : nullptr;
+}
+
 bool Rewriter::is_read(const Value* value) {
   return value != nullptr && (value->has_uses() || value->output_uses() != 0);
 }
@@ -326,6 +334,15 @@ Value* Rewriter::define(Graph& graph, Constant constant) {
 
 Value* Rewriter::ints_initializer(Graph& graph, std::span<const int64_t> values, Text hint) {
   return initializer(graph, Tensor::int64s(values), hint);
+}
+
+Value* Rewriter::byte_initializer(Graph& graph, DType dtype, int64_t number, Text hint) {
+  const std::vector<uint8_t> code = {static_cast<uint8_t>(number)};
+  const std::vector<int8_t> signed_code = {static_cast<int8_t>(number)};
+  return initializer(graph,
+                     dtype == DType::kInt8 ? Tensor::of<int8_t>(dtype, {}, signed_code)
+                                           : Tensor::of<uint8_t>(dtype, {}, code),
+                     hint);
 }
 
 bool Rewriter::replaceable(const Value& from, const Value& to) const {

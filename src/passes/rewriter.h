@@ -79,6 +79,8 @@ class Rewriter {
   Node* producer(const Value* value, Text op) const;
   /// One node reads the value, once, and it is no output of a graph.
   static bool single_use(const Value* value);
+  /// The node that alone reads the value, in `graph`, if it gives one value itself.
+  static Node* only_reader(const Value* value, const Graph& graph);
   /// Somebody reads the value, a node or the graph's caller; not where it is null.
   static bool is_read(const Value* value);
   const OpDecl* declaration(const Node& node) const;  ///< null for functions and unknown operators
@@ -99,6 +101,8 @@ class Rewriter {
   Value* initializer(Graph& graph, DType dtype, std::span<const int64_t> dims,
                      std::shared_ptr<const Deferred> elements, Text hint);
   Value* ints_initializer(Graph& graph, std::span<const int64_t> values, Text hint);
+  /// One number of int8 or uint8, without axes.
+  Value* byte_initializer(Graph& graph, DType dtype, int64_t number, Text hint);
   /// All that reads `from` reads `to` instead. A name of the graph's interface stays: `to` takes it
   /// over, or, where that cannot be, an Identity keeps it (false is returned then, and when that
   /// Identity is already there nothing happens).

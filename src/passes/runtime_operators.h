@@ -36,6 +36,9 @@
 //   Swish (alpha); Gelu; GeluTanh; Elu (alpha); Softplus; Mish.
 // Only float32: what has no fast kernel is better left in parts.
 
+#include <cstdint>
+#include <vector>
+
 #include "ir/storage.h"
 
 namespace tombolo::passes {
@@ -44,8 +47,7 @@ inline constexpr Text kMicrosoft = "com.microsoft", kOwn = "ai.tombolo";
 
 /// Whether ConvIntegerToFloat takes weights of these dimensions: of few outputs a group most of
 /// what it multiplies at once would be empty.
-template <typename Sizes>
-bool convolves_integers(const Sizes& w, int64_t groups) {
+inline bool convolves_integers(const std::vector<int64_t>& w, int64_t groups) {
   constexpr int64_t kFewOutputs = 8;
   return w.size() >= 3 && w.size() <= 5 && groups >= 1 && w[0] / groups >= kFewOutputs;
 }

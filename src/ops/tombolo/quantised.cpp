@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kZ = 9;
 
-Status infer_last(InferContext& context) {
+/// Infers the convolution of an x whose channels are last; its result has them first.
+Status infer_channels_first(InferContext& context, size_t weight_input) {
   InferType x = context.input(0);
   if (x.shape) x.shape = channels_first(*x.shape);
   std::vector<const InferType*> inputs(context.inputs.begin(), context.inputs.end());
@@ -24,8 +25,12 @@ Status infer_last(InferContext& context) {
   InferContext inner{context.node, kOfficialOpset,  context.attributes,
                      context.host, inputs,          {},
                      {},           context.outputs, {}};
-  CHECK_OK(infer_convolution(inner, 3));
-  if (context.outputs.empty()) return ok();
+  return infer_convolution(inner, weight_input);
+}
+
+Status infer_last(InferContext& context) {
+  CHECK_OK(infer_channels_first(context, 3));
+  if (context.inputs.empty() || context.outputs.empty()) return ok();
   InferType y = InferType::tensor(context.elem(context.has_input(kZ) ? kZ + 4 : 7));
   if (context.outputs[0].shape) y.shape = channels_last(*context.outputs[0].shape);
   context.set_output(0, std::move(y));
@@ -77,16 +82,8 @@ Status run_last(KernelContext& context) {
 }
 
 Status infer_to_float(InferContext& context) {
-  InferType x = context.input(0);
-  if (x.shape) x.shape = channels_first(*x.shape);
-  std::vector<const InferType*> inputs(context.inputs.begin(), context.inputs.end());
-  if (inputs.empty()) return ok();
-  inputs[0] = &x;
-  InferContext inner{context.node, kOfficialOpset,  context.attributes,
-                     context.host, inputs,          {},
-                     {},           context.outputs, {}};
-  CHECK_OK(infer_convolution(inner, 1));
-  if (context.outputs.empty()) return ok();
+  CHECK_OK(infer_channels_first(context, 1));
+  if (context.inputs.empty() || context.outputs.empty()) return ok();
   InferType y = InferType::tensor(DType::kFloat32);
   if (context.outputs[0].shape) y.shape = *context.outputs[0].shape;
   context.set_output(0, std::move(y));

@@ -1,0 +1,54 @@
+#include "passes/by_channel.h"
+
+#include <cmath>
+
+#include "passes/attributes.h"
+
+namespace tombolo::passes {
+
+std::optional<std::vector<double>> by_channel(const Rewriter& rewriter, const Value* constant,
+                                              const Channels& channels) {
+  const auto dims = rewriter.is_constant(constant) ? rewriter.dims(constant) : std::nullopt;
+  if (!dims || dims->size() > channels.rank) return std::nullopt;
+  const size_t skipped = channels.rank - dims->size();
+  bool whole = false;
+  for (size_t i = 0; i < dims->size(); ++i) {
+    if ((*dims)[i] == 1) continue;
+    if (i + skipped != channels.axis || (*dims)[i] != channels.count) return std::nullopt;
+    whole = true;
+  }
+  const Tensor* tensor = rewriter.constant(constant);
+  if (tensor == nullptr || !is_float(tensor->dtype())) return std::nullopt;
+  std::vector<double> out(static_cast<size_t>(channels.count));
+  for (size_t c = 0; c < out.size(); ++c) {
+    out[c] = tensor->get_double(whole ? static_cast<int64_t>(c) : 0);
+    if (!std::isfinite(out[c])) return std::nullopt;
+  }
+  return out;
+}
+
+std::optional<Affine> batch_norm_affine(const Rewriter& rewriter, const Node& node,
+                                        int64_t channels) {
+  if (!rewriter.is(&node, "BatchNormalization") || node.inputs().size() < 5) return std::nullopt;
+  const AttributeReader attributes(node);
+  if (attributes.get_int("training_mode", 0) != 0) return std::nullopt;
+  for (size_t i = 1; i < node.outputs().size(); ++i)
+    if (node.output(i) != nullptr && node.output(i)->has_uses()) return std::nullopt;
+  const double epsilon = attributes.get_float("epsilon", 1e-5f);
+  std::vector<double> numbers[4];
+  for (size_t i = 0; i < 4; ++i) {
+    const Tensor* tensor = rewriter.constant(node.input(i + 1));
+    if (tensor == nullptr || tensor->size() != channels) return std::nullopt;
+    for (int64_t c = 0; c < tensor->size(); ++c) numbers[i].push_back(tensor->get_double(c));
+  }
+  Affine affine;
+  for (size_t c = 0; c < numbers[0].size(); ++c) {
+    const double k = numbers[0][c] / std::sqrt(numbers[3][c] + epsilon);
+    affine.factor.push_back(k);
+    affine.shift.push_back(numbers[1][c] - k * numbers[2][c]);
+    if (!std::isfinite(k) || !std::isfinite(affine.shift.back())) return std::nullopt;
+  }
+  return affine;
+}
+
+}  // namespace tombolo::passes
