@@ -25,4 +25,19 @@ inline void turn_channels_last(const KernelRun& run, const Tensor& x, int64_t pl
   });
 }
 
+/// Floats [plane][channels] to [channels][plane].
+inline void turn_channels_first(const KernelRun& run, const float* x, int64_t plane,
+                                int64_t channels, float* turned) {
+  constexpr int64_t kStrip = 64;
+  run.parallel_for((plane + kStrip - 1) / kStrip, std::max<int64_t>(1, 256 / channels),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t strip = begin; strip < end; ++strip) {
+                       const int64_t first = strip * kStrip;
+                       transpose_tile(reinterpret_cast<const std::byte*>(x + first * channels),
+                                      channels, reinterpret_cast<std::byte*>(turned + first), plane,
+                                      std::min(kStrip, plane - first), channels, 4);
+                     }
+                   });
+}
+
 }  // namespace tombolo

@@ -24,6 +24,12 @@ inline constexpr int kQRareRows = 5;  ///< of tiles that are sorted, at most
 /// Tiles of so few rows take a sorted panel as it lies.
 inline constexpr int kQUnsortedRows = 2;
 
+/// Dot products of a few rows would wait for their own sums: groups take turns among so many.
+constexpr int q_turns(int rows) {
+  if (rows == 1) return 4;
+  return rows == 2 ? 2 : 1;
+}
+
 /// What dot products multiply: bytes, of which the rows or the panels are the unsigned ones, or
 /// pairs of 16-bit numbers, whose sums may wrap.
 enum class QDotKind : uint8_t { kUnsignedRows, kSignedRows, kPairs };

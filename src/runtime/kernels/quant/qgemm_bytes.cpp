@@ -452,12 +452,6 @@ TOMBOLO_AVX_VNNI_INLINE void add_dot(__m256i& sum, __m256i a, __m256i b) {
 
 constexpr int kDotRows = 6;
 
-/// Sums of a few rows would wait for themselves: groups take turns among so many of them.
-template <int kR>
-inline constexpr int kTurns = kR == 1   ? 4
-                              : kR == 2 ? 2
-                                        : 1;
-
 template <int kR, QDotKind kKind>
 TOMBOLO_AVX_VNNI_INLINE void add_group(const QTile& t, const RowPointers<std::byte, kR>& a, int at,
                                        const std::byte* b, const std::byte*& next,
@@ -507,7 +501,7 @@ TOMBOLO_AVX_VNNI_INLINE void accumulate_dots(const QTile& t, __m256i from0, __m2
 template <int kR, QDotKind kKind>
 TOMBOLO_AVX_VNNI_INLINE void accumulate_dots(const QTile& t, __m256i from0, __m256i from1,
                                              __m256i (&sum)[kR][2]) {
-  accumulate_dots<kR, kKind>(t, from0, from1, sum, std::make_integer_sequence<int, kTurns<kR>>());
+  accumulate_dots<kR, kKind>(t, from0, from1, sum, std::make_integer_sequence<int, q_turns(kR)>());
 }
 
 template <int kR, QDotKind kKind>

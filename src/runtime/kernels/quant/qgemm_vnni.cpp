@@ -57,12 +57,6 @@ TOMBOLO_INLINE void add_group(const QTile& t, const RowPointers<std::byte, kR>& 
   }
 }
 
-/// Sums of a few rows would wait for themselves: groups take turns among so many of them.
-template <int kR>
-inline constexpr int kTurns = kR == 1   ? 4
-                              : kR == 2 ? 2
-                                        : 1;
-
 /// On top of `from`.
 template <int kR, QDotKind kKind, int... kTurn>
 TOMBOLO_INLINE void accumulate(const QTile& t, __m512i from0, __m512i from1, __m512i (&acc)[kR][2],
@@ -100,7 +94,7 @@ TOMBOLO_INLINE void accumulate(const QTile& t, __m512i from0, __m512i from1, __m
 template <int kR, QDotKind kKind>
 TOMBOLO_INLINE void accumulate(const QTile& t, __m512i from0, __m512i from1,
                                __m512i (&acc)[kR][2]) {
-  accumulate<kR, kKind>(t, from0, from1, acc, std::make_integer_sequence<int, kTurns<kR>>());
+  accumulate<kR, kKind>(t, from0, from1, acc, std::make_integer_sequence<int, q_turns(kR)>());
 }
 
 template <int kR, QDotKind kKind>

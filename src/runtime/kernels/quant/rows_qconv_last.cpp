@@ -5,11 +5,11 @@
 #include <string>
 
 #include "runtime/kernels/conv/geometry.h"
+#include "runtime/kernels/image/channels_last.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/quant/qconv_last.h"
 #include "runtime/kernels/quant/weight_zeros.h"
-#include "runtime/kernels/tensor/transpose_tile.h"
 
 namespace tombolo {
 namespace {
@@ -30,6 +30,12 @@ struct SumState : KernelState {
   std::vector<int32_t> zeros;         ///< of each output's weights, see weight_zeros()
   Dims output;
 
+  /// Room for a number of each output, whole panels of it.
+  int64_t columns() const { return (plan.outputs() + 63) / 32 * 32; }
+  /// Bytes for `columns()` scales and addends, and for the plan behind them.
+  size_t scratch_of_sums() const {
+    return static_cast<size_t>(plan.outputs() + 64) * 8 + 128 + plan.scratch_bytes();
+  }
   /// What is added to an output's sum for the zero point of x, modulo 2^32.
   uint32_t zero_term(int32_t x_zero, int64_t output) const {
     const auto* sums =
@@ -174,7 +180,7 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
   for (int axis = 5 - static_cast<int>(rank); axis < 3; ++axis)
     s.output.push_back(shape.out_size(axis));
   s.output.push_back(outputs);
-  s.scratch_bytes = static_cast<size_t>(outputs + 64) * 8 + 128 + s.plan.scratch_bytes();
+  s.scratch_bytes = s.scratch_of_sums();
   for (const size_t i : {kXScale, kXZero, kWScale, kYScale, kBias})
     if (context.has_input(i) && context.constant(i) == nullptr) return state;
   s.scales.resize(static_cast<size_t>(outputs + 64));
@@ -194,8 +200,8 @@ Status run_last(KernelRun& run) {
   TRY(Tensor * y, run.output(0, s.out_type, s.output));
   const int64_t outputs = s.plan.outputs();
   auto* scales = reinterpret_cast<float*>(run.scratch());
-  auto* adds = reinterpret_cast<int32_t*>(scales + (outputs + 63) / 32 * 32);
-  auto* image = reinterpret_cast<std::byte*>(adds + (outputs + 63) / 32 * 32);
+  auto* adds = reinterpret_cast<int32_t*>(scales + s.columns());
+  auto* image = reinterpret_cast<std::byte*>(adds + s.columns());
   const bool known = !s.scales.empty();
   if (!known)
     column_terms(
@@ -259,8 +265,7 @@ Result<std::unique_ptr<KernelState>> prepare_to_float(const PrepareContext& cont
   s.images = shape.batch;
   s.pixels = shape.out_plane();
   s.floats_bytes = static_cast<size_t>((s.pixels * outputs * 4 + 63) / 64 * 64);
-  s.scratch_bytes =
-      s.floats_bytes + static_cast<size_t>(outputs + 64) * 8 + 128 + s.plan.scratch_bytes();
+  s.scratch_bytes = s.floats_bytes + s.scratch_of_sums();
   return state;
 }
 
@@ -270,8 +275,8 @@ Status run_to_float(KernelRun& run) {
   const int64_t outputs = s.plan.outputs(), pixels = s.pixels;
   auto* floats = reinterpret_cast<float*>(run.scratch());
   auto* scales = reinterpret_cast<float*>(run.scratch() + s.floats_bytes);
-  auto* adds = reinterpret_cast<int32_t*>(scales + (outputs + 63) / 32 * 32);
-  auto* image = reinterpret_cast<std::byte*>(adds + (outputs + 63) / 32 * 32);
+  auto* adds = reinterpret_cast<int32_t*>(scales + s.columns());
+  auto* image = reinterpret_cast<std::byte*>(adds + s.columns());
   const int32_t x_zero = byte_at(run.input(kIntegerXZero));
   const auto x_scale = static_cast<double>(run.data<float>(kIntegerXScale)[0]);
   const Tensor& w_scale = run.input(kIntegerWScale);
@@ -289,20 +294,10 @@ Status run_to_float(KernelRun& run) {
   finish.out = floats;
   finish.ldo = outputs;
   const int64_t in_bytes = run.input(kX).size() / s.images;
-  constexpr int64_t kStrip = 64;
-  const int64_t strips = (pixels + kStrip - 1) / kStrip;
-  const auto* from = reinterpret_cast<const std::byte*>(floats);
   for (int64_t n = 0; n < s.images; ++n) {
     run_qconv_last(s.plan, run.data<uint8_t>(kX) + n * in_bytes, static_cast<uint8_t>(x_zero),
                    s.packed, finish, image);
-    std::byte* to = y->data<std::byte>() + n * outputs * pixels * 4;
-    run.parallel_for(strips, std::max<int64_t>(1, 16384 / (kStrip * outputs)),
-                     [&](int64_t begin, int64_t end) {
-                       for (int64_t first = begin * kStrip; first < std::min(end * kStrip, pixels);
-                            first += kStrip)
-                         transpose_tile(from + first * outputs * 4, outputs, to + first * 4, pixels,
-                                        std::min(kStrip, pixels - first), outputs, 4);
-                     });
+    turn_channels_first(run, floats, pixels, outputs, y->data<float>() + n * outputs * pixels);
   }
   return ok();
 }

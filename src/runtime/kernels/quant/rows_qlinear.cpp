@@ -11,6 +11,7 @@
 #include "runtime/kernels/blocks.h"
 #include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/elementwise/binary.h"
+#include "runtime/kernels/elementwise/spread_rows.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/quant/byte_table.h"
@@ -70,29 +71,20 @@ Status run_qbinary(KernelRun& run) {
       a.zero,       b.zero, to.zero, a.scale / to.scale, b.scale / to.scale, dtype == DType::kInt8,
       state.product};
   if (state.product) sum.a_scale = a.scale * b.scale / to.scale;
-  constexpr int64_t kRow = 4096, kShort = 64;
-  if (loops.axes > 1 && loops.length[0] < kShort) {
-    // Runs that fill no vector are put together first.
+  constexpr int64_t kRow = 4096;
+  if (loops.axes > 1 && loops.length[0] < kShortRow) {
     run.parallel_for(loops.count, 1 << 15, [&](int64_t begin, int64_t end) {
-      uint8_t rows[2][kRow];
-      int64_t first = begin, filled = 0;
-      const auto combine = [&] {
-        add_bytes(rows[0], rows[1], filled, sum, out + first);
-        first += filled;
-        filled = 0;
-      };
-      loops.for_runs(begin, end, [&](int64_t, const int64_t* offset, int64_t n) {
-        if (filled + n > kRow) combine();
-        for (int k = 0; k < 2; ++k) {
-          const uint8_t* side = from[k] + offset[k];
-          if (loops.step[0][k] == 0)
-            std::memset(rows[k] + filled, *side, static_cast<size_t>(n));
-          else
-            std::memcpy(rows[k] + filled, side, static_cast<size_t>(n));
-        }
-        filled += n;
-      });
-      combine();
+      uint8_t rooms[2][kSpreadBefore + kRow + kSpreadBehind];
+      // Every block begins at the same place of a row, so that what repeats is written once.
+      const int64_t many = kRow / loops.length[0] * loops.length[0];
+      int64_t held[2] = {-1, -1};
+      for (int64_t at = begin; at < end; at += many) {
+        const int64_t n = std::min(many, end - at);
+        const auto side = [&](int k) {
+          return spread_rows(loops, k, from[k], at, n, rooms[k] + kSpreadBefore, held[k]);
+        };
+        add_bytes(side(0), side(1), n, sum, out + at);
+      }
     });
     return ok();
   }
