@@ -75,7 +75,9 @@ class ChannelsLast {
   }
 
   bool conv(Node& node) {
-    if (!r_.is(&node, "QLinearConv") && !(is(node, "QLinearConv") && plain_layout(node)))
+    const bool transposed = r_.is(&node, "QLinearConvTranspose", kOwn);
+    if (!r_.is(&node, "QLinearConv") &&
+        !((transposed || is(node, "QLinearConv")) && plain_layout(node)))
       return false;
     // What the kernels take: constant weights and zero points.
     const Tensor* zero = r_.constant(node.input(5));
@@ -84,12 +86,15 @@ class ChannelsLast {
       return false;
     const size_t rank = w->size();
     // Channels one by one have a loop of their own, for images.
-    if (rank == 5 && (*w)[1] == 1 && AttributeReader(node).get_int("group", 1) != 1) return false;
+    if (!transposed && rank == 5 && (*w)[1] == 1 && AttributeReader(node).get_int("group", 1) != 1)
+      return false;
     if (r_.rank(node.input(0)).value_or(rank) != rank) return false;
     std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
     inputs[0] = to_last(inputs[0], node, rank);
-    Node& made = r_.add(node, "QLinearConvLast", inputs, node.output(0)->name(), 1, kOwn);
+    Node& made = r_.add(node, transposed ? Text("QLinearConvTranspose") : Text("QLinearConvLast"),
+                        inputs, node.output(0)->name(), 1, kOwn);
     copy_attributes(node, made);
+    if (transposed) made.set_int("channels_last", 1);
     return replace(node, made, rank);
   }
 
@@ -235,17 +240,14 @@ class ChannelsLast {
     return replace(node, made, rank_of(node.input(0)));
   }
 
-  /// The convolution that gives x, if only `node` reads what it was turned back to.
-  Node* own_conv(const Value& x, const Value& first) const {
-    Node* made = x.producer();
-    if (!r_.is(made, "QLinearConvLast", kOwn) || !Rewriter::single_use(&x) ||
-        !Rewriter::single_use(&first))
-      return nullptr;
-    return made;
+  /// What gives x, if only `node` reads what it was turned back to.
+  static Node* own_producer(const Value& x, const Value& first) {
+    return Rewriter::single_use(&x) && Rewriter::single_use(&first) ? x.producer() : nullptr;
   }
   bool join_limits(Node& node, Value& x) {
-    Node* made = own_conv(x, *node.input(0));
-    if (made == nullptr) return false;
+    Node* made = own_producer(x, *node.input(0));
+    if (!r_.is(made, "QLinearConvLast", kOwn) && !r_.is(made, "QLinearConvTranspose", kOwn))
+      return false;
     const AttributeReader attributes(*made);
     int64_t limits[2] = {attributes.get_int("low", -128), attributes.get_int("high", 255)};
     for (const size_t i : {size_t(0), size_t(1)}) {
@@ -282,8 +284,8 @@ class ChannelsLast {
 
   /// `node` adds the convolution's result at `side` and `rest`.
   bool join_residual(Node& node, Value& x, Value& rest, size_t side) {
-    Node* conv = own_conv(x, *node.input(side));
-    if (conv == nullptr || conv->inputs().size() > 9 ||
+    Node* conv = own_producer(x, *node.input(side));
+    if (!r_.is(conv, "QLinearConvLast", kOwn) || conv->inputs().size() > 9 ||
         AttributeReader(*conv).get_int("group", 1) != 1)
       return false;
     if (!is_byte(r_.dtype(&x))) return false;

@@ -28,20 +28,41 @@ class Sandwich {
   Sandwich(Rewriter& rewriter, Node& quantize) : r_(rewriter), q_(quantize) {}
 
   size_t rewrite() {
-    if (!plain(q_) || !is_byte(r_.dtype(q_.output(0))) || r_.dtype(q_.input(0)) != DType::kFloat32)
-      return 0;
-    out_.codes = q_.output(0);
-    if (!meaning(q_, r_.dtype(q_.output(0)), out_)) return 0;
-    const bool is_signed = r_.dtype(q_.output(0)) == DType::kInt8;
-    low_ = least_ = is_signed ? -128 : 0;
-    high_ = greatest_ = is_signed ? 127 : 255;
-    Value* value = q_.input(0);
-    Node* node = inner(value);
-    // What only bounds its input bounds the codes.
-    while (node != nullptr && bound(*node)) node = inner(node->input(0));
-    if (node == nullptr || node->outputs().size() != 1) return 0;
+    Node* node = quantised();
+    if (node == nullptr) return 0;
     return conv(*node) || gemm(*node) || matmul(*node) || binary(*node) || pool(*node) ||
            max_pool(*node) || concat(*node) || unary(*node);
+  }
+
+  /// ConvTranspose of codes, for which there is an operator of the runtime alone.
+  size_t conv_transpose() {
+    Node* node = quantised();
+    if (!r_.is(node, "ConvTranspose")) return 0;
+    const auto x = codes_of(node->input(0));
+    const auto dims = r_.dims(node->input(1));
+    const int64_t groups = AttributeReader(*node).get_int("group", 1);
+    if (!x || !dims || !transposes_bytes(*dims, groups)) return 0;
+    const int64_t of_group = (*dims)[1], count = of_group * groups;
+    auto w = weights_of(node->input(1), 1, of_group);
+    if (!w) return 0;
+    if (groups > 1 && w->steps.size() > 1) {
+      // Each group's outputs have the same scales and zero points.
+      const Value* zero = w->zero;
+      w->scale = repeated(w->scale, count);
+      if (w->zero != nullptr) w->zero = repeated(w->zero, count);
+      if (w->scale == nullptr || (w->zero == nullptr) != (zero == nullptr)) return 0;
+      const std::vector<double> steps = w->steps;
+      for (int64_t i = of_group; i < count; ++i)
+        w->steps.push_back(steps[static_cast<size_t>(i % of_group)]);
+    }
+    const auto bias = bias_of(node->input(2), *x, *w, count);
+    if (!bias) return 0;
+    std::vector<Value*> inputs = {x->codes, x->scale,    zero_of(*x), w->codes,
+                                  w->scale, zero_of(*w), out_.scale,  zero_of(out_)};
+    if (*bias != nullptr) inputs.push_back(*bias);
+    Node& made = r_.add(q_, "QLinearConvTranspose", inputs, q_.output(0)->name(), 1, kOwn);
+    copy_attributes(*node, made);
+    return finish(made);
   }
 
   /// A product of codes whose result stays a float: the anchor is the MatMul or Gemm itself.
@@ -129,6 +150,21 @@ class Sandwich {
   }
 
  private:
+  /// What is behind the QuantizeLinear that is the anchor, and what bounds there are on it.
+  Node* quantised() {
+    if (!plain(q_) || !is_byte(r_.dtype(q_.output(0))) || r_.dtype(q_.input(0)) != DType::kFloat32)
+      return nullptr;
+    out_.codes = q_.output(0);
+    if (!meaning(q_, r_.dtype(q_.output(0)), out_)) return nullptr;
+    const bool is_signed = r_.dtype(q_.output(0)) == DType::kInt8;
+    low_ = least_ = is_signed ? -128 : 0;
+    high_ = greatest_ = is_signed ? 127 : 255;
+    Node* node = inner(q_.input(0));
+    // What only bounds its input bounds the codes.
+    while (node != nullptr && bound(*node)) node = inner(node->input(0));
+    return node == nullptr || node->outputs().size() != 1 ? nullptr : node;
+  }
+
   /// The producer of a value that nothing else reads, in this graph.
   Node* inner(const Value* value) const {
     Node* node = value != nullptr ? value->producer() : nullptr;
@@ -176,6 +212,15 @@ class Sandwich {
   Value* zero_of(const Codes& codes) {
     if (codes.zero != nullptr) return codes.zero;
     return r_.byte_initializer(q_.graph(), r_.dtype(codes.codes), 0, "zero_point");
+  }
+
+  /// A constant over and over, `count` elements in all; null where there is no room.
+  Value* repeated(const Value* given, int64_t count) {
+    const Tensor& one = *r_.constant(given);
+    auto all = Tensor::allocate(one.dtype(), {{count}});
+    if (!all) return nullptr;
+    for (int64_t i = 0; i < count; ++i) all->set_double(i, one.get_double(i % one.size()));
+    return r_.initializer(q_.graph(), *std::move(all), given->name());
   }
 
   int64_t code(double number) const {
@@ -492,6 +537,8 @@ Result<size_t> integer_products(Rewriter& rewriter) {
         count += Sandwich(rewriter, *node).multiply();
       else if (rewriter.is(node, "Conv"))
         count += Sandwich(rewriter, *node).convolve();
+      else if (rewriter.is(node, "QuantizeLinear"))
+        count += Sandwich(rewriter, *node).conv_transpose();
   });
   return count;
 }

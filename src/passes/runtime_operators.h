@@ -22,6 +22,9 @@
 //   and
 //          `high`; Z, under its own scale, is added to the rounded result, and that rounded again.
 //
+//   QLinearConvTranspose (x, ..., B?)         the same of ConvTranspose, without Z; channels last
+//          where `channels_last`
+//
 //   ConvIntegerToFloat (x, w, x_scale, w_scale, x_zero_point, w_zero_point, B?)   ConvInteger of x
 //          with channels last, times both scales, plus B for each output; the result has channels
 //          first.
@@ -50,6 +53,12 @@ inline constexpr Text kMicrosoft = "com.microsoft", kOwn = "ai.tombolo";
 inline bool convolves_integers(const std::vector<int64_t>& w, int64_t groups) {
   constexpr int64_t kFewOutputs = 8;
   return w.size() >= 3 && w.size() <= 5 && groups >= 1 && w[0] / groups >= kFewOutputs;
+}
+
+/// The same for QLinearConvTranspose, whose weights are [inputs, outputs of a group, ...].
+inline bool transposes_bytes(const std::vector<int64_t>& w, int64_t groups) {
+  constexpr int64_t kFewOutputs = 8;
+  return w.size() >= 3 && w.size() <= 5 && groups >= 1 && w[1] >= kFewOutputs;
 }
 
 }  // namespace tombolo::passes

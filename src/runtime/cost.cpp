@@ -57,6 +57,7 @@ uint64_t operation_count(const Node& node, Values inputs, Values outputs) {
   const Tensor* a = tensor(inputs, 0);
   const Tensor* b = tensor(inputs, 1);
   const Tensor* y = tensor(outputs, 0);
+  if (op == "QLinearConvTranspose") return convolution(tensor(inputs, 3), count(a));
   if (op.starts_with("QLinearConv")) return convolution(tensor(inputs, 3), count(y));
   if (contains(op, "ConvTranspose")) return convolution(b, count(a));
   if (contains(op, "Conv") && !contains(op, "State")) return convolution(b, count(y));

@@ -1,11 +1,13 @@
 // QLinearConvLast of ai.tombolo, QLinearConv with channels last, limits, and a sum that is rounded
-// again, and ConvIntegerToFloat; run as the operators that they stand for. ByteTable: any function
-// of one byte.
+// again, QLinearConvTranspose and ConvIntegerToFloat; run as the operators that they stand for.
+// ByteTable: any function of one byte.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "ops/infer_helpers.h"
+#include "ops/kernels/quantize.h"
 #include "ops/microsoft/official.h"
 #include "ops/registry.h"
 #include "ops/schema.h"
@@ -77,6 +79,87 @@ Status run_last(KernelContext& context) {
   const int64_t high = context.attributes.get_int("high", is_signed ? 127 : 255);
   for (int64_t i = 0; i < y.size(); ++i)
     y.set_int64(i, std::min(std::max(y.get_int64(i), low), high));
+  context.set_output(0, std::move(y));
+  return ok();
+}
+
+Status infer_transposed(InferContext& context) {
+  const InferType w = context.input(3);
+  InferType x = context.input(0);
+  const bool last = context.attributes.get_int("channels_last", 0) != 0;
+  if (x.shape && last) x.shape = channels_first(*x.shape);
+  const InferType* inputs[] = {&x, &w};
+  InferContext inner{context.node, kOfficialOpset,  context.attributes,
+                     context.host, inputs,          {},
+                     {},           context.outputs, {}};
+  CHECK_OK(find_operator("", "ConvTranspose")->infer(inner));
+  if (context.outputs.empty()) return ok();
+  InferType y = InferType::tensor(context.elem(7));
+  if (context.outputs[0].shape)
+    y.shape = last ? channels_last(*context.outputs[0].shape) : *context.outputs[0].shape;
+  context.set_output(0, std::move(y));
+  return ok();
+}
+
+Status run_transposed(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const Tensor* w, context.input(3));
+  const int64_t outputs = w->rank() < 2 ? 1 : w->dim(1) * context.attributes.get_int("group", 1);
+  TRY(const Tensor* x_scale, one_or_each(context, 1, "x_scale", 1));
+  TRY(const Tensor* w_scale, one_or_each(context, 4, "w_scale", outputs));
+  TRY(const Tensor* y_scale, one_or_each(context, 6, "y_scale", 1));
+  TRY(const Tensor* y_zero, one_or_each(context, 7, "y_zero_point", 1));
+  TRY(const Tensor* x_zero, one_or_each(context, 2, "x_zero_point", 1));
+  TRY(const Tensor* w_zero, one_or_each(context, 5, "w_zero_point", outputs));
+  TRY(const Tensor bias, tensor_or_absent(context, 8));
+  if (context.has_input(8) && bias.size() != outputs)
+    return context.error("B does not fit " + std::to_string(outputs) + " outputs");
+  const bool last = context.attributes.get_int("channels_last", 0) != 0;
+  Tensor first = *x;
+  if (last) {
+    TRY(first, channels_first(context, *x));
+  }
+  // Doubles hold all sums.
+  TRY(Tensor image, context.allocate(DType::kFloat64, first.dims()));
+  for (int64_t i = 0; i < image.size(); ++i)
+    image.data<double>()[i] = first.get_double(i) - x_zero->get_double(0);
+  TRY(Tensor weights, context.allocate(DType::kFloat64, w->dims()));
+  const int64_t taps = outputs == 0 || w->rank() < 2 || w->dim(0) * w->dim(1) == 0
+                           ? 1
+                           : w->size() / (w->dim(0) * w->dim(1));
+  const int64_t inputs = w->rank() == 0 ? 1 : w->dim(0),
+                group_outputs = w->rank() < 2 ? 1 : w->dim(1);
+  const int64_t group_inputs =
+      std::max<int64_t>(1, inputs / std::max<int64_t>(1, context.attributes.get_int("group", 1)));
+  for (int64_t i = 0; i < weights.size(); ++i) {
+    const int64_t output =
+        i / (taps * group_outputs) / group_inputs * group_outputs + i / taps % group_outputs;
+    weights.data<double>()[i] =
+        w->get_double(i) - w_zero->get_double(w_zero->size() == 1 ? 0 : output);
+  }
+  Official official(context);
+  const Node& node =
+      official.node_with("ConvTranspose", {"auto_pad", "dilations", "group", "kernel_shape",
+                                           "output_padding", "output_shape", "pads", "strides"});
+  TRY(const Tensor sums, official.call(node, {image, weights}));
+  TRY(Tensor y, context.allocate(y_zero->dtype(), sums.dims()));
+  const IntegerRange range = range_of(y_zero->dtype());
+  const int64_t plane =
+      std::max<int64_t>(1, sums.size() / std::max<int64_t>(1, sums.dim(0) * outputs));
+  const int64_t low = context.attributes.get_int("low", range.least);
+  const int64_t high = context.attributes.get_int("high", range.greatest);
+  for (int64_t i = 0; i < sums.size(); ++i) {
+    const int64_t output = i / plane % outputs;
+    const double scale = x_scale->get_double(0) *
+                         w_scale->get_double(w_scale->size() == 1 ? 0 : output) /
+                         y_scale->get_double(0);
+    const double sum = sums.get_double(i) + (context.has_input(8) ? bias.get_double(output) : 0.0);
+    const int64_t code = quantized(sum * scale, y_zero->get_int64(0), range);
+    y.set_int64(i, std::min(std::max(code, low), high));
+  }
+  if (last) {
+    TRY(y, channels_last(context, y));
+  }
   context.set_output(0, std::move(y));
   return ok();
 }
@@ -192,6 +275,51 @@ OPERATOR(TomboloConvIntegerToFloat) = {
         },
     .infer = infer_to_float,
     .reference = run_to_float,
+};
+
+OPERATOR(TomboloQLinearConvTranspose) = {
+    .name = "QLinearConvTranspose",
+    .domain = "ai.tombolo",
+    .doc =
+        "ConvTranspose of quantised tensors, quantised again, between limits; channels last on "
+        "request",
+    .versions = {1},
+    .inputs =
+        {
+            {"x", "T1"},
+            {"x_scale", "tensor(float)"},
+            {"x_zero_point", "T1"},
+            {"w", "T2"},
+            {"w_scale", "tensor(float)"},
+            {"w_zero_point", "T2"},
+            {"y_scale", "tensor(float)"},
+            {"y_zero_point", "T3"},
+            {"B", "T4", kOptional},
+        },
+    .outputs = {{"y", "T3"}},
+    .attributes =
+        {
+            {"auto_pad", "NOTSET"},
+            {"channels_last", 0},
+            {"dilations", Attr::kInts},
+            {"group", 1},
+            {"high", Attr::kInt},
+            {"kernel_shape", Attr::kInts},
+            {"low", Attr::kInt},
+            {"output_padding", Attr::kInts},
+            {"output_shape", Attr::kInts},
+            {"pads", Attr::kInts},
+            {"strides", Attr::kInts},
+        },
+    .types =
+        {
+            {"T1", {{1, kInt8s}}},
+            {"T2", {{1, kInt8s}}},
+            {"T3", {{1, kInt8s}}},
+            {"T4", {{1, kI32}}},
+        },
+    .infer = infer_transposed,
+    .reference = run_transposed,
 };
 
 OPERATOR(TomboloQLinearConvLast) = {

@@ -299,6 +299,79 @@ TEST_F(Quantised, ConvolutionsAlongOneAxisAndThree) {
           }
 }
 
+TEST_F(Quantised, TransposedConvolutions) {
+  struct Spread {
+    std::vector<int64_t> x, w;
+    const char* attributes;
+  };
+  const Spread spreads[] = {
+      // A window as wide as its step.
+      {{1, 16, 9, 11}, {16, 24, 2, 2}, "strides = [2, 2]"},
+      {{2, 70, 7, 6}, {70, 33, 2, 2}, "strides = [2, 2]"},
+      {{1, 13, 5, 4}, {13, 8, 3, 3}, "strides = [3, 3]"},
+      // Overlapping windows, cropped.
+      {{1, 32, 13, 17}, {32, 20, 4, 4}, "strides = [2, 2], pads = [1, 1, 1, 1]"},
+      {{2, 24, 8, 9},
+       {24, 40, 3, 3},
+       "strides = [2, 2], pads = [1, 1, 1, 1], output_padding = [1, 1]"},
+      {{1, 12, 6, 7}, {12, 64, 5, 3}, "strides = [2, 1], pads = [2, 0, 1, 1]"},
+      {{1, 9, 6, 5}, {9, 16, 3, 3}, "pads = [1, 1, 1, 1]"},
+      {{1, 20, 7, 7}, {20, 130, 8, 8}, "strides = [4, 4], pads = [2, 2, 2, 2]"},
+      {{1, 16, 6, 6}, {16, 8, 3, 3}, "strides = [2, 2], auto_pad = \"SAME_UPPER\""},
+      {{1, 16, 6, 6}, {16, 8, 3, 4}, "strides = [2, 2], output_shape = [13, 12]"},
+      // Positions that are dilated, that some outputs see none of, steps of several sizes.
+      {{1, 16, 6, 8}, {16, 24, 3, 3}, "strides = [2, 3], dilations = [2, 3]"},
+      {{1, 8, 5, 6}, {8, 16, 1, 1}, "strides = [2, 2]"},
+      {{1, 12, 5, 7}, {12, 16, 2, 2}, "strides = [1, 3], output_padding = [0, 2]"},
+      {{1, 12, 5, 7}, {12, 16, 3, 5}, "strides = [2, 5], pads = [0, 1, 0, 2]"},
+      {{1, 10, 4, 6}, {10, 12, 3, 3}, "strides = [3, 2], dilations = [4, 3], pads = [3, 2, 1, 0]"},
+      // Groups, lines and volumes.
+      {{2, 12, 6, 7}, {12, 10, 4, 4}, "strides = [2, 2], pads = [1, 1, 1, 1], group = 3"},
+      {{1, 64, 50}, {64, 32, 16}, "strides = [8], pads = [4, 4]"},
+      {{2, 15, 21}, {15, 9, 7}, "strides = [3], pads = [2, 2], output_padding = [1]"},
+      {{1, 16, 40}, {16, 16, 3}, "strides = [1], dilations = [5], pads = [5, 5], group = 2"},
+      {{1, 16, 3, 5, 6}, {16, 24, 2, 2, 2}, "strides = [2, 2, 2]"},
+      {{1, 10, 3, 4, 5},
+       {10, 12, 3, 4, 3},
+       "strides = [1, 2, 3], pads = [1, 1, 0, 1, 1, 0], output_padding = [0, 1, 0]"},
+      {{2, 8, 4, 3, 3}, {8, 8, 3, 3, 3}, "strides = [2, 2, 2], pads = [1, 1, 1, 1, 1, 1]"}};
+  int turn = 0;
+  for (const int kind : {0, 1})
+    for (const Spread& v : spreads) {
+      const bool x_signed = turn % 2 == 1, w_signed = turn % 3 != 2, y_signed = turn % 5 == 3;
+      const bool each = turn++ % 4 != 0;
+      const std::string xt = x_signed ? "int8" : "uint8", wt = w_signed ? "int8" : "uint8",
+                        yt = y_signed ? "int8" : "uint8";
+      const std::string groups = std::strstr(v.attributes, "group = 3") != nullptr   ? "3"
+                                 : std::strstr(v.attributes, "group = 2") != nullptr ? "2"
+                                                                                     : "1";
+      const int64_t of_group = v.w[1], outputs = of_group * std::stoll(groups);
+      std::string w_zero = wt + (each ? "[" + std::to_string(of_group) + "] zw = {" : " zw = {");
+      for (int64_t i = 0; i < (each ? of_group : 1); ++i) {
+        const int64_t code = kind == 0 ? 128 : (17 + i * 83) % 256;
+        w_zero += (i == 0 ? "" : ",") + std::to_string(code - (w_signed ? 128 : 0));
+      }
+      w_zero += "}";
+      const std::string text =
+          "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + xt + "[" + list(v.x) +
+          "] x) => (" + yt + "[" +
+          (v.x.size() == 3   ? "n,m,k"
+           : v.x.size() == 4 ? "n,m,h,k"
+                             : "n,m,d,h,k") +
+          "] y) <float sx = {0.02}, " + constant(xt, "zx", {}, x_signed ? -90 : 0, 120) + ", " +
+          constant(wt, "w", v.w, w_signed ? -128 : 0, w_signed ? 127 : 255) + ", " +
+          (each ? scales("sw", of_group) : std::string("float sw = {0.03}")) + ", " + w_zero +
+          ", float sb = {0.0004}, int32 zb = {0}, float sy = {" + (turn % 2 == 0 ? "0.3" : "0.1") +
+          "}, " + constant(yt, "zy", {}, y_signed ? -50 : 0, 100) + ", " +
+          constant("int32", "b", {outputs}, -5000, 5000) +
+          "> {\n f = DequantizeLinear (x, sx, zx)\n g = DequantizeLinear <axis = 1> (w, sw, zw)\n"
+          " c = DequantizeLinear (b, sb, zb)\n t = ConvTranspose <" +
+          v.attributes + "> (f, g, c)\n " + (turn % 3 == 0 ? "r = Relu (t)" : "r = Identity (t)") +
+          "\n y = QuantizeLinear (r, sy, zy)\n}\n";
+      agree(text, codes(v.x, x_signed), 1, "tombolo_qlinear_conv_transpose");
+    }
+}
+
 TEST_F(Quantised, ConvolutionsOfVolumes) {
   struct Volume {
     std::vector<int64_t> x, w;

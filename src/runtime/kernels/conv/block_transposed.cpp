@@ -7,61 +7,17 @@
 #include <vector>
 
 #include "runtime/kernels/conv/block.h"
+#include "runtime/kernels/conv/transposed_phases.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/parallel.h"
 
 namespace tombolo {
-namespace {
-
-/// The phases of an axis. Positions of the kernel come in the order of what they see.
-struct AxisPhase {
-  int64_t output = 0;         ///< the first output, those after it are a stride apart
-  int64_t input = 0;          ///< what the first output sees by a kernel position that is not moved
-  int64_t count = 0;          ///< outputs
-  std::vector<int64_t> taps;  ///< positions of the kernel
-  std::vector<int64_t> back;  ///< of each, how many inputs before `input` it sees
-};
-
-std::vector<AxisPhase> phases_of(const ConvGeometry& s, int axis) {
-  std::vector<AxisPhase> phases;
-  const int64_t stride = s.stride[axis], pad = s.pad[axis];
-  for (int64_t output = 0; output < std::min(stride, s.out[axis]); ++output) {
-    // Output o is the sum over positions k of input i with i * stride + k * dilation = o + pad.
-    AxisPhase phase;
-    const int64_t rest = (output + pad) % stride;
-    phase.output = output;
-    phase.input = (output + pad) / stride;
-    phase.count = (s.out[axis] - output + stride - 1) / stride;
-    for (int64_t k = s.kernel[axis] - 1; k >= 0; --k)
-      if ((k * s.dilation[axis] - rest) % stride == 0) {
-        phase.taps.push_back(k);
-        phase.back.push_back((k * s.dilation[axis] - rest) / stride);
-      }
-    phases.push_back(std::move(phase));
-  }
-  return phases;
-}
-
-}  // namespace
-
 BlockTransposedPlan plan_block_transposed(const ConvGeometry& s) {
   BlockTransposedPlan plan;
   plan.shape = s;
-  // The image with as much around it as any output sees.
-  std::vector<AxisPhase> phases[3];
-  int64_t before[3] = {}, size[3] = {};
-  for (const int axis : {1, 2}) {
-    phases[axis] = phases_of(s, axis);
-    int64_t first = 0, last = s.in[axis] - 1;
-    for (const AxisPhase& phase : phases[axis])
-      for (const int64_t back : phase.back) {
-        first = std::min(first, phase.input - back);
-        last = std::max(last, phase.input + phase.count - 1 - back);
-      }
-    before[axis] = -first;
-    size[axis] = last - first + 1;
-    plan.copy |= size[axis] != s.in[axis];
-  }
+  const TransposedPhases phases = phases_of(s);
+  const int64_t *before = phases.before, *size = phases.size;
+  plan.copy = phases.padded(s);
   plan.top = before[1];
   plan.left = before[2];
   plan.rows = size[1];
@@ -69,8 +25,8 @@ BlockTransposedPlan plan_block_transposed(const ConvGeometry& s) {
   const int64_t row = plan.columns * kBlock, plane = plan.rows * row;
   const int64_t padded = blocks_of(s.out_channels) * kBlock;
   size_t part_floats = 0;
-  for (const AxisPhase& y : phases[1])
-    for (const AxisPhase& x : phases[2]) {
+  for (const AxisPhase& y : phases.of_axis[1])
+    for (const AxisPhase& x : phases.of_axis[2]) {
       BlockTransposedPlan::Phase phase;
       phase.rows = y.count;
       phase.columns = x.count;

@@ -12,8 +12,6 @@
 namespace tombolo {
 namespace {
 
-constexpr int64_t kSlack = 4096;  ///< bytes behind a copy that whole tiles may read
-
 /// Whether an image that is not padded has pixels between the rows of results that lie one after
 /// the other: a window of one row and several columns does not reach beyond the last ones.
 bool has_gaps(const ConvGeometry& g) {
@@ -40,72 +38,18 @@ void plan_rows(QConvPlan& plan) {
   const bool between = plan.copy || has_gaps(g);
   const int64_t count =
       between ? (height - 1) * plan.columns + width : plan.batches * height * width;
-  // Padding of large dilations is longer than the rows.
-  const bool apart = between && 13 * height * cost_of_rows(p, width) < 10 * cost_of_rows(p, count);
-  if (g.stride[1] == 1 && g.stride[2] == 1 && !apart) {
-    // One row of pixels after the other, those between them too: nobody reads their results.
-    const int64_t period = between ? plan.columns : count;
-    const int64_t useful = between ? width : count;
+  if (g.stride[1] == 1 && g.stride[2] == 1 &&
+      !(between && q_rows_apart(p, height, width, plan.columns))) {
+    const int64_t period = between ? plan.columns : count, useful = between ? width : count;
     for (int64_t d = 0; d < g.out[0]; ++d)
-      p.add_rows(d * slice_bytes, count, q_tile_rows(count, p.amx, *p.inner),
-                 [&](int64_t at, int32_t rows) {
-                   for (int64_t i = 0; i < rows;) {
-                     const int64_t row = (at + i) / period, column = (at + i) % period;
-                     const int64_t n = std::min(rows - i, period - column);
-                     if (column < useful)
-                       p.runs.push_back({static_cast<int32_t>(i),
-                                         static_cast<int32_t>(std::min(n, useful - column)),
-                                         (d * height + row) * useful + column});
-                     i += n;
-                   }
-                 });
+      q_add_lines(p, d * slice_bytes, count, period, useful, d * height * useful, useful);
     return;
   }
   for (int64_t n = 0; n < plan.batches; ++n)
     for (int64_t d = 0; d < g.out[0]; ++d)
       for (int64_t y = 0; y < height; ++y)
-        p.add_rows(d * slice_bytes + (n * plan.rows + y * g.stride[1]) * row_bytes, width,
-                   q_tile_rows(width, p.amx, *p.inner), [&](int64_t at, int32_t rows) {
-                     p.runs.push_back({0, rows, ((n * g.out[0] + d) * height + y) * width + at});
-                   });
-}
-
-/// The image with its padding, as bytes or 16-bit numbers.
-void copy_image(const QConvPlan& plan, const uint8_t* x, uint8_t zero, std::byte* image) {
-  const ConvGeometry& g = plan.shape;
-  const int64_t channels = plan.channels(), row = plan.columns * channels;
-  const uint8_t mask = plan.flip ? 0x80 : 0;
-  const uint8_t fill = zero ^ mask;
-  const int64_t left = std::min(g.pad[2], plan.columns) * channels;
-  const int64_t inside = std::min(g.in[2] * channels, row - left);
-  parallel(plan.slices * plan.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row)),
-           [&](int64_t begin, int64_t end) {
-             for (int64_t r = begin; r < end; ++r) {
-               const int64_t z = r / plan.rows - g.pad[0], y = r % plan.rows - g.pad[1];
-               const bool empty = z < 0 || z >= g.in[0] || y < 0 || y >= g.in[1];
-               const uint8_t* from = x + (z * g.in[1] + y) * g.in[2] * channels;
-               if (plan.element == 1) {
-                 auto* to = reinterpret_cast<uint8_t*>(image) + r * row;
-                 if (empty) {
-                   std::memset(to, fill, static_cast<size_t>(row));
-                   continue;
-                 }
-                 std::memset(to, fill, static_cast<size_t>(left));
-                 q_turn_bytes(from, inside, mask, to + left);
-                 std::memset(to + left + inside, fill, static_cast<size_t>(row - left - inside));
-                 continue;
-               }
-               auto* to = reinterpret_cast<int16_t*>(image) + r * row;
-               if (empty) {
-                 std::fill_n(to, row, int16_t{fill});
-                 continue;
-               }
-               std::fill_n(to, left, int16_t{fill});
-               for (int64_t i = 0; i < inside; ++i)
-                 to[left + i] = static_cast<uint8_t>(from[i] ^ mask);
-               std::fill_n(to + left + inside, row - left - inside, int16_t{fill});
-             }
-           });
+        q_add_lines(p, d * slice_bytes + (n * plan.rows + y * g.stride[1]) * row_bytes, width,
+                    width, width, ((n * g.out[0] + d) * height + y) * width, width);
 }
 
 void run_depthwise(const QConvPlan& plan, const uint8_t* x, const std::byte* packed,
@@ -141,44 +85,109 @@ void sum_windows(const QConvPlan& plan, const std::byte* x, int32_t* sums) {
   const int64_t pixels = plan.pixels(), outputs = plan.batches * g.out_plane();
   const bool each = g.taps() == 1 && pixels == outputs;
   int32_t* const of_pixels = each ? sums : sums + outputs;
-  if (plan.element == 1)
-    q_row_sums(reinterpret_cast<const uint8_t*>(x), plan.channels(), pixels, g.in_channels, false,
-               plan.product.a_signed, of_pixels);
-  else
-    parallel(pixels, std::max<int64_t>(1, 65536 / g.in_channels), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const auto* from = reinterpret_cast<const int16_t*>(x) + i * plan.channels();
-        int32_t sum = 0;
-        for (int64_t c = 0; c < g.in_channels; ++c) sum += from[c];
-        of_pixels[i] = sum;
-      }
-    });
+  q_sum_pixels(x, pixels, plan.channels(), g.in_channels, plan.element, plan.product.a_signed,
+               of_pixels);
   if (each) return;
-  const int64_t width = g.out[2], lines = outputs / width, step = g.stride[2];
-  parallel(lines, std::max<int64_t>(1, 65536 / (width * g.taps())),
+  std::vector<int64_t> taps;
+  for (int64_t d = 0; d < g.kernel[0]; ++d)
+    for (int64_t i = 0; i < g.kernel[1]; ++i)
+      for (int64_t j = 0; j < g.kernel[2]; ++j)
+        taps.push_back((d * g.dilation[0] * plan.rows + i * g.dilation[1]) * plan.columns +
+                       j * g.dilation[2]);
+  const int64_t width = g.out[2], lines = outputs / width;
+  parallel(
+      lines, std::max<int64_t>(1, 65536 / (width * g.taps())), [&](int64_t begin, int64_t end) {
+        for (int64_t line = begin; line < end; ++line) {
+          const int64_t y = line % g.out[1], z = line / g.out[1];  // slices, or images of one
+          q_sum_taps(of_pixels + (z * g.stride[0] * plan.rows + y * g.stride[1]) * plan.columns,
+                     taps, width, g.stride[2], sums + line * width);
+        }
+      });
+}
+
+}  // namespace
+
+bool q_rows_apart(const QProduct& p, int64_t height, int64_t width, int64_t period) {
+  return 13 * height * cost_of_rows(p, width) < 10 * cost_of_rows(p, (height - 1) * period + width);
+}
+
+void q_add_lines(QProduct& p, int64_t offset, int64_t count, int64_t period, int64_t useful,
+                 int64_t to, int64_t to_row) {
+  p.add_rows(offset, count, q_tile_rows(count, p.amx, *p.inner), [&](int64_t at, int32_t rows) {
+    for (int64_t i = 0; i < rows;) {
+      const int64_t row = (at + i) / period, column = (at + i) % period;
+      const int64_t n = std::min(rows - i, period - column);
+      if (column < useful)
+        p.runs.push_back({static_cast<int32_t>(i),
+                          static_cast<int32_t>(std::min(n, useful - column)),
+                          to + row * to_row + column});
+      i += n;
+    }
+  });
+}
+
+void q_copy_image(const QImage& image, const uint8_t* x, uint8_t zero, std::byte* to_bytes) {
+  const int64_t rows = image.size[1], columns = image.size[2], row = columns * image.channels;
+  const uint8_t mask = image.flip ? 0x80 : 0;
+  const uint8_t fill = zero ^ mask;
+  const int64_t left = std::min(image.before[2], columns) * image.channels;
+  const int64_t inside = std::min(image.in[2] * image.channels, row - left);
+  parallel(image.size[0] * rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row)),
            [&](int64_t begin, int64_t end) {
-             for (int64_t line = begin; line < end; ++line) {
-               const int64_t y = line % g.out[1], z = line / g.out[1];  // slices, or images of one
-               int32_t* to = sums + line * width;
-               std::fill_n(to, width, 0);
-               for (int64_t d = 0; d < g.kernel[0]; ++d)
-                 for (int64_t i = 0; i < g.kernel[1]; ++i)
-                   for (int64_t j = 0; j < g.kernel[2]; ++j) {
-                     const int32_t* from = of_pixels +
-                                           ((z * g.stride[0] + d * g.dilation[0]) * plan.rows +
-                                            y * g.stride[1] + i * g.dilation[1]) *
-                                               plan.columns +
-                                           j * g.dilation[2];
-                     if (step == 1)
-                       for (int64_t c = 0; c < width; ++c) to[c] += from[c];
-                     else
-                       for (int64_t c = 0; c < width; ++c) to[c] += from[c * step];
-                   }
+             for (int64_t r = begin; r < end; ++r) {
+               const int64_t z = r / rows - image.before[0], y = r % rows - image.before[1];
+               const bool empty = z < 0 || z >= image.in[0] || y < 0 || y >= image.in[1];
+               const uint8_t* from = x + (z * image.in[1] + y) * image.in[2] * image.channels;
+               if (image.element == 1) {
+                 auto* to = reinterpret_cast<uint8_t*>(to_bytes) + r * row;
+                 if (empty) {
+                   std::memset(to, fill, static_cast<size_t>(row));
+                   continue;
+                 }
+                 std::memset(to, fill, static_cast<size_t>(left));
+                 q_turn_bytes(from, inside, mask, to + left);
+                 std::memset(to + left + inside, fill, static_cast<size_t>(row - left - inside));
+                 continue;
+               }
+               auto* to = reinterpret_cast<int16_t*>(to_bytes) + r * row;
+               if (empty) {
+                 std::fill_n(to, row, int16_t{fill});
+                 continue;
+               }
+               std::fill_n(to, left, int16_t{fill});
+               for (int64_t i = 0; i < inside; ++i)
+                 to[left + i] = static_cast<uint8_t>(from[i] ^ mask);
+               std::fill_n(to + left + inside, row - left - inside, int16_t{fill});
              }
            });
 }
 
-}  // namespace
+void q_sum_pixels(const std::byte* x, int64_t pixels, int64_t step, int64_t channels, int element,
+                  bool is_signed, int32_t* sums) {
+  if (element == 1)
+    return q_row_sums(reinterpret_cast<const uint8_t*>(x), step, pixels, channels, false, is_signed,
+                      sums);
+  parallel(pixels, std::max<int64_t>(1, 65536 / channels), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto* from = reinterpret_cast<const int16_t*>(x) + i * step;
+      int32_t sum = 0;
+      for (int64_t c = 0; c < channels; ++c) sum += from[c];
+      sums[i] = sum;
+    }
+  });
+}
+
+void q_sum_taps(const int32_t* of_pixels, std::span<const int64_t> taps, int64_t width,
+                int64_t step, int32_t* sums) {
+  std::fill_n(sums, width, 0);
+  for (const int64_t tap : taps) {
+    const int32_t* from = of_pixels + tap;
+    if (step == 1)
+      for (int64_t c = 0; c < width; ++c) sums[c] += from[c];
+    else
+      for (int64_t c = 0; c < width; ++c) sums[c] += from[c * step];
+  }
+}
 
 int32_t product_zero(const QConvPlan& plan, int32_t zero) {
   if (plan.winograd) return 0;
@@ -241,7 +250,7 @@ QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest, c
   const int64_t pixel = plan.channels() * plan.element;
   if (plan.copy)
     plan.image_bytes = static_cast<size_t>(
-        (plan.slices * plan.rows * plan.columns + 32 * g.stride[2]) * pixel + kSlack);
+        (plan.slices * plan.rows * plan.columns + 32 * g.stride[2]) * pixel + kQImageSlack);
   if (plan.depthwise) return plan;
   p.n = g.out_channels;
   p.run = plan.run;
@@ -326,7 +335,13 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
       continue;
     }
     if (plan.copy) {
-      copy_image(plan, from, zero, image);
+      q_copy_image({{g.in[0], g.in[1], g.in[2]},
+                    {g.pad[0], g.pad[1], g.pad[2]},
+                    {plan.slices, plan.rows, plan.columns},
+                    plan.channels(),
+                    plan.element,
+                    plan.flip},
+                   from, zero, image);
       from = reinterpret_cast<const uint8_t*>(image);
     }
     if (plan.depthwise) {

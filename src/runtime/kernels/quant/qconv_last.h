@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "runtime/kernels/conv/conv.h"
 #include "runtime/kernels/quant/qgemm.h"
@@ -57,6 +58,37 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
                     const QFinish& finish, std::byte* scratch);
 /// What x's zero point is to the products: 128 more where bytes are flipped.
 int32_t product_zero(const QConvPlan& plan, int32_t zero);
+
+// What convolution and its transpose share.
+
+/// A copy of an image and the padding around it, as bytes or 16-bit numbers.
+struct QImage {
+  int64_t in[3];      ///< slices, rows and columns that are given
+  int64_t before[3];  ///< of padding
+  int64_t size[3];    ///< of the copy
+  int64_t channels;
+  int element;  ///< bytes of a number of the copy
+  bool flip;    ///< bytes get 128 more
+};
+inline constexpr int64_t kQImageSlack = 4096;  ///< bytes behind it that whole tiles may read
+/// `zero`: what padding has.
+void q_copy_image(const QImage& image, const uint8_t* x, uint8_t zero, std::byte* to);
+
+/// Whether rows of `width` results are better multiplied one by one than with all that lies
+/// between them, where one follows the other after `period` pixels: padding of large dilations is
+/// longer than the rows.
+bool q_rows_apart(const QProduct& product, int64_t height, int64_t width, int64_t period);
+/// Appends `count` rows of A that begin at `offset`: of every `period` the first `useful` are
+/// results, from `to` on, each `to_row` after the one before.
+void q_add_lines(QProduct& product, int64_t offset, int64_t count, int64_t period, int64_t useful,
+                 int64_t to, int64_t to_row);
+
+/// sums[i]: of the `channels` numbers of pixel i, which are `step` apart.
+void q_sum_pixels(const std::byte* x, int64_t pixels, int64_t step, int64_t channels, int element,
+                  bool is_signed, int32_t* sums);
+/// sums[i] of what window i sees: `taps` of sums of pixels, windows `step` pixels apart.
+void q_sum_taps(const int32_t* of_pixels, std::span<const int64_t> taps, int64_t width,
+                int64_t step, int32_t* sums);
 
 /// F(4x4, 3x3) of bytes: whether it takes a convolution and is faster, and its parts. Weights are
 /// [M][taps][C] when they are packed.

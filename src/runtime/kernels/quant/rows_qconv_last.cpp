@@ -1,5 +1,6 @@
 // QLinearConv with channels last: of com.microsoft, and of ai.tombolo with limits and a residual;
-// ConvIntegerToFloat of ai.tombolo, whose result has channels first.
+// QLinearConvTranspose of ai.tombolo; ConvIntegerToFloat of ai.tombolo, whose result has channels
+// first.
 
 #include <cmath>
 #include <string>
@@ -9,6 +10,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/quant/qconv_last.h"
+#include "runtime/kernels/quant/qconv_transposed.h"
 #include "runtime/kernels/quant/weight_zeros.h"
 
 namespace tombolo {
@@ -44,10 +46,28 @@ struct SumState : KernelState {
   }
 };
 
+/// What codes are written.
+struct Limits {
+  DType type = DType::kUInt8;
+  int32_t low = 0, high = 255;
+};
+Limits read_limits(const KernelQuery& q, DType type) {
+  const bool is_signed = type == DType::kInt8;
+  return {type, static_cast<int32_t>(q.attributes.get_int("low", is_signed ? -128 : 0)),
+          static_cast<int32_t>(q.attributes.get_int("high", is_signed ? 127 : 255))};
+}
+
+Dims dims_channels_last(const KernelQuery& q, const ConvGeometry& shape, int64_t outputs) {
+  Dims dims = {shape.batch};
+  for (int axis = 5 - static_cast<int>(q.dims(kX).size()); axis < 3; ++axis)
+    dims.push_back(shape.out_size(axis));
+  dims.push_back(outputs);
+  return dims;
+}
+
 struct LastState final : SumState {
   bool has_rest = false;
-  int32_t low = 0, high = 255;  ///< limits of what is written last
-  DType out_type = DType::kUInt8;
+  Limits limits;  ///< of what is written last
   /// Of each output, where all that they depend on is constant: what its sum is multiplied by, and
   /// what is added to it first.
   std::vector<float> scales;
@@ -58,22 +78,32 @@ int32_t byte_at(const Tensor& tensor) {
   return tensor.dtype() == DType::kInt8 ? tensor.data<int8_t>()[0] : tensor.data<uint8_t>()[0];
 }
 
-/// input(i) of the node, null for a bias that is not there.
+/// What an output's sum is multiplied by. input(i) of the node, null for a bias that is not there.
+template <typename Input>
+float scale_of(Input&& input, int64_t output) {
+  const Tensor& w_scale = *input(kWScale);
+  const double factor = static_cast<double>(input(kXScale)->template data<float>()[0]) /
+                        static_cast<double>(input(kYScale)->template data<float>()[0]);
+  const float scale = w_scale.data<float>()[w_scale.size() == 1 ? 0 : output];
+  return static_cast<float>(factor * static_cast<double>(scale));
+}
+/// What is added to it first: sums wrap, as the reference's do.
+template <typename Input>
+int32_t addend_of(Input&& input, uint32_t zero_term, int64_t output) {
+  const Tensor* bias = input(kBias);
+  return static_cast<int32_t>(
+      static_cast<uint32_t>(bias != nullptr ? bias->template data<int32_t>()[output] : 0) +
+      zero_term);
+}
+
 template <typename Input>
 void column_terms(const LastState& s, Input&& input, float* scales, int32_t* adds) {
   const int64_t outputs = s.plan.outputs();
   const int32_t zero = byte_at(*input(kXZero));
-  const Tensor &w_scale = *input(kWScale), *bias = input(kBias);
-  const double factor = static_cast<double>(input(kXScale)->template data<float>()[0]) /
-                        static_cast<double>(input(kYScale)->template data<float>()[0]);
   for (int64_t i = 0; i < outputs; ++i) {
-    const float scale = w_scale.data<float>()[w_scale.size() == 1 ? 0 : i];
     const int64_t at = s.plan.depthwise ? q_depthwise_place(i, outputs, s.plan.zeros) : i;
-    scales[at] = static_cast<float>(factor * static_cast<double>(scale));
-    // Sums wrap, as the reference's do.
-    adds[at] =
-        static_cast<int32_t>(static_cast<uint32_t>(bias != nullptr ? bias->data<int32_t>()[i] : 0) +
-                             s.zero_term(zero, i));
+    scales[at] = scale_of(input, i);
+    adds[at] = addend_of(input, s.zero_term(zero, i), i);
   }
 }
 
@@ -83,26 +113,30 @@ bool one_scale(const KernelQuery& q, size_t scale, size_t zero) {
          element_count(q.dims(zero)) == 1;
 }
 
-std::optional<ConvGeometry> geometry(const KernelQuery& q, size_t w_at, LiveTaps& live) {
-  const auto x = q.dims(kX), w = q.dims(w_at);
-  if (x.size() < 3 || x.size() > 5 || w.size() != x.size()) return std::nullopt;
+/// The shape of x as if it had its channels first; nothing but for images, lines and volumes.
+std::optional<Dims> dims_channels_first(const KernelQuery& q) {
+  const auto x = q.dims(kX);
+  if (x.size() < 3 || x.size() > 5) return std::nullopt;
   Dims first = {x[0], x.back()};
   for (size_t i = 1; i + 1 < x.size(); ++i) first.push_back(x[i]);
-  return read_conv_geometry(q.attributes, {first.begin(), first.size()}, w, &live);
+  return first;
 }
 
-/// Constant weights of bytes with constant zero points, scales of one number or one an output.
-bool supports_sums(const KernelQuery& q, size_t w_at, size_t scale_at, size_t zero_at) {
-  if (!is_byte(q.dtype(kX)) || !is_byte(q.dtype(w_at)) || q.dtype(zero_at) != q.dtype(w_at) ||
-      q.dtype(scale_at) != DType::kFloat32 || q.constant(w_at) == nullptr ||
-      q.constant(zero_at) == nullptr || element_count(q.dims(kX)) < 1)
-    return false;
-  LiveTaps live;
-  const auto shape = geometry(q, w_at, live);
-  if (!shape || shape->depth() > 1 << 16) return false;
-  // Channels one by one have a loop of their own, for images.
-  if (q.dims(kX).size() == 5 && shape->groups > 1 && shape->in_channels == 1) return false;
-  const int64_t outputs = shape->groups * shape->out_channels;
+std::optional<ConvGeometry> geometry(const KernelQuery& q, size_t w_at, LiveTaps& live) {
+  const auto first = dims_channels_first(q);
+  const auto w = q.dims(w_at);
+  if (!first || w.size() != first->size()) return std::nullopt;
+  return read_conv_geometry(q.attributes, {first->begin(), first->size()}, w, &live);
+}
+
+/// Constant weights of bytes with constant zero points.
+bool constant_weights(const KernelQuery& q, size_t w_at, size_t scale_at, size_t zero_at) {
+  return is_byte(q.dtype(kX)) && is_byte(q.dtype(w_at)) && q.dtype(zero_at) == q.dtype(w_at) &&
+         q.dtype(scale_at) == DType::kFloat32 && q.constant(w_at) != nullptr &&
+         q.constant(zero_at) != nullptr && element_count(q.dims(kX)) >= 1;
+}
+/// Scales and zero points of one number or one an output.
+bool fit_outputs(const KernelQuery& q, size_t scale_at, size_t zero_at, int64_t outputs) {
   for (const size_t i : {scale_at, zero_at}) {
     const int64_t size = element_count(q.dims(i));
     if (q.dims(i).size() > 1 || (size != 1 && size != outputs)) return false;
@@ -110,17 +144,30 @@ bool supports_sums(const KernelQuery& q, size_t w_at, size_t scale_at, size_t ze
   return true;
 }
 
+bool supports_sums(const KernelQuery& q, size_t w_at, size_t scale_at, size_t zero_at) {
+  if (!constant_weights(q, w_at, scale_at, zero_at)) return false;
+  LiveTaps live;
+  const auto shape = geometry(q, w_at, live);
+  if (!shape || shape->depth() > 1 << 16) return false;
+  // Channels one by one have a loop of their own, for images.
+  if (q.dims(kX).size() == 5 && shape->groups > 1 && shape->in_channels == 1) return false;
+  return fit_outputs(q, scale_at, zero_at, shape->groups * shape->out_channels);
+}
+
+/// Scales and zero points of x and y are one number each, a bias has one for each output.
+bool supports_codes(const KernelQuery& q, int64_t outputs) {
+  return one_scale(q, kXScale, kXZero) && one_scale(q, kYScale, kYZero) &&
+         q.dtype(kXZero) == q.dtype(kX) &&
+         (!q.has_input(kBias) || (q.dtype(kBias) == DType::kInt32 && q.dims(kBias).size() == 1 &&
+                                  q.dims(kBias)[0] == outputs));
+}
+
 bool supports_last(const KernelQuery& q) {
   const bool own = q.node.domain() == "ai.tombolo";
   if (active_isa() == Isa::kScalar || q.inputs.size() < 8 ||
       (!own && q.attributes.get_int("channels_last", 0) == 0))
     return false;
-  if (!one_scale(q, kXScale, kXZero) || !one_scale(q, kYScale, kYZero) ||
-      q.dtype(kXZero) != q.dtype(kX) || !supports_sums(q, kW, kWScale, kWZero))
-    return false;
-  if (q.has_input(kBias) && (q.dtype(kBias) != DType::kInt32 || q.dims(kBias).size() != 1 ||
-                             q.dims(kBias)[0] != q.dims(kW)[0]))
-    return false;
+  if (!supports_sums(q, kW, kWScale, kWZero) || !supports_codes(q, q.dims(kW)[0])) return false;
   if (!q.has_input(kZ)) return true;
   return own && is_byte(q.dtype(kZ)) && one_scale(q, kZScale, kZZero) &&
          one_scale(q, kSumScale, kSumZero) && q.dtype(kZZero) == q.dtype(kZ);
@@ -171,15 +218,8 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
   s.has_rest = context.has_input(kZ);
   TRY(const ConvGeometry shape, prepare_sums(context, kW, kWZero, s.has_rest, false, s));
   const int64_t outputs = s.plan.outputs();
-  s.out_type = context.dtype(s.has_rest ? kSumZero : kYZero);
-  const bool is_signed = s.out_type == DType::kInt8;
-  s.low = static_cast<int32_t>(context.attributes.get_int("low", is_signed ? -128 : 0));
-  s.high = static_cast<int32_t>(context.attributes.get_int("high", is_signed ? 127 : 255));
-  s.output = {shape.batch};
-  const size_t rank = context.dims(kX).size();
-  for (int axis = 5 - static_cast<int>(rank); axis < 3; ++axis)
-    s.output.push_back(shape.out_size(axis));
-  s.output.push_back(outputs);
+  s.limits = read_limits(context, context.dtype(s.has_rest ? kSumZero : kYZero));
+  s.output = dims_channels_last(context, shape, outputs);
   s.scratch_bytes = s.scratch_of_sums();
   for (const size_t i : {kXScale, kXZero, kWScale, kYScale, kBias})
     if (context.has_input(i) && context.constant(i) == nullptr) return state;
@@ -197,7 +237,7 @@ Result<std::unique_ptr<KernelState>> prepare_last(const PrepareContext& context)
 
 Status run_last(KernelRun& run) {
   const auto& s = run.state<LastState>();
-  TRY(Tensor * y, run.output(0, s.out_type, s.output));
+  TRY(Tensor * y, run.output(0, s.limits.type, s.output));
   const int64_t outputs = s.plan.outputs();
   auto* scales = reinterpret_cast<float*>(run.scratch());
   auto* adds = reinterpret_cast<int32_t*>(scales + s.columns());
@@ -223,19 +263,112 @@ Status run_last(KernelRun& run) {
     finish.rest_signed = rest.dtype() == DType::kInt8;
     finish.rest_zero = byte_at(run.input(kZZero));
     finish.zero_point2 = byte_at(run.input(kSumZero));
-    finish.least2 = s.low;
-    finish.greatest2 = s.high;
+    finish.least2 = s.limits.low;
+    finish.greatest2 = s.limits.high;
     finish.own = static_cast<float>(static_cast<double>(run.data<float>(kYScale)[0]) / sum_scale);
     finish.other = static_cast<float>(static_cast<double>(run.data<float>(kZScale)[0]) / sum_scale);
   } else {
-    finish.least = s.low;
-    finish.greatest = s.high;
+    finish.least = s.limits.low;
+    finish.greatest = s.limits.high;
   }
   if (!s.zeros.empty()) finish.zero = s.zeros.data();
   finish.out = y->data<std::byte>();
   finish.ldo = outputs;
   run_qconv_last(s.plan, run.data<uint8_t>(kX), static_cast<uint8_t>(byte_at(run.input(kXZero))),
                  s.packed, finish, image);
+  return ok();
+}
+
+/// QLinearConvTranspose with channels last.
+struct TransposedBytes final : KernelState {
+  QTransposedPlan plan;
+  const std::byte* packed = nullptr;  ///< weights, then their sums, [phase][output]
+  std::vector<int32_t> zeros;         ///< of each output's weights, see weight_zeros()
+  Dims output;
+  Limits limits;
+
+  int64_t columns() const { return (plan.outputs() + 63) / 32 * 32; }
+  size_t weights() const { return (plan.weight_bytes + 63) / 64 * 64; }
+};
+
+std::optional<ConvGeometry> transposed_geometry(const KernelQuery& q) {
+  const auto first = dims_channels_first(q);
+  if (!first) return std::nullopt;
+  return read_transposed_geometry(q.attributes, {first->begin(), first->size()}, q.dims(kW));
+}
+
+bool supports_transposed_bytes(const KernelQuery& q) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() < 8 ||
+      q.attributes.get_int("channels_last", 0) == 0 || !constant_weights(q, kW, kWScale, kWZero))
+    return false;
+  const auto shape = transposed_geometry(q);
+  if (!shape || !q_transposed_takes(*shape)) return false;
+  const int64_t outputs = shape->groups * shape->out_channels;
+  return fit_outputs(q, kWScale, kWZero, outputs) && supports_codes(q, outputs);
+}
+
+Result<std::unique_ptr<KernelState>> prepare_transposed_bytes(const PrepareContext& context) {
+  auto state = std::make_unique<TransposedBytes>();
+  TransposedBytes& s = *state;
+  const ConvGeometry shape = *transposed_geometry(context);
+  const bool w_unsigned = context.dtype(kW) == DType::kUInt8;
+  const std::vector<uint8_t> turned =
+      q_transposed_weights(shape, context.constant(kW)->data<uint8_t>(), w_unsigned);
+  s.zeros = weight_zeros(context.constant(kWZero), !w_unsigned, shape.groups * shape.out_channels);
+  s.plan =
+      plan_qconv_transposed(shape, context.dtype(kX) == DType::kInt8, !s.zeros.empty(), turned);
+  s.limits = read_limits(context, context.dtype(kYZero));
+  s.output = dims_channels_last(context, shape, s.plan.outputs());
+  const auto phases = static_cast<int64_t>(s.plan.phases.size());
+  s.scratch_bytes =
+      static_cast<size_t>(s.columns() * (1 + phases)) * 4 + 128 + s.plan.scratch_bytes();
+  std::string key = std::string("qconv_transposed/") + s.plan.phases[0].product.inner->name + "/" +
+                    std::to_string(shape.groups);
+  // What a phase is depends on these alone.
+  for (int axis = 0; axis < 3; ++axis)
+    for (const int64_t size : {shape.stride[axis], shape.dilation[axis], shape.pad[axis],
+                               std::min(shape.stride[axis], shape.out[axis])})
+      key += "/" + std::to_string(size);
+  TRY(s.packed,
+      context.packed(kW, key + weight_zeros_key(s.zeros),
+                     s.weights() + static_cast<size_t>(phases * s.plan.outputs() + 64) * 4,
+                     [&](std::byte* target) {
+                       std::memset(target, 0, s.weights());
+                       pack_qconv_transposed(s.plan, turned,
+                                             s.zeros.empty() ? nullptr : s.zeros.data(), target,
+                                             reinterpret_cast<int32_t*>(target + s.weights()));
+                     }));
+  return state;
+}
+
+Status run_transposed_bytes(KernelRun& run) {
+  const auto& s = run.state<TransposedBytes>();
+  TRY(Tensor * y, run.output(0, s.limits.type, s.output));
+  const int64_t outputs = s.plan.outputs(), columns = s.columns();
+  const auto phases = static_cast<int64_t>(s.plan.phases.size());
+  auto* const scales = reinterpret_cast<float*>(run.scratch());
+  auto* const adds = reinterpret_cast<int32_t*>(scales + columns);
+  const auto input = [&](size_t at) { return run.has_input(at) ? &run.input(at) : nullptr; };
+  const int32_t x_zero = byte_at(run.input(kXZero));
+  const auto product_zero = static_cast<uint32_t>(x_zero + (s.plan.flip ? 128 : 0));
+  const auto* sums = reinterpret_cast<const int32_t*>(s.packed + s.weights());
+  for (int64_t i = 0; i < outputs; ++i) {
+    scales[i] = scale_of(input, i);
+    for (int64_t phase = 0; phase < phases; ++phase)
+      adds[phase * columns + i] =
+          addend_of(input, -product_zero * static_cast<uint32_t>(sums[phase * outputs + i]), i);
+  }
+  QFinish finish;
+  finish.kind = QFinish::Kind::kByte;
+  finish.column_add = adds;
+  finish.column_scale = scales;
+  finish.zero_point = byte_at(run.input(kYZero));
+  finish.least = s.limits.low;
+  finish.greatest = s.limits.high;
+  if (!s.zeros.empty()) finish.zero = s.zeros.data();
+  finish.out = y->data<std::byte>();
+  run_qconv_transposed(s.plan, run.data<uint8_t>(kX), static_cast<uint8_t>(x_zero), s.packed,
+                       finish, columns, reinterpret_cast<std::byte*>(adds + phases * columns));
   return ok();
 }
 
@@ -319,6 +452,14 @@ KERNEL(tombolo_qlinear_conv) = {
     .supports = supports_last,
     .prepare = prepare_last,
     .run = run_last,
+};
+KERNEL(tombolo_qlinear_conv_transpose) = {
+    .name = "tombolo_qlinear_conv_transpose",
+    .op = "QLinearConvTranspose",
+    .domain = "ai.tombolo",
+    .supports = supports_transposed_bytes,
+    .prepare = prepare_transposed_bytes,
+    .run = run_transposed_bytes,
 };
 KERNEL(conv_integer_to_float) = {
     .name = "conv_integer_to_float",
