@@ -1,12 +1,14 @@
 // QLinearConcat of com.microsoft: codes under another scale by a table, the
 // others as they are.
 
-#include <cstring>
+#include <algorithm>
+#include <cstddef>
 
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/quant/byte_table.h"
 #include "runtime/kernels/quant/quantize.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
 
 namespace tombolo {
 namespace {
@@ -79,17 +81,29 @@ Status run_concat(KernelRun& run) {
     bool same = true;
     for (int code = 0; code < 256; ++code) same &= table[code] == code;
     const int64_t length = s.lengths[i];
+    if (length == 0) continue;
     const uint8_t* from = run.input(3 * i + 2).data<uint8_t>();
     uint8_t* to = y->data<uint8_t>() + offset;
+    // Rows that a vector takes a few of (channels last): whole stretches of x are looked up first.
+    constexpr int64_t kShort = 1024, kStretch = 8192;
+    const bool apart = !same && length > kShort;
+    const int64_t stretch = apart ? 1 : std::max<int64_t>(1, kStretch / length);
     run.parallel_for(s.outer, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, length)),
                      [&](int64_t begin, int64_t end) {
-                       for (int64_t r = begin; r < end; ++r) {
+                       uint8_t room[kStretch];
+                       for (int64_t r = begin; r < end; r += stretch) {
+                         const int64_t rows = std::min(stretch, end - r);
                          const uint8_t* x = from + r * length;
                          uint8_t* out = to + r * s.row;
-                         if (same)
-                           std::memcpy(out, x, static_cast<size_t>(length));
-                         else
+                         if (apart) {
                            look_up_bytes(table, x, length, out);
+                           continue;
+                         }
+                         if (!same) look_up_bytes(table, x, rows * length, room);
+                         const auto size = static_cast<size_t>(length);
+                         copy_strided(reinterpret_cast<const std::byte*>(same ? x : room), size,
+                                      reinterpret_cast<std::byte*>(out), static_cast<size_t>(s.row),
+                                      size, rows);
                        }
                      });
     offset += length;

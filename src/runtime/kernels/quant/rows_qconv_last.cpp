@@ -2,7 +2,9 @@
 // QLinearConvTranspose of ai.tombolo; ConvIntegerToFloat of ai.tombolo, whose result has channels
 // first.
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <string>
 
 #include "runtime/kernels/conv/geometry.h"
@@ -173,6 +175,34 @@ bool supports_last(const KernelQuery& q) {
          one_scale(q, kSumScale, kSumZero) && q.dtype(kZZero) == q.dtype(kZ);
 }
 
+/// Groups of fewer outputs than a panel has columns: as many as fill one are one group, whose
+/// weights are 0 where a group does not see the inputs of another. The instructions are the same,
+/// and rows of inputs are longer.
+int64_t joined_groups(const ConvGeometry& shape, const QTiles& tiles) {
+  if (shape.groups == 1 || (shape.in_channels == 1 && shape.out_channels == 1)) return 1;
+  for (int64_t count = std::min(shape.groups, tiles.panel / shape.out_channels); count > 1; --count)
+    if (shape.groups % count == 0) return count;
+  return 1;
+}
+
+/// Weights [M, C / group, taps] of `shape` for `joined` groups at a time: what is new has the code
+/// of the output's zero point, which `zeros` has as weight_zeros() gives it.
+std::vector<uint8_t> join_group_weights(const ConvGeometry& shape, int64_t joined, const uint8_t* w,
+                                        const std::vector<int32_t>& zeros, bool w_unsigned) {
+  const int64_t filter = shape.in_channels * shape.taps();
+  const int64_t outputs = shape.groups * shape.out_channels;
+  std::vector<uint8_t> all(static_cast<size_t>(outputs * joined * filter));
+  for (int64_t m = 0; m < outputs; ++m) {
+    uint8_t* to = all.data() + m * joined * filter;
+    const int32_t zero = zeros.empty() ? 0 : zeros[static_cast<size_t>(m)];
+    std::memset(to, static_cast<uint8_t>(zero) ^ (w_unsigned ? 0x80 : 0),
+                static_cast<size_t>(joined * filter));
+    std::memcpy(to + m / shape.out_channels % joined * filter, w + m * filter,
+                static_cast<size_t>(filter));
+  }
+  return all;
+}
+
 /// Plans the sums and packs the weights; gives the geometry of the operator. `images`: whether the
 /// plan is for one image after the other.
 Result<ConvGeometry> prepare_sums(const PrepareContext& context, size_t w_at, size_t zero_at,
@@ -188,10 +218,17 @@ Result<ConvGeometry> prepare_sums(const PrepareContext& context, size_t w_at, si
     w = room.data();
   }
   const bool w_unsigned = context.dtype(w_at) == DType::kUInt8;
+  s.zeros = weight_zeros(context.constant(zero_at), !w_unsigned, shape.groups * shape.out_channels);
+  if (const int64_t joined = joined_groups(shape, q_tiles()); joined > 1) {
+    room = join_group_weights(shape, joined, w, s.zeros, w_unsigned);
+    w = room.data();
+    shape.groups /= joined;
+    shape.in_channels *= joined;
+    shape.out_channels *= joined;
+  }
   // Of several groups the first one stands for all.
   const int64_t depth = shape.taps() * shape.in_channels;
   const QTiles& tiles = q_constant_tiles(w, 1, depth, depth, shape.out_channels, w_unsigned);
-  s.zeros = weight_zeros(context.constant(zero_at), !w_unsigned, shape.groups * shape.out_channels);
   s.plan = plan_qconv_last(shape, context.dtype(kX) == DType::kInt8, rest, tiles, w, w_unsigned,
                            !s.zeros.empty());
   const size_t weights = (s.plan.weight_bytes + 63) / 64 * 64;
