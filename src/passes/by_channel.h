@@ -1,7 +1,7 @@
 #pragma once
 
-// What constants say channel by channel about what they are added to or multiplied with. In double;
-// nothing where a number is not finite.
+// What constants, quantised ones included, say channel by channel about what they are added to or
+// multiplied with. In double; nothing where a number is not finite.
 
 #include <optional>
 #include <vector>
@@ -18,7 +18,7 @@ struct Channels {
 
 /// Makes `constant`, broadcast against such a tensor, one number a channel. Nothing when it differs
 /// along another axis, or would give the result more axes.
-std::optional<std::vector<double>> by_channel(const Rewriter& rewriter, const Value* constant,
+std::optional<std::vector<double>> by_channel(Rewriter& rewriter, const Value* constant,
                                               const Channels& channels);
 
 /// y = factor x + shift, by channels.
@@ -27,7 +27,6 @@ struct Affine {
 };
 
 /// What a BatchNormalization of `channels` constant statistics does.
-std::optional<Affine> batch_norm_affine(const Rewriter& rewriter, const Node& node,
-                                        int64_t channels);
+std::optional<Affine> batch_norm_affine(Rewriter& rewriter, const Node& node, int64_t channels);
 
 }  // namespace tombolo::passes

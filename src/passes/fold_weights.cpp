@@ -89,7 +89,7 @@ std::optional<Linear> linear(const Rewriter& rewriter, const Value* value, const
 }
 
 /// The node's bias as doubles (its factor beta included), zeros where it has none.
-std::optional<std::vector<double>> bias_of(const Rewriter& rewriter, const Linear& linear) {
+std::optional<std::vector<double>> bias_of(Rewriter& rewriter, const Linear& linear) {
   std::vector<double> out(static_cast<size_t>(linear.channels), 0.0);
   const Value* bias = linear.node->input(2);
   if (bias == nullptr || linear.kind == Kind::kMatMul) return out;

@@ -228,7 +228,8 @@ class ChannelsLast {
 
   bool unary(Node& node) {
     const bool clip = r_.is(&node, "Clip"), table = r_.is(&node, "ByteTable", kOwn);
-    if (!clip && !table && !is(node, "QLinearSigmoid") && !is(node, "QLinearLeakyRelu"))
+    const bool affine = r_.is(&node, "QLinearAffine", kOwn) && plain_layout(node);
+    if (!clip && !table && !affine && !is(node, "QLinearSigmoid") && !is(node, "QLinearLeakyRelu"))
       return false;
     Value* x = find(node.input(0));
     if (x == nullptr) return false;
@@ -237,6 +238,7 @@ class ChannelsLast {
     if (clip && join_limits(node, *x)) return true;
     Node& made = r_.add(node, node.op_type(), inputs, node.output(0)->name(), 1, node.domain());
     copy_attributes(node, made);
+    if (affine) made.set_int("channels_last", 1);
     return replace(node, made, rank_of(node.input(0)));
   }
 

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "passes/attributes.h"
+#include "passes/by_channel.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
 #include "passes/runtime_operators.h"
@@ -63,6 +65,19 @@ class Sandwich {
     Node& made = r_.add(q_, "QLinearConvTranspose", inputs, q_.output(0)->name(), 1, kOwn);
     copy_attributes(*node, made);
     return finish(made);
+  }
+
+  /// Factors and shifts of each channel between codes, for which there is one of the runtime, too.
+  size_t affine() {
+    Node* node = quantised();
+    if (node == nullptr) return 0;
+    const auto rank = r_.rank(q_.input(0));
+    if (!rank || *rank < 2 || *rank > 5) return 0;
+    for (const size_t axis : {size_t(1), *rank - 1}) {
+      const auto channels = r_.dim(q_.input(0), static_cast<int64_t>(axis));
+      if (channels && *channels > 1 && affine(*node, {*rank, axis, *channels})) return 1;
+    }
+    return 0;
   }
 
   /// A product of codes whose result stays a float: the anchor is the MatMul or Gemm itself.
@@ -163,6 +178,70 @@ class Sandwich {
     // What only bounds its input bounds the codes.
     while (node != nullptr && bound(*node)) node = inner(node->input(0));
     return node == nullptr || node->outputs().size() != 1 ? nullptr : node;
+  }
+
+  /// `node` and what comes before it, as far as those are factors and shifts.
+  bool affine(const Node& last, const Channels& channels) {
+    std::vector<double> factor(static_cast<size_t>(channels.count), 1.0);
+    std::vector<double> shift(factor.size());
+    const Node* node = &last;
+    const Value* value = q_.input(0);
+    bool normalises = false;
+    while (true) {
+      Affine one;
+      const auto normal = channels.axis == 1 ? batch_norm_affine(r_, *node, channels.count)
+                                             : std::optional<Affine>();
+      size_t side = 0;
+      if (normal) {
+        one = *normal;
+        normalises = true;
+      } else if (const bool product = r_.is(node, "Mul"); product || r_.is(node, "Add")) {
+        auto numbers = by_channel(r_, node->input(1), channels);
+        if (!numbers) {
+          side = 1;
+          numbers = by_channel(r_, node->input(0), channels);
+        }
+        if (!numbers) return false;
+        normalises |= std::adjacent_find(numbers->begin(), numbers->end(), std::not_equal_to<>()) !=
+                      numbers->end();
+        one.factor = product ? *numbers : std::vector<double>(factor.size(), 1.0);
+        one.shift = product ? std::vector<double>(factor.size()) : *numbers;
+      } else {
+        return false;
+      }
+      for (size_t c = 0; c < factor.size(); ++c) {
+        shift[c] += factor[c] * one.shift[c];
+        factor[c] *= one.factor[c];
+      }
+      value = node->input(side);
+      if (codes_of(value)) break;
+      node = inner(value);
+      if (node == nullptr || node->outputs().empty()) return false;
+    }
+    const auto x = codes_of(value);
+    // What is the same for all channels is a function of bytes.
+    if (!normalises || r_.rank(x->codes) != channels.rank) return false;
+    std::vector<float> factors, shifts;
+    for (size_t c = 0; c < factor.size(); ++c) {
+      factors.push_back(static_cast<float>(factor[c] * x->step / out_.step));
+      shifts.push_back(static_cast<float>(
+          (shift[c] - factor[c] * x->step * static_cast<double>(x->origin)) / out_.step));
+      if (!std::isfinite(factors.back()) || !std::isfinite(shifts.back())) return false;
+    }
+    const int64_t all[] = {channels.count};
+    const auto constant = [&](const std::vector<float>& numbers, Text name) {
+      return r_.initializer(q_.graph(), Tensor::of<float>(DType::kFloat32, all, numbers), name);
+    };
+    Node& made =
+        r_.add(q_, "QLinearAffine",
+               {x->codes, constant(factors, "factor"), constant(shifts, "shift"), zero_of(out_)},
+               q_.output(0)->name(), 1, kOwn);
+    if (channels.axis != 1) made.set_int("channels_last", 1);
+    if (low_ > least_) made.set_int("low", low_);
+    if (high_ < greatest_) made.set_int("high", high_);
+    r_.touch(made);
+    r_.supersede(*q_.output(0), *made.output(0));
+    return true;
   }
 
   /// The producer of a value that nothing else reads, in this graph.
@@ -538,7 +617,7 @@ Result<size_t> integer_products(Rewriter& rewriter) {
       else if (rewriter.is(node, "Conv"))
         count += Sandwich(rewriter, *node).convolve();
       else if (rewriter.is(node, "QuantizeLinear"))
-        count += Sandwich(rewriter, *node).conv_transpose();
+        count += Sandwich(rewriter, *node).conv_transpose() || Sandwich(rewriter, *node).affine();
   });
   return count;
 }

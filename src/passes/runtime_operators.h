@@ -29,6 +29,10 @@
 //          with channels last, times both scales, plus B for each output; the result has channels
 //          first.
 //
+//   QLinearAffine (x, factor, shift, y_zero_point)   codes times a factor plus a shift for each
+//          channel (axis 1, or the last one where `channels_last`), rounded, between `low` and
+//          `high`
+//
 //   ByteTable (X, table)   a function of single bytes: element X of the 256 of `table`, the bits of
 //   X
 //          read as a number without sign

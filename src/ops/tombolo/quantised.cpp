@@ -1,6 +1,6 @@
 // QLinearConvLast of ai.tombolo, QLinearConv with channels last, limits, and a sum that is rounded
 // again, QLinearConvTranspose and ConvIntegerToFloat; run as the operators that they stand for.
-// ByteTable: any function of one byte.
+// QLinearAffine: a factor and a shift for each channel. ByteTable: any function of one byte.
 
 #include <algorithm>
 #include <string>
@@ -204,6 +204,37 @@ Status run_to_float(KernelContext& context) {
   return ok();
 }
 
+Status infer_affine(InferContext& context) {
+  InferType y = InferType::tensor(context.elem(3));
+  if (context.shape(0) != nullptr) y.shape = *context.shape(0);
+  context.set_output(0, std::move(y));
+  return ok();
+}
+
+Status run_affine(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const Tensor* factor, context.input(1));
+  TRY(const Tensor* shift, context.input(2));
+  TRY(const Tensor* zero, one_or_each(context, 3, "y_zero_point", 1));
+  const bool last = context.attributes.get_int("channels_last", 0) != 0;
+  if (x->rank() < 2) return context.error("x has no channels");
+  const int64_t channels = x->dim(last ? x->rank() - 1 : 1);
+  if (factor->size() != channels || shift->size() != channels)
+    return context.error("factor and shift do not fit " + std::to_string(channels) + " channels");
+  TRY(Tensor * y, context.output(0, zero->dtype(), x->dims()));
+  const IntegerRange range = range_of(zero->dtype());
+  const int64_t low = context.attributes.get_int("low", range.least);
+  const int64_t high = context.attributes.get_int("high", range.greatest);
+  const int64_t inner =
+      last ? 1 : std::max<int64_t>(1, x->size() / std::max<int64_t>(1, x->dim(0) * channels));
+  for (int64_t i = 0; i < x->size(); ++i) {
+    const int64_t c = i / inner % channels;
+    const double number = x->get_double(i) * factor->get_double(c) + shift->get_double(c);
+    y->set_int64(i, std::min(std::max(quantized(number, zero->get_int64(0), range), low), high));
+  }
+  return ok();
+}
+
 Status infer_table(InferContext& context) {
   InferType y = InferType::tensor(context.elem(1));
   if (context.shape(0) != nullptr) y.shape = *context.shape(0);
@@ -241,6 +272,36 @@ OPERATOR(TomboloByteTable) = {
         },
     .infer = infer_table,
     .reference = run_table,
+};
+
+OPERATOR(TomboloQLinearAffine) = {
+    .name = "QLinearAffine",
+    .domain = "ai.tombolo",
+    .doc =
+        "x times a factor plus a shift for each channel, rounded, plus a zero point, between "
+        "limits",
+    .versions = {1},
+    .inputs =
+        {
+            {"x", "T1"},
+            {"factor", "tensor(float)"},
+            {"shift", "tensor(float)"},
+            {"y_zero_point", "T2"},
+        },
+    .outputs = {{"y", "T2"}},
+    .attributes =
+        {
+            {"channels_last", 0},
+            {"high", Attr::kInt},
+            {"low", Attr::kInt},
+        },
+    .types =
+        {
+            {"T1", {{1, kInt8s}}},
+            {"T2", {{1, kInt8s}}},
+        },
+    .infer = infer_affine,
+    .reference = run_affine,
 };
 
 OPERATOR(TomboloConvIntegerToFloat) = {

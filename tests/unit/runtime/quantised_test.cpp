@@ -299,6 +299,39 @@ TEST_F(Quantised, ConvolutionsAlongOneAxisAndThree) {
           }
 }
 
+TEST_F(Quantised, FactorsOfChannels) {
+  int turn = 0;
+  for (const std::vector<int64_t>& x :
+       {std::vector<int64_t>{2, 37, 5, 7}, {1, 3, 100}, {3, 130, 1, 1}, {2, 16, 2, 3, 4}, {5, 70}})
+    for (int round = 0; round < 4; ++round) {
+      const bool x_signed = turn % 2 == 1, y_signed = turn % 3 == 1, quantised = turn % 4 > 1;
+      ++turn;
+      const std::string xt = x_signed ? "int8" : "uint8", yt = y_signed ? "int8" : "uint8";
+      const std::string dims = x.size() == 2   ? "n,c"
+                               : x.size() == 3 ? "n,c,w"
+                               : x.size() == 4 ? "n,c,h,w"
+                                               : "n,c,d,h,w";
+      const std::string factor =
+          quantised ? constant("int8", "q", {x[1]}, -100, 100) + ", float sq = {0.02}"
+                    : scales("k", x[1]);
+      // What the last axis has, or a normalisation of the second one.
+      const std::string body = x.size() == 2 && round < 2
+                                   ? " m = Mul (f, k)\n t = Add (e, m)"
+                                   : " t = BatchNormalization (f, k, e, e, v)";
+      const std::string text =
+          "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + xt + "[" + list(x) + "] x) => (" +
+          yt + "[" + dims + "] y) <float sx = {0.02}, " +
+          constant(xt, "zx", {}, x_signed ? -90 : 0, 120) + ", " + factor + ", " +
+          scales("e", x[1]) + ", " + scales("v", x[1]) + ", float sy = {0.1}, " +
+          constant(yt, "zy", {}, y_signed ? -50 : 0, 100) + "> {\n" +
+          (quantised ? " k = DequantizeLinear (q, sq)\n" : "") +
+          " f = DequantizeLinear (x, sx, zx)\n" + body + "\n " +
+          (turn % 2 == 0 ? "r = Relu (t)" : "r = Identity (t)") +
+          "\n y = QuantizeLinear (r, sy, zy)\n}\n";
+      agree(text, codes(x, x_signed), 1, "tombolo_qlinear_affine");
+    }
+}
+
 TEST_F(Quantised, TransposedConvolutions) {
   struct Spread {
     std::vector<int64_t> x, w;

@@ -142,6 +142,47 @@ void widen_range(const float* x, int64_t n, float* least, float* greatest) {
   }
 }
 
+template <typename From, typename To>
+void affine_codes(const CodeAffine& a, bool each, const uint8_t* x, int64_t n, uint8_t* y) {
+  const F f;
+  const I32 d;
+  const hn::Rebind<From, F> from;
+  const hn::Rebind<To, F> to;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const auto least = hn::Set(f, static_cast<float>(a.low - a.zero)),
+             greatest = hn::Set(f, static_cast<float>(a.high - a.zero));
+  const auto zero = hn::Set(d, a.zero);
+  const auto* codes = reinterpret_cast<const From*>(x);
+  auto* out = reinterpret_cast<To*>(y);
+  auto factor = hn::Set(f, a.factor[0]), shift = hn::Set(f, a.shift[0]);
+  const auto made = [&](auto v) HWY_ATTR {
+    // Not in one step, which SSE4 does not have: codes are the same everywhere.
+    const auto number = hn::Add(hn::Mul(hn::ConvertTo(f, hn::PromoteTo(d, v)), factor), shift);
+    return bytes_inside(to, hn::Add(nearest(min_of(max_of(number, least), greatest)), zero));
+  };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    if (each) {
+      factor = hn::LoadU(f, a.factor + i);
+      shift = hn::LoadU(f, a.shift + i);
+    }
+    hn::StoreU(made(hn::LoadU(from, codes + i)), to, out + i);
+  }
+  if (i == n) return;
+  if (each) {
+    factor = load_n(f, a.factor + i, n - i);
+    shift = load_n(f, a.shift + i, n - i);
+  }
+  store_n(made(load_n(from, codes + i, n - i)), to, out + i, n - i);
+}
+
+void affine_any(const CodeAffine& a, bool each, const uint8_t* x, int64_t n, uint8_t* y) {
+  if (a.x_signed && a.y_signed) return affine_codes<int8_t, int8_t>(a, each, x, n, y);
+  if (a.x_signed) return affine_codes<int8_t, uint8_t>(a, each, x, n, y);
+  if (a.y_signed) return affine_codes<uint8_t, int8_t>(a, each, x, n, y);
+  affine_codes<uint8_t, uint8_t>(a, each, x, n, y);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -187,6 +228,11 @@ void dequantize_row16(const void* x, bool is_signed, int64_t n, float scale, int
 void dequantize_sums(const int32_t* x, int64_t n, float scale, int32_t zero, float* y) {
   using Fn = void(const void*, int64_t, float, int32_t, float*);
   TOMBOLO_TARGET(Fn, dequantize<int32_t>)(x, n, scale, zero, y);
+}
+
+void affine_row(const CodeAffine& affine, bool each, const uint8_t* x, int64_t n, uint8_t* y) {
+  using Fn = void(const CodeAffine&, bool, const uint8_t*, int64_t, uint8_t*);
+  TOMBOLO_TARGET(Fn, affine_any)(affine, each, x, n, y);
 }
 
 }  // namespace tombolo

@@ -34,4 +34,15 @@ void dequantize_row16(const void* x, bool is_signed, int64_t n, float scale, int
 /// y = (x - zero) * scale for sums of 32 bits.
 void dequantize_sums(const int32_t* x, int64_t n, float scale, int32_t zero, float* y);
 
+/// Codes of one scale as codes of another, by a factor and a shift for each element.
+struct CodeAffine {
+  const float* factor;
+  const float* shift;
+  bool x_signed, y_signed;
+  int32_t zero, low, high;  ///< of y
+};
+/// y = round(x * factor + shift) + zero, within low and high; `each`: element i has numbers i of
+/// both, else all have the first ones.
+void affine_row(const CodeAffine& affine, bool each, const uint8_t* x, int64_t n, uint8_t* y);
+
 }  // namespace tombolo

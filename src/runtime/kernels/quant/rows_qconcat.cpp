@@ -13,8 +13,6 @@
 namespace tombolo {
 namespace {
 
-bool is_code(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
-
 struct QConcatState final : KernelState {
   int64_t outer = 1;
   std::vector<int64_t> lengths;  ///< bytes of a row of each input
@@ -31,7 +29,7 @@ bool one(const KernelQuery& q, size_t scale, DType dtype) {
 bool plan_concat(const KernelQuery& q, QConcatState& s) {
   if (active_isa() == Isa::kScalar || q.inputs.size() < 5 || q.inputs.size() % 3 != 2) return false;
   const DType dtype = q.dtype(1);
-  if (!is_code(dtype) || !one(q, 0, dtype)) return false;
+  if (!is_byte(dtype) || !one(q, 0, dtype)) return false;
   const auto first = q.dims(2);
   const auto rank = static_cast<int64_t>(first.size());
   int64_t axis = q.attributes.get_int("axis", 0);

@@ -13,16 +13,15 @@
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/quant/qconv_inputs.h"
 #include "runtime/kernels/quant/qgemm.h"
 #include "runtime/kernels/quant/weight_zeros.h"
 
 namespace tombolo {
 namespace {
 
-constexpr size_t kX = 0, kXScale = 1, kXZero = 2, kW = 3, kWScale = 4, kWZero = 5, kYScale = 6,
-                 kYZero = 7, kBias = 8;
 // ConvInteger.
-constexpr size_t kIntegerW = 1, kIntegerXZero = 2, kIntegerWZero = 3;
+constexpr size_t kSumsW = 1, kSumsXZero = 2, kSumsWZero = 3;
 
 struct QConvState final : KernelState {
   ConvGeometry shape;
@@ -84,11 +83,11 @@ bool plan_qconv(const KernelQuery& q, QConvState& s) {
 
 bool plan_conv_integer(const KernelQuery& q, QConvState& s) {
   if (active_isa() == Isa::kScalar || q.inputs.size() < 2) return false;
-  if (q.has_input(kIntegerXZero) &&
-      (q.dtype(kIntegerXZero) != q.dtype(kX) || element_count(q.dims(kIntegerXZero)) != 1))
+  if (q.has_input(kSumsXZero) &&
+      (q.dtype(kSumsXZero) != q.dtype(kX) || element_count(q.dims(kSumsXZero)) != 1))
     return false;
   s.out_type = DType::kInt32;
-  return plan_sums(q, kIntegerW, kIntegerWZero, s);
+  return plan_sums(q, kSumsW, kSumsWZero, s);
 }
 
 bool supports_qconv(const KernelQuery& query) {
@@ -166,10 +165,6 @@ Result<std::unique_ptr<KernelState>> prepare_conv_integer(const PrepareContext& 
   auto state = std::make_unique<QConvState>();
   plan_conv_integer(context, *state);
   return prepare(context, std::move(state));
-}
-
-int32_t byte_at(const Tensor& tensor) {
-  return tensor.dtype() == DType::kInt8 ? tensor.data<int8_t>()[0] : tensor.data<uint8_t>()[0];
 }
 
 /// split_image for bytes (see conv_image.cpp): simple loops, there is little of it.
@@ -362,7 +357,7 @@ Status run_qconv(KernelRun& run) {
   auto* scales = reinterpret_cast<float*>(run.scratch());
   auto* add = reinterpret_cast<int32_t*>(scales + outputs);
   auto* images = reinterpret_cast<uint8_t*>(add + outputs + 16);
-  const int32_t x_zero = byte_at(run.input(kXZero)) + (s.x_signed ? 128 : 0);
+  const int32_t x_zero = first_code(run.input(kXZero)) + (s.x_signed ? 128 : 0);
   std::vector<int32_t> zeros;
   Job job = job_of(run, x_zero, zeros);
   const Tensor& w_scale = run.input(kWScale);
@@ -379,7 +374,7 @@ Status run_qconv(KernelRun& run) {
   job.finish.row_add = add;
   job.finish.row_scale = scales;
   job.finish.kind = QFinish::Kind::kByte;
-  job.finish.zero_point = byte_at(run.input(kYZero));
+  job.finish.zero_point = first_code(run.input(kYZero));
   job.finish.least = s.out_type == DType::kInt8 ? -128 : 0;
   job.finish.greatest = s.out_type == DType::kInt8 ? 127 : 255;
   return run_sums(run, job, *y, images);
@@ -389,8 +384,8 @@ Status run_conv_integer(KernelRun& run) {
   const auto& s = run.state<QConvState>();
   TRY(Tensor * y, run.output(0, s.out_type, s.output));
   auto* add = reinterpret_cast<int32_t*>(run.scratch());
-  const int32_t x_zero = (run.has_input(kIntegerXZero) ? byte_at(run.input(kIntegerXZero)) : 0) +
-                         (s.x_signed ? 128 : 0);
+  const int32_t x_zero =
+      (run.has_input(kSumsXZero) ? first_code(run.input(kSumsXZero)) : 0) + (s.x_signed ? 128 : 0);
   std::vector<int32_t> zeros;
   Job job = job_of(run, x_zero, zeros);
   for (int64_t i = 0; i < s.outputs(); ++i) add[i] = job.zero_term(i);

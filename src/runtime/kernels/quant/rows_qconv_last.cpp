@@ -11,6 +11,7 @@
 #include "runtime/kernels/image/channels_last.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/quant/qconv_inputs.h"
 #include "runtime/kernels/quant/qconv_last.h"
 #include "runtime/kernels/quant/qconv_transposed.h"
 #include "runtime/kernels/quant/weight_zeros.h"
@@ -18,8 +19,6 @@
 namespace tombolo {
 namespace {
 
-constexpr size_t kX = 0, kXScale = 1, kXZero = 2, kW = 3, kWScale = 4, kWZero = 5, kYScale = 6,
-                 kYZero = 7, kBias = 8;
 // ai.tombolo: what is added to y, its scale and zero point, and those of the sum.
 constexpr size_t kZ = 9, kZScale = 10, kZZero = 11, kSumScale = 12, kSumZero = 13;
 
@@ -76,10 +75,6 @@ struct LastState final : SumState {
   std::vector<int32_t> adds;
 };
 
-int32_t byte_at(const Tensor& tensor) {
-  return tensor.dtype() == DType::kInt8 ? tensor.data<int8_t>()[0] : tensor.data<uint8_t>()[0];
-}
-
 /// What an output's sum is multiplied by. input(i) of the node, null for a bias that is not there.
 template <typename Input>
 float scale_of(Input&& input, int64_t output) {
@@ -101,7 +96,7 @@ int32_t addend_of(Input&& input, uint32_t zero_term, int64_t output) {
 template <typename Input>
 void column_terms(const LastState& s, Input&& input, float* scales, int32_t* adds) {
   const int64_t outputs = s.plan.outputs();
-  const int32_t zero = byte_at(*input(kXZero));
+  const int32_t zero = first_code(*input(kXZero));
   for (int64_t i = 0; i < outputs; ++i) {
     const int64_t at = s.plan.depthwise ? q_depthwise_place(i, outputs, s.plan.zeros) : i;
     scales[at] = scale_of(input, i);
@@ -291,15 +286,15 @@ Status run_last(KernelRun& run) {
     least = type == DType::kInt8 ? -128 : 0;
     greatest = type == DType::kInt8 ? 127 : 255;
   };
-  finish.zero_point = byte_at(run.input(kYZero));
+  finish.zero_point = first_code(run.input(kYZero));
   range(run.input(kYZero).dtype(), finish.least, finish.greatest);
   if (s.has_rest) {
     const Tensor& rest = run.input(kZ);
     const auto sum_scale = static_cast<double>(run.data<float>(kSumScale)[0]);
     finish.rest = rest.data<std::byte>();
     finish.rest_signed = rest.dtype() == DType::kInt8;
-    finish.rest_zero = byte_at(run.input(kZZero));
-    finish.zero_point2 = byte_at(run.input(kSumZero));
+    finish.rest_zero = first_code(run.input(kZZero));
+    finish.zero_point2 = first_code(run.input(kSumZero));
     finish.least2 = s.limits.low;
     finish.greatest2 = s.limits.high;
     finish.own = static_cast<float>(static_cast<double>(run.data<float>(kYScale)[0]) / sum_scale);
@@ -311,7 +306,7 @@ Status run_last(KernelRun& run) {
   if (!s.zeros.empty()) finish.zero = s.zeros.data();
   finish.out = y->data<std::byte>();
   finish.ldo = outputs;
-  run_qconv_last(s.plan, run.data<uint8_t>(kX), static_cast<uint8_t>(byte_at(run.input(kXZero))),
+  run_qconv_last(s.plan, run.data<uint8_t>(kX), static_cast<uint8_t>(first_code(run.input(kXZero))),
                  s.packed, finish, image);
   return ok();
 }
@@ -386,7 +381,7 @@ Status run_transposed_bytes(KernelRun& run) {
   auto* const scales = reinterpret_cast<float*>(run.scratch());
   auto* const adds = reinterpret_cast<int32_t*>(scales + columns);
   const auto input = [&](size_t at) { return run.has_input(at) ? &run.input(at) : nullptr; };
-  const int32_t x_zero = byte_at(run.input(kXZero));
+  const int32_t x_zero = first_code(run.input(kXZero));
   const auto product_zero = static_cast<uint32_t>(x_zero + (s.plan.flip ? 128 : 0));
   const auto* sums = reinterpret_cast<const int32_t*>(s.packed + s.weights());
   for (int64_t i = 0; i < outputs; ++i) {
@@ -399,7 +394,7 @@ Status run_transposed_bytes(KernelRun& run) {
   finish.kind = QFinish::Kind::kByte;
   finish.column_add = adds;
   finish.column_scale = scales;
-  finish.zero_point = byte_at(run.input(kYZero));
+  finish.zero_point = first_code(run.input(kYZero));
   finish.least = s.limits.low;
   finish.greatest = s.limits.high;
   if (!s.zeros.empty()) finish.zero = s.zeros.data();
@@ -447,7 +442,7 @@ Status run_to_float(KernelRun& run) {
   auto* scales = reinterpret_cast<float*>(run.scratch() + s.floats_bytes);
   auto* adds = reinterpret_cast<int32_t*>(scales + s.columns());
   auto* image = reinterpret_cast<std::byte*>(adds + s.columns());
-  const int32_t x_zero = byte_at(run.input(kIntegerXZero));
+  const int32_t x_zero = first_code(run.input(kIntegerXZero));
   const auto x_scale = static_cast<double>(run.data<float>(kIntegerXScale)[0]);
   const Tensor& w_scale = run.input(kIntegerWScale);
   for (int64_t i = 0; i < outputs; ++i) {

@@ -21,8 +21,6 @@
 namespace tombolo {
 namespace {
 
-bool is_code(DType dtype) { return dtype == DType::kUInt8 || dtype == DType::kInt8; }
-
 /// Scale and zero point at `index` and behind it are one number each.
 bool is_linear(const KernelQuery& q, size_t index, DType dtype) {
   return q.has_input(index) && q.dtype(index) == DType::kFloat32 && q.inputs[index].size() == 1 &&
@@ -47,7 +45,7 @@ struct QBinaryState final : KernelState {
 bool supports_qbinary(const KernelQuery& q) {
   if (active_isa() == Isa::kScalar || q.inputs.size() < 7) return false;
   const DType dtype = q.dtype(0);
-  return is_code(dtype) && q.dtype(3) == dtype && is_linear(q, 1, dtype) &&
+  return is_byte(dtype) && q.dtype(3) == dtype && is_linear(q, 1, dtype) &&
          is_linear(q, 4, dtype) && is_linear(q, 6, dtype) &&
          BroadcastLoops<2>::of({q.dims(0), q.dims(3)}).has_value();
 }
@@ -129,7 +127,7 @@ void look_up(KernelRun& run, const uint8_t* table, Tensor& y) {
 }
 
 bool supports_qunary(const KernelQuery& q) {
-  return active_isa() != Isa::kScalar && q.inputs.size() >= 4 && is_code(q.dtype(0)) &&
+  return active_isa() != Isa::kScalar && q.inputs.size() >= 4 && is_byte(q.dtype(0)) &&
          is_linear(q, 1, q.dtype(0)) && is_linear(q, 3, q.dtype(0));
 }
 
@@ -174,7 +172,7 @@ struct QWhereState final : KernelState {
 bool supports_qwhere(const KernelQuery& q) {
   if (active_isa() == Isa::kScalar || q.inputs.size() < 8) return false;
   const DType dtype = q.dtype(1);
-  return q.dtype(0) == DType::kBool && is_code(dtype) && q.dtype(4) == dtype &&
+  return q.dtype(0) == DType::kBool && is_byte(dtype) && q.dtype(4) == dtype &&
          is_linear(q, 2, dtype) && is_linear(q, 5, dtype) && is_linear(q, 7, dtype) &&
          BroadcastLoops<3>::of({q.dims(0), q.dims(1), q.dims(4)}).has_value();
 }
@@ -258,7 +256,7 @@ QSoftmaxState softmax_of(const KernelQuery& q) {
 
 bool supports_qsoftmax(const KernelQuery& q) {
   const DType dtype = q.dtype(0);
-  return active_isa() != Isa::kScalar && q.inputs.size() >= 5 && is_code(dtype) &&
+  return active_isa() != Isa::kScalar && q.inputs.size() >= 5 && is_byte(dtype) &&
          is_linear(q, 1, dtype) && is_linear(q, 3, dtype) && softmax_of(q).length > 0;
 }
 
@@ -331,8 +329,8 @@ Status run_qsoftmax(KernelRun& run) {
 }
 
 bool supports_table(const KernelQuery& q) {
-  return active_isa() != Isa::kScalar && q.inputs.size() == 2 && is_code(q.dtype(0)) &&
-         is_code(q.dtype(1)) && element_count(q.dims(1)) == 256;
+  return active_isa() != Isa::kScalar && q.inputs.size() == 2 && is_byte(q.dtype(0)) &&
+         is_byte(q.dtype(1)) && element_count(q.dims(1)) == 256;
 }
 
 Result<std::unique_ptr<KernelState>> prepare_table(const PrepareContext&) {
