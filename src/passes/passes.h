@@ -44,6 +44,7 @@ TOMBOLO_PASS(fuse_microsoft);
 TOMBOLO_PASS(integer_regions);
 TOMBOLO_PASS(byte_tables);
 TOMBOLO_PASS(integer_layout);
+TOMBOLO_PASS(wide_codes);
 TOMBOLO_PASS(widen_halves);
 TOMBOLO_PASS(expand_microsoft);
 TOMBOLO_PASS(standard_quantise);

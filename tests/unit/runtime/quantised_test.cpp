@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <string>
@@ -330,6 +333,40 @@ TEST_F(Quantised, FactorsOfChannels) {
           "\n y = QuantizeLinear (r, sy, zy)\n}\n";
       agree(text, codes(x, x_signed), 1, "tombolo_qlinear_affine");
     }
+}
+
+// Chains divide by the reciprocal: to the bit as a division does, and most where that would show.
+TEST_F(Quantised, CodesOf16BitsAreRoundedFloats) {
+  for (int round = 0; round < 12; ++round) {
+    const bool is_signed = round % 2 == 1;
+    const float scale = std::ldexp(static_cast<float>(integer(1 << 20, 1 << 24)), -30 - round);
+    std::vector<float> numbers = {0.0f,
+                                  -0.0f,
+                                  1e-40f,
+                                  -1e-40f,
+                                  3e38f,
+                                  -3e38f,
+                                  std::numeric_limits<float>::infinity(),
+                                  -std::numeric_limits<float>::infinity()};
+    while (numbers.size() < 4000) {
+      const auto code = static_cast<float>(integer(-70000, 70000));
+      float x = (code + (numbers.size() % 3 == 0 ? 0.0f : 0.5f)) * scale;
+      for (int64_t step = integer(-3, 3); step != 0; step += step < 0 ? 1 : -1)
+        x = std::nextafter(x, step < 0 ? -1e30f : 1e30f);
+      numbers.push_back(x);
+    }
+    const int64_t dims[] = {static_cast<int64_t>(numbers.size())};
+    const std::string type = is_signed ? "int16" : "uint16";
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.9g", static_cast<double>(scale));
+    const std::string text =
+        "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (float[n] x) => (float[n] y) <float s = "
+        "{" +
+        std::string(digits) + "}, " + type + " z = {" + (is_signed ? "-300" : "32000") +
+        "}, float k = {2}> {\n q = QuantizeLinear (x, s, z)\n d = DequantizeLinear (q, s, z)\n"
+        " y = Mul (d, k)\n}\n";
+    agree(text, Tensor::of<float>(DType::kFloat32, dims, numbers), 0, "chain");
+  }
 }
 
 TEST_F(Quantised, TransposedConvolutions) {

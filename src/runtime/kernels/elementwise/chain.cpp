@@ -118,6 +118,30 @@ UNARY(step_sqrt, hn::Sqrt(x))
 UNARY(step_reciprocal, hn::Div(one, x))
 UNARY(step_leaky_relu, hn::IfThenElse(hn::Lt(x, zero), hn::Mul(a, x), x))
 UNARY(step_square, hn::Mul(x, x))
+UNARY(step_round, hn::Round(x))
+
+/// round(x / c) between a and b. A division waits longer than all else together. By the reciprocal,
+/// and twice what is left over, which has no rounding, the quotient is that of the division to the
+/// bit (P. Markstein, Computation of elementary functions on the IBM RISC System/6000 processor,
+/// 1990), where nothing overflows: so x is limited first.
+void step_rounded_quotient(const ChainStep* s, ChainFrame* f, REGISTERS) {
+  const F d;
+  const V a = hn::Set(d, s->a), b = hn::Set(d, s->b), c = hn::Set(d, s->c);
+#if HWY_NATIVE_FMA
+  const V low = hn::Set(d, (s->a - 1) * s->c), high = hn::Set(d, (s->b + 1) * s->c);
+  const V inverse = hn::Set(d, 1 / s->c);
+  const auto quotient = [&](V x) HWY_ATTR {
+    x = min_of(high, max_of(low, x));
+    V q = hn::Mul(x, inverse);
+    q = hn::MulAdd(hn::NegMulAdd(q, c, x), inverse, q);
+    return hn::MulAdd(hn::NegMulAdd(q, c, x), inverse, q);
+  };
+#else
+  const auto quotient = [&](V x) HWY_ATTR { return hn::Div(x, c); };
+#endif
+  EACH(min_of(b, max_of(a, hn::Round(quotient(x)))))
+  NEXT;
+}
 
 /// What takes long is done by the functions of rows, which cost less than a step of their own here.
 void call_unary(const ChainStep* s, ChainFrame* f, REGISTERS) {
@@ -237,6 +261,7 @@ ChainFn* simple_step(std::string_view op) {
   if (op == "Clip") return FN(step_clip);
   if (op == "Floor") return FN(step_floor);
   if (op == "Ceil") return FN(step_ceil);
+  if (op == "Round") return FN(step_round);
   if (op == "Sqrt") return FN(step_sqrt);
   if (op == "Reciprocal") return FN(step_reciprocal);
   if (op == "LeakyRelu") return FN(step_leaky_relu);
@@ -245,7 +270,6 @@ ChainFn* simple_step(std::string_view op) {
 
 Unary unary_of(std::string_view op) {
   constexpr std::pair<std::string_view, Unary> kNames[] = {
-      {"Round", Unary::kRound},
       {"HardSigmoid", Unary::kHardSigmoid},
       {"HardSwish", Unary::kHardSwish},
       {"ThresholdedRelu", Unary::kThresholdedRelu},
@@ -336,9 +360,29 @@ class Compiler {
     used(arg);
   }
 
+  /// The Div by a constant, rounded, that `clip` bounds: of sizes that the step takes.
+  const ElementwiseStep* rounded_quotient(const ElementwiseStep& clip) const {
+    constexpr float kLeast = 1e-18f, kMost = 1e18f, kMostCode = 1e6f;
+    if (clip.op->name != "Clip" || !(clip.params[0] >= -kMostCode) ||
+        !(clip.params[1] <= kMostCode) || is_input(clip.args[0]))
+      return nullptr;
+    const ElementwiseStep& round = steps_[at(clip.args[0])];
+    if (round.op->name != "Round" || uses_[at(clip.args[0])] != 1 || is_input(round.args[0]))
+      return nullptr;
+    const ElementwiseStep& div = steps_[at(round.args[0])];
+    if (div.op->name != "Div" || uses_[at(round.args[0])] != 1 || !is_input(div.args[1]))
+      return nullptr;
+    const ChainConstant& by = inputs_[static_cast<size_t>(div.args[1])];
+    return by.known && by.value >= kLeast && by.value <= kMost ? &div : nullptr;
+  }
+
   void make(size_t index) {
     const ElementwiseStep& step = steps_[index];
-    if (step.op->operands == 1) {
+    if (const ElementwiseStep* div = rounded_quotient(step)) {
+      bring(div->args[0]);
+      put({FN(step_rounded_quotient), 0, step.params[0], step.params[1],
+           inputs_[static_cast<size_t>(div->args[1])].value});
+    } else if (step.op->operands == 1) {
       bring(step.args[0]);
       unary(step);
     } else {

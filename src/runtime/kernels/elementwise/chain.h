@@ -27,7 +27,7 @@ using ChainFn = void();
 struct ChainStep {
   ChainFn* fn = nullptr;
   int32_t operand = 0;  ///< an input or a temporary
-  float a = 0, b = 0;
+  float a = 0, b = 0, c = 0;
   void (*row)() = nullptr;  ///< a function of rows, for steps that call one
 };
 
