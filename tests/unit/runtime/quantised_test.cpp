@@ -968,6 +968,35 @@ TEST_F(Quantised, ProductsWithWeightsOfFourBits) {
   limit_extras(Extras::kTiles);
 }
 
+// One scale for a column: with AMX the weights are one digit. Rows whose numbers lie far apart,
+// which integers do not hold, go by vectors.
+TEST_F(Quantised, ProductsWithWeightsOfEightBitsAndOneScale) {
+  for (const int64_t k : {64, 100, 333, 768, 1100})
+    for (const int64_t m : {11, 12, 37, 100})
+      for (const bool far_apart : {false, true})
+        for (const bool is_signed : {false, true}) {
+          const int64_t n = 32 + k % 47;
+          const std::string type = is_signed ? "int8" : "uint8";
+          const std::string text =
+              "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (float[m," + std::to_string(k) +
+              "] x) => (float[m,n] y) <" +
+              constant(type, "q", {k, n}, is_signed ? -128 : 0, is_signed ? 127 : 255) + ", " +
+              scales("s", n) + ", " + zero_points(is_signed, 0, n) + ", " + scales("b", n) +
+              "> {\n z = Expand (zw, c)\n w = DequantizeLinear <axis = 1> (q, s" +
+              (is_signed ? ")" : ", z)") + "\n p = MatMul (x, w)\n y = Add (p, b)\n}\n";
+          const auto at = text.find("> {");
+          const std::string whole =
+              text.substr(0, at) + ", int64[1] c = {" + std::to_string(n) + "}" + text.substr(at);
+          Tensor x = floats({m, k});
+          // Of which the large ones meet a weight of few columns alone.
+          if (far_apart)
+            for (int64_t row = 3; row < m; row += 5)
+              for (int64_t i = 0; i < k; ++i)
+                x.data<float>()[row * k + i] *= i % 50 == 0 ? 1.0f : 1e-4f;
+          agree_roughly(whole, x, 1e-5, "matmul_nbits");
+        }
+}
+
 TEST_F(Quantised, GroupsOfQueriesWithACache) {
   // 4 heads of 8 features over 2 of keys; queries, keys and values come in one tensor.
   for (const int64_t rows : {1, 6})

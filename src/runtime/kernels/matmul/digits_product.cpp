@@ -12,12 +12,12 @@
 namespace tombolo {
 namespace {
 
-/// Tiles for so many rows of A.
-TOMBOLO_DIGITS void set_tiles(int64_t rows) {
+/// Tiles for so many rows of A, which is in number 6, too, where B has one digit.
+TOMBOLO_DIGITS void set_tiles(int64_t rows, bool one_digit) {
   TileConfig config;
   for (int i = 0; i < 8; ++i) {
     config.column_bytes[i] = 64;
-    config.rows[i] = static_cast<uint8_t>(i < 5 ? rows : 16);
+    config.rows[i] = static_cast<uint8_t>(i < 5 || (i == 6 && one_digit) ? rows : 16);
   }
   TOMBOLO_AMX_FENCE();
   _tile_loadconfig(&config);
@@ -126,8 +126,47 @@ struct Ahead {
   int64_t lines;
 };
 
-/// `steps` of k: digits of up to 16 rows by those of 16 columns. Products that count the same are
-/// added in one tile. Meanwhile the sums of the tile before are finished.
+/// One step of A by four digits of B.
+TOMBOLO_DIGITS_INLINE void multiply_step(const std::byte* a, int64_t line, int64_t digit,
+                                         const std::byte* b) {
+  _tile_loadd(4, a, line);
+  _tile_loadd(7, b + 3 * kDigitTile, 64);
+  _tile_dpbssd(3, 4, 7);
+  _tile_loadd(5, b, 64);
+  _tile_dpbssd(0, 4, 5);
+  _tile_loadd(6, b + kDigitTile, 64);
+  _tile_dpbssd(1, 4, 6);
+  _tile_loadd(7, b + 2 * kDigitTile, 64);
+  _tile_dpbssd(2, 4, 7);
+  _tile_loadd(4, a + digit, line);
+  _tile_dpbssd(1, 4, 5);
+  _tile_dpbssd(2, 4, 6);
+  _tile_dpbssd(3, 4, 7);
+  _tile_loadd(4, a + 2 * digit, line);
+  _tile_dpbssd(2, 4, 5);
+  _tile_dpbssd(3, 4, 6);
+  _tile_loadd(4, a + 3 * digit, line);
+  _tile_dpbssd(3, 4, 5);
+}
+
+/// By one digit.
+TOMBOLO_DIGITS_INLINE void multiply_byte_step(const std::byte* a, int64_t line, int64_t digit,
+                                              const std::byte* b) {
+  _tile_loadd(5, b, 64);
+  _tile_loadd(4, a, line);
+  _tile_dpbssd(0, 4, 5);
+  _tile_loadd(6, a + digit, line);
+  _tile_dpbssd(1, 6, 5);
+  _tile_loadd(4, a + 2 * digit, line);
+  _tile_dpbssd(2, 4, 5);
+  _tile_loadd(6, a + 3 * digit, line);
+  _tile_dpbssd(3, 6, 5);
+}
+
+/// `steps` of k: digits of up to 16 rows by those of 16 columns, of which there are so many.
+/// Products that count the same are added in one tile. Meanwhile the sums of the tile before are
+/// finished.
+template <int64_t kOfB>
 TOMBOLO_DIGITS void digits_tile(const DigitRows& rows, const std::byte* first, int64_t at,
                                 const std::byte* b, int64_t steps, int32_t* sums,
                                 const Finish& before, Ahead next) {
@@ -138,29 +177,15 @@ TOMBOLO_DIGITS void digits_tile(const DigitRows& rows, const std::byte* first, i
   _tile_zero(2);
   _tile_zero(3);
   FinishedRows finished(before);
-  for (int64_t i = 0; i < steps; ++i, b += kStepBytes) {
+  for (int64_t i = 0; i < steps; ++i, b += kOfB * kDigitTile) {
     const std::byte* const a =
         first + (rows.steps != nullptr ? rows.steps[at + i] : (at + i) * kStepBytes);
     for (int64_t n = 0; n < next.lines; ++n) __builtin_prefetch(next.data + n * 64, 0, 2);
-    next.data += kStepBytes;
-    _tile_loadd(4, a, line);
-    _tile_loadd(7, b + 3 * kDigitTile, 64);
-    _tile_dpbssd(3, 4, 7);
-    _tile_loadd(5, b, 64);
-    _tile_dpbssd(0, 4, 5);
-    _tile_loadd(6, b + kDigitTile, 64);
-    _tile_dpbssd(1, 4, 6);
-    _tile_loadd(7, b + 2 * kDigitTile, 64);
-    _tile_dpbssd(2, 4, 7);
-    _tile_loadd(4, a + digit, line);
-    _tile_dpbssd(1, 4, 5);
-    _tile_dpbssd(2, 4, 6);
-    _tile_dpbssd(3, 4, 7);
-    _tile_loadd(4, a + 2 * digit, line);
-    _tile_dpbssd(2, 4, 5);
-    _tile_dpbssd(3, 4, 6);
-    _tile_loadd(4, a + 3 * digit, line);
-    _tile_dpbssd(3, 4, 5);
+    next.data += kOfB * kDigitTile;
+    if constexpr (kOfB == 1)
+      multiply_byte_step(a, line, digit, b);
+    else
+      multiply_step(a, line, digit, b);
     finished.finish(std::min(before.rows, (i + 1) * each));
   }
   _tile_stored(0, sums, 64);
@@ -175,18 +200,20 @@ TOMBOLO_DIGITS void join_digits(const std::byte* b, const DigitPanels& panels, c
                                 float* out) {
   const __m512 scale =
       _mm512_mul_ps(_mm512_loadu_ps(scales), _mm512_set1_ps(power_of_two(kHighest - kIntegerBits)));
-  for (int64_t k0 = 0; k0 < panels.k; k0 += kDigitsDepth, b += kStepBytes)
+  const __m128i lower = _mm_cvtsi64_si128(8 * (kDigits - panels.digits));  // digits that are zero
+  for (int64_t k0 = 0; k0 < panels.k; k0 += kDigitsDepth, b += panels.step_bytes())
     for (int64_t line = 0; line < 16; ++line)
       for (int i = 0; i < 4; ++i) {
         const int64_t row = k0 + 16 * i + line;
         if (row >= panels.k) continue;
         __m512i x = _mm512_setzero_si512();
-        for (int64_t d = 0; d < kDigits; ++d) {
+        for (int64_t d = 0; d < panels.digits; ++d) {
           const __m512i four = _mm512_load_si512(b + d * kDigitTile + line * 64);
           x = _mm512_add_epi32(
               _mm512_slli_epi32(x, 8),
               _mm512_srai_epi32(_mm512_sll_epi32(four, _mm_cvtsi32_si128(24 - 8 * i)), 24));
         }
+        x = _mm512_sll_epi32(x, lower);
         _mm512_store_ps(out + row * 16, _mm512_mul_ps(_mm512_cvtepi32_ps(x), scale));
       }
 }
@@ -231,9 +258,8 @@ TOMBOLO_DIGITS void multiply_floats(const Finish& f, const FloatRows& rows, cons
 
 /// Steps that a tile takes: what it reads of A and B fits the first cache. The same whatever is
 /// multiplied: so are then the sums of a row.
-int64_t piece_of(int64_t steps) {
-  constexpr int64_t kMostSteps = 4;
-  const int64_t pieces = (steps + kMostSteps - 1) / kMostSteps;
+int64_t piece_of(int64_t steps, int64_t most) {
+  const int64_t pieces = (steps + most - 1) / most;
   return (steps + pieces - 1) / pieces;
 }
 
@@ -296,16 +322,19 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
                                    int64_t depth, int64_t from, int64_t to) {
   alignas(64) int32_t sums[2][4 * 256];
   const auto* const column_scales = reinterpret_cast<const float*>(matrix);
-  const std::byte* const data = matrix + panels.scales() + panels.skipped * kStepBytes;
-  const int64_t steps = panels.steps(), half_bytes = panels.half(), piece = piece_of(steps);
+  const std::byte* const data = matrix + panels.scales() + panels.skipped * panels.step_bytes();
+  const bool one = panels.digits == 1;
+  const int64_t steps = panels.steps(), half_bytes = panels.half();
+  const int64_t piece = piece_of(steps, one ? 12 : 4), ahead = (one ? 2 : 1) * half_bytes;
   const int64_t tiles = (rows + kDigitsRows - 1) / kDigitsRows;
   depth = round_up(std::min(depth, steps), piece);
   const bool odd = std::any_of(a.scales, a.scales + rows, [](float scale) { return scale < 0; });
-  const int64_t lines = (kDigits * kDigitTile / 64 + tiles - 1) / tiles;
+  const int64_t lines = (panels.step_bytes() / 64 + tiles - 1) / tiles;
+  auto* const tile = panels.digits == 1 ? &digits_tile<1> : &digits_tile<kDigits>;
   const int64_t asked = (lines * 3 + 3) / 4;  // the processor brings what is between by itself
   int turn = 0;
   Finish before;
-  set_tiles(std::min(rows, kDigitsRows));
+  set_tiles(std::min(rows, kDigitsRows), panels.digits == 1);
   for (int64_t start = 0; start < steps; start += depth) {
     const int64_t stop = std::min(steps, start + depth);
     const int64_t end = std::min(panels.n, to * kDigitsHalf);
@@ -314,19 +343,21 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
       for (int64_t at = start; at < stop; at += piece) {
         const int64_t count = std::min(piece, stop - at);
         const bool first = at == 0, last = at + count == steps;
-        for (int64_t column = panel; column < panel + columns; column += 16) {
-          const std::byte* const b = data + column / 16 * half_bytes + at * kStepBytes;
-          for (int64_t t = 0; t < tiles; ++t) {
-            const int64_t r = t * kDigitsRows, some = std::min(kDigitsRows, rows - r);
-            if (odd && !any_held(a.scales + r, some)) continue;
-            int32_t* const into = sums[turn];
-            // The same piece of the next columns is asked for, some lines of each step.
-            digits_tile(a, a.digits + t * a.tile, at, b, count, into, before,
-                        {b + half_bytes + t * lines * 64, asked});
-            set_finish(a, column_scales, panels, result, r, some, column, first, last, before);
-            before.sums = into;
-            turn ^= 1;
-          }
+        const int64_t halves = (columns + 15) / 16;
+        for (int64_t i = 0; i < halves * tiles; ++i) {
+          // A piece of one digit is so small that both halves stay near, and rows are read once.
+          const int64_t half = one ? i % halves : i / tiles, t = one ? i / halves : i % tiles;
+          const int64_t column = panel + half * 16;
+          const std::byte* const b = data + column / 16 * half_bytes + at * panels.step_bytes();
+          const int64_t r = t * kDigitsRows, some = std::min(kDigitsRows, rows - r);
+          if (odd && !any_held(a.scales + r, some)) continue;
+          int32_t* const into = sums[turn];
+          // The same piece of the next columns is asked for, some lines of each step.
+          tile(a, a.digits + t * a.tile, at, b, count, into, before,
+               {b + ahead + t * lines * 64, asked});
+          set_finish(a, column_scales, panels, result, r, some, column, first, last, before);
+          before.sums = into;
+          turn ^= 1;
         }
       }
       if (stop < steps || (!odd && result.post == nullptr)) continue;

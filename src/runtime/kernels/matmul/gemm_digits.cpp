@@ -14,6 +14,10 @@ bool digits_pay_for_floats(int64_t m, int64_t n, int64_t k) {
   return has_amx_int8() && k >= 128 && m >= 96 && n >= 96 && m * n >= 128 * 192;
 }
 
+bool digits_pay_for_bytes(int64_t m, int64_t n, int64_t k) {
+  return has_amx_int8() && m >= 12 && n >= 32 && k >= 64;
+}
+
 int64_t digits_depth(int64_t rows, int64_t steps) {
   const auto parts = [](int64_t whole, int64_t most) { return (whole + most - 1) / most; };
   const int64_t most =
@@ -155,7 +159,8 @@ void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
   constexpr int64_t kMostRows = 1024, kMostBytes = 4 << 20;  // of A and of B, kept as digits
   RowBlocks rows{a, lda, m, k, digits_block(m), nullptr, nullptr};
   const int64_t at_once = std::clamp<int64_t>(kMostRows / rows.rows, 1, rows.blocks());
-  const DigitPanels all{k, n};
+  const int64_t digits = b.bytes != nullptr ? 1 : 4;
+  const DigitPanels all{k, n, digits};
   const int64_t panels = all.panels(), threads = thread_count();
   rows.keep_in(thread_floats(4, static_cast<size_t>(at_once) * RowBlocks::floats(rows.rows, k)),
                at_once);
@@ -172,15 +177,22 @@ void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
     std::byte* matrix;
   };
   const auto room_for = [&](int64_t first, int64_t count) {
-    const DigitPanels shape{k, std::min(n - first * kDigitsWidth, count * kDigitsWidth)};
+    const DigitPanels shape{k, std::min(n - first * kDigitsWidth, count * kDigitsWidth), digits};
     float* const room = thread_floats(6, static_cast<size_t>(shape.bytes() / 4));
     return Some{first, shape, reinterpret_cast<std::byte*>(room)};
   };
   // Those [from, to) of them.
   const auto pack = [&](const Some& some, int64_t from, int64_t to) {
     for (int64_t p = from; p < to; ++p)
-      held[static_cast<size_t>(some.first + p)] = digits_pack_panel(
-          panel_floats(some.first + p, 0), k, {-1, 0}, some.shape, p, some.matrix);
+      if (b.bytes != nullptr) {
+        std::byte* const halves = some.matrix + some.shape.scales() + p * 2 * some.shape.half();
+        b.bytes(b.argument, some.first + p, some.shape.half(), halves,
+                reinterpret_cast<float*>(some.matrix) + p * kDigitsWidth);
+        held[static_cast<size_t>(some.first + p)] = 1;
+      } else {
+        held[static_cast<size_t>(some.first + p)] = digits_pack_panel(
+            panel_floats(some.first + p, 0), k, {-1, 0}, some.shape, p, some.matrix);
+      }
   };
   const auto multiply = [&](int64_t done, int64_t block, const Some& some, int64_t from,
                             int64_t to) {

@@ -31,8 +31,11 @@ inline constexpr int64_t kDigitsRows = 16;  ///< of A in a tile
 ///   panel:  two halves of 16 columns
 ///   half:   steps, of each its digits, the highest first
 ///   digit:  [16][16 columns][4]: byte i of line j is that of row 16 i + j of the step
+/// Weights that are bytes have one digit, and a scale that is no power of two: four products in
+/// place of ten.
 struct DigitPanels {
   int64_t k = 0, n = 0;
+  int64_t digits = 4;              ///< or 1
   int64_t skipped = 0, whole = 0;  ///< of more steps only some: what is before them, how many; or 0
 
   int64_t steps() const { return (k + kDigitsDepth - 1) / kDigitsDepth; }
@@ -40,7 +43,8 @@ struct DigitPanels {
   int64_t halves() const {
     return (n + kDigitsHalf - 1) / kDigitsHalf;
   }  ///< of panels that hold a column
-  int64_t half() const { return std::max(steps(), whole) * 4 * 1024; }  ///< bytes
+  int64_t step_bytes() const { return digits * 1024; }
+  int64_t half() const { return std::max(steps(), whole) * step_bytes(); }  ///< bytes
   int64_t scales() const { return panels() * kDigitsWidth * 4; }
   int64_t bytes() const { return scales() + panels() * 2 * half(); }
 };
@@ -205,9 +209,15 @@ struct FloatPanels {
   /// [k][32], filled up with zeros: in `room` or where they lie.
   const float* (*panel)(const void* argument, int64_t panel, float* room);
   const void* argument;
+  /// Those that are bytes: writes the one digit of each half, `half` bytes apart, and the scales of
+  /// the columns. Null: four digits are made of the floats.
+  void (*bytes)(const void* argument, int64_t panel, int64_t half, std::byte* to,
+                float* scales) = nullptr;
 };
 /// Whether that repays making digits.
 bool digits_pay_for_floats(int64_t m, int64_t n, int64_t k);
+/// The same of weights that are bytes.
+bool digits_pay_for_bytes(int64_t m, int64_t n, int64_t k);
 /// C[m, n] = A B + epilogue. Panels that integers do not hold go by vectors. Threaded.
 void gemm_digits(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const FloatPanels& b,
                  float* c, int64_t ldc, const GemmEpilogue& epilogue);

@@ -240,6 +240,62 @@ void widen(const Panel& p, int64_t from, int64_t to, float* out, int64_t ldo) {
   }
 }
 
+/// Byte q of each of four vectors of words, side by side, to words q, as signed bytes.
+template <typename W>
+HWY_INLINE void transpose_bytes(const W (&v)[4], uint32_t* (&to)[4]) {
+  const U u;
+  const W even = hn::Set(u, 0x00FF00FFu), half = hn::Set(u, 0xFFFFu);
+  const W sign = hn::Set(u, 0x80808080u);
+  W pairs[2][2];  // of v[0] and v[1], of v[2] and v[3]: their even bytes, then the odd ones
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    const W a = v[2 * i], b = v[2 * i + 1];
+    pairs[i][0] = hn::Or(hn::And(a, even), hn::ShiftLeft<8>(hn::And(b, even)));
+    pairs[i][1] = hn::Or(hn::And(hn::ShiftRight<8>(a), even), hn::AndNot(even, b));
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    const W a = pairs[0][i], b = pairs[1][i];
+    hn::StoreU(hn::Xor(hn::Or(hn::And(a, half), hn::ShiftLeft<16>(b)), sign), u, to[i]);
+    hn::StoreU(hn::Xor(hn::Or(hn::ShiftRight<16>(a), hn::AndNot(half, b)), sign), u, to[i + 2]);
+  }
+}
+
+/// A panel of codes of 8 bits as the one digit of half a panel of gemm_digits.h, whose columns are
+/// as many as a vector has there.
+void codes_as_digits(const Panel& panel, uint32_t* out) {
+  const U u;
+  using W = hn::Vec<U>;
+  constexpr int64_t kGroups = kDigitsDepth / 8;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(u));
+  const int64_t of_block = panel.block / 8, groups = panel.blocks * of_block;
+  const W middle = hn::Set(u, 0x80808080u);
+  const std::byte* at = panel.at;
+  const uint32_t* words = panel.words();
+  int64_t left = of_block;
+  for (int64_t g = 0; g < groups; g += kGroups, out += 16 * lanes) {
+    W codes[kGroups][2];  // of eight k the even ones and the odd ones
+    for (int64_t i = 0; i < kGroups; ++i) {
+      const bool inside = g + i < groups;
+      codes[i][0] = inside ? hn::LoadU(u, words) : middle;
+      codes[i][1] = inside ? hn::LoadU(u, words + lanes) : middle;
+      words += 2 * lanes;
+      if (--left > 0) continue;
+      at += panel.step(lanes);
+      words = reinterpret_cast<const uint32_t*>(at);
+      left = of_block;
+    }
+    for (int64_t first = 0; first < 2; ++first)
+      for (int64_t odd = 0; odd < 2; ++odd) {
+        const W four[4] = {codes[first][odd], codes[2 + first][odd], codes[4 + first][odd],
+                           codes[6 + first][odd]};
+        uint32_t* to[4];
+        for (int64_t q = 0; q < 4; ++q) to[q] = out + (8 * first + 2 * q + odd) * lanes;
+        transpose_bytes(four, to);
+      }
+  }
+}
+
 #if HWY_ARCH_X86
 /// Products of unsigned bytes and signed ones, two added in 16 bits.
 template <class V>
@@ -642,6 +698,24 @@ struct WidePanels {
     widen_columns(s, packed, first, kDigitsWidth, 0, s.blocks(), room);
     return room;
   }
+  /// Where NbitsShape::one_scale.
+  static void bytes(const void* argument, int64_t panel, int64_t half, std::byte* to,
+                    float* scales) {
+    const auto& [s, packed] = *static_cast<const WidePanels*>(argument);
+    std::fill_n(scales, kDigitsWidth, 0.0f);
+    for (int64_t i = 0; i < 2; ++i, to += half) {
+      const int64_t at = 2 * panel + i;
+      if (at * kDigitsHalf >= s.n) {
+        std::memset(to, 0, static_cast<size_t>(half));
+        continue;
+      }
+      const Panel codes = panel_at(s, packed, at);
+      std::copy_n(codes.scales(kDigitsHalf), std::min(kDigitsHalf, s.n - at * kDigitsHalf),
+                  scales + i * kDigitsHalf);
+      TOMBOLO_TARGET(void(const Panel&, uint32_t*), codes_as_digits)
+      (codes, reinterpret_cast<uint32_t*>(to));
+    }
+  }
 };
 
 }  // namespace
@@ -653,7 +727,9 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   // Three products of bytes take less time than one of floats and widening for it, unless many rows
   // share that or sums are of short blocks; without VNNI only those of a row or two with codes of 4
   // bits.
-  const bool splits = nbits_vnni_tile() != nullptr
+  const bool bytes = s.one_scale && digits_pay_for_bytes(m, s.n, padded);
+  const bool splits = bytes ? false
+                      : nbits_vnni_tile() != nullptr
                           ? m * 8 <= s.block * 3
                           : m <= 2 && s.kind == NbitsKind::kFour && nbits_has_bytes();
   if (splits && s.kind != NbitsKind::kTable && s.block % 16 == 0 && s.block <= 1 << 15 &&
@@ -689,11 +765,13 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
              });
     return;
   }
-  if (digits_pay_for_floats(m, s.n, padded)) {
+  if (bytes || digits_pay_for_floats(m, s.n, padded)) {
     const WidePanels wide{s, packed};
     GemmEpilogue epilogue;
     epilogue.col_bias = bias;
-    return gemm_digits(m, s.n, padded, a, padded, {&WidePanels::panel, &wide}, y, s.n, epilogue);
+    return gemm_digits(m, s.n, padded, a, padded,
+                       {&WidePanels::panel, &wide, bytes ? &WidePanels::bytes : nullptr}, y, s.n,
+                       epilogue);
   }
   // Many rows: widen a few panels for a stretch of k, then products of floats with rows that stay
   // near.
