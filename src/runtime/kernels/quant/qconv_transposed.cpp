@@ -74,7 +74,7 @@ void sum_phase(const QTransposedPlan& plan, const QProduct& p, const int32_t* of
 
 /// What nothing is added to.
 void finish_nothing(const QProduct& p, const QFinish& finish) {
-  const std::vector<int32_t> nothing(static_cast<size_t>(p.n));
+  const std::vector<int32_t> nothing(static_cast<size_t>(p.n + kMaxQPanel));  // read by vectors
   for (const QRun& run : p.runs) q_finish(finish, nothing.data(), 0, run.to, run.count, 0, p.n);
 }
 
