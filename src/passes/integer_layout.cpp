@@ -228,7 +228,9 @@ class ChannelsLast {
 
   bool unary(Node& node) {
     const bool clip = r_.is(&node, "Clip"), table = r_.is(&node, "ByteTable", kOwn);
-    const bool affine = r_.is(&node, "QLinearAffine", kOwn) && plain_layout(node);
+    const bool affine = (r_.is(&node, "QLinearAffine", kOwn) ||
+                         r_.is(&node, "QLinearInstanceNormalization", kOwn)) &&
+                        plain_layout(node);
     if (!clip && !table && !affine && !is(node, "QLinearSigmoid") && !is(node, "QLinearLeakyRelu"))
       return false;
     Value* x = find(node.input(0));

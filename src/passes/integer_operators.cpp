@@ -80,6 +80,28 @@ class Sandwich {
     return 0;
   }
 
+  /// The same of each image.
+  size_t instance_norm() {
+    Node* node = quantised();
+    if (!r_.is(node, "InstanceNormalization")) return 0;
+    const auto x = codes_of(node->input(0));
+    const auto rank = r_.rank(node->input(0));
+    const auto channels = r_.dim(node->input(0), 1);
+    if (!x || !rank || *rank < 3 || *rank > 5 || !channels || r_.rank(x->codes) != rank) return 0;
+    std::vector<Value*> inputs = {x->codes};
+    for (const size_t i : {size_t(1), size_t(2)}) {
+      const auto numbers = by_channel(r_, node->input(i), {1, 0, *channels});
+      if (!numbers || r_.dim(node->input(i), 0) != *channels) return 0;
+      inputs.push_back(each_channel(*numbers, node->input(i)->name()));
+    }
+    inputs.push_back(zero_of(out_));
+    Node& made = r_.add(q_, "QLinearInstanceNormalization", inputs, q_.output(0)->name(), 1, kOwn);
+    made.set_float("epsilon", AttributeReader(*node).get_float("epsilon", 1e-5f));
+    made.set_float("x_scale", static_cast<float>(x->step));
+    made.set_float("y_scale", static_cast<float>(out_.step));
+    return take(made);
+  }
+
   /// A product of codes whose result stays a float: the anchor is the MatMul or Gemm itself.
   size_t multiply() {
     const bool gemm = r_.is(&q_, "Gemm");
@@ -221,22 +243,33 @@ class Sandwich {
     const auto x = codes_of(value);
     // What is the same for all channels is a function of bytes.
     if (!normalises || r_.rank(x->codes) != channels.rank) return false;
-    std::vector<float> factors, shifts;
     for (size_t c = 0; c < factor.size(); ++c) {
-      factors.push_back(static_cast<float>(factor[c] * x->step / out_.step));
-      shifts.push_back(static_cast<float>(
-          (shift[c] - factor[c] * x->step * static_cast<double>(x->origin)) / out_.step));
-      if (!std::isfinite(factors.back()) || !std::isfinite(shifts.back())) return false;
+      factor[c] *= x->step;
+      shift[c] = (shift[c] - factor[c] * static_cast<double>(x->origin)) / out_.step;
+      factor[c] /= out_.step;
+      if (!std::isfinite(static_cast<float>(factor[c])) ||
+          !std::isfinite(static_cast<float>(shift[c])))
+        return false;
     }
-    const int64_t all[] = {channels.count};
-    const auto constant = [&](const std::vector<float>& numbers, Text name) {
-      return r_.initializer(q_.graph(), Tensor::of<float>(DType::kFloat32, all, numbers), name);
-    };
-    Node& made =
-        r_.add(q_, "QLinearAffine",
-               {x->codes, constant(factors, "factor"), constant(shifts, "shift"), zero_of(out_)},
-               q_.output(0)->name(), 1, kOwn);
+    Node& made = r_.add(
+        q_, "QLinearAffine",
+        {x->codes, each_channel(factor, "factor"), each_channel(shift, "shift"), zero_of(out_)},
+        q_.output(0)->name(), 1, kOwn);
     if (channels.axis != 1) made.set_int("channels_last", 1);
+    return take(made);
+  }
+
+  /// Floats, one for each channel.
+  Value* each_channel(const std::vector<double>& numbers, Text name) {
+    const int64_t all[] = {static_cast<int64_t>(numbers.size())};
+    return r_.initializer(
+        q_.graph(),
+        Tensor::of<float>(DType::kFloat32, all, std::vector<float>(numbers.begin(), numbers.end())),
+        name);
+  }
+
+  /// `made` has limits of its own, and gives what the anchor gave.
+  bool take(Node& made) {
     if (low_ > least_) made.set_int("low", low_);
     if (high_ < greatest_) made.set_int("high", high_);
     r_.touch(made);
@@ -617,7 +650,8 @@ Result<size_t> integer_products(Rewriter& rewriter) {
       else if (rewriter.is(node, "Conv"))
         count += Sandwich(rewriter, *node).convolve();
       else if (rewriter.is(node, "QuantizeLinear"))
-        count += Sandwich(rewriter, *node).conv_transpose() || Sandwich(rewriter, *node).affine();
+        count += Sandwich(rewriter, *node).conv_transpose() || Sandwich(rewriter, *node).affine() ||
+                 Sandwich(rewriter, *node).instance_norm();
   });
   return count;
 }

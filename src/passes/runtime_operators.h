@@ -33,6 +33,9 @@
 //          channel (axis 1, or the last one where `channels_last`), rounded, between `low` and
 //          `high`
 //
+//   QLinearInstanceNormalization (x, scale, B, y_zero_point)   InstanceNormalization of codes of
+//          scale `x_scale` (a zero point changes nothing), quantised by `y_scale`; else as before
+//
 //   ByteTable (X, table)   a function of single bytes: element X of the 256 of `table`, the bits of
 //   X
 //          read as a number without sign

@@ -1,8 +1,10 @@
 // QLinearConvLast of ai.tombolo, QLinearConv with channels last, limits, and a sum that is rounded
 // again, QLinearConvTranspose and ConvIntegerToFloat; run as the operators that they stand for.
-// QLinearAffine: a factor and a shift for each channel. ByteTable: any function of one byte.
+// QLinearAffine: a factor and a shift for each channel, constant or (QLinearInstanceNormalization)
+// of each image. ByteTable: any function of one byte.
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -235,6 +237,47 @@ Status run_affine(KernelContext& context) {
   return ok();
 }
 
+Status run_instance_norm(KernelContext& context) {
+  TRY(const Tensor* x, context.input(0));
+  TRY(const Tensor* scale, context.input(1));
+  TRY(const Tensor* shift, context.input(2));
+  TRY(const Tensor* zero, one_or_each(context, 3, "y_zero_point", 1));
+  const bool last = context.attributes.get_int("channels_last", 0) != 0;
+  if (x->rank() < 2) return context.error("x has no channels");
+  const int64_t batch = x->dim(0), channels = x->dim(last ? x->rank() - 1 : 1);
+  if (scale->size() != channels || shift->size() != channels)
+    return context.error("scale and B do not fit " + std::to_string(channels) + " channels");
+  TRY(Tensor * y, context.output(0, zero->dtype(), x->dims()));
+  const IntegerRange range = range_of(zero->dtype());
+  const int64_t low = context.attributes.get_int("low", range.least);
+  const int64_t high = context.attributes.get_int("high", range.greatest);
+  const double x_step = static_cast<double>(context.attributes.get_float("x_scale", 1));
+  const double y_step = static_cast<double>(context.attributes.get_float("y_scale", 1));
+  const double epsilon = static_cast<double>(context.attributes.get_float("epsilon", 1e-5f));
+  const int64_t pixels = x->size() / std::max<int64_t>(1, batch * channels);
+  for (int64_t n = 0; n < batch; ++n)
+    for (int64_t c = 0; c < channels; ++c) {
+      const auto place = [&](int64_t i) {
+        return last ? (n * pixels + i) * channels + c : (n * channels + c) * pixels + i;
+      };
+      const auto count = static_cast<double>(pixels);
+      double mean = 0, variance = 0;
+      for (int64_t i = 0; i < pixels; ++i) mean += x->get_double(place(i)) / count;
+      for (int64_t i = 0; i < pixels; ++i) {
+        const double off = (x->get_double(place(i)) - mean) * x_step;
+        variance += off * off / count;
+      }
+      const double factor = scale->get_double(c) * x_step / std::sqrt(variance + epsilon);
+      for (int64_t i = 0; i < pixels; ++i) {
+        const double number =
+            ((x->get_double(place(i)) - mean) * factor + shift->get_double(c)) / y_step;
+        const int64_t code = quantized(number, zero->get_int64(0), range);
+        y->set_int64(place(i), std::min(std::max(code, low), high));
+      }
+    }
+  return ok();
+}
+
 Status infer_table(InferContext& context) {
   InferType y = InferType::tensor(context.elem(1));
   if (context.shape(0) != nullptr) y.shape = *context.shape(0);
@@ -302,6 +345,39 @@ OPERATOR(TomboloQLinearAffine) = {
         },
     .infer = infer_affine,
     .reference = run_affine,
+};
+
+OPERATOR(TomboloQLinearInstanceNormalization) = {
+    .name = "QLinearInstanceNormalization",
+    .domain = "ai.tombolo",
+    .doc =
+        "InstanceNormalization of codes of scale x_scale, quantised by y_scale and a zero "
+        "point, between limits",
+    .versions = {1},
+    .inputs =
+        {
+            {"x", "T1"},
+            {"scale", "tensor(float)"},
+            {"B", "tensor(float)"},
+            {"y_zero_point", "T2"},
+        },
+    .outputs = {{"y", "T2"}},
+    .attributes =
+        {
+            {"channels_last", 0},
+            {"epsilon", 1e-5f},
+            {"high", Attr::kInt},
+            {"low", Attr::kInt},
+            {"x_scale", 1.0f},
+            {"y_scale", 1.0f},
+        },
+    .types =
+        {
+            {"T1", {{1, kInt8s}}},
+            {"T2", {{1, kInt8s}}},
+        },
+    .infer = infer_affine,
+    .reference = run_instance_norm,
 };
 
 OPERATOR(TomboloConvIntegerToFloat) = {

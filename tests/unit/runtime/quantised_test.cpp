@@ -335,6 +335,39 @@ TEST_F(Quantised, FactorsOfChannels) {
     }
 }
 
+TEST_F(Quantised, NormalisationsOfImages) {
+  int turn = 0;
+  for (const std::vector<int64_t>& x : {std::vector<int64_t>{2, 5, 9, 11},
+                                        {1, 37, 70},
+                                        {2, 70, 3, 5, 7},
+                                        {1, 3, 300, 301},
+                                        {1, 16, 80, 90}})
+    for (const bool last : {false, true}) {  // behind a convolution its channels are last
+      const bool x_signed = turn % 2 == 1, y_signed = turn % 3 == 1;
+      ++turn;
+      const std::string xt = x_signed ? "int8" : "uint8", yt = y_signed ? "int8" : "uint8";
+      std::vector<int64_t> w = {x[1], x[1]};
+      w.resize(x.size(), 1);
+      const std::string text =
+          "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + xt + "[" + list(x) + "] x) => (" +
+          yt + "[" + list(x) + "] y) <float sx = {0.02}, " +
+          constant(xt, "zx", {}, x_signed ? -90 : 0, 120) + ", " + scales("k", x[1]) + ", " +
+          scales("e", x[1]) + ", float sy = {0.01}, " +
+          constant(yt, "zy", {}, y_signed ? -50 : 0, 100) + ", " +
+          constant("int8", "w", w, -128, 127) +
+          ", float sw = {0.01}, float sq = {0.1}> {\n"
+          " f = DequantizeLinear (x, sx, zx)\n" +
+          (last ? " g = DequantizeLinear (w, sw)\n c = Conv (f, g)\n q = QuantizeLinear (c, sq, "
+                  "zx)\n"
+                  " h = DequantizeLinear (q, sq, zx)\n"
+                : " h = Identity (f)\n") +
+          " t = InstanceNormalization <epsilon = 0.01> (h, k, e)\n " +
+          (turn % 2 == 0 ? "r = Relu (t)" : "r = Identity (t)") +
+          "\n y = QuantizeLinear (r, sy, zy)\n}\n";
+      agree(text, codes(x, x_signed), last ? 2 : 1, "tombolo_qlinear_instance_norm");
+    }
+}
+
 // Chains divide by the reciprocal: to the bit as a division does, and most where that would show.
 TEST_F(Quantised, CodesOf16BitsAreRoundedFloats) {
   for (int round = 0; round < 12; ++round) {

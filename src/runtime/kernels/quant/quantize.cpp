@@ -5,6 +5,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "runtime/kernels/dispatch.h"
@@ -142,6 +143,35 @@ void widen_range(const float* x, int64_t n, float* least, float* greatest) {
   }
 }
 
+template <typename T>
+void sum_columns(const T* x, int64_t rows, int64_t columns, int64_t* sums, int64_t* squares) {
+  const I32 d;
+  const hn::Rebind<T, I32> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN int32_t room[HWY_MAX_BYTES / 4];
+  for (int64_t c = 0; c < columns; c += lanes) {
+    const int64_t n = std::min(lanes, columns - c);
+    // 32 bits hold the squares of kMostSummed codes, as numbers without sign.
+    auto sum = hn::Zero(d), square = hn::Zero(d);
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto v = hn::PromoteTo(d, load_n(bytes, x + r * columns + c, n));
+      sum = hn::Add(sum, v);
+      square = hn::Add(square, hn::Mul(v, v));
+    }
+    hn::Store(sum, d, room);
+    for (int64_t i = 0; i < n; ++i) sums[c + i] += room[i];
+    hn::Store(square, d, room);
+    for (int64_t i = 0; i < n; ++i) squares[c + i] += static_cast<uint32_t>(room[i]);
+  }
+}
+void sum_codes_any(const uint8_t* x, bool is_signed, int64_t rows, int64_t columns, int64_t* sums,
+                   int64_t* squares) {
+  if (is_signed)
+    sum_columns(reinterpret_cast<const int8_t*>(x), rows, columns, sums, squares);
+  else
+    sum_columns(x, rows, columns, sums, squares);
+}
+
 template <typename From, typename To>
 void affine_codes(const CodeAffine& a, bool each, const uint8_t* x, int64_t n, uint8_t* y) {
   const F f;
@@ -228,6 +258,12 @@ void dequantize_row16(const void* x, bool is_signed, int64_t n, float scale, int
 void dequantize_sums(const int32_t* x, int64_t n, float scale, int32_t zero, float* y) {
   using Fn = void(const void*, int64_t, float, int32_t, float*);
   TOMBOLO_TARGET(Fn, dequantize<int32_t>)(x, n, scale, zero, y);
+}
+
+void sum_codes(const uint8_t* x, bool is_signed, int64_t rows, int64_t columns, int64_t* sums,
+               int64_t* squares) {
+  using Fn = void(const uint8_t*, bool, int64_t, int64_t, int64_t*, int64_t*);
+  TOMBOLO_TARGET(Fn, sum_codes_any)(x, is_signed, rows, columns, sums, squares);
 }
 
 void affine_row(const CodeAffine& affine, bool each, const uint8_t* x, int64_t n, uint8_t* y) {

@@ -34,6 +34,12 @@ void dequantize_row16(const void* x, bool is_signed, int64_t n, float scale, int
 /// y = (x - zero) * scale for sums of 32 bits.
 void dequantize_sums(const int32_t* x, int64_t n, float scale, int32_t zero, float* y);
 
+/// Adds what codes, and their squares, sum to in each of `columns`, over `rows` that lie one behind
+/// the other: at most kMostSummed.
+inline constexpr int64_t kMostSummed = 65536;
+void sum_codes(const uint8_t* x, bool is_signed, int64_t rows, int64_t columns, int64_t* sums,
+               int64_t* squares);
+
 /// Codes of one scale as codes of another, by a factor and a shift for each element.
 struct CodeAffine {
   const float* factor;
