@@ -1,9 +1,10 @@
 """Networks of bench/models.py quantised in ways that the tables do not have, beside ONNX Runtime.
 
-    python bench/quantised.py TOMBOLO MODEL_DIR FOLDER [--onnxruntime LIB] [--threads N] [--only RE]
+    python bench/quantised.py TOMBOLO MODEL_DIR FOLDER [--onnxruntime LIB] [--threads N] [--only RE] [--openvino]
 
 Each network gets three of the nine ways in turn (onnxruntime's quantiser, random inputs); FOLDER keeps them. Every line has
-the times of both in milliseconds, their ratio and how far apart the outputs are; then the median, and what is slower.
+the times of both in milliseconds, their ratio and how far apart the outputs are; then the median, and what is slower. With
+--openvino the ratio to OpenVINO's time in a process of its own, too, where it takes the model and gives what ONNX Runtime gives.
 """
 import argparse
 import glob
@@ -69,6 +70,7 @@ def main():
     parser.add_argument("--onnxruntime")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", default=".")
+    parser.add_argument("--openvino", action="store_true")
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
@@ -77,7 +79,7 @@ def main():
         import onnxruntime
         library = glob.glob(os.path.join(os.path.dirname(onnxruntime.__file__), "capi", "libonnxruntime.so*"))[0]
     os.makedirs(args.folder, exist_ok=True)
-    ratios = {}
+    ratios, openvino = {}, {}
     for index, network in enumerate(NETWORKS):
         for way in [WAYS[(index * 3 + k) % len(WAYS)] for k in range(3)]:
             name = f"{network}_{way}"
@@ -86,7 +88,8 @@ def main():
             path = os.path.join(args.folder, name + ".onnx")
             if not os.path.exists(path):
                 quantise(models.make(args.models, [network])[network], path, way)
-            result, why = run.measure(args.tombolo, library, path, name, SIZES if network == "minilm6" else {}, args.threads, 3, 0.12)
+            sizes = SIZES if network == "minilm6" else {}
+            result, why = run.measure(args.tombolo, library, path, name, sizes, args.threads, 3, 0.12)
             if result is None:
                 print(f"{name:40} {why}", flush=True)
                 continue
@@ -97,9 +100,15 @@ def main():
                 continue
             ratios[name] = min(times) / ours["median_ms"]
             rms = max(o["relative_rms"] or 0 for o in result["outputs"])
-            print(f"{name:40} {ours['median_ms']:9.3f} {min(times):9.3f} {ratios[name]:7.2f}   apart {rms:.1e}", flush=True)
-    print(f"{len(ratios)} networks, median ratio {statistics.median(ratios.values()):.2f}; slower:",
-          ", ".join(f"{n} {r:.2f}" for n, r in sorted(ratios.items(), key=lambda x: x[1]) if r < 1) or "none")
+            peer = run.peer_median("openvino", path, name, sizes, args.threads, 50, 0.4) if args.openvino else None
+            if peer is not None:
+                openvino[name] = peer / ours["median_ms"]
+            print(f"{name:40} {ours['median_ms']:9.3f} {min(times):9.3f} {ratios[name]:7.2f}   apart {rms:.1e}"
+                  + (f"   OpenVINO {openvino[name]:.2f}" if name in openvino else ""), flush=True)
+    for peer, all_ratios in (("ONNX Runtime", ratios), ("OpenVINO", openvino)):
+        if all_ratios:
+            print(f"{len(all_ratios)} networks beside {peer}, median ratio {statistics.median(all_ratios.values()):.2f}; slower:",
+                  ", ".join(f"{n} {r:.2f}" for n, r in sorted(all_ratios.items(), key=lambda x: x[1]) if r < 1) or "none")
 
 
 if __name__ == "__main__":
