@@ -247,9 +247,9 @@ class Sandwich {
       factor[c] *= x->step;
       shift[c] = (shift[c] - factor[c] * static_cast<double>(x->origin)) / out_.step;
       factor[c] /= out_.step;
-      if (!std::isfinite(static_cast<float>(factor[c])) ||
-          !std::isfinite(static_cast<float>(shift[c])))
-        return false;
+      // A float holds their sum to a tenth of a step where a code moves it by so many at most.
+      constexpr double kMost = 4096;
+      if (!(std::fabs(factor[c]) <= kMost) || !(std::fabs(shift[c]) <= 512 * kMost)) return false;
     }
     Node& made = r_.add(
         q_, "QLinearAffine",

@@ -368,6 +368,25 @@ TEST_F(Quantised, NormalisationsOfImages) {
     }
 }
 
+// Hardly any variance: a code is many steps.
+TEST_F(Quantised, NormalisationsOfFlatImages) {
+  for (const int64_t other : {0, 1, 50}) {
+    const std::string text =
+        "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (uint8[1,2,40,50] x) => "
+        "(uint8[1,2,40,50] y) "
+        "<float sx = {0.02}, uint8 zx = {200}, float[2] k = {1, -3}, float[2] e = {0.5, 0.25}, "
+        "float sy "
+        "= {0.0001}, uint8 zy = {100}> {\n f = DequantizeLinear (x, sx, zx)\n"
+        " t = InstanceNormalization <epsilon = 1e-10> (f, k, e)\n y = QuantizeLinear (t, sy, "
+        "zy)\n}\n";
+    std::vector<uint8_t> values(2 * 40 * 50, 201);
+    for (int64_t i = 0; i < other; ++i) values[static_cast<size_t>(i * 37)] = 202;
+    const int64_t dims[] = {1, 2, 40, 50};
+    agree(text, Tensor::of<uint8_t>(DType::kUInt8, dims, values), 1,
+          "tombolo_qlinear_instance_norm");
+  }
+}
+
 // Chains divide by the reciprocal: to the bit as a division does, and most where that would show.
 TEST_F(Quantised, CodesOf16BitsAreRoundedFloats) {
   for (int round = 0; round < 12; ++round) {

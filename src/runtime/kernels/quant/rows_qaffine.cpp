@@ -108,6 +108,27 @@ Status run_affine(KernelRun& run) {
   return ok();
 }
 
+/// Channels of an image that a code moves by so many steps that floats do not hold their sums:
+/// those of hardly any variance. `factor` and `shift` are as many as there are channels.
+void run_steep(const ChannelState& s, const CodeAffine& affine, const std::vector<double>& factor,
+               const std::vector<double>& shift, const uint8_t* x, uint8_t* y) {
+  constexpr double kSteep = 4096;
+  const int64_t channels = s.rows.channels, pixels = s.rows.elements / channels;
+  for (int64_t c = 0; c < channels; ++c) {
+    const double k = factor[static_cast<size_t>(c)], b = shift[static_cast<size_t>(c)];
+    if (!(std::fabs(k) > kSteep)) continue;
+    uint8_t table[256];
+    for (int code = 0; code < 256; ++code) {
+      const int number = affine.x_signed ? static_cast<int8_t>(code) : code;
+      const double least = affine.low - affine.zero, greatest = affine.high - affine.zero;
+      const double result = std::nearbyint(std::clamp(number * k + b, least, greatest));
+      table[code] = static_cast<uint8_t>(static_cast<int32_t>(result) + affine.zero);
+    }
+    const int64_t step = s.rows.last ? channels : 1, first = s.rows.last ? c : c * pixels;
+    for (int64_t i = 0; i < pixels; ++i) y[first + i * step] = table[x[first + i * step]];
+  }
+}
+
 /// Pixels of one image whose sums a thread makes at a time.
 constexpr int64_t kSummedPixels = 4096;
 static_assert(kSummedPixels <= kMostSummed);
@@ -181,6 +202,7 @@ Status run_instance_norm(KernelRun& run) {
   CodeAffine affine = affine_of(run, s);
   affine.factor = factor;
   affine.shift = shift;
+  std::vector<double> factors(static_cast<size_t>(channels)), shifts(factors.size());
   for (int64_t image = 0; image < s.images; ++image) {
     const int64_t at = image * s.rows.elements;
     sum_image(run, s, run.data<uint8_t>(0) + at, parts, sums);
@@ -194,17 +216,19 @@ Status run_instance_norm(KernelRun& run) {
       const double mean = static_cast<double>(sum) / count;
       const double variance =
           std::max(0.0, static_cast<double>(squares) / count - mean * mean) * s.x_step * s.x_step;
-      const double k = static_cast<double>(s.factor[static_cast<size_t>(c)]) * s.x_step /
-                       std::sqrt(variance + s.epsilon) / s.y_step;
-      factor[c] = static_cast<float>(k);
-      shift[c] = static_cast<float>(
-          static_cast<double>(s.shift[static_cast<size_t>(c)]) / s.y_step - mean * k);
+      const auto i = static_cast<size_t>(c);
+      factors[i] =
+          static_cast<double>(s.factor[i]) * s.x_step / std::sqrt(variance + s.epsilon) / s.y_step;
+      shifts[i] = static_cast<double>(s.shift[i]) / s.y_step - mean * factors[i];
+      factor[c] = static_cast<float>(factors[i]);
+      shift[c] = static_cast<float>(shifts[i]);
     }
     for (int64_t i = channels; i < s.rows.numbers(); ++i) {
       factor[i] = factor[i - channels];
       shift[i] = shift[i - channels];
     }
     run_rows(run, s.rows, affine, run.data<uint8_t>(0) + at, y->data<uint8_t>() + at);
+    run_steep(s, affine, factors, shifts, run.data<uint8_t>(0) + at, y->data<uint8_t>() + at);
   }
   return ok();
 }
