@@ -11,6 +11,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -686,6 +688,52 @@ void widen_columns(const NbitsShape& s, const std::byte* packed, int64_t first, 
     widen_panel(panel_at(s, packed, (first + at) / width), from, to, out + at, columns);
 }
 
+/// What zero points that are not in the middle add to products by codes less the middle: the sum of
+/// a row times a number of the column.
+class ZeroTerms {
+ public:
+  ZeroTerms(const NbitsShape& s, const std::byte* packed, int64_t m, const float* a)
+      : sums_(static_cast<size_t>(m)), columns_(static_cast<size_t>(s.n)) {
+    constexpr int64_t kLanes = 8;
+    parallel(m, std::max<int64_t>(1, 65536 / s.k), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const float* x = a + row * s.k;
+        double some[kLanes] = {};
+        int64_t i = 0;
+        for (; i + kLanes <= s.k; i += kLanes)
+          for (int64_t lane = 0; lane < kLanes; ++lane)
+            some[lane] += static_cast<double>(x[i + lane]);
+        for (; i < s.k; ++i) some[0] += static_cast<double>(x[i]);
+        sums_[static_cast<size_t>(row)] =
+            static_cast<float>(std::accumulate(std::begin(some), std::end(some), 0.0));
+      }
+    });
+    const int64_t width = nbits_panel();
+    for (int64_t c = 0; c < s.n; ++c) {
+      const Panel panel = panel_at(s, packed, c / width);
+      columns_[static_cast<size_t>(c)] =
+          panel.scales(width)[c % width] * static_cast<float>(128 - panel.zeros(width)[c % width]);
+    }
+  }
+  BlockPost post() const { return {&apply, this}; }
+  bool finite() const {
+    return std::all_of(sums_.begin(), sums_.end(), [](float sum) { return std::isfinite(sum); });
+  }
+
+ private:
+  static void apply(const void* argument, float* c, int64_t ldc, int64_t row, int64_t rows,
+                    int64_t column, int64_t columns) {
+    const auto& self = *static_cast<const ZeroTerms*>(argument);
+    const float* const terms = self.columns_.data() + column;
+    for (int64_t r = 0; r < rows; ++r) {
+      const float sum = self.sums_[static_cast<size_t>(row + r)];
+      for (int64_t i = 0; i < columns; ++i) c[r * ldc + i] += sum * terms[i];
+    }
+  }
+
+  std::vector<float> sums_, columns_;
+};
+
 /// Panels as floats, for gemm_digits().
 struct WidePanels {
   const NbitsShape& shape;
@@ -724,15 +772,17 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
                 const float* bias, float* y) {
   const int64_t width = nbits_panel(), panels = panels_of(s), blocks = s.blocks();
   const int64_t padded = blocks * s.block;
+  bool digits = s.one_scale && digits_pay_for_bytes(m, s.n, padded);
+  std::optional<ZeroTerms> zeros;
+  // An infinity has a sign that its terms would not agree on.
+  if (digits && s.has_zeros) digits = zeros.emplace(s, packed, m, a).finite();
   // Three products of bytes take less time than one of floats and widening for it, unless many rows
   // share that or sums are of short blocks; without VNNI only those of a row or two with codes of 4
   // bits.
-  const bool bytes = s.one_scale && digits_pay_for_bytes(m, s.n, padded);
-  const bool splits = bytes ? false
-                      : nbits_vnni_tile() != nullptr
+  const bool splits = nbits_vnni_tile() != nullptr
                           ? m * 8 <= s.block * 3
                           : m <= 2 && s.kind == NbitsKind::kFour && nbits_has_bytes();
-  if (splits && s.kind != NbitsKind::kTable && s.block % 16 == 0 && s.block <= 1 << 15 &&
+  if (!digits && splits && s.kind != NbitsKind::kTable && s.block % 16 == 0 && s.block <= 1 << 15 &&
       gemm_parts<3>(s, m, a, packed, bias, y))
     return;
   if (nbits_vnni_tile() == nullptr && nbits_pairs_fit(s, m) &&
@@ -765,12 +815,17 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
              });
     return;
   }
-  if (bytes || digits_pay_for_floats(m, s.n, padded)) {
+  if (digits || digits_pay_for_floats(m, s.n, padded)) {
     const WidePanels wide{s, packed};
     GemmEpilogue epilogue;
     epilogue.col_bias = bias;
+    BlockPost post = {};
+    if (digits && zeros) {
+      post = zeros->post();
+      epilogue.post = &post;
+    }
     return gemm_digits(m, s.n, padded, a, padded,
-                       {&WidePanels::panel, &wide, bytes ? &WidePanels::bytes : nullptr}, y, s.n,
+                       {&WidePanels::panel, &wide, digits ? &WidePanels::bytes : nullptr}, y, s.n,
                        epilogue);
   }
   // Many rows: widen a few panels for a stretch of k, then products of floats with rows that stay

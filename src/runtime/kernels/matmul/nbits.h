@@ -18,7 +18,7 @@ struct NbitsShape {
   bool has_zeros = false;
   NbitsKind kind = NbitsKind::kFour;
   const float* table = nullptr;  ///< of kTable: 16 values
-  bool one_scale = false;        ///< for all blocks of a column; zero points are in the middle
+  bool one_scale = false;        ///< for all blocks of a column, and one zero point
   int64_t blocks() const { return (k + block - 1) / block; }
   int64_t words() const { return blocks() * block / 8; }  ///< of 8 k, of a column
   int bits() const { return kind == NbitsKind::kEight ? 8 : 4; }

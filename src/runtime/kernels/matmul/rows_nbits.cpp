@@ -95,15 +95,17 @@ bool supports_nbits(const KernelQuery& query) {
   return plan_nbits(query, state);
 }
 
-/// Whether all blocks of a column have one scale.
-bool one_scale(const NbitsShape& shape, const Tensor& scales) {
-  if (scales.dtype() != DType::kFloat32) return false;
-  const auto* bytes = scales.bytes().data();  // at any address
-  const auto row = static_cast<size_t>(shape.blocks()) * 4;
-  for (int64_t i = 0; i < shape.n; ++i, bytes += row)
-    for (size_t at = 4; at < row; at += 4)
-      if (std::memcmp(bytes, bytes + at, 4) != 0) return false;
-  return true;
+/// Whether all blocks of a column have one scale, and one zero point. Of 8 bits.
+bool one_scale(const NbitsShape& shape, const Tensor& scales, const Tensor* zeros) {
+  const auto alike = [&](const std::byte* bytes, size_t size) {  // at any address
+    const size_t row = static_cast<size_t>(shape.blocks()) * size;
+    for (int64_t i = 0; i < shape.n; ++i, bytes += row)
+      for (size_t at = size; at < row; at += size)
+        if (std::memcmp(bytes, bytes + at, size) != 0) return false;
+    return true;
+  };
+  return alike(scales.bytes().data(), bytes_of(scales.dtype())) &&
+         (zeros == nullptr || alike(zeros->bytes().data(), 1));
 }
 
 /// What run_nbits() needs for floats of 16 bits.
@@ -141,7 +143,7 @@ Result<std::unique_ptr<KernelState>> prepare_nbits(const PrepareContext& context
   const Tensor& scales = *context.constant(2);
   const Tensor* zeros = context.constant(3);
   const int bits = state->bits;
-  if (bits == 8 && !shape.has_zeros) state->shape.one_scale = one_scale(shape, scales);
+  if (bits == 8) state->shape.one_scale = one_scale(shape, scales, zeros);
   const std::string key = "nbits/" + std::string(name_of(active_isa())) + "/" +
                           std::to_string(bits) + "/" + std::to_string(shape.block);
   // Scales and zero points go with the codes, and the order of the k is in their place.
