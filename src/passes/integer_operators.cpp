@@ -43,7 +43,7 @@ class Sandwich {
     const auto x = codes_of(node->input(0));
     const auto dims = r_.dims(node->input(1));
     const int64_t groups = AttributeReader(*node).get_int("group", 1);
-    if (!x || !dims || !transposes_bytes(*dims, groups)) return 0;
+    if (!x || !dims || !transposes_bytes(*dims, *node)) return 0;
     const int64_t of_group = (*dims)[1], count = of_group * groups;
     auto w = weights_of(node->input(1), 1, of_group);
     if (!w) return 0;
@@ -187,6 +187,31 @@ class Sandwich {
   }
 
  private:
+  /// Whether the runtime transposes convolutions of such weights, [inputs, outputs of a group,
+  /// ...], as bytes (q_transposed_takes): few outputs leave most of what it multiplies at once
+  /// empty, many steps are as many products, and what reaches far beyond the image is mostly
+  /// padding.
+  static bool transposes_bytes(const std::vector<int64_t>& w, const Node& node) {
+    constexpr int64_t kFewOutputs = 8, kMostPhases = 256, kMostInputs = 1 << 16, kFar = 16;
+    const AttributeReader attributes(node);
+    const int64_t groups = attributes.get_int("group", 1);
+    if (w.size() < 3 || w.size() > 5 || groups < 1 || w[0] < 1 || w[1] < kFewOutputs) return false;
+    const auto strides = attributes.get_ints("strides");
+    const auto dilations = attributes.get_ints("dilations");
+    int64_t phases = 1, inputs = w[0] / groups;
+    for (size_t i = 2; i < w.size(); ++i) {
+      const int64_t stride = i - 2 < strides.size() ? strides[i - 2] : 1;
+      const int64_t dilation = i - 2 < dilations.size() ? dilations[i - 2] : 1;
+      if (stride < 1 || stride > kMostPhases || dilation < 1 || dilation > kMostInputs ||
+          w[i] < 1 || w[i] > kMostInputs || (w[i] - 1) * dilation > kFar * stride)
+        return false;
+      phases *= stride;
+      inputs *= w[i];
+      if (phases > kMostPhases || inputs > kMostInputs) return false;
+    }
+    return true;
+  }
+
   /// What is behind the QuantizeLinear that is the anchor, and what bounds there are on it.
   Node* quantised() {
     if (!plain(q_) || !is_byte(r_.dtype(q_.output(0))) || r_.dtype(q_.input(0)) != DType::kFloat32)

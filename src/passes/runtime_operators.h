@@ -62,10 +62,4 @@ inline bool convolves_integers(const std::vector<int64_t>& w, int64_t groups) {
   return w.size() >= 3 && w.size() <= 5 && groups >= 1 && w[0] / groups >= kFewOutputs;
 }
 
-/// The same for QLinearConvTranspose, whose weights are [inputs, outputs of a group, ...].
-inline bool transposes_bytes(const std::vector<int64_t>& w, int64_t groups) {
-  constexpr int64_t kFewOutputs = 8;
-  return w.size() >= 3 && w.size() <= 5 && groups >= 1 && w[1] >= kFewOutputs;
-}
-
 }  // namespace tombolo::passes

@@ -78,6 +78,24 @@ void finish_nothing(const QProduct& p, const QFinish& finish) {
   for (const QRun& run : p.runs) q_finish(finish, nothing.data(), 0, run.to, run.count, 0, p.n);
 }
 
+/// Weights, of bytes [C, M / group, ...], in the order of the phases: for each [group][M / group]
+/// [position][C / group]. `flip` makes signed ones of those without sign.
+std::vector<uint8_t> weights_by_phase(const QTransposedPlan& plan, const uint8_t* w, bool flip) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t taps = s.taps(), inputs = s.in_channels;
+  std::vector<uint8_t> turned;
+  turned.reserve(static_cast<size_t>(taps * inputs * plan.outputs()));
+  for (const QTransposedPlan::Phase& phase : plan.phases)
+    for (int64_t m = 0; m < plan.outputs(); ++m) {
+      const int64_t group = m / s.out_channels, column = m % s.out_channels;
+      for (const int64_t tap : phase.taps)
+        for (int64_t i = group * inputs; i < (group + 1) * inputs; ++i)
+          turned.push_back(static_cast<uint8_t>(w[(i * s.out_channels + column) * taps + tap] ^
+                                                (flip ? 0x80 : 0)));
+    }
+  return turned;
+}
+
 }  // namespace
 
 size_t QTransposedPlan::sum_bytes() const {
@@ -92,44 +110,26 @@ bool q_transposed_takes(const ConvGeometry& shape) {
   double phases = 1;
   for (int axis = 0; axis < 3; ++axis)
     phases *= static_cast<double>(std::min(shape.stride[axis], shape.out[axis]));
-  return phases <= kMostPhases && shape.out_channels >= kFewOutputs && shape.depth() <= 1 << 16;
-}
-
-std::vector<uint8_t> q_transposed_weights(const ConvGeometry& s, const uint8_t* w, bool flip) {
-  const int64_t taps = s.taps(), inputs = s.in_channels, outputs = s.groups * s.out_channels;
-  std::vector<uint8_t> turned;
-  turned.reserve(static_cast<size_t>(taps * inputs * outputs));
-  each_phase(phases_of(s), [&](const AxisPhase& z, const AxisPhase& y, const AxisPhase& x) {
-    const std::vector<int64_t> order = taps_of(s, z, y, x);
-    for (int64_t m = 0; m < outputs; ++m) {
-      const int64_t group = m / s.out_channels, column = m % s.out_channels;
-      for (const int64_t tap : order)
-        for (int64_t i = group * inputs; i < (group + 1) * inputs; ++i)
-          turned.push_back(static_cast<uint8_t>(w[(i * s.out_channels + column) * taps + tap] ^
-                                                (flip ? 0x80 : 0)));
-    }
-  });
-  return turned;
+  if (phases > kMostPhases || shape.out_channels < kFewOutputs || shape.depth() > 1 << 16)
+    return false;
+  double pixels = 1;
+  for (const int64_t size : phases_of(shape).size) pixels *= static_cast<double>(size);
+  constexpr double kMostPadding = 16, kFewPixels = 1 << 16;
+  return pixels <=
+         kFewPixels + kMostPadding * static_cast<double>(shape.in_plane() + shape.out_plane());
 }
 
 QTransposedPlan plan_qconv_transposed(const ConvGeometry& s, bool x_signed, bool zeros,
-                                      const std::vector<uint8_t>& turned) {
+                                      const QTiles& tiles) {
   QTransposedPlan plan;
   plan.shape = s;
   plan.zeros = zeros;
   const TransposedPhases all = phases_of(s);
   const int64_t inputs = s.in_channels;
-  // Of several groups and phases the first ones stand for all.
-  int64_t depth = 0;
   bool several = false;
   each_phase(all, [&](const AxisPhase& z, const AxisPhase& y, const AxisPhase& x) {
-    const auto taps = static_cast<int64_t>(z.taps.size() * y.taps.size() * x.taps.size());
-    if (depth == 0) depth = taps * inputs;
-    several |= taps > 1;
+    several |= z.taps.size() * y.taps.size() * x.taps.size() > 1;
   });
-  const QTiles& tiles =
-      depth == 0 ? q_tiles()
-                 : q_constant_tiles(turned.data(), 1, depth, depth, s.out_channels, false);
   const bool amx = q_use_amx(s.in_plane());
   plan.flip = x_signed && !amx;
   // VNNI reads whole groups, which must not be beyond the end of what is no copy.
@@ -183,9 +183,10 @@ QTransposedPlan plan_qconv_transposed(const ConvGeometry& s, bool x_signed, bool
   return plan;
 }
 
-void pack_qconv_transposed(const QTransposedPlan& plan, const std::vector<uint8_t>& turned,
+void pack_qconv_transposed(const QTransposedPlan& plan, const uint8_t* w, bool flip,
                            const int32_t* zeros, std::byte* packed, int32_t* sums) {
   const ConvGeometry& s = plan.shape;
+  const std::vector<uint8_t> turned = weights_by_phase(plan, w, flip);
   const int64_t outputs = plan.outputs();
   std::vector<int32_t> panel_sums(static_cast<size_t>(s.out_channels + 64));
   const uint8_t* from = turned.data();

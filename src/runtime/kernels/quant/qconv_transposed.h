@@ -39,20 +39,16 @@ struct QTransposedPlan {
   size_t scratch_bytes() const { return (image_bytes + 63) / 64 * 64 + sum_bytes(); }
 };
 
-/// Whether so many phases are worth it, and each has enough outputs.
+/// Whether there are not too many phases, each has enough outputs, and the image with its padding
+/// is not much larger than without.
 bool q_transposed_takes(const ConvGeometry& shape);
 
-/// Weights, of bytes [C, M / group, ...], in the order of the phases: for each [group][M / group]
-/// [position][C / group]. `flip` makes signed ones of those without sign.
-std::vector<uint8_t> q_transposed_weights(const ConvGeometry& shape, const uint8_t* w, bool flip);
-
-/// `turned`: q_transposed_weights(), from which the tiles are chosen. `zeros`: they have zero
-/// points besides the middle.
+/// `zeros`: the weights have zero points besides the middle.
 QTransposedPlan plan_qconv_transposed(const ConvGeometry& shape, bool x_signed, bool zeros,
-                                      const std::vector<uint8_t>& turned);
-/// `zeros`: how far each output's zero point is from the middle, or null. sums: [phase][output], of
-/// the weights less their zero points.
-void pack_qconv_transposed(const QTransposedPlan& plan, const std::vector<uint8_t>& turned,
+                                      const QTiles& tiles);
+/// w [C, M / group, ...], signed after `flip`, and `zeros`: how far each output's zero point is
+/// from the middle, or null. sums: [phase][output], of the weights less their zero points.
+void pack_qconv_transposed(const QTransposedPlan& plan, const uint8_t* w, bool flip,
                            const int32_t* zeros, std::byte* packed, int32_t* sums);
 /// `finish`: bytes, with column_add of the first phase; `add_step` numbers after those are those of
 /// the next.

@@ -344,18 +344,19 @@ Result<std::unique_ptr<KernelState>> prepare_transposed_bytes(const PrepareConte
   TransposedBytes& s = *state;
   const ConvGeometry shape = *transposed_geometry(context);
   const bool w_unsigned = context.dtype(kW) == DType::kUInt8;
-  const std::vector<uint8_t> turned =
-      q_transposed_weights(shape, context.constant(kW)->data<uint8_t>(), w_unsigned);
+  const auto* w = context.constant(kW)->data<uint8_t>();
+  // Of several groups and positions the first ones stand for all.
+  const QTiles& tiles = q_constant_tiles(w, shape.out_channels * shape.taps(), shape.taps(),
+                                         shape.in_channels, shape.out_channels, w_unsigned);
   s.zeros = weight_zeros(context.constant(kWZero), !w_unsigned, shape.groups * shape.out_channels);
-  s.plan =
-      plan_qconv_transposed(shape, context.dtype(kX) == DType::kInt8, !s.zeros.empty(), turned);
+  s.plan = plan_qconv_transposed(shape, context.dtype(kX) == DType::kInt8, !s.zeros.empty(), tiles);
   s.limits = read_limits(context, context.dtype(kYZero));
   s.output = dims_channels_last(context, shape, s.plan.outputs());
   const auto phases = static_cast<int64_t>(s.plan.phases.size());
   s.scratch_bytes =
       static_cast<size_t>(s.columns() * (1 + phases)) * 4 + 128 + s.plan.scratch_bytes();
-  std::string key = std::string("qconv_transposed/") + s.plan.phases[0].product.inner->name + "/" +
-                    std::to_string(shape.groups);
+  std::string key =
+      std::string("qconv_transposed/") + tiles.name + "/" + std::to_string(shape.groups);
   // What a phase is depends on these alone.
   for (int axis = 0; axis < 3; ++axis)
     for (const int64_t size : {shape.stride[axis], shape.dilation[axis], shape.pad[axis],
@@ -366,7 +367,7 @@ Result<std::unique_ptr<KernelState>> prepare_transposed_bytes(const PrepareConte
                      s.weights() + static_cast<size_t>(phases * s.plan.outputs() + 64) * 4,
                      [&](std::byte* target) {
                        std::memset(target, 0, s.weights());
-                       pack_qconv_transposed(s.plan, turned,
+                       pack_qconv_transposed(s.plan, w, w_unsigned,
                                              s.zeros.empty() ? nullptr : s.zeros.data(), target,
                                              reinterpret_cast<int32_t*>(target + s.weights()));
                      }));
