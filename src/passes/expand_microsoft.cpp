@@ -106,8 +106,7 @@ class Expander {
     const bool whole = (*mask)[0] == (*x)[0] && (*mask)[1] == (*x)[1];
     if (!whole && ((*mask)[0] != 1 || ((*mask)[1] != 1 && (*mask)[1] != (*x)[1]))) return 0;
     const auto number = [&](float value) {
-      return rewriter_.initializer(
-          node.graph(), Tensor::of<float>(DType::kFloat32, {}, std::vector<float>{value}), "least");
+      return rewriter_.float_initializer(node.graph(), {}, std::vector<double>{value}, "least");
     };
     const Text name = node.output(0)->name();
     Node& masked = rewriter_.add(node, "Where",

@@ -166,18 +166,15 @@ class ChannelsLast {
       last = next;
     }
     if (ends.factor == nullptr)
-      ends.factor = r_.initializer(
-          graph_, Tensor::of<float>(DType::kFloat32, {}, std::vector<float>{1}), "scale");
-    const auto floats = [&](const std::vector<double>& values, Text name) {
-      const int64_t dims[] = {outputs};
-      return r_.initializer(graph_,
-                            Tensor::of<float>(DType::kFloat32, dims,
-                                              std::vector<float>(values.begin(), values.end())),
-                            name);
-    };
-    std::vector<Value*> inputs = {to_last(node.input(0), node, rank), node.input(1), ends.factor,
-                                  floats(ends.scale, "scale"),        zeros[0],      zeros[1]};
-    if (ends.biased) inputs.push_back(floats(ends.bias, "bias"));
+      ends.factor = r_.float_initializer(graph_, {}, std::vector<double>{1}, "scale");
+    const int64_t each[] = {outputs};
+    std::vector<Value*> inputs = {to_last(node.input(0), node, rank),
+                                  node.input(1),
+                                  ends.factor,
+                                  r_.float_initializer(graph_, each, ends.scale, "scale"),
+                                  zeros[0],
+                                  zeros[1]};
+    if (ends.biased) inputs.push_back(r_.float_initializer(graph_, each, ends.bias, "bias"));
     Node& made = r_.add(*last, "ConvIntegerToFloat", inputs, last->output(0)->name(), 1, kOwn);
     copy_attributes(node, made);
     r_.touch(made);

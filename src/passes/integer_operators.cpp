@@ -9,6 +9,7 @@
 
 #include "passes/attributes.h"
 #include "passes/by_channel.h"
+#include "passes/codes.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
 #include "passes/runtime_operators.h"
@@ -153,22 +154,21 @@ class Sandwich {
     const int64_t count = (*dims)[0];
     const auto w = weights_of(q_.input(1), 0, count);
     if (!w) return 0;
-    std::vector<float> bias;
+    std::vector<double> bias;
     if (q_.input(2) != nullptr) {
       const auto given = read_bias(q_.input(2), count);
       if (!given) return 0;
       for (int64_t i = 0; i < count; ++i)
-        bias.push_back(static_cast<float>(given->numbers->get_double(i) * given->step(i)));
+        bias.push_back(given->numbers->get_double(i) * given->step(i));
     }
-    std::vector<float> scales;
+    std::vector<double> scales;
     for (int64_t i = 0; i < count; ++i)
-      scales.push_back(static_cast<float>(
-          x->step * w->steps[w->steps.size() == 1 ? 0 : static_cast<size_t>(i)]));
+      scales.push_back(x->step * w->steps[w->steps.size() == 1 ? 0 : static_cast<size_t>(i)]);
     const Text name = q_.output(0)->name();
-    const auto each = [&](const std::vector<float>& values) {
+    const auto each = [&](const std::vector<double>& values) {
       std::vector<int64_t> shape(dims->size() - 1, 1);
       shape[0] = count;
-      return r_.initializer(q_.graph(), Tensor::of<float>(DType::kFloat32, shape, values), name);
+      return r_.float_initializer(q_.graph(), shape, values, name);
     };
     Node& sums = r_.add(q_, "ConvInteger", {x->codes, w->codes, zero_of(*x), zero_of(*w)}, name);
     copy_attributes(q_, sums);
@@ -214,7 +214,7 @@ class Sandwich {
 
   /// What is behind the QuantizeLinear that is the anchor, and what bounds there are on it.
   Node* quantised() {
-    if (!plain(q_) || !is_byte(r_.dtype(q_.output(0))) || r_.dtype(q_.input(0)) != DType::kFloat32)
+    if (!is_byte(r_.dtype(q_.output(0))) || r_.dtype(q_.input(0)) != DType::kFloat32)
       return nullptr;
     out_.codes = q_.output(0);
     if (!meaning(q_, r_.dtype(q_.output(0)), out_)) return nullptr;
@@ -287,10 +287,7 @@ class Sandwich {
   /// Floats, one for each channel.
   Value* each_channel(const std::vector<double>& numbers, Text name) {
     const int64_t all[] = {static_cast<int64_t>(numbers.size())};
-    return r_.initializer(
-        q_.graph(),
-        Tensor::of<float>(DType::kFloat32, all, std::vector<float>(numbers.begin(), numbers.end())),
-        name);
+    return r_.float_initializer(q_.graph(), all, numbers, name);
   }
 
   /// `made` has limits of its own, and gives what the anchor gave.
@@ -310,17 +307,10 @@ class Sandwich {
                : nullptr;
   }
 
-  static bool plain(const Node& node) {
-    const AttributeReader attributes(node);
-    return attributes.get_int("block_size", 0) == 0 && attributes.get_int("precision", 0) == 0;
-  }
-
   /// Scale and zero point of one number each, both constant.
   bool meaning(const Node& node, DType dtype, Codes& to) {
-    const auto scale = r_.scalar(node.input(1));
-    if (!scale || !(*scale > 0) || !std::isfinite(*scale) ||
-        r_.dtype(node.input(1)) != DType::kFloat32 || r_.rank(node.input(1)).value_or(9) > 1)
-      return false;
+    const auto scale = one_scale(r_, node);
+    if (!scale) return false;
     to.scale = node.input(1);
     to.step = *scale;
     to.zero = node.input(2);
@@ -335,8 +325,7 @@ class Sandwich {
   /// The codes that `value` is dequantised from; activations.
   std::optional<Codes> codes_of(const Value* value) {
     Node* node = r_.producer(value, "DequantizeLinear");
-    if (node == nullptr || &node->graph() != &q_.graph() || !plain(*node) ||
-        r_.dtype(value) != DType::kFloat32)
+    if (node == nullptr || &node->graph() != &q_.graph() || r_.dtype(value) != DType::kFloat32)
       return std::nullopt;
     Codes codes;
     codes.codes = node->input(0);
@@ -399,7 +388,8 @@ class Sandwich {
   };
   std::optional<Weights> weights_of(const Value* value, int64_t axis, int64_t count) {
     Node* node = r_.producer(value, "DequantizeLinear");
-    if (node == nullptr || !plain(*node) || r_.dtype(value) != DType::kFloat32) return std::nullopt;
+    if (node == nullptr || !is_plain_scale(*node) || r_.dtype(value) != DType::kFloat32)
+      return std::nullopt;
     Weights w{node->input(0), node->input(1), node->input(2), {}};
     const DType dtype = r_.dtype(w.codes);
     const auto rank = r_.rank(w.codes), scale_rank = r_.rank(w.scale);
@@ -449,8 +439,8 @@ class Sandwich {
                                                : std::nullopt;
     const Tensor* scale = r_.constant(node->input(1));
     const auto zero = node->input(2) == nullptr ? 0.0 : one_value(node->input(2));
-    if (given->dtype() != DType::kInt32 || scale == nullptr || zero != 0.0 || !plain(*node) ||
-        (scale->size() != 1 && scale->size() != count))
+    if (given->dtype() != DType::kInt32 || scale == nullptr || zero != 0.0 ||
+        !is_plain_scale(*node) || (scale->size() != 1 && scale->size() != count))
       return std::nullopt;
     return Bias{node, given, scale};
   }

@@ -336,6 +336,12 @@ Value* Rewriter::ints_initializer(Graph& graph, std::span<const int64_t> values,
   return initializer(graph, Tensor::int64s(values), hint);
 }
 
+Value* Rewriter::float_initializer(Graph& graph, std::span<const int64_t> dims,
+                                   std::span<const double> values, Text hint) {
+  const std::vector<float> floats(values.begin(), values.end());
+  return initializer(graph, Tensor::of<float>(DType::kFloat32, dims, floats), hint);
+}
+
 Value* Rewriter::byte_initializer(Graph& graph, DType dtype, int64_t number, Text hint) {
   const std::vector<uint8_t> code = {static_cast<uint8_t>(number)};
   const std::vector<int8_t> signed_code = {static_cast<int8_t>(number)};

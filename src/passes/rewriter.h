@@ -101,6 +101,9 @@ class Rewriter {
   Value* initializer(Graph& graph, DType dtype, std::span<const int64_t> dims,
                      std::shared_ptr<const Deferred> elements, Text hint);
   Value* ints_initializer(Graph& graph, std::span<const int64_t> values, Text hint);
+  /// Numbers of float32; no dims: one, without axes.
+  Value* float_initializer(Graph& graph, std::span<const int64_t> dims,
+                           std::span<const double> values, Text hint);
   /// One number of int8 or uint8, without axes.
   Value* byte_initializer(Graph& graph, DType dtype, int64_t number, Text hint);
   /// All that reads `from` reads `to` instead. A name of the graph's interface stays: `to` takes it

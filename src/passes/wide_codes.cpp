@@ -5,10 +5,7 @@
 // Four operators of single elements in place of two that turn types: chains, and regions of blocked
 // channels, take them in. The numbers are the same to the bit; a NaN stays one.
 
-#include <cmath>
-#include <limits>
-
-#include "passes/attributes.h"
+#include "passes/codes.h"
 #include "passes/passes.h"
 
 namespace tombolo::passes {
@@ -23,14 +20,14 @@ class Rounding {
     if ((dtype != DType::kUInt16 && dtype != DType::kInt16) ||
         r_.dtype(q_.input(0)) != DType::kFloat32 || q_.output(0)->output_uses() != 0)
       return 0;
-    const auto scale = scale_of(q_);
+    const auto scale = one_scale(r_, q_);
     const auto zero = zero_of(q_);
     if (!scale || !zero) return 0;
     std::vector<Node*> readers;
     for (const auto& use : q_.output(0)->uses()) {
       Node* node = use.node;
       if (!r_.is(node, "DequantizeLinear") || use.index != 0 || &node->graph() != &q_.graph() ||
-          r_.dtype(node->output(0)) != DType::kFloat32 || !scale_of(*node) ||
+          r_.dtype(node->output(0)) != DType::kFloat32 || !one_scale(r_, *node) ||
           zero_of(*node) != zero)
         return 0;
       readers.push_back(node);
@@ -47,29 +44,16 @@ class Rounding {
     codes = made("Round", {codes});
     codes = made("Clip", {codes, number(least - *zero), number(greatest - *zero)});
     for (Node* reader : readers)
-      r_.supersede(*reader->output(0), *made("Mul", {codes, number(*scale_of(*reader))}));
+      r_.supersede(*reader->output(0), *made("Mul", {codes, number(*one_scale(r_, *reader))}));
     return 1;
   }
 
  private:
-  /// One scale for all, above zero.
-  std::optional<double> scale_of(const Node& node) const {
-    const AttributeReader attributes(node);
-    const auto scale = r_.scalar(node.input(1));
-    if (!scale || !(*scale > 0) || !std::isfinite(*scale) ||
-        r_.rank(node.input(1)).value_or(9) > 1 || r_.dtype(node.input(1)) != DType::kFloat32 ||
-        attributes.get_int("block_size", 0) != 0 || attributes.get_int("precision", 0) != 0)
-      return std::nullopt;
-    return scale;
-  }
   std::optional<double> zero_of(const Node& node) const {
     return node.input(2) == nullptr ? 0.0 : r_.scalar(node.input(2));
   }
   Value* number(double value) {
-    return r_.initializer(
-        q_.graph(),
-        Tensor::of<float>(DType::kFloat32, {}, std::vector<float>{static_cast<float>(value)}),
-        "number");
+    return r_.float_initializer(q_.graph(), {}, std::vector<double>{value}, "number");
   }
 
   Rewriter& r_;

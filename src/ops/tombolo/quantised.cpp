@@ -19,6 +19,23 @@ namespace {
 
 constexpr size_t kZ = 9;
 
+/// Makes codes of numbers: rounded, around a zero point, between the node's limits.
+class CodeWriter {
+ public:
+  CodeWriter(const KernelContext& context, const Tensor& zero)
+      : range_(range_of(zero.dtype())),
+        zero_(zero.get_int64(0)),
+        low_(context.attributes.get_int("low", range_.least)),
+        high_(context.attributes.get_int("high", range_.greatest)) {}
+  int64_t code(double number) const {
+    return std::min(std::max(quantized(number, zero_, range_), low_), high_);
+  }
+
+ private:
+  IntegerRange range_;
+  int64_t zero_, low_, high_;
+};
+
 /// Infers the convolution of an x whose channels are last; its result has them first.
 Status infer_channels_first(InferContext& context, size_t weight_input) {
   InferType x = context.input(0);
@@ -145,19 +162,16 @@ Status run_transposed(KernelContext& context) {
                                            "output_padding", "output_shape", "pads", "strides"});
   TRY(const Tensor sums, official.call(node, {image, weights}));
   TRY(Tensor y, context.allocate(y_zero->dtype(), sums.dims()));
-  const IntegerRange range = range_of(y_zero->dtype());
+  const CodeWriter writer(context, *y_zero);
   const int64_t plane =
       std::max<int64_t>(1, sums.size() / std::max<int64_t>(1, sums.dim(0) * outputs));
-  const int64_t low = context.attributes.get_int("low", range.least);
-  const int64_t high = context.attributes.get_int("high", range.greatest);
   for (int64_t i = 0; i < sums.size(); ++i) {
     const int64_t output = i / plane % outputs;
     const double scale = x_scale->get_double(0) *
                          w_scale->get_double(w_scale->size() == 1 ? 0 : output) /
                          y_scale->get_double(0);
     const double sum = sums.get_double(i) + (context.has_input(8) ? bias.get_double(output) : 0.0);
-    const int64_t code = quantized(sum * scale, y_zero->get_int64(0), range);
-    y.set_int64(i, std::min(std::max(code, low), high));
+    y.set_int64(i, writer.code(sum * scale));
   }
   if (last) {
     TRY(y, channels_last(context, y));
@@ -213,66 +227,72 @@ Status infer_affine(InferContext& context) {
   return ok();
 }
 
-Status run_affine(KernelContext& context) {
-  TRY(const Tensor* x, context.input(0));
-  TRY(const Tensor* factor, context.input(1));
-  TRY(const Tensor* shift, context.input(2));
-  TRY(const Tensor* zero, one_or_each(context, 3, "y_zero_point", 1));
-  const bool last = context.attributes.get_int("channels_last", 0) != 0;
-  if (x->rank() < 2) return context.error("x has no channels");
-  const int64_t channels = x->dim(last ? x->rank() - 1 : 1);
-  if (factor->size() != channels || shift->size() != channels)
-    return context.error("factor and shift do not fit " + std::to_string(channels) + " channels");
-  TRY(Tensor * y, context.output(0, zero->dtype(), x->dims()));
-  const IntegerRange range = range_of(zero->dtype());
-  const int64_t low = context.attributes.get_int("low", range.least);
-  const int64_t high = context.attributes.get_int("high", range.greatest);
-  const int64_t inner =
-      last ? 1 : std::max<int64_t>(1, x->size() / std::max<int64_t>(1, x->dim(0) * channels));
-  for (int64_t i = 0; i < x->size(); ++i) {
-    const int64_t c = i / inner % channels;
-    const double number = x->get_double(i) * factor->get_double(c) + shift->get_double(c);
-    y->set_int64(i, std::min(std::max(quantized(number, zero->get_int64(0), range), low), high));
+/// What both operators of channels read: codes, two numbers for each channel, and where those are.
+struct ChannelCodes {
+  const Tensor *x, *factor, *shift, *zero;
+  bool last;
+  int64_t batch, channels, pixels;
+
+  int64_t place(int64_t image, int64_t channel, int64_t pixel) const {
+    return last ? (image * pixels + pixel) * channels + channel
+                : (image * channels + channel) * pixels + pixel;
   }
+};
+Result<ChannelCodes> read_channel_codes(KernelContext& context) {
+  ChannelCodes codes = {};
+  TRY(codes.x, context.input(0));
+  TRY(codes.factor, context.input(1));
+  TRY(codes.shift, context.input(2));
+  TRY(codes.zero, one_or_each(context, 3, "y_zero_point", 1));
+  codes.last = context.attributes.get_int("channels_last", 0) != 0;
+  const Tensor& x = *codes.x;
+  if (x.rank() < 2) return context.error("x has no channels");
+  codes.batch = x.dim(0);
+  codes.channels = x.dim(codes.last ? x.rank() - 1 : 1);
+  codes.pixels = x.size() / std::max<int64_t>(1, codes.batch * codes.channels);
+  if (codes.factor->size() != codes.channels || codes.shift->size() != codes.channels)
+    return context.error("what there is for each channel does not fit " +
+                         std::to_string(codes.channels) + " channels");
+  return codes;
+}
+
+Status run_affine(KernelContext& context) {
+  TRY(const ChannelCodes codes, read_channel_codes(context));
+  const CodeWriter writer(context, *codes.zero);
+  TRY(Tensor * y, context.output(0, codes.zero->dtype(), codes.x->dims()));
+  for (int64_t n = 0; n < codes.batch; ++n)
+    for (int64_t c = 0; c < codes.channels; ++c)
+      for (int64_t i = 0; i < codes.pixels; ++i) {
+        const int64_t at = codes.place(n, c, i);
+        y->set_int64(at, writer.code(codes.x->get_double(at) * codes.factor->get_double(c) +
+                                     codes.shift->get_double(c)));
+      }
   return ok();
 }
 
 Status run_instance_norm(KernelContext& context) {
-  TRY(const Tensor* x, context.input(0));
-  TRY(const Tensor* scale, context.input(1));
-  TRY(const Tensor* shift, context.input(2));
-  TRY(const Tensor* zero, one_or_each(context, 3, "y_zero_point", 1));
-  const bool last = context.attributes.get_int("channels_last", 0) != 0;
-  if (x->rank() < 2) return context.error("x has no channels");
-  const int64_t batch = x->dim(0), channels = x->dim(last ? x->rank() - 1 : 1);
-  if (scale->size() != channels || shift->size() != channels)
-    return context.error("scale and B do not fit " + std::to_string(channels) + " channels");
-  TRY(Tensor * y, context.output(0, zero->dtype(), x->dims()));
-  const IntegerRange range = range_of(zero->dtype());
-  const int64_t low = context.attributes.get_int("low", range.least);
-  const int64_t high = context.attributes.get_int("high", range.greatest);
+  TRY(const ChannelCodes codes, read_channel_codes(context));
+  const CodeWriter writer(context, *codes.zero);
+  TRY(Tensor * y, context.output(0, codes.zero->dtype(), codes.x->dims()));
   const double x_step = static_cast<double>(context.attributes.get_float("x_scale", 1));
   const double y_step = static_cast<double>(context.attributes.get_float("y_scale", 1));
   const double epsilon = static_cast<double>(context.attributes.get_float("epsilon", 1e-5f));
-  const int64_t pixels = x->size() / std::max<int64_t>(1, batch * channels);
-  for (int64_t n = 0; n < batch; ++n)
-    for (int64_t c = 0; c < channels; ++c) {
-      const auto place = [&](int64_t i) {
-        return last ? (n * pixels + i) * channels + c : (n * channels + c) * pixels + i;
-      };
-      const auto count = static_cast<double>(pixels);
+  const auto count = static_cast<double>(codes.pixels);
+  for (int64_t n = 0; n < codes.batch; ++n)
+    for (int64_t c = 0; c < codes.channels; ++c) {
       double mean = 0, variance = 0;
-      for (int64_t i = 0; i < pixels; ++i) mean += x->get_double(place(i)) / count;
-      for (int64_t i = 0; i < pixels; ++i) {
-        const double off = (x->get_double(place(i)) - mean) * x_step;
+      for (int64_t i = 0; i < codes.pixels; ++i)
+        mean += codes.x->get_double(codes.place(n, c, i)) / count;
+      for (int64_t i = 0; i < codes.pixels; ++i) {
+        const double off = (codes.x->get_double(codes.place(n, c, i)) - mean) * x_step;
         variance += off * off / count;
       }
-      const double factor = scale->get_double(c) * x_step / std::sqrt(variance + epsilon);
-      for (int64_t i = 0; i < pixels; ++i) {
+      const double factor = codes.factor->get_double(c) * x_step / std::sqrt(variance + epsilon);
+      for (int64_t i = 0; i < codes.pixels; ++i) {
+        const int64_t at = codes.place(n, c, i);
         const double number =
-            ((x->get_double(place(i)) - mean) * factor + shift->get_double(c)) / y_step;
-        const int64_t code = quantized(number, zero->get_int64(0), range);
-        y->set_int64(place(i), std::min(std::max(code, low), high));
+            (codes.x->get_double(at) - mean) * factor + codes.shift->get_double(c);
+        y->set_int64(at, writer.code(number / y_step));
       }
     }
   return ok();

@@ -45,17 +45,13 @@ void add_phase_rows(const QTransposedPlan& plan, const AxisPhase& z, const AxisP
     const int64_t to = d * (s.stride[0] * s.out[1] * s.out[2] / plan.step);
     const int64_t first =
         ((first_seen(z, 0) + d) * image.size[1] + first_seen(y, 1)) * period + first_seen(x, 2);
-    if (!apart) {
+    if (!apart)
       q_add_lines(p, first * pixel, (y.count - 1) * period + x.count, period, x.count, to, to_row);
-      continue;
-    }
-    for (int64_t r = 0; r < y.count; ++r)
-      p.add_rows((first + r * period) * pixel, x.count, q_tile_rows(x.count, p.amx, *p.inner),
-                 [&](int64_t at, int32_t rows) {
-                   const int64_t start = to + r * to_row + at * stride;
-                   if (stride == 1) return p.runs.push_back({0, rows, start});
-                   for (int32_t i = 0; i < rows; ++i) p.runs.push_back({i, 1, start + i * stride});
-                 });
+    // Results that are no neighbours are rows of one.
+    const int64_t neighbours = stride == 1 ? x.count : 1;
+    for (int64_t r = 0; apart && r < y.count; ++r)
+      q_add_lines(p, (first + r * period) * pixel, x.count, neighbours, neighbours, to + r * to_row,
+                  stride);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/quant/codes.h"
 #include "runtime/kernels/quant/quantize.h"
 
 namespace tombolo {
@@ -42,7 +43,7 @@ struct ChannelState final : KernelState {
   int64_t images = 1;
   std::vector<float> factor, shift;  ///< ChannelRows::numbers() of them, where they are constant
   double x_step = 1, y_step = 1, epsilon = 0;
-  int32_t low = 0, high = 255;
+  CodeLimits limits;
 };
 
 bool supports_channels(const KernelQuery& q) {
@@ -59,9 +60,7 @@ Result<std::unique_ptr<KernelState>> prepare_channels(const PrepareContext& cont
   auto state = std::make_unique<ChannelState>();
   ChannelState& s = *state;
   s.rows = channel_rows(context.dims(0), context.attributes.get_int("channels_last", 0) != 0);
-  const bool y_signed = context.dtype(kCodeZero) == DType::kInt8;
-  s.low = static_cast<int32_t>(context.attributes.get_int("low", y_signed ? -128 : 0));
-  s.high = static_cast<int32_t>(context.attributes.get_int("high", y_signed ? 127 : 255));
+  s.limits = read_limits(context, context.dtype(kCodeZero));
   Tensor copy;
   for (const auto& [input, to] : {std::pair{kFactor, &s.factor}, {kShift, &s.shift}}) {
     const float* numbers = context.aligned_constant(input, copy).data<float>();
@@ -73,13 +72,12 @@ Result<std::unique_ptr<KernelState>> prepare_channels(const PrepareContext& cont
 
 /// What y has of its own.
 CodeAffine affine_of(const KernelRun& run, const ChannelState& s) {
-  const Tensor& zero = run.input(kCodeZero);
   CodeAffine affine = {};
   affine.x_signed = run.input(0).dtype() == DType::kInt8;
-  affine.y_signed = zero.dtype() == DType::kInt8;
-  affine.zero = static_cast<int32_t>(zero.get_int64(0));
-  affine.low = s.low;
-  affine.high = s.high;
+  affine.y_signed = s.limits.type == DType::kInt8;
+  affine.zero = first_code(run.input(kCodeZero));
+  affine.low = s.limits.low;
+  affine.high = s.limits.high;
   return affine;
 }
 
@@ -100,7 +98,7 @@ void run_rows(const KernelRun& run, const ChannelRows& rows, const CodeAffine& a
 
 Status run_affine(KernelRun& run) {
   const auto& s = run.state<ChannelState>();
-  TRY(Tensor * y, run.output(0, run.input(kCodeZero).dtype(), run.input(0).dims()));
+  TRY(Tensor * y, run.output(0, s.limits.type, run.input(0).dims()));
   CodeAffine affine = affine_of(run, s);
   affine.factor = s.factor.data();
   affine.shift = s.shift.data();
@@ -191,7 +189,7 @@ void sum_image(const KernelRun& run, const ChannelState& s, const uint8_t* x, in
 
 Status run_instance_norm(KernelRun& run) {
   const auto& s = run.state<ChannelState>();
-  TRY(Tensor * y, run.output(0, run.input(kCodeZero).dtype(), run.input(0).dims()));
+  TRY(Tensor * y, run.output(0, s.limits.type, run.input(0).dims()));
   if (s.rows.elements == 0) return ok();
   const int64_t channels = s.rows.channels, pixels = s.rows.elements / channels;
   const int64_t parts = s.rows.last ? (pixels + kSummedPixels - 1) / kSummedPixels : 1;

@@ -13,7 +13,7 @@
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/parallel.h"
-#include "runtime/kernels/quant/qconv_inputs.h"
+#include "runtime/kernels/quant/codes.h"
 #include "runtime/kernels/quant/qgemm.h"
 #include "runtime/kernels/quant/weight_zeros.h"
 

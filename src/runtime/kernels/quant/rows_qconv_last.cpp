@@ -11,7 +11,7 @@
 #include "runtime/kernels/image/channels_last.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
-#include "runtime/kernels/quant/qconv_inputs.h"
+#include "runtime/kernels/quant/codes.h"
 #include "runtime/kernels/quant/qconv_last.h"
 #include "runtime/kernels/quant/qconv_transposed.h"
 #include "runtime/kernels/quant/weight_zeros.h"
@@ -47,17 +47,6 @@ struct SumState : KernelState {
   }
 };
 
-/// What codes are written.
-struct Limits {
-  DType type = DType::kUInt8;
-  int32_t low = 0, high = 255;
-};
-Limits read_limits(const KernelQuery& q, DType type) {
-  const bool is_signed = type == DType::kInt8;
-  return {type, static_cast<int32_t>(q.attributes.get_int("low", is_signed ? -128 : 0)),
-          static_cast<int32_t>(q.attributes.get_int("high", is_signed ? 127 : 255))};
-}
-
 Dims dims_channels_last(const KernelQuery& q, const ConvGeometry& shape, int64_t outputs) {
   Dims dims = {shape.batch};
   for (int axis = 5 - static_cast<int>(q.dims(kX).size()); axis < 3; ++axis)
@@ -68,7 +57,7 @@ Dims dims_channels_last(const KernelQuery& q, const ConvGeometry& shape, int64_t
 
 struct LastState final : SumState {
   bool has_rest = false;
-  Limits limits;  ///< of what is written last
+  CodeLimits limits;  ///< of what is written last
   /// Of each output, where all that they depend on is constant: what its sum is multiplied by, and
   /// what is added to it first.
   std::vector<float> scales;
@@ -317,7 +306,7 @@ struct TransposedBytes final : KernelState {
   const std::byte* packed = nullptr;  ///< weights, then their sums, [phase][output]
   std::vector<int32_t> zeros;         ///< of each output's weights, see weight_zeros()
   Dims output;
-  Limits limits;
+  CodeLimits limits;
 
   int64_t columns() const { return (plan.outputs() + 63) / 32 * 32; }
   size_t weights() const { return (plan.weight_bytes + 63) / 64 * 64; }
