@@ -19,9 +19,9 @@ namespace {
 
 constexpr int kMaxShares = 64;
 
-/// Every thread has a share of its own, in one piece, and takes chunks of it; then what is left of
-/// the others'. So the same part of the data meets the same core in one loop after the other, and a
-/// thread whose core is taken away holds up one chunk at most.
+/// Every thread has a share of its own, in one piece, and takes chunks of it, many at first; then
+/// what is left of the others'. So the same part of the data meets the same core in one loop after
+/// the other, and a thread whose core is taken away holds up one chunk at most.
 struct Loop {
   struct alignas(64) Share {
     std::atomic<int64_t> next{0};
@@ -51,13 +51,20 @@ struct Loop {
   void work(int index) {
     for (int turn = 0; turn < shares; ++turn) {
       Share& own = share[(index + turn) % shares];
-      for (;;) {
-        if (own.next.load(std::memory_order_relaxed) >= own.end) break;
-        const int64_t begin = own.next.fetch_add(chunk, std::memory_order_relaxed);
-        if (begin >= own.end) break;
-        body(argument, begin, std::min(own.end, begin + chunk));
+      int64_t begin = own.next.load(std::memory_order_relaxed);
+      while (begin < own.end) {
+        const int64_t end = begin + piece(own.end - begin);
+        if (!own.next.compare_exchange_weak(begin, end, std::memory_order_relaxed)) continue;
+        body(argument, begin, std::min(own.end, end));
+        begin = own.next.load(std::memory_order_relaxed);
       }
     }
+  }
+
+  /// Half of what is left: long stretches first, whose data is asked for in order, short ones at
+  /// the end, so that threads finish together although cores are not equally fast at all times.
+  int64_t piece(int64_t left) const {
+    return ((left + chunk - 1) / chunk + 1) / 2 * chunk;
   }
 };
 

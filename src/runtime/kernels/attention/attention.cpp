@@ -467,6 +467,12 @@ class Attention {
     const int64_t most = s_.causal ? std::clamp<int64_t>(s_.rows / 8, 32, 256) : 256;
     block_ = std::clamp<int64_t>((1 << 17) / ld_, 4, most);
     blocks_ = (s_.rows + block_ - 1) / block_;
+    // Many threads share few heads.
+    constexpr int64_t kTasks = 3, kLeastRows = 16;
+    const int64_t threads = thread_count(), heads = s_.batch * s_.q_heads;
+    if (threads > kFewThreads)
+      blocks_ =
+          std::max(blocks_, std::min((kTasks * threads + heads - 1) / heads, s_.rows / kLeastRows));
     block_ = (s_.rows + blocks_ - 1) / blocks_;
     if (!by_digits(s_)) return;
     block_ = round_up(block_, kDigitsRows);

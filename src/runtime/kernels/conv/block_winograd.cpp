@@ -295,8 +295,13 @@ int64_t steps_to(int64_t limit, int64_t at, int64_t step) {
   return at >= limit ? 0 : (limit - at + step - 1) / step;
 }
 
-/// Input blocks [first, last) of tiles [begin, end).
-void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin, int64_t end) {
+/// Some tiles of those at hand, of which v and m hold `held` and what follows.
+struct Tiles {
+  int64_t held, begin, end;
+};
+
+/// Input blocks [first, last) of some tiles.
+void transform_inputs(const Work& w, int64_t first, int64_t last, const Tiles& some) {
   const ConvGeometry& s = w.plan.shape;
   using Fn = void(int64_t, bool, const float*, int64_t, int64_t, float*, int64_t);
   auto* const fn = TOMBOLO_TARGET(Fn, input).get();
@@ -308,11 +313,11 @@ void transform_inputs(const Work& w, int64_t first, int64_t last, int64_t begin,
   const int64_t each = w.plan.tiles_y * w.plan.tiles_x;
   alignas(64) float room[36 * kBlock];
   for (int64_t block = first; block < last; ++block)
-    for (int64_t t = begin; t < end; ++t) {
+    for (int64_t t = some.begin; t < some.end; ++t) {
       const BlockConvPlan::Pixel at = w.plan.tiles[static_cast<size_t>(t % each)];
       const int64_t y = at.y - s.pad[1], x = at.x - s.pad[2];
       const float* plane = w.x + t / each * w.image + block * s.in[1] * row;
-      float* v = w.v + (block * w.tiles + t - begin) * kBlock;
+      float* v = w.v + (block * w.tiles + t - some.held) * kBlock;
       if (y >= 0 && x >= 0 && y + (height - 1) * down < s.in[1] &&
           x + (width - 1) * across < s.in[2]) {
         fn(kernel, line, plane + y * row + x * kBlock, down * row,
@@ -380,19 +385,48 @@ void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const flo
   }
 }
 
-/// Products [first, last) of `count` tiles with weights that were transformed before.
+/// Panels of output channels.
+int64_t panels_of(const ConvGeometry& s) {
+  const int64_t width = block_tiles().panel();
+  return (blocks_of(s.out_channels) * kBlock + width - 1) / width;
+}
+
+/// Products [first, last) of `count` tiles, of each matrix by all panels, with weights that were
+/// transformed before.
 void multiply_all(const Work& w, int64_t first, int64_t last, int64_t count) {
   const ConvGeometry& s = w.plan.shape;
   const int64_t width = block_tiles().panel(), padded = blocks_of(s.out_channels) * kBlock;
-  for (int64_t matrix = first; matrix < last; ++matrix)
-    for (int64_t channel = 0; channel < padded; channel += width) {
-      const int64_t columns = std::min(width, padded - channel), size = columns * s.in_channels;
-      const float* b = w.packed + (matrix * padded + channel) * s.in_channels;
-      multiply(
-          w, matrix, 0, blocks_of(s.in_channels), b, columns,
-          w.m + matrix * padded * w.tiles + channel / kBlock * w.tiles * kBlock + channel % kBlock,
-          count, b + size, b + 2 * size);
+  const int64_t panels = panels_of(s);
+  for (int64_t i = first; i < last; ++i) {
+    const int64_t matrix = i / panels, channel = i % panels * width;
+    const int64_t columns = std::min(width, padded - channel), size = columns * s.in_channels;
+    const float* b = w.packed + (matrix * padded + channel) * s.in_channels;
+    multiply(
+        w, matrix, 0, blocks_of(s.in_channels), b, columns,
+        w.m + matrix * padded * w.tiles + channel / kBlock * w.tiles * kBlock + channel % kBlock,
+        count, b + size, b + 2 * size);
+  }
+}
+
+/// fn(first, last, tiles) for blocks [first, last) of channels of some tiles. Threaded: where
+/// blocks are few each thread has some tiles of one.
+template <typename Fn>
+void share_transforms(int64_t blocks, int64_t begin, int64_t end, Fn&& fn) {
+  constexpr int64_t kLeast = 8;
+  const int64_t threads = thread_count();
+  const int64_t slices = threads == 1
+                             ? 1
+                             : std::clamp<int64_t>(4 * threads / blocks, 1,
+                                                   std::max<int64_t>(1, (end - begin) / kLeast));
+  const auto start = [&](int64_t slice) { return begin + (end - begin) * slice / slices; };
+  parallel(blocks * slices, 1, [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to;) {
+      const int64_t block = i / slices, slice = i % slices;
+      const int64_t count = std::min(slices - slice, to - i);
+      fn(block, block + 1, Tiles{begin, start(slice), start(slice + count)});
+      i += count;
     }
+  });
 }
 
 /// Floats between the matrices of a chunk of transformed weights, in cache sets of their own.
@@ -444,9 +478,9 @@ void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, f
   }
 }
 
-/// Output blocks [first, last) of tiles [begin, end); m holds blocks [held, held_end).
+/// Output blocks [first, last) of some tiles; m holds blocks [held, held_end).
 void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t first, int64_t last,
-                       int64_t begin, int64_t end) {
+                       const Tiles& some) {
   const ConvGeometry& s = w.plan.shape;
   using Fn = void(int64_t, bool, const float*, int64_t, const float*, const float*, bool, float,
                   float, float*, int64_t, int64_t);
@@ -459,11 +493,11 @@ void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t fi
   const bool clamp = w.act.kind == Activation::Kind::kClamp;
   alignas(64) float room[16 * kBlock], rest[16 * kBlock];
   for (int64_t block = first; block < last; ++block)
-    for (int64_t t = begin; t < end; ++t) {
+    for (int64_t t = some.begin; t < some.end; ++t) {
       const BlockConvPlan::Pixel at = w.plan.tiles[static_cast<size_t>(t % each)];
       const int64_t to =
           t / each * w.out_image + block * s.out[1] * row + at.y * row + at.x * kBlock;
-      const float* m = w.m + ((block - held) * w.tiles + t - begin) * kBlock;
+      const float* m = w.m + ((block - held) * w.tiles + t - some.held) * kBlock;
       const float* bias = w.bias != nullptr ? w.bias + block * kBlock : nullptr;
       const float* residual = w.residual != nullptr ? w.residual + to : nullptr;
       const int64_t height = std::min(edge_y, steps_to(s.out[1], at.y, s.dilation[1]));
@@ -495,6 +529,8 @@ void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t fi
     }
 }
 
+constexpr int64_t kFewestTiles = 12;  ///< that repay the reading of weights, of many threads
+
 int64_t tile_floats(const ConvGeometry& s) {
   return winograd_matrices(s) * kBlock * (blocks_of(s.in_channels) + blocks_of(s.out_channels));
 }
@@ -504,9 +540,12 @@ int64_t tile_floats(const ConvGeometry& s) {
 /// one another three times in each.
 bool private_blocks(const BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
-  const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x;
-  return s.in_channels * s.out_channels <= 64 * 128 &&
-         (tiles >= 2 * 28 * thread_count() || groups_apart(s));
+  const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x, threads = thread_count();
+  if (s.in_channels * s.out_channels > 64 * 128) return false;
+  if (groups_apart(s) || tiles >= 2 * 28 * threads) return true;
+  // Of many threads each fetches all weights, or all of them what the others have transformed.
+  return threads > kFewThreads && tiles >= kFewestTiles * threads &&
+         s.in_channels * s.out_channels * threads <= 2 * tiles * (s.in_channels + s.out_channels);
 }
 
 }  // namespace
@@ -523,8 +562,12 @@ void plan_block_winograd(BlockConvPlan& plan) {
   plan.tile_block = std::clamp<int64_t>(room / tile_floats(s) / rows * rows, 2 * rows, 64 * rows);
   // Blocks of one size, as many for each thread.
   int64_t blocks = (tiles + plan.tile_block - 1) / plan.tile_block;
-  if (own && !groups_apart(s))
-    blocks = (blocks + thread_count() - 1) / thread_count() * thread_count();
+  const int64_t threads = thread_count();
+  if (own && !groups_apart(s)) {
+    if (threads > kFewThreads)
+      blocks = std::max(blocks, std::min<int64_t>(3, tiles / (kFewestTiles * threads)) * threads);
+    blocks = (blocks + threads - 1) / threads * threads;
+  }
   plan.tile_block = (tiles + blocks - 1) / blocks;
   // Few channels are summed by eights: their sums are the larger part of a layer's error, and
   // networks of them (super-resolution) have nothing that errs less.
@@ -639,9 +682,9 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
         own.v = v;
         own.m = v + v_floats;
         const int64_t begin = task / s.groups * block, end = std::min(tiles, begin + block);
-        transform_inputs(own, 0, in_blocks, begin, end);
-        multiply_all(own, 0, matrices, end - begin);
-        transform_outputs(own, 0, out_blocks, 0, out_blocks, begin, end);
+        transform_inputs(own, 0, in_blocks, {begin, begin, end});
+        multiply_all(own, 0, matrices * panels_of(s), end - begin);
+        transform_outputs(own, 0, out_blocks, 0, out_blocks, {begin, begin, end});
       }
     });
     return;
@@ -651,21 +694,24 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
     work.v = scratch;
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t begin = b * block, end = std::min(tiles, begin + block);
-      parallel(in_blocks, 1, [&](int64_t first, int64_t last) {
-        transform_inputs(work, first, last, begin, end);
+      share_transforms(in_blocks, begin, end, [&](int64_t first, int64_t last, const Tiles& some) {
+        transform_inputs(work, first, last, some);
       });
       if (!plan.on_the_way) {
         work.m = scratch + v_floats;
-        parallel(matrices, 1, [&](int64_t first, int64_t last) {
-          if (plan.digits)
+        if (plan.digits)
+          parallel(matrices, 1, [&](int64_t first, int64_t last) {
             multiply_digits_winograd(plan, reinterpret_cast<const std::byte*>(packed), work.v,
                                      work.m, work.tiles, first, last, end - begin);
-          else
+          });
+        else
+          parallel(matrices * panels_of(s), 1, [&](int64_t first, int64_t last) {
             multiply_all(work, first, last, end - begin);
-        });
-        parallel(out_blocks, 1, [&](int64_t first, int64_t last) {
-          transform_outputs(work, 0, out_blocks, first, last, begin, end);
-        });
+          });
+        share_transforms(out_blocks, begin, end,
+                         [&](int64_t first, int64_t last, const Tiles& some) {
+                           transform_outputs(work, 0, out_blocks, first, last, some);
+                         });
         continue;
       }
       const int64_t groups = (padded + plan.band - 1) / plan.band;
@@ -679,7 +725,7 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
           const int64_t from = g * plan.band, until = std::min(padded, from + plan.band);
           multiply_group(own, from, until, end - begin, own.m + m_floats);
           transform_outputs(own, from / kBlock, until / kBlock, from / kBlock, until / kBlock,
-                            begin, end);
+                            {begin, begin, end});
         }
       });
     }

@@ -153,7 +153,7 @@ constexpr int64_t parts_of(int64_t whole, int64_t part) { return (whole + part -
 
 /// How the product is cut: blocks of rows, and panels in groups where threads share them.
 struct Cut {
-  int64_t results, rows, blocks, groups;
+  int64_t results, rows, blocks, groups = 1;
   int64_t grain = 1;    ///< of these that a thread takes at least
   bool shared = false;  ///< threads read digits that others have made
 
@@ -171,8 +171,23 @@ struct Cut {
     rows = digits_block(results, apart ? threads : 1);
     // The same pixels for each as other layers give it.
     if (apart) rows = parts_of(results, round_up(parts_of(results, rows), threads));
+    const int64_t halves = plan.panels.halves();
+    if (threads > kFewThreads && plan.parts == 1) {
+      // Whole tiles, some blocks for each; where panels are few, each has some rows of them.
+      constexpr int64_t kTasks = 3, kFewestRows = 4 * kDigitsRows, kLeastRows = 2 * kDigitsRows;
+      const int64_t each = std::min<int64_t>(4, results / threads / kFewestRows);
+      if (apart && each > 1) {
+        rows = std::min(rows, results / (threads * each) / kDigitsRows * kDigitsRows);
+      } else if (!apart) {
+        const int64_t most = parts_of(results, parts_of(kTasks * threads, parts_of(halves, 2)));
+        rows = std::min(rows, std::max(kLeastRows, round_up(most, kDigitsRows)));
+      }
+    }
     blocks = parts_of(results, rows);
-    groups = apart || threads == 1 ? 1 : panel_groups(blocks, plan.panels.halves());
+    if (threads > 1 && !apart)
+      groups = panel_groups(blocks, halves);
+    else if (threads > kFewThreads)
+      groups = std::min(halves, parts_of(2 * threads, blocks));
     if (alone) grain = blocks * plan.parts;
     // To make the digits of a number takes as long as so many of its products, and to fetch them
     // about as long.
@@ -311,8 +326,9 @@ class Pointwise {
     const DigitsConv& plan = image_.plan;
     const int64_t halves = plan.panels.halves(), parts = plan.parts, steps = plan.panels.steps();
     const int64_t threads = cut_.groups > 1 ? thread_count() : 1;
-    // Who took over a small piece of a part would have to make all its digits first.
-    const int64_t groups = std::min((threads + parts - 1) / parts, halves);
+    // Who takes over a piece of a part makes all its digits first.
+    const int64_t pieces = threads > kFewThreads ? 4 : 1;
+    const int64_t groups = std::min(pieces * ((threads + parts - 1) / parts), halves);
     share_products(
         parts, groups, halves,
         [&](int64_t part, int64_t from, int64_t to) {

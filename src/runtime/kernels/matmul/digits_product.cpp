@@ -325,7 +325,7 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
   const std::byte* const data = matrix + panels.scales() + panels.skipped * panels.step_bytes();
   const bool one = panels.digits == 1;
   const int64_t steps = panels.steps(), half_bytes = panels.half();
-  const int64_t piece = piece_of(steps, one ? 12 : 4), ahead = (one ? 2 : 1) * half_bytes;
+  const int64_t piece = piece_of(steps, one ? 12 : 4), ahead = one ? 2 : 1;
   const int64_t tiles = (rows + kDigitsRows - 1) / kDigitsRows;
   depth = round_up(std::min(depth, steps), piece);
   const bool odd = std::any_of(a.scales, a.scales + rows, [](float scale) { return scale < 0; });
@@ -349,12 +349,22 @@ TOMBOLO_DIGITS void digits_product(const DigitRows& a, int64_t rows, const std::
           const int64_t half = one ? i % halves : i / tiles, t = one ? i / halves : i % tiles;
           const int64_t column = panel + half * 16;
           const std::byte* const b = data + column / 16 * half_bytes + at * panels.step_bytes();
+          // The same piece of the next columns is asked for, some lines of each step; behind the
+          // last ones the first ones' next steps, at the end what is likely this thread's next
+          // turn.
+          int64_t next_half = column / 16 + ahead, next_at = at;
+          if (next_half >= to) {
+            const bool more = at + depth < steps;
+            next_half += more ? from - to : 0;
+            next_at += more ? depth : -start;
+          }
+          const std::byte* const next =
+              data + next_half * half_bytes + next_at * panels.step_bytes();
           const int64_t r = t * kDigitsRows, some = std::min(kDigitsRows, rows - r);
           if (odd && !any_held(a.scales + r, some)) continue;
           int32_t* const into = sums[turn];
-          // The same piece of the next columns is asked for, some lines of each step.
           tile(a, a.digits + t * a.tile, at, b, count, into, before,
-               {b + ahead + t * lines * 64, asked});
+               {next + t * lines * 64, asked});
           set_finish(a, column_scales, panels, result, r, some, column, first, last, before);
           before.sums = into;
           turn ^= 1;

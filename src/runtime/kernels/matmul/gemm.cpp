@@ -366,17 +366,24 @@ Product pack_rows(const Product& p, const GemmTiles& tiles, int64_t rows) {
           p.panel_step, p.tail, p.c, p.ldc, p.e,   packed, p.format};
 }
 
+/// Row blocks of about the same height: more of them where many threads have few panels to share.
+int64_t row_blocks_of(int64_t m, int64_t panels, int64_t threads) {
+  constexpr int64_t kTasks = 3, kLeastRows = 32;
+  const int64_t blocks = (m + kBlockRows - 1) / kBlockRows;
+  if (threads <= kFewThreads) return blocks;
+  return std::max(blocks, std::min((kTasks * threads + panels - 1) / panels, m / kLeastRows));
+}
+
 void run(const Product& p) {
   const GemmTiles& tiles = gemm_tiles();
   const int64_t panels = (p.n + tiles.panel() - 1) / tiles.panel();
   if (p.m <= 0 || panels <= 0) return;
-  // Row blocks of about the same height.
-  const int64_t row_blocks = (p.m + kBlockRows - 1) / kBlockRows;
-  const int64_t rows = (p.m + row_blocks - 1) / row_blocks;
   const int64_t threads = thread_count();
+  const int64_t row_blocks = row_blocks_of(p.m, panels, threads);
+  const int64_t rows = (p.m + row_blocks - 1) / row_blocks;
   if (p.packed == nullptr && packs(tiles, rows, panels, p.k) && p.m * p.k <= kMostSpread)
     return run(pack_rows(p, tiles, rows));
-  if (threads > 1 && p.packed == nullptr && collides(p) && rows >= 64 && panels > 2 &&
+  if (threads > 1 && p.packed == nullptr && collides(p) && p.m >= 64 && panels > 2 &&
       p.m * p.k <= kMostSpread)
     return run(spread_rows(p));
   // Panels a task: enough work to be worth a turn (few rows wait for B, not for sums), few enough
@@ -385,7 +392,8 @@ void run(const Product& p) {
   const int64_t work = std::max<int64_t>(1, std::max<int64_t>(rows, 4) * tiles.panel() * p.k);
   int64_t group = std::max<int64_t>(1, 200'000 / work);
   if (rows <= kMaxWideRows) group = std::max<int64_t>(group, 4);
-  if (rows > tiles.max_rows) group = std::max(group, std::min<int64_t>(8, panels / 8));
+  const int64_t most_groups = threads <= kFewThreads ? 8 : 4 * threads;
+  if (rows > tiles.max_rows) group = std::max(group, std::min<int64_t>(8, panels / most_groups));
   if (rows >= 64) {
     const int64_t stays = std::max<int64_t>(1, kBlockBytes / (rows * tiles.panel() * 4));
     const int64_t tasks = threads == 1 ? 1 : (p.packed == nullptr && collides(p) ? 2 : 8) * threads;
@@ -421,7 +429,8 @@ bool images_apart(int64_t batch, int64_t weight_floats, int64_t parts) {
 int64_t panel_groups(int64_t blocks, int64_t panels) {
   const int64_t threads = thread_count();
   if (threads == 1) return 1;
-  return std::clamp<int64_t>(blocks == 1 ? threads : 8 * threads / blocks, 1, panels);
+  const bool one_each = blocks == 1 && threads <= kFewThreads;
+  return std::clamp<int64_t>(one_each ? threads : 8 * threads / blocks, 1, panels);
 }
 
 int64_t near_bytes() {

@@ -86,9 +86,11 @@ bool images_apart(int64_t batch, int64_t weight_floats, int64_t parts);
 /// Memory of the calling thread, 64-byte aligned, valid until its next call. `slot` tells apart
 /// what is needed at the same time (0 to 6; 4 to 6: gemm() itself).
 float* thread_floats(int slot, size_t count);
-/// Into how many groups of panels threads cut each of so many blocks of rows: several tasks for
-/// each thread, as cores are not equally fast at all times, but of one block no more than threads,
-/// as each begins with panels that nobody has asked for yet.
+/// So few threads have one piece each where a piece begins with what nobody has asked for yet. Of
+/// more some are slower than the others (they share a core, or their machine with others): there
+/// are several pieces for each.
+inline constexpr int64_t kFewThreads = 2;
+/// Into how many groups of panels threads cut each of so many blocks of rows.
 int64_t panel_groups(int64_t blocks, int64_t panels);
 
 }  // namespace tombolo

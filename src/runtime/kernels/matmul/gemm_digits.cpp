@@ -48,16 +48,13 @@ struct RowBlocks {
   }
   /// Blocks from `first` on are kept. Threaded.
   void split(int64_t first, int64_t count) const {
-    parallel(count * tiles(), std::max<int64_t>(1, 512 / k), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = first * rows + i * kDigitsRows;
-        if (row >= m) continue;
-        split_tiles(std::min(kDigitsRows, m - row), k, digits + i * tile_bytes(),
-                    scales + i * kDigitsRows, [&](int64_t r) {
-                      return DigitRow{a + (row + r) * lda, 16, k};
-                    });
-      }
-    });
+    const int64_t begin = first * rows, left = m - begin;
+    parallel(std::min(count * rows, round_up(left, kDigitsRows)), std::max<int64_t>(1, 8192 / k),
+             [&](int64_t from, int64_t to) {
+               split_rows(from, to, left, k, digits, scales, [&](int64_t r) {
+                 return DigitRow{a + (begin + r) * lda, 16, k};
+               });
+             });
   }
 };
 

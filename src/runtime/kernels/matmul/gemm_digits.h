@@ -125,12 +125,12 @@ inline DigitPlaces digit_places(std::byte* digits, int64_t row, int64_t k) {
   return {digits + row / kDigitsRows * digit_tile_bytes(k) + row % kDigitsRows * 64, 4 * 1024,
           1024};
 }
-/// Tiles of `rows` rows of k numbers each, of which row_at(row) is a DigitRow, filled up with
-/// zeros; and their scales: `all` where that is above zero.
+/// Rows [first, last) of tiles of `rows` rows of k numbers each, of which row_at(row) is a
+/// DigitRow, filled up with zeros; and their scales: `all` where that is above zero.
 template <typename RowAt>
-void split_tiles(int64_t rows, int64_t k, std::byte* digits, float* scales, RowAt&& row_at,
-                 const DigitScale& all = {-1, 0}) {
-  for (int64_t r = 0; r < round_up(rows, kDigitsRows); ++r) {
+void split_rows(int64_t first, int64_t last, int64_t rows, int64_t k, std::byte* digits,
+                float* scales, RowAt&& row_at, const DigitScale& all = {-1, 0}) {
+  for (int64_t r = first; r < last; ++r) {
     const DigitPlaces to = digit_places(digits, r, k);
     if (r >= rows) {
       clear_digits(k, to);
@@ -141,6 +141,12 @@ void split_tiles(int64_t rows, int64_t k, std::byte* digits, float* scales, RowA
       scales[r] = split_digits(row_at(r), to);
     }
   }
+}
+/// All of them.
+template <typename RowAt>
+void split_tiles(int64_t rows, int64_t k, std::byte* digits, float* scales, RowAt&& row_at,
+                 const DigitScale& all = {-1, 0}) {
+  split_rows(0, round_up(rows, kDigitsRows), rows, k, digits, scales, row_at, all);
 }
 
 /// Rows of A as digits. Whole tiles of 16 rows are read.
@@ -188,14 +194,22 @@ int64_t digits_depth(int64_t rows, int64_t steps);
 void digits_product(const DigitRows& a, int64_t rows, const std::byte* b, const DigitPanels& panels,
                     const DigitResult& result, int64_t depth, int64_t from, int64_t to);
 
-/// fn(block, from, to) for each block of rows and panels (or halves) [from, to) of each group of
-/// them, of which there are so many. Threaded, at least `grain` of them for each.
+/// fn(block, from, to) for blocks of rows and panels (or halves) [from, to) of each, which are cut
+/// into so many groups; what a thread takes of one block is one call. Threaded, at least `grain`
+/// groups for each.
 template <typename Fn>
 void share_products(int64_t blocks, int64_t groups, int64_t panels, Fn&& fn, int64_t grain = 1) {
+  // Halves of one panel together take less time than apart.
+  const int64_t unit = panels >= 2 * groups ? 2 : 1, units = panels / unit;
+  const auto start = [&](int64_t group) {
+    return group == groups ? panels : units * group / groups * unit;
+  };
   parallel(blocks * groups, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t at = task % groups;
-      fn(task / groups, panels * at / groups, panels * (at + 1) / groups);
+    while (begin < end) {
+      const int64_t block = begin / groups, first = begin % groups;
+      const int64_t last = std::min(groups, end - block * groups);
+      fn(block, start(first), start(last));
+      begin += last - first;
     }
   });
 }
