@@ -19,9 +19,9 @@ namespace {
 
 constexpr int kMaxShares = 64;
 
-/// Every thread has a share of its own, in one piece, and takes chunks of it, many at first; then
-/// what is left of the others'. So the same part of the data meets the same core in one loop after
-/// the other, and a thread whose core is taken away holds up one chunk at most.
+/// Every thread has a share of its own, in one piece, and takes chunks of it; then what is left of
+/// the others'. So the same part of the data meets the same core in one loop after the other, and a
+/// thread whose core is taken away holds up one chunk at most.
 struct Loop {
   struct alignas(64) Share {
     std::atomic<int64_t> next{0};
@@ -31,15 +31,17 @@ struct Loop {
   int shares;
   void (*body)(void*, int64_t, int64_t);
   void* argument;
+  bool fixed;  ///< FixedPieces
   Share share[kMaxShares] = {};
 
   Loop(int64_t all, int64_t most, int64_t parts, void (*function)(void*, int64_t, int64_t),
-       void* data)
+       void* data, bool fixed_pieces)
       : count(all),
         chunk(most),
         shares(static_cast<int>(std::min<int64_t>(parts, kMaxShares))),
         body(function),
-        argument(data) {
+        argument(data),
+        fixed(fixed_pieces) {
     // Shares are whole chunks.
     const int64_t chunks = (count + chunk - 1) / chunk;
     for (int i = 0; i < shares; ++i) {
@@ -51,24 +53,19 @@ struct Loop {
   void work(int index) {
     for (int turn = 0; turn < shares; ++turn) {
       Share& own = share[(index + turn) % shares];
-      int64_t begin = own.next.load(std::memory_order_relaxed);
-      while (begin < own.end) {
-        const int64_t end = begin + piece(own.end - begin);
-        if (!own.next.compare_exchange_weak(begin, end, std::memory_order_relaxed)) continue;
-        body(argument, begin, std::min(own.end, end));
-        begin = own.next.load(std::memory_order_relaxed);
+      for (;;) {
+        if (own.next.load(std::memory_order_relaxed) >= own.end) break;
+        const int64_t begin = own.next.fetch_add(chunk, std::memory_order_relaxed);
+        if (begin >= own.end) break;
+        body(argument, begin, std::min(own.end, begin + chunk));
       }
     }
-  }
-
-  /// Half of what is left: long stretches first, whose data is asked for in order, short ones at
-  /// the end, so that threads finish together although cores are not equally fast at all times.
-  int64_t piece(int64_t left) const {
-    return ((left + chunk - 1) / chunk + 1) / 2 * chunk;
   }
 };
 
 thread_local bool inside_loop = false;
+thread_local bool fixed_pieces = false;
+constexpr int kFixedThreads = 8;
 
 inline void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -135,15 +132,13 @@ class Pool {
 
   void run(Loop& loop, int threads) {
     // A second caller runs its loop alone rather than waiting.
-    std::unique_lock exclusive(busy_, std::try_to_lock);
-    if (!exclusive.owns_lock()) return loop.work(0);
+    std::unique_lock exclusive(busy_, std::defer_lock);
+    if (threads <= 1 || !exclusive.try_lock()) return work_alone(loop);
     while (static_cast<int>(workers_.size()) < threads - 1)
       workers_.emplace_back([this, index = static_cast<int>(workers_.size())] { main(index); });
     core_.store(current_core(), std::memory_order_relaxed);
     publish(&loop, threads - 1);
-    inside_loop = true;
-    loop.work(0);
-    inside_loop = false;
+    work_alone(loop);
     uint64_t state = state_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
     if (spin([&] {
           state = state_.load(std::memory_order_acquire);
@@ -155,6 +150,12 @@ class Pool {
 
  private:
   static constexpr uint64_t kJoined = 0xFFFF, kOpen = 1 << 16, kNumber = 1 << 17;
+
+  static void work_alone(Loop& loop) {
+    inside_loop = true;
+    loop.work(0);
+    inside_loop = false;
+  }
 
   void publish(Loop* loop, int invited) {
     loop_ = loop;
@@ -192,7 +193,10 @@ class Pool {
       if (!state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel)) continue;
       if (stop_) return;
       seen = state & ~(kNumber - 1);
-      if (index < invited_) loop_->work(index + 1);
+      if (index < invited_) {
+        fixed_pieces = loop_->fixed;
+        loop_->work(index + 1);
+      }
       const uint64_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
       if ((before & kJoined) == 1 && (before & kOpen) == 0) state_.notify_all();
     }
@@ -218,14 +222,18 @@ Pool& pool() {
 }  // namespace
 
 void set_thread_count(int count) { pool().set_threads(count); }
-int thread_count() { return pool().threads(); }
+int thread_count() { return fixed_pieces ? kFixedThreads : pool().threads(); }
+
+FixedPieces::FixedPieces(bool fixed) : before_(fixed_pieces) { fixed_pieces = fixed; }
+FixedPieces::~FixedPieces() { fixed_pieces = before_; }
 
 void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),
                   void* argument) {
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
   if (inside_loop) return body(argument, 0, count);
-  const int64_t parts = std::min<int64_t>(std::min(thread_count(), pool().cores()),
+  const int64_t threads = std::min(pool().threads(), pool().cores());
+  const int64_t parts = std::min<int64_t>(fixed_pieces ? kFixedThreads : threads,
                                           count / grain + (count % grain > grain / 2 ? 1 : 0));
   if (parts <= 1) return body(argument, 0, count);
   // Of little work as much for each thread, of more some chunks for each; of many elements whole
@@ -233,8 +241,8 @@ void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int
   const int64_t chunks = parts * std::clamp<int64_t>(count / grain / parts, 1, 8);
   int64_t chunk = (count + chunks - 1) / chunks;
   if (chunk >= 1024) chunk = (chunk + 63) / 64 * 64;
-  Loop loop(count, chunk, parts, body, argument);
-  pool().run(loop, static_cast<int>(parts));
+  Loop loop(count, chunk, parts, body, argument, fixed_pieces);
+  pool().run(loop, static_cast<int>(fixed_pieces ? std::min(threads, chunks) : parts));
 }
 
 }  // namespace tombolo

@@ -20,4 +20,18 @@ int thread_count();
 void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),
                   void* argument);
 
+/// While one lives, `fixed`, what its thread starts is cut into pieces as for one number of
+/// threads, which thread_count() gives then, and each piece is worked on by itself: results that
+/// depend on where pieces end are the same for any number of threads.
+class FixedPieces {
+ public:
+  explicit FixedPieces(bool fixed);
+  ~FixedPieces();
+  FixedPieces(const FixedPieces&) = delete;
+  FixedPieces& operator=(const FixedPieces&) = delete;
+
+ private:
+  const bool before_;
+};
+
 }  // namespace tombolo

@@ -150,6 +150,7 @@ Result<int> run_model(const Args& args, Console& console) {
   options.seed = static_cast<uint64_t>(seed);
   options.reference = args.flag("reference");
   options.fast_math = args.flag("fast-math");
+  options.deterministic = args.flag("deterministic");
   options.pack_cache = args.get("pack-cache").value_or("");
   options.memory_limit = static_cast<uint64_t>(limit_mib) << 20;
   TRY(double seconds, number_of(args, "time-limit", 0));
@@ -215,6 +216,7 @@ const Verb run_verb = {
         {"sample", "", "", "on the example inputs that the file stores (.pt2)"},
         {"reference", "", "", "reference kernels alone: slow, and what defines the right result"},
         {"fast-math", "", "", "products of 16-bit floats may stand for those of 32 bits"},
+        {"deterministic", "", "", "the same bits whatever the number of threads"},
         {"pack-cache", "", "DIR", "keep packed weights here for sessions to come", "", false,
          Completes::kFolder},
         {"mean", "", "R,G,B", "subtracted from each channel of a picture"},

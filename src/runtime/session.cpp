@@ -136,6 +136,7 @@ bool keeps_cache(const Graph& graph) {
 
 Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
                                                  SessionOptions options) {
+  const FixedPieces pieces(options.deterministic);
   std::unique_ptr<Session> session(new Session);
   if (options.memory_limit == 0) options.memory_limit = default_memory_limit();
   if (reference_asked_for()) options.reference = true;
@@ -164,7 +165,7 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
   }
   impl.setting.seed = options.seed;
   impl.setting.specialise = options.specialise;
-  impl.setting.kernels.options = {thread_count(), options.deterministic, options.fast_math,
+  impl.setting.kernels.options = {thread_count(), options.fast_math,
                                   session->model_->graph && keeps_cache(*session->model_->graph)};
   TRY(impl.plan, plan_model(*session->model_, {!options.reference, true}));
   const Graph& graph = *session->model_->graph;
@@ -207,6 +208,7 @@ Result<std::vector<RunValue>> Session::run(const std::vector<NamedValue>& inputs
 
 Result<std::vector<RunValue>> Session::run_ordered(std::vector<RunValue> values,
                                                    const RunOptions& options) const {
+  const FixedPieces pieces(impl_->options.deterministic);
   if (values.size() != inputs_.size())
     return usage_error("the model has " + std::to_string(inputs_.size()) + " inputs, " +
                        std::to_string(values.size()) + " were given");

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
+#include "base/thread_pool.h"
 #include "formats/common/cut.h"
 #include "ir/text/parser.h"
 
@@ -52,6 +54,54 @@ f (a) => (b) { b = local.f (a) }
   auto as_written = session_of(kRecursive, plain);
   ASSERT_FALSE(as_written);
   EXPECT_NE(as_written.error().message.find("itself"), std::string::npos);
+}
+
+// Rows that are left over, attention whose heads are few, sums over much: what depends on where
+// pieces end.
+TEST(Session, IsDeterministicWhateverTheNumberOfThreads) {
+  constexpr std::string_view kModel = R"(
+<ir_version: 10, opset_import: ["" : 23]>
+main (float[1, 3, 197, 24] x, float[24] g, float[24, 24] w) => (float[1, 3, 197, 24] y, float[3, 24] z) {
+  n = LayerNormalization <axis = -1> (x, g)
+  q = MatMul (n, w)
+  a = Attention (q, n, x)
+  s = Softmax <axis = -1> (a)
+  axes = Constant <value_ints = [0, 2]> ()
+  z = ReduceSum <keepdims = 0> (s, axes)
+  y = LayerNormalization <axis = -1> (a, g)
+}
+)";
+  std::vector<float> x(3 * 197 * 24), g(24), w(24 * 24);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i % 1009));
+  for (size_t i = 0; i < g.size(); ++i) g[i] = 1 + static_cast<float>(i) / 16;
+  for (size_t i = 0; i < w.size(); ++i) w[i] = std::cos(static_cast<float>(i * 7 % 101));
+  const auto tensor = [](std::initializer_list<int64_t> dims, const std::vector<float>& values) {
+    return RunValue(
+        Tensor::of<float>(DType::kFloat32, std::span(dims.begin(), dims.size()), values));
+  };
+  const auto run = [&](int load_threads, int threads) {
+    set_thread_count(load_threads);
+    SessionOptions options;
+    options.deterministic = true;
+    auto session = session_of(kModel, options);
+    EXPECT_TRUE(session) << session.error().message;
+    set_thread_count(threads);
+    auto outputs = (*session)->run(
+        {{"x", tensor({1, 3, 197, 24}, x)}, {"g", tensor({24}, g)}, {"w", tensor({24, 24}, w)}});
+    EXPECT_TRUE(outputs) << outputs.error().message;
+    set_thread_count(0);
+    std::vector<std::byte> bits;
+    for (const RunValue& output : *outputs) {
+      const auto bytes = output.tensor().bytes();
+      bits.insert(bits.end(), bytes.begin(), bytes.end());
+    }
+    return bits;
+  };
+  const std::vector<std::byte> one = run(1, 1);
+  for (const int threads : {2, 3, 8, 37}) {
+    EXPECT_EQ(run(threads, threads), one) << threads;
+    EXPECT_EQ(run(1, threads), one) << threads;
+  }
 }
 
 TEST(Session, SubgraphsSeeWhatIsAroundThem) {

@@ -429,8 +429,8 @@ bool images_apart(int64_t batch, int64_t weight_floats, int64_t parts) {
 int64_t panel_groups(int64_t blocks, int64_t panels) {
   const int64_t threads = thread_count();
   if (threads == 1) return 1;
-  const bool one_each = blocks == 1 && threads <= kFewThreads;
-  return std::clamp<int64_t>(one_each ? threads : 8 * threads / blocks, 1, panels);
+  const int64_t each = blocks > 1 ? 8 : threads <= kFewThreads ? 1 : 4;
+  return std::clamp<int64_t>(each * threads / blocks, 1, panels);
 }
 
 int64_t near_bytes() {
