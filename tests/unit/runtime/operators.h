@@ -60,6 +60,11 @@ class Operators : public EachIsa {
   /// Runs main (...) => (...) { nodes }, twice; outputs must be `error` apart at most, measured by
   /// the greatest number.
   void agree(const std::string& main, const std::vector<NamedValue>& inputs, double error = 0) {
+    agree_in_turn(main, {inputs, inputs}, error);
+  }
+  /// The same of one session that is given these inputs, one after the other.
+  void agree_in_turn(const std::string& main, const std::vector<std::vector<NamedValue>>& turns,
+                     double error = 0) {
     SessionOptions plain;
     plain.reference = true;
     plain.optimise = 0;
@@ -72,7 +77,7 @@ class Operators : public EachIsa {
       ASSERT_TRUE(session) << session.error().message;
       sessions[i] = *std::move(session);
     }
-    for (int round = 0; round < 2; ++round) {
+    for (const std::vector<NamedValue>& inputs : turns) {
       auto got = sessions[0]->run(inputs), want = sessions[1]->run(inputs);
       ASSERT_TRUE(got) << main << got.error().where << ": " << got.error().message;
       ASSERT_TRUE(want) << main << want.error().message;

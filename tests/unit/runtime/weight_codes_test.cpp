@@ -62,11 +62,13 @@ TEST_P(WeightCodes, Products) {
             turned ? "t = Transpose <perm = [1, 0]> (d) y = MatMul (x, t)" : "y = MatMul (x, d)";
         const auto check = [&](const std::string& constants, const std::string& attributes,
                                const std::string& inputs) {
-          for (const int64_t rows : {1, 3, 40})
-            agree("main (float[2,M," + size + "] x) => (y) <" + codes(kind, "w", dims(k)) + "," +
-                      constants + "> { d = DequantizeLinear <" + attributes + "> (w, " + inputs +
-                      ") " + product + " }",
-                  {{"x", numbers({2, rows, k}, 1)}}, 2e-6);
+          std::vector<std::vector<NamedValue>> turns;
+          for (const int64_t rows : {1, 3, 40, 2})
+            turns.push_back({{"x", numbers({2, rows, k}, 1)}});
+          agree_in_turn("main (float[2,M," + size + "] x) => (y) <" + codes(kind, "w", dims(k)) +
+                            "," + constants + "> { d = DequantizeLinear <" + attributes + "> (w, " +
+                            inputs + ") " + product + " }",
+                        turns, 2e-6);
         };
         check(scales("s", {n}) + "," + codes(kind, "z", {n}), "axis = " + axis, "s, z");
         check(scales("s", {n}), "axis = " + axis, "s");

@@ -766,7 +766,32 @@ struct WidePanels {
   }
 };
 
+DigitPanels digit_panels(const NbitsShape& s) { return {s.k, s.n, 1}; }
+
 }  // namespace
+
+bool nbits_digits_fit(const NbitsShape& s, int64_t m) {
+  return s.one_scale && !s.has_zeros && s.k % s.block == 0 && digits_pay_for_bytes(m, s.n, s.k);
+}
+size_t nbits_digit_bytes(const NbitsShape& s) {
+  return static_cast<size_t>(digit_panels(s).bytes());
+}
+void nbits_pack_digits(const NbitsShape& s, const std::byte* packed, std::byte* digits) {
+  const DigitPanels all = digit_panels(s);
+  const WidePanels wide{s, packed};
+  parallel(all.panels(), std::max<int64_t>(1, 65536 / (s.k * kDigitsWidth)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t p = begin; p < end; ++p)
+               WidePanels::bytes(&wide, p, all.half(), digits + all.scales() + p * 2 * all.half(),
+                                 reinterpret_cast<float*>(digits) + p * kDigitsWidth);
+           });
+}
+void nbits_gemm_digits(const NbitsShape& s, int64_t m, const float* a, const std::byte* digits,
+                       const float* bias, float* y) {
+  GemmEpilogue epilogue;
+  epilogue.col_bias = bias;
+  gemm_digits(m, a, s.k, digits, digit_panels(s), y, s.n, epilogue);
+}
 
 void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
                 const float* bias, float* y) {

@@ -42,6 +42,16 @@ void nbits_pack(const NbitsShape& shape, const NbitsWeights& weights, std::byte*
 void nbits_gemm(const NbitsShape& shape, int64_t m, const float* a, const std::byte* packed,
                 const float* bias, float* y);
 
+/// Whether codes are worth keeping as digits of gemm_digits.h for so many rows: in every run they
+/// would become that.
+bool nbits_digits_fit(const NbitsShape& shape, int64_t m);
+size_t nbits_digit_bytes(const NbitsShape& shape);
+/// Of what nbits_pack() packed.
+void nbits_pack_digits(const NbitsShape& shape, const std::byte* packed, std::byte* digits);
+/// As nbits_gemm().
+void nbits_gemm_digits(const NbitsShape& shape, int64_t m, const float* a, const std::byte* digits,
+                       const float* bias, float* y);
+
 /// The same with `a` rounded to bytes block by block, as accuracy_level 4
 /// allows, or to bf16 where AMX takes many rows. Only where nbits_has_bytes(); blocks of whole 16.
 bool nbits_has_bytes();

@@ -19,6 +19,7 @@ namespace {
 struct NbitsState final : KernelState {
   NbitsShape shape = {};
   const std::byte* packed = nullptr;
+  bool digits = false;  ///< packed as digits of AMX
   int64_t rows = 0;
   int bits = 4;        ///< as the model has them
   bool bytes = false;  ///< A may be rounded to bytes
@@ -144,38 +145,46 @@ Result<std::unique_ptr<KernelState>> prepare_nbits(const PrepareContext& context
   const Tensor* zeros = context.constant(3);
   const int bits = state->bits;
   if (bits == 8) state->shape.one_scale = one_scale(shape, scales, zeros);
+  auto pack = [&](std::byte* target) {
+    const auto* codes = context.constant(1)->data<uint8_t>();
+    std::vector<uint8_t> sorted;
+    if (!state->order.empty()) {
+      sorted = sorted_codes(*state, codes);
+      codes = sorted.data();
+    }
+    const int64_t blocks = shape.blocks();
+    std::vector<float> wide(static_cast<size_t>(scales.size()));
+    std::vector<uint8_t> each;
+    if (shape.has_zeros) each.assign(static_cast<size_t>(shape.n * blocks), 2);
+    for (int64_t i = 0; zeros != nullptr && i < shape.n * blocks; ++i) {
+      const int64_t bit = i % blocks * bits;
+      const uint8_t byte = zeros->data<uint8_t>()[i / blocks * ((blocks * bits + 7) / 8) + bit / 8];
+      each[static_cast<size_t>(i)] = static_cast<uint8_t>(byte >> bit % 8 & ((1 << bits) - 1));
+    }
+    nbits_pack(shape,
+               {.codes = codes,
+                .row_bytes = blocks * (shape.block * bits / 8),
+                .bits = bits,
+                .scales = load_floats(scales, 0, scales.size(), wide.data()),
+                .zeros = each.data()},
+               target);
+  };
+  // Scales and zero points go with the codes, and the order of the k is in their place. A decoder
+  // has one form for one row and for many.
+  const std::array sources{context.constant(1), &scales, zeros, context.constant(4)};
   const std::string key = "nbits/" + std::string(name_of(active_isa())) + "/" +
                           std::to_string(bits) + "/" + std::to_string(shape.block);
-  // Scales and zero points go with the codes, and the order of the k is in their place.
-  TRY(state->packed,
-      context.packed(
-          std::array{context.constant(1), &scales, zeros, context.constant(4)}, key,
-          nbits_packed_bytes(shape), [&](std::byte* target) {
-            const auto* codes = context.constant(1)->data<uint8_t>();
-            std::vector<uint8_t> sorted;
-            if (!state->order.empty()) {
-              sorted = sorted_codes(*state, codes);
-              codes = sorted.data();
-            }
-            const int64_t blocks = shape.blocks();
-            std::vector<float> wide(static_cast<size_t>(scales.size()));
-            std::vector<uint8_t> each;
-            if (shape.has_zeros) each.assign(static_cast<size_t>(shape.n * blocks), 2);
-            for (int64_t i = 0; zeros != nullptr && i < shape.n * blocks; ++i) {
-              const int64_t bit = i % blocks * bits;
-              const uint8_t byte =
-                  zeros->data<uint8_t>()[i / blocks * ((blocks * bits + 7) / 8) + bit / 8];
-              each[static_cast<size_t>(i)] =
-                  static_cast<uint8_t>(byte >> bit % 8 & ((1 << bits) - 1));
-            }
-            nbits_pack(shape,
-                       {.codes = codes,
-                        .row_bytes = blocks * (shape.block * bits / 8),
-                        .bits = bits,
-                        .scales = load_floats(scales, 0, scales.size(), wide.data()),
-                        .zeros = each.data()},
-                       target);
-          }));
+  state->digits = !state->bytes && !context.options.decodes && nbits_digits_fit(shape, state->rows);
+  if (state->digits) {
+    TRY(state->packed,
+        context.packed(sources, key + "/digits", nbits_digit_bytes(shape), [&](std::byte* target) {
+          std::vector<std::byte> codes(nbits_packed_bytes(shape));
+          pack(codes.data());
+          nbits_pack_digits(shape, codes.data(), target);
+        }));
+  } else {
+    TRY(state->packed, context.packed(sources, key, nbits_packed_bytes(shape), pack));
+  }
   reserve(context, *state);
   return state;
 }
@@ -202,7 +211,8 @@ Status run_nbits(KernelRun& run) {
         });
     x = sorted;
   }
-  (s.bytes ? nbits_gemm_bytes : nbits_gemm)(s.shape, s.rows, x, s.packed, bias, to);
+  const auto product = s.digits ? &nbits_gemm_digits : s.bytes ? &nbits_gemm_bytes : &nbits_gemm;
+  product(s.shape, s.rows, x, s.packed, bias, to);
   store_floats(to, y->size(), *y, 0);
   return ok();
 }
