@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #include "base/thread_pool.h"
@@ -58,7 +60,7 @@ f (a) => (b) { b = local.f (a) }
 
 // Rows that are left over, attention whose heads are few, sums over much: what depends on where
 // pieces end.
-TEST(Session, IsDeterministicWhateverTheNumberOfThreads) {
+TEST(Session, GivesTheSameBitsOnAnyNumberOfThreads) {
   constexpr std::string_view kModel = R"(
 <ir_version: 10, opset_import: ["" : 23]>
 main (float[1, 3, 197, 24] x, float[24] g, float[24, 24] w) => (float[1, 3, 197, 24] y, float[3, 24] z) {
@@ -79,10 +81,10 @@ main (float[1, 3, 197, 24] x, float[24] g, float[24, 24] w) => (float[1, 3, 197,
     return RunValue(
         Tensor::of<float>(DType::kFloat32, std::span(dims.begin(), dims.size()), values));
   };
-  const auto run = [&](int load_threads, int threads) {
+  const auto run = [&](int load_threads, int threads, bool deterministic) {
     set_thread_count(load_threads);
     SessionOptions options;
-    options.deterministic = true;
+    options.deterministic = deterministic;
     auto session = session_of(kModel, options);
     EXPECT_TRUE(session) << session.error().message;
     set_thread_count(threads);
@@ -97,11 +99,47 @@ main (float[1, 3, 197, 24] x, float[24] g, float[24, 24] w) => (float[1, 3, 197,
     }
     return bits;
   };
-  const std::vector<std::byte> one = run(1, 1);
-  for (const int threads : {2, 3, 8, 37}) {
-    EXPECT_EQ(run(threads, threads), one) << threads;
-    EXPECT_EQ(run(1, threads), one) << threads;
+  for (const bool deterministic : {false, true}) {
+    const std::vector<std::byte> one = run(1, 1, deterministic);
+    for (const int threads : {2, 3, 8, 37}) {
+      EXPECT_EQ(run(threads, threads, deterministic), one) << threads;
+      EXPECT_EQ(run(1, threads, deterministic), one) << threads;
+    }
   }
+}
+
+// Pieces are cut alike, and so is what they are cut into.
+TEST(Session, CutsLoopsAlikeWhenDeterministic) {
+  const auto pieces = [](int threads) {
+    set_thread_count(threads);
+    const FixedPieces fixed(true);
+    std::mutex mutex;
+    std::set<std::pair<int64_t, int64_t>> all;
+    const auto body = [&](int64_t begin, int64_t end) {
+      const std::lock_guard lock(mutex);
+      all.insert({begin, end});
+      all.insert({thread_count(), 0});
+      // Within a piece nothing is cut.
+      parallel_for(
+          100, 1,
+          [](void* argument, int64_t from, int64_t to) {
+            static_cast<std::set<std::pair<int64_t, int64_t>>*>(argument)->insert({from, -to});
+          },
+          &all);
+    };
+    parallel_for(
+        1000, 7,
+        [](void* argument, int64_t begin, int64_t end) {
+          (*static_cast<const decltype(body)*>(argument))(begin, end);
+        },
+        const_cast<void*>(static_cast<const void*>(&body)));
+    set_thread_count(0);
+    return all;
+  };
+  const auto one = pieces(1);
+  EXPECT_GT(one.size(), 20u);
+  for (const int threads : {2, 3, 16}) EXPECT_EQ(pieces(threads), one) << threads;
+  EXPECT_NE(thread_count(), 0);
 }
 
 TEST(Session, SubgraphsSeeWhatIsAroundThem) {

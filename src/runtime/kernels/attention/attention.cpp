@@ -326,7 +326,7 @@ void product(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t l
              int64_t ldb, int64_t panel_step, float* c, int64_t ldc, bool add = false) {
   constexpr int64_t kMost = 320;
   const GemmTiles& tiles = gemm_tiles();
-  const int tile_rows = tiles.tile_rows(rows);
+  const int64_t turns = (rows + tiles.max_rows - 1) / tiles.max_rows;
   const int64_t width = tiles.panel(), parts = (k + kMost - 1) / kMost;
   GemmTile tile{.lda = lda, .ldb = ldb, .ldc = ldc};
   for (int64_t column = 0; column < columns; column += width)
@@ -335,12 +335,13 @@ void product(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t l
       tile.k = k * (part + 1) / parts - from;
       tile.b = b + column / width * panel_step + from * ldb;
       tile.cols = std::min(width, columns - column);
-      for (int64_t r = 0; r < rows; r += tile_rows) {
+      for (int64_t turn = 0; turn < turns; ++turn) {
+        const int64_t r = rows * turn / turns;
         tile.a = a + r * lda + from;
         tile.c = c + r * ldc + column;
         tile.init = add || part > 0 ? tile.c : nullptr;
         tile.ldi = ldc;
-        const int count = static_cast<int>(std::min<int64_t>(tile_rows, rows - r));
+        const int count = static_cast<int>(rows * (turn + 1) / turns - r);
         tiles.row_major_tile(count, tile.cols)(tile);
       }
     }
@@ -465,18 +466,19 @@ class Attention {
     // Blocks whose scores take at most half a megabyte. A causal block computes a triangle that
     // counts for nothing: smaller ones waste less.
     const int64_t most = s_.causal ? std::clamp<int64_t>(s_.rows / 8, 32, 256) : 256;
-    block_ = std::clamp<int64_t>((1 << 17) / ld_, 4, most);
-    blocks_ = (s_.rows + block_ - 1) / block_;
+    const int64_t together = std::clamp<int64_t>((1 << 17) / ld_, 4, most);
+    blocks_ = (s_.rows + together - 1) / together;
     // Many threads share few heads.
     constexpr int64_t kTasks = 3, kLeastRows = 16;
     const int64_t threads = thread_count(), heads = s_.batch * s_.q_heads;
     if (threads > kFewThreads)
       blocks_ =
           std::max(blocks_, std::min((kTasks * threads + heads - 1) / heads, s_.rows / kLeastRows));
-    block_ = (s_.rows + blocks_ - 1) / blocks_;
-    if (!by_digits(s_)) return;
-    block_ = round_up(block_, kDigitsRows);
-    blocks_ = (s_.rows + block_ - 1) / block_;
+    // Even parts: a block of a row or two would be summed in another order. Whole tiles of AMX.
+    unit_ = by_digits(s_) ? kDigitsRows : 1;
+    units_ = (s_.rows + unit_ - 1) / unit_;
+    blocks_ = std::min(blocks_, units_);
+    block_ = (units_ + blocks_ - 1) / blocks_ * unit_;
   }
 
   void run() {
@@ -495,8 +497,7 @@ class Attention {
           1, static_cast<size_t>(block_ * (ld_ + 2) +
                                  tiles * digit_tile_bytes(std::max(s_.size, s_.columns)) / 4 + 16));
       for (int64_t task = begin; task < end; ++task)
-        attend(task / blocks_ / s_.q_heads, task / blocks_ % s_.q_heads, task % blocks_ * block_,
-               room);
+        attend(task / blocks_ / s_.q_heads, task / blocks_ % s_.q_heads, task % blocks_, room);
     });
   }
 
@@ -547,8 +548,13 @@ class Attention {
     return {whole.from / unit * unit, whole.to};
   }
 
-  void attend(int64_t b, int64_t h, int64_t first, float* scores) const {
-    const int64_t count = std::min(s_.rows, first + block_) - first;
+  /// The first query of a block.
+  int64_t start_of(int64_t block) const {
+    return std::min(s_.rows, units_ * block / blocks_ * unit_);
+  }
+
+  void attend(int64_t b, int64_t h, int64_t block, float* scores) const {
+    const int64_t first = start_of(block), count = start_of(block + 1) - first;
     const int64_t line = b * s_.kv_heads + h / (s_.q_heads / s_.kv_heads);
     float* const y = d_.y + s_.y.at(b, h) + first * s_.y.step_stride;
     const Range keys = keys_for(b, first, first + count);
@@ -661,12 +667,18 @@ class Attention {
   void score_by_digits(int64_t line, const float* q, int64_t count, Range keys,
                        const Digits& digits, float* scores) const {
     const PlainRows queries{q, s_.q.step_stride};
-    split_tiles(
-        count, s_.size, digits.tiles, digits.scales,
-        [&](int64_t r) {
-          return DigitRow{q + r * s_.q.step_stride, 16, s_.size};
-        },
-        digits_scale_of_rows(q, s_.q.step_stride, count, s_.size));
+    // One scale for each tile: where blocks end changes nothing.
+    for (int64_t row = 0; row < count; row += kDigitsRows) {
+      const float* const from = q + row * s_.q.step_stride;
+      const int64_t some = std::min(kDigitsRows, count - row);
+      split_tiles(
+          some, s_.size, digits.tiles + row / kDigitsRows * digit_tile_bytes(s_.size),
+          digits.scales + row,
+          [&](int64_t r) {
+            return DigitRow{from + r * s_.q.step_stride, 16, s_.size};
+          },
+          digits_scale_of_rows(from, s_.q.step_stride, some, s_.size));
+    }
     const DigitRows rows{.digits = digits.tiles,
                          .tile = digit_tile_bytes(s_.size),
                          .scales = digits.scales,
@@ -719,7 +731,8 @@ class Attention {
   const int64_t ld_ = (s_.columns + 15) / 16 * 16 + 16;
   const bool once_ = attention_reads_once(s_);
   const size_t key_step_, value_step_;  ///< floats of a head
-  int64_t block_ = 0, blocks_ = 0;
+  int64_t unit_ = 1, units_ = 0;        ///< of queries that stay together
+  int64_t block_ = 0, blocks_ = 0;      ///< queries of the largest block
   float *packed_keys_, *packed_values_;
   std::vector<uint8_t> held_;  ///< lines whose keys and values integers hold
 };

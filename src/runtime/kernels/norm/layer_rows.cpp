@@ -31,21 +31,25 @@ HWY_INLINE void for_vectors(const float* x, int64_t n, Fn&& fn) {
   if (i < n) fn(load_n(d, x + i, n - i), i, n - i);
 }
 
+/// As many rows as a vector has lanes, or fewer: in the same order, so that a row's numbers do not
+/// depend on where a thread's rows end.
 template <bool kRms>
-HWY_INLINE void normalize_some(const float* x, int64_t n, float epsilon, const float* scale,
-                               const float* bias, float* y, float* means, float* inverses) {
+HWY_INLINE void normalize_some(const float* x, int64_t rows, int64_t n, float epsilon,
+                               const float* scale, const float* bias, float* y, float* means,
+                               float* inverses) {
   const F d;
   const V count = hn::Set(d, static_cast<float>(n));
   V parts[kLanes];
+  for (int64_t r = rows; r < kLanes; ++r) parts[r] = hn::Zero(d);
   if constexpr (!kRms) {
-    for (int64_t r = 0; r < kLanes; ++r) {
+    for (int64_t r = 0; r < rows; ++r) {
       V sum = hn::Zero(d);
       for_vectors(x + r * n, n, [&](V v, int64_t, int64_t) HWY_ATTR { sum = hn::Add(sum, v); });
       parts[r] = sum;
     }
-    hn::StoreU(hn::Div(sums_across(d, parts), count), d, means);
+    store_n(hn::Div(sums_across(d, parts), count), d, means, rows);
   }
-  for (int64_t r = 0; r < kLanes; ++r) {
+  for (int64_t r = 0; r < rows; ++r) {
     const V mean = kRms ? hn::Zero(d) : hn::Set(d, means[r]);
     V sum = hn::Zero(d);
     for_vectors(x + r * n, n, [&](V v, int64_t, int64_t left) HWY_ATTR {
@@ -57,9 +61,9 @@ HWY_INLINE void normalize_some(const float* x, int64_t n, float epsilon, const f
     parts[r] = sum;
   }
   const V variance = hn::Div(sums_across(d, parts), count);
-  hn::StoreU(hn::Div(hn::Set(d, 1.0f), hn::Sqrt(hn::Add(variance, hn::Set(d, epsilon)))), d,
-             inverses);
-  for (int64_t r = 0; r < kLanes; ++r) {
+  store_n(hn::Div(hn::Set(d, 1.0f), hn::Sqrt(hn::Add(variance, hn::Set(d, epsilon)))), d, inverses,
+          rows);
+  for (int64_t r = 0; r < rows; ++r) {
     const V mean = kRms ? hn::Zero(d) : hn::Set(d, means[r]), inverse = hn::Set(d, inverses[r]);
     float* to = y + r * n;
     for_vectors(x + r * n, n, [&](V v, int64_t i, int64_t left) HWY_ATTR {
@@ -75,19 +79,17 @@ HWY_INLINE void normalize_some(const float* x, int64_t n, float epsilon, const f
   }
 }
 
-/// Gives the rows that are done: those that are no whole group are left.
-int64_t normalize_groups(bool rms, const float* x, int64_t rows, int64_t n, float epsilon,
-                         const float* scale, const float* bias, float* y, float* means,
-                         float* inverses) {
+void normalize_groups(bool rms, const float* x, int64_t rows, int64_t n, float epsilon,
+                      const float* scale, const float* bias, float* y, float* means,
+                      float* inverses) {
   float own_means[kLanes], own_inverses[kLanes];
-  int64_t row = 0;
-  for (; row + kLanes <= rows; row += kLanes) {
+  for (int64_t row = 0; row < rows; row += kLanes) {
     float* m = means != nullptr ? means + row : own_means;
     float* inverse = inverses != nullptr ? inverses + row : own_inverses;
-    (rms ? normalize_some<true> : normalize_some<false>)(x + row * n, n, epsilon, scale, bias,
-                                                         y + row * n, m, inverse);
+    (rms ? normalize_some<true> : normalize_some<false>)(x + row * n, std::min(kLanes, rows - row),
+                                                         n, epsilon, scale, bias, y + row * n, m,
+                                                         inverse);
   }
-  return row;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -103,13 +105,12 @@ constexpr int64_t kMostOfShortRow = 256;  ///< floats of a row from which on its
 void normalize_rows(bool rms, const float* x, int64_t rows, int64_t n, float epsilon,
                     const float* scale, const float* bias, float* y, float* means,
                     float* inverses) {
-  int64_t row = 0;
   if (n <= kMostOfShortRow)
-    row =
-        TOMBOLO_TARGET(int64_t(bool, const float*, int64_t, int64_t, float, const float*,
+    return TOMBOLO_TARGET(void(bool, const float*, int64_t, int64_t, float, const float*,
                                const float*, float*, float*, float*),
-                       normalize_groups)(rms, x, rows, n, epsilon, scale, bias, y, means, inverses);
-  for (; row < rows; ++row) {
+                          normalize_groups)(rms, x, rows, n, epsilon, scale, bias, y, means,
+                                            inverses);
+  for (int64_t row = 0; row < rows; ++row) {
     const float* from = x + row * n;
     const RowMoments moments =
         rms ? RowMoments{0, row_inverse_rms(from, n, epsilon)} : row_moments(from, n, epsilon);

@@ -80,7 +80,7 @@ Status run_softmax(KernelRun& run) {
   TRY(Tensor * y, run.output(0, x.dtype(), x.dims()));
   if (s.inner == 1) {
     run.parallel_for(s.outer, grain_of(s.length), [&](int64_t begin, int64_t end) {
-      if (x.dtype() == DType::kFloat32 && s.length < kShortRow && end - begin >= 16)
+      if (x.dtype() == DType::kFloat32 && s.length < kShortRow && s.outer >= 16)
         return softmax_short_rows(x.data<float>() + begin * s.length,
                                   y->data<float>() + begin * s.length, end - begin, s.length,
                                   s.logarithm);

@@ -182,8 +182,11 @@ HWY_INLINE V softmax_least(int64_t n) {
   return hn::Set(F(), std::numeric_limits<float>::min() * static_cast<float>(n));
 }
 
+/// Where short rows go four at a time one that is left over is summed in their order: what is left
+/// over depends on where a thread's rows end.
 template <bool kLogarithm>
 HWY_INLINE void softmax_of(const float* x, float* y, int64_t n) {
+  const bool in_order = kGroup == 4 && n <= kTogether;
   const F d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t whole = n / lanes * lanes;
@@ -191,7 +194,7 @@ HWY_INLINE void softmax_of(const float* x, float* y, int64_t n) {
   V end = hn::Zero(d), sum = end, sum1 = end;
   if (whole < n) {  // first: y may be x
     const V a = hn::Sub(load_end(x, n), m), e = v_exp_or_zero(d, a, least);
-    sum1 = hn::IfThenElseZero(new_lanes(n), e);
+    (in_order ? sum : sum1) = hn::IfThenElseZero(new_lanes(n), e);
     end = kLogarithm ? a : e;
   }
   int64_t i = 0;
@@ -199,8 +202,12 @@ HWY_INLINE void softmax_of(const float* x, float* y, int64_t n) {
     for (; i + 4 * lanes <= whole; i += 4 * lanes) {
       const auto a = gn::Sub(gn::Load(d, x + i), m);
       const auto e = v_exp_or_zero(d, a, least);
-      sum = hn::Add(sum, hn::Add(e.v[0], e.v[1]));
-      sum1 = hn::Add(sum1, hn::Add(e.v[2], e.v[3]));
+      if (in_order) {
+        sum = hn::Add(hn::Add(hn::Add(hn::Add(sum, e.v[0]), e.v[1]), e.v[2]), e.v[3]);
+      } else {
+        sum = hn::Add(sum, hn::Add(e.v[0], e.v[1]));
+        sum1 = hn::Add(sum1, hn::Add(e.v[2], e.v[3]));
+      }
       gn::Store(kLogarithm ? a : e, d, y + i);
     }
   } else {
