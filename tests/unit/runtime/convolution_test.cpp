@@ -769,6 +769,50 @@ TEST_P(Networks, AttentionOfPixels) {
   EXPECT_NE(std::find(kernels.begin(), kernels.end(), "attention_f32"), kernels.end());
 }
 
+// Many threads cut layers in other ways than one or two do.
+TEST_P(Networks, SameBitsOnAnyNumberOfThreads) {
+  const std::string text =
+      "<ir_version: 10, opset_import: [\"\" : 23]>\nmain (float[1,16,40,41] x) => (y, z) <" +
+      constant("w1", {64, 16, 3, 3}) + "," + constant("w2", {128, 64, 1, 1}) + "," +
+      constant("w3", {64, 128, 3, 3}) + "," + constant("w4", {64, 64, 3, 3}) + "," +
+      constant("w5", {64, 200}) + "," + constant("w6", {200, 96}) + R"(, int64[3] s = {1, 64, -1}> {
+        a1 = Conv <pads = [1, 1, 1, 1]> (x, w1)
+        r1 = Relu (a1)
+        a2 = Conv (r1, w2)
+        r2 = Relu (a2)
+        a3 = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (r2, w3)
+        a4 = Conv <pads = [1, 1, 1, 1]> (a3, w4)
+        y = Add (a3, a4)
+        f = Reshape (y, s)
+        t = Transpose <perm = [0, 2, 1]> (f)
+        m = MatMul (t, w5)
+        g = Gelu (m)
+        n = MatMul (g, w6)
+        z = Attention <q_num_heads = 3, kv_num_heads = 3> (n, n, n)
+      })";
+  std::vector<float> values(16 * 40 * 41);
+  for (float& value : values) value = number();
+  const auto run = [&](int threads) {
+    set_thread_count(threads);
+    std::vector<std::byte> bits;
+    auto model = parse_text(text);
+    EXPECT_TRUE(model) << model.error().message;
+    auto session = Session::create(*std::move(model), SessionOptions{});
+    EXPECT_TRUE(session) << session.error().message;
+    const int64_t dims[] = {1, 16, 40, 41};
+    auto got = (*session)->run({{"x", Tensor::of<float>(DType::kFloat32, dims, values)}});
+    EXPECT_TRUE(got) << got.error().message;
+    set_thread_count(0);
+    for (const RunValue& output : *got) {
+      const auto bytes = output.tensor().bytes();
+      bits.insert(bits.end(), bytes.begin(), bytes.end());
+    }
+    return bits;
+  };
+  const std::vector<std::byte> one = run(1);
+  for (const int threads : {2, 4, 7, 16, 37}) EXPECT_TRUE(run(threads) == one) << threads;
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, Networks,
                          ::testing::Values(Isa::kSse4, Isa::kAvx2, Isa::kAvx512, Isa::kNeon),
                          [](const auto& tested) { return std::string(name_of(tested.param)); });
