@@ -408,8 +408,8 @@ void multiply_all(const Work& w, int64_t first, int64_t last, int64_t count) {
   }
 }
 
-/// fn(first, last, tiles) for blocks [first, last) of channels of some tiles. Threaded: where
-/// blocks are few each thread has some tiles of one.
+/// fn(block, tiles) for each block of channels of some tiles. Threaded: where blocks are few each
+/// thread has some tiles of one.
 template <typename Fn>
 void share_transforms(int64_t blocks, int64_t begin, int64_t end, Fn&& fn) {
   constexpr int64_t kLeast = 8;
@@ -423,7 +423,7 @@ void share_transforms(int64_t blocks, int64_t begin, int64_t end, Fn&& fn) {
     for (int64_t i = from; i < to;) {
       const int64_t block = i / slices, slice = i % slices;
       const int64_t count = std::min(slices - slice, to - i);
-      fn(block, block + 1, Tiles{begin, start(slice), start(slice + count)});
+      fn(block, Tiles{begin, start(slice), start(slice + count)});
       i += count;
     }
   });
@@ -694,8 +694,8 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
     work.v = scratch;
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t begin = b * block, end = std::min(tiles, begin + block);
-      share_transforms(in_blocks, begin, end, [&](int64_t first, int64_t last, const Tiles& some) {
-        transform_inputs(work, first, last, some);
+      share_transforms(in_blocks, begin, end, [&](int64_t block_at, const Tiles& some) {
+        transform_inputs(work, block_at, block_at + 1, some);
       });
       if (!plan.on_the_way) {
         work.m = scratch + v_floats;
@@ -708,10 +708,9 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
           parallel(matrices * panels_of(s), 1, [&](int64_t first, int64_t last) {
             multiply_all(work, first, last, end - begin);
           });
-        share_transforms(out_blocks, begin, end,
-                         [&](int64_t first, int64_t last, const Tiles& some) {
-                           transform_outputs(work, 0, out_blocks, first, last, some);
-                         });
+        share_transforms(out_blocks, begin, end, [&](int64_t block_at, const Tiles& some) {
+          transform_outputs(work, 0, out_blocks, block_at, block_at + 1, some);
+        });
         continue;
       }
       const int64_t groups = (padded + plan.band - 1) / plan.band;
