@@ -366,21 +366,15 @@ Product pack_rows(const Product& p, const GemmTiles& tiles, int64_t rows) {
           p.panel_step, p.tail, p.c, p.ldc, p.e,   packed, p.format};
 }
 
-/// Row blocks of about the same height: more of them where many threads have few panels to share.
-int64_t row_blocks_of(int64_t m, int64_t panels, int64_t threads) {
-  constexpr int64_t kTasks = 3, kLeastRows = 32;
-  const int64_t blocks = (m + kBlockRows - 1) / kBlockRows;
-  if (threads <= kFewThreads) return blocks;
-  return std::max(blocks, std::min((kTasks * threads + panels - 1) / panels, m / kLeastRows));
-}
-
 void run(const Product& p) {
   const GemmTiles& tiles = gemm_tiles();
   const int64_t panels = (p.n + tiles.panel() - 1) / tiles.panel();
   if (p.m <= 0 || panels <= 0) return;
   const int64_t threads = thread_count();
-  const int64_t row_blocks = row_blocks_of(p.m, panels, threads);
-  const int64_t rows = (p.m + row_blocks - 1) / row_blocks;
+  // Row blocks of about the same height.
+  constexpr int64_t kLeastRows = 32;
+  const int64_t blocks = row_blocks((p.m + kBlockRows - 1) / kBlockRows, panels, p.m, kLeastRows);
+  const int64_t rows = (p.m + blocks - 1) / blocks;
   if (p.packed == nullptr && packs(tiles, rows, panels, p.k) && p.m * p.k <= kMostSpread)
     return run(pack_rows(p, tiles, rows));
   if (threads > 1 && p.packed == nullptr && collides(p) && p.m >= 64 && panels > 2 &&
@@ -397,7 +391,7 @@ void run(const Product& p) {
   if (rows >= 64) {
     const int64_t stays = std::max<int64_t>(1, kBlockBytes / (rows * tiles.panel() * 4));
     const int64_t tasks = threads == 1 ? 1 : (p.packed == nullptr && collides(p) ? 2 : 8) * threads;
-    group = std::max(group, std::min(stays, panels * row_blocks / tasks));
+    group = std::max(group, std::min(stays, panels * blocks / tasks));
   }
   // Tasks begin where few rows take panels several at a time, unless threads would not come out
   // even.
@@ -407,7 +401,7 @@ void run(const Product& p) {
   int64_t groups = std::max<int64_t>(1, (panels + group - 1) / group);
   if (groups >= threads) groups = (groups + threads - 1) / threads * threads;
   groups = std::min(units, groups);
-  parallel(row_blocks * groups, 1, [&](int64_t begin, int64_t end) {
+  parallel(blocks * groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t task = p.e.backwards ? begin + end - 1 - i : i;
       const int64_t row = task / groups * rows, at = task % groups;
@@ -424,6 +418,13 @@ bool images_apart(int64_t batch, int64_t weight_floats, int64_t parts) {
   const int64_t threads = thread_count();
   if (threads == 1 || weight_floats * 4 > near_bytes()) return false;
   return batch >= 2 * threads || (batch == threads && parts < 8 * threads);
+}
+
+int64_t row_blocks(int64_t blocks, int64_t each, int64_t rows, int64_t least) {
+  constexpr int64_t kPieces = 3;  ///< of a thread
+  const int64_t threads = thread_count();
+  if (threads <= kFewThreads) return blocks;
+  return std::max(blocks, std::min((kPieces * threads + each - 1) / each, rows / least));
 }
 
 int64_t panel_groups(int64_t blocks, int64_t panels) {
