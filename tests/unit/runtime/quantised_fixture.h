@@ -82,29 +82,39 @@ class Quantised : public ::testing::Test {
     return made ? *std::move(made) : nullptr;
   }
 
-  /// Runs main at all levels on x and compares with the reference on the graph
-  /// as written: `apart` at most. The levels give the same.
-  void agree(const std::string& text, const Tensor& x, double apart, const char* kernel) {
-    const std::vector<NamedValue> inputs = {{"x", x}};
+  /// compare(level, session, want) at every level that is here: a session of the text, and what the
+  /// reference gives for the graph as written.
+  template <typename Compare>
+  void at_each_level(const std::string& text, const std::vector<NamedValue>& inputs,
+                     Compare&& compare) {
     auto reference = session(text, true);
     ASSERT_TRUE(reference);
     auto want = reference->run(inputs);
     ASSERT_TRUE(want) << want.error().message;
-    const Tensor& b = (*want)[0].tensor();
-    std::vector<double> first;
     for (const Level& level : kLevels) {
       if (!is_here(level)) continue;
       set_isa(level.isa);
       limit_extras(level.extras);
       auto fast = session(text, false);
       ASSERT_TRUE(fast);
+      compare(level, *fast, (*want)[0].tensor());
+      if (HasFatalFailure()) return;
+    }
+  }
+
+  /// Runs main at all levels on x and compares with the reference on the graph
+  /// as written: `apart` at most. The levels give the same.
+  void agree(const std::string& text, const Tensor& x, double apart, const char* kernel) {
+    const std::vector<NamedValue> inputs = {{"x", x}};
+    std::vector<double> first;
+    at_each_level(text, inputs, [&](const Level& level, Session& fast, const Tensor& b) {
       Profile profile;
       RunOptions options;
       options.profile = &profile;
       for (int round = 0; round < 2; ++round) {
         profile = {};
         profile.shapes = true;
-        auto got = fast->run(inputs, options);
+        auto got = fast.run(inputs, options);
         ASSERT_TRUE(got) << got.error().message;
         const Tensor& a = (*got)[0].tensor();
         ASSERT_EQ(a.size(), b.size()) << text.substr(0, 300);
@@ -129,29 +139,19 @@ class Quantised : public ::testing::Test {
         EXPECT_GT(node.operations, 0u) << kernel;
       }
       EXPECT_TRUE(found) << kernel << " at " << level.name << "\n" << text.substr(0, 600);
-    }
+    });
   }
 
   /// As agree(), for floats that levels round otherwise.
   void agree_roughly(const std::string& text, const Tensor& x, double apart, const char* kernel) {
     const std::vector<NamedValue> inputs = {{"x", x}};
-    auto reference = session(text, true);
-    ASSERT_TRUE(reference);
-    auto want = reference->run(inputs);
-    ASSERT_TRUE(want) << want.error().message;
-    const Tensor& b = (*want)[0].tensor();
-    double scale = 0;
-    for (int64_t i = 0; i < b.size(); ++i) scale = std::max(scale, std::abs(b.get_double(i)));
-    for (const Level& level : kLevels) {
-      if (!is_here(level)) continue;
-      set_isa(level.isa);
-      limit_extras(level.extras);
-      auto fast = session(text, false);
-      ASSERT_TRUE(fast);
+    at_each_level(text, inputs, [&](const Level& level, Session& fast, const Tensor& b) {
+      double scale = 0;
+      for (int64_t i = 0; i < b.size(); ++i) scale = std::max(scale, std::abs(b.get_double(i)));
       Profile profile;
       RunOptions options;
       options.profile = &profile;
-      auto got = fast->run(inputs, options);
+      auto got = fast.run(inputs, options);
       ASSERT_TRUE(got) << got.error().message;
       const Tensor& a = (*got)[0].tensor();
       ASSERT_EQ(a.dtype(), b.dtype());
@@ -161,7 +161,7 @@ class Quantised : public ::testing::Test {
       bool found = false;
       for (const auto& node : profile.events) found |= std::string(node.kernel) == kernel;
       EXPECT_TRUE(found) << kernel << " at " << level.name;
-    }
+    });
   }
 
   Tensor codes(const std::vector<int64_t>& dims, bool is_signed) {
