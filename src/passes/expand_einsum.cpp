@@ -5,7 +5,8 @@
 // are joined by Reshape. Labels that stand side by side everywhere are joined first. Of more
 // operands the first two become one, which keeps the labels that the others or the output have. A
 // label that an operand has several times is its diagonal: every so manyth element of those axes as
-// one.
+// one. Where one length may be 1 and the other more, Expand makes them equal, which leaves what is
+// equal where it lies.
 
 #include <algorithm>
 #include <string>
@@ -20,7 +21,9 @@ namespace {
 
 class Einsum {
  public:
-  Einsum(Rewriter& rewriter, Node& node) : rewriter_(rewriter), node_(node) {}
+  Einsum(Rewriter& rewriter, Node& node) : rewriter_(rewriter), node_(node) {
+    for (size_t i = 0; i < 2 && i < node.inputs().size(); ++i) operands_[i] = node.input(i);
+  }
 
   size_t expand() {
     if (!rewriter_.is(&node_, "Einsum") || !read()) return 0;
@@ -48,8 +51,7 @@ class Einsum {
       if (const size_t joined = join_neighbours(); joined != 0) return joined;
     // Axes of a batch may be 1 in one operand, as MatMul takes them, where they stay what they are.
     const bool reshapes = left_.size() != 1 || right_.size() != 1 || common_.size() != 1;
-    for (const char label : (reshapes ? batch_ : std::string()) + common_)
-      if (!agree(label)) return 0;
+    make_agree((reshapes ? batch_ : std::string()) + common_);
     if (left_.empty() && right_.empty() && rewriter_.dtype(node_.input(0)) != DType::kFloat32)
       return sums_of_products();
     if (const size_t done = batched_product(); done != 0) return done;
@@ -81,9 +83,7 @@ class Einsum {
 
   /// Nothing is summed: both operands with all axes of the output, multiplied.
   size_t outer_product() {
-    if (!batch_.empty())
-      for (const char label : batch_)
-        if (!agree(label)) return 0;
+    make_agree(batch_);
     Value* sides[2];
     for (size_t i = 0; i < 2; ++i) {
       std::string order;
@@ -95,7 +95,7 @@ class Einsum {
           missing.push_back(static_cast<int64_t>(j));
       }
       if (order.size() != terms_[i].size()) return 0;
-      sides[i] = transpose(node_.input(i), terms_[i], order);
+      sides[i] = transpose(operands_[i], terms_[i], order);
       if (missing.empty()) continue;
       Node& wide = rewriter_.add(
           node_, "Unsqueeze",
@@ -141,15 +141,14 @@ class Einsum {
     const std::vector<std::string> axes[] = {joined_axes(terms_[0]), joined_axes(terms_[1]),
                                              joined_axes(out_)};
     if (axes[0].size() == terms_[0].size() && axes[1].size() == terms_[1].size()) return 0;
-    for (const char label : common_)
-      if (!agree(label)) return 0;
+    make_agree(batch_ + common_);
     std::string names[3];
     for (size_t i = 0; i < 3; ++i)
       for (const std::string& axis : axes[i]) names[i] += axis[0];
     Value* operands[2];
     for (size_t i = 0; i < 2; ++i)
       operands[i] =
-          axes[i].size() == terms_[i].size() ? node_.input(i) : reshape(node_.input(i), axes[i]);
+          axes[i].size() == terms_[i].size() ? operands_[i] : reshape(operands_[i], axes[i]);
     Node& made = rewriter_.add(node_, "Einsum", {operands[0], operands[1]}, name());
     made.set_string("equation", names[0] + "," + names[1] + "->" + names[2]);
     rewriter_.touch(made);
@@ -426,7 +425,6 @@ class Einsum {
     constexpr int64_t kMost = int64_t{1} << 26;  // elements
     int64_t elements = 1;
     for (const char label : kept) {
-      if (!agree(label)) return 0;
       elements *= std::max<int64_t>(length(label).value_or(1), 1);
       if (elements > kMost) return 0;
     }
@@ -457,11 +455,49 @@ class Einsum {
     const SymDim *a = dim(0, label), *b = dim(1, label);
     return a == nullptr || b == nullptr || a->equals(*b);
   }
+  /// Makes both operands as long as the longer one along these labels.
+  void make_agree(const std::string& labels) {
+    Value* const given[] = {operands_[0], operands_[1]};
+    constexpr int64_t kOne[] = {1};
+    for (size_t i = 0; i < 2; ++i) {
+      std::string widened;
+      for (const char label : labels) {
+        const SymDim *own = dim(i, label), *other = dim(1 - i, label);
+        const bool long_enough =
+            (own->is_value() && own->value() != 1) || (other->is_value() && other->value() == 1);
+        if (!agree(label) && !long_enough) widened += label;
+      }
+      if (widened.empty()) continue;
+      std::vector<Value*> lengths;
+      for (const char label : terms_[i])
+        lengths.push_back(contains(widened, label)
+                              ? length_of(given[1 - i], terms_[1 - i].find(label))
+                              : rewriter_.ints_initializer(node_.graph(), kOne, name()));
+      Node& list = rewriter_.add(node_, "Concat", lengths, name());
+      list.set_int("axis", 0);
+      rewriter_.touch(list);
+      Node& wide = rewriter_.add(node_, "Expand", {given[i], list.output(0)}, name());
+      rewriter_.touch(wide);
+      operands_[i] = wide.output(0);
+    }
+  }
   std::optional<int64_t> length(char label) const {
-    for (size_t i = 0; i < 2; ++i)
-      if (const SymDim* known = dim(i, label); known != nullptr && known->is_value())
-        return known->value();
+    const SymDim *a = dim(0, label), *b = dim(1, label);
+    const auto known = [](const SymDim* d) { return d != nullptr && d->is_value(); };
+    // A 1 that meets what is not known may be widened.
+    for (const SymDim* d : {a, b})
+      if (known(d) && d->value() != 1) return d->value();
+    if ((a == nullptr || known(a)) && (b == nullptr || known(b)) && (known(a) || known(b)))
+      return 1;
     return std::nullopt;
+  }
+  /// The length of one axis, as a list of one.
+  Value* length_of(Value* x, size_t axis) {
+    Node& shape = rewriter_.add(node_, "Shape", {x}, name());
+    shape.set_int("start", static_cast<int64_t>(axis));
+    shape.set_int("end", static_cast<int64_t>(axis) + 1);
+    rewriter_.touch(shape);
+    return shape.output(0);
   }
   /// The length of an axis that joins these labels, as a list of one: from the shapes of what comes
   /// in where it is not known.
@@ -483,12 +519,7 @@ class Einsum {
         continue;
       }
       const size_t index = contains(terms_[0], label) ? 0 : 1;
-      const auto at = static_cast<int64_t>(terms_[index].find(label));
-      Node& shape = rewriter_.add(node_, "Shape", {node_.input(index)}, name());
-      shape.set_int("start", at);
-      shape.set_int("end", at + 1);
-      rewriter_.touch(shape);
-      times(shape.output(0));
+      times(length_of(operands_[index], terms_[index].find(label)));
     }
     if (product == nullptr || known[0] != 1)
       times(rewriter_.ints_initializer(node_.graph(), known, name()));
@@ -562,7 +593,7 @@ class Einsum {
 
   /// Operand `index` without what is not among `kept`; `labels`: of the axes that it has then.
   Value* sum_of_alone(size_t index, const std::string& kept, std::string& labels) {
-    Value* x = node_.input(index);
+    Value* x = operands_[index];
     std::vector<int64_t> alone;
     for (size_t i = 0; i < terms_[index].size(); ++i) {
       if (contains(kept, terms_[index][i]))
@@ -594,6 +625,7 @@ class Einsum {
 
   Rewriter& rewriter_;
   Node& node_;
+  Value* operands_[2] = {};  ///< the node's, or as long as each other
   std::vector<std::string> terms_;
   std::string out_;
   std::string batch_, left_, right_, common_;

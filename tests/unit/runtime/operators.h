@@ -19,8 +19,7 @@ namespace tombolo {
 class Operators : public EachIsa {
  protected:
   /// Numbers of either sign; some of them equal, some zero, now and then one that is none.
-  Tensor numbers(std::initializer_list<int64_t> dims, float scale, bool odd = false) {
-    const std::vector<int64_t> shape(dims);
+  Tensor numbers(std::vector<int64_t> shape, float scale, bool odd = false) {
     std::vector<float> values(static_cast<size_t>(element_count(shape)));
     for (float& value : values) {
       value = std::round(normal_(engine_) * 64) / 64 * scale;

@@ -274,6 +274,43 @@ TEST_P(Operators, ProductsInOtherOrders) {
   }
 }
 
+// Of which nothing says that lengths are equal: they may be, or one of them is 1.
+TEST_P(Operators, EinsumOfLengthsNotKnown) {
+  const auto model = [](std::string_view equation) {
+    const size_t comma = equation.find(','), arrow = equation.find('-');
+    const auto dims = [](std::string_view term, char operand) {
+      std::string names;
+      for (const char label : term)
+        names += (names.empty() ? "" : ",") + std::string(1, label) + operand;
+      return "float[" + names + "] ";
+    };
+    return "main (" + dims(equation.substr(0, comma), '0') + "x, " +
+           dims(equation.substr(comma + 1, arrow - comma - 1), '1') +
+           "w) => (y) { y = Einsum <equation = \"" + std::string(equation) + "\"> (x, w) }";
+  };
+  for (const std::string_view equation :
+       {"bnij,bjnd->bind", "bind,bjnd->bnij", "td,dnh->tnh", "bij,bjk->bik", "abij,abjk->abk",
+        "bcd,bcd->b", "bi,bj->bij", "bhwc,hkc->bhwk", "bijc,bijd->bcd"}) {
+    const size_t comma = equation.find(','), arrow = equation.find('-');
+    const std::string_view terms[] = {equation.substr(0, comma),
+                                      equation.substr(comma + 1, arrow - comma - 1)};
+    // None is 1, then each label in turn on each side.
+    for (int side = 0; side < 2; ++side)
+      for (size_t one = 0; one <= terms[side].size(); ++one) {
+        std::vector<int64_t> dims[2];
+        for (int i = 0; i < 2; ++i)
+          for (size_t at = 0; at < terms[i].size(); ++at)
+            dims[i].push_back(i == side && at == one ? 1 : 3 + (terms[i][at] - 'a') % 5);
+        agree(model(equation), {{"x", numbers(dims[0], 1)}, {"w", numbers(dims[1], 1)}}, 2e-6);
+      }
+  }
+  for (const auto& [j, k] : {std::pair{5, 7}, {1, 7}, {5, 1}})
+    agree(
+        "main (float[A,B] x, float[C,D] w, float[E,F] v) => (y) "
+        "{ y = Einsum <equation = \"ij,jk,kl->il\"> (x, w, v) }",
+        {{"x", numbers({3, 5}, 1)}, {"w", numbers({j, k}, 1)}, {"v", numbers({7, 4}, 1)}}, 2e-6);
+}
+
 // Rows of 16-bit floats that meet longer tensors.
 // Constant weights of few columns, with rows that are whole vectors and others.
 TEST_P(Operators, ProductsOfFewColumns) {
