@@ -311,6 +311,23 @@ TEST_P(Operators, EinsumOfLengthsNotKnown) {
         {{"x", numbers({3, 5}, 1)}, {"w", numbers({j, k}, 1)}, {"v", numbers({7, 4}, 1)}}, 2e-6);
 }
 
+// Counts of Tile and Expand that are computed, and turn out to leave all as it is, or not.
+TEST_P(Operators, RepeatsThatAreComputed) {
+  for (const int64_t batch : {1, 3}) {
+    agree(
+        "main (float[N,M] x, float[K,M] w) => (y, z) <int64[1] one = {1}> { n = Shape <start = 0, "
+        "end = 1> (w) r = Concat <axis = 0> (n, one) t = Tile (x, r) y = Neg (t) s = Shape (w) e = "
+        "Expand (x, s) z = Neg (e) }",
+        {{"x", numbers({1, 21}, 1)}, {"w", numbers({batch, 21}, 1)}});
+    // As outputs, and of what is written over afterwards.
+    agree(
+        "main (float[N,M] x, float[K,M] w) => (t, e) <int64[1] one = {1}> { n = Shape <start = 0, "
+        "end = 1> (w) r = Concat <axis = 0> (n, one) t = Tile (x, r) s = Shape (w) a = Neg (x) e = "
+        "Expand (a, s) }",
+        {{"x", numbers({1, 21}, 1)}, {"w", numbers({batch, 21}, 1)}});
+  }
+}
+
 // Rows of 16-bit floats that meet longer tensors.
 // Constant weights of few columns, with rows that are whole vectors and others.
 TEST_P(Operators, ProductsOfFewColumns) {

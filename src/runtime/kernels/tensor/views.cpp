@@ -163,6 +163,15 @@ bool supports_dropout(const KernelQuery& query) {
 
 Status run_identity(KernelRun& run) { return whole(run, run.input(0).dims()); }
 
+/// Tile of every axis once: by counts that exporters compute, often of a batch of one.
+bool supports_once(const KernelQuery& query) {
+  Dims repeats;
+  const Tensor* given = query.opset >= 6 && query.has_input(1) ? query.constant(1) : nullptr;
+  return given != nullptr && given->rank() == 1 && read_ints(*given, repeats) &&
+         repeats.size() == query.dims(0).size() &&
+         std::all_of(repeats.begin(), repeats.end(), [](int64_t times) { return times == 1; });
+}
+
 // ---- Parts in one piece: Slice with constant bounds, Gather of one constant index
 
 struct PartState final : KernelState {
@@ -319,6 +328,14 @@ KERNEL(view_dropout) = {
     .op = "Dropout",
     .supports = supports_dropout,
     .run = run_identity,
+    .view_only = true,
+};
+KERNEL(view_tile) = {
+    .name = "view",
+    .op = "Tile",
+    .supports = supports_once,
+    .run = run_identity,
+    .values = 1u << 1,
     .view_only = true,
 };
 KERNEL(view_slice) = {
