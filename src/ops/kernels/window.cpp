@@ -86,6 +86,11 @@ Result<Window> read_sliding_window(const KernelContext& context, std::span<const
     if (auto_pad == "VALID") begin = end = 0;
     const int64_t room = in + begin + end - window.extent(axis);
     if (room < 0) {
+      // Rounded up, one window is there that reaches beyond the end.
+      if (ceil_mode && auto_pad != "VALID" && in != 0 && room > -stride) {
+        window.output.push_back(1);
+        continue;
+      }
       if (in != 0)
         return context.error("the kernel reaches over " + std::to_string(window.extent(axis)) +
                              " elements of spatial axis " + std::to_string(axis) +

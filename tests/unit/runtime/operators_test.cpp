@@ -95,6 +95,7 @@ TEST_P(Operators, Pools) {
        {"kernel_shape = [3, 3], strides = [2, 2]", "kernel_shape = [2, 2], strides = [2, 2]",
         "kernel_shape = [3, 3], pads = [1, 1, 1, 1]", "kernel_shape = [1, 4], strides = [1, 2]",
         "kernel_shape = [5, 3], strides = [3, 3], pads = [2, 1, 0, 1], ceil_mode = 1",
+        "kernel_shape = [10, 19], strides = [2, 13], pads = [0, 1, 0, 0], ceil_mode = 1",
         "kernel_shape = [3, 2], dilations = [2, 3], strides = [1, 2], pads = [0, 1, 1, 0]"})
     for (const int64_t width : {7, 15, 16, 17, 32, 33, 40}) {
       const std::string rest = std::string(attributes) + "> (x) }";

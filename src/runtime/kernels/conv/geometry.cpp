@@ -147,9 +147,10 @@ std::optional<SlidingWindow> slide(const AttributeReader& attributes,
       continue;
     }
     const int64_t room = s.in[axis] + s.pad[axis] + window.pad_end[axis] - s.extent(axis);
-    if (room < 0) return std::nullopt;
-    s.out[axis] = room / s.stride[axis] + 1;
-    if (ceil_mode && auto_pad != "VALID" && room % s.stride[axis] != 0 &&
+    const bool rounds_up = ceil_mode && auto_pad != "VALID";
+    if (room < 0 && (!rounds_up || room <= -s.stride[axis])) return std::nullopt;
+    s.out[axis] = room < 0 ? 1 : room / s.stride[axis] + 1;
+    if (rounds_up && room > 0 && room % s.stride[axis] != 0 &&
         s.out[axis] * s.stride[axis] < s.in[axis] + s.pad[axis])
       ++s.out[axis];
   }
