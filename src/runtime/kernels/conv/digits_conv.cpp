@@ -151,6 +151,17 @@ struct Rows {
 
 constexpr int64_t parts_of(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
 
+/// Products of one image.
+int64_t products_of(const ConvGeometry& s) { return s.out_plane() * s.depth() * s.out_channels; }
+// What takes some 20 microseconds is not shared: what one thread has made the other would fetch.
+constexpr int64_t kSmall = 2'000'000;  // products
+/// Whether each image is one thread's: small ones, and as many as threads share out evenly.
+bool images_alone(const ConvGeometry& s) {
+  const int64_t images = s.batch * s.groups, threads = thread_count();
+  return products_of(s) <= kSmall || images >= 4 * threads ||
+         (threads <= kFewThreads && images % threads == 0);
+}
+
 /// How the product is cut: blocks of rows, and panels in groups where threads share them.
 struct Cut {
   int64_t results, rows, blocks, groups = 1;
@@ -159,10 +170,7 @@ struct Cut {
 
   explicit Cut(const DigitsConv& plan) : results(plan.results()) {
     const ConvGeometry& s = plan.shape;
-    // What takes some 20 microseconds is not shared: what one thread has made the other would
-    // fetch.
-    constexpr int64_t kSmall = 2'000'000;
-    const bool alone = s.out_plane() * s.depth() * s.out_channels <= kSmall;
+    const bool alone = images_alone(s);
     const int64_t threads = alone ? 1 : thread_count();
     // Weights that stay near are used for some rows after the other, of which each thread has its
     // own.
@@ -192,8 +200,7 @@ struct Cut {
     // To make the digits of a number takes as long as so many of its products, and to fetch them
     // about as long.
     constexpr int64_t kProductsOfDigits = 40;
-    shared =
-        groups > 1 && plan.parts == 1 && 2 * kProductsOfDigits * thread_count() > s.out_channels;
+    shared = groups > 1 && plan.parts == 1 && 2 * kProductsOfDigits * threads > s.out_channels;
   }
   int64_t rows_at(int64_t block) const { return std::min(rows, results - block * rows); }
 };
@@ -407,6 +414,15 @@ void run_windows(const Image& image, const std::byte* matrix, const Room& room) 
       cut.grain);
 }
 
+/// What an input's digits take to make is repaid by the outputs of all positions of the kernel.
+bool outputs_repay(const ConvGeometry& s, int64_t channels) {
+  if (s.taps() > 2) return s.out_channels >= 64;
+  // Products of floats take twice as long, but there are none of channels that only fill up a step.
+  // To make the digits of a number takes as long as so many products.
+  const int64_t products = s.in_channels < 128 ? 120 : 95;
+  return s.out_channels * (2 * s.in_channels - channels) > products * channels;
+}
+
 }  // namespace
 
 int64_t DigitsConv::results() const {
@@ -417,11 +433,9 @@ bool digits_conv_fits(const ConvGeometry& s) {
   const int64_t channels = round_up(s.in_channels, kDigitsDepth);
   // Groups of whole blocks lie as images do.
   const bool apart = s.in_channels % kBlock == 0 && s.out_channels % kBlock == 0;
-  // What an input's digits take to make is repaid by the outputs of all positions of the kernel.
-  const int64_t fewest = s.taps() > 2 ? 64 : 96;
   return digits_fit(s.out_channels, channels) && (s.groups == 1 || apart) && s.kernel[0] == 1 &&
-         s.in[0] == 1 && s.out_channels >= fewest && s.in_channels * 4 >= channels * 3 &&
-         s.taps() * channels >= 128 && s.out_plane() >= 48;
+         s.in[0] == 1 && s.in_channels * 4 >= channels * 3 && s.taps() * channels >= 128 &&
+         s.out_plane() >= 48 && outputs_repay(s, channels);
 }
 
 DigitsConv plan_digits_conv(const ConvGeometry& shape) {
@@ -489,8 +503,8 @@ void run_digits_conv(const DigitsConv& plan, const float* x, const std::byte* pa
   const ConvGeometry& s = plan.shape;
   const int64_t in = blocks_of(s.in_channels) * s.in_plane() * kBlock;
   const int64_t out = blocks_of(s.out_channels) * s.out_plane() * kBlock;
-  auto* const floats = reinterpret_cast<float*>(scratch);
-  for (int64_t i = 0; i < s.batch * s.groups; ++i) {
+  const auto convolve = [&](int64_t i, std::byte* room) {
+    auto* const floats = reinterpret_cast<float*>(room);
     const int64_t group = i % s.groups;
     ConvEpilogue own = epilogue;
     if (own.bias != nullptr) own.bias += group * s.out_channels;
@@ -500,8 +514,18 @@ void run_digits_conv(const DigitsConv& plan, const float* x, const std::byte* pa
     if (plan.pointwise())
       Pointwise(image, matrix, floats).run();
     else
-      run_windows(image, matrix, {floats, scratch + round_up(plan.results(), kDigitsRows) * 4});
+      run_windows(image, matrix, {floats, room + round_up(plan.results(), kDigitsRows) * 4});
+  };
+  const int64_t images = s.batch * s.groups;
+  if (images == 1 || !images_alone(s)) {
+    for (int64_t i = 0; i < images; ++i) convolve(i, scratch);
+    return;
   }
+  parallel(images, parts_of(kSmall / 2, products_of(s)), [&](int64_t begin, int64_t end) {
+    std::byte* const room =
+        reinterpret_cast<std::byte*>(thread_floats(3, plan.scratch_bytes / sizeof(float) + 1));
+    for (int64_t i = begin; i < end; ++i) convolve(i, room);
+  });
 }
 
 }  // namespace tombolo
