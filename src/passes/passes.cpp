@@ -123,6 +123,11 @@ constexpr Pass kPasses[] = {
      "GatherElements and ScatterElements whose indices are one for each row become Gather and "
      "ScatterND",
      kRuntimeLevel, whole_rows},
+    {"gather-matmul",
+     "products with matrices that are picked from constant ones, as those of experts are, read "
+     "them "
+     "where they lie, in an operator of ai.tombolo",
+     kRuntimeLevel, gather_matmul},
     {"fuse-epilogues",
      "what follows Conv, MatMul and Gemm element by element joins them, and Transposes around "
      "MatMul, "

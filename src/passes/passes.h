@@ -50,6 +50,7 @@ TOMBOLO_PASS(expand_microsoft);
 TOMBOLO_PASS(standard_quantise);
 TOMBOLO_PASS(expand_einsum);
 TOMBOLO_PASS(whole_rows);
+TOMBOLO_PASS(gather_matmul);
 TOMBOLO_PASS(fuse_epilogues);
 TOMBOLO_PASS(block_layout);
 TOMBOLO_PASS(fuse_elementwise);

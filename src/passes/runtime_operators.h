@@ -9,6 +9,8 @@
 //          perm_a, perm_b: a Transpose of A and B before the product, perm_y the one behind it.
 //          transA, transB exchange the last two axes then; alpha. bias has one element or one a
 //          column (rank 0 or 1); Z has the shape of Y.
+//   GatherMatMul (A, B, I)     Y[t] = A[t] B[I[t]]; `transB` exchanges the last two axes of B.
+//          A has a rank of 3; I is a list of as many, or either is one.
 //   Elementwise (X, ...)       several operators of single elements (ops/tombolo/elementwise.h)
 //   BlockChannels (X), UnblockChannels (X)   [N, C, ...] to [N, C / 16, ..., 16] and back
 //   BlockConcat (X...)                       Concat of such, of so many `channels` each

@@ -502,6 +502,62 @@ TEST_P(MoreOperators, SpectraOfSignalsOfTwoAxes) {
   }
 }
 
+// Matrices that are picked for each token, in the forms that exporters write.
+TEST_P(MoreOperators, ProductsWithPickedMatrices) {
+  const int64_t experts = 5;
+  for (const auto& [k, n] : {std::pair<int64_t, int64_t>{7, 3}, {64, 33}, {40, 130}}) {
+    const Tensor w = numbers({experts, k, n}, 1);
+    std::string values;
+    for (const float value : w.span<float>())
+      values += (values.empty() ? "" : ", ") + std::to_string(value);
+    const auto constant = [&](int64_t rows, int64_t columns) {
+      return "<float[5," + std::to_string(rows) + "," + std::to_string(columns) + "] w = {" +
+             values + "}, int64[2] s = {-1, 1}> { ";
+    };
+    const std::string picked = "g = Gather (w, i) ",
+                      tuples = "t = Reshape (i, s) g = GatherND (w, t) ",
+                      turned = "r = Transpose <perm = [0, 2, 1]> (g) ";
+    for (const int64_t batch : {1, 2, 40, 1100}) {
+      const Tensor i = places({batch}, experts);
+      for (const int64_t m : {1, 3}) {
+        const std::vector<NamedValue> given = {{"a", numbers({batch, m, k}, 1)}, {"i", i}};
+        agree("main (float[T,M,K] a, int64[T] i) => (y) " + constant(k, n) + picked +
+                  "y = MatMul (a, g) }",
+              given, 2e-6);
+        agree("main (float[T,M,K] a, int64[T] i) => (y) " + constant(n, k) + picked + turned +
+                  "y = MatMul (a, r) }",
+              given, 2e-6);
+        // One side is the same for all.
+        agree("main (float[A,M,K] a, int64[T] i) => (y) " + constant(k, n) + picked +
+                  "y = MatMul (a, g) }",
+              {{"a", numbers({1, m, k}, 1)}, {"i", i}}, 2e-6);
+        agree("main (float[A,M,K] a, int64[T] i) => (y) " + constant(k, n) + picked +
+                  "y = MatMul (a, g) }",
+              {{"a", numbers({batch, m, k}, 1)}, {"i", places({1}, experts)}}, 2e-6);
+      }
+      const std::vector<NamedValue> column = {{"b", numbers({batch, k, 1}, 1)}, {"i", i}};
+      agree("main (float[T,K,1] b, int64[T] i) => (y) " + constant(n, k) + picked +
+                "y = MatMul (g, b) }",
+            column, 2e-6);
+      agree("main (float[T,K,1] b, int64[T] i) => (y) " + constant(n, k) + tuples +
+                "y = MatMul (g, b) }",
+            column, 2e-6);
+      agree("main (float[T,K,1] b, int32[T] i) => (y) " + constant(k, n) + picked + turned +
+                "y = MatMul (r, b) }",
+            {{"b", numbers({batch, k, 1}, 1)},
+             {"i", Tensor::of<int32_t>(DType::kInt32, std::vector<int64_t>{batch},
+                                       std::vector<int32_t>(static_cast<size_t>(batch), 3))}},
+            2e-6);
+    }
+    refuse("main (float[T,M,K] a, int64[T] i) => (y) " + constant(k, n) + picked +
+               "y = MatMul (a, g) }",
+           {{"a", numbers({2, 1, k}, 1)},
+            {"i", Tensor::of<int64_t>(DType::kInt64, std::vector<int64_t>{2},
+                                      std::vector<int64_t>{-5, 5})}},
+           "index 5");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, MoreOperators,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });

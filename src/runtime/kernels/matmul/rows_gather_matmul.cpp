@@ -1,0 +1,135 @@
+// GatherMatMul of ai.tombolo: the rows of each matrix are multiplied together, so that a matrix is
+// read once, and those that nobody asks for are not read.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "runtime/kernels/isa.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/kernels/matmul/gemm.h"
+
+namespace tombolo {
+namespace {
+
+struct GatherMatMulState final : KernelState {
+  int64_t count = 1, batch = 1, m = 1, k = 1, n = 1;  ///< matrices, products and their sizes
+  const float* packed = nullptr;                      ///< matrix after matrix
+  int64_t packed_floats = 0;                          ///< of one
+};
+
+constexpr int64_t kMostPicked = 512;  ///< rows of a matrix at a time, so that little memory does
+
+bool plan_gather_matmul(const KernelQuery& q, GatherMatMulState& s) {
+  if (active_isa() == Isa::kScalar || q.inputs.size() != 3 || q.dtype(0) != DType::kFloat32 ||
+      q.dtype(1) != DType::kFloat32 || q.constant(1) == nullptr ||
+      (q.dtype(2) != DType::kInt64 && q.dtype(2) != DType::kInt32))
+    return false;
+  const auto a = q.dims(0), b = q.dims(1), picks = q.dims(2);
+  if (a.size() != 3 || b.size() != 3 || picks.size() != 1 || element_count(a) < 1 ||
+      element_count(b) < 1 || picks[0] < 1)
+    return false;
+  const bool turned = q.attributes.get_int("transB", 0) != 0;
+  s.count = b[0];
+  s.k = b[turned ? 2 : 1];
+  s.n = b[turned ? 1 : 2];
+  s.m = a[1];
+  s.batch = std::max(a[0], picks[0]);
+  s.packed_floats = packed_b_floats(s.k, s.n);
+  return a[2] == s.k && (a[0] == s.batch || a[0] == 1) && (picks[0] == s.batch || picks[0] == 1);
+}
+bool supports_gather_matmul(const KernelQuery& query) {
+  GatherMatMulState state;
+  return plan_gather_matmul(query, state);
+}
+
+Result<std::unique_ptr<KernelState>> prepare_gather_matmul(const PrepareContext& q) {
+  auto state = std::make_unique<GatherMatMulState>();
+  GatherMatMulState& s = *state;
+  plan_gather_matmul(q, s);
+  const bool turned = q.attributes.get_int("transB", 0) != 0;
+  auto fill = [&](std::byte* target) {
+    Tensor made;
+    const auto* b = q.aligned_constant(1, made).data<float>();
+    for (int64_t e = 0; e < s.count; ++e)
+      pack_b(b + e * s.k * s.n, turned ? 1 : s.n, turned ? s.k : 1, s.k, s.n, 1,
+             reinterpret_cast<float*>(target) + e * s.packed_floats);
+  };
+  TRY(const std::byte* packed,
+      q.packed(1, "gather_matmul/" + std::string(name_of(active_isa())) + (turned ? "/t" : "/n"),
+               static_cast<size_t>(s.count * s.packed_floats) * sizeof(float), fill));
+  s.packed = reinterpret_cast<const float*>(packed);
+  const int64_t rows = std::min(s.batch, kMostPicked) * s.m;
+  s.scratch_bytes = static_cast<size_t>(rows * (s.k + s.n)) * sizeof(float);
+  return state;
+}
+
+/// Copies pieces of `length` floats: to(i) from from(i).
+template <typename From, typename To>
+void copy_pieces(const KernelRun& run, int64_t count, int64_t length, From&& from, To&& to) {
+  run.parallel_for(count, std::max<int64_t>(1, (1 << 14) / length),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i) std::copy_n(from(i), length, to(i));
+                   });
+}
+
+Status run_gather_matmul(KernelRun& run) {
+  const auto& s = run.state<GatherMatMulState>();
+  const Tensor &a = run.input(0), &picks = run.input(2);
+  // Which products are of each matrix: [first[e], first[e + 1]) of the list.
+  std::vector<int64_t> first(static_cast<size_t>(s.count) + 1);
+  std::vector<int64_t> matrix(static_cast<size_t>(s.batch)), products(matrix.size());
+  for (int64_t t = 0; t < s.batch; ++t) {
+    const int64_t given = picks.get_int64(picks.size() == 1 ? 0 : t);
+    if (given < -s.count || given >= s.count)
+      return runtime_error("index " + std::to_string(given) + " is beyond the " +
+                           std::to_string(s.count) + " matrices of B");
+    const int64_t e = given < 0 ? given + s.count : given;
+    matrix[static_cast<size_t>(t)] = e;
+    ++first[static_cast<size_t>(e) + 1];
+  }
+  for (size_t e = 1; e < first.size(); ++e) first[e] += first[e - 1];
+  std::vector<int64_t> next = first;
+  for (int64_t t = 0; t < s.batch; ++t)
+    products[static_cast<size_t>(next[static_cast<size_t>(matrix[static_cast<size_t>(t)])]++)] = t;
+
+  TRY(Tensor * y, run.output(0, DType::kFloat32, std::array{s.batch, s.m, s.n}));
+  const int64_t in = s.m * s.k, out = s.m * s.n, step = a.dim(0) == 1 ? 0 : in;
+  const auto* const x = a.data<float>();
+  auto* const to = y->data<float>();
+  auto* const rows = reinterpret_cast<float*>(run.scratch());
+  float* const results = rows + std::min(s.batch, kMostPicked) * in;
+  for (int64_t e = 0; e < s.count; ++e) {
+    const int64_t end = first[static_cast<size_t>(e) + 1];
+    for (int64_t i = first[static_cast<size_t>(e)]; i < end; i += kMostPicked) {
+      const int64_t* own = products.data() + i;
+      const int64_t count = std::min(kMostPicked, end - i);
+      // Side by side they are read and written where they lie.
+      const bool together = own[count - 1] - own[0] == count - 1 && (step != 0 || count == 1);
+      if (!together)
+        copy_pieces(
+            run, count, in, [&](int64_t r) { return x + own[r] * step; },
+            [&](int64_t r) { return rows + r * in; });
+      gemm(count * s.m, s.n, s.k, together ? x + own[0] * step : rows, s.k,
+           s.packed + e * s.packed_floats, together ? to + own[0] * out : results, s.n, {});
+      if (!together)
+        copy_pieces(
+            run, count, out, [&](int64_t r) { return results + r * out; },
+            [&](int64_t r) { return to + own[r] * out; });
+    }
+  }
+  return ok();
+}
+
+}  // namespace
+
+KERNEL(gather_matmul) = {
+    .name = "gather_matmul",
+    .op = "GatherMatMul",
+    .domain = "ai.tombolo",
+    .supports = supports_gather_matmul,
+    .prepare = prepare_gather_matmul,
+    .run = run_gather_matmul,
+};
+
+}  // namespace tombolo
