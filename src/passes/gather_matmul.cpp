@@ -4,7 +4,7 @@
 //   MatMul(a, Gather(W, i))                   = GatherMatMul(a, W, i)
 //   MatMul(a, Transpose(Gather(W, i)))        = GatherMatMul<transB>(a, W, i)
 //   MatMul(Gather(W, i), b), b of one column  = GatherMatMul<transB>(b', W, i)'
-// GatherND with tuples of one index is Gather.
+// GatherND with tuples of one index is Gather. Between may be a Cast of 16-bit floats.
 
 #include "passes/attributes.h"
 #include "passes/passes.h"
@@ -20,7 +20,8 @@ class PickedProduct {
   bool rewrite() {
     if (!rewriter_.is(&node_, "MatMul") || node_.output(0) == nullptr) return false;
     Value *a = node_.input(0), *b = node_.input(1);
-    if (rewriter_.rank(a) != 3 || rewriter_.rank(b) != 3) return false;
+    if (rewriter_.rank(a) != 3 || rewriter_.rank(b) != 3 || rewriter_.dtype(a) != DType::kFloat32)
+      return false;
     Picked picked;
     if (find(b, picked)) {
       rewriter_.supersede(*node_.output(0), *multiply(a, picked).output(0));
@@ -47,19 +48,23 @@ class PickedProduct {
   };
 
   bool find(Value* value, Picked& picked) const {
-    if (!Rewriter::single_use(value)) return false;
-    const Node* node = value->producer();
-    if (node == nullptr || &node->graph() != &node_.graph()) return false;
-    if (rewriter_.is(node, "Transpose")) {
-      const auto perm = AttributeReader(*node).get_ints("perm");
-      const int64_t turned[] = {0, 2, 1};
-      if (!std::equal(perm.begin(), perm.end(), std::begin(turned), std::end(turned))) return false;
-      picked.turned = true;
+    const Node* node = only_read_here(value);
+    bool wide = false;
+    for (; node != nullptr; node = only_read_here(value)) {
+      if (rewriter_.is(node, "Transpose") && !picked.turned) {
+        const auto perm = AttributeReader(*node).get_ints("perm");
+        const int64_t turned[] = {0, 2, 1};
+        if (!std::equal(perm.begin(), perm.end(), std::begin(turned), std::end(turned)))
+          return false;
+        picked.turned = true;
+      } else if (rewriter_.is(node, "Cast") && !wide) {
+        wide = true;
+      } else {
+        break;
+      }
       value = node->input(0);
-      node = value->producer();
-      if (!Rewriter::single_use(value) || node == nullptr || &node->graph() != &node_.graph())
-        return false;
     }
+    if (node == nullptr) return false;
     const AttributeReader attributes(*node);
     picked.tuples = rewriter_.is(node, "GatherND");
     if (!(rewriter_.is(node, "Gather") && attributes.get_int("axis", 0) == 0) &&
@@ -68,7 +73,8 @@ class PickedProduct {
     picked.weights = node->input(0);
     picked.picks = node->input(1);
     const auto dims = rewriter_.dims(picked.weights);
-    if (!dims || dims->size() != 3 || rewriter_.dtype(picked.weights) != DType::kFloat32 ||
+    const DType dtype = rewriter_.dtype(picked.weights);
+    if (!dims || dims->size() != 3 || !(wide ? is_half(dtype) : dtype == DType::kFloat32) ||
         !rewriter_.is_constant(picked.weights) || rewriter_.is_constant(picked.picks) ||
         rewriter_.rank(picked.picks) != (picked.tuples ? 2u : 1u) ||
         (picked.tuples && rewriter_.dim(picked.picks, 1) != 1))
@@ -76,6 +82,14 @@ class PickedProduct {
     picked.dims = *dims;
     return element_count(picked.dims) > 0;
   }
+
+  /// What made `value`, which nobody else reads.
+  const Node* only_read_here(const Value* value) const {
+    const Node* node = value->producer();
+    const bool here = node != nullptr && &node->graph() == &node_.graph();
+    return here && Rewriter::single_use(value) ? node : nullptr;
+  }
+  static bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
   Node& multiply(Value* a, const Picked& picked) {
     Value* picks = picked.tuples ? reshape(picked.picks, {-1}) : picked.picks;

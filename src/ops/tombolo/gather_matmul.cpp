@@ -3,6 +3,7 @@
 
 #include "ops/infer_helpers.h"
 #include "ops/kernel_context.h"
+#include "ops/kernels/compute.h"
 #include "ops/registry.h"
 #include "ops/schema.h"
 #include "ops/tombolo/loose.h"
@@ -29,6 +30,11 @@ Status run_gather_matmul(KernelContext& context) {
   const Loose gather("Gather", 2), product("MatMul", 2);
   const RunValue* const picks[] = {&context.value(1), &context.value(2)};
   TRY(RunValue b, run_as(context, gather.node, picks));
+  TRY(const Tensor* a, context.input(0));
+  if (b.tensor().dtype() != a->dtype()) {
+    TRY(Tensor wide, converted(context, b.tensor(), a->dtype()));
+    b = RunValue(std::move(wide));
+  }
   if (context.attributes.get_int("transB", 0) != 0) {
     Loose turn("Transpose", 1);
     turn.node.set_ints("perm", std::vector<int64_t>{0, 2, 1});
@@ -46,12 +52,12 @@ Status run_gather_matmul(KernelContext& context) {
 OPERATOR(TomboloGatherMatMul) = {
     .name = "GatherMatMul",
     .domain = "ai.tombolo",
-    .doc = "A[t] times the matrix of B that I[t] names, for each t",
+    .doc = "A[t] times the matrix of B that I[t] names, in the type of A, for each t",
     .versions = {1},
-    .inputs = {{"A", "T"}, {"B", "T"}, {"I", "TI"}},
+    .inputs = {{"A", "T"}, {"B", "TB"}, {"I", "TI"}},
     .outputs = {{"Y", "T"}},
     .attributes = {{"transB", 0}},
-    .types = {{"T", {{1, kFloats}}}, {"TI", {{1, kIndices}}}},
+    .types = {{"T", {{1, kFloats}}}, {"TB", {{1, kFloats | kBf16}}}, {"TI", {{1, kIndices}}}},
     .infer = infer_gather_matmul,
     .reference = run_gather_matmul,
 };

@@ -549,6 +549,14 @@ TEST_P(MoreOperators, ProductsWithPickedMatrices) {
                                        std::vector<int32_t>(static_cast<size_t>(batch), 3))}},
             2e-6);
     }
+    // A network of 16-bit floats, whose weights stay such.
+    for (const auto& [type, number, error] :
+         {std::tuple{"float16", "10", 1e-3}, {"bfloat16", "16", 8e-3}})
+      agree("main (float[T,M,K] a, int64[T] i) => (y) <" + std::string(type) + "[5," +
+                std::to_string(n) + "," + std::to_string(k) + "] w = {" + values +
+                "}> { h = Cast <to = " + number + "> (a) " + picked + turned +
+                "z = MatMul (h, r) y = Cast <to = 1> (z) }",
+            {{"a", numbers({9, 2, k}, 1)}, {"i", places({9}, experts)}}, error);
     refuse("main (float[T,M,K] a, int64[T] i) => (y) " + constant(k, n) + picked +
                "y = MatMul (a, g) }",
            {{"a", numbers({2, 1, k}, 1)},
