@@ -3,7 +3,7 @@
     python bench/exported.py make FOLDER [--only REGEX] [--jobs 2]
     python bench/exported.py measure TOMBOLO FOLDER [--only REGEX] [--threads 1] [--out FILE] [--onnxruntime LIB]
 
-Needs torch, torchvision, timm, transformers, onnx, onnxscript and onnxruntime. Weights are random with a seed; statistics of batch
+Needs torch, torchvision, timm, transformers, scipy, onnx, onnxscript and onnxruntime. Weights are random with a seed; statistics of batch
 normalisation, too, which by default would hide mistakes. Each network is exported by both exporters of torch.onnx: of the
 one that builds on torch.export with the sizes as they are, of the one that builds on TorchScript with a batch of any size
 (and a text of any length). What one of them cannot export is listed and left out.
@@ -54,16 +54,16 @@ TRANSFORMERS = {
     },
     "image": {
         "ViTModel": IMAGE, "DeiTModel": IMAGE, "BeitModel": IMAGE, "Dinov2Model": WIDE, "Dinov2WithRegistersModel": WIDE, "DINOv3ViTModel": IMAGE, "DPTForDepthEstimation": {**IMAGE, "neck_hidden_sizes": [96, 192, 384, 384], "backbone_out_indices": [0, 1, 2, 3]}, "YolosForObjectDetection": {**WIDE, "image_size": [224, 224], "num_detection_tokens": 20},
-        "SwinModel": {}, "Swinv2Model": {}, "ConvNextModel": {}, "ConvNextV2Model": {}, "ResNetModel": {}, "RegNetModel": {}, "SegformerForSemanticSegmentation": {}, "MobileViTModel": {}, "MobileViTV2Model": {}, "MobileNetV1Model": {}, "MobileNetV2Model": {}, "LevitModel": {}, "PoolFormerModel": {}, "PvtModel": {}, "PvtV2Model": {}, "CvtModel": {}, "FocalNetModel": {}, "VanModel": {}, "BitModel": {}, "EfficientNetModel": {},
+        "SwinModel": {}, "Swinv2Model": {}, "ConvNextModel": {}, "ConvNextV2Model": {}, "ResNetModel": {}, "RegNetModel": {}, "SegformerForSemanticSegmentation": {}, "MobileViTModel": {}, "MobileViTV2Model": {}, "MobileNetV1Model": {}, "MobileNetV2Model": {}, "LevitModel": {}, "PoolFormerModel": {}, "PvtModel": {}, "PvtV2Model": {}, "CvtModel": {}, "FocalNetModel": {}, "BitModel": {}, "EfficientNetModel": {},
         "GLPNForDepthEstimation": {}, "UperNetForSemanticSegmentation": {}, "DetrForObjectDetection": {"use_timm_backbone": False, "use_pretrained_backbone": False, "backbone_config": None, "encoder_layers": 3, "decoder_layers": 3}, "ConditionalDetrForObjectDetection": {"use_timm_backbone": False, "use_pretrained_backbone": False}, "RTDetrForObjectDetection": {}, "Mask2FormerForUniversalSegmentation": {}, "MaskFormerForInstanceSegmentation": {}, "DeformableDetrForObjectDetection": {"use_timm_backbone": False, "use_pretrained_backbone": False},
-        "Swin2SRForImageSuperResolution": {"embed_dim": 60, "depths": [2, 2], "num_heads": [6, 6]}, "DepthAnythingForDepthEstimation": {}, "SuperPointForKeypointDetection": {}, "VitMatteForImageMatting": {}, "SiglipVisionModel": {**WIDE, "image_size": 224}, "CLIPVisionModel": {**WIDE, "image_size": 224}, "DonutSwinModel": {}, "HieraModel": {}, "VitDetModel": WIDE, "ViTMAEModel": WIDE, "IJepaModel": IMAGE, "TextNetModel": {}, "SamVisionModel": {"hidden_size": 384, "num_hidden_layers": 4, "num_attention_heads": 6, "image_size": 256},
+        "Swin2SRForImageSuperResolution": {"embed_dim": 60, "depths": [2, 2], "num_heads": [6, 6]}, "DepthAnythingForDepthEstimation": {}, "SuperPointForKeypointDetection": {}, "SiglipVisionModel": {**WIDE, "image_size": 224}, "CLIPVisionModel": {**WIDE, "image_size": 224}, "DonutSwinModel": {}, "HieraModel": {}, "VitDetModel": WIDE, "ViTMAEModel": WIDE, "IJepaModel": IMAGE, "TextNetModel": {}, "SamVisionModel": {"hidden_size": 384, "num_hidden_layers": 4, "num_attention_heads": 6, "image_size": 256},
     },
     "audio": {
         "Wav2Vec2Model": WIDE, "HubertModel": WIDE, "WavLMModel": WIDE, "UniSpeechModel": WIDE, "UniSpeechSatModel": WIDE, "Data2VecAudioModel": WIDE, "SEWModel": WIDE, "SEWDModel": WIDE, "Wav2Vec2ConformerModel": WIDE, "Wav2Vec2BertModel": WIDE, "EncodecModel": {}, "DacModel": {}, "MimiModel": {},
     },
     "special": {
-        "ASTModel": WIDE, "WhisperModel": {**SEQ2SEQ, "vocab_size": 8000}, "Speech2TextModel": {**SEQ2SEQ, "vocab_size": 8000}, "CLIPModel": {}, "SiglipModel": {}, "ChineseCLIPModel": {}, "VitsModel": {"hidden_size": 96, "num_hidden_layers": 3, "ffn_dim": 256}, "PatchTSTModel": {}, "PatchTSMixerModel": {}, "TableTransformerForObjectDetection": {"use_timm_backbone": False, "use_pretrained_backbone": False}, "DecisionTransformerModel": {"state_dim": 17, "act_dim": 4, "hidden_size": 128},
-        "ViltModel": WIDE, "LayoutLMv3Model": WIDE, "SpeechT5HifiGan": {}, "FastSpeech2ConformerModel": {}, "UnivNetModel": {},
+        "ASTModel": WIDE, "WhisperModel": {**SEQ2SEQ, "vocab_size": 8000, "pad_token_id": 0}, "Speech2TextModel": {**SEQ2SEQ, "vocab_size": 8000}, "CLIPModel": {}, "SiglipModel": {}, "ChineseCLIPModel": {}, "VitsModel": {"hidden_size": 96, "num_hidden_layers": 3, "ffn_dim": 256}, "PatchTSTModel": {}, "PatchTSMixerModel": {}, "TableTransformerForObjectDetection": {"use_timm_backbone": False, "use_pretrained_backbone": False}, "DecisionTransformerModel": {"state_dim": 17, "act_dim": 4, "hidden_size": 128},
+        "ViltModel": WIDE, "LayoutLMv3Model": {**WIDE, "coordinate_size": 64, "shape_size": 64}, "SpeechT5HifiGan": {}, "FastSpeech2ConformerModel": {}, "UnivNetModel": {},
     },
 }
 
@@ -173,7 +173,7 @@ def transformers_network(name):
             side = 384
         if name == "Swin2SRForImageSuperResolution":
             side = 64
-        channels = 1 if name == "SuperPointForKeypointDetection" else 4 if name.startswith("VitMatte") else 3
+        channels = 1 if name == "SuperPointForKeypointDetection" else 3
         return network, {"pixel_values": torch.rand(1, channels, side, side)}, False
     if kind == "audio":
         if name == "Wav2Vec2BertModel":
