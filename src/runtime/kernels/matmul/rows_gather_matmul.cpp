@@ -9,6 +9,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/parallel.h"
 
 namespace tombolo {
 namespace {
@@ -58,10 +59,12 @@ void pack_matrix(const GatherMatMulState& s, const Tensor& b, int64_t e, std::by
     return pack_b(load_floats(b, start, s.k * s.n, room.data()), row, column, s.k, s.n, 1,
                   reinterpret_cast<float*>(target));
   }
-  const int64_t width = gemm_tiles().panel();
-  for (int64_t j = 0; j < s.n; j += width)
-    pack_b_panel(b.data<uint16_t>() + start + j * column, row, column, s.k,
-                 std::min(width, s.n - j), reinterpret_cast<uint16_t*>(target) + j * s.k);
+  const int64_t width = gemm_tiles().panel(), panels = (s.n + width - 1) / width;
+  parallel(panels, std::max<int64_t>(1, 16384 / (s.k * width)), [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin * width; j < std::min(s.n, end * width); j += width)
+      pack_b_panel(b.data<uint16_t>() + start + j * column, row, column, s.k,
+                   std::min(width, s.n - j), reinterpret_cast<uint16_t*>(target) + j * s.k);
+  });
 }
 
 Result<std::unique_ptr<KernelState>> prepare_gather_matmul(const PrepareContext& q) {
