@@ -85,22 +85,13 @@ Result<Window> read_sliding_window(const KernelContext& context, std::span<const
     }
     if (auto_pad == "VALID") begin = end = 0;
     const int64_t room = in + begin + end - window.extent(axis);
-    if (room < 0) {
-      // Rounded up, one window is there that reaches beyond the end.
-      if (ceil_mode && auto_pad != "VALID" && in != 0 && room > -stride) {
-        window.output.push_back(1);
-        continue;
-      }
-      if (in != 0)
-        return context.error("the kernel reaches over " + std::to_string(window.extent(axis)) +
-                             " elements of spatial axis " + std::to_string(axis) +
-                             ", which has only " + std::to_string(in + begin + end) +
-                             " with padding");
-      window.output.push_back(0);
-      continue;
-    }
-    int64_t out = room / stride + 1;
-    if (ceil_mode && auto_pad != "VALID" && room % stride != 0 && out * stride < in + begin) ++out;
+    const bool rounds_up = ceil_mode && auto_pad != "VALID";
+    const int64_t out = room < 0 && in == 0 ? 0 : window_count(room, stride, in + begin, rounds_up);
+    if (out < 1 && in != 0)
+      return context.error("the kernel reaches over " + std::to_string(window.extent(axis)) +
+                           " elements of spatial axis " + std::to_string(axis) +
+                           ", which has only " + std::to_string(in + begin + end) +
+                           " with padding");
     window.output.push_back(out);
   }
   return window;

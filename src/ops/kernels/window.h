@@ -2,6 +2,7 @@
 
 // The sliding window of convolutions and pools: attributes read and checked, the output's size.
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -22,6 +23,14 @@ struct Window {
   int64_t output_size() const { return element_count(output); }
   int64_t extent(size_t axis) const { return (kernel[axis] - 1) * dilations[axis] + 1; }
 };
+
+/// How many windows there are along an axis, each a stride behind the last: `room` is what the
+/// padded axis is longer than one window (negative: shorter), `reach` where the padding at its end
+/// begins. `rounds_up`: one more that goes beyond the end, unless it would start in that padding.
+inline int64_t window_count(int64_t room, int64_t stride, int64_t reach, bool rounds_up) {
+  const int64_t rest = (room % stride + stride) % stride, whole = (room - rest) / stride + 1;
+  return std::max<int64_t>(0, whole + (rounds_up && rest != 0 && whole * stride < reach));
+}
 
 /// Reads kernel_shape, strides, dilations, pads, auto_pad. `input` are the spatial axes of X;
 /// `kernel` those of W (the attribute kernel_shape must agree with them), empty to take the

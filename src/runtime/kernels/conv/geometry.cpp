@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/thread_pool.h"
+#include "ops/kernels/window.h"
 
 namespace tombolo {
 namespace {
@@ -147,12 +148,9 @@ std::optional<SlidingWindow> slide(const AttributeReader& attributes,
       continue;
     }
     const int64_t room = s.in[axis] + s.pad[axis] + window.pad_end[axis] - s.extent(axis);
-    const bool rounds_up = ceil_mode && auto_pad != "VALID";
-    if (room < 0 && (!rounds_up || room <= -s.stride[axis])) return std::nullopt;
-    s.out[axis] = room < 0 ? 1 : room / s.stride[axis] + 1;
-    if (rounds_up && room > 0 && room % s.stride[axis] != 0 &&
-        s.out[axis] * s.stride[axis] < s.in[axis] + s.pad[axis])
-      ++s.out[axis];
+    s.out[axis] = ops::window_count(room, s.stride[axis], s.in[axis] + s.pad[axis],
+                                    ceil_mode && auto_pad != "VALID");
+    if (s.out[axis] < 1) return std::nullopt;
   }
   return window;
 }
