@@ -185,6 +185,30 @@ Status run_matmul_like(KernelContext& context) {
   return finish(context, std::move(value));
 }
 
+Status infer_gather_matmul(InferContext& context) {
+  const SymShape* a = context.shape(0);
+  const SymShape* b = context.shape(1);
+  const SymShape* picks = context.shape(2);
+  if (a == nullptr || b == nullptr || picks == nullptr) return ok();
+  if (a->size() != 3 || b->size() != 3 || picks->size() != 1)
+    return context.error("A and B must have a rank of 3, I of 1");
+  auto out = broadcast(SymShape{(*a)[0]}, *picks);
+  if (!out) return std::move(out).error();
+  out->push_back((*a)[1]);
+  out->push_back((*b)[context.attributes.get_int("transB", 0) != 0 ? 1 : 2]);
+  context.set_tensor(0, context.elem(0), std::move(*out));
+  return ok();
+}
+
+Status run_gather_matmul(KernelContext& context) {
+  TRY(const RunValue w, weights(context));
+  TRY(const RunValue picked, binary(context, "Gather", w, context.value(2)));
+  TRY(const RunValue b, side(context, picked, "perm_b", "transB"));
+  TRY(RunValue value, binary(context, "MatMul", context.value(0), b));
+  context.set_output(0, std::move(value));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(TomboloConv) = {
@@ -231,6 +255,20 @@ OPERATOR(TomboloMatMul) = {
     .types = {{"T", {{1, kFloats | kBf16}}}, {"TW", {{1, kFloats | kBf16}}}},
     .infer = infer_matmul_like,
     .reference = run_matmul_like,
+};
+
+// Products with matrices that are picked from a list, as those of experts are.
+OPERATOR(TomboloGatherMatMul) = {
+    .name = "GatherMatMul",
+    .domain = "ai.tombolo",
+    .doc = "A[t] times the matrix of B that I[t] names, in the type of A, for each t",
+    .versions = {1},
+    .inputs = {{"A", "T"}, {"B", "TB"}, {"I", "TI"}},
+    .outputs = {{"Y", "T"}},
+    .attributes = {{"transB", 0}},
+    .types = {{"T", {{1, kFloats}}}, {"TB", {{1, kFloats | kBf16}}}, {"TI", {{1, kIndices}}}},
+    .infer = infer_gather_matmul,
+    .reference = run_gather_matmul,
 };
 
 }  // namespace tombolo::ops
