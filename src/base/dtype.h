@@ -124,6 +124,10 @@ constexpr bool is_string(DType type) { return type == DType::kString; }
 constexpr bool is_sub_byte(DType type) { return bits_of(type) != 0 && bits_of(type) < 8; }
 /// Integers of eight bits.
 constexpr bool is_byte(DType type) { return is_integer(type) && bits_of(type) == 8; }
+/// float16 and bfloat16.
+constexpr bool is_short_float(DType type) {
+  return type == DType::kFloat16 || type == DType::kBFloat16;
+}
 /// The five 8-bit floats.
 constexpr bool is_float8(DType type) { return is_float(type) && bits_of(type) == 8; }
 

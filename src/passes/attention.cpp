@@ -348,12 +348,9 @@ Value* with_rows(Rewriter& rewriter, Node& before, Value* mask, Value* q) {
         .add(before, "Expand", {mask, rewriter.ints_initializer(graph, target, "shape")}, "mask")
         .output(0);
   }
-  Node& count = rewriter.add(before, "Shape", {q}, "queries");
-  count.set_int("start", 2);
-  count.set_int("end", 3);
-  rewriter.touch(count);
+  Value* count = rewriter.axis_length(before, q, 2, "queries");
   const std::vector<int64_t> lead(shape.size() - 2, 1), tail(1, 1);
-  std::vector<Value*> parts = {count.output(0), rewriter.ints_initializer(graph, tail, "one")};
+  std::vector<Value*> parts = {count, rewriter.ints_initializer(graph, tail, "one")};
   if (!lead.empty()) parts.insert(parts.begin(), rewriter.ints_initializer(graph, lead, "ones"));
   Node& joined = rewriter.add(before, "Concat", parts, "shape");
   joined.set_int("axis", 0);

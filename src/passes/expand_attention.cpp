@@ -69,11 +69,8 @@ class AttentionExpander {
       std::iota(steps.begin(), steps.end(), 0);
       return tensor<int32_t>(DType::kInt32, {1, *length}, steps);
     }
-    Node& shape = r_.add(node_, "Shape", {keys}, name_);
-    shape.set_int("start", 1);
-    shape.set_int("end", 2);
-    r_.touch(shape);
-    Node& length = r_.add(node_, "Cast", {one("Squeeze", {shape.output(0)})}, name_);
+    Value* counted = r_.axis_length(node_, keys, 1, name_);
+    Node& length = r_.add(node_, "Cast", {one("Squeeze", {counted})}, name_);
     length.set_int("to", static_cast<int64_t>(DType::kInt32));
     r_.touch(length);
     const auto scalar = [&](int32_t value) { return tensor<int32_t>(DType::kInt32, {}, {value}); };

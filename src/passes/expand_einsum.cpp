@@ -471,7 +471,7 @@ class Einsum {
       std::vector<Value*> lengths;
       for (const char label : terms_[i])
         lengths.push_back(contains(widened, label)
-                              ? length_of(given[1 - i], terms_[1 - i].find(label))
+                              ? length_of(given[1 - i], terms_[1 - i], label)
                               : rewriter_.ints_initializer(node_.graph(), kOne, name()));
       Node& list = rewriter_.add(node_, "Concat", lengths, name());
       list.set_int("axis", 0);
@@ -491,13 +491,8 @@ class Einsum {
       return 1;
     return std::nullopt;
   }
-  /// The length of one axis, as a list of one.
-  Value* length_of(Value* x, size_t axis) {
-    Node& shape = rewriter_.add(node_, "Shape", {x}, name());
-    shape.set_int("start", static_cast<int64_t>(axis));
-    shape.set_int("end", static_cast<int64_t>(axis) + 1);
-    rewriter_.touch(shape);
-    return shape.output(0);
+  Value* length_of(Value* x, const std::string& term, char label) {
+    return rewriter_.axis_length(node_, x, static_cast<int64_t>(term.find(label)), name());
   }
   /// The length of an axis that joins these labels, as a list of one: from the shapes of what comes
   /// in where it is not known.
@@ -519,7 +514,7 @@ class Einsum {
         continue;
       }
       const size_t index = contains(terms_[0], label) ? 0 : 1;
-      times(length_of(operands_[index], terms_[index].find(label)));
+      times(length_of(operands_[index], terms_[index], label));
     }
     if (product == nullptr || known[0] != 1)
       times(rewriter_.ints_initializer(node_.graph(), known, name()));

@@ -186,13 +186,6 @@ class Expander {
   Value* as_floats(Node& before, Value* x) {
     return rewriter_.dtype(x) == DType::kFloat32 ? x : cast(before, x, DType::kFloat32);
   }
-  Value* length_of(Node& node, Value* x, int64_t axis) {
-    Node& shape = rewriter_.add(node, "Shape", {x}, x->name());
-    shape.set_int("start", axis);
-    shape.set_int("end", axis + 1);
-    rewriter_.touch(shape);
-    return shape.output(0);
-  }
 
   /// Rows of three tables, added and normalised. The second output says how many of a mask are one.
   size_t embed_norm(Node& node, bool quantised) {
@@ -213,7 +206,8 @@ class Expander {
     sum = add(node, sum,
               positions != nullptr
                   ? rows_of(node, node.input(3), positions, nullptr, nullptr)
-                  : first_rows(node, node.input(3), length_of(node, ids, 1), scale(3), zero(3)),
+                  : first_rows(node, node.input(3),
+                               rewriter_.axis_length(node, ids, 1, ids->name()), scale(3), zero(3)),
               name);
     if (segments != nullptr)
       sum = add(node, sum, rows_of(node, node.input(4), segments, scale(4), zero(4)), name);
@@ -251,7 +245,9 @@ class Expander {
   }
   Value* count_of_ones(Node& node, Value* mask) {
     if (mask == nullptr) {
-      Node& none = rewriter_.add(node, "ConstantOfShape", {length_of(node, node.input(0), 0)});
+      Node& none =
+          rewriter_.add(node, "ConstantOfShape",
+                        {rewriter_.axis_length(node, node.input(0), 0, node.input(0)->name())});
       const int64_t one[] = {1};
       none.set_tensor("value", Tensor::of<int32_t>(DType::kInt32, one, std::vector<int32_t>{0}));
       rewriter_.touch(none);

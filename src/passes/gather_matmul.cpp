@@ -74,7 +74,7 @@ class PickedProduct {
     picked.picks = node->input(1);
     const auto dims = rewriter_.dims(picked.weights);
     const DType dtype = rewriter_.dtype(picked.weights);
-    if (!dims || dims->size() != 3 || !(wide ? is_half(dtype) : dtype == DType::kFloat32) ||
+    if (!dims || dims->size() != 3 || !(wide ? is_short_float(dtype) : dtype == DType::kFloat32) ||
         !rewriter_.is_constant(picked.weights) || rewriter_.is_constant(picked.picks) ||
         rewriter_.rank(picked.picks) != (picked.tuples ? 2u : 1u) ||
         (picked.tuples && rewriter_.dim(picked.picks, 1) != 1))
@@ -89,7 +89,6 @@ class PickedProduct {
     const bool here = node != nullptr && &node->graph() == &node_.graph();
     return here && Rewriter::single_use(value) ? node : nullptr;
   }
-  static bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
   Node& multiply(Value* a, const Picked& picked) {
     Value* picks = picked.tuples ? reshape(picked.picks, {-1}) : picked.picks;

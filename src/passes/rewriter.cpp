@@ -342,6 +342,14 @@ Value* Rewriter::float_initializer(Graph& graph, std::span<const int64_t> dims,
   return initializer(graph, Tensor::of<float>(DType::kFloat32, dims, floats), hint);
 }
 
+Value* Rewriter::axis_length(Node& before, Value* x, int64_t axis, Text hint) {
+  Node& shape = add(before, "Shape", {x}, hint);
+  shape.set_int("start", axis);
+  shape.set_int("end", axis + 1);
+  touch(shape);
+  return shape.output(0);
+}
+
 Value* Rewriter::byte_initializer(Graph& graph, DType dtype, int64_t number, Text hint) {
   const std::vector<uint8_t> code = {static_cast<uint8_t>(number)};
   const std::vector<int8_t> signed_code = {static_cast<int8_t>(number)};

@@ -104,6 +104,8 @@ class Rewriter {
   /// Numbers of float32; no dims: one, without axes.
   Value* float_initializer(Graph& graph, std::span<const int64_t> dims,
                            std::span<const double> values, Text hint);
+  /// The length of one axis of x, as a list of one that the run makes.
+  Value* axis_length(Node& before, Value* x, int64_t axis, Text hint);
   /// One number of int8 or uint8, without axes.
   Value* byte_initializer(Graph& graph, DType dtype, int64_t number, Text hint);
   /// All that reads `from` reads `to` instead. A name of the graph's interface stays: `to` takes it

@@ -141,14 +141,10 @@ Value* cache(Rewriter& rewriter, Node& before, Value* value, Value* x) {
     const int64_t sizes[] = {to[0].value(), 1, 1};
     shape = rewriter.ints_initializer(graph, sizes, "shape");
   } else {
-    Node& batch = rewriter.add(before, "Shape", {x}, "batch");
-    batch.set_int("start", 0);
-    batch.set_int("end", 1);
-    rewriter.touch(batch);
+    Value* batch = rewriter.axis_length(before, x, 0, "batch");
     const int64_t ones[] = {1, 1};
-    Node& joined =
-        rewriter.add(before, "Concat",
-                     {batch.output(0), rewriter.ints_initializer(graph, ones, "ones")}, "shape");
+    Node& joined = rewriter.add(before, "Concat",
+                                {batch, rewriter.ints_initializer(graph, ones, "ones")}, "shape");
     joined.set_int("axis", 0);
     rewriter.touch(joined);
     shape = joined.output(0);

@@ -154,8 +154,6 @@ constexpr Text kAlone[] = {"Abs",       "Add",         "Div",
 
 constexpr int64_t kLarge = 1 << 12;  ///< elements from which on a weight stays as it is
 
-bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
-
 template <size_t kN>
 bool contains(const Text (&list)[kN], Text op) {
   return std::find(std::begin(list), std::end(list), op) != std::end(list);
@@ -190,7 +188,9 @@ class Widen {
   }
 
  private:
-  bool half(const Value* value) const { return value != nullptr && is_half(r_.dtype(value)); }
+  bool half(const Value* value) const {
+    return value != nullptr && is_short_float(r_.dtype(value));
+  }
 
   /// The value as float32, by a node before `before` if it is not there yet.
   Value* wide(Value* value, Node& before) {

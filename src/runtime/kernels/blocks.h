@@ -12,9 +12,6 @@ namespace tombolo {
 
 inline constexpr int64_t kBlockFloats = 1024;
 
-inline bool is_short_float(DType dtype) {
-  return dtype == DType::kFloat16 || dtype == DType::kBFloat16;
-}
 inline bool is_f32_or_short(DType dtype) {
   return dtype == DType::kFloat32 || is_short_float(dtype);
 }
