@@ -12,6 +12,7 @@
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/matmul/gemm_small.h"
+#include "runtime/kernels/matmul/grouped.h"
 #include "runtime/kernels/matmul/nbits.h"
 #include "runtime/kernels/parallel.h"
 
@@ -237,19 +238,15 @@ struct Routed {
   float weight;
 };
 
-/// The rows of each expert, [first[e], first[e + 1]) of the list. Equal scores: the lower expert.
-struct Routes {
-  std::vector<int64_t> first;
-  std::vector<Routed> rows;
+/// What each row chose, k experts a row. Equal scores: the lower expert.
+struct Choices {
+  std::vector<int64_t> experts;
+  std::vector<float> weights;
 
-  Routes(const ExpertsState& s, const float* scores, const float* weights)
-      : first(static_cast<size_t>(s.count) + 1), rows(static_cast<size_t>(s.rows * s.k)) {
-    struct Choice {
-      int64_t expert;
-      double weight;
-    };
-    std::vector<Choice> chosen(static_cast<size_t>(s.rows * s.k));
+  Choices(const ExpertsState& s, const float* scores, const float* given)
+      : experts(static_cast<size_t>(s.rows * s.k)), weights(experts.size()) {
     std::vector<int64_t> order(static_cast<size_t>(s.count));
+    std::vector<double> own(static_cast<size_t>(s.k));
     for (int64_t row = 0; row < s.rows; ++row, scores += s.count) {
       for (int64_t e = 0; e < s.count; ++e) order[static_cast<size_t>(e)] = e;
       std::partial_sort(order.begin(), order.begin() + s.k, order.end(), [&](int64_t a, int64_t b) {
@@ -259,23 +256,30 @@ struct Routes {
       double total = 0, sum = 0;
       for (int64_t e = 0; e < s.count; ++e)
         total += std::exp(static_cast<double>(scores[e]) - peak);
-      Choice* to = chosen.data() + row * s.k;
-      for (int64_t i = 0; i < s.k; ++i) {
-        const int64_t expert = order[static_cast<size_t>(i)];
-        to[i] = {expert, weights != nullptr
-                             ? static_cast<double>(weights[row * s.count + expert])
-                             : std::exp(static_cast<double>(scores[expert]) - peak) / total};
-        sum += to[i].weight;
-        ++first[static_cast<size_t>(expert) + 1];
+      for (size_t i = 0; i < own.size(); ++i) {
+        own[i] = given != nullptr ? static_cast<double>(given[row * s.count + order[i]])
+                                  : std::exp(static_cast<double>(scores[order[i]]) - peak) / total;
+        sum += own[i];
       }
-      if (s.normalize && sum > 0)
-        for (int64_t i = 0; i < s.k; ++i) to[i].weight /= sum;
+      const auto at = static_cast<size_t>(row * s.k);
+      for (size_t i = 0; i < own.size(); ++i) {
+        experts[at + i] = order[i];
+        weights[at + i] = static_cast<float>(s.normalize && sum > 0 ? own[i] / sum : own[i]);
+      }
     }
-    for (size_t e = 1; e < first.size(); ++e) first[e] += first[e - 1];
-    std::vector<int64_t> next = first;
-    for (size_t i = 0; i < chosen.size(); ++i)
-      rows[static_cast<size_t>(next[static_cast<size_t>(chosen[i].expert)]++)] = {
-          static_cast<int64_t>(i) / s.k, static_cast<float>(chosen[i].weight)};
+  }
+};
+
+/// The rows of each expert, [first[e], first[e + 1]) of the list.
+struct Routes {
+  std::vector<int64_t> first;
+  std::vector<Routed> rows;
+
+  Routes(const ExpertsState& s, const Choices& choices) {
+    Grouped grouped(choices.experts, s.count);
+    for (const int64_t choice : grouped.members)
+      rows.push_back({choice / s.k, choices.weights[static_cast<size_t>(choice)]});
+    first = std::move(grouped.first);
   }
 };
 
@@ -369,8 +373,8 @@ Status run_experts(KernelRun& run) {
   std::vector<float> rooms[5], wide, sums;
   const float* biases[3];
   for (size_t i = 0; i < 3; ++i) biases[i] = floats_of(s.layers[i].bias, rooms[i]);
-  const Routes routes(s, floats_of(kScores, rooms[3]),
-                      s.codes ? floats_of(kRouterWeights, rooms[4]) : nullptr);
+  const Routes routes(s, Choices(s, floats_of(kScores, rooms[3]),
+                                 s.codes ? floats_of(kRouterWeights, rooms[4]) : nullptr));
   const bool narrow = x.dtype() != DType::kFloat32;
   if (narrow) {
     wide.resize(static_cast<size_t>(x.size()));

@@ -9,6 +9,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/matmul/grouped.h"
 #include "runtime/kernels/parallel.h"
 
 namespace tombolo {
@@ -101,23 +102,15 @@ void copy_pieces(const KernelRun& run, int64_t count, int64_t length, From&& fro
 Status run_gather_matmul(KernelRun& run) {
   const auto& s = run.state<GatherMatMulState>();
   const Tensor &a = run.input(0), &picks = run.input(2);
-  // Which products are of each matrix: [first[e], first[e + 1]) of the list.
-  std::vector<int64_t> first(static_cast<size_t>(s.count) + 1);
-  std::vector<int64_t> matrix(static_cast<size_t>(s.batch)), products(matrix.size());
+  std::vector<int64_t> matrices(static_cast<size_t>(s.batch));
   for (int64_t t = 0; t < s.batch; ++t) {
     const int64_t given = picks.get_int64(picks.size() == 1 ? 0 : t);
     if (given < -s.count || given >= s.count)
       return runtime_error("index " + std::to_string(given) + " is beyond the " +
                            std::to_string(s.count) + " matrices of B");
-    const int64_t e = given < 0 ? given + s.count : given;
-    matrix[static_cast<size_t>(t)] = e;
-    ++first[static_cast<size_t>(e) + 1];
+    matrices[static_cast<size_t>(t)] = given < 0 ? given + s.count : given;
   }
-  for (size_t e = 1; e < first.size(); ++e) first[e] += first[e - 1];
-  std::vector<int64_t> next = first;
-  for (int64_t t = 0; t < s.batch; ++t)
-    products[static_cast<size_t>(next[static_cast<size_t>(matrix[static_cast<size_t>(t)])]++)] = t;
-
+  const Grouped products(matrices, s.count);
   TRY(Tensor * y, run.output(0, DType::kFloat32, std::array{s.batch, s.m, s.n}));
   const int64_t in = s.m * s.k, out = s.m * s.n, step = a.dim(0) == 1 ? 0 : in;
   const auto* const x = a.data<float>();
@@ -125,9 +118,9 @@ Status run_gather_matmul(KernelRun& run) {
   auto* const rows = reinterpret_cast<float*>(run.scratch());
   float* const results = rows + std::min(s.batch, kMostPicked) * in;
   for (int64_t e = 0; e < s.count; ++e) {
-    const int64_t end = first[static_cast<size_t>(e) + 1];
-    for (int64_t i = first[static_cast<size_t>(e)]; i < end; i += kMostPicked) {
-      const int64_t* own = products.data() + i;
+    const int64_t end = products.end(e);
+    for (int64_t i = products.begin(e); i < end; i += kMostPicked) {
+      const int64_t* own = products.members.data() + i;
       const int64_t count = std::min(kMostPicked, end - i);
       // Side by side they are read and written where they lie.
       const bool together = own[count - 1] - own[0] == count - 1 && (step != 0 || count == 1);
