@@ -10,7 +10,6 @@ one that builds on torch.export with the sizes as they are, of the one that buil
 """
 import argparse
 import glob
-import json
 import os
 import re
 import statistics
@@ -18,6 +17,9 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+
+import hold
+import run
 
 EXPORTERS = ("dynamo", "script")
 
@@ -69,14 +71,10 @@ TRANSFORMERS = {
 
 
 def timm_names():
-    """The smallest network of every module of timm, and of every large module one more."""
+    """The networks of each module of timm."""
     import timm
-    names = []
-    for module in timm.list_modules():
-        listed = [n for n in timm.list_models(module=module) if not n.startswith("test_")]
-        if listed:
-            names.append((module, listed))
-    return names
+    listed = {module: [n for n in timm.list_models(module=module) if not n.startswith("test_")] for module in timm.list_modules()}
+    return {module: networks for module, networks in listed.items() if networks}
 
 
 def smallest(listed):
@@ -100,7 +98,7 @@ def names():
     found += [f"transformers.{n}" for group in TRANSFORMERS.values() for n in group]
     try:
         import timm
-        found += [f"timm.{module}" for module, _ in timm_names()]
+        found += [f"timm.{module}" for module in timm_names()]
     except ImportError:
         pass
     return found
@@ -120,22 +118,26 @@ def randomise(network):
 def torchvision_network(name):
     import torch
     import torchvision
-    network = torchvision.models.get_model(name, weights=None, **({"weights_backbone": None} if name in torchvision.models.list_models(torchvision.models.detection) + torchvision.models.list_models(torchvision.models.segmentation) else {}))
-    if name in torchvision.models.list_models(torchvision.models.detection):
+    listed = torchvision.models.list_models
+    detects = name in listed(torchvision.models.detection)
+    has_backbone = detects or name in listed(torchvision.models.segmentation)
+    network = torchvision.models.get_model(name, weights=None, **({"weights_backbone": None} if has_backbone else {}))
+    if detects:
         side = 320 if "320" in name or name.startswith("ssd") else 416
         return network, {"image": torch.rand(3, side, side)}, True
-    if name in torchvision.models.list_models(torchvision.models.video):
+    if name in listed(torchvision.models.video):
         side, frames = (224, 16) if name in ("mvit_v1_b", "s3d") else (112, 8)
         return network, {"video": torch.rand(1, 3, frames, side, side)}, False
     if name.startswith("raft"):
         return network, {"first": torch.rand(1, 3, 128, 160), "second": torch.rand(1, 3, 128, 160)}, False
-    return network, {"image": torch.rand(1, 3, 299 if name == "inception_v3" else 224, 299 if name == "inception_v3" else 224)}, False
+    side = 299 if name == "inception_v3" else 224
+    return network, {"image": torch.rand(1, 3, side, side)}, False
 
 
 def timm_network(module):
     import timm
     import torch
-    name = smallest(dict(timm_names())[module])
+    name = smallest(timm_names()[module])
     network = timm.create_model(name, pretrained=False, exportable=True)
     size = network.default_cfg["input_size"]
     return network, {"image": torch.rand(1, *size)}, False
@@ -167,8 +169,6 @@ def transformers_network(name):
     if kind == "image":
         side = getattr(config, "image_size", 224)
         side = side if isinstance(side, int) else side[0]
-        if name in ("SwinModel", "Swinv2Model"):
-            side = config.image_size
         if "Detr" in name or "Mask" in name and "MAE" not in name:
             side = 384
         if name == "Swin2SRForImageSuperResolution":
@@ -291,35 +291,28 @@ def make(folder, only, jobs):
 
 
 def measure(tombolo, folder, only, threads, runs, seconds, library, out):
-    if not library:
-        import onnxruntime
-        library = glob.glob(os.path.join(os.path.dirname(onnxruntime.__file__), "capi", "libonnxruntime.so*"))[0]
+    library = hold.onnxruntime_library(library)
     lines = ["| network | Tombolo, ms | ONNX Runtime, ms | ratio | outputs' relative rms apart |", "| --- | --- | --- | --- | --- |"]
     ratios = []
     for path in sorted(glob.glob(os.path.join(folder, "*", "model.onnx"))):
         name = os.path.basename(os.path.dirname(path))
         if not re.search(only, name):
             continue
-        command = [tombolo, "compare", path, "--inputs", os.path.join(os.path.dirname(path), "inputs.npz"), "--json", "--no-reference", "--no-progress", "--runs", str(runs), "--max-time", str(seconds),
-                   "--threads", str(threads), "--onnxruntime", library, "--ort-without", "SkipLayerNormFusion"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        except subprocess.TimeoutExpired:
-            lines.append(f"| {name} | - | - | - | over 300 s |")
-            continue
-        if done.returncode > 1 or not done.stdout:
-            lines.append(f"| {name} | - | - | - | {(done.stderr.strip().splitlines() or [f'exit {done.returncode}'])[0][:150]} |")
-            print(lines[-1], flush=True)
-            continue
-        found = json.loads(done.stdout)
-        ours = found["sides"][0]["median_ms"]
-        theirs = min((s["median_ms"] for s in found["sides"][1:] if not s["failure"] and s["median_ms"]), default=None)
-        apart = max([o["relative_rms"] or 0 for o in found["outputs"]] or [0])
-        if theirs is None:
-            lines.append(f"| {name} | {ours:.3f} | - | - | ONNX Runtime does not run it |")
+            found, why = run.measure(tombolo, library, path, name, {}, threads, runs, seconds, ["--inputs", os.path.join(os.path.dirname(path), "inputs.npz")])
+        except subprocess.TimeoutExpired as late:
+            found, why = None, f"over {late.timeout:.0f} s"
+        if found is None:
+            lines.append(f"| {name} | - | - | - | {why[:150]} |")
         else:
-            ratios.append(theirs / ours)
-            lines.append(f"| {name} | {ours:.3f} | {theirs:.3f} | {theirs / ours:.2f} | {apart:.1e} |")
+            ours, *theirs = found["sides"]
+            ours, times = ours["median_ms"], [s["median_ms"] for s in theirs if not s["failure"] and s["median_ms"]]
+            if times:
+                ratios.append(min(times) / ours)
+                apart = max([o["relative_rms"] or 0 for o in found["outputs"]] or [0])
+                lines.append(f"| {name} | {ours:.3f} | {min(times):.3f} | {min(times) / ours:.2f} | {apart:.1e} |")
+            else:
+                lines.append(f"| {name} | {ours:.3f} | - | - | ONNX Runtime does not run it |")
         print(lines[-1], flush=True)
     if ratios:
         lines += ["", f"{len(ratios)} networks on {threads} threads: median {statistics.median(ratios):.2f}, below 1: {sum(r < 1 for r in ratios)}."]

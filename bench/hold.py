@@ -29,6 +29,14 @@ TILES = re.compile(rb"(?:\xf7[\xd0-\xd7]\x81[\xe0-\xe7]|\x41\xf7[\xd0-\xd7]\x41\
 DOTS = re.compile(rb"\x0f\xa2\xa8\x10\x74.", re.S)
 
 
+def onnxruntime_library(given=None):
+    """The library that was given, or the installed package's."""
+    if given:
+        return given
+    import onnxruntime
+    return glob.glob(os.path.join(os.path.dirname(onnxruntime.__file__), "capi", "libonnxruntime.so*"))[0]
+
+
 def hold(library, isa):
     """The library's bytes with those places changed; ValueError where they are others."""
     tiles = [m.end() for m in TILES.finditer(library)]
@@ -57,10 +65,7 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--onnxruntime", help="the library; else that of the installed Python package")
     args = parser.parse_args()
-    library = args.onnxruntime
-    if library is None:
-        import onnxruntime
-        library = glob.glob(os.path.join(os.path.dirname(onnxruntime.__file__), "capi", "libonnxruntime.so*"))[0]
+    library = onnxruntime_library(args.onnxruntime)
     with open(library, "rb") as file:
         data = file.read()
     try:

@@ -17,6 +17,7 @@ import warnings
 import numpy as np
 import onnx
 
+import hold
 import models
 import run
 
@@ -74,10 +75,7 @@ def main():
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
-    library = args.onnxruntime
-    if not library:
-        import onnxruntime
-        library = glob.glob(os.path.join(os.path.dirname(onnxruntime.__file__), "capi", "libonnxruntime.so*"))[0]
+    library = hold.onnxruntime_library(args.onnxruntime)
     os.makedirs(args.folder, exist_ok=True)
     ratios, openvino = {}, {}
     for index, network in enumerate(NETWORKS):

@@ -9,7 +9,6 @@ slower (SkipLayerNormFusion); the ratio is taken against the faster of the two. 
 with Tombolo in processes of their own (bench/peers.py).
 """
 import argparse
-import glob
 import json
 import os
 import platform
@@ -19,6 +18,7 @@ import tempfile
 
 import numpy as np
 
+import hold
 import models
 
 PEERS = {"openvino": "OpenVINO", "mnn": "MNN"}
@@ -177,10 +177,7 @@ def main():
     parser.add_argument("--peers-alone", action="store_true", help="that table and no other")
     parser.add_argument("--loading-alone", action="store_true", help="that table and no other")
     args = parser.parse_args()
-    library = args.onnxruntime
-    if not library:
-        import onnxruntime
-        library = glob.glob(os.path.join(os.path.dirname(onnxruntime.__file__), "capi", "libonnxruntime.so*"))[0]
+    library = hold.onnxruntime_library(args.onnxruntime)
     names = args.only.split(",") if args.only else None
     paths = models.make(args.folder, names)
     threads = [int(t) for t in args.threads.split(",")]
