@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "each_isa.h"
 #include "ir/text/parser.h"
+#include "output_bits.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/profile.h"
 #include "runtime/session.h"
@@ -794,7 +795,6 @@ TEST_P(Networks, SameBitsOnAnyNumberOfThreads) {
   for (float& value : values) value = number();
   const auto run = [&](int threads) {
     set_thread_count(threads);
-    std::vector<std::byte> bits;
     auto model = parse_text(text);
     EXPECT_TRUE(model) << model.error().message;
     auto session = Session::create(*std::move(model), SessionOptions{});
@@ -803,11 +803,7 @@ TEST_P(Networks, SameBitsOnAnyNumberOfThreads) {
     auto got = (*session)->run({{"x", Tensor::of<float>(DType::kFloat32, dims, values)}});
     EXPECT_TRUE(got) << got.error().message;
     set_thread_count(0);
-    for (const RunValue& output : *got) {
-      const auto bytes = output.tensor().bytes();
-      bits.insert(bits.end(), bytes.begin(), bytes.end());
-    }
-    return bits;
+    return output_bits(*got);
   };
   const std::vector<std::byte> one = run(1);
   for (const int threads : {2, 4, 7, 16, 37}) EXPECT_TRUE(run(threads) == one) << threads;

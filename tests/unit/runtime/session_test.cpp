@@ -12,6 +12,7 @@
 #include "base/thread_pool.h"
 #include "formats/common/cut.h"
 #include "ir/text/parser.h"
+#include "output_bits.h"
 
 namespace tombolo {
 namespace {
@@ -92,12 +93,7 @@ main (float[1, 3, 197, 24] x, float[24] g, float[24, 24] w) => (float[1, 3, 197,
         {{"x", tensor({1, 3, 197, 24}, x)}, {"g", tensor({24}, g)}, {"w", tensor({24, 24}, w)}});
     EXPECT_TRUE(outputs) << outputs.error().message;
     set_thread_count(0);
-    std::vector<std::byte> bits;
-    for (const RunValue& output : *outputs) {
-      const auto bytes = output.tensor().bytes();
-      bits.insert(bits.end(), bytes.begin(), bytes.end());
-    }
-    return bits;
+    return output_bits(*outputs);
   };
   for (const bool deterministic : {false, true}) {
     const std::vector<std::byte> one = run(1, 1, deterministic);
