@@ -177,8 +177,11 @@ def decoding(r):
         return "DecoderMaskedMultiHeadAttention", c
     kv_heads, steps = r.randint(1, 3), r.choice([1, 1, r.randint(1, 30)])
     heads = kv_heads * r.randint(1, 4)
-    past = steps == 1 and r.random() < 0.7
-    total = total if past else steps
+    windowed = r.random() < 0.3
+    past = windowed or steps == 1 and r.random() < 0.7
+    total = steps + r.randint(0, 40) if windowed else total if past else steps
+    window = r.randint(1, 12) if windowed else r.choice([-1, -1, r.randint(1, 20)])
+    room = window + r.randint(0, 9) if windowed else total + 3
     if r.random() < 0.5:
         c.add("q", floats(r, [batch, steps, (heads + 2 * kv_heads) * size]))
         c.names += ["", ""]
@@ -188,7 +191,7 @@ def decoding(r):
         c.add("v", floats(r, [batch, steps, kv_heads * size]))
     coded = r.random() < 0.3
     for name in "ab":
-        cache = [batch, kv_heads, total + 3, size]
+        cache = [batch, kv_heads, room, size]
         c.add(name, numbers(r, cache, np.int8) if coded else floats(r, cache)) if past else c.skip()
     lengths = rng.integers(max(1, steps), total + 1, batch) - 1
     c.add("l", lengths.astype(np.int32))
@@ -196,7 +199,7 @@ def decoding(r):
     half = r.randint(1, size // 2)
     rotary = r.random() < 0.5
     for name in ("cos", "sin"):
-        c.add(name, floats(r, [64, half])) if rotary else c.skip()
+        c.add(name, floats(r, [80, half])) if rotary else c.skip()
     c.add("p", rng.integers(0, 64, [batch, steps])) if rotary and r.random() < 0.4 else c.skip()
     c.add("x", floats(r, [r.choice([1, batch]), r.choice([1, heads]), steps, total])) if r.random() < 0.3 else c.skip()
     c.add("h", floats(r, [heads])) if r.random() < 0.3 else c.skip()
@@ -205,7 +208,7 @@ def decoding(r):
         c.add(name, np.abs(floats(r, [kv_heads * size if channel else 1])) * 0.03 + np.float32(0.005)) if coded else c.skip()
     while c.names[-1] == "":
         c.names.pop()
-    c.attributes = dict(num_heads=heads, kv_num_heads=kv_heads, do_rotary=int(rotary), rotary_interleaved=r.randint(0, 1), local_window_size=r.choice([-1, -1, r.randint(1, 20)]),
+    c.attributes = dict(num_heads=heads, kv_num_heads=kv_heads, do_rotary=int(rotary), rotary_interleaved=r.randint(0, 1), local_window_size=window, sliding_window_cache=int(windowed),
                         smooth_softmax=r.choice([0, 0, 1]), softcap=r.choice([0.0, 0.0, 3.0]))
     if coded:
         kind = "PER_CHANNEL" if channel else "PER_TENSOR"

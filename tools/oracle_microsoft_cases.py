@@ -23,6 +23,7 @@ class Case:
     output_types: dict = dataclasses.field(default_factory=dict)  # where inference leaves them open
     shared: dict = dataclasses.field(default_factory=dict)  # output: input whose buffer it takes
     opset: int = 21
+    adjust: object = None  # of the peer's outputs, where it says that some may be anything
     unfilled: object = None  # what fills the end of rows of output 0, where the peer leaves memory as it was
 
     def __post_init__(self):
@@ -601,6 +602,53 @@ def GroupQueryAttention(rng):
     if rng.random() < 0.2 and not quantised:
         inputs = [a.astype(np.float16) if a is not None and a.dtype == np.float32 else a for a in inputs]
     return Case("GroupQueryAttention", inputs, attrs, outputs=outputs, rtol=2e-3, atol=1e-3)
+
+
+@generator
+def GroupQueryAttentionWindowed(rng):
+    """A cache that holds little more than a window. What lies behind the steps that stay is not said: it is not looked at."""
+    b, kv_heads, group = (int(v) for v in rng.integers(1, 4, 3))
+    heads, size = kv_heads * group, int(pick(rng, 8, 8, 16, 32))
+    window = int(pick(rng, 2, rng.integers(1, 12)))
+    capacity = window + int(pick(rng, 0, 0, 1, 4, 9))
+    rows = int(pick(rng, 1, 1, rng.integers(2, 20)))
+    past = int(pick(rng, 0, 5, rng.integers(1, 40)))
+    if past and rows > 1:
+        b = 1
+    totals = np.full(b, past + rows)
+    if past:
+        totals[1:] -= rng.integers(0, past, b - 1)
+    total = past + rows
+    attrs = {"num_heads": heads, "kv_num_heads": kv_heads, "local_window_size": window, "sliding_window_cache": 1}
+    inputs = [f32(rng, b, rows, n * size) for n in (heads, kv_heads, kv_heads)]
+    quantised = pick(rng, None, None, "PER_TENSOR", "PER_CHANNEL") if size == 32 else None
+    bits = int(pick(rng, 8, 4))
+    if quantised:
+        attrs.update(k_quant_type=quantised, v_quant_type=quantised, kv_cache_bit_width=bits)
+        stored, kind = (size // 2, np.uint8) if bits == 4 else (size, np.int8)
+        inputs += [rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, (b, kv_heads, capacity, stored)).astype(kind) for _ in range(2)]
+    else:
+        inputs += [f32(rng, b, kv_heads, capacity, size) for _ in range(2)]
+    inputs += [(totals - 1).astype(np.int32), np.array(total, np.int32)]
+    if rng.random() < 0.5 and size > 8:
+        attrs.update(do_rotary=1, rotary_interleaved=int(rng.integers(2)))
+        inputs += list(rope(rng, total + 3, size // 2))
+    else:
+        inputs += [None, None]
+    inputs += [None, score_bias(rng, b, heads, rows, total, 0.25), some(rng, f32(rng, heads), 0.2)]
+    if quantised:
+        shape = (1,) if quantised == "PER_TENSOR" else (1, kv_heads, 1, size)
+        inputs += [rng.uniform(0.01, 0.1, shape).astype(np.float32) for _ in range(2)]
+    at_once = capacity - window + 1
+
+    def said(outputs):
+        for b, t in enumerate(totals):
+            stays = t if t <= capacity else t - at_once * -(-(t - capacity) // at_once)
+            for cache in outputs[1:]:
+                cache[b, :, stays:] = 0
+        return outputs
+
+    return Case("GroupQueryAttention", inputs, attrs, outputs=3, rtol=2e-3, atol=1e-3, adjust=said)
 
 
 @generator

@@ -44,10 +44,11 @@ struct Progress {
   std::vector<int64_t> totals;        ///< per sequence, this step included
   std::vector<int64_t> past;          ///< steps of the cache that stay
   std::vector<int64_t> before_first;  ///< keys before the first query
+  std::vector<int64_t> gone;          ///< of these, how many the cache has let go of
 };
 
 Result<Progress> read_progress(const KernelContext& context, int64_t batch, int64_t rows,
-                               int64_t added, bool has_past, int64_t capacity) {
+                               int64_t added, const KvCache& cache) {
   Progress result;
   TRY(const Tensor* lengths, context.input(kLengths));
   TRY(result.total, scalar_int(context, kTotal, "total_sequence_length"));
@@ -60,21 +61,23 @@ Result<Progress> read_progress(const KernelContext& context, int64_t batch, int6
   for (int64_t b = 0; b < batch; ++b) {
     const int64_t total = lengths->get_int64(b) + 1;
     int64_t past = 0, before = 0;
-    if (has_past && added == 0) {
+    if (cache.given && added == 0) {
       past = total;
       before = result.first ? 0 : total - rows;
-    } else if (has_past && !result.first) {
+    } else if (cache.given && !result.first) {
       past = before = total - rows;
     }
-    if (total < 1 || total > result.total || past < 0 || past > capacity || before < 0 ||
-        (!has_past && total > added))
+    if (cache.window > 0 && past > 0) past = resident_steps(past, cache.capacity, cache.window);
+    if (total < 1 || total > result.total || past < 0 || past > cache.capacity || before < 0 ||
+        (!cache.given && total > added))
       return context.error("seqlens_k has the value " + std::to_string(total - 1) + " with " +
                            std::to_string(rows) + " new steps, a cache of " +
-                           std::to_string(capacity) + " and a total of " +
+                           std::to_string(cache.capacity) + " and a total of " +
                            std::to_string(result.total));
     result.totals.push_back(total);
     result.past.push_back(past);
     result.before_first.push_back(before);
+    result.gone.push_back(cache.window > 0 ? before - past : 0);
   }
   return result;
 }
@@ -170,10 +173,13 @@ Status group_query_attention(KernelContext& context, const Tensor& query) {
   const int64_t batch = parts.q.dim(0), rows = parts.q.dim(2), size = parts.q.dim(3);
   const int64_t added = parts.k.dim(2);
   TRY(const KvCache caches, read_kv_cache(context, kPastKey, kKeyScale, parts.k));
-  if (caches.windowed) return unsupported("sliding_window_cache of GroupQueryAttention");
+  const bool windowed = caches.window > 0;
+  if (windowed && added == 0)
+    return context.error(
+        "sliding_window_cache needs new keys: the cache has no longer all old ones");
   const bool causal = attributes.get_int("causal", 1) != 0;
-  TRY(const Progress progress,
-      read_progress(context, batch, rows, added, caches.given, caches.capacity));
+  if (windowed && !causal) return context.error("sliding_window_cache needs causal = 1");
+  TRY(const Progress progress, read_progress(context, batch, rows, added, caches));
 
   TRY(const Tensor query_norm, optional_as<T>(context, kQueryNorm));
   TRY(const Tensor key_norm, optional_as<T>(context, kKeyNorm));
@@ -188,12 +194,16 @@ Status group_query_attention(KernelContext& context, const Tensor& query) {
   }
   if (attributes.get_int("do_rotary", 0) != 0) CHECK_OK(rotate_parts<T>(context, parts, progress));
 
-  const int64_t columns = std::max(progress.total, caches.capacity);
+  int64_t columns = std::max(progress.total, caches.capacity);
+  if (windowed) columns = *std::max_element(progress.past.begin(), progress.past.end()) + added;
   TRY(KvPair present,
       extend_kv_cache<T>(context, caches, parts.k, parts.v, progress.past, columns, query.dtype()));
-  for (size_t b = 0; b < progress.totals.size(); ++b)
-    if (progress.totals[b] > columns)
+  std::vector<int64_t> lengths = progress.totals;
+  for (size_t b = 0; b < lengths.size(); ++b) {
+    lengths[b] -= progress.gone[b];
+    if (lengths[b] > columns)
       return context.error("seqlens_k goes beyond the cache of " + std::to_string(columns));
+  }
 
   const int64_t window = attributes.get_int("local_window_size", -1);
   TRY(const Tensor bias,
@@ -206,13 +216,15 @@ Status group_query_attention(KernelContext& context, const Tensor& query) {
   }
   const int64_t mode = attributes.get_int("qk_output", 0);
   const bool wants_scores = context.wants_output(3) && mode != 0;
+  if (wants_scores && windowed)
+    return unsupported("qk_output of GroupQueryAttention with sliding_window_cache");
   Tensor kept;
   Attend<T> arguments{.q = parts.q,
                       .k = present.key,
                       .v = present.value,
                       .scale = attention_scale(context, size),
                       .softcap = static_cast<double>(attributes.get_float("softcap", 0)),
-                      .lengths = progress.totals,
+                      .lengths = lengths,
                       .sinks = absent(sinks) ? nullptr : sinks.data<T>(),
                       .keep_after = mode == 2};
   if (wants_scores) {
@@ -221,10 +233,12 @@ Status group_query_attention(KernelContext& context, const Tensor& query) {
   }
   const ScoreBias<T> add{{}, bias, rows, progress.total};
   TRY(Tensor y, attend<T>(context, arguments, [&](int64_t b, int64_t h, int64_t i, T* row) {
-        if (!absent(bias)) add(b, h, i, row);
         const auto at = static_cast<size_t>(b);
-        const int64_t total = progress.totals[at];
-        const int64_t end = causal ? std::min(progress.before_first[at] + i + 1, total) : total;
+        const int64_t gone = progress.gone[at], total = lengths[at];
+        // Its columns are those of all steps.
+        if (!absent(bias)) add(b, h, i, row, gone, std::min(progress.total, gone + columns));
+        const int64_t next = progress.before_first[at] - gone + i + 1;
+        const int64_t end = causal ? std::min(next, total) : total;
         const int64_t start = causal && window >= 0 ? std::max<int64_t>(0, end - window) : 0;
         std::fill_n(row, start, -std::numeric_limits<T>::infinity());
         std::fill(row + end, row + columns, -std::numeric_limits<T>::infinity());
@@ -239,6 +253,16 @@ Status group_query_attention(KernelContext& context, const Tensor& query) {
             score == -std::numeric_limits<T>::infinity() ? T{} : score;
       }
     CHECK_OK(give(context, 3, query.dtype(), std::move(scores)));
+  }
+  if (windowed) {
+    std::vector<int64_t> first, count;
+    for (size_t b = 0; b < lengths.size(); ++b) {
+      count.push_back(resident_steps(progress.totals[b], caches.capacity, caches.window));
+      first.push_back(lengths[b] - count[b]);
+    }
+    for (Tensor* stored : {&present.stored_key, &present.stored_value}) {
+      TRY(*stored, keep_steps(context, *stored, first, count, caches.capacity));
+    }
   }
   if (context.wants_output(1)) context.set_output(1, std::move(present.stored_key));
   if (context.wants_output(2)) context.set_output(2, std::move(present.stored_value));
@@ -270,7 +294,11 @@ Status infer_group_query_attention(InferContext& context) {
   if (context.has_input(kPastKey)) {
     if (past != nullptr && past->size() == 4) {
       stored = (*past)[3];
-      if (total) length = max((*past)[2], *total);
+      const bool windowed = context.attributes.get_int("sliding_window_cache", 0) != 0;
+      if (windowed)
+        length = (*past)[2];
+      else if (total)
+        length = max((*past)[2], *total);
     } else {
       stored = SymDim();
     }

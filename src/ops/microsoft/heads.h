@@ -177,6 +177,10 @@ struct ScoreBias {
   int64_t rows = 0, columns = 0;
 
   void operator()(int64_t b, int64_t h, int64_t i, T* row) const {
+    (*this)(b, h, i, row, 0, columns);
+  }
+  /// Only columns [begin, end), to a row that starts there.
+  void operator()(int64_t b, int64_t h, int64_t i, T* row, int64_t begin, int64_t end) const {
     const T* first = nullptr;
     const T* second = nullptr;
     if (!absent(mask)) first = mask.data<T>() + (b * rows + i) * columns;
@@ -185,13 +189,13 @@ struct ScoreBias {
       second = bias.data<T>() + ((b0 * bias.dim(1) + h0) * rows + i) * columns;
     }
     // The mask takes the bias first: next to -10000 the last digits of a score are lost either way.
-    for (int64_t j = 0; j < columns; ++j) {
+    for (int64_t j = begin; j < end; ++j, ++row) {
       if (first != nullptr && second != nullptr)
-        row[j] += first[j] + second[j];
+        *row += first[j] + second[j];
       else if (first != nullptr)
-        row[j] += first[j];
+        *row += first[j];
       else if (second != nullptr)
-        row[j] += second[j];
+        *row += second[j];
     }
   }
 };

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ops/kernels/cast.h"
+#include "ops/kernels/movement.h"
 
 namespace tombolo::ops {
 
@@ -127,7 +128,6 @@ Result<Tensor> extend_one(const KernelContext& context, const KvCache& cache, co
 Result<KvCache> read_kv_cache(const KernelContext& context, size_t past, size_t scale,
                               const Tensor& now) {
   KvCache cache;
-  cache.windowed = context.attributes.get_int("sliding_window_cache", 0) != 0;
   const int64_t bits = context.attributes.get_int("kv_cache_bit_width", 8);
   CHECK_OK(read_quantization(context, "k_quant_type", scale, now, cache.key_scale));
   CHECK_OK(read_quantization(context, "v_quant_type", scale + 1, now, cache.value_scale));
@@ -139,10 +139,21 @@ Result<KvCache> read_kv_cache(const KernelContext& context, size_t past, size_t 
   if ((cache.key == nullptr) != (cache.value == nullptr))
     return context.error("past_key and past_value must be given together");
   cache.given = cache.key != nullptr;
+  const bool windowed = context.attributes.get_int("sliding_window_cache", 0) != 0;
+  if (windowed && !cache.given)
+    return context.error("sliding_window_cache needs past_key and past_value");
   if (!cache.given) return cache;
   if (cache.key->rank() != 4)
     return context.error("past_key must have rank 4, is " + to_string(*cache.key));
   cache.capacity = cache.key->dim(2);
+  if (windowed) {
+    cache.window = context.attributes.get_int("local_window_size", -1);
+    if (cache.window < 1 || cache.window > cache.capacity)
+      return context.error(
+          "sliding_window_cache needs a local_window_size from 1 to the steps of the cache, which "
+          "are " +
+          std::to_string(cache.capacity) + "; is " + std::to_string(cache.window));
+  }
   for (const bool value : {false, true}) {
     const Tensor& tensor = value ? *cache.value : *cache.key;
     const bool quantised = value ? cache.value_scale.used : cache.key_scale.used;
@@ -169,6 +180,20 @@ Result<KvPair> extend_kv_cache(const KernelContext& context, const KvCache& cach
   TRY(pair.value, extend_one<T>(context, cache, cache.value, cache.value_scale, value, past,
                                 columns, type, pair.stored_value));
   return pair;
+}
+
+Result<Tensor> keep_steps(const KernelContext& context, const Tensor& cache,
+                          const std::vector<int64_t>& first, const std::vector<int64_t>& count,
+                          int64_t capacity) {
+  const int64_t heads = cache.dim(1), size = cache.dim(3);
+  TRY(Tensor kept, context.allocate(cache.dtype(), {{cache.dim(0), heads, capacity, size}}));
+  fill_zero(kept);
+  for (int64_t i = 0; i < cache.dim(0) * heads; ++i) {
+    const auto b = static_cast<size_t>(i / heads);
+    copy_elements(cache, (i * cache.dim(2) + first[b]) * size, kept, i * capacity * size,
+                  count[b] * size);
+  }
+  return kept;
 }
 
 template Result<KvPair> extend_kv_cache<float>(const KernelContext&, const KvCache&, const Tensor&,

@@ -15,9 +15,17 @@ struct KvQuantization {
   bool channel = false;  ///< per channel
 };
 
+/// How many of the last steps a cache for `capacity` of them keeps after `total`, of which each
+/// query sees `window` <= capacity (sliding_window_cache): as many as fit, and where they do not,
+/// room is made for more than one at once. They lie from the first row on, in order.
+inline int64_t resident_steps(int64_t total, int64_t capacity, int64_t window) {
+  const int64_t at_once = capacity - window + 1, excess = total - capacity;
+  return excess <= 0 ? total : total - at_once * ((excess + at_once - 1) / at_once);
+}
+
 struct KvCache {
   bool given = false;
-  bool windowed = false;
+  int64_t window = 0;    ///< steps that a query sees, if no more are kept than the capacity; else 0
   int64_t capacity = 0;  ///< steps that the given cache holds
   int bits = 8;
   const Tensor* key = nullptr;
@@ -40,6 +48,12 @@ template <typename T>
 Result<KvPair> extend_kv_cache(const KernelContext& context, const KvCache& cache,
                                const Tensor& key, const Tensor& value,
                                const std::vector<int64_t>& past, int64_t columns, DType type);
+
+/// Rows first[b] to first[b] + count[b] of each head of a cache [batch, heads, steps, size], zeros
+/// up to `capacity`.
+Result<Tensor> keep_steps(const KernelContext& context, const Tensor& cache,
+                          const std::vector<int64_t>& first, const std::vector<int64_t>& count,
+                          int64_t capacity);
 
 extern template Result<KvPair> extend_kv_cache<float>(const KernelContext&, const KvCache&,
                                                       const Tensor&, const Tensor&,

@@ -228,6 +228,63 @@ TEST_P(Attentions, OneTokenMore) {
       }
 }
 
+// A cache that lets go of steps: prompts that do not fit it, single steps before and after it is
+// full, several steps of which the first see what goes; batches whose sequences differ.
+TEST_P(Attentions, CacheOfWindow) {
+  const auto of = [](std::vector<int32_t> values) {
+    return Tensor::of<int32_t>(DType::kInt32,
+                               std::vector<int64_t>{static_cast<int64_t>(values.size())}, values);
+  };
+  struct Case {
+    int64_t batch, group, rows, capacity, window;
+    std::vector<int32_t> totals;
+    bool biased = false;
+  };
+  const Case cases[] = {{2, 2, 40, 16, 16, {40, 33}},      {2, 1, 9, 16, 12, {9, 3}},
+                        {2, 4, 1, 16, 16, {10, 57}, true}, {3, 3, 1, 20, 7, {20, 21, 90}},
+                        {1, 2, 25, 16, 9, {60}, true},     {1, 5, 3, 30, 12, {33}},
+                        {1, 2, 70, 130, 100, {400}},       {2, 1, 1, 1, 1, {5, 1}}};
+  for (const Case& c : cases)
+    for (const bool coded : {false, true}) {
+      constexpr int64_t kSize = 24;
+      const int64_t heads = 2 * c.group;
+      const int32_t total = *std::max_element(c.totals.begin(), c.totals.end());
+      std::vector<int32_t> last = c.totals;
+      for (int32_t& each : last) --each;
+      const auto past = [&] {
+        const std::vector<int64_t> dims = {c.batch, 2, c.capacity, kSize};
+        if (!coded) return numbers({c.batch, 2, c.capacity, kSize}, 1);
+        std::vector<int8_t> values(static_cast<size_t>(element_count(dims)));
+        for (int8_t& value : values) value = static_cast<int8_t>(engine_() % 256);
+        return Tensor::of<int8_t>(DType::kInt8, dims, values);
+      };
+      const std::string element = coded ? "int8" : "float";
+      agree(
+          "main (float[B,R,Q] q, float[B,R,48] k, float[B,R,48] v, " + element + "[B,2,C,24] a, " +
+              element +
+              "[B,2,C,24] b, int32[B] s, int32[1] t, float[N,12] c, float[N,12] d, "
+              "float[1,H,R,T] f) => (y, g, h) <float[1] w = {0.02}> { y, g, h = "
+              "com.microsoft.GroupQueryAttention <num_heads = " +
+              std::to_string(heads) +
+              ", kv_num_heads = 2, do_rotary = 1, sliding_window_cache = 1, local_window_size = " +
+              std::to_string(c.window) +
+              (coded ? ", k_quant_type = \"PER_TENSOR\", v_quant_type = \"PER_TENSOR\"" : "") +
+              "> (q, k, v, a, b, s, t, c, d, , " + (c.biased ? "f" : "") +
+              (coded ? ", , w, w" : "") + ") }",
+          {{"q", numbers({c.batch, c.rows, heads * kSize}, 1)},
+           {"k", numbers({c.batch, c.rows, 2 * kSize}, 1)},
+           {"v", numbers({c.batch, c.rows, 2 * kSize}, 1)},
+           {"a", past()},
+           {"b", past()},
+           {"s", of(last)},
+           {"t", of({total})},
+           {"c", numbers({total + 1, kSize / 2}, 1)},
+           {"d", numbers({total + 1, kSize / 2}, 1)},
+           {"f", numbers({1, heads, c.rows, total}, 1)}},
+          1e-5);
+    }
+}
+
 TEST_P(MicrosoftAttention, Masks) {
   const auto whole = [&]<typename T>(DType dtype, std::initializer_list<int64_t> dims, T below) {
     const std::vector<int64_t> shape(dims);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/microsoft/kv_cache.h"
 #include "runtime/kernels/attention/attention.h"
 #include "runtime/kernels/attention/rotate.h"
 #include "runtime/kernels/elementwise/binary.h"
@@ -43,6 +44,7 @@ struct GroupQueryState final : KernelState {
   bool has_past = false, causal = true, interleaved = false;
   bool packed = false;  ///< queries, keys and values lie behind one another
   int64_t window = -1;  ///< keys that a query sees; -1: all
+  bool evicts = false;  ///< the cache lets go of steps that no query sees any more
   bool sink = false;    ///< one more score of 0 where no sinks are given
   bool positions_given = false, norms = false;
   float scale = 1, softcap = 0, epsilon = 0;
@@ -112,7 +114,6 @@ bool plan_group_query(const KernelQuery& q, GroupQueryState& s) {
     if (q.has_input(i) && q.dtype(i) != (i == kPositions ? DType::kInt64 : DType::kFloat32))
       return false;
   }
-  if (attributes.get_int("sliding_window_cache", 0) != 0) return false;
   s.causal = s.sparse || attributes.get_int("causal", 1) != 0;
   if (!s.sparse && s.causal) s.window = attributes.get_int("local_window_size", -1);
   s.sink = !s.sparse && attributes.get_int("smooth_softmax", -1) == 1;
@@ -135,6 +136,8 @@ bool plan_group_query(const KernelQuery& q, GroupQueryState& s) {
           Dims(q.dims(i)) != Dims{s.batch, s.kv_heads, s.capacity, s.cached_size()})
         return false;
   }
+  s.evicts = !s.sparse && attributes.get_int("sliding_window_cache", 0) != 0;
+  if (s.evicts && (!s.has_past || !s.causal || s.window < 1 || s.window > s.capacity)) return false;
   for (const size_t i : {lengths, total})
     if (!q.has_input(i) || (q.dtype(i) != DType::kInt32 && q.dtype(i) != DType::kInt64))
       return false;
@@ -185,9 +188,38 @@ Result<std::unique_ptr<KernelState>> prepare_group_query(const PrepareContext& c
 /// How far each sequence is; see the reference kernel.
 struct Progress {
   int64_t columns = 0;
+  /// Steps in columns and, of them, from the cache.
   std::vector<int64_t> totals, past;
+  std::vector<int64_t> gone;     ///< steps before the first column
+  std::vector<int64_t> skipped;  ///< of the cache that are given, steps before the first column
+  std::vector<int64_t> stays;    ///< steps of the cache afterwards
   bool first = false;
+  bool staged = false;  ///< there are more columns than the cache has room for
 };
+
+/// Of caches that let go of steps: columns are what is in the cache afterwards. If queries see
+/// earlier ones, they are what is in it before and all new ones.
+void find_columns(const GroupQueryState& s, Progress& p) {
+  p.columns = s.capacity;
+  std::vector<int64_t> had;
+  for (size_t b = 0; b < p.totals.size(); ++b) {
+    const int64_t past = p.past[b];
+    had.push_back(ops::resident_steps(past, s.capacity, s.window));
+    p.stays.push_back(ops::resident_steps(p.totals[b], s.capacity, s.window));
+    if (std::max<int64_t>(0, past - s.window + 1) < p.totals[b] - p.stays[b] ||
+        past + s.rows > p.totals[b] - p.stays[b] + s.capacity)
+      p.staged = true;
+  }
+  for (size_t b = 0; b < p.totals.size(); ++b) {
+    const int64_t before = p.past[b] - had[b];  // of the first step that is given
+    const int64_t first = p.staged ? before : p.totals[b] - p.stays[b];
+    p.gone.push_back(first);
+    p.skipped.push_back(first - before);
+    p.past[b] -= first;
+    p.totals[b] -= first;
+    if (p.staged) p.columns = std::max(p.columns, p.past[b] + s.rows);
+  }
+}
 
 Result<Progress> read_progress(const KernelRun& run, const GroupQueryState& s) {
   Progress result;
@@ -199,7 +231,7 @@ Result<Progress> read_progress(const KernelRun& run, const GroupQueryState& s) {
   for (int64_t b = 0; b < s.batch; ++b) {
     const int64_t total = run.input(s.ports.lengths).get_int64(b) + (s.sparse ? 0 : 1);
     const int64_t past = s.has_past && !result.first ? total - s.rows : 0;
-    if (total < 1 || total > most || past < 0 || past > s.capacity ||
+    if (total < 1 || total > most || past < 0 || (past > s.capacity && !s.evicts) ||
         (!s.has_past && total > s.rows) ||
         (s.sparse && std::max(total, past + s.rows) > s.capacity))
       return runtime_error("seqlens_k has the value " + std::to_string(total - 1) + " with " +
@@ -221,6 +253,12 @@ Result<Progress> read_progress(const KernelRun& run, const GroupQueryState& s) {
     } else if (s.half != 0 && std::min(last, reached) >= s.positions)
       return runtime_error("position " + std::to_string(std::min(last, reached)) +
                            ", but cos_cache has " + std::to_string(s.positions) + " rows");
+  }
+  if (s.evicts) {
+    find_columns(s, result);
+  } else {
+    result.gone.resize(result.past.size());
+    result.skipped = result.gone;
   }
   return result;
 }
@@ -257,6 +295,22 @@ Result<Tensor> read_layout(const KernelRun& run, const GroupQueryState& s,
     }
   }
   return seen;
+}
+
+/// attention_bias, whose columns are those of all steps, for the columns that there are.
+Result<Tensor> bias_of_columns(const GroupQueryState& s, const Progress& progress,
+                               const Tensor& bias) {
+  const int64_t heads = bias.dim(1), given = bias.dim(3), columns = progress.columns;
+  TRY(Tensor own, Tensor::allocate(DType::kFloat32, {{s.batch, heads, s.rows, columns}}));
+  auto* to = own.data<float>();
+  for (int64_t i = 0; i < s.batch * heads * s.rows; ++i, to += columns) {
+    const int64_t b = i / (heads * s.rows), row = bias.dim(0) == 1 ? i % (heads * s.rows) : i;
+    const int64_t gone = progress.gone[static_cast<size_t>(b)];
+    const int64_t count = std::min(columns, given - gone);
+    std::copy_n(bias.data<float>() + row * given + gone, count, to);
+    std::fill_n(to + count, columns - count, 0.0f);
+  }
+  return own;
 }
 
 /// One head, normalised by its root mean square where there is a weight, and turned.
@@ -332,10 +386,12 @@ struct Steps {
 };
 
 /// Steps of head i of the coded keys (`which` is 1) or values as codes to `codes`, which may be
-/// null, and the floats of those that count to `to`. `past`: steps of the cache.
+/// null, and the floats of those that count to `to`. `past`: steps of the cache, without the first
+/// ones that are `skipped`.
 template <typename NewStep>
 void write_codes(const KernelRun& run, const GroupQueryState& s, size_t which, int64_t i,
-                 const Steps& steps, int64_t past, uint8_t* codes, float* to, NewStep&& new_step) {
+                 const Steps& steps, int64_t past, int64_t skipped, uint8_t* codes, float* to,
+                 NewStep&& new_step) {
   const size_t input = which == 1 ? kKeyScale : kValueScale;
   const bool channel = run.input(input).size() != 1;
   const CodedHead head(s, run.data<float>(input) + (channel ? i % s.kv_heads * s.size : 0),
@@ -343,7 +399,7 @@ void write_codes(const KernelRun& run, const GroupQueryState& s, size_t which, i
   const int64_t width = s.cached_size();
   if (steps.from < steps.old) {
     const auto* old = reinterpret_cast<const uint8_t*>(run.data<std::byte>(which + 2)) +
-                      (i * s.capacity + steps.from) * width;
+                      (i * s.capacity + skipped + steps.from) * width;
     const int64_t count = steps.old - steps.from;
     head.decode(old, count, to);
     if (codes != nullptr) std::memcpy(codes, old, static_cast<size_t>(count * width));
@@ -361,25 +417,46 @@ void write_codes(const KernelRun& run, const GroupQueryState& s, size_t which, i
                 static_cast<size_t>((steps.to - steps.fresh) * width));
 }
 
+/// What stays of all columns of the keys or values.
+void keep_last_steps(const GroupQueryState& s, const Progress& progress, const Tensor& all,
+                     Tensor& kept) {
+  const auto step = static_cast<int64_t>(bytes_of(s.cached())) * s.cached_size();
+  for (int64_t i = 0; i < s.batch * s.kv_heads; ++i) {
+    const auto b = static_cast<size_t>(i / s.kv_heads);
+    const int64_t count = progress.stays[b], first = progress.totals[b] - count;
+    std::byte* const to = kept.data<std::byte>() + i * s.capacity * step;
+    std::memcpy(to, all.data<std::byte>() + (i * progress.columns + first) * step,
+                static_cast<size_t>(count * step));
+    std::memset(to + count * step, 0, static_cast<size_t>((s.capacity - count) * step));
+  }
+}
+
 Status run_group_query(KernelRun& run) {
   const auto& s = run.state<GroupQueryState>();
   TRY(const Progress progress, read_progress(run, s));
   const int64_t columns = progress.columns;
   TRY(Tensor * y, run.output(0, DType::kFloat32, {{s.batch, s.rows, s.heads * s.size}}));
   const int64_t cache[] = {s.batch, s.kv_heads, columns, s.size};
-  Tensor rooms[2];
-  Tensor* codes[2] = {};
-  for (size_t i = 1; s.coded() && i < 3; ++i)
-    if (run.wants_output(i)) {
-      TRY(codes[i - 1],
-          run.output(i, s.cached(), {{s.batch, s.kv_heads, columns, s.cached_size()}}));
+  // Where there are more columns than the cache has room for, what stays of them is copied there.
+  Tensor rooms[2], staged[2], *kept[2] = {}, *codes[2] = {};
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t width = s.cached_size();
+    if (run.wants_output(i + 1)) {
+      const int64_t steps = s.evicts ? s.capacity : columns;
+      TRY(kept[i], run.output(i + 1, s.cached(), {{s.batch, s.kv_heads, steps, width}}));
     }
+    if (s.coded()) codes[i] = kept[i];
+    if (progress.staged && kept[i] != nullptr) {
+      TRY(staged[i], Tensor::allocate(s.cached(), {{s.batch, s.kv_heads, columns, width}}));
+      if (s.coded()) codes[i] = &staged[i];
+    }
+  }
   const float* cosine = s.half != 0 ? run.data<float>(s.ports.cosines) : nullptr;
   const float* sine = s.half != 0 ? run.data<float>(s.ports.sines) : nullptr;
   const auto angle = [&](int64_t b, int64_t row) {
     const auto at = static_cast<size_t>(b);
     if (s.positions_given) return run.data<int64_t>(kPositions)[b * s.rows + row] * s.half;
-    const int64_t position = progress.past[at] + row;
+    const int64_t position = progress.gone[at] + progress.past[at] + row;
     return (progress.first && position >= progress.totals[at] ? 1 : position) * s.half;
   };
   const auto weight_at = [&](size_t i) {
@@ -437,15 +514,21 @@ Status run_group_query(KernelRun& run) {
   const std::vector<float> zeros(s.sink ? static_cast<size_t>(s.heads) : 0);
   if (s.sink) data.sinks = zeros.data();
   if (!s.sparse && run.has_input(kHeadSink)) data.sinks = run.data<float>(kHeadSink);
+  Tensor biases;
   if (!s.sparse && run.has_input(kScoreBias)) {
     const Tensor& bias = run.input(kScoreBias);
     if (bias.dim(3) != run.input(s.ports.total).get_int64(0))
       return runtime_error("attention_bias must have total_sequence_length columns, is " +
                            to_string(bias));
-    data.mask = bias.data<float>();
-    shape.mask_columns = shape.mask_stride[2] = bias.dim(3);
-    shape.mask_stride[1] = bias.dim(1) == 1 ? 0 : s.rows * bias.dim(3);
-    shape.mask_stride[0] = bias.dim(0) == 1 ? 0 : bias.dim(1) * s.rows * bias.dim(3);
+    const Tensor* mask = &bias;
+    if (s.evicts) {
+      TRY(biases, bias_of_columns(s, progress, bias));
+      mask = &biases;
+    }
+    data.mask = mask->data<float>();
+    shape.mask_columns = shape.mask_stride[2] = mask->dim(3);
+    shape.mask_stride[1] = mask->dim(1) == 1 ? 0 : s.rows * mask->dim(3);
+    shape.mask_stride[0] = mask->dim(0) == 1 ? 0 : mask->dim(1) * s.rows * mask->dim(3);
   }
   Tensor seen;
   if (s.sparse) {
@@ -475,9 +558,8 @@ Status run_group_query(KernelRun& run) {
   const bool once = attention_reads_once(shape);
   float* cached[2] = {};
   for (const size_t i : {size_t(0), size_t(1)}) {
-    if (!s.coded() && run.wants_output(i + 1)) {
-      TRY(Tensor * out, run.output(i + 1, DType::kFloat32, cache));
-      cached[i] = out->data<float>();
+    if (!s.coded() && kept[i] != nullptr) {
+      cached[i] = (progress.staged ? staged[i] : *kept[i]).data<float>();
     } else if (!once) {
       TRY(rooms[i], Tensor::allocate(DType::kFloat32, cache));
       cached[i] = rooms[i].data<float>();
@@ -488,12 +570,14 @@ Status run_group_query(KernelRun& run) {
   // Keys and values: the cache, what is new, zeros.
   const auto make = [&](int64_t i, bool is_value, int64_t from, int64_t to, bool keep) {
     const int64_t b = i / s.kv_heads, h = i % s.kv_heads;
-    const int64_t past = progress.past[static_cast<size_t>(b)];
-    const Steps steps(from, to, past, std::min(s.rows, columns - past));
+    const auto sequence = static_cast<size_t>(b);
+    const int64_t past = progress.past[sequence], skipped = progress.skipped[sequence];
+    const int64_t room = s.evicts ? progress.totals[sequence] - past : columns - past;
+    const Steps steps(from, to, past, std::min(s.rows, room));
     const size_t which = is_value ? 2 : 1;
     float* const all = cached[is_value];
     if (!s.coded() && all == nullptr && steps.old == to)  // nobody keeps them: read where they are
-      return run.data<float>(which + 2) + (i * s.capacity + from) * s.size;
+      return run.data<float>(which + 2) + (i * s.capacity + skipped + from) * s.size;
     float* const floats = all != nullptr && (keep || !s.coded())
                               ? all + (i * columns + from) * s.size
                               : thread_floats(2, static_cast<size_t>((to - from) * s.size));
@@ -501,14 +585,14 @@ Status run_group_query(KernelRun& run) {
     if (s.coded()) {
       Tensor* const out = codes[is_value];
       const int64_t width = s.cached_size();
-      write_codes(run, s, which, i, steps, past,
+      write_codes(run, s, which, i, steps, past, skipped,
                   out == nullptr ? nullptr
                                  : reinterpret_cast<uint8_t*>(out->data<std::byte>()) +
                                        (i * columns + from) * width,
                   floats, fresh);
     } else {
       if (steps.from < steps.old)
-        std::memcpy(floats, run.data<float>(which + 2) + (i * s.capacity + from) * s.size,
+        std::memcpy(floats, run.data<float>(which + 2) + (i * s.capacity + skipped + from) * s.size,
                     static_cast<size_t>(steps.old - steps.from) * bytes);
       for (int64_t r = steps.old; r < steps.fresh; ++r)
         fresh(r - past, floats + (r - from) * s.size);
@@ -531,6 +615,8 @@ Status run_group_query(KernelRun& run) {
   const int64_t floats[] = {static_cast<int64_t>(attention_scratch_floats(shape))};
   TRY(Tensor scratch, Tensor::allocate(DType::kFloat32, floats));
   run_attention(shape, data, scratch.data<float>());
+  for (size_t i = 0; progress.staged && i < 2; ++i)
+    if (kept[i] != nullptr) keep_last_steps(s, progress, staged[i], *kept[i]);
   return ok();
 }
 
