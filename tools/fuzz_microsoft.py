@@ -213,7 +213,8 @@ def decoding(r):
     if coded:
         kind = "PER_CHANNEL" if channel else "PER_TENSOR"
         c.attributes |= dict(k_quant_type=kind, v_quant_type=kind, kv_cache_bit_width=8)
-    c.outputs = r.choice([1, 3, 3])
+    # Behind the steps that stay a cache of a window may hold anything.
+    c.outputs = 1 if windowed else r.choice([1, 3, 3])
     return "GroupQueryAttention", c
 
 

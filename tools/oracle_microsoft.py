@@ -83,6 +83,11 @@ def constant_of(kind, array, name):
     return TensorProto(name=name, data_type=kind, dims=array.shape, raw_data=np.ascontiguousarray(array).tobytes())
 
 
+def said(case, outputs):
+    """The outputs without what may be anything."""
+    return outputs if case.adjust is None or isinstance(outputs, str) else case.adjust(outputs)
+
+
 def run_peer(case, model):
     if case.reference is not None:
         outputs = case.reference(*case.inputs, **case.attrs)
@@ -96,8 +101,7 @@ def run_peer(case, model):
     session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     feed = {f"in_{i}": a for i, a in enumerate(case.inputs) if a is not None and i not in case.constants}
     if not case.shared:
-        outputs = session.run(None, feed)
-        return outputs if case.adjust is None else case.adjust(outputs)
+        return said(case, session.run(None, feed))
     # Caches that are updated in place: the output lies where the input does.
     binding = session.io_binding()
     values = {name: ort.OrtValue.ortvalue_from_numpy(array.copy()) for name, array in feed.items()}
@@ -215,6 +219,8 @@ def emit(binary, folder, sections):
         found = []
         for _ in range(400):
             case = rounded(generator(rng))
+            if case.adjust is not None:
+                continue
             try:
                 outputs = run_peer(case, build(case))
             except Exception:
@@ -308,7 +314,7 @@ def main():
                     if args.show > 3 and refused < 4:
                         print(f"  refused: {str(why)[:300]}\n    {describe(case)}")
                     continue
-                ours = run_ours(args.binary, case, model, folder)
+                ours = said(case, run_ours(args.binary, case, model, folder))
                 what = difference(case, ours, theirs)
                 if not what and same < 12:
                     what = wrong_inference(args.binary, case, model, ours, folder)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "operators.h"
+#include "ops/microsoft/kv_cache.h"
 
 namespace tombolo {
 namespace {
@@ -251,6 +252,11 @@ TEST_P(Attentions, CacheOfWindow) {
       const int32_t total = *std::max_element(c.totals.begin(), c.totals.end());
       std::vector<int32_t> last = c.totals;
       for (int32_t& each : last) --each;
+      // What lies behind the steps that stay is not said.
+      std::vector<uint8_t> stays;
+      for (const int32_t each : c.totals)
+        for (int64_t i = 0; i < c.capacity; ++i)
+          stays.push_back(i < ops::resident_steps(each, c.capacity, c.window));
       const auto past = [&] {
         const std::vector<int64_t> dims = {c.batch, 2, c.capacity, kSize};
         if (!coded) return numbers({c.batch, 2, c.capacity, kSize}, 1);
@@ -263,14 +269,16 @@ TEST_P(Attentions, CacheOfWindow) {
           "main (float[B,R,Q] q, float[B,R,48] k, float[B,R,48] v, " + element + "[B,2,C,24] a, " +
               element +
               "[B,2,C,24] b, int32[B] s, int32[1] t, float[N,12] c, float[N,12] d, "
-              "float[1,H,R,T] f) => (y, g, h) <float[1] w = {0.02}> { y, g, h = "
+              "float[1,H,R,T] f, bool[B,1,C,1] m) => (y, x, z) <float[1] w = {0.02}, " +
+              element +
+              " nought = {0}> { y, g, h = "
               "com.microsoft.GroupQueryAttention <num_heads = " +
               std::to_string(heads) +
               ", kv_num_heads = 2, do_rotary = 1, sliding_window_cache = 1, local_window_size = " +
               std::to_string(c.window) +
               (coded ? ", k_quant_type = \"PER_TENSOR\", v_quant_type = \"PER_TENSOR\"" : "") +
               "> (q, k, v, a, b, s, t, c, d, , " + (c.biased ? "f" : "") +
-              (coded ? ", , w, w" : "") + ") }",
+              (coded ? ", , w, w" : "") + ")\nx = Where (m, g, nought)\nz = Where (m, h, nought) }",
           {{"q", numbers({c.batch, c.rows, heads * kSize}, 1)},
            {"k", numbers({c.batch, c.rows, 2 * kSize}, 1)},
            {"v", numbers({c.batch, c.rows, 2 * kSize}, 1)},
@@ -280,7 +288,9 @@ TEST_P(Attentions, CacheOfWindow) {
            {"t", of({total})},
            {"c", numbers({total + 1, kSize / 2}, 1)},
            {"d", numbers({total + 1, kSize / 2}, 1)},
-           {"f", numbers({1, heads, c.rows, total}, 1)}},
+           {"f", numbers({1, heads, c.rows, total}, 1)},
+           {"m", Tensor::of<uint8_t>(DType::kBool, std::vector<int64_t>{c.batch, 1, c.capacity, 1},
+                                     stays)}},
           1e-5);
     }
 }

@@ -417,7 +417,7 @@ void write_codes(const KernelRun& run, const GroupQueryState& s, size_t which, i
                 static_cast<size_t>((steps.to - steps.fresh) * width));
 }
 
-/// What stays of all columns of the keys or values.
+/// What stays of all columns of the keys or values. What lies behind them may be anything.
 void keep_last_steps(const GroupQueryState& s, const Progress& progress, const Tensor& all,
                      Tensor& kept) {
   const auto step = static_cast<int64_t>(bytes_of(s.cached())) * s.cached_size();
@@ -427,7 +427,6 @@ void keep_last_steps(const GroupQueryState& s, const Progress& progress, const T
     std::byte* const to = kept.data<std::byte>() + i * s.capacity * step;
     std::memcpy(to, all.data<std::byte>() + (i * progress.columns + first) * step,
                 static_cast<size_t>(count * step));
-    std::memset(to + count * step, 0, static_cast<size_t>((s.capacity - count) * step));
   }
 }
 
@@ -500,7 +499,9 @@ Status run_group_query(KernelRun& run) {
   shape.q_heads = s.heads;
   shape.kv_heads = s.kv_heads;
   shape.rows = s.rows;
-  shape.columns = columns;
+  // Behind the steps that stay a cache that lets go of some may hold anything.
+  shape.columns =
+      s.evicts ? *std::max_element(progress.totals.begin(), progress.totals.end()) : columns;
   shape.size = shape.value_size = s.size;
   shape.q = {s.rows * query_step, s.size, query_step};
   shape.y = {s.rows * s.heads * s.size, s.size, s.heads * s.size};
@@ -526,7 +527,8 @@ Status run_group_query(KernelRun& run) {
       mask = &biases;
     }
     data.mask = mask->data<float>();
-    shape.mask_columns = shape.mask_stride[2] = mask->dim(3);
+    shape.mask_columns = std::min(mask->dim(3), shape.columns);
+    shape.mask_stride[2] = mask->dim(3);
     shape.mask_stride[1] = mask->dim(1) == 1 ? 0 : s.rows * mask->dim(3);
     shape.mask_stride[0] = mask->dim(0) == 1 ? 0 : mask->dim(1) * s.rows * mask->dim(3);
   }
