@@ -1,5 +1,5 @@
 // Tree ensembles of ai.onnx.ml: every test is "x <= split", the children of a node lie side by
-// side, and eight walks go down at a time without a branch.
+// side, and sixteen walks go down at a time without a branch.
 
 #include <algorithm>
 #include <atomic>
@@ -189,7 +189,7 @@ bool FlatForest<T>::place(const Forest& forest, size_t root, int32_t slot,
   return true;
 }
 
-constexpr int kWalks = 8;
+constexpr int kWalks = 16;
 
 template <bool kGeneral, typename T>
 inline int32_t step(const FlatNode<T>* nodes, int32_t at, const T* row) {
@@ -203,30 +203,43 @@ inline int32_t step(const FlatNode<T>* nodes, int32_t at, const T* row) {
   return node.child + static_cast<int32_t>(!yes);
 }
 
-/// Walk i goes from at[i] to its leaf, at most `depth` steps away, looking at rows[i].
-template <bool kGeneral, typename T>
-void walk(const FlatNode<T>* nodes, const T* const* rows, int32_t depth, int32_t* at) {
-  int32_t a[kWalks];
-  const T* r[kWalks];
-  std::copy_n(at, kWalks, a);
-  std::copy_n(rows, kWalks, r);
+/// Walk i of kCount goes from at[i] to its leaf, at most `depth` steps away, looking at row(i).
+template <bool kGeneral, int kCount, typename T, typename Row>
+inline void go_down(const FlatNode<T>* nodes, Row&& row, int32_t depth, int32_t* at) {
+  int32_t a[kCount];
+  std::copy_n(at, kCount, a);
   // So few steps are taken faster than asked about.
   constexpr int32_t kFew = 8;
   for (int32_t k = std::min(depth, kFew); k > 0; --k)
-#pragma GCC unroll 8
-    for (int i = 0; i < kWalks; ++i) a[i] = step<kGeneral>(nodes, a[i], r[i]);
+#pragma GCC unroll 16
+    for (int i = 0; i < kCount; ++i) a[i] = step<kGeneral>(nodes, a[i], row(i));
   for (int32_t moved = depth > kFew; moved != 0;) {
     moved = 0;
-#pragma GCC unroll 8
-    for (int i = 0; i < kWalks; ++i) a[i] = step<kGeneral>(nodes, a[i], r[i]);
-#pragma GCC unroll 8
-    for (int i = 0; i < kWalks; ++i) {
-      const int32_t next = step<kGeneral>(nodes, a[i], r[i]);
+#pragma GCC unroll 16
+    for (int i = 0; i < kCount; ++i) a[i] = step<kGeneral>(nodes, a[i], row(i));
+#pragma GCC unroll 16
+    for (int i = 0; i < kCount; ++i) {
+      const int32_t next = step<kGeneral>(nodes, a[i], row(i));
       moved |= next ^ a[i];
       a[i] = next;
     }
   }
-  std::copy_n(a, kWalks, at);
+  std::copy_n(a, kCount, at);
+}
+
+/// kWalks of rows of their own.
+template <bool kGeneral, typename T>
+void walk(const FlatNode<T>* nodes, const T* const* rows, int32_t depth, int32_t* at) {
+  const T* r[kWalks];
+  std::copy_n(rows, kWalks, r);
+  go_down<kGeneral, kWalks>(
+      nodes, [&](int i) { return r[i]; }, depth, at);
+}
+/// kWalks of one row.
+template <bool kGeneral, typename T>
+void walk_row(const FlatNode<T>* nodes, const T* row, int32_t depth, int32_t* at) {
+  go_down<kGeneral, kWalks>(
+      nodes, [&](int) { return row; }, depth, at);
 }
 
 struct TreeState final : KernelState {
@@ -333,27 +346,40 @@ struct Sums {
   Sums(const TreeState& s, int64_t rows)
       : state(s),
         targets(static_cast<size_t>(s.forest().targets)),
+        sum(s.aggregate() == Aggregate::kSum || s.aggregate() == Aggregate::kAverage),
         values(targets * static_cast<size_t>(rows)),
         voted(values.size()) {}
 
+  /// Leaves of rows from `row` on, `next` (0 or 1) rows apart, in their order.
   template <typename T>
-  void add(const FlatForest<T>& flat, int64_t row, int32_t leaf) {
+  void add(const FlatForest<T>& flat, int64_t row, int64_t next, const int32_t* leaves, int64_t n) {
     const size_t at = static_cast<size_t>(row) * targets;
-    const bool sum =
-        state.aggregate() == Aggregate::kSum || state.aggregate() == Aggregate::kAverage;
-    if (sum && !flat.weights.empty()) {
-      if (targets == 1) {
-        values[at] += flat.weights[static_cast<size_t>(leaf)];
-        return;
+    const size_t apart = static_cast<size_t>(next) * targets;
+    if (!sum || flat.weights.empty()) {
+      for (int64_t i = 0; i < n; ++i) {
+        const size_t to = at + static_cast<size_t>(i) * apart;
+        state.forest().add_votes(static_cast<size_t>(flat.source[static_cast<size_t>(leaves[i])]),
+                                 state.aggregate(), std::span(values).subspan(to, targets),
+                                 std::span(voted).subspan(to, targets));
       }
-      const double* weight =
-          flat.weights.data() +
-          static_cast<size_t>(flat.leaf_rows[static_cast<size_t>(leaf)]) * targets;
-      for (size_t t = 0; t < targets; ++t) values[at + t] += weight[t];
-    } else {
-      state.forest().add_votes(static_cast<size_t>(flat.source[static_cast<size_t>(leaf)]),
-                               state.aggregate(), std::span(values).subspan(at, targets),
-                               std::span(voted).subspan(at, targets));
+      return;
+    }
+    const double* const weights = flat.weights.data();
+    double* to = values.data() + at;
+    if (targets == 1) {
+      if (next == 0) {
+        double one = *to;
+        for (int64_t i = 0; i < n; ++i) one += weights[leaves[i]];
+        *to = one;
+      } else {
+        for (int64_t i = 0; i < n; ++i) to[i] += weights[leaves[i]];
+      }
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i, to += apart) {
+      const double* const weight =
+          weights + static_cast<size_t>(flat.leaf_rows[static_cast<size_t>(leaves[i])]) * targets;
+      for (size_t t = 0; t < targets; ++t) to[t] += weight[t];
     }
   }
   void clear() {
@@ -371,6 +397,7 @@ struct Sums {
 
   const TreeState& state;
   size_t targets;
+  bool sum;
   std::vector<double> values;
   std::vector<uint8_t> voted;
 };
@@ -415,17 +442,16 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
   };
   const auto trees = static_cast<int64_t>(flat.roots.size());
   auto* const fn = flat.general ? &walk<true, T> : &walk<false, T>;
+  auto* const row_fn = flat.general ? &walk_row<true, T> : &walk_row<false, T>;
   const FlatNode<T>* nodes = flat.nodes.data();
   const auto by_trees = [&](const T* row, int64_t begin, int64_t end, int32_t* leaves) {
-    const T* same[kWalks];
-    std::fill_n(same, kWalks, row);
     for (int64_t t = begin; t < end; t += kWalks) {
       int32_t at[kWalks];
       const int64_t n = std::min<int64_t>(kWalks, end - t);
       for (int64_t i = 0; i < kWalks; ++i)
         at[i] = flat.roots[static_cast<size_t>(t + std::min(i, n - 1))];
       const auto first = flat.depths.begin() + t;
-      fn(nodes, same, *std::max_element(first, first + n), at);
+      row_fn(nodes, row, *std::max_element(first, first + n), at);
       std::copy_n(at, n, leaves + (t - begin));
     }
   };
@@ -448,23 +474,26 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
     Sums sums(state, 1);
     for (int64_t row = 0; row < rows; ++row) {
       sums.clear();
-      for (int64_t t = 0; t < trees; ++t)
-        sums.add(flat, 0, leaves[static_cast<size_t>(row * trees + t)]);
+      sums.add(flat, 0, 0, leaves.data() + row * trees, trees);
       sums.finish(0, room, row, to);
     }
     return;
   }
-  // Blocks of rows, all of them down one tree before the next.
-  constexpr int64_t kBlock = 64;
-  const int64_t blocks = (rows + kBlock - 1) / kBlock;
-  run.parallel_for(blocks, std::max<int64_t>(1, kWork / (kBlock * std::max<int64_t>(1, trees))),
+  // Blocks of rows, all of them down one tree before the next: of large ones each tree comes from
+  // far less often. Each thread has as many.
+  constexpr int64_t kLeast = 64, kMost = 512;
+  const int64_t threads = run.options().threads == 1 ? 1 : 2 * run.options().threads;
+  const int64_t wanted = ((rows + kMost - 1) / kMost + threads - 1) / threads * threads;
+  const int64_t most = std::max(kLeast, (rows + wanted - 1) / wanted);
+  const int64_t blocks = (rows + most - 1) / most;
+  run.parallel_for(blocks, std::max<int64_t>(1, kWork / (most * std::max<int64_t>(1, trees))),
                    [&](int64_t first, int64_t last) {
                      std::vector<double> room;
                      std::vector<T> wide, mirror;
                      std::vector<int32_t> leaves;
-                     Sums sums(state, kBlock);
+                     Sums sums(state, most);
                      for (int64_t block = first; block < last; ++block) {
-                       const int64_t begin = block * kBlock, n = std::min(kBlock, rows - begin);
+                       const int64_t begin = block * most, n = std::min(most, rows - begin);
                        const T* x = read(begin, n, wide, mirror);
                        sums.clear();
                        // Rows that are left go down several trees at a time.
@@ -480,13 +509,12 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
                              from[i] = x + std::min(r + i, n - 1) * features;
                            }
                            fn(nodes, from, flat.depths[t], at);
-                           for (int64_t i = 0; i < std::min<int64_t>(kWalks, n - r); ++i)
-                             sums.add(flat, r + i, at[i]);
+                           sums.add(flat, r, 1, at, std::min<int64_t>(kWalks, n - r));
                          }
                        for (int64_t r = together; r < n; ++r) {
                          leaves.resize(static_cast<size_t>(trees));
                          by_trees(x + r * features, 0, trees, leaves.data());
-                         for (const int32_t leaf : leaves) sums.add(flat, r, leaf);
+                         sums.add(flat, r, 0, leaves.data(), trees);
                        }
                        for (int64_t r = 0; r < n; ++r) sums.finish(r, room, begin + r, to);
                      }
