@@ -190,6 +190,26 @@ TEST_P(Microsoft, ManyRowsTimesWeightsOfFewBits) {
         }
 }
 
+// Some rows of floats, which tiles take as pieces: of halves there are fewer.
+TEST_P(Microsoft, SomeRowsTimesWeightsOfFewBits) {
+  for (const int64_t m : {13, 16, 17, 40})
+    for (const int64_t n : {7, 16, 33, 70})
+      for (const int64_t bits : {4, 8})
+        for (const int type : {1, 10, 16}) {
+          const int64_t block = m == 17 ? 64 : 32, k = 3 * block - 9;
+          agree("main (float[M," + std::to_string(k) + "] x, float[" + std::to_string(n) +
+                    "] b) => (y) <" + constant("w", {n, 3, block * bits / 8}) + ", " +
+                    constant_scales("s", {n * 3}) + ", " +
+                    constant("z", {n * ((3 * bits + 7) / 8)}) +
+                    "> { h = Cast <to = " + std::to_string(type) +
+                    "> (x)\n f = Cast <to = 1> (h)\n y = com.microsoft.MatMulNBits <K = " +
+                    std::to_string(k) + ", N = " + std::to_string(n) +
+                    ", bits = " + std::to_string(bits) + ", block_size = " + std::to_string(block) +
+                    "> (f, w, s, " + (n % 2 == 0 ? "z, " : ", ") + ", b) }",
+                {{"x", numbers({m, k}, 1)}, {"b", numbers({n}, 1)}}, 1e-5);
+        }
+}
+
 TEST_P(Microsoft, ProductsWithFormatsOfBitsandbytes) {
   for (const int64_t m : {1, 3, 30})
     for (const int kind : {0, 1})

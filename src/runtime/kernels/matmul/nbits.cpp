@@ -23,6 +23,7 @@
 #include "runtime/kernels/matmul/gemm_digits.h"
 #include "runtime/kernels/matmul/nbits.h"
 #include "runtime/kernels/matmul/nbits_pairs.h"
+#include "runtime/kernels/matmul/nbits_pieces.h"
 #include "runtime/kernels/pair_products-inl.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/quant/qgemm.h"
@@ -801,6 +802,9 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   std::optional<ZeroTerms> zeros;
   // An infinity has a sign that its terms would not agree on.
   if (digits && s.has_zeros) digits = zeros.emplace(s, packed, m, a).finite();
+  if (!digits && nbits_pieces_fit(s, m) &&
+      nbits_gemm_pieces(s, m, a, packed, panel_bytes(s), bias, y))
+    return;
   // Three products of bytes take less time than one of floats and widening for it, unless many rows
   // share that or sums are of short blocks; without VNNI only those of a row or two with codes of 4
   // bits.

@@ -83,8 +83,8 @@ using NbitsTileFn = void(const NbitsTile&, int rows);
 NbitsTileFn* nbits_vnni_tile();
 
 /// Columns [0, 32) of two panels (the second may be null) as bf16, in pairs of
-/// k: [k / 2][32][2].
+/// k: [k / 2][32][2]. Not `scaled`: codes less their zero points, which bf16 holds.
 void nbits_widen_bf16(const NbitsShape& shape, const std::byte* first, const std::byte* second,
-                      std::byte* out);
+                      std::byte* out, bool scaled = true);
 
 }  // namespace tombolo

@@ -160,7 +160,7 @@ TOMBOLO_BF16 inline __m512 weight(__m512i word, __m512 zero, __m512 scale) {
 }
 
 template <bool kEight>
-TOMBOLO_BF16 void widen(const NbitsShape& s, const std::byte* at, std::byte* out) {
+TOMBOLO_BF16 void widen(const NbitsShape& s, bool scaled, const std::byte* at, std::byte* out) {
   // Odd ones above even ones, column by column.
   alignas(64) uint16_t order[32];
   for (int i = 0; i < 16; ++i) {
@@ -172,7 +172,7 @@ TOMBOLO_BF16 void widen(const NbitsShape& s, const std::byte* at, std::byte* out
   const int64_t blocks = s.blocks();
   for (int64_t b = 0; b < blocks; ++b) {
     const std::byte* tail = at + kBytes / 8 * s.block;
-    const __m512 scale = _mm512_loadu_ps(tail);
+    const __m512 scale = scaled ? _mm512_loadu_ps(tail) : _mm512_set1_ps(1);
     __m512i number = _mm512_set1_epi32(kEight ? 128 : 8);
     if (s.has_zeros) {
       __m128i bytes;
@@ -202,10 +202,10 @@ TOMBOLO_BF16 void widen(const NbitsShape& s, const std::byte* at, std::byte* out
 NbitsTileFn* nbits_vnni_tile() { return has_vnni() ? &run_vnni : nullptr; }
 
 void nbits_widen_bf16(const NbitsShape& shape, const std::byte* first, const std::byte* second,
-                      std::byte* out) {
+                      std::byte* out, bool scaled) {
   auto* const fn = shape.kind == NbitsKind::kEight ? &widen<true> : &widen<false>;
-  fn(shape, first, out);
-  if (second != nullptr) fn(shape, second, out + 64);
+  fn(shape, scaled, first, out);
+  if (second != nullptr) fn(shape, scaled, second, out + 64);
 }
 
 }  // namespace tombolo
@@ -214,7 +214,7 @@ void nbits_widen_bf16(const NbitsShape& shape, const std::byte* first, const std
 
 namespace tombolo {
 NbitsTileFn* nbits_vnni_tile() { return nullptr; }
-void nbits_widen_bf16(const NbitsShape&, const std::byte*, const std::byte*, std::byte*) {}
+void nbits_widen_bf16(const NbitsShape&, const std::byte*, const std::byte*, std::byte*, bool) {}
 }  // namespace tombolo
 
 #endif
