@@ -1,25 +1,29 @@
 """Measures Tombolo beside ONNX Runtime on networks that PyTorch's own exporters wrote: torchvision, timm and transformers.
 
     python bench/exported.py make FOLDER [--only REGEX] [--jobs 2]
+    python bench/exported.py quantise FOLDER QUANTISED [--only REGEX] [--each 2]
     python bench/exported.py measure TOMBOLO FOLDER [--only REGEX] [--threads 1] [--out FILE] [--onnxruntime LIB]
 
 Needs torch, torchvision, timm, transformers, scipy, onnx, onnxscript and onnxruntime. Weights are random with a seed; statistics of batch
 normalisation, too, which by default would hide mistakes. Each network is exported by both exporters of torch.onnx: of the
 one that builds on torch.export with the sizes as they are, of the one that builds on TorchScript with a batch of any size
 (and a text of any length). What one of them cannot export is listed and left out.
+`quantise` writes each export in some of the ways of bench/quantised.py (8 bits, weights of 4 bits in blocks, 16-bit floats), by
+turns; `measure` takes that folder, too.
 """
 import argparse
 import glob
 import os
 import re
-import statistics
+import shutil
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-import hold
-import run
+import numpy as np
+
+import beside
 
 EXPORTERS = ("dynamo", "script")
 
@@ -206,7 +210,6 @@ def export(name, exporter, folder):
     import logging
     import warnings
 
-    import numpy as np
     import torch
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
@@ -290,35 +293,43 @@ def make(folder, only, jobs):
         list(pool.map(one, pairs))
 
 
-def measure(tombolo, folder, only, threads, runs, seconds, library, out):
-    library = hold.onnxruntime_library(library)
-    lines = ["| network | Tombolo, ms | ONNX Runtime, ms | ratio | outputs' relative rms apart |", "| --- | --- | --- | --- | --- |"]
-    ratios = []
+def quantise(folder, target, only, each):
+    """`each` ways for each export of `folder`, each in a process of its own: quantisers leave much memory taken."""
+    import quantised
+    paths = sorted(glob.glob(os.path.join(folder, "*", "model.onnx")))
+    for index, path in enumerate(paths):
+        source = os.path.dirname(path)
+        for k in range(each):
+            way = quantised.EXPORTED_WAYS[(index * each + k) % len(quantised.EXPORTED_WAYS)]
+            name = f"{os.path.basename(source)}.{way}"
+            kept = os.path.join(target, name)
+            if not re.search(only, name) or os.path.exists(kept) or os.path.exists(kept + ".failed"):
+                continue
+            os.makedirs(target, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=target) as temporary:
+                code = ("import sys, numpy, quantised; source, target, way = sys.argv[1:]; "
+                        "quantised.quantise(source + '/model.onnx', target + '/model.onnx', way, dict(numpy.load(source + '/inputs.npz')))")
+                try:
+                    done = subprocess.run([sys.executable, "-c", code, source, temporary, way], cwd=os.path.dirname(os.path.abspath(__file__)), capture_output=True, text=True, timeout=400)
+                    why = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no message"])[-1]
+                except subprocess.TimeoutExpired:
+                    why = "over 400 s"
+                if why:
+                    with open(kept + ".failed", "w") as file:
+                        file.write(why + "\n")
+                else:
+                    os.mkdir(kept)
+                    shutil.copy(os.path.join(source, "inputs.npz"), kept)
+                    os.rename(os.path.join(temporary, "model.onnx"), os.path.join(kept, "model.onnx"))
+            print(name, why[:150], flush=True)
+
+
+def cases(folder, only):
     for path in sorted(glob.glob(os.path.join(folder, "*", "model.onnx"))):
         name = os.path.basename(os.path.dirname(path))
-        if not re.search(only, name):
-            continue
-        try:
-            found, why = run.measure(tombolo, library, path, name, {}, threads, runs, seconds, ["--inputs", os.path.join(os.path.dirname(path), "inputs.npz")])
-        except subprocess.TimeoutExpired as late:
-            found, why = None, f"over {late.timeout:.0f} s"
-        if found is None:
-            lines.append(f"| {name} | - | - | - | {why[:150]} |")
-        else:
-            ours, *theirs = found["sides"]
-            ours, times = ours["median_ms"], [s["median_ms"] for s in theirs if not s["failure"] and s["median_ms"]]
-            if times:
-                ratios.append(min(times) / ours)
-                apart = max([o["relative_rms"] or 0 for o in found["outputs"]] or [0])
-                lines.append(f"| {name} | {ours:.3f} | {min(times):.3f} | {min(times) / ours:.2f} | {apart:.1e} |")
-            else:
-                lines.append(f"| {name} | {ours:.3f} | - | - | ONNX Runtime does not run it |")
-        print(lines[-1], flush=True)
-    if ratios:
-        lines += ["", f"{len(ratios)} networks on {threads} threads: median {statistics.median(ratios):.2f}, below 1: {sum(r < 1 for r in ratios)}."]
-    if out:
-        with open(out, "w") as file:
-            file.write("\n".join(lines) + "\n")
+        if re.search(only, name):
+            with np.load(os.path.join(os.path.dirname(path), "inputs.npz")) as inputs:
+                yield (name,), path, dict(inputs)
 
 
 def main():
@@ -328,15 +339,12 @@ def main():
     making.add_argument("folder")
     making.add_argument("--only", default=".")
     making.add_argument("--jobs", type=int, default=2)
-    measuring = does.add_parser("measure")
-    measuring.add_argument("tombolo")
-    measuring.add_argument("folder")
-    measuring.add_argument("--only", default=".")
-    measuring.add_argument("--threads", type=int, default=1)
-    measuring.add_argument("--runs", type=int, default=5)
-    measuring.add_argument("--seconds", type=float, default=0.4)
-    measuring.add_argument("--onnxruntime")
-    measuring.add_argument("--out")
+    quantising = does.add_parser("quantise")
+    quantising.add_argument("folder")
+    quantising.add_argument("quantised")
+    quantising.add_argument("--only", default=".")
+    quantising.add_argument("--each", type=int, default=2)
+    beside.add_arguments(does.add_parser("measure"))
     one = does.add_parser("one", help="of make: exports one network here")
     one.add_argument("name")
     one.add_argument("exporter", choices=EXPORTERS)
@@ -346,8 +354,10 @@ def main():
         export(args.name, args.exporter, args.folder)
     elif args.does == "make":
         make(args.folder, args.only, args.jobs)
+    elif args.does == "quantise":
+        quantise(os.path.abspath(args.folder), os.path.abspath(args.quantised), args.only, args.each)
     else:
-        measure(args.tombolo, args.folder, args.only, args.threads, args.runs, args.seconds, args.onnxruntime, args.out)
+        beside.measure(args, ("network",), cases(args.folder, args.only))
 
 
 if __name__ == "__main__":

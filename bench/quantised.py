@@ -31,6 +31,11 @@ STATIC = {"qdq_u8s8": ("QDQ", "QUInt8", "QInt8", {}), "qdq_s8s8_channels": ("QDQ
           "qdq_symmetric": ("QDQ", "QInt8", "QInt8", {"extra_options": {"ActivationSymmetric": True}})}
 DYNAMIC = {"dynamic_u8": "QUInt8", "dynamic_s8": "QInt8"}
 WAYS = [*STATIC, *DYNAMIC]
+# Ways for networks that exporters wrote (bench/exported.py): weights alone in blocks (bits, block, symmetric, format), and 16-bit floats.
+BLOCKS = {"blocks_4": (4, 32, False, "QOperator"), "blocks_4_symmetric": (4, 128, True, "QOperator"), "blocks_4_qdq": (4, 32, True, "QDQ"), "blocks_8": (8, 32, False, "QOperator")}
+MORE_DYNAMIC = {"dynamic_s8_channels": {"per_channel": True, "reduce_range": True}}
+FLOAT16 = "float16"
+EXPORTED_WAYS = [*STATIC, *DYNAMIC, *MORE_DYNAMIC, *BLOCKS, FLOAT16]
 SIZES = {"batch": 1, "sequence": 64}
 
 
@@ -46,16 +51,28 @@ def random_inputs(model, rng):
     return feed
 
 
-def quantise(source, target, way):
+def quantise(source, target, way, feed=None):
+    """The network of file `source` to file `target`; a static way calibrates on `feed`, by default random inputs."""
     from onnxruntime import quantization as q
-    if way in DYNAMIC:
-        q.quantize_dynamic(source, target, weight_type=q.QuantType[DYNAMIC[way]])
+    if way in DYNAMIC or way in MORE_DYNAMIC:
+        q.quantize_dynamic(source, target, weight_type=q.QuantType[DYNAMIC.get(way, "QInt8")], **MORE_DYNAMIC.get(way, {}))
+        return
+    if way in BLOCKS:
+        from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+        bits, block, symmetric, form = BLOCKS[way]
+        quantiser = MatMulNBitsQuantizer(onnx.load(source), bits=bits, block_size=block, is_symmetric=symmetric, accuracy_level=4, quant_format=q.QuantFormat[form])
+        quantiser.process()
+        onnx.save(quantiser.model.model, target)
+        return
+    if way == FLOAT16:
+        from onnxruntime.transformers.float16 import convert_float_to_float16
+        onnx.save(convert_float_to_float16(onnx.load(source), keep_io_types=True), target)
         return
     form, activations, weights, more = STATIC[way]
     folded = target + ".folded.onnx"
     try:
         q.shape_inference.quant_pre_process(source, folded, skip_symbolic_shape=True)
-        feeds = [random_inputs(onnx.load(folded, load_external_data=False), np.random.default_rng(1))]
+        feeds = [feed or random_inputs(onnx.load(folded, load_external_data=False), np.random.default_rng(1))]
         reader = type("Reader", (q.CalibrationDataReader,), {"get_next": lambda self: feeds.pop() if feeds else None})()
         q.quantize_static(folded, target, reader, quant_format=q.QuantFormat[form], activation_type=q.QuantType[activations], weight_type=q.QuantType[weights], **more)
     finally:

@@ -1,0 +1,56 @@
+"""Tombolo beside ONNX Runtime on many model files, a row of a table for each: what exported.py, decoders.py and estimators.py share."""
+import os
+import statistics
+import subprocess
+import tempfile
+
+import numpy as np
+
+import hold
+import run
+
+
+def add_arguments(parser):
+    """Those of `measure`: the binary, the folder of models and how long to look at each."""
+    parser.add_argument("tombolo")
+    parser.add_argument("folder")
+    parser.add_argument("--only", default=".")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.15)
+    parser.add_argument("--onnxruntime")
+    parser.add_argument("--out")
+
+
+def measure(args, head, cases):
+    """Prints a row for each of `cases`: (the cells under `head`, the model's path, its inputs by name)."""
+    library = hold.onnxruntime_library(args.onnxruntime)
+    lines = [f"| {' | '.join(head)} | Tombolo, ms | ONNX Runtime, ms | ratio | outputs' relative rms apart |", "| --- " * (len(head) + 4) + "|"]
+    ratios = []
+    for cells, path, feed in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            inputs = os.path.join(folder, "inputs.npz")
+            np.savez(inputs, **feed)
+            try:
+                found, why = run.measure(args.tombolo, library, path, cells[0], {}, args.threads, args.runs, args.seconds, ["--inputs", inputs])
+            except subprocess.TimeoutExpired as late:
+                found, why = None, f"over {late.timeout:.0f} s"
+        row = f"| {' | '.join(str(c) for c in cells)} |"
+        if found is None:
+            lines.append(f"{row} - | - | - | {why[:150]} |")
+        else:
+            ours, *theirs = found["sides"]
+            ours, times = ours["median_ms"], [s["median_ms"] for s in theirs if not s["failure"] and s["median_ms"]]
+            if times:
+                ratios.append(min(times) / ours)
+                apart = max([o["relative_rms"] or 0 for o in found["outputs"]] or [0])
+                lines.append(f"{row} {ours:.4f} | {min(times):.4f} | {min(times) / ours:.2f} | {apart:.1e} |")
+            else:
+                lines.append(f"{row} {ours:.4f} | - | - | ONNX Runtime does not run it |")
+        print(lines[-1], flush=True)
+    if ratios:
+        lines += ["", f"{len(ratios)} rows on {args.threads} threads: median {statistics.median(ratios):.2f}, lowest {min(ratios):.2f}, below 1: {sum(r < 1 for r in ratios)}."]
+        print(lines[-1])
+    if args.out:
+        with open(args.out, "w") as file:
+            file.write("\n".join(lines) + "\n")
