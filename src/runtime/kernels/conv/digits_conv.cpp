@@ -257,9 +257,12 @@ class Pointwise {
   struct Floats {
     const Pointwise& run;
     int64_t row, first, count;
+    int64_t width;  ///< with channels that only fill up a step
     static const float* at(const void* argument, int64_t row, float* room) {
       const auto& self = *static_cast<const Floats*>(argument);
       copy_row(self.run.input(self.row + row, self.first, self.count), room);
+      // B has zeros there, but what lies in the room may be no number.
+      std::fill(room + self.count, room + self.width, 0.0f);
       return room;
     }
   };
@@ -313,7 +316,7 @@ class Pointwise {
   void multiply(int64_t block, const Inputs& inputs, const Room& digits, DigitResult result,
                 int64_t from, int64_t to) const {
     const int64_t row = block * cut_.rows, count = cut_.rows_at(block);
-    const Floats floats{*this, row, inputs.first, inputs.count};
+    const Floats floats{*this, row, inputs.first, inputs.count, inputs.panels.k};
     const DigitRows a{.digits = digits.digits,
                       .tile = digit_tile_bytes(inputs.count),
                       .scales = digits.scales,
