@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "rooms.h"
 #include "runtime/kernels/conv/block.h"
 #include "runtime/kernels/conv/digits_winograd.h"
 #include "runtime/kernels/isa.h"
@@ -209,10 +210,8 @@ TEST_F(DigitsConvolution, GivesWhatVectorsGive) {
       if (turn % 2 == 0) p.bias = normal(c.groups * blocks_of(c.out_channels) * kBlock);
       if (turn % 3 == 0) p.residual = normal(c.batch * p.out_floats());
       p.activation = activations[turn++ % std::size(activations)];
-      // What this thread has in its rooms is no number, and nobody else takes part.
-      set_thread_count(1);
-      for (int slot = 0; slot < 7; ++slot)
-        std::fill_n(thread_floats(slot, 1 << 16), 1 << 16, std::nanf(""));
+      set_thread_count(1);  // nobody else has rooms
+      spoil_rooms();
       const std::vector<float> got = p.by_digits(), want = p.by_vectors();
       const float size = std::sqrt(static_cast<float>(p.s.depth()));
       SCOPED_TRACE("case " + std::to_string(&c - kCases));
@@ -236,10 +235,8 @@ TEST_F(DigitsConvolution, LeavesOddImagesToVectors) {
       const int64_t last = (c.groups * blocks_of(c.in_channels) - 1) * p.s.in_plane();
       p.x[static_cast<size_t>(p.s.in_plane() / 2 * kBlock + 3)] = odd;
       p.x[static_cast<size_t>((last + p.s.in_plane() / 3) * kBlock)] = odd;
-      // What this thread has in its rooms is no number, and nobody else takes part.
-      set_thread_count(1);
-      for (int slot = 0; slot < 7; ++slot)
-        std::fill_n(thread_floats(slot, 1 << 16), 1 << 16, std::nanf(""));
+      set_thread_count(1);  // nobody else has rooms
+      spoil_rooms();
       const std::vector<float> got = p.by_digits(), want = p.by_vectors();
       const float size = std::sqrt(static_cast<float>(p.s.depth()));
       SCOPED_TRACE("case " + std::to_string(&c - kCases));

@@ -11,6 +11,7 @@
 
 #include "each_isa.h"
 #include "ir/text/parser.h"
+#include "rooms.h"
 #include "runtime/session.h"
 
 namespace tombolo {
@@ -77,6 +78,7 @@ class Operators : public EachIsa {
       sessions[i] = *std::move(session);
     }
     for (const std::vector<NamedValue>& inputs : turns) {
+      spoil_rooms();
       auto got = sessions[0]->run(inputs), want = sessions[1]->run(inputs);
       ASSERT_TRUE(got) << main << got.error().where << ": " << got.error().message;
       ASSERT_TRUE(want) << main << want.error().message;

@@ -450,7 +450,7 @@ float* thread_floats(int slot, size_t count) {
     std::unique_ptr<float, Free> data;
     size_t size = 0;
   };
-  static thread_local Buffer buffers[7];
+  static thread_local Buffer buffers[kThreadRooms];
   Buffer& buffer = buffers[slot];
   if (buffer.size < count || buffer.size == 0) {
     const size_t size = (count + 1024) / 1024 * 1024;

@@ -83,9 +83,10 @@ int64_t near_bytes();
 /// weights. `parts`: how many of an image threads could share; few do not come out even.
 bool images_apart(int64_t batch, int64_t weight_floats, int64_t parts);
 
-/// Memory of the calling thread, 64-byte aligned, valid until its next call. `slot` tells apart
-/// what is needed at the same time (0 to 6; 4 to 6: gemm() itself).
+/// Memory of the calling thread, 64-byte aligned, with anything in it, valid until its next call.
+/// `slot` tells apart what is needed at the same time (0 to 6; 4 to 6: gemm() itself).
 float* thread_floats(int slot, size_t count);
+inline constexpr int kThreadRooms = 7;  ///< slots
 /// So few threads have one piece each where a piece begins with what nobody has asked for yet. Of
 /// more some are slower than the others (they share a core, or their machine with others): there
 /// are several pieces for each.
