@@ -133,6 +133,9 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
                                                 std::min(pixels, (p + 1) * width), runs[p - first]);
             for (int64_t k0 = 0; k0 == 0 || k0 < depth; k0 += step) {
               const int64_t k = std::min(step, depth - k0);
+              // Columns that are not there may hold anything but denormal numbers, which take long.
+              if (last == panels && pixels % width != 0)
+                std::fill_n(columns + (panels - 1 - first) * panel, k * width, 0.0f);
               // Some rows of all panels, then the next: what lies side by side in the image is read
               // together.
               for (int64_t from = k0; from < k0 + k; from += kRows)
