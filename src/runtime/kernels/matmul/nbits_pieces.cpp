@@ -205,7 +205,8 @@ TOMBOLO_PIECES void run_tile(const Tile& t) {
   if constexpr (kWide) add_scaled(last + kHalf, kTall, right, t.total + kHalf);
 }
 
-/// total[rows][16] = y, or where that is null the bias, or nothing.
+/// total[32][16] = y, or where that is null the bias, or nothing; rows that are not there are
+/// zeros: what lies there may be denormal numbers, which take long.
 TOMBOLO_PIECES void begin_total(const float* y, int64_t ldy, int64_t rows, int64_t columns,
                                 const float* bias, float* total) {
   const auto lanes = static_cast<__mmask16>((1U << columns) - 1);
@@ -213,6 +214,7 @@ TOMBOLO_PIECES void begin_total(const float* y, int64_t ldy, int64_t rows, int64
   for (int64_t i = 0; i < rows; ++i)
     _mm512_store_ps(total + i * kLanes,
                     y != nullptr ? _mm512_maskz_loadu_ps(lanes, y + i * ldy) : all);
+  for (int64_t i = rows; i < kRows; ++i) _mm512_store_ps(total + i * kLanes, _mm512_setzero_ps());
 }
 TOMBOLO_PIECES void end_total(const float* total, int64_t rows, int64_t columns, float* y,
                               int64_t ldy) {
