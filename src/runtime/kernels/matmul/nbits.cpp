@@ -679,12 +679,13 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
 }
 
 /// Blocks [from, to) of `columns` columns, those of whole panels, as floats: out[k][column], rows
-/// `columns` long. Columns that are not there are left as they are.
+/// `columns` long. Columns that are not there are zeros.
 void widen_columns(const NbitsShape& s, const std::byte* packed, int64_t first, int64_t columns,
                    int64_t from, int64_t to, float* out) {
   using Fn = void(const Panel&, int64_t, int64_t, float*, int64_t);
   Fn* const widen_panel = TOMBOLO_TARGET(Fn, widen).get();
   const int64_t width = nbits_panel();
+  if (first + columns > s.n) std::fill_n(out, (to - from) * s.block * columns, 0.0f);
   for (int64_t at = 0; at < columns && first + at < s.n; at += width)
     widen_panel(panel_at(s, packed, (first + at) / width), from, to, out + at, columns);
 }
@@ -743,7 +744,6 @@ struct WidePanels {
   static const float* panel(const void* argument, int64_t panel, float* room) {
     const auto& [s, packed] = *static_cast<const WidePanels*>(argument);
     const int64_t first = panel * kDigitsWidth;
-    if (first + kDigitsWidth > s.n) std::fill_n(room, s.blocks() * s.block * kDigitsWidth, 0.0f);
     widen_columns(s, packed, first, kDigitsWidth, 0, s.blocks(), room);
     return room;
   }
