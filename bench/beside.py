@@ -1,5 +1,7 @@
 """Tombolo beside ONNX Runtime on many model files, a row of a table for each: what exported.py, decoders.py and estimators.py share."""
+import glob
 import os
+import re
 import statistics
 import subprocess
 import tempfile
@@ -20,6 +22,21 @@ def add_arguments(parser):
     parser.add_argument("--seconds", type=float, default=0.15)
     parser.add_argument("--onnxruntime")
     parser.add_argument("--out")
+
+
+def models(folder, only, pattern="model.onnx"):
+    """(name, path) of the models one folder down whose names fit `only`: that of the folder, and of the file where it is another."""
+    for path in sorted(glob.glob(os.path.join(folder, "*", pattern))):
+        name, file = os.path.basename(os.path.dirname(path)), os.path.basename(path)
+        name += "" if file == "model.onnx" else f"/{file[:-5]}"
+        if re.search(only, name):
+            yield name, path
+
+
+def inputs_of(path):
+    """What inputs.npz beside a model holds."""
+    with np.load(os.path.join(os.path.dirname(path), "inputs.npz")) as inputs:
+        return dict(inputs)
 
 
 def measure(args, head, cases):

@@ -8,7 +8,6 @@ versions: what cannot be imported is left out). Networks have four layers, 384 w
 of 128 tokens, on one token behind 128 and, from the builder, on 16 behind 64; encoders on 128.
 """
 import argparse
-import glob
 import os
 import re
 import shutil
@@ -141,17 +140,12 @@ def feed_of(model, rows, past):
 
 def cases(folder, only):
     import onnx
-    for path in sorted(glob.glob(os.path.join(folder, "*", "*.onnx"))):
-        name = os.path.basename(os.path.dirname(path))
-        built = name.startswith("builder")
-        name = name if built else f"{name}/{os.path.basename(path)[:-5]}"
-        if not re.search(only, name):
-            continue
+    for name, path in beside.models(folder, only, "*.onnx"):
         model = onnx.load(path, load_external_data=False)
         has_past = any("past" in i.name for i in model.graph.input)
         tokens = [(128, 0)] if not path.endswith("with_past_model.onnx") else []
         tokens += [(1, 128)] if has_past else []
-        tokens += [(16, 64)] if built else []
+        tokens += [(16, 64)] if name.startswith("builder") else []
         for rows, past in tokens:
             yield (name, f"{rows} behind {past}" if past else rows), path, feed_of(model, rows, past)
 

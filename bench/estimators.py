@@ -7,7 +7,6 @@ Needs scikit-learn, skl2onnx, lightgbm, xgboost, catboost, onnxmltools and onnxr
 transformer, clusterer and outlier detector of scikit-learn that skl2onnx knows is trained on synthetic data with a seed; what is not exported is listed.
 """
 import argparse
-import glob
 import os
 import re
 import signal
@@ -193,12 +192,8 @@ def make(folder, only):
 
 def cases(folder, only, rows):
     import onnx
-    for path in sorted(glob.glob(os.path.join(folder, "*", "model.onnx"))):
-        name = os.path.basename(os.path.dirname(path))
-        if not re.search(only, name):
-            continue
-        with np.load(os.path.join(os.path.dirname(path), "inputs.npz")) as inputs:
-            feeds = dict(inputs)
+    for name, path in beside.models(folder, only):
+        feeds = beside.inputs_of(path)
         names = [i.name for i in onnx.load(path).graph.input]
         for count in rows:
             yield (name, count), path, {(k if k in names else names[0]): v[:count] for k, v in feeds.items()}

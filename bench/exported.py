@@ -12,7 +12,6 @@ one that builds on torch.export with the sizes as they are, of the one that buil
 turns; `measure` takes that folder, too.
 """
 import argparse
-import glob
 import os
 import re
 import shutil
@@ -265,71 +264,51 @@ def export(name, exporter, folder):
     np.savez(os.path.join(folder, "inputs.npz"), **{k: v.numpy() for k, v in inputs.items() if k in used})
 
 
+def write_apart(target, command, kept=()):
+    """Runs `command` and a folder for its files in a process of its own; they and copies of `kept` become `target`, or why not `target`.failed."""
+    if os.path.exists(target) or os.path.exists(target + ".failed"):
+        return
+    parent = os.path.dirname(target)
+    os.makedirs(parent, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent) as temporary:
+        try:
+            done = subprocess.run([sys.executable, *command, temporary], cwd=os.path.dirname(os.path.abspath(__file__)), capture_output=True, text=True, timeout=400)
+            why = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no message"])[-1]
+        except subprocess.TimeoutExpired:
+            why = "over 400 s"
+        if why:
+            with open(target + ".failed", "w") as file:
+                file.write(why + "\n")
+        else:
+            os.mkdir(target)
+            for file in os.listdir(temporary):
+                os.rename(os.path.join(temporary, file), os.path.join(target, file))
+            for file in kept:
+                shutil.copy(file, target)
+    print(os.path.basename(target), why[:150], flush=True)
+
+
 def make(folder, only, jobs):
-    os.makedirs(folder, exist_ok=True)
-
-    def one(pair):
-        name, exporter = pair
-        target = os.path.join(folder, f"{name}.{exporter}")
-        if os.path.exists(target) or os.path.exists(target + ".failed"):
-            return
-        with tempfile.TemporaryDirectory(dir=folder) as temporary:
-            try:
-                done = subprocess.run([sys.executable, __file__, "one", name, exporter, temporary], capture_output=True, text=True, timeout=400)
-                why = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no message"])[-1]
-            except subprocess.TimeoutExpired:
-                why = "over 400 s"
-            if why:
-                with open(target + ".failed", "w") as file:
-                    file.write(why + "\n")
-            else:
-                os.mkdir(target)
-                for file in os.listdir(temporary):
-                    os.rename(os.path.join(temporary, file), os.path.join(target, file))
-        print(f"{name}.{exporter}", why[:150], flush=True)
-
     pairs = [(n, e) for n in names() for e in EXPORTERS if re.search(only, f"{n}.{e}")]
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(one, pairs))
+        list(pool.map(lambda pair: write_apart(os.path.join(folder, ".".join(pair)), [os.path.abspath(__file__), "one", *pair]), pairs))
 
 
 def quantise(folder, target, only, each):
     """`each` ways for each export of `folder`, each in a process of its own: quantisers leave much memory taken."""
     import quantised
-    paths = sorted(glob.glob(os.path.join(folder, "*", "model.onnx")))
-    for index, path in enumerate(paths):
-        source = os.path.dirname(path)
+    code = ("import sys, beside, quantised; source, way, target = sys.argv[1:]; "
+            "quantised.quantise(source, target + '/model.onnx', way, beside.inputs_of(source))")
+    for index, (name, path) in enumerate(beside.models(folder, ".")):
         for k in range(each):
             way = quantised.EXPORTED_WAYS[(index * each + k) % len(quantised.EXPORTED_WAYS)]
-            name = f"{os.path.basename(source)}.{way}"
-            kept = os.path.join(target, name)
-            if not re.search(only, name) or os.path.exists(kept) or os.path.exists(kept + ".failed"):
-                continue
-            os.makedirs(target, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=target) as temporary:
-                code = ("import sys, numpy, quantised; source, target, way = sys.argv[1:]; "
-                        "quantised.quantise(source + '/model.onnx', target + '/model.onnx', way, dict(numpy.load(source + '/inputs.npz')))")
-                try:
-                    done = subprocess.run([sys.executable, "-c", code, source, temporary, way], cwd=os.path.dirname(os.path.abspath(__file__)), capture_output=True, text=True, timeout=400)
-                    why = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no message"])[-1]
-                except subprocess.TimeoutExpired:
-                    why = "over 400 s"
-                if why:
-                    with open(kept + ".failed", "w") as file:
-                        file.write(why + "\n")
-                else:
-                    os.mkdir(kept)
-                    shutil.copy(os.path.join(source, "inputs.npz"), kept)
-                    os.rename(os.path.join(temporary, "model.onnx"), os.path.join(kept, "model.onnx"))
-            print(name, why[:150], flush=True)
+            if re.search(only, f"{name}.{way}"):
+                write_apart(os.path.join(target, f"{name}.{way}"), ["-c", code, path, way], [os.path.join(os.path.dirname(path), "inputs.npz")])
 
 
 def cases(folder, only):
-    for path in sorted(glob.glob(os.path.join(folder, "*", "model.onnx"))):
-        name = os.path.basename(os.path.dirname(path))
-        if re.search(only, name):
-            with np.load(os.path.join(os.path.dirname(path), "inputs.npz")) as inputs:
-                yield (name,), path, dict(inputs)
+    for name, path in beside.models(folder, only):
+        yield (name,), path, beside.inputs_of(path)
 
 
 def main():
@@ -353,7 +332,7 @@ def main():
     if args.does == "one":
         export(args.name, args.exporter, args.folder)
     elif args.does == "make":
-        make(args.folder, args.only, args.jobs)
+        make(os.path.abspath(args.folder), args.only, args.jobs)
     elif args.does == "quantise":
         quantise(os.path.abspath(args.folder), os.path.abspath(args.quantised), args.only, args.each)
     else:

@@ -203,28 +203,28 @@ inline int32_t step(const FlatNode<T>* nodes, int32_t at, const T* row) {
   return node.child + static_cast<int32_t>(!yes);
 }
 
-/// Walk i of kCount goes from at[i] to its leaf, at most `depth` steps away, looking at row(i).
-template <bool kGeneral, int kCount, typename T, typename Row>
+/// Walk i goes from at[i] to its leaf, at most `depth` steps away, looking at row(i).
+template <bool kGeneral, typename T, typename Row>
 inline void go_down(const FlatNode<T>* nodes, Row&& row, int32_t depth, int32_t* at) {
-  int32_t a[kCount];
-  std::copy_n(at, kCount, a);
+  int32_t a[kWalks];
+  std::copy_n(at, kWalks, a);
   // So few steps are taken faster than asked about.
   constexpr int32_t kFew = 8;
   for (int32_t k = std::min(depth, kFew); k > 0; --k)
 #pragma GCC unroll 16
-    for (int i = 0; i < kCount; ++i) a[i] = step<kGeneral>(nodes, a[i], row(i));
+    for (int i = 0; i < kWalks; ++i) a[i] = step<kGeneral>(nodes, a[i], row(i));
   for (int32_t moved = depth > kFew; moved != 0;) {
     moved = 0;
 #pragma GCC unroll 16
-    for (int i = 0; i < kCount; ++i) a[i] = step<kGeneral>(nodes, a[i], row(i));
+    for (int i = 0; i < kWalks; ++i) a[i] = step<kGeneral>(nodes, a[i], row(i));
 #pragma GCC unroll 16
-    for (int i = 0; i < kCount; ++i) {
+    for (int i = 0; i < kWalks; ++i) {
       const int32_t next = step<kGeneral>(nodes, a[i], row(i));
       moved |= next ^ a[i];
       a[i] = next;
     }
   }
-  std::copy_n(a, kCount, at);
+  std::copy_n(a, kWalks, at);
 }
 
 /// kWalks of rows of their own.
@@ -232,13 +232,13 @@ template <bool kGeneral, typename T>
 void walk(const FlatNode<T>* nodes, const T* const* rows, int32_t depth, int32_t* at) {
   const T* r[kWalks];
   std::copy_n(rows, kWalks, r);
-  go_down<kGeneral, kWalks>(
+  go_down<kGeneral>(
       nodes, [&](int i) { return r[i]; }, depth, at);
 }
 /// kWalks of one row.
 template <bool kGeneral, typename T>
 void walk_row(const FlatNode<T>* nodes, const T* row, int32_t depth, int32_t* at) {
-  go_down<kGeneral, kWalks>(
+  go_down<kGeneral>(
       nodes, [&](int) { return row; }, depth, at);
 }
 
