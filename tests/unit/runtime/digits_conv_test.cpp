@@ -210,7 +210,6 @@ TEST_F(DigitsConvolution, GivesWhatVectorsGive) {
       if (turn % 2 == 0) p.bias = normal(c.groups * blocks_of(c.out_channels) * kBlock);
       if (turn % 3 == 0) p.residual = normal(c.batch * p.out_floats());
       p.activation = activations[turn++ % std::size(activations)];
-      set_thread_count(1);  // nobody else has rooms
       spoil_rooms();
       const std::vector<float> got = p.by_digits(), want = p.by_vectors();
       const float size = std::sqrt(static_cast<float>(p.s.depth()));
