@@ -869,6 +869,28 @@ def MoE(rng):
 
 
 @generator
+def MoESparseMixer(rng):
+    rows, hidden, inner, experts = (int(v) for v in rng.integers(2, 7, 4))
+    # Near ones, so that some count beside the best.
+    scores = (f32(rng, rows, experts) * pick(rng, 1, 0.02) + rng.integers(-2, 3)).astype(np.float32)
+
+    def reference(x, scores, first, absent, second, **_):
+        # The runtime's kernel for the CPU takes no notice of the attribute: PhiMoE's formula, in evaluation.
+        y = np.zeros_like(x, np.float64)
+        for row in range(rows):
+            left = scores[row].astype(np.float64)
+            for _ in range(2):
+                best = int(left.argmax())
+                near = (left[best] - left) / np.maximum(np.abs(scores[row]), left[best]) <= 0.02
+                weight = 1 / np.exp(left[near] - left[best]).sum()
+                y[row] += weight * (second[best].astype(np.float64) @ np.maximum(first[best].astype(np.float64) @ x[row], 0))
+                left[best] = -np.inf
+        return y.astype(np.float32)
+    return Case("MoE", [f32(rng, rows, hidden), scores, f32(rng, experts, inner, hidden), None, f32(rng, experts, hidden, inner)],
+                {"k": 2, "use_sparse_mixer": 1}, reference=reference, rtol=1e-3, atol=1e-3)
+
+
+@generator
 def QMoE(rng):
     rows, hidden, inner, experts = int(rng.integers(1, 7)), 32, 32, int(rng.integers(2, 5))
     bits = int(pick(rng, 4, 8))

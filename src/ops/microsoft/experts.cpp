@@ -9,6 +9,7 @@
 #include "ops/infer_helpers.h"
 #include "ops/kernels/gemm.h"
 #include "ops/microsoft/block_weights.h"
+#include "ops/microsoft/sparse_mixer.h"
 #include "ops/schema.h"
 
 namespace tombolo::ops {
@@ -67,43 +68,53 @@ Result<Activation> read_activation_kind(const KernelContext& context) {
   return context.error("activation_type is \"" + std::string(result.kind) + "\"");
 }
 
-/// The weights of the k experts for each row: softmax over all experts, the best k of them, their
-/// sum made 1 on request. Equal scores: the lower expert.
-struct Route {
-  int64_t expert;
-  double weight;
-};
-std::vector<Route> route(const float* scores, const float* weights, int64_t experts, int64_t k,
-                         bool normalize) {
-  std::vector<int64_t> order(static_cast<size_t>(experts));
-  for (int64_t e = 0; e < experts; ++e) order[static_cast<size_t>(e)] = e;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
-  const auto peak = static_cast<double>(scores[order[0]]);
-  double total = 0;
-  for (int64_t e = 0; e < experts; ++e) total += std::exp(static_cast<double>(scores[e]) - peak);
-  std::vector<Route> result;
-  double chosen = 0;
-  for (int64_t i = 0; i < k; ++i) {
-    const int64_t expert = order[static_cast<size_t>(i)];
-    const double weight = weights != nullptr
-                              ? static_cast<double>(weights[expert])
-                              : std::exp(static_cast<double>(scores[expert]) - peak) / total;
-    result.push_back({expert, weight});
-    chosen += weight;
+/// The k experts of a row: the best k by a softmax over all, equal scores the lower one, or the two
+/// of the sparse mixer; the sum of what counts of them made 1 on request.
+struct Router {
+  int64_t experts, k;
+  bool mixes, normalize;
+
+  std::vector<MixedExpert> operator()(const float* scores, const float* weights) const {
+    std::vector<MixedExpert> result;
+    if (mixes) {
+      const auto mixed = sparse_mixer(scores, experts);
+      result.assign(mixed.begin(), mixed.end());
+    } else {
+      result = best(scores);
+    }
+    double chosen = 0;
+    for (MixedExpert& each : result) {
+      if (weights != nullptr) each.weight = static_cast<double>(weights[each.expert]);
+      chosen += each.weight;
+    }
+    if (normalize && chosen > 0)
+      for (MixedExpert& each : result) each.weight /= chosen;
+    return result;
   }
-  if (normalize && chosen > 0)
-    for (Route& each : result) each.weight /= chosen;
-  return result;
-}
+
+ private:
+  std::vector<MixedExpert> best(const float* scores) const {
+    std::vector<int64_t> order(static_cast<size_t>(experts));
+    for (int64_t e = 0; e < experts; ++e) order[static_cast<size_t>(e)] = e;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
+    const auto peak = static_cast<double>(scores[order[0]]);
+    double total = 0;
+    for (int64_t e = 0; e < experts; ++e) total += std::exp(static_cast<double>(scores[e]) - peak);
+    std::vector<MixedExpert> result;
+    for (int64_t i = 0; i < k; ++i) {
+      const int64_t expert = order[static_cast<size_t>(i)];
+      result.push_back({expert, std::exp(static_cast<double>(scores[expert]) - peak) / total});
+    }
+    return result;
+  }
+};
 
 Status run_experts(KernelContext& context, const Tensor& input, const Experts& experts,
                    const Tensor* router_weights) {
   TRY(const Tensor* probs, context.input(1));
   const auto& attributes = context.attributes;
   TRY(const Activation activation, read_activation_kind(context));
-  if (attributes.get_int("use_sparse_mixer", 0) != 0)
-    return unsupported("the sparse mixer of a mixture of experts");
   const int64_t rows = experts.hidden == 0 ? 0 : input.size() / experts.hidden;
   const int64_t k = attributes.get_int("k", 1);
   CHECK_OK(check_dims(context, "router_probs", *probs, {{rows, experts.count}}));
@@ -118,7 +129,12 @@ Status run_experts(KernelContext& context, const Tensor& input, const Experts& e
       router_weights == nullptr ? Result<Tensor>(Tensor()) : as<float>(context, *router_weights));
   TRY(Tensor y, context.allocate(DType::kFloat32, input.dims()));
   std::fill_n(y.data<float>(), y.size(), 0.0f);
-  const bool normalize = attributes.get_int("normalize_routing_weights", 0) != 0;
+  const Router router{experts.count, k, attributes.get_int("use_sparse_mixer", 0) != 0,
+                      attributes.get_int("normalize_routing_weights", 0) != 0};
+  if (router.mixes && (k != kMixedExperts || experts.count < kMixedExperts))
+    return context.error("use_sparse_mixer takes two experts of two or more: k is " +
+                         std::to_string(k) + ", there are " + std::to_string(experts.count) +
+                         " experts");
   const int64_t wide = experts.first.out, inner = experts.inner;
   const int64_t sizes[] = {wide + inner + inner + experts.hidden};
   CHECK_OK(context.allocate(DType::kFloat32, sizes));  // counts what a thread needs
@@ -127,11 +143,10 @@ Status run_experts(KernelContext& context, const Tensor& input, const Experts& e
     float *a = buffer.data(), *b = a + wide, *c = b + inner, *d = c + inner;
     for (int64_t row = begin; row < end; ++row) {
       const float* from = x.data<float>() + row * experts.hidden;
-      const std::vector<Route> routes =
-          route(scores.data<float>() + row * experts.count,
-                absent(given) ? nullptr : given.data<float>() + row * experts.count, experts.count,
-                k, normalize);
-      for (const Route& each : routes) {
+      const std::vector<MixedExpert> routes =
+          router(scores.data<float>() + row * experts.count,
+                 absent(given) ? nullptr : given.data<float>() + row * experts.count);
+      for (const MixedExpert& each : routes) {
         experts.first.run(each.expert, 1, from, a);
         if (experts.third.given()) experts.third.run(each.expert, 1, from, c);
         for (int64_t i = 0; i < inner; ++i) {

@@ -228,11 +228,14 @@ TEST_P(Microsoft, MixturesOfExperts) {
           "\"swiglu\", swiglu_fusion = 2, activation_alpha = 1.7"}) {
       const std::vector<NamedValue> inputs = {
           {"x", numbers({rows, 24}, 1)}, {"r", numbers({rows, 4}, 1)}, {"b", numbers({4, 32}, 1)}};
+      const bool mixes = activation == std::string("\"silu\"");
       const bool gated = std::string(activation).find("fusion") != std::string::npos;
       const int64_t inner = gated ? 16 : 32;
       const std::string head = "main (float[R,24] x, float[R,4] r, float[4,32] b) => (y) <";
       const std::string attributes =
-          "<k = 2, normalize_routing_weights = 1, activation_type = " + std::string(activation);
+          std::string("<k = 2, ") +
+          (mixes ? "use_sparse_mixer = 1" : "normalize_routing_weights = 1") +
+          ", activation_type = " + activation;
       agree(head + constant_scales("w", {4, 32, 24}) + ", " + constant_scales("v", {4, 24, inner}) +
                 "> { y = com.microsoft.MoE " + attributes + "> (x, r, w, b, v) }",
             inputs, 1e-5);

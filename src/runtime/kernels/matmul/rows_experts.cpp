@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/microsoft/sparse_mixer.h"
 #include "runtime/kernels/blocks.h"
 #include "runtime/kernels/elementwise/unary.h"
 #include "runtime/kernels/isa.h"
@@ -37,7 +38,7 @@ struct ExpertLayer {
 struct ExpertsState final : KernelState {
   int64_t rows = 1, count = 1, hidden = 1, inner = 1, k = 1;
   bool codes = false, bytes = false;  ///< bytes: what meets codes may be rounded to bytes
-  bool gated = false, interleaved = false, swiglu = false, normalize = false;
+  bool gated = false, interleaved = false, swiglu = false, mixes = false, normalize = false;
   Unary activation = Unary::kRelu;
   float alpha = 1, beta = 0, limit = 0;
   ExpertLayer layers[3];
@@ -127,8 +128,7 @@ bool plan_experts(const KernelQuery& q, ExpertsState& s) {
   s.codes = q.node.op_type() == "QMoE";
   const auto& attributes = q.attributes;
   if (active_isa() == Isa::kScalar || q.inputs.size() < 5 || !is_f32_or_short(q.dtype(0)) ||
-      !is_f32_or_short(q.dtype(kScores)) || attributes.get_int("use_sparse_mixer", 0) != 0 ||
-      !read_activation(q, s))
+      !is_f32_or_short(q.dtype(kScores)) || !read_activation(q, s))
     return false;
   const auto x = q.dims(0), first = q.dims(2);
   if ((x.size() != 2 && x.size() != 3) || first.size() != 3 || element_count(x) < 1 ||
@@ -139,9 +139,10 @@ bool plan_experts(const KernelQuery& q, ExpertsState& s) {
   s.rows = element_count(x) / s.hidden;
   s.inner = s.gated ? first[1] / 2 : first[1];
   s.k = attributes.get_int("k", 1);
+  s.mixes = attributes.get_int("use_sparse_mixer", 0) != 0;
   s.normalize = attributes.get_int("normalize_routing_weights", 0) != 0;
   if ((s.gated && first[1] % 2 != 0) || s.k < 1 || s.k > s.count ||
-      !fits(q, kScores, {s.rows, s.count}))
+      (s.mixes && s.k != kMixedExperts) || !fits(q, kScores, {s.rows, s.count}))
     return false;
   if (s.codes) {
     if (attributes.get_string("quant_type", "int") != "int" ||
@@ -248,17 +249,13 @@ struct Choices {
     std::vector<int64_t> order(static_cast<size_t>(s.count));
     std::vector<double> own(static_cast<size_t>(s.k));
     for (int64_t row = 0; row < s.rows; ++row, scores += s.count) {
-      for (int64_t e = 0; e < s.count; ++e) order[static_cast<size_t>(e)] = e;
-      std::partial_sort(order.begin(), order.begin() + s.k, order.end(), [&](int64_t a, int64_t b) {
-        return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
-      });
-      const auto peak = static_cast<double>(scores[order[0]]);
-      double total = 0, sum = 0;
-      for (int64_t e = 0; e < s.count; ++e)
-        total += std::exp(static_cast<double>(scores[e]) - peak);
+      if (s.mixes)
+        mix(s, scores, order, own);
+      else
+        take_best(s, scores, order, own);
+      double sum = 0;
       for (size_t i = 0; i < own.size(); ++i) {
-        own[i] = given != nullptr ? static_cast<double>(given[row * s.count + order[i]])
-                                  : std::exp(static_cast<double>(scores[order[i]]) - peak) / total;
+        if (given != nullptr) own[i] = static_cast<double>(given[row * s.count + order[i]]);
         sum += own[i];
       }
       const auto at = static_cast<size_t>(row * s.k);
@@ -267,6 +264,28 @@ struct Choices {
         weights[at + i] = static_cast<float>(s.normalize && sum > 0 ? own[i] / sum : own[i]);
       }
     }
+  }
+
+ private:
+  static void mix(const ExpertsState& s, const float* scores, std::vector<int64_t>& order,
+                  std::vector<double>& own) {
+    const auto mixed = sparse_mixer(scores, s.count);
+    for (size_t i = 0; i < mixed.size(); ++i) {
+      order[i] = mixed[i].expert;
+      own[i] = mixed[i].weight;
+    }
+  }
+  static void take_best(const ExpertsState& s, const float* scores, std::vector<int64_t>& order,
+                        std::vector<double>& own) {
+    for (int64_t e = 0; e < s.count; ++e) order[static_cast<size_t>(e)] = e;
+    std::partial_sort(order.begin(), order.begin() + s.k, order.end(), [&](int64_t a, int64_t b) {
+      return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
+    });
+    const auto peak = static_cast<double>(scores[order[0]]);
+    double total = 0;
+    for (int64_t e = 0; e < s.count; ++e) total += std::exp(static_cast<double>(scores[e]) - peak);
+    for (size_t i = 0; i < own.size(); ++i)
+      own[i] = std::exp(static_cast<double>(scores[order[i]]) - peak) / total;
   }
 };
 
