@@ -48,7 +48,8 @@ constexpr Pass kPasses[] = {
      "Transpose of dequantised constants turns the integers",
      1, shrink_quantised},
     {"merge-transposes",
-     "Transpose of Transpose becomes one; one that moves only axes of length 1 becomes a Reshape",
+     "Transpose of Transpose becomes one; one that moves only axes of length 1 becomes a Reshape, "
+     "and between Reshapes such axes go",
      1, merge_transposes},
     {"move-transposes",
      "Transposes around a region that does not care about the order of axes cancel through it; "

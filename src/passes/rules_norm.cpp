@@ -1,6 +1,7 @@
 // Normalisations that exporters spell out.
 
 #include <algorithm>
+#include <optional>
 
 #include "passes/evaluate.h"
 #include "passes/passes.h"
@@ -90,10 +91,8 @@ bool set_epsilon(Match& match) {
   return true;
 }
 
-bool layer_norm(Match& match, bool scaled, bool shifted) {
-  if (!is_single_or_less(match.dtype("x"))) return false;
-  const auto axis = trailing_axis(match, {"axes", "axes2"});
-  if (!axis || !set_epsilon(match)) return false;
+bool layer_norm_from(Match& match, std::optional<int64_t> axis, bool scaled, bool shifted) {
+  if (!is_single_or_less(match.dtype("x")) || !axis || !set_epsilon(match)) return false;
   const auto dims = normalised_dims(match, *axis);
   if (!dims) return false;
   const auto rank = static_cast<int64_t>(*match.rewriter.rank(match.value("x")));
@@ -102,8 +101,20 @@ bool layer_norm(Match& match, bool scaled, bool shifted) {
     return false;
   return !shifted || bind_parameter(match, "b", "bias", *dims);
 }
+bool layer_norm(Match& match, bool scaled, bool shifted) {
+  return layer_norm_from(match, trailing_axis(match, {"axes", "axes2"}), scaled, shifted);
+}
 bool layer_norm_full(Match& match) { return layer_norm(match, true, true); }
 bool layer_norm_scale(Match& match) { return layer_norm(match, true, false); }
+/// The means are of GlobalAveragePool: over all axes but two.
+bool layer_norm_pooled(Match& match) {
+  const auto rank = match.rewriter.rank(match.value("x"));
+  return rank && *rank > 2 && layer_norm_from(match, 2, true, true);
+}
+bool layer_norm_pooled_scale(Match& match) {
+  const auto rank = match.rewriter.rank(match.value("x"));
+  return rank && *rank > 2 && layer_norm_from(match, 2, true, false);
+}
 bool layer_norm_plain(Match& match) {
   // What follows may still bring the scale: a Mul or Add by a constant waits for the full pattern.
   return layer_norm(match, false, false);
@@ -141,6 +152,11 @@ bool rms_norm_cast(Match& match) {
 
 // d = x - mean(x), v = mean(d^2) + eps: the ways to write d^2, and d / sqrt(v).
 #define MEAN "u = ReduceMean (x, axes) d = Sub (x, u) "
+#define POOL_MEAN "u = GlobalAveragePool (x) d = Sub (x, u) "
+#define POOL_SQUARE "q = Mul (d, d) v = GlobalAveragePool (q) e = Add (v, eps) "
+// What Keras adds up: x * k and -mean * k + b.
+#define NEGATED \
+  "s = Sqrt (e) i = Reciprocal (s) k = Mul (i, w) f = Mul (x, k) z = Neg (u) g = Mul (z, k) "
 #define POW "q = Pow (d, two) v = ReduceMean (q, axes2) e = Add (v, eps) "
 #define SQUARE "q = Mul (d, d) v = ReduceMean (q, axes2) e = Add (v, eps) "
 #define DIV "s = Sqrt (e) n = Div (d, s) "
@@ -170,6 +186,7 @@ constexpr RewriteRule kLayerNorm[] = {
              "p " PARAMS TWO "{" MEAN POW
              "s = Sqrt (e) i = Reciprocal (s) k = Mul (i, w) f = Mul (x, k) g = Mul (u, k)"
              " h = Sub (b, g) y = Add (f, h) }",
+             "p " PARAMS "{" MEAN SQUARE NEGATED "h = Add (g, b) y = Add (f, h) }",
              // d * (w / sqrt(v)) + b
              "p " PARAMS "{" MEAN SQUARE
              "s = Sqrt (e) i = Reciprocal (s) k = Mul (i, w) f = Mul (d, k) y = Add (f, b) }",
@@ -186,10 +203,22 @@ constexpr RewriteRule kLayerNorm[] = {
              "p " SCALED "{" MEAN SQUARE DIV "y = Mul (n, w) }",
              "p " SCALED TWO "{" MEAN POW RSQRT "y = Mul (n, w) }",
              "p " SCALED "{" MEAN SQUARE RSQRT "y = Mul (n, w) }",
+             "p " SCALED "{" MEAN SQUARE NEGATED "y = Add (f, g) }",
          },
      .replacement = "r (x, scale) => (y) { y = LayerNormalization <axis = @axis,"
                     " epsilon = @epsilon> (x, scale) }",
      .condition = layer_norm_scale},
+    {.name = "layer-norm-pooled",
+     .patterns = {"p (x, eps, w, b) => (y) {" POOL_MEAN POOL_SQUARE NEGATED
+                  "h = Add (g, b) y = Add (f, h) }"},
+     .replacement = "r (x, scale, bias) => (y) { y = LayerNormalization <axis = @axis,"
+                    " epsilon = @epsilon> (x, scale, bias) }",
+     .condition = layer_norm_pooled},
+    {.name = "layer-norm-pooled-scale",
+     .patterns = {"p (x, eps, w) => (y) {" POOL_MEAN POOL_SQUARE NEGATED "y = Add (f, g) }"},
+     .replacement = "r (x, scale) => (y) { y = LayerNormalization <axis = @axis,"
+                    " epsilon = @epsilon> (x, scale) }",
+     .condition = layer_norm_pooled_scale},
 };
 
 constexpr RewriteRule kPlainLayerNorm[] = {

@@ -9,6 +9,7 @@
 #include "passes/elements.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
+#include "passes/reshape_target.h"
 
 namespace tombolo::passes {
 namespace {
@@ -97,6 +98,74 @@ size_t to_reshape(Rewriter& rewriter, Node& node, const Perm& perm) {
   return 1;
 }
 
+/// Whether Reshapes alone read a value.
+bool all_reshape(const Rewriter& rewriter, const Value& value) {
+  return value.output_uses() == 0 && !value.uses().empty() &&
+         std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& use) {
+           return use.index == 0 && rewriter.is(use.node, "Reshape");
+         });
+}
+
+/// Between two Reshapes axes of length 1 need not be turned: TensorFlow's einsum gives each operand
+/// those of the other. A batch of one stays.
+size_t drop_unit_axes(Rewriter& rewriter, Node& node, const Perm& perm) {
+  const SymShape* shape = rewriter.shape(node.input(0));
+  if (shape == nullptr || shape->size() != perm.size() ||
+      rewriter.producer(node.input(0), "Reshape") == nullptr ||
+      !all_reshape(rewriter, *node.output(0)))
+    return 0;
+  const auto stays = [&](int64_t axis) {
+    return (*shape)[static_cast<size_t>(axis)].constant() != 1 || (axis == 0 && perm[0] == 0);
+  };
+  std::vector<SymDim> before, after, turned;
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < shape->size(); ++i) {
+    places.push_back(static_cast<int64_t>(before.size()));
+    if (stays(static_cast<int64_t>(i))) before.push_back((*shape)[i]);
+  }
+  if (before.size() == shape->size()) return 0;
+  Perm moved;
+  for (const int64_t axis : perm) {
+    const SymDim& dim = (*shape)[static_cast<size_t>(axis)];
+    turned.push_back(dim);
+    if (!stays(axis)) continue;
+    moved.push_back(places[static_cast<size_t>(axis)]);
+    after.push_back(dim);
+  }
+  if (!reshape_target(after, turned)) return 0;
+  Node* first = add_reshape(rewriter, node, node.input(0), *shape, before);
+  if (first == nullptr) return 0;
+  Node& middle = add_transpose(rewriter, node, first->output(0), moved);
+  Node* last = add_reshape(rewriter, node, middle.output(0), after, turned);
+  rewriter.supersede(*node.output(0), *last->output(0));
+  return 1;
+}
+
+/// Axes turned, the leading ones joined, the last two exchanged: the exchange joins the Transpose.
+size_t exchange_before_join(Rewriter& rewriter, Node& node, const Perm& perm) {
+  const Node* joined = rewriter.producer(node.input(0), "Reshape");
+  if (perm != Perm{0, 2, 1} || joined == nullptr || !Rewriter::single_use(node.input(0)) ||
+      &joined->graph() != &node.graph() ||
+      rewriter.producer(joined->input(0), "Transpose") == nullptr)
+    return 0;
+  const SymShape* x = rewriter.shape(joined->input(0));
+  const SymShape* flat = rewriter.shape(joined->output(0));
+  if (x == nullptr || flat == nullptr || x->size() < 4 || flat->size() != 3) return 0;
+  const size_t rank = x->size();
+  if (!(*flat)[1].equals((*x)[rank - 2]) || !(*flat)[2].equals((*x)[rank - 1])) return 0;
+  Perm whole;
+  for (size_t i = 0; i < rank; ++i) whole.push_back(static_cast<int64_t>(i));
+  std::swap(whole[rank - 1], whole[rank - 2]);
+  std::vector<SymDim> turned(x->begin(), x->end());
+  std::swap(turned[rank - 1], turned[rank - 2]);
+  const std::vector<SymDim> target = {(*flat)[0], (*flat)[2], (*flat)[1]};
+  if (!reshape_target(turned, target)) return 0;
+  Node& exchanged = add_transpose(rewriter, node, joined->input(0), whole);
+  Node* again = add_reshape(rewriter, node, exchanged.output(0), turned, target);
+  rewriter.supersede(*node.output(0), *again->output(0));
+  return 1;
+}
+
 /// The leading axes joined, the last two exchanged, the leading axes apart again: one Transpose.
 size_t unbatch(Rewriter& rewriter, Node& node) {
   if (!rewriter.is(&node, "Reshape")) return 0;
@@ -136,7 +205,12 @@ Result<size_t> merge_transposes(Rewriter& rewriter) {
       if (!perm || node->output(0) == nullptr) continue;
       const size_t merged = merge_pair(rewriter, *node, *perm);
       count += merged;
-      if (merged == 0) count += to_reshape(rewriter, *node, *perm);
+      if (merged != 0) continue;
+      for (const auto rule : {to_reshape, drop_unit_axes, exchange_before_join})
+        if (rule(rewriter, *node, *perm) != 0) {
+          ++count;
+          break;
+        }
     }
   });
   return count;

@@ -6,6 +6,7 @@
 #include "passes/attributes.h"
 #include "passes/elements.h"
 #include "passes/passes.h"
+#include "passes/reshape_target.h"
 
 namespace tombolo::passes {
 namespace {
@@ -14,38 +15,6 @@ namespace {
 bool is_view(const Rewriter& rewriter, const Node* node) {
   return rewriter.is(node, "Reshape") || rewriter.is(node, "Flatten") ||
          rewriter.is(node, "Squeeze") || rewriter.is(node, "Unsqueeze");
-}
-
-/// A Reshape to `target` gives this shape on every input of shape `source`. 0 copies a dimension,
-/// -1 is the one that is left: only where none of the others can be 0.
-std::optional<std::vector<int64_t>> reshape_target(const SymShape& source, const SymShape& target) {
-  std::vector<int64_t> out;
-  std::optional<size_t> open;
-  bool positive = true, zero = false;
-  for (size_t i = 0; i < target.size(); ++i) {
-    const SymDim& dim = target[i];
-    if (dim.is_value()) {
-      out.push_back(dim.value());
-      if (dim.value() < 0) return std::nullopt;
-      zero |= dim.value() == 0;
-      continue;
-    }
-    if (i < source.size() && dim.equals(source[i])) {
-      out.push_back(0);
-      positive &= dim.lower_bound().value_or(0) >= 1;
-      continue;
-    }
-    if (open) return std::nullopt;
-    open = i;
-    out.push_back(-1);
-  }
-  if (zero) {
-    // A length of 0 must be said with allowzero, which turns copying off.
-    for (const SymDim& dim : target)
-      if (!dim.is_value()) return std::nullopt;
-  }
-  if (open && (!positive || zero)) return std::nullopt;
-  return out;
 }
 
 bool has_zero(const std::vector<int64_t>& dims) {
