@@ -16,7 +16,7 @@ import numpy as np
 
 import exported
 
-APPLICATIONS = """Xception VGG16 ResNet50 ResNet50V2 InceptionV3 InceptionResNetV2 MobileNet MobileNetV2 MobileNetV3Small MobileNetV3Large DenseNet121
+APPLICATIONS = """Xception ResNet50 ResNet50V2 InceptionV3 InceptionResNetV2 MobileNet MobileNetV2 MobileNetV3Small MobileNetV3Large DenseNet121
 NASNetMobile EfficientNetB0 EfficientNetV2B0 ConvNeXtTiny""".split()
 BATCHES = ("any", "one")
 
@@ -52,9 +52,20 @@ def encoder_block(L, x, heads, width, inner, activation="relu"):
     return L.LayerNormalization(epsilon=1e-6)(L.Add()([x, f]))
 
 
+def positions(keras, x):
+    """What stands for each position is added. A table of its own: tf2onnx makes an input of one that is read outside of the network."""
+    class Positions(keras.layers.Layer):
+        def build(self, shape):
+            self.table = self.add_weight(shape=shape[1:])
+
+        def call(self, values):
+            return values + self.table
+    return Positions()(x)
+
+
 def text_transformer(keras, L):
     tokens = keras.Input((200,), dtype="int32")
-    x = L.Embedding(8000, 128)(tokens) + L.Embedding(200, 128)(np.arange(200))
+    x = positions(keras, L.Embedding(8000, 128)(tokens))
     for _ in range(2):
         x = encoder_block(L, x, 4, 128, 256)
     return keras.Model(tokens, L.Dense(2, activation="softmax")(L.GlobalAveragePooling1D()(x)))
@@ -259,8 +270,7 @@ def patches(keras, L, image, size, width):
 
 def vision_transformer(keras, L):
     image = keras.Input((72, 72, 3))
-    x = patches(keras, L, image, 6, 64)
-    x = x + L.Embedding(144, 64)(np.arange(144))
+    x = positions(keras, patches(keras, L, image, 6, 64))
     for _ in range(6):
         y = L.LayerNormalization(epsilon=1e-6)(x)
         x = x + L.MultiHeadAttention(4, 64)(y, y)

@@ -129,7 +129,8 @@ bool is_zero(const Rewriter& rewriter, const Value* value) {
     return tensor && tensor->size() == 1 && !tensor->is_string() && tensor->get_double(0) == 0;
   }
   for (const char* moves : {"Expand", "Unsqueeze", "Squeeze", "Reshape", "Transpose"})
-    if (const Node* node = rewriter.producer(value, moves)) return is_zero(rewriter, node->input(0));
+    if (const Node* node = rewriter.producer(value, moves))
+      return is_zero(rewriter, node->input(0));
   const auto dims = rewriter.is_constant(value) ? rewriter.dims(value) : std::nullopt;
   if (!dims || element_count(*dims) > (1 << 20)) return false;
   const Tensor* tensor = rewriter.constant(value);

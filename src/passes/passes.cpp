@@ -47,6 +47,9 @@ constexpr Pass kPasses[] = {
      "Dequantize and Quantize with one scale go, also around data movement: the integers move; a "
      "Transpose of dequantised constants turns the integers",
      1, shrink_quantised},
+    {"recognise-repeats",
+     "elements repeated along an axis by Tile and Reshape become Resize, neighbouring ones one", 1,
+     recognise_repeats},
     {"merge-transposes",
      "Transpose of Transpose becomes one; one that moves only axes of length 1 becomes a Reshape, "
      "and between Reshapes such axes go",
@@ -55,6 +58,8 @@ constexpr Pass kPasses[] = {
      "Transposes around a region that does not care about the order of axes cancel through it; "
      "reductions that leave the order of the other axes go before them",
      1, move_transposes},
+    {"transposed-to-conv", "ConvTranspose that steps by 1 becomes Conv, its kernel turned around",
+     2, transposed_to_conv},
     {"fold-batch-norm",
      "BatchNormalization goes into the weights of the Conv, ConvTranspose or Gemm before it", 2,
      fold_batch_norm},

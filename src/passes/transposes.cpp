@@ -227,6 +227,7 @@ enum class Axes : uint8_t {
   kReduce,     ///< axes as second input, keepdims = 1
   kPad,        ///< pads, and axes or all of them
   kSlice,      ///< axes as fourth input
+  kScales,     ///< a factor for each axis as third input
 };
 struct Row {
   std::string_view op;
@@ -288,6 +289,7 @@ constexpr Row kRows[] = {
     {"ReduceSum", Axes::kReduce},
     {"ReduceSumSquare", Axes::kReduce},
     {"Relu", Axes::kUnary},
+    {"Resize", Axes::kScales},
     {"Round", Axes::kUnary},
     {"Selu", Axes::kUnary},
     {"Shrink", Axes::kUnary},
@@ -533,6 +535,18 @@ class Region {
       case Axes::kSlice:
         return rewriter_.ints(node.input(1)) &&
                (node.input(3) == nullptr || rewriter_.ints(node.input(3)).has_value());
+      case Axes::kScales: {
+        // A box (the second input) or sizes in place of factors are left alone. Channels come first
+        // behind it: kernels, and other runtimes, have that order for all modes.
+        const Tensor* scales = rewriter_.constant(node.input(2));
+        if (node.inputs().size() != 3 || node.input(1) != nullptr || scales == nullptr ||
+            scales->dtype() != DType::kFloat32 || attributes.has("axes") ||
+            scales->size() != static_cast<int64_t>(perm_.size()))
+          return false;
+        for (size_t i = 0; i < perm_.size(); ++i)
+          if (perm_[i] < 2 && scales->data<float>()[i] != 1) return false;
+        return true;
+      }
       default:
         return true;
     }
@@ -596,6 +610,16 @@ class Region {
           copy.set_input(1, rewriter_.ints_initializer(graph_, turned, "pads"));
         }
         break;
+      case Axes::kScales: {
+        const Tensor& scales = *rewriter_.constant(node.input(2));
+        std::vector<float> turned(perm_.size());
+        for (size_t i = 0; i < perm_.size(); ++i)
+          turned[static_cast<size_t>(perm_[i])] = scales.data<float>()[i];
+        const int64_t size[] = {scales.size()};
+        const Tensor moved = Tensor::of<float>(DType::kFloat32, size, turned);
+        copy.set_input(2, rewriter_.initializer(graph_, moved, "scales"));
+        break;
+      }
       default:
         break;
     }
