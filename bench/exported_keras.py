@@ -3,7 +3,7 @@
     python bench/exported_keras.py FOLDER [--only REGEX] [--jobs 2]
 
 Needs tensorflow-cpu, tf2onnx, onnx and onnxruntime. One of each family of keras.applications, and networks of the kinds that Keras' own
-examples build, written here. Weights are random with a seed, statistics of normalisations too. Each network is exported twice: for
+examples build, written here. Weights are random with a seed, biases and statistics of normalisations too. Each network is exported twice: for
 a batch of any size, and of one. What cannot be exported, or not run by ONNX Runtime, is listed and left out.
 """
 import argparse
@@ -420,11 +420,12 @@ def export(name, batch, folder):
     keras.utils.set_random_seed(0)
     network = getattr(keras.applications, name)(weights=None, **({"input_shape": (224, 224, 3)} if name.startswith("MobileNetV3") else {})) if name in APPLICATIONS else EXAMPLES[name](keras, keras.layers)
     rng = np.random.default_rng(0)
+    # What begins as zeros or ones would be folded away.
     for weight in network.weights:
-        if weight.name == "moving_mean":
-            weight.assign(rng.normal(0, 0.1, weight.shape))
-        elif weight.name == "moving_variance":
+        if weight.name in ("moving_variance", "gamma"):
             weight.assign(rng.uniform(0.5, 1.5, weight.shape))
+        elif weight.name in ("moving_mean", "beta", "bias", "table"):
+            weight.assign(rng.normal(0, 0.1, weight.shape))
     inputs = {f"input_{i}": x for i, x in enumerate(network.inputs)}
     signature = [tf.TensorSpec((None if batch == "any" else 1, *x.shape[1:]), x.dtype, name=n) for n, x in inputs.items()]
     run = tf.function(lambda *values: network(list(values) if len(values) > 1 else values[0], training=False), input_signature=signature)

@@ -30,9 +30,8 @@ constexpr Pass kPasses[] = {
     {"merge-equal-nodes", "nodes that compute the same become one", 1, merge_equal_nodes},
     {"simplify-shapes",
      "chains of Reshape, Flatten, Squeeze, Unsqueeze become one Reshape or none, also around what "
-     "is "
-     "done element by element; computed targets become constants; Shape reads where the dimensions "
-     "come from",
+     "is done element by element, which behind a Conv or MatMul goes before them; computed targets "
+     "become constants; Shape reads where the dimensions come from",
      1, simplify_shapes},
     {"merge-chains",
      "Cast of Cast, Concat of Concat, Slice of Slice, Not of Not, Relu of Relu, ... become one; a "

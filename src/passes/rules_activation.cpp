@@ -14,6 +14,12 @@ bool is_real(Match& match) {
          dtype == DType::kBFloat16;
 }
 
+/// w is a constant that leaves x its shape.
+bool is_scaled(Match& match) {
+  return is_real(match) && match.rewriter.is_constant(match.value("w")) &&
+         match.rewriter.same_shape(match.value("x"), match.output());
+}
+
 /// Scalars: gelu's exact and tanh forms, in the orders in which torch, TensorFlow, Keras, Paddle
 /// and Flax write them. r = sqrt(2), q = 1 / r; k = sqrt(2 / pi).
 #define R "float r = {1.4142135623730951}"
@@ -81,6 +87,14 @@ constexpr RewriteRule kActivationRules[] = {
           " m = Mul (a, half) y = Mul (x, m) }"},
      .replacement = "r (x) => (y) { y = Gelu <approximate = \"tanh\"> (x) }",
      .condition = is_real},
+    // TensorFlow multiplies the constant of a normalisation behind it into one of the factors.
+    {.name = "gelu-tanh-scaled",
+     .patterns = {"p (x, w) => (y) <" K ", " C ", " CUBE ", " ONE ", " HALF
+                  "> { p3 = Pow (x, three)"
+                  " s = Mul (p3, c) t = Add (x, s) u = Mul (t, k) v = Tanh (u) a = Add (v, one)"
+                  " m = Mul (x, half) n = Mul (a, w) y = Mul (m, n) }"},
+     .replacement = "r (x, w) => (y) { g = Gelu <approximate = \"tanh\"> (x) y = Mul (g, w) }",
+     .condition = is_scaled},
     {.name = "sigmoid",
      .patterns = {"p (x) => (y) <" ONE "> { n = Neg (x) e = Exp (n) a = Add (e, one)"
                   " y = Div (one, a) }",

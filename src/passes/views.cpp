@@ -100,7 +100,13 @@ std::optional<Tensor> constant_behind(const Rewriter& rewriter, const Value* val
   if (tensor == nullptr || tensor->dims().size() > to.size()) return std::nullopt;
   if (tensor->dims().empty()) return *tensor;
   const auto axes = axes_between(from, to);
-  if (!axes) return std::nullopt;
+  if (!axes) {
+    // One number for each place of a last axis that both have.
+    const int64_t last[] = {tensor->dims().back()};
+    if (tensor->size() != last[0] || from.empty() || !from.back().equals(to.back()))
+      return std::nullopt;
+    return tensor->reshaped(last);
+  }
   Dims dims;
   for (size_t i = 0; i < from.size(); ++i) dims.push_back(1);
   const size_t skipped = to.size() - tensor->dims().size();
@@ -114,28 +120,59 @@ std::optional<Tensor> constant_behind(const Rewriter& rewriter, const Value* val
   return tensor->reshaped(dims);
 }
 
+/// What a node works on element by element, beside constants; null where it is no such node, or
+/// gives another shape.
+Value* element_source(const Rewriter& rewriter, const Node& node) {
+  if (node.outputs().size() != 1) return nullptr;
+  Value* source = nullptr;
+  if (is_unary_elementwise(rewriter, node)) {
+    source = node.input(0);
+    for (size_t i = 1; i < node.inputs().size(); ++i)
+      if (node.input(i) != nullptr && rewriter.rank(node.input(i)) != 0u) return nullptr;
+  } else if (is_binary_arithmetic(rewriter, node)) {
+    const bool first = rewriter.is_constant(node.input(0));
+    source = node.input(first ? 1 : 0);
+    if (!rewriter.is_constant(node.input(first ? 0 : 1))) return nullptr;
+  }
+  return source != nullptr && rewriter.same_shape(source, node.output(0)) ? source : nullptr;
+}
+
+/// `link`, which works on `before` element by element, on `now` instead; `before` is a view of
+/// shape `to` of what has shape `from`.
+Node& link_behind(Rewriter& rewriter, Node& at, const Node& link, const Value* before, Value* now,
+                  const SymShape& from, const SymShape& to) {
+  std::vector<Value*> inputs(link.inputs().begin(), link.inputs().end());
+  for (Value*& input : inputs) {
+    if (input == before)
+      input = now;
+    else if (input != nullptr && rewriter.rank(input) != 0u)
+      input = rewriter.initializer(at.graph(), *constant_behind(rewriter, input, from, to),
+                                   input->name());
+  }
+  Node& made = rewriter.add(at, link.op_type(), inputs, link.output(0)->name());
+  copy_attributes(link, made);
+  rewriter.touch(made);
+  return made;
+}
+
+/// Every constant of `link` has a place behind the view.
+bool constants_fit(const Rewriter& rewriter, const Node& link, const SymShape& from,
+                   const SymShape& to) {
+  for (const Value* input : link.inputs())
+    if (input != nullptr && rewriter.is_constant(input) &&
+        !constant_behind(rewriter, input, from, to))
+      return false;
+  return true;
+}
+
 /// What is done element by element between two views that undo each other is done without them.
 size_t undo_views(Rewriter& rewriter, Graph& graph, Node& node) {
   Value* output = node.output(0);
   std::vector<Node*> chain;  // the last one first
   Value* at = node.input(0);
-  const auto step = [&](Node* maker) -> Value* {
-    if (maker->outputs().size() != 1) return nullptr;
-    Value* source = nullptr;
-    if (is_unary_elementwise(rewriter, *maker)) {
-      source = maker->input(0);
-      for (size_t i = 1; i < maker->inputs().size(); ++i)
-        if (maker->input(i) != nullptr && rewriter.rank(maker->input(i)) != 0u) return nullptr;
-    } else if (is_binary_arithmetic(rewriter, *maker)) {
-      const bool first = rewriter.is_constant(maker->input(0));
-      source = maker->input(first ? 1 : 0);
-      if (!rewriter.is_constant(maker->input(first ? 0 : 1))) return nullptr;
-    }
-    return source != nullptr && rewriter.same_shape(source, maker->output(0)) ? source : nullptr;
-  };
   while (chain.size() < 16 && Rewriter::single_use(at) && at->producer() != nullptr &&
          &at->producer()->graph() == &graph) {
-    Value* source = step(at->producer());
+    Value* source = element_source(rewriter, *at->producer());
     if (source == nullptr) break;
     chain.push_back(at->producer());
     at = source;
@@ -147,27 +184,50 @@ size_t undo_views(Rewriter& rewriter, Graph& graph, Node& node) {
   const SymShape from = *rewriter.shape(root), to = *rewriter.shape(at);
   // Any of the constants may have no place there: nothing is made before all are known.
   for (const Node* link : chain)
-    for (const Value* input : link->inputs())
-      if (input != nullptr && rewriter.is_constant(input) &&
-          !constant_behind(rewriter, input, from, to))
-        return 0;
+    if (!constants_fit(rewriter, *link, from, to)) return 0;
   Value* now = root;
   for (size_t i = chain.size(); i-- > 0;) {
     const Value* before = i + 1 < chain.size() ? chain[i + 1]->output(0) : at;
-    std::vector<Value*> inputs(chain[i]->inputs().begin(), chain[i]->inputs().end());
-    for (Value*& input : inputs) {
-      if (input == before)
-        input = now;
-      else if (input != nullptr && rewriter.rank(input) != 0u)
-        input =
-            rewriter.initializer(graph, *constant_behind(rewriter, input, from, to), input->name());
-    }
-    Node& made = rewriter.add(node, chain[i]->op_type(), inputs, chain[i]->output(0)->name());
-    copy_attributes(*chain[i], made);
-    rewriter.touch(made);
-    now = made.output(0);
+    now = link_behind(rewriter, node, *chain[i], before, now, from, to).output(0);
   }
   rewriter.supersede(*output, *now);
+  return 1;
+}
+
+/// What is done element by element behind a view of a convolution, or of a product with weights, is
+/// done before the view: there it joins what it follows.
+size_t sink_view(Rewriter& rewriter, Graph& graph, Node& node) {
+  Value* root = node.input(0);
+  const Node* sums = root->producer();
+  const bool weighs = rewriter.is(sums, "Conv") || rewriter.is(sums, "ConvTranspose") ||
+                      rewriter.is(sums, "MatMul") || rewriter.is(sums, "Gemm");
+  if (!weighs || !rewriter.is_constant(sums->input(1)) || !Rewriter::single_use(root) ||
+      rewriter.shape(root) == nullptr || rewriter.shape(node.output(0)) == nullptr)
+    return 0;
+  const SymShape from = *rewriter.shape(root), to = *rewriter.shape(node.output(0));
+  std::vector<const Node*> chain;
+  Value* last = node.output(0);
+  while (chain.size() < 16 && Rewriter::single_use(last)) {
+    const Node& reader = *last->uses().begin()->node;
+    if (&reader.graph() != &graph || element_source(rewriter, reader) != last ||
+        !constants_fit(rewriter, reader, from, to))
+      break;
+    chain.push_back(&reader);
+    last = reader.output(0);
+  }
+  if (chain.empty()) return 0;
+  Value* now = root;
+  const Value* before = node.output(0);
+  for (const Node* link : chain) {
+    now = link_behind(rewriter, node, *link, before, now, from, to).output(0);
+    before = link->output(0);
+  }
+  std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
+  inputs[0] = now;
+  Node& view = rewriter.add(node, node.op_type(), inputs, last->name());
+  copy_attributes(node, view);
+  rewriter.touch(view);
+  rewriter.supersede(*last, *view.output(0));
   return 1;
 }
 
@@ -317,8 +377,9 @@ Result<size_t> simplify_shapes(Rewriter& rewriter) {
         const size_t merged = merge_view(rewriter, *node);
         count += merged;
         if (merged == 0) {
-          const size_t undone = undo_views(rewriter, graph, *node);
-          count += undone != 0 ? undone : fix_target(rewriter, *node);
+          size_t changed = undo_views(rewriter, graph, *node);
+          if (changed == 0) changed = sink_view(rewriter, graph, *node);
+          count += changed != 0 ? changed : fix_target(rewriter, *node);
         }
       } else {
         count += raise_shape(rewriter, *node);
