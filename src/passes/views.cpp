@@ -92,6 +92,22 @@ std::optional<std::vector<int64_t>> axes_between(const SymShape& from, const Sym
   return axes;
 }
 
+/// A constant with a number for each place of `from`'s last axis, which the last ones of `to` share
+/// out, as a row.
+std::optional<Tensor> constant_of_last_axis(const Tensor& tensor, const SymShape& from,
+                                            const SymShape& to) {
+  const int64_t row[] = {tensor.size()};
+  if (row[0] == 1) return tensor.reshaped({});
+  if (from.empty() || from.back().constant() != row[0]) return std::nullopt;
+  int64_t places = 1;
+  for (size_t i = to.size(), j = tensor.dims().size(); i-- > 0 && j-- > 0;) {
+    if (to[i].constant() != tensor.dims()[j]) break;
+    places *= tensor.dims()[j];
+    if (places == row[0]) return tensor.reshaped(row);
+  }
+  return std::nullopt;
+}
+
 /// A constant as it broadcasts to values of shape `from`, whose view of shape `to` it broadcasts
 /// to; nothing where there is none.
 std::optional<Tensor> constant_behind(const Rewriter& rewriter, const Value* value,
@@ -100,13 +116,7 @@ std::optional<Tensor> constant_behind(const Rewriter& rewriter, const Value* val
   if (tensor == nullptr || tensor->dims().size() > to.size()) return std::nullopt;
   if (tensor->dims().empty()) return *tensor;
   const auto axes = axes_between(from, to);
-  if (!axes) {
-    // One number for each place of a last axis that both have.
-    const int64_t last[] = {tensor->dims().back()};
-    if (tensor->size() != last[0] || from.empty() || !from.back().equals(to.back()))
-      return std::nullopt;
-    return tensor->reshaped(last);
-  }
+  if (!axes) return constant_of_last_axis(*tensor, from, to);
   Dims dims;
   for (size_t i = 0; i < from.size(); ++i) dims.push_back(1);
   const size_t skipped = to.size() - tensor->dims().size();
