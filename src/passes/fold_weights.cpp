@@ -490,6 +490,16 @@ Result<bool> transpose_into_gemm(Rewriter& rewriter, Node& node) {
   return false;
 }
 
+/// Whether nothing but convolutions reads a value, which take zeros around it as their own.
+bool convolutions_alone(const Rewriter& rewriter, const Value& value) {
+  return value.output_uses() == 0 &&
+         std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& use) {
+           if (use.index != 0 || !rewriter.is(use.node, "Conv")) return false;
+           const Text automatic = AttributeReader(*use.node).get_string("auto_pad", "NOTSET");
+           return automatic == "NOTSET" || automatic == "VALID";
+         });
+}
+
 /// Zeros around a convolution's input are its pads, also where the axes are moved between the two,
 /// as models of images with channels last have it.
 Result<bool> pad_into_conv(Rewriter& rewriter, Node& node) {
@@ -507,7 +517,9 @@ Result<bool> pad_into_conv(Rewriter& rewriter, Node& node) {
     return false;
   Node& reader = turn != nullptr ? *turn : node;  // of the Pad
   Node* pad = rewriter.producer(reader.input(0), "Pad");
-  if (pad == nullptr || &pad->graph() != &node.graph() || !Rewriter::single_use(pad->output(0)) ||
+  if (pad == nullptr || &pad->graph() != &node.graph() ||
+      !(Rewriter::single_use(pad->output(0)) ||
+        (turn == nullptr && convolutions_alone(rewriter, *pad->output(0)))) ||
       AttributeReader(*pad).get_string("mode", "constant") != "constant")
     return false;
   if (pad->input(2) != nullptr) {
@@ -567,7 +579,7 @@ Result<bool> pad_into_conv(Rewriter& rewriter, Node& node) {
   node.remove_attribute("auto_pad");
   node.set_ints("pads", pads);
   reader.set_input(0, pad->input(0));
-  rewriter.erase(*pad);
+  if (!pad->output(0)->has_uses()) rewriter.erase(*pad);
   if (turn != nullptr) rewriter.touch(*turn);
   rewriter.touch(node);
   return true;

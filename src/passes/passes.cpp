@@ -91,6 +91,10 @@ constexpr Pass kPasses[] = {
      3, integer_operators},
     {"fuse-microsoft", "BiasGelu, FusedMatMul, FusedConv and MatMulIntegerToFloat of com.microsoft",
      3, fuse_microsoft},
+    {"sequence-convolutions",
+     "convolutions of sequences that are written as those of images of one row work on the "
+     "sequences",
+     kRuntimeLevel, sequence_convolutions, true},
     {"standard-quantise",
      "QuantizeLinear and DequantizeLinear of com.microsoft become those of the standard",
      kRuntimeLevel, standard_quantise},

@@ -17,6 +17,7 @@ TOMBOLO_PASS(remove_default_inputs);
 TOMBOLO_PASS(merge_equal_constants);
 TOMBOLO_PASS(merge_equal_nodes);
 TOMBOLO_PASS(remove_identities);
+TOMBOLO_PASS(sequence_convolutions);
 TOMBOLO_PASS(simplify_shapes);
 TOMBOLO_PASS(merge_chains);
 TOMBOLO_PASS(merge_split_concat);
