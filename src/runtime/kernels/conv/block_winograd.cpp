@@ -408,18 +408,18 @@ void multiply_all(const Work& w, int64_t first, int64_t last, int64_t count) {
   }
 }
 
-/// fn(block, tiles) for each block of channels of some tiles. Threaded: where blocks are few each
-/// thread has some tiles of one.
+/// fn(block, tiles) for each block of channels of some tiles. Threaded, unless `alone`: where
+/// blocks are few each thread has some tiles of one.
 template <typename Fn>
-void share_transforms(int64_t blocks, int64_t begin, int64_t end, Fn&& fn) {
+void share_transforms(int64_t blocks, int64_t begin, int64_t end, bool alone, Fn&& fn) {
   constexpr int64_t kLeast = 8;
-  const int64_t threads = thread_count();
+  const int64_t threads = alone ? 1 : thread_count();
   const int64_t slices = threads == 1
                              ? 1
                              : std::clamp<int64_t>(4 * threads / blocks, 1,
                                                    std::max<int64_t>(1, (end - begin) / kLeast));
   const auto start = [&](int64_t slice) { return begin + (end - begin) * slice / slices; };
-  parallel(blocks * slices, 1, [&](int64_t from, int64_t to) {
+  parallel(blocks * slices, alone ? blocks : 1, [&](int64_t from, int64_t to) {
     for (int64_t i = from; i < to;) {
       const int64_t block = i / slices, slice = i % slices;
       const int64_t count = std::min(slices - slice, to - i);
@@ -694,27 +694,29 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
     work.v = scratch;
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t begin = b * block, end = std::min(tiles, begin + block);
-      share_transforms(in_blocks, begin, end, [&](int64_t block_at, const Tiles& some) {
+      // What threads would have to fetch from one another takes longer than so few products.
+      const bool alone = matrices * (end - begin) * s.in_channels * padded < 2 * kLeastProducts;
+      share_transforms(in_blocks, begin, end, alone, [&](int64_t block_at, const Tiles& some) {
         transform_inputs(work, block_at, block_at + 1, some);
       });
       if (!plan.on_the_way) {
         work.m = scratch + v_floats;
         if (plan.digits)
-          parallel(matrices, 1, [&](int64_t first, int64_t last) {
+          parallel(matrices, alone ? matrices : 1, [&](int64_t first, int64_t last) {
             multiply_digits_winograd(plan, reinterpret_cast<const std::byte*>(packed), work.v,
                                      work.m, work.tiles, first, last, end - begin);
           });
         else
-          parallel(matrices * panels_of(s), 1, [&](int64_t first, int64_t last) {
-            multiply_all(work, first, last, end - begin);
-          });
-        share_transforms(out_blocks, begin, end, [&](int64_t block_at, const Tiles& some) {
+          parallel(
+              matrices * panels_of(s), alone ? matrices * panels_of(s) : 1,
+              [&](int64_t first, int64_t last) { multiply_all(work, first, last, end - begin); });
+        share_transforms(out_blocks, begin, end, alone, [&](int64_t block_at, const Tiles& some) {
           transform_outputs(work, 0, out_blocks, block_at, block_at + 1, some);
         });
         continue;
       }
       const int64_t groups = (padded + plan.band - 1) / plan.band;
-      parallel(groups, 1, [&](int64_t first, int64_t last) {
+      parallel(groups, alone ? groups : 1, [&](int64_t first, int64_t last) {
         Work own = work;
         const int64_t m_floats = kMatrices * plan.band * block;
         own.m = thread_floats(
