@@ -66,6 +66,10 @@ constexpr Pass kPasses[] = {
      "Mul, Div, Add, Sub by constants go into the weights of the Conv, ConvTranspose, Gemm or "
      "MatMul before them",
      2, fold_scale_and_bias},
+    {"merge-convolutions",
+     "Convs of one input that are added become one, and so does a Conv beside a "
+     "BatchNormalization of its input",
+     2, merge_convolutions},
     {"fold-pad",
      "Pad with zeros goes into Conv and AveragePool, also past a Transpose; what a Slice cuts off "
      "the ends of Conv or ConvTranspose is not computed",

@@ -32,6 +32,7 @@ TOMBOLO_PASS(move_transposes);
 TOMBOLO_PASS(transposed_to_conv);
 TOMBOLO_PASS(fold_batch_norm);
 TOMBOLO_PASS(fold_scale_and_bias);
+TOMBOLO_PASS(merge_convolutions);
 TOMBOLO_PASS(fold_pad);
 TOMBOLO_PASS(matmul_to_gemm);
 TOMBOLO_PASS(merge_clips);
