@@ -122,15 +122,22 @@ namespace {
 
 /// All elements are +0, for every shape that the value may have.
 bool is_zero(const Rewriter& rewriter, const Value* value) {
+  // Behind what only moves or repeats elements.
+  constexpr int kDeepest = 64;
+  for (int depth = 0; depth < kDeepest && value != nullptr; ++depth) {
+    const Node* node = value->producer();
+    if (!rewriter.is(node, "Expand") && !rewriter.is(node, "Unsqueeze") &&
+        !rewriter.is(node, "Squeeze") && !rewriter.is(node, "Reshape") &&
+        !rewriter.is(node, "Transpose"))
+      break;
+    value = node->input(0);
+  }
   if (const Node* node = rewriter.producer(value, "ConstantOfShape")) {
     const Constant* fill = AttributeReader(*node).get_tensor("value");
     if (fill == nullptr) return true;
     auto tensor = fill->value(node->graph().storage_ptr());
     return tensor && tensor->size() == 1 && !tensor->is_string() && tensor->get_double(0) == 0;
   }
-  for (const char* moves : {"Expand", "Unsqueeze", "Squeeze", "Reshape", "Transpose"})
-    if (const Node* node = rewriter.producer(value, moves))
-      return is_zero(rewriter, node->input(0));
   const auto dims = rewriter.is_constant(value) ? rewriter.dims(value) : std::nullopt;
   if (!dims || element_count(*dims) > (1 << 20)) return false;
   const Tensor* tensor = rewriter.constant(value);

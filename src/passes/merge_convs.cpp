@@ -44,6 +44,16 @@ std::optional<Branch> branch(const Rewriter& rewriter, const Value* value, const
   found.groups = attributes.get_int("group", 1);
   const auto pads = attributes.get_ints("pads");
   if (!pads.empty() && pads.size() != 2 * spatial) return std::nullopt;
+  // Whatever a file says.
+  constexpr int64_t kMost = int64_t{1} << 31;
+  const auto beyond = [](int64_t low) {
+    return [low](int64_t number) { return number < low || number > kMost; };
+  };
+  if (std::any_of(found.dims.begin(), found.dims.end(), beyond(1)) ||
+      std::any_of(found.dilations.begin(), found.dilations.end(), beyond(1)) ||
+      std::any_of(pads.begin(), pads.end(), beyond(0)) || found.dilations.size() != spatial ||
+      found.strides.size() != spatial)
+    return std::nullopt;
   for (size_t i = 0; i < spatial; ++i) found.begins.push_back(pads.empty() ? 0 : pads[i]);
   return found;
 }

@@ -49,12 +49,14 @@ size_t from_tile(Rewriter& rewriter, Node& node) {
   const SymShape* to = rewriter.shape(node.output(0));
   const auto times = tile->input(1) != nullptr ? rewriter.ints(tile->input(1)) : std::nullopt;
   if (from == nullptr || to == nullptr || !times || times->size() != from->size() ||
-      from->size() != to->size() + 1 || to->size() < kLeastRank || to->size() > kMostRank ||
+      (!perm.empty() && perm.size() != from->size()) || from->size() != to->size() + 1 ||
+      to->size() < kLeastRank || to->size() > kMostRank ||
       !is_resizable(rewriter.dtype(tile->input(0))))
     return 0;
   const auto repeated =
       std::find_if(times->begin(), times->end(), [](int64_t n) { return n != 1; });
-  if (repeated == times->end() || *repeated < 2 ||
+  constexpr int64_t kMostTimes = 1024;
+  if (repeated == times->end() || *repeated < 2 || *repeated > kMostTimes ||
       std::any_of(repeated + 1, times->end(), [](int64_t n) { return n != 1; }))
     return 0;
   const auto axis = static_cast<size_t>(repeated - times->begin());

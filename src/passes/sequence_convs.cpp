@@ -35,6 +35,7 @@ std::optional<Row> row_of_image(const Rewriter& rewriter, const Node& reader, Va
     if (axis >= own.size() || turn->input(0) == nullptr || &turn->graph() != &reader.graph())
       return std::nullopt;
     const int64_t from = own[axis];
+    if (from < 0 || from >= static_cast<int64_t>(own.size())) return std::nullopt;
     for (size_t i = 0; i < own.size(); ++i)
       if (i != axis) perm.push_back(own[i] - (own[i] > from ? 1 : 0));
     image = turn->input(0);
@@ -122,7 +123,9 @@ class Sequences {
 
   /// Whether all who read an image take its row out, perhaps behind other windows: else a view
   /// would come between them.
-  bool ends(const Value& image, size_t axis) {
+  bool ends(const Value& image, size_t axis, int depth = 0) {
+    constexpr int kDeepest = 1000;
+    if (depth > kDeepest) return false;
     const auto [known, fresh] = ends_.emplace(std::pair(&image, axis), false);
     if (!fresh) return known->second;
     const SymShape* whole = rewriter_.shape(&image);
@@ -134,7 +137,7 @@ class Sequences {
         const SymShape* sequence = rewriter_.shape(reader.output(0));
         if (sequence == nullptr || !has_row(*whole, *sequence, axis)) return false;
       } else if (!(passes_row(reader, axis) || source_of(reader) == &image) ||
-                 !ends(*reader.output(0), axis)) {
+                 !ends(*reader.output(0), axis, depth + 1)) {
         return false;
       }
     }

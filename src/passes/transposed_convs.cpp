@@ -51,7 +51,10 @@ std::optional<std::vector<int64_t>> paddings(const Rewriter& rewriter, const Nod
   std::vector<int64_t> result(2 * spatial);
   double grows = 1;
   for (size_t i = 0; i < spatial; ++i) {
-    const int64_t reach = (weight[i + 2] - 1) * (i < dilations.size() ? dilations[i] : 1);
+    const int64_t step = i < dilations.size() ? dilations[i] : 1;
+    constexpr int64_t kFarthest = int64_t{1} << 31;
+    if (step < 1 || step > kFarthest / weight[i + 2]) return std::nullopt;
+    const int64_t reach = (weight[i + 2] - 1) * step;
     int64_t begin = 0, end = 0;
     if (automatic == "SAME_UPPER") {
       begin = reach / 2;
@@ -62,6 +65,7 @@ std::optional<std::vector<int64_t>> paddings(const Rewriter& rewriter, const Nod
     } else if (automatic == "NOTSET" && pads.size() == 2 * spatial) {
       begin = pads[i];
       end = pads[i + spatial];
+      if (begin < 0 || end < 0) return std::nullopt;
     } else if (automatic != "VALID" && !pads.empty()) {
       return std::nullopt;
     }
