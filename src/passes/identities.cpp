@@ -135,7 +135,10 @@ bool keeps_everything(Rewriter& rewriter, const Node& node) {
     return all(rewriter.ints(node.input(1)), 1) || rewriter.same_shape(input, output);
   if (op == "Transpose") {
     const auto perm = attributes.get_ints("perm");
-    if (perm.empty()) return rewriter.rank(input) && *rewriter.rank(input) <= 1;
+    const auto rank = rewriter.rank(input);
+    if (perm.empty()) return rank && *rank <= 1;
+    // One that does not fit must not be mended: whoever runs the node says so.
+    if (rank && *rank != perm.size()) return false;
     for (size_t i = 0; i < perm.size(); ++i)
       if (perm[i] != static_cast<int64_t>(i)) return false;
     return true;
