@@ -10,6 +10,7 @@
 #include "base/float_formats.h"
 #include "ir/borrowed.h"
 #include "passes/by_channel.h"
+#include "passes/each_node.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
 #include "passes/slice_bounds.h"
@@ -420,25 +421,6 @@ Result<bool> absorb_arithmetic(Rewriter& rewriter, Node& node) {
   return false;
 }
 
-template <typename Absorb>
-Result<size_t> absorb_everywhere(Rewriter& rewriter, Absorb absorb_node) {
-  rewriter.refresh();
-  size_t count = 0;
-  Status status = ok();
-  rewriter.for_each([&](Graph& graph) {
-    for (Node* node : graph.nodes()) {
-      if (!status || node->outputs().empty() || node->output(0) == nullptr) continue;
-      auto done = absorb_node(rewriter, *node);
-      if (!done)
-        status = std::move(done).error();
-      else
-        count += *done;
-    }
-  });
-  CHECK_OK(status);
-  return count;
-}
-
 /// x W + b over rows is what Gemm says: rank 2, a bias of one number a column.
 Result<bool> to_gemm(Rewriter& rewriter, Node& node) {
   if (!rewriter.is(&node, "Add")) return false;
@@ -652,21 +634,21 @@ Result<bool> slice_into_conv(Rewriter& rewriter, Node& slice) {
 }  // namespace
 
 Result<size_t> fold_batch_norm(Rewriter& rewriter) {
-  TRY(size_t count, absorb_everywhere(rewriter, absorb_batch_norm));
-  TRY(const size_t moved, absorb_everywhere(rewriter, batch_norm_before_reshape));
+  TRY(size_t count, change_each_node(rewriter, absorb_batch_norm));
+  TRY(const size_t moved, change_each_node(rewriter, batch_norm_before_reshape));
   return count + moved;
 }
 Result<size_t> fold_scale_and_bias(Rewriter& rewriter) {
-  return absorb_everywhere(rewriter, absorb_arithmetic);
+  return change_each_node(rewriter, absorb_arithmetic);
 }
 Result<size_t> fold_pad(Rewriter& rewriter) {
-  TRY(size_t count, absorb_everywhere(rewriter, pad_into_conv));
-  TRY(const size_t cut, absorb_everywhere(rewriter, slice_into_conv));
+  TRY(size_t count, change_each_node(rewriter, pad_into_conv));
+  TRY(const size_t cut, change_each_node(rewriter, slice_into_conv));
   return count + cut;
 }
 Result<size_t> matmul_to_gemm(Rewriter& rewriter) {
-  TRY(size_t count, absorb_everywhere(rewriter, to_gemm));
-  TRY(const size_t transposes, absorb_everywhere(rewriter, transpose_into_gemm));
+  TRY(size_t count, change_each_node(rewriter, to_gemm));
+  TRY(const size_t transposes, change_each_node(rewriter, transpose_into_gemm));
   return count + transposes;
 }
 

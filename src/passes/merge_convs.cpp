@@ -6,6 +6,7 @@
 
 #include "passes/attributes.h"
 #include "passes/by_channel.h"
+#include "passes/each_node.h"
 #include "passes/passes.h"
 
 namespace tombolo::passes {
@@ -177,22 +178,6 @@ Result<bool> merge(Rewriter& rewriter, Node& add) {
 
 }  // namespace
 
-Result<size_t> merge_convolutions(Rewriter& rewriter) {
-  rewriter.refresh();
-  size_t count = 0;
-  Status status = ok();
-  rewriter.for_each([&](Graph& graph) {
-    for (Node* node : graph.nodes()) {
-      if (!status) return;
-      auto done = merge(rewriter, *node);
-      if (!done)
-        status = std::move(done).error();
-      else
-        count += *done;
-    }
-  });
-  CHECK_OK(status);
-  return count;
-}
+Result<size_t> merge_convolutions(Rewriter& rewriter) { return change_each_node(rewriter, merge); }
 
 }  // namespace tombolo::passes

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "passes/each_node.h"
 #include "passes/passes.h"
 
 namespace tombolo::passes {
@@ -114,19 +115,7 @@ Result<bool> to_conv(Rewriter& rewriter, Node& node) {
 }  // namespace
 
 Result<size_t> transposed_to_conv(Rewriter& rewriter) {
-  rewriter.refresh();
-  size_t count = 0;
-  Status status = ok();
-  rewriter.for_each([&](Graph& graph) {
-    for (Node* node : graph.nodes()) {
-      if (!status) return;
-      auto made = to_conv(rewriter, *node);
-      if (!made) status = made.error();
-      if (made && *made) ++count;
-    }
-  });
-  CHECK_OK(status);
-  return count;
+  return change_each_node(rewriter, to_conv);
 }
 
 }  // namespace tombolo::passes
