@@ -86,19 +86,20 @@ int64_t within(const Branch& wide, std::span<const int64_t> window, std::span<co
   return result;
 }
 
-/// What is added to the weights and the bias of a convolution.
+/// Weights and bias of a convolution, for others to be added.
 struct Sum {
   Tensor weight, bias;
 };
 
-Result<Sum> parameters(const Rewriter& rewriter, const Branch& wide) {
-  const Tensor* weight = rewriter.constant(wide.node->input(1));
-  if (weight == nullptr) return runtime_error("no constant");
+Result<std::optional<Sum>> parameters(const Rewriter& rewriter, const Branch& of) {
+  const Tensor* weight = rewriter.constant(of.node->input(1));
+  const Value* given = of.node->input(2);
+  const Tensor* own = given != nullptr ? rewriter.constant(given) : nullptr;
+  const int64_t outputs[] = {of.dims[0]};
+  if (weight == nullptr || (given != nullptr && (own == nullptr || own->size() != outputs[0])))
+    return std::nullopt;
   TRY(Tensor kernel, weight->clone());
-  const int64_t outputs[] = {wide.dims[0]};
   TRY(Tensor bias, Tensor::allocate(kernel.dtype(), outputs));
-  const Tensor* own =
-      wide.node->input(2) != nullptr ? rewriter.constant(wide.node->input(2)) : nullptr;
   for (int64_t c = 0; c < outputs[0]; ++c)
     bias.set_double(c, own != nullptr ? own->get_double(c) : 0);
   return Sum{std::move(kernel), std::move(bias)};
@@ -108,38 +109,46 @@ void add_to(Tensor& tensor, int64_t at, double value) {
   tensor.set_double(at, tensor.get_double(at) + value);
 }
 
-Result<bool> add_convolution(const Rewriter& rewriter, const Branch& wide, const Branch& other,
-                             Sum& sum) {
+/// `wide` and `other` in one; nothing where other windows slide.
+Result<std::optional<Sum>> with_convolution(const Rewriter& rewriter, const Branch& wide,
+                                            const Branch& other) {
   const std::span<const int64_t> window(other.dims.begin() + 2, other.dims.end());
   const auto at = place(wide, window, other.begins, other.dilations);
   if (!at || other.groups != wide.groups || other.strides != wide.strides ||
       other.dims[0] != wide.dims[0] || other.dims[1] != wide.dims[1])
-    return false;
-  TRY(const Sum more, parameters(rewriter, other));
+    return std::nullopt;
+  TRY(auto sum, parameters(rewriter, wide));
+  TRY(const auto more, parameters(rewriter, other));
+  if (!sum || !more) return std::nullopt;
   const int64_t from = element_count(window), matrices = wide.dims[0] * wide.dims[1];
-  const int64_t to = sum.weight.size() / matrices;
+  const int64_t to = sum->weight.size() / matrices;
   for (int64_t m = 0; m < matrices; ++m)
     for (int64_t i = 0; i < from; ++i)
-      add_to(sum.weight, m * to + within(wide, window, *at, i),
-             more.weight.get_double(m * from + i));
-  for (int64_t c = 0; c < wide.dims[0]; ++c) add_to(sum.bias, c, more.bias.get_double(c));
-  return true;
+      add_to(sum->weight, m * to + within(wide, window, *at, i),
+             more->weight.get_double(m * from + i));
+  for (int64_t c = 0; c < wide.dims[0]; ++c) add_to(sum->bias, c, more->bias.get_double(c));
+  return sum;
 }
 
-Result<bool> add_normalisation(Rewriter& rewriter, const Branch& wide, Node& norm, Sum& sum) {
+/// `wide` and a BatchNormalization of its input in one.
+Result<std::optional<Sum>> with_normalisation(Rewriter& rewriter, const Branch& wide,
+                                              const Node& norm) {
   const std::vector<int64_t> ones(wide.begins.size(), 1), none(wide.begins.size(), 0);
   const auto at = place(wide, ones, none, ones);
   const int64_t channels = wide.dims[0];
-  if (!at || wide.strides != ones || channels != wide.dims[1] * wide.groups) return false;
+  if (!at || wide.strides != ones || channels != wide.dims[1] * wide.groups) return std::nullopt;
   const auto affine = batch_norm_affine(rewriter, norm, channels);
-  if (!affine) return false;
-  const int64_t places = sum.weight.size() / (channels * wide.dims[1]);
+  if (!affine) return std::nullopt;
+  TRY(auto sum, parameters(rewriter, wide));
+  if (!sum) return std::nullopt;
+  const int64_t places = sum->weight.size() / (channels * wide.dims[1]);
+  const int64_t centre = within(wide, ones, *at, 0);
   for (int64_t c = 0; c < channels; ++c) {
-    add_to(sum.weight, (c * wide.dims[1] + c % wide.dims[1]) * places + within(wide, ones, *at, 0),
+    add_to(sum->weight, (c * wide.dims[1] + c % wide.dims[1]) * places + centre,
            affine->factor[static_cast<size_t>(c)]);
-    add_to(sum.bias, c, affine->shift[static_cast<size_t>(c)]);
+    add_to(sum->bias, c, affine->shift[static_cast<size_t>(c)]);
   }
-  return true;
+  return sum;
 }
 
 Result<bool> merge(Rewriter& rewriter, Node& add) {
@@ -157,11 +166,9 @@ Result<bool> merge(Rewriter& rewriter, Node& add) {
               : norm == nullptr || norm->input(0) != wide->node->input(0) ||
                     !Rewriter::single_use(beside) || &norm->graph() != &add.graph())
       continue;
-    auto sum = parameters(rewriter, *wide);
+    TRY(const auto sum, other ? with_convolution(rewriter, *wide, *other)
+                              : with_normalisation(rewriter, *wide, *norm));
     if (!sum) continue;
-    TRY(const bool done, other ? add_convolution(rewriter, *wide, *other, *sum)
-                               : add_normalisation(rewriter, *wide, *norm, *sum));
-    if (!done) continue;
     const Node& was = *wide->node;
     Graph& graph = add.graph();
     Value* kernel = rewriter.initializer(graph, sum->weight, was.input(1)->name());
