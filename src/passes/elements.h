@@ -12,4 +12,8 @@ bool is_unary_elementwise(const Rewriter& rewriter, const Node& node);
 /// Add, Sub, Mul, Div, Max, Min, Pow or PRelu.
 bool is_binary_arithmetic(const Rewriter& rewriter, const Node& node);
 
+/// What a node works on element by element, beside constants; null where it is no such node, or
+/// gives another shape (views.cpp).
+Value* element_source(const Rewriter& rewriter, const Node& node);
+
 }  // namespace tombolo::passes

@@ -6,11 +6,13 @@
 
 #include "passes/passes.h"
 #include "passes/reshape_target.h"
+#include "passes/transposes.h"
 
 namespace tombolo::passes {
 namespace {
 
 constexpr size_t kLeastRank = 3, kMostRank = 5;  ///< a batch, channels and places
+constexpr int64_t kMostTimes = 1024;
 
 /// What other runtimes resize on the CPU.
 bool is_resizable(DType dtype) {
@@ -19,10 +21,9 @@ bool is_resizable(DType dtype) {
 }
 
 /// Adds a Resize of `input` that repeats each element scales[axis] times.
-Node& add_resize(Rewriter& rewriter, Node& before, Value* input, std::span<const float> scales) {
+Node& add_resize(Rewriter& rewriter, Node& before, Value* input, std::span<const double> scales) {
   const int64_t size[] = {static_cast<int64_t>(scales.size())};
-  Value* factors = rewriter.initializer(before.graph(),
-                                        Tensor::of<float>(DType::kFloat32, size, scales), "scales");
+  Value* factors = rewriter.float_initializer(before.graph(), size, scales, "scales");
   Node& node = rewriter.add(before, "Resize", {input, nullptr, factors}, input->name());
   node.set_string("mode", "nearest");
   node.set_string("coordinate_transformation_mode", "asymmetric");
@@ -38,10 +39,11 @@ size_t from_tile(Rewriter& rewriter, Node& node) {
   Value* tiled = node.input(0);
   std::vector<int64_t> perm;
   if (const Node* turn = rewriter.producer(tiled, "Transpose")) {
-    const auto own = AttributeReader(*turn).get_ints("perm");
-    perm.assign(own.begin(), own.end());
+    const auto own = perm_of(rewriter, turn);
+    if (!own) return 0;
+    perm = *own;
     tiled = turn->input(0);
-    if (perm.empty() || !Rewriter::single_use(tiled)) return 0;
+    if (!Rewriter::single_use(tiled)) return 0;
   }
   Node* tile = rewriter.producer(tiled, "Tile");
   if (tile == nullptr || &tile->graph() != &node.graph() || tile->input(0) == nullptr) return 0;
@@ -55,7 +57,6 @@ size_t from_tile(Rewriter& rewriter, Node& node) {
     return 0;
   const auto repeated =
       std::find_if(times->begin(), times->end(), [](int64_t n) { return n != 1; });
-  constexpr int64_t kMostTimes = 1024;
   if (repeated == times->end() || *repeated < 2 || *repeated > kMostTimes ||
       std::any_of(repeated + 1, times->end(), [](int64_t n) { return n != 1; }))
     return 0;
@@ -68,7 +69,6 @@ size_t from_tile(Rewriter& rewriter, Node& node) {
   for (size_t i = 0; i < from->size(); ++i) {
     if (i != axis) before.push_back((*from)[i]);
     const auto at = perm.empty() ? i : static_cast<size_t>(perm[i]);
-    if (at >= from->size()) return 0;
     if (at == axis) {
       joins = i;
       continue;
@@ -88,15 +88,15 @@ size_t from_tile(Rewriter& rewriter, Node& node) {
     whole->set_ints("perm", order);
     rewriter.touch(*whole);
   }
-  std::vector<float> scales(turned.size(), 1.0f);
-  scales[joins - 1] = static_cast<float>(*repeated);
+  std::vector<double> scales(turned.size(), 1.0);
+  scales[joins - 1] = static_cast<double>(*repeated);
   rewriter.supersede(*node.output(0),
                      *add_resize(rewriter, node, whole->output(0), scales).output(0));
   return 1;
 }
 
 /// The factors of a Resize that repeats elements a whole number of times.
-std::optional<std::vector<float>> repeats_of(const Rewriter& rewriter, const Node* node) {
+std::optional<std::vector<double>> repeats_of(const Rewriter& rewriter, const Node* node) {
   if (!rewriter.is(node, "Resize") || node->inputs().size() > 3 || node->input(1) != nullptr)
     return std::nullopt;
   const AttributeReader attributes(*node);
@@ -108,9 +108,9 @@ std::optional<std::vector<float>> repeats_of(const Rewriter& rewriter, const Nod
       attributes.get_string("coordinate_transformation_mode", "half_pixel") != "asymmetric" ||
       attributes.get_string("nearest_mode", "round_prefer_floor") != "floor")
     return std::nullopt;
-  std::vector<float> result(scales->data<float>(), scales->data<float>() + scales->size());
-  for (const float scale : result)
-    if (!(scale >= 1 && scale <= 1024) || scale != std::floor(scale)) return std::nullopt;
+  std::vector<double> result(scales->data<float>(), scales->data<float>() + scales->size());
+  for (const double scale : result)
+    if (!(scale >= 1 && scale <= kMostTimes) || scale != std::floor(scale)) return std::nullopt;
   return result;
 }
 

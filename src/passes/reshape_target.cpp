@@ -35,11 +35,11 @@ std::optional<std::vector<int64_t>> reshape_target(const SymShape& source, const
 }
 
 Node* add_reshape(Rewriter& rewriter, Node& before, Value* input, const SymShape& from,
-                  const SymShape& to) {
+                  const SymShape& to, Text hint) {
   const auto target = reshape_target(from, to);
   if (!target) return nullptr;
   Value* shape = rewriter.ints_initializer(before.graph(), *target, "shape");
-  Node& node = rewriter.add(before, "Reshape", {input, shape}, input->name());
+  Node& node = rewriter.add(before, "Reshape", {input, shape}, hint);
   const bool lengths =
       std::all_of(to.begin(), to.end(), [](const SymDim& dim) { return dim.is_value(); });
   if (lengths && std::count(target->begin(), target->end(), 0) != 0) node.set_int("allowzero", 1);

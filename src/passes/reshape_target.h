@@ -11,9 +11,13 @@ namespace tombolo::passes {
 /// list says it.
 std::optional<std::vector<int64_t>> reshape_target(const SymShape& source, const SymShape& target);
 
-/// Adds a Reshape of `input`, whose shape is `from`, to `to` before `before`; null where no list
-/// says that shape.
+/// Adds a Reshape of `input`, whose shape is `from`, to `to` before `before`, named after `hint`;
+/// null where no list says that shape.
 Node* add_reshape(Rewriter& rewriter, Node& before, Value* input, const SymShape& from,
-                  const SymShape& to);
+                  const SymShape& to, Text hint);
+inline Node* add_reshape(Rewriter& rewriter, Node& before, Value* input, const SymShape& from,
+                         const SymShape& to) {
+  return add_reshape(rewriter, before, input, from, to, input->name());
+}
 
 }  // namespace tombolo::passes

@@ -106,14 +106,16 @@ bool layer_norm(Match& match, bool scaled, bool shifted) {
 }
 bool layer_norm_full(Match& match) { return layer_norm(match, true, true); }
 bool layer_norm_scale(Match& match) { return layer_norm(match, true, false); }
-/// The means are of GlobalAveragePool: over all axes but two.
-bool layer_norm_pooled(Match& match) {
+/// The first axis of means by GlobalAveragePool: over all but two.
+std::optional<int64_t> pooled_axis(const Match& match) {
   const auto rank = match.rewriter.rank(match.value("x"));
-  return rank && *rank > 2 && layer_norm_from(match, 2, true, true);
+  return rank && *rank > 2 ? std::optional<int64_t>(2) : std::nullopt;
+}
+bool layer_norm_pooled(Match& match) {
+  return layer_norm_from(match, pooled_axis(match), true, true);
 }
 bool layer_norm_pooled_scale(Match& match) {
-  const auto rank = match.rewriter.rank(match.value("x"));
-  return rank && *rank > 2 && layer_norm_from(match, 2, true, false);
+  return layer_norm_from(match, pooled_axis(match), true, false);
 }
 bool layer_norm_plain(Match& match) {
   // What follows may still bring the scale: a Mul or Add by a constant waits for the full pattern.

@@ -9,6 +9,7 @@
 #include "passes/elements.h"
 #include "passes/passes.h"
 #include "passes/reshape_target.h"
+#include "passes/transposes.h"
 
 namespace tombolo::passes {
 namespace {
@@ -31,13 +32,11 @@ std::optional<Row> row_of_image(const Rewriter& rewriter, const Node& reader, Va
                                 size_t axis) {
   std::vector<int64_t> perm;
   if (const Node* turn = rewriter.producer(image, "Transpose")) {
-    const auto own = AttributeReader(*turn).get_ints("perm");
-    if (axis >= own.size() || turn->input(0) == nullptr || &turn->graph() != &reader.graph())
-      return std::nullopt;
-    const int64_t from = own[axis];
-    if (from < 0 || from >= static_cast<int64_t>(own.size())) return std::nullopt;
-    for (size_t i = 0; i < own.size(); ++i)
-      if (i != axis) perm.push_back(own[i] - (own[i] > from ? 1 : 0));
+    const auto own = perm_of(rewriter, turn);
+    if (!own || axis >= own->size() || &turn->graph() != &reader.graph()) return std::nullopt;
+    const int64_t from = (*own)[axis];
+    for (size_t i = 0; i < own->size(); ++i)
+      if (i != axis) perm.push_back((*own)[i] - ((*own)[i] > from ? 1 : 0));
     image = turn->input(0);
     axis = static_cast<size_t>(from);
   }
@@ -99,25 +98,9 @@ class Sequences {
     return pads.empty() || (pads.size() == 4 && pads[axis - 2] == 0 && pads[axis] == 0);
   }
 
-  /// What a node works on element by element, beside constants.
-  const Value* source_of(const Node& node) const {
-    if (!is_unary_elementwise(rewriter_, node) && !is_binary_arithmetic(rewriter_, node))
-      return nullptr;
-    const Value* source = nullptr;
-    for (const Value* input : node.inputs()) {
-      if (input == nullptr || rewriter_.is_constant(input)) continue;
-      if (source != nullptr) return nullptr;
-      source = input;
-    }
-    return source != nullptr && node.output(0) != nullptr &&
-                   rewriter_.same_shape(source, node.output(0))
-               ? source
-               : nullptr;
-  }
-
   /// What is done element by element with an image of one row is one, too.
   void follow(const Node& node) {
-    const auto known = images_.find(source_of(node));
+    const auto known = images_.find(element_source(rewriter_, node));
     if (known != images_.end()) images_.emplace(node.output(0), known->second);
   }
 
@@ -136,7 +119,7 @@ class Sequences {
       if (rewriter_.is(&reader, "Squeeze") || rewriter_.is(&reader, "Reshape")) {
         const SymShape* sequence = rewriter_.shape(reader.output(0));
         if (sequence == nullptr || !has_row(*whole, *sequence, axis)) return false;
-      } else if (!(passes_row(reader, axis) || source_of(reader) == &image) ||
+      } else if (!(passes_row(reader, axis) || element_source(rewriter_, reader) == &image) ||
                  !ends(*reader.output(0), axis, depth + 1)) {
         return false;
       }

@@ -10,9 +10,9 @@
 #include "passes/evaluate.h"
 #include "passes/passes.h"
 #include "passes/reshape_target.h"
+#include "passes/transposes.h"
 
 namespace tombolo::passes {
-namespace {
 
 using Perm = std::vector<int64_t>;
 
@@ -33,6 +33,8 @@ std::optional<Perm> perm_of(const Rewriter& rewriter, const Node* node) {
   }
   return perm;
 }
+
+namespace {
 
 Perm inverse(const Perm& perm) {
   Perm out(perm.size());
@@ -612,12 +614,11 @@ class Region {
         break;
       case Axes::kScales: {
         const Tensor& scales = *rewriter_.constant(node.input(2));
-        std::vector<float> turned(perm_.size());
+        std::vector<double> turned(perm_.size());
         for (size_t i = 0; i < perm_.size(); ++i)
-          turned[static_cast<size_t>(perm_[i])] = scales.data<float>()[i];
+          turned[static_cast<size_t>(perm_[i])] = scales.get_double(static_cast<int64_t>(i));
         const int64_t size[] = {scales.size()};
-        const Tensor moved = Tensor::of<float>(DType::kFloat32, size, turned);
-        copy.set_input(2, rewriter_.initializer(graph_, moved, "scales"));
+        copy.set_input(2, rewriter_.float_initializer(graph_, size, turned, "scales"));
         break;
       }
       default:

@@ -21,14 +21,13 @@ bool has_zero(const std::vector<int64_t>& dims) {
   return std::find(dims.begin(), dims.end(), 0) != dims.end();
 }
 
-/// Makes `node` a Reshape of `input` to `dims`; `all_known`: the 0s are lengths.
-void make_reshape(Rewriter& rewriter, Node& node, Value* input, std::span<const int64_t> dims,
-                  bool zeros_are_lengths) {
-  Value* shape = rewriter.ints_initializer(node.graph(), dims, "shape");
-  Node& reshape = rewriter.add(node, "Reshape", {input, shape}, node.output(0)->name());
-  if (zeros_are_lengths) reshape.set_int("allowzero", 1);
-  rewriter.touch(reshape);
-  rewriter.supersede(*node.output(0), *reshape.output(0));
+/// Makes `node` a Reshape of `input`, whose shape is `from`, to `to`; false where no list says
+/// that.
+bool become_reshape(Rewriter& rewriter, Node& node, Value* input, const SymShape& from,
+                    const SymShape& to) {
+  Node* reshape = add_reshape(rewriter, node, input, from, to, node.output(0)->name());
+  if (reshape != nullptr) rewriter.supersede(*node.output(0), *reshape->output(0));
+  return reshape != nullptr;
 }
 
 /// What the Reshape's shape input says, where that does not depend on the input's own shape.
@@ -64,13 +63,8 @@ size_t merge_view(Rewriter& rewriter, Node& node) {
   if (!Rewriter::single_use(node.input(0))) return 0;
   const SymShape* from = rewriter.shape(root);
   const SymShape* to = rewriter.shape(output);
-  if (from == nullptr || to == nullptr) return 0;
-  const auto target = reshape_target(*from, *to);
-  if (!target) return 0;
-  const bool numbers =
-      std::all_of(to->begin(), to->end(), [](const SymDim& dim) { return dim.is_value(); });
-  make_reshape(rewriter, node, root, *target, numbers && has_zero(*target));
-  return 1;
+  return from != nullptr && to != nullptr && become_reshape(rewriter, node, root, *from, *to) ? 1
+                                                                                              : 0;
 }
 
 /// For each axis of shape `to` the one of shape `from` with the same elements, or -1 where there is
@@ -128,23 +122,6 @@ std::optional<Tensor> constant_behind(const Rewriter& rewriter, const Value* val
       return std::nullopt;
   }
   return tensor->reshaped(dims);
-}
-
-/// What a node works on element by element, beside constants; null where it is no such node, or
-/// gives another shape.
-Value* element_source(const Rewriter& rewriter, const Node& node) {
-  if (node.outputs().size() != 1) return nullptr;
-  Value* source = nullptr;
-  if (is_unary_elementwise(rewriter, node)) {
-    source = node.input(0);
-    for (size_t i = 1; i < node.inputs().size(); ++i)
-      if (node.input(i) != nullptr && rewriter.rank(node.input(i)) != 0u) return nullptr;
-  } else if (is_binary_arithmetic(rewriter, node)) {
-    const bool first = rewriter.is_constant(node.input(0));
-    source = node.input(first ? 1 : 0);
-    if (!rewriter.is_constant(node.input(first ? 0 : 1))) return nullptr;
-  }
-  return source != nullptr && rewriter.same_shape(source, node.output(0)) ? source : nullptr;
 }
 
 /// `link`, which works on `before` element by element, on `now` instead; `before` is a view of
@@ -251,10 +228,8 @@ size_t fix_target(Rewriter& rewriter, Node& node) {
   const bool numbers =
       std::all_of(to->begin(), to->end(), [](const SymDim& dim) { return dim.is_value(); });
   if (from == nullptr && !numbers) return 0;
-  const auto target = reshape_target(from != nullptr ? *from : SymShape(), *to);
-  if (!target) return 0;
-  make_reshape(rewriter, node, node.input(0), *target, numbers && has_zero(*target));
-  return 1;
+  const SymShape source = from != nullptr ? *from : SymShape();
+  return become_reshape(rewriter, node, node.input(0), source, *to) ? 1 : 0;
 }
 
 /// Where dimensions `run`, not all of them numbers, lie side by side in a shape: at `near`, or the
@@ -373,6 +348,21 @@ size_t raise_shape(Rewriter& rewriter, Node& node) {
 }
 
 }  // namespace
+
+Value* element_source(const Rewriter& rewriter, const Node& node) {
+  if (node.outputs().size() != 1) return nullptr;
+  Value* source = nullptr;
+  if (is_unary_elementwise(rewriter, node)) {
+    source = node.input(0);
+    for (size_t i = 1; i < node.inputs().size(); ++i)
+      if (node.input(i) != nullptr && rewriter.rank(node.input(i)) != 0u) return nullptr;
+  } else if (is_binary_arithmetic(rewriter, node)) {
+    const bool first = rewriter.is_constant(node.input(0));
+    source = node.input(first ? 1 : 0);
+    if (!rewriter.is_constant(node.input(first ? 0 : 1))) return nullptr;
+  }
+  return source != nullptr && rewriter.same_shape(source, node.output(0)) ? source : nullptr;
+}
 
 Result<size_t> simplify_shapes(Rewriter& rewriter) {
   rewriter.refresh();
