@@ -1,4 +1,5 @@
 """Tombolo beside ONNX Runtime on many model files, a row of a table for each: what exported.py, decoders.py and estimators.py share."""
+import argparse
 import glob
 import os
 import re
@@ -12,16 +13,21 @@ import hold
 import run
 
 
-def add_arguments(parser):
-    """Those of `measure`: the binary, the folder of models and how long to look at each."""
-    parser.add_argument("tombolo")
-    parser.add_argument("folder")
-    parser.add_argument("--only", default=".")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.15)
-    parser.add_argument("--onnxruntime")
-    parser.add_argument("--out")
+def parsers(description):
+    """A parser, its verbs (`does`), and those of `make` and `measure`: the binary, the folder of models and how long to look at each."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="does", required=True)
+    making, measuring = verbs.add_parser("make"), verbs.add_parser("measure")
+    measuring.add_argument("tombolo")
+    for verb in (making, measuring):
+        verb.add_argument("folder")
+        verb.add_argument("--only", default=".")
+    measuring.add_argument("--threads", type=int, default=1)
+    measuring.add_argument("--runs", type=int, default=3)
+    measuring.add_argument("--seconds", type=float, default=0.15)
+    measuring.add_argument("--onnxruntime")
+    measuring.add_argument("--out")
+    return parser, verbs, making, measuring
 
 
 def models(folder, only, pattern="model.onnx"):

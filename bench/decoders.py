@@ -7,7 +7,6 @@
 versions: what cannot be imported is left out). Networks have four layers, 384 wide, random weights with a seed. Each is measured on a prompt
 of 128 tokens, on one token behind 128 and, from the builder, on 16 behind 64; encoders on 128.
 """
-import argparse
 import os
 import re
 import shutil
@@ -151,12 +150,7 @@ def cases(folder, only):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    does = parser.add_subparsers(dest="does", required=True)
-    making = does.add_parser("make")
-    making.add_argument("folder")
-    making.add_argument("--only", default=".")
-    beside.add_arguments(does.add_parser("measure"))
+    parser, *_ = beside.parsers(__doc__)
     args = parser.parse_args()
     if args.does == "make":
         make(args.folder, args.only)

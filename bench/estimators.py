@@ -6,7 +6,6 @@
 Needs scikit-learn, skl2onnx, lightgbm, xgboost, catboost, onnxmltools and onnxruntime. Every classifier, regressor,
 transformer, clusterer and outlier detector of scikit-learn that skl2onnx knows is trained on synthetic data with a seed; what is not exported is listed.
 """
-import argparse
 import os
 import re
 import signal
@@ -200,13 +199,7 @@ def cases(folder, only, rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    does = parser.add_subparsers(dest="does", required=True)
-    making = does.add_parser("make")
-    making.add_argument("folder")
-    making.add_argument("--only", default=".")
-    measuring = does.add_parser("measure")
-    beside.add_arguments(measuring)
+    parser, _, _, measuring = beside.parsers(__doc__)
     measuring.add_argument("--rows", default="1,1000")
     args = parser.parse_args()
     if args.does == "make":

@@ -11,7 +11,6 @@ one that builds on torch.export with the sizes as they are, of the one that buil
 `quantise` writes each export in some of the ways of bench/quantised.py (8 bits, weights of 4 bits in blocks, 16-bit floats), by
 turns; `measure` takes that folder, too.
 """
-import argparse
 import os
 import re
 import shutil
@@ -288,10 +287,14 @@ def write_apart(target, command, kept=()):
     print(os.path.basename(target), why[:150], flush=True)
 
 
-def make(folder, only, jobs):
-    pairs = [(n, e) for n in names() for e in EXPORTERS if re.search(only, f"{n}.{e}")]
+def make_each(folder, commands, only, jobs):
+    """Those of `commands`, arguments of Python by the name of what they write, whose names fit `only`."""
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(lambda pair: write_apart(os.path.join(folder, ".".join(pair)), [os.path.abspath(__file__), "one", *pair]), pairs))
+        list(pool.map(lambda name: write_apart(os.path.join(os.path.abspath(folder), name), commands[name]), [n for n in commands if re.search(only, n)]))
+
+
+def make(folder, only, jobs):
+    make_each(folder, {f"{n}.{e}": [os.path.abspath(__file__), "one", n, e] for n in names() for e in EXPORTERS}, only, jobs)
 
 
 def quantise(folder, target, only, each):
@@ -312,18 +315,13 @@ def cases(folder, only):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    does = parser.add_subparsers(dest="does", required=True)
-    making = does.add_parser("make")
-    making.add_argument("folder")
-    making.add_argument("--only", default=".")
+    parser, does, making, _ = beside.parsers(__doc__)
     making.add_argument("--jobs", type=int, default=2)
     quantising = does.add_parser("quantise")
     quantising.add_argument("folder")
     quantising.add_argument("quantised")
     quantising.add_argument("--only", default=".")
     quantising.add_argument("--each", type=int, default=2)
-    beside.add_arguments(does.add_parser("measure"))
     one = does.add_parser("one", help="of make: exports one network here")
     one.add_argument("name")
     one.add_argument("exporter", choices=EXPORTERS)
@@ -332,7 +330,7 @@ def main():
     if args.does == "one":
         export(args.name, args.exporter, args.folder)
     elif args.does == "make":
-        make(os.path.abspath(args.folder), args.only, args.jobs)
+        make(args.folder, args.only, args.jobs)
     elif args.does == "quantise":
         quantise(os.path.abspath(args.folder), os.path.abspath(args.quantised), args.only, args.each)
     else:

@@ -8,9 +8,6 @@ a batch of any size, and of one. What cannot be exported, or not run by ONNX Run
 """
 import argparse
 import os
-import re
-import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -446,9 +443,8 @@ def main():
     if args.one:
         export(*args.one, args.folder)
         return
-    pairs = [(n, b) for n in (*APPLICATIONS, *EXAMPLES) for b in BATCHES if re.search(args.only, f"keras.{n}.{b}")]
-    with ThreadPoolExecutor(args.jobs) as pool:
-        list(pool.map(lambda pair: exported.write_apart(os.path.join(os.path.abspath(args.folder), ".".join(("keras", *pair))), [os.path.abspath(__file__), "--one", *pair]), pairs))
+    commands = {f"keras.{n}.{b}": [os.path.abspath(__file__), "--one", n, b] for n in (*APPLICATIONS, *EXAMPLES) for b in BATCHES}
+    exported.make_each(args.folder, commands, args.only, args.jobs)
 
 
 if __name__ == "__main__":
