@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import beside
+import pytorch_libraries
 
 EXPORTERS = ("dynamo", "script")
 
@@ -103,7 +104,7 @@ def names():
         found += [f"timm.{module}" for module in timm_names()]
     except ImportError:
         pass
-    return found
+    return found + pytorch_libraries.names()
 
 
 # ---- one network, in a process of its own
@@ -215,7 +216,12 @@ def export(name, exporter, folder):
     torch.set_num_threads(1)
     torch.backends.mha.set_fastpath_enabled(False)
     library, rest = name.split(".", 1)
-    network, inputs, in_list = {"torchvision": torchvision_network, "timm": timm_network, "transformers": transformers_network}[library](rest)
+    made = {"torchvision": torchvision_network, "timm": timm_network, "transformers": transformers_network}.get(library)
+    any_length = None
+    if made:
+        network, inputs, in_list = made(rest)
+    else:
+        (network, inputs, any_length), in_list = pytorch_libraries.network(library, rest), False
     network = network.eval()
     randomise(network)
 
@@ -252,7 +258,7 @@ def export(name, exporter, folder):
         if exporter == "dynamo":
             torch.onnx.export(flat, values, path, dynamo=True, input_names=list(inputs), external_data=False, verbose=False)
         else:
-            axes = {k: {0: "batch"} for k in inputs} if not in_list and name != "transformers.SpeechT5HifiGan" else {}
+            axes = any_length or ({k: {0: "batch"} for k in inputs} if not in_list and name != "transformers.SpeechT5HifiGan" else {})
             for key in ("input_ids", "attention_mask", "decoder_input_ids"):
                 if key in inputs and library == "transformers" and len(inputs) <= 2:
                     axes[key] = {0: "batch", 1: "decoder_length" if key.startswith("decoder") else "length"}

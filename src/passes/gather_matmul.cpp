@@ -48,9 +48,9 @@ class PickedProduct {
   };
 
   bool find(Value* value, Picked& picked) const {
-    const Node* node = only_read_here(value);
+    const Node* node = made_here(value);
     bool wide = false;
-    for (; node != nullptr; node = only_read_here(value)) {
+    for (; node != nullptr; node = made_here(value)) {
       if (rewriter_.is(node, "Transpose") && !picked.turned) {
         const auto perm = AttributeReader(*node).get_ints("perm");
         const int64_t turned[] = {0, 2, 1};
@@ -83,11 +83,10 @@ class PickedProduct {
     return element_count(picked.dims) > 0;
   }
 
-  /// What made `value`, which nobody else reads.
-  const Node* only_read_here(const Value* value) const {
+  /// What made `value`. Others may read it, too: what they get is copied, this product's is not.
+  const Node* made_here(const Value* value) const {
     const Node* node = value->producer();
-    const bool here = node != nullptr && &node->graph() == &node_.graph();
-    return here && Rewriter::single_use(value) ? node : nullptr;
+    return node != nullptr && &node->graph() == &node_.graph() ? node : nullptr;
   }
 
   Node& multiply(Value* a, const Picked& picked) {

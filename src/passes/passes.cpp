@@ -133,8 +133,8 @@ constexpr Pass kPasses[] = {
      kRuntimeLevel, expand_microsoft},
     {"expand-einsum", "Einsum becomes MatMul between Transposes", kRuntimeLevel, expand_einsum},
     {"whole-rows",
-     "GatherElements and ScatterElements whose indices are one for each row become Gather and "
-     "ScatterND",
+     "GatherElements and ScatterElements whose indices are one for each row become Gather, "
+     "ScatterND and ScatterRows",
      kRuntimeLevel, whole_rows},
     {"gather-matmul",
      "products with matrices that are picked from constant ones, as those of experts are, read "

@@ -11,6 +11,8 @@
 //          column (rank 0 or 1); Z has the shape of Y.
 //   GatherMatMul (A, B, I)     Y[t] = A[t] B[I[t]]; `transB` exchanges the last two axes of B.
 //          A has a rank of 3; I is a list of as many, or either is one.
+//   ScatterRows (data, I, updates)   ScatterElements along `axis` with one index for each row: I is
+//          a list; `reduction` as there.
 //   Elementwise (X, ...)       several operators of single elements (ops/tombolo/elementwise.h)
 //   BlockChannels (X), UnblockChannels (X)   [N, C, ...] to [N, C / 16, ..., 16] and back
 //   BlockConcat (X...)                       Concat of such, of so many `channels` each

@@ -209,6 +209,35 @@ Status run_gather_matmul(KernelContext& context) {
   return ok();
 }
 
+Status infer_scatter_rows(InferContext& context) {
+  CHECK_OK(infer_unary(context));
+  const SymShape* picks = context.shape(1);
+  if (picks != nullptr && picks->size() != 1) return context.error("I must have a rank of 1");
+  return ok();
+}
+
+Status run_scatter_rows(KernelContext& context) {
+  TRY(const Tensor* picks, context.input(1));
+  TRY(const Tensor* updates, context.input(2));
+  TRY(const int64_t axis,
+      normalize_axis(context.attributes.get_int("axis", 0), static_cast<int64_t>(updates->rank())));
+  const auto at = static_cast<size_t>(axis);
+  if (picks->rank() != 1 || picks->dim(0) != updates->dim(at))
+    return context.error("I " + to_string(*picks) + " does not fit updates " + to_string(*updates));
+  TRY(Tensor wide, context.allocate(DType::kInt64, updates->dims()));
+  const int64_t inner = product(updates->dims(), at + 1, updates->rank());
+  for (int64_t i = 0; i < wide.size(); ++i)
+    wide.data<int64_t>()[i] = picks->get_int64(i / inner % picks->size());
+  const RunValue places(std::move(wide));
+  Loose loose("ScatterElements", 3);
+  loose.node.set_int("axis", axis);
+  loose.node.set_string("reduction", context.attributes.get_string("reduction", "none"));
+  const RunValue* const inputs[] = {&context.value(0), &places, &context.value(2)};
+  TRY(RunValue value, run_as(context, loose.node, inputs));
+  context.set_output(0, std::move(value));
+  return ok();
+}
+
 }  // namespace
 
 OPERATOR(TomboloConv) = {
@@ -269,6 +298,22 @@ OPERATOR(TomboloGatherMatMul) = {
     .types = {{"T", {{1, kFloats}}}, {"TB", {{1, kFloats | kBf16}}}, {"TI", {{1, kIndices}}}},
     .infer = infer_gather_matmul,
     .reference = run_gather_matmul,
+};
+
+// ScatterElements whose indices are one for each row, as sums over the neighbours in a graph have.
+OPERATOR(TomboloScatterRows) = {
+    .name = "ScatterRows",
+    .domain = "ai.tombolo",
+    .doc =
+        "a copy of data whose slices along an axis, those that I names, are replaced by or "
+        "combined with those of updates",
+    .versions = {1},
+    .inputs = {{"data", "T"}, {"I", "TI"}, {"updates", "T"}},
+    .outputs = {{"output", "T"}},
+    .attributes = {{"axis", 0}, {"reduction", "none"}},
+    .types = {{"T", {{1, kAll | kBf16}}}, {"TI", {{1, kIndices}}}},
+    .infer = infer_scatter_rows,
+    .reference = run_scatter_rows,
 };
 
 }  // namespace tombolo::ops

@@ -374,6 +374,34 @@ TEST_P(MoreOperators, ScatteredAndCombined) {
     }
 }
 
+TEST_P(MoreOperators, ScatteredAndPickedRowsOfGroups) {
+  opset_ = 18;
+  for (const auto& [groups, piece] :
+       {std::pair<int64_t, int64_t>{1, 64}, {3, 1}, {5, 33}, {2, 3000}}) {
+    std::vector<int64_t> index(60);
+    for (int64_t& place : index) place = static_cast<int64_t>(engine_() % 40) - 20;
+    const Tensor places_of =
+        Tensor::of<int64_t>(DType::kInt64, std::vector<int64_t>{1, 60, 1}, index);
+    const std::string inputs =
+        "main (float[G,A,P] x, int64[1,N,1] i, float[G,N,P] u) => (y) { s = Shape (u) e = Expand "
+        "(i, s) y = ";
+    for (const char* reduction : {"none", "add", "mul", "max", "min"})
+      agree(inputs + "ScatterElements <axis = 1, reduction = \"" + reduction + "\"> (x, e, u) }",
+            {{"x", numbers({groups, 20, piece}, 1, piece < 100)},
+             {"i", places_of},
+             {"u", numbers({groups, 60, piece}, 1, piece < 100)}});
+    agree(inputs + "GatherElements <axis = 1> (x, e) }", {{"x", numbers({groups, 20, piece}, 1)},
+                                                          {"i", places_of},
+                                                          {"u", numbers({groups, 60, piece}, 1)}});
+    index[59] = 20;
+    refuse(inputs + "ScatterElements <axis = 1> (x, e, u) }",
+           {{"x", numbers({groups, 20, piece}, 1)},
+            {"i", Tensor::of<int64_t>(DType::kInt64, std::vector<int64_t>{1, 60, 1}, index)},
+            {"u", numbers({groups, 60, piece}, 1)}},
+           "index 20 is out of range for axis 1");
+  }
+}
+
 TEST_P(MoreOperators, ScatteredLongPiecesOutOfRange) {
   const std::vector<int64_t> index = {2, 3};
   refuse("main (float[A,P] x, int64[N,1] i, float[N,P] u) => (y) { y = ScatterND (x, i, u) }",
