@@ -14,6 +14,7 @@
 #include "passes/bounds.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
+#include "passes/reshape_target.h"
 
 namespace tombolo::passes {
 namespace {
@@ -35,7 +36,7 @@ class Recogniser {
   std::optional<Found> run() {
     Node& root = *found_.root;
     const auto rank = rewriter_.rank(root.input(0));
-    if ((rank != 3u && rank != 4u) || rewriter_.rank(root.input(1)) != rank) return std::nullopt;
+    if (!rank || *rank < 3 || rewriter_.rank(root.input(1)) != rank) return std::nullopt;
     found_.v = root.input(1);
     Value* weights = root.input(0);
     // Over the pixels of an image channels come first, and all is turned.
@@ -358,6 +359,60 @@ Value* with_rows(Rewriter& rewriter, Node& before, Value* mask, Value* q) {
   return rewriter.add(before, "Expand", {mask, joined.output(0)}, "mask").output(0);
 }
 
+/// Attention takes four axes. Of matrices with more, those before the heads are one batch.
+class OneBatch {
+ public:
+  OneBatch(const SymShape& q, const SymShape& k, const SymShape& v) : shapes_{q, k, v} {
+    for (SymShape& shape : shapes_) merged_.push_back(merge(shape));
+    whole_ = q;
+    whole_.back() = v.back();
+  }
+  /// Whether lists of numbers say all the shapes.
+  bool fits() const {
+    const size_t lead = shapes_[0].size() - 2;
+    for (size_t i = 0; i < 3; ++i) {
+      for (size_t j = 0; j < lead; ++j)
+        if (!shapes_[i][j].equals(shapes_[0][j])) return false;
+      if (!reshape_target(shapes_[i], merged_[i])) return false;
+    }
+    return reshape_target(result(), whole_).has_value();
+  }
+  const SymShape& queries() const { return merged_[0]; }
+  Value* merged(Rewriter& rewriter, Node& before, Value* value, size_t index) const {
+    return add_reshape(rewriter, before, value, shapes_[index], merged_[index])->output(0);
+  }
+  Value* apart(Rewriter& rewriter, Node& before, Value* y) const {
+    return add_reshape(rewriter, before, y, result(), whole_)->output(0);
+  }
+
+ private:
+  static SymShape merge(const SymShape& shape) {
+    SymDim batch(int64_t{1});
+    for (size_t i = 0; i + 3 < shape.size(); ++i) batch = batch * shape[i];
+    SymShape out(shape.end() - 3, shape.end());
+    out.insert(out.begin(), batch);
+    return out;
+  }
+  SymShape result() const {
+    SymShape y = merged_[0];
+    y.back() = whole_.back();
+    return y;
+  }
+
+  SymShape shapes_[3];
+  std::vector<SymShape> merged_;
+  SymShape whole_;
+};
+
+/// A mask of more than four axes without those in front, which repeat it.
+Value* of_four_axes(Rewriter& rewriter, Node& before, Value* mask) {
+  const SymShape* shape = rewriter.shape(mask);
+  if (shape == nullptr || shape->size() <= 4) return mask;
+  const SymShape from = *shape, to(from.end() - 4, from.end());
+  if (!std::all_of(from.begin(), from.end() - 4, is_one) || !reshape_target(from, to)) return mask;
+  return add_reshape(rewriter, before, mask, from, to)->output(0);
+}
+
 size_t to_attention(Rewriter& rewriter, Node& root) {
   if (!rewriter.is(&root, "MatMul") || rewriter.limits.opset_ceiling < 23) return 0;
   auto found = Recogniser(rewriter, root).run();
@@ -374,25 +429,35 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
   const SymShape* kt = rewriter.shape(found->k_transposed);
   const SymShape* v = rewriter.shape(found->v);
   const size_t rank = q != nullptr ? q->size() : 0;
-  if ((rank != 3 && rank != 4) || kt == nullptr || v == nullptr || kt->size() != rank ||
-      v->size() != rank)
+  if (rank < 3 || kt == nullptr || v == nullptr || kt->size() != rank || v->size() != rank)
     return 0;
-  const SymDim &keys = (*kt)[rank - 1], &values = (*v)[found->turned ? rank - 1 : rank - 2];
+  const SymDim keys = (*kt)[rank - 1], values = (*v)[found->turned ? rank - 1 : rank - 2];
   if (!(*q)[0].equals((*kt)[0]) || !(*q)[0].equals((*v)[0]) || !keys.equals(values) ||
       !(*q)[rank - 1].equals((*kt)[rank - 2]))
     return 0;
-  const SymDim& queries = (*q)[rank - 2];
+  const SymDim queries = (*q)[rank - 2];
   if (found->turned && !many_scores(queries, keys, kTurnedScores)) return 0;
   if (rank == 4) {
     if (!(*kt)[1].equals((*v)[1])) return 0;
     const bool same_heads = (*q)[1].equals((*kt)[1]);
     if (!same_heads && !(is_one((*kt)[1]) && (*q)[1].lower_bound().value_or(0) >= 1)) return 0;
-  } else if (found->mask != nullptr || found->computed ||  // it would be one of heads
-             !many_scores(queries, keys, kOneHeadScores)) {
+  } else if (rank == 3 && (found->mask != nullptr || found->computed ||  // it would be one of heads
+                           !many_scores(queries, keys, kOneHeadScores))) {
     return 0;
   }
+  std::optional<OneBatch> batch;
+  if (rank > 4) {
+    const auto exchanged = [](SymShape shape) {
+      std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+      return shape;
+    };
+    batch.emplace(*q, exchanged(*kt), found->turned ? exchanged(*v) : *v);
+    if (found->computed || !batch->fits()) return 0;
+    if (found->mask != nullptr) found->mask = of_four_axes(rewriter, root, found->mask);
+  }
   if (found->computed) found->mask = rewriter.initializer(root.graph(), *found->computed, "mask");
-  if (found->mask != nullptr && !mask_fits(rewriter, *found, *q, keys)) return 0;
+  const SymShape of_queries = batch ? batch->queries() : *q;
+  if (found->mask != nullptr && !mask_fits(rewriter, *found, of_queries, keys)) return 0;
   // No key at all: softmax of nothing, and a sum of nothing; both give zeros.
 
   Value* k = untransposed(rewriter, root, found->k_transposed, rank);
@@ -405,10 +470,12 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
         value = v_source;
       }
   std::vector<Value*> inputs = {found->q, k, value};
+  if (batch)
+    for (size_t i = 0; i < 3; ++i) inputs[i] = batch->merged(rewriter, root, inputs[i], i);
   if (found->mask != nullptr) {
     auto mask = above_lowest(rewriter, root, found->mask);
     if (!mask) return 0;
-    inputs.push_back(with_rows(rewriter, root, *mask, found->q));
+    inputs.push_back(with_rows(rewriter, root, *mask, inputs[0]));
   }
   Node& attention = rewriter.add(root, "Attention", inputs, root.output(0)->name());
   attention.set_float("scale", static_cast<float>(found->scale));
@@ -418,6 +485,7 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
   }
   rewriter.touch(attention);
   Value* y = attention.output(0);
+  if (batch) y = batch->apart(rewriter, root, y);
   if (found->turned) y = untransposed(rewriter, root, y, rank);
   rewriter.supersede(*root.output(0), *y);
   for (Node* node : found->nodes)

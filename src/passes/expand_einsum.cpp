@@ -1,3 +1,6 @@
+// Einsum that is a MatMul becomes one where at most the last two axes of an operand are exchanged;
+// next to a Softmax any axes, so that attention is recognised.
+//
 // For the runtime: Einsum of two operands becomes one MatMul between Transposes, which it takes
 // into itself where rows stay in one piece (fuse_epilogues.cpp). What stands alone in one operand
 // is summed first. Of several labels that one operand has, one is that of the rows or columns and
@@ -25,6 +28,39 @@ class Einsum {
     for (size_t i = 0; i < 2 && i < node.inputs().size(); ++i) operands_[i] = node.input(i);
   }
 
+  /// Of the standard's operators alone, and nothing that others would have to move.
+  size_t to_matmul() {
+    if (!rewriter_.is(&node_, "Einsum") || !read() || terms_.size() != 2 ||
+        !std::all_of(terms_.begin(), terms_.end(), letters_once) ||
+        !is_float(rewriter_.dtype(node_.input(0))))
+      return 0;
+    sort_labels();
+    const std::string shared = batch_ + common_;
+    if (common_.size() != 1 || left_.empty() || right_.size() != 1 ||
+        (left_.size() != 1 && !batch_.empty()) ||
+        terms_[0].size() != shared.size() + left_.size() || terms_[1].size() != shared.size() + 1 ||
+        !std::all_of(shared.begin(), shared.end(), [&](char label) { return agree(label); }))
+      return 0;
+    // Columns of the output are of the side that has its last label.
+    const size_t first = contains(left_, out_.back()) && left_.size() == 1 ? 1 : 0;
+    const std::string &rows = first == 0 ? left_ : right_, &columns = first == 0 ? right_ : left_;
+    const std::string a = batch_ + rows + common_, b = batch_ + common_ + columns,
+                      y = batch_ + rows + columns;
+    const auto nearly = [](const std::string& term, std::string wanted) {
+      if (term == wanted) return true;
+      std::swap(wanted[wanted.size() - 2], wanted[wanted.size() - 1]);
+      return term == wanted;
+    };
+    const bool plain = nearly(terms_[first], a) && nearly(terms_[1 - first], b) && out_ == y;
+    if (!plain && (left_.size() != 1 || !beside_softmax())) return 0;
+    Value* const left = transpose(node_.input(first), terms_[first], a, false);
+    Value* const right = transpose(node_.input(1 - first), terms_[1 - first], b, false);
+    Node& product = rewriter_.add(node_, "MatMul", {left, right}, name());
+    rewriter_.touch(product);
+    rewriter_.supersede(*node_.output(0), *transpose(product.output(0), y, out_));
+    return 1;
+  }
+
   size_t expand() {
     if (!rewriter_.is(&node_, "Einsum") || !read()) return 0;
     if (!std::all_of(terms_.begin(), terms_.end(), letters_once)) return diagonals();
@@ -32,20 +68,7 @@ class Einsum {
     for (const Value* input : node_.inputs())
       if (!multiplied(rewriter_.dtype(input))) return 0;
     if (terms_.size() > 2) return first_two();
-    // Labels by where they stand.
-    for (const char label : terms_[0]) {
-      if (!contains(terms_[1], label)) {
-        if (contains(out_, label)) left_ += label;
-      } else {
-        (contains(out_, label) ? batch_ : common_) += label;
-      }
-    }
-    for (const char label : terms_[1])
-      if (!contains(terms_[0], label) && contains(out_, label)) right_ += label;
-    // As the output has them: then it need not be turned.
-    const auto by_output = [&](char a, char b) { return out_.find(a) < out_.find(b); };
-    for (std::string* group : {&batch_, &left_, &right_})
-      std::sort(group->begin(), group->end(), by_output);
+    sort_labels();
     if (common_.empty()) return outer_product();
     if (left_.size() > 1 || right_.size() > 1 || common_.size() > 1)
       if (const size_t joined = join_neighbours(); joined != 0) return joined;
@@ -79,6 +102,44 @@ class Einsum {
     std::vector<std::string> axes;
     for (const char label : labels) axes.emplace_back(1, label);
     return axes;
+  }
+
+  /// Labels by where they stand.
+  void sort_labels() {
+    for (const char label : terms_[0]) {
+      if (!contains(terms_[1], label)) {
+        if (contains(out_, label)) left_ += label;
+      } else {
+        (contains(out_, label) ? batch_ : common_) += label;
+      }
+    }
+    for (const char label : terms_[1])
+      if (!contains(terms_[0], label) && contains(out_, label)) right_ += label;
+    // As the output has them: then it need not be turned.
+    const auto by_output = [&](char a, char b) { return out_.find(a) < out_.find(b); };
+    for (std::string* group : {&batch_, &left_, &right_})
+      std::sort(group->begin(), group->end(), by_output);
+  }
+
+  /// Whether this is a product of attention: its scores, or what they weigh.
+  bool beside_softmax() const {
+    const auto any_of = [&](const Node* node, std::initializer_list<Text> ops) {
+      return std::any_of(ops.begin(), ops.end(), [&](Text op) { return rewriter_.is(node, op); });
+    };
+    for (const Value* input : node_.inputs()) {
+      const Node* node = input->producer();
+      if (any_of(node, {"Where", "Cast"})) node = node->inputs().back()->producer();
+      if (any_of(node, {"Softmax"})) return true;
+    }
+    constexpr int kSteps = 5;
+    const Value* value = node_.output(0);
+    for (int i = 0; i < kSteps && Rewriter::single_use(value); ++i) {
+      const Node* user = value->uses()[0].node;
+      if (any_of(user, {"Softmax"})) return true;
+      if (!any_of(user, {"Mul", "Div", "Add", "Sub", "Where", "Reshape", "Cast"})) return false;
+      value = user->output(0);
+    }
+    return false;
   }
 
   /// Nothing is summed: both operands with all axes of the output, multiplied.
@@ -629,16 +690,28 @@ class Einsum {
 
 }  // namespace
 
-Result<size_t> expand_einsum(Rewriter& rewriter) {
+namespace {
+
+template <typename Rewrite>
+size_t each_einsum(Rewriter& rewriter, Rewrite&& rewrite) {
   rewriter.refresh();
   size_t count = 0;
   rewriter.for_each([&](Graph& graph) {
     std::vector<Node*> nodes;
     for (Node* node : graph.nodes())
-      if (node->op_type() == "Einsum") nodes.push_back(node);
-    for (Node* node : nodes) count += Einsum(rewriter, *node).expand();
+      if (node->op_type() == "Einsum" && node->output(0) != nullptr) nodes.push_back(node);
+    for (Node* node : nodes) count += rewrite(*node);
   });
   return count;
+}
+
+}  // namespace
+
+Result<size_t> einsum_to_matmul(Rewriter& rewriter) {
+  return each_einsum(rewriter, [&](Node& node) { return Einsum(rewriter, node).to_matmul(); });
+}
+Result<size_t> expand_einsum(Rewriter& rewriter) {
+  return each_einsum(rewriter, [&](Node& node) { return Einsum(rewriter, node).expand(); });
 }
 
 }  // namespace tombolo::passes

@@ -77,6 +77,11 @@ constexpr Pass kPasses[] = {
     {"matmul-to-gemm",
      "MatMul and Add of matrices become Gemm; a Transpose before Gemm becomes its attribute", 2,
      matmul_to_gemm},
+    {"einsum-to-matmul",
+     "Einsum that multiplies matrices becomes MatMul, as it is or with a Transpose; in attention "
+     "of "
+     "any order of axes",
+     2, einsum_to_matmul},
     {"recognise-activations",
      "Gelu, Sigmoid, HardSigmoid, HardSwish, Swish, Mish, Softmax, LogSoftmax spelled out", 2,
      recognise_activations},

@@ -41,6 +41,7 @@ TOMBOLO_PASS(recognise_repeats);
 TOMBOLO_PASS(recognise_norms);
 TOMBOLO_PASS(unflatten_matmul);
 TOMBOLO_PASS(recognise_rotary);
+TOMBOLO_PASS(einsum_to_matmul);
 TOMBOLO_PASS(recognise_attention);
 TOMBOLO_PASS(shrink_quantised);
 TOMBOLO_PASS(integer_operators);
