@@ -1,17 +1,16 @@
 // softmax(q k' * scale + mask) v, as exporters write it, becomes Attention.
 //
-// Attention gives zeros for a row whose keys are all masked by -infinity, where the nodes give NaN.
-// So a mask must be provably finite, or a constant that leaves a key in every row, or the graph
-// must ask for the zeros itself: Where(IsNaN(p), 0, p), which transformers writes, or a test of
-// every score of a row against -infinity, which PyTorch's decomposition writes. Level 3 takes any
-// mask.
+// What hides keys must be such that Attention says the same (attention_mask.h), or the graph must
+// ask itself for zeros where it hides all: Where(IsNaN(p), 0, p), which transformers writes, or a
+// test of every score of a row against -infinity, which PyTorch's decomposition writes. Level 3
+// takes any mask.
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "passes/attention_mask.h"
 #include "passes/attributes.h"
-#include "passes/bounds.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
 #include "passes/reshape_target.h"
@@ -22,7 +21,8 @@ namespace {
 struct Found {
   Node* root = nullptr;  ///< the MatMul with v
   std::vector<Node*> nodes;
-  Value *q = nullptr, *k_transposed = nullptr, *v = nullptr, *mask = nullptr;
+  Value *q = nullptr, *k_transposed = nullptr, *v = nullptr;
+  AttentionMask mask;
   std::optional<Tensor> computed;  ///< a mask that stands in no initialiser yet
   double scale = 1;
   bool guarded = false;
@@ -86,17 +86,7 @@ class Recogniser {
       }
       return std::nullopt;
     }
-    if (Node* add = inner(scores, "Add", 1)) {
-      for (const size_t side : {size_t(0), size_t(1)}) {
-        Found saved = found_;
-        take(*add);
-        found_.mask = add->input(1 - side);
-        if (product(add->input(side))) return found_;
-        found_ = saved;
-      }
-      return std::nullopt;
-    }
-    if (!product(scores)) return std::nullopt;
+    if (!masked(scores)) return std::nullopt;
     return found_;
   }
 
@@ -199,6 +189,36 @@ class Recogniser {
     return value;
   }
 
+  /// A product to which something is added, or of which some is replaced by what is lowest.
+  bool masked(Value* scores) {
+    constexpr double kLow = -1e9;
+    AttentionMask& mask = found_.mask;
+    if (Node* add = mask.bias == nullptr ? inner(scores, "Add", 1) : nullptr) {
+      for (const size_t side : {size_t(0), size_t(1)}) {
+        const Found saved = found_;
+        take(*add);
+        mask.bias = add->input(1 - side);
+        mask.bias_last = mask.hidden == nullptr;
+        if (masked(add->input(side))) return true;
+        found_ = saved;
+      }
+      return false;
+    }
+    if (Node* where = mask.hidden == nullptr ? inner(scores, "Where", 1) : nullptr) {
+      for (const size_t side : {size_t(1), size_t(2)}) {
+        const auto low = rewriter_.scalar(where->input(side));
+        if (!low || !(*low <= kLow)) continue;
+        take(*where);
+        mask.hidden = where->input(0);
+        mask.low = *low;
+        mask.when = side == 1;
+        return masked(where->input(3 - side));
+      }
+      return false;
+    }
+    return product(scores);
+  }
+
   bool product(Value* value) {
     value = scaled(value, found_.scale);
     Node* matmul = inner(value, "MatMul", 1);
@@ -251,42 +271,6 @@ Value* before_repeat(const Rewriter& rewriter, Value* value) {
   return source;
 }
 
-/// Every row of a constant mask has a key.
-bool leaves_a_key(const Rewriter& rewriter, const Value* mask) {
-  const auto dims = rewriter.is_constant(mask) ? rewriter.dims(mask) : std::nullopt;
-  if (!dims || dims->empty() || dims->back() <= 0 || element_count(*dims) > (1 << 24)) return false;
-  const Tensor* tensor = rewriter.constant(mask);
-  if (tensor == nullptr || !is_float(tensor->dtype())) return false;
-  const int64_t row = dims->back();
-  for (int64_t at = 0; at < tensor->size(); at += row) {
-    bool any = false;
-    for (int64_t i = 0; i < row; ++i) {
-      const double value = tensor->get_double(at + i);
-      if (std::isnan(value) || value == std::numeric_limits<double>::infinity()) return false;
-      any |= std::isfinite(value);
-    }
-    if (!any) return false;
-  }
-  return true;
-}
-
-bool mask_fits(const Rewriter& rewriter, const Found& found, const SymShape& q,
-               const SymDim& keys) {
-  const SymShape* mask = rewriter.shape(found.mask);
-  if (mask == nullptr || (mask->size() != 2 && mask->size() != 4) ||
-      rewriter.dtype(found.mask) != rewriter.dtype(found.q))
-    return false;
-  // A shorter last axis would count as masked, not as broadcast.
-  if (!mask->back().equals(keys)) return false;
-  const SymDim full[] = {q[0], q[1], q[2]};
-  for (size_t i = 0; i + 1 < mask->size(); ++i) {
-    const SymDim& dim = (*mask)[mask->size() - 2 - i];
-    if (!is_one(dim) && !dim.equals(full[2 - i])) return false;
-  }
-  return found.guarded || rewriter.level() >= 3 || leaves_a_key(rewriter, found.mask) ||
-         bounds_of(rewriter, found.mask).has_value();
-}
-
 /// Matrices from their transposition: a Transpose goes, or turns the other way.
 Value* untransposed(Rewriter& rewriter, Node& before, Value* transposed, size_t rank) {
   std::vector<int64_t> perm(rank);
@@ -306,57 +290,6 @@ Value* untransposed(Rewriter& rewriter, Node& before, Value* transposed, size_t 
   other.set_ints("perm", perm);
   rewriter.touch(other);
   return other.output(0);
-}
-
-/// A row of nothing but the lowest number gives the mean of all values, as the nodes say it; ONNX
-/// Runtime takes that number for -infinity and gives zeros. So such a mask is raised a little.
-Result<Value*> above_lowest(Rewriter& rewriter, Node& before, Value* mask) {
-  const DType dtype = rewriter.dtype(mask);
-  const double lowest = dtype == DType::kFloat16    ? -65504
-                        : dtype == DType::kBFloat16 ? -3.3895313892515355e38
-                        : dtype == DType::kFloat32  ? -3.4028234663852886e38
-                                                    : -1.7976931348623157e308;
-  const auto bounds = bounds_of(rewriter, mask);
-  if (!bounds || bounds->low > 0.995 * lowest) return mask;
-  const auto raised = [&](const Value* value) -> Result<Value*> {
-    TRY(const Tensor bound, filled(dtype, {}, 0.99 * lowest));
-    const Tensor* tensor = rewriter.constant(value);
-    if (tensor == nullptr) return runtime_error("no constant");
-    TRY(const Tensor clipped, compute("Max", {*tensor, bound}));
-    return rewriter.initializer(before.graph(), clipped, "low");
-  };
-  const Node* where = rewriter.producer(mask, "Where");
-  if (where != nullptr && rewriter.scalar(where->input(1)) && rewriter.scalar(where->input(2))) {
-    TRY(Value * yes, raised(where->input(1)));
-    TRY(Value * no, raised(where->input(2)));
-    return rewriter.add(before, "Where", {where->input(0), yes, no}, "mask").output(0);
-  }
-  TRY(const Tensor bound, filled(dtype, {}, 0.99 * lowest));
-  Value* low = rewriter.initializer(before.graph(), bound, "low");
-  return rewriter.add(before, "Max", {mask, low}, "mask").output(0);
-}
-
-/// The mask with a row for every query: ONNX Runtime does not broadcast along that axis.
-Value* with_rows(Rewriter& rewriter, Node& before, Value* mask, Value* q) {
-  const SymShape shape = *rewriter.shape(mask);
-  const SymDim rows = (*rewriter.shape(q))[2];
-  if (!is_one(shape[shape.size() - 2]) || is_one(rows)) return mask;
-  Graph& graph = before.graph();
-  std::vector<int64_t> target(shape.size(), 1);
-  if (rows.is_value()) {
-    target[shape.size() - 2] = rows.value();
-    return rewriter
-        .add(before, "Expand", {mask, rewriter.ints_initializer(graph, target, "shape")}, "mask")
-        .output(0);
-  }
-  Value* count = rewriter.axis_length(before, q, 2, "queries");
-  const std::vector<int64_t> lead(shape.size() - 2, 1), tail(1, 1);
-  std::vector<Value*> parts = {count, rewriter.ints_initializer(graph, tail, "one")};
-  if (!lead.empty()) parts.insert(parts.begin(), rewriter.ints_initializer(graph, lead, "ones"));
-  Node& joined = rewriter.add(before, "Concat", parts, "shape");
-  joined.set_int("axis", 0);
-  rewriter.touch(joined);
-  return rewriter.add(before, "Expand", {mask, joined.output(0)}, "mask").output(0);
 }
 
 /// Attention takes four axes. Of matrices with more, those before the heads are one batch.
@@ -404,15 +337,6 @@ class OneBatch {
   SymShape whole_;
 };
 
-/// A mask of more than four axes without those in front, which repeat it.
-Value* of_four_axes(Rewriter& rewriter, Node& before, Value* mask) {
-  const SymShape* shape = rewriter.shape(mask);
-  if (shape == nullptr || shape->size() <= 4) return mask;
-  const SymShape from = *shape, to(from.end() - 4, from.end());
-  if (!std::all_of(from.begin(), from.end() - 4, is_one) || !reshape_target(from, to)) return mask;
-  return add_reshape(rewriter, before, mask, from, to)->output(0);
-}
-
 size_t to_attention(Rewriter& rewriter, Node& root) {
   if (!rewriter.is(&root, "MatMul") || rewriter.limits.opset_ceiling < 23) return 0;
   auto found = Recogniser(rewriter, root).run();
@@ -441,7 +365,7 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
     if (!(*kt)[1].equals((*v)[1])) return 0;
     const bool same_heads = (*q)[1].equals((*kt)[1]);
     if (!same_heads && !(is_one((*kt)[1]) && (*q)[1].lower_bound().value_or(0) >= 1)) return 0;
-  } else if (rank == 3 && (found->mask != nullptr || found->computed ||  // it would be one of heads
+  } else if (rank == 3 && (found->mask.any() || found->computed ||  // it would be one of heads
                            !many_scores(queries, keys, kOneHeadScores))) {
     return 0;
   }
@@ -453,11 +377,12 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
     };
     batch.emplace(*q, exchanged(*kt), found->turned ? exchanged(*v) : *v);
     if (found->computed || !batch->fits()) return 0;
-    if (found->mask != nullptr) found->mask = of_four_axes(rewriter, root, found->mask);
   }
-  if (found->computed) found->mask = rewriter.initializer(root.graph(), *found->computed, "mask");
-  const SymShape of_queries = batch ? batch->queries() : *q;
-  if (found->mask != nullptr && !mask_fits(rewriter, *found, of_queries, keys)) return 0;
+  if (found->computed)
+    found->mask.bias = rewriter.initializer(root.graph(), *found->computed, "mask");
+  if (found->mask.any() && !mask_fits(rewriter, found->mask, dtype, batch ? batch->queries() : *q,
+                                      keys, found->guarded || rewriter.level() >= 3))
+    return 0;
   // No key at all: softmax of nothing, and a sum of nothing; both give zeros.
 
   Value* k = untransposed(rewriter, root, found->k_transposed, rank);
@@ -472,10 +397,10 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
   std::vector<Value*> inputs = {found->q, k, value};
   if (batch)
     for (size_t i = 0; i < 3; ++i) inputs[i] = batch->merged(rewriter, root, inputs[i], i);
-  if (found->mask != nullptr) {
-    auto mask = above_lowest(rewriter, root, found->mask);
+  if (found->mask.any()) {
+    auto mask = make_mask(rewriter, root, found->mask, inputs[0]);
     if (!mask) return 0;
-    inputs.push_back(with_rows(rewriter, root, *mask, inputs[0]));
+    inputs.push_back(*mask);
   }
   Node& attention = rewriter.add(root, "Attention", inputs, root.output(0)->name());
   attention.set_float("scale", static_cast<float>(found->scale));

@@ -249,14 +249,19 @@ std::optional<size_t> find_run(const SymShape& shape, const SymShape& run, size_
   return std::nullopt;
 }
 
-/// The node's output is `count` dimensions of `source` from `start` on.
-void become_shape(Rewriter& rewriter, Node& node, Value* source, size_t start, size_t count) {
-  Node& direct = rewriter.add(node, "Shape", {source}, node.output(0)->name());
+/// `count` dimensions of `source` from `start` on.
+Value* dimensions_of(Rewriter& rewriter, Node& before, Value* source, size_t start, size_t count) {
+  Node& direct = rewriter.add(before, "Shape", {source}, before.output(0)->name());
   if (start != 0) direct.set_int("start", static_cast<int64_t>(start));
   if (start + count != rewriter.shape(source)->size())
     direct.set_int("end", static_cast<int64_t>(start + count));
   rewriter.touch(direct);
-  rewriter.supersede(*node.output(0), *direct.output(0));
+  return direct.output(0);
+}
+
+/// The node's output is `count` dimensions of `source` from `start` on.
+void become_shape(Rewriter& rewriter, Node& node, Value* source, size_t start, size_t count) {
+  rewriter.supersede(*node.output(0), *dimensions_of(rewriter, node, source, start, count));
 }
 
 /// A list of a shape's elements in their order, put together by Gather, Unsqueeze, Slice and
@@ -287,6 +292,27 @@ size_t shorten_shape(Rewriter& rewriter, Node& node) {
     }
   }
   return 0;
+}
+
+/// The last dimensions `run` of a product are those of its sides: none of it is computed for them.
+/// Masks of attention are made for the shape of its scores.
+size_t raise_from_product(Rewriter& rewriter, Node& node, const SymShape& run, bool to_the_end) {
+  const Node* product = rewriter.producer(node.input(0), "MatMul");
+  if (product == nullptr || run.size() < 2 || !to_the_end || &product->graph() != &node.graph())
+    return 0;
+  const SymShape* a = rewriter.shape(product->input(0));
+  const SymShape* b = rewriter.shape(product->input(1));
+  if (a == nullptr || b == nullptr || a->size() < run.size() || b->size() < 2) return 0;
+  const size_t start = a->size() - run.size(), columns = b->size() - 1;
+  for (size_t i = 0; i + 1 < run.size(); ++i)
+    if (!run[i].equals((*a)[start + i])) return 0;
+  Value* rows = dimensions_of(rewriter, node, product->input(0), start, run.size() - 1);
+  Value* last = dimensions_of(rewriter, node, product->input(1), columns, 1);
+  Node& joined = rewriter.add(node, "Concat", {rows, last}, node.output(0)->name());
+  joined.set_int("axis", 0);
+  rewriter.touch(joined);
+  rewriter.supersede(*node.output(0), *joined.output(0));
+  return 1;
 }
 
 /// Some dimensions, of which inference knows that a tensor further up has them, too: what lies
@@ -321,7 +347,7 @@ size_t raise_dimensions(Rewriter& rewriter, Node& node) {
     if (next == nullptr) break;
     best = next;
   }
-  if (best == node.input(0)) return 0;
+  if (best == node.input(0)) return raise_from_product(rewriter, node, run, last == rank);
   become_shape(rewriter, node, best, start, run.size());
   return 1;
 }
