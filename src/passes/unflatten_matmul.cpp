@@ -1,40 +1,200 @@
-// Reshape(MatMul(Reshape(a), Reshape(b))): PyTorch's bmm takes three axes, so batches of more are
-// flattened around it. MatMul takes them as they are.
+// PyTorch's bmm takes three axes, so implementations of attention join batch and heads before it
+// and take them apart behind it. MatMul takes them as they are:
+//   Reshape(MatMul(Reshape(a), Reshape(b))) = MatMul(a, b)
+// also with a softmax, a mask or a Transpose of the matrices between, and where the sequence comes
+// first (nn.MultiheadAttention): x[T, B, h d] as [T, B h, d], turned to [B h, T, d].
 
+#include <algorithm>
+#include <vector>
+
+#include "passes/attributes.h"
+#include "passes/each_node.h"
 #include "passes/passes.h"
-#include "passes/rule.h"
+#include "passes/reshape_target.h"
+#include "passes/transposes.h"
 
 namespace tombolo::passes {
 namespace {
 
-/// Only the axes in front of the matrices were joined.
-bool only_batches(Match& match) {
-  const SymShape *a = match.rewriter.shape(match.value("a")),
-                 *b = match.rewriter.shape(match.value("b")),
-                 *x = match.rewriter.shape(match.value("x")),
-                 *w = match.rewriter.shape(match.value("w")),
-                 *y = match.rewriter.shape(match.output());
-  if (a == nullptr || b == nullptr || x == nullptr || w == nullptr || y == nullptr) return false;
-  const size_t rank = a->size();
-  if (rank < 4 || b->size() != rank || y->size() != rank || x->size() != 3 || w->size() != 3)
+using Perm = std::vector<int64_t>;
+const Perm kMatrices = {0, 2, 1}, kSequenceFirst = {1, 0, 2};
+
+/// Values of three axes [product of `lead`, rows, columns], with the axes `lead` apart.
+class Unflattened {
+ public:
+  Unflattened(Rewriter& rewriter, Node& before, SymShape lead)
+      : rewriter_(rewriter), before_(before), lead_(std::move(lead)) {}
+
+  /// Whether nothing has to be moved for it.
+  bool can(const Value* value, int depth = 0) const {
+    constexpr int kMaxDepth = 24;
+    const SymShape* shape = rewriter_.shape(value);
+    const Node* node = value->producer();
+    if (shape == nullptr || shape->size() != 3 || node == nullptr || depth > kMaxDepth ||
+        &node->graph() != &before_.graph())
+      return false;
+    if (joined(*node) || sequence_first(*node)) return true;
+    if (!Rewriter::single_use(value)) return false;
+    if (rewriter_.is(node, "Transpose"))
+      return perm_of(rewriter_, node) == kMatrices && can(node->input(0), depth + 1);
+    if (rewriter_.is(node, "Softmax")) {
+      const int64_t axis = AttributeReader(*node).get_int("axis", -1);
+      return (axis == -1 || axis == 2) && can(node->input(0), depth + 1);
+    }
+    const bool product = rewriter_.is(node, "MatMul");
+    if (!product && !is_elementwise(*node)) return false;
+    bool any = false;
+    for (const Value* input : node->inputs()) {
+      if (!product && broadcasts(input)) continue;
+      const SymShape* own = rewriter_.shape(input);
+      if (own == nullptr || own->size() != 3 || !(*own)[0].equals((*shape)[0]) ||
+          !can(input, depth + 1))
+        return false;
+      any = true;
+    }
+    return any;
+  }
+
+  Value* build(Value* value) {
+    Node& node = *value->producer();
+    if (joined(node)) return node.input(0);
+    const auto axes = static_cast<int64_t>(lead_.size());
+    if (sequence_first(node)) {
+      Value* x = node.input(0)->producer()->input(0);
+      const SymShape from = *rewriter_.shape(x);
+      const SymShape to = {from[0], lead_[0], lead_[1], rewriter_.shape(value)->back()};
+      return transposed(add_reshape(rewriter_, before_, x, from, to)->output(0), {1, 2, 0, 3});
+    }
+    if (rewriter_.is(&node, "Transpose")) {
+      Perm perm;
+      for (int64_t i = 0; i < axes; ++i) perm.push_back(i);
+      perm.insert(perm.end(), {axes + 1, axes});
+      return transposed(build(node.input(0)), perm);
+    }
+    std::vector<Value*> inputs;
+    for (Value* input : node.inputs())
+      inputs.push_back(!rewriter_.is(&node, "MatMul") && broadcasts(input) ? input : build(input));
+    Node& made = rewriter_.add(before_, node.op_type(), inputs, value->name());
+    copy_attributes(node, made, {"axis"});
+    if (rewriter_.is(&node, "Softmax")) made.set_int("axis", axes + 1);
+    rewriter_.touch(made);
+    return made.output(0);
+  }
+
+  Value* transposed(Value* x, const Perm& perm) {
+    Node& made = rewriter_.add(before_, "Transpose", {x}, x->name());
+    made.set_ints("perm", perm);
+    rewriter_.touch(made);
+    return made.output(0);
+  }
+
+ private:
+  bool is_elementwise(const Node& node) const {
+    return rewriter_.is(&node, "Mul") || rewriter_.is(&node, "Div") || rewriter_.is(&node, "Add") ||
+           rewriter_.is(&node, "Sub") || rewriter_.is(&node, "Where");
+  }
+  /// An operand that is the same for the whole batch.
+  bool broadcasts(const Value* input) const {
+    const SymShape* shape = rewriter_.shape(input);
+    return shape != nullptr &&
+           (shape->size() < 3 || (shape->size() == 3 && (*shape)[0].constant() == 1));
+  }
+  /// Reshape of [lead, rows, columns].
+  bool joined(const Node& node) const {
+    if (!rewriter_.is(&node, "Reshape")) return false;
+    const SymShape* from = rewriter_.shape(node.input(0));
+    const SymShape* to = rewriter_.shape(node.output(0));
+    if (from == nullptr || to == nullptr || from->size() != lead_.size() + 2) return false;
+    for (size_t i = 0; i < lead_.size(); ++i)
+      if (!(*from)[i].equals(lead_[i])) return false;
+    return (*from)[lead_.size()].equals((*to)[1]) && from->back().equals(to->back());
+  }
+  /// [B h, T, d] of x[T, B, h d].
+  bool sequence_first(const Node& node) const {
+    if (lead_.size() != 2 || perm_of(rewriter_, &node) != kSequenceFirst) return false;
+    const Node* reshape = rewriter_.producer(node.input(0), "Reshape");
+    const SymShape* from = reshape != nullptr ? rewriter_.shape(reshape->input(0)) : nullptr;
+    const SymShape* to = rewriter_.shape(node.output(0));
+    return from != nullptr && to != nullptr && from->size() == 3 && to->size() == 3 &&
+           (*from)[0].equals((*to)[1]) && (*from)[1].equals(lead_[0]) &&
+           (*from)[2].equals(lead_[1] * (*to)[2]) &&
+           reshape_target(*from, {(*from)[0], lead_[0], lead_[1], (*to)[2]}).has_value();
+  }
+
+  Rewriter& rewriter_;
+  Node& before_;
+  const SymShape lead_;
+};
+
+/// Reshape of a product to the axes that its operands had.
+bool unflatten_batch(Rewriter& rewriter, Node& node, Value* product) {
+  const SymShape* from = rewriter.shape(product);
+  const SymShape* to = rewriter.shape(node.output(0));
+  if (from == nullptr || to == nullptr || from->size() != 3 || to->size() < 4 ||
+      !(*from)[1].equals((*to)[to->size() - 2]) || !from->back().equals(to->back()))
     return false;
-  for (size_t i = 0; i + 2 < rank; ++i)
-    if (!(*a)[i].equals((*b)[i]) || !(*a)[i].equals((*y)[i])) return false;
-  return (*a)[rank - 2].equals((*x)[1]) && (*a)[rank - 1].equals((*x)[2]) &&
-         (*b)[rank - 2].equals((*w)[1]) && (*b)[rank - 1].equals((*w)[2]) &&
-         (*a)[rank - 2].equals((*y)[rank - 2]) && (*b)[rank - 1].equals((*y)[rank - 1]);
+  Unflattened unflattened(rewriter, node, SymShape(to->begin(), to->end() - 2));
+  if (!unflattened.can(product)) return false;
+  rewriter.supersede(*node.output(0), *unflattened.build(product));
+  return true;
 }
 
-constexpr RewriteRule kRules[] = {
-    {.name = "unflatten-matmul",
-     .patterns = {"p (a, s, b, t, u) => (y) { x = Reshape (a, s) w = Reshape (b, t)"
-                  " m = MatMul (x, w) y = Reshape (m, u) }"},
-     .replacement = "r (a, b) => (y) { y = MatMul (a, b) }",
-     .condition = only_batches},
-};
+/// Batch and heads that were joined to make a factor of this product, of x[T, B, h d].
+std::optional<SymShape> joined_heads(const Rewriter& rewriter, const Value* product) {
+  constexpr int kMaxSteps = 24;
+  const Value* value = product;
+  for (int i = 0; i < kMaxSteps && value->producer() != nullptr; ++i) {
+    const Node* node = value->producer();
+    if (perm_of(rewriter, node) == kSequenceFirst) {
+      const Node* reshape = rewriter.producer(node->input(0), "Reshape");
+      const SymShape* x = reshape != nullptr ? rewriter.shape(reshape->input(0)) : nullptr;
+      const SymShape* heads = rewriter.shape(value);
+      if (x == nullptr || heads == nullptr || x->size() != 3 || heads->size() != 3)
+        return std::nullopt;
+      const auto width = (*x)[2].constant(), one = (*heads)[2].constant();
+      if (!width || !one || *one < 1 || *width % *one != 0) return std::nullopt;
+      return SymShape{(*x)[1], SymDim(*width / *one)};
+    }
+    // The values: the factor that stands last.
+    value = node->inputs().empty() ? nullptr : node->inputs().back();
+    if (value == nullptr) break;
+  }
+  return std::nullopt;
+}
+
+/// Reshape of Transpose(product), which gives the sequence first again.
+bool unflatten_sequence(Rewriter& rewriter, Node& node, Node& turn) {
+  Value* product = turn.input(0);
+  const SymShape* from = rewriter.shape(product);
+  const SymShape* to = rewriter.shape(node.output(0));
+  if (!Rewriter::single_use(turn.output(0)) || from == nullptr || to == nullptr ||
+      from->size() != 3)
+    return false;
+  const auto lead = joined_heads(rewriter, product);
+  if (!lead) return false;
+  const SymShape apart = {(*from)[1], (*lead)[0], (*lead)[1], (*from)[2]};
+  Unflattened unflattened(rewriter, node, *lead);
+  if (!reshape_target(apart, *to) || !unflattened.can(product)) return false;
+  const SymShape whole = *to;
+  Value* y = unflattened.transposed(unflattened.build(product), {2, 0, 1, 3});
+  rewriter.supersede(*node.output(0), *add_reshape(rewriter, node, y, apart, whole)->output(0));
+  return true;
+}
+
+Result<bool> unflatten(Rewriter& rewriter, Node& node) {
+  if (!rewriter.is(&node, "Reshape")) return false;
+  Node* inner = node.input(0)->producer();
+  if (rewriter.is(inner, "MatMul")) return unflatten_batch(rewriter, node, node.input(0));
+  if (perm_of(rewriter, inner) == kSequenceFirst &&
+      rewriter.producer(inner->input(0), "MatMul") != nullptr)
+    return unflatten_sequence(rewriter, node, *inner);
+  return false;
+}
 
 }  // namespace
 
-Result<size_t> unflatten_matmul(Rewriter& rewriter) { return apply_rules(rewriter, kRules); }
+Result<size_t> unflatten_matmul(Rewriter& rewriter) {
+  return change_each_node(rewriter, unflatten);
+}
 
 }  // namespace tombolo::passes
