@@ -193,12 +193,11 @@ class Recogniser {
   bool masked(Value* scores) {
     constexpr double kLow = -1e9;
     AttentionMask& mask = found_.mask;
-    if (Node* add = mask.bias == nullptr ? inner(scores, "Add", 1) : nullptr) {
+    if (Node* add = inner(scores, "Add", 1)) {
       for (const size_t side : {size_t(0), size_t(1)}) {
         const Found saved = found_;
         take(*add);
-        mask.bias = add->input(1 - side);
-        mask.bias_last = mask.hidden == nullptr;
+        (mask.hidden == nullptr ? mask.outside : mask.inside).push_back(add->input(1 - side));
         if (masked(add->input(side))) return true;
         found_ = saved;
       }
@@ -379,9 +378,10 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
     if (found->computed || !batch->fits()) return 0;
   }
   if (found->computed)
-    found->mask.bias = rewriter.initializer(root.graph(), *found->computed, "mask");
-  if (found->mask.any() && !mask_fits(rewriter, found->mask, dtype, batch ? batch->queries() : *q,
-                                      keys, found->guarded || rewriter.level() >= 3))
+    found->mask.outside = {rewriter.initializer(root.graph(), *found->computed, "mask")};
+  const bool blind_rows = found->guarded || rewriter.level() >= 3;
+  if (found->mask.any() &&
+      !mask_fits(rewriter, found->mask, dtype, batch ? batch->queries() : *q, keys, blind_rows))
     return 0;
   // No key at all: softmax of nothing, and a sum of nothing; both give zeros.
 
@@ -398,7 +398,7 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
   if (batch)
     for (size_t i = 0; i < 3; ++i) inputs[i] = batch->merged(rewriter, root, inputs[i], i);
   if (found->mask.any()) {
-    auto mask = make_mask(rewriter, root, found->mask, inputs[0]);
+    auto mask = make_mask(rewriter, root, found->mask, inputs[0], blind_rows);
     if (!mask) return 0;
     inputs.push_back(*mask);
   }

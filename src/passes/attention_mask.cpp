@@ -144,13 +144,6 @@ bool shows_a_key(const Rewriter& rewriter, const AttentionMask& mask) {
   return true;
 }
 
-/// What replaces a score is what is added to it, too: beside other keys it counts nothing, and in a
-/// row without any a score vanishes beside it.
-bool replaces_as_it_adds(const Rewriter& rewriter, const AttentionMask& mask) {
-  constexpr double kScoresVanish = -1e12;
-  return mask.low <= kScoresVanish || shows_a_key(rewriter, mask);
-}
-
 constexpr double kAboveLowest = 0.99;
 double lowest(DType dtype) {
   return dtype == DType::kFloat16    ? -65504
@@ -159,36 +152,114 @@ double lowest(DType dtype) {
                                      : -1.7976931348623157e308;
 }
 
+std::vector<Value*> parts_of(const AttentionMask& mask) {
+  std::vector<Value*> parts = mask.outside;
+  parts.insert(parts.end(), mask.inside.begin(), mask.inside.end());
+  return parts;
+}
+
 /// Rows without a key give what the nodes give.
 bool blind_rows_agree(const Rewriter& rewriter, const AttentionMask& mask, DType dtype) {
-  if (mask.hidden == nullptr)
-    return leaves_a_key(rewriter, mask.bias) || bounds_of(rewriter, mask.bias).has_value();
   double least = 0;
-  if (mask.bias != nullptr) {
-    const auto bounds = bounds_of(rewriter, mask.bias);
-    if (!bounds) return false;
-    least = bounds->low;
+  bool rows_of_constant = false;
+  for (const Value* part : parts_of(mask)) {
+    if (const auto bounds = bounds_of(rewriter, part)) {
+      least += bounds->low;
+      continue;
+    }
+    if (mask.hidden != nullptr || rows_of_constant || !leaves_a_key(rewriter, part)) return false;
+    rows_of_constant = true;
   }
   if (mask.low == -kInfinity) return shows_a_key(rewriter, mask);
-  return !mask.bias_last || mask.low + least >= lowest(dtype) || shows_a_key(rewriter, mask);
+  return mask.low + least >= lowest(dtype) ||
+         (mask.hidden != nullptr && shows_a_key(rewriter, mask));
+}
+
+/// Whether axis `from_end` of a mask is cut to `length`, which is longer only where the nodes fail.
+bool is_cut_to(const Rewriter& rewriter, const Value* value, size_t from_end,
+               const SymDim& length) {
+  constexpr int kMaxSteps = 16;
+  for (int step = 0; step < kMaxSteps && value != nullptr; ++step) {
+    const Node* node = value->producer();
+    const auto rank = rewriter.rank(value);
+    if (node == nullptr || !rank || *rank <= from_end) return false;
+    const bool compares = rewriter.is(node, "Equal") && rewriter.scalar(node->input(1));
+    if (compares || rewriter.is(node, "Not") || rewriter.is(node, "Cast")) {
+      value = node->input(0);
+      continue;
+    }
+    if (!rewriter.is(node, "Slice")) return false;
+    const auto bounds = slice_bounds(rewriter, *node, *rank);
+    const SymShape* ends = rewriter.elements(node->input(2));
+    if (!bounds || ends == nullptr || ends->size() != bounds->axes.size()) return false;
+    for (size_t i = 0; i < bounds->axes.size(); ++i)
+      if (bounds->axes[i] == static_cast<int64_t>(*rank - 1 - from_end))
+        return bounds->starts[i] == 0 && bounds->steps[i] == 1 && (*ends)[i].equals(length);
+    value = node->input(0);
+  }
+  return false;
 }
 
 /// Shape of the mask before it has two or four axes.
-std::optional<SymShape> shape_of(const Rewriter& rewriter, const AttentionMask& mask) {
+std::optional<SymShape> shape_of(const Rewriter& rewriter, const AttentionMask& mask,
+                                 const SymShape& scores) {
   std::optional<SymShape> shape;
-  for (const Value* part : {mask.bias, mask.hidden}) {
-    if (part == nullptr) continue;
-    const SymShape* own = rewriter.shape(part);
-    if (own == nullptr) return std::nullopt;
+  std::vector<Value*> parts = parts_of(mask);
+  if (mask.hidden != nullptr) parts.push_back(mask.hidden);
+  for (const Value* part : parts) {
+    const SymShape* known = rewriter.shape(part);
+    if (known == nullptr) return std::nullopt;
+    SymShape own = *known;
+    for (size_t i = 0; i < own.size() && i < scores.size(); ++i) {
+      const SymDim& wanted = scores[scores.size() - 1 - i];
+      SymDim& dim = own[own.size() - 1 - i];
+      if (!dim.equals(wanted) && is_cut_to(rewriter, part, i, wanted)) dim = wanted;
+    }
     if (!shape) {
-      shape = *own;
+      shape = std::move(own);
       continue;
     }
-    auto both = broadcast(*shape, *own);
+    auto both = broadcast(*shape, own);
     if (!both) return std::nullopt;
     shape = *std::move(both);
   }
   return shape;
+}
+
+/// The sum of what is added; null for nothing.
+Value* sum_of(Rewriter& rewriter, Node& before, const std::vector<Value*>& parts) {
+  Value* sum = nullptr;
+  for (Value* part : parts) {
+    if (sum == nullptr) {
+      sum = part;
+      continue;
+    }
+    Node& both = rewriter.add(before, "Add", {sum, part}, "mask");
+    rewriter.touch(both);
+    sum = both.output(0);
+  }
+  return sum;
+}
+
+/// NaN in rows that are -infinity throughout.
+Result<Value*> without_blind_rows(Rewriter& rewriter, Node& before, Value* mask) {
+  const auto number = [&](double x) -> Result<Value*> {
+    TRY(const Tensor tensor, filled(rewriter.dtype(mask), {}, x));
+    return rewriter.initializer(before.graph(), tensor, "number");
+  };
+  const auto add = [&](Text op, const std::vector<Value*>& inputs) -> Node& {
+    Node& made = rewriter.add(before, op, inputs, "mask");
+    rewriter.touch(made);
+    return made;
+  };
+  TRY(Value * least, number(-kInfinity));
+  TRY(Value * nan, number(std::numeric_limits<double>::quiet_NaN()));
+  TRY(Value * zero, number(0));
+  const int64_t last[] = {-1};
+  Value* most =
+      add("ReduceMax", {mask, rewriter.ints_initializer(before.graph(), last, "axes")}).output(0);
+  Value* blind = add("Equal", {most, least}).output(0);
+  return add("Add", {mask, add("Where", {blind, nan, zero}).output(0)}).output(0);
 }
 
 /// A row of nothing but the lowest number gives the mean of all values, as the nodes say it; ONNX
@@ -255,49 +326,59 @@ Value* with_two_or_four_axes(Rewriter& rewriter, Node& before, Value* mask) {
 
 bool mask_fits(const Rewriter& rewriter, const AttentionMask& mask, DType dtype, const SymShape& q,
                const SymDim& keys, bool blind_rows) {
-  const auto shape = shape_of(rewriter, mask);
-  if (!shape || shape->empty() || (mask.bias != nullptr && rewriter.dtype(mask.bias) != dtype))
-    return false;
+  const SymShape scores = {q[0], q[1], q[2], keys};
+  const auto shape = shape_of(rewriter, mask, scores);
+  if (!shape || shape->empty()) return false;
+  for (const Value* part : parts_of(mask))
+    if (rewriter.dtype(part) != dtype) return false;
   // A shorter last axis would count as masked, not as broadcast.
   if (!shape->back().equals(keys)) return false;
-  const SymDim full[] = {q[0], q[1], q[2]};
-  for (size_t i = 0; i + 1 < shape->size(); ++i) {
-    const SymDim& dim = (*shape)[shape->size() - 2 - i];
-    if (!is_one(dim) && (i > 2 || !dim.equals(full[2 - i]))) return false;
+  for (size_t i = 1; i < shape->size(); ++i) {
+    const SymDim& dim = (*shape)[shape->size() - 1 - i];
+    if (!is_one(dim) && (i > 3 || !dim.equals(scores[3 - i]))) return false;
   }
-  if (mask.hidden != nullptr && rewriter.level() < 3 && !replaces_as_it_adds(rewriter, mask))
+  // What replaces a score is what is added to it, too, where that is so low that scores vanish.
+  constexpr double kScoresVanish = -1e12;
+  if (mask.hidden != nullptr && !mask.outside.empty() && rewriter.level() < 3 &&
+      mask.low > kScoresVanish && !shows_a_key(rewriter, mask))
     return false;
-  return blind_rows || blind_rows_agree(rewriter, mask, dtype);
+  if (blind_rows || blind_rows_agree(rewriter, mask, dtype)) return true;
+  // A look at all of the mask must be cheap beside what it saves.
+  const size_t rank = shape->size();
+  return rank < 3 || is_one((*shape)[rank - 3]) || is_one((*shape)[rank - 2]);
 }
 
-Result<Value*> make_mask(Rewriter& rewriter, Node& before, const AttentionMask& mask, Value* q) {
+Result<Value*> make_mask(Rewriter& rewriter, Node& before, const AttentionMask& mask, Value* q,
+                         bool blind_rows) {
   const DType dtype = rewriter.dtype(q);
-  Value* made = mask.bias;
+  const bool agree = blind_rows || blind_rows_agree(rewriter, mask, dtype);
+  Value* made = sum_of(rewriter, before, mask.outside);
+  if (made != nullptr) {
+    TRY(made, above_lowest(rewriter, before, made));
+  }
   if (mask.hidden != nullptr) {
     const auto number = [&](double x) -> Result<Value*> {
       TRY(const Tensor tensor, filled(dtype, {}, x));
       return rewriter.initializer(before.graph(), tensor, "low");
     };
-    const bool apart = made == nullptr || mask.bias_last;
-    TRY(Value * low,
-        number(mask.low == -kInfinity ? mask.low
-                                      : std::max(mask.low, kAboveLowest * lowest(dtype))));
-    Value* other = made;
-    if (apart) {
+    // Scores vanish beside it, so that a row of nothing else stays such.
+    constexpr double kVanish = -1e30;
+    double level = std::max(mask.low, kAboveLowest * lowest(dtype));
+    if (mask.low == -kInfinity) level = mask.low;
+    if (made == nullptr) level = std::min(level, std::max(kVanish, kAboveLowest * lowest(dtype)));
+    TRY(Value * low, number(level));
+    Value* other = sum_of(rewriter, before, mask.inside);
+    if (other == nullptr) {
       TRY(other, number(0));
     }
     Node& where = rewriter.add(
         before, "Where", {mask.hidden, mask.when ? low : other, mask.when ? other : low}, "mask");
     rewriter.touch(where);
-    if (apart && made != nullptr) {
-      Node& sum = rewriter.add(before, "Add", {where.output(0), made}, "mask");
-      rewriter.touch(sum);
-      made = sum.output(0);
-    } else {
-      made = where.output(0);
-    }
+    made = made == nullptr ? where.output(0) : sum_of(rewriter, before, {where.output(0), made});
   }
-  TRY(made, above_lowest(rewriter, before, made));
+  if (!agree) {
+    TRY(made, without_blind_rows(rewriter, before, made));
+  }
   return with_rows(rewriter, before, with_two_or_four_axes(rewriter, before, made), q);
 }
 

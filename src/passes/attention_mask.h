@@ -2,27 +2,31 @@
 
 // What hides keys of attention, and whether the input `attn_mask` of Attention says it.
 
+#include <vector>
+
 #include "passes/rewriter.h"
 
 namespace tombolo::passes {
 
-/// What becomes of scores s before their softmax: s + bias, and `low` where `hidden` is `when`.
+/// What becomes of scores s before their softmax: (hidden is `when` ? low : s + all `inside`) + all
+/// `outside`.
 struct AttentionMask {
-  Value *bias = nullptr, *hidden = nullptr;
+  std::vector<Value*> inside, outside;
+  Value* hidden = nullptr;
   double low = 0;
   bool when = true;
-  bool bias_last = false;  ///< what is hidden is low + bias
 
-  bool any() const { return bias != nullptr || hidden != nullptr; }
+  bool any() const { return hidden != nullptr || !outside.empty(); }
 };
 
 /// Whether a mask of type `dtype` says that for queries of shape `q` (four axes) and as many keys.
-/// Attention gives zeros for a row whose keys are all masked by -infinity, where the nodes give
-/// NaN: `blind_rows`: that does not matter.
+/// `blind_rows`: what a row gives whose keys are all masked by -infinity does not matter.
 bool mask_fits(const Rewriter& rewriter, const AttentionMask& mask, DType dtype, const SymShape& q,
                const SymDim& keys, bool blind_rows);
 
-/// That mask, for queries `q`.
-Result<Value*> make_mask(Rewriter& rewriter, Node& before, const AttentionMask& mask, Value* q);
+/// That mask, for queries `q`. Attention gives zeros for a row whose keys are all masked by
+/// -infinity, where the nodes give NaN: unless `blind_rows`, the mask of such a row is NaN.
+Result<Value*> make_mask(Rewriter& rewriter, Node& before, const AttentionMask& mask, Value* q,
+                         bool blind_rows);
 
 }  // namespace tombolo::passes

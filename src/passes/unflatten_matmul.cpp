@@ -17,7 +17,7 @@ namespace tombolo::passes {
 namespace {
 
 using Perm = std::vector<int64_t>;
-const Perm kMatrices = {0, 2, 1}, kSequenceFirst = {1, 0, 2};
+const Perm kMatrices = {0, 2, 1}, kSequenceFirst = {1, 0, 2}, kSequenceFirstTurned = {1, 2, 0};
 
 /// Values of three axes [product of `lead`, rows, columns], with the axes `lead` apart.
 class Unflattened {
@@ -60,10 +60,12 @@ class Unflattened {
     if (joined(node)) return node.input(0);
     const auto axes = static_cast<int64_t>(lead_.size());
     if (sequence_first(node)) {
+      const bool turned = perm_of(rewriter_, &node) == kSequenceFirstTurned;
       Value* x = node.input(0)->producer()->input(0);
       const SymShape from = *rewriter_.shape(x);
-      const SymShape to = {from[0], lead_[0], lead_[1], rewriter_.shape(value)->back()};
-      return transposed(add_reshape(rewriter_, before_, x, from, to)->output(0), {1, 2, 0, 3});
+      const SymShape to = {from[0], lead_[0], lead_[1], (*rewriter_.shape(value))[turned ? 1 : 2]};
+      return transposed(add_reshape(rewriter_, before_, x, from, to)->output(0),
+                        turned ? Perm{1, 2, 3, 0} : Perm{1, 2, 0, 3});
     }
     if (rewriter_.is(&node, "Transpose")) {
       Perm perm;
@@ -111,14 +113,17 @@ class Unflattened {
   }
   /// [B h, T, d] of x[T, B, h d].
   bool sequence_first(const Node& node) const {
-    if (lead_.size() != 2 || perm_of(rewriter_, &node) != kSequenceFirst) return false;
+    const auto perm = perm_of(rewriter_, &node);
+    const bool turned = perm == kSequenceFirstTurned;
+    if (lead_.size() != 2 || (perm != kSequenceFirst && !turned)) return false;
     const Node* reshape = rewriter_.producer(node.input(0), "Reshape");
     const SymShape* from = reshape != nullptr ? rewriter_.shape(reshape->input(0)) : nullptr;
     const SymShape* to = rewriter_.shape(node.output(0));
-    return from != nullptr && to != nullptr && from->size() == 3 && to->size() == 3 &&
-           (*from)[0].equals((*to)[1]) && (*from)[1].equals(lead_[0]) &&
-           (*from)[2].equals(lead_[1] * (*to)[2]) &&
-           reshape_target(*from, {(*from)[0], lead_[0], lead_[1], (*to)[2]}).has_value();
+    if (from == nullptr || to == nullptr || from->size() != 3 || to->size() != 3) return false;
+    const SymDim &length = (*to)[turned ? 2 : 1], &width = (*to)[turned ? 1 : 2];
+    return (*from)[0].equals(length) && (*from)[1].equals(lead_[0]) &&
+           (*from)[2].equals(lead_[1] * width) &&
+           reshape_target(*from, {(*from)[0], lead_[0], lead_[1], width}).has_value();
   }
 
   Rewriter& rewriter_;
