@@ -352,6 +352,10 @@ Result<Value*> make_mask(Rewriter& rewriter, Node& before, const AttentionMask& 
                          bool blind_rows) {
   const DType dtype = rewriter.dtype(q);
   const bool agree = blind_rows || blind_rows_agree(rewriter, mask, dtype);
+  // Rows of nothing but the lowest number are equal in all parts, or in none.
+  const bool raises = std::all_of(mask.outside.begin(), mask.outside.end(), [&](const Value* part) {
+    return bounds_of(rewriter, part).has_value();
+  });
   Value* made = sum_of(rewriter, before, mask.outside);
   if (made != nullptr) {
     TRY(made, above_lowest(rewriter, before, made));
@@ -363,7 +367,7 @@ Result<Value*> make_mask(Rewriter& rewriter, Node& before, const AttentionMask& 
     };
     // Scores vanish beside it, so that a row of nothing else stays such.
     constexpr double kVanish = -1e30;
-    double level = std::max(mask.low, kAboveLowest * lowest(dtype));
+    double level = std::max(mask.low, (raises ? kAboveLowest : 1) * lowest(dtype));
     if (mask.low == -kInfinity) level = mask.low;
     if (made == nullptr) level = std::min(level, std::max(kVanish, kAboveLowest * lowest(dtype)));
     TRY(Value * low, number(level));
