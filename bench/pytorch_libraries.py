@@ -354,8 +354,18 @@ def kornia_network(name):
     return network, {"image": torch.rand(1, 3 if name in ("DISK", "DeDoDe") else 1, 128, 128)}
 
 
+# ---- attention in the forms of well-known implementations
+
+ATTENTION = "MinGpt Annotated AnnotatedLowest Bart ClipVision Gpt2 EinsumHeadsLast Encoder CausalEncoder Detr Swin RelativePositions".split()
+
+
+def attention_network(name):
+    import attention_forms
+    return attention_forms.made(name)
+
+
 NAMES = {
-    "ultralytics": lambda: ULTRALYTICS, "diffusers": lambda: DIFFUSERS, "torch_geometric": lambda: GRAPH_MODELS + GRAPH_CONVOLUTIONS, "torchaudio": lambda: TORCHAUDIO, "monai": lambda: [n for n, how in MONAI.items() if how], "segmentation_models_pytorch": lambda: SEGMENTATION, "vit_pytorch": lambda: VIT_NAMES,
+    "attention": lambda: ATTENTION, "ultralytics": lambda: ULTRALYTICS, "diffusers": lambda: DIFFUSERS, "torch_geometric": lambda: GRAPH_MODELS + GRAPH_CONVOLUTIONS, "torchaudio": lambda: TORCHAUDIO, "monai": lambda: [n for n, how in MONAI.items() if how], "segmentation_models_pytorch": lambda: SEGMENTATION, "vit_pytorch": lambda: VIT_NAMES,
     "x_transformers": lambda: X_TRANSFORMERS, "tsai": lambda: TSAI, "spandrel": lambda: SPANDREL_NAMES, "pytorchcv": pytorchcv_names, "doctr": lambda: DOCTR, "kornia": lambda: KORNIA,
 }
 
