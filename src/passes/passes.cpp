@@ -92,8 +92,8 @@ constexpr Pass kPasses[] = {
      recognise_norms},
     {"recognise-rotary", "x cos + rotate(x) sin becomes RotaryEmbedding", 2, recognise_rotary},
     {"recognise-attention",
-     "softmax(q k' + mask) v becomes Attention, with grouped heads and packed inputs where the "
-     "graph has them, of one head and over pixels",
+     "softmax(q k' + mask) v becomes Attention, also where a mask replaces scores, with grouped "
+     "heads and packed inputs where the graph has them, of one head, over pixels and in windows",
      2, recognise_attention},
     {"integer-operators",
      "an operator between DequantizeLinear and QuantizeLinear works on the integers: QLinearConv, "
