@@ -221,9 +221,11 @@ def made(name):
     network = FORMS[name]()
     padded = {"ids": ids, "attention_mask": mask}, {"ids": text, "attention_mask": text}
     alone = {"ids": ids}, {"ids": text}
+    # torch.onnx keeps the length of keys of torch.nn's layers as it is.
+    batch = {0: "batch"}
     inputs, axes = {
         "Annotated": ({"ids": ids, "mask": mask[:, None]}, {"ids": text, "mask": {0: "batch", 2: "length"}}), "AnnotatedLowest": ({"ids": ids, "mask": mask[:, None]}, {"ids": text, "mask": {0: "batch", 2: "length"}}), "Bart": padded, "Gpt2": padded,
-        "Encoder": padded, "Detr": ({"pixels": torch.randn(400, 1, WIDTH), "positions": torch.randn(400, 1, WIDTH), "padding": 1 - torch.ones(1, 400, dtype=torch.int64)}, {"pixels": {1: "batch"}, "positions": {1: "batch"}, "padding": {0: "batch"}}),
+        "Encoder": (padded[0], {"ids": batch, "attention_mask": batch}), "CausalEncoder": (alone[0], {"ids": batch}), "Detr": ({"pixels": torch.randn(400, 1, WIDTH), "positions": torch.randn(400, 1, WIDTH), "padding": 1 - torch.ones(1, 400, dtype=torch.int64)}, {"pixels": {1: "batch"}, "positions": {1: "batch"}, "padding": {0: "batch"}}),
         "Swin": ({"pixels": torch.randn(1, 784, 96)}, {}), "RelativePositions": ({"x": torch.randn(1, 200, WIDTH), "positions": torch.randn(1, 399, WIDTH)}, {"x": {0: "batch"}}),
     }.get(name, alone)
     return network, inputs, axes

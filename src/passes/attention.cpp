@@ -206,7 +206,7 @@ class Recogniser {
     if (Node* where = mask.hidden == nullptr ? inner(scores, "Where", 1) : nullptr) {
       for (const size_t side : {size_t(1), size_t(2)}) {
         const auto low = rewriter_.scalar(where->input(side));
-        if (!low || !(*low <= kLow)) continue;
+        if (where->input(0) == nullptr || !low || !(*low <= kLow)) continue;
         take(*where);
         mask.hidden = where->input(0);
         mask.low = *low;

@@ -128,7 +128,10 @@ class Einsum {
     };
     for (const Value* input : node_.inputs()) {
       const Node* node = input->producer();
-      if (any_of(node, {"Where", "Cast"})) node = node->inputs().back()->producer();
+      if (any_of(node, {"Where", "Cast"})) {
+        const Value* inside = node->inputs().empty() ? nullptr : node->inputs().back();
+        node = inside != nullptr ? inside->producer() : nullptr;
+      }
       if (any_of(node, {"Softmax"})) return true;
     }
     constexpr int kSteps = 5;

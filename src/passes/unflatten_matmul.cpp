@@ -28,8 +28,8 @@ class Unflattened {
   /// Whether nothing has to be moved for it.
   bool can(const Value* value, int depth = 0) const {
     constexpr int kMaxDepth = 24;
-    const SymShape* shape = rewriter_.shape(value);
-    const Node* node = value->producer();
+    const SymShape* shape = value != nullptr ? rewriter_.shape(value) : nullptr;
+    const Node* node = shape != nullptr ? value->producer() : nullptr;
     if (shape == nullptr || shape->size() != 3 || node == nullptr || depth > kMaxDepth ||
         &node->graph() != &before_.graph())
       return false;
@@ -46,7 +46,7 @@ class Unflattened {
     bool any = false;
     for (const Value* input : node->inputs()) {
       if (!product && broadcasts(input)) continue;
-      const SymShape* own = rewriter_.shape(input);
+      const SymShape* own = input != nullptr ? rewriter_.shape(input) : nullptr;
       if (own == nullptr || own->size() != 3 || !(*own)[0].equals((*shape)[0]) ||
           !can(input, depth + 1))
         return false;
@@ -97,13 +97,13 @@ class Unflattened {
   }
   /// An operand that is the same for the whole batch.
   bool broadcasts(const Value* input) const {
-    const SymShape* shape = rewriter_.shape(input);
+    const SymShape* shape = input != nullptr ? rewriter_.shape(input) : nullptr;
     return shape != nullptr &&
            (shape->size() < 3 || (shape->size() == 3 && (*shape)[0].constant() == 1));
   }
   /// Reshape of [lead, rows, columns].
   bool joined(const Node& node) const {
-    if (!rewriter_.is(&node, "Reshape")) return false;
+    if (!rewriter_.is(&node, "Reshape") || node.input(0) == nullptr) return false;
     const SymShape* from = rewriter_.shape(node.input(0));
     const SymShape* to = rewriter_.shape(node.output(0));
     if (from == nullptr || to == nullptr || from->size() != lead_.size() + 2) return false;
@@ -117,7 +117,9 @@ class Unflattened {
     const bool turned = perm == kSequenceFirstTurned;
     if (lead_.size() != 2 || (perm != kSequenceFirst && !turned)) return false;
     const Node* reshape = rewriter_.producer(node.input(0), "Reshape");
-    const SymShape* from = reshape != nullptr ? rewriter_.shape(reshape->input(0)) : nullptr;
+    const SymShape* from = reshape != nullptr && reshape->input(0) != nullptr
+                               ? rewriter_.shape(reshape->input(0))
+                               : nullptr;
     const SymShape* to = rewriter_.shape(node.output(0));
     if (from == nullptr || to == nullptr || from->size() != 3 || to->size() != 3) return false;
     const SymDim &length = (*to)[turned ? 2 : 1], &width = (*to)[turned ? 1 : 2];
@@ -152,7 +154,9 @@ std::optional<SymShape> joined_heads(const Rewriter& rewriter, const Value* prod
     const Node* node = value->producer();
     if (perm_of(rewriter, node) == kSequenceFirst) {
       const Node* reshape = rewriter.producer(node->input(0), "Reshape");
-      const SymShape* x = reshape != nullptr ? rewriter.shape(reshape->input(0)) : nullptr;
+      const SymShape* x = reshape != nullptr && reshape->input(0) != nullptr
+                              ? rewriter.shape(reshape->input(0))
+                              : nullptr;
       const SymShape* heads = rewriter.shape(value);
       if (x == nullptr || heads == nullptr || x->size() != 3 || heads->size() != 3)
         return std::nullopt;
@@ -187,7 +191,7 @@ bool unflatten_sequence(Rewriter& rewriter, Node& node, Node& turn) {
 }
 
 Result<bool> unflatten(Rewriter& rewriter, Node& node) {
-  if (!rewriter.is(&node, "Reshape")) return false;
+  if (!rewriter.is(&node, "Reshape") || node.input(0) == nullptr) return false;
   Node* inner = node.input(0)->producer();
   if (rewriter.is(inner, "MatMul")) return unflatten_batch(rewriter, node, node.input(0));
   if (perm_of(rewriter, inner) == kSequenceFirst &&
