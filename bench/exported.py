@@ -1,16 +1,18 @@
-"""Measures Tombolo beside ONNX Runtime on networks that PyTorch's own exporters wrote: torchvision, timm and transformers.
+"""Measures Tombolo beside ONNX Runtime on networks that PyTorch's own exporters wrote: torchvision, timm, transformers and others.
 
     python bench/exported.py make FOLDER [--only REGEX] [--jobs 2]
     python bench/exported.py quantise FOLDER QUANTISED [--only REGEX] [--each 2]
     python bench/exported.py measure TOMBOLO FOLDER [--only REGEX] [--threads 1] [--out FILE] [--onnxruntime LIB]
 
-Needs torch, torchvision, timm, transformers, scipy, onnx, onnxscript and onnxruntime. Weights are random with a seed; statistics of batch
+Needs torch, torchvision, timm, transformers, scipy, onnx, onnxscript and onnxruntime, and the libraries of bench/pytorch_libraries.py that are
+wanted. Weights are random with a seed; statistics of batch
 normalisation, too, which by default would hide mistakes. Each network is exported by both exporters of torch.onnx: of the
 one that builds on torch.export with the sizes as they are, of the one that builds on TorchScript with a batch of any size
 (and a text of any length). What one of them cannot export is listed and left out.
 `quantise` writes each export in some of the ways of bench/quantised.py (8 bits, weights of 4 bits in blocks, 16-bit floats), by
 turns; `measure` takes that folder, too.
 """
+import argparse
 import os
 import re
 import shutil
@@ -297,6 +299,15 @@ def make_each(folder, commands, only, jobs):
     """Those of `commands`, arguments of Python by the name of what they write, whose names fit `only`."""
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(lambda name: write_apart(os.path.join(os.path.abspath(folder), name), commands[name]), [n for n in commands if re.search(only, n)]))
+
+
+def exporter_parser(doc):
+    """What the exporters of single frameworks take."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--only", default=".")
+    parser.add_argument("--jobs", type=int, default=2)
+    return parser
 
 
 def make(folder, only, jobs):

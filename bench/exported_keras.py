@@ -6,7 +6,6 @@ Needs tensorflow-cpu, tf2onnx, onnx and onnxruntime. One of each family of keras
 examples build, written here. Weights are random with a seed, biases and statistics of normalisations too. Each network is exported twice: for
 a batch of any size, and of one. What cannot be exported, or not run by ONNX Runtime, is listed and left out.
 """
-import argparse
 import os
 
 import numpy as np
@@ -434,10 +433,7 @@ def export(name, batch, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder")
-    parser.add_argument("--only", default=".")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser = exported.exporter_parser(__doc__)
     parser.add_argument("--one", nargs=2, metavar=("NETWORK", "BATCH"), help="exports one network here")
     args = parser.parse_args()
     if args.one:

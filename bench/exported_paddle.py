@@ -6,8 +6,8 @@ Needs paddlepaddle, paddle2onnx, onnx and onnxruntime; paddleclas and paddleseg,
 network of each family of paddle.vision, of each module of PaddleClas and each model of PaddleSeg, and layers of paddle.nn; the batch has any size.
 Weights are random with a seed, statistics of normalisations too. What cannot be exported, or not run by ONNX Runtime, is listed and left out.
 """
-import argparse
 import importlib
+import importlib.util
 import os
 import pkgutil
 
@@ -119,7 +119,7 @@ def network(name):
         import paddleseg.models
         backbone = SEGMENTATION[rest]
         settings = {"backbone": getattr(paddleseg.models, backbone)()} if backbone else {}
-        if rest in ("OCRNet", "FCN") :
+        if rest in ("OCRNet", "FCN"):
             settings["backbone_indices"] = (0,)
         made = getattr(paddleseg.models, rest)(num_classes=19, **settings)
         side = 256
@@ -152,10 +152,7 @@ def export(name, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder")
-    parser.add_argument("--only", default=".")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser = exported.exporter_parser(__doc__)
     parser.add_argument("--one", metavar="NETWORK", help="exports one network here")
     args = parser.parse_args()
     if args.one:

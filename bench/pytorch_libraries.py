@@ -5,7 +5,6 @@ batch's, the axes; NAMES lists what each makes. A library that is not installed,
 """
 import importlib
 import inspect
-import pkgutil
 
 # ---- ultralytics: detectors and their relatives, prepared as its own export does
 
@@ -184,7 +183,7 @@ MONAI = {
     "MedNeXtS": ({"spatial_dims": 3, "in_channels": 1, "out_channels": 2}, (1, 1, 32, 32, 32)), "ResNet": ({"block": "basic", "layers": [1, 1, 1, 1], "block_inplanes": [32, 64, 128, 256], "n_input_channels": 1}, SPACE), "SEResNet50": ({"spatial_dims": 2, "in_channels": 1}, PLANE), "SegResNet": ({}, SPACE), "SegResNetDS": ({}, SPACE), "SegResNetVAE": ({"input_image_size": (48, 48, 48)}, SPACE),
     "SwinUNETR": ({"in_channels": 1, "out_channels": 2, "feature_size": 12}, (1, 1, 64, 64, 64)), "UNETR": ({"in_channels": 1, "out_channels": 2, "img_size": (48, 48, 48), "hidden_size": 192, "mlp_dim": 384, "num_heads": 6}, SPACE), "UNet": ({"spatial_dims": 3, "in_channels": 1, "out_channels": 2, "num_res_units": 2, **STEPS}, SPACE), "VNet": ({}, (1, 1, 32, 32, 32)),
     "VQVAE": ({"spatial_dims": 2, "in_channels": 1, "out_channels": 1, "channels": (64, 64), "num_res_channels": 32}, PLANE), "ViT": ({"in_channels": 1, "img_size": (48, 48, 48), "patch_size": (16, 16, 16), "hidden_size": 192, "mlp_dim": 384, "num_layers": 4, "num_heads": 6}, SPACE), "VoxelMorphUNet": ({"in_channels": 1}, (1, 1, 32, 32, 32)), "RegUNet": ({"spatial_dims": 2, "in_channels": 1, "num_channel_initial": 16, "depth": 3}, PLANE),
-    "Quicknat": ({"num_channels": 1}, (1, 1, 128, 128)), "AHNet": ({"spatial_dims": 2, "psp_block_num": 0}, (1, 1, 128, 128)), "Discriminator": ({"in_shape": (1, 64, 64), **STEPS}, (1, 1, 64, 64)), "PatchDiscriminator": ({"spatial_dims": 2, "in_channels": 1, "channels": 32}, PLANE), "DiNTS": None,
+    "Quicknat": ({"num_channels": 1}, (1, 1, 128, 128)), "AHNet": ({"spatial_dims": 2, "psp_block_num": 0}, (1, 1, 128, 128)), "Discriminator": ({"in_shape": (1, 64, 64), **STEPS}, (1, 1, 64, 64)), "PatchDiscriminator": ({"spatial_dims": 2, "in_channels": 1, "channels": 32}, PLANE)
 }
 
 
@@ -365,7 +364,7 @@ def attention_network(name):
 
 
 NAMES = {
-    "attention": lambda: ATTENTION, "ultralytics": lambda: ULTRALYTICS, "diffusers": lambda: DIFFUSERS, "torch_geometric": lambda: GRAPH_MODELS + GRAPH_CONVOLUTIONS, "torchaudio": lambda: TORCHAUDIO, "monai": lambda: [n for n, how in MONAI.items() if how], "segmentation_models_pytorch": lambda: SEGMENTATION, "vit_pytorch": lambda: VIT_NAMES,
+    "attention": lambda: ATTENTION, "ultralytics": lambda: ULTRALYTICS, "diffusers": lambda: DIFFUSERS, "torch_geometric": lambda: GRAPH_MODELS + GRAPH_CONVOLUTIONS, "torchaudio": lambda: TORCHAUDIO, "monai": lambda: MONAI, "segmentation_models_pytorch": lambda: SEGMENTATION, "vit_pytorch": lambda: VIT_NAMES,
     "x_transformers": lambda: X_TRANSFORMERS, "tsai": lambda: TSAI, "spandrel": lambda: SPANDREL_NAMES, "pytorchcv": pytorchcv_names, "doctr": lambda: DOCTR, "kornia": lambda: KORNIA,
 }
 

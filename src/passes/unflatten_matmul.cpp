@@ -5,6 +5,7 @@
 // first (nn.MultiheadAttention): x[T, B, h d] as [T, B h, d], turned to [B h, T, d].
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "passes/attributes.h"
@@ -17,7 +18,13 @@ namespace tombolo::passes {
 namespace {
 
 using Perm = std::vector<int64_t>;
-const Perm kMatrices = {0, 2, 1}, kSequenceFirst = {1, 0, 2}, kSequenceFirstTurned = {1, 2, 0};
+using Perm3 = std::array<int64_t, 3>;
+constexpr Perm3 kMatrices = {0, 2, 1}, kSequenceFirst = {1, 0, 2}, kSequenceFirstTurned = {1, 2, 0};
+
+bool turns(const Rewriter& rewriter, const Node* node, const Perm3& wanted) {
+  const auto perm = perm_of(rewriter, node);
+  return perm && std::equal(perm->begin(), perm->end(), wanted.begin(), wanted.end());
+}
 
 /// Values of three axes [product of `lead`, rows, columns], with the axes `lead` apart.
 class Unflattened {
@@ -36,7 +43,7 @@ class Unflattened {
     if (joined(*node) || sequence_first(*node)) return true;
     if (!Rewriter::single_use(value)) return false;
     if (rewriter_.is(node, "Transpose"))
-      return perm_of(rewriter_, node) == kMatrices && can(node->input(0), depth + 1);
+      return turns(rewriter_, node, kMatrices) && can(node->input(0), depth + 1);
     if (rewriter_.is(node, "Softmax")) {
       const int64_t axis = AttributeReader(*node).get_int("axis", -1);
       return (axis == -1 || axis == 2) && can(node->input(0), depth + 1);
@@ -60,7 +67,7 @@ class Unflattened {
     if (joined(node)) return node.input(0);
     const auto axes = static_cast<int64_t>(lead_.size());
     if (sequence_first(node)) {
-      const bool turned = perm_of(rewriter_, &node) == kSequenceFirstTurned;
+      const bool turned = turns(rewriter_, &node, kSequenceFirstTurned);
       Value* x = node.input(0)->producer()->input(0);
       const SymShape from = *rewriter_.shape(x);
       const SymShape to = {from[0], lead_[0], lead_[1], (*rewriter_.shape(value))[turned ? 1 : 2]};
@@ -113,9 +120,8 @@ class Unflattened {
   }
   /// [B h, T, d] of x[T, B, h d].
   bool sequence_first(const Node& node) const {
-    const auto perm = perm_of(rewriter_, &node);
-    const bool turned = perm == kSequenceFirstTurned;
-    if (lead_.size() != 2 || (perm != kSequenceFirst && !turned)) return false;
+    const bool turned = turns(rewriter_, &node, kSequenceFirstTurned);
+    if (lead_.size() != 2 || (!turned && !turns(rewriter_, &node, kSequenceFirst))) return false;
     const Node* reshape = rewriter_.producer(node.input(0), "Reshape");
     const SymShape* from = reshape != nullptr && reshape->input(0) != nullptr
                                ? rewriter_.shape(reshape->input(0))
@@ -152,7 +158,7 @@ std::optional<SymShape> joined_heads(const Rewriter& rewriter, const Value* prod
   const Value* value = product;
   for (int i = 0; i < kMaxSteps && value->producer() != nullptr; ++i) {
     const Node* node = value->producer();
-    if (perm_of(rewriter, node) == kSequenceFirst) {
+    if (turns(rewriter, node, kSequenceFirst)) {
       const Node* reshape = rewriter.producer(node->input(0), "Reshape");
       const SymShape* x = reshape != nullptr && reshape->input(0) != nullptr
                               ? rewriter.shape(reshape->input(0))
@@ -194,7 +200,7 @@ Result<bool> unflatten(Rewriter& rewriter, Node& node) {
   if (!rewriter.is(&node, "Reshape") || node.input(0) == nullptr) return false;
   Node* inner = node.input(0)->producer();
   if (rewriter.is(inner, "MatMul")) return unflatten_batch(rewriter, node, node.input(0));
-  if (perm_of(rewriter, inner) == kSequenceFirst &&
+  if (turns(rewriter, inner, kSequenceFirst) &&
       rewriter.producer(inner->input(0), "MatMul") != nullptr)
     return unflatten_sequence(rewriter, node, *inner);
   return false;
