@@ -36,15 +36,15 @@ class Recogniser {
   std::optional<Found> run() {
     Node& root = *found_.root;
     const auto rank = rewriter_.rank(root.input(0));
-    if (!rank || *rank < 3 || rewriter_.rank(root.input(1)) != rank) return std::nullopt;
-    found_.v = root.input(1);
+    found_.v = rank ? with_rank(root.input(1), *rank) : nullptr;
+    if (found_.v == nullptr || *rank < 3) return std::nullopt;
     Value* weights = root.input(0);
     // Over the pixels of an image channels come first, and all is turned.
     Node* turn = inner(root.input(1), "Transpose", 1);
     if (turn != nullptr && turns_matrices(AttributeReader(*turn).get_ints("perm")) &&
         rewriter_.producer(turn->input(0), "Softmax") != nullptr) {
       found_.turned = true;
-      found_.v = root.input(0);
+      found_.v = with_rank(root.input(0), *rank);
       weights = turn->input(0);
       take(*turn);
     }
@@ -223,9 +223,28 @@ class Recogniser {
     Node* matmul = inner(value, "MatMul", 1);
     if (matmul == nullptr) return false;
     take(*matmul);
-    found_.q = scaled(matmul->input(0), found_.scale);
-    found_.k_transposed = scaled(matmul->input(1), found_.scale);
-    return std::isfinite(found_.scale) && found_.scale > 0;
+    const auto rank = rewriter_.rank(matmul->output(0));
+    if (!rank) return false;
+    found_.q = with_rank(scaled(matmul->input(0), found_.scale), *rank);
+    found_.k_transposed = with_rank(scaled(matmul->input(1), found_.scale), *rank);
+    return found_.q != nullptr && found_.k_transposed != nullptr && std::isfinite(found_.scale) &&
+           found_.scale > 0;
+  }
+
+  /// A factor of that rank: what it was before a batch of one was taken off; null for others.
+  Value* with_rank(Value* value, size_t rank) const {
+    const SymShape* shape = value != nullptr ? rewriter_.shape(value) : nullptr;
+    if (shape == nullptr || shape->size() == rank) return shape != nullptr ? value : nullptr;
+    const Node* view = value->producer();
+    if (shape->size() + 1 != rank ||
+        !(rewriter_.is(view, "Reshape") || rewriter_.is(view, "Squeeze")) ||
+        view->input(0) == nullptr)
+      return nullptr;
+    const SymShape* from = rewriter_.shape(view->input(0));
+    const bool one = from != nullptr && from->size() == rank && (*from)[0].constant() == 1;
+    for (size_t i = 0; one && i < shape->size(); ++i)
+      if (!(*from)[i + 1].equals((*shape)[i])) return nullptr;
+    return one ? view->input(0) : nullptr;
   }
 
   Rewriter& rewriter_;
