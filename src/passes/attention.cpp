@@ -23,6 +23,13 @@ struct Found {
   std::vector<Node*> nodes;
   Value *q = nullptr, *k_transposed = nullptr, *v = nullptr;
   AttentionMask mask;
+  /// Windows of so many images, where that is not known: heads of one window follow those of the
+  /// one before.
+  struct Windows {
+    SymDim images;
+    int64_t count, heads, queries, keys;
+  };
+  std::optional<Windows> windows;
   std::optional<Tensor> computed;  ///< a mask that stands in no initialiser yet
   double scale = 1;
   bool guarded = false;
@@ -78,7 +85,9 @@ class Recogniser {
       for (const size_t side : {size_t(0), size_t(1)}) {
         const Tensor* bias = rewriter_.constant(add->input(1 - side));
         if (bias == nullptr) continue;
-        auto sum = compute("Add", {*bias, *found_.computed});
+        const auto added = found_.windows ? in_windows(*bias) : std::optional(*bias);
+        if (!added) return std::nullopt;
+        auto sum = compute("Add", {*added, *found_.computed});
         if (!sum || Dims(sum->dims()) != Dims(found_.computed->dims())) return std::nullopt;
         found_.computed = *std::move(sum);
         take(*add);
@@ -105,7 +114,6 @@ class Recogniser {
   /// taken apart: scores = Reshape(Reshape(x) + constant). Gives x, and the constant as it is added
   /// to x.
   Value* without_windows(Value* scores) {
-    constexpr int64_t kMost = 1 << 22;  // elements
     Node* back = inner(scores, "Reshape", 1);
     Node* add = back != nullptr ? inner(back->input(0), "Add", 1) : nullptr;
     if (add == nullptr) return nullptr;
@@ -113,26 +121,61 @@ class Recogniser {
       Node* apart = inner(add->input(side), "Reshape", 1);
       const Tensor* mask = rewriter_.constant(add->input(1 - side));
       if (apart == nullptr || mask == nullptr) continue;
-      const auto whole = rewriter_.dims(scores), from = rewriter_.dims(apart->input(0)),
-                 split = rewriter_.dims(apart->output(0)), sum = rewriter_.dims(add->output(0));
-      if (!whole || !from || !split || !sum || *whole != *from || *split != *sum ||
-          element_count(*whole) > kMost)
+      if (auto computed = mask_of_windows(scores, *apart, *add, *mask))
+        found_.computed = *std::move(computed);
+      else
         continue;
-      const auto list = [](const std::vector<int64_t>& dims) {
-        const int64_t size[] = {static_cast<int64_t>(dims.size())};
-        return Tensor::of<int64_t>(DType::kInt64, size, dims);
-      };
-      auto spread = compute("Expand", {*mask, list(*split)});
-      if (!spread) return nullptr;
-      auto computed = compute("Reshape", {*spread, list(*whole)});
-      if (!computed) return nullptr;
-      found_.computed = *std::move(computed);
       take(*back);
       take(*add);
       take(*apart);
       return apart->input(0);
     }
     return nullptr;
+  }
+
+  /// The mask as it is added to x, where x[P, h, N, M] is apart as [B, P / B, h, N, M].
+  std::optional<Tensor> mask_of_windows(const Value* scores, const Node& apart, const Node& add,
+                                        const Tensor& mask) {
+    const SymShape *whole = rewriter_.shape(scores), *from = rewriter_.shape(apart.input(0)),
+                   *split = rewriter_.shape(apart.output(0)), *sum = rewriter_.shape(add.output(0));
+    const auto same = [](const SymShape* a, const SymShape* b) {
+      return a != nullptr && b != nullptr &&
+             std::equal(a->begin(), a->end(), b->begin(), b->end(),
+                        [](const SymDim& x, const SymDim& y) { return x.equals(y); });
+    };
+    if (!same(whole, from) || !same(split, sum)) return std::nullopt;
+    const auto dims = rewriter_.dims(scores), apart_dims = rewriter_.dims(apart.output(0));
+    if (dims && apart_dims) return reshaped(mask, *apart_dims, *dims);
+    if (whole->size() != 4 || split->size() != 5) return std::nullopt;
+    for (size_t i = 1; i < 5; ++i)
+      if (!(*split)[i].is_value() || (i > 1 && !(*split)[i].equals((*whole)[i - 1])))
+        return std::nullopt;
+    found_.windows = {(*split)[0], (*split)[1].value(), (*split)[2].value(), (*split)[3].value(),
+                      (*split)[4].value()};
+    auto in_all = in_windows(mask);
+    if (!in_all) found_.windows.reset();
+    return in_all;
+  }
+  /// For each window and head.
+  std::optional<Tensor> in_windows(const Tensor& mask) const {
+    const Found::Windows& w = *found_.windows;
+    return reshaped(mask, {1, w.count, w.heads, w.queries, w.keys},
+                    {1, w.count * w.heads, w.queries, w.keys});
+  }
+  /// Spread over `dims`, then of the shape `to`.
+  static std::optional<Tensor> reshaped(const Tensor& tensor, const std::vector<int64_t>& dims,
+                                        const std::vector<int64_t>& to) {
+    constexpr int64_t kMost = 1 << 22;  // elements
+    if (element_count(dims) > kMost) return std::nullopt;
+    const auto list = [](const std::vector<int64_t>& values) {
+      const int64_t size[] = {static_cast<int64_t>(values.size())};
+      return Tensor::of<int64_t>(DType::kInt64, size, values);
+    };
+    auto spread = compute("Expand", {tensor, list(dims)});
+    if (!spread || element_count(spread->dims()) != element_count(dims)) return std::nullopt;
+    auto made = compute("Reshape", {*spread, list(to)});
+    if (!made) return std::nullopt;
+    return *std::move(made);
   }
 
   /// A zero, perhaps spread over a shape.
@@ -310,11 +353,19 @@ Value* untransposed(Rewriter& rewriter, Node& before, Value* transposed, size_t 
   return other.output(0);
 }
 
-/// Attention takes four axes. Of matrices with more, those before the heads are one batch.
-class OneBatch {
+/// Attention takes four axes. Of matrices with more, those before the heads are one batch; those of
+/// windows are heads of their image.
+class Regrouped {
  public:
-  OneBatch(const SymShape& q, const SymShape& k, const SymShape& v) : shapes_{q, k, v} {
-    for (SymShape& shape : shapes_) merged_.push_back(merge(shape));
+  Regrouped(const SymShape& q, const SymShape& k, const SymShape& v,
+            const std::optional<Found::Windows>& windows)
+      : shapes_{q, k, v} {
+    for (const SymShape& shape : shapes_) {
+      merged_.push_back(merge(shape));
+      if (!windows) continue;
+      merged_.back()[0] = windows->images;
+      merged_.back()[1] = SymDim(windows->count * windows->heads);
+    }
     whole_ = q;
     whole_.back() = v.back();
   }
@@ -387,20 +438,20 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
                            !many_scores(queries, keys, kOneHeadScores))) {
     return 0;
   }
-  std::optional<OneBatch> batch;
-  if (rank > 4) {
+  std::optional<Regrouped> groups;
+  if (rank > 4 || found->windows) {
     const auto exchanged = [](SymShape shape) {
       std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
       return shape;
     };
-    batch.emplace(*q, exchanged(*kt), found->turned ? exchanged(*v) : *v);
-    if (found->computed || !batch->fits()) return 0;
+    groups.emplace(*q, exchanged(*kt), found->turned ? exchanged(*v) : *v, found->windows);
+    if ((found->computed && !found->windows) || !groups->fits()) return 0;
   }
   if (found->computed)
     found->mask.outside = {rewriter.initializer(root.graph(), *found->computed, "mask")};
   const bool blind_rows = found->guarded || rewriter.level() >= 3;
   if (found->mask.any() &&
-      !mask_fits(rewriter, found->mask, dtype, batch ? batch->queries() : *q, keys, blind_rows))
+      !mask_fits(rewriter, found->mask, dtype, groups ? groups->queries() : *q, keys, blind_rows))
     return 0;
   // No key at all: softmax of nothing, and a sum of nothing; both give zeros.
 
@@ -414,8 +465,8 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
         value = v_source;
       }
   std::vector<Value*> inputs = {found->q, k, value};
-  if (batch)
-    for (size_t i = 0; i < 3; ++i) inputs[i] = batch->merged(rewriter, root, inputs[i], i);
+  if (groups)
+    for (size_t i = 0; i < 3; ++i) inputs[i] = groups->merged(rewriter, root, inputs[i], i);
   if (found->mask.any()) {
     auto mask = make_mask(rewriter, root, found->mask, inputs[0], blind_rows);
     if (!mask) return 0;
@@ -429,7 +480,7 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
   }
   rewriter.touch(attention);
   Value* y = attention.output(0);
-  if (batch) y = batch->apart(rewriter, root, y);
+  if (groups) y = groups->apart(rewriter, root, y);
   if (found->turned) y = untransposed(rewriter, root, y, rank);
   rewriter.supersede(*root.output(0), *y);
   for (Node* node : found->nodes)
