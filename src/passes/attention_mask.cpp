@@ -21,7 +21,8 @@ bool is_one(const SymDim& dim) { return dim.constant() == 1; }
 /// Every row of a constant mask has a key.
 bool leaves_a_key(const Rewriter& rewriter, const Value* mask) {
   const auto dims = rewriter.is_constant(mask) ? rewriter.dims(mask) : std::nullopt;
-  if (!dims || dims->empty() || dims->back() <= 0 || element_count(*dims) > (1 << 24)) return false;
+  if (!dims || dims->empty() || dims->back() <= 0 || element_count(*dims) > kMostElements)
+    return false;
   const Tensor* tensor = rewriter.constant(mask);
   if (tensor == nullptr || !is_float(tensor->dtype())) return false;
   const int64_t row = dims->back();
@@ -288,8 +289,10 @@ Result<Value*> above_lowest(Rewriter& rewriter, Node& before, Value* mask) {
 
 /// The mask with a row for every query: ONNX Runtime does not broadcast along that axis.
 Value* with_rows(Rewriter& rewriter, Node& before, Value* mask, Value* q) {
-  const SymShape shape = *rewriter.shape(mask);
-  const SymDim rows = (*rewriter.shape(q))[2];
+  const SymShape *known = rewriter.shape(mask), *queries = rewriter.shape(q);
+  if (known == nullptr || queries == nullptr) return mask;
+  const SymShape shape = *known;
+  const SymDim rows = (*queries)[2];
   if (!is_one(shape[shape.size() - 2]) || is_one(rows)) return mask;
   Graph& graph = before.graph();
   std::vector<int64_t> target(shape.size(), 1);
@@ -311,8 +314,8 @@ Value* with_rows(Rewriter& rewriter, Node& before, Value* mask, Value* q) {
 
 /// With one axis more in front, or without those that are one.
 Value* with_two_or_four_axes(Rewriter& rewriter, Node& before, Value* mask) {
-  const size_t rank = rewriter.shape(mask)->size();
-  if (rank == 2 || rank == 4) return mask;
+  const size_t rank = rewriter.rank(mask).value_or(0);
+  if (rank == 0 || rank == 2 || rank == 4) return mask;
   std::vector<int64_t> axes = {0};
   for (size_t i = 1; i + 4 < rank; ++i) axes.push_back(static_cast<int64_t>(i));
   Node& made =
