@@ -19,10 +19,12 @@ VISION = "LeNet alexnet densenet121 googlenet inception_v3 mobilenet_v1 mobilene
 LAYERS = "encoder decoder lstm gru captions".split()
 # Models of PaddleSeg with the backbone that their published configurations take; none where they have their own.
 SEGMENTATION = {
-    "PPLiteSeg": "STDC1", "PPMobileSeg": None, "BiSeNetV2": None, "BiseNetV1": "ResNet18_vd", "DeepLabV3": "ResNet50_vd", "DeepLabV3P": "ResNet50_vd", "FCN": "HRNet_W18", "PSPNet": "ResNet50_vd", "SegFormer": "MixVisionTransformer_B0", "UNet": None, "UNetPlusPlus": None, "UNet3Plus": None, "U2Netp": None, "FastSCNN": None, "ENet": None,
+    "PPLiteSeg": "STDC1", "PPMobileSeg": "MobileSeg_Tiny", "BiSeNetV2": None, "BiseNetV1": "ResNet18_vd", "DeepLabV3": "ResNet50_vd", "DeepLabV3P": "ResNet50_vd", "FCN": "HRNet_W18", "PSPNet": "ResNet50_vd", "SegFormer": "MixVisionTransformer_B0", "UNet": None, "UNetPlusPlus": None, "UNet3Plus": None, "U2Netp": None, "FastSCNN": None, "ENet": None,
     "ESPNetV1": None, "ESPNetV2": None, "HarDNet": None, "SegNet": None, "SINet": None, "LRASPP": "MobileNetV3_large_x1_0", "OCRNet": "HRNet_W18", "ANN": "ResNet50_vd", "CCNet": "ResNet50_vd", "DANet": "ResNet50_vd", "DNLNet": "ResNet50_vd", "EMANet": "ResNet50_vd", "GCNet": "ResNet50_vd", "ISANet": "ResNet50_vd", "PFPNNet": "ResNet50_vd",
-    "DDRNet_23": None, "LPSNet": None, "PortraitNet": "MobileNetV2_x1_0", "PPHumanSegLite": None, "STDCSeg": "STDC1", "SFNet": "ResNet18_vd", "RTFormer": None, "TopFormer": "TopTransformer_Tiny", "SegNeXt": "MSCAN_T", "UPerNet": "ResNet50_vd", "AttentionUNet": None, "DecoupledSegNet": "ResNet50_vd", "MobileSeg": "MobileNetV3_large_x1_0",
+    "DDRNet_23": None, "PortraitNet": "MobileNetV2_x1_0", "PPHumanSegLite": None, "STDCSeg": "STDC1", "SFNet": "ResNet18_vd", "RTFormer": None, "TopFormer": "TopTransformer_Tiny", "UPerNet": "ResNet50_vd", "AttentionUNet": None, "DecoupledSegNet": "ResNet50_vd", "MobileSeg": "MobileNetV3_large_x1_0",
 }
+# What they need beside it.
+SETTINGS = {"OCRNet": {"backbone_indices": (0,)}, "FCN": {"backbone_indices": (0,)}, "DANet": {"backbone_indices": (2, 3)}, "SFNet": {"backbone_indices": (0, 1, 2, 3)}, "UPerNet": {"backbone_indices": (0, 1, 2, 3)}, "PFPNNet": {"backbone_indices": (0, 1, 2, 3), "channels": 256}, "SegFormer": {"embedding_dim": 256}}
 
 
 def classification_modules():
@@ -110,6 +112,7 @@ def network(name):
         channels, side = (1, 28) if rest == "LeNet" else (3, 299 if rest == "inception_v3" else 224)
     elif library == "clas":
         module = importlib.import_module(classification_modules()[rest])
+        importlib.import_module("ppcls.utils.logger").init_logger()
         builders = [n for n in getattr(module, "MODEL_URLS", {}) if hasattr(module, n)] or [n for n in getattr(module, "__all__", []) if callable(getattr(module, n, None))]
         made = getattr(module, builders[0])()
         side = {"inception_v3": 299, "inception_v4": 299, "xception": 299, "adaface_ir_net": 112, "mobilefacenet": 112}.get(rest, 384 if "384" in builders[0] else 256 if "256" in builders[0] or "mobilevit" in rest else 224)
@@ -119,8 +122,7 @@ def network(name):
         import paddleseg.models
         backbone = SEGMENTATION[rest]
         settings = {"backbone": getattr(paddleseg.models, backbone)()} if backbone else {}
-        if rest in ("OCRNet", "FCN"):
-            settings["backbone_indices"] = (0,)
+        settings |= SETTINGS.get(rest, {})
         made = getattr(paddleseg.models, rest)(num_classes=19, **settings)
         side = 256
     size = side if isinstance(side, tuple) else (side, side)
