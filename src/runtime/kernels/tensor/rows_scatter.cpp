@@ -21,7 +21,8 @@ constexpr Text kCombinations[] = {"none", "add", "mul", "max", "min"};
 struct ScatterState final : KernelState {
   Dims lengths, steps;  ///< of the axes that a tuple names; bytes from one to the next
   int64_t piece = 1, count = 0;
-  int64_t outer = 1, axis = 0;  ///< how often that is done, and the first axis that a tuple names
+  int64_t axis = 0;              ///< the first that a tuple names
+  int64_t outer = 1, slice = 0;  ///< how often that is done, and bytes from one to the next
   Combine combine = Combine::kReplace;
 };
 
@@ -79,6 +80,7 @@ bool plan_scatter_rows(const KernelQuery& q, ScatterState& s) {
   s.piece = element_count(data.subspan(at + 1)) * static_cast<int64_t>(bytes_of(q.dtype(0)));
   s.lengths = {data[at]};
   s.steps = {s.piece};
+  s.slice = data[at] * s.piece;
   return true;
 }
 bool supports_scatter_rows(const KernelQuery& q) {
@@ -138,7 +140,7 @@ Status scatter(KernelRun& run, const ScatterState& s, const std::byte* from, std
                      for (int64_t o = begin / lines; o * lines < end; ++o) {
                        const int64_t start = o * lines;
                        if (!part(std::max(begin, start) - start, std::min(end - start, lines),
-                                 from + o * s.count * s.piece, to + o * s.lengths[0] * s.steps[0]))
+                                 from + o * s.count * s.piece, to + o * s.slice))
                          return;
                      }
                    });
