@@ -355,7 +355,12 @@ def kornia_network(name):
 
 # ---- attention in the forms of well-known implementations
 
-ATTENTION = "MinGpt Annotated AnnotatedLowest Bart ClipVision Gpt2 EinsumHeadsLast Encoder CausalEncoder Detr Swin RelativePositions".split()
+def attention_names():
+    try:
+        import attention_forms
+    except ImportError:
+        return []
+    return attention_forms.FORMS
 
 
 def attention_network(name):
@@ -364,7 +369,7 @@ def attention_network(name):
 
 
 NAMES = {
-    "attention": lambda: ATTENTION, "ultralytics": lambda: ULTRALYTICS, "diffusers": lambda: DIFFUSERS, "torch_geometric": lambda: GRAPH_MODELS + GRAPH_CONVOLUTIONS, "torchaudio": lambda: TORCHAUDIO, "monai": lambda: MONAI, "segmentation_models_pytorch": lambda: SEGMENTATION, "vit_pytorch": lambda: VIT_NAMES,
+    "attention": attention_names, "ultralytics": lambda: ULTRALYTICS, "diffusers": lambda: DIFFUSERS, "torch_geometric": lambda: GRAPH_MODELS + GRAPH_CONVOLUTIONS, "torchaudio": lambda: TORCHAUDIO, "monai": lambda: MONAI, "segmentation_models_pytorch": lambda: SEGMENTATION, "vit_pytorch": lambda: VIT_NAMES,
     "x_transformers": lambda: X_TRANSFORMERS, "tsai": lambda: TSAI, "spandrel": lambda: SPANDREL_NAMES, "pytorchcv": pytorchcv_names, "doctr": lambda: DOCTR, "kornia": lambda: KORNIA,
 }
 

@@ -51,7 +51,7 @@ class Recogniser {
     if (turn != nullptr && turns_matrices(AttributeReader(*turn).get_ints("perm")) &&
         rewriter_.producer(turn->input(0), "Softmax") != nullptr) {
       found_.turned = true;
-      found_.v = with_rank(root.input(0), *rank);
+      found_.v = root.input(0);
       weights = turn->input(0);
       take(*turn);
     }
@@ -136,14 +136,10 @@ class Recogniser {
   /// The mask as it is added to x, where x[P, h, N, M] is apart as [B, P / B, h, N, M].
   std::optional<Tensor> mask_of_windows(const Value* scores, const Node& apart, const Node& add,
                                         const Tensor& mask) {
-    const SymShape *whole = rewriter_.shape(scores), *from = rewriter_.shape(apart.input(0)),
-                   *split = rewriter_.shape(apart.output(0)), *sum = rewriter_.shape(add.output(0));
-    const auto same = [](const SymShape* a, const SymShape* b) {
-      return a != nullptr && b != nullptr &&
-             std::equal(a->begin(), a->end(), b->begin(), b->end(),
-                        [](const SymDim& x, const SymDim& y) { return x.equals(y); });
-    };
-    if (!same(whole, from) || !same(split, sum)) return std::nullopt;
+    if (!rewriter_.same_shape(scores, apart.input(0)) ||
+        !rewriter_.same_shape(apart.output(0), add.output(0)))
+      return std::nullopt;
+    const SymShape *whole = rewriter_.shape(scores), *split = rewriter_.shape(apart.output(0));
     const auto dims = rewriter_.dims(scores), apart_dims = rewriter_.dims(apart.output(0));
     if (dims && apart_dims) return reshaped(mask, *apart_dims, *dims);
     if (whole->size() != 4 || split->size() != 5) return std::nullopt;
@@ -277,25 +273,24 @@ class Recogniser {
   /// A factor of that rank: what it was before a batch of one was taken off; null for others.
   Value* with_rank(Value* value, size_t rank) const {
     const SymShape* shape = value != nullptr ? rewriter_.shape(value) : nullptr;
-    if (shape == nullptr || shape->size() == rank) return shape != nullptr ? value : nullptr;
+    if (shape == nullptr) return nullptr;
+    if (shape->size() == rank) return value;
     const Node* view = value->producer();
     if (shape->size() + 1 != rank ||
         !(rewriter_.is(view, "Reshape") || rewriter_.is(view, "Squeeze")) ||
         view->input(0) == nullptr)
       return nullptr;
     const SymShape* from = rewriter_.shape(view->input(0));
-    const bool one = from != nullptr && from->size() == rank && (*from)[0].constant() == 1;
-    for (size_t i = 0; one && i < shape->size(); ++i)
+    if (from == nullptr || from->size() != rank || !is_one((*from)[0])) return nullptr;
+    for (size_t i = 0; i < shape->size(); ++i)
       if (!(*from)[i + 1].equals((*shape)[i])) return nullptr;
-    return one ? view->input(0) : nullptr;
+    return view->input(0);
   }
 
   Rewriter& rewriter_;
   Found found_;
   const Value* shared_ = nullptr;  ///< scores that the guard reads beside the softmax
 };
-
-bool is_one(const SymDim& dim) { return dim.constant() == 1; }
 
 /// Scores of a matrix that are so many that not to write them repays what Attention takes to begin,
 /// where heads do not share it, and to turn its sides.
@@ -449,10 +444,11 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
   }
   if (found->computed)
     found->mask.outside = {rewriter.initializer(root.graph(), *found->computed, "mask")};
-  const bool blind_rows = found->guarded || rewriter.level() >= 3;
-  if (found->mask.any() &&
-      !mask_fits(rewriter, found->mask, dtype, groups ? groups->queries() : *q, keys, blind_rows))
-    return 0;
+  MaskFit fit = MaskFit::kAsItIs;
+  if (found->mask.any())
+    fit = fit_of_mask(rewriter, found->mask, dtype, groups ? groups->queries() : *q, keys,
+                      found->guarded || rewriter.level() >= 3);
+  if (fit == MaskFit::kNot) return 0;
   // No key at all: softmax of nothing, and a sum of nothing; both give zeros.
 
   Value* k = untransposed(rewriter, root, found->k_transposed, rank);
@@ -468,7 +464,7 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
   if (groups)
     for (size_t i = 0; i < 3; ++i) inputs[i] = groups->merged(rewriter, root, inputs[i], i);
   if (found->mask.any()) {
-    auto mask = make_mask(rewriter, root, found->mask, inputs[0], blind_rows);
+    auto mask = make_mask(rewriter, root, found->mask, inputs[0], fit);
     if (!mask) return 0;
     inputs.push_back(*mask);
   }

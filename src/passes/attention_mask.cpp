@@ -16,26 +16,31 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kMostElements = 1 << 24;
 
-bool is_one(const SymDim& dim) { return dim.constant() == 1; }
-
-/// Every row of a constant mask has a key.
-bool leaves_a_key(const Rewriter& rewriter, const Value* mask) {
+/// Every row of a constant has an element of which `shown` is true.
+template <typename Shown>
+bool every_row_shows(const Rewriter& rewriter, const Value* mask, Shown&& shown) {
   const auto dims = rewriter.is_constant(mask) ? rewriter.dims(mask) : std::nullopt;
   if (!dims || dims->empty() || dims->back() <= 0 || element_count(*dims) > kMostElements)
     return false;
   const Tensor* tensor = rewriter.constant(mask);
-  if (tensor == nullptr || !is_float(tensor->dtype())) return false;
-  const int64_t row = dims->back();
-  for (int64_t at = 0; at < tensor->size(); at += row) {
+  if (tensor == nullptr || tensor->is_string() || is_complex(tensor->dtype())) return false;
+  for (int64_t at = 0; at < tensor->size(); at += dims->back()) {
     bool any = false;
-    for (int64_t i = 0; i < row; ++i) {
-      const double value = tensor->get_double(at + i);
-      if (std::isnan(value) || value == std::numeric_limits<double>::infinity()) return false;
-      any |= std::isfinite(value);
-    }
+    for (int64_t i = 0; i < dims->back(); ++i) any |= shown(tensor->get_double(at + i));
     if (!any) return false;
   }
   return true;
+}
+
+/// Every row of a constant mask has a key, and all of it is -infinity or finite.
+bool leaves_a_key(const Rewriter& rewriter, const Value* mask) {
+  bool proper = is_float(rewriter.dtype(mask));
+  return every_row_shows(rewriter, mask,
+                         [&](double x) {
+                           proper &= !std::isnan(x) && x != kInfinity;
+                           return std::isfinite(x);
+                         }) &&
+         proper;
 }
 
 /// What the first element of every row is, one number for all of them; nothing where that is not
@@ -131,18 +136,7 @@ class FirstColumn {
 bool shows_a_key(const Rewriter& rewriter, const AttentionMask& mask) {
   const auto first = FirstColumn(rewriter).of(mask.hidden);
   if (first) return (*first != 0) != mask.when;
-  const auto dims = rewriter.is_constant(mask.hidden) ? rewriter.dims(mask.hidden) : std::nullopt;
-  if (!dims || dims->empty() || element_count(*dims) < 1 || element_count(*dims) > kMostElements)
-    return false;
-  const Tensor* tensor = rewriter.constant(mask.hidden);
-  if (tensor == nullptr) return false;
-  for (int64_t at = 0; at < tensor->size(); at += dims->back()) {
-    bool any = false;
-    for (int64_t i = 0; i < dims->back(); ++i)
-      any |= (tensor->get_double(at + i) != 0) != mask.when;
-    if (!any) return false;
-  }
-  return true;
+  return every_row_shows(rewriter, mask.hidden, [&](double x) { return (x != 0) != mask.when; });
 }
 
 constexpr double kAboveLowest = 0.99;
@@ -151,6 +145,12 @@ double lowest(DType dtype) {
          : dtype == DType::kBFloat16 ? -3.3895313892515355e38
          : dtype == DType::kFloat32  ? -3.4028234663852886e38
                                      : -1.7976931348623157e308;
+}
+
+/// A number of type `dtype`, without axes.
+Result<Value*> number(Rewriter& rewriter, const Node& before, DType dtype, double x, Text hint) {
+  TRY(const Tensor tensor, filled(dtype, {}, x));
+  return rewriter.initializer(before.graph(), tensor, hint);
 }
 
 std::vector<Value*> parts_of(const AttentionMask& mask) {
@@ -244,18 +244,16 @@ Value* sum_of(Rewriter& rewriter, Node& before, const std::vector<Value*>& parts
 
 /// NaN in rows that are -infinity throughout.
 Result<Value*> without_blind_rows(Rewriter& rewriter, Node& before, Value* mask) {
-  const auto number = [&](double x) -> Result<Value*> {
-    TRY(const Tensor tensor, filled(rewriter.dtype(mask), {}, x));
-    return rewriter.initializer(before.graph(), tensor, "number");
-  };
+  const DType dtype = rewriter.dtype(mask);
   const auto add = [&](Text op, const std::vector<Value*>& inputs) -> Node& {
     Node& made = rewriter.add(before, op, inputs, "mask");
     rewriter.touch(made);
     return made;
   };
-  TRY(Value * least, number(-kInfinity));
-  TRY(Value * nan, number(std::numeric_limits<double>::quiet_NaN()));
-  TRY(Value * zero, number(0));
+  TRY(Value * least, number(rewriter, before, dtype, -kInfinity, "number"));
+  TRY(Value * nan,
+      number(rewriter, before, dtype, std::numeric_limits<double>::quiet_NaN(), "number"));
+  TRY(Value * zero, number(rewriter, before, dtype, 0, "number"));
   const int64_t last[] = {-1};
   Value* most =
       add("ReduceMax", {mask, rewriter.ints_initializer(before.graph(), last, "axes")}).output(0);
@@ -282,8 +280,7 @@ Result<Value*> above_lowest(Rewriter& rewriter, Node& before, Value* mask) {
     TRY(Value * no, raised(where->input(2)));
     return rewriter.add(before, "Where", {where->input(0), yes, no}, "mask").output(0);
   }
-  TRY(const Tensor bound, filled(dtype, {}, kAboveLowest * lowest(dtype)));
-  Value* low = rewriter.initializer(before.graph(), bound, "low");
+  TRY(Value * low, number(rewriter, before, dtype, kAboveLowest * lowest(dtype), "low"));
   return rewriter.add(before, "Max", {mask, low}, "mask").output(0);
 }
 
@@ -327,34 +324,34 @@ Value* with_two_or_four_axes(Rewriter& rewriter, Node& before, Value* mask) {
 
 }  // namespace
 
-bool mask_fits(const Rewriter& rewriter, const AttentionMask& mask, DType dtype, const SymShape& q,
-               const SymDim& keys, bool blind_rows) {
+MaskFit fit_of_mask(const Rewriter& rewriter, const AttentionMask& mask, DType dtype,
+                    const SymShape& q, const SymDim& keys, bool blind_rows) {
   const SymShape scores = {q[0], q[1], q[2], keys};
   const auto shape = shape_of(rewriter, mask, scores);
-  if (!shape || shape->empty()) return false;
+  if (!shape || shape->empty()) return MaskFit::kNot;
   for (const Value* part : parts_of(mask))
-    if (rewriter.dtype(part) != dtype) return false;
+    if (rewriter.dtype(part) != dtype) return MaskFit::kNot;
   // A shorter last axis would count as masked, not as broadcast.
-  if (!shape->back().equals(keys)) return false;
+  if (!shape->back().equals(keys)) return MaskFit::kNot;
   for (size_t i = 1; i < shape->size(); ++i) {
     const SymDim& dim = (*shape)[shape->size() - 1 - i];
-    if (!is_one(dim) && (i > 3 || !dim.equals(scores[3 - i]))) return false;
+    if (!is_one(dim) && (i > 3 || !dim.equals(scores[3 - i]))) return MaskFit::kNot;
   }
   // What replaces a score is what is added to it, too, where that is so low that scores vanish.
   constexpr double kScoresVanish = -1e12;
   if (mask.hidden != nullptr && !mask.outside.empty() && rewriter.level() < 3 &&
       mask.low > kScoresVanish && !shows_a_key(rewriter, mask))
-    return false;
-  if (blind_rows || blind_rows_agree(rewriter, mask, dtype)) return true;
+    return MaskFit::kNot;
+  if (blind_rows || blind_rows_agree(rewriter, mask, dtype)) return MaskFit::kAsItIs;
   // A look at all of the mask must be cheap beside what it saves.
   const size_t rank = shape->size();
-  return rank < 3 || is_one((*shape)[rank - 3]) || is_one((*shape)[rank - 2]);
+  const bool small = rank < 3 || is_one((*shape)[rank - 3]) || is_one((*shape)[rank - 2]);
+  return small ? MaskFit::kMarked : MaskFit::kNot;
 }
 
 Result<Value*> make_mask(Rewriter& rewriter, Node& before, const AttentionMask& mask, Value* q,
-                         bool blind_rows) {
+                         MaskFit fit) {
   const DType dtype = rewriter.dtype(q);
-  const bool agree = blind_rows || blind_rows_agree(rewriter, mask, dtype);
   // Rows of nothing but the lowest number are equal in all parts, or in none.
   const bool raises = std::all_of(mask.outside.begin(), mask.outside.end(), [&](const Value* part) {
     return bounds_of(rewriter, part).has_value();
@@ -364,26 +361,22 @@ Result<Value*> make_mask(Rewriter& rewriter, Node& before, const AttentionMask& 
     TRY(made, above_lowest(rewriter, before, made));
   }
   if (mask.hidden != nullptr) {
-    const auto number = [&](double x) -> Result<Value*> {
-      TRY(const Tensor tensor, filled(dtype, {}, x));
-      return rewriter.initializer(before.graph(), tensor, "low");
-    };
     // Scores vanish beside it, so that a row of nothing else stays such.
     constexpr double kVanish = -1e30;
     double level = std::max(mask.low, (raises ? kAboveLowest : 1) * lowest(dtype));
     if (mask.low == -kInfinity) level = mask.low;
     if (made == nullptr) level = std::min(level, std::max(kVanish, kAboveLowest * lowest(dtype)));
-    TRY(Value * low, number(level));
+    TRY(Value * low, number(rewriter, before, dtype, level, "low"));
     Value* other = sum_of(rewriter, before, mask.inside);
     if (other == nullptr) {
-      TRY(other, number(0));
+      TRY(other, number(rewriter, before, dtype, 0, "low"));
     }
     Node& where = rewriter.add(
         before, "Where", {mask.hidden, mask.when ? low : other, mask.when ? other : low}, "mask");
     rewriter.touch(where);
     made = made == nullptr ? where.output(0) : sum_of(rewriter, before, {where.output(0), made});
   }
-  if (!agree) {
+  if (fit == MaskFit::kMarked) {
     TRY(made, without_blind_rows(rewriter, before, made));
   }
   return with_rows(rewriter, before, with_two_or_four_axes(rewriter, before, made), q);

@@ -19,14 +19,17 @@ struct AttentionMask {
   bool any() const { return hidden != nullptr || !outside.empty(); }
 };
 
-/// Whether a mask of type `dtype` says that for queries of shape `q` (four axes) and as many keys.
-/// `blind_rows`: what a row gives whose keys are all masked by -infinity does not matter.
-bool mask_fits(const Rewriter& rewriter, const AttentionMask& mask, DType dtype, const SymShape& q,
-               const SymDim& keys, bool blind_rows);
+/// Attention gives zeros for a row whose keys are all masked by -infinity, where the nodes give
+/// NaN: kMarked: such rows may come, and are NaN in the mask.
+enum class MaskFit : uint8_t { kNot, kAsItIs, kMarked };
 
-/// That mask, for queries `q`. Attention gives zeros for a row whose keys are all masked by
-/// -infinity, where the nodes give NaN: unless `blind_rows`, the mask of such a row is NaN.
+/// Whether a mask of type `dtype` says that for queries of shape `q` (four axes) and as many keys.
+/// `blind_rows`: what rows without a key give does not matter.
+MaskFit fit_of_mask(const Rewriter& rewriter, const AttentionMask& mask, DType dtype,
+                    const SymShape& q, const SymDim& keys, bool blind_rows);
+
+/// That mask, for queries `q`.
 Result<Value*> make_mask(Rewriter& rewriter, Node& before, const AttentionMask& mask, Value* q,
-                         bool blind_rows);
+                         MaskFit fit);
 
 }  // namespace tombolo::passes

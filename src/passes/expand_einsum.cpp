@@ -691,10 +691,6 @@ class Einsum {
   const std::string* const kinds_[3] = {&left_, &right_, &common_};
 };
 
-}  // namespace
-
-namespace {
-
 template <typename Rewrite>
 size_t each_einsum(Rewriter& rewriter, Rewrite&& rewrite) {
   rewriter.refresh();

@@ -22,6 +22,9 @@
 
 namespace tombolo {
 
+/// A dimension that is 1 for certain.
+inline bool is_one(const SymDim& dim) { return dim.constant() == 1; }
+
 struct RewriteLimits {
   uint64_t fold_growth = uint64_t(1) << 20;    ///< bytes that folding one node may add
   uint64_t total_growth = uint64_t(64) << 20;  ///< bytes that folding may add in all

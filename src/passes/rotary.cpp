@@ -103,8 +103,6 @@ bool halves_equal(const Rewriter& rewriter, const Value* value, int depth = 0) {
   return false;
 }
 
-bool is_one_dim(const SymDim& dim) { return dim.constant() == 1; }
-
 /// cos or sin as the operator wants it: [B, S, D / 2].
 Value* cache(Rewriter& rewriter, Node& before, Value* value, Value* x) {
   const SymShape from = *rewriter.shape(value), to = *rewriter.shape(x);
@@ -158,8 +156,8 @@ bool cache_fits(const Rewriter& rewriter, const Value* value, const SymShape& x)
   if (shape == nullptr || shape->size() < 2 || shape->size() > 4) return false;
   const size_t rank = shape->size();
   if (!(*shape)[rank - 1].equals(x[3]) || !(*shape)[rank - 2].equals(x[2])) return false;
-  if (rank >= 3 && !is_one_dim((*shape)[rank - 3])) return false;
-  if (rank == 4 && !is_one_dim((*shape)[0]) && !(*shape)[0].equals(x[0])) return false;
+  if (rank >= 3 && !is_one((*shape)[rank - 3])) return false;
+  if (rank == 4 && !is_one((*shape)[0]) && !(*shape)[0].equals(x[0])) return false;
   return halves_equal(rewriter, value);
 }
 

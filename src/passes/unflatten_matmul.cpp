@@ -105,8 +105,7 @@ class Unflattened {
   /// An operand that is the same for the whole batch.
   bool broadcasts(const Value* input) const {
     const SymShape* shape = input != nullptr ? rewriter_.shape(input) : nullptr;
-    return shape != nullptr &&
-           (shape->size() < 3 || (shape->size() == 3 && (*shape)[0].constant() == 1));
+    return shape != nullptr && (shape->size() < 3 || (shape->size() == 3 && is_one((*shape)[0])));
   }
   /// Reshape of [lead, rows, columns].
   bool joined(const Node& node) const {

@@ -12,8 +12,6 @@
 namespace tombolo::passes {
 namespace {
 
-bool is_one(const SymDim& dim) { return dim.constant() == 1; }
-
 /// The indices before they were repeated along all axes but `axis`; null where they were not.
 Value* one_a_row(const Rewriter& rewriter, const Node& node, size_t axis) {
   const SymShape* data = rewriter.shape(node.input(0));
