@@ -17,7 +17,10 @@ constexpr Pass kPasses[] = {
      "optional inputs that say what their absence says go: zero states of LSTM, steps of 1", 1,
      remove_default_inputs},
     {"decide-branches", "If with a known condition becomes its branch", 1, decide_branches},
-    {"unroll-loops", "Loop with a small known number of iterations becomes them", 2, unroll_loops},
+    {"simplify-loops",
+     "Loop carries only what changes, counts and asks nothing that its own counter says, and gives "
+     "nothing that is there already",
+     1, simplify_loops},
     {"fold-constants",
      "nodes on constants are computed; so are shapes and their arithmetic where inference knows "
      "them",
@@ -85,6 +88,10 @@ constexpr Pass kPasses[] = {
     {"recognise-activations",
      "Gelu, Sigmoid, HardSigmoid, HardSwish, Swish, Mish, Softmax, LogSoftmax spelled out", 2,
      recognise_activations},
+    {"loop-to-rnn",
+     "Loop that steps an LSTM, a GRU or a recurrent layer through a sequence becomes the operator",
+     2, loop_to_rnn},
+    {"unroll-loops", "Loop with a small known number of iterations becomes them", 2, unroll_loops},
     {"unflatten-matmul",
      "batches and heads that were joined around MatMul, and attention of it, stay apart", 1,
      unflatten_matmul},

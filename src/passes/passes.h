@@ -26,6 +26,8 @@ TOMBOLO_PASS(dequantise_weights);
 TOMBOLO_PASS(weight_codes);
 TOMBOLO_PASS(scatter_to_slices);
 TOMBOLO_PASS(decide_branches);
+TOMBOLO_PASS(simplify_loops);
+TOMBOLO_PASS(loop_to_rnn);
 TOMBOLO_PASS(unroll_loops);
 TOMBOLO_PASS(merge_transposes);
 TOMBOLO_PASS(move_transposes);
