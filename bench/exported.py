@@ -6,9 +6,9 @@
 
 Needs torch, torchvision, timm, transformers, scipy, onnx, onnxscript and onnxruntime, and the libraries of bench/pytorch_libraries.py that are
 wanted. Weights are random with a seed; statistics of batch
-normalisation, too, which by default would hide mistakes. Each network is exported by both exporters of torch.onnx: of the
-one that builds on torch.export with the sizes as they are, of the one that builds on TorchScript with a batch of any size
-(and a text of any length). What one of them cannot export is listed and left out.
+normalisation, too, which by default would hide mistakes. Each network is exported by both exporters of torch.onnx: by the
+one that builds on torch.export with the sizes as they are (dynamo) and with a batch of any size and a text of any length
+(dynamic), by the one that builds on TorchScript with such, too (script). What one of them cannot export is listed and left out.
 `quantise` writes each export in some of the ways of bench/quantised.py (8 bits, weights of 4 bits in blocks, 16-bit floats), by
 turns; `measure` takes that folder, too.
 """
@@ -26,7 +26,7 @@ import numpy as np
 import beside
 import pytorch_libraries
 
-EXPORTERS = ("dynamo", "script")
+EXPORTERS = ("dynamo", "dynamic", "script")
 
 # The smallest builder of each family, as the library names it.
 TORCHVISION = """alexnet convnext_tiny densenet121 efficientnet_b0 efficientnet_v2_s googlenet inception_v3 maxvit_t mnasnet1_0 mobilenet_v2
@@ -257,13 +257,18 @@ def export(name, exporter, folder):
     path = os.path.join(folder, "model.onnx")
     with torch.no_grad():
         flat(*values)
+        axes = any_length or ({k: {0: "batch"} for k in inputs} if not in_list and name != "transformers.SpeechT5HifiGan" else {})
+        for key in ("input_ids", "attention_mask", "decoder_input_ids"):
+            if key in inputs and library == "transformers" and len(inputs) <= 2:
+                axes[key] = {0: "batch", 1: "decoder_length" if key.startswith("decoder") else "length"}
         if exporter == "dynamo":
             torch.onnx.export(flat, values, path, dynamo=True, input_names=list(inputs), external_data=False, verbose=False)
+        elif exporter == "dynamic":
+            # One example of a batch of one would be taken for a batch that is always one.
+            several = tuple(torch.cat([v, v]) if 0 in axes.get(k, {}) else v for k, v in inputs.items())
+            shapes = tuple(dict(axes[k]) if k in axes else None for k in inputs)
+            torch.onnx.export(flat, several, path, dynamo=True, input_names=list(inputs), dynamic_shapes=(shapes,), external_data=False, verbose=False)
         else:
-            axes = any_length or ({k: {0: "batch"} for k in inputs} if not in_list and name != "transformers.SpeechT5HifiGan" else {})
-            for key in ("input_ids", "attention_mask", "decoder_input_ids"):
-                if key in inputs and library == "transformers" and len(inputs) <= 2:
-                    axes[key] = {0: "batch", 1: "decoder_length" if key.startswith("decoder") else "length"}
             torch.onnx.export(flat, values, path, dynamo=False, input_names=list(inputs), dynamic_axes=axes, opset_version=17, do_constant_folding=True)
     import onnx
     # What the trace did not use is no input of the model.
