@@ -52,6 +52,8 @@ constexpr Pass kPasses[] = {
     {"recognise-repeats",
      "elements repeated along an axis by Tile and Reshape become Resize, neighbouring ones one", 1,
      recognise_repeats},
+    {"recognise-norms", "LayerNormalization, RMSNormalization, GroupNormalization spelled out", 2,
+     recognise_norms},
     {"merge-transposes",
      "Transpose of Transpose becomes one; one that moves only axes of length 1 becomes a Reshape, "
      "and between Reshapes such axes go",
@@ -95,8 +97,6 @@ constexpr Pass kPasses[] = {
     {"unflatten-matmul",
      "batches and heads that were joined around MatMul, and attention of it, stay apart", 1,
      unflatten_matmul},
-    {"recognise-norms", "LayerNormalization, RMSNormalization, GroupNormalization spelled out", 2,
-     recognise_norms},
     {"recognise-rotary", "x cos + rotate(x) sin becomes RotaryEmbedding", 2, recognise_rotary},
     {"recognise-attention",
      "softmax(q k' + mask) v becomes Attention, also where a mask replaces scores, with grouped "

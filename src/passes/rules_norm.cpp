@@ -161,6 +161,10 @@ bool rms_norm_cast(Match& match) {
   "s = Sqrt (e) i = Reciprocal (s) k = Mul (i, w) f = Mul (x, k) z = Neg (u) g = Mul (z, k) "
 #define POW "q = Pow (d, two) v = ReduceMean (q, axes2) e = Add (v, eps) "
 #define SQUARE "q = Mul (d, d) v = ReduceMean (q, axes2) e = Add (v, eps) "
+// Flax: mean(x^2) - mean(x)^2, which rounding may make negative.
+#define MOMENTS                                                                               \
+  "q = Mul (x, x) t = ReduceMean (q, axes2) o = Mul (u, u) r = Sub (t, o) v = Max (r, zero) " \
+  "e = Add (v, eps) "
 #define DIV "s = Sqrt (e) n = Div (d, s) "
 #define RSQRT "s = Sqrt (e) i = Reciprocal (s) n = Mul (d, i) "
 #define RSQRT1 "s = Sqrt (e) i = Div (one, s) n = Mul (d, i) "
@@ -169,6 +173,7 @@ bool rms_norm_cast(Match& match) {
 #define PLAIN "(x, axes, axes2, eps) => (n)"
 #define TWO "<float two = {2.0}>"
 #define ONE "<float one = {1.0}>"
+#define ZERO "<float zero = {0.0}>"
 #define BOTH "<float two = {2.0}, float one = {1.0}>"
 
 constexpr RewriteRule kLayerNorm[] = {
@@ -231,6 +236,8 @@ constexpr RewriteRule kPlainLayerNorm[] = {
              "p " PLAIN "{" MEAN SQUARE DIV "}",
              "p " PLAIN TWO "{" MEAN POW RSQRT "}",
              "p " PLAIN "{" MEAN SQUARE RSQRT "}",
+             "p " PLAIN ZERO "{" MEAN MOMENTS DIV "}",
+             "p " PLAIN ZERO "{" MEAN MOMENTS RSQRT "}",
          },
      .replacement = "r (x, scale) => (y) { y = LayerNormalization <axis = @axis,"
                     " epsilon = @epsilon> (x, scale) }",

@@ -275,7 +275,8 @@ bool simplify_loop(Rewriter& rewriter, Node& node) {
   const SymDim trips = trip_count(rewriter, loop);
   if (!trips.is_unknown() && goes_on(rewriter, loop, trips, loop.condition()) &&
       begins(rewriter, loop, trips, node.input(1))) {
-    if (!rewriter.scalar(behind_identity(rewriter, loop.condition()))) {
+    const Value* next = behind_identity(rewriter, loop.condition());
+    if (next != loop.body().inputs()[1] && !rewriter.scalar(next)) {
       const uint8_t yes[] = {1};
       Value* holds =
           rewriter.initializer(loop.body(), Tensor::of<uint8_t>(DType::kBool, {}, yes), "cond");
@@ -302,8 +303,10 @@ bool simplify_loop(Rewriter& rewriter, Node& node) {
 
 std::optional<SymDim> LoopParts::trips(const Rewriter& rewriter) const {
   SymDim count = trip_count(rewriter, *this);
-  const auto holds = rewriter.scalar(behind_identity(rewriter, condition()));
-  if (count.is_unknown() || !holds || *holds == 0) return std::nullopt;
+  const Value* next = behind_identity(rewriter, condition());
+  const auto holds = rewriter.scalar(next);
+  if (count.is_unknown() || (next != body_->inputs()[1] && (!holds || *holds == 0)))
+    return std::nullopt;
   if (node_->input(1) != nullptr) {
     const auto first = rewriter.scalar(node_->input(1));
     if (!first || *first == 0) return std::nullopt;
