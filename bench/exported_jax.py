@@ -34,7 +34,7 @@ def in_order(nnx, layers):
 
 @flax(784)
 def mnist_mlp(nnx, jax, rngs):
-    return in_order(nnx, [nnx.Linear(784, 512, rngs=rngs), nnx.relu, nnx.Dropout(0.2, rngs=rngs), nnx.Linear(512, 512, rngs=rngs), nnx.relu, nnx.Linear(512, 10, rngs=rngs), nnx.log_softmax])
+    return in_order(nnx, [nnx.Linear(784, 512, rngs=rngs), nnx.relu, nnx.Dropout(0.2, deterministic=True, rngs=rngs), nnx.Linear(512, 512, rngs=rngs), nnx.relu, nnx.Linear(512, 10, rngs=rngs), nnx.log_softmax])
 
 
 @flax(28, 28, 1)
