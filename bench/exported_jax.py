@@ -1,10 +1,11 @@
-"""Exports networks of JAX (Flax's nnx, Equinox) by jax2onnx, for `bench/exported.py measure`.
+"""Exports networks of JAX (Flax's nnx) by jax2onnx, for `bench/exported.py measure`.
 
     python bench/exported_jax.py FOLDER [--only REGEX] [--jobs 2]
 
-Needs jax, flax, equinox, jax2onnx, onnx and onnxruntime. The networks are of the kinds that Flax's and Equinox' own examples show, written as their
-users write them: channels last, attention of the library and by einsum, norms of the library, recurrences by scan. Each twice: with a batch of one and
-of any size. Weights are random with a seed.
+Needs jax, flax, jax2onnx, onnx and onnxruntime. The networks are of the kinds that Flax's own examples show, written as its users write them:
+channels last, attention of the library and by einsum, norms of the library. Each twice: with a batch of one and of any size. Weights are random
+with a seed. What cannot be exported, or not run by ONNX Runtime, is listed and left out; recurrences (nnx.RNN) the exporter does not take,
+and of residual networks whose shortcuts have a step it writes additions that do not fit.
 """
 import os
 import sys
@@ -17,7 +18,7 @@ FLAX = {}
 
 
 def flax(*shape, dtype="float32"):
-    """A network of nnx by its function (nnx, jnp, rngs) -> x -> y; what it takes, without the batch."""
+    """A network of nnx by its function (nnx, jax, rngs) -> x -> y; what it takes, without the batch."""
     def add(make):
         FLAX[make.__name__] = (make, [shape] if not shape or isinstance(shape[0], int) else list(shape), dtype)
         return make
@@ -45,43 +46,6 @@ def mnist_cnn(nnx, jax, rngs):
 
 def norm(nnx, rngs, width):
     return nnx.BatchNorm(width, use_running_average=True, rngs=rngs)
-
-
-def residual(nnx, rngs, cin, out, s, bottleneck):
-    width = out // 4 if bottleneck else out
-    sizes = [(cin, width, 1, 1), (width, width, 3, s), (width, out, 1, 1)] if bottleneck else [(cin, width, 3, s), (width, out, 3, 1)]
-    convs = [(conv(nnx, rngs, a, b, k, t), norm(nnx, rngs, b)) for a, b, k, t in sizes]
-    short = (conv(nnx, rngs, cin, out, 1, s), norm(nnx, rngs, out)) if s != 1 or cin != out else None
-
-    def run(x):
-        y = x
-        for i, (c, n) in enumerate(convs):
-            y = n(c(y))
-            if i + 1 < len(convs):
-                y = nnx.relu(y)
-        return nnx.relu(y + (short[1](short[0](x)) if short else x))
-    return run
-
-
-def resnet(nnx, rngs, counts, bottleneck):
-    layers = [conv(nnx, rngs, 3, 64, 7, 2), norm(nnx, rngs, 64), nnx.relu, lambda x: nnx.max_pool(x, window_shape=(3, 3), strides=(2, 2), padding="SAME")]
-    cin = 64
-    for i, count in enumerate(counts):
-        out = (64 << i) * (4 if bottleneck else 1)
-        for j in range(count):
-            layers.append(residual(nnx, rngs, cin, out, 2 if j == 0 and i > 0 else 1, bottleneck))
-            cin = out
-    return in_order(nnx, layers + [lambda x: x.mean(axis=(1, 2)), nnx.Linear(cin, 1000, rngs=rngs)])
-
-
-@flax(224, 224, 3)
-def resnet18(nnx, jax, rngs):
-    return resnet(nnx, rngs, (2, 2, 2, 2), False)
-
-
-@flax(224, 224, 3)
-def resnet50(nnx, jax, rngs):
-    return resnet(nnx, rngs, (3, 4, 6, 3), True)
 
 
 @flax(224, 224, 3)
@@ -278,42 +242,6 @@ def cross_attention(nnx, jax, rngs):
     return run
 
 
-def recurrence(nnx, jax, cell, states, **settings):
-    """From zeros: what the library draws for the first state would have to be drawn while it is traced."""
-    rnn = nnx.RNN(cell, **settings)
-
-    def run(x):
-        zeros = jax.numpy.zeros((x.shape[0], 64))
-        return rnn(x, initial_carry=(zeros, zeros) if states == 2 else zeros)
-    return run
-
-
-@flax(60, 32)
-def lstm(nnx, jax, rngs):
-    rnn, head = recurrence(nnx, jax, nnx.LSTMCell(32, 64, rngs=rngs), 2), nnx.Linear(64, 5, rngs=rngs)
-    return lambda x: head(rnn(x)[:, -1])
-
-
-@flax(60, 32)
-def gru(nnx, jax, rngs):
-    rnn, head = recurrence(nnx, jax, nnx.GRUCell(32, 64, rngs=rngs), 1), nnx.Linear(64, 5, rngs=rngs)
-    return lambda x: head(rnn(x))
-
-
-@flax(60, 32)
-def optimised_lstm_both_ways(nnx, jax, rngs):
-    there = recurrence(nnx, jax, nnx.OptimizedLSTMCell(32, 64, rngs=rngs), 2)
-    back = recurrence(nnx, jax, nnx.OptimizedLSTMCell(32, 64, rngs=rngs), 2, reverse=True, keep_order=True)
-    head = nnx.Linear(128, 9, rngs=rngs)
-    return lambda x: head(jax.numpy.concatenate([there(x), back(x)], axis=-1))
-
-
-@flax(60, 32)
-def plain_rnn(nnx, jax, rngs):
-    rnn, head = recurrence(nnx, jax, nnx.SimpleCell(32, 64, rngs=rngs), 1), nnx.Linear(64, 5, rngs=rngs)
-    return lambda x: head(rnn(x)[:, -1])
-
-
 @flax(2000, 1)
 def wave_net(nnx, jax, rngs):
     first = nnx.Conv(1, 32, (2,), padding="CAUSAL", rngs=rngs)
@@ -364,11 +292,15 @@ def export(name, batch, folder):
     make, shapes, dtype = FLAX[name]
     rngs = nnx.Rngs(0)
     run = make(nnx, jax, rngs)
-    first = "B" if batch == "any" else 1
-    kind = jax.numpy.int32 if dtype == "int32" else jax.numpy.float32
+    kind = getattr(jax.numpy, dtype)
     path = os.path.join(folder, "model.onnx")
-    jax2onnx.to_onnx(run, [jax.ShapeDtypeStruct((1, *s), kind) if batch == "one" else (first, *s) for s in shapes] if dtype != "int32" or batch == "one" else [jax.ShapeDtypeStruct(jax.export.symbolic_shape("B, " + ", ".join(map(str, s))), kind) for s in shapes],
-                     model_name=name, return_mode="file", output_path=path)
+    if batch == "one":
+        takes = [jax.ShapeDtypeStruct((1, *s), kind) for s in shapes]
+    elif dtype == "float32":
+        takes = [("B", *s) for s in shapes]
+    else:
+        takes = [jax.ShapeDtypeStruct(jax.export.symbolic_shape(", ".join(["B", *map(str, s)])), kind) for s in shapes]
+    jax2onnx.to_onnx(run, takes, model_name=name, return_mode="file", output_path=path)
     rng = np.random.default_rng(0)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     feed = {i.name: rng.integers(0, 100, (1, *s)).astype(np.int32) if dtype == "int32" else rng.random((1, *s), np.float32) for i, s in zip(session.get_inputs(), shapes)}
