@@ -264,9 +264,16 @@ END
 check 6 run forever.onnxtxt --random --time-limit 1
 cat > idle.onnxtxt << 'END'
 <ir_version: 8, opset_import: ["" : 17]>
-g (float[1] x) => (float[1] y) { y = Loop (, , x) <body: graph = b (int64 i, bool c, float[1] s) => (c, s) { }> }
+g (float[1] x, float[1] z) => (float[1] y) { y, w = Loop (, , x, z) <body: graph = b (int64 i, bool c, float[1] s, float[1] t) => (c, t, s) { }> }
 END
 check "5 6" run idle.onnxtxt --random --time-limit 1
+# What never changes needs no Loop; without passes it goes round.
+cat > still.onnxtxt << 'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[1] x) => (float[1] y) { y = Loop (, , x) <body: graph = b (int64 i, bool c, float[1] s) => (c, s) { }> }
+END
+check 0 run still.onnxtxt --random --time-limit 1
+check "5 6" run still.onnxtxt --random --time-limit 1 --reference
 cat > grows.onnxtxt << 'END'
 <ir_version: 8, opset_import: ["" : 17]>
 g (float[1024] x) => (float[N] y) <bool yes = {1}> {
