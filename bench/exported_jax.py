@@ -29,18 +29,14 @@ def conv(nnx, rngs, cin, out, k=3, s=1, groups=1, padding="SAME", bias=False):
     return nnx.Conv(cin, out, (k, k), strides=(s, s), padding=padding, feature_group_count=groups, use_bias=bias, rngs=rngs)
 
 
-def in_order(nnx, layers):
-    return nnx.Sequential(*layers)
-
-
 @flax(784)
 def mnist_mlp(nnx, jax, rngs):
-    return in_order(nnx, [nnx.Linear(784, 512, rngs=rngs), nnx.relu, nnx.Dropout(0.2, deterministic=True, rngs=rngs), nnx.Linear(512, 512, rngs=rngs), nnx.relu, nnx.Linear(512, 10, rngs=rngs), nnx.log_softmax])
+    return nnx.Sequential(*[nnx.Linear(784, 512, rngs=rngs), nnx.relu, nnx.Dropout(0.2, deterministic=True, rngs=rngs), nnx.Linear(512, 512, rngs=rngs), nnx.relu, nnx.Linear(512, 10, rngs=rngs), nnx.log_softmax])
 
 
 @flax(28, 28, 1)
 def mnist_cnn(nnx, jax, rngs):
-    return in_order(nnx, [conv(nnx, rngs, 1, 32, bias=True), nnx.relu, lambda x: nnx.avg_pool(x, window_shape=(2, 2), strides=(2, 2)), conv(nnx, rngs, 32, 64, bias=True), nnx.relu,
+    return nnx.Sequential(*[conv(nnx, rngs, 1, 32, bias=True), nnx.relu, lambda x: nnx.avg_pool(x, window_shape=(2, 2), strides=(2, 2)), conv(nnx, rngs, 32, 64, bias=True), nnx.relu,
                           lambda x: nnx.avg_pool(x, window_shape=(2, 2), strides=(2, 2)), lambda x: x.reshape(x.shape[0], -1), nnx.Linear(3136, 256, rngs=rngs), nnx.relu, nnx.Linear(256, 10, rngs=rngs)])
 
 
@@ -57,7 +53,7 @@ def vgg11(nnx, jax, rngs):
         else:
             layers += [conv(nnx, rngs, cin, width, bias=True), nnx.relu]
             cin = width
-    return in_order(nnx, layers + [lambda x: x.reshape(x.shape[0], -1), nnx.Linear(25088, 1024, rngs=rngs), nnx.relu, nnx.Linear(1024, 1000, rngs=rngs)])
+    return nnx.Sequential(*layers, *[lambda x: x.reshape(x.shape[0], -1), nnx.Linear(25088, 1024, rngs=rngs), nnx.relu, nnx.Linear(1024, 1000, rngs=rngs)])
 
 
 @flax(224, 224, 3)
@@ -78,7 +74,7 @@ def mobile_net(nnx, jax, rngs):
     for out, s, grow in ((16, 1, 1), (24, 2, 6), (24, 1, 6), (40, 2, 6), (40, 1, 6), (80, 2, 6), (80, 1, 6), (112, 1, 6), (192, 2, 6), (192, 1, 6), (320, 1, 6)):
         layers.append(block(cin, out, s, grow))
         cin = out
-    return in_order(nnx, layers + [conv(nnx, rngs, 320, 1280, 1), norm(nnx, rngs, 1280), nnx.swish, lambda x: x.mean(axis=(1, 2)), nnx.Linear(1280, 1000, rngs=rngs)])
+    return nnx.Sequential(*layers, *[conv(nnx, rngs, 320, 1280, 1), norm(nnx, rngs, 1280), nnx.swish, lambda x: x.mean(axis=(1, 2)), nnx.Linear(1280, 1000, rngs=rngs)])
 
 
 @flax(224, 224, 3)
@@ -91,7 +87,7 @@ def convnext(nnx, jax, rngs):
     for width, count, s in ((96, 2, 4), (192, 2, 2), (384, 3, 2), (768, 2, 2)):
         layers += ([nnx.LayerNorm(cin, rngs=rngs)] if cin != 3 else []) + [conv(nnx, rngs, cin, width, s, s, padding="VALID", bias=True)] + [block(width) for _ in range(count)]
         cin = width
-    return in_order(nnx, layers + [lambda x: x.mean(axis=(1, 2)), nnx.LayerNorm(768, rngs=rngs), nnx.Linear(768, 1000, rngs=rngs)])
+    return nnx.Sequential(*layers, *[lambda x: x.mean(axis=(1, 2)), nnx.LayerNorm(768, rngs=rngs), nnx.Linear(768, 1000, rngs=rngs)])
 
 
 @flax(128, 128, 3)
@@ -130,9 +126,8 @@ def dcgan_generator(nnx, jax, rngs):
     return run
 
 
-def block_of(nnx, rngs, width, heads, act, causal=False, rms=False):
-    kind = nnx.RMSNorm if rms else nnx.LayerNorm
-    n, m = kind(width, rngs=rngs), kind(width, rngs=rngs)
+def block_of(nnx, rngs, width, heads, act, causal=False):
+    n, m = nnx.LayerNorm(width, rngs=rngs), nnx.LayerNorm(width, rngs=rngs)
     attention = nnx.MultiHeadAttention(heads, width, decode=False, rngs=rngs)
     a, b = nnx.Linear(width, 4 * width, rngs=rngs), nnx.Linear(4 * width, width, rngs=rngs)
 

@@ -1,5 +1,6 @@
 // If whose condition is known becomes its branch; a Loop of few iterations becomes them.
 
+#include "passes/loops.h"
 #include "passes/passes.h"
 #include "passes/splice.h"
 
@@ -46,37 +47,16 @@ size_t decide(Rewriter& rewriter, Node& node) {
   return 1;
 }
 
-/// The body hands on the condition that it is given, or says true itself.
-bool runs_on(const Rewriter& rewriter, const Graph& body) {
-  const Value* condition = body.outputs()[0].value;
-  while (condition != nullptr && rewriter.is(condition->producer(), "Identity"))
-    condition = condition->producer()->input(0);
-  if (condition == body.inputs()[1]) return true;
-  const auto constant = rewriter.scalar(condition);
-  return constant && *constant != 0;
-}
-
 size_t unroll(Rewriter& rewriter, Node& node) {
-  if (!rewriter.is(&node, "Loop") || node.input(0) == nullptr) return 0;
-  const auto trips = rewriter.ints(node.input(0));
-  if (!trips || trips->size() != 1 || (*trips)[0] < 1) return 0;
-  if (node.input(1) != nullptr) {
-    const auto condition = rewriter.scalar(node.input(1));
-    if (!condition || *condition == 0) return 0;
-  }
-  Attribute* attribute = node.attribute("body");
-  Graph* body = attribute != nullptr ? attribute->graph() : nullptr;
-  const size_t carried = node.inputs().size() < 2 ? 0 : node.inputs().size() - 2;
-  if (body == nullptr || body->inputs().size() != carried + 2 ||
-      body->outputs().size() != node.outputs().size() + 1 || node.outputs().size() < carried ||
-      !body->sort() || !body->sparse_initializers().empty() || !runs_on(rewriter, *body) ||
-      !is_deterministic(rewriter, *body))
-    return 0;
-  for (size_t i = 0; i < carried; ++i)
-    if (node.input(i + 2) == nullptr) return 0;
+  const auto loop = LoopParts::of(rewriter, node);
+  const auto trips = loop ? loop->trips(rewriter) : std::nullopt;
+  if (!trips || !trips->is_value()) return 0;
+  Graph& body = loop->body();
+  if (!body.sort() || !is_deterministic(rewriter, body)) return 0;
+  const size_t carried = loop->carried();
   size_t inner = 1;
-  for_each_graph(*body, [&](Graph& graph) { inner += graph.node_count(); });
-  const auto count = static_cast<uint64_t>((*trips)[0]);
+  for_each_graph(body, [&](Graph& graph) { inner += graph.node_count(); });
+  const auto count = static_cast<uint64_t>(trips->value());
   if (count > rewriter.limits.unroll_nodes || count * inner > rewriter.limits.unroll_nodes)
     return 0;
   // A scanned value of a type without Unsqueeze and Concat (a sequence) stays in the Loop.
@@ -87,14 +67,14 @@ size_t unroll(Rewriter& rewriter, Node& node) {
   const uint8_t yes[] = {1};
   Value* holds = rewriter.initializer(graph, Tensor::of<uint8_t>(DType::kBool, {}, yes), "cond");
   std::vector<Value*> state;
-  for (size_t i = 0; i < carried; ++i) state.push_back(node.input(i + 2));
+  for (size_t i = 0; i < carried; ++i) state.push_back(loop->initial(i));
   std::vector<std::vector<Value*>> scanned(node.outputs().size() - carried);
   for (uint64_t i = 0; i < count; ++i) {
     std::vector<Value*> inputs = {
         rewriter.initializer(graph, Tensor::scalar_int64(static_cast<int64_t>(i)), "iteration"),
         holds};
     inputs.insert(inputs.end(), state.begin(), state.end());
-    const std::vector<Value*> outputs = splice(rewriter, *body, inputs, node);
+    const std::vector<Value*> outputs = splice(rewriter, body, inputs, node);
     for (size_t k = 0; k < carried; ++k) state[k] = outputs[k + 1];
     for (size_t k = 0; k < scanned.size(); ++k) scanned[k].push_back(outputs[carried + 1 + k]);
   }

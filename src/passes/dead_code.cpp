@@ -3,6 +3,7 @@
 #include <set>
 
 #include "ops/registry.h"
+#include "passes/dead_code.h"
 #include "passes/passes.h"
 
 namespace tombolo::passes {
@@ -12,22 +13,6 @@ bool is_dead(const Node& node) {
   for (const Value* output : node.outputs())
     if (output != nullptr && output->has_uses()) return false;
   return true;
-}
-
-/// Backwards, so that a chain goes at once: erasing a node frees what it read.
-size_t erase_dead_nodes(Rewriter& rewriter, Graph& graph) {
-  size_t count = 0;
-  for (Node *node = graph.last_node(), *previous; node != nullptr; node = previous) {
-    previous = node->previous();
-    if (!is_dead(*node)) {
-      for (Attribute& attribute : node->attributes())
-        if (Graph* inner = attribute.graph()) count += erase_dead_nodes(rewriter, *inner);
-      continue;
-    }
-    rewriter.erase(*node);
-    ++count;
-  }
-  return count;
 }
 
 size_t remove_dead_initializers(Rewriter& rewriter, Graph& graph) {
@@ -77,6 +62,22 @@ void forget_dead_imports(Model& model) {
 }
 
 }  // namespace
+
+/// Backwards, so that a chain goes at once: erasing a node frees what it read.
+size_t erase_dead_nodes(Rewriter& rewriter, Graph& graph) {
+  size_t count = 0;
+  for (Node *node = graph.last_node(), *previous; node != nullptr; node = previous) {
+    previous = node->previous();
+    if (!is_dead(*node)) {
+      for (Attribute& attribute : node->attributes())
+        if (Graph* inner = attribute.graph()) count += erase_dead_nodes(rewriter, *inner);
+      continue;
+    }
+    rewriter.erase(*node);
+    ++count;
+  }
+  return count;
+}
 
 Result<size_t> remove_dead_code(Rewriter& rewriter) {
   size_t count = 0;

@@ -6,6 +6,7 @@
 // sum of products of one row of the sequence, of the state before, and of constants (GateSum),
 // whatever the order of gates and however the columns are cut up.
 
+#include <algorithm>
 #include <limits>
 
 #include "passes/loops.h"
@@ -27,7 +28,7 @@ struct GateSum {
   Value* gate = nullptr;
 };
 
-/// Part of a product's left side: columns of `rows`, or of the state.
+/// Follows what is added up for the units of one state of a Loop.
 class GateSums {
  public:
   GateSums(const Rewriter& rewriter, const LoopParts& loop, size_t hidden)
@@ -248,6 +249,8 @@ struct RecurrentLayer {
   std::vector<Gate> gates;  ///< in the operator's order
   std::vector<GateFunction> activations;
   std::optional<size_t> cell;  ///< the second state of LSTM
+  /// Of GRU's last gate where the reset comes behind the product; empty: none.
+  std::vector<float> recurrent_bias;
   bool linear_before_reset = false;
 };
 
@@ -396,11 +399,10 @@ class RecurrentMatcher {
       }
       if (!r) return std::nullopt;
       n->sum.recurrent = std::move(inner.recurrent);
-      recurrent_bias_ = std::move(inner.bias);
+      layer.recurrent_bias = std::move(inner.bias);
       n->sum.gate = n->sum.gated = nullptr;
     } else {
       if (n->sum.reset == nullptr || n->sum.recurrent.empty()) return std::nullopt;
-      recurrent_bias_.clear();
       r = gate(n->sum.reset);
       n->sum.reset = nullptr;
     }
@@ -416,16 +418,10 @@ class RecurrentMatcher {
     return layer;
   }
 
- public:
-  /// Of GRU's last gate, where the reset comes behind the product.
-  const std::vector<float>& recurrent_bias() const { return recurrent_bias_; }
-
- private:
   const Rewriter& rewriter_;
   const LoopParts& loop_;
   size_t hidden_;
   GateSums cell_;
-  mutable std::vector<float> recurrent_bias_;
 };
 
 /// The operators' attributes can say which functions. Lists of settings are for the functions that
@@ -477,19 +473,16 @@ Value* gate_weights(Rewriter& rewriter, const LoopParts& loop, const RecurrentLa
 }
 
 Value* gate_biases(Rewriter& rewriter, const LoopParts& loop, const RecurrentLayer& layer,
-                   const std::vector<float>& last, int64_t units) {
-  const size_t half = layer.gates.size() * static_cast<size_t>(units);
-  std::vector<float> all(2 * half);
+                   int64_t units) {
+  const auto width = static_cast<size_t>(units);
+  std::vector<float> all(2 * layer.gates.size() * width);
   bool any = false;
-  for (size_t g = 0; g < layer.gates.size(); ++g)
-    for (size_t j = 0; j < layer.gates[g].sum.bias.size(); ++j) {
-      all[g * static_cast<size_t>(units) + j] = layer.gates[g].sum.bias[j];
-      any = true;
-    }
-  for (size_t j = 0; j < last.size(); ++j) {
-    all[all.size() - static_cast<size_t>(units) + j] = last[j];
-    any = true;
-  }
+  const auto put = [&](const std::vector<float>& bias, size_t at) {
+    std::copy(bias.begin(), bias.end(), all.begin() + static_cast<std::ptrdiff_t>(at));
+    any |= !bias.empty();
+  };
+  for (size_t g = 0; g < layer.gates.size(); ++g) put(layer.gates[g].sum.bias, g * width);
+  put(layer.recurrent_bias, all.size() - width);
   if (!any) return nullptr;
   const int64_t dims[] = {1, static_cast<int64_t>(all.size())};
   return rewriter.initializer(loop.node().graph(), Tensor::of<float>(DType::kFloat32, dims, all),
@@ -526,13 +519,12 @@ bool take_layer(Rewriter& rewriter, const LoopParts& loop, size_t hidden) {
     return rewriter.add(node, "Unsqueeze", {loop.initial(i), first}, "state").output(0);
   };
   const int64_t units = matcher.units();
-  std::vector<Value*> inputs = {
-      rows,
-      gate_weights(rewriter, loop, *layer, false, units, "W"),
-      gate_weights(rewriter, loop, *layer, true, units, "R"),
-      gate_biases(rewriter, loop, *layer, matcher.recurrent_bias(), units),
-      nullptr,
-      begin(hidden)};
+  std::vector<Value*> inputs = {rows,
+                                gate_weights(rewriter, loop, *layer, false, units, "W"),
+                                gate_weights(rewriter, loop, *layer, true, units, "R"),
+                                gate_biases(rewriter, loop, *layer, units),
+                                nullptr,
+                                begin(hidden)};
   if (layer->cell) inputs.push_back(begin(*layer->cell));
   Node& made = rewriter.add(node, layer->op, inputs, "recurrent", layer->cell ? 3 : 2);
   made.set_int("hidden_size", units);

@@ -2,6 +2,7 @@
 
 // What passes know of a Loop (simplify_loops.cpp): its parts, what is read when, how long it runs.
 
+#include <algorithm>
 #include <optional>
 #include <unordered_set>
 #include <vector>
@@ -19,7 +20,7 @@ class LoopParts {
 
   Node& node() const { return *node_; }
   Graph& body() const { return *body_; }
-  size_t carried() const { return node_->inputs().size() - 2; }
+  size_t carried() const { return std::max<size_t>(node_->inputs().size(), 2) - 2; }
   size_t scanned() const { return node_->outputs().size() - carried(); }
   Value* iteration() const { return body_->inputs()[0]; }
   Value* condition() const { return body_->outputs()[0].value; }
@@ -32,16 +33,13 @@ class LoopParts {
 
   /// How often the body runs, known or not; nothing where a condition may end it earlier.
   std::optional<SymDim> trips(const Rewriter& rewriter) const;
-  /// The value without Identity and changes of integer type is the number of the step.
-  bool is_step(const Rewriter& rewriter, const Value* value) const;
   /// A value of the graphs around that a node of the body reads row by row, from the first to the
   /// last; null where `value` is no such row.
-  Value* rows_of(const Rewriter& rewriter, const Value* value) const;
-  /// Takes the state out; nobody may read it, nor what it becomes behind the Loop.
-  void drop_state(Rewriter& rewriter, size_t i) const;
-  void drop_scan(Rewriter& rewriter, size_t i) const;
+  Value* rows_of(const Rewriter& rewriter, Value* value) const;
 
  private:
+  bool is_step(const Rewriter& rewriter, const Value* value) const;
+
   Node* node_ = nullptr;
   Graph* body_ = nullptr;
 };

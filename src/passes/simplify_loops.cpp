@@ -2,16 +2,18 @@
 // where its trips end it, and keeps what nobody reads: while loops of TensorFlow, whose every
 // variable goes round, come so.
 
+#include "passes/dead_code.h"
+#include "passes/evaluate.h"
 #include "passes/loops.h"
 #include "passes/passes.h"
 
 namespace tombolo::passes {
 
 std::optional<LoopParts> LoopParts::of(const Rewriter& rewriter, Node& node) {
-  if (!rewriter.is(&node, "Loop") || node.inputs().size() < 2) return std::nullopt;
+  if (!rewriter.is(&node, "Loop")) return std::nullopt;
   Attribute* attribute = node.attribute("body");
   Graph* body = attribute != nullptr ? attribute->graph() : nullptr;
-  const size_t carried = node.inputs().size() - 2;
+  const size_t carried = std::max<size_t>(node.inputs().size(), 2) - 2;
   if (body == nullptr || body->inputs().size() != carried + 2 ||
       body->outputs().size() != node.outputs().size() + 1 || node.outputs().size() < carried ||
       !body->sparse_initializers().empty())
@@ -96,58 +98,62 @@ SymDim whole_number(const Rewriter& rewriter, const Value* value) {
   return {};
 }
 
-/// True at the end of every step but the last of `trips`.
-bool goes_on(const Rewriter& rewriter, const LoopParts& loop, const SymDim& trips,
-             const Value* value, int depth = 0) {
+/// `value` is true wherever it is asked, by comparisons of counts with limits; largest(count): what
+/// the count comes to at most, null where that is not known.
+template <typename Largest>
+bool holds(const Rewriter& rewriter, const LoopParts& loop, const Value* value, Largest largest,
+           int depth = 0) {
   if (value == nullptr || depth > kDeepestCount) return false;
-  if (value == loop.body().inputs()[1]) return true;  // It was true, or the step had not begun.
   if (const auto constant = rewriter.scalar(value)) return *constant != 0;
   const Node* node = value->producer();
+  const auto again = [&](const Value* of) { return holds(rewriter, loop, of, largest, depth + 1); };
   if (rewriter.is(node, "Identity") || rewriter.is(node, "Cast"))
     return rewriter.dtype(node->input(0)) == DType::kBool &&
-           rewriter.dtype(value) == DType::kBool &&
-           goes_on(rewriter, loop, trips, node->input(0), depth + 1);
-  if (rewriter.is(node, "And"))
-    return goes_on(rewriter, loop, trips, node->input(0), depth + 1) &&
-           goes_on(rewriter, loop, trips, node->input(1), depth + 1);
-  const bool less = rewriter.is(node, "Less"), less_equal = rewriter.is(node, "LessOrEqual");
-  const bool greater = rewriter.is(node, "Greater");
-  if (!less && !less_equal && !greater && !rewriter.is(node, "GreaterOrEqual")) return false;
-  const bool turned = !less && !less_equal;
+           rewriter.dtype(value) == DType::kBool && again(node->input(0));
+  // A step begins only where that was true.
+  if (value == loop.body().inputs()[1]) return true;
+  if (rewriter.is(node, "And")) return again(node->input(0)) && again(node->input(1));
+  const bool less = rewriter.is(node, "Less"), greater = rewriter.is(node, "Greater");
+  const bool turned = greater || rewriter.is(node, "GreaterOrEqual");
+  if (!less && !turned && !rewriter.is(node, "LessOrEqual")) return false;
   const auto count = affine(rewriter, loop, node->input(turned ? 1 : 0));
-  if (!count || count->a < 0) return false;
-  const SymDim limit = whole_number(rewriter, node->input(turned ? 0 : 1));
-  // The largest is that of the step before the last.
-  const SymDim room = limit - SymDim(count->a) * (trips - SymDim(2)) - SymDim(count->b);
-  const auto least = room.lower_bound();
-  return least && *least >= (less || greater ? 1 : 0);
+  const std::optional<SymDim> most = count ? largest(*count) : std::nullopt;
+  if (!most) return false;
+  const auto room = (whole_number(rewriter, node->input(turned ? 0 : 1)) - *most).lower_bound();
+  return room && *room >= (less || greater ? 1 : 0);
 }
 
-/// True before the first step, if there is one.
-bool begins(const Rewriter& rewriter, const LoopParts& loop, const SymDim& trips,
-            const Value* value, int depth = 0) {
-  if (value == nullptr) return true;
-  if (depth > kDeepestCount) return false;
-  if (const auto constant = rewriter.scalar(value)) return *constant != 0;
-  const Node* node = value->producer();
-  if (rewriter.is(node, "Identity"))
-    return begins(rewriter, loop, trips, node->input(0), depth + 1);
-  if (rewriter.is(node, "And"))
-    return begins(rewriter, loop, trips, node->input(0), depth + 1) &&
-           begins(rewriter, loop, trips, node->input(1), depth + 1);
-  if (!rewriter.is(node, "Less")) return false;
-  const auto first = affine(rewriter, loop, node->input(0));
-  if (!first || first->a != 0) return false;
-  // There is a step only where there is one trip: what the limit has beyond that.
-  const SymDim room = whole_number(rewriter, node->input(1)) - trips + SymDim(1 - first->b);
-  const auto least = room.lower_bound();
-  return least && *least >= 1;
+/// True at the end of every step but the last of `trips`.
+bool goes_on(const Rewriter& rewriter, const LoopParts& loop, const SymDim& trips) {
+  return holds(rewriter, loop, loop.condition(), [&](const Affine& count) {
+    return count.a < 0 ? std::nullopt
+                       : std::optional(SymDim(count.a) * (trips - SymDim(2)) + SymDim(count.b));
+  });
+}
+
+/// True before the first step, if there is one: where there is a trip, `trips` - 1 more is no less.
+bool begins(const Rewriter& rewriter, const LoopParts& loop, const SymDim& trips) {
+  const Value* first = loop.node().input(1);
+  return first == nullptr || holds(rewriter, loop, first, [&](const Affine& count) {
+           return count.a != 0 ? std::nullopt : std::optional(trips - SymDim(1) + SymDim(count.b));
+         });
 }
 
 SymDim trip_count(const Rewriter& rewriter, const LoopParts& loop) {
   if (loop.node().input(0) == nullptr) return {};
   SymDim trips = whole_number(rewriter, loop.node().input(0));
   return trips.constant() && *trips.constant() < 1 ? SymDim() : trips;
+}
+
+/// Takes state i out, which nobody reads behind the Loop; what a step begins with stays an input of
+/// the body, for the caller to take out when it has no readers.
+Value* detach_state(Rewriter& rewriter, const LoopParts& loop, size_t i) {
+  Value* state = loop.state(i);
+  loop.body().remove_output(i + 1);
+  loop.node().remove_output(static_cast<uint32_t>(i));
+  loop.node().remove_input(static_cast<uint32_t>(i + 2));
+  rewriter.changed();
+  return state;
 }
 
 /// State i is what it was: it is read where it came from.
@@ -158,12 +164,9 @@ bool read_outside(Rewriter& rewriter, const LoopParts& loop, size_t i) {
   if (state->output_uses() != own || !rewriter.same_dtype(state, loop.initial(i))) return false;
   Value* initial = loop.initial(i);
   if (Value* final = loop.final(i)) rewriter.replace(*final, *initial);
-  loop.body().remove_output(i + 1);
+  detach_state(rewriter, loop, i);
   rewriter.replace(*state, *initial);
   loop.body().remove_input(state);
-  loop.node().remove_output(static_cast<uint32_t>(i));
-  loop.node().remove_input(static_cast<uint32_t>(i + 2));
-  rewriter.changed();
   return true;
 }
 
@@ -181,29 +184,25 @@ bool count_steps(Rewriter& rewriter, const LoopParts& loop, size_t i) {
   const size_t at = sum->input(0) == state ? 0 : 1;
   const auto step = rewriter.scalar(sum->input(1 - at));
   if (sum->input(at) != state || !step || rewriter.rank(sum->input(1 - at)) != 0) return false;
+  const auto by = filled(dtype, {}, *step), from = filled(dtype, {}, *first);
+  if (!by || !from) return false;
   Graph& body = loop.body();
   Node& before = *body.first_node();
-  Value* count = loop.iteration();
-  const auto constant = [&](double value) {
-    const auto number = static_cast<int64_t>(value);
-    const auto narrow = static_cast<int32_t>(number);
-    return rewriter.initializer(body,
-                                dtype == DType::kInt64
-                                    ? Tensor::scalar_int64(number)
-                                    : Tensor::of<int32_t>(dtype, {}, std::span(&narrow, 1)),
-                                "count");
+  const auto with = [&](Text op, Value* x, const Tensor& number) {
+    return rewriter.add(before, op, {x, rewriter.initializer(body, number, "count")}, "count")
+        .output(0);
   };
+  Value* count = loop.iteration();
   if (dtype != DType::kInt64) {
     Node& cast = rewriter.add(before, "Cast", {count}, "count");
     cast.set_int("to", static_cast<int64_t>(dtype));
     rewriter.touch(cast);
     count = cast.output(0);
   }
-  if (*step != 1) count = rewriter.add(before, "Mul", {count, constant(*step)}, "count").output(0);
-  if (*first != 0)
-    count = rewriter.add(before, "Add", {count, constant(*first)}, "count").output(0);
+  if (*step != 1) count = with("Mul", count, *by);
+  if (*first != 0) count = with("Add", count, *from);
   rewriter.replace(*state, *count);
-  loop.drop_state(rewriter, i);
+  loop.body().remove_input(detach_state(rewriter, loop, i));
   return true;
 }
 
@@ -225,32 +224,20 @@ bool drop_unread(Rewriter& rewriter, const LoopParts& loop) {
       if (!alive[i] && needed.contains(loop.state(i))) alive[i] = more = true;
   }
   bool changed = false;
-  for (size_t i = loop.scanned(); i-- > 0;)
-    if (!Rewriter::is_read(loop.scanned_rows(i))) {
-      loop.drop_scan(rewriter, i);
+  for (size_t i = loop.carried() + loop.scanned(); i-- > loop.carried();)
+    if (!Rewriter::is_read(loop.final(i))) {
+      loop.body().remove_output(i + 1);
+      loop.node().remove_output(static_cast<uint32_t>(i));
       changed = true;
     }
-  // All results first: one dead state may be computed of another.
-  std::vector<size_t> dead;
-  for (size_t i = alive.size(); i-- > 0;)
-    if (!alive[i]) dead.push_back(i);
-  if (dead.empty()) return changed;
+  // All results before any state: one that nobody reads may be computed of another.
   std::vector<Value*> states;
-  for (const size_t i : dead) {
-    states.push_back(loop.state(i));
-    loop.body().remove_output(i + 1);
-    loop.node().remove_output(static_cast<uint32_t>(i));
-    loop.node().remove_input(static_cast<uint32_t>(i + 2));
-  }
-  for (Node *node = loop.body().last_node(), *previous; node != nullptr; node = previous) {
-    previous = node->previous();
-    bool unread = true;
-    for (const Value* output : node->outputs()) unread &= !Rewriter::is_read(output);
-    if (unread) rewriter.erase(*node);
-  }
+  for (size_t i = alive.size(); i-- > 0;)
+    if (!alive[i]) states.push_back(detach_state(rewriter, loop, i));
+  if (!states.empty()) erase_dead_nodes(rewriter, loop.body());
   for (Value* state : states) loop.body().remove_input(state);
-  rewriter.changed();
-  return true;
+  if (changed) rewriter.changed();
+  return changed || !states.empty();
 }
 
 /// What the Loop puts together of the rows of a value is that value.
@@ -273,8 +260,7 @@ bool simplify_loop(Rewriter& rewriter, Node& node) {
     changed |= read_outside(rewriter, loop, i) || count_steps(rewriter, loop, i);
   if (changed) rewriter.refresh();
   const SymDim trips = trip_count(rewriter, loop);
-  if (!trips.is_unknown() && goes_on(rewriter, loop, trips, loop.condition()) &&
-      begins(rewriter, loop, trips, node.input(1))) {
+  if (!trips.is_unknown() && goes_on(rewriter, loop, trips) && begins(rewriter, loop, trips)) {
     const Value* next = behind_identity(rewriter, loop.condition());
     if (next != loop.body().inputs()[1] && !rewriter.scalar(next)) {
       const uint8_t yes[] = {1};
@@ -324,9 +310,8 @@ bool LoopParts::is_step(const Rewriter& rewriter, const Value* value) const {
   return false;
 }
 
-Value* LoopParts::rows_of(const Rewriter& rewriter, const Value* value) const {
-  while (value != nullptr && rewriter.is(value->producer(), "Identity"))
-    value = value->producer()->input(0);
+Value* LoopParts::rows_of(const Rewriter& rewriter, Value* value) const {
+  value = behind_identity(rewriter, value);
   const Node* gather = value != nullptr ? value->producer() : nullptr;
   if (!rewriter.is(gather, "Gather") || &gather->graph() != body_ ||
       AttributeReader(*gather).get_int("axis", 0) != 0 || !is_step(rewriter, gather->input(1)) ||
@@ -335,22 +320,6 @@ Value* LoopParts::rows_of(const Rewriter& rewriter, const Value* value) const {
   Value* rows = gather->input(0);
   const bool outside = rows != nullptr && &rows->graph() != body_ && rewriter.rank(rows) > 0;
   return outside ? rows : nullptr;
-}
-
-void LoopParts::drop_state(Rewriter& rewriter, size_t i) const {
-  Value* gone = state(i);
-  body_->remove_output(i + 1);
-  body_->remove_input(gone);
-  node_->remove_output(static_cast<uint32_t>(i));
-  node_->remove_input(static_cast<uint32_t>(i + 2));
-  rewriter.changed();
-}
-
-void LoopParts::drop_scan(Rewriter& rewriter, size_t i) const {
-  const size_t at = carried() + i;
-  body_->remove_output(at + 1);
-  node_->remove_output(static_cast<uint32_t>(at));
-  rewriter.changed();
 }
 
 std::vector<Node*> all_loops(Rewriter& rewriter) {
