@@ -66,6 +66,10 @@ void plan_rows(Bf16Conv& plan) {
   const int64_t width = s.out[2], count = (s.out[1] - 1) * plan.columns + width;
   p.amx = bf16_use_amx(count);
   p.add_rows(0, count, bf16_tile_rows(count), [&](int64_t at, int32_t rows) {
+    if (plan.columns == width) {
+      p.runs.push_back({0, rows, at});
+      return;
+    }
     for (int64_t i = 0; i < rows;) {
       const int64_t row = (at + i) / plan.columns, column = (at + i) % plan.columns;
       const int64_t n = std::min(rows - i, plan.columns - column);
@@ -166,6 +170,41 @@ struct Blocks {
 
 }  // namespace
 
+float Bf16Pixels::round(const void* argument, int64_t row, int64_t rows, std::byte* to,
+                        int64_t row_bytes) {
+  const auto& self = *static_cast<const Bf16Pixels*>(argument);
+  const auto each_line = [&](auto&& fn) {
+    for (int64_t i = 0; i < rows;) {
+      const int64_t line = (row + i) / self.line_pixels, at = (row + i) % self.line_pixels;
+      const int64_t count = std::min(rows - i, self.line_pixels - at);
+      fn(self.x + line * self.line + at * self.step, count, to + i * row_bytes);
+      i += count;
+    }
+  };
+  const bool f16 = has_f16_products();
+  float scale = 1;
+  if (f16) {
+    float largest = 0;
+    each_line([&](const float* x, int64_t count, std::byte*) {
+      largest = std::max(largest, largest_of_pixels(x, self.step, count, self.channels, self.plane));
+    });
+    scale = f16_scale(largest);
+  }
+  each_line([&](const float* x, int64_t count, std::byte* out) {
+    if (f16)
+      return f16_blocks(x, self.plane, self.step, count, self.channels, self.width, scale, out,
+                        row_bytes);
+    for (int64_t c = 0; c < self.width; c += kBlock) {
+      const int64_t channels = std::clamp<int64_t>(self.channels - c, 0, kBlock);
+      const int64_t wide = std::min(self.width - c, kBlock);
+      // Behind the last block there is nothing to read.
+      const float* from = channels > 0 ? x + c / kBlock * self.plane : x;
+      bf16_pixels(from, self.step, count, channels, wide, out + c * 2, row_bytes);
+    }
+  });
+  return scale;
+}
+
 bool bf16_conv_fits(const ConvGeometry& s) {
   return s.groups == 1 && s.kernel[0] == 1 && s.in[0] == 1 && s.in_channels >= kBlock / 2 &&
          s.out_plane() >= 1;
@@ -186,11 +225,14 @@ Bf16Conv plan_bf16_conv(const ConvGeometry& shape, Bf16Parts parts) {
   plan.product.n = blocks_of(shape.out_channels) * kBlock;
   plan.product.lda = plan.pixel;
   plan_rows(plan);
+  plan.pointwise = !plan.product.amx && parts == Bf16Parts::kRounded && shape.taps() == 1 &&
+                   shape.pad[1] == 0 && shape.pad[2] == 0 && plan.columns == shape.out[2];
   const int64_t stretches = plan.product.stretches_of_b();
   const int64_t panels = (plan.product.n + kBf16Panel - 1) / kBf16Panel;
   // With a line for their scale.
   plan.weight_bytes =
       static_cast<size_t>(panels * kBf16Panel * stretches * plan.product.run * 2 + kScaleBytes);
+  if (plan.pointwise) return plan;
   // Tiles are read whole.
   const int64_t image = plan.part_bytes() * (parts == Bf16Parts::kRounded ? 1 : 2);
   plan.image_bytes = static_cast<size_t>(image + 32 * plan.pixel + 4096);
@@ -236,16 +278,26 @@ void run_bf16_conv(const Bf16Conv& plan, const float* x, const std::byte* packed
   const ConvGeometry& s = plan.shape;
   const int64_t in = blocks_of(s.in_channels) * s.in_plane() * kBlock;
   const int64_t plane = s.out_plane() * kBlock, out = blocks_of(s.out_channels) * plane;
+  const float weights = read_scale(packed + plan.weight_bytes - kScaleBytes);
+  const bool flat = s.stride[1] == 1 && s.stride[2] == 1;  // one line
   for (int64_t n = 0; n < s.batch; ++n) {
-    float own = 1, scale = 1;
-    if (has_f16_products()) {
-      own = f16_scale(largest_of_image(s, x + n * in));
-      scale = scale_of_sums(own, packed + plan.weight_bytes - kScaleBytes);
-    }
-    copy_phases(plan, x + n * in, own, image);
     const Blocks result{y + n * out, plane, epilogue,
                         epilogue.residual != nullptr ? epilogue.residual + n * out : nullptr};
-    bf16_product(plan.product, image, packed, scale, {&Blocks::finish, &result});
+    const Bf16Finish finish{&Blocks::finish, &result};
+    if (plan.pointwise) {
+      const Bf16Pixels pixels{.x = x + n * in,
+                              .plane = s.in_plane() * kBlock,
+                              .channels = s.in_channels,
+                              .width = plan.channels,
+                              .line_pixels = flat ? s.out_plane() : s.out[2],
+                              .step = s.stride[2] * kBlock,
+                              .line = s.stride[1] * s.in[2] * kBlock};
+      bf16_rows_product(plan.product, {&Bf16Pixels::round, &pixels}, packed, weights, finish);
+      continue;
+    }
+    const float own = has_f16_products() ? f16_scale(largest_of_image(s, x + n * in)) : 1;
+    copy_phases(plan, x + n * in, own, image);
+    bf16_product(plan.product, image, packed, {.all = scale_of_sums(own, weights)}, finish);
   }
 }
 

@@ -31,13 +31,20 @@ float f16_scale(float largest);
 /// Packed sides end with a line that holds their scale.
 inline constexpr int64_t kScaleBytes = 64;
 void put_scale(float scale, std::byte* line);
-/// What brings sums back, of a side scaled by `own` and a packed one.
-float scale_of_sums(float own, const std::byte* line);
+float read_scale(const std::byte* line);
+/// What brings sums back, of sides scaled by so much.
+inline float scale_of_sums(float a, float b) { return 1 / a / b; }
 /// As the functions of bf16 below: x times a scale as float16.
 void round_f16(const float* x, int64_t n, float scale, std::byte* out);
 void f16_pair_rows(const float* rows, int64_t k, float scale, std::byte* out);
 void f16_pixels(const float* x, int64_t x_step, int64_t pixels, int64_t channels, int64_t width,
                 float scale, std::byte* out, int64_t step);
+/// The same of blocks of channels, a plane apart: `channels` of each pixel and zeros up to `width`.
+void f16_blocks(const float* x, int64_t plane, int64_t x_step, int64_t pixels, int64_t channels,
+                int64_t width, float scale, std::byte* out, int64_t step);
+/// The largest finite magnitude of them.
+float largest_of_pixels(const float* x, int64_t x_step, int64_t pixels, int64_t channels,
+                        int64_t plane);
 
 /// n floats as bf16.
 void round_bf16(const float* x, int64_t n, std::byte* out);
@@ -64,10 +71,32 @@ struct Bf16Finish {
                 int64_t columns);
   const void* argument;
 };
-/// C = A B times `scale`, which is 1 unless has_f16_products(). `run` elements of a stretch are
-/// bf16_stretch() of something; A may be read for whole tiles of 16 rows. Threaded.
-void bf16_product(const QProduct& product, const std::byte* a, const std::byte* b, float scale,
-                  const Bf16Finish& finish);
+/// What brings the sums of each tile back, or one number for all of them: 1 unless
+/// has_f16_products().
+struct Bf16Scales {
+  const float* tiles = nullptr;
+  float all = 1;
+  float of(size_t tile) const { return tiles != nullptr ? tiles[tile] : all; }
+};
+/// C = A B times scales. `run` elements of a stretch are bf16_stretch() of something; A may be read
+/// for whole tiles of 16 rows. Threaded.
+void bf16_product(const QProduct& product, const std::byte* a, const std::byte* b,
+                  const Bf16Scales& scales, const Bf16Finish& finish);
+
+/// Where the rows of A come from: floats that are rounded.
+struct Bf16Source {
+  /// Row `row` and those after it, `rows` of them, to places `step` bytes apart, with zeros up to
+  /// the end of a stretch. What float16 is multiplied by is one number for all of them, the result.
+  float (*round)(const void* argument, int64_t row, int64_t rows, std::byte* to, int64_t step);
+  const void* argument;
+};
+/// C = A B, of one stretch, with A rounded by and by: each tile of rows has a scale of its own.
+/// `scale` is that of B. Threaded.
+void bf16_rows_product(const QProduct& product, const Bf16Source& source, const std::byte* b,
+                       float scale, const Bf16Finish& finish);
+/// The same by the calling thread alone.
+void bf16_rows_product_alone(const QProduct& product, const Bf16Source& source, const std::byte* b,
+                             float scale, const Bf16Finish& finish);
 /// The least number of elements, a multiple of `unit`, from `k` on that is cut into whole chunks.
 int64_t bf16_stretch(int64_t k, int64_t unit = 2);
 /// Whether products of m rows go by tiles of AMX, and the rows of a tile.
@@ -112,6 +141,16 @@ void bf16_gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, con
 /// product of two such parts that counts.
 enum class Bf16Parts : uint8_t { kRounded, kBfloat16, kFloat16 };
 
+/// Pixels of blocked channels (block.h) as rows of A: `channels` of each and zeros up to `width`,
+/// pixels of a line `step` floats apart, lines `line` floats.
+struct Bf16Pixels {
+  const float* x;
+  int64_t plane, channels, width;
+  int64_t line_pixels, step, line;
+  static float round(const void* argument, int64_t row, int64_t rows, std::byte* to,
+                     int64_t row_bytes);
+};
+
 /// Convolution over blocked channels (block.h): the image becomes bf16 with a pixel's channels
 /// together, padded, and split by stride so that what neighbouring results read lies side by side.
 struct Bf16Conv {
@@ -124,6 +163,7 @@ struct Bf16Conv {
   int64_t pixel = 0;              ///< bytes from one to the next
   int64_t rows = 0, columns = 0;  ///< of a phase
   std::vector<Phase> phases;
+  bool pointwise = false;  ///< pixels are rounded where they are multiplied, there is no image
   QProduct product;
   size_t weight_bytes = 0, image_bytes = 0;
 

@@ -46,19 +46,21 @@ void tile_rows(const QProduct& p, const std::vector<int64_t>& b_offsets, const s
   }
 }
 
-void dot_rows(const QProduct& p, const std::byte* a, size_t first, size_t last,
-              const std::byte* panel, const std::byte* next, int64_t column, float scale,
-              const Bf16Finish& finish) {
+/// The same of dot products; `a` holds tile `held` and those after it.
+void dot_rows(const QProduct& p, const std::byte* a, size_t held, size_t first, size_t last,
+              const std::byte* panel, const std::byte* next, int64_t column,
+              const Bf16Scales& scales, const Bf16Finish& finish) {
   alignas(64) float sums[kBf16DotRows * kBf16Panel];
   const auto stretches = static_cast<int64_t>(p.offsets.size());
-  Bf16Dot dot{nullptr, p.lda, p.offsets.data(), stretches, p.run / 2, panel, sums, scale};
+  Bf16Dot dot{nullptr, p.lda, p.offsets.data(), stretches, p.run / 2, panel, sums};
   const int64_t pairs = stretches * p.run / 2;
   const int64_t shared = pairs * 4 * kBf16Panel / static_cast<int64_t>(last - first);
   dot.next_step = next != nullptr ? (shared + pairs - 1) / pairs : 0;
   const auto product = has_f16_products() ? &f16_dot : &bf16_dot;
   for (size_t i = first; i < last; ++i) {
     const QTileRows& rows = p.tiles[i];
-    dot.a = a + rows.offset;
+    dot.a = a + rows.offset - p.tiles[held].offset;
+    dot.scale = scales.of(i);
     // With one tile B itself is what comes from afar.
     if (next != nullptr && last - first > 1)
       dot.next = next + static_cast<int64_t>(i - first) * shared;
@@ -66,6 +68,31 @@ void dot_rows(const QProduct& p, const std::byte* a, size_t first, size_t last,
     finish_rows(p, finish, rows, sums, column);
   }
 }
+
+/// Rows of k floats.
+struct RowsToRound {
+  const float* a;
+  int64_t lda, k, depth;
+
+  static float round(const void* argument, int64_t row, int64_t rows, std::byte* to, int64_t step) {
+    const RowsToRound& self = *static_cast<const RowsToRound*>(argument);
+    const int64_t k = self.k;
+    const float* from = self.a + row * self.lda;
+    const bool f16 = has_f16_products();
+    float scale = 1;
+    if (f16) {
+      float largest = 0;
+      for (int64_t i = 0; i < rows; ++i)
+        largest = std::max(largest, largest_finite(from + i * self.lda, k));
+      scale = f16_scale(largest);
+    }
+    for (int64_t i = 0; i < rows; ++i, from += self.lda, to += step) {
+      f16 ? round_f16(from, k, scale, to) : round_bf16(from, k, to);
+      std::memset(to + k * 2, 0, static_cast<size_t>((self.depth - k) * 2));
+    }
+    return scale;
+  }
+};
 
 /// C in rows, as GemmEpilogue says.
 struct Rows {
@@ -98,8 +125,8 @@ int64_t bf16_stretch(int64_t k, int64_t unit) {
     if (n * 2 % amx_chunk(n * 2) == 0) return n;
 }
 
-void bf16_product(const QProduct& p, const std::byte* a, const std::byte* b, float scale,
-                  const Bf16Finish& finish) {
+void bf16_product(const QProduct& p, const std::byte* a, const std::byte* b,
+                  const Bf16Scales& scales, const Bf16Finish& finish) {
   const int64_t panels = (p.n + kBf16Panel - 1) / kBf16Panel;
   const auto count = static_cast<int64_t>(p.tiles.size());
   if (count == 0 || panels <= 0) return;
@@ -133,11 +160,96 @@ void bf16_product(const QProduct& p, const std::byte* a, const std::byte* b, flo
         if (p.amx)
           tile_rows(p, b_offsets, a, first, last, panel, next, q * kBf16Panel, chunk, finish);
         else
-          dot_rows(p, a, first, last, panel, next, q * kBf16Panel, scale, finish);
+          dot_rows(p, a, 0, first, last, panel, next, q * kBf16Panel, scales, finish);
       }
     }
     if (p.amx) amx_end();
   });
+}
+
+namespace {
+
+/// Tiles [first, last), one after the other, and what brings their sums back.
+void round_tiles(const QProduct& p, const Bf16Source& source, size_t first, size_t last,
+                 std::byte* to, float scale, float* scales) {
+  for (size_t i = first; i < last; ++i, to += p.lda * p.tiles[i - 1].count)
+    scales[i - first] = scale_of_sums(
+        source.round(source.argument, p.tiles[i].offset / p.lda, p.tiles[i].count, to, p.lda),
+        scale);
+}
+
+/// Tiles that are rounded together: the first cache holds them while B, which is nearby, passes, or
+/// the second one while B comes from afar.
+size_t tiles_together(const QProduct& p) {
+  constexpr int64_t kRows = 64 << 10;
+  const int64_t b_bytes = round_up(p.n, kBf16Panel) * p.run * 2;
+  const int64_t room = b_bytes <= near_bytes() ? kRows : near_bytes();
+  return static_cast<size_t>(std::max<int64_t>(1, room / (p.tiles.front().count * p.lda)));
+}
+
+/// Tiles [first, last) by all panels, in `room` for their rows and scales.
+void round_and_multiply(const QProduct& p, const Bf16Source& source, size_t first, size_t last,
+                        const std::byte* b, float scale, std::byte* room, float* scales,
+                        const Bf16Finish& finish) {
+  round_tiles(p, source, first, last, room, scale, scales);
+  const int64_t panels = (p.n + kBf16Panel - 1) / kBf16Panel, bytes = p.run * 2 * kBf16Panel;
+  for (int64_t q = 0; q < panels; ++q)
+    dot_rows(p, room, first, first, last, b + q * bytes,
+             q + 1 < panels ? b + (q + 1) * bytes : nullptr, q * kBf16Panel,
+             {.tiles = scales - first}, finish);
+}
+
+/// Room for the rows and scales of so many tiles.
+struct TileRoom {
+  std::byte* rows;
+  float* scales;
+  TileRoom(const QProduct& p, size_t tiles, int slot) {
+    const int64_t bytes = static_cast<int64_t>(tiles) * p.tiles.front().count * p.lda;
+    rows = reinterpret_cast<std::byte*>(
+        thread_floats(slot, static_cast<size_t>(bytes + 4096) / sizeof(float) + tiles));
+    scales = reinterpret_cast<float*>(rows + round_up(bytes + 2048, 64));
+  }
+};
+
+}  // namespace
+
+void bf16_rows_product_alone(const QProduct& p, const Bf16Source& source, const std::byte* b,
+                             float scale, const Bf16Finish& finish) {
+  const size_t count = p.tiles.size(), together = std::min(count, tiles_together(p));
+  const TileRoom room(p, together, 4);
+  for (size_t first = 0; first < count; first += together)
+    round_and_multiply(p, source, first, std::min(count, first + together), b, scale, room.rows,
+                       room.scales, finish);
+}
+
+void bf16_rows_product(const QProduct& p, const Bf16Source& source, const std::byte* b,
+                       float scale, const Bf16Finish& finish) {
+  const size_t count = p.tiles.size();
+  if (count == 0 || p.n <= 0) return;
+  const size_t together = std::min(count, tiles_together(p));
+  const size_t tasks = (count + together - 1) / together;
+  const auto threads = static_cast<size_t>(thread_count());
+  const int64_t tile = p.tiles.front().count;
+  if (!p.amx && (threads == 1 || tasks >= 4 * threads)) {
+    const int64_t work = static_cast<int64_t>(together) * tile * p.run * p.n;
+    parallel(static_cast<int64_t>(tasks), std::max<int64_t>(1, 600'000 / std::max<int64_t>(1, work)),
+             [&](int64_t begin, int64_t end) {
+               const TileRoom room(p, together, 0);
+               for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i)
+                 round_and_multiply(p, source, i * together,
+                                    std::min(count, (i + 1) * together), b, scale, room.rows,
+                                    room.scales, finish);
+             });
+    return;
+  }
+  const TileRoom room(p, count, 0);
+  parallel(static_cast<int64_t>(count), std::max<int64_t>(1, 16384 / (tile * p.run)),
+           [&](int64_t begin, int64_t end) {
+             round_tiles(p, source, static_cast<size_t>(begin), static_cast<size_t>(end),
+                         room.rows + p.tiles[static_cast<size_t>(begin)].offset, scale,
+                         room.scales + begin);
+           });
+  bf16_product(p, room.rows, b, {.tiles = room.scales}, finish);
 }
 
 namespace {
@@ -158,10 +270,10 @@ float f16_scale(float largest) {
 
 void put_scale(float scale, std::byte* line) { std::memcpy(line, &scale, sizeof scale); }
 
-float scale_of_sums(float own, const std::byte* line) {
-  float other;
-  std::memcpy(&other, line, sizeof other);
-  return 1 / own / other;
+float read_scale(const std::byte* line) {
+  float scale;
+  std::memcpy(&scale, line, sizeof scale);
+  return scale;
 }
 
 void bf16_pack_scale(float scale, int64_t k, int64_t n, std::byte* packed) {
@@ -224,34 +336,19 @@ float largest_of(const float* x, int64_t ldx, int64_t m, int64_t k) {
 
 void bf16_gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const std::byte* b,
                float* c, int64_t ldc, const GemmEpilogue& epilogue) {
-  const int64_t depth = bf16_stretch(k);
-  // Rows of a tile begin in lines of their own, and not all in one set of the caches.
-  const int64_t row = round_up(depth * 2, 64) + 64, tall = round_up(m, 16);
   QProduct p;
   p.n = n;
-  p.run = depth;
-  p.lda = row;
+  p.run = bf16_stretch(k);
+  // Rows of a tile begin in lines of their own, and not all in one set of the caches.
+  p.lda = round_up(p.run * 2, 64) + 64;
   p.amx = bf16_use_amx(m);
   p.add_rows(0, m, bf16_tile_rows(m), [&](int64_t at, int32_t rows) {
     p.runs.push_back({0, rows, at});
   });
-  auto* const rounded =
-      reinterpret_cast<std::byte*>(thread_floats(0, static_cast<size_t>(tall * row / 4)));
-  const bool f16 = has_f16_products();
-  float own = 1, scale = 1;
-  if (f16) {
-    own = f16_scale(largest_of(a, lda, m, k));
-    scale = scale_of_sums(own, b + panels_bytes(k, n));
-  }
-  parallel(m, std::max<int64_t>(1, 16384 / depth), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      std::byte* to = rounded + i * row;
-      f16 ? round_f16(a + i * lda, k, own, to) : round_bf16(a + i * lda, k, to);
-      std::memset(to + k * 2, 0, static_cast<size_t>((depth - k) * 2));
-    }
-  });
+  const RowsToRound from{a, lda, k, p.run};
   const Rows rows{c, ldc, epilogue};
-  bf16_product(p, rounded, b, scale, {&Rows::finish, &rows});
+  bf16_rows_product(p, {&RowsToRound::round, &from}, b, read_scale(b + panels_bytes(k, n)),
+                    {&Rows::finish, &rows});
 }
 
 }  // namespace tombolo

@@ -112,6 +112,28 @@ TOMBOLO_INLINE __mmask16 first_lanes(int64_t n) {
   return static_cast<__mmask16>(n >= 16 ? 0xFFFF : (1 << n) - 1);
 }
 
+/// The largest of finite magnitudes, in four vectors that do not wait for one another.
+class Largest {
+ public:
+  TOMBOLO_INLINE Largest() {
+#pragma GCC unroll 4
+    for (auto& m : most_) m = _mm512_setzero_ps();
+  }
+  TOMBOLO_INLINE void take(int j, __m512 x) {
+    const __m512 infinity = _mm512_castsi512_ps(_mm512_set1_epi32(0x7F800000));
+    const __m512 size = _mm512_abs_ps(x);
+    most_[j] = _mm512_mask_max_ps(most_[j], _mm512_cmp_ps_mask(size, infinity, _CMP_LT_OQ),
+                                  most_[j], size);
+  }
+  TOMBOLO_INLINE float get() const {
+    return _mm512_reduce_max_ps(_mm512_max_ps(_mm512_max_ps(most_[0], most_[1]),
+                                              _mm512_max_ps(most_[2], most_[3])));
+  }
+
+ private:
+  __m512 most_[4];
+};
+
 /// Sixteen floats, as float16.
 TOMBOLO_INLINE __m256i narrow(__m512 x, __m512 scale) {
   return _mm256_castph_si256(_mm512_cvtxps_ph(_mm512_mul_ps(x, scale)));
@@ -125,19 +147,28 @@ void f16_dot(const Bf16Dot& dot, int rows) {
 }
 
 TOMBOLO_F16 float largest_finite(const float* x, int64_t n) {
-  const __m512 infinity = _mm512_castsi512_ps(_mm512_set1_epi32(0x7F800000));
-  __m512 most[4];
-  for (auto& m : most) m = _mm512_setzero_ps();
-  const auto take = [&](__m512& m, __m512 v) TOMBOLO_F16 {
-    const __m512 size = _mm512_abs_ps(v);
-    m = _mm512_mask_max_ps(m, _mm512_cmp_ps_mask(size, infinity, _CMP_LT_OQ), m, size);
-  };
+  Largest most;
   int64_t i = 0;
   for (; i + 64 <= n; i += 64)
-    for (int j = 0; j < 4; ++j) take(most[j], _mm512_loadu_ps(x + i + 16 * j));
-  for (; i < n; i += 16) take(most[0], _mm512_maskz_loadu_ps(first_lanes(n - i), x + i));
-  return _mm512_reduce_max_ps(
-      _mm512_max_ps(_mm512_max_ps(most[0], most[1]), _mm512_max_ps(most[2], most[3])));
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) most.take(j, _mm512_loadu_ps(x + i + 16 * j));
+  for (; i < n; i += 16) most.take(0, _mm512_maskz_loadu_ps(first_lanes(n - i), x + i));
+  return most.get();
+}
+
+TOMBOLO_F16 float largest_of_pixels(const float* x, int64_t x_step, int64_t pixels,
+                                    int64_t channels, int64_t plane) {
+  Largest most;
+  for (int64_t c = 0; c < channels; c += 16, x += plane) {
+    const __mmask16 some = first_lanes(channels - c);
+    int64_t i = 0;
+    for (; i + 4 <= pixels; i += 4)
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j)
+        most.take(j, _mm512_maskz_loadu_ps(some, x + (i + j) * x_step));
+    for (; i < pixels; ++i) most.take(0, _mm512_maskz_loadu_ps(some, x + i * x_step));
+  }
+  return most.get();
 }
 
 TOMBOLO_F16 void round_f16(const float* x, int64_t n, float scale, std::byte* out) {
@@ -168,6 +199,27 @@ TOMBOLO_F16 void f16_pixels(const float* x, int64_t x_step, int64_t pixels, int6
     _mm256_mask_storeu_epi16(out, all, narrow(_mm512_maskz_loadu_ps(some, x), s));
 }
 
+TOMBOLO_F16 void f16_blocks(const float* x, int64_t plane, int64_t x_step, int64_t pixels,
+                            int64_t channels, int64_t width, float scale, std::byte* out,
+                            int64_t step) {
+  const __m512 s = _mm512_set1_ps(scale);
+  int64_t c = 0;
+  // Two blocks make a line.
+  for (; c + 32 <= channels; c += 32, x += 2 * plane) {
+    std::byte* to = out + c * 2;
+    for (int64_t i = 0; i < pixels; ++i, to += step) {
+      const float* from = x + i * x_step;
+      const __m256i low = narrow(_mm512_loadu_ps(from), s);
+      const __m256i high = narrow(_mm512_loadu_ps(from + plane), s);
+      _mm512_storeu_si512(to, _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
+    }
+  }
+  // Behind the last channels there is nothing to read.
+  for (; c < width; c += 16, x += c < channels ? plane : 0)
+    f16_pixels(x, x_step, pixels, std::max<int64_t>(channels - c, 0), width - c, scale, out + c * 2,
+               step);
+}
+
 }  // namespace tombolo
 
 #else
@@ -175,9 +227,12 @@ TOMBOLO_F16 void f16_pixels(const float* x, int64_t x_step, int64_t pixels, int6
 namespace tombolo {
 void f16_dot(const Bf16Dot&, int) {}
 float largest_finite(const float*, int64_t) { return 0; }
+float largest_of_pixels(const float*, int64_t, int64_t, int64_t, int64_t) { return 0; }
 void round_f16(const float*, int64_t, float, std::byte*) {}
 void f16_pair_rows(const float*, int64_t, float, std::byte*) {}
 void f16_pixels(const float*, int64_t, int64_t, int64_t, int64_t, float, std::byte*, int64_t) {}
+void f16_blocks(const float*, int64_t, int64_t, int64_t, int64_t, int64_t, float, std::byte*,
+                int64_t) {}
 }  // namespace tombolo
 
 #endif
