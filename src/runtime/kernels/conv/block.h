@@ -107,11 +107,15 @@ struct BlockConvPlan {
   std::vector<Pixel> tiles;  ///< Winograd: of an image, their first output pixels
   bool own_blocks = false;   ///< Winograd: a thread takes a block of tiles all the way
   bool on_the_way = false;   ///< Winograd: weights are transformed in every run, not when packed
-  bool digits = false;       ///< Winograd: weights are packed by digits_winograd.h
+  /// Winograd: what multiplies transformed tiles, and packs weights: block_winograd.cpp,
+  /// digits_winograd.h or f16_winograd.h.
+  enum class Products : uint8_t { kFloats, kDigits, kFloat16 };
+  Products products = Products::kFloats;
 };
 
 BlockConvPlan plan_block_conv(const ConvGeometry& shape, bool plain, bool allow_winograd = true,
-                              bool plain_output = false);
+                              bool plain_output = false,
+                              BlockConvPlan::Products products = BlockConvPlan::Products::kFloats);
 const char* name_of(BlockConvPlan::Algorithm algorithm);
 void pack_block_conv(const BlockConvPlan& plan, const float* w, float* packed);
 /// The bias has an element for each output channel, the residual is blocked like y.

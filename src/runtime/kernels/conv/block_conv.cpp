@@ -171,8 +171,9 @@ const char* name_of(Algorithm algorithm) {
 }
 
 BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_winograd,
-                              bool plain_output) {
+                              bool plain_output, BlockConvPlan::Products products) {
   BlockConvPlan plan;
+  plan.products = products;
   plan.shape = s;
   plan.plain = plain;
   plan.plain_output = plain_output;

@@ -13,6 +13,7 @@
 
 #include "runtime/kernels/conv/block.h"
 #include "runtime/kernels/conv/digits_winograd.h"
+#include "runtime/kernels/conv/f16_winograd.h"
 #include "runtime/kernels/conv/geometry.h"
 #include "runtime/kernels/conv/winograd-inl.h"
 #include "runtime/kernels/dispatch.h"
@@ -408,6 +409,20 @@ void multiply_all(const Work& w, int64_t first, int64_t last, int64_t count) {
   }
 }
 
+/// All products of `count` tiles. Threaded, unless `alone`.
+void multiply_tiles(const Work& w, int64_t count, bool alone) {
+  using Products = BlockConvPlan::Products;
+  const int64_t matrices = winograd_matrices(w.plan.shape);
+  const Products products = w.plan.products;
+  const int64_t pieces = matrices * (products == Products::kFloats ? panels_of(w.plan.shape) : 1);
+  const auto some = [&](int64_t first, int64_t last) {
+    if (products == Products::kFloats) return multiply_all(w, first, last, count);
+    (products == Products::kDigits ? multiply_digits_winograd : multiply_f16_winograd)(
+        w.plan, reinterpret_cast<const std::byte*>(w.packed), w.v, w.m, w.tiles, first, last, count);
+  };
+  alone ? some(0, pieces) : parallel(pieces, 1, some);
+}
+
 /// fn(block, tiles) for each block of channels of some tiles. Threaded, unless `alone`: where
 /// blocks are few each thread has some tiles of one.
 template <typename Fn>
@@ -582,8 +597,9 @@ void plan_block_winograd(BlockConvPlan& plan) {
   constexpr int64_t kFar = 16 << 20;
   const int64_t bytes =
       kMatrices * s.in_channels * s.out_channels * static_cast<int64_t>(sizeof(float));
-  plan.on_the_way =
-      !own && winograd_edge(s, 1) == 4 && winograd_edge(s, 2) == 4 && tiles <= 112 && bytes > kFar;
+  plan.on_the_way = plan.products == BlockConvPlan::Products::kFloats && !own &&
+                    winograd_edge(s, 1) == 4 && winograd_edge(s, 2) == 4 && tiles <= 112 &&
+                    bytes > kFar;
   const int64_t matrices = plan.on_the_way ? s.taps() : winograd_matrices(s);
   plan.weight_floats =
       static_cast<size_t>(s.groups * matrices * panel_floats(s.in_channels, s.out_channels));
@@ -683,7 +699,7 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
         own.m = v + v_floats;
         const int64_t begin = task / s.groups * block, end = std::min(tiles, begin + block);
         transform_inputs(own, 0, in_blocks, {begin, begin, end});
-        multiply_all(own, 0, matrices * panels_of(s), end - begin);
+        multiply_tiles(own, end - begin, true);
         transform_outputs(own, 0, out_blocks, 0, out_blocks, {begin, begin, end});
       }
     });
@@ -701,15 +717,7 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
       });
       if (!plan.on_the_way) {
         work.m = scratch + v_floats;
-        if (plan.digits)
-          parallel(matrices, alone ? matrices : 1, [&](int64_t first, int64_t last) {
-            multiply_digits_winograd(plan, reinterpret_cast<const std::byte*>(packed), work.v,
-                                     work.m, work.tiles, first, last, end - begin);
-          });
-        else
-          parallel(
-              matrices * panels_of(s), alone ? matrices * panels_of(s) : 1,
-              [&](int64_t first, int64_t last) { multiply_all(work, first, last, end - begin); });
+        multiply_tiles(work, end - begin, alone);
         share_transforms(out_blocks, begin, end, alone, [&](int64_t block_at, const Tiles& some) {
           transform_outputs(work, 0, out_blocks, block_at, block_at + 1, some);
         });

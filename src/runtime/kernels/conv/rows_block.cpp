@@ -7,6 +7,7 @@
 #include "runtime/kernels/conv/conv_weights.h"
 #include "runtime/kernels/conv/digits_conv.h"
 #include "runtime/kernels/conv/digits_winograd.h"
+#include "runtime/kernels/conv/f16_winograd.h"
 #include "runtime/kernels/conv/geometry.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
@@ -165,7 +166,7 @@ Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& co
                        }));
     if (packed[0] != std::byte{0}) {
       state->packed = reinterpret_cast<const float*>(packed + kLine);
-      state->plan.digits = true;
+      state->plan.products = BlockConvPlan::Products::kDigits;
       return state;
     }
   }
@@ -199,6 +200,7 @@ Status run_block_convolution(KernelRun& run) {
 
 struct Bf16ConvState final : KernelState {
   Bf16Conv plan;
+  std::optional<BlockConvPlan> winograd;  ///< in its place
   const std::byte* packed = nullptr;
   Activation activation;
   Dims output;
@@ -210,10 +212,11 @@ bool supports_bf16_conv(const KernelQuery& query) {
     return false;
   LiveTaps live;
   const ConvGeometry shape = *block_conv_geometry(query, live);
-  // Winograd saves more than dot products of bf16 do, which are twice those of floats; tiles of
-  // AMX are more.
-  return bf16_conv_fits(shape) && (has_amx_bf16() || plan_block_conv(shape, false).algorithm !=
-                                                         BlockConvPlan::Algorithm::kWinograd);
+  // Winograd saves more than dot products of bf16 do, which are twice those of floats, and needs
+  // more digits than bf16 has; tiles of AMX are more.
+  return bf16_conv_fits(shape) && (has_amx_bf16() || f16_winograd_fits(shape) ||
+                                   plan_block_conv(shape, false).algorithm !=
+                                       BlockConvPlan::Algorithm::kWinograd);
 }
 
 /// Convolutions of models in halves, as sums of bf16: tiles of AMX leave Winograd behind, too, and
@@ -237,10 +240,24 @@ Result<std::unique_ptr<KernelState>> prepare_bf16_conv(const PrepareContext& con
   const Bf16Parts parts = !kHalves                               ? Bf16Parts::kRounded
                           : context.dtype(1) == DType::kBFloat16 ? Bf16Parts::kBfloat16
                                                                  : Bf16Parts::kFloat16;
-  state->plan = plan_bf16_conv(shape, parts);
-  const Bf16Conv& plan = state->plan;
   state->activation = *read_activation(context.attributes);
   state->output = block_dims(shape, shape.out_channels);
+  if (!kHalves && f16_winograd_fits(shape)) {
+    const BlockConvPlan winograd =
+        plan_block_conv(shape, false, true, false, BlockConvPlan::Products::kFloat16);
+    if (winograd.algorithm == BlockConvPlan::Algorithm::kWinograd) {
+      state->scratch_bytes = (winograd.scratch_floats + 64) * sizeof(float);
+      TRY(state->packed, context.packed(1, "block_conv_winograd_f16" + live.key(),
+                                        f16_winograd_bytes(winograd), [&](std::byte* target) {
+                                          ConvWeights w(context, live);
+                                          pack_f16_winograd(winograd, w.data, target);
+                                        }));
+      state->winograd = winograd;
+      return state;
+    }
+  }
+  state->plan = plan_bf16_conv(shape, parts);
+  const Bf16Conv& plan = state->plan;
   state->scratch_bytes =
       plan.image_bytes + static_cast<size_t>(plan.product.n) * sizeof(float) + 64;
   // Strides decide which taps lie side by side.
@@ -260,6 +277,14 @@ Status run_bf16_convolution(KernelRun& run) {
   const auto& state = run.state<Bf16ConvState>();
   TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
   ConvEpilogue epilogue{.activation = state.activation};
+  if (state.winograd) {
+    if (run.has_input(2)) epilogue.bias = run.data<float>(2);
+    if (run.has_input(3)) epilogue.residual = run.data<float>(3);
+    run_block_conv(*state.winograd, run.data<float>(0),
+                   reinterpret_cast<const float*>(state.packed), y->data<float>(), epilogue,
+                   reinterpret_cast<float*>(run.scratch()));
+    return ok();
+  }
   auto* bias = reinterpret_cast<float*>(run.scratch());
   std::byte* image = run.scratch() + (state.plan.product.n * 4 + 63) / 64 * 64;
   if (run.has_input(2)) {

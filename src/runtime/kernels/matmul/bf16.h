@@ -99,6 +99,8 @@ void bf16_rows_product_alone(const QProduct& product, const Bf16Source& source, 
                              float scale, const Bf16Finish& finish);
 /// The least number of elements, a multiple of `unit`, from `k` on that is cut into whole chunks.
 int64_t bf16_stretch(int64_t k, int64_t unit = 2);
+/// m rows of k numbers by n columns, each row beside a line that keeps them apart in the caches.
+QProduct bf16_plan_rows(int64_t m, int64_t n, int64_t k);
 /// Whether products of m rows go by tiles of AMX, and the rows of a tile.
 bool bf16_use_amx(int64_t m);
 int64_t bf16_tile_rows(int64_t m);

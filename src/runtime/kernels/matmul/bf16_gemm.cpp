@@ -334,8 +334,7 @@ float largest_of(const float* x, int64_t ldx, int64_t m, int64_t k) {
   return largest;
 }
 
-void bf16_gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const std::byte* b,
-               float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+QProduct bf16_plan_rows(int64_t m, int64_t n, int64_t k) {
   QProduct p;
   p.n = n;
   p.run = bf16_stretch(k);
@@ -345,6 +344,12 @@ void bf16_gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, con
   p.add_rows(0, m, bf16_tile_rows(m), [&](int64_t at, int32_t rows) {
     p.runs.push_back({0, rows, at});
   });
+  return p;
+}
+
+void bf16_gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const std::byte* b,
+               float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+  const QProduct p = bf16_plan_rows(m, n, k);
   const RowsToRound from{a, lda, k, p.run};
   const Rows rows{c, ldc, epilogue};
   bf16_rows_product(p, {&RowsToRound::round, &from}, b, read_scale(b + panels_bytes(k, n)),

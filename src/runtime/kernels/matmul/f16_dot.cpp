@@ -71,6 +71,8 @@ TOMBOLO_F16 void dot_rows(const Bf16Dot& t) {
       const int64_t part = std::min(left, kF16Summed - summed);
       for (int64_t i = 0; i < part; ++i, a += 4, b += 128, next += step) {
         _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
+        _mm_prefetch(reinterpret_cast<const char*>(b + 1024), _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(b + 1088), _MM_HINT_T0);
         // A tile that is alone asks for all that it reads.
         if constexpr (kR <= 4) _mm_prefetch(reinterpret_cast<const char*>(next + 64), _MM_HINT_T1);
         const __m512h one = _mm512_loadu_ph(b), two = _mm512_loadu_ph(b + 64);
