@@ -23,6 +23,11 @@ void plan_taps(Bf16Conv& plan) {
   const ConvGeometry& s = plan.shape;
   plan.rows = s.out[1] + (s.extent(1) - 1) / s.stride[1];
   plan.columns = s.out[2] + (s.extent(2) - 1) / s.stride[2];
+  // The padding before a row is that behind the one above it, too.
+  if (s.stride[2] == 1)
+    plan.shared = std::clamp<int64_t>(std::min(plan.columns - s.pad[2] - s.in[2], s.extent(2) - 1),
+                                      0, s.pad[2]);
+  plan.columns -= plan.shared;
   const int64_t pixel = plan.pixel;
   plan.product.offsets.clear();
   for (int64_t i = 0; i < s.kernel[1]; ++i)
@@ -95,6 +100,7 @@ void copy_phases(const Bf16Conv& plan, const float* x, float scale, std::byte* i
       const int64_t x0 = phase.column - s.pad[2];
       std::byte* to = image + task * row_bytes;
       const bool two = plan.parts != Bf16Parts::kRounded;
+      const int64_t behind = task + 1 == rows ? plan.shared : 0;  // which no row follows
       const auto clear = [&](int64_t at, int64_t count) {
         std::memset(to + at * pixel, 0, static_cast<size_t>(count * pixel));
         if (two)
@@ -106,11 +112,11 @@ void copy_phases(const Bf16Conv& plan, const float* x, float scale, std::byte* i
       const int64_t until =
           std::clamp<int64_t>((s.in[2] - x0 + s.stride[2] - 1) / s.stride[2], from, plan.columns);
       if (y < 0 || y >= s.in[1] || from == until) {
-        clear(0, plan.columns);
+        clear(0, plan.columns + behind);
         continue;
       }
       clear(0, from);
-      clear(until, plan.columns - until);
+      clear(until, plan.columns + behind - until);
       const float* line = x + (y * s.in[2] + x0 + from * s.stride[2]) * kBlock;
       for (int64_t c = 0; c < plan.channels; c += kBlock) {
         const float* pixels = line + std::min(c / kBlock, blocks_of(s.in_channels) - 1) * plane;
@@ -186,7 +192,8 @@ float Bf16Pixels::round(const void* argument, int64_t row, int64_t rows, std::by
   if (f16) {
     float largest = 0;
     each_line([&](const float* x, int64_t count, std::byte*) {
-      largest = std::max(largest, largest_of_pixels(x, self.step, count, self.channels, self.plane));
+      largest =
+          std::max(largest, largest_of_pixels(x, self.step, count, self.channels, self.plane));
     });
     scale = f16_scale(largest);
   }

@@ -418,7 +418,8 @@ void multiply_tiles(const Work& w, int64_t count, bool alone) {
   const auto some = [&](int64_t first, int64_t last) {
     if (products == Products::kFloats) return multiply_all(w, first, last, count);
     (products == Products::kDigits ? multiply_digits_winograd : multiply_f16_winograd)(
-        w.plan, reinterpret_cast<const std::byte*>(w.packed), w.v, w.m, w.tiles, first, last, count);
+        w.plan, reinterpret_cast<const std::byte*>(w.packed), w.v, w.m, w.tiles, first, last,
+        count);
   };
   alone ? some(0, pieces) : parallel(pieces, 1, some);
 }

@@ -102,9 +102,9 @@ void multiply_f16_winograd(const BlockConvPlan& plan, const std::byte* packed, c
                           .step = kBlock,
                           .line = 0};
     const TileBlocks to{m + i * n * tiles, plane};
-    bf16_rows_product_alone(p, {&Bf16Pixels::round, &from}, b,
-                            read_scale(b + matrix_bytes(plan) - kScaleBytes),
-                            {&TileBlocks::finish, &to});
+    bf16_rows_product_alone(
+        p, {&Bf16Pixels::round, &from}, b, i + 1 < last ? b + matrix_bytes(plan) : nullptr,
+        read_scale(b + matrix_bytes(plan) - kScaleBytes), {&TileBlocks::finish, &to});
   }
 }
 

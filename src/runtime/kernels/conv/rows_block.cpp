@@ -214,9 +214,9 @@ bool supports_bf16_conv(const KernelQuery& query) {
   const ConvGeometry shape = *block_conv_geometry(query, live);
   // Winograd saves more than dot products of bf16 do, which are twice those of floats, and needs
   // more digits than bf16 has; tiles of AMX are more.
-  return bf16_conv_fits(shape) && (has_amx_bf16() || f16_winograd_fits(shape) ||
-                                   plan_block_conv(shape, false).algorithm !=
-                                       BlockConvPlan::Algorithm::kWinograd);
+  return bf16_conv_fits(shape) &&
+         (has_amx_bf16() || f16_winograd_fits(shape) ||
+          plan_block_conv(shape, false).algorithm != BlockConvPlan::Algorithm::kWinograd);
 }
 
 /// Convolutions of models in halves, as sums of bf16: tiles of AMX leave Winograd behind, too, and

@@ -94,9 +94,9 @@ struct Bf16Source {
 /// `scale` is that of B. Threaded.
 void bf16_rows_product(const QProduct& product, const Bf16Source& source, const std::byte* b,
                        float scale, const Bf16Finish& finish);
-/// The same by the calling thread alone.
+/// The same by the calling thread alone, which needs what lies at `after` next.
 void bf16_rows_product_alone(const QProduct& product, const Bf16Source& source, const std::byte* b,
-                             float scale, const Bf16Finish& finish);
+                             const std::byte* after, float scale, const Bf16Finish& finish);
 /// The least number of elements, a multiple of `unit`, from `k` on that is cut into whole chunks.
 int64_t bf16_stretch(int64_t k, int64_t unit = 2);
 /// m rows of k numbers by n columns, each row beside a line that keeps them apart in the caches.
@@ -164,6 +164,7 @@ struct Bf16Conv {
   int64_t channels = 0;           ///< elements of a pixel
   int64_t pixel = 0;              ///< bytes from one to the next
   int64_t rows = 0, columns = 0;  ///< of a phase
+  int64_t shared = 0;  ///< columns of a row that are the first ones of the next row, padding
   std::vector<Phase> phases;
   bool pointwise = false;  ///< pixels are rounded where they are multiplied, there is no image
   QProduct product;
@@ -171,7 +172,7 @@ struct Bf16Conv {
 
   /// Bytes of the image, or of the first part of it.
   int64_t part_bytes() const {
-    return static_cast<int64_t>(phases.size()) * rows * columns * pixel;
+    return (static_cast<int64_t>(phases.size()) * rows * columns + shared) * pixel;
   }
   /// Of the weights.
   int64_t weight_parts() const { return parts == Bf16Parts::kFloat16 ? 2 : 1; }

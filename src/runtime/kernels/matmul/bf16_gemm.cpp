@@ -187,15 +187,16 @@ size_t tiles_together(const QProduct& p) {
   return static_cast<size_t>(std::max<int64_t>(1, room / (p.tiles.front().count * p.lda)));
 }
 
-/// Tiles [first, last) by all panels, in `room` for their rows and scales.
+/// Tiles [first, last) by all panels, in `room` for their rows and scales. What lies at `after` is
+/// needed next.
 void round_and_multiply(const QProduct& p, const Bf16Source& source, size_t first, size_t last,
-                        const std::byte* b, float scale, std::byte* room, float* scales,
-                        const Bf16Finish& finish) {
+                        const std::byte* b, const std::byte* after, float scale, std::byte* room,
+                        float* scales, const Bf16Finish& finish) {
   round_tiles(p, source, first, last, room, scale, scales);
   const int64_t panels = (p.n + kBf16Panel - 1) / kBf16Panel, bytes = p.run * 2 * kBf16Panel;
   for (int64_t q = 0; q < panels; ++q)
     dot_rows(p, room, first, first, last, b + q * bytes,
-             q + 1 < panels ? b + (q + 1) * bytes : nullptr, q * kBf16Panel,
+             q + 1 < panels ? b + (q + 1) * bytes : after, q * kBf16Panel,
              {.tiles = scales - first}, finish);
 }
 
@@ -214,16 +215,17 @@ struct TileRoom {
 }  // namespace
 
 void bf16_rows_product_alone(const QProduct& p, const Bf16Source& source, const std::byte* b,
-                             float scale, const Bf16Finish& finish) {
+                             const std::byte* after, float scale, const Bf16Finish& finish) {
   const size_t count = p.tiles.size(), together = std::min(count, tiles_together(p));
   const TileRoom room(p, together, 4);
   for (size_t first = 0; first < count; first += together)
-    round_and_multiply(p, source, first, std::min(count, first + together), b, scale, room.rows,
-                       room.scales, finish);
+    round_and_multiply(p, source, first, std::min(count, first + together), b,
+                       first + together < count ? nullptr : after, scale, room.rows, room.scales,
+                       finish);
 }
 
-void bf16_rows_product(const QProduct& p, const Bf16Source& source, const std::byte* b,
-                       float scale, const Bf16Finish& finish) {
+void bf16_rows_product(const QProduct& p, const Bf16Source& source, const std::byte* b, float scale,
+                       const Bf16Finish& finish) {
   const size_t count = p.tiles.size();
   if (count == 0 || p.n <= 0) return;
   const size_t together = std::min(count, tiles_together(p));
@@ -232,13 +234,13 @@ void bf16_rows_product(const QProduct& p, const Bf16Source& source, const std::b
   const int64_t tile = p.tiles.front().count;
   if (!p.amx && (threads == 1 || tasks >= 4 * threads)) {
     const int64_t work = static_cast<int64_t>(together) * tile * p.run * p.n;
-    parallel(static_cast<int64_t>(tasks), std::max<int64_t>(1, 600'000 / std::max<int64_t>(1, work)),
+    parallel(static_cast<int64_t>(tasks),
+             std::max<int64_t>(1, 600'000 / std::max<int64_t>(1, work)),
              [&](int64_t begin, int64_t end) {
                const TileRoom room(p, together, 0);
                for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i)
-                 round_and_multiply(p, source, i * together,
-                                    std::min(count, (i + 1) * together), b, scale, room.rows,
-                                    room.scales, finish);
+                 round_and_multiply(p, source, i * together, std::min(count, (i + 1) * together), b,
+                                    nullptr, scale, room.rows, room.scales, finish);
              });
     return;
   }

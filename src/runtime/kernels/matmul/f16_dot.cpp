@@ -128,8 +128,8 @@ class Largest {
                                   most_[j], size);
   }
   TOMBOLO_INLINE float get() const {
-    return _mm512_reduce_max_ps(_mm512_max_ps(_mm512_max_ps(most_[0], most_[1]),
-                                              _mm512_max_ps(most_[2], most_[3])));
+    return _mm512_reduce_max_ps(
+        _mm512_max_ps(_mm512_max_ps(most_[0], most_[1]), _mm512_max_ps(most_[2], most_[3])));
   }
 
  private:
@@ -166,8 +166,7 @@ TOMBOLO_F16 float largest_of_pixels(const float* x, int64_t x_step, int64_t pixe
     int64_t i = 0;
     for (; i + 4 <= pixels; i += 4)
 #pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j)
-        most.take(j, _mm512_maskz_loadu_ps(some, x + (i + j) * x_step));
+      for (int j = 0; j < 4; ++j) most.take(j, _mm512_maskz_loadu_ps(some, x + (i + j) * x_step));
     for (; i < pixels; ++i) most.take(0, _mm512_maskz_loadu_ps(some, x + i * x_step));
   }
   return most.get();
