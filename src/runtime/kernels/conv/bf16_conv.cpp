@@ -13,14 +13,24 @@
 namespace tombolo {
 namespace {
 
-/// Whether the taps of a row of the kernel lie side by side in the image.
-bool whole_rows(const ConvGeometry& s) {
-  return s.stride[2] == 1 && (s.dilation[2] == 1 || s.kernel[2] == 1);
+/// Whether the taps of a row of the kernel lie side by side in the image: always in one that is
+/// copied from a plain input, which is not split by stride.
+bool whole_rows(const ConvGeometry& s, bool plain) {
+  return plain || (s.stride[2] == 1 && (s.dilation[2] == 1 || s.kernel[2] == 1));
 }
 
 /// The taps, and the phases of the image that they need.
 void plan_taps(Bf16Conv& plan) {
   const ConvGeometry& s = plan.shape;
+  if (plan.plain) {
+    plan.rows = (s.out[1] - 1) * s.stride[1] + s.extent(1);
+    plan.columns = (s.out[2] - 1) * s.stride[2] + s.extent(2);
+    plan.phases = {{0, 0}};
+    plan.product.offsets.clear();
+    for (int64_t i = 0; i < s.kernel[1]; ++i)
+      plan.product.offsets.push_back(i * s.dilation[1] * plan.columns * plan.pixel);
+    return;
+  }
   plan.rows = s.out[1] + (s.extent(1) - 1) / s.stride[1];
   plan.columns = s.out[2] + (s.extent(2) - 1) / s.stride[2];
   // The padding before a row is that behind the one above it, too.
@@ -31,7 +41,7 @@ void plan_taps(Bf16Conv& plan) {
   const int64_t pixel = plan.pixel;
   plan.product.offsets.clear();
   for (int64_t i = 0; i < s.kernel[1]; ++i)
-    for (int64_t j = 0; j < (whole_rows(s) ? 1 : s.kernel[2]); ++j) {
+    for (int64_t j = 0; j < (whole_rows(s, false) ? 1 : s.kernel[2]); ++j) {
       const int64_t y = i * s.dilation[1], x = j * s.dilation[2];
       const int64_t row = y % s.stride[1], column = x % s.stride[2];
       auto& phases = plan.phases;
@@ -68,7 +78,17 @@ void plan_parts(Bf16Conv& plan) {
 void plan_rows(Bf16Conv& plan) {
   const ConvGeometry& s = plan.shape;
   QProduct& p = plan.product;
-  const int64_t width = s.out[2], count = (s.out[1] - 1) * plan.columns + width;
+  const int64_t width = s.out[2];
+  if (plan.plain) {
+    p.amx = bf16_use_amx(width);
+    for (int64_t y = 0; y < s.out[1]; ++y)
+      p.add_rows(y * s.stride[1] * plan.columns * plan.pixel, width, bf16_tile_rows(width),
+                 [&](int64_t at, int32_t rows) {
+                   p.runs.push_back({0, rows, y * width + at});
+                 });
+    return;
+  }
+  const int64_t count = (s.out[1] - 1) * plan.columns + width;
   p.amx = bf16_use_amx(count);
   p.add_rows(0, count, bf16_tile_rows(count), [&](int64_t at, int32_t rows) {
     if (plan.columns == width) {
@@ -86,12 +106,34 @@ void plan_rows(Bf16Conv& plan) {
   });
 }
 
+/// Pixels of blocked channels, `step` floats apart.
+struct BlockedPixels {
+  const float* x;
+  int64_t plane, step, count;
+};
+
+/// `channels` of each pixel and zeros up to `width`, to places `out_step` bytes apart. `rest`:
+/// bytes to what rounding took off, or 0.
+void round_blocks(const BlockedPixels& pixels, int64_t channels, int64_t width, float scale,
+                  std::byte* out, int64_t rest, int64_t out_step) {
+  const auto [x, plane, step, count] = pixels;
+  if (rest == 0 && has_f16_products())
+    return f16_blocks(x, plane, step, count, channels, width, scale, out, out_step);
+  for (int64_t c = 0; c < width; c += kBlock, out += kBlock * 2) {
+    // Behind the last block there is nothing to read.
+    const float* from = x + std::min(c / kBlock, blocks_of(channels) - 1) * plane;
+    const int64_t some = std::clamp<int64_t>(channels - c, 0, kBlock);
+    const int64_t wide = std::min(width - c, kBlock);
+    rest != 0 ? bf16_pixels_and_rest(from, step, count, some, wide, out, out + rest, out_step)
+              : bf16_pixels(from, step, count, some, wide, out, out_step);
+  }
+}
+
 /// Channels of one image, [block][row][column][16], as the phases.
 void copy_phases(const Bf16Conv& plan, const float* x, float scale, std::byte* image) {
   const ConvGeometry& s = plan.shape;
   const int64_t pixel = plan.pixel, row_bytes = plan.columns * pixel;
   const int64_t plane = s.in_plane() * kBlock;
-  const bool f16 = has_f16_products();
   const auto rows = static_cast<int64_t>(plan.phases.size()) * plan.rows;
   parallel(rows, std::max<int64_t>(1, 32768 / row_bytes), [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
@@ -118,19 +160,37 @@ void copy_phases(const Bf16Conv& plan, const float* x, float scale, std::byte* i
       clear(0, from);
       clear(until, plan.columns + behind - until);
       const float* line = x + (y * s.in[2] + x0 + from * s.stride[2]) * kBlock;
-      for (int64_t c = 0; c < plan.channels; c += kBlock) {
-        const float* pixels = line + std::min(c / kBlock, blocks_of(s.in_channels) - 1) * plane;
-        const int64_t step = s.stride[2] * kBlock, count = until - from;
-        const int64_t channels = std::clamp<int64_t>(s.in_channels - c, 0, kBlock);
-        const int64_t wide = std::min(plan.channels - c, kBlock);
-        std::byte* here = to + from * pixel + c * 2;
-        if (two)
-          bf16_pixels_and_rest(pixels, step, count, channels, wide, here, here + plan.part_bytes(),
-                               pixel);
-        else if (f16)
-          f16_pixels(pixels, step, count, channels, wide, scale, here, pixel);
-        else
-          bf16_pixels(pixels, step, count, channels, wide, here, pixel);
+      round_blocks({line, plane, s.stride[2] * kBlock, until - from}, s.in_channels, plan.channels,
+                   scale, to + from * pixel, two ? plan.part_bytes() : 0, pixel);
+    }
+  });
+}
+
+/// Planes of one image, [channel][row][column], as one phase.
+void copy_planes(const Bf16Conv& plan, const float* x, float scale, std::byte* image) {
+  constexpr int64_t kPixels = kBf16Panel;  // that are rounded together
+  const ConvGeometry& s = plan.shape;
+  const int64_t row_bytes = plan.columns * plan.pixel, pairs = plan.channels / 2;
+  parallel(plan.rows, std::max<int64_t>(1, 32768 / row_bytes), [&](int64_t begin, int64_t end) {
+    std::vector<float> floats(static_cast<size_t>(plan.channels * kPixels));
+    std::vector<uint32_t> rounded(static_cast<size_t>(pairs * kPixels));
+    for (int64_t row = begin; row < end; ++row) {
+      std::byte* to = image + row * row_bytes;
+      std::memset(to, 0, static_cast<size_t>(row_bytes));
+      const int64_t y = row - s.pad[1], from = std::max<int64_t>(0, -s.pad[2]);
+      const int64_t until = std::min(s.in[2], plan.columns - s.pad[2]);
+      if (y < 0 || y >= s.in[1]) continue;
+      for (int64_t at = from; at < until; at += kPixels) {
+        const int64_t count = std::min(kPixels, until - at);
+        for (int64_t c = 0; c < s.in_channels; ++c)
+          std::copy_n(x + c * s.in_plane() + y * s.in[2] + at, count, floats.data() + c * kPixels);
+        auto* const words = reinterpret_cast<std::byte*>(rounded.data());
+        has_f16_products() ? f16_pair_rows(floats.data(), plan.channels, scale, words)
+                           : bf16_pair_rows(floats.data(), plan.channels, words);
+        std::byte* pixel = to + (s.pad[2] + at) * plan.pixel;
+        for (int64_t i = 0; i < count; ++i, pixel += plan.pixel)
+          for (int64_t p = 0; p < pairs; ++p)
+            std::memcpy(pixel + p * 4, words + (p * kPixels + i) * 4, 4);
       }
     }
   });
@@ -187,9 +247,8 @@ float Bf16Pixels::round(const void* argument, int64_t row, int64_t rows, std::by
       i += count;
     }
   };
-  const bool f16 = has_f16_products();
   float scale = 1;
-  if (f16) {
+  if (has_f16_products()) {
     float largest = 0;
     each_line([&](const float* x, int64_t count, std::byte*) {
       largest =
@@ -198,30 +257,28 @@ float Bf16Pixels::round(const void* argument, int64_t row, int64_t rows, std::by
     scale = f16_scale(largest);
   }
   each_line([&](const float* x, int64_t count, std::byte* out) {
-    if (f16)
-      return f16_blocks(x, self.plane, self.step, count, self.channels, self.width, scale, out,
-                        row_bytes);
-    for (int64_t c = 0; c < self.width; c += kBlock) {
-      const int64_t channels = std::clamp<int64_t>(self.channels - c, 0, kBlock);
-      const int64_t wide = std::min(self.width - c, kBlock);
-      // Behind the last block there is nothing to read.
-      const float* from = channels > 0 ? x + c / kBlock * self.plane : x;
-      bf16_pixels(from, self.step, count, channels, wide, out + c * 2, row_bytes);
-    }
+    round_blocks({x, self.plane, self.step, count}, self.channels, self.width, scale, out, 0,
+                 row_bytes);
   });
   return scale;
 }
 
-bool bf16_conv_fits(const ConvGeometry& s) {
+bool bf16_conv_fits(const ConvGeometry& s, bool plain) {
+  // Of few channels the taps of a row are summed as one stretch.
+  if (plain)
+    return s.groups == 1 && s.kernel[0] == 1 && s.in[0] == 1 && s.dilation[2] == 1 &&
+           s.in_channels <= kBlock / 2 && s.in_channels * s.kernel[2] >= kBlock / 2 &&
+           s.out_plane() >= 1;
   return s.groups == 1 && s.kernel[0] == 1 && s.in[0] == 1 && s.in_channels >= kBlock / 2 &&
          s.out_plane() >= 1;
 }
 
-Bf16Conv plan_bf16_conv(const ConvGeometry& shape, Bf16Parts parts) {
+Bf16Conv plan_bf16_conv(const ConvGeometry& shape, Bf16Parts parts, bool plain) {
   Bf16Conv plan;
+  plan.plain = plain;
   plan.shape = shape;
   plan.parts = parts;
-  const int64_t taps = whole_rows(shape) ? shape.kernel[2] : 1;
+  const int64_t taps = whole_rows(shape, plain) ? shape.kernel[2] : 1;
   plan.product.run = bf16_stretch(shape.in_channels * taps, 2 * taps);
   plan.channels = plan.product.run / taps;
   plan.pixel = plan.channels * 2;
@@ -230,10 +287,11 @@ Bf16Conv plan_bf16_conv(const ConvGeometry& shape, Bf16Parts parts) {
   plan_taps(plan);
   plan_parts(plan);
   plan.product.n = blocks_of(shape.out_channels) * kBlock;
-  plan.product.lda = plan.pixel;
+  plan.product.lda = plan.pixel * (plain ? shape.stride[2] : 1);
   plan_rows(plan);
-  plan.pointwise = !plan.product.amx && parts == Bf16Parts::kRounded && shape.taps() == 1 &&
-                   shape.pad[1] == 0 && shape.pad[2] == 0 && plan.columns == shape.out[2];
+  plan.pointwise = !plain && !plan.product.amx && parts == Bf16Parts::kRounded &&
+                   shape.taps() == 1 && shape.pad[1] == 0 && shape.pad[2] == 0 &&
+                   plan.columns == shape.out[2];
   const int64_t stretches = plan.product.stretches_of_b();
   const int64_t panels = (plan.product.n + kBf16Panel - 1) / kBf16Panel;
   // With a line for their scale.
@@ -283,7 +341,8 @@ void pack_bf16_conv(const Bf16Conv& plan, const float* w, std::byte* packed) {
 void run_bf16_conv(const Bf16Conv& plan, const float* x, const std::byte* packed, float* y,
                    const ConvEpilogue& epilogue, std::byte* image) {
   const ConvGeometry& s = plan.shape;
-  const int64_t in = blocks_of(s.in_channels) * s.in_plane() * kBlock;
+  const int64_t in =
+      (plan.plain ? s.in_channels : blocks_of(s.in_channels) * kBlock) * s.in_plane();
   const int64_t plane = s.out_plane() * kBlock, out = blocks_of(s.out_channels) * plane;
   const float weights = read_scale(packed + plan.weight_bytes - kScaleBytes);
   const bool flat = s.stride[1] == 1 && s.stride[2] == 1;  // one line
@@ -302,8 +361,11 @@ void run_bf16_conv(const Bf16Conv& plan, const float* x, const std::byte* packed
       bf16_rows_product(plan.product, {&Bf16Pixels::round, &pixels}, packed, weights, finish);
       continue;
     }
-    const float own = has_f16_products() ? f16_scale(largest_of_image(s, x + n * in)) : 1;
-    copy_phases(plan, x + n * in, own, image);
+    float own = 1;
+    if (has_f16_products())
+      own = f16_scale(plan.plain ? largest_of(x + n * in, in, 1, in)
+                                 : largest_of_image(s, x + n * in));
+    (plan.plain ? copy_planes : copy_phases)(plan, x + n * in, own, image);
     bf16_product(plan.product, image, packed, {.all = scale_of_sums(own, weights)}, finish);
   }
 }

@@ -207,15 +207,16 @@ struct Bf16ConvState final : KernelState {
 };
 
 bool supports_bf16_conv(const KernelQuery& query) {
-  if (!query.options.fast_math || !has_bf16_dot() || query.attributes.get_int("plain", 0) != 0 ||
-      plain_output(query) || !supports_block_conv(query))
+  if (!query.options.fast_math || !has_bf16_dot() || plain_output(query) ||
+      !supports_block_conv(query))
     return false;
+  const bool plain = query.attributes.get_int("plain", 0) != 0;
   LiveTaps live;
   const ConvGeometry shape = *block_conv_geometry(query, live);
   // Winograd saves more than dot products of bf16 do, which are twice those of floats, and needs
   // more digits than bf16 has; tiles of AMX are more.
-  return bf16_conv_fits(shape) &&
-         (has_amx_bf16() || f16_winograd_fits(shape) ||
+  return bf16_conv_fits(shape, plain) &&
+         (plain || has_amx_bf16() || f16_winograd_fits(shape) ||
           plan_block_conv(shape, false).algorithm != BlockConvPlan::Algorithm::kWinograd);
 }
 
@@ -229,7 +230,7 @@ bool supports_halves_conv(const KernelQuery& query) {
     return false;
   LiveTaps live;
   const ConvGeometry shape = *block_conv_geometry(query, live);
-  return bf16_conv_fits(shape) && bf16_use_amx(shape.out_plane());
+  return bf16_conv_fits(shape, false) && bf16_use_amx(shape.out_plane());
 }
 
 template <bool kHalves>
@@ -242,7 +243,8 @@ Result<std::unique_ptr<KernelState>> prepare_bf16_conv(const PrepareContext& con
                                                                  : Bf16Parts::kFloat16;
   state->activation = *read_activation(context.attributes);
   state->output = block_dims(shape, shape.out_channels);
-  if (!kHalves && f16_winograd_fits(shape)) {
+  const bool plain = context.attributes.get_int("plain", 0) != 0;
+  if (!kHalves && !plain && f16_winograd_fits(shape)) {
     const BlockConvPlan winograd =
         plan_block_conv(shape, false, true, false, BlockConvPlan::Products::kFloat16);
     if (winograd.algorithm == BlockConvPlan::Algorithm::kWinograd) {
@@ -256,7 +258,7 @@ Result<std::unique_ptr<KernelState>> prepare_bf16_conv(const PrepareContext& con
       return state;
     }
   }
-  state->plan = plan_bf16_conv(shape, parts);
+  state->plan = plan_bf16_conv(shape, parts, plain);
   const Bf16Conv& plan = state->plan;
   state->scratch_bytes =
       plan.image_bytes + static_cast<size_t>(plan.product.n) * sizeof(float) + 64;
@@ -265,7 +267,8 @@ Result<std::unique_ptr<KernelState>> prepare_bf16_conv(const PrepareContext& con
                            : has_f16_products() ? "block_conv_f16_scaled/"
                                                 : "block_conv_bf16_line/") +
                           std::to_string(plan.product.run) + "/" +
-                          std::to_string(plan.product.offsets.size()) + live.key();
+                          std::to_string(plan.product.offsets.size()) + (plain ? "/plain" : "") +
+                          live.key();
   TRY(state->packed, context.packed(1, key, plan.weight_bytes, [&](std::byte* target) {
     ConvWeights w(context, live);
     pack_bf16_conv(plan, w.data, target);

@@ -37,9 +37,7 @@ inline float scale_of_sums(float a, float b) { return 1 / a / b; }
 /// As the functions of bf16 below: x times a scale as float16.
 void round_f16(const float* x, int64_t n, float scale, std::byte* out);
 void f16_pair_rows(const float* rows, int64_t k, float scale, std::byte* out);
-void f16_pixels(const float* x, int64_t x_step, int64_t pixels, int64_t channels, int64_t width,
-                float scale, std::byte* out, int64_t step);
-/// The same of blocks of channels, a plane apart: `channels` of each pixel and zeros up to `width`.
+/// Pixels in blocks of 16 channels, a plane apart: `channels` of each and zeros up to `width`.
 void f16_blocks(const float* x, int64_t plane, int64_t x_step, int64_t pixels, int64_t channels,
                 int64_t width, float scale, std::byte* out, int64_t step);
 /// The largest finite magnitude of them.
@@ -167,6 +165,7 @@ struct Bf16Conv {
   int64_t shared = 0;  ///< columns of a row that are the first ones of the next row, padding
   std::vector<Phase> phases;
   bool pointwise = false;  ///< pixels are rounded where they are multiplied, there is no image
+  bool plain = false;      ///< the input is not blocked: few channels
   QProduct product;
   size_t weight_bytes = 0, image_bytes = 0;
 
@@ -177,8 +176,8 @@ struct Bf16Conv {
   /// Of the weights.
   int64_t weight_parts() const { return parts == Bf16Parts::kFloat16 ? 2 : 1; }
 };
-bool bf16_conv_fits(const ConvGeometry& shape);
-Bf16Conv plan_bf16_conv(const ConvGeometry& shape, Bf16Parts parts);
+bool bf16_conv_fits(const ConvGeometry& shape, bool plain);
+Bf16Conv plan_bf16_conv(const ConvGeometry& shape, Bf16Parts parts, bool plain);
 void pack_bf16_conv(const Bf16Conv& plan, const float* w, std::byte* packed);
 /// The bias fills up the last block of channels.
 void run_bf16_conv(const Bf16Conv& plan, const float* x, const std::byte* packed, float* y,

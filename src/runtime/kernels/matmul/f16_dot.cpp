@@ -192,14 +192,6 @@ TOMBOLO_F16 void f16_pair_rows(const float* rows, int64_t k, float scale, std::b
     }
 }
 
-TOMBOLO_F16 void f16_pixels(const float* x, int64_t x_step, int64_t pixels, int64_t channels,
-                            int64_t width, float scale, std::byte* out, int64_t step) {
-  const __mmask16 some = first_lanes(channels), all = first_lanes(width);
-  const __m512 s = _mm512_set1_ps(scale);
-  for (int64_t i = 0; i < pixels; ++i, x += x_step, out += step)
-    _mm256_mask_storeu_epi16(out, all, narrow(_mm512_maskz_loadu_ps(some, x), s));
-}
-
 TOMBOLO_F16 void f16_blocks(const float* x, int64_t plane, int64_t x_step, int64_t pixels,
                             int64_t channels, int64_t width, float scale, std::byte* out,
                             int64_t step) {
@@ -215,10 +207,15 @@ TOMBOLO_F16 void f16_blocks(const float* x, int64_t plane, int64_t x_step, int64
       _mm512_storeu_si512(to, _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
     }
   }
-  // Behind the last channels there is nothing to read.
-  for (; c < width; c += 16, x += c < channels ? plane : 0)
-    f16_pixels(x, x_step, pixels, std::max<int64_t>(channels - c, 0), width - c, scale, out + c * 2,
-               step);
+  for (; c < width; c += 16) {
+    const __mmask16 some = first_lanes(std::max<int64_t>(channels - c, 0));
+    const __mmask16 all = first_lanes(width - c);
+    std::byte* to = out + c * 2;
+    for (int64_t i = 0; i < pixels; ++i, to += step)
+      _mm256_mask_storeu_epi16(to, all, narrow(_mm512_maskz_loadu_ps(some, x + i * x_step), s));
+    // Behind the last channels there is nothing to read.
+    if (c + 16 < channels) x += plane;
+  }
 }
 
 }  // namespace tombolo
@@ -231,7 +228,6 @@ float largest_finite(const float*, int64_t) { return 0; }
 float largest_of_pixels(const float*, int64_t, int64_t, int64_t, int64_t) { return 0; }
 void round_f16(const float*, int64_t, float, std::byte*) {}
 void f16_pair_rows(const float*, int64_t, float, std::byte*) {}
-void f16_pixels(const float*, int64_t, int64_t, int64_t, int64_t, float, std::byte*, int64_t) {}
 void f16_blocks(const float*, int64_t, int64_t, int64_t, int64_t, int64_t, float, std::byte*,
                 int64_t) {}
 }  // namespace tombolo
