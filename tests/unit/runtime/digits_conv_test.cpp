@@ -112,8 +112,7 @@ struct Problem {
   std::vector<float> by_winograd(bool digits) const {
     BlockConvPlan plan = plan_block_conv(s, false);
     EXPECT_EQ(plan.algorithm, BlockConvPlan::Algorithm::kWinograd);
-    plan.products =
-        digits ? BlockConvPlan::Products::kDigits : BlockConvPlan::Products::kFloats;
+    plan.products = digits ? BlockConvPlan::Products::kDigits : BlockConvPlan::Products::kFloats;
     if (digits) {
       EXPECT_TRUE(digits_winograd_fits(plan));
     }

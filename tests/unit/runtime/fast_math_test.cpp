@@ -131,6 +131,7 @@ class FastMath : public ::testing::Test {
 
   struct Conv {
     int64_t batch, in, out, height, width, kernel_y, kernel_x, stride, dilation, pad;
+    int64_t more = 0;  ///< padding behind a row and below the image
   };
   /// Between two others, so that a region of blocked channels is worth while.
   Bf16Case convolution(const Conv& w) {
@@ -140,8 +141,8 @@ class FastMath : public ::testing::Test {
             "v = Conv <strides = [" + std::to_string(w.stride) + ", " + std::to_string(w.stride) +
                 "], dilations = [" + std::to_string(w.dilation) + ", " +
                 std::to_string(w.dilation) + "], pads = [" + std::to_string(w.pad) + ", " +
-                std::to_string(w.pad) + ", " + std::to_string(w.pad) + ", " +
-                std::to_string(w.pad) + "]> (x, w, b)\n y = Relu (v)",
+                std::to_string(w.pad) + ", " + std::to_string(w.pad + w.more) + ", " +
+                std::to_string(w.pad + w.more) + "]> (x, w, b)\n y = Relu (v)",
             {{"x", tensor(x)}},
             "block_conv_bf16"};
   }
@@ -209,15 +210,38 @@ TEST_F(FastMath, GemmOfWholeNumbers) {
 }
 
 TEST_F(FastMath, ConvolutionsOfWholeNumbers) {
-  constexpr Conv kConvs[] = {{1, 32, 32, 5, 26, 3, 3, 1, 1, 1},  {2, 16, 48, 9, 7, 1, 1, 1, 1, 0},
-                             {1, 24, 40, 13, 10, 3, 3, 2, 1, 1}, {1, 64, 17, 8, 11, 1, 1, 2, 1, 0},
-                             {1, 17, 33, 12, 12, 5, 3, 1, 1, 2}, {2, 20, 16, 15, 9, 3, 5, 1, 2, 2},
-                             {1, 40, 64, 9, 16, 3, 5, 3, 2, 3},  {1, 48, 16, 1, 1, 1, 1, 1, 1, 0},
-                             {1, 16, 16, 4, 4, 4, 4, 1, 1, 0},   {1, 100, 36, 5, 7, 3, 3, 1, 1, 1}};
+  constexpr Conv kConvs[] = {{1, 32, 32, 5, 26, 3, 3, 1, 1, 1},
+                             {2, 16, 48, 9, 7, 1, 1, 1, 1, 0},
+                             {1, 24, 40, 13, 10, 3, 3, 2, 1, 1},
+                             {1, 64, 17, 8, 11, 1, 1, 2, 1, 0},
+                             {1, 17, 33, 12, 12, 5, 3, 1, 1, 2},
+                             {2, 20, 16, 15, 9, 3, 5, 1, 2, 2},
+                             {1, 40, 64, 9, 16, 3, 5, 3, 2, 3},
+                             {1, 48, 16, 1, 1, 1, 1, 1, 1, 0},
+                             {1, 16, 16, 4, 4, 4, 4, 1, 1, 0},
+                             {1, 100, 36, 5, 7, 3, 3, 1, 1, 1},
+                             // Padding that rows share, and that they cannot.
+                             {1, 32, 16, 6, 6, 1, 1, 1, 1, 1},
+                             {2, 20, 16, 5, 7, 3, 5, 1, 1, 2},
+                             {1, 20, 16, 5, 7, 3, 5, 1, 3, 3},
+                             {2, 20, 16, 5, 7, 3, 5, 1, 1, 0, 1},
+                             {2, 20, 16, 5, 7, 3, 5, 1, 1, 2, 1},
+                             {1, 20, 16, 5, 7, 3, 5, 1, 1, 1, -1},
+                             // Pixels that are multiplied where they lie.
+                             {2, 33, 40, 14, 14, 1, 1, 1, 1, 0},
+                             {1, 64, 130, 40, 37, 1, 1, 1, 1, 0},
+                             {1, 300, 64, 13, 9, 1, 1, 2, 1, 0},
+                             {1, 600, 600, 7, 7, 1, 1, 1, 1, 0},
+                             // Inputs that are not blocked.
+                             {2, 3, 64, 23, 30, 7, 7, 2, 1, 3},
+                             {1, 3, 16, 9, 40, 3, 3, 1, 1, 1},
+                             {1, 4, 32, 17, 16, 4, 4, 4, 1, 0},
+                             {1, 1, 20, 12, 35, 5, 9, 1, 1, 2, 1},
+                             {2, 5, 24, 11, 12, 3, 3, 3, 1, 0}};
   for (const Conv& conv : kConvs) expect_exact(convolution(conv));
 }
 
-/// Which saves more than dot products of bf16 do.
+/// Which saves more than dot products of bf16 do, and magnifies errors.
 TEST_F(FastMath, WinogradStaysInFloats) {
   limit_extras(Extras::kDot);
   if (has_f16_products()) GTEST_SKIP() << "float16 has digits enough";
@@ -225,6 +249,46 @@ TEST_F(FastMath, WinogradStaysInFloats) {
     const Bf16Case c = convolution({1, 32, 32, 14, 14, 3, 3, 1, dilation, dilation});
     EXPECT_EQ(run(c, false, true, "block_conv_f32"), run(c, false, false, "block_conv_f32"));
   }
+  limit_extras(Extras::kTiles);
+}
+
+TEST_F(FastMath, WinogradOfFloat16StaysWithinTheRounding) {
+  limit_extras(Extras::kDot);
+  if (!has_f16_products()) GTEST_SKIP() << "no float16 on this machine";
+  whole_ = false;
+  constexpr Conv kConvs[] = {
+      {1, 64, 48, 60, 58, 3, 3, 1, 1, 1},   {2, 40, 64, 14, 15, 3, 3, 1, 2, 2},
+      {1, 256, 250, 14, 14, 3, 3, 1, 1, 1}, {1, 640, 512, 14, 14, 3, 3, 1, 1, 1},
+      {1, 64, 64, 28, 28, 5, 5, 1, 1, 2},   {1, 96, 96, 17, 17, 1, 7, 1, 1, 3}};
+  for (const Conv& w : kConvs)
+    for (const bool residual : {false, true}) {
+      Bf16Case c = convolution(w);
+      if (w.kernel_y == 1) c.nodes.replace(c.nodes.find("pads"), 19, "pads = [0, 3, 0, 3]");
+      const std::vector<int64_t> added = {w.batch, w.out, w.height, w.width};
+      if (residual) {
+        c.parameters += ", " + shape(added) + " r";
+        c.inputs.push_back({"r", tensor(added)});
+        c.nodes = c.nodes.substr(0, c.nodes.find('\n')) + "\n s = Add (v, r)\n y = Relu (s)";
+      }
+      const std::vector<float> want = run(c, true, false, "");
+      std::vector<float> first;
+      for (const int threads : {1, 2, 5}) {
+        set_thread_count(threads);
+        const std::vector<float> got = run(c, false, true, c.kernel);
+        ASSERT_EQ(got.size(), want.size());
+        if (first.empty()) first = got;
+        EXPECT_EQ(got, first) << c.nodes << threads;
+      }
+      double error = 0, size = 0;
+      for (size_t i = 0; i < want.size(); ++i) {
+        error += std::pow(double{first[i]} - double{want[i]}, 2);
+        size += std::pow(double{want[i]}, 2);
+      }
+      const double rms = std::sqrt(error / size);
+      EXPECT_LT(rms, 1e-2) << c.nodes << w.in;
+      EXPECT_GT(rms, 1e-5) << "nothing was rounded";
+      set_thread_count(0);
+    }
   limit_extras(Extras::kTiles);
 }
 

@@ -10,6 +10,9 @@
 namespace tombolo {
 namespace {
 
+/// Products that float16 sums up: what is transformed back magnifies the error of long sums.
+constexpr int64_t kSummed = 64;
+
 /// Bytes of one matrix of weights.
 int64_t matrix_bytes(const BlockConvPlan& plan) {
   return bf16_b_bytes(plan.shape.in_channels, blocks_of(plan.shape.out_channels) * kBlock);
@@ -104,7 +107,7 @@ void multiply_f16_winograd(const BlockConvPlan& plan, const std::byte* packed, c
     const TileBlocks to{m + i * n * tiles, plane};
     bf16_rows_product_alone(
         p, {&Bf16Pixels::round, &from}, b, i + 1 < last ? b + matrix_bytes(plan) : nullptr,
-        read_scale(b + matrix_bytes(plan) - kScaleBytes), {&TileBlocks::finish, &to});
+        read_scale(b + matrix_bytes(plan) - kScaleBytes), kSummed, {&TileBlocks::finish, &to});
   }
 }
 

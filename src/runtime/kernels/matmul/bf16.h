@@ -74,6 +74,7 @@ struct Bf16Finish {
 struct Bf16Scales {
   const float* tiles = nullptr;
   float all = 1;
+  int64_t summed = kF16Summed;  ///< products that float16 sums up
   float of(size_t tile) const { return tiles != nullptr ? tiles[tile] : all; }
 };
 /// C = A B times scales. `run` elements of a stretch are bf16_stretch() of something; A may be read
@@ -92,9 +93,11 @@ struct Bf16Source {
 /// `scale` is that of B. Threaded.
 void bf16_rows_product(const QProduct& product, const Bf16Source& source, const std::byte* b,
                        float scale, const Bf16Finish& finish);
-/// The same by the calling thread alone, which needs what lies at `after` next.
+/// The same by the calling thread alone, which needs what lies at `after` next. Float16 sums up
+/// `summed` products.
 void bf16_rows_product_alone(const QProduct& product, const Bf16Source& source, const std::byte* b,
-                             const std::byte* after, float scale, const Bf16Finish& finish);
+                             const std::byte* after, float scale, int64_t summed,
+                             const Bf16Finish& finish);
 /// The least number of elements, a multiple of `unit`, from `k` on that is cut into whole chunks.
 int64_t bf16_stretch(int64_t k, int64_t unit = 2);
 /// m rows of k numbers by n columns, each row beside a line that keeps them apart in the caches.
@@ -111,8 +114,9 @@ struct Bf16Dot {
   const int64_t* offsets;  ///< of each stretch in `a`, bytes
   int64_t stretches, pairs;
   const std::byte* b;
-  float* sums;      ///< [rows][32]
-  float scale = 1;  ///< of sums of float16
+  float* sums;                  ///< [rows][32]
+  float scale = 1;              ///< of sums of float16
+  int64_t summed = kF16Summed;  ///< products that float16 sums up
   /// What is needed next: a line is asked for with each pair, `next_step` bytes on. Null: B further
   /// on.
   const std::byte* next = nullptr;

@@ -55,6 +55,7 @@ void dot_rows(const QProduct& p, const std::byte* a, size_t held, size_t first, 
   Bf16Dot dot{nullptr, p.lda, p.offsets.data(), stretches, p.run / 2, panel, sums};
   const int64_t pairs = stretches * p.run / 2;
   const int64_t shared = pairs * 4 * kBf16Panel / static_cast<int64_t>(last - first);
+  dot.summed = scales.summed;
   dot.next_step = next != nullptr ? (shared + pairs - 1) / pairs : 0;
   const auto product = has_f16_products() ? &f16_dot : &bf16_dot;
   for (size_t i = first; i < last; ++i) {
@@ -190,14 +191,14 @@ size_t tiles_together(const QProduct& p) {
 /// Tiles [first, last) by all panels, in `room` for their rows and scales. What lies at `after` is
 /// needed next.
 void round_and_multiply(const QProduct& p, const Bf16Source& source, size_t first, size_t last,
-                        const std::byte* b, const std::byte* after, float scale, std::byte* room,
-                        float* scales, const Bf16Finish& finish) {
+                        const std::byte* b, const std::byte* after, float scale, int64_t summed,
+                        std::byte* room, float* scales, const Bf16Finish& finish) {
   round_tiles(p, source, first, last, room, scale, scales);
   const int64_t panels = (p.n + kBf16Panel - 1) / kBf16Panel, bytes = p.run * 2 * kBf16Panel;
   for (int64_t q = 0; q < panels; ++q)
     dot_rows(p, room, first, first, last, b + q * bytes,
              q + 1 < panels ? b + (q + 1) * bytes : after, q * kBf16Panel,
-             {.tiles = scales - first}, finish);
+             {.tiles = scales - first, .summed = summed}, finish);
 }
 
 /// Room for the rows and scales of so many tiles.
@@ -215,13 +216,14 @@ struct TileRoom {
 }  // namespace
 
 void bf16_rows_product_alone(const QProduct& p, const Bf16Source& source, const std::byte* b,
-                             const std::byte* after, float scale, const Bf16Finish& finish) {
+                             const std::byte* after, float scale, int64_t summed,
+                             const Bf16Finish& finish) {
   const size_t count = p.tiles.size(), together = std::min(count, tiles_together(p));
   const TileRoom room(p, together, 4);
   for (size_t first = 0; first < count; first += together)
     round_and_multiply(p, source, first, std::min(count, first + together), b,
-                       first + together < count ? nullptr : after, scale, room.rows, room.scales,
-                       finish);
+                       first + together < count ? nullptr : after, scale, summed, room.rows,
+                       room.scales, finish);
 }
 
 void bf16_rows_product(const QProduct& p, const Bf16Source& source, const std::byte* b, float scale,
@@ -240,7 +242,7 @@ void bf16_rows_product(const QProduct& p, const Bf16Source& source, const std::b
                const TileRoom room(p, together, 0);
                for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i)
                  round_and_multiply(p, source, i * together, std::min(count, (i + 1) * together), b,
-                                    nullptr, scale, room.rows, room.scales, finish);
+                                    nullptr, scale, kF16Summed, room.rows, room.scales, finish);
              });
     return;
   }

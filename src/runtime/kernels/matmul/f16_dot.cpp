@@ -68,7 +68,7 @@ TOMBOLO_F16 void dot_rows(const Bf16Dot& t) {
   for (int64_t s = 0; s < t.stretches; ++s) {
     const std::byte* a = t.a + t.offsets[s];
     for (int64_t left = t.pairs; left > 0;) {
-      const int64_t part = std::min(left, kF16Summed - summed);
+      const int64_t part = std::min(left, t.summed - summed);
       for (int64_t i = 0; i < part; ++i, a += 4, b += 128, next += step) {
         _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
         _mm_prefetch(reinterpret_cast<const char*>(b + 1024), _MM_HINT_T0);
@@ -85,7 +85,7 @@ TOMBOLO_F16 void dot_rows(const Bf16Dot& t) {
       }
       left -= part;
       summed += part;
-      if (summed == kF16Summed) {
+      if (summed == t.summed) {
         flush<kR>(sum, totals, first, scale);
         first = false;
         summed = 0;
