@@ -11,7 +11,7 @@ namespace tombolo {
 namespace {
 
 /// Products that float16 sums up: what is transformed back magnifies the error of long sums.
-constexpr int64_t kSummed = 64;
+constexpr int64_t kSummed = 32;
 
 /// Bytes of one matrix of weights.
 int64_t matrix_bytes(const BlockConvPlan& plan) {

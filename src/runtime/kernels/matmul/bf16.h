@@ -20,7 +20,7 @@ namespace tombolo {
 
 inline constexpr int64_t kBf16Panel = 32;
 
-inline constexpr float kMostF16 = 16;
+inline constexpr float kMostF16 = 8;
 inline constexpr int64_t kF16Summed = 128;
 /// The largest magnitude of n floats, leaving out infinities and NaN.
 float largest_finite(const float* x, int64_t n);

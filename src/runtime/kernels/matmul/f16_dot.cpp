@@ -27,35 +27,39 @@ TOMBOLO_INLINE __m512h broadcast(const std::byte* p) {
   return _mm512_castps_ph(_mm512_set1_ps(bits));
 }
 
-/// Sums of float16, of even and odd k side by side in sixteen columns, as floats.
+/// Half of a vector of float16 as floats.
 template <int kHalf>
-TOMBOLO_INLINE __m512 widen(__m512h sum) {
-  const __m512i bits = _mm512_castph_si512(sum);
+TOMBOLO_INLINE __m512 widen(__m512i bits) {
   return _mm512_cvtxph_ps(_mm256_castsi256_ph(kHalf == 0 ? _mm512_castsi512_si256(bits)
                                                          : _mm512_extracti64x4_epi64(bits, 1)));
 }
 
-/// What float16 has summed up goes to floats: sums of one row lie as [column / 8][column % 8][2].
+/// What float16 has summed up goes to floats: even and odd k together, columns of both vectors of
+/// a row by turns.
 template <int kR>
 TOMBOLO_INLINE void flush(__m512h (&sum)[kR][2], float* totals, bool first, __m512 scale) {
 #pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 2
-    for (int v = 0; v < 2; ++v) {
-      float* to = totals + r * 2 * kBf16Panel + v * 32;
-      const __m512 low = widen<0>(sum[r][v]), high = widen<1>(sum[r][v]);
-      _mm512_store_ps(
-          to, first ? _mm512_mul_ps(low, scale) : _mm512_fmadd_ps(low, scale, _mm512_load_ps(to)));
-      _mm512_store_ps(to + 16, first ? _mm512_mul_ps(high, scale)
-                                     : _mm512_fmadd_ps(high, scale, _mm512_load_ps(to + 16)));
-      sum[r][v] = _mm512_setzero_ph();
-    }
+  for (int r = 0; r < kR; ++r) {
+    float* to = totals + r * kBf16Panel;
+    const __m512i left = _mm512_castph_si512(sum[r][0]), right = _mm512_castph_si512(sum[r][1]);
+    const __m512h low = _mm512_add_ph(sum[r][0], _mm512_castsi512_ph(_mm512_srli_epi32(left, 16)));
+    const __m512h high =
+        _mm512_add_ph(sum[r][1], _mm512_castsi512_ph(_mm512_slli_epi32(right, 16)));
+    const __m512i both =
+        _mm512_mask_blend_epi16(0xAAAAAAAA, _mm512_castph_si512(low), _mm512_castph_si512(high));
+    const __m512 begin = widen<0>(both), end = widen<1>(both);
+    _mm512_store_ps(to, first ? _mm512_mul_ps(begin, scale)
+                              : _mm512_fmadd_ps(begin, scale, _mm512_load_ps(to)));
+    _mm512_store_ps(to + 16, first ? _mm512_mul_ps(end, scale)
+                                   : _mm512_fmadd_ps(end, scale, _mm512_load_ps(to + 16)));
+    sum[r][0] = sum[r][1] = _mm512_setzero_ph();
+  }
 }
 
 template <int kR>
 TOMBOLO_F16 void dot_rows(const Bf16Dot& t) {
   constexpr int64_t kAhead = 4096;
-  alignas(64) float totals[kR * 2 * kBf16Panel];
+  alignas(64) float totals[kR * kBf16Panel];
   const __m512 scale = _mm512_set1_ps(t.scale);
   __m512h sum[kR][2];
 #pragma GCC unroll 16
@@ -93,15 +97,16 @@ TOMBOLO_F16 void dot_rows(const Bf16Dot& t) {
     }
   }
   if (summed > 0 || first) flush<kR>(sum, totals, first, scale);
-  // Even and odd k of a column.
+  // The columns of one vector, then those of the other.
   alignas(64) static constexpr int32_t kEven[16] = {0,  2,  4,  6,  8,  10, 12, 14,
                                                     16, 18, 20, 22, 24, 26, 28, 30};
   const __m512i even = _mm512_load_si512(kEven);
   const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
-  for (int i = 0; i < kR * 2; ++i) {
-    const __m512 low = _mm512_load_ps(totals + i * 32), high = _mm512_load_ps(totals + i * 32 + 16);
-    _mm512_storeu_ps(t.sums + i * 16, _mm512_add_ps(_mm512_permutex2var_ps(low, even, high),
-                                                    _mm512_permutex2var_ps(low, odd, high)));
+  for (int r = 0; r < kR; ++r) {
+    const float* from = totals + r * kBf16Panel;
+    const __m512 begin = _mm512_load_ps(from), end = _mm512_load_ps(from + 16);
+    _mm512_storeu_ps(t.sums + r * kBf16Panel, _mm512_permutex2var_ps(begin, even, end));
+    _mm512_storeu_ps(t.sums + r * kBf16Panel + 16, _mm512_permutex2var_ps(begin, odd, end));
   }
 }
 
