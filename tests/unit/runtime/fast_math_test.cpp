@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "ir/text/parser.h"
 #include "runtime/kernels/isa.h"
+#include "runtime/kernels/matmul/bf16.h"
 #include "runtime/profile.h"
 #include "runtime/session.h"
 
@@ -31,8 +32,10 @@ class FastMath : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!has_bf16_dot()) GTEST_SKIP() << "no bf16 on this machine";
+    let_bf16_pay(true);
   }
   void TearDown() override {
+    let_bf16_pay(false);
     limit_extras(Extras::kTiles);
     set_thread_count(0);
   }

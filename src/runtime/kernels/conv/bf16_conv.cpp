@@ -273,6 +273,12 @@ bool bf16_conv_fits(const ConvGeometry& s, bool plain) {
          s.out_plane() >= 1;
 }
 
+bool bf16_conv_pays(const ConvGeometry& s, bool plain) {
+  const int64_t channels = plain ? round_up(s.in_channels, 2) : s.in_channels;
+  return bf16_pays(
+      {s.out_plane(), s.depth(), s.out_channels, channels * s.in_plane(), channels * s.taps()});
+}
+
 Bf16Conv plan_bf16_conv(const ConvGeometry& shape, Bf16Parts parts, bool plain) {
   Bf16Conv plan;
   plan.plain = plain;

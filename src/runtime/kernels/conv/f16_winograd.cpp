@@ -35,7 +35,8 @@ struct TileBlocks {
 }  // namespace
 
 bool f16_winograd_fits(const ConvGeometry& s) {
-  return has_f16_products() && s.groups == 1 && s.in_channels >= 2 * kBlock;
+  return has_f16_products() && s.groups == 1 &&
+         bf16_pays({1, s.in_channels, s.out_channels, s.in_channels});
 }
 
 size_t f16_winograd_bytes(const BlockConvPlan& plan) {

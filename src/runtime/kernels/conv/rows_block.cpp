@@ -213,11 +213,13 @@ bool supports_bf16_conv(const KernelQuery& query) {
   const bool plain = query.attributes.get_int("plain", 0) != 0;
   LiveTaps live;
   const ConvGeometry shape = *block_conv_geometry(query, live);
+  if (!bf16_conv_fits(shape, plain)) return false;
+  if (has_amx_bf16()) return true;
   // Winograd saves more than dot products of bf16 do, which are twice those of floats, and needs
-  // more digits than bf16 has; tiles of AMX are more.
-  return bf16_conv_fits(shape, plain) &&
-         (plain || has_amx_bf16() || f16_winograd_fits(shape) ||
-          plan_block_conv(shape, false).algorithm != BlockConvPlan::Algorithm::kWinograd);
+  // more digits than bf16 has.
+  if (!plain && plan_block_conv(shape, false).algorithm == BlockConvPlan::Algorithm::kWinograd)
+    return f16_winograd_fits(shape);
+  return bf16_conv_pays(shape, plain);
 }
 
 /// Convolutions of models in halves, as sums of bf16: tiles of AMX leave Winograd behind, too, and

@@ -100,6 +100,17 @@ void bf16_rows_product_alone(const QProduct& product, const Bf16Source& source, 
                              const Bf16Finish& finish);
 /// The least number of elements, a multiple of `unit`, from `k` on that is cut into whole chunks.
 int64_t bf16_stretch(int64_t k, int64_t unit = 2);
+/// m rows of k numbers by n columns.
+struct Bf16Work {
+  int64_t m, k, n;
+  int64_t rounded;        ///< numbers that are rounded in each run
+  int64_t rounded_k = k;  ///< with what fills up rows
+};
+/// Whether they take less time rounded than as floats: panels are wider than vectors of floats, and
+/// numbers have to be rounded and sums to be stored.
+bool bf16_pays(const Bf16Work& work);
+/// For tests: whether that is always so.
+void let_bf16_pay(bool always);
 /// m rows of k numbers by n columns, each row beside a line that keeps them apart in the caches.
 QProduct bf16_plan_rows(int64_t m, int64_t n, int64_t k);
 /// Whether products of m rows go by tiles of AMX, and the rows of a tile.
@@ -181,6 +192,8 @@ struct Bf16Conv {
   int64_t weight_parts() const { return parts == Bf16Parts::kFloat16 ? 2 : 1; }
 };
 bool bf16_conv_fits(const ConvGeometry& shape, bool plain);
+/// Whether it takes less time than one of floats.
+bool bf16_conv_pays(const ConvGeometry& shape, bool plain);
 Bf16Conv plan_bf16_conv(const ConvGeometry& shape, Bf16Parts parts, bool plain);
 void pack_bf16_conv(const Bf16Conv& plan, const float* w, std::byte* packed);
 /// The bias fills up the last block of channels.

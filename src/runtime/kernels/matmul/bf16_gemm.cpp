@@ -13,6 +13,7 @@ namespace tombolo {
 namespace {
 
 constexpr int64_t kFewRows = 8;  ///< for which tiles of 16 rows are mostly empty
+std::atomic<bool> always_pays{false};
 
 void finish_rows(const QProduct& p, const Bf16Finish& finish, const QTileRows& rows,
                  const float* sums, int64_t column) {
@@ -112,6 +113,19 @@ struct Rows {
 };
 
 }  // namespace
+
+void let_bf16_pay(bool always) { always_pays = always; }
+
+bool bf16_pays(const Bf16Work& w) {
+  if (has_amx_bf16() || always_pays) return true;
+  // Cycles, as measured on a processor that multiplies 32 floats in one, or 64 numbers of float16.
+  constexpr double kFloats = 28.8, kRounded = 57.6, kNumber = 0.5, kSum = 0.5;
+  const auto m = static_cast<double>(w.m), k = static_cast<double>(w.k);
+  const auto wide = static_cast<double>(round_up(w.n, kBf16Panel));
+  return m * k * static_cast<double>(round_up(w.n, 16)) / kFloats >
+         m * wide * (static_cast<double>(w.rounded_k) / kRounded + kSum) +
+             static_cast<double>(w.rounded) * kNumber;
+}
 
 bool bf16_use_amx(int64_t m) { return m > kFewRows && has_amx_bf16(); }
 
