@@ -214,7 +214,7 @@ bool supports_bf16_conv(const KernelQuery& query) {
   LiveTaps live;
   const ConvGeometry shape = *block_conv_geometry(query, live);
   if (!bf16_conv_fits(shape, plain)) return false;
-  if (has_amx_bf16()) return true;
+  if (has_amx_bf16() && !plain) return true;
   // Winograd saves more than dot products of bf16 do, which are twice those of floats, and needs
   // more digits than bf16 has.
   if (!plain && plan_block_conv(shape, false).algorithm == BlockConvPlan::Algorithm::kWinograd)

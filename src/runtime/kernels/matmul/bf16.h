@@ -106,7 +106,7 @@ struct Bf16Work {
   int64_t rounded;        ///< numbers that are rounded in each run
   int64_t rounded_k = k;  ///< with what fills up rows
 };
-/// Whether they take less time rounded than as floats: panels are wider than vectors of floats, and
+/// Whether they take less time by dot products of rounded numbers than as floats: panels are wider than vectors of floats, and
 /// numbers have to be rounded and sums to be stored.
 bool bf16_pays(const Bf16Work& work);
 /// For tests: whether that is always so.
@@ -192,7 +192,7 @@ struct Bf16Conv {
   int64_t weight_parts() const { return parts == Bf16Parts::kFloat16 ? 2 : 1; }
 };
 bool bf16_conv_fits(const ConvGeometry& shape, bool plain);
-/// Whether it takes less time than one of floats.
+/// Whether it takes less time by dot products than as floats.
 bool bf16_conv_pays(const ConvGeometry& shape, bool plain);
 Bf16Conv plan_bf16_conv(const ConvGeometry& shape, Bf16Parts parts, bool plain);
 void pack_bf16_conv(const Bf16Conv& plan, const float* w, std::byte* packed);

@@ -117,7 +117,7 @@ struct Rows {
 void let_bf16_pay(bool always) { always_pays = always; }
 
 bool bf16_pays(const Bf16Work& w) {
-  if (has_amx_bf16() || always_pays) return true;
+  if (always_pays) return true;
   // Cycles, as measured on a processor that multiplies 32 floats in one, or 64 numbers of float16.
   constexpr double kFloats = 28.8, kRounded = 57.6, kNumber = 0.5, kSum = 0.5;
   const auto m = static_cast<double>(w.m), k = static_cast<double>(w.k);

@@ -106,7 +106,7 @@ bool supports_bf16(const KernelQuery& query, const MatMulState& s) {
   return query.options.fast_math && has_bf16_dot() && s.k >= 16 && s.n >= 16 &&
          (constant || s.m >= 16) &&
          // To pack a number of B takes twice as long as to round one.
-         bf16_pays({s.m, s.k, s.n, s.m * s.k + (constant ? 0 : 2 * s.k * s.n)});
+         (has_amx_bf16() || bf16_pays({s.m, s.k, s.n, s.m * s.k + (constant ? 0 : 2 * s.k * s.n)}));
 }
 
 template <bool kGemm>
