@@ -106,8 +106,8 @@ struct Bf16Work {
   int64_t rounded;        ///< numbers that are rounded in each run
   int64_t rounded_k = k;  ///< with what fills up rows
 };
-/// Whether they take less time by dot products of rounded numbers than as floats: panels are wider than vectors of floats, and
-/// numbers have to be rounded and sums to be stored.
+/// Whether they take less time by dot products of rounded numbers than as floats: panels are wider
+/// than vectors of floats, and numbers have to be rounded and sums to be stored.
 bool bf16_pays(const Bf16Work& work);
 /// For tests: whether that is always so.
 void let_bf16_pay(bool always);
