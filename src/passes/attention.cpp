@@ -14,6 +14,7 @@
 #include "passes/evaluate.h"
 #include "passes/passes.h"
 #include "passes/reshape_target.h"
+#include "passes/runtime_operators.h"
 
 namespace tombolo::passes {
 namespace {
@@ -401,6 +402,53 @@ class Regrouped {
   SymShape whole_;
 };
 
+/// Whether what is made of scores, element by element or in other shapes, goes into a Softmax.
+bool goes_into_softmax(const Rewriter& rewriter, const Value* scores) {
+  constexpr int kMostSteps = 8;
+  for (int i = 0; i < kMostSteps; ++i) {
+    if (!Rewriter::single_use(scores)) return false;
+    const Node* next = scores->uses()[0].node;
+    if (rewriter.is(next, "Softmax")) return true;
+    bool known = false;
+    for (const Text op : {Text("Add"), Text("Where"), Text("Mul"), Text("Div"), Text("Reshape")})
+      known = known || rewriter.is(next, op);
+    if (!known || next->outputs().size() != 1 || next->output(0) == nullptr) return false;
+    scores = next->output(0);
+  }
+  return false;
+}
+
+/// FusedMatMul of com.microsoft, as ONNX Runtime's optimiser writes scores, spelled out.
+size_t spell_out_scores(Rewriter& rewriter, Node& node) {
+  if (!rewriter.is(&node, "FusedMatMul", kMicrosoft) || node.input(0) == nullptr ||
+      node.input(1) == nullptr || !goes_into_softmax(rewriter, node.output(0)))
+    return 0;
+  const AttributeReader attributes(node);
+  if (attributes.get_int("transBatchA", 0) != 0 || attributes.get_int("transBatchB", 0) != 0)
+    return 0;
+  Value* sides[2] = {node.input(0), node.input(1)};
+  const DType dtype = rewriter.dtype(node.output(0));
+  for (const size_t i : {size_t(0), size_t(1)}) {
+    const auto rank = rewriter.rank(sides[i]);
+    if (!rank || *rank < 2 || rewriter.dtype(sides[i]) != dtype) return 0;
+    if (attributes.get_int(i == 0 ? "transA" : "transB", 0) != 0)
+      sides[i] = untransposed(rewriter, node, sides[i], *rank);
+  }
+  const float alpha = attributes.get_float("alpha", 1);
+  const auto factor = filled(dtype, {}, alpha);
+  if (!factor) return 0;
+  const Text name = node.output(0)->name();
+  Node* made = &rewriter.add(node, "MatMul", {sides[0], sides[1]}, name);
+  rewriter.touch(*made);
+  if (alpha != 1) {
+    Value* scale = rewriter.initializer(node.graph(), *factor, "scale");
+    made = &rewriter.add(node, "Mul", {made->output(0), scale}, name);
+    rewriter.touch(*made);
+  }
+  rewriter.supersede(*node.output(0), *made->output(0));
+  return 1;
+}
+
 size_t to_attention(Rewriter& rewriter, Node& root) {
   if (!rewriter.is(&root, "MatMul") || rewriter.limits.opset_ceiling < 23) return 0;
   auto found = Recogniser(rewriter, root).run();
@@ -554,6 +602,10 @@ Result<size_t> recognise_attention(Rewriter& rewriter) {
   rewriter.for_each([&](Graph& graph) {
     for (Node* node : graph.nodes()) {
       if (node->outputs().size() != 1 || node->output(0) == nullptr) continue;
+      if (const size_t done = spell_out_scores(rewriter, *node); done != 0) {
+        count += done;
+        continue;
+      }
       const size_t found = to_attention(rewriter, *node);
       count += found;
       if (found == 0) count += pack(rewriter, *node);
