@@ -95,6 +95,13 @@ constexpr RewriteRule kActivationRules[] = {
                   " m = Mul (x, half) n = Mul (a, w) y = Mul (m, n) }"},
      .replacement = "r (x, w) => (y) { g = Gelu <approximate = \"tanh\"> (x) y = Mul (g, w) }",
      .condition = is_scaled},
+    // ONNX Runtime's optimiser puts the half into the product behind it, and powers into products.
+    {.name = "gelu-tanh-halved-later",
+     .patterns = {"p (x, w) => (y) <" K ", " C ", " ONE "> { p2 = Mul (x, x) p3 = Mul (p2, x)"
+                  " s = Mul (p3, c) t = Add (x, s) u = Mul (t, k) v = Tanh (u) a = Add (v, one)"
+                  " m = Mul (x, a) y = com.microsoft.FusedMatMul <alpha = 0.5> (m, w) }"},
+     .replacement = "r (x, w) => (y) { g = Gelu <approximate = \"tanh\"> (x) y = MatMul (g, w) }",
+     .condition = is_real},
     {.name = "sigmoid",
      .patterns = {"p (x) => (y) <" ONE "> { n = Neg (x) e = Exp (n) a = Add (e, one)"
                   " y = Div (one, a) }",
