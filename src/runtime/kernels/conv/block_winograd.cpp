@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "runtime/kernels/conv/block.h"
@@ -630,6 +631,16 @@ void winograd_weights(const std::array<int64_t, 2>& kernel, const float* kernels
   using Fn = void(int64_t, int64_t, const float*, int64_t, int64_t, float*, int64_t, int64_t);
   TOMBOLO_TARGET(Fn, weights_f64)
   (kernel[0], kernel[1], kernels, inputs, columns, u, step, matrix_step);
+}
+
+double winograd_growth(const std::array<int64_t, 2>& kernel, int64_t matrix) {
+  const WinogradWeights down(kernel[0]), across(kernel[1]);
+  const auto sum = [](const WinogradWeights& w, int64_t point) {
+    double total = 0;
+    for (int t = 0; t < w.taps; ++t) total += std::abs(w.g[point][t]);
+    return total;
+  };
+  return sum(down, matrix / across.points) * sum(across, matrix % across.points);
 }
 
 void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packed) {

@@ -116,6 +116,8 @@ constexpr int64_t winograd_points(int64_t kernel) { return kernel == 1 ? 1 : ker
 /// of 8: what is too much is written anew by the next input.
 void winograd_weights(const std::array<int64_t, 2>& kernel, const float* kernels, int64_t inputs,
                       int64_t columns, float* u, int64_t step, int64_t matrix_step);
+/// How many times the largest weight those of a matrix may be.
+double winograd_growth(const std::array<int64_t, 2>& kernel, int64_t matrix);
 void run_winograd(const ConvPlan& plan, const float* x, const float* packed, float* y,
                   const ConvEpilogue& epilogue, float* scratch);
 void run_depthwise(const ConvPlan& plan, const float* x, const float* packed, float* y,

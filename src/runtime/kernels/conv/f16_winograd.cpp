@@ -48,41 +48,26 @@ void pack_f16_winograd(const BlockConvPlan& plan, const float* w, std::byte* pac
   const int64_t inputs = s.in_channels, taps = s.taps(), products = winograd_matrices(s);
   const int64_t n = blocks_of(s.out_channels) * kBlock, panels = (n + kBf16Panel - 1) / kBf16Panel;
   const int64_t matrix = inputs * kBf16Panel;
-  // The weights of a panel, transformed.
-  const auto transform = [&](int64_t panel, std::vector<float>& kernels, std::vector<float>& to) {
-    kernels.resize(static_cast<size_t>(taps * matrix));
-    to.resize(static_cast<size_t>(products * matrix));
-    const int64_t first = panel * kBf16Panel;
-    const float* from = w + first * inputs * taps;
-    pack_panel(
-        inputs * taps, kBf16Panel, s.out_channels - first,
-        [&](int64_t o, int64_t i) { return from[o * inputs * taps + i]; }, kernels.data());
-    winograd_weights({s.kernel[1], s.kernel[2]}, kernels.data(), inputs, kBf16Panel, to.data(),
-                     kBf16Panel, matrix);
-  };
-  // Once for their scales and once to pack them: all at once would take much memory.
-  std::vector<float> largest(static_cast<size_t>(panels * products));
-  parallel(panels, 1, [&](int64_t begin, int64_t end) {
-    std::vector<float> kernels, transformed;
-    for (int64_t p = begin; p < end; ++p) {
-      transform(p, kernels, transformed);
-      for (int64_t i = 0; i < products; ++i)
-        largest[static_cast<size_t>(p * products + i)] =
-            largest_finite(transformed.data() + i * matrix, matrix);
-    }
-  });
+  const float largest = largest_finite(w, s.out_channels * inputs * taps);
   std::vector<float> scales;
   for (int64_t i = 0; i < products; ++i) {
-    float most = 0;
-    for (int64_t p = 0; p < panels; ++p)
-      most = std::max(most, largest[static_cast<size_t>(p * products + i)]);
-    scales.push_back(f16_scale(most));
+    // Not by what is there, which would take a transformation of its own: float16 loses no digits
+    // by a scale that is too small by some bits.
+    const double most = largest * winograd_growth({s.kernel[1], s.kernel[2]}, i);
+    scales.push_back(f16_scale(static_cast<float>(most)));
     bf16_pack_scale(scales.back(), inputs, n, packed + i * matrix_bytes(plan));
   }
   parallel(panels, 1, [&](int64_t begin, int64_t end) {
-    std::vector<float> kernels, transformed;
+    std::vector<float> kernels(static_cast<size_t>(taps * matrix));
+    std::vector<float> transformed(static_cast<size_t>(products * matrix));
     for (int64_t p = begin; p < end; ++p) {
-      transform(p, kernels, transformed);
+      const int64_t first = p * kBf16Panel;
+      const float* from = w + first * inputs * taps;
+      pack_panel(
+          inputs * taps, kBf16Panel, s.out_channels - first,
+          [&](int64_t o, int64_t i) { return from[o * inputs * taps + i]; }, kernels.data());
+      winograd_weights({s.kernel[1], s.kernel[2]}, kernels.data(), inputs, kBf16Panel,
+                       transformed.data(), kBf16Panel, matrix);
       for (int64_t i = 0; i < products; ++i)
         bf16_pack(transformed.data() + i * matrix, 0, inputs, inputs, p,
                   scales[static_cast<size_t>(i)], packed + i * matrix_bytes(plan));
