@@ -43,7 +43,12 @@ class Planner {
       for (const auto& [name, count] : missing_)
         list += (list.empty() ? "" : ", ") + name + " (" + std::to_string(count) +
                 (count == 1 ? " node)" : " nodes)");
-      return unsupported("no kernel for " + list);
+      Error error = unsupported("no kernel for " + list);
+      if (list.find("com.microsoft.nchwc.") != std::string::npos)
+        error.help =
+            "ONNX Runtime wrote this for the blocks of channels of one machine: take the model it "
+            "was made of, or save it again with ORT_ENABLE_EXTENDED";
+      return error;
     }
     find_outer(*plan_.main);
     for (auto& [function, body] : plan_.functions) find_outer(*body);

@@ -128,6 +128,12 @@ has "$err" 'its inputs are: x, b'
 expect 2 "run, wrong shape" "$tombolo" run add.onnx --random --input b:4
 expect 4 "run, unknown operator" "$tombolo" run unknown.onnxtxt --random
 has "$err" 'com.example.Frobnicate'
+cat > blocks.onnxtxt <<'T'
+<ir_version: 10, opset_import: ["" : 17, "com.microsoft.nchwc" : 1]>
+g (float[1,16,4,4] x) => (float[1,16,1,1] y) { y = com.microsoft.nchwc.GlobalMaxPool (x) }
+T
+expect 4 "run, blocks of ONNX Runtime's" "$tombolo" run blocks.onnxtxt --random
+has "$err" "ORT_ENABLE_EXTENDED"
 expect 4 "unsupported, JSON" "$tombolo" run unknown.onnxtxt --random --json
 has "$out" '"code":"unsupported"'
 
