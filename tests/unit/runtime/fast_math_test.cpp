@@ -150,6 +150,15 @@ class FastMath : public ::testing::Test {
             "block_conv_bf16"};
   }
 
+  static double relative_rms(const std::vector<float>& got, const std::vector<float>& want) {
+    double error = 0, size = 0;
+    for (size_t i = 0; i < want.size(); ++i) {
+      error += std::pow(double{got[i]} - double{want[i]}, 2);
+      size += std::pow(double{want[i]}, 2);
+    }
+    return std::sqrt(error / size);
+  }
+
   bool whole_ = true;
 
  private:
@@ -282,12 +291,7 @@ TEST_F(FastMath, WinogradOfFloat16StaysWithinTheRounding) {
         if (first.empty()) first = got;
         EXPECT_EQ(got, first) << c.nodes << threads;
       }
-      double error = 0, size = 0;
-      for (size_t i = 0; i < want.size(); ++i) {
-        error += std::pow(double{first[i]} - double{want[i]}, 2);
-        size += std::pow(double{want[i]}, 2);
-      }
-      const double rms = std::sqrt(error / size);
+      const double rms = relative_rms(first, want);
       EXPECT_LT(rms, 1e-2) << c.nodes << w.in;
       EXPECT_GT(rms, 1e-5) << "nothing was rounded";
       set_thread_count(0);
@@ -426,12 +430,7 @@ TEST_F(FastMath, AnyRangeOfNumbers) {
         const std::vector<float> want = run(c, true, false, ""),
                                  got = run(c, false, true, c.kernel);
         ASSERT_EQ(got.size(), want.size());
-        double error = 0, size = 0;
-        for (size_t i = 0; i < want.size(); ++i) {
-          error += std::pow(double{got[i]} - double{want[i]}, 2);
-          size += std::pow(double{want[i]}, 2);
-        }
-        EXPECT_LT(std::sqrt(error / size), 4e-3) << left << " " << right;
+        EXPECT_LT(relative_rms(got, want), 4e-3) << left << " " << right;
       }
 }
 

@@ -264,13 +264,11 @@ float Bf16Pixels::round(const void* argument, int64_t row, int64_t rows, std::by
 }
 
 bool bf16_conv_fits(const ConvGeometry& s, bool plain) {
-  // Of few channels the taps of a row are summed as one stretch.
-  if (plain)
-    return s.groups == 1 && s.kernel[0] == 1 && s.in[0] == 1 && s.dilation[2] == 1 &&
-           s.in_channels <= kBlock / 2 && s.in_channels * s.kernel[2] >= kBlock / 2 &&
-           s.out_plane() >= 1;
-  return s.groups == 1 && s.kernel[0] == 1 && s.in[0] == 1 && s.in_channels >= kBlock / 2 &&
-         s.out_plane() >= 1;
+  if (s.groups != 1 || s.kernel[0] != 1 || s.in[0] != 1 || s.out_plane() < 1) return false;
+  constexpr int64_t kFewest = kBlock / 2;  // that repay a stretch
+  if (!plain) return s.in_channels >= kFewest;
+  // Of few channels the taps of a row are one.
+  return s.dilation[2] == 1 && s.in_channels <= kFewest && s.in_channels * s.kernel[2] >= kFewest;
 }
 
 bool bf16_conv_pays(const ConvGeometry& s, bool plain) {

@@ -220,6 +220,11 @@ void pack_panel(int64_t inputs, int64_t columns, int64_t outputs, const Weight& 
     for (int64_t c = 0; c < columns; ++c) *out++ = c < outputs ? w(c, i) : 0.0f;
 }
 
+/// Winograd's weights of `columns` output channels from `first` on, whole vectors, of
+/// w[output][input][tap]: u[matrix][input][column]. `room` holds their kernels.
+void transform_panel(const ConvGeometry& shape, const float* w, int64_t first, int64_t columns,
+                     float* room, float* u);
+
 /// Pools over blocked channels; shape.groups is the number of channels.
 struct BlockPool {
   ConvGeometry shape;

@@ -633,6 +633,16 @@ void winograd_weights(const std::array<int64_t, 2>& kernel, const float* kernels
   (kernel[0], kernel[1], kernels, inputs, columns, u, step, matrix_step);
 }
 
+void transform_panel(const ConvGeometry& s, const float* w, int64_t first, int64_t columns,
+                     float* room, float* u) {
+  const int64_t inputs = s.in_channels, taps = s.taps();
+  const float* from = w + first * inputs * taps;
+  pack_panel(
+      inputs * taps, columns, s.out_channels - first,
+      [&](int64_t o, int64_t i) { return from[o * inputs * taps + i]; }, room);
+  winograd_weights({s.kernel[1], s.kernel[2]}, room, inputs, columns, u, columns, inputs * columns);
+}
+
 double winograd_growth(const std::array<int64_t, 2>& kernel, int64_t matrix) {
   const WinogradWeights down(kernel[0]), across(kernel[1]);
   const auto sum = [](const WinogradWeights& w, int64_t point) {

@@ -1,11 +1,13 @@
 #pragma once
 
-// The constant kernel of a convolution as it is packed: floats, without positions that only ever
-// see padding.
+// What kernels of Conv (X, W, B, Z; activation) read beside X: the constant W as it is packed,
+// floats without positions that only ever see padding, and what is added to sums.
 
 #include <vector>
 
+#include "runtime/kernels/conv/conv.h"
 #include "runtime/kernels/conv/geometry.h"
+#include "runtime/kernels/kernel.h"
 #include "runtime/kernels/weights.h"
 
 namespace tombolo {
@@ -27,5 +29,12 @@ struct ConvWeights {
   Tensor copy_;
   std::vector<float> room_, live_;
 };
+
+inline ConvEpilogue read_epilogue(KernelRun& run, const Activation& activation) {
+  ConvEpilogue epilogue{.activation = activation};
+  if (run.has_input(2)) epilogue.bias = run.data<float>(2);
+  if (run.has_input(3)) epilogue.residual = run.data<float>(3);
+  return epilogue;
+}
 
 }  // namespace tombolo

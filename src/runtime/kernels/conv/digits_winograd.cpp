@@ -50,12 +50,7 @@ bool pack_digits_winograd(const BlockConvPlan& plan, const float* w, std::byte* 
     std::vector<float> transformed(static_cast<size_t>(products * matrix));
     for (int64_t panel = begin; panel < end; ++panel) {
       const int64_t first = panel * kDigitsWidth;
-      const float* from = w + first * inputs * taps;
-      pack_panel(
-          inputs * taps, kDigitsWidth, s.out_channels - first,
-          [&](int64_t o, int64_t i) { return from[o * inputs * taps + i]; }, kernels.data());
-      winograd_weights({s.kernel[1], s.kernel[2]}, kernels.data(), inputs, kDigitsWidth,
-                       transformed.data(), kDigitsWidth, matrix);
+      transform_panel(s, w, first, kDigitsWidth, kernels.data(), transformed.data());
       for (int64_t i = 0; i < products && held.load(std::memory_order_relaxed); ++i) {
         const float* const rows = transformed.data() + i * matrix;
         std::byte* const to = packed + i * panels.bytes();

@@ -61,13 +61,7 @@ void pack_f16_winograd(const BlockConvPlan& plan, const float* w, std::byte* pac
     std::vector<float> kernels(static_cast<size_t>(taps * matrix));
     std::vector<float> transformed(static_cast<size_t>(products * matrix));
     for (int64_t p = begin; p < end; ++p) {
-      const int64_t first = p * kBf16Panel;
-      const float* from = w + first * inputs * taps;
-      pack_panel(
-          inputs * taps, kBf16Panel, s.out_channels - first,
-          [&](int64_t o, int64_t i) { return from[o * inputs * taps + i]; }, kernels.data());
-      winograd_weights({s.kernel[1], s.kernel[2]}, kernels.data(), inputs, kBf16Panel,
-                       transformed.data(), kBf16Panel, matrix);
+      transform_panel(s, w, p * kBf16Panel, kBf16Panel, kernels.data(), transformed.data());
       for (int64_t i = 0; i < products; ++i)
         bf16_pack(transformed.data() + i * matrix, 0, inputs, inputs, p,
                   scales[static_cast<size_t>(i)], packed + i * matrix_bytes(plan));

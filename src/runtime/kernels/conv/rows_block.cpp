@@ -185,9 +185,7 @@ Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& co
 Status run_block_convolution(KernelRun& run) {
   const auto& state = run.state<BlockConvState>();
   TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
-  ConvEpilogue epilogue{.activation = state.activation};
-  if (run.has_input(2)) epilogue.bias = run.data<float>(2);
-  if (run.has_input(3)) epilogue.residual = run.data<float>(3);
+  const ConvEpilogue epilogue = read_epilogue(run, state.activation);
   if (state.digits)
     run_digits_conv(*state.digits, run.data<float>(0),
                     reinterpret_cast<const std::byte*>(state.packed), y->data<float>(), epilogue,
@@ -281,10 +279,8 @@ Result<std::unique_ptr<KernelState>> prepare_bf16_conv(const PrepareContext& con
 Status run_bf16_convolution(KernelRun& run) {
   const auto& state = run.state<Bf16ConvState>();
   TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
-  ConvEpilogue epilogue{.activation = state.activation};
+  ConvEpilogue epilogue = read_epilogue(run, state.activation);
   if (state.winograd) {
-    if (run.has_input(2)) epilogue.bias = run.data<float>(2);
-    if (run.has_input(3)) epilogue.residual = run.data<float>(3);
     run_block_conv(*state.winograd, run.data<float>(0),
                    reinterpret_cast<const float*>(state.packed), y->data<float>(), epilogue,
                    reinterpret_cast<float*>(run.scratch()));
@@ -292,13 +288,12 @@ Status run_bf16_convolution(KernelRun& run) {
   }
   auto* bias = reinterpret_cast<float*>(run.scratch());
   std::byte* image = run.scratch() + (state.plan.product.n * 4 + 63) / 64 * 64;
-  if (run.has_input(2)) {
+  if (epilogue.bias != nullptr) {
     const int64_t channels = state.plan.shape.out_channels;
-    std::copy_n(run.data<float>(2), channels, bias);
+    std::copy_n(epilogue.bias, channels, bias);
     std::fill(bias + channels, bias + state.plan.product.n, 0.0f);
     epilogue.bias = bias;
   }
-  if (run.has_input(3)) epilogue.residual = run.data<float>(3);
   run_bf16_conv(state.plan, run.data<float>(0), state.packed, y->data<float>(), epilogue, image);
   return ok();
 }

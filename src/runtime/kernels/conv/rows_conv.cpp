@@ -77,9 +77,7 @@ Status run_conv(KernelRun& run) {
     pack_convolution(state.plan, run.data<float>(1), target);
     packed = target;
   }
-  ConvEpilogue epilogue{.activation = state.activation};
-  if (run.has_input(2)) epilogue.bias = run.data<float>(2);
-  if (run.has_input(3)) epilogue.residual = run.data<float>(3);
+  const ConvEpilogue epilogue = read_epilogue(run, state.activation);
   run_convolution(state.plan, run.data<float>(0), packed, y->data<float>(), epilogue, scratch);
   return ok();
 }

@@ -202,30 +202,36 @@ size_t tiles_together(const QProduct& p) {
   return static_cast<size_t>(std::max<int64_t>(1, room / (p.tiles.front().count * p.lda)));
 }
 
-/// Tiles [first, last) by all panels, in `room` for their rows and scales. What lies at `after` is
-/// needed next.
-void round_and_multiply(const QProduct& p, const Bf16Source& source, size_t first, size_t last,
-                        const std::byte* b, const std::byte* after, float scale, int64_t summed,
-                        std::byte* room, float* scales, const Bf16Finish& finish) {
-  round_tiles(p, source, first, last, room, scale, scales);
-  const int64_t panels = (p.n + kBf16Panel - 1) / kBf16Panel, bytes = p.run * 2 * kBf16Panel;
-  for (int64_t q = 0; q < panels; ++q)
-    dot_rows(p, room, first, first, last, b + q * bytes,
-             q + 1 < panels ? b + (q + 1) * bytes : after, q * kBf16Panel,
-             {.tiles = scales - first, .summed = summed}, finish);
-}
-
-/// Room for the rows and scales of so many tiles.
+/// Room of the calling thread for the rows and scales of so many tiles.
 struct TileRoom {
   std::byte* rows;
   float* scales;
-  TileRoom(const QProduct& p, size_t tiles, int slot) {
+  TileRoom(const QProduct& p, size_t tiles) {
     const int64_t bytes = static_cast<int64_t>(tiles) * p.tiles.front().count * p.lda;
     rows = reinterpret_cast<std::byte*>(
-        thread_floats(slot, static_cast<size_t>(bytes + 4096) / sizeof(float) + tiles));
+        thread_floats(0, static_cast<size_t>(bytes + 4096) / sizeof(float) + tiles));
     scales = reinterpret_cast<float*>(rows + round_up(bytes + 2048, 64));
   }
 };
+
+/// Blocks [begin, end) of `together` tiles by all panels. What lies at `after` is needed after the
+/// last tile.
+void multiply_blocks(const QProduct& p, const Bf16Source& source, size_t together, size_t begin,
+                     size_t end, const std::byte* b, const std::byte* after, float scale,
+                     int64_t summed, const Bf16Finish& finish) {
+  const TileRoom room(p, together);
+  const size_t count = p.tiles.size();
+  const int64_t panels = (p.n + kBf16Panel - 1) / kBf16Panel, bytes = p.run * 2 * kBf16Panel;
+  for (size_t block = begin; block < end; ++block) {
+    const size_t first = block * together, last = std::min(count, first + together);
+    round_tiles(p, source, first, last, room.rows, scale, room.scales);
+    const std::byte* behind = last < count ? nullptr : after;
+    for (int64_t q = 0; q < panels; ++q)
+      dot_rows(p, room.rows, first, first, last, b + q * bytes,
+               q + 1 < panels ? b + (q + 1) * bytes : behind, q * kBf16Panel,
+               {.tiles = room.scales - first, .summed = summed}, finish);
+  }
+}
 
 }  // namespace
 
@@ -233,11 +239,8 @@ void bf16_rows_product_alone(const QProduct& p, const Bf16Source& source, const 
                              const std::byte* after, float scale, int64_t summed,
                              const Bf16Finish& finish) {
   const size_t count = p.tiles.size(), together = std::min(count, tiles_together(p));
-  const TileRoom room(p, together, 4);
-  for (size_t first = 0; first < count; first += together)
-    round_and_multiply(p, source, first, std::min(count, first + together), b,
-                       first + together < count ? nullptr : after, scale, summed, room.rows,
-                       room.scales, finish);
+  multiply_blocks(p, source, together, 0, (count + together - 1) / together, b, after, scale,
+                  summed, finish);
 }
 
 void bf16_rows_product(const QProduct& p, const Bf16Source& source, const std::byte* b, float scale,
@@ -245,22 +248,20 @@ void bf16_rows_product(const QProduct& p, const Bf16Source& source, const std::b
   const size_t count = p.tiles.size();
   if (count == 0 || p.n <= 0) return;
   const size_t together = std::min(count, tiles_together(p));
-  const size_t tasks = (count + together - 1) / together;
+  const size_t blocks = (count + together - 1) / together;
   const auto threads = static_cast<size_t>(thread_count());
   const int64_t tile = p.tiles.front().count;
-  if (!p.amx && (threads == 1 || tasks >= 4 * threads)) {
+  if (!p.amx && (threads == 1 || blocks >= 4 * threads)) {
     const int64_t work = static_cast<int64_t>(together) * tile * p.run * p.n;
-    parallel(static_cast<int64_t>(tasks),
+    parallel(static_cast<int64_t>(blocks),
              std::max<int64_t>(1, 600'000 / std::max<int64_t>(1, work)),
              [&](int64_t begin, int64_t end) {
-               const TileRoom room(p, together, 0);
-               for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i)
-                 round_and_multiply(p, source, i * together, std::min(count, (i + 1) * together), b,
-                                    nullptr, scale, kF16Summed, room.rows, room.scales, finish);
+               multiply_blocks(p, source, together, static_cast<size_t>(begin),
+                               static_cast<size_t>(end), b, nullptr, scale, kF16Summed, finish);
              });
     return;
   }
-  const TileRoom room(p, count, 0);
+  const TileRoom room(p, count);
   parallel(static_cast<int64_t>(count), std::max<int64_t>(1, 16384 / (tile * p.run)),
            [&](int64_t begin, int64_t end) {
              round_tiles(p, source, static_cast<size_t>(begin), static_cast<size_t>(end),
