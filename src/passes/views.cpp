@@ -124,20 +124,41 @@ std::optional<Tensor> constant_behind(const Rewriter& rewriter, const Value* val
   return tensor->reshaped(dims);
 }
 
+/// What `node` works on row by row of the last axis, beside parameters of one axis; null where it
+/// is no such node.
+Value* row_source(const Rewriter& rewriter, const Node& node) {
+  const bool norm =
+      rewriter.is(&node, "LayerNormalization") || rewriter.is(&node, "RMSNormalization");
+  const bool row = norm || rewriter.is(&node, "Softmax") || rewriter.is(&node, "LogSoftmax") ||
+                   rewriter.is(&node, "Hardmax") || rewriter.is(&node, "LpNormalization");
+  if (!row || node.outputs().size() != 1 || node.input(0) == nullptr) return nullptr;
+  const auto rank = rewriter.rank(node.input(0));
+  const int64_t axis = AttributeReader(node).get_int("axis", -1);
+  if (!rank || *rank == 0 || (axis != -1 && axis != static_cast<int64_t>(*rank) - 1))
+    return nullptr;
+  for (size_t i = 1; i < node.inputs().size(); ++i)
+    if (node.input(i) != nullptr && rewriter.rank(node.input(i)).value_or(2) > 1) return nullptr;
+  return node.input(0);
+}
+
 /// `link`, which works on `before` element by element, on `now` instead; `before` is a view of
 /// shape `to` of what has shape `from`.
 Node& link_behind(Rewriter& rewriter, Node& at, const Node& link, const Value* before, Value* now,
                   const SymShape& from, const SymShape& to) {
   std::vector<Value*> inputs(link.inputs().begin(), link.inputs().end());
+  const bool by_row = row_source(rewriter, link) != nullptr;
   for (Value*& input : inputs) {
     if (input == before)
       input = now;
+    else if (by_row)
+      continue;
     else if (input != nullptr && rewriter.rank(input) != 0u)
       input = rewriter.initializer(at.graph(), *constant_behind(rewriter, input, from, to),
                                    input->name());
   }
   Node& made = rewriter.add(at, link.op_type(), inputs, link.output(0)->name());
   copy_attributes(link, made);
+  if (by_row) made.set_int("axis", -1);
   rewriter.touch(made);
   return made;
 }
@@ -145,6 +166,7 @@ Node& link_behind(Rewriter& rewriter, Node& at, const Node& link, const Value* b
 /// Every constant of `link` has a place behind the view.
 bool constants_fit(const Rewriter& rewriter, const Node& link, const SymShape& from,
                    const SymShape& to) {
+  if (row_source(rewriter, link) != nullptr) return true;
   for (const Value* input : link.inputs())
     if (input != nullptr && rewriter.is_constant(input) &&
         !constant_behind(rewriter, input, from, to))
@@ -152,14 +174,20 @@ bool constants_fit(const Rewriter& rewriter, const Node& link, const SymShape& f
   return true;
 }
 
-/// What is done element by element between two views that undo each other is done without them.
+/// What is done element by element, or row by row where the rows stay, between two views that undo
+/// each other is done without them.
 size_t undo_views(Rewriter& rewriter, Graph& graph, Node& node) {
   Value* output = node.output(0);
   std::vector<Node*> chain;  // the last one first
   Value* at = node.input(0);
+  bool rows = false;
   while (chain.size() < 16 && Rewriter::single_use(at) && at->producer() != nullptr &&
          &at->producer()->graph() == &graph) {
     Value* source = element_source(rewriter, *at->producer());
+    if (source == nullptr) {
+      source = row_source(rewriter, *at->producer());
+      rows |= source != nullptr;
+    }
     if (source == nullptr) break;
     chain.push_back(at->producer());
     at = source;
@@ -169,6 +197,7 @@ size_t undo_views(Rewriter& rewriter, Graph& graph, Node& node) {
   if (root == nullptr || !rewriter.same_shape(root, output)) return 0;
   if (rewriter.shape(root) == nullptr || rewriter.shape(at) == nullptr) return 0;
   const SymShape from = *rewriter.shape(root), to = *rewriter.shape(at);
+  if (rows && (from.empty() || to.empty() || !from.back().equals(to.back()))) return 0;
   // Any of the constants may have no place there: nothing is made before all are known.
   for (const Node* link : chain)
     if (!constants_fit(rewriter, *link, from, to)) return 0;
@@ -331,6 +360,16 @@ size_t raise_dimensions(Rewriter& rewriter, Node& node) {
   const SymShape run(shape->begin() + first, shape->begin() + last);
   Value* best = node.input(0);
   auto start = static_cast<size_t>(first);
+  // The graph's inputs first: that is where the layers of a network ask the same.
+  if (best->producer() != nullptr && &best->producer()->graph() == &node.graph())
+    for (Value* input : node.graph().inputs()) {
+      const SymShape* given = rewriter.shape(input);
+      const auto found = given != nullptr && !input->is_initializer() ? find_run(*given, run, start)
+                                                                      : std::nullopt;
+      if (!found) continue;
+      become_shape(rewriter, node, input, *found, run.size());
+      return 1;
+    }
   for (int step = 0; step < 64 && best->producer() != nullptr; ++step) {
     const Node* maker = best->producer();
     if (&maker->graph() != &node.graph()) break;

@@ -21,6 +21,8 @@ enum class RankRule : uint8_t {
   kSqueeze,
   kUnsqueeze,
   kReshape,
+  kExpand,  ///< as many as the target has, or of input 0
+  kFilled,  ///< ConstantOfShape: as many as input 0 lists
   kGather,
   kMatMul,
   kOneHot,
@@ -36,19 +38,38 @@ struct RankRow {
 // Sorted by name.
 constexpr RankRow kRankRows[] = {
     {"Abs", RankRule::kSame},
+    {"Acos", RankRule::kSame},
+    {"Acosh", RankRule::kSame},
     {"Add", RankRule::kBroadcast},
     {"And", RankRule::kBroadcast},
     {"ArgMax", RankRule::kArg},
     {"ArgMin", RankRule::kArg},
+    {"Asin", RankRule::kSame},
+    {"Asinh", RankRule::kSame},
+    {"Atan", RankRule::kSame},
+    {"Atanh", RankRule::kSame},
     {"AveragePool", RankRule::kSame},
     {"BatchNormalization", RankRule::kSame},
+    {"Bernoulli", RankRule::kSame},
+    {"BitShift", RankRule::kBroadcast},
+    {"BitwiseAnd", RankRule::kBroadcast},
+    {"BitwiseNot", RankRule::kSame},
+    {"BitwiseOr", RankRule::kBroadcast},
+    {"BitwiseXor", RankRule::kBroadcast},
     {"Cast", RankRule::kSame},
+    {"CastLike", RankRule::kSame},
     {"Ceil", RankRule::kSame},
+    {"Celu", RankRule::kSame},
     {"Clip", RankRule::kSame},
     {"Concat", RankRule::kSame},
     {"Constant", RankRule::kConstant},
+    {"ConstantOfShape", RankRule::kFilled},
     {"Conv", RankRule::kSame},
+    {"ConvInteger", RankRule::kSame},
     {"ConvTranspose", RankRule::kSame},
+    {"Cos", RankRule::kSame},
+    {"Cosh", RankRule::kSame},
+    {"CumSum", RankRule::kSame},
     {"DepthToSpace", RankRule::kSame},
     {"DequantizeLinear", RankRule::kSame},
     {"Div", RankRule::kBroadcast},
@@ -57,42 +78,64 @@ constexpr RankRow kRankRows[] = {
     {"Equal", RankRule::kBroadcast},
     {"Erf", RankRule::kSame},
     {"Exp", RankRule::kSame},
+    {"Expand", RankRule::kExpand},
+    {"EyeLike", RankRule::kSame},
     {"Flatten", RankRule::kTwo},
     {"Floor", RankRule::kSame},
     {"GRU", RankRule::kRecurrent},
     {"Gather", RankRule::kGather},
+    {"GatherElements", RankRule::kSame},
+    {"Gelu", RankRule::kSame},
     {"Gemm", RankRule::kTwo},
     {"GlobalAveragePool", RankRule::kSame},
     {"GlobalLpPool", RankRule::kSame},
     {"GlobalMaxPool", RankRule::kSame},
     {"Greater", RankRule::kBroadcast},
+    {"GreaterOrEqual", RankRule::kBroadcast},
+    {"GroupNormalization", RankRule::kSame},
     {"HardSigmoid", RankRule::kSame},
+    {"HardSwish", RankRule::kSame},
     {"Hardmax", RankRule::kSame},
     {"Identity", RankRule::kSame},
     {"InstanceNormalization", RankRule::kSame},
+    {"IsInf", RankRule::kSame},
+    {"IsNaN", RankRule::kSame},
     {"LRN", RankRule::kSame},
     {"LSTM", RankRule::kRecurrent},
+    {"LayerNormalization", RankRule::kSame},
     {"LeakyRelu", RankRule::kSame},
     {"Less", RankRule::kBroadcast},
+    {"LessOrEqual", RankRule::kBroadcast},
     {"Log", RankRule::kSame},
     {"LogSoftmax", RankRule::kSame},
     {"LpNormalization", RankRule::kSame},
     {"LpPool", RankRule::kSame},
     {"MatMul", RankRule::kMatMul},
+    {"MatMulInteger", RankRule::kMatMul},
     {"Max", RankRule::kBroadcast},
     {"MaxPool", RankRule::kSame},
     {"Mean", RankRule::kBroadcast},
+    {"MeanVarianceNormalization", RankRule::kSame},
     {"Min", RankRule::kBroadcast},
+    {"Mish", RankRule::kSame},
+    {"Mod", RankRule::kBroadcast},
     {"Mul", RankRule::kBroadcast},
     {"Neg", RankRule::kSame},
+    {"NonMaxSuppression", RankRule::kTwo},
+    {"NonZero", RankRule::kTwo},
     {"Not", RankRule::kSame},
     {"OneHot", RankRule::kOneHot},
     {"Or", RankRule::kBroadcast},
     {"PRelu", RankRule::kSame},
     {"Pad", RankRule::kSame},
     {"Pow", RankRule::kBroadcast},
+    {"QLinearConv", RankRule::kSame},
     {"QuantizeLinear", RankRule::kSame},
+    {"RMSNormalization", RankRule::kSame},
     {"RNN", RankRule::kRecurrent},
+    {"RandomNormalLike", RankRule::kSame},
+    {"RandomUniformLike", RankRule::kSame},
+    {"Range", RankRule::kOne},
     {"Reciprocal", RankRule::kSame},
     {"ReduceL1", RankRule::kReduce},
     {"ReduceL2", RankRule::kReduce},
@@ -107,11 +150,18 @@ constexpr RankRow kRankRows[] = {
     {"Relu", RankRule::kSame},
     {"Reshape", RankRule::kReshape},
     {"Resize", RankRule::kSame},
+    {"ReverseSequence", RankRule::kSame},
+    {"Round", RankRule::kSame},
     {"Scatter", RankRule::kSame},
+    {"ScatterElements", RankRule::kSame},
+    {"ScatterND", RankRule::kSame},
     {"Selu", RankRule::kSame},
     {"Shape", RankRule::kOne},
+    {"Shrink", RankRule::kSame},
     {"Sigmoid", RankRule::kSame},
     {"Sign", RankRule::kSame},
+    {"Sin", RankRule::kSame},
+    {"Sinh", RankRule::kSame},
     {"Size", RankRule::kZero},
     {"Slice", RankRule::kSame},
     {"Softmax", RankRule::kSame},
@@ -123,11 +173,14 @@ constexpr RankRow kRankRows[] = {
     {"Squeeze", RankRule::kSqueeze},
     {"Sub", RankRule::kBroadcast},
     {"Sum", RankRule::kBroadcast},
+    {"Swish", RankRule::kSame},
+    {"Tan", RankRule::kSame},
     {"Tanh", RankRule::kSame},
     {"ThresholdedRelu", RankRule::kSame},
     {"Tile", RankRule::kSame},
     {"TopK", RankRule::kSame},
     {"Transpose", RankRule::kSame},
+    {"Trilu", RankRule::kSame},
     {"Unsqueeze", RankRule::kUnsqueeze},
     {"Upsample", RankRule::kSame},
     {"Where", RankRule::kBroadcast},
@@ -150,13 +203,11 @@ const Constant* constant_of(const Value* value) {
   return attribute != nullptr ? attribute->tensor() : nullptr;
 }
 
-/// Number of entries of the list that `node` takes as attribute `name` or as input `index`.
-std::optional<size_t> list_length(const Node& node, Text name, size_t index) {
-  if (const Attribute* attribute = node.attribute(name);
-      attribute != nullptr && !attribute->is_reference())
-    return attribute->ints().size();
-  const Value* value = node.input(index);
-  if (value == nullptr) return std::nullopt;
+/// Number of entries of a list: of a constant, a declared one, or one that is put together of
+/// sizes, as exporters write the target of Reshape.
+std::optional<size_t> length_of(const FactTable& table, const Value* value, int depth = 0) {
+  constexpr int kMaxDepth = 8;
+  if (value == nullptr || depth > kMaxDepth) return std::nullopt;
   if (const Constant* constant = constant_of(value))
     return constant->dims.size() == 1 && constant->dims[0] >= 0
                ? std::optional<size_t>(static_cast<size_t>(constant->dims[0]))
@@ -165,7 +216,34 @@ std::optional<size_t> list_length(const Node& node, Text name, size_t index) {
   if (type != nullptr && type->has_shape && type->dims.size() == 1 &&
       type->dims[0].kind == Dim::Kind::kValue && type->dims[0].value >= 0)
     return static_cast<size_t>(type->dims[0].value);
-  return std::nullopt;
+  const Node* node = value->producer();
+  if (node == nullptr || !canonical_domain(node->domain()).empty() || node->input(0) == nullptr)
+    return std::nullopt;
+  const auto rank = table.facts(*node->input(0)).rank;
+  const std::string_view op = node->op_type();
+  if (op == "Cast" || op == "Identity")
+    return rank == 1u ? length_of(table, node->input(0), depth + 1) : std::nullopt;
+  if (op == "Shape")
+    return node->attribute("start") == nullptr && node->attribute("end") == nullptr ? rank
+                                                                                    : std::nullopt;
+  if (op == "Unsqueeze") return rank == 0u ? std::optional<size_t>(1) : std::nullopt;
+  if (op != "Concat") return std::nullopt;
+  size_t total = 0;
+  for (const Value* input : node->inputs()) {
+    const auto part = length_of(table, input, depth + 1);
+    if (!part) return std::nullopt;
+    total += *part;
+  }
+  return total;
+}
+
+/// Number of entries of the list that `node` takes as attribute `name` or as input `index`.
+std::optional<size_t> list_length(const FactTable& table, const Node& node, Text name,
+                                  size_t index) {
+  if (const Attribute* attribute = node.attribute(name);
+      attribute != nullptr && !attribute->is_reference())
+    return attribute->ints().size();
+  return length_of(table, node.input(index));
 }
 
 bool keeps_dims(const Node& node) {
@@ -224,7 +302,7 @@ std::optional<size_t> output_rank(const FactTable& table, const Node& node, Rank
       return output == 0 ? 4 : 3;
     case RankRule::kReduce: {
       if (keeps_dims(node)) return first;
-      const std::optional<size_t> axes = list_length(node, "axes", 1);
+      const std::optional<size_t> axes = list_length(table, node, "axes", 1);
       if (!first || (!axes && node.input(1) != nullptr)) return std::nullopt;
       return axes && *axes != 0 ? *first - std::min(*first, *axes) : 0;
     }
@@ -232,17 +310,24 @@ std::optional<size_t> output_rank(const FactTable& table, const Node& node, Rank
       if (!first || keeps_dims(node)) return first;
       return *first - std::min<size_t>(*first, 1);
     case RankRule::kSqueeze: {
-      const std::optional<size_t> axes = list_length(node, "axes", 1);
+      const std::optional<size_t> axes = list_length(table, node, "axes", 1);
       if (!first || !axes || *axes > *first) return std::nullopt;
       return *first - *axes;
     }
     case RankRule::kUnsqueeze: {
-      const std::optional<size_t> axes = list_length(node, "axes", 1);
+      const std::optional<size_t> axes = list_length(table, node, "axes", 1);
       if (!first || !axes) return std::nullopt;
       return *first + *axes;
     }
     case RankRule::kReshape:
-      return list_length(node, "shape", 1);
+      return list_length(table, node, "shape", 1);
+    case RankRule::kExpand: {
+      const std::optional<size_t> target = length_of(table, node.input(1));
+      if (!first || !target) return std::nullopt;
+      return std::max(*first, *target);
+    }
+    case RankRule::kFilled:
+      return length_of(table, node.input(0));
     case RankRule::kGather:
       if (!first || !of(1) || *first == 0) return std::nullopt;
       return *first + *of(1) - 1;
