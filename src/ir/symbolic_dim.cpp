@@ -759,6 +759,11 @@ std::optional<int64_t> SymDim::upper_bound() const {
   return range.high == kInfinity ? std::nullopt : std::optional(range.high);
 }
 
+int SymDim::size() const {
+  if (is_unknown()) return kMaxSize + 1;
+  return is_value() ? 0 : size_of(expression_->poly);
+}
+
 size_t SymDim::hash() const {
   if (is_unknown()) return 0x9e3779b9;
   return is_value() ? mix(1, static_cast<size_t>(value_)) : hash_of(expression_->poly);

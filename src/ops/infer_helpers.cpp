@@ -75,8 +75,7 @@ Result<SymDim> unify_dims(const InferContext& context, const SymDim& a, const Sy
                           const char* what) {
   if (a.is_value() && b.is_value() && a.value() != b.value())
     return context.error(std::string(what) + ": " + a.to_string() + " against " + b.to_string());
-  if (a.is_value() || b.is_unknown()) return a;
-  return b.is_value() || a.is_unknown() ? b : a;
+  return b.size() < a.size() ? b : a;
 }
 
 Status expect_rank(const InferContext& context, size_t input, size_t rank) {
@@ -246,6 +245,7 @@ SymDim slice_length(const SymDim& size, const SymDim& start, const SymDim& end, 
   const auto absolute = [&size](const SymDim& index) -> SymDim {
     if (index.is_value()) return index.value() < 0 ? index + size : index;
     if (non_negative(index)) return index;
+    if (min(size, SymDim(0) - index).equals(size)) return 0;  // counts from the end, all of it
     const auto high = index.upper_bound();
     return high && *high < 0 ? index + size : SymDim();
   };
