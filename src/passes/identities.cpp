@@ -1,5 +1,6 @@
 // Nodes that give what they are given.
 
+#include <algorithm>
 #include <cmath>
 
 #include "passes/passes.h"
@@ -17,9 +18,19 @@ bool keeps_shape(const Rewriter& rewriter, const Value* constant, const Value* o
   return other_rank && *other_rank >= *rank;
 }
 
-/// Every element of a constant, whatever its shape, where they are all the same.
+/// Every element of a value, whatever its shape, where they are all the same constant.
 std::optional<double> uniform(const Rewriter& rewriter, const Value* value) {
   if (const auto one = rewriter.scalar(value)) return one;
+  if (const Node* expand = rewriter.producer(value, "Expand"))
+    return rewriter.scalar(expand->input(0));
+  if (const Node* fill = rewriter.producer(value, "ConstantOfShape")) {
+    const Constant* number = AttributeReader(*fill).get_tensor("value");
+    if (number == nullptr) return 0;
+    const auto tensor = number->value(fill->graph().storage_ptr());
+    if (!tensor || tensor->size() != 1 || tensor->is_string() || is_complex(tensor->dtype()))
+      return std::nullopt;
+    return tensor->get_double(0);
+  }
   const auto dims = rewriter.is_constant(value) ? rewriter.dims(value) : std::nullopt;
   if (!dims || element_count(*dims) < 1 || element_count(*dims) > (1 << 16)) return std::nullopt;
   const Tensor* tensor = rewriter.constant(value);
@@ -43,7 +54,7 @@ Value* neutral_operand(Rewriter& rewriter, const Node& node) {
     if (side == 0 && (sub || div || pow)) break;
     Value* other = node.input(1 - side);
     const Value* constant = node.input(side);
-    if (other == nullptr || constant == nullptr || !rewriter.is_constant(constant)) continue;
+    if (other == nullptr || constant == nullptr) continue;
     const auto number = uniform(rewriter, constant);
     if (!number) continue;
     bool neutral = false;
@@ -189,6 +200,40 @@ Value* kept(Rewriter& rewriter, Node& node) {
   return nullptr;
 }
 
+/// Operators whose inputs all broadcast to one another.
+constexpr Text kBroadcasting[] = {"Add",       "And",         "BitwiseAnd",
+                                  "BitwiseOr", "BitwiseXor",  "Div",
+                                  "Equal",     "Greater",     "GreaterOrEqual",
+                                  "Less",      "LessOrEqual", "Max",
+                                  "Mean",      "Min",         "Mod",
+                                  "Mul",       "Or",          "Pow",
+                                  "Sub",       "Sum",         "Where",
+                                  "Xor"};
+
+/// What an Expand spreads to the shape that the node gives anyhow, as another input has it, the
+/// node takes as it is.
+size_t skip_expands(Rewriter& rewriter, Node& node) {
+  bool any = false;
+  for (const Value* input : node.inputs()) any |= rewriter.producer(input, "Expand") != nullptr;
+  if (!any || node.outputs().size() != 1 ||
+      std::none_of(std::begin(kBroadcasting), std::end(kBroadcasting),
+                   [&](Text op) { return rewriter.is(&node, op); }))
+    return 0;
+  size_t skipped = 0;
+  for (size_t i = 0; i < node.inputs().size(); ++i) {
+    const Node* expand = rewriter.producer(node.input(i), "Expand");
+    if (expand == nullptr || expand->input(0) == nullptr) continue;
+    bool spread = false;
+    for (size_t j = 0; j < node.inputs().size() && !spread; ++j)
+      spread = j != i && rewriter.same_shape(node.input(j), node.output(0));
+    if (!spread) continue;
+    node.set_input(i, expand->input(0));
+    rewriter.touch(node);
+    ++skipped;
+  }
+  return skipped;
+}
+
 }  // namespace
 
 Result<size_t> remove_identities(Rewriter& rewriter) {
@@ -196,6 +241,7 @@ Result<size_t> remove_identities(Rewriter& rewriter) {
   size_t count = 0;
   rewriter.for_each([&](Graph& graph) {
     for (Node* node : graph.nodes()) {
+      count += skip_expands(rewriter, *node);
       Value* from = kept(rewriter, *node);
       if (from == nullptr) continue;
       Value& output = *node->output(0);
