@@ -488,9 +488,7 @@ Result<bool> pad_into_conv(Rewriter& rewriter, Node& node) {
   const bool conv = rewriter.is(&node, "Conv");
   if (!conv && !rewriter.is(&node, "AveragePool")) return false;
   const AttributeReader attributes(node);
-  if (!conv &&
-      (attributes.get_int("count_include_pad", 0) == 0 || attributes.get_int("ceil_mode", 0) != 0))
-    return false;
+  if (!conv && attributes.get_int("ceil_mode", 0) != 0) return false;
   const Text automatic = attributes.get_string("auto_pad", "NOTSET");
   if (automatic != "NOTSET" && automatic != "VALID") return false;
   Node* const turn = rewriter.producer(node.input(0), "Transpose");
@@ -557,6 +555,12 @@ Result<bool> pad_into_conv(Rewriter& rewriter, Node& node) {
     if (kernel.size() != spatial) return false;
     for (size_t i = 0; i < spatial; ++i)
       if (pads[i] >= kernel[i] || pads[i + spatial] >= kernel[i]) return false;
+    // The zeros of the Pad count, those of the node's own pads only where it says so.
+    const bool own_pads =
+        automatic != "VALID" &&
+        std::any_of(own.begin(), own.end(), [](int64_t amount) { return amount != 0; });
+    if (own_pads && attributes.get_int("count_include_pad", 0) == 0) return false;
+    node.set_int("count_include_pad", 1);
   }
   node.remove_attribute("auto_pad");
   node.set_ints("pads", pads);
