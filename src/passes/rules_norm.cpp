@@ -269,7 +269,31 @@ bool late_scale(Match& match) {
   return dims && bind_parameter(match, "w", "scale", *dims);
 }
 
+/// d = x - mean(x) over the axes that are normalised: two LayerNormalizations of one input share
+/// it.
+bool centred(Match& match) {
+  const Rewriter& rewriter = match.rewriter;
+  const Node* sub = rewriter.producer(match.value("d"), "Sub");
+  const Node* mean = sub != nullptr ? rewriter.producer(sub->input(1), "ReduceMean") : nullptr;
+  if (mean == nullptr || mean->input(0) == nullptr || mean->input(0) != sub->input(0) ||
+      mean->input(1) == nullptr || AttributeReader(*mean).get_int("keepdims", 1) == 0 ||
+      !is_single_or_less(match.dtype("d")))
+    return false;
+  match.bind("x", sub->input(0));
+  match.bind("axes", mean->input(1));
+  const auto axis = trailing_axis(match, {"axes"});
+  const auto rank = static_cast<int64_t>(rewriter.rank(sub->input(0)).value_or(0));
+  const int64_t own = match.get_int("axis", -1);
+  return axis && *axis == (own < 0 ? own + rank : own);
+}
+
 constexpr RewriteRule kLate[] = {
+    {.name = "layer-norm-centred",
+     .patterns = {"p (d, scale) => (y) { y = RMSNormalization <axis = @axis,"
+                  " epsilon = @epsilon> (d, scale) }"},
+     .replacement = "r (x, scale) => (y) { y = LayerNormalization <axis = @axis,"
+                    " epsilon = @epsilon> (x, scale) }",
+     .condition = centred},
     {.name = "layer-norm-late-scale",
      .patterns = {"p (x, old, w) => (y) { n = LayerNormalization <axis = @axis,"
                   " epsilon = @epsilon> (x, old) y = Mul (n, w) }"},
