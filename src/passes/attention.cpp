@@ -57,6 +57,7 @@ class Recogniser {
       take(*turn);
     }
     size_t uses = 1;
+    Value* dropped = nullptr;  // keys whose weights are no more
     Node* guard = inner(weights, "Where", 1);
     if (guard != nullptr) {
       if (!is_zero(guard->input(1))) return std::nullopt;
@@ -68,7 +69,7 @@ class Recogniser {
         uses = 2;
       } else {
         shared_ = scores_of_blind_rows(guard->input(0));
-        if (shared_ == nullptr) return std::nullopt;
+        if (shared_ == nullptr) dropped = guard->input(0);  // as DeBERTa drops what it has hidden
       }
       found_.guarded = true;
     }
@@ -79,7 +80,7 @@ class Recogniser {
     if (axis != -1 && axis != static_cast<int64_t>(*rank) - 1) return std::nullopt;
     take(*softmax);
     Value* scores = softmax->input(0);
-    if (Value* inside = without_windows(scores)) {
+    if (Value* inside = dropped == nullptr ? without_windows(scores) : nullptr) {
       // What is added to every window (a bias for relative positions) joins it.
       Node* add = inner(inside, "Add", 1);
       if (add == nullptr) return product(inside) ? std::optional(found_) : std::nullopt;
@@ -97,18 +98,36 @@ class Recogniser {
       return std::nullopt;
     }
     if (!masked(scores)) return std::nullopt;
+    if (dropped != nullptr) {
+      AttentionMask& mask = found_.mask;
+      if (mask.hidden != dropped || !mask.when) return std::nullopt;
+      mask.low = -std::numeric_limits<double>::infinity();  // rows without a key are zeros then
+    }
     return found_;
   }
 
  private:
   /// The producer of `value`, an `op` in the root's graph, read `uses` times and by nobody else.
   Node* inner(const Value* value, Text op, size_t uses) const {
-    Node* node = value != nullptr ? value->producer() : nullptr;
     if (value == shared_) ++uses;  // the guard reads it too
-    if (!rewriter_.is(node, op) || &node->graph() != &found_.root->graph() ||
-        value->uses().size() != uses || value->output_uses() != 0)
+    return value != nullptr && value->uses().size() == uses ? producer(value, op) : nullptr;
+  }
+
+  /// Likewise read once, and by any Shape, which finds the same size before the scale.
+  Node* scale_of(const Value* value, Text op) const {
+    const auto measures = [&](const Use& use) { return rewriter_.is(use.node, "Shape"); };
+    if (value == nullptr ||
+        std::count_if(value->uses().begin(), value->uses().end(), measures) + 1 !=
+            static_cast<std::ptrdiff_t>(value->uses().size()))
       return nullptr;
-    return node;
+    return producer(value, op);
+  }
+
+  Node* producer(const Value* value, Text op) const {
+    Node* node = value->producer();
+    const bool fits = rewriter_.is(node, op) && &node->graph() == &found_.root->graph() &&
+                      value->output_uses() == 0;
+    return fits ? node : nullptr;
   }
 
   /// Windows of an image are a batch, and which keys a window sees is added where the batch is
@@ -213,7 +232,7 @@ class Recogniser {
   /// value = other * constant (or / constant): gives other, and the factor.
   Value* scaled(Value* value, double& factor) {
     for (const bool divide : {false, true}) {
-      Node* node = inner(value, divide ? "Div" : "Mul", 1);
+      Node* node = scale_of(value, divide ? "Div" : "Mul");
       if (node == nullptr) continue;
       for (const size_t side : {size_t(1), size_t(0)}) {
         if (divide && side == 0) break;
@@ -233,6 +252,20 @@ class Recogniser {
   bool masked(Value* scores) {
     constexpr double kLow = -1e9;
     AttentionMask& mask = found_.mask;
+    // As OPT keeps what it adds from becoming infinite.
+    if (Node* max = inner(scores, "Max", 1); max != nullptr && max->inputs().size() == 2) {
+      constexpr double kScoresVanish = -1e12;
+      for (const size_t side : {size_t(1), size_t(0)}) {
+        const auto floor = rewriter_.scalar(max->input(side));
+        if (!floor || !(*floor <= kScoresVanish) || !std::isfinite(*floor) || mask.any() ||
+            mask.floor)
+          continue;
+        take(*max);
+        mask.floor = *floor;
+        return masked(max->input(1 - side));
+      }
+      return false;
+    }
     if (Node* add = inner(scores, "Add", 1)) {
       for (const size_t side : {size_t(0), size_t(1)}) {
         const Found saved = found_;
@@ -243,7 +276,7 @@ class Recogniser {
       }
       return false;
     }
-    if (Node* where = mask.hidden == nullptr ? inner(scores, "Where", 1) : nullptr) {
+    if (Node* where = mask.hidden == nullptr && !mask.floor ? inner(scores, "Where", 1) : nullptr) {
       for (const size_t side : {size_t(1), size_t(2)}) {
         const auto low = rewriter_.scalar(where->input(side));
         if (where->input(0) == nullptr || !low || !(*low <= kLow)) continue;

@@ -161,6 +161,7 @@ std::vector<Value*> parts_of(const AttentionMask& mask) {
 
 /// Rows without a key give what the nodes give.
 bool blind_rows_agree(const Rewriter& rewriter, const AttentionMask& mask, DType dtype) {
+  if (mask.floor) return true;
   double least = 0;
   bool rows_of_constant = false;
   for (const Value* part : parts_of(mask)) {
@@ -240,6 +241,52 @@ Value* sum_of(Rewriter& rewriter, Node& before, const std::vector<Value*>& parts
     sum = both.output(0);
   }
   return sum;
+}
+
+/// A look at all of a mask of that shape is cheap beside what Attention saves.
+bool is_small(const SymShape& shape) {
+  const size_t rank = shape.size();
+  return rank < 3 || is_one(shape[rank - 3]) || is_one(shape[rank - 2]);
+}
+
+/// What is added to the scores, the parts of a sum apart.
+struct MaskParts {
+  std::vector<Value*> all;
+  size_t hides = 0;  ///< the one that may be -infinity in a whole row
+};
+
+/// A small part for the keys beside others that cannot make a number infinite, as T5 adds a bias
+/// for the distance; a part may be a sum that all layers share.
+std::optional<MaskParts> one_part_hides(const Rewriter& rewriter, const AttentionMask& mask,
+                                        DType dtype) {
+  constexpr size_t kMaxParts = 8;
+  // Beside the lowest number of the type this much is rounded away.
+  const double lost = dtype == DType::kFloat32 ? 1e30 : dtype == DType::kFloat64 ? 1e290 : -1;
+  if (mask.hidden != nullptr || lost < 0) return std::nullopt;
+  MaskParts parts{mask.outside};
+  std::optional<size_t> hides;
+  for (size_t i = 0; i < parts.all.size();) {
+    Value* part = parts.all[i];
+    if (const auto bounds = bounds_of(rewriter, part)) {
+      if (bounds->low < -lost || bounds->high > lost) return std::nullopt;
+      ++i;
+      continue;
+    }
+    if (const Node* sum = rewriter.is(part->producer(), "Add") && parts.all.size() < kMaxParts
+                              ? part->producer()
+                              : nullptr;
+        sum != nullptr && sum->input(0) != nullptr && sum->input(1) != nullptr) {
+      parts.all[i] = sum->input(0);
+      parts.all.insert(parts.all.begin() + static_cast<std::ptrdiff_t>(i) + 1, sum->input(1));
+      continue;
+    }
+    const SymShape* shape = rewriter.shape(part);
+    if (hides || shape == nullptr || !is_small(*shape)) return std::nullopt;
+    hides = i++;
+  }
+  if (!hides) return std::nullopt;
+  parts.hides = *hides;
+  return parts;
 }
 
 /// NaN in rows that are -infinity throughout.
@@ -343,10 +390,8 @@ MaskFit fit_of_mask(const Rewriter& rewriter, const AttentionMask& mask, DType d
       mask.low > kScoresVanish && !shows_a_key(rewriter, mask))
     return MaskFit::kNot;
   if (blind_rows || blind_rows_agree(rewriter, mask, dtype)) return MaskFit::kAsItIs;
-  // A look at all of the mask must be cheap beside what it saves.
-  const size_t rank = shape->size();
-  const bool small = rank < 3 || is_one((*shape)[rank - 3]) || is_one((*shape)[rank - 2]);
-  return small ? MaskFit::kMarked : MaskFit::kNot;
+  if (is_small(*shape)) return MaskFit::kMarked;
+  return one_part_hides(rewriter, mask, dtype) ? MaskFit::kPartMarked : MaskFit::kNot;
 }
 
 Result<Value*> make_mask(Rewriter& rewriter, Node& before, const AttentionMask& mask, Value* q,
@@ -356,8 +401,19 @@ Result<Value*> make_mask(Rewriter& rewriter, Node& before, const AttentionMask& 
   const bool raises = std::all_of(mask.outside.begin(), mask.outside.end(), [&](const Value* part) {
     return bounds_of(rewriter, part).has_value();
   });
-  Value* made = sum_of(rewriter, before, mask.outside);
-  if (made != nullptr) {
+  std::vector<Value*> outside = mask.outside;
+  if (fit == MaskFit::kPartMarked) {
+    if (auto parts = one_part_hides(rewriter, mask, dtype)) {
+      TRY(parts->all[parts->hides], without_blind_rows(rewriter, before, parts->all[parts->hides]));
+      outside = std::move(parts->all);
+    }
+  }
+  Value* made = sum_of(rewriter, before, outside);
+  if (made != nullptr && mask.floor) {
+    const double level = std::max(*mask.floor, kAboveLowest * lowest(dtype));
+    TRY(Value * floor, number(rewriter, before, dtype, level, "low"));
+    made = rewriter.add(before, "Max", {made, floor}, "mask").output(0);
+  } else if (made != nullptr) {
     TRY(made, above_lowest(rewriter, before, made));
   }
   if (mask.hidden != nullptr) {

@@ -150,12 +150,20 @@ Value* cache(Rewriter& rewriter, Node& before, Value* value, Value* x) {
   return rewriter.add(before, "Expand", {sliced, shape}, "cache").output(0);
 }
 
+/// A table cut to so many rows: shorter, the nodes fail.
+bool is_cut_to_rows(const SymDim& rows, const SymDim& wanted) {
+  const auto table = rows.upper_bound();
+  return table && *table >= 2 && rows.equals(min(wanted, SymDim(*table)));
+}
+
 /// cos and sin broadcast over the heads, and perhaps over the batch.
 bool cache_fits(const Rewriter& rewriter, const Value* value, const SymShape& x) {
   const SymShape* shape = rewriter.shape(value);
   if (shape == nullptr || shape->size() < 2 || shape->size() > 4) return false;
   const size_t rank = shape->size();
-  if (!(*shape)[rank - 1].equals(x[3]) || !(*shape)[rank - 2].equals(x[2])) return false;
+  const SymDim& rows = (*shape)[rank - 2];
+  if (!(*shape)[rank - 1].equals(x[3]) || !(rows.equals(x[2]) || is_cut_to_rows(rows, x[2])))
+    return false;
   if (rank >= 3 && !is_one((*shape)[rank - 3])) return false;
   if (rank == 4 && !is_one((*shape)[0]) && !(*shape)[0].equals(x[0])) return false;
   return halves_equal(rewriter, value);

@@ -195,10 +195,21 @@ bool unflatten_sequence(Rewriter& rewriter, Node& node, Node& turn) {
   return true;
 }
 
+/// A product, perhaps times a number, as baddbmm scales it.
+bool is_product(const Rewriter& rewriter, const Node* node) {
+  if ((rewriter.is(node, "Mul") || rewriter.is(node, "Div")) && node->input(0) != nullptr) {
+    const bool first = rewriter.is(node, "Mul") && rewriter.scalar(node->input(0)).has_value();
+    if (!first && !rewriter.scalar(node->input(1))) return false;
+    const Value* factor = node->input(first ? 1 : 0);
+    node = factor != nullptr ? factor->producer() : nullptr;
+  }
+  return rewriter.is(node, "MatMul");
+}
+
 Result<bool> unflatten(Rewriter& rewriter, Node& node) {
   if (!rewriter.is(&node, "Reshape") || node.input(0) == nullptr) return false;
   Node* inner = node.input(0)->producer();
-  if (rewriter.is(inner, "MatMul")) return unflatten_batch(rewriter, node, node.input(0));
+  if (is_product(rewriter, inner)) return unflatten_batch(rewriter, node, node.input(0));
   if (turns(rewriter, inner, kSequenceFirst) &&
       rewriter.producer(inner->input(0), "MatMul") != nullptr)
     return unflatten_sequence(rewriter, node, *inner);
