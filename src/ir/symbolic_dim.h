@@ -39,8 +39,8 @@ class SymDim {
     return is_value() ? std::optional(value_) : std::nullopt;
   }
   std::string to_string() const;  ///< "?" when unknown
-  /// Names, terms and operations of an expression: the smaller one of two equals says more. A number
-  /// has 0, what is unknown more than any other.
+  /// Names, terms and operations of an expression: the smaller one of two equals says more. A
+  /// number has 0, what is unknown more than any other.
   int size() const;
 
   /// True when both are known and provably equal. Two unknowns are not equal.

@@ -27,14 +27,14 @@ constexpr Pass kPasses[] = {
      1, fold_constants},
     {"remove-identities",
      "nodes that give what they are given go: Identity, Cast to the same type, Reshape to the same "
-     "shape, full Slice, Add 0, Mul 1, Dropout, ...",
+     "shape, full Slice, Add 0, Mul 1, Dropout, Expand of what broadcasts anyhow, ...",
      1, remove_identities},
     {"merge-equal-constants", "equal initialisers become one", 1, merge_equal_constants},
     {"merge-equal-nodes", "nodes that compute the same become one", 1, merge_equal_nodes},
     {"simplify-shapes",
      "chains of Reshape, Flatten, Squeeze, Unsqueeze become one Reshape or none, also around what "
-     "is done element by element, which behind a Conv or MatMul goes before them; computed targets "
-     "become constants; Shape reads where the dimensions come from",
+     "is done element by element, which behind a Conv or MatMul goes before them, or row by row; "
+     "computed targets become constants; Shape reads where the dimensions come from",
      1, simplify_shapes},
     {"merge-chains",
      "Cast of Cast, Concat of Concat, Slice of Slice, Not of Not, Relu of Relu, ... become one; a "

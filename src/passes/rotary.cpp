@@ -156,6 +156,11 @@ bool is_cut_to_rows(const SymDim& rows, const SymDim& wanted) {
   return table && *table >= 2 && rows.equals(min(wanted, SymDim(*table)));
 }
 
+/// The one of a table, or what GPT-NeoX cuts of it by mistake: none where there are no rows either.
+bool is_one_of_table(const SymDim& dim, const SymDim& rows) {
+  return is_one(dim) || dim.equals(min(SymDim(1), rows));
+}
+
 /// cos and sin broadcast over the heads, and perhaps over the batch.
 bool cache_fits(const Rewriter& rewriter, const Value* value, const SymShape& x) {
   const SymShape* shape = rewriter.shape(value);
@@ -165,7 +170,7 @@ bool cache_fits(const Rewriter& rewriter, const Value* value, const SymShape& x)
   if (!(*shape)[rank - 1].equals(x[3]) || !(rows.equals(x[2]) || is_cut_to_rows(rows, x[2])))
     return false;
   if (rank >= 3 && !is_one((*shape)[rank - 3])) return false;
-  if (rank == 4 && !is_one((*shape)[0]) && !(*shape)[0].equals(x[0])) return false;
+  if (rank == 4 && !is_one_of_table((*shape)[0], x[2]) && !(*shape)[0].equals(x[0])) return false;
   return halves_equal(rewriter, value);
 }
 
@@ -185,8 +190,7 @@ size_t to_rotary(Rewriter& rewriter, Node& add) {
           (*shape)[3].value() < 2 || (*shape)[3].value() % 2 != 0)
         continue;
       const DType dtype = rewriter.dtype(x);
-      if ((dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBFloat16) ||
-          !rewriter.same_shape(add.output(0), x))
+      if (dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBFloat16)
         continue;
       for (const size_t turned_side : {size_t(0), size_t(1)}) {
         if (!is_rotated(rewriter, turned->input(turned_side), x, (*shape)[3].value())) continue;
