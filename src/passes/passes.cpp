@@ -90,6 +90,8 @@ constexpr Pass kPasses[] = {
     {"recognise-activations",
      "Gelu, Sigmoid, HardSigmoid, HardSwish, Swish, Mish, Softmax, LogSoftmax spelled out", 2,
      recognise_activations},
+    {"recognise-selects", "sums of products with a condition and with its opposite become Where", 2,
+     recognise_selects},
     {"loop-to-rnn",
      "Loop that steps an LSTM, a GRU or a recurrent layer through a sequence becomes the operator",
      2, loop_to_rnn},

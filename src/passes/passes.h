@@ -40,6 +40,7 @@ TOMBOLO_PASS(matmul_to_gemm);
 TOMBOLO_PASS(merge_clips);
 TOMBOLO_PASS(recognise_activations);
 TOMBOLO_PASS(recognise_repeats);
+TOMBOLO_PASS(recognise_selects);
 TOMBOLO_PASS(recognise_norms);
 TOMBOLO_PASS(unflatten_matmul);
 TOMBOLO_PASS(recognise_rotary);
