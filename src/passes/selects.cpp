@@ -114,16 +114,18 @@ Result<bool> constant_select(Rewriter& rewriter, Node& sum) {
       const Tensor* mask = numbers(rewriter, mul->input(at));
       if (mask == nullptr || mul->input(1 - at) == nullptr || !is_mask(*mask)) continue;
       TRY(const Tensor one, filled(mask->dtype(), {}, 1));
-      TRY(const Tensor shown, compute("Equal", {*mask, one}));
       TRY(const Tensor zero, filled(other->dtype(), {}, 0));
-      TRY(const Tensor beside, compute("Where", {shown, *other, zero}));
-      if (!all_zero(beside)) continue;
+      // Types and shapes that do not fit are the graph's own mistake: the run names it.
+      const auto shown = compute("Equal", {*mask, one});
+      if (!shown) return false;
+      const auto beside = compute("Where", {*shown, *other, zero});
+      if (!beside || !all_zero(*beside)) continue;
       Tensor low = *other;
       if (const auto place = place_of_only(*mask, *other)) {
         TRY(low, filled(other->dtype(), {}, other->get_double(*place)));
       }
       Graph& graph = sum.graph();
-      become_where(rewriter, sum, rewriter.initializer(graph, shown, "condition"),
+      become_where(rewriter, sum, rewriter.initializer(graph, *shown, "condition"),
                    mul->input(1 - at), rewriter.initializer(graph, low, "low"));
       return true;
     }
