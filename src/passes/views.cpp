@@ -344,6 +344,44 @@ size_t raise_from_product(Rewriter& rewriter, Node& node, const SymShape& run, b
   return 1;
 }
 
+/// Likewise of Einsum, in any order, beside those that are numbers.
+size_t raise_from_einsum(Rewriter& rewriter, Node& node, const SymShape& run) {
+  const Node* product = rewriter.producer(node.input(0), "Einsum");
+  if (product == nullptr || &product->graph() != &node.graph()) return 0;
+  std::vector<std::pair<Value*, size_t>> places;  // null: a number
+  for (const SymDim& dim : run) {
+    std::pair<Value*, size_t> place{nullptr, 0};
+    for (Value* input : product->inputs()) {
+      const SymShape* given = input != nullptr ? rewriter.shape(input) : nullptr;
+      const auto found = given != nullptr ? find_run(*given, {dim}, 0) : std::nullopt;
+      if (found && place.first == nullptr) place = {input, *found};
+    }
+    if (place.first == nullptr && !dim.is_value()) return 0;
+    places.push_back(place);
+  }
+  std::vector<Value*> parts;
+  std::vector<int64_t> numbers;
+  const auto flush = [&] {
+    if (!numbers.empty())
+      parts.push_back(rewriter.ints_initializer(node.graph(), numbers, "sizes"));
+    numbers.clear();
+  };
+  for (size_t i = 0; i < run.size(); ++i) {
+    if (run[i].is_value()) {
+      numbers.push_back(run[i].value());
+      continue;
+    }
+    flush();
+    parts.push_back(dimensions_of(rewriter, node, places[i].first, places[i].second, 1));
+  }
+  flush();
+  Node& joined = rewriter.add(node, "Concat", parts, node.output(0)->name());
+  joined.set_int("axis", 0);
+  rewriter.touch(joined);
+  rewriter.supersede(*node.output(0), *joined.output(0));
+  return 1;
+}
+
 /// Some dimensions, of which inference knows that a tensor further up has them, too: what lies
 /// between is not computed for its shape alone, and nodes that ask the same become one.
 size_t raise_dimensions(Rewriter& rewriter, Node& node) {
@@ -386,7 +424,10 @@ size_t raise_dimensions(Rewriter& rewriter, Node& node) {
     if (next == nullptr) break;
     best = next;
   }
-  if (best == node.input(0)) return raise_from_product(rewriter, node, run, last == rank);
+  if (best == node.input(0)) {
+    const size_t raised = raise_from_product(rewriter, node, run, last == rank);
+    return raised != 0 ? raised : raise_from_einsum(rewriter, node, run);
+  }
   become_shape(rewriter, node, best, start, run.size());
   return 1;
 }
