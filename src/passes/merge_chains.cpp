@@ -190,6 +190,35 @@ size_t same_type_exponent(Rewriter& rewriter, Node& node) {
   return 1;
 }
 
+/// The places of nothing but ones in a row are a Range: so PyTorch counts before operator set 11.
+/// Inference knows the length of a Range.
+Result<size_t> nonzero_to_range(Rewriter& rewriter, Node& node) {
+  const Node* fill = rewriter.producer(node.input(0), "ConstantOfShape");
+  if (fill == nullptr || fill->input(0) == nullptr || rewriter.rank(node.input(0)) != 1u) return 0;
+  const Constant* filling = AttributeReader(*fill).get_tensor("value");
+  if (filling == nullptr) return 0;  // zeros
+  const auto one = filling->value(node.graph().storage_ptr());
+  if (!one || one->size() != 1 || one->is_string() || is_complex(one->dtype()) ||
+      one->get_double(0) == 0)
+    return 0;
+  const int64_t first[] = {0};
+  TRY(const Tensor zero, filled(DType::kInt64, {}, 0));
+  TRY(const Tensor step, filled(DType::kInt64, {}, 1));
+  Graph& graph = node.graph();
+  const Text name = node.output(0)->name();
+  const auto add = [&](Text op, const std::vector<Value*>& inputs) {
+    Node& made = rewriter.add(node, op, inputs, name);
+    rewriter.touch(made);
+    return made.output(0);
+  };
+  Value* length = add("Squeeze", {fill->input(0), rewriter.ints_initializer(graph, first, "axes")});
+  Value* places = add("Range", {rewriter.initializer(graph, zero, "start"), length,
+                                rewriter.initializer(graph, step, "delta")});
+  Value* row = add("Unsqueeze", {places, rewriter.ints_initializer(graph, first, "axes")});
+  rewriter.supersede(*node.output(0), *row);
+  return 1;
+}
+
 }  // namespace
 
 Result<size_t> merge_chains(Rewriter& rewriter) {
@@ -215,6 +244,12 @@ Result<size_t> merge_chains(Rewriter& rewriter) {
             merged = *joined;
         }
         count += merged;
+      } else if (rewriter.is(node, "NonZero")) {
+        auto counted = nonzero_to_range(rewriter, *node);
+        if (!counted)
+          status = std::move(counted).error();
+        else
+          count += *counted;
       } else if (rewriter.is(node, "Slice")) {
         count += merge_slices(rewriter, *node);
       } else if (rewriter.is(node, node->op_type())) {

@@ -38,7 +38,7 @@ constexpr Pass kPasses[] = {
      1, simplify_shapes},
     {"merge-chains",
      "Cast of Cast, Concat of Concat, Slice of Slice, Not of Not, Relu of Relu, ... become one; a "
-     "whole exponent of Pow gets the type of its base",
+     "whole exponent of Pow gets the type of its base; NonZero of ones in a row becomes Range",
      1, merge_chains},
     {"merge-clips", "Relu and Clip after one another become one", 1, merge_clips},
     {"merge-split-concat", "Split and Concat that undo each other go", 1, merge_split_concat},
