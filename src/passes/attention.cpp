@@ -288,7 +288,23 @@ class Recogniser {
       }
       return false;
     }
-    return product(scores);
+    return masked_before_scale(scores) || product(scores);
+  }
+
+  /// As GPT-J, whose scores are scaled when some are replaced already.
+  bool masked_before_scale(Value* scores) {
+    if (found_.mask.hidden != nullptr || found_.mask.floor) return false;
+    const Found saved = found_;
+    double factor = 1;
+    Value* replaced = scaled(scores, factor);
+    if (replaced != scores && inner(replaced, "Where", 1) != nullptr && masked(replaced) &&
+        found_.mask.inside.empty()) {
+      found_.scale *= factor;
+      found_.mask.low *= factor;
+      if (std::isfinite(found_.scale) && found_.scale > 0) return true;
+    }
+    found_ = saved;
+    return false;
   }
 
   bool product(Value* value) {
