@@ -432,6 +432,32 @@ size_t raise_dimensions(Rewriter& rewriter, Node& node) {
   return 1;
 }
 
+/// One dimension of a shape, picked by its number, is picked from the graph's input that has it.
+size_t raise_dimension(Rewriter& rewriter, Node& node) {
+  const Node* measure =
+      rewriter.is(&node, "Gather") ? rewriter.producer(node.input(0), "Shape") : nullptr;
+  const SymShape* picked = measure != nullptr ? rewriter.elements(node.output(0)) : nullptr;
+  if (picked == nullptr || picked->size() != 1 || !(*picked)[0].is_expression() ||
+      rewriter.rank(node.input(1)) != 0u || measure->input(0) == nullptr ||
+      measure->input(0)->producer() == nullptr || &measure->graph() != &node.graph())
+    return 0;
+  const SymShape run = {(*picked)[0]};
+  for (Value* input : node.graph().inputs()) {
+    const SymShape* given = rewriter.shape(input);
+    const auto found =
+        given != nullptr && !input->is_initializer() ? find_run(*given, run, 0) : std::nullopt;
+    if (!found) continue;
+    Value* whole = dimensions_of(rewriter, node, input, 0, given->size());
+    Value* index = rewriter.initializer(
+        node.graph(), Tensor::scalar_int64(static_cast<int64_t>(*found)), "index");
+    Node& made = rewriter.add(node, "Gather", {whole, index}, node.output(0)->name());
+    rewriter.touch(made);
+    rewriter.supersede(*node.output(0), *made.output(0));
+    return 1;
+  }
+  return 0;
+}
+
 /// Shape reads the dimensions, not the values: it reads them where they come from.
 size_t raise_shape(Rewriter& rewriter, Node& node) {
   if (!rewriter.is(&node, "Shape") && !rewriter.is(&node, "Size")) return 0;
@@ -479,6 +505,8 @@ Result<size_t> simplify_shapes(Rewriter& rewriter) {
         continue;
       if (const size_t shorter = shorten_shape(rewriter, *node); shorter != 0) {
         count += shorter;
+      } else if (const size_t raised = raise_dimension(rewriter, *node); raised != 0) {
+        count += raised;
       } else if (is_view(rewriter, node)) {
         const size_t merged = merge_view(rewriter, *node);
         count += merged;
