@@ -11,6 +11,7 @@
 
 #include "passes/attention_mask.h"
 #include "passes/attributes.h"
+#include "passes/elements.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
 #include "passes/reshape_target.h"
@@ -60,7 +61,7 @@ class Recogniser {
     Value* dropped = nullptr;  // keys whose weights are no more
     Node* guard = inner(weights, "Where", 1);
     if (guard != nullptr) {
-      if (!is_zero(guard->input(1))) return std::nullopt;
+      if (!is_all_zero(rewriter_, guard->input(1))) return std::nullopt;
       weights = guard->input(2);
       take(*guard);
       if (Node* test = inner(guard->input(0), "IsNaN", 1)) {  // Where(IsNaN(p), 0, p)
@@ -194,15 +195,20 @@ class Recogniser {
     return *std::move(made);
   }
 
-  /// A zero, perhaps spread over a shape.
-  bool is_zero(const Value* value) const {
-    if (const Node* expand = rewriter_.producer(value, "Expand")) value = expand->input(0);
-    if (const auto one = rewriter_.scalar(value)) return *one == 0;
-    const Tensor* tensor = rewriter_.constant(value);
-    if (tensor == nullptr || !is_float(tensor->dtype()) || tensor->size() > (1 << 24)) return false;
-    for (int64_t i = 0; i < tensor->size(); ++i)
-      if (tensor->get_double(i) != 0) return false;
-    return true;
+  /// What is added to `scores`, without zeros that are added to it and spread no score, as T5 has
+  /// them where its decoder looks at the encoder.
+  Value* addend(const Node& add, size_t side) const {
+    Value* value = add.input(side);
+    if (!rewriter_.same_shape(add.input(1 - side), add.output(0))) return value;
+    constexpr int kMaxSteps = 8;
+    for (int i = 0; i < kMaxSteps; ++i) {
+      const Node* sum = rewriter_.producer(value, "Add");
+      if (sum == nullptr || sum->input(0) == nullptr || sum->input(1) == nullptr) break;
+      const bool first = is_all_zero(rewriter_, sum->input(0));
+      if (!first && !is_all_zero(rewriter_, sum->input(1))) break;
+      value = sum->input(first ? 1 : 0);
+    }
+    return value;
   }
 
   /// The scores s of Not(any(Not(s == -infinity))) over the last axis, as Cast and ReduceMax say
@@ -270,7 +276,7 @@ class Recogniser {
       for (const size_t side : {size_t(0), size_t(1)}) {
         const Found saved = found_;
         take(*add);
-        (mask.hidden == nullptr ? mask.outside : mask.inside).push_back(add->input(1 - side));
+        (mask.hidden == nullptr ? mask.outside : mask.inside).push_back(addend(*add, 1 - side));
         if (masked(add->input(side))) return true;
         found_ = saved;
       }

@@ -4,6 +4,7 @@
 
 #include "ops/registry.h"
 #include "passes/dead_code.h"
+#include "passes/elements.h"
 #include "passes/passes.h"
 
 namespace tombolo::passes {
@@ -119,10 +120,7 @@ Result<size_t> remove_unused_outputs(Rewriter& rewriter) {
   return count;
 }
 
-namespace {
-
-/// All elements are +0, for every shape that the value may have.
-bool is_zero(const Rewriter& rewriter, const Value* value) {
+bool is_all_zero(const Rewriter& rewriter, const Value* value) {
   // Behind what only moves or repeats elements.
   constexpr int kDeepest = 64;
   for (int depth = 0; depth < kDeepest && value != nullptr; ++depth) {
@@ -139,7 +137,8 @@ bool is_zero(const Rewriter& rewriter, const Value* value) {
     auto tensor = fill->value(node->graph().storage_ptr());
     return tensor && tensor->size() == 1 && !tensor->is_string() && tensor->get_double(0) == 0;
   }
-  const auto dims = rewriter.is_constant(value) ? rewriter.dims(value) : std::nullopt;
+  const auto dims =
+      value != nullptr && rewriter.is_constant(value) ? rewriter.dims(value) : std::nullopt;
   if (!dims || element_count(*dims) > (1 << 20)) return false;
   const Tensor* tensor = rewriter.constant(value);
   if (tensor == nullptr || tensor->is_string() || is_complex(tensor->dtype())) return false;
@@ -147,6 +146,8 @@ bool is_zero(const Rewriter& rewriter, const Value* value) {
     if (tensor->get_double(i) != 0) return false;
   return true;
 }
+
+namespace {
 
 bool is_one_everywhere(const Rewriter& rewriter, const Value* value) {
   const auto values = rewriter.ints(value);
@@ -175,14 +176,14 @@ Result<size_t> remove_default_inputs(Rewriter& rewriter) {
     for (Node* node : graph.nodes()) {
       if (rewriter.is(node, "LSTM") || rewriter.is(node, "GRU") || rewriter.is(node, "RNN")) {
         for (const size_t index : {size_t(6), size_t(5)})
-          if (node->input(index) != nullptr && is_zero(rewriter, node->input(index)))
+          if (node->input(index) != nullptr && is_all_zero(rewriter, node->input(index)))
             drop(*node, index);
       } else if (rewriter.is(node, "Slice")) {
         if (node->input(4) != nullptr && is_one_everywhere(rewriter, node->input(4)))
           drop(*node, 4);
       } else if (rewriter.is(node, "Pad")) {
         if (node->input(2) != nullptr && rewriter.dtype(node->input(2)) != DType::kString &&
-            node->input(3) == nullptr && is_zero(rewriter, node->input(2)) &&
+            node->input(3) == nullptr && is_all_zero(rewriter, node->input(2)) &&
             AttributeReader(*node).get_string("mode", "constant") == "constant")
           drop(*node, 2);
       }

@@ -16,4 +16,7 @@ bool is_binary_arithmetic(const Rewriter& rewriter, const Node& node);
 /// gives another shape (views.cpp).
 Value* element_source(const Rewriter& rewriter, const Node& node);
 
+/// All elements are 0, for every shape that the value may have (dead_code.cpp).
+bool is_all_zero(const Rewriter& rewriter, const Value* value);
+
 }  // namespace tombolo::passes
