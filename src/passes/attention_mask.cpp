@@ -147,6 +147,14 @@ double lowest(DType dtype) {
                                      : -1.7976931348623157e308;
 }
 
+/// A part of the lowest number that it is rounded back by.
+double rounded_away(DType dtype) {
+  return dtype == DType::kFloat16    ? 0x1p-13
+         : dtype == DType::kBFloat16 ? 0x1p-10
+         : dtype == DType::kFloat32  ? 0x1p-26
+                                     : 0;
+}
+
 /// A number of type `dtype`, without axes.
 Result<Value*> number(Rewriter& rewriter, const Node& before, DType dtype, double x, Text hint) {
   TRY(const Tensor tensor, filled(dtype, {}, x));
@@ -173,7 +181,7 @@ bool blind_rows_agree(const Rewriter& rewriter, const AttentionMask& mask, DType
     rows_of_constant = true;
   }
   if (mask.low == -kInfinity) return shows_a_key(rewriter, mask);
-  return mask.low + least >= lowest(dtype) ||
+  return mask.low + least >= lowest(dtype) * (1 + rounded_away(dtype)) ||
          (mask.hidden != nullptr && shows_a_key(rewriter, mask));
 }
 

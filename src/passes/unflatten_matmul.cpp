@@ -40,7 +40,7 @@ class Unflattened {
     if (shape == nullptr || shape->size() != 3 || node == nullptr || depth > kMaxDepth ||
         &node->graph() != &before_.graph())
       return false;
-    if (joined(*node) || sequence_first(*node)) return true;
+    if (joined(*node) || joined_row(*node) || sequence_first(*node)) return true;
     if (!Rewriter::single_use(value)) return false;
     if (rewriter_.is(node, "Transpose"))
       return turns(rewriter_, node, kMatrices) && can(node->input(0), depth + 1);
@@ -66,6 +66,13 @@ class Unflattened {
     Node& node = *value->producer();
     if (joined(node)) return node.input(0);
     const auto axes = static_cast<int64_t>(lead_.size());
+    if (joined_row(node)) {
+      const int64_t row[] = {axes};
+      Value* place = rewriter_.ints_initializer(before_.graph(), row, "axes");
+      Node& made = rewriter_.add(before_, "Unsqueeze", {node.input(0), place}, value->name());
+      rewriter_.touch(made);
+      return made.output(0);
+    }
     if (sequence_first(node)) {
       const bool turned = turns(rewriter_, &node, kSequenceFirstTurned);
       Value* x = node.input(0)->producer()->input(0);
@@ -107,15 +114,24 @@ class Unflattened {
     const SymShape* shape = input != nullptr ? rewriter_.shape(input) : nullptr;
     return shape != nullptr && (shape->size() < 3 || (shape->size() == 3 && is_one((*shape)[0])));
   }
-  /// Reshape of [lead, rows, columns].
-  bool joined(const Node& node) const {
+  /// Reshape of `rank` axes, the first ones `lead`, the last one left as it is.
+  bool joins(const Node& node, size_t rank) const {
     if (!rewriter_.is(&node, "Reshape") || node.input(0) == nullptr) return false;
     const SymShape* from = rewriter_.shape(node.input(0));
     const SymShape* to = rewriter_.shape(node.output(0));
-    if (from == nullptr || to == nullptr || from->size() != lead_.size() + 2) return false;
+    if (from == nullptr || to == nullptr || from->size() != rank) return false;
     for (size_t i = 0; i < lead_.size(); ++i)
       if (!(*from)[i].equals(lead_[i])) return false;
-    return (*from)[lead_.size()].equals((*to)[1]) && from->back().equals(to->back());
+    return from->back().equals(to->back());
+  }
+  /// Reshape of [lead, rows, columns].
+  bool joined(const Node& node) const {
+    return joins(node, lead_.size() + 2) && (*rewriter_.shape(node.input(0)))[lead_.size()].equals(
+                                                (*rewriter_.shape(node.output(0)))[1]);
+  }
+  /// Reshape of [lead, columns]: what is added to all rows alike, as Bloom's slopes are.
+  bool joined_row(const Node& node) const {
+    return joins(node, lead_.size() + 1) && is_one((*rewriter_.shape(node.output(0)))[1]);
   }
   /// [B h, T, d] of x[T, B, h d].
   bool sequence_first(const Node& node) const {
@@ -195,15 +211,21 @@ bool unflatten_sequence(Rewriter& rewriter, Node& node, Node& turn) {
   return true;
 }
 
-/// A product, perhaps times a number, as baddbmm scales it.
+/// A product, perhaps times a number and with something added, as baddbmm has it.
 bool is_product(const Rewriter& rewriter, const Node* node) {
-  if ((rewriter.is(node, "Mul") || rewriter.is(node, "Div")) && node->input(0) != nullptr) {
-    const bool first = rewriter.is(node, "Mul") && rewriter.scalar(node->input(0)).has_value();
-    if (!first && !rewriter.scalar(node->input(1))) return false;
-    const Value* factor = node->input(first ? 1 : 0);
-    node = factor != nullptr ? factor->producer() : nullptr;
+  constexpr int kMaxSteps = 4;
+  for (int i = 0; i < kMaxSteps && node != nullptr; ++i) {
+    if (rewriter.is(node, "MatMul")) return true;
+    if (!rewriter.is(node, "Mul") && !rewriter.is(node, "Div") && !rewriter.is(node, "Add"))
+      return false;
+    const Node* next = nullptr;
+    for (const Value* input : node->inputs())
+      if (next == nullptr && input != nullptr && input->producer() != nullptr &&
+          !rewriter.is(input->producer(), "Reshape"))
+        next = input->producer();
+    node = next;
   }
-  return rewriter.is(node, "MatMul");
+  return false;
 }
 
 Result<bool> unflatten(Rewriter& rewriter, Node& node) {
