@@ -1,6 +1,6 @@
 """Measures Tombolo beside ONNX Runtime on networks that PyTorch's own exporters wrote: torchvision, timm, transformers and others.
 
-    python bench/exported.py make FOLDER [--only REGEX] [--jobs 2]
+    python bench/exported.py make FOLDER [--only REGEX] [--jobs 2] [--exporters dynamo,dynamic,script]
     python bench/exported.py quantise FOLDER QUANTISED [--only REGEX] [--each 2]
     python bench/exported.py measure TOMBOLO FOLDER [--only REGEX] [--threads 1] [--out FILE] [--onnxruntime LIB]
 
@@ -8,11 +8,13 @@ Needs torch, torchvision, timm, transformers, scipy, onnx, onnxscript and onnxru
 wanted. Weights are random with a seed; statistics of batch
 normalisation, too, which by default would hide mistakes. Each network is exported by both exporters of torch.onnx: by the
 one that builds on torch.export with the sizes as they are (dynamo) and with a batch of any size and a text of any length
-(dynamic), by the one that builds on TorchScript with such, too (script). What one of them cannot export is listed and left out.
+(dynamic), by the one that builds on TorchScript with such, too (script); by that one in older operator sets where `--exporters` says so
+(opset9 ... opset16), which PyTorch 1.13 and 2.0 with timm and transformers of their time do as well. What one cannot export is listed and left out.
 `quantise` writes each export in some of the ways of bench/quantised.py (8 bits, weights of 4 bits in blocks, 16-bit floats), by
 turns; `measure` takes that folder, too.
 """
 import argparse
+import inspect
 import os
 import re
 import shutil
@@ -27,6 +29,7 @@ import beside
 import pytorch_libraries
 
 EXPORTERS = ("dynamo", "dynamic", "script")
+OLDER = tuple(f"opset{n}" for n in range(9, 17))
 
 # The smallest builder of each family, as the library names it.
 TORCHVISION = """alexnet convnext_tiny densenet121 efficientnet_b0 efficientnet_v2_s googlenet inception_v3 maxvit_t mnasnet1_0 mobilenet_v2
@@ -95,7 +98,8 @@ def smallest(listed):
         size = sum(p.numel() for p in made.parameters())
         if best is None or size < best[0]:
             best = (size, name)
-    return best[1] if best else None
+    # Networks of older versions that compute with what they are made of cannot be made without it.
+    return best[1] if best else min(listed, key=lambda name: ("tiny" not in name, "small" not in name, name))
 
 
 def names():
@@ -216,7 +220,8 @@ def export(name, exporter, folder):
     logging.disable(logging.WARNING)
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    torch.backends.mha.set_fastpath_enabled(False)
+    if hasattr(torch.backends, "mha"):
+        torch.backends.mha.set_fastpath_enabled(False)
     library, rest = name.split(".", 1)
     made = {"torchvision": torchvision_network, "timm": timm_network, "transformers": transformers_network}.get(library)
     any_length = None
@@ -269,7 +274,9 @@ def export(name, exporter, folder):
             shapes = tuple(dict(axes[k]) if k in axes else None for k in inputs)
             torch.onnx.export(flat, several, path, dynamo=True, input_names=list(inputs), dynamic_shapes=(shapes,), external_data=False, verbose=False)
         else:
-            torch.onnx.export(flat, values, path, dynamo=False, input_names=list(inputs), dynamic_axes=axes, opset_version=17, do_constant_folding=True)
+            builder = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
+            opset = int(exporter.removeprefix("opset")) if exporter in OLDER else 17
+            torch.onnx.export(flat, values, path, input_names=list(inputs), dynamic_axes=axes, opset_version=opset, do_constant_folding=True, **builder)
     import onnx
     # What the trace did not use is no input of the model.
     used = {i.name for i in onnx.load(path, load_external_data=False).graph.input}
@@ -315,8 +322,8 @@ def exporter_parser(doc):
     return parser
 
 
-def make(folder, only, jobs):
-    make_each(folder, {f"{n}.{e}": [os.path.abspath(__file__), "one", n, e] for n in names() for e in EXPORTERS}, only, jobs)
+def make(folder, only, jobs, exporters):
+    make_each(folder, {f"{n}.{e}": [os.path.abspath(__file__), "one", n, e] for n in names() for e in exporters}, only, jobs)
 
 
 def quantise(folder, target, only, each):
@@ -339,6 +346,7 @@ def cases(folder, only):
 def main():
     parser, does, making, _ = beside.parsers(__doc__)
     making.add_argument("--jobs", type=int, default=2)
+    making.add_argument("--exporters", type=lambda text: text.split(","), default=EXPORTERS, metavar="NAMES")
     quantising = does.add_parser("quantise")
     quantising.add_argument("folder")
     quantising.add_argument("quantised")
@@ -346,13 +354,13 @@ def main():
     quantising.add_argument("--each", type=int, default=2)
     one = does.add_parser("one", help="of make: exports one network here")
     one.add_argument("name")
-    one.add_argument("exporter", choices=EXPORTERS)
+    one.add_argument("exporter", choices=EXPORTERS + OLDER)
     one.add_argument("folder")
     args = parser.parse_args()
     if args.does == "one":
         export(args.name, args.exporter, args.folder)
     elif args.does == "make":
-        make(args.folder, args.only, args.jobs)
+        make(args.folder, args.only, args.jobs, args.exporters)
     elif args.does == "quantise":
         quantise(os.path.abspath(args.folder), os.path.abspath(args.quantised), args.only, args.each)
     else:
