@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "ops/infer_context.h"
 #include "passes/attributes.h"
@@ -185,7 +186,18 @@ bool blind_rows_agree(const Rewriter& rewriter, const AttentionMask& mask, DType
          (mask.hidden != nullptr && shows_a_key(rewriter, mask));
 }
 
-/// Whether axis `from_end` of a mask is cut to `length`, which is longer only where the nodes fail.
+using Ints = std::vector<int64_t>;
+
+/// The numbers of a list, as far as inference knows them.
+std::optional<SymShape> numbers_of(const Rewriter& rewriter, const Value* list) {
+  if (const SymShape* known = rewriter.elements(list)) return *known;
+  const auto constants = rewriter.ints(list);
+  if (!constants) return std::nullopt;
+  return SymShape(constants->begin(), constants->end());
+}
+
+/// Whether axis `from_end` of a mask is cut to `length`, which is longer only where the nodes fail:
+/// a causal table that is square lacks columns where it lacks rows.
 bool is_cut_to(const Rewriter& rewriter, const Value* value, size_t from_end,
                const SymDim& length) {
   constexpr int kMaxSteps = 16;
@@ -199,12 +211,20 @@ bool is_cut_to(const Rewriter& rewriter, const Value* value, size_t from_end,
       continue;
     }
     if (!rewriter.is(node, "Slice")) return false;
-    const auto bounds = slice_bounds(rewriter, *node, *rank);
-    const SymShape* ends = rewriter.elements(node->input(2));
-    if (!bounds || ends == nullptr || ends->size() != bounds->axes.size()) return false;
-    for (size_t i = 0; i < bounds->axes.size(); ++i)
-      if (bounds->axes[i] == static_cast<int64_t>(*rank - 1 - from_end))
-        return bounds->starts[i] == 0 && bounds->steps[i] == 1 && (*ends)[i].equals(length);
+    const auto starts = numbers_of(rewriter, node->input(1));
+    const auto ends = numbers_of(rewriter, node->input(2));
+    if (!starts || !ends || starts->size() != ends->size()) return false;
+    std::vector<int64_t> axes(starts->size()), steps(starts->size(), 1);
+    std::iota(axes.begin(), axes.end(), int64_t{0});
+    if (node->input(3) != nullptr) axes = rewriter.ints(node->input(3)).value_or(Ints());
+    if (node->input(4) != nullptr) steps = rewriter.ints(node->input(4)).value_or(Ints());
+    if (axes.size() != starts->size() || steps.size() != starts->size()) return false;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t axis = axes[i] < 0 ? axes[i] + static_cast<int64_t>(*rank) : axes[i];
+      if (axis != static_cast<int64_t>(*rank - 1 - from_end)) continue;
+      return steps[i] == 1 && (*starts)[i].lower_bound().value_or(-1) >= 0 &&
+             ((*ends)[i] - (*starts)[i]).equals(length);
+    }
     value = node->input(0);
   }
   return false;
