@@ -567,7 +567,7 @@ size_t to_attention(Rewriter& rewriter, Node& root) {
   if (groups)
     for (size_t i = 0; i < 3; ++i) inputs[i] = groups->merged(rewriter, root, inputs[i], i);
   if (found->mask.any()) {
-    auto mask = make_mask(rewriter, root, found->mask, inputs[0], fit);
+    auto mask = make_mask(rewriter, root, found->mask, inputs[0], inputs[1], fit);
     if (!mask) return 0;
     inputs.push_back(*mask);
   }

@@ -384,6 +384,28 @@ Value* with_rows(Rewriter& rewriter, Node& before, Value* mask, Value* q) {
   return rewriter.add(before, "Expand", {mask, joined.output(0)}, "mask").output(0);
 }
 
+/// The mask with a column for every key, where it may have but one for all of them.
+Value* as_long_as(Rewriter& rewriter, Node& before, const AttentionMask& mask, Value* made,
+                  Value* q, Value* k) {
+  const SymShape *queries = rewriter.shape(q), *keys = rewriter.shape(k);
+  const auto rank = rewriter.rank(made);
+  if (queries == nullptr || keys == nullptr || !rank || *rank == 0) return made;
+  const SymDim length = (*keys)[2];
+  const auto shape =
+      shape_of(rewriter, mask, {(*queries)[0], (*queries)[1], (*queries)[2], length});
+  if (!shape || shape->back().equals(length)) return made;
+  const std::vector<int64_t> ones(*rank - 1, 1);
+  std::vector<Value*> parts = {rewriter.axis_length(before, k, 2, "keys")};
+  if (!ones.empty())
+    parts.insert(parts.begin(), rewriter.ints_initializer(before.graph(), ones, "ones"));
+  Node& joined = rewriter.add(before, "Concat", parts, "shape");
+  joined.set_int("axis", 0);
+  rewriter.touch(joined);
+  Node& spread = rewriter.add(before, "Expand", {made, joined.output(0)}, "mask");
+  rewriter.touch(spread);
+  return spread.output(0);
+}
+
 /// With one axis more in front, or without those that are one.
 Value* with_two_or_four_axes(Rewriter& rewriter, Node& before, Value* mask) {
   const size_t rank = rewriter.rank(mask).value_or(0);
@@ -406,8 +428,10 @@ MaskFit fit_of_mask(const Rewriter& rewriter, const AttentionMask& mask, DType d
   if (!shape || shape->empty()) return MaskFit::kNot;
   for (const Value* part : parts_of(mask))
     if (rewriter.dtype(part) != dtype) return MaskFit::kNot;
-  // A shorter last axis would count as masked, not as broadcast.
-  if (!shape->back().equals(keys)) return MaskFit::kNot;
+  // A shorter last axis would count as masked, not as broadcast; make_mask spreads one whose length
+  // has another name than the keys'.
+  if (!shape->back().equals(keys) && (shape->back().is_value() || keys.is_value()))
+    return MaskFit::kNot;
   for (size_t i = 1; i < shape->size(); ++i) {
     const SymDim& dim = (*shape)[shape->size() - 1 - i];
     if (!is_one(dim) && (i > 3 || !dim.equals(scores[3 - i]))) return MaskFit::kNot;
@@ -423,7 +447,7 @@ MaskFit fit_of_mask(const Rewriter& rewriter, const AttentionMask& mask, DType d
 }
 
 Result<Value*> make_mask(Rewriter& rewriter, Node& before, const AttentionMask& mask, Value* q,
-                         MaskFit fit) {
+                         Value* k, MaskFit fit) {
   const DType dtype = rewriter.dtype(q);
   // Rows of nothing but the lowest number are equal in all parts, or in none.
   const bool raises = std::all_of(mask.outside.begin(), mask.outside.end(), [&](const Value* part) {
@@ -463,7 +487,8 @@ Result<Value*> make_mask(Rewriter& rewriter, Node& before, const AttentionMask& 
   if (fit == MaskFit::kMarked) {
     TRY(made, without_blind_rows(rewriter, before, made));
   }
-  return with_rows(rewriter, before, with_two_or_four_axes(rewriter, before, made), q);
+  made = with_rows(rewriter, before, with_two_or_four_axes(rewriter, before, made), q);
+  return as_long_as(rewriter, before, mask, made, q, k);
 }
 
 }  // namespace tombolo::passes

@@ -31,8 +31,8 @@ enum class MaskFit : uint8_t { kNot, kAsItIs, kMarked, kPartMarked };
 MaskFit fit_of_mask(const Rewriter& rewriter, const AttentionMask& mask, DType dtype,
                     const SymShape& q, const SymDim& keys, bool blind_rows);
 
-/// That mask, for queries `q`.
+/// That mask, for queries `q` and keys `k` (four axes).
 Result<Value*> make_mask(Rewriter& rewriter, Node& before, const AttentionMask& mask, Value* q,
-                         MaskFit fit);
+                         Value* k, MaskFit fit);
 
 }  // namespace tombolo::passes
