@@ -260,7 +260,6 @@ class Recogniser {
     AttentionMask& mask = found_.mask;
     // As OPT keeps what it adds from becoming infinite.
     if (Node* max = inner(scores, "Max", 1); max != nullptr && max->inputs().size() == 2) {
-      constexpr double kScoresVanish = -1e12;
       for (const size_t side : {size_t(1), size_t(0)}) {
         const auto floor = rewriter_.scalar(max->input(side));
         if (!floor || !(*floor <= kScoresVanish) || !std::isfinite(*floor) || mask.any() ||

@@ -437,7 +437,6 @@ MaskFit fit_of_mask(const Rewriter& rewriter, const AttentionMask& mask, DType d
     if (!is_one(dim) && (i > 3 || !dim.equals(scores[3 - i]))) return MaskFit::kNot;
   }
   // What replaces a score is what is added to it, too, where that is so low that scores vanish.
-  constexpr double kScoresVanish = -1e12;
   if (mask.hidden != nullptr && !mask.outside.empty() && rewriter.level() < 3 &&
       mask.low > kScoresVanish && !shows_a_key(rewriter, mask))
     return MaskFit::kNot;

@@ -9,6 +9,9 @@
 
 namespace tombolo::passes {
 
+/// Scores vanish beside what is no higher.
+constexpr double kScoresVanish = -1e12;
+
 /// What becomes of scores s before their softmax: (hidden is `when` ? low : s + all `inside`) + all
 /// `outside`, and `floor` at least.
 struct AttentionMask {
