@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "ops/infer_context.h"
 #include "passes/attributes.h"
 #include "passes/bounds.h"
+#include "passes/elements.h"
 #include "passes/evaluate.h"
 #include "passes/slice_bounds.h"
 
@@ -75,13 +75,7 @@ class FirstColumn {
       return same_rows ? input(0) : std::nullopt;
     }
     if (op == "Slice") return starts_first(*node) ? input(0) : std::nullopt;
-    if (op == "ConstantOfShape") {
-      const Constant* filling = attributes.get_tensor("value");
-      if (filling == nullptr) return 0;
-      const auto tensor = filling->value(node->graph().storage_ptr());
-      if (!tensor || tensor->size() != 1 || tensor->is_string()) return std::nullopt;
-      return tensor->get_double(0);
-    }
+    if (op == "ConstantOfShape") return filling_of(*node);
     if (op == "Trilu") {
       const auto k = node->input(1) != nullptr ? rewriter_.scalar(node->input(1)) : 0;
       if (attributes.get_int("upper", 1) != 0)
@@ -186,8 +180,6 @@ bool blind_rows_agree(const Rewriter& rewriter, const AttentionMask& mask, DType
          (mask.hidden != nullptr && shows_a_key(rewriter, mask));
 }
 
-using Ints = std::vector<int64_t>;
-
 /// The numbers of a list, as far as inference knows them.
 std::optional<SymShape> numbers_of(const Rewriter& rewriter, const Value* list) {
   if (const SymShape* known = rewriter.elements(list)) return *known;
@@ -214,15 +206,11 @@ bool is_cut_to(const Rewriter& rewriter, const Value* value, size_t from_end,
     const auto starts = numbers_of(rewriter, node->input(1));
     const auto ends = numbers_of(rewriter, node->input(2));
     if (!starts || !ends || starts->size() != ends->size()) return false;
-    std::vector<int64_t> axes(starts->size()), steps(starts->size(), 1);
-    std::iota(axes.begin(), axes.end(), int64_t{0});
-    if (node->input(3) != nullptr) axes = rewriter.ints(node->input(3)).value_or(Ints());
-    if (node->input(4) != nullptr) steps = rewriter.ints(node->input(4)).value_or(Ints());
-    if (axes.size() != starts->size() || steps.size() != starts->size()) return false;
-    for (size_t i = 0; i < axes.size(); ++i) {
-      const int64_t axis = axes[i] < 0 ? axes[i] + static_cast<int64_t>(*rank) : axes[i];
-      if (axis != static_cast<int64_t>(*rank - 1 - from_end)) continue;
-      return steps[i] == 1 && (*starts)[i].lower_bound().value_or(-1) >= 0 &&
+    const auto cut = sliced_axes(rewriter, *node, starts->size(), *rank);
+    if (!cut) return false;
+    for (size_t i = 0; i < cut->axes.size(); ++i) {
+      if (cut->axes[i] != static_cast<int64_t>(*rank - 1 - from_end)) continue;
+      return cut->steps[i] == 1 && (*starts)[i].lower_bound().value_or(-1) >= 0 &&
              ((*ends)[i] - (*starts)[i]).equals(length);
     }
     value = node->input(0);

@@ -120,6 +120,15 @@ Result<size_t> remove_unused_outputs(Rewriter& rewriter) {
   return count;
 }
 
+std::optional<double> filling_of(const Node& constant_of_shape) {
+  const Constant* number = AttributeReader(constant_of_shape).get_tensor("value");
+  if (number == nullptr) return 0;
+  const auto tensor = number->value(constant_of_shape.graph().storage_ptr());
+  if (!tensor || tensor->size() != 1 || tensor->is_string() || is_complex(tensor->dtype()))
+    return std::nullopt;
+  return tensor->get_double(0);
+}
+
 bool is_all_zero(const Rewriter& rewriter, const Value* value) {
   // Behind what only moves or repeats elements.
   constexpr int kDeepest = 64;
@@ -131,12 +140,7 @@ bool is_all_zero(const Rewriter& rewriter, const Value* value) {
       break;
     value = node->input(0);
   }
-  if (const Node* node = rewriter.producer(value, "ConstantOfShape")) {
-    const Constant* fill = AttributeReader(*node).get_tensor("value");
-    if (fill == nullptr) return true;
-    auto tensor = fill->value(node->graph().storage_ptr());
-    return tensor && tensor->size() == 1 && !tensor->is_string() && tensor->get_double(0) == 0;
-  }
+  if (const Node* node = rewriter.producer(value, "ConstantOfShape")) return filling_of(*node) == 0;
   const auto dims =
       value != nullptr && rewriter.is_constant(value) ? rewriter.dims(value) : std::nullopt;
   if (!dims || element_count(*dims) > (1 << 20)) return false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "passes/elements.h"
 #include "passes/passes.h"
 
 namespace tombolo::passes {
@@ -23,14 +24,7 @@ std::optional<double> uniform(const Rewriter& rewriter, const Value* value) {
   if (const auto one = rewriter.scalar(value)) return one;
   if (const Node* expand = rewriter.producer(value, "Expand"))
     return rewriter.scalar(expand->input(0));
-  if (const Node* fill = rewriter.producer(value, "ConstantOfShape")) {
-    const Constant* number = AttributeReader(*fill).get_tensor("value");
-    if (number == nullptr) return 0;
-    const auto tensor = number->value(fill->graph().storage_ptr());
-    if (!tensor || tensor->size() != 1 || tensor->is_string() || is_complex(tensor->dtype()))
-      return std::nullopt;
-    return tensor->get_double(0);
-  }
+  if (const Node* fill = rewriter.producer(value, "ConstantOfShape")) return filling_of(*fill);
   const auto dims = rewriter.is_constant(value) ? rewriter.dims(value) : std::nullopt;
   if (!dims || element_count(*dims) < 1 || element_count(*dims) > (1 << 16)) return std::nullopt;
   const Tensor* tensor = rewriter.constant(value);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "passes/elements.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
 #include "passes/slice_bounds.h"
@@ -195,12 +196,7 @@ size_t same_type_exponent(Rewriter& rewriter, Node& node) {
 Result<size_t> nonzero_to_range(Rewriter& rewriter, Node& node) {
   const Node* fill = rewriter.producer(node.input(0), "ConstantOfShape");
   if (fill == nullptr || fill->input(0) == nullptr || rewriter.rank(node.input(0)) != 1u) return 0;
-  const Constant* filling = AttributeReader(*fill).get_tensor("value");
-  if (filling == nullptr) return 0;  // zeros
-  const auto one = filling->value(node.graph().storage_ptr());
-  if (!one || one->size() != 1 || one->is_string() || is_complex(one->dtype()) ||
-      one->get_double(0) == 0)
-    return 0;
+  if (filling_of(*fill).value_or(0) == 0) return 0;
   const int64_t first[] = {0};
   TRY(const Tensor zero, filled(DType::kInt64, {}, 0));
   TRY(const Tensor step, filled(DType::kInt64, {}, 1));

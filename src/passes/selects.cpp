@@ -3,8 +3,7 @@
 // also where b and y are constants and the products with them are folded. An infinity or NaN that
 // is not selected made the sum NaN; no framework's select means that.
 
-#include <algorithm>
-#include <utility>
+#include <optional>
 
 #include "passes/each_node.h"
 #include "passes/evaluate.h"
@@ -91,18 +90,16 @@ bool is_mask(const Tensor& tensor) {
   return zero && one;
 }
 
-/// What `tensor` holds wherever `mask`, of the same shape, is zero, if that is one number.
-std::optional<int64_t> place_of_only(const Tensor& mask, const Tensor& tensor) {
-  if (Dims(mask.dims()) != Dims(tensor.dims())) return std::nullopt;
-  std::optional<int64_t> place;
+/// The float that `tensor` holds wherever `mask`, of the same shape, is zero, if that is one alone.
+std::optional<double> only_number(const Tensor& mask, const Tensor& tensor) {
+  if (!is_float(tensor.dtype()) || Dims(mask.dims()) != Dims(tensor.dims())) return std::nullopt;
+  std::optional<double> only;
   for (int64_t i = 0; i < mask.size(); ++i) {
     if (mask.get_double(i) != 0) continue;
-    if (!place)
-      place = i;
-    else if (tensor.get_double(i) != tensor.get_double(*place))
-      return std::nullopt;
+    if (only && *only != tensor.get_double(i)) return std::nullopt;
+    only = tensor.get_double(i);
   }
-  return place;
+  return only;
 }
 
 Result<bool> constant_select(Rewriter& rewriter, Node& sum) {
@@ -121,8 +118,8 @@ Result<bool> constant_select(Rewriter& rewriter, Node& sum) {
       const auto beside = compute("Where", {*shown, *other, zero});
       if (!beside || !all_zero(*beside)) continue;
       Tensor low = *other;
-      if (const auto place = place_of_only(*mask, *other)) {
-        TRY(low, filled(other->dtype(), {}, other->get_double(*place)));
+      if (const auto only = only_number(*mask, *other)) {
+        TRY(low, filled(other->dtype(), {}, *only));
       }
       Graph& graph = sum.graph();
       become_where(rewriter, sum, rewriter.initializer(graph, *shown, "condition"),

@@ -2,6 +2,7 @@
 // and shapes that are computed become constants wherever inference knows enough.
 
 #include <algorithm>
+#include <span>
 
 #include "passes/attributes.h"
 #include "passes/elements.h"
@@ -278,6 +279,18 @@ std::optional<size_t> find_run(const SymShape& shape, const SymShape& run, size_
   return std::nullopt;
 }
 
+/// The first of `values` whose shape has `run`, and where.
+std::optional<std::pair<Value*, size_t>> find_among(const Rewriter& rewriter,
+                                                    std::span<Value* const> values,
+                                                    const SymShape& run, size_t near) {
+  for (Value* value : values) {
+    const SymShape* shape = value != nullptr ? rewriter.shape(value) : nullptr;
+    if (shape == nullptr || value->is_initializer()) continue;
+    if (const auto found = find_run(*shape, run, near)) return std::pair(value, *found);
+  }
+  return std::nullopt;
+}
+
 /// `count` dimensions of `source` from `start` on.
 Value* dimensions_of(Rewriter& rewriter, Node& before, Value* source, size_t start, size_t count) {
   Node& direct = rewriter.add(before, "Shape", {source}, before.output(0)->name());
@@ -348,16 +361,10 @@ size_t raise_from_product(Rewriter& rewriter, Node& node, const SymShape& run, b
 size_t raise_from_einsum(Rewriter& rewriter, Node& node, const SymShape& run) {
   const Node* product = rewriter.producer(node.input(0), "Einsum");
   if (product == nullptr || &product->graph() != &node.graph()) return 0;
-  std::vector<std::pair<Value*, size_t>> places;  // null: a number
+  std::vector<std::optional<std::pair<Value*, size_t>>> places;  // none: a number
   for (const SymDim& dim : run) {
-    std::pair<Value*, size_t> place{nullptr, 0};
-    for (Value* input : product->inputs()) {
-      const SymShape* given = input != nullptr ? rewriter.shape(input) : nullptr;
-      const auto found = given != nullptr ? find_run(*given, {dim}, 0) : std::nullopt;
-      if (found && place.first == nullptr) place = {input, *found};
-    }
-    if (place.first == nullptr && !dim.is_value()) return 0;
-    places.push_back(place);
+    places.push_back(find_among(rewriter, product->inputs(), {dim}, 0));
+    if (!places.back() && !dim.is_value()) return 0;
   }
   std::vector<Value*> parts;
   std::vector<int64_t> numbers;
@@ -372,7 +379,7 @@ size_t raise_from_einsum(Rewriter& rewriter, Node& node, const SymShape& run) {
       continue;
     }
     flush();
-    parts.push_back(dimensions_of(rewriter, node, places[i].first, places[i].second, 1));
+    parts.push_back(dimensions_of(rewriter, node, places[i]->first, places[i]->second, 1));
   }
   flush();
   Node& joined = rewriter.add(node, "Concat", parts, node.output(0)->name());
@@ -400,12 +407,8 @@ size_t raise_dimensions(Rewriter& rewriter, Node& node) {
   auto start = static_cast<size_t>(first);
   // The graph's inputs first: that is where the layers of a network ask the same.
   if (best->producer() != nullptr && &best->producer()->graph() == &node.graph())
-    for (Value* input : node.graph().inputs()) {
-      const SymShape* given = rewriter.shape(input);
-      const auto found = given != nullptr && !input->is_initializer() ? find_run(*given, run, start)
-                                                                      : std::nullopt;
-      if (!found) continue;
-      become_shape(rewriter, node, input, *found, run.size());
+    if (const auto found = find_among(rewriter, node.graph().inputs(), run, start)) {
+      become_shape(rewriter, node, found->first, found->second, run.size());
       return 1;
     }
   for (int step = 0; step < 64 && best->producer() != nullptr; ++step) {
@@ -441,21 +444,16 @@ size_t raise_dimension(Rewriter& rewriter, Node& node) {
       rewriter.rank(node.input(1)) != 0u || measure->input(0) == nullptr ||
       measure->input(0)->producer() == nullptr || &measure->graph() != &node.graph())
     return 0;
-  const SymShape run = {(*picked)[0]};
-  for (Value* input : node.graph().inputs()) {
-    const SymShape* given = rewriter.shape(input);
-    const auto found =
-        given != nullptr && !input->is_initializer() ? find_run(*given, run, 0) : std::nullopt;
-    if (!found) continue;
-    Value* whole = dimensions_of(rewriter, node, input, 0, given->size());
-    Value* index = rewriter.initializer(
-        node.graph(), Tensor::scalar_int64(static_cast<int64_t>(*found)), "index");
-    Node& made = rewriter.add(node, "Gather", {whole, index}, node.output(0)->name());
-    rewriter.touch(made);
-    rewriter.supersede(*node.output(0), *made.output(0));
-    return 1;
-  }
-  return 0;
+  const auto found = find_among(rewriter, node.graph().inputs(), {(*picked)[0]}, 0);
+  if (!found) return 0;
+  const auto [input, place] = *found;
+  Value* whole = dimensions_of(rewriter, node, input, 0, rewriter.shape(input)->size());
+  Value* index = rewriter.initializer(node.graph(),
+                                      Tensor::scalar_int64(static_cast<int64_t>(place)), "index");
+  Node& made = rewriter.add(node, "Gather", {whole, index}, node.output(0)->name());
+  rewriter.touch(made);
+  rewriter.supersede(*node.output(0), *made.output(0));
+  return 1;
 }
 
 /// Shape reads the dimensions, not the values: it reads them where they come from.
