@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "each_isa.h"
 #include "runtime/kernels/elementwise/convert.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/gemm_parts.h"
+#include "runtime/kernels/matmul/gemm_small.h"
 
 namespace tombolo {
 namespace {
@@ -133,6 +135,116 @@ TEST_F(Gemm, AppliesItsEpilogueOnce) {
                             columns[static_cast<size_t>(j)] + init[at];
         ASSERT_EQ(x.c[at], std::clamp(want, -20.0, 15.0)) << i << " " << j;
       }
+  }
+}
+
+class GemmOnEachIsa : public EachIsa {
+ protected:
+  void TearDown() override {
+    set_thread_count(0);
+    EachIsa::TearDown();
+  }
+  std::mt19937 engine_{7};
+  std::normal_distribution<float> normal_;
+};
+INSTANTIATE_TEST_SUITE_P(Isa, GemmOnEachIsa,
+                         ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+// What reads B where it lies: few rows, few columns, panels packed on the way. Whole numbers are
+// exact in any order; nothing beyond the matrices is read or written (guards, sanitizers).
+TEST_P(GemmOnEachIsa, ReadsBWhereItLies) {
+  const auto small = [&] { return static_cast<float>(static_cast<int>(engine_() % 5) - 2); };
+  using Product =
+      void(const Matrices&, bool turned, int64_t ldb, float* c, int64_t ldc, const GemmEpilogue&);
+  const struct {
+    const char* name;
+    Product* run;
+    bool (*fits)(int64_t m, int64_t n, int64_t k, bool turned);
+  } kProducts[] = {
+      {"few",
+       [](const Matrices& x, bool, int64_t ldb, float* c, int64_t ldc, const GemmEpilogue& e) {
+         gemm_few(x.m, x.n, x.k, x.a.data(), x.k, x.b.data(), ldb, 2, c, ldc, e);
+       },
+       [](int64_t m, int64_t n, int64_t, bool turned) { return !turned && gemm_few_fits(m, n); }},
+      {"columns",
+       [](const Matrices& x, bool, int64_t ldb, float* c, int64_t ldc, const GemmEpilogue& e) {
+         gemm_columns(x.m, x.n, x.k, x.a.data(), x.k, x.b.data(), ldb, 2, c, ldc, e);
+       },
+       [](int64_t, int64_t n, int64_t k, bool turned) {
+         return turned && gemm_columns_fits(n, k);
+       }},
+      {"packing",
+       [](const Matrices& x, bool turned, int64_t ldb, float* c, int64_t ldc,
+          const GemmEpilogue& e) {
+         gemm_packing(x.m, x.n, x.k, x.a.data(), x.k, x.b.data(), turned ? 1 : ldb,
+                      turned ? ldb : 1, 2, c, ldc, e);
+       },
+       [](int64_t m, int64_t, int64_t, bool) { return gemm_packing_fits(m); }},
+  };
+  const auto check = [&](const auto& product, int64_t m, int64_t n, int64_t k, bool turned) {
+    SCOPED_TRACE(testing::Message() << product.name << " " << m << " x " << k << " x " << n
+                                    << (turned ? " turned" : ""));
+    const int64_t ldb = (turned ? k : n) + 3, ldc = n + 2;
+    Matrices x(m, n, k);
+    x.fill(small);
+    const std::vector<float> dense = x.b;
+    x.b.assign(static_cast<size_t>((turned ? n - 1 : k - 1) * ldb + (turned ? k : n)), 1e30f);
+    for (int64_t i = 0; i < k; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        x.b[static_cast<size_t>(turned ? j * ldb + i : i * ldb + j)] =
+            dense[static_cast<size_t>(i * n + j)];
+    std::vector<float> columns(static_cast<size_t>(n)), rows(static_cast<size_t>(m));
+    std::vector<float> c(static_cast<size_t>((m - 1) * ldc + n + 1), 7.0f);
+    for (auto* list : {&columns, &rows, &c})
+      for (float& value : *list) value = small();
+    const std::vector<float> init = c;
+    const GemmEpilogue e{.row_bias = rows.data(),
+                         .col_bias = columns.data(),
+                         .init = c.data(),  // in place
+                         .ldi = ldc,
+                         .clamp = true,
+                         .lo = -60,
+                         .hi = 50};
+    product.run(x, turned, ldb, c.data(), ldc, e);
+    x.b = dense;
+    std::vector<float> want = init;
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        const auto at = static_cast<size_t>(i * ldc + j);
+        want[at] = static_cast<float>(std::clamp(2 * x.exact(i, j) + rows[static_cast<size_t>(i)] +
+                                                     columns[static_cast<size_t>(j)] + init[at],
+                                                 -60.0, 50.0));
+      }
+    EXPECT_EQ(c, want);
+  };
+  for (const int threads : {1, 2}) {
+    set_thread_count(threads);
+    for (const auto& product : kProducts)
+      for (const bool turned : {false, true})
+        for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{
+                 {1, 1, 1},     {1, 3, 700},   {1, 13, 64},   {1, 40, 9},    {1, 47, 1201},
+                 {1, 250, 33},  {1, 300, 6},   {1, 3000, 41}, {1, 5000, 5},  {2, 2, 500},
+                 {2, 75, 5},    {2, 2100, 37}, {3, 5, 1300},  {4, 30, 400},  {5, 70, 100},
+                 {6, 120, 7},   {7, 4, 129},   {7, 40, 70},   {13, 100, 50}, {15, 31, 300},
+                 {29, 64, 200}, {31, 90, 77},  {40, 8, 500},  {60, 33, 1100}})
+          if (product.fits(m, n, k, turned)) check(product, m, n, k, turned);
+  }
+}
+
+// Long sums by sets and parts are as exact as those of tiles, and alike on any number of threads.
+TEST_P(GemmOnEachIsa, FewRowsAreExact) {
+  for (const int64_t n : {5, 47, 200, 700}) {
+    if (!gemm_few_fits(1, n)) GTEST_SKIP() << "vectors are short";
+    Matrices x(1, n, 6000);
+    x.fill([&] { return normal_(engine_); });
+    set_thread_count(1);
+    gemm_few(1, n, x.k, x.a.data(), x.k, x.b.data(), n, 1, x.c.data(), n, {});
+    EXPECT_LT(x.error(), 4e-7) << n;
+    const std::vector<float> one = x.c;
+    set_thread_count(3);
+    gemm_few(1, n, x.k, x.a.data(), x.k, x.b.data(), n, 1, x.c.data(), n, {});
+    EXPECT_EQ(x.c, one) << n;
   }
 }
 

@@ -49,6 +49,10 @@ struct Product {
   /// A once more, packed by tiles (pack_rows), or null: the tile that begins at row r at `r * k`.
   const float* packed = nullptr;
   PanelFormat format = PanelFormat::kFloat32;  ///< of B, where `b` points to
+  /// B that lies in no panels, alpha * b[i * row + j * column]: each panel is packed when its turn
+  /// comes, and is near then. Row 0: `b` holds panels.
+  int64_t row = 0, column = 0;
+  float alpha = 1;
 
   bool halves() const {
     return format == PanelFormat::kFloat16 || format == PanelFormat::kBfloat16;
@@ -119,6 +123,7 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
   const auto& wide = tiles.wide[static_cast<int>(p.format)];
   const auto& widening = tiles.widening[static_cast<int>(p.format)];
   const bool widens = p.format != PanelFormat::kFloat32 && rows > kMaxWideRows;
+  const bool keeps = rows > kMaxWideRows && turns > 1;  // the first tile packs for the others
   for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += depth) {
     const int64_t k = std::min(depth, p.k - k0);
     const bool first = k0 == 0, last = k0 + k >= p.k;
@@ -150,7 +155,19 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       const int64_t column = panel * width;
       const int64_t cols = std::min(step * width, p.n - column);
       GemmTile t{.panel_step = p.panel_step, .k = k, .cols = cols};
-      if (p.tail != nullptr && cols < width) {
+      if (p.row != 0) {
+        float* const room = thread_floats(5, static_cast<size_t>(depth * width));
+        const float* const raw = p.b + k0 * p.row + column * p.column;
+        if (keeps && cols == width && p.column == 1 && p.alpha == 1) {
+          t.b = raw;
+          t.ldb = p.row;
+          t.widened = room;
+        } else {
+          pack_b_panel(raw, p.row, p.column, k, cols, p.alpha, room);
+          t.b = room;
+          t.ldb = width;
+        }
+      } else if (p.tail != nullptr && cols < width) {
         t.b = p.tail + k0 * width;
         t.ldb = width;
       } else {
@@ -177,7 +194,7 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       const int64_t panels = (p.n + width - 1) / width;
       if (p.format == PanelFormat::kFixed26 && rows <= kMaxWideRows && panel + step < panels)
         t.next = p.panel_at(panel + step, k0);
-      if (rows > kMaxWideRows && p.tail == nullptr) {
+      if (rows > kMaxWideRows && p.tail == nullptr && p.row == 0) {
         if (panel + 1 < to)
           next = p.panel_at(panel + 1, k0);
         else if (!last)
@@ -214,7 +231,10 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
          : packed != nullptr    ? tiles.packed_tile(count, cols)
          : rows <= kMaxWideRows ? wide[count][step]
                                 : tiles.row_major_tile(count, cols))(t);
-        if (t.widened != nullptr) t.b = std::exchange(t.widened, nullptr);
+        if (t.widened != nullptr) {
+          t.b = std::exchange(t.widened, nullptr);
+          t.ldb = width;
+        }
         // At once, while the tile is in the first cache.
         if (last && p.e.post != nullptr)
           p.e.post->apply(p.e.post->argument, t.c, p.ldc, row + r, count, column, cols);
@@ -342,8 +362,8 @@ Product spread_rows(const Product& p) {
     for (int64_t i = begin; i < end; ++i)
       std::memcpy(a + i * lda, p.a + i * p.lda, static_cast<size_t>(p.k) * sizeof(float));
   });
-  return {p.m,          p.n,    p.k, a,     lda, p.b,     p.ldb,
-          p.panel_step, p.tail, p.c, p.ldc, p.e, nullptr, p.format};
+  return {p.m, p.n,   p.k, a,       lda,      p.b,   p.ldb,    p.panel_step, p.tail,
+          p.c, p.ldc, p.e, nullptr, p.format, p.row, p.column, p.alpha};
 }
 
 /// A packed by the tiles that `run` cuts it into: blocks of `rows` rows, in each tiles of about the
@@ -362,8 +382,8 @@ Product pack_rows(const Product& p, const GemmTiles& tiles, int64_t rows) {
                          packed + r * p.k);
              }
            });
-  return {p.m,          p.n,    p.k, p.a,   p.lda, p.b,    p.ldb,
-          p.panel_step, p.tail, p.c, p.ldc, p.e,   packed, p.format};
+  return {p.m, p.n,   p.k, p.a,    p.lda,    p.b,   p.ldb,    p.panel_step, p.tail,
+          p.c, p.ldc, p.e, packed, p.format, p.row, p.column, p.alpha};
 }
 
 void run(const Product& p) {
@@ -515,6 +535,7 @@ void pack_panel(const T* b, int64_t row, int64_t column, int64_t k, int64_t n, T
 
 void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_t n, float alpha,
                   float* out) {
+  if (column == 1) return gemm_tiles().pack_rows(b, row, k, n, alpha, out);
   pack_panel(b, row, column, k, n, out, [alpha](float* x, int64_t count) {
     if (alpha != 1)
       for (int64_t i = 0; i < count; ++i) x[i] *= alpha;
@@ -570,6 +591,18 @@ void gemm_unpacked(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda,
     pack_b_panel(b + n - rest, ldb, 1, k, rest, 1, tail);
   }
   run({m, n, k, a, lda, b, ldb, width, tail, c, ldc, epilogue});
+}
+
+bool gemm_packing_fits(int64_t m) { return m > kMaxWideRows && m <= kBlockRows; }
+
+void gemm_packing(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+                  int64_t row, int64_t column, float alpha, float* c, int64_t ldc,
+                  const GemmEpilogue& epilogue) {
+  Product product{m, n, k, a, lda, b, 0, 0, nullptr, c, ldc, epilogue};
+  product.row = row;
+  product.column = column;
+  product.alpha = alpha;
+  run(product);
 }
 
 int64_t packed_a_floats(int64_t m, int64_t k) {

@@ -69,6 +69,13 @@ void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const vo
 void gemm_unpacked(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
                    int64_t ldb, float* c, int64_t ldc, const GemmEpilogue& epilogue);
 
+/// The same with alpha * b[i * row + j * column], whose panels are packed one at a time on the way,
+/// for a B that one product uses: it need not be kept.
+bool gemm_packing_fits(int64_t m);
+void gemm_packing(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+                  int64_t row, int64_t column, float alpha, float* c, int64_t ldc,
+                  const GemmEpilogue& epilogue);
+
 /// Floats of A (m x k) packed by tiles, as the left side of a product whose right side is made on
 /// the way (convolution): [tile][k][row].
 int64_t packed_a_floats(int64_t m, int64_t k);

@@ -13,6 +13,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/gemm_small.h"
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/row_pointers.h"
 #include "runtime/kernels/tensor/transpose_tile.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -31,6 +32,7 @@ struct SmallProduct {
   const GemmEpilogue& epilogue;
   int64_t first = 0;  ///< of the columns, in all of C
 };
+constexpr int64_t kStreamColumns = 2048;
 #endif
 }  // namespace tombolo
 
@@ -47,6 +49,11 @@ inline constexpr int kRows = 8;
 inline constexpr int kRows = 6;
 #endif
 
+/// Of few_tile(): rows, and vectors of columns.
+inline constexpr int kFewRows = 3, kFewVectors = 4;
+/// What is summed in one piece, as in other tiles: the error of a long sum grows with its root.
+inline constexpr int64_t kFewPart = 192;
+
 HWY_INLINE float finish(float sum, float alpha, const GemmEpilogue& e, int64_t row,
                         int64_t column) {
   sum *= alpha;
@@ -56,9 +63,36 @@ HWY_INLINE float finish(float sum, float alpha, const GemmEpilogue& e, int64_t r
   return e.clamp ? std::min(std::max(sum, e.lo), e.hi) : sum;  // in this order a NaN stays
 }
 
-/// Rows from `row` on and columns from `column` on, `last` of them in the last vector.
+/// The last vector of a row, of which `columns` lanes count: told once, not for each row.
+class LastVector {
+ public:
+  explicit LastVector(int64_t columns)
+      : columns_(columns)
+#if HWY_TARGET <= HWY_AVX2
+        ,
+        lanes_(hn::FirstN(F(), static_cast<size_t>(columns)))
+#endif
+  {
+  }
+  HWY_INLINE V load(const float* from) const {
+#if HWY_TARGET <= HWY_AVX2
+    return hn::MaskedLoad(lanes_, F(), from);
+#else
+    return load_n(F(), from, columns_);
+#endif
+  }
+
+ private:
+  int64_t columns_;
+#if HWY_TARGET <= HWY_AVX2
+  hn::Mask<F> lanes_;
+#endif
+};
+
+/// What surrounds the sums of a tile, and the sums to C; `last` columns in the last vector.
 template <int kR, int kV, bool kPartial>
-void small_tile(const SmallProduct& p, int64_t row, int64_t column, int64_t last) {
+HWY_INLINE void store_tile(const SmallProduct& p, int64_t row, int64_t column, int64_t last,
+                           const V (&sum)[kR][kV]) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const GemmEpilogue& e = p.epilogue;
@@ -66,28 +100,10 @@ void small_tile(const SmallProduct& p, int64_t row, int64_t column, int64_t last
     return kPartial && v == kV - 1 ? load_n(f, from + v * lanes, last)
                                    : hn::LoadU(f, from + v * lanes);
   };
-  V sum[kR][kV];
-#pragma GCC unroll 8
-  for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 2
-    for (int v = 0; v < kV; ++v) sum[r][v] = hn::Zero(f);
-  const float* a = p.a + row * p.lda;
-  const float* b = p.b + column;
-  for (int64_t i = 0; i < p.k; ++i, b += p.ldb) {
-    V bv[kV];
-#pragma GCC unroll 2
-    for (int v = 0; v < kV; ++v) bv[v] = load(b, v);
-#pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r) {
-      const V av = hn::Set(f, a[r * p.lda + i]);
-#pragma GCC unroll 2
-      for (int v = 0; v < kV; ++v) add_product(sum[r][v], av, bv[v]);
-    }
-  }
   const V lo = hn::Set(f, e.lo), hi = hn::Set(f, e.hi);
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < kV; ++v) {
       V value = p.alpha == 1 ? sum[r][v] : hn::Mul(sum[r][v], hn::Set(f, p.alpha));
       if (e.row_bias != nullptr) value = hn::Add(value, hn::Set(f, e.row_bias[row + r]));
@@ -97,6 +113,35 @@ void small_tile(const SmallProduct& p, int64_t row, int64_t column, int64_t last
       store_n(value, f, p.c + (row + r) * p.ldc + column + v * lanes,
               kPartial && v == kV - 1 ? last : lanes);
     }
+}
+
+/// Rows from `row` on and columns from `column` on, `last` of them in the last vector.
+template <int kR, int kV, bool kPartial>
+void small_tile(const SmallProduct& p, int64_t row, int64_t column, int64_t last) {
+  const F f;
+  const LastVector part(last);
+  V sum[kR][kV];
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) sum[r][v] = hn::Zero(f);
+  RowPointers<float, kR> a(p.a + row * p.lda, p.lda);
+  const float* b = p.b + column;
+  const int64_t ldb = p.ldb;
+  for (int64_t i = p.k; i > 0; --i, b += ldb, a.advance(1)) {
+    V bv[kV];
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v)
+      bv[v] = kPartial && v == kV - 1 ? part.load(b + v * HWY_LANES(float))
+                                      : hn::LoadU(f, b + v * HWY_LANES(float));
+#pragma GCC unroll 8
+    for (int r = 0; r < kR; ++r) {
+      const V av = hn::Set(f, *a.at(r));
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) add_product(sum[r][v], av, bv[v]);
+    }
+  }
+  store_tile<kR, kV, kPartial>(p, row, column, last, sum);
 }
 
 using Tile = void(const SmallProduct&, int64_t, int64_t, int64_t);
@@ -125,6 +170,208 @@ void small_product(const SmallProduct& p) {
       const int64_t row = p.m * i / cuts, rows = p.m * (i + 1) / cuts - row;
       kTiles.get[rows][vectors][last < lanes](p, row, column, last);
     }
+  }
+}
+
+/// Sums kept side by side for a product of so many rows and vectors of columns: fewer than eight
+/// wait for one another. By all columns of a product, not those of a tile: equal ones give equal
+/// bits.
+inline int few_sets(int64_t rows, int64_t vectors) {
+  const int64_t sums = rows * std::min<int64_t>(vectors, kFewVectors);
+  return sums <= 2 ? 4 : sums <= 4 ? 2 : 1;
+}
+
+/// kR rows from `row` on and kV vectors of columns from `column` on, `last` in the last vector.
+/// Rows of B by turns to kS sets of sums.
+template <int kR, int kV, int kS>
+void few_tile(const SmallProduct& p, int64_t row, int64_t column, int64_t last) {
+  const F f;
+  const LastVector part_of_row(last);
+  const float* a = p.a + row * p.lda;
+  const float* b = p.b + column;
+  const int64_t lda = p.lda, ldb = p.ldb;
+  V total[kR][kV];
+#pragma GCC unroll 4
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < kV; ++v) total[r][v] = hn::Zero(f);
+  for (int64_t left = p.k; left > 0;) {
+    const int64_t part = left > kS * (kFewPart + kFewPart / 2) ? kS * kFewPart : left;
+    V sum[kS][kR][kV];
+#pragma GCC unroll 4
+    for (int s = 0; s < kS; ++s)
+#pragma GCC unroll 4
+      for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+        for (int v = 0; v < kV; ++v) sum[s][r][v] = hn::Zero(f);
+    const auto step = [&](int s) HWY_ATTR __attribute__((always_inline)) {
+      V bv[kV];
+#pragma GCC unroll 4
+      for (int v = 0; v < kV; ++v)
+        bv[v] = v < kV - 1 ? hn::LoadU(f, b + v * HWY_LANES(float))
+                           : part_of_row.load(b + v * HWY_LANES(float));
+#pragma GCC unroll 4
+      for (int r = 0; r < kR; ++r) {
+        const V av = hn::Set(f, a[r * lda]);
+#pragma GCC unroll 4
+        for (int v = 0; v < kV; ++v) add_product(sum[s][r][v], av, bv[v]);
+      }
+      ++a;
+      b += ldb;
+    };
+    int64_t i = 0;
+    for (; i + kS <= part; i += kS)
+#pragma GCC unroll 4
+      for (int s = 0; s < kS; ++s) step(s);
+    for (; i < part; ++i) step(0);
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < kV; ++v) {
+        V x = sum[0][r][v];
+        if (kS == 2) x = hn::Add(x, sum[kS > 1 ? 1 : 0][r][v]);
+        if (kS == 4)
+          x = hn::Add(hn::Add(x, sum[kS > 1 ? 1 : 0][r][v]),
+                      hn::Add(sum[kS > 2 ? 2 : 0][r][v], sum[kS > 3 ? 3 : 0][r][v]));
+        total[r][v] = left == p.k ? x : hn::Add(total[r][v], x);
+      }
+    left -= part;
+  }
+  store_tile<kR, kV, true>(p, row, column, last, total);
+}
+
+template <int kR>
+void few_tiles(const SmallProduct& p, int64_t row, int64_t column, int64_t vectors, int64_t last,
+               int sets) {
+  const auto take = [&](auto v) HWY_ATTR {
+    constexpr int kV = decltype(v)::value;
+    if constexpr (kV <= kFewVectors) {
+      if (sets == 1) return few_tile<kR, kV, 1>(p, row, column, last);
+      if constexpr (kR <= 4 && kR * kV <= 4)
+        if (sets == 2) return few_tile<kR, kV, 2>(p, row, column, last);
+      if constexpr (kR * kV <= 2)
+        if (sets == 4) return few_tile<kR, kV, 4>(p, row, column, last);
+    }
+  };
+  switch (vectors) {
+    case 1:
+      return take(std::integral_constant<int, 1>());
+    case 2:
+      return take(std::integral_constant<int, 2>());
+    case 3:
+      return take(std::integral_constant<int, 3>());
+    default:
+      return take(std::integral_constant<int, 4>());
+  }
+}
+
+/// Vectors [begin, end) of the columns, in tiles of about the same width.
+void few_columns(const SmallProduct& p, int64_t begin, int64_t end) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(F()));
+  const int64_t vectors = (p.n + lanes - 1) / lanes, cuts_r = (p.m + kFewRows - 1) / kFewRows;
+  const int64_t tallest = (p.m + cuts_r - 1) / cuts_r;
+  const int sets = few_sets(tallest, vectors);
+  const int64_t cuts = (end - begin + kFewVectors - 1) / kFewVectors;
+  for (int64_t cut = 0; cut < cuts; ++cut) {
+    const int64_t from = begin + (end - begin) * cut / cuts;
+    const int64_t count = begin + (end - begin) * (cut + 1) / cuts - from;
+    const int64_t column = from * lanes;
+    const int64_t last = std::min(lanes, p.n - column - (count - 1) * lanes);
+    const int64_t columns = (count - 1) * lanes + last;
+    for (int64_t i = 0; i < cuts_r; ++i) {
+      const int64_t row = p.m * i / cuts_r, rows = p.m * (i + 1) / cuts_r - row;
+      switch (rows) {
+        case 1:
+          few_tiles<1>(p, row, column, count, last, sets);
+          break;
+        case 2:
+          few_tiles<2>(p, row, column, count, last, sets);
+          break;
+        default:
+          few_tiles<3>(p, row, column, count, last, sets);
+          break;
+      }
+      if (const BlockPost* post = p.epilogue.post)
+        post->apply(post->argument, p.c + row * p.ldc + column, p.ldc, row, rows, column, columns);
+    }
+  }
+}
+
+/// kR rows by columns [begin, end): whole rows of B one after the other, as they come from memory,
+/// added to sums that stay in the first cache.
+template <int kR>
+void stream_rows(const SmallProduct& p, int64_t row, int64_t begin, int64_t end) {
+  constexpr int kSteps = 4;
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const int64_t columns = end - begin, whole = columns / lanes * lanes;
+  HWY_ALIGN float sums[kR * kStreamColumns], totals[kR * kStreamColumns];
+  const float* a = p.a + row * p.lda;
+  const float* b = p.b + begin;
+  // kN rows of B; `first`: the sums begin with them.
+  const auto add = [&](auto steps, bool first) HWY_ATTR __attribute__((always_inline)) {
+    constexpr int kN = decltype(steps)::value;
+    V av[kR][kN];
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+      for (int i = 0; i < kN; ++i) av[r][i] = hn::Set(f, a[r * p.lda + i]);
+    const auto at = [&](int64_t j, auto&& load) HWY_ATTR __attribute__((always_inline)) {
+      V bv[kN];
+#pragma GCC unroll 4
+      for (int i = 0; i < kN; ++i) bv[i] = load(b + i * p.ldb + j);
+#pragma GCC unroll 4
+      for (int r = 0; r < kR; ++r) {
+        float* const to = sums + r * kStreamColumns + j;
+        V sum = first ? hn::Zero(f) : hn::Load(f, to);
+#pragma GCC unroll 4
+        for (int i = 0; i < kN; ++i) add_product(sum, av[r][i], bv[i]);
+        hn::Store(sum, f, to);
+      }
+    };
+    for (int64_t j = 0; j < whole; j += lanes)
+      at(
+          j, [&](const float* from) HWY_ATTR
+          __attribute__((always_inline)) { return hn::LoadU(f, from); });
+    if (whole < columns)
+      at(
+          whole, [&](const float* from) HWY_ATTR
+          __attribute__((always_inline)) { return load_n(f, from, columns - whole); });
+    a += kN;
+    b += kN * p.ldb;
+  };
+  bool more = false;
+  for (int64_t left = p.k; left > 0; more = true) {
+    const int64_t part = left > kFewPart + kFewPart / 2 ? kFewPart : left;
+    int64_t i = 0;
+    for (; i + kSteps <= part; i += kSteps) add(std::integral_constant<int, kSteps>(), i == 0);
+    for (; i < part; ++i) add(std::integral_constant<int, 1>(), i == 0);
+    left -= part;
+    if (left == 0 && !more) break;
+    for (int r = 0; r < kR; ++r)
+      for (int64_t j = 0; j < columns; j += lanes) {
+        float *const to = totals + r * kStreamColumns + j, *const sum = to - totals + sums;
+        hn::Store(more ? hn::Add(hn::Load(f, to), hn::Load(f, sum)) : hn::Load(f, sum), f, to);
+      }
+  }
+  for (int64_t j = 0; j < columns; j += lanes) {
+    V result[kR][1];
+    for (int r = 0; r < kR; ++r)
+      result[r][0] = hn::Load(f, (more ? totals : sums) + r * kStreamColumns + j);
+    store_tile<kR, 1, true>(p, row, begin + j, std::min(lanes, columns - j), result);
+  }
+  if (const BlockPost* post = p.epilogue.post)
+    post->apply(post->argument, p.c + row * p.ldc + begin, p.ldc, row, kR, begin, columns);
+}
+
+/// Blocks [begin, end) of `width` columns.
+void stream_columns(const SmallProduct& p, int64_t width, int64_t begin, int64_t end) {
+  for (int64_t block = begin; block < end; ++block) {
+    const int64_t from = block * width, to = std::min(p.n, from + width);
+    if (p.m == 1)
+      stream_rows<1>(p, 0, from, to);
+    else
+      stream_rows<2>(p, 0, from, to);
   }
 }
 
@@ -177,14 +424,14 @@ void dots_tile(const SmallProduct& p, int64_t row, int64_t column) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const int64_t whole = p.k / lanes * lanes, rest = p.k - whole;
-  const float *const a = p.a + row * p.lda, *const b = p.b + column * p.k;
+  const float *const a = p.a + row * p.lda, *const b = p.b + column * p.ldb;
   V sum[kR * kC];
 #pragma GCC unroll 16
   for (int i = 0; i < kR * kC; ++i) sum[i] = hn::Zero(f);
   for (int64_t k = 0; k < whole; k += lanes) {
     V bv[kC];
 #pragma GCC unroll 4
-    for (int j = 0; j < kC; ++j) bv[j] = hn::LoadU(f, b + j * p.k + k);
+    for (int j = 0; j < kC; ++j) bv[j] = hn::LoadU(f, b + j * p.ldb + k);
 #pragma GCC unroll 4
     for (int i = 0; i < kR; ++i) {
       const V av = hn::LoadU(f, a + i * p.lda + k);
@@ -198,7 +445,7 @@ void dots_tile(const SmallProduct& p, int64_t row, int64_t column) {
 #pragma GCC unroll 4
       for (int j = 0; j < kC; ++j)
         add_product(sum[i * kC + j], load_n(f, a + i * p.lda + whole, rest),
-                    load_n(f, b + j * p.k + whole, rest));
+                    load_n(f, b + j * p.ldb + whole, rest));
   float sums[kR * kC + 3];
   constexpr int kFours = kR * kC / 4 * 4;
 #pragma GCC unroll 4
@@ -288,16 +535,48 @@ void gemm_dots(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, con
            });
 }
 
+namespace {
+constexpr int64_t kFewColumns = 16;  ///< vectors of C that take columns of B where they are
+constexpr int64_t kStreamRows = 2;
+}  // namespace
+
+bool gemm_few_fits(int64_t m, int64_t n) {
+  return vector_floats() >= 8 &&
+         (m <= kStreamRows || (m <= kMaxWideRows && n <= kFewColumns * vector_floats()));
+}
+
+void gemm_few(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+              int64_t ldb, float alpha, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+  const SmallProduct product{m, n, k, a, lda, b, ldb, alpha, c, ldc, epilogue};
+  const int64_t lanes = vector_floats(), vectors = (n + lanes - 1) / lanes;
+  if (vectors <= kFewColumns) {
+    using Fn = void(const SmallProduct&, int64_t, int64_t);
+    parallel(vectors, std::max<int64_t>(1, 65536 / std::max<int64_t>(1, m * k * lanes)),
+             [&](int64_t begin, int64_t end) {
+               TOMBOLO_TARGET(Fn, few_columns)(product, begin, end);
+             });
+    return;
+  }
+  using Fn = void(const SmallProduct&, int64_t, int64_t, int64_t);
+  const int64_t threads = thread_count();
+  const int64_t least = threads == 1 || k * n < 65536 ? 1 : threads;
+  const int64_t cuts = std::max((n + kStreamColumns - 1) / kStreamColumns, least);
+  const int64_t width = round_up((n + cuts - 1) / cuts, lanes);
+  parallel((n + width - 1) / width, 1, [&](int64_t begin, int64_t end) {
+    TOMBOLO_TARGET(Fn, stream_columns)(product, width, begin, end);
+  });
+}
+
 bool gemm_columns_fits(int64_t n, int64_t k) {
   const int64_t most = vector_floats() >= 16 ? 8 : 6;
   return vector_floats() >= 8 && n <= most && k > 128;  // shorter rows: gemm_narrow()
 }
 
 void gemm_columns(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
-                  float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+                  int64_t ldb, float alpha, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
   using Fn = void(const SmallProduct&, int64_t, int64_t);
   constexpr int64_t kRowsOfTile = 4;
-  const SmallProduct product{m, n, k, a, lda, b, k, 1, c, ldc, epilogue};
+  const SmallProduct product{m, n, k, a, lda, b, ldb, alpha, c, ldc, epilogue};
   parallel((m + kRowsOfTile - 1) / kRowsOfTile, std::max<int64_t>(1, 65536 / (n * k)),
            [&](int64_t begin, int64_t end) {
              TOMBOLO_TARGET(Fn, dots_rows)

@@ -22,10 +22,15 @@ bool gemm_dots_fits(int64_t m, const GemmEpilogue& epilogue);
 void gemm_dots(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
                int64_t ldb, float alpha, float* c, int64_t ldc, const GemmEpilogue& epilogue);
 
-/// Long rows with a B of few columns, which lies turned: [n, k]. Threaded. A panel of B would be
-/// empty for the most part, and sums of few rows would wait for one another.
+/// Few rows with a B of not many columns, read where it lies. Threaded.
+bool gemm_few_fits(int64_t m, int64_t n);
+void gemm_few(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+              int64_t ldb, float alpha, float* c, int64_t ldc, const GemmEpilogue& epilogue);
+
+/// Long rows with a B of few columns, which lies turned: [n, k], ldb apart. Threaded. A panel of B
+/// would be empty for the most part, and sums of few rows would wait for one another.
 bool gemm_columns_fits(int64_t n, int64_t k);
 void gemm_columns(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
-                  float* c, int64_t ldc, const GemmEpilogue& epilogue);
+                  int64_t ldb, float alpha, float* c, int64_t ldc, const GemmEpilogue& epilogue);
 
 }  // namespace tombolo

@@ -74,9 +74,10 @@ class RowsOfA {
   int64_t lda_;
 };
 
-// One step of k, the next one or `ahead` of it: `acc += a[:, k] * b[k, :]`. Where b has to be
-// widened, the floats go to `widened`.
-template <int kR, int kV, bool kPacked, PanelFormat kFormat = PanelFormat::kFloat32>
+// One step of k, the next one or `ahead` of it: `acc += a[:, k] * b[k, :]`. Where b is kept for the
+// tiles after this one (widened, or it lies in no panel), its floats go to `widened`.
+template <int kR, int kV, bool kPacked, PanelFormat kFormat = PanelFormat::kFloat32,
+          bool kKeeps = kFormat != PanelFormat::kFloat32>
 HWY_INLINE void step(V (&acc)[kR][kV], const RowsOfA<kR, kPacked>& a,
                      const typename Element<kFormat>::Type* HWY_RESTRICT b,
                      [[maybe_unused]] float* HWY_RESTRICT widened = nullptr, int ahead = 0) {
@@ -86,7 +87,7 @@ HWY_INLINE void step(V (&acc)[kR][kV], const RowsOfA<kR, kPacked>& a,
 #pragma GCC unroll 4
   for (int v = 0; v < kV; ++v) {
     bv[v] = Element<kFormat>::load(b + v * lanes);
-    if constexpr (kFormat != PanelFormat::kFloat32) hn::Store(bv[v], f, widened + v * lanes);
+    if constexpr (kKeeps) hn::Store(bv[v], f, widened + v * lanes);
   }
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) {

@@ -23,9 +23,9 @@ inline constexpr int64_t kAhead = 12, kFar = 96;
 inline constexpr int64_t kBetween = 24;  ///< where few rows leave no time to ask twice
 inline constexpr int64_t kBesideOthers = 32;
 
-template <int kR, int kV, bool kPacked, PanelFormat kFormat = PanelFormat::kFloat32>
+template <int kR, int kV, bool kPacked, PanelFormat kFormat = PanelFormat::kFloat32,
+          bool kWidens = kFormat != PanelFormat::kFloat32>
 void tile(const GemmTile& t) {
-  constexpr bool kWidens = kFormat != PanelFormat::kFloat32;
   static_assert(!kWidens || kR > 2);
   const F f;
   V acc[kR][kV];
@@ -86,8 +86,8 @@ void tile(const GemmTile& t) {
         next += 4 * next_step;
 #pragma GCC unroll 4
         for (int s = 0; s < 4; ++s, a.advance(), b += ldb) {
-          step<kR, kV, kPacked, kFormat>(acc, a, b, widened);
-          if constexpr (kWidens) widened += ldb;
+          step<kR, kV, kPacked, kFormat, kWidens>(acc, a, b, widened);
+          if constexpr (kWidens) widened += kV * HWY_LANES(float);
         }
       }
     }
@@ -102,8 +102,8 @@ void tile(const GemmTile& t) {
       }
       if (kR < 8 && kV > 1) __builtin_prefetch(next + also, 0, 3);
       next += next_step;
-      step<kR, kV, kPacked, kFormat>(acc, a, b, widened);
-      if constexpr (kWidens) widened += ldb;
+      step<kR, kV, kPacked, kFormat, kWidens>(acc, a, b, widened);
+      if constexpr (kWidens) widened += kV * HWY_LANES(float);
       a.advance();
       b += ldb;
     }
@@ -164,6 +164,19 @@ void wide(const GemmTile& t) {
   finish(t, acc);
 }
 
+/// GemmTiles::pack_rows.
+void pack_rows_of_b(const float* b, int64_t row, int64_t k, int64_t n, float alpha, float* out) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const V factor = hn::Set(f, alpha);
+  const bool one = n <= lanes;
+  for (int64_t i = 0; i < k; ++i, b += row, out += 2 * lanes) {
+    const V left = load_n(f, b, n), right = one ? hn::Zero(f) : load_n(f, b + lanes, n - lanes);
+    hn::StoreU(alpha == 1 ? left : hn::Mul(left, factor), f, out);
+    hn::StoreU(alpha == 1 ? right : hn::Mul(right, factor), f, out + lanes);
+  }
+}
+
 template <int... kR>
 void fill(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.row_major[kR + 1][1] = &tile<kR + 1, 1, false>), ...);
@@ -176,8 +189,9 @@ void fill(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
 template <PanelFormat kFormat, int... kR>
 void fill_widening(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   auto& to = tiles.widening[static_cast<int>(kFormat)];
-  ((to[kR + kRows / 2][0] = &tile<kR + kRows / 2, 2, false, kFormat>), ...);
-  if (tiles.packs_rows) ((to[kR + kRows / 2][1] = &tile<kR + kRows / 2, 2, true, kFormat>), ...);
+  ((to[kR + kRows / 2][0] = &tile<kR + kRows / 2, 2, false, kFormat, true>), ...);
+  if (tiles.packs_rows)
+    ((to[kR + kRows / 2][1] = &tile<kR + kRows / 2, 2, true, kFormat, true>), ...);
 }
 
 template <PanelFormat kFormat, int... kR>
@@ -193,11 +207,13 @@ void fill_wide(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
 GemmTiles make_tiles() {
   GemmTiles tiles{kRows, static_cast<int>(hn::Lanes(F()))};
   tiles.packs_rows = kRows < 8;
+  tiles.pack_rows = &pack_rows_of_b;
   fill(tiles, std::make_integer_sequence<int, kRows>());
   constexpr std::make_integer_sequence<int, kMaxWideRows> few;
   fill_wide<PanelFormat::kFloat32>(tiles, few);
   constexpr std::make_integer_sequence<int, kRows - kRows / 2 + 1> tall;
   fill_fixed26(tiles);
+  fill_widening<PanelFormat::kFloat32>(tiles, tall);
   fill_wide<PanelFormat::kBfloat16>(tiles, few);
   fill_widening<PanelFormat::kBfloat16>(tiles, tall);
 #if HWY_TARGET <= HWY_AVX2

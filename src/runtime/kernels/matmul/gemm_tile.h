@@ -59,8 +59,12 @@ struct GemmTiles {
   /// one panel always does. `b` points to elements of the format; all are null where the
   /// instruction set has no way to widen them.
   GemmTileFn* wide[kPanelFormats][kMaxWideRows + 1][5] = {};
-  /// Tall tiles on B of the format, whole panels: [row major or packed].
+  /// Tall tiles on B of the format, whole panels: [row major or packed]. Of kFloat32: B that lies
+  /// in no panel becomes one.
   GemmTileFn* widening[kPanelFormats][kMaxTileRows + 1][2] = {};
+  /// alpha * k rows of B, `row` floats apart, as rows of a panel; n columns and zeros.
+  void (*pack_rows)(const float* b, int64_t row, int64_t k, int64_t n, float alpha,
+                    float* out) = nullptr;
   /// Whether it pays to pack rows of A for packed tiles: tall ones read rows as they lie.
   bool packs_rows = false;
   int panel() const { return 2 * lanes; }  ///< columns of a packed panel of B

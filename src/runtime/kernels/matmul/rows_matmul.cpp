@@ -33,6 +33,7 @@ struct MatMulState final : KernelState, ProductAxes {
   float alpha = 1, beta = 1;
   bool bf16 = false;                           ///< products of bf16
   PanelFormat format = PanelFormat::kFloat32;  ///< of B packed, where products are of float32
+  bool b_once = false;                         ///< no matrix of B is for two products in a row
   bool columns = false;                        ///< B is kept turned, for gemm_columns()
   bool halves = false;                         ///< the model keeps A and B in 16 bits
   Fixed26Panels fixed26;                       ///< of a matrix of B in that format
@@ -363,8 +364,15 @@ int64_t packed_floats(const MatMulState& s) {
   return (s.format == PanelFormat::kFloat32 ? elements : (elements + 1) / 2) + 64;
 }
 
+/// Whether each matrix of B meets one of A, of not many rows.
+bool packs_on_the_way(const MatMulState& s) {
+  return s.b_once && !s.bf16 && gemm_packing_fits(s.m);
+}
+
 /// Floats that a B which is no constant is packed into.
-int64_t room_floats(const MatMulState& s) { return makes_digits(s) ? 0 : packed_floats(s); }
+int64_t room_floats(const MatMulState& s) {
+  return makes_digits(s) || packs_on_the_way(s) ? 0 : packed_floats(s);
+}
 
 template <bool kGemm, bool kBf16 = false>
 Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& context) {
@@ -373,6 +381,7 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
   plan_matmul(context, kGemm, s);
   if (element_count(s.output) == 0) return state;  // an expert to whom nobody was sent
   s.bf16 = kBf16;
+  s.b_once = std::adjacent_find(s.b_at.begin(), s.b_at.end()) == s.b_at.end();
   CHECK_OK(choose_format(context, s));
   s.columns = context.constant(1) != nullptr && s.format == PanelFormat::kFloat32 && !s.bf16 &&
               !s.halves && !s.digits && gemm_columns_fits(s.n, s.k);
@@ -502,8 +511,8 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
       is_plain(epilogue) && gemm_dots_fits(1, epilogue))
     return gemm_dots(1, s.m, s.k, b, s.k, a, lda, s.alpha, c, s.m, epilogue);
   if (s.columns)
-    return gemm_columns(s.m, s.n, s.k, a, lda, reinterpret_cast<const float*>(packed), c, s.ldc,
-                        epilogue);
+    return gemm_columns(s.m, s.n, s.k, a, lda, reinterpret_cast<const float*>(packed), s.k, 1, c,
+                        s.ldc, epilogue);
   if (packed != nullptr && s.digits)
     return gemm_digits(s.m, a, lda, packed, *s.digits, c, s.ldc, epilogue);
   if (s.format == PanelFormat::kFloat32 && dense && gemm_narrow_fits(s.m, s.n, s.k, epilogue)) {
@@ -522,12 +531,27 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
     return gemm_small(s.m, s.n, s.k, a, lda, b, s.ldb, s.trans_b, s.alpha, c, s.ldc, epilogue);
   if (s.trans_b && gemm_dots_fits(s.m, epilogue))
     return gemm_dots(s.m, s.n, s.k, a, lda, b, s.ldb, s.alpha, c, s.ldc, epilogue);
+  if (!s.trans_b && gemm_few_fits(s.m, s.n))
+    return gemm_few(s.m, s.n, s.k, a, lda, b, s.ldb, s.alpha, c, s.ldc, epilogue);
+  if (gemm_columns_fits(s.n, s.k)) {
+    const float* columns = b;
+    if (!s.trans_b) {
+      float* const turned = thread_floats(3, static_cast<size_t>(s.n * s.k));
+      transpose_tile(reinterpret_cast<const std::byte*>(b), s.ldb,
+                     reinterpret_cast<std::byte*>(turned), s.k, s.k, s.n, sizeof(float));
+      columns = turned;
+    }
+    return gemm_columns(s.m, s.n, s.k, a, lda, columns, s.trans_b ? s.ldb : s.k, s.alpha, c, s.ldc,
+                        epilogue);
+  }
   // Packing pays when B is used by many rows and is not near anyway; it must be done when B is
   // turned.
   constexpr int64_t kNear = 8192;  // floats
   if (!s.trans_b && s.alpha == 1 &&
       (s.m <= 2 * gemm_tiles().max_rows || (s.k * s.n <= kNear && s.ldb == s.n)))
     return gemm_unpacked(s.m, s.n, s.k, a, lda, b, s.ldb, c, s.ldc, epilogue);
+  if (packs_on_the_way(s))
+    return gemm_packing(s.m, s.n, s.k, a, lda, b, row, column, s.alpha, c, s.ldc, epilogue);
   if (fresh) pack_b(b, row, column, s.k, s.n, s.alpha, room);
   gemm(s.m, s.n, s.k, a, lda, room, c, s.ldc, epilogue);
 }
