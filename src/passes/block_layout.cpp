@@ -267,11 +267,18 @@ class BlockLayout {
     const auto idle = static_cast<double>(blocks_of(pixels) * kBlock - pixels);
     return turned > kGathered + idle / static_cast<double>(pixels);
   }
-  /// A convolution of each channel by itself computes as little as it moves, and rows of some
-  /// vectors are as good as blocks; the more so the fewer the products.
+  /// A convolution of each channel by itself computes as little as it moves, and rows that fill
+  /// vectors are as good as blocks; the more so the fewer the products, and the more of what would
+  /// be turned the strides leave out.
   bool takes_long_rows(const Node& node, const std::vector<int64_t>& w) const {
-    const int64_t taps = w[2] * w[3], least = taps <= 9 ? 24 : taps <= 25 ? 40 : 100;
-    return taps <= 49 && rewriter_.dim(node.output(0), -1).value_or(0) >= least;
+    const auto strides = AttributeReader(node).get_ints("strides");
+    const bool steps =
+        std::any_of(strides.begin(), strides.end(), [](int64_t stride) { return stride != 1; });
+    const int64_t taps = w[2] * w[3], width = rewriter_.dim(node.output(0), -1).value_or(0);
+    if (steps) return taps <= 49 && width >= (taps <= 9 ? 20 : 28);
+    const int64_t idle = blocks_of(width) * kBlock - width;
+    if (taps <= 25 && width >= 12 && idle * 6 <= width) return true;
+    return taps <= 49 && width >= (taps <= 9 ? 12 : taps <= 25 ? 40 : 100);
   }
   bool is_any(const Node* node, std::span<const Text> names) const {
     return std::any_of(names.begin(), names.end(),

@@ -18,20 +18,23 @@
 namespace tombolo {
 namespace {
 
-/// A padded plane by its phases: see split_image(). `room` takes a padded row and some vectors
-/// more.
+/// A padded plane by its phases: see split_image().
 struct SplitTask {
   const float* x;
-  int64_t rows, n;             ///< of x; n floats of a row are taken
+  int64_t rows, width, n;      ///< of x; the first n floats of a row are taken
   int64_t height;              ///< padded
   int64_t top, left;           ///< padding
-  int64_t stride_y, stride_x;  ///< stride_x is 1, 2 or 4
+  int64_t stride_y, stride_x;  ///< stride_x is 1 to 4
   int64_t columns, phase;
-  bool first_row_phase_only;
+  uint64_t row_phases, column_phases;  ///< those that a kernel reads, a bit each
   float fill;
-  float* room;
   float* out;
 };
+
+/// Of an axis whose phases are more than a word has bits, all are read.
+inline bool reads_phase(uint64_t phases, int64_t phase) {
+  return phase >= 64 || (phases >> phase & 1) != 0;
+}
 
 }  // namespace
 }  // namespace tombolo
@@ -43,14 +46,30 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::ScalableTag<float>;
 
+/// A vector of a padded row from column `at` of x on, which may begin or end outside of it.
+HWY_INLINE hn::Vec<F> padded(const float* row, int64_t at, int64_t n, hn::Vec<F> fill) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  if (at >= 0 && at + lanes <= n) return hn::LoadU(f, row + at);
+  if (at >= n || at + lanes <= 0) return fill;
+#if HWY_TARGET <= HWY_AVX2
+  const auto before = hn::FirstN(f, static_cast<size_t>(std::max<int64_t>(0, -at)));
+  const auto inside = hn::AndNot(before, hn::FirstN(f, static_cast<size_t>(n - at)));
+  return hn::IfThenElse(inside, hn::MaskedLoad(inside, f, row + at), fill);
+#else
+  HWY_ALIGN float buffer[HWY_LANES(float)];
+  hn::Store(fill, f, buffer);
+  const int64_t from = std::max<int64_t>(0, -at), to = std::min(lanes, n - at);
+  std::memcpy(buffer + from, row + at + from, static_cast<size_t>(to - from) * sizeof(float));
+  return hn::Load(f, buffer);
+#endif
+}
+
 void split_plane(const SplitTask& task) {
   const F f;
   const SplitTask t = task;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  const int64_t width = t.columns * t.stride_x, right = t.left + t.n;
   const auto fill = hn::Set(f, t.fill);
-  if (t.stride_x > 1)
-    for (int64_t i = 0; i < width; i += lanes) store_n(fill, f, t.room + i, width - i);
   int64_t row_phase = 0;
   float* line = t.out;  // of the first row phase
   for (int64_t row = 0; row < t.height; ++row) {
@@ -60,40 +79,58 @@ void split_plane(const SplitTask& task) {
       row_phase = 0;
       line += t.columns;
     }
-    if (t.first_row_phase_only && phase != 0) continue;
+    if (!reads_phase(t.row_phases, phase)) continue;
     const int64_t from_row = row - t.top;
     if (from_row < 0 || from_row >= t.rows) {
       for (int64_t p = 0; p < t.stride_x; ++p)
-        for (int64_t c = 0; c < t.columns; c += lanes)
+        for (int64_t c = 0; reads_phase(t.column_phases, p) && c < t.columns; c += lanes)
           store_n(fill, f, to + p * t.phase + c, t.columns - c);
       continue;
     }
-    const float* from = t.x + from_row * t.n;
-    float* inside = (t.stride_x == 1 ? to : t.room) + t.left;
-    int64_t whole = 0;
-    for (; whole + lanes <= t.n; whole += lanes)
-      hn::StoreU(hn::LoadU(f, from + whole), f, inside + whole);
-    if (whole < t.n) store_n(load_n(f, from + whole, t.n - whole), f, inside + whole, t.n - whole);
+    const float* from = t.x + from_row * t.width;
     if (t.stride_x == 1) {
+      const int64_t right = t.left + t.n;
+      float* const inside = to + t.left;
+      int64_t whole = 0;
+      for (; whole + lanes <= t.n; whole += lanes)
+        hn::StoreU(hn::LoadU(f, from + whole), f, inside + whole);
+      if (whole < t.n)
+        store_n(load_n(f, from + whole, t.n - whole), f, inside + whole, t.n - whole);
       for (int64_t i = 0; i < t.left; i += lanes) store_n(fill, f, to + i, t.left - i);
-      for (int64_t i = right; i < width; i += lanes) store_n(fill, f, to + i, width - i);
+      for (int64_t i = right; i < t.columns; i += lanes) store_n(fill, f, to + i, t.columns - i);
       continue;
     }
     for (int64_t c = 0; c < t.columns; c += lanes) {
-      const int64_t left = t.columns - c;
+      const auto put = [&](int64_t p, hn::Vec<F> v) HWY_ATTR __attribute__((always_inline)) {
+        if (reads_phase(t.column_phases, p)) store_n(v, f, to + p * t.phase + c, t.columns - c);
+      };
+      const int64_t at = t.stride_x * c - t.left;
+      const auto v0 = padded(from, at, t.n, fill), v1 = padded(from, at + lanes, t.n, fill);
       if (t.stride_x == 2) {
-        hn::Vec<F> a, b;
-        hn::LoadInterleaved2(f, t.room + 2 * c, a, b);
-        store_n(a, f, to + c, left);
-        store_n(b, f, to + t.phase + c, left);
-      } else {
-        hn::Vec<F> a, b, d, e;
-        hn::LoadInterleaved4(f, t.room + 4 * c, a, b, d, e);
-        store_n(a, f, to + c, left);
-        store_n(b, f, to + t.phase + c, left);
-        store_n(d, f, to + 2 * t.phase + c, left);
-        store_n(e, f, to + 3 * t.phase + c, left);
+        put(0, hn::ConcatEven(f, v1, v0));
+        put(1, hn::ConcatOdd(f, v1, v0));
+        continue;
       }
+      const auto v2 = padded(from, at + 2 * lanes, t.n, fill);
+      if (t.stride_x == 3) {
+        HWY_ALIGN float three[3 * HWY_LANES(float)];
+        hn::Store(v0, f, three);
+        hn::Store(v1, f, three + lanes);
+        hn::Store(v2, f, three + 2 * lanes);
+        hn::Vec<F> a, b, d;
+        hn::LoadInterleaved3(f, three, a, b, d);
+        put(0, a);
+        put(1, b);
+        put(2, d);
+        continue;
+      }
+      const auto v3 = padded(from, at + 3 * lanes, t.n, fill);
+      const auto even0 = hn::ConcatEven(f, v1, v0), even1 = hn::ConcatEven(f, v3, v2);
+      const auto odd0 = hn::ConcatOdd(f, v1, v0), odd1 = hn::ConcatOdd(f, v3, v2);
+      put(0, hn::ConcatEven(f, even1, even0));
+      put(1, hn::ConcatEven(f, odd1, odd0));
+      put(2, hn::ConcatOdd(f, even1, even0));
+      put(3, hn::ConcatOdd(f, odd1, odd0));
     }
   }
 }
@@ -201,28 +238,36 @@ void split_image(const ConvGeometry& s, const ConvImage& image, const float* x, 
   const int64_t width = image.columns * sx, height = image.rows * sy;
   // What of a row is inside: columns [first, last) of the padded row.
   const int64_t first = std::min(s.pad[2], width), last = std::min(s.pad[2] + s.in[2], width);
-  // With one kernel position an axis, other phases are never read.
-  const bool only_y = s.kernel[1] == 1, only_x = s.kernel[2] == 1 && sx > 1;
-  const bool vectors = (sx == 1 || sx == 2 || sx == 4) && !only_x && last > first;
+  // A short kernel, or a spread one, does not read all phases.
+  const auto phases = [&](int axis) {
+    uint64_t read = 0;
+    for (int64_t k = 0; k < s.kernel[axis]; ++k) {
+      const int64_t phase = k * s.dilation[axis] % s.stride[axis];
+      if (phase < 64) read |= uint64_t{1} << phase;
+    }
+    return read;
+  };
+  const uint64_t row_phases = phases(1), column_phases = phases(2);
+  const bool vectors = sx <= 4 && last > first;
   for (int64_t d = 0; d < depth; ++d) {
     const int64_t from_d = d - s.pad[0];
     const bool inside_d = from_d >= 0 && from_d < s.in[0];
     float* slice = out + d * image.slice;
-    if (vectors && inside_d && last - first == s.in[2]) {
+    if (vectors && inside_d) {
       TOMBOLO_TARGET(void(const SplitTask&), split_plane)
-          .get()({x + from_d * s.in[1] * s.in[2], s.in[1], s.in[2], height, s.pad[1], first, sy, sx,
-                  image.columns, image.phase, only_y, fill,
-                  sx == 1 ? nullptr : thread_floats(0, static_cast<size_t>(width) + 128), slice});
+          .get()({x + from_d * s.in[1] * s.in[2], s.in[1], s.in[2], last - first, height, s.pad[1],
+                  first, sy, sx, image.columns, image.phase, row_phases, column_phases, fill,
+                  slice});
       continue;
     }
     for (int64_t row = 0; row < height; ++row) {
-      if (only_y && row % sy != 0) continue;
+      if (!reads_phase(row_phases, row % sy)) continue;
       float* to = slice + row % sy * sx * image.phase + row / sy * image.columns;
       const int64_t from_row = row - s.pad[1];
       const bool inside = inside_d && from_row >= 0 && from_row < s.in[1];
       const float* from = x + (from_d * s.in[1] + from_row) * s.in[2] - s.pad[2];
-      for (int64_t p = 0; p < (only_x ? 1 : sx); ++p)
-        for (int64_t c = 0; c < image.columns; ++c) {
+      for (int64_t p = 0; p < sx; ++p)
+        for (int64_t c = 0; reads_phase(column_phases, p) && c < image.columns; ++c) {
           const int64_t at = c * sx + p;
           to[p * image.phase + c] = inside && at >= first && at < last ? from[at] : fill;
         }
