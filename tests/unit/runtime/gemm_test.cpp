@@ -140,6 +140,19 @@ TEST_F(Gemm, AppliesItsEpilogueOnce) {
 
 class GemmOnEachIsa : public EachIsa {
  protected:
+  static std::vector<float> packed_twice(const Matrices& x, bool turned, int64_t ldb) {
+    std::vector<float> packed(static_cast<size_t>(packed_b_floats(x.k, x.n)) + 16);
+    pack_b(x.b.data(), turned ? 1 : ldb, turned ? ldb : 1, x.k, x.n, 2, packed.data());
+    return packed;
+  }
+  /// [k][m], a number apart.
+  static std::vector<float> turned_a(const Matrices& x) {
+    std::vector<float> turned(static_cast<size_t>(x.k * (x.m + 1) - 1), 1e30f);
+    for (int64_t i = 0; i < x.m; ++i)
+      for (int64_t p = 0; p < x.k; ++p)
+        turned[static_cast<size_t>(p * (x.m + 1) + i)] = x.a[static_cast<size_t>(i * x.k + p)];
+    return turned;
+  }
   void TearDown() override {
     set_thread_count(0);
     EachIsa::TearDown();
@@ -181,6 +194,33 @@ TEST_P(GemmOnEachIsa, ReadsBWhereItLies) {
                       turned ? ldb : 1, 2, c, ldc, e);
        },
        [](int64_t m, int64_t, int64_t, bool) { return gemm_packing_fits(m); }},
+      {"unpacked",
+       [](const Matrices& x, bool, int64_t ldb, float* c, int64_t ldc, const GemmEpilogue& e) {
+         std::vector<float> twice = x.b;
+         for (float& value : twice) value *= 2;
+         gemm_unpacked(x.m, x.n, x.k, x.a.data(), x.k, twice.data(), ldb, c, ldc, e);
+       },
+       [](int64_t, int64_t, int64_t, bool turned) { return !turned; }},
+      {"packed",
+       [](const Matrices& x, bool turned, int64_t ldb, float* c, int64_t ldc,
+          const GemmEpilogue& e) {
+         gemm(x.m, x.n, x.k, x.a.data(), x.k, packed_twice(x, turned, ldb).data(), c, ldc, e);
+       },
+       [](int64_t, int64_t, int64_t, bool) { return true; }},
+      {"packed, A turned",
+       [](const Matrices& x, bool turned, int64_t ldb, float* c, int64_t ldc,
+          const GemmEpilogue& e) {
+         gemm_turned(x.m, x.n, x.k, turned_a(x).data(), x.m + 1,
+                     packed_twice(x, turned, ldb).data(), nullptr, c, ldc, e);
+       },
+       [](int64_t, int64_t, int64_t, bool) { return true; }},
+      {"packing, A turned",
+       [](const Matrices& x, bool turned, int64_t ldb, float* c, int64_t ldc,
+          const GemmEpilogue& e) {
+         const LyingB lies{turned ? 1 : ldb, turned ? ldb : 1, 2};
+         gemm_turned(x.m, x.n, x.k, turned_a(x).data(), x.m + 1, x.b.data(), &lies, c, ldc, e);
+       },
+       [](int64_t, int64_t, int64_t, bool) { return true; }},
   };
   const auto check = [&](const auto& product, int64_t m, int64_t n, int64_t k, bool turned) {
     SCOPED_TRACE(testing::Message() << product.name << " " << m << " x " << k << " x " << n
@@ -223,11 +263,12 @@ TEST_P(GemmOnEachIsa, ReadsBWhereItLies) {
     for (const auto& product : kProducts)
       for (const bool turned : {false, true})
         for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{
-                 {1, 1, 1},     {1, 3, 700},   {1, 13, 64},   {1, 40, 9},    {1, 47, 1201},
-                 {1, 250, 33},  {1, 300, 6},   {1, 3000, 41}, {1, 5000, 5},  {2, 2, 500},
-                 {2, 75, 5},    {2, 2100, 37}, {3, 5, 1300},  {4, 30, 400},  {5, 70, 100},
-                 {6, 120, 7},   {7, 4, 129},   {7, 40, 70},   {13, 100, 50}, {15, 31, 300},
-                 {29, 64, 200}, {31, 90, 77},  {40, 8, 500},  {60, 33, 1100}})
+                 {1, 1, 1},     {1, 3, 700},    {1, 13, 64},   {1, 40, 9},     {1, 47, 1201},
+                 {1, 250, 33},  {1, 300, 6},    {1, 3000, 41}, {1, 5000, 5},   {2, 2, 500},
+                 {2, 75, 5},    {2, 2100, 37},  {3, 5, 1300},  {4, 30, 400},   {5, 70, 100},
+                 {6, 120, 7},   {7, 4, 129},    {7, 40, 70},   {13, 100, 50},  {15, 31, 300},
+                 {29, 64, 200}, {31, 90, 77},   {40, 8, 500},  {60, 33, 1100}, {70, 300, 60},
+                 {300, 70, 40}, {300, 200, 200}})
           if (product.fits(m, n, k, turned)) check(product, m, n, k, turned);
   }
 }

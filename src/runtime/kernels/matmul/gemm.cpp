@@ -53,6 +53,7 @@ struct Product {
   /// comes, and is near then. Row 0: `b` holds panels.
   int64_t row = 0, column = 0;
   float alpha = 1;
+  bool turned = false;  ///< A is [k][m], lda from one k to the next
 
   bool halves() const {
     return format == PanelFormat::kFloat16 || format == PanelFormat::kBfloat16;
@@ -72,7 +73,7 @@ struct Product {
 };
 
 /// Rows that are a multiple of 4 KiB apart fall into one set of the first cache.
-bool collides(const Product& p) { return p.k > 0 && p.lda * 4 % 4096 == 0; }
+bool collides(const Product& p) { return !p.turned && p.k > 0 && p.lda * 4 % 4096 == 0; }
 
 /// Rows of B that are summed over at a time: as many as leave what is used of A, `rows` rows, in
 /// the second cache, in even parts. Each part reads and writes C once.
@@ -104,20 +105,88 @@ int64_t tiles_of(const GemmTiles& tiles, int64_t rows) {
 }
 int64_t tile_begin(int64_t rows, int64_t turns, int64_t turn) { return rows * turn / turns; }
 
-/// Rows of A to [k][rows], as packed tiles read them.
-void pack_tile(const float* a, int64_t lda, int64_t rows, int64_t k, float* out) {
-  transpose_tile(reinterpret_cast<const std::byte*>(a), lda, reinterpret_cast<std::byte*>(out),
-                 rows, rows, k, sizeof(float));
+/// Rows of A from `row` on, of them k numbers from k0 on, to [k][rows], as packed tiles read them.
+void pack_tile(const Product& p, int64_t row, int64_t rows, int64_t k0, int64_t k, float* out) {
+  if (p.turned) {
+    const float* from = p.a + k0 * p.lda + row;
+    for (int64_t i = 0; i < k; ++i, from += p.lda, out += rows)
+      std::memcpy(out, from, static_cast<size_t>(rows) * sizeof(float));
+    return;
+  }
+  transpose_tile(reinterpret_cast<const std::byte*>(p.a + row * p.lda + k0), p.lda,
+                 reinterpret_cast<std::byte*>(out), rows, rows, k, sizeof(float));
+}
+
+/// Of a turned A, whose rows lie side by side, tiles read few panels' worth where it lies: a page
+/// for each k, perhaps.
+constexpr int64_t kTurnedPanels = 4;
+
+/// Whether a block goes down its rows, with all panels of each tile before the next: sums so short
+/// take no longer than to write them, which is best done in long runs. B stays in the second cache.
+bool goes_by_rows(const Product& p, const GemmTiles& tiles, int64_t rows, int64_t panels) {
+  constexpr int64_t kShort = 256;
+  return p.format == PanelFormat::kFloat32 && p.k >= 1 && p.k <= kShort && panels > 1 &&
+         rows > std::max<int64_t>(tiles.max_rows, kMaxWideRows) && !p.e.backwards &&
+         p.k * panels * tiles.panel() * 4 <= near_bytes();
+}
+
+/// block() of such.
+void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows,
+                   int64_t from, int64_t to) {
+  const int64_t width = tiles.panel(), turns = tiles_of(tiles, rows);
+  const bool side_by_side = p.turned || p.packed != nullptr;
+  float* const room =
+      p.row != 0 ? thread_floats(5, static_cast<size_t>((to - from) * p.k * width)) : nullptr;
+  GemmTile t{
+      .k = p.k, .ldc = p.ldc, .ldi = p.e.ldi, .clamp = p.e.clamp, .lo = p.e.lo, .hi = p.e.hi};
+  for (int64_t turn = 0; turn < turns; ++turn) {
+    const int64_t r = row + tile_begin(rows, turns, turn);
+    const int count = static_cast<int>(row + tile_begin(rows, turns, turn + 1) - r);
+    t.lda = p.packed != nullptr ? count : p.lda;
+    t.a = p.packed != nullptr ? p.packed + r * p.k : p.turned ? p.a + r : p.a + r * p.lda;
+    t.row_bias = p.e.row_bias != nullptr ? p.e.row_bias + r : nullptr;
+    for (int64_t panel = from; panel < to; ++panel) {
+      const int64_t column = panel * width, cols = std::min(width, p.n - column);
+      t.cols = cols;
+      t.c = p.c + r * p.ldc + column;
+      t.col_bias = p.e.col_bias != nullptr ? p.e.col_bias + column : nullptr;
+      t.init = p.e.init != nullptr ? p.e.init + r * p.e.ldi + column : nullptr;
+      bool keeps = false;
+      if (room != nullptr) {
+        float* const here = room + (panel - from) * p.k * width;
+        const float* const raw = p.b + column * p.column;
+        keeps = turn == 0 && cols == width && p.column == 1 && p.alpha == 1;
+        if (turn == 0 && !keeps) pack_b_panel(raw, p.row, p.column, p.k, cols, p.alpha, here);
+        t.b = keeps ? raw : here;
+        t.ldb = keeps ? p.row : width;
+        t.widened = here;
+      } else if (p.tail != nullptr && cols < width) {
+        t.b = p.tail;
+        t.ldb = width;
+      } else {
+        t.b = p.panel_at(panel, 0);
+        t.ldb = p.ldb;
+      }
+      (keeps          ? tiles.widening[0][count][side_by_side ? 1 : 0]
+       : side_by_side ? tiles.packed_tile(count, cols)
+                      : tiles.row_major_tile(count, cols))(t);
+      if (p.e.post != nullptr)
+        p.e.post->apply(p.e.post->argument, t.c, p.ldc, r, count, column, cols);
+    }
+  }
 }
 
 /// Rows [row, row + rows) by panels [from, to) of C.
 void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, int64_t from,
            int64_t to) {
+  if (goes_by_rows(p, tiles, rows, to - from)) return block_by_rows(p, tiles, row, rows, from, to);
   const int64_t width = tiles.panel();
   const int tile_rows = tiles.tile_rows(rows);
   const int64_t turns = tiles_of(tiles, rows);
   const int64_t depth = depth_of(rows, p.k), whole = p.n / width;  // whole: panels
-  const bool pack = p.packed == nullptr && packs(tiles, rows, to - from, p.k);
+  const bool pack = p.packed == nullptr &&
+                    (p.turned ? to - from > kTurnedPanels : packs(tiles, rows, to - from, p.k));
+  const bool side_by_side = p.turned || pack || p.packed != nullptr;  ///< rows of A
   const bool copy =
       p.packed == nullptr && !pack && rows > tile_rows && collides(p) && to - from > 2;
   const auto& wide = tiles.wide[static_cast<int>(p.format)];
@@ -127,7 +196,7 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
   for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += depth) {
     const int64_t k = std::min(depth, p.k - k0);
     const bool first = k0 == 0, last = k0 + k >= p.k;
-    const float* a = p.a + row * p.lda + k0;
+    const float* a = p.turned ? p.a + k0 * p.lda + row : p.a + row * p.lda + k0;
     int64_t lda = p.lda;
     // These rows packed, of `packed_k` inputs, of which `skipped` come before k0.
     const float* packed = p.packed != nullptr ? p.packed + row * p.k : nullptr;
@@ -136,7 +205,7 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       float* const here = thread_floats(0, static_cast<size_t>(rows * depth));
       for (int64_t turn = 0; turn < turns; ++turn) {
         const int64_t r = tile_begin(rows, turns, turn);
-        pack_tile(a + r * lda, lda, tile_begin(rows, turns, turn + 1) - r, k, here + r * k);
+        pack_tile(p, row + r, tile_begin(rows, turns, turn + 1) - r, k0, k, here + r * k);
       }
       packed = here;
       packed_k = k;
@@ -150,7 +219,8 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
     }
     for (int64_t begin = from, end = to; begin < end;) {
       const bool partial = p.e.backwards && end > whole;
-      const int64_t step = partial ? 1 : wide_panels(tiles, rows, std::min(end, whole) - begin);
+      const int64_t step =
+          partial || side_by_side ? 1 : wide_panels(tiles, rows, std::min(end, whole) - begin);
       const int64_t panel = p.e.backwards ? end -= step : std::exchange(begin, begin + step);
       const int64_t column = panel * width;
       const int64_t cols = std::min(step * width, p.n - column);
@@ -216,7 +286,9 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
         }
         const int count = static_cast<int>(tile_begin(rows, turns, turn + 1) - r);
         t.lda = packed != nullptr ? count : lda;
-        t.a = packed != nullptr ? packed + r * packed_k + skipped * count : a + r * lda;
+        t.a = packed != nullptr ? packed + r * packed_k + skipped * count
+              : p.turned        ? a + r
+                                : a + r * lda;
         t.c = p.c + (row + r) * p.ldc + column;
         if (!first) {
           t.init = t.c;
@@ -227,8 +299,8 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
         }
         t.row_bias = first && p.e.row_bias != nullptr ? p.e.row_bias + row + r : nullptr;
         // All columns are summed in the same order: equal ones give equal bits.
-        (t.widened != nullptr   ? widening[count][packed != nullptr ? 1 : 0]
-         : packed != nullptr    ? tiles.packed_tile(count, cols)
+        (t.widened != nullptr   ? widening[count][side_by_side ? 1 : 0]
+         : side_by_side         ? tiles.packed_tile(count, cols)
          : rows <= kMaxWideRows ? wide[count][step]
                                 : tiles.row_major_tile(count, cols))(t);
         if (t.widened != nullptr) {
@@ -363,7 +435,7 @@ Product spread_rows(const Product& p) {
       std::memcpy(a + i * lda, p.a + i * p.lda, static_cast<size_t>(p.k) * sizeof(float));
   });
   return {p.m, p.n,   p.k, a,       lda,      p.b,   p.ldb,    p.panel_step, p.tail,
-          p.c, p.ldc, p.e, nullptr, p.format, p.row, p.column, p.alpha};
+          p.c, p.ldc, p.e, nullptr, p.format, p.row, p.column, p.alpha,      p.turned};
 }
 
 /// A packed by the tiles that `run` cuts it into: blocks of `rows` rows, in each tiles of about the
@@ -378,12 +450,12 @@ Product pack_rows(const Product& p, const GemmTiles& tiles, int64_t rows) {
                const int64_t turns = tiles_of(tiles, height), turn = i % most;
                if (turn >= turns) continue;
                const int64_t r = row + tile_begin(height, turns, turn);
-               pack_tile(p.a + r * p.lda, p.lda, row + tile_begin(height, turns, turn + 1) - r, p.k,
+               pack_tile(p, r, row + tile_begin(height, turns, turn + 1) - r, 0, p.k,
                          packed + r * p.k);
              }
            });
   return {p.m, p.n,   p.k, p.a,    p.lda,    p.b,   p.ldb,    p.panel_step, p.tail,
-          p.c, p.ldc, p.e, packed, p.format, p.row, p.column, p.alpha};
+          p.c, p.ldc, p.e, packed, p.format, p.row, p.column, p.alpha,      p.turned};
 }
 
 void run(const Product& p) {
@@ -415,7 +487,7 @@ void run(const Product& p) {
   }
   // Tasks begin where few rows take panels several at a time, unless threads would not come out
   // even.
-  const int64_t wide = wide_panels(tiles, rows, panels);
+  const int64_t wide = p.turned ? 1 : wide_panels(tiles, rows, panels);
   const int64_t unit = threads == 1 || panels >= 2 * threads * wide ? wide : 1;
   const int64_t units = (panels + unit - 1) / unit;
   int64_t groups = std::max<int64_t>(1, (panels + group - 1) / group);
@@ -564,6 +636,19 @@ void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const fl
           float* c, int64_t ldc, const GemmEpilogue& epilogue) {
   const int64_t width = gemm_tiles().panel();
   const Product product{m, n, k, a, lda, packed_b, width, width * k, nullptr, c, ldc, epilogue};
+  run(product);
+}
+
+void gemm_turned(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+                 const LyingB* lies, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+  const int64_t width = gemm_tiles().panel();
+  Product product{m, n, k, a, lda, b, width, width * k, nullptr, c, ldc, epilogue};
+  product.turned = true;
+  if (lies != nullptr) {
+    product.row = lies->row;
+    product.column = lies->column;
+    product.alpha = lies->alpha;
+  }
   run(product);
 }
 

@@ -76,6 +76,16 @@ void gemm_packing(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, 
                   int64_t row, int64_t column, float alpha, float* c, int64_t ldc,
                   const GemmEpilogue& epilogue);
 
+/// Where B lies that is not packed: alpha * b[i * row + j * column].
+struct LyingB {
+  int64_t row, column;
+  float alpha;
+};
+/// gemm() with A turned: [k][m], lda floats from one k to the next. B is packed, or packed on the
+/// way where it `lies`.
+void gemm_turned(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+                 const LyingB* lies, float* c, int64_t ldc, const GemmEpilogue& epilogue);
+
 /// Floats of A (m x k) packed by tiles, as the left side of a product whose right side is made on
 /// the way (convolution): [tile][k][row].
 int64_t packed_a_floats(int64_t m, int64_t k);

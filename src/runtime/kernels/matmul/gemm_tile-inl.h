@@ -9,6 +9,8 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
+
 #include "runtime/kernels/matmul/gemm_tile.h"
 #include "runtime/kernels/row_pointers.h"
 #include "runtime/kernels/vec-inl.h"
@@ -163,23 +165,36 @@ HWY_INLINE void finish_whole(const GemmTile& t, V (&acc)[kR][kV]) {
   });
 }
 
-/// The same where C ends within the tile.
+/// The same where C ends within the tile. What lanes count is told once for all rows.
 template <int kR, int kV>
-void finish_part(const GemmTile& t, const float* sums) {
+void finish_part(const GemmTile& given, const float* sums) {
   const F f;
+  const GemmTile t = given;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
-  for (int r = 0; r < kR; ++r)
-    for (int v = 0; v < kV; ++v) {
-      const int64_t at = v * lanes, left = t.cols - at;
-      if (left <= 0) continue;
+  for (int v = 0; v < kV; ++v) {
+    const int64_t at = v * lanes, left = std::min(lanes, t.cols - at);
+    if (left <= 0) break;
+#if HWY_TARGET <= HWY_AVX2
+    const auto some = hn::FirstN(f, static_cast<size_t>(left));
+    const auto load = [&](const float* p) HWY_ATTR { return hn::MaskedLoad(some, f, p); };
+    const auto store = [&](V x, float* p) HWY_ATTR { hn::BlendedStore(x, some, f, p); };
+#else
+    const auto load = [&](const float* p) HWY_ATTR { return load_n(f, p, left); };
+    const auto store = [&](V x, float* p) HWY_ATTR { store_n(x, f, p, left); };
+#endif
+    const V columns = t.col_bias != nullptr ? load(t.col_bias + at) : hn::Zero(f);
+    float* c = t.c + at;
+    const float* init = t.init != nullptr ? t.init + at : nullptr;
+    for (int r = 0; r < kR; ++r, c += t.ldc) {
       V x = hn::Load(f, sums + (r * kV + v) * lanes);
       if (t.row_bias != nullptr) x = hn::Add(x, hn::Set(f, t.row_bias[r]));
-      if (t.col_bias != nullptr) x = hn::Add(x, load_n(f, t.col_bias + at, left));
-      if (t.init != nullptr) x = hn::Add(x, load_n(f, t.init + r * t.ldi + at, left));
+      if (t.col_bias != nullptr) x = hn::Add(x, columns);
+      if (init != nullptr) x = hn::Add(x, load(init + r * t.ldi));
       if (t.clamp) x = min_of(hi, max_of(lo, x));
-      store_n(x, f, t.c + r * t.ldc + at, left);
+      store(x, c);
     }
+  }
 }
 
 template <int kR, int kV>

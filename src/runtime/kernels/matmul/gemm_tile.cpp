@@ -190,7 +190,7 @@ template <PanelFormat kFormat, int... kR>
 void fill_widening(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   auto& to = tiles.widening[static_cast<int>(kFormat)];
   ((to[kR + kRows / 2][0] = &tile<kR + kRows / 2, 2, false, kFormat, true>), ...);
-  if (tiles.packs_rows)
+  if (tiles.packs_rows || kFormat == PanelFormat::kFloat32)
     ((to[kR + kRows / 2][1] = &tile<kR + kRows / 2, 2, true, kFormat, true>), ...);
 }
 

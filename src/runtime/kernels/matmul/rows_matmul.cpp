@@ -41,7 +41,7 @@ struct MatMulState final : KernelState, ProductAxes {
   const float* digit_scales = nullptr;         ///< of its matrices, one behind the other
   const std::byte* packed = nullptr;  ///< B, when it is constant: its matrices one behind the other
   size_t packed_step = 0;             ///< bytes from one of its matrices to the next
-  size_t a_floats = 0;                ///< scratch for A turned
+  size_t a_floats = 0;                ///< scratch for A turned, or 0: as it is, it will do
   Activation activation;
   enum class Addend : uint8_t { kNone, kColumns, kRows, kScalar, kMatrix } bias = Addend::kNone;
   mutable std::atomic<uint32_t> turns = 0;  ///< of a weight, see GemmEpilogue::backwards
@@ -369,6 +369,14 @@ bool packs_on_the_way(const MatMulState& s) {
   return s.b_once && !s.bf16 && gemm_packing_fits(s.m);
 }
 
+/// Whether tiles read A turned as it is.
+bool takes_turned(const MatMulState& s) {
+  constexpr int64_t kNarrow = 8, kSmall = 65536;
+  return s.trans_a && !s.bf16 && !s.digits && !makes_digits(s) && !s.columns && !s.halves &&
+         s.format == PanelFormat::kFloat32 && s.m > kMaxWideRows && s.n > kNarrow &&
+         s.m * s.n * s.k > kSmall;
+}
+
 /// Floats that a B which is no constant is packed into.
 int64_t room_floats(const MatMulState& s) {
   return makes_digits(s) || packs_on_the_way(s) ? 0 : packed_floats(s);
@@ -385,6 +393,7 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
   CHECK_OK(choose_format(context, s));
   s.columns = context.constant(1) != nullptr && s.format == PanelFormat::kFloat32 && !s.bf16 &&
               !s.halves && !s.digits && gemm_columns_fits(s.n, s.k);
+  if (takes_turned(s)) s.a_floats = 0;
   const int64_t packed = s.columns ? s.k * s.n : packed_floats(s);
   size_t floats = s.a_floats + 64;
   floats += static_cast<size_t>(s.bias_floats());
@@ -499,6 +508,16 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
       packed = rounded;
     }
     return bf16_gemm(s.m, s.n, s.k, a, lda, packed, c, s.ldc, epilogue);
+  }
+  if (s.trans_a && s.a_floats == 0) {
+    const LyingB lies{row, column, s.alpha};
+    const bool on_the_way = packed == nullptr && packs_on_the_way(s);
+    if (packed == nullptr && !on_the_way && fresh) pack_b(b, row, column, s.k, s.n, s.alpha, room);
+    const float* from = packed != nullptr ? reinterpret_cast<const float*>(packed)
+                        : on_the_way      ? b
+                                          : room;
+    return gemm_turned(s.m, s.n, s.k, a, lda, from, on_the_way ? &lies : nullptr, c, s.ldc,
+                       epilogue);
   }
   const bool dense = (lda == s.k || s.m == 1) && (s.ldc == s.n || s.m == 1);  // A and C
   if (packed == nullptr && s.k == 1 && is_plain(epilogue)) return outer_product(s, a, lda, b, c);
