@@ -44,6 +44,26 @@ HWY_INLINE void store_n(hn::Vec<D> v, D d, T* p, int64_t n) {
   if (n > 0) std::memcpy(p, buffer, static_cast<size_t>(n) * sizeof(T));
 }
 
+/// Lanes from element `at` of a row of n floats on, which may begin before the row or end behind
+/// it: `fill` stands there.
+template <class D>
+HWY_INLINE hn::Vec<D> load_within(D d, const float* row, int64_t at, int64_t n, hn::Vec<D> fill) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (at >= 0 && at + lanes <= n) return hn::LoadU(d, row + at);
+  if (at >= n || at + lanes <= 0) return fill;
+#if HWY_TARGET <= HWY_AVX2
+  const auto before = hn::FirstN(d, static_cast<size_t>(at < 0 ? -at : 0));
+  const auto inside = hn::AndNot(before, hn::FirstN(d, static_cast<size_t>(n - at)));
+  return hn::IfThenElse(inside, hn::MaskedLoad(inside, d, row + at), fill);
+#else
+  HWY_ALIGN float buffer[HWY_LANES(float)];
+  hn::Store(fill, d, buffer);
+  const int64_t from = at < 0 ? -at : 0, to = n - at < lanes ? n - at : lanes;
+  std::memcpy(buffer + from, row + at + from, static_cast<size_t>(to - from) * sizeof(float));
+  return hn::Load(d, buffer);
+#endif
+}
+
 /// The lesser (greater) one; `b` where either is no number, on every instruction set: min_of(limit,
 /// x) keeps a NaN, min_of(x, least) passes over one. Highway's own do what the machine's does.
 template <class V>

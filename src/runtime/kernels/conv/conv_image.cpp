@@ -46,25 +46,6 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::ScalableTag<float>;
 
-/// A vector of a padded row from column `at` of x on, which may begin or end outside of it.
-HWY_INLINE hn::Vec<F> padded(const float* row, int64_t at, int64_t n, hn::Vec<F> fill) {
-  const F f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  if (at >= 0 && at + lanes <= n) return hn::LoadU(f, row + at);
-  if (at >= n || at + lanes <= 0) return fill;
-#if HWY_TARGET <= HWY_AVX2
-  const auto before = hn::FirstN(f, static_cast<size_t>(std::max<int64_t>(0, -at)));
-  const auto inside = hn::AndNot(before, hn::FirstN(f, static_cast<size_t>(n - at)));
-  return hn::IfThenElse(inside, hn::MaskedLoad(inside, f, row + at), fill);
-#else
-  HWY_ALIGN float buffer[HWY_LANES(float)];
-  hn::Store(fill, f, buffer);
-  const int64_t from = std::max<int64_t>(0, -at), to = std::min(lanes, n - at);
-  std::memcpy(buffer + from, row + at + from, static_cast<size_t>(to - from) * sizeof(float));
-  return hn::Load(f, buffer);
-#endif
-}
-
 void split_plane(const SplitTask& task) {
   const F f;
   const SplitTask t = task;
@@ -105,13 +86,14 @@ void split_plane(const SplitTask& task) {
         if (reads_phase(t.column_phases, p)) store_n(v, f, to + p * t.phase + c, t.columns - c);
       };
       const int64_t at = t.stride_x * c - t.left;
-      const auto v0 = padded(from, at, t.n, fill), v1 = padded(from, at + lanes, t.n, fill);
+      const auto v0 = load_within(f, from, at, t.n, fill),
+                 v1 = load_within(f, from, at + lanes, t.n, fill);
       if (t.stride_x == 2) {
         put(0, hn::ConcatEven(f, v1, v0));
         put(1, hn::ConcatOdd(f, v1, v0));
         continue;
       }
-      const auto v2 = padded(from, at + 2 * lanes, t.n, fill);
+      const auto v2 = load_within(f, from, at + 2 * lanes, t.n, fill);
       if (t.stride_x == 3) {
         HWY_ALIGN float three[3 * HWY_LANES(float)];
         hn::Store(v0, f, three);
@@ -124,7 +106,7 @@ void split_plane(const SplitTask& task) {
         put(2, d);
         continue;
       }
-      const auto v3 = padded(from, at + 3 * lanes, t.n, fill);
+      const auto v3 = load_within(f, from, at + 3 * lanes, t.n, fill);
       const auto even0 = hn::ConcatEven(f, v1, v0), even1 = hn::ConcatEven(f, v3, v2);
       const auto odd0 = hn::ConcatOdd(f, v1, v0), odd1 = hn::ConcatOdd(f, v3, v2);
       put(0, hn::ConcatEven(f, even1, even0));

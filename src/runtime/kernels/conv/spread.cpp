@@ -19,12 +19,18 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::ScalableTag<float>;
 
+/// Without masks: what is added next would wait for a masked store.
 HWY_INLINE void fill_row(float* to, int64_t n, float value) {
-  const F d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t i = 0; i < n; i += lanes) store_n(hn::Set(d, value), d, to + i, n - i);
+  int64_t i = 0;
+  const auto with = [&](auto d) HWY_ATTR __attribute__((always_inline)) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Set(d, value), d, to + i);
+  };
+  with(F());
+  with(hn::CappedTag<float, 8>());
+  with(hn::CappedTag<float, 4>());
+  for (; i < n; ++i) to[i] = value;
 }
-
 /// Whole vectors of D from i on; gives where they end.
 template <class D>
 HWY_INLINE int64_t add_vectors(D d, const float* from, int64_t i, int64_t n, float* to) {
@@ -33,13 +39,47 @@ HWY_INLINE int64_t add_vectors(D d, const float* from, int64_t i, int64_t n, flo
     hn::StoreU(hn::Add(hn::LoadU(d, to + i), hn::LoadU(d, from + i)), d, to + i);
   return i;
 }
-
-/// Without masks: what is added next would wait for a masked store.
 HWY_INLINE void add_to_row(const float* from, int64_t n, float* to) {
   int64_t i = add_vectors(F(), from, 0, n, to);
   i = add_vectors(hn::CappedTag<float, 8>(), from, i, n, to);
   i = add_vectors(hn::CappedTag<float, 4>(), from, i, n, to);
   for (; i < n; ++i) to[i] += from[i];
+}
+
+/// each(from) for the rows of the columns that reach a row of Y.
+template <typename Each>
+HWY_INLINE void rows_that_reach(const SpreadPlan& plan, const float* columns, size_t deep,
+                                size_t down, Each&& each) {
+  for (auto i = plan.first[0][deep]; i < plan.first[0][deep + 1]; ++i) {
+    const SpreadPlan::Reach& a = plan.reach[0][static_cast<size_t>(i)];
+    for (auto j = plan.first[1][down]; j < plan.first[1][down + 1]; ++j) {
+      const SpreadPlan::Reach& b = plan.reach[1][static_cast<size_t>(j)];
+      each(columns + a.tap + a.at + b.tap + b.at);
+    }
+  }
+}
+
+/// A row whose parts are a vector each at most: what reaches one is added up in a register, as what
+/// is stored and read again elsewhere has to be waited for.
+HWY_INLINE void sum_short_row(const SpreadPlan& plan, const float* columns, float bias, size_t deep,
+                              size_t down, float* phases) {
+  const F d;
+  const int64_t step = plan.shape.stride[2], width = plan.shape.out[2];
+  const auto zero = hn::Zero(d);
+  for (int64_t p = 0; p < std::min(step, width); ++p) {
+    const auto part = static_cast<size_t>(p);
+    const SpreadPlan::Stretch* const first = plan.stretches.data() + plan.first_stretch[part];
+    const SpreadPlan::Stretch* const end = plan.stretches.data() + plan.first_stretch[part + 1];
+    auto sum = hn::Set(d, bias);
+    rows_that_reach(plan, columns, deep, down, [&](const float* from) HWY_ATTR {
+      for (const SpreadPlan::Stretch* s = first; s < end; ++s)
+        sum = hn::Add(sum, load_within(d, from + s->from, p * plan.length - s->to, s->count, zero));
+    });
+    if (step == 1)
+      store_n(sum, d, phases, width);
+    else
+      hn::StoreU(sum, d, phases + p * plan.length);  // in the room whole vectors
+  }
 }
 
 /// to[i * count + p] = phases[p * length + i] + more.
@@ -50,17 +90,24 @@ HWY_INLINE void interleave(const float* phases, int64_t length, int64_t count, i
     const F d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const auto extra = hn::Set(d, more);
-    for (; count * (i + lanes) <= n; i += lanes) {
+    const auto put = [&](float* out) HWY_ATTR {
       const auto phase = [&](int64_t p) HWY_ATTR {
         return hn::Add(hn::LoadU(d, phases + p * length + i), extra);
       };
-      float* out = to + count * i;
       if (count == 2)
         hn::StoreInterleaved2(phase(0), phase(1), d, out);
       else if (count == 3)
         hn::StoreInterleaved3(phase(0), phase(1), phase(2), d, out);
       else
         hn::StoreInterleaved4(phase(0), phase(1), phase(2), phase(3), d, out);
+    };
+    for (; count * (i + lanes) <= n; i += lanes) put(to + count * i);
+    if (i + lanes <= length + kSpreadVector) {
+      HWY_ALIGN float last[4 * HWY_LANES(float)];
+      put(last);
+      for (int64_t at = 0; count * i + at < n; at += lanes)
+        store_n(hn::Load(d, last + at), d, to + count * i + at, n - count * i - at);
+      return;
     }
   }
   for (int64_t p = 0; p < count; ++p)
@@ -110,16 +157,15 @@ void spread_some(const SpreadPlan& plan, const float* columns, float bias, int64
       continue;
     }
     float* phases = step == 1 ? y + row * width : room;
-    // In the room whole vectors.
-    fill_row(phases, step == 1 ? width : step * length + kSpreadVector, bias);
-    for (auto i = plan.first[0][deep]; i < plan.first[0][deep + 1]; ++i) {
-      const SpreadPlan::Reach& a = plan.reach[0][static_cast<size_t>(i)];
-      for (auto j = plan.first[1][down]; j < plan.first[1][down + 1]; ++j) {
-        const SpreadPlan::Reach& b = plan.reach[1][static_cast<size_t>(j)];
-        const float* from = columns + a.tap + a.at + b.tap + b.at;
+    if (length <= static_cast<int64_t>(hn::Lanes(F()))) {
+      sum_short_row(plan, columns, bias, deep, down, phases);
+    } else {
+      // In the room whole vectors.
+      fill_row(phases, step == 1 ? width : step * length + kSpreadVector, bias);
+      rows_that_reach(plan, columns, deep, down, [&](const float* from) HWY_ATTR {
         for (const SpreadPlan::Stretch& stretch : plan.stretches)
           add_to_row(from + stretch.from, stretch.count, phases + stretch.to);
-      }
+      });
     }
     if (step != 1) interleave(phases, length, step, width, -0.0f, y + row * width);
   }
@@ -164,6 +210,13 @@ SpreadPlan plan_spread(const ConvGeometry& s) {
       plan.stretches.push_back(
           {k * s.in_plane() + skipped, phase * plan.length + first + skipped, count});
   }
+  const auto part = [&](const SpreadPlan::Stretch& stretch) { return stretch.to / plan.length; };
+  std::stable_sort(plan.stretches.begin(), plan.stretches.end(),
+                   [&](const auto& a, const auto& b) { return part(a) < part(b); });
+  for (int64_t p = 0; p <= step; ++p)
+    plan.first_stretch.push_back(
+        static_cast<size_t>(std::count_if(plan.stretches.begin(), plan.stretches.end(),
+                                          [&](const auto& stretch) { return part(stretch) < p; })));
   return plan;
 }
 

@@ -22,9 +22,10 @@ struct SpreadPlan {
   struct Stretch {
     int64_t from, to, count;
   };
-  std::vector<Stretch> stretches;
-  int64_t length = 0;         ///< of such a part of a row
-  bool side_by_side = false;  ///< windows do not meet, and cover all
+  std::vector<Stretch> stretches;     ///< those of a part of a row one after the other
+  std::vector<size_t> first_stretch;  ///< of each part, and the end
+  int64_t length = 0;                 ///< of such a part
+  bool side_by_side = false;          ///< windows do not meet, and cover all
 };
 SpreadPlan plan_spread(const ConvGeometry& shape);
 

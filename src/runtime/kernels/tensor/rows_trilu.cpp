@@ -41,6 +41,17 @@ Result<std::unique_ptr<KernelState>> prepare_trilu(const PrepareContext& q) {
   return state;
 }
 
+/// Elements [keep, keep + kept) of a row of few stay, the others become zero.
+template <typename T>
+void cut_row(const std::byte* from, int64_t width, int64_t keep, int64_t kept, std::byte* to) {
+  const auto* const x = reinterpret_cast<const T*>(from);
+  auto* const y = reinterpret_cast<T*>(to);
+  for (int64_t j = 0; j < width; ++j) {
+    const bool stays = static_cast<uint64_t>(j - keep) < static_cast<uint64_t>(kept);
+    y[j] = static_cast<T>(x[j] & static_cast<T>(-static_cast<T>(stays)));
+  }
+}
+
 Status run_trilu(KernelRun& run) {
   const bool upper = run.state<TriluState>().upper;
   const Tensor& x = run.input(0);
@@ -50,16 +61,27 @@ Status run_trilu(KernelRun& run) {
   const int64_t k = run.has_input(1) ? run.data<int64_t>(1)[0] : 0;
   const std::byte* from = x.data<std::byte>();
   std::byte* to = y->data<std::byte>();
+  // Where the upper part of the first row begins; k may be anything.
+  const int64_t diagonal = std::clamp(k, -height - 1, width + 1);
+  // Of short rows calls would take longer than what they copy.
+  constexpr int64_t kShort = 8;
+  const auto cut_short = size == 1   ? &cut_row<uint8_t>
+                         : size == 2 ? &cut_row<uint16_t>
+                         : size == 4 ? &cut_row<uint32_t>
+                                     : &cut_row<uint64_t>;
   run.parallel_for(x.size() / width, std::max<int64_t>(1, 32768 / (width * size)),
                    [&](int64_t begin, int64_t end) {
-                     for (int64_t r = begin; r < end; ++r) {
-                       // The first of the upper part; k may be anything.
-                       const int64_t row = r % height;
-                       const int64_t above = std::clamp(k, -height - 1, width + 1) + row;
+                     int64_t row = begin % height;
+                     for (int64_t r = begin; r < end; ++r, row = row + 1 < height ? row + 1 : 0) {
+                       const int64_t above = diagonal + row;
                        const int64_t cut = std::clamp<int64_t>(upper ? above : above + 1, 0, width);
                        const int64_t keep = upper ? cut : 0, kept = upper ? width - cut : cut;
                        const int64_t drop = upper ? 0 : cut, dropped = width - kept;
                        const int64_t at = r * width * size;
+                       if (width <= kShort) {
+                         cut_short(from + at, width, keep, kept, to + at);
+                         continue;
+                       }
                        if (to != from)
                          std::memcpy(to + at + keep * size, from + at + keep * size,
                                      static_cast<size_t>(kept * size));
