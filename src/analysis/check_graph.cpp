@@ -210,8 +210,8 @@ void Checker::type(const Type* type, bool complete, const Place& place, int dept
         report(rules::kMissingType, place, "the type has no shape",
                "give at least the rank: dimensions may be unknown");
       for (size_t i = 0; i < type->dims.size(); ++i)
-        if (type->dims[i].kind == Dim::Kind::kValue && type->dims[i].value < 0)
-          report(rules::kBadType, place,
+        if (type->dims[i].value < 0)
+          report(rules::kNegativeDimension, place,
                  "dimension " + std::to_string(i) + " is " + std::to_string(type->dims[i].value),
                  "leave an unknown dimension empty, or name it");
       return;

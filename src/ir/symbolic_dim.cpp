@@ -718,8 +718,14 @@ SymDim SymDim::symbol(std::string_view name) {
   return name.empty() ? SymDim() : Expression::make(symbol_of(name));
 }
 
+bool SymDim::names_nothing(std::string_view text) {
+  static constexpr std::string_view kNothing[] = {"",     "?",       "*",       "-1", "None",
+                                                  "none", "unknown", "dynamic", "any"};
+  return std::find(std::begin(kNothing), std::end(kNothing), text) != std::end(kNothing);
+}
+
 SymDim SymDim::parse(std::string_view text) {
-  if (text.empty() || text == "?") return SymDim();
+  if (names_nothing(text)) return SymDim();
   Poly p;
   if (text.size() > kMaxText || !Parser(text).parse(p)) return symbol(text);
   return Expression::make(std::move(p));

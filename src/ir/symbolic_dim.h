@@ -27,8 +27,11 @@ class SymDim {
   SymDim& operator=(SymDim&& other) noexcept;
   ~SymDim();
   /// A named dimension, or an expression in the grammar above; text that does not parse as an
-  /// expression is taken whole as a name. Empty text and "?" are unknown.
+  /// expression is taken whole as a name. What names nothing is unknown.
   static SymDim parse(std::string_view text);
+  /// Whether exporters write this for any dimension of unknown size ("?", "None", "-1"): two of
+  /// them need not be equal.
+  static bool names_nothing(std::string_view text);
   static SymDim symbol(std::string_view name);
 
   bool is_value() const { return kind_ == Kind::kValue; }

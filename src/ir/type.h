@@ -16,7 +16,8 @@ namespace tombolo {
 struct Dim {
   enum class Kind : uint8_t { kUnknown, kValue, kParam };
   Kind kind = Kind::kUnknown;
-  int64_t value = 0;  ///< as in the file: may be negative in an invalid model
+  /// As in the file. Of kUnknown 0, or the negative number by which some exporters say so.
+  int64_t value = 0;
   Text param;
   Text denotation;
   Text unknown;

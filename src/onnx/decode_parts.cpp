@@ -85,8 +85,8 @@ Decoder::Took Decoder::entries(const WireReader& reader, std::vector<StringEntry
 bool Decoder::dim(std::string_view bytes, Dim& dim) {
   return fields(bytes, dim.unknown, [&](const WireReader& r) {
     if (r.is(1, WireType::kVarint)) {
-      dim.kind = Dim::Kind::kValue;
       dim.value = static_cast<int64_t>(r.number);
+      dim.kind = dim.value < 0 ? Dim::Kind::kUnknown : Dim::Kind::kValue;
       dim.param = Text();
       return Took::kYes;
     }

@@ -176,7 +176,7 @@ class Encoder {
     raw(item.unknown);
   }
   void dim_value(const Dim& dim) {
-    if (dim.kind == Dim::Kind::kValue) number(1, true, dim.value);
+    if (dim.kind == Dim::Kind::kValue || dim.value < 0) number(1, true, dim.value);
     if (dim.kind == Dim::Kind::kParam) sink_.bytes(2, dim.param);
   }
   void dim(const Dim& dim) {

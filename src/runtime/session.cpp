@@ -13,6 +13,7 @@
 
 #include "analysis/infer.h"
 #include "base/thread_pool.h"
+#include "ir/symbolic_dim.h"
 #include "passes/pipeline.h"
 #include "runtime/executor.h"
 #include "runtime/pack_store.h"
@@ -78,7 +79,7 @@ Status check_input(const SessionPort& port, const RunValue& value,
   for (size_t axis = 0; axis < tensor.rank(); ++axis) {
     const Dim& dim = port.type->dims[axis];
     if (dim.kind == Dim::Kind::kValue && dim.value != tensor.dim(axis)) return wrong();
-    if (dim.kind == Dim::Kind::kParam && !dim.param.empty()) {
+    if (dim.kind == Dim::Kind::kParam && !SymDim::names_nothing(dim.param)) {
       auto [entry, inserted] = symbols.try_emplace(dim.param, tensor.dim(axis));
       if (!inserted && entry->second != tensor.dim(axis))
         return usage_error("input \"" + port.name + "\" has " + std::to_string(tensor.dim(axis)) +

@@ -125,8 +125,8 @@ bool Parser::dim(Dim& out) {
     out.kind = Dim::Kind::kParam;
     out.param = intern(param);
   } else {
-    out.kind = Dim::Kind::kValue;
     if (!number(out.value, "a dimension (a number, a name or '?')")) return false;
+    out.kind = out.value < 0 ? Dim::Kind::kUnknown : Dim::Kind::kValue;
   }
   return annotation(kKeys, [&](size_t key) {
     return key == 0 ? text_value(out.denotation) : hex_value(out.unknown);

@@ -70,7 +70,10 @@ void Printer::type_annotation(const Type& type) {
 void Printer::dim(const Dim& dim) {
   switch (dim.kind) {
     case Dim::Kind::kUnknown:
-      put('?');
+      if (dim.value < 0)
+        number(dim.value);
+      else
+        put('?');
       break;
     case Dim::Kind::kValue:
       number(dim.value);
