@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/cpu.h"
+#include "base/float_control.h"
 
 namespace tombolo {
 
@@ -32,6 +33,7 @@ struct Loop {
   void (*body)(void*, int64_t, int64_t);
   void* argument;
   bool fixed;  ///< FixedPieces
+  uint64_t control = float_control();
   Share share[kMaxShares] = {};
 
   Loop(int64_t all, int64_t most, int64_t parts, void (*function)(void*, int64_t, int64_t),
@@ -195,6 +197,7 @@ class Pool {
       seen = state & ~(kNumber - 1);
       if (index < invited_) {
         fixed_pieces = loop_->fixed;
+        set_float_control(loop_->control);
         loop_->work(index + 1);
       }
       const uint64_t before = state_.fetch_sub(1, std::memory_order_acq_rel);

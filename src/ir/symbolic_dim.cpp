@@ -725,7 +725,8 @@ bool SymDim::names_nothing(std::string_view text) {
 }
 
 SymDim SymDim::parse(std::string_view text) {
-  if (names_nothing(text)) return SymDim();
+  // A negative size is a number here, and unknown to who reads it as a declared size.
+  if (names_nothing(text) && text != "-1") return SymDim();
   Poly p;
   if (text.size() > kMaxText || !Parser(text).parse(p)) return symbol(text);
   return Expression::make(std::move(p));

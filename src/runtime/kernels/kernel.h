@@ -31,6 +31,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/float_control.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "ir/graph.h"
@@ -262,6 +263,15 @@ struct KernelRow {
 
 /// All rows, in the order of their symbols (made by cmake/index.cmake).
 extern const std::span<const KernelRow* const> kKernelIndex;
+
+/// KernelRow::run of products of many numbers. Trained networks have weights too small to be normal
+/// where weight decay has let channels die, and states of silent inputs come to such numbers:
+/// products with them take a hundred times as long, and count for nothing (docs/numerics.md).
+template <Status (*kRun)(KernelRun&)>
+Status products(KernelRun& run) {
+  const WithoutDenormals zero;
+  return kRun(run);
+}
 
 /// What an input named by KernelRow::values may have at most; a larger one is chosen for unseen.
 constexpr int64_t kMostChosenValues = 32;

@@ -240,14 +240,14 @@ KERNEL(attention_f32) = {
     .op = "Attention",
     .supports = supports_attention,
     .prepare = prepare_attention<false>,
-    .run = run_attention_node,
+    .run = products<run_attention_node>,
 };
 KERNEL(attention_bf16) = {
     .name = "attention_bf16",
     .op = "Attention",
     .supports = supports_attention_bf16,
     .prepare = prepare_attention<true>,
-    .run = run_attention_node,
+    .run = products<run_attention_node>,
     .priority = 1,
 };
 

@@ -271,7 +271,7 @@ KERNEL(decoder_masked_attention_f32) = {
     .domain = "com.microsoft",
     .supports = supports_decoder_masked<kDecoderMasked>,
     .prepare = prepare_decoder_masked<kDecoderMasked>,
-    .run = run_decoder_masked,
+    .run = products<run_decoder_masked>,
 };
 KERNEL(multi_head_attention_step_f32) = {
     .name = "multi_head_attention_step_f32",
@@ -279,7 +279,7 @@ KERNEL(multi_head_attention_step_f32) = {
     .domain = "com.microsoft",
     .supports = supports_decoder_masked<kMultiHead>,
     .prepare = prepare_decoder_masked<kMultiHead>,
-    .run = run_decoder_masked,
+    .run = products<run_decoder_masked>,
 };
 
 }  // namespace tombolo

@@ -630,7 +630,7 @@ KERNEL(group_query_attention_f32) = {
     .domain = "com.microsoft",
     .supports = supports_group_query,
     .prepare = prepare_group_query,
-    .run = run_group_query,
+    .run = products<run_group_query>,
 };
 KERNEL(sparse_attention_f32) = {
     .name = "sparse_attention_f32",
@@ -638,7 +638,7 @@ KERNEL(sparse_attention_f32) = {
     .domain = "com.microsoft",
     .supports = supports_group_query,
     .prepare = prepare_group_query,
-    .run = run_group_query,
+    .run = products<run_group_query>,
 };
 
 }  // namespace tombolo

@@ -176,7 +176,7 @@ KERNEL(linear_attention) = {
     .op = "LinearAttention",
     .supports = supports_linear_attention,
     .prepare = prepare_linear_attention,
-    .run = run_linear_attention,
+    .run = products<run_linear_attention>,
 };
 KERNEL(linear_attention_ms) = {
     .name = "linear_attention_ms",
@@ -184,7 +184,7 @@ KERNEL(linear_attention_ms) = {
     .domain = "com.microsoft",
     .supports = supports_linear_attention,
     .prepare = prepare_linear_attention,
-    .run = run_linear_attention,
+    .run = products<run_linear_attention>,
 };
 
 }  // namespace tombolo

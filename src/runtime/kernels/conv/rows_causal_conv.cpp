@@ -103,7 +103,7 @@ KERNEL(causal_conv) = {
     .op = "CausalConvWithState",
     .supports = supports_causal_conv,
     .prepare = prepare_causal_conv,
-    .run = run_causal_conv,
+    .run = products<run_causal_conv>,
 };
 KERNEL(causal_conv_ms) = {
     .name = "causal_conv_ms",
@@ -111,7 +111,7 @@ KERNEL(causal_conv_ms) = {
     .domain = "com.microsoft",
     .supports = supports_causal_conv,
     .prepare = prepare_causal_conv,
-    .run = run_causal_conv,
+    .run = products<run_causal_conv>,
 };
 
 }  // namespace tombolo

@@ -89,7 +89,7 @@ KERNEL(conv_f32) = {
     .op = "Conv",
     .supports = supports_conv,
     .prepare = prepare_conv,
-    .run = run_conv,
+    .run = products<run_conv>,
     .unaligned = 1u << 1,
 };
 
@@ -100,7 +100,7 @@ KERNEL(fused_conv_f32) = {
     .domain = "ai.tombolo",
     .supports = supports_conv,
     .prepare = prepare_conv,
-    .run = run_conv,
+    .run = products<run_conv>,
     .in_place = 1u << 3,
     .unaligned = 1u << 1,
 };

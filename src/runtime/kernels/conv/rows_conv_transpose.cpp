@@ -187,7 +187,7 @@ KERNEL(conv_transpose_f32) = {
     .op = "ConvTranspose",
     .supports = supports_transposed,
     .prepare = prepare_transposed,
-    .run = run_transposed_conv,
+    .run = products<run_transposed_conv>,
     .unaligned = 1u << 1,
 };
 

@@ -233,14 +233,14 @@ KERNEL(deform_conv_f32) = {
     .op = "DeformConv",
     .supports = supports_deform<DType::kFloat32>,
     .prepare = prepare_deform<float, DType::kFloat32>,
-    .run = run_deform<float, DType::kFloat32>,
+    .run = products<run_deform<float, DType::kFloat32>>,
 };
 KERNEL(deform_conv_f64) = {
     .name = "deform_conv_f64",
     .op = "DeformConv",
     .supports = supports_deform<DType::kFloat64>,
     .prepare = prepare_deform<double, DType::kFloat64>,
-    .run = run_deform<double, DType::kFloat64>,
+    .run = products<run_deform<double, DType::kFloat64>>,
 };
 
 }  // namespace tombolo

@@ -442,7 +442,7 @@ KERNEL(moe) = {
     .domain = "com.microsoft",
     .supports = supports_experts,
     .prepare = prepare_experts,
-    .run = run_experts,
+    .run = products<run_experts>,
 };
 KERNEL(qmoe) = {
     .name = "qmoe",
@@ -450,7 +450,7 @@ KERNEL(qmoe) = {
     .domain = "com.microsoft",
     .supports = supports_experts,
     .prepare = prepare_experts,
-    .run = run_experts,
+    .run = products<run_experts>,
 };
 
 }  // namespace tombolo

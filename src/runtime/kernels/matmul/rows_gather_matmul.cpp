@@ -148,7 +148,7 @@ KERNEL(gather_matmul) = {
     .domain = "ai.tombolo",
     .supports = supports_gather_matmul,
     .prepare = prepare_gather_matmul,
-    .run = run_gather_matmul,
+    .run = products<run_gather_matmul>,
 };
 
 }  // namespace tombolo

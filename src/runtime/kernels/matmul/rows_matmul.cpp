@@ -667,7 +667,7 @@ KERNEL(matmul_f32) = {
     .op = "MatMul",
     .supports = supports_matmul<false>,
     .prepare = prepare_matmul<false>,
-    .run = run_matmul,
+    .run = products<run_matmul>,
     .unaligned = 1u << 1,
 };
 
@@ -676,7 +676,7 @@ KERNEL(gemm_f32) = {
     .op = "Gemm",
     .supports = supports_matmul<true>,
     .prepare = prepare_matmul<true>,
-    .run = run_matmul,
+    .run = products<run_matmul>,
     .unaligned = 1u << 1,
 };
 
@@ -686,7 +686,7 @@ KERNEL(fused_matmul_f32) = {
     .domain = "ai.tombolo",
     .supports = supports_matmul<false>,
     .prepare = prepare_matmul<false>,
-    .run = run_matmul,
+    .run = products<run_matmul>,
     .in_place = 1u << 3,
     .unaligned = 1u << 1,
 };
@@ -696,7 +696,7 @@ KERNEL(matmul_bf16) = {
     .op = "MatMul",
     .supports = supports_matmul_bf16<false>,
     .prepare = prepare_matmul<false, true>,
-    .run = run_matmul,
+    .run = products<run_matmul>,
     .unaligned = 1u << 1,
     .priority = 1,
 };
@@ -706,7 +706,7 @@ KERNEL(gemm_bf16) = {
     .op = "Gemm",
     .supports = supports_matmul_bf16<true>,
     .prepare = prepare_matmul<true, true>,
-    .run = run_matmul,
+    .run = products<run_matmul>,
     .unaligned = 1u << 1,
     .priority = 1,
 };
@@ -717,7 +717,7 @@ KERNEL(fused_matmul_bf16) = {
     .domain = "ai.tombolo",
     .supports = supports_matmul_bf16<false>,
     .prepare = prepare_matmul<false, true>,
-    .run = run_matmul,
+    .run = products<run_matmul>,
     .in_place = 1u << 3,
     .unaligned = 1u << 1,
     .priority = 1,

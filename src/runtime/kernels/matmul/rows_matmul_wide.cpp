@@ -216,7 +216,7 @@ KERNEL(matmul_wide) = {
     .op = "MatMul",
     .supports = supports_wide<false>,
     .prepare = prepare_wide<false>,
-    .run = run_wide,
+    .run = products<run_wide>,
 };
 KERNEL(matmul_wide_turned) = {
     .name = "matmul_wide",
@@ -224,14 +224,14 @@ KERNEL(matmul_wide_turned) = {
     .domain = "ai.tombolo",
     .supports = supports_wide<false>,
     .prepare = prepare_wide<false>,
-    .run = run_wide,
+    .run = products<run_wide>,
 };
 KERNEL(gemm_wide) = {
     .name = "gemm_wide",
     .op = "Gemm",
     .supports = supports_wide<true>,
     .prepare = prepare_wide<true>,
-    .run = run_wide,
+    .run = products<run_wide>,
 };
 
 }  // namespace tombolo

@@ -279,7 +279,7 @@ KERNEL(matmul_bnb4) = {
     .domain = "com.microsoft",
     .supports = supports_bnb4,
     .prepare = prepare_bnb4,
-    .run = run_nbits,
+    .run = products<run_nbits>,
 };
 KERNEL(matmul_nbits) = {
     .name = "matmul_nbits",
@@ -287,7 +287,7 @@ KERNEL(matmul_nbits) = {
     .domain = "com.microsoft",
     .supports = supports_nbits,
     .prepare = prepare_nbits,
-    .run = run_nbits,
+    .run = products<run_nbits>,
 };
 
 }  // namespace tombolo

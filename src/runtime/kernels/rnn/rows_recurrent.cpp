@@ -754,7 +754,7 @@ KERNEL(lstm_f32) = {
     .op = "LSTM",
     .supports = supports_recurrent<4>,
     .prepare = prepare_recurrent<4>,
-    .run = run_recurrent,
+    .run = products<run_recurrent>,
 };
 KERNEL(dynamic_quantize_lstm) = {
     .name = "dynamic_quantize_lstm",
@@ -762,14 +762,14 @@ KERNEL(dynamic_quantize_lstm) = {
     .domain = "com.microsoft",
     .supports = supports_recurrent<4>,
     .prepare = prepare_recurrent<4>,
-    .run = run_recurrent,
+    .run = products<run_recurrent>,
 };
 KERNEL(gru_f32) = {
     .name = "gru_f32",
     .op = "GRU",
     .supports = supports_recurrent<3>,
     .prepare = prepare_recurrent<3>,
-    .run = run_recurrent,
+    .run = products<run_recurrent>,
 };
 
 KERNEL(rnn_f32) = {
@@ -777,7 +777,7 @@ KERNEL(rnn_f32) = {
     .op = "RNN",
     .supports = supports_recurrent<1>,
     .prepare = prepare_recurrent<1>,
-    .run = run_recurrent,
+    .run = products<run_recurrent>,
 };
 
 }  // namespace tombolo
