@@ -477,7 +477,12 @@ void run(const Product& p) {
   // times, unless each has to copy A.
   const int64_t work = std::max<int64_t>(1, std::max<int64_t>(rows, 4) * tiles.panel() * p.k);
   int64_t group = std::max<int64_t>(1, 200'000 / work);
-  if (rows <= kMaxWideRows) group = std::max<int64_t>(group, 4);
+  if (rows <= kMaxWideRows) {
+    constexpr int64_t kWorthATurn = 64 << 10;  // floats of B
+    const int64_t least =
+        std::clamp<int64_t>(kWorthATurn / (tiles.panel() * std::max<int64_t>(p.k, 1)), 1, 4);
+    group = std::max(group, std::clamp<int64_t>((panels + threads - 1) / threads, least, 4));
+  }
   const int64_t most_groups = threads <= kFewThreads ? 8 : 4 * threads;
   if (rows > tiles.max_rows) group = std::max(group, std::min<int64_t>(8, panels / most_groups));
   if (rows >= 64) {
