@@ -116,6 +116,8 @@ Result<std::vector<SymDim>> slide(const InferContext& context, std::span<const S
       // A last window that would start in the padding behind the input is left out.
       out[i] = min(ceil_div(room, SymDim(stride)) + 1, ceil_div(input[i] + begin, SymDim(stride)));
     }
+    // No window fits an empty axis.
+    if (out[i].is_value() && out[i].value() < 0) out[i] = SymDim(0);
   }
   return out;
 }
