@@ -90,8 +90,8 @@ HWY_INLINE void interleave(const float* phases, int64_t length, int64_t count, i
     const F d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const auto extra = hn::Set(d, more);
-    const auto put = [&](float* out) HWY_ATTR {
-      const auto phase = [&](int64_t p) HWY_ATTR {
+    const auto put = [&](float* out) HWY_ATTR __attribute__((always_inline)) {
+      const auto phase = [&](int64_t p) HWY_ATTR __attribute__((always_inline)) {
         return hn::Add(hn::LoadU(d, phases + p * length + i), extra);
       };
       if (count == 2)
