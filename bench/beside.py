@@ -30,6 +30,16 @@ def parsers(description):
     return parser, verbs, making, measuring
 
 
+def main(description, head, make, cases):
+    """A script of those two verbs: make(folder, only), and the rows of cases(folder, only) under `head`."""
+    parser, *_ = parsers(description)
+    args = parser.parse_args()
+    if args.does == "make":
+        make(args.folder, args.only)
+    else:
+        measure(args, head, cases(args.folder, args.only))
+
+
 def models(folder, only, pattern="model.onnx"):
     """(name, path) of the models one folder down whose names fit `only`: that of the folder, and of the file where it is another."""
     for path in sorted(glob.glob(os.path.join(folder, "*", pattern))):

@@ -149,14 +149,5 @@ def cases(folder, only):
             yield (name, f"{rows} behind {past}" if past else rows), path, feed_of(model, rows, past)
 
 
-def main():
-    parser, *_ = beside.parsers(__doc__)
-    args = parser.parse_args()
-    if args.does == "make":
-        make(args.folder, args.only)
-    else:
-        beside.measure(args, ("model", "tokens"), cases(args.folder, args.only))
-
-
 if __name__ == "__main__":
-    main()
+    beside.main(__doc__, ("model", "tokens"), make, cases)

@@ -83,14 +83,10 @@ def make(folder, only):
                         print(name)
 
 
-def main():
-    parser, *_ = beside.parsers(__doc__)
-    args = parser.parse_args()
-    if args.does == "make":
-        make(args.folder, args.only)
-    else:
-        beside.measure(args, ("model",), (((name,), path, beside.inputs_of(path)) for name, path in beside.models(args.folder, args.only)))
+def cases(folder, only):
+    for name, path in beside.models(folder, only):
+        yield (name,), path, beside.inputs_of(path)
 
 
 if __name__ == "__main__":
-    main()
+    beside.main(__doc__, ("model",), make, cases)
