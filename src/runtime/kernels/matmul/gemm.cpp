@@ -435,8 +435,10 @@ Product spread_rows(const Product& p) {
     for (int64_t i = begin; i < end; ++i)
       std::memcpy(a + i * lda, p.a + i * p.lda, static_cast<size_t>(p.k) * sizeof(float));
   });
-  return {p.m,   p.n, p.k,     a,        lda,    p.b,   p.ldb,    p.panel_step, p.tail,  p.c,
-          p.ldc, p.e, nullptr, p.format, p.lies, p.row, p.column, p.alpha,      p.turned};
+  Product changed = p;
+  changed.a = a;
+  changed.lda = lda;
+  return changed;
 }
 
 /// A packed by the tiles that `run` cuts it into: blocks of `rows` rows, in each tiles of about the
@@ -455,8 +457,9 @@ Product pack_rows(const Product& p, const GemmTiles& tiles, int64_t rows) {
                          packed + r * p.k);
              }
            });
-  return {p.m,   p.n, p.k,    p.a,      p.lda,  p.b,   p.ldb,    p.panel_step, p.tail,  p.c,
-          p.ldc, p.e, packed, p.format, p.lies, p.row, p.column, p.alpha,      p.turned};
+  Product changed = p;
+  changed.packed = packed;
+  return changed;
 }
 
 void run(const Product& p) {

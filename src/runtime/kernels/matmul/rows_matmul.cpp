@@ -41,7 +41,8 @@ struct MatMulState final : KernelState, ProductAxes {
   const float* digit_scales = nullptr;         ///< of its matrices, one behind the other
   const std::byte* packed = nullptr;  ///< B, when it is constant: its matrices one behind the other
   size_t packed_step = 0;             ///< bytes from one of its matrices to the next
-  size_t a_floats = 0;                ///< scratch for A turned, or 0: as it is, it will do
+  bool reads_turned = false;          ///< tiles read A turned as it is
+  size_t a_floats = 0;                ///< scratch for A turned
   Activation activation;
   enum class Addend : uint8_t { kNone, kColumns, kRows, kScalar, kMatrix } bias = Addend::kNone;
   mutable std::atomic<uint32_t> turns = 0;  ///< of a weight, see GemmEpilogue::backwards
@@ -393,7 +394,8 @@ Result<std::unique_ptr<KernelState>> prepare_matmul(const PrepareContext& contex
   CHECK_OK(choose_format(context, s));
   s.columns = context.constant(1) != nullptr && s.format == PanelFormat::kFloat32 && !s.bf16 &&
               !s.halves && !s.digits && gemm_columns_fits(s.n, s.k);
-  if (takes_turned(s)) s.a_floats = 0;
+  s.reads_turned = takes_turned(s);
+  if (s.reads_turned) s.a_floats = 0;
   const int64_t packed = s.columns ? s.k * s.n : packed_floats(s);
   size_t floats = s.a_floats + 64;
   floats += static_cast<size_t>(s.bias_floats());
@@ -509,7 +511,7 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
     }
     return bf16_gemm(s.m, s.n, s.k, a, lda, packed, c, s.ldc, epilogue);
   }
-  if (s.trans_a && s.a_floats == 0) {
+  if (s.reads_turned) {
     const LyingB lies{row, column, s.alpha};
     const bool on_the_way = packed == nullptr && packs_on_the_way(s);
     if (packed == nullptr && !on_the_way && fresh) pack_b(b, row, column, s.k, s.n, s.alpha, room);
