@@ -22,7 +22,8 @@ struct Dim {
   Text denotation;
   Text unknown;
 
-  static Dim of(int64_t value) { return {Kind::kValue, value, {}, {}, {}}; }
+  static Kind kind_of(int64_t value) { return value < 0 ? Kind::kUnknown : Kind::kValue; }
+  static Dim of(int64_t value) { return {kind_of(value), value, {}, {}, {}}; }
   static Dim named(Text param) { return {Kind::kParam, 0, param, {}, {}}; }
   friend bool operator==(const Dim&, const Dim&);
 };

@@ -86,7 +86,7 @@ bool Decoder::dim(std::string_view bytes, Dim& dim) {
   return fields(bytes, dim.unknown, [&](const WireReader& r) {
     if (r.is(1, WireType::kVarint)) {
       dim.value = static_cast<int64_t>(r.number);
-      dim.kind = dim.value < 0 ? Dim::Kind::kUnknown : Dim::Kind::kValue;
+      dim.kind = Dim::kind_of(dim.value);
       dim.param = Text();
       return Took::kYes;
     }

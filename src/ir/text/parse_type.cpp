@@ -126,7 +126,7 @@ bool Parser::dim(Dim& out) {
     out.param = intern(param);
   } else {
     if (!number(out.value, "a dimension (a number, a name or '?')")) return false;
-    out.kind = out.value < 0 ? Dim::Kind::kUnknown : Dim::Kind::kValue;
+    out.kind = Dim::kind_of(out.value);
   }
   return annotation(kKeys, [&](size_t key) {
     return key == 0 ? text_value(out.denotation) : hex_value(out.unknown);
