@@ -31,19 +31,6 @@ uint32_t checksum(std::span<const std::byte> bytes) {
   return static_cast<uint32_t>(crc);
 }
 
-bool safe_name(std::string_view name) {
-  if (name.empty() || name.front() == '/' || name.find('\\') != name.npos ||
-      name.find('\0') != name.npos) {
-    return false;
-  }
-  for (size_t at = 0; at <= name.size();) {
-    const size_t end = std::min(name.find('/', at), name.size());
-    if (name.substr(at, end - at) == "..") return false;
-    at = end + 1;
-  }
-  return true;
-}
-
 }  // namespace
 
 bool ZipArchive::probe(std::span<const std::byte> bytes) {
@@ -121,9 +108,6 @@ Status ZipArchive::read_directory() {
       for (uint64_t* value : {&member.size, &member.stored, &local})
         if (*value == 0xFFFFFFFF) *value = field.u64();
       if (!field.ok()) return damaged("zip64 sizes");
-    }
-    if (!safe_name(member.name)) {
-      return parse_error("ZIP member \"" + member.name + "\" has an unsafe name");
     }
     if (!names.insert(member.name).second) {
       return parse_error("ZIP member \"" + member.name + "\" occurs twice");

@@ -1,10 +1,10 @@
 #pragma once
 
 // A read-only view of a ZIP archive: stored and deflated members, zip64. Stored members are views
-// of the archive's bytes. Refused: encryption, other methods, archives in several parts, names
-// that are absolute or contain "..", duplicate names, members that overlap (the trick of
-// decompression bombs), sizes that compression cannot explain, and members whose own header
-// contradicts the directory.
+// of the archive's bytes. Refused: encryption, other methods, archives in several parts, duplicate
+// names, members that overlap (the trick of decompression bombs), sizes that compression cannot
+// explain, and members whose own header contradicts the directory. A name is what its writer
+// called a value, "/Reshape_output_0" or "../a" too: no member is ever written to disk under it.
 //
 // Source: APPNOTE.TXT 6.3.10.
 

@@ -64,13 +64,12 @@ TEST(Deflate, ExpandsWholeFilesUpToALimit) {
   }
 }
 
-TEST(Zip, RefusesUnsafeNames) {
-  const std::string good = archive_of("a/b", "hello");
-  auto archive = open_zip(good);
-  ASSERT_TRUE(archive.ok()) << archive.error().message;
-  EXPECT_EQ(archive->read("a/b")->text(), "hello");
-  for (const char* name : {"../a", "a/../b", "/a", "a\\b", "..", ""}) {
-    EXPECT_FALSE(open_zip(archive_of(name, "hello")).ok()) << name;
+TEST(Zip, TakesWhatValuesAreCalled) {
+  for (const char* name : {"a/b", "/Reshape_output_0", "../a", "a\\b", "", "x:0"}) {
+    const std::string bytes = archive_of(name, "hello");
+    auto archive = open_zip(bytes);
+    ASSERT_TRUE(archive.ok()) << name << ": " << archive.error().message;
+    EXPECT_EQ(archive->read(name)->text(), "hello") << name;
   }
 }
 
