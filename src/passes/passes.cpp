@@ -41,7 +41,10 @@ constexpr Pass kPasses[] = {
      "whole exponent of Pow gets the type of its base; NonZero of ones in a row becomes Range",
      1, merge_chains},
     {"merge-clips", "Relu and Clip after one another become one", 1, merge_clips},
-    {"merge-split-concat", "Split and Concat that undo each other go", 1, merge_split_concat},
+    {"merge-split-concat",
+     "Split and Concat that undo each other go; what a Slice takes out of one part of a Concat it "
+     "takes from there",
+     1, merge_split_concat},
     {"gather-to-slice", "Gather of neighbouring indices becomes Slice", 1, gather_to_slice},
     {"scatter-to-slices", "ScatterND of a box becomes Slices and Concat around it", 1,
      scatter_to_slices},
@@ -146,6 +149,9 @@ constexpr Pass kPasses[] = {
     {"expand-microsoft",
      "operators of com.microsoft become those of the standard that have fast kernels",
      kRuntimeLevel, expand_microsoft},
+    {"expand-experimental",
+     "arithmetic of the first releases (ImageScaler, Affine, ...) becomes that of the standard",
+     kRuntimeLevel, expand_experimental},
     {"expand-einsum", "Einsum becomes MatMul between Transposes", kRuntimeLevel, expand_einsum},
     {"whole-rows",
      "GatherElements and ScatterElements whose indices are one for each row become Gather, "

@@ -55,6 +55,7 @@ TOMBOLO_PASS(integer_layout);
 TOMBOLO_PASS(wide_codes);
 TOMBOLO_PASS(widen_halves);
 TOMBOLO_PASS(expand_microsoft);
+TOMBOLO_PASS(expand_experimental);
 TOMBOLO_PASS(standard_quantise);
 TOMBOLO_PASS(expand_einsum);
 TOMBOLO_PASS(whole_rows);
