@@ -1,8 +1,10 @@
 // Split, Concat, Gather and Slice that undo or spell out each other.
 
 #include <algorithm>
+#include <limits>
 
 #include "passes/passes.h"
+#include "passes/slice_bounds.h"
 
 namespace tombolo::passes {
 namespace {
@@ -51,6 +53,52 @@ size_t take_apart(Rewriter& rewriter, Node& split) {
   return 1;
 }
 
+/// A Slice along the axis of a Concat, out of one of its parts: that part, or a Slice of it.
+size_t take_part(Rewriter& rewriter, Node& slice) {
+  Node* concat = rewriter.producer(slice.input(0), "Concat");
+  const auto rank = rewriter.rank(slice.input(0));
+  if (concat == nullptr || &slice.graph() != &concat->graph() || !rank) return 0;
+  const int64_t axis = axis_of(rewriter, *concat, concat->output(0));
+  const auto bounds = slice_bounds(rewriter, slice, *rank);
+  const auto ends = rewriter.ints(slice.input(2));
+  if (!bounds || !ends || ends->size() != 1 || bounds->starts.size() != 1 ||
+      bounds->axes[0] != axis || bounds->steps[0] != 1)
+    return 0;
+  const int64_t first = bounds->starts[0], end = (*ends)[0];
+  const auto length = rewriter.dim(slice.input(0), axis);
+  if (!length && (first < 0 || end < 0)) return 0;
+  const auto clamped = [&](int64_t at) {
+    if (!length) return at;
+    return std::clamp<int64_t>(at < 0 ? std::max(at, -*length) + *length : at, 0, *length);
+  };
+  const int64_t from = clamped(first), to = clamped(end);
+  int64_t before = 0;
+  for (Value* part : concat->inputs()) {
+    const auto own = part == nullptr ? std::nullopt : rewriter.dim(part, axis);
+    if (!own || from >= to || *own > std::numeric_limits<int64_t>::max() - before) return 0;
+    if (from >= before + *own) {
+      before += *own;
+      continue;
+    }
+    if (to > before + *own) return 0;
+    if (to - from == *own) {
+      if (!rewriter.replaceable(*slice.output(0), *part)) return 0;
+      rewriter.supersede(*slice.output(0), *part);
+      return 1;
+    }
+    Graph& graph = slice.graph();
+    const int64_t starts[] = {from - before}, stops[] = {to - before}, axes[] = {axis};
+    Node& made = rewriter.add(slice, "Slice",
+                              {part, rewriter.ints_initializer(graph, starts, "starts"),
+                               rewriter.ints_initializer(graph, stops, "ends"),
+                               rewriter.ints_initializer(graph, axes, "axes")},
+                              slice.output(0)->name());
+    rewriter.supersede(*slice.output(0), *made.output(0));
+    return 1;
+  }
+  return 0;
+}
+
 /// Gather of neighbouring indices along an axis is a Slice.
 size_t to_slice(Rewriter& rewriter, Node& gather) {
   if (rewriter.rank(gather.input(1)) != 1u || !rewriter.is_constant(gather.input(1))) return 0;
@@ -92,6 +140,8 @@ Result<size_t> merge_split_concat(Rewriter& rewriter) {
         count += rejoin(rewriter, *node);
       else if (rewriter.is(node, "Split"))
         count += take_apart(rewriter, *node);
+      else if (rewriter.is(node, "Slice"))
+        count += take_part(rewriter, *node);
     }
   });
   return count;
