@@ -94,15 +94,21 @@ Result<std::unique_ptr<KernelState>> prepare_chain(const PrepareContext& q) {
 const float* spread(const BroadcastLoops<kMaxReal>& loops, int loop, const float* x, int64_t at,
                     int64_t n, float* to, int64_t& held) {
   if (loops.length[0] <= kShortRow) return spread_rows(loops, loop, x, at, n, to, held);
+  const float* lies = to;
   loops.for_runs(at, at + n, [&](int64_t from, const int64_t* offset, int64_t count) {
     const float* source = x + offset[loop];
     float* out = to + (from - at);
-    if (loops.step[0][loop] == 0)
+    const bool one = loops.step[0][loop] == 0, whole = count == n;
+    if (one && whole && held == offset[loop]) return;
+    held = one && whole ? offset[loop] : -1;
+    if (one)
       std::fill_n(out, count, *source);
+    else if (whole)
+      lies = source;
     else
       std::copy_n(source, count, out);
   });
-  return to;
+  return lies;
 }
 
 void run_blocks(const KernelRun& run, const ChainState& state, float* y, int64_t begin,
