@@ -114,8 +114,30 @@ struct Sheet {
   int64_t from1, from0, to1, to0;
 };
 
+/// Rows of few elements side by side, whose number the compiler knows: a call a row costs more than
+/// the row.
+template <int kWidth, typename T>
+void copy_narrow(const T* __restrict__ from, T* __restrict__ to, const Sheet& s) {
+  for (int64_t i = 0; i < s.n1; ++i, from += s.from1, to += s.to1)
+    std::memcpy(to, from, kWidth * sizeof(T));
+}
+
 template <typename T>
 void copy_sheet(const T* from, T* to, const Sheet& s) {
+  if (s.from0 == 1 && s.to0 == 1) switch (s.n0) {
+      case 1:
+        return copy_narrow<1>(from, to, s);
+      case 2:
+        return copy_narrow<2>(from, to, s);
+      case 3:
+        return copy_narrow<3>(from, to, s);
+      case 4:
+        return copy_narrow<4>(from, to, s);
+      case 8:
+        return copy_narrow<8>(from, to, s);
+      default:
+        break;
+    }
   for (int64_t i = 0; i < s.n1; ++i, from += s.from1, to += s.to1) {
     if (s.from0 == 1 && s.to0 == 1) {
       std::memcpy(to, from, static_cast<size_t>(s.n0) * sizeof(T));

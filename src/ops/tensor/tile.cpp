@@ -89,12 +89,27 @@ struct Tiles {
     for (int64_t filled = count; filled < total; filled += std::min(filled, total - filled))
       std::memcpy(to + filled, to, static_cast<size_t>(std::min(filled, total - filled)));
   }
+  /// Rows of one element: each as often as the last axis is repeated.
+  template <typename T>
+  void fill_rows(size_t axis, int64_t rows, const std::byte* from, std::byte* to) const {
+    for (int64_t i = 0; i < rows; ++i, to += out[axis]) {
+      T value;
+      std::memcpy(&value, from + static_cast<size_t>(i) * sizeof(T), sizeof(T));
+      std::fill_n(reinterpret_cast<T*>(to), repeats[axis + 1], value);
+    }
+  }
+  /// What lies behind some steps along an axis, which is not the last one.
+  void steps(size_t axis, int64_t count, const std::byte* from, std::byte* to) const {
+    const bool one = axis + 2 == dims.size() && dims[axis + 1] == 1;
+    if (one && in[axis] == 4) return fill_rows<uint32_t>(axis, count, from, to);
+    if (one && in[axis] == 8) return fill_rows<uint64_t>(axis, count, from, to);
+    for (int64_t i = 0; i < count; ++i) block(axis + 1, from + i * in[axis], to + i * out[axis]);
+  }
   void block(size_t axis, const std::byte* from, std::byte* to) const {
     if (axis + 1 == dims.size())
       std::memcpy(to, from, static_cast<size_t>(dims[axis] * in[axis]));
     else
-      for (int64_t i = 0; i < dims[axis]; ++i)
-        block(axis + 1, from + i * in[axis], to + i * out[axis]);
+      steps(axis, dims[axis], from, to);
     repeat(to, dims[axis] * out[axis], dims[axis] * out[axis] * repeats[axis]);
   }
   /// All, by several threads.
@@ -107,7 +122,7 @@ struct Tiles {
         std::memcpy(to + begin * out[0], from + begin * in[0],
                     static_cast<size_t>((end - begin) * in[0]));
       else
-        for (int64_t i = begin; i < end; ++i) block(1, from + i * in[0], to + i * out[0]);
+        steps(0, end - begin, from + begin * in[0], to + begin * out[0]);
     });
     // A period long enough that its copies are, and short enough for the first cache.
     constexpr int64_t kPeriod = int64_t{1} << 13;
