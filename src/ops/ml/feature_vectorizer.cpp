@@ -8,11 +8,15 @@ namespace tombolo::ops {
 
 namespace {
 
+/// [N, ...] gives N rows, of what lies behind the first axis; [F] gives one.
+int64_t rows_of(const Tensor& x) { return x.rank() == 1 ? 1 : x.dim(0); }
+int64_t features_of(const Tensor& x) { return product(x.dims(), x.rank() == 1 ? 0 : 1, x.rank()); }
+
 /// Rows [row, row + count) of x to `width` floats each, `step` apart. Features beyond these are
 /// cut off, missing ones are zero.
 void put_features(const Tensor& x, int64_t row, int64_t count, int64_t width, float* to,
                   int64_t step) {
-  const int64_t features = x.dim(x.rank() - 1), have = std::min(width, features);
+  const int64_t features = features_of(x), have = std::min(width, features);
   const auto put = [&](auto&& number) {
     for (int64_t r = 0; r < count; ++r) {
       const int64_t at = (row + r) * features;
@@ -43,15 +47,15 @@ Status run_feature_vectorizer(KernelContext& context) {
   int64_t total = 0, rows = 0;
   for (size_t i = 0; i < context.input_count(); ++i) {
     TRY(const Tensor* input, context.input(i));
-    if ((input->rank() != 1 && input->rank() != 2) || is_string(input->dtype()) ||
-        is_complex(input->dtype()))
-      return context.error("the features must be numbers, [N, F] or [F], are " + to_string(*input));
-    const int64_t own_rows = input->rank() == 1 ? 1 : input->dim(0);
+    if (input->rank() == 0 || is_string(input->dtype()) || is_complex(input->dtype()))
+      return context.error("the features must be numbers, [N, ...] or [F], are " +
+                           to_string(*input));
+    const int64_t own_rows = rows_of(*input);
     if (inputs.empty()) rows = own_rows;
     if (own_rows != rows)
       return context.error("input " + std::to_string(i) + " has " + std::to_string(own_rows) +
                            " rows, the first has " + std::to_string(rows));
-    const int64_t width = sizes.empty() ? input->dim(input->rank() - 1) : sizes[i];
+    const int64_t width = sizes.empty() ? features_of(*input) : sizes[i];
     if (width < 0 || width >= int64_t{1} << 40)
       return context.error("inputdimensions has the value " + std::to_string(width));
     widths.push_back(width);
@@ -87,12 +91,14 @@ Status infer_feature_vectorizer(InferContext& context) {
   const auto widths = context.attributes.get_ints("inputdimensions");
   for (size_t i = 0; i < context.input_count(); ++i) {
     const SymShape* shape = context.shape(i);
-    columns = columns + (i < widths.size()                        ? SymDim(widths[i])
-                         : shape != nullptr && shape->size() == 2 ? (*shape)[1]
-                                                                  : SymDim());
+    SymDim own = shape == nullptr || shape->empty() ? SymDim() : SymDim(1);
+    for (size_t k = shape != nullptr && shape->size() > 1 ? 1 : 0;
+         shape != nullptr && k < shape->size(); ++k)
+      own = own * (*shape)[k];
+    columns = columns + (i < widths.size() ? SymDim(widths[i]) : own);
   }
-  if (first != nullptr && first->size() == 2)
-    context.set_tensor(0, DType::kFloat32, {(*first)[0], columns});
+  if (first != nullptr && !first->empty())
+    context.set_tensor(0, DType::kFloat32, {first->size() == 1 ? SymDim(1) : (*first)[0], columns});
   return ok();
 }
 }  // namespace
