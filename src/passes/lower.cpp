@@ -78,6 +78,9 @@ class Lowerer {
     size_t inputs = node.inputs().size();
     while (inputs > 0 && node.inputs()[inputs - 1] == nullptr) --inputs;
     if (inputs > older.max_inputs || inputs < older.min_inputs) return false;
+    // What may be left out now had to be there then, as an empty tensor: the regions of Resize.
+    for (size_t i = 0; i < std::min(inputs, older.inputs.size()); ++i)
+      if (node.inputs()[i] == nullptr && older.inputs[i].option == Option::kSingle) return false;
     if (node.outputs().size() > older.max_outputs || node.outputs().size() < older.min_outputs)
       return false;
     for (const Attribute& attribute : node.attributes()) {

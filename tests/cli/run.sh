@@ -184,6 +184,13 @@ T
 expect 0 "optimise" "$tombolo" optimise slow.onnxtxt fast.onnx --verify 2
 has "$err" 'nodes   3 -> 1'
 has "$err" 'opset   17 -> 17'
+cat > resize.onnxtxt <<'T'
+<ir_version: 6, opset_import: ["" : 11]>
+g (float[1,3,2,2] x) => (float[1,3,4,4] y) <float[0] roi = {}, float[4] s = {1, 1, 2, 2}> { a = Identity(x) y = Resize(a, roi, s) }
+T
+expect 0 "optimise, what an old operator set must have" "$tombolo" optimise resize.onnxtxt resized.onnx
+has "$err" 'opset   11 -> 13'
+expect 0 "optimise, still valid" "$tombolo" check resized.onnx
 expect 0 "optimise JSON" "$tombolo" optimise slow.onnxtxt fast.onnx --level O1 --verify 1 --json
 has "$out" '"nodes_after":1.*"verify":\{"equal":true'
 expect 0 "optimise, one pass" "$tombolo" optimise slow.onnxtxt fast.onnx --passes remove-identities
