@@ -265,6 +265,45 @@ TEST_P(Networks, BlockedConvolutions) {
   }
 }
 
+/// Of few channels, and too large to be copied: padding of all sides, sizes that end anywhere,
+/// kernels that are wider than what is beyond an edge, several panels of outputs, and a residual.
+TEST_P(Networks, ConvolutionsOfLargeImages) {
+  struct Case {
+    int64_t inputs, outputs, kernel[2], size[2];
+    const char* attributes;
+  };
+  for (const Case& c : {
+           Case{3, 16, {3, 3}, {57, 83}, "strides = [2, 2], pads = [1, 1, 1, 1]"},
+           Case{3, 40, {3, 3}, {64, 50}, "strides = [2, 2], pads = [0, 0, 1, 1]"},
+           Case{1, 24, {5, 5}, {91, 95}, "pads = [4, 0, 3, 6]"},
+           Case{3, 32, {7, 7}, {61, 60}, "strides = [2, 2], pads = [3, 3, 3, 3]"},
+           Case{3, 8, {6, 6}, {60, 66}, "strides = [2, 2], pads = [2, 2, 2, 2]"},
+           Case{4, 16, {3, 5}, {40, 81}, "strides = [1, 3], pads = [1, 2, 1, 2]"},
+           Case{3, 20, {3, 3}, {60, 60}, "dilations = [2, 3], pads = [2, 3, 2, 3]"},
+           Case{2,
+                33,
+                {3, 4},
+                {70, 75},
+                "dilations = [3, 1], strides = [2, 1], pads = [5, 1, 4, 2]"},
+           Case{3, 16, {1, 3}, {1, 4001}, "pads = [0, 1, 0, 1]"},
+           Case{3, 18, {11, 11}, {63, 63}, "strides = [4, 4], pads = [2, 2, 2, 2]"},
+       }) {
+    const std::string list(c.attributes);
+    for (const int64_t batch : {1, 3}) {
+      const auto kernels =
+          agree(constant("w", {c.outputs, c.inputs, c.kernel[0], c.kernel[1]}) + "," +
+                    constant("b", {c.outputs}) + "," + constant("v", {16, c.outputs, 1, 1}),
+                "t = Conv <" + list + "> (x, w, b)  u = Relu (t)  y = Conv (u, v)",
+                {{batch, c.inputs, c.size[0], c.size[1]}}, true);
+      EXPECT_EQ(kernels[0], "block_conv_f32") << list;
+    }
+    agree(constant("w", {c.outputs, c.inputs, c.kernel[0], c.kernel[1]}) + "," +
+              constant("v", {16, c.outputs, 1, 1}),
+          "t = Conv <" + list + "> (x, w)  m = Sigmoid (t)  u = Mul (t, m)  y = Conv (u, v)",
+          {{2, c.inputs, c.size[0], c.size[1]}}, true);
+  }
+}
+
 TEST_P(Networks, ConvolutionsOfImagesWithDepth) {
   struct Case {
     std::vector<int64_t> x, w;

@@ -57,11 +57,17 @@ struct BlockTiles {
   BlockTileFn* every_second[kMaxBlockRows + 1][3] = {};  ///< step is 2 kBlock
   BlockTileFn* strided[kMaxBlockRows + 1][3] = {};       ///< any step
   BlockTileFn* two_rows[kMaxBlockRows / 2 + 1][3] = {};  ///< [pixels of a row]; step is kBlock
+  /// [step - 1]: of an image that is not blocked, pixels of one row; no `rest`. Null for few rows.
+  BlockTileFn* plain[kMaxBlockRows + 1][3][2] = {};
   /// Steps of kBlock, init is c or null, no bias and no limits: the sums of each entry are added to
   /// those of all. Where there are none summed_rows is 0.
   BlockTileFn* summed[kMaxBlockRows / 2 + 1][3] = {};
   int summed_rows = 0;
-  BlockTileFn* get(int64_t step, int rows, int vectors) const {
+  /// `jump` as in BlockTile.
+  BlockTileFn* get(int64_t step, int64_t jump, int rows, int vectors) const {
+    if ((step == 1 || step == 2) && jump == rows / 2 * step &&
+        plain[rows][vectors][step - 1] != nullptr)
+      return plain[rows][vectors][step - 1];
     return (step == kBlock ? dense : step == 2 * kBlock ? every_second : strided)[rows][vectors];
   }
   int64_t panel() const { return 2 * lanes; }  ///< channels of a whole tile
@@ -77,18 +83,22 @@ struct BlockConvPlan {
     int rows;
     uint64_t taps = 0;         ///< kClipped: positions of the kernel inside the image, as bits
     int above = 0, below = 0;  ///< kDirect: rows of the kernel that only see padding
+    bool edge = false;         ///< patched: it sees padding
   };
   ConvGeometry shape;
   Algorithm algorithm = Algorithm::kDirect;
   bool plain = false;             ///< the input is not blocked: few channels
   bool plain_output = false;      ///< kNarrow: nor is the output
   bool copy = false;              ///< it is copied with its padding
+  bool patched = false;           ///< plain: only what pieces at its edges see is
   int64_t rows = 0, columns = 0;  ///< of the image
   int64_t step = 0;               ///< floats from one output pixel's window to the next
   std::vector<Piece> pieces;
   /// [kernel row][input block][column], then those of a block that is not full; or [channel][kernel
   /// row]; kClipped: [input block].
   std::vector<int64_t> offsets;
+  std::vector<int64_t> patch_offsets;  ///< the same in a patch
+  int64_t patch_columns = 0;
   int64_t length = 0, rest = 0, rest_length = 0;
   int64_t row_entries = 0;  ///< of a row of the kernel, where pieces leave some out; else 0
   int64_t chunk = 0;        ///< entries of the weights that stay in the second cache

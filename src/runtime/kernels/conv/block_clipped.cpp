@@ -138,7 +138,7 @@ void run_block_clipped(const BlockConvPlan& plan, const float* x, const float* p
             t.clamp = last && act.kind == Activation::Kind::kClamp;
             t.lo = act.alpha;
             t.hi = act.beta;
-            tiles.get(plan.step, piece.rows, columns > tiles.lanes ? 2 : 1)(t);
+            tiles.get(plan.step, piece.jump, piece.rows, columns > tiles.lanes ? 2 : 1)(t);
             if (last && !act.tiled())
               for (int64_t c = 0; c < columns; c += kBlock)
                 apply_activation(act, t.c + c / kBlock * out_plane, kBlock, piece.rows,

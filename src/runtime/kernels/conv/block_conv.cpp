@@ -66,8 +66,39 @@ void leave_out_rows(BlockConvPlan& plan) {
   }
 }
 
+/// An image of few channels is read as it lies, and what pieces at its edges see is copied, each on
+/// its own, unless the whole is copied as fast, into the first cache.
+bool is_patched(const BlockConvPlan& plan) {
+  const ConvGeometry& s = plan.shape;
+  return plan.plain && plan.copy && 2 * s.out[2] > kMaxBlockRows &&
+         s.in_channels * plan.rows * plan.columns > 8192;
+}
+
+void plan_patches(BlockConvPlan& plan, bool dense) {
+  const ConvGeometry& s = plan.shape;
+  const auto leaves = [&](int axis, int64_t first, int64_t count) {
+    const int64_t begin = first * s.stride[axis] - s.pad[axis];
+    return begin < 0 || begin + (count - 1) * s.stride[axis] + s.extent(axis) > s.in[axis];
+  };
+  for (BlockConvPlan::Piece& piece : plan.pieces) {
+    const int64_t pixel = piece.out / kBlock;
+    piece.edge = leaves(1, pixel / s.out[2], 1) || leaves(2, pixel % s.out[2], piece.rows);
+    plan.patch_columns =
+        std::max<int64_t>(plan.patch_columns, (piece.rows - 1) * s.stride[2] + s.extent(2));
+  }
+  for (int64_t row = 0; row < s.in_channels * s.kernel[1]; ++row)
+    for (int64_t k = 0; k < (dense ? 1 : s.kernel[2]); ++k)
+      plan.patch_offsets.push_back(row * plan.patch_columns + k * s.dilation[2]);
+}
+
 void plan_direct(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
+  plan.patched = is_patched(plan);
+  if (plan.patched) {
+    plan.copy = false;
+    plan.rows = s.in[1];
+    plan.columns = s.in[2];
+  }
   const bool flat = !plan.plain && !plan.copy && s.taps() == 1 && s.stride[1] == 1 &&
                     s.stride[2] == 1 && s.out[1] == s.in[1] && s.out[2] == s.in[2];
   const int64_t pixel = plan.plain ? 1 : kBlock;
@@ -82,6 +113,7 @@ void plan_direct(BlockConvPlan& plan) {
       for (int64_t r = 0; r < s.kernel[1]; ++r)
         for (int64_t k = 0; k < (dense ? 1 : s.kernel[2]); ++k)
           plan.offsets.push_back(c * plane + r * s.dilation[1] * plan.columns + k * s.dilation[2]);
+    if (plan.patched) plan_patches(plan, dense);
   } else {
     plan.length = kBlock;
     plan.rest_length = s.in_channels % kBlock;
@@ -304,6 +336,33 @@ const float* with_border(const BlockConvPlan& plan, const float* image, float* r
   return room;
 }
 
+/// What a piece sees of an image and of the padding around it: [channel][kernel row][column].
+static const float* patch_of(const BlockConvPlan& plan, const BlockConvPlan::Piece& piece,
+                             const float* image) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t width = plan.patch_columns, pixel = piece.out / kBlock;
+  const int64_t top = pixel / s.out[2] * s.stride[1] - s.pad[1];
+  const int64_t left = pixel % s.out[2] * s.stride[2] - s.pad[2];
+  const int64_t from = std::clamp<int64_t>(-left, 0, width);
+  const int64_t to = std::clamp<int64_t>(s.in[2] - left, from, width);
+  float* const patch =
+      thread_floats(2, static_cast<size_t>(s.in_channels * s.kernel[1] * width + 16));
+  float* out = patch;
+  for (int64_t c = 0; c < s.in_channels; ++c)
+    for (int64_t r = 0; r < s.kernel[1]; ++r, out += width) {
+      const int64_t row = top + r * s.dilation[1];
+      if (row < 0 || row >= s.in[1]) {
+        std::fill_n(out, width, 0.0f);
+        continue;
+      }
+      std::fill_n(out, from, 0.0f);
+      std::memcpy(out + from, image + c * s.in_plane() + row * s.in[2] + left + from,
+                  static_cast<size_t>(to - from) * sizeof(float));
+      std::fill_n(out + to, width - to, 0.0f);
+    }
+  return patch;
+}
+
 /// An activation that is no part of the tiles takes the results of so many at once, out of the
 /// nearest cache: a call costs as much as a tenth of a tile.
 static constexpr int64_t kPiecesAtOnce = 8;
@@ -320,6 +379,9 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
   if (tiles.lanes < kBlock)
     t.ahead = std::clamp(columns / std::max<int64_t>(1, to - from), kBlock / 4, kBlock);
   const int64_t row = plan.row_entries, all = plan.shape.kernel[1];
+  // Pieces are where they would be in an image with a border.
+  const int64_t before =
+      plan.patched ? plan.shape.pad[1] * plan.columns + plan.shape.pad[2] : int64_t{0};
   for (int64_t e = 0; e == 0 || e < entries; e += plan.chunk) {
     const int64_t end = std::min(entries, e + plan.chunk);
     const bool ends = end == entries;
@@ -346,17 +408,18 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
         continue;
       }
       const bool last = completes(piece);
-      t.a = image + piece.in;
+      const int64_t* const sees = piece.edge ? plan.patch_offsets.data() : offsets;
+      t.a = piece.edge ? patch_of(plan, piece, image) : image + piece.in - before;
       t.jump = piece.jump;
       t.c = y + piece.out;
-      BlockTileFn* const tile = tiles.get(plan.step, piece.rows, vectors);
+      BlockTileFn* const tile = tiles.get(plan.step, piece.jump, piece.rows, vectors);
       // While these weights are used, those that come after them come nearer, a part with each
       // piece: all of it with the first ones would wait for the memory.
       const int64_t line = (p - from) * (end - e) * plan.length * t.ahead;
       t.next = line < size ? b + size + line : nullptr;
       const auto sum = [&](int64_t begin, int64_t count, int64_t length, const float* of,
                            bool begins, bool done) {
-        t.offsets = offsets + begin;
+        t.offsets = sees + begin;
         t.entries = count;
         t.length = length;
         t.b = of;

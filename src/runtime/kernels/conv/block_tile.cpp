@@ -102,6 +102,39 @@ HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const 
   return b;
 }
 
+/// The same out of an image of few channels, whose pixels lie kStep floats apart in one row:
+/// entries are short, and their weights are near.
+template <int kR, int kV, int64_t kStep>
+HWY_INLINE void add_plain_entries(V (&acc)[kR][kV], const BlockTile& t) {
+  const F f;
+  const float* HWY_RESTRICT b = t.b;
+  for (int64_t e = 0; e < t.entries; ++e) {
+    const float* HWY_RESTRICT a = t.a + t.offsets[e];
+    const auto one = [&](int s, auto alone) HWY_ATTR __attribute__((always_inline)) {
+      // What another input of the entry reads is read again, or gcc would carry it over in memory.
+      const float* at = a + s;
+      if (alone) asm("" : "+r"(at));
+      V bv[kV];
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) bv[v] = hn::LoadU(f, b + (s * kV + v) * kLanes);
+#pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r) {
+        V av = hn::Set(f, at[r * kStep]);
+        if (kV > 1) keep_in_register(av);
+#pragma GCC unroll 2
+        for (int v = 0; v < kV; ++v) add_product(acc[r][v], av, bv[v]);
+      }
+    };
+    if (t.length == 3) {
+#pragma GCC unroll 3
+      for (int s = 0; s < 3; ++s) one(s, std::bool_constant<(kV > 1)>());
+      b += 3 * kV * kLanes;
+      continue;
+    }
+    for (int64_t i = 0; i < t.length; ++i, ++a, b += kV * kLanes) one(0, std::true_type());
+  }
+}
+
 #if HWY_TARGET == HWY_AVX3
 /// Half the rows, as the sums of an entry take registers too.
 template <int kR, int kV>
@@ -222,10 +255,14 @@ void tile(const BlockTile& t) {
     for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 2
       for (int v = 0; v < kV; v += kLanes == 16 ? 1 : 2) __builtin_prefetch(t.init + at(r, v));
-  const float* next = t.next != nullptr ? t.next : t.b;
-  const float* b = add_entries<kR, kV, kStep>(acc, t, t.offsets, t.entries, t.length, t.b, next);
-  if (t.rest > 0)
-    add_entries<kR, kV, kStep>(acc, t, t.offsets + t.entries, t.rest, t.rest_length, b, next);
+  if constexpr (kStep == 1 || kStep == 2) {
+    add_plain_entries<kR, kV, kStep>(acc, t);
+  } else {
+    const float* next = t.next != nullptr ? t.next : t.b;
+    const float* b = add_entries<kR, kV, kStep>(acc, t, t.offsets, t.entries, t.length, t.b, next);
+    if (t.rest > 0)
+      add_entries<kR, kV, kStep>(acc, t, t.offsets + t.entries, t.rest, t.rest_length, b, next);
+  }
   if (t.bias != nullptr) {
     V bias[kV];
 #pragma GCC unroll 2
@@ -263,6 +300,15 @@ void fill(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.strided[kR + 1][kV] = &tile<kR + 1, kV, 0>), ...);
 }
 
+#if HWY_TARGET != HWY_SSE4  // processors of long ago: strided tiles do
+/// Rows of pixels that are cut evenly have at least half of the most.
+template <int kV, int kLeast, int... kR>
+void fill_plain(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
+  ((tiles.plain[kLeast + kR][kV][0] = &tile<kLeast + kR, kV, 1>), ...);
+  ((tiles.plain[kLeast + kR][kV][1] = &tile<kLeast + kR, kV, 2>), ...);
+}
+#endif
+
 template <int... kR>
 void fill_two_rows(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.two_rows[kR + 1][1] = &tile<2 * kR + 2, 1, kBlock, true>), ...);
@@ -274,6 +320,11 @@ BlockTiles make_block_tiles() {
   fill_two_rows(tiles, std::make_integer_sequence<int, kRows / 2>());
   fill<1>(tiles, std::make_integer_sequence<int, kSingleRows>());
   fill<2>(tiles, std::make_integer_sequence<int, kRows>());
+#if HWY_TARGET != HWY_SSE4
+  fill_plain<1, kSingleRows / 2>(
+      tiles, std::make_integer_sequence<int, kSingleRows - kSingleRows / 2 + 1>());
+  fill_plain<2, kRows / 2>(tiles, std::make_integer_sequence<int, kRows - kRows / 2 + 1>());
+#endif
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
   tiles.summed_rows = kSummedRows;
   fill_summed(tiles, std::make_integer_sequence<int, kSummedRows>());
