@@ -131,7 +131,12 @@ HWY_INLINE void add_plain_entries(V (&acc)[kR][kV], const BlockTile& t) {
       b += 3 * kV * kLanes;
       continue;
     }
-    for (int64_t i = 0; i < t.length; ++i, ++a, b += kV * kLanes) one(0, std::true_type());
+    int64_t i = 0;
+    if constexpr (kLanes < 16)  // as in add_entries()
+      for (; i + 4 <= t.length; i += 4, a += 4, b += 4 * kV * kLanes)
+#pragma GCC unroll 4
+        for (int s = 0; s < 4; ++s) one(s, std::true_type());
+    for (; i < t.length; ++i, ++a, b += kV * kLanes) one(0, std::true_type());
   }
 }
 
