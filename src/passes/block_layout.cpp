@@ -19,6 +19,13 @@ namespace {
 constexpr Text kBlockDomain = "ai.tombolo";
 constexpr int64_t kBlock = kChannelBlock;
 constexpr int64_t kFewChannels = 8;  ///< a convolution of so many reads them as they lie
+/// So many too, such as three taken apart into every second pixel, where sums are short and few.
+constexpr int64_t kMoreChannels = 12, kShortWindow = 9, kFewOutputs = 32;
+bool reads_as_they_lie(int64_t group, int64_t inputs, int64_t outputs, int64_t window) {
+  return group == 1 &&
+         (inputs <= kFewChannels ||
+          (inputs <= kMoreChannels && window <= kShortWindow && outputs <= kFewOutputs));
+}
 
 int64_t blocks_of(int64_t channels) { return (channels + kBlock - 1) / kBlock; }
 
@@ -161,7 +168,8 @@ class BlockLayout {
       return false;
     if (!point && inputs == 1 && group == outputs && alone(node) && takes_long_rows(node, *w))
       return false;
-    const bool plain = group == 1 && inputs <= kFewChannels && find(node.input(0)) == nullptr;
+    const bool plain = reads_as_they_lie(group, inputs, outputs, (*w)[2] * (*w)[3]) &&
+                       find(node.input(0)) == nullptr;
     Value* bias = node.inputs().size() > 2 ? node.input(2) : nullptr;
     Value* residual = node.inputs().size() > 3 ? node.input(3) : nullptr;
     Value* x = node.input(0);
@@ -256,7 +264,7 @@ class BlockLayout {
   /// blocks save about a seventh.
   bool turns_cost_more(const Node& node, const std::vector<int64_t>& w, int64_t group) const {
     constexpr double kTurned = 10, kGathered = 0.03, kLineSaves = 0.15;
-    const int64_t given = group == 1 && w[1] <= kFewChannels ? 0 : w[1] * group;
+    const int64_t given = reads_as_they_lie(group, w[1], w[0], w[2] * w[3]) ? 0 : w[1] * group;
     const double turned = kTurned * static_cast<double>(given + w[0]) /
                           static_cast<double>(w[0] * w[1] * w[2] * w[3]);
     if (w[2] * w[3] > 1) return turned > kLineSaves;

@@ -67,11 +67,15 @@ void leave_out_rows(BlockConvPlan& plan) {
 }
 
 /// An image of few channels is read as it lies, and what pieces at its edges see is copied, each on
-/// its own, unless the whole is copied as fast, into the first cache.
-bool is_patched(const BlockConvPlan& plan) {
+/// its own: unless those are many, or the whole is copied as fast, into the first cache.
+bool is_patched(const BlockConvPlan& plan, int64_t most) {
   const ConvGeometry& s = plan.shape;
-  return plan.plain && plan.copy && 2 * s.out[2] > kMaxBlockRows &&
-         s.in_channels * plan.rows * plan.columns > 8192;
+  constexpr int64_t kSmallImage = 8192;
+  if (!plan.plain || !plan.copy || s.in_channels * plan.rows * plan.columns <= kSmallImage)
+    return false;
+  const int64_t right = (s.out[2] - 1) * s.stride[2] + s.extent(2) - s.pad[2] - s.in[2];
+  const int64_t edges = (s.pad[2] > 0 ? 1 : 0) + (right > 0 ? 1 : 0);
+  return s.out[2] > most && 3 * edges <= (s.out[2] + most - 1) / most;
 }
 
 void plan_patches(BlockConvPlan& plan, bool dense) {
@@ -93,7 +97,8 @@ void plan_patches(BlockConvPlan& plan, bool dense) {
 
 void plan_direct(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
-  plan.patched = is_patched(plan);
+  const bool one_vector = s.out_channels <= block_tiles().lanes;
+  plan.patched = is_patched(plan, one_vector ? block_tiles().single_rows : block_tiles().max_rows);
   if (plan.patched) {
     plan.copy = false;
     plan.rows = s.in[1];
@@ -103,7 +108,7 @@ void plan_direct(BlockConvPlan& plan) {
                     s.stride[2] == 1 && s.out[1] == s.in[1] && s.out[2] == s.in[2];
   const int64_t pixel = plan.plain ? 1 : kBlock;
   plan.step = s.stride[2] * pixel;
-  plan_block_pieces(plan, flat, s.out_channels <= block_tiles().lanes);
+  plan_block_pieces(plan, flat, one_vector);
   const int64_t plane = plan.rows * plan.columns * pixel;
   if (plan.plain) {
     // Neighbours along a row of the kernel lie side by side.
