@@ -67,6 +67,10 @@ constexpr Pass kPasses[] = {
      1, move_transposes},
     {"transposed-to-conv", "ConvTranspose that steps by 1 becomes Conv, its kernel turned around",
      2, transposed_to_conv},
+    {"space-to-depth-into-conv",
+     "SpaceToDepth of an image, also spelled as strided Slices and Concat (Focus), goes into the "
+     "kernel of the Conv behind it",
+     2, space_to_depth_into_conv},
     {"fold-batch-norm",
      "BatchNormalization goes into the weights of the Conv, ConvTranspose or Gemm before it", 2,
      fold_batch_norm},

@@ -39,6 +39,7 @@ TOMBOLO_PASS(fold_pad);
 TOMBOLO_PASS(matmul_to_gemm);
 TOMBOLO_PASS(merge_clips);
 TOMBOLO_PASS(recognise_activations);
+TOMBOLO_PASS(space_to_depth_into_conv);
 TOMBOLO_PASS(recognise_repeats);
 TOMBOLO_PASS(recognise_selects);
 TOMBOLO_PASS(recognise_norms);
