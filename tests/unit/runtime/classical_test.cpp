@@ -39,6 +39,24 @@ TEST_P(Classical, ProductsWithFewColumns) {
       }
 }
 
+TEST_P(Classical, ProductsOfAColumnAndARow) {
+  for (const int64_t rows : {1, 2, 5, 31, 40, 1000})
+    for (const int64_t n : {1, 2, 7, 8, 9, 15, 16, 17, 33, 70, 3000}) {
+      agree("main (float[R,K] a, float[K,N] b) => (y) { y = MatMul (a, b) }",
+            {{"a", numbers({rows, 1}, 1)}, {"b", numbers({1, n}, 1)}}, 1e-6);
+      agree("main (float[R,K] a, float[K,N] b) => (y) { y = Gemm <alpha = 0.5> (a, b) }",
+            {{"a", numbers({rows, 1}, 1)}, {"b", numbers({1, n}, 1)}}, 1e-6);
+      if (rows <= 40 && n <= 70)
+        agree("main (float[B,R,K] a, float[B,K,N] b) => (y) { y = MatMul (a, b) }",
+              {{"a", numbers({3, rows, 1}, 1)}, {"b", numbers({3, 1, n}, 1)}}, 1e-6);
+    }
+  // What is turned behind, and parts of longer rows.
+  agree(
+      "main (float[B,R,K] a, float[B,K,N] b) => (y, z) { p = MatMul (a, b) y = Transpose <perm = "
+      "[1, 0, 2]> (p) z = Transpose <perm = [0, 2, 1]> (p) }",
+      {{"a", numbers({3, 40, 1}, 1)}, {"b", numbers({3, 1, 24}, 1)}}, 1e-6);
+}
+
 /// Many rows of both sides, none of them a constant.
 TEST_P(Classical, LargeProducts) {
   Tensor odd = numbers({160, 200}, 1);

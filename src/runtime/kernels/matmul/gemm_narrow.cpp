@@ -6,6 +6,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/isa.h"
@@ -129,6 +130,30 @@ void broad_rows(const float* b, const float* bias, int64_t begin, int64_t end, i
   for (; r < end; ++r) broad_tile<1, kV>(b, bias, n, k, a + r * k, c + r * n, false, e);
 }
 
+/// Rows of C, each B times one of A.
+void outer_rows(int64_t m, int64_t n, float alpha, const float* a, int64_t lda, const float* b,
+                float* c, int64_t ldc) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const V zero = hn::Zero(f);
+  const auto times = [&](V factor, V row) HWY_ATTR __attribute__((always_inline)) {
+    return hn::Add(hn::Mul(row, factor), zero);  // as a sum has it: never -0
+  };
+  if (n < lanes) {
+    const V row = load_n(f, b, n);
+    for (int64_t i = 0; i < m; ++i)
+      store_n(times(hn::Set(f, alpha * a[i * lda]), row), f, c + i * ldc, n);
+    return;
+  }
+  for (int64_t i = 0; i < m; ++i, c += ldc) {
+    const V factor = hn::Set(f, alpha * a[i * lda]);
+    for (int64_t j = 0; j + lanes <= n; j += lanes)
+      hn::StoreU(times(factor, hn::LoadU(f, b + j)), f, c + j);
+    if (n % lanes != 0)  // over what is there: the same numbers
+      hn::StoreU(times(factor, hn::LoadU(f, b + n - lanes)), f, c + n - lanes);
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -188,6 +213,25 @@ void gemm_narrow(int64_t m, int64_t n, int64_t k, const float* a, const float* b
     TOMBOLO_TARGET(Fn, narrow_rows).get()(t, begin, end, n, k, a, c, epilogue);
     if (epilogue.post != nullptr)
       epilogue.post->apply(epilogue.post->argument, c + begin * n, n, begin, end - begin, 0, n);
+  });
+}
+
+void gemm_outer(int64_t m, int64_t n, float alpha, const float* a, int64_t lda, const float* b,
+                float* c, int64_t ldc) {
+  // Of one column a row.
+  if (n == 1 && lda == 1 && ldc == 1) {
+    std::swap(m, n);
+    std::swap(a, b);
+  }
+  constexpr int64_t kLeast = 16384;
+  using Fn = void(int64_t, int64_t, float, const float*, int64_t, const float*, float*, int64_t);
+  Fn* const rows = TOMBOLO_TARGET(Fn, outer_rows).get();
+  if (m == 1)
+    return parallel(n, kLeast, [&](int64_t begin, int64_t end) {
+      rows(1, end - begin, alpha, a, lda, b + begin, c + begin, ldc);
+    });
+  parallel(m, std::max<int64_t>(1, kLeast / n), [&](int64_t begin, int64_t end) {
+    rows(end - begin, n, alpha, a + begin * lda, lda, b, c + begin * ldc, ldc);
   });
 }
 

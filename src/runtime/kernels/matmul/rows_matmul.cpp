@@ -10,7 +10,6 @@
 
 #include "runtime/kernels/conv/geometry.h"
 #include "runtime/kernels/elementwise/convert.h"
-#include "runtime/kernels/elementwise/unary.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/bf16.h"
@@ -462,14 +461,6 @@ void tiny_product(const MatMulState& s, const float* a, int64_t lda, const float
     }
 }
 
-/// A column times a row.
-void outer_product(const MatMulState& s, const float* a, int64_t lda, const float* b, float* c) {
-  parallel(s.m, std::max<int64_t>(1, 16384 / s.n), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      unary_fn(Unary::kAffine)(b, c + i * s.ldc, s.n, s.alpha * a[i * lda], 0);
-  });
-}
-
 /// Packed panels of floats, or of 26 bits, or those of a B that is not packed, for gemm_digits().
 struct PanelsOfB {
   const MatMulState& s;
@@ -522,7 +513,12 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
                        epilogue);
   }
   const bool dense = (lda == s.k || s.m == 1) && (s.ldc == s.n || s.m == 1);  // A and C
-  if (packed == nullptr && s.k == 1 && is_plain(epilogue)) return outer_product(s, a, lda, b, c);
+  const bool narrow =
+      s.format == PanelFormat::kFloat32 && dense && gemm_narrow_fits(s.m, s.n, s.k, epilogue);
+  // Rows of few columns share vectors there.
+  const bool shared = narrow && s.n > 1 && s.n < 8;
+  if (packed == nullptr && s.k == 1 && is_plain(epilogue) && !shared)
+    return gemm_outer(s.m, s.n, s.alpha, a, lda, b, c, s.ldc);
   // Short columns leave most of a vector idle.
   if (packed == nullptr && s.m * s.n * s.k <= kTiny && is_plain(epilogue) &&
       ((s.n == 1 && s.k < 8) || !gemm_small_fits(s.m, s.n, s.k, epilogue)))
@@ -536,7 +532,7 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
                         s.ldc, epilogue);
   if (packed != nullptr && s.digits)
     return gemm_digits(s.m, a, lda, packed, *s.digits, c, s.ldc, epilogue);
-  if (s.format == PanelFormat::kFloat32 && dense && gemm_narrow_fits(s.m, s.n, s.k, epilogue)) {
+  if (narrow) {
     if (packed == nullptr)
       return gemm_narrow(s.m, s.n, s.k, a, b, row, column, s.alpha, c, epilogue);
     const auto* panels = reinterpret_cast<const float*>(packed);
