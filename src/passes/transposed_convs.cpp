@@ -94,6 +94,9 @@ Result<bool> to_conv(Rewriter& rewriter, Node& node) {
       std::any_of(dims->begin(), dims->end(), [](int64_t dim) { return dim < 1; }) ||
       (*dims)[0] % groups != 0)
     return false;
+  // Few channels of both sides would be lanes of a convolution that hold nothing.
+  constexpr int64_t kFewInputs = 16, kFewOutputs = 6;
+  if (groups == 1 && (*dims)[0] < kFewInputs && (*dims)[1] <= kFewOutputs) return false;
   const auto pads = paddings(rewriter, node, *dims);
   const Tensor* weight = pads ? rewriter.constant(node.input(1)) : nullptr;
   if (weight == nullptr || !is_float(weight->dtype())) return false;

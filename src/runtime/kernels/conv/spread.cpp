@@ -59,28 +59,70 @@ HWY_INLINE void rows_that_reach(const SpreadPlan& plan, const float* columns, si
   }
 }
 
-/// A row whose parts are a vector each at most: what reaches one is added up in a register, as what
-/// is stored and read again elsewhere has to be waited for.
+/// load_within(d, row, at, n, zero) of one row after the other.
+class WithinRow {
+ public:
+  HWY_INLINE WithinRow(int64_t at, int64_t n) : at_(at), n_(n) {
+#if HWY_TARGET <= HWY_AVX2
+    const F d;
+    const auto before = hn::FirstN(d, static_cast<size_t>(at < 0 ? -at : 0));
+    inside_ = hn::AndNot(before, hn::FirstN(d, static_cast<size_t>(n > at ? n - at : 0)));
+#endif
+  }
+  HWY_INLINE hn::Vec<F> load(const float* row) const {
+    const F d;
+#if HWY_TARGET <= HWY_AVX2
+    return hn::MaskedLoad(inside_, d, row + at_);
+#else
+    return load_within(d, row, at_, n_, hn::Zero(d));
+#endif
+  }
+
+ private:
+  [[maybe_unused]] int64_t at_, n_;
+#if HWY_TARGET <= HWY_AVX2
+  hn::Mask<F> inside_;
+#endif
+};
+
+/// A row that is few vectors, or whose parts are one each: what reaches one is added up in
+/// registers, as what is stored and read again elsewhere has to be waited for. Two sums, which wait
+/// half as long.
 HWY_INLINE void sum_short_row(const SpreadPlan& plan, const float* columns, float bias, size_t deep,
                               size_t down, float* phases) {
   const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t step = plan.shape.stride[2], width = plan.shape.out[2];
-  const auto zero = hn::Zero(d);
   for (int64_t p = 0; p < std::min(step, width); ++p) {
     const auto part = static_cast<size_t>(p);
     const SpreadPlan::Stretch* const first = plan.stretches.data() + plan.first_stretch[part];
     const SpreadPlan::Stretch* const end = plan.stretches.data() + plan.first_stretch[part + 1];
-    auto sum = hn::Set(d, bias);
-    rows_that_reach(plan, columns, deep, down, [&](const float* from) HWY_ATTR {
-      for (const SpreadPlan::Stretch* s = first; s < end; ++s)
-        sum = hn::Add(sum, load_within(d, from + s->from, p * plan.length - s->to, s->count, zero));
-    });
-    if (step == 1)
-      store_n(sum, d, phases, width);
-    else
-      hn::StoreU(sum, d, phases + p * plan.length);  // in the room whole vectors
+    for (int64_t i = p * plan.length; i < (p + 1) * plan.length; i += lanes) {
+      auto sum = hn::Set(d, bias), other = hn::Zero(d);
+      const SpreadPlan::Stretch* s = first;
+      for (; s + 2 <= end; s += 2) {
+        const WithinRow a(i - s[0].to, s[0].count), b(i - s[1].to, s[1].count);
+        rows_that_reach(plan, columns, deep, down, [&](const float* from) HWY_ATTR {
+          sum = hn::Add(sum, a.load(from + s[0].from));
+          other = hn::Add(other, b.load(from + s[1].from));
+        });
+      }
+      if (s < end) {
+        const WithinRow a(i - s->to, s->count);
+        rows_that_reach(plan, columns, deep, down, [&](const float* from) HWY_ATTR {
+          sum = hn::Add(sum, a.load(from + s->from));
+        });
+      }
+      sum = hn::Add(sum, other);
+      if (step == 1)
+        store_n(sum, d, phases + i, width - i);
+      else
+        hn::StoreU(sum, d, phases + i);  // in the room whole vectors
+    }
   }
 }
+
+constexpr int64_t kFewVectors = 4;
 
 /// to[i * count + p] = phases[p * length + i] + more.
 HWY_INLINE void interleave(const float* phases, int64_t length, int64_t count, int64_t n,
@@ -157,7 +199,7 @@ void spread_some(const SpreadPlan& plan, const float* columns, float bias, int64
       continue;
     }
     float* phases = step == 1 ? y + row * width : room;
-    if (length <= static_cast<int64_t>(hn::Lanes(F()))) {
+    if (length <= (step == 1 ? kFewVectors : 1) * static_cast<int64_t>(hn::Lanes(F()))) {
       sum_short_row(plan, columns, bias, deep, down, phases);
     } else {
       // In the room whole vectors.
