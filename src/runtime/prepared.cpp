@@ -77,6 +77,28 @@ bool Prepared::values_fit(const Tensor* const* given) const {
   return true;
 }
 
+bool Prepared::same_but_rows(const Prepared& other) const {
+  if (inputs.size() != other.inputs.size() || inputs.empty()) return false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Input &a = inputs[i], &b = other.inputs[i];
+    if (a.dtype != b.dtype || a.dims.size() != b.dims.size() ||
+        a.value.dtype() != DType::kUndefined || b.value.dtype() != DType::kUndefined)
+      return false;
+    for (size_t axis = i == 0 ? 1 : 0; axis < a.dims.size(); ++axis)
+      if (a.dims[axis] != b.dims[axis]) return false;
+  }
+  return true;
+}
+
+std::shared_ptr<const KernelState> PreparedCache::of_other_rows(size_t node,
+                                                                const Prepared& prepared) {
+  std::lock_guard lock(mutex_);
+  for (const PreparedPtr& other : nodes_[node])
+    if (other->row == prepared.row && other->state != nullptr && prepared.same_but_rows(*other))
+      return other->state;
+  return nullptr;
+}
+
 Result<PreparedPtr> PreparedCache::get(const GraphPlan& plan, const NodePlan& node,
                                        std::span<const RunValue* const> values,
                                        const KernelSetting& setting) {
@@ -124,7 +146,9 @@ Result<PreparedPtr> PreparedCache::get(const GraphPlan& plan, const NodePlan& no
     prepared->aligned.emplace_back(i, std::move(copy));
   }
   for (const auto& [i, copy] : prepared->aligned) infos[i].constant = &copy.tensor();
-  if (prepared->row != nullptr && prepared->row->prepare != nullptr) {
+  if (prepared->row != nullptr && prepared->row->any_rows)
+    prepared->state = of_other_rows(node.index, *prepared);
+  if (prepared->row != nullptr && prepared->row->prepare != nullptr && prepared->state == nullptr) {
     TRY(prepared->state, prepared->row->prepare(context));
   }
   std::lock_guard lock(mutex_);

@@ -23,11 +23,13 @@ struct Prepared {
   std::vector<Input> inputs;
   bool by_values = false;          ///< an input has one
   const KernelRow* row = nullptr;  ///< null: the reference kernel
-  std::unique_ptr<KernelState> state;
+  std::shared_ptr<const KernelState> state;
   /// Constants that lie unaligned in the model's file and that the kernel wants aligned, by input.
   std::vector<std::pair<size_t, RunValue>> aligned;
 
   bool fits(std::span<const RunValue* const> values) const;
+  /// Whether `other` is for the same but for the length of the first axis of input 0.
+  bool same_but_rows(const Prepared& other) const;
   /// Whether the values that are part of the choice are those of inputs of the same shapes.
   bool values_fit(const Tensor* const* given) const;
 };
@@ -48,6 +50,9 @@ class PreparedCache {
                           std::span<const RunValue* const> values, const KernelSetting& setting);
 
  private:
+  /// What was prepared for the node and kernel of `prepared` with another number of rows.
+  std::shared_ptr<const KernelState> of_other_rows(size_t node, const Prepared& prepared);
+
   static constexpr size_t kKeep = 8;  ///< shapes a node
   std::mutex mutex_;
   std::vector<std::vector<PreparedPtr>> nodes_;  ///< most recently used first

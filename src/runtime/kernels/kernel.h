@@ -255,6 +255,9 @@ struct KernelRow {
   /// `run` only makes views, and which ones follows from the shapes and constant inputs alone: the
   /// plan leaves the node out where it can.
   bool view_only = false;
+  /// What `prepare` makes is the same for any length of the first axis of input 0, and is large: it
+  /// is made once for all.
+  bool any_rows = false;
 };
 
 #define KERNEL(symbol)                    \

@@ -94,6 +94,33 @@ TEST(Trees, AgreeWithTheReference) {
       }
 }
 
+/// What is prepared once serves any number of rows, and other features are prepared anew.
+TEST(Trees, OneSessionTakesAnyNumberOfRows) {
+  Forest forest;
+  forest.random.seed(3);
+  for (int tree = 0; tree < 9; ++tree) forest.add_tree(tree, tree % 6, 5, 2, true);
+  std::unique_ptr<Session> sessions[2];
+  for (const bool reference : {false, true}) {
+    auto model = parse_text(forest.model(2, "SUM"));
+    ASSERT_TRUE(model) << model.error().message;
+    SessionOptions options;
+    options.reference = reference;
+    auto session = Session::create(*std::move(model), options);
+    ASSERT_TRUE(session) << session.error().message;
+    sessions[reference ? 1 : 0] = *std::move(session);
+  }
+  for (int64_t rows = 1; rows < 40; ++rows) {
+    const int64_t dims[] = {rows, rows % 5 == 4 ? 6 : 5};
+    std::vector<float> x(static_cast<size_t>(dims[0] * dims[1]));
+    for (float& value : x) value = 0.25f * static_cast<float>(forest.number(11) - 5);
+    const std::vector<NamedValue> inputs = {{"x", Tensor::of<float>(DType::kFloat32, dims, x)}};
+    auto got = sessions[0]->run(inputs), want = sessions[1]->run(inputs);
+    ASSERT_TRUE(got) << got.error().message;
+    ASSERT_TRUE(want) << want.error().message;
+    EXPECT_EQ((*got)[0].tensor(), (*want)[0].tensor()) << rows;
+  }
+}
+
 TEST(Trees, ClassesHaveNames) {
   for (const char* type : {"1", "11", "7", "6"})
     for (const char* labels : {"classlabels_int64s = [3, 5, 9]",

@@ -264,6 +264,7 @@ KERNEL(ml_svm_regressor) = {
     .supports = supports_svm_regressor,
     .prepare = prepare_svm_regressor,
     .run = run_svm_regressor,
+    .any_rows = true,
 };
 KERNEL(ml_svm_classifier) = {
     .name = "svm_classifier",
@@ -272,6 +273,7 @@ KERNEL(ml_svm_classifier) = {
     .supports = supports_svm_classifier,
     .prepare = prepare_svm_classifier,
     .run = run_svm_classifier,
+    .any_rows = true,
 };
 
 }  // namespace tombolo

@@ -579,6 +579,7 @@ KERNEL(tree_ensemble) = {
     .supports = supports_trees,
     .prepare = prepare_trees,
     .run = run_trees,
+    .any_rows = true,
 };
 KERNEL(tree_ensemble_classifier) = {
     .name = "trees",
@@ -587,6 +588,7 @@ KERNEL(tree_ensemble_classifier) = {
     .supports = supports_trees,
     .prepare = prepare_trees,
     .run = run_trees,
+    .any_rows = true,
 };
 KERNEL(tree_ensemble_regressor) = {
     .name = "trees",
@@ -595,6 +597,7 @@ KERNEL(tree_ensemble_regressor) = {
     .supports = supports_trees,
     .prepare = prepare_trees,
     .run = run_trees,
+    .any_rows = true,
 };
 
 }  // namespace tombolo
