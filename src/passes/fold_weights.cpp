@@ -630,6 +630,7 @@ Result<bool> slice_into_conv(Rewriter& rewriter, Node& slice) {
       return false;
   }
   node->set_ints("pads", pads);
+  node->output(0)->set_type(slice.output(0)->type());  // what is declared is no longer its shape
   rewriter.touch(*node);
   rewriter.supersede(*slice.output(0), *node->output(0));
   return true;

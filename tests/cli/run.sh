@@ -191,6 +191,15 @@ T
 expect 0 "optimise, what an old operator set must have" "$tombolo" optimise resize.onnxtxt resized.onnx
 has "$err" 'opset   11 -> 13'
 expect 0 "optimise, still valid" "$tombolo" check resized.onnx
+cat > causal.onnxtxt <<'T'
+<ir_version: 10, opset_import: ["" : 17]>
+g (float[1,1,9] x) => (float[1,1,9] y)
+<float[1,1,3] w = {1, 2, 3}, float[1,1,11] c, float[1,1,9] cut, int64[1] zero = {0}, int64[1] end = {-2}, int64[1] axis = {2}> {
+  c = Conv <pads = [2, 2]> (x, w)  cut = Slice (c, zero, end, axis)  y = Relu (cut)
+}
+T
+expect 0 "optimise, a shape that was declared" "$tombolo" optimise causal.onnxtxt causal.onnx --verify 2
+expect 0 "optimise, as declared" "$tombolo" check causal.onnx
 expect 0 "optimise JSON" "$tombolo" optimise slow.onnxtxt fast.onnx --level O1 --verify 1 --json
 has "$out" '"nodes_after":1.*"verify":\{"equal":true'
 expect 0 "optimise, one pass" "$tombolo" optimise slow.onnxtxt fast.onnx --passes remove-identities
