@@ -90,19 +90,17 @@ struct Tiles {
       std::memcpy(to + filled, to, static_cast<size_t>(std::min(filled, total - filled)));
   }
   /// Rows of one element: each as often as the last axis is repeated.
-  template <typename T>
+  template <size_t kBytes>
   void fill_rows(size_t axis, int64_t rows, const std::byte* from, std::byte* to) const {
-    for (int64_t i = 0; i < rows; ++i, to += out[axis]) {
-      T value;
-      std::memcpy(&value, from + static_cast<size_t>(i) * sizeof(T), sizeof(T));
-      std::fill_n(reinterpret_cast<T*>(to), repeats[axis + 1], value);
-    }
+    for (int64_t i = 0; i < rows; ++i, from += kBytes, to += out[axis])
+      for (int64_t k = 0; k < repeats[axis + 1]; ++k)
+        std::memcpy(to + static_cast<size_t>(k) * kBytes, from, kBytes);
   }
   /// What lies behind some steps along an axis, which is not the last one.
   void steps(size_t axis, int64_t count, const std::byte* from, std::byte* to) const {
     const bool one = axis + 2 == dims.size() && dims[axis + 1] == 1;
-    if (one && in[axis] == 4) return fill_rows<uint32_t>(axis, count, from, to);
-    if (one && in[axis] == 8) return fill_rows<uint64_t>(axis, count, from, to);
+    if (one && in[axis] == 4) return fill_rows<4>(axis, count, from, to);
+    if (one && in[axis] == 8) return fill_rows<8>(axis, count, from, to);
     for (int64_t i = 0; i < count; ++i) block(axis + 1, from + i * in[axis], to + i * out[axis]);
   }
   void block(size_t axis, const std::byte* from, std::byte* to) const {

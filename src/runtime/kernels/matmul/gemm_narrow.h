@@ -16,8 +16,7 @@ bool gemm_narrow_fits(int64_t m, int64_t n, int64_t k, const GemmEpilogue& epilo
 void gemm_narrow(int64_t m, int64_t n, int64_t k, const float* a, const float* b, int64_t row,
                  int64_t column, float alpha, float* c, const GemmEpilogue& epilogue);
 
-/// C[i, j] = alpha * A[i] B[j], rows of A lda and those of C ldc apart, where they may not be read.
-/// Threaded.
+/// C[i, j] = alpha * A[i] B[j]: numbers of A lie lda apart, rows of C ldc. Threaded.
 void gemm_outer(int64_t m, int64_t n, float alpha, const float* a, int64_t lda, const float* b,
                 float* c, int64_t ldc);
 
