@@ -92,9 +92,13 @@ struct Tiles {
   /// Rows of one element: each as often as the last axis is repeated.
   template <size_t kBytes>
   void fill_rows(size_t axis, int64_t rows, const std::byte* from, std::byte* to) const {
-    for (int64_t i = 0; i < rows; ++i, from += kBytes, to += out[axis])
-      for (int64_t k = 0; k < repeats[axis + 1]; ++k)
-        std::memcpy(to + static_cast<size_t>(k) * kBytes, from, kBytes);
+    const int64_t times = repeats[axis + 1], step = out[axis];
+    for (int64_t i = 0; i < rows; ++i, from += kBytes, to += step) {
+      uint64_t value = 0;
+      std::memcpy(&value, from, kBytes);
+      for (int64_t k = 0; k < times; ++k)
+        std::memcpy(to + static_cast<size_t>(k) * kBytes, &value, kBytes);
+    }
   }
   /// What lies behind some steps along an axis, which is not the last one.
   void steps(size_t axis, int64_t count, const std::byte* from, std::byte* to) const {
