@@ -53,6 +53,18 @@ size_t take_apart(Rewriter& rewriter, Node& split) {
   return 1;
 }
 
+/// What node gives is [start, end) of x along the axis: a Slice in its place.
+void take_slice(Rewriter& rewriter, Node& node, Value& x, int64_t axis, int64_t start,
+                int64_t end) {
+  Graph& graph = node.graph();
+  Node& slice = rewriter.add(node, "Slice",
+                             {&x, rewriter.ints_initializer(graph, {&start, 1}, "starts"),
+                              rewriter.ints_initializer(graph, {&end, 1}, "ends"),
+                              rewriter.ints_initializer(graph, {&axis, 1}, "axes")},
+                             node.output(0)->name());
+  rewriter.supersede(*node.output(0), *slice.output(0));
+}
+
 /// A Slice along the axis of a Concat, out of one of its parts: that part, or a Slice of it.
 size_t take_part(Rewriter& rewriter, Node& slice) {
   Node* concat = rewriter.producer(slice.input(0), "Concat");
@@ -86,14 +98,7 @@ size_t take_part(Rewriter& rewriter, Node& slice) {
       rewriter.supersede(*slice.output(0), *part);
       return 1;
     }
-    Graph& graph = slice.graph();
-    const int64_t starts[] = {from - before}, stops[] = {to - before}, axes[] = {axis};
-    Node& made = rewriter.add(slice, "Slice",
-                              {part, rewriter.ints_initializer(graph, starts, "starts"),
-                               rewriter.ints_initializer(graph, stops, "ends"),
-                               rewriter.ints_initializer(graph, axes, "axes")},
-                              slice.output(0)->name());
-    rewriter.supersede(*slice.output(0), *made.output(0));
+    take_slice(rewriter, slice, *part, axis, from - before, to - before);
     return 1;
   }
   return 0;
@@ -114,16 +119,8 @@ size_t to_slice(Rewriter& rewriter, Node& gather) {
     if ((*indices)[static_cast<size_t>(i)] != first + i) return 0;
   const int64_t end = first + count;
   if (first < 0 && end > 0) return 0;
-  Graph& graph = gather.graph();
-  const int64_t starts[] = {first < 0 ? first + *length : first};
-  const int64_t ends[] = {first < 0 ? end + *length : end};
-  const int64_t axes[] = {axis};
-  Node& slice = rewriter.add(gather, "Slice",
-                             {gather.input(0), rewriter.ints_initializer(graph, starts, "starts"),
-                              rewriter.ints_initializer(graph, ends, "ends"),
-                              rewriter.ints_initializer(graph, axes, "axes")},
-                             gather.output(0)->name());
-  rewriter.supersede(*gather.output(0), *slice.output(0));
+  const int64_t shift = first < 0 ? *length : 0;
+  take_slice(rewriter, gather, *gather.input(0), axis, first + shift, end + shift);
   return 1;
 }
 

@@ -85,18 +85,21 @@ Status run_feature_vectorizer(KernelContext& context) {
 }  // namespace
 
 namespace {
+/// As features_of a tensor; unknown where the shape is.
+SymDim features_of(const SymShape* shape) {
+  if (shape == nullptr || shape->empty()) return {};
+  SymDim features = 1;
+  for (size_t k = shape->size() == 1 ? 0 : 1; k < shape->size(); ++k)
+    features = features * (*shape)[k];
+  return features;
+}
+
 Status infer_feature_vectorizer(InferContext& context) {
   const SymShape* first = context.shape(0);
   SymDim columns = 0;
   const auto widths = context.attributes.get_ints("inputdimensions");
-  for (size_t i = 0; i < context.input_count(); ++i) {
-    const SymShape* shape = context.shape(i);
-    SymDim own = shape == nullptr || shape->empty() ? SymDim() : SymDim(1);
-    for (size_t k = shape != nullptr && shape->size() > 1 ? 1 : 0;
-         shape != nullptr && k < shape->size(); ++k)
-      own = own * (*shape)[k];
-    columns = columns + (i < widths.size() ? SymDim(widths[i]) : own);
-  }
+  for (size_t i = 0; i < context.input_count(); ++i)
+    columns = columns + (i < widths.size() ? SymDim(widths[i]) : features_of(context.shape(i)));
   if (first != nullptr && !first->empty())
     context.set_tensor(0, DType::kFloat32, {first->size() == 1 ? SymDim(1) : (*first)[0], columns});
   return ok();
