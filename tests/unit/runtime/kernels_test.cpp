@@ -682,6 +682,11 @@ TEST_P(Kernels, SortedProductsOfBytesAreExactAtTheirCaps) {
                   (weight > 0) == (i % 2 == 0) ? most : static_cast<uint8_t>(least);
             }
           expect_exact_product(tiles, 2 * kColumns, kColumns, k, a, b);
+          for (const int64_t rows : {1, 2})  // take panels in another way
+            for (int64_t i = 0; i < 2 * kColumns; i += 7) {
+              const auto from = a.begin() + i * k;
+              expect_exact_product(tiles, rows, kColumns, k, {from, from + rows * k}, b);
+            }
         }
     }
 }

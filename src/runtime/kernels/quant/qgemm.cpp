@@ -364,27 +364,27 @@ void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
 
 }  // namespace
 
-QEnds q_ends(const QFinish& f, int64_t column, int64_t columns) {
+void q_ends(const QFinish& f, int64_t column, int64_t columns, QEnds& e) {
   const bool rest = f.rest != nullptr;
   const int32_t origin = rest ? f.zero_point2 : f.zero_point;
   const int32_t low = rest ? f.least2 : f.least, high = rest ? f.greatest2 : f.greatest;
   const int32_t middle = low < 0 ? 0 : 128;
-  QEnds e = {};
-  e.biased = f.column_bias != nullptr;
-  const float scale = f.scale;
   // Loops that vectors do: this is asked for with every panel.
-  const int32_t* const add = f.column_add != nullptr ? f.column_add + column : nullptr;
-  const float* const by = f.column_scale != nullptr ? f.column_scale + column : nullptr;
-  const float* const bias = e.biased ? f.column_bias + column : nullptr;
-  if (add != nullptr)
-    for (int64_t i = 0; i < columns; ++i) e.add[i] = add[i];
-  for (int64_t i = 0; i < columns; ++i) e.scale[i] = by != nullptr ? scale * by[i] : scale;
-  if (e.biased)
-    for (int64_t i = 0; i < columns; ++i) e.bias[i] = bias[i];
+  const auto fill = [&](auto& to, const auto* from) {
+    const int64_t n = from != nullptr ? columns : 0;
+    if (n > 0) std::copy_n(from + column, n, to);
+    for (int64_t i = n; i < kMaxQPanel; ++i) to[i] = 0;
+  };
+  fill(e.add, f.column_add);
+  fill(e.scale, f.column_scale);
+  for (int64_t i = 0; i < columns && f.column_scale == nullptr; ++i) e.scale[i] = 1;
+  for (float& scale : e.scale) scale *= f.scale;
+  e.biased = f.column_bias != nullptr;
+  if (e.biased) fill(e.bias, f.column_bias);
   e.ldo = f.ldo;
   if (f.kind == QFinish::Kind::kFloat) {
     e.out = static_cast<std::byte*>(f.out) + column * int64_t{sizeof(float)};
-    return e;
+    return;
   }
   // Sums of 32 bits times less than 1; numbers of a byte times less than 2^20.
   constexpr float kOwn = 1 << 20;
@@ -402,7 +402,6 @@ QEnds q_ends(const QFinish& f, int64_t column, int64_t columns) {
   e.rest_signed = f.rest_signed;
   e.rest = rest ? f.rest + column : nullptr;
   e.out = static_cast<std::byte*>(f.out) + column;
-  return e;
 }
 
 namespace {
@@ -459,7 +458,8 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
       floats ? tiles.float_rows : tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
   bool ends_here =
       end_rows[1] != nullptr && t.finish.of_columns() && columns >= tiles.least_columns;
-  const QEnds ends = ends_here ? q_ends(t.finish, column, columns) : QEnds();
+  QEnds ends;
+  if (ends_here) q_ends(t.finish, column, columns, ends);
   ends_here = ends_here && (floats || ends.within);
   const auto at_once = static_cast<size_t>(std::max(1, kSumRows / tiles.max_rows));
   for (size_t i = first; i < last; i += at_once) {

@@ -78,23 +78,23 @@ using QTileFn = void(const QTile&);
 inline constexpr int kMaxQRows = 14;
 inline constexpr int kMaxQPanel = 32;  ///< columns of a panel, at most
 
-/// What makes bytes or floats of a panel's sums, see QFinish.
+/// What makes bytes or floats of a panel's sums, see QFinish. Of columns that there are not, 0.
 struct alignas(64) QEnds {
   int32_t add[kMaxQPanel];
   float scale[kMaxQPanel];
-  float bias[kMaxQPanel];  ///< of floats
-  bool biased;
-  bool within;  ///< bytes: 32 bits hold every sum times its scale, with what is added to it
-  float own_low, own_high, own, other;
-  int32_t rest_zero;
+  float bias[kMaxQPanel];  ///< of floats that are `biased`
+  bool biased = false;
+  bool within = false;  ///< bytes: 32 bits hold every sum times its scale, with what is added to it
+  float own_low = 0, own_high = 0, own = 0, other = 0;
+  int32_t rest_zero = 0;
   // Of bytes that are `middle` lower than those of the result: unsigned ones are limited as signed
   // ones and turned at the end.
-  int16_t zero;
-  int8_t least, greatest, middle;
-  bool rest_signed;
-  const std::byte* rest;  ///< the panel's columns of the first row, or null
-  std::byte* out;         ///< bytes or floats
-  int64_t ldo;            ///< elements
+  int16_t zero = 0;
+  int8_t least = 0, greatest = 0, middle = 0;
+  bool rest_signed = false;
+  const std::byte* rest = nullptr;  ///< the panel's columns of the first row, or null
+  std::byte* out = nullptr;         ///< bytes or floats
+  int64_t ldo = 0;                  ///< elements
 };
 /// The sums of a tile as bytes or floats, from `row` of the result: those that q_finish would make.
 using QEndTileFn = void(const QTile&, const QEnds&, int64_t row, int64_t columns);
@@ -171,8 +171,8 @@ struct QFinish {
     return kind != Kind::kInt32 && row_add == nullptr && row_sum == nullptr && row_scale == nullptr;
   }
 };
-/// Where QFinish::of_columns(); bytes of what is not QEnds::within are q_finish's.
-QEnds q_ends(const QFinish& finish, int64_t column, int64_t columns);
+/// Fills new `ends` where QFinish::of_columns(); bytes of what is not QEnds::within are q_finish's.
+void q_ends(const QFinish& finish, int64_t column, int64_t columns, QEnds& ends);
 /// sums[rows][columns] (ldc apart) belong at (row, column) of the result.
 void q_finish(const QFinish& finish, const int32_t* sums, int64_t ldc, int64_t row, int64_t rows,
               int64_t column, int64_t columns);
@@ -193,9 +193,10 @@ size_t q_stretch_bytes(int64_t stretches, int64_t run, int64_t n, const QTiles& 
 void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t stretches, int64_t run,
                       int64_t n, bool flip, std::byte* out, int32_t* sums,
                       const QTiles& tiles = q_tiles());
-/// What serves constant panels of these numbers best, whose packing may take its time.
+/// What serves constant panels of these numbers best for tiles of so many rows; packing may take
+/// its time.
 const QTiles& q_constant_tiles(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n,
-                               bool flip);
+                               bool flip, int64_t rows);
 /// rows[i][0..width) (bytes, `step` apart), i < k, as one panel.
 void q_interleave(const uint8_t* rows, int64_t step, int64_t k, bool is_signed, std::byte* out);
 /// Rows of bytes, in which `mask` is turned, to out[i / 4][column][i % 4] for i < run, with `width`

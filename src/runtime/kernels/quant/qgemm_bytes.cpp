@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/kernels/quant/qgemm.h"
+#include "runtime/kernels/quant/qgemm_sorted.h"
 #include "runtime/kernels/row_pointers.h"
 
 #if defined(__x86_64__)
@@ -117,66 +117,191 @@ TOMBOLO_AVX2_INLINE void next_of_four(__m256i& left, __m256i& right, __m256i a,
       : "+x"(left), "+x"(right), "+x"(a), "=&x"(product)
       : "m"(from[0]), "m"(from[1]));
 }
-/// Products of halves to sums of 32 bits, those of what is left to sums of 16.
-TOMBOLO_AVX2_INLINE void add_half(__m256i& halves, __m256i& rest, __m256i high, __m256i low,
-                                  __m256i b, __m256i ones) {
-  __m256i product;
-  asm("vpmaddubsw %4, %3, %2\n\t"
-      "vpmaddwd %6, %2, %2\n\t"
-      "vpaddd %2, %0, %0\n\t"
-      "vpmaddubsw %4, %5, %2\n\t"
-      "vpaddw %2, %1, %1"
-      : "+x"(halves), "+x"(rest), "=&x"(product)
-      : "x"(high), "x"(b), "x"(low), "x"(ones));
-}
-TOMBOLO_AVX2_INLINE __m256i with_halves(__m256i sum, __m256i halves, __m256i rest, __m256i ones) {
-  const __m256i twice = _mm256_add_epi32(halves, halves);
-  return _mm256_add_epi32(sum, _mm256_add_epi32(twice, _mm256_madd_epi16(rest, ones)));
+/// Products of a group's upper and lower four bits, of both halves of the columns, to sums of 16.
+TOMBOLO_AVX2_INLINE void add_nibbles(__m256i (&high)[2], __m256i (&low)[2], const std::byte* upper,
+                                     const std::byte* lower, __m256i b0, __m256i b1) {
+  __m256i bits, product;
+  asm("vpbroadcastd %6, %4\n\t"
+      "vpmaddubsw %8, %4, %5\n\t"
+      "vpmaddubsw %9, %4, %4\n\t"
+      "vpaddw %5, %0, %0\n\t"
+      "vpaddw %4, %1, %1\n\t"
+      "vpbroadcastd %7, %4\n\t"
+      "vpmaddubsw %8, %4, %5\n\t"
+      "vpmaddubsw %9, %4, %4\n\t"
+      "vpaddw %5, %2, %2\n\t"
+      "vpaddw %4, %3, %3"
+      : "+x"(high[0]), "+x"(high[1]), "+x"(low[0]), "+x"(low[1]), "=&x"(bits), "=&x"(product)
+      : "m"(*reinterpret_cast<const int32_t*>(upper)),
+        "m"(*reinterpret_cast<const int32_t*>(lower)), "x"(b0), "x"(b1));
 }
 TOMBOLO_AVX2_INLINE void end_four(__m256i& sum, __m256i products, __m256i ones) {
   asm("vpmaddwd %2, %1, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "+x"(products) : "x"(ones));
 }
 
-/// Of so few rows that the panels take as long to come as to be multiplied: halves of the rows'
-/// numbers, whose products fit with whatever weights, and what is left of them, 0 or 1, whose sums
-/// have room in 16 bits for some time.
+/// Groups whose products of four bits by bytes have room in 16.
+constexpr int kNibbleGroups = 8;
+static_assert(kNibbleGroups * 2 * 15 * 128 <= 32767);
+
+/// The upper and the lower four bits of so many groups of a row, for two broadcasts each.
+struct NibbleRow {
+  alignas(32) std::byte high[4 * kNibbleGroups], low[4 * kNibbleGroups];
+
+  TOMBOLO_AVX2_INLINE void set(__m256i bytes) {
+    const __m256i bits = _mm256_set1_epi8(15);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(high),
+                       _mm256_and_si256(_mm256_srli_epi16(bytes, 4), bits));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(low), _mm256_and_si256(bytes, bits));
+  }
+};
+
+/// The next panel, line by line: one that the first cache holds beside this one comes there.
+class NextPanel {
+ public:
+  TOMBOLO_AVX2_INLINE explicit NextPanel(const QTile& t)
+      : at_(t.next != nullptr ? t.next : t.b),
+        step_(t.next_step),
+        near_(t.stretches * t.stretch_bytes <= 16384) {}
+  TOMBOLO_AVX2_INLINE void ask(int lines) {
+    for (int i = 0; i < lines; ++i, at_ += step_) {
+      if (near_)
+        _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T0);
+      else
+        _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
+    }
+  }
+
+ private:
+  const std::byte* at_;
+  int64_t step_;
+  bool near_;
+};
+
+/// Sums of products of upper and lower bits, for kNibbleGroups groups at most.
 template <int kR>
-TOMBOLO_AVX2_INLINE void accumulate_halves(const QTile& t, __m256i from0, __m256i from1,
-                                           __m256i (&sum)[kR][2]) {
+struct Nibbles {
+  __m256i high[kR][2], low[kR][2];
+
+  TOMBOLO_AVX2_INLINE Nibbles() {
+    begin_sums(high, _mm256_setzero_si256(), _mm256_setzero_si256());
+    begin_sums(low, _mm256_setzero_si256(), _mm256_setzero_si256());
+  }
+  TOMBOLO_AVX2_INLINE void add(int r, const NibbleRow& row, int g, __m256i b0, __m256i b1) {
+    add_nibbles(high[r], low[r], row.high + 4 * g, row.low + 4 * g, b0, b1);
+  }
+  TOMBOLO_AVX2_INLINE void end(__m256i (&sum)[kR][2]) {
+    const __m256i ones = _mm256_set1_epi16(1), sixteens = _mm256_set1_epi16(16);
+#pragma GCC unroll 2
+    for (int r = 0; r < kR; ++r)
+      for (int i = 0; i < 2; ++i) {
+        end_four(sum[r][i], high[r][i], sixteens);
+        end_four(sum[r][i], low[r][i], ones);
+      }
+  }
+};
+
+/// Of so few rows that the panels take as long to come as to be multiplied, as they lie: the rows'
+/// numbers in two halves, whose products fit with whatever weights, eight to a sum of 16 bits.
+template <int kR>
+TOMBOLO_AVX2_INLINE void accumulate_nibbles(const QTile& t, __m256i from0, __m256i from1,
+                                            __m256i (&sum)[kR][2]) {
   begin_sums(sum, from0, from1);
-  const __m256i ones = _mm256_set1_epi16(1), one = _mm256_set1_epi8(1),
-                half = _mm256_set1_epi8(127);
-  constexpr int64_t kRoom = 32767 / (2 * 128);  // groups whose remainders 16 bits hold
-  const std::byte* next = t.next != nullptr ? t.next : t.b;
+  NextPanel next(t);
   for (int64_t s = 0; s < t.stretches; ++s) {
     RowPointers<std::byte, kR> a(t.a + (t.offsets != nullptr ? t.offsets[s] : 0), t.lda);
     const std::byte* b = t.b + s * t.stretch_bytes;
-    for (int64_t left = t.groups; left > 0;) {
-      const int64_t part = std::min(left, kRoom);
-      left -= part;
-      __m256i halves[kR][2], rest[kR][2];
-      const __m256i zero = _mm256_setzero_si256();
-      begin_sums(halves, zero, zero);
-      begin_sums(rest, zero, zero);
-      for (int64_t g = part; g > 0; --g, a.advance(4), b += 64) {
-        _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
-        next += t.next_step;
-        const __m256i b0 = load_bytes(b), b1 = load_bytes(b + 32);
+    NibbleRow rows[kR];
+    const auto multiply = [&](Nibbles<kR> & nibbles, int g) TOMBOLO_AVX2
+        __attribute__((always_inline)) {
+      next.ask(1);
+      const __m256i b0 = load_bytes(b + 64 * g), b1 = load_bytes(b + 64 * g + 32);
 #pragma GCC unroll 2
-        for (int r = 0; r < kR; ++r) {
-          const __m256i group = group_of(a.at(r));
-          const __m256i low = _mm256_and_si256(group, one),
-                        high = _mm256_and_si256(_mm256_srli_epi16(group, 1), half);
-          add_half(halves[r][0], rest[r][0], high, low, b0, ones);
-          add_half(halves[r][1], rest[r][1], high, low, b1, ones);
-        }
-      }
+      for (int r = 0; r < kR; ++r) nibbles.add(r, rows[r], g, b0, b1);
+    };
+    int64_t left = t.groups;
+    for (; left >= kNibbleGroups; left -= kNibbleGroups) {
+#pragma GCC unroll 2
+      for (int r = 0; r < kR; ++r) rows[r].set(load_bytes(a.at(r)));
+      Nibbles<kR> nibbles;
+#pragma GCC unroll 8
+      for (int g = 0; g < kNibbleGroups; ++g) multiply(nibbles, g);
+      nibbles.end(sum);
+      a.advance(4 * kNibbleGroups);
+      b += 64 * kNibbleGroups;
+    }
+    if (left == 0) continue;
+    for (int r = 0; r < kR; ++r) {
+      alignas(32) std::byte bytes[4 * kNibbleGroups];  // the row ends here
+      for (int64_t g = 0; g < left; ++g) __builtin_memcpy(bytes + 4 * g, a.at(r) + 4 * g, 4);
+      rows[r].set(load_bytes(bytes));
+    }
+    Nibbles<kR> nibbles;
+    for (int g = 0; g < left; ++g) multiply(nibbles, g);
+    nibbles.end(sum);
+  }
+}
+
+/// The same in the order of what fits, groups that do not in halves: reading a panel in any order
+/// takes no longer where it is near.
+template <int kR>
+TOMBOLO_AVX2_INLINE void accumulate_in_order(const QTile& t, const SortedPanel& panel,
+                                             __m256i from0, __m256i from1, __m256i (&sum)[kR][2]) {
+  begin_sums(sum, from0, from1);
+  const RowPointers<std::byte, kR> a(t.a + (t.offsets != nullptr ? t.offsets[0] : 0), t.lda);
+  const std::byte* const b = t.b;
+  NextPanel next(t);
+  const __m256i ones = _mm256_set1_epi16(1);
+  const int32_t* counts = panel.counts(0);
+  const uint16_t* at = panel.order(0);
+  for (const uint16_t* end = at + 2 * counts[kQFour]; at < end; at += 2) {
+    const int64_t x = at[0], y = at[1];
+    next.ask(4);
+#pragma GCC unroll 2
+    for (int r = 0; r < kR; ++r) {
+      __m256i right = group_of(a.at(r) + 4 * x);
+      __m256i left = begin_four(right, b + 64 * x);
+      next_of_four(left, right, group_of(a.at(r) + 4 * x + 4), b + 64 * x + 64);
+      next_of_four(left, right, group_of(a.at(r) + 4 * y), b + 64 * y);
+      next_of_four(left, right, group_of(a.at(r) + 4 * y + 4), b + 64 * y + 64);
+      end_four(sum[r][0], left, ones);
+      end_four(sum[r][1], right, ones);
+    }
+  }
+  for (const uint16_t* end = at + 2 * counts[kQDouble]; at < end; at += 2) {
+    const int64_t x = at[0], y = at[1];
+    next.ask(2);
+    const __m256i b0 = load_bytes(b + 64 * x);
+#pragma GCC unroll 2
+    for (int r = 0; r < kR; ++r)
+      add_double(sum[r][0], sum[r][1], group_of(a.at(r) + 4 * x), group_of(a.at(r) + 4 * y), b0,
+                 b + 64 * x, b + 64 * y, ones);
+  }
+  for (const uint16_t* end = at + counts[kQSingle]; at < end; ++at) {
+    const int64_t x = *at;
+    next.ask(1);
+    const __m256i b0 = load_bytes(b + 64 * x), b1 = load_bytes(b + 64 * x + 32);
+#pragma GCC unroll 2
+    for (int r = 0; r < kR; ++r) {
+      const __m256i group = group_of(a.at(r) + 4 * x);
+      add_single(sum[r][0], group, b0, ones);
+      add_single(sum[r][1], group, b1, ones);
+    }
+  }
+  const uint16_t* const all = at + counts[kQCrossed] + counts[kQOuter] + counts[kQWide];
+  while (at < all) {
+    Nibbles<kR> nibbles;
+    for (const uint16_t* end = std::min(at + kNibbleGroups, all); at < end; ++at) {
+      const int64_t x = *at;
+      next.ask(1);
+      const __m256i b0 = load_bytes(b + 64 * x), b1 = load_bytes(b + 64 * x + 32);
 #pragma GCC unroll 2
       for (int r = 0; r < kR; ++r) {
-        sum[r][0] = with_halves(sum[r][0], halves[r][0], rest[r][0], ones);
-        sum[r][1] = with_halves(sum[r][1], halves[r][1], rest[r][1], ones);
+        NibbleRow row;
+        row.set(group_of(a.at(r) + 4 * x));
+        nibbles.add(r, row, 0, b0, b1);
       }
     }
+    nibbles.end(sum);
   }
 }
 
@@ -184,7 +309,12 @@ TOMBOLO_AVX2_INLINE void accumulate_halves(const QTile& t, __m256i from0, __m256
 template <int kR>
 TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1,
                                     __m256i (&sum)[kR][2]) {
-  if constexpr (kR <= kQUnsortedRows) return accumulate_halves<kR>(t, from0, from1, sum);
+  if constexpr (kR <= kQUnsortedRows) {
+    const SortedPanel panel(t.b, t.groups);
+    if (t.stretches == 1 && panel.fits())
+      return accumulate_in_order<kR>(t, panel, from0, from1, sum);
+    return accumulate_nibbles<kR>(t, from0, from1, sum);
+  }
   const QSorted& q = *t.sorted;
   if (q.less != 0) {
     const __m256i less = _mm256_set1_epi32(q.less);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "runtime/kernels/quant/qgemm_sorted.h"
@@ -73,7 +74,7 @@ class Sorter {
   TOMBOLO_AVX2 void sort_for(int cap, int32_t* counts, uint16_t* order) const {
     const uint8_t most = most_at(cap);
     std::vector<bool> done(units_.size());
-    const auto fours = pairs_of(twos_, twos_by_size_, most);
+    auto fours = pairs_of(twos_, twos_by_size_, most);
     for (const uint16_t i : fours) done[i] = done[i + 1u] = true;
     std::vector<uint16_t> kinds[kQKinds], single;
     for (const uint16_t i : by_size_) {
@@ -85,6 +86,10 @@ class Sorter {
     for (const uint16_t i : kinds[kQDouble]) done[i] = true;
     for (const uint16_t i : single)
       if (!done[i]) kinds[kQSingle].push_back(i);
+    // Read from the front to the back, as prefetchers expect it.
+    order_pairs(fours);
+    order_pairs(kinds[kQDouble]);
+    for (int k = kQSingle; k < kQKinds; ++k) std::sort(kinds[k].begin(), kinds[k].end());
     counts[kQFour] = static_cast<int32_t>(fours.size() / 2);
     uint16_t* to = std::copy(fours.begin(), fours.end(), order);
     for (int k = kQDouble; k < kQKinds; ++k) {
@@ -153,6 +158,15 @@ class Sorter {
       }
     }
     return pairs;
+  }
+
+  static void order_pairs(std::vector<uint16_t>& pairs) {
+    std::vector<std::pair<uint16_t, uint16_t>> sorted;
+    for (size_t i = 0; i < pairs.size(); i += 2)
+      sorted.push_back(std::minmax({pairs[i], pairs[i + 1]}));
+    std::sort(sorted.begin(), sorted.end());
+    pairs.clear();
+    for (const auto& [first, second] : sorted) pairs.insert(pairs.end(), {first, second});
   }
 
   /// The least demanding kind of a group that stands alone.

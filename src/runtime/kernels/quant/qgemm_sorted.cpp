@@ -210,10 +210,11 @@ SortedRows& sorted_rows(const SortedProduct& product, int64_t block, size_t firs
 }
 
 const QTiles& q_constant_tiles(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n,
-                               bool flip) {
+                               bool flip, int64_t rows_of_product) {
   constexpr int64_t kMostGroups = int64_t{1} << 16;  // that an order can name
   if (active_isa() != Isa::kAvx2 || has_avx_vnni() || k > kMostGroups) return q_tiles();
   static const QTiles bytes = make_byte_tiles(), pairs = with_ends(q_pair_tiles());
+  if (rows_of_product <= kQUnsortedRows) return bytes;  // pairs take twice as long to come
   // Groups that are multiplied as 16-bit numbers take 20 instructions for 128 products, pairs of
   // such numbers 16, and there is no choice to make: where few of the bytes of some panels fit side
   // by side, they are no gain.

@@ -46,6 +46,11 @@ class SortedPanel {
   uint16_t* order(size_t cap) const {
     return reinterpret_cast<uint16_t*>(counts(kCaps)) + groups_ * static_cast<int64_t>(cap);
   }
+  /// Whether most groups fit sums of 16 bits in their own order, whatever the other side.
+  bool fits() const {
+    const int32_t* of = counts(0);
+    return of[kQCrossed] + of[kQOuter] + of[kQWide] <= groups_ / 4;
+  }
   /// Instructions that 128 products of a row take.
   double cost(size_t cap) const;
 

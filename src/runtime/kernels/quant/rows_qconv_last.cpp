@@ -212,7 +212,8 @@ Result<ConvGeometry> prepare_sums(const PrepareContext& context, size_t w_at, si
   }
   // Of several groups the first one stands for all.
   const int64_t depth = shape.taps() * shape.in_channels;
-  const QTiles& tiles = q_constant_tiles(w, 1, depth, depth, shape.out_channels, w_unsigned);
+  const QTiles& tiles = q_constant_tiles(w, 1, depth, depth, shape.out_channels, w_unsigned,
+                                         shape.batch * shape.out_plane());
   s.plan = plan_qconv_last(shape, context.dtype(kX) == DType::kInt8, rest, tiles, w, w_unsigned,
                            !s.zeros.empty());
   const size_t weights = (s.plan.weight_bytes + 63) / 64 * 64;
@@ -335,8 +336,9 @@ Result<std::unique_ptr<KernelState>> prepare_transposed_bytes(const PrepareConte
   const bool w_unsigned = context.dtype(kW) == DType::kUInt8;
   const auto* w = context.constant(kW)->data<uint8_t>();
   // Of several groups and positions the first ones stand for all.
-  const QTiles& tiles = q_constant_tiles(w, shape.out_channels * shape.taps(), shape.taps(),
-                                         shape.in_channels, shape.out_channels, w_unsigned);
+  const QTiles& tiles =
+      q_constant_tiles(w, shape.out_channels * shape.taps(), shape.taps(), shape.in_channels,
+                       shape.out_channels, w_unsigned, shape.batch * shape.out_plane());
   s.zeros = weight_zeros(context.constant(kWZero), !w_unsigned, shape.groups * shape.out_channels);
   s.plan = plan_qconv_transposed(shape, context.dtype(kX) == DType::kInt8, !s.zeros.empty(), tiles);
   s.limits = read_limits(context, context.dtype(kYZero));

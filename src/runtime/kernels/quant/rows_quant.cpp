@@ -131,7 +131,7 @@ Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& conte
   const Tensor* b = s.b_at.empty() ? context.constant(kAt.b) : nullptr;
   s.tiles = b == nullptr ? &q_tiles()
                          : &q_constant_tiles(b->data<uint8_t>(), s.trans_b ? 1 : s.n,
-                                             s.trans_b ? s.k : 1, s.k, s.n, !s.b_signed);
+                                             s.trans_b ? s.k : 1, s.k, s.n, !s.b_signed, s.m);
   s.panel_bytes = q_panel_bytes(s.k, s.n, *s.tiles);
   // Unsigned bytes whose rows are whole groups are taken as they lie; AMX takes signed ones, too.
   const bool amx = q_use_amx(s.m);
@@ -192,20 +192,22 @@ void multiply(KernelRun& run, const uint8_t* x, const uint8_t* b, std::byte* out
   const int32_t* bias = kAt.bias != kNone && !kAt.float_bias && run.has_input(kAt.bias)
                             ? run.data<int32_t>(kAt.bias)
                             : nullptr;
-  bool any_zero = false;
-  for (int64_t j = 0; j < s.n; ++j) {
-    int32_t b_zero = s.b_signed ? 0 : -128;
-    if (run.has_input(kAt.b_zero)) {
-      const Tensor& tensor = run.input(kAt.b_zero);
-      b_zero += byte_at(tensor, tensor.size() == 1 ? 0 : j);
-    }
-    any_zero |= b_zero != 0;
-    zeros[j] = b_zero;
-    column_add[j] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int32_t>(s.k) * a_zero) *
-                                             static_cast<uint32_t>(b_zero) -
-                                         static_cast<uint32_t>(a_zero * sums[j]) +
-                                         static_cast<uint32_t>(bias != nullptr ? bias[j] : 0));
-  }
+  const Tensor* b_zeros = run.has_input(kAt.b_zero) ? &run.input(kAt.b_zero) : nullptr;
+  const int32_t lower = s.b_signed ? 0 : -128;
+  const int32_t first_zero = lower + (b_zeros != nullptr ? byte_at(*b_zeros, 0) : 0);
+  std::fill_n(zeros, s.n, first_zero);
+  bool any_zero = first_zero != 0;
+  if (b_zeros != nullptr && b_zeros->size() > 1)
+    for (int64_t j = 0; j < s.n; ++j) any_zero |= (zeros[j] = lower + byte_at(*b_zeros, j)) != 0;
+  // In loops that vectors do: of one row these take as long as many a product.
+  const auto origin = static_cast<uint32_t>(a_zero), all = static_cast<uint32_t>(s.k) * origin;
+  for (int64_t j = 0; j < s.n; ++j)
+    column_add[j] = static_cast<int32_t>(all * static_cast<uint32_t>(zeros[j]) -
+                                         origin * static_cast<uint32_t>(sums[j]));
+  if (bias != nullptr)
+    for (int64_t j = 0; j < s.n; ++j)
+      column_add[j] = static_cast<int32_t>(static_cast<uint32_t>(column_add[j]) +
+                                           static_cast<uint32_t>(bias[j]));
   QFinish finish;
   finish.column_add = column_add;
   if (any_zero) {
@@ -220,9 +222,11 @@ void multiply(KernelRun& run, const uint8_t* x, const uint8_t* b, std::byte* out
     double factor = static_cast<double>(run.data<float>(kAt.a_scale)[0]);
     if (s.out_type != DType::kFloat32)
       factor /= static_cast<double>(run.data<float>(kAt.y_scale)[0]);
-    for (int64_t j = 0; j < s.n; ++j)
-      scales[j] = static_cast<float>(
-          factor * static_cast<double>(b_scale.data<float>()[b_scale.size() == 1 ? 0 : j]));
+    const auto scale_of = [&](int64_t j) {
+      return static_cast<float>(factor * static_cast<double>(b_scale.data<float>()[j]));
+    };
+    std::fill_n(scales, s.n, scale_of(0));
+    for (int64_t j = 1; j < b_scale.size(); ++j) scales[j] = scale_of(j);
     finish.column_scale = scales;
     finish.kind = QFinish::Kind::kFloat;
   }
