@@ -361,6 +361,48 @@ TEST_P(Networks, ConvolutionsOfBatches) {
   set_thread_count(0);
 }
 
+// Of images too small for a tile it takes the same pixel of several.
+TEST_P(Networks, BlockedConvolutionsOfSmallImagesOfBatches) {
+  const std::string few = constant("w", {40, 20, 3, 3}) + "," + constant("b", {40}) + "," +
+                          constant("v", {40, 40, 3, 3}),
+                    plain = constant("w", {40, 3, 3, 3}) + "," + constant("b", {40}) + "," +
+                            constant("v", {40, 40, 3, 3}),
+                    tall = constant("w", {70, 68, 5, 3}) + "," + constant("b", {70}) + "," +
+                           constant("v", {70, 70, 5, 3}),
+                    points = constant("w", {24, 40, 1, 1}) + "," + constant("b", {24}) + "," +
+                             constant("v", {40, 24, 1, 1}),
+                    groups = constant("w", {64, 16, 3, 3}) + "," + constant("b", {64}) + "," +
+                             constant("v", {64, 32, 3, 3});
+  const std::string same = "pads = [1, 1, 1, 1]", high = "pads = [2, 1, 2, 1]";
+  for (const int threads : {1, 3}) {
+    set_thread_count(threads);
+    for (const int64_t batch : {2, 9, 33}) {
+      const auto images = [&](int64_t channels) {
+        return std::vector<std::vector<int64_t>>{{batch, channels, 1, 1},
+                                                 {batch, channels, 2, 2},
+                                                 {batch, channels, 3, 3},
+                                                 {batch, channels, 1, 4}};
+      };
+      const auto both = [](const std::string& window, const std::string& more) {
+        return "a = Conv <" + window + "> (x, w, b) r = Relu (a) c = Conv <" + more +
+               "> (r, v) d = Add (c, a) y = HardSwish (d)";
+      };
+      agree(few, both(same, same), images(20));
+      agree(plain, both(same, same), images(3));
+      agree(tall, both(high, high), images(68));
+      agree(groups, both("group = 4, " + same, "group = 2, " + same), images(64));
+      agree(few,
+            "a = Conv <strides = [2, 2], " + same + "> (x, w, b) y = Conv <" + same + "> (a, v)",
+            images(20));
+      agree(points,
+            "m = GlobalAveragePool (x) a = Conv (m, w, b) r = Relu (a) c = Conv (r, v)"
+            " h = HardSigmoid (c) y = Mul (x, h)",
+            images(40));
+    }
+  }
+  set_thread_count(0);
+}
+
 // Channels by themselves: rows that fill vectors, several at a time, and narrow ones as one.
 TEST_P(Networks, LoneConvolutionsOfChannels) {
   struct Case {

@@ -93,6 +93,9 @@ struct BlockConvPlan {
   bool patched = false;           ///< plain: only what pieces at its edges see is
   int64_t rows = 0, columns = 0;  ///< of the image
   int64_t step = 0;               ///< floats from one output pixel's window to the next
+  /// Small images of several: the pixels of a piece are one of each of some images.
+  bool over_images = false;
+  int64_t out_step = kBlock;  ///< from pixel to pixel of a piece, in a block of the output
   std::vector<Piece> pieces;
   /// [kernel row][input block][column], then those of a block that is not full; or [channel][kernel
   /// row]; kClipped: [input block].
@@ -167,6 +170,10 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
 /// Runs of output pixels that tiles take, of one vector of channels perhaps, and how many runs
 /// belong together.
 void plan_block_pieces(BlockConvPlan& plan, bool one_row, bool one_vector);
+/// Whether pieces of one pixel, over the images of a batch, take less time than those of `plan`.
+bool pays_over_images(const BlockConvPlan& plan, int64_t most);
+/// Spreads pieces of one pixel over images so many floats apart.
+void spread_over_images(BlockConvPlan& plan, int64_t in_image, int64_t most);
 void plan_block_band(BlockConvPlan& plan);
 /// Groups of half blocks, which bridge blocks.
 void plan_block_bridged(BlockConvPlan& plan);

@@ -75,6 +75,14 @@ bool plan_block_clipped(BlockConvPlan& plan, bool winograd) {
                                  pixels / 2 * plan.step, static_cast<int>(pixels), taps});
         }
       }
+  if (const int64_t most = block_tiles().max_rows; pays_over_images(plan, most)) {
+    std::vector<BlockConvPlan::Piece> pixels;
+    for (const BlockConvPlan::Piece& piece : plan.pieces)
+      for (int i = 0; i < piece.rows; ++i)
+        pixels.push_back({piece.in + i * plan.step, piece.out + i * kBlock, 0, 1, piece.taps});
+    plan.pieces.swap(pixels);
+    spread_over_images(plan, blocks_of(s.groups * s.in_channels) * s.in_plane() * kBlock, most);
+  }
   plan.algorithm = BlockConvPlan::Algorithm::kClipped;
   plan.length = kBlock;
   plan.rest_length = s.in_channels % kBlock;
@@ -96,7 +104,7 @@ void run_block_clipped(const BlockConvPlan& plan, const float* x, const float* p
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
   const int64_t others = s.groups * panels;
   const int64_t bands = std::min(pieces, (4 * thread_count() + others - 1) / others);
-  const int64_t tasks = s.batch * others * bands;
+  const int64_t tasks = (plan.over_images ? 1 : s.batch) * others * bands;
   parallel(tasks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t band = task % bands, first = task / bands % panels * width;
@@ -112,6 +120,7 @@ void run_block_clipped(const BlockConvPlan& plan, const float* x, const float* p
                   .rest_length = plan.rest_length,
                   .step = plan.step,
                   .b = packed + (group * padded + first) * s.depth(),
+                  .c_step = plan.out_step,
                   .c_block = out_plane};
       for (int64_t tap = 0; tap < s.taps(); ++tap) {
         const uint64_t before = (uint64_t{1} << tap) - 1, after = ~before << 1;
@@ -141,7 +150,7 @@ void run_block_clipped(const BlockConvPlan& plan, const float* x, const float* p
             tiles.get(plan.step, piece.jump, piece.rows, columns > tiles.lanes ? 2 : 1)(t);
             if (last && !act.tiled())
               for (int64_t c = 0; c < columns; c += kBlock)
-                apply_activation(act, t.c + c / kBlock * out_plane, kBlock, piece.rows,
+                apply_activation(act, t.c + c / kBlock * out_plane, plan.out_step, piece.rows,
                                  std::min<int64_t>(columns, kBlock));
           }
           t.b += (t.entries * kBlock + t.rest * plan.rest_length) * columns;

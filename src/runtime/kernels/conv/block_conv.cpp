@@ -95,6 +95,23 @@ void plan_patches(BlockConvPlan& plan, bool dense) {
       plan.patch_offsets.push_back(row * plan.patch_columns + k * s.dilation[2]);
 }
 
+/// Planes of the image, those of all groups.
+int64_t planes_of_image(const BlockConvPlan& plan) {
+  const int64_t channels = plan.shape.groups * plan.shape.in_channels;
+  return plan.plain ? channels : blocks_of(channels);
+}
+
+/// Pieces of one pixel each.
+void cut_to_pixels(BlockConvPlan& plan) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t pixel = plan.plain ? 1 : kBlock;
+  plan.pieces.clear();
+  for (int64_t y = 0; y < s.out[1]; ++y)
+    for (int64_t x = 0; x < s.out[2]; ++x)
+      plan.pieces.push_back({(y * s.stride[1] * plan.columns + x * s.stride[2]) * pixel,
+                             (y * s.out[2] + x) * kBlock, 0, 1});
+}
+
 void plan_direct(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
   const bool one_vector = s.out_channels <= block_tiles().lanes;
@@ -110,6 +127,12 @@ void plan_direct(BlockConvPlan& plan) {
   plan.step = s.stride[2] * pixel;
   plan_block_pieces(plan, flat, one_vector);
   const int64_t plane = plan.rows * plan.columns * pixel;
+  const int64_t most = one_vector ? block_tiles().single_rows : block_tiles().max_rows;
+  // All images of the batch have to be copied with their borders then.
+  const int64_t image = planes_of_image(plan) * plane;
+  const bool near = !plan.copy || s.batch * image * 4 <= 4 * near_bytes();
+  plan.over_images = near && !plan.patched && pays_over_images(plan, most);
+  if (plan.over_images) cut_to_pixels(plan);
   if (plan.plain) {
     // Neighbours along a row of the kernel lie side by side.
     const bool dense = s.dilation[2] == 1;
@@ -135,6 +158,7 @@ void plan_direct(BlockConvPlan& plan) {
     if (plan.rest_length != 0) plan.rest = s.taps();
     leave_out_rows(plan);
   }
+  if (plan.over_images) spread_over_images(plan, image, most);
   const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
   plan.chunk = block_chunk(entries, plan.length);
   plan_block_band(plan);
@@ -171,6 +195,38 @@ void plan_block_pieces(BlockConvPlan& plan, bool one_row, bool one_vector) {
   }
 }
 
+bool pays_over_images(const BlockConvPlan& plan, int64_t most) {
+  const ConvGeometry& s = plan.shape;
+  if (s.batch == 1) return false;
+  // A tile of fewer than four pixels waits for its own sums.
+  const auto cost = [](int64_t pixels) { return std::max<int64_t>(pixels, 4) + 1; };
+  int64_t each = 0;
+  for (const BlockConvPlan::Piece& piece : plan.pieces) each += cost(piece.rows);
+  const int64_t tiles = (s.batch + most - 1) / most;
+  return s.out_plane() * tiles * cost((s.batch + tiles - 1) / tiles) < each * s.batch;
+}
+
+void spread_over_images(BlockConvPlan& plan, int64_t in_image, int64_t most) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t out_image = blocks_of(s.groups * s.out_channels) * s.out_plane() * kBlock;
+  const int64_t tiles = (s.batch + most - 1) / most;
+  std::vector<BlockConvPlan::Piece> pixels;
+  pixels.swap(plan.pieces);
+  for (const BlockConvPlan::Piece& piece : pixels)
+    for (int64_t i = 0, from = 0; i < tiles; ++i) {
+      const int64_t to = s.batch * (i + 1) / tiles;
+      BlockConvPlan::Piece& part = plan.pieces.emplace_back(piece);
+      part.in += from * in_image;
+      part.out += from * out_image;
+      part.rows = static_cast<int>(to - from);
+      part.jump = part.rows / 2 * in_image;
+      from = to;
+    }
+  plan.over_images = true;
+  plan.step = in_image;
+  plan.out_step = out_image;
+}
+
 void plan_block_band(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
   // Weights that stay near are used for one band of pixels after the other; of larger ones each
@@ -178,7 +234,7 @@ void plan_block_band(BlockConvPlan& plan) {
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
   const int64_t weights = s.depth() * s.out_channels * 4;
   const int64_t image = (plan.plain ? s.in_channels : blocks_of(s.in_channels) * kBlock) *
-                        plan.rows * plan.columns * 4;
+                        plan.rows * plan.columns * 4 * (plan.over_images ? s.batch : 1);
   const int64_t room = weights <= near_bytes() ? 128 << 10 : 768 << 10;
   plan.band = std::clamp<int64_t>(pieces * room / std::max<int64_t>(image, 1), 1, pieces);
 }
@@ -257,8 +313,10 @@ BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_wino
   const int64_t channels = s.groups * s.in_channels;
   plan.scratch_floats = bias;
   if (plan.copy)
-    plan.scratch_floats += static_cast<size_t>(
-        (plain ? channels : blocks_of(channels) * kBlock) * plan.rows * plan.columns + 16);
+    plan.scratch_floats +=
+        static_cast<size_t>((plain ? channels : blocks_of(channels) * kBlock) * plan.rows *
+                                plan.columns * (plan.over_images ? s.batch : 1) +
+                            16);
   return plan;
 }
 
@@ -449,6 +507,13 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
         raw = p + 1;
         continue;
       }
+      if (plan.over_images) {
+        for (int64_t c = 0; c < columns; c += kBlock)
+          apply_activation(act, t.c + c / kBlock * t.c_block, plan.out_step, piece.rows,
+                           std::min<int64_t>(columns, kBlock));
+        raw = p + 1;
+        continue;
+      }
       const int64_t floats = piece.rows * kBlock, start = plan.pieces[static_cast<size_t>(raw)].out;
       if (p + 1 < to && p + 1 < raw + kPiecesAtOnce) {
         const BlockConvPlan::Piece& next = plan.pieces[static_cast<size_t>(p + 1)];
@@ -479,24 +544,28 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
   const int64_t panels = (padded + width - 1) / width;
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
   const bool apart =
+      !plan.over_images &&
       images_apart(s.batch, static_cast<int64_t>(plan.weight_floats), s.groups * pieces);
+  const int64_t images = plan.over_images ? s.batch : 1;  // at once
   const int64_t depth = s.depth(), threads = apart ? 1 : thread_count();
   // Bands small enough for all threads to have some. Where weights do not stay near, a thread takes
   // one panel of them after the other, but where to fetch all pixels for each panel is more than to
   // fetch all weights for each band; also where it is less to fetch all pixels than all weights.
-  const int64_t pixels = in_planes * in_plane + s.groups * out_blocks * out_plane;
+  const int64_t pixels = images * (in_planes * in_plane + s.groups * out_blocks * out_plane);
   const int64_t weights = depth * s.out_channels;
   int64_t bands = (pieces + plan.band - 1) / plan.band;
   const bool near =
-      (weights * 4 <= near_bytes() || weights * bands < in_planes * in_plane * panels) &&
+      (weights * 4 <= near_bytes() || weights * bands < images * in_planes * in_plane * panels) &&
       (threads == 1 || weights * s.groups <= pixels);
   const int64_t others = s.groups * (near ? 1 : panels);
   if (threads > 1) bands = std::max(bands, std::min(pieces, (4 * threads + others - 1) / others));
   const auto run_image = [&](int64_t n, float* room) {
-    const float* const image = with_border(plan, x + n * in_planes * in_plane, room);
+    const float* image = with_border(plan, x + n * in_planes * in_plane, room);
+    for (int64_t i = 1; plan.copy && i < images; ++i)
+      with_border(plan, x + (n + i) * in_planes * in_plane, room + i * in_planes * plane);
     const int64_t tasks = s.groups * bands * panels;
     // Of few pixels it is the weights that take time, which come from afar.
-    const int64_t times = std::max(s.out_plane() / bands, kProductsOfAWeight);
+    const int64_t times = std::max(images * s.out_plane() / bands, kProductsOfAWeight);
     const int64_t cost = std::max<int64_t>(1, times * depth * width);
     const int64_t grain = std::max(near && bands >= threads ? panels : 1, kLeastProducts / cost);
     parallel(tasks, grain, [&](int64_t begin, int64_t end) {
@@ -513,6 +582,7 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
                           .entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest,
                           .step = plan.step,
                           .b = packed + (group * padded + first) * depth,
+                          .c_step = plan.out_step,
                           .c_block = out_plane};
         run_block_panel(plan, t, columns, image + group * group_planes * plane, y + at, epilogue,
                         epilogue.bias != nullptr ? epilogue.bias + channel : nullptr,
@@ -522,7 +592,7 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
     });
   };
   if (!apart) {
-    for (int64_t n = 0; n < s.batch; ++n) run_image(n, scratch);
+    for (int64_t n = 0; n < s.batch; n += images) run_image(n, scratch);
     return;
   }
   parallel(s.batch, 1, [&](int64_t begin, int64_t end) {
