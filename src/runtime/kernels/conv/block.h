@@ -124,6 +124,14 @@ struct BlockConvPlan {
   /// digits_winograd.h or f16_winograd.h.
   enum class Products : uint8_t { kFloats, kDigits, kFloat16 };
   Products products = Products::kFloats;
+
+  int64_t images_at_once() const { return over_images ? shape.batch : 1; }
+  /// Planes of an image, those of all groups, and their floats.
+  int64_t image_planes() const {
+    const int64_t channels = shape.groups * shape.in_channels;
+    return plain ? channels : blocks_of(channels);
+  }
+  int64_t image_floats() const { return image_planes() * rows * columns * (plain ? 1 : kBlock); }
 };
 
 BlockConvPlan plan_block_conv(const ConvGeometry& shape, bool plain, bool allow_winograd = true,
@@ -172,8 +180,9 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
 void plan_block_pieces(BlockConvPlan& plan, bool one_row, bool one_vector);
 /// Whether pieces of one pixel, over the images of a batch, take less time than those of `plan`.
 bool pays_over_images(const BlockConvPlan& plan, int64_t most);
-/// Spreads pieces of one pixel over images so many floats apart.
-void spread_over_images(BlockConvPlan& plan, int64_t in_image, int64_t most);
+/// Cuts the pieces, each to one pixel, and spreads such ones over images.
+void cut_to_pixels(BlockConvPlan& plan);
+void spread_over_images(BlockConvPlan& plan, int64_t most);
 void plan_block_band(BlockConvPlan& plan);
 /// Groups of half blocks, which bridge blocks.
 void plan_block_bridged(BlockConvPlan& plan);

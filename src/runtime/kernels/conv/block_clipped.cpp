@@ -76,12 +76,8 @@ bool plan_block_clipped(BlockConvPlan& plan, bool winograd) {
         }
       }
   if (const int64_t most = block_tiles().max_rows; pays_over_images(plan, most)) {
-    std::vector<BlockConvPlan::Piece> pixels;
-    for (const BlockConvPlan::Piece& piece : plan.pieces)
-      for (int i = 0; i < piece.rows; ++i)
-        pixels.push_back({piece.in + i * plan.step, piece.out + i * kBlock, 0, 1, piece.taps});
-    plan.pieces.swap(pixels);
-    spread_over_images(plan, blocks_of(s.groups * s.in_channels) * s.in_plane() * kBlock, most);
+    cut_to_pixels(plan);
+    spread_over_images(plan, most);
   }
   plan.algorithm = BlockConvPlan::Algorithm::kClipped;
   plan.length = kBlock;
@@ -104,7 +100,7 @@ void run_block_clipped(const BlockConvPlan& plan, const float* x, const float* p
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
   const int64_t others = s.groups * panels;
   const int64_t bands = std::min(pieces, (4 * thread_count() + others - 1) / others);
-  const int64_t tasks = (plan.over_images ? 1 : s.batch) * others * bands;
+  const int64_t tasks = s.batch / plan.images_at_once() * others * bands;
   parallel(tasks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t band = task % bands, first = task / bands % panels * width;

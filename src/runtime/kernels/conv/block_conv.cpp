@@ -95,23 +95,6 @@ void plan_patches(BlockConvPlan& plan, bool dense) {
       plan.patch_offsets.push_back(row * plan.patch_columns + k * s.dilation[2]);
 }
 
-/// Planes of the image, those of all groups.
-int64_t planes_of_image(const BlockConvPlan& plan) {
-  const int64_t channels = plan.shape.groups * plan.shape.in_channels;
-  return plan.plain ? channels : blocks_of(channels);
-}
-
-/// Pieces of one pixel each.
-void cut_to_pixels(BlockConvPlan& plan) {
-  const ConvGeometry& s = plan.shape;
-  const int64_t pixel = plan.plain ? 1 : kBlock;
-  plan.pieces.clear();
-  for (int64_t y = 0; y < s.out[1]; ++y)
-    for (int64_t x = 0; x < s.out[2]; ++x)
-      plan.pieces.push_back({(y * s.stride[1] * plan.columns + x * s.stride[2]) * pixel,
-                             (y * s.out[2] + x) * kBlock, 0, 1});
-}
-
 void plan_direct(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
   const bool one_vector = s.out_channels <= block_tiles().lanes;
@@ -129,8 +112,7 @@ void plan_direct(BlockConvPlan& plan) {
   const int64_t plane = plan.rows * plan.columns * pixel;
   const int64_t most = one_vector ? block_tiles().single_rows : block_tiles().max_rows;
   // All images of the batch have to be copied with their borders then.
-  const int64_t image = planes_of_image(plan) * plane;
-  const bool near = !plan.copy || s.batch * image * 4 <= 4 * near_bytes();
+  const bool near = !plan.copy || s.batch * plan.image_floats() * 4 <= 4 * near_bytes();
   plan.over_images = near && !plan.patched && pays_over_images(plan, most);
   if (plan.over_images) cut_to_pixels(plan);
   if (plan.plain) {
@@ -158,7 +140,7 @@ void plan_direct(BlockConvPlan& plan) {
     if (plan.rest_length != 0) plan.rest = s.taps();
     leave_out_rows(plan);
   }
-  if (plan.over_images) spread_over_images(plan, image, most);
+  if (plan.over_images) spread_over_images(plan, most);
   const auto entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest;
   plan.chunk = block_chunk(entries, plan.length);
   plan_block_band(plan);
@@ -206,8 +188,24 @@ bool pays_over_images(const BlockConvPlan& plan, int64_t most) {
   return s.out_plane() * tiles * cost((s.batch + tiles - 1) / tiles) < each * s.batch;
 }
 
-void spread_over_images(BlockConvPlan& plan, int64_t in_image, int64_t most) {
+void cut_to_pixels(BlockConvPlan& plan) {
+  std::vector<BlockConvPlan::Piece> pixels;
+  for (BlockConvPlan::Piece piece : plan.pieces) {
+    const int64_t in = piece.in, out = piece.out, jump = piece.jump;
+    const int rows = std::exchange(piece.rows, 1), half = rows / 2;
+    piece.jump = 0;
+    for (int i = 0; i < rows; ++i) {
+      piece.in = in + (i < half ? i * plan.step : jump + (i - half) * plan.step);
+      piece.out = out + i * kBlock;
+      pixels.push_back(piece);
+    }
+  }
+  plan.pieces.swap(pixels);
+}
+
+void spread_over_images(BlockConvPlan& plan, int64_t most) {
   const ConvGeometry& s = plan.shape;
+  const int64_t in_image = plan.image_floats();
   const int64_t out_image = blocks_of(s.groups * s.out_channels) * s.out_plane() * kBlock;
   const int64_t tiles = (s.batch + most - 1) / most;
   std::vector<BlockConvPlan::Piece> pixels;
@@ -234,7 +232,7 @@ void plan_block_band(BlockConvPlan& plan) {
   const auto pieces = static_cast<int64_t>(plan.pieces.size());
   const int64_t weights = s.depth() * s.out_channels * 4;
   const int64_t image = (plan.plain ? s.in_channels : blocks_of(s.in_channels) * kBlock) *
-                        plan.rows * plan.columns * 4 * (plan.over_images ? s.batch : 1);
+                        plan.rows * plan.columns * 4 * plan.images_at_once();
   const int64_t room = weights <= near_bytes() ? 128 << 10 : 768 << 10;
   plan.band = std::clamp<int64_t>(pieces * room / std::max<int64_t>(image, 1), 1, pieces);
 }
@@ -310,13 +308,9 @@ BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_wino
     plan_block_bridged(plan);
   else
     plan_direct(plan);
-  const int64_t channels = s.groups * s.in_channels;
   plan.scratch_floats = bias;
   if (plan.copy)
-    plan.scratch_floats +=
-        static_cast<size_t>((plain ? channels : blocks_of(channels) * kBlock) * plan.rows *
-                                plan.columns * (plan.over_images ? s.batch : 1) +
-                            16);
+    plan.scratch_floats += static_cast<size_t>(plan.image_floats() * plan.images_at_once() + 16);
   return plan;
 }
 
@@ -507,22 +501,15 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
         raw = p + 1;
         continue;
       }
-      if (plan.over_images) {
-        for (int64_t c = 0; c < columns; c += kBlock)
-          apply_activation(act, t.c + c / kBlock * t.c_block, plan.out_step, piece.rows,
-                           std::min<int64_t>(columns, kBlock));
-        raw = p + 1;
-        continue;
-      }
       const int64_t floats = piece.rows * kBlock, start = plan.pieces[static_cast<size_t>(raw)].out;
-      if (p + 1 < to && p + 1 < raw + kPiecesAtOnce) {
+      if (!plan.over_images && p + 1 < to && p + 1 < raw + kPiecesAtOnce) {
         const BlockConvPlan::Piece& next = plan.pieces[static_cast<size_t>(p + 1)];
         if (next.out == piece.out + floats && completes(next)) continue;
       }
       // A tile narrower than a block fills it up with the next one.
       const int64_t n = piece.out + floats - start, width = std::min<int64_t>(columns, kBlock);
       for (int64_t c = 0; c < columns; c += kBlock)
-        apply_activation(act, y + start + c / kBlock * t.c_block, kBlock, n / kBlock, width);
+        apply_activation(act, y + start + c / kBlock * t.c_block, plan.out_step, n / kBlock, width);
       raw = p + 1;
     }
   }
@@ -535,8 +522,7 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
   const ConvGeometry& s = plan.shape;
   const BlockTiles& tiles = block_tiles();
   const int64_t pixel = plan.plain ? 1 : kBlock;
-  const int64_t in_planes =
-      plan.plain ? s.groups * s.in_channels : blocks_of(s.groups * s.in_channels);
+  const int64_t in_planes = plan.image_planes();
   const int64_t in_plane = s.in_plane() * pixel, plane = plan.rows * plan.columns * pixel;
   const int64_t group_planes = plan.plain ? s.in_channels : blocks_of(s.in_channels);
   const int64_t out_plane = s.out_plane() * kBlock, out_blocks = blocks_of(s.out_channels);
@@ -546,7 +532,7 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
   const bool apart =
       !plan.over_images &&
       images_apart(s.batch, static_cast<int64_t>(plan.weight_floats), s.groups * pieces);
-  const int64_t images = plan.over_images ? s.batch : 1;  // at once
+  const int64_t images = plan.images_at_once();
   const int64_t depth = s.depth(), threads = apart ? 1 : thread_count();
   // Bands small enough for all threads to have some. Where weights do not stay near, a thread takes
   // one panel of them after the other, but where to fetch all pixels for each panel is more than to
