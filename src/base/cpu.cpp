@@ -110,8 +110,11 @@ CpuFeatures detect() {
     features.*row.flag = (leaf[row.reg] >> row.bit & 1) && (state & row.state) == row.state;
   }
   const Leaf vendor = cpuid(0);
-  features.intel = vendor[kEbx] == signature_INTEL_ebx && vendor[kEdx] == signature_INTEL_edx &&
-                   vendor[kEcx] == signature_INTEL_ecx;
+  const auto made_by = [&](uint32_t ebx, uint32_t edx, uint32_t ecx) {
+    return vendor[kEbx] == ebx && vendor[kEdx] == edx && vendor[kEcx] == ecx;
+  };
+  features.intel = made_by(signature_INTEL_ebx, signature_INTEL_edx, signature_INTEL_ecx);
+  features.amd = made_by(signature_AMD_ebx, signature_AMD_edx, signature_AMD_ecx);
 #elif defined(__aarch64__)
   features.neon = true;  // part of the architecture
 #ifdef __linux__

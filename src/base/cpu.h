@@ -29,8 +29,9 @@ struct CpuFeatures {
   bool bf16 = false;
   bool fp16 = false;
   bool sve = false;
-  /// Who made it: the same instructions cost otherwise. No name of its own.
+  /// Who made it: the same instructions cost otherwise. No names of their own.
   bool intel = false;
+  bool amd = false;
 
   /// Names of those that are there, in the order above.
   std::vector<std::string_view> names() const;

@@ -87,6 +87,11 @@ std::atomic<Isa>& active() {
   return isa;
 }
 
+bool& one_stream() {
+  static bool one = cpu_features().amd;
+  return one;
+}
+
 }  // namespace
 
 Isa best_isa() {
@@ -120,6 +125,8 @@ bool has_amx_int8() { return cpu_features().amx_int8 && has_vnni() && has_tiles(
 bool has_f16_products() {
   return has_bf16_dot() && cpu_features().avx512fp16 && cpu_features().intel && !has_amx_bf16();
 }
+bool reads_one_stream() { return one_stream(); }
+void set_reads_one_stream(bool one) { one_stream() = one; }
 bool has_amx_bf16() { return cpu_features().amx_bf16 && has_bf16_dot() && has_tiles(); }
 
 int vector_floats() {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/gemm_tile-inl.h"
 #include "runtime/kernels/matmul/gemm_tile.h"
 #include "runtime/kernels/parallel.h"
@@ -35,16 +36,20 @@ HWY_INLINE W with_bits(W so_far, W from) {
 
 /// Hands the sixteen vectors of a group to put(index, vector), one by one: registers are few.
 /// Returns what they are to be multiplied by, unless they are to be floats already. `raw` is where
-/// the next three lie that are kept as floats.
-template <bool kFloats, class Put>
+/// the next three lie that are kept as floats. kAsks: for the group at `ahead`, a vector with each.
+template <bool kFloats, bool kAsks = false, class Put>
 HWY_INLINE V take_group(const float* HWY_RESTRICT words, uint32_t scale,
-                        const float* HWY_RESTRICT& raw, Put&& put) {
+                        const float* HWY_RESTRICT& raw, Put&& put,
+                        [[maybe_unused]] const float* ahead = nullptr) {
   const F f;
   const U u;
   constexpr int64_t lanes = HWY_LANES(float);
   if (scale == kFixed26Raw) [[unlikely]] {
 #pragma GCC unroll 16
-    for (int i = 0; i < kFixed26Words; ++i) put(i, hn::LoadU(f, words + i * lanes));
+    for (int i = 0; i < kFixed26Words; ++i) {
+      if constexpr (kAsks) __builtin_prefetch(ahead + i * lanes);
+      put(i, hn::LoadU(f, words + i * lanes));
+    }
 #pragma GCC unroll 4
     for (int i = 0; i < kFixed26Rest; ++i) put(kFixed26Words + i, hn::LoadU(f, raw + i * lanes));
     raw += kFixed26Rest * lanes;
@@ -57,6 +62,7 @@ HWY_INLINE V take_group(const float* HWY_RESTRICT words, uint32_t scale,
     return word;
   };
   const auto next = [&](int i) HWY_ATTR __attribute__((always_inline)) {
+    if constexpr (kAsks) __builtin_prefetch(ahead + i * lanes);
     return put_word(i, hn::BitCast(u, hn::LoadU(f, words + i * lanes)));
   };
   const W last = next(12), two = hn::Set(u, 0xC0u);
@@ -93,6 +99,10 @@ HWY_INLINE void ask_for(const float* words) {
 inline constexpr int64_t kDeep = 8192;
 /// Rows ahead that are asked for: taking groups apart leaves the processor's own streams less time.
 inline constexpr int64_t kSoon = 24;
+int64_t rows_ahead(int panels) {
+  if (panels == 1) return kAlone;
+  return reads_one_stream() && HWY_LANES(float) < 16 ? 2 * kSoon : kSoon;
+}
 
 /// The sums of a tile once more, of floats: integers are up to 2^25 times as large as what they
 /// stand for, so that a number of A beyond 2^100 made some infinite.
@@ -140,13 +150,15 @@ void wide26(const GemmTile& t) {
   const float* raw[kP];
   for (int p = 0; p < kP; ++p) raw[p] = t.raws + p * panel;
   Parts<kR, 2 * kP> parts;
-  constexpr int64_t kAhead = kP == 1 ? kAlone : kSoon;
-  const float* ahead = words + words_of(kAhead);
+  const int64_t rows_before = rows_ahead(kP);
+  const float* ahead = words + words_of(rows_before);
   const int64_t groups = (t.k + kFixed26Rows - 1) / kFixed26Rows;
-  int64_t left = std::max<int64_t>(groups - kAhead / kFixed26Rows, 0);
+  int64_t left = std::max<int64_t>(groups - rows_before / kFixed26Rows, 0);
   const float* const next = t.next != nullptr ? t.next : words + words_of(t.k);
   const uint8_t* const next_scales =
       reinterpret_cast<const uint8_t*>(next) - (reinterpret_cast<const uint8_t*>(t.b) - t.scales);
+  // All lines of a group asked for at once keep the loads waiting, where vectors are lines.
+  constexpr bool kAsks = kP == 2 && lanes == 16;
   // Rows of B that are summed: all of a group but at the end.
   const auto group = [&](auto whole, int64_t rows) HWY_ATTR __attribute__((always_inline)) {
 #pragma GCC unroll 4
@@ -156,17 +168,18 @@ void wide26(const GemmTile& t) {
       const float* then = ahead + p * panel;
       asm("" : "+r"(then));
       if constexpr (kP == 1) ask_for<2>(at + words_of(kFarAlone));
-      ask_for<3>(then);
+      if constexpr (!kAsks) ask_for<3>(then);
       V sums[kR][2];
       zero(sums);
-      const V unit = take_group<false>(
-          at, scales[p * panel * 4],
-          raw[p], [&](int i, V v) HWY_ATTR __attribute__((always_inline)) {
+      const V unit = take_group<false, kAsks>(
+          at, scales[p * panel * 4], raw[p],
+          [&](int i, V v) HWY_ATTR __attribute__((always_inline)) {
             if (!decltype(whole)::value && i / 2 >= rows) return;
 #pragma GCC unroll 8
             for (int r = 0; r < kR; ++r)
               sums[r][i % 2] = hn::MulAdd(hn::Set(f, a[r * lda + i / 2]), v, sums[r][i % 2]);
-          });
+          },
+          then);
 #pragma GCC unroll 8
       for (int r = 0; r < kR; ++r)
         for (int v = 0; v < 2; ++v)

@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/bf16.h"
 #include "runtime/kernels/matmul/fixed26.h"
 #include "runtime/kernels/matmul/gemm_parts.h"
@@ -86,10 +87,13 @@ int64_t depth_of(int64_t rows, int64_t k) {
 }
 
 /// How many panels of B to take at a time for so few rows, of `left` whole ones.
-int64_t wide_panels(const GemmTiles& tiles, int64_t rows, int64_t left) {
+int64_t wide_panels(const GemmTiles& tiles, PanelFormat format, int64_t rows, int64_t left) {
   if (rows > kMaxWideRows) return 1;
+  // With 256 bits a panel is half as wide: four are as many lines as two.
+  const bool one = reads_one_stream() && tiles.lanes == 16 && format != PanelFormat::kFloat32;
+  const int64_t most = !one ? 4 : format == PanelFormat::kFixed26 ? 2 : 1;
   for (const int64_t panels : {4, 2})
-    if (panels <= left && tiles.wide[0][rows][panels] != nullptr) return panels;
+    if (panels <= std::min(left, most) && tiles.wide[0][rows][panels] != nullptr) return panels;
   return 1;
 }
 
@@ -220,8 +224,9 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
     }
     for (int64_t begin = from, end = to; begin < end;) {
       const bool partial = p.e.backwards && end > whole;
-      const int64_t step =
-          partial || side_by_side ? 1 : wide_panels(tiles, rows, std::min(end, whole) - begin);
+      const int64_t step = partial || side_by_side
+                               ? 1
+                               : wide_panels(tiles, p.format, rows, std::min(end, whole) - begin);
       const int64_t panel = p.e.backwards ? end -= step : std::exchange(begin, begin + step);
       const int64_t column = panel * width;
       const int64_t cols = std::min(step * width, p.n - column);
@@ -496,7 +501,7 @@ void run(const Product& p) {
   }
   // Tasks begin where few rows take panels several at a time, unless threads would not come out
   // even.
-  const int64_t wide = p.turned ? 1 : wide_panels(tiles, rows, panels);
+  const int64_t wide = p.turned ? 1 : wide_panels(tiles, p.format, rows, panels);
   const int64_t unit = threads == 1 || panels >= 2 * threads * wide ? wide : 1;
   const int64_t units = (panels + unit - 1) / unit;
   int64_t groups = std::max<int64_t>(1, (panels + group - 1) / group);

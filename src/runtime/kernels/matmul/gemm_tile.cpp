@@ -22,6 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr int64_t kAhead = 12, kFar = 96;
 inline constexpr int64_t kBetween = 24;  ///< where few rows leave no time to ask twice
 inline constexpr int64_t kBesideOthers = 32;
+inline constexpr int64_t kFarHalves = 4096;  ///< halves that a panel alone is asked for ahead
 
 template <int kR, int kV, bool kPacked, PanelFormat kFormat = PanelFormat::kFloat32,
           bool kWidens = kFormat != PanelFormat::kFloat32>
@@ -134,9 +135,11 @@ void wide(const GemmTile& t) {
     const int64_t part = next_part(k);
     k -= part;
     for (int64_t i = 0; i < part; ++i) {
-      if constexpr (kP == 1) {
+      if constexpr (kP == 1 && kFormat == PanelFormat::kFloat32) {
         __builtin_prefetch(b + kFarAlone * ldb, 0, 2);
         __builtin_prefetch(b + kAlone * ldb);
+      } else if constexpr (kP == 1) {
+        __builtin_prefetch(b + kFarHalves);
       }
 #pragma GCC unroll 4
       for (int p = 0; p < kP; ++p) {

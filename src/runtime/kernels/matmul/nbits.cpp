@@ -581,24 +581,31 @@ void nbits_pack(const NbitsShape& s, const NbitsWeights& w, std::byte* packed) {
 
 namespace {
 
-/// The tile for this processor, and the most rows that it takes; null where there is none.
-NbitsTileFn* nbits_tile(int& rows) {
-  rows = kNbitsRows;
-  if (NbitsTileFn* const tile = nbits_vnni_tile()) return tile;
+/// How rows of bytes meet panels.
+struct Tiling {
+  NbitsTileFn* tile = nullptr;  ///< null: this processor has none
+  int rows = 1;                 ///< at most at a time
+  bool pairs = false;           ///< two panels at a time
+};
+
+/// For so many rows. Few would wait for their bytes to be read again for each panel, unless panels
+/// are one stream; many that are read for each panel keep AMD's two loads a cycle busier than its
+/// products (4.9 of 8 in a cycle, 6 by pairs), where Intel's have no time left beside the products.
+Tiling nbits_tiling(int64_t rows) {
+  if (NbitsTileFn* const tile = nbits_vnni_tile()) {
+    const bool few = rows <= kNbitsFewRows, pairs = few != reads_one_stream();
+    return {tile, pairs && !few ? kNbitsPairRows : kNbitsRows, pairs};
+  }
 #if HWY_ARCH_X86
-  rows = TOMBOLO_TARGET(int(), bytes_rows)();
-  return TOMBOLO_TARGET(NbitsTileFn, bytes_tiles).get();
+  return {TOMBOLO_TARGET(NbitsTileFn, bytes_tiles).get(), TOMBOLO_TARGET(int(), bytes_rows)()};
 #else
-  return nullptr;
+  return {};
 #endif
 }
 
 }  // namespace
 
-bool nbits_has_bytes() {
-  int rows = 0;
-  return nbits_tile(rows) != nullptr;
-}
+bool nbits_has_bytes() { return nbits_tiling(1).tile != nullptr; }
 
 namespace {
 
@@ -611,8 +618,7 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
                 const float* bias, float* y) {
   const int64_t width = nbits_panel(), panels = panels_of(s), blocks = s.blocks();
   const int64_t padded = blocks * s.block;
-  int most = 1;
-  NbitsTileFn* const tile = nbits_tile(most);
+  const auto [tile, most, pairs] = nbits_tiling(m * kParts);
   const int64_t fit = most / kParts;
   const int64_t tiles = (m + fit - 1) / fit, height = (m + tiles - 1) / tiles;
   const int64_t row_bytes = blocks * (8 + s.block) * kParts;
@@ -641,7 +647,6 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
     }
   });
   if (!fine) return false;
-  const bool pairs = tile == nbits_vnni_tile() && height * kParts <= kNbitsPairRows;
   parallel(panels, std::max<int64_t>(1, 400'000 / (padded * width * m)),
            [&](int64_t begin, int64_t end) {
              float sums[kParts == 1 ? 1 : kNbitsRows * 2 * kMostPanel];

@@ -76,8 +76,10 @@ struct NbitsTile {
   /// 0: none. For kNbitsPairRows at most.
   int64_t panel_step = 0;
 };
-/// So few rows would wait for their bytes to be read again for each panel; with VNNI.
-inline constexpr int kNbitsPairRows = 4;
+/// Rows that two panels at a time leave registers for; with VNNI.
+inline constexpr int kNbitsPairRows = 6;
+/// So few wait for memory.
+inline constexpr int kNbitsFewRows = 4;
 using NbitsTileFn = void(const NbitsTile&, int rows);
 /// The tile of up to kNbitsRows for VNNI; null where the processor has none.
 NbitsTileFn* nbits_vnni_tile();

@@ -23,7 +23,8 @@
 namespace tombolo {
 namespace {
 
-constexpr int64_t kAhead = 2048;  ///< bytes that are asked for early
+/// Bytes that are asked for early: of two panels, and of one that is the only stream.
+constexpr int64_t kAhead = 2048, kFarAhead = 8192;
 
 inline int32_t word_at(const std::byte* p) {
   int32_t word;
@@ -48,6 +49,7 @@ template <bool kEight, int kR, int kPanels>
 TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
   constexpr int64_t kBytes = kEight ? 128 : 64;  // of eight k
   constexpr bool kPair = kPanels == 2;
+  constexpr int64_t kSoon = !kPair && kR <= kNbitsFewRows ? kFarAhead : kAhead;
   const __m512i mask = _mm512_set1_epi32(0x0F0F0F0F);
   __m512 total[kPanels][kR];
 #pragma GCC unroll 2
@@ -83,10 +85,10 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
 #pragma GCC unroll 2
       for (int p = 0; p < kPanels; ++p) {
         const std::byte* const from = at + p * step;
-        _mm_prefetch(reinterpret_cast<const char*>(from + kAhead), _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(from + kSoon), _MM_HINT_T0);
         even[p] = _mm512_loadu_si512(from);
         if constexpr (kEight) {
-          _mm_prefetch(reinterpret_cast<const char*>(from + kAhead + 64), _MM_HINT_T0);
+          _mm_prefetch(reinterpret_cast<const char*>(from + kSoon + 64), _MM_HINT_T0);
           odd[p] = _mm512_loadu_si512(from + 64);
         } else {
           odd[p] = _mm512_and_si512(_mm512_srli_epi32(even[p], 4), mask);
@@ -105,7 +107,7 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
         const __m512i bytes = bytes_of_row<kPair>(a + 8 * r + 4);
 #pragma GCC unroll 2
         for (int p = 0; p < kPanels; ++p) {
-          __m512i& to = kR <= 4 ? more[p][r] : sum[p][r];
+          __m512i& to = kR <= kNbitsFewRows ? more[p][r] : sum[p][r];
           to = _mm512_dpbusd_epi32(to, odd[p], bytes);
         }
       }
@@ -115,7 +117,7 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
       const __m512 scale = _mm512_loadu_ps(at + p * step);
 #pragma GCC unroll 16
       for (int r = 0; r < kR; ++r) {
-        if constexpr (kR <= 4) sum[p][r] = _mm512_add_epi32(sum[p][r], more[p][r]);
+        if constexpr (kR <= kNbitsFewRows) sum[p][r] = _mm512_add_epi32(sum[p][r], more[p][r]);
         const __m512 scaled = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(sum[p][r]));
         total[p][r] =
             _mm512_fmadd_ps(scaled, _mm512_set1_ps(float_at(scales + 4 * r)), total[p][r]);
