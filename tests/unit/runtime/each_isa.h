@@ -18,4 +18,16 @@ class EachIsa : public ::testing::TestWithParam<Isa> {
   void TearDown() override { set_isa(best_isa()); }
 };
 
+/// Weights as one stream or as several, whatever this processor likes best.
+class Streams {
+ public:
+  explicit Streams(bool one) { set_reads_one_stream(one); }
+  Streams(const Streams&) = delete;
+  Streams& operator=(const Streams&) = delete;
+  ~Streams() { set_reads_one_stream(before_); }
+
+ private:
+  bool before_ = reads_one_stream();
+};
+
 }  // namespace tombolo

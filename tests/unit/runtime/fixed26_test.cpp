@@ -204,10 +204,13 @@ TEST_P(Fixed26, MultipliesWhatTheWeightsAre) {
       // Sums of eight first: nearer to the exact ones than one after the other, even though the
       // weights are rounded.
       epilogue = {};
-      run(got);
       gemm(m, n, k, a.data(), k, floats.data(), want.data(), n, epilogue);
-      EXPECT_LE(error(got, a, b, m, n, k), error(want, a, rounded, m, n, k))
-          << m << " x " << n << " x " << k;
+      for (const bool one_stream : {false, true}) {
+        const Streams streams(one_stream);
+        run(got);
+        EXPECT_LE(error(got, a, b, m, n, k), error(want, a, rounded, m, n, k))
+            << m << " x " << n << " x " << k;
+      }
     }
   }
 }

@@ -321,9 +321,12 @@ TEST_F(Gemm, HalvesGiveTheBitsOfFloats) {
           for (int64_t j = 0; j < n; j += width)
             pack_b_panel(columns ? turned.data() + j * k : halves.data() + j, columns ? 1 : n,
                          columns ? k : 1, k, std::min(width, n - j), packed.data() + j * k);
-          std::vector<float> c(x.c.size(), -1);
-          gemm(m, n, k, x.a.data(), k, packed.data(), format, c.data(), n, epilogue);
-          ASSERT_EQ(c, x.c) << m << " x " << n << " x " << k << (columns ? " by columns" : "");
+          for (const bool one_stream : {false, true}) {
+            const Streams streams(one_stream);
+            std::vector<float> c(x.c.size(), -1);
+            gemm(m, n, k, x.a.data(), k, packed.data(), format, c.data(), n, epilogue);
+            ASSERT_EQ(c, x.c) << m << " x " << n << " x " << k << (columns ? " by columns" : "");
+          }
         }
       }
   }

@@ -1,5 +1,6 @@
 // Quantised products of matrices.
 
+#include "each_isa.h"
 #include "quantised_fixture.h"
 
 namespace tombolo {
@@ -104,25 +105,27 @@ TEST_F(Quantised, ProductsWithWeightsOfFourBits) {
     }
     for (const int64_t block : {16, 32, 128})
       for (const int64_t m : {1, 5, 41})
-        for (const bool zeros : {false, true})
-          for (const int64_t level : {0, 4}) {
-            const int64_t n = 43, k = 3 * block - 7, blocks = 3;
-            std::string scale = "float[" + std::to_string(n * blocks) + "] s = {0.01";
-            for (int64_t i = 1; i < n * blocks; ++i)
-              scale += ",0.0" + std::to_string(integer(10, 99));
-            const std::string text =
-                "<ir_version: 10, opset_import: [\"\" : 17, \"com.microsoft\" : "
-                "1]>\n"
-                "main (float[m," +
-                std::to_string(k) + "] x) => (float[m,n] y) <" +
-                constant("uint8", "w", {n, blocks, block / 2}, 0, 255) + ", " + scale + "}, " +
-                constant("uint8", "z", {n, (blocks + 1) / 2}, 0, 255) +
-                "> {\n y = com.microsoft.MatMulNBits <K = " + std::to_string(k) +
-                ", N = " + std::to_string(n) + ", bits = 4, block_size = " + std::to_string(block) +
-                ", accuracy_level = " + std::to_string(level) + "> (x, w, s" +
-                (zeros ? ", z" : "") + ")\n}\n";
-            agree_roughly(text, floats({m, k}), level == 4 ? 1.5e-2 : 1e-5, "matmul_nbits");
-          }
+        for (const int choices : {0, 1, 2, 3, 4, 5, 6, 7}) {
+          const bool zeros = choices & 1;
+          const int64_t level = choices & 2 ? 4 : 0;
+          const Streams streams((choices & 4) != 0);
+          const int64_t n = 43, k = 3 * block - 7, blocks = 3;
+          std::string scale = "float[" + std::to_string(n * blocks) + "] s = {0.01";
+          for (int64_t i = 1; i < n * blocks; ++i)
+            scale += ",0.0" + std::to_string(integer(10, 99));
+          const std::string text =
+              "<ir_version: 10, opset_import: [\"\" : 17, \"com.microsoft\" : "
+              "1]>\n"
+              "main (float[m," +
+              std::to_string(k) + "] x) => (float[m,n] y) <" +
+              constant("uint8", "w", {n, blocks, block / 2}, 0, 255) + ", " + scale + "}, " +
+              constant("uint8", "z", {n, (blocks + 1) / 2}, 0, 255) +
+              "> {\n y = com.microsoft.MatMulNBits <K = " + std::to_string(k) +
+              ", N = " + std::to_string(n) + ", bits = 4, block_size = " + std::to_string(block) +
+              ", accuracy_level = " + std::to_string(level) + "> (x, w, s" + (zeros ? ", z" : "") +
+              ")\n}\n";
+          agree_roughly(text, floats({m, k}), level == 4 ? 1.5e-2 : 1e-5, "matmul_nbits");
+        }
   }
   set_isa(before);
   limit_extras(Extras::kTiles);

@@ -45,6 +45,11 @@ TOMBOLO_VNNI inline __m512i bytes_of_row(const std::byte* p) {
   return bytes;
 }
 
+/// In assembly: gcc otherwise copies each sum before and after.
+TOMBOLO_VNNI inline void add_product(__m512i& sum, __m512i codes, __m512i bytes) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(bytes));
+}
+
 template <bool kEight, int kR, int kPanels>
 TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
   constexpr int64_t kBytes = kEight ? 128 : 64;  // of eight k
@@ -81,26 +86,27 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
     const std::byte* const scales = a + 4 * kR;
     a += 8 * kR;
     for (int64_t k = 0; k < t.block; k += 8, at += kBytes, a += 8 * kR) {
-      __m512i even[kPanels], odd[kPanels];
+      __m512i codes[kPanels];  // even ones, then odd ones
+      const std::byte* from = at;
 #pragma GCC unroll 2
       for (int p = 0; p < kPanels; ++p) {
-        const std::byte* const from = at + p * step;
-        _mm_prefetch(reinterpret_cast<const char*>(from + kSoon), _MM_HINT_T0);
-        even[p] = _mm512_loadu_si512(from);
-        if constexpr (kEight) {
-          _mm_prefetch(reinterpret_cast<const char*>(from + kSoon + 64), _MM_HINT_T0);
-          odd[p] = _mm512_loadu_si512(from + 64);
-        } else {
-          odd[p] = _mm512_and_si512(_mm512_srli_epi32(even[p], 4), mask);
-          even[p] = _mm512_and_si512(even[p], mask);
-        }
+        _mm_prefetch(reinterpret_cast<const char*>(from + p * step + kSoon), _MM_HINT_T0);
+        if constexpr (kEight)
+          _mm_prefetch(reinterpret_cast<const char*>(from + p * step + kSoon + 64), _MM_HINT_T0);
+        codes[p] = _mm512_loadu_si512(from + p * step);
+        if constexpr (!kEight) codes[p] = _mm512_and_si512(codes[p], mask);
       }
 #pragma GCC unroll 16
       for (int r = 0; r < kR; ++r) {
         const __m512i bytes = bytes_of_row<kPair>(a + 8 * r);
 #pragma GCC unroll 2
-        for (int p = 0; p < kPanels; ++p)
-          sum[p][r] = _mm512_dpbusd_epi32(sum[p][r], even[p], bytes);
+        for (int p = 0; p < kPanels; ++p) add_product(sum[p][r], codes[p], bytes);
+      }
+      asm("" : "+r"(from));  // read once more: all registers hold sums
+#pragma GCC unroll 2
+      for (int p = 0; p < kPanels; ++p) {
+        codes[p] = _mm512_loadu_si512(from + p * step + (kEight ? 64 : 0));
+        if constexpr (!kEight) codes[p] = _mm512_and_si512(_mm512_srli_epi32(codes[p], 4), mask);
       }
 #pragma GCC unroll 16
       for (int r = 0; r < kR; ++r) {
@@ -108,7 +114,7 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
 #pragma GCC unroll 2
         for (int p = 0; p < kPanels; ++p) {
           __m512i& to = kR <= kNbitsFewRows ? more[p][r] : sum[p][r];
-          to = _mm512_dpbusd_epi32(to, odd[p], bytes);
+          add_product(to, codes[p], bytes);
         }
       }
     }
