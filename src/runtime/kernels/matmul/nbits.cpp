@@ -81,6 +81,9 @@ class Weights {
       high_ = hn::LoadU(f, table_ + 16 - hn::Lanes(f));
 #endif
     }
+#if HWY_TARGET <= HWY_AVX3
+    if constexpr (kKind == NbitsKind::kFour) low_ = hn::Iota(F(), 0.0f);
+#endif
   }
   /// The next block: 2^23 plus its zero points.
   void next(const Panel& p, int64_t lanes) {
@@ -89,6 +92,12 @@ class Weights {
       const hn::Rebind<uint8_t, U> bytes;
       const auto number = p.has_zeros ? hn::PromoteTo(u, hn::LoadU(bytes, p.zeros(lanes)))
                                       : hn::Set(u, 1u << (kBits - 1));
+#if HWY_TARGET <= HWY_AVX3
+      if constexpr (kKind == NbitsKind::kFour) {
+        zero_ = hn::ConvertTo(F(), hn::BitCast(hn::RebindToSigned<F>(), number));
+        return;
+      }
+#endif
       zero_ = hn::BitCast(F(), hn::Or(number, hn::Set(u, 0x4B000000)));
     }
   }
@@ -121,6 +130,10 @@ class Weights {
 #else
       const hn::RebindToSigned<F> d;
       return hn::GatherIndex(F(), table_, hn::BitCast(d, hn::And(word, hn::Set(u, 15))));
+#endif
+#if HWY_TARGET <= HWY_AVX3
+    } else if constexpr (kKind == NbitsKind::kFour) {
+      return hn::Sub(V{_mm512_permutexvar_ps(word.raw, low_.raw)}, zero_);
 #endif
     } else {
       const auto code = hn::And(word, hn::Set(u, (1u << kBits) - 1));
@@ -867,9 +880,15 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   const GemmTiles& tiles = gemm_tiles();
   const int64_t wide = tiles.panel(), count = (s.n + wide - 1) / wide;
   const int64_t step = std::max<int64_t>(1, 256 / s.block);
-  const int64_t near = std::max<int64_t>(64, near_bytes() / (padded * 4));
+  // To widen a panel takes as long as to multiply it by ten rows: many share it, even if not all of
+  // them stay in the second cache.
+  constexpr int64_t kShare = 128;
+  const int64_t near = std::max<int64_t>(kShare, near_bytes() / (padded * 4));
   const int64_t row_blocks = (m + near - 1) / near;
   const bool packs = tiles.packs_rows;
+  // Rows a multiple of 4 KiB apart fall into one set of the first cache.
+  const bool spreads = !packs && padded % 1024 == 0;
+  const int64_t lda = spreads ? padded + 16 : padded;
   // Rows [top, end), as tiles read them, times panel q.
   const auto multiply = [&](int64_t top, int64_t end, const float* rows, int64_t q, float* room) {
     const int64_t cols = std::min(wide, s.n - q * wide);
@@ -877,7 +896,7 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
     for (int64_t b = 0; b < blocks; b += step) {
       const int64_t last = std::min(blocks, b + step), depth = (last - b) * s.block;
       widen_columns(s, packed, q * wide, wide, b, last, room);
-      GemmTile tile{.lda = packs ? tile_rows : padded,
+      GemmTile tile{.lda = packs ? tile_rows : lda,
                     .b = room,
                     .ldb = wide,
                     .k = depth,
@@ -888,7 +907,7 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
       if (b == 0 && bias != nullptr) tile.col_bias = bias + q * wide;
       for (int64_t r = 0; r < end - top; r += tile_rows) {
         const int some = static_cast<int>(std::min<int64_t>(tile_rows, end - top - r));
-        tile.a = rows + r * padded + b * s.block * (packs ? tile_rows : 1);
+        tile.a = packs ? rows + r * padded + b * s.block * tile_rows : rows + r * lda + b * s.block;
         tile.c = y + (top + r) * s.n + q * wide;
         if (b != 0) tile.init = tile.c;
         (packs ? tiles.packed_tile(some, cols) : tiles.row_major_tile(some, cols))(tile);
@@ -902,6 +921,10 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
       float* const tall = thread_floats(4, static_cast<size_t>(packed_a_floats(height, padded)));
       pack_a(rows, padded, 1, height, padded, tall);
       rows = tall;
+    } else if (spreads) {
+      float* const apart = thread_floats(4, static_cast<size_t>(height * lda));
+      for (int64_t r = 0; r < height; ++r) std::copy_n(rows + r * padded, padded, apart + r * lda);
+      rows = apart;
     }
     parallel(count, 1, [&](int64_t begin, int64_t last) {
       float* room = thread_floats(1, static_cast<size_t>(step * s.block * wide) + 64);
