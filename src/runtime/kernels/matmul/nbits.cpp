@@ -169,8 +169,9 @@ void panel_rows(Panel p, const float* HWY_RESTRICT a, int64_t lda, const float* 
       for (int r = 0; r < kR; ++r) even[set][r] = odd[set][r] = hn::Zero(f);
     const float* x = a + b * p.block;
     for (int64_t k = 0; k < p.block; k += 8, words += weights.kWords * lanes, x += 8) {
-      __builtin_prefetch(words + 32 * lanes);
-      if constexpr (Weights<kKind>::kWords == 2) __builtin_prefetch(words + 33 * lanes);
+      __builtin_prefetch(words + kNbitsAhead / 4);
+      if constexpr (Weights<kKind>::kWords == 2)
+        __builtin_prefetch(words + kNbitsAhead / 4 + lanes);
       weights.load(words, lanes);
 #pragma GCC unroll 4
       for (int j = 0; j < 8; j += 2) {
@@ -333,7 +334,7 @@ void bytes_tile(const NbitsTile& t) {
   const hn::Repartition<int16_t, F> d16;
   using W = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  constexpr int64_t kAhead = 2048;  // bytes that are asked for early
+  constexpr int64_t kAhead = kR <= kNbitsFewRows ? kNbitsAhead : 2048;
   constexpr int64_t kWords = kEight ? 2 : 1;
   const auto mask = hn::Set(d, 0x0F0F0F0F);
   const auto ones = hn::Set(d16, 1);

@@ -78,8 +78,9 @@ struct NbitsTile {
 };
 /// Rows that two panels at a time leave registers for; with VNNI.
 inline constexpr int kNbitsPairRows = 6;
-/// So few wait for memory.
+/// So few wait for memory: bytes of a panel that are asked for early where it is the only stream.
 inline constexpr int kNbitsFewRows = 4;
+inline constexpr int64_t kNbitsAhead = 8192;
 using NbitsTileFn = void(const NbitsTile&, int rows);
 /// The tile of up to kNbitsRows for VNNI; null where the processor has none.
 NbitsTileFn* nbits_vnni_tile();

@@ -23,8 +23,7 @@
 namespace tombolo {
 namespace {
 
-/// Bytes that are asked for early: of two panels, and of one that is the only stream.
-constexpr int64_t kAhead = 2048, kFarAhead = 8192;
+constexpr int64_t kAhead = 2048;  ///< bytes that are asked for early, of two panels
 
 inline int32_t word_at(const std::byte* p) {
   int32_t word;
@@ -54,7 +53,7 @@ template <bool kEight, int kR, int kPanels>
 TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
   constexpr int64_t kBytes = kEight ? 128 : 64;  // of eight k
   constexpr bool kPair = kPanels == 2;
-  constexpr int64_t kSoon = !kPair && kR <= kNbitsFewRows ? kFarAhead : kAhead;
+  constexpr int64_t kSoon = !kPair && kR <= kNbitsFewRows ? kNbitsAhead : kAhead;
   const __m512i mask = _mm512_set1_epi32(0x0F0F0F0F);
   __m512 total[kPanels][kR];
 #pragma GCC unroll 2

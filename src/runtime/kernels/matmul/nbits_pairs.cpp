@@ -67,7 +67,6 @@ void panel_pairs([[maybe_unused]] const PairsTask& t) {
     std::memcpy(&word, p, 4);
     return hn::BitCast(hn::Repartition<int16_t, F>(), hn::Set(hn::RebindToSigned<F>(), word));
   };
-  constexpr int64_t kAhead = 2048;  // bytes that are asked for early
   V total = t.bias != nullptr ? load_n(f, t.bias, t.cols) : hn::Zero(f);
   const std::byte *at = t.panel, *a = t.a;
   for (int64_t b = 0; b < t.blocks; ++b) {
@@ -79,7 +78,7 @@ void panel_pairs([[maybe_unused]] const PairsTask& t) {
     W upper = hn::Mul(zero, hn::Set(d, head.less[0]));
     W lower = hn::Mul(zero, hn::Set(d, head.less[1]));
     for (int64_t k = 0; k < t.block; k += 8, at += 8 * lanes, a += 32) {
-      __builtin_prefetch(at + kAhead);
+      __builtin_prefetch(at + kNbitsAhead);
       const auto even = hn::LoadU(u, reinterpret_cast<const uint32_t*>(at));
       const auto odd = hn::LoadU(u, reinterpret_cast<const uint32_t*>(at + 4 * lanes));
       const hn::Vec<decltype(halves)> codes[] = {
