@@ -22,6 +22,7 @@ namespace {
 
 constexpr int64_t kBlockBytes = 512 << 10;  ///< of C, to stay in the second cache
 constexpr int64_t kBlockRows = 256;
+constexpr int64_t kMostDepth = 1024;      ///< of k, that is summed over at a time
 constexpr int64_t kMostSpread = 4 << 20;  ///< floats of A that are copied at once
 
 struct Free {
@@ -81,9 +82,18 @@ bool collides(const Product& p) { return !p.turned && p.k > 0 && p.lda * 4 % 409
 /// the second cache, in even parts. Each part reads and writes C once.
 int64_t depth_of(int64_t rows, int64_t k) {
   if (rows <= kMaxWideRows || k < 1) return std::max<int64_t>(k, 1);
-  const int64_t most = std::clamp<int64_t>(near_bytes() / (rows * 4), 256, 1024);
+  const int64_t most = std::clamp<int64_t>(near_bytes() / (rows * 4), 256, kMostDepth);
   const int64_t parts = (k + most - 1) / most;
   return round_up((k + parts - 1) / parts, kFixed26Rows);  // no group is taken apart
+}
+
+/// Rows of a block of C at most: a long k would be cut in more parts for more rows. A B that is
+/// packed on the way is packed for each block.
+int64_t block_rows(const Product& p) {
+  constexpr int64_t kLeast = 128;
+  if (p.lies) return kBlockRows;
+  const int64_t depth = std::clamp<int64_t>(p.k, 1, kMostDepth);
+  return std::clamp(near_bytes() / (depth * 4), kLeast, kBlockRows);
 }
 
 /// How many panels of B to take at a time for so few rows, of `left` whole ones.
@@ -474,7 +484,8 @@ void run(const Product& p) {
   const int64_t threads = thread_count();
   // Row blocks of about the same height.
   constexpr int64_t kLeastRows = 32;
-  const int64_t blocks = row_blocks((p.m + kBlockRows - 1) / kBlockRows, panels, p.m, kLeastRows);
+  const int64_t most = block_rows(p);
+  const int64_t blocks = row_blocks((p.m + most - 1) / most, panels, p.m, kLeastRows);
   const int64_t rows = (p.m + blocks - 1) / blocks;
   if (p.packed == nullptr && packs(tiles, rows, panels, p.k) && p.m * p.k <= kMostSpread)
     return run(pack_rows(p, tiles, rows));
