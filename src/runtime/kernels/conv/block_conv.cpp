@@ -233,7 +233,7 @@ void plan_block_band(BlockConvPlan& plan) {
   const int64_t weights = s.depth() * s.out_channels * 4;
   const int64_t image = (plan.plain ? s.in_channels : blocks_of(s.in_channels) * kBlock) *
                         plan.rows * plan.columns * 4 * plan.images_at_once();
-  const int64_t room = weights <= near_bytes() ? 128 << 10 : 768 << 10;
+  const int64_t room = weights <= near_bytes() ? 128 << 10 : near_bytes() * 3 / 4;
   plan.band = std::clamp<int64_t>(pieces * room / std::max<int64_t>(image, 1), 1, pieces);
 }
 
