@@ -118,7 +118,10 @@ void weight_panel(const std::byte* packed, int64_t pairs, int16_t* u, int64_t st
   const hn::Rebind<int8_t, I16> bytes;
   const int64_t lanes = panel(), row = 2 * lanes;
   const auto* w = reinterpret_cast<const int8_t*>(packed);
-  for (int64_t i = 0; i < pairs; ++i, w += 9 * row, u += row)
+  // So much is done with each line that a processor does not see those after it in time.
+  constexpr int64_t kAhead = 4096;
+  for (int64_t i = 0; i < pairs; ++i, w += 9 * row, u += row) {
+    for (int64_t line = 0; line < 9 * row; line += 64) __builtin_prefetch(w + kAhead + line);
     for (int64_t at = 0; at < row; at += lanes) {
       const auto tap = [&](int t) HWY_ATTR {
         return hn::PromoteTo(d, hn::LoadU(bytes, w + t * row + at));
@@ -134,6 +137,7 @@ void weight_panel(const std::byte* packed, int64_t pairs, int16_t* u, int64_t st
         for (int j = 0; j < 6; ++j) hn::StoreU(y[j], d, u + (r * 6 + j) * step + at);
       }
     }
+  }
 }
 
 /// m[matrix * step] of a panel's columns to the sums of 4 x 4 pixels, [pixel][column].
@@ -191,21 +195,35 @@ int64_t panel_bytes(const ConvGeometry& g) {
 int64_t tiles_across(const ConvGeometry& g) { return (g.out[2] + 3) / 4; }
 int64_t tiles_of(const ConvGeometry& g) { return (g.out[1] + 3) / 4 * tiles_across(g); }
 
-int64_t matrix_step(const ConvGeometry& g) { return tiles_of(g) * filled(g.in_channels) + kGap; }
+/// Tiles of a band: what is made of its inputs stays in the nearer caches until all panels have met
+/// it, and the weights, which each band transforms anew, are little beside it.
+int64_t tiles_of_band(const ConvGeometry& g) {
+  constexpr int64_t kLeast = 256;
+  const int64_t tiles = tiles_of(g), each = kPoints * filled(g.in_channels) * 2;
+  const int64_t most = std::max(kLeast, 4 * near_bytes() / each), bands = (tiles + most - 1) / most;
+  return (tiles + bands - 1) / bands;
+}
+
+int64_t matrix_step(const ConvGeometry& g) {
+  return tiles_of_band(g) * filled(g.in_channels) + kGap;
+}
 
 struct Work {
   const ConvGeometry& g;
-  const int16_t* v;  ///< [matrix][tile][channel]
+  const int16_t* v;  ///< [matrix][tile][channel], of the tiles of a band, from `band` on
+  int64_t band;
   const std::byte* packed;
   const QFinish& finish;
 };
 
+/// Tiles [begin, end) to places from `v` on.
 void transform_inputs(const QConvPlan& plan, const uint8_t* x, int32_t zero, const uint8_t* padding,
                       int64_t begin, int64_t end, int16_t* v) {
   const ConvGeometry& g = plan.shape;
   using Fn = void(const uint8_t* const*, int64_t, bool, int32_t, int16_t*, int64_t);
   Fn* const fn = TOMBOLO_TARGET(Fn, input_tile).get();
   const int64_t channels = g.in_channels, depth = filled(channels), across = tiles_across(g);
+  const int64_t step = matrix_step(g);
   const uint8_t* pixels[kPoints];
   for (int64_t t = begin; t < end; ++t) {
     const int64_t top = t / across * 4 - g.pad[1], left = t % across * 4 - g.pad[2];
@@ -215,7 +233,7 @@ void transform_inputs(const QConvPlan& plan, const uint8_t* x, int32_t zero, con
         const bool inside = y >= 0 && y < g.in[1] && c >= 0 && c < g.in[2];
         pixels[i * 6 + j] = inside ? x + (y * g.in[2] + c) * channels : padding;
       }
-    fn(pixels, channels, plan.x_signed, zero, v + t * depth, matrix_step(g));
+    fn(pixels, channels, plan.x_signed, zero, v + (t - begin) * depth, step);
   }
 }
 
@@ -245,7 +263,8 @@ void multiply(const Work& w, int64_t column_panel, int64_t begin, int64_t end) {
         const int64_t rows = tiles.tile_rows(count);
         for (int64_t t = 0; t < count; t += rows) {
           const int64_t height = std::min(rows, count - t);
-          QTile tile{reinterpret_cast<const std::byte*>(w.v + p * matrix + (first + t) * depth + c),
+          QTile tile{reinterpret_cast<const std::byte*>(w.v + p * matrix +
+                                                        (first - w.band + t) * depth + c),
                      depth * 2,
                      reinterpret_cast<const std::byte*>(u + p * u_step),
                      pairs,
@@ -267,6 +286,29 @@ void multiply(const Work& w, int64_t column_panel, int64_t begin, int64_t end) {
   }
 }
 
+/// Whether it takes less time than the 27 units of products that a pixel takes of bytes, for each
+/// input times output.
+bool pays(const ConvGeometry& g) {
+  // Of a unit of work of a tile, of what its inputs cost, and the weights, as measured: with VNNI
+  // the product of bytes takes half as long and the transforms no less. Intel's processors add no
+  // faster than they multiply bytes, others (Zen 5) twice as fast: what the transforms cost there
+  // is twice as much beside products.
+  struct Costs {
+    double unit, inputs, weights;
+  };
+  const Costs costs = !has_vnni() && !has_avx_vnni() ? Costs{3, 360, 80}
+                      : cpu_features().intel         ? Costs{12, 360, 80}
+                                                     : Costs{7.7, 480, 50};
+  constexpr int64_t kLeastTiles = 6;  // products of fewer rows wait for their own sums
+  const auto inputs = static_cast<double>(g.in_channels),
+             outputs = static_cast<double>(g.out_channels);
+  const auto depth = static_cast<double>(filled(g.in_channels));
+  const double tile = kPoints + 160 / outputs + costs.inputs / depth;
+  const auto tiles = static_cast<double>(std::max(tiles_of(g), kLeastTiles));
+  return costs.unit * (tiles * tile + costs.weights) * depth / inputs <
+         static_cast<double>(27 * g.out_plane());
+}
+
 }  // namespace
 
 bool q_winograd_takes(const ConvGeometry& g, const uint8_t* w, bool flip) {
@@ -275,14 +317,7 @@ bool q_winograd_takes(const ConvGeometry& g, const uint8_t* w, bool flip) {
   if (g.groups != 1 || g.kernel[0] != 1 || g.kernel[1] != 3 || g.kernel[2] != 3 ||
       g.stride[1] != 1 || g.stride[2] != 1 || g.dilation[1] != 1 || g.dilation[2] != 1)
     return false;
-  // Products, transforms of inputs, sums and weights, for each input times output, as measured with
-  // AVX2; with VNNI the direct product takes half as long and the transforms no less.
-  // Intel's processors add no faster than they multiply bytes, others twice as fast: what the
-  // transforms cost there is twice as much beside products.
-  const int64_t dear = !has_vnni() && !has_avx_vnni() ? 3 : cpu_features().intel ? 12 : 6;
-  const int64_t cost =
-      dear * (tiles_of(g) * (36 + 160 / g.out_channels + 360 / g.in_channels) + 80);
-  if (g.in_channels < 16 || g.out_channels < 16 || cost >= 27 * g.out[1] * g.out[2]) return false;
+  if (g.in_channels < 16 || g.out_channels < 16 || !pays(g)) return false;
   const int64_t depth = g.depth();
   for (int64_t m = 0; m < g.out_channels; ++m) {
     int64_t sum = 0;
@@ -325,17 +360,22 @@ void q_winograd_run(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
   auto* padding = reinterpret_cast<uint8_t*>(v + kPoints * matrix_step(g));
   std::memset(padding, zero, static_cast<size_t>(depth));
   const int32_t origin = plan.x_signed ? static_cast<int8_t>(zero) : zero;
-  parallel(tiles, std::max<int64_t>(1, 2048 / depth), [&](int64_t begin, int64_t end) {
-    transform_inputs(plan, x, origin, padding, begin, end, v);
-  });
-  // Threads share tiles where these are many, as each has to transform the weights it uses.
   const int64_t panels = (g.out_channels + panel_width() - 1) / panel_width();
-  const int64_t parts = tiles >= 24 * threads ? threads : 1;
-  const Work work{g, v, packed, finish};
-  parallel(parts * panels, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      multiply(work, i % panels, i / panels * tiles / parts, (i / panels + 1) * tiles / parts);
-  });
+  const int64_t band = tiles_of_band(g);
+  for (int64_t first = 0; first < tiles; first += band) {
+    const int64_t count = std::min(band, tiles - first);
+    parallel(count, std::max<int64_t>(1, 2048 / depth), [&](int64_t begin, int64_t end) {
+      transform_inputs(plan, x, origin, padding, first + begin, first + end, v + begin * depth);
+    });
+    // Threads share tiles where these are many, as each has to transform the weights it uses.
+    const int64_t parts = count >= 24 * threads ? threads : 1;
+    const Work work{g, v, first, packed, finish};
+    parallel(parts * panels, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        multiply(work, i % panels, first + i / panels * count / parts,
+                 first + (i / panels + 1) * count / parts);
+    });
+  }
 }
 
 }  // namespace tombolo
