@@ -133,6 +133,19 @@ bool keeps_cache(const Graph& graph) {
   return false;
 }
 
+/// Whether a shared cache keeps all weights from one run to the next, if they are floats.
+bool keeps_weights_near(const Graph& graph) {
+  constexpr double kNear = 2 << 20;  // elements
+  double all = 0;
+  for (const Value* value : graph.initializers()) {
+    double elements = 1;
+    if (const Constant* weight = value->initializer())
+      for (const int64_t dim : weight->dims) elements *= static_cast<double>(dim);
+    all += elements;
+  }
+  return all <= kNear;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
@@ -166,8 +179,10 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
   }
   impl.setting.seed = options.seed;
   impl.setting.specialise = options.specialise;
+  const Graph* const whole = session->model_->graph.get();
   impl.setting.kernels.options = {thread_count(), options.fast_math,
-                                  session->model_->graph && keeps_cache(*session->model_->graph)};
+                                  whole != nullptr && keeps_cache(*whole),
+                                  whole != nullptr && keeps_weights_near(*whole)};
   TRY(impl.plan, plan_model(*session->model_, {!options.reference, true}));
   const Graph& graph = *session->model_->graph;
   for (const Value* input : graph.inputs()) {
