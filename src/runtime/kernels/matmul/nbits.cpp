@@ -85,7 +85,7 @@ class Weights {
     if constexpr (kKind == NbitsKind::kFour) low_ = hn::Iota(F(), 0.0f);
 #endif
   }
-  /// The next block: 2^23 plus its zero points.
+  /// The next block: its zero points, with 2^23 unless codes are looked up.
   void next(const Panel& p, int64_t lanes) {
     if constexpr (kKind != NbitsKind::kTable) {
       const U u;
