@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/parallel.h"
