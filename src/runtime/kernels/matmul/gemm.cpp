@@ -75,8 +75,7 @@ struct Product {
   }
 };
 
-/// Rows that are a multiple of 4 KiB apart fall into one set of the first cache.
-bool collides(const Product& p) { return !p.turned && p.k > 0 && p.lda * 4 % 4096 == 0; }
+bool collides(const Product& p) { return !p.turned && p.k > 0 && rows_collide(p.lda); }
 
 /// Rows of B that are summed over at a time: as many as leave what is used of A, `rows` rows, in
 /// the second cache, in even parts. Each part reads and writes C once.
@@ -444,7 +443,7 @@ void run_parts(const Product& p) {
 /// A with its rows in other sets.
 Product spread_rows(const Product& p) {
   int64_t lda = round_up(p.k, 16) + 16;
-  if (lda % 1024 == 0) lda += 16;
+  if (rows_collide(lda)) lda += 16;
   float* a = thread_floats(4, static_cast<size_t>(p.m * lda));
   parallel(p.m, std::max<int64_t>(1, 16384 / p.k), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)

@@ -95,6 +95,9 @@ void pack_a(const float* a, int64_t row, int64_t column, int64_t m, int64_t k, f
 /// What may take part of the second cache and stay there: half of it.
 int64_t near_bytes();
 
+/// Whether rows so many floats apart, a multiple of 4 KiB, fall into one set of the first cache.
+inline bool rows_collide(int64_t lda) { return lda % 1024 == 0; }
+
 /// Whether threads take whole images of a batch with so many weights, rather than parts of one
 /// image after the other: small images do not wait for one another then, but each thread reads all
 /// weights. `parts`: how many of an image threads could share; few do not come out even.

@@ -887,8 +887,7 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   const int64_t near = std::max<int64_t>(kShare, near_bytes() / (padded * 4));
   const int64_t row_blocks = (m + near - 1) / near;
   const bool packs = tiles.packs_rows;
-  // Rows a multiple of 4 KiB apart fall into one set of the first cache.
-  const bool spreads = !packs && padded % 1024 == 0;
+  const bool spreads = !packs && rows_collide(padded);
   const int64_t lda = spreads ? padded + 16 : padded;
   // Rows [top, end), as tiles read them, times panel q.
   const auto multiply = [&](int64_t top, int64_t end, const float* rows, int64_t q, float* room) {
