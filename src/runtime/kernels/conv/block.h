@@ -159,6 +159,12 @@ inline int64_t winograd_tiles(const ConvGeometry& s, int axis) {
   const int64_t d = s.dilation[axis], edge = winograd_edge(s, axis);
   return d * (((s.out[axis] + d - 1) / d + edge - 1) / edge);
 }
+/// Floats from one matrix of transformed tiles to the next, which hold some blocks of channels: an
+/// odd number of lines. A tile is spread over all matrices, whose lines would share a few sets of
+/// the first cache: a layer of 32 channels and 64 tiles took 1.4 times as long.
+inline int64_t winograd_step(int64_t blocks, int64_t tiles) {
+  return (blocks * tiles | 1) * kBlock;
+}
 void plan_block_winograd(BlockConvPlan& plan);
 void pack_block_winograd(const BlockConvPlan& plan, const float* w, float* packed);
 void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* packed, float* y,

@@ -311,7 +311,7 @@ void transform_inputs(const Work& w, int64_t first, int64_t last, const Tiles& s
   const bool line = winograd_line(s);
   const int64_t height = winograd_points(s.kernel[1]), width = winograd_points(s.kernel[2]);
   const int64_t row = s.in[2] * kBlock, down = s.dilation[1], across = s.dilation[2];
-  const int64_t matrix_step = blocks_of(s.in_channels) * w.tiles * kBlock;
+  const int64_t matrix_step = winograd_step(blocks_of(s.in_channels), w.tiles);
   const int64_t each = w.plan.tiles_y * w.plan.tiles_x;
   alignas(64) float room[36 * kBlock];
   for (int64_t block = first; block < last; ++block)
@@ -376,7 +376,8 @@ void multiply(const Work& w, int64_t matrix, int64_t from, int64_t to, const flo
       const int64_t last = std::min(all, until * in_block), full = std::min(last, whole);
       t.entries = full - part * in_block;
       t.rest = last - full;
-      t.a = w.v + (matrix * blocks_of(s.in_channels) + part) * plane + first * kBlock;
+      t.a = w.v + matrix * winograd_step(blocks_of(s.in_channels), w.tiles) + part * plane +
+            first * kBlock;
       t.b = b + (part - from) * kBlock * columns;
       t.next = near < end ? near : nullptr;
       near += (until - part) * kBlock * t.ahead;
@@ -403,10 +404,10 @@ void multiply_all(const Work& w, int64_t first, int64_t last, int64_t count) {
     const int64_t matrix = i / panels, channel = i % panels * width;
     const int64_t columns = std::min(width, padded - channel), size = columns * s.in_channels;
     const float* b = w.packed + (matrix * padded + channel) * s.in_channels;
-    multiply(
-        w, matrix, 0, blocks_of(s.in_channels), b, columns,
-        w.m + matrix * padded * w.tiles + channel / kBlock * w.tiles * kBlock + channel % kBlock,
-        count, b + size, b + 2 * size);
+    multiply(w, matrix, 0, blocks_of(s.in_channels), b, columns,
+             w.m + matrix * winograd_step(padded / kBlock, w.tiles) +
+                 channel / kBlock * w.tiles * kBlock + channel % kBlock,
+             count, b + size, b + 2 * size);
   }
 }
 
@@ -473,7 +474,7 @@ void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, f
     // Meanwhile the next chunk comes nearer: images with the first panel, weights with the others.
     const int64_t asked = (count + tiles - 1) / tiles * (to - from) * kBlock * asked_for();
     for (int64_t matrix = 0; matrix < kMatrices; ++matrix) {
-      const float* v = w.v + (matrix * blocks + after) * plane;
+      const float* v = w.v + matrix * winograd_step(blocks, w.tiles) + after * plane;
       for (int64_t channel = first; channel < last; channel += width) {
         const int64_t columns = std::min(width, last - channel);
         const float *near = v, *end = v + (to - from) * plane;
@@ -487,8 +488,8 @@ void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, f
         }
         multiply(w, matrix, from, to,
                  room + ((channel - first) / width * kMatrices + matrix) * step, columns,
-                 w.m + (matrix * (last - first) + (channel - first) / kBlock * kBlock) * w.tiles +
-                     (channel - first) % kBlock,
+                 w.m + matrix * winograd_step((last - first) / kBlock, w.tiles) +
+                     (channel - first) / kBlock * plane + (channel - first) % kBlock,
                  count, near, end);
       }
     }
@@ -505,7 +506,7 @@ void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t fi
   const int64_t edge_y = winograd_edge(s, 1), edge_x = winograd_edge(s, 2);
   const int64_t row = s.out[2] * kBlock, down = s.dilation[1] * row,
                 across = s.dilation[2] * kBlock;
-  const int64_t matrix_step = (held_end - held) * w.tiles * kBlock;
+  const int64_t matrix_step = winograd_step(held_end - held, w.tiles);
   const int64_t each = w.plan.tiles_y * w.plan.tiles_x;
   const bool clamp = w.act.kind == Activation::Kind::kClamp;
   alignas(64) float room[16 * kBlock], rest[16 * kBlock];
@@ -550,6 +551,10 @@ constexpr int64_t kFewestTiles = 12;  ///< that repay the reading of weights, of
 
 int64_t tile_floats(const ConvGeometry& s) {
   return winograd_matrices(s) * kBlock * (blocks_of(s.in_channels) + blocks_of(s.out_channels));
+}
+/// Of `count` tiles, transformed.
+int64_t held_floats(const ConvGeometry& s, int64_t channels, int64_t count) {
+  return winograd_matrices(s) * winograd_step(blocks_of(channels), count);
 }
 
 /// Whether every thread works on blocks of its own, from image to output: pays while the weights
@@ -605,10 +610,13 @@ void plan_block_winograd(BlockConvPlan& plan) {
   const int64_t matrices = plan.on_the_way ? s.taps() : winograd_matrices(s);
   plan.weight_floats =
       static_cast<size_t>(s.groups * matrices * panel_floats(s.in_channels, s.out_channels));
-  plan.scratch_floats = own ? 64 : static_cast<size_t>(tile_floats(s) * plan.tile_block) + 64;
+  const int64_t inputs = held_floats(s, s.in_channels, plan.tile_block);
+  plan.scratch_floats = 64;
+  if (!own)
+    plan.scratch_floats +=
+        static_cast<size_t>(inputs + held_floats(s, s.out_channels, plan.tile_block));
   if (!plan.on_the_way) return;
-  plan.scratch_floats =
-      static_cast<size_t>(kMatrices * kBlock * blocks_of(s.in_channels) * plan.tile_block) + 64;
+  plan.scratch_floats = static_cast<size_t>(inputs) + 64;
   // Transformed weights, sums, and what is read of the images take three quarters of a second cache
   // of which near_bytes() is half. Every thread has some groups of channels.
   const int64_t padded = blocks_of(s.out_channels) * kBlock;
@@ -617,9 +625,9 @@ void plan_block_winograd(BlockConvPlan& plan) {
   while (plan.band * 2 <= padded && plan.band < 128 &&
          kMatrices * plan.band * 2 * plan.tile_block <= floats / 2)
     plan.band *= 2;
-  const int64_t inputs =
+  const int64_t chunk =
       (floats / kMatrices - plan.band * plan.tile_block) / (plan.band + plan.tile_block) / kBlock;
-  plan.chunk = std::min(std::max<int64_t>(inputs, 2), blocks_of(s.in_channels));
+  plan.chunk = std::min(std::max<int64_t>(chunk, 2), blocks_of(s.in_channels));
   // Sums are the same for any number of threads.
   while (plan.band > std::max(block_tiles().panel(), kBlock) &&
          plan.band * 2 * thread_count() > padded)
@@ -693,7 +701,7 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
   const int64_t blocks = (tiles + block - 1) / block;
   const int64_t in_blocks = blocks_of(s.in_channels), out_blocks = blocks_of(s.out_channels);
   const int64_t matrices = winograd_matrices(s);
-  const int64_t v_floats = matrices * in_blocks * kBlock * block;
+  const int64_t v_floats = held_floats(s, s.in_channels, block);
   const int64_t padded = out_blocks * kBlock;
   const int64_t in_plane = s.in_plane() * kBlock, out_plane = s.out_plane() * kBlock;
   const auto work_of = [&](int64_t group) {
@@ -713,7 +721,7 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
   };
   if (plan.own_blocks) {
     parallel(blocks * s.groups, 1, [&](int64_t first, int64_t last) {
-      const int64_t m_floats = matrices * padded * block;
+      const int64_t m_floats = held_floats(s, s.out_channels, block);
       float* const v = thread_floats(2, static_cast<size_t>(v_floats + m_floats + 64));
       for (int64_t task = first; task < last; ++task) {
         Work own = work_of(task % s.groups);
@@ -748,7 +756,7 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
       const int64_t groups = (padded + plan.band - 1) / plan.band;
       parallel(groups, alone ? groups : 1, [&](int64_t first, int64_t last) {
         Work own = work;
-        const int64_t m_floats = kMatrices * plan.band * block;
+        const int64_t m_floats = kMatrices * winograd_step(plan.band / kBlock, block);
         own.m = thread_floats(
             2,
             static_cast<size_t>(m_floats + group_panels(plan) * kMatrices * chunk_step(plan) + 64));

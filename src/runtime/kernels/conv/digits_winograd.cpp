@@ -70,8 +70,8 @@ void multiply_digits_winograd(const BlockConvPlan& plan, const std::byte* packed
   const ConvGeometry& s = plan.shape;
   const DigitPanels panels = panels_of(plan);
   const int64_t tile_bytes = digit_tile_bytes(s.in_channels), plane = tiles * kBlock;
-  const int64_t in_step = blocks_of(s.in_channels) * plane;
-  const int64_t out_step = blocks_of(s.out_channels) * plane;
+  const int64_t in_step = winograd_step(blocks_of(s.in_channels), tiles);
+  const int64_t out_step = winograd_step(blocks_of(s.out_channels), tiles);
   const int64_t rows = digits_block(count);
   float* const scales =
       thread_floats(4, static_cast<size_t>(digit_block_floats(rows, s.in_channels)));

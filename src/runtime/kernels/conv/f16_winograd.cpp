@@ -72,7 +72,8 @@ void pack_f16_winograd(const BlockConvPlan& plan, const float* w, std::byte* pac
 void multiply_f16_winograd(const BlockConvPlan& plan, const std::byte* packed, const float* v,
                            float* m, int64_t tiles, int64_t first, int64_t last, int64_t count) {
   const ConvGeometry& s = plan.shape;
-  const int64_t plane = tiles * kBlock, in = blocks_of(s.in_channels) * plane;
+  const int64_t plane = tiles * kBlock, in = winograd_step(blocks_of(s.in_channels), tiles);
+  const int64_t out = winograd_step(blocks_of(s.out_channels), tiles);
   const int64_t n = blocks_of(s.out_channels) * kBlock;
   QProduct p = bf16_plan_rows(count, n, s.in_channels);
   for (int64_t i = first; i < last; ++i) {
@@ -84,7 +85,7 @@ void multiply_f16_winograd(const BlockConvPlan& plan, const std::byte* packed, c
                           .line_pixels = count,
                           .step = kBlock,
                           .line = 0};
-    const TileBlocks to{m + i * n * tiles, plane};
+    const TileBlocks to{m + i * out, plane};
     bf16_rows_product_alone(
         p, {&Bf16Pixels::round, &from}, b, i + 1 < last ? b + matrix_bytes(plan) : nullptr,
         read_scale(b + matrix_bytes(plan) - kScaleBytes), kSummed, {&TileBlocks::finish, &to});
