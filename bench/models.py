@@ -58,6 +58,11 @@ def mobilenet_v2_f16(name):
 
 
 @model
+def mobilenet_v2_batch(name):
+    return mobilenet_v2(name, batch=16)
+
+
+@model
 def unet(name):
     n = Net(name)
     x = n.input("x", [1, 3, 256, 256])
@@ -87,9 +92,9 @@ def inverted(n, x, out, k, s, expand, act, se=False):
 
 
 @model
-def mobilenet_v2(name, dtype=np.float32):
+def mobilenet_v2(name, dtype=np.float32, batch=1):
     n = Net(name, dtype=dtype)
-    x = n.batch_norm(n.conv(n.input("x", [1, 3, 224, 224]), 32, 3, 2, bias=False), "relu6")
+    x = n.batch_norm(n.conv(n.input("x", [batch, 3, 224, 224]), 32, 3, 2, bias=False), "relu6")
     for t, c, times, s in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
         for i in range(times):
             x = inverted(n, x, c, 3, s if i == 0 else 1, n.channels[x] * t, "relu6")

@@ -86,6 +86,27 @@ Status write_trace(const std::string& path, const Profile& profile) {
   return file.commit();
 }
 
+/// The calls of one run. A node of the main graph has one, also where a batch goes through it a few
+/// images at a time.
+std::vector<ProfileEvent> calls_of(const Profile& profile) {
+  std::vector<ProfileEvent> calls;
+  std::map<const Node*, size_t> call_of;
+  for (const ProfileEvent& event : profile.events) {
+    if (event.depth == 0)
+      if (const auto [entry, first] = call_of.try_emplace(event.node, calls.size()); !first) {
+        ProfileEvent& call = calls[entry->second];
+        call.end_ns += event.end_ns - event.begin_ns;
+        call.operations += event.operations;
+        call.read_bytes += event.read_bytes;
+        call.written_bytes += event.written_bytes;
+        call.live_bytes = std::max(call.live_bytes, event.live_bytes);
+        continue;
+      }
+    calls.push_back(event);
+  }
+  return calls;
+}
+
 Result<int> run_profile(const Args& args, Console& console) {
   TRY(int64_t runs, args.get_int("runs", 10));
   TRY(int64_t top, args.get_int("top", 30));
@@ -113,7 +134,7 @@ Result<int> run_profile(const Args& args, Console& console) {
     const double start = now_ms();
     CHECK_OK((*session)->run(inputs, profiled));
     whole.add(now_ms() - start);
-    for (const ProfileEvent& event : profile.events) {
+    for (const ProfileEvent& event : calls_of(profile)) {
       auto [entry, made] = line_of.try_emplace({event.node, event.depth}, lines.size());
       if (made) {
         ProfileLine line;

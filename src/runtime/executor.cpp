@@ -492,6 +492,14 @@ class SingleCall final : public KernelRun {
   std::vector<std::unique_ptr<Tensor>> unwanted_;
 };
 
+/// Part of a batch.
+Tensor images(const Tensor& batch, int64_t first, int64_t count) {
+  std::vector<int64_t> dims(batch.dims().begin(), batch.dims().end());
+  const int64_t image = batch.size() / dims[0];
+  dims[0] = count;
+  return batch.part(first * image, dims);
+}
+
 constexpr size_t kSmall = 4096;  ///< tensors that a trace keeps, in case they are fixed
 
 /// Kernels go through rows also where these have no elements: 2^40 of them, which take no memory,
@@ -527,7 +535,7 @@ Status Executor::node(const NodePlan& plan, Frame& frame, Trace* trace) {
   }
   const bool fast = prepared != nullptr && prepared->row != nullptr;
   if (trace != nullptr) trace->nodes[plan.index] = prepared;
-  if (profile_ != nullptr) {
+  if (profile_ != nullptr && plan.slice == nullptr) {
     ProfileScope scope(*profile_, frame, plan,
                        fast                       ? prepared->row->name.data
                        : plan.function != nullptr ? "function"
@@ -587,6 +595,8 @@ Status Executor::generic_node(const NodePlan& plan, Frame& frame,
   std::vector<RunValue> outputs(slots.size());
   if (plan.function != nullptr) {
     TRY(outputs, call(plan, inputs, frame));
+  } else if (plan.slice != nullptr) {
+    TRY(outputs, by_images(plan, inputs, frame));
   } else {
     if (plan.kernel == nullptr)
       return unsupported("no kernel of " + std::string(plan.node->op_type()) +
@@ -616,6 +626,44 @@ Status Executor::generic_node(const NodePlan& plan, Frame& frame,
     frame.slots[static_cast<size_t>(slots[i])] = std::move(outputs[i]);
   }
   return detach_outputs(plan, frame);
+}
+
+Result<std::vector<RunValue>> Executor::by_images(const NodePlan& plan,
+                                                  std::span<const RunValue* const> inputs,
+                                                  Frame& frame) {
+  const int64_t all = inputs[0]->tensor().dim(0);
+  std::vector<RunValue> whole(plan.outputs.count);
+  std::vector<Tensor> places;
+  for (int64_t first = 0; first < all; first += plan.images) {
+    const int64_t count = std::min(plan.images, all - first);
+    std::vector<RunValue> values;
+    values.reserve(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i)
+      values.push_back(i < plan.batches ? RunValue(images(inputs[i]->tensor(), first, count))
+                                        : *inputs[i]);
+    places.clear();
+    if (first != 0)
+      for (const RunValue& output : whole) places.push_back(images(output.tensor(), first, count));
+    TRY(auto made, graph(*plan.slice, &frame, std::move(values), frame.binding, places));
+    for (size_t i = 0; i < whole.size(); ++i) {
+      const Tensor& part = made[i].tensor();
+      if (first == 0) {
+        std::vector<int64_t> dims(part.dims().begin(), part.dims().end());
+        dims[0] = all;
+        CHECK_OK(
+            reserve(part.bytes().size() / static_cast<size_t>(count) * static_cast<size_t>(all)));
+        TRY(Tensor tensor, Tensor::allocate(part.dtype(), dims));
+        whole[i] = RunValue(std::move(tensor));
+      }
+      Tensor place = images(whole[i].tensor(), first, count);
+      if (place.bytes().data() == part.bytes().data()) continue;
+      if (place.dtype() != part.dtype() || !(place.dims() == part.dims()))
+        return runtime_error("images of one batch come out as " + to_string(place) + " and " +
+                             to_string(part));
+      std::memcpy(place.mutable_bytes().data(), part.bytes().data(), part.bytes().size());
+    }
+  }
+  return whole;
 }
 
 Result<std::vector<RunValue>> Executor::call(const NodePlan& plan,

@@ -82,6 +82,9 @@ class Executor {
   static Status detach_outputs(const NodePlan& plan, Frame& frame);
   Result<std::vector<RunValue>> call(const NodePlan& plan, std::span<const RunValue* const> inputs,
                                      Frame& frame);
+  /// A stretch of nodes (NodePlan::slice), for a few images of its batch after the other.
+  Result<std::vector<RunValue>> by_images(const NodePlan& plan,
+                                          std::span<const RunValue* const> inputs, Frame& frame);
   Status reserve(uint64_t bytes) const;
   Status interrupted() const;
   Status check() const { return watched_ ? interrupted() : ok(); }

@@ -186,9 +186,8 @@ class Planner {
                            "\" is not defined");
       plan->outputs.push_back(*seen);
     }
-    find_last_uses(*plan);
     find_chosen_by(*plan);
-    plan->cache = std::make_unique<SpecialisationCache>(plan->nodes.size());
+    finish_plan(*plan);
     return plan;
   }
 
@@ -320,6 +319,7 @@ class Planner {
     for (auto& [graph, inner] : plan.subgraphs) own_uses(*inner, depth + 1, visit);
   }
 
+ public:
   static void find_last_uses(GraphPlan& plan) {
     constexpr int kNever = -1, kAlways = INT32_MAX;
     std::vector<int> last(static_cast<size_t>(plan.slot_count), kNever);
@@ -359,6 +359,7 @@ class Planner {
     if (!plan.own_slots) reuse_slots(plan);
   }
 
+ private:
   /// What `plan` reads of the frames around it, and what the graphs inside it read through it.
   static void find_outer(GraphPlan& plan) {
     auto offer = [&](ValueRef ref, int out) {
@@ -419,6 +420,11 @@ class Planner {
 
 GraphPlan::GraphPlan() = default;
 GraphPlan::~GraphPlan() = default;
+
+void finish_plan(GraphPlan& plan) {
+  Planner::find_last_uses(plan);
+  plan.cache = std::make_unique<SpecialisationCache>(plan.nodes.size());
+}
 
 Result<ModelPlan> plan_model(Model& model, PlanOptions options) {
   return Planner(model, options).run();

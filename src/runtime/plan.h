@@ -46,6 +46,11 @@ struct NodePlan {
   Span inputs;             ///< of GraphPlan::refs
   Span outputs;            ///< of GraphPlan::slots; -1 where not wanted
   Span dead;               ///< of GraphPlan::dead: slots of this frame not used after this node
+  /// A stretch of nodes that goes through so many images of a batch at a time
+  /// (runtime/batch_slices.h): the first `batches` inputs and all outputs are cut.
+  const GraphPlan* slice = nullptr;
+  int64_t images = 0;
+  uint32_t batches = 0;
 };
 
 struct GraphPlan {
@@ -61,6 +66,7 @@ struct GraphPlan {
   std::vector<ValueRef> outputs;
   std::vector<std::unique_ptr<RunValue>> constants;
   std::unordered_map<const Graph*, std::unique_ptr<GraphPlan>> subgraphs;
+  std::vector<std::unique_ptr<GraphPlan>> slices;  ///< of its nodes
   bool own_slots = false;       ///< every value has a slot of its own: shapes can be specialised
   std::vector<ValueRef> outer;  ///< slots of frames around that this graph (or one inside) reads
   std::unique_ptr<SpecialisationCache> cache;
@@ -94,6 +100,9 @@ struct PlanOptions {
 /// Plans the model. Fails with kUnsupported naming every operator without a kernel, with kParse
 /// when a graph refers to what is not there, has a cycle, or calls functions in a circle.
 Result<ModelPlan> plan_model(Model& model, PlanOptions options = {});
+
+/// Fills in what follows from nodes, inputs and outputs: which values die where, and the cache.
+void finish_plan(GraphPlan& plan);
 
 /// "node \"conv1\" (Conv, #12)" for messages.
 std::string describe(const Node& node);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "analysis/infer.h"
-
 namespace tombolo {
 
 namespace {
@@ -30,37 +28,9 @@ uint64_t bytes_of_type(const InferType* type) {
   return packed_bytes(type->elem, static_cast<uint64_t>(count)).value_or(UINT64_MAX);
 }
 
-/// Gives the graph's inputs the types of these values, and their own back at the end.
-class InputTypes {
- public:
-  InputTypes(const Graph& graph, const std::vector<RunValue>& values) : graph_(graph) {
-    for (size_t i = 0; i < graph.inputs().size(); ++i) {
-      Value* input = graph.inputs()[i];
-      declared_.push_back(input->type());
-      if (i >= values.size() || !values[i].is_tensor()) continue;
-      const Tensor& tensor = values[i].tensor();
-      std::vector<Dim> dims;
-      for (int64_t dim : tensor.dims()) dims.push_back(Dim::of(dim));
-      input->set_type(Type::tensor(tensor.dtype(), std::move(dims)));
-    }
-  }
-  ~InputTypes() {
-    for (size_t i = 0; i < declared_.size(); ++i) graph_.inputs()[i]->set_type(declared_[i]);
-  }
-
- private:
-  const Graph& graph_;
-  std::vector<const Type*> declared_;
-};
-
 }  // namespace
 
-Status check_planned_sizes(const Model& model, const GraphPlan& plan,
-                           const std::vector<RunValue>& inputs, uint64_t limit) {
-  InputTypes types(*model.graph, inputs);
-  Inference inference(model);
-  Diagnostics ignored(0);  // a contradiction shows when the node runs, with its values
-  inference.run(ignored);
+Status check_planned_sizes(const InferredShapes& shapes, const GraphPlan& plan, uint64_t limit) {
   std::vector<uint64_t> held(static_cast<size_t>(plan.slot_count));
   uint64_t alive = 0;
   for (const NodePlan& node : plan.nodes) {
@@ -68,7 +38,7 @@ Status check_planned_sizes(const Model& model, const GraphPlan& plan,
     for (size_t i = 0; i < slots.size(); ++i) {
       if (slots[i] < 0) continue;
       if (is_view(node.node->op_type())) continue;
-      const uint64_t bytes = bytes_of_type(inference.type(*node.node->output(i)));
+      const uint64_t bytes = bytes_of_type(shapes.type(*node.node->output(i)));
       if (bytes > limit || alive > limit - bytes)
         return resource_error("output \"" + std::string(node.node->output(i)->name()) +
                               "\" needs " +

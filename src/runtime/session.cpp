@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <list>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
@@ -15,6 +16,7 @@
 #include "base/thread_pool.h"
 #include "ir/symbolic_dim.h"
 #include "passes/pipeline.h"
+#include "runtime/batch_slices.h"
 #include "runtime/executor.h"
 #include "runtime/pack_store.h"
 #include "runtime/planned_sizes.h"
@@ -58,7 +60,28 @@ struct Session::Impl {
   std::mutex mutex;                       ///< of what follows
   std::unordered_set<uint64_t> accepted;  ///< hashes of input signatures whose planned sizes fit
   uint64_t accepted_bytes = 0;            ///< of the largest inputs among them
+  /// Plans for large batches by the inputs' shapes, the latest used first; null where the whole
+  /// batch goes through every node.
+  struct Sliced {
+    Signature signature;
+    std::shared_ptr<const GraphPlan> plan;
+  };
+  std::list<Sliced> sliced;
+  bool slices = false;  ///< batches may be cut
+  int64_t room = 0;     ///< batch_room()
+
+  /// `shapes()` infers, where that was not done before.
+  template <typename Shapes>
+  std::shared_ptr<const GraphPlan> sliced_plan(Signature signature, int64_t batch,
+                                               const Shapes& shapes);
 };
+
+/// Whether batches of the graph may be worth to be cut: where pixels are many to a weight.
+static bool has_convolutions(const Graph& graph) {
+  for (const Node* node : graph.nodes())
+    if (node->op_type().find("Conv") != Text::npos) return true;
+  return false;
+}
 
 namespace {
 
@@ -91,6 +114,24 @@ Status check_input(const SessionPort& port, const RunValue& value,
 }
 
 }  // namespace
+
+/// Plans of one shape come and go with their use, the decision does not: the same inputs give the
+/// same bits in every run.
+template <typename Shapes>
+std::shared_ptr<const GraphPlan> Session::Impl::sliced_plan(Signature signature, int64_t batch,
+                                                            const Shapes& shapes) {
+  constexpr size_t kKeep = 32;
+  const auto known = std::find_if(sliced.begin(), sliced.end(), [&](const Sliced& entry) {
+    return entry.signature == signature;
+  });
+  if (known != sliced.end()) {
+    sliced.splice(sliced.begin(), sliced, known);
+  } else {
+    sliced.push_front({std::move(signature), slice_batch(*plan.main, shapes(), batch, room)});
+    if (sliced.size() > kKeep) sliced.pop_back();
+  }
+  return sliced.front().plan;
+}
 
 Session::Session() = default;
 Session::~Session() = default;
@@ -185,6 +226,9 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
                                   whole != nullptr && keeps_weights_near(*whole)};
   TRY(impl.plan, plan_model(*session->model_, {!options.reference, true}));
   const Graph& graph = *session->model_->graph;
+  impl.slices = !options.reference && options.specialise && !impl.setting.kernels.options.decodes &&
+                has_convolutions(graph);
+  impl.room = options.batch_room != 0 ? options.batch_room : batch_room(thread_count());
   for (const Value* input : graph.inputs()) {
     impl.input_at.emplace(std::string(input->name()), session->inputs_.size());
     impl.has_defaults |= input->is_initializer();
@@ -266,8 +310,13 @@ Result<std::vector<RunValue>> Session::run_ordered(std::vector<RunValue> values,
     if (value.is_tensor()) input_bytes += value.tensor().bytes().size();
   }
   signature.finish();
+  std::shared_ptr<const GraphPlan> sliced;
   {
     std::lock_guard lock(impl.mutex);
+    std::optional<InferredShapes> shapes;
+    auto inferred = [&]() -> const InferredShapes& {
+      return shapes ? *shapes : shapes.emplace(*model_, values);
+    };
     // Inference of the whole graph is not for every token of a text that grows: inputs up to twice
     // the size of some that fitted are let pass, and what kernels allocate is counted in any case.
     const uint64_t key = signature.hash ^ limits.memory;
@@ -275,11 +324,18 @@ Result<std::vector<RunValue>> Session::run_ordered(std::vector<RunValue> values,
                         limits.memory == impl.options.memory_limit) ||
                        impl.accepted.contains(key);
     if (!known) {
-      CHECK_OK(check_planned_sizes(*model_, *plan->main, values, limits.memory));
+      CHECK_OK(check_planned_sizes(inferred(), *plan->main, limits.memory));
       if (impl.accepted.size() < 1000) impl.accepted.insert(key);
       impl.accepted_bytes = std::max(impl.accepted_bytes, input_bytes);
     }
+    // Behind a few pixels no node has many; and what a profile observes are whole batches.
+    const auto least = static_cast<uint64_t>(impl.room / 64);
+    const bool observed = options.profile != nullptr && options.profile->observe != nullptr;
+    if (impl.slices && !given_default && !observed && input_bytes >= least)
+      if (const int64_t batch = batch_of(values); batch > 1)
+        sliced = impl.sliced_plan(std::move(signature), batch, inferred);
   }
+  const GraphPlan& graph = sliced != nullptr ? *sliced : *plan->main;
   std::vector<std::span<const std::byte>> borrowed;
   if (options.borrowed_inputs)
     for (const RunValue& value : values)
@@ -287,8 +343,7 @@ Result<std::vector<RunValue>> Session::run_ordered(std::vector<RunValue> values,
         borrowed.push_back(value.tensor().bytes());
   // Memory that other sessions hold counts too: the limit is the process's.
   Executor executor(*plan, impl.setting, limits, options.profile);
-  TRY(auto outputs,
-      executor.graph(*plan->main, nullptr, std::move(values), nullptr, options.outputs));
+  TRY(auto outputs, executor.graph(graph, nullptr, std::move(values), nullptr, options.outputs));
   for (const std::span<const std::byte> part : borrowed)
     for (RunValue& output : outputs) {
       TRY(output, detached(output, part.data(), part.data() + part.size()));

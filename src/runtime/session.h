@@ -27,6 +27,9 @@ struct SessionOptions {
   bool deterministic = false;  ///< the same bits whatever the number of threads
   bool fast_math = false;      ///< bf16 products may stand for float ones
   int optimise = 2;            ///< level of graph rewrites, 0 to 3
+  /// Bytes of images that a node takes of a large batch at a time (runtime/batch_slices.h); 0: by
+  /// the caches of the processor.
+  int64_t batch_room = 0;
   /// A folder where packed weights are kept for sessions to come (runtime/pack_cache.h); empty:
   /// none.
   std::string pack_cache;

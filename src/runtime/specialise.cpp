@@ -145,7 +145,8 @@ class Builder {
   }
 
   bool outputs_fixed(const NodePlan& node) {
-    if (node.function != nullptr || node.subgraphs || node.bound || !is_deterministic(*node.node))
+    if (node.function != nullptr || node.slice != nullptr || node.subgraphs || node.bound ||
+        !is_deterministic(*node.node))
       return false;
     if (!is_shape_query(*node.node))
       for (const ValueRef& ref : plan_.inputs_of(node)) {
