@@ -31,22 +31,38 @@ bool repays_lines(const ConvGeometry& s) {
   return s.in_channels * s.out_channels >= 3 * block_tiles().lanes * channels;
 }
 
+/// Multiplications by each weight that a plain sum has: none with rows of padding.
+int64_t plain_products(const ConvGeometry& s) {
+  int64_t rows = 0;
+  for (int64_t y = 0; y < s.out[1]; ++y) {
+    const auto [first, last] = positions_inside(s, 1, y);
+    rows += last - first;
+  }
+  return s.batch * rows * s.kernel[2] * s.out[2];
+}
+
+/// In how many multiplications a transformed weight arrives: measured with layers of 64 to 512
+/// channels of 3 x 3 to 8 x 8 pixels, which wait for little else. Those that a shared cache keeps
+/// come twice as fast.
+int64_t weight_wait(const ConvGeometry& s) {
+  constexpr int64_t kNear = 5 << 19;
+  const bool near = s.groups * winograd_matrices(s) * s.in_channels * s.out_channels * 4 <= kNear;
+  if (block_tiles().lanes < kBlock) return near ? 5 : 10;
+  return near ? 7 : 15;
+}
+
 bool winograd_fits(const ConvGeometry& s) {
   if (!is_winograd_kernel(s.kernel[1], s.kernel[2])) return false;
   if (s.in_channels < 16 || s.stride[1] != 1 || s.stride[2] != 1) return false;
-  for (const int axis : {1, 2})
-    if (s.kernel[axis] > 1 && s.out[axis] < 6) return false;
-  // Tiles that are mostly outside save nothing; neither do very few tiles for so many weights, up
-  // to four times as large then, that they come from far away.
-  const int64_t tiles = winograd_tiles(s, 1) * winograd_tiles(s, 2);
-  const int64_t outputs = winograd_edge(s, 1) * winograd_edge(s, 2);
-  const bool few_weights = s.groups == 1 && s.depth() * s.out_channels * 16 <= 16 << 20 &&
-                           s.out[1] * s.out[2] * 4 >= tiles * outputs * 3;  // and tiles nearly full
   if (winograd_line(s) && !repays_lines(s)) return false;
+  // Few tiles, or such that are mostly outside, save nothing; neither do those whose weights, up to
+  // four times as many then, take longer to come than a plain sum.
+  const int64_t tiles = s.batch * winograd_tiles(s, 1) * winograd_tiles(s, 2);
+  const int64_t matrices = winograd_matrices(s), plain = plain_products(s);
   // Tiles of 2 x 2 have as much to transform as those of 4 x 4: few inputs do not repay it.
-  if (s.kernel[1] == 5 && s.in_channels < 24 && tiles < 32) return false;
-  return tiles * s.batch >= (few_weights ? 4 : 8) &&
-         tiles * winograd_matrices(s) * 10 <= s.out_plane() * s.taps() * 7;
+  if (s.kernel[1] == 5 && s.in_channels < 24 && tiles < 32 * s.batch) return false;
+  return tiles >= 4 && tiles * matrices * 10 <= plain * 7 &&
+         matrices * weight_wait(s) * 20 <= plain * 19;
 }
 
 /// Rows of the kernel that no output of a piece sees the image with: at both ends of an image of
