@@ -23,12 +23,12 @@ bool is_winograd_kernel(int64_t height, int64_t width) {
 
 /// Along one axis there is less to save beside the transforms, which take as long for one input and
 /// one output as products take for some of the others.
-bool repays_lines(const ConvGeometry& s) {
+bool repays_lines(const ConvGeometry& s, bool many_tiles) {
   // Networks along one axis have nothing else, so the errors of the largest kernel (2.6 times a
   // plain sum's) add up: bench/'s tcn would have 1.67 times ONNX Runtime's error, and has 1.26.
   if (s.in[1] == 1 && s.kernel[2] == 7) return false;
   const int64_t channels = s.in_channels + s.out_channels;
-  return s.in_channels * s.out_channels >= 3 * block_tiles().lanes * channels;
+  return s.in_channels * s.out_channels >= (many_tiles ? 2 : 3) * block_tiles().lanes * channels;
 }
 
 /// Multiplications by each weight that a plain sum has: none with rows of padding.
@@ -54,11 +54,15 @@ int64_t weight_wait(const ConvGeometry& s) {
 bool winograd_fits(const ConvGeometry& s) {
   if (!is_winograd_kernel(s.kernel[1], s.kernel[2])) return false;
   if (s.in_channels < 16 || s.stride[1] != 1 || s.stride[2] != 1) return false;
-  if (winograd_line(s) && !repays_lines(s)) return false;
   // Few tiles, or such that are mostly outside, save nothing; neither do those whose weights, up to
   // four times as many then, take longer to come than a plain sum.
   const int64_t tiles = s.batch * winograd_tiles(s, 1) * winograd_tiles(s, 2);
   const int64_t matrices = winograd_matrices(s), plain = plain_products(s);
+  const bool many_tiles = tiles >= 32;
+  if (winograd_line(s) && !repays_lines(s, many_tiles)) return false;
+  // One vector of channels has as much to transform as to multiply.
+  const int64_t lanes = block_tiles().lanes;
+  if (!many_tiles && s.in_channels <= lanes && s.out_channels <= lanes) return false;
   // Tiles of 2 x 2 have as much to transform as those of 4 x 4: few inputs do not repay it.
   if (s.kernel[1] == 5 && s.in_channels < 24 && tiles < 32 * s.batch) return false;
   return tiles >= 4 && tiles * matrices * 10 <= plain * 7 &&
