@@ -505,6 +505,24 @@ TEST_P(Networks, BlockedTransposedConvolutionsWhoseWindowsMeet) {
       }
 }
 
+TEST_P(Networks, BlockedConvolutionsOfWideWindowsByChannel) {
+  // Rows of a kernel go in parts of at most five columns; images narrower than a kernel, and such
+  // that only the middle outputs see whole.
+  for (const int64_t width : {4, 6, 7, 8, 9, 11, 12, 16})
+    for (const char* attributes :
+         {"", ", strides = [2, 2]", ", strides = [1, 2], dilations = [2, 1]",
+          ", strides = [2, 1], dilations = [1, 2]", ", strides = [3, 3]"}) {
+      const std::string most = std::to_string(width), some = std::to_string(width - 2);
+      const auto kernels =
+          agree(constant("p", {36, 3, 1, 1}) + "," + constant("w", {36, 1, 3, width}) + "," +
+                    constant("b", {36}),
+                "a = Conv (x, p)  c = Conv <group = 36, pads = [2, " + some + ", 2, " + most + "]" +
+                    attributes + "> (a, w, b)  y = Relu (c)",
+                {{1, 3, 5, 31}, {2, 3, 7, 7}, {1, 3, 6, 3}});
+      EXPECT_EQ(std::count(kernels.begin(), kernels.end(), "block_conv_f32"), 2);
+    }
+}
+
 TEST_P(Networks, BlockedConvolutionsOfGroupsThatBridgeBlocks) {
   struct Groups {
     int64_t groups, inputs, outputs;

@@ -153,11 +153,50 @@ HWY_INLINE void add_row(V (&sums)[kPixels], const Inputs& x, const float* w, int
   }
 }
 
+/// The same of a wide kernel, by parts: a part of more columns would
+/// leave no registers for the sums.
+template <int kStride, bool kEdge>
+HWY_INLINE void add_wide_row(V (&sums)[kPixels], Inputs x, const float* w, int64_t w_step,
+                             int64_t kernel) {
+  const Table none{};
+  for (int64_t left = kernel; left > 0;) {
+    const int64_t part = left > 8 || left == 5   ? 5
+                         : left > 6 || left == 4 ? 4
+                                                 : std::min<int64_t>(left, 3);
+    if (part == 5)
+      add_row<Take::kOwn, 5, kStride, kEdge, 0, 0>(sums, x, w, w_step, none);
+    else if (part == 4)
+      add_row<Take::kOwn, 4, kStride, kEdge, 0, 0>(sums, x, w, w_step, none);
+    else if (part == 3)
+      add_row<Take::kOwn, 3, kStride, kEdge, 0, 0>(sums, x, w, w_step, none);
+    else if (part == 2)
+      add_row<Take::kOwn, 2, kStride, kEdge, 0, 0>(sums, x, w, w_step, none);
+    else
+      add_row<Take::kOwn, 1, kStride, kEdge, 0, 0>(sums, x, w, w_step, none);
+    left -= part;
+    x.start += part * kBlock;
+    w += part * w_step;
+  }
+}
+
 /// The same for any width, stride and dilation, and for pools.
 template <Window kWindow, Take kTake, bool kEdge>
 HWY_INLINE void add_any_row(V (&sums)[kPixels], Inputs x, const float* w, int64_t w_step,
                             int64_t kernel, int64_t step, int64_t across, const Table& each) {
   const F f;
+#if HWY_TARGET != HWY_SSE4
+  if constexpr (kWindow == Window::kConv && kTake == Take::kOwn)
+    if (kernel > 3 && across == kBlock && (step == kBlock || step == 2 * kBlock)) {
+      const bool inside =
+          !kEdge ||
+          (x.start >= 0 && x.start + (kPixels - 1) * step + (kernel - 1) * kBlock < x.width);
+      if (step == kBlock)
+        return inside ? add_wide_row<1, false>(sums, x, w, w_step, kernel)
+                      : add_wide_row<1, true>(sums, x, w, w_step, kernel);
+      return inside ? add_wide_row<2, false>(sums, x, w, w_step, kernel)
+                    : add_wide_row<2, true>(sums, x, w, w_step, kernel);
+    }
+#endif
   for (int64_t c = 0; c < kernel; ++c, x.start += across) {
     V weight = hn::Zero(f);
     if (kWindow == Window::kConv) weight = hn::LoadU(f, w + c * w_step);
