@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "runtime/kernels/isa.h"
@@ -42,6 +43,12 @@ void plan_axes(std::span<const int64_t> dims, const std::vector<size_t>& perm,
     state.run = state.length.back();
     state.length.pop_back();
     state.from.pop_back();
+  }
+  // A run as large as an element can be is one.
+  if (const int64_t bytes = state.run * state.bytes; bytes == 2 || bytes == 4 || bytes == 8) {
+    for (int64_t& from : state.from) from /= state.run;
+    state.run = 1;
+    state.bytes = bytes;
   }
   int64_t to = state.run;
   state.to.resize(state.length.size());
@@ -170,6 +177,31 @@ void copy_runs(const KernelRun& run, const TransposeState& s, const std::byte* x
                    });
 }
 
+/// Tiles of the last axis by a cache line's columns, one after the other along all other axes.
+Status run_strips(const KernelRun& run, const TransposeState& s, const std::vector<size_t>& axes,
+                  int64_t outer, const std::byte* in, std::byte* out) {
+  const size_t last = s.length.size() - 1, inner = axes.back();
+  const int64_t rows = s.length[last], columns = s.length[s.source], along = s.length[inner];
+  const int64_t width = 64 / s.bytes, strips = columns / width, runs = outer / along;
+  run.parallel_for(strips * runs, std::max<int64_t>(1, 16384 / (rows * width * along)),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t task = begin; task < end; ++task) {
+                       const int64_t strip = task / runs, column = strip * width;
+                       int64_t from, to;
+                       locate(s, axes, task % runs * along, from, to);
+                       Tiles tiles{s.from[last], s.to[s.source], rows,
+                                   strip + 1 == strips ? columns - column : width};
+                       tiles.count = along;
+                       tiles.x_next = s.from[inner];
+                       tiles.y_next = s.to[inner];
+                       transpose_tiles(in + (from + column) * s.bytes,
+                                       out + (to + column * s.to[s.source]) * s.bytes, tiles,
+                                       s.bytes);
+                     }
+                   });
+  return ok();
+}
+
 Status run_transpose(KernelRun& run) {
   const auto& s = run.state<TransposeState>();
   const Tensor& x = run.input(0);
@@ -208,6 +240,14 @@ Status run_transpose(KernelRun& run) {
   const int64_t row_parts = std::max<int64_t>(1, rows / row_part);
   const int64_t column_parts = std::max<int64_t>(1, columns / column_part);
   const int64_t parts = row_parts * column_parts;
+  // Short pieces of lines that the next tile goes on with, of more lines than the first cache keeps
+  // until then (eight in each of its 64 sets): a few columns of all tiles first.
+  constexpr int64_t kLine = 64, kSets = 64, kWays = 8;
+  const int64_t step = s.to[s.source] * s.bytes;
+  const int64_t sets = step % kLine == 0 ? kSets / std::gcd(kSets, step / kLine) : kSets;
+  const bool strips = parts == 1 && rows * s.bytes < kLine && columns > kWays * sets &&
+                      columns * s.bytes >= 2 * kLine && !axes.empty() && s.to[axes.back()] == rows;
+  if (strips) return run_strips(run, s, axes, outer, in, out);
   run.parallel_for(
       outer * parts,
       std::max<int64_t>(1, 16384 / (std::min(rows, row_part) * std::min(columns, column_part))),

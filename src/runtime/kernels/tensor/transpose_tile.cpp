@@ -131,7 +131,9 @@ HWY_INLINE bool cover(int64_t n, One&& one) {
     return true;
   };
   if (with(hn::ScalableTag<T>())) return true;
-  if constexpr (sizeof(T) == 4)
+  if constexpr (sizeof(T) == 8)
+    return with(hn::CappedTag<T, 4>()) || with(hn::CappedTag<T, 2>());
+  else if constexpr (sizeof(T) == 4)
     return with(hn::CappedTag<T, 8>()) || with(hn::CappedTag<T, 4>());
   else
     return with(hn::CappedTag<T, 16>());
@@ -286,7 +288,7 @@ void tile_of(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int
       });
   }
 #endif
-  if constexpr (sizeof(T) == 1 || sizeof(T) == 4) {
+  if constexpr (sizeof(T) != 2) {
     if (shorter == 2 && interleaved<2>(x, x_step, y, y_step, rows, columns)) return;
     if (shorter == 3 && interleaved<3>(x, x_step, y, y_step, rows, columns)) return;
     if (shorter == 4 && interleaved<4>(x, x_step, y, y_step, rows, columns)) return;
