@@ -9,22 +9,28 @@
 namespace tombolo::passes {
 namespace {
 
-/// The constant that an index comes from, along nodes that keep its elements where they are seen
-/// from the last axis, and how many axes of length 1 stand behind it by then.
+bool same_dims(std::span<const SymDim> a, std::span<const SymDim> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const SymDim& x, const SymDim& y) { return x.equals(y); });
+}
+
+/// The constant or computed value that an index comes from, along nodes that keep its elements
+/// where they are seen from the last axis, and how many axes of length 1 stand behind it by then.
 struct Source {
   const Tensor* tensor = nullptr;
+  const Value* value = nullptr;
   size_t behind = 0;
 };
 Source source_of(const Rewriter& rewriter, const Value* value, size_t behind) {
   for (int depth = 0; depth < 4 && value != nullptr; ++depth) {
-    if (const Tensor* tensor = rewriter.constant(value)) return {tensor, behind};
+    if (const Tensor* tensor = rewriter.constant(value)) return {tensor, value, behind};
     const Node* node = value->producer();
     if (node == nullptr || node->inputs().empty() || node->input(0) == nullptr) break;
     if (rewriter.is(node, "Unsqueeze") || rewriter.is(node, "Reshape")) {
       // Only [...] to [..., 1].
-      const auto to = rewriter.dims(value), from = rewriter.dims(node->input(0));
-      if (!to || !from || behind == 0 || to->size() != from->size() + 1 || to->back() != 1 ||
-          !std::equal(from->begin(), from->end(), to->begin()))
+      const SymShape *to = rewriter.shape(value), *from = rewriter.shape(node->input(0));
+      if (to == nullptr || from == nullptr || behind == 0 || !is_one(to->back()) ||
+          !same_dims(*from, std::span(*to).first(to->size() - 1)))
         break;
       --behind;
     } else if (!rewriter.is(node, "Expand")) {
@@ -32,7 +38,28 @@ Source source_of(const Rewriter& rewriter, const Value* value, size_t behind) {
     }
     value = node->input(0);
   }
-  return {};
+  return {nullptr, value, behind};
+}
+
+/// Whether a value, broadcast like a constant of start_along(), counts through an axis of so many
+/// from 0 on: a Range whose other axes are 1.
+bool counts_whole_axis(const Rewriter& rewriter, const Source& source, size_t depth, size_t axis,
+                       const SymDim& length) {
+  const Node* node = source.value != nullptr ? source.value->producer() : nullptr;
+  const SymShape* shape = rewriter.shape(source.value);
+  if (node == nullptr || shape == nullptr || shape->size() < source.behind) return false;
+  if (rewriter.is(node, "Reshape") || rewriter.is(node, "Unsqueeze"))
+    node = node->input(0) != nullptr ? node->input(0)->producer() : nullptr;
+  if (node == nullptr || !rewriter.is(node, "Range")) return false;
+  const size_t rank = shape->size() - source.behind;
+  if (rank > depth || axis < depth - rank) return false;
+  for (size_t j = 0; j < shape->size(); ++j)
+    if (j != axis - (depth - rank) && !is_one((*shape)[j])) return false;
+  const SymShape* limit = rewriter.elements(node->input(1));
+  const Tensor *first = rewriter.constant(node->input(0)),
+               *step = rewriter.constant(node->input(2));
+  return limit != nullptr && limit->size() == 1 && (*limit)[0].equals(length) && first != nullptr &&
+         step != nullptr && first->get_int64(0) == 0 && step->get_int64(0) == 1;
 }
 
 /// The first number, when element i of `indices`, broadcast to `box` and an axis of tuples behind
@@ -59,10 +86,14 @@ std::optional<int64_t> start_along(const Tensor& indices, size_t behind,
   return first;
 }
 
+/// Its size where that is a number; -1, which no constant has.
+int64_t number_or_none(const SymDim& dim) { return dim.is_value() ? dim.value() : -1; }
+
 /// First places of the box that the indices of `scatter` count through, in order.
 std::optional<std::vector<int64_t>> box_starts(const Rewriter& rewriter, const Node& scatter,
-                                               std::span<const int64_t> box) {
-  std::vector<int64_t> starts;
+                                               std::span<const SymDim> dims) {
+  std::vector<int64_t> starts, box;
+  for (const SymDim& dim : dims) box.push_back(number_or_none(dim));
   const auto add = [&](const Tensor* tensor, size_t behind, int64_t at, int64_t step) {
     if (tensor == nullptr || !tensor->aligned()) return false;
     const auto first = start_along(*tensor, behind, box, starts.size(), at, step);
@@ -80,10 +111,16 @@ std::optional<std::vector<int64_t>> box_starts(const Rewriter& rewriter, const N
   const int64_t axis = AttributeReader(*concat).get_int("axis", 0);
   if (axis != -1 && axis != static_cast<int64_t>(box.size())) return std::nullopt;
   for (const Value* part : concat->inputs()) {
-    const auto dims = rewriter.dims(part);
-    if (!dims || dims->size() != box.size() + 1 || dims->back() != 1) return std::nullopt;
+    const SymShape* shape = rewriter.shape(part);
+    if (shape == nullptr || !is_one(shape->back()) ||
+        !same_dims(std::span(*shape).first(shape->size() - 1), dims))
+      return std::nullopt;
     const Source source = source_of(rewriter, part, 1);
-    if (!add(source.tensor, source.behind, 0, 1)) return std::nullopt;
+    const size_t at = starts.size();
+    if (counts_whole_axis(rewriter, source, box.size(), at, dims[at]))
+      starts.push_back(0);
+    else if (!add(source.tensor, source.behind, 0, 1))
+      return std::nullopt;
   }
   return starts;
 }
@@ -122,22 +159,30 @@ Value* assign(Rewriter& rewriter, Node& before, Value* x, Value* updates,
 
 size_t to_slices(Rewriter& rewriter, Node& scatter) {
   if (AttributeReader(scatter).get_string("reduction", "none") != "none") return 0;
-  const auto data = rewriter.dims(scatter.input(0)), indices = rewriter.dims(scatter.input(1)),
-             updates = rewriter.dims(scatter.input(2));
-  if (!data || !indices || !updates || indices->empty() || indices->back() < 1) return 0;
-  const auto depth = static_cast<size_t>(indices->back());
+  const SymShape *data = rewriter.shape(scatter.input(0)),
+                 *indices = rewriter.shape(scatter.input(1)),
+                 *updates = rewriter.shape(scatter.input(2));
+  if (data == nullptr || indices == nullptr || updates == nullptr || indices->empty() ||
+      number_or_none(indices->back()) < 1)
+    return 0;
+  const auto depth = static_cast<size_t>(indices->back().value());
   // Tuples name the first axes; as many axes of indices as they have numbers, and it may be a box.
   if (depth > data->size() || indices->size() != depth + 1 || updates->size() != data->size())
     return 0;
-  const std::span<const int64_t> box(indices->data(), depth);
+  const std::span<const SymDim> box(indices->data(), depth);
   for (size_t j = 0; j < data->size(); ++j)
-    if ((*updates)[j] != (j < depth ? box[j] : (*data)[j]) || (*updates)[j] < 1) return 0;
+    if (!(*updates)[j].equals(j < depth ? box[j] : (*data)[j]) ||
+        ((*updates)[j].is_value() && (*updates)[j].value() < 1))
+      return 0;
   const auto starts = box_starts(rewriter, scatter, box);
   if (!starts) return 0;
   std::vector<Range> ranges;
   for (size_t j = 0; j < depth; ++j) {
-    const int64_t length = (*data)[j], given = (*starts)[j];
-    const int64_t start = given < 0 ? given + length : given, end = start + box[j];
+    // An axis of any length is whole, or nothing is known of where the box ends.
+    if ((*starts)[j] == 0 && box[j].equals((*data)[j])) continue;
+    if (!box[j].is_value() || !(*data)[j].is_value()) return 0;
+    const int64_t length = (*data)[j].value(), given = (*starts)[j];
+    const int64_t start = given < 0 ? given + length : given, end = start + box[j].value();
     if (start < 0 || end > length) return 0;
     if (end - start < length) ranges.push_back({static_cast<int64_t>(j), start, end, length});
   }
