@@ -553,6 +553,25 @@ TEST_P(Networks, BlockedConvolutionsOfGroupsThatBridgeBlocks) {
 }
 
 // To few channels, which give channels first unless blocks are read of them.
+TEST_P(Networks, BlockedConvolutionsOfGroupsThatFillBlocksByTwo) {
+  // By Winograd's filtering two groups are one; of an odd number, or few tiles, they are not.
+  for (const auto& [groups, channels] :
+       {std::pair<int64_t, int64_t>{2, 24}, {6, 24}, {3, 24}, {2, 40}, {4, 56}}) {
+    const int64_t all = groups * channels;
+    const std::string weights = constant("p", {all, 3, 1, 1}) + "," +
+                                constant("w", {all, channels, 3, 3}) + "," + constant("b", {all}) +
+                                "," + constant("z", {all, 3, 1, 1});
+    const std::string conv =
+        "c = Conv <group = " + std::to_string(groups) + ", pads = [1, 1, 1, 1]> ";
+    for (const char* rest :
+         {"(a, w, b)  y = Relu (c)", "(a, w)  d = Conv (x, z)  y = Add (c, d)"}) {
+      const auto kernels = agree(weights, "a = Conv (x, p)  " + conv + rest,
+                                 {{1, 3, 18, 29}, {3, 3, 9, 10}, {1, 3, 7, 7}});
+      EXPECT_GE(std::count(kernels.begin(), kernels.end(), "block_conv_f32"), 2);
+    }
+  }
+}
+
 TEST_P(Networks, BlockedConvolutionsOfFewOutputs) {
   struct Case {
     std::vector<int64_t> x, w;

@@ -118,6 +118,7 @@ struct BlockConvPlan {
     int64_t y, x;
   };
   std::vector<Pixel> tiles;  ///< Winograd: of an image, their first output pixels
+  int64_t joined = 1;        ///< Winograd: groups of the operator in one of the shape
   bool own_blocks = false;   ///< Winograd: a thread takes a block of tiles all the way
   bool on_the_way = false;   ///< Winograd: weights are transformed in every run, not when packed
   /// Winograd: what multiplies transformed tiles, and packs weights: block_winograd.cpp,

@@ -69,6 +69,36 @@ bool winograd_fits(const ConvGeometry& s) {
          matrices * weight_wait(s) * 20 <= plain * 19;
 }
 
+/// Two groups of half blocks fill whole ones. As one group half of its weights are zeros, which
+/// Winograd's filtering still makes less of than plain sums, whose vectors meet the inputs of both
+/// groups in the block that they share.
+std::optional<ConvGeometry> groups_joined_by_two(const ConvGeometry& s) {
+  if (s.groups % 2 != 0) return std::nullopt;
+  ConvGeometry whole = s;
+  whole.groups /= 2;
+  whole.in_channels *= 2;
+  whole.out_channels *= 2;
+  constexpr int64_t kFewTiles = 12;  // which wait for twice the weights
+  const int64_t tiles = s.batch * winograd_tiles(s, 1) * winograd_tiles(s, 2);
+  if (tiles < kFewTiles) return std::nullopt;
+  if (!takes_groups(whole.groups, whole.in_channels, whole.out_channels) || !winograd_fits(whole) ||
+      2 * tiles * winograd_matrices(s) >= plain_products(s))
+    return std::nullopt;
+  return whole;
+}
+
+/// Weights of the operator as those of such groups.
+std::vector<float> joined_weights(const BlockConvPlan& plan, const float* w) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t taps = s.taps(), inputs = s.in_channels / plan.joined * taps;
+  const int64_t outputs = s.out_channels / plan.joined;
+  std::vector<float> wide(static_cast<size_t>(s.groups * s.out_channels * s.in_channels * taps));
+  for (int64_t o = 0; o < s.groups * s.out_channels; ++o)
+    std::copy_n(w + o * inputs, inputs,
+                wide.data() + (o * plan.joined + o / outputs % plan.joined) * inputs);
+  return wide;
+}
+
 /// Rows of the kernel that no output of a piece sees the image with: at both ends of an image of
 /// few rows that is a good part of all.
 void leave_out_rows(BlockConvPlan& plan) {
@@ -305,6 +335,15 @@ BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_wino
     return plan;
   }
   const bool bridged = !plain && bridges_blocks(s.groups, s.in_channels, s.out_channels);
+  if (bridged && allow_winograd && products == BlockConvPlan::Products::kFloats)
+    if (const auto whole = groups_joined_by_two(s)) {
+      plan.algorithm = Algorithm::kWinograd;
+      plan.shape = *whole;
+      plan.joined = 2;
+      plan_block_winograd(plan);
+      plan.scratch_floats += bias;
+      return plan;
+    }
   const bool winograd = !plain && !bridged && allow_winograd && winograd_fits(s);
   if (!bridged && plan_block_clipped(plan, winograd)) {
     plan.scratch_floats = bias;
@@ -338,7 +377,10 @@ BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_wino
 void pack_block_conv(const BlockConvPlan& plan, const float* w, float* packed) {
   const ConvGeometry& s = plan.shape;
   const int64_t taps = s.taps();
-  if (plan.algorithm == Algorithm::kWinograd) return pack_block_winograd(plan, w, packed);
+  if (plan.algorithm == Algorithm::kWinograd) {
+    if (plan.joined == 1) return pack_block_winograd(plan, w, packed);
+    return pack_block_winograd(plan, joined_weights(plan, w).data(), packed);
+  }
   if (plan.algorithm == Algorithm::kBridged) return pack_block_bridged(plan, w, packed);
   if (plan.algorithm == Algorithm::kNarrow) return pack_block_narrow(plan, w, packed);
   if (plan.algorithm == Algorithm::kGroups) {

@@ -31,8 +31,9 @@ struct TileRows {
 
 bool digits_winograd_fits(const BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
-  return digits_fit(s.out_channels, s.in_channels) && s.groups == 1 && s.in_channels >= 96 &&
-         s.out_channels >= 96 && !plan.own_blocks && !plan.on_the_way && plan.tile_block >= 48;
+  return plan.joined == 1 && digits_fit(s.out_channels, s.in_channels) && s.groups == 1 &&
+         s.in_channels >= 96 && s.out_channels >= 96 && !plan.own_blocks && !plan.on_the_way &&
+         plan.tile_block >= 48;
 }
 
 size_t digits_winograd_bytes(const BlockConvPlan& plan) {
