@@ -29,7 +29,7 @@ Source source_of(const Rewriter& rewriter, const Value* value, size_t behind) {
     if (rewriter.is(node, "Unsqueeze") || rewriter.is(node, "Reshape")) {
       // Only [...] to [..., 1].
       const SymShape *to = rewriter.shape(value), *from = rewriter.shape(node->input(0));
-      if (to == nullptr || from == nullptr || behind == 0 || !is_one(to->back()) ||
+      if (to == nullptr || from == nullptr || behind == 0 || to->empty() || !is_one(to->back()) ||
           !same_dims(*from, std::span(*to).first(to->size() - 1)))
         break;
       --behind;
@@ -45,21 +45,19 @@ Source source_of(const Rewriter& rewriter, const Value* value, size_t behind) {
 /// from 0 on: a Range whose other axes are 1.
 bool counts_whole_axis(const Rewriter& rewriter, const Source& source, size_t depth, size_t axis,
                        const SymDim& length) {
-  const Node* node = source.value != nullptr ? source.value->producer() : nullptr;
-  const SymShape* shape = rewriter.shape(source.value);
-  if (node == nullptr || shape == nullptr || shape->size() < source.behind) return false;
+  const SymShape* shape = source.value != nullptr ? rewriter.shape(source.value) : nullptr;
+  if (shape == nullptr || shape->size() < source.behind) return false;
+  const Node* node = source.value->producer();
   if (rewriter.is(node, "Reshape") || rewriter.is(node, "Unsqueeze"))
     node = node->input(0) != nullptr ? node->input(0)->producer() : nullptr;
-  if (node == nullptr || !rewriter.is(node, "Range")) return false;
+  if (!rewriter.is(node, "Range") || node->inputs().size() != 3) return false;
   const size_t rank = shape->size() - source.behind;
   if (rank > depth || axis < depth - rank) return false;
   for (size_t j = 0; j < shape->size(); ++j)
     if (j != axis - (depth - rank) && !is_one((*shape)[j])) return false;
   const SymShape* limit = rewriter.elements(node->input(1));
-  const Tensor *first = rewriter.constant(node->input(0)),
-               *step = rewriter.constant(node->input(2));
-  return limit != nullptr && limit->size() == 1 && (*limit)[0].equals(length) && first != nullptr &&
-         step != nullptr && first->get_int64(0) == 0 && step->get_int64(0) == 1;
+  return limit != nullptr && limit->size() == 1 && (*limit)[0].equals(length) &&
+         rewriter.scalar(node->input(0)) == 0.0 && rewriter.scalar(node->input(2)) == 1.0;
 }
 
 /// The first number, when element i of `indices`, broadcast to `box` and an axis of tuples behind
@@ -112,7 +110,7 @@ std::optional<std::vector<int64_t>> box_starts(const Rewriter& rewriter, const N
   if (axis != -1 && axis != static_cast<int64_t>(box.size())) return std::nullopt;
   for (const Value* part : concat->inputs()) {
     const SymShape* shape = rewriter.shape(part);
-    if (shape == nullptr || !is_one(shape->back()) ||
+    if (shape == nullptr || shape->empty() || !is_one(shape->back()) ||
         !same_dims(std::span(*shape).first(shape->size() - 1), dims))
       return std::nullopt;
     const Source source = source_of(rewriter, part, 1);

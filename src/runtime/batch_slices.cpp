@@ -277,9 +277,9 @@ class Slicer {
 }  // namespace
 
 int64_t batch_room(int threads) {
-  // What second caches hold a good part of, and a shared one all: 1 to 4 MiB make little difference
+  // What second caches hold a good part of, and a shared one all: 1 to 8 MiB make little difference
   // to two threads. More threads need more pixels at a time.
-  return std::max<int64_t>(int64_t{3} << 20, int64_t{threads} << 21);
+  return int64_t{std::max(threads, 2)} << 21;
 }
 
 int64_t batch_of(const std::vector<RunValue>& inputs) {

@@ -228,7 +228,9 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
   const Graph& graph = *session->model_->graph;
   impl.slices = !options.reference && options.specialise && !impl.setting.kernels.options.decodes &&
                 has_convolutions(graph);
-  impl.room = options.batch_room != 0 ? options.batch_room : batch_room(thread_count());
+  // Kernels are chosen by the images that they see at a time.
+  impl.room = options.batch_room != 0 ? options.batch_room
+                                      : batch_room(options.deterministic ? 1 : thread_count());
   for (const Value* input : graph.inputs()) {
     impl.input_at.emplace(std::string(input->name()), session->inputs_.size());
     impl.has_defaults |= input->is_initializer();
