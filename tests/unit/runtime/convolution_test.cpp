@@ -35,9 +35,21 @@ class Networks : public EachIsa {
     return text + "}";
   }
 
+  static void expect_near(const Tensor& a, const Tensor& b, const std::string& what) {
+    ASSERT_EQ(Dims(a.dims()), Dims(b.dims())) << what;
+    double error = 0, scale = 0;
+    for (int64_t i = 0; i < a.size(); ++i) {
+      const double d =
+          static_cast<double>(a.data<float>()[i]) - static_cast<double>(b.data<float>()[i]);
+      error += d * d;
+      scale += static_cast<double>(b.data<float>()[i]) * static_cast<double>(b.data<float>()[i]);
+    }
+    EXPECT_LT(std::sqrt(error / std::max(scale, 1e-30)), 1e-5) << what;
+  }
+
   /// Runs main(float[...] x) => (float[...] y) with these initialisers and nodes, twice with each
-  /// shape of x, and compares. Gives the names of the kernels of the last run. `fixed`: the model
-  /// says the only shape.
+  /// shape of x, and compares; batches also an image at a time. Gives the names of the kernels of
+  /// the last run. `fixed`: the model says the only shape.
   std::vector<std::string> agree(const std::string& constants, const std::string& nodes,
                                  const std::vector<std::vector<int64_t>>& shapes,
                                  bool fixed = false) {
@@ -48,15 +60,16 @@ class Networks : public EachIsa {
     }
     const std::string text = "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (float[" + rank +
                              "] x) => (y) <" + constants + "> {\n" + nodes + "\n}\n";
-    SessionOptions plain;
-    plain.reference = true;
-    plain.optimise = 0;
-    std::unique_ptr<Session> sessions[2];
-    for (int i = 0; i < 2; ++i) {
+    SessionOptions kinds[3];
+    kinds[1].reference = true;
+    kinds[1].optimise = 0;
+    kinds[2].batch_room = 1;
+    std::unique_ptr<Session> sessions[3];
+    for (int i = 0; i < 3; ++i) {
       auto model = parse_text(text);
       EXPECT_TRUE(model) << model.error().message;
       if (!model) return {};
-      auto session = Session::create(*std::move(model), i == 0 ? SessionOptions{} : plain);
+      auto session = Session::create(*std::move(model), kinds[i]);
       EXPECT_TRUE(session) << session.error().message;
       if (!session) return {};
       sessions[i] = *std::move(session);
@@ -75,18 +88,11 @@ class Networks : public EachIsa {
         EXPECT_TRUE(got) << got.error().where << ": " << got.error().message;
         EXPECT_TRUE(want) << want.error().message;
         if (!got || !want) return {};
-        const Tensor &a = (*got)[0].tensor(), &b = (*want)[0].tensor();
-        EXPECT_EQ(Dims(a.dims()), Dims(b.dims()));
-        if (a.size() != b.size()) return {};
-        double error = 0, scale = 0;
-        for (int64_t i = 0; i < a.size(); ++i) {
-          const double d =
-              static_cast<double>(a.data<float>()[i]) - static_cast<double>(b.data<float>()[i]);
-          error += d * d;
-          scale +=
-              static_cast<double>(b.data<float>()[i]) * static_cast<double>(b.data<float>()[i]);
-        }
-        EXPECT_LT(std::sqrt(error / std::max(scale, 1e-30)), 1e-5) << nodes;
+        expect_near((*got)[0].tensor(), (*want)[0].tensor(), nodes);
+        if (round == 0 || shape[0] < 2) continue;
+        auto cut = sessions[2]->run(inputs);
+        EXPECT_TRUE(cut) << cut.error().where << ": " << cut.error().message;
+        if (cut) expect_near((*cut)[0].tensor(), (*want)[0].tensor(), nodes + ", by images");
       }
     std::vector<std::string> kernels;
     for (const auto& event : profile.events) kernels.emplace_back(event.kernel);
