@@ -1,6 +1,8 @@
 #include "runtime/batch_slices.h"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "runtime/images_apart.h"
 #include "runtime/specialise.h"

@@ -4,7 +4,9 @@
 // in a cache when the next one reads it, and takes that much less memory. A batch of images of
 // 224 x 224 has 40 MB behind a single convolution, which otherwise goes to memory and back.
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "runtime/inferred_shapes.h"
 #include "runtime/plan.h"

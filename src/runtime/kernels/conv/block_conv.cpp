@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/parallel.h"
