@@ -214,8 +214,12 @@ bool supports_bf16_conv(const KernelQuery& query) {
   if (!bf16_conv_fits(shape, plain)) return false;
   if (has_amx_bf16() && !plain) return true;
   // Winograd saves more than dot products of bf16 do, which are twice those of floats, and needs
-  // more digits than bf16 has.
-  if (!plain && plan_block_conv(shape, false).algorithm == BlockConvPlan::Algorithm::kWinograd)
+  // more digits than bf16 has. On images of few rows, whose tiles are partly outside and whose
+  // plain sums leave out the padding, it saves less.
+  const bool few_rows =
+      (shape.kernel[1] > 1 && shape.out[1] < 6) || (shape.kernel[2] > 1 && shape.out[2] < 6);
+  if (!plain && !few_rows &&
+      plan_block_conv(shape, false).algorithm == BlockConvPlan::Algorithm::kWinograd)
     return f16_winograd_fits(shape);
   return bf16_conv_pays(shape, plain);
 }
