@@ -66,7 +66,7 @@ class Slicer {
 
   Candidate candidate(const NodePlan& node) {
     if (node.function != nullptr || node.subgraphs || node.bound) return {};
-    BatchedNode batched{*node.node, batch_, {}, {}};
+    BatchedNode batched{*node.node, {}, {}};
     const std::span<const ValueRef> refs = plan_.inputs_of(node);
     int64_t bytes = 0, weights = 0;
     for (size_t i = 0; i < refs.size(); ++i) {

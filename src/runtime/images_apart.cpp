@@ -70,8 +70,6 @@ bool all_images(const BatchedNode& n) {
 
 bool concat(const BatchedNode& n) { return all_images(n) && along_first(n); }
 
-bool split(const BatchedNode& n) { return along_first(n); }
-
 /// Scales for all, or for each entry of an axis within images.
 bool quantize(const BatchedNode& n) {
   const AttributeReader attributes(n.node);
@@ -131,7 +129,8 @@ bool gemm(const BatchedNode& n) {
   return AttributeReader(n.node).get_int("transA", 0) == 0 && is_operand(n, 2);
 }
 
-bool reduce(const BatchedNode& n) { return names_inner_axes(n, 1, rank_of(n)); }
+/// Without axes a sum goes over all of them, and one image alone would lose that of the batch.
+bool of_inner_axes(const BatchedNode& n) { return names_inner_axes(n, 1, rank_of(n)); }
 
 /// The size of the batch is copied, or what is left.
 bool reshape(const BatchedNode& n) {
@@ -143,8 +142,6 @@ bool reshape(const BatchedNode& n) {
 
 bool flatten(const BatchedNode& n) { return AttributeReader(n.node).get_int("axis", 1) == 1; }
 
-/// Without axes one image alone would lose its axis.
-bool squeeze(const BatchedNode& n) { return names_inner_axes(n, 1, rank_of(n)); }
 bool unsqueeze(const BatchedNode& n) { return names_inner_axes(n, 1, n.output.size()); }
 
 bool slice(const BatchedNode& n) {
@@ -171,8 +168,6 @@ bool resize(const BatchedNode& n) {
   const Tensor& scales = *n.inputs[2].constant;
   return scales.dtype() == DType::kFloat32 && scales.size() > 0 && scales.get_double(0) == 1;
 }
-
-bool gather(const BatchedNode& n) { return along_first(n); }
 
 bool two_images(const BatchedNode& n) { return n.inputs[0].images && n.inputs[1].images; }
 
@@ -221,7 +216,7 @@ constexpr Rule kRules[] = {
     {"", "Exp", 1},
     {"", "Flatten", 1, flatten},
     {"", "Floor", 1},
-    {"", "Gather", 1, gather},
+    {"", "Gather", 1, along_first},
     {"", "Gelu", 1},
     {"", "Gemm", 1, gemm},
     {"", "GlobalAveragePool", 1},
@@ -262,16 +257,16 @@ constexpr Rule kRules[] = {
     {"", "QuantizeLinear", 1, quantize},
     {"", "RMSNormalization", 1, along_last},
     {"", "Reciprocal", 1},
-    {"", "ReduceL1", 1, reduce},
-    {"", "ReduceL2", 1, reduce},
-    {"", "ReduceLogSum", 1, reduce},
-    {"", "ReduceLogSumExp", 1, reduce},
-    {"", "ReduceMax", 1, reduce},
-    {"", "ReduceMean", 1, reduce},
-    {"", "ReduceMin", 1, reduce},
-    {"", "ReduceProd", 1, reduce},
-    {"", "ReduceSum", 1, reduce},
-    {"", "ReduceSumSquare", 1, reduce},
+    {"", "ReduceL1", 1, of_inner_axes},
+    {"", "ReduceL2", 1, of_inner_axes},
+    {"", "ReduceLogSum", 1, of_inner_axes},
+    {"", "ReduceLogSumExp", 1, of_inner_axes},
+    {"", "ReduceMax", 1, of_inner_axes},
+    {"", "ReduceMean", 1, of_inner_axes},
+    {"", "ReduceMin", 1, of_inner_axes},
+    {"", "ReduceProd", 1, of_inner_axes},
+    {"", "ReduceSum", 1, of_inner_axes},
+    {"", "ReduceSumSquare", 1, of_inner_axes},
     {"", "Relu", 1},
     {"", "Reshape", 1, reshape},
     {"", "Resize", 1, resize},
@@ -287,9 +282,9 @@ constexpr Rule kRules[] = {
     {"", "Softplus", 1},
     {"", "Softsign", 1},
     {"", "SpaceToDepth", 1},
-    {"", "Split", 1, split},
+    {"", "Split", 1, along_first},
     {"", "Sqrt", 1},
-    {"", "Squeeze", 1, squeeze},
+    {"", "Squeeze", 1, of_inner_axes},
     {"", "Sub", kAll, broadcasts},
     {"", "Sum", kAll, broadcasts},
     {"", "Swish", 1},

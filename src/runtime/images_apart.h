@@ -11,7 +11,7 @@
 
 namespace tombolo {
 
-/// A node whose inputs are, some of them, batches of so many images.
+/// A node whose inputs are, some of them, batches.
 struct BatchedNode {
   struct Input {
     bool present = false;
@@ -20,7 +20,6 @@ struct BatchedNode {
     Dims dims;
   };
   const Node& node;
-  int64_t batch = 0;
   std::vector<Input> inputs;
   Dims output;  ///< dimensions of output 0
 };

@@ -30,6 +30,87 @@ bool has_references(const Node& node) {
                      [](const Attribute& attribute) { return attribute.is_reference(); });
 }
 
+/// Visits every reference, in `plan` and the plans inside it, to a slot of the frame `depth` out.
+template <typename Visit>
+void own_uses(GraphPlan& plan, int depth, Visit&& visit) {
+  auto offer = [&](ValueRef& ref) {
+    if (ref.constant == nullptr && ref.slot >= 0 && ref.depth == depth) visit(ref.slot);
+  };
+  for (ValueRef& ref : plan.refs) offer(ref);
+  for (ValueRef& ref : plan.outputs) offer(ref);
+  for (auto& [graph, inner] : plan.subgraphs) own_uses(*inner, depth + 1, visit);
+}
+
+/// Gives values that are never alive together the same slot: a chain of a million nodes needs
+/// two.
+void reuse_slots(GraphPlan& plan) {
+  std::vector<int> place(static_cast<size_t>(plan.slot_count), -1), free;
+  int used = 0;
+  auto take = [&](int slot) {
+    int& at = place[static_cast<size_t>(slot)];
+    if (free.empty()) {
+      at = used++;
+    } else {
+      at = free.back();
+      free.pop_back();
+    }
+  };
+  for (int slot : plan.inputs) take(slot);
+  for (const NodePlan& node : plan.nodes) {
+    // Outputs first: they are stored before what dies here is released.
+    for (int slot : plan.outputs_of(node))
+      if (slot >= 0) take(slot);
+    for (int slot : plan.dead_after(node)) free.push_back(place[static_cast<size_t>(slot)]);
+  }
+  auto rename = [&](int& slot) {
+    if (slot >= 0) slot = place[static_cast<size_t>(slot)];
+  };
+  for (int& slot : plan.inputs) rename(slot);
+  for (int& slot : plan.slots) rename(slot);
+  for (int& slot : plan.dead) rename(slot);
+  own_uses(plan, 0, rename);
+  plan.slot_count = used;
+}
+
+void find_last_uses(GraphPlan& plan) {
+  constexpr int kNever = -1, kAlways = INT32_MAX;
+  std::vector<int> last(static_cast<size_t>(plan.slot_count), kNever);
+  std::unordered_map<const Node*, std::vector<GraphPlan*>> inner_of;
+  for (const auto& [graph, inner] : plan.subgraphs)
+    inner_of[graph->parent_node()].push_back(inner.get());
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    const int at = static_cast<int>(i);
+    for (const ValueRef& ref : plan.inputs_of(plan.nodes[i]))
+      if (ref.constant == nullptr && ref.slot >= 0 && ref.depth == 0)
+        last[static_cast<size_t>(ref.slot)] = at;
+    if (auto found = inner_of.find(plan.nodes[i].node); found != inner_of.end())
+      for (GraphPlan* inner : found->second)
+        own_uses(*inner, 1, [&](int& slot) { last[static_cast<size_t>(slot)] = at; });
+    for (int slot : plan.outputs_of(plan.nodes[i]))
+      if (slot >= 0) last[static_cast<size_t>(slot)] = at;
+  }
+  for (const ValueRef& ref : plan.outputs)
+    if (ref.constant == nullptr && ref.depth == 0 && ref.slot >= 0)
+      last[static_cast<size_t>(ref.slot)] = kAlways;
+  // Slots by the node after which they die, as one flat list.
+  std::vector<uint32_t> count(plan.nodes.size() + 1);
+  for (int at : last)
+    if (at >= 0 && at != kAlways) ++count[static_cast<size_t>(at)];
+  uint32_t begin = 0;
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    plan.nodes[i].dead = {begin, 0};
+    begin += count[i];
+  }
+  plan.dead.resize(begin);
+  for (size_t slot = 0; slot < last.size(); ++slot)
+    if (last[slot] >= 0 && last[slot] != kAlways) {
+      Span& span = plan.nodes[static_cast<size_t>(last[slot])].dead;
+      plan.dead[span.begin + span.count++] = static_cast<int>(slot);
+    }
+  plan.own_slots = plan.slot_count <= kMaxOwnSlots;
+  if (!plan.own_slots) reuse_slots(plan);
+}
+
 class Planner {
  public:
   Planner(Model& model, PlanOptions options) : model_(model), options_(options) {}
@@ -308,58 +389,6 @@ class Planner {
     return ok();
   }
 
-  /// Visits every reference, in `plan` and the plans inside it, to a slot of the frame `depth` out.
-  template <typename Visit>
-  static void own_uses(GraphPlan& plan, int depth, Visit&& visit) {
-    auto offer = [&](ValueRef& ref) {
-      if (ref.constant == nullptr && ref.slot >= 0 && ref.depth == depth) visit(ref.slot);
-    };
-    for (ValueRef& ref : plan.refs) offer(ref);
-    for (ValueRef& ref : plan.outputs) offer(ref);
-    for (auto& [graph, inner] : plan.subgraphs) own_uses(*inner, depth + 1, visit);
-  }
-
- public:
-  static void find_last_uses(GraphPlan& plan) {
-    constexpr int kNever = -1, kAlways = INT32_MAX;
-    std::vector<int> last(static_cast<size_t>(plan.slot_count), kNever);
-    std::unordered_map<const Node*, std::vector<GraphPlan*>> inner_of;
-    for (const auto& [graph, inner] : plan.subgraphs)
-      inner_of[graph->parent_node()].push_back(inner.get());
-    for (size_t i = 0; i < plan.nodes.size(); ++i) {
-      const int at = static_cast<int>(i);
-      for (const ValueRef& ref : plan.inputs_of(plan.nodes[i]))
-        if (ref.constant == nullptr && ref.slot >= 0 && ref.depth == 0)
-          last[static_cast<size_t>(ref.slot)] = at;
-      if (auto found = inner_of.find(plan.nodes[i].node); found != inner_of.end())
-        for (GraphPlan* inner : found->second)
-          own_uses(*inner, 1, [&](int& slot) { last[static_cast<size_t>(slot)] = at; });
-      for (int slot : plan.outputs_of(plan.nodes[i]))
-        if (slot >= 0) last[static_cast<size_t>(slot)] = at;
-    }
-    for (const ValueRef& ref : plan.outputs)
-      if (ref.constant == nullptr && ref.depth == 0 && ref.slot >= 0)
-        last[static_cast<size_t>(ref.slot)] = kAlways;
-    // Slots by the node after which they die, as one flat list.
-    std::vector<uint32_t> count(plan.nodes.size() + 1);
-    for (int at : last)
-      if (at >= 0 && at != kAlways) ++count[static_cast<size_t>(at)];
-    uint32_t begin = 0;
-    for (size_t i = 0; i < plan.nodes.size(); ++i) {
-      plan.nodes[i].dead = {begin, 0};
-      begin += count[i];
-    }
-    plan.dead.resize(begin);
-    for (size_t slot = 0; slot < last.size(); ++slot)
-      if (last[slot] >= 0 && last[slot] != kAlways) {
-        Span& span = plan.nodes[static_cast<size_t>(last[slot])].dead;
-        plan.dead[span.begin + span.count++] = static_cast<int>(slot);
-      }
-    plan.own_slots = plan.slot_count <= kMaxOwnSlots;
-    if (!plan.own_slots) reuse_slots(plan);
-  }
-
- private:
   /// What `plan` reads of the frames around it, and what the graphs inside it read through it.
   static void find_outer(GraphPlan& plan) {
     auto offer = [&](ValueRef ref, int out) {
@@ -377,37 +406,6 @@ class Planner {
     for (const ValueRef& ref : plan.outputs) offer(ref, 1);
   }
 
-  /// Gives values that are never alive together the same slot: a chain of a million nodes needs
-  /// two.
-  static void reuse_slots(GraphPlan& plan) {
-    std::vector<int> place(static_cast<size_t>(plan.slot_count), -1), free;
-    int used = 0;
-    auto take = [&](int slot) {
-      int& at = place[static_cast<size_t>(slot)];
-      if (free.empty()) {
-        at = used++;
-      } else {
-        at = free.back();
-        free.pop_back();
-      }
-    };
-    for (int slot : plan.inputs) take(slot);
-    for (const NodePlan& node : plan.nodes) {
-      // Outputs first: they are stored before what dies here is released.
-      for (int slot : plan.outputs_of(node))
-        if (slot >= 0) take(slot);
-      for (int slot : plan.dead_after(node)) free.push_back(place[static_cast<size_t>(slot)]);
-    }
-    auto rename = [&](int& slot) {
-      if (slot >= 0) slot = place[static_cast<size_t>(slot)];
-    };
-    for (int& slot : plan.inputs) rename(slot);
-    for (int& slot : plan.slots) rename(slot);
-    for (int& slot : plan.dead) rename(slot);
-    own_uses(plan, 0, rename);
-    plan.slot_count = used;
-  }
-
   Model& model_;
   const PlanOptions options_;
   ModelPlan plan_;
@@ -422,7 +420,7 @@ GraphPlan::GraphPlan() = default;
 GraphPlan::~GraphPlan() = default;
 
 void finish_plan(GraphPlan& plan) {
-  Planner::find_last_uses(plan);
+  find_last_uses(plan);
   plan.cache = std::make_unique<SpecialisationCache>(plan.nodes.size());
 }
 

@@ -13,19 +13,17 @@ bool is_view(Text op) {
   return false;
 }
 
-/// Bytes of the type when its shape is all numbers: UINT64_MAX when that overflows, 0 when unknown.
-uint64_t bytes_of_type(const InferType* type) {
-  if (type == nullptr || !type->is_tensor() || !type->shape) return 0;
-  std::vector<int64_t> dims;
-  for (const SymDim& dim : *type->shape) {
-    if (!dim.is_value()) return 0;
-    dims.push_back(std::max<int64_t>(dim.value(), 0));
-  }
-  const int64_t count = element_count(dims);
+/// Bytes of the value when its shape is all numbers: UINT64_MAX when that overflows, 0 when
+/// unknown.
+uint64_t bytes_of_value(const InferredShapes& shapes, const Value& value) {
+  auto dims = shapes.dims(value);
+  if (!dims) return 0;
+  for (int64_t& dim : *dims) dim = std::max<int64_t>(dim, 0);
+  const int64_t count = element_count(*dims);
   if (count < 0) return UINT64_MAX;
-  if (type->elem == DType::kString || type->elem == DType::kUndefined)
-    return static_cast<uint64_t>(count);
-  return packed_bytes(type->elem, static_cast<uint64_t>(count)).value_or(UINT64_MAX);
+  const DType elem = shapes.type(value)->elem;
+  if (elem == DType::kString || elem == DType::kUndefined) return static_cast<uint64_t>(count);
+  return packed_bytes(elem, static_cast<uint64_t>(count)).value_or(UINT64_MAX);
 }
 
 }  // namespace
@@ -38,7 +36,7 @@ Status check_planned_sizes(const InferredShapes& shapes, const GraphPlan& plan, 
     for (size_t i = 0; i < slots.size(); ++i) {
       if (slots[i] < 0) continue;
       if (is_view(node.node->op_type())) continue;
-      const uint64_t bytes = bytes_of_type(shapes.type(*node.node->output(i)));
+      const uint64_t bytes = bytes_of_value(shapes, *node.node->output(i));
       if (bytes > limit || alive > limit - bytes)
         return resource_error("output \"" + std::string(node.node->output(i)->name()) +
                               "\" needs " +

@@ -68,21 +68,13 @@ struct Session::Impl {
     std::shared_ptr<const GraphPlan> plan;
   };
   std::list<Sliced> sliced;
-  bool slices = false;  ///< batches may be cut
-  int64_t room = 0;     ///< batch_room()
+  int64_t room = 0;  ///< batch_room(); 0: batches are never cut
 
   /// `shapes()` infers, where that was not done before.
   template <typename Shapes>
   std::shared_ptr<const GraphPlan> sliced_plan(Signature signature, int64_t batch,
                                                const Shapes& shapes);
 };
-
-/// Whether batches of the graph may be worth to be cut: where pixels are many to a weight.
-static bool has_convolutions(const Graph& graph) {
-  for (const Node* node : graph.nodes())
-    if (node->op_type().find("Conv") != Text::npos) return true;
-  return false;
-}
 
 namespace {
 
@@ -175,6 +167,13 @@ bool keeps_cache(const Graph& graph) {
   return false;
 }
 
+/// Whether batches of the graph may be worth to be cut: where pixels are many to a weight.
+bool has_convolutions(const Graph& graph) {
+  for (const Node* node : graph.nodes())
+    if (node->op_type().find("Conv") != Text::npos) return true;
+  return false;
+}
+
 /// Whether a shared cache keeps all weights from one run to the next, if they are floats.
 bool keeps_weights_near(const Graph& graph) {
   constexpr double kNear = 2 << 20;  // elements
@@ -227,11 +226,11 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
                                   whole != nullptr && keeps_weights_near(*whole)};
   TRY(impl.plan, plan_model(*session->model_, {!options.reference, true}));
   const Graph& graph = *session->model_->graph;
-  impl.slices = !options.reference && options.specialise && !impl.setting.kernels.options.decodes &&
-                has_convolutions(graph);
   // Kernels are chosen by the images that they see at a time.
-  impl.room = options.batch_room != 0 ? options.batch_room
-                                      : batch_room(options.deterministic ? 1 : thread_count());
+  if (!options.reference && options.specialise && !impl.setting.kernels.options.decodes &&
+      has_convolutions(graph))
+    impl.room = options.batch_room != 0 ? options.batch_room
+                                        : batch_room(options.deterministic ? 1 : thread_count());
   for (const Value* input : graph.inputs()) {
     impl.input_at.emplace(std::string(input->name()), session->inputs_.size());
     impl.has_defaults |= input->is_initializer();
@@ -334,7 +333,7 @@ Result<std::vector<RunValue>> Session::run_ordered(std::vector<RunValue> values,
     // Behind a few pixels no node has many; and what a profile observes are whole batches.
     const auto least = static_cast<uint64_t>(impl.room / 64);
     const bool observed = options.profile != nullptr && options.profile->observe != nullptr;
-    if (impl.slices && !given_default && !observed && input_bytes >= least)
+    if (impl.room != 0 && !given_default && !observed && input_bytes >= least)
       if (const int64_t batch = batch_of(values); batch > 1)
         sliced = impl.sliced_plan(std::move(signature), batch, inferred);
   }

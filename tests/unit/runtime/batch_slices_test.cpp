@@ -7,9 +7,8 @@
 #include <cmath>
 #include <thread>
 
-#include "ir/text/parser.h"
 #include "runtime/profile.h"
-#include "runtime/session.h"
+#include "session_for.h"
 
 namespace tombolo {
 namespace {
@@ -35,15 +34,6 @@ std::string network(const std::string& body, const std::string& y = "y") {
          "}> ()\n"
          "c = Conv <pads = [1, 1, 1, 1]> (x, w)\n" +
          body + "\n}";
-}
-
-std::unique_ptr<Session> open(const std::string& text, const SessionOptions& options) {
-  auto model = parse_text(text);
-  EXPECT_TRUE(model) << model.error().message;
-  if (!model) return nullptr;
-  auto session = Session::create(*std::move(model), options);
-  EXPECT_TRUE(session) << session.error().message;
-  return session ? *std::move(session) : nullptr;
 }
 
 Tensor batch(int64_t count, int64_t seed = 0) {
@@ -80,7 +70,7 @@ SessionOptions reference() {
 
 /// Runs a batch of three twice; the calls of the node that makes `output`, in a run.
 size_t calls_for(Text output, const std::string& text, int64_t room) {
-  auto cut = open(text, cut_to(room)), plain = open(text, reference());
+  auto cut = session_for(text, cut_to(room)), plain = session_for(text, reference());
   if (!cut || !plain) return 0;
   size_t calls = 0;
   for (int round = 0; round < 2; ++round) {
@@ -194,7 +184,7 @@ TEST(BatchSlices, ValuesAcrossTheEndsOfStretches) {
 TEST(BatchSlices, AnyNumberOfImagesOnOneSession) {
   const std::string text = network(
       "e = Exp (c) p = MaxPool <kernel_shape = [2, 2]> (e) f = Flatten (p) y = Softmax (f)");
-  const auto cut = open(text, cut_to(40 << 10)), plain = open(text, reference());
+  const auto cut = session_for(text, cut_to(40 << 10)), plain = session_for(text, reference());
   ASSERT_TRUE(cut && plain);
   for (const int64_t count : {7, 5, 1, 7, 4, 6, 2, 7}) {
     const std::vector<NamedValue> inputs = {{"x", RunValue(batch(count, count))}};
@@ -207,7 +197,7 @@ TEST(BatchSlices, AnyNumberOfImagesOnOneSession) {
 
 TEST(BatchSlices, WritesToTheCallersMemoryAndRunsOnManyThreads) {
   const std::string text = network("y = Exp (c)", "float[N, 4, 12, 12] y");
-  const auto cut = open(text, cut_to(1));
+  const auto cut = session_for(text, cut_to(1));
   ASSERT_TRUE(cut);
   const auto whole = cut->run({{"x", RunValue(batch(9))}});
   ASSERT_TRUE(whole);

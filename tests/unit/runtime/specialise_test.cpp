@@ -9,22 +9,12 @@
 #include <thread>
 
 #include "base/block_cache.h"
-#include "ir/text/parser.h"
 #include "runtime/arena_plan.h"
 #include "runtime/profile.h"
-#include "runtime/session.h"
+#include "session_for.h"
 
 namespace tombolo {
 namespace {
-
-std::unique_ptr<Session> session_for(std::string_view text, SessionOptions options = {}) {
-  auto model = parse_text(text);
-  EXPECT_TRUE(model) << model.error().message;
-  if (!model) return nullptr;
-  auto session = Session::create(*std::move(model), options);
-  EXPECT_TRUE(session) << session.error().message;
-  return session ? *std::move(session) : nullptr;
-}
 
 Tensor ramp(std::initializer_list<int64_t> dims, float first = -3) {
   const std::vector<int64_t> shape(dims);

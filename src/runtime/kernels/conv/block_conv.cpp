@@ -339,14 +339,11 @@ BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_wino
   const bool bridged = !plain && bridges_blocks(s.groups, s.in_channels, s.out_channels);
   if (bridged && allow_winograd && products == BlockConvPlan::Products::kFloats)
     if (const auto whole = groups_joined_by_two(s)) {
-      plan.algorithm = Algorithm::kWinograd;
       plan.shape = *whole;
       plan.joined = 2;
-      plan_block_winograd(plan);
-      plan.scratch_floats += bias;
-      return plan;
     }
-  const bool winograd = !plain && !bridged && allow_winograd && winograd_fits(s);
+  const bool winograd =
+      plan.joined > 1 || (!plain && !bridged && allow_winograd && winograd_fits(s));
   if (!bridged && plan_block_clipped(plan, winograd)) {
     plan.scratch_floats = bias;
     return plan;
