@@ -409,6 +409,30 @@ TEST_P(Networks, BlockedConvolutionsOfSmallImagesOfBatches) {
   set_thread_count(0);
 }
 
+// Of layers of some microseconds threads take a few pieces from image to output, or one takes all.
+TEST_P(Networks, BlockedConvolutionsOfFewTilesByThreads) {
+  for (const int threads : {2, 3, 16}) {
+    set_thread_count(threads);
+    for (const int64_t channels : {16, 24, 48, 64}) {
+      const std::string weights = constant("w", {channels, channels, 3, 3}) + "," +
+                                  constant("b", {channels}) + "," +
+                                  constant("v", {channels, channels, 3, 3});
+      agree(weights,
+            "a = Conv <pads = [1, 1, 1, 1]> (x, w, b)  r = Relu (a)  "
+            "c = Conv <pads = [1, 1, 1, 1]> (r, v)  y = Add (c, a)",
+            {{1, channels, 8, 8},
+             {1, channels, 15, 14},
+             {1, channels, 29, 25},
+             {2, channels, 16, 16}});
+    }
+    agree(constant("w", {24, 24, 5, 5}), "y = Conv <pads = [2, 2, 2, 2]> (x, w)",
+          {{1, 24, 9, 13}, {1, 24, 20, 20}});
+    agree(constant("w", {32, 32, 1, 3}), "y = Conv <pads = [0, 1, 0, 1]> (x, w)",
+          {{1, 32, 5, 20}, {1, 32, 9, 31}});
+  }
+  set_thread_count(0);
+}
+
 // Channels by themselves: rows that fill vectors, several at a time, and narrow ones as one.
 TEST_P(Networks, LoneConvolutionsOfChannels) {
   struct Case {

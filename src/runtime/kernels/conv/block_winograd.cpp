@@ -557,17 +557,31 @@ int64_t held_floats(const ConvGeometry& s, int64_t channels, int64_t count) {
   return winograd_matrices(s) * winograd_step(blocks_of(channels), count);
 }
 
+constexpr int64_t kTilesOfAPiece = 8;  ///< that use most registers of a product
+
+/// Products of some tiles that threads do not share: what they would have to fetch from one another
+/// takes longer.
+bool few_products(const ConvGeometry& s, int64_t tiles) {
+  return winograd_matrices(s) * tiles * s.in_channels * blocks_of(s.out_channels) * kBlock <
+         2 * kLeastProducts;
+}
+
 /// Whether every thread works on blocks of its own, from image to output: pays while the weights
 /// stay in its second cache beside them. Groups one after the other would have threads wait for
 /// one another three times in each.
 bool private_blocks(const BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
   const int64_t tiles = s.batch * plan.tiles_y * plan.tiles_x, threads = thread_count();
-  if (s.in_channels * s.out_channels > 64 * 128) return false;
+  const int64_t products = s.in_channels * s.out_channels;
+  if (products > 64 * 128) return false;
   if (groups_apart(s) || tiles >= 2 * 28 * threads) return true;
+  // Layers of some microseconds: a few pieces, of some threads, wait for one another once.
+  if (threads > 1 && tiles >= 2 * kTilesOfAPiece && few_products(s, tiles)) return true;
+  if (threads > 1 && threads <= kFewThreads)
+    return tiles >= kTilesOfAPiece * threads && products <= 64 * 64;
   // Of many threads each fetches all weights, or all of them what the others have transformed.
   return threads > kFewThreads && tiles >= kFewestTiles * threads &&
-         s.in_channels * s.out_channels * threads <= 2 * tiles * (s.in_channels + s.out_channels);
+         products * threads <= 2 * tiles * (s.in_channels + s.out_channels);
 }
 
 }  // namespace
@@ -588,7 +602,8 @@ void plan_block_winograd(BlockConvPlan& plan) {
   if (own && !groups_apart(s)) {
     if (threads > kFewThreads)
       blocks = std::max(blocks, std::min<int64_t>(3, tiles / (kFewestTiles * threads)) * threads);
-    blocks = (blocks + threads - 1) / threads * threads;
+    const int64_t pieces = std::clamp<int64_t>(tiles / kTilesOfAPiece, 1, threads);
+    blocks = (blocks + pieces - 1) / pieces * pieces;
   }
   plan.tile_block = (tiles + blocks - 1) / blocks;
   // Few channels are summed by eights: their sums are the larger part of a layer's error, and
@@ -740,8 +755,7 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
     work.v = scratch;
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t begin = b * block, end = std::min(tiles, begin + block);
-      // What threads would have to fetch from one another takes longer than so few products.
-      const bool alone = matrices * (end - begin) * s.in_channels * padded < 2 * kLeastProducts;
+      const bool alone = few_products(s, end - begin);
       share_transforms(in_blocks, begin, end, alone, [&](int64_t block_at, const Tiles& some) {
         transform_inputs(work, block_at, block_at + 1, some);
       });
