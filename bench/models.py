@@ -48,6 +48,19 @@ def resnet50(name, dtype=np.float32):
 
 
 @model
+def resnet20(name):
+    """For images of 32 x 32 pixels (He et al. 2015, section 4.2): every layer takes some microseconds."""
+    n = Net(name)
+    x = n.conv(n.input("x", [1, 3, 32, 32]), 16, act="relu")
+    for width in (16, 32, 64):
+        for i in range(3):
+            s = 2 if width != 16 and i == 0 else 1
+            y = n.conv(n.conv(x, width, 3, s, act="relu"), width)
+            x = n.activate(n.like("Add", y, n.conv(x, width, 1, s) if s == 2 else x), "relu")
+    return n, n.head(x, 10)
+
+
+@model
 def resnet50_f16(name):
     return resnet50(name, np.float16)
 
