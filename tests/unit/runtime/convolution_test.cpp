@@ -582,7 +582,6 @@ TEST_P(Networks, BlockedConvolutionsOfGroupsThatBridgeBlocks) {
   }
 }
 
-// To few channels, which give channels first unless blocks are read of them.
 TEST_P(Networks, BlockedConvolutionsOfGroupsThatFillBlocksByTwo) {
   // By Winograd's filtering two groups are one; of an odd number, or few tiles, they are not.
   for (const auto& [groups, channels] :
@@ -602,6 +601,7 @@ TEST_P(Networks, BlockedConvolutionsOfGroupsThatFillBlocksByTwo) {
   }
 }
 
+// To few channels, which give channels first unless blocks are read of them.
 TEST_P(Networks, BlockedConvolutionsOfFewOutputs) {
   struct Case {
     std::vector<int64_t> x, w;

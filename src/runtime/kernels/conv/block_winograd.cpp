@@ -575,12 +575,12 @@ bool private_blocks(const BlockConvPlan& plan) {
   const int64_t products = s.in_channels * s.out_channels;
   if (products > 64 * 128) return false;
   if (groups_apart(s) || tiles >= 2 * 28 * threads) return true;
+  if (threads == 1) return false;
   // Layers of some microseconds: a few pieces, of some threads, wait for one another once.
-  if (threads > 1 && tiles >= 2 * kTilesOfAPiece && few_products(s, tiles)) return true;
-  if (threads > 1 && threads <= kFewThreads)
-    return tiles >= kTilesOfAPiece * threads && products <= 64 * 64;
+  if (tiles >= 2 * kTilesOfAPiece && few_products(s, tiles)) return true;
+  if (threads <= kFewThreads) return tiles >= kTilesOfAPiece * threads && products <= 64 * 64;
   // Of many threads each fetches all weights, or all of them what the others have transformed.
-  return threads > kFewThreads && tiles >= kFewestTiles * threads &&
+  return tiles >= kFewestTiles * threads &&
          products * threads <= 2 * tiles * (s.in_channels + s.out_channels);
 }
 
