@@ -207,7 +207,9 @@ Result<std::vector<RunValue>> Executor::graph(const GraphPlan& plan, Frame* pare
   frame.plan = &plan;
   frame.parent = parent;
   frame.binding = binding;
-  if (!setting_.specialise || !plan.own_slots) {
+  // Who observes every value is shown those, too, that nodes which run as one do not write.
+  const bool observed = profile_ != nullptr && profile_->observe != nullptr;
+  if (!setting_.specialise || !plan.own_slots || observed) {
     frame.slots.resize(static_cast<size_t>(plan.slot_count));
     return node_by_node(frame, std::move(inputs), nullptr);
   }
@@ -239,7 +241,8 @@ Result<std::vector<RunValue>> Executor::graph(const GraphPlan& plan, Frame* pare
   trace.nodes.resize(plan.nodes.size());
   Signature signature = signature_;
   TRY(auto outputs, node_by_node(frame, std::move(inputs), &trace));
-  const bool first = plan.cache->insert(plan, std::move(signature), trace);
+  const bool first =
+      plan.cache->insert(plan, std::move(signature), trace, setting_.kernels.options);
   if (first && parent == nullptr) drop_kept_blocks();  // the next run has its arena
   return outputs;
 }
@@ -355,7 +358,7 @@ Status Executor::steps(Instance& instance) {
             .at(describe(*call.node->node));
       }
     } else if (call.run != nullptr) {
-      ProfileScope scope(*profile_, instance, *call.node, call.row->name.data);
+      ProfileScope scope(*profile_, instance, call.nodes, call.kernel);
       if (Status status = call.run(call); !status)
         return std::move(status).error().at(describe(*call.node->node));
       scope.finish(true);
@@ -536,7 +539,7 @@ Status Executor::node(const NodePlan& plan, Frame& frame, Trace* trace) {
   const bool fast = prepared != nullptr && prepared->row != nullptr;
   if (trace != nullptr) trace->nodes[plan.index] = prepared;
   if (profile_ != nullptr && plan.slice == nullptr) {
-    ProfileScope scope(*profile_, frame, plan,
+    ProfileScope scope(*profile_, frame, {&plan, 1},
                        fast                       ? prepared->row->name.data
                        : plan.function != nullptr ? "function"
                                                   : "reference");

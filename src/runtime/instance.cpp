@@ -95,11 +95,10 @@ Result<std::unique_ptr<Instance>> Instance::create(const GraphPlan& plan,
   if (specialisation->arena_bytes == 0) made->place();  // else with the arena
   // All pointers first: the calls keep pointers into these lists.
   size_t inputs = 0, outputs = 0;
-  for (const StepPlan& step : specialisation->steps)
-    if (step.prepared != nullptr) {
-      inputs += plan.nodes[step.node].inputs.count;
-      outputs += plan.nodes[step.node].outputs.count;
-    }
+  for (const StepPlan& step : specialisation->steps) {
+    for (const PreparedPtr& prepared : step.kernels()) inputs += prepared->inputs.size();
+    if (!step.kernels().empty()) outputs += plan.nodes[step.node].outputs.count;
+  }
   made->input_pointers.resize(inputs);
   made->output_pointers.resize(outputs);
   made->wanted = std::make_unique<bool[]>(outputs);
@@ -113,23 +112,29 @@ Result<std::unique_ptr<Instance>> Instance::create(const GraphPlan& plan,
     call.node = &node;
     call.dead_begin = step.dead_begin;
     call.dead_count = step.dead_count;
-    if (step.prepared == nullptr) continue;
-    call.row = step.prepared->row;
-    call.run = step.prepared->row->run;
+    const std::span<const PreparedPtr> kernels = step.kernels();
+    if (kernels.empty()) continue;
+    const JoinedStep* const joined = step.joined.get();
+    call.kernel = joined != nullptr ? joined->row->name.data : step.prepared->row->name.data;
+    call.run = joined != nullptr ? joined->row->run : step.prepared->row->run;
+    call.nodes = std::span(plan.nodes).subspan(step.node + 1 - kernels.size(), kernels.size());
     if (step.by_values) call.chosen = step.prepared.get();
     const size_t first_input = input_at, first_output = output_at;
-    for (const ValueRef& ref : plan.inputs_of(node)) {
-      const Tensor*& pointer = made->input_pointers[input_at];
-      if (ref.constant != nullptr)
-        pointer = ref.constant->is_tensor() ? &ref.constant->tensor() : nullptr;
-      else if (ref.depth > 0)
-        made->outer.push_back({input_at, ref});
-      else if (ref.slot >= 0 && specialisation->slots[static_cast<size_t>(ref.slot)].tensor)
-        pointer = &made->slots[static_cast<size_t>(ref.slot)].tensor();
-      ++input_at;
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      const size_t first = input_at;
+      for (const ValueRef& ref : plan.inputs_of(call.nodes[k])) {
+        const Tensor*& pointer = made->input_pointers[input_at];
+        if (ref.constant != nullptr)
+          pointer = ref.constant->is_tensor() ? &ref.constant->tensor() : nullptr;
+        else if (ref.depth > 0)
+          made->outer.push_back({input_at, ref});
+        else if (ref.slot >= 0 && specialisation->slots[static_cast<size_t>(ref.slot)].tensor)
+          pointer = &made->slots[static_cast<size_t>(ref.slot)].tensor();
+        ++input_at;
+      }
+      for (const auto& [input, copy] : kernels[k]->aligned)
+        made->input_pointers[first + input] = &copy.tensor();
     }
-    for (const auto& [input, copy] : step.prepared->aligned)
-      made->input_pointers[first_input + input] = &copy.tensor();
     for (int slot : plan.outputs_of(node)) {
       made->wanted[output_at] = slot >= 0;
       if (slot >= 0) {
@@ -139,9 +144,11 @@ Result<std::unique_ptr<Instance>> Instance::create(const GraphPlan& plan,
       }
       ++output_at;
     }
-    call.bind(made->input_pointers.data() + first_input, node.inputs.count,
+    call.bind(made->input_pointers.data() + first_input,
+              static_cast<uint32_t>(input_at - first_input),
               made->output_pointers.data() + first_output, made->wanted.get() + first_output,
-              node.outputs.count, nullptr, step.prepared->state.get(), &options);
+              node.outputs.count, nullptr,
+              joined != nullptr ? joined->state.get() : step.prepared->state.get(), &options);
   }
   return made;
 }
@@ -172,6 +179,8 @@ void Instance::place() {
       slots[i] = RunValue(borrowed(at, base + at.offset));
     else if (at.where == SlotPlan::Where::kFixed)
       slots[i] = RunValue(at.value);
+    else if (at.where == SlotPlan::Where::kNone)
+      slots[i] = RunValue(borrowed(at, nullptr));  // its shape, for profiles
     else
       slots[i] = nothing();
   }

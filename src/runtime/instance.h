@@ -16,8 +16,9 @@ struct Instance final : Frame {
   /// The call of one step's kernel.
   struct Call final : KernelRun {
     Instance* instance = nullptr;
-    const NodePlan* node = nullptr;
-    const KernelRow* row = nullptr;
+    const NodePlan* node = nullptr;       ///< the last one of several that run as one
+    std::span<const NodePlan> nodes;      ///< all of them
+    const char* kernel = "";              ///< its name
     Status (*run)(KernelRun&) = nullptr;  ///< null: run as in a run without specialisation
     const Prepared* chosen = nullptr;     ///< by values that may be others in this run; else null
     uint32_t dead_begin = 0, dead_count = 0;

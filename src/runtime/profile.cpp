@@ -25,14 +25,18 @@ uint64_t now_ns() {
                                    .count());
 }
 
-ProfileScope::ProfileScope(Profile& profile, const Frame& frame, const NodePlan& node,
+ProfileScope::ProfileScope(Profile& profile, const Frame& frame, std::span<const NodePlan> nodes,
                            const char* kernel)
-    : profile_(profile), frame_(frame), node_(node) {
-  event_.node = node.node;
+    : profile_(profile), frame_(frame), nodes_(nodes) {
+  event_.node = nodes.back().node;
   event_.kernel = kernel;
   event_.depth = profile.depth++;
-  for (const ValueRef& ref : frame.plan->inputs_of(node))
-    add(frame.resolve(ref), profile.shapes, event_.inputs, event_.read_bytes);
+  for (const NodePlan& node : nodes) {
+    std::span<const ValueRef> refs = frame.plan->inputs_of(node);
+    if (&node != &nodes.front()) refs = refs.subspan(1);  // what the node before it made
+    for (const ValueRef& ref : refs)
+      add(frame.resolve(ref), profile.shapes, event_.inputs, event_.read_bytes);
+  }
   event_.begin_ns = now_ns();
 }
 
@@ -41,20 +45,21 @@ ProfileScope::~ProfileScope() { --profile_.depth; }
 void ProfileScope::finish(bool main) {
   event_.end_ns = now_ns();
   event_.live_bytes = live_tensor_bytes();
-  const std::span<const int> slots = frame_.plan->outputs_of(node_);
-  if (profile_.shapes) {
+  for (const NodePlan& node : nodes_) {
+    if (!profile_.shapes) break;
     std::vector<const RunValue*> inputs, outputs;
-    for (const ValueRef& ref : frame_.plan->inputs_of(node_)) inputs.push_back(frame_.resolve(ref));
-    for (int slot : slots)
+    for (const ValueRef& ref : frame_.plan->inputs_of(node)) inputs.push_back(frame_.resolve(ref));
+    for (int slot : frame_.plan->outputs_of(node))
       outputs.push_back(slot >= 0 ? &frame_.slots[static_cast<size_t>(slot)] : nullptr);
-    event_.operations = operation_count(*node_.node, inputs, outputs);
+    event_.operations += operation_count(*node.node, inputs, outputs);
   }
+  const std::span<const int> slots = frame_.plan->outputs_of(nodes_.back());
   for (size_t i = 0; i < slots.size(); ++i) {
     if (slots[i] < 0) continue;
     const RunValue& value = frame_.slots[static_cast<size_t>(slots[i])];
     add(&value, profile_.shapes, event_.outputs, event_.written_bytes);
     if (main && event_.depth == 0 && profile_.observe != nullptr)
-      profile_.observe(profile_.user, *node_.node, i, value);
+      profile_.observe(profile_.user, *nodes_.back().node, i, value);
   }
   profile_.events.push_back(std::move(event_));
 }

@@ -3,6 +3,7 @@
 // What a profiled run tells of its nodes.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,10 +36,11 @@ struct Profile {
   void* user = nullptr;
 };
 
-/// Times one node.
+/// Times one node, or several in a row that run as one: these are named by the last one.
 class ProfileScope {
  public:
-  ProfileScope(Profile& profile, const Frame& frame, const NodePlan& node, const char* kernel);
+  ProfileScope(Profile& profile, const Frame& frame, std::span<const NodePlan> nodes,
+               const char* kernel);
   ~ProfileScope();
   /// After the node: takes note of it. `main`: it belongs to the main graph.
   void finish(bool main);
@@ -46,7 +48,7 @@ class ProfileScope {
  private:
   Profile& profile_;
   const Frame& frame_;
-  const NodePlan& node_;
+  std::span<const NodePlan> nodes_;
   ProfileEvent event_;
 };
 

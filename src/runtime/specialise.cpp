@@ -37,10 +37,12 @@ struct Group {
 
 class Builder {
  public:
-  Builder(const GraphPlan& plan, const Trace& trace, const std::vector<uint8_t>& varying)
+  Builder(const GraphPlan& plan, const Trace& trace, const std::vector<uint8_t>& varying,
+          const KernelOptions& options)
       : plan_(plan),
         trace_(trace),
         varying_(varying),
+        options_(options),
         result_(std::make_shared<Specialisation>()),
         group_of_(trace.slots.size(), -1),
         offset_(trace.slots.size()),
@@ -172,6 +174,7 @@ class Builder {
   }
 
   void take(const NodePlan& node) {
+    if (static_cast<int>(node.index) <= joined_to_) return;
     const PreparedPtr& prepared = trace_.nodes[node.index];
     const bool steady = inputs_hold(node);
     if (steady && outputs_fixed(node)) {
@@ -180,17 +183,14 @@ class Builder {
       ++result_->fixed_nodes;
       return;
     }
-    StepPlan step;
-    step.node = node.index;
     const bool fast = steady && prepared != nullptr && prepared->row != nullptr &&
                       !varies(plan_.slot_count + static_cast<int>(node.index));
+    if (fast && prepared->row->joined != nullptr && run_as_one(node)) return;
+    StepPlan step;
+    step.node = node.index;
     if (fast) {
       step.prepared = prepared;
-      if (prepared->state != nullptr && prepared->state->scratch_bytes != 0) {
-        step.scratch = scratches_.size();
-        scratches_.push_back({prepared->state->scratch_bytes, static_cast<int>(node.index),
-                              static_cast<int>(node.index), 0});
-      }
+      add_scratch(prepared->state.get(), node.index, step);
     }
     if (!fast) hand_out(node);
     bool all_views = true;
@@ -203,6 +203,116 @@ class Builder {
     step.by_values = fast && prepared->by_values && !values_hold(node, *prepared);
     if (fast && prepared->state != nullptr && prepared->state->joins_inputs) join(node);
     result_->steps.push_back(step);
+  }
+
+  void add_scratch(const KernelState* state, uint32_t node, StepPlan& step) {
+    if (state == nullptr || state->scratch_bytes == 0) return;
+    step.scratch = scratches_.size();
+    scratches_.push_back({state->scratch_bytes, static_cast<int>(node), static_cast<int>(node), 0});
+  }
+
+  /// Whether the node alone reads what `before` wrote, by the kernel's input 0, and whether all
+  /// else that it reads is there before `first`.
+  bool follows(const NodePlan& before, const NodePlan& node, const JoinedRow* row) {
+    const PreparedPtr& prepared = trace_.nodes[node.index];
+    if (prepared == nullptr || prepared->row == nullptr || prepared->row->joined != row ||
+        prepared->state == nullptr || prepared->by_values ||
+        varies(plan_.slot_count + static_cast<int>(node.index)))
+      return false;
+    const std::span<const int> made = plan_.outputs_of(before);
+    const std::span<const ValueRef> refs = plan_.inputs_of(node);
+    if (made.size() != 1 || made[0] < 0 || plan_.outputs_of(node).size() != 1 || refs.empty())
+      return false;
+    const auto is_made = [&](const ValueRef& ref) {
+      return ref.constant == nullptr && ref.depth == 0 && ref.slot == made[0];
+    };
+    if (!is_made(refs[0]) || last_[static_cast<size_t>(made[0])] != static_cast<int>(node.index))
+      return false;
+    for (const int slot : {made[0], plan_.outputs_of(node)[0]})
+      if (slot < 0 || traced(slot).from != TraceSlot::From::kTensor || traced(slot).free ||
+          traced(slot).bytes == 0 || varies(slot))
+        return false;
+    for (const ValueRef& ref : refs.subspan(1)) {
+      if (ref.constant != nullptr || (ref.slot < 0 && ref.depth == 0)) continue;
+      if (ref.depth > 0 || is_made(ref) || !slot_plan(ref.slot).tensor) return false;
+    }
+    return true;
+  }
+
+  /// The node and some behind it as one step, if they gain by it.
+  bool run_as_one(const NodePlan& first) {
+    const PreparedPtr& prepared = trace_.nodes[first.index];
+    if (prepared->state == nullptr || prepared->by_values) return false;
+    const JoinedRow* const row = prepared->row->joined;
+    size_t count = 1;
+    while (first.index + count < plan_.nodes.size() &&
+           follows(plan_.nodes[first.index + count - 1], plan_.nodes[first.index + count], row))
+      ++count;
+    if (count < 2) return false;
+    const std::span<const NodePlan> nodes = std::span(plan_.nodes).subspan(first.index, count);
+    std::vector<JoinedNode> parts;
+    std::vector<std::unique_ptr<bool[]>> present;
+    for (const NodePlan& node : nodes) {
+      const std::span<const ValueRef> refs = plan_.inputs_of(node);
+      present.push_back(std::make_unique<bool[]>(refs.size()));
+      for (size_t i = 0; i < refs.size(); ++i)
+        present.back()[i] = refs[i].constant != nullptr || refs[i].depth > 0 || refs[i].slot >= 0;
+      parts.push_back({trace_.nodes[node.index]->state.get(), {present.back().get(), refs.size()}});
+    }
+    auto joined = std::make_shared<JoinedStep>();
+    joined->row = row;
+    size_t taken = 0;
+    joined->state = row->prepare(parts, options_, taken);
+    if (joined->state == nullptr) return false;
+    take_as_one(nodes.first(taken), std::move(joined));
+    return true;
+  }
+
+  void take_as_one(std::span<const NodePlan> nodes, std::shared_ptr<JoinedStep> joined) {
+    const NodePlan& last = nodes.back();
+    const auto begin = static_cast<int>(nodes.front().index), end = static_cast<int>(last.index);
+    StepPlan step;
+    step.node = last.index;
+    add_scratch(joined->state.get(), last.index, step);
+    for (const NodePlan& node : nodes) {
+      joined->nodes.push_back(trace_.nodes[node.index]);
+      // What any of them reads is there until all are done.
+      for (const ValueRef& ref : plan_.inputs_of(node)) {
+        if (ref.constant != nullptr || ref.slot < 0 || ref.depth > 0) continue;
+        const int group = group_of_[static_cast<size_t>(ref.slot)];
+        if (group < 0) continue;
+        int& until = groups_[static_cast<size_t>(group)].last;
+        if (until >= begin) until = std::max(until, end);
+      }
+      if (&node == &last) break;
+      const int between = plan_.outputs_of(node)[0];
+      SlotPlan& target = slot_plan(between);
+      target.where = SlotPlan::Where::kNone;
+      target.dtype = traced(between).dtype;
+      target.dims = traced(between).dims;
+    }
+    joined_from_ = begin;
+    joined_to_ = end;
+    step.joined = std::move(joined);
+    const int slot = plan_.outputs_of(last)[0];
+    place_output(last, true, slot, true);
+    const int group = group_of_[static_cast<size_t>(slot)];
+    if (group >= 0) {
+      int& from = groups_[static_cast<size_t>(group)].first;
+      from = std::min(from, begin);
+    }
+    result_->steps.push_back(std::move(step));
+  }
+
+  /// Whether other nodes that run as one with `node` read what lies in the group.
+  bool joined_read(const NodePlan& node, int group) const {
+    if (static_cast<int>(node.index) != joined_to_) return false;
+    for (int at = joined_from_; at < joined_to_; ++at)
+      for (const ValueRef& ref : plan_.inputs_of(plan_.nodes[static_cast<size_t>(at)]))
+        if (ref.constant == nullptr && ref.depth == 0 && ref.slot >= 0 &&
+            group_of_[static_cast<size_t>(ref.slot)] == group)
+          return true;
+    return false;
   }
 
   /// A subgraph may reach for anything that was there before it.
@@ -296,7 +406,8 @@ class Builder {
       const bool output =
           group.where == Group::Where::kOutput || is_output_[static_cast<size_t>(slot)] != 0;
       if (group.where == Group::Where::kInput || group.joined || (output && group.handed_out) ||
-          group.last != static_cast<int>(node.index) || traced(input).bytes != traced(slot).bytes)
+          group.last != static_cast<int>(node.index) || traced(input).bytes != traced(slot).bytes ||
+          joined_read(node, index))
         continue;
       // Another input that is a different part of the same memory would be overwritten; one that is
       // the same part, too, where the kernel reads it elsewhere than it writes.
@@ -411,6 +522,7 @@ class Builder {
   const GraphPlan& plan_;
   const Trace& trace_;
   const std::vector<uint8_t>& varying_;
+  const KernelOptions& options_;
   SpecialisationPtr result_;
   std::vector<Group> groups_;
   std::vector<ArenaBlock> scratches_;
@@ -418,6 +530,7 @@ class Builder {
   std::vector<size_t> offset_;
   std::vector<int> last_;
   std::vector<uint8_t> is_output_;
+  int joined_from_ = -1, joined_to_ = -1;  ///< nodes that run as one, the latest
   size_t step_ = 0;
 };
 
@@ -499,8 +612,8 @@ void ArenaPool::give(Tensor block) {
 }
 
 SpecialisationPtr specialise(const GraphPlan& plan, const Trace& trace,
-                             const std::vector<uint8_t>& varying) {
-  return Builder(plan, trace, varying).run();
+                             const std::vector<uint8_t>& varying, const KernelOptions& options) {
+  return Builder(plan, trace, varying, options).run();
 }
 
 SpecialisationPtr SpecialisationCache::find(const Signature& signature) {
@@ -525,13 +638,14 @@ bool SpecialisationCache::worth_tracing(const Signature& signature) {
   return traced_++ < kAtOnce || again;
 }
 
-bool SpecialisationCache::insert(const GraphPlan& plan, Signature signature, const Trace& trace) {
+bool SpecialisationCache::insert(const GraphPlan& plan, Signature signature, const Trace& trace,
+                                 const KernelOptions& options) {
   std::vector<uint8_t> varying;
   {
     std::lock_guard lock(mutex_);
     varying = varying_;
   }
-  SpecialisationPtr made = specialise(plan, trace, varying);
+  SpecialisationPtr made = specialise(plan, trace, varying, options);
   made->signature = std::move(signature);
   std::lock_guard lock(mutex_);
   for (const SpecialisationPtr& known : list_)

@@ -61,6 +61,7 @@ struct SlotPlan {
     kRoot,    ///< at `offset` of memory that the run provides: output `root`, or input slot `root`
     kFixed,   ///< `value`, the same in every run
     kCaller,  ///< an input
+    kNone,    ///< nowhere: it lies between nodes that run as one
   };
   Where where = Where::kFree;
   bool tensor = false;        ///< dtype and dims are checked, and counted on by later nodes
@@ -72,12 +73,26 @@ struct SlotPlan {
   Tensor value;
 };
 
+/// Nodes in a row that run as one (JoinedRow).
+struct JoinedStep {
+  const JoinedRow* row = nullptr;
+  std::vector<PreparedPtr> nodes;
+  std::unique_ptr<KernelState> state;
+};
+
 struct StepPlan {
-  uint32_t node = 0;
-  PreparedPtr prepared;                     ///< null: run as in a run without specialisation
-  size_t scratch = SIZE_MAX;                ///< offset in the arena
-  bool by_values = false;                   ///< to be checked: values the kernel was chosen by
-  uint32_t dead_begin = 0, dead_count = 0;  ///< of Specialisation::dead: kFree slots
+  uint32_t node = 0;                         ///< the last one of several
+  PreparedPtr prepared;                      ///< null: run as in a run without specialisation
+  std::shared_ptr<const JoinedStep> joined;  ///< in its place
+  size_t scratch = SIZE_MAX;                 ///< offset in the arena
+  bool by_values = false;                    ///< to be checked: values the kernel was chosen by
+  uint32_t dead_begin = 0, dead_count = 0;   ///< of Specialisation::dead: kFree slots
+
+  /// Of each of its nodes; none where it runs as in a run without specialisation.
+  std::span<const PreparedPtr> kernels() const {
+    if (joined != nullptr) return joined->nodes;
+    return {&prepared, prepared != nullptr ? size_t{1} : size_t{0}};
+  }
 };
 
 struct Instance;
@@ -109,7 +124,7 @@ using SpecialisationPtr = std::shared_ptr<Specialisation>;
 /// Makes the memory plan. `varying` says of each slot whether its shape was seen to vary, then of
 /// each node whether the values were that its kernel was chosen by.
 SpecialisationPtr specialise(const GraphPlan& plan, const Trace& trace,
-                             const std::vector<uint8_t>& varying);
+                             const std::vector<uint8_t>& varying, const KernelOptions& options);
 
 /// Memory for the arenas of one graph. Blocks serve all its specialisations, so that as many are
 /// kept as runs went on at a time, not as many as there are shapes.
@@ -146,7 +161,8 @@ class SpecialisationCache {
   /// pay for plans that nothing ever follows.
   bool worth_tracing(const Signature& signature);
   /// True for the first one.
-  bool insert(const GraphPlan& plan, Signature signature, const Trace& trace);
+  bool insert(const GraphPlan& plan, Signature signature, const Trace& trace,
+              const KernelOptions& options);
   /// These came out otherwise than `wrong` says: slots, then nodes by their values, as specialise()
   /// counts them.
   void note_varying(const GraphPlan& plan, const SpecialisationPtr& wrong,

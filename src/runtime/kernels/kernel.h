@@ -234,6 +234,26 @@ class KernelRun {
   const KernelOptions* options_ = nullptr;
 };
 
+/// One of several nodes that may run as one.
+struct JoinedNode {
+  const KernelState* state;       ///< what its row prepared
+  std::span<const bool> present;  ///< its inputs
+};
+
+/// How nodes in a row run as one, each of which is the only one to read what the node before it
+/// wrote, as its input 0. What lies between them is then never written to memory. Nodes join whose
+/// rows have the same JoinedRow.
+struct JoinedRow {
+  Literal name;  ///< what profiles show
+  /// What `run` takes for the first `taken` of the nodes, two at least; null where that gains
+  /// nothing.
+  std::unique_ptr<KernelState> (*prepare)(std::span<const JoinedNode> nodes,
+                                          const KernelOptions& options, size_t& taken);
+  /// Inputs are those of all nodes, one after the other, but for input 0 of all but the first;
+  /// output 0 is that of the last.
+  Status (*run)(KernelRun&);
+};
+
 struct KernelRow {
   Literal name;  ///< what profiles show
   Literal op;
@@ -259,6 +279,7 @@ struct KernelRow {
   /// What `prepare` makes is the same for any length of the first axis of input 0, and is large: it
   /// is made once for all.
   bool any_rows = false;
+  const JoinedRow* joined = nullptr;  ///< how it runs together with others, if at all
 };
 
 #define KERNEL(symbol)                    \

@@ -412,7 +412,7 @@ TEST(Specialise, KeepsThePlansOfManySmallShapesOrOfFewLargeOnes) {
     for (int64_t shape = 0; shape < 300; ++shape) {
       signature.words = {shape};
       signature.finish();
-      cache.insert(plan, signature, trace);
+      cache.insert(plan, signature, trace, {});
     }
     EXPECT_EQ(cache.size(), kept);
     EXPECT_NE(cache.find(signature), nullptr);

@@ -201,7 +201,16 @@ bool plan_block_narrow(BlockConvPlan& plan);
 void pack_block_narrow(const BlockConvPlan& plan, const float* w, float* packed);
 void run_block_narrow(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                       const ConvEpilogue& epilogue);
-/// Groups that a block has several of.
+/// Rows of one block of channels: `count` ones from the `first` of the image on.
+struct BlockRows {
+  int64_t first, count;
+};
+/// Groups that a block has several of: output rows `out` of a block to y, from rows `in` of its
+/// input, which lie at x and are all that these outputs see. The residual lies as y does.
+void run_block_group_rows(const BlockConvPlan& plan, const float* packed,
+                          const ConvEpilogue& epilogue, int64_t block, BlockRows in, const float* x,
+                          BlockRows out, float* y);
+/// All of them.
 void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                       const ConvEpilogue& epilogue, float* scratch);
 
@@ -266,6 +275,9 @@ struct BlockPool {
   std::vector<float> row_counts, column_counts;
 };
 void run_block_pool(const BlockPool& pool, const float* x, float* y);
+/// As run_block_group_rows().
+void run_block_pool_rows(const BlockPool& pool, BlockRows in, const float* x, BlockRows out,
+                         float* y);
 void run_block_global_pool(const float* x, int64_t planes, int64_t pixels, bool average, float* y);
 
 /// Channels first to blocks and back, `plane` pixels.

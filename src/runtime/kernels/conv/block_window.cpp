@@ -396,69 +396,95 @@ void share_rows(int64_t planes, const ConvGeometry& s, Run&& run) {
            });
 }
 
+/// The shape of an image that is only these rows of its input and its output.
+ConvGeometry of_rows(ConvGeometry s, BlockRows in, BlockRows out) {
+  s.pad[1] += in.first - out.first * s.stride[1];
+  s.in[1] = in.count;
+  s.out[1] = out.count;
+  return s;
+}
+
 }  // namespace
+
+void run_block_group_rows(const BlockConvPlan& plan, const float* packed,
+                          const ConvEpilogue& epilogue, int64_t block, BlockRows in, const float* x,
+                          BlockRows out, float* y) {
+  const ConvGeometry s = of_rows(plan.shape, in, out);
+  const auto group = static_cast<int32_t>(s.in_channels);
+  alignas(64) int32_t each[kBlock / 2 * kBlock];
+  for (int32_t i = 0; i < group; ++i)
+    for (int32_t c = 0; c < kBlock; ++c) each[i * kBlock + c] = c / group * group + i;
+  const Activation& act = epilogue.activation;
+  WindowTask task{s, x, y, 0, out.count};
+  task.weights = packed + block * s.depth() * kBlock;
+  task.group = group;
+  task.each = each;
+  if (epilogue.bias != nullptr) task.bias = epilogue.bias + block * kBlock;
+  task.residual = epilogue.residual;
+  task.clamp = act.kind == Activation::Kind::kClamp;
+  task.lo = act.alpha;
+  task.hi = act.beta;
+  TOMBOLO_TARGET(TaskFn, conv_rows).get()(task);
+  if (!act.tiled()) apply_activation(act, y, out.count * s.out[2] * kBlock);
+}
 
 void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                       const ConvEpilogue& epilogue, float*) {
   const ConvGeometry& s = plan.shape;
   const int64_t blocks = blocks_of(s.groups * s.out_channels), in = s.in_plane() * kBlock,
                 out = s.out_plane() * kBlock;
-  TaskFn* const fn = TOMBOLO_TARGET(TaskFn, conv_rows).get();
-  const auto group = static_cast<int32_t>(s.in_channels);
-  alignas(64) int32_t each[kBlock / 2 * kBlock];
-  for (int32_t i = 0; i < group; ++i)
-    for (int32_t c = 0; c < kBlock; ++c) each[i * kBlock + c] = c / group * group + i;
-  const Activation& act = epilogue.activation;
   share_rows(s.batch * blocks, s, [&](int64_t plane, int64_t from, int64_t to) {
-    const int64_t block = plane % blocks;
-    WindowTask task{s, x + plane * in, y + plane * out, from, to};
-    task.weights = packed + block * s.depth() * kBlock;
-    task.group = group;
-    task.each = each;
-    if (epilogue.bias != nullptr) task.bias = epilogue.bias + block * kBlock;
-    if (epilogue.residual != nullptr) task.residual = epilogue.residual + plane * out;
-    task.clamp = act.kind == Activation::Kind::kClamp;
-    task.lo = act.alpha;
-    task.hi = act.beta;
-    fn(task);
-    const int64_t row = s.out[2] * kBlock;
-    if (!act.tiled()) apply_activation(act, task.y + from * row, (to - from) * row);
+    const int64_t at = plane * out + from * s.out[2] * kBlock;
+    ConvEpilogue part = epilogue;
+    if (part.residual != nullptr) part.residual += at;
+    run_block_group_rows(plan, packed, part, plane % blocks, {0, s.in[1]}, x + plane * in,
+                         {from, to - from}, y + at);
   });
+}
+
+void run_block_pool_rows(const BlockPool& pool, BlockRows in, const float* x, BlockRows out,
+                         float* y) {
+  TaskFn* const fn =
+      (pool.average ? TOMBOLO_TARGET(TaskFn, sum_rows) : TOMBOLO_TARGET(TaskFn, max_rows)).get();
+  const ConvGeometry s = of_rows(pool.shape, in, out);
+  const auto run = [&](const ConvGeometry& shape, const float* from, float* to, int64_t rows,
+                       const float* row_counts, const float* column_counts) {
+    WindowTask task{shape, from, to, 0, rows};
+    task.row_counts = row_counts;
+    task.column_counts = column_counts;
+    fn(task);
+  };
+  // None of a maximum.
+  const float* const rows = pool.average ? pool.row_counts.data() + out.first : nullptr;
+  const float* const columns = pool.column_counts.data();
+  // Large windows: the columns of a row of them first, then what lies side by side. A maximum,
+  // which minds NaN, takes three times as long as a sum.
+  const int64_t each = s.taps() * s.out[2];
+  const int64_t both = s.kernel[1] * s.in[2] + s.kernel[2] * s.out[2];
+  if (pool.average ? 2 * both > each : 3 * both > 2 * each)
+    return run(s, x, y, out.count, rows, columns);
+  ConvGeometry down = s, along = s;
+  down.kernel[2] = down.stride[2] = down.dilation[2] = along.kernel[1] = along.stride[1] =
+      along.dilation[1] = 1;
+  down.pad[2] = along.pad[1] = 0;
+  down.out[2] = s.in[2];
+  down.out[1] = along.in[1] = along.out[1] = 1;
+  float* const room = thread_floats(2, static_cast<size_t>(s.in[2] * (kBlock + 1)));
+  float* const ones = room + s.in[2] * kBlock;
+  std::fill_n(ones, s.in[2], 1.0f);
+  for (int64_t r = 0; r < out.count; ++r) {
+    down.pad[1] = s.pad[1] - r * s.stride[1];
+    run(down, x, room, 1, ones, ones);
+    run(along, room, y + r * s.out[2] * kBlock, 1, pool.average ? rows + r : nullptr, columns);
+  }
 }
 
 void run_block_pool(const BlockPool& pool, const float* x, float* y) {
   const ConvGeometry& s = pool.shape;
   const int64_t in = s.in_plane() * kBlock, out = s.out_plane() * kBlock;
-  TaskFn* const fn =
-      (pool.average ? TOMBOLO_TARGET(TaskFn, sum_rows) : TOMBOLO_TARGET(TaskFn, max_rows)).get();
-  // Large windows: the columns of a row of them first, then what lies side by side. A maximum,
-  // which minds NaN, takes three times as long as a sum.
-  const int64_t each = s.taps() * s.out[2];
-  const int64_t both = s.kernel[1] * s.in[2] + s.kernel[2] * s.out[2];
-  const bool apart = pool.average ? 2 * both <= each : 3 * both <= 2 * each;
-  const std::vector<float> ones(apart ? static_cast<size_t>(s.in[2]) : 0, 1.0f);
   share_rows(s.batch * blocks_of(s.groups), s, [&](int64_t plane, int64_t from, int64_t to) {
-    WindowTask task{s, x + plane * in, y + plane * out, from, to};
-    task.row_counts = pool.row_counts.data();
-    task.column_counts = pool.column_counts.data();
-    if (!apart) return fn(task);
-    ConvGeometry down = s, along = s;
-    down.kernel[2] = down.stride[2] = down.dilation[2] = along.kernel[1] = along.stride[1] =
-        along.dilation[1] = 1;
-    down.pad[2] = along.pad[1] = 0;
-    down.out[2] = s.in[2];
-    down.out[1] = along.in[1] = along.out[1] = 1;
-    float* const row = thread_floats(2, static_cast<size_t>(s.in[2] * kBlock));
-    for (int64_t r = from; r < to; ++r) {
-      down.pad[1] = s.pad[1] - r * s.stride[1];
-      WindowTask first{down, task.x, row, 0, 1};
-      first.row_counts = first.column_counts = ones.data();
-      fn(first);
-      WindowTask second{along, row, task.y + r * s.out[2] * kBlock, 0, 1};
-      second.row_counts = task.row_counts + r;
-      second.column_counts = task.column_counts;
-      fn(second);
-    }
+    run_block_pool_rows(pool, {0, s.in[1]}, x + plane * in, {from, to - from},
+                        y + plane * out + from * s.out[2] * kBlock);
   });
 }
 

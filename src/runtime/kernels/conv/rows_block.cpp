@@ -4,6 +4,7 @@
 #include <string>
 
 #include "runtime/kernels/conv/block.h"
+#include "runtime/kernels/conv/block_bands.h"
 #include "runtime/kernels/conv/conv_weights.h"
 #include "runtime/kernels/conv/digits_conv.h"
 #include "runtime/kernels/conv/digits_winograd.h"
@@ -68,11 +69,9 @@ Status run_unblock(KernelRun& run) {
   return ok();
 }
 
-struct BlockConvState final : KernelState {
+struct BlockConvState final : BlockStageState {
   BlockConvPlan plan;
   std::optional<DigitsConv> digits;  ///< in its place
-  const float* packed = nullptr;
-  Activation activation;
   Dims output;
 };
 
@@ -179,6 +178,7 @@ Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& co
         pack_block_conv(plan, w.data, reinterpret_cast<float*>(target));
       }));
   state->packed = reinterpret_cast<const float*>(packed);
+  state->conv = &state->plan;
   return state;
 }
 
@@ -374,8 +374,8 @@ Status run_block_transposed_conv(KernelRun& run) {
   return ok();
 }
 
-struct BlockPoolState final : KernelState {
-  BlockPool pool;
+struct BlockPoolState final : BlockStageState {
+  BlockPool plan;
   bool global = false;
   Dims output;
 };
@@ -398,7 +398,7 @@ Result<std::unique_ptr<KernelState>> prepare_block_pool(const PrepareContext& co
   const Text op = context.attributes.get_string("pool", "");
   const auto x = context.dims(0);
   const SlidingWindow window = *block_window(context);
-  BlockPool& pool = state->pool;
+  BlockPool& pool = state->plan;
   ConvGeometry& s = pool.shape = window.shape;
   s.batch = x[0];
   s.groups = x[1] * kBlock;
@@ -406,7 +406,9 @@ Result<std::unique_ptr<KernelState>> prepare_block_pool(const PrepareContext& co
   state->global = op == "GlobalMaxPool" || op == "GlobalAveragePool";
   state->output = {x[0], x[1], state->global ? 1 : s.out_size(1), state->global ? 1 : s.out_size(2),
                    kBlock};
-  if (state->global || !pool.average) return state;
+  if (state->global) return state;
+  state->pool = &pool;
+  if (!pool.average) return state;
   // Positions of a window along an axis that count: those inside the input, or inside the padding
   // too; never what lies beyond because the output's size was rounded up.
   const bool pads = context.attributes.get_int("count_include_pad", 0) != 0;
@@ -428,9 +430,9 @@ Status run_block_pools(KernelRun& run) {
   TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
   if (state.global)
     run_block_global_pool(x.data<float>(), x.dim(0) * x.dim(1), x.dim(2) * x.dim(3),
-                          state.pool.average, y->data<float>());
+                          state.plan.average, y->data<float>());
   else
-    run_block_pool(state.pool, x.data<float>(), y->data<float>());
+    run_block_pool(state.plan, x.data<float>(), y->data<float>());
   return ok();
 }
 
@@ -461,6 +463,7 @@ KERNEL(block_conv_f32) = {
     .run = products<run_block_convolution>,
     .in_place = 1u << 3,
     .unaligned = 1u << 1,
+    .joined = &kBlockBands,
 };
 KERNEL(block_conv_bf16) = {
     .name = "block_conv_bf16",
@@ -500,6 +503,7 @@ KERNEL(block_pool_f32) = {
     .supports = supports_block_pool,
     .prepare = prepare_block_pool,
     .run = run_block_pools,
+    .joined = &kBlockBands,
 };
 
 }  // namespace tombolo

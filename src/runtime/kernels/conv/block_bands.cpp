@@ -1,0 +1,336 @@
+// Stages of convolutions and pools, a band of output rows of the last one at a time. Each stage but
+// the last has a window of rows in the memory of its thread; those that the next band reads, too,
+// move to the front of it, so that no row is computed twice but where the image is cut for threads.
+
+#include "runtime/kernels/conv/block_bands.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/parallel.h"
+
+namespace tombolo {
+namespace {
+
+struct Stage {
+  BlockConvPlan conv;
+  BlockPool pool;
+  bool pools = false;
+  const float* packed = nullptr;
+  Activation activation;
+  size_t input = 0;  ///< of the run: input 0 of its node
+  bool bias = false, residual = false;
+  int64_t row_pieces = 0;  ///< kDirect: pieces of a row
+  int64_t window = 0;      ///< rows that are kept at a time; of the last stage: the band
+  size_t window_at = 0;    ///< floats before it
+
+  const ConvGeometry& shape() const { return pools ? pool.shape : conv.shape; }
+  int64_t blocks() const {
+    const ConvGeometry& s = shape();
+    return pools ? s.groups / kBlock : blocks_of(s.groups * s.out_channels);
+  }
+  int64_t row_floats() const { return shape().out[2] * kBlock; }
+  /// The first row of the input that output row `row` sees, and the one behind the last.
+  int64_t first_row(int64_t row) const {
+    const ConvGeometry& s = shape();
+    return std::clamp<int64_t>(row * s.stride[1] - s.pad[1], 0, s.in[1]);
+  }
+  int64_t end_row(int64_t row) const {
+    const ConvGeometry& s = shape();
+    return std::clamp<int64_t>(row * s.stride[1] - s.pad[1] + s.extent(1), 0, s.in[1]);
+  }
+};
+
+struct BandsState final : KernelState {
+  std::vector<Stage> stages;
+  size_t room_floats = 0;  ///< of a thread: the windows
+  Dims output;
+};
+
+/// Rows of an image, `count` ones from the `first` on, which lie at `at`, `plane` floats from block
+/// to block.
+template <typename Float>
+struct Rows {
+  int64_t first, count;
+  Float* at;
+  int64_t plane;
+};
+
+/// One pixel for each pixel.
+bool is_flat(const ConvGeometry& s) {
+  return s.taps() == 1 && s.stride[1] == 1 && s.stride[2] == 1 && s.pad[1] == 0 && s.pad[2] == 0 &&
+         s.out[1] == s.in[1] && s.out[2] == s.in[2];
+}
+
+/// Whether the node can be a stage: a direct convolution if it is the first one, or of one pixel.
+bool add_stage(const JoinedNode& node, size_t input, std::vector<Stage>& stages) {
+  const auto& state = static_cast<const BlockStageState&>(*node.state);
+  Stage stage;
+  stage.input = input;
+  const auto has = [&](size_t i) { return i < node.present.size() && node.present[i]; };
+  stage.bias = has(2);
+  stage.residual = has(3);
+  stage.packed = state.packed;
+  stage.activation = state.activation;
+  if (state.pool != nullptr) {
+    stage.pool = *state.pool;
+    stage.pools = true;
+  } else if (state.conv != nullptr) {
+    stage.conv = *state.conv;
+  } else {
+    return false;
+  }
+  const ConvGeometry& s = stage.shape();
+  const BlockTiles& tiles = block_tiles();
+  if (s.joined() || s.in[0] != 1 || s.out[0] != 1) return false;
+  if (!stages.empty()) {
+    const ConvGeometry& before = stages.back().shape();
+    if (before.out[1] != s.in[1] || before.out[2] != s.in[2]) return false;
+  }
+  if (stage.pools || stage.conv.algorithm == BlockConvPlan::Algorithm::kGroups) {
+    stages.push_back(std::move(stage));
+    return true;
+  }
+  BlockConvPlan& plan = stage.conv;
+  const bool one_vector = s.out_channels <= tiles.lanes;
+  const int most = one_vector ? tiles.single_rows : tiles.max_rows;
+  if (plan.algorithm != BlockConvPlan::Algorithm::kDirect || plan.copy || plan.over_images ||
+      s.groups != 1 || s.out[2] * 2 <= most)
+    return false;
+  if (is_flat(s)) {
+    // Pieces within rows, where they may have gone on in the next one.
+    plan.pieces.clear();
+    plan_block_pieces(plan, false, one_vector);
+  } else if (!stages.empty()) {
+    return false;
+  }
+  const auto pieces = static_cast<int64_t>(plan.pieces.size());
+  if (pieces % s.out[1] != 0) return false;
+  stage.row_pieces = pieces / s.out[1];
+  stages.push_back(std::move(stage));
+  return true;
+}
+
+/// The windows of `count` stages for a band of so many rows; returns their floats.
+size_t plan_windows(std::vector<Stage>& stages, size_t count, int64_t band) {
+  size_t floats = 0;
+  int64_t rows = band;
+  for (size_t i = count; i-- > 0;) {
+    Stage& stage = stages[i];
+    const ConvGeometry& s = stage.shape();
+    stage.window = std::min(rows, s.out[1]);
+    stage.window_at = floats;
+    if (i + 1 < count)
+      floats += static_cast<size_t>(stage.blocks() * stage.row_floats() * stage.window);
+    rows = (stage.window - 1) * s.stride[1] + s.extent(1);
+  }
+  return floats;
+}
+
+/// How many of the stages, from the first on, may gain by bands: as long as an image between two is
+/// more than the threads keep near.
+size_t stages_apart(const std::vector<Stage>& stages, int threads) {
+  const int64_t room = near_bytes() * std::max(1, threads);
+  const auto far = [&](const Stage& stage) {
+    return stage.blocks() * stage.row_floats() * stage.shape().out[1] * 4 > room;
+  };
+  size_t count = 1;
+  while (count < stages.size() && far(stages[count - 1])) ++count;
+  return count;
+}
+
+/// Rows of the last of so many stages that leave room for all weights, which every band reads, in
+/// what stays near; fewer than two are not worth it.
+int64_t rows_of_band(std::vector<Stage>& stages, size_t count) {
+  constexpr int64_t kMostRows = 32;
+  int64_t weights = 0;
+  for (size_t i = 0; i < count; ++i)
+    if (!stages[i].pools) weights += static_cast<int64_t>(stages[i].conv.weight_floats) * 4;
+  if (2 * weights > near_bytes()) return 0;
+  int64_t rows = std::min(stages[count - 1].shape().out[1], kMostRows);
+  while (rows > 1 &&
+         static_cast<int64_t>(plan_windows(stages, count, rows)) * 4 + weights > near_bytes())
+    --rows;
+  return rows;
+}
+
+std::unique_ptr<KernelState> prepare_bands(std::span<const JoinedNode> nodes,
+                                           const KernelOptions& options, size_t& taken) {
+  auto state = std::make_unique<BandsState>();
+  std::vector<Stage>& stages = state->stages;
+  size_t input = 0;
+  for (const JoinedNode& node : nodes) {
+    if (!add_stage(node, input, stages)) break;
+    input += node.present.size();
+    if (stages.back().residual) break;  // it lies as a whole output does, not as a window
+  }
+  size_t count = stages_apart(stages, options.threads);
+  while (count > 1 && rows_of_band(stages, count) < 2) --count;
+  if (count < 2) return nullptr;
+  state->room_floats = plan_windows(stages, count, rows_of_band(stages, count));
+  stages.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    Stage& stage = stages[i];
+    const ConvGeometry& s = stage.shape();
+    if (i > 0 && stage.row_pieces > 0)
+      for (size_t b = 0; b < stage.conv.offsets.size(); ++b)
+        stage.conv.offsets[b] =
+            static_cast<int64_t>(b) * stages[i - 1].window * stages[i - 1].row_floats();
+    if (stage.bias && s.groups * s.out_channels % kBlock != 0)
+      state->scratch_bytes += static_cast<size_t>(stage.blocks() * kBlock) * sizeof(float);
+  }
+  const ConvGeometry& s = stages.back().shape();
+  state->output = {s.batch, stages.back().blocks(), s.out[1], s.out[2], kBlock};
+  taken = count;
+  return state;
+}
+
+/// Where row 0 of such an image would be. Rows before `first` are never touched.
+template <typename Float>
+Float* row_zero(Float* at, int64_t first, int64_t row_floats) {
+  return reinterpret_cast<Float*>(reinterpret_cast<uintptr_t>(at) -
+                                  static_cast<uintptr_t>(first * row_floats) * sizeof(float));
+}
+
+/// Output rows [from, to) of a stage.
+void run_stage(const Stage& stage, const Rows<const float>& in, const Rows<float>& out,
+               int64_t from, int64_t to, const ConvEpilogue& epilogue) {
+  const ConvGeometry& s = stage.shape();
+  const int64_t row = stage.row_floats();
+  if (stage.row_pieces > 0) {
+    const BlockConvPlan& plan = stage.conv;
+    const int64_t padded = vector_channels(s.out_channels), width = block_tiles().panel();
+    const int64_t pixel = plan.plain ? 1 : kBlock;
+    const float* const image = row_zero(in.at, in.first, s.in[2] * pixel);
+    for (int64_t first = 0; first < padded; first += width) {
+      const int64_t at = first / kBlock * out.plane + first % kBlock;
+      const BlockTile t{.offsets = plan.offsets.data(),
+                        .entries = static_cast<int64_t>(plan.offsets.size()) - plan.rest,
+                        .step = plan.step,
+                        .b = stage.packed + first * s.depth(),
+                        .c_block = out.plane};
+      run_block_panel(plan, t, std::min(width, padded - first), image,
+                      row_zero(out.at + at, out.first, row), epilogue,
+                      epilogue.bias != nullptr ? epilogue.bias + first : nullptr,
+                      epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
+                      from * stage.row_pieces, to * stage.row_pieces);
+    }
+    return;
+  }
+  const BlockRows sees{in.first, in.count}, makes{from, to - from};
+  for (int64_t b = 0; b < stage.blocks(); ++b) {
+    float* const y = out.at + b * out.plane + (from - out.first) * row;
+    const float* const x = in.at + b * in.plane;
+    if (stage.pools) {
+      run_block_pool_rows(stage.pool, sees, x, makes, y);
+      continue;
+    }
+    ConvEpilogue part = epilogue;
+    if (part.residual != nullptr) part.residual += b * out.plane + from * row;
+    run_block_group_rows(stage.conv, stage.packed, part, b, sees, x, makes, y);
+  }
+}
+
+/// One image: pointers are to its own floats.
+struct Image {
+  const float* x;
+  float* y;
+  std::vector<ConvEpilogue> epilogues;  ///< of each stage
+};
+
+/// Output rows [from, to) of the last stage.
+void run_rows(const BandsState& state, const Image& image, int64_t from, int64_t to) {
+  const std::vector<Stage>& stages = state.stages;
+  const size_t count = stages.size();
+  float* const room = thread_floats(3, state.room_floats + 16);
+  const ConvGeometry& first = stages[0].shape();
+  const int64_t pixel = !stages[0].pools && stages[0].conv.plain ? 1 : kBlock;
+  const Rows<const float> given{0, first.in[1], image.x, first.in_plane() * pixel};
+  std::vector<Rows<float>> windows;  // what the stages write
+  for (const Stage& stage : stages)
+    windows.push_back({0, 0, room + stage.window_at, stage.window * stage.row_floats()});
+  windows.back() = {0, 0, image.y, stages.back().shape().out[1] * stages.back().row_floats()};
+  std::vector<int64_t> begin(count), end(count);  // rows that are still to be made
+  const int64_t band = stages.back().window;
+  for (int64_t row = from; row < to; row += band) {
+    begin[count - 1] = row;
+    end[count - 1] = std::min(to, row + band);
+    for (size_t i = count - 1; i > 0; --i) {
+      Rows<float>& window = windows[i - 1];
+      const int64_t least = stages[i].first_row(begin[i]);
+      const int64_t kept = std::max<int64_t>(0, window.first + window.count - least);
+      if (kept > 0 && least != window.first) {
+        const int64_t floats = stages[i - 1].row_floats();
+        for (int64_t b = 0; b < stages[i - 1].blocks(); ++b) {
+          float* const plane = window.at + b * window.plane;
+          std::memmove(plane, plane + (least - window.first) * floats,
+                       static_cast<size_t>(kept * floats) * sizeof(float));
+        }
+      }
+      begin[i - 1] = least + kept;
+      end[i - 1] = std::max(begin[i - 1], stages[i].end_row(end[i] - 1));
+      window.first = least;
+      window.count = end[i - 1] - least;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (begin[i] == end[i]) continue;
+      const Rows<float>& before = windows[i == 0 ? 0 : i - 1];
+      run_stage(
+          stages[i],
+          i == 0 ? given : Rows<const float>{before.first, before.count, before.at, before.plane},
+          windows[i], begin[i], end[i], image.epilogues[i]);
+    }
+  }
+}
+
+Status run_bands(KernelRun& run) {
+  const auto& state = run.state<BandsState>();
+  const std::vector<Stage>& stages = state.stages;
+  TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
+  auto* padded = reinterpret_cast<float*>(run.scratch());
+  std::vector<ConvEpilogue> epilogues;
+  for (const Stage& stage : stages) {
+    ConvEpilogue& epilogue = epilogues.emplace_back();
+    epilogue.activation = stage.activation;
+    const ConvGeometry& s = stage.shape();
+    const int64_t channels = s.groups * s.out_channels, all = blocks_of(channels) * kBlock;
+    if (stage.bias) epilogue.bias = run.data<float>(stage.input + 2);
+    if (stage.bias && channels != all) {
+      std::copy_n(epilogue.bias, channels, padded);
+      std::fill(padded + channels, padded + all, 0.0f);
+      epilogue.bias = std::exchange(padded, padded + all);
+    }
+    if (stage.residual) epilogue.residual = run.data<float>(stage.input + 3);
+  }
+  const ConvGeometry& first = stages[0].shape();
+  const int64_t batch = first.batch, rows = stages.back().shape().out[1];
+  const int64_t out = y->size() / batch, in = run.input(0).size() / batch;
+  // More pieces than threads, which are not equally fast; rows at their edges are computed twice.
+  constexpr int64_t kLeastRows = 7;
+  const int64_t threads = thread_count();
+  const int64_t parts = threads == 1 ? 1 : std::clamp<int64_t>(rows / kLeastRows, 1, 2 * threads);
+  parallel(batch * parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t n = task / parts, part = task % parts;
+      Image image{run.data<float>(0) + n * in, y->data<float>() + n * out, epilogues};
+      for (ConvEpilogue& epilogue : image.epilogues)
+        if (epilogue.residual != nullptr) epilogue.residual += n * out;
+      run_rows(state, image, rows * part / parts, rows * (part + 1) / parts);
+    }
+  });
+  return ok();
+}
+
+}  // namespace
+
+constinit const JoinedRow kBlockBands = {
+    .name = "block_bands_f32",
+    .prepare = prepare_bands,
+    .run = products<run_bands>,
+};
+
+}  // namespace tombolo

@@ -1,0 +1,120 @@
+// Layers that run as one, a band of rows at a time.
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "networks.h"
+#include "runtime/kernels/matmul/gemm.h"
+
+namespace tombolo {
+namespace {
+
+class Bands : public Networks {};
+
+// Layers one behind the other, a band of rows at a time, where an image between two is more than
+// the second cache: strides, kernels that see padding above and below, activations that follow a
+// tile, what is added in the end, in place of an input that the first layer of another thread still
+// reads.
+TEST_P(Bands, OfRows) {
+  struct Case {
+    std::vector<int64_t> x;
+    std::string constants, nodes;
+  };
+  const auto by_channel = [&](const char* name, int64_t channels, int64_t kernel) {
+    return constant(name, {channels, 1, kernel, kernel});
+  };
+  const Case cases[] = {
+      {{1, 3, 151, 134},
+       constant("w", {20, 3, 3, 3}) + "," + constant("b", {20}) + "," + by_channel("v", 20, 3) +
+           "," + constant("u", {9, 20, 1, 1}) + "," + constant("c", {9}),
+       "a = Conv <pads = [1, 1, 1, 1]> (x, w, b)  r = Relu (a)  "
+       "d = Conv <group = 20, pads = [1, 1, 1, 1]> (r, v)  e = HardSwish (d)  y = Conv (e, u, c)"},
+      {{2, 3, 260, 301},
+       constant("w", {33, 3, 3, 3}) + "," + by_channel("v", 33, 5) + "," + constant("b", {33}),
+       "a = Conv <strides = [2, 2], pads = [0, 0, 1, 1]> (x, w)  r = Sigmoid (a)  "
+       "y = Conv <group = 33, strides = [2, 2], pads = [2, 2, 2, 2]> (r, v, b)"},
+      {{1, 16, 131, 150},
+       constant("t", {16, 16, 1, 1}) + "," + constant("w", {40, 16, 1, 1}) + "," +
+           by_channel("v", 40, 3) + "," + constant("u", {16, 40, 1, 1}),
+       "s = Conv (x, t)  a = Conv (s, w)  r = Relu (a)  "
+       "d = Conv <group = 40, pads = [1, 1, 1, 1]> (r, v)  e = Conv (d, u)  y = Add (e, s)"},
+      {{1, 3, 262, 261},
+       constant("w", {16, 3, 7, 7}) + "," + by_channel("v", 16, 3),
+       "a = Conv <strides = [2, 2], pads = [3, 3, 3, 3]> (x, w)  r = Relu (a)  "
+       "p = MaxPool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]> (r)  "
+       "y = Conv <group = 16, dilations = [5, 2], pads = [5, 2, 5, 2]> (p, v)"},
+      {{1, 16, 140, 141},
+       constant("w", {16, 4, 3, 3}) + "," + constant("u", {24, 16, 1, 1}),
+       "p = AveragePool <kernel_shape = [9, 9], pads = [4, 4, 4, 4]> (x)  "
+       "a = Conv <group = 4, pads = [1, 1, 1, 1]> (p, w)  r = Relu (a)  "
+       "q = AveragePool <kernel_shape = [2, 3], strides = [3, 1], ceil_mode = 1> (r)  "
+       "y = Conv (q, u)"},
+  };
+  for (const int threads : {1, 3}) {
+    set_thread_count(threads);
+    for (const Case& c : cases) {
+      const auto kernels = agree(c.constants, c.nodes, {c.x});
+      if (GetParam() < Isa::kSse4 || threads * near_bytes() > 1 << 20) continue;
+      EXPECT_NE(std::find(kernels.begin(), kernels.end(), "block_bands_f32"), kernels.end())
+          << c.nodes;
+    }
+  }
+  set_thread_count(0);
+}
+
+// Kernels, strides, dilations and pads as they come, of layers that an image of 16 channels passes.
+TEST_P(Bands, OfAnyLayers) {
+  std::mt19937 engine(GetParam() == Isa::kSse4 ? 1 : 2);
+  const auto below = [&](int64_t n) { return static_cast<int64_t>(engine()) % n; };
+  const auto pair = [](const char* name, int64_t a, int64_t b) {
+    return std::string(name) + " = [" + std::to_string(a) + ", " + std::to_string(b) + "]";
+  };
+  constexpr const char* kActivations[] = {"Relu", "HardSwish", "Identity"};
+  for (int net = 0; net < 12; ++net) {
+    std::string constants, nodes, from = "x";
+    const int64_t count = 2 + below(4);
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string n = std::to_string(i), to = i + 1 == count ? "y" : "a" + n;
+      const int64_t kind = below(4), kernel[] = {1 + below(5), 1 + below(5)};
+      const int64_t dilation[] = {1 + below(3), 1 + below(2)};
+      const auto pad = [&](int axis) { return below((kernel[axis] - 1) * dilation[axis] / 2 + 1); };
+      const int64_t top = pad(0), left = pad(1), bottom = pad(0), right = pad(1);
+      const std::string pads = "pads = [" + std::to_string(top) + ", " + std::to_string(left) +
+                               ", " + std::to_string(bottom) + ", " + std::to_string(right) + "]";
+      const std::string steps = pair("strides", 1 + below(8) / 7, 1 + below(8) / 7);
+      constants += i == 0 ? "" : ",";
+      if (kind == 0) {
+        constants += constant("w" + n, {16, 16, 1, 1}) + "," + constant("b" + n, {16});
+        nodes += "t" + n + " = Conv (" + from + ", w" + n + ", b" + n + ")  ";
+      } else if (kind == 1) {
+        constants += constant("w" + n, {1});
+        nodes += "t" + n + " = MaxPool <" + pair("kernel_shape", kernel[0], kernel[1]) + ", " +
+                 pair("dilations", dilation[0], dilation[1]) + ", " + steps + ", " + pads + "> (" +
+                 from + ")  ";
+      } else {
+        const int64_t group = kind == 2 ? 16 : 4;
+        constants += constant("w" + n, {16, 16 / group, kernel[0], kernel[1]});
+        nodes += "t" + n + " = Conv <group = " + std::to_string(group) + ", " +
+                 pair("dilations", dilation[0], dilation[1]) + ", " + steps + ", " + pads + "> (" +
+                 from + ", w" + n + ")  ";
+      }
+      nodes += to + " = " + kActivations[below(3)] + " (t" + n + ")  ";
+      from = to;
+    }
+    for (const int threads : {1, 2}) {
+      set_thread_count(threads);
+      agree(constants, nodes, {{1, 16, 150 + below(20), 150 + below(20)}});
+    }
+  }
+  set_thread_count(0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, Bands,
+                         ::testing::Values(Isa::kSse4, Isa::kAvx2, Isa::kAvx512, Isa::kNeon),
+                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+
+}  // namespace
+}  // namespace tombolo
