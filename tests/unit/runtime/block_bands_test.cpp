@@ -65,6 +65,24 @@ TEST_P(Bands, OfRows) {
   set_thread_count(0);
 }
 
+// Small layers of which each alone would be one thread's.
+TEST_P(Bands, OfThreads) {
+  for (const int threads : {1, 2, 3, 16}) {
+    set_thread_count(threads);
+    const auto kernels =
+        agree(constant("w", {64, 1, 3, 3}) + "," + constant("b", {64}) + "," +
+                  constant("v", {70, 64, 1, 1}) + "," + constant("c", {70}),
+              "d = Conv <group = 64, pads = [1, 1, 1, 1]> (x, w, b)  r = Relu (d)  "
+              "a = Conv (r, v, c)  m = Mul (x, x)  s = HardSigmoid (a)  t = Mul (a, s)  "
+              "p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (t)  q = ReduceSum (m)  "
+              "y = Add (p, q)",
+              {{1, 64, 25, 6}, {3, 64, 9, 7}, {1, 64, 6, 6}, {1, 64, 40, 11}});
+    const auto joined = std::count(kernels.begin(), kernels.end(), "block_bands_f32");
+    EXPECT_EQ(joined, GetParam() >= Isa::kSse4 && (threads == 2 || threads == 3)) << threads;
+  }
+  set_thread_count(0);
+}
+
 // Kernels, strides, dilations and pads as they come, of layers that an image of 16 channels passes.
 TEST_P(Bands, OfAnyLayers) {
   std::mt19937 engine(GetParam() == Isa::kSse4 ? 1 : 2);

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ops/tombolo/block.h"
@@ -126,6 +127,12 @@ struct BlockConvPlan {
   enum class Products : uint8_t { kFloats, kDigits, kFloat16 };
   Products products = Products::kFloats;
 
+  /// The pieces of one of `parts` parts.
+  std::span<const Piece> pieces_of(int64_t part, int64_t parts) const {
+    const auto count = static_cast<int64_t>(pieces.size());
+    const auto from = static_cast<size_t>(count * part / parts);
+    return std::span(pieces).subspan(from, static_cast<size_t>(count * (part + 1) / parts) - from);
+  }
   int64_t images_at_once() const { return over_images ? shape.batch : 1; }
   /// Planes of an image, those of all groups, and their floats.
   int64_t image_planes() const {
@@ -177,11 +184,11 @@ void run_block_clipped(const BlockConvPlan& plan, const float* x, const float* p
 /// Entries, of so many inputs each, to be summed on their own: the error of a sum grows with the
 /// root of its length, and their weights stay near.
 int64_t block_chunk(int64_t entries, int64_t length, int64_t longest = 256);
-/// Pieces [from, to) of one panel of output channels: t has its entries, without plan.rest, its
-/// weights and what is the same for all pieces.
+/// Some pieces of one panel of output channels: t has its entries, without plan.rest, its weights
+/// and what is the same for all pieces.
 void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, const float* image,
                      float* y, const ConvEpilogue& epilogue, const float* bias,
-                     const float* residual, int64_t from, int64_t to);
+                     const float* residual, std::span<const BlockConvPlan::Piece> pieces);
 /// Runs of output pixels that tiles take, of one vector of channels perhaps, and how many runs
 /// belong together.
 void plan_block_pieces(BlockConvPlan& plan, bool one_row, bool one_vector);

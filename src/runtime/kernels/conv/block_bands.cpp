@@ -24,7 +24,9 @@ struct Stage {
   Activation activation;
   size_t input = 0;  ///< of the run: input 0 of its node
   bool bias = false, residual = false;
-  int64_t row_pieces = 0;  ///< kDirect: pieces of a row
+  bool flat = false;       ///< a direct convolution of one pixel for each pixel
+  int most = 0;            ///< direct: pixels of a piece
+  int64_t row_pieces = 0;  ///< direct, not flat: pieces of a row
   int64_t window = 0;      ///< rows that are kept at a time; of the last stage: the band
   size_t window_at = 0;    ///< floats before it
 
@@ -48,6 +50,7 @@ struct Stage {
 struct BandsState final : KernelState {
   std::vector<Stage> stages;
   size_t room_floats = 0;  ///< of a thread: the windows
+  int64_t pieces = 1;      ///< of an image
   Dims output;
 };
 
@@ -97,20 +100,17 @@ bool add_stage(const JoinedNode& node, size_t input, std::vector<Stage>& stages)
   }
   BlockConvPlan& plan = stage.conv;
   const bool one_vector = s.out_channels <= tiles.lanes;
-  const int most = one_vector ? tiles.single_rows : tiles.max_rows;
   if (plan.algorithm != BlockConvPlan::Algorithm::kDirect || plan.copy || plan.over_images ||
-      s.groups != 1 || s.out[2] * 2 <= most)
+      s.groups != 1)
     return false;
-  if (is_flat(s)) {
-    // Pieces within rows, where they may have gone on in the next one.
-    plan.pieces.clear();
-    plan_block_pieces(plan, false, one_vector);
-  } else if (!stages.empty()) {
-    return false;
+  stage.most = one_vector ? tiles.single_rows : tiles.max_rows;
+  stage.flat = is_flat(s);
+  if (!stage.flat) {
+    // The pieces of the plan, where each is a part of one row.
+    const auto pieces = static_cast<int64_t>(plan.pieces.size());
+    if (!stages.empty() || s.out[2] * 2 <= stage.most || pieces % s.out[1] != 0) return false;
+    stage.row_pieces = pieces / s.out[1];
   }
-  const auto pieces = static_cast<int64_t>(plan.pieces.size());
-  if (pieces % s.out[1] != 0) return false;
-  stage.row_pieces = pieces / s.out[1];
   stages.push_back(std::move(stage));
   return true;
 }
@@ -131,31 +131,89 @@ size_t plan_windows(std::vector<Stage>& stages, size_t count, int64_t band) {
   return floats;
 }
 
-/// How many of the stages, from the first on, may gain by bands: as long as an image between two is
-/// more than the threads keep near.
-size_t stages_apart(const std::vector<Stage>& stages, int threads) {
-  const int64_t room = near_bytes() * std::max(1, threads);
-  const auto far = [&](const Stage& stage) {
-    return stage.blocks() * stage.row_floats() * stage.shape().out[1] * 4 > room;
+int64_t image_bytes(const Stage& stage) {
+  return stage.blocks() * stage.row_floats() * stage.shape().out[1] * 4;
+}
+
+/// Of `rows` rows of the last of `count` stages: how many of those that a stage before it makes for
+/// them are neighbours' as well, as a part of the others. The most of all stages.
+double overlap(const std::vector<Stage>& stages, size_t count, int64_t rows) {
+  double most = 0;
+  auto seen = static_cast<double>(rows), own = seen;
+  for (size_t i = count; i-- > 1;) {
+    const ConvGeometry& s = stages[i].shape();
+    const auto stride = static_cast<double>(s.stride[1]);
+    seen = (seen - 1) * stride + static_cast<double>(s.extent(1));
+    own *= stride;
+    most = std::max(most, (seen - own) / own);
+  }
+  return most;
+}
+
+/// Pieces of an image for so many threads, twice as many where that leaves each some rows, as
+/// threads are not equally fast. Rows at the edges of pieces are made twice, so that they have to
+/// be few.
+int64_t pieces_of(const std::vector<Stage>& stages, size_t count, int64_t threads) {
+  constexpr double kMostTwice = 0.125;
+  const ConvGeometry& s = stages[count - 1].shape();
+  if (threads == 1 || s.batch >= 2 * threads) return 1;
+  const auto fits = [&](int64_t pieces, int64_t least) {
+    const int64_t rows = s.out[1] / pieces;
+    return rows >= least && overlap(stages, count, rows) <= kMostTwice;
   };
-  size_t count = 1;
-  while (count < stages.size() && far(stages[count - 1])) ++count;
-  return count;
+  return fits(2 * threads, 4)                            ? 2 * threads
+         : fits(threads, threads <= kFewThreads ? 2 : 4) ? threads
+                                                         : 1;
 }
 
 /// Rows of the last of so many stages that leave room for all weights, which every band reads, in
-/// what stays near; fewer than two are not worth it.
+/// what stays near; 0 where that are too few beside those that move on to the next band.
 int64_t rows_of_band(std::vector<Stage>& stages, size_t count) {
   constexpr int64_t kMostRows = 32;
+  constexpr double kMostMoved = 0.34;
+  const int64_t room = near_bytes() * 3 / 2;
   int64_t weights = 0;
   for (size_t i = 0; i < count; ++i)
     if (!stages[i].pools) weights += static_cast<int64_t>(stages[i].conv.weight_floats) * 4;
   if (2 * weights > near_bytes()) return 0;
   int64_t rows = std::min(stages[count - 1].shape().out[1], kMostRows);
-  while (rows > 1 &&
-         static_cast<int64_t>(plan_windows(stages, count, rows)) * 4 + weights > near_bytes())
+  while (rows > 1 && static_cast<int64_t>(plan_windows(stages, count, rows)) * 4 + weights > room)
     --rows;
-  return rows;
+  return overlap(stages, count, rows) > kMostMoved ? 0 : rows;
+}
+
+int64_t products(const Stage& stage) {
+  const ConvGeometry& s = stage.shape();
+  return stage.pools ? 0 : s.groups * s.out_channels * s.depth() * s.out_plane();
+}
+
+/// Whether the last of so many stages, which sees no row twice, is to follow in the same piece
+/// although what lies between is near: one loop of threads for two, each of which may be too little
+/// for several.
+bool shares_loop(const std::vector<Stage>& stages, size_t count, int64_t threads) {
+  constexpr int64_t kLeast = 100'000;  // of a thread
+  const Stage& last = stages[count - 1];
+  if (threads == 1 || last.shape().extent(1) > last.shape().stride[1]) return false;
+  int64_t all = 0;
+  for (size_t i = 0; i < count; ++i) all += products(stages[i]);
+  return all >= kLeast * threads &&
+         static_cast<int64_t>(last.conv.weight_floats) * 4 <= near_bytes() / 4;
+}
+
+/// How many of the stages, from the first on, gain by running as one; less than two: none. What
+/// lies between two of them is more than the threads keep near, or they share a loop; what the last
+/// one writes is as little as it may be.
+size_t count_stages(std::vector<Stage>& stages, int64_t threads) {
+  const int64_t far = 2 * near_bytes() * threads;
+  size_t best = 1;
+  for (size_t count = 2; count <= stages.size(); ++count) {
+    if (image_bytes(stages[count - 2]) <= far && !shares_loop(stages, count, threads)) break;
+    if (rows_of_band(stages, count) == 0 ||
+        stages[0].shape().batch * pieces_of(stages, count, threads) < threads)
+      continue;
+    if (best == 1 || image_bytes(stages[count - 1]) <= image_bytes(stages[best - 1])) best = count;
+  }
+  return best;
 }
 
 std::unique_ptr<KernelState> prepare_bands(std::span<const JoinedNode> nodes,
@@ -168,32 +226,43 @@ std::unique_ptr<KernelState> prepare_bands(std::span<const JoinedNode> nodes,
     input += node.present.size();
     if (stages.back().residual) break;  // it lies as a whole output does, not as a window
   }
-  size_t count = stages_apart(stages, options.threads);
-  while (count > 1 && rows_of_band(stages, count) < 2) --count;
+  const size_t count = count_stages(stages, std::max(1, options.threads));
   if (count < 2) return nullptr;
-  state->room_floats = plan_windows(stages, count, rows_of_band(stages, count));
   stages.resize(count);
+  const ConvGeometry& last = stages.back().shape();
+  state->pieces = pieces_of(stages, count, std::max(1, options.threads));
+  state->room_floats = plan_windows(stages, count, rows_of_band(stages, count));
   for (size_t i = 0; i < count; ++i) {
     Stage& stage = stages[i];
     const ConvGeometry& s = stage.shape();
-    if (i > 0 && stage.row_pieces > 0)
+    if (i > 0 && stage.flat)
       for (size_t b = 0; b < stage.conv.offsets.size(); ++b)
         stage.conv.offsets[b] =
             static_cast<int64_t>(b) * stages[i - 1].window * stages[i - 1].row_floats();
     if (stage.bias && s.groups * s.out_channels % kBlock != 0)
       state->scratch_bytes += static_cast<size_t>(stage.blocks() * kBlock) * sizeof(float);
   }
-  const ConvGeometry& s = stages.back().shape();
-  state->output = {s.batch, stages.back().blocks(), s.out[1], s.out[2], kBlock};
+  state->output = {last.batch, stages.back().blocks(), last.out[1], last.out[2], kBlock};
   taken = count;
   return state;
 }
 
 /// Where row 0 of such an image would be. Rows before `first` are never touched.
-template <typename Float>
-Float* row_zero(Float* at, int64_t first, int64_t row_floats) {
-  return reinterpret_cast<Float*>(reinterpret_cast<uintptr_t>(at) -
+float* row_zero(float* at, int64_t first, int64_t row_floats) {
+  return reinterpret_cast<float*>(reinterpret_cast<uintptr_t>(at) -
                                   static_cast<uintptr_t>(first * row_floats) * sizeof(float));
+}
+
+/// Pieces of neighbouring pixels, whole rows of them, that a flat convolution makes of as many.
+std::vector<BlockConvPlan::Piece> pieces_of_run(int64_t pixels, int most) {
+  const int64_t count = (pixels + most - 1) / most;
+  std::vector<BlockConvPlan::Piece> pieces;
+  pieces.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t from = pixels * i / count, rows = pixels * (i + 1) / count - from;
+    pieces.push_back({from * kBlock, from * kBlock, rows / 2 * kBlock, static_cast<int>(rows)});
+  }
+  return pieces;
 }
 
 /// Output rows [from, to) of a stage.
@@ -201,11 +270,25 @@ void run_stage(const Stage& stage, const Rows<const float>& in, const Rows<float
                int64_t from, int64_t to, const ConvEpilogue& epilogue) {
   const ConvGeometry& s = stage.shape();
   const int64_t row = stage.row_floats();
-  if (stage.row_pieces > 0) {
+  if (stage.flat || stage.row_pieces > 0) {
     const BlockConvPlan& plan = stage.conv;
     const int64_t padded = vector_channels(s.out_channels), width = block_tiles().panel();
-    const int64_t pixel = plan.plain ? 1 : kBlock;
-    const float* const image = row_zero(in.at, in.first, s.in[2] * pixel);
+    const float* image = in.at;
+    float* y = out.at;
+    const float* residual = epilogue.residual;
+    std::vector<BlockConvPlan::Piece> run;
+    std::span<const BlockConvPlan::Piece> pieces;
+    if (stage.flat) {
+      image += (from - in.first) * s.in[2] * kBlock;
+      y += (from - out.first) * row;
+      if (residual != nullptr) residual += from * row;
+      pieces = run = pieces_of_run((to - from) * s.out[2], stage.most);
+    } else {
+      y = row_zero(y, out.first, row);
+      pieces = std::span(plan.pieces)
+                   .subspan(static_cast<size_t>(from * stage.row_pieces),
+                            static_cast<size_t>((to - from) * stage.row_pieces));
+    }
     for (int64_t first = 0; first < padded; first += width) {
       const int64_t at = first / kBlock * out.plane + first % kBlock;
       const BlockTile t{.offsets = plan.offsets.data(),
@@ -213,11 +296,9 @@ void run_stage(const Stage& stage, const Rows<const float>& in, const Rows<float
                         .step = plan.step,
                         .b = stage.packed + first * s.depth(),
                         .c_block = out.plane};
-      run_block_panel(plan, t, std::min(width, padded - first), image,
-                      row_zero(out.at + at, out.first, row), epilogue,
+      run_block_panel(plan, t, std::min(width, padded - first), image, y + at, epilogue,
                       epilogue.bias != nullptr ? epilogue.bias + first : nullptr,
-                      epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
-                      from * stage.row_pieces, to * stage.row_pieces);
+                      residual != nullptr ? residual + at : nullptr, pieces);
     }
     return;
   }
@@ -309,10 +390,7 @@ Status run_bands(KernelRun& run) {
   const ConvGeometry& first = stages[0].shape();
   const int64_t batch = first.batch, rows = stages.back().shape().out[1];
   const int64_t out = y->size() / batch, in = run.input(0).size() / batch;
-  // More pieces than threads, which are not equally fast; rows at their edges are computed twice.
-  constexpr int64_t kLeastRows = 7;
-  const int64_t threads = thread_count();
-  const int64_t parts = threads == 1 ? 1 : std::clamp<int64_t>(rows / kLeastRows, 1, 2 * threads);
+  const int64_t parts = state.pieces;
   parallel(batch * parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t n = task / parts, part = task % parts;

@@ -97,7 +97,7 @@ void run_block_bridged(const BlockConvPlan& plan, const float* x, const float* p
                  run_block_panel(plan, t, lanes, image, y + at, epilogue,
                                  epilogue.bias != nullptr ? epilogue.bias + channel : nullptr,
                                  epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
-                                 pieces * part / parts, pieces * (part + 1) / parts);
+                                 plan.pieces_of(part, parts));
                }
              });
   }

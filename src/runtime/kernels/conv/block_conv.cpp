@@ -488,15 +488,16 @@ static constexpr int64_t kPiecesAtOnce = 8;
 
 void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, const float* image,
                      float* y, const ConvEpilogue& epilogue, const float* bias,
-                     const float* residual, int64_t from, int64_t to) {
+                     const float* residual, std::span<const BlockConvPlan::Piece> pieces) {
   const BlockTiles& tiles = block_tiles();
   const int vectors = columns > tiles.lanes ? 2 : 1;
   const Activation& act = epilogue.activation;
   const int64_t entries = t.entries;
+  const auto count = static_cast<int64_t>(pieces.size());
   const int64_t* const offsets = t.offsets;
   const float* const weights = t.b;
   if (tiles.lanes < kBlock)
-    t.ahead = std::clamp(columns / std::max<int64_t>(1, to - from), kBlock / 4, kBlock);
+    t.ahead = std::clamp(columns / std::max<int64_t>(1, count), kBlock / 4, kBlock);
   const int64_t row = plan.row_entries, all = plan.shape.kernel[1];
   // Pieces are where they would be in an image with a border.
   const int64_t before =
@@ -514,9 +515,9 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
       const int64_t high = (all - piece.below) * row;
       return high > e && high <= end;
     };
-    int64_t raw = from;  // from this piece on the activation is still to come
-    for (int64_t p = from; p < to; ++p) {
-      const BlockConvPlan::Piece& piece = plan.pieces[static_cast<size_t>(p)];
+    int64_t raw = 0;  // from this piece on the activation is still to come
+    for (int64_t p = 0; p < count; ++p) {
+      const BlockConvPlan::Piece& piece = pieces[static_cast<size_t>(p)];
       // Of these entries those that it sees, and whether they are its first ones.
       const int64_t low = std::clamp(piece.above * row, e, end);
       const int64_t high = piece.below == 0 ? end : std::clamp((all - piece.below) * row, low, end);
@@ -534,12 +535,12 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
       BlockTileFn* const tile = tiles.get(plan.step, piece.jump, piece.rows, vectors);
       // While these weights are used, those that come after them come nearer, a part with each
       // piece: all of it with the first ones would wait for the memory.
-      const int64_t line = (p - from) * (end - e) * plan.length * t.ahead;
+      const int64_t line = p * (end - e) * plan.length * t.ahead;
       t.next = line < size ? b + size + line : nullptr;
-      const auto sum = [&](int64_t begin, int64_t count, int64_t length, const float* of,
+      const auto sum = [&](int64_t begin, int64_t number, int64_t length, const float* of,
                            bool begins, bool done) {
         t.offsets = sees + begin;
-        t.entries = count;
+        t.entries = number;
         t.length = length;
         t.b = of;
         t.bias = begins ? bias : nullptr;
@@ -563,9 +564,9 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
         raw = p + 1;
         continue;
       }
-      const int64_t floats = piece.rows * kBlock, start = plan.pieces[static_cast<size_t>(raw)].out;
-      if (!plan.over_images && p + 1 < to && p + 1 < raw + kPiecesAtOnce) {
-        const BlockConvPlan::Piece& next = plan.pieces[static_cast<size_t>(p + 1)];
+      const int64_t floats = piece.rows * kBlock, start = pieces[static_cast<size_t>(raw)].out;
+      if (!plan.over_images && p + 1 < count && p + 1 < raw + kPiecesAtOnce) {
+        const BlockConvPlan::Piece& next = pieces[static_cast<size_t>(p + 1)];
         if (next.out == piece.out + floats && completes(next)) continue;
       }
       // A tile narrower than a block fills it up with the next one.
@@ -635,7 +636,7 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
         run_block_panel(plan, t, columns, image + group * group_planes * plane, y + at, epilogue,
                         epilogue.bias != nullptr ? epilogue.bias + channel : nullptr,
                         epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
-                        pieces * band / bands, pieces * (band + 1) / bands);
+                        plan.pieces_of(band, bands));
       }
     });
   };

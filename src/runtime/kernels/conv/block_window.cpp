@@ -404,19 +404,17 @@ ConvGeometry of_rows(ConvGeometry s, BlockRows in, BlockRows out) {
   return s;
 }
 
-}  // namespace
-
-void run_block_group_rows(const BlockConvPlan& plan, const float* packed,
-                          const ConvEpilogue& epilogue, int64_t block, BlockRows in, const float* x,
-                          BlockRows out, float* y) {
-  const ConvGeometry s = of_rows(plan.shape, in, out);
+/// Output rows [from, to) of a block of an image of shape `s`, which begins at x and y.
+void run_groups(const ConvGeometry& s, const float* weights, const ConvEpilogue& epilogue,
+                int64_t block, const float* x, float* y, int64_t from, int64_t to) {
   const auto group = static_cast<int32_t>(s.in_channels);
   alignas(64) int32_t each[kBlock / 2 * kBlock];
-  for (int32_t i = 0; i < group; ++i)
-    for (int32_t c = 0; c < kBlock; ++c) each[i * kBlock + c] = c / group * group + i;
+  if (group > 1)
+    for (int32_t i = 0; i < group; ++i)
+      for (int32_t c = 0; c < kBlock; ++c) each[i * kBlock + c] = c / group * group + i;
   const Activation& act = epilogue.activation;
-  WindowTask task{s, x, y, 0, out.count};
-  task.weights = packed + block * s.depth() * kBlock;
+  WindowTask task{s, x, y, from, to};
+  task.weights = weights + block * s.depth() * kBlock;
   task.group = group;
   task.each = each;
   if (epilogue.bias != nullptr) task.bias = epilogue.bias + block * kBlock;
@@ -425,7 +423,16 @@ void run_block_group_rows(const BlockConvPlan& plan, const float* packed,
   task.lo = act.alpha;
   task.hi = act.beta;
   TOMBOLO_TARGET(TaskFn, conv_rows).get()(task);
-  if (!act.tiled()) apply_activation(act, y, out.count * s.out[2] * kBlock);
+  const int64_t row = s.out[2] * kBlock;
+  if (!act.tiled()) apply_activation(act, y + from * row, (to - from) * row);
+}
+
+}  // namespace
+
+void run_block_group_rows(const BlockConvPlan& plan, const float* packed,
+                          const ConvEpilogue& epilogue, int64_t block, BlockRows in, const float* x,
+                          BlockRows out, float* y) {
+  run_groups(of_rows(plan.shape, in, out), packed, epilogue, block, x, y, 0, out.count);
 }
 
 void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
@@ -434,11 +441,9 @@ void run_block_groups(const BlockConvPlan& plan, const float* x, const float* pa
   const int64_t blocks = blocks_of(s.groups * s.out_channels), in = s.in_plane() * kBlock,
                 out = s.out_plane() * kBlock;
   share_rows(s.batch * blocks, s, [&](int64_t plane, int64_t from, int64_t to) {
-    const int64_t at = plane * out + from * s.out[2] * kBlock;
     ConvEpilogue part = epilogue;
-    if (part.residual != nullptr) part.residual += at;
-    run_block_group_rows(plan, packed, part, plane % blocks, {0, s.in[1]}, x + plane * in,
-                         {from, to - from}, y + at);
+    if (part.residual != nullptr) part.residual += plane * out;
+    run_groups(s, packed, part, plane % blocks, x + plane * in, y + plane * out, from, to);
   });
 }
 
