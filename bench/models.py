@@ -115,6 +115,32 @@ def mobilenet_v2(name, dtype=np.float32, batch=1):
     return n, n.head(x)
 
 
+def separable(n, x, out, s=1):
+    """Depthwise, then pointwise (Howard et al. 2017, figure 3)."""
+    y = n.batch_norm(n.conv(x, n.channels[x], 3, s, groups=n.channels[x], bias=False), "relu")
+    return n.batch_norm(n.conv(y, out, 1, bias=False), "relu")
+
+
+@model
+def mobilenet_v1_quarter(name):
+    """A quarter of the channels, for images of 96 x 96 pixels, as MLPerf Tiny has it: layers of few microseconds."""
+    n = Net(name)
+    x = n.batch_norm(n.conv(n.input("x", [1, 3, 96, 96]), 8, 3, 2, bias=False), "relu")
+    for out, s in ((16, 1), (32, 2), (32, 1), (64, 2), (64, 1), (128, 2), (128, 1), (128, 1), (128, 1), (128, 1), (128, 1), (256, 2), (256, 1)):
+        x = separable(n, x, out, s)
+    return n, n.head(x, 2)
+
+
+@model
+def ds_cnn(name):
+    """Words in 49 x 10 coefficients of a sound (Zhang et al. 2017; MLPerf Tiny)."""
+    n = Net(name)
+    x = n.batch_norm(n.conv(n.input("x", [1, 1, 49, 10]), 64, (10, 4), 2, bias=False), "relu")
+    for _ in range(4):
+        x = separable(n, x, 64)
+    return n, n.head(x, 12)
+
+
 @model
 def mobilenet_v3(name):
     n = Net(name)
