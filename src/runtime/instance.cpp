@@ -96,8 +96,9 @@ Result<std::unique_ptr<Instance>> Instance::create(const GraphPlan& plan,
   // All pointers first: the calls keep pointers into these lists.
   size_t inputs = 0, outputs = 0;
   for (const StepPlan& step : specialisation->steps) {
-    for (const PreparedPtr& prepared : step.kernels()) inputs += prepared->inputs.size();
-    if (!step.kernels().empty()) outputs += plan.nodes[step.node].outputs.count;
+    const size_t nodes = step.kernels().size();
+    for (size_t k = 0; k < nodes; ++k) inputs += plan.nodes[step.node - k].inputs.count;
+    if (nodes > 0) outputs += plan.nodes[step.node].outputs.count;
   }
   made->input_pointers.resize(inputs);
   made->output_pointers.resize(outputs);

@@ -211,8 +211,8 @@ class Builder {
     scratches_.push_back({state->scratch_bytes, static_cast<int>(node), static_cast<int>(node), 0});
   }
 
-  /// Whether the node alone reads what `before` wrote, by the kernel's input 0, and whether all
-  /// else that it reads is there before `first`.
+  /// Whether the node alone reads what `before` wrote, as its input 0, and whether all else that it
+  /// reads was there before the first of the nodes that are to run as one.
   bool follows(const NodePlan& before, const NodePlan& node, const JoinedRow* row) {
     const PreparedPtr& prepared = trace_.nodes[node.index];
     if (prepared == nullptr || prepared->row == nullptr || prepared->row->joined != row ||
@@ -251,13 +251,13 @@ class Builder {
     if (count < 2) return false;
     const std::span<const NodePlan> nodes = std::span(plan_.nodes).subspan(first.index, count);
     std::vector<JoinedNode> parts;
-    std::vector<std::unique_ptr<bool[]>> present;
     for (const NodePlan& node : nodes) {
       const std::span<const ValueRef> refs = plan_.inputs_of(node);
-      present.push_back(std::make_unique<bool[]>(refs.size()));
-      for (size_t i = 0; i < refs.size(); ++i)
-        present.back()[i] = refs[i].constant != nullptr || refs[i].depth > 0 || refs[i].slot >= 0;
-      parts.push_back({trace_.nodes[node.index]->state.get(), {present.back().get(), refs.size()}});
+      JoinedNode part{trace_.nodes[node.index]->state.get(), refs.size(), 0};
+      for (size_t i = 0; i < std::min<size_t>(refs.size(), 32); ++i)
+        if (refs[i].constant != nullptr || refs[i].depth > 0 || refs[i].slot >= 0)
+          part.present |= 1u << i;
+      parts.push_back(part);
     }
     auto joined = std::make_shared<JoinedStep>();
     joined->row = row;
@@ -268,6 +268,7 @@ class Builder {
     return true;
   }
 
+  /// Places them in memory as one node that reads what all of them read.
   void take_as_one(std::span<const NodePlan> nodes, std::shared_ptr<JoinedStep> joined) {
     const NodePlan& last = nodes.back();
     const auto begin = static_cast<int>(nodes.front().index), end = static_cast<int>(last.index);

@@ -236,8 +236,9 @@ class KernelRun {
 
 /// One of several nodes that may run as one.
 struct JoinedNode {
-  const KernelState* state;       ///< what its row prepared
-  std::span<const bool> present;  ///< its inputs
+  const KernelState* state;  ///< what its row prepared
+  size_t inputs;
+  uint32_t present;  ///< bit i: input i is given
 };
 
 /// How nodes in a row run as one, each of which is the only one to read what the node before it

@@ -46,6 +46,10 @@ TEST_P(Bands, OfRows) {
        "a = Conv <strides = [2, 2], pads = [3, 3, 3, 3]> (x, w)  r = Relu (a)  "
        "p = MaxPool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]> (r)  "
        "y = Conv <group = 16, dilations = [5, 2], pads = [5, 2, 5, 2]> (p, v)"},
+      {{2, 4, 134, 151},
+       constant("w", {20, 4, 1, 1}) + "," + constant("b", {20}) + "," + by_channel("v", 20, 3),
+       "a = Conv (x, w, b)  r = Relu (a)  "
+       "y = Conv <group = 20, strides = [2, 1], pads = [1, 1, 1, 1]> (r, v)"},
       {{1, 16, 140, 141},
        constant("w", {16, 4, 3, 3}) + "," + constant("u", {24, 16, 1, 1}),
        "p = AveragePool <kernel_shape = [9, 9], pads = [4, 4, 4, 4]> (x)  "

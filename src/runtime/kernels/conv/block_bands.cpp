@@ -24,7 +24,7 @@ struct Stage {
   Activation activation;
   size_t input = 0;  ///< of the run: input 0 of its node
   bool bias = false, residual = false;
-  bool flat = false;       ///< a direct convolution of one pixel for each pixel
+  bool flat = false;       ///< a direct convolution of one pixel for each pixel, both in blocks
   int most = 0;            ///< direct: pixels of a piece
   int64_t row_pieces = 0;  ///< direct, not flat: pieces of a row
   int64_t window = 0;      ///< rows that are kept at a time; of the last stage: the band
@@ -74,9 +74,8 @@ bool add_stage(const JoinedNode& node, size_t input, std::vector<Stage>& stages)
   const auto& state = static_cast<const BlockStageState&>(*node.state);
   Stage stage;
   stage.input = input;
-  const auto has = [&](size_t i) { return i < node.present.size() && node.present[i]; };
-  stage.bias = has(2);
-  stage.residual = has(3);
+  stage.bias = (node.present >> 2 & 1) != 0;
+  stage.residual = (node.present >> 3 & 1) != 0;
   stage.packed = state.packed;
   stage.activation = state.activation;
   if (state.pool != nullptr) {
@@ -104,7 +103,7 @@ bool add_stage(const JoinedNode& node, size_t input, std::vector<Stage>& stages)
       s.groups != 1)
     return false;
   stage.most = one_vector ? tiles.single_rows : tiles.max_rows;
-  stage.flat = is_flat(s);
+  stage.flat = !plan.plain && is_flat(s);
   if (!stage.flat) {
     // The pieces of the plan, where each is a part of one row.
     const auto pieces = static_cast<int64_t>(plan.pieces.size());
@@ -223,7 +222,7 @@ std::unique_ptr<KernelState> prepare_bands(std::span<const JoinedNode> nodes,
   size_t input = 0;
   for (const JoinedNode& node : nodes) {
     if (!add_stage(node, input, stages)) break;
-    input += node.present.size();
+    input += node.inputs;
     if (stages.back().residual) break;  // it lies as a whole output does, not as a window
   }
   const size_t count = count_stages(stages, std::max(1, options.threads));
