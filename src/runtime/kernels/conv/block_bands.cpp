@@ -203,7 +203,7 @@ bool shares_loop(const std::vector<Stage>& stages, size_t count, int64_t threads
 /// lies between two of them is more than the threads keep near, or they share a loop; what the last
 /// one writes is as little as it may be.
 size_t count_stages(std::vector<Stage>& stages, int64_t threads) {
-  const int64_t far = 2 * near_bytes() * threads;
+  const int64_t far = near_bytes() * threads;
   size_t best = 1;
   for (size_t count = 2; count <= stages.size(); ++count) {
     if (image_bytes(stages[count - 2]) <= far && !shares_loop(stages, count, threads)) break;
