@@ -621,7 +621,7 @@ probe("quantize", "QuantizeLinear", BIG, np.array(0.1, np.float32), np.array(3, 
 probe("non_zero", "NonZero", (512, 512), x_type=np.bool_, out_type=np.int64)
 probe("trilu", "Trilu", (8, 512, 512))
 probe("concat_last", "Concat", (65536, 4), np.ones((65536, 4), np.float32), axis=1)
-probe("split_last", "Split", (2048, 1024), num_outputs=2, axis=1)
+probe("split_last", "Split", (2048, 1024), outputs=2, num_outputs=2, axis=1)
 probe("equal", "Equal", BIG, np.float32(0).reshape(1), out_type=np.bool_)
 probe("not", "Not", BIG, x_type=np.bool_, out_type=np.bool_)
 probe("is_nan", "IsNaN", BIG, out_type=np.bool_)
