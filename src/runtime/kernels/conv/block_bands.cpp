@@ -69,48 +69,49 @@ bool is_flat(const ConvGeometry& s) {
          s.out[1] == s.in[1] && s.out[2] == s.in[2];
 }
 
-/// Whether the node can be a stage: a direct convolution if it is the first one, or of one pixel.
+/// Whether a convolution can be a stage: of channels by themselves, of one pixel, or a direct one
+/// if it is the first.
+bool is_stage(const BlockConvPlan& plan, bool first) {
+  const ConvGeometry& s = plan.shape;
+  if (plan.algorithm == BlockConvPlan::Algorithm::kGroups) return true;
+  if (plan.algorithm != BlockConvPlan::Algorithm::kDirect || plan.copy || plan.over_images ||
+      s.groups != 1)
+    return false;
+  if (!plan.plain && is_flat(s)) return true;
+  // Each piece is a part of one row.
+  const BlockTiles& tiles = block_tiles();
+  const int most = s.out_channels <= tiles.lanes ? tiles.single_rows : tiles.max_rows;
+  return first && s.out[2] * 2 > most && static_cast<int64_t>(plan.pieces.size()) % s.out[1] == 0;
+}
+
+/// Whether the node can be a stage behind those that there are.
 bool add_stage(const JoinedNode& node, size_t input, std::vector<Stage>& stages) {
   const auto& state = static_cast<const BlockStageState&>(*node.state);
-  Stage stage;
-  stage.input = input;
-  stage.bias = (node.present >> 2 & 1) != 0;
-  stage.residual = (node.present >> 3 & 1) != 0;
-  stage.packed = state.packed;
-  stage.activation = state.activation;
-  if (state.pool != nullptr) {
-    stage.pool = *state.pool;
-    stage.pools = true;
-  } else if (state.conv != nullptr) {
-    stage.conv = *state.conv;
-  } else {
+  if (state.conv == nullptr ? state.pool == nullptr : !is_stage(*state.conv, stages.empty()))
     return false;
-  }
-  const ConvGeometry& s = stage.shape();
-  const BlockTiles& tiles = block_tiles();
+  const ConvGeometry& s = state.conv != nullptr ? state.conv->shape : state.pool->shape;
   if (s.joined() || s.in[0] != 1 || s.out[0] != 1) return false;
   if (!stages.empty()) {
     const ConvGeometry& before = stages.back().shape();
     if (before.out[1] != s.in[1] || before.out[2] != s.in[2]) return false;
   }
-  if (stage.pools || stage.conv.algorithm == BlockConvPlan::Algorithm::kGroups) {
-    stages.push_back(std::move(stage));
+  Stage& stage = stages.emplace_back();
+  stage.input = input;
+  stage.bias = (node.present >> 2 & 1) != 0;
+  stage.residual = (node.present >> 3 & 1) != 0;
+  stage.packed = state.packed;
+  stage.activation = state.activation;
+  stage.pools = state.pool != nullptr;
+  if (stage.pools) {
+    stage.pool = *state.pool;
     return true;
   }
-  BlockConvPlan& plan = stage.conv;
-  const bool one_vector = s.out_channels <= tiles.lanes;
-  if (plan.algorithm != BlockConvPlan::Algorithm::kDirect || plan.copy || plan.over_images ||
-      s.groups != 1)
-    return false;
-  stage.most = one_vector ? tiles.single_rows : tiles.max_rows;
+  const BlockConvPlan& plan = stage.conv = *state.conv;
+  if (plan.algorithm == BlockConvPlan::Algorithm::kGroups) return true;
+  const BlockTiles& tiles = block_tiles();
+  stage.most = s.out_channels <= tiles.lanes ? tiles.single_rows : tiles.max_rows;
   stage.flat = !plan.plain && is_flat(s);
-  if (!stage.flat) {
-    // The pieces of the plan, where each is a part of one row.
-    const auto pieces = static_cast<int64_t>(plan.pieces.size());
-    if (!stages.empty() || s.out[2] * 2 <= stage.most || pieces % s.out[1] != 0) return false;
-    stage.row_pieces = pieces / s.out[1];
-  }
-  stages.push_back(std::move(stage));
+  if (!stage.flat) stage.row_pieces = static_cast<int64_t>(plan.pieces.size()) / s.out[1];
   return true;
 }
 
