@@ -286,7 +286,7 @@ Result<int> run_compare(const Args& args, Console& console) {
   // First runs, then turns of a few runs each, so that what else the machine does meets all.
   for (Side& side : sides) {
     if (!side.failure.empty()) continue;
-    if (Status status = run_once(side, inputs, true, &side.first_ms); !status) {
+    if (Status status = run_once(side, inputs, !side.timed, &side.first_ms); !status) {
       if (side.session != nullptr) return std::move(status).error().at(side.name);
       side.failure = status.error().message;
     }

@@ -208,8 +208,7 @@ Result<std::vector<RunValue>> Executor::graph(const GraphPlan& plan, Frame* pare
   frame.parent = parent;
   frame.binding = binding;
   // Who observes every value is shown those, too, that nodes which run as one do not write.
-  const bool observed = profile_ != nullptr && profile_->observe != nullptr;
-  if (!setting_.specialise || !plan.own_slots || observed) {
+  if (!setting_.specialise || !plan.own_slots || Profile::observed(profile_)) {
     frame.slots.resize(static_cast<size_t>(plan.slot_count));
     return node_by_node(frame, std::move(inputs), nullptr);
   }

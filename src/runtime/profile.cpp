@@ -45,8 +45,7 @@ ProfileScope::~ProfileScope() { --profile_.depth; }
 void ProfileScope::finish(bool main) {
   event_.end_ns = now_ns();
   event_.live_bytes = live_tensor_bytes();
-  for (const NodePlan& node : nodes_) {
-    if (!profile_.shapes) break;
+  for (const NodePlan& node : profile_.shapes ? nodes_ : std::span<const NodePlan>()) {
     std::vector<const RunValue*> inputs, outputs;
     for (const ValueRef& ref : frame_.plan->inputs_of(node)) inputs.push_back(frame_.resolve(ref));
     for (int slot : frame_.plan->outputs_of(node))

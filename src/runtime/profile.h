@@ -34,6 +34,11 @@ struct Profile {
   /// Called after every node of the main graph for each of its outputs; null: not called.
   void (*observe)(void* user, const Node& node, size_t output, const RunValue& value) = nullptr;
   void* user = nullptr;
+
+  /// Whether somebody looks at every value.
+  static bool observed(const Profile* profile) {
+    return profile != nullptr && profile->observe != nullptr;
+  }
 };
 
 /// Times one node, or several in a row that run as one: these are named by the last one.

@@ -332,8 +332,8 @@ Result<std::vector<RunValue>> Session::run_ordered(std::vector<RunValue> values,
     }
     // Behind a few pixels no node has many; and what a profile observes are whole batches.
     const auto least = static_cast<uint64_t>(impl.room / 64);
-    const bool observed = options.profile != nullptr && options.profile->observe != nullptr;
-    if (impl.room != 0 && !given_default && !observed && input_bytes >= least)
+    if (impl.room != 0 && !given_default && !Profile::observed(options.profile) &&
+        input_bytes >= least)
       if (const int64_t batch = batch_of(values); batch > 1)
         sliced = impl.sliced_plan(std::move(signature), batch, inferred);
   }

@@ -53,7 +53,7 @@ class Builder {
     result_->slots.resize(trace_.slots.size());
     find_lifetimes();
     for (int slot : plan_.inputs) take_input(slot);
-    for (const NodePlan& node : plan_.nodes) take(node);
+    for (size_t at = 0; at < plan_.nodes.size();) at += take(plan_.nodes[at]);
     place_groups();
     for (const NodePlan& node : plan_.nodes) list_dead(node);
     for (size_t slot = 0; slot < last_.size(); ++slot)
@@ -173,19 +173,20 @@ class Builder {
     target.value = seen.value;
   }
 
-  void take(const NodePlan& node) {
-    if (static_cast<int>(node.index) <= joined_to_) return;
+  /// Takes the node, and some behind it where they run as one: how many in all.
+  size_t take(const NodePlan& node) {
     const PreparedPtr& prepared = trace_.nodes[node.index];
     const bool steady = inputs_hold(node);
     if (steady && outputs_fixed(node)) {
       for (int slot : plan_.outputs_of(node))
         if (slot >= 0) fix(slot);
       ++result_->fixed_nodes;
-      return;
+      return 1;
     }
     const bool fast = steady && prepared != nullptr && prepared->row != nullptr &&
                       !varies(plan_.slot_count + static_cast<int>(node.index));
-    if (fast && prepared->row->joined != nullptr && run_as_one(node)) return;
+    if (fast && prepared->row->joined != nullptr)
+      if (const size_t taken = run_as_one(node); taken > 1) return taken;
     StepPlan step;
     step.node = node.index;
     if (fast) {
@@ -196,13 +197,14 @@ class Builder {
     bool all_views = true;
     bool first = true;
     for (int slot : plan_.outputs_of(node)) {
-      if (slot >= 0) all_views &= place_output(node, fast, slot, first);
+      if (slot >= 0) all_views &= place_output({&node, 1}, fast, slot, first);
       first = false;
     }
-    if (fast && prepared->row->view_only && all_views && views_follow(node)) return;
+    if (fast && prepared->row->view_only && all_views && views_follow(node)) return 1;
     step.by_values = fast && prepared->by_values && !values_hold(node, *prepared);
     if (fast && prepared->state != nullptr && prepared->state->joins_inputs) join(node);
     result_->steps.push_back(step);
+    return 1;
   }
 
   void add_scratch(const KernelState* state, uint32_t node, StepPlan& step) {
@@ -239,16 +241,16 @@ class Builder {
     return true;
   }
 
-  /// The node and some behind it as one step, if they gain by it.
-  bool run_as_one(const NodePlan& first) {
+  /// The node and some behind it as one step, if they gain by it: how many; else 0.
+  size_t run_as_one(const NodePlan& first) {
     const PreparedPtr& prepared = trace_.nodes[first.index];
-    if (prepared->state == nullptr || prepared->by_values) return false;
+    if (prepared->state == nullptr || prepared->by_values) return 0;
     const JoinedRow* const row = prepared->row->joined;
     size_t count = 1;
     while (first.index + count < plan_.nodes.size() &&
            follows(plan_.nodes[first.index + count - 1], plan_.nodes[first.index + count], row))
       ++count;
-    if (count < 2) return false;
+    if (count < 2) return 0;
     const std::span<const NodePlan> nodes = std::span(plan_.nodes).subspan(first.index, count);
     std::vector<JoinedNode> parts;
     for (const NodePlan& node : nodes) {
@@ -263,9 +265,9 @@ class Builder {
     joined->row = row;
     size_t taken = 0;
     joined->state = row->prepare(parts, options_, taken);
-    if (joined->state == nullptr) return false;
+    if (joined->state == nullptr) return 0;
     take_as_one(nodes.first(taken), std::move(joined));
-    return true;
+    return taken;
   }
 
   /// Places them in memory as one node that reads what all of them read.
@@ -292,28 +294,9 @@ class Builder {
       target.dtype = traced(between).dtype;
       target.dims = traced(between).dims;
     }
-    joined_from_ = begin;
-    joined_to_ = end;
     step.joined = std::move(joined);
-    const int slot = plan_.outputs_of(last)[0];
-    place_output(last, true, slot, true);
-    const int group = group_of_[static_cast<size_t>(slot)];
-    if (group >= 0) {
-      int& from = groups_[static_cast<size_t>(group)].first;
-      from = std::min(from, begin);
-    }
+    place_output(nodes, true, plan_.outputs_of(last)[0], true);
     result_->steps.push_back(std::move(step));
-  }
-
-  /// Whether other nodes that run as one with `node` read what lies in the group.
-  bool joined_read(const NodePlan& node, int group) const {
-    if (static_cast<int>(node.index) != joined_to_) return false;
-    for (int at = joined_from_; at < joined_to_; ++at)
-      for (const ValueRef& ref : plan_.inputs_of(plan_.nodes[static_cast<size_t>(at)]))
-        if (ref.constant == nullptr && ref.depth == 0 && ref.slot >= 0 &&
-            group_of_[static_cast<size_t>(ref.slot)] == group)
-          return true;
-    return false;
   }
 
   /// A subgraph may reach for anything that was there before it.
@@ -354,8 +337,9 @@ class Builder {
     return true;
   }
 
-  /// True for a view of something that the plan knows where to find.
-  bool place_output(const NodePlan& node, bool fast, int slot, bool first) {
+  /// An output of the last of `nodes`, which run as one. True for a view of something that the plan
+  /// knows where to find.
+  bool place_output(std::span<const NodePlan> nodes, bool fast, int slot, bool first) {
     const TraceSlot& seen = traced(slot);
     SlotPlan& target = slot_plan(slot);
     const bool tensor = seen.from >= TraceSlot::From::kTensor && !varies(slot);
@@ -381,19 +365,20 @@ class Builder {
       return true;
     }
     if (seen.bytes == 0 || seen.free) return false;
-    if (first && place_in_input(node, slot)) return false;
+    if (first && place_in_input(nodes, slot)) return false;
     Group group;
     group.where =
         is_output_[static_cast<size_t>(slot)] != 0 ? Group::Where::kOutput : Group::Where::kArena;
     group.bytes = seen.bytes;
-    group.first = static_cast<int>(node.index);
-    group.last = std::max(last_[static_cast<size_t>(slot)], group.first);
+    group.first = static_cast<int>(nodes.front().index);
+    group.last = std::max(last_[static_cast<size_t>(slot)], static_cast<int>(nodes.back().index));
     new_group(std::move(group), slot);
     return false;
   }
 
   /// Output 0 where an input lies that dies here, when the kernel allows it.
-  bool place_in_input(const NodePlan& node, int slot) {
+  bool place_in_input(std::span<const NodePlan> nodes, int slot) {
+    const NodePlan& node = nodes.back();
     const std::span<const ValueRef> refs = plan_.inputs_of(node);
     const uint32_t allowed = trace_.nodes[node.index]->row->in_place;
     for (size_t i = 0; i < refs.size() && i < 32; ++i) {
@@ -407,12 +392,15 @@ class Builder {
       const bool output =
           group.where == Group::Where::kOutput || is_output_[static_cast<size_t>(slot)] != 0;
       if (group.where == Group::Where::kInput || group.joined || (output && group.handed_out) ||
-          group.last != static_cast<int>(node.index) || traced(input).bytes != traced(slot).bytes ||
-          joined_read(node, index))
+          group.last != static_cast<int>(node.index) || traced(input).bytes != traced(slot).bytes)
         continue;
       // Another input that is a different part of the same memory would be overwritten; one that is
       // the same part, too, where the kernel reads it elsewhere than it writes.
       bool shared = false;
+      for (const NodePlan& before : nodes.first(nodes.size() - 1))
+        for (const ValueRef& other : plan_.inputs_of(before))
+          shared = shared || (other.constant == nullptr && other.depth == 0 && other.slot >= 0 &&
+                              group_of_[static_cast<size_t>(other.slot)] == index);
       for (size_t k = 0; k < refs.size(); ++k) {
         const ValueRef& other = refs[k];
         if (k == i || other.constant != nullptr || other.depth > 0 || other.slot < 0 ||
@@ -531,7 +519,6 @@ class Builder {
   std::vector<size_t> offset_;
   std::vector<int> last_;
   std::vector<uint8_t> is_output_;
-  int joined_from_ = -1, joined_to_ = -1;  ///< nodes that run as one, the latest
   size_t step_ = 0;
 };
 

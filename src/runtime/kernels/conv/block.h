@@ -72,6 +72,8 @@ struct BlockTiles {
     return (step == kBlock ? dense : step == 2 * kBlock ? every_second : strided)[rows][vectors];
   }
   int64_t panel() const { return 2 * lanes; }  ///< channels of a whole tile
+  /// Of a tile at most, of so many output channels in all.
+  int pixels(int64_t channels) const { return channels <= lanes ? single_rows : max_rows; }
 };
 const BlockTiles& block_tiles();
 
@@ -152,6 +154,13 @@ void run_block_conv(const BlockConvPlan& plan, const float* x, const float* pack
                     const ConvEpilogue& epilogue, float* scratch);
 
 // The parts.
+/// Whether an output is made of the one pixel where it lies.
+inline bool is_flat(const ConvGeometry& s) {
+  return s.taps() == 1 && s.stride[1] == 1 && s.stride[2] == 1 && s.pad[1] == 0 && s.pad[2] == 0 &&
+         s.out[1] == s.in[1] && s.out[2] == s.in[2];
+}
+/// A bias of so many channels, filled up with zeros in `room` where they leave a block unfilled.
+const float* whole_blocks(const float* bias, int64_t channels, float* room);
 /// Output pixels of a tile along an axis.
 inline int64_t winograd_edge(const ConvGeometry& s, int axis) {
   return winograd_points(s.kernel[axis]) - s.kernel[axis] + 1;

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <utility>
+#include <span>
 #include <vector>
 
 #include "runtime/kernels/matmul/gemm.h"
@@ -25,7 +25,6 @@ struct Stage {
   size_t input = 0;  ///< of the run: input 0 of its node
   bool bias = false, residual = false;
   bool flat = false;       ///< a direct convolution of one pixel for each pixel, both in blocks
-  int most = 0;            ///< direct: pixels of a piece
   int64_t row_pieces = 0;  ///< direct, not flat: pieces of a row
   int64_t window = 0;      ///< rows that are kept at a time; of the last stage: the band
   size_t window_at = 0;    ///< floats before it
@@ -63,12 +62,6 @@ struct Rows {
   int64_t plane;
 };
 
-/// One pixel for each pixel.
-bool is_flat(const ConvGeometry& s) {
-  return s.taps() == 1 && s.stride[1] == 1 && s.stride[2] == 1 && s.pad[1] == 0 && s.pad[2] == 0 &&
-         s.out[1] == s.in[1] && s.out[2] == s.in[2];
-}
-
 /// Whether a convolution can be a stage: of channels by themselves, of one pixel, or a direct one
 /// if it is the first.
 bool is_stage(const BlockConvPlan& plan, bool first) {
@@ -79,9 +72,8 @@ bool is_stage(const BlockConvPlan& plan, bool first) {
     return false;
   if (!plan.plain && is_flat(s)) return true;
   // Each piece is a part of one row.
-  const BlockTiles& tiles = block_tiles();
-  const int most = s.out_channels <= tiles.lanes ? tiles.single_rows : tiles.max_rows;
-  return first && s.out[2] * 2 > most && static_cast<int64_t>(plan.pieces.size()) % s.out[1] == 0;
+  return first && s.out[2] * 2 > block_tiles().pixels(s.out_channels) &&
+         static_cast<int64_t>(plan.pieces.size()) % s.out[1] == 0;
 }
 
 /// Whether the node can be a stage behind those that there are.
@@ -108,8 +100,6 @@ bool add_stage(const JoinedNode& node, size_t input, std::vector<Stage>& stages)
   }
   const BlockConvPlan& plan = stage.conv = *state.conv;
   if (plan.algorithm == BlockConvPlan::Algorithm::kGroups) return true;
-  const BlockTiles& tiles = block_tiles();
-  stage.most = s.out_channels <= tiles.lanes ? tiles.single_rows : tiles.max_rows;
   stage.flat = !plan.plain && is_flat(s);
   if (!stage.flat) stage.row_pieces = static_cast<int64_t>(plan.pieces.size()) / s.out[1];
   return true;
@@ -272,7 +262,8 @@ void run_stage(const Stage& stage, const Rows<const float>& in, const Rows<float
   const int64_t row = stage.row_floats();
   if (stage.flat || stage.row_pieces > 0) {
     const BlockConvPlan& plan = stage.conv;
-    const int64_t padded = vector_channels(s.out_channels), width = block_tiles().panel();
+    const BlockTiles& tiles = block_tiles();
+    const int64_t padded = vector_channels(s.out_channels), width = tiles.panel();
     const float* image = in.at;
     float* y = out.at;
     const float* residual = epilogue.residual;
@@ -282,7 +273,7 @@ void run_stage(const Stage& stage, const Rows<const float>& in, const Rows<float
       image += (from - in.first) * s.in[2] * kBlock;
       y += (from - out.first) * row;
       if (residual != nullptr) residual += from * row;
-      pieces = run = pieces_of_run((to - from) * s.out[2], stage.most);
+      pieces = run = pieces_of_run((to - from) * s.out[2], tiles.pixels(s.out_channels));
     } else {
       y = row_zero(y, out.first, row);
       pieces = std::span(plan.pieces)
@@ -316,25 +307,20 @@ void run_stage(const Stage& stage, const Rows<const float>& in, const Rows<float
   }
 }
 
-/// One image: pointers are to its own floats.
-struct Image {
-  const float* x;
-  float* y;
-  std::vector<ConvEpilogue> epilogues;  ///< of each stage
-};
-
-/// Output rows [from, to) of the last stage.
-void run_rows(const BandsState& state, const Image& image, int64_t from, int64_t to) {
+/// Output rows [from, to) of the last stage, of the image at x to that at y. What it adds lies as y
+/// does.
+void run_rows(const BandsState& state, std::span<const ConvEpilogue> epilogues,
+              const float* residual, const float* x, float* y, int64_t from, int64_t to) {
   const std::vector<Stage>& stages = state.stages;
   const size_t count = stages.size();
   float* const room = thread_floats(3, state.room_floats + 16);
   const ConvGeometry& first = stages[0].shape();
   const int64_t pixel = !stages[0].pools && stages[0].conv.plain ? 1 : kBlock;
-  const Rows<const float> given{0, first.in[1], image.x, first.in_plane() * pixel};
+  const Rows<const float> given{0, first.in[1], x, first.in_plane() * pixel};
   std::vector<Rows<float>> windows;  // what the stages write
   for (const Stage& stage : stages)
     windows.push_back({0, 0, room + stage.window_at, stage.window * stage.row_floats()});
-  windows.back() = {0, 0, image.y, stages.back().shape().out[1] * stages.back().row_floats()};
+  windows.back() = {0, 0, y, stages.back().shape().out[1] * stages.back().row_floats()};
   std::vector<int64_t> begin(count), end(count);  // rows that are still to be made
   const int64_t band = stages.back().window;
   for (int64_t row = from; row < to; row += band) {
@@ -357,13 +343,13 @@ void run_rows(const BandsState& state, const Image& image, int64_t from, int64_t
       window.first = least;
       window.count = end[i - 1] - least;
     }
+    Rows<const float> in = given;
     for (size_t i = 0; i < count; ++i) {
-      if (begin[i] == end[i]) continue;
-      const Rows<float>& before = windows[i == 0 ? 0 : i - 1];
-      run_stage(
-          stages[i],
-          i == 0 ? given : Rows<const float>{before.first, before.count, before.at, before.plane},
-          windows[i], begin[i], end[i], image.epilogues[i]);
+      const Rows<float>& out = windows[i];
+      ConvEpilogue epilogue = epilogues[i];
+      if (i + 1 == count) epilogue.residual = residual;
+      if (begin[i] < end[i]) run_stage(stages[i], in, out, begin[i], end[i], epilogue);
+      in = {out.first, out.count, out.at, out.plane};
     }
   }
 }
@@ -377,16 +363,14 @@ Status run_bands(KernelRun& run) {
   for (const Stage& stage : stages) {
     ConvEpilogue& epilogue = epilogues.emplace_back();
     epilogue.activation = stage.activation;
+    if (!stage.bias) continue;
     const ConvGeometry& s = stage.shape();
-    const int64_t channels = s.groups * s.out_channels, all = blocks_of(channels) * kBlock;
-    if (stage.bias) epilogue.bias = run.data<float>(stage.input + 2);
-    if (stage.bias && channels != all) {
-      std::copy_n(epilogue.bias, channels, padded);
-      std::fill(padded + channels, padded + all, 0.0f);
-      epilogue.bias = std::exchange(padded, padded + all);
-    }
-    if (stage.residual) epilogue.residual = run.data<float>(stage.input + 3);
+    epilogue.bias =
+        whole_blocks(run.data<float>(stage.input + 2), s.groups * s.out_channels, padded);
+    if (epilogue.bias == padded) padded += stage.blocks() * kBlock;
   }
+  const float* const residual =
+      stages.back().residual ? run.data<float>(stages.back().input + 3) : nullptr;
   const ConvGeometry& first = stages[0].shape();
   const int64_t batch = first.batch, rows = stages.back().shape().out[1];
   const int64_t out = y->size() / batch, in = run.input(0).size() / batch;
@@ -394,10 +378,9 @@ Status run_bands(KernelRun& run) {
   parallel(batch * parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t n = task / parts, part = task % parts;
-      Image image{run.data<float>(0) + n * in, y->data<float>() + n * out, epilogues};
-      for (ConvEpilogue& epilogue : image.epilogues)
-        if (epilogue.residual != nullptr) epilogue.residual += n * out;
-      run_rows(state, image, rows * part / parts, rows * (part + 1) / parts);
+      run_rows(state, epilogues, residual != nullptr ? residual + n * out : nullptr,
+               run.data<float>(0) + n * in, y->data<float>() + n * out, rows * part / parts,
+               rows * (part + 1) / parts);
     }
   });
   return ok();

@@ -151,19 +151,18 @@ void plan_patches(BlockConvPlan& plan, bool dense) {
 void plan_direct(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
   const bool one_vector = s.out_channels <= block_tiles().lanes;
-  plan.patched = is_patched(plan, one_vector ? block_tiles().single_rows : block_tiles().max_rows);
+  const int64_t most = block_tiles().pixels(s.out_channels);
+  plan.patched = is_patched(plan, most);
   if (plan.patched) {
     plan.copy = false;
     plan.rows = s.in[1];
     plan.columns = s.in[2];
   }
-  const bool flat = !plan.plain && !plan.copy && s.taps() == 1 && s.stride[1] == 1 &&
-                    s.stride[2] == 1 && s.out[1] == s.in[1] && s.out[2] == s.in[2];
+  const bool flat = !plan.plain && is_flat(s);
   const int64_t pixel = plan.plain ? 1 : kBlock;
   plan.step = s.stride[2] * pixel;
   plan_block_pieces(plan, flat, one_vector);
   const int64_t plane = plan.rows * plan.columns * pixel;
-  const int64_t most = one_vector ? block_tiles().single_rows : block_tiles().max_rows;
   // All images of the batch have to be copied with their borders then.
   const bool near = !plan.copy || s.batch * plan.image_floats() * 4 <= 4 * near_bytes();
   plan.over_images = near && !plan.patched && pays_over_images(plan, most);
@@ -653,17 +652,22 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
 
 }  // namespace
 
+const float* whole_blocks(const float* bias, int64_t channels, float* room) {
+  const int64_t all = blocks_of(channels) * kBlock;
+  if (channels == all) return bias;
+  std::copy_n(bias, channels, room);
+  std::fill(room + channels, room + all, 0.0f);
+  return room;
+}
+
 void run_block_conv(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                     const ConvEpilogue& given, float* scratch) {
   const ConvGeometry& s = plan.shape;
   ConvEpilogue epilogue = given;
-  const int64_t channels = s.groups * s.out_channels, padded = blocks_of(channels) * kBlock;
-  if (epilogue.bias != nullptr && channels != padded) {
-    float* bias = scratch + plan.scratch_floats - padded;
-    std::copy_n(given.bias, channels, bias);
-    std::fill(bias + channels, bias + padded, 0.0f);
-    epilogue.bias = bias;
-  }
+  const int64_t channels = s.groups * s.out_channels;
+  if (epilogue.bias != nullptr)
+    epilogue.bias = whole_blocks(given.bias, channels,
+                                 scratch + plan.scratch_floats - blocks_of(channels) * kBlock);
   switch (plan.algorithm) {
     case Algorithm::kDirect:
       return run_block_direct(plan, x, packed, y, epilogue, scratch);
