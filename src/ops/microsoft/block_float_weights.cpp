@@ -37,8 +37,9 @@ Status check_operands(const KernelContext& context, const Tensor& a, const Tenso
       a.dim(a.rank() - 1) != b.dim(1) * per_byte)
     return context.error("A and B do not fit: " + to_string(a) + ", " + to_string(b));
   if (block < 1) return context.error("block_size is " + std::to_string(block));
+  const int64_t width = b.dim(1) * per_byte;
   return check_dims(context, "the block scales", scales,
-                    {{b.dim(0), (b.dim(1) * per_byte + block - 1) / block}});
+                    {{b.dim(0), width / block + (width % block != 0)}});
 }
 
 Status run_fp4_weight(KernelContext& context) {

@@ -51,7 +51,10 @@ TEST_P(ScaleRowsOf, QuantizeAndDequantize) {
                           {"axis = -1", {5}},
                           {"axis = 1, block_size = 32", {3, 3, 5}},
                           {"axis = 2, block_size = 2", {3, 70, 3}},
-                          {"axis = 0, block_size = 2", {2, 70, 5}}};
+                          {"axis = 0, block_size = 2", {2, 70, 5}},
+                          // Blocks that nothing fills.
+                          {"axis = 1, block_size = 9223372036854775807", {3, 1, 5}},
+                          {"axis = 2, block_size = 9223372036854775807", {3, 70, 1}}};
   const std::vector<std::string> scales = {"0.5", "0.01", "0.037", "2.0", "0.0003", "300.0"};
   for (const Kind& kind : kinds)
     for (const Share& share : shares)

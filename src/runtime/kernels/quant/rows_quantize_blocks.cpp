@@ -19,8 +19,8 @@ std::optional<ScaleRows> read_scale_rows(const KernelQuery& q) {
   const auto dims = q.dims(0), scale = q.dims(1);
   s.all = element_count(dims);
   if (s.all < 1) return std::nullopt;
-  const int64_t count = element_count(scale), size = q.attributes.get_int("block_size", 0);
-  if (size == 0 && (scale.empty() || (scale.size() == 1 && count == 1))) {
+  const int64_t count = element_count(scale), given = q.attributes.get_int("block_size", 0);
+  if (given == 0 && (scale.empty() || (scale.size() == 1 && count == 1))) {
     // In rows of some length.
     s.n = s.block = std::min<int64_t>(s.all, 4096);
     s.rows = (s.all + s.n - 1) / s.n;
@@ -34,7 +34,7 @@ std::optional<ScaleRows> read_scale_rows(const KernelQuery& q) {
   const int64_t length = dims[static_cast<size_t>(axis)];
   const int64_t outer = element_count(dims.first(static_cast<size_t>(axis)));
   const int64_t inner = element_count(dims.subspan(static_cast<size_t>(axis) + 1));
-  if (size == 0) {
+  if (given == 0) {
     if (scale.size() != 1 || count != length) return std::nullopt;
     if (inner == 1) {
       s.rows = outer;
@@ -49,7 +49,8 @@ std::optional<ScaleRows> read_scale_rows(const KernelQuery& q) {
     return s;
   }
   Dims expected(dims);
-  if (size < 1) return std::nullopt;
+  if (given < 1) return std::nullopt;
+  const int64_t size = std::min(given, length);  // which may be any number
   expected[static_cast<uint32_t>(axis)] = (length + size - 1) / size;
   if (Dims(scale) != expected) return std::nullopt;
   s.blocks = expected[static_cast<uint32_t>(axis)];
