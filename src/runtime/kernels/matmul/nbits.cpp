@@ -23,39 +23,12 @@
 #include "runtime/kernels/matmul/gemm_digits.h"
 #include "runtime/kernels/matmul/nbits.h"
 #include "runtime/kernels/matmul/nbits_pairs.h"
+#include "runtime/kernels/matmul/nbits_panel.h"
 #include "runtime/kernels/matmul/nbits_pieces.h"
 #include "runtime/kernels/pair_products-inl.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/quant/qgemm.h"
 #include "runtime/kernels/vec-inl.h"
-
-#ifndef TOMBOLO_NBITS_PANEL
-#define TOMBOLO_NBITS_PANEL
-namespace tombolo {
-namespace {
-
-/// A panel from one of its blocks on.
-struct Panel {
-  const std::byte* at;
-  int64_t blocks, block;
-  bool has_zeros;
-  NbitsKind kind;
-  const float* table;
-
-  int64_t bytes() const { return kind == NbitsKind::kEight ? block : block / 2; }  ///< of a column
-  int64_t step(int64_t lanes) const { return lanes * (bytes() + 4 + (has_zeros ? 1 : 0)); }
-  const uint32_t* words() const { return reinterpret_cast<const uint32_t*>(at); }
-  const float* scales(int64_t lanes) const {
-    return reinterpret_cast<const float*>(at + lanes * bytes());
-  }
-  const uint8_t* zeros(int64_t lanes) const {
-    return reinterpret_cast<const uint8_t*>(at + lanes * (bytes() + 4));
-  }
-};
-
-}  // namespace
-}  // namespace tombolo
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
@@ -72,7 +45,7 @@ class Weights {
   static constexpr int kBits = kKind == NbitsKind::kEight ? 8 : 4;
   static constexpr int kWords = kBits / 4;  ///< of 8 k
 
-  explicit Weights(const Panel& p) {
+  explicit Weights(const NbitsPanel& p) {
     if constexpr (kKind == NbitsKind::kTable) {
       table_ = p.table;
 #if HWY_TARGET <= HWY_AVX2
@@ -86,7 +59,7 @@ class Weights {
 #endif
   }
   /// The next block: its zero points, with 2^23 unless codes are looked up.
-  void next(const Panel& p, int64_t lanes) {
+  void next(const NbitsPanel& p, int64_t lanes) {
     if constexpr (kKind != NbitsKind::kTable) {
       const U u;
       const hn::Rebind<uint8_t, U> bytes;
@@ -148,8 +121,8 @@ class Weights {
 
 /// kR rows of a (lda apart, padded to whole blocks) times one panel.
 template <NbitsKind kKind, int kR>
-void panel_rows(Panel p, const float* HWY_RESTRICT a, int64_t lda, const float* bias, float* out,
-                int64_t ldo, int64_t cols) {
+void panel_rows(NbitsPanel p, const float* HWY_RESTRICT a, int64_t lda, const float* bias,
+                float* out, int64_t ldo, int64_t cols) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   Weights<kKind> weights(p);
@@ -196,8 +169,8 @@ void panel_rows(Panel p, const float* HWY_RESTRICT a, int64_t lda, const float* 
 }
 
 template <NbitsKind kKind>
-void panel_of(const Panel& p, int rows, const float* a, int64_t lda, const float* bias, float* out,
-              int64_t ldo, int64_t cols) {
+void panel_of(const NbitsPanel& p, int rows, const float* a, int64_t lda, const float* bias,
+              float* out, int64_t ldo, int64_t cols) {
   switch (rows) {
     case 1:
       return panel_rows<kKind, 1>(p, a, lda, bias, out, ldo, cols);
@@ -210,8 +183,8 @@ void panel_of(const Panel& p, int rows, const float* a, int64_t lda, const float
   }
 }
 
-void panel_any(const Panel& p, int rows, const float* a, int64_t lda, const float* bias, float* out,
-               int64_t ldo, int64_t cols) {
+void panel_any(const NbitsPanel& p, int rows, const float* a, int64_t lda, const float* bias,
+               float* out, int64_t ldo, int64_t cols) {
   switch (p.kind) {
     case NbitsKind::kFour:
       return panel_of<NbitsKind::kFour>(p, rows, a, lda, bias, out, ldo, cols);
@@ -224,7 +197,7 @@ void panel_any(const Panel& p, int rows, const float* a, int64_t lda, const floa
 
 /// Blocks [from, to) of a panel as floats: out[k][column], rows ldo apart.
 template <NbitsKind kKind>
-void widen_of(Panel p, int64_t from, int64_t to, float* HWY_RESTRICT out, int64_t ldo) {
+void widen_of(NbitsPanel p, int64_t from, int64_t to, float* HWY_RESTRICT out, int64_t ldo) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   Weights<kKind> weights(p);
@@ -246,7 +219,7 @@ void widen_of(Panel p, int64_t from, int64_t to, float* HWY_RESTRICT out, int64_
   }
 }
 
-void widen(const Panel& p, int64_t from, int64_t to, float* out, int64_t ldo) {
+void widen(const NbitsPanel& p, int64_t from, int64_t to, float* out, int64_t ldo) {
   switch (p.kind) {
     case NbitsKind::kFour:
       return widen_of<NbitsKind::kFour>(p, from, to, out, ldo);
@@ -280,7 +253,7 @@ HWY_INLINE void transpose_bytes(const W (&v)[4], uint32_t* (&to)[4]) {
 
 /// A panel of codes of 8 bits as the one digit of half a panel of gemm_digits.h, whose columns are
 /// as many as a vector has there.
-void codes_as_digits(const Panel& panel, uint32_t* out) {
+void codes_as_digits(const NbitsPanel& panel, uint32_t* out) {
   const U u;
   using W = hn::Vec<U>;
   constexpr int64_t kGroups = kDigitsDepth / 8;
@@ -348,7 +321,7 @@ void bytes_tile(const NbitsTile& t) {
   V total[kR];
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r) total[r] = t.bias != nullptr ? hn::LoadU(f, t.bias) : hn::Zero(f);
-  Panel p{t.panel, t.blocks, t.block, t.has_zeros, t.kind, nullptr};
+  NbitsPanel p{t.panel, t.blocks, t.block, t.has_zeros, t.kind, nullptr};
   const int64_t step = p.step(lanes);
   const std::byte* a = t.a;
   for (int64_t b = 0; b < t.blocks; ++b, p.at += step) {
@@ -520,78 +493,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tombolo {
-namespace {
-
-int64_t panels_of(const NbitsShape& s) { return (s.n + nbits_panel() - 1) / nbits_panel(); }
-
-int64_t panel_bytes(const NbitsShape& s) {
-  return Panel{nullptr, s.blocks(), s.block, s.has_zeros, s.kind, s.table}.step(nbits_panel()) *
-         s.blocks();
-}
-
-Panel panel_at(const NbitsShape& s, const std::byte* packed, int64_t index) {
-  return {packed + index * panel_bytes(s), s.blocks(), s.block, s.has_zeros, s.kind, s.table};
-}
-
-}  // namespace
-
 int nbits_panel() { return vector_floats(); }
-
-size_t nbits_packed_bytes(const NbitsShape& s) {
-  return static_cast<size_t>(panels_of(s) * panel_bytes(s)) + 64;
-}
-
-namespace {
-
-/// The words of eight codes of a row; behind its end there are zeros.
-std::array<uint32_t, 2> words_of(const NbitsWeights& w, const uint8_t* row, int64_t eight) {
-  uint64_t bytes = 0;
-  const int64_t at = eight * w.bits;
-  const int64_t inside = std::clamp<int64_t>(w.row_bytes - at, 0, w.bits);
-  std::memcpy(&bytes, row + std::min(at, w.row_bytes), static_cast<size_t>(inside));
-  if (w.bits == 4) {
-    const auto word = static_cast<uint32_t>(bytes);
-    if (!w.high_first) return {word, 0};
-    return {(word & 0x0F0F0F0F) << 4 | (word >> 4 & 0x0F0F0F0F), 0};
-  }
-  std::array<uint32_t, 2> words = {};
-  for (uint32_t i = 0; i < 8; ++i) {
-    if (w.bits == 2)
-      words[0] |= (static_cast<uint32_t>(bytes) >> (2 * i) & 3) << (4 * i);
-    else
-      words[i % 2] |= static_cast<uint32_t>(bytes >> (8 * i) & 255) << (i / 2 * 8);
-  }
-  return words;
-}
-
-}  // namespace
-
-void nbits_pack(const NbitsShape& s, const NbitsWeights& w, std::byte* packed) {
-  const int64_t width = nbits_panel(), blocks = s.blocks(), eights = s.block / 8;
-  const int64_t each = s.bits() / 4;
-  parallel(panels_of(s), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      const Panel panel = panel_at(s, packed, p);
-      std::byte* to = packed + p * panel_bytes(s);
-      for (int64_t b = 0; b < blocks; ++b, to += panel.step(width)) {
-        auto* to_scales = reinterpret_cast<float*>(to + width * panel.bytes());
-        auto* to_zeros = reinterpret_cast<uint8_t*>(to_scales + width);
-        for (int64_t c = 0; c < width; ++c) {
-          const int64_t column = p * width + c;
-          const bool inside = column < s.n;
-          for (int64_t i = 0; i < eights; ++i) {
-            std::array<uint32_t, 2> words = {};
-            if (inside) words = words_of(w, w.codes + column * w.row_bytes, b * eights + i);
-            for (int64_t j = 0; j < each; ++j)
-              std::memcpy(to + ((i * each + j) * width + c) * 4, &words[static_cast<size_t>(j)], 4);
-          }
-          to_scales[c] = inside ? w.scales[column * blocks + b] : 0.0f;
-          if (s.has_zeros) to_zeros[c] = inside ? w.zeros[column * blocks + b] : uint8_t{0};
-        }
-      }
-    }
-  });
-}
 
 namespace {
 
@@ -621,6 +523,12 @@ Tiling nbits_tiling(int64_t rows) {
 
 bool nbits_has_bytes() { return nbits_tiling(1).tile != nullptr; }
 
+bool nbits_may_round(const NbitsShape& s, int64_t accuracy_level, bool fast_math) {
+  constexpr int64_t kShort = 128;
+  const bool asked = accuracy_level == 4 || (fast_math && s.block <= kShort);
+  return asked && s.block % 16 == 0 && s.kind != NbitsKind::kTable && nbits_has_bytes();
+}
+
 namespace {
 
 constexpr int64_t kMostPanel = 16;
@@ -630,7 +538,7 @@ constexpr int64_t kMostPanel = 16;
 template <int64_t kParts>
 bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
                 const float* bias, float* y) {
-  const int64_t width = nbits_panel(), panels = panels_of(s), blocks = s.blocks();
+  const int64_t width = nbits_panel(), panels = nbits_panels(s), blocks = s.blocks();
   const int64_t padded = blocks * s.block;
   const auto [tile, most, pairs] = nbits_tiling(m * kParts);
   const int64_t fit = most / kParts;
@@ -669,7 +577,7 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
                const int64_t cols = std::min(count * width, s.n - p * width);
                float padded_bias[2 * kMostPanel] = {};
                if (bias != nullptr) std::copy_n(bias + p * width, cols, padded_bias);
-               const std::byte* const panel = panel_at(s, packed, p).at;
+               const std::byte* const panel = nbits_panel_at(s, packed, p).at;
                for (int64_t r = 0; r < m; r += height) {
                  const int64_t tall = std::min(height, m - r);
                  float* out = y + r * s.n + p * width;
@@ -683,7 +591,7 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
                        .y = kParts == 1 ? out : sums,
                        .ldy = kParts == 1 ? s.n : count * width,
                        .cols = cols,
-                       .panel_step = count == 2 ? panel_at(s, packed, p + 1).at - panel : 0},
+                       .panel_step = count == 2 ? nbits_panel_at(s, packed, p + 1).at - panel : 0},
                       static_cast<int>(tall * kParts));
                  for (int64_t i = 0; kParts > 1 && i < tall; ++i, out += s.n) {
                    const int64_t wide = count * width;
@@ -701,12 +609,12 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
 /// `columns` long. Columns that are not there are zeros.
 void widen_columns(const NbitsShape& s, const std::byte* packed, int64_t first, int64_t columns,
                    int64_t from, int64_t to, float* out) {
-  using Fn = void(const Panel&, int64_t, int64_t, float*, int64_t);
+  using Fn = void(const NbitsPanel&, int64_t, int64_t, float*, int64_t);
   Fn* const widen_panel = TOMBOLO_TARGET(Fn, widen).get();
   const int64_t width = nbits_panel();
   if (first + columns > s.n) std::fill_n(out, (to - from) * s.block * columns, 0.0f);
   for (int64_t at = 0; at < columns && first + at < s.n; at += width)
-    widen_panel(panel_at(s, packed, (first + at) / width), from, to, out + at, columns);
+    widen_panel(nbits_panel_at(s, packed, (first + at) / width), from, to, out + at, columns);
 }
 
 /// What zero points that are not in the middle add to products by codes less the middle: the sum of
@@ -731,7 +639,7 @@ class ZeroTerms {
     });
     const int64_t width = nbits_panel();
     for (int64_t c = 0; c < s.n; ++c) {
-      const Panel panel = panel_at(s, packed, c / width);
+      const NbitsPanel panel = nbits_panel_at(s, packed, c / width);
       columns_[static_cast<size_t>(c)] =
           panel.scales(width)[c % width] * static_cast<float>(128 - panel.zeros(width)[c % width]);
     }
@@ -777,10 +685,10 @@ struct WidePanels {
         std::memset(to, 0, static_cast<size_t>(half));
         continue;
       }
-      const Panel codes = panel_at(s, packed, at);
+      const NbitsPanel codes = nbits_panel_at(s, packed, at);
       std::copy_n(codes.scales(kDigitsHalf), std::min(kDigitsHalf, s.n - at * kDigitsHalf),
                   scales + i * kDigitsHalf);
-      TOMBOLO_TARGET(void(const Panel&, uint32_t*), codes_as_digits)
+      TOMBOLO_TARGET(void(const NbitsPanel&, uint32_t*), codes_as_digits)
       (codes, reinterpret_cast<uint32_t*>(to));
     }
   }
@@ -815,14 +723,14 @@ void nbits_gemm_digits(const NbitsShape& s, int64_t m, const float* a, const std
 
 void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
                 const float* bias, float* y) {
-  const int64_t width = nbits_panel(), panels = panels_of(s), blocks = s.blocks();
+  const int64_t width = nbits_panel(), panels = nbits_panels(s), blocks = s.blocks();
   const int64_t padded = blocks * s.block;
   bool digits = s.one_scale && digits_pay_for_bytes(m, s.n, padded);
   std::optional<ZeroTerms> zeros;
   // An infinity has a sign that its terms would not agree on.
   if (digits && s.has_zeros) digits = zeros.emplace(s, packed, m, a).finite();
   if (!digits && nbits_pieces_fit(s, m) &&
-      nbits_gemm_pieces(s, m, a, packed, panel_bytes(s), bias, y))
+      nbits_gemm_pieces(s, m, a, packed, nbits_panel_bytes(s), bias, y))
     return;
   // Three products of bytes take less time than one of floats and widening for it, unless many rows
   // share that or sums are of short blocks; without VNNI only those of a row or two with codes of 4
@@ -834,7 +742,7 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
       gemm_parts<3>(s, m, a, packed, bias, y))
     return;
   if (nbits_vnni_tile() == nullptr && nbits_pairs_fit(s, m) &&
-      nbits_gemm_pairs(s, m, a, packed, panel_bytes(s), bias, y))
+      nbits_gemm_pairs(s, m, a, packed, nbits_panel_bytes(s), bias, y))
     return;
   // Rows of whole blocks.
   std::vector<float> copy;
@@ -845,12 +753,12 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   }
   if (m <= 8) {
     using Fn =
-        void(const Panel&, int, const float*, int64_t, const float*, float*, int64_t, int64_t);
+        void(const NbitsPanel&, int, const float*, int64_t, const float*, float*, int64_t, int64_t);
     Fn* const run = TOMBOLO_TARGET(Fn, panel_any).get();
     parallel(panels, std::max<int64_t>(1, 65536 / (padded * width)),
              [&](int64_t begin, int64_t end) {
                for (int64_t p = begin; p < end; ++p) {
-                 const Panel panel = panel_at(s, packed, p);
+                 const NbitsPanel panel = nbits_panel_at(s, packed, p);
                  const int64_t cols = std::min(width, s.n - p * width);
                  for (int64_t r = 0; r < m; r += 4) {
                    const int rows = static_cast<int>(std::min<int64_t>(4, m - r));
@@ -889,6 +797,12 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   const bool packs = tiles.packs_rows;
   const bool spreads = !packs && rows_collide(padded);
   const int64_t lda = spreads ? padded + 16 : padded;
+  // Codes of panel q from block b on, and how far behind them those of its second half lie.
+  const auto codes_at = [&](int64_t q, int64_t b) {
+    const NbitsPanel panel = nbits_panel_at(s, packed, q * wide / width);
+    return reinterpret_cast<const float*>(panel.at + b * panel.step(width));
+  };
+  const int64_t block_floats = nbits_panel_bytes(s) / blocks / 4;
   // Rows [top, end), as tiles read them, times panel q.
   const auto multiply = [&](int64_t top, int64_t end, const float* rows, int64_t q, float* room) {
     const int64_t cols = std::min(wide, s.n - q * wide);
@@ -904,6 +818,12 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
                     .cols = cols,
                     .ldi = s.n,
                     .next = room};
+      // The first tile asks for the codes that are widened next: nothing else does in time.
+      if (last < blocks || q + 1 < count) {
+        tile.next = last < blocks ? codes_at(q, last) : codes_at(q + 1, 0);
+        tile.next_step = (step * block_floats + depth - 1) / depth;
+        tile.next_also = nbits_panel_bytes(s) / 4;
+      }
       if (b == 0 && bias != nullptr) tile.col_bias = bias + q * wide;
       for (int64_t r = 0; r < end - top; r += tile_rows) {
         const int some = static_cast<int>(std::min<int64_t>(tile_rows, end - top - r));
@@ -911,6 +831,7 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
         tile.c = y + (top + r) * s.n + q * wide;
         if (b != 0) tile.init = tile.c;
         (packs ? tiles.packed_tile(some, cols) : tiles.row_major_tile(some, cols))(tile);
+        tile.next = room;
       }
     }
   };
@@ -940,7 +861,7 @@ namespace {
 void gemm_bf16(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
                const float* bias, float* y) {
   constexpr int64_t kWide = 32;
-  const int64_t panels = panels_of(s), blocks = s.blocks(), padded = blocks * s.block;
+  const int64_t panels = nbits_panels(s), blocks = s.blocks(), padded = blocks * s.block;
   // Rows of a tile begin in lines of their own, and not all in one set of the caches.
   const int64_t depth = padded * 2, lda = (depth + 63) / 64 * 64 + 64, tall = (m + 31) / 32 * 32;
   std::vector<std::byte> memory(static_cast<size_t>(tall * lda + 64));
@@ -959,8 +880,8 @@ void gemm_bf16(const NbitsShape& s, int64_t m, const float* a, const std::byte* 
     for (int64_t q = begin; q < end; ++q) {
       const int64_t columns = std::min(kWide, s.n - q * kWide);
       const bool two = 2 * q + 1 < panels;
-      nbits_widen_bf16(s, panel_at(s, packed, 2 * q).at,
-                       two ? panel_at(s, packed, 2 * q + 1).at : nullptr, room);
+      nbits_widen_bf16(s, nbits_panel_at(s, packed, 2 * q).at,
+                       two ? nbits_panel_at(s, packed, 2 * q + 1).at : nullptr, room);
       for (int64_t r = 0; r < m; r += 32) {
         const std::byte* from = rows + r * lda;
         amx_tile({{from, from + 16 * lda}, {lda, lda}, room, chunks, &start, 1, sums},

@@ -55,6 +55,10 @@ void nbits_gemm_digits(const NbitsShape& shape, int64_t m, const float* a, const
 /// The same with `a` rounded to bytes block by block, as accuracy_level 4
 /// allows, or to bf16 where AMX takes many rows. Only where nbits_has_bytes(); blocks of whole 16.
 bool nbits_has_bytes();
+/// Whether a model with this accuracy_level, or the option fast_math, lets these rows be rounded
+/// so. The option alone asks for blocks that are short: one large number takes the digits of its
+/// block.
+bool nbits_may_round(const NbitsShape& shape, int64_t accuracy_level, bool fast_math);
 void nbits_gemm_bytes(const NbitsShape& shape, int64_t m, const float* a, const std::byte* packed,
                       const float* bias, float* y);
 
