@@ -79,7 +79,7 @@ typedef struct tombolo_session_options {
   uint64_t time_limit_ms; /* of one run; 0: none */
   uint64_t seed;          /* of the random operators */
   int32_t deterministic;  /* not 0: the same bits whatever the number of threads */
-  int32_t fast_math;      /* not 0: products of 16-bit floats may stand for 32-bit ones */
+  int32_t fast_math;      /* not 0: products of 8 or 16 bits may stand for those of 32 */
   int32_t reference;      /* not 0: the plain kernels that define what is right, slowly */
   int32_t optimise;       /* rewrites of the graph: 0 as is best, 1 none, 2 to 4: levels 1 to 3 */
   const char* pack_cache; /* a folder where weights in the layouts of kernels are kept for sessions

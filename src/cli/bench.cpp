@@ -290,7 +290,7 @@ const Verb bench_verb = {
         {"each", "", "KEY=A,B", "measure once for each value; several give all combinations", "",
          true},
         {"level", "", "L", "graph rewrites, 0 to 3", "2"},
-        {"fast-math", "", "", "products of 16-bit floats may stand for those of 32 bits"},
+        {"fast-math", "", "", "products of 8 or 16 bits may stand for those of 32"},
         {"reference", "", "", "reference kernels alone"},
         {"pack-cache", "", "DIR", "keep packed weights here for sessions to come", "", false,
          Completes::kFolder},

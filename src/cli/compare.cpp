@@ -415,7 +415,7 @@ const Verb compare_verb = {
          true},
         {"no-reference", "", "", "leave out the reference kernels, which are slow"},
         {"level", "", "L", "graph rewrites, 0 to 3", "2"},
-        {"fast-math", "", "", "products of 16-bit floats may stand for those of 32 bits"},
+        {"fast-math", "", "", "products of 8 or 16 bits may stand for those of 32"},
     }),
     .examples = {"tombolo compare before.onnx after.onnx",
                  "tombolo compare model.onnx --onnxruntime libonnxruntime.so.1 --threads 1"},

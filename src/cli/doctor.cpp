@@ -10,6 +10,7 @@
 #include "cli/verbs.h"
 #include "ops/registry.h"
 #include "runtime/kernels/isa.h"
+#include "runtime/kernels/matmul/nbits.h"
 #include "runtime/session.h"
 #include "tombolo/version.h"
 
@@ -39,7 +40,9 @@ std::string features_text() {
 std::string_view fast_math_text() {
   if (has_amx_bf16()) return "bf16 by tiles and dot products";
   if (has_f16_products()) return "float16, scaled";
-  return has_bf16_dot() ? "bf16 by dot products" : "no bf16 here: --fast-math changes nothing";
+  if (has_bf16_dot()) return "bf16 by dot products";
+  return nbits_has_bytes() ? "no bf16 here: only what meets weights of few bits is rounded"
+                           : "no bf16 here: --fast-math changes nothing";
 }
 
 Result<int> run_doctor(const Args&, Console& console) {

@@ -236,7 +236,7 @@ const Verb profile_verb = {
         {"trace", "", "FILE", "write the last run as a Chrome trace, with the memory alive", "",
          false, Completes::kFile},
         {"level", "", "L", "graph rewrites, 0 to 3", "2"},
-        {"fast-math", "", "", "products of 16-bit floats may stand for those of 32 bits"},
+        {"fast-math", "", "", "products of 8 or 16 bits may stand for those of 32"},
         {"reference", "", "", "reference kernels alone"},
     })),
     .examples = {"tombolo profile model.onnx --threads 1",

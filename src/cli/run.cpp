@@ -215,7 +215,7 @@ const Verb run_verb = {
     .options = load_options(input_options({
         {"sample", "", "", "on the example inputs that the file stores (.pt2)"},
         {"reference", "", "", "reference kernels alone: slow, and what defines the right result"},
-        {"fast-math", "", "", "products of 16-bit floats may stand for those of 32 bits"},
+        {"fast-math", "", "", "products of 8 or 16 bits may stand for those of 32"},
         {"deterministic", "", "", "the same bits whatever the number of threads"},
         {"pack-cache", "", "DIR", "keep packed weights here for sessions to come", "", false,
          Completes::kFolder},

@@ -25,7 +25,7 @@ struct SessionOptions {
   bool reference = false;      ///< reference kernels alone: the oracle of everything fast
   bool specialise = true;      ///< memory plans by shape; false: node by node, always
   bool deterministic = false;  ///< the same bits whatever the number of threads
-  bool fast_math = false;      ///< bf16 products may stand for float ones
+  bool fast_math = false;      ///< rounded products may stand for float ones
   int optimise = 2;            ///< level of graph rewrites, 0 to 3
   /// Bytes of images that a node takes of a large batch at a time (runtime/batch_slices.h); 0: by
   /// the caches of the processor.

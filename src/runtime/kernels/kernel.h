@@ -57,7 +57,7 @@ struct InputInfo {
 /// What the caller allows. Same for all nodes of a session.
 struct KernelOptions {
   int threads = 1;          ///< at most so many take part in a parallel_for
-  bool fast_math = false;   ///< bf16 products may stand for float ones
+  bool fast_math = false;   ///< rounded products may stand for float ones
   bool decodes = false;     ///< the model is given what it kept: most calls are for a row or a few
   bool stays_near = false;  ///< all weights together stay in a shared cache from run to run
 };

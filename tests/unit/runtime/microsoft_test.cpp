@@ -147,6 +147,47 @@ TEST_P(Microsoft, ProductsWithWeightsOfFewBits) {
         }
 }
 
+// The option does what accuracy_level 4 asks for, unless blocks are long.
+TEST_P(Microsoft, FastMathRoundsWhatMeetsShortBlocks) {
+  const auto run = [&](const std::string& main, const Tensor& x, bool fast_math) {
+    SessionOptions options;
+    options.fast_math = fast_math;
+    auto session = Session::create(*parse_text(model_text(main)), options);
+    EXPECT_TRUE(session) << main;
+    auto got = (*session)->run(std::vector<NamedValue>{{"x", x}});
+    EXPECT_TRUE(got) << main;
+    return (*got)[0].tensor();
+  };
+  const auto check = [&](const std::string& head, const std::string& node,
+                         const std::string& inputs, const Tensor& x, bool rounds) {
+    const auto text = [&](int level) {
+      return head + "> { y = com.microsoft." + node +
+             ", accuracy_level = " + std::to_string(level) + "> " + inputs + " }";
+    };
+    const Tensor floats = run(text(0), x, false);
+    EXPECT_EQ(run(text(0), x, true), rounds ? run(text(4), x, false) : floats) << node;
+    EXPECT_EQ(run(text(0), x, true) != floats, rounds) << node;
+  };
+  for (const int64_t block : {32, 128, 256})
+    for (const int64_t bits : {4, 8}) {
+      const int64_t n = 21, k = 2 * block;
+      check("main (float[5," + std::to_string(k) + "] x) => (y) <" +
+                constant("w", {n, 2, block * bits / 8}) + ", " + constant_scales("s", {n * 2}),
+            "MatMulNBits <K = " + std::to_string(k) + ", N = 21, bits = " + std::to_string(bits) +
+                ", block_size = " + std::to_string(block),
+            "(x, w, s)", numbers({5, k}, 1), block <= 128);
+    }
+  for (const int64_t block : {0, 16})
+    check("main (float[9,24] x) => (y) <" + constant("w", {4, 32, 12}) + ", " +
+              (block == 0 ? constant_scales("s", {4, 32}) : constant_scales("s", {4, 32, 2})) +
+              ", " + constant("v", {4, 24, 16}) + ", " +
+              (block == 0 ? constant_scales("t", {4, 24}) : constant_scales("t", {4, 24, 2})) +
+              ", " + constant_scales("r", {9, 4}),
+          std::string("QMoE <k = 2, expert_weight_bits = 4") +
+              (block == 0 ? "" : ", block_size = 16"),
+          "(x, r, w, s, , v, t)", numbers({9, 24}, 1), true);
+}
+
 TEST_P(Microsoft, NumbersThatHaveNoBytes) {
   const auto product = [&](float odd) {
     Tensor x = numbers({2, 64}, 1);

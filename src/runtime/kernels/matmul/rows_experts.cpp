@@ -153,14 +153,17 @@ bool plan_experts(const KernelQuery& q, ExpertsState& s) {
     if (q.has_input(kRouterWeights) &&
         (!is_f32_or_short(q.dtype(kRouterWeights)) || !fits(q, kRouterWeights, {s.rows, s.count})))
       return false;
-    s.bytes = attributes.get_int("accuracy_level", 0) == 4 && nbits_has_bytes();
+    s.bytes = true;
   }
   const int64_t outs[] = {first[1], s.hidden, s.inner}, ins[] = {s.hidden, s.inner, s.hidden};
   for (size_t i = 0; i < 3; ++i) {
     s.layers[i].out = outs[i];
     s.layers[i].in = ins[i];
     if (!plan_layer(q, s, i, s.layers[i])) return false;
-    if (s.layers[i].given && s.codes && s.layers[i].shape.block % 16 != 0) s.bytes = false;
+    if (s.codes && s.layers[i].given)
+      s.bytes =
+          s.bytes && nbits_may_round(s.layers[i].shape, attributes.get_int("accuracy_level", 0),
+                                     q.options.fast_math);
   }
   // Without anything to multiply there is no gate.
   if (s.swiglu && !s.gated && !s.layers[2].given) return false;

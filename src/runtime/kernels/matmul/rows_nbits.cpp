@@ -84,8 +84,7 @@ bool plan_nbits(const KernelQuery& q, NbitsState& s) {
     return false;
   s.rows = element_count(a) / shape.k;
   s.shape.has_zeros = q.has_input(3) || bits == 2;
-  s.bytes =
-      attributes.get_int("accuracy_level", 0) == 4 && shape.block % 16 == 0 && nbits_has_bytes();
+  s.bytes = nbits_may_round(shape, attributes.get_int("accuracy_level", 0), q.options.fast_math);
   s.output = Dims(a);
   s.output[static_cast<uint32_t>(a.size() - 1)] = shape.n;
   return true;
