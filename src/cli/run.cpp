@@ -140,6 +140,8 @@ Result<int> run_model(const Args& args, Console& console) {
   TRY(int64_t k, args.get_int("top", 0));
   TRY(int64_t seed, args.get_int("seed", 0));
   TRY(int64_t limit_mib, args.get_int("memory-limit", 0));
+  TRY(int64_t runs, args.get_int("runs", 1));
+  if (runs < 1) return usage_error("--runs is " + std::to_string(runs) + ", must be 1 at least");
   std::vector<NamedTensor> sample;
   TRY(std::unique_ptr<Model> model,
       open_model(args, false, args.flag("sample") ? &sample : nullptr));
@@ -173,6 +175,7 @@ Result<int> run_model(const Args& args, Console& console) {
                    "=FILE or --inputs FILE.npz, or all that is missing with --random");
   }
   auto outputs = (*session)->run(inputs);
+  for (int64_t i = 1; outputs && i < runs; ++i) outputs = (*session)->run(inputs);
   if (!outputs) return std::move(outputs).error().at(args.positional("MODEL"));
   const std::vector<NamedTensor> flat = flatten_outputs((*session)->outputs(), *outputs);
 
@@ -216,6 +219,7 @@ const Verb run_verb = {
         {"sample", "", "", "on the example inputs that the file stores (.pt2)"},
         {"reference", "", "", "reference kernels alone: slow, and what defines the right result"},
         {"fast-math", "", "", "products of 8 or 16 bits may stand for those of 32"},
+        {"runs", "", "N", "run N times and give what the last one gives (default: 1)"},
         {"deterministic", "", "", "the same bits whatever the number of threads"},
         {"pack-cache", "", "DIR", "keep packed weights here for sessions to come", "", false,
          Completes::kFolder},

@@ -340,38 +340,38 @@ Status Executor::steps(Instance& instance) {
   for (Instance::Call& call : instance.calls) {
     if (watched_) CHECK_OK(interrupted());
     if (call.chosen != nullptr && !call.values_fit()) {
-      if (Status status = node(*call.node, instance, nullptr); !status)
-        return std::move(status).error().at(describe(*call.node->node));
-      instance.compare(*call.node);
-      instance.varying.push_back(instance.plan->slot_count + static_cast<int>(call.node->index));
+      if (Status status = node(call.last(), instance, nullptr); !status)
+        return std::move(status).error().at(describe(*call.last().node));
+      instance.compare(call.last());
+      instance.varying.push_back(instance.plan->slot_count + static_cast<int>(call.last().index));
       instance.deviated = true;
     } else if (call.run != nullptr && profile_ == nullptr) [[likely]] {
       if (Status status = call.run(call); !status) [[unlikely]] {
-        Pointers inputs(call.node->inputs.count);
+        Pointers inputs(call.last().inputs.count);
         size_t at = 0;
-        for (const ValueRef& ref : instance.plan->inputs_of(*call.node))
+        for (const ValueRef& ref : instance.plan->inputs_of(call.last()))
           inputs[at++] = instance.resolve(ref);
         return std::move(status)
             .error()
             .at(describe_inputs(inputs.span()))
-            .at(describe(*call.node->node));
+            .at(describe(*call.last().node));
       }
     } else if (call.run != nullptr) {
       ProfileScope scope(*profile_, instance, call.nodes, call.kernel);
       if (Status status = call.run(call); !status)
-        return std::move(status).error().at(describe(*call.node->node));
+        return std::move(status).error().at(describe(*call.last().node));
       scope.finish(true);
     } else {
-      if (Status status = node(*call.node, instance, nullptr); !status)
-        return std::move(status).error().at(describe(*call.node->node));
-      instance.compare(*call.node);
+      if (Status status = node(call.last(), instance, nullptr); !status)
+        return std::move(status).error().at(describe(*call.last().node));
+      instance.compare(call.last());
     }
     for (uint32_t i = 0; i < call.dead_count; ++i)
       instance.slots[static_cast<size_t>(dead[call.dead_begin + i])] = RunValue(Tensor());
     if (!instance.deviated) [[likely]]
       continue;
     // Something came out otherwise than in the trace: the rest goes node by node.
-    for (size_t i = call.node->index + 1; i < instance.plan->nodes.size(); ++i) {
+    for (size_t i = call.last().index + 1; i < instance.plan->nodes.size(); ++i) {
       const NodePlan& rest = instance.plan->nodes[i];
       if (Status status = node(rest, instance, nullptr); !status)
         return std::move(status).error().at(describe(*rest.node));

@@ -38,7 +38,7 @@ Result<Tensor*> Instance::Call::new_output(size_t index, DType dtype,
     if (auto bytes = packed_bytes(dtype, static_cast<uint64_t>(count)))
       CHECK_OK(instance->executor->reserve(*bytes));
   TRY(Tensor tensor, Tensor::allocate(dtype, dims));
-  const int slot = instance->plan->outputs_of(*node)[index];
+  const int slot = instance->plan->outputs_of(last())[index];
   if (slot < 0) {
     instance->unwanted.push_back(std::make_unique<Tensor>(std::move(tensor)));
     return instance->unwanted.back().get();
@@ -65,7 +65,7 @@ Status Instance::Call::new_view(size_t index, size_t input, size_t offset, DType
     std::memcpy(copy->mutable_bytes().data(), at, copy->bytes().size());
     return ok();
   }
-  const int slot = instance->plan->outputs_of(*node)[index];
+  const int slot = instance->plan->outputs_of(last())[index];
   if (slot < 0) return ok();
   const int64_t count = std::max<int64_t>(element_count(dims), 0);
   const auto bytes =
@@ -107,18 +107,17 @@ Result<std::unique_ptr<Instance>> Instance::create(const GraphPlan& plan,
   size_t input_at = 0, output_at = 0;
   for (size_t i = 0; i < made->calls.size(); ++i) {
     const StepPlan& step = specialisation->steps[i];
-    const NodePlan& node = plan.nodes[step.node];
     Call& call = made->calls[i];
     call.instance = made.get();
-    call.node = &node;
+    const std::span<const PreparedPtr> kernels = step.kernels();
+    const size_t together = std::max<size_t>(1, kernels.size());
+    call.nodes = std::span(plan.nodes).subspan(step.node + 1 - together, together);
     call.dead_begin = step.dead_begin;
     call.dead_count = step.dead_count;
-    const std::span<const PreparedPtr> kernels = step.kernels();
     if (kernels.empty()) continue;
     const JoinedStep* const joined = step.joined.get();
     call.kernel = joined != nullptr ? joined->row->name.data : step.prepared->row->name.data;
     call.run = joined != nullptr ? joined->row->run : step.prepared->row->run;
-    call.nodes = std::span(plan.nodes).subspan(step.node + 1 - kernels.size(), kernels.size());
     if (step.by_values) call.chosen = step.prepared.get();
     const size_t first_input = input_at, first_output = output_at;
     for (size_t k = 0; k < kernels.size(); ++k) {
@@ -136,7 +135,7 @@ Result<std::unique_ptr<Instance>> Instance::create(const GraphPlan& plan,
       for (const auto& [input, copy] : kernels[k]->aligned)
         made->input_pointers[first + input] = &copy.tensor();
     }
-    for (int slot : plan.outputs_of(node)) {
+    for (int slot : plan.outputs_of(call.last())) {
       made->wanted[output_at] = slot >= 0;
       if (slot >= 0) {
         const SlotPlan& at = specialisation->slots[static_cast<size_t>(slot)];
@@ -148,7 +147,7 @@ Result<std::unique_ptr<Instance>> Instance::create(const GraphPlan& plan,
     call.bind(made->input_pointers.data() + first_input,
               static_cast<uint32_t>(input_at - first_input),
               made->output_pointers.data() + first_output, made->wanted.get() + first_output,
-              node.outputs.count, nullptr,
+              call.last().outputs.count, nullptr,
               joined != nullptr ? joined->state.get() : step.prepared->state.get(), &options);
   }
   return made;

@@ -16,13 +16,13 @@ struct Instance final : Frame {
   /// The call of one step's kernel.
   struct Call final : KernelRun {
     Instance* instance = nullptr;
-    const NodePlan* node = nullptr;       ///< the last one of several that run as one
-    std::span<const NodePlan> nodes;      ///< all of them
+    std::span<const NodePlan> nodes;      ///< one, or several that run as one
     const char* kernel = "";              ///< its name
     Status (*run)(KernelRun&) = nullptr;  ///< null: run as in a run without specialisation
     const Prepared* chosen = nullptr;     ///< by values that may be others in this run; else null
     uint32_t dead_begin = 0, dead_count = 0;
 
+    const NodePlan& last() const { return nodes.back(); }
     void set_scratch(std::byte* scratch) { scratch_ = scratch; }
     bool values_fit() const { return chosen->values_fit(inputs_); }
     void bind(const Tensor* const* inputs, uint32_t input_count, Tensor* const* outputs,

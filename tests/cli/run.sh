@@ -119,6 +119,9 @@ expect 0 "run, JSON inputs" "$tombolo" run add.onnx --input x=x.json --input b=b
 has "$out" '"data":\[\[11,22,33\]\]'
 expect 0 "run, a batch of files" "$tombolo" run add.onnx -i x=x.json -i x=x.json -i b=b.json --outputs y.npz
 expect 0 "run, expected" "$tombolo" run add.onnx -i x=x.json -i x=x.json -i b=b.json --expected y.npz
+expect 0 "run, several times" "$tombolo" run add.onnx -i x=x.json -i x=x.json -i b=b.json --expected y.npz --runs 4
+expect 2 "run, never" "$tombolo" run add.onnx -i x=x.json -i b=b.json --runs 0
+has "$err" "must be 1 at least"
 expect 1 "run, not as expected" "$tombolo" run add.onnx -i x=x.json -i x=x.json -i b=c.json --expected y.npz
 expect 2 "run, missing input" "$tombolo" run add.onnx --input x=x.json
 has "$err" '"b" is missing'
