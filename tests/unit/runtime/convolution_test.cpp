@@ -246,6 +246,41 @@ TEST_P(Networks, ConvolutionsOfImagesWithDepth) {
   }
 }
 
+/// The result lies where what is added lay, once that is read for the last time.
+TEST_P(Networks, ConvolutionsOverWhatIsAdded) {
+  struct Case {
+    std::vector<int64_t> x, w;
+    int64_t stride = 1, group = 1;
+  };
+  const Case cases[] = {{{1, 16, 67}, {64, 16, 1}},
+                        {{2, 16, 67}, {64, 16, 3}},
+                        {{1, 64, 64}, {64, 64, 1}},
+                        {{1, 40, 9}, {70, 40, 3}, 2},
+                        {{1, 24, 67}, {24, 1, 3}, 1, 24},
+                        {{3, 24, 30}, {48, 8, 3}, 1, 3},
+                        {{1, 16, 9, 9}, {64, 16, 1, 1}},
+                        {{2, 16, 9, 9}, {64, 16, 3, 3}},
+                        {{1, 64, 5, 4}, {130, 64, 3, 3}},
+                        {{1, 3, 20, 21}, {33, 3, 7, 7}, 2},
+                        {{2, 32, 12, 12}, {32, 1, 5, 5}, 1, 32},
+                        {{1, 64, 12, 12}, {64, 16, 3, 3}, 1, 4},
+                        {{1, 8, 6, 6, 6}, {24, 8, 1, 1, 1}},
+                        {{1, 8, 6, 5, 6}, {24, 8, 3, 3, 3}}};
+  for (const Case& c : cases) {
+    std::vector<int64_t> y = {c.x[0], c.w[0]};
+    std::string strides;
+    for (size_t i = 2; i < c.x.size(); ++i) {
+      y.push_back((c.x[i] - c.w[i]) / c.stride + 1);
+      strides += (i == 2 ? "" : ", ") + std::to_string(c.stride);
+    }
+    for (const char* last : {"y = Relu (s)", "y = Tanh (s)", "y = Identity (s)"})
+      agree(constant("r", y) + ", " + constant("w", c.w) + ", " + constant("b", {c.w[0]}),
+            "m = ReduceMean <keepdims = 0> (x)\n q = Add (r, m)\n c = Conv <strides = [" + strides +
+                "], group = " + std::to_string(c.group) + "> (x, w, b)\n s = Add (q, c)\n " + last,
+            {c.x}, true);
+  }
+}
+
 TEST_P(Networks, KernelsBeyondTheInput) {
   const auto kernels = agree(constant("w", {3, 4, 3}) + "," + constant("b", {3}),
                              "y = Conv <dilations = [700], pads = [700, 700]> (x, w, b)",

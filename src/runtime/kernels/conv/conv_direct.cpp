@@ -229,13 +229,15 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
     // Channels [begin, end) of the product, pixels down, become rows of the output.
     const auto turn = [&](int64_t begin, int64_t end) {
       constexpr int64_t kAtOnce = 16;
+      // Not at once where they belong: the residual may lie there.
+      float* const turned = thread_floats(1, static_cast<size_t>(kAtOnce * pixels));
       for (int64_t c0 = begin; c0 < end; c0 += kAtOnce) {
         const int64_t channels = std::min(kAtOnce, end - c0);
         const int64_t at = (n * s.out_channels + c0) * pixels;
         transpose_tile(reinterpret_cast<const std::byte*>(product + c0), s.out_channels,
-                       reinterpret_cast<std::byte*>(y + at), pixels, pixels, channels,
+                       reinterpret_cast<std::byte*>(turned), pixels, pixels, channels,
                        sizeof(float));
-        finish_rows(y + at, pixels, 0,
+        finish_rows(turned, pixels, 0,
                     epilogue.residual != nullptr ? epilogue.residual + at : nullptr,
                     epilogue.activation, channels, pixels, y + at);
       }
