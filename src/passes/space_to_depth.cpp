@@ -61,8 +61,9 @@ std::optional<PixelBlocks> blocks_behind(const Rewriter& rewriter, Value* value)
   }
   const Node* concat = rewriter.producer(value, "Concat");
   constexpr size_t kParts = 4;
-  if (concat == nullptr || concat->inputs().size() != kParts || rewriter.rank(value) != 4 ||
-      (AttributeReader(*concat).get_int("axis", 0) + 4) % 4 != 1)
+  if (concat == nullptr || concat->inputs().size() != kParts || rewriter.rank(value) != 4)
+    return std::nullopt;
+  if (const int64_t axis = AttributeReader(*concat).get_int("axis", 0); axis != 1 && axis != -3)
     return std::nullopt;
   blocks.size = 2;
   bool seen[kParts] = {};

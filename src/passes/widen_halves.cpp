@@ -243,7 +243,7 @@ class Widen {
     // Sums along another axis than the last need all of them as floats.
     const auto rank = r_.rank(node.input(0));
     const int64_t axis = AttributeReader(node).get_int("axis", -1);
-    if (r_.is(&node, "Softmax") && axis != -1 && (!rank || axis + 1 != static_cast<int64_t>(*rank)))
+    if (r_.is(&node, "Softmax") && axis != -1 && (!rank || axis != static_cast<int64_t>(*rank) - 1))
       return false;
     for (const Value* output : node.outputs())
       for (const Use& use : output == nullptr ? std::span<const Use>() : output->uses()) {

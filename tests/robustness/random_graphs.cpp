@@ -336,6 +336,7 @@ void exercise(uint64_t seed, bool verbose, Tally& tally) {
   std::unique_ptr<Model> model = *std::move(grown);
   const std::string text = print_text(*model);
   if (verbose) std::printf("%s\n", text.c_str());
+  std::fflush(stdout);  // a case that takes too long does not come back
   auto again = parse_text(text);
   if (!again) fail("printed text does not parse: " + again.error().message, text);
   if (print_text(**again) != text) fail("printed text changes when it is read back", text);

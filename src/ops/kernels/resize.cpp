@@ -93,6 +93,7 @@ std::optional<int64_t> resized_length(int64_t size, double scale, double part) {
 Result<std::vector<Taps>> resize_taps(const KernelContext& context, const ResizeOptions& options,
                                       const ResizeAxis& axis, int64_t length) {
   std::vector<Taps> all;
+  all.reserve(static_cast<size_t>(axis.length));
   for (int64_t i = 0; i < axis.length; ++i) {
     TRY(double x, original(context, options, axis, length, i));
     const bool crops = options.coordinates == "tf_crop_and_resize";
@@ -104,7 +105,6 @@ Result<std::vector<Taps>> resize_taps(const KernelContext& context, const Resize
     if (options.mode == ResizeMode::kNearest) {
       TRY(const int64_t index, nearest_index(context, options, axis.scale, x));
       taps.first = std::clamp<int64_t>(index, 0, length - 1);
-      taps.weights = {1};
     } else {
       taps = filter_taps(options, x, axis.scale, length);
     }

@@ -29,8 +29,9 @@ struct ResizeOptions {
   double extrapolation = 0;
 };
 
-/// What one output element takes from the axis: weights[k] of element first + k. `outside` says
-/// that it lies beyond the image (tf_crop_and_resize).
+/// What one output element takes from the axis: weights[k] of element first + k, or `first` alone
+/// where the nearest one is taken, which has no weights. `outside` says that it lies beyond the
+/// image (tf_crop_and_resize).
 struct ResizeTaps {
   int64_t first = 0;
   std::vector<double> weights;

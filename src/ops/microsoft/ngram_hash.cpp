@@ -207,7 +207,7 @@ Status run_varlen_ngram_hash(KernelContext& context) {
 Status infer_ngram_hash(InferContext& context) {
   const SymShape* ids = context.shape(0);
   if (ids == nullptr) return ok();
-  const int64_t history = context.attributes.get_int("max_ngram_size", 2) - 1;
+  const int64_t history = std::max<int64_t>(context.attributes.get_int("max_ngram_size", 2), 1) - 1;
   const int64_t heads = context.attributes.get_int("n_head_per_ngram", 1);
   if (history < 1 || history > 4096 || heads < 1 || heads > 65536) return ok();
   CHECK_OK(expect_rank(context, 0, 2));
@@ -219,7 +219,7 @@ Status infer_ngram_hash(InferContext& context) {
 Status infer_varlen_ngram_hash(InferContext& context) {
   const SymShape* ids = context.shape(0);
   const SymShape* bounds = context.shape(3);
-  const int64_t history = context.attributes.get_int("max_ngram_size", 2) - 1;
+  const int64_t history = std::max<int64_t>(context.attributes.get_int("max_ngram_size", 2), 1) - 1;
   const int64_t heads = context.attributes.get_int("n_head_per_ngram", 1);
   if (ids == nullptr || bounds == nullptr || bounds->size() != 1 || history < 1 || history > 4096 ||
       heads < 1 || heads > 65536)

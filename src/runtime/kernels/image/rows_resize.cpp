@@ -6,11 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "ops/kernels/resize.h"
 #include "runtime/kernels/image/resample.h"
+#include "runtime/kernels/image/resize_query.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
-#include "runtime/kernels/no_host.h"
 
 namespace tombolo {
 namespace {
@@ -55,7 +54,7 @@ bool supports_resize(const KernelQuery& q) {
     if (q.has_input(i) && q.constant(i) == nullptr) return false;
   for (const int64_t length : q.dims(0))
     if (length > INT32_MAX / 2) return false;
-  return q.inputs[0].size() < INT32_MAX;
+  return q.inputs[0].size() < INT32_MAX && ResizeQuery(q).plan().has_value();
 }
 
 Axis axis_of(size_t index, bool last, bool bytes, int64_t length,
@@ -133,16 +132,8 @@ bool moves_nothing(const std::vector<ops::ResizeTaps>& places, int64_t length) {
 
 Result<std::unique_ptr<KernelState>> prepare_resize(const PrepareContext& q) {
   auto state = std::make_unique<ResizeState>();
-  std::vector<RunValue> values(q.inputs.size());
-  std::vector<const RunValue*> inputs(q.inputs.size(), nullptr);
-  for (size_t i = 1; i < q.inputs.size(); ++i)
-    if (q.has_input(i)) {
-      values[i] = RunValue(*q.constant(i));
-      inputs[i] = &values[i];
-    }
-  NoHost host;
-  const KernelContext context{q.node, q.opset, inputs, {}, q.attributes, host, nullptr};
-  TRY(const ops::ResizePlan plan, ops::plan_resize(context, q.dims(0)));
+  const ResizeQuery resize(q);
+  const ops::ResizePlan& plan = *resize.plan();
   Dims now(q.dims(0));
   state->output = now;
   const size_t rank = now.size();
@@ -151,7 +142,7 @@ Result<std::unique_ptr<KernelState>> prepare_resize(const PrepareContext& q) {
     state->output[j] = plan.axes[j].length;
     const bool crops = plan.options.coordinates == "tf_crop_and_resize";
     if (!crops && plan.axes[j].scale == 1 && plan.axes[j].length == now[j]) continue;
-    TRY(const auto places, ops::resize_taps(context, plan.options, plan.axes[j], now[j]));
+    TRY(const auto places, resize.taps(j));
     if (crops) {
       note_outside(j, rank, places, *state);
       state->extrapolation = static_cast<float>(plan.options.extrapolation);

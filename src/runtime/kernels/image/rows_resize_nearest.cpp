@@ -6,11 +6,10 @@
 #include <cstring>
 #include <vector>
 
-#include "ops/kernels/resize.h"
 #include "runtime/kernels/image/resample.h"
+#include "runtime/kernels/image/resize_query.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
-#include "runtime/kernels/no_host.h"
 
 namespace tombolo {
 namespace {
@@ -38,23 +37,13 @@ bool plan_nearest(const KernelQuery& q, NearestState& s) {
       q.attributes.get_string("coordinate_transformation_mode", "half_pixel") ==
           "tf_crop_and_resize")
     return false;
-  std::vector<RunValue> values(q.inputs.size());
-  std::vector<const RunValue*> inputs(q.inputs.size(), nullptr);
-  for (size_t i = 1; i < q.inputs.size(); ++i) {
-    if (!q.has_input(i)) continue;
-    if (q.constant(i) == nullptr) return false;
-    values[i] = RunValue(*q.constant(i));
-    inputs[i] = &values[i];
-  }
-  NoHost host;
-  const KernelContext context{q.node, q.opset, inputs, {}, q.attributes, host, nullptr};
-  const auto plan = ops::plan_resize(context, q.dims(0));
-  if (!plan) return false;
+  const ResizeQuery resize(q);
+  if (!resize.plan()) return false;
   const size_t rank = q.dims(0).size();
   std::vector<std::vector<ops::ResizeTaps>> places;
   size_t width = 0;  // the last axis that changes
   for (size_t j = 0; j < rank; ++j) {
-    auto list = ops::resize_taps(context, plan->options, plan->axes[j], q.dims(0)[j]);
+    auto list = resize.taps(j);
     if (!list || list->empty()) return false;
     s.output.push_back(static_cast<int64_t>(list->size()));
     if (!stays(*list, q.dims(0)[j])) width = j;

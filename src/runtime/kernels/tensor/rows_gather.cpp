@@ -128,7 +128,8 @@ bool read_places(const T* index, int64_t count, int64_t length, int64_t* places,
   for (int64_t i = 0; i < count; ++i) {
     const int64_t given = index[i], place = given < 0 ? given + length : given;
     inside &= static_cast<uint64_t>(place) < static_cast<uint64_t>(length);
-    runs += static_cast<int64_t>(place == before + 1);
+    // Places may be any number, also one that nothing follows.
+    runs += static_cast<int64_t>(static_cast<uint64_t>(place) == static_cast<uint64_t>(before) + 1);
     places[i] = before = place;
   }
   return inside;
