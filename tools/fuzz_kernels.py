@@ -893,11 +893,22 @@ MAKERS = [recurrent, einsum, matmul_nbits, attention, conv, conv, qlinear_conv, 
           broadcast_several, topk_many, stepped_slice, integer_powers, lp_rows]
 
 
-def build(op, case):
+def undone(value):
+    """An operator that undoes itself on such values, so that a node reads what dies there, which its result may be written over."""
+    kind = np.asarray(value).dtype.kind
+    return {"f": "Neg", "i": "Neg", "u": "BitwiseNot", "b": "Not"}.get(kind)
+
+
+def build(op, case, dying=()):
     outputs = [f"y{i}" for i in range(case.outputs)]
-    node = h.make_node(op, case.names, outputs, domain=case.domain, **case.attributes)
+    before = []
+    for name in dying:
+        value = np.asarray(case.inputs[name])
+        before.append(h.make_node(undone(value), [name], [name + "_dies"]))
+        case.inputs[name] = {"Neg": np.negative, "BitwiseNot": np.invert, "Not": np.logical_not}[undone(value)](value)
+    node = h.make_node(op, [n + "_dies" if n in dying else n for n in case.names], outputs, domain=case.domain, **case.attributes)
     graph = h.make_graph(
-        [node], "fuzz",
+        [*before, node], "fuzz",
         [h.make_tensor_value_info(n, h.np_dtype_to_tensor_dtype(np.asarray(v).dtype), np.asarray(v).shape) for n, v in case.inputs.items()],
         [h.make_empty_tensor_value_info(n) for n in outputs],
         [nh.from_array(np.asarray(v), n) for n, v in case.constants.items()])
@@ -962,7 +973,8 @@ def main():
         makers = [m for m in MAKERS if not options.only or m.__name__ in options.only.split(",")]
         op, case = r.choice(makers)(r)
         model, inputs = f"{folder}/{i}.onnx", f"{folder}/{i}.npz"
-        onnx.save(build(op, case), model)
+        dying = [n for n, v in case.inputs.items() if undone(np.asarray(v)) and r.random() < 0.5]
+        onnx.save(build(op, case, dying), model)
         np.savez(inputs, **case.inputs)
         said = differences(options.tombolo, model, inputs, folder, isas, r)
         if isinstance(said, str):
