@@ -170,6 +170,12 @@ void Tensor::set_double(int64_t index, double value) {
     case DType::kUInt2:
     case DType::kInt2:
       return set_packed_code(packed, bits_of(dtype_), at, static_cast<uint8_t>(to_int64(value)));
+    case DType::kComplex64:
+      store<float>(data_, 2 * index, static_cast<float>(value));
+      return store<float>(data_, 2 * index + 1, 0);
+    case DType::kComplex128:
+      store<double>(data_, 2 * index, value);
+      return store<double>(data_, 2 * index + 1, 0);
     default:
       return;
   }

@@ -122,8 +122,8 @@ class Tensor {
   /// kernels on rare types, shapes, indices and tests. Sub-byte types are unpacked.
   double get_double(int64_t index) const;
   int64_t get_int64(int64_t index) const;
-  void set_double(int64_t index,
-                  double value);  ///< rounds to nearest even, saturates floats as Cast
+  /// Rounds to nearest even, saturates floats as Cast; a complex number's imaginary part is 0.
+  void set_double(int64_t index, double value);
   void set_int64(int64_t index, int64_t value);  ///< wraps
 
   /// Same dtype, shape and bytes (strings: same text). NaNs compare by bits.

@@ -1,7 +1,8 @@
 // tombolo_random_graphs: graphs of random operators with random types, shapes, attributes and
 // values, grown from the recipes of runtime/recipes. Each is checked, inferred, printed and read
 // back, and run. Nothing may crash, hang or leave an error without a message, what inference said
-// must be what came out, and further runs give what the first one gave.
+// must be what came out, and further runs, of these inputs and of others, give what a first one
+// gave.
 //
 //   tombolo_random_graphs [--seconds N] [--seed S] [--count N] [--verbose]
 //
@@ -341,20 +342,31 @@ bool is_random(Model& model) {
   return random;
 }
 
-/// The first run goes node by node, later ones follow a memory plan.
-void expect_the_same_again(const Session& session, const std::vector<NamedValue>& inputs,
-                           const std::vector<RunValue>& first, const std::string& text) {
+/// Runs of a session that has run before, which follow a memory plan, give what the first run of a
+/// new one gave.
+void expect_the_same(const Session& session, const std::vector<NamedValue>& inputs,
+                     const Result<std::vector<RunValue>>& first, int runs, const char* which,
+                     const std::string& text) {
   constexpr Tolerance kRounding{1e-4, 1e-5};
-  for (int turn = 2; turn <= 3; ++turn) {
+  for (int turn = 0; turn < runs; ++turn) {
     auto outputs = session.run(inputs);
-    const std::string which = "run " + std::to_string(turn) + ": ";
-    if (!outputs) fail(which + outputs.error().message, text);
-    for (size_t i = 0; i < first.size(); ++i) {
-      const bool wide = first[i].is_tensor() && bits_of(first[i].tensor().dtype()) >= 32;
-      const Comparison same = compare((*outputs)[i], first[i], wide ? &kRounding : nullptr);
-      if (!same.equal) fail(which + "output " + std::to_string(i) + ": " + same.reason, text);
+    if (bool(outputs) != bool(first))
+      fail(std::string(which) + ": " + (outputs ? first : outputs).error().message, text);
+    for (size_t i = 0; first && i < first->size(); ++i) {
+      const RunValue& expected = (*first)[i];
+      const bool wide = expected.is_tensor() && bits_of(expected.tensor().dtype()) >= 32;
+      const Comparison same = compare((*outputs)[i], expected, wide ? &kRounding : nullptr);
+      if (!same.equal)
+        fail(std::string(which) + ": output " + std::to_string(i) + ": " + same.reason, text);
     }
   }
+}
+
+std::vector<NamedValue> inputs_of(const Session& session, Random& random) {
+  std::vector<NamedValue> inputs;
+  for (const SessionPort& port : session.inputs())
+    if (port.type != nullptr) inputs.push_back({port.name, value_of(*port.type, random)});
+  return inputs;
 }
 
 void exercise(uint64_t seed, bool verbose, Tally& tally) {
@@ -388,10 +400,8 @@ void exercise(uint64_t seed, bool verbose, Tally& tally) {
     if (verbose) std::printf("no session: %s\n", session.error().message.c_str());
     return expect_message(session.error(), text);
   }
-  std::vector<NamedValue> inputs;
-  for (const SessionPort& port : (*session)->inputs())
-    if (port.type != nullptr) inputs.push_back({port.name, value_of(*port.type, grower.random())});
-  auto outputs = (*session)->run(inputs);
+  const std::vector<NamedValue> inputs = inputs_of(**session, grower.random());
+  const auto outputs = (*session)->run(inputs);
   if (!outputs) {
     if (verbose)
       std::printf("no run: %s: %s\n", outputs.error().where.c_str(),
@@ -399,7 +409,14 @@ void exercise(uint64_t seed, bool verbose, Tally& tally) {
     return expect_message(outputs.error(), text);
   }
   ++tally.ran;
-  if (!random) expect_the_same_again(**session, inputs, *outputs, text);
+  if (!random) {
+    expect_the_same(**session, inputs, outputs, 2, "again", text);
+    auto fresh = Session::create(*parse_text(text), options);
+    if (!fresh) fail(fresh.error().message, text);
+    const std::vector<NamedValue> others = inputs_of(**fresh, grower.random());
+    expect_the_same(**session, others, (*fresh)->run(others), 2, "other inputs", text);
+    expect_the_same(**session, inputs, outputs, 1, "the first inputs", text);
+  }
   if (!valid) return;
   const auto& declared = (*again)->graph->outputs();
   for (size_t i = 0; i < outputs->size() && i < declared.size(); ++i) {
