@@ -536,10 +536,10 @@ constexpr int64_t kMostPanel = 16;
 /// Rows as bytes, `kParts` for each of their numbers, times the panels. False where a row has no
 /// such parts.
 template <int64_t kParts>
-bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
-                const float* bias, float* y) {
+bool rows_by_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
+                   const float* bias, float* y) {
   const int64_t width = nbits_panel(), panels = nbits_panels(s), blocks = s.blocks();
-  const int64_t padded = blocks * s.block;
+  const int64_t padded = blocks * s.block, panel_bytes = nbits_panel_bytes(s);
   const auto [tile, most, pairs] = nbits_tiling(m * kParts);
   const int64_t fit = most / kParts;
   const int64_t tiles = (m + fit - 1) / fit, height = (m + tiles - 1) / tiles;
@@ -578,7 +578,10 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
                float padded_bias[2 * kMostPanel] = {};
                if (bias != nullptr) std::copy_n(bias + p * width, cols, padded_bias);
                const std::byte* const panel = nbits_panel_at(s, packed, p).at;
-               for (int64_t r = 0; r < m; r += height) {
+               // Each tile asks for its part of the next two panels, if that is all of them.
+               const int64_t part = panel_bytes / tiles;
+               const std::byte* next = p + count < end ? panel + count * panel_bytes : panel;
+               for (int64_t r = 0; r < m; r += height, next += part) {
                  const int64_t tall = std::min(height, m - r);
                  float* out = y + r * s.n + p * width;
                  tile({.a = rows + r * row_bytes,
@@ -591,7 +594,10 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
                        .y = kParts == 1 ? out : sums,
                        .ldy = kParts == 1 ? s.n : count * width,
                        .cols = cols,
-                       .panel_step = count == 2 ? nbits_panel_at(s, packed, p + 1).at - panel : 0},
+                       .panel_step = count == 2 ? panel_bytes : 0,
+                       .next = next,
+                       .next_step = std::min<int64_t>(64, (part * 8 + padded - 1) / padded),
+                       .next_also = panel_bytes},
                       static_cast<int>(tall * kParts));
                  for (int64_t i = 0; kParts > 1 && i < tall; ++i, out += s.n) {
                    const int64_t wide = count * width;
@@ -603,6 +609,31 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
              }
            });
   return true;
+}
+
+/// The same for any number of rows: as bytes all of them stay in a cache that threads share.
+template <int64_t kParts>
+bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
+                const float* bias, float* y) {
+  const int64_t row_bytes = s.blocks() * (8 + s.block) * kParts;
+  const int64_t most = std::max<int64_t>(kNbitsRows, 8 * near_bytes() / row_bytes);
+  const int64_t row_blocks = (m + most - 1) / most;
+  for (int64_t i = 0; i < row_blocks; ++i) {
+    const int64_t from = m * i / row_blocks, rows = m * (i + 1) / row_blocks - from;
+    if (!rows_by_parts<kParts>(s, rows, a + from * s.k, packed, bias, y + from * s.n)) return false;
+  }
+  return true;
+}
+
+/// Whether three products of bytes take less time than one of floats, for which codes are widened
+/// first: unless many rows share that or sums are of short blocks. Without VNNI only those of a row
+/// or two with codes of 4 bits.
+bool parts_pay(const NbitsShape& s, int64_t m) {
+  if (nbits_vnni_tile() == nullptr)
+    return m <= 2 && s.kind == NbitsKind::kFour && nbits_has_bytes();
+  // What a sum takes beside its products, which are three quarters as many, against widening.
+  if (reads_one_stream()) return s.block * (m + 12) >= (s.has_zeros ? 40 : 30) * m;
+  return m * 8 <= s.block * 3;
 }
 
 /// Blocks [from, to) of `columns` columns, those of whole panels, as floats: out[k][column], rows
@@ -732,14 +763,8 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   if (!digits && nbits_pieces_fit(s, m) &&
       nbits_gemm_pieces(s, m, a, packed, nbits_panel_bytes(s), bias, y))
     return;
-  // Three products of bytes take less time than one of floats and widening for it, unless many rows
-  // share that or sums are of short blocks; without VNNI only those of a row or two with codes of 4
-  // bits.
-  const bool splits = nbits_vnni_tile() != nullptr
-                          ? m * 8 <= s.block * 3
-                          : m <= 2 && s.kind == NbitsKind::kFour && nbits_has_bytes();
-  if (!digits && splits && s.kind != NbitsKind::kTable && s.block % 16 == 0 && s.block <= 1 << 15 &&
-      gemm_parts<3>(s, m, a, packed, bias, y))
+  if (!digits && parts_pay(s, m) && s.kind != NbitsKind::kTable && s.block % 16 == 0 &&
+      s.block <= 1 << 15 && gemm_parts<3>(s, m, a, packed, bias, y))
     return;
   if (nbits_vnni_tile() == nullptr && nbits_pairs_fit(s, m) &&
       nbits_gemm_pairs(s, m, a, packed, nbits_panel_bytes(s), bias, y))

@@ -79,6 +79,9 @@ struct NbitsTile {
   /// Bytes to a second panel, whose columns go beside those of the first, all of which are there;
   /// 0: none. For kNbitsPairRows at most.
   int64_t panel_step = 0;
+  /// Two panels: what comes after them is asked for with every eight k, a line of two places.
+  const std::byte* next = nullptr;
+  int64_t next_step = 0, next_also = 0;
 };
 /// Rows that two panels at a time leave registers for; with VNNI.
 inline constexpr int kNbitsPairRows = 6;

@@ -61,7 +61,7 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
 #pragma GCC unroll 16
     for (int r = 0; r < kR; ++r)
       total[p][r] = t.bias != nullptr ? _mm512_loadu_ps(t.bias + 16 * p) : _mm512_setzero_ps();
-  const std::byte *at = t.panel, *a = t.a;
+  const std::byte *at = t.panel, *a = t.a, *next = t.next;
   const int64_t step = t.panel_step;
   for (int64_t b = 0; b < t.blocks; ++b) {
     // Few rows have few sums: two of each are in flight.
@@ -87,11 +87,18 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
     for (int64_t k = 0; k < t.block; k += 8, at += kBytes, a += 8 * kR) {
       __m512i codes[kPanels];  // even ones, then odd ones
       const std::byte* from = at;
+      if constexpr (kPair) {
+        _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(next + t.next_also), _MM_HINT_T0);
+        next += t.next_step;
+      }
 #pragma GCC unroll 2
       for (int p = 0; p < kPanels; ++p) {
-        _mm_prefetch(reinterpret_cast<const char*>(from + p * step + kSoon), _MM_HINT_T0);
-        if constexpr (kEight)
-          _mm_prefetch(reinterpret_cast<const char*>(from + p * step + kSoon + 64), _MM_HINT_T0);
+        if constexpr (!kPair) {
+          _mm_prefetch(reinterpret_cast<const char*>(from + kSoon), _MM_HINT_T0);
+          if constexpr (kEight)
+            _mm_prefetch(reinterpret_cast<const char*>(from + kSoon + 64), _MM_HINT_T0);
+        }
         codes[p] = _mm512_loadu_si512(from + p * step);
         if constexpr (!kEight) codes[p] = _mm512_and_si512(codes[p], mask);
       }
