@@ -10,12 +10,14 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "base/thread_pool.h"
 #include "each_isa.h"
 #include "runtime/kernels/elementwise/convert.h"
 #include "runtime/kernels/isa.h"
+#include "runtime/kernels/matmul/gemm_halves.h"
 #include "runtime/kernels/matmul/gemm_parts.h"
 #include "runtime/kernels/matmul/gemm_small.h"
 
@@ -332,49 +334,121 @@ TEST_F(Gemm, HalvesGiveTheBitsOfFloats) {
   }
 }
 
-// A model in halves: B is exact, of A 16 bits count; what is not finite comes out as in floats.
-TEST_F(Gemm, ModelsInHalvesGoByAmx) {
+/// Of a model in halves 16 bits count; what is not finite comes out as in floats.
+class ModelsInHalves : public Gemm {
+ protected:
+  using Fits = bool(PanelFormat, int64_t, int64_t, int64_t);
+
+  std::vector<uint16_t> round(std::vector<float>& floats, bool f16) {
+    std::vector<uint16_t> halves(floats.size());
+    const auto count = static_cast<int64_t>(floats.size());
+    (f16 ? f32_to_f16 : f32_to_bf16)(floats.data(), halves.data(), count);
+    (f16 ? f16_to_f32 : bf16_to_f32)(halves.data(), floats.data(), count);
+    return halves;
+  }
+
+  /// Numbers lie up to 2^spread from usual ones.
+  void check(Fits* fits, std::span<const std::array<int64_t, 3>> shapes, int spread, double least,
+             double most) {
+    for (const PanelFormat format : {PanelFormat::kFloat16, PanelFormat::kBfloat16})
+      for (const bool short_a : {false, true})
+        for (const bool odd_b : {false, true})
+          for (const float odd : {0.0f, std::numeric_limits<float>::infinity(), std::nanf(""),
+                                  std::bit_cast<float>(0x7FFFFFFFu), 3.4e38f, 1e-42f})
+            for (const auto& [m, n, k] : shapes) {
+              Matrices x(m, n, k);
+              x.fill([&] {
+                return std::ldexp(
+                    normal_(engine_),
+                    static_cast<int>(engine_() % static_cast<unsigned>(2 * spread + 1)) - spread);
+              });
+              if (odd != 0 && odd_b) x.b[static_cast<size_t>(2 * n + 5)] = odd;
+              const bool f16 = format == PanelFormat::kFloat16;
+              const std::vector<uint16_t> halves = round(x.b, f16);
+              if (short_a) round(x.a, f16);
+              if (odd != 0 && !odd_b) x.a[static_cast<size_t>(k + 5)] = odd;
+              ASSERT_TRUE(fits(format, m, n, k));
+              check(x, halves, format, odd, least, most);
+            }
+  }
+
+  static void multiply(const Matrices& x, const std::vector<uint16_t>& halves, PanelFormat format,
+                       std::vector<float>& c, const GemmEpilogue& epilogue, bool short_a) {
+    const int64_t width = gemm_tiles().panel();
+    std::vector<uint16_t> packed(static_cast<size_t>(packed_b_floats(x.k, x.n)));
+    for (int64_t j = 0; j < x.n; j += width)
+      pack_b_panel(halves.data() + j, x.n, 1, x.k, std::min(width, x.n - j),
+                   packed.data() + j * x.k);
+    gemm(x.m, x.n, x.k, x.a.data(), x.k, packed.data(), format, c.data(), x.n, epilogue, short_a);
+  }
+
+ private:
+  void check(Matrices& x, const std::vector<uint16_t>& halves, PanelFormat format, float odd,
+             double least, double most) {
+    const auto multiply = [&](std::vector<float>& c, const GemmEpilogue& epilogue, bool short_a) {
+      ModelsInHalves::multiply(x, halves, format, c, epilogue, short_a);
+    };
+    multiply(x.c, {}, true);
+    if (odd == 0) {
+      const double error = x.error();
+      EXPECT_LT(error, most) << x.m << " x " << x.n << " x " << x.k;
+      EXPECT_GE(error, least) << "nothing was rounded";
+      for (const int threads : {2, 3}) {
+        set_thread_count(threads);
+        std::vector<float> c(x.c.size());
+        multiply(c, {}, true);
+        EXPECT_EQ(c, x.c) << threads << " threads";
+      }
+      set_thread_count(0);
+      std::vector<float> bias(static_cast<size_t>(x.n), 0.25f), c(x.c.size(), 0.5f);
+      multiply(c, {.col_bias = bias.data(), .init = c.data(), .ldi = x.n, .clamp = true, .hi = 9},
+               true);
+      for (size_t i = 0; i < c.size(); ++i)
+        ASSERT_NEAR(c[i], std::clamp(x.c[i] + 0.75f, 0.0f, 9.0f), 1e-5f) << i;
+      return;
+    }
+    std::vector<float> want(x.c.size());
+    multiply(want, {}, false);
+    for (size_t i = 0; i < want.size(); ++i)
+      if (std::isnan(want[i]))
+        ASSERT_TRUE(std::isnan(x.c[i])) << odd << " at " << i;
+      else if (std::isinf(want[i]) || std::fabs(want[i]) > 1e30f)
+        ASSERT_EQ(x.c[i], want[i]) << odd << " at " << i;
+      else
+        ASSERT_NEAR(x.c[i], want[i], 0.05f) << odd << " at " << i;
+  }
+};
+
+TEST_F(ModelsInHalves, GoByAmx) {
   if (!has_amx_bf16()) GTEST_SKIP() << "no AMX on this machine";
-  const int64_t width = gemm_tiles().panel();
-  for (const PanelFormat format : {PanelFormat::kFloat16, PanelFormat::kBfloat16})
-    for (const bool short_a : {false, true})
-      for (const float odd : {0.0f, std::numeric_limits<float>::infinity(), std::nanf(""),
-                              std::bit_cast<float>(0x7FFFFFFFu), 3.4e38f, 1e-42f})
-        for (const auto& [m, n, k] :
-             {std::array<int64_t, 3>{16, 64, 64}, {17, 65, 67}, {113, 100, 130}, {300, 96, 2000}}) {
-          Matrices x(m, n, k);
-          x.fill([&] { return std::ldexp(normal_(engine_), static_cast<int>(engine_() % 9) - 4); });
-          const auto round = [&](std::vector<float>& floats) {
-            std::vector<uint16_t> halves(floats.size());
-            const auto count = static_cast<int64_t>(floats.size());
-            const bool f16 = format == PanelFormat::kFloat16;
-            (f16 ? f32_to_f16 : f32_to_bf16)(floats.data(), halves.data(), count);
-            (f16 ? f16_to_f32 : bf16_to_f32)(halves.data(), floats.data(), count);
-            return halves;
-          };
-          const std::vector<uint16_t> halves = round(x.b);
-          if (short_a) round(x.a);
-          if (odd != 0) x.a[static_cast<size_t>(k + 5)] = odd;
-          std::vector<uint16_t> packed(static_cast<size_t>(packed_b_floats(k, n)));
-          for (int64_t j = 0; j < n; j += width)
-            pack_b_panel(halves.data() + j, n, 1, k, std::min(width, n - j), packed.data() + j * k);
-          ASSERT_TRUE(parts_fit(format, m, n, k));
-          gemm(m, n, k, x.a.data(), k, packed.data(), format, x.c.data(), n, {}, true);
-          if (odd == 0) {
-            // At most 2^-17 of A, and 2^-16 of the product of what the first of two numbers leave.
-            EXPECT_LT(x.error(), 5e-6) << m << " x " << n << " x " << k;
-            continue;
-          }
-          std::vector<float> want(x.c.size());
-          gemm(m, n, k, x.a.data(), k, packed.data(), format, want.data(), n, {});
-          for (size_t i = 0; i < want.size(); ++i)
-            if (std::isnan(want[i]))
-              ASSERT_TRUE(std::isnan(x.c[i])) << odd << " at " << i;
-            else if (std::isinf(want[i]) || std::fabs(want[i]) > 1e30f)
-              ASSERT_EQ(x.c[i], want[i]) << odd << " at " << i;
-            else
-              ASSERT_NEAR(x.c[i], want[i], 0.05f) << odd << " at " << i;
-        }
+  constexpr std::array<int64_t, 3> kShapes[] = {
+      {16, 64, 64}, {17, 65, 67}, {113, 100, 130}, {300, 96, 2000}};
+  // At most 2^-17 of A, and 2^-16 of the product of what the first of two numbers leave.
+  check(&parts_fit, kShapes, 4, 0, 5e-6);
+}
+
+// A number far above its neighbours would take their digits, and here it counts for nothing.
+TEST_F(ModelsInHalves, KeepTheirDigitsBesideLargeNumbers) {
+  const Streams one(true);
+  for (const bool in_b : {false, true}) {
+    Matrices x(50, 70, 200);
+    x.fill([&] { return 0.01f * normal_(engine_); });
+    for (int64_t i = 0; i < x.m; ++i) x.a[static_cast<size_t>(i * x.k + 7)] = in_b ? 0 : 1000;
+    for (int64_t j = 0; j < x.n; ++j) x.b[static_cast<size_t>(7 * x.n + j)] = in_b ? 1000 : 0;
+    const std::vector<uint16_t> halves = round(x.b, true);
+    round(x.a, true);
+    multiply(x, halves, PanelFormat::kFloat16, x.c, {}, true);
+    EXPECT_LT(x.error(), 5e-6) << in_b;
+  }
+}
+
+TEST_F(ModelsInHalves, GoByBytes) {
+  const Streams one(true);
+  constexpr std::array<int64_t, 3> kShapes[] = {
+      {48, 64, 64}, {51, 65, 67}, {113, 100, 130}, {300, 96, 2000}};
+  if (!halves_fit(PanelFormat::kFloat16, 48, 64, 64)) GTEST_SKIP() << "no VNNI on this machine";
+  // Each is off by 2^-17 of the largest of 128, a product by 2^-16 of theirs.
+  check(&halves_fit, kShapes, 1, 1e-5, 1.2e-4);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Models in float16 and bfloat16 where AMX multiplies them as sums of bf16: as near to the
-// reference as their own type is.
+// Models in float16 and bfloat16 where AMX multiplies them as sums of bf16, or VNNI as pairs of
+// bytes: as near to the reference as their own type is.
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "each_isa.h"
 #include "ir/text/parser.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/profile.h"
@@ -20,7 +21,7 @@ namespace {
 class Halves : public ::testing::TestWithParam<DType> {
  protected:
   void SetUp() override {
-    if (!has_amx_bf16()) GTEST_SKIP() << "no AMX on this machine";
+    if (!has_amx_bf16() && !has_vnni()) GTEST_SKIP() << "no AMX and no VNNI on this machine";
   }
 
   static bool f16() { return GetParam() == DType::kFloat16; }
@@ -87,21 +88,25 @@ class Halves : public ::testing::TestWithParam<DType> {
       ASSERT_EQ(found, !reference) << kernel << " is not of " << kernels << "\n" << nodes;
     }
     ASSERT_EQ(results[0].size(), results[1].size());
-    // A step of the type where it is rounded; 2^-16 of each product, were they all of one sign.
+    // A step of the type where it is rounded; 2^-16 of each product, were they all of one sign, or
+    // of the largest ones.
     const float step = f16() ? 0x1p-10f : 0x1p-7f;
     const auto terms = static_cast<float>(depth);
-    const float lost = 0x1p-16f * terms + between * step * 3 * std::sqrt(terms);
+    const float each = has_amx_bf16() ? 0x1p-16f * terms : 0x1p-12f * std::sqrt(terms);
+    const float lost = each + between * step * 3 * std::sqrt(terms);
     for (size_t i = 0; i < results[0].size(); ++i)
       ASSERT_NEAR(results[0][i], results[1][i], 1.01f * step * std::abs(results[1][i]) + lost)
           << i << "\n"
           << nodes;
   }
 
+  const Streams one_{true};
   std::mt19937 engine_{23};
   std::normal_distribution<float> normal_;
 };
 
 TEST_P(Halves, Convolutions) {
+  if (!has_amx_bf16()) GTEST_SKIP() << "no AMX on this machine";
   struct Conv {
     int64_t batch, in, out, height, width, kernel_y, kernel_x, stride, dilation, pad;
   };

@@ -8,10 +8,12 @@
 #include <memory>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/bf16.h"
 #include "runtime/kernels/matmul/fixed26.h"
+#include "runtime/kernels/matmul/gemm_halves.h"
 #include "runtime/kernels/matmul/gemm_parts.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/quant/qgemm.h"
@@ -440,6 +442,60 @@ void run_parts(const Product& p) {
   }
 }
 
+/// By pairs of bytes: rows of A become such once, each panel of B when its turn comes. What has
+/// numbers that are not for that is left to vectors of floats.
+void run_halves(const Product& p) {
+  constexpr int64_t kMostBytes = 4 << 20;
+  const int64_t panels = (p.n + kHalvesWidth - 1) / kHalvesWidth;
+  const int64_t tile_bytes = round_up(halves_tile_bytes(kHalvesRows, p.k), 64);
+  const int64_t turns = (p.m + kHalvesRows - 1) / kHalvesRows;
+  const int64_t at_once = std::clamp<int64_t>(kMostBytes / tile_bytes, 1, turns);
+  auto* const a =
+      reinterpret_cast<std::byte*>(thread_floats(4, static_cast<size_t>(at_once * tile_bytes / 4)));
+  for (int64_t first = 0; first < turns; first += at_once) {
+    const int64_t last = std::min(turns, first + at_once);
+    const auto row_of = [&](int64_t turn) { return tile_begin(p.m, turns, turn); };
+    std::vector<uint8_t> odd(static_cast<size_t>(last - first));
+    parallel(last - first, std::max<int64_t>(1, 4096 / p.k), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t r = row_of(first + i), count = row_of(first + i + 1) - r;
+        odd[static_cast<size_t>(i)] =
+            !halves_of_rows(p.a + r * p.lda, p.lda, count, p.k, a + i * tile_bytes);
+      }
+    });
+    const int64_t row = row_of(first), rows = row_of(last) - row;
+    const int64_t groups = panel_groups(1, panels);
+    parallel(groups, 1, [&](int64_t begin, int64_t end) {
+      auto* const bytes = reinterpret_cast<std::byte*>(
+          thread_floats(5, static_cast<size_t>(halves_panel_bytes(p.k) / 4)));
+      alignas(64) float sums[kHalvesRows * kHalvesWidth];
+      for (int64_t panel = panels * begin / groups; panel < panels * end / groups; ++panel) {
+        if (!halves_of_panel(p.format, p.panel_at(panel, 0), p.k, bytes)) {
+          block(p, gemm_tiles(), row, rows, panel, panel + 1);
+          continue;
+        }
+        const int64_t column = panel * kHalvesWidth, columns = std::min(kHalvesWidth, p.n - column);
+        // Each tile asks for a part of the next panel.
+        const int64_t part = p.k * kHalvesWidth * p.element() / (last - first);
+        const auto* next =
+            reinterpret_cast<const std::byte*>(p.panel_at(std::min(panel + 1, panels - 1), 0));
+        for (int64_t turn = first; turn < last; ++turn, next += part) {
+          const int64_t r = row_of(turn), count = row_of(turn + 1) - r;
+          if (odd[static_cast<size_t>(turn - first)] != 0) {
+            block(p, gemm_tiles(), r, count, panel, panel + 1);
+            continue;
+          }
+          halves_product(a + (turn - first) * tile_bytes, count, bytes, p.k, next, sums);
+          float* const c = p.c + r * p.ldc + column;
+          bf16_store(p.e, sums, r, count, column, columns, c, p.ldc);
+          if (p.e.post != nullptr)
+            p.e.post->apply(p.e.post->argument, c, p.ldc, r, count, column, columns);
+        }
+      }
+    });
+  }
+}
+
 /// A with its rows in other sets.
 Product spread_rows(const Product& p) {
   int64_t lda = round_up(p.k, 16) + 16;
@@ -687,7 +743,9 @@ void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const vo
                 nullptr, c, ldc, epilogue, nullptr, format});
   const Product product{m,         n,       k, a,   lda,      b,       width,
                         width * k, nullptr, c, ldc, epilogue, nullptr, format};
-  short_a&& parts_fit(format, m, n, k) ? run_parts(product) : run(product);
+  if (short_a && parts_fit(format, m, n, k)) return run_parts(product);
+  if (short_a && halves_fit(format, m, n, k)) return run_halves(product);
+  run(product);
 }
 
 void gemm_unpacked(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
