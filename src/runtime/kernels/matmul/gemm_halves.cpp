@@ -8,10 +8,10 @@ namespace tombolo {
 namespace {
 
 constexpr int64_t kGroup = 4;  ///< of k, whose bytes one product takes
-constexpr int64_t kOfGroup =
-    2 * kHalvesWidth * 4;  ///< bytes of a panel's group: high ones, then low
-constexpr int64_t kHeader =
-    3 * sizeof(float);  ///< of a row in a block: what sums begin with, scale
+/// Of a panel, bytes: high ones, then low ones.
+constexpr int64_t kOfGroup = 2 * kHalvesWidth * kGroup;
+/// Bytes of a row in a block: what both its sums begin with, and its scale.
+constexpr int64_t kHeader = 3 * sizeof(float);
 
 int64_t blocks_of(int64_t k) { return (k + kHalvesBlock - 1) / kHalvesBlock; }
 int64_t groups_of(int64_t k) { return (k + kGroup - 1) / kGroup; }
