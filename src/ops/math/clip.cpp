@@ -51,6 +51,9 @@ Result<Limit> read_limit(const KernelContext& context, const Tensor& x, size_t i
     limit.given = context.attributes.has(name);
     limit.f = context.attributes.get_float(name, 0);
     limit.d = limit.f;
+    // No operator set of then has integers, which become a limit's type where they are known.
+    limit.i = to_integer<int64_t>(limit.d);
+    limit.u = to_integer<uint64_t>(limit.d);
     return limit;
   }
   TRY(const Tensor* tensor, context.optional_input(index));
