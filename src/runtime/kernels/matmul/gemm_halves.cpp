@@ -28,19 +28,12 @@ int64_t halves_panel_bytes(int64_t k) {
 }  // namespace tombolo
 
 #if defined(__x86_64__)
-#if !defined(__clang__)
-// gcc 12 takes its own _mm512_undefined_* inside the intrinsics for a mistake (gcc bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
-
 #include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
 
-#define TOMBOLO_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+#include "runtime/kernels/vnni.h"
 
 namespace tombolo {
 namespace {
@@ -53,23 +46,15 @@ TOMBOLO_VNNI inline __m512i magnitude(__m512 x) {
   return _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7FFFFFFF));
 }
 
-/// Whether so many of a block's numbers that are not zero are large enough: at least a 2^kSpread-th
+/// Of a block's numbers that are not zero, one of 2^kShare is to be large: at least a 2^kSpread-th
 /// of the largest.
-constexpr int kSpread = 4;
-constexpr bool is_even(int64_t large, int64_t all) { return 8 * large >= all; }
+constexpr int kShare = 3, kSpread = 4;
 
 /// Whether a scale can be made of the largest of a block, given as bits of its magnitude.
 bool has_scale(uint32_t bits) {
   float most;
   std::memcpy(&most, &bits, sizeof most);
   return bits == 0 || (most >= kLeast && bits < 0x7F800000);
-}
-
-template <typename T>
-T read(const std::byte* p) {
-  T value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
 }
 
 /// One row of a block: to every four of k its high bytes, then its low ones, `step` bytes apart.
@@ -93,7 +78,7 @@ TOMBOLO_VNNI bool split_row(const float* x, int64_t k, int64_t step, std::byte* 
     all += std::popcount(static_cast<uint32_t>(any));
     large += std::popcount(static_cast<uint32_t>(_mm512_mask_cmpge_epu32_mask(any, x16, least)));
   }
-  if (!is_even(large, all)) return false;
+  if (all > large << kShare) return false;
   const float scale = largest / kMostRow;
   const __m512 inverse = _mm512_set1_ps(largest > 0 ? kMostRow / largest : 0);
   __m512i highs = _mm512_setzero_si512(), lows = highs;
@@ -147,7 +132,7 @@ TOMBOLO_VNNI bool find_largest(PanelFormat format, const uint16_t* from, int64_t
   const __m512i less = _mm512_subs_epu16(bits, _mm512_set1_epi16(below));
   for (int64_t i = 0; i < k; ++i)
     large = _mm512_add_epi16(large, _mm512_min_epu16(_mm512_subs_epu16(row(i), less), one));
-  if (_mm512_cmpgt_epi16_mask(all, _mm512_slli_epi16(large, 3)) != 0) return false;
+  if (_mm512_cmpgt_epi16_mask(all, _mm512_slli_epi16(large, kShare)) != 0) return false;
   alignas(64) uint16_t halves[kHalvesWidth];
   _mm512_store_si512(halves, bits);
   for (int v = 0; v < 2; ++v) most[v] = load_half(format, halves + 16 * v);
@@ -199,11 +184,6 @@ TOMBOLO_VNNI bool split_columns(PanelFormat format, const uint16_t* from, int64_
   return true;
 }
 
-/// In assembly: gcc otherwise copies each sum before and after.
-TOMBOLO_VNNI inline void add_product(__m512i& sum, __m512i weights, __m512i bytes) {
-  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(weights), "v"(bytes));
-}
-
 template <int kR>
 TOMBOLO_VNNI void multiply(const std::byte* a, const std::byte* panel, int64_t k,
                            const std::byte* next, float* sums) {
@@ -213,8 +193,8 @@ TOMBOLO_VNNI void multiply(const std::byte* a, const std::byte* panel, int64_t k
     __m512i high[kR][2], cross[kR][2];
 #pragma GCC unroll 6
     for (int r = 0; r < kR; ++r) {
-      high[r][0] = high[r][1] = _mm512_set1_epi32(read<int32_t>(a + 4 * r));
-      cross[r][0] = cross[r][1] = _mm512_set1_epi32(read<int32_t>(a + 4 * (kR + r)));
+      high[r][0] = high[r][1] = _mm512_set1_epi32(word_at(a + 4 * r));
+      cross[r][0] = cross[r][1] = _mm512_set1_epi32(word_at(a + 4 * (kR + r)));
     }
     const std::byte* const own = a + 4 * 2 * kR;
     a += kHeader * kR;
@@ -225,19 +205,19 @@ TOMBOLO_VNNI void multiply(const std::byte* a, const std::byte* panel, int64_t k
       const __m512i c0 = _mm512_loadu_si512(b + 128), c1 = _mm512_loadu_si512(b + 192);
 #pragma GCC unroll 6
       for (int r = 0; r < kR; ++r) {
-        const __m512i x = _mm512_set1_epi32(read<int32_t>(a + 2 * kGroup * r));
-        const __m512i y = _mm512_set1_epi32(read<int32_t>(a + 2 * kGroup * r + kGroup));
-        add_product(high[r][0], b0, x);
-        add_product(high[r][1], b1, x);
-        add_product(cross[r][0], b0, y);
-        add_product(cross[r][1], b1, y);
-        add_product(cross[r][0], c0, x);
-        add_product(cross[r][1], c1, x);
+        const __m512i x = _mm512_set1_epi32(word_at(a + 2 * kGroup * r));
+        const __m512i y = _mm512_set1_epi32(word_at(a + 2 * kGroup * r + kGroup));
+        add_byte_products(high[r][0], b0, x);
+        add_byte_products(high[r][1], b1, x);
+        add_byte_products(cross[r][0], b0, y);
+        add_byte_products(cross[r][1], b1, y);
+        add_byte_products(cross[r][0], c0, x);
+        add_byte_products(cross[r][1], c1, x);
       }
     }
 #pragma GCC unroll 6
     for (int r = 0; r < kR; ++r) {
-      const __m512 row = _mm512_set1_ps(read<float>(own + 4 * r));
+      const __m512 row = _mm512_set1_ps(float_at(own + 4 * r));
 #pragma GCC unroll 2
       for (int v = 0; v < 2; ++v) {
         const __m512i sum = _mm512_add_epi32(_mm512_slli_epi32(high[r][v], 8), cross[r][v]);

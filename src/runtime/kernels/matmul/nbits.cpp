@@ -523,10 +523,19 @@ Tiling nbits_tiling(int64_t rows) {
 
 bool nbits_has_bytes() { return nbits_tiling(1).tile != nullptr; }
 
+namespace {
+
+/// Whether blocks of rows can be bytes that meet these codes.
+bool rows_fit_bytes(const NbitsShape& s) {
+  return s.kind != NbitsKind::kTable && s.block % 16 == 0;
+}
+
+}  // namespace
+
 bool nbits_may_round(const NbitsShape& s, int64_t accuracy_level, bool fast_math) {
   constexpr int64_t kShort = 128;
   const bool asked = accuracy_level == 4 || (fast_math && s.block <= kShort);
-  return asked && s.block % 16 == 0 && s.kind != NbitsKind::kTable && nbits_has_bytes();
+  return asked && rows_fit_bytes(s) && nbits_has_bytes();
 }
 
 namespace {
@@ -578,7 +587,7 @@ bool rows_by_parts(const NbitsShape& s, int64_t m, const float* a, const std::by
                float padded_bias[2 * kMostPanel] = {};
                if (bias != nullptr) std::copy_n(bias + p * width, cols, padded_bias);
                const std::byte* const panel = nbits_panel_at(s, packed, p).at;
-               // Each tile asks for its part of the next two panels, if that is all of them.
+               // Each tile asks for its part of both panels that come next.
                const int64_t part = panel_bytes / tiles;
                const std::byte* next = p + count < end ? panel + count * panel_bytes : panel;
                for (int64_t r = 0; r < m; r += height, next += part) {
@@ -760,14 +769,12 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   std::optional<ZeroTerms> zeros;
   // An infinity has a sign that its terms would not agree on.
   if (digits && s.has_zeros) digits = zeros.emplace(s, packed, m, a).finite();
-  if (!digits && nbits_pieces_fit(s, m) &&
-      nbits_gemm_pieces(s, m, a, packed, nbits_panel_bytes(s), bias, y))
-    return;
-  if (!digits && parts_pay(s, m) && s.kind != NbitsKind::kTable && s.block % 16 == 0 &&
-      s.block <= 1 << 15 && gemm_parts<3>(s, m, a, packed, bias, y))
+  if (!digits && nbits_pieces_fit(s, m) && nbits_gemm_pieces(s, m, a, packed, bias, y)) return;
+  if (!digits && parts_pay(s, m) && rows_fit_bytes(s) && s.block <= 1 << 15 &&
+      gemm_parts<3>(s, m, a, packed, bias, y))
     return;
   if (nbits_vnni_tile() == nullptr && nbits_pairs_fit(s, m) &&
-      nbits_gemm_pairs(s, m, a, packed, nbits_panel_bytes(s), bias, y))
+      nbits_gemm_pairs(s, m, a, packed, bias, y))
     return;
   // Rows of whole blocks.
   std::vector<float> copy;
@@ -822,12 +829,12 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
   const bool packs = tiles.packs_rows;
   const bool spreads = !packs && rows_collide(padded);
   const int64_t lda = spreads ? padded + 16 : padded;
-  // Codes of panel q from block b on, and how far behind them those of its second half lie.
+  const int64_t panel_floats = nbits_panel_bytes(s) / 4, block_floats = panel_floats / blocks;
+  // The codes of panel q from block b on; those of its second half lie panel_floats behind them.
   const auto codes_at = [&](int64_t q, int64_t b) {
-    const NbitsPanel panel = nbits_panel_at(s, packed, q * wide / width);
-    return reinterpret_cast<const float*>(panel.at + b * panel.step(width));
+    return reinterpret_cast<const float*>(packed) + q * (wide / width) * panel_floats +
+           b * block_floats;
   };
-  const int64_t block_floats = nbits_panel_bytes(s) / blocks / 4;
   // Rows [top, end), as tiles read them, times panel q.
   const auto multiply = [&](int64_t top, int64_t end, const float* rows, int64_t q, float* room) {
     const int64_t cols = std::min(wide, s.n - q * wide);
@@ -847,7 +854,7 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
       if (last < blocks || q + 1 < count) {
         tile.next = last < blocks ? codes_at(q, last) : codes_at(q + 1, 0);
         tile.next_step = (step * block_floats + depth - 1) / depth;
-        tile.next_also = nbits_panel_bytes(s) / 4;
+        tile.next_also = panel_floats;
       }
       if (b == 0 && bias != nullptr) tile.col_bias = bias + q * wide;
       for (int64_t r = 0; r < end - top; r += tile_rows) {

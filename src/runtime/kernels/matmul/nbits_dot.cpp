@@ -6,17 +6,11 @@
 #include "runtime/kernels/matmul/nbits.h"
 
 #if defined(__x86_64__)
-#if !defined(__clang__)
-// gcc 12 takes its own _mm512_undefined_* inside the intrinsics for a mistake
-// (gcc bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-
 #include <array>
 #include <utility>
 
-#define TOMBOLO_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+#include "runtime/kernels/vnni.h"
+
 #define TOMBOLO_BF16 \
   __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx512bf16")))
 
@@ -25,28 +19,12 @@ namespace {
 
 constexpr int64_t kAhead = 2048;  ///< bytes that are asked for early, of two panels
 
-inline int32_t word_at(const std::byte* p) {
-  int32_t word;
-  __builtin_memcpy(&word, p, 4);
-  return word;
-}
-inline float float_at(const std::byte* p) {
-  float number;
-  __builtin_memcpy(&number, p, 4);
-  return number;
-}
-
 /// Four bytes of a row for all columns; told to stay in a register where two panels read them.
 template <bool kStays>
 TOMBOLO_VNNI inline __m512i bytes_of_row(const std::byte* p) {
   __m512i bytes = _mm512_set1_epi32(word_at(p));
   if constexpr (kStays) asm("" : "+v"(bytes));
   return bytes;
-}
-
-/// In assembly: gcc otherwise copies each sum before and after.
-TOMBOLO_VNNI inline void add_product(__m512i& sum, __m512i codes, __m512i bytes) {
-  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(bytes));
 }
 
 template <bool kEight, int kR, int kPanels>
@@ -106,7 +84,7 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
       for (int r = 0; r < kR; ++r) {
         const __m512i bytes = bytes_of_row<kPair>(a + 8 * r);
 #pragma GCC unroll 2
-        for (int p = 0; p < kPanels; ++p) add_product(sum[p][r], codes[p], bytes);
+        for (int p = 0; p < kPanels; ++p) add_byte_products(sum[p][r], codes[p], bytes);
       }
       asm("" : "+r"(from));  // read once more: all registers hold sums
 #pragma GCC unroll 2
@@ -120,7 +98,7 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
 #pragma GCC unroll 2
         for (int p = 0; p < kPanels; ++p) {
           __m512i& to = kR <= kNbitsFewRows ? more[p][r] : sum[p][r];
-          add_product(to, codes[p], bytes);
+          add_byte_products(to, codes[p], bytes);
         }
       }
     }

@@ -13,6 +13,7 @@
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/matmul/nbits_pairs.h"
+#include "runtime/kernels/matmul/nbits_panel.h"
 #include "runtime/kernels/pair_products-inl.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/vec-inl.h"
@@ -159,8 +160,8 @@ bool nbits_pairs_fit([[maybe_unused]] const NbitsShape& s, [[maybe_unused]] int6
 }
 
 bool nbits_gemm_pairs(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
-                      int64_t panel_bytes, const float* bias, float* y) {
-  const int64_t width = nbits_panel(), panels = (s.n + width - 1) / width, blocks = s.blocks();
+                      const float* bias, float* y) {
+  const int64_t width = nbits_panel(), panels = nbits_panels(s), blocks = s.blocks();
   const auto head = static_cast<int64_t>(sizeof(PairsHead));
   const int64_t row_bytes = blocks * (head + 4 * s.block);
   auto* const rows =
@@ -182,9 +183,9 @@ bool nbits_gemm_pairs(const NbitsShape& s, int64_t m, const float* a, const std:
              auto* const run = TOMBOLO_TARGET(void(const PairsTask&), panel_pairs).get();
              for (int64_t p = begin; p < end; ++p)
                for (int64_t r = 0; r < m; ++r)
-                 run({packed + p * panel_bytes, rows + r * row_bytes, blocks, s.block, s.has_zeros,
-                      bias != nullptr ? bias + p * width : nullptr, y + r * s.n + p * width,
-                      std::min(width, s.n - p * width)});
+                 run({nbits_panel_at(s, packed, p).at, rows + r * row_bytes, blocks, s.block,
+                      s.has_zeros, bias != nullptr ? bias + p * width : nullptr,
+                      y + r * s.n + p * width, std::min(width, s.n - p * width)});
            });
   return true;
 }

@@ -12,9 +12,9 @@ namespace tombolo {
 
 bool nbits_pairs_fit(const NbitsShape& shape, int64_t m);
 
-/// y[m, n] = a[m, k] w + bias; `panel_bytes` from one panel to the next. False, with nothing done,
-/// where some number of a is not finite or all of a block are too small for a scale.
+/// y[m, n] = a[m, k] w + bias. False, with nothing done, where some number of a is not finite or
+/// all of a block are too small for a scale.
 bool nbits_gemm_pairs(const NbitsShape& shape, int64_t m, const float* a, const std::byte* packed,
-                      int64_t panel_bytes, const float* bias, float* y);
+                      const float* bias, float* y);
 
 }  // namespace tombolo

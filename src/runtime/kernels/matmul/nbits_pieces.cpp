@@ -6,6 +6,7 @@
 
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/matmul/nbits_panel.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/quant/qgemm.h"
 
@@ -233,8 +234,8 @@ struct Rows {
 /// Blocks of k of the panels of 32 columns.
 class Product {
  public:
-  Product(const NbitsShape& shape, const std::byte* packed, int64_t panel_bytes, const Rows& rows)
-      : s_(shape), packed_(packed), panel_bytes_(panel_bytes), rows_(rows) {}
+  Product(const NbitsShape& shape, const std::byte* packed, const Rows& rows)
+      : s_(shape), packed_(packed), panel_bytes_(nbits_panel_bytes(shape)), rows_(rows) {}
 
   /// Rows [top, end) times blocks [from, to), added to y where `from` is not the first.
   void run(int64_t top, int64_t end, int64_t from, int64_t to, const float* bias, float* y) const {
@@ -314,7 +315,7 @@ bool nbits_pieces_fit(const NbitsShape& s, int64_t m) {
 }
 
 bool nbits_gemm_pieces(const NbitsShape& s, int64_t m, const float* a, const std::byte* packed,
-                       int64_t panel_bytes, const float* bias, float* y) {
+                       const float* bias, float* y) {
   const int64_t blocks = s.blocks(), steps = blocks * s.block / 32;
   const int64_t tiles = (m + kRows - 1) / kRows, tile = steps * kStepBytes;
   auto* const rows =
@@ -331,7 +332,7 @@ bool nbits_gemm_pieces(const NbitsShape& s, int64_t m, const float* a, const std
   if (!finite) return false;
   // Numbers of 16 bits have fewer pieces.
   const int64_t pieces = used >= 4 ? 3 : used >= 2 ? 2 : 1;
-  const Product product(s, packed, panel_bytes, {rows, tile, pieces});
+  const Product product(s, packed, {rows, tile, pieces});
   // What panels meet stays in the second cache.
   constexpr int64_t kMostRows = 512, kNear = 1 << 20;
   const int64_t parts = (m + kMostRows - 1) / kMostRows;
@@ -353,8 +354,8 @@ bool nbits_gemm_pieces(const NbitsShape& s, int64_t m, const float* a, const std
 
 namespace tombolo {
 bool nbits_pieces_fit(const NbitsShape&, int64_t) { return false; }
-bool nbits_gemm_pieces(const NbitsShape&, int64_t, const float*, const std::byte*, int64_t,
-                       const float*, float*) {
+bool nbits_gemm_pieces(const NbitsShape&, int64_t, const float*, const std::byte*, const float*,
+                       float*) {
   return false;
 }
 }  // namespace tombolo

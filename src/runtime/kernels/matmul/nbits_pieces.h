@@ -16,9 +16,9 @@ namespace tombolo {
 /// Whether the processor can, and there are rows enough to gain.
 bool nbits_pieces_fit(const NbitsShape& shape, int64_t m);
 
-/// y[m, n] = a[m, k] w + bias; `panel_bytes` from one panel to the next. False, with nothing done,
-/// where some number of a is not finite, or rounds to what is not. Threaded.
+/// y[m, n] = a[m, k] w + bias. False, with nothing done, where some number of a is not finite, or
+/// rounds to what is not. Threaded.
 bool nbits_gemm_pieces(const NbitsShape& shape, int64_t m, const float* a, const std::byte* packed,
-                       int64_t panel_bytes, const float* bias, float* y);
+                       const float* bias, float* y);
 
 }  // namespace tombolo

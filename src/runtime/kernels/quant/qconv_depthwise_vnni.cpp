@@ -5,16 +5,9 @@
 #include "runtime/kernels/quant/qconv_last.h"
 
 #if defined(__x86_64__)
-#if !defined(__clang__)
-// gcc 12 takes its own _mm512_undefined_* inside the intrinsics for a mistake (gcc bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
-
 #include <algorithm>
 
-#define TOMBOLO_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+#include "runtime/kernels/vnni.h"
 
 namespace tombolo {
 namespace {

@@ -8,26 +8,16 @@
 #include "runtime/kernels/row_pointers.h"
 
 #if defined(__x86_64__)
-#if !defined(__clang__)
-// gcc 12 takes its own _mm512_undefined_* inside the intrinsics for a mistake (gcc bug 105593).
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-
-#define TOMBOLO_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
-#define TOMBOLO_INLINE TOMBOLO_VNNI inline __attribute__((always_inline))
+#include "runtime/kernels/vnni.h"
 
 namespace tombolo {
 namespace {
 
-/// In assembly: gcc otherwise keeps sums on the stack that begin anywhere but at 0.
+/// Pairs in assembly as bytes are (vnni.h).
 template <QDotKind kKind>
-TOMBOLO_INLINE void add_product(__m512i& sum, __m512i a, __m512i b) {
-  if constexpr (kKind == QDotKind::kUnsignedRows)
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
-  if constexpr (kKind == QDotKind::kSignedRows)
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(b), "v"(a));
+TOMBOLO_VNNI_INLINE void add_product(__m512i& sum, __m512i a, __m512i b) {
+  if constexpr (kKind == QDotKind::kUnsignedRows) add_byte_products(sum, a, b);
+  if constexpr (kKind == QDotKind::kSignedRows) add_byte_products(sum, b, a);
   if constexpr (kKind == QDotKind::kPairs) asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
 }
 
@@ -36,8 +26,9 @@ constexpr int kLeastAsking = 2, kMostAsking = 8;
 constexpr int kGroups = 4;  ///< at a time: what counts them takes turns from the products
 
 template <int kR, QDotKind kKind>
-TOMBOLO_INLINE void add_group(const QTile& t, const RowPointers<std::byte, kR>& a, int at,
-                              const std::byte* b, const std::byte*& next, __m512i (&acc)[kR][2]) {
+TOMBOLO_VNNI_INLINE void add_group(const QTile& t, const RowPointers<std::byte, kR>& a, int at,
+                                   const std::byte* b, const std::byte*& next,
+                                   __m512i (&acc)[kR][2]) {
   const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 64);
   if constexpr (kR >= kLeastAsking && kR <= kMostAsking) {
     _mm_prefetch(b + t.ahead, _MM_HINT_T1);
@@ -59,8 +50,8 @@ TOMBOLO_INLINE void add_group(const QTile& t, const RowPointers<std::byte, kR>& 
 
 /// On top of `from`.
 template <int kR, QDotKind kKind, int... kTurn>
-TOMBOLO_INLINE void accumulate(const QTile& t, __m512i from0, __m512i from1, __m512i (&acc)[kR][2],
-                               std::integer_sequence<int, kTurn...>) {
+TOMBOLO_VNNI_INLINE void accumulate(const QTile& t, __m512i from0, __m512i from1,
+                                    __m512i (&acc)[kR][2], std::integer_sequence<int, kTurn...>) {
   constexpr int kCount = sizeof...(kTurn), kTimes = kGroups / kCount;
   __m512i sums[kCount][kR][2];
   const __m512i zero = _mm512_setzero_si512();
@@ -92,8 +83,8 @@ TOMBOLO_INLINE void accumulate(const QTile& t, __m512i from0, __m512i from1, __m
 }
 
 template <int kR, QDotKind kKind>
-TOMBOLO_INLINE void accumulate(const QTile& t, __m512i from0, __m512i from1,
-                               __m512i (&acc)[kR][2]) {
+TOMBOLO_VNNI_INLINE void accumulate(const QTile& t, __m512i from0, __m512i from1,
+                                    __m512i (&acc)[kR][2]) {
   accumulate<kR, kKind>(t, from0, from1, acc, std::make_integer_sequence<int, q_turns(kR)>());
 }
 
@@ -122,7 +113,7 @@ struct Ends {
   bool rest_signed;
 };
 
-TOMBOLO_INLINE Ends ends_of(const QEnds& q) {
+TOMBOLO_VNNI_INLINE Ends ends_of(const QEnds& q) {
   Ends e;
   for (int i = 0; i < 2; ++i) e.scale[i] = _mm512_load_ps(q.scale + 16 * i);
   e.own_low = _mm512_set1_ps(q.own_low);
@@ -141,8 +132,8 @@ TOMBOLO_INLINE Ends ends_of(const QEnds& q) {
 }
 
 template <bool kRest>
-TOMBOLO_INLINE __m512i number(const Ends& e, int i, __m512i sum, const std::byte* rest,
-                              __mmask16 some) {
+TOMBOLO_VNNI_INLINE __m512i number(const Ends& e, int i, __m512i sum, const std::byte* rest,
+                                   __mmask16 some) {
   __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), e.scale[i]);
   if constexpr (kRest) {
     const __m512 first =
@@ -157,8 +148,8 @@ TOMBOLO_INLINE __m512i number(const Ends& e, int i, __m512i sum, const std::byte
 }
 
 template <bool kRest>
-TOMBOLO_INLINE __m512i row_of(const Ends& e, const __m512i (&sums)[2], const std::byte* rest,
-                              __mmask32 some) {
+TOMBOLO_VNNI_INLINE __m512i row_of(const Ends& e, const __m512i (&sums)[2], const std::byte* rest,
+                                   __mmask32 some) {
   return _mm512_adds_epi16(
       _mm512_packs_epi32(number<kRest>(e, 0, sums[0], rest, static_cast<__mmask16>(some)),
                          number<kRest>(e, 1, sums[1], rest, static_cast<__mmask16>(some >> 16))),
@@ -166,8 +157,8 @@ TOMBOLO_INLINE __m512i row_of(const Ends& e, const __m512i (&sums)[2], const std
 }
 
 template <int kR, bool kRest, bool kWhole>
-TOMBOLO_INLINE void store_bytes(const QEnds& q, const __m512i (&acc)[kR][2], int64_t row,
-                                int64_t columns) {
+TOMBOLO_VNNI_INLINE void store_bytes(const QEnds& q, const __m512i (&acc)[kR][2], int64_t row,
+                                     int64_t columns) {
   const Ends e = ends_of(q);
   const __mmask32 some = kWhole ? 0xFFFFFFFFu : (1u << columns) - 1;
   const int64_t ldo = q.ldo;
@@ -205,14 +196,15 @@ TOMBOLO_VNNI void byte_tile(const QTile& t, const QEnds& ends, int64_t row, int6
     store_bytes<kR, kRest, false>(ends, acc, row, columns);
 }
 
-TOMBOLO_INLINE void store_floats(const QEnds& e, __m512i sum, int i, __mmask16 some, float* to) {
+TOMBOLO_VNNI_INLINE void store_floats(const QEnds& e, __m512i sum, int i, __mmask16 some,
+                                      float* to) {
   __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_load_ps(e.scale + 16 * i));
   if (e.biased) x = _mm512_add_ps(x, _mm512_load_ps(e.bias + 16 * i));  // -0 + 0 would be 0
   _mm512_mask_storeu_ps(to + 16 * i, some, x);
 }
 template <int kR, int... r>
-TOMBOLO_INLINE void store_floats(const QEnds& e, const __m512i (&acc)[kR][2], int64_t row,
-                                 int64_t columns, std::integer_sequence<int, r...>) {
+TOMBOLO_VNNI_INLINE void store_floats(const QEnds& e, const __m512i (&acc)[kR][2], int64_t row,
+                                      int64_t columns, std::integer_sequence<int, r...>) {
   const int64_t ldo = e.ldo;
   const uint32_t some = columns >= 32 ? 0xFFFFFFFFu : (1u << columns) - 1;
   float* to = reinterpret_cast<float*>(e.out) + row * ldo;
