@@ -142,6 +142,28 @@ TEST_P(Halves, Convolutions) {
   }
 }
 
+// Of one pixel, by pairs of bytes: the scales of a BatchNormalization are folded into the weights.
+TEST_P(Halves, PointwiseConvolutions) {
+  if (has_amx_bf16()) GTEST_SKIP() << "AMX takes them";
+  struct Conv {
+    int64_t batch, in, out, height, width, stride;
+  };
+  for (const Conv& w : {Conv{1, 130, 136, 7, 9, 1}, {2, 128, 160, 9, 11, 2}}) {
+    const std::string stride = std::to_string(w.stride);
+    const std::string conv = " u = Conv <group = " + std::to_string(w.in) +
+                             "> (x, c)\n v = Conv <strides = [" + stride + ", " + stride +
+                             "]> (u, w, b)\n";
+    const std::string weights = constant("w", {w.out, w.in, 1, 1}) + ", " + constant("b", {w.out}) +
+                                ", " + constant("c", {w.in, 1, 1, 1});
+    const std::vector<int64_t> x = {w.batch, w.in, w.height, w.width};
+    agree(x, weights, conv + " z = Relu (v)", 4 * w.in, "block_conv_f32", 1);
+    agree(x,
+          weights + ", " + constant("s", {w.out}) + ", " + constant("o", {w.out}) + ", " +
+              constant("m", {w.out}) + ", " + constant("a", {w.out}, true),
+          conv + " z = BatchNormalization (v, s, o, m, a)", 16 * w.in, "block_conv_f32", 5);
+  }
+}
+
 TEST_P(Halves, Products) {
   struct Shape {
     int64_t m, n, k;

@@ -10,6 +10,7 @@
 #include "runtime/kernels/conv/digits_winograd.h"
 #include "runtime/kernels/conv/f16_winograd.h"
 #include "runtime/kernels/conv/geometry.h"
+#include "runtime/kernels/conv/halves_conv.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/bf16.h"
@@ -71,7 +72,8 @@ Status run_unblock(KernelRun& run) {
 
 struct BlockConvState final : BlockStageState {
   BlockConvPlan plan;
-  std::optional<DigitsConv> digits;  ///< in its place
+  std::optional<DigitsConv> digits;  ///< in its place, or
+  std::optional<HalvesConv> halves;
   Dims output;
 };
 
@@ -152,6 +154,20 @@ Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& co
     }
   }
   state->scratch_bytes = (plan.scratch_floats + 64) * sizeof(float);
+  if (!plain && is_of_halves(*context.constant(1)) && halves_conv_fits(shape)) {
+    const HalvesConv halves = plan_halves_conv(shape);
+    TRY(const std::byte* packed,
+        context.packed(1, "block_conv_pairs", halves.weight_bytes, [&](std::byte* target) {
+          ConvWeights w(context, live);
+          pack_halves_conv(halves, w.data, target);
+        }));
+    if (halves_conv_packed(packed)) {
+      state->packed = reinterpret_cast<const float*>(packed);
+      state->scratch_bytes = static_cast<size_t>(blocks_of(shape.out_channels) * kBlock) * 4;
+      state->halves = halves;
+      return state;
+    }
+  }
   if (!plain && plan.algorithm == BlockConvPlan::Algorithm::kWinograd &&
       digits_winograd_fits(plan)) {
     // Behind a line that says whether they are there.
@@ -185,14 +201,22 @@ Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& co
 Status run_block_convolution(KernelRun& run) {
   const auto& state = run.state<BlockConvState>();
   TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
-  const ConvEpilogue epilogue = read_epilogue(run, state.activation);
-  if (state.digits)
-    run_digits_conv(*state.digits, run.data<float>(0),
-                    reinterpret_cast<const std::byte*>(state.packed), y->data<float>(), epilogue,
+  ConvEpilogue epilogue = read_epilogue(run, state.activation);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(state.packed);
+  if (state.digits) {
+    run_digits_conv(*state.digits, run.data<float>(0), bytes, y->data<float>(), epilogue,
                     run.scratch());
-  else
-    run_block_conv(state.plan, run.data<float>(0), state.packed, y->data<float>(), epilogue,
-                   reinterpret_cast<float*>(run.scratch()));
+    return ok();
+  }
+  if (state.halves) {
+    if (epilogue.bias != nullptr)
+      epilogue.bias = whole_blocks(epilogue.bias, state.halves->shape.out_channels,
+                                   reinterpret_cast<float*>(run.scratch()));
+    run_halves_conv(*state.halves, run.data<float>(0), bytes, y->data<float>(), epilogue);
+    return ok();
+  }
+  run_block_conv(state.plan, run.data<float>(0), state.packed, y->data<float>(), epilogue,
+                 reinterpret_cast<float*>(run.scratch()));
   return ok();
 }
 

@@ -459,8 +459,10 @@ void run_halves(const Product& p) {
     parallel(last - first, std::max<int64_t>(1, 4096 / p.k), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t r = row_of(first + i), count = row_of(first + i + 1) - r;
-        odd[static_cast<size_t>(i)] =
-            !halves_of_rows(p.a + r * p.lda, p.lda, count, p.k, a + i * tile_bytes);
+        bool even = true;
+        for (int64_t at = 0; at < count && even; ++at)
+          even = halves_of_row(p.a + (r + at) * p.lda, 16, p.k, at, count, a + i * tile_bytes);
+        odd[static_cast<size_t>(i)] = !even;
       }
     });
     const int64_t row = row_of(first), rows = row_of(last) - row;
@@ -744,7 +746,7 @@ void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const vo
   const Product product{m,         n,       k, a,   lda,      b,       width,
                         width * k, nullptr, c, ldc, epilogue, nullptr, format};
   if (short_a && parts_fit(format, m, n, k)) return run_parts(product);
-  if (short_a && halves_fit(format, m, n, k)) return run_halves(product);
+  if (short_a && product.halves() && halves_pay(m, n, k)) return run_halves(product);
   run(product);
 }
 

@@ -21,16 +21,20 @@ inline constexpr int64_t kHalvesBlock = 128;  ///< of k
 inline constexpr int64_t kHalvesRows = 6;     ///< of a tile, at most
 inline constexpr int64_t kHalvesWidth = 32;   ///< columns: a panel of packed B
 
-/// Whether B is in halves, the processor gains by this, and the product is large enough to.
-bool halves_fit(PanelFormat format, int64_t m, int64_t n, int64_t k);
+/// Whether the processor gains by this, and the product is large enough to.
+bool halves_pay(int64_t m, int64_t n, int64_t k);
 
 /// Bytes of a tile of so many rows of A, and of a panel of B.
 int64_t halves_tile_bytes(int64_t rows, int64_t k);
 int64_t halves_panel_bytes(int64_t k);
-/// Rows of A, lda floats apart, as a tile. False where they are for floats.
-bool halves_of_rows(const float* a, int64_t lda, int64_t rows, int64_t k, std::byte* out);
-/// A packed panel of the format, [k][32], as bytes. False where it is for floats.
+/// One row of a tile: of its k numbers 16 lie together, and the next ones `step` floats on. False
+/// where it is for floats.
+bool halves_of_row(const float* x, int64_t step, int64_t k, int64_t row, int64_t rows,
+                   std::byte* tile);
+/// A packed panel of halves or floats, [k][32], as bytes. False where it is for floats.
 bool halves_of_panel(PanelFormat format, const void* panel, int64_t k, std::byte* out);
+/// The numbers that bytes stand for: [k][32].
+void floats_of_panel(const std::byte* panel, int64_t k, float* out);
 /// sums[rows][32] = tile times panel. Lines from `next` on are asked for, one with every four k.
 void halves_product(const std::byte* tile, int64_t rows, const std::byte* panel, int64_t k,
                     const std::byte* next, float* sums);
