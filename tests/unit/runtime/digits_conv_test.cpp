@@ -7,39 +7,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "blocked_problem.h"
 #include "rooms.h"
-#include "runtime/kernels/conv/block.h"
 #include "runtime/kernels/conv/digits_winograd.h"
 #include "runtime/kernels/isa.h"
 
 namespace tombolo {
 namespace {
 
-struct Freed {
-  void operator()(std::byte* p) const { std::free(p); }
-};
-using Bytes = std::unique_ptr<std::byte, Freed>;
-/// Memory with something else in it each time.
-Bytes bytes(size_t count) {
-  static std::mt19937 engine{5};
-  count = (count + 127) / 64 * 64;
-  Bytes made(static_cast<std::byte*>(std::aligned_alloc(64, count)));
-  std::generate_n(made.get(), count, [] { return static_cast<std::byte>(engine()); });
-  return made;
-}
-
-struct Case {
-  int64_t batch, in_channels, out_channels, height, width, kernel_y, kernel_x;
-  int64_t stride = 1, dilation = 1, pad = 0, groups = 1;
-};
+using Case = BlockedCase;
 
 class DigitsConvolution : public ::testing::Test {
  protected:
@@ -48,23 +30,6 @@ class DigitsConvolution : public ::testing::Test {
   }
   void TearDown() override { set_thread_count(0); }
 
-  static ConvGeometry shape_of(const Case& c) {
-    ConvGeometry s;
-    s.batch = c.batch;
-    s.groups = c.groups;
-    s.in_channels = c.in_channels;
-    s.out_channels = c.out_channels;
-    const int64_t in[] = {c.height, c.width}, kernel[] = {c.kernel_y, c.kernel_x};
-    for (int axis = 1; axis < 3; ++axis) {
-      s.in[axis] = in[axis - 1];
-      s.kernel[axis] = kernel[axis - 1];
-      s.stride[axis] = c.stride;
-      s.dilation[axis] = c.dilation;
-      s.pad[axis] = c.pad;
-      s.out[axis] = (s.in[axis] + 2 * c.pad - s.extent(axis)) / c.stride + 1;
-    }
-    return s;
-  }
   std::vector<float> normal(int64_t count) {
     std::vector<float> values(static_cast<size_t>(count));
     for (float& value : values) value = normal_(engine_);
@@ -75,21 +40,7 @@ class DigitsConvolution : public ::testing::Test {
   std::normal_distribution<float> normal_;
 };
 
-struct Problem {
-  ConvGeometry s;
-  std::vector<float> x, w, bias, residual;
-  Activation activation;
-
-  int64_t in_floats() const { return s.groups * blocks_of(s.in_channels) * s.in_plane() * kBlock; }
-  int64_t out_floats() const {
-    return s.groups * blocks_of(s.out_channels) * s.out_plane() * kBlock;
-  }
-  ConvEpilogue epilogue() const {
-    ConvEpilogue e{.activation = activation};
-    if (!bias.empty()) e.bias = bias.data();
-    if (!residual.empty()) e.residual = residual.data();
-    return e;
-  }
+struct Problem : BlockedProblem {
   std::vector<float> by_digits() const {
     const DigitsConv plan = plan_digits_conv(s);
     const Bytes packed = bytes(plan.weight_bytes), scratch = bytes(plan.scratch_bytes);
@@ -131,35 +82,11 @@ struct Problem {
   /// Root of the mean square of what `y` is off the windows' products, in double.
   double error(const std::vector<float>& y) const {
     double off = 0;
-    each([&](size_t at) {
-      const auto place = static_cast<int64_t>(at);
-      const int64_t n = place / out_floats(), block = place % out_floats() / kBlock / s.out_plane();
-      const int64_t pixel = place / kBlock % s.out_plane(), o = block * kBlock + place % kBlock;
-      double want = bias.empty() ? 0 : double{bias[static_cast<size_t>(o)]};
-      for (int64_t c = 0; c < s.in_channels; ++c)
-        for (int64_t i = 0; i < s.kernel[1]; ++i)
-          for (int64_t j = 0; j < s.kernel[2]; ++j) {
-            const int64_t row = pixel / s.out[2] * s.stride[1] - s.pad[1] + i * s.dilation[1];
-            const int64_t column = pixel % s.out[2] * s.stride[2] - s.pad[2] + j * s.dilation[2];
-            if (row < 0 || row >= s.in[1] || column < 0 || column >= s.in[2]) continue;
-            const int64_t from = n * in_floats() +
-                                 (c / kBlock * s.in_plane() + row * s.in[2] + column) * kBlock +
-                                 c % kBlock;
-            const int64_t weight = (o * s.in_channels + c) * s.taps() + i * s.kernel[2] + j;
-            want += double{x[static_cast<size_t>(from)]} * w[static_cast<size_t>(weight)];
-          }
-      off += std::pow(y[at] - want, 2);
+    each_result([&](int64_t n, int64_t o, int64_t pixel) {
+      const double from = bias.empty() ? 0 : double{bias[static_cast<size_t>(o)]};
+      off += std::pow(y[output_at(n, o, pixel)] - from - sum(n, o, pixel), 2);
     });
     return std::sqrt(off / static_cast<double>(s.batch * s.out_channels * s.out_plane()));
-  }
-  /// fn(index in y, channel) for each result.
-  template <typename Fn>
-  void each(Fn&& fn) const {
-    for (int64_t n = 0; n < s.batch; ++n)
-      for (int64_t c = 0; c < s.groups * s.out_channels; ++c)
-        for (int64_t p = 0; p < s.out_plane(); ++p)
-          fn(static_cast<size_t>(n * out_floats() + (c / kBlock * s.out_plane() + p) * kBlock +
-                                 c % kBlock));
   }
 };
 
@@ -197,16 +124,10 @@ TEST_F(DigitsConvolution, GivesWhatVectorsGive) {
   for (const Case& c : kCases)
     for (const int threads : {1, 2, 3}) {
       set_thread_count(threads);
-      Problem p{.s = shape_of(c)};
+      Problem p{{.s = shape_of(c)}};
       p.x = normal(c.batch * p.in_floats());
       p.w = normal(c.groups * c.out_channels * c.in_channels * p.s.taps());
-      // Lanes beyond the last channel may hold anything.
-      if (const int64_t rest = c.in_channels % kBlock; rest != 0)
-        for (int64_t n = 0; n < c.batch; ++n)
-          for (int64_t i = 0; i < p.s.in_plane(); ++i)
-            for (int64_t lane = rest; lane < kBlock; ++lane)
-              p.x[static_cast<size_t>((n + 1) * p.in_floats() - (p.s.in_plane() - i) * kBlock +
-                                      lane)] = lane % 2 == 0 ? std::nanf("") : 1e30f;
+      p.spoil_lanes();
       if (turn % 2 == 0) p.bias = normal(c.groups * blocks_of(c.out_channels) * kBlock);
       if (turn % 3 == 0) p.residual = normal(c.batch * p.out_floats());
       p.activation = activations[turn++ % std::size(activations)];
@@ -226,7 +147,7 @@ TEST_F(DigitsConvolution, LeavesOddImagesToVectors) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   for (const Case& c : kCases)
     for (const float odd : {kInf, std::nanf(""), 1e20f, 1e-42f}) {
-      Problem p{.s = shape_of(c)};
+      Problem p{{.s = shape_of(c)}};
       p.x = normal(c.batch * p.in_floats());
       p.w = normal(c.groups * c.out_channels * c.in_channels * p.s.taps());
       p.bias = normal(c.groups * blocks_of(c.out_channels) * kBlock);
@@ -253,7 +174,7 @@ TEST_F(DigitsConvolution, LeavesOddImagesToVectors) {
 
 TEST_F(DigitsConvolution, GivesTheSameBitsOnAnyNumberOfThreads) {
   for (const Case& c : kCases) {
-    Problem p{.s = shape_of(c)};
+    Problem p{{.s = shape_of(c)}};
     p.x = normal(c.batch * p.in_floats());
     p.w = normal(c.groups * c.out_channels * c.in_channels * p.s.taps());
     set_thread_count(1);
@@ -273,7 +194,7 @@ constexpr Case kWinogradCases[] = {
 
 TEST_F(DigitsConvolution, MakesWinogradNoLessExact) {
   const Case& c = kWinogradCases[0];
-  Problem p{.s = shape_of(c)};
+  Problem p{{.s = shape_of(c)}};
   p.x = normal(c.batch * p.in_floats());
   p.w = normal(c.out_channels * c.in_channels * 9);
   p.bias = normal(c.groups * blocks_of(c.out_channels) * kBlock);
@@ -288,7 +209,7 @@ TEST_F(DigitsConvolution, LeavesOddTilesOfWinogradToVectors) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   for (const Case& c : kWinogradCases)
     for (const float odd : {0.0f, kInf, std::nanf(""), 1e20f}) {
-      Problem p{.s = shape_of(c)};
+      Problem p{{.s = shape_of(c)}};
       p.x = normal(c.batch * p.in_floats());
       p.w = normal(c.out_channels * c.in_channels * 9);
       p.residual = normal(c.batch * p.out_floats());
@@ -307,7 +228,7 @@ TEST_F(DigitsConvolution, LeavesOddTilesOfWinogradToVectors) {
 }
 
 TEST_F(DigitsConvolution, DoesNotTakeWeightsOfAllSizes) {
-  Problem p{.s = shape_of(kCases[4])};
+  Problem p{{.s = shape_of(kCases[4])}};
   p.w = normal(p.s.out_channels * p.s.in_channels * p.s.taps());
   p.w[1000] = 1e10f;
   const DigitsConv plan = plan_digits_conv(p.s);

@@ -232,6 +232,9 @@ TEST_F(FastMath, ConvolutionsOfWholeNumbers) {
                              {1, 48, 16, 1, 1, 1, 1, 1, 1, 0},
                              {1, 16, 16, 4, 4, 4, 4, 1, 1, 0},
                              {1, 100, 36, 5, 7, 3, 3, 1, 1, 1},
+                             // Without tiles of AMX by Winograd's of 2 x 2.
+                             {1, 64, 64, 14, 14, 3, 3, 1, 1, 1},
+                             {2, 96, 80, 7, 9, 3, 3, 1, 1, 1},
                              // Padding that rows share, and that they cannot.
                              {1, 32, 16, 6, 6, 1, 1, 1, 1, 1},
                              {2, 20, 16, 5, 7, 3, 5, 1, 1, 2},
@@ -253,12 +256,13 @@ TEST_F(FastMath, ConvolutionsOfWholeNumbers) {
   for (const Conv& conv : kConvs) expect_exact(convolution(conv));
 }
 
-/// Which saves more than dot products of bf16 do, and magnifies errors.
+/// Its larger tiles save more than dot products of bf16 do, and magnify errors.
 TEST_F(FastMath, WinogradStaysInFloats) {
   limit_extras(Extras::kDot);
   if (has_f16_products()) GTEST_SKIP() << "float16 has digits enough";
-  for (const int64_t dilation : {1, 2}) {
-    const Bf16Case c = convolution({1, 32, 32, 14, 14, 3, 3, 1, dilation, dilation});
+  for (const Conv& conv :
+       {Conv{1, 32, 32, 14, 14, 3, 3, 1, 2, 2}, {1, 32, 32, 14, 14, 5, 5, 1, 1, 2}}) {
+    const Bf16Case c = convolution(conv);
     EXPECT_EQ(run(c, false, true, "block_conv_f32"), run(c, false, false, "block_conv_f32"));
   }
   limit_extras(Extras::kTiles);

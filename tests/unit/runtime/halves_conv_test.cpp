@@ -11,172 +11,125 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "blocked_problem.h"
 #include "each_isa.h"
-#include "runtime/kernels/conv/block.h"
 #include "runtime/kernels/elementwise/convert.h"
 
 namespace tombolo {
 namespace {
 
-struct Case {
-  int64_t batch, in, out, height, width, stride_y, stride_x;
-};
+constexpr BlockedCase kCases[] = {{1, 64, 256, 8, 7, 1, 1},       {2, 130, 144, 9, 6, 1, 1},
+                                  {1, 100, 170, 31, 13, 1, 1, 2}, {3, 384, 200, 5, 10, 1, 1, 3},
+                                  {1, 70, 258, 60, 60, 1, 1},     {1, 1024, 256, 7, 7, 1, 1}};
 
 class HalvesConvolution : public ::testing::Test {
  protected:
+  void SetUp() override {
+    if (!halves_conv_fits(shape_of(kCases[0]))) GTEST_SKIP() << "no VNNI on this machine";
+  }
   void TearDown() override { set_thread_count(0); }
 
-  static ConvGeometry shape_of(const Case& c) {
-    ConvGeometry s;
-    s.batch = c.batch;
-    s.in_channels = c.in;
-    s.out_channels = c.out;
-    s.in[1] = c.height;
-    s.in[2] = c.width;
-    s.stride[1] = c.stride_y;
-    s.stride[2] = c.stride_x;
-    for (const int axis : {1, 2}) s.out[axis] = (s.in[axis] - 1) / s.stride[axis] + 1;
-    return s;
-  }
-  std::vector<float> numbers(int64_t n) {
-    std::vector<float> all(static_cast<size_t>(n));
+  std::vector<float> numbers(int64_t count) {
+    std::vector<float> all(static_cast<size_t>(count));
     for (float& x : all) x = normal_(engine_);
     return all;
   }
-
-  /// Element [n, c, pixel] of blocked channels.
-  static int64_t at(int64_t channels, int64_t plane, int64_t n, int64_t c, int64_t pixel) {
-    return ((n * blocks_of(channels) + c / kBlock) * plane + pixel) * kBlock + c % kBlock;
+  BlockedProblem problem(const BlockedCase& c) {
+    BlockedProblem p{.s = shape_of(c)};
+    p.x = numbers(c.batch * p.in_floats());
+    p.w = numbers(c.out_channels * c.in_channels);
+    std::vector<uint16_t> halves(p.w.size());
+    const auto count = static_cast<int64_t>(p.w.size());
+    f32_to_f16(p.w.data(), halves.data(), count);
+    f16_to_f32(halves.data(), p.w.data(), count);
+    return p;
   }
-  struct Sum {
-    double value, largest;  ///< of its inputs
-  };
-  static Sum sum_at(const ConvGeometry& s, const std::vector<float>& x, const std::vector<float>& w,
-                    int64_t n, int64_t o, int64_t pixel) {
-    const int64_t row = pixel / s.out[2] * s.stride[1], column = pixel % s.out[2] * s.stride[2];
-    Sum sum{};
-    for (int64_t i = 0; i < s.in_channels; ++i) {
-      const double input =
-          x[static_cast<size_t>(at(s.in_channels, s.in_plane(), n, i, row * s.in[2] + column))];
-      sum.value += w[static_cast<size_t>(o * s.in_channels + i)] * input;
-      sum.largest = std::max(sum.largest, std::fabs(input));
-    }
-    return sum;
+  /// The weights, packed; their first byte tells whether they can be taken.
+  static Bytes pack(const BlockedProblem& p) {
+    const HalvesConv plan = plan_halves_conv(p.s);
+    Bytes packed = bytes(plan.weight_bytes);
+    pack_halves_conv(plan, p.w.data(), packed.get());
+    return packed;
+  }
+  /// What is added lies where the results go.
+  static std::vector<float> run(const BlockedProblem& p, const std::byte* packed) {
+    std::vector<float> y = p.residual;
+    y.resize(static_cast<size_t>(p.s.batch * p.out_floats()));
+    ConvEpilogue e = p.epilogue();
+    if (e.residual != nullptr) e.residual = y.data();
+    run_halves_conv(plan_halves_conv(p.s), p.x.data(), packed, y.data(), e);
+    return y;
   }
 
+  const Streams one_{true};
   std::mt19937 engine_{11};
   std::normal_distribution<float> normal_;
 };
 
-constexpr Case kCases[] = {{1, 64, 256, 8, 7, 1, 1},    {2, 130, 144, 9, 6, 1, 1},
-                           {1, 100, 170, 31, 13, 2, 2}, {3, 384, 200, 5, 10, 1, 2},
-                           {1, 70, 258, 60, 60, 1, 1},  {1, 1024, 256, 7, 7, 1, 1}};
-
 TEST_F(HalvesConvolution, Agrees) {
-  const Streams one(true);
-  if (!halves_conv_fits(shape_of(kCases[0]))) GTEST_SKIP() << "no VNNI on this machine";
-  for (const Case& c : kCases)
-    for (const bool odd : {false, true})
-      for (const Activation& act :
-           {Activation{}, Activation{Activation::Kind::kClamp, -1.0f, 30.0f},
-            Activation{Activation::Kind::kSwish, 1.0f}}) {
-        const ConvGeometry s = shape_of(c);
-        ASSERT_TRUE(halves_conv_fits(s));
-        std::vector<float> x = numbers(c.batch * blocks_of(c.in) * s.in_plane() * kBlock);
-        std::vector<float> w = numbers(c.out * c.in);
-        // So is one panel of eight.
-        if (odd && c.out >= 256) w[static_cast<size_t>(37 * c.in + 5)] = 1e4f;
-        std::vector<uint16_t> halves(w.size());
-        f32_to_f16(w.data(), halves.data(), static_cast<int64_t>(w.size()));
-        f16_to_f32(halves.data(), w.data(), static_cast<int64_t>(w.size()));
-        // What fills up the last block counts for nothing, in the image as in the weights.
-        for (int64_t i = c.in; i < blocks_of(c.in) * kBlock; ++i)
-          x[static_cast<size_t>(at(c.in, s.in_plane(), 0, i, 0))] =
-              std::numeric_limits<float>::quiet_NaN();
-        // A number far above the others is for floats, and so are its neighbours then.
-        if (odd) x[static_cast<size_t>(at(c.in, s.in_plane(), c.batch - 1, 3, 0))] = 1e6f;
-        const HalvesConv plan = plan_halves_conv(s);
-        std::vector<std::byte> packed(plan.weight_bytes);
-        pack_halves_conv(plan, w.data(), packed.data());
-        ASSERT_TRUE(halves_conv_packed(packed.data()));
-        const int64_t filled = blocks_of(c.out) * kBlock;
-        std::vector<float> bias = numbers(filled);
-        const std::vector<float> residual = numbers(c.batch * filled * s.out_plane());
-        std::vector<float> first;
-        for (const int threads : {1, 2, 3}) {
-          set_thread_count(threads);
-          std::vector<float> y = residual;
-          run_halves_conv(plan, x.data(), packed.data(), y.data(),
-                          {.bias = bias.data(), .residual = y.data(), .activation = act});
-          if (threads == 1) first = y;
-          // But for what fills up blocks.
-          for (int64_t n = 0; n < c.batch; ++n)
-            for (int64_t o = 0; o < c.out; ++o)
-              for (int64_t p = 0; p < s.out_plane(); ++p) {
-                const auto i = static_cast<size_t>(at(c.out, s.out_plane(), n, o, p));
-                ASSERT_EQ(y[i], first[i]) << threads << " threads";
-              }
-        }
-        for (int64_t n = 0; n < c.batch; ++n)
-          for (int64_t o = 0; o < c.out; ++o)
-            for (int64_t p = 0; p < s.out_plane(); ++p) {
-              const auto i = static_cast<size_t>(at(c.out, s.out_plane(), n, o, p));
-              const Sum sum = sum_at(s, x, w, n, o, p);
-              double want = sum.value + bias[static_cast<size_t>(o)] + residual[i];
-              if (act.kind == Activation::Kind::kClamp) want = std::clamp(want, -1.0, 30.0);
-              if (act.kind == Activation::Kind::kSwish) want = want / (1 + std::exp(-want));
-              // 2^-16 of the largest of each block of inputs, and of weights, which are some four
-              // times the others.
-              const double large = odd ? 0x1p-20 * std::fabs(sum.value) : 0;
-              const double lost =
-                  0x1p-13 * sum.largest + 0x1p-11 * std::sqrt(static_cast<double>(c.in)) + large;
-              ASSERT_NEAR(first[i], want, lost) << n << " " << o << " " << p;
-            }
+  using Kind = Activation::Kind;
+  const Activation activations[] = {{}, {Kind::kClamp, -1, 30}, {Kind::kSwish, 1}};
+  size_t turn = 0;
+  for (const BlockedCase& c : kCases)
+    for (const bool odd : {false, true}) {
+      BlockedProblem p = problem(c);
+      p.spoil_lanes();
+      // A number far above the others is for floats, and so are its neighbours then; so is one
+      // panel of weights out of eight.
+      if (odd) p.x[p.input_at(c.batch - 1, 3, 0)] = 1e6f;
+      if (odd && c.out_channels >= 256) p.w[static_cast<size_t>(37 * c.in_channels + 5)] = 1e4f;
+      p.bias = numbers(blocks_of(c.out_channels) * kBlock);
+      p.residual = numbers(c.batch * p.out_floats());
+      p.activation = activations[turn++ % std::size(activations)];
+      const Bytes packed = pack(p);
+      ASSERT_TRUE(halves_conv_packed(packed.get()));
+      set_thread_count(1);
+      const std::vector<float> y = run(p, packed.get());
+      for (const int threads : {2, 3}) {
+        set_thread_count(threads);
+        const std::vector<float> other = run(p, packed.get());
+        p.each([&](size_t at) { ASSERT_EQ(other[at], y[at]) << threads << " threads"; });
       }
+      p.each_result([&](int64_t n, int64_t o, int64_t pixel) {
+        const size_t at = p.output_at(n, o, pixel);
+        const double sum = p.sum(n, o, pixel);
+        double want = sum + p.bias[static_cast<size_t>(o)] + p.residual[at];
+        if (p.activation.kind == Kind::kClamp) want = std::clamp(want, -1.0, 30.0);
+        if (p.activation.kind == Kind::kSwish) want = want / (1 + std::exp(-want));
+        // 2^-16 of the largest of each block of inputs and of weights, some four times the others.
+        const double large = odd && n == c.batch - 1 && pixel == 0 ? 1e6 * 0x1p-13 : 0;
+        const double lost = 0x1p-11 * std::sqrt(static_cast<double>(c.in_channels)) +
+                            0x1p-20 * std::fabs(sum) + large;
+        ASSERT_NEAR(y[at], want, lost) << n << " " << o << " " << pixel;
+      });
+    }
 }
 
 TEST_F(HalvesConvolution, LeavesWeightsToFloats) {
-  const Streams one(true);
-  const Case c = kCases[0];
-  const ConvGeometry s = shape_of(c);
-  if (!halves_conv_fits(s)) GTEST_SKIP() << "no VNNI on this machine";
-  std::vector<float> w = numbers(c.out * c.in);
-  const HalvesConv plan = plan_halves_conv(s);
-  std::vector<std::byte> packed(plan.weight_bytes);
+  BlockedProblem p = problem(kCases[0]);
   for (const int64_t column : {3, 40}) {
-    w[static_cast<size_t>(column * c.in)] = 1e4f;
-    pack_halves_conv(plan, w.data(), packed.data());
-    EXPECT_EQ(halves_conv_packed(packed.data()), column == 3);
+    p.w[static_cast<size_t>(column * p.s.in_channels)] = 1e4f;
+    EXPECT_EQ(halves_conv_packed(pack(p).get()), column == 3);
   }
 }
 
 TEST_F(HalvesConvolution, KeepsWhatIsNotFinite) {
-  const Streams one(true);
-  const Case c = kCases[1];
-  const ConvGeometry s = shape_of(c);
-  if (!halves_conv_fits(s)) GTEST_SKIP() << "no VNNI on this machine";
   for (const float odd : {std::numeric_limits<float>::infinity(), std::nanf(""), 3e38f, 1e-40f}) {
-    std::vector<float> x = numbers(c.batch * blocks_of(c.in) * s.in_plane() * kBlock);
-    std::vector<float> w = numbers(c.out * c.in);
-    x[static_cast<size_t>(at(c.in, s.in_plane(), 1, 40, 17))] = odd;
-    const HalvesConv plan = plan_halves_conv(s);
-    std::vector<std::byte> packed(plan.weight_bytes);
-    pack_halves_conv(plan, w.data(), packed.data());
-    std::vector<float> y(static_cast<size_t>(c.batch * blocks_of(c.out) * kBlock * s.out_plane()));
-    run_halves_conv(plan, x.data(), packed.data(), y.data(), {});
-    for (int64_t o = 0; o < c.out; ++o) {
-      const auto want = static_cast<float>(sum_at(s, x, w, 1, o, 17).value);
-      const float got = y[static_cast<size_t>(at(c.out, s.out_plane(), 1, o, 17))];
+    BlockedProblem p = problem(kCases[1]);
+    p.x[p.input_at(1, 40, 17)] = odd;
+    const std::vector<float> y = run(p, pack(p).get());
+    for (int64_t o = 0; o < p.s.out_channels; ++o) {
+      const auto want = static_cast<float>(p.sum(1, o, 17));
+      const float got = y[p.output_at(1, o, 17)];
       if (!std::isfinite(want))
         ASSERT_FALSE(std::isfinite(got)) << odd;
-      else if (std::fabs(want) > 1e30)
+      else if (std::fabs(want) > 1e30f)
         ASSERT_NEAR(got / want, 1, 0.03f) << odd;
       else
-        ASSERT_NEAR(got, want, 0.01) << odd;
+        ASSERT_NEAR(got, want, 0.01f) << odd;
     }
-    w[300] = odd;
-    pack_halves_conv(plan, w.data(), packed.data());
-    EXPECT_EQ(halves_conv_packed(packed.data()), odd == 1e-40f) << odd;
+    p.w[300] = odd;
+    EXPECT_EQ(halves_conv_packed(pack(p).get()), odd == 1e-40f) << odd;
   }
 }
 

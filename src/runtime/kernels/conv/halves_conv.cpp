@@ -16,12 +16,12 @@
 namespace tombolo {
 namespace {
 
-int64_t panels_of(const ConvGeometry& s) {
+int64_t halves_panels(const ConvGeometry& s) {
   return (s.out_channels + kHalvesWidth - 1) / kHalvesWidth;
 }
 /// Before the weights: whether they are there, then of each panel whether it has floats: 32 powers
 /// of two, and k rows of float16 that these bring to what they stand for.
-int64_t header_bytes(const ConvGeometry& s) { return round_up(1 + panels_of(s), 64); }
+int64_t halves_header(const ConvGeometry& s) { return round_up(1 + halves_panels(s), 64); }
 
 /// One of so many panels may have them: small tiles take them twice as long as others do.
 constexpr int64_t kMostKept = 8;
@@ -54,12 +54,12 @@ void floats_of_kept(const std::byte* panel, int64_t k, float* out) {
 }
 
 /// Neighbouring output pixels of one image that are multiplied together, as bytes or floats.
-struct Tiles {
+struct PixelTiles {
   const ConvGeometry& shape;
   int64_t of_image, count, bytes;
   static constexpr int64_t kFlag = 64;  ///< bytes before a tile: whether it has floats
 
-  explicit Tiles(const ConvGeometry& s)
+  explicit PixelTiles(const ConvGeometry& s)
       : shape(s),
         of_image((s.out_plane() + kHalvesRows - 1) / kHalvesRows),
         count(of_image * s.batch),
@@ -82,13 +82,13 @@ class Product {
         tiles_(plan.shape),
         x_(x),
         kept_(packed + 1),
-        weights_(packed + header_bytes(s_)),
+        weights_(packed + halves_header(s_)),
         y_(y),
         e_(epilogue) {}
 
   void run() const {
     constexpr int64_t kBytes = 256 << 10;  ///< of tiles that stay in the second cache
-    const int64_t threads = thread_count(), panels = panels_of(s_);
+    const int64_t threads = thread_count(), panels = halves_panels(s_);
     int64_t together = std::clamp<int64_t>(kBytes / tiles_.bytes, 1, tiles_.count);
     // Weights that stay near, too, are used for one part of the pixels after the other.
     if (threads > 1 && panels * panel_bytes() <= near_bytes())
@@ -142,10 +142,10 @@ class Product {
     bool held = true;
     for (int64_t i = 0; i < pixels && held; ++i)
       held = halves_of_row(pixel_at(image, first + i), plane, s_.in_channels, i, pixels,
-                           to + Tiles::kFlag);
+                           to + PixelTiles::kFlag);
     to[0] = static_cast<std::byte>(!held);
     if (held) return;
-    copy_floats(tile, reinterpret_cast<float*>(to + Tiles::kFlag));
+    copy_floats(tile, reinterpret_cast<float*>(to + PixelTiles::kFlag));
   }
   void copy_floats(int64_t tile, float* to) const {
     const int64_t plane = s_.in_plane() * kBlock, image = tiles_.image(tile);
@@ -156,10 +156,10 @@ class Product {
     }
   }
 
-  /// Tiles [first, last), which lie at `room`, by panels [from, to).
+  /// PixelTiles [first, last), which lie at `room`, by panels [from, to).
   void multiply(const std::byte* room, int64_t first, int64_t last, int64_t from,
                 int64_t to) const {
-    const int64_t k = s_.in_channels, all = panels_of(s_);
+    const int64_t k = s_.in_channels, all = halves_panels(s_);
     const int64_t plane = s_.out_plane() * kBlock;
     alignas(64) float sums[kHalvesRows * kHalvesWidth];
     for (int64_t panel = from; panel < to; ++panel) {
@@ -176,10 +176,10 @@ class Product {
         const int64_t pixels = tiles_.pixels(tile);
         const bool floats = own[0] != std::byte{0};
         if (!floats && !kept) {
-          halves_product(own + Tiles::kFlag, pixels, b, k, next, sums);
+          halves_product(own + PixelTiles::kFlag, pixels, b, k, next, sums);
         } else {
           if (widened == nullptr) widened = widen(b, kept);
-          auto* a = reinterpret_cast<const float*>(own + Tiles::kFlag);
+          auto* a = reinterpret_cast<const float*>(own + PixelTiles::kFlag);
           if (!floats) {
             float* const copy = thread_floats(3, static_cast<size_t>(kHalvesRows * tiles_.lda()));
             copy_floats(tile, copy);
@@ -212,7 +212,7 @@ class Product {
   }
 
   const ConvGeometry& s_;
-  const Tiles tiles_;
+  const PixelTiles tiles_;
   const float* const x_;
   const std::byte* const kept_;
   const std::byte* const weights_;
@@ -233,8 +233,8 @@ bool halves_conv_fits(const ConvGeometry& s) {
 }
 
 HalvesConv plan_halves_conv(const ConvGeometry& shape) {
-  const int64_t panels = panels_of(shape) * halves_panel_bytes(shape.in_channels);
-  return {shape, static_cast<size_t>(header_bytes(shape) + panels)};
+  const int64_t panels = halves_panels(shape) * halves_panel_bytes(shape.in_channels);
+  return {shape, static_cast<size_t>(halves_header(shape) + panels)};
 }
 
 void pack_halves_conv(const HalvesConv& plan, const float* w, std::byte* packed) {
@@ -242,22 +242,22 @@ void pack_halves_conv(const HalvesConv& plan, const float* w, std::byte* packed)
   const int64_t k = s.in_channels;
   std::atomic<int64_t> kept{0};
   std::atomic<bool> finite{true};
-  std::memset(packed, 0, static_cast<size_t>(header_bytes(s)));
-  parallel(panels_of(s), 1, [&](int64_t begin, int64_t end) {
+  std::memset(packed, 0, static_cast<size_t>(halves_header(s)));
+  parallel(halves_panels(s), 1, [&](int64_t begin, int64_t end) {
     std::vector<float> rows(static_cast<size_t>(k * kHalvesWidth));
     for (int64_t panel = begin; panel < end; ++panel) {
       const int64_t first = panel * kHalvesWidth;
       pack_panel(
           k, kHalvesWidth, s.out_channels - first,
           [&](int64_t o, int64_t i) { return w[(first + o) * k + i]; }, rows.data());
-      std::byte* const to = packed + header_bytes(s) + panel * halves_panel_bytes(k);
+      std::byte* const to = packed + halves_header(s) + panel * halves_panel_bytes(k);
       if (halves_of_panel(PanelFormat::kFloat32, rows.data(), k, to)) continue;
       packed[1 + panel] = std::byte{1};
       kept.fetch_add(1, std::memory_order_relaxed);
       if (!keep_panel(rows, k, to)) finite.store(false, std::memory_order_relaxed);
     }
   });
-  packed[0] = static_cast<std::byte>(finite.load() && kept.load() * kMostKept <= panels_of(s));
+  packed[0] = static_cast<std::byte>(finite.load() && kept.load() * kMostKept <= halves_panels(s));
 }
 
 bool halves_conv_packed(const std::byte* packed) { return packed[0] != std::byte{0}; }

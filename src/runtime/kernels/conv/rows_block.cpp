@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "runtime/kernels/conv/bf16_winograd.h"
 #include "runtime/kernels/conv/block.h"
 #include "runtime/kernels/conv/block_bands.h"
 #include "runtime/kernels/conv/conv_weights.h"
@@ -112,6 +113,11 @@ Dims output_dims(const ConvGeometry& s, bool plain) {
   return plain ? Dims{s.batch, channels, s.out_size(1), s.out_size(2)} : block_dims(s, channels);
 }
 
+/// Of scratch, for a bias that fills up the last block.
+size_t bias_bytes(const ConvGeometry& s) {
+  return static_cast<size_t>(blocks_of(s.out_channels) * kBlock) * sizeof(float);
+}
+
 bool supports_block_conv(const KernelQuery& query) {
   LiveTaps live;
   const auto s = block_conv_geometry(query, live);
@@ -163,7 +169,7 @@ Result<std::unique_ptr<KernelState>> prepare_block_conv(const PrepareContext& co
         }));
     if (halves_conv_packed(packed)) {
       state->packed = reinterpret_cast<const float*>(packed);
-      state->scratch_bytes = static_cast<size_t>(blocks_of(shape.out_channels) * kBlock) * 4;
+      state->scratch_bytes = bias_bytes(shape);
       state->halves = halves;
       return state;
     }
@@ -222,7 +228,8 @@ Status run_block_convolution(KernelRun& run) {
 
 struct Bf16ConvState final : KernelState {
   Bf16Conv plan;
-  std::optional<BlockConvPlan> winograd;  ///< in its place
+  std::optional<BlockConvPlan> winograd;  ///< in its place, or
+  std::optional<Bf16Winograd> small;      ///< tiles of 2 x 2
   const std::byte* packed = nullptr;
   Activation activation;
   Dims output;
@@ -236,7 +243,7 @@ bool supports_bf16_conv(const KernelQuery& query) {
   LiveTaps live;
   const ConvGeometry shape = *block_conv_geometry(query, live);
   if (!bf16_conv_fits(shape, plain)) return false;
-  if (has_amx_bf16() && !plain) return true;
+  if ((has_amx_bf16() || bf16_winograd_pays(shape)) && !plain) return true;
   // Winograd saves more than dot products of bf16 do, which are twice those of floats, and needs
   // more digits than bf16 has. On images of few rows, whose tiles are partly outside and whose
   // plain sums leave out the padding, it saves less.
@@ -286,10 +293,19 @@ Result<std::unique_ptr<KernelState>> prepare_bf16_conv(const PrepareContext& con
       return state;
     }
   }
+  if (!kHalves && !plain && bf16_winograd_pays(shape)) {
+    const Bf16Winograd& small = state->small.emplace(plan_bf16_winograd(shape));
+    state->scratch_bytes = bias_bytes(shape) + small.scratch_bytes;
+    TRY(state->packed, context.packed(1, "block_conv_winograd_bf16" + live.key(),
+                                      small.weight_bytes, [&](std::byte* target) {
+                                        ConvWeights w(context, live);
+                                        pack_bf16_winograd(small, w.data, target);
+                                      }));
+    return state;
+  }
   state->plan = plan_bf16_conv(shape, parts, plain);
   const Bf16Conv& plan = state->plan;
-  state->scratch_bytes =
-      plan.image_bytes + static_cast<size_t>(plan.product.n) * sizeof(float) + 64;
+  state->scratch_bytes = bias_bytes(shape) + plan.image_bytes;
   // Strides decide which taps lie side by side.
   const std::string key = (kHalves              ? "block_conv_halves/"
                            : has_f16_products() ? "block_conv_f16_scaled/"
@@ -314,15 +330,16 @@ Status run_bf16_convolution(KernelRun& run) {
                    reinterpret_cast<float*>(run.scratch()));
     return ok();
   }
-  auto* bias = reinterpret_cast<float*>(run.scratch());
-  std::byte* image = run.scratch() + (state.plan.product.n * 4 + 63) / 64 * 64;
-  if (epilogue.bias != nullptr) {
-    const int64_t channels = state.plan.shape.out_channels;
-    std::copy_n(epilogue.bias, channels, bias);
-    std::fill(bias + channels, bias + state.plan.product.n, 0.0f);
-    epilogue.bias = bias;
-  }
-  run_bf16_conv(state.plan, run.data<float>(0), state.packed, y->data<float>(), epilogue, image);
+  const ConvGeometry& shape = state.small ? state.small->shape : state.plan.shape;
+  if (epilogue.bias != nullptr)
+    epilogue.bias =
+        whole_blocks(epilogue.bias, shape.out_channels, reinterpret_cast<float*>(run.scratch()));
+  std::byte* const rest = run.scratch() + bias_bytes(shape);
+  if (state.small)
+    run_bf16_winograd(*state.small, run.data<float>(0), state.packed, y->data<float>(), epilogue,
+                      rest);
+  else
+    run_bf16_conv(state.plan, run.data<float>(0), state.packed, y->data<float>(), epilogue, rest);
   return ok();
 }
 

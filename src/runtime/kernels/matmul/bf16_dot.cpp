@@ -3,17 +3,11 @@
 #include "runtime/kernels/matmul/bf16.h"
 
 #if defined(__x86_64__)
-#if !defined(__clang__)
-// gcc 12 takes its own _mm512_undefined_* inside the intrinsics for a mistake (gcc bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-
 #include <array>
 #include <cmath>
 #include <utility>
 
-#define TOMBOLO_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
+#include "runtime/kernels/bf16_target.h"
 
 namespace tombolo {
 namespace {
@@ -59,11 +53,6 @@ TOMBOLO_BF16 void dot_rows(const Bf16Dot& t) {
 template <int... kR>
 constexpr auto all_rows(std::integer_sequence<int, kR...>) {
   return std::array<void (*)(const Bf16Dot&), sizeof...(kR)>{&dot_rows<kR + 1>...};
-}
-
-/// The first n lanes, or all sixteen.
-inline __mmask16 first_lanes(int64_t n) {
-  return static_cast<__mmask16>(n >= 16 ? 0xFFFF : (1 << n) - 1);
 }
 
 }  // namespace
