@@ -1,13 +1,15 @@
-"""Times one model in OpenVINO or MNN, in float32, and prints the median of its runs in milliseconds.
+"""Times one model in OpenVINO, MNN or LiteRT, in float32, and prints the median of its runs in milliseconds.
 
-    python bench/peers.py openvino|mnn MODEL.onnx [--threads N] [--runs N] [--seconds S] [--size NAME=N]... [--inputs FILE.npz]
+    python bench/peers.py openvino|mnn|litert MODEL.onnx [--threads N] [--runs N] [--seconds S] [--size NAME=N]... [--inputs FILE.npz]
 
-Inputs that FILE does not give are random floats, or zeros where they are integers. MNN reads its own format: what its
-converter makes is kept beside the model. Exit code 1, with the reason, where the peer does not take the model, or where
+Inputs that FILE does not give are random floats, or zeros where they are integers. MNN and LiteRT read their own
+formats: what MNN's converter or onnx2tf makes is kept beside the model. LiteRT needs ai-edge-litert, onnx2tf, tensorflow, tf_keras,
+onnx_graphsurgeon, sng4onnx and psutil, and runs XNNPACK. Exit code 1, with the reason, where the peer does not take the model, or where
 its first output is not ONNX Runtime's (a tenth of its root mean square apart).
 """
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -78,9 +80,39 @@ def mnn(path, values, threads):
     return lambda: interpreter.runSession(session), output
 
 
+def litert(path, values, threads):
+    path = os.path.abspath(path)
+    made = path[:-len(".onnx")] + ".tflite"
+    if not os.path.exists(made):
+        with tempfile.TemporaryDirectory() as folder:
+            # It would fetch pictures to calibrate with, which float32 does not need.
+            np.save(os.path.join(folder, "calibration_image_sample_data_20x128x128x3_float32.npy"), np.zeros((20, 128, 128, 3), np.float32))
+            command = [os.path.join(os.path.dirname(sys.executable), "onnx2tf"), "-i", path, "-o", "made", "-n"]
+            shapes = [f"{name}:{','.join(str(n) for n in value.shape)}" for name, value in values.items()]
+            done = subprocess.run(command + ["-ois", *shapes], capture_output=True, text=True, cwd=folder)
+            found = [f for f in (os.listdir(os.path.join(folder, "made")) if os.path.isdir(os.path.join(folder, "made")) else []) if f.endswith("_float32.tflite")]
+            if not found:
+                sys.exit("onnx2tf: " + (done.stdout + done.stderr).strip().splitlines()[-1])
+            shutil.copy(os.path.join(folder, "made", found[0]), made)
+    from ai_edge_litert.interpreter import Interpreter
+    interpreter = Interpreter(made, num_threads=threads)
+    interpreter.allocate_tensors()
+    for place in interpreter.get_input_details():
+        name = place["name"].removeprefix("serving_default_").split(":")[0]
+        value = values[name] if name in values else next(iter(values.values()))
+        # Channels are last there.
+        if tuple(place["shape"]) != value.shape:
+            value = np.moveaxis(value, 1, -1)
+        interpreter.set_tensor(place["index"], np.ascontiguousarray(value.astype(place["dtype"])))
+
+    def output():
+        return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return interpreter.invoke, output
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("peer", choices=["openvino", "mnn"])
+    parser.add_argument("peer", choices=["openvino", "mnn", "litert"])
     parser.add_argument("model")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--runs", type=int, default=20)
@@ -90,10 +122,12 @@ def main():
     args = parser.parse_args()
     sizes = {key: int(number) for key, number in (one.split("=") for one in args.size)}
     values = inputs_of(args.model, sizes, np.load(args.inputs) if args.inputs else {})
-    run, output = {"openvino": openvino, "mnn": mnn}[args.peer](args.model, values, args.threads)
+    run, output = {"openvino": openvino, "mnn": mnn, "litert": litert}[args.peer](args.model, values, args.threads)
     run()
     wanted = onnxruntime.InferenceSession(args.model, providers=["CPUExecutionProvider"]).run(None, values)[0].astype(np.float64)
     got = output().astype(np.float64)
+    if args.peer == "litert" and got.shape != wanted.shape and got.ndim > 2:
+        got = np.moveaxis(got, -1, 1)
     if got.size != wanted.size or not np.sqrt(np.mean((got.ravel() - wanted.ravel()) ** 2)) <= 0.1 * np.sqrt(np.mean(wanted ** 2)):
         sys.exit(f"{args.peer} computes something else than ONNX Runtime")
     run()

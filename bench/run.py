@@ -1,7 +1,7 @@
 """Measures Tombolo beside ONNX Runtime, in turns, on the models of bench/models.py, and writes a table.
 
     python bench/run.py TOMBOLO MODEL_DIR [--onnxruntime LIB] [--out docs/performance.md] [--only NAME,...] [--threads 1,2] [--fast-math NAME,...]
-        [--peers openvino,mnn]
+        [--peers openvino,mnn,litert]
 
 Every line comes from `tombolo compare`, which lets all runtimes take turns in one process and compares
 their outputs. ONNX Runtime runs twice: as it is, and without the fusion that makes its LayerNormalization
@@ -21,7 +21,7 @@ import numpy as np
 import hold
 import models
 
-PEERS = {"openvino": "OpenVINO", "mnn": "MNN"}
+PEERS = {"openvino": "OpenVINO", "mnn": "MNN", "litert": "LiteRT"}
 
 SIZES = {
     "bert_base": [("s128", {"batch": 1, "sequence": 128}), ("s16", {"batch": 1, "sequence": 16})],
