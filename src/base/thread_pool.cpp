@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 #include "base/cpu.h"
 #include "base/float_control.h"
@@ -20,49 +20,16 @@ namespace {
 
 constexpr int kMaxShares = 64;
 
-/// Every thread has a share of its own, in one piece, and takes chunks of it; then what is left of
-/// the others'. So the same part of the data meets the same core in one loop after the other, and a
-/// thread whose core is taken away holds up one chunk at most.
+/// A loop: chunks of [0, count), a stretch of them for each share.
 struct Loop {
-  struct alignas(64) Share {
-    std::atomic<int64_t> next{0};
-    int64_t end = 0;
-  };
-  int64_t count, chunk;
-  int shares;
   void (*body)(void*, int64_t, int64_t);
   void* argument;
+  int64_t count, chunk, chunks;
+  int shares;
   bool fixed;  ///< FixedPieces
-  uint64_t control = float_control();
-  Share share[kMaxShares] = {};
 
-  Loop(int64_t all, int64_t most, int64_t parts, void (*function)(void*, int64_t, int64_t),
-       void* data, bool fixed_pieces)
-      : count(all),
-        chunk(most),
-        shares(static_cast<int>(std::min<int64_t>(parts, kMaxShares))),
-        body(function),
-        argument(data),
-        fixed(fixed_pieces) {
-    // Shares are whole chunks.
-    const int64_t chunks = (count + chunk - 1) / chunk;
-    for (int i = 0; i < shares; ++i) {
-      share[i].next.store(chunks * i / shares * chunk, std::memory_order_relaxed);
-      share[i].end = std::min(count, chunks * (i + 1) / shares * chunk);
-    }
-  }
-
-  void work(int index) {
-    for (int turn = 0; turn < shares; ++turn) {
-      Share& own = share[(index + turn) % shares];
-      for (;;) {
-        if (own.next.load(std::memory_order_relaxed) >= own.end) break;
-        const int64_t begin = own.next.fetch_add(chunk, std::memory_order_relaxed);
-        if (begin >= own.end) break;
-        body(argument, begin, std::min(own.end, begin + chunk));
-      }
-    }
-  }
+  int64_t first_of(int share) const { return chunks * share / shares; }
+  void run(int64_t at) const { body(argument, at * chunk, std::min(count, (at + 1) * chunk)); }
 };
 
 thread_local bool inside_loop = false;
@@ -113,15 +80,20 @@ bool spin(Done done) {
   }
 }
 
-// One loop at a time. `state_` is the number of the loop, whether it is open for workers to join,
-// and how many are in it; the caller closes it when nothing is left to hand out and waits for those
-// who joined, never for one that the system has not scheduled.
+// One loop at a time, which has a number. A core may be half a microsecond away from another, so
+// that what threads tell each other is as little as can be: a line with all that workers need to
+// know, which they watch, and a line of each worker, which the caller watches. Every thread begins
+// with a share of its own, in one piece, so that the same part of the data meets the same core in
+// one loop after the other, and takes its chunks by a word that others only look at once they have
+// nothing left and have waited a little; then they take what is left of it, so that a thread whose
+// core is taken away holds up one chunk at most. The caller ends the loop when nothing is left and
+// nobody is busy, and never waits for a thread that the system has not scheduled.
 class Pool {
  public:
   ~Pool() {
     stop_ = true;
-    publish(nullptr, 0);
-    for (std::thread& worker : workers_) worker.join();
+    publish({}, 0);
+    for (Worker& worker : workers_) worker.thread.join();
   }
 
   int threads() const {
@@ -132,86 +104,205 @@ class Pool {
   int cores() const { return default_; }
   void set_threads(int count) { wanted_ = std::clamp(count, 0, 1024); }
 
-  void run(Loop& loop, int threads) {
+  void run(const Loop& loop, int threads) {
     // A second caller runs its loop alone rather than waiting.
     std::unique_lock exclusive(busy_, std::defer_lock);
-    if (threads <= 1 || !exclusive.try_lock()) return work_alone(loop);
-    while (static_cast<int>(workers_.size()) < threads - 1)
-      workers_.emplace_back([this, index = static_cast<int>(workers_.size())] { main(index); });
-    core_.store(current_core(), std::memory_order_relaxed);
-    publish(&loop, threads - 1);
-    work_alone(loop);
-    uint64_t state = state_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
-    if (spin([&] {
-          state = state_.load(std::memory_order_acquire);
-          return (state & kJoined) == 0;
-        }))
+    if (threads <= 1 || !exclusive.try_lock()) {
+      inside_loop = true;
+      for (int64_t at = 0; at < loop.chunks; ++at) loop.run(at);
+      inside_loop = false;
       return;
-    while (((state = state_.load(std::memory_order_acquire)) & kJoined) != 0) state_.wait(state);
+    }
+    while (static_cast<int>(workers_.size()) < threads - 1) {
+      const auto share = static_cast<int>(workers_.size()) + 1;
+      Worker& worker = workers_.emplace_back();
+      worker.thread = std::thread([this, &worker, share] { main(worker, share); });
+    }
+    const uint64_t number = publish(loop, threads - 1);
+    inside_loop = true;
+    loop.run(0);  // its own, which nobody takes
+    take(loop, number, 0);
+    // Who is at work has most often as little left as it takes to ask.
+    for (int i = 0; i < kPatience && !shares_done(loop, number, threads - 1); ++i) pause();
+    for (int share = 1; share < loop.shares; ++share)
+      if (!is_done(number, share, threads - 1)) take(loop, number, share);
+    inside_loop = false;
+    for (int i = 0; i < threads - 1; ++i) wait_for(workers_[static_cast<size_t>(i)], number);
   }
 
  private:
-  static constexpr uint64_t kJoined = 0xFFFF, kOpen = 1 << 16, kNumber = 1 << 17;
+  /// What workers watch: one line. Written while `number` is odd.
+  struct alignas(64) Job {
+    std::atomic<uint64_t> number{0};  ///< of the loop, twice
+    std::atomic<void (*)(void*, int64_t, int64_t)> body{nullptr};
+    std::atomic<void*> argument{nullptr};
+    std::atomic<int64_t> count{0}, chunk{1};
+    std::atomic<uint32_t> control{0};
+    std::atomic<int> chunks{0};
+    std::atomic<int16_t> shares{0};
+    std::atomic<bool> fixed{false};
+    std::atomic<int> invited{0};
+    std::atomic<int> core{-1};  ///< of the caller; -1: not known, or a worker has left it
+  };
+  struct alignas(64) Worker {
+    /// The number of the loop that it was last in, twice, and 1 while it may hold a chunk of it.
+    std::atomic<uint64_t> state{0};
+    std::thread thread;
+  };
+  /// The number of the loop that last took a chunk of the share, and which is next.
+  struct alignas(64) Share {
+    std::atomic<uint64_t> next{0};
+  };
+  static constexpr int kChunkBits = 20;
+  static constexpr uint64_t kChunkMask = (1 << kChunkBits) - 1;
+  static constexpr int kPatience = 24;  ///< pauses: half a microsecond or more
 
-  static void work_alone(Loop& loop) {
-    inside_loop = true;
-    loop.work(0);
-    inside_loop = false;
+  /// The loop's number.
+  uint64_t publish(const Loop& loop, int invited) {
+    using std::memory_order_release;
+    const uint64_t number = job_.number.load(std::memory_order_relaxed) / 2 + 1;
+    job_.number.store(2 * number - 1, std::memory_order_relaxed);
+    job_.body.store(loop.body, memory_order_release);
+    job_.argument.store(loop.argument, memory_order_release);
+    job_.count.store(loop.count, memory_order_release);
+    job_.chunk.store(loop.chunk, memory_order_release);
+    job_.chunks.store(static_cast<int>(loop.chunks), memory_order_release);
+    job_.control.store(float_control(), memory_order_release);
+    job_.shares.store(static_cast<int16_t>(loop.shares), memory_order_release);
+    job_.fixed.store(loop.fixed, memory_order_release);
+    job_.invited.store(invited, memory_order_release);
+    job_.core.store(current_core(), memory_order_release);
+    job_.number.store(2 * number, std::memory_order_seq_cst);
+    if (sleepers_.load(std::memory_order_seq_cst) > 0) job_.number.notify_all();
+    return number;
   }
 
-  void publish(Loop* loop, int invited) {
-    loop_ = loop;
-    invited_ = invited;
-    const uint64_t number = (state_.load(std::memory_order_relaxed) & ~(kNumber - 1)) + kNumber;
-    state_.store(number | kOpen, std::memory_order_seq_cst);
-    if (sleepers_.load(std::memory_order_seq_cst) > 0) state_.notify_all();
+  /// The next chunk of a share, or -1. One whose word is of an earlier loop is untouched; of a
+  /// later one, the loop is over.
+  int64_t claim(const Loop& loop, uint64_t number, int share) {
+    std::atomic<uint64_t>& next = shares_[share].next;
+    const int64_t end = loop.first_of(share + 1);
+    // The first one of all is the caller's.
+    const int64_t first = share == 0 ? 1 : loop.first_of(share);
+    uint64_t word = next.load(std::memory_order_acquire);
+    for (;;) {
+      const uint64_t last = word >> kChunkBits;
+      if (last > number) return -1;
+      const int64_t at = last == number ? static_cast<int64_t>(word & kChunkMask) : first;
+      if (at >= end) return -1;
+      if (next.compare_exchange_weak(word, number << kChunkBits | static_cast<uint64_t>(at + 1),
+                                     std::memory_order_acq_rel, std::memory_order_acquire))
+        return at;
+    }
+  }
+  void take(const Loop& loop, uint64_t number, int share) {
+    for (int64_t at; (at = claim(loop, number, share)) >= 0;) loop.run(at);
+  }
+
+  /// Whether the worker whose share it is has found its end.
+  bool is_done(uint64_t number, int share, int invited) const {
+    return share <= invited && workers_[static_cast<size_t>(share - 1)].state.load(
+                                   std::memory_order_acquire) == 2 * number;
+  }
+  bool shares_done(const Loop& loop, uint64_t number, int invited) const {
+    for (int share = 1; share < loop.shares; ++share)
+      if (!is_done(number, share, invited)) return false;
+    return true;
+  }
+  /// Nothing is left to take, so who is not busy now will not be.
+  void wait_for(Worker& worker, uint64_t number) {
+    const uint64_t busy = 2 * number + 1;
+    const auto done = [&] { return worker.state.load(std::memory_order_acquire) != busy; };
+    if (spin(done)) return;
+    waits_.store(true, std::memory_order_seq_cst);
+    while (worker.state.load(std::memory_order_seq_cst) == busy) worker.state.wait(busy);
+    waits_.store(false, std::memory_order_relaxed);
   }
 
   /// The system may wake a thread where its waker runs, and a worker that only gets there when the
   /// loop is over sleeps again before it is moved: one that shares the caller's core leaves it.
   void make_way() {
-    const int core = core_.load(std::memory_order_relaxed);
+    const int core = job_.core.load(std::memory_order_relaxed);
     if (core < 0 || core != current_core()) return;
-    core_.store(-1, std::memory_order_relaxed);
+    job_.core.store(-1, std::memory_order_relaxed);
     leave_core(core);
   }
 
-  void main(int index) {
+  /// The loop of a number, and how many workers it wants; false where it is another by now.
+  bool read_job(uint64_t twice, Loop& loop, int& invited, uint64_t& control) const {
+    using std::memory_order_acquire;
+    loop.body = job_.body.load(memory_order_acquire);
+    loop.argument = job_.argument.load(memory_order_acquire);
+    loop.count = job_.count.load(memory_order_acquire);
+    loop.chunk = job_.chunk.load(memory_order_acquire);
+    loop.chunks = job_.chunks.load(memory_order_acquire);
+    control = job_.control.load(memory_order_acquire);
+    loop.shares = job_.shares.load(memory_order_acquire);
+    loop.fixed = job_.fixed.load(memory_order_acquire);
+    invited = job_.invited.load(memory_order_acquire);
+    return job_.number.load(std::memory_order_relaxed) == twice;
+  }
+
+  void main(Worker& self, int share) {
     inside_loop = true;
+    Loop loop{};
     uint64_t seen = 0;
+    bool helped = true;  ///< with what others had left of it
     for (;;) {
-      uint64_t state;
+      uint64_t twice = 0;
       const auto fresh = [&] {
         make_way();
-        state = state_.load(std::memory_order_seq_cst);
-        return (state & kOpen) != 0 && (state & ~(kNumber - 1)) != seen;
+        twice = job_.number.load(std::memory_order_seq_cst);
+        return twice != seen && twice % 2 == 0;
       };
+      if (!helped) {
+        bool another = false;
+        for (int i = 0; i < kPatience && !another; ++i) {
+          another = fresh();
+          if (!another) pause();
+        }
+        helped = true;
+        if (!another) {
+          work(self, seen / 2, loop, share + 1, loop.shares);
+          continue;
+        }
+      }
       if (!spin(fresh)) {
         sleepers_.fetch_add(1, std::memory_order_seq_cst);
-        while (!fresh()) state_.wait(state);
+        while (!fresh()) job_.number.wait(twice);
         sleepers_.fetch_sub(1, std::memory_order_seq_cst);
       }
-      // Joining fails when the loop was closed, or another worker joined, in between.
-      if (!state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel)) continue;
       if (stop_) return;
-      seen = state & ~(kNumber - 1);
-      if (index < invited_) {
-        fixed_pieces = loop_->fixed;
-        set_float_control(loop_->control);
-        loop_->work(index + 1);
-      }
-      const uint64_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
-      if ((before & kJoined) == 1 && (before & kOpen) == 0) state_.notify_all();
+      int invited = 0;
+      uint64_t control = 0;
+      if (!read_job(twice, loop, invited, control)) continue;
+      seen = twice;
+      if (share > invited) continue;
+      fixed_pieces = loop.fixed;
+      set_float_control(control);
+      helped = false;
+      work(self, twice / 2, loop, share, 1);
     }
   }
 
-  std::vector<std::thread> workers_;
+  /// A worker takes what is left of some shares.
+  void work(Worker& self, uint64_t number, const Loop& loop, int first, int count) {
+    // Told before anything is taken: who finds nothing left finds this, too.
+    self.state.store(2 * number + 1, std::memory_order_relaxed);
+    for (int i = 0; i < count; ++i) {
+      const int share = (first + i) % loop.shares;
+      take(loop, number, share);
+    }
+    self.state.store(2 * number, std::memory_order_seq_cst);
+    if (waits_.load(std::memory_order_seq_cst)) self.state.notify_all();
+  }
+
+  std::deque<Worker> workers_;
   std::mutex busy_;
-  std::atomic<uint64_t> state_{0};
-  std::atomic<int> sleepers_{0};
-  Loop* loop_ = nullptr;  ///< written while no worker is in a loop and none may join
-  int invited_ = 0;
-  std::atomic<int> core_{-1};  ///< of the caller; -1: not known, or a worker has left it
+  Job job_;
+  Share shares_[kMaxShares];
+  alignas(64) std::atomic<int> sleepers_{0};
+  std::atomic<bool> waits_{false};
   std::atomic<bool> stop_{false};
   const int default_ = static_cast<int>(allowed_cores());
   std::atomic<int> wanted_{0};
@@ -245,7 +336,10 @@ void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int
   const int64_t each = std::clamp<int64_t>(count / grain / parts, 1, 8), chunks = parts * each;
   int64_t chunk = each == 1 ? (count + chunks - 1) / chunks : count / chunks;
   if (chunk >= 1024) chunk = (chunk + 63) / 64 * 64;
-  Loop loop(count, chunk, parts, body, argument, fixed_pieces);
+  // Each has a chunk at least.
+  const int64_t made = (count + chunk - 1) / chunk;
+  const auto shares = static_cast<int>(std::min({parts, made, int64_t{kMaxShares}}));
+  const Loop loop{body, argument, count, chunk, made, shares, fixed_pieces};
   pool().run(loop, static_cast<int>(fixed_pieces ? std::min(threads, chunks) : parts));
 }
 
