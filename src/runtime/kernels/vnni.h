@@ -6,12 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#if !defined(__clang__)
-// gcc 12 takes its own _mm512_undefined_* inside the intrinsics for a mistake (gcc bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
+#include "runtime/kernels/intrinsics.h"
 
 #define TOMBOLO_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 #define TOMBOLO_VNNI_INLINE TOMBOLO_VNNI inline __attribute__((always_inline))

@@ -5,12 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#if !defined(__clang__)
-// gcc 12 takes its own _mm512_undefined_* inside the intrinsics for a mistake (gcc bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
+#include "runtime/kernels/intrinsics.h"
 
 #define TOMBOLO_DIGITS __attribute__((target("avx512f,avx512bw,avx512dq,amx-tile,amx-int8")))
 #define TOMBOLO_DIGITS_INLINE TOMBOLO_DIGITS __attribute__((always_inline)) inline

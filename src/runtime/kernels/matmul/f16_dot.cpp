@@ -3,16 +3,11 @@
 #include "runtime/kernels/matmul/bf16.h"
 
 #if defined(__x86_64__)
-#if !defined(__clang__)
-// gcc 12 takes its own _mm512_undefined_* inside the intrinsics for a mistake (gcc bug 105593).
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
+
+#include "runtime/kernels/intrinsics.h"
 
 #define TOMBOLO_F16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512fp16")))
 #define TOMBOLO_INLINE TOMBOLO_F16 inline __attribute__((always_inline))

@@ -11,14 +11,8 @@ bool parts_fit(PanelFormat format, int64_t m, int64_t n, int64_t k) {
 }  // namespace tombolo
 
 #if defined(__x86_64__)
-#if !defined(__clang__)
-// gcc 12 takes its own _mm512_undefined_* inside the intrinsics for a mistake (gcc bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
-
 #include "runtime/kernels/amx.h"
+#include "runtime/kernels/intrinsics.h"
 
 #define TOMBOLO_PARTS __attribute__((target("avx512f,avx512bw,amx-tile,amx-bf16")))
 

@@ -11,14 +11,8 @@
 #include "runtime/kernels/quant/qgemm.h"
 
 #if defined(__x86_64__)
-#if !defined(__clang__)
-// gcc 12 takes its own _mm512_undefined_* inside the intrinsics for a mistake (gcc bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
-
 #include "runtime/kernels/amx.h"
+#include "runtime/kernels/intrinsics.h"
 
 #define TOMBOLO_PIECES \
   __attribute__((      \

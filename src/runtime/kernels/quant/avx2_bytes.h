@@ -3,10 +3,9 @@
 // Bytes of groups of four in registers of AVX2, for files of intrinsics. Functions carry their
 // target.
 
-#include <immintrin.h>
-
 #include <cstddef>
 
+#include "runtime/kernels/intrinsics.h"
 #include "runtime/kernels/quant/qgemm.h"
 
 #define TOMBOLO_AVX2 __attribute__((target("avx2")))

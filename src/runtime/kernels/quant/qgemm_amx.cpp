@@ -6,9 +6,8 @@
 #include <algorithm>
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-
 #include "runtime/kernels/amx.h"
+#include "runtime/kernels/intrinsics.h"
 
 #define TOMBOLO_AMX __attribute__((target("amx-tile,amx-int8,amx-bf16,avx512f")))
 
