@@ -122,10 +122,8 @@ class Pool {
     inside_loop = true;
     loop.run(0);  // its own, which nobody takes
     take(loop, number, 0);
-    // Who is at work has most often as little left as it takes to ask.
-    for (int i = 0; i < kPatience && !shares_done(loop, number, threads - 1); ++i) pause();
     for (int share = 1; share < loop.shares; ++share)
-      if (!is_done(number, share, threads - 1)) take(loop, number, share);
+      if (!wait_a_little(number, share, threads - 1)) take(loop, number, share);
     inside_loop = false;
     for (int i = 0; i < threads - 1; ++i) wait_for(workers_[static_cast<size_t>(i)], number);
   }
@@ -155,7 +153,8 @@ class Pool {
   };
   static constexpr int kChunkBits = 20;
   static constexpr uint64_t kChunkMask = (1 << kChunkBits) - 1;
-  static constexpr int kPatience = 24;  ///< pauses: half a microsecond or more
+  // Pauses: half a microsecond or more, and some time to begin.
+  static constexpr int kPatience = 24, kBeginning = 4;
 
   /// The loop's number.
   uint64_t publish(const Loop& loop, int invited) {
@@ -199,15 +198,18 @@ class Pool {
     for (int64_t at; (at = claim(loop, number, share)) >= 0;) loop.run(at);
   }
 
-  /// Whether the worker whose share it is has found its end.
-  bool is_done(uint64_t number, int share, int invited) const {
-    return share <= invited && workers_[static_cast<size_t>(share - 1)].state.load(
-                                   std::memory_order_acquire) == 2 * number;
-  }
-  bool shares_done(const Loop& loop, uint64_t number, int invited) const {
-    for (int share = 1; share < loop.shares; ++share)
-      if (!is_done(number, share, invited)) return false;
-    return true;
+  /// Whether the worker whose share it is has found its end. Who is at work has most often as
+  /// little left as it takes to ask; who has not begun may not be scheduled.
+  bool wait_a_little(uint64_t number, int share, int invited) const {
+    if (share > invited) return false;
+    const std::atomic<uint64_t>& state = workers_[static_cast<size_t>(share - 1)].state;
+    for (int i = 0; i < kPatience; ++i) {
+      const uint64_t now = state.load(std::memory_order_acquire);
+      if (now == 2 * number) return true;
+      if (now != 2 * number + 1 && i >= kBeginning) return false;
+      pause();
+    }
+    return false;
   }
   /// Nothing is left to take, so who is not busy now will not be.
   void wait_for(Worker& worker, uint64_t number) {
