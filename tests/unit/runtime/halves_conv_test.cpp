@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -103,6 +104,12 @@ TEST_F(HalvesConvolution, Agrees) {
         ASSERT_NEAR(y[at], want, lost) << n << " " << o << " " << pixel;
       });
     }
+}
+
+TEST_F(HalvesConvolution, LeavesImagesOfFewPixels) {
+  EXPECT_TRUE(halves_conv_fits(shape_of({16, 256, 256, 2, 2, 1, 1})));
+  for (const auto& [height, width] : {std::array<int64_t, 2>{1, 1}, {1, 3}, {7, 1}})
+    EXPECT_FALSE(halves_conv_fits(shape_of({64, 256, 256, height, width, 1, 1})));
 }
 
 TEST_F(HalvesConvolution, LeavesWeightsToFloats) {

@@ -226,9 +226,11 @@ bool halves_conv_fits(const ConvGeometry& s) {
   bool inside = s.taps() == 1 && s.groups == 1 && s.in[0] == 1;
   for (const int axis : {1, 2})
     inside = inside && s.pad[axis] == 0 && (s.out[axis] - 1) * s.stride[axis] < s.in[axis];
+  // Tiles are of one image: those of one to three pixels wait for their own sums.
+  const bool fills = s.out_plane() >= 4 * PixelTiles(s).of_image;
   // To make the bytes of a number takes as long as a third of what 128 products save, to finish a
   // tile as long as half of what sums of 64 do.
-  return inside && s.out_channels >= 128 && s.in_channels * s.out_channels >= 128 * 128 &&
+  return inside && fills && s.out_channels >= 128 && s.in_channels * s.out_channels >= 128 * 128 &&
          halves_pay(s.batch * s.out_plane(), s.out_channels, s.in_channels);
 }
 
