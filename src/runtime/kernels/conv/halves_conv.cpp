@@ -90,11 +90,16 @@ class Product {
     constexpr int64_t kBytes = 256 << 10;  ///< of tiles that stay in the second cache
     const int64_t threads = thread_count(), panels = halves_panels(s_);
     int64_t together = std::clamp<int64_t>(kBytes / tiles_.bytes, 1, tiles_.count);
-    // Weights that stay near, too, are used for one part of the pixels after the other.
-    if (threads > 1 && panels * panel_bytes() <= near_bytes())
-      together = std::clamp<int64_t>(tiles_.count / (4 * threads), 1, together);
+    // Weights that stay near, too, are used for one part of the pixels after the other; of little
+    // work each thread has one.
+    constexpr int64_t kSmall = 4'000'000;  // products
+    const bool near = panels * panel_bytes() <= near_bytes();
+    const int64_t products = tiles_.count * kHalvesRows * s_.in_channels * s_.out_channels;
+    const int64_t pieces = products <= kSmall ? threads : 4 * threads;
+    if (threads > 1 && near)
+      together = std::clamp<int64_t>((tiles_.count + pieces - 1) / pieces, 1, together);
     const int64_t parts = (tiles_.count + together - 1) / together;
-    if (threads == 1 || parts >= 4 * threads) {
+    if (threads == 1 || (near && parts >= threads)) {
       parallel(parts, 1, [&](int64_t begin, int64_t end) {
         std::byte* const room = room_of(0, together);
         for (int64_t i = begin; i < end; ++i) {
