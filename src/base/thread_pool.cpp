@@ -153,8 +153,8 @@ class Pool {
   };
   static constexpr int kChunkBits = 20;
   static constexpr uint64_t kChunkMask = (1 << kChunkBits) - 1;
-  // Pauses: half a microsecond or more, and some time to begin.
-  static constexpr int kPatience = 24, kBeginning = 4;
+  // Pauses: 0.15 microseconds or more, and 0.1 to begin.
+  static constexpr int kPatience = 6, kBeginning = 4;
 
   /// The loop's number.
   uint64_t publish(const Loop& loop, int invited) {
