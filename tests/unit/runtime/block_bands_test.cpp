@@ -87,6 +87,33 @@ TEST_P(Bands, OfThreads) {
   set_thread_count(0);
 }
 
+// Rows that two threads make both, where that takes less time than to come together.
+TEST_P(Bands, OfThreadsThroughSmallImages) {
+  std::string constants, nodes, from = "x";
+  for (const std::string i : {"0", "1", "2"}) {
+    const std::string to = i == "2" ? "y" : "t" + i;
+    constants += (i == "0" ? "" : ",") + constant("w" + i, {64, 1, 3, 3}) + "," +
+                 constant("b" + i, {64}) + "," + constant("v" + i, {64, 64, 1, 1}) + "," +
+                 constant("c" + i, {64});
+    nodes += "d" + i + " = Conv <group = 64, pads = [1, 1, 1, 1]> (" + from + ", w" + i + ", b" +
+             i + ")  r" + i + " = Relu (d" + i + ")  a" + i + " = Conv (r" + i + ", v" + i + ", c" +
+             i + ")  " + to + " = Relu (a" + i + ")  ";
+    from = to;
+  }
+  for (const int threads : {1, 2, 3, 16}) {
+    set_thread_count(threads);
+    for (const std::vector<int64_t>& x : {std::vector<int64_t>{1, 64, 24, 5}, {1, 64, 9, 6}}) {
+      const auto kernels = agree(constants, nodes, {x});
+      const auto joined = std::count(kernels.begin(), kernels.end(), "block_bands_f32");
+      if (threads == 2 && x[2] == 24 && GetParam() != Isa::kScalar) {
+        EXPECT_EQ(joined, 1);
+      }
+      EXPECT_LE(joined, 3) << threads;
+    }
+  }
+  set_thread_count(0);
+}
+
 // Kernels, strides, dilations and pads as they come, of layers that an image of 16 channels passes.
 TEST_P(Bands, OfAnyLayers) {
   std::mt19937 engine(GetParam() == Isa::kSse4 ? 1 : 2);

@@ -140,6 +140,25 @@ double overlap(const std::vector<Stage>& stages, size_t count, int64_t rows) {
   return most;
 }
 
+int64_t products(const Stage& stage) {
+  const ConvGeometry& s = stage.shape();
+  return stage.pools ? 0 : s.groups * s.out_channels * s.depth() * s.out_plane();
+}
+
+/// What each of two threads, which have half of the rows of the last of so many stages, makes that
+/// the other one makes, too.
+int64_t made_twice(const std::vector<Stage>& stages, size_t count) {
+  int64_t all = 0, rows = 0;  // of the stage at hand: those behind its half
+  for (size_t i = count; i-- > 1;) {
+    const ConvGeometry& s = stages[i].shape();
+    rows = rows * s.stride[1] + std::max<int64_t>(0, s.extent(1) - s.stride[1] + 1) / 2;
+    all += rows * (products(stages[i - 1]) / stages[i - 1].shape().out[1]);
+  }
+  return all;
+}
+/// Products that a thread makes while others come together for a loop.
+constexpr int64_t kLoop = 60'000;
+
 /// Pieces of an image for so many threads, twice as many where that leaves each some rows, as
 /// threads are not equally fast. Rows at the edges of pieces are made twice, so that they have to
 /// be few.
@@ -151,9 +170,10 @@ int64_t pieces_of(const std::vector<Stage>& stages, size_t count, int64_t thread
     const int64_t rows = s.out[1] / pieces;
     return rows >= least && overlap(stages, count, rows) <= kMostTwice;
   };
-  return fits(2 * threads, 4)                            ? 2 * threads
-         : fits(threads, threads <= kFewThreads ? 2 : 4) ? threads
-                                                         : 1;
+  const bool few = threads <= kFewThreads;
+  const bool cheap = few && s.out[1] >= 2 * threads &&
+                     made_twice(stages, count) <= kLoop * static_cast<int64_t>(count - 1);
+  return fits(2 * threads, 4) ? 2 * threads : cheap || fits(threads, few ? 2 : 4) ? threads : 1;
 }
 
 /// Rows of the last of so many stages that leave room for all weights, which every band reads, in
@@ -172,18 +192,16 @@ int64_t rows_of_band(std::vector<Stage>& stages, size_t count) {
   return overlap(stages, count, rows) > kMostMoved ? 0 : rows;
 }
 
-int64_t products(const Stage& stage) {
-  const ConvGeometry& s = stage.shape();
-  return stage.pools ? 0 : s.groups * s.out_channels * s.depth() * s.out_plane();
-}
-
-/// Whether the last of so many stages, which sees no row twice, is to follow in the same piece
-/// although what lies between is near: one loop of threads for two, each of which may be too little
-/// for several.
+/// Whether the last of so many stages is to follow in the same piece although what lies between is
+/// near: one loop of threads for two, each of which may be too little for several. It sees no row
+/// twice, or rows that are made in less time than a loop takes.
 bool shares_loop(const std::vector<Stage>& stages, size_t count, int64_t threads) {
   constexpr int64_t kLeast = 100'000;  // of a thread
   const Stage& last = stages[count - 1];
-  if (threads == 1 || last.shape().extent(1) > last.shape().stride[1]) return false;
+  if (threads == 1) return false;
+  if (last.shape().extent(1) > last.shape().stride[1] &&
+      (threads > kFewThreads || made_twice(stages, count) - made_twice(stages, count - 1) > kLoop))
+    return false;
   int64_t all = 0;
   for (size_t i = 0; i < count; ++i) all += products(stages[i]);
   return all >= kLeast * threads &&
