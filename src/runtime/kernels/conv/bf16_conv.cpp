@@ -216,25 +216,18 @@ void take_bf16(std::vector<float>& numbers) {
     numbers[i] = std::isfinite(rounded[i]) ? numbers[i] - rounded[i] : 0;
 }
 
-struct Blocks {
-  float* y;
-  int64_t plane;  ///< floats of a block of channels
-  const ConvEpilogue& e;
-  const float* residual;
-
-  static void finish(const void* argument, const float* sums, int64_t row, int64_t rows,
-                     int64_t column, int64_t columns) {
-    const Blocks& self = *static_cast<const Blocks*>(argument);
-    for (int64_t c = 0; c < columns; c += kBlock) {
-      const int64_t at = (column + c) / kBlock * self.plane + row * kBlock;
-      bf16_store_block(sums + c, rows, self.e.bias != nullptr ? self.e.bias + column + c : nullptr,
-                       self.residual != nullptr ? self.residual + at : nullptr, self.e.activation,
-                       self.y + at);
-    }
-  }
-};
-
 }  // namespace
+
+void Bf16Blocks::finish(const void* argument, const float* sums, int64_t row, int64_t rows,
+                        int64_t column, int64_t columns) {
+  const auto& self = *static_cast<const Bf16Blocks*>(argument);
+  for (int64_t c = 0; c < columns; c += kBlock) {
+    const int64_t at = (column + c) / kBlock * self.plane + row * kBlock;
+    bf16_store_block(sums + c, rows, self.e.bias != nullptr ? self.e.bias + column + c : nullptr,
+                     self.residual != nullptr ? self.residual + at : nullptr, self.e.activation,
+                     self.y + at);
+  }
+}
 
 float Bf16Pixels::round(const void* argument, int64_t row, int64_t rows, std::byte* to,
                         int64_t row_bytes) {
@@ -351,9 +344,9 @@ void run_bf16_conv(const Bf16Conv& plan, const float* x, const std::byte* packed
   const float weights = read_scale(packed + plan.weight_bytes - kScaleBytes);
   const bool flat = s.stride[1] == 1 && s.stride[2] == 1;  // one line
   for (int64_t n = 0; n < s.batch; ++n) {
-    const Blocks result{y + n * out, plane, epilogue,
-                        epilogue.residual != nullptr ? epilogue.residual + n * out : nullptr};
-    const Bf16Finish finish{&Blocks::finish, &result};
+    const Bf16Blocks result{y + n * out, plane, epilogue,
+                            epilogue.residual != nullptr ? epilogue.residual + n * out : nullptr};
+    const Bf16Finish finish{&Bf16Blocks::finish, &result};
     if (plan.pointwise) {
       const Bf16Pixels pixels{.x = x + n * in,
                               .plane = s.in_plane() * kBlock,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/kernels/conv/block.h"
+#include "runtime/kernels/conv/share_transforms.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/matmul/bf16.h"
 #include "runtime/kernels/matmul/gemm.h"
@@ -119,11 +120,6 @@ struct WinogradRoom {
   int64_t bytes() const { return a_bytes() + kProducts * m_step * 4 + 64; }
 };
 
-/// Some tiles of those at hand, the first of which is `held`.
-struct TileRange {
-  int64_t held, begin, end;
-};
-
 class Convolution {
  public:
   Convolution(const Bf16Winograd& plan, const float* x, const std::byte* packed, float* y,
@@ -152,28 +148,14 @@ class Convolution {
     const int64_t count = last - first, panels = bf16_panels(s_);
     const WinogradRoom room(s_, count);
     auto* const m = reinterpret_cast<float*>(at + round_up(room.a_bytes(), 64));
-    share(blocks_of(s_.in_channels), first, last, alone,
-          [&](int64_t block, const TileRange& some) { inputs(block, some, room, at); });
+    share_transforms(
+        blocks_of(s_.in_channels), first, last, alone,
+        [&](int64_t block, const TilesAtHand& some) { inputs(block, some, room, at); });
     const auto products = [&](int64_t from, int64_t to) { multiply(room, at, m, count, from, to); };
     alone ? products(0, kProducts * panels) : parallel(kProducts * panels, 1, products);
-    share(blocks_of(s_.out_channels), first, last, alone,
-          [&](int64_t block, const TileRange& some) { outputs(block, some, room, m, count); });
-  }
-
-  /// fn(block, tiles) for each block of channels of some tiles.
-  template <typename Fn>
-  void share(int64_t blocks, int64_t first, int64_t last, bool alone, const Fn& fn) const {
-    constexpr int64_t kLeast = 16;  ///< tiles of a thread
-    const int64_t slices = alone
-                               ? 1
-                               : std::clamp<int64_t>(4 * thread_count() / blocks, 1,
-                                                     std::max<int64_t>(1, (last - first) / kLeast));
-    parallel(blocks * slices, alone ? blocks : 1, [&](int64_t from, int64_t to) {
-      for (int64_t i = from; i < to; ++i) {
-        const auto start = [&](int64_t slice) { return first + (last - first) * slice / slices; };
-        fn(i / slices, TileRange{first, start(i % slices), start(i % slices + 1)});
-      }
-    });
+    share_transforms(
+        blocks_of(s_.out_channels), first, last, alone,
+        [&](int64_t block, const TilesAtHand& some) { outputs(block, some, room, m, count); });
   }
 
   struct Place {
@@ -184,7 +166,8 @@ class Convolution {
     return {tile / of_image, at / plan_.tiles_x * kTile, at % plan_.tiles_x * kTile};
   }
 
-  void inputs(int64_t block, const TileRange& some, const WinogradRoom& room, std::byte* a) const {
+  void inputs(int64_t block, const TilesAtHand& some, const WinogradRoom& room,
+              std::byte* a) const {
     const int64_t row = s_.in[2] * kBlock;
     const int64_t channels = std::min(kBlock, s_.in_channels - block * kBlock);
     alignas(64) float padded[kProducts * kBlock];
@@ -228,7 +211,7 @@ class Convolution {
     }
   }
 
-  void outputs(int64_t block, const TileRange& some, const WinogradRoom& room, const float* m,
+  void outputs(int64_t block, const TilesAtHand& some, const WinogradRoom& room, const float* m,
                int64_t count) const {
     constexpr int64_t kBlocks = kBf16Panel / kBlock;  ///< of a panel
     const int64_t row = s_.out[2] * kBlock, out_blocks = blocks_of(s_.out_channels);
@@ -269,9 +252,8 @@ bool bf16_winograd_pays(const ConvGeometry& s) {
     return false;
   for (const int axis : {1, 2})
     if (s.kernel[axis] != 3 || s.stride[axis] != 1 || s.dilation[axis] != 1) return false;
-  // Cycles, as measured on a processor that multiplies 32 floats in one, or 64 numbers of bf16.
-  constexpr double kFloats = 28.8, kRounded = 57.6, kNear = 12;
-  constexpr double kSmall = 40, kLarge = 120;  // to transform 16 channels of a tile
+  constexpr double kNear = 12;                 // bytes of weights in a cycle
+  constexpr double kSmall = 40, kLarge = 120;  // cycles to transform 16 channels of a tile
   const auto tiles = [&](int64_t edge) {
     return static_cast<double>(s.batch * ((s.out[1] + edge - 1) / edge) *
                                ((s.out[2] + edge - 1) / edge));
@@ -283,11 +265,11 @@ bool bf16_winograd_pays(const ConvGeometry& s) {
     return weights * bytes > static_cast<double>(near_bytes()) ? weights * bytes / kNear : 0;
   };
   const double small =
-      weights * 16 * tiles(2) / kRounded + tiles(2) * transforms * kSmall + fetched(32);
+      weights * 16 * tiles(2) / kRoundedACycle + tiles(2) * transforms * kSmall + fetched(32);
   const double large =
-      weights * 36 * tiles(4) / kFloats + tiles(4) * transforms * kLarge + fetched(144);
+      weights * 36 * tiles(4) / kFloatsACycle + tiles(4) * transforms * kLarge + fetched(144);
   const double plain =
-      weights * 9 * static_cast<double>(s.batch * s.out_plane()) / kRounded + fetched(18);
+      weights * 9 * static_cast<double>(s.batch * s.out_plane()) / kRoundedACycle + fetched(18);
   constexpr double kLess = 0.95;
   return small < kLess * std::min(large, plain);
 }

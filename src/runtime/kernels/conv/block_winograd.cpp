@@ -16,6 +16,7 @@
 #include "runtime/kernels/conv/digits_winograd.h"
 #include "runtime/kernels/conv/f16_winograd.h"
 #include "runtime/kernels/conv/geometry.h"
+#include "runtime/kernels/conv/share_transforms.h"
 #include "runtime/kernels/conv/winograd-inl.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/matmul/gemm.h"
@@ -297,13 +298,8 @@ int64_t steps_to(int64_t limit, int64_t at, int64_t step) {
   return at >= limit ? 0 : (limit - at + step - 1) / step;
 }
 
-/// Some tiles of those at hand, of which v and m hold `held` and what follows.
-struct Tiles {
-  int64_t held, begin, end;
-};
-
 /// Input blocks [first, last) of some tiles.
-void transform_inputs(const Work& w, int64_t first, int64_t last, const Tiles& some) {
+void transform_inputs(const Work& w, int64_t first, int64_t last, const TilesAtHand& some) {
   const ConvGeometry& s = w.plan.shape;
   using Fn = void(int64_t, bool, const float*, int64_t, int64_t, float*, int64_t);
   auto* const fn = TOMBOLO_TARGET(Fn, input).get();
@@ -426,27 +422,6 @@ void multiply_tiles(const Work& w, int64_t count, bool alone) {
   alone ? some(0, pieces) : parallel(pieces, 1, some);
 }
 
-/// fn(block, tiles) for each block of channels of some tiles. Threaded, unless `alone`: where
-/// blocks are few each thread has some tiles of one.
-template <typename Fn>
-void share_transforms(int64_t blocks, int64_t begin, int64_t end, bool alone, Fn&& fn) {
-  constexpr int64_t kLeast = 8;
-  const int64_t threads = alone ? 1 : thread_count();
-  const int64_t slices = threads == 1
-                             ? 1
-                             : std::clamp<int64_t>(4 * threads / blocks, 1,
-                                                   std::max<int64_t>(1, (end - begin) / kLeast));
-  const auto start = [&](int64_t slice) { return begin + (end - begin) * slice / slices; };
-  parallel(blocks * slices, alone ? blocks : 1, [&](int64_t from, int64_t to) {
-    for (int64_t i = from; i < to;) {
-      const int64_t block = i / slices, slice = i % slices;
-      const int64_t count = std::min(slices - slice, to - i);
-      fn(block, Tiles{begin, start(slice), start(slice + count)});
-      i += count;
-    }
-  });
-}
-
 /// Floats between the matrices of a chunk of transformed weights, in cache sets of their own.
 int64_t chunk_step(const BlockConvPlan& plan) {
   return plan.chunk * kBlock * block_tiles().panel() + 16;
@@ -498,7 +473,7 @@ void multiply_group(const Work& w, int64_t first, int64_t last, int64_t count, f
 
 /// Output blocks [first, last) of some tiles; m holds blocks [held, held_end).
 void transform_outputs(const Work& w, int64_t held, int64_t held_end, int64_t first, int64_t last,
-                       const Tiles& some) {
+                       const TilesAtHand& some) {
   const ConvGeometry& s = w.plan.shape;
   using Fn = void(int64_t, bool, const float*, int64_t, const float*, const float*, bool, float,
                   float, float*, int64_t, int64_t);
@@ -756,15 +731,17 @@ void run_block_winograd(const BlockConvPlan& plan, const float* x, const float* 
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t begin = b * block, end = std::min(tiles, begin + block);
       const bool alone = few_products(s, end - begin);
-      share_transforms(in_blocks, begin, end, alone, [&](int64_t block_at, const Tiles& some) {
-        transform_inputs(work, block_at, block_at + 1, some);
-      });
+      share_transforms(in_blocks, begin, end, alone,
+                       [&](int64_t block_at, const TilesAtHand& some) {
+                         transform_inputs(work, block_at, block_at + 1, some);
+                       });
       if (!plan.on_the_way) {
         work.m = scratch + v_floats;
         multiply_tiles(work, end - begin, alone);
-        share_transforms(out_blocks, begin, end, alone, [&](int64_t block_at, const Tiles& some) {
-          transform_outputs(work, 0, out_blocks, block_at, block_at + 1, some);
-        });
+        share_transforms(out_blocks, begin, end, alone,
+                         [&](int64_t block_at, const TilesAtHand& some) {
+                           transform_outputs(work, 0, out_blocks, block_at, block_at + 1, some);
+                         });
         continue;
       }
       const int64_t groups = (padded + plan.band - 1) / plan.band;

@@ -42,6 +42,14 @@ struct ConvGeometry {
   int64_t out_size(int axis) const { return joined() ? given_out[axis] : out[axis]; }
 };
 
+/// Whether no result sees more than one pixel, nor padding.
+inline bool is_pointwise(const ConvGeometry& s) {
+  bool inside = s.taps() == 1;
+  for (const int axis : {1, 2})
+    inside = inside && s.pad[axis] == 0 && (s.out[axis] - 1) * s.stride[axis] < s.in[axis];
+  return inside;
+}
+
 /// Positions of the kernel along an axis.
 struct KernelPositions {
   int64_t first, last;  ///< none where they are equal

@@ -32,14 +32,7 @@ struct DigitsConv {
   int64_t parts = 1;
   size_t weight_bytes = 0, scratch_bytes = 0;
 
-  /// No result sees more than one pixel, nor padding.
-  bool pointwise() const {
-    bool inside = shape.taps() == 1;
-    for (const int axis : {1, 2})
-      inside = inside && shape.pad[axis] == 0 &&
-               (shape.out[axis] - 1) * shape.stride[axis] < shape.in[axis];
-    return inside;
-  }
+  bool pointwise() const { return is_pointwise(shape); }
   int64_t results() const;  ///< rows of the product
 };
 

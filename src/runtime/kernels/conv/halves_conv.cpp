@@ -201,12 +201,9 @@ class Product {
           gemm_tiles().row_major_tile(static_cast<int>(pixels), kHalvesWidth)(t);
         }
         const int64_t image = tiles_.image(tile) * blocks_of(s_.out_channels) * plane;
-        for (int64_t c = 0; c < columns; c += kBlock) {
-          const int64_t at = image + (column + c) / kBlock * plane + tiles_.begin(tile) * kBlock;
-          bf16_store_block(sums + c, pixels, e_.bias != nullptr ? e_.bias + column + c : nullptr,
-                           e_.residual != nullptr ? e_.residual + at : nullptr, e_.activation,
-                           y_ + at);
-        }
+        const Bf16Blocks result{y_ + image, plane, e_,
+                                e_.residual != nullptr ? e_.residual + image : nullptr};
+        Bf16Blocks::finish(&result, sums, tiles_.begin(tile), pixels, column, columns);
       }
     }
   }
@@ -228,14 +225,12 @@ class Product {
 }  // namespace
 
 bool halves_conv_fits(const ConvGeometry& s) {
-  bool inside = s.taps() == 1 && s.groups == 1 && s.in[0] == 1;
-  for (const int axis : {1, 2})
-    inside = inside && s.pad[axis] == 0 && (s.out[axis] - 1) * s.stride[axis] < s.in[axis];
   // Tiles are of one image: those of one to three pixels wait for their own sums.
   const bool fills = s.out_plane() >= 4 * PixelTiles(s).of_image;
   // To make the bytes of a number takes as long as a third of what 128 products save, to finish a
   // tile as long as half of what sums of 64 do.
-  return inside && fills && s.out_channels >= 128 && s.in_channels * s.out_channels >= 128 * 128 &&
+  return is_pointwise(s) && s.groups == 1 && s.in[0] == 1 && fills && s.out_channels >= 128 &&
+         s.in_channels * s.out_channels >= 128 * 128 &&
          halves_pay(s.batch * s.out_plane(), s.out_channels, s.in_channels);
 }
 

@@ -118,6 +118,12 @@ size_t bias_bytes(const ConvGeometry& s) {
   return static_cast<size_t>(blocks_of(s.out_channels) * kBlock) * sizeof(float);
 }
 
+/// To those bytes.
+void fill_bias(ConvEpilogue& e, const ConvGeometry& s, std::byte* room) {
+  if (e.bias != nullptr)
+    e.bias = whole_blocks(e.bias, s.out_channels, reinterpret_cast<float*>(room));
+}
+
 bool supports_block_conv(const KernelQuery& query) {
   LiveTaps live;
   const auto s = block_conv_geometry(query, live);
@@ -215,9 +221,7 @@ Status run_block_convolution(KernelRun& run) {
     return ok();
   }
   if (state.halves) {
-    if (epilogue.bias != nullptr)
-      epilogue.bias = whole_blocks(epilogue.bias, state.halves->shape.out_channels,
-                                   reinterpret_cast<float*>(run.scratch()));
+    fill_bias(epilogue, state.halves->shape, run.scratch());
     run_halves_conv(*state.halves, run.data<float>(0), bytes, y->data<float>(), epilogue);
     return ok();
   }
@@ -331,9 +335,7 @@ Status run_bf16_convolution(KernelRun& run) {
     return ok();
   }
   const ConvGeometry& shape = state.small ? state.small->shape : state.plan.shape;
-  if (epilogue.bias != nullptr)
-    epilogue.bias =
-        whole_blocks(epilogue.bias, shape.out_channels, reinterpret_cast<float*>(run.scratch()));
+  fill_bias(epilogue, shape, run.scratch());
   std::byte* const rest = run.scratch() + bias_bytes(shape);
   if (state.small)
     run_bf16_winograd(*state.small, run.data<float>(0), state.packed, y->data<float>(), epilogue,

@@ -106,6 +106,9 @@ struct Bf16Work {
   int64_t rounded;        ///< numbers that are rounded in each run
   int64_t rounded_k = k;  ///< with what fills up rows
 };
+/// Products in a cycle, as measured on a processor that multiplies 32 floats in one, or 64 numbers
+/// of bf16 or float16.
+inline constexpr double kFloatsACycle = 28.8, kRoundedACycle = 57.6;
 /// Whether they take less time by dot products of rounded numbers than as floats: panels are wider
 /// than vectors of floats, and numbers have to be rounded and sums to be stored.
 bool bf16_pays(const Bf16Work& work);
@@ -164,6 +167,16 @@ struct Bf16Pixels {
   int64_t line_pixels, step, line;
   static float round(const void* argument, int64_t row, int64_t rows, std::byte* to,
                      int64_t row_bytes);
+};
+
+/// Results of a convolution over blocked channels: `apply` of a Bf16Finish for one image.
+struct Bf16Blocks {
+  float* y;
+  int64_t plane;  ///< floats of a block of channels
+  const ConvEpilogue& e;
+  const float* residual;
+  static void finish(const void* argument, const float* sums, int64_t row, int64_t rows,
+                     int64_t column, int64_t columns);
 };
 
 /// Convolution over blocked channels (block.h): the image becomes bf16 with a pixel's channels

@@ -118,12 +118,11 @@ void let_bf16_pay(bool always) { always_pays = always; }
 
 bool bf16_pays(const Bf16Work& w) {
   if (always_pays) return true;
-  // Cycles, as measured on a processor that multiplies 32 floats in one, or 64 numbers of float16.
-  constexpr double kFloats = 28.8, kRounded = 57.6, kNumber = 0.5, kSum = 0.5;
+  constexpr double kNumber = 0.5, kSum = 0.5;
   const auto m = static_cast<double>(w.m), k = static_cast<double>(w.k);
   const auto wide = static_cast<double>(round_up(w.n, kBf16Panel));
-  return m * k * static_cast<double>(round_up(w.n, 16)) / kFloats >
-         m * wide * (static_cast<double>(w.rounded_k) / kRounded + kSum) +
+  return m * k * static_cast<double>(round_up(w.n, 16)) / kFloatsACycle >
+         m * wide * (static_cast<double>(w.rounded_k) / kRoundedACycle + kSum) +
              static_cast<double>(w.rounded) * kNumber;
 }
 

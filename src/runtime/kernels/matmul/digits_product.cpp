@@ -276,7 +276,7 @@ TOMBOLO_DIGITS_INLINE void set_finish(const DigitRows& a, const float* column_sc
   f.column_scales = column_scales + column;
   f.c = r.c + skipped * r.ldc + group * r.plane;
   f.ldc = r.ldc;
-  f.columns = digit_lanes(panels.n - column);
+  f.columns = first_lanes(panels.n - column);
   f.add = !first              ? f.c
           : r.init != nullptr ? r.init + skipped * r.ldi + group * r.init_plane
                               : nullptr;

@@ -119,7 +119,7 @@ TOMBOLO_DIGITS void split_numbers(const DigitRow& row, int exponent, const Digit
   for (int64_t i = 0; i < row.k; i += kDigitsDepth, out += to.step) {
     __m512i x[4];
     for (int64_t v = 0; v < 4; ++v, a += row.plane)
-      x[v] = digits_in(_mm512_maskz_loadu_ps(digit_lanes(row.k - i - v * 16), a), scale);
+      x[v] = digits_in(_mm512_maskz_loadu_ps(first_lanes(row.k - i - v * 16), a), scale);
     store_digits(x, out, to.digit);
   }
 }
@@ -129,7 +129,7 @@ TOMBOLO_DIGITS Summary look_at_row(const DigitRow& row) {
   const float* a = row.a;
   int64_t i = 0;
   for (; i + 16 <= row.k; i += 16, a += row.plane) look_at(_mm512_loadu_ps(a), seen);
-  if (i < row.k) look_at(_mm512_maskz_loadu_ps(digit_lanes(row.k - i), a), seen);
+  if (i < row.k) look_at(_mm512_maskz_loadu_ps(first_lanes(row.k - i), a), seen);
   return summary_of(seen);
 }
 
@@ -150,7 +150,7 @@ TOMBOLO_DIGITS void look_down(const std::byte* b, int64_t rows, int64_t step, in
                               ColumnNumbers& numbers) {
   Numbers seen{_mm512_load_si512(numbers.greatest), _mm512_load_si512(numbers.some),
                _mm512_load_ps(numbers.roots)};
-  const __mmask16 there = digit_lanes(columns);
+  const __mmask16 there = first_lanes(columns);
   for (int64_t i = 0; i < rows; ++i, b += step) look_at(_mm512_maskz_loadu_ps(there, b), seen);
   _mm512_store_si512(numbers.greatest, seen.greatest);
   _mm512_store_si512(numbers.some, seen.some);
@@ -162,7 +162,7 @@ TOMBOLO_DIGITS Summary look_along(const std::byte* b, int64_t step, int64_t rows
   Numbers seen = no_numbers();
   for (int64_t r = 0; r < rows; ++r, b += step)
     for (int64_t i = 0; i < k; i += 16)
-      look_at(_mm512_maskz_loadu_ps(digit_lanes(k - i), b + i * 4), seen);
+      look_at(_mm512_maskz_loadu_ps(first_lanes(k - i), b + i * 4), seen);
   return summary_of(seen);
 }
 

@@ -110,10 +110,6 @@ constexpr auto all_rows(std::integer_sequence<int, kR...>) {
   return std::array<void (*)(const Bf16Dot&), sizeof...(kR)>{&dot_rows<kR + 1>...};
 }
 
-TOMBOLO_INLINE __mmask16 first_lanes(int64_t n) {
-  return static_cast<__mmask16>(n >= 16 ? 0xFFFF : (1 << n) - 1);
-}
-
 /// The largest of finite magnitudes, in four vectors that do not wait for one another.
 class Largest {
  public:

@@ -86,8 +86,7 @@ TOMBOLO_VNNI bool split_row(const float* x, int64_t step, int64_t k, float* head
   __m512i most = _mm512_setzero_si512(), any = most;
 #pragma GCC unroll 8
   for (int i = 0; i < 2 * kPairs; ++i) {
-    const int64_t left = std::clamp<int64_t>(k - 16 * i, 0, 16);
-    v[i] = _mm512_maskz_loadu_ps(static_cast<__mmask16>((1 << left) - 1), x + i * step);
+    v[i] = _mm512_maskz_loadu_ps(first_lanes(k - 16 * i), x + i * step);
     most = _mm512_max_epu32(most, magnitude(v[i]));
     any = _mm512_add_epi32(any, _mm512_min_epu32(magnitude(v[i]), one));
   }

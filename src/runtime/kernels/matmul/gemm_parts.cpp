@@ -73,10 +73,6 @@ TOMBOLO_PARTS inline void split_short_pairs(__m512 low, __m512 high, std::byte* 
       out + step, upper_halves(_mm512_castps_si512(even.second), _mm512_castps_si512(odd.second)));
 }
 
-inline __mmask16 lanes_below(int64_t n) {
-  return static_cast<__mmask16>(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
-}
-
 #define TOMBOLO_PARTS_A(part)                                              \
   do {                                                                     \
     _tile_loadd(4, a + (part)*kPartBytes, 64);                             \
@@ -137,7 +133,7 @@ TOMBOLO_PARTS void split_part_rows(const float* a, int64_t lda, int64_t rows, in
     std::byte* to = out + row / 32 * blocks * kBytes + row % 32 * 64;
     for (int64_t i = 0; i < k; i += kPartsDepth, to += kBytes) {
       const float* from = a + row * lda + i;
-      const __mmask16 low = lanes_below(k - i), high = lanes_below(k - i - 16);
+      const __mmask16 low = first_lanes(k - i), high = first_lanes(k - i - 16);
       for (int64_t r = 0; r < 16; ++r, from += lda) {
         const bool there = row + r < rows;
         split_pairs(_mm512_maskz_loadu_ps(there ? low : 0, from),

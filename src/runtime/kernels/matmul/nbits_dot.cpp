@@ -117,8 +117,7 @@ TOMBOLO_VNNI void vnni_tile(const NbitsTile& t) {
   }
 #pragma GCC unroll 2
   for (int p = 0; p < kPanels; ++p) {
-    const int64_t cols = t.cols - 16 * p;
-    const __mmask16 some = static_cast<__mmask16>(cols >= 16 ? 0xFFFF : (1 << cols) - 1);
+    const __mmask16 some = first_lanes(t.cols - 16 * p);
 #pragma GCC unroll 16
     for (int r = 0; r < kR; ++r) _mm512_mask_storeu_ps(t.y + r * t.ldy + 16 * p, some, total[p][r]);
   }

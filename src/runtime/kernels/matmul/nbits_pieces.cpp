@@ -44,8 +44,7 @@ TOMBOLO_PIECES Found split(const float* x, int64_t n, int64_t steps, std::byte* 
   __m256i any[kPieces] = {};
   __mmask16 endless = 0;
   for (int64_t i = 0; i < 2 * steps; ++i) {
-    const int64_t left = std::clamp<int64_t>(n - i * kLanes, 0, kLanes);
-    __m512 rest = _mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << left) - 1), x + i * kLanes);
+    __m512 rest = _mm512_maskz_loadu_ps(first_lanes(n - i * kLanes), x + i * kLanes);
     std::byte* const to = out + i / 2 * kStepBytes + i % 2 * 32;
     for (int64_t p = 0; p < kPieces; ++p) {
       const auto piece = (__m256i)_mm512_cvtneps_pbh(rest);
@@ -204,7 +203,7 @@ TOMBOLO_PIECES void run_tile(const Tile& t) {
 /// zeros: what lies there may be denormal numbers, which take long.
 TOMBOLO_PIECES void begin_total(const float* y, int64_t ldy, int64_t rows, int64_t columns,
                                 const float* bias, float* total) {
-  const auto lanes = static_cast<__mmask16>((1U << columns) - 1);
+  const __mmask16 lanes = first_lanes(columns);
   const __m512 all = bias != nullptr ? _mm512_maskz_loadu_ps(lanes, bias) : _mm512_setzero_ps();
   for (int64_t i = 0; i < rows; ++i)
     _mm512_store_ps(total + i * kLanes,
@@ -213,7 +212,7 @@ TOMBOLO_PIECES void begin_total(const float* y, int64_t ldy, int64_t rows, int64
 }
 TOMBOLO_PIECES void end_total(const float* total, int64_t rows, int64_t columns, float* y,
                               int64_t ldy) {
-  const auto lanes = static_cast<__mmask16>((1U << columns) - 1);
+  const __mmask16 lanes = first_lanes(columns);
   for (int64_t i = 0; i < rows; ++i)
     _mm512_mask_storeu_ps(y + i * ldy, lanes, _mm512_load_ps(total + i * kLanes));
 }
