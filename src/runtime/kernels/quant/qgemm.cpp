@@ -406,6 +406,9 @@ void q_ends(const QFinish& f, int64_t column, int64_t columns, QEnds& e) {
 
 namespace {
 
+/// Of k, at most: of longer sums what becomes of them takes little, and tiles of more rows read the
+/// panel less often.
+constexpr int64_t kLineGroups = 128;
 constexpr int kSumRows = 40;  ///< of the tiles whose sums are finished at once
 
 /// Tiles [first, last), whose sums lie one after the other: runs that go on are finished as one.
@@ -433,9 +436,45 @@ void finish_tiles(const Task& t, size_t first, size_t last, const int32_t* sums,
   flush();
 }
 
-/// `sorted`: of these tiles, where panels are sorted.
+/// Whether rows of A and of the result go on from tile to tile.
+bool in_line(const QProduct& p) {
+  int64_t offset = p.tiles.front().offset, to = p.runs.front().to;
+  for (const QTileRows& rows : p.tiles) {
+    const QRun& run = p.runs[static_cast<size_t>(rows.first_run)];
+    if (rows.last_run != rows.first_run + 1 || run.from != 0 || run.count != rows.count ||
+        run.to != to || rows.offset != offset)
+      return false;
+    to += rows.count;
+    offset += rows.count * p.lda;
+  }
+  return true;
+}
+
+/// Tiles [first, last) that are in_line(), whose `tile` is set but for its rows.
+void line_rows(const Task& t, size_t first, size_t last, QTile& tile, const QEnds& ends,
+               int64_t columns) {
+  const QTiles& tiles = *t.p.inner;
+  const int64_t kind = t.finish.rest != nullptr ? 1 : 0;
+  const auto row_of = [&](const QTileRows& rows) {
+    return t.p.runs[static_cast<size_t>(rows.first_run)].to;
+  };
+  const QTileRows &front = t.p.tiles[first], &back = t.p.tiles[last - 1];
+  const int64_t row = row_of(front), rows = row_of(back) + back.count - row;
+  const int64_t count = rows / tiles.line_rows, left = rows % tiles.line_rows;
+  tile.a = t.a + front.offset;
+  if (count > 0) {
+    const int64_t steps = count * tile.groups;
+    tile.next_step = tile.next != nullptr ? (tile.stretch_bytes + steps - 1) / steps : 0;
+    tiles.byte_lines[kind](tile, ends, row, count, columns);
+  }
+  tile.a += (rows - left) * tile.lda;
+  tile.next = nullptr;
+  if (left > 0) tiles.byte_rows[kind][left](tile, ends, row + rows - left, columns);
+}
+
+/// `sorted`: of these tiles, where panels are sorted. `line`: they are in_line().
 void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
-                const std::byte* next, int64_t column, SortedRows* sorted) {
+                const std::byte* next, int64_t column, SortedRows* sorted, bool line) {
   const QProduct& p = t.p;
   const QTiles& tiles = *p.inner;
   alignas(64) int32_t sums[kSumRows * kMaxQPanel];
@@ -461,6 +500,10 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
   QEnds ends;
   if (ends_here) q_ends(t.finish, column, columns, ends);
   ends_here = ends_here && (floats || ends.within);
+  if (ends_here && line && !floats) {
+    tile.next = share ? next : nullptr;
+    return line_rows(t, first, last, tile, ends, columns);
+  }
   const auto at_once = static_cast<size_t>(std::max(1, kSumRows / tiles.max_rows));
   for (size_t i = first; i < last; i += at_once) {
     const size_t end = std::min(last, i + at_once);
@@ -519,6 +562,8 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t group = std::clamp<int64_t>((p.amx ? 4'000'000 : 600'000) / work, 1, panels);
   const int64_t turns = (panels + group - 1) / group;
   const int64_t chunk = amx_chunk(p.run);
+  const bool line = !p.amx && tiles.byte_lines[0] != nullptr && stretches == 1 &&
+                    tiles.groups_of(p.run) <= kLineGroups && in_line(p);
   const Task task{p, a, a_bytes, finish};
   const std::optional<SortedProduct> sorted_product =
       SortedProduct::serves(p) ? std::optional<SortedProduct>(std::in_place, p, a) : std::nullopt;
@@ -539,7 +584,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
                    chunk, sums);
         else
           plain_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width,
-                     sorted);
+                     sorted, line);
       }
     }
     sums.finish();

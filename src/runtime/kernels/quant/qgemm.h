@@ -98,6 +98,8 @@ struct alignas(64) QEnds {
 };
 /// The sums of a tile as bytes or floats, from `row` of the result: those that q_finish would make.
 using QEndTileFn = void(const QTile&, const QEnds&, int64_t row, int64_t columns);
+/// The same for `count` times QTiles::line_rows rows, each `lda` after the one before.
+using QEndLinesFn = void(const QTile&, const QEnds&, int64_t row, int64_t count, int64_t columns);
 
 struct QTiles {
   int max_rows = 0;
@@ -114,6 +116,8 @@ struct QTiles {
   QEndTileFn* byte_rows[2][kMaxQRows + 1] = {};
   QEndTileFn* float_rows[kMaxQRows + 1] = {};  ///< the same, of floats; of all heights or none
   int least_columns = 1;
+  QEndLinesFn* byte_lines[2] = {};  ///< as byte_rows; null where there are none
+  int line_rows = 0;
   /// Tiles of so many rows ask for QTile::ahead: of fewer it is better to ask before, and more
   /// share the next panel among them, where `shares` (QTile::next).
   int least_asking = 0, most_asking = 0;

@@ -25,11 +25,23 @@ constexpr int kLeastAsking = 2, kMostAsking = 8;
 
 constexpr int kGroups = 4;  ///< at a time: what counts them takes turns from the products
 
+/// Products of the group `at` bytes on in each row with 32 columns.
+template <int kR, QDotKind kKind>
+TOMBOLO_VNNI_INLINE void add_columns(const RowPointers<std::byte, kR>& a, int at,
+                                     const std::byte* b, __m512i (&acc)[kR][2]) {
+  const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 64);
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) {
+    const __m512i av = _mm512_set1_epi32(word_at(a.at(r) + at));
+    add_product<kKind>(acc[r][0], av, b0);
+    add_product<kKind>(acc[r][1], av, b1);
+  }
+}
+
 template <int kR, QDotKind kKind>
 TOMBOLO_VNNI_INLINE void add_group(const QTile& t, const RowPointers<std::byte, kR>& a, int at,
                                    const std::byte* b, const std::byte*& next,
                                    __m512i (&acc)[kR][2]) {
-  const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 64);
   if constexpr (kR >= kLeastAsking && kR <= kMostAsking) {
     _mm_prefetch(b + t.ahead, _MM_HINT_T1);
     _mm_prefetch(b + t.ahead + 64, _MM_HINT_T1);
@@ -38,14 +50,7 @@ TOMBOLO_VNNI_INLINE void add_group(const QTile& t, const RowPointers<std::byte, 
     _mm_prefetch(next, _MM_HINT_T1);
     next += t.next_step;
   }
-#pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r) {
-    int32_t group;
-    __builtin_memcpy(&group, a.at(r) + at, 4);
-    const __m512i av = _mm512_set1_epi32(group);
-    add_product<kKind>(acc[r][0], av, b0);
-    add_product<kKind>(acc[r][1], av, b1);
-  }
+  add_columns<kR, kKind>(a, at, b, acc);
 }
 
 /// On top of `from`.
@@ -110,7 +115,7 @@ TOMBOLO_VNNI void tile(const QTile& t) {
 struct Ends {
   __m512 scale[2], own_low, own_high, own, other;
   __m512i rest_zero, zero, least, greatest, flip, order;
-  bool rest_signed;
+  __m128i rest_flip;  ///< signed bytes become unsigned ones
 };
 
 TOMBOLO_VNNI_INLINE Ends ends_of(const QEnds& q) {
@@ -120,14 +125,14 @@ TOMBOLO_VNNI_INLINE Ends ends_of(const QEnds& q) {
   e.own_high = _mm512_set1_ps(q.own_high);
   e.own = _mm512_set1_ps(q.own);
   e.other = _mm512_set1_ps(q.other);
-  e.rest_zero = _mm512_set1_epi32(q.rest_zero);
+  e.rest_zero = _mm512_set1_epi32(q.rest_zero + (q.rest_signed ? 128 : 0));
   e.zero = _mm512_set1_epi16(q.zero);
   e.least = _mm512_set1_epi8(q.least);
   e.greatest = _mm512_set1_epi8(q.greatest);
   e.flip = _mm512_set1_epi8(q.middle);
   // Narrowing leaves fours of columns: of both vectors of the first row, then of the second.
   e.order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  e.rest_signed = q.rest_signed;
+  e.rest_flip = _mm_set1_epi8(q.rest_signed ? -128 : 0);
   return e;
 }
 
@@ -140,7 +145,7 @@ TOMBOLO_VNNI_INLINE __m512i number(const Ends& e, int i, __m512i sum, const std:
         _mm512_roundscale_ps(_mm512_min_ps(e.own_high, _mm512_max_ps(e.own_low, x)),
                              _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     const __m128i bytes = _mm_maskz_loadu_epi8(some, rest + 16 * i);
-    const __m512i wide = e.rest_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+    const __m512i wide = _mm512_cvtepu8_epi32(_mm_xor_si128(bytes, e.rest_flip));
     const __m512 other = _mm512_cvtepi32_ps(_mm512_sub_epi32(wide, e.rest_zero));
     x = _mm512_add_ps(_mm512_mul_ps(first, e.own), _mm512_mul_ps(other, e.other));
   }
@@ -154,6 +159,23 @@ TOMBOLO_VNNI_INLINE __m512i row_of(const Ends& e, const __m512i (&sums)[2], cons
       _mm512_packs_epi32(number<kRest>(e, 0, sums[0], rest, static_cast<__mmask16>(some)),
                          number<kRest>(e, 1, sums[1], rest, static_cast<__mmask16>(some >> 16))),
       e.zero);
+}
+
+/// Two rows that row_of() made, or the first alone.
+template <bool kWhole>
+TOMBOLO_VNNI_INLINE void store_rows(const Ends& e, __m512i first, __m512i second, bool both,
+                                    int64_t ldo, __mmask32 some, std::byte* to) {
+  __m512i bytes = _mm512_packs_epi16(first, second);
+  bytes = _mm512_max_epi8(_mm512_min_epi8(bytes, e.greatest), e.least);
+  bytes = _mm512_permutexvar_epi32(e.order, _mm512_xor_si512(bytes, e.flip));
+  const __m256i low = _mm512_castsi512_si256(bytes), high = _mm512_extracti64x4_epi64(bytes, 1);
+  if constexpr (kWhole) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), low);
+    if (both) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + ldo), high);
+  } else {
+    _mm256_mask_storeu_epi8(to, some, low);
+    if (both) _mm256_mask_storeu_epi8(to + ldo, some, high);
+  }
 }
 
 template <int kR, bool kRest, bool kWhole>
@@ -170,17 +192,7 @@ TOMBOLO_VNNI_INLINE void store_bytes(const QEnds& q, const __m512i (&acc)[kR][2]
     const __m512i first = row_of<kRest>(e, acc[r], rest, some);
     const __m512i second =
         row_of<kRest>(e, acc[next], kRest && next != r ? rest + ldo : rest, some);
-    __m512i bytes = _mm512_packs_epi16(first, second);
-    bytes = _mm512_max_epi8(_mm512_min_epi8(bytes, e.greatest), e.least);
-    bytes = _mm512_permutexvar_epi32(e.order, _mm512_xor_si512(bytes, e.flip));
-    const __m256i low = _mm512_castsi512_si256(bytes), high = _mm512_extracti64x4_epi64(bytes, 1);
-    if constexpr (kWhole) {
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), low);
-      if (next != r) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + ldo), high);
-    } else {
-      _mm256_mask_storeu_epi8(to, some, low);
-      if (next != r) _mm256_mask_storeu_epi8(to + ldo, some, high);
-    }
+    store_rows<kWhole>(e, first, second, next != r, ldo, some, to);
     if constexpr (kRest) rest += 2 * ldo;
   }
 }
@@ -194,6 +206,71 @@ TOMBOLO_VNNI void byte_tile(const QTile& t, const QEnds& ends, int64_t row, int6
     store_bytes<kR, kRest, true>(ends, acc, row, 32);
   else
     store_bytes<kR, kRest, false>(ends, acc, row, columns);
+}
+
+constexpr int kLine = 6;  ///< rows whose sums become bytes while the next ones are multiplied
+
+/// Whole lines of `kLine` rows, one after the other.
+template <bool kRest, bool kWhole>
+TOMBOLO_VNNI_INLINE void lines(const QTile& t, const QEnds& q, int64_t row, int64_t count,
+                               int64_t columns) {
+  const Ends e = ends_of(q);
+  const __mmask32 some = kWhole ? 0xFFFFFFFFu : (1u << columns) - 1;
+  const int64_t ldo = q.ldo, lda = t.lda;
+  int64_t parts[kLine];  // of the groups, after each row that is finished
+  for (int r = 0; r < kLine; ++r) parts[r] = t.groups * (r + 1) / kLine - t.groups * r / kLine;
+  std::byte* to = q.out + row * ldo;
+  const std::byte* rest = kRest ? q.rest + row * ldo : nullptr;
+  const std::byte* next = t.next != nullptr ? t.next : t.b;
+  const std::byte* from = t.a;
+  const __m512i from0 = _mm512_load_si512(q.add), from1 = _mm512_load_si512(q.add + 16);
+  __m512i done[kLine][2];
+  __m512i first;
+  const auto store = [&](int r) TOMBOLO_VNNI __attribute__((always_inline)) {
+    const __m512i numbers = row_of<kRest>(e, done[r], rest, some);
+    if constexpr (kRest) rest += ldo;
+    if (r % 2 == 0) {
+      first = numbers;
+      return;
+    }
+    store_rows<kWhole>(e, first, numbers, true, ldo, some, to);
+    to += 2 * ldo;
+  };
+  for (int64_t line = 0; line < count; ++line, from += kLine * lda) {
+    __m512i acc[kLine][2];
+#pragma GCC unroll 16
+    for (int r = 0; r < kLine; ++r) {
+      acc[r][0] = from0;
+      acc[r][1] = from1;
+    }
+    RowPointers<std::byte, kLine> a(from, lda);
+    const std::byte* b = t.b;
+#pragma GCC unroll 6
+    for (int r = 0; r < kLine; ++r) {
+      if (line > 0) store(r);
+      for (int64_t g = parts[r]; g > 0; --g, a.advance(4), b += 128) {
+        _mm_prefetch(next, _MM_HINT_T1);
+        next += t.next_step;
+        add_columns<kLine, QDotKind::kUnsignedRows>(a, 0, b, acc);
+      }
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < kLine; ++r) {
+      done[r][0] = acc[r][0];
+      done[r][1] = acc[r][1];
+    }
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < kLine; ++r) store(r);
+}
+
+template <bool kRest>
+TOMBOLO_VNNI void byte_lines(const QTile& t, const QEnds& ends, int64_t row, int64_t count,
+                             int64_t columns) {
+  if (columns >= 32)
+    lines<kRest, true>(t, ends, row, count, 32);
+  else
+    lines<kRest, false>(t, ends, row, count, columns);
 }
 
 TOMBOLO_VNNI_INLINE void store_floats(const QEnds& e, __m512i sum, int i, __mmask16 some,
@@ -245,6 +322,9 @@ QTiles make_vnni_tiles() {
   tiles.least_asking = kLeastAsking;
   tiles.most_asking = kMostAsking;
   tiles.shares = true;
+  tiles.line_rows = kLine;
+  tiles.byte_lines[0] = &byte_lines<false>;
+  tiles.byte_lines[1] = &byte_lines<true>;
   fill(tiles, std::make_integer_sequence<int, kRows>());
   return tiles;
 }
