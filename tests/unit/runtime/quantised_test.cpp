@@ -591,6 +591,75 @@ TEST_F(Quantised, ConvolutionsBeyond32Bits) {
     }
 }
 
+// Windows whose rows of results would leave tiles half empty, or full of what lies between them:
+// strides and dilations that differ, kernels that are no square, padding on one side.
+TEST_F(Quantised, ConvolutionsOfShiftedColumns) {
+  struct Case {
+    int64_t batch, in, out, groups;
+    std::vector<int64_t> size, kernel, strides, dilations, pads;
+  };
+  const Case cases[] = {{1, 64, 96, 1, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+                        {2, 64, 96, 1, {14, 14}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
+                        {2, 96, 128, 1, {13, 15}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}},
+                        {1, 32, 160, 1, {11, 9}, {3, 2}, {3, 1}, {1, 2}, {2, 0, 0, 1}},
+                        {1, 48, 160, 1, {9, 10}, {2, 3}, {1, 2}, {3, 1}, {0, 3, 1, 0}},
+                        {1, 40, 200, 1, {8, 5}, {5, 3}, {2, 1}, {1, 1}, {0, 1, 2, 1}},
+                        {1, 64, 256, 2, {7, 6}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+                        {1, 33, 300, 1, {5, 7}, {3, 3}, {1, 1}, {2, 2}, {2, 2, 2, 2}},
+                        {1, 64, 200, 1, {5, 4}, {3, 3}, {2, 5}, {1, 1}, {3, 4, 2, 4}}};
+  for (const Case& c : cases)
+    for (const bool x_signed : {false, true})
+      for (const int zeros : {0, 1}) {
+        const std::string t = x_signed ? "int8" : "uint8";
+        const int64_t width = c.in / c.groups;
+        const std::vector<int64_t> x = {c.batch, c.in, c.size[0], c.size[1]};
+        const std::string text =
+            "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + t + "[" + list(x) +
+            "] x) => (uint8[n,m,h,k] y) <float sx = {0.02}, " +
+            constant(t, "zx", {}, x_signed ? -90 : 0, 120) + ", " +
+            constant("int8", "w", {c.out, width, c.kernel[0], c.kernel[1]}, -128, 127) + ", " +
+            scales("sw", c.out) + ", " + zero_points(true, zeros, c.out) + ", float sy = {" +
+            std::to_string(0.005 * static_cast<double>(width)) + "}, uint8 zy = {101}, " +
+            constant("int32", "b", {c.out}, -5000, 5000) +
+            "> {\n y = QLinearConv <kernel_shape = [" + list(c.kernel) + "], strides = [" +
+            list(c.strides) + "], dilations = [" + list(c.dilations) + "], pads = [" +
+            list(c.pads) + "], group = " + std::to_string(c.groups) +
+            "> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
+        agree(text, codes(x, x_signed), 1, "tombolo_qlinear_conv");
+      }
+}
+
+// Sums that become bytes while the next rows are multiplied, with and without what is added:
+// groups of k from one to more than such lines take, columns that fill no panel, rows left over.
+TEST_F(Quantised, ResidualsOfEachSize) {
+  struct Case {
+    int64_t in, out, height, width;
+  };
+  const Case cases[] = {{4, 32, 7, 7},    {12, 40, 5, 5},  {16, 32, 6, 12}, {24, 33, 9, 8},
+                        {64, 100, 13, 7}, {100, 32, 6, 6}, {256, 70, 5, 9}, {600, 48, 6, 7}};
+  for (const Case& c : cases)
+    for (const bool is_signed : {false, true})
+      for (const bool added : {false, true}) {
+        const std::string t = is_signed ? "int8" : "uint8", zero = is_signed ? "-9" : "110";
+        const std::string step = std::to_string(0.02 * std::sqrt(static_cast<double>(c.in)));
+        const std::string text =
+            "<ir_version: 10, opset_import: [\"\" : 17]>\nmain (float[2," +
+            list({c.in, c.height, c.width}) + "] x) => (" + t +
+            "[n,m,h,k] y) <float s = {0.025}, " + t + " z = {" + zero + "}, float cs = {" + step +
+            "}, float ys = {" + step + "}, " +
+            constant("int8", "wq", {c.out, c.in, 1, 1}, -100, 100) + ", " +
+            constant("int8", "vq", {c.out, c.in, 1, 1}, -100, 100) + ", float ws = {0.01}, " +
+            "int8 wz = {0}> {\n q = QuantizeLinear (x, s, z)\n d = DequantizeLinear (q, s, z)\n" +
+            " w = DequantizeLinear (wq, ws, wz)\n c = Conv (d, w)\n" +
+            " cq = QuantizeLinear (c, cs, z)\n cd = DequantizeLinear (cq, cs, z)\n" +
+            (added ? " v = DequantizeLinear (vq, ws, wz)\n e = Conv (d, v)\n eq = QuantizeLinear "
+                     "(e, ys, z)\n ed = DequantizeLinear (eq, ys, z)\n f = Add (cd, ed)\n"
+                   : " f = Relu (cd)\n") +
+            " y = QuantizeLinear (f, ys, z)\n}\n";
+        agree(text, floats({2, c.in, c.height, c.width}), 1, "tombolo_qlinear_conv");
+      }
+}
+
 TEST_F(Quantised, SandwichesOfANetwork) {
   // Convolutions with Relu and Clip, a residual, a depthwise one, pools, Concat
   // and a last layer.

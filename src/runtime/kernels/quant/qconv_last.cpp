@@ -26,6 +26,119 @@ int64_t cost_of_rows(const QProduct& p, int64_t rows) {
   return rows + 2 * ((rows + tile - 1) / tile);
 }
 
+/// Of a copy with shifted columns. Rows that are a stride apart lie one after the other, so that
+/// those which a row of the kernel sees do: `phase` is the first row's place within a stride.
+struct ShiftedCopy {
+  const ConvGeometry& g;
+
+  int64_t phase(int64_t i) const { return i * g.dilation[1] % g.stride[1]; }
+  int64_t phase_rows(int64_t p) const {
+    int64_t rows = 0;
+    for (int64_t i = 0; i < g.kernel[1]; ++i)
+      if (phase(i) == p) rows = std::max(rows, i * g.dilation[1] / g.stride[1] + g.out[1]);
+    return rows;
+  }
+  /// Rows of the phases before p, and with p the stride, of all.
+  int64_t rows_before(int64_t p) const {
+    int64_t rows = 0;
+    for (int64_t q = 0; q < p; ++q) rows += phase_rows(q);
+    return rows;
+  }
+  int64_t rows() const { return rows_before(g.stride[1]); }
+  int64_t pixels() const { return g.kernel[2] * rows() * g.out[2]; }
+  /// Where what position (i, j) sees begins.
+  int64_t pixel(int64_t i, int64_t j) const {
+    const int64_t row = rows_before(phase(i)) + i * g.dilation[1] / g.stride[1];
+    return (j * rows() + row) * g.out[2];
+  }
+};
+
+/// Products of tiles in rows of groups of k times panels.
+int64_t cost_of_product(const QProduct& p) {
+  int64_t rows = 0;
+  for (const QTileRows& tile : p.tiles) rows += cost_of_rows(p, tile.count);
+  return rows * static_cast<int64_t>(p.offsets.size()) * p.inner->groups_of(p.run) *
+         ((p.n + p.inner->panel - 1) / p.inner->panel);
+}
+
+/// Rows of results that end within a tile leave it with rows that nobody wants, or with fewer than
+/// it can have: turns to shifted columns where that costs more than to copy them.
+void shift_columns(QConvPlan& plan) {
+  const ConvGeometry& g = plan.shape;
+  const ShiftedCopy copy{g};
+  const int64_t pixel = plan.channels() * plan.element, count = g.out_plane();
+  QProduct p;
+  p.n = plan.product.n;
+  p.inner = plan.product.inner;
+  p.amx = plan.product.amx;
+  p.a_signed = plan.product.a_signed;
+  p.run = g.in_channels;
+  p.lda = pixel;
+  p.offsets.clear();
+  for (int64_t i = 0; i < g.kernel[1]; ++i)
+    for (int64_t j = 0; j < g.kernel[2]; ++j) p.offsets.push_back(copy.pixel(i, j) * pixel);
+  q_add_lines(p, 0, count, count, count, 0, count);
+  const size_t bytes = static_cast<size_t>((copy.pixels() + 32) * pixel + kQImageSlack);
+  const int64_t saved =
+      g.groups * (cost_of_product(plan.product) / plan.batches - cost_of_product(p));
+  const auto more = static_cast<int64_t>(bytes) - static_cast<int64_t>(plan.image_bytes);
+  // A row takes a cycle for a group with VNNI, an eighth with AMX; a cycle copies sixteen bytes.
+  if (saved * 16 <= more * (p.amx ? 8 : 1)) return;
+  plan.product = std::move(p);
+  plan.shifted = plan.copy = true;
+  plan.run = g.in_channels;
+  plan.batches = 1;
+  plan.image_bytes = bytes;
+  plan.weight_bytes = static_cast<size_t>(g.groups) *
+                      q_stretch_bytes(g.taps(), plan.run, g.out_channels, *plan.product.inner);
+}
+
+/// Bytes of x as numbers of the copy.
+void copy_numbers(const uint8_t* from, int64_t n, int element, uint8_t mask, std::byte* to) {
+  if (element == 1) return q_turn_bytes(from, n, mask, reinterpret_cast<uint8_t*>(to));
+  auto* numbers = reinterpret_cast<int16_t*>(to);
+  for (int64_t i = 0; i < n; ++i) numbers[i] = static_cast<uint8_t>(from[i] ^ mask);
+}
+void fill_numbers(uint8_t value, int64_t n, int element, std::byte* to) {
+  if (element == 1)
+    std::memset(to, value, static_cast<size_t>(n));
+  else
+    std::fill_n(reinterpret_cast<int16_t*>(to), n, int16_t{value});
+}
+
+void copy_shifted(const QConvPlan& plan, const uint8_t* x, uint8_t zero, std::byte* to) {
+  const ConvGeometry& g = plan.shape;
+  const ShiftedCopy copy{g};
+  const int64_t channels = plan.channels(), rows = copy.rows(), width = g.out[2];
+  const int64_t row_bytes = width * channels * plan.element;
+  const uint8_t mask = plan.flip ? 0x80 : 0;
+  const auto fill = static_cast<uint8_t>(zero ^ mask);
+  std::vector<int64_t> sources;  // of each row, the image's
+  for (int64_t p = 0; p < g.stride[1]; ++p)
+    for (int64_t r = 0; r < copy.phase_rows(p); ++r)
+      sources.push_back(r * g.stride[1] + p - g.pad[1]);
+  const auto copy_row = [&](int64_t row, int64_t j, std::byte* out) {
+    const int64_t y = sources[static_cast<size_t>(row)], left = j * g.dilation[2] - g.pad[2];
+    // Results [first, last) see the image, and not what is beside it.
+    const int64_t step = g.stride[2];
+    const int64_t first = std::clamp<int64_t>((step - 1 - left) / step, 0, width);
+    const int64_t last = std::clamp<int64_t>((g.in[2] - left + step - 1) / step, first, width);
+    if (y < 0 || y >= g.in[1] || g.in[2] <= left)
+      return fill_numbers(fill, width * channels, plan.element, out);
+    fill_numbers(fill, first * channels, plan.element, out);
+    const int64_t pixel = channels * plan.element;
+    const uint8_t* from = x + (y * g.in[2] + first * step + left) * channels;
+    const int64_t pixels = step == 1 ? last - first : 1;
+    for (int64_t at = first; at < last; at += pixels, from += step * channels)
+      copy_numbers(from, pixels * channels, plan.element, mask, out + at * pixel);
+    fill_numbers(fill, (width - last) * channels, plan.element, out + last * pixel);
+  };
+  parallel(rows * g.kernel[2], std::max<int64_t>(1, 16384 / row_bytes),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t i = begin; i < end; ++i) copy_row(i % rows, i / rows, to + i * row_bytes);
+           });
+}
+
 /// Rows of the product of one group: all pixels, as far as one product takes them.
 void plan_rows(QConvPlan& plan) {
   const ConvGeometry& g = plan.shape;
@@ -138,26 +251,15 @@ void q_copy_image(const QImage& image, const uint8_t* x, uint8_t zero, std::byte
                const int64_t z = r / rows - image.before[0], y = r % rows - image.before[1];
                const bool empty = z < 0 || z >= image.in[0] || y < 0 || y >= image.in[1];
                const uint8_t* from = x + (z * image.in[1] + y) * image.in[2] * image.channels;
-               if (image.element == 1) {
-                 auto* to = reinterpret_cast<uint8_t*>(to_bytes) + r * row;
-                 if (empty) {
-                   std::memset(to, fill, static_cast<size_t>(row));
-                   continue;
-                 }
-                 std::memset(to, fill, static_cast<size_t>(left));
-                 q_turn_bytes(from, inside, mask, to + left);
-                 std::memset(to + left + inside, fill, static_cast<size_t>(row - left - inside));
-                 continue;
-               }
-               auto* to = reinterpret_cast<int16_t*>(to_bytes) + r * row;
+               std::byte* to = to_bytes + r * row * image.element;
                if (empty) {
-                 std::fill_n(to, row, int16_t{fill});
+                 fill_numbers(fill, row, image.element, to);
                  continue;
                }
-               std::fill_n(to, left, int16_t{fill});
-               for (int64_t i = 0; i < inside; ++i)
-                 to[left + i] = static_cast<uint8_t>(from[i] ^ mask);
-               std::fill_n(to + left + inside, row - left - inside, int16_t{fill});
+               fill_numbers(fill, left, image.element, to);
+               copy_numbers(from, inside, image.element, mask, to + left * image.element);
+               fill_numbers(fill, row - left - inside, image.element,
+                            to + (left + inside) * image.element);
              }
            });
 }
@@ -264,6 +366,7 @@ QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest, c
                              j * g.dilation[2]) *
                             pixel);
   plan_rows(plan);
+  if (!deep && !zeros) shift_columns(plan);
   return plan;
 }
 
@@ -334,7 +437,10 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
       q_winograd_run(plan, from, zero, packed, part, image);
       continue;
     }
-    if (plan.copy) {
+    if (plan.shifted) {
+      copy_shifted(plan, from, zero, image);
+      from = reinterpret_cast<const uint8_t*>(image);
+    } else if (plan.copy) {
       q_copy_image({{g.in[0], g.in[1], g.in[2]},
                     {g.pad[0], g.pad[1], g.pad[2]},
                     {plan.slices, plan.rows, plan.columns},

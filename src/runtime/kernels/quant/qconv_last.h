@@ -19,15 +19,18 @@ struct QConvPlan {
   bool x_signed = false, depthwise = false;
   bool winograd = false;  ///< the image is transformed, see qconv_winograd.cpp
   bool copy = false;      ///< the image is copied, with its padding
-  bool flip = false;      ///< bytes of x get 128 more: the products want them unsigned
-  bool zeros = false;     ///< weights have zero points besides the middle
-  int element = 1;        ///< bytes of an element of the copy
-  int64_t columns = 0;    ///< pixels of a row of the image that is read
-  int64_t rows = 0;       ///< of them
-  int64_t slices = 1;     ///< of rows, one behind the other
-  int64_t run = 0;        ///< elements of a stretch
-  int64_t batches = 1;    ///< images that one product takes
-  QProduct product;       ///< of one group
+  /// The copy has the columns that each position of the kernel sees, row by row, so that what one
+  /// position sees of all results lies in one piece.
+  bool shifted = false;
+  bool flip = false;    ///< bytes of x get 128 more: the products want them unsigned
+  bool zeros = false;   ///< weights have zero points besides the middle
+  int element = 1;      ///< bytes of an element of the copy
+  int64_t columns = 0;  ///< pixels of a row of the image that is read
+  int64_t rows = 0;     ///< of them
+  int64_t slices = 1;   ///< of rows, one behind the other
+  int64_t run = 0;      ///< elements of a stretch
+  int64_t batches = 1;  ///< images that one product takes
+  QProduct product;     ///< of one group
   size_t weight_bytes = 0, image_bytes = 0;
   int64_t pixels() const {  ///< that one product reads from
     return copy ? slices * rows * columns : batches * shape.in_plane();
